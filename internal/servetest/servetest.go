@@ -18,7 +18,7 @@ import (
 
 // Credentials writes a certificate for this machine that signs itself, its key and a
 // file with one token, and returns their paths.
-func Credentials(t testing.TB, token string) (cert, key, tokens string, roots *x509.CertPool) {
+func Credentials(t testing.TB, token string, now time.Time) (cert, key, tokens string, roots *x509.CertPool) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -26,7 +26,7 @@ func Credentials(t testing.TB, token string) (cert, key, tokens string, roots *x
 	}
 	about := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, about, about, &private.PublicKey, private)
 	if err != nil {

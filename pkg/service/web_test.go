@@ -33,7 +33,7 @@ const token = "0123456789abcdef0123456789abcdef"
 
 func written(t testing.TB) (config.Serve, *x509.CertPool) {
 	t.Helper()
-	cert, key, tokens, roots := servetest.Credentials(t, token)
+	cert, key, tokens, roots := servetest.Credentials(t, token, time.Now())
 	return config.Serve{TLSCert: cert, TLSKey: key, TokensFile: tokens}, roots
 }
 

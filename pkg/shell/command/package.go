@@ -70,3 +70,21 @@ func (r *reader) modulePath(w Word) {
 	w.Text = "https://" + w.Text
 	r.plugin(w)
 }
+
+// packageWord acts upon a word that names a package or a module.
+func (r *reader) packageWord(role role, w Word) {
+	switch role {
+	case rolePackage:
+		r.pkg(w)
+	case roleNPMPackage:
+		r.npmPackage(w)
+	case roleModulePath:
+		r.modulePath(w)
+	case roleModuleProgram:
+		if strings.Contains(w.Text, "@") {
+			r.modulePath(w)
+		} else if hasPrefix(w.Text, ".") || hasPrefix(w.Text, "/") || strings.HasSuffix(w.Text, ".go") {
+			r.touch(effect.ReadFile, w, false)
+		}
+	}
+}

@@ -60,10 +60,6 @@ func (r *reader) finish() {
 	}
 }
 
-// memoryStore is the name of a database of SQLite that is not a file, and ends with
-// its program: nothing in it can be lost.
-const memoryStore = ":memory:"
-
 // onlyRead makes of what a program would do what it does in a dry run: it reads
 // the files that it would change or run.
 func (r *reader) onlyRead() {
@@ -340,18 +336,8 @@ func (r *reader) applyOther(role role, w Word) {
 		} else {
 			r.touch(effect.ReadFile, w, false)
 		}
-	case rolePackage:
-		r.pkg(w)
-	case roleNPMPackage:
-		r.npmPackage(w)
-	case roleModulePath:
-		r.modulePath(w)
-	case roleModuleProgram:
-		if strings.Contains(w.Text, "@") {
-			r.modulePath(w)
-		} else if hasPrefix(w.Text, ".") || hasPrefix(w.Text, "/") || strings.HasSuffix(w.Text, ".go") {
-			r.touch(effect.ReadFile, w, false)
-		}
+	case rolePackage, roleNPMPackage, roleModulePath, roleModuleProgram:
+		r.packageWord(role, w)
 	case roleObject, roleObjectDst:
 		r.object(w, role == roleObjectDst)
 	case roleVolume:

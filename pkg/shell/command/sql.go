@@ -436,3 +436,7 @@ func sqlWords(s string) (t sqlText) {
 func isWordByte(c byte) bool {
 	return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
+
+// memoryStore is the name of a database of SQLite that is not a file, and ends with
+// its program: nothing in it can be lost.
+const memoryStore = ":memory:"
