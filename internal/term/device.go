@@ -65,6 +65,9 @@ func (d *Device) Keys() error {
 
 // Password asks for a line that is not shown while it is typed, until ctx ends.
 func (d *Device) Password(ctx context.Context, prompt string) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err // what reads could still change the settings after they were restored
+	}
 	if _, err := d.Out.WriteString(prompt); err != nil {
 		return "", err
 	}
@@ -73,8 +76,9 @@ func (d *Device) Password(ctx context.Context, prompt string) (string, error) {
 		err  error
 	}
 	typed := make(chan line, 1)
+	in := int(d.In.Fd())
 	go func() {
-		text, err := term.ReadPassword(int(d.In.Fd()))
+		text, err := term.ReadPassword(in)
 		typed <- line{text, err}
 	}()
 	defer func() { _, _ = d.Out.WriteString("\n") }()

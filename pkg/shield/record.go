@@ -68,10 +68,15 @@ func (p *Pipeline) ForConnection(name string) *Pipeline {
 }
 
 // Tell logs what is not a verdict, and notifies. kind is one of those of
-// [audit.Entry].
+// [audit.Entry]. It waits until that is in the log: the process may end after it.
 func (p *Pipeline) Tell(kind, text string) {
 	if p.log != nil {
-		p.log.Submit(audit.Entry{Kind: kind, Tier: TierEvaluate, Reasoning: text, Caller: p.caller, Fingerprints: p.prints})
+		ctx, cancel := context.WithTimeout(context.Background(), maxRecord)
+		defer cancel()
+		ticket := p.log.Submit(audit.Entry{Kind: kind, Tier: TierEvaluate, Reasoning: text, Caller: p.caller, Fingerprints: p.prints})
+		if err := ticket.Wait(ctx); err != nil {
+			text += "; this could not be logged: " + err.Error()
+		}
 	}
 	if p.notify != nil {
 		p.notify(text)
