@@ -26,27 +26,33 @@ type stamp struct {
 	changed       int64 // ns since 1970
 }
 
-const (
-	maxAbsences = 1 << 14
-	// settled is how long a folder has to be unchanged before its stamp is trusted:
-	// what was put into it in the same tick of the system's clock does not show.
-	settled = 2 * time.Second
-)
+const maxAbsences = 1 << 14
+
+// settled reports whether a stamp of some age is trusted: what was put into a folder in the same
+// tick of the clock of its file system does not show. Linux takes a tick of at most
+// 10 ms; a file system that keeps whole seconds or two shows so by the time itself.
+func (s stamp) settled(age time.Duration) bool {
+	tick := 2 * time.Second
+	if s.changed%int64(time.Millisecond) != 0 {
+		tick = 100 * time.Millisecond
+	}
+	return age >= tick
+}
 
 // stamps are those of folders, as they are looked at for one action.
 type stamps map[string]seenFolder
 
 type seenFolder struct {
 	stamp
-	is      bool // it is a folder
-	settled bool
+	is    bool // it is a folder
+	trust bool // it is settled
 }
 
 func (s stamps) of(folder string) seenFolder {
 	f, ok := s[folder]
 	if !ok {
 		f.stamp, f.is = stampOf(folder)
-		f.settled = f.is && time.Since(time.Unix(0, f.changed)) >= settled
+		f.trust = f.is && f.stamp.settled(time.Since(time.Unix(0, f.changed)))
 		s[folder] = f
 	}
 	return f
@@ -67,7 +73,7 @@ func (a *absences) note(name string, seen stamps) {
 		folder = path.Dir(folder)
 	}
 	f := seen.of(folder)
-	if !f.settled {
+	if !f.trust {
 		return
 	}
 	a.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // TestAbsent holds that a file which was not there is looked for again once anything
@@ -52,18 +53,23 @@ func TestAbsent(t *testing.T) {
 	}
 }
 
-// TestAbsentAtOnce holds that nothing is kept of a folder that changed just now: a
-// file that comes in the same tick of the clock does not show.
-func TestAbsentAtOnce(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "x")
-	f := newFiles()
-	if _, ok := f.identify(file, folders{}, stamps{}); ok || len(f.absent.of) != 0 {
-		t.Fatalf("identify says %v and keeps %v", ok, f.absent.of)
-	}
-	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := f.identify(file, folders{}, stamps{}); !ok {
-		t.Error("a file that is there is not identified")
+// TestSettled holds that nothing is kept of a folder that changed just now: a file that
+// comes in the same tick of the clock does not show.
+func TestSettled(t *testing.T) {
+	now := time.Unix(1_000_000_000, 0)
+	for _, tt := range []struct {
+		since time.Duration
+		want  bool
+	}{
+		{0, false},
+		{9*time.Millisecond + 1, false}, // the longest tick of Linux
+		{101*time.Millisecond + 1, true},
+		{time.Second, false}, // whole seconds
+		{2 * time.Second, true},
+		{-time.Hour, false}, // a clock that was set back
+	} {
+		if got := (stamp{changed: now.Add(-tt.since).UnixNano()}).settled(tt.since); got != tt.want {
+			t.Errorf("changed %v ago: settled %v", tt.since, got)
+		}
 	}
 }
