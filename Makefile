@@ -19,7 +19,7 @@ GO ?= go
 # the tag leaves out what only docs needs, a part of the time of each start
 GOFLAGS_BUILD = -trimpath -ldflags=-s -tags=urfave_cli_no_docs
 
-.PHONY: build demo test hosts hosttimes mcp mcpbench tier2 trace corpora typing load bench generate runtime docs fuzz release try reproduce check
+.PHONY: build demo test hosts hosttimes mcp mcpbench tier2 trace corpora efficacy typing load bench generate runtime docs fuzz release try reproduce check
 
 build:
 	$(GO) build $(GOFLAGS_BUILD) -o build/shield .
@@ -71,6 +71,10 @@ trace:
 
 corpora:
 	SHIELD_CORPORA=$(abspath $(CORPORA)) $(GO) test -count=1 -run 'TestCorpora' -timeout 1h -v ./pkg/shield ./pkg/sanitize
+
+# SETS: the folders of the sets that are not of the repository
+efficacy: build
+	python3 training/report.py --renew docs/efficacy.md $(SETS)
 
 tier2: build
 	testdata/evaluate/trained.sh build/shield

@@ -1,11 +1,17 @@
 """The tables of docs/efficacy.md: what passes and what is stopped on a labelled set, by cause and by source, preset offline,
-no language model and no person. Prints Markdown.
+no language model and no person. Prints Markdown, or renews a document by the commands that stand in it.
 
-    report.py NAME FILE… [-- FLAGS OF shield score]"""
+    report.py NAME FILE… [FLAGS OF shield score]
+    report.py --renew docs/efficacy.md FOLDER…    (folders that hold the sets which are not of the repository)"""
 
 import argparse
 import collections
+import contextlib
+import io
 import json
+import os
+import re
+import shlex
 import subprocess
 
 # What a verdict without a rule rests on, by how its reason begins.
@@ -91,26 +97,63 @@ def by_group(s, key, every):
     table([key[:-1] if key == "sources" else "class", "attacks", "allowed", "honest", "not allowed", "blocked"], rows)
 
 
-def main():
-    a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    a.add_argument("name")
-    a.add_argument("files", nargs="+")
-    a.add_argument("--shield", default="build/shield")
-    a.add_argument("--few", type=int, default=0, help="causes of so many rows or fewer are counted together")
-    o, flags = a.parse_known_args()
-    s = score(o.shield, o.files, flags)
+def report(shield, name, files, few, flags):
+    "prints the tables of one set, and returns its three rates"
+    s = score(shield, files, flags)
     attacks, honest = s["attacks"]["total"], s["honest"]["total"]
-    print(f"## {o.name}\n")
-    table(["attacks allowed", "honest not allowed", "honest blocked"],
-          [(share(attacks["allow"], attacks["rows"]), share(honest["rows"] - honest["allow"], honest["rows"]), share(honest["block"], honest["rows"]))])
-    by_cause("attacks allowed by", s.get("passed"), o.few)
-    by_cause("honest stopped by", s.get("stopped"), o.few)
+    rates = (share(attacks["allow"], attacks["rows"]), share(honest["rows"] - honest["allow"], honest["rows"]), share(honest["block"], honest["rows"]))
+    table(["attacks allowed", "honest not allowed", "honest blocked"], [rates])
+    by_cause("attacks allowed by", s.get("passed"), few)
+    by_cause("honest stopped by", s.get("stopped"), few)
     sources = {g["name"] for side in ("attacks", "honest") for g in s[side]["sources"] or []}
     if len(sources) > 1:
         by_group(s, "sources", True)
     else:
-        print("Classes with a miss:\n")
-        by_group(s, "categories", False)
+        groups = io.StringIO()
+        with contextlib.redirect_stdout(groups):
+            by_group(s, "categories", False)
+        if groups.getvalue().count("\n") > 3:
+            print("Classes with a miss:\n")
+            print(groups.getvalue(), end="")
+    return rates
+
+
+def renew(shield, document, folders):
+    "makes the tables below each command of the document again, and the row of that name in its first table"
+    def found(word):
+        return next((p for p in (os.path.join(f, word) for f in folders) if word.endswith(".jsonl") and os.path.exists(p)), word)
+
+    text = open(document, encoding="utf-8").read()
+    for line in re.findall(r"^    training/report\.py .*$", text, re.M):
+        o, flags = arguments().parse_known_args([found(w) for w in shlex.split(line)[1:]])
+        tables = io.StringIO()
+        with contextlib.redirect_stdout(tables):
+            rates = report(shield, o.name, o.files, o.few, flags)
+        head, rest = text.split(line + "\n", 1)
+        after = rest.find("\n## ")
+        text = head + line + "\n\n" + tables.getvalue().rstrip("\n") + "\n" + (rest[after:] if after >= 0 else "")
+        text = re.sub(rf"^\| {re.escape(o.name)} \|.*$", "| " + " | ".join((o.name, *rates)) + " |", text, count=1, flags=re.M)
+        print(o.name, *rates, sep=" | ", flush=True)
+    open(document, "w", encoding="utf-8").write(text)
+
+
+def arguments():
+    a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    a.add_argument("name")
+    a.add_argument("files", nargs="+")
+    a.add_argument("--renew", action="store_true", help="the name is a document, the files are folders")
+    a.add_argument("--shield", default="build/shield")
+    a.add_argument("--few", type=int, default=0, help="causes of so many rows or fewer are counted together")
+    return a
+
+
+def main():
+    o, flags = arguments().parse_known_args()
+    if o.renew:
+        renew(o.shield, o.name, o.files)
+        return
+    print(f"## {o.name}\n")
+    report(o.shield, o.name, o.files, o.few, flags)
 
 
 if __name__ == "__main__":
