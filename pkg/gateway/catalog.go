@@ -24,7 +24,6 @@ type catalog struct {
 	pages   map[string]*listing // by the cursor that asks for more of them
 	begun   bool                // a list of tools has come in
 	lists   int                 // of tools that are under way
-	rounds  int                 // lists of tools so far
 	states  map[string][]string // what the server has asked for and was not told, by the request and the state that it gave for it
 	given   []string            // the states in order
 }

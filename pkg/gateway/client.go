@@ -72,6 +72,7 @@ func (g *Gateway) request(ctx context.Context, r *route, m *message) {
 		return
 	}
 	if class != "judge" {
+		g.asksFor(m.method)
 		c.cancel()
 		g.forward(c, m.raw)
 		return
@@ -98,6 +99,8 @@ func (g *Gateway) enter(c *call) error {
 		return g.noAnswer
 	case g.calls[string(c.id)] != nil:
 		return errors.New("a request with this id waits for its answer already")
+	case g.late[string(c.id)]:
+		return errors.New("a request with this id was taken back, and the server may answer it yet")
 	case len(g.calls) >= maxPending:
 		return fmt.Errorf("more than %d requests wait for their answers", maxPending)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/shieldcli/shield/internal/canonjson"
 	"github.com/shieldcli/shield/pkg/sanitize"
@@ -145,13 +146,12 @@ func (w *walk) value(where, name string, parent object, v any) (any, bool) {
 }
 
 // text returns a text as it passes. What encodes a picture or a sound is not
-// read; what encodes a text is.
+// read; what encodes a text is, whatever the server calls it.
 func (w *walk) text(where, name string, parent object, s string) (any, bool) {
 	read, encoded := s, false
 	if (name == "data" || name == "blob") && parent["mimeType"] != nil {
-		mime := text(parent, "mimeType")
 		plain, err := base64.StdEncoding.DecodeString(s)
-		if err == nil && !strings.HasPrefix(mime, "text/") && !strings.HasPrefix(mime, "application/json") {
+		if err == nil && !utf8.Valid(plain) {
 			return s, false
 		}
 		if encoded = err == nil; encoded {

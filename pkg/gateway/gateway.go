@@ -79,7 +79,7 @@ type Gateway struct {
 	calls    map[string]*call // the client's, by canonical id
 	late     map[string]bool  // taken back by the client when the server had them already
 	asked    map[string]bool  // the server's, by canonical id
-	known    int              // lists that were begun when the client was last told that tools changed; -1 if it was not
+	changed  map[string]bool  // lists of which the client was told that they have changed, and has not asked for since
 	owned    int              // requests of the gateway's own
 	unasked  int
 	refused  int
@@ -121,7 +121,7 @@ func New(opts Options) *Gateway {
 func newGateway(opts Options, k *catalog) *Gateway {
 	return &Gateway{
 		opts: opts, catalog: k, maxFrame: maxFrame, maxQueue: maxQueue,
-		calls: map[string]*call{}, late: map[string]bool{}, asked: map[string]bool{}, known: -1,
+		calls: map[string]*call{}, late: map[string]bool{}, asked: map[string]bool{}, changed: map[string]bool{},
 	}
 }
 

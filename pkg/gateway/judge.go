@@ -191,7 +191,13 @@ func resource(p *proposal, uri string) error {
 	case u.Scheme != "file":
 		path = u.Host + path
 	}
-	if path == "" {
+	rest, err := url.PathUnescape(u.RawQuery + "#" + u.Fragment)
+	switch {
+	case err != nil || strings.ContainsRune(path, 0):
+		return errors.New("uri: not an address")
+	case strings.Contains(rest, ".."): // for who takes it for a part of the path
+		return errors.New("uri: it leads back behind ? or #")
+	case path == "":
 		path = "."
 	}
 	p.kind, p.payload = "read_file", object{"path": path, "resource": uri}

@@ -77,7 +77,8 @@ func (g *Gateway) learn(ctx context.Context, r *route, params object) {
 	if meta, ok := params["_meta"]; ok {
 		ask["_meta"] = meta
 	}
-	for l := (&listing{whole: true}); ; {
+	l := &listing{whole: true}
+	for range maxTools { // pages
 		m := g.askServer(ctx, r, "tools/list", ask)
 		if m == nil {
 			g.catalog.failed()
@@ -94,6 +95,8 @@ func (g *Gateway) learn(ctx context.Context, r *route, params object) {
 		}
 		ask["cursor"] = next
 	}
+	g.catalog.failed()
+	g.notify("its list of tools has no end within %d pages", maxTools)
 }
 
 // askServer puts a request of the gateway's own to the server and returns the
@@ -169,7 +172,6 @@ func (g *Gateway) pin(tools []*tool, l *listing, last bool) (withheld map[string
 	if first {
 		l.tools = map[string]*tool{}
 		k.begun = true
-		k.rounds++
 	}
 	for _, t := range tools {
 		if l.tools[t.name] != nil {

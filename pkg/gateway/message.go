@@ -33,11 +33,18 @@ func (m *message) isNotice() bool  { return m.method != "" && m.id == nil }
 // errBatch says that a frame holds several messages, which MCP does not have.
 var errBatch = errors.New("a batch of messages, which MCP does not allow")
 
+// errLines says that a message is not one line for every reader: some take a carriage
+// return for the end of a line, and what stands behind it for a message of its own.
+var errLines = errors.New("the end of a line within a message")
+
 // read reads a frame strictly: what two readers could take for different
 // messages is an error, and so is a member that JSON-RPC does not have.
 func read(raw []byte) (*message, error) {
 	if bytes.HasPrefix(bytes.TrimLeft(raw, " \t"), []byte("[")) {
 		return nil, errBatch
+	}
+	if bytes.ContainsAny(raw, "\r\n") {
+		return nil, errLines
 	}
 	m := &message{raw: raw}
 	var err error

@@ -111,6 +111,10 @@ func (g *Gateway) answered(r *route, c *call, m *message) {
 		return
 	}
 	if m.fault != nil {
+		if why := g.linksOf(m.fault); why != "" {
+			g.refuse(c, why)
+			return
+		}
 		g.pass(c, m, "error", m.fault)
 		return
 	}
@@ -183,6 +187,18 @@ func (g *Gateway) serverRequest(r *route, m *message) error {
 	default:
 		why = "a client has no such method"
 	}
+	raw := m.raw
+	if why == "" && m.params != nil {
+		out, findings, changed := g.examined(m.params, nil)
+		g.found(m.method, findings)
+		switch {
+		case !changed:
+		case out == nil:
+			why = "it holds " + findings.String()
+		default:
+			raw = rebuilt(m, "params", out)
+		}
+	}
 	g.mu.Lock()
 	switch {
 	case why != "":
@@ -195,7 +211,7 @@ func (g *Gateway) serverRequest(r *route, m *message) error {
 	}
 	g.mu.Unlock()
 	if why == "" {
-		if r.tell(m.raw) {
+		if r.tell(raw) {
 			return nil
 		}
 		g.mu.Lock()
@@ -231,8 +247,8 @@ func (g *Gateway) serverNotice(r *route, m *message) error {
 		}
 		delete(g.asked, key)
 		g.mu.Unlock()
-	case "notifications/tools/list_changed":
-		if g.knowsOfChange() {
+	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
+		if g.knowsOfChange(m.method) {
 			return nil
 		}
 	default:
@@ -256,17 +272,28 @@ func (g *Gateway) serverNotice(r *route, m *message) error {
 	return nil
 }
 
-// knowsOfChange reports whether the client was told that tools have changed since
-// any were listed, and takes it as told.
-func (g *Gateway) knowsOfChange() bool {
-	g.catalog.mu.Lock()
-	rounds := g.catalog.rounds
-	g.catalog.mu.Unlock()
+// knowsOfChange reports whether the client was told that a list has changed since it
+// asked for that, and takes it as told.
+func (g *Gateway) knowsOfChange(method string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	known := g.known == rounds
-	g.known = rounds
+	of := listOf(method)
+	known := g.changed[of]
+	g.changed[of] = true
 	return known
+}
+
+// asksFor notes that the client asks for a list.
+func (g *Gateway) asksFor(method string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.changed, listOf(method))
+}
+
+// listOf returns what a method about a list is about, such as tools.
+func listOf(method string) string {
+	of, _, _ := strings.Cut(strings.TrimPrefix(method, "notifications/"), "/")
+	return of
 }
 
 // progresses returns the route of the client's request that has the progress

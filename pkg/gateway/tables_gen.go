@@ -13,6 +13,8 @@ var poisonRules = [...]rule{
 
 var askedRules = [...]rule{
 	{"", "a password, key or token", "\\b(?:pass ?(?:word|code|phrase|wd)s?|secrets?|api ?keys?|access ?keys?|private ?keys?|(?:access|auth|api|bearer|refresh|session|id) ?tokens?|tokens?|credentials?|recovery (?:code|phrase)s?|seed phrases?|mnemonic|otp|one time (?:code|password)s?|2fa|mfa|verification codes?|pins? (?:code|number)s?|pin)\\b"},
+	{"", "a code that proves who somebody is", "\\b(?:(?:log ?in|sign ?in|security|authenticator|authentication|confirmation|sms|access|\\d+ digit) codes?|maiden name|(?:wallet|secret|backup|12|24|twelve|twenty four) (?:seeds?|words?))\\b"},
+	{"", "a password, key or token, in another language", "(?:\\b(?:passwort|kennwort|zugangsdaten|geheimzahl|contrase[nñ]a|clave (?:de acceso|secreta|privada|api)|mot de passe|code secret|cl[eé] (?:d )?api|identifiants de connexion|senhas?|palavra passe|parola d ordine|credenziali|wachtwoord|has[lł]o|heslo|l[oö]senord|adgangskode|passord|salasana|sifre|jelsz[oó]|parol[aă]|m[aậ]t kh[aẩ]u|kata sandi|kreditkarte|tarjeta de cr[eé]dito|carte (?:bancaire|de cr[eé]dit)|num[eé]ro de carte|cart[aã]o de cr[eé]dito)|şifre|парол|пин[ -]?код|секретн|密码|密碼|口令|パスワード|暗証番号|비밀번호|كلمة المرور|كلمة السر|סיסמה|รหัสผ่าน|पासवर्ड)"},
 	{"", "a payment or identity number", "\\b(?:credit ?cards?|card numbers?|cvv|cvc|iban|bank account|routing number|social security|ssn|passport (?:number|no)|tax ?id|date of birth|driver s licen[cs]e)\\b"},
 }
 

@@ -40,6 +40,19 @@ func (g *Gateway) unaskedFor(method string, params object) string {
 	return ""
 }
 
+// linksOf says why what an error asks of a person first is refused; "" if it may be
+// asked, or asks nothing: a call can fail because a person has to follow links before.
+func (g *Gateway) linksOf(fault object) string {
+	all, _ := inner(fault, "data")["elicitations"].([]any)
+	for _, one := range all {
+		params, _ := one.(object)
+		if why := g.unaskedFor("elicitation/create", params); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
 // link says why a server may not send a person to an address.
 func (g *Gateway) link(address string) string {
 	canonical, host := effect.URL(address)
@@ -63,10 +76,25 @@ func (g *Gateway) link(address string) string {
 type askExaminer struct{}
 
 func (askExaminer) Examine(s string) (string, []Finding) {
-	if name := met(askedRules[:], asked(), words(s)); name != "" {
+	name := meansSecret(s)
+	if name == "" && strings.ContainsFunc(s, unseen) {
+		name = "something in characters that are not seen"
+	}
+	if name != "" {
 		return s, []Finding{{Kind: name}}
 	}
 	return s, nil
+}
+
+// meansSecret returns the name of the rule that a text meets; "" if it meets none.
+// Letters of other scripts are folded to Latin ones that look alike, so those count as
+// they stand, too.
+func meansSecret(s string) string {
+	name := met(askedRules[:], asked(), words(s))
+	if name == "" {
+		name = met(askedRules[:], asked(), strings.ToLower(s))
+	}
+	return name
 }
 
 // words returns the words of a text in lower case, with names such as apiKey and
