@@ -174,7 +174,7 @@ func (l *lazyGlobs) perhaps(e *effect.Effect) bool {
 	path := e.Path
 	if e.Pattern {
 		meant, still := effect.Meant(path)
-		if !partly && still && effect.Says(last) {
+		if !partly && still && effect.Says(last) && !strings.HasPrefix(last, "*") {
 			return false
 		}
 		path = meant[:strings.LastIndexByte(meant, '/')] + "/x"

@@ -70,6 +70,14 @@ func (n names) kept(folder string) bool {
 	return strings.Contains(folder, "/.") && effect.Says(parent) && strings.EqualFold(path.Base(parent), path.Base(folder))
 }
 
+// inHome reports whether a folder lies in the home folder: what a glob matches below
+// it is there only if somebody uses it.
+func (n names) inHome(folder string) bool {
+	return slices.ContainsFunc(n.vars["HOME"], func(home string) bool {
+		return strings.HasPrefix(folder, home+"/")
+	})
+}
+
 // ofOthers reports whether what the glob matches below a folder can only be in the
 // home folder of somebody else, of whom nothing is known to be there.
 func (n names) ofOthers(folder string) bool {

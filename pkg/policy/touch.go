@@ -144,7 +144,7 @@ func (s *search) literal(t *touched, e *effect.Effect, path string, recursive bo
 				t.sure.add(set.rule[g])
 			case above && (writes || !set.names[g].single()) && !slices.Contains(itself, g) && !set.names[g].kept(path):
 				t.perhaps.add(set.rule[g])
-			case modes && !slices.Contains(itself, g) && set.names[g].ofOthers(path):
+			case modes && !slices.Contains(itself, g) && (set.names[g].ofOthers(path) || set.names[g].inHome(path)):
 				t.perhaps.add(set.rule[g])
 			case !recursive || !set.names[g].single() || s.x.isSingle(path):
 				t.sure.add(set.rule[g])

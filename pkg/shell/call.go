@@ -344,7 +344,7 @@ func (s *state) unknownProgram(argv []abstract.Value, io abstract.Streams) abstr
 		s.suspect(a)
 	}
 	s.possibleCarrier(argv[1:], io)
-	s.upload(abstract.Concat(append([]abstract.Value{io.In}, argv[1:]...)...), v.String(), v.From)
+	s.mayUpload(abstract.Concat(append([]abstract.Value{io.In}, argv[1:]...)...), v.String(), v.From)
 	return abstract.Output(abstract.Clip(v.String()), io.In.Taint|abstract.Foreign)
 }
 

@@ -369,7 +369,7 @@ func (s *state) localProgram(argv []abstract.Value, io abstract.Streams) abstrac
 	if s.scripts > read && at < len(s.effects) {
 		s.effects[at].Class = effect.LocalWrite // what it does stands beside it
 	} else {
-		s.upload(abstract.JoinValues(argv[1:]), base, join(argv))
+		s.mayUpload(abstract.JoinValues(argv[1:]), base, join(argv))
 	}
 	out.Taint |= io.In.Taint
 	return out

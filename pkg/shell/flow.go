@@ -9,12 +9,22 @@ import (
 
 // upload records that a value goes to the network.
 func (s *state) upload(v abstract.Value, program string, at effect.Span) {
-	e := effect.Effect{Program: program, From: at}
+	s.hands(v, effect.Effect{Program: program, From: at})
+}
+
+// mayUpload records that a program of which nothing is known gets a value, and may
+// send it.
+func (s *state) mayUpload(v abstract.Value, program string, at effect.Span) {
+	s.hands(v, effect.Effect{Program: program, From: at, Possible: true})
+}
+
+func (s *state) hands(v abstract.Value, e effect.Effect) {
 	switch {
 	case v.Taint&(abstract.Secret|abstract.Credential|abstract.Dump) != 0:
 		e.Kind, e.Reason = effect.SendSecret, "sends "+v.SecretName()+" to the network"
 	case v.Taint&abstract.Private != 0:
 		e.Kind, e.Reason = effect.SendSecret, "sends the clipboard or screen to the network"
+		e.Possible = true // what is there now may be anything
 	default:
 		return
 	}

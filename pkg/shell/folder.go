@@ -41,7 +41,7 @@ func (s *state) programIn(base string, argv []abstract.Value, io abstract.Stream
 	use := command.Interpret(words)
 	s.execute(argv, base, effect.Unknown)
 	if use.Class == effect.Unknown {
-		s.upload(abstract.Concat(append([]abstract.Value{io.In}, argv[1:]...)...), base, join(argv))
+		s.mayUpload(abstract.Concat(append([]abstract.Value{io.In}, argv[1:]...)...), base, join(argv))
 	}
 	return s.apply(base, argv, use, io)
 }

@@ -45,7 +45,11 @@ func (s *state) possibleCarrier(words []abstract.Value, io abstract.Streams) {
 			continue
 		}
 		if listed(words[i:], name) {
+			mark := len(s.effects)
 			s.invoke(words[i:], io)
+			for j := mark; i > 0 && strings.HasPrefix(words[i-1].Text, "-") && j < len(s.effects); j++ {
+				s.effects[j].Possible = true // it may be the value of that option
+			}
 			return
 		}
 	}

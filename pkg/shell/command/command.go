@@ -63,7 +63,7 @@ type Touch struct {
 	Word      Word // the path, URL or host; already cut out of forms like --file=PATH
 	Recursive bool
 	Sent      bool // of ReadFile: its content goes to another machine
-	Mends     bool // of WriteFile: only where something is broken, or beside what the file holds
+	Mends     bool // of WriteFile: only where something is broken, beside what the file holds, or by what runs in a container
 	Checked   bool // of DeleteFile: the program refuses where version control misses something
 }
 

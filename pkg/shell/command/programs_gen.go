@@ -4474,7 +4474,7 @@ var syntaxBadblocks = syntax{options: []option{
 	{"-e", &action_values_Text},
 	{"-f", &action_none},
 	{"-i", &action_values_Read},
-	{"-n", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"-n", &action_effects_ChangeSystem_turns_List_Mend},
 	{"-o", &action_values_Write},
 	{"-p", &action_values_Text},
 	{"-s", &action_none},
@@ -7486,7 +7486,7 @@ var syntaxDebugfs = syntax{style: open, options: []option{
 	{"-i", &action_none},
 	{"-n", &action_none},
 	{"-s", &action_values_Text},
-	{"-w", &action_effects_Destroy_turns_Read_Write},
+	{"-w", &action_effects_ChangeSystem_turns_Read_Mend},
 	{"-z", &action_values_Write},
 }, operands: shape{head: []role{roleRead}, rest: roleText}}
 
@@ -17231,11 +17231,13 @@ var syntaxNroff = syntax{style: long | open | bundled, options: []option{
 
 var syntaxNsenter = syntax{style: first, options: []option{
 	{"--all", &action_none},
-	{"--bind", &action_values_EditTree_Text},
+	{"--bind", &action_values_Bind_Text},
+	{"--bind-try", &action_values_Bind_Text},
 	{"--cgroup", &action_none},
 	{"--chdir", &action_values_Text},
 	{"--dev", &action_values_Text},
-	{"--dev-bind", &action_values_EditTree_Text},
+	{"--dev-bind", &action_values_Bind_Text},
+	{"--dev-bind-try", &action_values_Bind_Text},
 	{"--die-with-parent", &action_none},
 	{"--dir", &action_values_Text},
 	{"--fork", &action_none},
@@ -17253,12 +17255,13 @@ var syntaxNsenter = syntax{style: first, options: []option{
 	{"--proc", &action_values_Text},
 	{"--quiet", &action_none},
 	{"--ro-bind", &action_values_ReadTree_Text},
+	{"--ro-bind-try", &action_values_ReadTree_Text},
 	{"--root", &action_none},
 	{"--setenv", &action_values_Text},
 	{"--setgid", &action_values_Text},
 	{"--setuid", &action_values_Text},
 	{"--share-net", &action_none},
-	{"--symlink", &action_values_EditTree_Text},
+	{"--symlink", &action_values_Text_Text},
 	{"--target", &action_values_Text},
 	{"--time", &action_none},
 	{"--tmpfs", &action_values_Text},
@@ -21060,12 +21063,12 @@ var syntaxSg = syntax{options: []option{
 
 var syntaxSgdisk = syntax{style: gnu, options: []option{
 	{"--adjust-main-table", &action_8aa0327f1b3a},
-	{"--attributes", &action_8aa0327f1b3a},
+	{"--attributes", &action_values_Text_effects_ChangeSystem_turns_List_Mend},
 	{"--backup", &action_values_Write},
-	{"--change-name", &action_8aa0327f1b3a},
+	{"--change-name", &action_values_Text_effects_ChangeSystem_turns_List_Mend},
 	{"--clear", &action_effects_Destroy_ChangeSystem_turns_List_Write},
 	{"--delete", &action_8aa0327f1b3a},
-	{"--disk-guid", &action_8aa0327f1b3a},
+	{"--disk-guid", &action_values_Text_effects_ChangeSystem_turns_List_Mend},
 	{"--display-alignment", &action_none},
 	{"--end-of-largest", &action_none},
 	{"--first-aligned-in-largest", &action_none},
@@ -21076,45 +21079,45 @@ var syntaxSgdisk = syntax{style: gnu, options: []option{
 	{"--largest-new", &action_8aa0327f1b3a},
 	{"--list-types", &action_none},
 	{"--load-backup", &action_ea6df822ea3e},
-	{"--mbrtogpt", &action_effects_Destroy_ChangeSystem_turns_List_Write},
-	{"--move-second-header", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"--mbrtogpt", &action_effects_ChangeSystem_turns_List_Mend},
+	{"--move-second-header", &action_effects_ChangeSystem_turns_List_Mend},
 	{"--new", &action_8aa0327f1b3a},
-	{"--partition-guid", &action_8aa0327f1b3a},
+	{"--partition-guid", &action_values_Text_effects_ChangeSystem_turns_List_Mend},
 	{"--pretend", &action_flags_dry},
 	{"--print", &action_none},
 	{"--print-mbr", &action_none},
-	{"--randomize-guids", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"--randomize-guids", &action_effects_ChangeSystem_turns_List_Mend},
 	{"--recompute-chs", &action_8aa0327f1b3a},
 	{"--replicate", &action_ff5480df2aee},
 	{"--resize-table", &action_8aa0327f1b3a},
 	{"--set-alignment", &action_values_Text},
-	{"--sort", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"--sort", &action_effects_ChangeSystem_turns_List_Mend},
 	{"--transpose", &action_8aa0327f1b3a},
-	{"--typecode", &action_8aa0327f1b3a},
+	{"--typecode", &action_values_Text_effects_ChangeSystem_turns_List_Mend},
 	{"--verify", &action_none},
 	{"--zap", &action_effects_Destroy_ChangeSystem_turns_List_Write},
 	{"--zap-all", &action_effects_Destroy_ChangeSystem_turns_List_Write},
-	{"-A", &action_8aa0327f1b3a},
+	{"-A", &action_values_Text_effects_ChangeSystem_turns_List_Mend},
 	{"-C", &action_8aa0327f1b3a},
 	{"-D", &action_none},
 	{"-E", &action_none},
 	{"-F", &action_none},
-	{"-G", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"-G", &action_effects_ChangeSystem_turns_List_Mend},
 	{"-L", &action_none},
 	{"-N", &action_8aa0327f1b3a},
 	{"-O", &action_none},
 	{"-P", &action_flags_dry},
 	{"-R", &action_ff5480df2aee},
 	{"-S", &action_8aa0327f1b3a},
-	{"-U", &action_8aa0327f1b3a},
+	{"-U", &action_values_Text_effects_ChangeSystem_turns_List_Mend},
 	{"-Z", &action_effects_Destroy_ChangeSystem_turns_List_Write},
 	{"-a", &action_values_Text},
 	{"-b", &action_values_Write},
-	{"-c", &action_8aa0327f1b3a},
+	{"-c", &action_values_Text_effects_ChangeSystem_turns_List_Mend},
 	{"-d", &action_8aa0327f1b3a},
-	{"-e", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"-e", &action_effects_ChangeSystem_turns_List_Mend},
 	{"-f", &action_none},
-	{"-g", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"-g", &action_effects_ChangeSystem_turns_List_Mend},
 	{"-h", &action_8aa0327f1b3a},
 	{"-i", &action_values_Text},
 	{"-j", &action_8aa0327f1b3a},
@@ -21124,9 +21127,9 @@ var syntaxSgdisk = syntax{style: gnu, options: []option{
 	{"-o", &action_effects_Destroy_ChangeSystem_turns_List_Write},
 	{"-p", &action_none},
 	{"-r", &action_8aa0327f1b3a},
-	{"-s", &action_effects_Destroy_ChangeSystem_turns_List_Write},
-	{"-t", &action_8aa0327f1b3a},
-	{"-u", &action_8aa0327f1b3a},
+	{"-s", &action_effects_ChangeSystem_turns_List_Mend},
+	{"-t", &action_values_Text_effects_ChangeSystem_turns_List_Mend},
+	{"-u", &action_values_Text_effects_ChangeSystem_turns_List_Mend},
 	{"-v", &action_none},
 	{"-z", &action_effects_Destroy_ChangeSystem_turns_List_Write},
 }, operands: shape{head: []role{roleList}}}
@@ -23635,7 +23638,7 @@ var syntaxTtyd = syntax{style: first | open, why: "gives others a shell", option
 	{"-t", &action_values_Text},
 	{"-u", &action_values_Text},
 	{"-w", &action_none},
-}, operands: shape{rest: roleArgv}, base: &action_class_network_effects_Listen_RemoteShell}
+}, operands: shape{rest: roleArgv}, base: &action_d92066a6f3c7}
 
 var syntaxTune2fs = syntax{style: open, options: []option{
 	{"--list", &action_turns_Mend_List_flags_dry},
@@ -23829,11 +23832,13 @@ var syntaxUnset = syntax{style: plus, options: []option{
 
 var syntaxUnshare = syntax{style: first, options: []option{
 	{"--all", &action_none},
-	{"--bind", &action_values_EditTree_Text},
+	{"--bind", &action_values_Bind_Text},
+	{"--bind-try", &action_values_Bind_Text},
 	{"--cgroup", &action_none},
 	{"--chdir", &action_values_Text},
 	{"--dev", &action_values_Text},
-	{"--dev-bind", &action_values_EditTree_Text},
+	{"--dev-bind", &action_values_Bind_Text},
+	{"--dev-bind-try", &action_values_Bind_Text},
 	{"--die-with-parent", &action_none},
 	{"--dir", &action_values_Text},
 	{"--fork", &action_none},
@@ -23851,12 +23856,13 @@ var syntaxUnshare = syntax{style: first, options: []option{
 	{"--proc", &action_values_Text},
 	{"--quiet", &action_none},
 	{"--ro-bind", &action_values_ReadTree_Text},
+	{"--ro-bind-try", &action_values_ReadTree_Text},
 	{"--root", &action_none},
 	{"--setenv", &action_values_Text},
 	{"--setgid", &action_values_Text},
 	{"--setuid", &action_values_Text},
 	{"--share-net", &action_none},
-	{"--symlink", &action_values_EditTree_Text},
+	{"--symlink", &action_values_Text_Text},
 	{"--target", &action_values_Text},
 	{"--time", &action_none},
 	{"--tmpfs", &action_values_Text},
@@ -24080,8 +24086,12 @@ var syntaxUv = syntax{style: open, language: "python", options: []option{
 }, base: &action_class_network}
 
 var syntaxUvx = syntax{style: first, options: []option{
+	{"--default-index", &action_values_Source},
+	{"--extra-index-url", &action_values_Source},
+	{"--find-links", &action_values_Source},
 	{"--from", &action_values_Package},
-	{"--index-url", &action_values_Text},
+	{"--index", &action_values_Source},
+	{"--index-url", &action_values_Source},
 	{"--isolated", &action_none},
 	{"--no-cache", &action_none},
 	{"--python", &action_values_Text},
@@ -24089,7 +24099,9 @@ var syntaxUvx = syntax{style: first, options: []option{
 	{"--refresh", &action_none},
 	{"--with", &action_values_Package},
 	{"--with-editable", &action_values_Package},
-	{"--with-requirements", &action_values_Text},
+	{"--with-requirements", &action_values_Read},
+	{"-f", &action_values_Source},
+	{"-i", &action_values_Source},
 	{"-p", &action_values_Text},
 	{"-q", &action_none},
 }, operands: shape{rest: roleArgvPackage}, base: &action_class_network}
@@ -25459,6 +25471,7 @@ var action_class_readOnly = action{class: readOnly}
 var action_class_readOnly_streams_in_Data_setIn = action{class: readOnly, streams: streams{in: Data, setIn: true}}
 var action_class_readOnly_streams_out_Download_setOut = action{class: readOnly, streams: streams{out: Download, setOut: true}}
 var action_d481f42cb298 = action{values: []role{roleText}, attached: true, class: localWrite, turns: []turn{{roleRead, roleEdit}}}
+var action_d92066a6f3c7 = action{class: network, effects: []effect.Kind{effect.Listen, effect.ChangeRemote}, verb: "grant"}
 var action_db15d81936c5 = action{effects: []effect.Kind{effect.ChangeSystem, effect.Destroy}, streams: streams{in: Data, setIn: true}}
 var action_dc51f054738d = action{class: localWrite, streams: streams{out: Data, setOut: true}, turns: []turn{{roleURL, roleFetch}}}
 var action_e62f5a518444 = action{class: localWrite, operands: &shape_rest_Text, turns: []turn{{roleArchive, roleRead}, {roleFolder, roleWriteTree}}, here: roleWriteTree}
@@ -25489,6 +25502,8 @@ var action_effects_ChangeSystem_operands_rest_Package = action{effects: []effect
 var action_effects_ChangeSystem_operands_rest_Read = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_rest_Read}
 var action_effects_ChangeSystem_operands_rest_Text = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_rest_Text}
 var action_effects_ChangeSystem_streams_in_Data_setIn = action{effects: []effect.Kind{effect.ChangeSystem}, streams: streams{in: Data, setIn: true}}
+var action_effects_ChangeSystem_turns_List_Mend = action{effects: []effect.Kind{effect.ChangeSystem}, turns: []turn{{roleList, roleMend}}}
+var action_effects_ChangeSystem_turns_Read_Mend = action{effects: []effect.Kind{effect.ChangeSystem}, turns: []turn{{roleRead, roleMend}}}
 var action_effects_Destroy = action{effects: []effect.Kind{effect.Destroy}}
 var action_effects_Destroy_ChangeRemote = action{effects: []effect.Kind{effect.Destroy, effect.ChangeRemote}}
 var action_effects_Destroy_ChangeRemote_verb_delete = action{effects: []effect.Kind{effect.Destroy, effect.ChangeRemote}, verb: "delete"}
@@ -25496,7 +25511,6 @@ var action_effects_Destroy_ChangeSystem = action{effects: []effect.Kind{effect.D
 var action_effects_Destroy_ChangeSystem_turns_List_Write = action{effects: []effect.Kind{effect.Destroy, effect.ChangeSystem}, turns: []turn{{roleList, roleWrite}}}
 var action_effects_Destroy_operands_rest_Text = action{effects: []effect.Kind{effect.Destroy}, operands: &shape_rest_Text}
 var action_effects_Destroy_streams_in_Data_setIn = action{effects: []effect.Kind{effect.Destroy}, streams: streams{in: Data, setIn: true}}
-var action_effects_Destroy_turns_Read_Write = action{effects: []effect.Kind{effect.Destroy}, turns: []turn{{roleRead, roleWrite}}}
 var action_effects_Destroy_turns_System_Text = action{effects: []effect.Kind{effect.Destroy}, turns: []turn{{roleSystem, roleText}}}
 var action_effects_Dynamic = action{effects: []effect.Kind{effect.Dynamic}}
 var action_effects_Listen = action{effects: []effect.Kind{effect.Listen}}
@@ -25601,6 +25615,7 @@ var action_values_Archive = action{values: []role{roleArchive}}
 var action_values_ArgvSemi = action{values: []role{roleArgvSemi}}
 var action_values_ArgvStdin = action{values: []role{roleArgvStdin}}
 var action_values_Awk_operands_rest_Read = action{values: []role{roleAwk}, operands: &shape_rest_Read}
+var action_values_Bind_Text = action{values: []role{roleBind, roleText}}
 var action_values_Cmd = action{values: []role{roleCmd}}
 var action_values_CmdWords = action{values: []role{roleCmdWords}}
 var action_values_CmdWords_class_anything = action{values: []role{roleCmdWords}, class: anything}
@@ -25612,7 +25627,6 @@ var action_values_Control = action{values: []role{roleControl}}
 var action_values_Data = action{values: []role{roleData}}
 var action_values_DryRun_attached = action{values: []role{roleDryRun}, attached: true}
 var action_values_Edit = action{values: []role{roleEdit}}
-var action_values_EditTree_Text = action{values: []role{roleEditTree, roleText}}
 var action_values_Enter = action{values: []role{roleEnter}}
 var action_values_Ex = action{values: []role{roleEx}}
 var action_values_Ex_streams_in_Data_setIn = action{values: []role{roleEx}, streams: streams{in: Data, setIn: true}}
@@ -25739,6 +25753,7 @@ var action_values_Text_class_network = action{values: []role{roleText}, class: n
 var action_values_Text_effects_ChangeRemote = action{values: []role{roleText}, effects: []effect.Kind{effect.ChangeRemote}}
 var action_values_Text_effects_ChangeRemote_verb_delete = action{values: []role{roleText}, effects: []effect.Kind{effect.ChangeRemote}, verb: "delete"}
 var action_values_Text_effects_ChangeRemote_verb_grant = action{values: []role{roleText}, effects: []effect.Kind{effect.ChangeRemote}, verb: "grant"}
+var action_values_Text_effects_ChangeSystem_turns_List_Mend = action{values: []role{roleText}, effects: []effect.Kind{effect.ChangeSystem}, turns: []turn{{roleList, roleMend}}}
 var action_values_Text_effects_Destroy = action{values: []role{roleText}, effects: []effect.Kind{effect.Destroy}}
 var action_values_Text_effects_Dynamic = action{values: []role{roleText}, effects: []effect.Kind{effect.Dynamic}}
 var action_values_Text_flags_reject = action{values: []role{roleText}, flags: reject}

@@ -324,9 +324,20 @@ func (r *reader) mount(w Word) {
 func (r *reader) share(w Word, src string, onlyRead bool) {
 	w.Text = src
 	r.touch(effect.ReadFile, w, true)
-	if !onlyRead {
+	switch {
+	case onlyRead:
+	case src == "/":
 		r.touch(effect.WriteFile, w, true)
+	default:
+		r.mayWrite(w, true)
 	}
+}
+
+// mayWrite notes a file or folder that is written only where something in it is
+// broken, or by what runs.
+func (r *reader) mayWrite(w Word, tree bool) {
+	r.touch(effect.WriteFile, w, tree)
+	r.use.Touches[len(r.use.Touches)-1].Mends = true
 }
 
 func hasOption(list string, names ...string) bool {

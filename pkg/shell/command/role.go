@@ -249,8 +249,7 @@ func (r *reader) applyPath(role role, w Word, tree bool) {
 			r.effect(effect.ChangeSystem)
 		}
 	case roleMend:
-		r.touch(effect.WriteFile, w, false)
-		r.use.Touches[len(r.use.Touches)-1].Mends = true
+		r.mayWrite(w, false)
 	case roleStore:
 		if r.memory = w.Text == memoryStore && !w.Pattern; !r.memory {
 			r.touch(effect.ReadFile, w, false)
@@ -259,6 +258,9 @@ func (r *reader) applyPath(role role, w Word, tree bool) {
 	case roleEditTree:
 		r.touch(effect.ReadFile, w, true)
 		r.touch(effect.WriteFile, w, true)
+	case roleBind:
+		r.touch(effect.ReadFile, w, true)
+		r.mayWrite(w, true)
 	case roleDelete:
 		r.touch(effect.DeleteFile, w, tree)
 	case roleCleanTree:

@@ -23,6 +23,7 @@ const (
 	roleIntoDir        // a folder into which operands are copied
 	roleEdit           // a file that is read and written
 	roleEditTree       // a folder of such files
+	roleBind           // a folder that what runs may read and change
 	roleCompress       // a file that is replaced by one with or without a suffix
 	roleBeside         // a file that is read, and one of its name with an ending that is written beside it
 	roleFormat         // a disk or the image of one, which gets a new content

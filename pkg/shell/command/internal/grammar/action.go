@@ -65,7 +65,7 @@ var verbs = []string{"delete", "grant", "expose", "weaken", "redirect", "run", "
 // roles are the words for roles and their Go names.
 var roles = map[string]string{
 	"text": "roleText", "read": "roleRead", "read-tree": "roleReadTree", "send-file": "roleSendFile", "send-tree": "roleSendTree", "write": "roleWrite", "write-tree": "roleWriteTree", "output": "roleOutput", "control": "roleControl", "unset": "roleUnset", "recipes": "roleRecipes", "read-input": "roleReadInput", "names": "roleNames", "dry-run": "roleDryRun", "diff": "roleDiff",
-	"write-to": "roleWriteTo", "into-dir": "roleIntoDir", "edit": "roleEdit", "edit-tree": "roleEditTree", "compress": "roleCompress", "beside": "roleBeside", "store": "roleStore", "named": "roleNamed", "delete": "roleDelete",
+	"write-to": "roleWriteTo", "into-dir": "roleIntoDir", "edit": "roleEdit", "edit-tree": "roleEditTree", "bind": "roleBind", "compress": "roleCompress", "beside": "roleBeside", "store": "roleStore", "named": "roleNamed", "delete": "roleDelete",
 	"delete-tree": "roleDeleteTree", "clean-tree": "roleCleanTree", "rmdir": "roleRmdir", "format": "roleFormat", "mend": "roleMend", "move": "roleMove", "list": "roleList", "list-tree": "roleListTree",
 	"mkdir": "roleMkdir", "chmod": "roleChmod", "over": "roleOver", "start": "roleStart", "url": "roleURL", "source": "roleSource", "plugin": "rolePlugin", "image-source": "roleImageSource", "fetch": "roleFetch",
 	"host": "roleHost", "listen": "roleListen", "send": "roleSend", "web-item": "roleWebItem", "socket": "roleSocket", "data": "roleData", "form": "roleForm", "maybe-file": "roleMaybeFile", "place": "rolePlace", "method": "roleMethod", "lines": "roleLines", "texts": "roleTexts", "script-input": "roleScriptInput",
