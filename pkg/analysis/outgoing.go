@@ -3,10 +3,10 @@ package analysis
 import (
 	"bytes"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
@@ -31,7 +31,7 @@ func (c *Case) storesSecret() bool {
 
 // addresses are those of pages, as they stand in files: who opens one sends what is
 // behind the host.
-var addresses = regexp.MustCompile(`https?://([^\s/"'<>()?#@]+)([/?#][^\s"'<>()]*)`)
+var addresses = prefilter.Lazy(`https?://([^\s/"'<>()?#@]+)([/?#][^\s"'<>()]*)`)
 
 // maxAddresses is how many addresses of a text are read.
 const maxAddresses = 256
@@ -42,7 +42,7 @@ func addressesIn(text string) string {
 		return ""
 	}
 	var b strings.Builder
-	for _, m := range addresses.FindAllStringSubmatch(text, maxAddresses) {
+	for _, m := range addresses().FindAllStringSubmatch(text, maxAddresses) {
 		if host, _, _ := strings.Cut(m[1], ":"); !effect.Loopback(host) {
 			b.WriteString(m[2])
 			b.WriteByte('\n')

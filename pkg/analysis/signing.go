@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
@@ -14,12 +15,12 @@ import (
 // meets the expression.
 var signings = [...]struct {
 	pieces []string
-	expr   *regexp.Regexp
+	expr   func() *regexp.Regexp
 }{
-	{[]string{"-H", "-h"}, regexp.MustCompile(`(?i)(?:^|\s)(?:-H|--header)[ =]?["']?(?:(?:proxy-)?authorization|cookie|(?:x-)?[a-z0-9-]*(?:key|token|auth|secret)[a-z-]*)\s*:\s*([^"'\n]*)`)},
-	{[]string{"-u", "-U", "-b", "--"}, regexp.MustCompile(`(?i)(?:^|\s)(?:-u|--user|-b|--cookie|--oauth2-bearer|--token|--password|--api-key)[ =]["']?([^\s"']+)`)},
-	{[]string{"="}, regexp.MustCompile(`(?m)(?:^|[;|(]\s*|&&\s*|&\s+|\bexport |\benv )[A-Za-z_][A-Za-z0-9_]*=["']?([^\s"';&|]+)`)},
-	{[]string{"@"}, regexp.MustCompile(`[a-z][a-z0-9+.-]*://[^/\s"'@]*:([^/\s"'@]+)@`)},
+	{[]string{"-H", "-h"}, prefilter.Lazy(`(?i)(?:^|\s)(?:-H|--header)[ =]?["']?(?:(?:proxy-)?authorization|cookie|(?:x-)?[a-z0-9-]*(?:key|token|auth|secret)[a-z-]*)\s*:\s*([^"'\n]*)`)},
+	{[]string{"-u", "-U", "-b", "--"}, prefilter.Lazy(`(?i)(?:^|\s)(?:-u|--user|-b|--cookie|--oauth2-bearer|--token|--password|--api-key)[ =]["']?([^\s"']+)`)},
+	{[]string{"="}, prefilter.Lazy(`(?m)(?:^|[;|(]\s*|&&\s*|&\s+|\bexport |\benv )[A-Za-z_][A-Za-z0-9_]*=["']?([^\s"';&|]+)`)},
+	{[]string{"@"}, prefilter.Lazy(`[a-z][a-z0-9+.-]*://[^/\s"'@]*:([^/\s"'@]+)@`)},
 }
 
 // signed divides a command into what it signs in with, and the rest.
@@ -30,7 +31,7 @@ func signed(text string) (rest string, signing []string) {
 		}
 		var b strings.Builder
 		at := 0
-		for _, m := range signings[i].expr.FindAllStringSubmatchIndex(text, -1) {
+		for _, m := range signings[i].expr().FindAllStringSubmatchIndex(text, -1) {
 			signing = append(signing, text[m[2]:m[3]])
 			b.WriteString(text[at:m[2]])
 			at = m[3]

@@ -5,11 +5,11 @@ import (
 	"encoding/hex"
 	"math/big"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
@@ -137,9 +137,9 @@ func plain(raw []byte) string {
 
 // Texts in numbers.
 var (
-	inNumbers = regexp.MustCompile(`(?:\b\d{2,3}\b[ ,;:|-]*){8,}`)
-	number    = regexp.MustCompile(`\d+`)
-	inBits    = regexp.MustCompile(`[01](?:[ ,_-]?[01]){63,}`)
+	inNumbers = prefilter.Lazy(`(?:\b\d{2,3}\b[ ,;:|-]*){8,}`)
+	number    = prefilter.Lazy(`\d+`)
+	inBits    = prefilter.Lazy(`[01](?:[ ,_-]?[01]){63,}`)
 )
 
 // numbers returns the texts whose characters a text gives as decimal numbers.
@@ -148,8 +148,8 @@ func numbers(text string) string {
 	if countOf(text, '0', '9') < 16 {
 		return ""
 	}
-	for _, run := range inNumbers.FindAllString(text, -1) {
-		for _, digits := range number.FindAllString(run, -1) {
+	for _, run := range inNumbers().FindAllString(text, -1) {
+		for _, digits := range number().FindAllString(run, -1) {
 			if n, err := strconv.ParseUint(digits, 10, 8); err == nil {
 				b.WriteByte(byte(n))
 			}
@@ -175,7 +175,7 @@ func bits(text string) string {
 	if countOf(text, '0', '1') < 64 {
 		return ""
 	}
-	for _, run := range inBits.FindAllString(text, -1) {
+	for _, run := range inBits().FindAllString(text, -1) {
 		n, at := byte(0), 0
 		for i := range len(run) {
 			if run[i] != '0' && run[i] != '1' {

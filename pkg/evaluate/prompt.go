@@ -6,9 +6,9 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"errors"
-	"regexp"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
@@ -55,7 +55,7 @@ type question struct {
 }
 
 // redacted is what redaction puts in place of a secret.
-var redacted = regexp.MustCompile(`\[redacted [a-z0-9 -]*\]`)
+var redacted = prefilter.Lazy(`\[redacted [a-z0-9 -]*\]`)
 
 // newQuestion quotes the action of a case, without the secrets that r knows of
 // or finds in it.
@@ -82,7 +82,7 @@ func newQuestion(c *analysis.Case, r *redact.Redactor) (*question, error) {
 	writeEffects(&b, c, r)
 	// An agent that names a field "password" chooses what counts as a secret, and
 	// could hide a command from the judge by repeating it there.
-	hidden := !bytes.Equal(redacted.ReplaceAll(q.buf, nil), redacted.ReplaceAll(inPlace.buf, nil)) || bytes.Contains(q.buf, []byte("[redacted unexamined "))
+	hidden := !bytes.Equal(redacted().ReplaceAll(q.buf, nil), redacted().ReplaceAll(inPlace.buf, nil)) || bytes.Contains(q.buf, []byte("[redacted unexamined "))
 	return &question{systemPrompt, "Evaluate this action for security:", b.String(), hidden}, nil
 }
 

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/shieldcli/shield/internal/prefilter"
 )
 
 // editTOML is [EditServers] for a table of tables. Its lines are found by their
@@ -67,7 +68,7 @@ func withoutEmpty(doc map[string]any, table string) map[string]any {
 	return doc
 }
 
-var tableHead = regexp.MustCompile(`^\s*\[\s*([A-Za-z0-9_-]+)\s*(?:\.\s*("[^"\\]*"|'[^']*'|[A-Za-z0-9_-]+))?\s*(.*)\]`)
+var tableHead = prefilter.Lazy(`^\s*\[\s*([A-Za-z0-9_-]+)\s*(?:\.\s*("[^"\\]*"|'[^']*'|[A-Za-z0-9_-]+))?\s*(.*)\]`)
 
 // replaced is a command that another takes the place of.
 type replaced struct{ was, now ServerCommand }
@@ -80,7 +81,7 @@ func editLines(doc, table string, commands map[string]replaced) string {
 	added := "" // the line of arguments that stands behind a command that had none
 	for i := 0; i < len(lines); i++ {
 		line := lines[i]
-		if m := tableHead.FindStringSubmatch(line); m != nil {
+		if m := tableHead().FindStringSubmatch(line); m != nil {
 			c, added = nil, ""
 			if of, ok := commands[strings.Trim(m[2], `"'`)]; ok && m[1] == table && m[3] == "" {
 				c = &of
@@ -158,11 +159,11 @@ func words(text []byte, from int) (list span, at []int) {
 
 // wordEnd returns the end of a quoted word of one line; -1 if there is none.
 func wordEnd(text []byte, from int) int {
-	m := quotedWord.Find(text[from:])
+	m := quotedWord().Find(text[from:])
 	if m == nil || bytes.HasPrefix(text[from:], []byte(`"""`)) || bytes.HasPrefix(text[from:], []byte("'''")) {
 		return -1
 	}
 	return from + len(m)
 }
 
-var quotedWord = regexp.MustCompile(`^(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*')`)
+var quotedWord = prefilter.Lazy(`^(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*')`)

@@ -1,12 +1,12 @@
 package policy
 
 import (
-	"regexp"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/itchyny/gojq"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
 )
@@ -40,10 +40,10 @@ const (
 // The forms of an expression that a gate is read from, in gojq's own spelling. No
 // constant has an escape.
 var (
-	gateType  = regexp.MustCompile(`^\.action\.type == "([ !#-\[\]-~]*)"$`)
-	gateField = regexp.MustCompile(`^\.([a-z]+) ([!=]=) "([ !#-\[\]-~]*)"$`)
-	gateIndex = regexp.MustCompile(`^\.(labels|args) // \[\] \| index\("([ !#-\[\]-~]*)"\) != null( and .*)?$`)
-	gateAny   = regexp.MustCompile(`^any\(\(\.(labels|args) // \[\]\)\[\]; \. ([!=]=) "([ !#-\[\]-~]*)"\)$`)
+	gateType  = prefilter.Lazy(`^\.action\.type == "([ !#-\[\]-~]*)"$`)
+	gateField = prefilter.Lazy(`^\.([a-z]+) ([!=]=) "([ !#-\[\]-~]*)"$`)
+	gateIndex = prefilter.Lazy(`^\.(labels|args) // \[\] \| index\("([ !#-\[\]-~]*)"\) != null( and .*)?$`)
+	gateAny   = prefilter.Lazy(`^any\(\(\.(labels|args) // \[\]\)\[\]; \. ([!=]=) "([ !#-\[\]-~]*)"\)$`)
 )
 
 // gateOf reads the gate of an expression. It returns nil for one of another form.
@@ -54,7 +54,7 @@ func gateOf(expr string) *gate {
 	}
 	g := &gate{whole: true}
 	all := conjuncts(nil, q)
-	if m := gateType.FindStringSubmatch(all[0].String()); m != nil {
+	if m := gateType().FindStringSubmatch(all[0].String()); m != nil {
 		g.actionType, g.whole = m[1], len(all) == 1
 		return g
 	}
@@ -101,13 +101,13 @@ func conjuncts(dst []*gojq.Query, q *gojq.Query) []*gojq.Query {
 
 // comparisonOf reads a comparison. whole is false if more follows it.
 func comparisonOf(text string) (c *comparison, whole bool) {
-	if m := gateField.FindStringSubmatch(text); m != nil && slices.Contains(textNames, m[1]) {
+	if m := gateField().FindStringSubmatch(text); m != nil && slices.Contains(textNames, m[1]) {
 		return &comparison{m[1], m[3], m[2] == "!="}, true
 	}
-	if m := gateIndex.FindStringSubmatch(text); m != nil {
+	if m := gateIndex().FindStringSubmatch(text); m != nil {
 		return &comparison{m[1], m[2], false}, m[3] == ""
 	}
-	if m := gateAny.FindStringSubmatch(text); m != nil {
+	if m := gateAny().FindStringSubmatch(text); m != nil {
 		return &comparison{m[1], m[3], m[2] == "!="}, true
 	}
 	return nil, false

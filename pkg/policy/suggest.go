@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
@@ -134,13 +135,13 @@ func (s *suggester) suggestible(e *effect.Effect) bool {
 }
 
 // plainWord matches a word that means itself to every shell.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]+$`)
+var plainWord = prefilter.Lazy(`^[A-Za-z0-9_./:=@%+,-]+$`)
 
 // add puts an approval into its group, if it can have one: its words mean
 // themselves, and the rule that asked then would ask now.
 func (s *suggester) add(a Approval) {
 	words := strings.Split(a.Command, " ")
-	if len(a.Command) > maxCommand || len(words) > maxWords || slices.ContainsFunc(words, func(w string) bool { return !plainWord.MatchString(w) }) {
+	if len(a.Command) > maxCommand || len(words) > maxWords || slices.ContainsFunc(words, func(w string) bool { return !plainWord().MatchString(w) }) {
 		return
 	}
 	c, v, err := s.judge(s.policy, a.Command, a.CWD)
@@ -160,7 +161,7 @@ func (s *suggester) add(a Approval) {
 	}
 	for i, w := range words {
 		at, pattern := c.At().Path(w, false)
-		if i > 0 && !pattern && slices.Contains(g.paths, at) && named.MatchString(path.Base(w)) {
+		if i > 0 && !pattern && slices.Contains(g.paths, at) && named().MatchString(path.Base(w)) {
 			g.folders[i] = path.Dir(at)
 			w = "in " + g.folders[i] + " " + w[:strings.LastIndexByte(w, '/')+1] + " *" + path.Ext(w)
 		}
@@ -181,7 +182,7 @@ func (s *suggester) add(a Approval) {
 }
 
 // named matches the name of a file that a suggestion may stand for others.
-var named = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+var named = prefilter.Lazy(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
 // suggestion returns the exception that lets a group's commands through.
 func (g *group) suggestion() Suggestion {

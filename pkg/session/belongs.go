@@ -1,10 +1,10 @@
 package session
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
@@ -55,7 +55,7 @@ func (v *Value) belongs(hosts []string) bool {
 }
 
 // keyID is the name of an access key, which tells nothing by itself.
-var keyID = regexp.MustCompile(`^A[KS]IA[0-9A-Z]{16}$`)
+var keyID = prefilter.Lazy(`^A[KS]IA[0-9A-Z]{16}$`)
 
 // weak reports whether a short value is a password of tests, which nobody has to
 // keep.
@@ -73,7 +73,7 @@ func weak(value string) bool {
 }
 
 // accounts are addresses with a name and a password.
-var accounts = regexp.MustCompile(`[a-z][a-z0-9+.-]*://[^/\s"'@:]*:([^/\s"'@]+)@([^\s/:"',?]+)`)
+var accounts = prefilter.Lazy(`[a-z][a-z0-9+.-]*://[^/\s"'@:]*:([^/\s"'@]+)@([^\s/:"',?]+)`)
 
 // signIns returns the hosts of the passwords that stand in the addresses of a text.
 func signIns(text string) map[string]string {
@@ -81,7 +81,7 @@ func signIns(text string) map[string]string {
 		return nil
 	}
 	out := map[string]string{}
-	for _, m := range accounts.FindAllStringSubmatch(text, maxFound) {
+	for _, m := range accounts().FindAllStringSubmatch(text, maxFound) {
 		out[m[1]] = effect.Host(m[2])
 	}
 	return out

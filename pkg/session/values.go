@@ -9,10 +9,10 @@ import (
 	"hash"
 	"math"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
@@ -72,7 +72,7 @@ func (h *hasher) of(text string) []byte {
 func (h *hasher) value(text, name string) Value {
 	v := Value{Length: len(text), Sum: slices.Clone(h.of(text)[:16]), Service: services(name, text)}
 	v.Uniform = kinds(text) == 1 && len(text) >= wholeValue
-	for i := 0; len(text) >= wholeValue && !keyID.MatchString(text) && i+pieceSize <= min(len(text), maxValue); i++ {
+	for i := 0; len(text) >= wholeValue && !keyID().MatchString(text) && i+pieceSize <= min(len(text), maxValue); i++ {
 		if piece := text[i : i+pieceSize]; kinds(piece) > 1 || kinds(text) == 1 { // the beginnings of all keys of a service are words
 			v.Pieces = append(v.Pieces, h.of(piece)[:hashSize]...)
 		}
@@ -81,12 +81,12 @@ func (h *hasher) value(text, name string) Value {
 }
 
 // words are what may be a number, an address or a name in a private file.
-var words = regexp.MustCompile(`[A-Za-z0-9@._:/%+-]{8,}`)
+var words = prefilter.Lazy(`[A-Za-z0-9@._:/%+-]{8,}`)
 
 // private returns the words of a private text that are hardly in another: those
 // with a digit and something else, and addresses of mail.
 func (h *hasher) private(text string) (out []Value) {
-	for _, word := range words.FindAllString(text[:min(len(text), maxPrivate)], maxFound) {
+	for _, word := range words().FindAllString(text[:min(len(text), maxPrivate)], maxFound) {
 		if word = strings.Trim(word, ".:/-"); len(word) >= leastValue && (kinds(word) > 1 && strings.ContainsAny(word, "0123456789") || strings.Contains(word[1:], "@")) {
 			out = append(out, Value{Length: len(word), Sum: slices.Clone(h.of(word)[:16]), Private: true})
 		}
@@ -105,7 +105,7 @@ func kinds(s string) (n int) {
 }
 
 // assignment is a line of a file of settings.
-var assignment = regexp.MustCompile(`(?m)^\s*(?:export\s+)?["']?([A-Za-z_][A-Za-z0-9_.-]*)["']?\s*[=:]\s*["']?([^\s"',;]+)`)
+var assignment = prefilter.Lazy(`(?m)^\s*(?:export\s+)?["']?([A-Za-z_][A-Za-z0-9_.-]*)["']?\s*[=:]\s*["']?([^\s"',;]+)`)
 
 // uniform reports whether a text has digits, small or capital letters alone, as words
 // do; other characters do not count.
@@ -144,7 +144,7 @@ func (h *hasher) values(text string, all bool, from string) (out []Value) {
 		}
 	}
 	found := redact.Find(text)
-	for _, m := range assignment.FindAllStringSubmatch(text, 4*maxFound) {
+	for _, m := range assignment().FindAllStringSubmatch(text, 4*maxFound) {
 		if slices.Contains(found, m[2]) || redact.IsSecretName(m[1]) && !strings.Contains(m[2], "://") && looksRandom(m[2]) || all && len(m[2]) >= wholeValue && looksRandom(m[2]) {
 			add(m[2], m[1])
 		}
@@ -156,7 +156,7 @@ func (h *hasher) values(text string, all bool, from string) (out []Value) {
 			}
 		}
 	}
-	for _, word := range bare.FindAllString(text, 4*maxFound) {
+	for _, word := range bare().FindAllString(text, 4*maxFound) {
 		within := func(value string) bool { return strings.Contains(value, word) }
 		if all && looksBare(word) && !slices.ContainsFunc(seen, within) {
 			add(word, "")
@@ -166,7 +166,7 @@ func (h *hasher) values(text string, all bool, from string) (out []Value) {
 }
 
 // bare are words of a store of credentials that may be one without a name.
-var bare = regexp.MustCompile(`[A-Za-z0-9+/_!%~-]{16,}={0,2}`)
+var bare = prefilter.Lazy(`[A-Za-z0-9+/_!%~-]{16,}={0,2}`)
 
 // looksBare reports whether a word is a credential by its look alone.
 func looksBare(word string) bool {
@@ -283,7 +283,7 @@ func (m *matcher) find(text string) map[int]flow {
 	found := map[int]flow{}
 	met := map[int]map[uint64]bool{}
 	if len(m.private) > 0 {
-		for _, word := range words.FindAllString(text, maxFound) {
+		for _, word := range words().FindAllString(text, maxFound) {
 			for _, part := range append(strings.FieldsFunc(word, betweenWords), word) {
 				if v, ok := m.private[string(m.h.of(strings.Trim(part, ".:/-"))[:16])]; ok {
 					found[v] = flowsPart
