@@ -73,6 +73,15 @@ func (s *hookSettings) install(c *cli.Context) error {
 		return nil
 	}
 	err = s.alone(c.Context, func() error {
+		for _, e := range edits { // none is edited where another cannot be
+			before, _, err := e.file.read()
+			if err != nil {
+				return err
+			}
+			if _, err := e.place.Install(c.Context, before); err != nil {
+				return fmt.Errorf("%s: %w", e.file.path, err)
+			}
+		}
 		for _, e := range edits {
 			if err := s.put(c, e.place, e.file); err != nil {
 				return err

@@ -75,7 +75,9 @@ func wrapClient(c *cli.Context, w *World, name string, names []string, install b
 		}
 		file.backup = file.path + ".before-shield-mcp"
 		s := &hookSettings{world: w}
-		edit := func() error { return wrapFile(s, file, client, install, c.Bool("dry-run")) }
+		edit := func() error {
+			return wrapFile(s, file, client, strings.HasSuffix(f.Path, ".toml"), install, c.Bool("dry-run"))
+		}
 		if !c.Bool("dry-run") {
 			write := edit
 			edit = func() error { return s.alone(c.Context, write) }
@@ -85,8 +87,33 @@ func wrapClient(c *cli.Context, w *World, name string, names []string, install b
 	return fmt.Errorf("%s has no list of scope %s on this system", client.Title, scope)
 }
 
+// left are the names of servers that stay as they are: an address leads to them, or
+// somebody has put them behind shield by hand.
+type left struct{ remote, own []string }
+
+// change returns what puts a server behind the shield of a path, or takes back what
+// that did.
+func (l *left) change(shield string, install bool) func(host.ServerCommand) (host.ServerCommand, bool) {
+	return func(c host.ServerCommand) (host.ServerCommand, bool) {
+		if c.Command == "" {
+			l.remote = append(l.remote, c.Name)
+			return c, false
+		}
+		line := append([]string{c.Command}, c.Args...)
+		argv, did := gateway.Unwrap(line)
+		switch {
+		case install:
+			argv, did = gateway.Wrap(shield, c.Name, line)
+		case did && !gateway.Made(c.Name, line):
+			l.own = append(l.own, c.Name)
+			return c, false
+		}
+		return host.ServerCommand{Name: c.Name, Command: argv[0], Args: argv[1:]}, did
+	}
+}
+
 // wrapFile edits one list of servers.
-func wrapFile(s *hookSettings, file settingsFile, client gateway.Client, install, dry bool) error {
+func wrapFile(s *hookSettings, file settingsFile, client gateway.Client, isTOML, install, dry bool) error {
 	doc, exists, err := file.read()
 	if err != nil {
 		return err
@@ -95,20 +122,10 @@ func wrapFile(s *hookSettings, file settingsFile, client gateway.Client, install
 		fmt.Fprintf(s.world.Err, "shield: %s: there is no such file, so nothing to change\n", file.path)
 		return nil
 	}
-	var remote []string
+	var left left
 	put := func(doc []byte, install bool) ([]byte, []string, error) {
-		remote = nil
-		out, changed, err := host.EditServers(doc, strings.HasSuffix(file.path, ".toml"), client.Servers, func(c host.ServerCommand) (host.ServerCommand, bool) {
-			if c.Command == "" {
-				remote = append(remote, c.Name)
-				return c, false
-			}
-			argv, did := gateway.Unwrap(append([]string{c.Command}, c.Args...))
-			if install {
-				argv, did = gateway.Wrap(s.world.Executable, c.Name, append([]string{c.Command}, c.Args...))
-			}
-			return host.ServerCommand{Name: c.Name, Command: argv[0], Args: argv[1:]}, did
-		})
+		left.remote, left.own = nil, nil
+		out, changed, err := host.EditServers(doc, isTOML, client.Servers, left.change(s.world.Executable, install))
 		if err != nil {
 			err = fmt.Errorf("%s: %w", file.path, err)
 		}
@@ -118,11 +135,15 @@ func wrapFile(s *hookSettings, file settingsFile, client gateway.Client, install
 	if err != nil {
 		return err
 	}
-	if install && len(remote) > 0 {
-		slices.Sort(remote)
-		fmt.Fprintf(s.world.Err, "shield: %s: not behind shield, since an address leads to them: %s; see shield mcp serve\n", file.path, term.Escape(strings.Join(remote, ", ")))
+	if install && len(left.remote) > 0 {
+		slices.Sort(left.remote)
+		fmt.Fprintf(s.world.Err, "shield: %s: not behind shield, since an address leads to them: %s; see shield mcp serve\n", file.path, term.Escape(strings.Join(left.remote, ", ")))
 	}
 	if !install {
+		if len(left.own) > 0 {
+			slices.Sort(left.own)
+			fmt.Fprintf(s.world.Err, "shield: %s: behind shield by somebody's own hand, so they stay there: %s\n", file.path, term.Escape(strings.Join(left.own, ", ")))
+		}
 		before, existed, err := file.readBackup()
 		if err != nil {
 			return err

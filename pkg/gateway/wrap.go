@@ -44,3 +44,10 @@ func Unwrap(argv []string) ([]string, bool) {
 	}
 	return argv[at+1:], true
 }
+
+// Made reports whether [Wrap] has put a server behind shield, as far as its name shows:
+// flags may have been added since.
+func Made(name string, argv []string) bool {
+	_, wrapped := Unwrap(argv)
+	return wrapped && argv[2] == "--name" && argv[3] == cleanName(name)
+}

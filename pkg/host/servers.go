@@ -131,14 +131,21 @@ func editServer(text []byte, s namedSpan, change func(ServerCommand) (ServerComm
 	}
 	was := ServerCommand{Name: s.name}
 	var command, args *span
+	var words []span
+	written := forms{}
 	for i := range all {
 		m := &all[i]
 		raw := text[m.start:m.end]
 		switch m.name {
 		case "command":
 			command, err = &m.span, json.Unmarshal(raw, &was.Command)
+			written[was.Command] = string(raw)
 		case "args":
 			args, err = &m.span, json.Unmarshal(raw, &was.Args)
+			words, _ = elements(text, m.span) // none, if it is null
+			for i, w := range words[:min(len(words), len(was.Args))] {
+				written[was.Args[i]] = string(text[w.start:w.end])
+			}
 		}
 		if err != nil {
 			return nil, false, fmt.Errorf("its %s is not what a client reads", m.name)
@@ -148,14 +155,14 @@ func editServer(text []byte, s namedSpan, change func(ServerCommand) (ServerComm
 	if !did || command == nil {
 		return nil, false, nil
 	}
-	edits = []edit{{*command, quoteKey(now.Command)}}
+	edits = []edit{{*command, written.word(now.Command)}}
 	switch {
 	case args != nil && len(now.Args) == 0 && string(text[command.end:args.start]) == addedArgs:
 		edits[0].end = args.end
 	case args != nil:
-		edits = append(edits, editList(*args, starts(text, *args), was.Args, now.Args))
+		edits = append(edits, editList(*args, startsOf(words), was.Args, now.Args, written))
 	case len(now.Args) > 0:
-		edits[0].text += addedArgs + quotedList(now.Args)
+		edits[0].text += addedArgs + written.list(now.Args)
 	}
 	return edits, true, nil
 }
@@ -163,45 +170,46 @@ func editServer(text []byte, s namedSpan, change func(ServerCommand) (ServerComm
 // addedArgs is what stands between a command and arguments that it did not have.
 const addedArgs = `, "args": `
 
-// starts returns where the elements of a list begin.
-func starts(text []byte, list span) (at []int) {
-	d := jsontext.NewDecoder(bytes.NewReader(text[list.start:list.end]))
-	if _, err := d.ReadToken(); err != nil {
-		return nil
-	}
-	for d.PeekKind() != ']' {
-		raw, err := d.ReadValue()
-		if err != nil {
-			return nil
-		}
-		at = append(at, list.start+int(d.InputOffset())-len(raw))
+func startsOf(all []span) (at []int) {
+	for _, s := range all {
+		at = append(at, s.start)
 	}
 	return at
 }
 
+// forms are words as they are written in a file.
+type forms map[string]string
+
+func (f forms) word(s string) string {
+	if as, ok := f[s]; ok {
+		return as
+	}
+	return quoteKey(s)
+}
+
+func (f forms) words(all []string) string {
+	out := make([]string, len(all))
+	for i, w := range all {
+		out[i] = f.word(w)
+	}
+	return strings.Join(out, ", ")
+}
+
+func (f forms) list(words []string) string { return "[" + f.words(words) + "]" }
+
 // editList returns what changes in a list of words whose elements begin at some
 // places. Words that are only put before others, or taken from there, leave those as
 // they are written, with their comments.
-func editList(list span, at []int, was, now []string) edit {
+func editList(list span, at []int, was, now []string, written forms) edit {
 	more := len(now) - len(was)
 	switch {
 	case len(at) != len(was):
 	case more > 0 && len(was) > 0 && slices.Equal(now[more:], was):
-		return edit{span{at[0], at[0]}, quotedWords(now[:more]) + ", "}
+		return edit{span{at[0], at[0]}, written.words(now[:more]) + ", "}
 	case more < 0 && len(now) > 0 && slices.Equal(was[-more:], now):
 		return edit{span{at[0], at[-more]}, ""}
 	}
-	return edit{list, quotedList(now)}
-}
-
-func quotedList(words []string) string { return "[" + quotedWords(words) + "]" }
-
-func quotedWords(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = quoteKey(w)
-	}
-	return strings.Join(quoted, ", ")
+	return edit{list, written.list(now)}
 }
 
 // apply returns a document with its parts replaced.

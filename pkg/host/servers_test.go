@@ -37,9 +37,9 @@ func TestEditServers(t *testing.T) {
 		{false, `{"other":1}`, "", ""},
 		{false, ``, "", ""},
 		{true, "# mine\nmodel = \"m\"\n[mcp_servers.a]\ncommand = \"npx\" # the one\nargs = [\n  \"-y\", # yes\n  \"p\",\n]\nstartup_timeout_sec = 5\n[mcp_servers.a.env]\nK = \"command = 1\"\n", "# mine\nmodel = \"m\"\n[mcp_servers.a]\ncommand = \"shield\" # the one\nargs = [\n  \"--\", \"npx\", \"-y\", # yes\n  \"p\",\n]\nstartup_timeout_sec = 5\n[mcp_servers.a.env]\nK = \"command = 1\"\n", "a"},
-		{true, "[mcp_servers.\"a b\"]\r\n  command = 'x'\r\n[other.a]\r\ncommand = \"y\"\r\n", "[mcp_servers.\"a b\"]\r\n  command = \"shield\"\r\n  args = [\"--\", \"x\"]\r\n[other.a]\r\ncommand = \"y\"\r\n", "a b"},
+		{true, "[mcp_servers.\"a b\"]\r\n  command = 'x'\r\n[other.a]\r\ncommand = \"y\"\r\n", "[mcp_servers.\"a b\"]\r\n  command = \"shield\"\r\n  args = [\"--\", 'x']\r\n[other.a]\r\ncommand = \"y\"\r\n", "a b"},
 		{false, "{\"mcpServers\":{\"a\":{\"args\":[ // port\n\t\"-p\", /* that */ \"1\"],\r\n\"command\":\"x\"}}}", "{\"mcpServers\":{\"a\":{\"args\":[ // port\n\t\"--\", \"x\", \"-p\", /* that */ \"1\"],\r\n\"command\":\"shield\"}}}", "a"},
-		{true, "[mcp_servers.a]\nargs = [ # one\n\t'-y', # \"]\n\t\"]\\\"\",\n] # end\ncommand='x' # it\n[mcp_servers.b]\ncommand = \"y\" # alone\nenv = {K = \"v\"}", "[mcp_servers.a]\nargs = [ # one\n\t\"--\", \"x\", '-y', # \"]\n\t\"]\\\"\",\n] # end\ncommand=\"shield\" # it\n[mcp_servers.b]\ncommand = \"shield\" # alone\nargs = [\"--\", \"y\"]\nenv = {K = \"v\"}", "a b"},
+		{true, "[mcp_servers.a]\nargs = [ # one\n\t'-y', # \"]\n\t\"]\\\"\",\n] # end\ncommand='x' # it\n[mcp_servers.b]\ncommand = \"y\" # alone\nenv = {K = \"v\"}", "[mcp_servers.a]\nargs = [ # one\n\t\"--\", 'x', '-y', # \"]\n\t\"]\\\"\",\n] # end\ncommand=\"shield\" # it\n[mcp_servers.b]\ncommand = \"shield\" # alone\nargs = [\"--\", \"y\"]\nenv = {K = \"v\"}", "a b"},
 		{true, "[mcp_servers.a]\ncommand = \"\"\"x\"\"\"\nargs = [\"\"\"p\"\"\"]\n", "[mcp_servers.a]\ncommand = \"shield\"\nargs = [\"--\", \"x\", \"p\"]\n", "a"},
 		{true, "[mcp_servers.a]\nurl = \"https://x.test/\"\n", "", ""},
 	} {
@@ -61,7 +61,7 @@ func TestEditServers(t *testing.T) {
 		if one.changed == "" {
 			continue
 		}
-		want := strings.NewReplacer("'x'", `"x"`, `"""x"""`, `"x"`, `["""p"""]`, `["p"]`).Replace(one.before) // as shield quotes
+		want := strings.NewReplacer(`"""x"""`, `"x"`, `["""p"""]`, `["p"]`).Replace(one.before) // as shield quotes
 		if back, _, err := EditServers(out, one.toml, paths, before); err != nil || string(back) != want {
 			t.Errorf("back\n%s\nbecomes\n%s\nnot\n%s\n%v", out, back, want, err)
 		}

@@ -78,13 +78,14 @@ func editLines(doc, table string, commands map[string]replaced) string {
 	var b strings.Builder
 	lines := strings.SplitAfter(doc, "\n")
 	var c *replaced
+	var written forms
 	added := "" // the line of arguments that stands behind a command that had none
 	for i := 0; i < len(lines); i++ {
 		line := lines[i]
 		if m := tableHead().FindStringSubmatch(line); m != nil {
 			c, added = nil, ""
 			if of, ok := commands[strings.Trim(m[2], `"'`)]; ok && m[1] == table && m[3] == "" {
-				c = &of
+				c, written = &of, formsBelow(lines[i+1:])
 			}
 		}
 		key, _, _ := strings.Cut(line, "=")
@@ -99,18 +100,41 @@ func editLines(doc, table string, commands map[string]replaced) string {
 		}
 		switch {
 		case name == "command":
-			b.WriteString(editCommand(line, len(key)+1, c.now.Command))
+			b.WriteString(editCommand(line, len(key)+1, written.word(c.now.Command)))
 			args := strings.Replace(key, "command", "args", 1) + "= "
-			if added = args + quotedList(c.was.Args) + eol(line); len(c.was.Args) == 0 && len(c.now.Args) > 0 {
-				b.WriteString(args + quotedList(c.now.Args) + eol(line))
+			if added = args + written.list(c.was.Args) + eol(line); len(c.was.Args) == 0 && len(c.now.Args) > 0 {
+				b.WriteString(args + written.list(c.now.Args) + eol(line))
 			}
 		case len(c.was.Args) == 0, len(c.now.Args) == 0 && line == added: // it stands behind the command, or was put there
 		default:
 			list, at := words([]byte(line), len(key)+1)
-			b.Write(apply([]byte(line), []edit{editList(list, at, c.was.Args, c.now.Args)}))
+			b.Write(apply([]byte(line), []edit{editList(list, at, c.was.Args, c.now.Args, written)}))
 		}
 	}
 	return b.String()
+}
+
+// formsBelow returns the words in the lines of a table as they are written.
+func formsBelow(lines []string) forms {
+	out := forms{}
+	for _, line := range lines {
+		if tableHead().MatchString(line) {
+			break
+		}
+		for rest := []byte(line); len(rest) > 0; {
+			end := wordEnd(rest, 0)
+			if end < 0 {
+				rest = rest[1:]
+				continue
+			}
+			var v struct{ V string }
+			if toml.Unmarshal(append([]byte("V = "), rest[:end]...), &v) == nil {
+				out[v.V] = string(rest[:end])
+			}
+			rest = rest[end:]
+		}
+	}
+	return out
 }
 
 func eol(line string) string {
@@ -120,13 +144,14 @@ func eol(line string) string {
 	return "\n"
 }
 
-// editCommand returns the line of a command with another; the value begins at from.
+// editCommand returns the line of a command with the text of another; the value begins
+// at from.
 func editCommand(line string, from int, command string) string {
 	from += len(line[from:]) - len(strings.TrimLeft(line[from:], " \t"))
 	if end := wordEnd([]byte(line), from); end > 0 {
-		return line[:from] + quoteKey(command) + line[end:]
+		return line[:from] + command + line[end:]
 	}
-	return line[:from] + quoteKey(command) + eol(line)
+	return line[:from] + command + eol(line)
 }
 
 // words returns where a list of words stands in a text, from some place on, and
