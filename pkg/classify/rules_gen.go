@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:7be56eb7801a716a1a7a47dfa281776b936222b6356d86f9e7c8a1100c480574"
+const rulesFingerprint = "sha256:6666438b545500761b2f812a40238622e6ad5e4dd2d599c0cb7e90f74509bb95"
 
 var ruleTable = [...]Rule{
 	{
@@ -1766,7 +1766,7 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				programs: []string{"aclpwn", "addcomputer.py", "adexplorer", "adfind", "adidnsdump", "adpeas", "adrecon", "akagi64", "armitage", "arpspoof", "atexec.py", "azurehound", "backstab", "backstab64", "bbqsql", "bettercap", "bloodhound", "bloodhound-python", "bloodyad", "certify", "certipy", "certipy-ad", "cme", "coercer", "crackmapexec", "csexec", "cve-2021-4034", "dacledit.py", "dcomexec.py", "dfscoerce.py", "dirtycow", "dnsspoof", "drupwn", "dsniff", "edrsandblast", "ettercap", "evil-winrm", "exploitdb", "getnpusers.py", "getst.py", "gettgt.py", "gettgtpkinit.py", "getuserspns.py", "godpotato", "goldenpac.py", "gtfoblookup", "hollow", "impacket-addcomputer", "impacket-dacledit", "impacket-getnpusers", "impacket-getst", "impacket-gettgt", "impacket-getuserspns", "impacket-lookupsid", "impacket-mssqlclient", "impacket-ntlmrelayx", "impacket-psexec", "impacket-rbcd", "impacket-smbexec", "impacket-smbserver", "impacket-ticketer", "impacket-wmiexec", "inveigh", "jsql", "juicypotato", "juicypotatong", "krbrelayx.py", "ldapdomaindump", "lookupsid.py", "manspider", "marshalsec", "metagoofil", "mitm6", "mitmproxy", "mssqlclient.py", "mssqlpwner", "netexec", "ntlmrelayx.py", "nxc", "odat", "owneredit.py", "padbuster", "paexec", "passthecert.py", "petitpotam", "petitpotam.py", "pingcastle", "pkinittools", "powerup", "printerbug.py", "printspoofer", "psexec", "psexec.py", "pspasswd", "pwnkit", "pygpoabuse", "pywhisker", "raisechild.py", "rbcd.py", "rdesktop", "redis-rogue-server", "remcom", "responder", "roguepotato", "routersploit", "rpcclient", "rpcdump.py", "rsf", "rusthound", "samrdump.py", "scapy-attack", "sharpefspotato", "sharpgpoabuse", "sharphound", "sharpview", "smbclient", "smbexec.py", "smbserver.py", "smbspider", "snaffler", "soaphound", "sqlmap", "sqlninja", "sslstrip", "sudo_killer", "sweetpotato", "targetedkerberoast.py", "terminator", "ticketer.py", "tomcatwardeployer", "traitor", "uacme", "whisker", "windapsearch", "winexe", "wmiexec.py", "xfreerdp", "yersinia", "ysoserial", "zerologon"},
-				not:      pattern{expr: "^ (?:-h|--help|-V|--version)$", lits: []string{" -h", " --help", " -v", " --version"}, bytes: "-"},
+				not:      pattern{expr: "^ (?:-h|--help|-V|--version|version|status|list)$", lits: []string{" -h", " --help", " -v", " --version", " version", " status", " list"}},
 			},
 		},
 	},
@@ -1775,11 +1775,11 @@ var ruleTable = [...]Rule{
 		Description: "Opens a tunnel that exposes this machine or its network, or hides where traffic goes. Forwarding a remote port to this machine passes.",
 		Advice:      "ask the user to open the tunnel",
 		Match:       []string{"chisel client x", "ligolo", "ligolo-ng", "ligolo-proxy", "frpc -c x", "frps", "gost -L x", "revsocks", "rathole", "bore local 80", "localtunnel --port 80", "lt --port 80", "sish", "serveo", "zrok share", "ngrok http 80", "pagekite", "nps", "npc", "stunnel x", "proxychains curl x", "proxychains4 curl x", "torsocks curl x", "torify curl x", "tor", "sshuttle -r x 0/0", "plink -R 80:x:80 y", "fscan -h x", "earthworm", "venom-proxy", "tailscale-funnel 80", "dns2tcpc", "dns2tcpd", "ptunnel", "hans", "udp2raw", "cloudflared tunnel --url http://localhost:80", "tailscale funnel 80", "cloudflared access tcp --hostname x", "ssh -R 80:localhost:80 x", "ssh -D 1080 x", "ssh -w 0:0 x", "ssh -o RemoteForward=1 x", "ssh -o DynamicForward=1 x", "ssh -o Tunnel=1 x", "ssh a@localhost.run", "ssh a@serveo.net", "autossh -R 80:localhost:80 x", "netsh interface portproxy add v4tov4", "nc -lvnp 4444", "ncat -l 4444", "netcat -l 4444", "socat TCP-LISTEN:80 x", "socat UDP4-L:80 x", "iptables -t nat -A x -j DNAT", "nft add rule x redirect", "pfctl masquerade"},
-		Pass:        []string{"chisel -h", "ssh -L 5432:db:5432 bastion", "nc -l 127.0.0.1 8080", "cloudflared tunnel list", "nc -zv localhost 80", "iptables -L", "grep -n ngrok README.md"},
+		Pass:        []string{"chisel -h", "ngrok version", "zrok status", "bore list", "frpc --help", "bore -V", "bore --version", "ssh -L 5432:db:5432 bastion", "nc -l 127.0.0.1 8080", "cloudflared tunnel list", "nc -zv localhost 80", "iptables -L", "grep -n ngrok README.md"},
 		clauses: []clause{
 			{
 				programs: []string{"bore", "chisel", "dns2tcpc", "dns2tcpd", "earthworm", "frpc", "frps", "fscan", "gost", "hans", "ligolo", "ligolo-ng", "ligolo-proxy", "localtunnel", "lt", "ngrok", "npc", "nps", "pagekite", "plink", "proxychains", "proxychains4", "ptunnel", "rathole", "revsocks", "serveo", "sish", "sshuttle", "stunnel", "tailscale-funnel", "tor", "torify", "torsocks", "udp2raw", "venom-proxy", "zrok"},
-				not:      pattern{expr: "^ (?:-h|--help|-V|--version)$", lits: []string{" -h", " --help", " -v", " --version"}, bytes: "-"},
+				not:      pattern{expr: "^ (?:-h|--help|-V|--version|version|status|list)$", lits: []string{" -h", " --help", " -v", " --version", " version", " status", " list"}},
 			},
 			{
 				programs: []string{"cloudflared", "tailscale"},

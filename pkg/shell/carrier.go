@@ -17,6 +17,7 @@ import (
 // executes of its input.
 func (s *state) descend(base string, argv []abstract.Value, use command.Use, io abstract.Streams, f flow) abstract.Value {
 	var b abstract.Builder
+	blind := s.blind
 	if len(use.Nested) > 0 || use.Stdin == command.Code {
 		defer s.child(base)()
 		s.settings(base, argv, use)
@@ -50,6 +51,7 @@ func (s *state) descend(base string, argv []abstract.Value, use command.Use, io 
 	if use.Stdin == command.Code {
 		b.Add(s.runStdin(base, argv, use.Language, given))
 	}
+	s.away(base, argv, use, blind)
 	return b.Value()
 }
 
@@ -295,36 +297,6 @@ func (s *state) fillIn(base string, v, in abstract.Value, f flow) abstract.Value
 	return out
 }
 
-// stdinWords returns the words that xargs adds. They are not known where it
-// has options, which say how many it adds at once and what ends a word.
-func (s *state) stdinWords(in abstract.Value, argv []abstract.Value) []abstract.Value {
-	at := join(argv)
-	nul := len(argv) > 1 && (argv[1].Text == "-0" || argv[1].Text == "--null") && (len(argv) == 2 || !strings.HasPrefix(argv[2].Text, "-"))
-	options := !nul && len(argv) > 1 && strings.HasPrefix(argv[1].Text, "-") && argv[1].Text != "-r" && argv[1].Text != "-t"
-	if !in.Known() || in.Text == "" || options || !nul && strings.ContainsAny(in.Text, "\"'\\") {
-		v := abstract.Unknown("…", in.Taint|abstract.Foreign)
-		if in.IsPattern && !in.Bare {
-			v = in
-		}
-		v = v.Of(abstract.FromInput)
-		v.Show, v.From = "…", at
-		return named(v)
-	}
-	var out []abstract.Value
-	list := strings.FieldsSeq(in.Text)
-	if nul {
-		list = strings.SplitSeq(strings.TrimSuffix(in.Text, "\x00"), "\x00")
-	}
-	for word := range list {
-		if len(out) == abstract.MaxFields {
-			s.giveUp("too many words on standard input")
-			break
-		}
-		out = append(out, abstract.Value{Text: word, Taint: in.Taint, From: at})
-	}
-	return out
-}
-
 // runStdin walks what an interpreter reads as its program.
 func (s *state) runStdin(base string, argv []abstract.Value, language string, io abstract.Streams) abstract.Value {
 	at := join(argv)
@@ -340,6 +312,7 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 	}
 	if command.IsQuery(language) && !in.Known() && !command.RunsCommands(language) {
 		if in.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 || command.OnlyWrites(language) || s.imports(base, at) {
+			s.blind++
 			return abstract.Value{} // rows and statements from a file or another database
 		}
 	}
@@ -434,6 +407,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		s.fetched(f, p, at)
 	}
 	if command.IsQuery(language) && (pattern || s.at.Script == nil) {
+		s.blind++
 		return abstract.Value{}
 	}
 	if !pattern && (strings.HasPrefix(p, "/dev/") || strings.HasPrefix(p, "/proc/")) { // nothing that is there now
@@ -458,6 +432,7 @@ func (s *state) runScript(f abstract.Value, p, language string, args []abstract.
 	case errors.Is(err, fs.ErrNotExist) && language == "shell" && s.setUp(p):
 		return abstract.Value{} // it is made by then, or nothing happens
 	case err != nil && command.IsQuery(language):
+		s.blind++
 		return abstract.Value{}
 	case errors.Is(err, fs.ErrNotExist):
 		s.dynamic(effect.CauseAbsent, "the script "+abstract.Clip(f.String())+" does not exist", at)
@@ -467,6 +442,7 @@ func (s *state) runScript(f abstract.Value, p, language string, args []abstract.
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	if binary(data) {
+		s.blind++
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	if language == "" {

@@ -34,6 +34,15 @@ func (s *state) fed(base string, argv []abstract.Value, use command.Use) {
 	}
 }
 
+// away records that a client of databases gave statements that were not read to a
+// database on another machine; blind is how many texts were not read before.
+func (s *state) away(base string, argv []abstract.Value, use command.Use, blind int) {
+	if s.blind > blind && use.Away != "" {
+		s.once(effect.Effect{Kind: effect.ChangeRemote, Service: "database", Verb: "run", Cause: effect.CauseRuns, Target: use.Away, From: join(argv),
+			Reason: base + " runs statements that were not read on a database of another machine"})
+	}
+}
+
 // taken reports whether a program is known to take an argument for a file that it
 // reads or writes, or for code.
 func taken(v abstract.Value, use command.Use) bool {

@@ -90,6 +90,7 @@ func (s *state) scriptCode(language, text string, at effect.Span, _ []abstract.V
 func (s *state) queryCode(language, text string, at effect.Span, _ []abstract.Value) abstract.Value {
 	use, ok := command.Query(language, command.Word{Text: text, From: at})
 	if !ok || !s.enter(at) {
+		s.blind++
 		return abstract.Value{}
 	}
 	defer s.leave()

@@ -198,3 +198,33 @@ func named(v abstract.Value) []abstract.Value {
 	}
 	return out
 }
+
+// stdinWords returns the words that xargs adds. They are not known where it
+// has options, which say how many it adds at once and what ends a word.
+func (s *state) stdinWords(in abstract.Value, argv []abstract.Value) []abstract.Value {
+	at := join(argv)
+	nul := len(argv) > 1 && (argv[1].Text == "-0" || argv[1].Text == "--null") && (len(argv) == 2 || !strings.HasPrefix(argv[2].Text, "-"))
+	options := !nul && len(argv) > 1 && strings.HasPrefix(argv[1].Text, "-") && argv[1].Text != "-r" && argv[1].Text != "-t"
+	if !in.Known() || in.Text == "" || options || !nul && strings.ContainsAny(in.Text, "\"'\\") {
+		v := abstract.Unknown("…", in.Taint|abstract.Foreign)
+		if in.IsPattern && !in.Bare {
+			v = in
+		}
+		v = v.Of(abstract.FromInput)
+		v.Show, v.From = "…", at
+		return named(v)
+	}
+	var out []abstract.Value
+	list := strings.FieldsSeq(in.Text)
+	if nul {
+		list = strings.SplitSeq(strings.TrimSuffix(in.Text, "\x00"), "\x00")
+	}
+	for word := range list {
+		if len(out) == abstract.MaxFields {
+			s.giveUp("too many words on standard input")
+			break
+		}
+		out = append(out, abstract.Value{Text: word, Taint: in.Taint, From: at})
+	}
+	return out
+}

@@ -19,6 +19,7 @@ type state struct {
 	scripts int  // shell scripts that were read and walked
 	filled  bool // placeholders stand in the text that is walked
 	unread  int  // texts that are run and of which nothing is known
+	blind   int  // texts in the language of one program, such as SQL, that were not read
 	words   strings.Builder
 
 	vars    []binding

@@ -40,6 +40,7 @@ type Use struct {
 	Database bool   // a word that is nothing but a variable is the address of the database
 	Remotes  []GitRemote
 	Remote   Remote // what the ChangeRemote among Effects changes
+	Away     string // the database on another machine that statements go to; "" if it is near, for tests, or not known
 	places   []Word // hosts, databases, clusters and accounts that are worked on
 
 	trialDrop bool // a database for tests is dropped, which is no loss unless a place is in use

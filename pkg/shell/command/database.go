@@ -6,6 +6,38 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
+// away returns the first place among those that a client of databases is given which
+// is on another machine and not for development or tests.
+func (r *reader) away() string {
+	if r.service() != "database" {
+		return ""
+	}
+	if r.flags&remote != 0 {
+		return r.name()
+	}
+	r.namedPlaces()
+	places := r.places
+	for _, w := range r.args[1:] {
+		if strings.Contains(w.Text, "://") && !strings.ContainsAny(w.Text, " \n") {
+			places = append(places, w)
+		}
+	}
+	for _, w := range places {
+		if w.Pattern || placeKind(w.Text) == forTrial {
+			continue
+		}
+		host := w.Text
+		if i := strings.LastIndex(host, "//"); i >= 0 {
+			host = host[i+2:]
+		}
+		host, _, _ = strings.Cut(host[strings.LastIndexByte(host, '@')+1:], "/")
+		if host = effect.Host(host); strings.Contains(host, ".") && !effect.Loopback(host) {
+			return clip(w.Text)
+		}
+	}
+	return ""
+}
+
 // DatabaseHost returns the host that the arguments of a client of databases name, ""
 // for none. It is not known if they may name several.
 func DatabaseHost(args []string) (host string, known bool) {

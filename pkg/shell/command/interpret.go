@@ -43,6 +43,7 @@ func Interpret(args []Word, listed ...Word) Use {
 	}
 	r.finish()
 	r.elsewhere()
+	r.use.Away = r.away()
 	switch at {
 	case elsewhere:
 		r.doubt("%s is not in a system folder", args[0].Text)

@@ -11,9 +11,15 @@ import (
 // an address of its own is no package of a registry.
 func (r *reader) pkg(w Word) {
 	s := w.Text
+	if name, other, ok := aliased(s); ok {
+		if Hides(name, other) {
+			r.change("redirect")
+		}
+		return
+	}
 	if i := strings.IndexByte(s, '@'); i > 0 {
 		// name @ URL
-		if rest := strings.TrimLeft(s[i+1:], " "); scheme(rest) != "" || hasPrefix(rest, "git+") {
+		if rest := strings.TrimLeft(s[i+1:], " "); scheme(rest) != "" || hasPrefix(rest, "git+") || hasPrefix(rest, "github:") || hasPrefix(rest, "gitlab:") {
 			w.Text, s = rest, rest
 		}
 	}
@@ -25,9 +31,9 @@ func (r *reader) pkg(w Word) {
 			return
 		}
 	}
-	for short, host := range forges {
-		if hasPrefix(s, short) {
-			w.Text = host + s[len(short):]
+	for forge := range Forges {
+		if short, host, _ := strings.Cut(forge, "/"); hasPrefix(s, short) {
+			w.Text = "https://" + host + "/" + s[len(short):]
 			r.repo(w)
 			r.touch(effect.ChangeRemote, w, false)
 			return
@@ -44,8 +50,27 @@ func (r *reader) pkg(w Word) {
 	}
 }
 
-// forges are short forms of addresses of repositories, as npm and nix have them.
-var forges = map[string]string{"github:": "https://github.com/", "gitlab:": "https://gitlab.com/", "bitbucket:": "https://bitbucket.org/", "gist:": "https://gist.github.com/"}
+// aliased splits what installs a package of npm under the name of another:
+// NAME@npm:OTHER, or the setting dependencies.NAME=npm:OTHER.
+func aliased(s string) (name, other string, ok bool) {
+	if name, other, ok = strings.Cut(s, "@npm:"); ok {
+		return name, other, name != ""
+	}
+	if name, other, ok = strings.Cut(s, "=npm:"); ok {
+		_, name, ok = strings.Cut(name, ".")
+	}
+	return name, other, ok
+}
+
+// Hides reports whether the name under which a package of npm is installed does not
+// show which one it is.
+func Hides(name, other string) bool {
+	if i := strings.LastIndexByte(other, '@'); i > 0 {
+		other = other[:i]
+	}
+	last := other[strings.LastIndexByte(other, '/')+1:]
+	return other != "" && !strings.Contains(name, last) && !Aliases[name+"/"+other]
+}
 
 // shorthand is how npm names a repository on GitHub, behind an optional name of
 // the package.

@@ -10,16 +10,23 @@ import (
 // which the program looks up where all its plug-ins come from. Addresses on
 // hosts of code say no more than such a name.
 func (r *reader) plugin(w Word) {
-	if strings.Contains(w.Text, " ") { // words that a text of the program's leads
+	if strings.ContainsAny(w.Text, " \"'(") { // words that a text of the program's leads
 		for word := range strings.FieldsSeq(w.Text) {
-			if i := strings.Index(word, "://"); i > 0 {
-				w.Text = strings.Trim(word[strings.LastIndexAny(word[:i], "=\"'")+1:], "\"',;)}]")
+			i := strings.Index(word, "://")
+			if i <= 0 {
+				i = strings.Index(word, "git@")
+			}
+			if i >= 0 {
+				w.Text = strings.Trim(word[strings.LastIndexAny(word[:i], "=\"'(")+1:], "\"',;)}]")
 				r.plugin(w)
 			}
 		}
 		return
 	}
-	for _, getter := range [...]string{"git::", "hg::", "s3::", "gcs::", "git+"} { // terraform and npm
+	if r.flags&adopts != 0 && usualManifest(w) {
+		return
+	}
+	for _, getter := range [...]string{"git::", "hg::", "s3::", "gcs::", "url::", "git+"} { // terraform, npm and R
 		if hasPrefix(w.Text, getter) {
 			w = cut(w, len(getter))
 		}

@@ -49,17 +49,17 @@ var programs = [...]program{
 	{"aichat", &syntaxCodex},
 	{"aider", &syntaxAider},
 	{"air", &syntaxWatchexec},
-	{"airflow", &syntaxTurso},
+	{"airflow", &syntaxNeonctl},
 	{"airport", &syntaxLog},
 	{"ajv", &syntaxMypy},
 	{"akeyless", &syntaxCredstash},
 	{"alejandra", &syntaxBlack},
 	{"alembic", &syntaxJupyter},
-	{"algolia", &syntaxTurso},
+	{"algolia", &syntaxNeonctl},
 	{"alias", &syntaxAlias},
 	{"alien", &syntaxDpkg_deb},
 	{"alire", &syntaxMvn},
-	{"aliyun", &syntaxTurso},
+	{"aliyun", &syntaxNeonctl},
 	{"alsamixer", &syntaxXset},
 	{"alternatives", &syntaxUpdate_alternatives},
 	{"altool", &syntaxCodesign},
@@ -131,7 +131,7 @@ var programs = [...]program{
 	{"astro", &syntaxJest},
 	{"at", &syntaxAt},
 	{"athenacli", &syntaxCqlsh},
-	{"atlas", &syntaxTurso},
+	{"atlas", &syntaxNeonctl},
 	{"atom", &syntaxCode},
 	{"atop", &syntaxPs},
 	{"atq", &syntaxAtq},
@@ -142,7 +142,7 @@ var programs = [...]program{
 	{"auditctl", &syntaxUpdate_alternatives},
 	{"auditpol", &syntaxAuditpol},
 	{"auggie", &syntaxCodex},
-	{"auth0", &syntaxTurso},
+	{"auth0", &syntaxNeonctl},
 	{"authconfig", &syntaxUpdate_alternatives},
 	{"autoconf", &syntaxMake},
 	{"autoflake", &syntaxBlack},
@@ -209,7 +209,7 @@ var programs = [...]program{
 	{"bison", &syntaxBison},
 	{"bitsadmin", &syntaxBitsadmin},
 	{"bjam", &syntaxMake},
-	{"bk", &syntaxTurso},
+	{"bk", &syntaxNeonctl},
 	{"black", &syntaxBlack},
 	{"bld", &syntaxMvn},
 	{"bless", &syntaxUpdate_alternatives},
@@ -246,7 +246,7 @@ var programs = [...]program{
 	{"buck2", &syntaxMake},
 	{"buf", &syntaxMypy},
 	{"buildah", &syntaxBuildah},
-	{"buildkite-agent", &syntaxTurso},
+	{"buildkite-agent", &syntaxNeonctl},
 	{"builtin", &syntaxNohup},
 	{"bun", &syntaxBun},
 	{"bundle", &syntaxMvn},
@@ -337,10 +337,10 @@ var programs = [...]program{
 	{"chsh", &syntaxUseradd},
 	{"cilium", &syntaxKustomize},
 	{"cipher", &syntaxCipher},
-	{"circleci", &syntaxTurso},
+	{"circleci", &syntaxNeonctl},
 	{"circo", &syntaxDot},
 	{"circuitpython", &syntaxPython},
-	{"civo", &syntaxTurso},
+	{"civo", &syntaxNeonctl},
 	{"cjs", &syntaxTsx},
 	{"cksum", &syntaxMd5sum},
 	{"clang", &syntaxGcc},
@@ -365,7 +365,7 @@ var programs = [...]program{
 	{"clojure", &syntaxRscript},
 	{"cloudflared", &syntaxCloudflared},
 	{"clush", &syntaxPdsh},
-	{"clusterctl", &syntaxTurso},
+	{"clusterctl", &syntaxNeonctl},
 	{"cmake", &syntaxCmake},
 	{"cmatrix", &syntaxWall},
 	{"cmctl", &syntaxKustomize},
@@ -409,7 +409,7 @@ var programs = [...]program{
 	{"code", &syntaxCode},
 	{"code-insiders", &syntaxCode},
 	{"code-server", &syntaxCode_server},
-	{"coder", &syntaxTurso},
+	{"coder", &syntaxNeonctl},
 	{"codesign", &syntaxCodesign},
 	{"codespell", &syntaxMypy},
 	{"codex", &syntaxCodex},
@@ -432,13 +432,15 @@ var programs = [...]program{
 	{"conda", &syntaxConda},
 	{"conda-lock", &syntaxPoetry},
 	{"configure", &syntaxConfigure},
-	{"confluent", &syntaxTurso},
+	{"confluent", &syntaxNeonctl},
 	{"conftest", &syntaxKustomize},
 	{"conjur", &syntaxCredstash},
 	{"conjure", &syntaxConvert},
 	{"consul", &syntaxKustomize},
 	{"continue", &syntaxExit},
 	{"convert", &syntaxConvert},
+	{"cookiecutter", &syntaxDegit},
+	{"copier", &syntaxDegit},
 	{"copilot", &syntaxCodex},
 	{"copyparty", &syntaxHttpd},
 	{"coqc", &syntaxMvn},
@@ -462,7 +464,7 @@ var programs = [...]program{
 	{"cqlsh", &syntaxCqlsh},
 	{"crane", &syntaxCrane},
 	{"crc32", &syntaxMd5sum},
-	{"createdb", &syntaxPg_restore},
+	{"createdb", &syntaxPg_upgrade},
 	{"createhomedir", &syntaxInstaller},
 	{"createmobileaccount", &syntaxInstaller},
 	{"createrepo", &syntaxDpkg_deb},
@@ -474,6 +476,7 @@ var programs = [...]program{
 	{"crontab", &syntaxCrontab},
 	{"cross-env", &syntaxCross_env},
 	{"cross-env-shell", &syntaxJest},
+	{"cruft", &syntaxDegit},
 	{"crush", &syntaxCodex},
 	{"cryptsetup", &syntaxUmount},
 	{"crystal", &syntaxRscript},
@@ -516,13 +519,13 @@ var programs = [...]program{
 	{"cython", &syntaxGcc},
 	{"d2", &syntaxGs},
 	{"d8", &syntaxJar},
-	{"dagster", &syntaxTurso},
+	{"dagster", &syntaxNeonctl},
 	{"darkhttpd", &syntaxHttpd},
 	{"darktable-cli", &syntaxConvert},
 	{"dart", &syntaxMvn},
 	{"dasel", &syntaxDasel},
 	{"dash", &syntaxSh},
-	{"databricks", &syntaxTurso},
+	{"databricks", &syntaxNeonctl},
 	{"datamash", &syntaxDatamash},
 	{"date", &syntaxDate},
 	{"db2", &syntaxCypher_shell},
@@ -548,12 +551,14 @@ var programs = [...]program{
 	{"declare", &syntaxUnset},
 	{"deepspeed", &syntaxJupyter},
 	{"defaults", &syntaxDefaults},
+	{"degit", &syntaxDegit},
 	{"del-cli", &syntaxRimraf},
 	{"delgroup", &syntaxUseradd},
 	{"deluser", &syntaxUserdel},
 	{"delv", &syntaxDig},
 	{"deno", &syntaxDeno},
 	{"depcheck", &syntaxMypy},
+	{"deployctl", &syntaxNeocities},
 	{"depmod", &syntaxModprobe},
 	{"desktopimgdownldr", &syntaxRegsvr32},
 	{"detect-secrets", &syntaxMypy},
@@ -561,6 +566,7 @@ var programs = [...]program{
 	{"devbox", &syntaxNix},
 	{"devcontainer", &syntaxKubectx},
 	{"devenv", &syntaxNix},
+	{"devtunnel", &syntaxNgrok},
 	{"df", &syntaxDf},
 	{"dfmt", &syntaxBlack},
 	{"dfu-util", &syntaxAdb},
@@ -592,7 +598,7 @@ var programs = [...]program{
 	{"dmsetup", &syntaxUmount},
 	{"dnf", &syntaxDnf},
 	{"dnscmd", &syntaxMpcmdrun},
-	{"dnscontrol", &syntaxTurso},
+	{"dnscontrol", &syntaxNeonctl},
 	{"doas", &syntaxSudo},
 	{"docker", &syntaxDocker},
 	{"docker-compose", &syntaxDocker_compose},
@@ -626,7 +632,7 @@ var programs = [...]program{
 	{"drive-cli", &syntaxCroc},
 	{"drizzle-kit", &syntaxPrisma},
 	{"droid", &syntaxCodex},
-	{"drone", &syntaxTurso},
+	{"drone", &syntaxNeonctl},
 	{"dropbear", &syntaxSsh},
 	{"dropbox_uploader.sh", &syntaxCroc},
 	{"dropdb", &syntaxDropdb},
@@ -663,20 +669,21 @@ var programs = [...]program{
 	{"e2label", &syntaxResize2fs},
 	{"earthly", &syntaxMake},
 	{"eatmydata", &syntaxNohup},
-	{"eb", &syntaxTurso},
+	{"eb", &syntaxNeonctl},
 	{"ebook-convert", &syntaxGs},
 	{"ebtables", &syntaxIptables},
-	{"ecctl", &syntaxTurso},
+	{"ecctl", &syntaxNeonctl},
 	{"echo", &syntaxEcho},
 	{"ecl", &syntaxRscript},
-	{"ecs-cli", &syntaxTurso},
+	{"ecs-cli", &syntaxNeonctl},
 	{"ed", &syntaxEd},
+	{"edgio", &syntaxSurge},
 	{"efibootmgr", &syntaxUpdate_alternatives},
 	{"egrep", &syntaxEgrep},
 	{"eject", &syntaxXset},
 	{"eksctl", &syntaxKubectx},
-	{"elastic-package", &syntaxTurso},
-	{"elasticsearch", &syntaxPg_restore},
+	{"elastic-package", &syntaxNeonctl},
+	{"elasticsearch", &syntaxPg_upgrade},
 	{"elasticsearch-plugin", &syntaxGrafana_cli},
 	{"electron", &syntaxJest},
 	{"electron-builder", &syntaxJest},
@@ -722,7 +729,7 @@ var programs = [...]program{
 	{"esptool", &syntaxAdb},
 	{"esptool.py", &syntaxAdb},
 	{"esy", &syntaxMvn},
-	{"etcdctl", &syntaxTurso},
+	{"etcdctl", &syntaxNeonctl},
 	{"ethtool", &syntaxIfconfig},
 	{"eval", &syntaxEval},
 	{"evans", &syntaxRpcclient},
@@ -791,7 +798,7 @@ var programs = [...]program{
 	{"flac", &syntaxSox},
 	{"flake8", &syntaxMypy},
 	{"flameshot", &syntaxScrot},
-	{"flarectl", &syntaxTurso},
+	{"flarectl", &syntaxNeonctl},
 	{"flashrom", &syntaxAdb},
 	{"flask", &syntaxJupyter},
 	{"flatc", &syntaxGcc},
@@ -861,6 +868,7 @@ var programs = [...]program{
 	{"gccgo", &syntaxGcc},
 	{"gchmod", &syntaxChmod},
 	{"gchown", &syntaxChown},
+	{"gclient", &syntaxDegit},
 	{"gcloud", &syntaxGcloud},
 	{"gcp", &syntaxCp},
 	{"gcrane", &syntaxCrane},
@@ -897,19 +905,24 @@ var programs = [...]program{
 	{"ghead", &syntaxHead},
 	{"ghostscript", &syntaxGs},
 	{"gifsicle", &syntaxConvert},
+	{"giget", &syntaxDegit},
 	{"gimme-aws-creds", &syntaxCredstash},
 	{"ginstall", &syntaxInstall},
 	{"gio-open", &syntaxOpen},
 	{"gist", &syntaxCroc},
 	{"git", &syntaxGit},
 	{"git-credential-*", &syntaxGit_credential__2a},
+	{"git-subrepo", &syntaxDegit},
 	{"gitbook", &syntaxJest},
+	{"gitget", &syntaxDegit},
 	{"gitleaks", &syntaxMypy},
-	{"gitpod", &syntaxTurso},
+	{"gitpick", &syntaxDegit},
+	{"gitpod", &syntaxNeonctl},
 	{"gjs", &syntaxTsx},
 	{"glab", &syntaxGlab},
 	{"glances", &syntaxPs},
 	{"gleam", &syntaxMvn},
+	{"glitch-upload", &syntaxSurge},
 	{"gln", &syntaxLn},
 	{"glow", &syntaxBat},
 	{"gls", &syntaxLs},
@@ -1089,6 +1102,7 @@ var programs = [...]program{
 	{"hydra", &syntaxNmap},
 	{"hypercorn", &syntaxJupyter},
 	{"hyperfine", &syntaxHyperfine},
+	{"hypertunnel", &syntaxNgrok},
 	{"hypothesis", &syntaxPytest},
 	{"i3-msg", &syntaxXset},
 	{"i386", &syntaxSetarch},
@@ -1122,12 +1136,13 @@ var programs = [...]program{
 	{"infdefaultinstall", &syntaxRegsvr32},
 	{"infisical", &syntaxRlwrap},
 	{"influx", &syntaxInflux},
-	{"influxd", &syntaxPg_restore},
+	{"influxd", &syntaxPg_upgrade},
 	{"info", &syntaxMan},
 	{"init", &syntaxReboot},
 	{"initctl", &syntaxService},
-	{"initdb", &syntaxPg_restore},
+	{"initdb", &syntaxPg_upgrade},
 	{"inkscape", &syntaxConvert},
+	{"inlets", &syntaxNgrok},
 	{"inotifywait", &syntaxInotifywait},
 	{"inotifywait-run", &syntaxWatchexec},
 	{"input", &syntaxInput},
@@ -1137,6 +1152,7 @@ var programs = [...]program{
 	{"install_name_tool", &syntaxStrip},
 	{"installer", &syntaxInstaller},
 	{"installutil", &syntaxRegsvr32},
+	{"instatunnel", &syntaxNgrok},
 	{"instruments", &syntaxCodesign},
 	{"interpreter", &syntaxCodex},
 	{"inv", &syntaxMake},
@@ -1183,6 +1199,7 @@ var programs = [...]program{
 	{"java", &syntaxJava},
 	{"javac", &syntaxGcc},
 	{"javap", &syntaxObjdump},
+	{"jb", &syntaxDegit},
 	{"jbang", &syntaxCpanm},
 	{"jbuilder", &syntaxMake},
 	{"jc", &syntaxGron},
@@ -1192,8 +1209,8 @@ var programs = [...]program{
 	{"jekyll", &syntaxJest},
 	{"jenv", &syntaxNvm},
 	{"jest", &syntaxJest},
-	{"jf", &syntaxTurso},
-	{"jfrog", &syntaxTurso},
+	{"jf", &syntaxNeonctl},
+	{"jfrog", &syntaxNeonctl},
 	{"jimsh", &syntaxRscript},
 	{"jj", &syntaxJj},
 	{"jjs", &syntaxRscript},
@@ -1207,6 +1224,7 @@ var programs = [...]program{
 	{"jpackage", &syntaxJar},
 	{"jpeginfo", &syntaxFfprobe},
 	{"jpegoptim", &syntaxConvert},
+	{"jprq", &syntaxNgrok},
 	{"jps", &syntaxPs},
 	{"jq", &syntaxJq},
 	{"jqn", &syntaxJq},
@@ -1223,6 +1241,7 @@ var programs = [...]program{
 	{"json_pp", &syntaxGron},
 	{"json_xs", &syntaxGron},
 	{"jsonlint", &syntaxMypy},
+	{"jtunnel", &syntaxNgrok},
 	{"julia", &syntaxRscript},
 	{"juliaup", &syntaxNvm},
 	{"jupyter", &syntaxJupyter},
@@ -1236,25 +1255,27 @@ var programs = [...]program{
 	{"k9s", &syntaxKubectx},
 	{"kadmin", &syntaxKadmin},
 	{"kadmin.local", &syntaxKadmin},
-	{"kafka-acls", &syntaxTurso},
-	{"kafka-acls.sh", &syntaxTurso},
-	{"kafka-configs", &syntaxTurso},
-	{"kafka-configs.sh", &syntaxTurso},
-	{"kafka-console-consumer", &syntaxPg_restore},
+	{"kafka-acls", &syntaxNeonctl},
+	{"kafka-acls.sh", &syntaxNeonctl},
+	{"kafka-configs", &syntaxNeonctl},
+	{"kafka-configs.sh", &syntaxNeonctl},
+	{"kafka-console-consumer", &syntaxPg_upgrade},
 	{"kafka-console-producer", &syntaxNats},
-	{"kafka-consumer-groups", &syntaxTurso},
-	{"kafka-consumer-groups.sh", &syntaxTurso},
-	{"kafka-delete-records", &syntaxTurso},
-	{"kafka-delete-records.sh", &syntaxTurso},
-	{"kafka-topics", &syntaxTurso},
-	{"kafka-topics.sh", &syntaxTurso},
+	{"kafka-consumer-groups", &syntaxNeonctl},
+	{"kafka-consumer-groups.sh", &syntaxNeonctl},
+	{"kafka-delete-records", &syntaxNeonctl},
+	{"kafka-delete-records.sh", &syntaxNeonctl},
+	{"kafka-topics", &syntaxNeonctl},
+	{"kafka-topics.sh", &syntaxNeonctl},
 	{"kafkacat", &syntaxNats},
+	{"kaggle", &syntaxKaggle},
 	{"kak", &syntaxNano},
 	{"kaniko", &syntaxBuildah},
+	{"kapp", &syntaxKustomize},
 	{"karma", &syntaxJest},
 	{"kate", &syntaxCode},
-	{"kcadm", &syntaxTurso},
-	{"kcadm.sh", &syntaxTurso},
+	{"kcadm", &syntaxNeonctl},
+	{"kcadm.sh", &syntaxNeonctl},
 	{"kcat", &syntaxNats},
 	{"kdb5_util", &syntaxKdb5_util},
 	{"kdestroy", &syntaxRpcclient},
@@ -1289,6 +1310,7 @@ var programs = [...]program{
 	{"kotlinc", &syntaxGcc},
 	{"kotlinc-jvm", &syntaxRscript},
 	{"kpasswd", &syntaxKpasswd},
+	{"kpt", &syntaxKustomize},
 	{"krew", &syntaxKrew},
 	{"kscript", &syntaxRscript},
 	{"ksh", &syntaxKsh},
@@ -1313,15 +1335,16 @@ var programs = [...]program{
 	{"latex", &syntaxPdflatex},
 	{"latexmk", &syntaxPdflatex},
 	{"launchctl", &syntaxLaunchctl},
-	{"launchdarkly", &syntaxTurso},
+	{"launchdarkly", &syntaxNeonctl},
 	{"layman", &syntaxApk},
 	{"lbzip2", &syntaxGzip},
+	{"lcl", &syntaxNgrok},
 	{"ld", &syntaxGcc},
 	{"ldapadd", &syntaxRpcclient},
 	{"ldapmodify", &syntaxRpcclient},
 	{"ldapsearch", &syntaxRpcclient},
 	{"ldc2", &syntaxGcc},
-	{"ldcli", &syntaxTurso},
+	{"ldcli", &syntaxNeonctl},
 	{"ldconfig", &syntaxUpdate_alternatives},
 	{"ldd", &syntaxObjdump},
 	{"ldifde", &syntaxSharphound},
@@ -1374,7 +1397,9 @@ var programs = [...]program{
 	{"locale-gen", &syntaxUpdate_alternatives},
 	{"localectl", &syntaxIfconfig},
 	{"localtunnel", &syntaxNgrok},
+	{"localxpose", &syntaxNgrok},
 	{"locate", &syntaxLocate},
+	{"loclx", &syntaxNgrok},
 	{"locust", &syntaxRpcclient},
 	{"log", &syntaxLog},
 	{"logcat", &syntaxDumpsys},
@@ -1488,7 +1513,7 @@ var programs = [...]program{
 	{"mergerfs", &syntaxMount},
 	{"mesg", &syntaxWall},
 	{"meson", &syntaxMake},
-	{"metal", &syntaxTurso},
+	{"metal", &syntaxNeonctl},
 	{"mg", &syntaxNano},
 	{"mhwd", &syntaxApk},
 	{"micro", &syntaxNano},
@@ -1546,7 +1571,7 @@ var programs = [...]program{
 	{"moc", &syntaxGcc},
 	{"mocha", &syntaxJest},
 	{"mock", &syntaxDpkg_deb},
-	{"modal", &syntaxTurso},
+	{"modal", &syntaxNeonctl},
 	{"modinfo", &syntaxPs},
 	{"modprobe", &syntaxModprobe},
 	{"mogrify", &syntaxConvert},
@@ -1554,7 +1579,7 @@ var programs = [...]program{
 	{"momc", &syntaxCodesign},
 	{"monetdb", &syntaxCqlsh},
 	{"mongo", &syntaxMongosh},
-	{"mongod", &syntaxPg_restore},
+	{"mongod", &syntaxPg_upgrade},
 	{"mongodump", &syntaxPg_dump},
 	{"mongoexport", &syntaxPg_dump},
 	{"mongoimport", &syntaxPg_restore},
@@ -1602,7 +1627,7 @@ var programs = [...]program{
 	{"mysql", &syntaxMysql},
 	{"mysqladmin", &syntaxMysqladmin},
 	{"mysqlcheck", &syntaxPg_isready},
-	{"mysqld", &syntaxPg_restore},
+	{"mysqld", &syntaxPg_upgrade},
 	{"mysqldump", &syntaxPg_dump},
 	{"mysqlimport", &syntaxPg_restore},
 	{"mysqlshow", &syntaxPg_isready},
@@ -1627,9 +1652,10 @@ var programs = [...]program{
 	{"ne", &syntaxNano},
 	{"neato", &syntaxDot},
 	{"neo4j-shell", &syntaxCypher_shell},
+	{"neocities", &syntaxNeocities},
 	{"neofetch", &syntaxPs},
 	{"neomutt", &syntaxMail},
-	{"neonctl", &syntaxTurso},
+	{"neonctl", &syntaxNeonctl},
 	{"nerdctl", &syntaxDocker},
 	{"nest", &syntaxJest},
 	{"net", &syntaxNet},
@@ -1649,10 +1675,10 @@ var programs = [...]program{
 	{"newfs_apfs", &syntaxMkfs},
 	{"newgrp", &syntaxUseradd},
 	{"newlisp", &syntaxRscript},
-	{"newrelic", &syntaxTurso},
+	{"newrelic", &syntaxNeonctl},
 	{"newusers", &syntaxUseradd},
 	{"next", &syntaxJest},
-	{"nexus-cli", &syntaxTurso},
+	{"nexus-cli", &syntaxNeonctl},
 	{"nft", &syntaxIptables},
 	{"ng", &syntaxJest},
 	{"ngrep", &syntaxNgrep},
@@ -1705,6 +1731,7 @@ var programs = [...]program{
 	{"npm", &syntaxNpm},
 	{"npm-check-updates", &syntaxJest},
 	{"npm-run-all", &syntaxJest},
+	{"nport", &syntaxNgrok},
 	{"nproc", &syntaxNproc},
 	{"npx", &syntaxNpx},
 	{"nr", &syntaxNpm},
@@ -1752,13 +1779,13 @@ var programs = [...]program{
 	{"ocrmypdf", &syntaxGs},
 	{"octave", &syntaxRscript},
 	{"octave-cli", &syntaxRscript},
-	{"octodns-sync", &syntaxTurso},
+	{"octodns-sync", &syntaxNeonctl},
 	{"od", &syntaxOd},
 	{"odbcconf", &syntaxRegsvr32},
 	{"oggenc", &syntaxSox},
 	{"oksh", &syntaxSh},
-	{"okta", &syntaxTurso},
-	{"okteto", &syntaxTurso},
+	{"okta", &syntaxNeonctl},
+	{"okteto", &syntaxNeonctl},
 	{"omf", &syntaxKrew},
 	{"onionshare", &syntaxNgrok},
 	{"onionshare-cli", &syntaxCroc},
@@ -1796,9 +1823,12 @@ var programs = [...]program{
 	{"oxipng", &syntaxConvert},
 	{"oxlint", &syntaxBlack},
 	{"packer", &syntaxPacker},
+	{"packetriot", &syntaxNgrok},
 	{"pacman", &syntaxPacman},
 	{"pactl", &syntaxXset},
+	{"pagedrop", &syntaxSurge},
 	{"pagekite", &syntaxNgrok},
+	{"pagekite.py", &syntaxNgrok},
 	{"paket", &syntaxMvn},
 	{"pam-auth-update", &syntaxUpdate_alternatives},
 	{"pamac", &syntaxPacman},
@@ -1823,7 +1853,7 @@ var programs = [...]program{
 	{"patch", &syntaxPatch},
 	{"patchelf", &syntaxStrip},
 	{"pax", &syntaxPax},
-	{"paypal", &syntaxTurso},
+	{"paypal", &syntaxNeonctl},
 	{"pbcopy", &syntaxXclip},
 	{"pbpaste", &syntaxXclip},
 	{"pbuilder", &syntaxDpkg_deb},
@@ -1831,7 +1861,7 @@ var programs = [...]program{
 	{"pcalua", &syntaxPcalua},
 	{"pcregrep", &syntaxEgrep},
 	{"pct", &syntaxKubectx},
-	{"pd", &syntaxTurso},
+	{"pd", &syntaxNeonctl},
 	{"pdbedit", &syntaxPdbedit},
 	{"pdf2ps", &syntaxGs},
 	{"pdfcrop", &syntaxGs},
@@ -1858,18 +1888,19 @@ var programs = [...]program{
 	{"perl6", &syntaxRscript},
 	{"perldoc", &syntaxMan},
 	{"perltidy", &syntaxBlack},
+	{"peru", &syntaxDegit},
 	{"pest", &syntaxMvn},
 	{"petite", &syntaxRscript},
 	{"pfctl", &syntaxIptables},
 	{"pg", &syntaxLess},
 	{"pg_basebackup", &syntaxPg_dump},
 	{"pg_config", &syntaxPg_isready},
-	{"pg_ctl", &syntaxPg_restore},
+	{"pg_ctl", &syntaxPg_upgrade},
 	{"pg_dump", &syntaxPg_dump},
 	{"pg_dumpall", &syntaxPg_dump},
 	{"pg_isready", &syntaxPg_isready},
 	{"pg_restore", &syntaxPg_restore},
-	{"pg_upgrade", &syntaxPg_restore},
+	{"pg_upgrade", &syntaxPg_upgrade},
 	{"pgbench", &syntaxPg_isready},
 	{"pgcli", &syntaxPsql},
 	{"pgrep", &syntaxPgrep},
@@ -1908,6 +1939,7 @@ var programs = [...]program{
 	{"pkgin", &syntaxApk},
 	{"pkgutil", &syntaxInstaller},
 	{"pkill", &syntaxPkill},
+	{"pktriot", &syntaxNgrok},
 	{"planck", &syntaxRscript},
 	{"plandex", &syntaxCodex},
 	{"plantuml", &syntaxGs},
@@ -1938,11 +1970,13 @@ var programs = [...]program{
 	{"popeye", &syntaxKustomize},
 	{"port", &syntaxBrew},
 	{"portablectl", &syntaxLoginctl},
+	{"portmap", &syntaxNgrok},
+	{"portr", &syntaxNgrok},
 	{"portsnap", &syntaxApk},
 	{"posh", &syntaxSh},
 	{"positron", &syntaxCode},
 	{"postcss", &syntaxJest},
-	{"postgres", &syntaxPg_restore},
+	{"postgres", &syntaxPg_upgrade},
 	{"potrace", &syntaxConvert},
 	{"powermetrics", &syntaxLog},
 	{"poweroff", &syntaxReboot},
@@ -1950,7 +1984,7 @@ var programs = [...]program{
 	{"powershell_ise", &syntaxPowershell_ise},
 	{"pr", &syntaxPr},
 	{"pre-commit", &syntaxPytest},
-	{"prefect", &syntaxTurso},
+	{"prefect", &syntaxNeonctl},
 	{"premake5", &syntaxMake},
 	{"prename", &syntaxRename},
 	{"presentationhost", &syntaxRegsvr32},
@@ -1981,7 +2015,7 @@ var programs = [...]program{
 	{"ps2pdf", &syntaxGs},
 	{"ps2ps", &syntaxGs},
 	{"psalm", &syntaxMypy},
-	{"pscale", &syntaxTurso},
+	{"pscale", &syntaxPscale},
 	{"psexec", &syntaxPsexec},
 	{"psexec64", &syntaxPsexec},
 	{"psftp", &syntaxLftp},
@@ -1995,7 +2029,7 @@ var programs = [...]program{
 	{"ptpython", &syntaxIpython},
 	{"pub", &syntaxMvn},
 	{"publint", &syntaxMypy},
-	{"pulsar-admin", &syntaxTurso},
+	{"pulsar-admin", &syntaxNeonctl},
 	{"pulseaudio", &syntaxXset},
 	{"pulumi", &syntaxPulumi},
 	{"puma", &syntaxMvn},
@@ -2081,6 +2115,7 @@ var programs = [...]program{
 	{"qm", &syntaxKubectx},
 	{"qpdf", &syntaxGs},
 	{"qprint", &syntaxBase91},
+	{"quarto", &syntaxNeocities},
 	{"quasar", &syntaxJest},
 	{"questdb", &syntaxCqlsh},
 	{"quickemu", &syntaxKubectx},
@@ -2091,10 +2126,10 @@ var programs = [...]program{
 	{"r2", &syntaxRscript},
 	{"r3", &syntaxRscript},
 	{"r8", &syntaxJar},
-	{"rabbitmq-plugins", &syntaxTurso},
-	{"rabbitmq-streams", &syntaxTurso},
+	{"rabbitmq-plugins", &syntaxNeonctl},
+	{"rabbitmq-streams", &syntaxNeonctl},
 	{"rabbitmqadmin", &syntaxNats},
-	{"rabbitmqctl", &syntaxTurso},
+	{"rabbitmqctl", &syntaxNeonctl},
 	{"racket", &syntaxRscript},
 	{"raco", &syntaxMvn},
 	{"radon", &syntaxMypy},
@@ -2140,7 +2175,7 @@ var programs = [...]program{
 	{"red", &syntaxEd},
 	{"redis-cli", &syntaxRedis_cli},
 	{"redis-dump", &syntaxPg_dump},
-	{"redis-server", &syntaxPg_restore},
+	{"redis-server", &syntaxPg_upgrade},
 	{"redo", &syntaxMake},
 	{"redocly", &syntaxMypy},
 	{"reek", &syntaxMypy},
@@ -2159,6 +2194,7 @@ var programs = [...]program{
 	{"rename.ul", &syntaxRename_2eul},
 	{"render", &syntaxDoctl},
 	{"renice", &syntaxRenice},
+	{"repo", &syntaxDegit},
 	{"reprepro", &syntaxDpkg_deb},
 	{"reset", &syntaxTput},
 	{"resize2fs", &syntaxResize2fs},
@@ -2192,13 +2228,14 @@ var programs = [...]program{
 	{"rovodev", &syntaxCodex},
 	{"rpcclient", &syntaxRpcclient},
 	{"rpi-imager", &syntaxAdb},
-	{"rpk", &syntaxTurso},
+	{"rpk", &syntaxNeonctl},
 	{"rpl", &syntaxSd},
 	{"rpm", &syntaxRpm},
 	{"rpm-ostree", &syntaxApk},
 	{"rpm2cpio", &syntaxDpkg_deb},
 	{"rpmbuild", &syntaxDpkg_deb},
 	{"rr", &syntaxStrace},
+	{"rsconnect", &syntaxNeocities},
 	{"rsh", &syntaxTelnet},
 	{"rspec", &syntaxMvn},
 	{"rst2html", &syntaxGs},
@@ -2217,7 +2254,7 @@ var programs = [...]program{
 	{"runghc", &syntaxRscript},
 	{"runhaskell", &syntaxRscript},
 	{"runlevel", &syntaxPs},
-	{"runpodctl", &syntaxTurso},
+	{"runpodctl", &syntaxNeonctl},
 	{"runuser", &syntaxRunuser},
 	{"rush", &syntaxJest},
 	{"rust-analyzer", &syntaxRustc},
@@ -2257,7 +2294,7 @@ var programs = [...]program{
 	{"scala-cli", &syntaxRscript},
 	{"scalac", &syntaxGcc},
 	{"scalafmt", &syntaxBlack},
-	{"scaleway", &syntaxTurso},
+	{"scaleway", &syntaxNeonctl},
 	{"scc", &syntaxMypy},
 	{"sccache", &syntaxRlwrap},
 	{"schedtool", &syntaxNice},
@@ -2292,7 +2329,7 @@ var programs = [...]program{
 	{"semgrep", &syntaxMypy},
 	{"sendmail", &syntaxMail},
 	{"sensors", &syntaxPs},
-	{"sentry-cli", &syntaxTurso},
+	{"sentry-cli", &syntaxNeonctl},
 	{"seq", &syntaxSeq},
 	{"sequelize", &syntaxPrisma},
 	{"sequelize-cli", &syntaxPrisma},
@@ -2313,11 +2350,11 @@ var programs = [...]program{
 	{"settings", &syntaxSettings},
 	{"setx", &syntaxSetx},
 	{"setxkbmap", &syntaxXset},
-	{"sf", &syntaxTurso},
+	{"sf", &syntaxNeonctl},
 	{"sfdisk", &syntaxSfdisk},
 	{"sfdk", &syntaxDpkg_deb},
 	{"sfdp", &syntaxDot},
-	{"sfdx", &syntaxTurso},
+	{"sfdx", &syntaxNeonctl},
 	{"sfltool", &syntaxInstaller},
 	{"sftp", &syntaxSftp},
 	{"sg", &syntaxSg},
@@ -2341,6 +2378,7 @@ var programs = [...]program{
 	{"shfmt", &syntaxBlack},
 	{"shield", &syntaxShield},
 	{"shift", &syntaxExit},
+	{"shinyapps", &syntaxNeocities},
 	{"shopt", &syntaxWait},
 	{"shortcuts", &syntaxCodesign},
 	{"shred", &syntaxShred},
@@ -2355,6 +2393,7 @@ var programs = [...]program{
 	{"singularity", &syntaxKubectx},
 	{"sipp", &syntaxRpcclient},
 	{"sips", &syntaxSips},
+	{"sirtunnel", &syntaxNgrok},
 	{"sish", &syntaxNgrok},
 	{"size", &syntaxObjdump},
 	{"sk", &syntaxFzf},
@@ -2429,6 +2468,7 @@ var programs = [...]program{
 	{"ssh-keygen", &syntaxSsh_keygen},
 	{"ssh-keyscan", &syntaxSsh_keyscan},
 	{"sshpass", &syntaxSshpass},
+	{"sshreach", &syntaxNgrok},
 	{"sshuttle", &syntaxNgrok},
 	{"sshx", &syntaxTtyd},
 	{"ssmtp", &syntaxMail},
@@ -2440,7 +2480,9 @@ var programs = [...]program{
 	{"stapler", &syntaxCodesign},
 	{"start", &syntaxOpen},
 	{"stat", &syntaxStat},
+	{"static-drop", &syntaxSurge},
 	{"staticcheck", &syntaxMypy},
+	{"statichost", &syntaxSurge},
 	{"stdbuf", &syntaxNohup},
 	{"steampipe", &syntaxGrafana_cli},
 	{"stern", &syntaxKubectx},
@@ -2451,7 +2493,7 @@ var programs = [...]program{
 	{"streamlit", &syntaxJupyter},
 	{"strings", &syntaxStrings},
 	{"strip", &syntaxStrip},
-	{"stripe", &syntaxTurso},
+	{"stripe", &syntaxNeonctl},
 	{"stty", &syntaxTput},
 	{"stylelint", &syntaxMypy},
 	{"stylua", &syntaxBlack},
@@ -2464,7 +2506,7 @@ var programs = [...]program{
 	{"sudoedit", &syntaxSudoedit},
 	{"sum", &syntaxSum},
 	{"supabase", &syntaxSupabase},
-	{"surge", &syntaxWrangler},
+	{"surge", &syntaxSurge},
 	{"suspend", &syntaxWait},
 	{"sv", &syntaxService},
 	{"svcadm", &syntaxService},
@@ -2516,7 +2558,7 @@ var programs = [...]program{
 	{"tailscale", &syntaxTailscale},
 	{"tailwindcss", &syntaxJest},
 	{"takeown", &syntaxTakeown},
-	{"talosctl", &syntaxTurso},
+	{"talosctl", &syntaxNeonctl},
 	{"tap", &syntaxJest},
 	{"taplo", &syntaxBlack},
 	{"tar", &syntaxTar},
@@ -2527,23 +2569,24 @@ var programs = [...]program{
 	{"taskset", &syntaxTaskset},
 	{"tc", &syntaxIfconfig},
 	{"tcc", &syntaxGcc},
-	{"tccli", &syntaxTurso},
+	{"tccli", &syntaxNeonctl},
 	{"tccutil", &syntaxInstaller},
 	{"tclsh", &syntaxExpect},
 	{"tcpdump", &syntaxTcpdump},
 	{"tcping", &syntaxPing},
 	{"tcptraceroute", &syntaxPing},
 	{"tcsh", &syntaxCsh},
-	{"tctl", &syntaxTurso},
+	{"tctl", &syntaxNeonctl},
 	{"tdnf", &syntaxDnf},
 	{"tea", &syntaxGlab},
 	{"tectonic", &syntaxPdflatex},
 	{"tee", &syntaxTee},
+	{"telebit", &syntaxNgrok},
 	{"teleconsole", &syntaxNgrok},
 	{"telinit", &syntaxReboot},
 	{"teller", &syntaxRlwrap},
 	{"telnet", &syntaxTelnet},
-	{"temporal", &syntaxTurso},
+	{"temporal", &syntaxNeonctl},
 	{"tengo", &syntaxRscript},
 	{"tensorboard", &syntaxJupyter},
 	{"termbin", &syntaxCroc},
@@ -2572,6 +2615,8 @@ var programs = [...]program{
 	{"thttpd", &syntaxHttpd},
 	{"tidy", &syntaxTidy},
 	{"tiffutil", &syntaxCodesign},
+	{"tiged", &syntaxDegit},
+	{"tiiny-host", &syntaxSurge},
 	{"tilde", &syntaxNano},
 	{"tilt", &syntaxKustomize},
 	{"time", &syntaxTime},
@@ -2579,13 +2624,15 @@ var programs = [...]program{
 	{"timeout", &syntaxTimeout},
 	{"times", &syntaxWait},
 	{"timidity", &syntaxSox},
+	{"timoni", &syntaxKustomize},
 	{"tini", &syntaxRlwrap},
-	{"tiup", &syntaxTurso},
+	{"tiup", &syntaxNeonctl},
 	{"tjs", &syntaxTsx},
 	{"tkn", &syntaxKustomize},
 	{"tldr", &syntaxMan},
 	{"tlmgr", &syntaxMvn},
 	{"tmate", &syntaxTtyd},
+	{"tmole", &syntaxNgrok},
 	{"tmutil", &syntaxTmutil},
 	{"tmux", &syntaxTmux},
 	{"tofu", &syntaxTerraform},
@@ -2645,11 +2692,13 @@ var programs = [...]program{
 	{"ttyd", &syntaxTtyd},
 	{"tuist", &syntaxMvn},
 	{"tune2fs", &syntaxTune2fs},
+	{"tunnelmole", &syntaxNgrok},
 	{"tunnelto", &syntaxNgrok},
+	{"tunwg", &syntaxNgrok},
 	{"tup", &syntaxMake},
 	{"turbo", &syntaxJest},
 	{"turso", &syntaxTurso},
-	{"twilio", &syntaxTurso},
+	{"twilio", &syntaxNeonctl},
 	{"twine", &syntaxTwine},
 	{"twopi", &syntaxDot},
 	{"txiki", &syntaxTsx},
@@ -2693,6 +2742,7 @@ var programs = [...]program{
 	{"unset", &syntaxUnset},
 	{"unsetopt", &syntaxSet},
 	{"unshare", &syntaxUnshare},
+	{"untun", &syntaxNgrok},
 	{"unxz", &syntaxGzip},
 	{"unzip", &syntaxUnzip},
 	{"unzipsfx", &syntaxZipgrep},
@@ -2735,13 +2785,15 @@ var programs = [...]program{
 	{"vale", &syntaxMypy},
 	{"valgrind", &syntaxStrace},
 	{"valkey-cli", &syntaxRedis_cli},
-	{"vastai", &syntaxTurso},
+	{"vastai", &syntaxNeonctl},
 	{"vault", &syntaxVault},
 	{"vaultcmd", &syntaxProcdump},
 	{"vcpkg", &syntaxMvn},
+	{"vcs", &syntaxDegit},
 	{"vdir", &syntaxLs},
 	{"vegeta", &syntaxRpcclient},
 	{"velero", &syntaxKustomize},
+	{"vendir", &syntaxDegit},
 	{"vercel", &syntaxWrangler},
 	{"vfox", &syntaxAsdf},
 	{"vgchange", &syntaxUmount},
@@ -2792,7 +2844,7 @@ var programs = [...]program{
 	{"wait-on", &syntaxJest},
 	{"wait4x", &syntaxJest},
 	{"wall", &syntaxWall},
-	{"wandb", &syntaxTurso},
+	{"wandb", &syntaxNeonctl},
 	{"warp-cli", &syntaxTailscale},
 	{"wasm-ld", &syntaxGcc},
 	{"wasm-opt", &syntaxGcc},
@@ -2928,7 +2980,7 @@ var programs = [...]program{
 	{"yash", &syntaxSh},
 	{"yasm", &syntaxGcc},
 	{"yay", &syntaxPacman},
-	{"yc", &syntaxTurso},
+	{"yc", &syntaxNeonctl},
 	{"ycqlsh", &syntaxCqlsh},
 	{"yes", &syntaxYes},
 	{"ykman", &syntaxAdb},
@@ -2946,6 +2998,7 @@ var programs = [...]program{
 	{"zcmp", &syntaxZdiff},
 	{"zdb", &syntaxPvs},
 	{"zdiff", &syntaxZdiff},
+	{"zeabur", &syntaxNeocities},
 	{"zed", &syntaxCode},
 	{"zellij", &syntaxTmux},
 	{"zenity", &syntaxWall},
@@ -2960,7 +3013,7 @@ var programs = [...]program{
 	{"zipgrep", &syntaxZipgrep},
 	{"zipinfo", &syntaxUnzip},
 	{"zipnote", &syntaxZipnote},
-	{"zkCli.sh", &syntaxTurso},
+	{"zkCli.sh", &syntaxNeonctl},
 	{"zless", &syntaxLess},
 	{"zmap", &syntaxNmap},
 	{"zola", &syntaxJest},
@@ -3090,6 +3143,19 @@ var syntaxRscript = syntax{style: first | long, language: "code", options: []opt
 	{"-r", &action_values_Code_streams_in_Data_setIn},
 	{"-s", &action_none},
 	{"-x", &action_values_Code_streams_in_Data_setIn},
+}, texts: []option{
+	{"grabresolver(", &action_values_Plugin},
+	{"install_git(", &action_values_Plugin},
+	{"install_gitlab(", &action_values_Plugin},
+	{"install_svn(", &action_values_Plugin},
+	{"install_url(", &action_values_Plugin},
+	{"mix.install(", &action_values_Plugin},
+	{"pkg install", &action_values_Plugin},
+	{"pkg.add(", &action_values_Plugin},
+	{"pkg.clone(", &action_values_Plugin},
+	{"pkg.develop(", &action_values_Plugin},
+	{"pkg_install(", &action_values_Plugin},
+	{"renv::install(", &action_values_Plugin},
 }, operands: shape{head: []role{roleScriptCode}, rest: roleText}, base: &action_class_localWrite_streams_in_Code_setIn}
 
 var syntaxAdb = syntax{style: open, subs: []program{
@@ -4577,7 +4643,6 @@ var syntaxBb = syntax{style: open, language: "code", service: "service", options
 	{"-f", &action_values_ScriptCode_operands_rest_Text},
 }, texts: []option{
 	{"--delete", &action_effects_ChangeRemote_verb_delete},
-	{"db shell", &action_class_network_operands_head_Text_Text_Text_SQL},
 }, operands: shape{head: []role{roleMaybeScript}, rest: roleText}, base: &action_class_network_streams_in_Code_setIn}
 
 var syntaxBc = syntax{options: []option{
@@ -5415,8 +5480,9 @@ var syntaxCargo_Owner = syntax{style: open, options: []option{
 	{"-r", &action_values_Text_effects_ChangeRemote_verb_delete},
 }, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
 
-var syntaxCargo_Publish = syntax{style: open, options: []option{
+var syntaxCargo_Publish = syntax{style: open | own, options: []option{
 	{"--dry-run", &action_flags_dry},
+	{"--registry", &action_values_Text},
 	{"-n", &action_flags_dry},
 }, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_SendData}
 
@@ -5468,11 +5534,13 @@ var syntaxCargo = syntax{style: open, why: "starts what its settings name", opti
 	{"--open", &action_none},
 	{"--package", &action_values_Text},
 	{"--path", &action_values_ReadTree},
+	{"--pkg-url", &action_values_Source},
 	{"--prefix", &action_values_Text},
 	{"--profile", &action_values_Text},
 	{"--quiet", &action_none},
-	{"--registry", &action_values_Text},
+	{"--registry", &action_values_Text_effects_ChangeRemote_verb_redirect},
 	{"--release", &action_none},
+	{"--rename", &action_values_Text_effects_ChangeRemote_verb_redirect},
 	{"--rev", &action_values_Text},
 	{"--root", &action_values_WriteTree},
 	{"--tag", &action_values_Text},
@@ -6300,14 +6368,16 @@ var syntaxCmp = syntax{style: gnu, options: []option{
 
 var syntaxCockroach_Sql = syntax{style: open, options: []option{
 	{"--database", &action_values_Place},
-	{"--execute", &action_values_SQL},
+	{"--execute", &action_values_SQL_streams_in_Data_setIn},
+	{"--file", &action_values_ScriptInput_streams_in_Data_setIn},
 	{"--host", &action_values_Place},
 	{"--url", &action_values_Place},
 	{"-d", &action_values_Place},
-	{"-e", &action_values_SQL},
-}, operands: shape{rest: roleText}}
+	{"-e", &action_values_SQL_streams_in_Data_setIn},
+	{"-f", &action_values_ScriptInput_streams_in_Data_setIn},
+}, operands: shape{rest: roleText}, base: &action_streams_in_Code_setIn}
 
-var syntaxCockroach = syntax{style: own, service: "database", subs: []program{
+var syntaxCockroach = syntax{style: own, service: "database", input: roleSQL, subs: []program{
 	{"*", &syntax_style_open_operands_rest_Text},
 	{"sql", &syntaxCockroach_Sql},
 }, base: &action_class_network}
@@ -7520,6 +7590,41 @@ var syntaxDefaults = syntax{style: long, options: []option{
 	{"write", &syntax_4ef0a4dd75d6},
 }}
 
+var syntaxDegit = syntax{style: open, why: "puts source from elsewhere in the project", options: []option{
+	{"--manifest-url", &action_values_Plugin},
+	{"--mr", &action_values_Plugin},
+	{"--template", &action_values_Plugin},
+	{"--url", &action_values_Plugin},
+	{"-m", &action_values_Plugin},
+	{"-u", &action_values_Plugin},
+}, subs: []program{
+	{"add", &syntax_operands_rest_Plugin_base_class_network},
+	{"branch", &syntax_operands_rest_Text_base_none},
+	{"branches", &syntax_operands_rest_Text_base_none},
+	{"check", &syntax_operands_rest_Text_base_none},
+	{"clone", &syntax_operands_rest_Plugin_base_class_network},
+	{"copy", &syntax_operands_rest_Plugin_base_class_network},
+	{"create", &syntax_operands_rest_Plugin_base_class_network},
+	{"diff", &syntax_operands_rest_Text_base_none},
+	{"doctor", &syntax_operands_rest_Text_base_none},
+	{"fetch", &syntax_operands_rest_Plugin_base_class_network},
+	{"forall", &syntax_operands_rest_Text_base_none},
+	{"grep", &syntax_operands_rest_Text_base_none},
+	{"help", &syntax_operands_rest_Text_base_none},
+	{"import", &syntax_operands_rest_Plugin_base_class_network},
+	{"info", &syntax_operands_rest_Text_base_none},
+	{"init", &syntax_operands_rest_Plugin_base_class_network},
+	{"list", &syntax_operands_rest_Text_base_none},
+	{"manifest", &syntax_operands_rest_Text_base_none},
+	{"pull", &syntax_operands_rest_Plugin_base_class_network},
+	{"status", &syntax_operands_rest_Text_base_none},
+	{"sync", &syntax_operands_rest_Plugin_base_class_network},
+	{"topic", &syntax_operands_rest_Text_base_none},
+	{"topics", &syntax_operands_rest_Text_base_none},
+	{"update", &syntax_operands_rest_Plugin_base_class_network},
+	{"version", &syntax_operands_rest_Text_base_none},
+}, operands: shape{rest: rolePlugin}, base: &action_class_network_flags_adopts}
+
 var syntaxDeno_Add = syntax{style: open, options: []option{
 	{"--allow-all", &action_none},
 	{"--config", &action_values_Text},
@@ -8179,6 +8284,10 @@ var syntaxDocker_Compose = syntax{style: bundled, options: []option{
 	{"-f", &action_values_Read},
 	{"-p", &action_values_Text},
 	{"-v", &action_none},
+}, texts: []option{
+	{"--file http", &action_values_Plugin},
+	{"-f http", &action_values_Plugin},
+	{"oci:/", &action_values_ImageSource},
 }, subs: []program{
 	{"attach", &syntax_style_open_operands_rest_Text_base_class_network},
 	{"build", &syntax_style_open_operands_rest_Text_base_class_network},
@@ -8216,7 +8325,10 @@ var syntaxDocker_Compose = syntax{style: bundled, options: []option{
 	{"watch", &syntax_style_open_operands_rest_Text_base_class_network},
 }, operands: shape{rest: roleText}}
 
-var syntaxDocker_Config = syntax{style: open, subs: []program{
+var syntaxDocker_Config = syntax{style: open, options: []option{
+	{"--compose-file", &action_values_Plugin},
+	{"-c", &action_values_Plugin},
+}, subs: []program{
 	{"*", &syntax_857f9b55a908},
 	{"demote", &syntax_6a2a50e290c4},
 	{"info", &syntax_operands_rest_Text_base_class_readOnly},
@@ -8571,6 +8683,10 @@ var syntaxDocker_compose = syntax{style: bundled, options: []option{
 	{"-f", &action_values_Read},
 	{"-p", &action_values_Text},
 	{"-v", &action_none},
+}, texts: []option{
+	{"--file http", &action_values_Plugin},
+	{"-f http", &action_values_Plugin},
+	{"oci:/", &action_values_ImageSource},
 }, subs: []program{
 	{"attach", &syntax_style_open_operands_rest_Text_base_class_network},
 	{"build", &syntax_style_open_operands_rest_Text_base_class_network},
@@ -8616,6 +8732,7 @@ var syntaxDoctl_Console = syntax{style: open, options: []option{
 var syntaxDoctl_Execute = syntax{style: open, options: []option{
 	{"--command", &action_values_SQL},
 	{"--file", &action_values_Read},
+	{"--remote", &action_none},
 }, operands: shape{rest: roleText}, base: &action_class_network_effects_ChangeRemote_verb_change}
 
 var syntaxDoctl_Run = syntax{style: first, options: []option{
@@ -12041,6 +12158,88 @@ var syntaxGit_Mv = syntax{style: gnu, options: []option{
 	{"-v", &action_none},
 }, operands: shape{rest: roleMove, tail: []role{roleWriteTo}}, base: &action_class_localWrite}
 
+var syntaxGit_Pull = syntax{style: gnu | numeric, options: []option{
+	{"--all", &action_none},
+	{"--allow-unrelated-histories", &action_none},
+	{"--append", &action_none},
+	{"--atomic", &action_none},
+	{"--auto-maintenance", &action_none},
+	{"--autostash", &action_none},
+	{"--cleanup", &action_values_Text},
+	{"--commit", &action_none},
+	{"--deepen", &action_values_Text},
+	{"--depth", &action_values_Text},
+	{"--dry-run", &action_none},
+	{"--edit", &action_none},
+	{"--ff", &action_none},
+	{"--ff-only", &action_none},
+	{"--filter", &action_values_Text},
+	{"--force", &action_none},
+	{"--gpg-sign", &action_values_Text_attached},
+	{"--ipv4", &action_none},
+	{"--ipv6", &action_none},
+	{"--jobs", &action_values_Text},
+	{"--keep", &action_none},
+	{"--log", &action_values_Text_attached},
+	{"--multiple", &action_none},
+	{"--negotiation-tip", &action_values_Text},
+	{"--no-auto-maintenance", &action_none},
+	{"--no-autostash", &action_none},
+	{"--no-commit", &action_none},
+	{"--no-edit", &action_none},
+	{"--no-ff", &action_none},
+	{"--no-rebase", &action_none},
+	{"--no-recurse-submodules", &action_none},
+	{"--no-stat", &action_none},
+	{"--no-tags", &action_none},
+	{"--no-verify", &action_none},
+	{"--prefetch", &action_none},
+	{"--progress", &action_none},
+	{"--prune", &action_none},
+	{"--prune-tags", &action_none},
+	{"--quiet", &action_none},
+	{"--rebase", &action_values_Text_attached},
+	{"--recurse-submodules", &action_values_Text_attached},
+	{"--refetch", &action_none},
+	{"--refmap", &action_values_Text},
+	{"--server-option", &action_values_Text},
+	{"--set-upstream", &action_none},
+	{"--shallow-exclude", &action_values_Text},
+	{"--shallow-since", &action_values_Text},
+	{"--signoff", &action_none},
+	{"--squash", &action_none},
+	{"--stat", &action_none},
+	{"--strategy", &action_values_Text},
+	{"--strategy-option", &action_values_Text},
+	{"--tags", &action_none},
+	{"--unshallow", &action_none},
+	{"--update-head-ok", &action_none},
+	{"--update-shallow", &action_none},
+	{"--upload-pack", &action_values_Shell},
+	{"--verbose", &action_none},
+	{"--write-fetch-head", &action_none},
+	{"-4", &action_none},
+	{"-6", &action_none},
+	{"-P", &action_none},
+	{"-S", &action_values_Text_attached},
+	{"-X", &action_values_Text},
+	{"-a", &action_none},
+	{"-e", &action_none},
+	{"-f", &action_none},
+	{"-j", &action_none},
+	{"-k", &action_none},
+	{"-m", &action_none},
+	{"-n", &action_none},
+	{"-o", &action_values_Text},
+	{"-p", &action_none},
+	{"-q", &action_none},
+	{"-r", &action_none},
+	{"-s", &action_none},
+	{"-t", &action_none},
+	{"-u", &action_none},
+	{"-v", &action_none},
+}, operands: shape{head: []role{roleRepo}, rest: roleText}, base: &action_class_network_flags_adopts}
+
 var syntaxGit_Push = syntax{style: gnu, options: []option{
 	{"--all", &action_none},
 	{"--atomic", &action_none},
@@ -12268,7 +12467,7 @@ var syntaxGit_Submodule_Add = syntax{options: []option{
 	{"--reference", &action_values_Text},
 	{"-b", &action_values_Text},
 	{"-f", &action_none},
-}, operands: shape{head: []role{roleClone, roleWriteTree}}, base: &action_class_network}
+}, operands: shape{head: []role{roleClone, roleWriteTree}}, base: &action_class_network_flags_adopts}
 
 var syntaxGit_Submodule_Foreach = syntax{options: []option{
 	{"--quiet", &action_none},
@@ -12287,12 +12486,28 @@ var syntaxGit_Submodule = syntax{style: gnu | numeric, options: []option{
 	{"foreach", &syntaxGit_Submodule_Foreach},
 	{"init", &syntaxGit_Submodule_Absorbgitdirs},
 	{"set-branch", &syntaxGit_Submodule_Absorbgitdirs},
-	{"set-url", &syntaxGit_Submodule_Absorbgitdirs},
+	{"set-url", &syntax_1cd135f017da},
 	{"status", &syntax_operands_rest_Text_base_class_readOnly},
 	{"summary", &syntax_operands_rest_Text_base_class_readOnly},
 	{"sync", &syntaxGit_Submodule_Absorbgitdirs},
 	{"update", &syntaxGit_Submodule_Absorbgitdirs},
 }, base: &action_class_localWrite}
+
+var syntaxGit_Subrepo = syntax{style: open, subs: []program{
+	{"*", &syntax_operands_rest_Text_base_class_localWrite},
+	{"clone", &syntax_c8c0b38ba3ac},
+	{"pull", &syntax_c8c0b38ba3ac},
+	{"push", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+}, operands: shape{rest: roleText}}
+
+var syntaxGit_Subtree_Add = syntax{style: gnu, options: []option{
+	{"--debug", &action_none},
+	{"--quiet", &action_none},
+	{"--rejoin", &action_none},
+	{"--squash", &action_none},
+	{"-d", &action_none},
+	{"-q", &action_none},
+}, operands: shape{head: []role{roleRepo}, rest: roleText}, base: &action_class_network_flags_adopts}
 
 var syntaxGit_Subtree = syntax{style: gnu | open, options: []option{
 	{"--annotate", &action_values_Text},
@@ -12312,6 +12527,9 @@ var syntaxGit_Subtree = syntax{style: gnu | open, options: []option{
 	{"-t", &action_flags_reject},
 	{"-x", &action_flags_reject},
 }, subs: []program{
+	{"add", &syntaxGit_Subtree_Add},
+	{"merge", &syntaxGit_Subtree_Add},
+	{"pull", &syntaxGit_Subtree_Add},
 	{"push", &syntax_9e87aaeebd69},
 }, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
@@ -12562,7 +12780,7 @@ var syntaxGit = syntax{style: gnu | numeric | own, options: []option{
 	{"pack-refs", &syntaxGit_Absorb},
 	{"patch-id", &syntaxGit_Cat_file},
 	{"prune", &syntaxGit_Absorb},
-	{"pull", &syntaxGit_Fetch},
+	{"pull", &syntaxGit_Pull},
 	{"push", &syntaxGit_Push},
 	{"range-diff", &syntaxGit_Log},
 	{"read-tree", &syntaxGit_Absorb},
@@ -12596,6 +12814,7 @@ var syntaxGit = syntax{style: gnu | numeric | own, options: []option{
 	{"status", &syntaxGit_Status},
 	{"stripspace", &syntaxGit_Cat_file},
 	{"submodule", &syntaxGit_Submodule},
+	{"subrepo", &syntaxGit_Subrepo},
 	{"subtree", &syntaxGit_Subtree},
 	{"summary", &syntaxGit_Cat_file},
 	{"svn", &syntaxGit_Absorb},
@@ -13435,6 +13654,10 @@ var syntaxHelm_Completion = syntax{style: open, options: []option{
 	{"update", &syntax_operands_rest_Text_base_class_network},
 }, operands: shape{rest: roleMaybeFile}, base: &action_class_network}
 
+var syntaxHelm_Install = syntax{style: open, options: []option{
+	{"--repo", &action_values_Source},
+}, operands: shape{head: []role{roleText, roleObject}}, base: &action_effects_ChangeRemote_flags_adopts}
+
 var syntaxHelm_Plugin = syntax{style: open, service: "here", options: []option{
 	{"--ca-file", &action_values_Read},
 	{"--cert-file", &action_values_Read},
@@ -13484,7 +13707,7 @@ var syntaxHelm = syntax{style: open, why: "changes a cluster, or runs the code o
 	{"get", &syntaxHelm_Completion},
 	{"history", &syntaxHelm_Completion},
 	{"inspect", &syntaxHelm_Completion},
-	{"install", &syntax_13b44fd8fa41},
+	{"install", &syntaxHelm_Install},
 	{"lint", &syntaxHelm_Completion},
 	{"list", &syntaxHelm_Completion},
 	{"ls", &syntaxHelm_Completion},
@@ -13492,17 +13715,17 @@ var syntaxHelm = syntax{style: open, why: "changes a cluster, or runs the code o
 	{"plugin", &syntaxHelm_Plugin},
 	{"pull", &syntax_operands_head_WriteTree_base_class_network},
 	{"push", &syntax_8eec4dc3cd02},
-	{"registry", &syntax_13b44fd8fa41},
+	{"registry", &syntax_operands_rest_Text_base_effects_ChangeRemote},
 	{"repo", &syntaxHelm_Plugin},
-	{"rollback", &syntax_13b44fd8fa41},
+	{"rollback", &syntax_operands_rest_Text_base_effects_ChangeRemote},
 	{"search", &syntaxHelm_Completion},
 	{"show", &syntaxHelm_Completion},
 	{"status", &syntaxHelm_Completion},
 	{"template", &syntaxHelm_Completion},
-	{"test", &syntax_13b44fd8fa41},
+	{"test", &syntax_operands_rest_Text_base_effects_ChangeRemote},
 	{"un", &syntax_a51387fff051},
 	{"uninstall", &syntax_a51387fff051},
-	{"upgrade", &syntax_13b44fd8fa41},
+	{"upgrade", &syntaxHelm_Install},
 	{"verify", &syntaxHelm_Completion},
 	{"version", &syntaxHelm_Completion},
 }, base: &action_class_network}
@@ -14037,11 +14260,12 @@ var syntaxIfconfig = syntax{style: bundled | open, options: []option{
 	{"wifi", &syntaxIfconfig__listallnetworkservices},
 }, operands: shape{head: []role{roleText}, rest: roleSystem}, base: &action_none}
 
-var syntaxInflux = syntax{style: open | long, service: "service", options: []option{
+var syntaxInflux = syntax{style: open | long, service: "database", input: roleSQL, options: []option{
+	{"--file", &action_values_ScriptInput},
 	{"-execute", &action_values_SQL},
+	{"-f", &action_values_ScriptInput},
 }, texts: []option{
 	{"--delete", &action_effects_ChangeRemote_verb_delete},
-	{"db shell", &action_class_network_operands_head_Text_Text_Text_SQL},
 }, operands: shape{rest: roleMaybeFile}, base: &action_class_network}
 
 var syntaxInotifywait = syntax{style: bundled | open, options: []option{
@@ -14580,6 +14804,37 @@ var syntaxKadmin = syntax{style: long, input: roleLines, options: []option{
 	{"xst", &syntax_style_long_operands_rest_Text_base_2bdd8ac6bb39},
 }, operands: shape{rest: roleText}, base: &action_class_network_streams_in_Code_setIn}
 
+var syntaxKaggle_Download = syntax{style: open, options: []option{
+	{"--file", &action_values_Text},
+	{"--path", &action_values_Text},
+	{"-f", &action_values_Text},
+	{"-p", &action_values_Text},
+}, operands: shape{rest: roleText}, base: &action_class_network}
+
+var syntaxKaggle = syntax{style: open, service: "kaggle", options: []option{
+	{"--file", &action_values_SendTree},
+	{"--path", &action_values_SendTree},
+	{"-f", &action_values_SendTree},
+	{"-p", &action_values_SendTree},
+}, subs: []program{
+	{"create", &syntax_f8f384470c04},
+	{"download", &syntaxKaggle_Download},
+	{"files", &syntaxKaggle_Download},
+	{"get", &syntaxKaggle_Download},
+	{"init", &syntax_f8f384470c04},
+	{"leaderboard", &syntaxKaggle_Download},
+	{"list", &syntaxKaggle_Download},
+	{"metadata", &syntaxKaggle_Download},
+	{"output", &syntaxKaggle_Download},
+	{"push", &syntax_f8f384470c04},
+	{"status", &syntaxKaggle_Download},
+	{"submissions", &syntaxKaggle_Download},
+	{"submit", &syntax_f8f384470c04},
+	{"update", &syntax_f8f384470c04},
+	{"version", &syntax_f8f384470c04},
+	{"view", &syntaxKaggle_Download},
+}, groups: []string{"c", "competitions", "config", "d", "datasets", "instances", "k", "kernels", "m", "models", "variations", "versions"}, operands: shape{rest: roleText}, base: &action_class_network}
+
 var syntaxKdb5_util = syntax{style: open, options: []option{
 	{"-M", &action_values_Text},
 	{"-P", &action_values_Text},
@@ -14769,6 +15024,16 @@ var syntaxKubectl_Api_resources = syntax{style: bundled, options: []option{
 	{"-p", &action_none},
 }, operands: shape{rest: roleText}}
 
+var syntaxKubectl_Apply = syntax{style: open, options: []option{
+	{"--filename", &action_values_Object},
+	{"--from-env-file", &action_values_Object},
+	{"--from-file", &action_values_Object},
+	{"--kustomize", &action_values_Object},
+	{"--patch-file", &action_values_Object},
+	{"-f", &action_values_Object},
+	{"-k", &action_values_Object},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_flags_adopts}
+
 var syntaxKubectl_Config = syntax{style: bundled, service: "here", options: []option{
 	{"--current", &action_none},
 	{"--flatten", &action_none},
@@ -14953,7 +15218,7 @@ var syntaxKubectl = syntax{style: bundled, why: "changes a cluster, or runs the 
 	{"annotate", &syntaxKubectl_Annotate},
 	{"api-resources", &syntaxKubectl_Api_resources},
 	{"api-versions", &syntaxKubectl_Api_resources},
-	{"apply", &syntaxKubectl_Annotate},
+	{"apply", &syntaxKubectl_Apply},
 	{"attach", &syntaxKubectl_Annotate},
 	{"auth", &syntaxKubectl_Api_resources},
 	{"autoscale", &syntaxKubectl_Annotate},
@@ -14964,7 +15229,7 @@ var syntaxKubectl = syntax{style: bundled, why: "changes a cluster, or runs the 
 	{"convert", &syntaxKubectl_Annotate},
 	{"cordon", &syntaxKubectl_Annotate},
 	{"cp", &syntaxKubectl_Cp},
-	{"create", &syntaxKubectl_Annotate},
+	{"create", &syntaxKubectl_Apply},
 	{"debug", &syntaxKubectl_Debug},
 	{"delete", &syntaxKubectl_Delete},
 	{"describe", &syntaxKubectl_Describe},
@@ -14984,7 +15249,7 @@ var syntaxKubectl = syntax{style: bundled, why: "changes a cluster, or runs the 
 	{"plugin", &syntaxKubectl_Api_resources},
 	{"port-forward", &syntaxKubectl_Port_forward},
 	{"proxy", &syntaxKubectl_Port_forward},
-	{"replace", &syntaxKubectl_Annotate},
+	{"replace", &syntaxKubectl_Apply},
 	{"rollout", &syntaxKubectl_Annotate},
 	{"run", &syntaxKubectl_Debug},
 	{"scale", &syntaxKubectl_Annotate},
@@ -15028,37 +15293,48 @@ var syntaxKubectx = syntax{style: open, subs: []program{
 	{"vol-wipe", &syntax_operands_rest_Text_base_effects_Destroy},
 }, groups: []string{"disk", "snapshot", "storage", "volume"}, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
-var syntaxKustomize = syntax{style: open, service: "kubernetes", subs: []program{
+var syntaxKustomize = syntax{style: open, service: "kubernetes", options: []option{
+	{"--file", &action_values_Plugin},
+	{"--filename", &action_values_Plugin},
+	{"--git-repo", &action_values_Plugin},
+	{"--manifest", &action_values_Plugin},
+	{"--repo", &action_values_Plugin},
+	{"--repo-url", &action_values_Plugin},
+	{"--url", &action_values_Plugin},
+	{"-f", &action_values_Plugin},
+}, subs: []program{
 	{"analyze", &syntax_operands_rest_MaybeFile_base_class_readOnly},
-	{"app", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
-	{"apply", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
-	{"bootstrap", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
+	{"app", &syntax_97c8b79ee0eb},
+	{"apply", &syntax_97c8b79ee0eb},
+	{"bootstrap", &syntax_97c8b79ee0eb},
 	{"build", &syntax_operands_rest_MaybeFile_base_class_readOnly},
+	{"bundle", &syntax_97c8b79ee0eb},
 	{"check", &syntax_operands_rest_MaybeFile_base_class_readOnly},
-	{"create", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
+	{"create", &syntax_97c8b79ee0eb},
 	{"delete", &syntax_a51387fff051},
-	{"deploy", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
+	{"deploy", &syntax_97c8b79ee0eb},
 	{"destroy", &syntax_a51387fff051},
-	{"dev", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
+	{"dev", &syntax_97c8b79ee0eb},
 	{"diff", &syntax_operands_rest_MaybeFile_base_class_readOnly},
-	{"edit", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
+	{"edit", &syntax_97c8b79ee0eb},
 	{"eval", &syntax_operands_rest_MaybeFile_base_class_readOnly},
 	{"get", &syntax_operands_rest_MaybeFile_base_class_readOnly},
-	{"init", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
-	{"install", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
-	{"job", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
+	{"init", &syntax_97c8b79ee0eb},
+	{"install", &syntax_97c8b79ee0eb},
+	{"job", &syntax_97c8b79ee0eb},
 	{"lint", &syntax_operands_rest_MaybeFile_base_class_readOnly},
 	{"list", &syntax_operands_rest_MaybeFile_base_class_readOnly},
+	{"pkg", &syntax_97c8b79ee0eb},
 	{"render", &syntax_operands_rest_MaybeFile_base_class_readOnly},
-	{"rollback", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
-	{"run", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
+	{"rollback", &syntax_97c8b79ee0eb},
+	{"run", &syntax_97c8b79ee0eb},
 	{"status", &syntax_operands_rest_MaybeFile_base_class_readOnly},
-	{"sync", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
+	{"sync", &syntax_97c8b79ee0eb},
 	{"template", &syntax_operands_rest_MaybeFile_base_class_readOnly},
 	{"test", &syntax_operands_rest_MaybeFile_base_class_readOnly},
 	{"uninstall", &syntax_a51387fff051},
-	{"update", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
-	{"upgrade", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
+	{"update", &syntax_97c8b79ee0eb},
+	{"upgrade", &syntax_97c8b79ee0eb},
 	{"validate", &syntax_operands_rest_MaybeFile_base_class_readOnly},
 	{"verify", &syntax_operands_rest_MaybeFile_base_class_readOnly},
 	{"version", &syntax_operands_rest_MaybeFile_base_class_readOnly},
@@ -16550,6 +16826,17 @@ var syntaxNcftpput = syntax{style: open, options: []option{
 	{"-u", &action_values_Text},
 }, operands: shape{head: []role{roleHost, roleText}, rest: roleSendFile}, base: &action_class_network_effects_ChangeRemote}
 
+var syntaxNeocities = syntax{style: open, why: "shows what a folder holds to everybody", subs: []program{
+	{"deploy", &syntax_operands_rest_SendTree_base_effects_SendData},
+	{"publish", &syntax_operands_rest_SendTree_base_effects_SendData},
+	{"push", &syntax_operands_rest_SendTree_base_effects_SendData},
+	{"upload", &syntax_operands_rest_SendTree_base_effects_SendData},
+}, operands: shape{rest: roleText}, base: &action_class_network}
+
+var syntaxNeonctl = syntax{style: open, service: "service", texts: []option{
+	{"--delete", &action_effects_ChangeRemote_verb_delete},
+}, operands: shape{rest: roleMaybeFile}, base: &action_class_network}
+
 var syntaxNet = syntax{style: open, texts: []option{
 	{"changesecretpw", &action_effects_ReadSecret_streams_out_Secret_setOut},
 	{"dump", &action_effects_ReadSecret_streams_out_Secret_setOut},
@@ -16650,13 +16937,20 @@ var syntaxNgrep = syntax{style: bundled, options: []option{
 }, operands: shape{rest: roleText}, base: &action_effects_ReadClipboard}
 
 var syntaxNgrok = syntax{style: open, why: "opens a way from other machines to this one", subs: []program{
+	{"--help", &syntax_operands_rest_Text_base_flags_dry},
+	{"--version", &syntax_operands_rest_Text_base_flags_dry},
+	{"-h", &syntax_operands_rest_Text_base_flags_dry},
+	{"-v", &syntax_operands_rest_Text_base_flags_dry},
 	{"authtoken", &syntax_operands_rest_Text_base_class_network},
 	{"config", &syntax_operands_rest_Text_base_class_network},
-	{"help", &syntax_operands_rest_Text_base_class_network},
-	{"list", &syntax_operands_rest_Text_base_class_network},
-	{"status", &syntax_operands_rest_Text_base_class_network},
+	{"help", &syntax_operands_rest_Text_base_flags_dry},
+	{"info", &syntax_operands_rest_Text_base_flags_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry},
+	{"ls", &syntax_operands_rest_Text_base_flags_dry},
+	{"show", &syntax_operands_rest_Text_base_flags_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry},
 	{"update", &syntax_operands_rest_Text_base_class_network},
-	{"version", &syntax_operands_rest_Text_base_class_network},
+	{"version", &syntax_operands_rest_Text_base_flags_dry},
 }, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen}
 
 var syntaxNice = syntax{style: gnu | first | numeric, options: []option{
@@ -18426,7 +18720,25 @@ var syntaxPg_dump = syntax{style: bundled | open, options: []option{
 
 var syntaxPg_isready = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_network}
 
-var syntaxPg_restore = syntax{style: open | bundled, options: []option{
+var syntaxPg_restore = syntax{style: open | bundled, service: "database", options: []option{
+	{"--clean", &action_effects_ChangeRemote_verb_delete},
+	{"--db", &action_values_Place},
+	{"--dbname", &action_values_Place},
+	{"--drop", &action_effects_ChangeRemote_verb_delete},
+	{"--file", &action_values_Text},
+	{"--host", &action_values_Place},
+	{"--list", &action_turns_ScriptInput_Read},
+	{"--uri", &action_values_Place},
+	{"--use-list", &action_values_Text},
+	{"-L", &action_values_Text},
+	{"-c", &action_effects_ChangeRemote_verb_delete},
+	{"-d", &action_values_Place},
+	{"-f", &action_values_Text},
+	{"-h", &action_values_Place},
+	{"-l", &action_turns_ScriptInput_Read},
+}, operands: shape{rest: roleScriptInput}, base: &action_effects_ChangeRemote_flags_database}
+
+var syntaxPg_upgrade = syntax{style: open | bundled, options: []option{
 	{"--clean", &action_effects_ChangeRemote_verb_delete},
 	{"--drop", &action_effects_ChangeRemote_verb_delete},
 	{"--file", &action_values_Text},
@@ -19097,6 +19409,15 @@ var syntaxPs = syntax{style: long | bundled | bare | open | numeric, options: []
 	{"eww", &action_effects_ReadSecret_streams_out_Secret_setOut},
 }, operands: shape{rest: roleText}}
 
+var syntaxPscale_Shell = syntax{style: open, options: []option{
+	{"--execute", &action_values_SQL_streams_in_Data_setIn},
+	{"--execute-file", &action_values_ScriptInput_streams_in_Data_setIn},
+}, operands: shape{head: []role{rolePlace, roleText}}, base: &action_class_network_streams_in_Code_setIn_flags_remote}
+
+var syntaxPscale = syntax{style: open, service: "database", input: roleSQL, subs: []program{
+	{"shell", &syntaxPscale_Shell},
+}, groups: []string{"db"}, operands: shape{rest: roleText}, base: &action_class_network}
+
 var syntaxPsexec = syntax{style: slash | first, why: "runs code straight from the network", options: []option{
 	{"/a", &action_values_Text},
 	{"/accepteula", &action_none},
@@ -19195,7 +19516,7 @@ var syntaxPulumi = syntax{style: open, service: "infrastructure", subs: []progra
 	{"logout", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
 	{"logs", &syntax_operands_rest_Text_base_class_readOnly},
 	{"ls", &syntax_operands_rest_Text_base_class_readOnly},
-	{"new", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
+	{"new", &syntax_operands_rest_Plugin_base_class_network},
 	{"preview", &syntax_operands_rest_Text_base_class_readOnly},
 	{"refresh", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
 	{"remove", &syntax_a51387fff051},
@@ -22281,6 +22602,29 @@ var syntaxSupabase = syntax{style: own, service: "cloud", texts: []option{
 	{"whoami", &syntax_style_open_operands_rest_Text_base_class_network},
 }, groups: []string{"account", "apps", "cluster", "compute", "d1", "databases", "deploy-preview", "dns", "domain", "droplet", "env", "functions", "hosting", "iam", "image", "instance", "kubernetes", "linodes", "network", "nodegroup", "pages", "projects", "registry", "secrets", "server", "service", "sites", "volume", "workers"}}
 
+var syntaxSurge = syntax{style: open, why: "shows what a folder holds to everybody", options: []option{
+	{"--dir", &action_values_SendTree},
+	{"--path", &action_values_SendTree},
+	{"--project", &action_values_SendTree},
+	{"-d", &action_values_SendTree},
+	{"-p", &action_values_SendTree},
+}, subs: []program{
+	{"deploy", &syntax_operands_head_SendTree_rest_Text_base_none},
+	{"help", &syntax_operands_rest_Text_base_flags_dry},
+	{"info", &syntax_operands_rest_Text_base_flags_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry},
+	{"login", &syntax_operands_rest_Text_base_flags_dry},
+	{"logout", &syntax_operands_rest_Text_base_flags_dry},
+	{"ls", &syntax_operands_rest_Text_base_flags_dry},
+	{"publish", &syntax_operands_head_SendTree_rest_Text_base_none},
+	{"push", &syntax_operands_head_SendTree_rest_Text_base_none},
+	{"status", &syntax_operands_rest_Text_base_flags_dry},
+	{"token", &syntax_operands_rest_Text_base_flags_dry},
+	{"upload", &syntax_operands_head_SendTree_rest_Text_base_none},
+	{"version", &syntax_operands_rest_Text_base_flags_dry},
+	{"whoami", &syntax_operands_rest_Text_base_flags_dry},
+}, operands: shape{head: []role{roleSendTree}, rest: roleText}, base: &action_class_network_effects_SendData}
+
 var syntaxSvn = syntax{style: open, options: []option{
 	{"--config-option", &action_values_Shell},
 	{"--depth", &action_values_Text},
@@ -23638,6 +23982,8 @@ var syntaxTtyd = syntax{style: first | open, why: "gives others a shell", option
 	{"-t", &action_values_Text},
 	{"-u", &action_values_Text},
 	{"-w", &action_none},
+}, subs: []program{
+	{"session", &syntax_operands_rest_Text_base_flags_dry},
 }, operands: shape{rest: roleArgv}, base: &action_d92066a6f3c7}
 
 var syntaxTune2fs = syntax{style: open, options: []option{
@@ -23663,10 +24009,9 @@ var syntaxTune2fs = syntax{style: open, options: []option{
 	{"-u", &action_values_Text},
 }, operands: shape{rest: roleMend}, base: &action_effects_ChangeSystem}
 
-var syntaxTurso = syntax{style: open, service: "service", texts: []option{
-	{"--delete", &action_effects_ChangeRemote_verb_delete},
-	{"db shell", &action_class_network_operands_head_Text_Text_Text_SQL},
-}, operands: shape{rest: roleMaybeFile}, base: &action_class_network}
+var syntaxTurso = syntax{style: open, service: "database", input: roleSQL, subs: []program{
+	{"shell", &syntax_7dccaa2fd5d8},
+}, groups: []string{"db"}, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxTwine_Publish = syntax{style: open, options: []option{
 	{"--dry-run", &action_flags_dry},
@@ -24686,7 +25031,6 @@ var syntaxWrangler_Deploy = syntax{style: open, options: []option{
 var syntaxWrangler = syntax{style: own, service: "cloud", options: []option{
 	{"--prebuilt", &action_class_network_effects_ChangeRemote_SendData},
 	{"--prod", &action_class_network_effects_ChangeRemote_SendData},
-	{"--project", &action_class_network_effects_ChangeRemote_SendData},
 }, texts: []option{
 	{":credentials", &action_effects_ReadSecret_streams_out_Secret_setOut},
 	{"api-keys", &action_effects_ReadSecret_streams_out_Secret_setOut},
@@ -24697,6 +25041,8 @@ var syntaxWrangler = syntax{style: own, service: "cloud", options: []option{
 	{"docker-config", &action_effects_ReadSecret_streams_out_Secret_setOut},
 	{"env:get", &action_effects_ReadSecret_streams_out_Secret_setOut},
 	{"env:list", &action_effects_ReadSecret_streams_out_Secret_setOut},
+	{"execute*--file*--remote", &action_effects_ChangeRemote_verb_run},
+	{"execute*--remote*--file", &action_effects_ChangeRemote_verb_run},
 	{"kubeconfig show", &action_effects_ReadSecret_streams_out_Secret_setOut},
 	{"login:ci", &action_effects_ReadSecret_streams_out_Secret_setOut},
 	{"oauth-tokens", &action_effects_ReadSecret_streams_out_Secret_setOut},
@@ -25147,10 +25493,10 @@ var syntax_0ef1c6770d1d = syntax{style: slash, operands: shape{rest: roleText}, 
 var syntax_1066c201e467 = syntax{style: long, operands: shape{head: []role{roleRead}, rest: roleText}, base: &action_here_WriteTree}
 var syntax_10f121dfa28e = syntax{operands: shape{rest: roleText}, base: &action_class_localWrite_streams_in_Data_setIn}
 var syntax_1151d3a4fe10 = syntax{style: bundled, operands: shape{head: []role{roleMaybeScript}, rest: roleText}, base: &action_class_localWrite}
-var syntax_13b44fd8fa41 = syntax{style: open, operands: shape{head: []role{roleText, roleObject}}, base: &action_effects_ChangeRemote}
 var syntax_1542718c8fa9 = syntax{style: long, operands: shape{rest: roleModuleProgram}, base: &action_class_network}
 var syntax_159b8570bf55 = syntax{operands: shape{head: []role{roleWrite, roleSQL}, rest: roleText}, base: &action_class_localWrite}
 var syntax_15fbeb87c3c8 = syntax{operands: shape{head: []role{roleText, roleSource}}, base: &action_class_network_effects_ChangeSystem}
+var syntax_1cd135f017da = syntax{operands: shape{head: []role{roleText, roleRepo}}, base: &action_class_network_flags_adopts}
 var syntax_1db00a6f8f12 = syntax{style: long | bundled, operands: shape{rest: roleArgv}, base: &action_class_localWrite}
 var syntax_1eb37e08c34c = syntax{style: long, operands: shape{head: []role{roleText, roleWrite}}, base: &action_class_readOnly}
 var syntax_20c0055a5000 = syntax{style: gnu, operands: shape{head: []role{roleGitKey, roleGitValue}}, base: &action_class_localWrite}
@@ -25207,6 +25553,7 @@ var syntax_764c246563a9 = syntax{operands: shape{rest: roleText}, base: &action_
 var syntax_79a0b6f4d463 = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_streams_in_Data_setIn}
 var syntax_7b0c18a65c40 = syntax{operands: shape{rest: roleSource}, base: &action_class_network_effects_ChangeSystem}
 var syntax_7b3dace16824 = syntax{style: long | bundled, operands: shape{rest: roleRead, tail: []role{roleWriteTo}}, base: &action_none}
+var syntax_7dccaa2fd5d8 = syntax{style: open, operands: shape{head: []role{rolePlace, roleSQL}}, base: &action_class_network_streams_in_Code_setIn_flags_remote}
 var syntax_7df8baa9ea73 = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_effects_ChangeRemote}
 var syntax_7ec1d91f2855 = syntax{style: bundled, operands: shape{rest: roleNPMPackage}, base: &action_class_network}
 var syntax_7fabb3fd5ce9 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_Persist}
@@ -25218,6 +25565,7 @@ var syntax_8f2250718967 = syntax{style: bundled, operands: shape{head: []role{ro
 var syntax_8f5e87fa8ffc = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_class_destructive}
 var syntax_931cccb9a567 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_Destroy}
 var syntax_9706a83d13b5 = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_class_network_streams_in_Data_setIn}
+var syntax_97c8b79ee0eb = syntax{operands: shape{rest: rolePlugin}, base: &action_effects_ChangeRemote_flags_adopts}
 var syntax_9a8d62dcbb20 = syntax{style: long, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_verb_delete}
 var syntax_9b7540114e1e = syntax{operands: shape{rest: roleText}, base: &action_effects_ReadSecret_streams_out_Secret_setOut}
 var syntax_9bf8845220be = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_destructive_effects_ChangeRemote_Destroy}
@@ -25253,6 +25601,7 @@ var syntax_c0192f90281c = syntax{style: long | bundled, operands: shape{rest: ro
 var syntax_c3919004396c = syntax{style: slash, operands: shape{head: []role{roleRead, roleWrite}}, base: &action_class_localWrite_flags_decodes}
 var syntax_c6c475dd951e = syntax{style: long, operands: shape{head: []role{roleScriptCode}, rest: roleText}, base: &action_none}
 var syntax_c71d1e5167aa = syntax{style: slash, operands: shape{rest: roleText}, base: &action_class_anything}
+var syntax_c8c0b38ba3ac = syntax{operands: shape{head: []role{roleRepo}, rest: roleText}, base: &action_class_network_flags_adopts}
 var syntax_cc84c5b29bb9 = syntax{style: long | bundled, operands: shape{rest: roleDeleteTree}, base: &action_flags_recursive}
 var syntax_ce1f36aebc13 = syntax{style: bundled, operands: shape{rest: roleArgvPackage}, base: &action_class_network}
 var syntax_cf89a1ceea50 = syntax{operands: shape{rest: roleRead}, base: &action_effects_ReadSecret_streams_out_Secret_setOut}
@@ -25297,6 +25646,7 @@ var syntax_operands_head_Read_Shell_base_none = syntax{operands: shape{head: []r
 var syntax_operands_head_Read_rest_Text_base_class_readOnly = syntax{operands: shape{head: []role{roleRead}, rest: roleText}, base: &action_class_readOnly}
 var syntax_operands_head_SQL_base_class_network = syntax{operands: shape{head: []role{roleSQL}}, base: &action_class_network}
 var syntax_operands_head_ScriptNode_rest_Text_base_none = syntax{operands: shape{head: []role{roleScriptNode}, rest: roleText}, base: &action_none}
+var syntax_operands_head_SendTree_rest_Text_base_none = syntax{operands: shape{head: []role{roleSendTree}, rest: roleText}, base: &action_none}
 var syntax_operands_head_Shell_base_class_localWrite = syntax{operands: shape{head: []role{roleShell}}, base: &action_class_localWrite}
 var syntax_operands_head_Text_Plugin_base_class_localWrite = syntax{operands: shape{head: []role{roleText, rolePlugin}}, base: &action_class_localWrite}
 var syntax_operands_head_Text_Plugin_base_class_network = syntax{operands: shape{head: []role{roleText, rolePlugin}}, base: &action_class_network}
@@ -25325,6 +25675,7 @@ var syntax_operands_rest_Plugin_base_class_network = syntax{operands: shape{rest
 var syntax_operands_rest_ScriptCode_base_effects_Persist = syntax{operands: shape{rest: roleScriptCode}, base: &action_effects_Persist}
 var syntax_operands_rest_Secret_base_class_readOnly = syntax{operands: shape{rest: roleSecret}, base: &action_class_readOnly}
 var syntax_operands_rest_SendFile_base_none = syntax{operands: shape{rest: roleSendFile}, base: &action_none}
+var syntax_operands_rest_SendTree_base_effects_SendData = syntax{operands: shape{rest: roleSendTree}, base: &action_effects_SendData}
 var syntax_operands_rest_ShellRemote_base_class_network = syntax{operands: shape{rest: roleShellRemote}, base: &action_class_network}
 var syntax_operands_rest_Shell_base_flags_reject = syntax{operands: shape{rest: roleShell}, base: &action_flags_reject}
 var syntax_operands_rest_Shell_base_none = syntax{operands: shape{rest: roleShell}, base: &action_none}
@@ -25345,6 +25696,7 @@ var syntax_operands_rest_Text_base_effects_Destroy = syntax{operands: shape{rest
 var syntax_operands_rest_Text_base_effects_Dynamic = syntax{operands: shape{rest: roleText}, base: &action_effects_Dynamic}
 var syntax_operands_rest_Text_base_effects_Listen = syntax{operands: shape{rest: roleText}, base: &action_effects_Listen}
 var syntax_operands_rest_Text_base_effects_StopProcess = syntax{operands: shape{rest: roleText}, base: &action_effects_StopProcess}
+var syntax_operands_rest_Text_base_flags_dry = syntax{operands: shape{rest: roleText}, base: &action_flags_dry}
 var syntax_operands_rest_Text_base_none = syntax{operands: shape{rest: roleText}, base: &action_none}
 var syntax_operands_rest_Text_base_streams_in_Code_setIn = syntax{operands: shape{rest: roleText}, base: &action_streams_in_Code_setIn}
 var syntax_style_bundled_base_class_readOnly = syntax{style: bundled, base: &action_class_readOnly}
@@ -25453,13 +25805,15 @@ var action_class_network_effects_Dynamic = action{class: network, effects: []eff
 var action_class_network_effects_Listen = action{class: network, effects: []effect.Kind{effect.Listen}}
 var action_class_network_effects_Listen_RemoteShell = action{class: network, effects: []effect.Kind{effect.Listen, effect.RemoteShell}}
 var action_class_network_effects_Persist_ChangePrivilege = action{class: network, effects: []effect.Kind{effect.Persist, effect.ChangePrivilege}}
+var action_class_network_effects_SendData = action{class: network, effects: []effect.Kind{effect.SendData}}
+var action_class_network_flags_adopts = action{class: network, flags: adopts}
 var action_class_network_flags_recursive = action{class: network, flags: recursive}
 var action_class_network_flags_reject = action{class: network, flags: reject}
 var action_class_network_flags_tells = action{class: network, flags: tells}
 var action_class_network_here_WriteTree = action{class: network, here: roleWriteTree}
-var action_class_network_operands_head_Text_Text_Text_SQL = action{class: network, operands: &shape_head_Text_Text_Text_SQL}
 var action_class_network_operands_rest_Text = action{class: network, operands: &shape_rest_Text}
 var action_class_network_streams_in_Code_setIn = action{class: network, streams: streams{in: Code, setIn: true}}
+var action_class_network_streams_in_Code_setIn_flags_remote = action{class: network, streams: streams{in: Code, setIn: true}, flags: remote}
 var action_class_network_streams_in_Data_setIn = action{class: network, streams: streams{in: Data, setIn: true}}
 var action_class_network_streams_in_Upload_setIn = action{class: network, streams: streams{in: Upload, setIn: true}}
 var action_class_network_streams_out_Download_setOut = action{class: network, streams: streams{out: Download, setOut: true}}
@@ -25482,6 +25836,7 @@ var action_effects_ChangeGuard = action{effects: []effect.Kind{effect.ChangeGuar
 var action_effects_ChangePrivilege = action{effects: []effect.Kind{effect.ChangePrivilege}}
 var action_effects_ChangeRemote = action{effects: []effect.Kind{effect.ChangeRemote}}
 var action_effects_ChangeRemote_SendData = action{effects: []effect.Kind{effect.ChangeRemote, effect.SendData}}
+var action_effects_ChangeRemote_flags_adopts = action{effects: []effect.Kind{effect.ChangeRemote}, flags: adopts}
 var action_effects_ChangeRemote_flags_database = action{effects: []effect.Kind{effect.ChangeRemote}, flags: database}
 var action_effects_ChangeRemote_flags_reject = action{effects: []effect.Kind{effect.ChangeRemote}, flags: reject}
 var action_effects_ChangeRemote_operands_rest_Text = action{effects: []effect.Kind{effect.ChangeRemote}, operands: &shape_rest_Text}
@@ -25601,6 +25956,7 @@ var action_turns_Move_Read = action{turns: []turn{{roleMove, roleRead}}}
 var action_turns_Read_Edit = action{turns: []turn{{roleRead, roleEdit}}}
 var action_turns_Read_Move_here_WriteTree = action{turns: []turn{{roleRead, roleMove}}, here: roleWriteTree}
 var action_turns_Read_ScriptCode = action{turns: []turn{{roleRead, roleScriptCode}}}
+var action_turns_ScriptInput_Read = action{turns: []turn{{roleScriptInput, roleRead}}}
 var action_turns_Store_Read = action{turns: []turn{{roleStore, roleRead}}}
 var action_turns_System_Text = action{turns: []turn{{roleSystem, roleText}}}
 var action_turns_Text_Over = action{turns: []turn{{roleText, roleOver}}}
@@ -25753,6 +26109,7 @@ var action_values_Text_class_network = action{values: []role{roleText}, class: n
 var action_values_Text_effects_ChangeRemote = action{values: []role{roleText}, effects: []effect.Kind{effect.ChangeRemote}}
 var action_values_Text_effects_ChangeRemote_verb_delete = action{values: []role{roleText}, effects: []effect.Kind{effect.ChangeRemote}, verb: "delete"}
 var action_values_Text_effects_ChangeRemote_verb_grant = action{values: []role{roleText}, effects: []effect.Kind{effect.ChangeRemote}, verb: "grant"}
+var action_values_Text_effects_ChangeRemote_verb_redirect = action{values: []role{roleText}, effects: []effect.Kind{effect.ChangeRemote}, verb: "redirect"}
 var action_values_Text_effects_ChangeSystem_turns_List_Mend = action{values: []role{roleText}, effects: []effect.Kind{effect.ChangeSystem}, turns: []turn{{roleList, roleMend}}}
 var action_values_Text_effects_Destroy = action{values: []role{roleText}, effects: []effect.Kind{effect.Destroy}}
 var action_values_Text_effects_Dynamic = action{values: []role{roleText}, effects: []effect.Kind{effect.Dynamic}}
@@ -25794,7 +26151,6 @@ var shape_head_Read_WriteTree = shape{head: []role{roleRead, roleWriteTree}}
 var shape_head_Read_rest_Text = shape{head: []role{roleRead}, rest: roleText}
 var shape_head_Shell_rest_Text = shape{head: []role{roleShell}, rest: roleText}
 var shape_head_Text_Text = shape{head: []role{roleText, roleText}}
-var shape_head_Text_Text_Text_SQL = shape{head: []role{roleText, roleText, roleText, roleSQL}}
 var shape_head_Text_rest_Argv = shape{head: []role{roleText}, rest: roleArgv}
 var shape_head_WriteTree_rest_Read = shape{head: []role{roleWriteTree}, rest: roleRead}
 var shape_rest_Argv = shape{rest: roleArgv}

@@ -161,7 +161,15 @@ func (r *reader) repo(w Word) {
 		} else {
 			r.doubt("unknown remote helper in %s", w.Text)
 		}
+		r.effect(effect.Dynamic)
 		return
+	}
+	if _, rest, ok := strings.Cut(w.Text, "://"); ok && hasPrefix(rest, "-") { // an option of ssh in place of a host
+		r.effect(effect.Dynamic)
+		return
+	}
+	if r.flags&adopts != 0 {
+		r.plugin(w)
 	}
 	switch scheme(w.Text) {
 	case "http", "https", "ftp", "ftps":
@@ -277,10 +285,28 @@ func (r *reader) object(w Word, written bool) {
 	default:
 		// A bucket: s3://name/key
 		r.touch(effect.HTTPRequest, w, false)
+		if r.flags&adopts != 0 {
+			r.plugin(w)
+		}
 		if written {
 			r.writesElsewhere()
 		}
 	}
+}
+
+// usualManifest reports whether an address is one of those from which manifests are
+// applied all day.
+func usualManifest(w Word) bool {
+	rest, ok := strings.CutPrefix(w.Text, "https://")
+	if !ok || w.Pattern || strings.Contains(rest, "..") {
+		return false
+	}
+	for i := range len(rest) + 1 {
+		if (i == len(rest) || rest[i] == '/') && Manifests[rest[:i]] {
+			return true
+		}
+	}
+	return false
 }
 
 // isPath reports whether the source of a volume is a path; a bare name is a

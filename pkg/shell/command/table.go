@@ -95,6 +95,8 @@ const (
 	wet                           // withdraws dry
 	near                          // what they name as HOST:PATH is a container
 	recorded                      // what is looked at was recorded before, so that nothing private is read
+	remote                        // what is worked on is on another machine, whatever its name
+	adopts                        // repositories, charts and manifests that are named become part of a project or a cluster
 	elsewhereTo                   // something is written on another machine: local operands are sent there
 )
 

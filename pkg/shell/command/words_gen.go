@@ -742,6 +742,34 @@ var CodeHosts = Words{
 	"ssh.dev.azure.com":         true,
 }
 
+// Manifests are addresses, without https://, below which manifests lie that are applied to clusters all day.
+var Manifests = Words{
+	"cloud.weave.works":                      true,
+	"infra.tekton.dev":                       true,
+	"kubernetes.io":                          true,
+	"openebs.github.io":                      true,
+	"operatorhub.io/install":                 true,
+	"raw.githubusercontent.com":              true,
+	"storage.googleapis.com/tekton-releases": true,
+}
+
+// Forges are short forms of hosts of repositories, as npm and nix have them, each with its host behind a slash.
+var Forges = Words{
+	"bitbucket:/bitbucket.org": true,
+	"gist:/gist.github.com":    true,
+	"github:/github.com":       true,
+	"gitlab:/gitlab.com":       true,
+}
+
+// Aliases are packages of npm, each with another behind a slash that projects install under its name all day.
+var Aliases = Words{
+	"react-dom/@preact/compat":       true,
+	"react-native/react-native-tvos": true,
+	"react/@preact/compat":           true,
+	"react/preact-compat":            true,
+	"vite/rolldown-vite":             true,
+}
+
 // Installers are addresses, without https://, of installers that build files fetch and run all day; what lies below one counts, too.
 var Installers = Words{
 	"aka.ms/InstallAzureCLIDeb":   true,
