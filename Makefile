@@ -3,7 +3,7 @@
 # make hosts  installs the agent hosts that the npm registry has, tries shield in each, and writes docs/hosts.md
 # make hosttimes   how long each of these hosts waits for shield, and nothing else; four minutes on a quiet machine
 # make mcp    installs two MCP servers and the protocol's conformance suite from the npm registry, and calls them through shield mcp
-# make mcpbench   what shield mcp adds to a call, beside the same call without it, and calls a second
+# make mcpbench   what shield mcp adds to a call, beside the same call without it, calls a second, and memory over 100,000
 # make tier2  Tier 2 against a trained model, which pip installs into build/ (ten minutes once)
 # make trace  every listed form of 350 programs under strace, compared with what is predicted
 # make corpora CORPORA=DIR   what the model changes about labelled rows, by cause, and that it clears only what it may
@@ -58,6 +58,7 @@ mcpbench: build
 	uptime
 	SHIELD_BIN=$$PWD/build/shield $(GO) test -run '^$$' -bench 'Added|Load' -benchtime 2000x ./e2e/mcp
 	$(GO) test -run '^$$' -bench 'Call|Serve' ./pkg/gateway
+	SHIELD_CALLS=100000 $(GO) test -count=1 -run 'TestMemory' -v ./e2e/mcp
 	uptime
 
 # SPAN=10m for longer
