@@ -5,11 +5,8 @@ import (
 	"encoding/hex"
 	"math/big"
 	"net/url"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
@@ -19,7 +16,7 @@ func spellings(text string) (out []string) {
 	rotated, backwards := effect.Turned(text)
 	out = append(out, rotated, backwards)
 	parts := apart.Replace(text)
-	for _, t := range [...]string{text, parts, strings.ToUpper(parts)} { // of which base32 is in capitals
+	for _, t := range [...]string{text, parts, capitals(parts)} {
 		for _, l := range effect.Layers(t) {
 			out = append(out, l.Text)
 		}
@@ -36,6 +33,32 @@ func spellings(text string) (out []string) {
 	}
 	return out
 }
+
+// capitals returns the words of a text that may be base32 in small letters, in
+// capitals.
+func capitals(text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		start, fits, small := i, true, false
+		for ; i < len(text) && (alphanumeric(text[i]) || text[i] == '+' || text[i] == '-' || text[i] == '_'); i++ {
+			c := text[i]
+			fits, small = fits && (c >= 'A' || '2' <= c && c <= '7') && c != '_', small || c >= 'a'
+		}
+		if fits && small && i-start >= leastBase32 {
+			b.WriteString(strings.ToUpper(text[start:i]))
+			b.WriteByte(' ')
+		}
+		switch {
+		case i+2 < len(text) && text[i] == '%' && hexadecimal(text[i+1:i+3]):
+			i += 2
+		case i < len(text) && text[i] == '\n' && b.Len() > 0:
+			b.WriteByte('\n') // a word may go on in the next line
+		}
+	}
+	return b.String()
+}
+
+func alphanumeric(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 // queries returns what the values of queries in a text say.
 func queries(text string) string {
@@ -58,16 +81,18 @@ func queries(text string) string {
 // The lengths of words that are decoded, in bytes: a short piece of a credential in
 // hexadecimal looks like nothing, and the work for base58 grows with the square.
 const (
-	leastHex   = 8
-	leastDense = 16
-	mostDense  = 256
+	leastHex    = 8
+	leastBase32 = 12
+	leastDense  = 16
+	mostDense   = 256
 )
 
 // words returns what the words of a text are in hexadecimal, base58 and base85.
 func words(text string) string {
 	var b strings.Builder
 	for word := range strings.FieldsSeq(text) {
-		if raw, err := hex.DecodeString(word); err == nil && len(word) >= leastHex {
+		if len(word) >= leastHex && len(word)%2 == 0 && hexadecimal(word) {
+			raw, _ := hex.DecodeString(word) // it is
 			b.Write(raw)
 			b.WriteByte('\n')
 		}
@@ -84,18 +109,26 @@ func words(text string) string {
 	return b.String()
 }
 
+func hexadecimal(word string) bool {
+	for i := range len(word) {
+		if c := word[i]; !alphanumeric(c) || c|0x20 > 'f' {
+			return false
+		}
+	}
+	return true
+}
+
 // digits58 are the digits of base58, in their order.
 const digits58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 // base58 decodes a word, "" if it is not one that is plain text.
 func base58(word string) string {
+	if strings.Trim(word, digits58) != "" {
+		return ""
+	}
 	n, base := new(big.Int), big.NewInt(int64(len(digits58)))
 	for i := range len(word) {
-		digit := strings.IndexByte(digits58, word[i])
-		if digit < 0 {
-			return ""
-		}
-		n.Add(n.Mul(n, base), big.NewInt(int64(digit)))
+		n.Add(n.Mul(n, base), big.NewInt(int64(strings.IndexByte(digits58, word[i]))))
 	}
 	return plain(n.Bytes())
 }
@@ -133,62 +166,6 @@ func plain(raw []byte) string {
 		}
 	}
 	return string(raw)
-}
-
-// Texts in numbers.
-var (
-	inNumbers = prefilter.Lazy(`(?:\b\d{2,3}\b[ ,;:|-]*){8,}`)
-	number    = prefilter.Lazy(`\d+`)
-	inBits    = prefilter.Lazy(`[01](?:[ ,_-]?[01]){63,}`)
-)
-
-// numbers returns the texts whose characters a text gives as decimal numbers.
-func numbers(text string) string {
-	var b strings.Builder
-	if countOf(text, '0', '9') < 16 {
-		return ""
-	}
-	for _, run := range inNumbers().FindAllString(text, -1) {
-		for _, digits := range number().FindAllString(run, -1) {
-			if n, err := strconv.ParseUint(digits, 10, 8); err == nil {
-				b.WriteByte(byte(n))
-			}
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
-}
-
-// countOf returns how many bytes of a text are between two, which count.
-func countOf(text string, from, to byte) (n int) {
-	for i := range len(text) {
-		if from <= text[i] && text[i] <= to {
-			n++
-		}
-	}
-	return n
-}
-
-// bits returns the texts whose characters a text gives as eight bits each.
-func bits(text string) string {
-	var b strings.Builder
-	if countOf(text, '0', '1') < 64 {
-		return ""
-	}
-	for _, run := range inBits().FindAllString(text, -1) {
-		n, at := byte(0), 0
-		for i := range len(run) {
-			if run[i] != '0' && run[i] != '1' {
-				continue
-			}
-			n = n<<1 | run[i]&1
-			if at++; at%8 == 0 {
-				b.WriteByte(n)
-			}
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
 }
 
 // The shape of a text in parts: at least so many of so many bytes, with one byte
@@ -240,27 +217,37 @@ const mostParts = 4096
 // between commands or addresses of the same form. What a command says may stand in
 // the text twice, as it is and resolved.
 func unrepeated(text string) (out []string) {
-	count := map[string]int{}
+	count := map[uint64]int{}
 	var parts []string
-	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r >= utf8.RuneSelf || r == '=' || r == '/' || !inPart(byte(r)) }) {
-		if len(part) > mostPart {
-			continue
+	for i := 0; i < len(text) && len(parts) < mostParts; i++ {
+		start, packed := i, uint64(0)
+		for ; i < len(text) && inPart(text[i]) && text[i] != '=' && text[i] != '/'; i++ {
+			packed = packed<<8 | uint64(text[i])
 		}
-		if len(parts) == mostParts {
-			break
+		if start < i && i-start <= mostPart {
+			parts = append(parts, text[start:i])
+			count[packed]++
 		}
-		parts = append(parts, part)
-		count[part]++
 	}
 	for _, part := range parts {
-		if count[part] == 1 || count[part] == 2 {
+		packed := uint64(0)
+		for i := range len(part) {
+			packed = packed<<8 | uint64(part[i])
+		}
+		if count[packed] == 1 || count[packed] == 2 {
 			out = append(out, part)
-			count[part] = 0
+			count[packed] = 0
 		}
 	}
 	return out
 }
 
-func inPart(c byte) bool {
-	return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || strings.IndexByte("+/=_~!%", c) >= 0
-}
+func inPart(c byte) bool { return partBytes[c] }
+
+var partBytes = func() (set [256]bool) {
+	for i := range set {
+		c := byte(i)
+		set[c] = alphanumeric(c) || strings.IndexByte("+/=_~!%", c) >= 0
+	}
+	return set
+}()

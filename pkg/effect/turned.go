@@ -1,6 +1,9 @@
 package effect
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // turned tells whether text is written in rot13 or backwards: "" if it is
 // neither. It is if turning it makes words out of what are none: three, or two
@@ -81,6 +84,11 @@ func rot13(r rune) rune {
 }
 
 func reverse(s string) string {
+	if isASCII(s) {
+		b := []byte(s)
+		slices.Reverse(b)
+		return string(b)
+	}
 	r := []rune(s)
 	for i, j := 0, len(r)-1; i < j; i, j = i+1, j-1 {
 		r[i], r[j] = r[j], r[i]
@@ -111,7 +119,20 @@ var words, wordEnds = func() (set map[string]bool, ends [maxTurned + 1][26]uint3
 
 // Turned returns a text by rot13 and a text backwards, whatever they say: for
 // looking for what is known.
-func Turned(s string) (rotated, backwards string) { return strings.Map(rot13, s), reverse(s) }
+func Turned(s string) (rotated, backwards string) {
+	b := []byte(s)
+	for i, c := range b {
+		b[i] = rotated13[c]
+	}
+	return string(b), reverse(s)
+}
+
+var rotated13 = func() (to [256]byte) {
+	for i := range to {
+		to[i] = byte(rot13(rune(i)))
+	}
+	return to
+}()
 
 func isWord(w string) bool { return words[w] }
 

@@ -51,22 +51,3 @@ func (c *cache) put(stamp state.Stamp, which loaded, s *Session) {
 	keep := *s
 	c.sessions[which] = &keep
 }
-
-// values are those of a session, read when they are first needed. The copies of a
-// session share them.
-type values struct {
-	mu   sync.Mutex
-	list []Value
-	read bool
-}
-
-// get returns the values, which load reads.
-func (v *values) get(load func() ([]Value, error)) (_ []Value, err error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if !v.read {
-		v.list, err = load()
-		v.read = err == nil
-	}
-	return v.list, err
-}

@@ -122,13 +122,16 @@ func copyFiles(sh shelf, from [][]byte, to []byte, most int) (all bool, err erro
 	}
 	for path, e := range files.files {
 		if most--; most < 0 {
-			return false, nil
+			return false, changedFiles(sh, to)
 		}
 		if err := sh.Put(to, fileKey(path), e.encode()); err != nil {
 			return false, err
 		}
 	}
-	return true, nil
+	if len(files.files) > 0 {
+		err = changedFiles(sh, to)
+	}
+	return true, err
 }
 
 // addFiles keeps what an action adds to the files of a session and reports whether
@@ -156,7 +159,10 @@ func (s *Store) addFiles(sh shelf, group []byte, r *Record, d *Delta) (changed b
 			return changed, err
 		}
 	}
-	return changed, nil
+	if changed {
+		err = changedFiles(sh, group)
+	}
+	return changed, err
 }
 
 // with returns the files that an action changes: what they are then.

@@ -16,15 +16,15 @@ import (
 // Holds adds to a delta the files and repositories that an action puts a value of
 // its session into.
 func (s *Store) Holds(ctx context.Context, loaded *Session, c *analysis.Case, d *Delta) error {
-	if loaded.err != nil || !loaded.valued || !Keeps(c) {
+	if loaded.err != nil || loaded.sums == "" || !Keeps(c) {
 		return nil
 	}
-	values, err := s.valuesOf(ctx, loaded)
+	m, err := s.matcherOf(ctx, loaded)
 	if err != nil {
 		return err
 	}
 	held := []effect.Label{effect.LabelSecret}
-	written := slices.ContainsFunc(c.Texts(), func(text string) bool { return newMatcher(newHasher(s.opts.Key), credentials(values)).holds(text) })
+	written := m.tells(s.opts.Key, c.Texts())
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		switch {
@@ -40,11 +40,6 @@ func (s *Store) Holds(ctx context.Context, loaded *Session, c *analysis.Case, d 
 // Keeps reports whether an action writes a file or into a repository.
 func Keeps(c *analysis.Case) bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.WriteFile || recording(&e) })
-}
-
-// credentials returns the values that are credentials.
-func credentials(values []Value) []Value {
-	return slices.DeleteFunc(slices.Clone(values), func(v Value) bool { return v.Private })
 }
 
 // recording reports whether an effect writes into a repository what a push sends.

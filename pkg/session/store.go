@@ -36,6 +36,9 @@ type Store struct {
 	shelf shelves
 	cache cache
 	tally tally
+
+	matchers matchers
+	fileSets fileSets
 }
 
 // NewStore returns a store that keeps sessions in a state file, or in memory alone
@@ -189,13 +192,13 @@ func (s *Store) Load(ctx context.Context, k Key, parent, alias string) *Session 
 }
 
 func (s *Store) load(ctx context.Context, k Key, parent, alias string) *Session {
-	out := &Session{key: k, parent: parent, opts: &s.opts, values: new(values)}
+	out := &Session{key: k, parent: parent, opts: &s.opts}
 	err := s.shelf.look(ctx, func(sh shelf) error {
 		r, from, err := s.of(sh, k, parent)
 		if err != nil {
 			return err
 		}
-		out.rec, out.labels, out.files, out.valued = *r, nil, nil, false
+		out.rec, out.labels = *r, nil
 		if alias != "" {
 			err = records(sh, func(group []byte, o *Record) error {
 				if o.ID == alias && o.User == k.User && o.live(s.now(), s.opts.Keep) {
@@ -208,18 +211,13 @@ func (s *Store) load(ctx context.Context, k Key, parent, alias string) *Session 
 			})
 			sortLabels(&out.rec)
 		}
-		out.from = from
-		for _, group := range from {
-			if err == nil {
-				err = out.loadFiles(sh, group)
-			}
-			if err == nil && !out.valued {
-				out.valued, err = holdsValues(sh, group)
-			}
+		if err == nil {
+			out.from, out.sums = from, sumsOf(sh, from)
+			out.fileSet, err = s.fileSets.of(sh, from)
 		}
 		return err
 	})
-	out.now, out.err, out.unmet, out.brought = s.now(), err, strangers(out.files), arrived(out.files)
+	out.now, out.err = s.now(), err
 	return out
 }
 
@@ -333,14 +331,14 @@ func (s *Store) Learn(c *analysis.Case, events []string, counts bool) Delta {
 // Carries adds to a case the effect of carrying out a value that its session has
 // read, if it does: a whole one for sure, a part of one or a short one perhaps.
 func (s *Store) Carries(ctx context.Context, loaded *Session, c *analysis.Case) error {
-	if loaded.err != nil || !loaded.valued {
+	if loaded.err != nil || loaded.sums == "" {
 		return loaded.err
 	}
-	values, err := s.valuesOf(ctx, loaded)
-	if err != nil || len(values) == 0 {
+	m, err := s.matcherOf(ctx, loaded)
+	if err != nil {
 		return err
 	}
-	f := flows(newHasher(s.opts.Key), values, c)
+	f := m.flows(s.opts.Key, c)
 	if f == flowsNot && loaded.sends(c) {
 		f = flowsPart
 	}
@@ -348,17 +346,6 @@ func (s *Store) Carries(ctx context.Context, loaded *Session, c *analysis.Case) 
 		c.CarriesValue(f == flowsPart)
 	}
 	return nil
-}
-
-// valuesOf returns the values of a session.
-func (s *Store) valuesOf(ctx context.Context, loaded *Session) ([]Value, error) {
-	return loaded.values.get(func() (list []Value, err error) {
-		err = s.shelf.look(ctx, func(sh shelf) (err error) {
-			list, err = loadValues(sh, loaded.from)
-			return err
-		})
-		return list, err
-	})
 }
 
 // makeRoom removes sessions that have ended and, where all go on, the one that was

@@ -16,15 +16,12 @@ type Session struct {
 	opts   *Options
 	now    int64
 
-	rec     Record
-	labels  []effect.Label // of rec
-	files   map[string]fileEntry
-	unmet   []string // those of files whose identity is not known
-	brought []string // those of files that came from elsewhere
-	from    [][]byte // the groups that files and values come from
-	err     error
-	values  *values
-	valued  bool // there are values
+	rec    Record
+	labels []effect.Label // of rec
+	fileSet
+	from [][]byte // the groups that files and values come from
+	err  error
+	sums string // of the values of these groups; "" if there are none
 
 	identify func(path string) (effect.Identity, bool)
 	asked    map[string]byte            // the answers of Origin
@@ -111,17 +108,6 @@ func (s *Session) meet() {
 	}
 }
 
-// strangers returns the labelled files whose identity is not known, by path.
-func strangers(files map[string]fileEntry) (out []string) {
-	for path, e := range files {
-		if e.id == (effect.Identity{}) && !e.tree && e.labels != 0 {
-			out = append(out, path)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
 // Origin returns the labels of a file.
 func (s *Session) Origin(path string) []effect.Label {
 	b, asked := s.asked[path]
@@ -154,20 +140,6 @@ func (s *Session) origin(path string) byte {
 func (s *Session) Brought() []string {
 	s.listed = true
 	return s.brought
-}
-
-// arrived returns the paths of the files that came from elsewhere, sorted.
-func arrived(files map[string]fileEntry) (out []string) {
-	for path, e := range files {
-		if e.labels&foreign != 0 {
-			if e.tree {
-				path += "/"
-			}
-			out = append(out, path)
-		}
-	}
-	slices.Sort(out)
-	return out
 }
 
 // Agrees reports whether another state of the session gives the same answers that

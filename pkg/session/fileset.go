@@ -1,0 +1,96 @@
+package session
+
+import (
+	"crypto/rand"
+	"slices"
+	"sync"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// A fileSet is what is known of files. Sessions share it, and whoever changes it
+// takes a copy of the map.
+type fileSet struct {
+	files   map[string]fileEntry
+	unmet   []string // those whose identity is not known
+	brought []string // those that came from elsewhere
+}
+
+func newFileSet(files map[string]fileEntry) fileSet {
+	return fileSet{files: files, unmet: strangers(files), brought: arrived(files)}
+}
+
+// strangers returns the labelled files whose identity is not known, by path.
+func strangers(files map[string]fileEntry) (out []string) {
+	for path, e := range files {
+		if e.id == (effect.Identity{}) && !e.tree && e.labels != 0 {
+			out = append(out, path)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// arrived returns the paths of the files that came from elsewhere, sorted.
+func arrived(files map[string]fileEntry) (out []string) {
+	for path, e := range files {
+		if e.labels&foreign != 0 {
+			if e.tree {
+				path += "/"
+			}
+			out = append(out, path)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// changeKey is the key of a random text that a group gets with each change of its
+// files.
+var changeKey = []byte("files")
+
+func changedFiles(sh shelf, group []byte) error {
+	return sh.Put(group, changeKey, []byte(rand.Text()))
+}
+
+// Bounds of the files that a process keeps.
+const (
+	maxFileSets = 16
+	maxSetFiles = 1 << 16 // of all of them
+)
+
+// fileSets are the files of sessions, read once a change. Goroutines share them.
+type fileSets struct {
+	mu       sync.Mutex
+	byChange map[string]fileSet
+	files    int
+}
+
+// of returns the files of groups.
+func (k *fileSets) of(sh shelf, groups [][]byte) (fileSet, error) {
+	change := ""
+	for _, group := range groups {
+		change += string(sh.Get(group, changeKey))
+	}
+	if change == "" {
+		return fileSet{}, nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if set, ok := k.byChange[change]; ok {
+		return set, nil
+	}
+	var all Session
+	for _, group := range groups {
+		if err := all.loadFiles(sh, group); err != nil {
+			return fileSet{}, err
+		}
+	}
+	set := newFileSet(all.files)
+	if k.byChange == nil || len(k.byChange) == maxFileSets || k.files+len(set.files) > maxSetFiles {
+		k.byChange, k.files = map[string]fileSet{}, 0
+	}
+	k.byChange[change] = set
+	k.files += len(set.files)
+	return set, nil
+}

@@ -1,0 +1,173 @@
+package session
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Values lie in a group one by one, beside the sum of them all: no value is ever
+// changed or removed alone, so that the sum says which values there are.
+
+const valuePrefix = "value:"
+
+// sumKey is the key of the sum of a group's values.
+var sumKey = []byte("values")
+
+func (v *Value) key() []byte { return append([]byte(valuePrefix), v.Sum...) }
+
+// valueHead is what a value is written with: its words of services are as many bytes
+// behind it, and then its pieces.
+type valueHead struct {
+	Length, Tag uint32
+	Private     bool
+	Services    uint16
+}
+
+// encode returns all of a value but its sum, which is its key.
+func (v *Value) encode() []byte {
+	words := strings.Join(v.Service, "\n")
+	words = words[:min(len(words), math.MaxUint16)]
+	out, err := binary.Append(nil, binary.LittleEndian, valueHead{uint32(v.Length), v.Tag, v.Private, uint16(len(words))})
+	if err != nil {
+		panic(err) // its fields have a size
+	}
+	return append(append(out, words...), v.Pieces...)
+}
+
+func decodeValue(key, data []byte) (v Value, err error) {
+	var head valueHead
+	n, err := binary.Decode(data, binary.LittleEndian, &head)
+	end := n + int(head.Services)
+	if err != nil || len(key) != len(valuePrefix)+sumSize || head.Length < leastValue || end > len(data) || (len(data)-end)%keptSize != 0 {
+		return v, ErrDamaged
+	}
+	v = Value{Length: int(head.Length), Tag: head.Tag, Private: head.Private, Sum: slices.Clone(key[len(valuePrefix):]), Pieces: slices.Clone(data[end:])}
+	if head.Services > 0 {
+		v.Service = strings.Split(string(data[n:end]), "\n")
+	}
+	return v, nil
+}
+
+// addTo adds a value to the sum of those of a group, as long as a hash.
+func (v *Value) addTo(sum []byte) []byte {
+	if sum == nil {
+		return slices.Clone(v.Sum)
+	}
+	out := slices.Clone(sum)
+	for i := range min(len(out), len(v.Sum)) {
+		out[i] ^= v.Sum[i]
+	}
+	return out
+}
+
+// sumsOf returns the sums of the values of groups, "" if there are none.
+func sumsOf(sh shelf, groups [][]byte) (sums string) {
+	for _, group := range groups {
+		sums += string(sh.Get(group, sumKey))
+	}
+	return sums
+}
+
+// loadValues returns the values of groups.
+func loadValues(sh shelf, groups [][]byte) (out []Value, err error) {
+	for _, group := range groups {
+		var sum []byte
+		err = sh.Each(group, func(key, data []byte) error {
+			if !strings.HasPrefix(string(key), valuePrefix) {
+				return nil
+			}
+			v, err := decodeValue(key, data)
+			if err != nil {
+				return err
+			}
+			sum = v.addTo(sum)
+			out = append(out, v)
+			return nil
+		})
+		if err == nil && !slices.Equal(sum, sh.Get(group, sumKey)) {
+			err = ErrDamaged
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// addValues keeps values of a session, as far as there is room, and reports
+// whether any is new.
+func addValues(sh shelf, group []byte, values []Value) (changed bool, err error) {
+	if len(values) == 0 {
+		return false, nil
+	}
+	have, err := loadValues(sh, [][]byte{group})
+	if err != nil {
+		return false, err
+	}
+	room, sum := maxValues-len(have), slices.Clone(sh.Get(group, sumKey))
+	for i := range values {
+		if sh.Get(group, values[i].key()) != nil {
+			continue
+		}
+		if room--; room < 0 {
+			break
+		}
+		if err := sh.Put(group, values[i].key(), values[i].encode()); err != nil {
+			return changed, err
+		}
+		sum, changed = values[i].addTo(sum), true
+	}
+	if changed {
+		err = sh.Put(group, sumKey, sum)
+	}
+	return changed, err
+}
+
+// Bounds of the matchers that a process keeps.
+const (
+	maxMatchers = 16
+	maxPieces   = 1 << 18 // of all of them
+)
+
+// matchers are made when the values of a session are first needed, and kept by the
+// sums of the groups that these come from. Goroutines share them.
+type matchers struct {
+	mu     sync.Mutex
+	bySums map[string]*matcher
+	pieces int
+}
+
+// matcherOf returns what finds the values of a session.
+func (s *Store) matcherOf(ctx context.Context, loaded *Session) (*matcher, error) {
+	s.matchers.mu.Lock()
+	defer s.matchers.mu.Unlock()
+	if m := s.matchers.bySums[loaded.sums]; m != nil {
+		return m, nil
+	}
+	var list []Value
+	var sums string // of what is read now, which may be more or less than was loaded
+	err := s.shelf.look(ctx, func(sh shelf) (err error) {
+		sums = sumsOf(sh, loaded.from)
+		list, err = loadValues(sh, loaded.from)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	m := newMatcher(list)
+	s.matchers.put(sums, m)
+	return m, nil
+}
+
+func (k *matchers) put(sums string, m *matcher) {
+	n := len(m.slots) / 2
+	if k.bySums == nil || len(k.bySums) == maxMatchers || k.pieces+n > maxPieces {
+		k.bySums, k.pieces = map[string]*matcher{}, 0
+	}
+	k.bySums[sums] = m
+	k.pieces += n
+}

@@ -1,0 +1,223 @@
+package session
+
+import (
+	"crypto/hmac"
+	mathbits "math/bits"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// A flow says how much of a value that the session has read an action carries.
+type flow uint8
+
+const (
+	flowsNot flow = iota
+	flowsPart
+	flowsWhole
+)
+
+// A matcher finds values in texts. It does not change once it is made, so that the
+// actions of a session share it.
+type matcher struct {
+	values []Value
+	filter []uint64         // a bit for each tag that a piece of a value has
+	mask   uint32           // of the tag's bits that choose the bit
+	slots  []slot           // by hash, open: a power of two of them, at most half of them taken
+	pieces []int            // different ones, by value
+	heads  map[uint32][]int // indices of the values that are known by their whole alone, by the tag of their beginning
+}
+
+// A slot says which value has a piece of some hash.
+type slot struct {
+	sum   uint64
+	value int // counted from 1; 0 for a free slot
+}
+
+// leastFilter is the size of the smallest filter, as a power of two.
+const leastFilter = 6
+
+func newMatcher(values []Value) *matcher {
+	n := len(values)
+	for i := range values {
+		n += len(values[i].Pieces) / keptSize
+	}
+	size := min(max(mathbits.Len(uint(32*n)), leastFilter), tagBits)
+	m := &matcher{values: values, filter: make([]uint64, 1<<size/64), mask: 1<<size - 1, slots: make([]slot, 1<<mathbits.Len(uint(2*n))), pieces: make([]int, len(values)), heads: map[uint32][]int{}}
+	for i := range values {
+		v := &values[i]
+		if len(v.Pieces) == 0 {
+			m.mark(v.Tag)
+			m.heads[v.Tag] = append(m.heads[v.Tag], i)
+		}
+		v.eachPiece(func(tag uint32, sum uint64) {
+			m.mark(tag)
+			m.insert(sum, i)
+		})
+	}
+	return m
+}
+
+func (m *matcher) mark(tag uint32) { m.filter[tag&m.mask/64] |= 1 << (tag & m.mask % 64) }
+
+// insert says that a value has a piece, unless that is known.
+func (m *matcher) insert(sum uint64, value int) {
+	at := sum
+	for ; m.slot(at).value != 0; at++ {
+		if s := m.slot(at); s.sum == sum && s.value == value+1 {
+			return
+		}
+	}
+	*m.slot(at) = slot{sum, value + 1}
+	m.pieces[value]++
+}
+
+func (m *matcher) slot(at uint64) *slot { return &m.slots[at&uint64(len(m.slots)-1)] }
+
+// A search is one look at the texts of an action. It belongs to one goroutine.
+type search struct {
+	*matcher
+	h    *hasher
+	left int // pieces that may still be compared
+	met  map[slot]bool
+}
+
+func (m *matcher) search(key [32]byte) *search {
+	return &search{matcher: m, h: newHasher(key), left: maxHashed}
+}
+
+// find returns the values that a text holds, by index, and how much of each; nil if
+// it holds none.
+func (s *search) find(text string) (found map[int]flow) {
+	clear(s.met)
+	for i := 0; i+pieceSize <= len(text); i++ {
+		piece := pieceAt(text, i)
+		tag := s.h.tag(piece)
+		if s.filter[tag&s.mask/64]&(1<<(tag&s.mask%64)) == 0 {
+			continue
+		}
+		if s.left--; s.left < 0 {
+			break
+		}
+		for _, v := range s.heads[tag] {
+			if s.whole(text, i, v) {
+				found = with(found, v, flowsPart)
+			}
+		}
+		sum := s.h.piece(piece)
+		for at := sum; s.slot(at).value != 0; at++ {
+			if have := *s.slot(at); have.sum == sum {
+				if s.met == nil {
+					s.met = map[slot]bool{}
+				}
+				s.met[have] = true
+			}
+		}
+	}
+	count := map[int]int{}
+	for have := range s.met {
+		v := have.value - 1
+		if count[v]++; count[v] >= s.pieces[v] {
+			found = with(found, v, flowsWhole)
+		} else {
+			found = with(found, v, flowsPart)
+		}
+	}
+	return found
+}
+
+func with(found map[int]flow, value int, f flow) map[int]flow {
+	if found == nil {
+		found = map[int]flow{}
+	}
+	found[value] = max(found[value], f)
+	return found
+}
+
+// whole reports whether a text holds a value from i on: a private word between others.
+func (s *search) whole(text string, i, value int) bool {
+	v := &s.values[value]
+	end := i + v.Length
+	if end > len(text) || v.Private && !alone(text, i, end) {
+		return false
+	}
+	return hmac.Equal(s.h.of(text[i:end])[:sumSize], v.Sum)
+}
+
+// alone reports whether a part of a text is a word: nothing that belongs to one
+// stands beside it.
+func alone(text string, start, end int) bool {
+	at := func(i int) byte {
+		if i < 0 || i >= len(text) {
+			return ' '
+		}
+		return text[i]
+	}
+	return !joins(at(start-1), at(start-2)) && !joins(at(end), at(end+1))
+}
+
+// joins reports whether a word goes on with a byte, behind which beyond stands.
+func joins(near, beyond byte) bool {
+	if near == '.' || near == '-' {
+		near = beyond
+	} else if near == '@' || near == '_' {
+		return true
+	}
+	return '0' <= near && near <= '9' || 'a' <= near|0x20 && near|0x20 <= 'z'
+}
+
+// flows returns how much of the values a case carries out.
+func (m *matcher) flows(key [32]byte, c *analysis.Case) flow {
+	o := c.Outgoing()
+	if o == nil {
+		return flowsNot
+	}
+	s := m.search(key)
+	worst := flowsNot
+	for _, text := range o.Said {
+		for _, f := range s.find(text) {
+			worst = max(worst, f)
+		}
+	}
+	for _, text := range o.Signing {
+		for i := range s.find(text) {
+			if !m.values[i].belongs(o.Hosts) && !trusted(c) {
+				worst = max(worst, flowsPart)
+			}
+		}
+	}
+	if (s.left < 0 || o.Cut) && !o.Perhaps {
+		worst = max(worst, flowsPart)
+	}
+	if o.Perhaps {
+		worst = min(worst, flowsPart)
+	}
+	return worst
+}
+
+// tells reports whether one of the texts holds a part of a credential.
+func (m *matcher) tells(key [32]byte, texts []string) bool {
+	s := m.search(key)
+	for _, text := range texts {
+		for i := range s.find(text) {
+			if !m.values[i].Private {
+				return true
+			}
+		}
+	}
+	return s.left < 0
+}
+
+// trusted reports whether all places that a case contacts are trusted.
+func trusted(c *analysis.Case) bool {
+	found := false
+	for i := range c.Effects {
+		switch e := &c.Effects[i]; e.Kind {
+		case effect.SendData, effect.SendMessage, effect.HTTPRequest, effect.Connect:
+			if found = true; !e.Trusted {
+				return false
+			}
+		}
+	}
+	return found
+}
