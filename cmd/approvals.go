@@ -37,8 +37,8 @@ func approvalsCommand(w *World) *cli.Command {
 		Subcommands: []*cli.Command{
 			{
 				Name:        "notify",
-				Usage:       "send a trial notice to each place of approval.notify_file",
-				Description: "The file holds a line with a URL for each chat, mailbox or push service that is told when a question waits on the page, such as telegram://TOKEN@telegram?chats=CHAT, slack://hook:A-B-C@webhook, discord://TOKEN@ID or ntfy://ntfy.sh/TOPIC; lines that begin with # are skipped. A notice says what is asked about, without credentials, and never answers: that is done on the page. Ends with 1 if a place does not take the notice.",
+				Usage:       "send a trial notice to each place of approval.notify_file, and to the chat of the channel telegram",
+				Description: "The file holds a line with a URL for each chat, mailbox or push service that is told when a question waits on the page, such as telegram://TOKEN@telegram?chats=CHAT, slack://hook:A-B-C@webhook, discord://TOKEN@ID or ntfy://ntfy.sh/TOPIC; lines that begin with # are skipped. A notice says what is asked about, without credentials, and never answers: that is done on the page. The channel telegram, if it is in approval.channels, asks with buttons in the chat of approval.telegram. Ends with 1 if a place does not take the notice.",
 				Flags:       flags(),
 				Action:      func(c *cli.Context) error { return tryNotices(c, w) },
 			},
@@ -199,12 +199,15 @@ func tryNotices(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	if set.Approval.NotifyFile == "" {
+	asks := slices.Contains(set.Approval.Channels, "telegram")
+	if set.Approval.NotifyFile == "" && !asks {
 		return errors.New("approvals notify: no places are named; set approval.notify_file to a file with a URL in each line")
 	}
-	places, err := approve.Places(set.Approval.NotifyFile)
-	if err != nil {
-		return fmt.Errorf("approval.notify_file: %w", err)
+	var places []approve.Place
+	if set.Approval.NotifyFile != "" {
+		if places, err = approve.Places(set.Approval.NotifyFile); err != nil {
+			return fmt.Errorf("approval.notify_file: %w", err)
+		}
 	}
 	type outcome struct {
 		Service string `json:"service"`
@@ -212,12 +215,19 @@ func tryNotices(c *cli.Context, w *World) error {
 	}
 	var list []outcome
 	failed := false
-	for _, p := range places {
-		o := outcome{Service: p.Service}
-		if err := p.Send(c.Context, "This is a trial: shield will tell you here when a question waits for your answer."); err != nil {
+	note := func(service string, err error) {
+		o := outcome{Service: service}
+		if err != nil {
 			o.Error, failed = err.Error(), true
 		}
 		list = append(list, o)
+	}
+	const text = "This is a trial: shield will tell you here when a question waits for your answer."
+	for _, p := range places {
+		note(p.Service, p.Send(c.Context, text))
+	}
+	if asks {
+		note("buttons in Telegram", approve.TryTelegram(c.Context, approve.Options{Approval: set.Approval}, text))
 	}
 	if c.Bool("json") {
 		err = json.NewEncoder(w.Out).Encode(list)

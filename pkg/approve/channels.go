@@ -13,6 +13,7 @@ var channels = []struct {
 	{"tty", newTTY},
 	{"web", newWeb},
 	{"command", newCommand},
+	{"telegram", newTelegram},
 	{HostChannel, newHostChannel},
 }
 

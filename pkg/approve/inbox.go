@@ -14,16 +14,16 @@ import (
 	"github.com/shieldcli/shield/internal/redact"
 )
 
-// An inbox holds the questions that all processes of this user have put on the
-// approval page. For each question there are, by its id:
+// An inbox holds the questions that all processes of this user have put to one
+// channel. For each question there are, by its id:
 //
 //	ID.lock     locked by the process that asks, as long as it lives
 //	ID.request  the question, written by that process
-//	ID.answer   the answer, written by the process that serves the page
+//	ID.answer   the answer, written by the process that takes answers
 //
 // "order.lock" is held while a question is added or the files of a dead process
-// are removed, "serve.lock" by the process that serves, "page" says where, and
-// "number" is that of the last question.
+// are removed, and "number" is that of the last question. One process takes answers:
+// for the page it holds "serve.lock", and "page" says where; for Telegram "read.lock".
 type inbox struct {
 	*box
 	seen map[string]*entry // questions that were read; nil for a file that cannot be trusted
@@ -59,8 +59,11 @@ const (
 // numberFile is the name of the file of the last number.
 const numberFile = "number"
 
-func openInbox(stateDir string) (*inbox, error) {
-	b, err := openBox(stateDir)
+// pageBox is the folder of the page's inbox.
+const pageBox = "inbox"
+
+func openInbox(stateDir, name string) (*inbox, error) {
+	b, err := openBox(stateDir, name)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +115,7 @@ func (b *inbox) add(ctx context.Context, r *Request, now time.Time) (alive *floc
 		if alive != nil {
 			b.remove(r.ID, alive)
 		}
-		return nil, fmt.Errorf("put the question on the approval page: %w", err)
+		return nil, fmt.Errorf("put the question where it is answered: %w", err)
 	}
 	return alive, nil
 }
@@ -255,6 +258,21 @@ func (b *inbox) answered(id string) (g given, ok bool, err error) {
 		return given{}, false, errors.New("the answer is for another question")
 	}
 	return g, true, nil
+}
+
+// give puts an answer where the process that asked looks for it, the first one only:
+// answers survive the process that wrote them.
+func (b *inbox) give(e *entry, g given) error {
+	if g.Choice == pageRemember && !e.Request.Remember {
+		return errors.New("this action can only be approved once")
+	}
+	if !g.At.Before(e.Ends) || !b.alive(g.ID) {
+		return errNotWaiting
+	}
+	if _, err := os.Lstat(b.path(g.ID + ".answer")); err == nil {
+		return errNotWaiting
+	}
+	return b.write(g.ID+".answer", g)
 }
 
 // answer returns what a given answer says.

@@ -109,7 +109,7 @@ func TestOldLinks(t *testing.T) {
 // question puts a question on a page and returns its id.
 func (p *opened) question() string {
 	p.t.Helper()
-	q, err := openInbox(p.a.o.StateDir)
+	q, err := openInbox(p.a.o.StateDir, pageBox)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestForgedAnswers(t *testing.T) {
 	}
 	other := func(t *testing.T) *box {
 		t.Helper()
-		b, err := openBox(t.TempDir())
+		b, err := openBox(t.TempDir(), pageBox)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -229,7 +229,7 @@ func TestForgedAnswers(t *testing.T) {
 			t.Parallel()
 			p := newPage(t, push)
 			id := p.question()
-			b, err := openBox(p.a.o.StateDir)
+			b, err := openBox(p.a.o.StateDir, pageBox)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -251,7 +251,7 @@ func TestForgedQuestions(t *testing.T) {
 	t.Parallel()
 	p := newPage(t, push)
 	own := p.question()
-	b, err := openInbox(p.a.o.StateDir)
+	b, err := openInbox(p.a.o.StateDir, pageBox)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func TestForgedQuestions(t *testing.T) {
 	if err := os.WriteFile(b.path(foreign.ID+".request"), []byte("0\n{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	again, err := openInbox(p.a.o.StateDir)
+	again, err := openInbox(p.a.o.StateDir, pageBox)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +300,7 @@ func TestForgedQuestions(t *testing.T) {
 func TestDeadQuestions(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	b, err := openInbox(dir)
+	b, err := openInbox(dir, pageBox)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +335,7 @@ func TestDeadQuestions(t *testing.T) {
 func TestForgedPage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	b, err := openInbox(dir)
+	b, err := openInbox(dir, pageBox)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -422,7 +422,7 @@ func TestInboxRefuses(t *testing.T) {
 // TestInboxBounds: a flood of questions, and a long one, cost what they may.
 func TestInboxBounds(t *testing.T) {
 	t.Parallel()
-	b, err := openInbox(t.TempDir())
+	b, err := openInbox(t.TempDir(), pageBox)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func Waiting(stateDir string, now time.Time) (Questions, error) {
 	if has, err := verdict.HasKey(stateDir); err != nil || !has {
 		return q, err
 	}
-	b, err := openInbox(stateDir)
+	b, err := openInbox(stateDir, pageBox)
 	if err != nil {
 		return q, err
 	}

@@ -27,19 +27,18 @@ type box struct {
 // maxSealed is the length of the longest file in a box, in bytes.
 const maxSealed = 1 << 20
 
-// openBox opens the box of the approval page in a state folder and creates it
-// if needed.
-func openBox(stateDir string) (*box, error) {
+// openBox opens a box of questions in a state folder and creates it if needed.
+func openBox(stateDir, name string) (*box, error) {
 	if stateDir == "" {
-		return nil, errors.New("the approval page needs a state folder; name one with --state")
+		return nil, errors.New("questions need a state folder; name one with --state")
 	}
 	key, err := verdict.LoadKey(stateDir)
 	if err != nil {
 		return nil, err
 	}
-	b := &box{dir: filepath.Join(stateDir, "inbox")}
+	b := &box{dir: filepath.Join(stateDir, name)}
 	mac := hmac.New(sha256.New, key[:])
-	mac.Write([]byte("shield approval inbox"))
+	mac.Write([]byte("shield approval " + name))
 	b.key = mac.Sum(nil)
 	if err := os.Mkdir(b.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("create approval inbox: %w", err)

@@ -144,7 +144,7 @@ func (w *web) open() (err error) {
 	case w.closed:
 		return errors.New("the approval page is closed")
 	case w.inbox == nil:
-		w.inbox, err = openInbox(w.o.StateDir)
+		w.inbox, err = openInbox(w.o.StateDir, pageBox)
 	}
 	return err
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -111,7 +110,7 @@ func (w *web) lead() error {
 // serve opens the page where it was, or elsewhere if another program has that
 // address. It returns nil if it is too early to tell.
 func (w *web) serve() (*server, error) {
-	own, err := openInbox(w.o.StateDir)
+	own, err := openInbox(w.o.StateDir, pageBox)
 	if err != nil {
 		return nil, err
 	}
@@ -321,25 +320,14 @@ func (s *server) take(id, choice, reason string) (receipt, error) {
 		return receipt{}, errNotWaiting
 	}
 	e := s.waiting[i]
-	if choice == pageRemember && !e.Request.Remember {
-		return receipt{}, errors.New("this action can only be approved once")
-	}
-	now := s.clock()
-	if !now.Before(e.Ends) || !s.inbox.alive(e.Request.ID) {
-		return receipt{}, errNotWaiting
-	}
-	// Answers survive the process that wrote them.
-	if _, err := os.Lstat(s.inbox.path(e.Request.ID + ".answer")); err == nil {
-		return receipt{}, errNotWaiting
-	}
 	if choice != pageDeny {
 		reason = ""
 	}
-	g := given{ID: e.Request.ID, Choice: choice, Reason: brief(reason, maxReason), By: s.by(), At: now}
-	if err := s.inbox.write(g.ID+".answer", g); err != nil {
+	g := given{ID: e.Request.ID, Choice: choice, Reason: brief(reason, maxReason), By: s.by(), At: s.clock()}
+	if err := s.inbox.give(e, g); err != nil {
 		return receipt{}, err
 	}
-	r := receipt{ID: g.ID, Number: e.Number, Subject: e.Subject, Choice: choice, Reason: g.Reason, By: s.person, At: now}
+	r := receipt{ID: g.ID, Number: e.Number, Subject: e.Subject, Choice: choice, Reason: g.Reason, By: s.person, At: g.At}
 	s.receipts = append(s.receipts, r)
 	if len(s.receipts) > maxReceipts {
 		s.receipts = s.receipts[1:]

@@ -107,17 +107,25 @@ type Evaluator struct {
 
 // Approval settings are those of Tier 3.
 type Approval struct {
-	Channels   []string `yaml:"channels" json:"channels"`         // tty, web, command, host
+	Channels   []string `yaml:"channels" json:"channels"`         // tty, web, command, telegram, host
 	Timeout    Duration `yaml:"timeout" json:"timeout"`           // from when a request is shown
 	MaxPerHour int      `yaml:"max_per_hour" json:"max_per_hour"` // requests
 	Command    []string `yaml:"command" json:"command"`           // argv of the channel "command"
 	Web        Web      `yaml:"web" json:"web"`
+	Telegram   Telegram `yaml:"telegram" json:"telegram"`
 	NotifyFile string   `yaml:"notify_file" json:"notify_file"` // file with the URLs of chats that are told of a question on the page, with no access for others
 }
 
 // Web settings are those of the approval channel "web".
 type Web struct {
 	Listen string `yaml:"listen" json:"listen"` // a loopback address; "" means 127.0.0.1:0
+}
+
+// Telegram settings are those of the approval channel "telegram".
+type Telegram struct {
+	TokenFile string `yaml:"token_file" json:"token_file"` // file with the token of a bot that no other machine uses, with no access for others
+	Chat      int    `yaml:"chat" json:"chat"`             // number of the chat that is asked; 0 is that with the one approver
+	Approvers []int  `yaml:"approvers" json:"approvers"`   // numbers of the users whose answers count
 }
 
 // Audit settings are those of the log. No File means audit.jsonl in the state
@@ -283,7 +291,7 @@ func (s *Settings) faults() []fault {
 	}
 	out = append(out, s.MCP.faults()...)
 	for _, channel := range s.Approval.Channels {
-		if f := oneOf("approval.channels", channel, "tty", "web", "command", "host"); f != nil {
+		if f := oneOf("approval.channels", channel, "tty", "web", "command", "telegram", "host"); f != nil {
 			out = append(out, *f)
 		}
 	}

@@ -129,6 +129,8 @@ func value(n ast.Node, to any) (err error) {
 		}
 	case *[]string:
 		*to, err = yamlfile.List(n, line)
+	case *[]int:
+		*to, err = yamlfile.List(n, yamlfile.Whole)
 	case *Types:
 		*to, err = types(n)
 	case *[]MCPServer:

@@ -45,6 +45,8 @@ func change(t *testing.T, name string, v reflect.Value) {
 		*p += 0.01
 	case *Duration:
 		*p++
+	case *[]int:
+		*p = append(slices.Clone(*p), 1)
 	case *[]string:
 		*p = append(slices.Clone(*p), "x")
 	case *[]MCPServer:

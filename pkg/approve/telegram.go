@@ -1,0 +1,295 @@
+package approve
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/shieldcli/shield/internal/flock"
+	"github.com/shieldcli/shield/internal/redact"
+)
+
+// telegram asks in a chat of Telegram, by buttons. Each process posts its own
+// questions. The service tells one reader at a time of presses, so of all processes
+// that ask one reads them, and puts the answers into an [inbox].
+type telegram struct {
+	o      *Options
+	client *http.Client
+	base   string        // URL of the service
+	wait   time.Duration // for an answer of it
+	failed sync.Once
+}
+
+// telegramBox is the folder of the inbox.
+const telegramBox = "telegram"
+
+// Bounds of a message.
+const (
+	maxMessage = 3800             // bytes of a question; a message has 4,096 characters
+	maxPause   = 30 * time.Second // between attempts to reach the service
+	editWait   = time.Second      // for the last word on a question
+)
+
+func newTelegram(o *Options) Channel {
+	return &telegram{o: o, client: newBotClient(), base: telegramURL, wait: botWait}
+}
+
+func (*telegram) Name() string { return "telegram" }
+
+func (t *telegram) Usable() error {
+	_, err := t.bot()
+	switch {
+	case err != nil:
+	case len(t.o.Telegram.Approvers) == 0:
+		err = errors.New("nobody's answer counts; set approval.telegram.approvers to the numbers of users")
+	case t.chat() == 0:
+		err = errors.New("with several approvers, set approval.telegram.chat to the number of the chat that is asked")
+	}
+	return err
+}
+
+func (t *telegram) bot() (*bot, error) {
+	token, err := readBotToken(t.o.Telegram.TokenFile)
+	return &bot{client: t.client, base: t.base, wait: t.wait, token: token}, err
+}
+
+// chat returns the number of the chat that is asked: that with a user has the user's.
+func (t *telegram) chat() int {
+	if one := t.o.Telegram.Approvers; t.o.Telegram.Chat == 0 && len(one) == 1 {
+		return one[0]
+	}
+	return t.o.Telegram.Chat
+}
+
+func (t *telegram) Ask(ctx context.Context, r *Request) (Answer, error) {
+	if err := t.Usable(); err != nil {
+		return Answer{}, err
+	}
+	b, err := t.bot()
+	if err != nil {
+		return Answer{}, err
+	}
+	box, err := openInbox(t.o.StateDir, telegramBox)
+	if err != nil {
+		return Answer{}, err
+	}
+	alive, err := box.add(ctx, r, r.clock())
+	if err != nil {
+		return Answer{}, err
+	}
+	defer box.remove(r.ID, alive)
+	text, whole := message(told(r))
+	number, err := b.send(ctx, t.chat(), text, box.buttons(r, whole))
+	if err != nil {
+		return Answer{}, err
+	}
+	r.Shown()
+	reading, stop := context.WithCancel(ctx)
+	var reader sync.WaitGroup
+	defer reader.Wait()
+	defer stop()
+	reader.Go(func() { t.read(reading, b) })
+	g, err := box.await(ctx, r.ID)
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), editWait)
+	defer cancel()
+	var a Answer
+	outcome := "No longer waiting: answered elsewhere, or no answer in time."
+	if err == nil {
+		if a, err = g.answer(); err == nil {
+			outcome = outcomes[g.Choice] + " by " + g.By + "."
+		}
+	}
+	_ = b.edit(end, t.chat(), number, text+"\n\n"+outcome) // without it the buttons stay, and say that nothing waits
+	return a, err
+}
+
+var outcomes = map[string]string{pageDeny: "Denied", pageOnce: "Approved once", pageRemember: "Approved for 10 minutes"}
+
+// message returns what is asked, without markup, and whether it is all there.
+func message(r *Request) (text string, whole bool) {
+	var out strings.Builder
+	out.WriteString(r.Summary + "\n")
+	whole = true
+	for _, f := range r.Payload {
+		fmt.Fprintf(&out, "\n%s:\n%s\n", f.Name, f.Value)
+		whole = whole && f.Name != "…" // fields that are not shown
+	}
+	if r.CWD != "" {
+		out.WriteString("\nin " + r.CWD)
+	}
+	if r.Asker != "" {
+		out.WriteString("\nasked by " + r.Asker)
+	}
+	text = strings.TrimSpace(out.String())
+	if len(text) > maxMessage {
+		text, whole = redact.Cut(text, maxMessage), false
+	}
+	if !whole {
+		text += "\n\n… the rest is not shown, so this can only be denied here."
+	}
+	return text, whole
+}
+
+// buttons returns those for a question. What is not shown as a whole cannot be approved.
+func (b *inbox) buttons(r *Request, whole bool) [][]button {
+	rows := [][]button{{{"Deny", b.data(pageDeny, r.ID)}}}
+	if whole {
+		rows = append(rows, []button{{"Approve once", b.data(pageOnce, r.ID)}})
+	}
+	if whole && r.Remember {
+		rows = append(rows, []button{{"Approve for 10 minutes", b.data(pageRemember, r.ID)}})
+	}
+	return rows
+}
+
+// data returns what a button sends: a choice, the question and a code that only this
+// installation can make.
+func (b *inbox) data(choice, id string) string {
+	mac := hmac.New(sha256.New, b.key)
+	mac.Write([]byte("button " + choice + " " + id))
+	return choice[:1] + id + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
+}
+
+// pressed returns what a button says.
+func (b *inbox) pressed(data string) (choice, id string, ok bool) {
+	if len(data) <= 1+idLength {
+		return "", "", false
+	}
+	id = data[1 : 1+idLength]
+	for choice := range outcomes {
+		if same(data, b.data(choice, id)) {
+			return choice, id, true
+		}
+	}
+	return "", "", false
+}
+
+// await waits for the answer to a question of this process.
+func (b *inbox) await(ctx context.Context, id string) (given, error) {
+	beat := time.NewTicker(every)
+	defer beat.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return given{}, ctx.Err()
+		case <-beat.C:
+			if g, ok, err := b.answered(id); ok || err != nil {
+				return g, err
+			}
+		}
+	}
+}
+
+// read reads presses, whenever no other process or question of this one does, until ctx
+// ends.
+func (t *telegram) read(ctx context.Context, b *bot) {
+	box, err := openInbox(t.o.StateDir, telegramBox)
+	if err != nil {
+		t.fail(err)
+		return
+	}
+	lock, err := flock.New(box.path("read.lock"))
+	if err != nil {
+		t.fail(err)
+		return
+	}
+	defer lock.Close()
+	for taken := false; !taken; pause(ctx, every) {
+		if taken, err = lock.TryLock(); err != nil || ctx.Err() != nil {
+			return
+		}
+	}
+	_ = box.sweep(ctx) // files of processes that were killed are skipped, too
+	wait, next := time.Second, 0
+	for ctx.Err() == nil {
+		news, err := b.presses(ctx, next)
+		switch {
+		case ctx.Err() != nil:
+		case err != nil:
+			t.fail(err)
+			pause(ctx, wait)
+			wait = min(2*wait, maxPause)
+			continue
+		}
+		for i := range news {
+			next = max(next, news[i].ID+1)
+			if p := news[i].Press; p != nil {
+				_ = b.say(ctx, p, t.take(box, p)) // the answer counts without it
+			}
+		}
+		wait = time.Second
+		pause(ctx, every) // a service that answers at once must not keep a processor busy
+	}
+}
+
+var usernames = regexp.MustCompile(`^[A-Za-z0-9_]{1,32}$`)
+
+// take takes an answer, and returns what to tell the person.
+func (t *telegram) take(box *inbox, p *press) string {
+	if !slices.Contains(t.o.Telegram.Approvers, p.From.ID) || p.From.IsBot || p.Message.Chat.ID != t.chat() {
+		return "This does not count: you are not one of approval.telegram.approvers."
+	}
+	choice, id, ok := box.pressed(p.Data)
+	if !ok {
+		return "This is not a question of this machine."
+	}
+	waiting, err := box.waiting()
+	if err != nil {
+		return "This could not be taken: the inbox cannot be read."
+	}
+	i := slices.IndexFunc(waiting, func(e *entry) bool { return same(e.Request.ID, id) })
+	if i < 0 {
+		return "This question is no longer waiting."
+	}
+	by := fmt.Sprintf("Telegram user %d", p.From.ID)
+	if usernames.MatchString(p.From.Username) {
+		by += " @" + p.From.Username
+	}
+	if err := box.give(waiting[i], given{ID: id, Choice: choice, By: by, At: t.o.Clock()}); err != nil {
+		return "This does not count: " + cmp.Or(err.Error(), "it could not be written") + "."
+	}
+	return outcomes[choice] + "."
+}
+
+// fail says once why no answer can come from here.
+func (t *telegram) fail(err error) {
+	t.failed.Do(func() {
+		if t.o.Notice != nil && !t.o.Hosted {
+			fmt.Fprintf(t.o.Notice, "shield: Telegram: %v\n", err)
+		}
+	})
+}
+
+// pause waits for a span, or until ctx ends.
+func pause(ctx context.Context, span time.Duration) {
+	timer := time.NewTimer(span)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// TryTelegram posts a trial message to the chat, and returns when the service has
+// taken it.
+func TryTelegram(ctx context.Context, o Options, text string) error {
+	t := newTelegram(&o).(*telegram)
+	if err := t.Usable(); err != nil {
+		return err
+	}
+	b, err := t.bot()
+	if err == nil {
+		_, err = b.send(ctx, t.chat(), text, nil)
+	}
+	return err
+}
