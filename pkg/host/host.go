@@ -148,6 +148,10 @@ func (h *Host) event(ctx context.Context, in []byte) (Event, error) {
 		return Event{}, errors.New("the tool's input is not an object")
 	case slices.Contains(h.form.Internal, tool):
 		return e, nil
+	case !after:
+		if err := unambiguous(input); err != nil {
+			return Event{}, err
+		}
 	}
 	actions, err := h.actions(ctx, tool, input)
 	if err != nil {

@@ -142,6 +142,32 @@ func TestHostileInputIsAnError(t *testing.T) {
 	}
 }
 
+// TestKeysThatDifferInCase checks that no host's tool is judged by one of two keys that
+// some programs take for one, at any depth, and that what a tool has returned may have
+// such keys.
+func TestKeysThatDifferInCase(t *testing.T) {
+	t.Parallel()
+	for input, passes := range map[string]bool{
+		`{"command":"ls","Command":"rm -rf ~"}`:                                            false,
+		`{"command":"ls","\u212a":1,"k":2}`:                                                false, // the sign for Kelvin
+		`{"file_path":"a","edits":[{"old_string":"a","new_string":"b","New_String":"c"}]}`: false,
+		`{"command":"ls","a":"A"}`:                                                         true,
+	} {
+		tool := "bash"
+		if strings.Contains(input, "edits") {
+			tool = "multiedit"
+		}
+		_, err := named(t, "crush").Event(t.Context(), []byte(`{"event":"PreToolUse","session_id":"s","cwd":"/w","tool_name":"`+tool+`","tool_input":`+input+`}`))
+		if (err == nil) != passes {
+			t.Errorf("%s: %v", input, err)
+		}
+	}
+	after := `{"session_id":"s","cwd":"/w","hook_event_name":"PostToolUse","tool_name":"Bash","tool_input":{"command":"ls"},"tool_response":{"a":1,"A":2}}`
+	if _, err := named(t, "claude-code").Event(t.Context(), []byte(after)); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestUnknownHost(t *testing.T) {
 	t.Parallel()
 	if _, err := Named("../host"); err == nil {

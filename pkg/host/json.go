@@ -7,6 +7,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/itchyny/gojq"
+
+	"github.com/shieldcli/shield/internal/canonjson"
 )
 
 // maxDepth is how deep a hook's input may be nested: an action's 64 levels plus
@@ -26,6 +28,19 @@ func decode(in []byte) (any, error) {
 		return nil, errors.New("input is not one valid JSON text") // the library's error quotes the input
 	}
 	return v, nil
+}
+
+// unambiguous refuses an input with keys that differ only in case: a tool that is
+// written in Go takes the last one, and what is judged is another.
+func unambiguous(input map[string]any) error {
+	raw, err := encode(input)
+	if err != nil {
+		return err
+	}
+	if _, err := canonjson.Value(raw, maxDepth); err != nil {
+		return fmt.Errorf("the tool's input: %w", err)
+	}
+	return nil
 }
 
 // checkDepth bounds the nesting before the decoder recurses.
