@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -205,8 +206,15 @@ func (s *stream) put(raw []byte, _ bool) bool {
 	return !s.closed
 }
 
+// lineEnds are characters that some readers of event streams take for the end of a line,
+// as the escapes that mean the same in JSON, where they stand in strings alone.
+var lineEnds = strings.NewReplacer("\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`)
+
 func (s *stream) event(raw []byte) {
 	s.deadline()
+	if bytes.ContainsAny(raw, "\u0085\u2028\u2029") {
+		raw = []byte(lineEnds.Replace(string(raw)))
+	}
 	var b bytes.Buffer
 	for line := range bytes.FieldsFuncSeq(raw, func(r rune) bool { return r == '\n' || r == '\r' }) { // white space, as no string of JSON has them
 		b.WriteString("data: ")

@@ -3,8 +3,10 @@ package gateway
 import (
 	"encoding/base64"
 	"fmt"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestLinesWithinMessages holds that no message passes that a reader, for which a
@@ -173,5 +175,18 @@ func TestEndlessPages(t *testing.T) {
 	})
 	if _, failed := c.call("echo", "{}"); !failed || pages != maxTools || !strings.Contains(c.told(), "no end") {
 		t.Errorf("%d pages; a person is told %q", pages, c.told())
+	}
+}
+
+// TestEventsAreOneLine holds that no text within a message is a line of its own for a
+// reader of event streams that knows more ends of lines than the standard.
+func TestEventsAreOneLine(t *testing.T) {
+	t.Parallel()
+	w := httptest.NewRecorder()
+	s := newStream(w, time.Now)
+	s.put([]byte("{\"a\":\"x\u2028\u2029data: {}\u0085\u0085\"}"), true)
+	s.finish([]byte(`{"b":"\u2028"}`))
+	if got, want := w.Body.String(), "data: {\"a\":\"x\\u2028\\u2029data: {}\\u0085\\u0085\"}\n\ndata: {\"b\":\"\\u2028\"}\n\n"; got != want {
+		t.Errorf("the client gets %q, want %q", got, want)
 	}
 }
