@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:6666438b545500761b2f812a40238622e6ad5e4dd2d599c0cb7e90f74509bb95"
+const rulesFingerprint = "sha256:d6ecacd583ef1ac8ad8fb6fd3703da1a3df8f9e801e8ff43768c9dd444773c8a"
 
 var ruleTable = [...]Rule{
 	{
@@ -2876,6 +2876,97 @@ var ruleTable = [...]Rule{
 			{
 				programs: []string{"print"},
 				args:     pattern{expr: "(?i) '?/d:'?\\\\{1,2}[a-z0-9]", lits: []string{" /d:\\", " /d:'\\", " '/d:\\", " '/d:'\\"}, bytes: "/:\\"},
+			},
+		},
+	},
+	{
+		ID: "XP-080", Name: "workflow_runs_proposals", Category: "execution", Severity: High, Outcome: Escalate, Platform: "any",
+		Description: "Writes a workflow that has the rights of the project and runs what a proposal of a stranger brings, or puts its text into a script.",
+		Advice:      "use the trigger pull_request, or hand texts over by env",
+		Match:       []string{"{\"type\":\"write_file\",\"payload\":{\"content\":\"on: pull_request_target\\njobs:\\n  a:\\n    steps:\\n    - uses: actions/checkout@v4\\n      with:\\n        ref: ${{ github.event.pull_request.head.sha }}\\n    - run: make\\n\",\"path\":\".github/workflows/a.yml\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"on: [pull_request_target]\\nwith:\\n  ref: refs/pull/${{ github.event.number }}/merge\\n\",\"path\":\".github/workflows/a.yml\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"on: pull_request_target\\nwith: {ref: \\\"refs/pull/${{ github.event.pull_request.number }}/head\\\"}\\n\",\"path\":\".github/workflows/a.yml\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"on: pull_request_target\\nwith:\\n  ref: '${{ github.head_ref }}'\\n\",\"path\":\".gitea/workflows/a.yml\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"on: pull_request_target\\nwith:\\n  repository: ${{ github.event.pull_request.head.repo.full_name }}\\n\",\"path\":\".forgejo/workflows/a.yml\"}}", "{\"type\":\"edit_file\",\"payload\":{\"new_string\":\"on: workflow_run\\nwith:\\n  ref: ${{ github.event.workflow_run.head_sha }}\\n\",\"old_string\":\"x\",\"path\":\".github/workflows/a.yml\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"on: issue_comment\\nwith:\\n  ref: ${{ github.event.pull_request.head.ref }}\\n\",\"path\":\".github/workflows/a.yml\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"on: issue_comment\\nsteps:\\n- run: gh pr checkout 5 && npm test\\n\",\"path\":\".github/workflows/a.yml\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"on: workflow_run\\nsteps:\\n- run: gh pr checkout 5\\n\",\"path\":\".github/workflows/a.yml\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"on: pull_request_target\\nsteps:\\n- run: git fetch origin pull/${{ github.event.number }}/head\\n\",\"path\":\".github/workflows/a.yml\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"on: issue_comment\\nsteps:\\n- run: git pull origin pull/${{ github.event.issue.number }}/head\\n\",\"path\":\".github/workflows/a.yml\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"on: pull_request_target\\nsteps:\\n- run: git checkout ${{ github.event.pull_request.head.sha }}\\n\",\"path\":\".github/workflows/a.yml\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"on: pull_request_target\\nsteps:\\n- run: git switch ${{ github.event.pull_request.head.ref }}\\n\",\"path\":\".github/workflows/a.yml\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"steps:\\n- run: echo ${{ github.event.pull_request.title }}\\n\",\"path\":\".github/actions/a/action.yml\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"on: issues\\nsteps:\\n- run: ./a \\\"${{ github.event.issue.body }}\\\"\\n\",\"path\":\".github/workflows/a.yml\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"on: issue_comment\\nsteps:\\n- script: console.log('${{ github.event.comment.body }}')\\n\",\"path\":\".github/workflows/a.yml\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"steps:\\n- run: echo ${{ github.event.review.body }}\\n\",\"path\":\".github/workflows/a.yml\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"steps:\\n- run: echo ${{ github.event.discussion.title }}\\n\",\"path\":\".github/workflows/a.yml\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"steps:\\n- run: echo ${{ github.event.head_commit.message }}\\n\",\"path\":\".github/workflows/a.yml\"}}", "cat > .github/workflows/a.yml <<'E'\non: pull_request_target\nwith:\n  ref: ${{ github.event.pull_request.head.sha }}\nE"},
+		Pass:        []string{"{\"type\":\"write_file\",\"payload\":{\"content\":\"on: pull_request\\nwith:\\n  ref: ${{ github.event.pull_request.head.sha }}\\n\",\"path\":\".github/workflows/a.yml\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"on: pull_request_target\\nconcurrency: ${{ github.head_ref }}\\nsteps:\\n- uses: actions/labeler@v5\\n\",\"path\":\".github/workflows/a.yml\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"on: issues\\nsteps:\\n- env:\\n    TITLE: ${{ github.event.issue.title }}\\n  run: echo \\\"$TITLE\\\"\\n\",\"path\":\".github/workflows/a.yml\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"pull_request_target with\\n ref: ${{ github.event.pull_request.head.sha }}\\n\",\"path\":\"docs/ci.md\"}}"},
+		types:       []string{"execute_command", "write_file", "edit_file"},
+		fields:      []string{"command", "content", "new_string"},
+		patterns: []pattern{
+			{expr: "(?s)\\b(?:pull_request_target|workflow_run|issue_comment)\\b.*\\b(?:ref|repository):\\s*[\"']?(?:refs/pull/)?\\$\\{\\{\\s*github\\.(?:head_ref|event\\.(?:pull_request\\.head\\.|workflow_run\\.head_|number|pull_request\\.number))", lits: []string{"pull_request_target", "workflow_run", "issue_comment"}, bytes: "$.:_{"},
+			{expr: "(?s)\\b(?:pull_request_target|workflow_run|issue_comment)\\b.*(?:\\bgh pr checkout\\b|\\bgit (?:fetch|checkout|switch|pull)[^\\n]*\\$\\{\\{\\s*github\\.event\\.(?:number|issue\\.number|pull_request\\.))", lits: []string{"pull_request_target", "workflow_run", "issue_comment"}, bytes: "_"},
+			{expr: "\\b(?:run|script):[ \\t]*[^\\s|>][^\\n]*\\$\\{\\{\\s*github\\.event\\.(?:pull_request|issue|comment|review|discussion|head_commit)\\.(?:title|body|message)", lits: []string{"github.event.pull_request.title", "github.event.pull_request.body", "github.event.pull_request.message", "github.event.issue.title", "github.event.issue.body", "github.event.issue.message", "github.event.comment.title", "github.event.comment.body", "github.event.comment.message", "github.event.review.title", "github.event.review.body", "github.event.review.message", "github.event.discussion.title", "github.event.discussion.body", "github.event.discussion.message", "github.event.head_commit.title", "github.event.head_commit.body", "github.event.head_commit.message"}, bytes: "$.:{"},
+		},
+		requires: []clause{
+			{
+				kinds: []effect.Kind{"write_file"},
+				paths: []string{"**/.github/workflows/*", "**/.github/actions/**", "**/.gitea/workflows/*", "**/.forgejo/workflows/*"},
+			},
+		},
+	},
+	{
+		ID: "XP-081", Name: "console_code_destroys", Category: "impact", Severity: High, Outcome: Escalate, Platform: "any",
+		Description: "Gives the console of a framework code or statements that remove data, run commands or write files.",
+		Advice:      "look at the data first, and ask the user to confirm",
+		Match:       []string{"php artisan tinker --execute='DB::table(\"users\")->delete();'", "php artisan tinker --execute='User::query()->truncate();'", "php artisan tinker --execute='User::first()->forceDelete();'", "php artisan tinker --execute=\"file_put_contents('/home/me/.bashrc', 'x')\"", "artisan tinker --execute='unlink(\"a\");'", "drush php:eval \"db_drop_table('users');\"", "drush php-eval \"system('id');\"", "drush ev \"drop_table('users');\"", "wp eval 'wp_delete_user(1);'", "wp eval \"passthru('id');\"", "wp eval \"shell_exec('id');\"", "mix run -e 'Repo.delete_all(User)'", "rails runner 'User.delete_all'", "rails r 'User.destroy_all'", "rake run 'drop_database'", "php artisan tinker --execute=\"exec('id');\"", "php bin/console doctrine:query:sql 'DROP TABLE user'", "php bin/console doctrine:query:dql 'DELETE App\\Entity\\User u'", "php bin/console dbal:run-sql 'TRUNCATE orders'", "console doctrine:query:sql 'UPDATE user SET admin = 1'", "console dbal:run-sql 'GRANT ALL ON x TO y'", "typeorm query 'ALTER TABLE users ADD x int'", "npx typeorm query \"DROP TABLE users\" -d ormconfig.ts", "typeorm run 'x.delete_all'", "hasura md clear", "hasura metadata clear", "hasura migrate delete --all"},
+		Pass:        []string{"php artisan tinker --execute='echo DB::table(\"users\")->count();'", "rails runner 'puts User.count'", "php bin/console doctrine:query:sql 'SELECT 1'", "typeorm query 'SELECT count(*) FROM users'", "php artisan migrate", "hasura md export"},
+		clauses: []clause{
+			{
+				programs: []string{"artisan", "drush", "mix", "php", "rails", "rake", "typeorm", "wp"},
+				args:     pattern{expr: " (?:tinker|php[:-]eval|ev|eval|run|runner|r) .*(?:->(?:delete|truncate|forceDelete)\\(|\\b(?:delete_all|destroy_all|drop_table|db_drop_table|drop_database|wp_delete_\\w+)\\b|\\b(?:file_put_contents|shell_exec|system|exec|passthru|unlink)\\()", lits: []string{"->delete(", "->truncate(", "->forcedelete(", "delete_all", "destroy_all", "drop_table", "drop_database", "wp_delete_", "file_put_contents(", "system(", "exec(", "passthru(", "unlink("}},
+			},
+			{
+				programs: []string{"console", "php", "typeorm"},
+				args:     pattern{expr: "(?i) (?:doctrine:query:[sd]ql|dbal:run-sql|query) .*\\b(?:drop|truncate|delete|update|grant|alter) ", lits: []string{" doctrine:query:dql ", " doctrine:query:sql ", " doctrine:query:ſql ", " dbal:run-sql ", " query "}},
+			},
+			{
+				programs: []string{"hasura"},
+				args:     pattern{expr: " (?:md|metadata) clear| migrate delete", lits: []string{" md clear", " metadata clear", " migrate delete"}},
+			},
+		},
+	},
+	{
+		ID: "XP-082", Name: "login_key_added_elsewhere", Category: "persistence", Severity: High, Outcome: Escalate, Platform: "any",
+		Description: "Adds a key that may log in at another machine.",
+		Advice:      "let the user add the key",
+		Match:       []string{"ssh h.test 'cat >> ~/.ssh/authorized_keys' < k.pub", "ssh h.test 'cat > .ssh/authorized_keys' < k.pub", "mosh h.test -- sh -c 'cat >> .ssh/authorized_keys'", "autossh h.test 'cat >> .ssh/authorized_keys'", "plink h.test 'cat >> .ssh/authorized_keys'", "ansible all -m shell -a 'echo x >> /root/.ssh/authorized_keys'", "pdsh -w h 'echo x >> /root/.ssh/authorized_keys'", "pssh -H h 'echo x >> /root/.ssh/authorized_keys'", "docker exec c sh -c 'echo x >> /root/.ssh/authorized_keys'", "kubectl exec p -- sh -c 'echo x >> /root/.ssh/authorized_keys'", "ssh-add -L | ssh h.test tee -a .ssh/authorized_keys", "ssh h.test 'tee .ssh/authorized_keys' < k.pub", "ssh h.test 'dd of=.ssh/authorized_keys' < k.pub", "ssh h.test 'cp k .ssh/authorized_keys'", "ssh h.test 'mv k .ssh/authorized_keys'", "scp k.pub h.test:.ssh/authorized_keys", "rsync k.pub h.test:.ssh/authorized_keys2", "sftp k.pub h.test:.ssh/authorized_keys"},
+		Pass:        []string{"ssh h.test 'cat ~/.ssh/authorized_keys'", "ssh h.test 'wc -l .ssh/authorized_keys'", "scp h.test:.ssh/known_hosts k"},
+		clauses: []clause{
+			{
+				programs: []string{"ansible", "autossh", "docker", "kubectl", "mosh", "pdsh", "plink", "pssh", "ssh"},
+				args:     pattern{expr: "(?:>>?|\\btee (?:-a )?|\\bdd [^|;&]*of=|\\bcp \\S+|\\bmv \\S+) ?[^\\s|;&]*authorized_keys", lits: []string{"authorized_keys"}, bytes: "_"},
+			},
+			{
+				programs: []string{"rsync", "scp", "sftp"},
+				args:     pattern{expr: "\\S+:\\S*authorized_keys\\S*$", lits: []string{"authorized_keys"}, bytes: ":_"},
+			},
+		},
+	},
+	{
+		ID: "XP-083", Name: "keyring_asked", Category: "credential_access", Severity: High, Outcome: Escalate, Platform: "any",
+		Description: "Asks the keyring of the desktop for passwords.",
+		Advice:      "use a tool that is already signed in, or let the user hand over what is needed",
+		Match:       []string{"dbus-send --session --dest=org.freedesktop.secrets /org/freedesktop/secrets org.freedesktop.Secret.Service.SearchItems", "gdbus call --session -d org.freedesktop.secrets -o /a -m org.freedesktop.Secret.Item.GetSecret", "busctl --user call x /a org.freedesktop.Secret.Item GetSecret", "qdbus org.kde.kwalletd5 /modules/kwalletd5 readPassword", "qdbus org.kde.KWallet /a open", "python3 -c \"import keyring; print(keyring.get_password('aws', 'prod'))\"", "python3 -c \"import keyring; print(keyring.get_credential('aws', None))\""},
+		Pass:        []string{"dbus-send --session --dest=org.freedesktop.DBus /org/freedesktop/DBus org.freedesktop.DBus.ListNames", "python3 -c \"import keyring; print(keyring.get_keyring())\"", "grep -rn keyring.get_password src"},
+		clauses: []clause{
+			{
+				programs: []string{"busctl", "dbus-send", "gdbus", "qdbus"},
+				args:     pattern{expr: "org\\.freedesktop\\.[Ss]ecret[.s]|org\\.kde\\.(?:KWallet|kwalletd)", lits: []string{"org.freedesktop.secret.", "org.freedesktop.secrets", "org.kde.kwallet"}, bytes: "."},
+			},
+			{
+				args: pattern{expr: "\\bkeyring\\.get_(?:password|credential)\\(", lits: []string{"keyring.get_password(", "keyring.get_credential("}, bytes: "(._"},
+			},
+		},
+	},
+	{
+		ID: "XP-084", Name: "terminal_starts_command", Category: "persistence", Severity: Medium, Outcome: Escalate, Platform: "any",
+		Description: "Has each new window of a terminal multiplexer, or a browser from a folder outside the workspace, run code.",
+		Advice:      "start the command by itself",
+		Match:       []string{"tmux set-option -g default-command 'sh -c \"~/.cache/u & exec bash\"'", "tmux set -g default-shell /tmp/u", "tmux set-hook -g session-created 'run-shell /tmp/u'", "chromium --load-extension=/tmp/ext https://mail.test", "google-chrome-stable --load-extension=/var/tmp/ext", "brave-browser --load-extension=/dev/shm/ext", "chrome --load-extension=/home/me/.cache/ext", "msedge --load-extension=/tmp/e", "microsoft-edge-stable '--load-extension=~/.cache/ext'"},
+		Pass:        []string{"tmux new -d -s work", "tmux show-options -g default-command", "chromium --load-extension=./dist http://localhost:3000"},
+		clauses: []clause{
+			{
+				programs: []string{"tmux"},
+				args:     pattern{expr: " set(?:-option)? .*\\bdefault-(?:command|shell) | set-hook ", lits: []string{"default-command ", "default-shell ", "-hook "}, bytes: "-"},
+			},
+			{
+				programs: []string{"brave*", "chrome", "chromium*", "google-chrome*", "microsoft-edge*", "msedge"},
+				args:     pattern{expr: " '?--load-extension=(?:/tmp/|/var/tmp/|/dev/shm/|~/\\.|/home/[^/ ]+/\\.)", lits: []string{" --load-extension=", " '--load-extension="}, bytes: "-/="},
 			},
 		},
 	},

@@ -91,6 +91,7 @@ var programs = [...]program{
 	{"apparmor_parser", &syntaxUpdate_alternatives},
 	{"appcmd", &syntaxMpcmdrun},
 	{"appimage", &syntaxSnap},
+	{"apprise", &syntaxTelegram_send},
 	{"apptainer", &syntaxKubectx},
 	{"apropos", &syntaxMan},
 	{"apt", &syntaxApt_get},
@@ -581,6 +582,7 @@ var programs = [...]program{
 	{"direnv", &syntaxDirenv},
 	{"dirname", &syntaxBasename},
 	{"dirs", &syntaxCd},
+	{"discord.sh", &syntaxTelegram_send},
 	{"diskpart", &syntaxDiskshadow},
 	{"diskshadow", &syntaxDiskshadow},
 	{"diskutil", &syntaxDiskutil},
@@ -1488,6 +1490,7 @@ var programs = [...]program{
 	{"masscan", &syntaxNmap},
 	{"mate", &syntaxCode},
 	{"matlab", &syntaxRscript},
+	{"matrix-commander", &syntaxTelegram_send},
 	{"mawk", &syntaxAwk},
 	{"maxima", &syntaxRscript},
 	{"mbed", &syntaxAdb},
@@ -1741,6 +1744,7 @@ var programs = [...]program{
 	{"ntdsutil", &syntaxNtdsutil},
 	{"ntfsfix", &syntaxResize2fs},
 	{"ntfsresize", &syntaxResize2fs},
+	{"ntfy", &syntaxTelegram_send},
 	{"ntpdate", &syntaxUpdate_alternatives},
 	{"ntsysv", &syntaxRc_update},
 	{"nu", &syntaxNu},
@@ -2404,6 +2408,7 @@ var programs = [...]program{
 	{"skopeo", &syntaxSkopeo},
 	{"sl", &syntaxWall},
 	{"slabtop", &syntaxPs},
+	{"slackcat", &syntaxTelegram_send},
 	{"slackpkg", &syntaxApk},
 	{"sleep", &syntaxSleep},
 	{"slogin", &syntaxSsh},
@@ -2583,6 +2588,7 @@ var programs = [...]program{
 	{"tee", &syntaxTee},
 	{"telebit", &syntaxNgrok},
 	{"teleconsole", &syntaxNgrok},
+	{"telegram-send", &syntaxTelegram_send},
 	{"telinit", &syntaxReboot},
 	{"teller", &syntaxRlwrap},
 	{"telnet", &syntaxTelnet},
@@ -3585,8 +3591,12 @@ var syntaxAny_3aservice = syntax{style: open, texts: []option{
 	{"allauthenticatedusers", &action_effects_ChangeRemote_verb_expose},
 	{"allow-blob-public-access true", &action_effects_ChangeRemote_verb_expose},
 	{"allusers", &action_effects_ChangeRemote_verb_expose},
+	{"annotate*iam.", &action_effects_ChangeRemote_verb_grant},
+	{"annotate*role-arn=", &action_effects_ChangeRemote_verb_grant},
+	{"api-key upload", &action_effects_ChangeRemote_verb_grant},
 	{"block-public-acls=false", &action_effects_ChangeRemote_verb_expose},
 	{"blockpublicacls=false", &action_effects_ChangeRemote_verb_expose},
+	{"certificate approve", &action_effects_ChangeRemote_verb_grant},
 	{"charges create", &action_effects_ChangeRemote_verb_redirect},
 	{"cluster-admin", &action_effects_ChangeRemote_verb_grant},
 	{"commandtoexecute", &action_effects_ChangeRemote_verb_run},
@@ -3604,7 +3614,10 @@ var syntaxAny_3aservice = syntax{style: open, texts: []option{
 	{"extension set", &action_effects_ChangeRemote_verb_run},
 	{"gpg-key add", &action_effects_ChangeRemote_verb_grant},
 	{"members add", &action_effects_ChangeRemote_verb_grant},
+	{"patch*webhookconfiguration", &action_effects_ChangeRemote_verb_redirect},
 	{"payouts create", &action_effects_ChangeRemote_verb_redirect},
+	{"pod-security*=privileged", &action_effects_ChangeRemote_verb_weaken},
+	{"ports visibility*:public", &action_effects_ChangeRemote_verb_expose},
 	{"principal\": \"*\"", &action_effects_ChangeRemote_verb_expose},
 	{"principal\":\"*\"", &action_effects_ChangeRemote_verb_expose},
 	{"private=false", &action_effects_ChangeRemote_verb_expose},
@@ -3619,9 +3632,13 @@ var syntaxAny_3aservice = syntax{style: open, texts: []option{
 	{"roles/editor", &action_effects_ChangeRemote_verb_grant},
 	{"roles/owner", &action_effects_ChangeRemote_verb_grant},
 	{"run-command", &action_effects_ChangeRemote_verb_run},
+	{"send-serial-console-ssh-public-key", &action_effects_ChangeRemote_verb_grant},
+	{"send-ssh-public-key", &action_effects_ChangeRemote_verb_grant},
 	{"service-accounts keys create", &action_effects_ChangeRemote_verb_grant},
 	{"sinks update", &action_effects_ChangeRemote_verb_weaken},
 	{"ssh-key add", &action_effects_ChangeRemote_verb_grant},
+	{"ssh-key create", &action_effects_ChangeRemote_verb_grant},
+	{"ssh-key import", &action_effects_ChangeRemote_verb_grant},
 	{"transfers create", &action_effects_ChangeRemote_verb_redirect},
 	{"type loadbalancer", &action_effects_ChangeRemote_verb_expose},
 	{"type=loadbalancer", &action_effects_ChangeRemote_verb_expose},
@@ -5131,6 +5148,13 @@ var syntaxBuildah = syntax{style: open, subs: []program{
 	{"version", &syntax_operands_rest_MaybeFile_base_class_readOnly},
 }, operands: shape{rest: roleMaybeFile}, base: &action_class_network}
 
+var syntaxBun_Author = syntax{style: open, subs: []program{
+	{"add", &syntax_df00f2c6b2fa},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"ls", &syntax_operands_rest_Text_base_class_readOnly},
+	{"rm", &syntax_27ec894d905e},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
+
 var syntaxBun_Config = syntax{style: bundled, subs: []program{
 	{"delete", &syntax_43cf50ab4cdf},
 	{"get", &syntax_operands_rest_Secret_base_class_readOnly},
@@ -5138,6 +5162,13 @@ var syntaxBun_Config = syntax{style: bundled, subs: []program{
 	{"ls", &syntax_operands_rest_Text_base_class_network},
 	{"set", &syntax_43cf50ab4cdf},
 }}
+
+var syntaxBun_Dist_tag = syntax{style: open, subs: []program{
+	{"add", &syntax_554e2e423ae7},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"ls", &syntax_operands_rest_Text_base_class_readOnly},
+	{"rm", &syntax_27ec894d905e},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
 
 var syntaxBun_Publish = syntax{style: open, options: []option{
 	{"--dry-run", &action_flags_dry},
@@ -5265,6 +5296,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"adduser", &syntax_ea6a3cd0c166},
 	{"approve-builds", &syntax_5783a2d4e926},
 	{"audit", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"author", &syntaxBun_Author},
 	{"bin", &syntax_5540ad8b69b1},
 	{"bugs", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"build", &syntax_5783a2d4e926},
@@ -5283,10 +5315,11 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"db:*", &syntax_5783a2d4e926},
 	{"dedup", &syntax_5783a2d4e926},
 	{"dedupe", &syntax_7ec1d91f2855},
-	{"deprecate", &syntax_ea6a3cd0c166},
+	{"deprecate", &syntax_e5f081bd6bad},
 	{"dev", &syntax_5783a2d4e926},
 	{"dev:*", &syntax_5783a2d4e926},
-	{"dist-tag", &syntax_ea6a3cd0c166},
+	{"dist-tag", &syntaxBun_Dist_tag},
+	{"dist-tags", &syntaxBun_Dist_tag},
 	{"dlx", &syntax_ce1f36aebc13},
 	{"docs", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"doctor", &syntax_style_bundled_operands_rest_Text_base_none},
@@ -5337,7 +5370,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"nx", &syntax_5783a2d4e926},
 	{"org", &syntax_ea6a3cd0c166},
 	{"outdated", &syntax_style_bundled_operands_rest_Text_base_none},
-	{"owner", &syntax_ea6a3cd0c166},
+	{"owner", &syntaxBun_Author},
 	{"pack", &syntax_5783a2d4e926},
 	{"patch", &syntax_5783a2d4e926},
 	{"patch-commit", &syntax_5783a2d4e926},
@@ -5538,7 +5571,7 @@ var syntaxCargo = syntax{style: open, why: "starts what its settings name", opti
 	{"--prefix", &action_values_Text},
 	{"--profile", &action_values_Text},
 	{"--quiet", &action_none},
-	{"--registry", &action_values_Text_effects_ChangeRemote_verb_redirect},
+	{"--registry", &action_values_Text},
 	{"--release", &action_none},
 	{"--rename", &action_values_Text_effects_ChangeRemote_verb_redirect},
 	{"--rev", &action_values_Text},
@@ -5567,6 +5600,8 @@ var syntaxCargo = syntax{style: open, why: "starts what its settings name", opti
 	{"-v", &action_none},
 	{"-vv", &action_none},
 }, texts: []option{
+	{"add *--registry ", &action_effects_ChangeRemote_verb_redirect},
+	{"add *--registry=", &action_effects_ChangeRemote_verb_redirect},
 	{"config*alias.", &action_effects_Dynamic},
 	{"config*credential-", &action_effects_Dynamic},
 	{"config*index=", &action_values_Source},
@@ -5576,6 +5611,8 @@ var syntaxCargo = syntax{style: open, why: "starts what its settings name", opti
 	{"config*rustc=", &action_effects_Dynamic},
 	{"config*rustdoc=", &action_effects_Dynamic},
 	{"config*wrapper", &action_effects_Dynamic},
+	{"install*--registry ", &action_effects_ChangeRemote_verb_redirect},
+	{"install*--registry=", &action_effects_ChangeRemote_verb_redirect},
 }, subs: []program{
 	{"--list", &syntax_operands_rest_Text_base_class_readOnly},
 	{"add", &syntax_operands_rest_Text_base_class_localWrite},
@@ -16220,9 +16257,19 @@ var syntaxMmv = syntax{options: []option{
 var syntaxModprobe = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 
 var syntaxMongosh = syntax{style: open, service: "database", input: roleTexts, options: []option{
+	{"--apiVersion", &action_values_Text},
+	{"--authenticationDatabase", &action_values_Text},
+	{"--authenticationMechanism", &action_values_Text},
 	{"--eval", &action_values_Code_streams_in_Data_setIn},
 	{"--file", &action_values_ScriptInput_streams_in_Data_setIn},
+	{"--host", &action_values_Place},
+	{"--password", &action_values_Text},
+	{"--port", &action_values_Text},
+	{"--username", &action_values_Text},
 	{"-f", &action_values_ScriptInput_streams_in_Data_setIn},
+	{"-h", &action_values_Place},
+	{"-p", &action_values_Text},
+	{"-u", &action_values_Text},
 }, texts: []option{
 	{".drop(", &action_effects_Destroy_ChangeRemote_verb_delete},
 	{".remove(", &action_effects_Destroy_ChangeRemote_verb_delete},
@@ -17315,6 +17362,7 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"adduser", &syntax_ea6a3cd0c166},
 	{"approve-builds", &syntax_5783a2d4e926},
 	{"audit", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"author", &syntaxBun_Author},
 	{"bin", &syntax_5540ad8b69b1},
 	{"bugs", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"build", &syntax_5783a2d4e926},
@@ -17333,10 +17381,11 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"db:*", &syntax_5783a2d4e926},
 	{"dedup", &syntax_5783a2d4e926},
 	{"dedupe", &syntax_7ec1d91f2855},
-	{"deprecate", &syntax_ea6a3cd0c166},
+	{"deprecate", &syntax_e5f081bd6bad},
 	{"dev", &syntax_5783a2d4e926},
 	{"dev:*", &syntax_5783a2d4e926},
-	{"dist-tag", &syntax_ea6a3cd0c166},
+	{"dist-tag", &syntaxBun_Dist_tag},
+	{"dist-tags", &syntaxBun_Dist_tag},
 	{"dlx", &syntax_ce1f36aebc13},
 	{"docs", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"doctor", &syntax_style_bundled_operands_rest_Text_base_none},
@@ -17387,7 +17436,7 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"nx", &syntax_5783a2d4e926},
 	{"org", &syntax_ea6a3cd0c166},
 	{"outdated", &syntax_style_bundled_operands_rest_Text_base_none},
-	{"owner", &syntax_ea6a3cd0c166},
+	{"owner", &syntaxBun_Author},
 	{"pack", &syntax_5783a2d4e926},
 	{"patch", &syntax_5783a2d4e926},
 	{"patch-commit", &syntax_5783a2d4e926},
@@ -23389,6 +23438,29 @@ var syntaxTee = syntax{style: gnu, options: []option{
 	{"-p", &action_none},
 }, operands: shape{rest: roleWrite}, base: &action_streams_out_Input_setOut}
 
+var syntaxTelegram_send = syntax{style: open, options: []option{
+	{"--attach", &action_values_SendFile},
+	{"--attachment", &action_values_SendFile},
+	{"--audio", &action_values_SendFile},
+	{"--caption", &action_values_Text},
+	{"--channel", &action_values_Text},
+	{"--config", &action_values_Text},
+	{"--file", &action_values_SendFile},
+	{"--files", &action_values_SendFile},
+	{"--format", &action_values_Text},
+	{"--image", &action_values_SendFile},
+	{"--images", &action_values_SendFile},
+	{"--room", &action_values_Text},
+	{"--title", &action_values_Text},
+	{"--to", &action_values_Text},
+	{"--video", &action_values_SendFile},
+	{"-a", &action_values_SendFile},
+	{"-c", &action_values_Text},
+	{"-f", &action_values_SendFile},
+	{"-i", &action_values_SendFile},
+	{"-t", &action_values_Text},
+}, operands: shape{rest: roleText}, base: &action_class_network_flags_tells}
+
 var syntaxTelnet = syntax{options: []option{
 	{"-4", &action_none},
 	{"-6", &action_none},
@@ -25620,6 +25692,7 @@ var syntax_df00f2c6b2fa = syntax{operands: shape{rest: roleText}, base: &action_
 var syntax_e0f0004b15e0 = syntax{operands: shape{head: []role{roleEditTree}, rest: roleText}, base: &action_class_destructive}
 var syntax_e2c7e8932d2d = syntax{style: gnu | bundled, operands: shape{rest: rolePackage}, base: &action_class_network_effects_ChangeSystem}
 var syntax_e440e1bdbca5 = syntax{operands: shape{rest: roleRead}, base: &action_effects_ChangeRemote_SendData}
+var syntax_e5f081bd6bad = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_verb_weaken}
 var syntax_e618b1597e80 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 var syntax_e7709c616dcd = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_class_localWrite_flags_reject}
 var syntax_e7e0ca5d8064 = syntax{operands: shape{head: []role{roleText}, rest: roleSendFile}, base: &action_effects_ChangeRemote}
