@@ -7,7 +7,8 @@
 # make tier2  Tier 2 against a trained model, which pip installs into build/ (ten minutes once)
 # make trace  every listed form of 350 programs under strace, compared with what is predicted
 # make corpora CORPORA=DIR   what the model changes about labelled rows, by cause, and that it clears only what it may
-# make load   what the service answers a second, and how long 200 clients wait beside clients that misbehave
+# make load   what the service answers a second, how long 200 clients wait beside clients that misbehave, and how long one action takes by
+#             socket, hook, Python, Node, and with a store
 # make bench  Go benchmarks, and whole processes beside the commit before (or BASE=COMMIT)
 # make release VERSION=v0.1.0   every file of a release, in dist, from the last commit
 # make try    installs what dist has for this machine, each package into a folder of its own, and runs its first example
@@ -61,10 +62,11 @@ mcpbench: build
 	SHIELD_CALLS=100000 $(GO) test -count=1 -run 'TestMemory' -v ./e2e/mcp
 	uptime
 
-# SPAN=10m for longer
+# SPAN=10m for longer, ACTIONS=1000000 for the memory after as many
 load: build
 	uptime
-	SHIELD_BIN=$$PWD/build/shield SHIELD_LOAD=$(or $(SPAN),1m) $(GO) test -count=1 -timeout 30m -v ./e2e/service
+	$(GO) test -run '^$$' -bench 'RemoteAdmit|Charge' ./pkg/state
+	SHIELD_BIN=$$PWD/build/shield SHIELD_LOAD=$(or $(SPAN),1m) SHIELD_ACTIONS=$(ACTIONS) $(GO) test -count=1 -timeout 30m -v ./e2e/service
 	uptime
 
 trace:
