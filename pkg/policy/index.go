@@ -78,9 +78,9 @@ func compileList(rules []rulefile.Rule, vars map[string][]string, allow bool) (*
 			x.byPath.add(i)
 			for _, g := range rulefile.Expand(g) {
 				if onDrive(g) {
-					x.drives.add(g, i, vars)
+					x.drives.add(g, i)
 				} else {
-					x.posix.add(g, i, vars)
+					x.posix.add(g, i)
 				}
 			}
 		}
@@ -111,21 +111,24 @@ func compileList(rules []rulefile.Rule, vars map[string][]string, allow bool) (*
 // A globSet matches the globs of many rules.
 type globSet struct {
 	globs []string
-	rule  []int   // rule of each glob
-	names []names // the known names of each glob
+	rule  []int // rule of each glob
+	vars  map[string][]string
 	set   *effect.Globs
 }
 
-func (s *globSet) add(glob string, rule int, vars map[string][]string) {
+func (s *globSet) add(glob string, rule int) {
 	s.globs = append(s.globs, glob)
 	s.rule = append(s.rule, rule)
-	s.names = append(s.names, names{glob, vars})
 }
 
 func (s *globSet) compile(vars map[string][]string) (err error) {
+	s.vars = vars
 	s.set, err = effect.NewGlobs(s.globs, vars)
 	return err
 }
+
+// names returns the known names of a glob.
+func (s *globSet) names(g int) names { return names{s.globs[g], s.vars} }
 
 // onDrive reports whether a glob matches only Windows paths.
 func onDrive(glob string) bool {

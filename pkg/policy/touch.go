@@ -140,13 +140,13 @@ func (s *search) literal(t *touched, e *effect.Effect, path string, recursive bo
 		}
 		for _, g := range set.set.AppendTouched(s.found[:0], path, false, recursive) {
 			switch {
-			case writes && set.names[g].single() && s.x.keepsSingle(path):
+			case writes && set.names(g).single() && s.x.keepsSingle(path):
 				t.sure.add(set.rule[g])
-			case above && (writes || !set.names[g].single()) && !slices.Contains(itself, g) && !set.names[g].kept(path):
+			case above && (writes || !set.names(g).single()) && !slices.Contains(itself, g) && !set.names(g).kept(path):
 				t.perhaps.add(set.rule[g])
-			case modes && !slices.Contains(itself, g) && (set.names[g].ofOthers(path) || set.names[g].inHome(path)):
+			case modes && !slices.Contains(itself, g) && (set.names(g).ofOthers(path) || set.names(g).inHome(path)):
 				t.perhaps.add(set.rule[g])
-			case !recursive || !set.names[g].single() || s.x.isSingle(path):
+			case !recursive || !set.names(g).single() || s.x.isSingle(path):
 				t.sure.add(set.rule[g])
 			case e.Kind == effect.ReadFile: // searching a folder does not count as reading one file in it
 			default:
@@ -164,10 +164,10 @@ func (s *search) literal(t *touched, e *effect.Effect, path string, recursive bo
 func (s *search) pattern(t *touched, e *effect.Effect, sight sight) {
 	for _, set := range s.x.sets(e.Path, true) {
 		for _, g := range set.set.AppendTouched(s.found[:0], e.Path, true, e.Recursive) {
-			if e.Tree && set.names[g].outside(folder(e.Path)) {
+			if e.Tree && set.names(g).outside(folder(e.Path)) {
 				continue
 			}
-			switch set.names[g].named(e.Path) {
+			switch set.names(g).named(e.Path) {
 			case all:
 				if e.Kind == effect.DeleteFile && !e.Recursive && !e.Tree && strings.HasSuffix(e.Path, "/**") {
 					t.perhaps.add(set.rule[g]) // one file in a folder, which stays
@@ -177,7 +177,7 @@ func (s *search) pattern(t *touched, e *effect.Effect, sight sight) {
 			case maybe:
 				t.perhaps.add(set.rule[g])
 			case last:
-				if !set.names[g].single() || e.Kind != effect.ReadFile {
+				if !set.names(g).single() || e.Kind != effect.ReadFile {
 					t.perhaps.add(set.rule[g])
 				}
 			case none:
@@ -190,7 +190,7 @@ func (s *search) pattern(t *touched, e *effect.Effect, sight sight) {
 			continue
 		}
 		for _, g := range set.set.AppendTouched(s.found[:0], folder(e.Path), false, true) {
-			if !set.names[g].floating() && (!set.names[g].single() || s.x.meetsSingle(e)) {
+			if !set.names(g).floating() && (!set.names(g).single() || s.x.meetsSingle(e)) {
 				t.perhaps.add(set.rule[g])
 			}
 		}
