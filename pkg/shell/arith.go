@@ -54,13 +54,14 @@ func (s *state) arithmText(text string) abstract.Value {
 		v := s.arithmText(b.val.Text)
 		s.inFunc--
 		return v
+	} else if ok && !b.array && b.kind != unset && b.val.Known() { // it is in it itself
+		s.failsLine()
 	}
 	if strings.ContainsAny(text, "=") || strings.Contains(text, "++") || strings.Contains(text, "--") {
 		s.forget() // it assigns something
 	}
 	if !syntax.ValidName(text) {
-		s.left.shell = true // it may be no expression
-		s.leaving(&s.left.call)
+		s.failsLine() // it may be no expression
 	}
 	return abstract.Short("$(("+text+"))", 0)
 }
@@ -130,6 +131,7 @@ func (s *state) number(x syntax.ArithmExpr) (int64, bool) {
 			return 0, false
 		}
 		if v.Text == "" {
+			s.failsLine()
 			return 0, false
 		}
 		if b, ok := s.lookup(v.Text); ok && syntax.ValidName(v.Text) {
@@ -256,6 +258,9 @@ func (s *state) binaryNumber(x *syntax.BinaryArithm) (int64, bool) {
 		return 0, false
 	}
 	n, ok := calculate(x.Op, a, b)
+	if !ok {
+		s.failsLine()
+	}
 	if compound(x.Op) && ok {
 		if w, isWord := x.X.(*syntax.Word); isWord {
 			s.count(w, abstract.Lit(strconv.FormatInt(n, 10)))

@@ -238,11 +238,20 @@ func (s *state) bindElement(name string, a *syntax.Assign) {
 	}
 	old, _ := s.attribute(name)
 	key := s.key(old, a.Index)
+	s.needsKey(old, key)
 	v := abstract.Value{}
 	if a.Value != nil {
 		v = s.word(a.Value)
 	}
 	s.setElement(name, key, v, a.Append)
+}
+
+// needsKey notes that bash ends the command line where an associative array is given a
+// member without a key.
+func (s *state) needsKey(b binding, key abstract.Value) {
+	if b.keyed && (!key.Known() || key.Text == "") {
+		s.failsLine()
+	}
 }
 
 // setElement binds one member of an array.

@@ -128,6 +128,8 @@ type left struct {
 	loop  int // 1 + number of bindings where the turn of a loop may have ended, or 0
 	call  int // the same for a function
 	shell bool
+	line  int  // the same as loop for a line, of which bash leaves out the rest
+	only  bool // shell is set for the line alone
 	sure  leaving
 	loops int // depth of loops, in which break ends something
 }
@@ -148,6 +150,28 @@ func (l left) any() bool { return l.loop > 0 || l.call > 0 || l.shell }
 // mayFail notes that some shells end here with an error. Of the text's own shell nothing
 // follows then; what takes the output or the status of a part of it goes on.
 func (s *state) mayFail() { s.left.shell = s.left.shell || s.captured > 0 || s.inner > 0 }
+
+// failsLine notes an error after which bash goes on with the next line of the text, be it in a
+// function, and other shells end.
+func (s *state) failsLine() {
+	s.left.only = s.left.only || !s.left.shell
+	s.left.shell = true
+	s.leaving(&s.left.call)
+	s.leaving(&s.left.line)
+	s.failures++
+}
+
+// endLine ends a line of the text.
+func (s *state) endLine() {
+	if s.left.line == 0 {
+		return
+	}
+	s.weaken(s.left.line - 1)
+	if s.left.only && s.captured == 0 && s.inner == 0 {
+		s.left.shell = false
+	}
+	s.left.line, s.left.only = 0, false
+}
 
 // leaving notes that break, continue, return or exit may run here.
 func (s *state) leaving(at *int) {

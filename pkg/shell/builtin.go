@@ -227,11 +227,15 @@ func (s *state) sourceFile(argv []abstract.Value, io abstract.Streams) abstract.
 	if f.Known() && (f.Text == "/dev/stdin" || f.Text == "/dev/fd/0" || f.Text == "/proc/self/fd/0") {
 		return s.runText("shell", io.In, argv[0].Text, join(argv), nil)
 	}
-	at, vars, loops := len(s.effects), len(s.vars), s.left.loops
+	at, vars, loops, failures := len(s.effects), len(s.vars), s.left.loops, s.failures
 	s.left.loops = 0
 	out := s.runFile(f, "shell", nil, io, join(argv))
 	s.unsure() // return ends the file
 	s.left.loops = loops
+	if s.failures > failures { // the line is left as well
+		s.failsLine()
+		s.left.line = min(s.left.line, 1+vars)
+	}
 	s.load(at, vars)
 	return out
 }
@@ -324,10 +328,11 @@ func (s *state) unalias(argv []abstract.Value, _ abstract.Streams) abstract.Valu
 // export handles the words of export, declare and the like when they were not
 // parsed as such: behind `command`, or put together from quoted parts.
 func (s *state) export(argv []abstract.Value, _ abstract.Streams) abstract.Value {
-	ref := argv[0].Text == "nameref"
+	ref, attributes := argv[0].Text == "nameref", false
 	for _, v := range argv[1:] {
-		if strings.HasPrefix(v.Text, "-") && !strings.Contains(v.Text, "=") {
+		if (strings.HasPrefix(v.Text, "-") || strings.HasPrefix(v.Text, "+")) && !strings.Contains(v.Text, "=") {
 			ref = ref || strings.Contains(v.Text, "n") && argv[0].Text != "export"
+			attributes = attributes || v.Text[0] == '+' || strings.ContainsAny(v.Text, "aAiluc")
 			continue
 		}
 		name, text, ok := strings.Cut(v.Text, "=")
@@ -335,7 +340,10 @@ func (s *state) export(argv []abstract.Value, _ abstract.Streams) abstract.Value
 		case !ok && !v.Known() || strings.Contains(name, "*") && v.IsPattern:
 			s.forget()
 			continue
-		case !ok:
+		case attributes: // which of them, is not followed here
+			s.bind(binding{name: name, val: vague("$"+name, v), kind: mixed})
+		}
+		if !ok {
 			continue
 		}
 		val := v
@@ -353,7 +361,9 @@ func (s *state) export(argv []abstract.Value, _ abstract.Streams) abstract.Value
 		if s.isLocal(name) || len(s.frames) > 0 { // which of the variables of that name it is, is not followed here
 			val = vague("$"+name, val)
 		}
-		s.assignTo(abstract.Lit(name), val)
+		if !attributes {
+			s.assignTo(abstract.Lit(name), val)
+		}
 		if argv[0].Text == "export" {
 			s.bind(binding{name: exportPrefix + name})
 		}

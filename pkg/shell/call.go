@@ -70,9 +70,9 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 			break
 		}
 	}
-	fds, expanding, typed := len(s.fds), len(s.vars), s.typed
-	s.typed = mark
-	defer func() { s.typed = typed }()
+	fds, expanding, typed, words := len(s.fds), len(s.vars), s.typed, s.typedWords
+	s.typed, s.typedWords = mark, c.Args
+	defer func() { s.typed, s.typedWords = typed, words }()
 	io := s.redirect(st.Redirs, in)
 	s.weakenVariables(expanding) // some shells expand here-documents in another process
 	fdsOpened := len(s.fds)
@@ -239,8 +239,10 @@ func (s *state) runAlias(i int, argv []abstract.Value, io abstract.Streams) abst
 			s.aliases = saved
 		}
 	}
+	// Words that are expanded behind another command of it are not known.
+	late := strings.ContainsAny(text, "=;&|\n(){}`") && slices.ContainsFunc(s.typedWords, expands)
 	for _, v := range rest {
-		if v.Known() {
+		if v.Known() && !late {
 			if q, err := syntax.Quote(v.Text, syntax.LangBash); err == nil {
 				text += " " + q
 				continue
@@ -254,6 +256,19 @@ func (s *state) runAlias(i int, argv []abstract.Value, io abstract.Streams) abst
 	out := s.nestedWith(text, argv[0].From, io)
 	s.aliases = saved
 	return out
+}
+
+// expands reports whether a word is not the same wherever it stands.
+func expands(w *syntax.Word) bool {
+	found := false
+	syntax.Walk(w, func(n syntax.Node) bool {
+		switch n.(type) {
+		case *syntax.ParamExp, *syntax.CmdSubst, *syntax.ArithmExp, *syntax.ProcSubst:
+			found = true
+		}
+		return !found
+	})
+	return found
 }
 
 // nestedWith is nested with an input.

@@ -15,7 +15,7 @@ type declaration struct {
 	kind              bindingKind
 	local, export     bool
 	global, constants bool
-	keyed             bool
+	keyed, list       bool
 }
 
 // declare walks declare, local, export, readonly, typeset and nameref.
@@ -71,6 +71,7 @@ func (d *declaration) option(v abstract.Value) {
 	d.export = d.export && !set("n") || set("x")
 	d.constants = d.constants || set("r")
 	d.keyed = d.keyed || set("A")
+	d.list = d.list || set("a")
 	switch {
 	case v.Text[0] == '+':
 		d.kind = mixed
@@ -156,10 +157,11 @@ func (s *state) declareOne(a *syntax.Assign, d declaration, mark int, pure bool)
 		}
 	case a.Index != nil || a.Append:
 		s.assignment(a, true)
-	case a.Naked && d.keyed && !declares:
-		if _, ok := s.attribute(name); !ok {
-			s.bind(binding{name: name, array: true, keyed: true})
-		}
+	case a.Naked && d.keyed:
+		old, had := s.attribute(name)
+		s.bind(binding{name: name, array: true, keyed: true, unsure: had, elems: []element{{"0", old.val}}[:truth(had)]})
+	case d.list && !d.keyed && d.kind <= unset:
+		s.declareList(name, a.Naked, value, declares)
 	case a.Naked:
 		s.declareNaked(name, d, declares)
 	case d.kind == mixed:
@@ -199,6 +201,28 @@ func (s *state) declareText(name string, d declaration, value abstract.Value, de
 	default:
 		s.bind(binding{name: name, val: converted(d.kind, value), kind: d.kind})
 	}
+}
+
+// declareList makes a name an array: of what it was, or of a value.
+func (s *state) declareList(name string, naked bool, value abstract.Value, declares bool) {
+	old, had := s.attribute(name)
+	b := binding{name: name, array: true}
+	switch {
+	case !naked: // an error in zsh
+		b.elems, b.unsure, b.weak = []element{{"0", value}}, old.array || old.kind > unset, s.asZsh()
+	case declares && (!had || !old.array && old.kind <= unset) || had && old.kind == unset && !old.weak:
+	case !had || old.array || old.kind > unset || old.weak || s.asZsh():
+		b.elems, b.unsure = append(slices.Clone(old.elems), element{"0", old.val}), true
+		if !had {
+			b.elems[0].val = abstract.Variable(name, 0)
+		}
+		if had && old.array && old.kind == scalar && !old.weak {
+			return // it is one
+		}
+	default:
+		b.elems = []element{{"0", old.val}}
+	}
+	s.bind(b)
 }
 
 // redeclares notes that a name which is a local reference is declared once more: what it
@@ -259,7 +283,7 @@ func (s *state) declareNaked(name string, d declaration, declares bool) {
 // inTurn returns a value of declare.
 func (s *state) inTurn(w *syntax.Word, mark int, pure bool) abstract.Value {
 	v := s.word(w)
-	if mark == len(s.vars) || w.Lit() != "" {
+	if mark == len(s.vars) || !expands(w) {
 		return v
 	}
 	later := slices.Clone(s.vars[mark:])
@@ -269,9 +293,11 @@ func (s *state) inTurn(w *syntax.Word, mark int, pure bool) abstract.Value {
 	s.quiet--
 	s.vars = append(s.vars[:mark], later...)
 	switch {
+	case !pure:
+		return vague("${…}", v, before)
 	case before.Text == v.Text && before.IsPattern == v.IsPattern:
 		return v
-	case pure && !assigns(w):
+	case !assigns(w):
 		return before
 	}
 	return vague("${…}", v, before)

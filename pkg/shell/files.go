@@ -67,6 +67,7 @@ func (s *state) addFile(f file) {
 		break
 	}
 	f.from, f.astray = s.place(), s.astray()
+	f.weak = f.weak || slices.Contains(s.contested, f.path)
 	s.files = append(s.files, f)
 	s.overwrites(f.path)
 }
@@ -105,6 +106,7 @@ func (s *state) consume(i int, in abstract.Value) {
 	before := s.outcomes()
 	s.subshell(f.consumer.Stmts, in)
 	s.uncertain(before)
+	s.contend(before.files)
 	s.fixed, s.base = fixed, base
 }
 

@@ -37,8 +37,7 @@ func (s *state) param(p *syntax.ParamExp) []abstract.Value {
 	s.shows(p.Param.Value)
 	vals, set := s.parameter(p, show)
 	if b, _ := s.attribute(p.Param.Value); s.strict && p.Length && s.listIndex(p) && (!b.array || b.unsure) { // an error of bash
-		s.left.shell = true
-		s.leaving(&s.left.call)
+		s.failsLine()
 	}
 	if s.strict && !set && len(vals) == 1 && vals[0].Known() && vals[0].Text == "" {
 		s.left.shell = true
@@ -372,10 +371,15 @@ func (s *state) emptyMember(p *syntax.ParamExp) bool {
 // in it may be several words.
 func (s *state) operand(w *syntax.Word) abstract.Value {
 	v := s.word(w)
-	if w != nil && v.Known() && s.holdsList(w) {
-		return vague("${…}", v)
+	if w != nil && v.Known() && (s.holdsList(w) || strings.ContainsAny(v.Text, usualIFS) && slices.ContainsFunc(w.Parts, substitutes) && s.asZsh()) {
+		return vague("${…}", v) // zsh splits what a substitution writes
 	}
 	return v
+}
+
+func substitutes(p syntax.WordPart) bool {
+	_, ok := p.(*syntax.CmdSubst)
+	return ok
 }
 
 // holdsList reports whether a word holds the members of an array or the parameters, one by one.
@@ -397,6 +401,10 @@ func (s *state) orDefault(p *syntax.ParamExp, vals []abstract.Value, set, empty 
 	e, envVar := p.Exp, !set && !empty // of the environment: may be set or not
 	assigns := e.Op == syntax.AssignUnset || e.Op == syntax.AssignUnsetOrNull
 	orNull := e.Op == syntax.DefaultUnsetOrNull || e.Op == syntax.AssignUnsetOrNull
+	if assigns && p.Index != nil {
+		old, _ := s.attribute(p.Param.Value)
+		s.needsKey(old, abstract.Variable("", 0))
+	}
 	if set && !(empty && orNull) {
 		if orNull && len(vals) == 1 && !vals[0].Known() { // it may be empty
 			mark := len(s.vars)

@@ -47,7 +47,12 @@ func (s *state) source(text string) abstract.Value {
 		s.suspects(text)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
-	return s.stmts(f.Stmts, abstract.Value{})
+	lists := s.lists
+	s.lists = 0
+	out := s.stmts(f.Stmts, abstract.Value{})
+	s.endLine()
+	s.lists = lists
+	return out
 }
 
 // untilError walks the statements before a syntax error: a shell runs them

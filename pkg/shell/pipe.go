@@ -91,7 +91,9 @@ func (s *state) captures(into bool, st *syntax.Stmt, in abstract.Value) abstract
 // another side.
 func (s *state) piped(st *syntax.Stmt, in abstract.Value, into bool, mark int) abstract.Value {
 	before, runs, written := len(s.jobs), s.job(st, in), s.outcomes()
+	uncontested := s.contend(mark)
 	out := s.side(st, in, true, into)
+	uncontested()
 	j := runs()
 	others := s.files[min(mark, written.files, len(s.files)):min(written.files, len(s.files))]
 	if slices.ContainsFunc(s.files[min(written.files, len(s.files)):], func(f file) bool {

@@ -31,6 +31,7 @@ func (s *state) beside(st *syntax.Stmt, in abstract.Value) (end func()) {
 		j := runs()
 		if !waited {
 			s.uncertain(before)
+			s.contend(before.files)
 			s.jobs = append(s.jobs, j...)
 		}
 	}
@@ -71,6 +72,18 @@ func (s *state) overwrites(path string) {
 	}
 }
 
+// contend notes that files since mark may be written at any time from now on. What ends it
+// says that they are no longer.
+func (s *state) contend(mark int) (end func()) {
+	before := s.contested
+	for _, f := range s.files[min(mark, len(s.files)):] {
+		if f.consumer == nil {
+			s.contested = append(s.contested[:len(s.contested):len(s.contested)], f.path)
+		}
+	}
+	return func() { s.contested = before }
+}
+
 // again walks a job with the newest file as one that may be there.
 func (s *state) again(j *job) {
 	last := len(s.files) - 1
@@ -78,9 +91,11 @@ func (s *state) again(j *job) {
 	vars, frames, jobs, reads, fixed, base := s.vars, s.frames, s.jobs, s.reads, s.fixed, s.base
 	s.files[last].weak = true
 	s.vars, s.frames, s.jobs, s.fixed, s.base = slices.Clone(j.vars), nil, nil, j.fixed, j.base
+	uncontested := s.contend(last)
 	before, end := s.outcomes(), s.apart()
 	s.stmt(j.st, j.in)
 	end()
+	uncontested()
 	s.dropRepeated(effects)
 	s.uncertain(before)
 	s.mayRead(remains)

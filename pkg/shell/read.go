@@ -62,6 +62,12 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	switch {
 	case len(names) == 0 && lines:
 		names = []abstract.Value{abstract.Lit("MAPFILE")}
+	case !lines && s.posix && len(names) > 0 && strings.Contains(names[0].Text, "?"): // zsh takes it when it is called sh
+		mark := len(s.vars)
+		names[0].Text, _, _ = strings.Cut(names[0].Text, "?")
+		s.readAnything(names, in)
+		s.weaken(mark)
+		return abstract.Value{}
 	case len(names) == 0 && array, !lines && !s.withoutQuestion(names):
 		return abstract.Value{}
 	}
@@ -73,16 +79,7 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	raw := slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "r") })
 	ifs, known := s.ifs()
 	if !known || !plainly || !in.Known() || in.Text == "" && in.Plain() && !ended || strings.Contains(in.Text, "\\") && !raw {
-		if len(names) == 0 {
-			names = []abstract.Value{abstract.Lit("REPLY")}
-		}
-		for i, n := range names {
-			v := abstract.Unknown("$"+n.String(), in.Taint|abstract.Foreign).Of(abstract.FromInput)
-			if i == 0 {
-				v = entry(in, v)
-			}
-			s.assignTo(n, v)
-		}
+		s.readAnything(names, in)
 		return abstract.Value{}
 	}
 	line, after, whole := strings.Cut(in.Text, "\n")
@@ -104,11 +101,27 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		if i < len(names)-1 {
 			v.Text, line = nextField(line, ifs)
 		} else {
-			v.Text = s.lastField(line, ifs)
+			if v.Text = s.lastField(line, ifs); s.posix && endsField(line, ifs) { // it stays in some shells
+				v = vague("$"+n.Text, v)
+			}
 		}
 		s.assignTo(n, v)
 	}
 	return abstract.Value{}
+}
+
+// readAnything gives names what is not worked out of an input.
+func (s *state) readAnything(names []abstract.Value, in abstract.Value) {
+	if len(names) == 0 {
+		names = []abstract.Value{abstract.Lit("REPLY")}
+	}
+	for i, n := range names {
+		v := abstract.Unknown("$"+n.String(), in.Taint|abstract.Foreign).Of(abstract.FromInput)
+		if i == 0 {
+			v = entry(in, v)
+		}
+		s.assignTo(n, v)
+	}
 }
 
 // withoutQuestion takes off what zsh asks behind a name. Elsewhere that is no name.
@@ -163,7 +176,7 @@ func (s *state) readArray(to, in abstract.Value, lines, trims, plainly bool) {
 		} else {
 			line, _, _ := strings.Cut(in.Text, "\n")
 			parts = splitFields(line, ifs)
-			if end := strings.TrimRight(line, blanksOf(ifs)); end != "" && strings.IndexByte(ifs, end[len(end)-1]) >= 0 && s.asZsh() {
+			if endsField(line, ifs) && s.asZsh() {
 				parts = append(parts, "")
 			}
 		}

@@ -15,6 +15,7 @@ import (
 // redirect walks redirections.
 func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.Streams {
 	io := abstract.Streams{In: in, Socket: in.Taint&abstract.Socket != 0}
+	from := abstract.Value{} // the file that is read
 	for _, r := range list {
 		if !s.step(1) {
 			break
@@ -48,7 +49,10 @@ func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.St
 			}
 			io.In, io.Redirected, io.Here = v, true, true
 		case syntax.RdrIn, syntax.RdrInOut:
-			s.redirectIn(&io, n, s.word(r.Word), r.Op == syntax.RdrInOut)
+			w := s.word(r.Word)
+			if s.redirectIn(&io, n, w, r.Op == syntax.RdrInOut); n == "" || n == "0" {
+				from = w
+			}
 		case syntax.DplIn:
 			d, ok := s.duplicate(s.word(r.Word))
 			if !ok {
@@ -65,6 +69,11 @@ func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.St
 			s.duplicateOut(&io, n, s.word(r.Word))
 		default:
 			s.redirectOut(&io, n, s.word(r.Word), r.Op == syntax.AppOut || r.Op == syntax.AppAll || r.Op == syntax.AppClob || r.Op == syntax.AppAllClob)
+		}
+	}
+	if io.Out != nil && !io.Out.Append && from.Text != "" {
+		if path, _ := s.place().Path(from.Text, from.IsPattern); path == io.Out.Path { // emptied before it is read
+			io.In = maybe(io.In)
 		}
 	}
 	return io

@@ -51,6 +51,7 @@ func (s *state) procSubst(p *syntax.ProcSubst) abstract.Value {
 	before := s.outcomes()
 	out := s.capture(func() abstract.Value { return s.subshell(p.Stmts, s.input) })
 	s.uncertain(before)
+	s.contend(before.files)
 	if out.IsPattern {
 		out = out.Of(abstract.FromCommand)
 		out.Show = show

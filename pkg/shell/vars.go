@@ -68,6 +68,11 @@ func (s *state) bind(b binding) {
 		return
 	}
 	b.weak = b.weak || b.kind != constant && s.isConstant(b.name)
+	if b.array && !b.keyed && !internal(b.name) && b.name != positionalName {
+		if old, ok := s.attribute(b.name); ok && old.keyed { // which it stays
+			b.keyed, b.unsure = true, true
+		}
+	}
 	s.vars = append(s.vars, b)
 }
 
@@ -150,6 +155,7 @@ func (s *state) attribute(name string) (binding, bool) {
 		if n++; n == 1 {
 			b = *o
 		}
+		b.keyed = b.keyed || o.keyed
 		if o.kind != b.kind && (o.kind > unset || b.kind > unset) || o.kind == reference && n > 1 || o.kind > unset && o.weak {
 			b.kind = mixed
 		}

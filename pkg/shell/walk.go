@@ -47,9 +47,13 @@ type state struct {
 	remains       *abstract.Value // what it left of it, where that is known
 	traps         []trap
 	typed         int // bindings before the words of the command being walked were expanded
+	typedWords    []*syntax.Word
+	lists         int // depth of lists of statements in the text that is walked
+	failures      int // errors that end a line
 	jobs          []*job
 	reads         []string // by the jobs being walked
 	watched       int      // depth of these
+	contested     []string // files that may be written at any time by what runs beside
 	waited        bool     // the statement that is walked next is waited for at once
 	writing       []string // what the commands around this one write to
 	joinsErrors   bool     // a command around this one sends errors where output goes
@@ -164,6 +168,8 @@ func (s *state) spanOf(n syntax.Node) effect.Span {
 
 // stmts walks statements and returns what they write together.
 func (s *state) stmts(list []*syntax.Stmt, in abstract.Value) abstract.Value {
+	s.lists++
+	defer func() { s.lists-- }()
 	if len(list) == 1 {
 		return s.stmt(list[0], in)
 	}
@@ -184,6 +190,9 @@ func (s *state) stmts(list []*syntax.Stmt, in abstract.Value) abstract.Value {
 		}
 		if b.Add(out); i+1 < len(list) {
 			s.strays(mark)
+			if s.left.line > 0 && s.lists == 1 && list[i+1].Pos().Line() > st.End().Line() {
+				s.endLine()
+			}
 		}
 		if s.stdin != stdin {
 			in, stdin = *s.stdin, s.stdin

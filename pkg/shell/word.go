@@ -25,7 +25,7 @@ func (s *state) fields(w *syntax.Word) []abstract.Value {
 			s.giveUp("a word expands to too many words")
 			return out[:abstract.MaxFields]
 		}
-		single = single && len(out) == i+1
+		single = single && len(out) == i+1 && (!out[i].IsPattern || out[i].Written)
 	}
 	if len(words) > 1 && !single { // zsh expands what the braces hold first, and these hold other words then
 		if s.asZsh() {
@@ -64,6 +64,7 @@ type splitter struct {
 
 	ifs     string
 	unsplit bool // IFS is not known
+	small   bool // shells may differ in whether there is an empty field at the end
 }
 
 func (f *splitter) end() {
@@ -85,7 +86,7 @@ func (f *splitter) unquoted(v abstract.Value) {
 		f.Add(v)
 		f.many = true
 		return
-	case f.unsplit && v.Text != "":
+	case f.unsplit && v.Text != "" || f.small && endsField(v.Text, f.ifs):
 		f.Add(vague("${…}", v))
 		f.many = true
 		return
@@ -114,6 +115,12 @@ func (f *splitter) unquoted(v abstract.Value) {
 	}
 }
 
+// endsField reports whether a text ends in a separator that is not blank.
+func endsField(text, ifs string) bool {
+	text = strings.TrimRight(text, blanksOf(ifs))
+	return text != "" && strings.IndexByte(ifs, text[len(text)-1]) >= 0
+}
+
 // globbed adds text in which glob characters count.
 func (f *splitter) globbed(text string, v abstract.Value) {
 	if strings.ContainsAny(text, "*?[") {
@@ -128,7 +135,7 @@ func (f *splitter) globbed(text string, v abstract.Value) {
 func (s *state) split(out []abstract.Value, parts []syntax.WordPart, at effect.Span) []abstract.Value {
 	f := splitter{out: out, at: at}
 	ifs, known := s.ifs()
-	f.ifs, f.unsplit = ifs, !known
+	f.ifs, f.unsplit, f.small = ifs, !known, s.posix
 	for _, part := range s.subscripted(parts) {
 		switch p := part.(type) {
 		case *syntax.Lit:
