@@ -23,7 +23,8 @@ import (
 //
 // "order.lock" is held while a question is added or the files of a dead process
 // are removed, and "number" is that of the last question. One process takes answers:
-// for the page it holds "serve.lock", and "page" says where; for Telegram "read.lock".
+// for the page it holds "serve.lock", "page" says where, and "history"
+// what was answered last; for Telegram "read.lock".
 type inbox struct {
 	*box
 	seen map[string]*entry // questions that were read; nil for a file that cannot be trusted

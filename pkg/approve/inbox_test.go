@@ -73,7 +73,11 @@ func TestOnePage(t *testing.T) {
 	if status, again := second.enter(browser, "key", key); status != http.StatusOK || again != key {
 		t.Fatalf("an open page is no longer let in: status %d", status)
 	}
-	last := second.lists(browser)().Waiting
+	shown := second.lists(browser)()
+	if r := shown.Receipts; len(r) != 1 || r[0].ID != list[2].ID || r[0].Choice != pageOnce {
+		t.Errorf("the other process shows the answers %+v", r)
+	}
+	last := shown.Waiting
 	if len(last) != 1 || last[0].ID != list[3].ID || last[0].Number != 4 {
 		t.Fatalf("the other process shows %+v", last)
 	}

@@ -25,8 +25,11 @@ type page struct {
 	Was     string `json:"was,omitempty"` // the previous address, which another program uses now
 }
 
-// pageFile is the name of the page's file in the inbox.
-const pageFile = "page"
+// Names of files in the inbox: of the page, and of the last receipts.
+const (
+	pageFile    = "page"
+	historyFile = "history"
+)
 
 // link returns the link to the page. The code stands in the fragment, which
 // browsers do not send, so that it is in no log and no referrer.
@@ -144,6 +147,9 @@ func (w *web) serve() (*server, error) {
 		return nil, err
 	}
 	s := &server{page: p, person: w.o.Person, clock: w.o.Clock, inbox: own, challenges: map[string]string{}}
+	if err := own.read(historyFile, &s.receipts); err != nil {
+		s.receipts = nil // none yet, or none that can be trusted
+	}
 	s.http = &http.Server{
 		Handler:           s.pages(w.poke),
 		ReadHeaderTimeout: 5 * time.Second,
@@ -332,6 +338,7 @@ func (s *server) take(id, choice, reason string) (receipt, error) {
 	if len(s.receipts) > maxReceipts {
 		s.receipts = s.receipts[1:]
 	}
+	_ = s.inbox.write(historyFile, s.receipts) // the answer counts without it, and is in the log
 	s.waiting = slices.Delete(slices.Clone(s.waiting), i, i+1)
 	s.changed()
 	return r, nil

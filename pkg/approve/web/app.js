@@ -107,7 +107,8 @@ function keep(id, number, subject, where, outcome, text) {
 
 function keepReceipt(receipt) {
   const card = cards.get(receipt.id);
-  const time = new Date(receipt.at).toLocaleTimeString();
+  const at = new Date(receipt.at);
+  const time = at.toDateString() === new Date().toDateString() ? at.toLocaleTimeString() : at.toLocaleString();
   const reason = receipt.reason ? ": " + receipt.reason : "";
   keep(receipt.id, receipt.number, receipt.subject, card ? card.querySelector(".place").textContent : "", receipt.choice,
     answers[receipt.choice] + " by " + receipt.by + " at " + time + reason);
