@@ -25,6 +25,7 @@ func sanitizeCommand(w *World) *cli.Command {
 			"With --mode clean, wrap or block it also prints the result as it is to be handed on; without --mode, the setting sanitize.mode says which. " +
 			"With the setting sanitize.evaluator the evaluator looks at each result, too. " +
 			"No finding means that nothing was found, and not that a text is free of injections. " +
+			"Beyond 64 records in a row that cannot be read, one line says how many more there are. " +
 			"The exit status is 0 if nothing was found in any result, 3 if something was, and 2 if a result is withheld or could not be read.",
 		Flags: []cli.Flag{
 			configFlag(),
@@ -57,6 +58,7 @@ func sanitizeStream(c *cli.Context, w *World) error {
 	in := action.NewReader(w.In, action.ReaderOptions{Name: "stdin", MaxBytes: maxBytes})
 	out := bufio.NewWriter(w.Out)
 	var t tally
+	var rest unread
 	for c.Context.Err() == nil {
 		rec, err := in.Next()
 		if errors.Is(err, io.EOF) {
@@ -68,8 +70,11 @@ func sanitizeStream(c *cli.Context, w *World) error {
 		line := sanitized(rec, mode, examine)
 		switch {
 		case line.Error != "":
-			fmt.Fprintf(w.Err, "shield: stdin:%d: %s\n", rec.Line, line.Reason)
 			t.block++
+			if rest.add(line); rest.count > maxUnread {
+				continue
+			}
+			fmt.Fprintf(w.Err, "shield: stdin:%d: %s\n", rec.Line, line.Reason)
 		case line.Withheld != "":
 			t.block++
 		case len(line.Findings) > 0:
@@ -77,9 +82,17 @@ func sanitizeStream(c *cli.Context, w *World) error {
 		default:
 			t.allow++
 		}
+		if line.Error == "" {
+			if err := rest.end(out, w.Err); err != nil {
+				return err
+			}
+		}
 		if err := writeLine(out, line); err != nil {
 			return err
 		}
+	}
+	if err := rest.end(out, w.Err); err != nil {
+		return err
 	}
 	switch status := t.status(); {
 	case c.Context.Err() != nil:
@@ -90,6 +103,37 @@ func sanitizeStream(c *cli.Context, w *World) error {
 		return &statusError{status, nil}
 	}
 	return nil
+}
+
+// maxUnread is how many lines a stretch of records gets that could not be read: binary
+// data has thousands of them.
+const maxUnread = 64
+
+// unread counts the records of a stretch that could not be read.
+type unread struct {
+	count int
+	first sanitizedLine // of those beyond maxUnread
+	last  int           // its line
+}
+
+func (u *unread) add(line sanitizedLine) {
+	if u.count++; u.count == maxUnread+1 {
+		u.first = line
+	}
+	u.last = line.Line
+}
+
+// end writes one line for the records beyond maxUnread.
+func (u *unread) end(out *bufio.Writer, errs io.Writer) error {
+	line, more := u.first, u.count-maxUnread
+	last := u.last
+	*u = unread{}
+	if more <= 0 {
+		return nil
+	}
+	line.Unread, line.Reason = more, fmt.Sprintf("%d more records up to line %d could not be read", more, last)
+	fmt.Fprintf(errs, "shield: stdin:%d: %s\n", line.Line, line.Reason)
+	return writeLine(out, line)
 }
 
 // sanitizeMode returns the mode that a command line or the settings ask for.
@@ -141,6 +185,7 @@ type sanitizedLine struct {
 	Result   jsontext.Value     `json:"result,omitempty"`   // to be handed on; left out by flag, which changes nothing
 	Error    string             `json:"error,omitempty"`    // a short code: the record was not examined
 	Reason   string             `json:"reason,omitempty"`
+	Unread   int                `json:"unread,omitempty"` // so many records that could not be read, from this line on, have no line of their own
 }
 
 // sanitized examines one record.
