@@ -34,6 +34,7 @@ type index struct {
 	byType    map[string]*ruleSet // rules that list an action type or kind
 	anyType   ruleSet             // rules that list none
 	placeless ruleSet             // rules with neither paths nor hosts
+	own       ruleSet             // rules about shield's own files
 	trusted   truths              // rules for places that are trusted, or are not
 	kept      truths              // rules for what version control can give back, or cannot
 	flows     truths              // rules for values that the session has seen, or for all others
@@ -76,6 +77,9 @@ func compileList(rules []rulefile.Rule, vars map[string][]string, allow bool) (*
 		x.flows.add(i, r.Session.Flow)
 		for _, g := range r.Paths {
 			x.byPath.add(i)
+			if strings.HasPrefix(g, "$SHIELD") {
+				x.own.add(i)
+			}
 			for _, g := range rulefile.Expand(g) {
 				if onDrive(g) {
 					x.drives.add(g, i)
