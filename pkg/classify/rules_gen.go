@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:d6ecacd583ef1ac8ad8fb6fd3703da1a3df8f9e801e8ff43768c9dd444773c8a"
+const rulesFingerprint = "sha256:6b6627dac06153d53ccc9e7d8d85eea946a472cefb19cf9d0db9474cf78cb308"
 
 var ruleTable = [...]Rule{
 	{
@@ -2967,6 +2967,37 @@ var ruleTable = [...]Rule{
 			{
 				programs: []string{"brave*", "chrome", "chromium*", "google-chrome*", "microsoft-edge*", "msedge"},
 				args:     pattern{expr: " '?--load-extension=(?:/tmp/|/var/tmp/|/dev/shm/|~/\\.|/home/[^/ ]+/\\.)", lits: []string{" --load-extension=", " '--load-extension="}, bytes: "-/="},
+			},
+		},
+	},
+	{
+		ID: "XP-085", Name: "remote_runs_command", Category: "execution", Severity: High, Outcome: Escalate, Platform: "any",
+		Description: "Writes the address of a repository that is a command for git.",
+		Advice:      "use an address with https or ssh",
+		Match:       []string{"{\"type\":\"write_file\",\"payload\":{\"content\":\"[submodule \\\"a\\\"]\\n\\turl = ext::sh -c id\\n\",\"path\":\".gitmodules\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"[remote \\\"a\\\"]\\n\\tpushurl = ext::sh -c id\\n\",\"path\":\".git/config\"}}", "{\"type\":\"edit_file\",\"payload\":{\"new_string\":\"\\turl = ext::sh -c id\\n\",\"old_string\":\"x\",\"path\":\".gitmodules\"}}", "cat > .gitmodules <<'E'\n[submodule \"a\"]\nurl = ext::sh -c id\nE", "{\"type\":\"write_file\",\"payload\":{\"content\":\"[remote \\\"a\\\"]\\n\\turl = \\\"ssh://-oProxyCommand=id/x\\\"\\n\",\"path\":\"/home/me/.gitconfig\"}}"},
+		Pass:        []string{"{\"type\":\"write_file\",\"payload\":{\"content\":\"[submodule \\\"a\\\"]\\n\\turl = https://github.com/a/b\\n\",\"path\":\".gitmodules\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"url = ext::sh -c id\\n\",\"path\":\"docs/git.md\"}}", "cat .gitmodules"},
+		types:       []string{"execute_command", "write_file", "edit_file"},
+		fields:      []string{"command", "content", "new_string"},
+		patterns: []pattern{
+			{expr: "(?m)^\\s*(?:push)?url\\s*=\\s*[\"']?(?:\\w+::|\\w+://-)", lits: []string{"url"}, bytes: ":="},
+		},
+		requires: []clause{
+			{
+				kinds: []effect.Kind{"write_file"},
+				paths: []string{"**/.gitmodules", "**/.git/config", "**/.gitconfig"},
+			},
+		},
+	},
+	{
+		ID: "XP-086", Name: "program_shadowed", Category: "persistence", Severity: High, Outcome: Escalate, Platform: "unix",
+		Description: "Puts a file in place of a program that people log in or keep secrets with.",
+		Advice:      "install it from a package",
+		Match:       []string{"ln -sf ~/.cache/u ~/.local/bin/git", "cp /tmp/u ~/.local/bin/sudo", "mv u /usr/local/bin/ssh", "install -m 755 u /usr/local/bin/gpg", "cp u ~/.local/bin/bash"},
+		Pass:        []string{"ls -l ~/.local/bin/git", "ln -sf ~/tools/rg ~/.local/bin/rg", "cp a /usr/local/bin/kubectl", "curl -L https://github.com/a/b/releases/download/1/b.tgz | tar xz -C ~/.local/bin"},
+		clauses: []clause{
+			{
+				programs: []string{"cp", "install", "ln", "mv"},
+				args:     pattern{expr: "(?:\\.local|/usr/local)/bin/(?:git|ssh|sudo|gpg|bash)'?$", lits: []string{".local/bin/git", ".local/bin/ssh", ".local/bin/sudo", ".local/bin/gpg", ".local/bin/bash", "/usr/local/bin/git", "/usr/local/bin/ssh", "/usr/local/bin/sudo", "/usr/local/bin/gpg", "/usr/local/bin/bash"}, bytes: "/"},
 			},
 		},
 	},

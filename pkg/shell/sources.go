@@ -64,8 +64,19 @@ func writtenSources(file, text string) (out []effect.Effect) {
 	for _, form := range sourceForms(file) {
 		out = append(out, fileSources(file, form.Addresses(text), form.Code)...)
 	}
+	if path.Base(file) == "package.json" {
+		for _, m := range aliasForm().FindAllStringSubmatch(text, 16) {
+			if command.Hides(m[1], m[2]) {
+				out = append(out, effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "redirect", Cause: effect.CauseRedirects,
+					Reason: "package.json would install " + abstract.Clip(m[2]) + " under the name of " + abstract.Clip(m[1])})
+			}
+		}
+	}
 	return out
 }
+
+// aliasForm matches a package of npm that gets the name of another.
+var aliasForm = prefilter.Lazy(`"([\w@./-]+)"\s*:\s*"npm:([^"]+)"`)
 
 func fileSources(file string, addresses []string, code bool) []effect.Effect {
 	var out []effect.Effect

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/internal/prefilter"
@@ -82,6 +83,18 @@ func (r *reader) npmPackage(w Word) {
 		w.Text = "github:" + m[1]
 	}
 	r.pkg(w)
+}
+
+// packageProgram notes the package that the first word names, and returns the command
+// that it brings: the version says nothing of what the program does.
+func (r *reader) packageProgram(words []Word) []Word {
+	r.npmPackage(words[0])
+	name := words[0].Text
+	if i := strings.LastIndexByte(name, '@'); i > 0 && !strings.ContainsAny(name[i:], ":/") {
+		words = slices.Clone(words)
+		words[0].Text = name[:i]
+	}
+	return words
 }
 
 // modulePath notes a Go module that comes from a host which is neither one of code

@@ -78,6 +78,7 @@ var programs = [...]program{
 	{"ansible-inventory", &syntaxPulumi},
 	{"ansible-lint", &syntaxAnsible_galaxy},
 	{"ansible-playbook", &syntaxAnsible_playbook},
+	{"ansible-pull", &syntaxDegit},
 	{"ansible-vault", &syntaxSops},
 	{"ant", &syntaxMvn},
 	{"anthropic", &syntaxJupyter},
@@ -2874,7 +2875,7 @@ var programs = [...]program{
 	{"websocketd", &syntaxTtyd},
 	{"webstorm", &syntaxCode},
 	{"webtty", &syntaxTtyd},
-	{"west", &syntaxAdb},
+	{"west", &syntaxDegit},
 	{"wetty", &syntaxTtyd},
 	{"wevtutil", &syntaxWevtutil},
 	{"wfuzz", &syntaxNmap},
@@ -7441,16 +7442,22 @@ var syntaxCut = syntax{style: gnu, options: []option{
 }, operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
 
 var syntaxCypher_shell = syntax{style: open, service: "database", input: roleSQL, options: []option{
+	{"--address", &action_values_Place},
 	{"--command", &action_values_SQL_streams_in_Data_setIn},
 	{"--database", &action_values_Place},
 	{"--execute", &action_values_SQL_streams_in_Data_setIn},
 	{"--file", &action_values_ScriptInput_streams_in_Data_setIn},
 	{"--host", &action_values_Place},
 	{"--output", &action_values_Output},
+	{"--password", &action_values_Text},
+	{"--port", &action_values_Text},
 	{"--queries-file", &action_values_ScriptInput_streams_in_Data_setIn},
 	{"--query", &action_values_SQL_streams_in_Data_setIn},
+	{"--uri", &action_values_Place},
+	{"--username", &action_values_Text},
 	{"-Q", &action_values_SQL_streams_in_Data_setIn},
 	{"-S", &action_values_Place},
+	{"-a", &action_values_Place},
 	{"-c", &action_values_SQL_streams_in_Data_setIn},
 	{"-d", &action_values_Place},
 	{"-e", &action_values_SQL_streams_in_Data_setIn},
@@ -7459,7 +7466,9 @@ var syntaxCypher_shell = syntax{style: open, service: "database", input: roleSQL
 	{"-h", &action_values_Place},
 	{"-i", &action_values_ScriptInput_streams_in_Data_setIn},
 	{"-o", &action_values_Output},
+	{"-p", &action_values_Text},
 	{"-q", &action_values_SQL_streams_in_Data_setIn},
+	{"-u", &action_values_Text},
 }, operands: shape{rest: roleSQL}, base: &action_c11780522550}
 
 var syntaxDasel = syntax{style: gnu, options: []option{
@@ -7632,6 +7641,7 @@ var syntaxDegit = syntax{style: open, why: "puts source from elsewhere in the pr
 	{"--mr", &action_values_Plugin},
 	{"--template", &action_values_Plugin},
 	{"--url", &action_values_Plugin},
+	{"-U", &action_values_Plugin},
 	{"-m", &action_values_Plugin},
 	{"-u", &action_values_Plugin},
 }, subs: []program{
@@ -14518,6 +14528,7 @@ var syntaxJest = syntax{style: open, options: []option{
 	{"--output", &action_values_WriteTree},
 	{"--require", &action_values_ScriptNode},
 	{"--setupFiles", &action_values_ScriptNode},
+	{"--tunnel", &action_effects_Listen},
 	{"-d", &action_values_WriteTree},
 	{"-o", &action_values_WriteTree},
 	{"-r", &action_values_ScriptNode},
@@ -22863,6 +22874,8 @@ var syntaxSwift_Build = syntax{style: open, texts: []option{
 
 var syntaxSwift = syntax{style: first, language: "code", options: []option{
 	{"-e", &action_values_Code_streams_in_Data_setIn},
+}, texts: []option{
+	{"package-registry set", &action_values_Source},
 }, subs: []program{
 	{"build", &syntaxSwift_Build},
 	{"package", &syntaxSwift_Build},

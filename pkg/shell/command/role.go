@@ -436,8 +436,7 @@ func (r *reader) nest(role role, words []Word) {
 			r.code(Nested{Language: "argv", Words: words})
 		}
 	case roleArgvPackage:
-		r.npmPackage(words[0])
-		r.code(Nested{Language: "argv", Words: words})
+		r.code(Nested{Language: "argv", Words: r.packageProgram(words)})
 	case roleCmdWords:
 		r.code(Nested{Language: "cmd", Words: words})
 	case rolePowerShellWords:

@@ -149,15 +149,8 @@ func (p *pwsh) changesElsewhere(argv []abstract.Value, lower string) {
 	p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: lower, Verb: means, Cause: effect.ChangeCause(means), Destroys: means == "delete", From: p.at})
 }
 
-// readingVerbs are the verbs of commands that change nothing.
-var readingVerbs = map[string]bool{
-	"get": true, "show": true, "test": true, "find": true, "search": true, "measure": true, "compare": true, "select": true, "where": true,
-	"sort": true, "group": true, "format": true, "convertto": true, "convertfrom": true, "export": true, "read": true, "wait": true,
-	"connect": true, "disconnect": true, "resolve": true, "watch": true, "debug": true, "trace": true, "out": true, "write": true,
-}
-
 // grants matches nouns of what gives somebody more rights.
-var grants = prefilter.Lazy(`permission|member|role|owner|delegate|policy|credential|secret|key\b|accesskey|loginprofile`)
+var grants = prefilter.Lazy(granting)
 
 // isElsewhere reports whether a noun begins with a name of a service, behind which
 // the noun goes on with a capital, unless it is written without any.

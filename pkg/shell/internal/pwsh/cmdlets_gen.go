@@ -888,6 +888,38 @@ var elsewhere = map[string]bool{
 	"vmhost":                   true,
 }
 
+// readingVerbs are the verbs of commands there that change nothing.
+var readingVerbs = map[string]bool{
+	"compare":     true,
+	"connect":     true,
+	"convertfrom": true,
+	"convertto":   true,
+	"debug":       true,
+	"disconnect":  true,
+	"export":      true,
+	"find":        true,
+	"format":      true,
+	"get":         true,
+	"group":       true,
+	"measure":     true,
+	"out":         true,
+	"read":        true,
+	"resolve":     true,
+	"search":      true,
+	"select":      true,
+	"show":        true,
+	"sort":        true,
+	"test":        true,
+	"trace":       true,
+	"wait":        true,
+	"watch":       true,
+	"where":       true,
+	"write":       true,
+}
+
+// granting matches nouns there that give somebody more rights.
+const granting = "permission|member|role|owner|delegate|policy|credential|secret|key\\b|accesskey|loginprofile"
+
 // meanings are what verbs mean there.
 var meanings = map[string]string{
 	"remove":     "delete",

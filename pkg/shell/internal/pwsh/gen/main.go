@@ -16,9 +16,9 @@ import (
 
 // A file is cmdlets.yaml.
 type file struct {
-	Readers, Verbs, Assemblies, Elsewhere string
-	Meanings                              map[string]string
-	Cmdlets                               map[string]entry
+	Readers, Verbs, Assemblies, Elsewhere, Reading, Granting string
+	Meanings                                                 map[string]string
+	Cmdlets                                                  map[string]entry
 }
 
 // An entry is one cmdlet.
@@ -99,6 +99,8 @@ func compile(data []byte) ([]byte, error) {
 	writeSet(&out, "verbs", "verbs are what stands before the dash of a command's name.", f.Verbs)
 	writeSet(&out, "assemblies", "assemblies are those that come with the system.", f.Assemblies)
 	writeSet(&out, "elsewhere", "elsewhere are the beginnings of nouns whose commands work on another service.", f.Elsewhere)
+	writeSet(&out, "readingVerbs", "readingVerbs are the verbs of commands there that change nothing.", f.Reading)
+	fmt.Fprintf(&out, "\n// granting matches nouns there that give somebody more rights.\nconst granting = %q\n", strings.Join(strings.Fields(f.Granting), "|"))
 	out.WriteString("\n// meanings are what verbs mean there.\nvar meanings = map[string]string{\n")
 	for _, meaning := range slices.Sorted(maps.Keys(f.Meanings)) {
 		for _, verb := range strings.Fields(f.Meanings[meaning]) {
