@@ -58,9 +58,13 @@ type Build struct {
 	debian []Debian // what its image is made of
 }
 
+// cflags leave out debugging data of C, which names the folder of zig: packages made
+// with zig in one folder are taken from the Go command's cache for zig in another.
+const cflags = "-O2 -g0"
+
 // build builds the program for a target, and checks that it is what was asked for.
 func (s Source) build(ctx context.Context, t Target, zig, dir string) (*Build, error) {
-	env := []string{"GOFLAGS=", "GOWORK=off", "GOOS=" + t.OS, "GOARCH=" + t.Arch, "CGO_ENABLED=0", "CGO_CFLAGS=-O2 -g", "CGO_LDFLAGS="}
+	env := []string{"GOFLAGS=", "GOWORK=off", "GOOS=" + t.OS, "GOARCH=" + t.Arch, "CGO_ENABLED=0", "CGO_CFLAGS=" + cflags, "CGO_LDFLAGS="}
 	if t.Zig != "" {
 		folder, err := s.zigFolder(ctx, zig)
 		if err != nil {
