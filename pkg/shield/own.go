@@ -47,7 +47,10 @@ func PolicyOptions(cfg Config, place *effect.Place) policy.Options {
 // change.
 func (cfg *Config) secrets() []string {
 	s := cfg.settings()
-	files := []string{cfg.StateDir, cfg.auditFile(), s.Evaluator.APIKeyFile, s.MCP.TokenFile, s.MCP.TLSKey, s.StoreKeyFile, s.StorePassFile, s.Serve.TLSKey, s.Serve.TokensFile}
+	files := []string{
+		cfg.StateDir, cfg.auditFile(), s.Evaluator.APIKeyFile, s.MCP.TokenFile, s.MCP.TLSKey, s.StoreKeyFile, s.StorePassFile, s.Serve.TLSKey, s.Serve.TokensFile,
+		s.Approval.NotifyFile, s.Approval.Telegram.TokenFile,
+	}
 	for _, server := range s.MCP.Servers {
 		files = append(files, server.TokenFile)
 	}
