@@ -34,7 +34,7 @@ type index struct {
 	byType    map[string]*ruleSet // rules that list an action type or kind
 	anyType   ruleSet             // rules that list none
 	placeless ruleSet             // rules with neither paths nor hosts
-	own       ruleSet             // rules about shield's own files
+	core      ruleSet             // rules of the protected core
 	trusted   truths              // rules for places that are trusted, or are not
 	kept      truths              // rules for what version control can give back, or cannot
 	flows     truths              // rules for values that the session has seen, or for all others
@@ -72,14 +72,14 @@ func compileList(rules []rulefile.Rule, vars map[string][]string, allow bool) (*
 		if len(r.Paths) == 0 && len(r.Hosts) == 0 {
 			x.placeless.add(i)
 		}
+		if isCore(r.Name) {
+			x.core.add(i)
+		}
 		x.trusted.add(i, r.Trusted)
 		x.kept.add(i, r.Restorable)
 		x.flows.add(i, r.Session.Flow)
 		for _, g := range r.Paths {
 			x.byPath.add(i)
-			if strings.HasPrefix(g, "$SHIELD") {
-				x.own.add(i)
-			}
 			for _, g := range rulefile.Expand(g) {
 				if onDrive(g) {
 					x.drives.add(g, i)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
@@ -101,8 +102,11 @@ func (b blocker) why(list string) string {
 }
 
 func isCore(name string) bool {
-	return slices.ContainsFunc(preset{deny: coreRules}.set().Deny, func(r rulefile.Rule) bool { return r.Name == name })
+	return slices.ContainsFunc(protected(), func(r rulefile.Rule) bool { return r.Name == name })
 }
+
+// protected returns the rules of the protected core.
+var protected = sync.OnceValue(func() []rulefile.Rule { return preset{deny: coreRules}.set().Deny })
 
 // blocker returns the rule that hides most of a rule of a list, for effects of a
 // type.

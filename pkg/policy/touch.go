@@ -47,7 +47,7 @@ func (s *search) touched(e *effect.Effect) touched {
 	t.sure.addAll(&free)
 	if e.Possible {
 		t.perhaps.addAll(&t.sure)
-		t.sure.keep(&s.x.own) // what only may happen to shield does not wait for an answer
+		t.sure.keep(&s.x.core) // what may happen to shield or to the system is not asked about
 	}
 	return t
 }
@@ -144,7 +144,7 @@ func (s *search) literal(t *touched, e *effect.Effect, path string, recursive bo
 				t.sure.add(set.rule[g])
 			case above && (writes || !set.names(g).single()) && !slices.Contains(itself, g) && !set.names(g).kept(path):
 				t.perhaps.add(set.rule[g])
-			case modes && !slices.Contains(itself, g) && (set.names(g).ofOthers(path) || set.names(g).inHome(path) && !s.x.own.has(set.rule[g])):
+			case modes && !slices.Contains(itself, g) && (set.names(g).ofOthers(path) || set.names(g).inHome(path) && !s.x.core.has(set.rule[g])):
 				t.perhaps.add(set.rule[g])
 			case !recursive || !set.names(g).single() || s.x.isSingle(path):
 				t.sure.add(set.rule[g])
