@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:6b6627dac06153d53ccc9e7d8d85eea946a472cefb19cf9d0db9474cf78cb308"
+const rulesFingerprint = "sha256:8aae87f6bd7405e00b3a75d581e206c5f004ce3fb11356bb9b90cfee6a5e11ee"
 
 var ruleTable = [...]Rule{
 	{
@@ -2733,14 +2733,14 @@ var ruleTable = [...]Rule{
 	},
 	{
 		ID: "XP-065", Name: "option_as_file_name", Category: "persistence", Severity: High, Outcome: Escalate, Platform: "any",
-		Description: "Makes a file whose name is an option, which a program that gets all names of the folder would follow.",
+		Description: "Makes a file whose name is an option by which programs run, load, delete or change something, which a program that gets all names of the folder would follow. Other names are what is left of \"<name> --list\".",
 		Advice:      "give the file a name that does not begin with a dash",
-		Match:       []string{"touch -- '--checkpoint-action=exec=sh a.sh'", "echo > ./--checkpoint=1", "cp a -- '-e sh a.sh'", "mkdir -- -exec", "{\"type\":\"write_file\",\"payload\":{\"content\":\"\",\"path\":\"data/--to-command=sh a.sh\"}}"},
-		Pass:        []string{"rm -- '--checkpoint-action=exec=sh a.sh'", "touch a-b --reference=c", "tar --checkpoint-action=echo -cf a.tar src", "echo x > -"},
+		Match:       []string{"touch -- '--checkpoint-action=exec=sh a.sh'", "echo > ./--checkpoint=1", "cp a -- '-e sh a.sh'", "mkdir -- -exec", "touch -- '-I sa.sh'", "touch -- -rf", "echo > ./-rf", ": > --use-compress-program=sh", "touch -- --reference=a", "echo \"\" > '--rsh=sh a.sh'", "{\"type\":\"write_file\",\"payload\":{\"content\":\"\",\"path\":\"data/--to-command=sh a.sh\"}}"},
+		Pass:        []string{"rm -- '--checkpoint-action=exec=sh a.sh'", "touch a-b --reference=c", "tar --checkpoint-action=echo -cf a.tar src", "echo x > -", "snap refresh <package> --channel=beta", "iperf -c <server_ip> -b 1M", "mysql -h <host> -u <username> -p", "python -m bench --predictions <path> --max_workers 8"},
 		clauses: []clause{
 			{
 				kinds: []effect.Kind{"write_file", "create_directory"},
-				paths: []string{"**/-?*"},
+				paths: []string{"**/-* *", "**/-{rf,fr,r,R,e,I,c,C,f,T,x,exec,execdir,ok,delete}", "**/-*{exec,command,checkpoint,rsh,program,reference,script,plugin,hook,recursive,preserve,filter,config,files-from,pager,suffix,require,import,eval}*"},
 			},
 		},
 	},

@@ -88,7 +88,7 @@ func (s *state) path(kind effect.Kind, v abstract.Value, recursive bool) (path s
 		return v.Text, v.IsPattern
 	}
 	e.Path, e.Pattern = s.place().Path(v.Text, v.IsPattern)
-	if (kind == effect.DeleteFile || kind == effect.DeleteDirectory) && !e.Pattern && s.made(e.Path) {
+	if (kind == effect.DeleteFile || kind == effect.DeleteDirectory) && (!e.Pattern && s.made(e.Path) || s.backedUp(e.Path)) {
 		return e.Path, false
 	}
 	// Where another part became unknown on the way, nothing holds the path.

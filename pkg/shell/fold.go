@@ -194,7 +194,7 @@ func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f fl
 	case "basename", "dirname", "seq":
 		return foldName(base, flags, operands)
 	case "mktemp":
-		return abstract.Value{Text: "/tmp/*", Show: "$(mktemp)", IsPattern: true}.Of(abstract.FromCommand), true
+		return abstract.Value{Text: "/tmp/tmp.*", Show: "$(mktemp)", IsPattern: true}.Of(abstract.FromCommand), true
 	case "date", "nproc", "whoami", "id", "uname", "hostname", "arch", "tty", "wc", "uuidgen", "logname":
 		return abstract.Short("$("+base+")", abstract.FromCommand), true
 	case "which":

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -31,6 +32,12 @@ func (s *state) made(p string) bool {
 		}
 	}
 	return made != "" && s.inWorkspace(made) && s.absent(made)
+}
+
+// backedUp reports whether a path is, or matches, copies that this text had kept of
+// files which it edited: what they held before is what the edit has replaced.
+func (s *state) backedUp(p string) bool {
+	return s.remote == 0 && len(s.links) == 0 && slices.Contains(s.backups, p) && s.inWorkspace(p)
 }
 
 // inWorkspace reports whether a path lies below a root.

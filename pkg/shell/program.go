@@ -306,6 +306,9 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 			for i := mark; t.Mends && i < len(s.effects); i++ {
 				s.effects[i].Possible = true
 			}
+			if t.Backup {
+				s.backups = append(s.backups, p)
+			}
 			f.writes = append(f.writes, abstract.Target{Path: p, Pattern: pattern, Tree: t.Recursive, Listed: v.Lines || v.Tree})
 		case effect.MoveFile:
 			p, pattern := s.path(t.Kind, v, t.Recursive)

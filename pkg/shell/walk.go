@@ -26,6 +26,7 @@ type state struct {
 	funcs   []function
 	aliases []alias
 	files   []file
+	backups []string // paths of copies that were kept of edited files
 	links   []link
 	moves   []move
 	remotes []command.GitRemote // names that the text gives to addresses of git

@@ -65,6 +65,7 @@ type Touch struct {
 	Recursive bool
 	Sent      bool // of ReadFile: its content goes to another machine
 	Mends     bool // of WriteFile: only where something is broken, beside what the file holds, or by what runs in a container
+	Backup    bool // of WriteFile: it is a copy of another file that is written
 	Checked   bool // of DeleteFile: the program refuses where version control misses something
 }
 

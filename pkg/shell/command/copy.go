@@ -206,6 +206,28 @@ func (r *reader) compressed(w Word, tree bool) {
 	r.beside(w)
 }
 
+// keeps notes what the names of copies of edited files end in.
+func (r *reader) keeps(w Word) {
+	if !w.Pattern && !strings.ContainsAny(w.Text, "*/") {
+		r.suffix = w.Text
+	}
+}
+
+// edited notes a file that is read and written, and the copy that is kept of it.
+func (r *reader) edited(w Word, tree bool) {
+	r.touch(effect.ReadFile, w, tree)
+	r.touch(effect.WriteFile, w, tree)
+	if r.suffix == "" || tree {
+		return
+	}
+	w.Text += r.suffix
+	if w.Pattern {
+		w.Text = strings.TrimSuffix(w.Text, r.suffix) + globEscaper.Replace(r.suffix)
+	}
+	r.touch(effect.WriteFile, w, false)
+	r.use.Touches[len(r.use.Touches)-1].Backup = true
+}
+
 // beside notes that a file is written whose name is that of another with an ending.
 func (r *reader) beside(w Word) {
 	if !w.Pattern {

@@ -107,6 +107,7 @@ type reader struct {
 	copies   []int  // indices of touches that are sent if the destination is elsewhere
 	key      Word   // of a git setting, until its value comes
 	store    Word   // a database in a file
+	suffix   string // of the copies that are kept of edited files
 	memory   bool   // the database is not in a file
 
 	verb   string // what a change elsewhere means, see severity

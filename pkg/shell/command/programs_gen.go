@@ -14907,7 +14907,7 @@ var syntaxKdb5_util = syntax{style: open, options: []option{
 	{"use_mkey", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 }}
 
-var syntaxKill = syntax{style: literal | numeric, options: []option{
+var syntaxKill = syntax{style: literal | numeric | long, options: []option{
 	{"-9", &action_none},
 	{"-CONT", &action_none},
 	{"-G", &action_values_Text},
@@ -18723,7 +18723,7 @@ var syntaxPerl = syntax{style: first, language: "perl", options: []option{
 	{"-e", &action_values_Perl_operands_rest_Read},
 	{"-f", &action_none},
 	{"-h", &action_none},
-	{"-i", &action_d481f42cb298},
+	{"-i", &action_1c9ddb752e60},
 	{"-l", &action_values_Text_attached},
 	{"-m", &action_values_Perl_attached},
 	{"-n", &action_none},
@@ -19073,7 +19073,7 @@ var syntaxPkexec = syntax{style: first, options: []option{
 	{"--user", &action_values_Text},
 }, operands: shape{rest: roleArgv}, base: &action_effects_ChangePrivilege}
 
-var syntaxPkill = syntax{style: literal | numeric, options: []option{
+var syntaxPkill = syntax{style: literal | numeric | long, options: []option{
 	{"-9", &action_none},
 	{"-CONT", &action_none},
 	{"-G", &action_values_Text},
@@ -21164,7 +21164,7 @@ var syntaxSed = syntax{style: gnu, options: []option{
 	{"--expression", &action_values_Sed_operands_rest_Read},
 	{"--file", &action_values_Script_operands_rest_Read},
 	{"--follow-symlinks", &action_none},
-	{"--in-place", &action_bed7eb78da75},
+	{"--in-place", &action_b6fb2bde7f99},
 	{"--line-length", &action_values_Text},
 	{"--null-data", &action_none},
 	{"--posix", &action_none},
@@ -21175,12 +21175,12 @@ var syntaxSed = syntax{style: gnu, options: []option{
 	{"--silent", &action_none},
 	{"--unbuffered", &action_none},
 	{"-E", &action_none},
-	{"-I", &action_bed7eb78da75},
+	{"-I", &action_b6fb2bde7f99},
 	{"-a", &action_none},
 	{"-b", &action_none},
 	{"-e", &action_values_Sed_operands_rest_Read},
 	{"-f", &action_values_Script_operands_rest_Read},
-	{"-i", &action_bed7eb78da75},
+	{"-i", &action_b6fb2bde7f99},
 	{"-l", &action_values_Text},
 	{"-n", &action_none},
 	{"-r", &action_none},
@@ -25822,6 +25822,7 @@ var action_10f042f09a25 = action{class: anything, effects: []effect.Kind{effect.
 var action_114ed2724981 = action{streams: streams{in: Listed, setIn: true}, operands: &shape_head_WriteTree_rest_Read}
 var action_1275a394c7b0 = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, operands: &shape_rest_Read}
 var action_14cc77692e3d = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Upload, setIn: true}, flags: tells}
+var action_1c9ddb752e60 = action{values: []role{roleSuffix}, attached: true, class: localWrite, turns: []turn{{roleRead, roleEdit}}}
 var action_1f360967b0c7 = action{effects: []effect.Kind{effect.ReadSecret, effect.ChangeRemote}, streams: streams{out: Secret, setOut: true}, verb: "grant"}
 var action_29a680131b7d = action{class: localWrite, streams: streams{in: Data, setIn: true}, operands: &shape_rest_ScriptNode}
 var action_2af071e2417a = action{class: destructive, operands: &shape_rest_Text, turns: []turn{{roleArchive, roleEdit}}}
@@ -25844,9 +25845,9 @@ var action_9e33e3d1a357 = action{values: []role{roleScriptPowerShell}, streams: 
 var action_a1aa5e6e0c4a = action{streams: streams{in: Listed, setIn: true}, operands: &shape_rest_Read, turns: []turn{{roleArchive, roleWrite}}}
 var action_ab789052522b = action{values: []role{roleWrite}, streams: streams{out: Download, setOut: true}, turns: []turn{{roleURL, roleURL}}}
 var action_af0f06fa2b26 = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, operands: &shape_rest_Text}
+var action_b6fb2bde7f99 = action{values: []role{roleSuffix}, attached: true, class: localWrite, streams: streams{out: Data, setOut: true}, turns: []turn{{roleRead, roleEdit}}}
 var action_b93c3c81d6a2 = action{effects: []effect.Kind{effect.ReadSecret, effect.ChangeRemote}, streams: streams{out: Secret, setOut: true}}
 var action_bd0095900711 = action{class: localWrite, streams: streams{in: Code, setIn: true}, here: roleWriteTree}
-var action_bed7eb78da75 = action{values: []role{roleText}, attached: true, class: localWrite, streams: streams{out: Data, setOut: true}, turns: []turn{{roleRead, roleEdit}}}
 var action_c05c5d49413f = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, flags: reject}
 var action_c11780522550 = action{class: network, streams: streams{in: Code, setIn: true}, flags: database}
 var action_class_anything = action{class: anything}

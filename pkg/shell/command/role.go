@@ -235,8 +235,7 @@ func (r *reader) applyPath(role role, w Word, tree bool) {
 	case roleIntoDir:
 		r.copied(w, r.flags&recursive != 0, true)
 	case roleEdit:
-		r.touch(effect.ReadFile, w, tree)
-		r.touch(effect.WriteFile, w, tree)
+		r.edited(w, tree)
 	case roleCompress:
 		r.compressed(w, tree)
 	case roleBeside:
@@ -369,6 +368,8 @@ func (r *reader) applyOther(role role, w Word) {
 // applyEffect acts upon roles of words that only show that something happens.
 func (r *reader) applyEffect(role role, w Word) {
 	switch role {
+	case roleSuffix:
+		r.keeps(w)
 	case roleDate:
 		if !hasPrefix(w.Text, "+") {
 			r.effect(effect.ChangeSystem)

@@ -92,6 +92,7 @@ const (
 	roleScriptInput // a file of what it also reads from standard input
 	roleEx          // commands of vi
 	roleDate        // +FORMAT, else the clock is set
+	roleSuffix      // what the name of a copy ends in that is kept of each edited file
 	roleSecret      // the name of a variable to print
 	roleSecretAll   // all variables are printed
 	roleSetting     // NAME=VALUE for what runs

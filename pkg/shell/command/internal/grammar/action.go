@@ -71,7 +71,7 @@ var roles = map[string]string{
 	"host": "roleHost", "listen": "roleListen", "send": "roleSend", "web-item": "roleWebItem", "socket": "roleSocket", "data": "roleData", "form": "roleForm", "maybe-file": "roleMaybeFile", "place": "rolePlace", "method": "roleMethod", "lines": "roleLines", "texts": "roleTexts", "script-input": "roleScriptInput",
 	"repo": "roleRepo", "push": "rolePush", "remote-name": "roleRemoteName", "remote-url": "roleRemoteURL", "image": "roleImage", "clone": "roleClone", "remote-src": "roleRemoteSrc", "remote-dst": "roleRemoteDst", "package": "rolePackage", "npm-package": "roleNPMPackage", "module-path": "roleModulePath", "module-program": "roleModuleProgram", "maybe-url": "roleMaybeURL", "object": "roleObject",
 	"object-dst": "roleObjectDst", "volume": "roleVolume", "mount": "roleMount", "ssh-option": "roleSSHOption", "git-config": "roleGitConfig",
-	"git-key": "roleGitKey", "git-value": "roleGitValue", "sed": "roleSed", "sql": "roleSQL", "transfer": "roleTransfer", "ex": "roleEx", "date": "roleDate",
+	"git-key": "roleGitKey", "git-value": "roleGitValue", "sed": "roleSed", "sql": "roleSQL", "transfer": "roleTransfer", "ex": "roleEx", "date": "roleDate", "suffix": "roleSuffix",
 	"secret-name": "roleSecret", "secret-all": "roleSecretAll", "setting": "roleSetting", "module": "roleModule", "change": "roleChange", "system": "roleSystem",
 	"remote": "roleRemote", "destroy": "roleDestroy", "process": "roleProcess", "privilege": "rolePrivilege", "reject": "roleReject",
 	"archive": "roleArchive", "folder": "roleFolder", "enter": "roleEnter", "shell": "roleShell", "python": "rolePython", "perl": "rolePerl",
