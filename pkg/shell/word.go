@@ -25,7 +25,7 @@ func (s *state) fields(w *syntax.Word) []abstract.Value {
 			s.giveUp("a word expands to too many words")
 			return out[:abstract.MaxFields]
 		}
-		single = single && len(out) == i+1 && (!out[i].IsPattern || out[i].Written)
+		single = single && len(out) == i+1 && (!out[i].IsPattern || out[i].Written || asWritten(parts))
 	}
 	if len(words) > 1 && !single { // zsh expands what the braces hold first, and these hold other words then
 		if s.asZsh() {
@@ -33,6 +33,19 @@ func (s *state) fields(w *syntax.Word) []abstract.Value {
 		}
 	}
 	return out
+}
+
+// asWritten reports whether parts hold no expansion, so that a pattern is one of file
+// names.
+func asWritten(parts []syntax.WordPart) bool {
+	for _, p := range parts {
+		switch p.(type) {
+		case *syntax.Lit, *syntax.SglQuoted, *syntax.ExtGlob:
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // plainWord returns the text of a word that stands for itself.
