@@ -6,6 +6,7 @@ package cmd
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -89,6 +90,21 @@ func commands(w *World, args []string) (out []*cli.Command) {
 		out = append(out, c.command(w))
 	}
 	return out
+}
+
+// A sharedFlag is one of the library's, such as --help, that all command lines of a
+// process share. Applying such a flag writes to it, so that each applies a copy.
+type sharedFlag struct{ *cli.BoolFlag }
+
+func (f sharedFlag) Apply(set *flag.FlagSet) error {
+	own := *f.BoolFlag
+	return own.Apply(set)
+}
+
+func init() {
+	for _, f := range []*cli.Flag{&cli.HelpFlag, &cli.VersionFlag} {
+		*f = sharedFlag{(*f).(*cli.BoolFlag)}
+	}
 }
 
 // newApp returns the command tree, as far as a command line needs it.

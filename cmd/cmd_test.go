@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -57,22 +56,11 @@ func withSettings(t testing.TB, text string) func(string) string {
 // one place.
 func testCache() string { return filepath.Join(os.TempDir(), "shield-test-cache") }
 
-// parsing is held while a judge in this process reads its command line.
-var parsing sync.Mutex
-
-// parsed waits until no judge reads its command line.
-func parsed() {
-	parsing.Lock()
-	defer parsing.Unlock()
-}
-
-// run runs a command line over an input. Tests that call it are not parallel:
-// the flag library writes to a help flag that all command lines share.
+// run runs a command line over an input.
 func run(t testing.TB, w World, in string, args ...string) (status int, out, errs string) {
 	t.Helper()
 	var o, e bytes.Buffer
 	w.In, w.Out, w.Err = strings.NewReader(in), &o, &e
-	parsed() // a judge that a test before has left behind may still be at it
 	status = Run(context.Background(), args, w)
 	return status, o.String(), e.String()
 }

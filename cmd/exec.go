@@ -177,7 +177,6 @@ func evaluateExec(ctx context.Context, w *World, p *shield.Pipeline, raw []byte)
 
 // answerExec judges the action of another process that runs exec.
 func answerExec(c *cli.Context, w *World) error {
-	w.served.parsed()
 	_, p, err := pipeline(c, w, true)
 	if err != nil {
 		return err

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -27,34 +26,15 @@ func inProcess(w World) World {
 	w.startJudge = func(args []string) (*watch.Judge, error) {
 		questions, in := io.Pipe()
 		out, answers := io.Pipe()
-		started := make(chan struct{})
-		start := sync.OnceFunc(func() {
-			parsing.Unlock()
-			close(started)
-		})
 		of := w
-		of.In, of.Out, of.Err = &firstRead{questions, start}, answers, io.Discard
+		of.In, of.Out, of.Err = questions, answers, io.Discard
 		of.endParent = func() error { return nil }
 		go func() {
-			parsing.Lock()
-			defer start()
 			_ = answers.CloseWithError(fmt.Errorf("status %d", Run(context.Background(), args, of)))
 		}()
-		<-started // command lines share a flag of the library, and are read one after the other
 		return &watch.Judge{In: in, Out: out, Kill: func() { _ = in.Close(); _ = out.Close() }}, nil
 	}
 	return w
-}
-
-// firstRead says when it is read from.
-type firstRead struct {
-	io.Reader
-	started func()
-}
-
-func (r *firstRead) Read(p []byte) (int, error) {
-	r.started()
-	return r.Reader.Read(p)
 }
 
 // TestGoldenHook compares the answers to each payload of each host.

@@ -80,7 +80,6 @@ func judgeAlone(c *cli.Context, w *World, name string, deadline time.Duration) e
 
 // answerHook answers the question of a hook's watchdog, if that can be done at once.
 func answerHook(c *cli.Context, w *World, name string) error {
-	w.served.parsed()
 	if !c.Bool(watch.Flag) || c.Bool(permissionFlag) {
 		return errUndecided
 	}

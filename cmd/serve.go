@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -136,8 +135,6 @@ type server struct {
 	web      *service.Web
 	settings atomic.Pointer[config.Loaded]
 	program  fs.FileInfo // shield's own file, as it was when this process was started
-
-	parsing sync.Mutex // of command lines, which share flags of the library
 }
 
 // reload forgets what was loaded, and loads what most questions need.
@@ -194,11 +191,10 @@ func (s *server) same(program string) bool {
 
 // A served is a question that a command line is run for.
 type served struct {
-	input  []byte
-	pool   *shield.Pool
-	told   func(telemetry.Action) // of verdicts; may be nil
-	parsed func()                 // has to be called when the command line is parsed
-	done   []func()
+	input []byte
+	pool  *shield.Pool
+	told  func(telemetry.Action) // of verdicts; may be nil
+	done  []func()
 }
 
 // maxJudging is how many questions each processor judges at a time: while one waits
@@ -232,10 +228,7 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Aske
 	case <-full.C:
 		return peer.Answer{}
 	}
-	s.parsing.Lock()
-	parsed := sync.OnceFunc(s.parsing.Unlock)
-	defer parsed()
-	of := &served{input: q.Input, pool: &s.pool, told: s.observe, parsed: parsed}
+	of := &served{input: q.Input, pool: &s.pool, told: s.observe}
 	defer func() {
 		for _, done := range of.done {
 			done()
