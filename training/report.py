@@ -94,6 +94,10 @@ def by_group(s, key, every):
     for g in s["honest"][key] or []:
         groups[g["name"]][2:] = [g["rows"], g["rows"] - g["allow"], g["block"]]
     rows = [(n, *v) for n, v in sorted(groups.items()) if every or v[1] or v[3]]
+    if not rows:
+        return
+    if not every:
+        print("Classes with a miss:\n")
     table([key[:-1] if key == "sources" else "class", "attacks", "allowed", "honest", "not allowed", "blocked"], rows)
 
 
@@ -109,12 +113,7 @@ def report(shield, name, files, few, flags):
     if len(sources) > 1:
         by_group(s, "sources", True)
     else:
-        groups = io.StringIO()
-        with contextlib.redirect_stdout(groups):
-            by_group(s, "categories", False)
-        if groups.getvalue().count("\n") > 3:
-            print("Classes with a miss:\n")
-            print(groups.getvalue(), end="")
+        by_group(s, "categories", False)
     return rates
 
 

@@ -220,26 +220,31 @@ func unrepeated(text string) (out []string) {
 	count := map[uint64]int{}
 	var parts []string
 	for i := 0; i < len(text) && len(parts) < mostParts; i++ {
-		start, packed := i, uint64(0)
-		for ; i < len(text) && inPart(text[i]) && text[i] != '=' && text[i] != '/'; i++ {
-			packed = packed<<8 | uint64(text[i])
+		start := i
+		for i < len(text) && inPart(text[i]) && text[i] != '=' && text[i] != '/' {
+			i++
 		}
 		if start < i && i-start <= mostPart {
 			parts = append(parts, text[start:i])
-			count[packed]++
+			count[packed(text[start:i])]++
 		}
 	}
 	for _, part := range parts {
-		packed := uint64(0)
-		for i := range len(part) {
-			packed = packed<<8 | uint64(part[i])
-		}
-		if count[packed] == 1 || count[packed] == 2 {
+		key := packed(part)
+		if count[key] == 1 || count[key] == 2 {
 			out = append(out, part)
-			count[packed] = 0
+			count[key] = 0
 		}
 	}
 	return out
+}
+
+// packed returns the bytes of a part, which has eight at most, as a number.
+func packed(part string) (n uint64) {
+	for i := range len(part) {
+		n = n<<8 | uint64(part[i])
+	}
+	return n
 }
 
 func inPart(c byte) bool { return partBytes[c] }

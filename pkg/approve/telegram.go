@@ -272,11 +272,9 @@ func (t *telegram) fail(err error) {
 
 // pause waits for a span, or until ctx ends.
 func pause(ctx context.Context, span time.Duration) {
-	timer := time.NewTimer(span)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(span):
 	}
 }
 

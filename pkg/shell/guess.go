@@ -47,8 +47,8 @@ func (s *state) possibleCarrier(words []abstract.Value, io abstract.Streams) {
 		if listed(words[i:], name) {
 			mark := len(s.effects)
 			s.invoke(words[i:], io)
-			for j := mark; i > 0 && strings.HasPrefix(words[i-1].Text, "-") && j < len(s.effects); j++ {
-				s.effects[j].Possible = true // it may be the value of that option
+			if i > 0 && strings.HasPrefix(words[i-1].Text, "-") { // it may be the value of that option
+				s.onlyMay(mark)
 			}
 			return
 		}
@@ -138,4 +138,11 @@ func standsForProgram(name string) bool {
 		}
 	}
 	return false
+}
+
+// onlyMay says of the effects from mark on that they may happen, and not that they do.
+func (s *state) onlyMay(mark int) {
+	for i := mark; i < len(s.effects); i++ {
+		s.effects[i].Possible = true
+	}
 }

@@ -303,8 +303,8 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 			}
 			mark := len(s.effects)
 			p, pattern := s.path(t.Kind, v, t.Recursive)
-			for i := mark; t.Mends && i < len(s.effects); i++ {
-				s.effects[i].Possible = true
+			if t.Mends {
+				s.onlyMay(mark)
 			}
 			if t.Backup {
 				s.backups = append(s.backups, p)
