@@ -389,7 +389,7 @@ _shield() {
 	"shield score --max-friction") choices="" action=none ;;
 	"shield rules ") choices="list show test --help" ;;
 	"shield rules list ") choices="--json --category --help" ;;
-	"shield rules list --category") choices="data_exfiltration encoding_evasion email_safety generation_safety concealment social_engineering sensitive_data prompt_injection evasion exfiltration credential_access supply_chain defense_evasion phishing impact path_traversal self_protection privilege_escalation persistence lateral_movement discovery obfuscation remote_code destruction command_and_control exploitation malicious_execution reverse_shell permission_weakening resource_hijacking collection web_exploit execution" action=none ;;
+	"shield rules list --category") choices="data_exfiltration encoding_evasion email_safety generation_safety concealment social_engineering sensitive_data prompt_injection evasion exfiltration credential_access supply_chain defense_evasion phishing impact privilege_escalation path_traversal self_protection persistence lateral_movement discovery obfuscation remote_code destruction command_and_control exploitation malicious_execution reverse_shell permission_weakening resource_hijacking collection web_exploit execution" action=none ;;
 	"shield rules show ") choices="--json --help" ;;
 	"shield rules test ") choices="--help" ;;
 	"shield model ") choices="list pull verify remove --help" ;;
