@@ -164,7 +164,7 @@ func (s *server) reload(c *cli.Context) error {
 
 // judgeRemote judges the actions of a client of another machine, whose files are not
 // those of this one: by their text.
-func (s *server) judgeRemote(ctx context.Context, client string, actions io.Reader, out func(*verdict.Verdict) error) error {
+func (s *server) judgeRemote(ctx context.Context, client string, actions io.Reader, out func(v *verdict.Verdict, more bool) error) error {
 	set := s.settings.Load()
 	cfg := shieldConfig(set, s.w, "serve")
 	cfg.NoFiles, cfg.Dir = true, ""
@@ -176,7 +176,7 @@ func (s *server) judgeRemote(ctx context.Context, client string, actions io.Read
 	}
 	defer done()
 	in := shield.Actions(actions, "body", set.MaxRecordLen)
-	return p.Stream(ctx, in, func(j *shield.Judged) error { return out(&j.Verdict) }, shield.StreamOptions{Tiers: shield.All, Jobs: runtime.GOMAXPROCS(0)})
+	return p.Stream(ctx, in, func(j *shield.Judged) error { return out(&j.Verdict, j.More) }, shield.StreamOptions{Tiers: shield.All, Jobs: runtime.GOMAXPROCS(0)})
 }
 
 func (s *server) report() serviceReport {

@@ -63,6 +63,7 @@ func (s stage) stream(ctx context.Context, w *World, p *shield.Pipeline, in shie
 		if n := t.allow + t.escalate + t.block; n%progressEvery == 0 {
 			line.show(n, "actions judged")
 		}
+		out.More = j.More
 		if j.Raw != nil {
 			return out.Pass(j.Raw)
 		}

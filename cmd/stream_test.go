@@ -112,7 +112,7 @@ type interrupter struct {
 }
 
 func (i *interrupter) Write(p []byte) (int, error) {
-	if i.after--; i.after == 0 {
+	if i.after -= bytes.Count(p, []byte("\n")); i.after <= 0 {
 		i.end()
 	}
 	return i.out.Write(p)

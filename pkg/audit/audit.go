@@ -192,6 +192,16 @@ func (t *Ticket) Wait(ctx context.Context) error {
 	}
 }
 
+// Done reports whether Wait would not wait.
+func (t *Ticket) Done() bool {
+	select {
+	case <-t.ready:
+		return true
+	default:
+		return false
+	}
+}
+
 // Append writes entries and returns when they are on the disk.
 func (l *Log) Append(ctx context.Context, entries ...Entry) error {
 	return l.Submit(entries...).Wait(ctx)

@@ -31,8 +31,8 @@ const (
 // WebOptions say how a [Web] judges.
 type WebOptions struct {
 	// Judge judges the actions that a client sends, and hands each verdict on when it
-	// is in the log. An error that wraps ErrNotReady means that nothing was read.
-	Judge   func(ctx context.Context, client string, actions io.Reader, out func(*verdict.Verdict) error) error
+	// is in the log; more says that another follows at once. An error that wraps ErrNotReady means that nothing was read.
+	Judge   func(ctx context.Context, client string, actions io.Reader, out func(v *verdict.Verdict, more bool) error) error
 	Status  func() any // what GET /v1/status answers, as JSON
 	Metrics *Metrics
 	Clock   func() time.Time
@@ -158,8 +158,9 @@ func (w *Web) actions(rw http.ResponseWriter, r *http.Request, who string) {
 	rw.Header().Set("Cache-Control", "no-store")
 	out := verdict.NewWriter(writer{rw, rc, w.o.Clock})
 	n := 0
-	err := w.o.Judge(ctx, who, body, func(v *verdict.Verdict) error {
+	err := w.o.Judge(ctx, who, body, func(v *verdict.Verdict, more bool) error {
 		n++
+		out.More = more
 		w.o.Metrics.verdict(v)
 		return out.Write(v)
 	})

@@ -55,7 +55,7 @@ func listening(t testing.TB) *running {
 	settings := shield.Defaults()
 	cfg := shield.Config{Settings: &settings, Home: "/home/me", Roots: []string{"/home/me/app"}, NoFiles: true, StateDir: filepath.Join(t.TempDir(), "state")}
 	web := NewWeb(WebOptions{
-		Judge: func(ctx context.Context, client string, actions io.Reader, out func(*verdict.Verdict) error) error {
+		Judge: func(ctx context.Context, client string, actions io.Reader, out func(*verdict.Verdict, bool) error) error {
 			cfg := cfg
 			cfg.Caller = audit.Caller{Command: "serve", User: client}
 			p, done, err := pool.Lend(cfg)
@@ -63,7 +63,7 @@ func listening(t testing.TB) *running {
 				return errors.Join(ErrNotReady, err)
 			}
 			defer done()
-			return p.Stream(ctx, shield.Actions(actions, "body", 1<<12), func(j *shield.Judged) error { return out(&j.Verdict) },
+			return p.Stream(ctx, shield.Actions(actions, "body", 1<<12), func(j *shield.Judged) error { return out(&j.Verdict, j.More) },
 				shield.StreamOptions{Tiers: shield.All, Jobs: 2})
 		},
 		Status: func() any { return map[string]int{"asked": 1} }, Metrics: NewMetrics(), Clock: time.Now,

@@ -29,12 +29,13 @@ var sources = [...]string{"policy", "classifier", "evaluator", "person"}
 // An item is one thing to judge: an action, or the sealed ESCALATE verdict of
 // an earlier stage with the action that it carries.
 type item struct {
-	Line   int // where the record starts, counted from 1
-	Action *action.Action
-	Resume *verdict.Verdict // nil for an action that nothing judged yet
-	Stages verdict.Stages   // the tiers that judged Resume
-	Turn   *turn            // in a stream; nil for an action that is judged by itself
-	Early  bool             // an ESCALATE is forgotten, see [Pipeline.EvaluateEarly]
+	Line    int // where the record starts, counted from 1
+	Action  *action.Action
+	Resume  *verdict.Verdict // nil for an action that nothing judged yet
+	Stages  verdict.Stages   // the tiers that judged Resume
+	Turn    *turn            // in a stream; nil for an action that is judged by itself
+	Outside func()           // called before something outside this process is asked; nil if nobody is to know
+	Early   bool             // an ESCALATE is forgotten, see [Pipeline.EvaluateEarly]
 }
 
 // A Range says which tiers judge, from the first up to and including the last.
@@ -147,6 +148,9 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 		}
 		if ctx.Err() != nil {
 			return refusal(tier, "interrupted", "shield was interrupted before the action was judged; blocked")
+		}
+		if it.Outside != nil && (tier >= TierEvaluate || tier == TierClassify && p.sidecar) {
+			it.Outside()
 		}
 		if tier == TierPolicy {
 			v, c = p.first(ctx, &it, c, r, early)

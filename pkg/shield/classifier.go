@@ -94,6 +94,7 @@ func (p *Pipeline) newClassifier(cfg Config) (*classify.Classifier, string, erro
 			return nil, "", err
 		}
 		opts.Model, opts.SkipTypes = m, c.SkipTypes.List
+		p.sidecar = true
 		return classify.New(opts), "sidecar:" + addr, nil // what runs behind it is not known
 	}
 	m, err := cfg.pool.model(cfg)

@@ -42,6 +42,7 @@ type Pipeline struct {
 	sanitize   config.Sanitize
 	caller     audit.Caller
 	prints     audit.Fingerprints
+	sidecar    bool         // Tier 1 asks another process
 	note       string       // what is done without
 	current    func() error // why the policy is no longer good; nil if it always is
 	unreviewed string       // what a denial says where no model is configured and no person can be asked; "" if a model is

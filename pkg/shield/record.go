@@ -83,6 +83,9 @@ func (p *Pipeline) Tell(kind, text string) {
 	}
 }
 
+// logged reports whether an outcome can be settled without waiting.
+func (o *Outcome) logged() bool { return o.ticket == nil || o.ticket.Done() }
+
 // settle waits until an outcome is in the audit log. One that cannot be written
 // makes the verdict a BLOCK with error "audit". An interrupt does not end the
 // wait, so that what was judged is logged.

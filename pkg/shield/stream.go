@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/verdict"
@@ -52,6 +53,7 @@ type Judged struct {
 	Verdict verdict.Verdict // what to write; with Raw, its Decision alone
 	Raw     []byte          // the verdict of an earlier stage, to be written byte for byte; nil for one of this stage
 	Err     error           // why the record was refused without being judged; nil if it was
+	More    bool            // the next follows at once, so that both can be written together
 }
 
 // A Sink takes what became of the records, in their order, each when it stands
@@ -102,12 +104,7 @@ func (p *Pipeline) Stream(ctx context.Context, in Source, out Sink, opts StreamO
 	}()
 	var workers sync.WaitGroup
 	for range max(opts.Jobs, 1) {
-		workers.Go(func() {
-			for j := range work {
-				f.one(ctx, j)
-				close(j.done)
-			}
-		})
+		workers.Go(func() { f.work(ctx, work) })
 	}
 	ready := make(chan *job, maxBatch)
 	go f.record(queue, ready, stop)
@@ -180,8 +177,43 @@ func (f *flow) read(ctx context.Context, in Source, queue, work chan<- *job, sto
 	return nil
 }
 
-// one judges one record, and lets go of what writing its verdict does not need.
-func (f *flow) one(ctx context.Context, j *job) {
+// maxHeld is how many finished verdicts a worker keeps back while it goes on.
+const maxHeld = 16
+
+// work judges records. While more of them wait it hands on what is finished a few at a
+// time, since each time wakes another goroutine; not so before and after what takes long.
+func (f *flow) work(ctx context.Context, work <-chan *job) {
+	var held []*job
+	handOn := func() {
+		for _, j := range held {
+			close(j.done)
+		}
+		held = held[:0]
+	}
+	defer handOn()
+	for {
+		var j *job
+		var more bool
+		select {
+		case j, more = <-work:
+		default:
+			handOn()
+			j, more = <-work
+		}
+		if !more {
+			return
+		}
+		f.one(ctx, j, handOn)
+		held = append(held, j)
+		if len(held) == maxHeld || j.out.latency > time.Millisecond {
+			handOn()
+		}
+	}
+}
+
+// one judges one record, and lets go of what writing its verdict does not need. handOn
+// is called before something outside this process is asked.
+func (f *flow) one(ctx context.Context, j *job, handOn func()) {
 	defer j.turn.end()
 	rec := j.rec
 	j.rec = verdict.Record{Err: rec.Err}
@@ -197,7 +229,7 @@ func (f *flow) one(ctx context.Context, j *job) {
 		if rec.Verdict != nil {
 			line = rec.Verdict.Line
 		}
-		j.out = f.p.outcome(ctx, item{Line: line, Action: rec.Action, Resume: rec.Verdict, Stages: rec.Stages, Turn: j.turn}, f.tiers)
+		j.out = f.p.outcome(ctx, item{Line: line, Action: rec.Action, Resume: rec.Verdict, Stages: rec.Stages, Turn: j.turn, Outside: handOn}, f.tiers)
 	}
 	size := len(j.raw) + j.out.size()
 	f.bytes.change(j.size, size)
@@ -238,13 +270,22 @@ func (f *flow) record(queue <-chan *job, ready chan<- *job, stop <-chan struct{}
 // write hands finished jobs to the sink once they are in the audit log.
 func (f *flow) write(ctx context.Context, out Sink, ready <-chan *job) error {
 	for j := range ready {
-		if j.raw == nil {
-			f.p.settle(ctx, &j.out)
+		for j != nil {
+			if j.raw == nil {
+				f.p.settle(ctx, &j.out)
+			}
+			var next *job
+			select {
+			case next = <-ready:
+			default:
+			}
+			more := next != nil && (next.raw != nil || next.out.logged())
+			if err := out(&Judged{Verdict: j.out.Verdict, Raw: j.raw, Err: j.rec.Err, More: more}); err != nil {
+				return err
+			}
+			f.bytes.change(j.size, 0)
+			j = next
 		}
-		if err := out(&Judged{Verdict: j.out.Verdict, Raw: j.raw, Err: j.rec.Err}); err != nil {
-			return err
-		}
-		f.bytes.change(j.size, 0)
 	}
 	return nil
 }

@@ -7,10 +7,12 @@ import (
 	"io"
 )
 
-// A Writer writes verdicts as JSON Lines and flushes each of them, so that the
-// next stage of a pipe can go on. It must not be used by several goroutines at
+// A Writer writes verdicts as JSON Lines and flushes them, so that the next stage of
+// a pipe can go on. It must not be used by several goroutines at
 // once. After an error, each call returns it.
 type Writer struct {
+	More bool // another verdict follows at once, which is flushed with this one
+
 	w    *bufio.Writer
 	line []byte
 }
@@ -40,7 +42,7 @@ func (w *Writer) put(line []byte) error {
 		w.line = line
 	}
 	_, err := w.w.Write(line)
-	if err == nil {
+	if err == nil && !w.More {
 		err = w.w.Flush()
 	}
 	if err != nil {

@@ -1,0 +1,70 @@
+package shield
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// awaiting is a tier that answers when the verdict before has been written.
+type awaiting chan struct{}
+
+func (a awaiting) Judge(context.Context, *analysis.Case) (verdict.Verdict, error) {
+	<-a
+	return verdict.Verdict{Decision: verdict.Block}, nil
+}
+
+// A verdict is written before the next action is put to something outside this process,
+// however much is waiting to be judged.
+func TestHeldBack(t *testing.T) {
+	t.Parallel()
+	for _, tier := range []int{TierClassify, TierEvaluate, TierApprove} {
+		synctest.Test(t, func(t *testing.T) {
+			p := pipelineOf(t, Config{Policy: "offline", Home: "/home/me", Dir: "/home/me/app", Clock: instant})
+			written := make(awaiting)
+			p.tiers[tier] = written
+			p.sidecar = tier == TierClassify
+			asks := deletes
+			if tier == TierClassify {
+				asks = command
+			}
+			in := Actions(strings.NewReader(read+"\n"+asks+"\n"+read+"\n"), "in", 1<<20)
+			var decisions []string
+			err := p.Stream(t.Context(), in, func(j *Judged) error {
+				if decisions = append(decisions, j.Verdict.Decision.String()); len(decisions) == 1 {
+					close(written)
+				}
+				return nil
+			}, StreamOptions{Tiers: All})
+			if got := strings.Join(decisions, " "); err != nil || got != "ALLOW BLOCK ALLOW" {
+				t.Errorf("tier %d: %s, %v", tier, got, err)
+			}
+		})
+	}
+}
+
+// Where the next verdict is ready, too, the sink is told so; after the last it never is.
+func TestMore(t *testing.T) {
+	t.Parallel()
+	p := pipelineOf(t, Config{Policy: "offline", Home: "/home/me", Dir: "/home/me/app", StateDir: t.TempDir(), Clock: instant})
+	const n = 200
+	in := Actions(strings.NewReader(strings.Repeat(read+"\n", n)), "in", 1<<20)
+	together, verdicts, more := 0, 0, false
+	err := p.Stream(t.Context(), in, func(j *Judged) error {
+		verdicts++
+		if more = j.More; more {
+			together++
+		}
+		return nil
+	}, StreamOptions{Tiers: All})
+	if err != nil || verdicts != n || more {
+		t.Errorf("%d verdicts of %d, more to come: %v, %v", verdicts, n, more, err)
+	}
+	if together == 0 {
+		t.Error("each verdict was written by itself")
+	}
+}
