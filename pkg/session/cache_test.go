@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -48,4 +49,47 @@ func TestOtherProcess(t *testing.T) {
 	if got := one.Load(t.Context(), key, "", "").Labels(); len(got) != 0 {
 		t.Errorf("labels %q of a session that was cleared", got)
 	}
+}
+
+// TestInMemory: without a state file a session is read again only after it has changed.
+func TestInMemory(t *testing.T) {
+	t.Parallel()
+	s := NewStore(nil, Options{Clock: func() time.Time { return time.Unix(1_800_000_000, 0) }, Keep: time.Hour, MaxFiles: 10, MaxDenials: 10})
+	kept := func(label effect.Label) []effect.Label {
+		t.Helper()
+		d := Delta{Labels: []Labelled{{Label: label, By: "test"}}}
+		if err := s.Add(t.Context(), s.Load(t.Context(), Key{}, "", ""), &d); err != nil {
+			t.Fatal(err)
+		}
+		s.Load(t.Context(), Key{}, "", "")
+		read := false
+		s.shelf = watched{s.shelf, &read}
+		got := s.Load(t.Context(), Key{}, "", "").Labels()
+		if read {
+			t.Error("a session that is known was read again")
+		}
+		return got
+	}
+	for i, label := range []effect.Label{effect.LabelSecret, effect.LabelPrivate, effect.LabelUntrusted} {
+		if got := kept(label); len(got) != i+1 {
+			t.Errorf("labels %q, want %d", got, i+1)
+		}
+	}
+	if _, err := s.Clear(t.Context(), func(*Record) bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Load(t.Context(), Key{}, "", "").Labels(); len(got) != 0 {
+		t.Errorf("labels %q of a session that was cleared", got)
+	}
+}
+
+// watched notes whether a shelf was read.
+type watched struct {
+	shelves
+	read *bool
+}
+
+func (w watched) look(ctx context.Context, fn func(shelf) error) error {
+	*w.read = true
+	return w.shelves.look(ctx, fn)
 }

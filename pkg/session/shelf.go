@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"encoding/binary"
 	"sync"
 
 	"github.com/shieldcli/shield/pkg/state"
@@ -37,11 +38,17 @@ func (d onDisk) stamp() (state.Stamp, bool) { return d.file.Stamp(shelfName) }
 
 // inMemory keeps records as long as the process lives.
 type inMemory struct {
-	mu     sync.Mutex
-	groups map[string]map[string][]byte
+	mu      sync.Mutex
+	groups  map[string]map[string][]byte
+	changes uint64
 }
 
-func (m *inMemory) stamp() (state.Stamp, bool) { return state.Stamp{}, false }
+func (m *inMemory) stamp() (s state.Stamp, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	binary.NativeEndian.PutUint64(s[:], m.changes+1) // the zero stamp is no shelf's
+	return s, true
+}
 
 func (m *inMemory) look(ctx context.Context, fn func(shelf) error) error { return m.change(ctx, fn) }
 
@@ -72,6 +79,7 @@ func (m *inMemory) Each(group []byte, fn func(key, value []byte) error) error {
 }
 
 func (m *inMemory) Put(group, key, value []byte) error {
+	m.changes++
 	g := m.groups[string(group)]
 	if g == nil {
 		g = map[string][]byte{}
@@ -86,6 +94,7 @@ func (m *inMemory) Put(group, key, value []byte) error {
 }
 
 func (m *inMemory) Drop(group []byte) error {
+	m.changes++
 	delete(m.groups, string(group))
 	return nil
 }
