@@ -24,8 +24,8 @@ func approvalsCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:  "approvals",
 		Usage: "list the questions that wait for an answer, and the link to answer them",
-		Description: "Prints the link to the approval page and the questions that wait there, oldest first, from every process: hooks, pipes and shield exec. The page is served while something waits, always at the same address. " +
-			"Anyone who has the link can answer, so keep it from agents; it stops working when nothing waits any more. " +
+		Description: "Prints the link to the approval page and the questions that wait there, oldest first, from every process: hooks, pipes and shield exec. The page is served while something waits, or as long as shield serve runs, always at the same address. " +
+			"Anyone who has the link can answer, so keep it from agents; it stops working soon after nothing waits any more. " +
 			"approvals list shows approvals that are remembered for some minutes; approvals revoke forgets them.",
 		Flags: flags(),
 		Action: func(c *cli.Context) error {
@@ -78,7 +78,11 @@ func printWaiting(c *cli.Context, w *World) error {
 		fmt.Fprintf(w.Out, "Another program is using %s, the address of the approval page.\n", q.Moved)
 	}
 	if len(q.Waiting) == 0 {
-		_, err := fmt.Fprint(w.Out, "Nothing is waiting for an answer.\n"+webHint(set))
+		text := "Nothing is waiting for an answer.\n" + webHint(set)
+		if q.Link != "" { // a service keeps it open
+			text += "The page is open at " + q.Link + "\n"
+		}
+		_, err := fmt.Fprint(w.Out, text)
 		return err
 	}
 	noun := "questions wait"

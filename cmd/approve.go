@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strconv"
@@ -36,16 +37,15 @@ func asker(command string) string {
 	return fmt.Sprintf("shield %s (process %d), started by %s", command, os.Getpid(), parent)
 }
 
+// person names who sits at this machine.
+func person(w *World) string { return cmp.Or(w.User, "a person") }
+
 // approval returns how people are asked, beside what the settings say; command
 // is the name of the one that asks.
 func approval(set *config.Loaded, w *World, command string) approve.Options {
-	person := w.User
-	if person == "" {
-		person = "a person"
-	}
 	return approve.Options{
 		Hosted: strings.HasPrefix(command, "hook ") || command == "mcp", Host: w.hostAsks,
-		Person: person, Asker: asker(command), Getenv: w.Getenv, Environ: w.Environ(), CommandDir: set.CommandDir, Notice: w.Err,
+		Person: person(w), Asker: asker(command), Getenv: w.Getenv, Environ: w.Environ(), CommandDir: set.CommandDir, Notice: w.Err,
 		// In the mode in which a question is asked the terminal does not turn ^C
 		// into a signal.
 		Interrupt: func() {

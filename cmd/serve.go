@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,7 +37,7 @@ func serveCommand(w *World) *cli.Command {
 		Usage: "judge for the hooks and commands of this user, without a start for each action",
 		Description: "Listens at a Unix socket in the user's state folder, where only processes of this user can ask. While it runs, hooks and exec ask it first: for their own folder, environment, settings and policy, which are read again for each action. " +
 			"What it does not decide by policy and classifier, or within 200 ms, the process that asks judges itself, with the same verdict; so does every process when no service runs. " +
-			"With serve.listen it answers other machines, too: POST /v1/actions takes and gives JSON Lines over TLS, for those with a token of serve.tokens_file. " +
+			"With the channel web in approval.channels it serves the approval page as long as it runs; shield approvals prints the link. With serve.listen it answers other machines, too: POST /v1/actions takes and gives JSON Lines over TLS, for those with a token of serve.tokens_file. " +
 			"SIGHUP loads settings, certificate, tokens and models again, SIGTERM and ^C end it when all questions are answered.",
 		Flags: placeFlags(),
 		Action: func(c *cli.Context) error {
@@ -94,18 +95,9 @@ func serve(c *cli.Context, w *World) error {
 		parts = append(parts, func() error { return s.web.Serve(ctx, l) })
 	}
 	go s.keepBundle(ctx)
-	go func() {
-		for {
-			select {
-			case <-w.Reload:
-				if err := s.reload(c); err != nil {
-					fmt.Fprintf(w.Err, "shield: serve: what was loaded before holds: %s\n", withoutSecrets(err))
-				}
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
+	var reloads sync.WaitGroup
+	reloads.Go(func() { s.keepLoaded(ctx, c) })
+	defer reloads.Wait()
 	ended := make(chan error, len(parts))
 	for _, part := range parts {
 		go func() {
@@ -118,6 +110,26 @@ func serve(c *cli.Context, w *World) error {
 	}
 	s.pool.Clear()
 	return err
+}
+
+// keepLoaded loads settings again at each signal, and serves the approval page as they say,
+// until the context ends.
+func (s *server) keepLoaded(ctx context.Context, c *cli.Context) {
+	endPage := s.keepPage(ctx, s.settings.Load())
+	defer func() { endPage() }()
+	for {
+		select {
+		case <-s.w.Reload:
+			if err := s.reload(c); err != nil {
+				fmt.Fprintf(s.w.Err, "shield: serve: what was loaded before holds: %s\n", withoutSecrets(err))
+				continue
+			}
+			endPage()
+			endPage = s.keepPage(ctx, s.settings.Load())
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // A server answers the questions of other processes.

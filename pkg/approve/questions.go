@@ -18,7 +18,7 @@ type Question struct {
 
 // Questions are what waits on the approval page of a state folder.
 type Questions struct {
-	Link    string     `json:"link,omitempty"`  // anyone who has it can answer; "" while nothing waits
+	Link    string     `json:"link,omitempty"`  // anyone who has it can answer; "" while nobody serves the page
 	Moved   string     `json:"moved,omitempty"` // the page's previous address, which another program uses now
 	Waiting []Question `json:"waiting"`         // the oldest first
 }

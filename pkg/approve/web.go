@@ -19,7 +19,8 @@ import (
 // answers there. One of those that wait serves the page; when it ends, another
 // takes over at the same address.
 type web struct {
-	o *Options
+	o     *Options
+	keeps bool // the page is served though nothing waits
 
 	mu      sync.Mutex
 	inbox   *inbox              // nil until something is asked
@@ -268,7 +269,7 @@ func (w *web) step() (link string, err error) {
 // where returns the page that is being served, or the zero value.
 func (w *web) where() page {
 	if w.server != nil {
-		return w.server.page
+		return w.server.where()
 	}
 	if w.lock != nil {
 		return page{} // this process is about to serve it

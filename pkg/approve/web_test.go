@@ -56,6 +56,7 @@ type opened struct {
 	a       *Approver
 	link    *url.URL
 	verdict chan verdict.Verdict
+	asked   int // by ask
 }
 
 // newPage asks about commands on a page of its own.
@@ -72,27 +73,36 @@ func pageIn(t *testing.T, dir string, commands ...string) *opened {
 	a := newTest(t, &memory{})
 	a.o.Notice, a.o.StateDir, a.o.Person = &n, dir, "ann"
 	a.channels = []Channel{newWeb(&a.o)}
-	p := &opened{t: t, a: a, verdict: make(chan verdict.Verdict, len(commands))}
+	p := &opened{t: t, a: a, verdict: make(chan verdict.Verdict, 8)}
 	t.Cleanup(func() {
 		if err := p.a.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(cancel)
-	for i, cmd := range commands {
-		c := command1(t, cmd, "s")
-		go func() {
-			v, err := p.a.Judge(ctx, c)
-			if err != nil {
-				v.Reasoning = err.Error()
-			}
-			p.verdict <- v
-		}()
-		p.waitFor(i + 1)
+	for _, cmd := range commands {
+		p.ask(cmd)
 	}
-	p.link = n.link(t)
+	if len(commands) > 0 {
+		p.link = n.link(t)
+	}
 	return p
+}
+
+// ask asks about a command, and waits until the question is on the page.
+func (p *opened) ask(command string) {
+	p.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	p.t.Cleanup(cancel)
+	c := command1(p.t, command, "s")
+	go func() {
+		v, err := p.a.Judge(ctx, c)
+		if err != nil {
+			v.Reasoning = err.Error()
+		}
+		p.verdict <- v
+	}()
+	p.asked++
+	p.waitFor(p.asked)
 }
 
 // waitFor waits until this process has n questions on the page.

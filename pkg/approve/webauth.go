@@ -32,7 +32,7 @@ type greeting struct {
 func (s *server) secret(kind string) string {
 	switch kind {
 	case "code":
-		return s.page.Code
+		return s.where().Code
 	case "key":
 		return s.page.Key
 	default:

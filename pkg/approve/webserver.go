@@ -42,8 +42,9 @@ func (p *page) link() string {
 
 // A server serves the page. See [server.pages] for who may see and answer.
 type server struct {
-	page   page
+	page   page   // its address and key do not change
 	person string // who sits at the page
+	keeps  bool   // while nothing waits, too
 	clock  func() time.Time
 	inbox  *inbox // shared with nobody
 	http   *http.Server
@@ -56,7 +57,9 @@ type server struct {
 	order      []string          // of challenges, the oldest first
 	waiting    []*entry
 	receipts   []receipt
-	version    int // of what the page shows
+	version    int       // of what the page shows
+	used       bool      // something waited since the link is as it is
+	emptied    time.Time // when the last question was gone, for renew
 	browsers   []*subscriber
 }
 
@@ -146,7 +149,7 @@ func (w *web) serve() (*server, error) {
 		l.Close()
 		return nil, err
 	}
-	s := &server{page: p, person: w.o.Person, clock: w.o.Clock, inbox: own, challenges: map[string]string{}}
+	s := &server{page: p, keeps: w.keeps, person: w.o.Person, clock: w.o.Clock, inbox: own, challenges: map[string]string{}}
 	if err := own.read(historyFile, &s.receipts); err != nil {
 		s.receipts = nil // none yet, or none that can be trusted
 	}
@@ -229,6 +232,16 @@ func (s *server) refresh() {
 		s.waiting = waiting
 		s.changed()
 	}
+	if s.keeps {
+		_ = s.renew() // it is tried again soon
+	}
+}
+
+// where returns the page with its present link.
+func (s *server) where() page {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.page
 }
 
 // changed tells the browsers that what is shown has changed.

@@ -1,0 +1,30 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/shieldcli/shield/pkg/approve"
+	"github.com/shieldcli/shield/pkg/config"
+)
+
+// keepPage serves the approval page if settings name the channel, beside the answers, until the
+// function that it returns is called. It prints no link: what a service prints is kept where
+// agents can read it.
+func (s *server) keepPage(ctx context.Context, set *config.Loaded) (end func()) {
+	if !slices.Contains(set.Approval.Channels, "web") {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	failed := func(err error) { fmt.Fprintf(s.w.Err, "shield: serve: the approval page: %s\n", withoutSecrets(err)) }
+	o := approve.Options{Approval: set.Approval, StateDir: stateDir(&set.Settings, s.w), Person: person(s.w), Clock: s.w.Now}
+	go func() {
+		defer close(done)
+		if err := approve.KeepPage(ctx, o, failed); err != nil {
+			failed(err)
+		}
+	}()
+	return func() { cancel(); <-done }
+}

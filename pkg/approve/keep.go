@@ -1,0 +1,85 @@
+package approve
+
+import (
+	"context"
+	"time"
+)
+
+// idle is how often a process that serves the page looks for questions while no browser
+// is there and nothing waits.
+const idle = time.Second
+
+// linkRest is how long a kept page's link is good after the last question is gone.
+const linkRest = 10 * time.Second
+
+// KeepPage serves the approval page until ctx ends, whether or not something waits, so
+// that it is there before the first question and between two. It takes the page over when a
+// process that serves it ends. failed is told what keeps it from being served, once until it
+// is served again. Clock is required.
+func KeepPage(ctx context.Context, o Options, failed func(error)) error {
+	w := &web{o: &o, keeps: true, asked: map[string]*pending{}, wake: make(chan struct{}, 1)}
+	if err := w.Usable(); err != nil {
+		return err
+	}
+	if err := w.open(); err != nil {
+		return err
+	}
+	told := false
+	for {
+		_, err := w.step()
+		if err != nil && !told {
+			failed(err)
+		}
+		told = err != nil
+		select {
+		case <-ctx.Done():
+			return w.Close()
+		case <-w.wake:
+		case <-time.After(w.pause()):
+		}
+	}
+}
+
+// pause returns how long nothing has to be looked at.
+func (w *web) pause() time.Duration {
+	w.mu.Lock()
+	s := w.server
+	w.mu.Unlock()
+	if s != nil && s.quiet() {
+		return idle
+	}
+	return every
+}
+
+// quiet reports whether nobody looks at the page and nothing waits there.
+func (s *server) quiet() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.browsers) == 0 && len(s.waiting) == 0
+}
+
+// renew makes the link useless some time after the last question is gone, as it is when
+// a process that serves the page ends: who finds it later must not see or answer the
+// next one. Pages that are open go on working. The caller holds s.mu.
+func (s *server) renew() error {
+	now := s.clock()
+	switch {
+	case len(s.waiting) > 0:
+		s.emptied, s.used = time.Time{}, true
+	case !s.used:
+	case s.emptied.IsZero():
+		s.emptied = now
+	case now.Sub(s.emptied) >= linkRest:
+		code, err := randomHex(32)
+		if err != nil {
+			return err
+		}
+		p := s.page
+		p.Code = code
+		if err := s.inbox.write(pageFile, p); err != nil {
+			return err
+		}
+		s.page.Code, s.used, s.emptied = code, false, time.Time{}
+	}
+	return nil
+}

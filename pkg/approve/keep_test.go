@@ -1,0 +1,165 @@
+//go:build unix
+
+package approve
+
+import (
+	"net/http"
+	"net/url"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// service starts shield serve, and waits until it serves the page.
+func (in *install) service() *exec.Cmd {
+	in.t.Helper()
+	s := in.command("serve")
+	var said notices
+	s.Stderr = &said
+	if err := s.Start(); err != nil {
+		in.t.Fatal(err)
+	}
+	in.t.Cleanup(func() {
+		_ = s.Process.Kill()
+		_ = s.Wait()
+		if text := said.b.String(); strings.Contains(text, "http") {
+			in.t.Errorf("the service prints the link:\n%s", text)
+		}
+	})
+	return s
+}
+
+// TestServicePage opens the page of a service before anything is asked. The service is killed in
+// the middle of a question and started again: the question is still there, and is answered once.
+func TestServicePage(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t)
+	in := newInstall(t)
+	first := in.service()
+	until(t, func() bool { return in.approvals().Link != "" })
+	link := in.approvals().Link
+	b.open(link)
+	b.wait(`document.getElementById("status").textContent === "Nothing is waiting"`)
+	b.pictures("service-empty")
+	one := in.hook("git push --force origin main", 1)
+	b.wait(`document.querySelectorAll("article").length === 1`)
+	b.wait(enabled)
+	b.click(`[data-choice="deny"]`)
+	if got := one.said(t); !strings.Contains(got, "denied by ann on the approval page (web)") {
+		t.Errorf("the first hook said %s", got)
+	}
+
+	two := in.hook("git reset --hard HEAD~3", 1)
+	b.wait(`document.querySelectorAll("article:not(.receipt)").length === 1`)
+	b.keys("article:not(.receipt) .reason", "commit first")
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Wait()
+	in.service()
+	until(t, func() bool { return in.approvals().Link != "" })
+	if q := in.approvals(); len(q.Waiting) != 1 {
+		t.Fatalf("after the kill %+v waits", q)
+	}
+	b.wait(`document.getElementById("status").textContent === "1 question is waiting"`)
+	b.wait(enabled)
+	b.pictures("service-again")
+	id := b.eval(`return document.querySelector("article:not(.receipt)").dataset.id`).(string)
+	b.click(`article:not(.receipt) [data-choice="deny"]`)
+	if got := two.said(t); !strings.Contains(got, "denied by ann on the approval page (web): commit first") {
+		t.Errorf("the second hook said %s", got)
+	}
+	b.wait(`document.querySelectorAll("article.receipt").length === 2`)
+	// Whoever serves the page now refuses it, as soon as the page is known there again.
+	b.eval(`(async () => {
+		while (window.again !== 200 && window.again !== 409) {
+			await new Promise((done) => setTimeout(done, 50));
+			const sent = fetch("/answer", {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify({id: "` + id + `", choice: "once"})});
+			window.again = await sent.then((r) => r.status, () => 0);
+		}
+	})()`)
+	b.wait(`window.again === 409`)
+
+	// Between two questions the page is there, with what was answered before the kill.
+	b.wait(`document.getElementById("status").textContent === "Nothing is waiting"`)
+	until(t, func() bool { return in.approvals().Link != "" })
+	other := newBrowser(t)
+	other.open(in.approvals().Link)
+	other.wait(`document.querySelectorAll("article.receipt").length === 2`)
+	other.pictures("service-history")
+}
+
+// A hand is a clock that a test sets.
+type hand struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (h *hand) time() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.now
+}
+
+func (h *hand) forward(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now = h.now.Add(d)
+}
+
+// TestKeptLink: the link of a page that is kept is of no use soon after the last question is
+// gone, and not before; pages that were opened by it go on working.
+func TestKeptLink(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := pageIn(t, dir)
+	clock := &hand{now: time.Now()}
+	kept := &web{o: &Options{StateDir: dir, Person: "ann", Clock: clock.time}, keeps: true, asked: map[string]*pending{}, wake: make(chan struct{}, 1)}
+	if err := kept.open(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { kept.Close() })
+	step := func() *url.URL {
+		t.Helper()
+		link, err := kept.step()
+		u, parsed := url.Parse(link)
+		if err != nil || parsed != nil || link == "" {
+			t.Fatalf("link %q: %v, %v", link, err, parsed)
+		}
+		return u
+	}
+	first := step()
+	clock.forward(linkRest)
+	if now := step(); *now != *first {
+		t.Error("the link changes though nothing was asked")
+	}
+	p.ask(push)
+	p.link = step()
+	known := p.client()
+	_, key := p.enter(known, "code", p.link.Fragment)
+	if got := p.post(known, "/answer", answerJSON(t, p.question(), pageDeny, ""), nil); got != http.StatusOK {
+		t.Fatalf("answer: status %d", got)
+	}
+	<-p.verdict
+	step()
+	clock.forward(linkRest - time.Second)
+	if now := step(); *now != *first {
+		t.Error("the link changes at once")
+	}
+	clock.forward(time.Second)
+	now := step()
+	if now.Host != first.Host || now.Fragment == first.Fragment {
+		t.Errorf("the link was %s and is %s", first, now)
+	}
+	if status, _ := p.enter(&http.Client{}, "code", first.Fragment); status == http.StatusOK {
+		t.Error("the old link still opens the page")
+	}
+	if status, _ := p.enter(&http.Client{}, "key", key); status != http.StatusOK {
+		t.Errorf("a page that is open is refused: %d", status)
+	}
+	if q, err := Waiting(dir, clock.time()); err != nil || q.Link != now.String() {
+		t.Errorf("approvals prints %q: %v; want %s", q.Link, err, now)
+	}
+}
