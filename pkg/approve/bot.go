@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -40,7 +41,7 @@ const (
 )
 
 // botTokens are the tokens that the service gives out.
-var botTokens = regexp.MustCompile(`^[0-9]{1,20}:[A-Za-z0-9_-]{30,100}$`)
+var botTokens = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]{1,20}:[A-Za-z0-9_-]{30,100}$`) })
 
 // newBotClient returns a client that follows no redirect: the token is in the URL.
 // It has no proxy of the environment, which may be the agent's.
@@ -67,7 +68,7 @@ func readBotToken(file string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("approval.telegram.token_file: %w", err)
 	}
-	if !botTokens.MatchString(token) {
+	if !botTokens().MatchString(token) {
 		return "", fmt.Errorf("approval.telegram.token_file: %s holds no token of a bot, such as 123456789:AAE…", file)
 	}
 	return token, nil

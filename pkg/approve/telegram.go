@@ -232,7 +232,7 @@ func (t *telegram) read(ctx context.Context, b *bot) {
 	}
 }
 
-var usernames = regexp.MustCompile(`^[A-Za-z0-9_]{1,32}$`)
+var usernames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_]{1,32}$`) })
 
 // take takes an answer, and returns what to tell the person.
 func (t *telegram) take(box *inbox, p *press) string {
@@ -252,7 +252,7 @@ func (t *telegram) take(box *inbox, p *press) string {
 		return "This question is no longer waiting."
 	}
 	by := fmt.Sprintf("Telegram user %d", p.From.ID)
-	if usernames.MatchString(p.From.Username) {
+	if usernames().MatchString(p.From.Username) {
 		by += " @" + p.From.Username
 	}
 	if err := box.give(waiting[i], given{ID: id, Choice: choice, By: by, At: t.o.Clock()}); err != nil {
