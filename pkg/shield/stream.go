@@ -177,18 +177,23 @@ func (f *flow) read(ctx context.Context, in Source, queue, work chan<- *job, sto
 	return nil
 }
 
-// maxHeld is how many finished verdicts a worker keeps back while it goes on.
-const maxHeld = 16
+// The most that a worker keeps back while it goes on: verdicts, and the time that
+// judging them took.
+const (
+	maxHeld = 64
+	heldFor = 5 * time.Millisecond
+)
 
 // work judges records. While more of them wait it hands on what is finished a few at a
 // time, since each time wakes another goroutine; not so before and after what takes long.
 func (f *flow) work(ctx context.Context, work <-chan *job) {
 	var held []*job
+	var took time.Duration
 	handOn := func() {
 		for _, j := range held {
 			close(j.done)
 		}
-		held = held[:0]
+		held, took = held[:0], 0
 	}
 	defer handOn()
 	for {
@@ -205,7 +210,7 @@ func (f *flow) work(ctx context.Context, work <-chan *job) {
 		}
 		f.one(ctx, j, handOn)
 		held = append(held, j)
-		if len(held) == maxHeld || j.out.latency > time.Millisecond {
+		if took += j.out.latency; len(held) == maxHeld || took > heldFor {
 			handOn()
 		}
 	}
