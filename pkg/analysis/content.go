@@ -27,12 +27,20 @@ func (c *Case) content() {
 }
 
 // writtenText returns the text that a payload writes: its content, and what its
-// edits put in, since the tool alone knows which of them it reads.
+// edits put in.
 func writtenText(payload map[string]any) string {
-	var parts []string
-	if text, ok := payload["content"].(string); ok {
-		parts = append(parts, text)
+	text, _ := payload["content"].(string)
+	edited := editedText(payload)
+	if text == "" || edited == "" {
+		return text + edited
 	}
+	return text + "\n" + edited
+}
+
+// editedText returns what the edits of a payload put in, since the tool alone
+// knows which of their fields it reads.
+func editedText(payload map[string]any) string {
+	var parts []string
 	edits, _ := payload["edits"].([]any)
 	for _, edit := range edits {
 		fields, _ := edit.(map[string]any)

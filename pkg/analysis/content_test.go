@@ -78,3 +78,28 @@ func TestWrittenAttack(t *testing.T) {
 		}
 	}
 }
+
+// TestEditsAreContent holds that rules over content read what edits put in, and not
+// what they take out.
+func TestEditsAreContent(t *testing.T) {
+	t.Parallel()
+	edits := []any{obj{"old_string": "gone", "new_string": "one"}, obj{"newText": "two"}}
+	for _, c := range [...]struct {
+		payload obj
+		want    []string
+	}{
+		{obj{"path": "a", "edits": edits}, []string{"one\ntwo"}},
+		{obj{"path": "a", "content": "c", "edits": edits}, []string{"c", "one\ntwo"}},
+		{obj{"path": "a", "edits": "text"}, nil},
+	} {
+		var got []string
+		for _, v := range testAnalyzer.Case(act("write_file", c.payload)).Text("content") {
+			if v.Name == "raw" && v.Field == "content" {
+				got = append(got, v.Text)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%v: read %q, want %q", c.payload, got, c.want)
+		}
+	}
+}

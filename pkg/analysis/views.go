@@ -33,8 +33,8 @@ func (c *Case) Views() []View {
 }
 
 // Text returns the views of other payload fields, within the same bounds. A field
-// that is not text is read as the texts in it, one per line. They are computed on
-// first use; fields must not be changed afterwards.
+// that is not text is read as the texts in it, one per line; what edits put in is
+// content. They are computed on first use; fields must not be changed afterwards.
 func (c *Case) Text(fields ...string) []View {
 	for i := range c.texts {
 		if slices.Equal(c.texts[i].fields, fields) {
@@ -82,6 +82,11 @@ func (c *Case) read(fields []string, words string) []View {
 	for _, field := range fields {
 		if v, ok := c.Action.Payload[field]; ok {
 			r.add("raw", field, textOf(v))
+		}
+		if field == "content" {
+			if text := editedText(c.Action.Payload); text != "" {
+				r.add("raw", field, text)
+			}
 		}
 	}
 	raw := len(r.views)
