@@ -14,9 +14,13 @@ import (
 // or the commits, names of branches and tags of a repository.
 
 // Holds adds to a delta the files and repositories that an action puts a value of
-// its session into.
+// its session into, and takes from it what is the workspace's own.
 func (s *Store) Holds(ctx context.Context, loaded *Session, c *analysis.Case, d *Delta) error {
-	if loaded.err != nil || loaded.sums == "" || !Keeps(c) {
+	if loaded.err != nil {
+		return nil
+	}
+	loaded.own(c, d)
+	if loaded.sums == "" || !Keeps(c) {
 		return nil
 	}
 	m, err := s.matcherOf(ctx, loaded)

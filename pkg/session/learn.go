@@ -20,20 +20,23 @@ type Delta struct {
 	Events []string // kinds of effects that a policy asks for
 	Counts bool     // a policy counts actions
 	Moves  bool     // files may lie elsewhere after the action, or be gone
+	Owners []string // accounts that the workspace comes from
 	Denial *Denial
+
+	Repointed bool // the address of the workspace may be another one
 
 	met map[string]effect.Identity // files whose identity was not known before
 }
 
 // Empty reports whether an action adds nothing for sure.
 func (d *Delta) Empty() bool {
-	return len(d.Labels)+len(d.Files)+len(d.Sent)+len(d.Events)+len(d.Values) == 0 && !d.Counts && d.Denial == nil
+	return len(d.Labels)+len(d.Files)+len(d.Sent)+len(d.Events)+len(d.Values)+len(d.Owners) == 0 && !d.Repointed && !d.Counts && d.Denial == nil
 }
 
 // Learn returns what an action adds to its session if it runs. events are the
 // kinds of effects, and action types, that the policy asks for.
 func Learn(c *analysis.Case, events []string, counts bool) Delta {
-	l := learner{c: c, d: Delta{Files: apart(c), Counts: counts, Moves: moves(c)}}
+	l := learner{c: c, d: Delta{Files: apart(c), Counts: counts, Moves: moves(c), Repointed: repoints(c)}}
 	for i := range c.Effects {
 		l.effect(&c.Effects[i])
 	}

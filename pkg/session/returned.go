@@ -23,6 +23,11 @@ func (s *Store) Returned(ctx context.Context, loaded *Session, ran Ran) error {
 	d := Delta{Moves: true} // what ran may have made files that were only going to be
 	for _, c := range ran.Cases {
 		one := s.Learn(c, nil, false)
+		loaded.own(c, &one)
+		d.Repointed = d.Repointed || one.Repointed
+		if len(ran.Cases) == 1 {
+			d.Owners = owners(c, ran.Texts)
+		}
 		d.Labels = append(d.Labels, one.Labels...)
 		d.Files, d.Shown, d.Values = append(d.Files, one.Files...), append(d.Shown, one.Shown...), append(d.Values, one.Values...)
 	}

@@ -52,8 +52,11 @@ type Record struct {
 	Denials []Denial         `json:"denials,omitempty"` // the newest last
 	Events  map[string]Event `json:"events,omitempty"`  // by kind of effect; those alone that a policy asks for
 	Count   int64            `json:"count,omitempty"`   // actions, if a policy counts them
-	Full    bool             `json:"full,omitempty"`    // no more files could be kept: of others it is not known where they come from
-	Stopped bool             `json:"stopped,omitempty"` // nothing is allowed until a person has looked
+	// Repointed says that the address of the workspace may have been changed since.
+	Repointed bool     `json:"repointed,omitempty"`
+	Full      bool     `json:"full,omitempty"`    // no more files could be kept: of others it is not known where they come from
+	Owners    []string `json:"owners,omitempty"`  // the host and account that the workspace comes from
+	Stopped   bool     `json:"stopped,omitempty"` // nothing is allowed until a person has looked
 }
 
 // Labelled says when a label came, and by what.

@@ -144,7 +144,7 @@ func (s *Store) of(sh shelf, k Key, parent string) (r *Record, from [][]byte, er
 		for _, l := range o.Labels {
 			r.add(l.Label, "inherited", now)
 		}
-		r.Full = r.Full || o.Full
+		r.Full, r.Repointed = r.Full || o.Full, r.Repointed || o.Repointed
 		from = append(from, slices.Clone(group))
 	}
 	if parent != "" {

@@ -172,6 +172,9 @@ func (s *Session) changes(d *Delta) bool {
 			return true
 		}
 	}
+	if d.Repointed && !s.rec.Repointed || len(d.Owners) > 0 && !slices.Equal(d.Owners, s.rec.Owners) {
+		return true
+	}
 	if len(s.with(d)) > 0 {
 		return true
 	}
@@ -198,6 +201,12 @@ func (r *Record) apply(d *Delta, now int64, opts *Options) (changed bool) {
 		r.Sent[i].Times += sent.Times
 		r.Sent[i].Bytes += sent.Bytes
 		r.Sent[i].At = now
+	}
+	if d.Repointed && !r.Repointed {
+		r.Repointed, changed = true, true
+	}
+	if len(d.Owners) > 0 && !r.Repointed && !slices.Equal(d.Owners, r.Owners) {
+		r.Owners, changed = d.Owners, true
 	}
 	if d.Counts {
 		r.Count++

@@ -1,0 +1,141 @@
+package session
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/prefilter"
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// What the account has that the workspace itself comes from is no stranger's: its
+// clones are built as the workspace is. The account is learned from what git or gh
+// said of the workspace, by commands that say nothing else.
+
+// asking are the commands whose answers name where the workspace comes from.
+var asking = []string{
+	"git remote -v", "git remote --verbose", "git remote get-url origin", "git config --get remote.origin.url", "git config remote.origin.url",
+	"git ls-remote --get-url origin", "gh repo view --json nameWithOwner", "gh repo view --json nameWithOwner -q .nameWithOwner", "gh repo view --json nameWithOwner --jq .nameWithOwner",
+}
+
+var (
+	// cloning is a command that clones one repository and does nothing else.
+	cloning = prefilter.Lazy(`^(?:git clone(?: (?:--depth[ =][0-9]+|(?:-b |--branch[ =])[A-Za-z0-9._/]+|--single-branch|--no-tags|-q|--quiet))* ([A-Za-z0-9][A-Za-z0-9@:/._-]*)|gh repo clone ([A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+))(?: [A-Za-z0-9./_~][A-Za-z0-9./_-]*)?$`)
+	// address is that of a repository: its host, and the account on it.
+	address = prefilter.Lazy(`^(?:https://|ssh://git@|git@)([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)(?::22)?[:/]([A-Za-z0-9][A-Za-z0-9._-]*)/[A-Za-z0-9._/-]+$`)
+	// answer is that of gh.
+	answer = prefilter.Lazy(`^(?:\{"nameWithOwner":")?([A-Za-z0-9][A-Za-z0-9-]*)/[A-Za-z0-9._-]+(?:"\})?$`)
+)
+
+// ownerOf returns the host and the account of a repository's address; "" if it has no such form.
+func ownerOf(url string) string {
+	m := address().FindStringSubmatch(url)
+	if m == nil || strings.Contains(url, "..") || strings.Contains(url[len("https://"):], "//") {
+		return ""
+	}
+	return strings.ToLower(m[1] + "/" + m[2])
+}
+
+// owners returns the account that the answer of a command says the workspace comes from.
+func owners(c *analysis.Case, texts []string) []string {
+	command := strings.TrimSpace(c.Action.Text("command"))
+	if len(texts) != 1 || c.Action.Type != "execute_command" || !slices.Contains(asking, command) || !topmost(c) {
+		return nil
+	}
+	owner := ""
+	for line := range strings.Lines(texts[0]) {
+		line = strings.TrimSpace(line)
+		if rest, ok := strings.CutPrefix(line, "origin"); ok && strings.HasPrefix(command, "git remote -") {
+			line, _, _ = strings.Cut(strings.TrimSpace(rest), " ")
+		} else if line == "" || strings.HasPrefix(command, "git remote -") {
+			continue
+		}
+		one := ownerOf(line)
+		if m := answer().FindStringSubmatch(line); m != nil && strings.HasPrefix(command, "gh ") {
+			one = "github.com/" + strings.ToLower(m[1])
+		}
+		if one == "" || owner != "" && one != owner || !configured(c, one) {
+			return nil
+		}
+		owner = one
+	}
+	if owner == "" {
+		return nil
+	}
+	return []string{owner}
+}
+
+// topmost reports whether the working folder is part of the workspace's own repository:
+// no other one begins between it and the root.
+func topmost(c *analysis.Case) bool {
+	place := c.At()
+	if place.Origin != nil && len(place.Origin(place.CWD)) > 0 || place.Script == nil {
+		return false
+	}
+	for dir := place.CWD; place.Inside(dir, false, false); dir = path.Dir(dir) {
+		if slices.Contains(place.Roots, dir) {
+			return true
+		}
+		if _, err := place.Script(dir + "/.git"); !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+	}
+	return false
+}
+
+// configured reports whether the settings of the workspace's repository, where they can
+// be read, name an account, too.
+func configured(c *analysis.Case, owner string) bool {
+	place := c.At()
+	for _, root := range place.Roots {
+		text, err := place.Script(root + "/.git/config")
+		if err == nil && !slices.ContainsFunc(strings.Fields(string(text)), func(word string) bool { return ownerOf(word) == owner }) {
+			return false
+		}
+	}
+	return true
+}
+
+// repoints reports whether an action may change where the workspace seems to come from.
+func repoints(c *analysis.Case) bool {
+	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
+		switch {
+		case e.Kind == effect.WriteFile || e.Kind == effect.Persist:
+			return path.Base(e.Path) == ".gitconfig" || strings.Contains(e.Path, "/.git/") || strings.HasSuffix(e.Path, "/git/config")
+		case e.Kind != effect.Execute || e.Program != "git" && e.Program != "gh":
+			return false
+		}
+		has := func(words ...string) bool {
+			return !slices.ContainsFunc(words, func(word string) bool { return !slices.Contains(e.Args, word) })
+		}
+		return has("remote", "set-url") || has("remote", "rename") || has("remote", "add", "origin") || has("repo", "set-default") ||
+			has("config") && slices.ContainsFunc(e.Args, func(arg string) bool {
+				arg = strings.ToLower(arg)
+				return strings.Contains(arg, "insteadof") || strings.HasPrefix(arg, "include") || strings.HasPrefix(arg, "remote.") && !has("--get") && len(e.Args) > 2 || arg == "-e" || arg == "--edit"
+			})
+	})
+}
+
+// own takes from a delta the clone of a repository that belongs to the account that
+// the workspace comes from.
+func (s *Session) own(c *analysis.Case, d *Delta) {
+	if d.Repointed || s.rec.Repointed || len(s.rec.Owners) == 0 {
+		return
+	}
+	m := cloning().FindStringSubmatch(strings.TrimSpace(c.Action.Text("command")))
+	if m == nil || c.Action.Type != "execute_command" {
+		return
+	}
+	owner := ownerOf(m[1])
+	if m[2] != "" {
+		account, _, _ := strings.Cut(m[2], "/")
+		owner = "github.com/" + strings.ToLower(account)
+	}
+	if slices.Contains(s.rec.Owners, owner) {
+		d.Files = slices.DeleteFunc(d.Files, func(f effect.File) bool { return slices.Equal(f.Labels, []effect.Label{effect.LabelUntrusted}) })
+	}
+}
