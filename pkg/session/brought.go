@@ -76,9 +76,10 @@ func elsewhere(arg string) bool {
 	return strings.HasPrefix(arg, "-") && strings.ContainsAny(arg[1:], "kxKe")
 }
 
-// unpacked returns where what an archive holds is looked for that is unpacked into a
-// folder with a workspace in it: below the name of the archive, and below that without
-// a version. Of the folder as a whole nothing can be said.
+// unpacked returns where what is copied or unpacked into a folder with a workspace in
+// it is looked for: a folder below its own name; what an archive holds below the name of
+// the archive, and below that without a version. Of the folder as a whole nothing can be
+// said.
 func unpacked(c *analysis.Case) (out []effect.File) {
 	for _, f := range c.Files {
 		if !f.Tree || !Brought(f.Labels) || !slices.Contains(c.At().Roots, f.Path) {
@@ -86,7 +87,11 @@ func unpacked(c *analysis.Case) (out []effect.File) {
 		}
 		for i := range c.Effects {
 			e := &c.Effects[i]
-			if e.Kind != effect.ReadFile || e.Pattern || e.Path == "" || path.Ext(e.Path) == "" {
+			if e.Kind != effect.ReadFile || e.Pattern || e.Path == "" || path.Ext(e.Path) == "" && !e.Recursive {
+				continue
+			}
+			if e.Recursive { // a folder that is copied
+				out = append(out, effect.File{Path: path.Join(f.Path, path.Base(e.Path)), Tree: true, Labels: f.Labels})
 				continue
 			}
 			name, _, _ := strings.Cut(strings.TrimSuffix(path.Base(e.Path), path.Ext(e.Path)), ".tar")

@@ -103,7 +103,13 @@ func TestBrought(t *testing.T) {
 		{true, []string{"curl -L --resolve go.dev:443:203.0.113.9 -O https://go.dev/dl/go.tgz", "tar -C /tmp/x -xzf go.tgz", "/tmp/x/go/bin/go version"}},
 		{true, []string{"curl -LO https://go.dev.x.test/dl/go.tgz", "tar -C /tmp/x -xzf go.tgz", "/tmp/x/go/bin/go version"}},
 		{true, []string{"curl -L https://go.dev/dl/a -o a -L https://x.test/b -o b.sh", "bash b.sh"}},
+		{true, []string{"curl -sLo gradle/wrapper/gradle-wrapper.jar https://x.test/a", "./gradlew build"}},
+		{true, []string{"curl -o tools/a.py https://x.test/a", "pio run -e esp32"}},
+		{true, []string{"git clone https://github.com/a/b /tmp/b", "cp -r /tmp/b/.devcontainer .", "devcontainer up --workspace-folder ."}},
 
+		{false, []string{"curl -o docs/a.txt https://x.test/a", "./gradlew build"}},
+		{false, []string{"curl -o data/a.csv https://x.test/a", "pio run"}},
+		{false, []string{"git clone https://github.com/a/b /tmp/b", "cp -r /tmp/b/docs .", "npm test"}},
 		{false, []string{"curl -LO https://go.dev/dl/go.tgz", "tar -C /tmp/x -xzf go.tgz", "/tmp/x/go/bin/go version"}},
 		{false, []string{"curl -Lo kubectl https://dl.k8s.io/release/v1.29.0/bin/linux/amd64/kubectl", "chmod +x kubectl && ./kubectl version --client"}},
 		{false, []string{"curl -O https://x.test/data.csv", "pytest"}},

@@ -3,6 +3,10 @@
 package command
 
 var loaders = [...]Loader{
+	{ // boards
+		Names:  []string{"platformio.ini", "*.py", "*.ino", "*.c", "*.cc", "*.cpp", "*.h", "*.hpp", "*.cmake", "CMakeLists.txt"},
+		Recipe: "",
+	},
 	{ // cmake
 		Names:  []string{"CMakeLists.txt", "*.cmake", "build.ninja", "meson.build", "SConstruct", "SConscript", "wscript", "waf", "BUILD", "BUILD.bazel", "WORKSPACE", "MODULE.bazel", "*.bzl", "BUCK", "xmake.lua", "premake5.lua", "configure.ac", "Makefile.am", "*.m4", "conanfile.py", "*.sh"},
 		Recipe: "",
@@ -14,7 +18,7 @@ var loaders = [...]Loader{
 		Recipe: "package",
 	},
 	{ // containers
-		Names:  []string{"Dockerfile", "Dockerfile.*", "*.Dockerfile", "Containerfile", "docker-compose*.yml", "docker-compose*.yaml", "compose*.yml", "compose*.yaml", "docker-bake.hcl", "docker-bake.json", "entrypoint.sh", "docker-entrypoint.sh", "*.sh"},
+		Names:  []string{"Dockerfile", "Dockerfile.*", "*.Dockerfile", "Containerfile", "docker-compose*.yml", "docker-compose*.yaml", "compose*.yml", "compose*.yaml", "devcontainer.json", ".devcontainer", ".devcontainer.json", "docker-bake.hcl", "docker-bake.json", "entrypoint.sh", "docker-entrypoint.sh", "*.sh"},
 		Words:  []string{"build", "buildx", "bake", "compose", "up", "run", "create", "start", "stack", "deploy", "bud", "-f", "--file", "play", "load", "import"},
 		Recipe: "",
 	},
@@ -160,118 +164,120 @@ var loaders = [...]Loader{
 
 func loaderIndexes(program string) []int {
 	switch program {
-	case "autoconf", "automake", "autoreconf", "bazelisk", "bitbake", "buck", "buck2", "cmake", "ctest", "meson", "ninja", "pants", "premake5", "samu", "vcpkg", "waf", "xmake":
+	case "arduino-cli", "esphome", "idf.py", "pio", "platformio", "west":
 		return []int{0}
+	case "autoconf", "automake", "autoreconf", "bazelisk", "bitbake", "buck", "buck2", "cmake", "ctest", "meson", "ninja", "pants", "premake5", "samu", "vcpkg", "waf", "xmake":
+		return []int{1}
 	case "bazel":
-		return []int{0, 11}
+		return []int{1, 12}
 	case "conan", "scons":
-		return []int{0, 21}
-	case "composer":
-		return []int{1, 17, 20}
-	case "just":
-		return []int{10}
-	case "amm", "ant", "bld", "boot", "clj", "clojure", "gradle", "gradlew", "groovy", "jbang", "jshell", "kotlin", "lein", "mill", "mvn", "mvnw", "sbt", "scala-cli":
-		return []int{11}
-	case "bmake", "gmake", "make", "nmake":
-		return []int{12}
-	case "pypy", "pypy3", "python", "python2", "python3":
-		return []int{14}
-	case "lua", "luajit":
-		return []int{14, 16}
-	case "perl":
-		return []int{14, 19}
-	case "php":
-		return []int{14, 20}
-	case "ruby":
-		return []int{14, 22}
-	case "artillery", "astro", "ava", "babel", "bower", "browserify", "bunx", "c8", "changeset", "commitlint", "cypress", "docusaurus", "drizzle-kit", "electron", "electron-builder", "eleventy", "ember", "esbuild", "eslint", "esno", "expo", "forever", "gatsby", "graphql-codegen", "grunt", "gulp", "hardhat", "hexo", "hygen", "ionic", "jasmine", "jest", "jsdoc", "k6", "karma", "knex", "lerna", "lighthouse", "lint-staged", "mocha", "nest", "netlify", "newman", "next", "ng", "nightwatch", "node-gyp", "nodemon", "npx", "nuxt", "nx", "nyc", "openapi-generator-cli", "parcel", "patch-package", "playwright", "plop", "pm2", "pnpx", "postcss", "prettier", "prisma", "puppeteer", "quasar", "react-native", "react-scripts", "release-it", "remix", "rollup", "rush", "sass", "sb", "semantic-release", "sequelize", "sls", "storybook", "stylelint", "svelte-kit", "sw-precache", "swc", "tailwindcss", "tap", "tape", "testcafe", "truffle", "ts-node", "ts-node-dev", "tsc", "tsup", "tsx", "turbo", "typedoc", "typeorm", "unbuild", "vercel", "vite", "vitest", "vue", "vue-cli-service", "vuepress", "wdio", "web-ext", "webpack", "wrangler", "zx":
-		return []int{15}
-	case "elm":
-		return []int{15, 16}
-	case "bun", "cnpm", "npm", "pnpm", "yarn":
-		return []int{15, 17, 24}
-	case "deno", "ni", "nr":
-		return []int{15, 24}
-	case "husky":
-		return []int{15, 27}
-	case "R", "Rscript", "agda", "alire", "bb", "busted", "carthage", "clisp", "coqc", "crystal", "dart", "dub", "dune", "elixir", "elixirc", "esy", "expect", "fennel", "flutter", "ghci", "ghdl", "gleam", "guile", "idris2", "iex", "iverilog", "janet", "julia", "lake", "lean", "matlab", "maxima", "melos", "mix", "nim", "nimble", "octave", "odin", "poly", "pub", "racket", "raco", "raku", "rebar3", "runghc", "sage", "sbcl", "shards", "sml", "spago", "stack", "swift", "swipl", "tclsh", "tuist", "v", "wish", "xcodebuild", "xcodegen", "zig":
-		return []int{16}
-	case "cabal", "luarocks", "opam":
-		return []int{16, 17}
-	case "apk", "apt", "apt-get", "aptitude", "brew", "choco", "conda", "dnf", "dpkg", "flatpak", "installer", "krew", "mamba", "microdnf", "micromamba", "msiexec", "pacman", "pipx", "pkg", "port", "rpm", "scoop", "snap", "winget", "yum", "zypper":
-		return []int{17}
-	case "pip", "pip3", "py:pip", "uv":
-		return []int{17, 21}
-	case "gem":
-		return []int{17, 22}
-	case "cargo":
-		return []int{17, 23}
-	case "asdf":
-		return []int{17, 27}
-	case "easy_install", "gdebi", "pkg_add", "urpmi":
-		return []int{18}
-	case "cpan", "cpanm":
-		return []int{18, 19}
-	case "carton", "cpanminus", "dzil", "minil", "plenv", "prove":
-		return []int{19}
-	case "buildctl", "docker-compose", "img", "kaniko", "podman-compose":
-		return []int{2}
-	case "buildah":
-		return []int{2, 8}
-	case "docker", "nerdctl", "podman":
-		return []int{2, 8, 13}
-	case "artisan", "drupal", "drush", "pest", "php-cs-fixer", "phpcs", "phpstan", "phpunit", "psalm", "symfony", "wp":
-		return []int{20}
-	case "accelerate", "airflow", "alembic", "behave", "bpython", "buildout", "celery", "coverage", "cython", "cythonize", "dagster", "daphne", "dbt", "deepspeed", "django-admin", "flask", "flit", "gradio", "gunicorn", "hatch", "hypercorn", "hypothesis", "ipython", "jupyter", "kedro", "locust", "luigi", "marimo", "mitmdump", "mitmproxy", "mitmweb", "mkdocs", "modal", "mypyc", "nbconvert", "nose2", "papermill", "pdm", "pelican", "pixi", "poetry", "prefect", "ptpython", "py.test", "py:build", "py:cProfile", "py:coverage", "py:doctest", "py:nose", "py:pytest", "py:timeit", "py:trace", "py:unittest", "pyinstaller", "pytest", "robot", "rye", "scrapy", "setuptools", "snakemake", "sphinx-build", "streamlit", "tensorboard", "torchrun", "unittest", "uvicorn", "waitress-serve":
-		return []int{21}
-	case "maturin":
-		return []int{21, 23}
-	case "fab", "invoke", "nox", "tox":
-		return []int{21, 27}
-	case "berks", "bundle", "bundler", "cap", "chef-solo", "cucumber", "fastlane", "guard", "inspec", "irb", "jekyll", "kitchen", "knife", "pod", "pry", "puma", "rails", "rspec", "rubocop", "sidekiq", "spring", "unicorn":
-		return []int{22}
-	case "rake", "thor":
-		return []int{22, 27}
-	case "cross", "trunk", "wasm-pack":
-		return []int{23}
-	case "node", "nodejs":
-		return []int{25}
-	case "go-task", "task":
-		return []int{26}
-	case "act", "direnv", "doit", "earthly", "foreman", "garden", "goreman", "hivemind", "honcho", "inv", "lefthook", "mage", "mise", "mprocs", "overcommit", "overmind", "pre-commit", "prek", "rtx", "skaffold", "tilt":
-		return []int{27}
-	case "asy", "at", "awk", "batch", "bc", "blender", "byobu", "crontab", "cue", "dc", "dex", "exo-open", "freecad", "ftp", "gawk", "gdb", "ghostscript", "gimp", "gio", "gnuplot", "gs", "gtk-launch", "i3", "i3-msg", "inkscape", "jq", "jsonnet", "kde-open", "kioclient", "latex", "latexmk", "launchctl", "lftp", "libreoffice", "lldb", "logrotate", "lualatex", "luatex", "m4", "mawk", "open", "openscad", "pdflatex", "povray", "pwndbg", "r2", "radare2", "rizin", "screen", "sed", "sftp", "soffice", "start", "sway", "swaymsg", "systemctl", "tex", "tmux", "udevadm", "xdg-open", "xelatex", "yq", "zellij":
-		return []int{28}
-	case "arangosh", "bcp", "bq", "clickhouse", "clickhouse-client", "cockroach", "cqlsh", "cypher-shell", "dbmate", "duckdb", "etcdctl", "flyway", "goose", "influx", "isql", "liquibase", "litecli", "mariadb", "migrate", "mongo", "mongorestore", "mongosh", "mycli", "mysql", "neo4j", "osql", "pg_restore", "pgcli", "psql", "redis-cli", "snowsql", "sqlcmd", "sqlite", "sqlite3", "sqlplus", "sqlx", "usql":
-		return []int{3}
-	case "cake", "csc", "csi", "dotnet-script", "fsi", "msbuild", "paket", "xbuild":
-		return []int{4}
-	case "dotnet", "nuget":
-		return []int{4, 17}
-	case "ex", "gvim", "helix", "hx", "kak", "micro", "mvim", "nano", "nvim", "rvim", "subl", "vi", "view", "vim", "vimdiff":
-		return []int{5}
-	case "emacs", "emacsclient":
-		return []int{5, 16}
-	case "code", "codium", "cursor":
-		return []int{5, 17}
-	case "git":
-		return []int{6}
-	case "air", "ginkgo", "go", "goreleaser", "gotestsum", "ko", "mockgen", "richgo", "tinygo", "wire":
-		return []int{7}
+		return []int{1, 22}
 	case "ansible", "ansible-galaxy", "ansible-pull", "cdktf", "cf-agent", "cloud-init", "guix", "helmfile", "home-manager", "kustomize", "nix", "nix-build", "nix-shell", "nixos-rebuild", "nomad", "packer", "salt", "salt-call", "salt-ssh", "sam", "systemd-run", "terragrunt":
-		return []int{9}
+		return []int{10}
 	case "kubectl", "oc", "terraform", "tofu":
-		return []int{9, 13}
+		return []int{10, 14}
 	case "helm":
-		return []int{9, 13, 17}
+		return []int{10, 14, 18}
 	case "cdk", "pulumi", "serverless":
-		return []int{9, 15}
+		return []int{10, 16}
 	case "nix-env":
-		return []int{9, 17}
+		return []int{10, 18}
 	case "ansible-playbook":
-		return []int{9, 21}
+		return []int{10, 22}
 	case "chef-client", "puppet", "vagrant":
-		return []int{9, 22}
+		return []int{10, 23}
+	case "just":
+		return []int{11}
+	case "amm", "ant", "bld", "boot", "clj", "clojure", "gradle", "gradlew", "groovy", "jbang", "jshell", "kotlin", "lein", "mill", "mvn", "mvnw", "sbt", "scala-cli":
+		return []int{12}
+	case "bmake", "gmake", "make", "nmake":
+		return []int{13}
+	case "pypy", "pypy3", "python", "python2", "python3":
+		return []int{15}
+	case "lua", "luajit":
+		return []int{15, 17}
+	case "perl":
+		return []int{15, 20}
+	case "php":
+		return []int{15, 21}
+	case "ruby":
+		return []int{15, 23}
+	case "artillery", "astro", "ava", "babel", "bower", "browserify", "bunx", "c8", "changeset", "commitlint", "cypress", "docusaurus", "drizzle-kit", "electron", "electron-builder", "eleventy", "ember", "esbuild", "eslint", "esno", "expo", "forever", "gatsby", "graphql-codegen", "grunt", "gulp", "hardhat", "hexo", "hygen", "ionic", "jasmine", "jest", "jsdoc", "k6", "karma", "knex", "lerna", "lighthouse", "lint-staged", "mocha", "nest", "netlify", "newman", "next", "ng", "nightwatch", "node-gyp", "nodemon", "npx", "nuxt", "nx", "nyc", "openapi-generator-cli", "parcel", "patch-package", "playwright", "plop", "pm2", "pnpx", "postcss", "prettier", "prisma", "puppeteer", "quasar", "react-native", "react-scripts", "release-it", "remix", "rollup", "rush", "sass", "sb", "semantic-release", "sequelize", "sls", "storybook", "stylelint", "svelte-kit", "sw-precache", "swc", "tailwindcss", "tap", "tape", "testcafe", "truffle", "ts-node", "ts-node-dev", "tsc", "tsup", "tsx", "turbo", "typedoc", "typeorm", "unbuild", "vercel", "vite", "vitest", "vue", "vue-cli-service", "vuepress", "wdio", "web-ext", "webpack", "wrangler", "zx":
+		return []int{16}
+	case "elm":
+		return []int{16, 17}
+	case "bun", "cnpm", "npm", "pnpm", "yarn":
+		return []int{16, 18, 25}
+	case "deno", "ni", "nr":
+		return []int{16, 25}
+	case "husky":
+		return []int{16, 28}
+	case "R", "Rscript", "agda", "alire", "bb", "busted", "carthage", "clisp", "coqc", "crystal", "dart", "dub", "dune", "elixir", "elixirc", "esy", "expect", "fennel", "flutter", "ghci", "ghdl", "gleam", "guile", "idris2", "iex", "iverilog", "janet", "julia", "lake", "lean", "matlab", "maxima", "melos", "mix", "nim", "nimble", "octave", "odin", "poly", "pub", "racket", "raco", "raku", "rebar3", "runghc", "sage", "sbcl", "shards", "sml", "spago", "stack", "swift", "swipl", "tclsh", "tuist", "v", "wish", "xcodebuild", "xcodegen", "zig":
+		return []int{17}
+	case "cabal", "luarocks", "opam":
+		return []int{17, 18}
+	case "apk", "apt", "apt-get", "aptitude", "brew", "choco", "conda", "dnf", "dpkg", "flatpak", "installer", "krew", "mamba", "microdnf", "micromamba", "msiexec", "pacman", "pipx", "pkg", "port", "rpm", "scoop", "snap", "winget", "yum", "zypper":
+		return []int{18}
+	case "pip", "pip3", "py:pip", "uv":
+		return []int{18, 22}
+	case "gem":
+		return []int{18, 23}
+	case "cargo":
+		return []int{18, 24}
+	case "asdf":
+		return []int{18, 28}
+	case "easy_install", "gdebi", "pkg_add", "urpmi":
+		return []int{19}
+	case "cpan", "cpanm":
+		return []int{19, 20}
+	case "composer":
+		return []int{2, 18, 21}
+	case "carton", "cpanminus", "dzil", "minil", "plenv", "prove":
+		return []int{20}
+	case "artisan", "drupal", "drush", "pest", "php-cs-fixer", "phpcs", "phpstan", "phpunit", "psalm", "symfony", "wp":
+		return []int{21}
+	case "accelerate", "airflow", "alembic", "behave", "bpython", "buildout", "celery", "coverage", "cython", "cythonize", "dagster", "daphne", "dbt", "deepspeed", "django-admin", "flask", "flit", "gradio", "gunicorn", "hatch", "hypercorn", "hypothesis", "ipython", "jupyter", "kedro", "locust", "luigi", "marimo", "mitmdump", "mitmproxy", "mitmweb", "mkdocs", "modal", "mypyc", "nbconvert", "nose2", "papermill", "pdm", "pelican", "pixi", "poetry", "prefect", "ptpython", "py.test", "py:build", "py:cProfile", "py:coverage", "py:doctest", "py:nose", "py:pytest", "py:timeit", "py:trace", "py:unittest", "pyinstaller", "pytest", "robot", "rye", "scrapy", "setuptools", "snakemake", "sphinx-build", "streamlit", "tensorboard", "torchrun", "unittest", "uvicorn", "waitress-serve":
+		return []int{22}
+	case "maturin":
+		return []int{22, 24}
+	case "fab", "invoke", "nox", "tox":
+		return []int{22, 28}
+	case "berks", "bundle", "bundler", "cap", "chef-solo", "cucumber", "fastlane", "guard", "inspec", "irb", "jekyll", "kitchen", "knife", "pod", "pry", "puma", "rails", "rspec", "rubocop", "sidekiq", "spring", "unicorn":
+		return []int{23}
+	case "rake", "thor":
+		return []int{23, 28}
+	case "cross", "trunk", "wasm-pack":
+		return []int{24}
+	case "node", "nodejs":
+		return []int{26}
+	case "go-task", "task":
+		return []int{27}
+	case "act", "direnv", "doit", "earthly", "foreman", "garden", "goreman", "hivemind", "honcho", "inv", "lefthook", "mage", "mise", "mprocs", "overcommit", "overmind", "pre-commit", "prek", "rtx", "skaffold", "tilt":
+		return []int{28}
+	case "asy", "at", "awk", "batch", "bc", "blender", "byobu", "crontab", "cue", "dc", "dex", "exo-open", "freecad", "ftp", "gawk", "gdb", "ghostscript", "gimp", "gio", "gnuplot", "gs", "gtk-launch", "i3", "i3-msg", "inkscape", "jq", "jsonnet", "kde-open", "kioclient", "latex", "latexmk", "launchctl", "lftp", "libreoffice", "lldb", "logrotate", "lualatex", "luatex", "m4", "mawk", "open", "openscad", "pdflatex", "povray", "pwndbg", "r2", "radare2", "rizin", "screen", "sed", "sftp", "soffice", "start", "sway", "swaymsg", "systemctl", "tex", "tmux", "udevadm", "xdg-open", "xelatex", "yq", "zellij":
+		return []int{29}
+	case "buildctl", "devcontainer", "docker-compose", "img", "kaniko", "podman-compose":
+		return []int{3}
+	case "buildah":
+		return []int{3, 9}
+	case "docker", "nerdctl", "podman":
+		return []int{3, 9, 14}
+	case "arangosh", "bcp", "bq", "clickhouse", "clickhouse-client", "cockroach", "cqlsh", "cypher-shell", "dbmate", "duckdb", "etcdctl", "flyway", "goose", "influx", "isql", "liquibase", "litecli", "mariadb", "migrate", "mongo", "mongorestore", "mongosh", "mycli", "mysql", "neo4j", "osql", "pg_restore", "pgcli", "psql", "redis-cli", "snowsql", "sqlcmd", "sqlite", "sqlite3", "sqlplus", "sqlx", "usql":
+		return []int{4}
+	case "cake", "csc", "csi", "dotnet-script", "fsi", "msbuild", "paket", "xbuild":
+		return []int{5}
+	case "dotnet", "nuget":
+		return []int{5, 18}
+	case "ex", "gvim", "helix", "hx", "kak", "micro", "mvim", "nano", "nvim", "rvim", "subl", "vi", "view", "vim", "vimdiff":
+		return []int{6}
+	case "emacs", "emacsclient":
+		return []int{6, 17}
+	case "code", "codium", "cursor":
+		return []int{6, 18}
+	case "git":
+		return []int{7}
+	case "air", "ginkgo", "go", "goreleaser", "gotestsum", "ko", "mockgen", "richgo", "tinygo", "wire":
+		return []int{8}
 	}
 	return nil
 }
