@@ -3562,6 +3562,7 @@ var syntaxAny_3aservice = syntax{style: open, texts: []option{
 	{"--acl public", &action_effects_ChangeRemote_verb_expose},
 	{"--acl=public", &action_effects_ChangeRemote_verb_expose},
 	{"--allow-forking", &action_effects_ChangeRemote_verb_weaken},
+	{"--allow-principal", &action_effects_ChangeRemote_verb_grant},
 	{"--allow-unauthenticated", &action_effects_ChangeRemote_verb_expose},
 	{"--anonymous", &action_effects_ChangeRemote_verb_expose},
 	{"--auth-type none", &action_effects_ChangeRemote_verb_expose},
@@ -3736,12 +3737,14 @@ var syntaxAny_3aservice = syntax{style: open, texts: []option{
 	{"sinks update", &action_effects_ChangeRemote_verb_weaken},
 	{"skip-audit", &action_effects_ChangeRemote_verb_weaken},
 	{"skip-scan", &action_effects_ChangeRemote_verb_weaken},
+	{"ssh issue", &action_effects_ChangeRemote_verb_grant},
 	{"ssh-key add", &action_effects_ChangeRemote_verb_grant},
 	{"ssh-key create", &action_effects_ChangeRemote_verb_grant},
 	{"ssh-key import", &action_effects_ChangeRemote_verb_grant},
 	{"status=suppressed", &action_effects_ChangeRemote_verb_weaken},
 	{"subscribe*--protocol email", &action_effects_ChangeRemote_verb_redirect},
 	{"subscribe*--protocol http", &action_effects_ChangeRemote_verb_redirect},
+	{"super_admin", &action_effects_ChangeRemote_verb_grant},
 	{"transfers create", &action_effects_ChangeRemote_verb_redirect},
 	{"type loadbalancer", &action_effects_ChangeRemote_verb_expose},
 	{"type nodeport", &action_effects_ChangeRemote_verb_expose},
@@ -3957,6 +3960,7 @@ var syntaxAny_3aservice = syntax{style: open, texts: []option{
 	{"put-user-policy", &syntax_base_effects_ChangeRemote_verb_grant},
 	{"query", &syntax_base_class_readOnly},
 	{"rb", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"rebuild", &syntax_base_effects_ChangeRemote_verb_delete},
 	{"register", &syntax_base_effects_ChangeRemote_verb_change},
 	{"register-*", &syntax_base_effects_ChangeRemote_verb_change},
 	{"remove", &syntax_base_effects_ChangeRemote_verb_delete},
@@ -5322,6 +5326,26 @@ var syntaxBuildah = syntax{style: open, subs: []program{
 	{"version", &syntax_operands_rest_MaybeFile_base_class_readOnly},
 }, operands: shape{rest: roleMaybeFile}, base: &action_class_network}
 
+var syntaxBun_Access = syntax{style: open, subs: []program{
+	{"add", &syntax_df00f2c6b2fa},
+	{"create", &syntax_df00f2c6b2fa},
+	{"delete", &syntax_27ec894d905e},
+	{"destroy", &syntax_27ec894d905e},
+	{"disable-2fa", &syntax_6a2a50e290c4},
+	{"get", &syntax_operands_rest_Text_base_class_readOnly},
+	{"grant", &syntax_df00f2c6b2fa},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"list-collaborators", &syntax_operands_rest_Text_base_class_readOnly},
+	{"list-packages", &syntax_operands_rest_Text_base_class_readOnly},
+	{"ls", &syntax_operands_rest_Text_base_class_readOnly},
+	{"public", &syntax_3c9b271de633},
+	{"remove", &syntax_27ec894d905e},
+	{"revoke", &syntax_27ec894d905e},
+	{"rm", &syntax_27ec894d905e},
+	{"set", &syntax_df00f2c6b2fa},
+	{"set-status", &syntax_3c9b271de633},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
+
 var syntaxBun_Author = syntax{style: open, subs: []program{
 	{"add", &syntax_df00f2c6b2fa},
 	{"list", &syntax_operands_rest_Text_base_class_readOnly},
@@ -5465,7 +5489,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"set registry", &action_values_Source},
 }, subs: []program{
 	{"--version", &syntax_style_bundled_operands_rest_Text_base_none},
-	{"access", &syntax_ea6a3cd0c166},
+	{"access", &syntaxBun_Access},
 	{"add", &syntax_7ec1d91f2855},
 	{"adduser", &syntax_ea6a3cd0c166},
 	{"approve-builds", &syntax_5783a2d4e926},
@@ -5514,7 +5538,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"get", &syntax_5783a2d4e926},
 	{"global", &syntax_7ec1d91f2855},
 	{"help", &syntax_style_bundled_operands_rest_Text_base_none},
-	{"hook", &syntax_ea6a3cd0c166},
+	{"hook", &syntaxBun_Access},
 	{"i", &syntax_7ec1d91f2855},
 	{"immutable", &syntax_7ec1d91f2855},
 	{"import", &syntax_7ec1d91f2855},
@@ -5542,7 +5566,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"ls", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"next", &syntax_5783a2d4e926},
 	{"nx", &syntax_5783a2d4e926},
-	{"org", &syntax_ea6a3cd0c166},
+	{"org", &syntaxBun_Access},
 	{"outdated", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"owner", &syntaxBun_Author},
 	{"pack", &syntax_5783a2d4e926},
@@ -5556,7 +5580,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"prefix", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"prettier", &syntax_5783a2d4e926},
 	{"preview", &syntax_5783a2d4e926},
-	{"profile", &syntax_ea6a3cd0c166},
+	{"profile", &syntaxBun_Access},
 	{"prune", &syntax_7ec1d91f2855},
 	{"publish", &syntaxBun_Publish},
 	{"query", &syntax_style_bundled_operands_rest_Text_base_none},
@@ -5591,7 +5615,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"sync", &syntax_7ec1d91f2855},
 	{"t", &syntax_5783a2d4e926},
 	{"tag-no", &syntax_5783a2d4e926},
-	{"team", &syntax_ea6a3cd0c166},
+	{"team", &syntaxBun_Access},
 	{"test", &syntax_5783a2d4e926},
 	{"test:*", &syntax_5783a2d4e926},
 	{"token", &syntax_2ed9c9ea8622},
@@ -8554,6 +8578,7 @@ var syntaxDocker_Config = syntax{style: open, options: []option{
 	{"info", &syntax_operands_rest_Text_base_class_readOnly},
 	{"inspect", &syntax_operands_rest_Text_base_class_readOnly},
 	{"join", &syntax_554e2e423ae7},
+	{"join-token", &syntax_operands_rest_Text_base_1f360967b0c7},
 	{"leave", &syntax_6a2a50e290c4},
 	{"list", &syntax_operands_rest_Text_base_class_readOnly},
 	{"logs", &syntax_operands_rest_Text_base_class_readOnly},
@@ -8561,6 +8586,7 @@ var syntaxDocker_Config = syntax{style: open, options: []option{
 	{"ps", &syntax_operands_rest_Text_base_class_readOnly},
 	{"remove", &syntax_27ec894d905e},
 	{"rm", &syntax_27ec894d905e},
+	{"unlock-key", &syntax_9b7540114e1e},
 }, operands: shape{rest: roleText}}
 
 var syntaxDocker_Cp = syntax{style: bundled, options: []option{
@@ -17541,7 +17567,7 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"set registry", &action_values_Source},
 }, subs: []program{
 	{"--version", &syntax_style_bundled_operands_rest_Text_base_none},
-	{"access", &syntax_ea6a3cd0c166},
+	{"access", &syntaxBun_Access},
 	{"add", &syntax_7ec1d91f2855},
 	{"adduser", &syntax_ea6a3cd0c166},
 	{"approve-builds", &syntax_5783a2d4e926},
@@ -17590,7 +17616,7 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"get", &syntax_5783a2d4e926},
 	{"global", &syntax_7ec1d91f2855},
 	{"help", &syntax_style_bundled_operands_rest_Text_base_none},
-	{"hook", &syntax_ea6a3cd0c166},
+	{"hook", &syntaxBun_Access},
 	{"i", &syntax_7ec1d91f2855},
 	{"immutable", &syntax_7ec1d91f2855},
 	{"import", &syntax_7ec1d91f2855},
@@ -17618,7 +17644,7 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"ls", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"next", &syntax_5783a2d4e926},
 	{"nx", &syntax_5783a2d4e926},
-	{"org", &syntax_ea6a3cd0c166},
+	{"org", &syntaxBun_Access},
 	{"outdated", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"owner", &syntaxBun_Author},
 	{"pack", &syntax_5783a2d4e926},
@@ -17632,7 +17658,7 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"prefix", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"prettier", &syntax_5783a2d4e926},
 	{"preview", &syntax_5783a2d4e926},
-	{"profile", &syntax_ea6a3cd0c166},
+	{"profile", &syntaxBun_Access},
 	{"prune", &syntax_7ec1d91f2855},
 	{"publish", &syntaxBun_Publish},
 	{"query", &syntax_style_bundled_operands_rest_Text_base_none},
@@ -17667,7 +17693,7 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"sync", &syntax_7ec1d91f2855},
 	{"t", &syntax_5783a2d4e926},
 	{"tag-no", &syntax_5783a2d4e926},
-	{"team", &syntax_ea6a3cd0c166},
+	{"team", &syntaxBun_Access},
 	{"test", &syntax_5783a2d4e926},
 	{"test:*", &syntax_5783a2d4e926},
 	{"token", &syntax_2ed9c9ea8622},
@@ -19482,6 +19508,8 @@ var syntaxPrintf = syntax{style: literal, options: []option{
 
 var syntaxPrisma = syntax{style: open, service: "database", input: roleSQL, texts: []option{
 	{"--accept-data-loss", &action_effects_ChangeRemote_verb_delete},
+	{"credentials:fetch", &action_effects_ReadSecret_streams_out_Secret_setOut},
+	{"credentials:show", &action_effects_ReadSecret_streams_out_Secret_setOut},
 	{"db push*--force-reset", &action_effects_ChangeRemote_verb_delete},
 	{"db:drop", &action_effects_ChangeRemote_verb_delete},
 	{"db:purge", &action_effects_ChangeRemote_verb_delete},
@@ -19733,7 +19761,9 @@ var syntaxPsql = syntax{style: bundled, service: "database", input: roleSQL, opt
 	{"-z", &action_none},
 }, operands: shape{head: []role{rolePlace, roleText}}, base: &action_c11780522550}
 
-var syntaxPulumi = syntax{style: open, service: "infrastructure", subs: []program{
+var syntaxPulumi = syntax{style: open, service: "infrastructure", texts: []option{
+	{"--show-secrets", &action_effects_ReadSecret_streams_out_Secret_setOut},
+}, subs: []program{
 	{"about", &syntax_operands_rest_Text_base_class_readOnly},
 	{"bootstrap", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
 	{"cancel", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
@@ -25774,6 +25804,7 @@ var syntax_335f48caee7f = syntax{style: bundled, operands: shape{rest: roleText}
 var syntax_380122daaf27 = syntax{style: slash, operands: shape{rest: roleText}, base: &action_effects_Persist}
 var syntax_38bf87b63fe6 = syntax{operands: shape{head: []role{roleWrite, roleText, roleRead}}, base: &action_class_localWrite}
 var syntax_391f314321a8 = syntax{style: long, operands: shape{rest: roleEdit}, base: &action_class_localWrite}
+var syntax_3c9b271de633 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_verb_expose}
 var syntax_3e6f68b149d0 = syntax{style: gnu | numeric, operands: shape{rest: roleText}, base: &action_effects_Destroy}
 var syntax_3fb0dbbae4cc = syntax{style: slash, why: "changes the certificates that are trusted", operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 var syntax_4016036cb6eb = syntax{operands: shape{head: []role{roleText}, rest: roleArgvRemote}, base: &action_class_localWrite}
@@ -25938,6 +25969,7 @@ var syntax_operands_rest_SendTree_base_effects_SendData = syntax{operands: shape
 var syntax_operands_rest_ShellRemote_base_class_network = syntax{operands: shape{rest: roleShellRemote}, base: &action_class_network}
 var syntax_operands_rest_Shell_base_flags_reject = syntax{operands: shape{rest: roleShell}, base: &action_flags_reject}
 var syntax_operands_rest_Shell_base_none = syntax{operands: shape{rest: roleShell}, base: &action_none}
+var syntax_operands_rest_Text_base_1f360967b0c7 = syntax{operands: shape{rest: roleText}, base: &action_1f360967b0c7}
 var syntax_operands_rest_Text_base_3c50926646fb = syntax{operands: shape{rest: roleText}, base: &action_3c50926646fb}
 var syntax_operands_rest_Text_base_516a498c9f2d = syntax{operands: shape{rest: roleText}, base: &action_516a498c9f2d}
 var syntax_operands_rest_Text_base_668836957217 = syntax{operands: shape{rest: roleText}, base: &action_668836957217}
