@@ -4,6 +4,7 @@ package models
 import (
 	"crypto/sha256"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 )
@@ -12,16 +13,6 @@ import (
 
 //go:embed default/config.json default/shield.json default/tokenizer.json
 var files embed.FS
-
-// graph is default/model.onnx in ONNX Runtime's own format.
-//
-//go:embed graph_gen.ort
-var graph string
-
-// packed is the tokenizer of the default model.
-//
-//go:embed tokenizer_gen.bin
-var packed string
 
 // Default returns the folder of the default model. What is large in it is there in
 // forms that need no reading, and lies in the program, where nobody can write to
@@ -49,6 +40,9 @@ func Size() int64 {
 // Intact returns an error if what the program carries of the default model is not
 // what it was built with.
 func Intact() error {
+	if graph == "" {
+		return errors.New("this build was made without cgo and does not carry the model")
+	}
 	got, err := Sum(Default(), graph, packed)
 	if err == nil && got != sum {
 		err = fmt.Errorf("the program was changed: the sum of its model is %s, and should be %s", got, sum)

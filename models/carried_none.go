@@ -1,0 +1,6 @@
+//go:build !cgo
+
+package models
+
+// A build without cgo cannot run the model, and does not carry it.
+var graph, packed string
