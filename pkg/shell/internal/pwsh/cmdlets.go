@@ -51,6 +51,7 @@ const (
 	sends
 	holds    // what a written file holds from then on
 	switches // it has no value
+	calls    // a method or a property of each object
 )
 
 // A special is what cannot be said by a cmdlet's parameters.

@@ -104,8 +104,9 @@ var cmdlets = [...]cmdlet{
 		{"cryptoalgorithmoption", noted, false},
 	}},
 	{name: "foreach-object", aliases: []string{"%", "foreach"}, class: effect.ReadOnly, special: passes, params: []param{
-		{"process", runsBlock, true},
-		{"membername", noted, false},
+		{"process", runsBlock, false},
+		{"membername", calls, true},
+		{"argumentlist", noted, true},
 		{"begin", runsBlock, false},
 		{"end", runsBlock, false},
 		{"parallel", runsBlock, false},

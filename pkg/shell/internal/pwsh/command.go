@@ -253,6 +253,8 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 			if strings.HasPrefix(strings.ToLower(v.Text), "env:") && a.use == lists {
 				out.Taint |= abstract.Dump
 			}
+		case calls:
+			p.callEach(in, v)
 		case contactsURL:
 			p.w.URL(effect.HTTPRequest, v)
 			out.Taint |= abstract.Network
@@ -289,6 +291,13 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 		return v
 	default:
 		return out
+	}
+}
+
+// callEach calls the method of a name on each object of the input.
+func (p *pwsh) callEach(in, name abstract.Value) {
+	if name.Known() {
+		p.call(abstract.Unknown("…", in.Taint), "."+strings.ToLower(name.Text), nil)
 	}
 }
 

@@ -41,7 +41,7 @@ var (
 	uses = map[string]string{
 		"": "noted", "read": "reads", "write": "writes", "delete": "deletes", "list": "lists", "create": "creates", "move": "moves", "mode": "setsMode",
 		"url": "contactsURL", "host": "contactsHost", "code": "evaluates", "program": "starts", "arguments": "passesOn", "block": "runsBlock",
-		"sent": "sends", "content": "holds", "switch": "switches",
+		"sent": "sends", "content": "holds", "switch": "switches", "method": "calls",
 	}
 	specials = map[string]string{
 		"content": "content", "evaluate": "evaluate", "output": "output", "passes": "passes", "object": "object", "folder": "folder",
