@@ -222,6 +222,25 @@ var agreements = []struct{ text, want string }{
 	{`{ exec 3>f; }; echo w1 >&3; a1 "$(cat f)"`, "a1 w1"},
 	{`echo w1 >f; echo w2 >g; exec 3<f; a0 && exec 3<g; read x <&3; a1 $x`, "a1 $x"},
 	{`x=w1; f() { x=w2; }; set -u; y=1; f "${#y[@]}"; a1 $x`, "a1 w1 | a1 w2"},
+	// arithmetic of what may be no number
+	{"x=$(cat g); y=w1; f() { y=w2; }; f $((x))\na1 $y", "a1 w1 | a1 w2"},
+	{`x=$(cat g); y=$(: $((x + 1)); echo w1); a1 $y`, "a1 $(: $((x + 1)); echo w1)"},
+	{`declare -i y; y=2; x=$(printf -v y %s "w1 w2"; echo w1); a1 $x`, `a1 $(printf -v y %s "w1 w2"; echo w1)`},
+	{"declare -i y; a0 && y=2; x=w1; f() { x=w2; }; y='w1 w2'; f\na1 $x", "a1 w1 | a1 w2"},
+	{`declare -i y; y='x[$(a1)]'`, "a1"},
+	{`unset x; x+=$((++x)); a1 $x`, "a1 11 | a1 $x"},
+	// variables of functions, references and attributes
+	{`x=w1; declare -n y=x; f() { local -a y=(w2 $y $(a0 $y)); a1 "${y[@]}"; }; f`, "a0 w1 | a1 ${y…}"},
+	{`y=w1; f() { local y=w2; g; }; g() { unset 'y[0]'; a1 $y; y=w3; }; f; a1 $y`, "a1 $y | a1 w1"},
+	{`x=w1; f() { local x; y=w2; }; g() { declare -n y=x; f; }; g; a1 $x`, "a1 $x"},
+	{`declare -u y=w1; y=w2 sh -c 'a1 $y'`, "a1 $y"},
+	{`sh -c 'unset x; a1 w1 "${x[@]}"'`, "a1 w1 ${…}"},
+	// files that are written while they are read
+	{`echo w1 >f; while read x; do a1 $x; echo w2 | tee f; done <f`, "a1 w1 | a1 $x"},
+	{`echo w1 >f; { read x; echo w2 >>f; read x; a1 $x; } <f`, "a1 $x"},
+	{`echo w1 >f; exec 3<f; read x <&3; echo w2 | tee f; read x <&3; a1 $x`, "a1 $x"},
+	{`echo 'echo a0 >>f' >f; sh <f`, "unknown"},
+	{`echo 'echo a0 >>f' >f; sh f`, "unknown"},
 }
 
 // TestAgree demands calls that some shell makes of a text, each as a program with its

@@ -128,6 +128,7 @@ func (s *state) number(x syntax.ArithmExpr) (int64, bool) {
 	case *syntax.Word:
 		v := s.word(x)
 		if !v.Known() {
+			s.noNumber(v)
 			return 0, false
 		}
 		if v.Text == "" {
@@ -147,6 +148,7 @@ func (s *state) number(x syntax.ArithmExpr) (int64, bool) {
 			return 0, false
 		}
 		if !v.Known() {
+			s.noNumber(v)
 			return 0, false
 		}
 		n := s.arithmText(v.Text)
@@ -169,6 +171,25 @@ func (s *state) number(x syntax.ArithmExpr) (int64, bool) {
 		return s.number(x.X)
 	}
 	return 0, false
+}
+
+// counts notes that what is assigned to an integer is arithmetic, which may fail.
+func (s *state) counts(name string, kind bindingKind, v abstract.Value) {
+	switch {
+	case kind != integer && !(kind == mixed && (s.zsh || slices.ContainsFunc(s.vars, func(b binding) bool { return b.name == name && b.kind == integer }))):
+	case v.Known():
+		s.arithmText(v.Text)
+	default:
+		s.noNumber(v)
+	}
+}
+
+// noNumber notes that a value of which arithmetic wants the number may be none, unless it is
+// one or comes from outside of the text.
+func (s *state) noNumber(v abstract.Value) {
+	if v.Text != "*" && !inherited(v) {
+		s.failsLine()
+	}
 }
 
 func (s *state) unary(x *syntax.UnaryArithm) (int64, bool) {

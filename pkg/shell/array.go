@@ -208,6 +208,9 @@ func (s *state) unsetElement(name, sub string) {
 	i, err := strconv.Atoi(strings.Trim(strings.TrimSuffix(sub, "]"), `'"`))
 	switch zsh := s.asZsh(); {
 	case !bound || old.kind == unset && !old.weak:
+	case s.isLocal(name) && !zsh && (!old.array || old.unsure) && (i == 0 || err != nil): // ends it, and shows the one of the function around
+		s.revealed(name)
+		s.bind(binding{name: name, val: abstract.Variable(name, 0), array: old.array, unsure: old.array, kind: mixed, elems: slices.Clone(old.elems)})
 	case err != nil || s.unusual() || old.weak || old.kind != scalar || old.array && (old.unsure || old.alike || old.keyed) || !old.array && !old.val.Known():
 		s.bind(binding{name: name, array: true, unsure: true, elems: slices.Clone(old.elems)})
 	case !old.array && zsh:

@@ -14,6 +14,18 @@ var ordinary = map[string]bool{
 	"readarray": true, "let": true, "type": true, "umask": true, "true": true, "false": true, "getopts": true, "jobs": true,
 }
 
+// stands notes that the bindings since mark are of assignments to names before a command.
+func (s *state) stands(names []string, mark int) {
+	for i := mark; i < len(s.vars); i++ {
+		b := &s.vars[i]
+		b.exported = slices.Contains(names, b.name)
+		b.weak = b.weak || !b.exported // what a value assigns does not last in all shells
+		if b.kind > reference {        // bash leaves the value as it is
+			b.val = vague("$"+b.name, b.val)
+		}
+	}
+}
+
 // endAssigns ends the assignments that stand before a command. Where it is a
 // function or of the shell itself, they last in some shells, and what it assigned to
 // these names does in others.
@@ -116,7 +128,7 @@ func (s *state) assignOnce(name string, a *syntax.Assign) {
 		return
 	}
 	if a.Append {
-		if old, ok := s.lookup(name); ok && old.kind != integer {
+		if old, ok := s.lookup(name); ok && old.kind != integer && old.kind != mixed {
 			v = abstract.Concat(s.first(old, "$"+name), v)
 		} else if ok {
 			v = vague("$"+name, old.val, v)

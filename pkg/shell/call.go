@@ -89,18 +89,15 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 		s.assignment(a, false)
 	}
 	set := len(s.vars)
-	for i := expanded; i < set; i++ {
-		s.vars[i].exported = slices.Contains(names, s.vars[i].name)
-		s.vars[i].weak = s.vars[i].weak || !s.vars[i].exported // what a value assigns does not last in all shells
-	}
+	s.stands(names, expanded)
 	s.input = io.In
 	consumed, remains := s.consumed, s.remains
 	if io.Redirected {
 		s.consumed, s.remains = false, nil
 	}
 	s.exit = anyExit
-	effects := len(s.effects)
-	out := s.invoke(argv, io)
+	effects, written := len(s.effects), len(s.files)
+	out := s.asChanged(io, written, s.invoke(argv, io), func(io abstract.Streams) abstract.Value { return s.invoke(argv, io) })
 	if io.Out != nil && io.Out.Append && slices.ContainsFunc(s.effects[min(effects, len(s.effects)):], func(e effect.Effect) bool {
 		return e.Kind == effect.ReadFile && e.Path == io.Out.Path
 	}) {

@@ -397,7 +397,9 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		}
 		s.reading(p)
 		sure := s.written(p, pattern) && len(earlier) == 0 && !s.elsewhere(p, f) && !slices.Contains(s.writing, p)
-		return s.runVersions(append(vals, earlier...), sure, run)
+		written := len(s.files)
+		out := s.runVersions(append(vals, earlier...), sure, run)
+		return s.asChanged(abstract.Streams{From: p}, written, out, func(io abstract.Streams) abstract.Value { return run(io.In) })
 	}
 	s.runVersions(earlier, len(earlier) == 0, run)
 	if f.Taint&abstract.Network != 0 {

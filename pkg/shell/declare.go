@@ -140,7 +140,9 @@ func (s *state) declareOne(a *syntax.Assign, d declaration, mark int, pure bool)
 		s.bind(binding{name: name, val: abstract.Variable(name, 0), kind: mixed, global: true})
 	case a.Array != nil:
 		old, had := s.attribute(name)
-		if had && declares && old.kind > unset { // it is another variable
+		other := had && declares && old.kind > unset // it is another variable
+		if other {
+			s.expandsBefore(a.Array)
 			s.bind(binding{name: name, kind: unset})
 		}
 		s.assignment(a, true)
@@ -152,7 +154,7 @@ func (s *state) declareOne(a *syntax.Assign, d declaration, mark int, pure bool)
 			s.vars[last].keyed = true
 			s.vars[last].unsure = !literalKeys(a.Array) || old.array && !old.keyed // which stays as it is
 		}
-		if d.kind > unset {
+		if d.kind > unset || other && expandsAny(a.Array) {
 			s.bind(binding{name: name, array: true, unsure: true})
 		}
 	case a.Index != nil || a.Append:
@@ -186,6 +188,22 @@ func (s *state) declareOne(a *syntax.Assign, d declaration, mark int, pure bool)
 			s.vars[i].global = true
 		}
 	}
+}
+
+// expandsBefore walks what the members of an array run before there is a variable for it.
+func (s *state) expandsBefore(a *syntax.ArrayExpr) {
+	mark := len(s.vars)
+	for _, e := range a.Elems {
+		if e.Value != nil {
+			s.fields(e.Value)
+		}
+	}
+	s.weaken(mark)
+}
+
+// expandsAny reports whether a member of an array is not the same wherever it stands.
+func expandsAny(a *syntax.ArrayExpr) bool {
+	return slices.ContainsFunc(a.Elems, func(e *syntax.ArrayElem) bool { return e.Value != nil && expands(e.Value) })
 }
 
 // declareText binds a name that is no array.

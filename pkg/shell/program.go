@@ -468,6 +468,7 @@ func (s *state) output(base string, argv []abstract.Value, use command.Use, io a
 		if w.Tree {
 			v.Taint |= io.In.Taint & foreignCode
 		}
+		s.reopen(w.Path)
 		s.addFile(file{path: w.Path, pattern: w.Pattern, val: v, tree: w.Tree, compiled: s.compiles(base, use, f.reads), code: command.Compilers[base], hosted: w.Tree && (f.network && codeHost(argv, use) || namedClones[base])})
 		if strings.HasSuffix(w.Path, "/") || f.nreads > 0 {
 			s.addCopies(w, argv, use, v)

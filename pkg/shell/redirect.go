@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,8 +72,8 @@ func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.St
 			s.redirectOut(&io, n, s.word(r.Word), r.Op == syntax.AppOut || r.Op == syntax.AppAll || r.Op == syntax.AppClob || r.Op == syntax.AppAllClob)
 		}
 	}
-	if io.Out != nil && !io.Out.Append && from.Text != "" {
-		if path, _ := s.place().Path(from.Text, from.IsPattern); path == io.Out.Path { // emptied before it is read
+	if from.Text != "" && io.In.Known() {
+		if io.From, _ = s.place().Path(from.Text, from.IsPattern); io.Out != nil && !io.Out.Append && io.From == io.Out.Path { // emptied before it is read
 			io.In = maybe(io.In)
 		}
 	}
@@ -247,6 +248,20 @@ func (s *state) reopen(path string) {
 			s.addFile(file{path: path, torn: true})
 		}
 	}
+}
+
+// asChanged walks a command once more where it has written the file that it reads: that may hold
+// anything then. written is how many files there were before it, out what it writes.
+func (s *state) asChanged(io abstract.Streams, written int, out abstract.Value, walk func(abstract.Streams) abstract.Value) abstract.Value {
+	if io.From == "" || !slices.ContainsFunc(s.files[min(written, len(s.files)):], func(f file) bool { return f.path == io.From }) {
+		return out
+	}
+	effects := len(s.effects)
+	s.consumed, s.remains = false, nil
+	io.In = abstract.Unknown("what "+path.Base(io.From)+" holds", io.In.Taint).Of(abstract.FromFile)
+	out = maybe(abstract.Concat(out, walk(io)))
+	s.dropRepeated(effects)
+	return out
 }
 
 // quietDevice reports whether a path is a device that holds nothing.

@@ -97,9 +97,11 @@ func (s *state) assign(name string, v abstract.Value) {
 	switch b.kind {
 	case upper, lower, integer:
 		kind = b.kind
+		s.counts(name, kind, v)
 		v = converted(kind, v)
 	case mixed:
 		kind = mixed
+		s.counts(name, kind, v)
 		if !converted(integer, v).Known() && !(v.IsPattern && v.Text == "*") {
 			v = vague("$"+name, v)
 		}
@@ -196,12 +198,24 @@ func (s *state) target(name string) (string, bool) {
 			return name, true
 		case !ok || b.kind != reference:
 			return name, true
-		case !b.val.Known() || !syntax.ValidName(b.val.Text) || b.val.Text == name:
+		case !b.val.Known() || !syntax.ValidName(b.val.Text) || b.val.Text == name || s.hides(name, b.val.Text):
 			return name, false
 		}
 		name = b.val.Text
 	}
 	return name, false
+}
+
+// hides reports whether a function has declared a name local after a reference to that name
+// was made, which then is to the variable around in some shells.
+func (s *state) hides(by, name string) bool {
+	for _, f := range s.frames {
+		at, ok := f.locals[name]
+		if ok && !slices.ContainsFunc(s.vars[min(at, len(s.vars)):], func(b binding) bool { return b.name == by && b.kind == reference }) {
+			return true
+		}
+	}
+	return false
 }
 
 // lookup returns the binding of a variable that counts in the current round.

@@ -259,7 +259,7 @@ func (s *state) stmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 	if io.Out != nil && io.Out.Path != "" {
 		s.writing = append(writing[:len(writing):len(writing)], io.Out.Path)
 	}
-	out = s.command(st.Cmd, io)
+	out = s.asChanged(io, written, s.command(st.Cmd, io), func(io abstract.Streams) abstract.Value { return s.command(st.Cmd, io) })
 	s.joinsErrors, s.writing = joins, writing
 	if !opens(st.Redirs) {
 		s.exit = anyExit

@@ -268,7 +268,7 @@ func (s *state) dblQuoted(f *splitter, p *syntax.DblQuoted) {
 func (s *state) emptyList(p *syntax.ParamExp, vs []abstract.Value) []abstract.Value {
 	list := s.listIndex(p)
 	switch {
-	case p.Param == nil || len(vs) > 1 || len(vs) == 1 && (!list || p.Slice == nil || vs[0].Text != "") || !s.asZsh():
+	case p.Param == nil || len(vs) > 1 || len(vs) == 1 && (!list || p.Slice == nil || vs[0].Text != "") || !s.asZsh() && !(list && s.posix):
 	case list:
 		return []abstract.Value{vague("${…}", vs...)}
 	case p.Index == nil && p.Param.Value != "@" && p.Param.Value != "*":

@@ -3,7 +3,8 @@ package abstract
 // Streams are what a command reads and where its output goes.
 type Streams struct {
 	In         Value
-	Redirected bool // in is not what the pipe or the terminal gives
+	From       string // the file that in is from, where the text wrote that
+	Redirected bool   // in is not what the pipe or the terminal gives
 	Out        *Target
 	Socket     bool // some descriptor is a network connection
 	Moved      bool // a descriptor of output was made another, so what is written may go elsewhere
