@@ -198,8 +198,29 @@ func (k *Classifier) both(ctx context.Context, c *analysis.Case) verdict.Verdict
 		m = ask()
 		v = decide(m)
 	}
+	if v.Decision != verdict.Allow && known.unmatched && m.err == nil {
+		m, v = k.again(ctx, c, m, v, decide)
+	}
 	k.note(c, false, &m)
 	return v
+}
+
+// again asks the model about an action that it suspects without the words in it that are
+// data. What it then says counts if it allows the action.
+func (k *Classifier) again(ctx context.Context, c *analysis.Case, m result, v verdict.Verdict, decide func(result) verdict.Verdict) (result, verdict.Verdict) {
+	text, ok := withoutProse(c)
+	if !ok {
+		return m, v
+	}
+	e, ok := k.estimate(ctx, c.Action.Type, text)
+	second := e[1]
+	if !ok || decide(e[0]).Decision != decide(e[2]).Decision {
+		second = k.score(ctx, c.Action.Type, text)
+	}
+	if w := decide(second); w.Decision == verdict.Allow {
+		return second, w
+	}
+	return m, v
 }
 
 // estimate returns the least, the likely and the gravest answer that the model

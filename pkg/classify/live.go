@@ -17,6 +17,7 @@ const (
 	needNothing need = iota // the match always counts
 	needCode                // the text is run, or passed to an unknown program
 	needReader              // the text is sent to a model, a person or another machine
+	needRequest             // the text is a part of a request, which an application reads
 )
 
 // Liveness says what happens to a text.
@@ -25,6 +26,7 @@ type liveness uint8
 const (
 	isCode   liveness = 1 << iota // it is run, or could be
 	isRead                        // somebody reads it
+	isAsked                       // a server reads it
 	isOpaque                      // it is passed to an unknown program, which may run or send it
 )
 
@@ -36,6 +38,8 @@ func (l liveness) meets(n need) (ok, perhaps bool) {
 		return true, false
 	case needCode:
 		return l&(isCode|isOpaque) != 0, false
+	case needRequest:
+		return l&(isAsked|isOpaque) != 0, l&isAsked == 0
 	case needReader:
 	}
 	return l&(isRead|isOpaque) != 0, l&isRead == 0
@@ -71,7 +75,10 @@ func lineLiveness(e *effect.Effect) liveness {
 	if interprets(e.Program) {
 		l |= isCode
 	}
-	if transmits(e.Program) {
+	switch {
+	case requests(e.Program):
+		l |= isRead | isAsked
+	case tells(e.Program):
 		l |= isRead
 	}
 	return l
@@ -99,14 +106,24 @@ func interprets(program string) bool {
 	return false
 }
 
-// transmits reports whether a program sends the text of its arguments to
-// another machine, a model or a person.
-func transmits(program string) bool {
+// requests reports whether a program sends the text of its arguments to a server
+// as it is.
+func requests(program string) bool {
 	switch program {
-	case "curl", "wget", "http", "https", "xh", "curlie", "httpie", "mail", "mailx", "mutt", "sendmail", "msmtp", "swaks",
+	case "curl", "wget", "http", "https", "xh", "curlie", "httpie", "invoke-webrequest", "invoke-restmethod", "mcp", "grpcurl", "websocat", "nc", "ncat":
+		return true
+	}
+	return false
+}
+
+// tells reports whether a program gives the text of its arguments to a person or
+// a model.
+func tells(program string) bool {
+	switch program {
+	case "mail", "mailx", "mutt", "sendmail", "msmtp", "swaks",
 		"slack", "slackcat", "telegram-send", "ntfy", "wall", "write", "gh", "glab", "hub", "tea", "jira",
 		"claude", "codex", "gemini", "llm", "ollama", "aider", "goose", "opencode", "cursor-agent", "sgpt", "aichat", "mods",
-		"invoke-webrequest", "invoke-restmethod", "send-mailmessage", "mcp", "grpcurl", "websocat", "nc", "ncat":
+		"send-mailmessage":
 		return true
 	}
 	return false

@@ -158,7 +158,7 @@ func (r *rule) check() error {
 	demand(slices.Contains([]string{"critical", "high", "medium", "low"}, r.Severity), "severity %q is unknown", r.Severity)
 	demand(slices.Contains([]string{"block", "escalate", "always_block"}, r.Outcome), "outcome %q is unknown", r.Outcome)
 	demand(slices.Contains([]string{"any", "unix", "macos", "windows"}, r.Platform), "platform %q is unknown", r.Platform)
-	demand(slices.Contains([]string{"", "code", "reader"}, r.Needs), "needs %q is unknown", r.Needs)
+	demand(slices.Contains([]string{"", "code", "reader", "request"}, r.Needs), "needs %q is unknown", r.Needs)
 	demand(len(r.Match) >= 3 && len(r.Pass) >= 3, "fewer than three match or pass examples")
 	demand(len(r.Patterns)+len(r.Effects) > 0, "has neither patterns nor effects")
 	demand(len(r.Fields) == 0 || len(r.Types) > 0, "fields are only allowed together with types")

@@ -12,7 +12,7 @@ import (
 
 var outcomes = map[string]string{"block": "Block", "escalate": "Escalate", "always_block": "AlwaysBlock"}
 var severities = map[string]string{"critical": "Critical", "high": "High", "medium": "Medium", "low": "Low"}
-var needs = map[string]string{"code": "needCode", "reader": "needReader"}
+var needs = map[string]string{"code": "needCode", "reader": "needReader", "request": "needRequest"}
 
 func writeTable(b *bytes.Buffer, rules []rule) error {
 	fmt.Fprintf(b, "var ruleTable = [...]Rule{\n")

@@ -26,6 +26,7 @@ type Use struct {
 	Nested  []Nested      // operands that are commands or code
 	Effects []effect.Kind // effects without an operand, such as ChangeSystem
 	Lists   []Word        // files that list further operands
+	Prose   []Word        // values of options with blanks in them that are text and nothing else to the program, as the message of a commit is
 	Env     []Word        // NAME=VALUE settings made for the nested command, as by env
 	Stdin   Stream        // what becomes of standard input
 	Stdout  Stream        // what standard output carries

@@ -42,6 +42,7 @@ func Interpret(args []Word, listed ...Word) Use {
 		r.flags = r.flags&^wet | dry
 	}
 	r.finish()
+	r.prose()
 	r.elsewhere()
 	r.use.Away = r.away()
 	switch at {
@@ -65,6 +66,15 @@ func Interpret(args []Word, listed ...Word) Use {
 	}
 	r.use.Class = r.class.class()
 	return r.use
+}
+
+// prose notes the values of options that are plain text.
+func (r *reader) prose() {
+	for _, v := range r.values {
+		if r.turn(v.role) == roleText && !v.word.Pattern && strings.IndexByte(v.word.Text, ' ') > 0 {
+			r.use.Prose = append(r.use.Prose, v.word)
+		}
+	}
 }
 
 // release gives a reader's buffers back.

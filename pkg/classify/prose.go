@@ -1,0 +1,67 @@
+package classify
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+	programs "github.com/shieldcli/shield/pkg/shell/command"
+)
+
+// Bounds of what is left out.
+const (
+	leastProse = 8  // bytes of a text
+	mostProse  = 16 // texts
+)
+
+// withoutProse returns the action of a case as a model reads it, without values of
+// options that are plain text to its programs, as the message of git commit is.
+// Data is not an attack: words about one are no reason to suspect a
+// command whose every program is understood. ok is false where there is no such text.
+func withoutProse(c *analysis.Case) (text string, ok bool) {
+	if c.Action == nil {
+		return "", false
+	}
+	line, _ := c.Action.Payload["command"].(string)
+	shorter, left := line, 0
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		if e.Kind != effect.Execute || !mayHold(e.Args) {
+			continue
+		}
+		words := make([]programs.Word, 1, len(e.Args)+1)
+		words[0].Text = e.Program
+		for _, arg := range e.Args {
+			words = append(words, programs.Word{Text: arg})
+		}
+		use := programs.Interpret(words)
+		if !use.Known {
+			return "", false
+		}
+		for _, w := range use.Prose {
+			if len(w.Text) >= leastProse && left < mostProse {
+				shorter = strings.Replace(shorter, w.Text, "", 1)
+				left++
+			}
+		}
+	}
+	if shorter == line {
+		return "", false
+	}
+	payload := maps.Clone(c.Action.Payload)
+	payload["command"] = shorter
+	text, err := Text(&action.Action{Type: c.Action.Type, Payload: payload})
+	return text, err == nil
+}
+
+// mayHold reports whether one of some arguments could be left out.
+func mayHold(args []string) bool {
+	for _, arg := range args {
+		if len(arg) >= leastProse && strings.IndexByte(arg, ' ') > 0 {
+			return true
+		}
+	}
+	return false
+}

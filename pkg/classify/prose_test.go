@@ -1,0 +1,52 @@
+package classify
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/shell"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// wary is a model that suspects each text with one of some words in it.
+type wary []string
+
+func (w wary) Score(_ context.Context, text string) (Score, error) {
+	for _, word := range w {
+		if strings.Contains(text, word) {
+			return Score{Injection: true, Confidence: 0.99}, nil
+		}
+	}
+	return Score{Confidence: 0.99}, nil
+}
+
+// TestProse judges commands with a model that suspects words about attacks: in a
+// message they are data, and everywhere else they count.
+func TestProse(t *testing.T) {
+	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, Written: shell.Written, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := New(Options{Model: wary{"rm -rf", "evil"}, Home: "/home/dev", Roots: []string{"/home/dev/project"}})
+	for command, want := range map[string]verdict.Decision{
+		"git commit -m 'refuse rm -rf / in scripts'":                        verdict.Allow,
+		"git add a.go && git commit --message='refuse rm -rf / in scripts'": verdict.Allow,
+		"git commit -m 'evil'":                                              verdict.Escalate, // one word may be a name
+		"git commit -m 'refuse rm -rf / in scripts' evil.go":                verdict.Escalate,
+		"git commit -m 'about rm -rf' -m 'x'; touch 'rm -rf x'":             verdict.Escalate,
+		"touch 'rm -rf x'":                                 verdict.Escalate,
+		"echo 'rm -rf build' > a.sh":                       verdict.Escalate,
+		"git commit -m 'refuse rm -rf / in scripts'; evil": verdict.Block,
+		"unheard -m 'refuse rm -rf / in scripts'":          verdict.Block,
+		"bash -c 'rm -rf build'":                           verdict.Escalate,
+		"git commit -m 'rm -rf ~/x' && rm -rf ~":           verdict.Block,
+	} {
+		v, err := k.Judge(t.Context(), an.Case(&action.Action{Type: "execute_command", Payload: map[string]any{"command": command}}))
+		if err != nil || v.Decision != want {
+			t.Errorf("%s: %v (%s), expected %v; error %v", command, v.Decision, v.Reasoning, want, err)
+		}
+	}
+}
