@@ -357,7 +357,8 @@ func (m *Model) Runtime() (path, version string, err error) {
 }
 
 // Score implements [Scorer]. A text that is longer than the model's window is
-// read in overlapping windows, and the most suspicious window counts.
+// read in overlapping windows, and the most suspicious window counts. What the wide
+// half says of them decides which of them the other half reads.
 func (m *Model) Score(ctx context.Context, text string) (Score, error) {
 	l, err := m.load()
 	if err != nil {
@@ -376,7 +377,11 @@ func (m *Model) Score(ctx context.Context, text string) (Score, error) {
 func (m *Model) score(ctx context.Context, l *loaded, ids []int64) (Score, error) {
 	var worst float64
 	windows, whole := m.cut(ids, l.tokens.Overhead())
-	for _, window := range windows {
+	most := m.rank(l.tokens, windows)
+	for i, window := range windows {
+		if i > 0 && most != nil && most[i] <= worst {
+			break // nor can those behind it be more suspicious than one that was read
+		}
 		logits, err := l.session.run(ctx, l.tokens.Frame(nil, window))
 		if err != nil {
 			return Score{}, fmt.Errorf("model: %w", err)

@@ -1,11 +1,14 @@
 package classify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/shieldcli/shield/internal/tokenizer"
 )
 
 // A WideCard describes the half of a model that looks the n-grams of tokens up
@@ -93,14 +96,47 @@ func (m *Model) Estimate(ctx context.Context, text string) (e Estimate, ok bool)
 	worst := math.Inf(-1)
 	windows, whole := m.cut(ids, tokens.Overhead())
 	for _, window := range windows {
-		worst = max(worst, w.odds(table, tokens.Frame(nil, window)))
+		worst = max(worst, w.likely(table, tokens.Frame(nil, window)))
 	}
 	if !whole {
 		return Estimate{}, false
 	}
-	likely := w.Slope*worst + w.Offset
-	label := func(odds float64) Score { return m.label(1 / (1 + math.Exp(-odds))) }
-	return Estimate{Low: label(likely - w.Margin), Likely: label(likely), High: label(likely + w.Margin)}, true
+	label := func(odds float64) Score { return m.label(logistic(odds)) }
+	return Estimate{Low: label(worst - w.Margin), Likely: label(worst), High: label(worst + w.Margin)}, true
+}
+
+// rank orders several windows by what the wide half says of them, the most
+// suspicious first, and returns the probability that each has at most. It is nil if
+// there is nothing to choose, or no table.
+func (m *Model) rank(tokens *tokenizer.Tokenizer, windows [][]int64) (most []float64) {
+	table, err := m.table()
+	if len(windows) < 2 || table == nil || err != nil {
+		return nil
+	}
+	type ranked struct {
+		window []int64
+		most   float64
+	}
+	order := make([]ranked, len(windows))
+	w := m.Card.Wide
+	for i, window := range windows {
+		order[i] = ranked{window, logistic(w.likely(table, tokens.Frame(nil, window)) + w.Margin)}
+	}
+	slices.SortStableFunc(order, func(a, b ranked) int { return cmp.Compare(b.most, a.most) })
+	most = make([]float64, len(windows))
+	for i := range order {
+		windows[i], most[i] = order[i].window, order[i].most
+	}
+	return most
+}
+
+// logistic returns the probability that log odds mean.
+func logistic(odds float64) float64 { return 1 / (1 + math.Exp(-odds)) }
+
+// likely returns the log odds that the whole model has for a window, give or take
+// the margin.
+func (w *WideCard) likely(table []byte, window []int64) float64 {
+	return w.Slope*w.odds(table, window) + w.Offset
 }
 
 // odds returns the log odds of a window: the weights of its different 1- to

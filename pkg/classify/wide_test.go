@@ -119,6 +119,77 @@ func TestEstimateOfDefault(t *testing.T) {
 	}
 }
 
+// counted counts the windows that a graph reads.
+type counted struct {
+	runner
+	n int
+}
+
+func (c *counted) run(ctx context.Context, ids []int64) ([]float32, error) {
+	c.n++
+	return c.runner.run(ctx, ids)
+}
+
+// Of a long text fewer windows are read than it has, and wherever the most suspicious
+// of them stands, its answer is that of the text.
+func TestWindowsOfDefault(t *testing.T) {
+	t.Parallel()
+	openTest(t, "bert") // skips where there is no runtime
+	m, err := OpenModel(models.Default(), models.Digest, library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := m.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	graph := &counted{runner: l.session}
+	all, positions := 0, map[int]bool{}
+	var long []string
+	for text := range texts(t, 4) {
+		if long = append(long, text); len(long) < 24 {
+			continue
+		}
+		ids, err := l.tokens.Encode(t.Context(), strings.Join(long, "\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		long = nil
+		windows, whole := m.cut(ids, l.tokens.Overhead())
+		worst, at := 0.0, 0
+		for i, window := range windows {
+			logits, err := l.session.run(t.Context(), l.tokens.Frame(nil, window))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := probability(logits, m.malicious)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p > worst {
+				worst, at = p, i
+			}
+		}
+		all += len(windows)
+		positions[at] = true
+		got, err := m.score(t.Context(), &loaded{l.tokens, graph}, ids)
+		want := m.label(worst)
+		if !whole && !want.Injection {
+			if !errors.Is(err, ErrTooLong) {
+				t.Errorf("%+v, %v; want %v", got, err, ErrTooLong)
+			}
+			continue
+		}
+		if err != nil || got != want {
+			t.Errorf("%d windows: %+v, %v; want %+v, of window %d", len(windows), got, err, want, at)
+		}
+	}
+	t.Logf("%d of %d windows were read", graph.n, all)
+	if graph.n > all*2/3 || len(positions) < 3 {
+		t.Errorf("%d of %d windows were read; the most suspicious stood at %v", graph.n, all, positions)
+	}
+}
+
 // TestPacked holds that shield's own model answers to the last bit what the ONNX
 // file answers that it was made of, whether it is loaded for one text or for many.
 func TestPacked(t *testing.T) {
