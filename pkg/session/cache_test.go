@@ -89,7 +89,7 @@ type watched struct {
 	read *bool
 }
 
-func (w watched) look(ctx context.Context, fn func(shelf) error) error {
+func (w watched) look(ctx context.Context, fn func(shelf) error, wants ...state.Want) error {
 	*w.read = true
-	return w.shelves.look(ctx, fn)
+	return w.shelves.look(ctx, fn, wants...)
 }

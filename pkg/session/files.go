@@ -140,10 +140,11 @@ func (s *Store) addFiles(sh shelf, group []byte, r *Record, d *Delta) (changed b
 	if len(d.Files)+len(d.Shown)+len(d.met) == 0 {
 		return false, nil
 	}
-	have := &Session{}
-	if err := have.loadFiles(sh, group); err != nil {
+	set, err := s.fileSets.of(sh, [][]byte{group})
+	if err != nil {
 		return false, err
 	}
+	have := &Session{fileSet: set}
 	put := have.with(d)
 	room := s.opts.MaxFiles - len(have.files)
 	for _, path := range slices.Sorted(maps.Keys(put)) {
@@ -151,18 +152,21 @@ func (s *Store) addFiles(sh shelf, group []byte, r *Record, d *Delta) (changed b
 			if room--; room < 0 {
 				changed = changed || !r.Full
 				r.Full = true
+				delete(put, path)
 				continue
 			}
 		}
-		changed = true
 		if err := sh.Put(group, fileKey(path), put[path].encode()); err != nil {
 			return changed, err
 		}
 	}
-	if changed {
-		err = changedFiles(sh, group)
+	if len(put) == 0 {
+		return changed, nil
 	}
-	return changed, err
+	files := make(map[string]fileEntry, len(have.files)+len(put))
+	maps.Copy(files, have.files)
+	maps.Copy(files, put)
+	return true, s.fileSets.change(sh, group, newFileSet(files))
 }
 
 // with returns the files that an action changes: what they are then.

@@ -87,10 +87,31 @@ func (k *fileSets) of(sh shelf, groups [][]byte) (fileSet, error) {
 		}
 	}
 	set := newFileSet(all.files)
+	k.put(change, set)
+	return set, nil
+}
+
+// change gives a group its new files a name, and keeps them under it: whoever reads
+// the group next in this process has them already.
+func (k *fileSets) change(sh shelf, group []byte, set fileSet) error {
+	before := string(sh.Get(group, changeKey))
+	if err := changedFiles(sh, group); err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if old, ok := k.byChange[before]; ok {
+		delete(k.byChange, before)
+		k.files -= len(old.files)
+	}
+	k.put(string(sh.Get(group, changeKey)), set)
+	return nil
+}
+
+func (k *fileSets) put(change string, set fileSet) {
 	if k.byChange == nil || len(k.byChange) == maxFileSets || k.files+len(set.files) > maxSetFiles {
 		k.byChange, k.files = map[string]fileSet{}, 0
 	}
 	k.byChange[change] = set
 	k.files += len(set.files)
-	return set, nil
 }

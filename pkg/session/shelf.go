@@ -10,8 +10,8 @@ import (
 
 // shelves are where records lie.
 type shelves interface {
-	look(ctx context.Context, fn func(shelf) error) error
-	change(ctx context.Context, fn func(shelf) error) error
+	look(ctx context.Context, fn func(shelf) error, wants ...state.Want) error
+	change(ctx context.Context, fn func(shelf) error, wants ...state.Want) error
 	stamp() (state.Stamp, bool) // see [state.Store.Stamp]
 }
 
@@ -26,12 +26,12 @@ type shelf interface {
 
 type onDisk struct{ file *state.Store }
 
-func (d onDisk) look(ctx context.Context, fn func(shelf) error) error {
-	return d.file.LookShelf(ctx, shelfName, func(s *state.Shelf) error { return fn(s) })
+func (d onDisk) look(ctx context.Context, fn func(shelf) error, wants ...state.Want) error {
+	return d.file.LookShelf(ctx, shelfName, func(s *state.Shelf) error { return fn(s) }, wants...)
 }
 
-func (d onDisk) change(ctx context.Context, fn func(shelf) error) error {
-	return d.file.Shelf(ctx, shelfName, func(s *state.Shelf) error { return fn(s) })
+func (d onDisk) change(ctx context.Context, fn func(shelf) error, wants ...state.Want) error {
+	return d.file.Shelf(ctx, shelfName, func(s *state.Shelf) error { return fn(s) }, wants...)
 }
 
 func (d onDisk) stamp() (state.Stamp, bool) { return d.file.Stamp(shelfName) }
@@ -50,9 +50,11 @@ func (m *inMemory) stamp() (s state.Stamp, ok bool) {
 	return s, true
 }
 
-func (m *inMemory) look(ctx context.Context, fn func(shelf) error) error { return m.change(ctx, fn) }
+func (m *inMemory) look(ctx context.Context, fn func(shelf) error, _ ...state.Want) error {
+	return m.change(ctx, fn)
+}
 
-func (m *inMemory) change(_ context.Context, fn func(shelf) error) error {
+func (m *inMemory) change(_ context.Context, fn func(shelf) error, _ ...state.Want) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return fn(m)

@@ -74,6 +74,21 @@ func (k Key) group() []byte {
 	return h.Sum(nil)[:16]
 }
 
+// wants returns what is read of a session whenever it is loaded or changed, and of
+// the one that it began in.
+func (k Key) wants(parent string) (out []state.Want) {
+	of := func(k Key) {
+		group := k.group()
+		for _, key := range [...][]byte{recordKey, changeKey, sumKey} {
+			out = append(out, state.Want{Group: group, Key: key})
+		}
+	}
+	if of(k); parent != "" && parent != k.ID {
+		of(Key{k.Host, parent, k.User})
+	}
+	return out
+}
+
 // encode returns a record with a checksum before it.
 func (r *Record) encode() []byte {
 	r.Version = version
@@ -216,7 +231,7 @@ func (s *Store) load(ctx context.Context, k Key, parent, alias string) *Session 
 			out.fileSet, err = s.fileSets.of(sh, from)
 		}
 		return err
-	})
+	}, k.wants(parent)...)
 	out.now, out.err = s.now(), err
 	return out
 }
@@ -259,7 +274,7 @@ func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 			return err
 		}
 		return s.tellParents(sh, r, d)
-	})
+	}, loaded.key.wants(loaded.parent)...)
 }
 
 // put writes what an action adds to a record.

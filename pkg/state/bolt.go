@@ -74,7 +74,7 @@ func (b *boltFile) notLocked(err error) error {
 func (b *boltFile) release() error { return b.lock.Unlock() }
 
 // update opens the file, runs fn and commits. The lock is held.
-func (b *boltFile) update(fn func(view) error) error {
+func (b *boltFile) update(_ []want, fn func(view) error) error {
 	return b.with(false, func(db *bolt.DB) error {
 		return db.Update(func(btx *bolt.Tx) error { return b.run(btx, fn) })
 	})
@@ -82,7 +82,7 @@ func (b *boltFile) update(fn func(view) error) error {
 
 // look opens the file for reading alone and runs fn. bbolt's own lock keeps
 // those away who write.
-func (b *boltFile) look(fn func(view) error) error {
+func (b *boltFile) look(_ []want, fn func(view) error) error {
 	return b.with(true, func(db *bolt.DB) error {
 		return db.View(func(btx *bolt.Tx) error { return b.run(btx, fn) })
 	})

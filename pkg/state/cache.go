@@ -25,6 +25,7 @@ func (s *Store) Put(ctx context.Context, binding string, value []byte, expires t
 	if len(value) > MaxCachedValue {
 		return ErrCachedValueLarge
 	}
+	key := sha256.Sum256([]byte(binding))
 	return s.values.change(ctx, func(t *tx) error {
 		left := min(expires.Sub(s.opts.Clock()), maxCachedFor)
 		if left <= 0 {
@@ -32,7 +33,6 @@ func (s *Store) Put(ctx context.Context, binding string, value []byte, expires t
 		}
 		entry := order.AppendUint64(make([]byte, 0, stampSize+len(value)), uint64(t.rec.Now+int64(left)))
 		entry = order.AppendUint64(entry, uint64(nanos(t.wall.Add(left))))
-		key := sha256.Sum256([]byte(binding))
 		if t.get(cachePlace, key[:]) == nil {
 			if t.rec.Cached >= maxCached {
 				if err := t.makeRoom(); err != nil {
@@ -42,7 +42,7 @@ func (s *Store) Put(ctx context.Context, binding string, value []byte, expires t
 			t.rec.Cached++
 		}
 		return t.put(cachePlace, key[:], append(entry, value...))
-	})
+	}, want{cachePlace, string(key[:])})
 }
 
 // Get returns what was put under a binding and has not expired.
@@ -73,7 +73,7 @@ func (s *Store) lookUp(ctx context.Context, binding string, once bool) (value []
 		t.rec.Cached--
 		t.changed = true
 		return t.put(cachePlace, key[:], nil)
-	})
+	}, want{cachePlace, string(key[:])})
 	if err != nil {
 		return nil, false, err
 	}

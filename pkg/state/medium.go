@@ -12,9 +12,11 @@ type medium interface {
 	// update runs fn on a view and keeps what fn put there, unless fn returns an
 	// error; fn may run again, on another view, until it has seen nothing that
 	// others changed meanwhile. look runs a fn that puts nothing. Where reading
-	// the view failed, that is the error of both, whatever fn returned.
-	update(fn func(view) error) error
-	look(fn func(view) error) error
+	// the view failed, that is the error of both, whatever fn returned. wants are
+	// the values that fn reads as a rule: where each has to be fetched they come
+	// together.
+	update(wants []want, fn func(view) error) error
+	look(wants []want, fn func(view) error) error
 
 	// stamp returns the stamp of a shelf without waiting for other processes.
 	stamp(shelf string) (Stamp, bool)
@@ -38,6 +40,12 @@ type view interface {
 // A place is a set of values by key: a group on a shelf or, without a group, what
 // this package itself keeps.
 type place struct{ shelf, group string }
+
+// A want is a value that a transaction reads as a rule.
+type want struct {
+	at  place
+	key string
+}
 
 var (
 	limitsPlace = place{shelf: "limits"}

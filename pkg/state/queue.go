@@ -26,6 +26,7 @@ type queue struct {
 type request struct {
 	fn    func(*tx) error
 	looks bool // fn writes nothing
+	wants []want
 	done  chan error
 	taken atomic.Bool // set by whoever is first: the one that runs it or the one that gives up waiting
 }
@@ -45,28 +46,28 @@ type tx struct {
 var errUnchanged = errors.New("nothing to write")
 
 // change is [queue.read] for a fn that writes, unless it returns an error.
-func (q *queue) change(ctx context.Context, fn func(*tx) error) error {
+func (q *queue) change(ctx context.Context, fn func(*tx) error, wants ...want) error {
 	return q.read(ctx, func(t *tx) error {
 		if err := fn(t); err != nil {
 			return err
 		}
 		t.changed = true
 		return nil
-	})
+	}, wants...)
 }
 
 // read runs fn in a transaction and returns when that is kept. If ctx ends
 // before fn has begun, fn never runs. fn may run more than once, and the last
 // time counts. It must leave the transaction as it was when it returns an error,
-// since it shares it with others.
-func (q *queue) read(ctx context.Context, fn func(*tx) error) error {
-	return q.run(ctx, &request{fn: fn, done: make(chan error, 1)})
+// since it shares it with others. wants are the values that it reads as a rule.
+func (q *queue) read(ctx context.Context, fn func(*tx) error, wants ...want) error {
+	return q.run(ctx, &request{fn: fn, wants: wants, done: make(chan error, 1)})
 }
 
 // look is [queue.read] for a fn that never writes. It works on a medium that
 // cannot be written to.
-func (q *queue) look(ctx context.Context, fn func(*tx) error) error {
-	return q.run(ctx, &request{fn: fn, looks: true, done: make(chan error, 1)})
+func (q *queue) look(ctx context.Context, fn func(*tx) error, wants ...want) error {
+	return q.run(ctx, &request{fn: fn, wants: wants, looks: true, done: make(chan error, 1)})
 }
 
 func (q *queue) run(ctx context.Context, r *request) error {
@@ -145,7 +146,11 @@ func (q *queue) commit(batch []*request, errs []error, writes bool) error {
 	if !writes {
 		do = q.medium.look
 	}
-	return do(func(v view) error {
+	var wants []want
+	for _, r := range batch {
+		wants = append(wants, r.wants...)
+	}
+	return do(wants, func(v view) error {
 		t, err := q.begin(v)
 		if err != nil {
 			return err

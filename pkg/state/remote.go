@@ -111,11 +111,11 @@ func (r *remote) acquire() error { return nil } // others are noticed, not held 
 func (r *remote) release() error { return nil }
 func (r *remote) close() error   { return r.client.Close() }
 
-func (r *remote) update(fn func(view) error) error { return r.transact(fn, true) }
-func (r *remote) look(fn func(view) error) error   { return r.transact(fn, false) }
+func (r *remote) update(wants []want, fn func(view) error) error { return r.transact(wants, fn, true) }
+func (r *remote) look(wants []want, fn func(view) error) error   { return r.transact(wants, fn, false) }
 
 // transact runs fn until it has seen nothing that another changed meanwhile.
-func (r *remote) transact(fn func(view) error, writes bool) (err error) {
+func (r *remote) transact(wants []want, fn func(view) error, writes bool) (err error) {
 	defer func() {
 		if p := recover(); p != nil { // the client allocates what an answer says it is long
 			err = r.fault(fmt.Errorf("its answer makes no sense: %v", p))
@@ -124,7 +124,7 @@ func (r *remote) transact(fn func(view) error, writes bool) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), remoteWait)
 	defer cancel()
 	for try := range remoteTries {
-		done, err := r.attempt(ctx, fn, writes)
+		done, err := r.attempt(ctx, wants, fn, writes)
 		if done || err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func (r *remote) transact(fn func(view) error, writes bool) (err error) {
 
 // attempt is one try of transact; done is false if another came in between. The
 // mirror is read first, so that it cannot be ahead of a store that goes on.
-func (r *remote) attempt(ctx context.Context, fn func(view) error, writes bool) (done bool, err error) {
+func (r *remote) attempt(ctx context.Context, wants []want, fn func(view) error, writes bool) (done bool, err error) {
 	if err := r.resting(); err != nil {
 		return false, err
 	}
@@ -151,7 +151,7 @@ func (r *remote) attempt(ctx context.Context, fn func(view) error, writes bool) 
 		return false, err
 	}
 	v := &remoteView{of: r, ctx: ctx, seen: map[place]*remoteHash{}}
-	if err := v.begin(old, seen); err != nil {
+	if whole, err := v.begin(old, seen, wants); !whole || err != nil {
 		return false, err
 	}
 	ferr := fn(v)

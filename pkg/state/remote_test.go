@@ -4,6 +4,7 @@ package state
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/shieldcli/shield/internal/redistest"
 )
@@ -344,6 +346,77 @@ func TestRemoteKills(t *testing.T) {
 		t.Errorf("%d charged, %d said so, of %d it is not known", st.Used, said, unknown)
 	}
 	t.Logf("%d charged, %d said so, of %d it is not known", st.Used, said, unknown)
+}
+
+// trips counts how often a store is asked, and may change what it says.
+type trips struct {
+	n      int
+	change func([]redis.Cmder)
+}
+
+func (tr *trips) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (tr *trips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() != "hello" {
+			tr.n++
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (tr *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if cmds[0].Name() == "hello" {
+			return next(ctx, cmds)
+		}
+		tr.n++
+		err := next(ctx, cmds)
+		if tr.change != nil {
+			tr.change(cmds)
+		}
+		return err
+	}
+}
+
+// What a transaction reads as a rule comes with the record, and counts only if nobody
+// wrote while it was read.
+func TestRemoteTrips(t *testing.T) {
+	server, w := redistest.Start(t), newWorld()
+	s := shared(t, server, t.TempDir(), w)
+	tr := &trips{}
+	s.values.medium.(*remote).client.AddHook(tr)
+	ctx, group, key := t.Context(), []byte("g"), []byte("k")
+	put := func(sh *Shelf) error { return sh.Put(group, key, append(sh.Get(group, key), 'x')) }
+	look := func(sh *Shelf) error { _ = sh.Get(group, key); return nil }
+	expires := w.wall.Add(time.Hour)
+	for i, step := range []struct {
+		name string
+		do   func() error
+		want int
+	}{
+		{"the first of a server, which does not have the script yet", func() error { return s.Put(ctx, "b", []byte("1"), expires) }, 3},
+		{"put", func() error { return s.Put(ctx, "b", []byte("2"), expires) }, 2},
+		{"get", func() error { _, _, err := s.Get(ctx, "b"); return err }, 1},
+		{"admit", func() error { _, err := s.Admit(ctx, 100, 100); return err }, 2},
+		{"a group that begins", func() error { return s.Shelf(ctx, "s", put, Want{group, key}) }, 2},
+		{"a change", func() error { return s.Shelf(ctx, "s", put, Want{group, key}) }, 2},
+		{"a look", func() error { return s.LookShelf(ctx, "s", look, Want{group, key}) }, 1},
+		{"a look that asks for more", func() error { return s.LookShelf(ctx, "s", look) }, 3},
+	} {
+		tr.n = 0
+		if err := step.do(); err != nil || tr.n != step.want {
+			t.Errorf("%d, %s: asked %d times, want %d; %v", i, step.name, tr.n, step.want, err)
+		}
+	}
+	tr.n, tr.change = 0, func(cmds []redis.Cmder) {
+		cmds[len(cmds)-2].(*redis.StringCmd).SetVal("another transaction's")
+		cmds[1].(*redis.StringCmd).SetVal("what lay there in between")
+		tr.change = nil
+	}
+	if got, ok, err := s.Get(ctx, "b"); string(got) != "2" || !ok || err != nil || tr.n != 2 {
+		t.Errorf("beside another that writes: %q %v %v, asked %d times", got, ok, err, tr.n)
+	}
 }
 
 func BenchmarkRemoteAdmit(b *testing.B) {

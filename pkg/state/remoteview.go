@@ -22,7 +22,7 @@ type remoteView struct {
 	epoch epoch
 	seen  map[place]*remoteHash
 
-	fetched bool  // more than the record was read
+	fetched bool  // more was read after it began
 	err     error // of what could not be read
 }
 
@@ -39,21 +39,43 @@ var stampsPlace = place{shelf: "stamps"}
 // index is where the groups of a shelf are listed.
 func index(shelf string) place { return place{shelf: shelf} }
 
-// begin reads the record and the clock, the clock last: it is never behind what
-// another has written.
-func (v *remoteView) begin(old epoch, known bool) error {
+// begin reads the record, the values that are wanted, and the clock, the clock last:
+// it is never behind what another has written. whole is false if another wrote while
+// the values were read.
+func (v *remoteView) begin(old epoch, known bool, wants []want) (whole bool, err error) {
 	r := v.of
-	field := r.seals.field(limitsPlace, recordKey)
+	hash, field := r.seals.hash(limitsPlace), r.seals.field(limitsPlace, recordKey)
 	pipe := r.client.Pipeline()
-	got, clock := pipe.HGet(v.ctx, r.seals.hash(limitsPlace), field), pipe.Time(v.ctx)
+	got := pipe.HGet(v.ctx, hash, field)
+	after, values := got, map[want]*redis.StringCmd{}
+	for _, w := range wants {
+		if values[w] == nil {
+			values[w] = pipe.HGet(v.ctx, r.seals.hash(w.at), r.seals.field(w.at, []byte(w.key)))
+		}
+	}
+	if len(values) > 0 {
+		after = pipe.HGet(v.ctx, hash, field)
+	}
+	clock := pipe.Time(v.ctx)
 	_, _ = pipe.Exec(v.ctx) // what it returns is the error of one of them
-	for _, err := range [...]error{got.Err(), clock.Err()} {
+	for _, err := range [...]error{got.Err(), after.Err(), clock.Err()} {
 		if err != nil && !errors.Is(err, redis.Nil) {
-			return r.fault(err)
+			return false, r.fault(err)
 		}
 	}
 	v.at = instant{wall: clock.Val()}
 	v.raw = got.Val()
+	if err := v.open(old, known); err != nil || after.Val() != v.raw {
+		return false, err
+	}
+	for w, got := range values {
+		v.take(w.at, []byte(w.key), got)
+	}
+	return v.err == nil, v.err
+}
+
+// open opens the record as it was read.
+func (v *remoteView) open(old epoch, known bool) error {
 	record := (&record{}).encode()
 	switch {
 	case v.raw == "" && known:
@@ -61,7 +83,7 @@ func (v *remoteView) begin(old epoch, known bool) error {
 	case v.raw == "":
 		v.epoch = newEpoch()
 	default:
-		_, value, err := r.seals.open(limitsPlace, field, v.raw)
+		_, value, err := v.of.seals.open(limitsPlace, v.of.seals.field(limitsPlace, recordKey), v.raw)
 		if err != nil {
 			return v.damaged(limitsPlace, err)
 		}
@@ -167,14 +189,20 @@ func (v *remoteView) fetch(places []place, key []byte) {
 	v.fetched = true
 	_, _ = pipe.Exec(v.ctx) // what it returns is the error of one of them
 	for at, got := range asked {
-		v.hash(at).values[string(key)] = nil
-		switch sealed, err := got.Result(); {
-		case err == nil:
-			v.keep(at, r.seals.field(at, key), sealed)
-		case !errors.Is(err, redis.Nil):
-			v.err = r.fault(err)
+		if v.take(at, key, got); v.err != nil {
 			return
 		}
+	}
+}
+
+// take notes what the store said of a value.
+func (v *remoteView) take(at place, key []byte, got *redis.StringCmd) {
+	v.hash(at).values[string(key)] = nil
+	switch sealed, err := got.Result(); {
+	case err == nil:
+		v.keep(at, v.of.seals.field(at, key), sealed)
+	case !errors.Is(err, redis.Nil):
+		v.err = v.of.fault(err)
 	}
 }
 

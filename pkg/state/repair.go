@@ -87,7 +87,7 @@ func spent(now instant) *record {
 func (r *remote) repair(ctx context.Context) error {
 	old, seen, merr := r.mirror.read()
 	v := &remoteView{of: r, ctx: ctx, seen: map[place]*remoteHash{}}
-	if err := v.begin(epoch{}, false); err != nil {
+	if _, err := v.begin(epoch{}, false, nil); err != nil {
 		return err
 	}
 	if v.raw == "" || seen && merr == nil && v.epoch.store == old.store {

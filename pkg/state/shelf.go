@@ -14,8 +14,9 @@ type Shelf struct {
 // Shelf runs fn on a part of the state, in one transaction; fn may run more than
 // once, and the last time counts. What fn puts there is kept unless it returns an
 // error, which it may return only before it has put anything. Where fn changes
-// nothing, nothing is written.
-func (s *Store) Shelf(ctx context.Context, name string, fn func(*Shelf) error) error {
+// nothing, nothing is written. wants are the values that fn reads as a rule, which a
+// store that machines share is then asked for at once.
+func (s *Store) Shelf(ctx context.Context, name string, fn func(*Shelf) error, wants ...Want) error {
 	return s.values.read(ctx, func(t *tx) error {
 		sh := &Shelf{t: t, name: name}
 		err := fn(sh)
@@ -23,13 +24,23 @@ func (s *Store) Shelf(ctx context.Context, name string, fn func(*Shelf) error) e
 			err = t.restamp(name)
 		}
 		return err
-	})
+	}, wanted(name, wants)...)
 }
 
 // LookShelf is [Store.Shelf] for a fn that changes nothing. It works on a folder
 // that cannot be written to.
-func (s *Store) LookShelf(ctx context.Context, name string, fn func(*Shelf) error) error {
-	return s.values.look(ctx, func(t *tx) error { return fn(&Shelf{t: t, name: name}) })
+func (s *Store) LookShelf(ctx context.Context, name string, fn func(*Shelf) error, wants ...Want) error {
+	return s.values.look(ctx, func(t *tx) error { return fn(&Shelf{t: t, name: name}) }, wanted(name, wants)...)
+}
+
+// A Want names a value of a group.
+type Want struct{ Group, Key []byte }
+
+func wanted(shelf string, wants []Want) (out []want) {
+	for _, w := range wants {
+		out = append(out, want{place{shelf, string(w.Group)}, string(w.Key)})
+	}
+	return out
 }
 
 func (sh *Shelf) place(group []byte) place { return place{sh.name, string(group)} }
