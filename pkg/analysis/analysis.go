@@ -36,6 +36,7 @@ type Case struct {
 	words   string // of the command, resolved
 	views   []View
 	texts   []fieldTexts
+	writes  []effect.Text // of the command
 	decoded []decodedText
 }
 

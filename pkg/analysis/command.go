@@ -50,6 +50,7 @@ func (c *Case) run(text string, at *effect.Place, spans bool) {
 	from := len(c.Effects)
 	c.Effects = append(c.Effects, result.Effects...)
 	c.Files = append(c.Files, result.Files...)
+	c.writes = append(c.writes, result.Writes...)
 	c.requests(from)
 	if !spans {
 		for i := range c.Effects[from:] {

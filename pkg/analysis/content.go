@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
@@ -23,6 +24,20 @@ func (c *Case) content() {
 			continue
 		}
 		c.Effects = append(c.Effects, c.written(e.Path, text, &c.place)...)
+	}
+}
+
+// Writes calls f with a case for each text that a command writes to a file: that of
+// a tool which writes the same.
+func (c *Case) Writes(f func(*Case)) {
+	for _, w := range c.writes {
+		one := &Case{
+			Action:  &action.Action{Type: "write_file", Payload: map[string]any{"path": w.Path, "content": w.Text}},
+			Effects: []effect.Effect{{Kind: effect.WriteFile, Path: w.Path}},
+			place:   c.place,
+		}
+		f(one)
+		c.unexamined(one.Unexamined)
 	}
 }
 

@@ -112,6 +112,10 @@ func (eng *engine) run(s *scratch, c *analysis.Case, sc scope) {
 		}
 	}
 	eng.runTexts(s, c, sc)
+	c.Writes(func(w *analysis.Case) {
+		s.lines, s.read = s.lines[:0], s.read[:0] // both are of the command
+		eng.runTexts(s, w, sc)
+	})
 }
 
 // runLine tries the clauses and patterns that could match one command.

@@ -101,6 +101,13 @@ type Result struct {
 	Effects []Effect
 	Words   string // the command with everything that could be resolved inserted: a view for rules and models
 	Files   []File // what the command leaves behind that carries labels
+	Writes  []Text // what the command says that files hold
+}
+
+// A Text is what is written to a file, as far as it is known.
+type Text struct {
+	Path string // canonical
+	Text string // what is not known of it is a variable that nothing sets
 }
 
 // A File is a file or folder that holds labelled data.

@@ -456,6 +456,8 @@ func (s *state) runScript(f abstract.Value, p, language string, args []abstract.
 	if language == "shell" {
 		s.scripts++
 	}
+	s.onDisk++
+	defer func() { s.onDisk-- }()
 	return s.code(language, string(data), at, orEmpty(args))
 }
 

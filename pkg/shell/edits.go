@@ -19,13 +19,18 @@ func (s *state) edits(argv []abstract.Value, use command.Use) {
 			continue
 		}
 		p, pattern := s.place().Path(t.Word.Text, false)
-		format, _ := command.Recipe(p)
-		if pattern || format == "" && !hasSettings(p) {
+		if pattern {
 			continue
 		}
+		format, _ := command.Recipe(p)
+		runs := format != "" || hasSettings(p)
 		for _, v := range argv[1:] {
 			text, ok := putIn(v.Text)
 			if !ok || !v.Known() {
+				continue
+			}
+			s.says(p, abstract.Lit(text), false)
+			if !runs {
 				continue
 			}
 			for _, e := range Written(p, text, s.at) {

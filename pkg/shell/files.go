@@ -69,6 +69,9 @@ func (s *state) addFile(f file) {
 	f.from, f.astray = s.place(), s.astray()
 	f.weak = f.weak || slices.Contains(s.contested, f.path)
 	s.files = append(s.files, f)
+	if !f.pattern && f.consumer == nil {
+		s.says(f.path, f.val, f.append)
+	}
 	s.overwrites(f.path)
 }
 

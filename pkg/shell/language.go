@@ -83,7 +83,14 @@ func (s *state) scriptCode(language, text string, at effect.Span, _ []abstract.V
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	defer s.leave()
-	return script.Read(world{s}, language, text, at)
+	mark := len(s.files)
+	out := script.Read(world{s}, language, text, at)
+	for _, f := range s.files[min(mark, len(s.files)):] {
+		if !f.val.Known() && !f.pattern { // of literals of the code
+			s.says(f.path, abstract.Lit(text), false)
+		}
+	}
+	return out
 }
 
 // queryCode is text that only one program reads, such as SQL.

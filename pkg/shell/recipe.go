@@ -249,7 +249,8 @@ func (s *state) runRecipe(format, path, text string, goals []string, place *effe
 		return
 	}
 	s.running = append(s.running, key)
-	defer func() { s.running = s.running[:len(s.running)-1] }()
+	s.onDisk++
+	defer func() { s.running, s.onDisk = s.running[:len(s.running)-1], s.onDisk-1 }()
 	if format == "docker" {
 		s.remote++
 		defer func() { s.remote-- }()

@@ -313,6 +313,7 @@ func (s *state) deliver(io abstract.Streams, out abstract.Value) abstract.Value 
 			s.emptied(*t, out.From)
 		}
 		s.addFile(file{path: t.Path, pattern: t.Pattern, val: out, append: t.Append})
+		s.writesInput(*t, out, io.In)
 	}
 	return abstract.Value{}
 }

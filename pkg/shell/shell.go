@@ -66,5 +66,5 @@ func (s *state) analyze() (r effect.Result) {
 }
 
 func (s *state) result() effect.Result {
-	return effect.Result{Effects: s.effects, Words: strings.TrimSuffix(s.words.String(), "\n"), Files: s.labelled()}
+	return effect.Result{Effects: s.effects, Words: strings.TrimSuffix(s.words.String(), "\n"), Files: s.labelled(), Writes: s.writes}
 }

@@ -26,6 +26,7 @@ type state struct {
 	funcs   []function
 	aliases []alias
 	files   []file
+	writes  []effect.Text
 	backups []string // paths of copies that were kept of edited files
 	links   []link
 	moves   []move
@@ -70,6 +71,7 @@ type state struct {
 	base    int          // where text being walked starts in s.text, if fixed is nil
 	steps   int
 	depth   int
+	onDisk  int // depth of scripts and recipes that lie there
 	remote  int // depth of commands that run on another machine
 	machine int // how many of these are machines, and no containers
 	gaveUp  bool

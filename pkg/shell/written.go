@@ -2,6 +2,7 @@ package shell
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/internal/prefilter"
@@ -204,6 +205,69 @@ func (l *later) everything(e *effect.Effect) bool {
 	p := strings.TrimSuffix(strings.TrimSuffix(e.Path, "*"), "/")
 	home := l.at.Home
 	return home != "" && !strings.Contains(p, "*") && (p == "~" || p == home || strings.HasPrefix(home, p+"/"))
+}
+
+// says notes what the text itself says that a file holds: each version of it, since
+// a branch may have written it. What scripts that lie there write was written before.
+func (s *state) says(file string, holds abstract.Value, more bool) {
+	text := holds.Text
+	if holds.IsPattern {
+		text = unpattern(text)
+	}
+	if holds.Bare || file == "" || s.onDisk > 0 || strings.TrimSpace(text) == "" {
+		return
+	}
+	w := effect.Text{Path: file, Text: text}
+	if last := len(s.writes) - 1; more && last >= 0 && s.writes[last].Path == file && strings.HasPrefix(text, s.writes[last].Text) {
+		s.writes[last] = w
+		return
+	}
+	if slices.Contains(s.writes, w) {
+		return
+	}
+	if len(s.writes) == maxFiles {
+		s.giveUp("the command writes too many files")
+		return
+	}
+	s.writes = append(s.writes, w)
+}
+
+// writesInput notes what a program may put into a file of what it is given, where
+// the text does not say what the file holds then: a filter leaves some of it, an
+// editor and a patch add what stands in it.
+func (s *state) writesInput(t abstract.Target, holds, in abstract.Value) {
+	if holds.Known() && holds.Text != "" || t.Pattern {
+		return
+	}
+	files := patched(in.Text)
+	if len(files) == 0 {
+		s.says(t.Path, in, false)
+	}
+	for _, f := range files {
+		if p, pattern := s.place().Path(f.Path, false); !pattern {
+			v := in
+			v.Text = f.Text
+			s.says(p, v, false)
+		}
+	}
+}
+
+// patched returns the files that a patch changes, with the lines that it adds.
+func patched(text string) (files []effect.Text) {
+	for line := range strings.Lines(text) {
+		name, head := strings.CutPrefix(line, "+++ ")
+		switch {
+		case head:
+			name, _, _ = strings.Cut(strings.TrimSpace(name), "\t")
+			if _, below, ok := strings.Cut(name, "/"); ok {
+				name = below
+			}
+			files = append(files, effect.Text{Path: name})
+		case len(files) > 0 && line[0] == '+':
+			files[len(files)-1].Text += line[1:]
+		}
+	}
+	return files
 }
 
 // writtenFiles sums up what the files of a text that run later would do.

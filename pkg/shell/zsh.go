@@ -88,6 +88,11 @@ func merged(a, b effect.Result) effect.Result {
 			a.Files = append(a.Files, f)
 		}
 	}
+	for _, w := range b.Writes {
+		if !slices.Contains(a.Writes, w) {
+			a.Writes = append(a.Writes, w)
+		}
+	}
 	return a
 }
 

@@ -294,6 +294,7 @@ var recipes = [...]recipe{
 	{"cron", []string{"crontab", "*.cron", "cron.d/*", "crontabs/*", "cron/*"}, false},
 	{"plist", []string{"*.plist"}, false},
 	{"procfile", []string{"Procfile", "Procfile.*"}, false},
+	{"notebook", []string{"*.ipynb"}, false},
 	{"editor", []string{".vimrc", ".exrc", ".nvimrc", "*.vim", ".tmux.conf", "tmux/*.conf", ".screenrc", ".gdbinit", ".lldbinit", "i3/config", "sway/config", "hypr/*.conf", "openbox/autostart", ".mailcap"}, false},
 	{"ruby", []string{"Rakefile", "*.rake", "Gemfile", "*.gemspec", "Podfile", "Fastfile", "Guardfile", "Vagrantfile", "Berksfile", "Capfile", ".irbrc", ".pryrc", "Brewfile"}, false},
 	{"python", []string{"*.pth", "SConstruct", "SConscript", "wscript", ".pdbrc"}, false},

@@ -86,6 +86,7 @@ var readers = map[string]func(text string) []Step{
 	"procfile": procSteps,
 	"groovy":   groovySteps,
 	"editor":   editorSteps,
+	"notebook": notebookSteps,
 }
 
 // languages are the formats that are programs, and one step.

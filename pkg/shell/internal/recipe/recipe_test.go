@@ -316,3 +316,21 @@ func FuzzSteps(f *testing.F) {
 		}
 	})
 }
+
+// TestNotebook holds what cells run, in whole notebooks and alone.
+func TestNotebook(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]Step{
+		"import os\n!ls -l\n  %sx id\n%matplotlib inline\nos.x()": {{"shell", "ls -l"}, {"shell", "id"}, {"python", "import os\nos.x()\n"}},
+		"%%bash\nls\nid":       {{"shell", "ls\nid"}},
+		"%%script bash -e\nls": {{"shell", "ls"}},
+		"%%time\na()":          {{"python", "a()\n"}},
+		"%%html\n<b>x</b>":     nil,
+		`{"cells":[{"cell_type":"markdown","source":"!no"},{"cell_type":"code","source":["a()\n","!ls"]},{"cell_type":"code","source":"b()"}]}`: {{"shell", "ls"}, {"python", "a()\n"}, {"python", "b()\n"}},
+		`{"cells":[]}`: nil,
+	} {
+		if got, whole := Steps("notebook", text, nil); !whole || !slices.Equal(got, want) {
+			t.Errorf("%q runs %q, want %q", text, got, want)
+		}
+	}
+}
