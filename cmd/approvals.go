@@ -37,8 +37,8 @@ func approvalsCommand(w *World) *cli.Command {
 		Subcommands: []*cli.Command{
 			{
 				Name:        "notify",
-				Usage:       "send a trial notice to each place of approval.notify_file, and to the chat of the channel telegram",
-				Description: "The file holds a line with a URL for each chat, mailbox or push service that is told when a question waits on the page, such as telegram://TOKEN@telegram?chats=CHAT, slack://hook:A-B-C@webhook, discord://TOKEN@ID or ntfy://ntfy.sh/TOPIC; lines that begin with # are skipped. A notice says what is asked about, without credentials, and never answers: that is done on the page. The channel telegram, if it is in approval.channels, asks with buttons in the chat of approval.telegram. Ends with 1 if a place does not take the notice.",
+				Usage:       "send a trial notice to each place of approval.notify_file, and to the chats of the channels telegram and slack",
+				Description: "The file holds a line with a URL for each chat, mailbox or push service that is told when a question waits on the page, such as telegram://TOKEN@telegram?chats=CHAT, slack://hook:A-B-C@webhook, discord://TOKEN@ID or ntfy://ntfy.sh/TOPIC; lines that begin with # are skipped. A notice says what is asked about, without credentials, and never answers: that is done on the page. The channels telegram and slack, if they are in approval.channels, ask in their own chats, where approvers answer by a button or a reaction. Ends with 1 if a place does not take the notice.",
 				Flags:       flags(),
 				Action:      func(c *cli.Context) error { return tryNotices(c, w) },
 			},
@@ -203,8 +203,8 @@ func tryNotices(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	asks := slices.Contains(set.Approval.Channels, "telegram")
-	if set.Approval.NotifyFile == "" && !asks {
+	asked := slices.DeleteFunc(slices.Clone(set.Approval.Channels), func(name string) bool { return approve.Messenger(name) == "" })
+	if set.Approval.NotifyFile == "" && len(asked) == 0 {
 		return errors.New("approvals notify: no places are named; set approval.notify_file to a file with a URL in each line")
 	}
 	var places []approve.Place
@@ -230,8 +230,8 @@ func tryNotices(c *cli.Context, w *World) error {
 	for _, p := range places {
 		note(p.Service, p.Send(c.Context, text))
 	}
-	if asks {
-		note("buttons in Telegram", approve.TryTelegram(c.Context, approve.Options{Approval: set.Approval}, text))
+	for _, name := range asked {
+		note("questions in "+approve.Messenger(name), approve.Options{Approval: set.Approval}.TryMessenger(c.Context, name, text))
 	}
 	if c.Bool("json") {
 		err = json.NewEncoder(w.Out).Encode(list)

@@ -10,19 +10,17 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/shieldcli/shield/internal/owner"
+	"github.com/shieldcli/shield/internal/redact"
 )
 
-// A bot speaks to [Telegram's bot API]. Its errors hold no token.
-//
-// [Telegram's bot API]: https://core.telegram.org/bots/api
+// A bot speaks to a service of chats. Its errors hold no token.
 type bot struct {
 	client *http.Client
 	base   string        // URL of the service
@@ -30,20 +28,15 @@ type bot struct {
 	token  string
 }
 
-const telegramURL = "https://api.telegram.org"
-
-// Bounds of what a bot waits for and reads.
+// Bounds of what a bot sends, waits for and reads.
 const (
 	maxBotAnswer = 1 << 20 // bytes
-	maxPresses   = 20      // that are read at a time
 	botWait      = 5 * time.Second
-	pressWait    = 20 * time.Second // that the service keeps a question for presses open
+	maxPause     = 30 * time.Second // between attempts to reach the service
+	editWait     = time.Second      // for the last word on a question
 )
 
-// botTokens are the tokens that the service gives out.
-var botTokens = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]{1,20}:[A-Za-z0-9_-]{30,100}$`) })
-
-// newBotClient returns a client that follows no redirect: the token is in the URL.
+// newBotClient returns a client that follows no redirect: the token is in the request.
 // It has no proxy of the environment, which may be the agent's.
 func newBotClient() *http.Client {
 	return &http.Client{
@@ -59,122 +52,99 @@ func newBotClient() *http.Client {
 	}
 }
 
-// readBotToken reads the token of a bot. No error holds it.
-func readBotToken(file string) (string, error) {
+// A token is that of a bot: where its file is set, and what it looks like.
+type token struct {
+	setting, pattern, example string
+}
+
+// read reads the token from a file. No error holds it.
+func (t token) read(file string) (string, error) {
 	if file == "" {
-		return "", errors.New("no bot is named; set approval.telegram.token_file to a file with its token")
+		return "", fmt.Errorf("no bot is named; set %s to a file with its token", t.setting)
 	}
-	token, err := owner.ReadSecret(file, 4<<10)
+	text, err := owner.ReadSecret(file, 4<<10)
 	if err != nil {
-		return "", fmt.Errorf("approval.telegram.token_file: %w", err)
+		return "", fmt.Errorf("%s: %w", t.setting, err)
 	}
-	if !botTokens().MatchString(token) {
-		return "", fmt.Errorf("approval.telegram.token_file: %s holds no token of a bot, such as 123456789:AAE…", file)
+	if !regexp.MustCompile(t.pattern).MatchString(text) {
+		return "", fmt.Errorf("%s: %s holds no token of a bot, such as %s", t.setting, file, t.example)
 	}
-	return token, nil
+	return text, nil
 }
 
-// A button stands below a message.
-type button struct {
-	Text string `json:"text"`
-	Data string `json:"callback_data"` // 64 bytes at most
+// A call is a request to a service.
+type call struct {
+	name   string // for errors
+	method string
+	path   string
+	header http.Header
+	form   url.Values // sent as such
+	in     any        // else sent as JSON, unless it is nil
 }
 
-// A press is that of a button, by a user.
-type press struct {
-	ID   string `json:"id"`
-	From struct {
-		ID       int    `json:"id"`
-		IsBot    bool   `json:"is_bot"`
-		Username string `json:"username"`
-	} `json:"from"`
-	Message struct {
-		Chat struct {
-			ID int `json:"id"`
-		} `json:"chat"`
-	} `json:"message"`
-	Data string `json:"data"`
+// A limitError says that a service wants fewer requests.
+type limitError struct {
+	name  string
+	after time.Duration
 }
 
-// An update is a piece of news for a bot.
-type update struct {
-	ID    int    `json:"update_id"`
-	Press *press `json:"callback_query"`
+func (e *limitError) Error() string {
+	return fmt.Sprintf("%s: the service wants no request for %s", e.name, e.after)
 }
 
-// send posts a message with rows of buttons and returns its number.
-func (b *bot) send(ctx context.Context, chat int, text string, rows [][]button) (int, error) {
-	in := map[string]any{"chat_id": chat, "text": text, "link_preview_options": map[string]bool{"is_disabled": true}}
-	if len(rows) > 0 {
-		in["reply_markup"] = map[string]any{"inline_keyboard": rows}
-	}
-	var out struct {
-		ID int `json:"message_id"`
-	}
-	err := b.call(ctx, b.wait, "sendMessage", in, &out)
-	return out.ID, err
-}
-
-// edit gives a message another text, and takes its buttons away.
-func (b *bot) edit(ctx context.Context, chat, message int, text string) error {
-	in := map[string]any{"chat_id": chat, "message_id": message, "text": text, "link_preview_options": map[string]bool{"is_disabled": true}}
-	return b.call(ctx, b.wait, "editMessageText", in, new(jsontext.Value))
-}
-
-// say shows a text to the person who has pressed a button.
-func (b *bot) say(ctx context.Context, p *press, text string) error {
-	return b.call(ctx, b.wait, "answerCallbackQuery", map[string]any{"callback_query_id": p.ID, "text": text}, new(jsontext.Value))
-}
-
-// presses waits for presses from number next on.
-func (b *bot) presses(ctx context.Context, next int) (list []update, err error) {
-	in := map[string]any{"offset": next, "limit": maxPresses, "timeout": int(pressWait.Seconds()), "allowed_updates": []string{"callback_query"}}
-	err = b.call(ctx, pressWait+b.wait, "getUpdates", in, &list)
-	return list, err
-}
-
-// call calls a method of the service, always by POST.
-func (b *bot) call(ctx context.Context, patience time.Duration, method string, in map[string]any, out any) error {
+// send sends a request and returns the service's answer.
+func (b *bot) send(ctx context.Context, patience time.Duration, c call) (status int, data []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	body, err := json.Marshal(in)
-	if err != nil {
-		return err
+	var body []byte
+	kind := "application/json"
+	switch {
+	case c.form != nil:
+		body, kind = []byte(c.form.Encode()), "application/x-www-form-urlencoded"
+	case c.in != nil:
+		if body, err = json.Marshal(c.in); err != nil {
+			return 0, nil, err
+		}
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, b.base+"/bot"+b.token+"/"+method, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, c.method, b.base+c.path, bytes.NewReader(body))
 	if err != nil {
-		return errors.New("the address of the service cannot be used")
+		return 0, nil, errors.New("the address of the service cannot be used")
 	}
-	req.Header.Set("Content-Type", "application/json")
+	for key, values := range c.header {
+		req.Header[key] = values
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", kind)
+	}
 	resp, err := b.client.Do(req)
 	if err != nil {
-		return fmt.Errorf("%s: %w", method, plainly(err))
+		return 0, nil, fmt.Errorf("%s: %w", c.name, plainly(err))
 	}
 	defer resp.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxBotAnswer+1))
-	if err != nil {
-		return fmt.Errorf("%s: %w", method, plainly(err))
-	}
-	var reply struct {
-		OK          bool           `json:"ok"`
-		Description string         `json:"description"`
-		Result      jsontext.Value `json:"result"`
-	}
-	switch err = json.Unmarshal(data, &reply); {
+	data, err = io.ReadAll(io.LimitReader(resp.Body, maxBotAnswer+1))
+	switch {
+	case err != nil:
+		err = fmt.Errorf("%s: %w", c.name, plainly(err))
 	case len(data) > maxBotAnswer:
-		return fmt.Errorf("%s: the answer is longer than %d bytes", method, maxBotAnswer)
+		err = fmt.Errorf("%s: the answer is longer than %d bytes", c.name, maxBotAnswer)
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
-		return fmt.Errorf("%s: the service redirects, which is not followed", method)
-	case err != nil || !reply.OK || resp.StatusCode != http.StatusOK:
-		return fmt.Errorf("%s: status %d: %s", method, resp.StatusCode, brief(strings.ReplaceAll(reply.Description, b.token, "[token]"), 200))
+		err = fmt.Errorf("%s: the service redirects, which is not followed", c.name)
+	case resp.StatusCode == http.StatusTooManyRequests:
+		err = &limitError{c.name, retryAfter(resp.Header)}
 	}
-	if err := json.Unmarshal(reply.Result, out); err != nil {
-		return fmt.Errorf("%s: the answer is not what the bot API describes", method)
-	}
-	return nil
+	return resp.StatusCode, data, err
 }
 
-// plainly returns an error without the URL, which holds the token.
+// retryAfter returns how long a service wants no request.
+func retryAfter(h http.Header) time.Duration {
+	n, err := strconv.ParseFloat(h.Get("Retry-After"), 64)
+	if err != nil || !(n > 0) {
+		n = 1
+	}
+	return time.Duration(min(n, time.Hour.Seconds()) * float64(time.Second)).Round(time.Millisecond)
+}
+
+// plainly returns an error without the URL, which may hold the token.
 func plainly(err error) error {
 	var wrapped *url.Error
 	switch {
@@ -184,4 +154,91 @@ func plainly(err error) error {
 		return wrapped.Err
 	}
 	return err
+}
+
+// hidden returns what a service says, without the token and for a line.
+func (b *bot) hidden(text string) string {
+	return brief(strings.ReplaceAll(text, b.token, "[token]"), 200)
+}
+
+// label returns what a choice of the page is called where it can be chosen.
+func label(choice string) string {
+	switch choice {
+	case pageDeny:
+		return "Deny"
+	case pageOnce:
+		return "Approve once"
+	default:
+		return "Approve for 10 minutes"
+	}
+}
+
+// outcome returns what is said of a choice afterwards.
+func outcome(choice string) string {
+	switch choice {
+	case pageDeny:
+		return "Denied"
+	case pageOnce:
+		return "Approved once"
+	case pageRemember:
+		return "Approved for 10 minutes"
+	default:
+		return "Not taken"
+	}
+}
+
+// choices returns what can be answered to a question, the stronger word first. What is
+// not shown as a whole cannot be approved.
+func choices(r *Request, whole bool) []string {
+	list := []string{pageDeny}
+	if whole {
+		list = append(list, pageOnce)
+	}
+	if whole && r.Remember {
+		list = append(list, pageRemember)
+	}
+	return list
+}
+
+// message returns what is asked, without markup, and whether it is all there. It has
+// about most bytes.
+func message(r *Request, most int) (text string, whole bool) {
+	var out strings.Builder
+	out.WriteString(r.Summary + "\n")
+	whole = true
+	for _, f := range r.Payload {
+		fmt.Fprintf(&out, "\n%s:\n%s\n", f.Name, f.Value)
+		whole = whole && f.Name != "…" // fields that are not shown
+	}
+	if r.CWD != "" {
+		out.WriteString("\nin " + r.CWD)
+	}
+	if r.Asker != "" {
+		out.WriteString("\nasked by " + r.Asker)
+	}
+	text = strings.TrimSpace(out.String())
+	if len(text) > most {
+		text, whole = redact.Cut(text, most), false
+	}
+	if !whole {
+		text += "\n\n… the rest is not shown, so this can only be denied here."
+	}
+	return text, whole
+}
+
+// last returns the last word on a question, and the answer.
+func last(g given, err error) (Answer, string, error) {
+	if err != nil {
+		return Answer{}, "No longer waiting: answered elsewhere, or no answer in time.", err
+	}
+	a, err := g.answer()
+	return a, outcome(g.Choice) + " by " + g.By + ".", err
+}
+
+// pause waits for a span, or until ctx ends.
+func pause(ctx context.Context, span time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(span):
+	}
 }

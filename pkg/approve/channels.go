@@ -1,6 +1,7 @@
 package approve
 
 import (
+	"context"
 	"fmt"
 	"strings"
 )
@@ -14,6 +15,7 @@ var channels = []struct {
 	{"web", newWeb},
 	{"command", newCommand},
 	{"telegram", newTelegram},
+	{"slack", slack.channel},
 	{HostChannel, newHostChannel},
 }
 
@@ -46,4 +48,29 @@ func channelNamed(name string, o *Options) (Channel, error) {
 		}
 	}
 	return nil, fmt.Errorf("unknown approval channel %.80q; use %s", name, strings.Join(Channels(), ", "))
+}
+
+// A messenger is a channel that asks in a chat.
+type messenger interface {
+	title() string
+	try(ctx context.Context, text string) error
+}
+
+// Messenger returns what the chats of a channel are called; "" if it asks elsewhere.
+func Messenger(channel string) string {
+	ch, err := channelNamed(channel, new(Options))
+	if m, ok := ch.(messenger); err == nil && ok {
+		return m.title()
+	}
+	return ""
+}
+
+// TryMessenger posts a trial message to the chat of a channel, and returns when the
+// service has taken it.
+func (o Options) TryMessenger(ctx context.Context, channel, text string) error {
+	ch, err := channelNamed(channel, &o)
+	if m, ok := ch.(messenger); err == nil && ok {
+		return m.try(ctx, text)
+	}
+	return err
 }

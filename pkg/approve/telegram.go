@@ -11,12 +11,10 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/shieldcli/shield/internal/flock"
-	"github.com/shieldcli/shield/internal/redact"
 )
 
 // telegram asks in a chat of Telegram, by buttons. Each process posts its own
@@ -33,12 +31,8 @@ type telegram struct {
 // telegramBox is the folder of the inbox.
 const telegramBox = "telegram"
 
-// Bounds of a message.
-const (
-	maxMessage = 3800             // bytes of a question; a message has 4,096 characters
-	maxPause   = 30 * time.Second // between attempts to reach the service
-	editWait   = time.Second      // for the last word on a question
-)
+// maxTelegram is the size of a question, in bytes; a message has 4,096 characters.
+const maxTelegram = 3800
 
 func newTelegram(o *Options) Channel {
 	return &telegram{o: o, client: newBotClient(), base: telegramURL, wait: botWait}
@@ -58,9 +52,9 @@ func (t *telegram) Usable() error {
 	return err
 }
 
-func (t *telegram) bot() (*bot, error) {
-	token, err := readBotToken(t.o.Telegram.TokenFile)
-	return &bot{client: t.client, base: t.base, wait: t.wait, token: token}, err
+func (t *telegram) bot() (*telegramBot, error) {
+	token, err := telegramToken.read(t.o.Telegram.TokenFile)
+	return &telegramBot{bot{client: t.client, base: t.base, wait: t.wait, token: token}}, err
 }
 
 // chat returns the number of the chat that is asked: that with a user has the user's.
@@ -88,8 +82,8 @@ func (t *telegram) Ask(ctx context.Context, r *Request) (Answer, error) {
 		return Answer{}, err
 	}
 	defer box.remove(r.ID, alive)
-	text, whole := message(told(r))
-	number, err := b.send(ctx, t.chat(), text, box.buttons(r, whole))
+	text, whole := message(told(r), maxTelegram)
+	number, err := b.post(ctx, t.chat(), text, box.buttons(r, whole))
 	if err != nil {
 		return Answer{}, err
 	}
@@ -102,52 +96,15 @@ func (t *telegram) Ask(ctx context.Context, r *Request) (Answer, error) {
 	g, err := box.await(ctx, r.ID)
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), editWait)
 	defer cancel()
-	var a Answer
-	outcome := "No longer waiting: answered elsewhere, or no answer in time."
-	if err == nil {
-		if a, err = g.answer(); err == nil {
-			outcome = outcomes[g.Choice] + " by " + g.By + "."
-		}
-	}
-	_ = b.edit(end, t.chat(), number, text+"\n\n"+outcome) // without it the buttons stay, and say that nothing waits
+	a, word, err := last(g, err)
+	_ = b.edit(end, t.chat(), number, text+"\n\n"+word) // without it the buttons stay, and say that nothing waits
 	return a, err
 }
 
-var outcomes = map[string]string{pageDeny: "Denied", pageOnce: "Approved once", pageRemember: "Approved for 10 minutes"}
-
-// message returns what is asked, without markup, and whether it is all there.
-func message(r *Request) (text string, whole bool) {
-	var out strings.Builder
-	out.WriteString(r.Summary + "\n")
-	whole = true
-	for _, f := range r.Payload {
-		fmt.Fprintf(&out, "\n%s:\n%s\n", f.Name, f.Value)
-		whole = whole && f.Name != "…" // fields that are not shown
-	}
-	if r.CWD != "" {
-		out.WriteString("\nin " + r.CWD)
-	}
-	if r.Asker != "" {
-		out.WriteString("\nasked by " + r.Asker)
-	}
-	text = strings.TrimSpace(out.String())
-	if len(text) > maxMessage {
-		text, whole = redact.Cut(text, maxMessage), false
-	}
-	if !whole {
-		text += "\n\n… the rest is not shown, so this can only be denied here."
-	}
-	return text, whole
-}
-
-// buttons returns those for a question. What is not shown as a whole cannot be approved.
-func (b *inbox) buttons(r *Request, whole bool) [][]button {
-	rows := [][]button{{{"Deny", b.data(pageDeny, r.ID)}}}
-	if whole {
-		rows = append(rows, []button{{"Approve once", b.data(pageOnce, r.ID)}})
-	}
-	if whole && r.Remember {
-		rows = append(rows, []button{{"Approve for 10 minutes", b.data(pageRemember, r.ID)}})
+// buttons returns those for a question.
+func (b *inbox) buttons(r *Request, whole bool) (rows [][]button) {
+	for _, choice := range choices(r, whole) {
+		rows = append(rows, []button{{label(choice), b.data(choice, r.ID)}})
 	}
 	return rows
 }
@@ -166,7 +123,7 @@ func (b *inbox) pressed(data string) (choice, id string, ok bool) {
 		return "", "", false
 	}
 	id = data[1 : 1+idLength]
-	for choice := range outcomes {
+	for _, choice := range []string{pageDeny, pageOnce, pageRemember} {
 		if same(data, b.data(choice, id)) {
 			return choice, id, true
 		}
@@ -192,7 +149,7 @@ func (b *inbox) await(ctx context.Context, id string) (given, error) {
 
 // read reads presses, whenever no other process or question of this one does, until ctx
 // ends.
-func (t *telegram) read(ctx context.Context, b *bot) {
+func (t *telegram) read(ctx context.Context, b *telegramBot) {
 	box, err := openInbox(t.o.StateDir, telegramBox)
 	if err != nil {
 		t.fail(err)
@@ -258,7 +215,7 @@ func (t *telegram) take(box *inbox, p *press) string {
 	if err := box.give(waiting[i], given{ID: id, Choice: choice, By: by, At: t.o.Clock()}); err != nil {
 		return "This does not count: " + cmp.Or(err.Error(), "it could not be written") + "."
 	}
-	return outcomes[choice] + "."
+	return outcome(choice) + "."
 }
 
 // fail says once why no answer can come from here.
@@ -270,24 +227,16 @@ func (t *telegram) fail(err error) {
 	})
 }
 
-// pause waits for a span, or until ctx ends.
-func pause(ctx context.Context, span time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(span):
-	}
-}
+func (t *telegram) title() string { return "Telegram" }
 
-// TryTelegram posts a trial message to the chat, and returns when the service has
-// taken it.
-func TryTelegram(ctx context.Context, o Options, text string) error {
-	t := newTelegram(&o).(*telegram)
+// try posts a text, and returns when the service has taken it.
+func (t *telegram) try(ctx context.Context, text string) error {
 	if err := t.Usable(); err != nil {
 		return err
 	}
 	b, err := t.bot()
 	if err == nil {
-		_, err = b.send(ctx, t.chat(), text, nil)
+		_, err = b.post(ctx, t.chat(), text, nil)
 	}
 	return err
 }

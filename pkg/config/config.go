@@ -107,12 +107,13 @@ type Evaluator struct {
 
 // Approval settings are those of Tier 3.
 type Approval struct {
-	Channels   []string `yaml:"channels" json:"channels"`         // tty, web, command, telegram, host
+	Channels   []string `yaml:"channels" json:"channels"`         // tty, web, command, telegram, slack, host
 	Timeout    Duration `yaml:"timeout" json:"timeout"`           // from when a request is shown
 	MaxPerHour int      `yaml:"max_per_hour" json:"max_per_hour"` // requests
 	Command    []string `yaml:"command" json:"command"`           // argv of the channel "command"
 	Web        Web      `yaml:"web" json:"web"`
 	Telegram   Telegram `yaml:"telegram" json:"telegram"`
+	Slack      Chat     `yaml:"slack" json:"slack"`
 	NotifyFile string   `yaml:"notify_file" json:"notify_file"` // file with the URLs of chats that are told of a question on the page, with no access for others
 }
 
@@ -126,6 +127,13 @@ type Telegram struct {
 	TokenFile string `yaml:"token_file" json:"token_file"` // file with the token of a bot that no other machine uses, with no access for others
 	Chat      int    `yaml:"chat" json:"chat"`             // number of the chat that is asked; 0 is that with the one approver
 	Approvers []int  `yaml:"approvers" json:"approvers"`   // numbers of the users whose answers count
+}
+
+// Chat settings are those of an approval channel that is answered by reactions.
+type Chat struct {
+	TokenFile string   `yaml:"token_file" json:"token_file"` // file with the token of a bot, with no access for others
+	Chat      string   `yaml:"chat" json:"chat"`             // ID of the chat that is asked; "" is that with the one approver
+	Approvers []string `yaml:"approvers" json:"approvers"`   // IDs of the users whose answers count
 }
 
 // Audit settings are those of the log. No File means audit.jsonl in the state
@@ -291,7 +299,7 @@ func (s *Settings) faults() []fault {
 	}
 	out = append(out, s.MCP.faults()...)
 	for _, channel := range s.Approval.Channels {
-		if f := oneOf("approval.channels", channel, "tty", "web", "command", "telegram", "host"); f != nil {
+		if f := oneOf("approval.channels", channel, "tty", "web", "command", "telegram", "slack", "host"); f != nil {
 			out = append(out, *f)
 		}
 	}

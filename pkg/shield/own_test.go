@@ -28,6 +28,7 @@ func guardedConfig(preset string) (Config, []guarded) {
 	s.Audit = config.Audit{Enabled: true, File: "/var/guard/audit.jsonl"}
 	s.Approval.Command = []string{"/opt/ask/ask.sh", "/opt/ask-args/main.py"}
 	s.Approval.NotifyFile, s.Approval.Telegram.TokenFile = home+"/notices/chats", home+"/bots/one/token"
+	s.Approval.Slack.TokenFile = home + "/slack/token"
 	s.Evaluator.APIKeyFile, s.Evaluator.CAFile = home+"/keys/api/token", "/opt/certs/ca.pem"
 	cfg := Config{
 		Policy: preset, Settings: s, Home: home, Dir: home + "/app", Roots: []string{home + "/app"}, Clock: instant,
@@ -42,6 +43,7 @@ func guardedConfig(preset string) (Config, []guarded) {
 		{"key file", home + "/keys/api/token", true},
 		{"places of notices", home + "/notices/chats", true},
 		{"bot's token", home + "/bots/one/token", true},
+		{"token of the bot in Slack", home + "/slack/token", true},
 		{"program", "/opt/guard/bin/shield", false},
 		{"runtime", "/opt/ort/lib/libonnxruntime.so", false},
 		{"model", home + "/nets/mine/model.onnx", false},

@@ -1,0 +1,164 @@
+package approve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/shieldcli/shield/pkg/config"
+)
+
+// slack asks by [Slack's Web API]. The bot needs the scopes chat:write, reactions:read
+// and reactions:write.
+//
+// [Slack's Web API]: https://docs.slack.dev/apis/web-api/
+var slack = service{
+	name: "slack", title: "Slack", url: "https://slack.com/api",
+	token:    token{setting: "approval.slack.token_file", pattern: `^xoxb-[A-Za-z0-9-]{10,200}$`, example: "xoxb-…"},
+	user:     `^[UW][A-Z0-9]{5,20}$`,
+	room:     `^[CGDUW][A-Z0-9]{5,20}$`,
+	most:     3000,
+	settings: func(a *config.Approval) *config.Chat { return &a.Slack },
+	open:     func(b bot) board { return &slackBoard{b} },
+}
+
+type slackBoard struct{ bot }
+
+// call calls a method. reactions.get reads no JSON.
+func (b *slackBoard) call(ctx context.Context, c call, out any) error {
+	c.method, c.path = http.MethodPost, "/"+c.name
+	c.header = http.Header{"Authorization": {"Bearer " + b.token}}
+	status, data, err := b.send(ctx, b.wait, c)
+	if err != nil {
+		return err
+	}
+	var reply struct {
+		OK     bool   `json:"ok"`
+		Error  string `json:"error"`
+		Needed string `json:"needed"`
+	}
+	switch err := json.Unmarshal(data, &reply); {
+	case err != nil || status != http.StatusOK || !reply.OK && reply.Error == "":
+		return fmt.Errorf("%s: status %d, and not what the API describes", c.name, status)
+	case !reply.OK && reply.Needed != "":
+		return fmt.Errorf("%s: %s: the bot lacks the scope %s", c.name, b.hidden(reply.Error), b.hidden(reply.Needed))
+	case !reply.OK:
+		return fmt.Errorf("%s: %s", c.name, b.hidden(reply.Error))
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		return fmt.Errorf("%s: the answer is not what the API describes", c.name)
+	}
+	return nil
+}
+
+func (b *slackBoard) self(ctx context.Context) (string, error) {
+	var out struct {
+		User string `json:"user_id"`
+	}
+	err := b.call(ctx, call{name: "auth.test", in: struct{}{}}, &out)
+	if err == nil && out.User == "" {
+		err = errors.New("auth.test: the service does not say which user the bot is")
+	}
+	return out.User, err
+}
+
+// direct returns the user: what is posted there goes to the chat with the bot.
+func (b *slackBoard) direct(_ context.Context, user string) (string, error) { return user, nil }
+
+// slackBlock shows a text as it is, without markup, mentions, links or emoji, and a
+// word below it.
+func slackBlock(text, word string) []any {
+	type element map[string]any
+	literal := func(kind, s string) element {
+		return element{"type": kind, "elements": []element{{"type": "text", "text": s}}}
+	}
+	return []any{element{"type": "rich_text", "elements": []element{literal("rich_text_preformatted", text), literal("rich_text_section", word)}}}
+}
+
+// slackNotice returns the first line of a text, as it stands in notifications.
+func slackNotice(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(line)
+}
+
+func (b *slackBoard) post(ctx context.Context, chat, text, word string) (post, error) {
+	var out struct {
+		Channel string `json:"channel"`
+		TS      string `json:"ts"`
+	}
+	err := b.call(ctx, call{name: "chat.postMessage", in: map[string]any{
+		"channel": chat, "text": slackNotice(text), "blocks": slackBlock(text, word), "mrkdwn": false, "parse": "none",
+		"unfurl_links": false, "unfurl_media": false,
+	}}, &out)
+	direct := chat[0] == 'U' || chat[0] == 'W'
+	switch {
+	case err != nil:
+	case !regexp.MustCompile(`^[0-9]{1,12}\.[0-9]{1,9}$`).MatchString(out.TS) || !regexp.MustCompile(slack.room).MatchString(out.Channel) || !direct && out.Channel != chat:
+		err = errors.New("chat.postMessage: the service does not say what was posted")
+	}
+	return post{out.Channel, out.TS}, err
+}
+
+func (b *slackBoard) edit(ctx context.Context, p post, text, word string) error {
+	return b.call(ctx, call{name: "chat.update", in: map[string]any{
+		"channel": p.chat, "ts": p.id, "text": slackNotice(text), "blocks": slackBlock(text, word), "parse": "none",
+	}}, new(struct{}))
+}
+
+// slackName returns what the service calls a reaction.
+func slackName(choice string) string {
+	switch choice {
+	case pageDeny:
+		return "x"
+	case pageOnce:
+		return "white_check_mark"
+	default:
+		return "hourglass_flowing_sand"
+	}
+}
+
+func (b *slackBoard) mark(ctx context.Context, p post, choice string) error {
+	return b.call(ctx, call{name: "reactions.add", in: map[string]string{"channel": p.chat, "timestamp": p.id, "name": slackName(choice)}}, new(struct{}))
+}
+
+func (b *slackBoard) marks(ctx context.Context, p post, choices []string) (map[string][]marker, error) {
+	var out struct {
+		Channel string `json:"channel"`
+		Message struct {
+			TS        string `json:"ts"`
+			Reactions []struct {
+				Name  string   `json:"name"`
+				Users []string `json:"users"`
+				Count int      `json:"count"`
+			} `json:"reactions"`
+		} `json:"message"`
+	}
+	err := b.call(ctx, call{name: "reactions.get", form: url.Values{"channel": {p.chat}, "timestamp": {p.id}, "full": {"true"}}}, &out)
+	switch {
+	case err != nil:
+		return nil, err
+	case out.Channel != p.chat || out.Message.TS != p.id:
+		return nil, errors.New("reactions.get: the answer is about another message")
+	}
+	marks := map[string][]marker{}
+	for _, choice := range choices {
+		for _, r := range out.Message.Reactions {
+			if r.Name != slackName(choice) {
+				continue
+			}
+			if r.Count != len(r.Users) {
+				return nil, errors.New("reactions.get: the answer names only part of those who reacted")
+			}
+			for _, user := range r.Users {
+				marks[choice] = append(marks[choice], marker{id: user})
+			}
+		}
+	}
+	return marks, nil
+}

@@ -1,0 +1,106 @@
+package approve
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A telegramBot speaks to [Telegram's bot API].
+//
+// [Telegram's bot API]: https://core.telegram.org/bots/api
+type telegramBot struct{ bot }
+
+const telegramURL = "https://api.telegram.org"
+
+// What a bot waits for.
+const (
+	maxPresses = 20               // that are read at a time
+	pressWait  = 20 * time.Second // that the service keeps a question for presses open
+)
+
+// telegramToken is what the service gives out.
+var telegramToken = token{setting: "approval.telegram.token_file", pattern: `^[0-9]{1,20}:[A-Za-z0-9_-]{30,100}$`, example: "123456789:AAE…"}
+
+// A button stands below a message.
+type button struct {
+	Text string `json:"text"`
+	Data string `json:"callback_data"` // 64 bytes at most
+}
+
+// A press is that of a button, by a user.
+type press struct {
+	ID   string `json:"id"`
+	From struct {
+		ID       int    `json:"id"`
+		IsBot    bool   `json:"is_bot"`
+		Username string `json:"username"`
+	} `json:"from"`
+	Message struct {
+		Chat struct {
+			ID int `json:"id"`
+		} `json:"chat"`
+	} `json:"message"`
+	Data string `json:"data"`
+}
+
+// An update is a piece of news for a bot.
+type update struct {
+	ID    int    `json:"update_id"`
+	Press *press `json:"callback_query"`
+}
+
+// post posts a message with rows of buttons and returns its number.
+func (b *telegramBot) post(ctx context.Context, chat int, text string, rows [][]button) (int, error) {
+	in := map[string]any{"chat_id": chat, "text": text, "link_preview_options": map[string]bool{"is_disabled": true}}
+	if len(rows) > 0 {
+		in["reply_markup"] = map[string]any{"inline_keyboard": rows}
+	}
+	var out struct {
+		ID int `json:"message_id"`
+	}
+	err := b.call(ctx, b.wait, "sendMessage", in, &out)
+	return out.ID, err
+}
+
+// edit gives a message another text, and takes its buttons away.
+func (b *telegramBot) edit(ctx context.Context, chat, message int, text string) error {
+	in := map[string]any{"chat_id": chat, "message_id": message, "text": text, "link_preview_options": map[string]bool{"is_disabled": true}}
+	return b.call(ctx, b.wait, "editMessageText", in, new(jsontext.Value))
+}
+
+// say shows a text to the person who has pressed a button.
+func (b *telegramBot) say(ctx context.Context, p *press, text string) error {
+	return b.call(ctx, b.wait, "answerCallbackQuery", map[string]any{"callback_query_id": p.ID, "text": text}, new(jsontext.Value))
+}
+
+// presses waits for presses from number next on.
+func (b *telegramBot) presses(ctx context.Context, next int) (list []update, err error) {
+	in := map[string]any{"offset": next, "limit": maxPresses, "timeout": int(pressWait.Seconds()), "allowed_updates": []string{"callback_query"}}
+	err = b.call(ctx, pressWait+b.wait, "getUpdates", in, &list)
+	return list, err
+}
+
+// call calls a method of the service, always by POST.
+func (b *telegramBot) call(ctx context.Context, patience time.Duration, method string, in map[string]any, out any) error {
+	status, data, err := b.send(ctx, patience, call{name: method, method: http.MethodPost, path: "/bot" + b.token + "/" + method, in: in})
+	if err != nil {
+		return err
+	}
+	var reply struct {
+		OK          bool           `json:"ok"`
+		Description string         `json:"description"`
+		Result      jsontext.Value `json:"result"`
+	}
+	if err := json.Unmarshal(data, &reply); err != nil || !reply.OK || status != http.StatusOK {
+		return fmt.Errorf("%s: status %d: %s", method, status, b.hidden(reply.Description))
+	}
+	if err := json.Unmarshal(reply.Result, out); err != nil {
+		return fmt.Errorf("%s: the answer is not what the bot API describes", method)
+	}
+	return nil
+}
