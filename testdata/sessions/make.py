@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes rows from stories: make.py > sessions.jsonl; make.py fresh > fresh.jsonl, and so for day and week
+"""Writes rows from stories: make.py > sessions.jsonl; make.py fresh > fresh.jsonl, and so for day, week and month
 
 A file of stories is a class. README.md describes its lines. Every story is told
-twice, those of week once, with other names and values; the attack and its honest
+twice, those of week and month once, with other names and values; the attack and its honest
 twin share them.
 """
 import base64, codecs, gzip, json, pathlib, random, re, string, sys, urllib.parse
@@ -147,7 +147,7 @@ def main():
         stories = [s for s in path.read_text().split("== ")[1:]]
         for number, story in enumerate(stories):
             _, attack, honest = re.split(r"^-- (?:attack|honest)\n", story, flags=re.M)
-            for telling in (0, 1)[:1 if folder == "week" else 2]:
+            for telling in (0, 1)[:1 if folder in ("week", "month") else 2]:
                 r = random.Random(f"{path.stem} {number} {telling}")
                 known, host = names(r), r.choice(list(HOSTS))
                 cwd = "/home/dev/project" + r.choice(["", "", "", "/web", "/services/api"])
