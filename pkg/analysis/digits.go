@@ -39,7 +39,7 @@ func numbers(text string) string {
 		default:
 			end()
 		}
-		if i < len(text) && strings.IndexByte(" ,;:|-", text[i]) < 0 {
+		if i < len(text) && is[text[i]]&byNumbers == 0 {
 			end()
 		}
 	}
@@ -56,7 +56,7 @@ func bits(text string) string {
 		start, n := i, 0
 		for bit(i) {
 			n++
-			if i++; i < len(text) && strings.IndexByte(" ,_-", text[i]) >= 0 && bit(i+1) {
+			if i++; i < len(text) && is[text[i]]&byBits != 0 && bit(i+1) {
 				i++
 			}
 		}

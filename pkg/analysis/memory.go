@@ -19,7 +19,7 @@ type Memory interface {
 	Origin(path string) []effect.Label
 
 	// Brought returns the paths of what came from elsewhere, see [effect.Place].
-	Brought() []string
+	Brought() *effect.Paths
 
 	// After reports whether an action of one of the kinds came before, within a
 	// time, or within a number of actions where that is not 0.

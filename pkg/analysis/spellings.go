@@ -1,9 +1,13 @@
 package analysis
 
 import (
+	"bytes"
 	"encoding/ascii85"
+	"encoding/binary"
 	"encoding/hex"
 	"math/big"
+	mathbits "math/bits"
+	"math/rand/v2"
 	"net/url"
 	"strings"
 
@@ -40,9 +44,8 @@ func capitals(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
 		start, fits, small := i, true, false
-		for ; i < len(text) && (alphanumeric(text[i]) || text[i] == '+' || text[i] == '-' || text[i] == '_'); i++ {
-			c := text[i]
-			fits, small = fits && (c >= 'A' || '2' <= c && c <= '7') && c != '_', small || c >= 'a'
+		for ; i < len(text) && is[text[i]]&inBase64 != 0; i++ {
+			fits, small = fits && is[text[i]]&isBase32 != 0, small || text[i] >= 'a'
 		}
 		if fits && small && i-start >= leastBase32 {
 			b.WriteString(strings.ToUpper(text[start:i]))
@@ -58,7 +61,42 @@ func capitals(text string) string {
 	return b.String()
 }
 
-func alphanumeric(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' }
+func alphanumeric(c byte) bool { return is[c]&inName != 0 }
+
+// The kinds of bytes that the spellings are made of.
+const (
+	inName   = 1 << iota // a letter or a digit
+	inBase64             // or one of + - _
+	inPart
+	inQuery  // not one that ends a word of a query
+	isBase32 // in capitals or not
+	byParts  // may stand between two parts
+	byNumbers
+	byBits
+)
+
+// is has the kinds of each byte: texts are read byte by byte, and most of what is read
+// says nothing.
+var is = func() (kinds [256]uint8) {
+	for i := range kinds {
+		c := byte(i)
+		add := func(kind uint8, yes bool) {
+			if yes {
+				kinds[i] |= kind
+			}
+		}
+		name := '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+		add(inName, name)
+		add(inBase64, name || strings.IndexByte("+-_", c) >= 0)
+		add(inPart, name || strings.IndexByte("+/=_~!%", c) >= 0)
+		add(inQuery, c > ' ' && strings.IndexByte("?&=\"'", c) < 0)
+		add(byParts, strings.IndexByte(" \t.,;:|-", c) >= 0)
+		add(byNumbers, strings.IndexByte(" ,;:|-", c) >= 0)
+		add(byBits, strings.IndexByte(" ,_-", c) >= 0)
+		add(isBase32, (c >= 'A' || '2' <= c && c <= '7') && c != '_')
+	}
+	return kinds
+}()
 
 // queries returns what the values of queries in a text say.
 func queries(text string) string {
@@ -66,11 +104,15 @@ func queries(text string) string {
 	if !strings.ContainsAny(text, "%+") {
 		return ""
 	}
-	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r <= ' ' || strings.ContainsRune("?&=\"'", r) }) {
-		if !strings.ContainsAny(word, "%+") {
+	for i := 0; i < len(text); i++ {
+		start, escaped := i, false
+		for ; i < len(text) && is[text[i]]&inQuery != 0; i++ {
+			escaped = escaped || text[i] == '%' || text[i] == '+'
+		}
+		if !escaped {
 			continue
 		}
-		if said, err := url.QueryUnescape(word); err == nil {
+		if said, err := url.QueryUnescape(text[start:i]); err == nil {
 			b.WriteString(said)
 			b.WriteByte('\n')
 		}
@@ -190,7 +232,7 @@ func together(text string) string {
 	}
 	for i := 0; i < len(text); {
 		n := 0
-		for i+n < len(text) && inPart(text[i+n]) {
+		for i+n < len(text) && is[text[i+n]]&inPart != 0 {
 			n++
 		}
 		if n == 0 || n > mostPart {
@@ -198,61 +240,72 @@ func together(text string) string {
 		} else {
 			parts = append(parts, text[i:i+n])
 		}
-		if i += n; i < len(text) && strings.IndexByte(" \t.,;:|-", text[i]) < 0 {
+		if i += n; i < len(text) && is[text[i]]&byParts == 0 {
 			end()
 		}
 		i++
 	}
 	end()
-	for _, part := range unrepeated(text) {
-		b.WriteString(part)
-	}
+	unrepeated(&b, text)
 	return b.String()
 }
 
 // mostParts is how many parts of a text are counted.
 const mostParts = 4096
 
-// unrepeated returns the short parts of a text that it does not repeat: what differs
+// unrepeated writes the short parts of a text that it does not repeat: what differs
 // between commands or addresses of the same form. What a command says may stand in
 // the text twice, as it is and resolved.
-func unrepeated(text string) (out []string) {
-	count := map[uint64]int{}
-	var parts []string
+func unrepeated(to *strings.Builder, text string) {
+	var parts []uint64
 	for i := 0; i < len(text) && len(parts) < mostParts; i++ {
-		start := i
-		for i < len(text) && inPart(text[i]) && text[i] != '=' && text[i] != '/' {
+		start, packed := i, uint64(0)
+		for i < len(text) && is[text[i]]&inPart != 0 && text[i] != '=' && text[i] != '/' {
+			packed = packed<<8 | uint64(text[i])
 			i++
 		}
 		if start < i && i-start <= mostPart {
-			parts = append(parts, text[start:i])
-			count[packed(text[start:i])]++
+			parts = append(parts, packed)
+		}
+	}
+	count := counter{seed: rand.Uint64() | 1, slots: make([]uint64, 1<<mathbits.Len(uint(2*len(parts))))}
+	for _, part := range parts {
+		if slot := count.of(part); *slot>>partBits < often {
+			*slot += 1 << partBits
 		}
 	}
 	for _, part := range parts {
-		key := packed(part)
-		if count[key] == 1 || count[key] == 2 {
-			out = append(out, part)
-			count[key] = 0
+		slot := count.of(part)
+		if *slot>>partBits == often {
+			continue
+		}
+		*slot |= often << partBits
+		var raw [mostPart + 1]byte
+		binary.BigEndian.PutUint64(raw[:], part)
+		to.Write(bytes.TrimLeft(raw[:], "\x00"))
+	}
+}
+
+// A counter counts parts. Whoever writes a text cannot know which of them meet in it.
+type counter struct {
+	seed  uint64
+	slots []uint64 // a part, and how often it is there: a power of two of them, at most half of them taken
+}
+
+const (
+	partBits = 8 * mostPart
+	often    = 3 // times or more; one that was written counts so, too
+)
+
+func (c *counter) of(part uint64) *uint64 {
+	high, low := mathbits.Mul64(part, c.seed)
+	for at := high ^ low; ; at++ {
+		slot := &c.slots[at&uint64(len(c.slots)-1)]
+		if have := *slot & (1<<partBits - 1); have == part {
+			return slot
+		} else if have == 0 {
+			*slot = part
+			return slot
 		}
 	}
-	return out
 }
-
-// packed returns the bytes of a part, which has eight at most, as a number.
-func packed(part string) (n uint64) {
-	for i := range len(part) {
-		n = n<<8 | uint64(part[i])
-	}
-	return n
-}
-
-func inPart(c byte) bool { return partBytes[c] }
-
-var partBytes = func() (set [256]bool) {
-	for i := range set {
-		c := byte(i)
-		set[c] = alphanumeric(c) || strings.IndexByte("+/=_~!%", c) >= 0
-	}
-	return set
-}()

@@ -33,7 +33,7 @@ type Place struct {
 	// actions of the session downloaded, decoded, unpacked or cloned, in their order:
 	// what Origin calls [LabelNetwork], [LabelDecoded] or [LabelUntrusted]. A folder that
 	// came as a whole ends in a slash. A nil function knows no earlier actions.
-	Brought func() []string
+	Brought func() *Paths
 
 	FoldCase bool // the file system ignores case (Windows, macOS)
 }

@@ -38,12 +38,13 @@ func (told) Labels() []effect.Label                  { return nil }
 func (m told) Origin(path string) []effect.Label     { return m[path] }
 func (told) After([]string, time.Duration, int) bool { return false }
 func (told) Err() error                              { return nil }
-func (m told) Brought() (paths []string) {
+func (m told) Brought() *effect.Paths {
+	var paths []string
 	for path := range m {
 		paths = append(paths, path)
 	}
 	slices.Sort(paths)
-	return paths
+	return effect.NewPaths(paths)
 }
 
 // TestBrought demands that whatever loads a file that an earlier action brought says

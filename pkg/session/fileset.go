@@ -12,12 +12,12 @@ import (
 // takes a copy of the map.
 type fileSet struct {
 	files   map[string]fileEntry
-	unmet   []string // those whose identity is not known
-	brought []string // those that came from elsewhere
+	unmet   []string      // those whose identity is not known
+	brought *effect.Paths // those that came from elsewhere
 }
 
 func newFileSet(files map[string]fileEntry) fileSet {
-	return fileSet{files: files, unmet: strangers(files), brought: arrived(files)}
+	return fileSet{files: files, unmet: strangers(files), brought: effect.NewPaths(arrived(files))}
 }
 
 // strangers returns the labelled files whose identity is not known, by path.

@@ -120,7 +120,7 @@ func moved(c *analysis.Case) (out []effect.File) {
 		if (from.Kind != effect.MoveFile && from.Kind != effect.ReadFile) || !from.Recursive || from.Pattern || from.Path == "" {
 			continue
 		}
-		for _, path := range place.Brought() {
+		for _, path := range place.Brought().All() {
 			name := strings.TrimSuffix(path, "/")
 			rest, below := strings.CutPrefix(name, from.Path+"/")
 			for j := range c.Effects {

@@ -137,7 +137,7 @@ func (s *Session) origin(path string) byte {
 }
 
 // Brought returns the paths of what came from elsewhere, in their order.
-func (s *Session) Brought() []string {
+func (s *Session) Brought() *effect.Paths {
 	s.listed = true
 	return s.brought
 }
@@ -145,7 +145,7 @@ func (s *Session) Brought() []string {
 // Agrees reports whether another state of the session gives the same answers that
 // this one gave to Origin and Brought.
 func (s *Session) Agrees(other *Session) bool {
-	if s.listed && !slices.Equal(s.brought, other.Brought()) {
+	if s.listed && s.brought != other.Brought() && !slices.Equal(s.brought.All(), other.brought.All()) {
 		return false
 	}
 	for path, b := range s.asked {

@@ -28,7 +28,7 @@ func (s *state) loadsProject(base string, argv []abstract.Value, use command.Use
 	}
 	defer func() {
 		for i := range loaders {
-			s.recipes(argv, &loaders[i], io.In)
+			s.recipes(argv, loaders[i], io.In)
 		}
 	}()
 	named := s.argumentPaths(argv[1:])
@@ -56,7 +56,7 @@ func (s *state) loadsProject(base string, argv []abstract.Value, use command.Use
 // loadsBrought looks for what a program loads among what earlier actions brought:
 // the folder it works in, what it is given, and below either files of their names, or
 // whole folders below what it is given.
-func (s *state) loadsBrought(base string, argv []abstract.Value, loaders []command.Loader, folder string, named []string) {
+func (s *state) loadsBrought(base string, argv []abstract.Value, loaders []*command.Loader, folder string, named []string) {
 	if s.at.Brought == nil {
 		return
 	}
@@ -66,25 +66,36 @@ func (s *state) loadsBrought(base string, argv []abstract.Value, loaders []comma
 	}
 	brought := s.at.Brought()
 	for _, p := range named {
-		_, tree := slices.BinarySearch(brought, p+"/")
-		if tree || path.Ext(p) == "" || slices.ContainsFunc(loaders, func(l command.Loader) bool { return l.Loads(p) }) {
+		_, tree := slices.BinarySearch(brought.All(), p+"/")
+		if tree || path.Ext(p) == "" || slices.ContainsFunc(loaders, func(l *command.Loader) bool { return l.Loads(p) }) {
 			s.broughtBefore(base, p, at)
 		}
 	}
 	for _, in := range append(named, folder) {
-		for _, p := range below(brought, in) {
+		for _, p := range s.loadable(brought, loaders, in, in != folder) {
 			if !s.step(1) {
 				return
 			}
-			for i := range loaders {
-				l := &loaders[i]
-				if l.Finds(p) || in != folder && (l.Loads(p) || strings.HasSuffix(p, "/")) || l.Loads(p) && mentioned(argv, path.Base(p)) {
-					s.broughtBefore(base, p, at)
-					break
-				}
+			if in != folder || slices.ContainsFunc(loaders, func(l *command.Loader) bool {
+				return l.Finds(p) || l.Loads(p) && mentioned(argv, path.Base(p))
+			}) {
+				s.broughtBefore(base, p, at)
 			}
 		}
 	}
+}
+
+// loadable returns those of some paths below a folder that loaders may load and, if
+// they are asked for, whole folders, in their order.
+func (s *state) loadable(brought *effect.Paths, loaders []*command.Loader, in string, folders bool) (out []string) {
+	for _, l := range loaders {
+		out = append(out, below(brought.Chosen(l, l.Loads), in)...)
+	}
+	if folders {
+		out = append(out, below(brought.Chosen("folders", func(p string) bool { return strings.HasSuffix(p, "/") }), in)...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // below returns those of some paths, which are in order, that lie below a folder; all
@@ -247,8 +258,10 @@ func (s *state) broughtAs(name string, at effect.Span, ends ...string) {
 	if s.at.Brought == nil || name == "" {
 		return
 	}
-	for _, p := range s.at.Brought() {
-		if slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(p, end) }) && s.runsBrought(abstract.Clip(name), p, s.at.Origin(p), at) {
+	for _, p := range s.at.Brought().Chosen(ends[0], func(p string) bool {
+		return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(p, end) })
+	}) {
+		if s.runsBrought(abstract.Clip(name), p, s.at.Origin(p), at) {
 			return
 		}
 	}

@@ -121,17 +121,18 @@ func (r *recall) Origin(path string) []effect.Label {
 	return r.session().Origin(path)
 }
 
-func (r *recall) Brought() (paths []string) {
+func (r *recall) Brought() *effect.Paths {
 	if r.known == nil {
 		return r.session().Brought()
 	}
+	var paths []string
 	for path, labels := range r.known {
 		if path != flowing && session.Brought(labels) {
 			paths = append(paths, path)
 		}
 	}
 	slices.Sort(paths)
-	return paths
+	return effect.NewPaths(paths)
 }
 
 func (r *recall) After(kinds []string, within time.Duration, actions int) bool {
@@ -264,17 +265,12 @@ func (r *recall) told() []byte {
 }
 
 // settle adds to the session what an action did, or that it was denied, once all
-// tiers have judged. Nothing is left to be written later: a hook may end now.
+// tiers have judged.
 func (r *recall) settle(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	if v.Decision == verdict.Block {
 		return r.deny(v, c)
 	}
-	if v = r.keep(v, c); r != nil && v.Decision != verdict.Block {
-		if err := r.p.sessions.Flush(context.WithoutCancel(r.ctx)); err != nil {
-			return unkept(v, err)
-		}
-	}
-	return v
+	return r.keep(v, c)
 }
 
 // keep adds to the session what an action does that is not denied. What cannot be

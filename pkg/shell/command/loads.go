@@ -19,13 +19,15 @@ type Loader struct {
 	Text   []string // options whose value is a part of the recipe
 	Values []string // other options with a value
 	Given  bool     // what a glob with a wildcard names is loaded if an argument names it, and not because it lies there
+	ends   string   // the last bytes of what Names match; "" for any
 }
 
-// Loaders returns what a program loads when it runs with some arguments.
-func Loaders(program string, args []string) []Loader {
-	var out []Loader
+// Loaders returns what a program loads when it runs with some arguments: lines of the
+// table, which nobody changes.
+func Loaders(program string, args []string) []*Loader {
+	var out []*Loader
 	for _, i := range loaderIndexes(program) {
-		if l := loaders[i]; len(l.Words) == 0 || slices.ContainsFunc(args, func(arg string) bool { return named(l.Words, path.Base(arg)) }) {
+		if l := &loaders[i]; len(l.Words) == 0 || slices.ContainsFunc(args, func(arg string) bool { return named(l.Words, path.Base(arg)) }) {
 			out = append(out, l)
 		}
 	}
@@ -33,7 +35,10 @@ func Loaders(program string, args []string) []Loader {
 }
 
 // Loads reports whether a file of a path is one that the loader runs.
-func (l *Loader) Loads(file string) bool { return named(l.Names, path.Base(file)) }
+func (l *Loader) Loads(file string) bool {
+	name := path.Base(file)
+	return (l.ends == "" || strings.IndexByte(l.ends, name[len(name)-1]) >= 0) && named(l.Names, name)
+}
 
 // Finds reports whether a file of a path is one that the loader runs because it lies
 // there, whatever the arguments name.

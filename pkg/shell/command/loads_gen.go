@@ -5,16 +5,19 @@ package command
 var loaders = [...]Loader{
 	{ // boards
 		Names:  []string{"platformio.ini", "*.py", "*.ino", "*.c", "*.cc", "*.cpp", "*.h", "*.hpp", "*.cmake", "CMakeLists.txt"},
+		ends:   "cehiopty",
 		Recipe: "",
 	},
 	{ // cmake
 		Names:  []string{"CMakeLists.txt", "*.cmake", "build.ninja", "meson.build", "SConstruct", "SConscript", "wscript", "waf", "BUILD", "BUILD.bazel", "WORKSPACE", "MODULE.bazel", "*.bzl", "BUCK", "xmake.lua", "premake5.lua", "configure.ac", "Makefile.am", "*.m4", "conanfile.py", "*.sh"},
+		ends:   "4DEKacdefhlmty",
 		Recipe: "",
 	},
 	{ // composer
 		Names:  []string{"composer.json"},
 		Goals:  []string{"run=@", "run-script=@", "install=pre-install-cmd,post-install-cmd,pre-autoload-dump,post-autoload-dump,post-root-package-install", "update=pre-update-cmd,post-update-cmd,pre-autoload-dump,post-autoload-dump", "require=pre-update-cmd,post-update-cmd,post-autoload-dump", "dump-autoload=pre-autoload-dump,post-autoload-dump", "*=*"},
 		Folder: []string{"-d", "--working-dir"},
+		ends:   "n",
 		Recipe: "package",
 	},
 	{ // containers
@@ -25,47 +28,56 @@ var loaders = [...]Loader{
 	{ // databases
 		Names:  []string{"*.sql", "*.psql", "*.pgsql", "*.mysql", "*.ddl", "*.dml", "*.js", "*.mongodb", "*.cql", "*.cypher", "*.aql", "*.redis", "*.rdb", ".psqlrc", ".sqliterc", ".my.cnf", "*.dump"},
 		Given:  true,
+		ends:   "bcflprs",
 		Recipe: "",
 	},
 	{ // dotnet
 		Names:  []string{"*.csproj", "*.fsproj", "*.vbproj", "*.sln", "*.props", "*.targets", "*.cs", "*.csx", "*.fs", "*.fsx", "*.vb", "*.cake", "global.json", "nuget.config", "NuGet.Config"},
+		ends:   "begjnsx",
 		Recipe: "",
 	},
 	{ // editors
 		Names:  []string{"*.vim", "*.lua", "*.el", ".vimrc", ".exrc", ".nvim.lua", ".nvimrc", ".nanorc", ".dir-locals.el", ".editorconfig", "tasks.json", "settings.json", "launch.json"},
 		Given:  true,
+		ends:   "acglmn",
 		Recipe: "",
 	},
 	{ // git
 		Names:  []string{"pre-commit", "commit-msg", "prepare-commit-msg", "post-commit", "pre-push", "post-checkout", "post-merge", "pre-rebase", "post-rewrite", "applypatch-msg", "pre-applypatch", "post-applypatch", "pre-merge-commit", ".gitmodules", ".gitattributes"},
 		Words:  []string{"commit", "push", "merge", "rebase", "checkout", "switch", "am", "pull", "cherry-pick", "revert", "clone", "worktree", "submodule", "stash", "gc"},
 		Reads:  []string{".git/hooks/pre-commit", ".git/hooks/commit-msg", ".git/hooks/prepare-commit-msg", ".git/hooks/post-commit", ".git/hooks/pre-push", ".git/hooks/post-checkout", ".git/hooks/post-merge", ".git/hooks/pre-rebase", ".husky/pre-commit", ".husky/commit-msg", ".husky/pre-push"},
+		ends:   "eghst",
 		Recipe: "",
 	},
 	{ // go
 		Names:  []string{"*.go", "*.s", "*.c", "*.cc", "go.mod", "go.work", ".air.toml", ".goreleaser.yml", ".goreleaser.yaml"},
 		Words:  []string{"run", "test", "generate", "build", "install", "vet", "tool", "work", "list", "watch", "-r"},
+		ends:   "cdklos",
 		Recipe: "",
 	},
 	{ // images
 		Names:  []string{"Dockerfile", "Containerfile"},
 		Words:  []string{"build", "bud"},
 		File:   []string{"-f", "--file"},
+		ends:   "e",
 		Recipe: "docker",
 	},
 	{ // infrastructure
 		Names:  []string{"*.tf", "*.tf.json", "*.tofu", "*.tfvars", ".terraformrc", "terragrunt.hcl", "*.pkr.hcl", "*.hcl", "*.nomad", "*.yml", "*.yaml", "*.nix", "flake.nix", "flake.lock", "*.pp", "*.sls", "Pulumi.yaml", "template.yaml", "ansible.cfg", "Vagrantfile", "Chart.yaml", "*.tpl", "*.scm"},
 		Words:  []string{"init", "plan", "apply", "destroy", "import", "validate", "build", "run", "install", "upgrade", "template", "create", "replace", "patch", "deploy", "up", "provision", "shell", "develop", "switch", "sync", "--playbook-dir", "-f", "-i", "*.yml", "*.yaml", "*.nix", "*.pp", "local.apply", "state.apply"},
+		ends:   "cdefgklmnpsux",
 		Recipe: "",
 	},
 	{ // just
 		Names:  []string{"justfile", "Justfile", ".justfile"},
 		Folder: []string{"-d", "--working-directory"},
 		File:   []string{"-f", "--justfile"},
+		ends:   "e",
 		Recipe: "just",
 	},
 	{ // jvm
 		Names:  []string{"*.gradle", "*.gradle.kts", "*.kts", "*.groovy", "*.java", "*.kt", "*.scala", "*.sc", "*.sbt", "*.clj", "*.cljs", "*.cljc", "*.bb", "pom.xml", "build.xml", "build.sc", "gradle.properties", "gradle-wrapper.properties", "gradle-wrapper.jar", "maven-wrapper.properties", "maven-wrapper.jar", "jvm.config", "extensions.xml", "*.jsh", "*.jar"},
+		ends:   "abceghjlrsty",
 		Recipe: "",
 	},
 	{ // make
@@ -74,6 +86,7 @@ var loaders = [...]Loader{
 		File:   []string{"-f", "--file", "--makefile"},
 		Text:   []string{"--eval", "-E"},
 		Values: []string{"-j", "-l", "-o", "-W", "-I"},
+		ends:   "ehk",
 		Recipe: "make",
 	},
 	{ // manifests
@@ -85,6 +98,7 @@ var loaders = [...]Loader{
 	{ // modules
 		Names:  []string{"*.py", "*.pth", "*.pyc", "*.so", "*.rb", "*.pm", "*.php", "*.lua"},
 		Given:  true,
+		ends:   "abchmopy",
 		Recipe: "",
 	},
 	{ // node
@@ -94,6 +108,7 @@ var loaders = [...]Loader{
 	},
 	{ // other_languages
 		Names:  []string{"*.ex", "*.exs", "*.erl", "*.hrl", "rebar.config", "*.gleam", "gleam.toml", "*.hs", "*.cabal", "package.yaml", "stack.yaml", "cabal.project", "*.ml", "*.mli", "dune", "dune-project", "*.opam", "*.purs", "*.nim", "*.nimble", "*.nims", "*.cr", "shard.yml", "*.lua", "*.rockspec", "*.jl", "*.R", "*.r", "*.Rmd", ".Rprofile", "*.swift", "Package.swift", "*.xcconfig", "*.pbxproj", "*.zig", "build.zig", "build.zig.zon", "*.d", "dub.json", "dub.sdl", "*.raku", "*.rkt", "*.scm", "*.lisp", "*.el", ".dir-locals.el", "*.tcl", "*.exp", "*.m", "*.sage", "*.mac", "*.dart", "pubspec.yaml", "build.yaml", "*.v", "*.odin", "*.lean", "lakefile.lean", "*.janet", "*.fnl"},
+		ends:   "Racdegijlmnprstuvx",
 		Recipe: "",
 	},
 	{ // packages
@@ -110,25 +125,30 @@ var loaders = [...]Loader{
 	},
 	{ // perl
 		Names:  []string{"*.pl", "*.pm", "*.t", "*.PL", "cpanfile", "Makefile.PL", "Build.PL", "dist.ini"},
+		ends:   "Leilmt",
 		Recipe: "",
 	},
 	{ // php
 		Names:  []string{"*.php", "*.phar", "composer.json", "phpunit.xml", "phpunit.xml.dist", "phpstan.neon", "*.phtml"},
+		ends:   "lnprt",
 		Recipe: "",
 	},
 	{ // python
 		Names:  []string{"*.py", "*.pyx", "*.pth", "*.ipynb", "pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml", "alembic.ini", "mkdocs.yml", "Snakefile", "*.smk", "dbt_project.yml", "*.robot", "*.feature"},
 		Reads:  []string{"conftest.py", "tests/conftest.py", "test/conftest.py", "setup.py", "noxfile.py", "tasks.py"},
+		ends:   "beghikltxy",
 		Recipe: "",
 	},
 	{ // ruby
 		Names:  []string{"*.rb", "Gemfile", "*.gemspec", "Rakefile", "*.rake", "Podfile", "Fastfile", "Guardfile", "Capfile", ".rspec", ".irbrc", ".pryrc", "config.ru", "Vagrantfile", "Berksfile", "*.pp", ".rubocop.yml", "*.feature"},
 		Reads:  []string{"Rakefile", "Gemfile", "spec/spec_helper.rb"},
+		ends:   "bcelpu",
 		Recipe: "",
 	},
 	{ // rust
 		Names:  []string{"*.rs", "Cargo.toml", "config.toml", "rust-toolchain.toml", "rust-toolchain"},
 		Reads:  []string{"build.rs"},
+		ends:   "lns",
 		Recipe: "",
 	},
 	{ // scripts
@@ -136,11 +156,13 @@ var loaders = [...]Loader{
 		Goals:  []string{"run=@", "run-script=@", "rum=@", "urn=@", "task=@", "t=test", "tst=test", "it=install,prepare,test", "install-test=install,prepare,test", "ci=install,prepare", "clean-install=install,prepare", "i=install,prepare", "in=install,prepare", "install=install,prepare", "add=install,prepare", "isntall=install,prepare", "rebuild=install", "publish=prepublishOnly,prepack,prepare,publish", "pack=prepack,prepare", "restart=stop,restart,start", "-=install,prepare", "*=*"},
 		Folder: []string{"-C", "--prefix", "--cwd", "--dir"},
 		Values: []string{"-w", "--workspace", "--filter", "-F", "--registry", "--loglevel", "--depth"},
+		ends:   "cn",
 		Recipe: "package",
 	},
 	{ // scripts_of_node
 		Names:  []string{"*.js", "*.cjs", "*.mjs", "*.node", "package.json"},
 		Given:  true,
+		ends:   "ens",
 		Recipe: "",
 	},
 	{ // task
@@ -148,6 +170,7 @@ var loaders = [...]Loader{
 		Goals:  []string{"-=default", "*=*"},
 		Folder: []string{"-d", "--dir"},
 		File:   []string{"-t", "--taskfile"},
+		ends:   "l",
 		Recipe: "task",
 	},
 	{ // tasks
@@ -158,6 +181,7 @@ var loaders = [...]Loader{
 		Names:  []string{"*.conf", "*.tmux", ".tmux.conf", ".screenrc", "*.kdl", "*.gdb", ".gdbinit", ".lldbinit", "*.r2", "*.desktop", "*.service", "*.timer", "*.socket", "*.path", "*.plist", "*.cron", "crontab", "*.rules", "*.lftp", "*.m4", "*.dc", "*.bc", "*.sed", "*.awk", "*.jq", "*.gp", "*.plt", "*.gnuplot", "*.scad", "*.py", "*.scm", "*.tex", "*.sty", "*.cls", "*.asy", "*.ps", "*.eps", "*.command", "*.app", "*.AppImage", "*.scpt", "*.workflow", "*.sh", "*.run"},
 		Words:  []string{"source-file", "source", "-f", "--file", "-c", "-x", "-S", "-s", "--source", "--command", "load", "--load", "enable", "link", "start", "add-load", "bootstrap", "restart", "*.desktop", "*.conf", "*.service", "*.timer", "*.app", "*.scpt", "*.command", "*.sh", "*.tex", "*.py", "*.ps"},
 		Given:  true,
+		ends:   "24bcdefhklmnpqrstwxy",
 		Recipe: "",
 	},
 }

@@ -164,8 +164,8 @@ func TestLoads(t *testing.T) {
 	}
 	text := strings.Join(strings.Fields(string(source)), " ")
 	for _, want := range []string{
-		`{ // a Names: []string{"z"}, Words: []string{"build"}, Reads: []string{"s"}, File: []string{"-f"}, Values: []string{"-j"}, Recipe: "", }, { // b`,
-		`Names: []string{"*.x", "y"}, Goals: []string{"-=all", "*=*"}, Folder: []string{"-C"}, Recipe: "make", }`,
+		`{ // a Names: []string{"z"}, Words: []string{"build"}, Reads: []string{"s"}, File: []string{"-f"}, Values: []string{"-j"}, ends: "z", Recipe: "", }, { // b`,
+		`Names: []string{"*.x", "y"}, Goals: []string{"-=all", "*=*"}, Folder: []string{"-C"}, ends: "xy", Recipe: "make", }`,
 		`case "r": return []int{0}`, `case "q": return []int{0, 1}`, `case "p": return []int{1}`,
 		`{"make", []string{"m", "*.mk"}, false}, {"yaml", []string{"*.yml"}, true}, }`,
 	} {

@@ -57,6 +57,9 @@ func WriteLoads(data, recipes []byte) ([]byte, error) {
 		if e.Given {
 			out.WriteString("Given: true,\n")
 		}
+		if ends := lastBytes(strings.Fields(e.Names)); ends != "" {
+			fmt.Fprintf(&out, "ends: %q,\n", ends)
+		}
 		fmt.Fprintf(&out, "Recipe: %q,\n},\n", e.Recipe)
 		seen := map[string]bool{}
 		for _, p := range strings.Fields(e.Programs) {
@@ -83,6 +86,21 @@ func WriteLoads(data, recipes []byte) ([]byte, error) {
 		return nil, err
 	}
 	return format.Source(out.Bytes())
+}
+
+// lastBytes returns the bytes that what globs match ends in, in their order; "" if one
+// of them may match any.
+func lastBytes(globs []string) string {
+	var ends []byte
+	for _, glob := range globs {
+		last := glob[len(glob)-1]
+		if strings.IndexByte("*?]", last) >= 0 {
+			return ""
+		}
+		ends = append(ends, last)
+	}
+	slices.Sort(ends)
+	return string(slices.Compact(ends))
 }
 
 func writeRecipes(out *bytes.Buffer, data []byte) error {
