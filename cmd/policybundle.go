@@ -201,7 +201,11 @@ func buildBundle(c *cli.Context, w *World) error {
 	if !usable {
 		return fmt.Errorf("policy bundle build: %s cannot be used; nothing was written", name)
 	}
-	return replaceFile(absolute([]string{c.String("out")}, w.Dir)[0], archive, nil)
+	if err := replaceFile(absolute([]string{c.String("out")}, w.Dir)[0], archive, nil); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w.Out, "wrote %s version %d, not signed yet, with %s\n", m.Name, m.Version, term.Escape(strings.Join(slices.Sorted(maps.Keys(files)), ", ")))
+	return err
 }
 
 // bundleFiles reads the files of a folder.

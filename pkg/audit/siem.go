@@ -126,19 +126,21 @@ func cef(w io.Writer, version string) func(line []byte, e *Entry) error {
 		if err != nil || e.Payload == nil {
 			payload = nil
 		}
-		for i, field := range [...]struct{ key, value string }{
-			{"rt", strconv.FormatInt(e.Time.UnixMilli(), 10)}, {"externalId", strconv.FormatUint(e.Seq, 10)},
-			{"act", o.name}, {"cat", e.Kind}, {"msg", e.Reasoning}, {"reason", e.Error}, {"suser", e.Caller.User},
-			{"cn1Label", "tier"}, {"cn1", strconv.Itoa(e.Tier)}, {"cfp1Label", "confidence"}, {"cfp1", strconv.FormatFloat(e.Confidence, 'g', -1, 64)},
-			{"cs1Label", "session"}, {"cs1", e.Session}, {"cs2Label", "action hash"}, {"cs2", e.ActionHash},
-			{"cs3Label", "payload"}, {"cs3", string(payload)}, {"cs4Label", "folder"}, {"cs4", e.CWD},
-			{"cs5Label", "asked by"}, {"cs5", e.Caller.Command}, {"cs6Label", "decided by"}, {"cs6", strings.TrimSpace(e.By + " " + e.Channel)},
+		for i, field := range [...]struct{ key, label, value string }{
+			{"rt", "", strconv.FormatInt(e.Time.UnixMilli(), 10)}, {"externalId", "", strconv.FormatUint(e.Seq, 10)},
+			{"act", "", o.name}, {"cat", "", e.Kind}, {"msg", "", e.Reasoning}, {"reason", "", e.Error}, {"suser", "", e.Caller.User},
+			{"cn1", "tier", strconv.Itoa(e.Tier)}, {"cfp1", "confidence", strconv.FormatFloat(e.Confidence, 'g', -1, 64)},
+			{"cs1", "session", e.Session}, {"cs2", "action hash", e.ActionHash}, {"cs3", "payload", string(payload)},
+			{"cs4", "folder", e.CWD}, {"cs5", "asked by", e.Caller.Command}, {"cs6", "decided by", strings.TrimSpace(e.By + " " + e.Channel)},
 		} {
 			if field.value == "" {
 				continue
 			}
 			if i > 0 {
 				b.WriteByte(' ')
+			}
+			if field.label != "" {
+				b.WriteString(field.key + "Label=" + field.label + " ")
 			}
 			b.WriteString(field.key + "=" + cefValue.Replace(field.value))
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -55,6 +56,8 @@ func TestExportOCSF(t *testing.T) {
 	}
 }
 
+var label = regexp.MustCompile(`(\w+)Label=`)
+
 func TestExportCEF(t *testing.T) {
 	var out bytes.Buffer
 	if _, err := Export(&out, bytes.NewReader(hostileLog()), "cef", "v|1"); err != nil {
@@ -79,6 +82,11 @@ func TestExportCEF(t *testing.T) {
 		fields = strings.ReplaceAll(fields, `\=`, "")
 		if n := strings.Count(fields, "act="); n != 1 || !strings.Contains(fields, "externalId="+fmt.Sprint(i+1)+" ") {
 			t.Errorf("%d times act in %s", n, fields)
+		}
+		for _, m := range label.FindAllStringSubmatch(fields, -1) {
+			if !strings.Contains(fields, " "+m[1]+"=") {
+				t.Errorf("a label without its value: %s in %s", m[0], fields)
+			}
 		}
 	}
 }

@@ -189,6 +189,9 @@ func Build(m Manifest, files map[string][]byte) ([]byte, error) {
 		if strings.EqualFold(name, manifestFile) || strings.EqualFold(name, signatureFile) {
 			return nil, fmt.Errorf("%s is written by shield; remove it from the folder", name)
 		}
+		if isPrivateKey(data) {
+			return nil, fmt.Errorf("%s is a private key, and a bundle is for everybody; keep the key in another folder", name)
+		}
 		m.Files[name] = digest(data)
 	}
 	if err := m.check(); err != nil {

@@ -263,6 +263,14 @@ func TestUnpackedIsBounded(t *testing.T) {
 
 func TestBuildRefuses(t *testing.T) {
 	t.Parallel()
+	private, _, err := GenerateKey("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	encrypted, err := os.ReadFile("testdata/encrypted.key")
+	if err != nil {
+		t.Fatal(err)
+	}
 	good := Manifest{Name: "acme", Version: 1, Expires: expires}
 	for name, tt := range map[string]struct {
 		m     Manifest
@@ -276,6 +284,8 @@ func TestBuildRefuses(t *testing.T) {
 		"no policy":  {m: good, files: map[string][]byte{"a": nil}, want: "policy.yaml is missing"},
 		"a manifest": {m: good, files: map[string][]byte{PolicyFile: nil, "Manifest.json": nil}, want: "written by shield"},
 		"a path":     {m: good, files: map[string][]byte{PolicyFile: nil, "a/b": nil}, want: "not a name"},
+		"a key":      {m: good, files: map[string][]byte{PolicyFile: nil, "acme.key": private}, want: "acme.key is a private key"},
+		"encrypted":  {m: good, files: map[string][]byte{PolicyFile: nil, "README": encrypted}, want: "README is a private key"},
 		"large":      {m: good, files: map[string][]byte{PolicyFile: make([]byte, maxUnpacked)}, want: "unpacks to more"},
 	} {
 		files := tt.files
@@ -324,6 +334,11 @@ func TestKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	line := strings.TrimSpace(strings.SplitN(string(private), "\n", 2)[1])
+	for _, text := range []string{string(private), line} {
+		if _, err := ParseKeys([]string{text}); err == nil || !strings.Contains(err.Error(), "that is a private key") || strings.Contains(err.Error(), line[:8]) {
+			t.Errorf("a private key as a public one: %v", err)
+		}
+	}
 	if _, err := ParsePrivateKey(private[:40], ""); err == nil || strings.Contains(err.Error(), line[:20]) {
 		t.Errorf("error %v", err)
 	}

@@ -27,6 +27,9 @@ func ParseKeys(texts []string) (Keys, error) {
 }
 
 func parseKey(text string) (key minisign.PublicKey, err error) {
+	if isPrivateKey([]byte(text)) {
+		return key, errors.New("that is a private key, which nobody but who signs should see; give the public one, the line of NAME.pub that begins with RW")
+	}
 	if err := key.UnmarshalText([]byte(strings.TrimSpace(text))); err != nil {
 		return key, fmt.Errorf("%.80q is not a public key of minisign, such as the line of minisign.pub that begins with RW", text)
 	}
@@ -71,6 +74,12 @@ func (k *PrivateKey) sign(message []byte, comment string) []byte {
 	r := minisign.NewReader(bytes.NewReader(message))
 	_, _ = io.Copy(io.Discard, r) // memory does not fail
 	return r.SignWithComments(k.key, comment, "signature from shield, key "+k.ID())
+}
+
+// isPrivateKey reports whether a text is a private key of minisign, encrypted or not.
+func isPrivateKey(text []byte) bool {
+	var key minisign.PrivateKey
+	return Encrypted(text) || key.UnmarshalText(bytes.TrimSpace(text)) == nil
 }
 
 // Encrypted reports whether the text of a private key needs a password.

@@ -26,10 +26,18 @@ func TestMain(m *testing.M) { reexec.Main(m, child) }
 
 // child charges the budget and says so after each charge, with the time taken.
 //
-// Behind its folder, on a line of its own, may stand the URL of a shared store.
-// One that does not answer is no reason to end: it comes back.
+// Behind its folder, on a line of its own, may stand the URL of a shared store, and
+// then another budget. A store that does not answer is no reason to end: it comes
+// back.
 func child(arg string) error {
 	dir, url, remote := strings.Cut(arg, "\n")
+	url, number, _ := strings.Cut(url, "\n")
+	budget := budget
+	if number != "" {
+		if _, err := fmt.Sscan(number, &budget); err != nil {
+			return err
+		}
+	}
 	opts := Options{Clock: time.Now, Uptime: Uptime}
 	if remote {
 		opts.Remote = &Remote{URL: url, Key: [KeySize]byte{1, 2, 3}}

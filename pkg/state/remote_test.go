@@ -297,10 +297,14 @@ func TestRemoteProcesses(t *testing.T) {
 }
 
 // Whatever is killed, clients or the server, no charge is granted twice or
-// forgotten. SHIELD_KILLS is how many rounds each of the eight clients has.
+// forgotten: what is left of the budget afterwards is what nobody was granted.
+// SHIELD_KILLS is how many rounds each of the eight clients has.
 func TestRemoteKills(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
 	server := redistest.Start(t)
-	rounds := 4
+	rounds, budget := 50, 6_000
 	if text := os.Getenv("SHIELD_KILLS"); text != "" {
 		if _, err := fmt.Sscan(text, &rounds); err != nil {
 			t.Fatal(err)
@@ -314,7 +318,7 @@ func TestRemoteKills(t *testing.T) {
 		wg.Go(func() {
 			for range rounds {
 				var out bytes.Buffer
-				cmd := start(t, dir+"\n"+server.URL, &out)
+				cmd := start(t, fmt.Sprintf("%s\n%s\n%d", dir, server.URL, budget), &out)
 				time.Sleep(rand.N(250 * time.Millisecond)) // where the kill falls is chance; no result depends on it
 				cmd.Process.Kill()
 				cmd.Wait()
@@ -346,6 +350,15 @@ func TestRemoteKills(t *testing.T) {
 		t.Errorf("%d charged, %d said so, of %d it is not known", st.Used, said, unknown)
 	}
 	t.Logf("%d charged, %d said so, of %d it is not known", st.Used, said, unknown)
+	left := 0
+	for err == nil {
+		if _, err = s.Admit(t.Context(), 1_000_000, budget); err == nil {
+			left++
+		}
+	}
+	if !errors.Is(err, ErrBudgetExhausted) || left != budget-st.Used {
+		t.Errorf("%d were left of %d, %d charged: %v", left, budget, st.Used, err)
+	}
 }
 
 // trips counts how often a store is asked, and may change what it says.
