@@ -37,8 +37,8 @@ func approvalsCommand(w *World) *cli.Command {
 		Subcommands: []*cli.Command{
 			{
 				Name:        "notify",
-				Usage:       "send a trial notice to each place of approval.notify_file, and to the chats of the channels telegram and slack",
-				Description: "The file holds a line with a URL for each chat, mailbox or push service that is told when a question waits on the page, such as telegram://TOKEN@telegram?chats=CHAT, slack://hook:A-B-C@webhook, discord://TOKEN@ID or ntfy://ntfy.sh/TOPIC; lines that begin with # are skipped. A notice says what is asked about, without credentials, and never answers: that is done on the page. The channels telegram and slack, if they are in approval.channels, ask in their own chats, where approvers answer by a button or a reaction. Ends with 1 if a place does not take the notice.",
+				Usage:       "send a trial notice to each place of approval.notify_file, and to the chats of the channels telegram, slack and discord",
+				Description: "The file holds a line with a URL for each chat, mailbox or push service that is told when a question waits on the page, such as telegram://TOKEN@telegram?chats=CHAT, slack://hook:A-B-C@webhook, discord://TOKEN@ID or ntfy://ntfy.sh/TOPIC; lines that begin with # are skipped. A notice says what is asked about, without credentials, and never answers: that is done on the page. The channels telegram, slack and discord, if they are in approval.channels, ask in their own chats, where approvers answer by a button or a reaction. Ends with 1 if a place does not take the notice.",
 				Flags:       flags(),
 				Action:      func(c *cli.Context) error { return tryNotices(c, w) },
 			},

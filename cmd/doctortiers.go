@@ -74,13 +74,13 @@ func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
 	opts := cfg.Approve
 	opts.Approval = cfg.Settings.Approval
 	if len(opts.Channels) == 0 {
-		out.add(doubt, "set approval.channels: [tty], or more of tty, web, command, telegram, slack, host", "approval: no channel, so actions that need a person are blocked%s", at(set, "approval.channels"))
+		out.add(doubt, "set approval.channels: [tty], or more of tty, web, command, telegram, slack, discord, host", "approval: no channel, so actions that need a person are blocked%s", at(set, "approval.channels"))
 	}
 	for _, name := range opts.Channels {
 		err := opts.CheckChannel(name)
 		switch {
 		case name == "tty" && err != nil:
-			out.add(note, "programs without a terminal, such as hooks, need the channel web, command, telegram or slack in approval.channels", "approval at the terminal: not possible from here: %v", err)
+			out.add(note, "programs without a terminal, such as hooks, need the channel web, command, telegram, slack or discord in approval.channels", "approval at the terminal: not possible from here: %v", err)
 		case name == "web" && err != nil:
 			out.add(wrong, `set approval.web.listen: "127.0.0.1:0"`, "approval by the page: %v%s", err, at(set, "approval.web.listen"))
 		case approve.Messenger(name) != "" && err != nil:

@@ -521,7 +521,7 @@ complete -c shield -n '__fish_seen_subcommand_from model; and __fish_seen_subcom
 complete -c shield -n '__fish_seen_subcommand_from model; and __fish_seen_subcommand_from pull' -l help -d "show help"
 complete -c shield -n '__fish_seen_subcommand_from model; and __fish_seen_subcommand_from verify' -l help -d "show help"
 complete -c shield -n '__fish_seen_subcommand_from model; and __fish_seen_subcommand_from remove' -l help -d "show help"
-complete -c shield -n '__fish_seen_subcommand_from approvals' -f -a notify -d "send a trial notice to each place of approval.notify_file, and to the chats of the channels telegram and slack"
+complete -c shield -n '__fish_seen_subcommand_from approvals' -f -a notify -d "send a trial notice to each place of approval.notify_file, and to the chats of the channels telegram, slack and discord"
 complete -c shield -n '__fish_seen_subcommand_from approvals' -f -a list -d "list remembered approvals"
 complete -c shield -n '__fish_seen_subcommand_from approvals' -f -a revoke -d "forget a remembered approval by its ID, or all of them"
 complete -c shield -n '__fish_seen_subcommand_from approvals' -l config -r -d "read settings from FILE instead of the user's file"

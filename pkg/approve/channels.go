@@ -16,6 +16,7 @@ var channels = []struct {
 	{"command", newCommand},
 	{"telegram", newTelegram},
 	{"slack", slack.channel},
+	{"discord", discord.channel},
 	{HostChannel, newHostChannel},
 }
 

@@ -58,7 +58,7 @@ type oddAnswer struct {
 	want   string // of what is said about it
 }
 
-var fakeKinds = []*fakeKind{fakeSlack}
+var fakeKinds = []*fakeKind{fakeSlack, fakeDiscord}
 
 func (k *fakeKind) new(t *testing.T) *fakeService {
 	t.Helper()

@@ -107,13 +107,14 @@ type Evaluator struct {
 
 // Approval settings are those of Tier 3.
 type Approval struct {
-	Channels   []string `yaml:"channels" json:"channels"`         // tty, web, command, telegram, slack, host
+	Channels   []string `yaml:"channels" json:"channels"`         // tty, web, command, telegram, slack, discord, host
 	Timeout    Duration `yaml:"timeout" json:"timeout"`           // from when a request is shown
 	MaxPerHour int      `yaml:"max_per_hour" json:"max_per_hour"` // requests
 	Command    []string `yaml:"command" json:"command"`           // argv of the channel "command"
 	Web        Web      `yaml:"web" json:"web"`
 	Telegram   Telegram `yaml:"telegram" json:"telegram"`
 	Slack      Chat     `yaml:"slack" json:"slack"`
+	Discord    Chat     `yaml:"discord" json:"discord"`
 	NotifyFile string   `yaml:"notify_file" json:"notify_file"` // file with the URLs of chats that are told of a question on the page, with no access for others
 }
 
@@ -299,7 +300,7 @@ func (s *Settings) faults() []fault {
 	}
 	out = append(out, s.MCP.faults()...)
 	for _, channel := range s.Approval.Channels {
-		if f := oneOf("approval.channels", channel, "tty", "web", "command", "telegram", "slack", "host"); f != nil {
+		if f := oneOf("approval.channels", channel, "tty", "web", "command", "telegram", "slack", "discord", "host"); f != nil {
 			out = append(out, *f)
 		}
 	}

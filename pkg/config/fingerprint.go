@@ -26,6 +26,7 @@ var unprinted = map[string]string{
 	"approval.notify_file":         "it says who hears of a question, not who answers",
 	"approval.telegram.token_file": "a token says by which bot is asked",
 	"approval.slack.token_file":    "as approval.telegram.token_file",
+	"approval.discord.token_file":  "as approval.telegram.token_file",
 	"approval.web.listen":          "the page shows the same question at every address",
 	"state":                        "the seal key in the folder tells installations apart",
 	"store_key_file":               "the key says what is shared; the verdict is the same",

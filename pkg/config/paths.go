@@ -52,6 +52,7 @@ var paths = map[string]struct {
 	"approval.notify_file":         {one(func(s *Settings) *string { return &s.Approval.NotifyFile }), always},
 	"approval.telegram.token_file": {one(func(s *Settings) *string { return &s.Approval.Telegram.TokenFile }), always},
 	"approval.slack.token_file":    {one(func(s *Settings) *string { return &s.Approval.Slack.TokenFile }), always},
+	"approval.discord.token_file":  {one(func(s *Settings) *string { return &s.Approval.Discord.TokenFile }), always},
 	"approval.command": {func(s *Settings) []*string { return each(s.Approval.Command[:min(1, len(s.Approval.Command))]) }, func(v string, _ *Sources) bool {
 		return v == "~" || strings.ContainsAny(v, `/\`) // else it is looked up in PATH
 	}},

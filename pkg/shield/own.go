@@ -49,7 +49,7 @@ func (cfg *Config) secrets() []string {
 	s := cfg.settings()
 	files := []string{
 		cfg.StateDir, cfg.auditFile(), s.Evaluator.APIKeyFile, s.MCP.TokenFile, s.MCP.TLSKey, s.StoreKeyFile, s.StorePassFile, s.Serve.TLSKey, s.Serve.TokensFile,
-		s.Approval.NotifyFile, s.Approval.Telegram.TokenFile, s.Approval.Slack.TokenFile,
+		s.Approval.NotifyFile, s.Approval.Telegram.TokenFile, s.Approval.Slack.TokenFile, s.Approval.Discord.TokenFile,
 	}
 	for _, server := range s.MCP.Servers {
 		files = append(files, server.TokenFile)

@@ -28,7 +28,7 @@ func guardedConfig(preset string) (Config, []guarded) {
 	s.Audit = config.Audit{Enabled: true, File: "/var/guard/audit.jsonl"}
 	s.Approval.Command = []string{"/opt/ask/ask.sh", "/opt/ask-args/main.py"}
 	s.Approval.NotifyFile, s.Approval.Telegram.TokenFile = home+"/notices/chats", home+"/bots/one/token"
-	s.Approval.Slack.TokenFile = home + "/slack/token"
+	s.Approval.Slack.TokenFile, s.Approval.Discord.TokenFile = home+"/slack/token", home+"/discord/token"
 	s.Evaluator.APIKeyFile, s.Evaluator.CAFile = home+"/keys/api/token", "/opt/certs/ca.pem"
 	cfg := Config{
 		Policy: preset, Settings: s, Home: home, Dir: home + "/app", Roots: []string{home + "/app"}, Clock: instant,
@@ -44,6 +44,7 @@ func guardedConfig(preset string) (Config, []guarded) {
 		{"places of notices", home + "/notices/chats", true},
 		{"bot's token", home + "/bots/one/token", true},
 		{"token of the bot in Slack", home + "/slack/token", true},
+		{"token of the bot in Discord", home + "/discord/token", true},
 		{"program", "/opt/guard/bin/shield", false},
 		{"runtime", "/opt/ort/lib/libonnxruntime.so", false},
 		{"model", home + "/nets/mine/model.onnx", false},

@@ -1,0 +1,186 @@
+package approve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/shieldcli/shield/pkg/config"
+)
+
+// discord asks by [Discord's HTTP API]. The bot needs the permissions to see the
+// channel, send messages, add reactions and read the history of messages.
+//
+// [Discord's HTTP API]: https://discord.com/developers/docs/reference
+var discord = service{
+	name: "discord", title: "Discord", url: "https://discord.com/api/v10",
+	token:    token{setting: "approval.discord.token_file", pattern: `^[A-Za-z0-9_-]{20,40}\.[A-Za-z0-9_-]{5,10}\.[A-Za-z0-9_-]{20,100}$`, example: "MTk4NjIyNDgzNDcx….Gxyz12.…"},
+	user:     discordID,
+	room:     discordID,
+	most:     1600, // a message has 2,000 characters
+	settings: func(a *config.Approval) *config.Chat { return &a.Discord },
+	open:     func(b bot) board { return &discordBoard{b} },
+}
+
+// discordID is the pattern of what the service calls users, chats and messages.
+const discordID = `^[0-9]{15,20}$`
+
+// maxDiscordUsers is how many users of a reaction the service names at a time.
+const maxDiscordUsers = 100
+
+type discordBoard struct{ bot }
+
+// call calls the service. A nil out is for an answer without content.
+func (b *discordBoard) call(ctx context.Context, c call, out any) error {
+	c.header = http.Header{"Authorization": {"Bot " + b.token}, "User-Agent": {"DiscordBot (https://github.com/shieldcli/shield, 1)"}}
+	status, data, err := b.send(ctx, b.wait, c)
+	switch {
+	case err != nil:
+		return err
+	case status == http.StatusNoContent && out == nil:
+		return nil
+	case status != http.StatusOK || out == nil:
+		var reply struct {
+			Message string `json:"message"`
+		}
+		if json.Unmarshal(data, &reply) != nil || reply.Message == "" {
+			reply.Message = "not what the API describes"
+		}
+		return fmt.Errorf("%s: status %d: %s", c.name, status, b.hidden(reply.Message))
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		return fmt.Errorf("%s: the answer is not what the API describes", c.name)
+	}
+	return nil
+}
+
+// discordNumber demands an ID, which becomes part of addresses.
+func discordNumber(name, id string) error {
+	if !regexp.MustCompile(discordID).MatchString(id) {
+		return fmt.Errorf("%s: the service does not say which it is", name)
+	}
+	return nil
+}
+
+func (b *discordBoard) self(ctx context.Context) (string, error) {
+	var out struct {
+		ID string `json:"id"`
+	}
+	const name = "the bot's user"
+	if err := b.call(ctx, call{name: name, method: http.MethodGet, path: "/users/@me"}, &out); err != nil {
+		return "", err
+	}
+	return out.ID, discordNumber(name, out.ID)
+}
+
+func (b *discordBoard) direct(ctx context.Context, user string) (string, error) {
+	var out struct {
+		ID string `json:"id"`
+	}
+	const name = "the chat with the approver"
+	if err := b.call(ctx, call{name: name, method: http.MethodPost, path: "/users/@me/channels", in: map[string]string{"recipient_id": user}}, &out); err != nil {
+		return "", err
+	}
+	return out.ID, discordNumber(name, out.ID)
+}
+
+// discordText shows a text as it is, in a block of code that it cannot end, and a word
+// below it. Nobody is called, and no link is shown as what it leads to.
+func discordText(text, word string) map[string]any {
+	return map[string]any{
+		"content":          "```\n" + strings.ReplaceAll(text, "``", "`\u200b`") + "\n```\n" + word,
+		"allowed_mentions": map[string]any{"parse": []string{}},
+		"flags":            1 << 2, // no embeds
+	}
+}
+
+func (b *discordBoard) post(ctx context.Context, chat, text, word string) (post, error) {
+	var out struct {
+		ID      string `json:"id"`
+		Channel string `json:"channel_id"`
+	}
+	const name = "the message"
+	if err := b.call(ctx, call{name: name, method: http.MethodPost, path: "/channels/" + chat + "/messages", in: discordText(text, word)}, &out); err != nil {
+		return post{}, err
+	}
+	if out.Channel != chat {
+		return post{}, errors.New(name + ": the service does not say that it was posted where it should be")
+	}
+	return post{chat, out.ID}, discordNumber(name, out.ID)
+}
+
+// path returns that of a message.
+func (p post) path() string { return "/channels/" + p.chat + "/messages/" + p.id }
+
+func (b *discordBoard) edit(ctx context.Context, p post, text, word string) error {
+	return b.call(ctx, call{name: "the last word", method: http.MethodPatch, path: p.path(), in: discordText(text, word)}, new(struct{}))
+}
+
+func (b *discordBoard) mark(ctx context.Context, p post, choice string) error {
+	return b.call(ctx, call{name: "a reaction of the bot", method: http.MethodPut, path: p.path() + "/reactions/" + url.PathEscape(emoji(choice)) + "/@me"}, nil)
+}
+
+// marks reads the message, and the users of the reactions that not the bot alone has.
+func (b *discordBoard) marks(ctx context.Context, p post, choices []string) (map[string][]marker, error) {
+	var out struct {
+		ID        string `json:"id"`
+		Channel   string `json:"channel_id"`
+		Reactions []struct {
+			Count int  `json:"count"`
+			Me    bool `json:"me"`
+			Emoji struct {
+				ID   string `json:"id"` // of an emoji that somebody has uploaded
+				Name string `json:"name"`
+			} `json:"emoji"`
+		} `json:"reactions"`
+	}
+	const name = "the reactions"
+	if err := b.call(ctx, call{name: name, method: http.MethodGet, path: p.path()}, &out); err != nil {
+		return nil, err
+	}
+	if out.ID != p.id || out.Channel != p.chat {
+		return nil, errors.New(name + ": the answer is about another message")
+	}
+	marks := map[string][]marker{}
+	for _, choice := range choices {
+		for _, r := range out.Reactions {
+			if r.Emoji.ID != "" || r.Emoji.Name != emoji(choice) || r.Me && r.Count == 1 {
+				continue
+			}
+			users, err := b.users(ctx, p, choice)
+			if err != nil {
+				return nil, err
+			}
+			marks[choice] = users
+		}
+	}
+	return marks, nil
+}
+
+// users returns the users of a reaction.
+func (b *discordBoard) users(ctx context.Context, p post, choice string) ([]marker, error) {
+	var out []struct {
+		ID       string `json:"id"`
+		Username string `json:"username"`
+		Bot      bool   `json:"bot"`
+	}
+	const name = "the users of a reaction"
+	path := fmt.Sprintf("%s/reactions/%s?limit=%d", p.path(), url.PathEscape(emoji(choice)), maxDiscordUsers)
+	if err := b.call(ctx, call{name: name, method: http.MethodGet, path: path}, &out); err != nil {
+		return nil, err
+	}
+	if len(out) >= maxDiscordUsers {
+		return nil, fmt.Errorf("%s: there are more than can be read", name)
+	}
+	list := make([]marker, 0, len(out))
+	for _, u := range out {
+		list = append(list, marker{u.ID, u.Username, u.Bot})
+	}
+	return list, nil
+}

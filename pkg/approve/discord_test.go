@@ -1,0 +1,115 @@
+package approve
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// fakeDiscord is Discord's HTTP API.
+var fakeDiscord = &fakeKind{
+	service: &discord, token: "MTk4NjIyNDgzNDcxOTI1MjQ4.Gl2FMQ.zaYqPfE3hSX2lcmIEKuMCQkz5yV7wN8oT1rBdA",
+	self: "198622483471925248", ann: "300000000000000001", bob: "300000000000000002", room: "400000000000000001",
+	name: func(r *http.Request) string {
+		last := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+		switch {
+		case r.URL.Path == "/users/@me":
+			return "self"
+		case r.Method == http.MethodPost && last == "messages":
+			return "post"
+		case r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/reactions/"):
+			return "users"
+		case r.Method == http.MethodGet:
+			return "read"
+		}
+		return r.Method + " " + last
+	},
+	serve:  serveDiscord,
+	id:     func(n int) string { return fmt.Sprintf("%018d", 500000000000000000+n) },
+	direct: func(user string) string { return "6" + user[1:] },
+	odd: map[string]oddAnswer{
+		"wrong token":          {"self", 401, `{"message":"401: Unauthorized \u001b[2J MTk4NjIyNDgzNDcxOTI1MjQ4.Gl2FMQ.zaYqPfE3hSX2lcmIEKuMCQkz5yV7wN8oT1rBdA","code":0}`, "status 401: 401: Unauthorized <U+001B>[2J [token]"},
+		"nobody's token":       {"self", 200, `{"username":"x"}`, "does not say which"},
+		"no access":            {"post", 403, `{"message":"Missing Access","code":50001}`, "the message: status 403: Missing Access"},
+		"posted elsewhere":     {"post", 200, `{"id":"500000000000000001","channel_id":"400000000000000009"}`, "posted where it should be"},
+		"posted nowhere":       {"post", 200, `{}`, "posted where it should be"},
+		"an odd message":       {"post", 200, `{"id":"../../users/1","channel_id":"ROOM"}`, "does not say which"},
+		"accepted, not posted": {"post", 202, `{"id":"MESSAGE","channel_id":"ROOM"}`, "status 202"},
+		"another message":      {"read", 200, `{"id":"500000000000000002","channel_id":"ROOM","reactions":[` + discordYes + `]}`, "about another message"},
+		"another chat":         {"read", 200, `{"id":"MESSAGE","channel_id":"400000000000000009","reactions":[` + discordYes + `]}`, "about another message"},
+		"no content":           {"read", 204, ``, "status 204"},
+		"an error of HTTP":     {"read", 500, `{"id":"MESSAGE","channel_id":"ROOM","reactions":[` + discordYes + `]}`, "status 500"},
+		"a number as text":     {"read", 200, `{"id":"MESSAGE","channel_id":"ROOM","reactions":[{"emoji":{"id":null,"name":"✅"},"count":"1"}]}`, "not what the API describes"},
+		"an answer twice":      {"read", 200, `{"id":"x","id":"MESSAGE","channel_id":"ROOM","reactions":[` + discordYes + `]}`, "not what the API describes"},
+	},
+}
+
+const discordYes = `{"emoji":{"id":null,"name":"✅"},"count":2,"me":true}`
+
+func serveDiscord(f *fakeService, name string, rw http.ResponseWriter, r *http.Request) bool {
+	var in struct {
+		Content         string
+		Flags           int
+		AllowedMentions struct{ Parse []string } `json:"allowed_mentions"`
+		Recipient       string                   `json:"recipient_id"`
+	}
+	right := r.Header.Get("Authorization") == "Bot "+f.kind.token && strings.HasPrefix(r.Header.Get("User-Agent"), "DiscordBot (")
+	if r.Method == http.MethodPost || r.Method == http.MethodPatch {
+		right = json.NewDecoder(r.Body).Decode(&in) == nil && right
+	}
+	var text, word string
+	if in.Content != "" {
+		inner, begins := strings.CutPrefix(in.Content, "```\n")
+		var ends bool
+		text, word, ends = strings.Cut(inner, "\n```\n")
+		right = right && begins && ends && !strings.Contains(text, "```") && len([]rune(in.Content)) <= 2000 && in.Flags == 4 && in.AllowedMentions.Parse != nil && len(in.AllowedMentions.Parse) == 0
+		text = strings.ReplaceAll(text, "\u200b", "")
+	}
+	parts := strings.Split(r.URL.EscapedPath(), "/") // "", "channels", CHAT, "messages", ID, "reactions", EMOJI, "@me"
+	at := func(i int) string {
+		if i >= len(parts) {
+			return ""
+		}
+		part, _ := url.PathUnescape(parts[i])
+		return part
+	}
+	answer := func(m *reacted) map[string]any { return map[string]any{"id": m.id, "channel_id": m.chat} }
+	var out any
+	switch name {
+	case "self":
+		out = map[string]any{"id": f.kind.self, "bot": true}
+	case "POST channels":
+		out = map[string]any{"id": f.kind.direct(in.Recipient), "type": 1}
+	case "post":
+		out = answer(f.add(at(2), text, word))
+	case "PATCH " + at(4):
+		m := f.find(at(2), at(4))
+		m.text, m.word, m.edits = text, word, m.edits+1
+		out = answer(m)
+	case "PUT @me":
+		m := f.find(at(2), at(4))
+		m.by[at(6)] = append(m.by[at(6)], f.kind.self)
+		rw.WriteHeader(http.StatusNoContent)
+		return right
+	case "read":
+		m, list := f.find(at(2), at(4)), []any{}
+		for reaction, by := range m.by {
+			list = append(list, map[string]any{"count": len(by), "me": by[0] == f.kind.self, "emoji": map[string]any{"id": nil, "name": reaction}})
+		}
+		all := answer(m)
+		all["reactions"], out = list, all
+	case "users":
+		list := []any{}
+		for _, user := range f.find(at(2), at(4)).by[at(6)] {
+			list = append(list, map[string]any{"id": user, "username": "ann_1", "global_name": "<b>Ann", "bot": user == f.kind.self})
+		}
+		out = list
+		right = right && r.URL.RawQuery == "limit=100"
+	default:
+		right = false
+	}
+	_ = json.NewEncoder(rw).Encode(out)
+	return right
+}
