@@ -44,7 +44,7 @@ func person(w *World) string { return cmp.Or(w.User, "a person") }
 // is the name of the one that asks.
 func approval(set *config.Loaded, w *World, command string) approve.Options {
 	return approve.Options{
-		Hosted: strings.HasPrefix(command, "hook ") || command == "mcp", Host: w.hostAsks,
+		Hosted: strings.HasPrefix(command, "hook ") || command == "mcp", NoLink: command == "serve", Host: w.hostAsks,
 		Person: person(w), Asker: asker(command), Getenv: w.Getenv, Environ: w.Environ(), CommandDir: set.CommandDir, Notice: w.Err,
 		// In the mode in which a question is asked the terminal does not turn ^C
 		// into a signal.

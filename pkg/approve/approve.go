@@ -44,6 +44,10 @@ type Options struct {
 	// two programs would share what the person types.
 	Hosted bool
 
+	// NoLink says that what is printed is kept where agents can read it, so that the
+	// page's link is not.
+	NoLink bool
+
 	// Host returns why the agent host that calls shield as its hook cannot ask its
 	// person itself, or nil if it can. It is nil where no host calls.
 	Host func() error
@@ -58,7 +62,7 @@ type Options struct {
 	Interrupt func()              // called when a person presses ^C at a request; may be nil
 	Environ   []string            // of the channel "command"
 	Redactor  *redact.Redactor    // takes secrets out of what leaves the question: to the command, the desktop, the state, and what stays on the screen; nil knows only what they look like
-	Notice    io.Writer           // where the page's link is printed, unless Hosted; nil prints none
+	Notice    io.Writer           // where the page's link is printed, unless Hosted or NoLink, and what fails, unless Hosted; nil prints nothing
 	Clock     func() time.Time    // nil means the system's
 }
 

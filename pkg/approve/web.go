@@ -284,7 +284,7 @@ func (w *web) where() page {
 // announce prints the link. The host of a hook keeps what is printed, and may
 // show it to the agent, who must not have the link.
 func (w *web) announce(p page) {
-	if w.o.Notice == nil || w.o.Hosted {
+	if w.o.Notice == nil || w.o.Hosted || w.o.NoLink {
 		return
 	}
 	if p.Was != "" {
