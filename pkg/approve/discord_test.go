@@ -1,11 +1,16 @@
 package approve
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/verdict"
 )
 
 // fakeDiscord is Discord's HTTP API.
@@ -112,4 +117,44 @@ func serveDiscord(f *fakeService, name string, rw http.ResponseWriter, r *http.R
 	}
 	_ = json.NewEncoder(rw).Encode(out)
 	return right
+}
+
+// TestDiscordUsers: a bot that is named as an approver does not answer, and a list that
+// may lack a no is none.
+func TestDiscordUsers(t *testing.T) {
+	t.Parallel()
+	k := fakeDiscord
+	many := "[" + strings.Repeat(`{"id":"300000000000000009"},`, maxDiscordUsers-1) + `{"id":"` + k.ann + `"}]`
+	for users, want := range map[string]string{
+		`[{"id":"` + k.ann + `","bot":true}]`: "",
+		many:                                  "more than can be read",
+		`{"id":"` + k.ann + `"}`:              "not what the API describes",
+	} {
+		f := k.new(t)
+		f.odd, f.oddCall = func(rw http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(rw, users) }, "users"
+		var n notices
+		a := f.asks(t)
+		a.o.Notice = &n
+		ctx, cancel := context.WithCancel(t.Context())
+		c, got := command1(t, push, ""), make(chan verdict.Verdict, 1)
+		go func() {
+			v, _ := a.Judge(ctx, c)
+			got <- v
+		}()
+		f.message(t, 1, 0)
+		f.react(1, k.bob, emoji(pageOnce))
+		if want == "" {
+			f.polls(t, 3)
+		} else {
+			until(t, func() bool {
+				n.mu.Lock()
+				defer n.mu.Unlock()
+				return n.b.Len() > 0
+			})
+		}
+		cancel()
+		if v := <-got; v.Decision == verdict.Allow || !strings.Contains(n.b.String(), want) || want == "" && n.b.Len() > 0 {
+			t.Errorf("got %+v, said %q; want %q", v, n.b.String(), want)
+		}
+	}
 }
