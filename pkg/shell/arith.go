@@ -27,18 +27,21 @@ func (s *state) arithm(x syntax.ArithmExpr) abstract.Value {
 			s.forget()
 		}
 		for _, name := range names {
-			s.countName(name, abstract.Short("$((…))", abstract.FromCommand))
+			s.countName(name, abstract.Number("$((…))"))
 		}
 	}
 	if ok {
 		return abstract.Lit(strconv.FormatInt(n, 10))
 	}
-	return abstract.Short("$((…))", abstract.FromCommand)
+	return abstract.Number("$((…))")
 }
 
 // arithmText evaluates text as arithmetic. A subscript in it may hold a
 // command substitution, which a shell runs: a[$(id)].
 func (s *state) arithmText(text string) abstract.Value {
+	if strings.TrimSpace(text) == "" {
+		return abstract.Lit("0")
+	}
 	base := 0
 	if octal(text) && s.asZsh() {
 		base = 10
@@ -101,7 +104,7 @@ func (s *state) countName(name string, v abstract.Value) {
 	had = had && b.kind != unset && !b.weak
 	s.assign(name, v)
 	if last := len(s.vars) - 1; !had && last >= 0 && s.vars[last].name == name && s.asZsh() {
-		s.vars[last].kind = mixed
+		s.vars[last].kind, s.vars[last].counts = mixed, true
 	}
 }
 
@@ -240,7 +243,7 @@ func (s *state) binaryNumber(x *syntax.BinaryArithm) (int64, bool) {
 		n, ok := s.number(x.Y)
 		if w, isWord := x.X.(*syntax.Word); isWord {
 			s.word(w) // its subscript
-			v := abstract.Short("$((…))", abstract.FromCommand)
+			v := abstract.Number("$((…))")
 			if ok {
 				v = abstract.Lit(strconv.FormatInt(n, 10))
 			}

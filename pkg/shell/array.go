@@ -17,6 +17,8 @@ func (s *state) first(b binding, show string) abstract.Value {
 		return b.val
 	case b.alike:
 		return b.elems[0].val
+	case b.headed:
+		return b.elems[len(b.elems)-1].val
 	case b.unsure || b.keyed:
 		return vague(show, members(b)...)
 	}
@@ -96,6 +98,7 @@ func (s *state) bindArray(name string, a *syntax.Assign) {
 	if old, ok := s.attribute(name); ok && (old.kind > unset || old.keyed) {
 		b.unsure, b.kind = true, old.lasting()
 	}
+	was := len(s.vars)
 	s.becomesArray(name)
 	index, keyed, mark := 0, false, len(s.vars)
 	if a.Append {
@@ -130,10 +133,16 @@ func (s *state) bindArray(name string, a *syntax.Assign) {
 	if a.Append && slices.ContainsFunc(s.vars[min(mark, len(s.vars)):], func(o binding) bool { return o.name == name }) {
 		b.unsure = true // to what it was, or to what the new members have made of it
 	}
+	for ; was < min(mark, len(s.vars)); was++ { // that it was another kind of array has been seen
+		s.vars[was] = binding{name: replacedName}
+	}
 	// An error in zsh, and there may be something around it that goes on.
 	b.weak = keyed && s.asZsh()
 	s.bind(b)
 }
+
+// replacedName is the name of a binding that no longer counts.
+const replacedName = "\x00replaced"
 
 // becomesArray makes a text the first member of an array, as all shells but zsh do before
 // they expand what the array is given.

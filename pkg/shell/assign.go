@@ -79,10 +79,6 @@ func (s *state) assignment(a *syntax.Assign, lasts bool) {
 		return
 	}
 	name := a.Name.Value
-	if a.Array != nil {
-		s.bindArray(name, a)
-		return
-	}
 	if a.Naked {
 		return
 	}
@@ -118,7 +114,11 @@ func (s *state) assignment(a *syntax.Assign, lasts bool) {
 
 // assignOnce binds a variable to one value of the right side.
 func (s *state) assignOnce(name string, a *syntax.Assign) {
-	if a.Index != nil {
+	switch {
+	case a.Array != nil:
+		s.bindArray(name, a)
+		return
+	case a.Index != nil:
 		s.bindElement(name, a)
 		return
 	}

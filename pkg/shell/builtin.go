@@ -392,6 +392,8 @@ func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value 
 			continue
 		case !v.Known():
 			s.forget()
+		case v.Text == "":
+			continue
 		case strings.HasPrefix(v.Text, guardVariables):
 			s.guard("unset", "changes the settings of shield", v.From)
 			continue

@@ -238,6 +238,10 @@ func (s *state) runAlias(i int, argv []abstract.Value, io abstract.Streams) abst
 	}
 	// Words that are expanded behind another command of it are not known.
 	late := strings.ContainsAny(text, "=;&|\n(){}`") && slices.ContainsFunc(s.typedWords, expands)
+	if late && s.typedWords[0].Lit() == s.aliases[i].name {
+		text += s.asTyped(s.typedWords[1:])
+		rest = nil
+	}
 	for _, v := range rest {
 		if v.Known() && !late {
 			if q, err := syntax.Quote(v.Text, syntax.LangBash); err == nil {
@@ -253,6 +257,18 @@ func (s *state) runAlias(i int, argv []abstract.Value, io abstract.Streams) abst
 	out := s.nestedWith(text, argv[0].From, io)
 	s.aliases = saved
 	return out
+}
+
+// asTyped returns words as text.
+func (s *state) asTyped(words []*syntax.Word) string {
+	var b strings.Builder
+	for _, w := range words {
+		b.WriteByte(' ')
+		if err := syntax.NewPrinter().Print(&b, w); err != nil {
+			s.giveUp("a word cannot be written")
+		}
+	}
+	return b.String()
 }
 
 // expands reports whether a word is not the same wherever it stands.

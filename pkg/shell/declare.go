@@ -151,8 +151,9 @@ func (s *state) declareOne(a *syntax.Assign, d declaration, mark int, pure bool)
 			s.vars[i].weak = s.vars[i].weak || s.vars[i].global
 		}
 		if last := len(s.vars) - 1; d.keyed && last >= n && s.vars[last].array && !a.Append {
-			s.vars[last].keyed = true
-			s.vars[last].unsure = !literalKeys(a.Array) || old.array && !old.keyed // which stays as it is
+			b := &s.vars[last]
+			b.keyed, b.unsure = true, !literalKeys(a.Array) || old.array && !old.keyed // which stays as it is
+			b.weak = b.weak && (b.unsure || s.isConstant(name))                        // no error in zsh
 		}
 		if d.kind > unset || other && expandsAny(a.Array) {
 			s.bind(binding{name: name, array: true, unsure: true})
@@ -289,7 +290,7 @@ func (s *state) declareNaked(name string, d declaration, declares bool) {
 			break
 		}
 		val = vague("$"+name, old.val)
-		if !old.array && old.kind == scalar && !old.weak && (d.kind == upper || d.kind == lower) {
+		if !old.array && old.kind == scalar && !old.weak && (d.kind == upper || d.kind == lower || d.kind == integer) {
 			if val = old.val; s.asZsh() { // others leave it as it is until it is assigned
 				val = converted(d.kind, val)
 			}

@@ -51,6 +51,9 @@ func (s *state) runText(language string, v abstract.Value, how string, at effect
 	if v.Known() {
 		return s.code(language, v.Text, at, args)
 	}
+	if v.IsNumber() && !s.numbersRun() {
+		return abstract.Value{}
+	}
 	partly := language == "shell" || language == "powershell"
 	if v.Plain() && partly && (!strings.Contains(v.Text, "**") || inFolders(v)) {
 		// Only numbers, names such as $? and $USER, folders and names of files are

@@ -4,8 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	"mvdan.cc/sh/v3/syntax"
-
 	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
@@ -108,6 +106,9 @@ func escapeLength(s string) int {
 	return 2
 }
 
+// unquoted are the letters that printf leaves as they are in what it quotes.
+const unquoted = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_:./-"
+
 // verb formats one argument of printf.
 func verb(c byte, flags string, arg abstract.Value) abstract.Value {
 	if !arg.Known() {
@@ -115,7 +116,7 @@ func verb(c byte, flags string, arg abstract.Value) abstract.Value {
 	}
 	switch c {
 	case 'q':
-		if !syntax.ValidName(arg.Text) {
+		if arg.Text == "" || strings.Trim(arg.Text, unquoted) != "" {
 			return vague("%q", arg)
 		}
 		return arg

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -15,6 +16,9 @@ import (
 // itself wrote to such a path is another matter.
 func (s *state) namedProgram(argv []abstract.Value) (base string, ok bool) {
 	v := argv[0]
+	if v.IsNumber() && !s.numbersRun() || s.zsh && !s.shellNamed && blankInside(v.Text) {
+		return v.String(), true
+	}
 	slash := strings.LastIndexByte(v.Text, '/')
 	if slash < 0 || !inherited(v) || strings.ContainsAny(v.Text[slash+1:], `*?[\\`) {
 		return "", false
@@ -31,6 +35,22 @@ func (s *state) namedProgram(argv []abstract.Value) (base string, ok bool) {
 	}
 	p, pattern := s.place().Path(v.Text, true)
 	return base, base != "" && len(s.fileValues(p, pattern)) == 0
+}
+
+// blankInside reports whether a name begins with a word and a blank, as what zsh does not
+// split: in a text that is meant for another shell, that names no program.
+func blankInside(name string) bool {
+	first, _, blank := strings.Cut(name, " ")
+	return blank && first != "" && !strings.ContainsAny(first, `/*?[{\\`)
+}
+
+// numbersRun reports whether a number may name what runs something: no program that comes
+// with a system is named so.
+func (s *state) numbersRun() bool {
+	number := func(name string) bool { return name != "" && strings.Trim(name, "-0123456789") == "" }
+	_, path := s.lookupOnce(pathChanged)
+	return path || slices.ContainsFunc(s.funcs, func(f function) bool { return number(f.name) }) ||
+		slices.ContainsFunc(s.aliases, func(a alias) bool { return number(a.name) })
 }
 
 // programIn runs a program whose folder is not known. Its name says what its

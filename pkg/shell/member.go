@@ -3,6 +3,7 @@ package shell
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
@@ -72,6 +73,8 @@ func (s *state) listIndex(p *syntax.ParamExp) bool {
 // member returns what an array holds at a subscript, or without one.
 func (s *state) member(p *syntax.ParamExp, b binding, show string) []abstract.Value {
 	switch {
+	case b.headed && p.Index == nil && !s.asZsh():
+		return []abstract.Value{s.first(b, show)}
 	case b.unsure || b.alike:
 		if p.Index != nil && !s.listIndex(p) {
 			s.index(p.Index)
@@ -109,8 +112,14 @@ func (s *state) member(p *syntax.ParamExp, b binding, show string) []abstract.Va
 // zsh.
 func (s *state) whole(p *syntax.ParamExp, b binding, show string) []abstract.Value {
 	switch {
-	case b.keyed && s.asZsh():
-		return []abstract.Value{vague(show, members(b)...)}
+	case b.keyed && s.asZsh(): // in any order
+		out := []abstract.Value{vague(show, members(b)...)}
+		if n := len(b.elems); n > 0 {
+			if i, ok := s.choose("first of "+strings.Join(texts(members(b)), "\x00"), n, 0); ok {
+				return append([]abstract.Value{b.elems[i].val}, out...)
+			}
+		}
+		return out
 	case b.keyed:
 		return []abstract.Value{b.keyedAt("0")}
 	case s.asZsh():

@@ -342,6 +342,11 @@ func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, s
 				v.Text = strings.ToUpper(v.Text)
 			case "L":
 				v.Text = strings.ToLower(v.Text)
+			case "Q":
+				if strings.ContainsFunc(v.Text, func(r rune) bool { return r == '\'' || r < ' ' || r > '~' }) {
+					return vague(show, v)
+				}
+				v.Text = "'" + v.Text + "'"
 			case "P":
 				// A prompt runs the command substitutions in it.
 				s.nested("echo \""+strings.ReplaceAll(v.Text, `"`, `\"`)+"\"", s.spanOf(p))

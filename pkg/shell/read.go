@@ -144,19 +144,81 @@ func entry(in, unknown abstract.Value) abstract.Value {
 
 // intoArray is mapfile, or read with an array. Shells differ in which of them they have.
 func (s *state) intoArray(argv []abstract.Value, to, in abstract.Value, plainly bool) {
-	has := func(letter string) bool {
-		return slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, letter) })
-	}
 	mark := len(s.vars)
-	s.readArray(to, in, argv[0].Text != "read", has("t"), plainly)
-	if has("A") != s.asZsh() {
+	if argv[0].Text == "read" {
+		s.readArray(to, in, nil, plainly)
+	} else {
+		how, ok := listingOf(argv)
+		s.readArray(to, in, &how, ok)
+	}
+	if slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "A") }) != s.asZsh() {
 		s.weaken(mark)
 	}
 }
 
-// readArray binds an array to the words of a line, or to lines, of which the line end may be
-// trimmed.
-func (s *state) readArray(to, in abstract.Value, lines, trims, plainly bool) {
+// A listing is how mapfile makes members of lines.
+type listing struct {
+	ends              string // what a line ends with
+	trims             bool   // its end is left out
+	adds              bool   // to the members that are there
+	skip, most, first int    // how many lines are left out and taken, 0 for all, and the index of the first
+}
+
+// listingOf returns how mapfile is told to do it, and whether that is worked out.
+func listingOf(argv []abstract.Value) (l listing, ok bool) {
+	l.ends = "\n"
+	for i := 1; i < len(argv); i++ {
+		option := argv[i].Text
+		if !strings.HasPrefix(option, "-") {
+			continue
+		}
+		if option == "-t" {
+			l.trims = true
+			continue
+		}
+		if i++; i == len(argv) || !argv[i].Known() {
+			return l, false
+		}
+		n, err := decimal(argv[i].Text)
+		switch option {
+		case "-d":
+			l.ends, n, err = argv[i].Text, int64(len(argv[i].Text))-1, nil
+		case "-s":
+			l.skip = int(n)
+		case "-n":
+			l.most = int(n)
+		case "-O":
+			l.first, l.adds = int(n), true
+		default:
+			return l, false
+		}
+		if err != nil || n < 0 || n > abstract.MaxFields {
+			return l, false
+		}
+	}
+	return l, len(l.ends) == 1
+}
+
+// split returns the members that a text yields.
+func (l *listing) split(text string) []string {
+	parts := strings.SplitAfter(text, l.ends)
+	if last := len(parts) - 1; parts[last] == "" {
+		parts = parts[:last]
+	}
+	parts = parts[min(l.skip, len(parts)):]
+	if l.most > 0 {
+		parts = parts[:min(l.most, len(parts))]
+	}
+	if l.trims {
+		for i := range parts {
+			parts[i] = strings.TrimSuffix(parts[i], l.ends)
+		}
+	}
+	return parts
+}
+
+// readArray binds an array to the words of a line, or to lines as a listing says.
+func (s *state) readArray(to, in abstract.Value, lines *listing, plainly bool) {
 	ifs, known := s.ifs()
 	name, ok := s.target(to.Text)
 	if !to.Known() || !ok {
@@ -167,11 +229,11 @@ func (s *state) readArray(to, in abstract.Value, lines, trims, plainly bool) {
 	b := binding{name: name, array: true, unsure: true, alike: in.Lines, elems: []element{{"0", any}}}
 	if known && plainly && in.Known() && in.Text != "" && !strings.Contains(in.Text, "\\") {
 		b.unsure, b.alike, b.elems = false, false, nil
+		first := 0
 		var parts []string
-		if lines {
-			parts = strings.SplitAfter(in.Text, "\n")
-			if last := len(parts) - 1; parts[last] == "" {
-				parts = parts[:last]
+		if lines != nil {
+			if parts, first = lines.split(in.Text), lines.first; lines.adds {
+				b.elems, b.unsure = s.oldMembers(name, true)
 			}
 		} else {
 			line, _, _ := strings.Cut(in.Text, "\n")
@@ -181,10 +243,12 @@ func (s *state) readArray(to, in abstract.Value, lines, trims, plainly bool) {
 			}
 		}
 		for i, p := range parts[:min(len(parts), abstract.MaxFields)] {
-			if trims {
-				p = strings.TrimSuffix(p, "\n")
+			v := abstract.Value{Text: p, Taint: in.Taint}
+			if b.unsure {
+				b.elems = append(b.elems, element{itoa(i), v})
+			} else {
+				b.put(first+i, v, false)
 			}
-			b.elems = append(b.elems, element{itoa(i), abstract.Value{Text: p, Taint: in.Taint}})
 		}
 	}
 	if old, ok := s.attribute(name); ok && old.kind > unset {

@@ -50,6 +50,9 @@ func (s *state) walkTraps(list []trap) {
 		} else if !t.exit {
 			s.forget()
 		}
+		if len(s.frames) > 0 { // some shells have left the function by then
+			s.bind(binding{name: positionalName, array: true, unsure: true, weak: true})
+		}
 		before, exit, remains, way := len(s.effects), s.exit, s.remains, s.left
 		s.left.sure = stays
 		s.nested(t.code.Text, t.code.From)

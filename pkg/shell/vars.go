@@ -25,10 +25,12 @@ type binding struct {
 
 	unsure   bool // the members of an array are not known
 	alike    bool // but each is as the only one of elems
+	headed   bool // but the last of elems is the first member
 	keyed    bool // an associative array
 	exported bool // stands before a command, which sees it
 	global   bool // outlives the function that declared the name local
 	open     bool // not even whether it is set is known
+	counts   bool // mixed only since zsh may have made it an integer
 	astray   bool // a working folder that may not be there, and what follows runs all the same
 }
 
@@ -102,12 +104,15 @@ func (s *state) assign(name string, v abstract.Value) {
 	case mixed:
 		kind = mixed
 		s.counts(name, kind, v)
-		if !converted(integer, v).Known() && !(v.IsPattern && v.Text == "*") {
+		if !b.counts && !converted(integer, v).Known() && !(v.IsPattern && v.Text == "*") {
 			v = vague("$"+name, v)
 		}
 	}
 	if !b.array {
-		s.bind(binding{name: name, val: v, kind: kind})
+		s.bind(binding{name: name, val: v, kind: kind, counts: b.counts})
+		if b.counts && !v.IsNumber() {
+			s.bind(binding{name: name, val: abstract.Number("$((…))"), kind: kind, counts: true, weak: true})
+		}
 		return
 	}
 	next := binding{name: name, array: true, kind: kind, keyed: b.keyed && !s.asZsh(), unsure: b.unsure || b.alike || b.keyed && s.zsh || kind != scalar || s.unusual(), elems: slices.Clone(b.elems)}
@@ -115,7 +120,7 @@ func (s *state) assign(name string, v abstract.Value) {
 	case s.asZsh() && !b.keyed && kind == scalar && !s.unusual(): // puts it in place of the array
 		next = binding{name: name, val: v}
 	case next.unsure || next.keyed:
-		next.elems = append(next.elems, element{"0", v})
+		next.elems, next.headed = append(next.elems, element{"0", v}), kind == scalar
 	default:
 		next.put(0, v, false)
 	}
@@ -130,7 +135,7 @@ func converted(kind bindingKind, v abstract.Value) abstract.Value {
 		if n, err := strconv.ParseInt(v.Text, 10, 64); v.Known() && err == nil && strconv.FormatInt(n, 10) == v.Text {
 			return v
 		}
-		return abstract.Short("$((…))", abstract.FromCommand)
+		return abstract.Number("$((…))")
 	case v.Known() && kind == upper:
 		v.Text = strings.ToUpper(v.Text)
 	case v.Known() && kind == lower:
@@ -145,7 +150,7 @@ func converted(kind bindingKind, v abstract.Value) abstract.Value {
 // that count have the same, and it is an unsure array if some are arrays.
 func (s *state) attribute(name string) (binding, bool) {
 	var b binding
-	n := 0
+	n, counts, other := 0, false, false
 	for i := len(s.vars) - 1; i >= 0; i-- {
 		o := &s.vars[i]
 		if o.kind == boundary {
@@ -157,17 +162,18 @@ func (s *state) attribute(name string) (binding, bool) {
 		if n++; n == 1 {
 			b = *o
 		}
-		b.keyed = b.keyed || o.keyed
+		b.keyed, counts, other = b.keyed || o.keyed, counts || o.counts, other || o.kind > unset && !o.counts
 		if o.kind != b.kind && (o.kind > unset || b.kind > unset) || o.kind == reference && n > 1 || o.kind > unset && o.weak {
 			b.kind = mixed
 		}
 		if n > 1 && (o.array || b.array) || o.array && o.weak {
-			b.array, b.unsure, b.alike = true, true, false
+			b.array, b.unsure, b.alike, b.headed = true, true, false, false
 		}
 		if !o.weak {
 			break
 		}
 	}
+	b.counts = counts && !other
 	return b, n > 0
 }
 

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -339,7 +340,7 @@ func (s *state) command(c syntax.Command, io abstract.Streams) abstract.Value {
 		end()
 		name := "COPROC"
 		if c.Name != nil {
-			name = s.word(c.Name).Text
+			name = cmp.Or(s.word(c.Name).Text, name)
 		}
 		d := descriptor{n: "coproc", val: out}
 		if out.Taint&abstract.Network != 0 {

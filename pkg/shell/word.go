@@ -96,7 +96,7 @@ func (f *splitter) end() {
 func (f *splitter) unquoted(v abstract.Value) {
 	switch {
 	case !v.Known():
-		f.Add(v)
+		f.Add(f.apart(v, f.begins(v)))
 		f.many = true
 		return
 	case f.unsplit && v.Text != "" || f.small && endsField(v.Text, f.ifs):
@@ -126,6 +126,31 @@ func (f *splitter) unquoted(v abstract.Value) {
 			return
 		}
 	}
+}
+
+// begins returns how much of a value of which only the end is not known are whole words.
+func (f *splitter) begins(v abstract.Value) int {
+	if f.unsplit || v.Bare || v.Lines || strings.Trim(f.ifs, " \t\n") != "" {
+		return 0
+	}
+	known := strings.IndexAny(v.Text, `\*?[{`)
+	if known < 0 || !strings.HasPrefix(v.Show, v.Text[:known]) {
+		return 0
+	}
+	return strings.LastIndexAny(v.Text[:known], f.ifs) + 1
+}
+
+// apart adds the words that a value begins with, and returns the rest of it.
+func (f *splitter) apart(v abstract.Value, words int) abstract.Value {
+	if words == 0 {
+		return v
+	}
+	f.unquoted(abstract.Value{Text: v.Text[:words], Taint: v.Taint, Secrets: v.Secrets})
+	v.Text, v.Show = v.Text[words:], v.Show[words:]
+	if v.Bare = strings.Trim(v.Text, "*") == ""; v.Text[0] == '*' {
+		v.Lead = v.Origin
+	}
+	return v
 }
 
 // endsField reports whether a text ends in a separator that is not blank.
@@ -190,6 +215,9 @@ func (s *state) split(out []abstract.Value, parts []syntax.WordPart, at effect.S
 // unsplit adds the value of a parameter that is not quoted. zsh does not split it.
 func (s *state) unsplit(f *splitter, p *syntax.ParamExp, v abstract.Value) {
 	if !v.Known() {
+		if words := f.begins(v); words > 0 && !s.asZsh() {
+			v = f.apart(v, words)
+		}
 		f.Add(v)
 		f.many = true
 		return
@@ -291,16 +319,22 @@ func joined(p *syntax.ParamExp) bool {
 
 // star returns the values of "$*" as one word: the first character of IFS is between them.
 func (s *state) star(vs []abstract.Value) abstract.Value {
-	ifs, known := s.ifs()
-	if len(vs) < 2 || known && ifs != "" && ifs[0] == ' ' {
+	if len(vs) < 2 || s.blankFirst() {
 		return abstract.JoinValues(vs)
 	}
+	ifs, known := s.ifs()
 	if !known || slices.ContainsFunc(vs, func(v abstract.Value) bool { return !v.Known() }) {
 		return vague("$*", vs...)
 	}
 	v := abstract.JoinValues(vs)
 	v.Text = strings.Join(texts(vs), ifs[:min(1, len(ifs))])
 	return v
+}
+
+// blankFirst reports whether "$*" has blanks between its values.
+func (s *state) blankFirst() bool {
+	ifs, known := s.ifs()
+	return known && strings.HasPrefix(ifs, " ")
 }
 
 // joinedAt returns the values of $@ where they are one word: bash has blanks between them,
@@ -388,7 +422,7 @@ func (s *state) document(delim, body *syntax.Word) abstract.Value {
 			b.Literal(unescapeDouble(l.Value))
 		default:
 			v := s.part(part)
-			if p, ok := part.(*syntax.ParamExp); ok && (quotedDefault(p) || s.joinsFirst(p)) { // quotes may be letters here
+			if p, ok := part.(*syntax.ParamExp); ok && (quotedDefault(p) || s.joinsFirst(p) || joined(p) && !s.blankFirst()) { // quotes may be letters here, and bash joins with blanks
 				v = vague("${…}", v)
 			}
 			b.Add(v)

@@ -56,6 +56,7 @@ const (
 	FromInput                       // standard input
 	FromFile                        // what a file holds
 	FromJob                         // the number of a job that the shell itself started
+	FromCount                       // a number that arithmetic yields
 )
 
 // A Value is a word, a variable's content or what a stream carries, as far as
@@ -100,6 +101,14 @@ func Output(of string, t Taint) Value { return Unknown("what "+of+" writes", t).
 // Short is a value of which no more is known than that it holds no slash.
 func Short(show string, o Origin) Value {
 	return Value{Text: "*", Show: show, IsPattern: true}.Of(o)
+}
+
+// Number is a number that arithmetic yields, of which no more is known.
+func Number(show string) Value { return Short(show, FromCommand|FromCount) }
+
+// IsNumber reports whether a value is such a number, and nothing else.
+func (v Value) IsNumber() bool {
+	return v.IsPattern && v.Text == "*" && !v.Loose && v.Origin == FromCommand|FromCount && v.Lead == v.Origin
 }
 
 // Job reports whether a value is the number of a job that the shell itself started,
