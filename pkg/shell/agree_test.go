@@ -231,7 +231,8 @@ var agreements = []struct{ text, want string }{
 	{`alias a2='y=w2; a1'; a2 "$y"`, "a1 w2"},
 	{`zsh -c 'declare -A x=([w1]=w2 [w3]=w1); $x'`, "w2 $x | w1 $x"},
 	{`f() { trap 'a1 "$@"' EXIT | a0; }; f w1`, "a1 w1 | a1 $@"},
-	{`x=w1; x[$z]+=w3; x=w2; a1 $x`, "a1 w2"},
+	{`x=(); a1 ${x@Q} w1`, "a1 ${x…} w1"},
+	{`f() { declare -u x=w2; read x <<< w1; a1 $x; }; x=(w1); f`, "a1 $x"},
 	{`x="a1 -w $z"; $x`, "a1 -w $z"},
 	{`a1 $(printf %q w1:w2)`, "a1 w1:w2"},
 	// arithmetic of what may be no number

@@ -17,8 +17,6 @@ func (s *state) first(b binding, show string) abstract.Value {
 		return b.val
 	case b.alike:
 		return b.elems[0].val
-	case b.headed:
-		return b.elems[len(b.elems)-1].val
 	case b.unsure || b.keyed:
 		return vague(show, members(b)...)
 	}

@@ -73,8 +73,6 @@ func (s *state) listIndex(p *syntax.ParamExp) bool {
 // member returns what an array holds at a subscript, or without one.
 func (s *state) member(p *syntax.ParamExp, b binding, show string) []abstract.Value {
 	switch {
-	case b.headed && p.Index == nil && !s.asZsh():
-		return []abstract.Value{s.first(b, show)}
 	case b.unsure || b.alike:
 		if p.Index != nil && !s.listIndex(p) {
 			s.index(p.Index)

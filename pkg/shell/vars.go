@@ -25,7 +25,6 @@ type binding struct {
 
 	unsure   bool // the members of an array are not known
 	alike    bool // but each is as the only one of elems
-	headed   bool // but the last of elems is the first member
 	keyed    bool // an associative array
 	exported bool // stands before a command, which sees it
 	global   bool // outlives the function that declared the name local
@@ -120,7 +119,7 @@ func (s *state) assign(name string, v abstract.Value) {
 	case s.asZsh() && !b.keyed && kind == scalar && !s.unusual(): // puts it in place of the array
 		next = binding{name: name, val: v}
 	case next.unsure || next.keyed:
-		next.elems, next.headed = append(next.elems, element{"0", v}), kind == scalar
+		next.elems = append(next.elems, element{"0", v})
 	default:
 		next.put(0, v, false)
 	}
@@ -167,7 +166,7 @@ func (s *state) attribute(name string) (binding, bool) {
 			b.kind = mixed
 		}
 		if n > 1 && (o.array || b.array) || o.array && o.weak {
-			b.array, b.unsure, b.alike, b.headed = true, true, false, false
+			b.array, b.unsure, b.alike = true, true, false
 		}
 		if !o.weak {
 			break
