@@ -138,7 +138,8 @@ func (s *state) number(x syntax.ArithmExpr) (int64, bool) {
 			s.failsLine()
 			return 0, false
 		}
-		if b, ok := s.lookup(v.Text); ok && syntax.ValidName(v.Text) {
+		name := v.Text
+		if b, ok := s.lookup(name); ok && syntax.ValidName(name) {
 			if b.array && s.asZsh() { // all members
 				s.mayFail()
 				return 0, false
@@ -152,6 +153,7 @@ func (s *state) number(x syntax.ArithmExpr) (int64, bool) {
 		}
 		if !v.Known() {
 			s.noNumber(v)
+			s.mayAssign(name)
 			return 0, false
 		}
 		n := s.arithmText(v.Text)
@@ -174,6 +176,15 @@ func (s *state) number(x syntax.ArithmExpr) (int64, bool) {
 		return s.number(x.X)
 	}
 	return 0, false
+}
+
+// mayAssign notes that what a name may hold is arithmetic that assigns something.
+func (s *state) mayAssign(name string) {
+	if slices.ContainsFunc(s.vars, func(b binding) bool {
+		return b.name == name && (strings.ContainsAny(b.val.Text, "=[") || strings.Contains(b.val.Text, "++") || strings.Contains(b.val.Text, "--"))
+	}) {
+		s.forget()
+	}
 }
 
 // counts notes that what is assigned to an integer is arithmetic, which may fail.

@@ -93,6 +93,7 @@ func (s *state) callFunction(i int, args []abstract.Value, in abstract.Value, se
 	f := &s.funcs[i]
 	f.called = true
 	if s.inFunc > mostCalls || !s.enter(self.From) {
+		s.failsLine() // shells end somewhere, if it does not
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	defer s.leave()
@@ -124,6 +125,7 @@ func (s *state) callFunction(i int, args []abstract.Value, in abstract.Value, se
 	}
 	s.inFunc--
 	s.endLocals(mark, s.frames[len(s.frames)-1].locals)
+	s.left.line = min(s.left.line, 1+mark) // of what is left of the bindings
 	s.frames = s.frames[:len(s.frames)-1]
 	s.zshTraps(traps)
 	s.fixed, s.base = fixed, base

@@ -376,7 +376,7 @@ func (s *state) emptyMember(p *syntax.ParamExp) bool {
 // in it may be several words.
 func (s *state) operand(w *syntax.Word) abstract.Value {
 	v := s.word(w)
-	if w != nil && v.Known() && (s.holdsList(w) || strings.ContainsAny(v.Text, usualIFS) && slices.ContainsFunc(w.Parts, substitutes) && s.asZsh()) {
+	if w != nil && v.Known() && (s.holdsList(w) || slices.ContainsFunc(w.Parts, isStar) && s.asZsh() || strings.ContainsAny(v.Text, usualIFS) && slices.ContainsFunc(w.Parts, substitutes) && s.asZsh()) {
 		return vague("${…}", v) // zsh splits what a substitution writes
 	}
 	return v

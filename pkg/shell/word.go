@@ -317,6 +317,12 @@ func joined(p *syntax.ParamExp) bool {
 	return ok && w.Lit() == "*"
 }
 
+// isStar reports whether a part is $* or the like, of which zsh drops what is empty.
+func isStar(p syntax.WordPart) bool {
+	e, ok := p.(*syntax.ParamExp)
+	return ok && joined(e)
+}
+
 // star returns the values of "$*" as one word: the first character of IFS is between them.
 func (s *state) star(vs []abstract.Value) abstract.Value {
 	if len(vs) < 2 || s.blankFirst() {
