@@ -19,7 +19,11 @@ func main() {
 	// A stage's memory is bounded by its records, not by what it has read: garbage
 	// may pile up, but not beside large records.
 	debug.SetGCPercent(400)
-	debug.SetMemoryLimit(80 << 20)
+	limit := int64(80 << 20)
+	if len(os.Args) > 1 && os.Args[1] == "serve" {
+		limit = 40 << 20 // it stays for days, beside ONNX Runtime's own memory
+	}
+	debug.SetMemoryLimit(limit)
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	reload := make(chan os.Signal, 1)
 	switch {
