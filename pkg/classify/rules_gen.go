@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:082fe3bcc9706e98a04f84379231ec4ca3a78e022806ac704b423346dff4213a"
+const rulesFingerprint = "sha256:7e7fbeeb0458971110d525e5c76b7bbc450987033272472371c9759c5df69802"
 
 var ruleTable = [...]Rule{
 	{
@@ -3552,6 +3552,154 @@ var ruleTable = [...]Rule{
 			{
 				kinds: []effect.Kind{"write_file"},
 				paths: []string{"**/*.{md,rst,adoc}"},
+			},
+		},
+	},
+	{
+		ID: "XP-130", Name: "security_agent_stopped", Category: "defense_evasion", Severity: High, Outcome: Escalate, Platform: "any",
+		Description: "Looks up a security agent, an audit daemon or a malware scanner by its name and stops a process.",
+		Advice:      "ask the user to stop it",
+		Match:       []string{"kill $(pgrep falco)", "pkill auditd", "pkill -9 falcon-sensor", "pkill ^falcond", "pkill -f crowdstrike", "killall csfalconservice", "kill -9 `pidof osqueryd`", "pgrep clamd | xargs kill", "skill freshclam", "xkill wdavdaemon", "killall mdatp", "pkill \"ossec-analysisd\"", "pkill wazuh-agentd", "pkill sentineld", "pkill sentinelone-agent", "pkill sentinelagent", "pkill cbagentd", "pkill cbdaemon", "pkill CarbonBlack", "killall sysdig", "killall tetragon", "killall tracee", "killall aide", "killall samhain", "killall rkhunter", "killall fail2ban-server", "killall suricata", "killall snort", "killall zeek", "killall auditbeat", "killall ds_agent", "killall elastic-agent", "killall elastic-endpoint", "pkill -f /usr/bin/falco", "pkill -f 'falco --x'", "pkill -f 'falco$'"},
+		Pass:        []string{"pgrep falco", "kill $(pgrep node)", "pkill -f vite"},
+		clauses: []clause{
+			{
+				programs: []string{"killall", "pgrep", "pidof", "pkill", "skill", "xkill"},
+				args:     pattern{expr: "(?i)[ '\"./^](?:auditd|falco|falcon-?sensor|falcond|crowdstrike|csfalcon\\w*|osqueryd?|clamd|freshclam|wdavdaemon|mdatp|ossec\\S*|wazuh\\S*|sentinel(?:d|one|agent)\\S*|cbagentd|cbdaemon|carbonblack|sysdig|tetragon|tracee|aide|samhain|rkhunter|fail2ban\\S*|suricata|snort|zeek|auditbeat|ds_agent|elastic-(?:agent|endpoint))(?:$|[ '\"$])", lits: []string{"auditd", "falco", "rowdstrike", "osquery", "clamd", "freshclam", "wdavdaemon", "mdatp", "ossec", "wazuh", "sentineld", "sentinelone", "sentinelagent", "cbagentd", "cbdaemon", "carbonblack", "sysdig", "tetragon", "tracee", "aide", "samhain", "rkhunter", "fail2ban", "suricata", "snort", "zeek", "auditbeat", "ds_agent", "elastic-agent", "elastic-endpoint"}},
+			},
+		},
+		requires: []clause{
+			{
+				kinds: []effect.Kind{"stop_process"},
+			},
+		},
+	},
+	{
+		ID: "XP-131", Name: "trust_or_clock_changed", Category: "defense_evasion", Severity: High, Outcome: Escalate, Platform: "any",
+		Description: "Changes which certificates or algorithms this machine trusts, or takes its clock from the network's.",
+		Advice:      "ask the user to change what the machine trusts",
+		Match:       []string{"update-crypto-policies --set LEGACY", "mkcert -install", "mkcert --install", "keytool -importcert -noprompt -alias x -file ca.crt -cacerts", "keytool -import -file ca.crt -keystore /usr/lib/jvm/lib/security/cacerts", "timedatectl set-ntp false", "timedatectl set-ntp no", "timedatectl set-ntp off", "timedatectl set-ntp 0", "timedatectl set-time '2001-01-01'"},
+		Pass:        []string{"update-crypto-policies --show", "mkcert localhost", "keytool -importcert -alias dev -file dev.crt -keystore build/test.jks", "keytool -list -cacerts", "timedatectl set-ntp true"},
+		clauses: []clause{
+			{
+				programs: []string{"update-crypto-policies"},
+				args:     pattern{expr: " --set ", lits: []string{" --set "}, bytes: "-"},
+			},
+			{
+				programs: []string{"mkcert"},
+				args:     pattern{expr: " --?install(?: |$)", lits: []string{" -install", " --install"}, bytes: "-"},
+			},
+			{
+				programs: []string{"keytool"},
+				args:     pattern{expr: " -import(?:cert)? .*cacerts", lits: []string{"cacerts"}, bytes: "-"},
+			},
+			{
+				programs: []string{"timedatectl"},
+				args:     pattern{expr: " (?:set-ntp (?:false|no|off|0)|set-time )", lits: []string{" set-ntp false", " set-ntp no", " set-ntp off", " set-ntp 0", " set-time "}, bytes: "-"},
+			},
+		},
+	},
+	{
+		ID: "XP-132", Name: "repository_hides_changes", Category: "defense_evasion", Severity: High, Outcome: Escalate, Platform: "any",
+		Description: "Makes git hide changed files or commits, leave signatures out everywhere, or run by itself.",
+		Advice:      "show the change in a commit, and ask the user",
+		Match:       []string{"git update-index --assume-unchanged src/auth.py", "git update-index -q --skip-worktree src/auth.py", "git replace abc123 def456", "git replace -f abc123 def456", "git replace --force abc123 def456", "git replace --graft abc123 def456", "git replace --edit --force abc123 def456", "git config --global commit.gpgsign false", "git config set --global --bool tag.gpgsign no", "git config --system push.gpgsign off", "git config --global commit.gpgsign 0", "git maintenance register", "git maintenance start"},
+		Pass:        []string{"git update-index --no-assume-unchanged src/auth.py", "git replace --list", "git replace -d abc123", "git config commit.gpgsign false", "git config --global commit.gpgsign true", "git maintenance run"},
+		clauses: []clause{
+			{
+				programs: []string{"git"},
+				args:     pattern{expr: " update-index (?:.* )?--(?:assume-unchanged|skip-worktree)(?: |$)", lits: []string{" update-index "}, bytes: "-"},
+			},
+			{
+				programs: []string{"git"},
+				args:     pattern{expr: " replace (?:-f |--force |--graft |--edit )*[^- ]\\S* [^- ]", lits: []string{" replace "}},
+			},
+			{
+				programs: []string{"git"},
+				args:     pattern{expr: " config (?:.* )?--(?:global|system) (?:.* )?(?:commit|tag|push)\\.gpgsign (?:false|no|off|0)(?: |$)", lits: []string{" config "}, bytes: "-."},
+			},
+			{
+				programs: []string{"git"},
+				args:     pattern{expr: " maintenance (?:register|start)(?: |$)", lits: []string{" maintenance register", " maintenance start"}},
+			},
+		},
+	},
+	{
+		ID: "XP-133", Name: "login_made_by_framework", Category: "persistence", Severity: High, Outcome: Escalate, Platform: "any",
+		Description: "Makes a login, or a link that logs in, with the commands of a content management system.",
+		Advice:      "ask the user to make the account",
+		Match:       []string{"drush uli", "drush user:login --name=admin", "drush user-create mallory", "drush user:password admin x", "drush user:role:add administrator mallory", "drush user-add-role administrator mallory", "drush upwd admin x", "drush ucrt mallory", "drush urol administrator mallory", "artisan make:filament-user", "console fos:user:create mallory", "console fos:user:promote mallory"},
+		Pass:        []string{"drush user:information admin", "drush status", "artisan make:model User"},
+		clauses: []clause{
+			{
+				programs: []string{"artisan", "console", "drush"},
+				args:     pattern{expr: " (?:uli|user[:-](?:login|create|password|role:add|add-role)|upwd|ucrt|urol|make:filament-user|fos:user:(?:create|promote))(?: |$)", lits: []string{" uli", " user-login", " user-create", " user-password", " user-role:add", " user-add-role", " user:login", " user:create", " user:password", " user:role:add", " user:add-role", " upwd", " ucrt", " urol", " make:filament-user", " fos:user:create", " fos:user:promote"}},
+			},
+		},
+	},
+	{
+		ID: "XP-134", Name: "disk_filled", Category: "impact", Severity: High, Outcome: Escalate, Platform: "any",
+		Description: "Writes without an end, or hundreds of gigabytes, to a file.",
+		Advice:      "write a bounded amount",
+		Match:       []string{"fallocate -l 900G big", "fallocate --length=900GiB big", "truncate -s 900GB big", "truncate --size 2T big", "truncate -s +2TiB big", "truncate -s 2TB big", "truncate -s 3P big", "mkfile -n 200g big", "mkfile 200g big", "head -c 900G /dev/zero > big", "head --bytes=900GiB /dev/zero > big", "head -c 2T /dev/zero > big", "head -c 900GB /dev/zero > big", "head -c 2TB /dev/zero > big", "head -c 2TiB /dev/zero > big", "dd if=/dev/zero of=big", "dd if=/dev/urandom bs=1M of=/home/me/big status=none", "gdd if=/dev/full of=/data/big conv=sync", "dd of=big if=/dev/zero", "dd of=/home/me/big bs=1M if=/dev/random", "gdd of=/data/big if=/dev/full", "dd if=/dev/zero of=big bs=1M count=900000", "gdd if=x bs=4G of=/data/big count=900000000", "yes > f", "cd x; yes no >> /tmp/f", "while :; do cat /dev/urandom > /home/me/f; done", "(cat /dev/zero > /data/f)", "a & cat /dev/full > /dexv", "a | yes > /d/f"},
+		Pass:        []string{"fallocate -l 10G disk.img", "truncate -s 0 app.log", "dd if=/dev/zero of=disk.img bs=1M count=100", "dd if=/dev/zero of=/dev/null bs=1M", "dd of=/dev/null if=/dev/zero", "dd of=disk.img if=/dev/zero count=5", "dd if=/dev/zero of=/dev/null bs=1M count=900000", "dd if=x of=y bs=1 count=1000000", "yes | head -100 > f", "yes > /dev/null", "head -c 1M /dev/urandom > rand.bin", "cat /dev/urandom | head -c 10 > f", "git commit -m 'yes > no'"},
+		types:       []string{"execute_command"},
+		patterns: []pattern{
+			{expr: "(?:^|[;&|(]|\\bdo)\\s*(?:yes\\b[^|;&\\n>]*|cat /dev/(?:zero|u?random|full)\\s*)>{1,2}\\s*(?:[^/&\\s|;>]|/[^d]|/d[^e]|/de[^v])", lits: []string{"yes", "cat /dev/zero", "cat /dev/random", "cat /dev/urandom", "cat /dev/full"}, bytes: ">"},
+		},
+		clauses: []clause{
+			{
+				programs: []string{"fallocate", "mkfile", "truncate"},
+				args:     pattern{expr: "[ =lsn]\\+?(?:\\d{3,}(?:[gG]|GB|GiB)|\\d+(?:[tTpP]|TB|TiB))(?: |$)"},
+			},
+			{
+				programs: []string{"head"},
+				args:     pattern{expr: " (?:-c ?|--bytes[ =])(?:\\d{3,}(?:[gG]|GB|GiB)|\\d+(?:[tTpP]|TB|TiB)) ", lits: []string{" -c", " --bytes ", " --bytes="}, bytes: "-"},
+			},
+			{
+				programs: []string{"dd", "gdd"},
+				args:     pattern{expr: " if=/dev/(?:zero|u?random|full) (?:.* )?of=\\S", lits: []string{" if=/dev/zero ", " if=/dev/random ", " if=/dev/urandom ", " if=/dev/full "}, bytes: "/="},
+				not:      pattern{expr: " count=| of=/dev/", lits: []string{" count=", " of=/dev/"}, bytes: "="},
+			},
+			{
+				programs: []string{"dd", "gdd"},
+				args:     pattern{expr: " of=\\S+ (?:.* )?if=/dev/(?:zero|u?random|full)", lits: []string{"if=/dev/zero", "if=/dev/random", "if=/dev/urandom", "if=/dev/full"}, bytes: "/="},
+				not:      pattern{expr: " count=| of=/dev/", lits: []string{" count=", " of=/dev/"}, bytes: "="},
+			},
+			{
+				programs: []string{"dd", "gdd"},
+				args:     pattern{expr: " bs=\\d+[MG]\\S* (?:.* )?count=\\d{6,}", lits: []string{"count="}, bytes: "="},
+				not:      pattern{expr: " of=/dev/", lits: []string{" of=/dev/"}, bytes: "/="},
+			},
+		},
+	},
+	{
+		ID: "XP-135", Name: "loads_from_passing_folder", Category: "execution", Severity: High, Outcome: Escalate, Platform: "any",
+		Description: "Installs or loads code, or settings that run code, from a folder for passing files, where anybody may have put it.",
+		Advice:      "copy what is needed into the workspace and read it first",
+		Match:       []string{"npm i /tmp/x", "pnpm add link:/tmp/x", "yarn add a@file:/tmp/x", "bun link /tmp/x", "pip install -e /var/tmp/x", "pip3 install /dev/shm/x.whl", "uv pip install /private/tmp/x", "poetry add /tmp/x", "pdm add /tmp/x", "cargo install --path /tmp/x", "gem install ~/Downloads/x.gem", "brew install /tmp/x.rb", "composer config repositories.x path /tmp/x", "dpkg -i /home/me/Downloads/x.deb", "rpm -U /tmp/x.rpm", "dnf localinstall /tmp/x.rpm", "yum install /tmp/x.rpm", "apt install /tmp/x.deb", "apt-get install /tmp/x.deb", "eslint --rulesdir /tmp/x src", "eslint --plugin /tmp/x src", "eslint --resolve-plugins-relative-to /tmp/x src", "eslint -c /tmp/x.js src", "prettier --config=/tmp/x.js src", "stylelint --config /var/tmp/x.js src", "jest --globalSetup /tmp/x.js", "jest --setupFiles /tmp/x.js", "jest --transform=/tmp/x.js", "vitest --config /dev/shm/x.js", "webpack -c /private/tmp/x.js", "rollup -c /tmp/x.js", "vite -c ~/Downloads/x.js", "gulp --gulpfile /tmp/x.js", "grunt --gruntfile /tmp/x.js", "babel --config /home/me/Downloads/x.js src", "tsc --plugin /tmp/x", "mvn -s /tmp/settings.xml install", "mvn --settings /tmp/settings.xml install", "mvnw -gs /tmp/settings.xml install", "gradle --init-script /tmp/x.gradle build", "gradlew -I /tmp/x.gradle build", "go build -toolexec /tmp/x ./...", "go vet -vettool=/tmp/x ./...", "go build -overlay /tmp/x.json ./...", "go build -modfile=/tmp/x.mod ./...", "go install -C /tmp/x ./...", "ssh -F /tmp/x host", "scp -F /tmp/x a host:/a", "sftp -F /tmp/x host", "ansible -c /tmp/x all", "ansible-playbook -c /tmp/x a.yml", "terraform -chdir=/tmp/x apply", "terraform init --plugin-dir /tmp/x", "flake8 --config /tmp/x src", "pylint --load-plugins /tmp/x src"},
+		Pass:        []string{"npm i ./packages/ui", "pip install -e .", "eslint -c eslint.config.js src", "ssh -F ./ssh_config host", "jest --config jest.config.js --cacheDirectory /tmp/jest", "go build -o /tmp/app ./..."},
+		clauses: []clause{
+			{
+				programs: []string{"apt", "apt-get", "brew", "bun", "cargo", "composer", "dnf", "dpkg", "gem", "npm", "pdm", "pip", "pip3", "pnpm", "poetry", "rpm", "uv", "yarn", "yum"},
+				args:     pattern{expr: " (?:i|install|add|-i|-U|link|localinstall|config) (?:.* )?(?:\\S+@)?(?:file:|link:)?(?:/tmp|/var/tmp|/dev/shm|/private/tmp|~/Downloads|/home/[^/ ]+/Downloads)/", lits: []string{"/tmp", "/dev/shm", "~/downloads", "/home/"}, bytes: "/"},
+			},
+			{
+				programs: []string{"ansible", "ansible-playbook", "babel", "eslint", "flake8", "go", "gradle", "gradlew", "grunt", "gulp", "jest", "mvn", "mvnw", "prettier", "pylint", "rollup", "scp", "sftp", "ssh", "stylelint", "terraform", "tsc", "vite", "vitest", "webpack"},
+				args:     pattern{expr: " (?:-c|--config|--rulesdir|--plugin|--resolve-plugins-relative-to|--globalSetup|--setupFiles|--transform|--gulpfile|--gruntfile|-s|--settings|-gs|-I|--init-script|-toolexec|-vettool|-overlay|-modfile|-F|-C|-chdir|--plugin-dir|--load-plugins)[ =](?:/tmp|/var/tmp|/dev/shm|/private/tmp|~/Downloads|/home/[^/ ]+/Downloads)/", lits: []string{"/tmp", "/dev/shm", "~/downloads", "/home/"}, bytes: "-/"},
+			},
+		},
+	},
+	{
+		ID: "XP-136", Name: "disk_tool_writes", Category: "impact", Severity: High, Outcome: Escalate, Platform: "unix",
+		Description: "Writes test patterns over a disk.",
+		Advice:      "test a file instead",
+		Match:       []string{"fio --filename=/dev/sda --rw=write --name=x", "fio --filename /dev/hda --rw=randwrite --name=x", "fio --filename=/dev/vda --rw=randrw --name=x", "fio --filename=/dev/xvda --name=x --readwrite=write", "fio --filename=/dev/nvme0n1 --rw=write --name=x", "fio --filename=/dev/mmcblk0 --rw=write --name=x", "fio --filename=/dev/mapper/x --rw=write --name=x", "fio --filename=/dev/dm-0 --rw=write --name=x", "fio --filename=/dev/md0 --rw=write --name=x"},
+		Pass:        []string{"fio --filename=/dev/sda --rw=read --name=x", "fio --filename=/dev/sda --rw randread --name=x", "fio --filename=/dev/sda --readwrite=read --name=x", "fio --filename=/dev/sda --rw=write --readonly --name=x", "fio --filename=test.img --rw=write --name=x"},
+		clauses: []clause{
+			{
+				programs: []string{"fio"},
+				args:     pattern{expr: " --filename[= ]/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|mapper|dm-|md)", lits: []string{" --filename /dev/sd", " --filename /dev/hd", " --filename /dev/vd", " --filename /dev/xvd", " --filename /dev/nvme", " --filename /dev/mmcblk", " --filename /dev/mapper", " --filename /dev/dm-", " --filename /dev/md", " --filename=/dev/sd", " --filename=/dev/hd", " --filename=/dev/vd", " --filename=/dev/xvd", " --filename=/dev/nvme", " --filename=/dev/mmcblk", " --filename=/dev/mapper", " --filename=/dev/dm-", " --filename=/dev/md"}, bytes: "-/"},
+				not:      pattern{expr: " --(?:rw|readwrite)[= ](?:rand)?read(?: |$)| --readonly(?: |$)", lits: []string{" --rw read", " --rw randread", " --rw=read", " --rw=randread", " --readwrite read", " --readwrite randread", " --readwrite=read", " --readwrite=randread", " --readonly"}, bytes: "-"},
 			},
 		},
 	},

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
@@ -58,7 +59,7 @@ const maxVerb = 6
 func (r *reader) elsewhere() {
 	r.requests()
 	service := r.service()
-	if service != "" && r.class != readOnly {
+	if service != "" && r.class != readOnly && (r.flags&asks == 0 || slices.Contains(r.use.Effects, effect.ChangeRemote)) {
 		lexicon := find(programs[:], anyService)
 		if verb := verbOf(r.args[1:], lexicon); verb == nil || len(verb.effects) > 0 {
 			if verb != nil && r.verb == "" {
@@ -165,6 +166,9 @@ func verbOf(words []Word, lexicon *syntax) *action {
 	return nil
 }
 
+// settingForm matches a variable with its value, or an object of such.
+var settingForm = prefilter.Lazy(`^(?:[A-Z_][A-Z0-9_]*|[A-Z][a-z]+=\{.*)=`)
+
 // plainWords joins words that are no prose: titles and messages may say
 // anything.
 func plainWords(words []Word) Word {
@@ -174,7 +178,7 @@ func plainWords(words []Word) Word {
 		if size += len(w.Text); size > maxTexts {
 			break
 		}
-		if !strings.ContainsAny(w.Text, " \n") || strings.ContainsAny(w.Text[:1], "{[") {
+		if !strings.ContainsAny(w.Text, " \n") || strings.ContainsAny(w.Text[:1], "{[") || settingForm().MatchString(w.Text) {
 			plain = append(plain, w)
 		}
 	}

@@ -880,7 +880,7 @@ var programs = [...]program{
 	{"flameshot", &syntaxScrot},
 	{"flarectl", &syntaxNeonctl},
 	{"flashrom", &syntaxAdb},
-	{"flask", &syntaxJupyter},
+	{"flask", &syntaxFlask},
 	{"flatc", &syntaxGcc},
 	{"flatpak", &syntaxSnap},
 	{"flawfinder", &syntaxLizard},
@@ -2382,7 +2382,7 @@ var programs = [...]program{
 	{"raco", &syntaxMvn},
 	{"radeontop", &syntaxPmap},
 	{"radon", &syntaxMypy},
-	{"rails", &syntaxPrisma},
+	{"rails", &syntaxRails},
 	{"railway", &syntaxDoctl},
 	{"rake", &syntaxRake},
 	{"raku", &syntaxRscript},
@@ -4057,7 +4057,7 @@ var syntaxAny_3aservice = syntax{style: open, texts: []option{
 	{"send-ssh-public-key", &action_effects_ChangeRemote_verb_grant},
 	{"service-accounts keys create", &action_effects_ChangeRemote_verb_grant},
 	{"set ld_preload", &action_effects_ChangeRemote_verb_run},
-	{"set node_options", &action_effects_ChangeRemote_verb_run},
+	{"set node_options ", &action_effects_ChangeRemote_verb_run},
 	{"set serviceaccount", &action_effects_ChangeRemote_verb_grant},
 	{"sinks update", &action_effects_ChangeRemote_verb_weaken},
 	{"skip-audit", &action_effects_ChangeRemote_verb_weaken},
@@ -7650,7 +7650,7 @@ var syntaxCpanm = syntax{style: open | long | bundled, options: []option{
 	{"list", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"login", &syntax_ef2e080bb60f},
 	{"outdated", &syntax_style_long_bundled_operands_rest_Text_base_none},
-	{"owner", &syntax_ef2e080bb60f},
+	{"owner", &syntaxCargo_Owner},
 	{"publish", &syntaxCpanm_Deploy},
 	{"push", &syntaxCpanm_Deploy},
 	{"show", &syntax_style_long_bundled_operands_rest_Text_base_none},
@@ -9817,7 +9817,7 @@ var syntaxDotnet = syntax{style: open | long | bundled, options: []option{
 	{"login", &syntax_ef2e080bb60f},
 	{"nuget", &syntaxDotnet_Nuget},
 	{"outdated", &syntax_style_long_bundled_operands_rest_Text_base_none},
-	{"owner", &syntax_ef2e080bb60f},
+	{"owner", &syntaxCargo_Owner},
 	{"publish", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"push", &syntaxCpanm_Deploy},
 	{"show", &syntax_style_long_bundled_operands_rest_Text_base_none},
@@ -10893,6 +10893,23 @@ var syntaxFish = syntax{style: first | gnu, language: "shell", options: []option
 	{"-v", &action_none},
 }, operands: shape{head: []role{roleScriptShell}, rest: roleText}, base: &action_streams_in_Code_setIn}
 
+var syntaxFlask_Labextension = syntax{style: open, subs: []program{
+	{"*", &syntax_operands_rest_Text_base_class_localWrite},
+	{"build", &syntax_operands_rest_Plugin_base_class_network},
+	{"develop", &syntax_operands_rest_Plugin_base_class_network},
+	{"install", &syntax_operands_rest_Plugin_base_class_network},
+	{"link", &syntax_operands_rest_Plugin_base_class_network},
+}, operands: shape{rest: roleText}}
+
+var syntaxFlask = syntax{style: open, options: []option{
+	{"--ip", &action_values_Listen},
+}, subs: []program{
+	{"labextension", &syntaxFlask_Labextension},
+	{"nbextension", &syntaxFlask_Labextension},
+	{"serverextension", &syntaxFlask_Labextension},
+	{"shell", &syntax_base_streams_in_Code_setIn},
+}, operands: shape{rest: roleText}, base: &action_class_network}
+
 var syntaxFlex = syntax{style: long, options: []option{
 	{"-7", &action_none},
 	{"-8", &action_none},
@@ -11547,7 +11564,7 @@ var syntaxGh_Api = syntax{style: open, options: []option{
 	{"graphql*mutation*delete", &action_effects_ChangeRemote_verb_delete},
 	{"graphql*mutation*remove", &action_effects_ChangeRemote_verb_delete},
 	{"graphql*mutation*transfer", &action_effects_ChangeRemote_verb_redirect},
-}, operands: shape{head: []role{roleText}}}
+}, operands: shape{head: []role{roleText}}, base: &action_flags_asks}
 
 var syntaxGh_Auth_Git_credential = syntax{subs: []program{
 	{"erase", &syntax_operands_rest_Text_base_class_localWrite},
@@ -16126,20 +16143,12 @@ var syntaxJsonnetfmt = syntax{options: []option{
 	{"-o", &action_values_Write},
 }, operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
 
-var syntaxJupyter_Labextension = syntax{style: open, subs: []program{
-	{"*", &syntax_operands_rest_Text_base_class_localWrite},
-	{"build", &syntax_operands_rest_Plugin_base_class_network},
-	{"develop", &syntax_operands_rest_Plugin_base_class_network},
-	{"install", &syntax_operands_rest_Plugin_base_class_network},
-	{"link", &syntax_operands_rest_Plugin_base_class_network},
-}, operands: shape{rest: roleText}}
-
 var syntaxJupyter = syntax{style: open, options: []option{
 	{"--ip", &action_values_Listen},
 }, subs: []program{
-	{"labextension", &syntaxJupyter_Labextension},
-	{"nbextension", &syntaxJupyter_Labextension},
-	{"serverextension", &syntaxJupyter_Labextension},
+	{"labextension", &syntaxFlask_Labextension},
+	{"nbextension", &syntaxFlask_Labextension},
+	{"serverextension", &syntaxFlask_Labextension},
 }, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxKadmin = syntax{style: long, input: roleLines, options: []option{
@@ -16444,6 +16453,20 @@ var syntaxKubectl_Apply = syntax{style: open, options: []option{
 	{"-k", &action_values_Object},
 }, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_flags_adopts}
 
+var syntaxKubectl_Config_Set_cluster = syntax{style: open, options: []option{
+	{"--certificate-authority", &action_values_Text},
+	{"--insecure-skip-tls-verify", &action_effects_ChangeRemote_verb_weaken},
+	{"--insecure-skip-tls-verify=false", &action_none},
+	{"--kubeconfig", &action_values_Text},
+	{"--proxy-url", &action_values_Text},
+	{"--server", &action_values_Text},
+	{"--tls-server-name", &action_values_Text},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
+var syntaxKubectl_Config_Set_credentials = syntax{style: open, options: []option{
+	{"--exec-command", &action_values_Shell},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
 var syntaxKubectl_Config = syntax{style: bundled, service: "here", options: []option{
 	{"--current", &action_none},
 	{"--flatten", &action_none},
@@ -16459,9 +16482,9 @@ var syntaxKubectl_Config = syntax{style: bundled, service: "here", options: []op
 	{"get-users", &syntax_base_class_readOnly},
 	{"rename-context", &syntax_operands_rest_Text_base_class_localWrite},
 	{"set", &syntax_operands_rest_Text_base_class_localWrite},
-	{"set-cluster", &syntax_operands_rest_Text_base_class_localWrite},
+	{"set-cluster", &syntaxKubectl_Config_Set_cluster},
 	{"set-context", &syntax_operands_rest_Text_base_class_localWrite},
-	{"set-credentials", &syntax_operands_rest_Text_base_class_localWrite},
+	{"set-credentials", &syntaxKubectl_Config_Set_credentials},
 	{"unset", &syntax_operands_rest_Text_base_class_localWrite},
 	{"use-context", &syntax_operands_rest_Text_base_class_localWrite},
 	{"view", &syntax_base_class_readOnly},
@@ -18117,7 +18140,7 @@ var syntaxMvn = syntax{style: open | long | bundled, options: []option{
 	{"list", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"login", &syntax_ef2e080bb60f},
 	{"outdated", &syntax_style_long_bundled_operands_rest_Text_base_none},
-	{"owner", &syntax_ef2e080bb60f},
+	{"owner", &syntaxCargo_Owner},
 	{"publish", &syntaxCpanm_Deploy},
 	{"push", &syntaxCpanm_Deploy},
 	{"show", &syntax_style_long_bundled_operands_rest_Text_base_none},
@@ -21773,6 +21796,29 @@ var syntaxPython = syntax{style: first, language: "python", options: []option{
 	{"-v", &action_none},
 	{"-x", &action_none},
 }, operands: shape{head: []role{roleScriptPython}, rest: roleText}, base: &action_streams_in_Code_setIn}
+
+var syntaxRails = syntax{style: open, service: "database", input: roleSQL, texts: []option{
+	{"--accept-data-loss", &action_effects_ChangeRemote_verb_delete},
+	{"credentials:fetch", &action_effects_ReadSecret_streams_out_Secret_setOut},
+	{"credentials:show", &action_effects_ReadSecret_streams_out_Secret_setOut},
+	{"db push*--force-reset", &action_effects_ChangeRemote_verb_delete},
+	{"db:drop", &action_effects_ChangeRemote_verb_delete},
+	{"db:purge", &action_effects_ChangeRemote_verb_delete},
+	{"db:reset", &action_effects_ChangeRemote_verb_delete},
+	{"drop-all", &action_effects_ChangeRemote_verb_delete},
+	{"dropall", &action_effects_ChangeRemote_verb_delete},
+	{"execute*--stdin", &action_streams_in_Code_setIn},
+	{"migrate reset", &action_effects_ChangeRemote_verb_delete},
+	{"migrate:reset", &action_effects_ChangeRemote_verb_delete},
+	{"migrate:undo:all", &action_effects_ChangeRemote_verb_delete},
+	{"rollback --all", &action_effects_ChangeRemote_verb_delete},
+	{"schema:drop", &action_effects_ChangeRemote_verb_delete},
+}, subs: []program{
+	{"c", &syntax_base_streams_in_Code_setIn},
+	{"console", &syntax_base_streams_in_Code_setIn},
+	{"r", &syntax_cd85718caae4},
+	{"runner", &syntax_cd85718caae4},
+}, operands: shape{rest: roleMaybeFile}, base: &action_class_localWrite}
 
 var syntaxRake = syntax{style: open | bundled | long, input: roleRecipes, options: []option{
 	{"--build", &action_values_MaybeFile},
@@ -28104,6 +28150,7 @@ var syntax_base_effects_ChangeRemote_verb_run = syntax{base: &action_effects_Cha
 var syntax_base_effects_ChangeRemote_verb_weaken = syntax{base: &action_effects_ChangeRemote_verb_weaken}
 var syntax_base_effects_ReadSecret_streams_out_Secret_setOut = syntax{base: &action_effects_ReadSecret_streams_out_Secret_setOut}
 var syntax_base_flags_reject = syntax{base: &action_flags_reject}
+var syntax_base_streams_in_Code_setIn = syntax{base: &action_streams_in_Code_setIn}
 var syntax_bccb5c9e1208 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ReadSecret_streams_out_Secret_setOut}
 var syntax_bee5f5be8649 = syntax{style: long, operands: shape{rest: roleModulePath}, base: &action_class_network}
 var syntax_c0192f90281c = syntax{style: long | bundled, operands: shape{rest: roleText}, base: &action_class_readOnly}
@@ -28112,6 +28159,7 @@ var syntax_c6c475dd951e = syntax{style: long, operands: shape{head: []role{roleS
 var syntax_c71d1e5167aa = syntax{style: slash, operands: shape{rest: roleText}, base: &action_class_anything}
 var syntax_c8c0b38ba3ac = syntax{operands: shape{head: []role{roleRepo}, rest: roleText}, base: &action_class_network_flags_adopts}
 var syntax_cc84c5b29bb9 = syntax{style: long | bundled, operands: shape{rest: roleDeleteTree}, base: &action_flags_recursive}
+var syntax_cd85718caae4 = syntax{operands: shape{head: []role{roleRuby}, rest: roleText}, base: &action_class_localWrite}
 var syntax_ce1f36aebc13 = syntax{style: bundled, operands: shape{rest: roleArgvPackage}, base: &action_class_network}
 var syntax_cf89a1ceea50 = syntax{operands: shape{rest: roleRead}, base: &action_effects_ReadSecret_streams_out_Secret_setOut}
 var syntax_d20e46316748 = syntax{style: long | bundled, operands: shape{rest: roleEditTree}, base: &action_class_localWrite}
@@ -28406,6 +28454,7 @@ var action_empty_ReadTree_flags_recursive = action{empty: roleReadTree, flags: r
 var action_empty_SecretAll = action{empty: roleSecretAll}
 var action_empty_WriteTree = action{empty: roleWriteTree}
 var action_ff5480df2aee = action{values: []role{roleWrite}, effects: []effect.Kind{effect.Destroy, effect.ChangeSystem}, turns: []turn{{roleList, roleWrite}}}
+var action_flags_asks = action{flags: asks}
 var action_flags_dry = action{flags: dry}
 var action_flags_near = action{flags: near}
 var action_flags_notHere = action{flags: notHere}

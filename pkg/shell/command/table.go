@@ -97,6 +97,7 @@ const (
 	recorded                      // what is looked at was recorded before, so that nothing private is read
 	remote                        // what is worked on is on another machine, whatever its name
 	adopts                        // repositories, charts and manifests that are named become part of a project or a cluster
+	asks                          // a request of which options say the method: it reads unless one of them changes something
 	elsewhereTo                   // something is written on another machine: local operands are sent there
 )
 

@@ -56,7 +56,7 @@ var streams = map[string]string{
 
 var flags = map[string]string{
 	"recursive": "recursive", "stop": "stop", "reject": "reject", "nohere": "notHere", "widen": "widen", "remove": "remove", "mirrors": "mirrors", "takes": "takes",
-	"urls": "urls", "run-urls": "runURLs", "decodes": "decodes", "tells": "tells", "near": "near", "dry": "dry", "wet": "wet", "database": "database", "recorded": "recorded", "adopts": "adopts", "remote": "remote",
+	"urls": "urls", "run-urls": "runURLs", "decodes": "decodes", "tells": "tells", "near": "near", "dry": "dry", "wet": "wet", "database": "database", "recorded": "recorded", "adopts": "adopts", "remote": "remote", "asks": "asks",
 }
 
 // verbs are the words for what a change elsewhere means.
