@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:7e7fbeeb0458971110d525e5c76b7bbc450987033272472371c9759c5df69802"
+const rulesFingerprint = "sha256:598dcc9bf29ef7ae1ec8cad65cae2392fc5dd1f27456bd4a795677cf66ee6dfc"
 
 var ruleTable = [...]Rule{
 	{
@@ -2826,7 +2826,7 @@ var ruleTable = [...]Rule{
 		ID: "XP-061", Name: "files_emptied", Category: "destruction", Severity: High, Outcome: Escalate, Platform: "any",
 		Description: "Empties every file that a search or a listing finds, or deletes what PowerShell lists.",
 		Advice:      "name each file, or delete build output with the tool that makes it",
-		Match:       []string{"for f in $(git ls-files); do : > \"$f\"; done", "for f in $(git ls-files); do :>\"$f\"; done", "for f in `git ls-tree -r --name-only HEAD`; do > $f; done", "git ls-files -z | xargs -0 truncate -s 0", "git ls-files | while read -r f; do cp /dev/null \"$f\"; done", "find . -type f -exec truncate --size=0 {} +", "find . -type f -execdir cp -f /dev/null {} \\;", "fd -t f -x truncate -s0", "rg --files -0 | xargs -0 truncate -s 0", "Get-ChildItem -Recurse -File | Remove-Item -Force", "gci -r | ri", "ls -r | del", "dir -Recurse | erase", "for f in src/**/*; do cat /dev/null > $f; done", "find src -type f | while read f; do echo > \"$f\"; done", "find src | while read f; do echo -n >$f & done", "fd . src | while read f; do : > $f; done", "find src | while read f; do echo '' > $f\ndone", "find src | while read f; do echo \"\" > ${f}; done", "find src | while read f; do\n true > $f; done", "find src | while read f; do true; > $f; done", "find src | while read f; do true && { : > $f; } done", "find src | while read f; do ( > $f ) done", "find src | while read f; do true | > $f; done", "git ls-files | xargs sed -i d", "git ls-files | xargs sed -i '1,$d'", "for f in src/*; do sed -i d \"$f\"; done", "rg --files | while read f; do true > \"$f\"; done", "ls | xargs -I{} dd if=/dev/zero of={} count=1", "for f in $(ls src/*); do dd if=/dev/urandom of=\"$f\" bs=1k; done", "git ls-files | while read -r f; do tee \"$f\" </dev/null; done", "Get-ChildItem . -Recurse | ForEach-Object { Clear-Content $_.FullName }", "gci -r . | clc", "dir -Recurse | % { Set-Content $_ \"\" }", "ls -r | % { Set-Content $_ '' }", "Get-ChildItem -Recurse | % { Set-Content $_ $null }"},
+		Match:       []string{"for f in $(git ls-files); do : > \"$f\"; done", "for f in $(git ls-files); do :>\"$f\"; done", "for f in `git ls-tree -r --name-only HEAD`; do > $f; done", "git ls-files -z | xargs -0 truncate -s 0", "git ls-files | while read -r f; do cp /dev/null \"$f\"; done", "find . -type f -exec truncate --size=0 {} +", "find . -type f -execdir cp -f /dev/null {} \\;", "fd -t f -x truncate -s0", "rg --files -0 | xargs -0 truncate -s 0", "Get-ChildItem -Recurse -File | Remove-Item -Force", "gi C:\\Users\\me | ri -r -fo", "cd x; Get-Item C:\\Users\\me | Remove-Item -Recurse", "gi C:\\Users\\me | del -r", "gi C:\\Users\\me | erase -r", "gci -r | ri", "ls -r | del", "dir -Recurse | erase", "for f in src/**/*; do cat /dev/null > $f; done", "find src -type f | while read f; do echo > \"$f\"; done", "find src | while read f; do echo -n >$f & done", "fd . src | while read f; do : > $f; done", "find src | while read f; do echo '' > $f\ndone", "find src | while read f; do echo \"\" > ${f}; done", "find src | while read f; do\n true > $f; done", "find src | while read f; do true; > $f; done", "find src | while read f; do true && { : > $f; } done", "find src | while read f; do ( > $f ) done", "find src | while read f; do true | > $f; done", "git ls-files | xargs sed -i d", "git ls-files | xargs sed -i '1,$d'", "for f in src/*; do sed -i d \"$f\"; done", "rg --files | while read f; do true > \"$f\"; done", "ls | xargs -I{} dd if=/dev/zero of={} count=1", "for f in $(ls src/*); do dd if=/dev/urandom of=\"$f\" bs=1k; done", "git ls-files | while read -r f; do tee \"$f\" </dev/null; done", "Get-ChildItem . -Recurse | ForEach-Object { Clear-Content $_.FullName }", "gci -r . | clc", "dir -Recurse | % { Set-Content $_ \"\" }", "ls -r | % { Set-Content $_ '' }", "Get-ChildItem -Recurse | % { Set-Content $_ $null }"},
 		Pass:        []string{"for f in $(git ls-files '*.go'); do gofmt -l \"$f\"; done", "git ls-files -z | xargs -0 wc -l", "find logs -name '*.log' -exec truncate -s 0 {} +", "Get-ChildItem -Recurse | Measure-Object", "Get-ChildItem -Recurse -Filter *.tmp | Remove-Item", "Get-ChildItem -Recurse -Directory bin | Remove-Item -Recurse", "Get-ChildItem -Recurse | Remove-Item -WhatIf", "for f in *.md; do pandoc \"$f\" > \"$f.html\"; done", "git ls-files '*.py' | xargs sed -i '/TODO/d'", "find . -name \"*.c\" | while read f; do clang-format \"$f\" > \"$f.new\"; done"},
 		types:       []string{"execute_command"},
 		fields:      []string{"command"},
@@ -2835,6 +2835,7 @@ var ruleTable = [...]Rule{
 			{expr: "(?:\\bfind\\b|\\bfd\\b|\\brg --files|\\bls\\b|\\bfor \\w+ in [^;\\n]*\\*)[^#]*?(?:\\bdo|[;|&{(\\n])\\s*(?::|true|cat /dev/null|echo|echo -n|echo (?:'{2}|\"\"))?\\s*>\\s*['\"]?\\$\\{?\\w+\\}?['\"]?\\s*(?:[;)}\\n&]|$)", bytes: "$>"},
 			{expr: "(?i)(?:Get-ChildItem|gci|\\bdir|\\bls)\\b[^#\\n]*-r[^\\n]*\\|[^\\n]*(?:Clear-Content|\\bclc\\b|Set-Content \\$\\S+ (?:'{2}|\"\"|\\$null))", lits: []string{"clear-content", "clc", "set-content $"}, bytes: "-|"},
 			{expr: "(?i)\\b(?:Get-ChildItem|gci|ls|dir)\\b[^|\\n]*-r[^\\n]*\\|\\s*(?:Remove-Item|ri|del|erase)\\b", bytes: "-|"},
+			{expr: "(?i)(?:^|[;\\n(])\\s*(?:Get-Item|gi) [^|\\n]*\\|\\s*(?:Remove-Item|ri|del|erase)\\b[^\\n]* -r", lits: []string{" -r"}, bytes: "-|"},
 		},
 		except: pattern{expr: "(?i)\\.log\\b|/logs?/|/tmp/|-whatif|\\b(?:bin|obj|node_modules|__pycache__|dist|build|target|temp|tmp|cache)\\b|\\.(?:tmp|bak|pyc|orig|pdb)\\b", lits: []string{".log", "/log/", "/logs/", "-whatif", "bin", "obj", "node_modules", "dist", "build", "target", "temp", "tmp", "cache", ".bak", ".pyc", ".orig", ".pdb"}},
 	},
@@ -3577,16 +3578,12 @@ var ruleTable = [...]Rule{
 		ID: "XP-131", Name: "trust_or_clock_changed", Category: "defense_evasion", Severity: High, Outcome: Escalate, Platform: "any",
 		Description: "Changes which certificates or algorithms this machine trusts, or takes its clock from the network's.",
 		Advice:      "ask the user to change what the machine trusts",
-		Match:       []string{"update-crypto-policies --set LEGACY", "mkcert -install", "mkcert --install", "keytool -importcert -noprompt -alias x -file ca.crt -cacerts", "keytool -import -file ca.crt -keystore /usr/lib/jvm/lib/security/cacerts", "timedatectl set-ntp false", "timedatectl set-ntp no", "timedatectl set-ntp off", "timedatectl set-ntp 0", "timedatectl set-time '2001-01-01'"},
-		Pass:        []string{"update-crypto-policies --show", "mkcert localhost", "keytool -importcert -alias dev -file dev.crt -keystore build/test.jks", "keytool -list -cacerts", "timedatectl set-ntp true"},
+		Match:       []string{"update-crypto-policies --set LEGACY", "keytool -importcert -noprompt -alias x -file ca.crt -cacerts", "keytool -import -file ca.crt -keystore /usr/lib/jvm/lib/security/cacerts", "timedatectl set-ntp false", "timedatectl set-ntp no", "timedatectl set-ntp off", "timedatectl set-ntp 0", "timedatectl set-time '2001-01-01'"},
+		Pass:        []string{"update-crypto-policies --show", "mkcert -install", "keytool -importcert -alias dev -file dev.crt -keystore build/test.jks", "keytool -list -cacerts", "timedatectl set-ntp true"},
 		clauses: []clause{
 			{
 				programs: []string{"update-crypto-policies"},
 				args:     pattern{expr: " --set ", lits: []string{" --set "}, bytes: "-"},
-			},
-			{
-				programs: []string{"mkcert"},
-				args:     pattern{expr: " --?install(?: |$)", lits: []string{" -install", " --install"}, bytes: "-"},
 			},
 			{
 				programs: []string{"keytool"},

@@ -194,7 +194,7 @@ func (r *reader) namedPlaces() {
 		} else if i+2 < len(r.args) {
 			value = r.args[i+2]
 		}
-		if PlaceOptions[name.Text] && value.Text != "" {
+		if PlaceOptions[name.Text] && value.Text != "" && !strings.ContainsAny(value.Text, "{= ") { // settings, as of aws lambda, name no place
 			r.places = append(r.places, value)
 		}
 	}

@@ -31,6 +31,7 @@ func TestElsewhere(t *testing.T) {
 		{"curl -X DELETE localhost:9200/prod-test", Remote{Service: "elasticsearch", Verb: "delete", Destroys: true}, true},
 		{"curl -X DELETE localhost:9200/a-test localhost:9200/users", Remote{Service: "elasticsearch", Verb: "delete", Destroys: true}, true},
 		{"curl -X DELETE localhost:9200/a-test https://x.test/b-test", Remote{Service: "elasticsearch", Verb: "delete", Destroys: true}, true},
+		{"aws lambda update-function-configuration --environment 'Variables={NODE_OPTIONS=--require /tmp/x}'", Remote{Service: "aws", Verb: "run"}, true},
 		{"terraform -chdir=dev destroy", Remote{Service: "infrastructure", Verb: "delete", Destroys: true}, true},
 	} {
 		use := Interpret(split(tt.command))

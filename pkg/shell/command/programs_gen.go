@@ -11529,11 +11529,20 @@ var syntaxGh_Accessibility = syntax{style: open, subs: []program{
 	{"stop", &syntax_operands_rest_Text_base_effects_ChangeRemote},
 }, operands: shape{rest: roleText}}
 
+var syntaxGh_Alias_Set = syntax{style: open, options: []option{
+	{"--shell", &action_effects_Dynamic},
+	{"-s", &action_effects_Dynamic},
+}, texts: []option{
+	{"set *!", &action_values_Shell},
+	{"set --shell * ", &action_values_Shell},
+	{"set -s * ", &action_values_Shell},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
 var syntaxGh_Alias = syntax{service: "here", subs: []program{
 	{"delete", &syntax_operands_rest_Text_base_class_localWrite},
 	{"import", &syntax_base_flags_reject},
 	{"list", &syntax_base_class_readOnly},
-	{"set", &syntax_base_flags_reject},
+	{"set", &syntaxGh_Alias_Set},
 }}
 
 var syntaxGh_Api = syntax{style: open, options: []option{
