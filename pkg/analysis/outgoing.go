@@ -195,6 +195,16 @@ func (c *Case) CarriesValue(perhaps bool) {
 	if perhaps {
 		e.Reason = "may send a part of a credential or of private data that was read in this session"
 	}
+	c.also(e)
+}
+
+// Uploads adds the effect of sending what a repository holds to a host, "" if nobody
+// knows which: this session has pointed it there.
+func (c *Case) Uploads(program, host string) {
+	c.also(effect.Effect{Kind: effect.SendData, Program: program, Host: host, Pattern: host == "", Reason: "pushes to an address that this session has set"})
+}
+
+func (c *Case) also(e effect.Effect) {
 	c.Effects = append(c.Effects, e)
 	if c.Met != nil {
 		c.Met = append(c.Met, nil)

@@ -44,6 +44,53 @@ func carried(c *analysis.Case) (out []effect.File) {
 	return out
 }
 
+// prepared returns the folders in which an action prepares the build of what was
+// brought: building there runs it.
+func prepared(c *analysis.Case) (out []effect.File) {
+	place := c.At()
+	if place.Origin == nil {
+		return nil
+	}
+	at := func(dir string) string {
+		if !path.IsAbs(dir) {
+			dir = path.Join(place.CWD, dir)
+		}
+		return path.Clean(dir)
+	}
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		from, to := "", ""
+		switch {
+		case e.Kind != effect.Execute:
+		case e.Program == "cmake":
+			from, to = option(e.Args, "-S"), option(e.Args, "-B")
+		case e.Program == "meson":
+			if n := len(e.Args); n > 2 && slices.Contains(e.Args[:2], "setup") {
+				from, to = e.Args[n-1], e.Args[n-2]
+			}
+		}
+		if from == "" || to == "" {
+			continue
+		}
+		if labels := place.Origin(at(from)); Brought(labels) {
+			out = append(out, effect.File{Path: at(to), Tree: true, Labels: labels})
+		}
+	}
+	return out
+}
+
+// option returns the value of an option of one letter, in a word of its own or not.
+func option(args []string, name string) string {
+	for i, arg := range args {
+		if value, ok := strings.CutPrefix(arg, name); ok && value != "" {
+			return value
+		} else if ok && i+1 < len(args) {
+			return args[i+1]
+		}
+	}
+	return ""
+}
+
 // published reports whether all that an action downloads are releases, from those
 // alone who make the program and by a way that nobody can change on.
 func published(c *analysis.Case) bool {

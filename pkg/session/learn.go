@@ -23,6 +23,7 @@ type Delta struct {
 	Owners []string // accounts that the workspace comes from
 	Denial *Denial
 
+	Remotes   []Remote
 	Repointed bool // the address of the workspace may be another one
 
 	met map[string]effect.Identity // files whose identity was not known before
@@ -30,13 +31,13 @@ type Delta struct {
 
 // Empty reports whether an action adds nothing for sure.
 func (d *Delta) Empty() bool {
-	return len(d.Labels)+len(d.Files)+len(d.Sent)+len(d.Events)+len(d.Values)+len(d.Owners) == 0 && !d.Repointed && !d.Counts && d.Denial == nil
+	return len(d.Labels)+len(d.Files)+len(d.Sent)+len(d.Events)+len(d.Values)+len(d.Owners)+len(d.Remotes) == 0 && !d.Repointed && !d.Counts && d.Denial == nil
 }
 
 // Learn returns what an action adds to its session if it runs. events are the
 // kinds of effects, and action types, that the policy asks for.
 func Learn(c *analysis.Case, events []string, counts bool) Delta {
-	l := learner{c: c, d: Delta{Files: apart(c), Counts: counts, Moves: moves(c), Repointed: repoints(c)}}
+	l := learner{c: c, d: Delta{Files: apart(c), Counts: counts, Moves: moves(c), Repointed: repoints(c), Remotes: remotes(c)}}
 	for i := range c.Effects {
 		l.effect(&c.Effects[i])
 	}
@@ -59,7 +60,7 @@ func Learn(c *analysis.Case, events []string, counts bool) Delta {
 // without clones of places that are trusted and releases from those who make them.
 func apart(c *analysis.Case) []effect.File {
 	trusted, published := trusted(c), published(c)
-	return slices.DeleteFunc(slices.Concat(c.Files, copies(c), moved(c), carried(c), unpacked(c)), func(f effect.File) bool {
+	return slices.DeleteFunc(slices.Concat(c.Files, copies(c), moved(c), carried(c), unpacked(c), prepared(c)), func(f effect.File) bool {
 		if trusted && slices.Equal(f.Labels, []effect.Label{effect.LabelUntrusted}) {
 			return true
 		}

@@ -24,6 +24,7 @@ func (s *Store) Returned(ctx context.Context, loaded *Session, ran Ran) error {
 	for _, c := range ran.Cases {
 		one := s.Learn(c, nil, false)
 		loaded.own(c, &one)
+		d.Remotes = append(d.Remotes, one.Remotes...)
 		d.Repointed = d.Repointed || one.Repointed
 		if len(ran.Cases) == 1 {
 			d.Owners = owners(c, ran.Texts)

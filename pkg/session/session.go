@@ -54,6 +54,7 @@ type Record struct {
 	Count   int64            `json:"count,omitempty"`   // actions, if a policy counts them
 	// Repointed says that the address of the workspace may have been changed since.
 	Repointed bool     `json:"repointed,omitempty"`
+	Remotes   []Remote `json:"remotes,omitempty"` // that have another address since
 	Full      bool     `json:"full,omitempty"`    // no more files could be kept: of others it is not known where they come from
 	Owners    []string `json:"owners,omitempty"`  // the host and account that the workspace comes from
 	Stopped   bool     `json:"stopped,omitempty"` // nothing is allowed until a person has looked

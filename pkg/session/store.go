@@ -159,6 +159,7 @@ func (s *Store) of(sh shelf, k Key, parent string) (r *Record, from [][]byte, er
 		for _, l := range o.Labels {
 			r.add(l.Label, "inherited", now)
 		}
+		r.point(o.Remotes)
 		r.Full, r.Repointed = r.Full || o.Full, r.Repointed || o.Repointed
 		from = append(from, slices.Clone(group))
 	}

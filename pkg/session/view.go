@@ -172,6 +172,9 @@ func (s *Session) changes(d *Delta) bool {
 			return true
 		}
 	}
+	if slices.ContainsFunc(d.Remotes, func(r Remote) bool { return !slices.Contains(s.rec.Remotes, r) }) {
+		return true
+	}
 	if d.Repointed && !s.rec.Repointed || len(d.Owners) > 0 && !slices.Equal(d.Owners, s.rec.Owners) {
 		return true
 	}
@@ -205,6 +208,7 @@ func (r *Record) apply(d *Delta, now int64, opts *Options) (changed bool) {
 	if d.Repointed && !r.Repointed {
 		r.Repointed, changed = true, true
 	}
+	changed = r.point(d.Remotes) || changed
 	if len(d.Owners) > 0 && !r.Repointed && !slices.Equal(d.Owners, r.Owners) {
 		r.Owners, changed = d.Owners, true
 	}

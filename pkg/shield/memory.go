@@ -191,6 +191,7 @@ func (r *recall) carries(c *analysis.Case) error {
 	before := len(c.Effects)
 	err := r.p.sessions.Carries(r.ctx, r.session(), c)
 	r.flows = len(c.Effects) > before
+	r.session().Pushes(c)
 	return err
 }
 

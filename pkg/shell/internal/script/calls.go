@@ -34,6 +34,7 @@ const (
 	connects
 	listens
 	evaluates // its first argument is code of the same language
+	unpickles // its first argument is a file of objects, which code makes
 	duplicates
 	changesUser
 	receives
@@ -178,6 +179,8 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 		p.listen(full, first)
 	case evaluates:
 		p.evaluate(full, path)
+	case unpickles:
+		p.evaluate("pickle", p.read(path))
 	case duplicates:
 		p.dups = true
 	case changesUser:
@@ -458,7 +461,7 @@ func (p *script) callbacks(f operand, full string, args []operand) {
 func (p *script) evaluate(full string, code abstract.Value) {
 	code.From = p.at
 	if strings.Contains(full, "pickle") || strings.Contains(full, "marshal") {
-		if code.Taint&abstract.Network == 0 && code.Taint&abstract.Decoded == 0 {
+		if code.Taint&(abstract.Network|abstract.Decoded|abstract.Untrusted) == 0 {
 			return
 		}
 	}

@@ -1,0 +1,153 @@
+package session
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
+)
+
+// A Remote is a name of a repository to which this session has given another address:
+// a push to it goes there.
+type Remote struct {
+	Repository string `json:"repository,omitempty"` // as repository names it; "" for any
+	Name       string `json:"name"`                 // "*" for any
+	To         string `json:"to,omitempty"`         // a host, or a host and an account; "" if that is not known
+	Apart      bool   `json:"apart,omitempty"`      // pushes alone go there, or addresses are replaced
+}
+
+const maxRemotes = 32
+
+// remotes returns the addresses that an action gives to remotes of repositories.
+func remotes(c *analysis.Case) (out []Remote) {
+	runs := false
+	for i := range c.Effects {
+		if e := &c.Effects[i]; e.Kind == effect.Execute && e.Program == "git" {
+			runs = true
+			if r, ok := remote(e.Args); ok {
+				r.Repository = repository(c, e)
+				out = append(out, r)
+			}
+		}
+	}
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		if repo, ok := strings.CutSuffix(e.Path, "/config"); !runs && ok && e.Kind == effect.WriteFile && strings.HasSuffix(repo, "/.git") && strings.Contains(strings.ToLower(string(c.Action.Raw)), "url") {
+			out = append(out, Remote{Repository: repo, Name: "*", Apart: true})
+		}
+	}
+	return out
+}
+
+// remote returns what a command of git says of a remote's address.
+func remote(args []string) (r Remote, ok bool) {
+	words := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return strings.HasPrefix(arg, "-") })
+	at := slices.IndexFunc(words, func(word string) bool { return word == "remote" || word == "config" })
+	if at < 0 {
+		return r, false
+	}
+	words = words[at:]
+	n := len(words)
+	switch key := strings.ToLower(words[min(1, n-1)]); {
+	case n < 3 || slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--get") || strings.HasPrefix(arg, "--unset") }):
+		return r, false
+	case words[0] == "remote" && (key == "add" || key == "set-url") && n > 3:
+		r = Remote{Name: words[n-2], To: place(words[n-1]), Apart: slices.Contains(args, "--push")}
+		if key == "set-url" {
+			r.Name, r.To = words[2], place(words[3])
+		}
+		if host, _, _ := strings.Cut(r.To, "/"); key == "add" && command.CodeHosts[host] {
+			return r, false // a fork, or a new project's
+		}
+	case words[0] == "config" && n > 3 && (words[1] == "set" || words[1] == "add"):
+		return remote(slices.Delete(slices.Clone(words), 1, 2))
+	case words[0] == "config" && strings.HasPrefix(key, "remote.") && (strings.HasSuffix(key, ".url") || strings.HasSuffix(key, ".pushurl")):
+		name := words[1][len("remote."):strings.LastIndexByte(words[1], '.')]
+		r = Remote{Name: name, To: place(words[2]), Apart: strings.HasSuffix(key, ".pushurl")}
+	case words[0] == "config" && strings.HasPrefix(key, "url.") && strings.HasSuffix(key, "insteadof"):
+		r = Remote{Name: "*", To: place(words[1][len("url."):strings.LastIndexByte(words[1], '.')]), Apart: true}
+	default:
+		return r, false
+	}
+	return r, r.To != ""
+}
+
+// place returns the host of a repository's address and, where it has one, the account;
+// "" for a folder of this machine.
+func place(address string) string {
+	if owner := ownerOf(address); owner != "" {
+		return owner
+	}
+	host := ""
+	if strings.Contains(address, "://") {
+		_, host = effect.URL(address)
+	} else if before, _, ok := strings.Cut(address, ":"); ok && !strings.Contains(before, "/") {
+		host = effect.Host(before[strings.LastIndexByte(before, '@')+1:])
+	}
+	if effect.Loopback(host) {
+		return ""
+	}
+	return host
+}
+
+// point adds remotes to a record and reports whether that is anything new. Where there
+// is no more room, all pushes count as such that go elsewhere.
+func (r *Record) point(more []Remote) (changed bool) {
+	for _, one := range more {
+		i := slices.IndexFunc(r.Remotes, func(have Remote) bool {
+			return have.Repository == one.Repository && have.Name == one.Name && have.Apart == one.Apart
+		})
+		switch {
+		case i >= 0 && r.Remotes[i] == one:
+			continue
+		case i >= 0:
+			r.Remotes[i] = one
+		case len(r.Remotes) < maxRemotes:
+			r.Remotes = append(r.Remotes, one)
+		case r.Remotes[maxRemotes-1] == Remote{Name: "*", Apart: true}:
+			continue
+		default:
+			r.Remotes[maxRemotes-1] = Remote{Name: "*", Apart: true}
+		}
+		changed = true
+	}
+	return changed
+}
+
+// Pushes adds to a case that it sends what a repository holds to where this session has
+// pointed a remote, unless the workspace comes from there itself.
+func (s *Session) Pushes(c *analysis.Case) {
+	if s.err != nil || len(s.rec.Remotes) == 0 {
+		return
+	}
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		at := slices.Index(e.Args, "push")
+		if e.Kind != effect.Execute || e.Program != "git" || at < 0 {
+			continue
+		}
+		name, repo := "origin", repository(c, e)
+		if n := slices.IndexFunc(e.Args[at+1:], func(arg string) bool { return !strings.HasPrefix(arg, "-") }); n >= 0 {
+			name = e.Args[at+1+n]
+		}
+		for _, r := range s.rec.Remotes {
+			if (r.Name == name || r.Name == "*") && (r.Repository == repo || r.Repository == "") && s.foreign(r) {
+				host, _, _ := strings.Cut(r.To, "/")
+				c.Uploads(e.Program, host)
+				return
+			}
+		}
+	}
+}
+
+// foreign reports whether a remote leads to somebody else: to another account than the
+// workspace comes from or, if nobody knows that one, to no host of repositories.
+func (s *Session) foreign(r Remote) bool {
+	host, _, _ := strings.Cut(r.To, "/")
+	if len(s.rec.Owners) == 0 {
+		return r.Apart || !command.CodeHosts[host]
+	}
+	return !slices.Contains(s.rec.Owners, r.To)
+}
