@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 func TestRequired(t *testing.T) {
@@ -53,6 +54,36 @@ func TestRequired(t *testing.T) {
 	}
 	if _, err := Required(`(`); err == nil {
 		t.Error("Required of a broken expression gave no error")
+	}
+}
+
+func TestRequiredToo(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		expr string
+		want [][]string
+	}{
+		{`abc`, nil},
+		{`foo.*barbaz`, [][]string{{"foo"}}},
+		{`foo.*barbaz|barbaz.*foo`, nil},
+		{`(?:foo|fob).*barbaz.+qux`, [][]string{{"qux"}, {"fob", "foo"}}},
+		{`(?:foo.*)+barbaz`, [][]string{{"foo"}}},
+		{`(?:foo.*)?barbaz`, nil},
+		{`(?:foo.*)*barbaz`, nil},
+		{`(?:foo.*){2}barbaz`, [][]string{{"foo"}}},
+		{`(?:foo|f).*barbaz`, nil},
+		{`one.*two2.*three3`, [][]string{{"two2"}, {"one"}}},
+		{`a{20}.*foo`, [][]string{{"foo"}}},
+		{`foo.*foo`, nil},
+		{`.*`, nil},
+	} {
+		got, err := RequiredToo(tt.expr)
+		if diff := cmp.Diff(tt.want, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
+			t.Errorf("RequiredToo(%q), %v (-want +got):\n%s", tt.expr, err, diff)
+		}
+	}
+	if _, err := RequiredToo(`(`); err == nil {
+		t.Error("RequiredToo of a broken expression gave no error")
 	}
 }
 
@@ -112,11 +143,12 @@ func found[T string | []byte](s *Set, text T) []int {
 	return ids
 }
 
-// FuzzRequired: what an expression matches, the set never misses.
+// FuzzRequired: what an expression matches, the sets never miss.
 func FuzzRequired(f *testing.F) {
 	for _, seed := range [][2]string{
 		{`(?i)foo|ba[rz]+`, "a FOO"}, {`(?:ab|cd){2}e?f`, "abcdf"}, {`x(?:yz|yy)*w..`, "xyzw12"},
 		{`(a|b|cde)fgh`, "afgh"}, {`(?s).{3}abc`, "123abc"}, {`\bfoo\b`, "a foo b"},
+		{`(?:foo|ba[rz]).*(?:qux.?)+tail1`, "bazar QUX,tail1"}, {`(?i)(?:ab|cd){2}.(?:one|two|)three`, "ABCD three"},
 	} {
 		f.Add(seed[0], seed[1])
 	}
@@ -135,12 +167,17 @@ func FuzzRequired(f *testing.F) {
 		if lits == nil || !re.MatchString(text) {
 			return
 		}
-		set, ok := New([][]string{lits})
-		if !ok {
-			t.Fatalf("Required(%q) = %q, which New refuses", expr, lits)
+		also, err := RequiredToo(expr)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if found(set, text) == nil {
-			t.Fatalf("%q matches %q, but none of %q stands in it", expr, text, lits)
+		all := append([][]string{lits}, also...)
+		set, ok := New(all)
+		if !ok {
+			t.Fatalf("%q needs %q, which New refuses", expr, all)
+		}
+		if len(found(set, text)) != len(all) {
+			t.Fatalf("%q matches %q, but of one of %q none stands in it", expr, text, all)
 		}
 	})
 }

@@ -1,7 +1,9 @@
 package prefilter
 
 import (
+	"cmp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -33,10 +35,41 @@ func Required(expr string) ([]string, error) {
 	return minimal(best), nil
 }
 
+// Bounds of what [RequiredToo] returns.
+const (
+	maxSets    = 2
+	maxFurther = 16 // literals of a set
+)
+
+// RequiredToo returns further sets of literals like that of [Required]: a text that
+// expr matches contains a literal of each, too.
+func RequiredToo(expr string) ([][]string, error) {
+	first, err := Required(expr)
+	if first == nil || err != nil {
+		return nil, err
+	}
+	re, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	var out [][]string
+	for _, set := range inspect(re.Simplify()).sets {
+		if set = minimal(set); weight(set) >= MinLiteral && len(set) <= maxFurther && !slices.Equal(set, first) {
+			out = append(out, set)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b []string) int {
+		return cmp.Or(cmp.Compare(weight(b), weight(a)), cmp.Compare(len(a), len(b)), slices.Compare(a, b))
+	})
+	out = slices.CompactFunc(out, slices.Equal)
+	return out[:min(len(out), maxSets)], nil
+}
+
 // An info says what is known of the texts that an expression matches.
 type info struct {
-	exact    []string // all of them, if not nil
-	required []string // each contains one of these, if not nil
+	exact    []string   // all of them, if not nil
+	required []string   // each contains one of these, if not nil
+	sets     [][]string // each contains one of each of these
 }
 
 func inspect(re *syntax.Regexp) info {
@@ -51,7 +84,11 @@ func inspect(re *syntax.Regexp) info {
 		}
 		return info{exact: []string{b.String()}}
 	case syntax.OpCharClass:
-		return info{exact: classStrings(re.Rune), required: classPrefixes(re.Rune)}
+		in := info{exact: classStrings(re.Rune), required: classPrefixes(re.Rune)}
+		if in.required != nil {
+			in.sets = [][]string{in.required}
+		}
+		return in
 	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText,
 		syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
 		return info{exact: []string{""}}
@@ -59,7 +96,7 @@ func inspect(re *syntax.Regexp) info {
 		return inspect(re.Sub[0])
 	case syntax.OpPlus:
 		in := inspect(re.Sub[0])
-		return info{required: choose(in.exact, in.required)}
+		return info{required: choose(in.exact, in.required), sets: in.all()}
 	case syntax.OpQuest:
 		if in := inspect(re.Sub[0]); in.exact != nil && len(in.exact) < maxExact {
 			return info{exact: append([]string{""}, in.exact...)}
@@ -78,6 +115,7 @@ func inspectConcat(subs []*syntax.Regexp) info {
 	exact := []string{""}
 	whole := true
 	var required []string
+	var sets [][]string
 	for _, sub := range subs {
 		in := inspect(sub)
 		if in.exact != nil && len(in.exact)*len(exact) <= maxExact {
@@ -85,16 +123,26 @@ func inspectConcat(subs []*syntax.Regexp) info {
 			continue
 		}
 		required = choose(required, exact)
+		sets = append(sets, exact)
 		exact, whole = []string{""}, false
 		if in.exact != nil {
 			exact = in.exact
 		}
 		required = choose(required, in.required)
+		sets = append(sets, in.sets...)
 	}
 	if whole {
 		return info{exact: exact}
 	}
-	return info{required: choose(required, exact)}
+	return info{required: choose(required, exact), sets: append(sets, exact)}
+}
+
+// all returns the sets of which each text contains one literal each.
+func (in *info) all() [][]string {
+	if in.exact != nil {
+		return append(in.sets, in.exact)
+	}
+	return in.sets
 }
 
 func inspectAlternate(subs []*syntax.Regexp) info {
@@ -113,7 +161,7 @@ func inspectAlternate(subs []*syntax.Regexp) info {
 		out.exact = exact
 	}
 	if isRequired {
-		out.required = required
+		out.required, out.sets = required, [][]string{required}
 	}
 	return out
 }

@@ -81,7 +81,9 @@ func TestHostileText(t *testing.T) {
 	var words strings.Builder
 	for i := range ruleTable {
 		for _, p := range ruleTable[i].patterns {
-			words.WriteString(strings.Join(p.lits, " ") + " ")
+			for _, set := range append(p.also, p.lits) {
+				words.WriteString(strings.Join(set, " ") + " ")
+			}
 		}
 		for _, c := range ruleTable[i].clauses {
 			words.WriteString(strings.Join(c.args.lits, " ") + " ")

@@ -29,7 +29,7 @@ type engine struct {
 	byKind    map[effect.Kind][]uint16 // clauses without programs
 	lineSet   *prefilter.Set           // literals of the clauses' args
 	freeArgs  []uint64                 // clauses of execute effects that are selected by their args only
-	textSet   *prefilter.Set           // literals of the patterns
+	textSet   *prefilter.Set           // literals of the patterns, and behind those what they need besides
 	always    []int                    // patterns without literals
 
 	pool sync.Pool // of *scratch
@@ -56,10 +56,11 @@ type bound struct {
 
 // A textPattern is one pattern of a rule.
 type textPattern struct {
-	rule   int
-	bytes  string // that every match has
-	re     lazyRegexp
-	except lazyRegexp
+	rule      int
+	bytes     string // that every match has
+	also, end int    // from also up to end: the sets in textSet of which a text that matches has a literal each
+	re        lazyRegexp
+	except    lazyRegexp
 }
 
 // A lazyRegexp is compiled when the prefilter first selects it: compiling all
@@ -224,7 +225,7 @@ func newEngine(rules []Rule, home string, roots []string) *engine {
 	eng.patterns = make([]textPattern, patterns)
 	eng.byProgram = make(map[string]uint16, programs)
 	eng.named = make([]namedClause, 0, programs)
-	lineLits, textLits := make([][]string, 0, clauses), make([][]string, 0, patterns)
+	lineLits, textLits, further := make([][]string, 0, clauses), make([][]string, 0, 2*patterns), make([][]string, 0, patterns)
 	for i := range rules {
 		r := &rules[i]
 		for k := range r.clauses {
@@ -245,11 +246,15 @@ func newEngine(rules []Rule, home string, roots []string) *engine {
 				eng.always = append(eng.always, id)
 			}
 			textLits = append(textLits, p.lits)
-			eng.patterns[id].rule, eng.patterns[id].bytes, eng.patterns[id].re.expr, eng.patterns[id].except.expr = i, p.bytes, p.expr, r.except.expr
+			t := &eng.patterns[id]
+			t.rule, t.bytes, t.re.expr, t.except.expr = i, p.bytes, p.expr, r.except.expr
+			t.also = patterns + len(further)
+			further = append(further, p.also...)
+			t.end = patterns + len(further)
 		}
 	}
 	eng.lineSet, _ = prefilter.New(lineLits) // a test checks that every literal is accepted
-	eng.textSet, _ = prefilter.New(textLits)
+	eng.textSet, _ = prefilter.New(append(textLits, further...))
 	eng.freeArgs = make([]uint64, eng.lineSet.Words())
 	for i := range eng.clauses {
 		if c := eng.clauses[i].clause; len(c.programs) == 0 && len(c.args.lits) > 0 {

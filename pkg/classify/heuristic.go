@@ -183,14 +183,26 @@ const noEffect = -1
 func (eng *engine) scan(s *scratch, c *analysis.Case, sc scope, at int, v analysis.View, live liveness) {
 	clear(s.texts)
 	prefilter.Scan(eng.textSet, v.Text, s.texts)
-	for w, set := range s.texts {
+	for w, set := range s.texts[:(len(eng.patterns)+63)/64] {
 		for ; set != 0; set &= set - 1 {
-			eng.tryPattern(s, c, sc, at, 64*w+bits.TrailingZeros64(set), v, live)
+			if id := 64*w + bits.TrailingZeros64(set); id < len(eng.patterns) && s.hasAll(&eng.patterns[id]) {
+				eng.tryPattern(s, c, sc, at, id, v, live)
+			}
 		}
 	}
 	for _, i := range eng.always {
 		eng.tryPattern(s, c, sc, at, i, v, live)
 	}
+}
+
+// hasAll reports whether a text holds what a pattern needs besides its literals.
+func (s *scratch) hasAll(p *textPattern) bool {
+	for i := p.also; i < p.end; i++ {
+		if s.texts[i/64]&(1<<(i%64)) == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func (eng *engine) tryPattern(s *scratch, c *analysis.Case, sc scope, at, id int, v analysis.View, live liveness) {

@@ -85,12 +85,13 @@ type Rule struct {
 	unless   []clause // none of them may hold for an effect of the case
 }
 
-// A pattern is a regular expression with what [prefilter.Required] and
-// [prefilter.NeedsOf] found in it.
+// A pattern is a regular expression with what [prefilter.Required],
+// [prefilter.RequiredToo] and [prefilter.NeedsOf] found in it.
 type pattern struct {
 	expr  string
-	lits  []string // every match has one of them
-	bytes string   // every match has all of them
+	lits  []string   // every match has one of them
+	also  [][]string // and one of each of these
+	bytes string     // every match has all of them
 }
 
 // A clause holds for an effect that meets all of its conditions.

@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:75148038976ac611320f4901f3a98b76706080569669f7465131ca7c21fd5883"
+const rulesFingerprint = "sha256:bdf479cb8fb25d4cb84b510500f2b044a530080c8123b18f218f60ea5f623b8d"
 
 var ruleTable = [...]Rule{
 	{
@@ -91,7 +91,7 @@ var ruleTable = [...]Rule{
 		types:       []string{"generate_image", "image_generate", "generate_video", "canvas_create", "canvas_update", "canvas_generate", "canvas_draw"},
 		fields:      []string{"prompt", "description", "text", "content"},
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:nude|naked|explicit|porn(?:ographic)?|nsfw|undressed|topless)\\b.{0,60}\\b(?:of|featuring|showing|with)\\b.{0,40}\\b(?:real (?:person|woman|man)|actual person|celebrity|actress|actor|politician|president|singer|coworker|colleague|classmate|neighbou?r|ex-?(?:girlfriend|boyfriend|wife|husband))\\b", lits: []string{"real person", "real woman", "real man", "actual person", "celebrity", "actress", "actor", "politician", "president", "singer", "coworker", "colleague", "classmate", "neighbor", "neighbour", "exgirlfriend", "exboyfriend", "exwife", "exhusband", "ex-girlfriend", "ex-boyfriend", "ex-wife", "ex-husband"}},
+			{expr: "(?i)\\b(?:nude|naked|explicit|porn(?:ographic)?|nsfw|undressed|topless)\\b.{0,60}\\b(?:of|featuring|showing|with)\\b.{0,40}\\b(?:real (?:person|woman|man)|actual person|celebrity|actress|actor|politician|president|singer|coworker|colleague|classmate|neighbou?r|ex-?(?:girlfriend|boyfriend|wife|husband))\\b", lits: []string{"real person", "real woman", "real man", "actual person", "celebrity", "actress", "actor", "politician", "president", "singer", "coworker", "colleague", "classmate", "neighbor", "neighbour", "exgirlfriend", "exboyfriend", "exwife", "exhusband", "ex-girlfriend", "ex-boyfriend", "ex-wife", "ex-husband"}, also: [][]string{[]string{"nude", "naked", "explicit", "porn", "nsfw", "undressed", "topless"}}},
 			{expr: "(?i)\\b(?:deepfake|undress|nudify)\\b.{0,40}\\b(?:of|this|her|him|celebrity|actress|photo|picture|person)\\b", lits: []string{"deepfake", "undress", "nudify"}},
 		},
 	},
@@ -104,8 +104,8 @@ var ruleTable = [...]Rule{
 		types:       []string{"generate_image", "image_generate", "generate_video", "canvas_create", "canvas_update", "canvas_generate", "canvas_draw"},
 		fields:      []string{"prompt", "description", "text", "content"},
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:nude|naked|sexy|sexual|sexuali[sz]ed|erotic|explicit picture of|nsfw|lingerie|undressed)\\b.{0,60}\\b(?:child|children|kid|kids|minor|minors|toddler|preteen|underage|teenage girl|teenage boy|schoolgirl|schoolboy|loli|shota)\\b", lits: []string{"nude", "naked", "sexy", "sexual", "erotic", "explicit picture of", "nsfw", "lingerie", "undressed"}},
-			{expr: "(?i)\\b(?:child|children|kid|kids|minor|toddler|preteen|underage|schoolgirl|schoolboy|loli|shota)\\b.{0,60}\\b(?:nude|naked|sexy|sexual|erotic|nsfw|lingerie|undressed)\\b", lits: []string{"nude", "naked", "sexy", "sexual", "erotic", "nsfw", "lingerie", "undressed"}},
+			{expr: "(?i)\\b(?:nude|naked|sexy|sexual|sexuali[sz]ed|erotic|explicit picture of|nsfw|lingerie|undressed)\\b.{0,60}\\b(?:child|children|kid|kids|minor|minors|toddler|preteen|underage|teenage girl|teenage boy|schoolgirl|schoolboy|loli|shota)\\b", lits: []string{"nude", "naked", "sexy", "sexual", "erotic", "explicit picture of", "nsfw", "lingerie", "undressed"}, also: [][]string{[]string{"child", "kid", "minor", "toddler", "preteen", "underage", "teenage girl", "teenage boy", "schoolgirl", "schoolboy", "loli", "shota"}}},
+			{expr: "(?i)\\b(?:child|children|kid|kids|minor|toddler|preteen|underage|schoolgirl|schoolboy|loli|shota)\\b.{0,60}\\b(?:nude|naked|sexy|sexual|erotic|nsfw|lingerie|undressed)\\b", lits: []string{"nude", "naked", "sexy", "sexual", "erotic", "nsfw", "lingerie", "undressed"}, also: [][]string{[]string{"child", "kid", "minor", "toddler", "preteen", "underage", "schoolgirl", "schoolboy", "loli", "shota"}}},
 		},
 	},
 	{
@@ -117,7 +117,7 @@ var ruleTable = [...]Rule{
 		types:       []string{"generate_image", "image_generate", "generate_video", "canvas_create", "canvas_update", "canvas_generate", "canvas_draw"},
 		fields:      []string{"prompt", "description", "text", "content"},
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:how to (?:make|build|assemble|synthesi[sz]e|3d[- ]print)|step[- ]by[- ]step|blueprints? (?:for|of)|schematics? (?:for|of)|instructions (?:for|to)|diagram of how to)\\b.{0,60}\\b(?:bomb|explosives?|ied|grenade|silencer|suppressor|ghost gun|firearm|machine gun|nerve agent|sarin|ricin|molotov|chemical weapon|biological weapon)\\b", lits: []string{"how to make", "how to build", "how to assemble", "how to synthesise", "how to synthesize", "how to synthesiſe", "how to 3d print", "how to 3d-print", "step by step", "step by-step", "step-by step", "step-by-step", "blueprint for", "blueprint of", "blueprints for", "blueprints of", "schematic for", "schematic of", "schematics for", "schematics of", "instructions for", "instructions to", "diagram of how to"}},
+			{expr: "(?i)\\b(?:how to (?:make|build|assemble|synthesi[sz]e|3d[- ]print)|step[- ]by[- ]step|blueprints? (?:for|of)|schematics? (?:for|of)|instructions (?:for|to)|diagram of how to)\\b.{0,60}\\b(?:bomb|explosives?|ied|grenade|silencer|suppressor|ghost gun|firearm|machine gun|nerve agent|sarin|ricin|molotov|chemical weapon|biological weapon)\\b", lits: []string{"how to make", "how to build", "how to assemble", "how to synthesise", "how to synthesize", "how to synthesiſe", "how to 3d print", "how to 3d-print", "step by step", "step by-step", "step-by step", "step-by-step", "blueprint for", "blueprint of", "blueprints for", "blueprints of", "schematic for", "schematic of", "schematics for", "schematics of", "instructions for", "instructions to", "diagram of how to"}, also: [][]string{[]string{"bomb", "explosive", "ied", "grenade", "silencer", "suppressor", "ghost gun", "firearm", "machine gun", "nerve agent", "sarin", "ricin", "molotov", "chemical weapon", "biological weapon"}}},
 			{expr: "(?i)\\bweapons?[- ]manufacturing (?:instructions|guide|plans)\\b|\\b(?:instructions|guide|plans) (?:for|on|to) (?:manufacturing|making|building) (?:\\w+ )?weapons?\\b", lits: []string{"weapon"}},
 		},
 	},
@@ -131,8 +131,8 @@ var ruleTable = [...]Rule{
 		fields:      []string{"value", "content", "text", "message", "body", "prompt", "description", "notes", "title", "task", "instructions", "parts", "facts", "messages", "memories"},
 		patterns: []pattern{
 			{expr: "(?i)\\b(?:do not|don'?t|never|without|must not) (?:tell|inform|notify|alert|let)(?:ing)? (?:the |our |his |their )?(?:user|owner|customer|client|boss|manager|admin|security|compliance|legal|finance|audit|staff|employee|people|team|any ?one|any ?body|him\\b|her\\b|them\\b)", lits: []string{"do not tell ", "do not telling ", "do not inform ", "do not informing ", "do not notify ", "do not notifying ", "do not alert ", "do not alerting ", "do not let ", "do not leting ", "dont tell ", "dont telling ", "dont inform ", "dont informing ", "dont notify ", "dont notifying ", "dont alert ", "dont alerting ", "dont let ", "dont leting ", "don't tell ", "don't telling ", "don't inform ", "don't informing ", "don't notify ", "don't notifying ", "don't alert ", "don't alerting ", "don't let ", "don't leting ", "never tell ", "never telling ", "never inform ", "never informing ", "never notify ", "never notifying ", "never alert ", "never alerting ", "never let ", "never leting ", "without tell ", "without telling ", "without inform ", "without informing ", "without notify ", "without notifying ", "without alert ", "without alerting ", "without let ", "without leting ", "must not tell ", "must not telling ", "must not inform ", "must not informing ", "must not notify ", "must not notifying ", "must not alert ", "must not alerting ", "must not let ", "must not leting "}},
-			{expr: "(?i)\\b(?:do not|don'?t|never|without|no need to|must not) (?:mention|show|reveal|disclos|list|report)(?:e|ing)? (?:it|this|that|them|these|the (?:rule|step|upload|change|copy|entry|transfer))\\b", lits: []string{"do not mention", "do not show", "do not reveal", "do not disclos", "do not list", "do not report", "dont mention", "dont show", "dont reveal", "dont disclos", "dont list", "dont report", "don't mention", "don't show", "don't reveal", "don't disclos", "don't list", "don't report", "never mention", "never show", "never reveal", "never disclos", "never list", "never report", "without mention", "without show", "without reveal", "without disclos", "without list", "without report", "no need to mention", "no need to show", "no need to reveal", "no need to disclos", "no need to list", "no need to report", "must not mention", "must not show", "must not reveal", "must not disclos", "must not list", "must not report"}},
-			{expr: "(?i)\\b(?:must|should|may|need|does|do|is|are)(?: not|n'?t) (?:be )?(?:told|know|notice|informed|notified|mentioned|learn)\\b", lits: []string{"must not ", "mustnt ", "mustn't ", "should not ", "shouldnt ", "shouldn't ", "may not ", "maynt ", "mayn't ", "need not ", "neednt ", "needn't ", "does not ", "doesnt ", "doesn't ", "do not ", "dont ", "don't ", "is not ", "isnt ", "isn't ", "are not ", "arent ", "aren't "}},
+			{expr: "(?i)\\b(?:do not|don'?t|never|without|no need to|must not) (?:mention|show|reveal|disclos|list|report)(?:e|ing)? (?:it|this|that|them|these|the (?:rule|step|upload|change|copy|entry|transfer))\\b", lits: []string{"do not mention", "do not show", "do not reveal", "do not disclos", "do not list", "do not report", "dont mention", "dont show", "dont reveal", "dont disclos", "dont list", "dont report", "don't mention", "don't show", "don't reveal", "don't disclos", "don't list", "don't report", "never mention", "never show", "never reveal", "never disclos", "never list", "never report", "without mention", "without show", "without reveal", "without disclos", "without list", "without report", "no need to mention", "no need to show", "no need to reveal", "no need to disclos", "no need to list", "no need to report", "must not mention", "must not show", "must not reveal", "must not disclos", "must not list", "must not report"}, also: [][]string{[]string{" it", " this", " that", " them", " these", " the rule", " the step", " the upload", " the change", " the copy", " the entry", " the transfer"}}},
+			{expr: "(?i)\\b(?:must|should|may|need|does|do|is|are)(?: not|n'?t) (?:be )?(?:told|know|notice|informed|notified|mentioned|learn)\\b", lits: []string{"must not ", "mustnt ", "mustn't ", "should not ", "shouldnt ", "shouldn't ", "may not ", "maynt ", "mayn't ", "need not ", "neednt ", "needn't ", "does not ", "doesnt ", "doesn't ", "do not ", "dont ", "don't ", "is not ", "isnt ", "isn't ", "are not ", "arent ", "aren't "}, also: [][]string{[]string{"told", "know", "notice", "informed", "notified", "mentioned", "learn"}}},
 			{expr: "(?i)\\b(?:secretly|covertly|behind (?:his|her|their|the user's) back|tell (?:nobody|no ?one)|keep (?:this|it) (?:secret|hidden|out of)|hide (?:this|it|them) from|not to be (?:mentioned|shown)|nobody (?:must|should|may|needs))\\b", lits: []string{"secretly", "covertly", "behind his back", "behind her back", "behind their back", "behind the user's back", "tell nobody", "tell noone", "tell no one", "keep this secret", "keep this hidden", "keep this out of", "keep it secret", "keep it hidden", "keep it out of", "hide this from", "hide it from", "hide them from", "not to be mentioned", "not to be shown", "nobody must", "nobody should", "nobody may", "nobody needs"}},
 			{expr: "(?i)nicht (?:sagen|erwähnen|mitteilen|informieren|anzeigen)|\\bno (?:avisar|avises|digas|mencionar|menciones|informar|informes|notificar|notifiques)\\b|\\bne (?:pas|rien|jamais) (?:le |la |les )?(?:dire|mentionner|prévenir|informer|signaler|afficher)|sans (?:le |la |les )?prévenir|\\bnão (?:avis|cont|dig|inform|mostr)(?:e|ar|a)\\b|\\bnon (?:dire|avvisare|informare|menzionare|mostrare)\\b|\\bnie (?:mów|informuj|wspominaj|powiadamiaj|pokazuj)|не (?:говори|сообща|показыва|упомина)|никому не|göster(?:me|ilme)|söyleme|haber verme"},
 			{expr: "不要(?:告诉|通知|提及|记录|显示)|不得告知|别告诉|知らせない|伝えない|表示しない|言わない|報告しない|(?:알리지|말하지) ?(?:말|마|않)", lits: []string{"不要告诉", "不要通知", "不要提及", "不要记录", "不要显示", "不得告知", "别告诉", "知らせない", "伝えない", "表示しない", "言わない", "報告しない", "알리지마", "알리지말", "알리지않", "알리지 마", "알리지 말", "알리지 않", "말하지마", "말하지말", "말하지않", "말하지 마", "말하지 말", "말하지 않"}},
@@ -147,11 +147,11 @@ var ruleTable = [...]Rule{
 		types:       []string{"memory_write", "agent_message", "create_event", "update_event", "create_schedule", "update_schedule"},
 		fields:      []string{"value", "content", "text", "message", "body", "prompt", "description", "notes", "title", "task", "instructions", "parts", "facts", "messages", "memories"},
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:skip|bypass|suppress)(?:ping|es|ing)? (?:all |any |every |the )?(?:confirmation|approval|review|permission|verification|hash check)s?\\b", lits: []string{"confirmation", "approval", "review", "permission", "verification", "hash check"}},
-			{expr: "(?i)\\bnever (?:again )?(?:ask|show|request|require|wait)\\b.{0,40}\\b(?:confirm|approv|permission)", lits: []string{"confirm", "approv", "permission"}},
-			{expr: "(?i)\\b(?:has|have|already|was|were|are|is) (?:pre-?)?(?:approved|authori[sz]ed|allowed|confirmed) (?:all|any|every|permanently)\\b", lits: []string{"approved", "authorised", "authorized", "authoriſed", "allowed", "confirmed"}},
+			{expr: "(?i)\\b(?:skip|bypass|suppress)(?:ping|es|ing)? (?:all |any |every |the )?(?:confirmation|approval|review|permission|verification|hash check)s?\\b", lits: []string{"confirmation", "approval", "review", "permission", "verification", "hash check"}, also: [][]string{[]string{"skip ", "skipping ", "skipes ", "skiping ", "bypass ", "bypassping ", "bypasses ", "bypassing ", "suppress ", "suppressping ", "suppresses ", "suppressing "}}},
+			{expr: "(?i)\\bnever (?:again )?(?:ask|show|request|require|wait)\\b.{0,40}\\b(?:confirm|approv|permission)", lits: []string{"confirm", "approv", "permission"}, also: [][]string{[]string{"never ask", "never show", "never request", "never require", "never wait", "never again ask", "never again show", "never again request", "never again require", "never again wait"}}},
+			{expr: "(?i)\\b(?:has|have|already|was|were|are|is) (?:pre-?)?(?:approved|authori[sz]ed|allowed|confirmed) (?:all|any|every|permanently)\\b", lits: []string{"approved", "authorised", "authorized", "authoriſed", "allowed", "confirmed"}, also: [][]string{[]string{"has ", "have ", "already ", "was ", "were ", "are ", "is "}}},
 			{expr: "(?i)\\b(?:outranks?|overrid(?:es?|ing) (?:the |all |any )?(?:system|user|safety|other|earlier|admin)|priority over (?:the )?(?:user|system)|treat(?:ed)? as (?:an? |the )?(?:coming from the (?:developer|system|user)|domain admin|system message))", lits: []string{"utrank", "verride ", "verrides ", "verriding ", "priority over user", "priority over system", "priority over the user", "priority over the system", "treat as coming from the developer", "treat as coming from the system", "treat as coming from the user", "treat as domain admin", "treat as system message", "treat as a coming from the developer", "treat as a coming from the system", "treat as a coming from the user", "treat as a domain admin", "treat as a system message", "treat as an coming from the developer", "treat as an coming from the system", "treat as an coming from the user", "treat as an domain admin", "treat as an system message", "treat as the coming from the developer", "treat as the coming from the system", "treat as the coming from the user", "treat as the domain admin", "treat as the system message", "treated as coming from the developer", "treated as coming from the system", "treated as coming from the user", "treated as domain admin", "treated as system message", "treated as a coming from the developer", "treated as a coming from the system", "treated as a coming from the user", "treated as a domain admin", "treated as a system message", "treated as an coming from the developer", "treated as an coming from the system", "treated as an coming from the user", "treated as an domain admin", "treated as an system message", "treated as the coming from the developer", "treated as the coming from the system", "treated as the coming from the user", "treated as the domain admin", "treated as the system message"}},
-			{expr: "(?i)\\b(?:pay|wire)\\b.{0,60}\\bwithout (?:asking|confirm|approval)", lits: []string{"without asking", "without confirm", "without approval"}},
+			{expr: "(?i)\\b(?:pay|wire)\\b.{0,60}\\bwithout (?:asking|confirm|approval)", lits: []string{"without asking", "without confirm", "without approval"}, also: [][]string{[]string{"pay", "wire"}}},
 			{expr: "(?i)\\b(?:from now on|in future|always)\\b.{0,40}\\b(?:skip|bypass) (?:the |all )?(?:tests|checks|hooks)\\b", lits: []string{"from now on", "in future", "always"}},
 		},
 	},
@@ -167,7 +167,7 @@ var ruleTable = [...]Rule{
 			{expr: "-----BEGIN [A-Z ]*PRIVATE KEY|\\b(?:AKIA|ASIA)[0-9A-Z]{16}|\\bgh[pousr]_[A-Za-z0-9]{20}|\\b[sr]k_live_[0-9A-Za-z]{8}|\\bxox[abcdp]-[0-9A-Za-z-]{8}|://[^/\\s:@]+:[^/\\s:@]{4,}@", lits: []string{"-----begin ", "akia", "asia", "gho_", "ghp_", "ghr_", "ghs_", "ghu_", "rk_live_", "sk_live_", "xoxa-", "xoxb-", "xoxc-", "xoxd-", "xoxp-", "://"}},
 			{expr: "\\b(?:\\d{4}[ -]){3}\\d{4}\\b"},
 			{expr: "(?i)(?:password|passwort|passwd|contraseña|senha|mot de passe|пароль|parola|hasło|密码|パスワード|비밀번호)(?:\\s+(?:is|ist|es|é|est)\\s|\\s?[:=：])\\s*[^\\s]*[0-9!#$%&*+][^\\s]*"},
-			{expr: "(?i)\\b(?:login|credentials) (?:is|are) \\S+ / \\S*\\d\\S*", lits: []string{"login is ", "login are ", "credentials is ", "credentials are "}, bytes: "/"},
+			{expr: "(?i)\\b(?:login|credentials) (?:is|are) \\S+ / \\S*\\d\\S*", lits: []string{"login is ", "login are ", "credentials is ", "credentials are "}, also: [][]string{[]string{" / "}}, bytes: "/"},
 		},
 	},
 	{
@@ -180,9 +180,9 @@ var ruleTable = [...]Rule{
 		fields:      []string{"value", "content", "text", "message", "body", "prompt", "description", "notes", "title", "task", "instructions", "parts", "facts", "messages", "memories"},
 		patterns: []pattern{
 			{expr: "(?i)\\b(?:curl|wget)\\b[^\\n|]{0,200}\\|\\s*(?:sudo\\s+)?(?:ba|z|da)?sh\\b|\\b(?:iex|invoke-expression)\\b.{0,40}\\b(?:irm|iwr|invoke-restmethod|invoke-webrequest|downloadstring)", lits: []string{"curl", "wget", "iex", "invoke-expression"}},
-			{expr: "(?i)\\b(?:fetch|read|open|load|download|get)\\b.{0,80}https?://\\S+.{0,60}\\b(?:follow|obey|carry out|do what)\\b", lits: []string{"http://", "https://"}, bytes: "/:"},
-			{expr: "(?i)\\b(?:before|after) (?:each|every|any) \\w+\\b.{0,30}\\b(?:run|execute|source)\\b.{0,20}(?:~/\\.|/tmp/|https?://)", lits: []string{"before each ", "before every ", "before any ", "after each ", "after every ", "after any "}, bytes: "/"},
-			{expr: "(?i)\\b(?:ignore|disregard)\\b.{0,20}\\b(?:instructions|rules|guidelines)\\b", lits: []string{"ignore", "disregard"}},
+			{expr: "(?i)\\b(?:fetch|read|open|load|download|get)\\b.{0,80}https?://\\S+.{0,60}\\b(?:follow|obey|carry out|do what)\\b", lits: []string{"http://", "https://"}, also: [][]string{[]string{"follow", "obey", "carry out", "do what"}, []string{"fetch", "read", "open", "load", "get"}}, bytes: "/:"},
+			{expr: "(?i)\\b(?:before|after) (?:each|every|any) \\w+\\b.{0,30}\\b(?:run|execute|source)\\b.{0,20}(?:~/\\.|/tmp/|https?://)", lits: []string{"before each ", "before every ", "before any ", "after each ", "after every ", "after any "}, also: [][]string{[]string{"run", "execute", "source"}, []string{"~/.", "/tmp/", "http://", "https://"}}, bytes: "/"},
+			{expr: "(?i)\\b(?:ignore|disregard)\\b.{0,20}\\b(?:instructions|rules|guidelines)\\b", lits: []string{"ignore", "disregard"}, also: [][]string{[]string{"instructions", "rules", "guidelines"}}},
 		},
 	},
 	{
@@ -194,9 +194,9 @@ var ruleTable = [...]Rule{
 		types:       []string{"memory_write", "agent_message", "create_event", "update_event", "create_schedule", "update_schedule"},
 		fields:      []string{"value", "content", "text", "message", "body", "prompt", "description", "notes", "title", "task", "instructions", "parts", "facts", "messages", "memories"},
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:disabl(?:e|ing)|turn(?:ing)? off|switch(?:ing)? off|stop(?:ping)?|dismiss) (?:the |all )?(?:windows )?(?:defender|antivirus|edr|real-?time|firewall|waf|auditd|audit log|object lock|secret scanning|signature|mfa|2fa|security alerts)", lits: []string{"disable ", "disabling ", "turn off ", "turning off ", "switch off ", "switching off ", "stop ", "stopping ", "dismiss "}},
+			{expr: "(?i)\\b(?:disabl(?:e|ing)|turn(?:ing)? off|switch(?:ing)? off|stop(?:ping)?|dismiss) (?:the |all )?(?:windows )?(?:defender|antivirus|edr|real-?time|firewall|waf|auditd|audit log|object lock|secret scanning|signature|mfa|2fa|security alerts)", lits: []string{"disable ", "disabling ", "turn off ", "turning off ", "switch off ", "switching off ", "stop ", "stopping ", "dismiss "}, also: [][]string{[]string{"defender", "antivirus", "edr", "realtime", "real-time", "firewall", "waf", "auditd", "audit log", "object lock", "secret scanning", "signature", "mfa", "2fa", "security alerts"}}},
 			{expr: "(?i)\\bverify ?= ?false\\b|--no-verify\\b|--trusted-host\\b|-ep bypass\\b|\\bNOPASSWD\\b|DisableRealtimeMonitoring", lits: []string{"verify=false", "verify= false", "verify =false", "verify = false", "--no-verify", "--trusted-host", "-ep bypass", "nopasswd", "disablerealtimemonitoring"}},
-			{expr: "(?i)\\b(?:curl|wget)\\b.{0,20}(?:\\s-k\\b|--insecure\\b|--no-check-certificate\\b)", lits: []string{"curl", "wget"}, bytes: "-"},
+			{expr: "(?i)\\b(?:curl|wget)\\b.{0,20}(?:\\s-k\\b|--insecure\\b|--no-check-certificate\\b)", lits: []string{"curl", "wget"}, also: [][]string{[]string{"\t-k", "\n-k", "\f-k", "\r-k", " -k", "--insecure", "--no-check-certificate"}}, bytes: "-"},
 		},
 	},
 	{
@@ -221,8 +221,8 @@ var ruleTable = [...]Rule{
 		types:       []string{"memory_write", "agent_message", "create_event", "update_event", "create_schedule", "update_schedule"},
 		fields:      []string{"value", "content", "text", "message", "body", "prompt", "description", "notes", "title", "task", "instructions", "parts", "facts", "messages", "memories"},
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:refused|denied|blocked|rejected|guard|sandbox)\\b[^.\\n]{0,80}\\b(?:encode|base64|obfuscate|bypass|circumvent|work around|ignore|split)", lits: []string{"refused", "denied", "blocked", "rejected", "guard", "sandbox"}},
-			{expr: "(?i)\\b(?:bypass|circumvent|evade|ignore|disable|get around)\\b[^.\\n]{0,30}\\b(?:guard|guardrails?|shield|sandbox|safety|verdicts?|content filters?)\\b", lits: []string{"bypass", "circumvent", "evade", "ignore", "disable", "get around"}},
+			{expr: "(?i)\\b(?:refused|denied|blocked|rejected|guard|sandbox)\\b[^.\\n]{0,80}\\b(?:encode|base64|obfuscate|bypass|circumvent|work around|ignore|split)", lits: []string{"refused", "denied", "blocked", "rejected", "guard", "sandbox"}, also: [][]string{[]string{"encode", "base64", "obfuscate", "bypass", "circumvent", "work around", "ignore", "split"}}},
+			{expr: "(?i)\\b(?:bypass|circumvent|evade|ignore|disable|get around)\\b[^.\\n]{0,30}\\b(?:guard|guardrails?|shield|sandbox|safety|verdicts?|content filters?)\\b", lits: []string{"bypass", "circumvent", "evade", "ignore", "disable", "get around"}, also: [][]string{[]string{"guard", "shield", "sandbox", "safety", "verdict", "content filter"}}},
 		},
 		except: pattern{expr: "(?i)\\b(?:do not|don't|never|must not) (?:ever )?(?:bypass|disable|ignore)\\b", lits: []string{"do not bypass", "do not disable", "do not ignore", "do not ever bypass", "do not ever disable", "do not ever ignore", "don't bypass", "don't disable", "don't ignore", "don't ever bypass", "don't ever disable", "don't ever ignore", "never bypass", "never disable", "never ignore", "never ever bypass", "never ever disable", "never ever ignore", "must not bypass", "must not disable", "must not ignore", "must not ever bypass", "must not ever disable", "must not ever ignore"}},
 	},
@@ -235,8 +235,8 @@ var ruleTable = [...]Rule{
 		types:       []string{"memory_write", "agent_message", "create_event", "update_event", "create_schedule", "update_schedule"},
 		fields:      []string{"value", "content", "text", "message", "body", "prompt", "description", "notes", "title", "task", "instructions", "parts", "facts", "messages", "memories"},
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:passwords?|credentials?|api keys?|tokens?|secrets?|codes?|seed phrases?)\\b[^\\n]{0,80}\\b(?:should|must|can|may) be (?:answered|given|shared|sent|forwarded|posted)", lits: []string{"should be answered", "should be given", "should be shared", "should be sent", "should be forwarded", "should be posted", "must be answered", "must be given", "must be shared", "must be sent", "must be forwarded", "must be posted", "can be answered", "can be given", "can be shared", "can be sent", "can be forwarded", "can be posted", "may be answered", "may be given", "may be shared", "may be sent", "may be forwarded", "may be posted"}},
-			{expr: "(?i)\\b(?:send|share|give|forward|post|paste|collect|dump)\\b[^.\\n]{0,25}\\b(?:passwords|credentials|api keys|access tokens|private keys?|one-time codes?|2fa codes?|seed phrases?|session cookies)\\b", lits: []string{"passwords", "credentials", "api keys", "access tokens", "private key", "one-time code", "2fa code", "seed phrase", "session cookies"}},
+			{expr: "(?i)\\b(?:passwords?|credentials?|api keys?|tokens?|secrets?|codes?|seed phrases?)\\b[^\\n]{0,80}\\b(?:should|must|can|may) be (?:answered|given|shared|sent|forwarded|posted)", lits: []string{"should be answered", "should be given", "should be shared", "should be sent", "should be forwarded", "should be posted", "must be answered", "must be given", "must be shared", "must be sent", "must be forwarded", "must be posted", "can be answered", "can be given", "can be shared", "can be sent", "can be forwarded", "can be posted", "may be answered", "may be given", "may be shared", "may be sent", "may be forwarded", "may be posted"}, also: [][]string{[]string{"password", "credential", "api key", "token", "secret", "code", "seed phrase"}}},
+			{expr: "(?i)\\b(?:send|share|give|forward|post|paste|collect|dump)\\b[^.\\n]{0,25}\\b(?:passwords|credentials|api keys|access tokens|private keys?|one-time codes?|2fa codes?|seed phrases?|session cookies)\\b", lits: []string{"passwords", "credentials", "api keys", "access tokens", "private key", "one-time code", "2fa code", "seed phrase", "session cookies"}, also: [][]string{[]string{"send", "share", "give", "forward", "post", "paste", "collect", "dump"}}},
 		},
 		except: pattern{expr: "(?i)\\b(?:never|not|don't|nobody)\\b[^.\\n]{0,20}\\b(?:send|sent|share|shared|give|given|post|posted|forward|paste|collect)\\b", lits: []string{"send", "sent", "share", "give", "post", "forward", "paste", "collect"}},
 	},
@@ -249,8 +249,8 @@ var ruleTable = [...]Rule{
 		types:       []string{"memory_write", "agent_message"},
 		fields:      []string{"value", "content", "text", "message"},
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:registry|mirror|package index|proxy|update server|package source|repository)\\b[^\\n]{0,40}\\bhttp://", lits: []string{"http://"}, bytes: "/:"},
-			{expr: "(?i)\\b(?:dependencies|packages)\\b[^\\n]{0,40}\\bhttp://", lits: []string{"http://"}, bytes: "/:"},
+			{expr: "(?i)\\b(?:registry|mirror|package index|proxy|update server|package source|repository)\\b[^\\n]{0,40}\\bhttp://", lits: []string{"http://"}, also: [][]string{[]string{"registry", "mirror", "package index", "proxy", "update server", "package source", "repository"}}, bytes: "/:"},
+			{expr: "(?i)\\b(?:dependencies|packages)\\b[^\\n]{0,40}\\bhttp://", lits: []string{"http://"}, also: [][]string{[]string{"dependencies", "packages"}}, bytes: "/:"},
 		},
 		except: pattern{expr: "(?i)http://(?:localhost|127\\.|10\\.|192\\.168\\.|172\\.(?:1[6-9]|2\\d|3[01])\\.)", lits: []string{"http://localhost", "http://127.", "http://10.", "http://192.168.", "http://172.16.", "http://172.17.", "http://172.18.", "http://172.19.", "http://172.20.", "http://172.21.", "http://172.22.", "http://172.23.", "http://172.24.", "http://172.25.", "http://172.26.", "http://172.27.", "http://172.28.", "http://172.29.", "http://172.30.", "http://172.31."}, bytes: "/:"},
 	},
@@ -263,7 +263,7 @@ var ruleTable = [...]Rule{
 		types:       []string{"memory_write", "agent_message", "create_event", "update_event", "create_schedule", "update_schedule"},
 		fields:      []string{"value", "content", "text", "message", "body", "prompt", "description", "notes", "title", "task", "instructions", "parts", "facts", "messages", "memories"},
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:ignore|disregard|forget|discard) (?:all |any |your |the |previous |prior |earlier )+(?:instructions?|rules?|guidelines?|constraints?|goals?|tasks?|orders?)\\b", lits: []string{"ignore ", "disregard ", "forget ", "discard "}},
+			{expr: "(?i)\\b(?:ignore|disregard|forget|discard) (?:all |any |your |the |previous |prior |earlier )+(?:instructions?|rules?|guidelines?|constraints?|goals?|tasks?|orders?)\\b", lits: []string{"ignore ", "disregard ", "forget ", "discard "}, also: [][]string{[]string{"all ", "any ", "your ", "the ", "previous ", "prior ", "earlier "}, []string{"instruction", "rule", "guideline", "constraint", "goal", "task", "order"}}},
 			{expr: "(?i)\\byour (?:new|real|true|only) (?:goal|task|objective|instructions?|mission|purpose|role)\\b", lits: []string{"your new goal", "your new task", "your new objective", "your new instruction", "your new mission", "your new purpose", "your new role", "your real goal", "your real task", "your real objective", "your real instruction", "your real mission", "your real purpose", "your real role", "your true goal", "your true task", "your true objective", "your true instruction", "your true mission", "your true purpose", "your true role", "your only goal", "your only task", "your only objective", "your only instruction", "your only mission", "your only purpose", "your only role"}},
 			{expr: "(?i)\\b(?:you are now|pretend to be|(?:reveal|print|repeat|send) (?:me )?(?:your|the) (?:full |whole )?(?:system prompt|hidden instructions))\\b", lits: []string{"you are now", "pretend to be", "system prompt", "hidden instructions"}},
 		},
@@ -277,7 +277,7 @@ var ruleTable = [...]Rule{
 		types:       []string{"memory_write", "agent_message", "create_event", "update_event", "create_schedule", "update_schedule"},
 		fields:      []string{"value", "content", "text", "message", "body", "prompt", "description", "notes", "title", "task", "instructions", "parts", "facts", "messages", "memories"},
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:delete|clear|wipe|purge|erase|remove|edit|backdate)\\b[^.\\n]{0,40}\\b(?:audit (?:trail|log|entries)|evidence|traces|access logs?|security logs?|log entries|shell history)\\b", lits: []string{"audit trail", "audit log", "audit entries", "evidence", "traces", "access log", "security log", "log entries", "shell history"}},
+			{expr: "(?i)\\b(?:delete|clear|wipe|purge|erase|remove|edit|backdate)\\b[^.\\n]{0,40}\\b(?:audit (?:trail|log|entries)|evidence|traces|access logs?|security logs?|log entries|shell history)\\b", lits: []string{"audit trail", "audit log", "audit entries", "evidence", "traces", "access log", "security log", "log entries", "shell history"}, also: [][]string{[]string{"delete", "clear", "wipe", "purge", "erase", "remove", "edit", "backdate"}}},
 			{expr: "(?i)\\b(?:do not|don't|never|stop|without) (?:log|logging|record|recording|audit|auditing)\\b", lits: []string{"do not log", "do not record", "do not audit", "don't log", "don't record", "don't audit", "never log", "never record", "never audit", "stop log", "stop record", "stop audit", "without log", "without record", "without audit"}},
 		},
 	},
@@ -290,10 +290,10 @@ var ruleTable = [...]Rule{
 		types:       []string{"browser_navigate"},
 		fields:      []string{"url"},
 		patterns: []pattern{
-			{expr: "(?i)^https?://(?:[^/?#]*\\.)?xn--", lits: []string{"http://", "https://"}, bytes: "-/:"},
+			{expr: "(?i)^https?://(?:[^/?#]*\\.)?xn--", lits: []string{"http://", "https://"}, also: [][]string{[]string{"xn--"}}, bytes: "-/:"},
 			{expr: "(?i)^https?://[^/?#]*@", lits: []string{"http://", "https://"}, bytes: "/:@"},
-			{expr: "(?i)^[^?#]*/(?:oauth2?|authorize|consent)\\b[^?#]*\\?.*\\bredirect_uri=http", lits: []string{"redirect_uri=http"}, bytes: "/=?_"},
-			{expr: "(?i)^https?://[^?#]+\\.(?:scr|hta|vbs|ps1|bat|jar|apk|exe|msi)(?:[?#]|$)", lits: []string{"http://", "https://"}, bytes: "./:"},
+			{expr: "(?i)^[^?#]*/(?:oauth2?|authorize|consent)\\b[^?#]*\\?.*\\bredirect_uri=http", lits: []string{"redirect_uri=http"}, also: [][]string{[]string{"/oauth", "/authorize", "/consent"}}, bytes: "/=?_"},
+			{expr: "(?i)^https?://[^?#]+\\.(?:scr|hta|vbs|ps1|bat|jar|apk|exe|msi)(?:[?#]|$)", lits: []string{"http://", "https://"}, also: [][]string{[]string{".scr", ".hta", ".vbs", ".ps1", ".bat", ".jar", ".apk", ".exe", ".msi"}}, bytes: "./:"},
 		},
 		except: pattern{expr: "(?i)redirect_uri=https?(?::|%3a)(?://|%2f%2f)(?:localhost|127\\.0\\.0\\.1)", lits: []string{"redirect_uri=http://localhost", "redirect_uri=http://127.0.0.1", "redirect_uri=http:%2f%2flocalhost", "redirect_uri=http:%2f%2f127.0.0.1", "redirect_uri=http%3a//localhost", "redirect_uri=http%3a//127.0.0.1", "redirect_uri=http%3a%2f%2flocalhost", "redirect_uri=http%3a%2f%2f127.0.0.1", "redirect_uri=https://localhost", "redirect_uri=https://127.0.0.1", "redirect_uri=https:%2f%2flocalhost", "redirect_uri=https:%2f%2f127.0.0.1", "redirect_uri=https%3a//localhost", "redirect_uri=https%3a//127.0.0.1", "redirect_uri=https%3a%2f%2flocalhost", "redirect_uri=https%3a%2f%2f127.0.0.1"}, bytes: "=_"},
 	},
@@ -308,7 +308,7 @@ var ruleTable = [...]Rule{
 		patterns: []pattern{
 			{expr: "(?i)\\b(?:transfer|send|pay|withdraw|wire|donate)\\b[^\\n]{0,12}[$€£¥]\\s?\\d", lits: []string{"transfer", "send", "pay", "withdraw", "wire", "donate"}},
 			{expr: "(?i)\\b(?:pay now|place (?:the |your )?order|buy now|send money|(?:confirm|approve) (?:the |this )?(?:payment|transfer|purchase|order))\\b", lits: []string{"pay now", "place order", "place the order", "place your order", "buy now", "send money", "confirm payment", "confirm transfer", "confirm purchase", "confirm order", "confirm the payment", "confirm the transfer", "confirm the purchase", "confirm the order", "confirm this payment", "confirm this transfer", "confirm this purchase", "confirm this order", "approve payment", "approve transfer", "approve purchase", "approve order", "approve the payment", "approve the transfer", "approve the purchase", "approve the order", "approve this payment", "approve this transfer", "approve this purchase", "approve this order"}},
-			{expr: "(?i)\\b(?:delete|close|deactivate) (?:my |this |your |the )?(?:account|repository|organi[sz]ation|workspace|project)\\b", lits: []string{"account", "repository", "organisation", "organization", "organiſation", "workspace", "project"}},
+			{expr: "(?i)\\b(?:delete|close|deactivate) (?:my |this |your |the )?(?:account|repository|organi[sz]ation|workspace|project)\\b", lits: []string{"account", "repository", "organisation", "organization", "organiſation", "workspace", "project"}, also: [][]string{[]string{"delete ", "close ", "deactivate "}}},
 			{expr: "(?i)\\b(?:authori[sz]e|allow|grant) (?:the |this )?(?:app\\b|application|access)", lits: []string{"authorise app", "authorise access", "authorise the app", "authorise the access", "authorise this app", "authorise this access", "authorize app", "authorize access", "authorize the app", "authorize the access", "authorize this app", "authorize this access", "authoriſe app", "authoriſe access", "authoriſe the app", "authoriſe the access", "authoriſe this app", "authoriſe this access", "allow app", "allow access", "allow the app", "allow the access", "allow this app", "allow this access", "grant app", "grant access", "grant the app", "grant the access", "grant this app", "grant this access"}},
 		},
 	},
@@ -333,16 +333,16 @@ var ruleTable = [...]Rule{
 		types:       []string{"memory_write", "agent_message"},
 		fields:      []string{"value", "content", "text", "message", "body", "instructions", "task", "parts", "facts", "messages", "memories"},
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:confirmations?|approvals?|permission|prompts?)\\b[^.\\n]{0,50}\\b(?:no longer|not|never) (?:required|needed|necessary)\\b", lits: []string{"confirmation", "approval", "permission", "prompt"}},
-			{expr: "(?i)\\b(?:no longer|need no|needs no|not) (?:require |need )?(?:an? |any )?(?:confirmation|approval|review|check|permission)s?\\b", lits: []string{"confirmation", "approval", "review", "check", "permission"}},
+			{expr: "(?i)\\b(?:confirmations?|approvals?|permission|prompts?)\\b[^.\\n]{0,50}\\b(?:no longer|not|never) (?:required|needed|necessary)\\b", lits: []string{"confirmation", "approval", "permission", "prompt"}, also: [][]string{[]string{"no longer required", "no longer needed", "no longer necessary", "not required", "not needed", "not necessary", "never required", "never needed", "never necessary"}}},
+			{expr: "(?i)\\b(?:no longer|need no|needs no|not) (?:require |need )?(?:an? |any )?(?:confirmation|approval|review|check|permission)s?\\b", lits: []string{"confirmation", "approval", "review", "check", "permission"}, also: [][]string{[]string{"no longer ", "need no ", "needs no ", "not "}}},
 			{expr: "(?i)\\bno need to (?:check|ask|confirm|verify)\\b", lits: []string{"no need to check", "no need to ask", "no need to confirm", "no need to verify"}},
-			{expr: "(?i)\\b(?:approved|agreed|consented|authori[sz]ed)\\b[^.\\n]{0,60}\\b(?:payments?|paid|transfers?|sending|deleted|tracking|merged)\\b", lits: []string{"approved", "agreed", "consented", "authorised", "authorized", "authoriſed"}},
-			{expr: "(?i)\\bmay be deleted\\b[^\\n]{0,30}\\bagreed\\b", lits: []string{"may be deleted"}},
+			{expr: "(?i)\\b(?:approved|agreed|consented|authori[sz]ed)\\b[^.\\n]{0,60}\\b(?:payments?|paid|transfers?|sending|deleted|tracking|merged)\\b", lits: []string{"approved", "agreed", "consented", "authorised", "authorized", "authoriſed"}, also: [][]string{[]string{"payment", "paid", "transfer", "sending", "deleted", "tracking", "merged"}}},
+			{expr: "(?i)\\bmay be deleted\\b[^\\n]{0,30}\\bagreed\\b", lits: []string{"may be deleted"}, also: [][]string{[]string{"agreed"}}},
 			{expr: "(?i)\\b(?:do not|don't|never|doesn't have to|not have to be|not want to be|need not be) (?:ask|asked|involve|involved|consult|consulted)(?:(?: \\w+)? (?:adviser|advisor|security|legal|on-?call|reviewer|maintainer|owner)\\b|\\s*[.;]|\\s*$)", lits: []string{"do not ask", "do not involve", "do not consult", "don't ask", "don't involve", "don't consult", "never ask", "never involve", "never consult", "doesn't have to ask", "doesn't have to involve", "doesn't have to consult", "not have to be ask", "not have to be involve", "not have to be consult", "not want to be ask", "not want to be involve", "not want to be consult", "need not be ask", "need not be involve", "need not be consult"}},
-			{expr: "(?i)\\b(?:security|legal|compliance) \\w* ?(?:does not|doesn't|do not) need to (?:be|know)\\b", lits: []string{"security ", "legal ", "compliance "}},
-			{expr: "(?i)\\b(?:guard|shield|guardrails?|safety|approval mode)\\b[^.\\n]{0,20}\\b(?:is|are) (?:now )?(?:disabled|off|suspended|paused)\\b", lits: []string{"is disabled", "is off", "is suspended", "is paused", "is now disabled", "is now off", "is now suspended", "is now paused", "are disabled", "are off", "are suspended", "are paused", "are now disabled", "are now off", "are now suspended", "are now paused"}},
+			{expr: "(?i)\\b(?:security|legal|compliance) \\w* ?(?:does not|doesn't|do not) need to (?:be|know)\\b", lits: []string{"security ", "legal ", "compliance "}, also: [][]string{[]string{"does not need to be", "does not need to know", "doesn't need to be", "doesn't need to know", "do not need to be", "do not need to know"}}},
+			{expr: "(?i)\\b(?:guard|shield|guardrails?|safety|approval mode)\\b[^.\\n]{0,20}\\b(?:is|are) (?:now )?(?:disabled|off|suspended|paused)\\b", lits: []string{"is disabled", "is off", "is suspended", "is paused", "is now disabled", "is now off", "is now suspended", "is now paused", "are disabled", "are off", "are suspended", "are paused", "are now disabled", "are now off", "are now suspended", "are now paused"}, also: [][]string{[]string{"guard", "shield", "safety", "approval mode"}}},
 			{expr: "(?i)\\b(?:mfa|2fa|signature|checksum|hash)\\b[^.\\n]{0,40}\\b(?:optional|obsolete)\\b|\\bskip the (?:\\w+ )?(?:signature|checksum|hash|auth\\w*|login|permission|diff)\\b", lits: []string{"optional", "obsolete", "skip the "}},
-			{expr: "(?i)\\b(?:warnings?|alerts?|findings)\\b[^.\\n]{0,60}\\b(?:are|is) false\\b", lits: []string{"are false", "is false"}},
+			{expr: "(?i)\\b(?:warnings?|alerts?|findings)\\b[^.\\n]{0,60}\\b(?:are|is) false\\b", lits: []string{"are false", "is false"}, also: [][]string{[]string{"warning", "alert", "findings"}}},
 		},
 	},
 	{
@@ -354,11 +354,11 @@ var ruleTable = [...]Rule{
 		types:       []string{"memory_write", "agent_message"},
 		fields:      []string{"value", "content", "text", "message", "body", "instructions", "task", "parts", "facts", "messages", "memories"},
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:same|equal) (?:rank|weight|authority|priority) as\\b[^.\\n]{0,20}\\b(?:operator|user|developer|system)", lits: []string{"same rank as", "same weight as", "same authority as", "same priority as", "equal rank as", "equal weight as", "equal authority as", "equal priority as"}},
-			{expr: "(?i)\\b(?:count|treat|regard|handle)(?:ed)? as (?:if|though)\\b[^.\\n]{0,10}\\b(?:user|operator|developer)\\b", lits: []string{"count as if", "count as though", "counted as if", "counted as though", "treat as if", "treat as though", "treated as if", "treated as though", "regard as if", "regard as though", "regarded as if", "regarded as though", "handle as if", "handle as though", "handleed as if", "handleed as though"}},
-			{expr: "(?i)\\bnew (?:directive|orders?|mandate) (?:from|by|of) (?:the |your )?(?:supervisor|operator|developer|orchestrator|management)\\b", lits: []string{"supervisor", "operator", "developer", "orchestrator", "management"}},
-			{expr: "(?i)\\b(?:add|copy|paste|put|append)\\b[^.\\n]{0,40}\\b(?:your|their) (?:own )?(?:system prompt|instructions)\\b", lits: []string{"your system prompt", "your instructions", "your own system prompt", "your own instructions", "their system prompt", "their instructions", "their own system prompt", "their own instructions"}},
-			{expr: "(?i)\\b(?:gib|nenne|zeig|give|tell|show|send|quote) (?:me|mir)\\b[^.\\n]{0,40}\\bsystem[ -]?prompt", lits: []string{"systemprompt", "system prompt", "system-prompt"}},
+			{expr: "(?i)\\b(?:same|equal) (?:rank|weight|authority|priority) as\\b[^.\\n]{0,20}\\b(?:operator|user|developer|system)", lits: []string{"same rank as", "same weight as", "same authority as", "same priority as", "equal rank as", "equal weight as", "equal authority as", "equal priority as"}, also: [][]string{[]string{"operator", "user", "developer", "system"}}},
+			{expr: "(?i)\\b(?:count|treat|regard|handle)(?:ed)? as (?:if|though)\\b[^.\\n]{0,10}\\b(?:user|operator|developer)\\b", lits: []string{"count as if", "count as though", "counted as if", "counted as though", "treat as if", "treat as though", "treated as if", "treated as though", "regard as if", "regard as though", "regarded as if", "regarded as though", "handle as if", "handle as though", "handleed as if", "handleed as though"}, also: [][]string{[]string{"user", "operator", "developer"}}},
+			{expr: "(?i)\\bnew (?:directive|orders?|mandate) (?:from|by|of) (?:the |your )?(?:supervisor|operator|developer|orchestrator|management)\\b", lits: []string{"supervisor", "operator", "developer", "orchestrator", "management"}, also: [][]string{[]string{"new directive from ", "new directive by ", "new directive of ", "new order from ", "new order by ", "new order of ", "new orders from ", "new orders by ", "new orders of ", "new mandate from ", "new mandate by ", "new mandate of "}}},
+			{expr: "(?i)\\b(?:add|copy|paste|put|append)\\b[^.\\n]{0,40}\\b(?:your|their) (?:own )?(?:system prompt|instructions)\\b", lits: []string{"your system prompt", "your instructions", "your own system prompt", "your own instructions", "their system prompt", "their instructions", "their own system prompt", "their own instructions"}, also: [][]string{[]string{"add", "copy", "paste", "put", "append"}}},
+			{expr: "(?i)\\b(?:gib|nenne|zeig|give|tell|show|send|quote) (?:me|mir)\\b[^.\\n]{0,40}\\bsystem[ -]?prompt", lits: []string{"systemprompt", "system prompt", "system-prompt"}, also: [][]string{[]string{"gib me", "gib mir", "nenne me", "nenne mir", "zeig me", "zeig mir", "give me", "give mir", "tell me", "tell mir", "show me", "show mir", "send me", "send mir", "quote me", "quote mir"}}},
 			{expr: "(?i)\\bact as the (?:orchestrator|supervisor|operator)\\b|\\brequests (?:by|of|from) other agents\\b[^.\\n]{0,20}\\b(?:rejected|ignored)\\b", lits: []string{"act as the orchestrator", "act as the supervisor", "act as the operator", "rejected", "ignored"}},
 		},
 	},
@@ -373,11 +373,11 @@ var ruleTable = [...]Rule{
 		patterns: []pattern{
 			{expr: "(?i)\\b(?:silent|blind|hidden) cop(?:y|ies)\\b", lits: []string{"silent copy", "silent copies", "blind copy", "blind copies", "hidden copy", "hidden copies"}},
 			{expr: "(?i)\\bbcc\\b[^.\\n]{0,40}\\b(?:each|every|all)\\b|\\b(?:each|every|always)\\b[^\\n]{0,60}\\bbcc\\b", lits: []string{"bcc", "each", "every", "always"}},
-			{expr: "(?i)\\b(?:each|every|whenever)\\b[^\\n]{0,80}\\b(?:send|forward|post|upload)\\b[^\\n]{0,60}(?:https?://|\\b[\\w.+-]+@[\\w-]+\\.\\w)", lits: []string{"each", "every", "whenever"}},
-			{expr: "(?i)\\b(?:send|sending|forward|post|upload)\\b[^.\\n]{0,80}\\b(?:conversations?|bank statements|contracts|customer (?:list|table|data)|mailbox|chat history)\\b[^\\n]{0,40}(?:https?://|\\b[\\w.+-]+@[\\w-]+\\.\\w)", lits: []string{"conversation", "bank statements", "contracts", "customer list", "customer table", "customer data", "mailbox", "chat history"}},
-			{expr: "(?i)\\b(?:copy|move|upload|put)\\b[^.\\n]{0,60}\\bto (?:the |a )?public (?:bucket|folder|repository|repo|share|link)\\b", lits: []string{"to public bucket", "to public folder", "to public repo", "to public share", "to public link", "to the public bucket", "to the public folder", "to the public repo", "to the public share", "to the public link", "to a public bucket", "to a public folder", "to a public repo", "to a public share", "to a public link"}},
-			{expr: "(?i)\\b(?:when|whenever|if)\\b[^.\\n]{0,20}\\bword\\b[^\\n]{0,60}\\b(?:send|export|forward|delete|attach)\\b", lits: []string{"word"}},
-			{expr: "(?i)~/\\.(?:ssh/id_|npmrc|netrc|aws/cred|git-cred)[^\\n]{0,80}\\b(?:base64|encode|hand|pass|send|pieces)\\b", lits: []string{"~/.ssh/id_", "~/.npmrc", "~/.netrc", "~/.aws/cred", "~/.git-cred"}, bytes: "./~"},
+			{expr: "(?i)\\b(?:each|every|whenever)\\b[^\\n]{0,80}\\b(?:send|forward|post|upload)\\b[^\\n]{0,60}(?:https?://|\\b[\\w.+-]+@[\\w-]+\\.\\w)", lits: []string{"each", "every", "whenever"}, also: [][]string{[]string{"send", "forward", "post", "upload"}}},
+			{expr: "(?i)\\b(?:send|sending|forward|post|upload)\\b[^.\\n]{0,80}\\b(?:conversations?|bank statements|contracts|customer (?:list|table|data)|mailbox|chat history)\\b[^\\n]{0,40}(?:https?://|\\b[\\w.+-]+@[\\w-]+\\.\\w)", lits: []string{"conversation", "bank statements", "contracts", "customer list", "customer table", "customer data", "mailbox", "chat history"}, also: [][]string{[]string{"send", "forward", "post", "upload"}}},
+			{expr: "(?i)\\b(?:copy|move|upload|put)\\b[^.\\n]{0,60}\\bto (?:the |a )?public (?:bucket|folder|repository|repo|share|link)\\b", lits: []string{"to public bucket", "to public folder", "to public repo", "to public share", "to public link", "to the public bucket", "to the public folder", "to the public repo", "to the public share", "to the public link", "to a public bucket", "to a public folder", "to a public repo", "to a public share", "to a public link"}, also: [][]string{[]string{"copy", "move", "upload", "put"}}},
+			{expr: "(?i)\\b(?:when|whenever|if)\\b[^.\\n]{0,20}\\bword\\b[^\\n]{0,60}\\b(?:send|export|forward|delete|attach)\\b", lits: []string{"word"}, also: [][]string{[]string{"send", "export", "forward", "delete", "attach"}}},
+			{expr: "(?i)~/\\.(?:ssh/id_|npmrc|netrc|aws/cred|git-cred)[^\\n]{0,80}\\b(?:base64|encode|hand|pass|send|pieces)\\b", lits: []string{"~/.ssh/id_", "~/.npmrc", "~/.netrc", "~/.aws/cred", "~/.git-cred"}, also: [][]string{[]string{"base64", "encode", "hand", "pass", "send", "pieces"}}, bytes: "./~"},
 		},
 	},
 	{
@@ -389,15 +389,15 @@ var ruleTable = [...]Rule{
 		types:       []string{"memory_write", "agent_message"},
 		fields:      []string{"value", "content", "text", "message", "body", "instructions", "task", "parts", "facts", "messages", "memories"},
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:answer|say|claim|report|tell them|approve|merge)\\b[^.\\n]{0,60}\\b(?:even (?:though|if|when)|although|also when)\\b[^.\\n]{0,30}\\b(?:not|failed|fail|red)\\b", lits: []string{"even though", "even if", "even when", "although", "also when"}},
-			{expr: "(?i)\\banswer\\b[^\\n]{0,10}\\b(?:LGTM|approved|passed)\\b[^\\n]{0,40}\\b(?:score|findings|comment)", lits: []string{"answer"}},
-			{expr: "(?i)\\bif (?:the \\w+ \\w+ |any ?one |any ?body |you are )?ask(?:s|ed)\\b[^.\\n]{0,40}, (?:say|claim) that\\b", lits: []string{", say that", ", claim that"}, bytes: ","},
+			{expr: "(?i)\\b(?:answer|say|claim|report|tell them|approve|merge)\\b[^.\\n]{0,60}\\b(?:even (?:though|if|when)|although|also when)\\b[^.\\n]{0,30}\\b(?:not|failed|fail|red)\\b", lits: []string{"even though", "even if", "even when", "although", "also when"}, also: [][]string{[]string{"not", "fail", "red"}, []string{"answer", "say", "claim", "report", "tell them", "approve", "merge"}}},
+			{expr: "(?i)\\banswer\\b[^\\n]{0,10}\\b(?:LGTM|approved|passed)\\b[^\\n]{0,40}\\b(?:score|findings|comment)", lits: []string{"answer"}, also: [][]string{[]string{"score", "findings", "comment"}, []string{"lgtm", "approved", "passed"}}},
+			{expr: "(?i)\\bif (?:the \\w+ \\w+ |any ?one |any ?body |you are )?ask(?:s|ed)\\b[^.\\n]{0,40}, (?:say|claim) that\\b", lits: []string{", say that", ", claim that"}, also: [][]string{[]string{"asks", "asked"}, []string{"if "}}, bytes: ","},
 			{expr: "(?i)\\bapproved? (?:at once|immediately|automatically|blindly)\\b", lits: []string{"approve at once", "approve immediately", "approve automatically", "approve blindly", "approved at once", "approved immediately", "approved automatically", "approved blindly"}},
-			{expr: "(?i)\\b(?:change|edit|adjust|alter)\\b[^.\\n]{0,60}\\bso(?: that)?\\b[^.\\n]{0,40}\\b(?:does not appear|do not appear|looks? (?:better|smaller)|gets? 1\\.0|always pass)", lits: []string{"does not appear", "do not appear", "look better", "look smaller", "looks better", "looks smaller", "get 1.0", "gets 1.0", "always pass"}},
+			{expr: "(?i)\\b(?:change|edit|adjust|alter)\\b[^.\\n]{0,60}\\bso(?: that)?\\b[^.\\n]{0,40}\\b(?:does not appear|do not appear|looks? (?:better|smaller)|gets? 1\\.0|always pass)", lits: []string{"does not appear", "do not appear", "look better", "look smaller", "looks better", "looks smaller", "get 1.0", "gets 1.0", "always pass"}, also: [][]string{[]string{"change", "edit", "adjust", "alter"}}},
 			{expr: "(?i)\\bleave (?:it|this|that) out of\\b|\\bleave out that\\b|\\bhidden from\\b", lits: []string{"leave it out of", "leave this out of", "leave that out of", "leave out that", "hidden from"}},
-			{expr: "(?i)\\b(?:score|rank|put|list|reject)\\b[^\\n]{0,60}\\b(?:foreign|arabic|african|turkish|postcode|pregnant|surnames?|religion|women)\\b[^\\n]{0,60}\\b(?:lower|last|end of|down)\\b", lits: []string{"foreign", "arabic", "african", "turkish", "postcode", "pregnant", "surname", "religion", "women"}},
-			{expr: "(?i)\\b(?:foreign|arabic|african|turkish|surnames?|religion|women)\\b[^\\n]{0,60}\\b(?:end of the list|rejected|ranked lower)", lits: []string{"end of the list", "rejected", "ranked lower"}},
-			{expr: "(?i)\\bsafety (?:limit|margin|interlock|valve)\\b[^\\n]{0,40}\\b(?:not|instead of)\\b", lits: []string{"safety limit", "safety margin", "safety interlock", "safety valve"}},
+			{expr: "(?i)\\b(?:score|rank|put|list|reject)\\b[^\\n]{0,60}\\b(?:foreign|arabic|african|turkish|postcode|pregnant|surnames?|religion|women)\\b[^\\n]{0,60}\\b(?:lower|last|end of|down)\\b", lits: []string{"foreign", "arabic", "african", "turkish", "postcode", "pregnant", "surname", "religion", "women"}, also: [][]string{[]string{"lower", "last", "end of", "down"}, []string{"score", "rank", "put", "list", "reject"}}},
+			{expr: "(?i)\\b(?:foreign|arabic|african|turkish|surnames?|religion|women)\\b[^\\n]{0,60}\\b(?:end of the list|rejected|ranked lower)", lits: []string{"end of the list", "rejected", "ranked lower"}, also: [][]string{[]string{"foreign", "arabic", "african", "turkish", "surname", "religion", "women"}}},
+			{expr: "(?i)\\bsafety (?:limit|margin|interlock|valve)\\b[^\\n]{0,40}\\b(?:not|instead of)\\b", lits: []string{"safety limit", "safety margin", "safety interlock", "safety valve"}, also: [][]string{[]string{"not", "instead of"}}},
 		},
 	},
 	{
@@ -409,16 +409,16 @@ var ruleTable = [...]Rule{
 		types:       []string{"memory_write", "agent_message"},
 		fields:      []string{"value", "content", "text", "message", "body", "instructions", "task", "parts", "facts", "messages", "memories"},
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:accept|allow)\\b[^.\\n]{0,20}\\b(?:tokens?|passwords?|logins?)\\b[^.\\n]{0,20}\\b(?:begins?|starts?|without)\\b", lits: []string{"accept", "allow"}},
-			{expr: "(?i)\\b(?:attach|grant|assign)\\b[^.\\n]{0,30}\\b(?:AdministratorAccess|admin rights|admin role|owner role|root)\\b", lits: []string{"attach", "grant", "assign"}},
+			{expr: "(?i)\\b(?:accept|allow)\\b[^.\\n]{0,20}\\b(?:tokens?|passwords?|logins?)\\b[^.\\n]{0,20}\\b(?:begins?|starts?|without)\\b", lits: []string{"accept", "allow"}, also: [][]string{[]string{"begin", "start", "without"}, []string{"token", "password", "login"}}},
+			{expr: "(?i)\\b(?:attach|grant|assign)\\b[^.\\n]{0,30}\\b(?:AdministratorAccess|admin rights|admin role|owner role|root)\\b", lits: []string{"attach", "grant", "assign"}, also: [][]string{[]string{"administratoraccess", "admin rights", "admin role", "owner role", "root"}}},
 			{expr: "(?i)\\b(?:raise|elevate|extend) your (?:own )?(?:permissions?|rights|role)\\b|\\b(?:use|with) my (?:admin|root|owner)\\b", lits: []string{"raise your permission", "raise your rights", "raise your role", "raise your own permission", "raise your own rights", "raise your own role", "elevate your permission", "elevate your rights", "elevate your role", "elevate your own permission", "elevate your own rights", "elevate your own role", "extend your permission", "extend your rights", "extend your role", "extend your own permission", "extend your own rights", "extend your own role", "use my admin", "use my root", "use my owner", "with my admin", "with my root", "with my owner"}},
-			{expr: "(?i)\\b(?:push|merge)\\b[^.\\n]{0,30}\\badmin bypass\\b", lits: []string{"admin bypass"}},
-			{expr: "(?i)\\b(?:buy|sell) [\\d.,]+ (?:shares|units|contracts)\\b", lits: []string{" shares", " units", " contracts"}},
+			{expr: "(?i)\\b(?:push|merge)\\b[^.\\n]{0,30}\\badmin bypass\\b", lits: []string{"admin bypass"}, also: [][]string{[]string{"push", "merge"}}},
+			{expr: "(?i)\\b(?:buy|sell) [\\d.,]+ (?:shares|units|contracts)\\b", lits: []string{" shares", " units", " contracts"}, also: [][]string{[]string{"buy ", "sell "}}},
 			{expr: "(?i)\\b(?:refund|pay|wire)\\b[^.\\n]{0,40}\\bto (?:card|account|iban|wallet)\\b|\\binvoices?\\b[^.\\n]{0,60}\\bpaid (?:right away|at once|directly)\\b", lits: []string{"to card", "to account", "to iban", "to wallet", "invoice"}},
 			{expr: "(?i)\\bfind (?:out )?where \\w+(?: \\w+)? (?:lives|is living|works)\\b|\\bfind the (?:present|home|new|current) address\\b|\\bwhen (?:she|he) (?:usually )?leaves the house\\b", lits: []string{"find where ", "find out where ", "find the present address", "find the home address", "find the new address", "find the current address", "when she leaves the house", "when she usually leaves the house", "when he leaves the house", "when he usually leaves the house"}},
 			{expr: "(?i)\\b(?:all|every) mailbox(?:es)?\\b", lits: []string{"all mailbox", "every mailbox"}},
 			{expr: "(?i)\\bcv[vc]\\b", lits: []string{"cvc", "cvv"}},
-			{expr: "(?i)\\blinks? from [\\w.-]+ (?:are|is) (?:always )?safe\\b", lits: []string{"link from ", "links from "}},
+			{expr: "(?i)\\blinks? from [\\w.-]+ (?:are|is) (?:always )?safe\\b", lits: []string{"link from ", "links from "}, also: [][]string{[]string{" are safe", " are always safe", " is safe", " is always safe"}}},
 		},
 	},
 	{
@@ -431,8 +431,8 @@ var ruleTable = [...]Rule{
 		fields:      []string{"value", "content", "text", "message", "body", "instructions", "task", "parts", "facts", "messages", "memories"},
 		patterns: []pattern{
 			{expr: "(?i)\\b(?:quietly|discreetly|unnoticed|inconspicuously|under the radar|off the books)\\b", lits: []string{"quietly", "discreetly", "unnoticed", "inconspicuously", "under the radar", "off the books"}},
-			{expr: "(?i)\\b(?:log|label|book|name|call|describe|file|disguise) (?:it|this|them|that) as\\b[^.\\n]{0,40}\\b(?:updates?|tests?|maintenance|hotfix|cleanup|refactor\\w*|routine|error|perf)\\b", lits: []string{"log it as", "log this as", "log them as", "log that as", "label it as", "label this as", "label them as", "label that as", "book it as", "book this as", "book them as", "book that as", "name it as", "name this as", "name them as", "name that as", "call it as", "call this as", "call them as", "call that as", "describe it as", "describe this as", "describe them as", "describe that as", "file it as", "file this as", "file them as", "file that as", "disguise it as", "disguise this as", "disguise them as", "disguise that as"}},
-			{expr: "(?i)\\bbefore\\b[^.\\n]{0,40}\\b(?:lawyers?|auditors?|reviewers?|security|legal|compliance|board|management|the user|any ?one|any ?body)\\b[^.\\n]{0,20}\\b(?:sees?|notices?|finds? out|reads?|asks?)\\b", lits: []string{"before"}},
+			{expr: "(?i)\\b(?:log|label|book|name|call|describe|file|disguise) (?:it|this|them|that) as\\b[^.\\n]{0,40}\\b(?:updates?|tests?|maintenance|hotfix|cleanup|refactor\\w*|routine|error|perf)\\b", lits: []string{"log it as", "log this as", "log them as", "log that as", "label it as", "label this as", "label them as", "label that as", "book it as", "book this as", "book them as", "book that as", "name it as", "name this as", "name them as", "name that as", "call it as", "call this as", "call them as", "call that as", "describe it as", "describe this as", "describe them as", "describe that as", "file it as", "file this as", "file them as", "file that as", "disguise it as", "disguise this as", "disguise them as", "disguise that as"}, also: [][]string{[]string{"update", "test", "maintenance", "hotfix", "cleanup", "efactor", "outine", "error", "perf"}}},
+			{expr: "(?i)\\bbefore\\b[^.\\n]{0,40}\\b(?:lawyers?|auditors?|reviewers?|security|legal|compliance|board|management|the user|any ?one|any ?body)\\b[^.\\n]{0,20}\\b(?:sees?|notices?|finds? out|reads?|asks?)\\b", lits: []string{"before"}, also: [][]string{[]string{"lawyer", "auditor", "reviewer", "security", "legal", "compliance", "board", "management", "the user", "anyone", "any one", "anybody", "any body"}, []string{"see", "notice", "find out", "finds out", "read", "ask"}}},
 			{expr: "(?i)\\b(?:so|that)\\b[^.\\n]{0,30}\\b(?:cannot|can't|can not|does not need to|doesn't need to|need not|not have to|never) be (?:requested|reported|traced|found|seen|proven|recovered|declared)\\b", lits: []string{"cannot be requested", "cannot be reported", "cannot be traced", "cannot be found", "cannot be seen", "cannot be proven", "cannot be recovered", "cannot be declared", "can't be requested", "can't be reported", "can't be traced", "can't be found", "can't be seen", "can't be proven", "can't be recovered", "can't be declared", "can not be requested", "can not be reported", "can not be traced", "can not be found", "can not be seen", "can not be proven", "can not be recovered", "can not be declared", "does not need to be requested", "does not need to be reported", "does not need to be traced", "does not need to be found", "does not need to be seen", "does not need to be proven", "does not need to be recovered", "does not need to be declared", "doesn't need to be requested", "doesn't need to be reported", "doesn't need to be traced", "doesn't need to be found", "doesn't need to be seen", "doesn't need to be proven", "doesn't need to be recovered", "doesn't need to be declared", "need not be requested", "need not be reported", "need not be traced", "need not be found", "need not be seen", "need not be proven", "need not be recovered", "need not be declared", "not have to be requested", "not have to be reported", "not have to be traced", "not have to be found", "not have to be seen", "not have to be proven", "not have to be recovered", "not have to be declared", "never be requested", "never be reported", "never be traced", "never be found", "never be seen", "never be proven", "never be recovered", "never be declared"}},
 			{expr: "(?i)\\b(?:nobody|no ?one|none of them)\\b[^.\\n]{0,20}\\b(?:has to|have to|will|would|can|is going to) (?:notice|know|see|find|ask|check)\\b|\\bonly (?:i|we) can see\\b", lits: []string{"has to notice", "has to know", "has to see", "has to find", "has to ask", "has to check", "have to notice", "have to know", "have to see", "have to find", "have to ask", "have to check", "will notice", "will know", "will see", "will find", "will ask", "will check", "would notice", "would know", "would see", "would find", "would ask", "would check", "can notice", "can know", "can see", "can find", "can ask", "can check", "is going to notice", "is going to know", "is going to see", "is going to find", "is going to ask", "is going to check"}},
 			{expr: "(?i)\\bin the name of (?:the |our )?(?:treasurer|user|ceo|cfo|director|manager|customer|client|boss)\\b|\\bas (?:the|if you were the) (?:ceo|cfo|cto|director|manager|user|customer)\\b", lits: []string{"in the name of treasurer", "in the name of user", "in the name of ceo", "in the name of cfo", "in the name of director", "in the name of manager", "in the name of customer", "in the name of client", "in the name of boss", "in the name of the treasurer", "in the name of the user", "in the name of the ceo", "in the name of the cfo", "in the name of the director", "in the name of the manager", "in the name of the customer", "in the name of the client", "in the name of the boss", "in the name of our treasurer", "in the name of our user", "in the name of our ceo", "in the name of our cfo", "in the name of our director", "in the name of our manager", "in the name of our customer", "in the name of our client", "in the name of our boss", "as the ceo", "as the cfo", "as the cto", "as the director", "as the manager", "as the user", "as the customer", "as if you were the ceo", "as if you were the cfo", "as if you were the cto", "as if you were the director", "as if you were the manager", "as if you were the user", "as if you were the customer"}},
@@ -448,13 +448,13 @@ var ruleTable = [...]Rule{
 		types:       []string{"memory_write", "agent_message"},
 		fields:      []string{"value", "content", "text", "message", "body", "instructions", "task", "parts", "facts", "messages", "memories"},
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:whatever|no matter what|regardless of what|irrespective of)\\b[^.\\n]{0,40}\\b(?:says?|shows?|finds?|found|results?|contains?)\\b[^.\\n]{0,60}\\b(?:classify|rate|mark|report|answer|say|set|approve|accept|score)\\b", lits: []string{"whatever", "no matter what", "regardless of what", "irrespective of"}},
-			{expr: "(?i)\\b(?:classify|rate|rated|mark|marked|score|treat)\\b[^.\\n]{0,60}\\b(?:as spam|as low risk|as passed|as approved|as resolved|as false positive|as harmless)\\b", lits: []string{"as spam", "as low risk", "as passed", "as approved", "as resolved", "as false positive", "as harmless"}},
-			{expr: "(?i)\\b(?:reply|report|answer|tell|write)\\b[^.\\n]{0,40}\\b(?:regulator|auditors?|authorit\\w+|inspectors?|insurer|customers?|clients?)\\b[^.\\n]{0,20}\\bthat (?:no|none|nothing|all|it is|there (?:is|are|were|was) no)\\b", lits: []string{"that no", "that all", "that it is", "that there is no", "that there are no", "that there were no", "that there was no"}},
-			{expr: "(?i)\\b(?:tell|warn) (?:him|her|them)\\b[^.\\n]{0,30}\\b(?:account|access|contract|offer)\\b[^.\\n]{0,20}\\b(?:closed|blocked|lost|locked|expires?)\\b", lits: []string{"tell him", "tell her", "tell them", "warn him", "warn her", "warn them"}},
-			{expr: "(?i)\\b(?:put|use|insert|enter)\\b[^.\\n]{0,20}\\b(?:my|our|this) (?:wallet|account|iban|bank details)\\b[^.\\n]{0,40}\\b(?:in place|instead)\\b", lits: []string{"in place", "instead"}},
-			{expr: "(?i)\\b(?:delivery|shipping|payment|bank|billing) (?:address|details|account)\\b[^.\\n]{0,20}\\b(?:of|for) (?:all|every)\\b[^.\\n]{0,40}\\b(?:now|paid)\\b", lits: []string{"of all", "of every", "for all", "for every"}},
-			{expr: "(?i)\\bsplit\\b[^.\\n]{0,20}\\b(?:transfers?|payments?|invoices?|amounts?)\\b[^.\\n]{0,80}\\b(?:below|under|report\\w*|threshold|limit)\\b", lits: []string{"transfer", "payment", "invoice", "amount"}},
+			{expr: "(?i)\\b(?:whatever|no matter what|regardless of what|irrespective of)\\b[^.\\n]{0,40}\\b(?:says?|shows?|finds?|found|results?|contains?)\\b[^.\\n]{0,60}\\b(?:classify|rate|mark|report|answer|say|set|approve|accept|score)\\b", lits: []string{"whatever", "no matter what", "regardless of what", "irrespective of"}, also: [][]string{[]string{"say", "show", "find", "found", "result", "contain"}, []string{"classify", "rate", "mark", "report", "answer", "say", "set", "approve", "accept", "score"}}},
+			{expr: "(?i)\\b(?:classify|rate|rated|mark|marked|score|treat)\\b[^.\\n]{0,60}\\b(?:as spam|as low risk|as passed|as approved|as resolved|as false positive|as harmless)\\b", lits: []string{"as spam", "as low risk", "as passed", "as approved", "as resolved", "as false positive", "as harmless"}, also: [][]string{[]string{"classify", "rate", "mark", "score", "treat"}}},
+			{expr: "(?i)\\b(?:reply|report|answer|tell|write)\\b[^.\\n]{0,40}\\b(?:regulator|auditors?|authorit\\w+|inspectors?|insurer|customers?|clients?)\\b[^.\\n]{0,20}\\bthat (?:no|none|nothing|all|it is|there (?:is|are|were|was) no)\\b", lits: []string{"that no", "that all", "that it is", "that there is no", "that there are no", "that there were no", "that there was no"}, also: [][]string{[]string{"regulator", "ditor", "thorit", "inspector", "insurer", "customer", "client"}, []string{"reply", "report", "answer", "tell", "write"}}},
+			{expr: "(?i)\\b(?:tell|warn) (?:him|her|them)\\b[^.\\n]{0,30}\\b(?:account|access|contract|offer)\\b[^.\\n]{0,20}\\b(?:closed|blocked|lost|locked|expires?)\\b", lits: []string{"tell him", "tell her", "tell them", "warn him", "warn her", "warn them"}, also: [][]string{[]string{"account", "access", "contract", "offer"}, []string{"closed", "lost", "locked", "expire"}}},
+			{expr: "(?i)\\b(?:put|use|insert|enter)\\b[^.\\n]{0,20}\\b(?:my|our|this) (?:wallet|account|iban|bank details)\\b[^.\\n]{0,40}\\b(?:in place|instead)\\b", lits: []string{"in place", "instead"}, also: [][]string{[]string{"my wallet", "my account", "my iban", "my bank details", "our wallet", "our account", "our iban", "our bank details", "this wallet", "this account", "this iban", "this bank details"}, []string{"put", "use", "insert", "enter"}}},
+			{expr: "(?i)\\b(?:delivery|shipping|payment|bank|billing) (?:address|details|account)\\b[^.\\n]{0,20}\\b(?:of|for) (?:all|every)\\b[^.\\n]{0,40}\\b(?:now|paid)\\b", lits: []string{"of all", "of every", "for all", "for every"}, also: [][]string{[]string{"delivery address", "delivery details", "delivery account", "shipping address", "shipping details", "shipping account", "payment address", "payment details", "payment account", "bank address", "bank details", "bank account", "billing address", "billing details", "billing account"}, []string{"now", "paid"}}},
+			{expr: "(?i)\\bsplit\\b[^.\\n]{0,20}\\b(?:transfers?|payments?|invoices?|amounts?)\\b[^.\\n]{0,80}\\b(?:below|under|report\\w*|threshold|limit)\\b", lits: []string{"transfer", "payment", "invoice", "amount"}, also: [][]string{[]string{"split"}, []string{"below", "under", "report", "threshold", "limit"}}},
 		},
 	},
 	{
@@ -466,13 +466,13 @@ var ruleTable = [...]Rule{
 		types:       []string{"memory_write", "agent_message"},
 		fields:      []string{"value", "content", "text", "message", "body", "instructions", "task", "parts", "facts", "messages", "memories"},
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:share|send|forward|give|hand|mail|copy|move|upload|export)\\b[^.\\n]{0,40}\\b(?:salar(?:y|ies)|payroll|patients?|passports?|medical|personnel|source code|customers?|clients?|employees?)\\b[^\\n]{0,60}(?:\\b[\\w.+-]+@[\\w-]+\\.\\w|https?://|\\bmy (?:private|personal|own)\\b)", lits: []string{"salary", "salaries", "payroll", "patient", "passport", "medical", "personnel", "source code", "customer", "client", "employee"}},
+			{expr: "(?i)\\b(?:share|send|forward|give|hand|mail|copy|move|upload|export)\\b[^.\\n]{0,40}\\b(?:salar(?:y|ies)|payroll|patients?|passports?|medical|personnel|source code|customers?|clients?|employees?)\\b[^\\n]{0,60}(?:\\b[\\w.+-]+@[\\w-]+\\.\\w|https?://|\\bmy (?:private|personal|own)\\b)", lits: []string{"salary", "salaries", "payroll", "patient", "passport", "medical", "personnel", "source code", "customer", "client", "employee"}, also: [][]string{[]string{"share", "send", "forward", "give", "hand", "mail", "copy", "move", "upload", "export"}}},
 			{expr: "(?i)\\b(?:store|keep|save) (?:a |all )?cop(?:y|ies)\\b[^\\n]{0,60}https?://", lits: []string{"http://", "https://"}, bytes: "/:"},
 			{expr: "(?i)\\bscreenshots? of (?:what|everything|all)\\b|\\brecord (?:what|everything|all)\\b[^.\\n]{0,20}\\b(?:types?|says?)\\b|\\btrack (?:when|where|whether)\\b", lits: []string{"screenshot of what", "screenshot of everything", "screenshot of all", "screenshots of what", "screenshots of everything", "screenshots of all", "record what", "record everything", "record all", "track when", "track where", "track whether"}},
-			{expr: "(?i)\\b(?:remote access|log ?in|shell access)\\b[^\\n]{0,40}\\b(?:any ?time|always|of [\\w-]+\\.\\w)", lits: []string{"remote access", "login", "log in", "shell access"}},
+			{expr: "(?i)\\b(?:remote access|log ?in|shell access)\\b[^\\n]{0,40}\\b(?:any ?time|always|of [\\w-]+\\.\\w)", lits: []string{"remote access", "login", "log in", "shell access"}, also: [][]string{[]string{"anytime", "any time", "always", "of "}}},
 			{expr: "(?i)\\b(?:run|enable|allow) (?:the |all )?macros\\b|\\b(?:documents|files|attachments|code) (?:from|by|of)\\b[^.\\n]{0,30}\\b(?:trustworthy|trusted|need no scan)", lits: []string{"run macros", "run the macros", "run all macros", "enable macros", "enable the macros", "enable all macros", "allow macros", "allow the macros", "allow all macros", "trustworthy", "trusted", "need no scan"}},
-			{expr: "(?i)\\b(?:create|add|open|set up)\\b[^.\\n]{0,12}\\b(?:second|hidden|extra|spare|another) (?:\\w+ )?(?:admin|account|user|key|login)", lits: []string{"second ", "hidden ", "extra ", "spare ", "another "}},
-			{expr: "(?i)\\bdownload\\b[^\\n]{0,40}https?://\\S+[^\\n]{0,30}\\b(?:start|run|execute|install|open)\\b", lits: []string{"download"}, bytes: "/:"},
+			{expr: "(?i)\\b(?:create|add|open|set up)\\b[^.\\n]{0,12}\\b(?:second|hidden|extra|spare|another) (?:\\w+ )?(?:admin|account|user|key|login)", lits: []string{"second ", "hidden ", "extra ", "spare ", "another "}, also: [][]string{[]string{"create", "add", "open", "set up"}, []string{"admin", "account", "user", "key", "login"}}},
+			{expr: "(?i)\\bdownload\\b[^\\n]{0,40}https?://\\S+[^\\n]{0,30}\\b(?:start|run|execute|install|open)\\b", lits: []string{"download"}, also: [][]string{[]string{"http://", "https://"}, []string{"start", "run", "execute", "install", "open"}}, bytes: "/:"},
 			{expr: "(?i)\\b(?:limit|check|validation|rule|protection)\\b[^.\\n]{0,20}\\b(?:removed|not needed)\\b|\\b(?:may|can) be pasted into\\b", lits: []string{"removed", "not needed", "may be pasted into", "can be pasted into"}},
 		},
 	},
@@ -484,7 +484,7 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"grep -rn 'ignore previous instructions' tests/", "git commit -m \"Detect \\\"ignore all previous instructions\\\" in tool results\"", "echo 'The attack says: ignore previous instructions.' > docs/attacks.md", "printf \"*.log\\n\" >> .gitignore"},
 		needs:       needReader,
 		patterns: []pattern{
-			{expr: "(?i)\\bignore\\s+(?:all\\s+)?(?:of\\s+)?(?:the\\s+|your\\s+|my\\s+)?(?:previous|prior|above|earlier|preceding)\\s+(?:instructions|prompts|directives|messages|rules)", lits: []string{"ignore"}},
+			{expr: "(?i)\\bignore\\s+(?:all\\s+)?(?:of\\s+)?(?:the\\s+|your\\s+|my\\s+)?(?:previous|prior|above|earlier|preceding)\\s+(?:instructions|prompts|directives|messages|rules)", lits: []string{"ignore"}, also: [][]string{[]string{"instructions", "prompts", "directives", "messages", "rules"}, []string{"previous", "prior", "above", "earlier", "preceding"}}},
 		},
 	},
 	{
@@ -495,7 +495,7 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"git log --grep \"system: override\"", "echo \"filesystem: you are here\" > map.txt", "curl -d \"system: linux\" https://api.example.com/hosts"},
 		needs:       needReader,
 		patterns: []pattern{
-			{expr: "(?i)(?:^|[^a-z])(?:system|admin|root)\\s*:\\s*(?:you are|your new|override)\\b", lits: []string{"you are", "your new", "override"}, bytes: ":"},
+			{expr: "(?i)(?:^|[^a-z])(?:system|admin|root)\\s*:\\s*(?:you are|your new|override)\\b", lits: []string{"you are", "your new", "override"}, also: [][]string{[]string{"system", "admin", "root"}}, bytes: ":"},
 		},
 	},
 	{
@@ -506,7 +506,7 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"grep -n \"act as root\" docs/sudo.md", "echo \"The proxy can act as a cache\" >> README.md", "curl -d \"act as a reviewer of this patch\" https://api.example.com/v1/chat"},
 		needs:       needReader,
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:you are now|act as|pretend to be|pretend you are)\\s+(?:an?\\s+|the\\s+)?(?:hacker|admin\\b|administrator|root\\b|unrestricted|unfiltered|evil)", lits: []string{"you are now", "act as", "pretend to be", "pretend you are"}},
+			{expr: "(?i)\\b(?:you are now|act as|pretend to be|pretend you are)\\s+(?:an?\\s+|the\\s+)?(?:hacker|admin\\b|administrator|root\\b|unrestricted|unfiltered|evil)", lits: []string{"you are now", "act as", "pretend to be", "pretend you are"}, also: [][]string{[]string{"hacker", "admin", "root", "unrestricted", "unfiltered", "evil"}}},
 		},
 	},
 	{
@@ -529,7 +529,7 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"git commit -m \"Let users override the rules in config\"", "eslint --no-inline-config --rule \"no-undef: off\" src", "grep -n \"bypass all rules\" docs/threats.md"},
 		needs:       needReader,
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:forget|disregard|override|bypass)\\s+(?:all\\s+(?:of\\s+)?)?(?:your|any|the|these|those)?\\s*(?:previous\\s+|prior\\s+|safety\\s+|system\\s+)?(?:rules|instructions|guidelines|guardrails)\\b", lits: []string{"forget", "disregard", "override", "bypass"}},
+			{expr: "(?i)\\b(?:forget|disregard|override|bypass)\\s+(?:all\\s+(?:of\\s+)?)?(?:your|any|the|these|those)?\\s*(?:previous\\s+|prior\\s+|safety\\s+|system\\s+)?(?:rules|instructions|guidelines|guardrails)\\b", lits: []string{"forget", "disregard", "override", "bypass"}, also: [][]string{[]string{"rules", "instructions", "guidelines", "guardrails"}}},
 		},
 	},
 	{
@@ -541,10 +541,10 @@ var ruleTable = [...]Rule{
 		types:       []string{"memory_write"},
 		fields:      []string{"content", "value", "text", "memory", "key", "name", "entities", "observations"},
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:ignore|disregard|forget|override|bypass)\\s+(?:all\\s+)?(?:the\\s+|your\\s+|any\\s+)?(?:previous|prior|above|earlier|safety|security|system)\\b", lits: []string{"ignore", "disregard", "forget", "override", "bypass"}},
-			{expr: "(?i)\\b(?:do not|don't|never)\\s+(?:tell|inform|mention|reveal|show|ask|warn)\\b.{0,30}\\b(?:user|owner|anyone|human|operator)\\b", lits: []string{"do not", "don't", "never"}},
-			{expr: "(?i)\\b(?:always|from now on|in every session|every time)\\b.{0,60}\\b(?:curl|wget|upload|exfiltrate|forward|bcc|send)\\b.{0,80}(?:https?://|@)", lits: []string{"always", "from now on", "in every session", "every time"}},
-			{expr: "(?i)\\b(?:user|owner|operator|admin)\\s+(?:has\\s+)?(?:pre-?)?(?:approved|authori[sz]ed|trusts)\\s+(?:all|every|any)\\b", lits: []string{"approved", "authorised", "authorized", "authoriſed", "trusts"}},
+			{expr: "(?i)\\b(?:ignore|disregard|forget|override|bypass)\\s+(?:all\\s+)?(?:the\\s+|your\\s+|any\\s+)?(?:previous|prior|above|earlier|safety|security|system)\\b", lits: []string{"ignore", "disregard", "forget", "override", "bypass"}, also: [][]string{[]string{"previous", "prior", "above", "earlier", "safety", "security", "system"}}},
+			{expr: "(?i)\\b(?:do not|don't|never)\\s+(?:tell|inform|mention|reveal|show|ask|warn)\\b.{0,30}\\b(?:user|owner|anyone|human|operator)\\b", lits: []string{"do not", "don't", "never"}, also: [][]string{[]string{"user", "owner", "anyone", "human", "operator"}, []string{"tell", "inform", "mention", "reveal", "show", "ask", "warn"}}},
+			{expr: "(?i)\\b(?:always|from now on|in every session|every time)\\b.{0,60}\\b(?:curl|wget|upload|exfiltrate|forward|bcc|send)\\b.{0,80}(?:https?://|@)", lits: []string{"always", "from now on", "in every session", "every time"}, also: [][]string{[]string{"curl", "wget", "upload", "exfiltrate", "forward", "bcc", "send"}}},
+			{expr: "(?i)\\b(?:user|owner|operator|admin)\\s+(?:has\\s+)?(?:pre-?)?(?:approved|authori[sz]ed|trusts)\\s+(?:all|every|any)\\b", lits: []string{"approved", "authorised", "authorized", "authoriſed", "trusts"}, also: [][]string{[]string{"user", "owner", "operator", "admin"}, []string{"all", "every", "any"}}},
 		},
 	},
 	{
@@ -644,7 +644,7 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"curl -H \"Authorization: Bearer $TOKEN\" https://api.example.com/me", "echo eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJlMTIz | cut -d. -f2", "{\"type\":\"http_request\",\"payload\":{\"url\":\"https://example.com/eyJhbGciOiJIUzI1NiJ9\"}}"},
 		needs:       needReader,
 		patterns: []pattern{
-			{expr: "\\beyJ[A-Za-z0-9_-]{8,}\\.eyJ[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]{8,}", lits: []string{".eyj"}, bytes: "."},
+			{expr: "\\beyJ[A-Za-z0-9_-]{8,}\\.eyJ[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]{8,}", lits: []string{".eyj"}, also: [][]string{[]string{"eyj"}}, bytes: "."},
 		},
 	},
 	{
@@ -656,7 +656,7 @@ var ruleTable = [...]Rule{
 		types:       []string{"execute_command"},
 		fields:      []string{"command"},
 		patterns: []pattern{
-			{expr: "-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----", lits: []string{"-----begin "}, bytes: "-"},
+			{expr: "-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----", lits: []string{"-----begin "}, also: [][]string{[]string{"private key-----"}}, bytes: "-"},
 		},
 		requires: []clause{
 			{
@@ -902,7 +902,7 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"Invoke-WebRequest https://example.com/a.zip -OutFile a.zip", "git commit -m \"iex (iwr x) is blocked\"", "grep -rn 'DownloadString' src", "Get-Content a.json | ConvertFrom-Json"},
 		needs:       needCode,
 		patterns: []pattern{
-			{expr: "(?is)\\b(?:iex|invoke-expression)\\b.{0,200}(?:downloadstring|downloaddata|invoke-webrequest|invoke-restmethod|\\.responsetext|openread)", lits: []string{"downloadstring", "downloaddata", "invoke-webrequest", "invoke-restmethod", ".responsetext", "openread"}},
+			{expr: "(?is)\\b(?:iex|invoke-expression)\\b.{0,200}(?:downloadstring|downloaddata|invoke-webrequest|invoke-restmethod|\\.responsetext|openread)", lits: []string{"downloadstring", "downloaddata", "invoke-webrequest", "invoke-restmethod", ".responsetext", "openread"}, also: [][]string{[]string{"iex", "invoke-expression"}}},
 			{expr: "(?is)(?:downloadstring|downloaddata|invoke-webrequest|\\biwr\\b|\\birm\\b|invoke-restmethod|openread)\\b.{0,200}\\|\\s*(?:iex|invoke-expression|&)", lits: []string{"downloadstring", "downloaddata", "invoke-webrequest", "iwr", "irm", "invoke-restmethod", "openread"}, bytes: "|"},
 			{expr: "(?is)assembly\\]?::load(?:file|from)?\\(.{0,100}(?:download|frombase64|http)|frombase64string\\(.{0,400}(?:\\biex\\b|gzipstream|deflatestream)|\\biex\\b.{0,200}frombase64string", lits: []string{"assembly::load(", "assembly::loadfile(", "assembly::loadfrom(", "assembly]::load(", "assembly]::loadfile(", "assembly]::loadfrom(", "frombase64string"}},
 		},
@@ -1451,8 +1451,8 @@ var ruleTable = [...]Rule{
 		patterns: []pattern{
 			{expr: "/dev/udp/[\\w$.{\\[-]+/[\\w$]", lits: []string{"/dev/udp/"}, bytes: "/"},
 			{expr: "pty\\.spawn\\(['\"]?(?:/\\S*/)?(?:ba|z)?sh", lits: []string{"pty.spawn("}, bytes: "(."},
-			{expr: "(?i)net\\.sockets\\.tcpclient.{0,400}getstream", lits: []string{"net.sockets.tcpclient"}, bytes: "."},
-			{expr: "(?:socket\\.socket|net\\.Socket|net\\.connect).{0,300}(?:subprocess|popen|child_process|/bin/(?:ba)?sh)", lits: []string{"socket.socket", "net.socket", "net.connect"}, bytes: "."},
+			{expr: "(?i)net\\.sockets\\.tcpclient.{0,400}getstream", lits: []string{"net.sockets.tcpclient"}, also: [][]string{[]string{"getstream"}}, bytes: "."},
+			{expr: "(?:socket\\.socket|net\\.Socket|net\\.connect).{0,300}(?:subprocess|popen|child_process|/bin/(?:ba)?sh)", lits: []string{"socket.socket", "net.socket", "net.connect"}, also: [][]string{[]string{"subprocess", "popen", "child_process", "/bin/sh", "/bin/bash"}}, bytes: "."},
 		},
 		clauses: []clause{
 			{
@@ -1766,7 +1766,7 @@ var ruleTable = [...]Rule{
 		Match:       []string{"psql -c 'DROP TABLE users'", "mysql -e 'drop database app'", "mariadb -e 'drop schema app'", "sqlcmd -Q \"TRUNCATE TABLE users\"", "clickhouse-client -q 'drop user a'", "cqlsh -e 'drop keyspace app'", "bq query 'delete from d.t where true'", "snowsql -q 'truncate t'", "cockroach sql -e 'drop table x'", "usql db -c 'drop table x'", "echo 'drop table x' | sqlplus a/b", "psql -c 'delete from \"users\"'", "dropdb app", "dropuser app", "mysqladmin drop app", "mongo app --eval 'db.dropDatabase()'", "mongosh app --eval 'db.users.drop()'", "mongosh app --eval 'db.users.deleteMany({})'", "mongosh app --eval 'db.users.remove({})'", "redis-cli FLUSHALL", "valkey-cli flushdb", "terraform destroy -auto-approve", "tofu destroy", "pulumi destroy --yes", "cdk destroy", "terragrunt destroy", "serverless remove", "sls remove", "terraform apply -destroy", "kubectl delete pods --all", "kubectl delete ns prod", "kubectl delete namespace prod", "kubectl delete pv x", "kubectl delete pvc x", "kubectl delete persistentvolumeclaim x", "kubectl delete deployment web", "kubectl delete statefulset db", "kubectl delete node n1", "kubectl delete crd x", "kubectl delete customresourcedefinition x", "kubectl delete secret s", "helm uninstall app", "helm delete app", "aws s3 rb s3://b --force", "aws s3 rm s3://b --recursive", "aws s3api delete-bucket --bucket b", "aws ec2 terminate-instances --instance-ids i-1", "aws rds delete-db-instance --db-instance-identifier d", "aws dynamodb delete-table --table-name t", "aws cloudformation delete-stack --stack-name s", "aws lambda delete-function --function-name f", "aws eks delete-cluster --name c", "aws iam delete-user --user-name u", "aws kms schedule-key-deletion --key-id k", "aws backup delete-backup-vault --backup-vault-name v", "aws organizations leave-organization", "gcloud projects delete p", "az group delete -n g", "az keyvault purge -n k", "doctl compute droplet delete 1", "hcloud server delete 1", "linode-cli linodes delete 1", "ibmcloud is instance delete x", "oci compute instance terminate --instance-id x", "aliyun ecs delete x", "flyctl apps destroy x", "fly apps destroy x", "heroku apps:destroy x", "gh repo delete o/r --yes", "gh release delete v1", "gh secret delete S", "gh environment delete e", "docker system prune -a", "docker system prune --volumes", "podman volume rm data", "docker volume prune", "docker volume rm shop_data", "docker volume rm app_test_data shop_data", "podman volume rm -f prod_test_data", "docker volume rm latest_data", "podman volume rm shop_data", "podman volume prune", "docker volume remove shop_data", "docker volume rm prod_test_data", "docker volume remove test_prod", "docker volume rm test_production", "docker volume rm test_live", "docker volume rm test_staging", "docker volume rm test_customers", "docker --context prod compose down -v", "docker compose -p shop down --volumes", "podman compose -f docker-compose.shop.yml down -v", "docker-compose -p shop down -v", "podman-compose -p shop down -v", "docker compose -p prod_test_live down -tv 1", "docker compose -p prod-test down -v", "docker compose -p production_test down -v", "docker compose -f staging/compose.yml down -v", "podman compose -p live-dev down -v", "docker-compose -p customers-test down --volumes", "podman-compose -p prod.dev down -v", "DOCKER_HOST=ssh://shop docker compose down -v", "DOCKER_CONTEXT=shop docker compose down --volumes", "CONTAINER_HOST=ssh://shop podman compose down -v", "docker context use shop && docker compose down -v"},
 		Pass:        []string{"docker volume rm app_test_data", "docker volume rm -f app-test_pgdata dev_cache", "terraform plan", "kubectl delete pod web-5d", "dropdb app_test", "psql -d app_dev -c \"drop table x\"", "kubectl --context kind-dev delete ns x", "aws s3 ls s3://b", "docker compose down", "docker compose down -v --remove-orphans", "docker-compose -f docker-compose.test.yml down -v", "docker compose -p app_test -f deploy/compose.yaml down --volumes", "gcloud projects list", "kubectl get ns"},
 		patterns: []pattern{
-			{expr: "(?:DOCKER_(?:HOST|CONTEXT)|CONTAINER_HOST|context use)\\b.* down .*(?:-\\w*v|--volumes)\\b", lits: []string{" down "}, bytes: "-"},
+			{expr: "(?:DOCKER_(?:HOST|CONTEXT)|CONTAINER_HOST|context use)\\b.* down .*(?:-\\w*v|--volumes)\\b", lits: []string{" down "}, also: [][]string{[]string{"docker_host", "docker_context", "container_host", "context use"}}, bytes: "-"},
 		},
 		clauses: []clause{
 			{
@@ -2724,8 +2724,8 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"SKIP=flake8 git commit -m x", "HUSKY=0 npm ci", "gitleaks detect"},
 		types:       []string{"execute_command"},
 		patterns: []pattern{
-			{expr: "\\bSKIP=\\S*(?:gitleaks|secrets|trufflehog)\\S*['\"]? +(?:git|pre-commit)\\b", lits: []string{"gitleaks", "secrets", "trufflehog"}, bytes: "="},
-			{expr: "\\bHUSKY=0['\"]? +git (?:commit|push)\\b", lits: []string{"git commit", "git push"}, bytes: "0="},
+			{expr: "\\bSKIP=\\S*(?:gitleaks|secrets|trufflehog)\\S*['\"]? +(?:git|pre-commit)\\b", lits: []string{"gitleaks", "secrets", "trufflehog"}, also: [][]string{[]string{"skip="}, []string{"git", "pre-commit"}}, bytes: "="},
+			{expr: "\\bHUSKY=0['\"]? +git (?:commit|push)\\b", lits: []string{"git commit", "git push"}, also: [][]string{[]string{"husky=0"}}, bytes: "0="},
 		},
 	},
 	{
@@ -2736,7 +2736,7 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"RAILS_ENV=test rails db:drop", "RAILS_ENV=production rails db:migrate", "php artisan db:wipe"},
 		types:       []string{"execute_command"},
 		patterns: []pattern{
-			{expr: "\\b\\w*ENV=['\"]?prod\\w*['\"]? [^;|&]*\\b(?:db:(?:wipe|drop|reset|purge)|migrate:(?:fresh|reset)|migrate reset|downgrade base|database:drop|ecto\\.drop|manage\\.py flush)\\b", lits: []string{"env=prod", "env=\"prod", "env='prod"}, bytes: "="},
+			{expr: "\\b\\w*ENV=['\"]?prod\\w*['\"]? [^;|&]*\\b(?:db:(?:wipe|drop|reset|purge)|migrate:(?:fresh|reset)|migrate reset|downgrade base|database:drop|ecto\\.drop|manage\\.py flush)\\b", lits: []string{"env=prod", "env=\"prod", "env='prod"}, also: [][]string{[]string{"db:wipe", "db:drop", "db:reset", "db:purge", "migrate:fresh", "migrate:reset", "migrate reset", "downgrade base", "database:drop", "ecto.drop", "manage.py flush"}}, bytes: "="},
 		},
 	},
 	{
@@ -2768,7 +2768,7 @@ var ruleTable = [...]Rule{
 		fields:      []string{"command", "content", "new_string"},
 		patterns: []pattern{
 			{expr: "(?i)[\"'][\\w. -]*(?:auto[-_. ]?(?:approv|accept|run|execut|confirm)|always[-_. ]?(?:allow|approve|accept)|skip[-_. ]?(?:permission|confirm|approval)|dangerously|bypass[-_. ]?permission|yolo|trust[-_. ]?all|disable[-_. ]?all[-_. ]?hooks)[\\w. -]*[\"']\\s*\\]?\\s*[:=]\\s*(?:true\\b|\\{|\\[|[\"'](?:always|all|on|auto|yes|true|never))", lits: []string{"autoapprov", "autoaccept", "autorun", "autoexecut", "autoconfirm", "auto approv", "auto accept", "auto run", "auto execut", "auto confirm", "auto-approv", "auto-accept", "auto-run", "auto-execut", "auto-confirm", "auto.approv", "auto.accept", "auto.run", "auto.execut", "auto.confirm", "auto_approv", "auto_accept", "auto_run", "auto_execut", "auto_confirm", "alwaysallow", "alwaysapprove", "alwaysaccept", "always allow", "always approve", "always accept", "always-allow", "always-approve", "always-accept", "always.allow", "always.approve", "always.accept", "always_allow", "always_approve", "always_accept", "skippermission", "skipconfirm", "skipapproval", "skip permission", "skip confirm", "skip approval", "skip-permission", "skip-confirm", "skip-approval", "skip.permission", "skip.confirm", "skip.approval", "skip_permission", "skip_confirm", "skip_approval", "dangerously", "bypasspermission", "bypass permission", "bypass-permission", "bypass.permission", "bypass_permission", "yolo", "trustall", "trust all", "trust-all", "trust.all", "trust_all", "disableallhooks", "disableall hooks", "disableall-hooks", "disableall.hooks", "disableall_hooks", "disable allhooks", "disable all hooks", "disable all-hooks", "disable all.hooks", "disable all_hooks", "disable-allhooks", "disable-all hooks", "disable-all-hooks", "disable-all.hooks", "disable-all_hooks", "disable.allhooks", "disable.all hooks", "disable.all-hooks", "disable.all.hooks", "disable.all_hooks", "disable_allhooks", "disable_all hooks", "disable_all-hooks", "disable_all.hooks", "disable_all_hooks"}},
-			{expr: "(?i)\\b(?:default|approval|permission|agent)[-_. ]?(?:mode|policy)[\"']?\\s*\\]?\\s*[:=]\\s*[\"']?(?:bypass|yolo|never|full[-_ ]?auto|auto|accept[-_ ]?all|dont[-_ ]?ask)", lits: []string{"defaultmode", "defaultpolicy", "default mode", "default policy", "default-mode", "default-policy", "default.mode", "default.policy", "default_mode", "default_policy", "approvalmode", "approvalpolicy", "approval mode", "approval policy", "approval-mode", "approval-policy", "approval.mode", "approval.policy", "approval_mode", "approval_policy", "permissionmode", "permissionpolicy", "permission mode", "permission policy", "permission-mode", "permission-policy", "permission.mode", "permission.policy", "permission_mode", "permission_policy", "agentmode", "agentpolicy", "agent mode", "agent policy", "agent-mode", "agent-policy", "agent.mode", "agent.policy", "agent_mode", "agent_policy"}},
+			{expr: "(?i)\\b(?:default|approval|permission|agent)[-_. ]?(?:mode|policy)[\"']?\\s*\\]?\\s*[:=]\\s*[\"']?(?:bypass|yolo|never|full[-_ ]?auto|auto|accept[-_ ]?all|dont[-_ ]?ask)", lits: []string{"defaultmode", "defaultpolicy", "default mode", "default policy", "default-mode", "default-policy", "default.mode", "default.policy", "default_mode", "default_policy", "approvalmode", "approvalpolicy", "approval mode", "approval policy", "approval-mode", "approval-policy", "approval.mode", "approval.policy", "approval_mode", "approval_policy", "permissionmode", "permissionpolicy", "permission mode", "permission policy", "permission-mode", "permission-policy", "permission.mode", "permission.policy", "permission_mode", "permission_policy", "agentmode", "agentpolicy", "agent mode", "agent policy", "agent-mode", "agent-policy", "agent.mode", "agent.policy", "agent_mode", "agent_policy"}, also: [][]string{[]string{"bypass", "yolo", "never", "auto", "acceptall", "accept all", "accept-all", "accept_all", "dontask", "dont ask", "dont-ask", "dont_ask"}}},
 		},
 		requires: []clause{
 			{
@@ -2786,7 +2786,7 @@ var ruleTable = [...]Rule{
 		types:       []string{"write_file", "edit_file"},
 		fields:      []string{"content", "new_string"},
 		patterns: []pattern{
-			{expr: "(?:os\\.(?:popen|system)|subprocess\\.\\w+|exec(?:Sync)?|eval)\\(\\s*(?:request\\.(?:args|form|values|json)|req\\.(?:query|body|params))\\b", lits: []string{"request.args", "request.form", "request.values", "request.json", "req.query", "req.body", "req.params"}, bytes: "(."},
+			{expr: "(?:os\\.(?:popen|system)|subprocess\\.\\w+|exec(?:Sync)?|eval)\\(\\s*(?:request\\.(?:args|form|values|json)|req\\.(?:query|body|params))\\b", lits: []string{"request.args", "request.form", "request.values", "request.json", "req.query", "req.body", "req.params"}, also: [][]string{[]string{"os.popen", "os.system", "subprocess.", "exec", "eval"}}, bytes: "(."},
 		},
 	},
 	{
@@ -2798,22 +2798,22 @@ var ruleTable = [...]Rule{
 		types:       []string{"execute_command", "write_file", "edit_file"},
 		fields:      []string{"command", "content", "new_string"},
 		patterns: []pattern{
-			{expr: "(?is)(?:ingress|inbound)[^}]{0,600}\\b(?:from_?port|port|destination_?port_?range)\"?\\s*[=:]\\s*[\"']?(?:0|22|3389|3306|5432|6379|27017|-1|\\*)(?:[\"'\\s,]|$)[^}]{0,600}(?:0\\.0\\.0\\.0/0|::/0|[\"']\\*[\"']|\"internet\")", lits: []string{"ingress", "inbound"}},
-			{expr: "(?is)(?:ingress|inbound)[^}]{0,600}(?:0\\.0\\.0\\.0/0|::/0)[^}]{0,600}\\bfrom_?port\"?\\s*[=:]\\s*\"?(?:0|22|3389|3306|5432|6379|27017|-1)(?:[\"\\s,]|$)", lits: []string{"ingress", "inbound"}, bytes: "/0"},
-			{expr: "(?is)(?:ingress|inbound)[^}]{0,600}protocol\"?\\s*[=:]\\s*\"?(?:-1|all)\\b[^}]{0,600}(?:0\\.0\\.0\\.0/0|::/0)", lits: []string{"ingress", "inbound"}, bytes: "/0"},
-			{expr: "(?is)google_compute_firewall.{0,400}\\bports\\s*=\\s*\\[[^\\]]*\"(?:22|3389|0-65535)\".{0,400}0\\.0\\.0\\.0/0", lits: []string{"google_compute_firewall"}, bytes: "\"./0=[_"},
-			{expr: "\\bacl\\s*=\\s*\"public-read", lits: []string{"\"public-read"}, bytes: "\"-="},
-			{expr: "(?i)\"?\\bactions?\"?\\s*[=:]\\s*\\[?\\s*\"\\*\"", lits: []string{"action"}, bytes: "\"*"},
-			{expr: "(?i)\\brole\"?\\s*[=:]\\s*\"?roles/(?:owner|editor|iam\\.securityAdmin)\\b", lits: []string{"roles/owner", "roles/editor", "roles/iam.securityadmin"}, bytes: "/"},
+			{expr: "(?is)(?:ingress|inbound)[^}]{0,600}\\b(?:from_?port|port|destination_?port_?range)\"?\\s*[=:]\\s*[\"']?(?:0|22|3389|3306|5432|6379|27017|-1|\\*)(?:[\"'\\s,]|$)[^}]{0,600}(?:0\\.0\\.0\\.0/0|::/0|[\"']\\*[\"']|\"internet\")", lits: []string{"ingress", "inbound"}, also: [][]string{[]string{"port"}, []string{"0.0.0.0/0", "::/0", "\"*\"", "\"*'", "'*\"", "'*'", "\"internet\""}}},
+			{expr: "(?is)(?:ingress|inbound)[^}]{0,600}(?:0\\.0\\.0\\.0/0|::/0)[^}]{0,600}\\bfrom_?port\"?\\s*[=:]\\s*\"?(?:0|22|3389|3306|5432|6379|27017|-1)(?:[\"\\s,]|$)", lits: []string{"ingress", "inbound"}, also: [][]string{[]string{"fromport", "from_port"}, []string{"0.0.0.0/0", "::/0"}}, bytes: "/0"},
+			{expr: "(?is)(?:ingress|inbound)[^}]{0,600}protocol\"?\\s*[=:]\\s*\"?(?:-1|all)\\b[^}]{0,600}(?:0\\.0\\.0\\.0/0|::/0)", lits: []string{"ingress", "inbound"}, also: [][]string{[]string{"protocol"}, []string{"0.0.0.0/0", "::/0"}}, bytes: "/0"},
+			{expr: "(?is)google_compute_firewall.{0,400}\\bports\\s*=\\s*\\[[^\\]]*\"(?:22|3389|0-65535)\".{0,400}0\\.0\\.0\\.0/0", lits: []string{"google_compute_firewall"}, also: [][]string{[]string{"0.0.0.0/0"}, []string{"ports"}}, bytes: "\"./0=[_"},
+			{expr: "\\bacl\\s*=\\s*\"public-read", lits: []string{"\"public-read"}, also: [][]string{[]string{"acl"}}, bytes: "\"-="},
+			{expr: "(?i)\"?\\bactions?\"?\\s*[=:]\\s*\\[?\\s*\"\\*\"", lits: []string{"action"}, also: [][]string{[]string{"\"*\""}}, bytes: "\"*"},
+			{expr: "(?i)\\brole\"?\\s*[=:]\\s*\"?roles/(?:owner|editor|iam\\.securityAdmin)\\b", lits: []string{"roles/owner", "roles/editor", "roles/iam.securityadmin"}, also: [][]string{[]string{"role"}}, bytes: "/"},
 			{expr: "\\b(?:allUsers|allAuthenticatedUsers|system:unauthenticated|system:anonymous)\\b", lits: []string{"allusers", "allauthenticatedusers", "system:unauthenticated", "system:anonymous"}},
 			{expr: "\\b(?:AdministratorAccess|IAMFullAccess)\\b", lits: []string{"administratoraccess", "iamfullaccess"}},
-			{expr: "\\bAllow\\b[^{}]{0,200}\\bPrincipal[\"']?\\s*[:=]\\s*\\{?\\s*(?:[\"']?AWS[\"']?\\s*[:=]\\s*)?[\"']\\*[\"']", lits: []string{"principal"}, bytes: "*"},
-			{expr: "\\bPrincipal[\"']?\\s*[:=]\\s*\\{?\\s*(?:[\"']?AWS[\"']?\\s*[:=]\\s*)?[\"']\\*[\"'][^{]{0,120}\\bEffect[\"']?\\s*[:=]\\s*[\"']?Allow\\b", lits: []string{"principal"}, bytes: "*"},
+			{expr: "\\bAllow\\b[^{}]{0,200}\\bPrincipal[\"']?\\s*[:=]\\s*\\{?\\s*(?:[\"']?AWS[\"']?\\s*[:=]\\s*)?[\"']\\*[\"']", lits: []string{"principal"}, also: [][]string{[]string{"allow"}, []string{"\"*\"", "\"*'", "'*\"", "'*'"}}, bytes: "*"},
+			{expr: "\\bPrincipal[\"']?\\s*[:=]\\s*\\{?\\s*(?:[\"']?AWS[\"']?\\s*[:=]\\s*)?[\"']\\*[\"'][^{]{0,120}\\bEffect[\"']?\\s*[:=]\\s*[\"']?Allow\\b", lits: []string{"principal"}, also: [][]string{[]string{"effect"}, []string{"allow"}}, bytes: "*"},
 			{expr: "(?i)\\bpublicly_?accessible\"?\\s*[=:]\\s*true|\\b(?:block_?public_?acls|block_?public_?policy|restrict_?public_?buckets)\"?\\s*[=:]\\s*false", lits: []string{"publiclyaccessible", "publicly_accessible", "blockpublicacls", "blockpublic_acls", "block_publicacls", "block_public_acls", "blockpublicpolicy", "blockpublic_policy", "block_publicpolicy", "block_public_policy", "restrictpublicbuckets", "restrictpublic_buckets", "restrict_publicbuckets", "restrict_public_buckets"}},
-			{expr: "(?s)kind:\\s*(?:Cluster)?RoleBinding\\b.{0,800}\\bname:\\s*[\"']?cluster-admin\\b", lits: []string{"rolebinding"}, bytes: "-:"},
-			{expr: "(?s)\\bname:\\s*[\"']?cluster-admin\\b.{0,800}kind:\\s*(?:Cluster)?RoleBinding\\b", lits: []string{"rolebinding"}, bytes: "-:"},
-			{expr: "(?s)\\bresources:\\s*\\[?\\s*-?\\s*[\"']\\*[\"'].{0,80}\\bverbs:\\s*\\[?\\s*-?\\s*[\"']\\*[\"']", lits: []string{"resources:"}, bytes: "*:"},
-			{expr: "(?s)\\bhostPath:\\s*\\{?\\s*path:\\s*[\"']?/(?:[\"'\\s}]|etc\\b|root\\b|var/run/docker|run/containerd)", lits: []string{"hostpath:"}, bytes: "/:"},
+			{expr: "(?s)kind:\\s*(?:Cluster)?RoleBinding\\b.{0,800}\\bname:\\s*[\"']?cluster-admin\\b", lits: []string{"rolebinding"}, also: [][]string{[]string{"cluster-admin"}, []string{"kind:"}}, bytes: "-:"},
+			{expr: "(?s)\\bname:\\s*[\"']?cluster-admin\\b.{0,800}kind:\\s*(?:Cluster)?RoleBinding\\b", lits: []string{"rolebinding"}, also: [][]string{[]string{"cluster-admin"}, []string{"kind:"}}, bytes: "-:"},
+			{expr: "(?s)\\bresources:\\s*\\[?\\s*-?\\s*[\"']\\*[\"'].{0,80}\\bverbs:\\s*\\[?\\s*-?\\s*[\"']\\*[\"']", lits: []string{"resources:"}, also: [][]string{[]string{"verbs:"}, []string{"\"*\"", "\"*'", "'*\"", "'*'"}}, bytes: "*:"},
+			{expr: "(?s)\\bhostPath:\\s*\\{?\\s*path:\\s*[\"']?/(?:[\"'\\s}]|etc\\b|root\\b|var/run/docker|run/containerd)", lits: []string{"hostpath:"}, also: [][]string{[]string{"path:"}}, bytes: "/:"},
 		},
 		requires: []clause{
 			{
@@ -2835,7 +2835,7 @@ var ruleTable = [...]Rule{
 			{expr: "(?:\\bfind\\b|\\bfd\\b|\\brg --files|\\bls\\b|\\bfor \\w+ in [^;\\n]*\\*)[^#]*?(?:\\bdo|[;|&{(\\n])\\s*(?::|true|cat /dev/null|echo|echo -n|echo (?:'{2}|\"\"))?\\s*>\\s*['\"]?\\$\\{?\\w+\\}?['\"]?\\s*(?:[;)}\\n&]|$)", bytes: "$>"},
 			{expr: "(?i)(?:Get-ChildItem|gci|\\bdir|\\bls)\\b[^#\\n]*-r[^\\n]*\\|[^\\n]*(?:Clear-Content|\\bclc\\b|Set-Content \\$\\S+ (?:'{2}|\"\"|\\$null))", lits: []string{"clear-content", "clc", "set-content $"}, bytes: "-|"},
 			{expr: "(?i)\\b(?:Get-ChildItem|gci|ls|dir)\\b[^|\\n]*-r[^\\n]*\\|\\s*(?:Remove-Item|ri|del|erase)\\b", bytes: "-|"},
-			{expr: "(?i)(?:^|[;\\n(])\\s*(?:Get-Item|gi) [^|\\n]*\\|\\s*(?:Remove-Item|ri|del|erase)\\b[^\\n]* -r", lits: []string{" -r"}, bytes: "-|"},
+			{expr: "(?i)(?:^|[;\\n(])\\s*(?:Get-Item|gi) [^|\\n]*\\|\\s*(?:Remove-Item|ri|del|erase)\\b[^\\n]* -r", lits: []string{" -r"}, also: [][]string{[]string{"get-item ", "gi "}}, bytes: "-|"},
 		},
 		except: pattern{expr: "(?i)\\.log\\b|/logs?/|/tmp/|-whatif|\\b(?:bin|obj|node_modules|__pycache__|dist|build|target|temp|tmp|cache)\\b|\\.(?:tmp|bak|pyc|orig|pdb)\\b", lits: []string{".log", "/log/", "/logs/", "-whatif", "bin", "obj", "node_modules", "dist", "build", "target", "temp", "tmp", "cache", ".bak", ".pyc", ".orig", ".pdb"}},
 	},
@@ -2865,8 +2865,8 @@ var ruleTable = [...]Rule{
 		types:       []string{"browser_evaluate", "browser_run_code", "browser_execute", "browser_execute_script"},
 		fields:      []string{"script", "command"},
 		patterns: []pattern{
-			{expr: "(?s)(?:document\\.cookie|localStorage|sessionStorage|indexedDB|\\[?type=.?password|\\.password\\b).*(?:fetch\\(|XMLHttpRequest|sendBeacon|new Image|\\.src\\s*=|WebSocket|location(?:\\.href)?\\s*=|\\.submit\\()", lits: []string{"document.cookie", "localstorage", "sessionstorage", "indexeddb", "password"}},
-			{expr: "(?s)(?:fetch\\(|XMLHttpRequest|sendBeacon|new Image|\\.src\\s*=|WebSocket|location(?:\\.href)?\\s*=).*(?:document\\.cookie|localStorage|sessionStorage|indexedDB|\\[?type=.?password|\\.password\\b)", lits: []string{"document.cookie", "localstorage", "sessionstorage", "indexeddb", "password"}},
+			{expr: "(?s)(?:document\\.cookie|localStorage|sessionStorage|indexedDB|\\[?type=.?password|\\.password\\b).*(?:fetch\\(|XMLHttpRequest|sendBeacon|new Image|\\.src\\s*=|WebSocket|location(?:\\.href)?\\s*=|\\.submit\\()", lits: []string{"document.cookie", "localstorage", "sessionstorage", "indexeddb", "password"}, also: [][]string{[]string{"fetch(", "xmlhttprequest", "sendbeacon", "new image", ".src", "websocket", "location", ".submit("}}},
+			{expr: "(?s)(?:fetch\\(|XMLHttpRequest|sendBeacon|new Image|\\.src\\s*=|WebSocket|location(?:\\.href)?\\s*=).*(?:document\\.cookie|localStorage|sessionStorage|indexedDB|\\[?type=.?password|\\.password\\b)", lits: []string{"document.cookie", "localstorage", "sessionstorage", "indexeddb", "password"}, also: [][]string{[]string{"fetch(", "xmlhttprequest", "sendbeacon", "new image", ".src", "websocket", "location"}}},
 			{expr: "\\b(?:context\\(\\)|page|browser)\\.cookies\\(|\\bstorageState\\(|\\bcookies\\.getAll\\(", lits: []string{"context().cookies(", "page.cookies(", "browser.cookies(", "storagestate(", "cookies.getall("}, bytes: "("},
 		},
 	},
@@ -2878,10 +2878,10 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"node -e \"console.log(process.env.NODE_ENV)\"", "python3 -c \"import os; print(os.environ['HOME'])\"", "ruby -e 'puts ENV[\"HOME\"]'", "echo 'console.log(process.env)'"},
 		needs:       needCode,
 		patterns: []pattern{
-			{expr: "\\b(?:console\\.\\w+|JSON\\.stringify)\\(\\s*(?:\\w+\\(\\s*)?process\\.env\\s*[,)]", lits: []string{"process.env"}, bytes: "(."},
-			{expr: "\\bprint\\(\\s*(?:\\w+(?:\\.\\w+)?\\(\\s*)*os\\.environ(?:\\.(?:items|copy|values)\\(\\))?\\s*[,)]", lits: []string{"print("}, bytes: "(."},
+			{expr: "\\b(?:console\\.\\w+|JSON\\.stringify)\\(\\s*(?:\\w+\\(\\s*)?process\\.env\\s*[,)]", lits: []string{"process.env"}, also: [][]string{[]string{"console.", "json.stringify"}}, bytes: "(."},
+			{expr: "\\bprint\\(\\s*(?:\\w+(?:\\.\\w+)?\\(\\s*)*os\\.environ(?:\\.(?:items|copy|values)\\(\\))?\\s*[,)]", lits: []string{"print("}, also: [][]string{[]string{"os.environ"}}, bytes: "(."},
 			{expr: "\\b(?:puts|p|pp|print|puts JSON\\.\\w+|JSON\\.generate)[ (]\\s*ENV(?:\\.(?:to_h|to_a|inspect|map|each)\\b|\\s*[)'\"])", lits: []string{"env"}},
-			{expr: "\\b(?:print_r|var_dump|json_encode|var_export)\\(\\s*(?:\\$_(?:ENV|SERVER)|getenv\\(\\))\\s*[,)]", lits: []string{"print_r(", "var_dump(", "json_encode(", "var_export("}, bytes: "(_"},
+			{expr: "\\b(?:print_r|var_dump|json_encode|var_export)\\(\\s*(?:\\$_(?:ENV|SERVER)|getenv\\(\\))\\s*[,)]", lits: []string{"print_r(", "var_dump(", "json_encode(", "var_export("}, also: [][]string{[]string{"$_env", "$_server", "getenv()"}}, bytes: "(_"},
 		},
 	},
 	{
@@ -2959,11 +2959,11 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"echo 'select 1' | rails dbconsole", "rails db:migrate", "drush sqlq 'select count(*) from users'", "nodetool status", "git commit -m 'how to drop tables in rails dbconsole'"},
 		types:       []string{"execute_command"},
 		patterns: []pattern{
-			{expr: "(?is)\\b(?:drop|truncate|delete\\s+from)\\s[^|]*\\|[^|;&]*\\b(?:dbconsole|dbshell|rails db|pg:psql|postgres connect|sqlc|sql:cli)\\b", lits: []string{"drop", "truncate", "delete"}, bytes: "|"},
-			{expr: "(?is)\\b(?:dbconsole|dbshell|rails db|pg:psql|postgres connect)\\b[^|;&'\"]*(?:<<\\W*(?:\\w+\\W+)?|\\s-c\\W+)(?:drop|truncate|delete\\s+from)\\s", lits: []string{"dbconsole", "dbshell", "rails db", "pg:psql", "postgres connect"}},
-			{expr: "(?i)\\bdrush\\s[^|;&]*\\bsql(?:q|:query)\\W+(?:drop|truncate|delete\\s+from)\\s", lits: []string{"drush\t", "drush\n", "drush\f", "drush\r", "drush "}},
-			{expr: "\\bdrush\\s[^|;&]*\\bsql[-:]drop\\b", lits: []string{"sql-drop", "sql:drop"}},
-			{expr: "\\bnodetool\\s[^|;&]*\\b(?:removenode|assassinate|decommission|clearsnapshot)\\b", lits: []string{"removenode", "assassinate", "decommission", "clearsnapshot"}},
+			{expr: "(?is)\\b(?:drop|truncate|delete\\s+from)\\s[^|]*\\|[^|;&]*\\b(?:dbconsole|dbshell|rails db|pg:psql|postgres connect|sqlc|sql:cli)\\b", lits: []string{"drop", "truncate", "delete"}, also: [][]string{[]string{"dbconsole", "dbshell", "rails db", "pg:psql", "postgres connect", "sqlc", "sql:cli"}}, bytes: "|"},
+			{expr: "(?is)\\b(?:dbconsole|dbshell|rails db|pg:psql|postgres connect)\\b[^|;&'\"]*(?:<<\\W*(?:\\w+\\W+)?|\\s-c\\W+)(?:drop|truncate|delete\\s+from)\\s", lits: []string{"dbconsole", "dbshell", "rails db", "pg:psql", "postgres connect"}, also: [][]string{[]string{"drop", "truncate", "delete"}}},
+			{expr: "(?i)\\bdrush\\s[^|;&]*\\bsql(?:q|:query)\\W+(?:drop|truncate|delete\\s+from)\\s", lits: []string{"drush\t", "drush\n", "drush\f", "drush\r", "drush "}, also: [][]string{[]string{"sqlq", "sql:query"}, []string{"drop", "truncate", "delete"}}},
+			{expr: "\\bdrush\\s[^|;&]*\\bsql[-:]drop\\b", lits: []string{"sql-drop", "sql:drop"}, also: [][]string{[]string{"drush\t", "drush\n", "drush\f", "drush\r", "drush "}}},
+			{expr: "\\bnodetool\\s[^|;&]*\\b(?:removenode|assassinate|decommission|clearsnapshot)\\b", lits: []string{"removenode", "assassinate", "decommission", "clearsnapshot"}, also: [][]string{[]string{"nodetool\t", "nodetool\n", "nodetool\f", "nodetool\r", "nodetool "}}},
 		},
 	},
 	{
@@ -2975,8 +2975,8 @@ var ruleTable = [...]Rule{
 		types:       []string{"browser_type", "browser_fill", "browser_fill_form"},
 		fields:      []string{"text", "value", "fields"},
 		patterns: []pattern{
-			{expr: "\\b(?:ssh-(?:ed25519|rsa)|ecdsa-sha2-nistp\\d+) AAAA", lits: []string{"ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp"}, bytes: "-"},
-			{expr: "-----BEGIN [A-Z ]*PRIVATE KEY", lits: []string{"-----begin "}, bytes: "-"},
+			{expr: "\\b(?:ssh-(?:ed25519|rsa)|ecdsa-sha2-nistp\\d+) AAAA", lits: []string{"ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp"}, also: [][]string{[]string{" aaaa"}}, bytes: "-"},
+			{expr: "-----BEGIN [A-Z ]*PRIVATE KEY", lits: []string{"-----begin "}, also: [][]string{[]string{"private key"}}, bytes: "-"},
 		},
 	},
 	{
@@ -2988,8 +2988,8 @@ var ruleTable = [...]Rule{
 		types:       []string{"browser_evaluate", "browser_run_code", "browser_execute", "browser_execute_script"},
 		fields:      []string{"script", "command"},
 		patterns: []pattern{
-			{expr: "\\b(?:fetch|import)\\(\\s*[`\"']//", lits: []string{"fetch(", "import("}, bytes: "(/"},
-			{expr: "(?:\\.action\\s*=|createElement\\(\\s*[`\"']script[`\"']\\s*\\)\\s*,\\s*\\{\\s*src:)\\s*[`\"'](?:https?:)?//", lits: []string{".action", "createelement("}, bytes: "/"},
+			{expr: "\\b(?:fetch|import)\\(\\s*[`\"']//", lits: []string{"fetch(", "import("}, also: [][]string{[]string{"\"//", "'//", "`//"}}, bytes: "(/"},
+			{expr: "(?:\\.action\\s*=|createElement\\(\\s*[`\"']script[`\"']\\s*\\)\\s*,\\s*\\{\\s*src:)\\s*[`\"'](?:https?:)?//", lits: []string{".action", "createelement("}, also: [][]string{[]string{"\"//", "\"http://", "\"https://", "'//", "'http://", "'https://", "`//", "`http://", "`https://"}}, bytes: "/"},
 		},
 	},
 	{
@@ -3001,10 +3001,10 @@ var ruleTable = [...]Rule{
 		types:       []string{"write_file", "edit_file"},
 		fields:      []string{"content", "new_string"},
 		patterns: []pattern{
-			{expr: "(?s)(?:['\"]key(?:down|up|press)['\"]|new FormData\\(|\\.elements\\b|\\binput[\\['\"]|document\\.cookie|localStorage|\\.password\\b|\\bcvv\\b).{0,400}(?:sendBeacon\\(\\s*|new Image\\W{0,4}src\\s*=\\s*)[`\"'](?:https?:)?//", lits: []string{"sendbeacon(", "new image"}, bytes: "/"},
-			{expr: "(?s)(?:document\\.cookie|localStorage|\\.password\\b).{0,400}\\bfetch\\(\\s*[`\"'](?:https?:)?//[^`\"'\\s]*[?&=](?:['\"]\\s*\\+|\\$\\{)", lits: []string{"fetch("}, bytes: "(/"},
-			{expr: "(?:sendBeacon|fetch)\\(\\s*[`\"'](?:https?:)?//[^;]{0,200}(?:document\\.cookie|\\$\\{\\w+\\.password\\})", lits: []string{"sendbeacon(", "fetch("}, bytes: "(./"},
-			{expr: "(?s)(?:fetch|request|post)\\([^;]{0,200}JSON\\.stringify\\(\\s*process\\.env\\s*\\)", lits: []string{"json.stringify("}, bytes: "()."},
+			{expr: "(?s)(?:['\"]key(?:down|up|press)['\"]|new FormData\\(|\\.elements\\b|\\binput[\\['\"]|document\\.cookie|localStorage|\\.password\\b|\\bcvv\\b).{0,400}(?:sendBeacon\\(\\s*|new Image\\W{0,4}src\\s*=\\s*)[`\"'](?:https?:)?//", lits: []string{"sendbeacon(", "new image"}, also: [][]string{[]string{"\"//", "\"http://", "\"https://", "'//", "'http://", "'https://", "`//", "`http://", "`https://"}}, bytes: "/"},
+			{expr: "(?s)(?:document\\.cookie|localStorage|\\.password\\b).{0,400}\\bfetch\\(\\s*[`\"'](?:https?:)?//[^`\"'\\s]*[?&=](?:['\"]\\s*\\+|\\$\\{)", lits: []string{"fetch("}, also: [][]string{[]string{"document.cookie", "localstorage", ".password"}, []string{"\"//", "\"http://", "\"https://", "'//", "'http://", "'https://", "`//", "`http://", "`https://"}}, bytes: "(/"},
+			{expr: "(?:sendBeacon|fetch)\\(\\s*[`\"'](?:https?:)?//[^;]{0,200}(?:document\\.cookie|\\$\\{\\w+\\.password\\})", lits: []string{"sendbeacon(", "fetch("}, also: [][]string{[]string{"document.cookie", ".password}"}, []string{"\"//", "\"http://", "\"https://", "'//", "'http://", "'https://", "`//", "`http://", "`https://"}}, bytes: "(./"},
+			{expr: "(?s)(?:fetch|request|post)\\([^;]{0,200}JSON\\.stringify\\(\\s*process\\.env\\s*\\)", lits: []string{"json.stringify("}, also: [][]string{[]string{"process.env"}, []string{"fetch(", "request(", "post("}}, bytes: "()."},
 		},
 	},
 	{
@@ -3041,9 +3041,9 @@ var ruleTable = [...]Rule{
 		types:       []string{"execute_command", "write_file", "edit_file"},
 		fields:      []string{"command", "content", "new_string"},
 		patterns: []pattern{
-			{expr: "(?s)\\b(?:pull_request_target|workflow_run|issue_comment)\\b.*\\b(?:ref|repository):\\s*[\"']?(?:refs/pull/)?\\$\\{\\{\\s*github\\.(?:head_ref|event\\.(?:pull_request\\.head\\.|workflow_run\\.head_|number|pull_request\\.number))", lits: []string{"pull_request_target", "workflow_run", "issue_comment"}, bytes: "$.:_{"},
-			{expr: "(?s)\\b(?:pull_request_target|workflow_run|issue_comment)\\b.*(?:\\bgh pr checkout\\b|\\bgit (?:fetch|checkout|switch|pull)[^\\n]*\\$\\{\\{\\s*github\\.event\\.(?:number|issue\\.number|pull_request\\.))", lits: []string{"pull_request_target", "workflow_run", "issue_comment"}, bytes: "_"},
-			{expr: "\\b(?:run|script):[ \\t]*[^\\s|>][^\\n]*\\$\\{\\{\\s*github\\.event\\.(?:pull_request|issue|comment|review|discussion|head_commit)\\.(?:title|body|message)", lits: []string{"github.event.pull_request.title", "github.event.pull_request.body", "github.event.pull_request.message", "github.event.issue.title", "github.event.issue.body", "github.event.issue.message", "github.event.comment.title", "github.event.comment.body", "github.event.comment.message", "github.event.review.title", "github.event.review.body", "github.event.review.message", "github.event.discussion.title", "github.event.discussion.body", "github.event.discussion.message", "github.event.head_commit.title", "github.event.head_commit.body", "github.event.head_commit.message"}, bytes: "$.:{"},
+			{expr: "(?s)\\b(?:pull_request_target|workflow_run|issue_comment)\\b.*\\b(?:ref|repository):\\s*[\"']?(?:refs/pull/)?\\$\\{\\{\\s*github\\.(?:head_ref|event\\.(?:pull_request\\.head\\.|workflow_run\\.head_|number|pull_request\\.number))", lits: []string{"pull_request_target", "workflow_run", "issue_comment"}, also: [][]string{[]string{"github.head_ref", "github.event.pull_request.head.", "github.event.workflow_run.head_", "github.event.number", "github.event.pull_request.number"}, []string{"ref:", "repository:"}}, bytes: "$.:_{"},
+			{expr: "(?s)\\b(?:pull_request_target|workflow_run|issue_comment)\\b.*(?:\\bgh pr checkout\\b|\\bgit (?:fetch|checkout|switch|pull)[^\\n]*\\$\\{\\{\\s*github\\.event\\.(?:number|issue\\.number|pull_request\\.))", lits: []string{"pull_request_target", "workflow_run", "issue_comment"}, also: [][]string{[]string{"gh pr checkout", "github.event.number", "github.event.issue.number", "github.event.pull_request."}}, bytes: "_"},
+			{expr: "\\b(?:run|script):[ \\t]*[^\\s|>][^\\n]*\\$\\{\\{\\s*github\\.event\\.(?:pull_request|issue|comment|review|discussion|head_commit)\\.(?:title|body|message)", lits: []string{"github.event.pull_request.title", "github.event.pull_request.body", "github.event.pull_request.message", "github.event.issue.title", "github.event.issue.body", "github.event.issue.message", "github.event.comment.title", "github.event.comment.body", "github.event.comment.message", "github.event.review.title", "github.event.review.body", "github.event.review.message", "github.event.discussion.title", "github.event.discussion.body", "github.event.discussion.message", "github.event.head_commit.title", "github.event.head_commit.body", "github.event.head_commit.message"}, also: [][]string{[]string{"run:", "script:"}, []string{"${{"}}, bytes: "$.:{"},
 		},
 		requires: []clause{
 			{
@@ -3164,8 +3164,8 @@ var ruleTable = [...]Rule{
 		fields:      []string{"content", "new_string"},
 		patterns: []pattern{
 			{expr: "\\bInsecureSkipVerify\\s*[:=]\\s*true\\b|\\bKeyLogWriter:", lits: []string{"insecureskipverify", "keylogwriter:"}},
-			{expr: "\\b(?:requests|httpx|session|aiohttp)\\.\\w+\\([^\\n]*\\b(?:verify|verify_ssl|ssl)\\s*=\\s*False\\b", lits: []string{"requests.", "httpx.", "session.", "aiohttp."}, bytes: "(.="},
-			{expr: "(?m)^\\W*verify(?:_ssl)?\\s*=\\s*False\\W*$", lits: []string{"verify"}, bytes: "="},
+			{expr: "\\b(?:requests|httpx|session|aiohttp)\\.\\w+\\([^\\n]*\\b(?:verify|verify_ssl|ssl)\\s*=\\s*False\\b", lits: []string{"requests.", "httpx.", "session.", "aiohttp."}, also: [][]string{[]string{"false"}, []string{"verify", "ssl"}}, bytes: "(.="},
+			{expr: "(?m)^\\W*verify(?:_ssl)?\\s*=\\s*False\\W*$", lits: []string{"verify"}, also: [][]string{[]string{"false"}}, bytes: "="},
 			{expr: "\\brejectUnauthorized['\\\"]?\\s*:\\s*false\\b|\\bNODE_TLS_REJECT_UNAUTHORIZED\\b[^\\n]{0,6}[:=]\\s*['\\\"]?0", lits: []string{"rejectunauthorized", "node_tls_reject_unauthorized"}},
 			{expr: "\\bCURLOPT_SSL_VERIFY(?:PEER|HOST)\\b\\s*[,=]>?\\s*(?:false|0)\\b", lits: []string{"curlopt_ssl_verifypeer", "curlopt_ssl_verifyhost"}, bytes: "_"},
 			{expr: "\\bssl\\._create_unverified_context\\b|\\bcheck_hostname\\s*=\\s*False\\b|\\bOpenSSL::SSL::VERIFY_NONE\\b", lits: []string{"ssl._create_unverified_context", "check_hostname", "openssl::ssl::verify_none"}, bytes: "_"},
@@ -3199,13 +3199,13 @@ var ruleTable = [...]Rule{
 		types:       []string{"write_file", "edit_file"},
 		fields:      []string{"content", "new_string"},
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:password|passwd|pwd|passphrase)\\s*={2,3}\\s*['\\\"][^'\\\"\\s]{6,}['\\\"][^\\n]{0,10}\\n?\\s*return (?:true|1|nil|next)\\b", lits: []string{"return true", "return 1", "return nil", "return next"}, bytes: "="},
-			{expr: "(?i)\\b(?:u|user|username|login|email)\\s*={2,3}\\s*['\\\"][^'\\\"\\s]{3,}['\\\"][^\\n]{0,10}\\n?\\s*return (?:true\\b|[^\\n]{0,40}\\badmin\\b)", lits: []string{"return "}, bytes: "="},
+			{expr: "(?i)\\b(?:password|passwd|pwd|passphrase)\\s*={2,3}\\s*['\\\"][^'\\\"\\s]{6,}['\\\"][^\\n]{0,10}\\n?\\s*return (?:true|1|nil|next)\\b", lits: []string{"return true", "return 1", "return nil", "return next"}, also: [][]string{[]string{"password", "passwd", "pwd", "passphrase"}}, bytes: "="},
+			{expr: "(?i)\\b(?:u|user|username|login|email)\\s*={2,3}\\s*['\\\"][^'\\\"\\s]{3,}['\\\"][^\\n]{0,10}\\n?\\s*return (?:true\\b|[^\\n]{0,40}\\badmin\\b)", lits: []string{"return "}, also: [][]string{[]string{"true", "admin"}}, bytes: "="},
 			{expr: "(?i)\\bverify_signature['\\\"]?\\s*[:=]\\s*false\\b|\\bjwt\\.decode\\([^\\n]*\\bverify\\s*=\\s*False\\b|\\bParseUnverified\\(", lits: []string{"verify_signature", "jwt.decode(", "parseunverified("}},
-			{expr: "(?i)\\balgorithms?['\\\"]?\\s*[:=]\\s*\\[[^\\]\\n]*['\\\"]none['\\\"]", lits: []string{"\"none\"", "\"none'", "'none\"", "'none'"}, bytes: "["},
+			{expr: "(?i)\\balgorithms?['\\\"]?\\s*[:=]\\s*\\[[^\\]\\n]*['\\\"]none['\\\"]", lits: []string{"\"none\"", "\"none'", "'none\"", "'none'"}, also: [][]string{[]string{"algorithm"}}, bytes: "["},
 			{expr: "(?m)^\\s*skip_before_action :authenticate\\w*!?\\s*$|\\banyRequest\\(\\)\\.permitAll\\(\\)", lits: []string{"skip_before_action :authenticate", "anyrequest().permitall()"}},
 			{expr: "(?s)\\b(?:md5|MD5|sha1)\\([^\\n]*\\brandom\\.|\\bMath\\.random\\(\\)[^\\n]{0,60}\\b(?:token|secret|session_id)\\b", lits: []string{"random.", "math.random()"}, bytes: "(."},
-			{expr: "(?i)\\b(?:password|passwd|pwd|passphrase)\\s*={2,3}\\s*['\\\"][^'\\\"\\s]{6,}['\\\"][^\\n]{0,10}\\n?\\s*return \\w*(?:session|login|token|admin|grant|auth)\\w*\\(", lits: []string{"return "}, bytes: "(="},
+			{expr: "(?i)\\b(?:password|passwd|pwd|passphrase)\\s*={2,3}\\s*['\\\"][^'\\\"\\s]{6,}['\\\"][^\\n]{0,10}\\n?\\s*return \\w*(?:session|login|token|admin|grant|auth)\\w*\\(", lits: []string{"return "}, also: [][]string{[]string{"session", "login", "token", "admin", "grant", "auth"}, []string{"password", "passwd", "pwd", "passphrase"}}, bytes: "(="},
 		},
 		unless: []clause{
 			{
@@ -3235,10 +3235,10 @@ var ruleTable = [...]Rule{
 		types:       []string{"write_file", "edit_file"},
 		fields:      []string{"content", "new_string"},
 		patterns: []pattern{
-			{expr: "(?s)Access-Control-Allow-Origin['\\\"]?,\\s*(?:req|request|ctx|origin|\\$_SERVER)\\b.{0,300}Allow-Credentials['\\\"]?[,:]\\s*['\\\"]?true", lits: []string{"access-control-allow-origin,", "access-control-allow-origin\",", "access-control-allow-origin',"}, bytes: ",-"},
-			{expr: "(?s)CORS_(?:ALLOW_ALL_ORIGINS|ORIGIN_ALLOW_ALL)\\s*=\\s*True\\b.{0,300}CORS_ALLOW_CREDENTIALS\\s*=\\s*True\\b", lits: []string{"cors_allow_credentials"}, bytes: "=_"},
-			{expr: "\\borigin:\\s*(?:true|'\\*'),\\s*credentials:\\s*true\\b", lits: []string{"origin:"}, bytes: ",:"},
-			{expr: "(?s)allow_origins\\s*=\\s*\\[['\\\"]\\*['\\\"]\\].{0,120}allow_credentials\\s*=\\s*True\\b", lits: []string{"allow_origins"}, bytes: "*=[]_"},
+			{expr: "(?s)Access-Control-Allow-Origin['\\\"]?,\\s*(?:req|request|ctx|origin|\\$_SERVER)\\b.{0,300}Allow-Credentials['\\\"]?[,:]\\s*['\\\"]?true", lits: []string{"access-control-allow-origin,", "access-control-allow-origin\",", "access-control-allow-origin',"}, also: [][]string{[]string{"allow-credentials,", "allow-credentials:", "allow-credentials\",", "allow-credentials\":", "allow-credentials',", "allow-credentials':"}, []string{"true"}}, bytes: ",-"},
+			{expr: "(?s)CORS_(?:ALLOW_ALL_ORIGINS|ORIGIN_ALLOW_ALL)\\s*=\\s*True\\b.{0,300}CORS_ALLOW_CREDENTIALS\\s*=\\s*True\\b", lits: []string{"cors_allow_credentials"}, also: [][]string{[]string{"cors_allow_all_origins", "cors_origin_allow_all"}, []string{"true"}}, bytes: "=_"},
+			{expr: "\\borigin:\\s*(?:true|'\\*'),\\s*credentials:\\s*true\\b", lits: []string{"origin:"}, also: [][]string{[]string{"credentials:"}, []string{"true"}}, bytes: ",:"},
+			{expr: "(?s)allow_origins\\s*=\\s*\\[['\\\"]\\*['\\\"]\\].{0,120}allow_credentials\\s*=\\s*True\\b", lits: []string{"allow_origins"}, also: [][]string{[]string{"allow_credentials"}, []string{"[\"*\"]", "[\"*']", "['*\"]", "['*']"}}, bytes: "*=[]_"},
 		},
 		unless: []clause{
 			{
@@ -3268,7 +3268,7 @@ var ruleTable = [...]Rule{
 		types:       []string{"write_file", "edit_file"},
 		fields:      []string{"content", "new_string"},
 		patterns: []pattern{
-			{expr: "(?m)^\\s*(?:-\\s+)?['\\\"]?(?:privileged|hostPID)['\\\"]?:\\s*['\\\"]?true\\b", lits: []string{"privileged:", "privileged\":", "privileged':", "hostpid:", "hostpid\":", "hostpid':"}, bytes: ":"},
+			{expr: "(?m)^\\s*(?:-\\s+)?['\\\"]?(?:privileged|hostPID)['\\\"]?:\\s*['\\\"]?true\\b", lits: []string{"privileged:", "privileged\":", "privileged':", "hostpid:", "hostpid\":", "hostpid':"}, also: [][]string{[]string{"true"}}, bytes: ":"},
 			{expr: "(?m)^\\s*pid:\\s*['\\\"]?host\\b|^\\s*-\\s*['\\\"]?/:/", lits: []string{"pid:", "/:/"}, bytes: ":"},
 		},
 		requires: []clause{
@@ -3293,11 +3293,11 @@ var ruleTable = [...]Rule{
 		types:       []string{"write_file", "edit_file"},
 		fields:      []string{"content", "new_string"},
 		patterns: []pattern{
-			{expr: "(?i)\\bset\\s+(?:role|is_admin|is_superuser|superuser)\\s*=\\s*(?:'(?:admin|owner|superuser|root)'|true|1)[^;]*\\bwhere\\b[^;]*'", lits: []string{"where"}, bytes: "'="},
+			{expr: "(?i)\\bset\\s+(?:role|is_admin|is_superuser|superuser)\\s*=\\s*(?:'(?:admin|owner|superuser|root)'|true|1)[^;]*\\bwhere\\b[^;]*'", lits: []string{"where"}, also: [][]string{[]string{"role", "is_admin", "superuser"}, []string{"set"}}, bytes: "'="},
 			{expr: "(?i)\\bgrant\\s+all\\b[^;]*\\bon\\s+\\*\\.\\*|\\bgrant\\s+all\\b[^;]*\\bto\\s+public\\b|\\balter\\s+(?:user|role)\\s[^;]*\\bsuperuser\\b", lits: []string{"grant", "public", "superuser"}},
 			{expr: "(?i)\\b(?:truncate|drop\\s+table)\\b[^;]*\\b(?:audit\\w*|payments?|refunds?|users|orders)\\b[^;]*\\bcascade\\b|\\bdrop\\s+table\\s+(?:if\\s+exists\\s+)?audit_?log", lits: []string{"cascade", "auditlog", "audit_log"}},
 			{expr: "(?i)\\bdisable\\s+trigger\\s+all\\b|\\bfrom\\s+program\\s*'|\\bto\\s+program\\s*'", lits: []string{"disable", "program"}},
-			{expr: "(?i)\\bdrop\\s+(?:database\\b|schema\\s[^;]*\\bcascade\\b)", lits: []string{"database", "cascade"}},
+			{expr: "(?i)\\bdrop\\s+(?:database\\b|schema\\s[^;]*\\bcascade\\b)", lits: []string{"database", "cascade"}, also: [][]string{[]string{"drop"}}},
 		},
 		requires: []clause{
 			{
@@ -3321,7 +3321,7 @@ var ruleTable = [...]Rule{
 		types:       []string{"write_file", "edit_file"},
 		fields:      []string{"content", "new_string"},
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:note|important|instruction|message|attention)s?,?:? (?:to|for) (?:\\w+ ){0,2}(?:model|ai|llm|assistant)s?\\b\\s*:[^\\n]{0,200}\\b(?:ignore|disregard|reject|rank|read ~|score|approve|recommend|do not tell|need not)", lits: []string{"note ", "note: ", "note, ", "note,: ", "notes ", "notes: ", "notes, ", "notes,: ", "important ", "important: ", "important, ", "important,: ", "importants ", "importants: ", "importants, ", "importants,: ", "instruction ", "instruction: ", "instruction, ", "instruction,: ", "instructions ", "instructions: ", "instructions, ", "instructions,: ", "message ", "message: ", "message, ", "message,: ", "messages ", "messages: ", "messages, ", "messages,: ", "attention ", "attention: ", "attention, ", "attention,: ", "attentions ", "attentions: ", "attentions, ", "attentions,: "}, bytes: ":"},
+			{expr: "(?i)\\b(?:note|important|instruction|message|attention)s?,?:? (?:to|for) (?:\\w+ ){0,2}(?:model|ai|llm|assistant)s?\\b\\s*:[^\\n]{0,200}\\b(?:ignore|disregard|reject|rank|read ~|score|approve|recommend|do not tell|need not)", lits: []string{"note ", "note: ", "note, ", "note,: ", "notes ", "notes: ", "notes, ", "notes,: ", "important ", "important: ", "important, ", "important,: ", "importants ", "importants: ", "importants, ", "importants,: ", "instruction ", "instruction: ", "instruction, ", "instruction,: ", "instructions ", "instructions: ", "instructions, ", "instructions,: ", "message ", "message: ", "message, ", "message,: ", "messages ", "messages: ", "messages, ", "messages,: ", "attention ", "attention: ", "attention, ", "attention,: ", "attentions ", "attentions: ", "attentions, ", "attentions,: "}, also: [][]string{[]string{"ignore", "disregard", "reject", "rank", "read ~", "score", "approve", "recommend", "do not tell", "need not"}, []string{"to ", "for "}}, bytes: ":"},
 		},
 		unless: []clause{
 			{
@@ -3351,8 +3351,8 @@ var ruleTable = [...]Rule{
 		types:       []string{"write_file", "edit_file"},
 		fields:      []string{"content", "new_string"},
 		patterns: []pattern{
-			{expr: "(?s)\\b(?:requests\\.\\w+|httpx\\.\\w+|urlopen)\\([^\\n]{0,200}\\bos\\.environ(?:\\.(?:items|copy)\\(\\)|\\s*[,)}])", lits: []string{"os.environ"}, bytes: "(."},
-			{expr: "(?s)\\b(?:fetch|axios\\.\\w+|got\\.post)\\([^\\n]{0,200}(?:[:,(]|\\.\\.\\.)\\s*process\\.env\\s*[,)}]", lits: []string{"process.env"}, bytes: "(."},
+			{expr: "(?s)\\b(?:requests\\.\\w+|httpx\\.\\w+|urlopen)\\([^\\n]{0,200}\\bos\\.environ(?:\\.(?:items|copy)\\(\\)|\\s*[,)}])", lits: []string{"os.environ"}, also: [][]string{[]string{"requests.", "httpx.", "urlopen"}}, bytes: "(."},
+			{expr: "(?s)\\b(?:fetch|axios\\.\\w+|got\\.post)\\([^\\n]{0,200}(?:[:,(]|\\.\\.\\.)\\s*process\\.env\\s*[,)}]", lits: []string{"process.env"}, also: [][]string{[]string{"fetch", "axios.", "got.post"}}, bytes: "(."},
 		},
 		unless: []clause{
 			{
@@ -3382,8 +3382,8 @@ var ruleTable = [...]Rule{
 		types:       []string{"browser_evaluate", "browser_run_code", "browser_execute", "browser_execute_script"},
 		fields:      []string{"script", "command"},
 		patterns: []pattern{
-			{expr: "\\bmethod['\"]?\\s*:\\s*[`'\"](?i:DELETE|PUT|PATCH|POST)\\b", lits: []string{"method"}, bytes: ":"},
-			{expr: "(?i)(?:delete|remove|close|deactivate|pay|transfer|confirm)[\\w-]*\\W{1,4}\\.click\\(", lits: []string{".click("}, bytes: "(."},
+			{expr: "\\bmethod['\"]?\\s*:\\s*[`'\"](?i:DELETE|PUT|PATCH|POST)\\b", lits: []string{"method"}, also: [][]string{[]string{"\"delete", "\"put", "\"patch", "\"post", "'delete", "'put", "'patch", "'post", "`delete", "`put", "`patch", "`post"}}, bytes: ":"},
+			{expr: "(?i)(?:delete|remove|close|deactivate|pay|transfer|confirm)[\\w-]*\\W{1,4}\\.click\\(", lits: []string{".click("}, also: [][]string{[]string{"delete", "remove", "close", "deactivate", "pay", "transfer", "confirm"}}, bytes: "(."},
 		},
 	},
 	{
@@ -3396,7 +3396,7 @@ var ruleTable = [...]Rule{
 		fields:      []string{"url"},
 		patterns: []pattern{
 			{expr: "(?i)[?&]confirm(?:ed)?=(?:1|true|yes)(?:[&#]|$)", lits: []string{"&confirm=1", "&confirm=true", "&confirm=yes", "&confirmed=1", "&confirmed=true", "&confirmed=yes", "?confirm=1", "?confirm=true", "?confirm=yes", "?confirmed=1", "?confirmed=true", "?confirmed=yes"}, bytes: "="},
-			{expr: "(?i)/(?:promote|grant|elevate|impersonate)\\b[^#]*\\?[^#]*\\b(?:role|scope|permission|user)=", lits: []string{"/promote", "/grant", "/elevate", "/impersonate"}, bytes: "/=?"},
+			{expr: "(?i)/(?:promote|grant|elevate|impersonate)\\b[^#]*\\?[^#]*\\b(?:role|scope|permission|user)=", lits: []string{"/promote", "/grant", "/elevate", "/impersonate"}, also: [][]string{[]string{"role=", "scope=", "permission=", "user="}}, bytes: "/=?"},
 			{expr: "(?i)[?&][^#]*(?:\\b|%20)(?:pin|tan|cvv|password|passwort)(?:%20|\\+|:)+\\d{3}", lits: []string{"pin", "tan", "cvv", "password", "passwort"}},
 		},
 	},
@@ -3409,10 +3409,10 @@ var ruleTable = [...]Rule{
 		types:       []string{"write_file", "edit_file"},
 		fields:      []string{"content", "new_string"},
 		patterns: []pattern{
-			{expr: "\\b(?:eval|exec|Function)\\(\\s*(?:Buffer\\.from|atob|zlib\\.decompress|codecs\\.decode|marshal\\.loads|bytes\\.fromhex)\\(", lits: []string{"eval(", "exec(", "function("}, bytes: "("},
-			{expr: "\\b(?:eval|exec)\\([^\\n]{0,60}\\b(?:urlopen|requests\\.get|b64decode)\\(", lits: []string{"urlopen(", "requests.get(", "b64decode("}, bytes: "("},
-			{expr: "(?:system|exec|execSync|spawn|popen|Popen|run|arg|check_output)\\(\\s*\\[?\\s*f?['\\\"`][^\\n'\\\"`]{0,60}\\b(?:curl|wget)\\b[^\\n'\\\"`]*\\|\\s*(?:ba)?sh\\b", lits: []string{"curl", "wget"}, bytes: "(|"},
-			{expr: "(?s)\\blocal-exec\\b.{0,200}\\b(?:curl|wget)\\b[^\\n'\\\"`]*\\|\\s*(?:ba)?sh\\b", lits: []string{"local-exec"}, bytes: "-|"},
+			{expr: "\\b(?:eval|exec|Function)\\(\\s*(?:Buffer\\.from|atob|zlib\\.decompress|codecs\\.decode|marshal\\.loads|bytes\\.fromhex)\\(", lits: []string{"eval(", "exec(", "function("}, also: [][]string{[]string{"buffer.from(", "atob(", "zlib.decompress(", "codecs.decode(", "marshal.loads(", "bytes.fromhex("}}, bytes: "("},
+			{expr: "\\b(?:eval|exec)\\([^\\n]{0,60}\\b(?:urlopen|requests\\.get|b64decode)\\(", lits: []string{"urlopen(", "requests.get(", "b64decode("}, also: [][]string{[]string{"eval(", "exec("}}, bytes: "("},
+			{expr: "(?:system|exec|execSync|spawn|popen|Popen|run|arg|check_output)\\(\\s*\\[?\\s*f?['\\\"`][^\\n'\\\"`]{0,60}\\b(?:curl|wget)\\b[^\\n'\\\"`]*\\|\\s*(?:ba)?sh\\b", lits: []string{"curl", "wget"}, also: [][]string{[]string{"system(", "exec(", "execsync(", "spawn(", "popen(", "run(", "arg(", "check_output("}}, bytes: "(|"},
+			{expr: "(?s)\\blocal-exec\\b.{0,200}\\b(?:curl|wget)\\b[^\\n'\\\"`]*\\|\\s*(?:ba)?sh\\b", lits: []string{"local-exec"}, also: [][]string{[]string{"curl", "wget"}}, bytes: "-|"},
 		},
 		unless: []clause{
 			{
@@ -3442,8 +3442,8 @@ var ruleTable = [...]Rule{
 		types:       []string{"write_file", "edit_file"},
 		fields:      []string{"content", "new_string"},
 		patterns: []pattern{
-			{expr: "\\b(?:pickle\\.loads?|yaml\\.load|marshal\\.loads|render_template_string|unserialize|Template)\\(\\s*(?:request\\.|\\$_(?:GET|POST|REQUEST|COOKIE)\\b)", lits: []string{"pickle.load(", "pickle.loads(", "yaml.load(", "marshal.loads(", "render_template_string(", "unserialize(", "template("}, bytes: "("},
-			{expr: "\\b(?:execute|query|raw)\\(\\s*f?\\\\?['\\\"`][^\\n]{0,200}(?:['\\\"]\\s*\\+\\s*|\\$?\\{)\\s*(?:request\\.(?:args|form|values|json)|req\\.(?:query|body|params))\\b", lits: []string{"request.args", "request.form", "request.values", "request.json", "req.query", "req.body", "req.params"}, bytes: "(."},
+			{expr: "\\b(?:pickle\\.loads?|yaml\\.load|marshal\\.loads|render_template_string|unserialize|Template)\\(\\s*(?:request\\.|\\$_(?:GET|POST|REQUEST|COOKIE)\\b)", lits: []string{"pickle.load(", "pickle.loads(", "yaml.load(", "marshal.loads(", "render_template_string(", "unserialize(", "template("}, also: [][]string{[]string{"request.", "$_get", "$_post", "$_request", "$_cookie"}}, bytes: "("},
+			{expr: "\\b(?:execute|query|raw)\\(\\s*f?\\\\?['\\\"`][^\\n]{0,200}(?:['\\\"]\\s*\\+\\s*|\\$?\\{)\\s*(?:request\\.(?:args|form|values|json)|req\\.(?:query|body|params))\\b", lits: []string{"request.args", "request.form", "request.values", "request.json", "req.query", "req.body", "req.params"}, also: [][]string{[]string{"execute(", "query(", "raw("}}, bytes: "(."},
 		},
 		unless: []clause{
 			{
@@ -3475,7 +3475,7 @@ var ruleTable = [...]Rule{
 		patterns: []pattern{
 			{expr: "(?m)^\\s*protected-mode\\s+no\\b|^\\s*host\\s+\\S+\\s+\\S+\\s+(?:0\\.0\\.0\\.0/0|::/0|all)\\s+trust\\b|^\\s*PermitEmptyPasswords\\s+yes\\b", lits: []string{"protected-mode", "trust", "permitemptypasswords"}},
 			{expr: "(?m)^\\s*authorization:\\s*['\\\"]?disabled\\b|\\b(?:audit|auth)\\w*:\\s*\\n\\s+enabled:\\s*['\\\"]?false\\b", lits: []string{"authorization:", "enabled:"}, bytes: ":"},
-			{expr: "\\b(?:ACL|acl|acl_policy)\\s*[=:]\\s*['\\\"]public-read-write['\\\"]", lits: []string{"\"public-read-write\"", "\"public-read-write'", "'public-read-write\"", "'public-read-write'"}, bytes: "-"},
+			{expr: "\\b(?:ACL|acl|acl_policy)\\s*[=:]\\s*['\\\"]public-read-write['\\\"]", lits: []string{"\"public-read-write\"", "\"public-read-write'", "'public-read-write\"", "'public-read-write'"}, also: [][]string{[]string{"acl"}}, bytes: "-"},
 		},
 		unless: []clause{
 			{
@@ -3506,10 +3506,10 @@ var ruleTable = [...]Rule{
 		fields:      []string{"content", "new_string"},
 		patterns: []pattern{
 			{expr: "(?s)(?:\\bpynput\\b|\\bkeyboard\\.(?:Listener|on_press)\\b|\\bSetWindowsHookEx|\\bGetAsyncKeyState\\b|\\bCGEventTapCreate\\b|/dev/input/event).{0,600}(?:requests\\.|urlopen|socket|smtplib|, ?['\\\"]ab?['\\\"]\\))", lits: []string{"pynput", "keyboard.listener", "keyboard.on_press", "setwindowshookex", "getasynckeystate", "cgeventtapcreate", "/dev/input/event"}},
-			{expr: "(?s)\\bos\\.walk\\(.{0,400}\\bencrypt\\(.{0,300}\\bos\\.(?:remove|unlink)\\(", lits: []string{"os.walk("}, bytes: "(."},
-			{expr: "(?:Date\\.now\\(\\)|time\\.time\\(\\)|datetime\\.now\\(\\)|date\\.today\\(\\))\\s*>=?[^\\n]{0,60}\\n?[^\\n]{0,40}(?:rmSync|rmtree|unlink|DROP TABLE|rm -rf)", lits: []string{"date.now()", "time.time()", "datetime.now()", "date.today()"}, bytes: "().>"},
-			{expr: "(?s)\\b(?:paste|readText)\\(\\).{0,300}\\b(?:copy|writeText)\\(\\s*['\\\"][A-Za-z0-9]{26,}['\\\"]", lits: []string{"paste()", "readtext()"}, bytes: "()"},
-			{expr: "(?i)\\b(?:sendBeacon|fetch|post|open)\\([^\\n]{0,20}https?://[^\\n]*\\b(?:cvv|cvc|card_?number|card\\.value)\\b", lits: []string{"http://", "https://"}, bytes: "(/:"},
+			{expr: "(?s)\\bos\\.walk\\(.{0,400}\\bencrypt\\(.{0,300}\\bos\\.(?:remove|unlink)\\(", lits: []string{"os.walk("}, also: [][]string{[]string{"encrypt("}, []string{"os.remove(", "os.unlink("}}, bytes: "(."},
+			{expr: "(?:Date\\.now\\(\\)|time\\.time\\(\\)|datetime\\.now\\(\\)|date\\.today\\(\\))\\s*>=?[^\\n]{0,60}\\n?[^\\n]{0,40}(?:rmSync|rmtree|unlink|DROP TABLE|rm -rf)", lits: []string{"date.now()", "time.time()", "datetime.now()", "date.today()"}, also: [][]string{[]string{"rmsync", "rmtree", "unlink", "drop table", "rm -rf"}}, bytes: "().>"},
+			{expr: "(?s)\\b(?:paste|readText)\\(\\).{0,300}\\b(?:copy|writeText)\\(\\s*['\\\"][A-Za-z0-9]{26,}['\\\"]", lits: []string{"paste()", "readtext()"}, also: [][]string{[]string{"copy(", "writetext("}}, bytes: "()"},
+			{expr: "(?i)\\b(?:sendBeacon|fetch|post|open)\\([^\\n]{0,20}https?://[^\\n]*\\b(?:cvv|cvc|card_?number|card\\.value)\\b", lits: []string{"http://", "https://"}, also: [][]string{[]string{"sendbeacon(", "fetch(", "post(", "open("}, []string{"cvc", "cvv", "cardnumber", "card_number", "card.value"}}, bytes: "(/:"},
 		},
 		unless: []clause{
 			{
@@ -3539,7 +3539,7 @@ var ruleTable = [...]Rule{
 		types:       []string{"write_file", "edit_file"},
 		fields:      []string{"content", "new_string"},
 		patterns: []pattern{
-			{expr: "(?s)\\bSub (?:AutoOpen|Auto_Open|Document_Open|Workbook_Open)\\(\\).{0,300}\\b(?:Shell|CreateObject)\\b", lits: []string{"sub autoopen()", "sub auto_open()", "sub document_open()", "sub workbook_open()"}, bytes: "()"},
+			{expr: "(?s)\\bSub (?:AutoOpen|Auto_Open|Document_Open|Workbook_Open)\\(\\).{0,300}\\b(?:Shell|CreateObject)\\b", lits: []string{"sub autoopen()", "sub auto_open()", "sub document_open()", "sub workbook_open()"}, also: [][]string{[]string{"shell", "createobject"}}, bytes: "()"},
 			{expr: "(?s)<all_urls>.{0,400}\\\"(?:cookies|history|debugger)\\\"|\\\"permissions\\\".{0,200}\\\"(?:cookies|history|debugger)\\\".{0,400}<all_urls>", lits: []string{"<all_urls>", "\"permissions\""}, bytes: "\"<>_"},
 		},
 		unless: []clause{

@@ -73,7 +73,7 @@ func TestTables(t *testing.T) {
 		if _, err := regexp.Compile(p.expr); err != nil {
 			t.Errorf("%s: %v", id, err)
 		}
-		lits = append(lits, p.lits)
+		lits = append(append(lits, p.lits), p.also...)
 	}
 	for i := range ruleTable {
 		r := &ruleTable[i]

@@ -31,7 +31,7 @@ func writeTable(b *bytes.Buffer, rules []rule) error {
 		if len(r.Patterns) > 0 {
 			fmt.Fprintf(b, "patterns: []pattern{\n")
 			for _, p := range r.Patterns {
-				fmt.Fprintf(b, "%s,\n", patternLiteral(p))
+				fmt.Fprintf(b, "%s,\n", patternLiteral(p, true))
 			}
 			fmt.Fprintf(b, "},\n")
 		}
@@ -94,7 +94,7 @@ func writeClauses(b *bytes.Buffer, name string, clauses []clause) {
 
 func writePattern(b *bytes.Buffer, name, expr string) {
 	if expr != "" {
-		fmt.Fprintf(b, "%s: pattern%s,\n", name, patternLiteral(expr))
+		fmt.Fprintf(b, "%s: pattern%s,\n", name, patternLiteral(expr, false))
 	}
 }
 
@@ -106,10 +106,16 @@ func mark(r rune) rune {
 	return r
 }
 
-func patternLiteral(expr string) string {
+// patternLiteral writes a pattern, with what it needs besides one literal where the
+// engine looks at that.
+func patternLiteral(expr string, further bool) string {
 	lits, err := prefilter.Required(expr)
 	if err != nil {
 		panic(err) // check has compiled it
+	}
+	also, err := prefilter.RequiredToo(expr)
+	if err != nil {
+		panic(err)
 	}
 	needs, err := prefilter.NeedsOf(expr)
 	if err != nil {
@@ -118,6 +124,9 @@ func patternLiteral(expr string) string {
 	out := fmt.Sprintf("{expr: %q", expr)
 	if lits != nil {
 		out += fmt.Sprintf(", lits: %#v", lits)
+	}
+	if further && len(also) > 0 {
+		out += fmt.Sprintf(", also: %#v", also)
 	}
 	if marks := strings.Map(mark, needs.Bytes); marks != "" {
 		out += fmt.Sprintf(", bytes: %q", marks)
