@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -360,16 +361,21 @@ func (m *Model) Runtime() (path, version string, err error) {
 // read in overlapping windows, and the most suspicious window counts. What the wide
 // half says of them decides which of them the other half reads.
 func (m *Model) Score(ctx context.Context, text string) (Score, error) {
-	l, err := m.load()
+	tokens, err := m.tokens()
 	if err != nil {
-		return Score{}, err
+		_, all := m.load() // which says what is wrong with the graph as well
+		return Score{}, cmp.Or(all, err)
 	}
-	ids, err := l.tokens.Encode(ctx, text)
+	ids, err := tokens.Encode(ctx, text)
 	if errors.Is(err, tokenizer.ErrTooLong) {
-		return Score{}, ErrTooLong
+		return Score{}, ErrTooLong // whatever the graph is, which takes memory
 	}
 	if err != nil {
 		return Score{}, fmt.Errorf("model: %w", err)
+	}
+	l, err := m.load()
+	if err != nil {
+		return Score{}, err
 	}
 	return m.score(ctx, l, ids)
 }
