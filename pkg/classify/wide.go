@@ -142,8 +142,21 @@ func (w *WideCard) likely(table []byte, window []int64) float64 {
 // odds returns the log odds of a window: the weights of its different 1- to
 // 3-grams, divided by the square root of their number.
 func (w *WideCard) odds(table []byte, window []int64) float64 {
-	slots := make([]int32, 0, 3*maxLength)
-	add := func(n int64) { slots = append(slots, int32(n%wideSlots)) }
+	var seen [4 * maxLength]int32 // a hash table with open addresses, never full: 1 + the slot of a gram
+	sum, count := 0, 0
+	add := func(n int64) {
+		slot := int32(n % wideSlots)
+		at := uint32(slot) % uint32(len(seen))
+		for seen[at] != 0 {
+			if seen[at] == slot+1 {
+				return
+			}
+			at = (at + 1) % uint32(len(seen))
+		}
+		seen[at] = slot + 1
+		sum += int(int8(table[slot]))
+		count++
+	}
 	for i, id := range window {
 		add(id)
 		if i > 0 {
@@ -153,13 +166,7 @@ func (w *WideCard) odds(table []byte, window []int64) float64 {
 			add((window[i-2]*wideStep+window[i-1])*wideStep + id + 104729)
 		}
 	}
-	slices.Sort(slots)
-	slots = slices.Compact(slots)
-	sum := 0
-	for _, s := range slots {
-		sum += int(int8(table[s]))
-	}
-	return float64(sum)*w.Scale/math.Sqrt(float64(len(slots))) + w.Bias
+	return float64(sum)*w.Scale/math.Sqrt(float64(count)) + w.Bias
 }
 
 // initializer returns the raw data of an int8 initializer of a ModelProto's
