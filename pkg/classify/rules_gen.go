@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:bdf479cb8fb25d4cb84b510500f2b044a530080c8123b18f218f60ea5f623b8d"
+const rulesFingerprint = "sha256:80c0372fe3a160a4073fbf1d3e75dd9a82a2227975955b69c630e525a19cb767"
 
 var ruleTable = [...]Rule{
 	{
@@ -15,7 +15,11 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"grep -rn hooks.slack.com/services src/", "{\"type\":\"http_request\",\"payload\":{\"url\":\"https://api.slack.com/methods\"}}", "curl -s https://discord.com/api/v10/gateway", "git commit -m \"Remove https://hooks.slack.com/services/x from config\""},
 		needs:       needReader,
 		patterns: []pattern{
-			{expr: "(?i)\\bhooks\\.slack\\.com/(?:services|workflows|triggers)/|\\bdiscord(?:app)?\\.com/api/(?:v\\d+/)?webhooks/|\\bwebhook\\.office\\.com/|\\bapi\\.telegram\\.org/bot|\\bchat\\.googleapis\\.com/v1/spaces/", lits: []string{"hooks.slack.com/services/", "hooks.slack.com/workflows/", "hooks.slack.com/triggers/", "webhooks/", "webhook.office.com/", "api.telegram.org/bot", "chat.googleapis.com/v1/spaces/"}, bytes: "./"},
+			{expr: "(?:(?i:\\bHOOKS\\.SLACK\\.COM/(?:SERVICES|WORKFLOWS|TRIGGERS)/))", lits: []string{"hooks.slack.com/services/", "hooks.slack.com/workflows/", "hooks.slack.com/triggers/"}, bytes: "./"},
+			{expr: "(?:(?i:\\bDISCORD(?:APP)?\\.COM/API/(?:V[0-9]+/)?WEBHOOKS/))", lits: []string{"webhooks/"}, also: [][]string{[]string{"discord.com/api/", "discordapp.com/api/"}}, bytes: "./"},
+			{expr: "(?:(?i:\\bWEBHOOK\\.OFFICE\\.COM/))", lits: []string{"webhook.office.com/"}, bytes: "./"},
+			{expr: "(?:(?i:\\bAPI\\.TELEGRAM\\.ORG/BOT))", lits: []string{"api.telegram.org/bot"}, bytes: "./"},
+			{expr: "(?:(?i:\\bCHAT\\.GOOGLEAPIS\\.COM/V1/SPACES/))", lits: []string{"chat.googleapis.com/v1/spaces/"}, bytes: "./1"},
 		},
 	},
 	{
@@ -41,7 +45,8 @@ var ruleTable = [...]Rule{
 		needs:       needCode,
 		patterns: []pattern{
 			{expr: "[\\x{200B}\\x{2060}\\x{2061}\\x{2062}\\x{2063}\\x{2064}\\x{180E}\\x{2011}\\x{202A}\\x{202B}\\x{202D}\\x{202E}\\x{2066}\\x{2067}\\x{2068}]", lits: []string{"\u180e", "\u200b", "‑", "\u202a", "\u202b", "\u202d", "\u202e", "\u2060", "\u2061", "\u2062", "\u2063", "\u2064", "\u2066", "\u2067", "\u2068"}},
-			{expr: "[0-9A-Za-z./_-][\\x{200C}\\x{200D}\\x{FEFF}]|[\\x{200C}\\x{200D}\\x{FEFF}][0-9A-Za-z./_-]", lits: []string{"\u200c", "\u200d", "\ufeff"}},
+			{expr: "(?:[\\--9A-Z_a-z][\\x{200c}\\x{200d}\\x{feff}])", lits: []string{"\u200c", "\u200d", "\ufeff"}},
+			{expr: "(?:[\\x{200c}\\x{200d}\\x{feff}][\\--9A-Z_a-z])", lits: []string{"\u200c", "\u200d", "\ufeff"}},
 			{expr: "(?:^|[^\\x{1F3F4}\\x{E0020}-\\x{E007F}])[\\x{E0020}-\\x{E007E}]", lits: []string{"\xf3\xa0\x80", "\xf3\xa0\x81"}},
 		},
 	},
@@ -54,7 +59,8 @@ var ruleTable = [...]Rule{
 		types:       []string{"email_move", "move_email", "email_update", "email_delete", "delete_email", "email_trash", "trash_email", "email_archive", "email_modify"},
 		fields:      []string{"destination", "folder", "mailbox", "label", "add_labels", "target", "to_folder", "action", "id", "email_id", "message_id", "ids"},
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:trash|deleted[ _]?items|deleted[ _]?messages|papierkorb|corbeille|papelera)\\b|\\bbin\\b.{0,3}$", lits: []string{"trash", "deleteditems", "deleted items", "deleted_items", "deletedmessages", "deleted messages", "deleted_messages", "papierkorb", "corbeille", "papelera", "bin"}},
+			{expr: "(?:(?i:\\b(?:TRASH|DELETED(?:[ _]?ITEMS|[ _]?MESSAGES)|PAPIERKORB|CORBEILLE|PAPELERA)\\b))", lits: []string{"trash", "deleteditems", "deleted items", "deleted_items", "deletedmessages", "deleted messages", "deleted_messages", "papierkorb", "corbeille", "papelera"}},
+			{expr: "(?:(?i-ms:\\bBIN\\b.{0,3}$))", lits: []string{"bin"}},
 		},
 	},
 	{
@@ -66,7 +72,9 @@ var ruleTable = [...]Rule{
 		types:       []string{"email_mark", "mark_email", "email_update", "email_modify", "email_flag", "flag_email", "email_bulk_update"},
 		fields:      []string{"action", "flag", "flags", "query", "filter", "ids", "scope", "target"},
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:mark|flag|set|unmark|unflag)[ _-]?(?:all|every|everything)\\b|\\ball[ _]?(?:messages|emails|mails|unread)\\b|\\bis:unread\\b", lits: []string{"markall", "markevery", "mark all", "mark every", "mark-all", "mark-every", "mark_all", "mark_every", "flagall", "flagevery", "flag all", "flag every", "flag-all", "flag-every", "flag_all", "flag_every", "setall", "setevery", "set all", "set every", "set-all", "set-every", "set_all", "set_every", "allmessages", "allemails", "allmails", "allunread", "all messages", "all emails", "all mails", "all unread", "all_messages", "all_emails", "all_mails", "all_unread", "is:unread"}},
+			{expr: "(?:(?i:\\b(?:MARK|FLAG|SET|UN(?:MARK|FLAG))[ \\-_]?(?:ALL|EVERY(?:(?:)|THING))\\b))", lits: []string{"markall", "markevery", "mark all", "mark every", "mark-all", "mark-every", "mark_all", "mark_every", "flagall", "flagevery", "flag all", "flag every", "flag-all", "flag-every", "flag_all", "flag_every", "setall", "setevery", "set all", "set every", "set-all", "set-every", "set_all", "set_every"}},
+			{expr: "(?:(?i:\\bALL[ _]?(?:MESSAGES|EMAILS|MAILS|UNREAD)\\b))", lits: []string{"allmessages", "allemails", "allmails", "allunread", "all messages", "all emails", "all mails", "all unread", "all_messages", "all_emails", "all_mails", "all_unread"}},
+			{expr: "(?:(?i:\\bIS:UNREAD\\b))", lits: []string{"is:unread"}, bytes: ":"},
 			{expr: "^\\s*(?:all|ALL)\\s*$", lits: []string{"all"}},
 		},
 	},
@@ -118,7 +126,8 @@ var ruleTable = [...]Rule{
 		fields:      []string{"prompt", "description", "text", "content"},
 		patterns: []pattern{
 			{expr: "(?i)\\b(?:how to (?:make|build|assemble|synthesi[sz]e|3d[- ]print)|step[- ]by[- ]step|blueprints? (?:for|of)|schematics? (?:for|of)|instructions (?:for|to)|diagram of how to)\\b.{0,60}\\b(?:bomb|explosives?|ied|grenade|silencer|suppressor|ghost gun|firearm|machine gun|nerve agent|sarin|ricin|molotov|chemical weapon|biological weapon)\\b", lits: []string{"how to make", "how to build", "how to assemble", "how to synthesise", "how to synthesize", "how to synthesiſe", "how to 3d print", "how to 3d-print", "step by step", "step by-step", "step-by step", "step-by-step", "blueprint for", "blueprint of", "blueprints for", "blueprints of", "schematic for", "schematic of", "schematics for", "schematics of", "instructions for", "instructions to", "diagram of how to"}, also: [][]string{[]string{"bomb", "explosive", "ied", "grenade", "silencer", "suppressor", "ghost gun", "firearm", "machine gun", "nerve agent", "sarin", "ricin", "molotov", "chemical weapon", "biological weapon"}}},
-			{expr: "(?i)\\bweapons?[- ]manufacturing (?:instructions|guide|plans)\\b|\\b(?:instructions|guide|plans) (?:for|on|to) (?:manufacturing|making|building) (?:\\w+ )?weapons?\\b", lits: []string{"weapon"}},
+			{expr: "(?:(?i:\\bWEAPONS?[ \\-]MANUFACTURING (?:INSTRUCTIONS|GUIDE|PLANS)\\b))", lits: []string{"weapon manufacturing instructions", "weapon manufacturing guide", "weapon manufacturing plans", "weapon-manufacturing instructions", "weapon-manufacturing guide", "weapon-manufacturing plans", "weapons manufacturing instructions", "weapons manufacturing guide", "weapons manufacturing plans", "weapons-manufacturing instructions", "weapons-manufacturing guide", "weapons-manufacturing plans"}},
+			{expr: "(?:(?i:\\b(?:INSTRUCTIONS|GUIDE|PLANS) (?:FOR|ON|TO) (?:MA(?:NUFACTURING|KING)|BUILDING) (?:[0-9A-Z_a-zſK]+ )?WEAPONS?\\b))", lits: []string{"weapon"}},
 		},
 	},
 	{
@@ -135,7 +144,14 @@ var ruleTable = [...]Rule{
 			{expr: "(?i)\\b(?:must|should|may|need|does|do|is|are)(?: not|n'?t) (?:be )?(?:told|know|notice|informed|notified|mentioned|learn)\\b", lits: []string{"must not ", "mustnt ", "mustn't ", "should not ", "shouldnt ", "shouldn't ", "may not ", "maynt ", "mayn't ", "need not ", "neednt ", "needn't ", "does not ", "doesnt ", "doesn't ", "do not ", "dont ", "don't ", "is not ", "isnt ", "isn't ", "are not ", "arent ", "aren't "}, also: [][]string{[]string{"told", "know", "notice", "informed", "notified", "mentioned", "learn"}}},
 			{expr: "(?i)\\b(?:secretly|covertly|behind (?:his|her|their|the user's) back|tell (?:nobody|no ?one)|keep (?:this|it) (?:secret|hidden|out of)|hide (?:this|it|them) from|not to be (?:mentioned|shown)|nobody (?:must|should|may|needs))\\b", lits: []string{"secretly", "covertly", "behind his back", "behind her back", "behind their back", "behind the user's back", "tell nobody", "tell noone", "tell no one", "keep this secret", "keep this hidden", "keep this out of", "keep it secret", "keep it hidden", "keep it out of", "hide this from", "hide it from", "hide them from", "not to be mentioned", "not to be shown", "nobody must", "nobody should", "nobody may", "nobody needs"}},
 			{expr: "(?i)nicht (?:sagen|erwähnen|mitteilen|informieren|anzeigen)|\\bno (?:avisar|avises|digas|mencionar|menciones|informar|informes|notificar|notifiques)\\b|\\bne (?:pas|rien|jamais) (?:le |la |les )?(?:dire|mentionner|prévenir|informer|signaler|afficher)|sans (?:le |la |les )?prévenir|\\bnão (?:avis|cont|dig|inform|mostr)(?:e|ar|a)\\b|\\bnon (?:dire|avvisare|informare|menzionare|mostrare)\\b|\\bnie (?:mów|informuj|wspominaj|powiadamiaj|pokazuj)|не (?:говори|сообща|показыва|упомина)|никому не|göster(?:me|ilme)|söyleme|haber verme"},
-			{expr: "不要(?:告诉|通知|提及|记录|显示)|不得告知|别告诉|知らせない|伝えない|表示しない|言わない|報告しない|(?:알리지|말하지) ?(?:말|마|않)", lits: []string{"不要告诉", "不要通知", "不要提及", "不要记录", "不要显示", "不得告知", "别告诉", "知らせない", "伝えない", "表示しない", "言わない", "報告しない", "알리지마", "알리지말", "알리지않", "알리지 마", "알리지 말", "알리지 않", "말하지마", "말하지말", "말하지않", "말하지 마", "말하지 말", "말하지 않"}},
+			{expr: "(?:不(?:要(?:告诉|通知|提及|记录|显示)|得告知))", lits: []string{"不要告诉", "不要通知", "不要提及", "不要记录", "不要显示", "不得告知"}},
+			{expr: "(?:别告诉)", lits: []string{"别告诉"}},
+			{expr: "(?:知らせない)", lits: []string{"知らせない"}},
+			{expr: "(?:伝えない)", lits: []string{"伝えない"}},
+			{expr: "(?:表示しない)", lits: []string{"表示しない"}},
+			{expr: "(?:言わない)", lits: []string{"言わない"}},
+			{expr: "(?:報告しない)", lits: []string{"報告しない"}},
+			{expr: "(?:(?:알리지|말하지) ?[마말않])", lits: []string{"알리지마", "알리지말", "알리지않", "알리지 마", "알리지 말", "알리지 않", "말하지마", "말하지말", "말하지않", "말하지 마", "말하지 말", "말하지 않"}},
 		},
 	},
 	{
@@ -150,7 +166,9 @@ var ruleTable = [...]Rule{
 			{expr: "(?i)\\b(?:skip|bypass|suppress)(?:ping|es|ing)? (?:all |any |every |the )?(?:confirmation|approval|review|permission|verification|hash check)s?\\b", lits: []string{"confirmation", "approval", "review", "permission", "verification", "hash check"}, also: [][]string{[]string{"skip ", "skipping ", "skipes ", "skiping ", "bypass ", "bypassping ", "bypasses ", "bypassing ", "suppress ", "suppressping ", "suppresses ", "suppressing "}}},
 			{expr: "(?i)\\bnever (?:again )?(?:ask|show|request|require|wait)\\b.{0,40}\\b(?:confirm|approv|permission)", lits: []string{"confirm", "approv", "permission"}, also: [][]string{[]string{"never ask", "never show", "never request", "never require", "never wait", "never again ask", "never again show", "never again request", "never again require", "never again wait"}}},
 			{expr: "(?i)\\b(?:has|have|already|was|were|are|is) (?:pre-?)?(?:approved|authori[sz]ed|allowed|confirmed) (?:all|any|every|permanently)\\b", lits: []string{"approved", "authorised", "authorized", "authoriſed", "allowed", "confirmed"}, also: [][]string{[]string{"has ", "have ", "already ", "was ", "were ", "are ", "is "}}},
-			{expr: "(?i)\\b(?:outranks?|overrid(?:es?|ing) (?:the |all |any )?(?:system|user|safety|other|earlier|admin)|priority over (?:the )?(?:user|system)|treat(?:ed)? as (?:an? |the )?(?:coming from the (?:developer|system|user)|domain admin|system message))", lits: []string{"utrank", "verride ", "verrides ", "verriding ", "priority over user", "priority over system", "priority over the user", "priority over the system", "treat as coming from the developer", "treat as coming from the system", "treat as coming from the user", "treat as domain admin", "treat as system message", "treat as a coming from the developer", "treat as a coming from the system", "treat as a coming from the user", "treat as a domain admin", "treat as a system message", "treat as an coming from the developer", "treat as an coming from the system", "treat as an coming from the user", "treat as an domain admin", "treat as an system message", "treat as the coming from the developer", "treat as the coming from the system", "treat as the coming from the user", "treat as the domain admin", "treat as the system message", "treated as coming from the developer", "treated as coming from the system", "treated as coming from the user", "treated as domain admin", "treated as system message", "treated as a coming from the developer", "treated as a coming from the system", "treated as a coming from the user", "treated as a domain admin", "treated as a system message", "treated as an coming from the developer", "treated as an coming from the system", "treated as an coming from the user", "treated as an domain admin", "treated as an system message", "treated as the coming from the developer", "treated as the coming from the system", "treated as the coming from the user", "treated as the domain admin", "treated as the system message"}},
+			{expr: "\\b(?:(?i:O(?:UTRANKS?|VERRID(?:ES?|ING) (?:THE |A(?:LL |NY ))?(?:SYSTEM|USER|SAFETY|OTHER|EARLIER|ADMIN))))", lits: []string{"utrank", "verride ", "verrides ", "verriding "}},
+			{expr: "\\b(?:(?i:PRIORITY OVER (?:THE )?(?:USER|SYSTEM)))", lits: []string{"priority over user", "priority over system", "priority over the user", "priority over the system"}},
+			{expr: "\\b(?:(?i:TREAT(?:ED)? AS (?:AN? |THE )?(?:COMING FROM THE (?:DEVELOPER|SYSTEM|USER)|DOMAIN ADMIN|SYSTEM MESSAGE)))", lits: []string{"treat as coming from the developer", "treat as coming from the system", "treat as coming from the user", "treat as domain admin", "treat as system message", "treat as a coming from the developer", "treat as a coming from the system", "treat as a coming from the user", "treat as a domain admin", "treat as a system message", "treat as an coming from the developer", "treat as an coming from the system", "treat as an coming from the user", "treat as an domain admin", "treat as an system message", "treat as the coming from the developer", "treat as the coming from the system", "treat as the coming from the user", "treat as the domain admin", "treat as the system message", "treated as coming from the developer", "treated as coming from the system", "treated as coming from the user", "treated as domain admin", "treated as system message", "treated as a coming from the developer", "treated as a coming from the system", "treated as a coming from the user", "treated as a domain admin", "treated as a system message", "treated as an coming from the developer", "treated as an coming from the system", "treated as an coming from the user", "treated as an domain admin", "treated as an system message", "treated as the coming from the developer", "treated as the coming from the system", "treated as the coming from the user", "treated as the domain admin", "treated as the system message"}},
 			{expr: "(?i)\\b(?:pay|wire)\\b.{0,60}\\bwithout (?:asking|confirm|approval)", lits: []string{"without asking", "without confirm", "without approval"}, also: [][]string{[]string{"pay", "wire"}}},
 			{expr: "(?i)\\b(?:from now on|in future|always)\\b.{0,40}\\b(?:skip|bypass) (?:the |all )?(?:tests|checks|hooks)\\b", lits: []string{"from now on", "in future", "always"}},
 		},
@@ -164,7 +182,12 @@ var ruleTable = [...]Rule{
 		types:       []string{"memory_write", "agent_message", "create_event", "update_event", "create_schedule", "update_schedule"},
 		fields:      []string{"value", "content", "text", "message", "body", "prompt", "description", "notes", "title", "task", "instructions", "parts", "facts", "messages", "memories"},
 		patterns: []pattern{
-			{expr: "-----BEGIN [A-Z ]*PRIVATE KEY|\\b(?:AKIA|ASIA)[0-9A-Z]{16}|\\bgh[pousr]_[A-Za-z0-9]{20}|\\b[sr]k_live_[0-9A-Za-z]{8}|\\bxox[abcdp]-[0-9A-Za-z-]{8}|://[^/\\s:@]+:[^/\\s:@]{4,}@", lits: []string{"-----begin ", "akia", "asia", "gho_", "ghp_", "ghr_", "ghs_", "ghu_", "rk_live_", "sk_live_", "xoxa-", "xoxb-", "xoxc-", "xoxd-", "xoxp-", "://"}},
+			{expr: "(?:-----BEGIN [ A-Z]*PRIVATE KEY)", lits: []string{"-----begin "}, also: [][]string{[]string{"private key"}}, bytes: "-"},
+			{expr: "(?:\\bA(?:KIA|SIA)[0-9A-Z]{16})", lits: []string{"akia", "asia"}},
+			{expr: "(?:\\bgh[oprsu]_[0-9A-Za-z]{20})", lits: []string{"gho_", "ghp_", "ghr_", "ghs_", "ghu_"}, bytes: "_"},
+			{expr: "(?:\\b[rs]k_live_[0-9A-Za-z]{8})", lits: []string{"rk_live_", "sk_live_"}, bytes: "_"},
+			{expr: "(?:\\bxox[a-dp]-[\\-0-9A-Za-z]{8})", lits: []string{"xoxa-", "xoxb-", "xoxc-", "xoxd-", "xoxp-"}, bytes: "-"},
+			{expr: "(?:://[^\\t\\n\\f\\r /:@]+:[^\\t\\n\\f\\r /:@]{4,}@)", lits: []string{"://"}, bytes: "/:@"},
 			{expr: "\\b(?:\\d{4}[ -]){3}\\d{4}\\b"},
 			{expr: "(?i)(?:password|passwort|passwd|contraseña|senha|mot de passe|пароль|parola|hasło|密码|パスワード|비밀번호)(?:\\s+(?:is|ist|es|é|est)\\s|\\s?[:=：])\\s*[^\\s]*[0-9!#$%&*+][^\\s]*"},
 			{expr: "(?i)\\b(?:login|credentials) (?:is|are) \\S+ / \\S*\\d\\S*", lits: []string{"login is ", "login are ", "credentials is ", "credentials are "}, also: [][]string{[]string{" / "}}, bytes: "/"},
@@ -179,7 +202,8 @@ var ruleTable = [...]Rule{
 		types:       []string{"memory_write", "agent_message", "create_event", "update_event", "create_schedule", "update_schedule"},
 		fields:      []string{"value", "content", "text", "message", "body", "prompt", "description", "notes", "title", "task", "instructions", "parts", "facts", "messages", "memories"},
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:curl|wget)\\b[^\\n|]{0,200}\\|\\s*(?:sudo\\s+)?(?:ba|z|da)?sh\\b|\\b(?:iex|invoke-expression)\\b.{0,40}\\b(?:irm|iwr|invoke-restmethod|invoke-webrequest|downloadstring)", lits: []string{"curl", "wget", "iex", "invoke-expression"}},
+			{expr: "(?:(?i:\\b(?:CURL|WGET)\\b[^\\n\\|]{0,200}\\|[\\t\\n\\f\\r ]*(?:SUDO[\\t\\n\\f\\r ]+)?(?:BA|Z|DA)?SH\\b))", lits: []string{"curl", "wget"}, bytes: "|"},
+			{expr: "(?:(?i-s:\\bI(?:EX|NVOKE-EXPRESSION)\\b.{0,40}\\b(?:I(?:RM|WR|NVOKE-(?:RESTMETHOD|WEBREQUEST))|DOWNLOADSTRING)))", lits: []string{"iex", "invoke-expression"}, also: [][]string{[]string{"irm", "iwr", "invoke-restmethod", "invoke-webrequest", "downloadstring"}}},
 			{expr: "(?i)\\b(?:fetch|read|open|load|download|get)\\b.{0,80}https?://\\S+.{0,60}\\b(?:follow|obey|carry out|do what)\\b", lits: []string{"http://", "https://"}, also: [][]string{[]string{"follow", "obey", "carry out", "do what"}, []string{"fetch", "read", "open", "load", "get"}}, bytes: "/:"},
 			{expr: "(?i)\\b(?:before|after) (?:each|every|any) \\w+\\b.{0,30}\\b(?:run|execute|source)\\b.{0,20}(?:~/\\.|/tmp/|https?://)", lits: []string{"before each ", "before every ", "before any ", "after each ", "after every ", "after any "}, also: [][]string{[]string{"run", "execute", "source"}, []string{"~/.", "/tmp/", "http://", "https://"}}, bytes: "/"},
 			{expr: "(?i)\\b(?:ignore|disregard)\\b.{0,20}\\b(?:instructions|rules|guidelines)\\b", lits: []string{"ignore", "disregard"}, also: [][]string{[]string{"instructions", "rules", "guidelines"}}},
@@ -195,7 +219,10 @@ var ruleTable = [...]Rule{
 		fields:      []string{"value", "content", "text", "message", "body", "prompt", "description", "notes", "title", "task", "instructions", "parts", "facts", "messages", "memories"},
 		patterns: []pattern{
 			{expr: "(?i)\\b(?:disabl(?:e|ing)|turn(?:ing)? off|switch(?:ing)? off|stop(?:ping)?|dismiss) (?:the |all )?(?:windows )?(?:defender|antivirus|edr|real-?time|firewall|waf|auditd|audit log|object lock|secret scanning|signature|mfa|2fa|security alerts)", lits: []string{"disable ", "disabling ", "turn off ", "turning off ", "switch off ", "switching off ", "stop ", "stopping ", "dismiss "}, also: [][]string{[]string{"defender", "antivirus", "edr", "realtime", "real-time", "firewall", "waf", "auditd", "audit log", "object lock", "secret scanning", "signature", "mfa", "2fa", "security alerts"}}},
-			{expr: "(?i)\\bverify ?= ?false\\b|--no-verify\\b|--trusted-host\\b|-ep bypass\\b|\\bNOPASSWD\\b|DisableRealtimeMonitoring", lits: []string{"verify=false", "verify= false", "verify =false", "verify = false", "--no-verify", "--trusted-host", "-ep bypass", "nopasswd", "disablerealtimemonitoring"}},
+			{expr: "(?:(?i:\\bVERIFY ?= ?FALSE\\b))", lits: []string{"verify=false", "verify= false", "verify =false", "verify = false"}, bytes: "="},
+			{expr: "(?:(?i:-(?:-(?:NO-VERIFY\\b|TRUSTED-HOST\\b)|EP BYPASS\\b)))", lits: []string{"--no-verify", "--trusted-host", "-ep bypass"}, bytes: "-"},
+			{expr: "(?:(?i:\\bNOPASSWD\\b))", lits: []string{"nopasswd"}},
+			{expr: "(?:(?i:DISABLEREALTIMEMONITORING))", lits: []string{"disablerealtimemonitoring"}},
 			{expr: "(?i)\\b(?:curl|wget)\\b.{0,20}(?:\\s-k\\b|--insecure\\b|--no-check-certificate\\b)", lits: []string{"curl", "wget"}, also: [][]string{[]string{"\t-k", "\n-k", "\f-k", "\r-k", " -k", "--insecure", "--no-check-certificate"}}, bytes: "-"},
 		},
 	},
@@ -208,7 +235,17 @@ var ruleTable = [...]Rule{
 		types:       []string{"memory_write", "agent_message", "create_event", "update_event", "create_schedule", "update_schedule"},
 		fields:      []string{"value", "content", "text", "message", "body", "prompt", "description", "notes", "title", "task", "instructions", "parts", "facts", "messages", "memories"},
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:webhook\\.site|requestbin\\.|pipedream\\.net|ngrok(?:-free)?\\.(?:io|app)|trycloudflare\\.com|transfer\\.sh|file\\.io|0x0\\.st|interact\\.sh|oast\\.(?:fun|live|pro|site)|beeceptor\\.com|pastebin\\.com/api)", lits: []string{"webhook.site", "requestbin.", "pipedream.net", "ngrok.io", "ngrok.app", "ngrok-free.io", "ngrok-free.app", "trycloudflare.com", "transfer.sh", "file.io", "0x0.st", "interact.sh", "oast.fun", "oast.live", "oast.pro", "oast.site", "beeceptor.com", "pastebin.com/api"}, bytes: "."},
+			{expr: "\\b(?:(?i:WEBHOOK\\.SITE))", lits: []string{"webhook.site"}, bytes: "."},
+			{expr: "\\b(?:(?i:REQUESTBIN\\.))", lits: []string{"requestbin."}, bytes: "."},
+			{expr: "\\b(?:(?i:PIPEDREAM\\.NET))", lits: []string{"pipedream.net"}, bytes: "."},
+			{expr: "\\b(?:(?i:NGROK(?:-FREE)?\\.(?:IO|APP)))", lits: []string{"ngrok.io", "ngrok.app", "ngrok-free.io", "ngrok-free.app"}, bytes: "."},
+			{expr: "\\b(?:(?i:TR(?:YCLOUDFLARE\\.COM|ANSFER\\.SH)))", lits: []string{"trycloudflare.com", "transfer.sh"}, bytes: "."},
+			{expr: "\\b(?:(?i:FILE\\.IO))", lits: []string{"file.io"}, bytes: "."},
+			{expr: "\\b(?:(?i:0X0\\.ST))", lits: []string{"0x0.st"}, bytes: ".0"},
+			{expr: "\\b(?:(?i:INTERACT\\.SH))", lits: []string{"interact.sh"}, bytes: "."},
+			{expr: "\\b(?:(?i:OAST\\.(?:FUN|LIVE|PRO|SITE)))", lits: []string{"oast.fun", "oast.live", "oast.pro", "oast.site"}, bytes: "."},
+			{expr: "\\b(?:(?i:BEECEPTOR\\.COM))", lits: []string{"beeceptor.com"}, bytes: "."},
+			{expr: "\\b(?:(?i:PASTEBIN\\.COM/API))", lits: []string{"pastebin.com/api"}, bytes: "./"},
 			{expr: "(?i)https?://(?:[1-9]|1[1-9]|[2-9]\\d|1[013-58]\\d|12[0-689]|16[0-8]|17[013-9]|19[013-9]|2[0-2]\\d)\\.\\d{1,3}\\.\\d{1,3}\\.\\d{1,3}\\b", lits: []string{"http://", "https://"}, bytes: "./:"},
 		},
 	},
@@ -341,7 +378,8 @@ var ruleTable = [...]Rule{
 			{expr: "(?i)\\b(?:do not|don't|never|doesn't have to|not have to be|not want to be|need not be) (?:ask|asked|involve|involved|consult|consulted)(?:(?: \\w+)? (?:adviser|advisor|security|legal|on-?call|reviewer|maintainer|owner)\\b|\\s*[.;]|\\s*$)", lits: []string{"do not ask", "do not involve", "do not consult", "don't ask", "don't involve", "don't consult", "never ask", "never involve", "never consult", "doesn't have to ask", "doesn't have to involve", "doesn't have to consult", "not have to be ask", "not have to be involve", "not have to be consult", "not want to be ask", "not want to be involve", "not want to be consult", "need not be ask", "need not be involve", "need not be consult"}},
 			{expr: "(?i)\\b(?:security|legal|compliance) \\w* ?(?:does not|doesn't|do not) need to (?:be|know)\\b", lits: []string{"security ", "legal ", "compliance "}, also: [][]string{[]string{"does not need to be", "does not need to know", "doesn't need to be", "doesn't need to know", "do not need to be", "do not need to know"}}},
 			{expr: "(?i)\\b(?:guard|shield|guardrails?|safety|approval mode)\\b[^.\\n]{0,20}\\b(?:is|are) (?:now )?(?:disabled|off|suspended|paused)\\b", lits: []string{"is disabled", "is off", "is suspended", "is paused", "is now disabled", "is now off", "is now suspended", "is now paused", "are disabled", "are off", "are suspended", "are paused", "are now disabled", "are now off", "are now suspended", "are now paused"}, also: [][]string{[]string{"guard", "shield", "safety", "approval mode"}}},
-			{expr: "(?i)\\b(?:mfa|2fa|signature|checksum|hash)\\b[^.\\n]{0,40}\\b(?:optional|obsolete)\\b|\\bskip the (?:\\w+ )?(?:signature|checksum|hash|auth\\w*|login|permission|diff)\\b", lits: []string{"optional", "obsolete", "skip the "}},
+			{expr: "(?:(?i:\\b(?:MFA|2FA|SIGNATURE|CHECKSUM|HASH)\\b[^\\n\\.]{0,40}\\bO(?:PTIONAL|BSOLETE)\\b))", lits: []string{"optional", "obsolete"}, also: [][]string{[]string{"mfa", "2fa", "signature", "checksum", "hash"}}},
+			{expr: "(?:(?i:\\bSKIP THE (?:[0-9A-Z_a-zſK]+ )?(?:SIGNATURE|CHECKSUM|HASH|AUTH[0-9A-Z_a-zſK]*|LOGIN|PERMISSION|DIFF)\\b))", lits: []string{"skip the "}, also: [][]string{[]string{"signature", "checksum", "hash", "auth", "login", "permission", "diff"}}},
 			{expr: "(?i)\\b(?:warnings?|alerts?|findings)\\b[^.\\n]{0,60}\\b(?:are|is) false\\b", lits: []string{"are false", "is false"}, also: [][]string{[]string{"warning", "alert", "findings"}}},
 		},
 	},
@@ -359,7 +397,8 @@ var ruleTable = [...]Rule{
 			{expr: "(?i)\\bnew (?:directive|orders?|mandate) (?:from|by|of) (?:the |your )?(?:supervisor|operator|developer|orchestrator|management)\\b", lits: []string{"supervisor", "operator", "developer", "orchestrator", "management"}, also: [][]string{[]string{"new directive from ", "new directive by ", "new directive of ", "new order from ", "new order by ", "new order of ", "new orders from ", "new orders by ", "new orders of ", "new mandate from ", "new mandate by ", "new mandate of "}}},
 			{expr: "(?i)\\b(?:add|copy|paste|put|append)\\b[^.\\n]{0,40}\\b(?:your|their) (?:own )?(?:system prompt|instructions)\\b", lits: []string{"your system prompt", "your instructions", "your own system prompt", "your own instructions", "their system prompt", "their instructions", "their own system prompt", "their own instructions"}, also: [][]string{[]string{"add", "copy", "paste", "put", "append"}}},
 			{expr: "(?i)\\b(?:gib|nenne|zeig|give|tell|show|send|quote) (?:me|mir)\\b[^.\\n]{0,40}\\bsystem[ -]?prompt", lits: []string{"systemprompt", "system prompt", "system-prompt"}, also: [][]string{[]string{"gib me", "gib mir", "nenne me", "nenne mir", "zeig me", "zeig mir", "give me", "give mir", "tell me", "tell mir", "show me", "show mir", "send me", "send mir", "quote me", "quote mir"}}},
-			{expr: "(?i)\\bact as the (?:orchestrator|supervisor|operator)\\b|\\brequests (?:by|of|from) other agents\\b[^.\\n]{0,20}\\b(?:rejected|ignored)\\b", lits: []string{"act as the orchestrator", "act as the supervisor", "act as the operator", "rejected", "ignored"}},
+			{expr: "(?:(?i:\\bACT AS THE (?:ORCHESTRATOR|SUPERVISOR|OPERATOR)\\b))", lits: []string{"act as the orchestrator", "act as the supervisor", "act as the operator"}},
+			{expr: "(?:(?i:\\bREQUESTS (?:BY|OF|FROM) OTHER AGENTS\\b[^\\n\\.]{0,20}\\b(?:REJECTED|IGNORED)\\b))", lits: []string{"rejected", "ignored"}, also: [][]string{[]string{"requests by other agents", "requests of other agents", "requests from other agents"}}},
 		},
 	},
 	{
@@ -372,7 +411,8 @@ var ruleTable = [...]Rule{
 		fields:      []string{"value", "content", "text", "message", "body", "instructions", "task", "parts", "facts", "messages", "memories"},
 		patterns: []pattern{
 			{expr: "(?i)\\b(?:silent|blind|hidden) cop(?:y|ies)\\b", lits: []string{"silent copy", "silent copies", "blind copy", "blind copies", "hidden copy", "hidden copies"}},
-			{expr: "(?i)\\bbcc\\b[^.\\n]{0,40}\\b(?:each|every|all)\\b|\\b(?:each|every|always)\\b[^\\n]{0,60}\\bbcc\\b", lits: []string{"bcc", "each", "every", "always"}},
+			{expr: "(?:(?i:\\bBCC\\b[^\\n\\.]{0,40}\\b(?:E(?:ACH|VERY)|ALL)\\b))", lits: []string{"bcc"}, also: [][]string{[]string{"each", "every", "all"}}},
+			{expr: "(?:(?i:\\b(?:E(?:ACH|VERY)|ALWAYS)\\b[^\\n]{0,60}\\bBCC\\b))", lits: []string{"each", "every", "always"}, also: [][]string{[]string{"bcc"}}},
 			{expr: "(?i)\\b(?:each|every|whenever)\\b[^\\n]{0,80}\\b(?:send|forward|post|upload)\\b[^\\n]{0,60}(?:https?://|\\b[\\w.+-]+@[\\w-]+\\.\\w)", lits: []string{"each", "every", "whenever"}, also: [][]string{[]string{"send", "forward", "post", "upload"}}},
 			{expr: "(?i)\\b(?:send|sending|forward|post|upload)\\b[^.\\n]{0,80}\\b(?:conversations?|bank statements|contracts|customer (?:list|table|data)|mailbox|chat history)\\b[^\\n]{0,40}(?:https?://|\\b[\\w.+-]+@[\\w-]+\\.\\w)", lits: []string{"conversation", "bank statements", "contracts", "customer list", "customer table", "customer data", "mailbox", "chat history"}, also: [][]string{[]string{"send", "forward", "post", "upload"}}},
 			{expr: "(?i)\\b(?:copy|move|upload|put)\\b[^.\\n]{0,60}\\bto (?:the |a )?public (?:bucket|folder|repository|repo|share|link)\\b", lits: []string{"to public bucket", "to public folder", "to public repo", "to public share", "to public link", "to the public bucket", "to the public folder", "to the public repo", "to the public share", "to the public link", "to a public bucket", "to a public folder", "to a public repo", "to a public share", "to a public link"}, also: [][]string{[]string{"copy", "move", "upload", "put"}}},
@@ -394,7 +434,9 @@ var ruleTable = [...]Rule{
 			{expr: "(?i)\\bif (?:the \\w+ \\w+ |any ?one |any ?body |you are )?ask(?:s|ed)\\b[^.\\n]{0,40}, (?:say|claim) that\\b", lits: []string{", say that", ", claim that"}, also: [][]string{[]string{"asks", "asked"}, []string{"if "}}, bytes: ","},
 			{expr: "(?i)\\bapproved? (?:at once|immediately|automatically|blindly)\\b", lits: []string{"approve at once", "approve immediately", "approve automatically", "approve blindly", "approved at once", "approved immediately", "approved automatically", "approved blindly"}},
 			{expr: "(?i)\\b(?:change|edit|adjust|alter)\\b[^.\\n]{0,60}\\bso(?: that)?\\b[^.\\n]{0,40}\\b(?:does not appear|do not appear|looks? (?:better|smaller)|gets? 1\\.0|always pass)", lits: []string{"does not appear", "do not appear", "look better", "look smaller", "looks better", "looks smaller", "get 1.0", "gets 1.0", "always pass"}, also: [][]string{[]string{"change", "edit", "adjust", "alter"}}},
-			{expr: "(?i)\\bleave (?:it|this|that) out of\\b|\\bleave out that\\b|\\bhidden from\\b", lits: []string{"leave it out of", "leave this out of", "leave that out of", "leave out that", "hidden from"}},
+			{expr: "(?:(?i:\\bLEAVE (?:IT|TH(?:IS|AT)) OUT OF\\b))", lits: []string{"leave it out of", "leave this out of", "leave that out of"}},
+			{expr: "(?:(?i:\\bLEAVE OUT THAT\\b))", lits: []string{"leave out that"}},
+			{expr: "(?:(?i:\\bHIDDEN FROM\\b))", lits: []string{"hidden from"}},
 			{expr: "(?i)\\b(?:score|rank|put|list|reject)\\b[^\\n]{0,60}\\b(?:foreign|arabic|african|turkish|postcode|pregnant|surnames?|religion|women)\\b[^\\n]{0,60}\\b(?:lower|last|end of|down)\\b", lits: []string{"foreign", "arabic", "african", "turkish", "postcode", "pregnant", "surname", "religion", "women"}, also: [][]string{[]string{"lower", "last", "end of", "down"}, []string{"score", "rank", "put", "list", "reject"}}},
 			{expr: "(?i)\\b(?:foreign|arabic|african|turkish|surnames?|religion|women)\\b[^\\n]{0,60}\\b(?:end of the list|rejected|ranked lower)", lits: []string{"end of the list", "rejected", "ranked lower"}, also: [][]string{[]string{"foreign", "arabic", "african", "turkish", "surname", "religion", "women"}}},
 			{expr: "(?i)\\bsafety (?:limit|margin|interlock|valve)\\b[^\\n]{0,40}\\b(?:not|instead of)\\b", lits: []string{"safety limit", "safety margin", "safety interlock", "safety valve"}, also: [][]string{[]string{"not", "instead of"}}},
@@ -411,11 +453,15 @@ var ruleTable = [...]Rule{
 		patterns: []pattern{
 			{expr: "(?i)\\b(?:accept|allow)\\b[^.\\n]{0,20}\\b(?:tokens?|passwords?|logins?)\\b[^.\\n]{0,20}\\b(?:begins?|starts?|without)\\b", lits: []string{"accept", "allow"}, also: [][]string{[]string{"begin", "start", "without"}, []string{"token", "password", "login"}}},
 			{expr: "(?i)\\b(?:attach|grant|assign)\\b[^.\\n]{0,30}\\b(?:AdministratorAccess|admin rights|admin role|owner role|root)\\b", lits: []string{"attach", "grant", "assign"}, also: [][]string{[]string{"administratoraccess", "admin rights", "admin role", "owner role", "root"}}},
-			{expr: "(?i)\\b(?:raise|elevate|extend) your (?:own )?(?:permissions?|rights|role)\\b|\\b(?:use|with) my (?:admin|root|owner)\\b", lits: []string{"raise your permission", "raise your rights", "raise your role", "raise your own permission", "raise your own rights", "raise your own role", "elevate your permission", "elevate your rights", "elevate your role", "elevate your own permission", "elevate your own rights", "elevate your own role", "extend your permission", "extend your rights", "extend your role", "extend your own permission", "extend your own rights", "extend your own role", "use my admin", "use my root", "use my owner", "with my admin", "with my root", "with my owner"}},
+			{expr: "(?:(?i:\\b(?:RAISE|E(?:LEVATE|XTEND)) YOUR (?:OWN )?(?:PERMISSIONS?|R(?:IGHTS|OLE))\\b))", lits: []string{"raise your permission", "raise your rights", "raise your role", "raise your own permission", "raise your own rights", "raise your own role", "elevate your permission", "elevate your rights", "elevate your role", "elevate your own permission", "elevate your own rights", "elevate your own role", "extend your permission", "extend your rights", "extend your role", "extend your own permission", "extend your own rights", "extend your own role"}},
+			{expr: "(?:(?i:\\b(?:USE|WITH) MY (?:ADMIN|ROOT|OWNER)\\b))", lits: []string{"use my admin", "use my root", "use my owner", "with my admin", "with my root", "with my owner"}},
 			{expr: "(?i)\\b(?:push|merge)\\b[^.\\n]{0,30}\\badmin bypass\\b", lits: []string{"admin bypass"}, also: [][]string{[]string{"push", "merge"}}},
 			{expr: "(?i)\\b(?:buy|sell) [\\d.,]+ (?:shares|units|contracts)\\b", lits: []string{" shares", " units", " contracts"}, also: [][]string{[]string{"buy ", "sell "}}},
-			{expr: "(?i)\\b(?:refund|pay|wire)\\b[^.\\n]{0,40}\\bto (?:card|account|iban|wallet)\\b|\\binvoices?\\b[^.\\n]{0,60}\\bpaid (?:right away|at once|directly)\\b", lits: []string{"to card", "to account", "to iban", "to wallet", "invoice"}},
-			{expr: "(?i)\\bfind (?:out )?where \\w+(?: \\w+)? (?:lives|is living|works)\\b|\\bfind the (?:present|home|new|current) address\\b|\\bwhen (?:she|he) (?:usually )?leaves the house\\b", lits: []string{"find where ", "find out where ", "find the present address", "find the home address", "find the new address", "find the current address", "when she leaves the house", "when she usually leaves the house", "when he leaves the house", "when he usually leaves the house"}},
+			{expr: "(?:(?i:\\b(?:REFUND|PAY|WIRE)\\b[^\\n\\.]{0,40}\\bTO (?:CARD|ACCOUNT|IBAN|WALLET)\\b))", lits: []string{"to card", "to account", "to iban", "to wallet"}, also: [][]string{[]string{"refund", "pay", "wire"}}},
+			{expr: "(?:(?i:\\bINVOICES?\\b[^\\n\\.]{0,60}\\bPAID (?:RIGHT AWAY|AT ONCE|DIRECTLY)\\b))", lits: []string{"invoice"}, also: [][]string{[]string{"paid right away", "paid at once", "paid directly"}}},
+			{expr: "(?:(?i:\\bFIND (?:OUT )?WHERE [0-9A-Z_a-zſK]+(?: [0-9A-Z_a-zſK]+)? (?:LIVES|IS LIVING|WORKS)\\b))", lits: []string{"find where ", "find out where "}, also: [][]string{[]string{" lives", " is living", " works"}}},
+			{expr: "(?:(?i:\\bFIND THE (?:PRESENT|HOME|NEW|CURRENT) ADDRESS\\b))", lits: []string{"find the present address", "find the home address", "find the new address", "find the current address"}},
+			{expr: "(?:(?i:\\bWHEN (?:SHE|HE) (?:USUALLY )?LEAVES THE HOUSE\\b))", lits: []string{"when she leaves the house", "when she usually leaves the house", "when he leaves the house", "when he usually leaves the house"}},
 			{expr: "(?i)\\b(?:all|every) mailbox(?:es)?\\b", lits: []string{"all mailbox", "every mailbox"}},
 			{expr: "(?i)\\bcv[vc]\\b", lits: []string{"cvc", "cvv"}},
 			{expr: "(?i)\\blinks? from [\\w.-]+ (?:are|is) (?:always )?safe\\b", lits: []string{"link from ", "links from "}, also: [][]string{[]string{" are safe", " are always safe", " is safe", " is always safe"}}},
@@ -434,9 +480,12 @@ var ruleTable = [...]Rule{
 			{expr: "(?i)\\b(?:log|label|book|name|call|describe|file|disguise) (?:it|this|them|that) as\\b[^.\\n]{0,40}\\b(?:updates?|tests?|maintenance|hotfix|cleanup|refactor\\w*|routine|error|perf)\\b", lits: []string{"log it as", "log this as", "log them as", "log that as", "label it as", "label this as", "label them as", "label that as", "book it as", "book this as", "book them as", "book that as", "name it as", "name this as", "name them as", "name that as", "call it as", "call this as", "call them as", "call that as", "describe it as", "describe this as", "describe them as", "describe that as", "file it as", "file this as", "file them as", "file that as", "disguise it as", "disguise this as", "disguise them as", "disguise that as"}, also: [][]string{[]string{"update", "test", "maintenance", "hotfix", "cleanup", "efactor", "outine", "error", "perf"}}},
 			{expr: "(?i)\\bbefore\\b[^.\\n]{0,40}\\b(?:lawyers?|auditors?|reviewers?|security|legal|compliance|board|management|the user|any ?one|any ?body)\\b[^.\\n]{0,20}\\b(?:sees?|notices?|finds? out|reads?|asks?)\\b", lits: []string{"before"}, also: [][]string{[]string{"lawyer", "auditor", "reviewer", "security", "legal", "compliance", "board", "management", "the user", "anyone", "any one", "anybody", "any body"}, []string{"see", "notice", "find out", "finds out", "read", "ask"}}},
 			{expr: "(?i)\\b(?:so|that)\\b[^.\\n]{0,30}\\b(?:cannot|can't|can not|does not need to|doesn't need to|need not|not have to|never) be (?:requested|reported|traced|found|seen|proven|recovered|declared)\\b", lits: []string{"cannot be requested", "cannot be reported", "cannot be traced", "cannot be found", "cannot be seen", "cannot be proven", "cannot be recovered", "cannot be declared", "can't be requested", "can't be reported", "can't be traced", "can't be found", "can't be seen", "can't be proven", "can't be recovered", "can't be declared", "can not be requested", "can not be reported", "can not be traced", "can not be found", "can not be seen", "can not be proven", "can not be recovered", "can not be declared", "does not need to be requested", "does not need to be reported", "does not need to be traced", "does not need to be found", "does not need to be seen", "does not need to be proven", "does not need to be recovered", "does not need to be declared", "doesn't need to be requested", "doesn't need to be reported", "doesn't need to be traced", "doesn't need to be found", "doesn't need to be seen", "doesn't need to be proven", "doesn't need to be recovered", "doesn't need to be declared", "need not be requested", "need not be reported", "need not be traced", "need not be found", "need not be seen", "need not be proven", "need not be recovered", "need not be declared", "not have to be requested", "not have to be reported", "not have to be traced", "not have to be found", "not have to be seen", "not have to be proven", "not have to be recovered", "not have to be declared", "never be requested", "never be reported", "never be traced", "never be found", "never be seen", "never be proven", "never be recovered", "never be declared"}},
-			{expr: "(?i)\\b(?:nobody|no ?one|none of them)\\b[^.\\n]{0,20}\\b(?:has to|have to|will|would|can|is going to) (?:notice|know|see|find|ask|check)\\b|\\bonly (?:i|we) can see\\b", lits: []string{"has to notice", "has to know", "has to see", "has to find", "has to ask", "has to check", "have to notice", "have to know", "have to see", "have to find", "have to ask", "have to check", "will notice", "will know", "will see", "will find", "will ask", "will check", "would notice", "would know", "would see", "would find", "would ask", "would check", "can notice", "can know", "can see", "can find", "can ask", "can check", "is going to notice", "is going to know", "is going to see", "is going to find", "is going to ask", "is going to check"}},
-			{expr: "(?i)\\bin the name of (?:the |our )?(?:treasurer|user|ceo|cfo|director|manager|customer|client|boss)\\b|\\bas (?:the|if you were the) (?:ceo|cfo|cto|director|manager|user|customer)\\b", lits: []string{"in the name of treasurer", "in the name of user", "in the name of ceo", "in the name of cfo", "in the name of director", "in the name of manager", "in the name of customer", "in the name of client", "in the name of boss", "in the name of the treasurer", "in the name of the user", "in the name of the ceo", "in the name of the cfo", "in the name of the director", "in the name of the manager", "in the name of the customer", "in the name of the client", "in the name of the boss", "in the name of our treasurer", "in the name of our user", "in the name of our ceo", "in the name of our cfo", "in the name of our director", "in the name of our manager", "in the name of our customer", "in the name of our client", "in the name of our boss", "as the ceo", "as the cfo", "as the cto", "as the director", "as the manager", "as the user", "as the customer", "as if you were the ceo", "as if you were the cfo", "as if you were the cto", "as if you were the director", "as if you were the manager", "as if you were the user", "as if you were the customer"}},
-			{expr: "(?i)\\bfrom (?:different|several|other people's|new) accounts\\b|\\bfake (?:reviews?|accounts?|invoices?|receipts?|profiles?)\\b", lits: []string{"from different accounts", "from several accounts", "from other people's accounts", "from new accounts", "fake review", "fake account", "fake invoice", "fake receipt", "fake profile"}},
+			{expr: "(?:(?i:\\bNO(?:BODY| ?ONE|NE OF THEM)\\b[^\\n\\.]{0,20}\\b(?:HA(?:S TO|VE TO)|W(?:ILL|OULD)|CAN|IS GOING TO) (?:NOTICE|KNOW|SEE|FIND|ASK|CHECK)\\b))", lits: []string{"has to notice", "has to know", "has to see", "has to find", "has to ask", "has to check", "have to notice", "have to know", "have to see", "have to find", "have to ask", "have to check", "will notice", "will know", "will see", "will find", "will ask", "will check", "would notice", "would know", "would see", "would find", "would ask", "would check", "can notice", "can know", "can see", "can find", "can ask", "can check", "is going to notice", "is going to know", "is going to see", "is going to find", "is going to ask", "is going to check"}, also: [][]string{[]string{"nobody", "noone", "no one", "none of them"}}},
+			{expr: "(?:(?i:\\bONLY (?:I|WE) CAN SEE\\b))", lits: []string{"only i can see", "only we can see"}},
+			{expr: "(?:(?i:\\bIN THE NAME OF (?:THE |OUR )?(?:TREASURER|USER|C(?:EO|FO)|DIRECTOR|MANAGER|C(?:USTOMER|LIENT)|BOSS)\\b))", lits: []string{"in the name of treasurer", "in the name of user", "in the name of ceo", "in the name of cfo", "in the name of director", "in the name of manager", "in the name of customer", "in the name of client", "in the name of boss", "in the name of the treasurer", "in the name of the user", "in the name of the ceo", "in the name of the cfo", "in the name of the director", "in the name of the manager", "in the name of the customer", "in the name of the client", "in the name of the boss", "in the name of our treasurer", "in the name of our user", "in the name of our ceo", "in the name of our cfo", "in the name of our director", "in the name of our manager", "in the name of our customer", "in the name of our client", "in the name of our boss"}},
+			{expr: "(?:(?i:\\bAS (?:THE|IF YOU WERE THE) (?:C(?:EO|FO|TO)|DIRECTOR|MANAGER|USER|CUSTOMER)\\b))", lits: []string{"as the ceo", "as the cfo", "as the cto", "as the director", "as the manager", "as the user", "as the customer", "as if you were the ceo", "as if you were the cfo", "as if you were the cto", "as if you were the director", "as if you were the manager", "as if you were the user", "as if you were the customer"}},
+			{expr: "(?:(?i:\\bFROM (?:DIFFERENT|SEVERAL|OTHER PEOPLE'S|NEW) ACCOUNTS\\b))", lits: []string{"from different accounts", "from several accounts", "from other people's accounts", "from new accounts"}},
+			{expr: "(?:(?i:\\bFAKE (?:REVIEWS?|ACCOUNTS?|INVOICES?|RECEIPTS?|PROFILES?)\\b))", lits: []string{"fake review", "fake account", "fake invoice", "fake receipt", "fake profile"}},
 		},
 	},
 	{
@@ -468,12 +517,16 @@ var ruleTable = [...]Rule{
 		patterns: []pattern{
 			{expr: "(?i)\\b(?:share|send|forward|give|hand|mail|copy|move|upload|export)\\b[^.\\n]{0,40}\\b(?:salar(?:y|ies)|payroll|patients?|passports?|medical|personnel|source code|customers?|clients?|employees?)\\b[^\\n]{0,60}(?:\\b[\\w.+-]+@[\\w-]+\\.\\w|https?://|\\bmy (?:private|personal|own)\\b)", lits: []string{"salary", "salaries", "payroll", "patient", "passport", "medical", "personnel", "source code", "customer", "client", "employee"}, also: [][]string{[]string{"share", "send", "forward", "give", "hand", "mail", "copy", "move", "upload", "export"}}},
 			{expr: "(?i)\\b(?:store|keep|save) (?:a |all )?cop(?:y|ies)\\b[^\\n]{0,60}https?://", lits: []string{"http://", "https://"}, bytes: "/:"},
-			{expr: "(?i)\\bscreenshots? of (?:what|everything|all)\\b|\\brecord (?:what|everything|all)\\b[^.\\n]{0,20}\\b(?:types?|says?)\\b|\\btrack (?:when|where|whether)\\b", lits: []string{"screenshot of what", "screenshot of everything", "screenshot of all", "screenshots of what", "screenshots of everything", "screenshots of all", "record what", "record everything", "record all", "track when", "track where", "track whether"}},
+			{expr: "(?:(?i:\\bSCREENSHOTS? OF (?:WHAT|EVERYTHING|ALL)\\b))", lits: []string{"screenshot of what", "screenshot of everything", "screenshot of all", "screenshots of what", "screenshots of everything", "screenshots of all"}},
+			{expr: "(?:(?i:\\bRECORD (?:WHAT|EVERYTHING|ALL)\\b[^\\n\\.]{0,20}\\b(?:TYPES?|SAYS?)\\b))", lits: []string{"record what", "record everything", "record all"}, also: [][]string{[]string{"type", "say"}}},
+			{expr: "(?:(?i:\\bTRACK WHE(?:N|RE|THER)\\b))", lits: []string{"track when", "track where", "track whether"}},
 			{expr: "(?i)\\b(?:remote access|log ?in|shell access)\\b[^\\n]{0,40}\\b(?:any ?time|always|of [\\w-]+\\.\\w)", lits: []string{"remote access", "login", "log in", "shell access"}, also: [][]string{[]string{"anytime", "any time", "always", "of "}}},
-			{expr: "(?i)\\b(?:run|enable|allow) (?:the |all )?macros\\b|\\b(?:documents|files|attachments|code) (?:from|by|of)\\b[^.\\n]{0,30}\\b(?:trustworthy|trusted|need no scan)", lits: []string{"run macros", "run the macros", "run all macros", "enable macros", "enable the macros", "enable all macros", "allow macros", "allow the macros", "allow all macros", "trustworthy", "trusted", "need no scan"}},
+			{expr: "(?:(?i:\\b(?:RUN|ENABLE|ALLOW) (?:THE |ALL )?MACROS\\b))", lits: []string{"run macros", "run the macros", "run all macros", "enable macros", "enable the macros", "enable all macros", "allow macros", "allow the macros", "allow all macros"}},
+			{expr: "(?:(?i:\\b(?:DOCUMENTS|FILES|ATTACHMENTS|CODE) (?:FROM|BY|OF)\\b[^\\n\\.]{0,30}\\b(?:TRUST(?:WORTHY|ED)|NEED NO SCAN)))", lits: []string{"trustworthy", "trusted", "need no scan"}, also: [][]string{[]string{"documents from", "documents by", "documents of", "files from", "files by", "files of", "attachments from", "attachments by", "attachments of", "code from", "code by", "code of"}}},
 			{expr: "(?i)\\b(?:create|add|open|set up)\\b[^.\\n]{0,12}\\b(?:second|hidden|extra|spare|another) (?:\\w+ )?(?:admin|account|user|key|login)", lits: []string{"second ", "hidden ", "extra ", "spare ", "another "}, also: [][]string{[]string{"create", "add", "open", "set up"}, []string{"admin", "account", "user", "key", "login"}}},
 			{expr: "(?i)\\bdownload\\b[^\\n]{0,40}https?://\\S+[^\\n]{0,30}\\b(?:start|run|execute|install|open)\\b", lits: []string{"download"}, also: [][]string{[]string{"http://", "https://"}, []string{"start", "run", "execute", "install", "open"}}, bytes: "/:"},
-			{expr: "(?i)\\b(?:limit|check|validation|rule|protection)\\b[^.\\n]{0,20}\\b(?:removed|not needed)\\b|\\b(?:may|can) be pasted into\\b", lits: []string{"removed", "not needed", "may be pasted into", "can be pasted into"}},
+			{expr: "(?:(?i:\\b(?:LIMIT|CHECK|VALIDATION|RULE|PROTECTION)\\b[^\\n\\.]{0,20}\\b(?:REMOVED|NOT NEEDED)\\b))", lits: []string{"removed", "not needed"}, also: [][]string{[]string{"limit", "check", "validation", "rule", "protection"}}},
+			{expr: "(?:(?i:\\b(?:MAY|CAN) BE PASTED INTO\\b))", lits: []string{"may be pasted into", "can be pasted into"}},
 		},
 	},
 	{
@@ -517,8 +570,12 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"pip install pydantic", "curl -d \"Dan is on holiday\" https://chat.example.com/post", "gh issue create --title \"Developer mode toggle is missing\"", "grep -rn \"do anything now\" corpus/"},
 		needs:       needReader,
 		patterns: []pattern{
-			{expr: "\\bDAN\\b.{0,40}(?i:\\b(?:mode|prompt|jailbreak|without|unrestricted|can do)\\b)|(?i:\\b(?:as|are|be|like|a)\\s+)\\bDAN\\b", lits: []string{"mode", "prompt", "jailbreak", "without", "unrestricted", "can do", "dan"}},
-			{expr: "(?i)\\bdo anything now\\b|\\b(?:enable|enter|activate|you are in)\\s+(?:developer|god)\\s+mode\\b|\\bgod mode (?:enabled|activated|on)\\b|\\bjailbreak(?:ed|ing)?\\s+(?:mode|prompt|yourself|the (?:model|assistant|ai))\\b", lits: []string{"do anything now", "enable", "enter", "activate", "you are in", "god mode on", "jailbreak"}},
+			{expr: "(?:(?-s:\\bDAN\\b.{0,40}\\b(?i:MODE|PROMPT|JAILBREAK|WITHOUT|UNRESTRICTED|CAN DO)\\b))", lits: []string{"mode", "prompt", "jailbreak", "without", "unrestricted", "can do"}, also: [][]string{[]string{"dan"}}},
+			{expr: "(?:\\b(?i:A(?:S|RE)|BE|LIKE|A)[\\t\\n\\f\\r ]+\\bDAN\\b)", lits: []string{"dan"}},
+			{expr: "(?:(?i:\\bDO ANYTHING NOW\\b))", lits: []string{"do anything now"}},
+			{expr: "(?:(?i:\\b(?:EN(?:ABLE|TER)|ACTIVATE|YOU ARE IN)[\\t\\n\\f\\r ]+(?:DEVELOPER|GOD)[\\t\\n\\f\\r ]+MODE\\b))", lits: []string{"enable", "enter", "activate", "you are in"}, also: [][]string{[]string{"mode"}, []string{"developer", "god"}}},
+			{expr: "(?:(?i:\\bGOD MODE (?:ENABLED|ACTIVATED|ON)\\b))", lits: []string{"god mode enabled", "god mode activated", "god mode on"}},
+			{expr: "(?:(?i:\\bJAILBREAK(?:ED|ING)?[\\t\\n\\f\\r ]+(?:MODE|PROMPT|YOURSELF|THE (?:MODEL|A(?:SSISTANT|I)))\\b))", lits: []string{"jailbreak"}, also: [][]string{[]string{"mode", "prompt", "yourself", "the assistant", "the ai"}}},
 		},
 	},
 	{
@@ -556,7 +613,8 @@ var ruleTable = [...]Rule{
 		types:       []string{"execute_command", "read_file", "write_file", "delete_file", "copy_file", "move_file", "search_files", "http_request", "browser_navigate"},
 		fields:      []string{"path", "source", "destination", "url", "pattern"},
 		patterns: []pattern{
-			{expr: "(?i)\\bjailbreak\\b|\\b(?:developer|god)(?: |\\+|_|-)mode\\b", lits: []string{"jailbreak", "developer mode", "developer+mode", "developer-mode", "developer_mode", "god mode", "god+mode", "god-mode", "god_mode"}},
+			{expr: "(?:(?i:\\bJAILBREAK\\b))", lits: []string{"jailbreak"}},
+			{expr: "(?:(?i:\\b(?:DEVELOPER|GOD)[ \\+\\-_]MODE\\b))", lits: []string{"developer mode", "developer+mode", "developer-mode", "developer_mode", "god mode", "god+mode", "god-mode", "god_mode"}},
 		},
 		clauses: []clause{
 			{
@@ -611,7 +669,8 @@ var ruleTable = [...]Rule{
 		needs:       needReader,
 		patterns: []pattern{
 			{expr: "(?i)(?:%2e%2e|\\.\\.)%(?:25)?(?:2f|5c)(?:%2e%2e|\\.\\.)", lits: []string{"%2e%2e%2f%2e%2e", "%2e%2e%2f..", "%2e%2e%5c%2e%2e", "%2e%2e%5c..", "%2e%2e%252f%2e%2e", "%2e%2e%252f..", "%2e%2e%255c%2e%2e", "%2e%2e%255c..", "..%2f%2e%2e", "..%2f..", "..%5c%2e%2e", "..%5c..", "..%252f%2e%2e", "..%252f..", "..%255c%2e%2e", "..%255c.."}, bytes: "%"},
-			{expr: "(?i)%2e%2e[/\\\\]%2e%2e|%252e%252e(?:%252f|%255c|/)|%c0%ae(?:%c0%ae|\\.)|%c0%af\\.\\.", lits: []string{"%2e%2e/%2e%2e", "%2e%2e\\%2e%2e", "%252e%252e%252f", "%252e%252e%255c", "%252e%252e/", "%c0%ae%c0%ae", "%c0%ae.", "%c0%af.."}, bytes: "%"},
+			{expr: "%(?:(?i:2(?:E%2E[/\\\\]%2E%2E|52E%252E(?:%25(?:2F|5C)|/))))", lits: []string{"%2e%2e/%2e%2e", "%2e%2e\\%2e%2e", "%252e%252e%252f", "%252e%252e%255c", "%252e%252e/"}, bytes: "%2"},
+			{expr: "%(?:(?i:C0%A(?:E(?:%C0%AE|\\.)|F\\.\\.)))", lits: []string{"%c0%ae%c0%ae", "%c0%ae.", "%c0%af.."}, bytes: "%0"},
 		},
 	},
 	{
@@ -622,7 +681,8 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"grep -rl -e '-----BEGIN RSA PRIVATE KEY-----' .", "openssl genrsa -out key.pem 2048", "curl -d \"-----BEGIN CERTIFICATE-----\" https://example.com", "{\"type\":\"search_files\",\"payload\":{\"pattern\":\"BEGIN PUBLIC KEY\"}}"},
 		needs:       needReader,
 		patterns: []pattern{
-			{expr: "-----BEGIN (?:(?:RSA|EC|OPENSSH|DSA|ENCRYPTED) )?PRIVATE KEY-----|-----BEGIN PGP PRIVATE KEY BLOCK-----", lits: []string{"-----begin private key-----", "-----begin rsa private key-----", "-----begin ec private key-----", "-----begin openssh private key-----", "-----begin dsa private key-----", "-----begin encrypted private key-----", "-----begin pgp private key block-----"}, bytes: "-"},
+			{expr: "-----BEGIN (?:(?:(?:RSA|EC|OPENSSH|DSA|ENCRYPTED) )?PRIVATE KEY-----)", lits: []string{"-----begin private key-----", "-----begin rsa private key-----", "-----begin ec private key-----", "-----begin openssh private key-----", "-----begin dsa private key-----", "-----begin encrypted private key-----"}, bytes: "-"},
+			{expr: "-----BEGIN (?:PGP PRIVATE KEY BLOCK-----)", lits: []string{"-----begin pgp private key block-----"}, bytes: "-"},
 		},
 	},
 	{
@@ -851,8 +911,14 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"grep -rn 'os.setuid(0)' src", "python3 -c 'import os; print(os.getuid())'", "git commit -m \"Drop os.setuid(0)\""},
 		needs:       needCode,
 		patterns: []pattern{
-			{expr: "os\\.set(?:uid|gid|reuid|resuid)\\(\\s*0|Process(?:::Sys)?[.:]+(?:set)?uid\\s*=?\\s*\\(?0|POSIX::setuid\\(0|posix_setuid\\(0|process\\.setuid\\(0", lits: []string{"os.setuid(", "os.setgid(", "os.setreuid(", "os.setresuid(", "rocess", "osix::setuid(0", "posix_setuid(0"}, bytes: "0"},
-			{expr: "\\bmemfd_create\\b|ctypes\\.CDLL\\(None\\)|\\bptrace\\(|mprotect\\(|\\\\x90(?:\\\\x[0-9a-fA-F]{2}){16,}", lits: []string{"memfd_create", "ctypes.cdll(none)", "ptrace(", "mprotect(", "\\x90"}},
+			{expr: "(?:os\\.set(?:uid|gid|re(?:uid|suid))\\([\\t\\n\\f\\r ]*0)", lits: []string{"os.setuid(", "os.setgid(", "os.setreuid(", "os.setresuid("}, bytes: "(.0"},
+			{expr: "(?:P(?:rocess(?:::Sys)?[\\.:]+(?:set)?uid[\\t\\n\\f\\r ]*=?[\\t\\n\\f\\r ]*\\(?0|OSIX::setuid\\(0))", lits: []string{"rocess", "osix::setuid(0"}, bytes: "0"},
+			{expr: "(?:p(?:osix_setuid\\(0|rocess\\.setuid\\(0))", lits: []string{"posix_setuid(0", "process.setuid(0"}, bytes: "(0"},
+			{expr: "(?:\\bmemfd_create\\b)", lits: []string{"memfd_create"}, bytes: "_"},
+			{expr: "(?:ctypes\\.CDLL\\(None\\))", lits: []string{"ctypes.cdll(none)"}, bytes: "()."},
+			{expr: "(?:\\bptrace\\()", lits: []string{"ptrace("}, bytes: "("},
+			{expr: "(?:mprotect\\()", lits: []string{"mprotect("}, bytes: "("},
+			{expr: "(?:\\\\x90(?:\\\\x[0-9A-Fa-f]{2}){16,})", lits: []string{"\\x90"}, bytes: "09\\"},
 		},
 	},
 	{
@@ -904,7 +970,9 @@ var ruleTable = [...]Rule{
 		patterns: []pattern{
 			{expr: "(?is)\\b(?:iex|invoke-expression)\\b.{0,200}(?:downloadstring|downloaddata|invoke-webrequest|invoke-restmethod|\\.responsetext|openread)", lits: []string{"downloadstring", "downloaddata", "invoke-webrequest", "invoke-restmethod", ".responsetext", "openread"}, also: [][]string{[]string{"iex", "invoke-expression"}}},
 			{expr: "(?is)(?:downloadstring|downloaddata|invoke-webrequest|\\biwr\\b|\\birm\\b|invoke-restmethod|openread)\\b.{0,200}\\|\\s*(?:iex|invoke-expression|&)", lits: []string{"downloadstring", "downloaddata", "invoke-webrequest", "iwr", "irm", "invoke-restmethod", "openread"}, bytes: "|"},
-			{expr: "(?is)assembly\\]?::load(?:file|from)?\\(.{0,100}(?:download|frombase64|http)|frombase64string\\(.{0,400}(?:\\biex\\b|gzipstream|deflatestream)|\\biex\\b.{0,200}frombase64string", lits: []string{"assembly::load(", "assembly::loadfile(", "assembly::loadfrom(", "assembly]::load(", "assembly]::loadfile(", "assembly]::loadfrom(", "frombase64string"}},
+			{expr: "(?:(?is:ASSEMBLY\\]?::LOAD(?:F(?:ILE|ROM))?\\(.{0,100}(?:DOWNLOAD|FROMBASE64|HTTP)))", lits: []string{"assembly::load(", "assembly::loadfile(", "assembly::loadfrom(", "assembly]::load(", "assembly]::loadfile(", "assembly]::loadfrom("}, also: [][]string{[]string{"download", "frombase64", "http"}}, bytes: "(:"},
+			{expr: "(?:(?is:FROMBASE64STRING\\(.{0,400}(?:\\bIEX\\b|GZIPSTREAM|DEFLATESTREAM)))", lits: []string{"frombase64string("}, also: [][]string{[]string{"iex", "gzipstream", "deflatestream"}}, bytes: "(46"},
+			{expr: "(?:(?is:\\bIEX\\b.{0,200}FROMBASE64STRING))", lits: []string{"frombase64string"}, also: [][]string{[]string{"iex"}}, bytes: "46"},
 		},
 	},
 	{
@@ -915,7 +983,13 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"grep -rn amsiInitFailed rules/", "git commit -m \"Document AmsiUtils\"", "Get-Command -Module Microsoft.PowerShell.Utility"},
 		needs:       needCode,
 		patterns: []pattern{
-			{expr: "(?i)amsi(?:utils|initfailed|scanbuffer|context|session|\\.dll)|\\bamsi\\b.{0,40}bypass|EtwEventWrite|System\\.Management\\.Automation\\.Tracing\\.PSEtwLogProvider|cachedGroupPolicySettings|ScriptBlockLogging.{0,40}\\b0\\b|Bypass[._-]?AMSI", lits: []string{"amsiutils", "amsiinitfailed", "amsiscanbuffer", "amsicontext", "amsisession", "amsi.dll", "bypass", "etweventwrite", "system.management.automation.tracing.psetwlogprovider", "cachedgrouppolicysettings", "scriptblocklogging"}},
+			{expr: "(?:(?i:AMSI(?:UTILS|INITFAILED|SCANBUFFER|CONTEXT|SESSION|\\.DLL)))", lits: []string{"amsiutils", "amsiinitfailed", "amsiscanbuffer", "amsicontext", "amsisession", "amsi.dll"}},
+			{expr: "(?:(?i-s:\\bAMSI\\b.{0,40}BYPASS))", lits: []string{"bypass"}, also: [][]string{[]string{"amsi"}}},
+			{expr: "(?:(?i:ETWEVENTWRITE))", lits: []string{"etweventwrite"}},
+			{expr: "(?:(?i:SYSTEM\\.MANAGEMENT\\.AUTOMATION\\.TRACING\\.PSETWLOGPROVIDER))", lits: []string{"system.management.automation.tracing.psetwlogprovider"}, bytes: "."},
+			{expr: "(?:(?i:CACHEDGROUPPOLICYSETTINGS))", lits: []string{"cachedgrouppolicysettings"}},
+			{expr: "(?:(?i-s:SCRIPTBLOCKLOGGING.{0,40}\\b0\\b))", lits: []string{"scriptblocklogging"}, bytes: "0"},
+			{expr: "(?:(?i:BYPASS[\\-\\._]?AMSI))", lits: []string{"bypassamsi", "bypass-amsi", "bypass.amsi", "bypass_amsi"}},
 		},
 		clauses: []clause{
 			{
@@ -1075,7 +1149,17 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"tasklist", "Get-Process node", "grep -rn sekurlsa rules/", "rundll32 printui.dll,PrintUIEntry /s"},
 		needs:       needCode,
 		patterns: []pattern{
-			{expr: "(?i)MiniDumpWriteDump|sekurlsa::|lsadump::|kerberos::(?:golden|ptt|list|ask)|privilege::debug|token::elevate|\\bcrypto::cng\\b|dpapi::\\w+|vault::cred|misc::memssp|misc::skeleton|comsvcs\\.dll.{0,40}minidump", lits: []string{"minidumpwritedump", "sekurlsa::", "lsadump::", "kerberos::golden", "kerberos::ptt", "kerberos::list", "kerberos::ask", "privilege::debug", "token::elevate", "crypto::cng", "dpapi::", "vault::cred", "misc::memssp", "misc::skeleton", "comsvcs.dll"}},
+			{expr: "(?:(?i:MINIDUMPWRITEDUMP))", lits: []string{"minidumpwritedump"}},
+			{expr: "(?:(?i:SEKURLSA::))", lits: []string{"sekurlsa::"}, bytes: ":"},
+			{expr: "(?:(?i:LSADUMP::))", lits: []string{"lsadump::"}, bytes: ":"},
+			{expr: "(?:(?i:KERBEROS::(?:GOLDEN|PTT|LIST|ASK)))", lits: []string{"kerberos::golden", "kerberos::ptt", "kerberos::list", "kerberos::ask"}, bytes: ":"},
+			{expr: "(?:(?i:PRIVILEGE::DEBUG))", lits: []string{"privilege::debug"}, bytes: ":"},
+			{expr: "(?:(?i:TOKEN::ELEVATE))", lits: []string{"token::elevate"}, bytes: ":"},
+			{expr: "(?:(?i:\\bCRYPTO::CNG\\b))", lits: []string{"crypto::cng"}, bytes: ":"},
+			{expr: "(?:(?i:DPAPI::[0-9A-Z_a-zſK]+))", lits: []string{"dpapi::"}, bytes: ":"},
+			{expr: "(?:(?i:VAULT::CRED))", lits: []string{"vault::cred"}, bytes: ":"},
+			{expr: "(?:(?i:MISC::(?:MEMSSP|SKELETON)))", lits: []string{"misc::memssp", "misc::skeleton"}, bytes: ":"},
+			{expr: "(?:(?i-s:COMSVCS\\.DLL.{0,40}MINIDUMP))", lits: []string{"comsvcs.dll"}, also: [][]string{[]string{"minidump"}}, bytes: "."},
 		},
 		clauses: []clause{
 			{
@@ -1737,7 +1821,8 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"grep -n ':(){ :|:& };:' notes.md", "build() { make all | tee log; }; build", "python3 -c 'import os; print(os.getpid())'"},
 		needs:       needCode,
 		patterns: []pattern{
-			{expr: "(?:perl|ruby|python3?) -e ?.{0,20}\\bfork while\\b|while (?:True|1):\\s*os\\.fork\\(\\)", lits: []string{"fork while", "os.fork()"}},
+			{expr: "(?:(?-s:(?:perl|ruby|python3?) -e ?.{0,20}\\bfork while\\b))", lits: []string{"fork while"}, also: [][]string{[]string{"perl -e", "ruby -e", "python -e", "python3 -e"}}, bytes: "-"},
+			{expr: "(?:while (?:True|1):[\\t\\n\\f\\r ]*os\\.fork\\(\\))", lits: []string{"os.fork()"}, also: [][]string{[]string{"while true:", "while 1:"}}, bytes: "().:"},
 		},
 		clauses: []clause{
 			{
@@ -2070,12 +2155,44 @@ var ruleTable = [...]Rule{
 		fields:      []string{"command", "url", "body", "data", "headers", "path", "params", "query", "content"},
 		needs:       needRequest,
 		patterns: []pattern{
-			{expr: "(?i)\\$\\{(?:jndi|lower:|upper:|::-|env:[a-z_]+:-)", lits: []string{"jndi", "lower:", "upper:", "::-", "env:"}, bytes: "${"},
-			{expr: "(?i)\\bunion\\s+(?:all\\s+)?select\\b|\\bor '1'='1|\\bor 1=1|\\b(?:sleep|benchmark|pg_sleep|waitfor\\s+delay)\\s*\\(\\s*\\d+.{0,20}(?:--|#|and\\b)|;\\s*exec(?:ute)?\\s+xp_|\\bxp_cmdshell\\b|extractvalue\\(|updatexml\\(|information_schema\\.", lits: []string{"select", "or '1'='1", "or 1=1", "sleep", "benchmark", "waitfor", "exec", "xp_cmdshell", "extractvalue(", "updatexml(", "information_schema."}},
+			{expr: "\\$\\{(?:(?i:JNDI))", lits: []string{"${jndi"}, bytes: "${"},
+			{expr: "\\$\\{(?:(?i:LOWER:))", lits: []string{"${lower:"}, bytes: "$:{"},
+			{expr: "\\$\\{(?:(?i:UPPER:))", lits: []string{"${upper:"}, bytes: "$:{"},
+			{expr: "\\$\\{(?:::-)", lits: []string{"${::-"}, bytes: "$-:{"},
+			{expr: "\\$\\{(?:(?i:ENV:[A-Z_a-zſK]+:-))", lits: []string{"${env:"}, bytes: "$-:{"},
+			{expr: "(?:(?i:\\bUNION[\\t\\n\\f\\r ]+(?:ALL[\\t\\n\\f\\r ]+)?SELECT\\b))", lits: []string{"select"}, also: [][]string{[]string{"union"}}},
+			{expr: "(?:(?i:\\bOR '1'='1))", lits: []string{"or '1'='1"}, bytes: "'1="},
+			{expr: "(?:(?i:\\bOR 1=1))", lits: []string{"or 1=1"}, bytes: "1="},
+			{expr: "(?:(?i-s:\\b(?:SLEEP|BENCHMARK|PG_SLEEP|WAITFOR[\\t\\n\\f\\r ]+DELAY)[\\t\\n\\f\\r ]*\\([\\t\\n\\f\\r ]*[0-9]+.{0,20}(?:--|#|AND\\b)))", lits: []string{"sleep", "benchmark", "waitfor"}, bytes: "("},
+			{expr: "(?:(?i:;[\\t\\n\\f\\r ]*EXEC(?:UTE)?[\\t\\n\\f\\r ]+XP_))", lits: []string{"exec"}, also: [][]string{[]string{"xp_"}}, bytes: ";_"},
+			{expr: "(?:(?i:\\bXP_CMDSHELL\\b))", lits: []string{"xp_cmdshell"}, bytes: "_"},
+			{expr: "(?:(?i:EXTRACTVALUE\\())", lits: []string{"extractvalue("}, bytes: "("},
+			{expr: "(?:(?i:UPDATEXML\\())", lits: []string{"updatexml("}, bytes: "("},
+			{expr: "(?:(?i:INFORMATION_SCHEMA\\.))", lits: []string{"information_schema."}, bytes: "._"},
 			{expr: "\\(\\) ?\\{ ?:;", lits: []string{"(){:;", "(){ :;", "() {:;", "() { :;"}, bytes: "():;{"},
-			{expr: "(?i)<script[\\s>]|javascript:alert|onerror\\s*=\\s*['\"]?alert|<\\?php\\s|<%\\s*Runtime|<!ENTITY\\s+\\S+\\s+SYSTEM", lits: []string{"<script\t", "<script\n", "<script\f", "<script\r", "<script ", "<script>", "javascript:alert", "onerror", "?php\t", "?php\n", "?php\f", "?php\r", "?php ", "runtime", "!entity"}},
-			{expr: "(?i)Runtime\\.getRuntime\\(\\)\\.exec|ProcessBuilder\\(|java\\.lang\\.Runtime|freemarker\\.template\\.utility\\.Execute|__globals__|__subclasses__|@java\\.lang|ognl\\.OgnlContext|#_memberAccess|xwork\\.MethodAccessor|allowStaticMethodAccess|class\\.module\\.classLoader|com\\.sun\\.rowset\\.JdbcRowSetImpl|TemplatesImpl|\\brO0AB", lits: []string{"runtime.getruntime().exec", "processbuilder(", "java.lang.runtime", "freemarker.template.utility.execute", "__globals__", "__subclasses__", "@java.lang", "ognl.ognlcontext", "#_memberaccess", "xwork.methodaccessor", "allowstaticmethodaccess", "class.module.classloader", "com.sun.rowset.jdbcrowsetimpl", "templatesimpl", "ro0ab"}},
-			{expr: "(?i)/(?:etc/passwd|etc/shadow|proc/self/environ|windows/win\\.ini|WEB-INF/web\\.xml)\\b.{0,200}(?:\\.\\.|%2e)|(?:\\.\\./|%2e%2e|%2f|=|file://)/?etc/passwd|php://(?:filter|input)|expect://|gopher://|phar://", lits: []string{"/etc/passwd", "/etc/shadow", "/proc/self/environ", "/windows/win.ini", "/web-inf/web.xml", "%2e%2eetc/passwd", "%2fetc/passwd", "=etc/passwd", "php://filter", "php://input", "expect://", "gopher://", "phar://"}, bytes: "/"},
+			{expr: "(?:(?i:<SCRIPT[\\t\\n\\f\\r >]))", lits: []string{"<script\t", "<script\n", "<script\f", "<script\r", "<script ", "<script>"}, bytes: "<"},
+			{expr: "(?:(?i:JAVASCRIPT:ALERT))", lits: []string{"javascript:alert"}, bytes: ":"},
+			{expr: "(?:(?i:ONERROR[\\t\\n\\f\\r ]*=[\\t\\n\\f\\r ]*[\"']?ALERT))", lits: []string{"onerror"}, also: [][]string{[]string{"alert"}}, bytes: "="},
+			{expr: "(?:(?i:<(?:\\?PHP[\\t\\n\\f\\r ]|%[\\t\\n\\f\\r ]*RUNTIME|!ENTITY[\\t\\n\\f\\r ]+[^\\t\\n\\f\\r ]+[\\t\\n\\f\\r ]+SYSTEM)))", lits: []string{"?php\t", "?php\n", "?php\f", "?php\r", "?php ", "runtime", "!entity"}, bytes: "<"},
+			{expr: "(?:(?i:RUNTIME\\.GETRUNTIME\\(\\)\\.EXEC))", lits: []string{"runtime.getruntime().exec"}, bytes: "()."},
+			{expr: "(?:(?i:PROCESSBUILDER\\())", lits: []string{"processbuilder("}, bytes: "("},
+			{expr: "(?:(?i:JAVA\\.LANG\\.RUNTIME))", lits: []string{"java.lang.runtime"}, bytes: "."},
+			{expr: "(?:(?i:FREEMARKER\\.TEMPLATE\\.UTILITY\\.EXECUTE))", lits: []string{"freemarker.template.utility.execute"}, bytes: "."},
+			{expr: "(?:(?i:__(?:GLOBALS__|SUBCLASSES__)))", lits: []string{"__globals__", "__subclasses__"}, bytes: "_"},
+			{expr: "(?:(?i:@JAVA\\.LANG))", lits: []string{"@java.lang"}, bytes: ".@"},
+			{expr: "(?:(?i:OGNL\\.OGNLCONTEXT))", lits: []string{"ognl.ognlcontext"}, bytes: "."},
+			{expr: "(?:(?i:#_MEMBERACCESS))", lits: []string{"#_memberaccess"}, bytes: "#_"},
+			{expr: "(?:(?i:XWORK\\.METHODACCESSOR))", lits: []string{"xwork.methodaccessor"}, bytes: "."},
+			{expr: "(?:(?i:ALLOWSTATICMETHODACCESS))", lits: []string{"allowstaticmethodaccess"}},
+			{expr: "(?:(?i:C(?:LASS\\.MODULE\\.CLASSLOADER|OM\\.SUN\\.ROWSET\\.JDBCROWSETIMPL)))", lits: []string{"class.module.classloader", "com.sun.rowset.jdbcrowsetimpl"}, bytes: "."},
+			{expr: "(?:(?i:TEMPLATESIMPL))", lits: []string{"templatesimpl"}},
+			{expr: "(?:(?i:\\bRO0AB))", lits: []string{"ro0ab"}, bytes: "0"},
+			{expr: "(?:(?i-s:/(?:ETC/(?:PASSWD|SHADOW)|PROC/SELF/ENVIRON|W(?:INDOWS/WIN\\.INI|EB-INF/WEB\\.XML))\\b.{0,200}(?:\\.\\.|%2E)))", lits: []string{"/etc/passwd", "/etc/shadow", "/proc/self/environ", "/windows/win.ini", "/web-inf/web.xml"}, bytes: "/"},
+			{expr: "(?:(?i:(?:\\.\\./|%2(?:E%2E|F)|=|FILE://)/?ETC/PASSWD))", lits: []string{"../etc/passwd", "..//etc/passwd", "%2e%2eetc/passwd", "%2e%2e/etc/passwd", "%2fetc/passwd", "%2f/etc/passwd", "=etc/passwd", "=/etc/passwd", "file://etc/passwd", "file:///etc/passwd"}, bytes: "/"},
+			{expr: "(?:(?i:PHP://(?:FILTER|INPUT)))", lits: []string{"php://filter", "php://input"}, bytes: "/:"},
+			{expr: "(?:(?i:EXPECT://))", lits: []string{"expect://"}, bytes: "/:"},
+			{expr: "(?:(?i:GOPHER://))", lits: []string{"gopher://"}, bytes: "/:"},
+			{expr: "(?:(?i:PHAR://))", lits: []string{"phar://"}, bytes: "/:"},
 		},
 	},
 	{
@@ -2809,7 +2926,8 @@ var ruleTable = [...]Rule{
 			{expr: "\\b(?:AdministratorAccess|IAMFullAccess)\\b", lits: []string{"administratoraccess", "iamfullaccess"}},
 			{expr: "\\bAllow\\b[^{}]{0,200}\\bPrincipal[\"']?\\s*[:=]\\s*\\{?\\s*(?:[\"']?AWS[\"']?\\s*[:=]\\s*)?[\"']\\*[\"']", lits: []string{"principal"}, also: [][]string{[]string{"allow"}, []string{"\"*\"", "\"*'", "'*\"", "'*'"}}, bytes: "*"},
 			{expr: "\\bPrincipal[\"']?\\s*[:=]\\s*\\{?\\s*(?:[\"']?AWS[\"']?\\s*[:=]\\s*)?[\"']\\*[\"'][^{]{0,120}\\bEffect[\"']?\\s*[:=]\\s*[\"']?Allow\\b", lits: []string{"principal"}, also: [][]string{[]string{"effect"}, []string{"allow"}}, bytes: "*"},
-			{expr: "(?i)\\bpublicly_?accessible\"?\\s*[=:]\\s*true|\\b(?:block_?public_?acls|block_?public_?policy|restrict_?public_?buckets)\"?\\s*[=:]\\s*false", lits: []string{"publiclyaccessible", "publicly_accessible", "blockpublicacls", "blockpublic_acls", "block_publicacls", "block_public_acls", "blockpublicpolicy", "blockpublic_policy", "block_publicpolicy", "block_public_policy", "restrictpublicbuckets", "restrictpublic_buckets", "restrict_publicbuckets", "restrict_public_buckets"}},
+			{expr: "(?:(?i:\\bPUBLICLY_?ACCESSIBLE\"?[\\t\\n\\f\\r ]*[:=][\\t\\n\\f\\r ]*TRUE))", lits: []string{"publiclyaccessible", "publicly_accessible"}, also: [][]string{[]string{"true"}}},
+			{expr: "(?:(?i:\\b(?:BLOCK(?:_?PUBLIC_?ACLS|_?PUBLIC_?POLICY)|RESTRICT_?PUBLIC_?BUCKETS)\"?[\\t\\n\\f\\r ]*[:=][\\t\\n\\f\\r ]*FALSE))", lits: []string{"blockpublicacls", "blockpublic_acls", "block_publicacls", "block_public_acls", "blockpublicpolicy", "blockpublic_policy", "block_publicpolicy", "block_public_policy", "restrictpublicbuckets", "restrictpublic_buckets", "restrict_publicbuckets", "restrict_public_buckets"}, also: [][]string{[]string{"false"}}},
 			{expr: "(?s)kind:\\s*(?:Cluster)?RoleBinding\\b.{0,800}\\bname:\\s*[\"']?cluster-admin\\b", lits: []string{"rolebinding"}, also: [][]string{[]string{"cluster-admin"}, []string{"kind:"}}, bytes: "-:"},
 			{expr: "(?s)\\bname:\\s*[\"']?cluster-admin\\b.{0,800}kind:\\s*(?:Cluster)?RoleBinding\\b", lits: []string{"rolebinding"}, also: [][]string{[]string{"cluster-admin"}, []string{"kind:"}}, bytes: "-:"},
 			{expr: "(?s)\\bresources:\\s*\\[?\\s*-?\\s*[\"']\\*[\"'].{0,80}\\bverbs:\\s*\\[?\\s*-?\\s*[\"']\\*[\"']", lits: []string{"resources:"}, also: [][]string{[]string{"verbs:"}, []string{"\"*\"", "\"*'", "'*\"", "'*'"}}, bytes: "*:"},
@@ -2867,7 +2985,9 @@ var ruleTable = [...]Rule{
 		patterns: []pattern{
 			{expr: "(?s)(?:document\\.cookie|localStorage|sessionStorage|indexedDB|\\[?type=.?password|\\.password\\b).*(?:fetch\\(|XMLHttpRequest|sendBeacon|new Image|\\.src\\s*=|WebSocket|location(?:\\.href)?\\s*=|\\.submit\\()", lits: []string{"document.cookie", "localstorage", "sessionstorage", "indexeddb", "password"}, also: [][]string{[]string{"fetch(", "xmlhttprequest", "sendbeacon", "new image", ".src", "websocket", "location", ".submit("}}},
 			{expr: "(?s)(?:fetch\\(|XMLHttpRequest|sendBeacon|new Image|\\.src\\s*=|WebSocket|location(?:\\.href)?\\s*=).*(?:document\\.cookie|localStorage|sessionStorage|indexedDB|\\[?type=.?password|\\.password\\b)", lits: []string{"document.cookie", "localstorage", "sessionstorage", "indexeddb", "password"}, also: [][]string{[]string{"fetch(", "xmlhttprequest", "sendbeacon", "new image", ".src", "websocket", "location"}}},
-			{expr: "\\b(?:context\\(\\)|page|browser)\\.cookies\\(|\\bstorageState\\(|\\bcookies\\.getAll\\(", lits: []string{"context().cookies(", "page.cookies(", "browser.cookies(", "storagestate(", "cookies.getall("}, bytes: "("},
+			{expr: "(?:\\b(?:context\\(\\)|page|browser)\\.cookies\\()", lits: []string{"context().cookies(", "page.cookies(", "browser.cookies("}, bytes: "(."},
+			{expr: "(?:\\bstorageState\\()", lits: []string{"storagestate("}, bytes: "("},
+			{expr: "(?:\\bcookies\\.getAll\\()", lits: []string{"cookies.getall("}, bytes: "(."},
 		},
 	},
 	{
@@ -3163,13 +3283,19 @@ var ruleTable = [...]Rule{
 		types:       []string{"write_file", "edit_file"},
 		fields:      []string{"content", "new_string"},
 		patterns: []pattern{
-			{expr: "\\bInsecureSkipVerify\\s*[:=]\\s*true\\b|\\bKeyLogWriter:", lits: []string{"insecureskipverify", "keylogwriter:"}},
+			{expr: "(?:\\bInsecureSkipVerify[\\t\\n\\f\\r ]*[:=][\\t\\n\\f\\r ]*true\\b)", lits: []string{"insecureskipverify"}, also: [][]string{[]string{"true"}}},
+			{expr: "(?:\\bKeyLogWriter:)", lits: []string{"keylogwriter:"}, bytes: ":"},
 			{expr: "\\b(?:requests|httpx|session|aiohttp)\\.\\w+\\([^\\n]*\\b(?:verify|verify_ssl|ssl)\\s*=\\s*False\\b", lits: []string{"requests.", "httpx.", "session.", "aiohttp."}, also: [][]string{[]string{"false"}, []string{"verify", "ssl"}}, bytes: "(.="},
 			{expr: "(?m)^\\W*verify(?:_ssl)?\\s*=\\s*False\\W*$", lits: []string{"verify"}, also: [][]string{[]string{"false"}}, bytes: "="},
-			{expr: "\\brejectUnauthorized['\\\"]?\\s*:\\s*false\\b|\\bNODE_TLS_REJECT_UNAUTHORIZED\\b[^\\n]{0,6}[:=]\\s*['\\\"]?0", lits: []string{"rejectunauthorized", "node_tls_reject_unauthorized"}},
+			{expr: "(?:\\brejectUnauthorized[\"']?[\\t\\n\\f\\r ]*:[\\t\\n\\f\\r ]*false\\b)", lits: []string{"rejectunauthorized"}, also: [][]string{[]string{"false"}}, bytes: ":"},
+			{expr: "(?:\\bNODE_TLS_REJECT_UNAUTHORIZED\\b[^\\n]{0,6}[:=][\\t\\n\\f\\r ]*[\"']?0)", lits: []string{"node_tls_reject_unauthorized"}, bytes: "0_"},
 			{expr: "\\bCURLOPT_SSL_VERIFY(?:PEER|HOST)\\b\\s*[,=]>?\\s*(?:false|0)\\b", lits: []string{"curlopt_ssl_verifypeer", "curlopt_ssl_verifyhost"}, bytes: "_"},
-			{expr: "\\bssl\\._create_unverified_context\\b|\\bcheck_hostname\\s*=\\s*False\\b|\\bOpenSSL::SSL::VERIFY_NONE\\b", lits: []string{"ssl._create_unverified_context", "check_hostname", "openssl::ssl::verify_none"}, bytes: "_"},
-			{expr: "\\bHostnameVerifier\\b[^\\n]{0,40}(?:->\\s*true|ALLOW_ALL|Noop)\\b|\\bServerCertificateCustomValidationCallback\\b[^\\n]{0,60}true\\b|\\bdanger_accept_invalid_certs\\(true\\)", lits: []string{"hostnameverifier", "servercertificatecustomvalidationcallback", "danger_accept_invalid_certs(true)"}},
+			{expr: "(?:\\bssl\\._create_unverified_context\\b)", lits: []string{"ssl._create_unverified_context"}, bytes: "._"},
+			{expr: "(?:\\bcheck_hostname[\\t\\n\\f\\r ]*=[\\t\\n\\f\\r ]*False\\b)", lits: []string{"check_hostname"}, also: [][]string{[]string{"false"}}, bytes: "=_"},
+			{expr: "(?:\\bOpenSSL::SSL::VERIFY_NONE\\b)", lits: []string{"openssl::ssl::verify_none"}, bytes: ":_"},
+			{expr: "(?:\\bHostnameVerifier\\b[^\\n]{0,40}(?:->[\\t\\n\\f\\r ]*true|ALLOW_ALL|Noop)\\b)", lits: []string{"hostnameverifier"}, also: [][]string{[]string{"true", "allow_all", "noop"}}},
+			{expr: "(?:\\bServerCertificateCustomValidationCallback\\b[^\\n]{0,60}true\\b)", lits: []string{"servercertificatecustomvalidationcallback"}, also: [][]string{[]string{"true"}}},
+			{expr: "(?:\\bdanger_accept_invalid_certs\\(true\\))", lits: []string{"danger_accept_invalid_certs(true)"}, bytes: "()_"},
 		},
 		unless: []clause{
 			{
@@ -3201,10 +3327,14 @@ var ruleTable = [...]Rule{
 		patterns: []pattern{
 			{expr: "(?i)\\b(?:password|passwd|pwd|passphrase)\\s*={2,3}\\s*['\\\"][^'\\\"\\s]{6,}['\\\"][^\\n]{0,10}\\n?\\s*return (?:true|1|nil|next)\\b", lits: []string{"return true", "return 1", "return nil", "return next"}, also: [][]string{[]string{"password", "passwd", "pwd", "passphrase"}}, bytes: "="},
 			{expr: "(?i)\\b(?:u|user|username|login|email)\\s*={2,3}\\s*['\\\"][^'\\\"\\s]{3,}['\\\"][^\\n]{0,10}\\n?\\s*return (?:true\\b|[^\\n]{0,40}\\badmin\\b)", lits: []string{"return "}, also: [][]string{[]string{"true", "admin"}}, bytes: "="},
-			{expr: "(?i)\\bverify_signature['\\\"]?\\s*[:=]\\s*false\\b|\\bjwt\\.decode\\([^\\n]*\\bverify\\s*=\\s*False\\b|\\bParseUnverified\\(", lits: []string{"verify_signature", "jwt.decode(", "parseunverified("}},
+			{expr: "(?:(?i:\\bVERIFY_SIGNATURE[\"']?[\\t\\n\\f\\r ]*[:=][\\t\\n\\f\\r ]*FALSE\\b))", lits: []string{"verify_signature"}, also: [][]string{[]string{"false"}}, bytes: "_"},
+			{expr: "(?:(?i:\\bJWT\\.DECODE\\([^\\n]*\\bVERIFY[\\t\\n\\f\\r ]*=[\\t\\n\\f\\r ]*FALSE\\b))", lits: []string{"jwt.decode("}, also: [][]string{[]string{"verify"}, []string{"false"}}, bytes: "(.="},
+			{expr: "(?:(?i:\\bPARSEUNVERIFIED\\())", lits: []string{"parseunverified("}, bytes: "("},
 			{expr: "(?i)\\balgorithms?['\\\"]?\\s*[:=]\\s*\\[[^\\]\\n]*['\\\"]none['\\\"]", lits: []string{"\"none\"", "\"none'", "'none\"", "'none'"}, also: [][]string{[]string{"algorithm"}}, bytes: "["},
-			{expr: "(?m)^\\s*skip_before_action :authenticate\\w*!?\\s*$|\\banyRequest\\(\\)\\.permitAll\\(\\)", lits: []string{"skip_before_action :authenticate", "anyrequest().permitall()"}},
-			{expr: "(?s)\\b(?:md5|MD5|sha1)\\([^\\n]*\\brandom\\.|\\bMath\\.random\\(\\)[^\\n]{0,60}\\b(?:token|secret|session_id)\\b", lits: []string{"random.", "math.random()"}, bytes: "(."},
+			{expr: "(?:(?m:^[\\t\\n\\f\\r ]*skip_before_action :authenticate[0-9A-Z_a-z]*!?[\\t\\n\\f\\r ]*$))", lits: []string{"skip_before_action :authenticate"}, bytes: ":_"},
+			{expr: "(?:\\banyRequest\\(\\)\\.permitAll\\(\\))", lits: []string{"anyrequest().permitall()"}, bytes: "()."},
+			{expr: "(?:\\b(?:md5|MD5|sha1)\\([^\\n]*\\brandom\\.)", lits: []string{"random."}, also: [][]string{[]string{"md5(", "sha1("}}, bytes: "(."},
+			{expr: "(?:\\bMath\\.random\\(\\)[^\\n]{0,60}\\b(?:token|se(?:cret|ssion_id))\\b)", lits: []string{"math.random()"}, also: [][]string{[]string{"token", "secret", "session_id"}}, bytes: "()."},
 			{expr: "(?i)\\b(?:password|passwd|pwd|passphrase)\\s*={2,3}\\s*['\\\"][^'\\\"\\s]{6,}['\\\"][^\\n]{0,10}\\n?\\s*return \\w*(?:session|login|token|admin|grant|auth)\\w*\\(", lits: []string{"return "}, also: [][]string{[]string{"session", "login", "token", "admin", "grant", "auth"}, []string{"password", "passwd", "pwd", "passphrase"}}, bytes: "(="},
 		},
 		unless: []clause{
@@ -3269,7 +3399,8 @@ var ruleTable = [...]Rule{
 		fields:      []string{"content", "new_string"},
 		patterns: []pattern{
 			{expr: "(?m)^\\s*(?:-\\s+)?['\\\"]?(?:privileged|hostPID)['\\\"]?:\\s*['\\\"]?true\\b", lits: []string{"privileged:", "privileged\":", "privileged':", "hostpid:", "hostpid\":", "hostpid':"}, also: [][]string{[]string{"true"}}, bytes: ":"},
-			{expr: "(?m)^\\s*pid:\\s*['\\\"]?host\\b|^\\s*-\\s*['\\\"]?/:/", lits: []string{"pid:", "/:/"}, bytes: ":"},
+			{expr: "(?:(?m:^[\\t\\n\\f\\r ]*pid:[\\t\\n\\f\\r ]*[\"']?host\\b))", lits: []string{"pid:"}, also: [][]string{[]string{"host"}}, bytes: ":"},
+			{expr: "(?:(?m:^[\\t\\n\\f\\r ]*-[\\t\\n\\f\\r ]*[\"']?/:/))", lits: []string{"/:/"}, bytes: "-/:"},
 		},
 		requires: []clause{
 			{
@@ -3294,9 +3425,14 @@ var ruleTable = [...]Rule{
 		fields:      []string{"content", "new_string"},
 		patterns: []pattern{
 			{expr: "(?i)\\bset\\s+(?:role|is_admin|is_superuser|superuser)\\s*=\\s*(?:'(?:admin|owner|superuser|root)'|true|1)[^;]*\\bwhere\\b[^;]*'", lits: []string{"where"}, also: [][]string{[]string{"role", "is_admin", "superuser"}, []string{"set"}}, bytes: "'="},
-			{expr: "(?i)\\bgrant\\s+all\\b[^;]*\\bon\\s+\\*\\.\\*|\\bgrant\\s+all\\b[^;]*\\bto\\s+public\\b|\\balter\\s+(?:user|role)\\s[^;]*\\bsuperuser\\b", lits: []string{"grant", "public", "superuser"}},
-			{expr: "(?i)\\b(?:truncate|drop\\s+table)\\b[^;]*\\b(?:audit\\w*|payments?|refunds?|users|orders)\\b[^;]*\\bcascade\\b|\\bdrop\\s+table\\s+(?:if\\s+exists\\s+)?audit_?log", lits: []string{"cascade", "auditlog", "audit_log"}},
-			{expr: "(?i)\\bdisable\\s+trigger\\s+all\\b|\\bfrom\\s+program\\s*'|\\bto\\s+program\\s*'", lits: []string{"disable", "program"}},
+			{expr: "(?:(?i:\\bGRANT[\\t\\n\\f\\r ]+ALL\\b[^;]*\\bON[\\t\\n\\f\\r ]+\\*\\.\\*))", lits: []string{"grant"}, also: [][]string{[]string{"*.*"}, []string{"all"}}, bytes: "*."},
+			{expr: "(?:(?i:\\bGRANT[\\t\\n\\f\\r ]+ALL\\b[^;]*\\bTO[\\t\\n\\f\\r ]+PUBLIC\\b))", lits: []string{"public"}, also: [][]string{[]string{"grant"}, []string{"all"}}},
+			{expr: "(?:(?i:\\bALTER[\\t\\n\\f\\r ]+(?:USER|ROLE)[\\t\\n\\f\\r ][^;]*\\bSUPERUSER\\b))", lits: []string{"superuser"}, also: [][]string{[]string{"alter"}, []string{"user\t", "user\n", "user\f", "user\r", "user ", "role\t", "role\n", "role\f", "role\r", "role "}}},
+			{expr: "(?:(?i:\\b(?:TRUNCATE|DROP[\\t\\n\\f\\r ]+TABLE)\\b[^;]*\\b(?:AUDIT[0-9A-Z_a-zſK]*|PAYMENTS?|REFUNDS?|USERS|ORDERS)\\b[^;]*\\bCASCADE\\b))", lits: []string{"cascade"}, also: [][]string{[]string{"truncate", "table"}, []string{"audit", "payment", "refund", "users", "orders"}}},
+			{expr: "(?:(?i:\\bDROP[\\t\\n\\f\\r ]+TABLE[\\t\\n\\f\\r ]+(?:IF[\\t\\n\\f\\r ]+EXISTS[\\t\\n\\f\\r ]+)?AUDIT_?LOG))", lits: []string{"auditlog", "audit_log"}, also: [][]string{[]string{"table"}, []string{"drop"}}},
+			{expr: "(?:(?i:\\bDISABLE[\\t\\n\\f\\r ]+TRIGGER[\\t\\n\\f\\r ]+ALL\\b))", lits: []string{"disable"}, also: [][]string{[]string{"trigger"}, []string{"all"}}},
+			{expr: "(?:(?i:\\bFROM[\\t\\n\\f\\r ]+PROGRAM[\\t\\n\\f\\r ]*'))", lits: []string{"program"}, also: [][]string{[]string{"from"}}, bytes: "'"},
+			{expr: "(?:(?i:\\bTO[\\t\\n\\f\\r ]+PROGRAM[\\t\\n\\f\\r ]*'))", lits: []string{"program"}, bytes: "'"},
 			{expr: "(?i)\\bdrop\\s+(?:database\\b|schema\\s[^;]*\\bcascade\\b)", lits: []string{"database", "cascade"}, also: [][]string{[]string{"drop"}}},
 		},
 		requires: []clause{
@@ -3473,8 +3609,11 @@ var ruleTable = [...]Rule{
 		types:       []string{"write_file", "edit_file"},
 		fields:      []string{"content", "new_string"},
 		patterns: []pattern{
-			{expr: "(?m)^\\s*protected-mode\\s+no\\b|^\\s*host\\s+\\S+\\s+\\S+\\s+(?:0\\.0\\.0\\.0/0|::/0|all)\\s+trust\\b|^\\s*PermitEmptyPasswords\\s+yes\\b", lits: []string{"protected-mode", "trust", "permitemptypasswords"}},
-			{expr: "(?m)^\\s*authorization:\\s*['\\\"]?disabled\\b|\\b(?:audit|auth)\\w*:\\s*\\n\\s+enabled:\\s*['\\\"]?false\\b", lits: []string{"authorization:", "enabled:"}, bytes: ":"},
+			{expr: "(?:(?m:^[\\t\\n\\f\\r ]*protected-mode[\\t\\n\\f\\r ]+no\\b))", lits: []string{"protected-mode"}, bytes: "-"},
+			{expr: "(?:(?m:^[\\t\\n\\f\\r ]*host[\\t\\n\\f\\r ]+[^\\t\\n\\f\\r ]+[\\t\\n\\f\\r ]+[^\\t\\n\\f\\r ]+[\\t\\n\\f\\r ]+(?:0\\.0\\.0\\.0/0|::/0|all)[\\t\\n\\f\\r ]+trust\\b))", lits: []string{"trust"}, also: [][]string{[]string{"host"}, []string{"0.0.0.0/0", "::/0", "all"}}},
+			{expr: "(?:(?m:^[\\t\\n\\f\\r ]*PermitEmptyPasswords[\\t\\n\\f\\r ]+yes\\b))", lits: []string{"permitemptypasswords"}, also: [][]string{[]string{"yes"}}},
+			{expr: "(?:(?m:^[\\t\\n\\f\\r ]*authorization:[\\t\\n\\f\\r ]*[\"']?disabled\\b))", lits: []string{"authorization:"}, also: [][]string{[]string{"disabled"}}, bytes: ":"},
+			{expr: "(?:\\bau(?:dit|th)[0-9A-Z_a-z]*:[\\t\\n\\f\\r ]*\\n[\\t\\n\\f\\r ]+enabled:[\\t\\n\\f\\r ]*[\"']?false\\b)", lits: []string{"enabled:"}, also: [][]string{[]string{"false"}, []string{"audit", "auth"}}, bytes: "\n:"},
 			{expr: "\\b(?:ACL|acl|acl_policy)\\s*[=:]\\s*['\\\"]public-read-write['\\\"]", lits: []string{"\"public-read-write\"", "\"public-read-write'", "'public-read-write\"", "'public-read-write'"}, also: [][]string{[]string{"acl"}}, bytes: "-"},
 		},
 		unless: []clause{
@@ -3540,7 +3679,8 @@ var ruleTable = [...]Rule{
 		fields:      []string{"content", "new_string"},
 		patterns: []pattern{
 			{expr: "(?s)\\bSub (?:AutoOpen|Auto_Open|Document_Open|Workbook_Open)\\(\\).{0,300}\\b(?:Shell|CreateObject)\\b", lits: []string{"sub autoopen()", "sub auto_open()", "sub document_open()", "sub workbook_open()"}, also: [][]string{[]string{"shell", "createobject"}}, bytes: "()"},
-			{expr: "(?s)<all_urls>.{0,400}\\\"(?:cookies|history|debugger)\\\"|\\\"permissions\\\".{0,200}\\\"(?:cookies|history|debugger)\\\".{0,400}<all_urls>", lits: []string{"<all_urls>", "\"permissions\""}, bytes: "\"<>_"},
+			{expr: "(?:(?s:<all_urls>.{0,400}\"(?:cookies|history|debugger)\"))", lits: []string{"<all_urls>"}, also: [][]string{[]string{"\"cookies\"", "\"history\"", "\"debugger\""}}, bytes: "\"<>_"},
+			{expr: "(?:(?s:\"permissions\".{0,200}\"(?:cookies|history|debugger)\".{0,400}<all_urls>))", lits: []string{"\"permissions\""}, also: [][]string{[]string{"<all_urls>"}, []string{"\"cookies\"", "\"history\"", "\"debugger\""}}, bytes: "\"<>_"},
 		},
 		unless: []clause{
 			{

@@ -3,6 +3,8 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -110,5 +112,31 @@ func TestFingerprint(t *testing.T) {
 	r := []rule{{Effects: []clause{{Path: list{"/x", "@wallets"}, Host: list{"@tunnels"}}}}}
 	if held := string(lists(r)); !strings.Contains(held, "wallet.dat") || !strings.Contains(held, "ngrok.io") || strings.Contains(held, "/x") {
 		t.Errorf("lists: %s", held)
+	}
+}
+
+// What is nothing but alternatives is divided into them, if each has a literal, and
+// they match what it matches.
+func TestAlternatives(t *testing.T) {
+	t.Parallel()
+	for expr, want := range map[string]int{
+		`abc`:                  1,
+		`abc|xyz.*`:            2,
+		`\babc|\bxyz|\bs\.txt`: 3,
+		`abc|x`:                1, // x alone would be tried on every text
+		`(?:abc|xyz)\d`:        1,
+		`(?i)abc|xyz`:          2,
+		`(?m)^abc$|^xyz$`:      2,
+	} {
+		got := alternatives(expr)
+		if len(got) != want {
+			t.Errorf("%s: %q, want %d", expr, got, want)
+		}
+		for _, text := range []string{"abc", "ABC", "xyz", "s.txt", "s-txt", "-xyz1", "aabc", "1\nxyz\n2", "x", "ab"} {
+			one := slices.ContainsFunc(got, func(part string) bool { return regexp.MustCompile(part).MatchString(text) })
+			if whole := regexp.MustCompile(expr).MatchString(text); one != whole {
+				t.Errorf("%s on %q: %t, in parts %q %t", expr, text, whole, got, one)
+			}
+		}
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"unicode"
@@ -31,7 +32,9 @@ func writeTable(b *bytes.Buffer, rules []rule) error {
 		if len(r.Patterns) > 0 {
 			fmt.Fprintf(b, "patterns: []pattern{\n")
 			for _, p := range r.Patterns {
-				fmt.Fprintf(b, "%s,\n", patternLiteral(p, true))
+				for _, one := range alternatives(p) {
+					fmt.Fprintf(b, "%s,\n", patternLiteral(one, true))
+				}
 			}
 			fmt.Fprintf(b, "},\n")
 		}
@@ -104,6 +107,31 @@ func mark(r rune) rune {
 		return -1
 	}
 	return r
+}
+
+// alternatives divides an expression that is nothing but alternatives into those: each
+// is selected by what it needs itself. Not so where one would be tried on every text.
+func alternatives(expr string) []string {
+	re, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil {
+		panic(err) // check has compiled it
+	}
+	var before string // what all of them begin with
+	if re.Op == syntax.OpConcat && len(re.Sub) == 2 {
+		before, re = re.Sub[0].String(), re.Sub[1]
+	}
+	if re.Op != syntax.OpAlternate {
+		return []string{expr}
+	}
+	var out []string
+	for _, sub := range re.Sub {
+		one := before + "(?:" + sub.String() + ")"
+		if lits, err := prefilter.Required(one); err != nil || lits == nil {
+			return []string{expr}
+		}
+		out = append(out, one)
+	}
+	return out
 }
 
 // patternLiteral writes a pattern, with what it needs besides one literal where the
