@@ -298,7 +298,9 @@ func (k *fakeKind) blocks(t *testing.T, call string, serve http.HandlerFunc, wan
 	var n notices
 	a := f.asks(t)
 	a.o.Notice = &n
-	a.channels[0].(*reactions).wait = 300 * time.Millisecond
+	if want == "no answer in time" {
+		a.channels[0].(*reactions).wait = 300 * time.Millisecond
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	c, got := command1(t, push, ""), make(chan verdict.Verdict, 1)

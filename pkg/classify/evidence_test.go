@@ -166,3 +166,34 @@ func TestOwnSettings(t *testing.T) {
 		}
 	}
 }
+
+// TestReadsOpen holds that a suspicion below the threshold is no question where nothing
+// but settings of the machine and public keys is read.
+func TestReadsOpen(t *testing.T) {
+	t.Parallel()
+	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, Written: shell.Written, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := New(Options{Model: scorer{score: Score{Injection: true, Confidence: 0.6}}, Threshold: 0.85, Home: "/home/dev", Roots: []string{"/home/dev/project"}})
+	for _, test := range []struct {
+		kind, field, value string
+		allowed            bool
+	}{
+		{"read_file", "path", "/etc/login.defs", true},
+		{"read_file", "path", "/home/dev/.ssh/id_rsa.pub", true},
+		{"execute_command", "command", "cat /etc/login.defs | grep UMASK", true},
+		{"read_file", "path", "/etc/sudoers.d/users", false},
+		{"read_file", "path", "/etc/../home/dev/.netrc", false},
+		{"read_file", "path", "/home/dev/notes.md", false},
+		{"execute_command", "command", "cat /etc/login.defs > a.txt", false},
+		{"execute_command", "command", "cat /etc/*", false},
+		{"execute_command", "command", "cat /etc/login.defs $FILE", false},
+		{"execute_command", "command", "cat /etc/login.defs; unheard", false},
+	} {
+		v, err := k.Judge(t.Context(), an.Case(&action.Action{Type: test.kind, Payload: map[string]any{test.field: test.value}}))
+		if err != nil || (v.Decision == verdict.Allow) != test.allowed {
+			t.Errorf("%s %s: %s (%s); error %v", test.kind, test.value, v.Decision, v.Reasoning, err)
+		}
+	}
+}

@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:80c0372fe3a160a4073fbf1d3e75dd9a82a2227975955b69c630e525a19cb767"
+const rulesFingerprint = "sha256:2411e45976f52113ef7ba11ce2e67f12f330f0eb0e10126750d4f60eb1562d3f"
 
 var ruleTable = [...]Rule{
 	{
