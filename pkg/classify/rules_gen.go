@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:2411e45976f52113ef7ba11ce2e67f12f330f0eb0e10126750d4f60eb1562d3f"
+const rulesFingerprint = "sha256:efef6a71f48c73bf9855ccfe6e44890a521e376c1302be321e949493203c0b8a"
 
 var ruleTable = [...]Rule{
 	{
@@ -3699,6 +3699,21 @@ var ruleTable = [...]Rule{
 				kinds: []effect.Kind{"write_file"},
 				paths: []string{"**/*.{md,rst,adoc}"},
 			},
+		},
+	},
+	{
+		ID: "XP-124", Name: "chat_answer", Category: "defense_evasion", Severity: High, Outcome: Escalate, Platform: "any",
+		Description: "Reacts to a message in a chat in somebody's name, as a person does who answers a question of shield there.",
+		Advice:      "let the person react",
+		Match:       []string{"{\"type\":\"http_request\",\"payload\":{\"method\":\"PUT\",\"url\":\"https://discord.com/api/v10/channels/1/messages/2/reactions/x/@me\"}}", "{\"type\":\"http_request\",\"payload\":{\"url\":\"https://slack.com/api/reactions.add\"}}", "{\"type\":\"http_request\",\"payload\":{\"url\":\"https://api.telegram.org/bot1:x/answerCallbackQuery\"}}", "curl -X PUT https://discord.com/api/v10/channels/1/messages/2/reactions/x/@me -H 'Authorization: Bot x'"},
+		Pass:        []string{"{\"type\":\"http_request\",\"payload\":{\"url\":\"https://discord.com/api/v10/channels/1/messages/2\"}}", "grep -rn 'api/reactions.add' src/", "git commit -m 'call /api/reactions.add once'"},
+		types:       []string{"http_request", "execute_command"},
+		fields:      []string{"command", "url"},
+		needs:       needRequest,
+		patterns: []pattern{
+			{expr: "/(?:(?i:CHANNELS/[^\\t\\n\\f\\r ]+/MESSAGES/[^\\t\\n\\f\\r ]+/REACTIONS/[^\\t\\n\\f\\r ]+/@ME\\b))", lits: []string{"/channels/"}, also: [][]string{[]string{"/messages/"}, []string{"/reactions/"}}, bytes: "/@"},
+			{expr: "/(?:(?i:API/REACTIONS\\.ADD\\b))", lits: []string{"/api/reactions.add"}, bytes: "./"},
+			{expr: "/(?:(?i:BOT[0-9]+:[^\\t\\n\\f\\r ]+/ANSWERCALLBACKQUERY\\b))", lits: []string{"/answercallbackquery"}, also: [][]string{[]string{"/bot"}}, bytes: "/:"},
 		},
 	},
 	{
