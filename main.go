@@ -18,7 +18,7 @@ import (
 func main() {
 	// A stage's memory is bounded by its records, not by what it has read: garbage
 	// may pile up, but not beside large records.
-	debug.SetGCPercent(200)
+	debug.SetGCPercent(400)
 	limit := int64(56 << 20)
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
 		limit = 40 << 20 // it stays for days, beside ONNX Runtime's own memory
