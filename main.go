@@ -21,7 +21,7 @@ func main() {
 	debug.SetGCPercent(400)
 	limit := int64(56 << 20)
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
-		limit = 40 << 20 // it stays for days, beside ONNX Runtime's own memory
+		limit = 64 << 20 // many clients at a time; with less it collects all the time
 	}
 	debug.SetMemoryLimit(limit)
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
