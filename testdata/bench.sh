@@ -17,6 +17,7 @@ sample . "$scratch/sample"
 if git archive "$base" 2>/dev/null | tar -x -C "$scratch/before" 2>/dev/null; then
 	make -s -C "$scratch/before" build
 	before=$scratch/before/build/shield
+	cp "$before" "$before.new" && mv "$before.new" "$before" # a copy, as the other is: how a file came to be on the disk shows in cold starts
 	sample "$scratch/before" "$scratch/before/build/sample"
 	echo "before: $(git log -1 --format='%h %s' "$base")"
 else
