@@ -194,7 +194,7 @@ func (k *Classifier) both(ctx context.Context, c *analysis.Case) verdict.Verdict
 		m = <-scored
 	}
 	v := decide(m)
-	if ok && (v.Decision != decide(e[0]).Decision || v.Decision != decide(e[2]).Decision) {
+	if ok && !settled(e, decide) {
 		m = ask()
 		v = decide(m)
 	}
@@ -203,6 +203,12 @@ func (k *Classifier) both(ctx context.Context, c *analysis.Case) verdict.Verdict
 	}
 	k.note(c, false, &m)
 	return v
+}
+
+// settled reports whether the decision is the same whatever the model could answer.
+func settled(e [3]result, decide func(result) verdict.Verdict) bool {
+	d := decide(e[1]).Decision
+	return decide(e[0]).Decision == d && decide(e[2]).Decision == d
 }
 
 // again asks the model about an action that it suspects without the words in it that are
@@ -214,7 +220,7 @@ func (k *Classifier) again(ctx context.Context, c *analysis.Case, m result, v ve
 	}
 	e, ok := k.estimate(ctx, c.Action.Type, text)
 	second := e[1]
-	if !ok || decide(e[0]).Decision != decide(e[2]).Decision {
+	if !ok || !settled(e, decide) {
 		second = k.score(ctx, c.Action.Type, text)
 	}
 	if w := decide(second); w.Decision == verdict.Allow {

@@ -199,8 +199,10 @@ func readsOpen(c *analysis.Case) bool {
 		e := &c.Effects[i]
 		switch e.Kind {
 		case effect.ReadFile, effect.ListDirectory:
-			_, open := openFiles().Covers(e.Path, e.Pattern, e.Tree, e.Recursive)
-			if _, rights := rightsFiles().Touches(e.Path, e.Pattern, e.Recursive); rights || !open {
+			if _, open := openFiles().Covers(e.Path, e.Pattern, e.Tree, e.Recursive); !open {
+				return false
+			}
+			if _, rights := rightsFiles().Touches(e.Path, e.Pattern, e.Recursive); rights {
 				return false
 			}
 			reads = true

@@ -258,7 +258,7 @@ func (s *state) broughtAs(name string, at effect.Span, ends ...string) {
 	if s.at.Brought == nil || name == "" {
 		return
 	}
-	for _, p := range s.at.Brought().Chosen(ends[0], func(p string) bool {
+	for _, p := range s.at.Brought().Chosen(strings.Join(ends, "\x00"), func(p string) bool {
 		return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(p, end) })
 	}) {
 		if s.runsBrought(abstract.Clip(name), p, s.at.Origin(p), at) {
