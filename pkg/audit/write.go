@@ -106,7 +106,7 @@ func (l *Log) flush(at int64, lines []byte) error {
 	l.end = -1
 	n, err := l.file.Write(lines)
 	if err == nil {
-		err = l.file.Sync()
+		err = syncData(l.file)
 	}
 	if err == nil {
 		return nil

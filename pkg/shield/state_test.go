@@ -40,8 +40,12 @@ func pipelineOf(t *testing.T, cfg Config) *Pipeline {
 // a BLOCK that names the lock.
 func TestHeldLocksBlock(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"state.lock", "state.db", "audit.jsonl.lock"} {
-		for _, r := range []Range{All, {TierEvaluate, TierEvaluate}, {TierPolicy, TierPolicy}} {
+	evaluates := []Range{All, {TierEvaluate, TierEvaluate}}
+	records := append([]Range{{TierPolicy, TierPolicy}}, evaluates...)
+	for name, ranges := range map[string][]Range{
+		"state.lock": evaluates, "state.db": evaluates, "log.head.lock": records, "audit.jsonl.lock": records,
+	} {
+		for _, r := range ranges {
 			cfg := stateful(t.TempDir())
 			p := pipelineOf(t, cfg)
 			if v := p.Evaluate(t.Context(), parse(t, mail)); v.Decision != verdict.Allow {
@@ -69,7 +73,7 @@ func TestHeldLocksBlock(t *testing.T) {
 // gone.
 func TestRemovedState(t *testing.T) {
 	t.Parallel()
-	all := []string{"seal.key", "state.db", "audit.jsonl"}
+	all := []string{"seal.key", "state.db", "log.head", "audit.jsonl"}
 	for gone := 1; gone < 1<<len(all); gone++ {
 		cfg := stateful(t.TempDir())
 		cfg.DailyBudget = 1

@@ -16,7 +16,7 @@ import (
 // refused at once, without waiting for the other side of a FIFO.
 func TestPipesForFiles(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"seal.key", "state.db", "state.lock", "audit.jsonl", "audit.jsonl.lock"} {
+	for _, name := range []string{"seal.key", "state.db", "state.lock", "log.head", "log.head.lock", "audit.jsonl", "audit.jsonl.lock"} {
 		for kind, make := range map[string]func(string) error{
 			"FIFO":   func(path string) error { return syscall.Mkfifo(path, 0o600) },
 			"folder": func(path string) error { return os.Mkdir(path, 0o700) },

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -21,7 +22,8 @@ type boltFile struct {
 	lock *flock.Lock
 	seen bool // the file has existed
 
-	broken   os.FileInfo // the file that made bbolt panic
+	whole    atomic.Pointer[os.FileInfo] // the file as the last transaction left it; nil if that failed
+	broken   os.FileInfo                 // the file that made bbolt panic
 	brokenBy error
 
 	stamps stamps
@@ -117,6 +119,7 @@ func (b *boltFile) with(readOnly bool, do func(*bolt.DB) error) (err error) {
 			file.Close()
 		}
 	}()
+	b.whole.Store(nil)
 	db, err := b.open(readOnly, &file)
 	if err != nil {
 		return err
@@ -125,6 +128,9 @@ func (b *boltFile) with(readOnly bool, do func(*bolt.DB) error) (err error) {
 	if errors.Is(err, errUnchanged) {
 		err = nil
 	}
+	if info, serr := file.Stat(); err == nil && serr == nil {
+		b.whole.Store(&info)
+	}
 	if cerr := db.Close(); err == nil {
 		err = cerr
 	}
@@ -132,6 +138,17 @@ func (b *boltFile) with(readOnly bool, do func(*bolt.DB) error) (err error) {
 		err = &Error{Kind: ErrUnwritable, Path: b.path, Err: err}
 	}
 	return err
+}
+
+// unchanged reports whether the file is as the last transaction here left it, so that
+// nothing has damaged it since.
+func (b *boltFile) unchanged() bool {
+	was := b.whole.Load()
+	if was == nil {
+		return false
+	}
+	now, err := os.Lstat(b.path)
+	return err == nil && os.SameFile(*was, now) && now.Size() == (*was).Size() && now.Mode() == (*was).Mode() && now.ModTime().Equal((*was).ModTime())
 }
 
 func (b *boltFile) now() instant {

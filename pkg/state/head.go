@@ -1,28 +1,73 @@
 package state
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/shieldcli/shield/internal/flock"
+	"github.com/shieldcli/shield/internal/owner"
+)
+
+// A headFile keeps the head of the audit log beside the state file. It is written after
+// the entry that it is of, which is synced, and is not synced itself: what a process has
+// written stays when the process is killed. After a power cut it may be an older head,
+// which the log has gone on from.
+type headFile struct {
+	path string
+	bolt *boltFile
+
+	mu   sync.Mutex
+	lock *flock.Lock
+	file *os.File
+	info os.FileInfo // of file
+}
+
+const (
+	headName     = "log.head"
+	headLockName = headName + ".lock"
+	headSize     = 128 // of one sector, which a disk writes whole or not at all
+)
+
+// Keys of the limits.
+var (
+	headKey       = []byte("audit head")        // where the head was kept before it had a file
+	headBesideKey = []byte("audit head beside") // says that there is a file
 )
 
 // AdvanceHead gives next the sequence number and hash of the last entry of the
 // audit log that is known here (0 and "" if there is none) and keeps what it
-// returns, all in one transaction. An error of next is returned and leaves the
-// head as it was.
+// returns. An error of next is returned and leaves the head as it was.
 //
 // Other processes wait while next runs; that is what keeps log and head in
 // step.
 func (s *Store) AdvanceHead(ctx context.Context, next func(seq uint64, hash string) (uint64, string, error)) error {
-	return s.file.change(ctx, func(t *tx) error {
-		seq, hash, err := t.head()
+	h := &s.head
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.file == nil || !h.bolt.unchanged() {
+		if err := s.file.read(ctx, h.ensure); err != nil {
+			return err
+		}
+	}
+	return h.locked(ctx, func() error {
+		if err := h.reopen(); err != nil {
+			return err
+		}
+		seq, hash, err := h.read(h.file)
 		if err != nil {
 			return err
 		}
-		seq, hash, err = next(seq, hash)
-		if err != nil {
+		if seq, hash, err = next(seq, hash); err != nil {
 			return err
 		}
-		return t.setHead(seq, hash)
+		_, err = h.file.WriteAt(encodeHead(seq, hash), 0)
+		return h.unwritable(err)
 	})
 }
 
@@ -30,13 +75,36 @@ func (s *Store) AdvanceHead(ctx context.Context, next func(seq uint64, hash stri
 // that is known here.
 func (s *Store) Head(ctx context.Context) (seq uint64, hash string, err error) {
 	err = s.file.look(ctx, func(t *tx) (err error) {
-		seq, hash, err = t.head()
+		seq, hash, err = s.head.now(t)
 		return err
 	})
 	return seq, hash, err
 }
 
-func (t *tx) head() (uint64, string, error) {
+// now returns the head without holding others off.
+func (h *headFile) now(t *tx) (seq uint64, hash string, err error) {
+	f, _, err := h.open(os.O_RDONLY)
+	if errors.Is(err, os.ErrNotExist) {
+		return h.before(t)
+	}
+	if err != nil {
+		return 0, "", err
+	}
+	defer f.Close()
+	for range 3 { // who writes it meanwhile is done the next time
+		if seq, hash, err = h.read(f); err == nil {
+			break
+		}
+	}
+	return seq, hash, err
+}
+
+// before returns the head that was kept in the state file before there was a file for
+// it.
+func (h *headFile) before(t *tx) (uint64, string, error) {
+	if t.get(limitsPlace, headBesideKey) != nil {
+		return 0, "", &Error{Kind: ErrVanished, Path: h.path, Err: errors.New("the state file says that it was there")}
+	}
 	b := t.get(limitsPlace, headKey)
 	if b == nil {
 		return 0, "", nil
@@ -47,6 +115,165 @@ func (t *tx) head() (uint64, string, error) {
 	return order.Uint64(b), string(b[8:]), nil
 }
 
-func (t *tx) setHead(seq uint64, hash string) error {
-	return t.put(limitsPlace, headKey, append(order.AppendUint64(nil, seq), hash...))
+// ensure makes the file, if there never was one, and has the state file say that there
+// is one.
+func (h *headFile) ensure(t *tx) error {
+	seq, hash, err := h.now(t)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(h.path); errors.Is(err, os.ErrNotExist) {
+		if err := h.create(seq, hash); err != nil {
+			return err
+		}
+	}
+	if t.get(limitsPlace, headBesideKey) != nil {
+		return nil
+	}
+	t.changed = true
+	return t.put(limitsPlace, headBesideKey, []byte{1})
+}
+
+// reset makes the file again, unless it can be relied on.
+func (h *headFile) reset(ctx context.Context, seq uint64, hash string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.locked(ctx, func() error {
+		f, _, err := h.open(os.O_RDONLY)
+		if err == nil {
+			defer f.Close()
+			_, _, err = h.read(f)
+		}
+		if errors.Is(err, ErrCorrupt) || errors.Is(err, os.ErrNotExist) {
+			return h.create(seq, hash)
+		}
+		return err
+	})
+}
+
+// create puts a new file in place.
+func (h *headFile) create(seq uint64, hash string) error {
+	fresh := h.path + ".new"
+	if err := os.Remove(fresh); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return h.unwritable(err)
+	}
+	f, err := os.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		_, err = f.Write(encodeHead(seq, hash))
+		err = errors.Join(err, f.Sync(), f.Close())
+	}
+	if err == nil {
+		err = os.Rename(fresh, h.path)
+	}
+	if err != nil {
+		return h.unwritable(err)
+	}
+	return syncFolder(filepath.Dir(h.path))
+}
+
+// locked runs do while no other process changes the file.
+func (h *headFile) locked(ctx context.Context, do func() error) (err error) {
+	if h.lock == nil {
+		if h.lock, err = flock.New(filepath.Join(filepath.Dir(h.path), headLockName)); err != nil {
+			return h.unwritable(err)
+		}
+	}
+	if err := h.lock.Lock(ctx, h.bolt.opts.LockWait); err != nil {
+		return h.bolt.notLocked(err)
+	}
+	defer func() {
+		if uerr := h.lock.Unlock(); err == nil {
+			err = uerr
+		}
+	}()
+	return do()
+}
+
+// reopen opens the file, or opens it again if the name stands for another one.
+func (h *headFile) reopen() (err error) {
+	if h.file != nil {
+		if named, err := os.Lstat(h.path); err == nil && os.SameFile(named, h.info) {
+			return nil
+		}
+		_ = h.file.Close() // it is written, or is not any more
+		h.file = nil
+	}
+	if h.file, h.info, err = h.open(os.O_RDWR); errors.Is(err, os.ErrNotExist) {
+		err = &Error{Kind: ErrVanished, Path: h.path, Err: err}
+	}
+	return err
+}
+
+// open opens the file; its error is of [os.ErrNotExist] if there is none.
+func (h *headFile) open(how int) (*os.File, os.FileInfo, error) {
+	f, err := os.OpenFile(h.path, how|noFollow, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil, err
+	}
+	if err != nil {
+		if info, lerr := os.Lstat(h.path); lerr == nil && !info.Mode().IsRegular() {
+			return nil, nil, &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("not a regular file")}
+		}
+		return nil, nil, h.unwritable(err)
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		err = h.unwritable(err)
+	case !info.Mode().IsRegular():
+		err = &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("not a regular file")}
+	default:
+		if err = owner.Check(info, owner.Access); err != nil {
+			err = &Error{Kind: ErrExposed, Path: h.path, Err: err}
+		}
+	}
+	if err != nil {
+		_ = f.Close() // nothing was written
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+func (h *headFile) read(f *os.File) (seq uint64, hash string, err error) {
+	var b [headSize]byte
+	_, err = f.ReadAt(b[:], 0)
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		return 0, "", h.unwritable(err)
+	case err != nil || crc32.ChecksumIEEE(b[4:]) != order.Uint32(b[:]):
+		return 0, "", &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("it does not match its checksum")}
+	}
+	return order.Uint64(b[4:]), string(bytes.TrimRight(b[12:], "\x00")), nil
+}
+
+func encodeHead(seq uint64, hash string) []byte {
+	b := make([]byte, headSize)
+	order.PutUint64(b[4:], seq)
+	copy(b[12:], hash)
+	order.PutUint32(b, crc32.ChecksumIEEE(b[4:]))
+	return b
+}
+
+func (h *headFile) unwritable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{Kind: ErrUnwritable, Path: h.path, Err: err}
+}
+
+// close closes what is open, unless the process is ending while the head moves.
+func (h *headFile) close() (err error) {
+	if !h.mu.TryLock() {
+		return nil
+	}
+	defer h.mu.Unlock()
+	if h.file != nil {
+		err = h.file.Close()
+		h.file = nil
+	}
+	if h.lock != nil {
+		err = errors.Join(err, h.lock.Close())
+		h.lock = nil
+	}
+	return err
 }

@@ -300,20 +300,3 @@ func TestStatus(t *testing.T) {
 		t.Errorf("resets %v, %v", got.Resets, err)
 	}
 }
-
-func TestHead(t *testing.T) {
-	s := openStore(t, t.TempDir(), newWorld().options(true))
-	if seq, hash, err := s.Head(t.Context()); seq != 0 || hash != "" || err != nil {
-		t.Error(seq, hash, err)
-	}
-	stop := errors.New("stop")
-	for _, fail := range []error{nil, stop} {
-		err := s.AdvanceHead(t.Context(), func(seq uint64, hash string) (uint64, string, error) { return seq + 2, hash + "h", fail })
-		if !errors.Is(err, fail) {
-			t.Error(err)
-		}
-	}
-	if seq, hash, err := s.Head(t.Context()); seq != 2 || hash != "h" || err != nil {
-		t.Error(seq, hash, err)
-	}
-}

@@ -51,7 +51,6 @@ var (
 	limitsPlace = place{shelf: "limits"}
 	cachePlace  = place{shelf: "cache"}
 	recordKey   = []byte("record")
-	headKey     = []byte("audit head")
 )
 
 // An instant is what the clocks of a medium say.

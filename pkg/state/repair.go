@@ -68,7 +68,10 @@ func repairFile(ctx context.Context, dir string, opts Options, seq uint64, hash 
 		return false, err
 	}
 	defer fixed.Close()
-	return true, fixed.AdvanceHead(ctx, func(uint64, string) (uint64, string, error) { return seq, hash, nil })
+	if err := fixed.head.reset(ctx, seq, hash); err != nil {
+		return true, err
+	}
+	return true, fixed.file.read(ctx, fixed.head.ensure)
 }
 
 // spent returns limits of which nothing is left.

@@ -1,8 +1,9 @@
 // Package state keeps what shield must remember between actions: how much of
 // the evaluator's rate and daily budget is used, how many approvals were asked
 // for in the last hour, verdicts that may be reused, and the head of the audit
-// log. It is one file that many processes share; [Open] it, and each method is
-// one transaction that is on the disk when the method returns.
+// log. It is one file that many processes share, with that head beside it; [Open] it,
+// and each method is one transaction that is on the disk when the method returns,
+// except for the head.
 //
 // # Time
 //
@@ -26,6 +27,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/shieldcli/shield/internal/owner"
@@ -70,7 +72,8 @@ const LockWait = 10 * time.Second
 // transactions that are ready together are committed together.
 type Store struct {
 	opts   Options
-	file   *queue // what belongs to this machine: the head of its audit log
+	file   *queue // what belongs to this machine: that there is a head of its audit log
+	head   headFile
 	values *queue // the rest
 }
 
@@ -87,8 +90,9 @@ func Open(dir string, opts Options) (*Store, error) {
 	if err := checkFolder(dir); err != nil {
 		return nil, err
 	}
-	file := &queue{medium: newBoltFile(dir, opts), loc: opts.Location}
-	s := &Store{opts: opts, file: file, values: file}
+	bolt := newBoltFile(dir, opts)
+	file := &queue{medium: bolt, loc: opts.Location}
+	s := &Store{opts: opts, file: file, head: headFile{path: filepath.Join(dir, headName), bolt: bolt}, values: file}
 	if opts.Remote != nil {
 		shared, err := newRemote(dir, opts.Remote, opts.Clock)
 		if err != nil {
@@ -101,7 +105,7 @@ func Open(dir string, opts Options) (*Store, error) {
 
 // Close waits for transactions that have begun and frees what is open.
 func (s *Store) Close() error {
-	err := s.file.close()
+	err := errors.Join(s.head.close(), s.file.close())
 	if s.values != s.file {
 		err = errors.Join(err, s.values.close())
 	}

@@ -1,0 +1,184 @@
+package state
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/shieldcli/shield/internal/flock"
+)
+
+// advance moves the head of a store by one entry.
+func advance(t *testing.T, s *Store) error {
+	t.Helper()
+	return s.AdvanceHead(t.Context(), func(seq uint64, hash string) (uint64, string, error) { return seq + 1, hash + "h", nil })
+}
+
+func TestHead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	one, other := openStore(t, dir, newWorld().options(true)), openStore(t, dir, newWorld().options(true))
+	if seq, hash, err := one.Head(t.Context()); seq != 0 || hash != "" || err != nil {
+		t.Error(seq, hash, err)
+	}
+	for _, s := range []*Store{one, other, one} {
+		if err := advance(t, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop := errors.New("stop")
+	err := one.AdvanceHead(t.Context(), func(uint64, string) (uint64, string, error) { return 9, "no", stop })
+	if !errors.Is(err, stop) {
+		t.Error(err)
+	}
+	if seq, hash, err := other.Head(t.Context()); seq != 3 || hash != "hhh" || err != nil {
+		t.Error(seq, hash, err)
+	}
+}
+
+// Without a state file or a head that can be relied on no entry is written, by a process
+// that has both open as well, until a person repairs it.
+func TestHeadDamage(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		damage func(t *testing.T, dir string)
+		kind   error
+	}{
+		{"head removed", func(t *testing.T, dir string) { remove(t, filepath.Join(dir, headName)) }, ErrVanished},
+		{"head emptied", func(t *testing.T, dir string) { truncate(t, filepath.Join(dir, headName), 0) }, ErrCorrupt},
+		{"head of less", func(t *testing.T, dir string) {
+			write(t, filepath.Join(dir, headName), bytes.Replace(encodeHead(2, "hh"), []byte("hh"), []byte("h\x00"), 1))
+		}, ErrCorrupt},
+		{"folder for the head", func(t *testing.T, dir string) {
+			remove(t, filepath.Join(dir, headName))
+			mkdir(t, filepath.Join(dir, headName))
+		}, ErrCorrupt},
+		{"link for the head", func(t *testing.T, dir string) {
+			path := filepath.Join(dir, headName)
+			if err := os.Rename(path, path+".real"); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(path+".real", path); err != nil {
+				t.Skip(err)
+			}
+		}, ErrCorrupt},
+		{"state damaged", func(t *testing.T, dir string) { write(t, filepath.Join(dir, fileName), []byte("oh")) }, ErrCorrupt},
+		{"state removed", func(t *testing.T, dir string) { remove(t, filepath.Join(dir, fileName)) }, ErrVanished},
+		{"state readable by all", func(t *testing.T, dir string) {
+			if err := os.Chmod(filepath.Join(dir, fileName), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}, ErrExposed},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			o := newWorld().options(true)
+			before := openStore(t, dir, o)
+			for range 2 {
+				if err := advance(t, before); err != nil {
+					t.Fatal(err)
+				}
+			}
+			tt.damage(t, dir)
+			o.Used = func() (string, error) { return "the audit log has entries", nil }
+			for _, s := range []*Store{before, openStore(t, dir, o), before} {
+				if err := advance(t, s); !errors.Is(err, tt.kind) {
+					t.Errorf("error %v, want %v", err, tt.kind)
+				}
+			}
+			if errors.Is(tt.kind, ErrExposed) || tt.name == "folder for the head" {
+				return // a person has to look
+			}
+			if done, err := Repair(t.Context(), dir, o, 2, "hh"); !done || err != nil {
+				t.Fatal(done, err)
+			}
+			for _, s := range []*Store{before, openStore(t, dir, o)} {
+				if err := advance(t, s); err != nil {
+					t.Error(err)
+				}
+			}
+			if seq, hash, err := before.Head(t.Context()); seq != 4 || hash != "hhhh" || err != nil {
+				t.Error(seq, hash, err)
+			}
+		})
+	}
+}
+
+// Where the head lay in the state file it is taken from there, once.
+func TestHeadMoves(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := openStore(t, dir, newWorld().options(true))
+	err := s.file.change(t.Context(), func(t *tx) error {
+		return t.put(limitsPlace, headKey, append(order.AppendUint64(nil, 7), "abc"...))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seq, hash, err := s.Head(t.Context()); seq != 7 || hash != "abc" || err != nil {
+		t.Error(seq, hash, err)
+	}
+	if err := advance(t, s); err != nil {
+		t.Fatal(err)
+	}
+	if seq, hash, err := s.Head(t.Context()); seq != 8 || hash != "abch" || err != nil {
+		t.Error(seq, hash, err)
+	}
+	remove(t, filepath.Join(dir, headName))
+	if seq, hash, err := s.Head(t.Context()); !errors.Is(err, ErrVanished) {
+		t.Error(seq, hash, err)
+	}
+}
+
+// An entry of the log writes nothing to the state file once there is a head.
+func TestHeadLeavesState(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := openStore(t, dir, newWorld().options(true))
+	if err := advance(t, s); err != nil {
+		t.Fatal(err)
+	}
+	was, err := os.ReadFile(filepath.Join(dir, fileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*Store{s, openStore(t, dir, newWorld().options(true))} {
+		if err := advance(t, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if now, err := os.ReadFile(filepath.Join(dir, fileName)); err != nil || !bytes.Equal(was, now) {
+		t.Errorf("the state file has changed, %v", err)
+	}
+}
+
+// A head that another process holds is waited for, but not without end.
+func TestHeadHeld(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	o := newWorld().options(true)
+	o.LockWait = time.Millisecond
+	s := openStore(t, dir, o)
+	other, err := flock.New(filepath.Join(dir, headLockName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := other.Lock(t.Context(), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if err := advance(t, s); !errors.Is(err, ErrBusy) {
+		t.Errorf("error %v", err)
+	}
+	if err := other.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if err := advance(t, openStore(t, dir, newWorld().options(true))); err != nil {
+		t.Error(err)
+	}
+}
