@@ -44,6 +44,10 @@ var agreements = []struct{ text, want string }{
 	{`x=w1; f() { for y; do x=w2; done; }; declare -n y=x; f 2; a1 $y`, "a1 $y"},
 	{`for ((x=0; x<2; x++)); do :; done; typeset -u x; x=w1; a1 $x`, "a1 W1 | a1 $x"},
 	{`for ((x=0; x<2; x++)); do :; done; typeset -u x=w1; a1 $x`, "a1 W1 | a1 $x"},
+	{`a1() { a0; }; unset a1; a1 w1`, "a0 | a1 w1"},
+	{`a1() { a0; }; a2 && unset -f a1; a1 w1`, "a0 | a1 w1"},
+	{`a1() { a0; }; unset -f "$x"; a1 w1`, "a0 | a1 w1"},
+	{`f() { x=w1; }; x=w2; unset f; f; a1 $x`, "a1 w1 | a1 w2"},
 	// what surely does not run
 	{`x=$(echo w1; exit; echo w2); $x`, "w1"},
 	{`x=$(exit 1 2; echo w1); a1 $x`, "a1 $(exit 1 2; echo w1)"},
@@ -229,6 +233,7 @@ var agreements = []struct{ text, want string }{
 	{`a0 && x=w1; a0 && x=(w2); a1 $x`, "a1 w1 | a1 w2 | a1 $x"},
 	{`a0 && y=w1 || y=w2; x=($y w3); a1 "${x[@]}"`, "a1 w1 w3 | a1 w2 w3"},
 	{`alias a2='y=w2; a1'; a2 "$y"`, "a1 w2"},
+	{`zsh -c 'read -A x <<< ""; x+=(w1); a1 "$x"'`, "a1  w1"},
 	{`zsh -c 'declare -A x=([w1]=w2 [w3]=w1); $x'`, "w2 $x | w1 $x"},
 	{`f() { trap 'a1 "$@"' EXIT | a0; }; f w1`, "a1 w1 | a1 $@"},
 	{`x=(); a1 ${x@Q} w1`, "a1 ${x…} w1"},

@@ -424,14 +424,22 @@ func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value 
 		if len(argv) > 2 && argv[1].Text == "-v" {
 			continue
 		}
-		for i := range s.funcs {
-			if s.funcs[i].name == v.Text {
-				s.funcs = append(s.funcs, function{name: v.Text, weak: argv[1].Text != "-f"})
-				break
-			}
-		}
+		s.undefine(v, argv[1].Text == "-f")
 	}
 	return abstract.Value{}
+}
+
+// undefine notes that functions of a name are no more, or that this may be so.
+func (s *state) undefine(name abstract.Value, sure bool) {
+	var gone []string
+	for _, f := range s.funcs {
+		if (f.name == name.Text || !name.Known()) && !slices.Contains(gone, f.name) {
+			gone = append(gone, f.name)
+		}
+	}
+	for _, one := range gone {
+		s.funcs = append(s.funcs, function{name: one, weak: !sure || !name.Known()})
+	}
 }
 
 func (s *state) set(argv []abstract.Value, _ abstract.Streams) abstract.Value {

@@ -164,7 +164,7 @@ func (s *state) named(name string, argv []abstract.Value, io abstract.Streams) a
 			s.uncertain(before)
 		}
 	}
-	sure := false
+	sure, removed := false, false
 	var walked []*syntax.Stmt
 	for i := len(s.funcs) - 1; i >= 0 && !sure; i-- {
 		if s.funcs[i].name != name {
@@ -180,6 +180,7 @@ func (s *state) named(name string, argv []abstract.Value, io abstract.Streams) a
 				sure = false
 				break
 			}
+			removed = true
 			continue
 		}
 		if slices.Contains(walked, s.funcs[i].body) {
@@ -188,12 +189,12 @@ func (s *state) named(name string, argv []abstract.Value, io abstract.Streams) a
 		walked = append(walked, s.funcs[i].body)
 		s.recursion(i, argv[0].From)
 		outs = append(outs, s.callFunction(i, argv[1:], io.In, argv[0]))
-		if len(outs) > 1 || !sure {
+		if len(outs) > 1 || !sure || removed {
 			s.weakenVariables(mark)
 			s.uncertain(before)
 		}
 	}
-	if !sure {
+	if !sure || removed {
 		outs = append(outs, s.ownOrProgram(name, argv, io))
 		if len(outs) > 1 {
 			s.weakenVariables(mark)

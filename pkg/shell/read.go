@@ -238,7 +238,7 @@ func (s *state) readArray(to, in abstract.Value, lines *listing, plainly bool) {
 		} else {
 			line, _, _ := strings.Cut(in.Text, "\n")
 			parts = splitFields(line, ifs)
-			if endsField(line, ifs) && s.asZsh() {
+			if s.asZsh() && (len(parts) == 0 || endsField(line, ifs)) {
 				parts = append(parts, "")
 			}
 		}
