@@ -230,9 +230,12 @@ func saysUnknown(r effect.Result) bool {
 	})
 }
 
-// fill makes the files that commands work on.
+// fill makes the files that commands work on: these, and copies of those in testdata/traced/files.
 func fill(t *testing.T, dir string) {
 	t.Helper()
+	if err := os.CopyFS(dir, os.DirFS("testdata/traced/files")); err != nil {
+		t.Fatal(err)
+	}
 	for name, text := range map[string]string{
 		"a.txt": "a\n", "b.txt": "b\n", "d/c.txt": "c\n", "src/one.txt": "1\n", "src/sub/two.txt": "2\n", "emptydir/": "",
 		"a.c": "int main(void) { return 0; }\n", "a.json": "{\"a\": [1, 2]}\n", "a.csv": "x,y\n1,2\n", "a.py": "x = 1\n", "a.sh": "echo a\n",
@@ -315,7 +318,7 @@ func (w *witness) missed(x touch) string {
 }
 
 var (
-	readKinds   = []effect.Kind{effect.ReadFile, effect.RunCode, effect.SendData, effect.MoveFile}
+	readKinds   = []effect.Kind{effect.ReadFile, effect.RunCode, effect.SendData, effect.MoveFile, effect.DeleteFile}
 	deleteKinds = []effect.Kind{effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile}
 	changeKinds = []effect.Kind{effect.WriteFile, effect.CreateDirectory, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile}
 )

@@ -23,7 +23,7 @@ var programs = [...]program{
 	{"[[", &syntaxTest},
 	{"a2ps", &syntaxGs},
 	{"aa-enforce", &syntaxUpdate_alternatives},
-	{"aafire", &syntaxAsciiquarium},
+	{"aafire", &syntaxAafire},
 	{"aapt", &syntaxJar},
 	{"aarch64", &syntaxSetarch},
 	{"ab", &syntaxRpcclient},
@@ -91,7 +91,7 @@ var programs = [...]program{
 	{"antigen", &syntaxKrew},
 	{"antiword", &syntaxGs},
 	{"any:service", &syntaxAny_3aservice},
-	{"apg", &syntaxPwgen},
+	{"apg", &syntaxApg},
 	{"apk", &syntaxApk},
 	{"apksigner", &syntaxJar},
 	{"aplay", &syntaxSox},
@@ -130,7 +130,7 @@ var programs = [...]program{
 	{"arweave", &syntaxCroc},
 	{"as", &syntaxGcc},
 	{"ascii", &syntaxColrm},
-	{"ascii2uni", &syntaxRs},
+	{"ascii2uni", &syntaxUni2ascii},
 	{"ascii85", &syntaxBase91},
 	{"asciidoc", &syntaxGs},
 	{"asciidoctor", &syntaxGs},
@@ -168,7 +168,7 @@ var programs = [...]program{
 	{"avconvert", &syntaxCodesign},
 	{"avdmanager", &syntaxAdb},
 	{"avifdec", &syntaxCjxl},
-	{"avifenc", &syntaxCjxl},
+	{"avifenc", &syntaxAvifenc},
 	{"avrdude", &syntaxAdb},
 	{"awk", &syntaxAwk},
 	{"aws", &syntaxAws},
@@ -222,7 +222,7 @@ var programs = [...]program{
 	{"bindfs", &syntaxMount},
 	{"bingrep", &syntaxRs},
 	{"biome", &syntaxBlack},
-	{"biosdecode", &syntaxPmap},
+	{"biosdecode", &syntaxPwdx},
 	{"bison", &syntaxBison},
 	{"bitsadmin", &syntaxBitsadmin},
 	{"bjam", &syntaxMake},
@@ -310,12 +310,12 @@ var programs = [...]program{
 	{"catchsegv", &syntaxNohup},
 	{"catdoc", &syntaxGs},
 	{"catimg", &syntaxWebpinfo},
-	{"catppt", &syntaxPdffonts},
+	{"catppt", &syntaxCatppt},
 	{"cc", &syntaxGcc},
 	{"ccache", &syntaxRlwrap},
 	{"ccat", &syntaxBat},
 	{"ccl", &syntaxRscript},
-	{"ccze", &syntaxCol},
+	{"ccze", &syntaxCcze},
 	{"cd", &syntaxCd},
 	{"cdk", &syntaxPulumi},
 	{"cdktf", &syntaxPulumi},
@@ -368,7 +368,7 @@ var programs = [...]program{
 	{"chrt", &syntaxTaskset},
 	{"chruby", &syntaxNvm},
 	{"chsh", &syntaxUseradd},
-	{"cifsiostat", &syntaxPmap},
+	{"cifsiostat", &syntaxPwdx},
 	{"cilium", &syntaxKustomize},
 	{"cipher", &syntaxCipher},
 	{"circleci", &syntaxNeonctl},
@@ -453,7 +453,7 @@ var programs = [...]program{
 	{"codium", &syntaxCode},
 	{"coffee", &syntaxTsx},
 	{"col", &syntaxCol},
-	{"colcrt", &syntaxCol},
+	{"colcrt", &syntaxColcrt},
 	{"colima", &syntaxKubectx},
 	{"colordiff", &syntaxDiff},
 	{"colrm", &syntaxColrm},
@@ -547,7 +547,7 @@ var programs = [...]program{
 	{"ctest", &syntaxMake},
 	{"ctlptl", &syntaxMinikube},
 	{"ctr", &syntaxBuildah},
-	{"ctstat", &syntaxPmap},
+	{"ctstat", &syntaxPwdx},
 	{"cucumber", &syntaxMvn},
 	{"curl", &syntaxCurl},
 	{"curl-impersonate", &syntaxAria2c},
@@ -626,8 +626,8 @@ var programs = [...]program{
 	{"dfu-util", &syntaxAdb},
 	{"dialog", &syntaxWall},
 	{"diantz", &syntaxMakecab},
-	{"diceware", &syntaxPwgen},
-	{"diction", &syntaxRs},
+	{"diceware", &syntaxDiceware},
+	{"diction", &syntaxDiction},
 	{"diff", &syntaxDiff},
 	{"diff3", &syntaxSdiff},
 	{"diffstat", &syntaxDiffstat},
@@ -722,7 +722,7 @@ var programs = [...]program{
 	{"dub", &syntaxMvn},
 	{"duckdb", &syntaxDuckdb},
 	{"duf", &syntaxDf},
-	{"duff", &syntaxFdupes},
+	{"duff", &syntaxDuff},
 	{"dufs", &syntaxHttpd},
 	{"dumb-init", &syntaxRlwrap},
 	{"dumpcap", &syntaxTcpdump},
@@ -971,7 +971,7 @@ var programs = [...]program{
 	{"genhtml", &syntaxGenhtml},
 	{"genisoimage", &syntaxGenisoimage},
 	{"genv", &syntaxEnv},
-	{"geoiplookup", &syntaxColrm},
+	{"geoiplookup", &syntaxGeoiplookup},
 	{"getconf", &syntaxPs},
 	{"getent", &syntaxDig},
 	{"getfacl", &syntaxGetfacl},
@@ -1144,7 +1144,7 @@ var programs = [...]program{
 	{"heap", &syntaxLog},
 	{"heaptrack", &syntaxStrace},
 	{"heif-convert", &syntaxCjxl},
-	{"heif-enc", &syntaxCjxl},
+	{"heif-enc", &syntaxHeif_enc},
 	{"heimdall", &syntaxAdb},
 	{"helix", &syntaxNano},
 	{"helm", &syntaxHelm},
@@ -1175,7 +1175,7 @@ var programs = [...]program{
 	{"hostname", &syntaxHostname},
 	{"hostnamectl", &syntaxIfconfig},
 	{"hping3", &syntaxPing},
-	{"html2text", &syntaxOdt2txt},
+	{"html2text", &syntaxHtml2text},
 	{"htmlhint", &syntaxMypy},
 	{"htmlq", &syntaxGron},
 	{"htop", &syntaxPs},
@@ -1194,7 +1194,7 @@ var programs = [...]program{
 	{"husky", &syntaxJest},
 	{"hwclock", &syntaxUpdate_alternatives},
 	{"hwinfo", &syntaxPs},
-	{"hwloc-info", &syntaxPmap},
+	{"hwloc-info", &syntaxHwloc_info},
 	{"hwloc-ls", &syntaxLstopo},
 	{"hx", &syntaxNano},
 	{"hy", &syntaxRscript},
@@ -1246,7 +1246,7 @@ var programs = [...]program{
 	{"initdb", &syntaxPg_upgrade},
 	{"inkscape", &syntaxConvert},
 	{"inlets", &syntaxNgrok},
-	{"innoextract", &syntaxCabextract},
+	{"innoextract", &syntaxInnoextract},
 	{"inotifywait", &syntaxInotifywait},
 	{"inotifywait-run", &syntaxWatchexec},
 	{"input", &syntaxInput},
@@ -1519,7 +1519,7 @@ var programs = [...]program{
 	{"llvm-size", &syntaxEu_readelf},
 	{"llvm-strings", &syntaxEu_readelf},
 	{"ln", &syntaxLn},
-	{"lnstat", &syntaxPmap},
+	{"lnstat", &syntaxPwdx},
 	{"loadkeys", &syntaxXset},
 	{"local", &syntaxUnset},
 	{"locale", &syntaxPs},
@@ -1550,25 +1550,25 @@ var programs = [...]program{
 	{"lsb_release", &syntaxPs},
 	{"lsblk", &syntaxDf},
 	{"lsc", &syntaxTsx},
-	{"lscgroup", &syntaxPmap},
+	{"lscgroup", &syntaxPwdx},
 	{"lscpu", &syntaxPs},
 	{"lsd", &syntaxEza},
 	{"lsdiff", &syntaxLsdiff},
-	{"lsfd", &syntaxPmap},
+	{"lsfd", &syntaxPwdx},
 	{"lshw", &syntaxPs},
 	{"lsipc", &syntaxPs},
-	{"lsirq", &syntaxPmap},
+	{"lsirq", &syntaxPwdx},
 	{"lslocks", &syntaxPs},
 	{"lsmem", &syntaxPs},
 	{"lsmod", &syntaxPs},
 	{"lsns", &syntaxPs},
 	{"lsof", &syntaxNetstat},
 	{"lspci", &syntaxPs},
-	{"lspcmcia", &syntaxPmap},
+	{"lspcmcia", &syntaxPwdx},
 	{"lsregister", &syntaxCodesign},
-	{"lsscsi", &syntaxPmap},
+	{"lsscsi", &syntaxPwdx},
 	{"lstopo", &syntaxLstopo},
-	{"lstopo-no-graphics", &syntaxPmap},
+	{"lstopo-no-graphics", &syntaxLstopo},
 	{"lsusb", &syntaxPs},
 	{"lt", &syntaxNgrok},
 	{"ltrace", &syntaxStrace},
@@ -1703,6 +1703,7 @@ var programs = [...]program{
 	{"mknod", &syntaxMknod},
 	{"mkntfs", &syntaxMkfs},
 	{"mksh", &syntaxKsh},
+	{"mksquashfs", &syntaxMksquashfs},
 	{"mkswap", &syntaxMkfs},
 	{"mktemp", &syntaxMktemp},
 	{"mkvextract", &syntaxSox},
@@ -1839,7 +1840,7 @@ var programs = [...]program{
 	{"newusers", &syntaxUseradd},
 	{"next", &syntaxJest},
 	{"nexus-cli", &syntaxNeonctl},
-	{"nfsstat", &syntaxPmap},
+	{"nfsstat", &syntaxPwdx},
 	{"nft", &syntaxIptables},
 	{"ng", &syntaxJest},
 	{"ngrep", &syntaxNgrep},
@@ -1904,7 +1905,7 @@ var programs = [...]program{
 	{"ntfsresize", &syntaxResize2fs},
 	{"ntfy", &syntaxTelegram_send},
 	{"ntpdate", &syntaxUpdate_alternatives},
-	{"ntpstat", &syntaxPmap},
+	{"ntpstat", &syntaxNtpstat},
 	{"ntsysv", &syntaxRc_update},
 	{"nu", &syntaxNu},
 	{"nuclei", &syntaxNmap},
@@ -1932,9 +1933,9 @@ var programs = [...]program{
 	{"nvm", &syntaxNvm},
 	{"nvme", &syntaxNvme},
 	{"nvram", &syntaxUpdate_alternatives},
-	{"nvtop", &syntaxPmap},
+	{"nvtop", &syntaxPwdx},
 	{"nx", &syntaxJest},
-	{"nyancat", &syntaxAsciiquarium},
+	{"nyancat", &syntaxNyancat},
 	{"nyc", &syntaxJest},
 	{"nzsql", &syntaxCqlsh},
 	{"oaieval", &syntaxJupyter},
@@ -2291,7 +2292,7 @@ var programs = [...]program{
 	{"pw", &syntaxUseradd},
 	{"pwconv", &syntaxUseradd},
 	{"pwd", &syntaxPwd},
-	{"pwdx", &syntaxPmap},
+	{"pwdx", &syntaxPwdx},
 	{"pwgen", &syntaxPwgen},
 	{"pwsh", &syntaxPowershell},
 	{"py.test", &syntaxPytest},
@@ -2380,7 +2381,7 @@ var programs = [...]program{
 	{"rabbitmqctl", &syntaxNeonctl},
 	{"racket", &syntaxRscript},
 	{"raco", &syntaxMvn},
-	{"radeontop", &syntaxPmap},
+	{"radeontop", &syntaxRadeontop},
 	{"radon", &syntaxMypy},
 	{"rails", &syntaxRails},
 	{"railway", &syntaxDoctl},
@@ -2460,7 +2461,7 @@ var programs = [...]program{
 	{"rhash", &syntaxRhash},
 	{"rhc", &syntaxDoctl},
 	{"rhino", &syntaxRscript},
-	{"rig", &syntaxColrm},
+	{"rig", &syntaxRig},
 	{"rimraf", &syntaxRimraf},
 	{"risor", &syntaxRscript},
 	{"rksh", &syntaxKsh},
@@ -2702,13 +2703,13 @@ var programs = [...]program{
 	{"sphinx-autobuild", &syntaxJest},
 	{"sphinx-build", &syntaxJest},
 	{"spindump", &syntaxLog},
-	{"splint", &syntaxLizard},
+	{"splint", &syntaxSplint},
 	{"split", &syntaxSplit},
 	{"sponge", &syntaxSponge},
 	{"spotdl", &syntaxAria2c},
 	{"spring", &syntaxMvn},
 	{"sprunge", &syntaxCroc},
-	{"sqfscat", &syntaxBsdcat},
+	{"sqfscat", &syntaxSqfscat},
 	{"sql", &syntaxSqlplus},
 	{"sqlcl", &syntaxSqlplus},
 	{"sqlcmd", &syntaxCqlsh},
@@ -2759,7 +2760,7 @@ var programs = [...]program{
 	{"stripe", &syntaxNeonctl},
 	{"strptime", &syntaxColrm},
 	{"stty", &syntaxTput},
-	{"style", &syntaxRs},
+	{"style", &syntaxDiction},
 	{"stylelint", &syntaxMypy},
 	{"stylua", &syntaxBlack},
 	{"stylus", &syntaxJest},
@@ -2825,7 +2826,7 @@ var programs = [...]program{
 	{"takeown", &syntaxTakeown},
 	{"talosctl", &syntaxNeonctl},
 	{"tap", &syntaxJest},
-	{"tapestat", &syntaxPmap},
+	{"tapestat", &syntaxPwdx},
 	{"taplo", &syntaxBlack},
 	{"tar", &syntaxTar},
 	{"tarantool-sql", &syntaxCqlsh},
@@ -2881,9 +2882,9 @@ var programs = [...]program{
 	{"thrift", &syntaxGcc},
 	{"thttpd", &syntaxHttpd},
 	{"tidy", &syntaxTidy},
-	{"tiff2pdf", &syntaxGif2webp},
+	{"tiff2pdf", &syntaxTiff2pdf},
 	{"tiffcp", &syntaxTiffcp},
-	{"tiffinfo", &syntaxWebpinfo},
+	{"tiffinfo", &syntaxTiffinfo},
 	{"tifftopnm", &syntaxPamscale},
 	{"tiffutil", &syntaxCodesign},
 	{"tiged", &syntaxDegit},
@@ -2894,7 +2895,7 @@ var programs = [...]program{
 	{"timedatectl", &syntaxIfconfig},
 	{"timeout", &syntaxTimeout},
 	{"times", &syntaxWait},
-	{"timg", &syntaxWebpinfo},
+	{"timg", &syntaxTimg},
 	{"timidity", &syntaxSox},
 	{"timoni", &syntaxKustomize},
 	{"tini", &syntaxRlwrap},
@@ -2903,7 +2904,7 @@ var programs = [...]program{
 	{"tkn", &syntaxKustomize},
 	{"tldr", &syntaxMan},
 	{"tlmgr", &syntaxMvn},
-	{"tload", &syntaxPmap},
+	{"tload", &syntaxPwdx},
 	{"tmate", &syntaxTtyd},
 	{"tmole", &syntaxNgrok},
 	{"tmutil", &syntaxTmutil},
@@ -3015,7 +3016,7 @@ var programs = [...]program{
 	{"unbuild", &syntaxJest},
 	{"uncompress", &syntaxGzip},
 	{"unexpand", &syntaxExpand},
-	{"uni2ascii", &syntaxRs},
+	{"uni2ascii", &syntaxUni2ascii},
 	{"uniname", &syntaxRs},
 	{"unionfs", &syntaxMount},
 	{"uniq", &syntaxUniq},
@@ -3123,7 +3124,7 @@ var programs = [...]program{
 	{"vmstat", &syntaxPs},
 	{"vnstat", &syntaxNetstat},
 	{"volta", &syntaxNvm},
-	{"vpddecode", &syntaxPmap},
+	{"vpddecode", &syntaxPwdx},
 	{"vsce", &syntaxTwine},
 	{"vsql", &syntaxCqlsh},
 	{"vssadmin", &syntaxVssadmin},
@@ -3214,7 +3215,7 @@ var programs = [...]program{
 	{"wstunnel", &syntaxNgrok},
 	{"wusa", &syntaxMpcmdrun},
 	{"x86_64", &syntaxSetarch},
-	{"x86info", &syntaxPmap},
+	{"x86info", &syntaxX86info},
 	{"xargs", &syntaxXargs},
 	{"xattr", &syntaxCodesign},
 	{"xauth", &syntaxXset},
@@ -3244,10 +3245,10 @@ var programs = [...]program{
 	{"xh", &syntaxHttp},
 	{"xhs", &syntaxHttp},
 	{"xinput", &syntaxXset},
-	{"xkcdpass", &syntaxPwgen},
+	{"xkcdpass", &syntaxXkcdpass},
 	{"xkill", &syntaxPkill},
 	{"xl", &syntaxKubectx},
-	{"xls2csv", &syntaxPdffonts},
+	{"xls2csv", &syntaxCatppt},
 	{"xlsx2csv", &syntaxGs},
 	{"xm", &syntaxKubectx},
 	{"xmake", &syntaxMake},
@@ -3468,7 +3469,28 @@ var syntaxRscript = syntax{style: first | long, language: "code", options: []opt
 	{"renv::install(", &action_values_Plugin},
 }, operands: shape{head: []role{roleScriptCode}, rest: roleText}, base: &action_class_localWrite_streams_in_Code_setIn}
 
+var syntaxAafire = syntax{style: long, options: []option{
+	{"-bold", &action_none},
+	{"-bright", &action_values_Text},
+	{"-contrast", &action_values_Text},
+	{"-dim", &action_none},
+	{"-driver", &action_values_Text},
+	{"-eight", &action_none},
+	{"-extended", &action_none},
+	{"-gamma", &action_values_Text},
+	{"-height", &action_values_Text},
+	{"-help", &action_none},
+	{"-inverse", &action_none},
+	{"-nodither", &action_none},
+	{"-noinverse", &action_none},
+	{"-normal", &action_none},
+	{"-reverse", &action_none},
+	{"-width", &action_values_Text},
+}}
+
 var syntaxAbidiff = syntax{style: long, options: []option{
+	{"--abidiff", &action_none},
+	{"--annotate", &action_none},
 	{"--d1", &action_values_ReadTree},
 	{"--d2", &action_values_ReadTree},
 	{"--debug-info-dir", &action_values_ReadTree},
@@ -3485,9 +3507,13 @@ var syntaxAbidiff = syntax{style: long, options: []option{
 	{"--no-show-locs", &action_none},
 	{"--out-file", &action_values_Write},
 	{"--redundant", &action_none},
+	{"--short-locs", &action_none},
 	{"--stat", &action_none},
+	{"--stats", &action_none},
 	{"--suppr", &action_values_Read},
 	{"--suppressions", &action_values_Read},
+	{"--verbose", &action_none},
+	{"-d", &action_values_ReadTree},
 }, operands: shape{rest: roleRead}}
 
 var syntaxAdb = syntax{style: open, subs: []program{
@@ -4384,6 +4410,27 @@ var syntaxAny_3aservice = syntax{style: open, texts: []option{
 	{"wipe", &syntax_base_effects_ChangeRemote_verb_delete},
 }}
 
+var syntaxApg = syntax{options: []option{
+	{"-E", &action_values_Text},
+	{"-M", &action_values_Text},
+	{"-a", &action_values_Text},
+	{"-b", &action_values_Read},
+	{"-c", &action_values_Text},
+	{"-d", &action_none},
+	{"-h", &action_none},
+	{"-l", &action_none},
+	{"-m", &action_values_Text},
+	{"-n", &action_values_Text},
+	{"-p", &action_values_Text},
+	{"-q", &action_none},
+	{"-r", &action_values_Read},
+	{"-s", &action_none},
+	{"-t", &action_none},
+	{"-v", &action_none},
+	{"-x", &action_values_Text},
+	{"-y", &action_none},
+}}
+
 var syntaxApk = syntax{style: open, options: []option{
 	{"--repository", &action_values_Source},
 	{"--substitute-urls", &action_values_Source},
@@ -4661,6 +4708,38 @@ var syntaxAuditpol = syntax{style: slash, why: "changes what the system logs", s
 	{"/get", &syntaxAuditpol__2fGet},
 	{"/list", &syntaxAuditpol__2fGet},
 }, operands: shape{rest: roleSystem}}
+
+var syntaxAvifenc = syntax{style: long, options: []option{
+	{"--depth", &action_values_Text},
+	{"--exif", &action_values_Read},
+	{"--icc", &action_values_Read},
+	{"--ignore-exif", &action_none},
+	{"--ignore-icc", &action_none},
+	{"--ignore-xmp", &action_none},
+	{"--jobs", &action_values_Text},
+	{"--lossless", &action_none},
+	{"--max", &action_values_Text},
+	{"--min", &action_values_Text},
+	{"--output", &action_values_Write_operands_rest_Read},
+	{"--progressive", &action_none},
+	{"--qalpha", &action_values_Text},
+	{"--qcolor", &action_values_Text},
+	{"--range", &action_values_Text},
+	{"--speed", &action_values_Text},
+	{"--stdin", &action_none},
+	{"--xmp", &action_values_Read},
+	{"--yuv", &action_values_Text},
+	{"-a", &action_values_Text},
+	{"-c", &action_values_Text},
+	{"-d", &action_values_Text},
+	{"-j", &action_values_Text},
+	{"-l", &action_none},
+	{"-o", &action_values_Write_operands_rest_Read},
+	{"-q", &action_values_Text},
+	{"-r", &action_values_Text},
+	{"-s", &action_values_Text},
+	{"-y", &action_values_Text},
+}, operands: shape{rest: roleRead, tail: []role{roleWrite}}}
 
 var syntaxAwk = syntax{style: first, language: "awk", options: []option{
 	{"--assign", &action_values_Text},
@@ -6103,21 +6182,18 @@ var syntaxBwm_ng = syntax{style: gnu, options: []option{
 var syntaxCabextract = syntax{style: gnu, options: []option{
 	{"--directory", &action_values_WriteTree_flags_notHere},
 	{"--encoding", &action_values_Text},
-	{"--extract", &action_none},
 	{"--filter", &action_values_Text},
 	{"--fix", &action_none},
 	{"--language", &action_values_Text},
 	{"--list", &action_streams_out_Input_setOut_flags_notHere},
 	{"--lowercase", &action_none},
 	{"--no-overwrite", &action_none},
-	{"--output-dir", &action_values_WriteTree_flags_notHere},
 	{"--pipe", &action_streams_out_Input_setOut_flags_notHere},
 	{"--quiet", &action_none},
 	{"--silent", &action_none},
 	{"--single", &action_none},
 	{"--test", &action_streams_out_Input_setOut_flags_notHere},
 	{"-F", &action_values_Text},
-	{"-I", &action_none},
 	{"-L", &action_none},
 	{"-d", &action_values_WriteTree_flags_notHere},
 	{"-e", &action_values_Text},
@@ -6355,6 +6431,41 @@ var syntaxCat = syntax{style: gnu, options: []option{
 	{"-v", &action_none},
 }, operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
 
+var syntaxCatppt = syntax{options: []option{
+	{"-V", &action_none},
+	{"-b", &action_values_Text},
+	{"-c", &action_values_Text},
+	{"-d", &action_values_Text},
+	{"-f", &action_values_Text},
+	{"-g", &action_values_Text},
+	{"-l", &action_none},
+	{"-q", &action_values_Text},
+	{"-s", &action_values_Text},
+	{"-x", &action_none},
+}, operands: shape{rest: roleRead}}
+
+var syntaxCcze = syntax{style: gnu, options: []option{
+	{"--color", &action_values_Text},
+	{"--convert-date", &action_none},
+	{"--html", &action_none},
+	{"--list-plugins", &action_none},
+	{"--mode", &action_values_Text},
+	{"--options", &action_values_Text},
+	{"--raw-ansi", &action_none},
+	{"--rcfile", &action_values_Read},
+	{"--remove-facility", &action_none},
+	{"-A", &action_none},
+	{"-C", &action_none},
+	{"-F", &action_values_Read},
+	{"-V", &action_none},
+	{"-c", &action_values_Text},
+	{"-h", &action_none},
+	{"-l", &action_none},
+	{"-m", &action_values_Text},
+	{"-o", &action_values_Text},
+	{"-r", &action_none},
+}, base: &action_streams_out_Input_setOut}
+
 var syntaxCd = syntax{style: numeric | plus, options: []option{
 	{"-L", &action_none},
 	{"-P", &action_none},
@@ -6475,6 +6586,7 @@ var syntaxCflow = syntax{style: gnu, options: []option{
 	{"-n", &action_none},
 	{"-o", &action_values_Write},
 	{"-r", &action_none},
+	{"-s", &action_values_Text},
 	{"-v", &action_none},
 	{"-x", &action_none},
 }, operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
@@ -6525,7 +6637,6 @@ var syntaxChktex = syntax{style: gnu, options: []option{
 	{"--quiet", &action_none},
 	{"--warnon", &action_values_Text},
 	{"-H", &action_none},
-	{"-I", &action_none},
 	{"-e", &action_values_Text},
 	{"-f", &action_values_Text},
 	{"-g", &action_none},
@@ -6536,11 +6647,12 @@ var syntaxChktex = syntax{style: gnu, options: []option{
 	{"-p", &action_values_Text},
 	{"-q", &action_none},
 	{"-s", &action_values_Text},
-	{"-v", &action_none},
-	{"-v0", &action_none},
-	{"-v1", &action_none},
 	{"-w", &action_values_Text},
 	{"-x", &action_none},
+}, prefixes: []option{
+	{"-I", &action_none},
+	{"-b", &action_none},
+	{"-v", &action_none},
 }, operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
 
 var syntaxChmod = syntax{style: gnu, options: []option{
@@ -6693,27 +6805,35 @@ var syntaxCjxl = syntax{style: long, options: []option{
 	{"--distance", &action_values_Text},
 	{"--effort", &action_values_Text},
 	{"--force-rate", &action_none},
+	{"--force-wav", &action_none},
+	{"--info", &action_none},
+	{"--iterations", &action_values_Text},
 	{"--jobs", &action_values_Text},
 	{"--lossless", &action_none},
-	{"--max", &action_values_Text},
-	{"--min", &action_values_Text},
+	{"--lossy_8bit", &action_none},
 	{"--output", &action_values_Write},
+	{"--picture", &action_values_Read},
 	{"--quality", &action_values_Text},
 	{"--quiet", &action_none},
 	{"--rate", &action_values_Text},
-	{"--speed", &action_values_Text},
+	{"--save-range", &action_values_Write},
 	{"--verbose", &action_none},
-	{"--yuv", &action_values_Text},
+	{"--with-aux", &action_none},
 	{"-d", &action_values_Text},
 	{"-e", &action_values_Text},
+	{"-float32", &action_none},
+	{"-float64", &action_none},
+	{"-i", &action_none},
 	{"-j", &action_values_Text},
 	{"-m", &action_none},
 	{"-o", &action_values_Write},
 	{"-pcm16", &action_none},
 	{"-pcm24", &action_none},
+	{"-pcm32", &action_none},
 	{"-q", &action_values_Text},
 	{"-s", &action_values_Text},
 	{"-v", &action_none},
+	{"-vorbis", &action_none},
 	{"-y", &action_none},
 }, operands: shape{head: []role{roleRead, roleWrite}}}
 
@@ -7347,32 +7467,37 @@ var syntaxCodex = syntax{style: open, why: "starts another agent, which decides 
 }, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxCol = syntax{options: []option{
-	{"-A", &action_none},
-	{"-C", &action_none},
-	{"-V", &action_none},
 	{"-b", &action_none},
 	{"-f", &action_none},
 	{"-h", &action_none},
 	{"-l", &action_values_Text},
-	{"-m", &action_none},
 	{"-p", &action_none},
 	{"-x", &action_none},
 }, base: &action_streams_out_Input_setOut}
 
+var syntaxColcrt = syntax{options: []option{
+	{"--half-lines", &action_none},
+	{"--no-underlining", &action_none},
+	{"-2", &action_none},
+}, operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
+
 var syntaxColrm = syntax{options: []option{
 	{"-H", &action_none},
+	{"-V", &action_none},
 	{"-b", &action_none},
 	{"-c", &action_none},
 	{"-d", &action_none},
 	{"-f", &action_values_Text},
+	{"-h", &action_none},
 	{"-i", &action_values_Text},
 	{"-n", &action_none},
 	{"-o", &action_none},
 	{"-p", &action_values_Text},
 	{"-q", &action_none},
 	{"-r", &action_none},
-	{"-s", &action_none},
+	{"-s", &action_values_Text},
 	{"-t", &action_none},
+	{"-v", &action_none},
 	{"-w", &action_values_Text},
 	{"-x", &action_none},
 }, operands: shape{rest: roleText}, base: &action_streams_out_Input_setOut}
@@ -8676,6 +8801,54 @@ var syntaxDf = syntax{style: gnu, options: []option{
 	{"-z", &action_none},
 }, operands: shape{rest: roleText}}
 
+var syntaxDiceware = syntax{style: gnu, options: []option{
+	{"--caps", &action_none},
+	{"--delimiter", &action_values_Text},
+	{"--dice-sides", &action_values_Text},
+	{"--no-caps", &action_none},
+	{"--num", &action_values_Text},
+	{"--randomsource", &action_values_Text},
+	{"--specials", &action_values_Text},
+	{"--verbose", &action_none},
+	{"--wordlist", &action_values_Text},
+	{"-c", &action_none},
+	{"-d", &action_values_Text},
+	{"-h", &action_none},
+	{"-n", &action_values_Text},
+	{"-r", &action_values_Text},
+	{"-s", &action_values_Text},
+	{"-v", &action_none},
+	{"-w", &action_values_Text},
+}, operands: shape{head: []role{roleRead}}}
+
+var syntaxDiction = syntax{style: gnu, options: []option{
+	{"--beginner", &action_none},
+	{"--file", &action_values_Read},
+	{"--ignore-double-words", &action_none},
+	{"--language", &action_values_Text},
+	{"--no-default-file", &action_none},
+	{"--print-ari", &action_values_Text},
+	{"--print-long", &action_values_Text},
+	{"--print-nom", &action_none},
+	{"--print-nom-passive", &action_none},
+	{"--print-passive", &action_none},
+	{"--quiet", &action_none},
+	{"--suggest", &action_none},
+	{"--version", &action_none},
+	{"-L", &action_values_Text},
+	{"-N", &action_none},
+	{"-b", &action_none},
+	{"-d", &action_none},
+	{"-f", &action_values_Read},
+	{"-h", &action_none},
+	{"-l", &action_values_Text},
+	{"-n", &action_none},
+	{"-p", &action_none},
+	{"-q", &action_none},
+	{"-r", &action_values_Text},
+	{"-s", &action_none},
+}, operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
+
 var syntaxDiff = syntax{style: gnu | numeric, options: []option{
 	{"--GTYPE-group-format", &action_values_Text},
 	{"--brief", &action_none},
@@ -9950,6 +10123,25 @@ var syntaxDuckdb = syntax{style: long, input: roleSQL, options: []option{
 	{"-table", &action_none},
 }, operands: shape{head: []role{roleRead, roleSQL}}, base: &action_streams_in_Code_setIn_out_Input_setOut}
 
+var syntaxDuff = syntax{options: []option{
+	{"-0", &action_none},
+	{"-H", &action_none},
+	{"-L", &action_none},
+	{"-P", &action_none},
+	{"-a", &action_none},
+	{"-d", &action_values_Text},
+	{"-e", &action_none},
+	{"-f", &action_values_Text},
+	{"-h", &action_none},
+	{"-l", &action_values_Text},
+	{"-p", &action_none},
+	{"-q", &action_none},
+	{"-r", &action_none},
+	{"-t", &action_none},
+	{"-v", &action_none},
+	{"-z", &action_none},
+}, operands: shape{rest: roleReadTree}}
+
 var syntaxDumpsys = syntax{style: open, operands: shape{rest: roleText}}
 
 var syntaxE2fsck = syntax{style: open, options: []option{
@@ -10210,7 +10402,9 @@ var syntaxEu_readelf = syntax{style: long, options: []option{
 	{"--debug-line", &action_none},
 	{"--demangle", &action_none},
 	{"--domain", &action_values_Text},
+	{"--dyn-syms", &action_none},
 	{"--dynamic", &action_none},
+	{"--dynamic-syms", &action_none},
 	{"--file-headers", &action_none},
 	{"--headers", &action_none},
 	{"--name", &action_values_Text},
@@ -10220,6 +10414,8 @@ var syntaxEu_readelf = syntax{style: long, options: []option{
 	{"--section-headers", &action_none},
 	{"--sections", &action_none},
 	{"--segments", &action_none},
+	{"--size-sort", &action_none},
+	{"--sizes", &action_none},
 	{"--symbols", &action_none},
 	{"--syms", &action_none},
 	{"--version-info", &action_none},
@@ -10239,6 +10435,7 @@ var syntaxEu_readelf = syntax{style: long, options: []option{
 	{"-g", &action_none},
 	{"-h", &action_none},
 	{"-i", &action_none},
+	{"-j", &action_none},
 	{"-l", &action_none},
 	{"-n", &action_none},
 	{"-p", &action_none},
@@ -10577,18 +10774,18 @@ var syntaxFdisk = syntax{style: gnu, options: []option{
 }, operands: shape{rest: roleWrite}, base: &action_effects_Destroy_ChangeSystem}
 
 var syntaxFdupes = syntax{style: gnu, options: []option{
-	{"--dedupe", &action_turns_List_EditTree},
-	{"--delete", &action_class_destructive_turns_List_Delete},
+	{"--dedupe", &action_turns_ReadTree_EditTree},
+	{"--delete", &action_3f35b15c72e8},
 	{"--ext-filter", &action_values_Text},
 	{"--hardlinks", &action_none},
-	{"--immediate", &action_class_destructive_turns_List_Delete},
-	{"--link-hard", &action_turns_List_EditTree},
-	{"--link-soft", &action_turns_List_EditTree},
+	{"--immediate", &action_3f35b15c72e8},
+	{"--link-hard", &action_turns_ReadTree_EditTree},
+	{"--link-soft", &action_turns_ReadTree_EditTree},
 	{"--maxsize", &action_values_Text},
 	{"--minsize", &action_values_Text},
 	{"--noempty", &action_none},
 	{"--nohidden", &action_none},
-	{"--noprompt", &action_class_destructive_turns_List_Delete},
+	{"--noprompt", &action_3f35b15c72e8},
 	{"--omitfirst", &action_none},
 	{"--order", &action_values_Text},
 	{"--quiet", &action_none},
@@ -10601,20 +10798,20 @@ var syntaxFdupes = syntax{style: gnu, options: []option{
 	{"--time", &action_none},
 	{"-1", &action_none},
 	{"-A", &action_none},
-	{"-B", &action_turns_List_EditTree},
+	{"-B", &action_turns_ReadTree_EditTree},
 	{"-G", &action_values_Text},
 	{"-H", &action_none},
-	{"-I", &action_class_destructive_turns_List_Delete},
-	{"-L", &action_turns_List_EditTree},
+	{"-I", &action_3f35b15c72e8},
+	{"-L", &action_turns_ReadTree_EditTree},
 	{"-M", &action_none},
-	{"-N", &action_class_destructive_turns_List_Delete},
+	{"-N", &action_3f35b15c72e8},
 	{"-R", &action_flags_recursive},
 	{"-S", &action_none},
 	{"-X", &action_values_Text},
-	{"-d", &action_class_destructive_turns_List_Delete},
+	{"-d", &action_3f35b15c72e8},
 	{"-f", &action_none},
 	{"-h", &action_none},
-	{"-l", &action_turns_List_EditTree},
+	{"-l", &action_turns_ReadTree_EditTree},
 	{"-m", &action_none},
 	{"-n", &action_none},
 	{"-o", &action_values_Text},
@@ -10624,7 +10821,7 @@ var syntaxFdupes = syntax{style: gnu, options: []option{
 	{"-t", &action_none},
 	{"-v", &action_none},
 	{"-z", &action_none},
-}, operands: shape{rest: roleList}}
+}, operands: shape{rest: roleReadTree}}
 
 var syntaxFfmpeg = syntax{style: long | open, options: []option{
 	{"-ac", &action_values_Text_attached},
@@ -11449,25 +11646,29 @@ var syntaxGdb = syntax{style: long | first, why: "runs a command or code of its 
 }, operands: shape{head: []role{roleRead, roleRead}}}
 
 var syntaxGenhtml = syntax{style: gnu, options: []option{
+	{"--baseline-file", &action_values_Read},
 	{"--branch-coverage", &action_none},
+	{"--css-file", &action_values_Read},
 	{"--frames", &action_none},
 	{"--legend", &action_none},
 	{"--no-prefix", &action_none},
 	{"--no-source", &action_none},
 	{"--num-spaces", &action_values_Text},
-	{"--output-directory", &action_values_WriteTree},
+	{"--output-directory", &action_values_WriteTree_turns_EditTree_ReadTree},
 	{"--precision", &action_values_Text},
 	{"--prefix", &action_values_Text},
 	{"--quiet", &action_none},
 	{"--show-details", &action_none},
 	{"--title", &action_values_Text},
+	{"-b", &action_values_Read},
+	{"-c", &action_values_Read},
 	{"-f", &action_none},
-	{"-o", &action_values_WriteTree},
+	{"-o", &action_values_WriteTree_turns_EditTree_ReadTree},
 	{"-p", &action_values_Text},
 	{"-q", &action_none},
 	{"-s", &action_none},
 	{"-t", &action_values_Text},
-}, operands: shape{rest: roleRead}}
+}, operands: shape{rest: roleRead}, base: &action_here_EditTree}
 
 var syntaxGenisoimage = syntax{style: long, options: []option{
 	{"-A", &action_values_Text},
@@ -11481,7 +11682,6 @@ var syntaxGenisoimage = syntax{style: long, options: []option{
 	{"-boot-load-size", &action_values_Text},
 	{"-c", &action_values_Text},
 	{"-f", &action_none},
-	{"-graft-points", &action_none},
 	{"-input-charset", &action_values_Text},
 	{"-iso-level", &action_values_Text},
 	{"-iso-level=3", &action_none},
@@ -11489,11 +11689,14 @@ var syntaxGenisoimage = syntax{style: long, options: []option{
 	{"-joliet", &action_none},
 	{"-joliet-long", &action_none},
 	{"-l", &action_none},
+	{"-log-file", &action_values_Write},
 	{"-m", &action_values_Text},
 	{"-no-emul-boot", &action_none},
 	{"-o", &action_values_Write},
 	{"-output", &action_values_Write},
 	{"-p", &action_values_Text},
+	{"-path-list", &action_values_Names},
+	{"-print-size", &action_none},
 	{"-quiet", &action_none},
 	{"-r", &action_none},
 	{"-rock", &action_none},
@@ -11502,6 +11705,14 @@ var syntaxGenisoimage = syntax{style: long, options: []option{
 	{"-volid", &action_values_Text},
 	{"-x", &action_values_Text},
 }, operands: shape{rest: roleReadTree}, base: &action_class_localWrite}
+
+var syntaxGeoiplookup = syntax{options: []option{
+	{"-?", &action_none},
+	{"-d", &action_values_ReadTree},
+	{"-f", &action_values_Read},
+	{"-i", &action_values_Text},
+	{"-v", &action_values_Text},
+}, operands: shape{rest: roleText}}
 
 var syntaxGetfacl = syntax{options: []option{
 	{"--absolute-names", &action_none},
@@ -11795,42 +12006,29 @@ var syntaxGh_pages = syntax{style: open, options: []option{
 var syntaxGif2webp = syntax{style: long, options: []option{
 	{"--author", &action_values_Text},
 	{"--border", &action_values_Text},
+	{"--engine", &action_values_Text},
 	{"--fit", &action_values_Text},
 	{"--imgsize", &action_values_Text},
 	{"--output", &action_values_Write},
 	{"--pagesize", &action_values_Text},
 	{"--rotation", &action_values_Text},
 	{"--title", &action_values_Text},
-	{"-F", &action_none},
-	{"-a", &action_values_Text},
-	{"-c", &action_values_Text},
 	{"-d", &action_values_Text},
-	{"-e", &action_values_Text},
 	{"-f", &action_values_Text},
-	{"-i", &action_none},
-	{"-j", &action_none},
 	{"-kmax", &action_values_Text},
 	{"-kmin", &action_values_Text},
-	{"-l", &action_values_Text},
+	{"-loop", &action_values_Text},
 	{"-lossless", &action_none},
 	{"-lossy", &action_none},
 	{"-m", &action_values_Text},
 	{"-min_size", &action_none},
 	{"-mixed", &action_none},
 	{"-mt", &action_none},
-	{"-n", &action_none},
 	{"-o", &action_values_Write},
-	{"-p", &action_values_Text},
 	{"-q", &action_values_Text},
 	{"-quiet", &action_none},
-	{"-r", &action_values_Text},
-	{"-s", &action_values_Text},
-	{"-t", &action_values_Text},
-	{"-u", &action_values_Text},
 	{"-v", &action_none},
-	{"-w", &action_values_Text},
-	{"-x", &action_none},
-	{"-z", &action_none},
+	{"-version", &action_none},
 }, operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
 
 var syntaxGit_Absorb = syntax{style: gnu | open, options: []option{
@@ -14556,6 +14754,8 @@ var syntaxGprof = syntax{style: gnu, options: []option{
 	{"--show-percs=yes", &action_none},
 	{"--sort", &action_values_Text},
 	{"--threshold", &action_values_Text},
+	{"--x", &action_values_Text},
+	{"--y", &action_values_Text},
 	{"-P", &action_none},
 	{"-Q", &action_none},
 	{"-a", &action_none},
@@ -14937,6 +15137,25 @@ var syntaxHead = syntax{style: gnu | numeric, options: []option{
 	{"-z", &action_none},
 }, operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
 
+var syntaxHeif_enc = syntax{style: gnu, options: []option{
+	{"--avif", &action_none},
+	{"--even-size", &action_none},
+	{"--lossless", &action_none},
+	{"--no-alpha", &action_none},
+	{"--output", &action_values_Write_flags_notHere},
+	{"--quality", &action_values_Text},
+	{"--thumb", &action_values_Text},
+	{"--verbose", &action_none},
+	{"-A", &action_none},
+	{"-L", &action_none},
+	{"-b", &action_values_Text},
+	{"-o", &action_values_Write_flags_notHere},
+	{"-p", &action_values_Text},
+	{"-q", &action_values_Text},
+	{"-t", &action_values_Text},
+	{"-v", &action_none},
+}, operands: shape{rest: roleRead}, base: &action_here_Reject}
+
 var syntaxHelm_Completion = syntax{style: open, options: []option{
 	{"--output-dir", &action_values_WriteTree},
 }, subs: []program{
@@ -15310,6 +15529,27 @@ var syntaxHostname = syntax{options: []option{
 	{"-y", &action_none},
 }, operands: shape{head: []role{roleSystem}}}
 
+var syntaxHtml2text = syntax{style: long, options: []option{
+	{"--body-width", &action_values_Text},
+	{"--body-width=0", &action_none},
+	{"--ignore-images", &action_none},
+	{"--ignore-links", &action_none},
+	{"-ascii", &action_none},
+	{"-check", &action_none},
+	{"-debug", &action_none},
+	{"-from_encoding", &action_values_Text},
+	{"-help", &action_none},
+	{"-links", &action_none},
+	{"-nobs", &action_none},
+	{"-o", &action_values_Write},
+	{"-rcfile", &action_values_Read},
+	{"-style", &action_values_Text},
+	{"-to_encoding", &action_values_Text},
+	{"-utf8", &action_none},
+	{"-version", &action_none},
+	{"-width", &action_values_Text},
+}, operands: shape{rest: roleMaybeURL}, base: &action_streams_out_Input_setOut}
+
 var syntaxHtpasswd = syntax{style: bundled, options: []option{
 	{"-2", &action_none},
 	{"-5", &action_none},
@@ -15438,6 +15678,20 @@ var syntaxHuggingface_cli = syntax{style: open, subs: []program{
 	{"version", &syntax_operands_rest_Text_base_class_network},
 	{"whoami", &syntax_operands_rest_Text_base_class_network},
 }, base: &action_class_network}
+
+var syntaxHwloc_info = syntax{style: long, options: []option{
+	{"--help", &action_none},
+	{"--input", &action_values_Read},
+	{"--silent", &action_none},
+	{"--verbose", &action_none},
+	{"--version", &action_none},
+	{"-h", &action_none},
+	{"-i", &action_values_Read},
+	{"-l", &action_none},
+	{"-p", &action_none},
+	{"-s", &action_none},
+	{"-v", &action_none},
+}, operands: shape{rest: roleText}}
 
 var syntaxHyperfine = syntax{style: gnu, options: []option{
 	{"--cleanup", &action_values_Shell},
@@ -15595,6 +15849,7 @@ var syntaxImg2sixel = syntax{style: gnu, options: []option{
 	{"--quality", &action_values_Text},
 	{"--resampling", &action_values_Text},
 	{"--verbose", &action_none},
+	{"--version", &action_none},
 	{"--width", &action_values_Text},
 	{"-7", &action_none},
 	{"-8", &action_none},
@@ -15626,6 +15881,25 @@ var syntaxInflux = syntax{style: open | long, service: "database", input: roleSQ
 }, texts: []option{
 	{"--delete", &action_effects_ChangeRemote_verb_delete},
 }, operands: shape{rest: roleMaybeFile}, base: &action_class_network}
+
+var syntaxInnoextract = syntax{style: gnu, options: []option{
+	{"--extract", &action_none},
+	{"--list", &action_flags_notHere},
+	{"--lowercase", &action_none},
+	{"--output-dir", &action_values_WriteTree_flags_notHere},
+	{"--quiet", &action_none},
+	{"--silent", &action_none},
+	{"--test", &action_flags_notHere},
+	{"--version", &action_none},
+	{"-I", &action_none},
+	{"-L", &action_none},
+	{"-d", &action_values_WriteTree_flags_notHere},
+	{"-e", &action_none},
+	{"-l", &action_flags_notHere},
+	{"-q", &action_none},
+	{"-s", &action_none},
+	{"-t", &action_flags_notHere},
+}, operands: shape{rest: roleRead}, base: &action_here_WriteTree}
 
 var syntaxInotifywait = syntax{style: bundled | open, options: []option{
 	{"--event", &action_values_Text},
@@ -15796,11 +16070,13 @@ var syntaxIsoinfo = syntax{style: long, options: []option{
 	{"-T", &action_values_Text},
 	{"-X", &action_none},
 	{"-d", &action_none},
+	{"-debug", &action_none},
 	{"-f", &action_none},
 	{"-find", &action_values_Text},
 	{"-i", &action_values_Read},
 	{"-j", &action_values_Text},
 	{"-l", &action_none},
+	{"-p", &action_none},
 	{"-s", &action_none},
 	{"-version", &action_none},
 	{"-x", &action_values_Text},
@@ -17149,20 +17425,28 @@ var syntaxLsattr = syntax{options: []option{
 }, operands: shape{rest: roleList}}
 
 var syntaxLsdiff = syntax{style: gnu, options: []option{
+	{"-#", &action_values_Text},
 	{"--addnewprefix", &action_values_Text},
 	{"--addoldprefix", &action_values_Text},
 	{"--addprefix", &action_values_Text},
+	{"--annotate", &action_none},
+	{"--clean", &action_none},
 	{"--decompress", &action_none},
 	{"--empty-files-as-absent", &action_none},
 	{"--exclude", &action_values_Text},
+	{"--exclude-from-file", &action_values_Read},
+	{"--file", &action_values_Read},
 	{"--files", &action_values_Text},
 	{"--format", &action_values_Text},
 	{"--hunks", &action_values_Text},
 	{"--ignore-whitespace", &action_none},
 	{"--include", &action_values_Text},
+	{"--include-from-file", &action_values_Read},
+	{"--interpolate", &action_none},
 	{"--line-number", &action_none},
 	{"--lines", &action_values_Text},
 	{"--no-filenames", &action_none},
+	{"--no-revert-omitted", &action_none},
 	{"--number-files", &action_none},
 	{"--output-matching", &action_values_Text},
 	{"--quiet", &action_none},
@@ -17173,11 +17457,13 @@ var syntaxLsdiff = syntax{style: gnu, options: []option{
 	{"-E", &action_none},
 	{"-F", &action_values_Text},
 	{"-H", &action_none},
-	{"-I", &action_values_Text},
+	{"-I", &action_values_Read},
 	{"-P", &action_values_Text},
 	{"-U", &action_values_Text},
-	{"-X", &action_values_Text},
+	{"-X", &action_values_Read},
 	{"-b", &action_none},
+	{"-f", &action_values_Read},
+	{"-h", &action_none},
 	{"-i", &action_values_Text},
 	{"-n", &action_none},
 	{"-p", &action_values_Text},
@@ -17736,6 +18022,20 @@ var syntaxMknod = syntax{options: []option{
 	{"-m", &action_values_Text},
 }, operands: shape{head: []role{roleWrite, roleText, roleText, roleText}}, base: &action_class_privileged}
 
+var syntaxMksquashfs = syntax{style: long, options: []option{
+	{"-Xcompression-level", &action_values_Text},
+	{"-all-root", &action_none},
+	{"-b", &action_values_Text},
+	{"-comp", &action_values_Text},
+	{"-info", &action_none},
+	{"-mem", &action_values_Text},
+	{"-no-progress", &action_none},
+	{"-no-xattrs", &action_none},
+	{"-noappend", &action_none},
+	{"-processors", &action_values_Text},
+	{"-quiet", &action_none},
+}, operands: shape{rest: roleReadTree, tail: []role{roleWrite}}}
+
 var syntaxMktemp = syntax{style: gnu, options: []option{
 	{"--directory", &action_none},
 	{"--dry-run", &action_none},
@@ -17949,9 +18249,10 @@ var syntaxMsdt = syntax{style: slash, why: "runs unknown code", options: []optio
 var syntaxMsgcat = syntax{style: gnu, options: []option{
 	{"--clear-fuzzy", &action_none},
 	{"--color", &action_values_Text},
-	{"--directory", &action_values_Folder},
+	{"--directory", &action_values_ReadTree},
 	{"--files-from", &action_values_Names},
 	{"--force-po", &action_none},
+	{"--ignore-file", &action_values_Read},
 	{"--indent", &action_none},
 	{"--lang", &action_values_Text},
 	{"--less-than", &action_values_Text},
@@ -17960,11 +18261,17 @@ var syntaxMsgcat = syntax{style: gnu, options: []option{
 	{"--no-location", &action_none},
 	{"--no-obsolete", &action_none},
 	{"--no-wrap", &action_none},
+	{"--omit-header", &action_none},
+	{"--only-file", &action_values_Read},
 	{"--only-fuzzy", &action_none},
 	{"--output-file", &action_values_Write},
+	{"--properties-input", &action_none},
+	{"--properties-output", &action_none},
 	{"--sort-by-file", &action_none},
 	{"--sort-output", &action_none},
 	{"--strict", &action_none},
+	{"--stringtable-input", &action_none},
+	{"--stringtable-output", &action_none},
 	{"--style", &action_values_Text},
 	{"--to-code", &action_values_Text},
 	{"--translated", &action_none},
@@ -17972,27 +18279,32 @@ var syntaxMsgcat = syntax{style: gnu, options: []option{
 	{"--untranslated", &action_none},
 	{"--use-first", &action_none},
 	{"--width", &action_values_Text},
-	{"-D", &action_values_Folder},
+	{"-D", &action_values_ReadTree},
 	{"-E", &action_none},
+	{"-P", &action_none},
 	{"-V", &action_none},
+	{"-d", &action_none},
 	{"-e", &action_none},
 	{"-f", &action_values_Names},
 	{"-i", &action_none},
 	{"-n", &action_none},
 	{"-o", &action_values_Write},
+	{"-p", &action_none},
 	{"-s", &action_none},
 	{"-t", &action_values_Text},
 	{"-u", &action_none},
+	{"-v", &action_none},
 	{"-w", &action_values_Text},
 }, operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
 
 var syntaxMsgcmp = syntax{style: gnu, options: []option{
-	{"--directory", &action_values_Folder},
+	{"--directory", &action_values_ReadTree},
 	{"--multi-domain", &action_none},
 	{"--no-fuzzy-matching", &action_none},
+	{"--properties-input", &action_none},
 	{"--use-fuzzy", &action_none},
 	{"--use-untranslated", &action_none},
-	{"-D", &action_values_Folder},
+	{"-D", &action_values_ReadTree},
 	{"-N", &action_none},
 	{"-m", &action_none},
 }, operands: shape{head: []role{roleRead, roleRead}}}
@@ -18003,17 +18315,18 @@ var syntaxMsgfmt = syntax{style: gnu, options: []option{
 	{"--check-domain", &action_none},
 	{"--check-format", &action_none},
 	{"--check-header", &action_none},
-	{"--directory", &action_values_Folder},
+	{"--directory", &action_values_ReadTree},
 	{"--endianness", &action_values_Text},
 	{"--locale", &action_values_Text},
 	{"--no-hash", &action_none},
 	{"--output-file", &action_values_Write_flags_notHere},
+	{"--qt", &action_none},
 	{"--statistics", &action_none},
 	{"--strict", &action_none},
 	{"--use-fuzzy", &action_none},
 	{"--verbose", &action_none},
 	{"-C", &action_none},
-	{"-D", &action_values_Folder},
+	{"-D", &action_values_ReadTree},
 	{"-a", &action_none},
 	{"-c", &action_none},
 	{"-d", &action_values_WriteTree},
@@ -18025,7 +18338,8 @@ var syntaxMsgfmt = syntax{style: gnu, options: []option{
 var syntaxMsgmerge = syntax{style: gnu, options: []option{
 	{"--backup", &action_values_Text},
 	{"--compendium", &action_values_Read},
-	{"--directory", &action_values_Folder},
+	{"--directory", &action_values_ReadTree},
+	{"--for-msgfmt", &action_none},
 	{"--lang", &action_values_Text},
 	{"--no-fuzzy-matching", &action_none},
 	{"--no-location", &action_none},
@@ -18040,7 +18354,7 @@ var syntaxMsgmerge = syntax{style: gnu, options: []option{
 	{"--verbose", &action_none},
 	{"--width", &action_values_Text},
 	{"-C", &action_values_Read},
-	{"-D", &action_values_Folder},
+	{"-D", &action_values_ReadTree},
 	{"-N", &action_none},
 	{"-U", &action_operands_head_Edit_Read},
 	{"-i", &action_none},
@@ -19312,6 +19626,13 @@ var syntaxNsenter = syntax{style: first, options: []option{
 
 var syntaxNtdsutil = syntax{style: slash, why: "copies the domain's credentials", operands: shape{rest: roleText}, base: &action_class_privileged_effects_ReadSecret}
 
+var syntaxNtpstat = syntax{options: []option{
+	{"-h", &action_none},
+	{"-m", &action_values_Text},
+	{"-v", &action_none},
+	{"-w", &action_values_Text},
+}, base: &action_effects_Connect}
+
 var syntaxNu = syntax{style: first, language: "shell", options: []option{
 	{"--commands", &action_values_Shell_operands_rest_Text},
 	{"--config", &action_values_ScriptShell},
@@ -19346,10 +19667,12 @@ var syntaxNumsum = syntax{options: []option{
 	{"-I", &action_none},
 	{"-M", &action_none},
 	{"-N", &action_none},
+	{"-R", &action_values_Text},
 	{"-V", &action_none},
 	{"-c", &action_none},
 	{"-d", &action_none},
-	{"-e", &action_none},
+	{"-e", &action_values_Text},
+	{"-f", &action_none},
 	{"-h", &action_none},
 	{"-i", &action_none},
 	{"-l", &action_none},
@@ -19404,6 +19727,30 @@ var syntaxNvme = syntax{style: open, options: []option{
 	{"show-*", &syntax_operands_rest_Text_base_class_readOnly},
 	{"smart-log", &syntax_operands_rest_Text_base_class_readOnly},
 	{"version", &syntax_operands_rest_Text_base_class_readOnly},
+}}
+
+var syntaxNyancat = syntax{style: gnu, options: []option{
+	{"--frames", &action_values_Text},
+	{"--height", &action_values_Text},
+	{"--intro", &action_none},
+	{"--no-clear", &action_none},
+	{"--no-counter", &action_none},
+	{"--no-title", &action_none},
+	{"--telnet", &action_none},
+	{"--width", &action_values_Text},
+	{"-C", &action_values_Text},
+	{"-H", &action_values_Text},
+	{"-R", &action_values_Text},
+	{"-W", &action_values_Text},
+	{"-c", &action_values_Text},
+	{"-e", &action_none},
+	{"-f", &action_values_Text},
+	{"-h", &action_none},
+	{"-i", &action_none},
+	{"-n", &action_none},
+	{"-r", &action_values_Text},
+	{"-s", &action_none},
+	{"-t", &action_none},
 }}
 
 var syntaxObjcopy = syntax{style: open, options: []option{
@@ -19536,10 +19883,7 @@ var syntaxOdt2txt = syntax{style: gnu, options: []option{
 	{"--raw", &action_none},
 	{"--subst", &action_values_Text},
 	{"--width", &action_values_Text},
-	{"-ascii", &action_none},
-	{"-nobs", &action_none},
 	{"-o", &action_values_Write},
-	{"-utf8", &action_none},
 }, operands: shape{rest: roleMaybeURL}, base: &action_streams_out_Input_setOut}
 
 var syntaxOp_Document = syntax{style: open, subs: []program{
@@ -19936,39 +20280,81 @@ var syntaxPacman = syntax{style: bundled | open, options: []option{
 }, operands: shape{rest: roleText}}
 
 var syntaxPamscale = syntax{style: long, options: []option{
+	{"-24bit", &action_none},
+	{"-allimages", &action_none},
+	{"-alpha", &action_values_Read},
+	{"-alphaout", &action_values_Write},
+	{"-assume", &action_none},
+	{"-background", &action_values_Text},
 	{"-black", &action_none},
 	{"-bottom", &action_values_Text},
+	{"-bpercent", &action_values_Text},
 	{"-bpp", &action_values_Text},
 	{"-byrow", &action_none},
 	{"-ccw", &action_none},
+	{"-center", &action_none},
+	{"-comment", &action_values_Text},
+	{"-comments", &action_none},
+	{"-count", &action_none},
 	{"-cw", &action_none},
+	{"-exif", &action_values_Write},
+	{"-floyd", &action_none},
+	{"-grey", &action_none},
+	{"-greyscale", &action_none},
+	{"-headerdump", &action_none},
 	{"-height", &action_values_Text},
+	{"-image", &action_values_Text},
 	{"-interlace", &action_none},
+	{"-keephues", &action_none},
 	{"-left", &action_values_Text},
 	{"-leftright", &action_none},
+	{"-listfile", &action_values_Names},
 	{"-lr", &action_none},
 	{"-machine", &action_none},
+	{"-map", &action_values_Read},
+	{"-mapfile", &action_values_Read},
+	{"-median", &action_none},
+	{"-mix", &action_none},
+	{"-name", &action_values_Text},
+	{"-noheader", &action_none},
+	{"-nomap", &action_none},
+	{"-noturn", &action_none},
+	{"-palette", &action_values_Read},
 	{"-pixels", &action_values_Text},
 	{"-plain", &action_none},
+	{"-psfilter", &action_none},
 	{"-quality", &action_values_Text},
 	{"-quiet", &action_none},
 	{"-r180", &action_none},
 	{"-r270", &action_none},
 	{"-r90", &action_none},
 	{"-reportonly", &action_none},
+	{"-respectfillorder", &action_none},
 	{"-right", &action_values_Text},
+	{"-rle", &action_none},
+	{"-scale", &action_values_Text},
+	{"-stdpalette", &action_none},
 	{"-tb", &action_none},
-	{"-threshold", &action_values_Text},
+	{"-text", &action_values_Write},
+	{"-threshold", &action_none},
 	{"-tolerance", &action_none},
 	{"-top", &action_values_Text},
 	{"-topbottom", &action_none},
+	{"-traceexif", &action_none},
+	{"-transparent", &action_values_Text},
 	{"-transpose", &action_none},
+	{"-ungamma", &action_none},
+	{"-value", &action_values_Text},
 	{"-verbose", &action_none},
 	{"-version", &action_none},
 	{"-white", &action_none},
 	{"-width", &action_values_Text},
+	{"-windows", &action_none},
+	{"-wpercent", &action_values_Text},
+	{"-xpos", &action_values_Text},
 	{"-xscale", &action_values_Text},
 	{"-xsize", &action_values_Text},
+	{"-ypos", &action_values_Text},
 	{"-yscale", &action_values_Text},
 	{"-ysize", &action_values_Text},
 }, operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
@@ -20348,6 +20734,7 @@ var syntaxPdfgrep = syntax{style: gnu, options: []option{
 	{"-L", &action_none},
 	{"-P", &action_none},
 	{"-R", &action_empty_ReadTree_flags_recursive},
+	{"-V", &action_none},
 	{"-Z", &action_none},
 	{"-c", &action_none},
 	{"-e", &action_values_Text_operands_rest_Read},
@@ -20970,47 +21357,29 @@ var syntaxPm = syntax{style: open, subs: []program{
 	{"uninstall", &syntax_operands_rest_Text_base_effects_ChangeRemote},
 }, base: &action_class_network}
 
-var syntaxPmap = syntax{style: gnu, options: []option{
-	{"--all", &action_none},
+var syntaxPmap = syntax{options: []option{
+	{"--create-rc-to", &action_values_Write},
+	{"--device", &action_none},
 	{"--extended", &action_none},
 	{"--help", &action_none},
-	{"--human", &action_none},
-	{"--json", &action_none},
-	{"--noheadings", &action_none},
-	{"--output", &action_values_Text},
-	{"--raw", &action_none},
-	{"--size", &action_none},
-	{"--sort", &action_values_Text},
-	{"--verbose", &action_none},
+	{"--quiet", &action_none},
+	{"--range", &action_values_Text},
+	{"--read-rc", &action_none},
+	{"--read-rc-from", &action_values_Read},
+	{"--show-path", &action_none},
 	{"--version", &action_none},
-	{"--zeros", &action_none},
-	{"-H", &action_none},
-	{"-J", &action_none},
-	{"-L", &action_none},
-	{"-N", &action_none},
-	{"-S", &action_none},
+	{"-A", &action_values_Text},
+	{"-C", &action_values_Read},
+	{"-N", &action_values_Write},
 	{"-V", &action_none},
 	{"-X", &action_none},
-	{"-XX", &action_none},
-	{"-a", &action_none},
 	{"-c", &action_none},
 	{"-d", &action_none},
-	{"-g", &action_none},
 	{"-h", &action_none},
-	{"-i", &action_none},
 	{"-k", &action_none},
-	{"-l", &action_none},
-	{"-n", &action_none},
 	{"-p", &action_none},
 	{"-q", &action_none},
-	{"-r", &action_none},
-	{"-s", &action_none},
-	{"-t", &action_none},
-	{"-u", &action_none},
-	{"-v", &action_none},
-	{"-w", &action_none},
 	{"-x", &action_none},
-	{"-z", &action_none},
 }, operands: shape{rest: roleText}}
 
 var syntaxPod2text = syntax{style: gnu, options: []option{
@@ -21643,13 +22012,58 @@ var syntaxPwd = syntax{options: []option{
 	{"-P", &action_none},
 }}
 
+var syntaxPwdx = syntax{style: gnu, options: []option{
+	{"--all", &action_none},
+	{"--extended", &action_none},
+	{"--help", &action_none},
+	{"--human", &action_none},
+	{"--json", &action_none},
+	{"--noheadings", &action_none},
+	{"--output", &action_values_Text},
+	{"--raw", &action_none},
+	{"--size", &action_none},
+	{"--sort", &action_values_Text},
+	{"--verbose", &action_none},
+	{"--version", &action_none},
+	{"--zeros", &action_none},
+	{"-H", &action_none},
+	{"-J", &action_none},
+	{"-L", &action_none},
+	{"-N", &action_none},
+	{"-S", &action_none},
+	{"-V", &action_none},
+	{"-X", &action_none},
+	{"-XX", &action_none},
+	{"-a", &action_none},
+	{"-c", &action_none},
+	{"-d", &action_none},
+	{"-g", &action_none},
+	{"-h", &action_none},
+	{"-i", &action_none},
+	{"-j", &action_none},
+	{"-k", &action_none},
+	{"-l", &action_none},
+	{"-m", &action_none},
+	{"-n", &action_none},
+	{"-o", &action_values_Text},
+	{"-p", &action_none},
+	{"-q", &action_none},
+	{"-r", &action_none},
+	{"-s", &action_none},
+	{"-t", &action_none},
+	{"-u", &action_none},
+	{"-v", &action_none},
+	{"-w", &action_none},
+	{"-x", &action_none},
+	{"-z", &action_none},
+}, operands: shape{rest: roleText}}
+
 var syntaxPwgen = syntax{options: []option{
 	{"-0", &action_none},
 	{"-1", &action_none},
 	{"-A", &action_none},
 	{"-B", &action_none},
 	{"-C", &action_none},
-	{"-H", &action_values_Read},
 	{"-M", &action_values_Text},
 	{"-N", &action_values_Text},
 	{"-c", &action_none},
@@ -21805,6 +22219,29 @@ var syntaxPython = syntax{style: first, language: "python", options: []option{
 	{"-v", &action_none},
 	{"-x", &action_none},
 }, operands: shape{head: []role{roleScriptPython}, rest: roleText}, base: &action_streams_in_Code_setIn}
+
+var syntaxRadeontop = syntax{options: []option{
+	{"--bus", &action_values_Text},
+	{"--color", &action_none},
+	{"--dump", &action_values_Write},
+	{"--dump-interval", &action_values_Text},
+	{"--limit", &action_values_Text},
+	{"--mem", &action_none},
+	{"--path", &action_values_Text},
+	{"--ticks", &action_values_Text},
+	{"--transparency", &action_none},
+	{"-T", &action_none},
+	{"-b", &action_values_Text},
+	{"-c", &action_none},
+	{"-d", &action_values_Write},
+	{"-h", &action_none},
+	{"-i", &action_values_Text},
+	{"-l", &action_values_Text},
+	{"-m", &action_none},
+	{"-p", &action_values_Text},
+	{"-t", &action_values_Text},
+	{"-v", &action_none},
+}}
 
 var syntaxRails = syntax{style: open, service: "database", input: roleSQL, texts: []option{
 	{"--accept-data-loss", &action_effects_ChangeRemote_verb_delete},
@@ -22486,6 +22923,13 @@ var syntaxRhash = syntax{style: gnu | open, options: []option{
 	{"-i", &action_values_Text},
 }, operands: shape{rest: roleRead}}
 
+var syntaxRig = syntax{options: []option{
+	{"-c", &action_values_Text},
+	{"-d", &action_values_ReadTree},
+	{"-f", &action_none},
+	{"-m", &action_none},
+}}
+
 var syntaxRimraf = syntax{options: []option{
 	{"--glob", &action_none},
 	{"--preserve-root", &action_none},
@@ -22594,21 +23038,32 @@ var syntaxRpm = syntax{style: bundled | open, options: []option{
 	{"-v", &action_none},
 }, operands: shape{rest: roleText}}
 
-var syntaxRs = syntax{options: []option{
+var syntaxRs = syntax{style: long | bundled, options: []option{
+	{"--no-hints", &action_none},
+	{"--no-warn-deprecated", &action_none},
+	{"--warn-kde", &action_none},
 	{"-S", &action_none},
+	{"-T", &action_none},
+	{"-V", &action_none},
 	{"-a", &action_none},
 	{"-b", &action_none},
 	{"-c", &action_none},
 	{"-d", &action_none},
+	{"-e", &action_none},
+	{"-help", &action_none},
 	{"-i", &action_none},
 	{"-l", &action_none},
 	{"-n", &action_none},
+	{"-nowarnings", &action_none},
 	{"-q", &action_none},
+	{"-quiet", &action_none},
 	{"-r", &action_none},
 	{"-s", &action_none},
 	{"-t", &action_none},
 	{"-v", &action_none},
 	{"-w", &action_none},
+	{"-warnings", &action_none},
+	{"-x", &action_none},
 }, operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
 
 var syntaxRsync = syntax{style: gnu, options: []option{
@@ -24182,6 +24637,26 @@ var syntaxSox = syntax{style: long | open, options: []option{
 	{"--script", &action_values_Code},
 }, operands: shape{rest: roleEdit}, base: &action_class_network}
 
+var syntaxSplint = syntax{style: long | plus, options: []option{
+	{"+csv", &action_values_Write},
+	{"+posixlib", &action_none},
+	{"+quiet", &action_none},
+	{"+unixlib", &action_none},
+	{"-checks", &action_none},
+	{"-dump", &action_values_Write},
+	{"-f", &action_values_Read},
+	{"-load", &action_values_Read},
+	{"-mts", &action_values_Read},
+	{"-quiet", &action_none},
+	{"-standard", &action_none},
+	{"-strict", &action_none},
+	{"-tmpdir", &action_values_WriteTree},
+	{"-unixlib", &action_none},
+	{"-weak", &action_none},
+}, prefixes: []option{
+	{"-I", &action_values_ReadTree},
+}, operands: shape{rest: roleRead}}
+
 var syntaxSplit = syntax{style: gnu | numeric, options: []option{
 	{"--additional-suffix", &action_values_Text},
 	{"--bytes", &action_values_Text},
@@ -24213,6 +24688,12 @@ var syntaxSplit = syntax{style: gnu | numeric, options: []option{
 var syntaxSponge = syntax{style: gnu, options: []option{
 	{"-a", &action_turns_Write_Edit},
 }, operands: shape{head: []role{roleWrite}}, base: &action_streams_out_Input_setOut}
+
+var syntaxSqfscat = syntax{options: []option{
+	{"--help", &action_none},
+	{"--version", &action_none},
+	{"-h", &action_none},
+}, operands: shape{head: []role{roleRead}, rest: roleText}}
 
 var syntaxSqlite_utils = syntax{style: open, service: "database", subs: []program{
 	{"drop-table", &syntax_87a0702fe09e},
@@ -25751,6 +26232,34 @@ var syntaxTidy = syntax{style: long, options: []option{
 	{"-xml", &action_none},
 }, operands: shape{rest: roleEdit}, base: &action_streams_out_Input_setOut}
 
+var syntaxTiff2pdf = syntax{options: []option{
+	{"-F", &action_none},
+	{"-a", &action_values_Text},
+	{"-b", &action_none},
+	{"-c", &action_values_Text},
+	{"-d", &action_none},
+	{"-e", &action_values_Text},
+	{"-f", &action_values_Text},
+	{"-h", &action_none},
+	{"-i", &action_none},
+	{"-j", &action_none},
+	{"-k", &action_values_Text},
+	{"-l", &action_values_Text},
+	{"-m", &action_values_Text},
+	{"-n", &action_none},
+	{"-o", &action_values_Write},
+	{"-p", &action_values_Text},
+	{"-q", &action_values_Text},
+	{"-r", &action_values_Text},
+	{"-s", &action_values_Text},
+	{"-t", &action_values_Text},
+	{"-u", &action_values_Text},
+	{"-w", &action_values_Text},
+	{"-x", &action_values_Text},
+	{"-y", &action_values_Text},
+	{"-z", &action_none},
+}, operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
+
 var syntaxTiffcp = syntax{style: long, options: []option{
 	{"-B", &action_none},
 	{"-C", &action_none},
@@ -25767,6 +26276,22 @@ var syntaxTiffcp = syntax{style: long, options: []option{
 	{"-w", &action_values_Text},
 	{"-x", &action_none},
 }, operands: shape{rest: roleRead, tail: []role{roleWrite}}}
+
+var syntaxTiffinfo = syntax{style: long, options: []option{
+	{"-D", &action_none},
+	{"-M", &action_values_Text},
+	{"-c", &action_none},
+	{"-d", &action_none},
+	{"-f", &action_values_Text},
+	{"-h", &action_none},
+	{"-i", &action_none},
+	{"-j", &action_none},
+	{"-o", &action_values_Text},
+	{"-r", &action_none},
+	{"-s", &action_none},
+	{"-w", &action_none},
+	{"-z", &action_none},
+}, operands: shape{rest: roleRead}}
 
 var syntaxTime = syntax{style: gnu | first, options: []option{
 	{"--append", &action_none},
@@ -25798,6 +26323,35 @@ var syntaxTimeout = syntax{style: gnu | first, options: []option{
 	{"-s", &action_values_Text},
 	{"-v", &action_none},
 }, operands: shape{head: []role{roleText}, rest: roleArgv}}
+
+var syntaxTimg = syntax{style: gnu, options: []option{
+	{"--center", &action_none},
+	{"--clear", &action_none},
+	{"--frames", &action_values_Text},
+	{"--grid", &action_values_Text},
+	{"--help", &action_none},
+	{"--loops", &action_values_Text},
+	{"--pattern-size", &action_values_Text},
+	{"--scroll-delay", &action_values_Text},
+	{"--version", &action_none},
+	{"-B", &action_values_Text},
+	{"-C", &action_values_Text},
+	{"-E", &action_none},
+	{"-F", &action_none},
+	{"-I", &action_none},
+	{"-V", &action_none},
+	{"-W", &action_none},
+	{"-b", &action_values_Text},
+	{"-c", &action_values_Text},
+	{"-f", &action_values_Names},
+	{"-g", &action_values_Text},
+	{"-h", &action_none},
+	{"-o", &action_values_Write},
+	{"-p", &action_values_Text},
+	{"-s", &action_values_Text},
+	{"-t", &action_values_Text},
+	{"-w", &action_values_Text},
+}, operands: shape{rest: roleRead}}
 
 var syntaxTmutil = syntax{subs: []program{
 	{"*", &syntax_a4688f6b8e8f},
@@ -26420,6 +26974,31 @@ var syntaxUname = syntax{style: long | bundled, options: []option{
 	{"-v", &action_none},
 }}
 
+var syntaxUni2ascii = syntax{options: []option{
+	{"-B", &action_none},
+	{"-E", &action_none},
+	{"-L", &action_none},
+	{"-P", &action_none},
+	{"-S", &action_values_Text},
+	{"-Z", &action_values_Text},
+	{"-a", &action_values_Text},
+	{"-c", &action_none},
+	{"-d", &action_none},
+	{"-e", &action_none},
+	{"-f", &action_none},
+	{"-h", &action_none},
+	{"-l", &action_none},
+	{"-m", &action_none},
+	{"-n", &action_none},
+	{"-p", &action_none},
+	{"-q", &action_none},
+	{"-s", &action_none},
+	{"-v", &action_none},
+	{"-w", &action_none},
+	{"-x", &action_none},
+	{"-y", &action_none},
+}, operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
+
 var syntaxUniq = syntax{style: gnu | numeric, options: []option{
 	{"--all-repeated", &action_values_Text_attached},
 	{"--check-chars", &action_values_Text},
@@ -26611,6 +27190,7 @@ var syntaxUnsquashfs = syntax{style: long, options: []option{
 	{"-d", &action_values_WriteTree_flags_notHere},
 	{"-da", &action_values_Text},
 	{"-dest", &action_values_WriteTree_flags_notHere},
+	{"-ef", &action_values_Read},
 	{"-f", &action_none},
 	{"-force", &action_none},
 	{"-fr", &action_values_Text},
@@ -26632,6 +27212,7 @@ var syntaxUnsquashfs = syntax{style: long, options: []option{
 	{"-o", &action_values_Text},
 	{"-offset", &action_values_Text},
 	{"-p", &action_values_Text},
+	{"-pf", &action_values_Write_flags_notHere},
 	{"-processors", &action_values_Text},
 	{"-q", &action_none},
 	{"-quiet", &action_none},
@@ -27117,13 +27698,20 @@ var syntaxWc = syntax{style: gnu, options: []option{
 }, operands: shape{rest: roleRead}}
 
 var syntaxWebpinfo = syntax{style: long, options: []option{
+	{"--broadcast", &action_none},
+	{"--channel-map", &action_none},
 	{"--colors", &action_values_Text},
+	{"--font-ratio", &action_values_Text},
+	{"--instrument", &action_none},
 	{"--size", &action_values_Text},
 	{"--symbols", &action_values_Text},
 	{"--verbose", &action_none},
+	{"-V", &action_none},
 	{"-bitstream_info", &action_none},
 	{"-c", &action_none},
-	{"-h", &action_values_Text},
+	{"-g", &action_values_Text},
+	{"-h", &action_none},
+	{"-i", &action_none},
 	{"-q", &action_none},
 	{"-quiet", &action_none},
 	{"-r", &action_none},
@@ -27131,6 +27719,7 @@ var syntaxWebpinfo = syntax{style: long, options: []option{
 	{"-summary", &action_none},
 	{"-t", &action_none},
 	{"-v", &action_none},
+	{"-version", &action_none},
 	{"-w", &action_values_Text},
 }, operands: shape{rest: roleRead}}
 
@@ -27510,6 +28099,26 @@ var syntaxWrangler = syntax{style: own, service: "cloud", options: []option{
 	{"whoami", &syntax_style_open_operands_rest_Text_base_class_network},
 }, groups: []string{"account", "apps", "cluster", "compute", "d1", "databases", "deploy-preview", "dns", "domain", "droplet", "env", "functions", "hosting", "iam", "image", "instance", "kubernetes", "linodes", "network", "nodegroup", "pages", "projects", "registry", "secrets", "server", "service", "sites", "volume", "workers"}}
 
+var syntaxX86info = syntax{style: long, options: []option{
+	{"--all", &action_none},
+	{"--all-cpus", &action_none},
+	{"--cache", &action_none},
+	{"--flags", &action_none},
+	{"--mhz", &action_none},
+	{"--registers", &action_none},
+	{"--verbose", &action_none},
+	{"-a", &action_none},
+	{"-c", &action_none},
+	{"-f", &action_none},
+	{"-m", &action_none},
+	{"-mce", &action_none},
+	{"-mhz", &action_none},
+	{"-mp", &action_none},
+	{"-r", &action_none},
+	{"-u", &action_none},
+	{"-v", &action_none},
+}}
+
 var syntaxXargs = syntax{style: gnu | first, options: []option{
 	{"--arg-file", &action_values_Read},
 	{"--delimiter", &action_values_Text},
@@ -27584,15 +28193,15 @@ var syntaxXfs_repair = syntax{style: open, options: []option{
 var syntaxXgettext = syntax{style: gnu, options: []option{
 	{"--add-comments", &action_none},
 	{"--copyright-holder", &action_values_Text},
-	{"--default-domain", &action_values_Text},
-	{"--directory", &action_values_Folder},
+	{"--default-domain", &action_values_Beside},
+	{"--directory", &action_values_ReadTree},
 	{"--exclude-file", &action_values_Read},
 	{"--extract-all", &action_none},
 	{"--files-from", &action_values_Names},
 	{"--flag", &action_values_Text},
 	{"--force-po", &action_none},
 	{"--from-code", &action_values_Text},
-	{"--join-existing", &action_none},
+	{"--join-existing", &action_turns_Write_Edit},
 	{"--keyword", &action_values_Text},
 	{"--language", &action_values_Text},
 	{"--msgid-bugs-address", &action_values_Text},
@@ -27607,15 +28216,15 @@ var syntaxXgettext = syntax{style: gnu, options: []option{
 	{"--sort-output", &action_none},
 	{"--tag", &action_values_Text},
 	{"--width", &action_values_Text},
-	{"-D", &action_values_Folder},
+	{"-D", &action_values_ReadTree},
 	{"-F", &action_none},
 	{"-L", &action_values_Text},
 	{"-a", &action_none},
 	{"-c", &action_none},
-	{"-d", &action_values_Text},
+	{"-d", &action_values_Beside},
 	{"-f", &action_values_Names},
 	{"-i", &action_none},
-	{"-j", &action_none},
+	{"-j", &action_turns_Write_Edit},
 	{"-k", &action_values_Text},
 	{"-n", &action_none},
 	{"-o", &action_values_Write_flags_notHere},
@@ -27624,6 +28233,37 @@ var syntaxXgettext = syntax{style: gnu, options: []option{
 	{"-v", &action_none},
 	{"-x", &action_values_Read},
 }, operands: shape{rest: roleRead}, base: &action_here_WriteTree}
+
+var syntaxXkcdpass = syntax{style: gnu, options: []option{
+	{"--acrostic", &action_values_Text},
+	{"--allow-weak-rng", &action_none},
+	{"--case", &action_values_Text},
+	{"--count", &action_values_Text},
+	{"--delimiter", &action_values_Text},
+	{"--interactive", &action_none},
+	{"--max", &action_values_Text},
+	{"--min", &action_values_Text},
+	{"--numwords", &action_values_Text},
+	{"--random-delimiters", &action_none},
+	{"--separator", &action_values_Text},
+	{"--valid-chars", &action_values_Text},
+	{"--valid-delimiters", &action_values_Text},
+	{"--verbose", &action_none},
+	{"--wordfile", &action_values_Read},
+	{"-C", &action_values_Text},
+	{"-D", &action_values_Text},
+	{"-R", &action_none},
+	{"-V", &action_none},
+	{"-a", &action_values_Text},
+	{"-c", &action_values_Text},
+	{"-d", &action_values_Text},
+	{"-h", &action_none},
+	{"-i", &action_none},
+	{"-n", &action_values_Text},
+	{"-s", &action_values_Text},
+	{"-v", &action_values_Text},
+	{"-w", &action_values_Read},
+}}
 
 var syntaxXset = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
@@ -28031,6 +28671,7 @@ var syntaxZipnote = syntax{options: []option{
 var syntaxZopfli = syntax{options: []option{
 	{"--deflate", &action_none},
 	{"--gzip", &action_none},
+	{"--i1", &action_none},
 	{"--i10", &action_none},
 	{"--i100", &action_none},
 	{"--i15", &action_none},
@@ -28318,6 +28959,7 @@ var action_33a86a0e669c = action{class: destructive, turns: []turn{{roleWrite, r
 var action_3c50926646fb = action{class: network, effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}}
 var action_3ddaea1c088f = action{operands: &shape_rest_ReadTree, turns: []turn{{roleArchive, roleEdit}, {roleFolder, roleReadTree}}}
 var action_3ef27b3420af = action{values: []role{roleText}, class: localWrite, streams: streams{in: Data, setIn: true}, operands: &shape_rest_Text}
+var action_3f35b15c72e8 = action{class: destructive, turns: []turn{{roleReadTree, roleDelete}}, flags: recursive}
 var action_516a498c9f2d = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, flags: reject, verb: "run"}
 var action_60394c34c26c = action{class: network, streams: streams{in: Upload, setIn: true, out: Download, setOut: true}}
 var action_668836957217 = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, flags: reject}
@@ -28349,7 +28991,6 @@ var action_class_destructive_effects_StopProcess = action{class: destructive, ef
 var action_class_destructive_empty_DeleteTree = action{class: destructive, empty: roleDeleteTree}
 var action_class_destructive_flags_mirrors = action{class: destructive, flags: mirrors}
 var action_class_destructive_flags_takes = action{class: destructive, flags: takes}
-var action_class_destructive_turns_List_Delete = action{class: destructive, turns: []turn{{roleList, roleDelete}}}
 var action_class_destructive_turns_ReadTree_Move = action{class: destructive, turns: []turn{{roleReadTree, roleMove}}}
 var action_class_destructive_turns_Read_Move = action{class: destructive, turns: []turn{{roleRead, roleMove}}}
 var action_class_localWrite = action{class: localWrite}
@@ -28433,6 +29074,7 @@ var action_effects_ChangeSystem_operands_rest_Text = action{effects: []effect.Ki
 var action_effects_ChangeSystem_streams_in_Data_setIn = action{effects: []effect.Kind{effect.ChangeSystem}, streams: streams{in: Data, setIn: true}}
 var action_effects_ChangeSystem_turns_List_Mend = action{effects: []effect.Kind{effect.ChangeSystem}, turns: []turn{{roleList, roleMend}}}
 var action_effects_ChangeSystem_turns_Read_Mend = action{effects: []effect.Kind{effect.ChangeSystem}, turns: []turn{{roleRead, roleMend}}}
+var action_effects_Connect = action{effects: []effect.Kind{effect.Connect}}
 var action_effects_Destroy = action{effects: []effect.Kind{effect.Destroy}}
 var action_effects_Destroy_ChangeRemote = action{effects: []effect.Kind{effect.Destroy, effect.ChangeRemote}}
 var action_effects_Destroy_ChangeRemote_verb_delete = action{effects: []effect.Kind{effect.Destroy, effect.ChangeRemote}, verb: "delete"}
@@ -28475,7 +29117,9 @@ var action_flags_stop = action{flags: stop}
 var action_flags_urls = action{flags: urls}
 var action_flags_wet = action{flags: wet}
 var action_flags_widen = action{flags: widen}
+var action_here_EditTree = action{here: roleEditTree}
 var action_here_ReadTree = action{here: roleReadTree}
+var action_here_Reject = action{here: roleReject}
 var action_here_WriteTree = action{here: roleWriteTree}
 var action_none = action{}
 var action_operands_head_Edit_Read = action{operands: &shape_head_Edit_Read}
@@ -28530,11 +29174,11 @@ var action_turns_Edit_Read = action{turns: []turn{{roleEdit, roleRead}}}
 var action_turns_Edit_ReadTree = action{turns: []turn{{roleEdit, roleReadTree}}}
 var action_turns_Format_List_flags_dry = action{turns: []turn{{roleFormat, roleList}}, flags: dry}
 var action_turns_List_Chmod = action{turns: []turn{{roleList, roleChmod}}}
-var action_turns_List_EditTree = action{turns: []turn{{roleList, roleEditTree}}}
 var action_turns_List_List_flags_dry = action{turns: []turn{{roleList, roleList}}, flags: dry}
 var action_turns_Mend_List_flags_dry = action{turns: []turn{{roleMend, roleList}}, flags: dry}
 var action_turns_Move_Edit = action{turns: []turn{{roleMove, roleEdit}}}
 var action_turns_Move_Read = action{turns: []turn{{roleMove, roleRead}}}
+var action_turns_ReadTree_EditTree = action{turns: []turn{{roleReadTree, roleEditTree}}}
 var action_turns_Read_Edit = action{turns: []turn{{roleRead, roleEdit}}}
 var action_turns_Read_Move_here_WriteTree = action{turns: []turn{{roleRead, roleMove}}, here: roleWriteTree}
 var action_turns_Read_ScriptCode = action{turns: []turn{{roleRead, roleScriptCode}}}
@@ -28553,6 +29197,7 @@ var action_values_Archive = action{values: []role{roleArchive}}
 var action_values_ArgvSemi = action{values: []role{roleArgvSemi}}
 var action_values_ArgvStdin = action{values: []role{roleArgvStdin}}
 var action_values_Awk_operands_rest_Read = action{values: []role{roleAwk}, operands: &shape_rest_Read}
+var action_values_Beside = action{values: []role{roleBeside}}
 var action_values_Bind_Text = action{values: []role{roleBind, roleText}}
 var action_values_Cmd = action{values: []role{roleCmd}}
 var action_values_CmdWords = action{values: []role{roleCmdWords}}
@@ -28716,11 +29361,13 @@ var action_values_WriteTree = action{values: []role{roleWriteTree}}
 var action_values_WriteTree_attached = action{values: []role{roleWriteTree}, attached: true}
 var action_values_WriteTree_flags_notHere = action{values: []role{roleWriteTree}, flags: notHere}
 var action_values_WriteTree_turns_Compress_Read = action{values: []role{roleWriteTree}, turns: []turn{{roleCompress, roleRead}}}
+var action_values_WriteTree_turns_EditTree_ReadTree = action{values: []role{roleWriteTree}, turns: []turn{{roleEditTree, roleReadTree}}}
 var action_values_Write_Text = action{values: []role{roleWrite, roleText}}
 var action_values_Write_attached = action{values: []role{roleWrite}, attached: true}
 var action_values_Write_attached_class_localWrite = action{values: []role{roleWrite}, attached: true, class: localWrite}
 var action_values_Write_attached_here_WriteTree = action{values: []role{roleWrite}, attached: true, here: roleWriteTree}
 var action_values_Write_flags_notHere = action{values: []role{roleWrite}, flags: notHere}
+var action_values_Write_operands_rest_Read = action{values: []role{roleWrite}, operands: &shape_rest_Read}
 var action_values_Write_operands_rest_ReadTree = action{values: []role{roleWrite}, operands: &shape_rest_ReadTree}
 var action_values_Write_streams_in_Data_setIn = action{values: []role{roleWrite}, streams: streams{in: Data, setIn: true}}
 var action_values_Write_streams_out_Data_setOut = action{values: []role{roleWrite}, streams: streams{out: Data, setOut: true}}
