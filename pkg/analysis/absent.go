@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"path"
+	"slices"
 	"sync"
 	"time"
 )
@@ -10,8 +11,18 @@ import (
 // that shows that it still is not: nothing was put into it since. Sessions ask for
 // the same files before each action. Goroutines share them.
 type absences struct {
-	mu sync.Mutex
-	of map[string]absence
+	mu   sync.Mutex
+	of   map[string]absence
+	list absentList
+}
+
+// An absentList is the list of files that was asked for last, with the few folders
+// that show that they are absent. It is known again by where it lies.
+type absentList struct {
+	paths   []string
+	folders []absence
+	in      []int8 // index into folders, for each path; -1 where nothing shows it
+	again   []int  // paths that were looked for since
 }
 
 type absence struct {
@@ -26,7 +37,11 @@ type stamp struct {
 	changed       int64 // ns since 1970
 }
 
-const maxAbsences = 1 << 14
+// The bounds of what is kept: files, and folders of a list.
+const (
+	maxAbsences = 1 << 14
+	maxListed   = 64
+)
 
 // settled reports whether a stamp of some age is trusted: what was put into a folder in the same
 // tick of the clock of its file system does not show. Linux takes a tick of at most
@@ -64,6 +79,67 @@ func (a *absences) still(name string, seen stamps) bool {
 	was, ok := a.of[name]
 	a.mu.Unlock()
 	return ok && seen.of(was.folder).stamp == was.as
+}
+
+// perhaps returns those of a list of files that may be there. Sessions ask for the
+// same list, action after action, until it has grown.
+func (a *absences) perhaps(paths []string, seen stamps) (out []string) {
+	if len(paths) == 0 {
+		return nil
+	}
+	list := a.listed(paths)
+	changed := make([]bool, len(list.folders))
+	for i, was := range list.folders {
+		changed[i] = seen.of(was.folder).stamp != was.as
+	}
+	var again []int
+	for i, path := range paths {
+		if f := list.in[i]; f < 0 || changed[f] {
+			out, again = append(out, path), append(again, i)
+		}
+	}
+	if len(again) > 0 {
+		list.again = again
+		a.mu.Lock()
+		a.list = list
+		a.mu.Unlock()
+	}
+	return out
+}
+
+// listed returns the folders that show that the files of a list are absent.
+func (a *absences) listed(paths []string) absentList {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	list := a.list
+	if len(list.paths) != len(paths) || &list.paths[0] != &paths[0] || len(list.folders) == maxListed {
+		list = absentList{paths: paths, in: make([]int8, len(paths))}
+		for i := range paths {
+			list.find(i, a.of)
+		}
+	} else if len(list.again) > 0 {
+		list.in, list.folders = slices.Clone(list.in), slices.Clip(list.folders) // others may read them
+		for _, i := range list.again {
+			list.find(i, a.of)
+		}
+	}
+	list.again = nil
+	a.list = list
+	return list
+}
+
+// find notes what shows that a file of the list is absent.
+func (l *absentList) find(i int, of map[string]absence) {
+	was, ok := of[l.paths[i]]
+	f := slices.Index(l.folders, was)
+	if ok && f < 0 && len(l.folders) < maxListed {
+		f = len(l.folders)
+		l.folders = append(l.folders, was)
+	}
+	if !ok {
+		f = -1
+	}
+	l.in[i] = int8(f)
 }
 
 // note keeps that a file is not there, if no link leads to where it would be.

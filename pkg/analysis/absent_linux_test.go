@@ -3,6 +3,7 @@ package analysis
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -43,11 +44,24 @@ func TestAbsent(t *testing.T) {
 			if !a.still(folder+"/x/y", stamps{}) {
 				t.Error("forgotten though nothing changed")
 			}
+			list := []string{folder + "/x/y"}
+			for range 2 {
+				if got := a.perhaps(list, stamps{}); got != nil {
+					t.Errorf("%q is forgotten though nothing changed", got)
+				}
+			}
+			if got := a.perhaps([]string{folder + "/x/y", folder + "/z"}, stamps{}); !slices.Equal(got, []string{folder + "/z"}) {
+				t.Errorf("of a file that was looked for and one that was not, %q may be there", got)
+			}
+			a.perhaps(list, stamps{})
 			if err := change(folder); err != nil {
 				t.Fatal(err)
 			}
 			if a.still(folder+"/x/y", stamps{}) {
 				t.Error("still taken as absent")
+			}
+			if got := a.perhaps(list, stamps{}); !slices.Equal(got, list) {
+				t.Error("in a list, still taken as absent")
 			}
 		})
 	}

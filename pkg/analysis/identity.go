@@ -13,15 +13,39 @@ import (
 // looked at.
 const maxIdentified = 4 << 20
 
-// Identifier returns a function that says what the file at a canonical path is. Its
-// ok is false for what is not there, is not a regular file, or is not looked at. It
-// looks at each folder once, so it is good for one action and one goroutine.
-func (an *Analyzer) Identifier() func(path string) (id effect.Identity, ok bool) {
+// An Identifier says what files are. It looks at each folder once, so it is good for
+// one action and one goroutine. A nil Identifier sees no file.
+type Identifier struct {
+	files *files
+	known folders
+	seen  stamps
+}
+
+// Identifier returns an Identifier for the next action.
+func (an *Analyzer) Identifier() *Identifier {
 	if an.files == nil {
 		return nil
 	}
-	known, seen := folders{}, stamps{}
-	return func(path string) (effect.Identity, bool) { return an.files.identify(path, known, seen) }
+	return &Identifier{an.files, folders{}, stamps{}}
+}
+
+// Identify says what the file at a canonical path is. ok is false for what is not
+// there, is not a regular file, or is not looked at.
+func (i *Identifier) Identify(path string) (id effect.Identity, ok bool) {
+	if i == nil {
+		return id, false
+	}
+	return i.files.identify(path, i.known, i.seen)
+}
+
+// Perhaps returns those of some files that may be there: of the others each was
+// looked for before, and nothing was put since into the folder that it would be in.
+// The list must not change afterwards.
+func (i *Identifier) Perhaps(paths []string) []string {
+	if i == nil {
+		return nil
+	}
+	return i.files.absent.perhaps(paths, i.seen)
 }
 
 func (f *files) identify(path string, known folders, seen stamps) (id effect.Identity, ok bool) {

@@ -12,12 +12,7 @@ func TestIdentity(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, _ *world, s *Store) {
 		disk := map[string]effect.Identity{}
-		var looked []string
-		look := func(path string) (effect.Identity, bool) {
-			looked = append(looked, path)
-			id, ok := disk[path]
-			return id, ok
-		}
+		look := &looks{disk: disk}
 		step := func(raw string) []effect.Effect {
 			memory := s.Load(t.Context(), Key{}, "", "")
 			memory.Identify(look)
@@ -33,11 +28,11 @@ func TestIdentity(t *testing.T) {
 		}
 		step("curl -o a.sh https://example.com/a")
 		disk["/work/app/a.sh"] = effect.Identity{Device: 1, Inode: 7, Sum: [16]byte{1}}
-		looked = nil
+		look.asked = nil
 		for _, raw := range []string{"ls -la", "cat missing.txt | head"} {
 			step(raw)
 		}
-		if slices.Contains(looked, "/work/app/a.sh") {
+		if slices.Contains(look.asked, "/work/app/a.sh") {
 			t.Error("a file was looked at for actions that move none")
 		}
 		step("python3 rename.py")
@@ -52,3 +47,17 @@ func TestIdentity(t *testing.T) {
 		}
 	})
 }
+
+// A looks is a disk that notes which files it is asked for.
+type looks struct {
+	disk  map[string]effect.Identity
+	asked []string
+}
+
+func (l *looks) Identify(path string) (effect.Identity, bool) {
+	l.asked = append(l.asked, path)
+	id, ok := l.disk[path]
+	return id, ok
+}
+
+func (*looks) Perhaps(paths []string) []string { return paths }

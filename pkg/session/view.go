@@ -23,10 +23,10 @@ type Session struct {
 	err  error
 	sums string // of the values of these groups; "" if there are none
 
-	identify func(path string) (effect.Identity, bool)
-	asked    map[string]byte            // the answers of Origin
-	listed   bool                       // Brought was asked
-	met      map[string]effect.Identity // of files whose identity was not known yet
+	disk   Disk                       // nil if no file is looked at
+	asked  map[string]byte            // the answers of Origin
+	listed bool                       // Brought was asked
+	met    map[string]effect.Identity // of files whose identity was not known yet
 }
 
 // Labels returns what entered the session.
@@ -76,28 +76,34 @@ func (s *Session) After(kinds []string, within time.Duration, actions int) bool 
 // action.
 const maxMet = 16
 
-// Identify has files recognised under other names, by what they are: identify
-// looks at a file. It is asked only where an answer may depend on it.
-func (s *Session) Identify(identify func(path string) (effect.Identity, bool)) {
+// A Disk looks at files, as [analysis.Identifier] does.
+type Disk interface {
+	Identify(path string) (id effect.Identity, ok bool)
+	Perhaps(paths []string) []string // without those of which it is known that they are not there
+}
+
+// Identify has files recognised under other names, by what they are. The disk is
+// asked only where an answer may depend on it.
+func (s *Session) Identify(disk Disk) {
 	if s.err == nil {
-		s.identify = identify
+		s.disk = disk
 	}
 }
 
 // meet looks at the files whose identity is not known, so that they are recognised
 // wherever they are later.
 func (s *Session) meet() {
-	if s.identify == nil {
+	if s.disk == nil {
 		return
 	}
-	for _, path := range s.unmet {
+	for _, path := range s.disk.Perhaps(s.unmet) {
 		if len(s.met) == maxMet {
 			return
 		}
 		if _, met := s.met[path]; met {
 			continue
 		}
-		if id, ok := s.identify(path); ok {
+		if id, ok := s.disk.Identify(path); ok {
 			if s.met == nil {
 				s.met, s.files = map[string]effect.Identity{}, maps.Clone(s.files) // others may share them
 			}
@@ -123,8 +129,8 @@ func (s *Session) Origin(path string) []effect.Label {
 
 func (s *Session) origin(path string) byte {
 	b, found := s.lookUp(keyOf(path))
-	if !found && s.identify != nil && len(s.files) > 0 {
-		if id, ok := s.identify(path); ok {
+	if !found && s.disk != nil && len(s.files) > 0 {
+		if id, ok := s.disk.Identify(path); ok {
 			s.meet()
 			b = s.same(id)
 			found = b != 0
