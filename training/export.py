@@ -14,6 +14,7 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from transformers import AutoModelForSequenceClassification
 
 import wide
+from slim import slim
 
 
 class WideDeep(torch.nn.Module):
@@ -51,7 +52,7 @@ def export(model, path):
         o.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
         o.optimized_model_filepath = best
         ort.InferenceSession(small, o, providers=["CPUExecutionProvider"])
-        shutil.copy(best, path)
+        onnx.save(slim(onnx.load(best)), path)
 
 
 def main():

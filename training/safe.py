@@ -21,7 +21,7 @@ def odds(session, t, text):
     best = -np.inf
     for w in data.windows(t.encode(text, add_special_tokens=False).ids):
         x = np.array([[cls, *w, sep]], dtype=np.int64)
-        safe, injection = session.run(None, {"input_ids": x, "attention_mask": np.ones_like(x)})[0][0]
+        safe, injection = session.run(None, {"input_ids": x})[0][0]
         best = max(best, injection - safe)
     return best
 

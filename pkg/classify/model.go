@@ -340,7 +340,7 @@ func (m *Model) readGraph() (runner, error) {
 
 // ownGraph is what readGraph says of shield's own model.
 var ownGraph = graph{
-	inputs:  []port{{"input_ids", elemInt64}, {"attention_mask", elemInt64}},
+	inputs:  []port{{"input_ids", elemInt64}},
 	outputs: []port{{"logits", elemFloat}},
 }
 
