@@ -233,6 +233,7 @@ var agreements = []struct{ text, want string }{
 	{`a0 && x=w1; a0 && x=(w2); a1 $x`, "a1 w1 | a1 w2 | a1 $x"},
 	{`a0 && y=w1 || y=w2; x=($y w3); a1 "${x[@]}"`, "a1 w1 w3 | a1 w2 w3"},
 	{`alias a2='y=w2; a1'; a2 "$y"`, "a1 w2"},
+	{`zsh -c 'x=(w1 w2); eval "export x=w3"; a1 $x'`, "a1 w1 w2"},
 	{`zsh -c 'read -A x <<< ""; x+=(w1); a1 "$x"'`, "a1  w1"},
 	{`zsh -c 'declare -A x=([w1]=w2 [w3]=w1); $x'`, "w2 $x | w1 $x"},
 	{`f() { trap 'a1 "$@"' EXIT | a0; }; f w1`, "a1 w1 | a1 $@"},

@@ -212,7 +212,11 @@ func (s *state) declareText(name string, d declaration, value abstract.Value, de
 	old, ok := s.attribute(name)
 	switch {
 	case !declares && d.kind <= unset:
+		mark := len(s.vars)
 		s.assign(name, value)
+		if ok && old.array && s.asZsh() { // an error, behind which a text that called this goes on
+			s.weaken(mark)
+		}
 	case ok && old.array: // it may stay one
 		s.bind(binding{name: name, array: true, unsure: true})
 	case ok && !declares && old.kind > unset && old.kind != d.kind:
