@@ -35,7 +35,7 @@ func serveCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:  "serve",
 		Usage: "judge for the hooks and commands of this user, without a start for each action",
-		Description: "Listens at a Unix socket in the user's state folder, where only processes of this user can ask. While it runs, hooks and exec ask it first: for their own folder, environment, settings and policy, which are read again for each action. " +
+		Description: "Listens at a Unix socket in the user's state folder, where only processes of this user can ask. While it runs, hooks, exec, and run, policy and classify with one action on standard input ask it first: for their own folder, environment, settings and policy, which are read again for each action. " +
 			"What it does not decide by policy and classifier, or within 200 ms, the process that asks judges itself, with the same verdict; so does every process when no service runs. " +
 			"With the channel web in approval.channels it serves the approval page as long as it runs; shield approvals prints the link. With serve.listen it answers other machines, too: POST /v1/actions takes and gives JSON Lines over TLS, for those with a token of serve.tokens_file. " +
 			"SIGHUP loads settings, certificate, tokens and models again, SIGTERM and ^C end it when all questions are answered.",
@@ -209,6 +209,9 @@ type served struct {
 	done  []func()
 }
 
+// asking are the commands that a service judges for.
+var asking = []string{"hook", "exec", "run", "policy", "classify"}
+
 // maxJudging is how many questions each processor judges at a time: while one waits
 // for the disk another computes, and they share a write to the log.
 const maxJudging = 4
@@ -227,7 +230,7 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Aske
 	s.asked.Add(1)
 	start := s.w.Now()
 	defer func() { s.metrics.Question(ans.Decided, s.w.Now().Sub(start).Seconds()) }()
-	if !s.same(q.Program) || len(q.Args) == 0 || !slices.Contains([]string{"hook", "exec"}, q.Args[0]) {
+	if !s.same(q.Program) || len(q.Args) == 0 || !slices.Contains(asking, q.Args[0]) {
 		return peer.Answer{}
 	}
 	// Beside too many others a question would be judged when nobody waits any more, so
@@ -262,6 +265,9 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Aske
 	}
 	w.fill()
 	app := newApp(&w, q.Args...)
+	if q.Args[0] != "hook" { // of which each host is one; others do something else than to judge
+		app.Commands[0].Subcommands = nil
+	}
 	w.args = flagsFirst(app, q.Args)
 	if err := app.RunContext(ctx, append([]string{"shield"}, w.args...)); err != nil || ctx.Err() != nil {
 		return peer.Answer{}

@@ -28,7 +28,13 @@ func (s stage) judge(c *cli.Context, w *World) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
+	if w.served != nil {
+		return s.answer(c, w)
+	}
 	await(w, "actions from the terminal, one JSON object a line")
+	if line, d, ok := s.ask(w); ok {
+		return told(w, line, d)
+	}
 	set, p, err := pipeline(c, w, false)
 	if err != nil {
 		return refuseAll(c.Context, w, err)

@@ -39,13 +39,18 @@ func (s *served) run(stdin string, args ...string) (status int, out string) {
 	return c.ProcessState.ExitCode(), string(text)
 }
 
+// action returns the action that runs a command.
+func action(command string) string {
+	return fmt.Sprintf(`{"type":"execute_command","payload":{"command":%q}}`+"\n", command)
+}
+
 // hook has the hook of a host judge a command.
 func (s *served) hook(command string) (status int, out string) {
 	s.t.Helper()
 	return s.run(fmt.Sprintf(`{"hook_event_name":"PreToolUse","session_id":"s","cwd":%q,"tool_name":"Bash","tool_input":{"command":%q}}`, s.dir, command), "hook", "claude-code")
 }
 
-// TestServed holds that hooks, exec and what snippets run have a running service
+// TestServed holds that hooks, exec, commands with one action and what snippets run have a running service
 // judge, and that nothing counts which another process answers in its place.
 func TestServed(t *testing.T) {
 	state, err := os.MkdirTemp("", "shield") // since a socket's path is short
@@ -98,6 +103,8 @@ func TestServed(t *testing.T) {
 		{"hook", true, func() (int, string) { return s.hook("rm -rf /") }},
 		{"exec", false, func() (int, string) { return s.run("", "exec", "--", "ls") }},
 		{"exec", true, func() (int, string) { return s.run("", "exec", "--", "rm", "-rf", "/") }},
+		{"one action", false, func() (int, string) { return s.run(action("ls"), "run", "--no-action") }},
+		{"one action", true, func() (int, string) { return s.run(action("rm -rf /"), "run", "--no-action") }},
 		{"a line of bash", false, func() (int, string) { return s.run("", "exec", "--check", "--dialect", "bash", "ls | wc -l") }},
 		{"a line of zsh", true, func() (int, string) { return s.run("", "exec", "--check", "--dialect", "zsh", "rm -rf /") }},
 	} {
@@ -114,6 +121,8 @@ func TestServed(t *testing.T) {
 	denied("a hook beside another process", true, status, out)
 	status, out = s.run("", "exec", "--", "rm", "-rf", "/")
 	denied("exec beside another process", true, status, out)
+	status, out = s.run(action("rm -rf /"), "run")
+	denied("one action beside another process", true, status, out)
 	status, out = s.hook("ls -la")
 	denied("a plain hook beside another process", false, status, out)
 }
@@ -144,7 +153,7 @@ func (s *served) pretend() (end func()) {
 	}()
 	return func() {
 		l.Close()
-		if n := asked.Load(); n < 3 {
+		if n := asked.Load(); n < 4 {
 			s.t.Errorf("the other process was asked %d times", n)
 		}
 	}

@@ -60,6 +60,14 @@ func TestLatency(t *testing.T) {
 		c.Dir, c.Env, c.Stdin = dir, env, bytes.NewReader(event)
 		return c.Run()
 	})
+	alone := append(slices.Clone(env), "XDG_STATE_HOME="+t.TempDir(), "XDG_CACHE_HOME="+filepath.Join(home, ".cache"))
+	for name, env := range map[string][]string{"and the socket": env, "alone": alone} {
+		measure(t, "the process of shield run with one action, "+name, func() error {
+			c := exec.Command(shield, "run", "--policy", "offline")
+			c.Dir, c.Env, c.Stdin = dir, env, strings.NewReader(`{"type":"execute_command","payload":{"command":"ls -la"}}`)
+			return c.Run()
+		})
+	}
 	for name, client := range map[string]struct{ program, script, path string }{
 		"Python": {"python3", python, "PYTHONPATH=" + abs(t, "../../clients/python/src")},
 		"Node":   {"node", node, "CLIENT=" + abs(t, "../../clients/node/lib/index.js")},

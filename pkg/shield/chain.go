@@ -35,7 +35,8 @@ type item struct {
 	Stages  verdict.Stages   // the tiers that judged Resume
 	Turn    *turn            // in a stream; nil for an action that is judged by itself
 	Outside func()           // called before something outside this process is asked; nil if nobody is to know
-	Early   bool             // an ESCALATE is forgotten, see [Pipeline.EvaluateEarly]
+	Early   bool             // later tiers than [TierClassify] are left to another process, see [Pipeline.EvaluateEarly]
+	Only    bool             // it is all of a stream, and remembered as an action of one
 }
 
 // A Range says which tiers judge, from the first up to and including the last.
@@ -139,7 +140,7 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 		c.MinTier = max(c.MinTier, it.Resume.NextTier)
 		o.stages = it.Stages
 	}
-	for tier = TierPolicy; tier <= in.Last; tier++ {
+	for tier = TierPolicy; tier <= in.Last && !(it.Early && tier > TierClassify); tier++ {
 		if tier < in.First {
 			if !in.looksBelow(tier, o.stages) {
 				continue
@@ -162,8 +163,14 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 			break
 		}
 	}
-	if it.Turn == nil && !(it.Early && v.Decision == verdict.Escalate) {
+	switch {
+	case it.Turn != nil || it.undecided(v, in):
+	case !it.Only:
 		v = r.settle(v, c)
+	case in.First == TierPolicy && (v.Decision != verdict.Block || v.Tier > TierPolicy):
+		if kept := r.keep(verdict.Verdict{}, c); kept.Decision == verdict.Block {
+			v = kept
+		}
 	}
 	first := in.First
 	if it.Resume != nil {
@@ -181,6 +188,11 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 		v.Trail = nil
 	}
 	return v
+}
+
+// undecided reports whether a later tier than the last one that was asked has to decide.
+func (it *item) undecided(v verdict.Verdict, in Range) bool {
+	return it.Early && v.Decision == verdict.Escalate && in.Last > TierClassify
 }
 
 // first asks Tier 0 when the item's turn has come, and keeps what the action does,

@@ -318,8 +318,21 @@ func (p *Pipeline) Evaluate(ctx context.Context, a *action.Action) verdict.Verdi
 // between; then nothing was remembered and logged, unless the log itself failed, and
 // the action has to be judged by [Pipeline.Evaluate].
 func (p *Pipeline) EvaluateEarly(ctx context.Context, a *action.Action) (v verdict.Verdict, ok bool) {
-	o := p.outcome(ctx, item{Line: 1, Action: a, Early: true}, Range{TierPolicy, TierClassify})
-	if o.Verdict.Decision == verdict.Escalate || o.Verdict.Error != "" || ctx.Err() != nil {
+	return p.early(ctx, item{Line: 1, Action: a, Early: true}, All)
+}
+
+// StreamEarly judges the only action of a stream, as far as [Pipeline.EvaluateEarly]
+// goes. Where ok is false the action has to be judged by [Pipeline.Stream].
+func (p *Pipeline) StreamEarly(ctx context.Context, a *action.Action, tiers Range) (v verdict.Verdict, ok bool) {
+	if tiers.First > TierClassify {
+		return v, false
+	}
+	return p.early(ctx, item{Line: 1, Action: a, Early: true, Only: true}, tiers)
+}
+
+func (p *Pipeline) early(ctx context.Context, it item, tiers Range) (v verdict.Verdict, ok bool) {
+	o := p.outcome(ctx, it, tiers)
+	if it.undecided(o.Verdict, tiers) || o.Verdict.Error != "" || ctx.Err() != nil {
 		return verdict.Verdict{}, false
 	}
 	p.record(&o)

@@ -1,0 +1,15 @@
+//go:build linux || darwin
+
+package cmd
+
+import "golang.org/x/sys/unix"
+
+// ready reports whether reading from a stream returns at once, or within a millisecond.
+func ready(stream any) bool {
+	f, ok := stream.(descriptor)
+	if !ok {
+		return false
+	}
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}}, 1)
+	return err == nil && n > 0
+}

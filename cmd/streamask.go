@@ -1,0 +1,120 @@
+package cmd
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/go-json-experiment/json"
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/internal/peer"
+	"github.com/shieldcli/shield/internal/watch"
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/shield"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// Bounds of the input that a service is asked about, and of the wait for it: a stream
+// that stays open is waited for once.
+const (
+	maxAsked = 64 << 10 // bytes
+	maxReads = 4
+)
+
+// ask has the user's service judge standard input if that is one action and has ended,
+// and returns the line of its verdict. Otherwise this process has to judge, and w.In
+// still holds all of the input.
+func (s stage) ask(w *World) (line []byte, d verdict.Decision, ok bool) {
+	state := serviceState(w)
+	if s.tiers.First > shield.TierClassify || state == "" {
+		return nil, d, false
+	}
+	if _, err := os.Lstat(filepath.Join(peer.Folder(state), peer.SocketName)); err != nil {
+		return nil, d, false
+	}
+	in, ended := readAhead(w.In)
+	w.In = io.MultiReader(bytes.NewReader(in), w.In)
+	if !ended || onlyAction(in, maxAsked) == nil {
+		return nil, d, false
+	}
+	ask := watch.Service(state, w.question(w.args, nil))
+	if ask == nil {
+		return nil, d, false
+	}
+	if line, ok = ask(in); !ok {
+		return nil, d, false
+	}
+	var v struct {
+		Decision verdict.Decision `json:"decision"`
+	}
+	err := json.Unmarshal(line, &v)
+	return line, v.Decision, err == nil && v.Decision != verdict.None
+}
+
+// readAhead reads a short input. It has ended if its end is there already, too.
+func readAhead(r io.Reader) (in []byte, ended bool) {
+	if isTerminal(r) {
+		return nil, false
+	}
+	buf := make([]byte, maxAsked+1)
+	n := 0
+	for range maxReads {
+		if n == len(buf) || !ready(r) {
+			break
+		}
+		more, err := r.Read(buf[n:])
+		if n += more; err != nil {
+			return buf[:n], err == io.EOF
+		}
+	}
+	return buf[:n], false
+}
+
+// onlyAction returns the action that is all of an input, or nil if anything else is in
+// there.
+func onlyAction(in []byte, maxBytes int) *action.Action {
+	r := shield.Actions(bytes.NewReader(in), "stdin", maxBytes)
+	rec, err := r.Next()
+	if err != nil || rec.Err != nil || rec.Line != 1 {
+		return nil
+	}
+	if _, err := r.Next(); err != io.EOF {
+		return nil
+	}
+	return rec.Action
+}
+
+// told writes the verdict that a service has answered, and returns its status as an
+// error.
+func told(w *World, line []byte, d verdict.Decision) error {
+	if _, err := w.Out.Write(line); err != nil {
+		return fmt.Errorf("write verdict: %w", err)
+	}
+	var t tally
+	t.count(d)
+	if status := t.status(); status != statusAllow {
+		return &statusError{status, nil}
+	}
+	return nil
+}
+
+// answer judges the one action of another process. One that would have something to
+// say on standard error says it itself.
+func (s stage) answer(c *cli.Context, w *World) error {
+	set, p, err := pipeline(c, w, false)
+	if err != nil {
+		return err
+	}
+	a := onlyAction(w.served.input, set.MaxRecordLen)
+	if a == nil || p.Note() != "" {
+		return errUndecided
+	}
+	v, ok := p.StreamEarly(c.Context, a, s.tiers)
+	if !ok {
+		return errUndecided
+	}
+	return verdict.NewWriter(w.Out).Write(&v)
+}
