@@ -5,13 +5,11 @@ package classify
 // #include <stdlib.h>
 // #ifdef __GLIBC__
 // #include <malloc.h>
-// #endif
 //
-// static void one_arena(void) {
-// #ifdef __GLIBC__
-// 	mallopt(M_ARENA_MAX, 1);
+// // Before any thread has an arena of its own: one that is not the first grows by a
+// // page a call of the system, two thousand of them while the runtime starts.
+// __attribute__((constructor)) static void one_arena(void) { mallopt(M_ARENA_MAX, 1); }
 // #endif
-// }
 import "C"
 
 import (
@@ -42,9 +40,6 @@ func startRuntime(path string) error {
 	switch {
 	case environment.path == "":
 		environment.path = path
-		// glibc gives a thread that is not the first an arena that grows by a page a
-		// call of the system: two thousand while the runtime starts.
-		C.one_arena()
 		ort.SetSharedLibraryPath(path)
 		if err := ort.InitializeEnvironment(ort.WithLogLevelFatal()); err != nil {
 			environment.err = fmt.Errorf("load ONNX Runtime from %s: %w", path, err)
