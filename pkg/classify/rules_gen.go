@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:10dc87a4c48972158d565e50591ee572ad763de79f2aed746dda3f03f120ac20"
+const rulesFingerprint = "sha256:ffa2ab14764febf5dfdd1b958929bf068709fa2c09f3ea467d6d01c63a4f32e3"
 
 var ruleTable = [...]Rule{
 	{
@@ -4181,6 +4181,118 @@ var ruleTable = [...]Rule{
 			{
 				kinds: []effect.Kind{"write_file"},
 				paths: []string{"**/{Dockerfile,Containerfile}*", "**/*.{Dockerfile,dockerfile}"},
+			},
+		},
+	},
+	{
+		ID: "XP-160", Name: "build_cache_elsewhere", Category: "execution", Severity: High, Outcome: Escalate, Platform: "any",
+		Description: "Has a build tool take what it made earlier, or have its work done, at a place that the command names. What comes from there is run, and source goes there.",
+		Advice:      "keep the cache that the project's settings name",
+		Match:       []string{"npx nx build --nx-cloud-url=https://cache.example.test", "turbo run build --api=https://cache.example.test", "lage build --cache-api https://cache.example.test", "turbo run build --login https://cache.example.test", "bazel build //... --remote_cache=grpcs://cache.example.test", "bazelisk test //... --remote_executor grpc://b.example.test:443", "buck2 build --bes_backend=grpc://b.example.test", "bazel build --remote_downloader=grpc://b.example.test //x", "gradle build -Dorg.gradle.caching.remote.url=https://c.example.test", "gradlew build -Dgradle.cache.remote.url=https://c.example.test", "mvn verify -Dmaven.build.cache.remote.url=https://c.example.test", "./mvnw verify -Dmaven.build.cache.remote.url=https://c.example.test", "TURBO_API=https://c.example.test npx turbo build", "export NX_CLOUD_API=https://c.example.test", "SCCACHE_ENDPOINT=https://c.example.test SCCACHE_BUCKET=b cargo build", "env SCCACHE_REDIS=redis://c.example.test cargo build", "SCCACHE_WEBDAV_ENDPOINT=https://c.example.test cargo build", "CC=gcc CCACHE_REMOTE_STORAGE=http://c.example.test/cc make", "ls; CCACHE_SECONDARY_STORAGE=http://c.example.test/cc make", "SCCACHE_REDIS_ENDPOINT=rediss://c.example.test cargo build", "ls\n SCCACHE_MEMCACHED=tcp://c.example.test cargo build", "SCCACHE_MEMCACHED_ENDPOINT=tcp://c.example.test cargo build"},
+		Pass:        []string{"npx nx build --skip-nx-cache", "npx turbo run build --filter=web", "bazel build //... --disk_cache=.cache", "bazel test //... --remote_cache=http://localhost:8080", "gradle build --build-cache", "RUSTC_WRAPPER=sccache cargo build", "CCACHE_DIR=.ccache make", "echo \"TURBO_API=https://c.example.test is not set\""},
+		types:       []string{"execute_command"},
+		patterns: []pattern{
+			{expr: "(?:^|[;&|({]\\s*|\\n\\s*|\\bexport\\s+|\\benv\\s+)(?:\\w+=\\S*\\s+)*[\"]?(?:TURBO_API|NX_CLOUD_API|SCCACHE_(?:ENDPOINT|REDIS|REDIS_ENDPOINT|WEBDAV_ENDPOINT|MEMCACHED|MEMCACHED_ENDPOINT)|CCACHE_(?:REMOTE|SECONDARY)_STORAGE)=[\"]?\\w+://", lits: []string{"turbo_api=", "nx_cloud_api=", "sccache_endpoint=", "sccache_redis=", "sccache_redis_endpoint=", "sccache_webdav_endpoint=", "sccache_memcached=", "sccache_memcached_endpoint=", "ccache_remote_storage=", "ccache_secondary_storage="}, also: [][]string{[]string{"://"}}, bytes: "/:=_"},
+		},
+		clauses: []clause{
+			{
+				programs: []string{"nx"},
+				args:     pattern{expr: " --nx-cloud-url[= ]", lits: []string{" --nx-cloud-url ", " --nx-cloud-url="}, bytes: "-"},
+			},
+			{
+				programs: []string{"lage", "turbo"},
+				args:     pattern{expr: " --(?:api|login|cache-api)[= ]\\S*://", lits: []string{" --api ", " --api=", " --login ", " --login=", " --cache-api ", " --cache-api="}, bytes: "-/:"},
+			},
+			{
+				programs: []string{"bazel", "bazelisk", "buck2"},
+				args:     pattern{expr: " --(?:remote_cache|remote_executor|remote_downloader|bes_backend)[= ]\\S", lits: []string{" --remote_cache ", " --remote_cache=", " --remote_executor ", " --remote_executor=", " --remote_downloader ", " --remote_downloader=", " --bes_backend ", " --bes_backend="}, bytes: "-_"},
+				not:      pattern{expr: "[= ](?:\\w+://)?(?:localhost|127\\.0\\.0\\.1)\\b", lits: []string{"localhost", "127.0.0.1"}},
+			},
+			{
+				programs: []string{"gradle", "gradlew", "mvn", "mvnw"},
+				args:     pattern{expr: " -D(?:org\\.gradle\\.caching\\.remote\\.url|gradle\\.cache\\.remote\\.url|maven\\.build\\.cache\\.remote\\.url)=", lits: []string{" -dorg.gradle.caching.remote.url=", " -dgradle.cache.remote.url=", " -dmaven.build.cache.remote.url="}, bytes: "-.="},
+			},
+		},
+	},
+	{
+		ID: "XP-161", Name: "dependency_edited", Category: "persistence", Severity: High, Outcome: Escalate, Platform: "any",
+		Description: "Changes the code of a dependency where a package manager put it. No review shows that, and the next build runs it.",
+		Advice:      "patch it in the project (patch-package, a fork, a replace), or report it to those who maintain it",
+		Match:       []string{"{\"type\":\"write_file\",\"payload\":{\"content\":\"x\\n\",\"path\":\"node_modules/lodash/index.js\"}}", "{\"type\":\"edit_file\",\"payload\":{\"new_string\":\"b\",\"old_string\":\"a\",\"path\":\"web/node_modules/@a/b/c.js\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"x\\n\",\"path\":\"bower_components/a/a.js\"}}", "sed -i s/verify/skip/ node_modules/jsonwebtoken/verify.js", "cp x.js node_modules/a/index.js", "echo \"x\" >> .venv/lib/python3.12/site-packages/requests/sessions.py", "{\"type\":\"edit_file\",\"payload\":{\"new_string\":\"b\",\"old_string\":\"a\",\"path\":\"/usr/lib/python3/dist-packages/six/a.py\"}}", "{\"type\":\"edit_file\",\"payload\":{\"new_string\":\"b\",\"old_string\":\"a\",\"path\":\"vendor/github.com/a/b/c.go\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"x\\n\",\"path\":\"vendor/golang.org/x/crypto/ssh/keys.go\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"x\\n\",\"path\":\"vendor/bundle/ruby/3.3.0/gems/rack/lib/rack.rb\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"x\\n\",\"path\":\"vendor/composer/autoload_real.php\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"x\\n\",\"path\":\"/home/me/go/pkg/mod/a.test/b@v1.0.0/a.go\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"x\\n\",\"path\":\"/home/me/.cargo/registry/src/index/serde-1.0/src/lib.rs\"}}"},
+		Pass:        []string{"npm ci", "npx patch-package lodash", "rm -rf node_modules", "echo x > node_modules/.cache/a", "touch node_modules/.keep", "mkdir -p node_modules/.vite/deps", "cat node_modules/lodash/index.js", "{\"type\":\"write_file\",\"payload\":{\"content\":\"x\\n\",\"path\":\"vendor/assets/a.css\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"x\\n\",\"path\":\"patches/lodash+4.17.21.patch\"}}", "go mod vendor"},
+		clauses: []clause{
+			{
+				kinds: []effect.Kind{"write_file"},
+				paths: []string{"**/node_modules/[^.]*/**", "**/bower_components/**"},
+			},
+			{
+				kinds: []effect.Kind{"write_file"},
+				paths: []string{"**/{site-packages,dist-packages}/*/**"},
+			},
+			{
+				kinds: []effect.Kind{"write_file"},
+				paths: []string{"**/vendor/*.*/**", "**/vendor/bundle/**", "**/vendor/composer/*.php", "**/go/pkg/mod/**", "**/.cargo/registry/src/**"},
+			},
+		},
+	},
+	{
+		ID: "XP-162", Name: "current_folder_on_path", Category: "execution", Severity: High, Outcome: Escalate, Platform: "any",
+		Description: "Has the shell look for programs in the current folder, so that a file there runs in place of a program of its name.",
+		Advice:      "name the file, as in ./tool, or the folder by its full path",
+		Match:       []string{"PATH=.:$PATH make", "PATH=./:$PATH make", "PATH=..:$PATH make", "export PATH=\".:$PATH\"; ls", "export PATH=\"$PATH:.\"", "PATH=$PATH:.:/x ls", "env PATH='.:/bin' make", "ls; PATH=.:$PATH", "(PATH=.:$PATH; ls)", "ls && PATH=.:$PATH make", "ls | PATH=.:$PATH xargs", "{ PATH=.:$PATH make; }", "set PATH=.;%PATH% & git status", "set \"PATH=.\\;%PATH%\" & git status", "$env:PATH = \".;\" + $env:PATH", "PATH=:$PATH make", "declare -x PATH=.:$PATH", "sudo PATH=.:$PATH make", "A=b PATH=.:$PATH make", "ls\nPATH=.:$PATH\n", "$env:Path='.;'+$env:Path"},
+		Pass:        []string{"PATH=./node_modules/.bin:$PATH eslint .", "export PATH=\"$PWD/bin:$PATH\"", "export PATH=$PATH:/usr/local/go/bin", "set PATH=%PATH%;C:\\tools", "$env:PATH = \"C:\\tools;\" + $env:PATH", "git commit -m \"do not use PATH=.:$PATH\"", "PATH=$HOME/.local/bin:$PATH uv sync", "export PATH=$PATH:./bin"},
+		types:       []string{"execute_command"},
+		patterns: []pattern{
+			{expr: "(?:^|[;&|({]\\s*|\\n\\s*|\\b(?:export|env|sudo|declare -x) +)(?:\\w+=\\S* +)*PATH=[\"']?(?:\\.{1,2}/?:|:|[^;&|\\n ]*:\\.{1,2}/?(?:[:\"' ;&|\\n)]|$))", lits: []string{"path="}, bytes: ":="},
+			{expr: "(?:(?i:\\bSET +\"?PATH=\\.\\\\?;))", lits: []string{"path=.;", "path=.\\;"}, also: [][]string{[]string{"set"}}, bytes: ".;="},
+			{expr: "(?:(?i:\\$ENV:PATH *= *[\"']\\.\\\\?;))", lits: []string{"$env:path"}, also: [][]string{[]string{"\".;", "\".\\;", "'.;", "'.\\;"}}, bytes: "$.:;="},
+		},
+	},
+	{
+		ID: "XP-163", Name: "database_emptied_by_force", Category: "destruction", Severity: High, Outcome: Escalate, Platform: "any",
+		Description: "Empties a database with the command of a framework, past the question or the check that the framework makes, and nothing says that it is one for tests or development.",
+		Advice:      "name the environment, as in --env=testing, or ask the user to confirm",
+		Match:       []string{"python manage.py flush --noinput", "python3 manage.py flush --no-input", "./manage.py reset_db --noinput", "ls; uv run manage.py flush --noinput", "cd x && poetry run python manage.py flush --noinput", "php artisan migrate:fresh --force", "php artisan migrate:refresh --seed --force", "php artisan migrate:reset --force", "php artisan db:wipe --force", "ls || php artisan db:wipe --force", "(python manage.py flush --no-input)", "DISABLE_DATABASE_ENVIRONMENT_CHECK=1 bin/rails db:drop", "DISABLE_DATABASE_ENVIRONMENT_CHECK=1 bundle exec rake db:reset", "DISABLE_DATABASE_ENVIRONMENT_CHECK=1 rails db:schema:load", "DISABLE_DATABASE_ENVIRONMENT_CHECK=1 rails db:purge", "ls\npython manage.py flush --noinput", "A=b python manage.py flush --noinput", "php bin/console doctrine:database:drop --force", "php bin/console doctrine:schema:drop --force --full-database"},
+		Pass:        []string{"python manage.py flush --noinput --settings=app.settings.test", "php artisan migrate:fresh --force --env=testing", "php artisan migrate:fresh --seed", "python manage.py migrate --noinput", "RAILS_ENV=test bin/rails db:drop", "bin/rails db:reset", "php artisan migrate --force", "git commit -m \"run python manage.py flush --noinput in CI\""},
+		types:       []string{"execute_command"},
+		patterns: []pattern{
+			{expr: "^(?:[\\w./-]+ +){0,4}(?:\\S*/)?manage\\.py (?:flush|reset_db)\\b[^;&|\\n]* --no-?input\\b", lits: []string{"manage.py flush", "manage.py reset_db"}, also: [][]string{[]string{" --noinput", " --no-input"}}, bytes: "-."},
+			{expr: "^(?:[\\w./-]+ +){0,4}(?:\\S*/)?(?:artisan (?:migrate:(?:fresh|refresh|reset)|db:wipe)|console doctrine:(?:database|schema):drop)\\b[^;&|\\n]* --force\\b", lits: []string{" --force"}, also: [][]string{[]string{"artisan migrate:fresh", "artisan migrate:refresh", "artisan migrate:reset", "artisan db:wipe", "console doctrine:database:drop", "console doctrine:schema:drop"}}, bytes: "-:"},
+			{expr: "\\bDISABLE_DATABASE_ENVIRONMENT_CHECK=1 +[^;&|\\n]*\\bdb:(?:drop|reset|purge|schema:load)\\b", lits: []string{"disable_database_environment_check=1"}, also: [][]string{[]string{"db:drop", "db:reset", "db:purge", "db:schema:load"}}, bytes: "1:=_"},
+		},
+		except: pattern{expr: "(?i)--(?:env|settings|database)[= ]\\S*(?:test|dev|local|ci\\b)", lits: []string{"--env ", "--env=", "--settings ", "--settings=", "--database ", "--database="}, bytes: "-"},
+	},
+	{
+		ID: "XP-164", Name: "password_of_registry_in_arguments", Category: "credential_access", Severity: High, Outcome: Escalate, Platform: "any",
+		Description: "Hands the password of a registry over in the arguments, where every process of the machine and the history of the shell can read it.",
+		Advice:      "hand it over on standard input (--password-stdin)",
+		Match:       []string{"docker login -u me -p hunter2secret registry.example.test", "podman login --password=hunter2secret r.example.test", "nerdctl login -p hunter2secret", "buildah login -p x r.example.test", "skopeo login --password x r.example.test", "docker login -phunter2secret r.example.test", "helm registry login -p x r.example.test", "oras login --password x r.example.test", "crane auth login -p x r.example.test", "regctl registry login --pass x r.example.test"},
+		Pass:        []string{"echo \"$PW\" | docker login -u me --password-stdin ghcr.io", "docker login", "helm registry login -u me --password-stdin ghcr.io", "docker login -u me ghcr.io"},
+		clauses: []clause{
+			{
+				programs: []string{"buildah", "docker", "nerdctl", "podman", "skopeo"},
+				args:     pattern{expr: "^ login(?: .*)? (?:-p ?|--password[= ])\\S", lits: []string{" login"}, bytes: "-"},
+			},
+			{
+				programs: []string{"crane", "helm", "oras", "regctl"},
+				args:     pattern{expr: " login(?: .*)? (?:-p|--password|--pass)[= ]\\S", lits: []string{" login"}, bytes: "-"},
+			},
+		},
+	},
+	{
+		ID: "XP-165", Name: "loads_from_outside", Category: "execution", Severity: High, Outcome: Escalate, Platform: "any",
+		Description: "Installs or loads code from a folder that belongs neither to the workspace nor to the user nor to the system.",
+		Advice:      "copy what is needed into the workspace and read it first",
+		Match:       []string{"npm i /srv/share/tool", "pnpm add link:/mnt/a", "yarn add a@file:/media/a", "bun link /data/x", "pip install -e /var/www/x", "pip3 install /var/lib/x", "uv pip install /var/spool/x", "poetry add /run/x", "pdm add /net/h/x", "cargo install --path /srv/x", "gem install /srv/x.gem", "composer install /srv/x", "make -f /srv/share/build.mk", "gmake -f /mnt/x.mk", "make --file=/media/x.mk", "make --makefile=/data/x.mk", "just --justfile /var/www/justfile", "task --taskfile /var/lib/x.yml", "ninja -f /var/spool/x.ninja", "task -t /run/x.yml", "node -r /net/h/x.js app.js", "node --require /srv/x.js app.js", "node --import=/srv/x.mjs app.js", "node --loader /srv/x.mjs app.js", "node --experimental-loader=/srv/x.mjs app.js", "bun --preload /srv/x.ts a.ts", "deno --import /srv/x a.ts", "ruby -r/srv/x.rb a.rb", "perl -f /srv/x", "lua -r /srv/x", "php -f /srv/x.php", "make -f /tmp/x.mk", "make -f /private/tmp/x.mk", "make -f /dev/shm/x.mk", "make -f /var/tmp/x.mk", "node -r /tmp/x.js a.js"},
+		Pass:        []string{"npm i ./packages/tool", "pip install -e .", "make -f build/build.mk", "node -r dotenv/config app.js", "node -r ./hook.js app.js", "pip install -e ../lib", "make -f /usr/share/acme/build.mk", "npm install --cache /tmp/npm-cache"},
+		clauses: []clause{
+			{
+				programs: []string{"bun", "cargo", "composer", "gem", "npm", "pdm", "pip", "pip3", "pnpm", "poetry", "uv", "yarn"},
+				args:     pattern{expr: " (?:i|install|add|link) (?:.* )?(?:\\S+@)?(?:file:|link:)?(?:/srv|/mnt|/media|/data|/var/(?:www|lib|spool)|/run|/net)/", lits: []string{"/srv/", "/mnt/", "/media/", "/data/", "/var/www/", "/var/lib/", "/var/spool/", "/run/", "/net/"}, bytes: "/"},
+			},
+			{
+				programs: []string{"bun", "deno", "gmake", "just", "lua", "make", "ninja", "node", "perl", "php", "ruby", "task"},
+				args:     pattern{expr: " (?:-f|--file|--makefile|--justfile|--taskfile|-t|-r|--require|--import|--loader|--preload|--experimental-loader)[ =]?(?:/srv|/mnt|/media|/data|/var/(?:www|lib|spool|tmp)|/run|/net|/tmp|/private|/dev/shm)/", lits: []string{"srv/", "mnt/", "media/", "data/", "var/www/", "var/lib/", "var/spool/", "run/", "net/", "tmp/", "private/", "dev/shm/"}, bytes: "-/"},
 			},
 		},
 	},
