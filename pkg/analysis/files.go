@@ -30,6 +30,15 @@ func (f *files) links(path string) string {
 	return real
 }
 
+// linker returns a function that is links with the folders that it has looked up.
+func (f *files) linker() func(path string) string {
+	known := folders{}
+	return func(path string) string {
+		real, _ := f.through(path, known)
+		return real
+	}
+}
+
 // errUnseen says that a path is not looked at.
 var errUnseen = errors.New("not looked at")
 

@@ -77,6 +77,30 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// What was looked up for some paths is looked up again for the next ones.
+func TestLinker(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	write(t, dir+"/a/x", "x")
+	write(t, dir+"/b/x", "x")
+	a, err := New(Options{Home: dir, Files: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []string{"a", "b"} {
+		link(t, to, dir+"/to")
+		links := a.Place.Linker()
+		for range 2 {
+			if got, want := links(dir+"/to/x"), dir+"/"+to+"/x"; got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		}
+		if err := os.Remove(dir + "/to"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestLinksInCases(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)

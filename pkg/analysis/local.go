@@ -45,7 +45,7 @@ func New(o Options) (*Analyzer, error) {
 	}
 	f := newFiles()
 	if o.Files {
-		place.Links, place.Script = f.links, f.script
+		place.Links, place.Linker, place.Script = f.links, f.linker, f.script
 		f.trust(place.Home)
 	}
 	for _, r := range o.Roots {

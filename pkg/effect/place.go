@@ -18,6 +18,10 @@ type Place struct {
 	// means that links are not resolved.
 	Links func(path string) string
 
+	// Linker returns a function that resolves as Links does, for paths that are asked for
+	// at one time: it looks up each folder on their way once. nil where Links is.
+	Linker func() func(path string) string
+
 	// Script reads a local script that would be executed, by canonical path.
 	// Its error is [io/fs.ErrNotExist] if there surely is no such file, and another
 	// one for what is not a regular file, is larger than 64 KiB, or is not on a

@@ -13,6 +13,10 @@ import (
 
 // PolicyOptions returns the folders that a configuration's policy speaks of.
 func PolicyOptions(cfg Config, place *effect.Place) policy.Options {
+	links := func(path string) string { return path }
+	if place.Linker != nil {
+		links = place.Linker()
+	}
 	canonical := func(paths ...string) (out []string) {
 		for _, p := range paths {
 			if p == "" {
@@ -20,10 +24,7 @@ func PolicyOptions(cfg Config, place *effect.Place) policy.Options {
 			}
 			p, _ = place.Path(p, false)
 			out = append(out, p)
-			if place.Links == nil {
-				continue
-			}
-			if real := place.Links(p); real != p {
+			if real := links(p); real != p {
 				out = append(out, real)
 			}
 		}

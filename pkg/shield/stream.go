@@ -143,8 +143,8 @@ type flow struct {
 // A job is one record on its way.
 type job struct {
 	rec  verdict.Record
-	size int // bytes that are counted for it
-	turn *turn
+	size int           // bytes that are counted for it
+	turn *turn         // nil if none has to wait
 	done chan struct{} // closed when out is set
 	out  Outcome
 	raw  []byte // a verdict to pass on byte for byte; nil if out is to be written
@@ -164,8 +164,11 @@ func (f *flow) read(ctx context.Context, in Source, queue, work chan<- *job, sto
 			}
 			return err
 		}
-		j := &job{rec: rec, size: len(rec.Raw), done: make(chan struct{}), turn: &turn{before: f.last, done: make(chan struct{})}}
-		f.last = j.turn.done
+		j := &job{rec: rec, size: len(rec.Raw), done: make(chan struct{})}
+		if f.p.sessions != nil { // else no action leaves anything behind for the next
+			j.turn = &turn{before: f.last, done: make(chan struct{})}
+			f.last = j.turn.done
+		}
 		f.bytes.take(j.size)
 		select {
 		case queue <- j:
