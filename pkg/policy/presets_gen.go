@@ -10,22 +10,22 @@ var presets = [...]preset{
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18},
 		verify:      []uint16{19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49},
 		allow:       []uint16{50, 51, 52},
-		fingerprint: "sha256:0197f6319a99159e14ae815407bdf84a58c4e12b336e8a881fa68d8c9a27075c"},
+		fingerprint: "sha256:42ca31585994048b8366f398486e07f930e0baf388b68d95f688f62ddf122fcd"},
 	{name: "strict",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18},
 		verify:      []uint16{53, 54, 55, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 56, 57, 58, 59, 60, 61},
 		allow:       []uint16{50, 51, 52},
-		fingerprint: "sha256:77fc5a1cfc4d8d9d0b021b6c2804674a8161f54374d1b031c4a8da932ef19af4"},
+		fingerprint: "sha256:7517c46af49e267eea6681c867f469d702b474f5eef67c30102a0068634133b2"},
 	{name: "permissive",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18},
 		verify:      []uint16{19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 62, 63},
 		allow:       []uint16{50, 51, 52, 64},
-		fingerprint: "sha256:0a0bf27dc65ff17a8a12fdda857466e125b5c384c95703799799c8923d2b59bc"},
+		fingerprint: "sha256:5d519a33a9492386f00dbd6c1664fb409bbe71cbc0947e5c62bb290d271b1257"},
 	{name: "offline",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18},
 		verify:      []uint16{19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 65, 66, 67, 68, 69, 70, 71, 72},
 		allow:       []uint16{50, 51, 52},
-		fingerprint: "sha256:85e084d343c42b7adf6c487719f09152be1be8fcc8143c1475602712e7c8346c"},
+		fingerprint: "sha256:d7d604244934a19b0e2cda4af23881b7b8c5b21e88c919f38ac995f784a58471"},
 }
 
 // coreRules are the rules of policies/core.yaml.
@@ -1419,6 +1419,18 @@ var presetRules = [...]rulefile.Rule{
 				},
 				Paths: []string{
 					"/var/lib/apt/lists/**",
+				},
+			},
+			{
+				Types: []string{
+					"create_directory",
+				},
+				Paths: []string{
+					"/etc/*",
+					"/usr/share/**",
+					"/var/lib/**",
+					"/var/log/**",
+					"/var/spool/**",
 				},
 			},
 		},
