@@ -44,6 +44,8 @@ var agreements = []struct{ text, want string }{
 	{`x=w1; f() { for y; do x=w2; done; }; declare -n y=x; f 2; a1 $y`, "a1 $y"},
 	{`for ((x=0; x<2; x++)); do :; done; typeset -u x; x=w1; a1 $x`, "a1 W1 | a1 $x"},
 	{`for ((x=0; x<2; x++)); do :; done; typeset -u x=w1; a1 $x`, "a1 W1 | a1 $x"},
+	{`for ((x=0; x<2; x++)); do :; done; $x w1`, "$x w1"},
+	{`5() { a1 w1; }; for ((x=0; x<2; x++)); do a0 && x=4; done; $x`, "a1 w1"},
 	{`a1() { a0; }; unset a1; a1 w1`, "a0 | a1 w1"},
 	{`a1() { a0; }; a2 && unset -f a1; a1 w1`, "a0 | a1 w1"},
 	{`a1() { a0; }; unset -f "$x"; a1 w1`, "a0 | a1 w1"},

@@ -71,7 +71,7 @@ func (s *state) loop(cond func() (abstract.Value, exit), body func() abstract.Va
 		s.left.sure = stays
 	}
 	for _, name := range counters {
-		s.bind(binding{name: name, val: abstract.Short("$"+name, abstract.FromVariable), weak: true})
+		s.bind(binding{name: name, val: abstract.Number("$" + name), weak: true})
 	}
 	s.turns(func() {
 		out, _ := cond()
