@@ -160,6 +160,7 @@ func (s *state) bindKey(b *binding, e *syntax.ArrayElem, index int) int {
 		v = s.word(e.Value)
 		b.unsure = b.unsure || len(s.braces(e.Value)) > 1 // bash makes members of all of them
 	}
+	s.setsCommand(b.name, s.keyText(b.name, e.Index), v)
 	i := s.index(e.Index)
 	n, err := strconv.Atoi(i.Text)
 	if i.Known() && err == nil && n >= 0 && !b.unsure {
@@ -253,6 +254,7 @@ func (s *state) bindElement(name string, a *syntax.Assign) {
 	if a.Value != nil {
 		v = s.word(a.Value)
 	}
+	s.setsCommand(name, s.keyText(name, a.Index), v)
 	s.setElement(name, key, v, a.Append)
 }
 

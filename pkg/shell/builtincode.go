@@ -3,6 +3,8 @@ package shell
 import (
 	"strings"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
@@ -62,4 +64,37 @@ func (s *state) codeBuiltin(name string, argv []abstract.Value, io abstract.Stre
 		}
 	}
 	return abstract.Value{}
+}
+
+// commandTables are the arrays in which a shell looks up what a name runs: those of bash, and
+// those of zsh, which are ordinary ones elsewhere.
+var commandTables = map[string]bool{
+	"BASH_ALIASES": true, "BASH_CMDS": true, "aliases": true, "commands": true, "functions": true, "galiases": true,
+}
+
+// keyText returns the key of a member of such an array.
+func (s *state) keyText(array string, index syntax.ArithmExpr) abstract.Value {
+	if w, ok := index.(*syntax.Word); ok && commandTables[array] {
+		return s.word(w)
+	}
+	return abstract.Unknown("[…]", 0)
+}
+
+// setsCommand follows such a member. In a shell without the array, the name runs what it does
+// otherwise; what is not known of the value runs as it is written.
+func (s *state) setsCommand(array string, key, v abstract.Value) {
+	own := strings.HasPrefix(array, "BASH_")
+	switch {
+	case !commandTables[array]:
+	case own && (!key.Known() || !v.Known()):
+		s.dynamic(v.Cause(), "unknown command: "+abstract.Clip(v.String()), v.From)
+	case !key.Known() || len(s.aliases) > 256:
+	case array == "functions":
+		before := s.outcomes()
+		s.nested("function "+key.Text+" {\n"+v.String()+"\n}", v.From)
+		s.uncertain(before)
+	default:
+		s.shadow(key.Text, key.From)
+		s.aliases = append(s.aliases, alias{key.Text, v.String()})
+	}
 }

@@ -23,6 +23,7 @@ func (s *state) assignTo(to, v abstract.Value) {
 			s.forget()
 			return
 		}
+		s.setsCommand(target, abstract.Lit(strings.TrimSuffix(sub, "]")), v)
 		s.setElement(target, abstract.Lit(strings.TrimSuffix(sub, "]")), v, false)
 	default:
 		s.assign(name, v)
