@@ -5,7 +5,7 @@
 # make mcp    installs two MCP servers and the protocol's conformance suite from the npm registry, and calls them through shield mcp
 # make mcpbench   what shield mcp adds to a call, beside the same call without it, calls a second, and memory over 100,000
 # make tier2  Tier 2 against a trained model, which pip installs into build/ (ten minutes once)
-# make trace  every listed form of 560 programs under strace, compared with what is predicted
+# make trace  every listed form of 580 programs under strace, compared with what is predicted
 # make corpora CORPORA=DIR   what the model changes about labelled rows, by cause, and that it clears only what it may
 # make load   what the service answers a second, how long 200 clients wait beside clients that misbehave, and how long one action takes by
 #             socket, hook, Python, Node, and with a store
