@@ -17,6 +17,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -229,6 +230,7 @@ func (h *Host) actions(ctx context.Context, name string, input map[string]any) (
 			if a, ok = p.(map[string]any); !ok {
 				return nil, errors.New("the call of the tool cannot be read")
 			}
+			a = maps.Clone(a) // a constant of the program is the same for the next call
 		}
 		if folder != nil {
 			a["cwd"] = folder
@@ -287,11 +289,7 @@ func (h *Host) one(ctx context.Context, program string, v any) (any, error) {
 // run runs a jq program of the host's file on a value and returns its results.
 // The program sees no environment, no files and no other input.
 func (h *Host) run(ctx context.Context, program string, v any) ([]any, error) {
-	query, err := gojq.Parse(needed(shared, program) + "\n" + program)
-	if err != nil {
-		return nil, fmt.Errorf("%s.yaml: %w", h.Name, err)
-	}
-	code, err := gojq.Compile(query, gojq.WithFunction("patched", 0, 0, patched), gojq.WithFunction("sha256", 0, 0, hashed))
+	code, err := compiled(program)
 	if err != nil {
 		return nil, fmt.Errorf("%s.yaml: %w", h.Name, err)
 	}
@@ -310,6 +308,26 @@ func (h *Host) run(ctx context.Context, program string, v any) ([]any, error) {
 			return nil, fmt.Errorf("more than %d answers", maxActions)
 		}
 	}
+}
+
+// programs are those that were compiled, by their text: there are no others than those of
+// the hosts' files.
+var programs sync.Map
+
+// compiled returns a program that goroutines may run.
+func compiled(program string) (*gojq.Code, error) {
+	if code, ok := programs.Load(program); ok {
+		return code.(*gojq.Code), nil
+	}
+	query, err := gojq.Parse(needed(shared, program) + "\n" + program)
+	if err != nil {
+		return nil, err
+	}
+	code, err := gojq.Compile(query, gojq.WithFunction("patched", 0, 0, patched), gojq.WithFunction("sha256", 0, 0, hashed))
+	if err == nil {
+		programs.Store(program, code)
+	}
+	return code, err
 }
 
 // hashed is the jq filter that returns the SHA-256 of a text, in hexadecimal.

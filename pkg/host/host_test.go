@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/shieldcli/shield/pkg/host/internal/form"
 )
 
 func named(t testing.TB, name string) *Host {
@@ -451,6 +453,24 @@ func TestNeeded(t *testing.T) {
 	} {
 		if got := needed(text, filter); got != want {
 			t.Errorf("needed(%q) = %q, want %q", filter, got, want)
+		}
+	}
+}
+
+// TestConstantsOfPrograms holds that what one call adds to an action is not in the next
+// one, also where the host's file says the action as it is.
+func TestConstantsOfPrograms(t *testing.T) {
+	t.Parallel()
+	f := *named(t, "claude-code").form
+	f.Tools = map[string]form.Tool{"Constant": {Payload: `{type: "read_file", payload: {path: "a"}}`}}
+	h := &Host{Name: "claude-code", form: &f}
+	for _, session := range []string{"one", "two"} {
+		e, err := h.Event(t.Context(), []byte(`{"hook_event_name":"PreToolUse","session_id":"`+session+`","cwd":"/`+session+`","tool_name":"Constant","tool_input":{}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(e.Actions[0]); !strings.Contains(got, `"session":"`+session+`"`) || !strings.Contains(got, `"cwd":"/`+session+`"`) {
+			t.Errorf("%s: %s", session, got)
 		}
 	}
 }
