@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/verdict"
 )
 
 // askingWorld returns a world in which a program stands for the person: it
@@ -45,6 +48,26 @@ const escalations = `{"id":"a","type":"execute_command","payload":{"command":"gi
 broken
 {"id":"e","type":"execute_command","payload":{"command":"git push --force origin two"},"session":"s1"}
 `
+
+// TestAskerOfRemote holds that a person sees which client of another machine asks.
+func TestAskerOfRemote(t *testing.T) {
+	w := servedWorld(t)
+	asked := filepath.Join(w.Home, "asked")
+	set := &config.Loaded{Settings: config.Default()}
+	set.Classifier.Model, set.State = "none", filepath.Join(w.Home, "state")
+	set.Approval.Channels, set.Approval.Command = []string{"command"}, []string{"/bin/sh", "-c", `cat >"$0"; echo '{"decision":"deny","by":"ann"}'`, asked}
+	s := newServer(t, w)
+	s.settings.Store(set)
+	in := strings.NewReader(`{"type":"execute_command","payload":{"command":"git push --force origin one"}}`)
+	var got *verdict.Verdict
+	if err := s.judgeRemote(t.Context(), "build-7", in, func(v *verdict.Verdict, _ bool) error { got = v; return nil }); err != nil || got == nil || got.Decision != verdict.Block {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	text, err := os.ReadFile(asked)
+	if err != nil || !strings.Contains(string(text), `"asker":"build-7, a client of another machine, by shield serve`) {
+		t.Errorf("the person is told %s, %v", text, err)
+	}
+}
 
 // TestApprovePipeEqualsRun queues several escalations: the four stages in a
 // pipe give what run gives, and both ask the person.

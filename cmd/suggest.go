@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/shieldcli/shield/internal/term"
 	"github.com/shieldcli/shield/pkg/audit"
 	"github.com/shieldcli/shield/pkg/policy"
 	"github.com/shieldcli/shield/pkg/shield"
@@ -51,12 +52,26 @@ func suggestPolicy(c *cli.Context, w *World) error {
 	}
 	text, from, err := suggested(c, w, least)
 	if err == nil && text == "" {
-		_, err = fmt.Fprintf(w.Err, "shield: policy suggest: nothing to propose: of %d approvals of commands, no %d are such that an exception would save the question\n", from, least)
-		return err
+		return nothingSuggested(c, w, from, least)
 	}
 	if err == nil {
 		_, err = fmt.Fprintf(w.Out, "# Proposed from %d approvals of commands. Read it, then add it to your policy.\n%s", from, text)
 	}
+	return err
+}
+
+// nothingSuggested says what was looked at, and why nothing came of it.
+func nothingSuggested(c *cli.Context, w *World, from, least int) error {
+	file, err := auditLog(c, w)
+	if err != nil {
+		return err
+	}
+	why := "no command that a person has allowed because a rule asked"
+	if from > 0 {
+		why = fmt.Sprintf("%d commands that a person has allowed because a rule asked, but no %d of them are the same command in the same folder, or touch files of the same kind in one folder, "+
+			"of which an exception would save the question; see 'shield policy suggest --help' for what is never proposed", from, least)
+	}
+	_, err = fmt.Fprintf(w.Err, "shield: policy suggest: nothing to propose: %s has %s\n", term.Escape(file), why)
 	return err
 }
 

@@ -4,8 +4,11 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"crypto/x509"
 	"errors"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -384,6 +387,33 @@ func TestEncryptedKey(t *testing.T) {
 	}
 	if _, err := keys.verify([]byte("hullo\n"), file("m.txt.minisig")); err == nil {
 		t.Error("minisign's signature fits another text")
+	}
+}
+
+// TestFetchExpired holds that a bundle which has expired is not used because a server
+// hands it out, before its time is over and after it.
+func TestFetchExpired(t *testing.T) {
+	t.Parallel()
+	key, keys := pair(t)
+	good := signed(t, key)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(good) }))
+	t.Cleanup(server.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(server.Certificate())
+	k := &Kept{Dir: filepath.Join(t.TempDir(), "bundles"), Source: server.URL + "/acme.tar.gz?token=hush", Keys: keys, Grace: time.Hour}
+	archive, err := Fetch(t.Context(), k.Source, roots)
+	if err := errors.Join(err, k.Write(archive)); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		at   time.Time
+		good bool
+	}{{expires.Add(-time.Second), true}, {expires.Add(k.Grace - time.Second), true}, {expires.Add(k.Grace), false}} {
+		b, err := k.Load(tt.at)
+		var late *ExpiredError
+		if tt.good && (err != nil || b.Version != 12) || !tt.good && (!errors.As(err, &late) || strings.Contains(err.Error(), "hush")) {
+			t.Errorf("at %v: %v, error %v", tt.at, b, err)
+		}
 	}
 }
 
