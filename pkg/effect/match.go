@@ -244,7 +244,7 @@ func (f *finder) apart(r *rule, path []segment, from uint64) bool {
 		return false
 	}
 	last, want := &path[len(path)-1], &r.segs[len(r.segs)-1]
-	if !f.recursive && last.kind == literal && (want.kind == literal && last.text != want.text || want.kind == wild && !want.may(last.text)) {
+	if !f.recursive && want.kind != anyRun && last.kind != anyRun && !ends(last, want) {
 		return true
 	}
 	if from != 1 || r.loop != 0 {
@@ -259,6 +259,20 @@ func (f *finder) apart(r *rule, path []segment, from uint64) bool {
 		}
 	}
 	return false
+}
+
+// ends reports whether the last name of a path, which may be a pattern, could be that
+// of a rule, as far as their first and last bytes say.
+func ends(last, want *segment) bool {
+	switch {
+	case last.kind == literal && want.kind == literal:
+		return last.text == want.text
+	case last.kind == literal:
+		return want.may(last.text)
+	case want.kind == literal:
+		return want.text == "" || sameEnds(last.text, Quote(want.text))
+	}
+	return sameEnds(last.text, want.text)
 }
 
 // match returns the states that a rule can be in behind a path, as bits: state

@@ -334,3 +334,31 @@ func TestNotebook(t *testing.T) {
 		}
 	}
 }
+
+// Whatever flowForm matches in, hasFlow lets through; and little else.
+func TestHasFlow(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]bool{
+		`run: "a"`:                        true,
+		`- { name: x, run : 'a' }`:        true,
+		`"script"	:	["a", "b"]`:           true,
+		`érun: "a"`:                       true,
+		`a: b, 'sh': [`:                   true,
+		`https://x.test/run:"a"`:          true,
+		`run:`:                            false,
+		`run: a`:                          false,
+		`rerun: "a"`:                      false,
+		`run2: "a"`:                       false,
+		`name: "run"`:                     false,
+		`# every: 'day'`:                  false,
+		`image: "registry.test/run:1.0"`:  false,
+		`run: a "b", entry: x, exec: "c"`: true,
+	} {
+		if got := hasFlow(line); got != want {
+			t.Errorf("hasFlow(%q) = %v, want %v", line, got, want)
+		}
+		if flowForm().MatchString(line) && !hasFlow(line) {
+			t.Errorf("flowForm matches in %q, and hasFlow leaves it out", line)
+		}
+	}
+}

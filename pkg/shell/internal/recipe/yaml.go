@@ -44,11 +44,35 @@ func runKey(line string) []string {
 	return keyForm().FindStringSubmatch(line)
 }
 
-// hasFlow reports whether flowForm may match in a line: it needs a colon, and then
-// a quote or a bracket.
+// hasFlow reports whether flowForm may match in a line: a key before a colon, and a
+// quote or a bracket behind it.
 func hasFlow(line string) bool {
-	colon := strings.IndexByte(line, ':')
-	return colon >= 0 && strings.ContainsAny(line[colon:], `"'[`)
+	const space = " \t\n\f\r"
+	for at := strings.IndexByte(line, ':'); at >= 0; {
+		key := strings.TrimRight(line[:at], space)
+		if n := len(key); n > 0 && (key[n-1] == '"' || key[n-1] == '\'') {
+			key = key[:n-1]
+		}
+		value := strings.TrimLeft(line[at+1:], space)
+		if value != "" && strings.IndexByte(`"'[`, value[0]) >= 0 && keys[lastWord(key)] {
+			return true
+		}
+		next := strings.IndexByte(line[at+1:], ':')
+		if next < 0 {
+			return false
+		}
+		at += 1 + next
+	}
+	return false
+}
+
+// lastWord returns the ASCII letters, digits and underscores at the end of a text.
+func lastWord(s string) string {
+	at := len(s)
+	for at > 0 && (s[at-1] == '_' || '0' <= s[at-1] && s[at-1] <= '9' || 'a' <= s[at-1]|0x20 && s[at-1]|0x20 <= 'z') {
+		at--
+	}
+	return s[at:]
 }
 
 // yamlSteps returns the texts below the keys of workflows, pipelines, tasks and
