@@ -59,8 +59,8 @@ type textPattern struct {
 	rule      int
 	bytes     string // that every match has
 	also, end int    // from also up to end: the sets in textSet of which a text that matches has a literal each
-	re        lazyRegexp
-	except    lazyRegexp
+	re        lazyFinder
+	except    lazyFinder
 }
 
 // A lazyRegexp is compiled when the prefilter first selects it: compiling all
@@ -77,6 +77,21 @@ func (l *lazyRegexp) get() *regexp.Regexp {
 	re := regexp.MustCompile(l.expr) // go generate has compiled it before
 	l.re.Store(re)
 	return re
+}
+
+// A lazyFinder is an expression that is looked for in whole texts.
+type lazyFinder struct {
+	expr   string
+	finder atomic.Pointer[prefilter.Finder]
+}
+
+func (l *lazyFinder) get() *prefilter.Finder {
+	if f := l.finder.Load(); f != nil {
+		return f
+	}
+	f := prefilter.NewFinder(l.expr)
+	l.finder.Store(f)
+	return f
 }
 
 // A lazyGlobs is a glob set that is built when it is first needed.

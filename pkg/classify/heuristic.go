@@ -78,8 +78,8 @@ func (s *scratch) match(re *lazyRegexp, text []byte) bool {
 	return s.spend(len(text)) && re.get().Match(text)
 }
 
-func (s *scratch) matchString(re *lazyRegexp, text string) bool {
-	return s.spend(len(text)) && re.get().MatchString(text)
+func (s *scratch) matchString(f *lazyFinder, text string) bool {
+	return s.spend(len(text)) && f.get().MatchString(text)
 }
 
 func (s *scratch) spend(n int) bool {

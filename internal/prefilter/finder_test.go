@@ -1,0 +1,60 @@
+package prefilter
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A Finder answers as package regexp does, whatever stands around a match.
+func TestFinder(t *testing.T) {
+	t.Parallel()
+	exprs := map[string]bool{ // whether it is known where a match begins
+		`(?i)\b(?:u|user|login)\s*={2,3}\s*'x'`:    true,
+		`(?i)(?:={2,3}|\.equals\()\s*"a"`:          true,
+		`%00|\\x00|\x00`:                           true,
+		`(?m)^\s*(?:push)?url\s*=`:                 true,
+		`(?m)^$`:                                   true,
+		`(?:\bls\b|\bfor \w+ in [^;\n]*\*)[^#]*?;`: true,
+		`(?s)\bpull_request\b.*checkout`:           true,
+		`\b(?:ls|-x)\b a`:                          false, // a boundary before "-" depends on what is before it
+		`x?\b\.a`:                                  false,
+		`ab\B`:                                     false,
+		`\s*a`:                                     false,
+		`^a`:                                       true,
+		`a*`:                                       false,
+		`(?i)kiss`:                                 true,
+		`é\w`:                                      true,
+		`(?i)é`:                                    false,
+		`\r?\nurl`:                                 true,
+		`a{0}`:                                     false,
+		`(?i:[\x{4f}\x{6f}]pen)`:                   true,
+		`[\w.]+@`:                                  false,
+		`(?:a|bc){2}`:                              true,
+		`$`:                                        false,
+		`(?i)\b(?:return|if)\b[^\n]{0,9}(?:admin|role)\s*\|\|`: true,
+	}
+	texts := []string{
+		"", "\n", "a", "user == 'x'", "xuser == 'x'", "USER=== 'x'", "u=='x'", "a ls b;", "als b;", "for f in *;", "a\nls\n;", `a.EQUALS("a")`, `x="a"`, `===  "a"`,
+		"%00", `\x00`, "a\x00", "url=", " url =", "push\nurl=", "x url=", "pushurl=\nurl", "x-x a", "-x a", "b-x a", "ls a", "x.a", ".a", "b.a", "ab", "abc", "abb", "ab-",
+		"kiss", "KISS", "\u212aiss", "ki\u017f\u017f", "é", "É", "éa", "e\u0301a", "\nurl", "\r\nurl", "open", "OPEN", "a@b", "@", "aa", "abc", "bca", "bcb",
+		"pull_request\n checkout", "apull_request checkout", "if admin ||", "xif admin ||", "if the admin||", "\xff\xfeuser == 'x'", "user\xff",
+	}
+	for range 3 { // also in the midst of others
+		for _, text := range texts[:40] {
+			texts = append(texts, text+" "+texts[len(texts)-1][:min(200, len(texts[len(texts)-1]))])
+		}
+	}
+	texts = append(texts, strings.Repeat("u ls if %0\n", 4000), strings.Repeat("user if ls ", 4000)+"user == 'x' ;")
+	for expr, known := range exprs {
+		f, re := NewFinder(expr), regexp.MustCompile(expr)
+		if (f.here != nil) != known {
+			t.Errorf("%q: it is known where a match begins: %v, want %v", expr, f.here != nil, known)
+		}
+		for _, text := range texts {
+			if got, want := f.MatchString(text), re.MatchString(text); got != want {
+				t.Errorf("%q in %.60q: %v, want %v", expr, text, got, want)
+			}
+		}
+	}
+}
