@@ -56,6 +56,10 @@ func relay(c *cli.Context, w *World) error {
 	if len(argv) == 0 {
 		return errors.New("mcp: SERVER is missing; write: shield mcp -- SERVER ARG…")
 	}
+	server := gateway.NewServer(argv, w.Dir, c.String("name"))
+	if w.served != nil {
+		return answerCall(c, w, server)
+	}
 	env := w.Environ()
 	path, err := launch.LookPath(argv[0], env)
 	if err != nil {
@@ -63,7 +67,6 @@ func relay(c *cli.Context, w *World) error {
 	}
 	own := *w
 	w, own.Err = &own, &inTurns{w: w.Err} // the server's errors and shield's own
-	server := gateway.NewServer(argv, w.Dir, c.String("name"))
 	set, p, err := serverPipeline(c, w)
 	if err != nil {
 		return err
@@ -77,6 +80,7 @@ func relay(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
+	opts.Judge = callJudge{w, opts.Judge}
 	if name := c.String("record"); name != "" {
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 		if err != nil {
@@ -123,6 +127,9 @@ func serverPipeline(c *cli.Context, w *World) (*config.Loaded, *shield.Pipeline,
 func pipelineForServers(set *config.Loaded, w *World, observe func(telemetry.Action)) (*shield.Pipeline, error) {
 	cfg := shieldConfig(set, w, "mcp")
 	cfg.NoAction, cfg.Host, cfg.Observe = true, "mcp", observe
+	if w.served != nil {
+		return w.served.lend(cfg)
+	}
 	p, err := shield.NewPipeline(cfg)
 	if err == nil && p.Note() != "" {
 		fmt.Fprintln(w.Err, "shield:", p.Note())

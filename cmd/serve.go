@@ -35,7 +35,7 @@ func serveCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:  "serve",
 		Usage: "judge for the hooks and commands of this user, without a start for each action",
-		Description: "Listens at a Unix socket in the user's state folder, where only processes of this user can ask. While it runs, hooks, exec, and run, policy and classify with one action on standard input ask it first: for their own folder, environment, settings and policy, which are read again for each action. " +
+		Description: "Listens at a Unix socket in the user's state folder, where only processes of this user can ask. While it runs, hooks, exec, mcp with one server, and run, policy and classify with one action on standard input ask it first: for their own folder, environment, settings and policy, which are read again for each action. " +
 			"What it does not decide by policy and classifier, or within 200 ms, the process that asks judges itself, with the same verdict; so does every process when no service runs. " +
 			"With the channel web in approval.channels it serves the approval page as long as it runs; shield approvals prints the link. With serve.listen it answers other machines, too: POST /v1/actions takes and gives JSON Lines over TLS, for those with a token of serve.tokens_file. " +
 			"SIGHUP loads settings, certificate, tokens and models again, SIGTERM and ^C end it when all questions are answered.",
@@ -211,7 +211,7 @@ type served struct {
 }
 
 // asking are the commands that a service judges for.
-var asking = []string{"hook", "exec", "run", "policy", "classify"}
+var asking = []string{"hook", "exec", "mcp", "run", "policy", "classify"}
 
 // maxJudging is how many questions each processor judges at a time: while one waits
 // for the disk another computes, and they share a write to the log.

@@ -1,0 +1,63 @@
+package cmd
+
+import (
+	"context"
+
+	"github.com/go-json-experiment/json"
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/internal/watch"
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/gateway"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// A callJudge has the user's service judge what a server is asked, or else judges it
+// itself: of many gateways one process holds the model.
+type callJudge struct {
+	w    *World
+	self gateway.Judge
+}
+
+// Evaluate returns the verdict on an action. Of one that the service has given it holds
+// what a gateway acts upon: decision, tier and reasoning.
+func (j callJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
+	if ask := watch.Service(serviceState(j.w), j.w.question(j.w.args, nil)); ask != nil {
+		if line, ok := ask(a.Raw); ok {
+			if v, err := calledVerdict(line); err == nil {
+				return v
+			}
+		}
+	}
+	return j.self.Evaluate(ctx, a)
+}
+
+// calledVerdict reads what [answerCall] has written.
+func calledVerdict(line []byte) (v verdict.Verdict, err error) {
+	var said struct {
+		Decision  verdict.Decision `json:"decision"`
+		Tier      int              `json:"tier"`
+		Reasoning string           `json:"reasoning"`
+	}
+	if err = json.Unmarshal(line, &said); err == nil && said.Decision == verdict.None {
+		err = errUndecided
+	}
+	return verdict.Verdict{Decision: said.Decision, Tier: said.Tier, Reasoning: said.Reasoning}, err
+}
+
+// answerCall judges the action of a gateway to a server, which is another process.
+func answerCall(c *cli.Context, w *World, server gateway.Server) error {
+	_, p, err := serverPipeline(c, w)
+	if err != nil {
+		return err
+	}
+	a, err := action.Parse(w.served.input)
+	if err != nil {
+		return err
+	}
+	v, err := w.evaluate(c.Context, p.ForServer(server.Name), a)
+	if err != nil {
+		return err
+	}
+	return verdict.NewWriter(w.Out).Write(&v)
+}
