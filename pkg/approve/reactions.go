@@ -79,13 +79,14 @@ type reactions struct {
 	client *http.Client
 	base   string        // URL of the service
 	wait   time.Duration // for an answer of it
+	edit   time.Duration // for the last word on a question
 	every  time.Duration // reactions are asked for
 	failed sync.Once
 }
 
 // channel returns the channel to a service.
 func (s *service) channel(o *Options) Channel {
-	return &reactions{service: s, o: o, client: newBotClient(), base: s.url, wait: botWait, every: pollEvery}
+	return &reactions{service: s, o: o, client: newBotClient(), base: s.url, wait: botWait, edit: editWait, every: pollEvery}
 }
 
 func (c *reactions) Name() string { return c.name }
@@ -174,7 +175,7 @@ func (c *reactions) Ask(ctx context.Context, r *Request) (Answer, error) {
 	}
 	r.Shown()
 	a, word, err := last(c.await(ctx, b, p, self, r.ID, can))
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), editWait)
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.edit)
 	defer cancel()
 	_ = b.edit(end, p, text, word) // without it the message still says how long it counts
 	return a, err

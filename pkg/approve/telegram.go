@@ -25,6 +25,7 @@ type telegram struct {
 	client *http.Client
 	base   string        // URL of the service
 	wait   time.Duration // for an answer of it
+	edit   time.Duration // for the last word on a question
 	failed sync.Once
 }
 
@@ -35,7 +36,7 @@ const telegramBox = "telegram"
 const maxTelegram = 3800
 
 func newTelegram(o *Options) Channel {
-	return &telegram{o: o, client: newBotClient(), base: telegramURL, wait: botWait}
+	return &telegram{o: o, client: newBotClient(), base: telegramURL, wait: botWait, edit: editWait}
 }
 
 func (*telegram) Name() string { return "telegram" }
@@ -94,7 +95,7 @@ func (t *telegram) Ask(ctx context.Context, r *Request) (Answer, error) {
 	defer stop()
 	reader.Go(func() { t.read(reading, b) })
 	g, err := box.await(ctx, r.ID)
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), editWait)
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.edit)
 	defer cancel()
 	a, word, err := last(g, err)
 	_ = b.edit(end, t.chat(), number, text+"\n\n"+word) // without it the buttons stay, and say that nothing waits
