@@ -13,7 +13,6 @@ import (
 
 	"github.com/shieldcli/shield/internal/launch"
 	"github.com/shieldcli/shield/internal/term"
-	"github.com/shieldcli/shield/internal/watch"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/shell/dialect"
 	"github.com/shieldcli/shield/pkg/shield"
@@ -150,10 +149,8 @@ func newLine(argv []string, shell string) (judgedText, error) {
 
 // judgeExec has the user's service judge an action, or else this process.
 func judgeExec(c *cli.Context, w *World, raw []byte) (hookAnswer, error) {
-	if ask := watch.Service(serviceState(w), w.question(w.args, nil)); ask != nil {
-		if line, ok := ask(raw); ok {
-			return readAnswer(line)
-		}
+	if line, ok := w.askService(raw); ok {
+		return readAnswer(line)
 	}
 	_, p, err := pipeline(c, w, true)
 	if err != nil {

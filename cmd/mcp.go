@@ -127,14 +127,7 @@ func serverPipeline(c *cli.Context, w *World) (*config.Loaded, *shield.Pipeline,
 func pipelineForServers(set *config.Loaded, w *World, observe func(telemetry.Action)) (*shield.Pipeline, error) {
 	cfg := shieldConfig(set, w, "mcp")
 	cfg.NoAction, cfg.Host, cfg.Observe = true, "mcp", observe
-	if w.served != nil {
-		return w.served.lend(cfg)
-	}
-	p, err := shield.NewPipeline(cfg)
-	if err == nil && p.Note() != "" {
-		fmt.Fprintln(w.Err, "shield:", p.Note())
-	}
-	return p, err
+	return w.newPipeline(cfg)
 }
 
 // returned has a pipeline remember what calls of tools return.

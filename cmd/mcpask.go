@@ -6,7 +6,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/urfave/cli/v2"
 
-	"github.com/shieldcli/shield/internal/watch"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/gateway"
 	"github.com/shieldcli/shield/pkg/verdict"
@@ -22,18 +21,16 @@ type callJudge struct {
 // Evaluate returns the verdict on an action. Of one that the service has given it holds
 // what a gateway acts upon: decision, tier and reasoning.
 func (j callJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
-	if ask := watch.Service(serviceState(j.w), j.w.question(j.w.args, nil)); ask != nil {
-		if line, ok := ask(a.Raw); ok {
-			if v, err := calledVerdict(line); err == nil {
-				return v
-			}
+	if line, ok := j.w.askService(a.Raw); ok {
+		if v, err := servedVerdict(line); err == nil {
+			return v
 		}
 	}
 	return j.self.Evaluate(ctx, a)
 }
 
-// calledVerdict reads what [answerCall] has written.
-func calledVerdict(line []byte) (v verdict.Verdict, err error) {
+// servedVerdict reads from a line of a service what those that ask act upon.
+func servedVerdict(line []byte) (v verdict.Verdict, err error) {
 	var said struct {
 		Decision  verdict.Decision `json:"decision"`
 		Tier      int              `json:"tier"`

@@ -28,15 +28,21 @@ func pipelineOf(c *cli.Context, w *World, change func(*shield.Config)) (*config.
 	cfg.Trace, cfg.NoAction = c.Bool("trace"), c.Bool("no-action")
 	cfg.Approve.Plain = !colour(c, w, true)
 	change(&cfg)
+	p, err := w.newPipeline(cfg)
+	return set, p, err
+}
+
+// newPipeline returns a pipeline, in a service one that is lent, and says what a person
+// should know of it.
+func (w *World) newPipeline(cfg shield.Config) (*shield.Pipeline, error) {
 	if w.served != nil {
-		p, err := w.served.lend(cfg)
-		return set, p, err
+		return w.served.lend(cfg)
 	}
 	p, err := shield.NewPipeline(cfg)
 	if err == nil && p.Note() != "" {
 		fmt.Fprintln(w.Err, "shield:", p.Note())
 	}
-	return set, p, err
+	return p, err
 }
 
 // shieldConfig returns what the library needs of the settings; command is the

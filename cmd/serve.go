@@ -286,6 +286,16 @@ func (w *World) question(args []string, input []byte) peer.Question {
 	return peer.Question{Program: w.Executable, Dir: w.Dir, Parent: w.parent, Args: args, Environ: w.Environ(), Input: input}
 }
 
+// askService has the user's service answer what this process's command line would for
+// an input. ok is false where this process has to.
+func (w *World) askService(input []byte) (line []byte, ok bool) {
+	ask := watch.Service(serviceState(w), w.question(w.args, nil))
+	if ask == nil {
+		return nil, false
+	}
+	return ask(input)
+}
+
 // lend returns a pipeline of the pool, which takes it back when the question is
 // answered.
 func (s *served) lend(cfg shield.Config) (*shield.Pipeline, error) {

@@ -7,11 +7,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/go-json-experiment/json"
 	"github.com/urfave/cli/v2"
 
 	"github.com/shieldcli/shield/internal/peer"
-	"github.com/shieldcli/shield/internal/watch"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/shield"
 	"github.com/shieldcli/shield/pkg/verdict"
@@ -40,18 +38,11 @@ func (s stage) ask(w *World) (line []byte, d verdict.Decision, ok bool) {
 	if !ended || onlyAction(in, maxAsked) == nil {
 		return nil, d, false
 	}
-	ask := watch.Service(state, w.question(w.args, nil))
-	if ask == nil {
+	if line, ok = w.askService(in); !ok {
 		return nil, d, false
 	}
-	if line, ok = ask(in); !ok {
-		return nil, d, false
-	}
-	var v struct {
-		Decision verdict.Decision `json:"decision"`
-	}
-	err := json.Unmarshal(line, &v)
-	return line, v.Decision, err == nil && v.Decision != verdict.None
+	v, err := servedVerdict(line)
+	return line, v.Decision, err == nil
 }
 
 // readAhead reads a short input. It has ended if its end is there already, too.

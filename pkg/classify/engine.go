@@ -63,36 +63,26 @@ type textPattern struct {
 	except    lazyFinder
 }
 
-// A lazyRegexp is compiled when the prefilter first selects it: compiling all
+// A lazy is made of an expression when the prefilter first selects it: compiling all
 // of them would make shield start too slowly.
-type lazyRegexp struct {
+type lazy[T any] struct {
 	expr string
-	re   atomic.Pointer[regexp.Regexp]
+	made atomic.Pointer[T]
 }
 
-func (l *lazyRegexp) get() *regexp.Regexp {
-	if re := l.re.Load(); re != nil {
-		return re
+func (l *lazy[T]) get(compile func(expr string) *T) *T {
+	if t := l.made.Load(); t != nil {
+		return t
 	}
-	re := regexp.MustCompile(l.expr) // go generate has compiled it before
-	l.re.Store(re)
-	return re
+	t := compile(l.expr) // go generate has compiled it before
+	l.made.Store(t)
+	return t
 }
 
-// A lazyFinder is an expression that is looked for in whole texts.
-type lazyFinder struct {
-	expr   string
-	finder atomic.Pointer[prefilter.Finder]
-}
-
-func (l *lazyFinder) get() *prefilter.Finder {
-	if f := l.finder.Load(); f != nil {
-		return f
-	}
-	f := prefilter.NewFinder(l.expr)
-	l.finder.Store(f)
-	return f
-}
+type (
+	lazyRegexp = lazy[regexp.Regexp]
+	lazyFinder = lazy[prefilter.Finder] // for whole texts
+)
 
 // A lazyGlobs is a glob set that is built when it is first needed.
 type lazyGlobs struct {

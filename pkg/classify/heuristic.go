@@ -3,6 +3,7 @@ package classify
 import (
 	"cmp"
 	"math/bits"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -75,11 +76,11 @@ func (s *scratch) reset() {
 
 // match reports whether an expression matches within the budget.
 func (s *scratch) match(re *lazyRegexp, text []byte) bool {
-	return s.spend(len(text)) && re.get().Match(text)
+	return s.spend(len(text)) && re.get(regexp.MustCompile).Match(text)
 }
 
 func (s *scratch) matchString(f *lazyFinder, text string) bool {
-	return s.spend(len(text)) && f.get().MatchString(text)
+	return s.spend(len(text)) && f.get(prefilter.NewFinder).MatchString(text)
 }
 
 func (s *scratch) spend(n int) bool {
