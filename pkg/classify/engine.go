@@ -166,11 +166,13 @@ func (l *lazyGlobs) touches(e *effect.Effect) bool {
 
 // perhaps reports whether an effect that touches the globs need not: part of the
 // last name in its path is unknown, or, of a read, what is known names none of
-// them, or a folder above them is read with all that is in it.
+// them, or a folder above them is read with all that is in it, or is one into which
+// a folder is copied.
 func (l *lazyGlobs) perhaps(e *effect.Effect) bool {
 	last := e.Path[strings.LastIndexByte(e.Path, '/')+1:]
 	partly := e.Pattern && !e.Tree && effect.Says(last) && strings.Contains(last, "**")
-	if !partly && e.Kind != effect.ReadFile && e.Kind != effect.ListDirectory {
+	filled := e.Recursive && (e.Kind == effect.WriteFile || e.Kind == effect.Persist)
+	if !partly && !filled && e.Kind != effect.ReadFile && e.Kind != effect.ListDirectory {
 		return false
 	}
 	all, _ := l.sets()

@@ -67,6 +67,7 @@ func TestPossibleEffect(t *testing.T) {
 		{"anything in its folder", effect.Effect{Kind: effect.ReadFile, Path: "/work/app/.openparallax/*", Pattern: true}, verdict.Block},
 		{"a name of which a part is known", effect.Effect{Kind: effect.ReadFile, Path: "/work/app/.openp*/*", Pattern: true}, verdict.Escalate},
 		{"a disk", effect.Effect{Kind: effect.WriteFile, Path: "/dev/sda", Recursive: true}, verdict.Block},
+		{"the folder above disks, into which something is copied", effect.Effect{Kind: effect.WriteFile, Path: "/", Recursive: true}, verdict.Escalate},
 		{"some device", effect.Effect{Kind: effect.WriteFile, Path: "/dev/**", Pattern: true}, verdict.Block},
 		{"a device of whose name the middle is known", effect.Effect{Kind: effect.WriteFile, Path: "/dev/**da**", Pattern: true}, verdict.Escalate},
 		{"anything hidden, deleted", effect.Effect{Kind: effect.DeleteFile, Path: "/work/app/.*", Pattern: true, Recursive: true}, verdict.Block},

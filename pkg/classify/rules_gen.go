@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:ffa2ab14764febf5dfdd1b958929bf068709fa2c09f3ea467d6d01c63a4f32e3"
+const rulesFingerprint = "sha256:66a338868143936816fd8fd8996f9370905b5d8d953c2fc14c796828960cfa17"
 
 var ruleTable = [...]Rule{
 	{
@@ -2540,7 +2540,7 @@ var ruleTable = [...]Rule{
 		Description: "Hides a file, makes it undeletable, changes its date, or removes the mark that it was downloaded.",
 		Advice:      "leave attributes and dates unchanged",
 		Match:       []string{"chattr +i x", "chattr =a x", "chflags hidden x", "chflags uchg x", "chflags schg x", "chflags nouappnd x", "attrib +h x", "attrib +s x", "setfile -a V x", "touch -t 202001010000 x", "touch -r /bin/ls x", "touch --reference=/bin/ls x", "touch --date=2020-01-01 x", "xattr -d com.apple.quarantine x", "xattr -c x", "powershell -c \"Unblock-File x\"", "debugfs -w /x", "timedatectl set-time 2020", "date -s 2020", "date --set 2020"},
-		Pass:        []string{"touch main.go", "chattr -i x", "lsattr x", "date +%s", "xattr -l x"},
+		Pass:        []string{"touch main.go", "chattr -i x", "lsattr x", "date +%s", "timedatectl set-timezone Europe/Berlin", "xattr -l x"},
 		clauses: []clause{
 			{
 				programs: []string{"chattr"},
@@ -2571,7 +2571,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"timedatectl"},
-				args:     pattern{expr: " set-time", lits: []string{" set-time"}, bytes: "-"},
+				args:     pattern{expr: " set-time ", lits: []string{" set-time "}, bytes: "-"},
 			},
 			{
 				programs: []string{"date"},
@@ -4007,7 +4007,7 @@ var ruleTable = [...]Rule{
 		Description: "Writes a server that shows its environment, and so the credentials in it, or lets those who reach it run code.",
 		Advice:      "answer with the one value that is needed, and keep debuggers on this machine",
 		Match:       []string{"{\"type\":\"write_file\",\"payload\":{\"content\":\"res.json(process.env,\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"reply.json(process.env,\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"response.json(process.env,\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"res.send(process.env,\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"res.end(process.env,\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"res.write(process.env,\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"res.json({...process.env,\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"res.json({env:process.env,\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"jsonify(os.environ,\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"JSONResponse(os.environ,\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"JsonResponse(os.environ,\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"make_response(os.environ,\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"HttpResponse(os.environ,\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"jsonify(dict(os.environ,\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"jsonify(str(os.environ,\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"jsonify(**os.environ,\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"return dict(os.environ)\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"return os.environ.copy()\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"render json: ENV\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"render plain: ENV\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"render json: ENV.to_h\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"render json: ENV.inspect\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"render json: ENV.to_json\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"app.run(host=\\\"0.0.0.0\\\"debug=True\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"app.run(debug=True host=\\\"0.0.0.0\\\"\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"management.endpoints.web.exposure.include=*\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"app.get(\\\"/__debug/env\\\", (req, res) => res.json(process.env));\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"@app.get(\\\"/env\\\")\\ndef env():\\n    return dict(os.environ)\",\"path\":\"src/a.py\"}}", "{\"type\":\"edit_file\",\"payload\":{\"new_string\":\"app.get(\\\"/__debug/env\\\", (req, res) => res.json(process.env));\",\"old_string\":\"a\",\"path\":\"src/a.py\"}}"},
-		Pass:        []string{"{\"type\":\"write_file\",\"payload\":{\"content\":\"res.json({ ok: true, version: process.env.APP_VERSION })\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"return jsonify(region=os.environ[\\\"REGION\\\"])\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"app.run(host=\\\"0.0.0.0\\\", port=8080)\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"app.run(debug=True)\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"management.endpoints.web.exposure.include=health,info\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"app.get(\\\"/__debug/env\\\", (req, res) => res.json(process.env));\",\"path\":\"tests/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"app.get(\\\"/__debug/env\\\", (req, res) => res.json(process.env));\",\"path\":\"src/a_test.go\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"app.get(\\\"/__debug/env\\\", (req, res) => res.json(process.env));\",\"path\":\"src/test_a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"app.get(\\\"/__debug/env\\\", (req, res) => res.json(process.env));\",\"path\":\"docs/a.md\"}}"},
+		Pass:        []string{"{\"type\":\"write_file\",\"payload\":{\"content\":\"res.json({ ok: true, version: process.env.APP_VERSION })\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"return jsonify(region=os.environ[\\\"REGION\\\"])\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"app.run(host=\\\"0.0.0.0\\\", port=8080)\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"app.run(debug=True)\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"management.endpoints.web.exposure.include=health,info\",\"path\":\"src/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"app.get(\\\"/__debug/env\\\", (req, res) => res.json(process.env));\",\"path\":\"tests/a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"app.get(\\\"/__debug/env\\\", (req, res) => res.json(process.env));\",\"path\":\"src/a_test.go\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"app.get(\\\"/__debug/env\\\", (req, res) => res.json(process.env));\",\"path\":\"src/test_a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"app.get(\\\"/__debug/env\\\", (req, res) => res.json(process.env));\",\"path\":\"docs/a.md\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"app.run(host=\\\"0.0.0.0\\\", debug=True)\",\"path\":\"dev/run.py\"}}"},
 		types:       []string{"write_file", "edit_file"},
 		fields:      []string{"content", "new_string"},
 		patterns: []pattern{
@@ -4022,7 +4022,7 @@ var ruleTable = [...]Rule{
 		unless: []clause{
 			{
 				kinds: []effect.Kind{"write_file"},
-				paths: []string{"**/{test,tests,testdata,spec,__tests__,fixtures,mocks,example,examples}/**"},
+				paths: []string{"**/{test,tests,testdata,spec,__tests__,fixtures,mocks,example,examples,demo,demos,dev,sandbox}/**"},
 			},
 			{
 				kinds: []effect.Kind{"write_file"},

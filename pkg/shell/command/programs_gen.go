@@ -2933,7 +2933,7 @@ var programs = [...]program{
 	{"transactional-update", &syntaxApk},
 	{"transfer", &syntaxCroc},
 	{"trap", &syntaxTrap},
-	{"trash", &syntaxRimraf},
+	{"trash", &syntaxTrash},
 	{"trash-empty", &syntaxTrash_empty},
 	{"trash-list", &syntaxTrash_list},
 	{"trash-put", &syntaxRimraf},
@@ -23183,7 +23183,7 @@ var syntaxRsync = syntax{style: gnu, options: []option{
 	{"--delete-missing-args", &action_class_destructive_flags_mirrors},
 	{"--devices", &action_none},
 	{"--dirs", &action_none},
-	{"--dry-run", &action_none},
+	{"--dry-run", &action_flags_dry},
 	{"--early-input", &action_values_Read},
 	{"--exclude", &action_values_Text},
 	{"--exclude-from", &action_values_Read},
@@ -23213,7 +23213,7 @@ var syntaxRsync = syntax{style: gnu, options: []option{
 	{"--link-dest", &action_values_List},
 	{"--links", &action_none},
 	{"--list-only", &action_none},
-	{"--log-file", &action_values_Write},
+	{"--log-file", &action_values_Write_flags_wet},
 	{"--log-file-format", &action_values_Text},
 	{"--max-alloc", &action_values_Text},
 	{"--max-delete", &action_values_Text},
@@ -23229,7 +23229,7 @@ var syntaxRsync = syntax{style: gnu, options: []option{
 	{"--old-args", &action_none},
 	{"--omit-dir-times", &action_none},
 	{"--one-file-system", &action_none},
-	{"--only-write-batch", &action_values_Write},
+	{"--only-write-batch", &action_values_Write_flags_wet},
 	{"--open-noatime", &action_none},
 	{"--out-format", &action_values_Text},
 	{"--outbuf", &action_values_Text},
@@ -23250,8 +23250,8 @@ var syntaxRsync = syntax{style: gnu, options: []option{
 	{"--relative", &action_none},
 	{"--remote-option", &action_values_Text_flags_reject},
 	{"--remove-source-files", &action_class_destructive_flags_takes},
-	{"--rsh", &action_values_Shell},
-	{"--rsync-path", &action_values_Shell},
+	{"--rsh", &action_values_Shell_flags_wet},
+	{"--rsync-path", &action_values_Shell_flags_wet},
 	{"--safe-links", &action_none},
 	{"--secluded-args", &action_none},
 	{"--sender", &action_flags_reject},
@@ -23272,7 +23272,7 @@ var syntaxRsync = syntax{style: gnu, options: []option{
 	{"--usermap", &action_values_Text},
 	{"--verbose", &action_none},
 	{"--whole-file", &action_none},
-	{"--write-batch", &action_values_Write},
+	{"--write-batch", &action_values_Write_flags_wet},
 	{"--xattrs", &action_none},
 	{"-0", &action_none},
 	{"-4", &action_none},
@@ -23303,14 +23303,14 @@ var syntaxRsync = syntax{style: gnu, options: []option{
 	{"-b", &action_none},
 	{"-c", &action_none},
 	{"-d", &action_none},
-	{"-e", &action_values_Shell},
+	{"-e", &action_values_Shell_flags_wet},
 	{"-f", &action_values_Text},
 	{"-g", &action_none},
 	{"-h", &action_none},
 	{"-i", &action_none},
 	{"-k", &action_none},
 	{"-l", &action_none},
-	{"-n", &action_none},
+	{"-n", &action_flags_dry},
 	{"-o", &action_none},
 	{"-p", &action_none},
 	{"-q", &action_none},
@@ -26644,6 +26644,17 @@ var syntaxTrap = syntax{options: []option{
 	{"-p", &action_none},
 }, operands: shape{head: []role{roleShell}, rest: roleText}}
 
+var syntaxTrash = syntax{options: []option{
+	{"--glob", &action_none},
+	{"--preserve-root", &action_none},
+	{"-f", &action_none},
+	{"-g", &action_none},
+	{"-r", &action_none},
+	{"-v", &action_none},
+}, subs: []program{
+	{"list", &syntax_base_class_readOnly},
+}, operands: shape{rest: roleDeleteTree}}
+
 var syntaxTrash_empty = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_Destroy}
 
 var syntaxTrash_list = syntax{style: open, operands: shape{rest: roleList}}
@@ -29413,6 +29424,7 @@ var action_values_Shell = action{values: []role{roleShell}}
 var action_values_ShellRemote = action{values: []role{roleShellRemote}}
 var action_values_Shell_attached_flags_reject = action{values: []role{roleShell}, attached: true, flags: reject}
 var action_values_Shell_effects_RemoteShell = action{values: []role{roleShell}, effects: []effect.Kind{effect.RemoteShell}}
+var action_values_Shell_flags_wet = action{values: []role{roleShell}, flags: wet}
 var action_values_Shell_operands_rest_Text = action{values: []role{roleShell}, operands: &shape_rest_Text}
 var action_values_Shell_operands_rest_Write = action{values: []role{roleShell}, operands: &shape_rest_Write}
 var action_values_Source = action{values: []role{roleSource}}
@@ -29463,6 +29475,7 @@ var action_values_Write_attached = action{values: []role{roleWrite}, attached: t
 var action_values_Write_attached_class_localWrite = action{values: []role{roleWrite}, attached: true, class: localWrite}
 var action_values_Write_attached_here_WriteTree = action{values: []role{roleWrite}, attached: true, here: roleWriteTree}
 var action_values_Write_flags_notHere = action{values: []role{roleWrite}, flags: notHere}
+var action_values_Write_flags_wet = action{values: []role{roleWrite}, flags: wet}
 var action_values_Write_operands_rest_Read = action{values: []role{roleWrite}, operands: &shape_rest_Read}
 var action_values_Write_operands_rest_ReadTree = action{values: []role{roleWrite}, operands: &shape_rest_ReadTree}
 var action_values_Write_streams_in_Data_setIn = action{values: []role{roleWrite}, streams: streams{in: Data, setIn: true}}

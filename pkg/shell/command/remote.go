@@ -217,7 +217,8 @@ func remoteHost(w Word) (host, path Word, ok bool) {
 	return host, path, true
 }
 
-// remotePath notes a path that may be on another machine.
+// remotePath notes a path that may be on another machine, which learns its name even
+// if nothing is copied.
 func (r *reader) remotePath(w Word, written bool) {
 	switch scheme(w.Text) {
 	case "rsync", "scp", "sftp", "ssh":
@@ -225,6 +226,7 @@ func (r *reader) remotePath(w Word, written bool) {
 	default:
 		if host, _, ok := remoteHost(w); ok {
 			r.touch(effect.Connect, host, false)
+			r.flags |= wet
 			if written {
 				r.writesElsewhere()
 			}
@@ -243,6 +245,7 @@ func (r *reader) remotePath(w Word, written bool) {
 		}
 		return
 	}
+	r.flags |= wet
 	if written {
 		r.writesElsewhere()
 	}
