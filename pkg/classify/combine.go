@@ -29,7 +29,8 @@ const (
 
 // combine returns the more severe of two results: BLOCK before ESCALATE before
 // ALLOW, and for equal severity the more confident. The first wins a tie, which
-// keeps the rule's name in the verdict.
+// keeps the rule's name in the verdict. Where both allow, it is said what the second
+// goes by: that no rule matched is no reason.
 func combine(a, b result) result {
 	if b.decision != a.decision {
 		if b.decision > a.decision {
@@ -39,6 +40,9 @@ func combine(a, b result) result {
 	}
 	if b.confidence > a.confidence {
 		return b
+	}
+	if a.decision == verdict.Allow {
+		a.reasoning += "; " + b.reasoning
 	}
 	return a
 }
