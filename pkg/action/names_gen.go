@@ -34,6 +34,7 @@ var types = [...]string{
 	"email_move",
 	"email_read",
 	"email_search",
+	"execute_code",
 	"execute_command",
 	"generate_audio",
 	"generate_image",
@@ -141,6 +142,8 @@ func canonicalType(key []byte) string {
 		return "email_read"
 	case "emailsearch", "searchemail", "searchemails":
 		return "email_search"
+	case "executecode", "executeipythoncell", "executejupyter", "executepython", "executepythoncode", "ipython", "ipythonruncell", "jupyter", "mcpideexecutecode", "mcpjupyterexecutecell", "mcpjupyterexecutecode", "python", "python3", "pythonexec", "pythonexecute", "pythoninterpreter", "pythonrepl", "pythonreplast", "pythontool", "runipython", "runjupyter", "runpython", "runpythoncode", "runpythonscript":
+		return "execute_code"
 	case "bash", "bash20241022", "bash20250124", "bashcommand", "bashtool", "cmd", "cmdcontroller.execute", "cmdrun", "cmdrunaction", "container.exec", "developershell", "exec", "execcommand", "executebash", "executecommand", "executeinterminal", "executeshell", "executeshellcommand", "functions.execcommand", "functions.shell", "functions.shellcommand", "interactwithprocess", "localshell", "localshellcall", "mcpdesktopcommanderexecutecommand", "mcpdesktopcommanderstartprocess", "powershell", "processexec", "pwsh", "runbash", "runcmd", "runcommand", "runcommands", "runinterminal", "runpowershell", "runshell", "runshellcommand", "runterminalcmd", "runterminalcommand", "runusercommand", "sendtoterminal", "sh", "shell", "shell.exec", "shellcommand", "shellexec", "startprocess", "system.run", "terminal", "terminalcommand", "unifiedexec", "writestdin", "zsh":
 		return "execute_command"
 	case "audiogeneration", "generateaudio", "texttospeech":
@@ -293,6 +296,14 @@ func typeField(typ string, key []byte) string {
 			return "path"
 		}
 		return ""
+	case "execute_code":
+		switch string(key) {
+		case "cell", "code", "codeblock", "pythoncode", "script", "sourcecode":
+			return "code"
+		case "cwd", "dir", "directory", "workdir", "workingdir", "workingdirectory":
+			return "cwd"
+		}
+		return ""
 	case "execute_command":
 		switch string(key) {
 		case "argv", "chars", "codeblock", "command", "inputcommand":
@@ -415,6 +426,8 @@ func requiredFields(typ string) (fields []string, touches bool) {
 		return []string{"path"}, true
 	case "delete_file":
 		return []string{"path"}, true
+	case "execute_code":
+		return []string{"code"}, true
 	case "execute_command":
 		return []string{"command"}, true
 	case "http_request":

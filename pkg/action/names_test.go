@@ -68,7 +68,7 @@ func TestNamesAreGenerated(t *testing.T) {
 func TestCanonicalType(t *testing.T) {
 	for in, want := range map[string]string{
 		"Bash": "execute_command", "readFile": "read_file", "READ-FILE": "read_file", "Read File": "read_file",
-		"shell_exec": "execute_command", "mcp__filesystem__read_text_file": "read_file", "requests.get": "http_request",
+		"shell_exec": "execute_command", "mcp__ide__executeCode": "execute_code", "python": "execute_code", "execute": "", "mcp__filesystem__read_text_file": "read_file", "requests.get": "http_request",
 		"": "", "read_files_and_more": "", "mcp__evil__read_file": "", "read_file\u200b": "", "ｒead_file": "", "read_file\x00": "",
 		"search": "", strings.Repeat("_", 60) + "bash": "execute_command", strings.Repeat("_", 61) + "bash": "",
 	} {
@@ -85,7 +85,7 @@ func TestAliasesLoseNoScrutiny(t *testing.T) {
 		"delet": {"delete_file", "delete_directory", "memory_delete", "delete_event", "delete_schedule", "canvas_delete", "email_delete"},
 		"remov": {"delete_file", "delete_directory", "delete_event", "delete_schedule"},
 		"unlin": {"delete_file"},
-		"exec":  {"execute_command", "browser_evaluate"},
+		"exec":  {"execute_command", "execute_code", "browser_evaluate"},
 		"shell": {"execute_command"},
 		"bash":  {"execute_command"},
 		"write": {"write_file", "memory_write", "execute_command"},

@@ -18,14 +18,32 @@ func (c *Case) command() {
 		c.dynamic(effect.CauseField, "the command is missing")
 		return
 	}
-	at := &c.place
+	c.inFolder()
+	c.run(text, &c.place, text == c.Action.Text("command"))
+}
+
+// inFolder makes the folder that the payload names the one that the case is in.
+func (c *Case) inFolder() {
 	for _, field := range [...]string{"cwd", "workdir", "working_directory"} {
 		if dir := c.Action.Text(field); dir != "" {
-			at = at.In(dir)
+			c.place.CWD = c.place.In(dir).CWD
 		}
 	}
-	c.place.CWD = at.CWD
-	c.run(text, at, text == c.Action.Text("command"))
+}
+
+// program adds the effects of the code in the payload: Python, unless it says another
+// language. What else a tool may run, it is given as a command.
+func (c *Case) program() {
+	text := c.Action.Text("code")
+	if strings.TrimSpace(text) == "" {
+		c.dynamic(effect.CauseField, "the code is missing")
+		return
+	}
+	c.inFolder()
+	c.code(text, languageOf(c.Action.Payload))
+	if c.Action.Payload["command"] != nil {
+		c.command()
+	}
 }
 
 // run adds the effects of a text for a shell. spans says that their positions are

@@ -44,6 +44,7 @@ var tools = [...]tool{
 	{name: "delete_file", uses: []use{{field: "path", kind: effect.DeleteFile}}, min: 2},
 	{name: "download_file", uses: []use{{field: "url", kind: effect.HTTPRequest}, {field: "path", kind: effect.WriteFile, optional: true}, {field: "destination", kind: effect.WriteFile, optional: true}}},
 	{name: "edit_file", uses: []use{{field: "path", kind: effect.WriteFile}}},
+	{name: "execute_code", min: 1},
 	{name: "execute_command", min: 1},
 	{name: "http_request", uses: []use{{field: "url", kind: effect.HTTPRequest}}, sends: []string{"body", "data", "json", "content", "form", "files", "params"}, min: 1},
 	{name: "list_directory", uses: []use{{field: "path", kind: effect.ListDirectory, otherwise: "."}}, readOnly: true},
@@ -154,6 +155,8 @@ func (c *Case) does(t *tool) {
 	switch {
 	case strings.HasPrefix(c.Action.Type, "browser_"):
 		c.page()
+	case c.Action.Type == "execute_code":
+		c.program()
 	case c.Action.Type == "execute_command" || c.Action.Payload["command"] != nil:
 		c.command()
 	}

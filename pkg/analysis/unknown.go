@@ -67,6 +67,7 @@ type stranger struct {
 	pays     bool // it names an amount
 	grants   bool // it names roles, members or who may see something
 	queries  bool // it is given a query of a database
+	programs bool // it is given commands or code
 	language string
 }
 
@@ -85,6 +86,7 @@ func (s *stranger) leaves(field string, v any) {
 	case []any:
 		if isCommand(field) && len(v) > 0 && !slices.ContainsFunc(v, func(x any) bool { _, isText := x.(string); return !isText }) {
 			s.left--
+			s.programs = true
 			s.run(argv(v), &s.place, false)
 			return
 		}
@@ -93,10 +95,8 @@ func (s *stranger) leaves(field string, v any) {
 		}
 	case map[string]any:
 		outer := s.language
-		for _, name := range [...]string{"language", "lang", "kernel", "runtime"} {
-			if text, ok := v[name].(string); ok {
-				s.language = text
-			}
+		if text := languageOf(v); text != "" {
+			s.language = text
 		}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			s.leaves(name, v[name])
@@ -118,8 +118,10 @@ func (s *stranger) leaf(field, text string) {
 		s.queries = true
 		s.run(queryClient+" -c "+quoteWord(text), &s.place, false)
 	case isCode(field):
-		s.code(text)
+		s.programs = true
+		s.code(text, s.languageIn(s.name))
 	case isCommand(field):
+		s.programs = true
 		s.run(text, &s.place, false)
 	case isURL(text) || named(field, "url", "uri", "endpoint", "webhook", "href"):
 		s.url(text)
@@ -156,7 +158,9 @@ func (s *stranger) verb(word, list string) {
 			s.reads = true // it runs a query that only reads
 			return
 		}
-		change.Verb = "run"
+		if change.Verb = "run"; s.programs && !slices.ContainsFunc(s.Effects, func(e effect.Effect) bool { return e.Kind == effect.Connect }) {
+			list = "" // it runs what was read, and names no machine
+		}
 	}
 	if s.pays && !change.Destroys {
 		change.Verb, change.Destroys, change.Reason = "pay", true, "the tool is given an amount of money"
@@ -200,31 +204,49 @@ func isCode(field string) bool {
 	return named(field, "script", "code", "cell", "python", "javascript", "expression")
 }
 
-// code adds what a program does, in the language that the payload or the tool's
-// name says, which is Python unless they say otherwise.
-func (s *stranger) code(text string) {
-	language := s.language
-	for _, w := range append(knowledge.Words(s.name), "python") {
-		if language == "" && slices.Contains([]string{"bash", "shell", "sh", "powershell", "javascript", "js", "node", "typescript", "ruby", "perl", "php", "sql", "python"}, w) {
-			language = w
+// languageIn returns the language of the code that a tool runs: what the payload says,
+// or else the tool's name.
+func (s *stranger) languageIn(name string) string {
+	if s.language != "" {
+		return s.language
+	}
+	for _, w := range knowledge.Words(name) {
+		if slices.Contains([]string{"bash", "shell", "sh", "powershell", "javascript", "js", "node", "typescript", "ruby", "perl", "php", "sql", "python"}, w) {
+			return w
 		}
 	}
+	return ""
+}
+
+// languageOf returns the language that a payload says its code is in.
+func languageOf(payload map[string]any) (language string) {
+	for _, name := range [...]string{"language", "lang", "kernel", "runtime"} {
+		if text, ok := payload[name].(string); ok {
+			language = text
+		}
+	}
+	return language
+}
+
+// code adds what a program in a language does, which is Python unless it is said
+// to be another, with the lines for a shell that notebooks have.
+func (c *Case) code(text, language string) {
 	switch strings.ToLower(language) {
 	case "bash", "shell", "sh", "zsh":
-		s.run(text, &s.place, false)
+		c.run(text, &c.place, false)
 	case "powershell", "pwsh":
-		s.run("powershell -Command "+quoteWord(text), &s.place, false)
+		c.run("powershell -Command "+quoteWord(text), &c.place, false)
 	case "javascript", "js", "node", "nodejs", "typescript", "ts":
-		s.run("node -e "+quoteWord(text), &s.place, false)
+		c.run("node -e "+quoteWord(text), &c.place, false)
 	case "ruby", "perl":
-		s.run(strings.ToLower(language)+" -e "+quoteWord(text), &s.place, false)
+		c.run(strings.ToLower(language)+" -e "+quoteWord(text), &c.place, false)
 	case "php":
-		s.run("php -r "+quoteWord(text), &s.place, false)
+		c.run("php -r "+quoteWord(text), &c.place, false)
 	case "sql":
-		s.run(queryClient+" -c "+quoteWord(text), &s.place, false)
+		c.run(queryClient+" -c "+quoteWord(text), &c.place, false)
 	default:
 		if !isWord(text) {
-			s.run("python3 -c "+quoteWord(text), &s.place, false)
+			c.run("ipython -c "+quoteWord(text), &c.place, false)
 		}
 	}
 }

@@ -128,3 +128,44 @@ func TestMeant(t *testing.T) {
 		}
 	}
 }
+
+// TestCode says what tools do that run code, as one of a known type or by what their
+// name and fields say.
+func TestCode(t *testing.T) {
+	t.Parallel()
+	const tidy = "delete_file /home/me/app/a"
+	for _, c := range [...]struct {
+		name    string
+		payload obj
+		want    string // a line of the effects
+		known   bool   // nothing is said of the tool itself
+	}{
+		{"execute_code", obj{"code": "import os\nos.remove('a')"}, tidy, true},
+		{"execute_code", obj{"code": "x = 1\n!rm a"}, tidy, true},
+		{"execute_code", obj{"code": "files = !rm a"}, tidy, true},
+		{"execute_code", obj{"code": "%%bash\nrm a"}, tidy, true},
+		{"execute_code", obj{"code": "%rm a"}, tidy, true},
+		{"execute_code", obj{"code": "%%writefile b\nx"}, "write_file /home/me/app/b", true},
+		{"execute_code", obj{"language": "javascript", "code": "require('fs').unlinkSync('a')"}, tidy, true},
+		{"execute_code", obj{"code": "import os\nos.remove('a')", "cwd": "q"}, "delete_file /home/me/app/q/a", true},
+		{"execute_code", obj{"code": "print(1)", "command": "rm a"}, tidy, true},
+		{"execute_code", obj{"code": "print(1)", "path": "a"}, "write_file /home/me/app/a", true},
+		{"execute_code", obj{"code": 1.0}, "dynamic", true},
+		{"execute", obj{"language": "python", "code": "import os\nos.remove('a')"}, tidy, false},
+		{"execute", obj{"command": "rm a"}, tidy, false},
+		{"execute", obj{"host": "web1", "command": "ls"}, "change_remote", false},
+		{"execute", obj{"id": "5"}, "change_remote", false},
+	} {
+		got := testAnalyzer.Case(act(c.name, c.payload))
+		text := show(got.Effects)
+		if !strings.Contains(text, c.want) {
+			t.Errorf("%s %v: no %s in:\n%s", c.name, c.payload, c.want, text)
+		}
+		if known := !slices.ContainsFunc(got.Effects, func(e effect.Effect) bool { return e.Cause == effect.CauseTool }); known != c.known {
+			t.Errorf("%s %v: known %t; effects:\n%s", c.name, c.payload, known, text)
+		}
+		if strings.Contains(text, "change_remote") != (c.want == "change_remote") {
+			t.Errorf("%s %v: effects:\n%s", c.name, c.payload, text)
+		}
+	}
+}

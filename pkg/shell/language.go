@@ -12,6 +12,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/cmdexe"
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 	"github.com/shieldcli/shield/pkg/shell/internal/pwsh"
+	"github.com/shieldcli/shield/pkg/shell/internal/recipe"
 	"github.com/shieldcli/shield/pkg/shell/internal/script"
 )
 
@@ -30,6 +31,8 @@ func walkerOf(language string) walker {
 		return (*state).encodedCode
 	case "cmd":
 		return (*state).cmdCode
+	case "ipython":
+		return (*state).cellCode
 	}
 	if command.IsQuery(language) {
 		return (*state).queryCode
@@ -89,6 +92,19 @@ func (s *state) scriptCode(language, text string, at effect.Span, _ []abstract.V
 		if !f.val.Known() && !f.pattern { // of literals of the code
 			s.says(f.path, abstract.Lit(text), false)
 		}
+	}
+	return out
+}
+
+// cellCode is a cell of a notebook: Python with lines for a shell.
+func (s *state) cellCode(_, text string, at effect.Span, args []abstract.Value) abstract.Value {
+	steps, whole := recipe.Steps("notebook", text, nil)
+	if !whole {
+		s.dynamic(effect.CauseLimit, "the cell runs more than can be read", at)
+	}
+	out := abstract.Output("ipython", 0)
+	for _, step := range steps {
+		out = s.code(step.Language, step.Text, at, args)
 	}
 	return out
 }

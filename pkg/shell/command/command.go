@@ -88,7 +88,7 @@ type Key struct {
 // SQL text and sed scripts are judged here and never appear as Nested; what
 // they run or touch does.
 type Nested struct {
-	Language string // "argv" (Words are a command), "shell" (Words[0] is text), "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "encoded" (PowerShell text in UTF-16 and base64), "cmd", "code" (text of another language), "file" (Words[0] is a script's path)
+	Language string // "argv" (Words are a command), "shell" (Words[0] is text), "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "encoded" (PowerShell text in UTF-16 and base64), "cmd", "ipython" (a cell of a notebook), "code" (text of another language), "file" (Words[0] is a script's path)
 	Of       string // of a "file": its language, named as above; "" if the file says itself
 	Variable string // the variable that holds it, if one does; "place", "output" and "source" are the languages of [Variable]
 	Words    []Word // of "powershell" and "cmd" there may be several, to be joined with blanks

@@ -248,7 +248,7 @@ var programs = [...]program{
 	{"bpftool", &syntaxBpftool},
 	{"bpftrace", &syntaxRscript},
 	{"bputil", &syntaxInstaller},
-	{"bpython", &syntaxIpython},
+	{"bpython", &syntaxBpython},
 	{"bq", &syntaxBq},
 	{"brcat", &syntaxZcat},
 	{"brctl", &syntaxIfconfig},
@@ -1285,6 +1285,7 @@ var programs = [...]program{
 	{"iptables-restore", &syntaxIptables},
 	{"iptraf", &syntaxNetstat},
 	{"ipython", &syntaxIpython},
+	{"ipython3", &syntaxIpython},
 	{"irb", &syntaxRuby},
 	{"iredis", &syntaxCqlsh},
 	{"isoinfo", &syntaxIsoinfo},
@@ -2270,7 +2271,7 @@ var programs = [...]program{
 	{"pstree", &syntaxPs},
 	{"psysh", &syntaxPhp},
 	{"pt", &syntaxAg},
-	{"ptpython", &syntaxIpython},
+	{"ptpython", &syntaxBpython},
 	{"pub", &syntaxMvn},
 	{"publint", &syntaxMypy},
 	{"pulsar-admin", &syntaxNeonctl},
@@ -5544,6 +5545,12 @@ var syntaxBpftool = syntax{style: open, options: []option{
 	{"skeleton", &syntax_operands_rest_Text_base_class_readOnly},
 	{"tree", &syntax_operands_rest_Text_base_class_readOnly},
 }, groups: []string{"btf", "cgroup", "feature", "gen", "iter", "link", "map", "net", "perf", "prog", "struct_ops"}}
+
+var syntaxBpython = syntax{style: first, language: "python", options: []option{
+	{"--quiet", &action_none},
+	{"--vi", &action_none},
+	{"-i", &action_none},
+}, operands: shape{head: []role{roleScriptPython}, rest: roleText}, base: &action_streams_in_Code_setIn}
 
 var syntaxBq = syntax{style: open, service: "database", subs: []program{
 	{"cp", &syntax_operands_rest_Text_base_effects_ChangeRemote},
@@ -16137,7 +16144,7 @@ var syntaxIpython = syntax{style: first, language: "python", options: []option{
 	{"--pdb", &action_none},
 	{"--quick", &action_none},
 	{"--simple-prompt", &action_none},
-	{"-c", &action_values_Python_operands_rest_Text_flags_stop},
+	{"-c", &action_values_IPython_operands_rest_Text_flags_stop},
 	{"-i", &action_none},
 	{"-m", &action_values_Module},
 }, operands: shape{head: []role{roleScriptPython}, rest: roleText}, base: &action_streams_in_Code_setIn}
@@ -29328,6 +29335,7 @@ var action_values_GitConfig = action{values: []role{roleGitConfig}}
 var action_values_Host = action{values: []role{roleHost}}
 var action_values_Host_class_network = action{values: []role{roleHost}, class: network}
 var action_values_Host_effects_Listen_RemoteShell = action{values: []role{roleHost}, effects: []effect.Kind{effect.Listen, effect.RemoteShell}}
+var action_values_IPython_operands_rest_Text_flags_stop = action{values: []role{roleIPython}, operands: &shape_rest_Text, flags: stop}
 var action_values_ImageSource = action{values: []role{roleImageSource}}
 var action_values_IntoDir_operands_rest_Edit = action{values: []role{roleIntoDir}, operands: &shape_rest_Edit}
 var action_values_IntoDir_operands_rest_Move = action{values: []role{roleIntoDir}, operands: &shape_rest_Move}

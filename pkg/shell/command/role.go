@@ -12,7 +12,7 @@ import (
 func (r role) takesAll() bool { return r >= roleArgv }
 
 // languages are those of the code roles, in their order.
-var languages = [...]string{"shell", "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "encoded", "cmd", "code"}
+var languages = [...]string{"shell", "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "encoded", "cmd", "ipython", "code"}
 
 // scriptLanguages are those of the script roles, in their order.
 var scriptLanguages = [...]string{"", "shell", "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "code"}

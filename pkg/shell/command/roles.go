@@ -123,6 +123,7 @@ const (
 	rolePowerShell
 	roleEncoded // PowerShell in UTF-16 and base64
 	roleCmd
+	roleIPython
 	roleCode
 
 	// Files with code, by language.

@@ -3,6 +3,8 @@ package recipe
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/shieldcli/shield/internal/prefilter"
 )
 
 // notebookSteps returns what the cells of a notebook run. A text that is no notebook
@@ -32,30 +34,33 @@ func notebookSteps(text string) (out []Step) {
 	return out
 }
 
-// cellSteps returns the lines of a cell that a shell runs, and the rest as Python.
+// cellSteps returns what a shell runs of a cell, and the rest as Python. Magics are
+// those of IPython 8: lines that begin with "%", and "%%" for a whole cell.
 func cellSteps(text string) []Step {
 	first, rest, _ := strings.Cut(strings.TrimLeft(text, " \t\n"), "\n")
 	if magic, ok := strings.CutPrefix(first, "%%"); ok {
 		words := append(strings.Fields(magic), "", "")
-		switch name := words[0]; {
-		case name == "bash", name == "sh", name == "system", name == "sx", name == "!", name == "script" && strings.HasSuffix(words[1], "sh"):
-			return shellSteps(rest)
-		case name == "javascript", name == "js", name == "html", name == "latex", name == "markdown", name == "svg":
+		switch name := words[0]; name {
+		case "bash", "sh", "system", "sx", "!":
+			return shellSteps(inShell(rest))
+		case "script", "perl", "ruby", "pypy", "python2", "python3":
+			return shellSteps(strings.TrimPrefix(magic, "script ") + fed(rest))
+		case "writefile", "file":
+			return shellSteps("tee " + strings.TrimPrefix(magic, name) + " >/dev/null" + fed(rest))
+		case "javascript", "js", "html", "latex", "markdown", "svg":
 			return nil
 		}
 		text = rest
 	}
 	var code strings.Builder
-	steps := lineSteps(strings.Split(text, "\n"), func(line string) string {
-		command := strings.TrimLeft(line, " \t")
-		for _, sign := range [...]string{"!!", "!", "%sx ", "%system "} {
-			if run, ok := strings.CutPrefix(command, sign); ok {
-				return run
-			}
+	steps := lineSteps(joinLines(text), func(line string) string {
+		if parts := shellForm().FindStringSubmatch(line); parts != nil {
+			return inShell(parts[1])
 		}
-		if !strings.HasPrefix(command, "%") {
-			code.WriteString(line + "\n")
+		if parts := magicForm().FindStringSubmatch(line); parts != nil {
+			return magicCommand(parts[1], inShell(parts[2]))
 		}
+		code.WriteString(line + "\n")
 		return ""
 	})
 	if strings.TrimSpace(code.String()) == "" {
@@ -63,3 +68,26 @@ func cellSteps(text string) []Step {
 	}
 	return append(steps, Step{"python", code.String()})
 }
+
+var (
+	shellForm = prefilter.Lazy(`^[ \t]*(?:[\w.\[\], \t]+=[ \t]*)?(?:!!?|%(?:sx|system)[ \t]+)(.*)$`)
+	magicForm = prefilter.Lazy(`^[ \t]*(?:[\w.\[\], \t]+=[ \t]*)?%([A-Za-z_]\w*)(?:[ \t]+(.*))?$`)
+	putIn     = prefilter.Lazy(`\{[A-Za-z_][^{},]*\}`)
+)
+
+// inShell returns a command of a cell for a shell: IPython puts values of Python in it.
+func inShell(command string) string { return putIn().ReplaceAllLiteralString(command, "${python}") }
+
+// magicCommand returns the command that does what a magic of one line does.
+func magicCommand(name, arguments string) string {
+	switch name {
+	case "pip", "conda", "mamba", "micromamba", "uv", "cd", "ls", "cat", "cp", "mv", "rm", "mkdir", "rmdir", "ln", "less", "more", "man":
+		return name + " " + arguments
+	case "run":
+		return "python3 " + arguments
+	}
+	return ""
+}
+
+// fed returns a text as the input of the command before it.
+func fed(text string) string { return " <<'END OF CELL'\n" + text + "\nEND OF CELL\n" }

@@ -76,7 +76,7 @@ var roles = map[string]string{
 	"remote": "roleRemote", "destroy": "roleDestroy", "process": "roleProcess", "privilege": "rolePrivilege", "reject": "roleReject",
 	"archive": "roleArchive", "folder": "roleFolder", "enter": "roleEnter", "shell": "roleShell", "python": "rolePython", "perl": "rolePerl",
 	"ruby": "roleRuby", "node": "roleNode", "php": "rolePHP", "awk": "roleAwk", "applescript": "roleAppleScript", "lua": "roleLua",
-	"powershell": "rolePowerShell", "encoded": "roleEncoded", "key": "roleKey", "set-key": "roleSetKey", "maybe-script": "roleMaybeScript", "cmd": "roleCmd", "code": "roleCode", "script": "roleScript", "script-shell": "roleScriptShell",
+	"powershell": "rolePowerShell", "encoded": "roleEncoded", "key": "roleKey", "set-key": "roleSetKey", "maybe-script": "roleMaybeScript", "cmd": "roleCmd", "ipython": "roleIPython", "code": "roleCode", "script": "roleScript", "script-shell": "roleScriptShell",
 	"script-python": "roleScriptPython", "script-perl": "roleScriptPerl", "script-ruby": "roleScriptRuby", "script-node": "roleScriptNode",
 	"script-php": "roleScriptPHP", "script-awk": "roleScriptAwk", "script-applescript": "roleScriptAppleScript", "script-lua": "roleScriptLua",
 	"script-powershell": "roleScriptPowerShell", "script-code": "roleScriptCode", "argv-script": "roleArgvScript", "argv-package": "roleArgvPackage",
