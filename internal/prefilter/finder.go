@@ -1,9 +1,12 @@
 package prefilter
 
 import (
+	"io"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // A Finder says whether an expression matches in a text. It tries the expression
@@ -13,7 +16,7 @@ type Finder struct {
 	begins []string // in lower case; every match begins with one of them
 	first  [256]bool
 	word   bool // a match begins at a word boundary
-	line   bool // a match begins where a line does; then begins is empty
+	line   bool // a match begins where a line does, and begins, unless it is empty, stand behind blanks
 
 	here  *regexp.Regexp // the expression at the start of a text; nil if a match may begin anywhere
 	whole func() *regexp.Regexp
@@ -41,23 +44,85 @@ func NewFinder(expr string) *Finder {
 func (f *Finder) places(re *syntax.Regexp) bool {
 	if re.Op == syntax.OpConcat && re.Sub[0].Op == syntax.OpBeginLine {
 		f.line = true
+		rest := re.Sub[1:]
+		if rest[0].Op == syntax.OpStar && blanks(rest[0].Sub[0]) {
+			rest = rest[1:]
+		}
+		f.begins = prefixes(&syntax.Regexp{Op: syntax.OpConcat, Sub: rest})
+		if slices.ContainsFunc(f.begins, func(s string) bool { return s == "" || isBlank(s[0]) || s[0] == '\n' }) {
+			f.begins = nil
+		}
+		f.note()
 		return true
 	}
 	f.begins = prefixes(re)
 	f.word, _ = bounded(re)
-	words := has(re, syntax.OpWordBoundary)
+	words, _ := opens(re)
 	for _, s := range f.begins {
 		// What stands before a match is not seen there: a boundary before a letter
 		// is one at the start of a text, too, and no other is.
 		if s == "" || words && !wordByte(s[0]) {
 			return false
 		}
+	}
+	f.note()
+	return len(f.begins) > 0 && !has(re, syntax.OpNoWordBoundary)
+}
+
+// note notes the first bytes of begins.
+func (f *Finder) note() {
+	for _, s := range f.begins {
 		f.first[s[0]] = true
 	}
 	for c := byte('A'); c <= 'Z'; c++ {
 		f.first[c] = f.first[lower(c)]
 	}
-	return len(f.begins) > 0 && !has(re, syntax.OpNoWordBoundary)
+}
+
+// blanks reports whether an expression matches nothing but one blank or line break.
+func blanks(re *syntax.Regexp) bool {
+	if re.Op != syntax.OpCharClass {
+		return false
+	}
+	for i := 0; i+1 < len(re.Rune); i += 2 {
+		for r := re.Rune[i]; r <= re.Rune[i+1]; r++ {
+			if r >= 0x80 || !isBlank(byte(r)) && r != '\n' {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\f' }
+
+// opens reports whether an expression may ask for a word boundary where its match
+// begins, and whether it may match nothing.
+func opens(re *syntax.Regexp) (boundary, nothing bool) {
+	switch re.Op {
+	case syntax.OpWordBoundary:
+		return true, true
+	case syntax.OpLiteral, syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		return false, false
+	case syntax.OpStar, syntax.OpQuest:
+		boundary, _ = opens(re.Sub[0])
+		return boundary, true
+	case syntax.OpConcat:
+		for _, sub := range re.Sub {
+			b, n := opens(sub)
+			if boundary = boundary || b; !n {
+				return boundary, false
+			}
+		}
+		return boundary, true
+	case syntax.OpAlternate, syntax.OpCapture, syntax.OpPlus:
+		for _, sub := range re.Sub {
+			b, n := opens(sub)
+			boundary, nothing = boundary || b, nothing || n
+		}
+		return boundary, nothing
+	}
+	return false, true
 }
 
 // has reports whether an operator is in an expression.
@@ -77,42 +142,80 @@ func wordByte(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= lower(c) && lower(c) <= 'z'
 }
 
-// MatchString reports whether the expression matches in a text.
-func (f *Finder) MatchString(text string) bool {
-	if f.here == nil || !f.line && (strings.Contains(text, "\u017f") || strings.Contains(text, "\u212a")) { // other cases of s and k
-		return f.whole().MatchString(text)
+// Match reports whether the expression matches in a text, and how many bytes it has
+// read to know that.
+func (f *Finder) Match(text string) (found bool, read int) {
+	if f.here == nil || len(f.begins) > 0 && (strings.Contains(text, "\u017f") || strings.Contains(text, "\u212a")) { // other cases of s and k
+		return f.whole().MatchString(text), len(text)
 	}
 	// Each try may read the rest of the text. All of them together must not take
 	// longer than the whole text does.
-	left := 2*len(text) + slack
+	most := 2*len(text) + slack
 	for i := f.next(text, 0); i >= 0; i = f.next(text, i+1) {
-		if left -= len(text) - i + 1; left < 0 || f.here.MatchString(text[i:]) {
-			return f.whole().MatchString(text)
+		r := reader{text: text[i:]}
+		hit := f.here.MatchReader(&r)
+		if read += r.at + 1; hit || read > most {
+			return f.whole().MatchString(text), read + len(text)
 		}
 	}
-	return false
+	return false, read
+}
+
+// A reader hands out a text and knows how much of it was asked for.
+type reader struct {
+	text string
+	at   int
+}
+
+func (r *reader) ReadRune() (c rune, size int, err error) {
+	if r.at == len(r.text) {
+		return 0, 0, io.EOF
+	}
+	c, size = utf8.DecodeRuneInString(r.text[r.at:])
+	r.at += size
+	return c, size, nil
 }
 
 // next returns the next place from an index on where a match may begin, or -1.
 func (f *Finder) next(text string, from int) int {
 	if f.line {
-		if from == 0 {
-			return 0
-		}
-		if n := strings.IndexByte(text[from-1:], '\n'); n >= 0 {
-			return from + n
-		}
-		return -1
+		return f.nextLine(text, from)
 	}
 	for i := from; i < len(text); i++ {
-		if !f.first[text[i]] || f.word && i > 0 && wordByte(text[i-1]) {
-			continue
-		}
-		for _, s := range f.begins {
-			if len(text)-i >= len(s) && equal(text[i:i+len(s)], s) {
-				return i
-			}
+		if f.first[text[i]] && !(f.word && i > 0 && wordByte(text[i-1])) && f.begun(text[i:]) {
+			return i
 		}
 	}
 	return -1
+}
+
+// nextLine is next for a match that begins where a line does. If blanks and empty
+// lines may stand before its first letter, it also begins at the line of that letter.
+func (f *Finder) nextLine(text string, from int) int {
+	for ; ; from++ {
+		if from > 0 {
+			n := strings.IndexByte(text[from-1:], '\n')
+			if n < 0 {
+				return -1
+			}
+			from += n
+		}
+		at := from
+		for at < len(text) && isBlank(text[at]) {
+			at++
+		}
+		if len(f.begins) == 0 || at < len(text) && f.first[text[at]] && f.begun(text[at:]) {
+			return from
+		}
+	}
+}
+
+// begun reports whether a text begins as a match does.
+func (f *Finder) begun(text string) bool {
+	for _, s := range f.begins {
+		if len(text) >= len(s) && equal(text[:len(s)], s) {
+			return true
+		}
+	}
+	return false
 }

@@ -15,10 +15,14 @@ func TestFinder(t *testing.T) {
 		`%00|\\x00|\x00`:                           true,
 		`(?m)^\s*(?:push)?url\s*=`:                 true,
 		`(?m)^$`:                                   true,
+		`(?mi)^[ \t]*(?:kiss|ls)\b`:                true,
+		`(?m)^\s*\nurl`:                            true,
 		`(?:\bls\b|\bfor \w+ in [^;\n]*\*)[^#]*?;`: true,
 		`(?s)\bpull_request\b.*checkout`:           true,
 		`\b(?:ls|-x)\b a`:                          false, // a boundary before "-" depends on what is before it
 		`x?\b\.a`:                                  false,
+		`(?:\.x)*(?:-|\ba)`:                        false,
+		`(?:\.a|==)\b b`:                           true,
 		`ab\B`:                                     false,
 		`\s*a`:                                     false,
 		`^a`:                                       true,
@@ -37,7 +41,7 @@ func TestFinder(t *testing.T) {
 	texts := []string{
 		"", "\n", "a", "user == 'x'", "xuser == 'x'", "USER=== 'x'", "u=='x'", "a ls b;", "als b;", "for f in *;", "a\nls\n;", `a.EQUALS("a")`, `x="a"`, `===  "a"`,
 		"%00", `\x00`, "a\x00", "url=", " url =", "push\nurl=", "x url=", "pushurl=\nurl", "x-x a", "-x a", "b-x a", "ls a", "x.a", ".a", "b.a", "ab", "abc", "abb", "ab-",
-		"kiss", "KISS", "\u212aiss", "ki\u017f\u017f", "é", "É", "éa", "e\u0301a", "\nurl", "\r\nurl", "open", "OPEN", "a@b", "@", "aa", "abc", "bca", "bcb",
+		"kiss", "KISS", "\n\n \t kiss", "x\n\r\n\fLS", "\n \n\n url=", "url=\n \n", "\u212aiss", "ki\u017f\u017f", "é", "É", "éa", "e\u0301a", "\nurl", "\r\nurl", "open", "OPEN", "a@b", "@", "aa", "abc", "bca", "bcb", ".a b", "== b", "x.a b",
 		"pull_request\n checkout", "apull_request checkout", "if admin ||", "xif admin ||", "if the admin||", "\xff\xfeuser == 'x'", "user\xff",
 	}
 	for range 3 { // also in the midst of others
@@ -52,9 +56,26 @@ func TestFinder(t *testing.T) {
 			t.Errorf("%q: it is known where a match begins: %v, want %v", expr, f.here != nil, known)
 		}
 		for _, text := range texts {
-			if got, want := f.MatchString(text), re.MatchString(text); got != want {
+			got, read := f.Match(text)
+			if want := re.MatchString(text); got != want {
 				t.Errorf("%q in %.60q: %v, want %v", expr, text, got, want)
 			}
+			if most := 4*len(text) + slack + 1; read > most {
+				t.Errorf("%q in %.60q: %d bytes read, of at most %d", expr, text, read, most)
+			}
+		}
+	}
+}
+
+// What is no match is not read further than it takes to see that.
+func TestFinderReads(t *testing.T) {
+	t.Parallel()
+	for expr, text := range map[string]string{
+		`={2,3}\s*"\w+"\s*return`: strings.Repeat("if a == b { return }\n", 1000),
+		`(?m)^\s*ENV\s+KEY`:       strings.Repeat("  KEY env\n\n\n", 1000),
+	} {
+		if found, read := NewFinder(expr).Match(text); found || read > len(text)/2 {
+			t.Errorf("%q: found %v, %d of %d bytes read", expr, found, read, len(text))
 		}
 	}
 }

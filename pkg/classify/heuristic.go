@@ -80,7 +80,14 @@ func (s *scratch) match(re *lazyRegexp, text []byte) bool {
 }
 
 func (s *scratch) matchString(f *lazyFinder, text string) bool {
-	return s.spend(len(text)) && f.get(prefilter.NewFinder).MatchString(text)
+	if !s.spend(len(text)) {
+		return false
+	}
+	found, read := f.get(prefilter.NewFinder).Match(text)
+	if read > len(text) { // places where a match may begin were read before the whole
+		s.spend(read - len(text))
+	}
+	return found
 }
 
 func (s *scratch) spend(n int) bool {
