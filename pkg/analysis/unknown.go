@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/knowledge"
@@ -211,7 +212,7 @@ func (s *stranger) languageIn(name string) string {
 		return s.language
 	}
 	for _, w := range knowledge.Words(name) {
-		if slices.Contains([]string{"bash", "shell", "sh", "powershell", "javascript", "js", "node", "typescript", "ruby", "perl", "php", "sql", "python"}, w) {
+		if _, known := interpreters[w]; known {
 			return w
 		}
 	}
@@ -228,26 +229,28 @@ func languageOf(payload map[string]any) (language string) {
 	return language
 }
 
+// interpreters are the programs that run code of a language, with the option for it.
+// Python is taken to have the lines for a shell that notebooks have.
+var interpreters = map[string]string{
+	"bash": "bash -c", "shell": "sh -c", "sh": "sh -c", "zsh": "zsh -c", "powershell": "powershell -Command", "pwsh": "pwsh -Command",
+	"python": "ipython -c", "ipython": "ipython -c", "py": "ipython -c",
+	"javascript": "node -e", "js": "node -e", "node": "node -e", "nodejs": "node -e", "typescript": "node -e", "ts": "node -e",
+	"ruby": "ruby -e", "perl": "perl -e", "php": "php -r", "lua": "lua -e", "r": "Rscript -e", "julia": "julia -e", "sql": queryClient + " -c",
+}
+
 // code adds what a program in a language does, which is Python unless it is said
-// to be another, with the lines for a shell that notebooks have.
+// to be another. Versions do not count: python3.12 is python.
 func (c *Case) code(text, language string) {
-	switch strings.ToLower(language) {
-	case "bash", "shell", "sh", "zsh":
-		c.run(text, &c.place, false)
-	case "powershell", "pwsh":
-		c.run("powershell -Command "+quoteWord(text), &c.place, false)
-	case "javascript", "js", "node", "nodejs", "typescript", "ts":
-		c.run("node -e "+quoteWord(text), &c.place, false)
-	case "ruby", "perl":
-		c.run(strings.ToLower(language)+" -e "+quoteWord(text), &c.place, false)
-	case "php":
-		c.run("php -r "+quoteWord(text), &c.place, false)
-	case "sql":
-		c.run(queryClient+" -c "+quoteWord(text), &c.place, false)
-	default:
-		if !isWord(text) {
-			c.run("ipython -c "+quoteWord(text), &c.place, false)
-		}
+	language = strings.TrimRight(strings.ToLower(language), "0123456789.x- ")
+	if language == "" {
+		language = "python"
+	}
+	starts, known := interpreters[language]
+	switch {
+	case !known:
+		c.dynamic(effect.CauseTool, "the code is in a language that shield does not read: "+strconv.Quote(redact.Cut(language, 40)))
+	case language != "python" || !isWord(text):
+		c.run(starts+" "+quoteWord(text), &c.place, false)
 	}
 }
 
