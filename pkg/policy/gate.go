@@ -2,6 +2,7 @@ package policy
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/itchyny/gojq"
@@ -16,22 +17,25 @@ import (
 //
 //	.action.type == "http_request" and …
 //	any(.effects[]; .kind == "run_code" and …)
+//	any(.effects[]; .kind == "run_code" and …) | not
 type gate struct {
 	actionType string
 	effect     []comparison // which one effect passes; nil if the gate asks for the type
 	whole      bool         // the condition asks for nothing else
+	not        bool         // the condition is the opposite
 }
 
-// A comparison compares a field of an effect with a constant.
+// A comparison compares a field of an effect with constants.
 type comparison struct {
-	field, value string
-	not          bool // it differs; of a list: it has another element
+	field  string
+	values []string // any of them
+	not    bool     // it differs; of a list: it has another element
 }
 
 // The bounds within which jq cannot exceed those of a condition, so that a gate
 // gives the answer that jq would give.
 const (
-	gateComparisons = 8
+	gateComparisons = 8        // constants
 	gateValue       = 64       // bytes of a constant
 	gateValues      = 200      // effects and the elements of their lists
 	gateText        = 16 << 10 // bytes of those elements
@@ -42,6 +46,7 @@ const (
 var (
 	gateType  = prefilter.Lazy(`^\.action\.type == "([ !#-\[\]-~]*)"$`)
 	gateField = prefilter.Lazy(`^\.([a-z]+) ([!=]=) "([ !#-\[\]-~]*)"$`)
+	gateIn    = prefilter.Lazy(`^\.([a-z]+) // "" \| IN\("([ !#-\[\]-~]+(?:", "[ !#-\[\]-~]+)*)"\)$`)
 	gateIndex = prefilter.Lazy(`^\.(labels|args) // \[\] \| index\("([ !#-\[\]-~]*)"\) != null( and .*)?$`)
 	gateAny   = prefilter.Lazy(`^any\(\(\.(labels|args) // \[\]\)\[\]; \. ([!=]=) "([ !#-\[\]-~]*)"\)$`)
 )
@@ -53,6 +58,10 @@ func gateOf(expr string) *gate {
 		return nil
 	}
 	g := &gate{whole: true}
+	if q.Op == gojq.OpPipe && q.Meta == nil && len(q.Imports)+len(q.FuncDefs) == 0 && q.Right.String() == "not" {
+		g.not = true
+		q = q.Left
+	}
 	all := conjuncts(nil, q)
 	if m := gateType().FindStringSubmatch(all[0].String()); m != nil {
 		g.actionType, g.whole = m[1], len(all) == 1
@@ -68,13 +77,15 @@ func gateOf(expr string) *gate {
 	if call.Name != "any" || len(call.Args) != 2 || call.Args[0].String() != ".effects[]" {
 		return nil
 	}
+	constants := 0
 	for _, part := range conjuncts(nil, call.Args[1]) {
 		c, whole := comparisonOf(part.String())
-		if c == nil || len(c.value) > gateValue || len(g.effect) == gateComparisons {
+		if c == nil || c.long() || constants+len(c.values) > gateComparisons {
 			g.whole = false
 			break
 		}
 		g.effect = append(g.effect, *c)
+		constants += len(c.values)
 		if !whole {
 			g.whole = false
 			break
@@ -102,20 +113,28 @@ func conjuncts(dst []*gojq.Query, q *gojq.Query) []*gojq.Query {
 // comparisonOf reads a comparison. whole is false if more follows it.
 func comparisonOf(text string) (c *comparison, whole bool) {
 	if m := gateField().FindStringSubmatch(text); m != nil && slices.Contains(textNames, m[1]) {
-		return &comparison{m[1], m[3], m[2] == "!="}, true
+		return &comparison{m[1], m[3:], m[2] == "!="}, true
+	}
+	if m := gateIn().FindStringSubmatch(text); m != nil && slices.Contains(textNames, m[1]) {
+		return &comparison{m[1], strings.Split(m[2], `", "`), false}, true
 	}
 	if m := gateIndex().FindStringSubmatch(text); m != nil {
-		return &comparison{m[1], m[2], false}, m[3] == ""
+		return &comparison{m[1], m[2:3], false}, m[3] == ""
 	}
 	if m := gateAny().FindStringSubmatch(text); m != nil {
-		return &comparison{m[1], m[3], m[2] == "!="}, true
+		return &comparison{m[1], m[3:], m[2] == "!="}, true
 	}
 	return nil, false
 }
 
+// long reports whether a constant is longer than gates take.
+func (c *comparison) long() bool {
+	return slices.ContainsFunc(c.values, func(v string) bool { return len(v) > gateValue })
+}
+
 // passes reports whether an effect passes a comparison.
 func (c *comparison) passes(e *effect.Effect) bool {
-	other := func(s string) bool { return (s == c.value) != c.not }
+	other := func(s string) bool { return slices.Contains(c.values, s) != c.not }
 	switch c.field {
 	case "labels":
 		return slices.ContainsFunc(e.Labels, func(l effect.Label) bool { return other(string(l)) })
@@ -123,7 +142,7 @@ func (c *comparison) passes(e *effect.Effect) bool {
 		return slices.ContainsFunc(e.Args, other)
 	}
 	s := textOf(e, c.field)
-	return (s == c.value && (s != "" || c.field == "kind")) != c.not
+	return (slices.Contains(c.values, s) && (s != "" || c.field == "kind")) != c.not
 }
 
 // passes reports whether an effect is the one that a gate asks for.
@@ -148,7 +167,7 @@ func (g *gate) answer(s *search) (holds, known bool) {
 			passes = passes || g.passes(&s.c.Effects[i])
 		}
 	}
-	return passes, !passes || g.whole
+	return passes != g.not, !passes || g.whole
 }
 
 // gated reports whether a case is within the bounds of gates.

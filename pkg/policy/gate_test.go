@@ -23,12 +23,23 @@ func TestGateOf(t *testing.T) {
 		{`any(.effects[]; (.kind == "send_data") and (.url | test("x")))`, `kind == send_data, …`},
 		{`(.action.type == "http_request") and (.action.payload | length > 2)`, `type http_request, …`},
 		{`.action.type == "http_request"`, `type http_request`},
+		{`any(.effects[]; .kind == "git" and (.cause // "" | IN("grants", "runs")))`, `kind == git, cause == grants or runs`},
+		{`any(.effects[]; .kind == "git" and .cause == "runs") | not`, `not kind == git, cause == runs`},
+		{`.action.type == "http_request" and any(.effects[]; .kind == "connect") | not`, `not type http_request, …`},
 		{`.action.type == "http_request" and any(.effects[]; .kind == "connect")`, `type http_request, …`},
 		{`any(.effects[]; .kind == "a\u0062")`, `kind == ab`},
 		// What these ask first is not a comparison with a constant.
 		{`any(.effects[]; .kind == "run_code") and .action.type == "x"`, ``},
 		{`any(.effects[]; .kind == "run_code" or .cause == "later")`, ``},
-		{`any(.effects[]; .kind == "run_code") | not`, ``},
+		{`any(.effects[]; .kind == "run_code") | not | not`, ``},
+		{`any(.effects[]; .kind == "run_code") | not == false`, ``},
+		{`def not: 1; any(.effects[]; .kind == "run_code") | not`, ``},
+		{`any(.effects[]; .cause // "a" | IN("a"))`, ``},
+		{`any(.effects[]; .cause | IN("a"))`, ``},
+		{`any(.effects[]; .cause // "" | IN(""))`, ``},
+		{`any(.effects[]; .cause // "" | IN("a"; "b"))`, ``},
+		{`any(.effects[]; .cause // "" | IN("a", .b))`, ``},
+		{`any(.effects[]; .cause // "" | IN("1", "2", "3", "4", "5", "6", "7", "8", "9"))`, ``},
 		{`any(.effects[]; .kind == "a\"")`, ``},
 		{`any(.effects[]; .kind == .cause)`, ``},
 		{`any(.effects[]; .labels == "a")`, ``},
@@ -58,12 +69,12 @@ func shownGate(g *gate) string {
 		parts = append(parts, "type "+g.actionType)
 	}
 	for _, c := range g.effect {
-		parts = append(parts, fmt.Sprintf("%s %s %s", c.field, map[bool]string{false: "==", true: "!="}[c.not], c.value))
+		parts = append(parts, fmt.Sprintf("%s %s %s", c.field, map[bool]string{false: "==", true: "!="}[c.not], strings.Join(c.values, " or ")))
 	}
 	if !g.whole {
 		parts = append(parts, "…")
 	}
-	return strings.Join(parts, ", ")
+	return map[bool]string{true: "not "}[g.not] + strings.Join(parts, ", ")
 }
 
 // presetConditions are the conditions of all presets.
@@ -108,11 +119,12 @@ func TestGateAnswersAsJQ(t *testing.T) {
 				fmt.Sprintf("(.%s // [] | index(%q) != null)", list, word()),
 				fmt.Sprintf("(.%s // [] | index(%q) != null and length > 1)", list, word()),
 				fmt.Sprintf("any((.%s // [])[]; . %s %q)", list, op, word()),
+				fmt.Sprintf("(.%s // \"\" | IN(%q, %q))", textNames[r.IntN(len(textNames))], word(), word()),
 				`(.recursive == true)`,
 				`(.path + 1 == 2)`, // an error where there is a path
-			}[r.IntN(6)])
+			}[r.IntN(7)])
 		}
-		exprs = append(exprs, "any(.effects[]; "+strings.Join(parts, " and ")+")")
+		exprs = append(exprs, "any(.effects[]; "+strings.Join(parts, " and ")+")"+[]string{"", " | not"}[r.IntN(2)])
 	}
 	known, held := 0, 0
 	for _, expr := range exprs {

@@ -25,7 +25,7 @@ var presets = [...]preset{
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18},
 		verify:      []uint16{19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 65, 66, 67, 68, 69, 70, 71, 72},
 		allow:       []uint16{50, 51, 52},
-		fingerprint: "sha256:d7d604244934a19b0e2cda4af23881b7b8c5b21e88c919f38ac995f784a58471"},
+		fingerprint: "sha256:62d73b4fb6b335d8cebebdf307e546dbc045efea4b2aa181f2040a1f8268d0f8"},
 }
 
 // coreRules are the rules of policies/core.yaml.
@@ -2433,7 +2433,7 @@ var presetRules = [...]rulefile.Rule{
 				Types: []string{
 					"change_remote",
 				},
-				When: "all(.effects[] | select(.kind == \"change_remote\"); .cause != \"destroys\")",
+				When: "any(.effects[]; .kind == \"change_remote\" and .cause == \"destroys\") | not",
 			},
 		},
 	},
