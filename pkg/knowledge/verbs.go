@@ -14,27 +14,34 @@ type VerbList struct {
 
 // A verb is what verbs.yaml says of a word.
 type verb struct {
-	list  int // index in VerbLists
+	verb  bool // of tools, in one of the lists before "things"
+	list  int  // index in VerbLists of the last of these
 	thing bool
+	in    uint64 // bits, by index in VerbLists, of all lists that the word is in
 }
 
 var verbs = sync.OnceValue(func() map[string]verb {
 	known := map[string]verb{}
+	things := listIndex("things")
 	for i := range VerbLists {
-		things := VerbLists[i].Name == "things"
 		for _, w := range VerbLists[i].Words {
-			if things {
-				known[w] = verb{known[w].list, true}
-			} else {
-				known[w] = verb{list: i}
+			v := known[w]
+			v.in |= 1 << i
+			switch {
+			case i < things:
+				v.verb, v.list = true, i
+			case i == things:
+				v.verb, v.thing = true, true
 			}
-		}
-		if things {
-			break
+			known[w] = v
 		}
 	}
 	return known
 })
+
+func listIndex(name string) int {
+	return slices.IndexFunc(VerbLists[:], func(l VerbList) bool { return l.Name == name })
+}
 
 // Verb returns the verb that says what a tool of that name does, and the list
 // that it is in, such as "reads" or "destroys". Both are "" if the name holds no
@@ -44,10 +51,10 @@ func Verb(name string) (word, list string) {
 	worst, before := -1, ""
 	reads := len(words) > 0 && VerbIn(words[len(words)-1], "reads")
 	for _, w := range words {
-		v, ok := verbs()[w]
+		v := verbs()[w]
 		joined := before == "and" || before == "or" || before == "then"
 		before = w
-		if !ok || reads && v.thing && !joined {
+		if !v.verb || reads && v.thing && !joined {
 			continue
 		}
 		reads = reads || VerbLists[v.list].Name == "reads"
@@ -63,12 +70,8 @@ func Verb(name string) (word, list string) {
 
 // VerbIn reports whether a word, in any case, is in a list.
 func VerbIn(word, list string) bool {
-	for i := range VerbLists {
-		if VerbLists[i].Name == list {
-			return slices.Contains(VerbLists[i].Words, strings.ToLower(word))
-		}
-	}
-	return false
+	i := listIndex(list)
+	return i >= 0 && verbs()[strings.ToLower(word)].in&(1<<i) != 0
 }
 
 // Words returns the words of a name in lower case, whether they are joined by

@@ -112,8 +112,12 @@ func (d Decision) written() string {
 	return "BLOCK"
 }
 
+// appendTime appends a time in timeFormat. Package time has a fast path for whole
+// seconds alone.
 func appendTime(dst []byte, t time.Time) []byte {
-	return append(t.UTC().AppendFormat(append(dst, '"'), timeFormat), '"')
+	dst = t.UTC().AppendFormat(append(dst, '"'), time.RFC3339)
+	ms := t.Nanosecond() / int(time.Millisecond)
+	return append(dst[:len(dst)-len("Z")], '.', byte('0'+ms/100), byte('0'+ms/10%10), byte('0'+ms%10), 'Z', '"')
 }
 
 // appendConfidence appends a number in its shortest form; NaN and infinities

@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -103,6 +104,19 @@ func TestConfidence(t *testing.T) {
 		math.Inf(1): "0", math.NaN(): "0", 0.30000000000000004: "0.30000000000000004", 1e-9: "1e-9"} {
 		if got := string(appendConfidence(nil, in)); got != want {
 			t.Errorf("%v: got %s, want %s", in, got, want)
+		}
+	}
+}
+
+func TestTimes(t *testing.T) {
+	t.Parallel()
+	day := time.Date(2026, 2, 3, 4, 5, 6, 0, time.FixedZone("", 3600))
+	for _, at := range []time.Time{
+		{}, day, day.Add(time.Millisecond), day.Add(999*time.Millisecond + 999*time.Microsecond), day.Add(120 * time.Millisecond),
+		time.Date(-1, 1, 1, 0, 0, 0, 7e6, time.UTC), time.Date(10000, 1, 1, 0, 0, 0, 70e6, time.UTC),
+	} {
+		if got, want := string(appendTime(nil, at)), strconv.Quote(at.UTC().Format(timeFormat)); got != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }
