@@ -42,6 +42,7 @@ func (s *state) arithmText(text string) abstract.Value {
 	if strings.TrimSpace(text) == "" {
 		return abstract.Lit("0")
 	}
+	s.codeIn(text, 0)
 	base := 0
 	if octal(text) && s.asZsh() {
 		base = 10
@@ -67,6 +68,38 @@ func (s *state) arithmText(text string) abstract.Value {
 		s.failsLine() // it may be no expression
 	}
 	return abstract.Short("$(("+text+"))", 0)
+}
+
+// codeIn walks what arithmetic runs that reads variables which a text names: what these hold
+// is arithmetic once more, and a subscript in it may run commands.
+func (s *state) codeIn(text string, depth int) {
+	if depth > 4 || !slices.ContainsFunc(s.vars, func(b binding) bool { return slices.ContainsFunc(texts(held(b)), runsInSubscript) }) {
+		return
+	}
+	for name := range strings.FieldsFuncSeq(text, func(r rune) bool { return r != '_' && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z') }) {
+		var values []string
+		for i := range s.vars {
+			if b := &s.vars[i]; b.name == name && syntax.ValidName(name) && s.step(1) {
+				values = append(values, texts(held(*b))...)
+			}
+		}
+		for _, v := range values {
+			if runsInSubscript(v) {
+				s.nested("echo $(("+v+"))", s.span(0, len(s.text)))
+			} else if v != text {
+				s.codeIn(v, depth+1)
+			}
+		}
+	}
+}
+
+// held returns what a binding gives its variable.
+func held(b binding) []abstract.Value { return append(members(b), b.val) }
+
+// runsInSubscript reports whether a text that is read as arithmetic may run commands.
+func runsInSubscript(text string) bool {
+	_, sub, ok := strings.Cut(text, "[")
+	return ok && (strings.Contains(sub, "$(") || strings.Contains(sub, "`"))
 }
 
 // count assigns a number to a variable, or to a member of an array.
@@ -139,6 +172,7 @@ func (s *state) number(x syntax.ArithmExpr) (int64, bool) {
 			return 0, false
 		}
 		name := v.Text
+		s.codeIn(name, 0)
 		if b, ok := s.lookup(name); ok && syntax.ValidName(name) {
 			if b.array && s.asZsh() { // all members
 				s.mayFail()

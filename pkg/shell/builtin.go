@@ -240,48 +240,6 @@ func (s *state) sourceFile(argv []abstract.Value, io abstract.Streams) abstract.
 	return out
 }
 
-func (s *state) exec(argv []abstract.Value, io abstract.Streams) abstract.Value {
-	rest := argv[1:]
-	for len(rest) > 0 && rest[0].Known() && strings.HasPrefix(rest[0].Text, "-") {
-		if rest[0].Text == "-a" && len(rest) > 1 {
-			rest = rest[1:]
-		}
-		rest = rest[1:]
-	}
-	if len(rest) == 0 {
-		if io.Redirected {
-			s.stdin = &io.In
-		}
-		if io.Out != nil || io.Moved { // nothing that follows writes where it did
-			s.left.shell = true
-		}
-		if io.Out != nil {
-			s.fds = append(s.fds, descriptor{n: "exec", out: io.Out})
-			return abstract.Unknown("…", 0)
-		}
-		return abstract.Value{}
-	}
-	s.left.shell = true
-	return s.invoke(rest, io)
-}
-
-func (s *state) commandWord(argv []abstract.Value, io abstract.Streams) abstract.Value {
-	rest := argv[1:]
-	for len(rest) > 0 && rest[0].Known() && strings.HasPrefix(rest[0].Text, "-") {
-		if strings.ContainsAny(rest[0].Text, "vV") {
-			if len(rest) == 2 {
-				return found(rest[1]) // its path, or the name itself
-			}
-			return abstract.Unknown("$(command -v)", 0).Of(abstract.FromCommand)
-		}
-		rest = rest[1:]
-	}
-	if len(rest) == 0 {
-		return abstract.Value{}
-	}
-	return s.invoke(rest, io)
-}
-
 func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	defines := !slices.ContainsFunc(argv[1:], func(v abstract.Value) bool {
 		name, _, ok := strings.Cut(v.Text, "=")
@@ -301,7 +259,7 @@ func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.
 			return abstract.Value{}
 		}
 		s.shadow(name, v.From)
-		s.aliases = append(s.aliases, alias{name, text})
+		s.aliases = append(s.aliases, alias{name: name, text: text})
 		// It may be used in a later command; what it runs shows here.
 		before, remains := s.outcomes(), s.remains
 		end := s.apart()
@@ -454,8 +412,10 @@ func (s *state) set(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 			return abstract.Value{}
 		}
 		if v.Known() && (strings.HasPrefix(v.Text, "-") || strings.HasPrefix(v.Text, "+")) {
-			if v.Text == "-o" || v.Text == "+o" {
+			s.option(v)
+			if (v.Text == "-o" || v.Text == "+o") && i+1 < len(argv) {
 				i++
+				s.option(argv[i])
 			}
 			s.strict = s.strict || strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "u") || i < len(argv) && argv[i].Text == "nounset"
 			continue

@@ -60,7 +60,7 @@ func (s *state) codeBuiltin(name string, argv []abstract.Value, io abstract.Stre
 		// hash -p FILE NAME makes NAME run FILE.
 		if len(argv) > 3 && argv[1].Text == "-p" && argv[2].Known() {
 			s.shadow(argv[3].Text, argv[3].From)
-			s.aliases = append(s.aliases, alias{argv[3].Text, argv[2].Text})
+			s.aliases = append(s.aliases, alias{argv[3].Text, argv[2].Text, true})
 		}
 	}
 	return abstract.Value{}
@@ -95,6 +95,6 @@ func (s *state) setsCommand(array string, key, v abstract.Value) {
 		s.uncertain(before)
 	default:
 		s.shadow(key.Text, key.From)
-		s.aliases = append(s.aliases, alias{key.Text, v.String()})
+		s.aliases = append(s.aliases, alias{key.Text, v.String(), array == "BASH_CMDS" || array == "commands"})
 	}
 }

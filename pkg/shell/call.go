@@ -134,6 +134,11 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 
 // invoke runs a command that is given as words.
 func (s *state) invoke(argv []abstract.Value, io abstract.Streams) abstract.Value {
+	return s.run(argv, io, s.named)
+}
+
+// run runs a command that is given as words, of which named says what the first stands for.
+func (s *state) run(argv []abstract.Value, io abstract.Streams, named func(string, []abstract.Value, abstract.Streams) abstract.Value) abstract.Value {
 	if len(argv) == 0 || !s.step(1+len(argv)/8) || !s.enter(argv[0].From) {
 		return abstract.Value{}
 	}
@@ -144,11 +149,11 @@ func (s *state) invoke(argv []abstract.Value, io abstract.Streams) abstract.Valu
 	name := argv[0].Text
 	if name == "" {
 		if len(argv) > 1 {
-			return s.invoke(argv[1:], io)
+			return s.run(argv[1:], io, named)
 		}
 		return abstract.Value{}
 	}
-	return s.named(name, argv, io)
+	return named(name, argv, io)
 }
 
 // named runs what a name stands for: aliases, which a shell may or may not expand,
@@ -232,7 +237,7 @@ func (s *state) runAlias(i int, argv []abstract.Value, io abstract.Streams) abst
 		if next := slices.IndexFunc(s.aliases, func(a alias) bool { return a.name == rest[0].Text && a.name != "" }); next >= 0 && next != i {
 			words := append([]abstract.Value{argv[0]}, rest[1:]...)
 			saved := s.aliases
-			s.aliases = append(slices.Clone(saved), alias{argv[0].Text, strings.TrimRight(text, " \t") + " " + saved[next].text})
+			s.aliases = append(slices.Clone(saved), alias{name: argv[0].Text, text: strings.TrimRight(text, " \t") + " " + s.aliasText(next)})
 			s.runAlias(len(saved), words, io)
 			s.aliases = saved
 		}
@@ -258,6 +263,19 @@ func (s *state) runAlias(i int, argv []abstract.Value, io abstract.Streams) abst
 	out := s.nestedWith(text, argv[0].From, io)
 	s.aliases = saved
 	return out
+}
+
+// aliasText returns what an alias stands for, with the aliases that it begins with.
+func (s *state) aliasText(i int) string {
+	text, used := s.aliases[i].text, []string{s.aliases[i].name}
+	for {
+		first, _, _ := strings.Cut(text, " ")
+		next := slices.IndexFunc(s.aliases, func(a alias) bool { return a.name == first && a.name != "" })
+		if next < 0 || slices.Contains(used, first) || len(text) > parse.MaxText {
+			return text
+		}
+		text, used = s.aliases[next].text+text[len(first):], append(used, first)
+	}
 }
 
 // asTyped returns words as text.

@@ -31,11 +31,12 @@ func (s *state) declare(c *syntax.DeclClause) abstract.Value {
 	mark, pure := len(s.vars), true
 	for _, a := range c.Args {
 		if a.Name == nil { // an option, or words known only at run time
-			v := s.word(a.Value)
-			argv = append(argv, v)
-			d.option(v)
-			list = list || v.Text == "-p" || v.Text == "-x"
-			s.declareWord(v, d)
+			for _, v := range s.declaredWords(a.Value) {
+				argv = append(argv, v)
+				d.option(v)
+				list = list || v.Text == "-p" || v.Text == "-x"
+				s.declareWord(v, d)
+			}
 			continue
 		}
 		if a.Value != nil || a.Array != nil {
@@ -59,6 +60,21 @@ func (s *state) declare(c *syntax.DeclClause) abstract.Value {
 		return abstract.Unknown("…", 0).Of(abstract.FromCommand)
 	}
 	return abstract.Value{}
+}
+
+// declaredWords returns the words that one without a name becomes. zsh does not split it.
+func (s *state) declaredWords(w *syntax.Word) []abstract.Value {
+	v := s.word(w)
+	if !expands(w) || v.Known() && !strings.ContainsAny(v.Text, usualIFS) {
+		return []abstract.Value{v}
+	}
+	s.quiet++
+	list := s.fields(w)
+	s.quiet--
+	if len(list) == 1 && list[0].Text == v.Text || len(list) > 1 && s.asZsh() && !s.unusual() {
+		return []abstract.Value{v}
+	}
+	return list
 }
 
 // option takes an option of declare and its kin.
@@ -170,6 +186,7 @@ func (s *state) declareOne(a *syntax.Assign, d declaration, mark int, pure bool)
 	case d.kind == mixed:
 		s.bind(binding{name: name, val: vague("$"+name, value), kind: mixed})
 	case d.kind == reference: // which an array cannot become
+		s.subscript(value.Text)
 		old, _ := s.attribute(name)
 		s.bind(binding{name: name, val: value, kind: reference, weak: old.array})
 	default:
@@ -222,6 +239,9 @@ func (s *state) declareText(name string, d declaration, value abstract.Value, de
 	case ok && !declares && old.kind > unset && old.kind != d.kind:
 		s.bind(binding{name: name, val: vague("$"+name, value), kind: mixed})
 	default:
+		if d.kind == integer {
+			s.codeIn(value.Text, 0)
+		}
 		s.bind(binding{name: name, val: converted(d.kind, value), kind: d.kind})
 	}
 }

@@ -262,12 +262,24 @@ func (s *state) placesOf(base string) []command.Word {
 	return out
 }
 
+// handsFunction defines a function that the environment hands to bash.
+func (s *state) handsFunction(name, text string, v abstract.Value) {
+	if !v.Known() {
+		s.dynamic(v.Cause(), "unknown function: "+abstract.Clip(v.String()), v.From)
+		return
+	}
+	name, _, _ = strings.Cut(strings.TrimPrefix(name, "BASH_FUNC_"), "%%")
+	s.nested(strings.TrimSuffix(name, "()")+" "+text, v.From)
+}
+
 // settings binds the NAME=VALUE that a carrier is given for what it runs.
 func (s *state) settings(base string, argv []abstract.Value, use command.Use) {
 	for _, w := range use.Env {
 		v := wordValue(w, argv)
 		name, text, ok := strings.Cut(v.Text, "=")
 		switch {
+		case ok && strings.HasPrefix(name, "BASH_FUNC_"): // bash makes a function of it
+			s.handsFunction(name, text, v)
 		case ok && syntax.ValidName(name):
 			v.Text = text
 			if v.IsPattern {

@@ -13,6 +13,12 @@ import (
 // since each tries every cut of it.
 const maxMatch = 2048
 
+// extended reports whether a pattern is one that shells may be told to read otherwise, as
+// those of extglob.
+func (s *state) extended(pat abstract.Value) bool {
+	return strings.ContainsAny(pat.Text, "(|") && (strings.Contains(s.text, "glob") || s.zsh) || strings.ContainsAny(pat.Text, "#^~") && s.unusual()
+}
+
 // longest is the same where every part of the text is tried.
 const longest = 256
 
@@ -31,7 +37,7 @@ func (s *state) trim(v, pat abstract.Value, op syntax.ParExpOperator, show strin
 		}
 		return vague(show, v)
 	}
-	if pat.Bare || pat.Origin != 0 || len(v.Text) > maxMatch || !s.step(1+len(v.Text)*len(glob)/256) {
+	if pat.Bare || pat.Origin != 0 || len(v.Text) > maxMatch || s.extended(pat) || !s.step(1+len(v.Text)*len(glob)/256) {
 		return vague(show, v)
 	}
 	if pat.Known() { // no globs: at most one cut
@@ -84,8 +90,8 @@ func (s *state) replace(v, orig, with abstract.Value, all bool, show string) abs
 	if changed, ok := replaceInGlob(v, orig, with); ok {
 		return changed
 	}
-	if !v.Known() || orig.Bare || orig.Origin != 0 || len(v.Text) > maxMatch || !s.step(1+len(v.Text)/16) {
-		return vague(show, v)
+	if !v.Known() || orig.Bare || orig.Origin != 0 || len(v.Text) > maxMatch || strings.Contains(with.Text, "&") || s.extended(orig) || !s.step(1+len(v.Text)/16) {
+		return vague(show, v) // bash may put what was found in place of &
 	}
 	glob := orig.AsPattern()
 	if glob == "" {

@@ -53,10 +53,10 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		letter := v.Text[len(v.Text)-1]
 		array = array || letter == 'a' || letter == 'A'
 		plainly = plainly && (lines && v.Text == "-t" || !lines && strings.Trim(v.Text[1:], "raAs") == "")
+		if lines {
+			s.callback(argv[i:])
+		}
 		if !lines && strings.IndexByte("dnNptui", letter) >= 0 || lines && strings.IndexByte("dnOsuCc", letter) >= 0 {
-			if lines && letter == 'C' && i+1 < len(argv) {
-				s.runText("shell", abstract.Concat(argv[i+1], abstract.Lit(" "), abstract.Short("index", abstract.FromVariable)), argv[0].Text, argv[i+1].From, nil)
-			}
 			i++
 		}
 	}
@@ -109,6 +109,21 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		s.assignTo(n, v)
 	}
 	return abstract.Value{}
+}
+
+// callback walks what an option makes mapfile call with the index and the text of a line.
+func (s *state) callback(argv []abstract.Value) {
+	code := argv[0]
+	_, text, ok := strings.Cut(code.Text, "C")
+	switch {
+	case !ok || text == "" && len(argv) == 1:
+		return
+	case text == "":
+		code = argv[1]
+	default:
+		code.Text = text
+	}
+	s.runText("shell", abstract.Concat(code, abstract.Lit(" "), abstract.Short("index", abstract.FromVariable)), "mapfile", code.From, nil)
 }
 
 // readAnything gives names what is not worked out of an input.

@@ -84,6 +84,10 @@ func (s *state) isConstant(name string) bool {
 
 // assign gives a variable a value, as its attributes change it.
 func (s *state) assign(name string, v abstract.Value) {
+	switch name {
+	case "RANDOM", "SECONDS", "OPTIND": // integers
+		s.arithmText(v.Text)
+	}
 	name, ok := s.target(name)
 	if !ok {
 		s.forget()

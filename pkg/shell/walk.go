@@ -99,6 +99,7 @@ type function struct {
 // An alias is an alias that the text defines.
 type alias struct {
 	name, text string
+	hashed     bool // it is no alias, but what the shell runs when it looks for a program of that name
 }
 
 // A descriptor is a file descriptor that exec opened.
@@ -431,8 +432,25 @@ func (s *state) finish() {
 	defer s.installs()
 	s.runTraps(0)
 	for i := 0; i < len(s.funcs) && !s.gaveUp; i++ {
-		if !s.funcs[i].called && s.funcs[i].body != nil {
+		switch f := &s.funcs[i]; {
+		case f.body == nil:
+		case calledByShell(f.name):
+			mark := len(s.vars)
+			s.forget() // it may have run at any time
+			s.callFunction(i, []abstract.Value{vague("$@")}, abstract.Value{}, abstract.Value{})
+			s.vars = s.vars[:min(mark, len(s.vars))]
+		case !f.called:
 			s.callFunction(i, nil, abstract.Value{}, abstract.Value{})
 		}
 	}
+}
+
+// calledByShell reports whether a shell calls a function of a name by itself, with words of
+// its own.
+func calledByShell(name string) bool {
+	switch name {
+	case "command_not_found_handle", "command_not_found_handler", "precmd", "preexec", "chpwd", "periodic", "zshaddhistory":
+		return true
+	}
+	return strings.HasPrefix(name, "TRAP") && name != "TRAPEXIT"
 }

@@ -307,17 +307,9 @@ func isNumeric(w string) bool {
 	return true
 }
 
-// isSetting reports whether w has the form NAME=VALUE.
+// isSetting reports whether w has the form NAME=VALUE. A name may hold what no shell takes in
+// one, as those of the functions that bash hands on do.
 func isSetting(w string) bool {
-	for i := 0; i < len(w); i++ {
-		c := w[i]
-		switch {
-		case c == '=':
-			return i > 0
-		case c == '_', 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', i > 0 && '0' <= c && c <= '9':
-		default:
-			return false
-		}
-	}
-	return false
+	name, _, ok := strings.Cut(w, "=")
+	return ok && name != "" && !strings.ContainsAny(name, "/ \t\n") && (name[0] == '_' || name[0]|0x20 >= 'a' && name[0]|0x20 <= 'z')
 }

@@ -1,0 +1,99 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+)
+
+func (s *state) exec(argv []abstract.Value, io abstract.Streams) abstract.Value {
+	rest := argv[1:]
+	for len(rest) > 0 && rest[0].Known() && strings.HasPrefix(rest[0].Text, "-") {
+		if rest[0].Text == "-a" && len(rest) > 1 {
+			rest = rest[1:]
+		}
+		rest = rest[1:]
+	}
+	if len(rest) == 0 {
+		if io.Redirected {
+			s.stdin = &io.In
+		}
+		if io.Out != nil || io.Moved { // nothing that follows writes where it did
+			s.left.shell = true
+		}
+		if io.Out != nil {
+			s.fds = append(s.fds, descriptor{n: "exec", out: io.Out})
+			return abstract.Unknown("…", 0)
+		}
+		return abstract.Value{}
+	}
+	s.left.shell = true
+	if slices.ContainsFunc(s.funcs, func(f function) bool { return f.name == rest[0].Text }) && s.asZsh() { // it runs the function
+		return s.invoke(rest, io)
+	}
+	return s.unshadowed(rest, io)
+}
+
+// commandWord runs what command, builtin, noglob and nocorrect stand before.
+func (s *state) commandWord(argv []abstract.Value, io abstract.Streams) abstract.Value {
+	rest := argv[1:]
+	for len(rest) > 0 && rest[0].Known() && strings.HasPrefix(rest[0].Text, "-") {
+		if strings.ContainsAny(rest[0].Text, "vV") {
+			if len(rest) == 2 {
+				return found(rest[1]) // its path, or the name itself
+			}
+			return abstract.Unknown("$(command -v)", 0).Of(abstract.FromCommand)
+		}
+		rest = rest[1:]
+	}
+	if len(rest) == 0 {
+		return abstract.Value{}
+	}
+	if argv[0].Text != "command" && argv[0].Text != "builtin" {
+		return s.invoke(rest, io)
+	}
+	mark, before := len(s.vars), s.outcomes()
+	out := s.unshadowed(rest, io)
+	if _, own := builtin(rest[0].Text); own && argv[0].Text == "command" && len(s.vars) > mark && s.asZsh() { // it runs a program of that name
+		s.weaken(mark)
+		s.uncertain(before)
+	}
+	return out
+}
+
+// option notes an option of set that changes how all that follows is read.
+func (s *state) option(v abstract.Value) {
+	switch {
+	case v.Text == "keyword" || strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "k"):
+		s.dynamic(effect.CauseCode, "set -k takes settings for a program from among its words", v.From)
+	case v.Text == "braceexpand" || strings.HasPrefix(v.Text, "+") && strings.Contains(v.Text, "B"):
+		s.posix = true
+	}
+}
+
+// unshadowed is invoke past the functions of a name, and past its aliases but for what the
+// shell has been told to run in its place.
+func (s *state) unshadowed(argv []abstract.Value, io abstract.Streams) abstract.Value {
+	return s.run(argv, io, func(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
+		mark, before, remains := len(s.vars), s.outcomes(), s.remains
+		var outs []abstract.Value
+		for i := len(s.aliases) - 1; i >= 0; i-- {
+			if s.aliases[i].name == name && s.aliases[i].hashed {
+				outs = append(outs, s.runAlias(i, argv, io))
+				s.weakenVariables(mark)
+				s.uncertain(before)
+			}
+		}
+		outs = append(outs, s.ownOrProgram(name, argv, io))
+		if len(outs) == 1 {
+			return outs[0]
+		}
+		s.weakenVariables(mark)
+		s.uncertain(before)
+		s.exit = anyExit
+		s.mayRead(remains)
+		return maybe(abstract.Concat(outs...))
+	})
+}
