@@ -2,12 +2,9 @@ package classify
 
 import (
 	"slices"
-	"sync"
 
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
-	"github.com/shieldcli/shield/pkg/knowledge"
-	programs "github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -153,8 +150,7 @@ type evidence struct {
 	unmatched bool // no rule matched
 	allowed   bool // a rule of the policy allows it
 	ordinary  bool // it is ordinary, and no rule of the policy has to say so
-	own       bool // it is ordinary, and starts the project's own programs with the project's own settings
-	open      bool // it is ordinary, and only reads what everybody may
+	plain     bool // it is ordinary, and of a kind that looks like an attack by its words alone
 	doubt     analysis.Doubt
 	because   string // why it is ordinary
 }
@@ -163,67 +159,10 @@ type evidence struct {
 func (k *Classifier) evidence(c *analysis.Case, unmatched bool) evidence {
 	e := evidence{unmatched: unmatched, allowed: permitted(c), doubt: doubts(c, k.opts.Doubts)}
 	if e.ordinary = unmatched && !e.allowed && c.Ordinary(); e.ordinary {
-		e.because, e.own, e.open = becauseOrdinary(c), startsOwn(c), readsOpen(c)
+		e.because, e.plain = becauseOrdinary(c), startsOwn(c) || readsOpen(c) || clearsAway(c) || writesProse(c)
 	}
 	return e
 }
-
-// startsOwn reports whether all that a case does is to hand settings of the workspace,
-// which nothing shows, to programs that run what the project says. The
-// name of such a file alone is suspicious to a model.
-func startsOwn(c *analysis.Case) bool {
-	hands, starts := false, false
-	for i := range c.Effects {
-		switch e := &c.Effects[i]; e.Kind {
-		case effect.ReadFile:
-			hands = hands || e.Cause == effect.CauseUnshown
-		case effect.Execute:
-			switch e.Program {
-			case "set", "export", "source", ".", "cd":
-				continue
-			}
-			if starts = true; len(programs.Loaders(e.Program, e.Args)) == 0 {
-				return false
-			}
-		}
-	}
-	return hands && starts
-}
-
-// readsOpen reports whether all that a case does is to read settings of the machine
-// and public parts of keys, and to look for a pattern in them. Their names, which often
-// stand beside those of secrets, are suspicious to a model; rules know the secrets.
-func readsOpen(c *analysis.Case) bool {
-	reads := false
-	for i := range c.Effects {
-		e := &c.Effects[i]
-		switch e.Kind {
-		case effect.ReadFile, effect.ListDirectory:
-			if _, open := openFiles().Covers(e.Path, e.Pattern, e.Tree, e.Recursive); !open {
-				return false
-			}
-			if _, rights := rightsFiles().Touches(e.Path, e.Pattern, e.Recursive); rights {
-				return false
-			}
-			reads = true
-		case effect.Execute:
-			if e.Class != effect.ReadOnly {
-				return false
-			}
-		default:
-			return false
-		}
-	}
-	return reads
-}
-
-// The files that [readsOpen] knows.
-var (
-	openFiles = sync.OnceValue(func() *effect.Globs {
-		return mustGlobs(listed([]string{"@open_files", "@public_files"}, knowledge.Paths), nil)
-	})
-	rightsFiles = sync.OnceValue(func() *effect.Globs { return mustGlobs(listed([]string{"@rights_files"}, knowledge.Paths), nil) })
-)
 
 // weigh returns what a model's answer is worth: its SAFE clears no final doubt,
 // unless the policy allows the case, and of ordinary work in which no rule matched
@@ -237,7 +176,7 @@ func (e *evidence) weigh(m result) result {
 		m.decision, m.reasoning = verdict.Escalate, e.doubt.Reason
 	case m.safe && e.unmatched && e.allowed:
 		m.decision, m.confidence, m.reasoning = verdict.Allow, ordinaryConfidence, permittedReason
-	case m.safe && e.ordinary, m.decision == verdict.Escalate && (e.own || e.open):
+	case m.safe && e.ordinary, m.decision == verdict.Escalate && e.plain:
 		m.decision, m.confidence, m.reasoning = verdict.Allow, ordinaryConfidence, e.because
 	case m.decision == verdict.Block && e.ordinary:
 		m.decision = verdict.Escalate

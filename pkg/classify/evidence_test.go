@@ -167,9 +167,10 @@ func TestOwnSettings(t *testing.T) {
 	}
 }
 
-// TestReadsOpen holds that a suspicion below the threshold is no question where nothing
-// but settings of the machine and public keys is read.
-func TestReadsOpen(t *testing.T) {
+// TestPlain holds that a suspicion below the threshold is no question where nothing
+// but settings of the machine and public keys is read, where what was put aside is
+// deleted, and where documents are written.
+func TestPlain(t *testing.T) {
 	t.Parallel()
 	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, Written: shell.Written, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
 	if err != nil {
@@ -190,8 +191,19 @@ func TestReadsOpen(t *testing.T) {
 		{"execute_command", "command", "cat /etc/*", false},
 		{"execute_command", "command", "cat /etc/login.defs $FILE", false},
 		{"execute_command", "command", "cat /etc/login.defs; unheard", false},
+		{"execute_command", "command", "rm -rf /tmp/build-42 /var/tmp/x/* 2>/dev/null", true},
+		{"execute_command", "command", "rm -rf /tmp/*", false},
+		{"execute_command", "command", "rm -rf /tmp/b*", false},
+		{"execute_command", "command", "rm -rf /tmp/.X11-unix", false},
+		{"execute_command", "command", "rm -rf /tmp/a /tmp/../home/dev/project/a", false},
+		{"execute_command", "command", "rm -rf /tmp/$NAME", false},
+		{"execute_command", "command", "find /tmp -execdir rm -rf {} +", false},
+		{"execute_command", "command", "rm -rf /tmp/a; touch a", false},
+		{"write_file", "path", "/home/dev/project/docs/incident.md", true},
+		{"write_file", "path", "/home/dev/project/docs/incident.html", false},
+		{"write_file", "path", "/home/dev/project/CLAUDE.md", false},
 	} {
-		v, err := k.Judge(t.Context(), an.Case(&action.Action{Type: test.kind, Payload: map[string]any{test.field: test.value}}))
+		v, err := k.Judge(t.Context(), an.Case(&action.Action{Type: test.kind, Payload: map[string]any{test.field: test.value, "content": "x"}}))
 		if err != nil || (v.Decision == verdict.Allow) != test.allowed {
 			t.Errorf("%s %s: %s (%s); error %v", test.kind, test.value, v.Decision, v.Reasoning, err)
 		}

@@ -325,6 +325,9 @@ var PathLists = [...]PathList{
 	{Name: "rights_files", Globs: []string{
 		"/etc/{sudoers,sudoers.d,pam.d,security,polkit-1,doas.conf}/**",
 	}},
+	{Name: "prose_files", Globs: []string{
+		"**/*.{md,markdown,rst,adoc,asciidoc,tex,bib}",
+	}},
 	{Name: "private_messages", Globs: []string{
 		"~/.thunderbird/**",
 		"~/{Library/Thunderbird,AppData/Roaming/Thunderbird,snap/thunderbird/common}/**",

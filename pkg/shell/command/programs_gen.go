@@ -6885,6 +6885,7 @@ var syntaxClaude = syntax{style: open, why: "starts another agent, which decides
 var syntaxCloudflared_Tunnel = syntax{style: open, subs: []program{
 	{"info", &syntax_operands_rest_Text_base_class_readOnly},
 	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"login", &syntax_operands_rest_Text_base_flags_dry},
 }, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen}
 
 var syntaxCloudflared = syntax{style: open, why: "opens a way from other machines to this one", subs: []program{
@@ -12976,6 +12977,28 @@ var syntaxGit_Difftool = syntax{style: gnu, options: []option{
 	{"-y", &action_none},
 }, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
+var syntaxGit_Fast_import = syntax{style: open, options: []option{
+	{"--active-branches", &action_values_Text},
+	{"--allow-unsafe-features", &action_flags_reject},
+	{"--big-file-threshold", &action_values_Text},
+	{"--cat-blob-fd", &action_values_Text},
+	{"--date-format", &action_values_Text},
+	{"--depth", &action_values_Text},
+	{"--done", &action_none},
+	{"--export-marks", &action_values_Write},
+	{"--export-pack-edges", &action_values_Write},
+	{"--force", &action_none},
+	{"--import-marks", &action_values_Read},
+	{"--import-marks-if-exists", &action_values_Read},
+	{"--max-pack-size", &action_values_Text},
+	{"--no-relative-marks", &action_none},
+	{"--quiet", &action_none},
+	{"--relative-marks", &action_none},
+	{"--rewrite-submodules-from", &action_flags_reject},
+	{"--rewrite-submodules-to", &action_flags_reject},
+	{"--stats", &action_none},
+}, base: &action_class_localWrite}
+
 var syntaxGit_Fetch = syntax{style: gnu | numeric, options: []option{
 	{"--all", &action_none},
 	{"--allow-unrelated-histories", &action_none},
@@ -14219,7 +14242,7 @@ var syntaxGit = syntax{style: gnu | numeric | own, options: []option{
 	{"effort", &syntaxGit_Cat_file},
 	{"fame", &syntaxGit_Cat_file},
 	{"fast-export", &syntaxGit_Absorb},
-	{"fast-import", &syntax_7480064cd7e7},
+	{"fast-import", &syntaxGit_Fast_import},
 	{"fetch", &syntaxGit_Fetch},
 	{"filter-branch", &syntaxGit_Filter_branch},
 	{"filter-repo", &syntax_fa99595042ce},
@@ -17588,7 +17611,10 @@ var syntaxLua = syntax{style: first, language: "lua", options: []option{
 	{"-v", &action_streams_in_Data_setIn},
 }, operands: shape{head: []role{roleScriptLua}, rest: roleText}, base: &action_streams_in_Code_setIn}
 
-var syntaxLvremove = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_Destroy}
+var syntaxLvremove = syntax{style: open | bundled, options: []option{
+	{"--test", &action_flags_dry},
+	{"-t", &action_flags_dry},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_Destroy}
 
 var syntaxM4 = syntax{style: open | gnu, why: "may run commands that its macros put together", input: roleTexts, options: []option{
 	{"--debugfile", &action_values_Write},
@@ -19053,6 +19079,7 @@ var syntaxNgrok = syntax{style: open, why: "opens a way from other machines to t
 	{"-h", &syntax_operands_rest_Text_base_flags_dry},
 	{"-v", &syntax_operands_rest_Text_base_flags_dry},
 	{"authtoken", &syntax_operands_rest_Text_base_class_network},
+	{"completion", &syntax_operands_rest_Text_base_flags_dry},
 	{"config", &syntax_operands_rest_Text_base_class_network},
 	{"help", &syntax_operands_rest_Text_base_flags_dry},
 	{"info", &syntax_operands_rest_Text_base_flags_dry},
@@ -19061,6 +19088,7 @@ var syntaxNgrok = syntax{style: open, why: "opens a way from other machines to t
 	{"show", &syntax_operands_rest_Text_base_flags_dry},
 	{"status", &syntax_operands_rest_Text_base_flags_dry},
 	{"update", &syntax_operands_rest_Text_base_class_network},
+	{"verify", &syntax_operands_rest_Text_base_flags_dry},
 	{"version", &syntax_operands_rest_Text_base_flags_dry},
 }, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen}
 
@@ -22491,7 +22519,20 @@ var syntaxRealpath = syntax{style: gnu, options: []option{
 	{"-z", &action_none},
 }, operands: shape{rest: roleText}}
 
-var syntaxReboot = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_Destroy}
+var syntaxReboot = syntax{style: open | bundled, options: []option{
+	{"-H", &action_flags_wet},
+	{"-P", &action_flags_wet},
+	{"-c", &action_flags_dry},
+	{"-f", &action_flags_wet},
+	{"-g", &action_flags_wet},
+	{"-h", &action_flags_wet},
+	{"-i", &action_flags_wet},
+	{"-k", &action_flags_wet},
+	{"-l", &action_flags_wet},
+	{"-p", &action_flags_wet},
+	{"-r", &action_flags_wet},
+	{"-s", &action_flags_wet},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_Destroy}
 
 var syntaxRedis_cli = syntax{service: "database", input: roleLines, options: []option{
 	{"--askpass", &action_none},
@@ -26444,7 +26485,9 @@ var syntaxTmutil = syntax{subs: []program{
 	{"listbackups", &syntax_operands_rest_Text_base_class_readOnly},
 	{"listlocalsnapshots", &syntax_operands_rest_Text_base_class_readOnly},
 	{"machinedirectory", &syntax_operands_rest_Text_base_class_readOnly},
+	{"startbackup", &syntax_operands_rest_Text_base_class_localWrite},
 	{"status", &syntax_operands_rest_Text_base_class_readOnly},
+	{"stopbackup", &syntax_operands_rest_Text_base_class_localWrite},
 	{"uniquesize", &syntax_operands_rest_Text_base_class_readOnly},
 	{"version", &syntax_operands_rest_Text_base_class_readOnly},
 }}
