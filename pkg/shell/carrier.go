@@ -43,7 +43,7 @@ func (s *state) descend(base string, argv []abstract.Value, use command.Use, io 
 		inner := io
 		inner.Socket = attached
 		if n.Remote && !local(base, argv, use) {
-			b.Add(s.remotely(base, func() abstract.Value { return s.nestedUse(base, argv, n, inner, f) }))
+			b.Add(s.remotely(base, argv, func() abstract.Value { return s.nestedUse(base, argv, n, inner, f) }))
 			continue
 		}
 		b.Add(s.nestedUse(base, argv, n, inner, f))
@@ -56,16 +56,17 @@ func (s *state) descend(base string, argv []abstract.Value, use command.Use, io 
 }
 
 // remotely walks what runs on another machine, or in a container.
-func (s *state) remotely(base string, walk func() abstract.Value) abstract.Value {
-	machines := 0
+func (s *state) remotely(base string, argv []abstract.Value, walk func() abstract.Value) abstract.Value {
+	machine, standing := s.machine, s.standing
 	if command.Machines[base] {
-		machines = 1
+		s.machine++
+	} else if slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return v.Text == "exec" }) {
+		s.standing++
 	}
 	s.remote++
-	s.machine += machines
 	out := walk()
 	s.remote--
-	s.machine -= machines
+	s.machine, s.standing = machine, standing
 	return out
 }
 

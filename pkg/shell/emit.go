@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
@@ -70,6 +71,40 @@ func lasting(p string) bool {
 	return strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~")
 }
 
+// within reports whether a path of another machine is one of a list, or lies below one.
+func within(p string, list map[string]bool) bool {
+	for p = strings.TrimRight(p, "/*."); p != ""; p = p[:max(strings.LastIndexByte(p, '/'), 0)] {
+		if list[p] {
+			return true
+		}
+	}
+	return false
+}
+
+// pathElsewhere records what happens to a path of another machine or a container
+// on which others depend: what it keeps is gone, or who may log in changes.
+func (s *state) pathElsewhere(kind effect.Kind, v abstract.Value, recursive bool) {
+	e := effect.Effect{Kind: effect.ChangeRemote, Verb: "delete", Cause: effect.CauseDestroys, Target: v.String(), From: v.From}
+	switch {
+	case kind == effect.WriteFile && s.machine > 0 && within(v.Text, command.LoginFiles):
+		e.Verb, e.Cause = "grant", effect.CauseGrants
+	case kind == effect.WriteFile && s.machine > 0 && disk(v.Text):
+	case kind != effect.DeleteFile && kind != effect.DeleteDirectory || !recursive && !v.IsPattern:
+		return
+	case s.machine > 0 && !lasting(v.Text):
+		return
+	case s.machine == 0 && (s.standing == 0 || !lasting(v.Text) || within(v.Text, command.MadeFolders)):
+		return
+	}
+	s.once(e)
+}
+
+// disk reports whether a path is a disk of a machine, or a part of one.
+func disk(p string) bool {
+	name, is := strings.CutPrefix(p, "/dev/")
+	return is && slices.ContainsFunc([]string{"sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "mapper/"}, func(start string) bool { return strings.HasPrefix(name, start) })
+}
+
 // path records an effect on a path that a word names.
 func (s *state) path(kind effect.Kind, v abstract.Value, recursive bool) (path string, pattern bool) {
 	if v.Known() && v.Text == "" {
@@ -82,9 +117,7 @@ func (s *state) path(kind effect.Kind, v abstract.Value, recursive bool) (path s
 		return "", true
 	}
 	if s.remote > 0 {
-		if s.machine > 0 && (recursive || v.IsPattern) && (kind == effect.DeleteFile || kind == effect.DeleteDirectory) && lasting(v.Text) {
-			s.once(effect.Effect{Kind: effect.ChangeRemote, Verb: "delete", Cause: effect.CauseDestroys, Target: v.String(), From: v.From})
-		}
+		s.pathElsewhere(kind, v, recursive)
 		return v.Text, v.IsPattern
 	}
 	e.Path, e.Pattern = s.place().Path(v.Text, v.IsPattern)

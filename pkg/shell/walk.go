@@ -68,15 +68,16 @@ type state struct {
 	strict        bool     // set -u: a parameter that is not set ends the shell
 	wild          bool     // a trap may assign at any time
 
-	fixed   *effect.Span // where nested text came from, if the spans of its nodes mean nothing
-	base    int          // where text being walked starts in s.text, if fixed is nil
-	steps   int
-	depth   int
-	onDisk  int // depth of scripts and recipes that lie there
-	remote  int // depth of commands that run on another machine
-	machine int // how many of these are machines, and no containers
-	gaveUp  bool
-	quiet   int // effects are not wanted: the value alone is
+	fixed    *effect.Span // where nested text came from, if the spans of its nodes mean nothing
+	base     int          // where text being walked starts in s.text, if fixed is nil
+	steps    int
+	depth    int
+	onDisk   int // depth of scripts and recipes that lie there
+	remote   int // depth of commands that run on another machine
+	machine  int // how many of these are machines, and no containers
+	standing int // how many of these are containers that were there before
+	gaveUp   bool
+	quiet    int // effects are not wanted: the value alone is
 
 	running  []string // recipes that are being walked, with their goals
 	captured int      // depth of text whose output another part of the text takes

@@ -67,6 +67,7 @@ func (r *reader) elsewhere() {
 			}
 			r.matchTexts(lexicon.texts, plainWords(r.args[1:]))
 		}
+		r.tells()
 	}
 	if !slices.Contains(r.use.Effects, effect.ChangeRemote) {
 		if service == "" || !slices.Contains(r.use.Effects, effect.Destroy) {
@@ -88,6 +89,21 @@ func (r *reader) elsewhere() {
 	r.namedPlaces()
 	r.use.places = r.places
 	r.use.at(service != "")
+}
+
+// tells notes what the words of a service's program say where its table says
+// nothing.
+func (r *reader) tells() {
+	if len(r.use.Effects) > 0 {
+		return
+	}
+	gone, shown := told(r.name(), r.args[1:])
+	if shown {
+		r.act(&action{effects: []effect.Kind{effect.ReadSecret}})
+	}
+	if gone {
+		r.change("delete")
+	}
 }
 
 // At says that a program works on places that its arguments do not name, such as
@@ -113,25 +129,51 @@ func (u *Use) at(listed bool) {
 	}
 }
 
-// unlisted says what is known of a program that is not listed: whether its
-// first words say that something is destroyed.
+// unlisted says what is known of a program that is not listed: what its name, its
+// first words and its options tell.
 func unlisted(name string, args []Word) Use {
 	use := Use{Reason: clip(name) + " is not listed"}
-	words := args[1:min(len(args), 1+maxVerb)]
-	for i, w := range words {
-		if w.Pattern || w.Text == "" || strings.ContainsAny(w.Text, " \t\n/.=") {
-			return use
-		}
-		if hasPrefix(w.Text, "-") {
-			continue
-		}
-		if i+1 < len(args)-1 && destroying(w.Text) {
-			use.Effects = []effect.Kind{effect.ChangeRemote}
-			use.Remote = Remote{Service: clip(name), Verb: "delete", Destroys: true}
-			return use
-		}
+	gone, shown := told(name, args[1:])
+	if shown {
+		use.Effects = append(use.Effects, effect.ReadSecret)
+	}
+	if gone {
+		use.Effects = append(use.Effects, effect.ChangeRemote)
+		use.Remote = Remote{Service: clip(name), Verb: "delete", Destroys: true}
 	}
 	return use
+}
+
+// told reports whether the name of a program, its first words or an option say
+// that something is destroyed, and whether its words say that a secret is shown.
+func told(name string, words []Word) (gone, shown bool) {
+	gone = len(words) > 0 && strings.Count(name, "-") > 1 && destroying(name[strings.IndexByte(name, '-')+1:])
+	before := ""
+	for i, w := range words[:min(len(words), maxVerb)] {
+		if w.Pattern || w.Text == "" {
+			break
+		}
+		if hasPrefix(w.Text, "-") {
+			gone = gone || destroyingOption(w.Text)
+			continue
+		}
+		if strings.ContainsAny(w.Text, " \t\n/.=") {
+			break
+		}
+		word := strings.ToLower(w.Text)
+		gone = gone || i+1 < len(words) && destroying(word)
+		shown = shown || SecretWords[before] && ShowingVerbs[word] || ShowingVerbs[before] && SecretWords[word]
+		before = word
+	}
+	return gone, shown
+}
+
+// destroyingOption reports whether an option is nothing but a verb that
+// destroys, of everything: --nuke, --delete-all.
+func destroyingOption(option string) bool {
+	word := strings.ToLower(strings.TrimLeft(option, "-"))
+	whole := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(word, "-all"), "-everything"), "-data")
+	return len(option)-len(word) == 2 && (EndingVerbs[whole] || whole != word && DestroyingVerbs[whole])
 }
 
 // destroying reports whether a word is a verb that destroys, or one with what

@@ -15,6 +15,12 @@ func TestElsewhere(t *testing.T) {
 		{"foocloud instances delete x", Remote{Service: "foocloud", Verb: "delete", Destroys: true}, true},
 		{"xctl destroy --all", Remote{Service: "xctl", Verb: "delete", Destroys: true}, true},
 		{"foo db:drop now", Remote{Service: "foo", Verb: "delete", Destroys: true}, true},
+		{"foo --nuke", Remote{Service: "foo", Verb: "delete", Destroys: true}, true},
+		{"foo --delete-all x", Remote{Service: "foo", Verb: "delete", Destroys: true}, true},
+		{"foo --delete x", Remote{}, false},
+		{"foo-delete-records --server x", Remote{Service: "foo-delete-records", Verb: "delete", Destroys: true}, true},
+		{"foo-delete-records", Remote{}, false},
+		{"kafka-delete-records --offset-json-file a.json", Remote{Service: "service", Verb: "delete", Destroys: true}, true},
 		{"foo list delete.txt", Remote{}, false},
 		{"foo delete", Remote{}, false},
 		{"foo a.txt delete x", Remote{}, false},
@@ -40,6 +46,21 @@ func TestElsewhere(t *testing.T) {
 		}
 		if got := strings.Contains(summary(use), "change_remote"); got != tt.changing {
 			t.Errorf("%s: changes something elsewhere: %v", tt.command, got)
+		}
+	}
+}
+
+func TestShownSecrets(t *testing.T) {
+	for command, want := range map[string]bool{
+		"foo secret get prod":          true,
+		"foo -v get secrets":           true,
+		"buildkite-agent secret get x": true,
+		"foo secret list":              false,
+		"foo docs/secret get x":        false,
+		"foo get x secret":             false,
+	} {
+		if got := strings.Contains(summary(Interpret(split(command))), "read_secret"); got != want {
+			t.Errorf("%s: shows a secret: %v", command, got)
 		}
 	}
 }

@@ -35,8 +35,10 @@ var programs = [...]program{
 	{"abuild", &syntaxDpkg_deb},
 	{"accelerate", &syntaxJupyter},
 	{"ack", &syntaxAg},
+	{"acme.sh", &syntaxNeonctl},
 	{"acpi", &syntaxPs},
 	{"actionlint", &syntaxMypy},
+	{"activemq", &syntaxNeonctl},
 	{"actool", &syntaxCodesign},
 	{"adb", &syntaxAdb},
 	{"add-apt-repository", &syntaxApt_key},
@@ -58,7 +60,7 @@ var programs = [...]program{
 	{"ajv", &syntaxMypy},
 	{"akeyless", &syntaxCredstash},
 	{"alejandra", &syntaxBlack},
-	{"alembic", &syntaxJupyter},
+	{"alembic", &syntaxAlembic},
 	{"alex", &syntaxGocloc},
 	{"algolia", &syntaxNeonctl},
 	{"alias", &syntaxAlias},
@@ -74,6 +76,7 @@ var programs = [...]program{
 	{"amm", &syntaxRscript},
 	{"amp", &syntaxCodex},
 	{"amplify", &syntaxPulumi},
+	{"amtool", &syntaxNeonctl},
 	{"animate", &syntaxConvert},
 	{"annie", &syntaxAria2c},
 	{"ansible", &syntaxAnsible},
@@ -118,6 +121,7 @@ var programs = [...]program{
 	{"arch", &syntaxNproc},
 	{"arduino-cli", &syntaxAdb},
 	{"arecord", &syntaxScrot},
+	{"argo", &syntaxNeonctl},
 	{"argocd", &syntaxKustomize},
 	{"aria2c", &syntaxAria2c},
 	{"arj", &syntax7z},
@@ -125,6 +129,7 @@ var programs = [...]program{
 	{"arp", &syntaxNetstat},
 	{"arping", &syntaxPing},
 	{"arptables", &syntaxIptables},
+	{"artemis", &syntaxNeonctl},
 	{"artisan", &syntaxMvn},
 	{"arturo", &syntaxRscript},
 	{"arweave", &syntaxCroc},
@@ -162,6 +167,7 @@ var programs = [...]program{
 	{"automount", &syntaxUmount},
 	{"autopep8", &syntaxBlack},
 	{"autoreconf", &syntaxMake},
+	{"autorestic", &syntaxRestic},
 	{"autossh", &syntaxSsh},
 	{"ava", &syntaxJest},
 	{"avconv", &syntaxFfmpeg},
@@ -189,6 +195,7 @@ var programs = [...]program{
 	{"bandit", &syntaxMypy},
 	{"banner", &syntaxWall},
 	{"bao", &syntaxVault},
+	{"barman", &syntaxRestic},
 	{"base32", &syntaxBase64},
 	{"base64", &syntaxBase64},
 	{"base91", &syntaxBase91},
@@ -207,6 +214,7 @@ var programs = [...]program{
 	{"bc", &syntaxBc},
 	{"bcachefs", &syntaxBcachefs},
 	{"bcdedit", &syntaxBcdedit},
+	{"bconsole", &syntaxRestic},
 	{"bcp", &syntaxCqlsh},
 	{"beautysh", &syntaxBeautysh},
 	{"beeline", &syntaxCqlsh},
@@ -242,6 +250,8 @@ var programs = [...]program{
 	{"bootc", &syntaxApk},
 	{"bootctl", &syntaxLoginctl},
 	{"bore", &syntaxNgrok},
+	{"borg", &syntaxRestic},
+	{"borgmatic", &syntaxRestic},
 	{"bosh", &syntaxPulumi},
 	{"boundary", &syntaxKustomize},
 	{"bower", &syntaxJest},
@@ -284,6 +294,7 @@ var programs = [...]program{
 	{"bws", &syntaxBw},
 	{"byacc", &syntaxBison},
 	{"byobu", &syntaxTmux},
+	{"bytebase", &syntaxNeonctl},
 	{"bzcat", &syntaxZcat},
 	{"bzgrep", &syntaxGrep},
 	{"bzip2", &syntaxGzip},
@@ -298,6 +309,7 @@ var programs = [...]program{
 	{"caffeinate", &syntaxNohup},
 	{"cal", &syntaxCal},
 	{"calibre", &syntaxGs},
+	{"calicoctl", &syntaxNeonctl},
 	{"caller", &syntaxWait},
 	{"callgrind_annotate", &syntaxGprof},
 	{"cap", &syntaxMvn},
@@ -311,6 +323,7 @@ var programs = [...]program{
 	{"catdoc", &syntaxGs},
 	{"catimg", &syntaxWebpinfo},
 	{"catppt", &syntaxCatppt},
+	{"cbq", &syntaxNeonctl},
 	{"cc", &syntaxGcc},
 	{"ccache", &syntaxRlwrap},
 	{"ccat", &syntaxBat},
@@ -320,10 +333,13 @@ var programs = [...]program{
 	{"cdk", &syntaxPulumi},
 	{"cdktf", &syntaxPulumi},
 	{"cdparanoia", &syntaxCdparanoia},
-	{"celery", &syntaxJupyter},
+	{"celery", &syntaxCelery},
+	{"ceph", &syntaxNeonctl},
+	{"certbot", &syntaxNeonctl},
 	{"certreq", &syntaxMsdt},
 	{"certutil", &syntaxCertutil},
 	{"cf", &syntaxDoctl},
+	{"cfcli", &syntaxNeonctl},
 	{"cfdisk", &syntaxBlkdiscard},
 	{"cflow", &syntaxCflow},
 	{"cg_annotate", &syntaxGprof},
@@ -344,6 +360,7 @@ var programs = [...]program{
 	{"checksec", &syntaxObjdump},
 	{"checkstyle", &syntaxMypy},
 	{"chef", &syntaxPulumi},
+	{"chef-client", &syntaxNeonctl},
 	{"chez", &syntaxRscript},
 	{"chflags", &syntaxCodesign},
 	{"chfn", &syntaxUseradd},
@@ -487,7 +504,9 @@ var programs = [...]program{
 	{"coqc", &syntaxMvn},
 	{"coredumpctl", &syntaxLoginctl},
 	{"corepack", &syntaxNvm},
+	{"cortextool", &syntaxNeonctl},
 	{"cosign", &syntaxBuildah},
+	{"couchbase-cli", &syntaxNeonctl},
 	{"couchdb", &syntaxArangosh},
 	{"coverage", &syntaxPytest},
 	{"cowsay", &syntaxWall},
@@ -517,6 +536,7 @@ var programs = [...]program{
 	{"crontab", &syntaxCrontab},
 	{"cross-env", &syntaxCross_env},
 	{"cross-env-shell", &syntaxJest},
+	{"crossplane", &syntaxNeonctl},
 	{"cruft", &syntaxDegit},
 	{"crush", &syntaxCodex},
 	{"cryptsetup", &syntaxUmount},
@@ -549,6 +569,8 @@ var programs = [...]program{
 	{"ctr", &syntaxBuildah},
 	{"ctstat", &syntaxPwdx},
 	{"cucumber", &syntaxMvn},
+	{"curator", &syntaxNeonctl},
+	{"curator_cli", &syntaxNeonctl},
 	{"curl", &syntaxCurl},
 	{"curl-impersonate", &syntaxAria2c},
 	{"curlie", &syntaxHttp},
@@ -563,12 +585,15 @@ var programs = [...]program{
 	{"d2", &syntaxGs},
 	{"d8", &syntaxJar},
 	{"dagster", &syntaxNeonctl},
+	{"dapr", &syntaxNeonctl},
 	{"darkhttpd", &syntaxHttpd},
 	{"darktable-cli", &syntaxConvert},
 	{"dart", &syntaxMvn},
 	{"dasel", &syntaxDasel},
 	{"dash", &syntaxSh},
 	{"databricks", &syntaxNeonctl},
+	{"datadog", &syntaxNeonctl},
+	{"datadog-ci", &syntaxNeonctl},
 	{"datamash", &syntaxDatamash},
 	{"date", &syntaxDate},
 	{"dateadd", &syntaxColrm},
@@ -696,6 +721,8 @@ var programs = [...]program{
 	{"dpkg-reconfigure", &syntaxUpdate_alternatives},
 	{"dprint", &syntaxBlack},
 	{"dracut", &syntaxUpdate_alternatives},
+	{"dramatiq", &syntaxCelery},
+	{"drbdadm", &syntaxNeonctl},
 	{"drill", &syntaxDig},
 	{"drive-cli", &syntaxCroc},
 	{"drizzle-kit", &syntaxPrisma},
@@ -729,6 +756,8 @@ var programs = [...]program{
 	{"dumpe2fs", &syntaxPvs},
 	{"dumpsys", &syntaxDumpsys},
 	{"dune", &syntaxMake},
+	{"duplicity", &syntaxRestic},
+	{"duply", &syntaxRestic},
 	{"dust", &syntaxDu},
 	{"dvips", &syntaxGs},
 	{"dwarfdump", &syntaxObjdump},
@@ -753,6 +782,7 @@ var programs = [...]program{
 	{"eject", &syntaxXset},
 	{"eksctl", &syntaxKubectx},
 	{"elastic-package", &syntaxNeonctl},
+	{"elasticdump", &syntaxNeonctl},
 	{"elasticsearch", &syntaxPg_upgrade},
 	{"elasticsearch-plugin", &syntaxGrafana_cli},
 	{"electron", &syntaxJest},
@@ -799,6 +829,7 @@ var programs = [...]program{
 	{"espeak-ng", &syntaxSox},
 	{"esptool", &syntaxAdb},
 	{"esptool.py", &syntaxAdb},
+	{"esxcli", &syntaxNeonctl},
 	{"esy", &syntaxMvn},
 	{"etcdctl", &syntaxNeonctl},
 	{"ethtool", &syntaxIfconfig},
@@ -840,6 +871,7 @@ var programs = [...]program{
 	{"fastboot", &syntaxAdb},
 	{"fastfetch", &syntaxPs},
 	{"fastlane", &syntaxMvn},
+	{"fastly", &syntaxNeonctl},
 	{"fc", &syntaxWait},
 	{"fc-cache", &syntaxUpdate_alternatives},
 	{"fc-list", &syntaxFfprobe},
@@ -941,6 +973,7 @@ var programs = [...]program{
 	{"fzf", &syntaxFzf},
 	{"g++", &syntaxGcc},
 	{"gallery-dl", &syntaxAria2c},
+	{"gandi", &syntaxNeonctl},
 	{"gatsby", &syntaxJest},
 	{"gawk", &syntaxAwk},
 	{"gbase64", &syntaxBase64},
@@ -1014,6 +1047,7 @@ var programs = [...]program{
 	{"gls", &syntaxLs},
 	{"glslangValidator", &syntaxGcc},
 	{"glslc", &syntaxGcc},
+	{"gluster", &syntaxNeonctl},
 	{"gm", &syntaxConvert},
 	{"gmake", &syntaxMake},
 	{"gmkdir", &syntaxMkdir},
@@ -1047,6 +1081,7 @@ var programs = [...]program{
 	{"gost", &syntaxNgrok},
 	{"gosu", &syntaxGosu},
 	{"gotty", &syntaxTtyd},
+	{"govc", &syntaxNeonctl},
 	{"govulncheck", &syntaxMypy},
 	{"gp", &syntaxRscript},
 	{"gpart", &syntaxGpart},
@@ -1092,6 +1127,7 @@ var programs = [...]program{
 	{"growisofs", &syntaxSox},
 	{"grpck", &syntaxUseradd},
 	{"grpcurl", &syntaxRpcclient},
+	{"grr", &syntaxNeonctl},
 	{"grub-install", &syntaxUpdate_alternatives},
 	{"grub-mkconfig", &syntaxUpdate_alternatives},
 	{"grunt", &syntaxJest},
@@ -1134,6 +1170,7 @@ var programs = [...]program{
 	{"halt", &syntaxReboot},
 	{"hash", &syntaxWait},
 	{"haste", &syntaxCroc},
+	{"hasura", &syntaxNeonctl},
 	{"hatch", &syntaxPoetry},
 	{"hcloud", &syntaxDoctl},
 	{"hd", &syntaxOd},
@@ -1187,6 +1224,7 @@ var programs = [...]program{
 	{"httping", &syntaxHttping},
 	{"https", &syntaxHttp},
 	{"hub", &syntaxGlab},
+	{"huey", &syntaxCelery},
 	{"huggingface", &syntaxJupyter},
 	{"huggingface-cli", &syntaxHuggingface_cli},
 	{"hugo", &syntaxJest},
@@ -1274,6 +1312,7 @@ var programs = [...]program{
 	{"iotop", &syntaxPs},
 	{"ip", &syntaxIp},
 	{"ip6tables", &syntaxIptables},
+	{"ipa", &syntaxNeonctl},
 	{"ipcalc", &syntaxColrm},
 	{"ipconfig", &syntaxTasklist},
 	{"ipcs", &syntaxPs},
@@ -1288,6 +1327,7 @@ var programs = [...]program{
 	{"ipython3", &syntaxIpython},
 	{"irb", &syntaxRuby},
 	{"iredis", &syntaxCqlsh},
+	{"iscsiadm", &syntaxNeonctl},
 	{"isoinfo", &syntaxIsoinfo},
 	{"isort", &syntaxBlack},
 	{"isosize", &syntaxRs},
@@ -1318,6 +1358,7 @@ var programs = [...]program{
 	{"jdupes", &syntaxFdupes},
 	{"jed", &syntaxNano},
 	{"jekyll", &syntaxJest},
+	{"jenkins-cli", &syntaxNeonctl},
 	{"jenv", &syntaxNvm},
 	{"jest", &syntaxJest},
 	{"jf", &syntaxNeonctl},
@@ -1359,6 +1400,7 @@ var programs = [...]program{
 	{"jsonlint", &syntaxMypy},
 	{"jsonnetfmt", &syntaxJsonnetfmt},
 	{"jtunnel", &syntaxNgrok},
+	{"juju", &syntaxNeonctl},
 	{"julia", &syntaxRscript},
 	{"juliaup", &syntaxNvm},
 	{"jupyter", &syntaxJupyter},
@@ -1422,6 +1464,7 @@ var programs = [...]program{
 	{"knip", &syntaxMypy},
 	{"koji", &syntaxDpkg_deb},
 	{"kompose", &syntaxKustomize},
+	{"kopia", &syntaxRestic},
 	{"kops", &syntaxKubectx},
 	{"kotlin", &syntaxRscript},
 	{"kotlinc", &syntaxGcc},
@@ -1433,7 +1476,7 @@ var programs = [...]program{
 	{"ksh", &syntaxKsh},
 	{"ksh93", &syntaxKsh},
 	{"ktlint", &syntaxMypy},
-	{"kubeadm", &syntaxKubectx},
+	{"kubeadm", &syntaxKubeadm},
 	{"kubecolor", &syntaxKubectl},
 	{"kubeconform", &syntaxKustomize},
 	{"kubectl", &syntaxKubectl},
@@ -1469,6 +1512,7 @@ var programs = [...]program{
 	{"lddtree", &syntaxEu_readelf},
 	{"ldifde", &syntaxSharphound},
 	{"leaks", &syntaxLog},
+	{"lego", &syntaxNeonctl},
 	{"lein", &syntaxMvn},
 	{"lerna", &syntaxJest},
 	{"less", &syntaxLess},
@@ -1650,6 +1694,7 @@ var programs = [...]program{
 	{"mdutil", &syntaxInstaller},
 	{"mediainfo", &syntaxFfprobe},
 	{"melos", &syntaxMvn},
+	{"memcached-tool", &syntaxNeonctl},
 	{"mencoder", &syntaxSox},
 	{"menhir", &syntaxMvn},
 	{"mergerfs", &syntaxMount},
@@ -1669,6 +1714,7 @@ var programs = [...]program{
 	{"mimencode", &syntaxBase91},
 	{"mimetype", &syntaxRs},
 	{"mimikatz", &syntaxProcdump},
+	{"mimirtool", &syntaxNeonctl},
 	{"mini", &syntaxMini},
 	{"mini-swe-agent", &syntaxMini},
 	{"mini_httpd", &syntaxHttpd},
@@ -1726,6 +1772,7 @@ var programs = [...]program{
 	{"momc", &syntaxCodesign},
 	{"monetdb", &syntaxCqlsh},
 	{"mongo", &syntaxMongosh},
+	{"mongocli", &syntaxNeonctl},
 	{"mongod", &syntaxPg_upgrade},
 	{"mongodump", &syntaxPg_dump},
 	{"mongoexport", &syntaxPg_dump},
@@ -1797,6 +1844,7 @@ var programs = [...]program{
 	{"nanoid", &syntaxPwgen},
 	{"nasm", &syntaxNasm},
 	{"nats", &syntaxNats},
+	{"natscli", &syntaxNeonctl},
 	{"nawk", &syntaxAwk},
 	{"nbb", &syntaxRscript},
 	{"nbconvert", &syntaxJupyter},
@@ -1813,6 +1861,7 @@ var programs = [...]program{
 	{"ncu", &syntaxJest},
 	{"ne", &syntaxNano},
 	{"neato", &syntaxDot},
+	{"neo4j-admin", &syntaxNeonctl},
 	{"neo4j-shell", &syntaxCypher_shell},
 	{"neocities", &syntaxNeocities},
 	{"neofetch", &syntaxPs},
@@ -1879,6 +1928,7 @@ var programs = [...]program{
 	{"nodejs", &syntaxNode},
 	{"nodemon", &syntaxNodemon},
 	{"nodenv", &syntaxNvm},
+	{"nodetool", &syntaxNeonctl},
 	{"noglob", &syntaxNohup},
 	{"nohup", &syntaxNohup},
 	{"nomad", &syntaxKustomize},
@@ -1901,6 +1951,8 @@ var programs = [...]program{
 	{"nroff", &syntaxNroff},
 	{"nsenter", &syntaxNsenter},
 	{"nslookup", &syntaxDig},
+	{"nsqadmin", &syntaxNeonctl},
+	{"nsupdate", &syntaxNsupdate},
 	{"ntdsutil", &syntaxNtdsutil},
 	{"ntfsfix", &syntaxResize2fs},
 	{"ntfsresize", &syntaxResize2fs},
@@ -2076,11 +2128,13 @@ var programs = [...]program{
 	{"pdfunite", &syntaxGs},
 	{"pdksh", &syntaxKsh},
 	{"pdm", &syntaxPoetry},
+	{"pdnsutil", &syntaxNeonctl},
 	{"pdsh", &syntaxPdsh},
 	{"pdu", &syntaxGocloc},
 	{"peco", &syntaxFzf},
 	{"pee", &syntaxPee},
 	{"pelican", &syntaxJest},
+	{"perccli", &syntaxNeonctl},
 	{"perf", &syntaxPerf},
 	{"perl", &syntaxPerl},
 	{"perl-rename", &syntaxRename},
@@ -2101,6 +2155,7 @@ var programs = [...]program{
 	{"pg_isready", &syntaxPg_isready},
 	{"pg_restore", &syntaxPg_restore},
 	{"pg_upgrade", &syntaxPg_upgrade},
+	{"pgbackrest", &syntaxRestic},
 	{"pgbench", &syntaxPg_isready},
 	{"pgcli", &syntaxPsql},
 	{"pgmhist", &syntaxPamscale},
@@ -2237,6 +2292,7 @@ var programs = [...]program{
 	{"printenv", &syntaxPrintenv},
 	{"printf", &syntaxPrintf},
 	{"prisma", &syntaxPrisma},
+	{"prlctl", &syntaxNeonctl},
 	{"prlimit", &syntaxPrlimit},
 	{"procdump", &syntaxProcdump},
 	{"procdump64", &syntaxProcdump},
@@ -2252,6 +2308,7 @@ var programs = [...]program{
 	{"protoc", &syntaxGcc},
 	{"protolint", &syntaxMypy},
 	{"prove", &syntaxProve},
+	{"proxmox-backup-client", &syntaxRestic},
 	{"proxychains", &syntaxNohup},
 	{"proxychains4", &syntaxNohup},
 	{"prsync", &syntaxPdsh},
@@ -2275,6 +2332,7 @@ var programs = [...]program{
 	{"pub", &syntaxMvn},
 	{"publint", &syntaxMypy},
 	{"pulsar-admin", &syntaxNeonctl},
+	{"pulsarctl", &syntaxNeonctl},
 	{"pulseaudio", &syntaxXset},
 	{"pulumi", &syntaxPulumi},
 	{"puma", &syntaxMvn},
@@ -2384,6 +2442,8 @@ var programs = [...]program{
 	{"raco", &syntaxMvn},
 	{"radeontop", &syntaxRadeontop},
 	{"radon", &syntaxMypy},
+	{"rados", &syntaxNeonctl},
+	{"radosgw-admin", &syntaxNeonctl},
 	{"rails", &syntaxRails},
 	{"railway", &syntaxDoctl},
 	{"rake", &syntaxRake},
@@ -2394,7 +2454,9 @@ var programs = [...]program{
 	{"rar", &syntax7z},
 	{"raspi-config", &syntaxUpdate_alternatives},
 	{"rathole", &syntaxNgrok},
+	{"ravendb", &syntaxNeonctl},
 	{"rbash", &syntaxSh},
+	{"rbd", &syntaxNeonctl},
 	{"rbenv", &syntaxNvm},
 	{"rbw", &syntaxBw},
 	{"rbx", &syntaxRuby},
@@ -2406,6 +2468,7 @@ var programs = [...]program{
 	{"rcctl", &syntaxService},
 	{"rclone", &syntaxRclone},
 	{"rcp", &syntaxTelnet},
+	{"rdiff-backup", &syntaxRestic},
 	{"rdjpgcom", &syntaxFfprobe},
 	{"rdsh", &syntaxPdsh},
 	{"react-native", &syntaxJest},
@@ -2450,8 +2513,10 @@ var programs = [...]program{
 	{"reset", &syntaxTput},
 	{"resize2fs", &syntaxResize2fs},
 	{"resolvectl", &syntaxDig},
+	{"restic", &syntaxRestic},
 	{"restore-trash", &syntaxTrash_list},
 	{"restorecon", &syntaxUpdate_alternatives},
+	{"rethinkdb", &syntaxNeonctl},
 	{"return", &syntaxExit},
 	{"rev", &syntaxRev},
 	{"revive", &syntaxMypy},
@@ -2472,11 +2537,13 @@ var programs = [...]program{
 	{"rmdir", &syntaxRmdir},
 	{"rmmod", &syntaxModprobe},
 	{"rmtrash", &syntaxRimraf},
+	{"rndc", &syntaxNeonctl},
 	{"robocopy", &syntaxCmd_3acopy},
 	{"roc", &syntaxMvn},
 	{"rollup", &syntaxJest},
 	{"roo", &syntaxCodex},
 	{"route", &syntaxIfconfig},
+	{"route53", &syntaxNeonctl},
 	{"rovodev", &syntaxCodex},
 	{"rpcclient", &syntaxRpcclient},
 	{"rpcinfo", &syntaxShowmount},
@@ -2487,6 +2554,7 @@ var programs = [...]program{
 	{"rpm-ostree", &syntaxApk},
 	{"rpm2cpio", &syntaxDpkg_deb},
 	{"rpmbuild", &syntaxDpkg_deb},
+	{"rq", &syntaxCelery},
 	{"rr", &syntaxStrace},
 	{"rs", &syntaxRs},
 	{"rsconnect", &syntaxNeocities},
@@ -2517,6 +2585,7 @@ var programs = [...]program{
 	{"rustc", &syntaxRustc},
 	{"rustdoc", &syntaxRustc},
 	{"rustfmt", &syntaxRustc},
+	{"rustic", &syntaxRestic},
 	{"rustscan", &syntaxNmap},
 	{"rustup", &syntaxRustup},
 	{"rview", &syntaxVim},
@@ -2533,7 +2602,9 @@ var programs = [...]program{
 	{"s6-svc", &syntaxRc_update},
 	{"salt", &syntaxSalt},
 	{"salt-call", &syntaxSalt_call},
+	{"salt-key", &syntaxSalt_key},
 	{"sam", &syntaxPulumi},
+	{"samba-tool", &syntaxNeonctl},
 	{"saml2aws", &syntaxCredstash},
 	{"sample", &syntaxLog},
 	{"samu", &syntaxMake},
@@ -2582,6 +2653,7 @@ var programs = [...]program{
 	{"semanage", &syntaxUpdate_alternatives},
 	{"semantic-release", &syntaxJest},
 	{"semgrep", &syntaxMypy},
+	{"sendgrid", &syntaxNeonctl},
 	{"sendmail", &syntaxMail},
 	{"sensors", &syntaxPs},
 	{"sentry-cli", &syntaxNeonctl},
@@ -2673,6 +2745,7 @@ var programs = [...]program{
 	{"smem", &syntaxPs},
 	{"sml", &syntaxRscript},
 	{"snap", &syntaxSnap},
+	{"snapper", &syntaxRestic},
 	{"sndfile-convert", &syntaxCjxl},
 	{"sndfile-info", &syntaxWebpinfo},
 	{"sngrep", &syntaxSngrep},
@@ -2706,6 +2779,7 @@ var programs = [...]program{
 	{"spindump", &syntaxLog},
 	{"splint", &syntaxSplint},
 	{"split", &syntaxSplit},
+	{"splunk", &syntaxNeonctl},
 	{"sponge", &syntaxSponge},
 	{"spotdl", &syntaxAria2c},
 	{"spring", &syntaxMvn},
@@ -2738,6 +2812,7 @@ var programs = [...]program{
 	{"sshx", &syntaxTtyd},
 	{"ssmtp", &syntaxMail},
 	{"sssctl", &syntaxRealm},
+	{"sst", &syntaxNeonctl},
 	{"st-flash", &syntaxAdb},
 	{"stack", &syntaxMvn},
 	{"standard", &syntaxMypy},
@@ -2751,6 +2826,7 @@ var programs = [...]program{
 	{"stdbuf", &syntaxNohup},
 	{"steampipe", &syntaxGrafana_cli},
 	{"stern", &syntaxKubectx},
+	{"storcli", &syntaxNeonctl},
 	{"storybook", &syntaxJest},
 	{"stow", &syntaxStow},
 	{"strace", &syntaxStrace},
@@ -2774,6 +2850,7 @@ var programs = [...]program{
 	{"sum", &syntaxSum},
 	{"supabase", &syntaxSupabase},
 	{"surge", &syntaxSurge},
+	{"surreal", &syntaxNeonctl},
 	{"suspend", &syntaxWait},
 	{"sv", &syntaxService},
 	{"svcadm", &syntaxService},
@@ -2831,6 +2908,8 @@ var programs = [...]program{
 	{"taplo", &syntaxBlack},
 	{"tar", &syntaxTar},
 	{"tarantool-sql", &syntaxCqlsh},
+	{"targetcli", &syntaxNeonctl},
+	{"tarsnap", &syntaxRestic},
 	{"task", &syntaxMake},
 	{"taskkill", &syntaxTaskkill},
 	{"tasklist", &syntaxTasklist},
@@ -2852,6 +2931,7 @@ var programs = [...]program{
 	{"telebit", &syntaxNgrok},
 	{"teleconsole", &syntaxNgrok},
 	{"telegram-send", &syntaxTelegram_send},
+	{"teleport", &syntaxNeonctl},
 	{"telinit", &syntaxReboot},
 	{"teller", &syntaxRlwrap},
 	{"telnet", &syntaxTelnet},
@@ -2896,6 +2976,7 @@ var programs = [...]program{
 	{"timedatectl", &syntaxIfconfig},
 	{"timeout", &syntaxTimeout},
 	{"times", &syntaxWait},
+	{"timeshift", &syntaxRestic},
 	{"timg", &syntaxTimg},
 	{"timidity", &syntaxSox},
 	{"timoni", &syntaxKustomize},
@@ -2940,6 +3021,7 @@ var programs = [...]program{
 	{"trash-put", &syntaxRimraf},
 	{"trash-restore", &syntaxTrash_list},
 	{"trash-rm", &syntaxTrash_empty},
+	{"travis", &syntaxNeonctl},
 	{"tree", &syntaxTree},
 	{"trino", &syntaxCqlsh},
 	{"trip", &syntaxHttping},
@@ -2956,6 +3038,7 @@ var programs = [...]program{
 	{"tsc", &syntaxMypy},
 	{"tset", &syntaxTput},
 	{"tsgo", &syntaxGcc},
+	{"tsh", &syntaxNeonctl},
 	{"tshark", &syntaxTshark},
 	{"tskill", &syntaxTaskkill},
 	{"tslint", &syntaxMypy},
@@ -3136,6 +3219,7 @@ var programs = [...]program{
 	{"vuepress", &syntaxJest},
 	{"vultr-cli", &syntaxDoctl},
 	{"vulture", &syntaxMypy},
+	{"vzctl", &syntaxNeonctl},
 	{"w", &syntaxPs},
 	{"wacaw", &syntaxXset},
 	{"waf", &syntaxMake},
@@ -3143,6 +3227,8 @@ var programs = [...]program{
 	{"wait", &syntaxWait},
 	{"wait-on", &syntaxJest},
 	{"wait4x", &syntaxJest},
+	{"wal-e", &syntaxRestic},
+	{"wal-g", &syntaxRestic},
 	{"wall", &syntaxWall},
 	{"wandb", &syntaxNeonctl},
 	{"warp-cli", &syntaxTailscale},
@@ -3201,6 +3287,7 @@ var programs = [...]program{
 	{"wmctrl", &syntaxXset},
 	{"wmic", &syntaxWmic},
 	{"wodim", &syntaxSox},
+	{"woodpecker-cli", &syntaxNeonctl},
 	{"wormhole", &syntaxCroc},
 	{"wormhole-william", &syntaxCroc},
 	{"wp", &syntaxWp},
@@ -3751,6 +3838,24 @@ var syntaxAider = syntax{style: open, why: "starts another agent, which decides 
 	{"version", &syntax_operands_rest_Text_base_class_network},
 }, operands: shape{rest: roleText}, base: &action_class_network}
 
+var syntaxAlembic_Labextension = syntax{style: open, subs: []program{
+	{"*", &syntax_operands_rest_Text_base_class_localWrite},
+	{"build", &syntax_operands_rest_Plugin_base_class_network},
+	{"develop", &syntax_operands_rest_Plugin_base_class_network},
+	{"install", &syntax_operands_rest_Plugin_base_class_network},
+	{"link", &syntax_operands_rest_Plugin_base_class_network},
+}, operands: shape{rest: roleText}}
+
+var syntaxAlembic = syntax{style: open, options: []option{
+	{"--ip", &action_values_Listen},
+}, texts: []option{
+	{"downgrade base", &action_effects_ChangeRemote_verb_delete},
+}, subs: []program{
+	{"labextension", &syntaxAlembic_Labextension},
+	{"nbextension", &syntaxAlembic_Labextension},
+	{"serverextension", &syntaxAlembic_Labextension},
+}, operands: shape{rest: roleText}, base: &action_class_network}
+
 var syntaxAlias = syntax{options: []option{
 	{"-a", &action_none},
 	{"-p", &action_none},
@@ -4229,6 +4334,7 @@ var syntaxAny_3aservice = syntax{style: open, texts: []option{
 	{"filter-*", &syntax_base_class_readOnly},
 	{"find", &syntax_base_class_readOnly},
 	{"flush", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"flush_*", &syntax_base_effects_ChangeRemote_verb_delete},
 	{"flushall", &syntax_base_effects_ChangeRemote_verb_delete},
 	{"flushdb", &syntax_base_effects_ChangeRemote_verb_delete},
 	{"force-unlock", &syntax_base_effects_ChangeRemote_verb_weaken},
@@ -4329,6 +4435,7 @@ var syntaxAny_3aservice = syntax{style: open, texts: []option{
 	{"restore", &syntax_base_effects_ChangeRemote_verb_change},
 	{"restore-*", &syntax_base_effects_ChangeRemote_verb_change},
 	{"review", &syntax_base_effects_ChangeRemote_verb_change},
+	{"revoke", &syntax_base_effects_ChangeRemote_verb_delete},
 	{"rm", &syntax_base_effects_ChangeRemote_verb_delete},
 	{"rmi", &syntax_base_effects_ChangeRemote_verb_delete},
 	{"rollback", &syntax_base_effects_ChangeRemote_verb_change},
@@ -4409,6 +4516,7 @@ var syntaxAny_3aservice = syntax{style: open, texts: []option{
 	{"view", &syntax_base_class_readOnly},
 	{"whoami", &syntax_base_class_readOnly},
 	{"wipe", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"yank", &syntax_base_effects_ChangeRemote_verb_delete},
 }}
 
 var syntaxApg = syntax{options: []option{
@@ -5245,12 +5353,25 @@ var syntaxBat = syntax{options: []option{
 }, operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
 
 var syntaxBb = syntax{style: open, language: "code", service: "service", options: []option{
+	{"--bootstrap-server", &action_values_Place},
 	{"--eval", &action_values_Code_operands_rest_Text},
 	{"--file", &action_values_ScriptCode_operands_rest_Text},
 	{"-e", &action_values_Code_operands_rest_Text},
 	{"-f", &action_values_ScriptCode_operands_rest_Text},
 }, texts: []option{
 	{"--delete", &action_effects_ChangeRemote_verb_delete},
+	{"=~.*", &action_effects_ChangeRemote_verb_weaken},
+	{"=~.+", &action_effects_ChangeRemote_verb_weaken},
+	{"delete-records", &action_effects_ChangeRemote_verb_delete},
+	{"reset-offsets*--execute", &action_effects_ChangeRemote_verb_delete},
+}, subs: []program{
+	{"assassinate", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"clean", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"clear", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"decommission", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"drop-*", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"removenode", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"truncatehints", &syntax_base_effects_ChangeRemote_verb_delete},
 }, operands: shape{head: []role{roleMaybeScript}, rest: roleText}, base: &action_class_network_streams_in_Code_setIn}
 
 var syntaxBc = syntax{options: []option{
@@ -6525,6 +6646,19 @@ var syntaxCdparanoia = syntax{style: bundled | gnu, options: []option{
 	{"-w", &action_none},
 	{"-z", &action_none},
 }, operands: shape{head: []role{roleText, roleWrite}}, base: &action_class_localWrite}
+
+var syntaxCelery = syntax{style: open, options: []option{
+	{"--ip", &action_values_Listen},
+}, texts: []option{
+	{" purge", &action_effects_ChangeRemote_verb_delete},
+	{"control shutdown", &action_effects_ChangeRemote_verb_delete},
+	{"delete_all", &action_effects_ChangeRemote_verb_delete},
+	{"empty*--all", &action_effects_ChangeRemote_verb_delete},
+}, subs: []program{
+	{"labextension", &syntaxAlembic_Labextension},
+	{"nbextension", &syntaxAlembic_Labextension},
+	{"serverextension", &syntaxAlembic_Labextension},
+}, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxCertutil = syntax{style: slash, options: []option{
 	{"/anonymous", &action_none},
@@ -9915,6 +10049,7 @@ var syntaxDoctl = syntax{style: own, service: "cloud", texts: []option{
 	{"kubeconfig show", &action_effects_ReadSecret_streams_out_Secret_setOut},
 	{"login:ci", &action_effects_ReadSecret_streams_out_Secret_setOut},
 	{"oauth-tokens", &action_effects_ReadSecret_streams_out_Secret_setOut},
+	{"railway variables", &action_effects_ReadSecret_streams_out_Secret_setOut},
 	{"tokens create", &action_effects_ReadSecret_streams_out_Secret_setOut},
 }, subs: []program{
 	{"*", &syntax_db40ede62d80},
@@ -11129,20 +11264,12 @@ var syntaxFish = syntax{style: first | gnu, language: "shell", options: []option
 	{"-v", &action_none},
 }, operands: shape{head: []role{roleScriptShell}, rest: roleText}, base: &action_streams_in_Code_setIn}
 
-var syntaxFlask_Labextension = syntax{style: open, subs: []program{
-	{"*", &syntax_operands_rest_Text_base_class_localWrite},
-	{"build", &syntax_operands_rest_Plugin_base_class_network},
-	{"develop", &syntax_operands_rest_Plugin_base_class_network},
-	{"install", &syntax_operands_rest_Plugin_base_class_network},
-	{"link", &syntax_operands_rest_Plugin_base_class_network},
-}, operands: shape{rest: roleText}}
-
 var syntaxFlask = syntax{style: open, options: []option{
 	{"--ip", &action_values_Listen},
 }, subs: []program{
-	{"labextension", &syntaxFlask_Labextension},
-	{"nbextension", &syntaxFlask_Labextension},
-	{"serverextension", &syntaxFlask_Labextension},
+	{"labextension", &syntaxAlembic_Labextension},
+	{"nbextension", &syntaxAlembic_Labextension},
+	{"serverextension", &syntaxAlembic_Labextension},
 	{"shell", &syntax_base_streams_in_Code_setIn},
 }, operands: shape{rest: roleText}, base: &action_class_network}
 
@@ -15366,6 +15493,7 @@ var syntaxHeroku = syntax{style: own, service: "cloud", texts: []option{
 	{"kubeconfig show", &action_effects_ReadSecret_streams_out_Secret_setOut},
 	{"login:ci", &action_effects_ReadSecret_streams_out_Secret_setOut},
 	{"oauth-tokens", &action_effects_ReadSecret_streams_out_Secret_setOut},
+	{"railway variables", &action_effects_ReadSecret_streams_out_Secret_setOut},
 	{"tokens create", &action_effects_ReadSecret_streams_out_Secret_setOut},
 }, subs: []program{
 	{"*", &syntax_db40ede62d80},
@@ -15984,11 +16112,24 @@ var syntaxImg2sixel = syntax{style: gnu, options: []option{
 }, operands: shape{rest: roleMaybeURL}}
 
 var syntaxInflux = syntax{style: open | long, service: "database", input: roleSQL, options: []option{
+	{"--bootstrap-server", &action_values_Place},
 	{"--file", &action_values_ScriptInput},
 	{"-execute", &action_values_SQL},
 	{"-f", &action_values_ScriptInput},
 }, texts: []option{
 	{"--delete", &action_effects_ChangeRemote_verb_delete},
+	{"=~.*", &action_effects_ChangeRemote_verb_weaken},
+	{"=~.+", &action_effects_ChangeRemote_verb_weaken},
+	{"delete-records", &action_effects_ChangeRemote_verb_delete},
+	{"reset-offsets*--execute", &action_effects_ChangeRemote_verb_delete},
+}, subs: []program{
+	{"assassinate", &syntax_style_long_base_effects_ChangeRemote_verb_delete},
+	{"clean", &syntax_style_long_base_effects_ChangeRemote_verb_delete},
+	{"clear", &syntax_style_long_base_effects_ChangeRemote_verb_delete},
+	{"decommission", &syntax_style_long_base_effects_ChangeRemote_verb_delete},
+	{"drop-*", &syntax_style_long_base_effects_ChangeRemote_verb_delete},
+	{"removenode", &syntax_style_long_base_effects_ChangeRemote_verb_delete},
+	{"truncatehints", &syntax_style_long_base_effects_ChangeRemote_verb_delete},
 }, operands: shape{rest: roleMaybeFile}, base: &action_class_network}
 
 var syntaxInnoextract = syntax{style: gnu, options: []option{
@@ -16540,9 +16681,9 @@ var syntaxJsonnetfmt = syntax{options: []option{
 var syntaxJupyter = syntax{style: open, options: []option{
 	{"--ip", &action_values_Listen},
 }, subs: []program{
-	{"labextension", &syntaxFlask_Labextension},
-	{"nbextension", &syntaxFlask_Labextension},
-	{"serverextension", &syntaxFlask_Labextension},
+	{"labextension", &syntaxAlembic_Labextension},
+	{"nbextension", &syntaxAlembic_Labextension},
+	{"serverextension", &syntaxAlembic_Labextension},
 }, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxKadmin = syntax{style: long, input: roleLines, options: []option{
@@ -16808,6 +16949,47 @@ var syntaxKsh = syntax{style: first | plus, language: "shell", options: []option
 	{"-x", &action_none},
 }, operands: shape{head: []role{roleScriptShell}, rest: roleText}, base: &action_streams_in_Code_setIn}
 
+var syntaxKubeadm_Token = syntax{style: open, subs: []program{
+	{"create", &syntax_operands_rest_Text_base_1f360967b0c7},
+}, operands: shape{rest: roleText}}
+
+var syntaxKubeadm = syntax{style: open, service: "kubernetes", subs: []program{
+	{"config", &syntax_operands_rest_Text_base_class_readOnly},
+	{"current-context", &syntax_operands_rest_Text_base_class_readOnly},
+	{"delete", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"describe", &syntax_operands_rest_Text_base_class_readOnly},
+	{"destroy", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"enter", &syntax_operands_head_Text_rest_ArgvRemote_base_none},
+	{"exec", &syntax_operands_head_Text_rest_ArgvRemote_base_none},
+	{"get", &syntax_operands_rest_Text_base_class_readOnly},
+	{"info", &syntax_operands_rest_Text_base_class_readOnly},
+	{"init", &syntax_1bc98bb233fc},
+	{"ip", &syntax_operands_rest_Text_base_class_readOnly},
+	{"join", &syntax_1bc98bb233fc},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"logs", &syntax_operands_rest_Text_base_class_readOnly},
+	{"ls", &syntax_operands_rest_Text_base_class_readOnly},
+	{"pool-delete", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"pool-destroy", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"purge", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"remove", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"reset", &syntax_a51387fff051},
+	{"rm", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"run", &syntax_operands_head_Text_rest_ArgvRemote_base_none},
+	{"shell", &syntax_operands_head_Text_rest_ArgvRemote_base_none},
+	{"show", &syntax_operands_rest_Text_base_class_readOnly},
+	{"snapshot-delete", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"ssh", &syntax_operands_head_Text_rest_ArgvRemote_base_none},
+	{"status", &syntax_operands_rest_Text_base_class_readOnly},
+	{"stop-destroy", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"token", &syntaxKubeadm_Token},
+	{"undefine", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"upgrade", &syntax_1bc98bb233fc},
+	{"version", &syntax_operands_rest_Text_base_class_readOnly},
+	{"vol-delete", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"vol-wipe", &syntax_operands_rest_Text_base_effects_Destroy},
+}, groups: []string{"disk", "snapshot", "storage", "volume"}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
 var syntaxKubectl_Annotate = syntax{style: open, options: []option{
 	{"--filename", &action_values_Object},
 	{"--from-env-file", &action_values_Object},
@@ -17038,9 +17220,13 @@ var syntaxKubectl = syntax{style: bundled, why: "changes a cluster, or runs the 
 	{"\"privileged\":", &action_effects_ChangeRemote_verb_grant},
 	{"krew index add", &action_effects_Dynamic},
 	{"krew install", &action_effects_Dynamic},
+	{"patch*finalizers\": null", &action_effects_ChangeRemote_verb_delete},
+	{"patch*finalizers\":null", &action_effects_ChangeRemote_verb_delete},
+	{"replace*--force", &action_effects_ChangeRemote_verb_delete},
 	{"scale*--replicas 0", &action_effects_ChangeRemote_verb_delete},
 	{"scale*--replicas=0", &action_effects_ChangeRemote_verb_delete},
 	{"set image*=", &action_values_ImageSource},
+	{"taint*:noexecute", &action_effects_ChangeRemote_verb_delete},
 }, subs: []program{
 	{"annotate", &syntaxKubectl_Annotate},
 	{"api-resources", &syntaxKubectl_Api_resources},
@@ -17129,6 +17315,8 @@ var syntaxKustomize = syntax{style: open, service: "kubernetes", options: []opti
 	{"--repo-url", &action_values_Plugin},
 	{"--url", &action_values_Plugin},
 	{"-f", &action_values_Plugin},
+}, texts: []option{
+	{"system gc", &action_effects_ChangeRemote_verb_delete},
 }, subs: []program{
 	{"analyze", &syntax_operands_rest_MaybeFile_base_class_readOnly},
 	{"app", &syntax_97c8b79ee0eb},
@@ -17914,7 +18102,9 @@ var syntaxMd5sum = syntax{style: gnu, options: []option{
 }, operands: shape{rest: roleRead}}
 
 var syntaxMdadm = syntax{style: open, options: []option{
+	{"--stop", &action_effects_Destroy},
 	{"--zero-superblock", &action_effects_Destroy},
+	{"-S", &action_effects_Destroy},
 }, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 
 var syntaxMini = syntax{style: open, why: "starts another agent, which decides what runs; that is judged only where shield is its hook, too", options: []option{
@@ -18970,8 +19160,22 @@ var syntaxNeocities = syntax{style: open, why: "shows what a folder holds to eve
 	{"upload", &syntax_operands_rest_SendTree_base_effects_SendData},
 }, operands: shape{rest: roleText}, base: &action_class_network}
 
-var syntaxNeonctl = syntax{style: open, service: "service", texts: []option{
+var syntaxNeonctl = syntax{style: open, service: "service", options: []option{
+	{"--bootstrap-server", &action_values_Place},
+}, texts: []option{
 	{"--delete", &action_effects_ChangeRemote_verb_delete},
+	{"=~.*", &action_effects_ChangeRemote_verb_weaken},
+	{"=~.+", &action_effects_ChangeRemote_verb_weaken},
+	{"delete-records", &action_effects_ChangeRemote_verb_delete},
+	{"reset-offsets*--execute", &action_effects_ChangeRemote_verb_delete},
+}, subs: []program{
+	{"assassinate", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"clean", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"clear", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"decommission", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"drop-*", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"removenode", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"truncatehints", &syntax_base_effects_ChangeRemote_verb_delete},
 }, operands: shape{rest: roleMaybeFile}, base: &action_class_network}
 
 var syntaxNet = syntax{style: open, texts: []option{
@@ -19733,6 +19937,8 @@ var syntaxNsenter = syntax{style: first, options: []option{
 	{"-u", &action_none},
 	{"-w", &action_none},
 }, operands: shape{rest: roleArgv}, base: &action_effects_ChangePrivilege}
+
+var syntaxNsupdate = syntax{style: open, operands: shape{head: []role{roleRead}}, base: &action_effects_ChangeRemote_verb_redirect}
 
 var syntaxNtdsutil = syntax{style: slash, why: "copies the domain's credentials", operands: shape{rest: roleText}, base: &action_class_privileged_effects_ReadSecret}
 
@@ -22035,9 +22241,28 @@ var syntaxPuppet_Apply = syntax{style: open, options: []option{
 	{"-e", &action_values_Code},
 }, operands: shape{rest: roleScriptCode}, base: &action_effects_ChangeSystem}
 
+var syntaxPuppet_Ca = syntax{style: open, subs: []program{
+	{"clean", &syntax_27ec894d905e},
+	{"delete", &syntax_27ec894d905e},
+	{"destroy", &syntax_27ec894d905e},
+	{"fingerprint", &syntax_operands_rest_Text_base_class_readOnly},
+	{"generate", &syntax_df00f2c6b2fa},
+	{"import", &syntax_df00f2c6b2fa},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"print", &syntax_operands_rest_Text_base_class_readOnly},
+	{"revoke", &syntax_27ec894d905e},
+	{"search", &syntax_operands_rest_Text_base_class_readOnly},
+	{"setup", &syntax_df00f2c6b2fa},
+	{"sign", &syntax_df00f2c6b2fa},
+	{"verify", &syntax_operands_rest_Text_base_class_readOnly},
+}, operands: shape{rest: roleText}}
+
 var syntaxPuppet = syntax{style: open, service: "infrastructure", subs: []program{
 	{"agent", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"apply", &syntaxPuppet_Apply},
+	{"ca", &syntaxPuppet_Ca},
+	{"cert", &syntaxPuppet_Ca},
+	{"certificate", &syntaxPuppet_Ca},
 	{"config", &syntax_operands_rest_Text_base_none},
 	{"describe", &syntax_operands_rest_Text_base_none},
 	{"epp", &syntax_operands_rest_Text_base_none},
@@ -22772,6 +22997,66 @@ var syntaxRenice = syntax{style: numeric, options: []option{
 var syntaxResize2fs = syntax{style: open, options: []option{
 	{"-P", &action_turns_Mend_List_flags_dry},
 }, operands: shape{head: []role{roleMend, roleText}}, base: &action_effects_ChangeSystem}
+
+var syntaxRestic = syntax{style: open, service: "backup", options: []option{
+	{"--bootstrap-server", &action_values_Place},
+	{"--dry-run", &action_flags_dry},
+	{"--exclude", &action_values_Text},
+	{"--exclude-file", &action_values_Read},
+	{"--files-from", &action_values_Read},
+	{"--host", &action_values_Text},
+	{"--keep-daily", &action_values_Text},
+	{"--keep-last", &action_values_Text},
+	{"--keep-monthly", &action_values_Text},
+	{"--keep-weekly", &action_values_Text},
+	{"--password-file", &action_values_Read},
+	{"--repo", &action_values_Place},
+	{"--stanza", &action_values_Text},
+	{"--tag", &action_values_Text},
+	{"-e", &action_values_Text},
+	{"-n", &action_flags_dry},
+	{"-p", &action_values_Read},
+	{"-r", &action_values_Place},
+}, texts: []option{
+	{"--delete", &action_effects_ChangeRemote_verb_delete},
+	{"--delete-all", &action_effects_ChangeRemote_verb_delete},
+	{"--nuke", &action_effects_ChangeRemote_verb_delete},
+	{"=~.*", &action_effects_ChangeRemote_verb_weaken},
+	{"=~.+", &action_effects_ChangeRemote_verb_weaken},
+	{"delete everything", &action_effects_ChangeRemote_verb_delete},
+	{"delete-records", &action_effects_ChangeRemote_verb_delete},
+	{"remove-all", &action_effects_ChangeRemote_verb_delete},
+	{"remove-older-than", &action_effects_ChangeRemote_verb_delete},
+	{"reset-offsets*--execute", &action_effects_ChangeRemote_verb_delete},
+	{"stanza-delete", &action_effects_ChangeRemote_verb_delete},
+}, subs: []program{
+	{"assassinate", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"backup", &syntax_operands_rest_SendTree_base_class_network},
+	{"cat", &syntax_operands_rest_Text_base_class_readOnly},
+	{"check", &syntax_operands_rest_Text_base_class_readOnly},
+	{"clean", &syntax_27ec894d905e},
+	{"clear", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"collection-status", &syntax_operands_rest_Text_base_class_readOnly},
+	{"compact", &syntax_27ec894d905e},
+	{"create", &syntax_operands_rest_SendTree_base_class_network},
+	{"decommission", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"diff", &syntax_operands_rest_Text_base_class_readOnly},
+	{"drop-*", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"expire", &syntax_27ec894d905e},
+	{"find", &syntax_operands_rest_Text_base_class_readOnly},
+	{"forget", &syntax_27ec894d905e},
+	{"info", &syntax_operands_rest_Text_base_class_readOnly},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"ls", &syntax_operands_rest_Text_base_class_readOnly},
+	{"prune", &syntax_27ec894d905e},
+	{"removenode", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"snapshots", &syntax_operands_rest_Text_base_class_readOnly},
+	{"stats", &syntax_operands_rest_Text_base_class_readOnly},
+	{"status", &syntax_operands_rest_Text_base_class_readOnly},
+	{"truncatehints", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"verify", &syntax_operands_rest_Text_base_class_readOnly},
+	{"version", &syntax_operands_rest_Text_base_class_readOnly},
+}, operands: shape{rest: roleMaybeFile}, base: &action_class_network}
 
 var syntaxRev = syntax{operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
 
@@ -23547,6 +23832,22 @@ var syntaxSalt_call = syntax{style: gnu | bundled, options: []option{
 	{"-l", &action_values_Text},
 	{"-v", &action_none},
 }, operands: shape{head: []role{roleText, roleShell}}, base: &action_class_network_effects_ChangeSystem}
+
+var syntaxSalt_key = syntax{style: bundled | open, options: []option{
+	{"--accept", &action_effects_ChangeRemote_verb_grant},
+	{"--accept-all", &action_effects_ChangeRemote_verb_grant},
+	{"--delete", &action_effects_ChangeRemote_verb_delete},
+	{"--delete-all", &action_effects_ChangeRemote_verb_delete},
+	{"--finger-all", &action_none},
+	{"--list-all", &action_none},
+	{"-A", &action_effects_ChangeRemote_verb_grant},
+	{"-D", &action_effects_ChangeRemote_verb_delete},
+	{"-F", &action_none},
+	{"-L", &action_none},
+	{"-a", &action_effects_ChangeRemote_verb_grant},
+	{"-d", &action_effects_ChangeRemote_verb_delete},
+	{"-l", &action_none},
+}, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxSc_Config = syntax{style: slash | expr, why: "creates a service, which runs code later", options: []option{
 	{"binpath=", &action_values_Cmd},
@@ -25317,6 +25618,7 @@ var syntaxSupabase = syntax{style: own, service: "cloud", texts: []option{
 	{"kubeconfig show", &action_effects_ReadSecret_streams_out_Secret_setOut},
 	{"login:ci", &action_effects_ReadSecret_streams_out_Secret_setOut},
 	{"oauth-tokens", &action_effects_ReadSecret_streams_out_Secret_setOut},
+	{"railway variables", &action_effects_ReadSecret_streams_out_Secret_setOut},
 	{"tokens create", &action_effects_ReadSecret_streams_out_Secret_setOut},
 }, subs: []program{
 	{"*", &syntax_db40ede62d80},
@@ -28194,6 +28496,7 @@ var syntaxWrangler = syntax{style: own, service: "cloud", options: []option{
 	{"kubeconfig show", &action_effects_ReadSecret_streams_out_Secret_setOut},
 	{"login:ci", &action_effects_ReadSecret_streams_out_Secret_setOut},
 	{"oauth-tokens", &action_effects_ReadSecret_streams_out_Secret_setOut},
+	{"railway variables", &action_effects_ReadSecret_streams_out_Secret_setOut},
 	{"tokens create", &action_effects_ReadSecret_streams_out_Secret_setOut},
 }, subs: []program{
 	{"*", &syntax_db40ede62d80},
@@ -28855,6 +29158,7 @@ var syntax_1151d3a4fe10 = syntax{style: bundled, operands: shape{head: []role{ro
 var syntax_1542718c8fa9 = syntax{style: long, operands: shape{rest: roleModuleProgram}, base: &action_class_network}
 var syntax_159b8570bf55 = syntax{operands: shape{head: []role{roleWrite, roleSQL}, rest: roleText}, base: &action_class_localWrite}
 var syntax_15fbeb87c3c8 = syntax{operands: shape{head: []role{roleText, roleSource}}, base: &action_class_network_effects_ChangeSystem}
+var syntax_1bc98bb233fc = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_ChangeRemote}
 var syntax_1cd135f017da = syntax{operands: shape{head: []role{roleText, roleRepo}}, base: &action_class_network_flags_adopts}
 var syntax_1db00a6f8f12 = syntax{style: long | bundled, operands: shape{rest: roleArgv}, base: &action_class_localWrite}
 var syntax_1eb37e08c34c = syntax{style: long, operands: shape{head: []role{roleText, roleWrite}}, base: &action_class_readOnly}
@@ -29044,6 +29348,7 @@ var syntax_operands_rest_Read_base_streams_out_Input_setOut = syntax{operands: s
 var syntax_operands_rest_ScriptCode_base_effects_Persist = syntax{operands: shape{rest: roleScriptCode}, base: &action_effects_Persist}
 var syntax_operands_rest_Secret_base_class_readOnly = syntax{operands: shape{rest: roleSecret}, base: &action_class_readOnly}
 var syntax_operands_rest_SendFile_base_none = syntax{operands: shape{rest: roleSendFile}, base: &action_none}
+var syntax_operands_rest_SendTree_base_class_network = syntax{operands: shape{rest: roleSendTree}, base: &action_class_network}
 var syntax_operands_rest_SendTree_base_effects_SendData = syntax{operands: shape{rest: roleSendTree}, base: &action_effects_SendData}
 var syntax_operands_rest_ShellRemote_base_class_network = syntax{operands: shape{rest: roleShellRemote}, base: &action_class_network}
 var syntax_operands_rest_Shell_base_flags_reject = syntax{operands: shape{rest: roleShell}, base: &action_flags_reject}
@@ -29076,6 +29381,7 @@ var syntax_style_gnu_operands_rest_Text_base_class_readOnly = syntax{style: gnu,
 var syntax_style_gnu_operands_rest_Text_base_effects_Destroy = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_effects_Destroy}
 var syntax_style_gnu_operands_rest_Text_base_none = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_none}
 var syntax_style_gnu_operands_rest_Text_base_turns_Read_Edit = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_turns_Read_Edit}
+var syntax_style_long_base_effects_ChangeRemote_verb_delete = syntax{style: long, base: &action_effects_ChangeRemote_verb_delete}
 var syntax_style_long_base_flags_reject = syntax{style: long, base: &action_flags_reject}
 var syntax_style_long_bundled_operands_rest_Argv_base_none = syntax{style: long | bundled, operands: shape{rest: roleArgv}, base: &action_none}
 var syntax_style_long_bundled_operands_rest_Mkdir_base_none = syntax{style: long | bundled, operands: shape{rest: roleMkdir}, base: &action_none}
@@ -29222,6 +29528,7 @@ var action_effects_ChangeRemote_verb_redirect = action{effects: []effect.Kind{ef
 var action_effects_ChangeRemote_verb_run = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "run"}
 var action_effects_ChangeRemote_verb_weaken = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "weaken"}
 var action_effects_ChangeSystem = action{effects: []effect.Kind{effect.ChangeSystem}}
+var action_effects_ChangeSystem_ChangeRemote = action{effects: []effect.Kind{effect.ChangeSystem, effect.ChangeRemote}}
 var action_effects_ChangeSystem_Destroy = action{effects: []effect.Kind{effect.ChangeSystem, effect.Destroy}}
 var action_effects_ChangeSystem_Persist = action{effects: []effect.Kind{effect.ChangeSystem, effect.Persist}}
 var action_effects_ChangeSystem_flags_reject = action{effects: []effect.Kind{effect.ChangeSystem}, flags: reject}

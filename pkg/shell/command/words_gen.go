@@ -894,6 +894,8 @@ var DestroyingVerbs = Words{
 	"disable":      true,
 	"drop":         true,
 	"erase":        true,
+	"expunge":      true,
+	"flush":        true,
 	"nuke":         true,
 	"obliterate":   true,
 	"purge":        true,
@@ -902,6 +904,88 @@ var DestroyingVerbs = Words{
 	"terminate":    true,
 	"truncate":     true,
 	"wipe":         true,
+}
+
+// LoginFiles are files and folders of a machine that say who may log in, and with which rights.
+var LoginFiles = Words{
+	"/etc/doas.conf":     true,
+	"/etc/group":         true,
+	"/etc/ld.so.preload": true,
+	"/etc/pam.d":         true,
+	"/etc/passwd":        true,
+	"/etc/shadow":        true,
+	"/etc/ssh":           true,
+	"/etc/sudoers":       true,
+	"/etc/sudoers.d":     true,
+}
+
+// MadeFolders are folders of a container whose content its image, or what runs in it, makes again.
+var MadeFolders = Words{
+	"/app":                  true,
+	"/build":                true,
+	"/code":                 true,
+	"/etc/nginx/conf.d":     true,
+	"/go":                   true,
+	"/node_modules":         true,
+	"/proc":                 true,
+	"/root/.cache":          true,
+	"/root/.m2":             true,
+	"/root/.npm":            true,
+	"/run":                  true,
+	"/src":                  true,
+	"/usr/lib":              true,
+	"/usr/local/bundle":     true,
+	"/usr/local/go":         true,
+	"/usr/local/lib":        true,
+	"/usr/share/doc":        true,
+	"/usr/share/man":        true,
+	"/usr/share/nginx/html": true,
+	"/usr/src":              true,
+	"/var/lib/apt":          true,
+	"/var/log":              true,
+	"/var/run":              true,
+	"/var/www":              true,
+	"/workspace":            true,
+	"/workspaces":           true,
+	"~/.cache":              true,
+	"~/.m2":                 true,
+	"~/.npm":                true,
+}
+
+// EndingVerbs are options of programs that are not known, by which something is gone for good.
+var EndingVerbs = Words{
+	"delete-everything": true,
+	"destroy":           true,
+	"nuke":              true,
+	"obliterate":        true,
+	"remove-all":        true,
+	"wipe":              true,
+}
+
+// ShowingVerbs are verbs of programs that are not known, by which something is shown.
+var ShowingVerbs = Words{
+	"cat":     true,
+	"decrypt": true,
+	"display": true,
+	"dump":    true,
+	"export":  true,
+	"get":     true,
+	"print":   true,
+	"read":    true,
+	"reveal":  true,
+	"show":    true,
+	"view":    true,
+}
+
+// SecretWords are what programs that are not known keep for their users, and show when asked.
+var SecretWords = Words{
+	"credential":  true,
+	"credentials": true,
+	"passphrase":  true,
+	"password":    true,
+	"passwords":   true,
+	"secret":      true,
+	"secrets":     true,
 }
 
 // PlaceOptions are options, of whatever program, that name a host, database, cluster, account or environment.
