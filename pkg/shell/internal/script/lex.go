@@ -31,12 +31,11 @@ const (
 // maxTokens bounds how much of a program is read.
 const maxTokens = 20000
 
-// lexCode cuts code into tokens. It knows the strings and comments of Python,
+// lexCode cuts code into tokens, which it appends to room. It knows the strings and comments of Python,
 // Perl, Ruby, JavaScript, PHP, Lua and awk well enough to find their calls;
 // what it cannot place becomes punctuation.
-func lexCode(language, text string) []token {
-	const most = 1024 // for which there is room at once, one in six bytes of text
-	l := &lexer{language: language, text: text, tokens: make([]token, 0, min(len(text)/6, most))}
+func lexCode(language, text string, room []token) []token {
+	l := &lexer{language: language, text: text, tokens: room}
 	for l.i < len(l.text) && len(l.tokens) < maxTokens {
 		l.next()
 	}

@@ -4,6 +4,7 @@ package script
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
@@ -20,6 +21,7 @@ type script struct {
 	at       effect.Span
 	tokens   []token
 	i        int
+	stack    []operand // of the lists that are being read
 	depth    int
 	vars     map[string]operand
 	imports  map[string]string // local name → module or module.function
@@ -36,13 +38,17 @@ type script struct {
 type operand struct {
 	abstract.Value
 	list   []operand
-	isList bool
 	name   string // dotted, if it names a module, function or object
-	used   bool   // a call took it, so it is not looked at as a mere string
+	isList bool
+	used   bool // a call took it, so it is not looked at as a mere string
 }
 
 // deepest is how deep expressions may nest.
 const deepest = 100
+
+// tokenPool keeps room for tokens, of which a program has many. They end with a
+// call of [Read].
+var tokenPool = sync.Pool{New: func() any { return new([]token) }}
 
 // Read reports what code of a language other than a shell's does, and returns
 // what it writes.
@@ -56,8 +62,12 @@ func Read(w abstract.World, language, text string, at effect.Span) abstract.Valu
 		w.Dynamic(effect.CauseLimit, "the "+language+" code is too long", at)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
-	p.tokens = lexCode(language, text)
+	room := tokenPool.Get().(*[]token)
+	p.tokens = lexCode(language, text, (*room)[:0])
 	p.statements("")
+	clear(p.tokens)
+	*room = p.tokens
+	tokenPool.Put(room)
 	if carriesShell(text) {
 		p.connects, p.shells = true, true
 	}
