@@ -25,7 +25,7 @@ func is(s segment, name string) bool {
 	if s.kind == literal {
 		return s.text == name || len(s.text) == len(name) && strings.EqualFold(s.text, name)
 	}
-	return s.kind == wild && s.text != "*" && s.meets(segment{text: name})
+	return s.kind == wild && s.text != "*" && s.meets(&segment{text: name})
 }
 
 // process follows /proc/PID/root, cwd and fd, also those of its threads. "*"

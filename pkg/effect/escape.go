@@ -9,21 +9,28 @@ import (
 // \u{H…}, \UHHHHHHHH and \NNN.
 func unescape(s string) string {
 	var b strings.Builder
-	for i := 0; i < len(s); {
-		if s[i] == '\\' {
-			if r, n := escape(s[i:]); n > 0 {
-				if r < utf8.RuneSelf || s[i+1] != 'x' {
-					b.WriteRune(r)
-				} else {
-					b.WriteByte(byte(r))
-				}
-				i += n
-				continue
-			}
+	kept := 0 // up to where s is in b
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' {
+			continue
 		}
-		b.WriteByte(s[i])
-		i++
+		r, n := escape(s[i:])
+		if n == 0 {
+			continue
+		}
+		b.WriteString(s[kept:i])
+		if r < utf8.RuneSelf || s[i+1] != 'x' {
+			b.WriteRune(r)
+		} else {
+			b.WriteByte(byte(r))
+		}
+		kept = i + n
+		i = kept - 1
 	}
+	if kept == 0 {
+		return s
+	}
+	b.WriteString(s[kept:])
 	return b.String()
 }
 
@@ -82,7 +89,10 @@ func hexBytes(s string) string {
 				best = b
 			}
 			b = nil
-			for i++; i < len(s) && nameBytes[s[i-1]] && nameBytes[s[i]]; i++ { // the rest of a word
+			if i++; nameBytes[s[i-1]] { // the rest of a word
+				for i < len(s) && nameBytes[s[i]] {
+					i++
+				}
 			}
 			continue
 		}

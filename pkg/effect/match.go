@@ -113,7 +113,7 @@ func (f *finder) literal(path []segment) {
 	f.below(&g.abs, path)
 	entered := -1 // length of the last home folder entered, as several may name one
 	for _, home := range g.homes {
-		if len(home) == entered {
+		if len(home) == entered || len(g.home.all) == 0 {
 			continue
 		}
 		if rest, ok := f.enter(home, path); ok {
@@ -159,14 +159,14 @@ func (f *finder) key(text string) string {
 // enter returns what is left of a path below a folder. Of a folder above, that
 // is read recursively, nothing is left: everything below the folder is meant.
 func (f *finder) enter(folder, path []segment) (rest []segment, ok bool) {
-	for i, s := range folder {
+	for i := range folder {
 		if i == len(path) {
 			return nil, f.recursive
 		}
 		if path[i].kind == anyRun {
 			return path[i:], true
 		}
-		if !path[i].meets(s) {
+		if !path[i].meets(&folder[i]) {
 			return nil, false
 		}
 	}
@@ -281,7 +281,8 @@ func ends(last, want *segment) bool {
 func (r *rule) match(path []segment, from uint64) (matched, proven uint64) {
 	end := uint64(1) << len(r.segs)
 	matched = from | from&r.runs<<1
-	for _, s := range path {
+	for k := range path {
+		s := &path[k]
 		if s.kind == anyRun {
 			matched, proven = smear(matched, end), smear(proven, end)
 			continue
@@ -289,12 +290,12 @@ func (r *rule) match(path []segment, from uint64) (matched, proven uint64) {
 		next, sure := matched&r.runs|r.loop, proven&r.runs
 		for set := matched &^ r.runs &^ end; set != 0; set &= set - 1 {
 			i := bits.TrailingZeros64(set)
-			if !s.meets(r.segs[i]) {
+			if !s.meets(&r.segs[i]) {
 				continue
 			}
 			bit := uint64(1) << i
 			next |= bit << 1
-			if proven&bit != 0 || r.strong&bit != 0 && spells(s, r.segs[i]) {
+			if proven&bit != 0 || r.strong&bit != 0 && spells(s, &r.segs[i]) {
 				sure |= bit << 1
 			}
 		}
@@ -318,7 +319,7 @@ func smear(set, end uint64) uint64 {
 // spells reports whether a path's segment, which meets a rule's, also spells
 // out enough of it: its head, its tail if its head is free, or half of its
 // letters. "*.json" does not spell out "credentials.json".
-func spells(s, rule segment) bool {
+func spells(s, rule *segment) bool {
 	switch {
 	case s.kind == literal:
 		return rule.kind == literal || strings.Trim(rule.text, "*?") != ""
@@ -331,7 +332,7 @@ func spells(s, rule segment) bool {
 }
 
 // letters counts the characters of a segment that are not free.
-func letters(s segment) int {
+func letters(s *segment) int {
 	var buf [48]token
 	n := 0
 	for _, t := range s.tokens(buf[:0]) {
@@ -370,11 +371,12 @@ func (f *finder) certain(r *rule, path []segment) {
 	}
 	end := uint64(1) << len(segs)
 	set := 1 | r.runs&1<<1
-	for _, s := range path {
+	for k := range path {
+		s := &path[k]
 		next := set&r.runs | r.loop
 		if s.kind != anyRun {
 			for left := set &^ r.runs &^ end; left != 0; left &= left - 1 {
-				if i := bits.TrailingZeros64(left); s.within(segs[i]) {
+				if i := bits.TrailingZeros64(left); s.within(&segs[i]) {
 					next |= 2 << i
 				}
 			}

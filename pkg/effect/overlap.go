@@ -59,7 +59,7 @@ func overlaps(a, b []segment) bool {
 				if i < len(a) {
 					next[j] = true
 				}
-			case i < len(a) && j < len(b) && a[i].meets(b[j]):
+			case i < len(a) && j < len(b) && a[i].meets(&b[j]):
 				next[j+1] = true
 			}
 		}

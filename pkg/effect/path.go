@@ -183,10 +183,16 @@ func (w *walk) follow(word string, pattern bool) {
 	}
 }
 
+// climbs reports whether a pattern matches "..", where shells that let ".*" do so
+// climb.
+func climbs(name string) bool {
+	s := patternSegment(name)
+	return s.meets(&segment{text: ".."})
+}
+
 // step goes into a folder, or to a file. more says that the word goes on.
 func (w *walk) step(name string, more, pattern bool) {
-	if more && pattern && name[0] == '.' && isMeta(name) && patternSegment(name).meets(segment{text: ".."}) {
-		// Shells that let ".*" match ".." climb here.
+	if more && pattern && name[0] == '.' && isMeta(name) && climbs(name) {
 		w.from("")
 		return
 	}

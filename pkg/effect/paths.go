@@ -1,6 +1,9 @@
 package effect
 
-import "sync"
+import (
+	"strings"
+	"sync"
+)
 
 // Paths are canonical paths in their order. What was chosen of them is kept, so that
 // looking for it again costs nothing. Goroutines share them; nil holds no path.
@@ -8,6 +11,7 @@ type Paths struct {
 	all    []string
 	mu     sync.Mutex
 	chosen map[any][]string
+	named  map[string][]string
 }
 
 // maxChosen is how many choices are kept.
@@ -45,4 +49,21 @@ func (p *Paths) Chosen(key any, choose func(path string) bool) (out []string) {
 	}
 	p.chosen[key] = out
 	return out
+}
+
+// Named returns the paths with a last name, in their order.
+func (p *Paths) Named(name string) []string {
+	if p == nil || len(p.all) == 0 {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.named == nil {
+		p.named = make(map[string][]string, len(p.all))
+		for _, path := range p.all {
+			last := path[strings.LastIndexByte(path, '/')+1:]
+			p.named[last] = append(p.named[last], path)
+		}
+	}
+	return p.named[name]
 }

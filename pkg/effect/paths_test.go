@@ -23,6 +23,9 @@ func TestPaths(t *testing.T) {
 			t.Errorf("y.py: %q", got)
 		}
 	}
+	if got := p.Named("x.go"); !slices.Equal(got, []string{"/a/x.go", "/b/x.go"}) {
+		t.Errorf("named x.go: %q", got)
+	}
 	if looked != 2*len(p.All()) {
 		t.Errorf("looked at %d paths, want each once for each choice", looked)
 	}
@@ -37,7 +40,7 @@ func TestPaths(t *testing.T) {
 func TestNoPaths(t *testing.T) {
 	t.Parallel()
 	var p *Paths
-	if p.All() != nil || p.Chosen("", func(string) bool { return true }) != nil {
+	if p.All() != nil || p.Chosen("", func(string) bool { return true }) != nil || p.Named("") != nil {
 		t.Error("no paths hold one")
 	}
 }

@@ -264,7 +264,7 @@ const maxProduct = 1 << 20
 
 // meets reports whether two segments, neither of them "**", have a name in
 // common. It walks the product of both, position by position.
-func (s segment) meets(u segment) bool {
+func (s *segment) meets(u *segment) bool {
 	if s.kind == literal && u.kind == literal {
 		return s.text == u.text
 	}
@@ -317,8 +317,11 @@ func sameEnds(a, b string) bool {
 
 // matches reports whether a wildcard segment matches a name. Only the last
 // star is ever tried again, so the time is at most the product of both.
-func (s segment) matches(name string) bool {
+func (s *segment) matches(name string) bool {
 	p := s.text
+	if p == "*" {
+		return true
+	}
 	if !s.may(name) || len(name) < int(s.head) || name[:s.head] != p[:s.head] || len(name) < int(s.tail) || name[len(name)-int(s.tail):] != p[len(p)-int(s.tail):] {
 		return false
 	}
@@ -377,7 +380,7 @@ func stepProduct(a, b []token, i, j int, row, next []bool) {
 
 // within reports whether every name that s matches is certainly matched by u.
 // It may answer false for a pair that is.
-func (s segment) within(u segment) bool {
+func (s *segment) within(u *segment) bool {
 	if s.kind == literal {
 		if u.kind == literal {
 			return s.text == u.text

@@ -117,7 +117,7 @@ func CheckRoot(path, home string) error {
 
 func heads(segs, want []segment) bool {
 	for i := range want {
-		if !segs[i].meets(want[i]) {
+		if !segs[i].meets(&want[i]) {
 			return false
 		}
 	}

@@ -219,7 +219,7 @@ func (s *state) fetched(script abstract.Value, path string, at effect.Span) {
 // installed records that a program runs that was downloaded into a folder of
 // programs, by this text or by an earlier action.
 func (s *state) installed(base string, at effect.Span) {
-	s.broughtAs(base, at, "/bin/"+base, "/sbin/"+base)
+	s.broughtAs(base, at, "/bin/", "/sbin/")
 	for i := len(s.files) - 1; i >= 0; i-- {
 		f := &s.files[i]
 		if f.tree || f.pattern || path.Base(f.path) != base {
@@ -237,7 +237,7 @@ func (s *state) installed(base string, at effect.Span) {
 func (s *state) mounted(script abstract.Value, at effect.Span) {
 	name := path.Base(script.Text)
 	if !script.IsPattern {
-		s.broughtAs(name, at, "/"+name)
+		s.broughtAs(name, at, "/")
 	}
 	for i := len(s.files) - 1; i >= 0; i-- {
 		f := &s.files[i]
@@ -252,16 +252,15 @@ func (s *state) mounted(script abstract.Value, at effect.Span) {
 	}
 }
 
-// broughtAs records that what an earlier action brought runs, if the path of that ends
-// in one of some ways.
-func (s *state) broughtAs(name string, at effect.Span, ends ...string) {
+// broughtAs records that what an earlier action brought runs, if it has a name and
+// lies in a folder that ends in one of some ways.
+func (s *state) broughtAs(name string, at effect.Span, folders ...string) {
 	if s.at.Brought == nil || name == "" {
 		return
 	}
-	for _, p := range s.at.Brought().Chosen(strings.Join(ends, "\x00"), func(p string) bool {
-		return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(p, end) })
-	}) {
-		if s.runsBrought(abstract.Clip(name), p, s.at.Origin(p), at) {
+	for _, p := range s.at.Brought().Named(name) {
+		in := strings.TrimSuffix(p, name)
+		if slices.ContainsFunc(folders, func(folder string) bool { return strings.HasSuffix(in, folder) }) && s.runsBrought(abstract.Clip(name), p, s.at.Origin(p), at) {
 			return
 		}
 	}

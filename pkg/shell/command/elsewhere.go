@@ -1,8 +1,10 @@
 package command
 
 import (
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
@@ -297,13 +299,13 @@ func placeKind(s string) kind {
 }
 
 // PlacesOf returns the variables that name the places on which a program works.
-func PlacesOf(program string) []string {
-	var out []string
-	for word := range PlaceVariables {
-		if name, variable, _ := strings.Cut(word, "/"); name == program {
-			out = append(out, variable)
-		}
+func PlacesOf(program string) []string { return placesOf()[program] }
+
+var placesOf = sync.OnceValue(func() map[string][]string {
+	out := map[string][]string{}
+	for _, word := range slices.Sorted(maps.Keys(PlaceVariables)) {
+		program, variable, _ := strings.Cut(word, "/")
+		out[program] = append(out[program], variable)
 	}
-	slices.Sort(out)
 	return out
-}
+})

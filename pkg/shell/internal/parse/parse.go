@@ -59,7 +59,7 @@ func startsConstruct(text string, i int) bool {
 	}
 	rest := text[i:]
 	for _, w := range [...]string{"if", "while", "until", "for", "case", "select", "time", "elif", "else", "coproc", "function"} {
-		if strings.HasPrefix(rest, w) {
+		if w[0] == rest[0] && strings.HasPrefix(rest, w) {
 			return true
 		}
 	}

@@ -101,10 +101,10 @@ func (l *lexer) next() {
 		if l.language == "lua" && strings.HasPrefix(rest, "..") {
 			n = 2
 		}
-		for _, op := range [...]string{"->", "::", "=>", "<<", ">>", "||", "&&", "==", "+=", ".=", "**"} {
-			if strings.HasPrefix(rest, op) {
+		if len(rest) > 1 {
+			switch rest[:2] {
+			case "->", "::", "=>", "<<", ">>", "||", "&&", "==", "+=", ".=", "**":
 				n = 2
-				break
 			}
 		}
 		l.add(token{kind: punctToken, text: rest[:n]})

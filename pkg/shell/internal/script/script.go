@@ -119,7 +119,7 @@ func (p *script) suspect(v abstract.Value) {
 	case strings.HasPrefix(text, "~/") || strings.HasPrefix(text, "/") && strings.Count(text, "/") > 1 && text[1] != '/':
 		v.From = p.at
 		p.read(v)
-	case p.w.Secret("/"+text) && strings.ContainsAny(text, "./_"):
+	case strings.ContainsAny(text, "./_") && p.w.Secret("/"+text):
 		v.From = p.at
 		p.read(v)
 	}
