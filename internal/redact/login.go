@@ -34,24 +34,37 @@ var programs = sync.OnceValue(func() map[string][]*knowledge.Login {
 	return byName
 })
 
+// pairs are pairs of bytes with which words begin, in any case.
+type pairs [1 << 16 / 64]uint64
+
+func pairOf(s string) uint16 { return uint16(s[0]|0x20)<<8 | uint16(s[1]|0x20) }
+
+func (p *pairs) add(word string) { p[pairOf(word)/64] |= 1 << (pairOf(word) % 64) }
+
+// begin reports whether s, of two bytes at least, may begin with a word.
+func (p *pairs) begin(s string) bool { return p[pairOf(s)/64]&(1<<(pairOf(s)%64)) != 0 }
+
 // beginnings holds the pairs of bytes with which the names of programs begin.
-var beginnings = sync.OnceValue(func() *[1 << 16 / 64]uint64 {
-	var set [1 << 16 / 64]uint64
+var beginnings = sync.OnceValue(func() *pairs {
+	set := new(pairs)
 	for name := range programs() {
-		p := uint16(name[0])<<8 | uint16(name[1])
-		set[p/64] |= 1 << (p % 64)
+		set.add(name)
 	}
-	return &set
+	return set
 })
 
-// lengths holds, for each length of a word that may name a program, bits of the
-// second letters that such words have.
-var lengths = sync.OnceValue(func() *[maxProgram + 2]uint32 {
-	set := new([maxProgram + 2]uint32)
+// letterSets are the second and the last letters of words, as bits.
+type letterSets struct{ second, last uint32 }
+
+// lengths holds, for each length of a word that may name a program, the letters that
+// such words have.
+var lengths = sync.OnceValue(func() *[maxProgram + 2]letterSets {
+	set := new([maxProgram + 2]letterSets)
 	for name := range programs() {
-		for _, n := range [...]int{len(name), len(name) + len(".exe")} {
-			if n < len(set) {
-				set[n] |= 1 << (name[1] & 31)
+		for _, n := range [...]string{name, name + ".exe"} {
+			if len(n) < len(set) {
+				set[len(n)].second |= 1 << (n[1] & 31)
+				set[len(n)].last |= 1 << (n[len(n)-1] & 31)
 			}
 		}
 	}
@@ -69,15 +82,14 @@ func logins(s string, spans []span) []span {
 		if i > 0 && nameByte(s[i-1]) {
 			continue
 		}
-		p := uint16(lower(s[i]))<<8 | uint16(lower(s[i+1]))
-		if begin[p/64]&(1<<(p%64)) == 0 {
+		if !begin.begin(s[i:]) {
 			continue
 		}
 		end := i
 		for end < len(s) && end-i <= maxProgram && nameByte(s[end]) {
 			end++
 		}
-		if end-i < len(lengths) && lengths[end-i]&(1<<(p&31)) == 0 {
+		if n := end - i; n < 2 || n < len(lengths) && (lengths[n].second&(1<<(s[i+1]&31)) == 0 || lengths[n].last&(1<<(s[end-1]&31)) == 0) {
 			continue
 		}
 		found := programs()[programName(s[i:end])]

@@ -8,29 +8,27 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// hints are the letters with which hints begin.
-var hints = [256]bool{'p': true, 's': true, 't': true, 'c': true, 'w': true, 'k': true, 'a': true, 'b': true}
+// hints are what every name of a secret has in it, in small letters.
+var hints = [...]string{"pass", "pw", "secret", "sas", "sig", "token", "cred", "cookie", "webhook", "key", "auth", "bearer"}
+
+// hintPairs are the pairs of bytes with which hints begin.
+var hintPairs = func() (set pairs) {
+	for _, h := range hints {
+		set.add(h)
+	}
+	return set
+}()
 
 // hinted says whether s begins with one of the words that every name of a
 // secret has in it.
 func hinted(s string) bool {
-	switch s[0] | 0x20 {
-	case 'p':
-		return hasFold(s, "pass") || hasFold(s, "pw")
-	case 's':
-		return hasFold(s, "secret") || hasFold(s, "sas") || hasFold(s, "sig")
-	case 't':
-		return hasFold(s, "token")
-	case 'c':
-		return hasFold(s, "cred") || hasFold(s, "cookie")
-	case 'w':
-		return hasFold(s, "webhook")
-	case 'k':
-		return hasFold(s, "key")
-	case 'a':
-		return hasFold(s, "auth")
-	case 'b':
-		return hasFold(s, "bearer")
+	if len(s) < 2 || !hintPairs.begin(s) {
+		return false
+	}
+	for _, h := range hints {
+		if h[0] == s[0]|0x20 && hasFold(s, h) {
+			return true
+		}
 	}
 	return false
 }
@@ -38,7 +36,7 @@ func hinted(s string) bool {
 // mentionsSecret says whether a name may be one of a secret.
 func mentionsSecret(name string) bool {
 	for i := range len(name) {
-		if hints[name[i]|0x20] && hinted(name[i:]) {
+		if hinted(name[i:]) {
 			return true
 		}
 	}
@@ -49,7 +47,7 @@ func mentionsSecret(name string) bool {
 // notations of shells, programming languages, YAML, JSON and command lines.
 func assignments(s string, spans []span) []span {
 	for i, last := 0, 0; i+1 < len(s); i++ {
-		if !hints[s[i]|0x20] || !hinted(s[i:]) {
+		if !hintPairs.begin(s[i:]) || !hinted(s[i:]) {
 			continue
 		}
 		start, end := i, i
