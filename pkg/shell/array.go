@@ -134,6 +134,7 @@ func (s *state) bindArray(name string, a *syntax.Assign) {
 	for ; was < min(mark, len(s.vars)); was++ { // that it was another kind of array has been seen
 		s.vars[was] = binding{name: replacedName}
 	}
+	s.setsCommands(&b)
 	// An error in zsh, and there may be something around it that goes on.
 	b.weak = keyed && s.asZsh()
 	s.bind(b)

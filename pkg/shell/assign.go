@@ -115,6 +115,11 @@ func (s *state) assignment(a *syntax.Assign, lasts bool) {
 // assignOnce binds a variable to one value of the right side.
 func (s *state) assignOnce(name string, a *syntax.Assign) {
 	switch {
+	case a.Array != nil && a.Index != nil: // members in place of others, in zsh
+		s.index(a.Index)
+		s.bindArray(name, a)
+		s.forget()
+		return
 	case a.Array != nil:
 		s.bindArray(name, a)
 		return

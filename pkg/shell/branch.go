@@ -74,6 +74,17 @@ func redirectsErrors(list []*syntax.Redirect) bool {
 	})
 }
 
+// redirectsOutput reports whether a redirection is of standard output.
+func redirectsOutput(list []*syntax.Redirect) bool {
+	return slices.ContainsFunc(list, func(r *syntax.Redirect) bool {
+		switch r.Op {
+		case syntax.RdrIn, syntax.RdrInOut, syntax.DplIn, syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+			return false
+		}
+		return r.N == nil || r.N.Value == "1"
+	})
+}
+
 // succeeds reports whether a statement is of those that do what they are told,
 // so that what follows && is taken as run.
 func succeeds(st *syntax.Stmt) bool {

@@ -21,10 +21,13 @@ func builtin(name string) (func(*state, []abstract.Value, abstract.Streams) abst
 	switch name {
 	case ":", "true", "false", "test", "[", "umask", "hash", "type", "wait", "jobs", "fg", "bg", "disown",
 		"dirs", "times", "caller", "getopts", "shopt", "bind", "compgen", "suspend", "logout", "break", "continue",
-		"shift", "return", "exit", "ulimit", "history", "fc", "enable", "emulate", "complete", "compopt", "setopt", "unsetopt":
+		"shift", "return", "exit", "ulimit", "history", "fc", "enable", "emulate", "complete", "compopt", "setopt", "unsetopt",
+		"unfunction", "unhash", "disable":
 		return special(name), true
-	case "echo", "print":
+	case "echo":
 		return (*state).echo, true
+	case "print":
+		return (*state).print, true
 	case "printf":
 		return (*state).printf, true
 	case "pwd":
@@ -79,7 +82,7 @@ func special(name string) func(*state, []abstract.Value, abstract.Streams) abstr
 			s.lastpipe = s.lastpipe || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return !v.Known() || v.Text == "lastpipe" })
 		case "shift":
 			s.shift(argv)
-		case "setopt", "unsetopt", "emulate":
+		case "setopt", "unsetopt":
 			s.posix = s.posix || s.asZsh()
 		case "break", "continue":
 			s.ends(argv)
@@ -200,6 +203,7 @@ func (s *state) eval(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		return abstract.Value{}
 	}
 	at := join(argv)
+	s.readsAliases(at)
 	if v.Known() && v.Plain() {
 		return s.nestedWith(v.Text, at, io)
 	}
@@ -214,6 +218,7 @@ func (s *state) sourceFile(argv []abstract.Value, io abstract.Streams) abstract.
 	if len(argv) < 2 {
 		return abstract.Value{}
 	}
+	s.readsAliases(join(argv))
 	f, args := argv[1], argv[2:]
 	if f.Text == "--" && len(args) > 0 {
 		f, args = args[0], args[1:]
@@ -246,6 +251,7 @@ func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.
 		return !ok || !v.Known() || !syntax.ValidName(name)
 	})
 	for _, v := range argv[1:] {
+		s.anyWord = s.anyWord || v.Text == "-g" || v.Text == "-s"
 		name, text, ok := strings.Cut(v.Text, "=")
 		if !ok {
 			continue

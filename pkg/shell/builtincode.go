@@ -47,6 +47,8 @@ func (s *state) codeBuiltin(name string, argv []abstract.Value, io abstract.Stre
 				s.nested(argv[i+1].Text, argv[i+1].From)
 			}
 		}
+	case "emulate":
+		s.emulates(argv, io)
 	case "jobs":
 		// jobs -x CMD runs CMD.
 		if len(argv) > 2 && argv[1].Text == "-x" {
@@ -56,6 +58,8 @@ func (s *state) codeBuiltin(name string, argv []abstract.Value, io abstract.Stre
 		for _, v := range argv[1:] {
 			s.subscript(v.Text)
 		}
+	case "unfunction", "unhash", "disable":
+		s.disables(argv)
 	case "hash":
 		// hash -p FILE NAME makes NAME run FILE.
 		if len(argv) > 3 && argv[1].Text == "-p" && argv[2].Known() {

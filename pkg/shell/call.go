@@ -34,6 +34,7 @@ func (s *state) call(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abs
 			exit = exit.or(s.exit)
 		}
 		if s.rounds > 1 && !shared { // another round may be the one that runs
+			s.produced = maybe(abstract.Concat(out, s.produced))
 			s.weakenVariables(mark)
 			s.uncertain(before)
 			s.mayRead(remains)
@@ -70,6 +71,7 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 			break
 		}
 	}
+	argv = s.zshWords(c.Args, argv)
 	fds, expanding, typed, words := len(s.fds), len(s.vars), s.typed, s.typedWords
 	s.typed, s.typedWords = mark, c.Args
 	defer func() { s.typed, s.typedWords = typed, words }()
@@ -82,6 +84,9 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 		}
 		s.exit = anyExit
 		return s.deliver(io, abstract.Value{})
+	}
+	if len(argv) > 2 && c.Args[0].Lit() == "repeat" && s.asZsh() {
+		return s.deliver(io, s.repeat(c.Args[2:], argv[0].From, io))
 	}
 	fails := s.left.shell && !way.shell // an expansion may have failed: then nothing runs
 	expanded, names := len(s.vars), s.assigns(c)

@@ -89,6 +89,8 @@ func (d *declaration) option(v abstract.Value) {
 	d.keyed = d.keyed || set("A")
 	d.list = d.list || set("a")
 	switch {
+	case strings.ContainsAny(v.Text, "EFLRTZ"): // how zsh writes it
+		d.kind = mixed
 	case v.Text[0] == '+':
 		d.kind = mixed
 	case d.export && set("n"):
@@ -109,6 +111,9 @@ func (d *declaration) option(v abstract.Value) {
 func (s *state) declareWord(v abstract.Value, d declaration) {
 	name, text, ok := strings.Cut(v.Text, "=")
 	s.subscript(name)
+	if array, sub, member := strings.Cut(name, "["); ok && member {
+		s.setsCommand(array, abstract.Lit(strings.TrimSuffix(sub, "]")), abstract.Value{Text: text, Taint: v.Taint, From: v.From})
+	}
 	switch {
 	case strings.HasPrefix(v.Text, "-") || strings.HasPrefix(v.Text, "+"):
 	case ok && syntax.ValidName(name):

@@ -21,15 +21,8 @@ func (s *state) param(p *syntax.ParamExp) []abstract.Value {
 	}
 	defer s.leave()
 	show := s.shownParam(p)
-	if p.Param == nil {
-		if p.NestedParam != nil {
-			return []abstract.Value{vague(show, s.part(p.NestedParam))}
-		}
-		return []abstract.Value{vague(show)}
-	}
-	if zshForm(p) {
-		s.parameter(p, show)
-		return []abstract.Value{vague(show)}
+	if p.Param == nil || zshForm(p) {
+		return s.zshParam(p, show)
 	}
 	if p.Names != 0 {
 		return s.namesWith(p.Param.Value)
@@ -437,6 +430,7 @@ func (s *state) orDefault(p *syntax.ParamExp, vals []abstract.Value, set, empty 
 	if assigns {
 		to := abstract.Lit(p.Param.Value)
 		if p.Index != nil || p.Excl {
+			s.setsCommand(p.Param.Value, s.keyText(p.Param.Value, p.Index), word)
 			to = abstract.Variable(p.Param.Value, 0)
 		}
 		s.assignTo(to, word)

@@ -83,6 +83,9 @@ func (s *state) captures(into bool, st *syntax.Stmt, in abstract.Value) abstract
 	s.captured++
 	out := s.stmt(st, in)
 	s.captured--
+	if redirectsOutput(st.Redirs) && s.asZsh() { // it goes into the pipe as well
+		out = abstract.Concat(out, s.produced)
+	}
 	return out
 }
 

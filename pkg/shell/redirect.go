@@ -69,6 +69,9 @@ func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.St
 		case syntax.DplOut:
 			s.duplicateOut(&io, n, s.word(r.Word))
 		default:
+			if r.Word.Lit() == "!" && s.asZsh() {
+				s.dynamic(effect.CauseSyntax, "in zsh, >! writes the file that the next word names", s.spanOf(r.Word))
+			}
 			s.redirectOut(&io, n, s.word(r.Word), r.Op == syntax.AppOut || r.Op == syntax.AppAll || r.Op == syntax.AppClob || r.Op == syntax.AppAllClob)
 		}
 	}
@@ -298,6 +301,7 @@ func (s *state) device(w abstract.Value) (abstract.Value, *abstract.Target, bool
 // what is left for the pipe.
 func (s *state) deliver(io abstract.Streams, out abstract.Value) abstract.Value {
 	t := io.Out
+	s.produced = out
 	switch {
 	case t == nil:
 		return out

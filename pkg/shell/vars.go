@@ -69,6 +69,10 @@ func (s *state) bind(b binding) {
 		return
 	}
 	b.weak = b.weak || b.kind != constant && s.isConstant(b.name)
+	switch b.name {
+	case "argv", "path", "fpath", "cdpath":
+		s.tied(&b)
+	}
 	if b.array && !b.keyed && !internal(b.name) && b.name != positionalName {
 		if old, ok := s.attribute(b.name); ok && old.keyed { // which it stays
 			b.keyed, b.unsure = true, true

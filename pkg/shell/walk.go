@@ -54,19 +54,21 @@ type state struct {
 	lists         int // depth of lists of statements in the text that is walked
 	failures      int // errors that end a line
 	jobs          []*job
-	reads         []string // by the jobs being walked
-	watched       int      // depth of these
-	contested     []string // files that may be written at any time by what runs beside
-	waited        bool     // the statement that is walked next is waited for at once
-	writing       []string // what the commands around this one write to
-	joinsErrors   bool     // a command around this one sends errors where output goes
-	zsh           bool     // the text is read as zsh means it
-	shellNamed    bool     // by a command that says which shell it is of
-	lastpipe      bool     // the last part of a pipe may be of the shell itself
-	differs       bool     // zsh, if no shell is named, reads some of it in another way
-	posix         bool     // the text is of a shell that may be a small one
-	strict        bool     // set -u: a parameter that is not set ends the shell
-	wild          bool     // a trap may assign at any time
+	reads         []string       // by the jobs being walked
+	watched       int            // depth of these
+	contested     []string       // files that may be written at any time by what runs beside
+	waited        bool           // the statement that is walked next is waited for at once
+	writing       []string       // what the commands around this one write to
+	joinsErrors   bool           // a command around this one sends errors where output goes
+	zsh           bool           // the text is read as zsh means it
+	shellNamed    bool           // by a command that says which shell it is of
+	lastpipe      bool           // the last part of a pipe may be of the shell itself
+	differs       bool           // zsh, if no shell is named, reads some of it in another way
+	posix         bool           // the text is of a shell that may be a small one
+	strict        bool           // set -u: a parameter that is not set ends the shell
+	wild          bool           // a trap may assign at any time
+	anyWord       bool           // an alias of zsh stands for words that are no command
+	produced      abstract.Value // by the statement that was walked last, wherever it sends that
 
 	fixed    *effect.Span // where nested text came from, if the spans of its nodes mean nothing
 	base     int          // where text being walked starts in s.text, if fixed is nil

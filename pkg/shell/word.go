@@ -177,6 +177,10 @@ func (s *state) split(out []abstract.Value, parts []syntax.WordPart, at effect.S
 	for _, part := range s.subscripted(parts) {
 		switch p := part.(type) {
 		case *syntax.Lit:
+			if glob, ok := s.qualified(p); ok {
+				f.Add(glob)
+				continue
+			}
 			f.Unescaped(p.Value)
 		case *syntax.SglQuoted:
 			f.quoted = true
@@ -379,7 +383,7 @@ func (s *state) part(part syntax.WordPart) abstract.Value {
 		return s.procSubst(p)
 	case *syntax.ExtGlob:
 		// In zsh, *(e:'code':) and *(+function) run code for each file.
-		if q := p.Pattern.Value; strings.HasPrefix(q, "e:") || strings.HasPrefix(q, "e'") || strings.HasPrefix(q, "e{") || strings.HasPrefix(q, "+") {
+		if q := p.Pattern.Value; qualifierRuns(q) {
 			s.dynamic(effect.CauseCode, "a glob may run code: "+abstract.Clip(q), s.spanOf(p))
 		}
 		return abstract.Value{Text: "*", Show: p.Op.String() + p.Pattern.Value + ")", IsPattern: true}

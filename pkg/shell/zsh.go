@@ -34,6 +34,11 @@ func (s *state) subscripted(parts []syntax.WordPart) []syntax.WordPart {
 			break
 		}
 		l, isLit := parts[i+1].(*syntax.Lit)
+		if isParam && isLit && p.Short && p.Param != nil && p.Index == nil {
+			if other := s.modified(p, l); other != nil {
+				return slices.Concat(parts[:i], other, parts[i+2:])
+			}
+		}
 		if !isParam || !isLit || !p.Short || p.Index != nil || !strings.HasPrefix(l.Value, "[") || !s.asZsh() {
 			continue
 		}
