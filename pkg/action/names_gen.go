@@ -4,6 +4,8 @@ package action
 
 // types are the canonical names, in alphabetical order.
 var types = [...]string{
+	"agent_message",
+	"apply_patch",
 	"browser_click",
 	"browser_close",
 	"browser_download",
@@ -82,6 +84,10 @@ var types = [...]string{
 
 func canonicalType(key []byte) string {
 	switch string(key) {
+	case "agentmessage", "askfollowupquestion", "askuserquestion", "attemptcompletion", "enterplanmode", "exitplanmode", "managetodolist", "mcpsequentialthinkingsequentialthinking", "think", "todoread", "todowrite", "updateplan", "updatetodolist", "updatetodos", "writetodos":
+		return "agent_message"
+	case "applypatch", "functions.applypatch":
+		return "apply_patch"
 	case "browserclick", "mcpplaywrightbrowserclick", "mcppuppeteerpuppeteerclick", "playwrightclick", "puppeteerclick":
 		return "browser_click"
 	case "browserclose":
@@ -262,6 +268,12 @@ func anyField(key []byte) string {
 
 func typeField(typ string, key []byte) string {
 	switch typ {
+	case "apply_patch":
+		switch string(key) {
+		case "diff", "input", "patch", "patchtext":
+			return "patch"
+		}
+		return ""
 	case "browser_navigate":
 		switch string(key) {
 		case "address", "page", "url":
@@ -414,6 +426,8 @@ func typeField(typ string, key []byte) string {
 // files, commands or the network, which means that these fields must be text.
 func requiredFields(typ string) (fields []string, touches bool) {
 	switch typ {
+	case "apply_patch":
+		return []string{"patch"}, true
 	case "browser_navigate":
 		return []string{"url"}, true
 	case "copy_directory":

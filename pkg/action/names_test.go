@@ -88,7 +88,7 @@ func TestAliasesLoseNoScrutiny(t *testing.T) {
 		"exec":  {"execute_command", "execute_code", "browser_evaluate"},
 		"shell": {"execute_command"},
 		"bash":  {"execute_command"},
-		"write": {"write_file", "memory_write", "execute_command"},
+		"write": {"write_file", "memory_write", "execute_command", "agent_message"},
 		"edit":  {"write_file", "update_event", "update_schedule"},
 		"move":  {"move_file", "move_directory", "email_move", "delete_file", "delete_directory", "delete_event", "delete_schedule"},
 		"send":  {"send_email", "send_message", "execute_command"},

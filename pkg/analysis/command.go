@@ -46,6 +46,17 @@ func (c *Case) program() {
 	}
 }
 
+// patch adds what a patch in the form of apply_patch, or of diff, changes.
+func (c *Case) patch() {
+	text := c.Action.Text("patch")
+	if !strings.Contains(text, "*** ") && !strings.Contains(text, "+++ ") {
+		c.dynamic(effect.CauseField, "the patch names no file")
+		return
+	}
+	c.inFolder()
+	c.run("apply_patch <<<"+quoteWord(text), &c.place, false)
+}
+
 // run adds the effects of a text for a shell. spans says that their positions are
 // positions in the payload's own text.
 func (c *Case) run(text string, at *effect.Place, spans bool) {

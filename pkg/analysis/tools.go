@@ -33,6 +33,7 @@ type use struct {
 var tools = [...]tool{
 	{name: "agent_message", min: 1},
 	{name: "append_file", uses: []use{{field: "path", kind: effect.WriteFile}}},
+	{name: "apply_patch"},
 	{name: "browser_file_upload", uses: []use{{field: "path", kind: effect.ReadFile}}, sends: []string{"path"}},
 	{name: "browser_upload", uses: []use{{field: "path", kind: effect.ReadFile}}, sends: []string{"path"}},
 	{name: "browser_upload_file", uses: []use{{field: "path", kind: effect.ReadFile}}, sends: []string{"path"}},
@@ -157,6 +158,8 @@ func (c *Case) does(t *tool) {
 		c.page()
 	case c.Action.Type == "execute_code":
 		c.program()
+	case c.Action.Type == "apply_patch":
+		c.patch()
 	case c.Action.Type == "execute_command" || c.Action.Payload["command"] != nil:
 		c.command()
 	}

@@ -129,7 +129,7 @@ func TestMeant(t *testing.T) {
 	}
 }
 
-// TestCode says what tools do that run code, as one of a known type or by what their
+// TestCode says what tools do that run code or apply patches, as one of a known type or by what their
 // name and fields say.
 func TestCode(t *testing.T) {
 	t.Parallel()
@@ -151,6 +151,11 @@ func TestCode(t *testing.T) {
 		{"execute_code", obj{"code": "print(1)", "command": "rm a"}, tidy, true},
 		{"execute_code", obj{"code": "print(1)", "path": "a"}, "write_file /home/me/app/a", true},
 		{"execute_code", obj{"code": 1.0}, "dynamic", true},
+		{"apply_patch", obj{"patch": "*** Begin Patch\n*** Delete File: a\n*** End Patch"}, tidy, true},
+		{"apply_patch", obj{"patch": "*** Begin Patch\n *** Add File: b\n+x\n*** End Patch"}, "write_file /home/me/app/b", true},
+		{"apply_patch", obj{"patch": "--- a/b\n+++ b/b\n+x"}, "write_file /home/me/app/b", true},
+		{"apply_patch", obj{"patch": "x"}, "dynamic", true},
+		{"apply_patch", obj{"patch": []any{"*** Add File: b"}}, "dynamic", true},
 		{"execute_code", obj{"code": "rm a", "language": "bash"}, tidy, true},
 		{"execute_code", obj{"code": "%rm a", "kernel": "Python3.12"}, tidy, true},
 		{"execute_code", obj{"code": "fn main() {}", "language": "rust"}, "dynamic", false},

@@ -22,22 +22,23 @@ func (s *state) edits(argv []abstract.Value, use command.Use) {
 		if pattern {
 			continue
 		}
-		format, _ := command.Recipe(p)
-		runs := format != "" || hasSettings(p)
 		for _, v := range argv[1:] {
-			text, ok := putIn(v.Text)
-			if !ok || !v.Known() {
-				continue
-			}
-			s.says(p, abstract.Lit(text), false)
-			if !runs {
-				continue
-			}
-			for _, e := range Written(p, text, s.at) {
-				e.From = v.From
-				s.once(e)
+			if text, ok := putIn(v.Text); ok && v.Known() {
+				s.puts(p, abstract.Lit(text), v.From)
 			}
 		}
+	}
+}
+
+// puts sums up what a text that is put into a file would do, if it runs later.
+func (s *state) puts(p string, v abstract.Value, from effect.Span) {
+	s.says(p, v, false)
+	if format, _ := command.Recipe(p); format == "" && !hasSettings(p) {
+		return
+	}
+	for _, e := range Written(p, v.Text, s.at) {
+		e.From = from
+		s.once(e)
 	}
 }
 

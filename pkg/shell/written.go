@@ -250,16 +250,31 @@ func (s *state) writesInput(t abstract.Target, holds, in abstract.Value) {
 		if p, pattern := s.place().Path(f.Path, false); !pattern {
 			v := in
 			v.Text = f.Text
-			s.says(p, v, false)
+			s.puts(p, v, in.From)
 		}
 	}
 }
 
-// patched returns the files that a patch changes, with the lines that it adds.
+// writesArguments notes what a program puts into a file of a patch that is one of its
+// arguments.
+func (s *state) writesArguments(t abstract.Target, holds abstract.Value, argv []abstract.Value, use command.Use) {
+	if !command.OnlyWrites(use.Language) {
+		return
+	}
+	for _, v := range argv[1:] {
+		s.writesInput(t, holds, v)
+	}
+}
+
+// patched returns the files that a patch changes, with the lines that it adds: one of
+// diff, or in the form of apply_patch.
 func patched(text string) (files []effect.Text) {
 	for line := range strings.Lines(text) {
 		name, head := strings.CutPrefix(line, "+++ ")
+		to, file, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		switch {
+		case to == "*** Add File", to == "*** Update File", to == "*** Move to":
+			files = append(files, effect.Text{Path: file})
 		case head:
 			name, _, _ = strings.Cut(strings.TrimSpace(name), "\t")
 			if _, below, ok := strings.Cut(name, "/"); ok {

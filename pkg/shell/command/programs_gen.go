@@ -101,6 +101,8 @@ var programs = [...]program{
 	{"apparmor_parser", &syntaxUpdate_alternatives},
 	{"appcmd", &syntaxMpcmdrun},
 	{"appimage", &syntaxSnap},
+	{"apply_patch", &syntaxApply_patch},
+	{"applypatch", &syntaxApply_patch},
 	{"apprise", &syntaxTelegram_send},
 	{"apptainer", &syntaxKubectx},
 	{"apropos", &syntaxMan},
@@ -4551,6 +4553,8 @@ var syntaxApk = syntax{style: open, options: []option{
 	{"search", &syntax_operands_rest_Text_base_class_network},
 	{"version", &syntax_operands_rest_Text_base_class_network},
 }, operands: shape{rest: rolePackage}, base: &action_class_network_effects_ChangeSystem}
+
+var syntaxApply_patch = syntax{why: "it changes the files that a patch names", input: roleDiff, operands: shape{head: []role{roleDiff}}, base: &action_bd0095900711}
 
 var syntaxApt_cache = syntax{style: open | bundled, options: []option{
 	{"--option", &action_values_Text_flags_reject},

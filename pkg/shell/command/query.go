@@ -91,6 +91,7 @@ func (r *reader) applyInput(role role, w Word) {
 	case roleRecipes:
 		r.recipes(w)
 	case roleDiff:
+		r.stdinRead()
 		r.diff(w)
 	case roleControl:
 		r.touch(effect.ReadFile, w, false)
@@ -159,18 +160,25 @@ func (r *reader) diff(w Word) {
 		if n++; n > maxLines {
 			return // the folder is noted as one in which anything is written
 		}
-		for _, head := range [...]string{"+++ ", "--- ", "rename to ", "copy to "} {
+		for _, head := range [...]string{"+++ ", "--- ", "rename to ", "copy to ", "*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "} {
+			if head[0] == '*' { // hosts read such a line behind blanks, too
+				line = strings.TrimLeft(line, " \t")
+			}
 			name, ok := strings.CutPrefix(line, head)
 			if !ok {
 				continue
 			}
-			name, _, _ = strings.Cut(strings.TrimRight(name, "\r\n"), "\t")
+			name, _, _ = strings.Cut(strings.TrimSpace(name), "\t")
 			if len(name) > 2 && (name[:2] == "a/" || name[:2] == "b/") {
 				name = name[2:]
 			}
 			if name != "/dev/null" {
+				kind := effect.WriteFile
+				if head == "*** Delete File: " {
+					kind = effect.DeleteFile
+				}
 				w.Text = name
-				r.touch(effect.WriteFile, w, false)
+				r.touch(kind, w, false)
 			}
 		}
 	}
