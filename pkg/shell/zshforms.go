@@ -265,10 +265,14 @@ func qualifierRuns(text string) bool {
 	return !strings.Contains(text, "|") && qualifiers().MatchString(text)
 }
 
+// qualifierList is a list of qualifiers of zsh up to its end, or to one that holds text:
+// in add(3,4) and f(key) there is none, so that no file has that name.
+var qualifierList = prefilter.Lazy(`^(?:[-/F.@=p*%rwxAIERWXsStUG^MTNDn,]|[dl][-+]?\d+|[amcL][hMwsmkKpPgGtT]?[-+]?\d+|[oO][nLlamcdN])*(?:\)|$|[f:[YPug#+]|[oO+]\w|[oO]?e[^\w\s])`)
+
 // qualified returns the pattern of a word that ends in qualifiers as zsh has them.
 func (s *state) qualified(l *syntax.Lit) (abstract.Value, bool) {
 	before, in, ok := strings.Cut(l.Value, "(")
-	if !ok || strings.HasSuffix(before, `\`) || !s.asZsh() {
+	if !ok || strings.HasSuffix(before, `\`) || !s.asZsh() || !qualifierList().MatchString(in) {
 		return abstract.Value{}, false
 	}
 	if qualifierRuns(in) {
