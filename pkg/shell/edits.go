@@ -14,30 +14,38 @@ var insertion = prefilter.Lazy(`(?s)^(?:[0-9$,~]+|/(?:[^/\\]|\\.)*/)?\s*[aic](?:
 
 // edits sums up what an edit by sed or the like puts into files that run later.
 func (s *state) edits(argv []abstract.Value, use command.Use) {
+	var texts []abstract.Value
+	for _, v := range argv[1:] {
+		if text, ok := putIn(v.Text); ok && v.Known() {
+			in := abstract.Lit(text)
+			in.From = v.From
+			texts = append(texts, in)
+		}
+	}
 	for _, t := range use.Touches {
 		if t.Kind != effect.WriteFile || t.Word.Pattern {
 			continue
 		}
 		p, pattern := s.place().Path(t.Word.Text, false)
-		if pattern {
-			continue
-		}
-		for _, v := range argv[1:] {
-			if text, ok := putIn(v.Text); ok && v.Known() {
-				s.puts(p, abstract.Lit(text), v.From)
+		for _, text := range texts {
+			if !pattern && !s.gaveUp {
+				s.puts(p, text)
 			}
 		}
 	}
 }
 
+// textSteps is what it costs to read a text that is put into a file.
+const textSteps = 40
+
 // puts sums up what a text that is put into a file would do, if it runs later.
-func (s *state) puts(p string, v abstract.Value, from effect.Span) {
+func (s *state) puts(p string, v abstract.Value) {
 	s.says(p, v, false)
-	if format, _ := command.Recipe(p); format == "" && !hasSettings(p) {
+	if format, _ := command.Recipe(p); format == "" && !hasSettings(p) || !s.step(textSteps+len(v.Text)/64) {
 		return
 	}
 	for _, e := range Written(p, v.Text, s.at) {
-		e.From = from
+		e.From = v.From
 		s.once(e)
 	}
 }

@@ -452,6 +452,7 @@ func (s *state) output(base string, argv []abstract.Value, use command.Use, io a
 			}
 		}
 	}
+	patched := command.OnlyWrites(use.Language) && s.putsPatches(argv[1:])
 	for _, w := range f.writes {
 		v := out
 		switch {
@@ -470,8 +471,7 @@ func (s *state) output(base string, argv []abstract.Value, use command.Use, io a
 		}
 		s.reopen(w.Path)
 		s.addFile(file{path: w.Path, pattern: w.Pattern, val: v, tree: w.Tree, compiled: s.compiles(base, use, f.reads), code: command.Compilers[base], hosted: w.Tree && (f.network && codeHost(argv, use) || namedClones[base])})
-		s.writesInput(w, v, io.In)
-		s.writesArguments(w, v, argv, use)
+		patched = patched || s.writesInput(w, v, io.In)
 		if strings.HasSuffix(w.Path, "/") || f.nreads > 0 {
 			s.addCopies(w, argv, use, v)
 		}

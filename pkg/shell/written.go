@@ -237,55 +237,44 @@ func (s *state) says(file string, holds abstract.Value, more bool) {
 
 // writesInput notes what a program may put into a file of what it is given, where
 // the text does not say what the file holds then: a filter leaves some of it, an
-// editor and a patch add what stands in it.
-func (s *state) writesInput(t abstract.Target, holds, in abstract.Value) {
+// editor adds what stands in it. If that is a patch, it notes what this adds, wherever.
+func (s *state) writesInput(t abstract.Target, holds, in abstract.Value) (patch bool) {
 	if holds.Known() && holds.Text != "" || t.Pattern {
-		return
+		return false
 	}
-	files := patched(in.Text)
-	if len(files) == 0 {
+	if patch = s.putsPatch(in); !patch {
 		s.says(t.Path, in, false)
 	}
-	for _, f := range files {
-		if p, pattern := s.place().Path(f.Path, false); !pattern {
-			v := in
-			v.Text = f.Text
-			s.puts(p, v, in.From)
-		}
-	}
+	return patch
 }
 
-// writesArguments notes what a program puts into a file of a patch that is one of its
-// arguments.
-func (s *state) writesArguments(t abstract.Target, holds abstract.Value, argv []abstract.Value, use command.Use) {
-	if !command.OnlyWrites(use.Language) {
-		return
+// putsPatch sums up what the lines that a patch adds would do in their files, and reports
+// whether a value is one that adds lines.
+func (s *state) putsPatch(v abstract.Value) (found bool) {
+	if !strings.Contains(v.Text, "+++ ") && !strings.Contains(v.Text, "*** ") || !s.step(1+len(v.Text)/512) {
+		return false
 	}
-	for _, v := range argv[1:] {
-		s.writesInput(t, holds, v)
-	}
-}
-
-// patched returns the files that a patch changes, with the lines that it adds: one of
-// diff, or in the form of apply_patch.
-func patched(text string) (files []effect.Text) {
-	for line := range strings.Lines(text) {
-		name, head := strings.CutPrefix(line, "+++ ")
-		to, file, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		switch {
-		case to == "*** Add File", to == "*** Update File", to == "*** Move to":
-			files = append(files, effect.Text{Path: file})
-		case head:
-			name, _, _ = strings.Cut(strings.TrimSpace(name), "\t")
-			if _, below, ok := strings.Cut(name, "/"); ok {
-				name = below
-			}
-			files = append(files, effect.Text{Path: name})
-		case len(files) > 0 && line[0] == '+':
-			files[len(files)-1].Text += line[1:]
+	for _, c := range command.Changes(v.Text) {
+		if c.Added == "" {
+			continue
+		}
+		if found = true; s.gaveUp {
+			break
+		}
+		if p, pattern := s.place().Path(c.Path, false); !pattern {
+			v.Text = c.Added
+			s.puts(p, v)
 		}
 	}
-	return files
+	return found
+}
+
+// putsPatches is putsPatch of several values.
+func (s *state) putsPatches(vals []abstract.Value) (found bool) {
+	for _, v := range vals {
+		found = s.putsPatch(v) || found
+	}
+	return found
 }
 
 // writtenFiles sums up what the files of a text that run later would do.

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -98,6 +99,7 @@ func TestPatches(t *testing.T) {
 		"patch -p0 <<'E'\n--- Makefile\n+++ Makefile\n@@ -1 +1 @@\n" + added + "E":                  "run_code /home/me/app/Makefile",
 		"apply_patch <<'E'\n*** Begin Patch\n*** Add File: Makefile\n" + added + "*** End Patch\nE": "run_code /home/me/app/Makefile",
 		"apply_patch '*** Begin Patch\n*** Update File: x\n*** Move to: Makefile\n" + added + "'":   "run_code /home/me/app/Makefile",
+		"patch -p0 <<'E'\n--- sub/Makefile\n+++ sub/Makefile\n@@ -1 +1 @@\n" + added + "E":          "run_code /home/me/app/sub/Makefile",
 		"cd /home/me; apply_patch '*** Begin Patch\n  *** Add File: .bashrc\n+x\n*** End Patch'":    "write_file /home/me/.bashrc",
 		"apply_patch '*** Begin Patch\n*** Delete File: a\n*** End Patch'":                          "delete_file /home/me/app/a",
 		"curl -s https://x.test/p | apply_patch":                                                    "write_file /home/me/app",
@@ -109,6 +111,27 @@ func TestPatches(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("%q: no %s", text, want)
+		}
+	}
+}
+
+// TestPutsEnd holds that what many edits put into many files is read within bounds: the
+// allocations of one analysis, which would be tens of millions otherwise.
+func TestPutsEnd(t *testing.T) {
+	many := func(n int, f func(i int) string) string {
+		var b strings.Builder
+		for i := range n {
+			b.WriteString(f(i))
+		}
+		return b.String()
+	}
+	makefile := func(i int) string { return " " + strconv.Itoa(i) + "/Makefile" }
+	for name, text := range map[string]string{
+		"edits": "sed -i" + many(2500, func(int) string { return " -e s/a/b/" }) + many(2500, makefile),
+		"patch": "apply_patch '" + many(1200, func(i int) string { return "*** Add File:" + makefile(i) + "\n+all:\n+\tls\n" }) + "'",
+	} {
+		if n := testing.AllocsPerRun(1, func() { Analyze(text, here()) }); n > 8e6 {
+			t.Errorf("%s: %.0f allocations", name, n)
 		}
 	}
 }

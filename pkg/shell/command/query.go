@@ -153,33 +153,13 @@ func (r *reader) lines(w Word) {
 	}
 }
 
-// diff notes the files that differences change.
+// diff notes the files that a patch changes.
 func (r *reader) diff(w Word) {
-	n := 0
-	for line := range strings.Lines(w.Text) {
-		if n++; n > maxLines {
+	for i, c := range Changes(w.Text) {
+		if i == maxLines {
 			return // the folder is noted as one in which anything is written
 		}
-		for _, head := range [...]string{"+++ ", "--- ", "rename to ", "copy to ", "*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "} {
-			if head[0] == '*' { // hosts read such a line behind blanks, too
-				line = strings.TrimLeft(line, " \t")
-			}
-			name, ok := strings.CutPrefix(line, head)
-			if !ok {
-				continue
-			}
-			name, _, _ = strings.Cut(strings.TrimSpace(name), "\t")
-			if len(name) > 2 && (name[:2] == "a/" || name[:2] == "b/") {
-				name = name[2:]
-			}
-			if name != "/dev/null" {
-				kind := effect.WriteFile
-				if head == "*** Delete File: " {
-					kind = effect.DeleteFile
-				}
-				w.Text = name
-				r.touch(kind, w, false)
-			}
-		}
+		w.Text = c.Path
+		r.touch(c.Kind, w, false)
 	}
 }
