@@ -120,7 +120,7 @@ func (s *stranger) leaf(field, text string) {
 		s.run(queryClient+" -c "+quoteWord(text), &s.place, false)
 	case isCode(field):
 		s.programs = true
-		s.code(text, s.languageIn(s.name))
+		s.code(text, s.spoken())
 	case isCommand(field):
 		s.programs = true
 		s.run(text, &s.place, false)
@@ -205,13 +205,13 @@ func isCode(field string) bool {
 	return named(field, "script", "code", "cell", "python", "javascript", "expression")
 }
 
-// languageIn returns the language of the code that a tool runs: what the payload says,
+// spoken returns the language of the code that a tool runs: what the payload says,
 // or else the tool's name.
-func (s *stranger) languageIn(name string) string {
+func (s *stranger) spoken() string {
 	if s.language != "" {
 		return s.language
 	}
-	for _, w := range knowledge.Words(name) {
+	for _, w := range knowledge.Words(s.name) {
 		if _, known := interpreters[w]; known {
 			return w
 		}
@@ -241,15 +241,15 @@ var interpreters = map[string]string{
 // code adds what a program in a language does, which is Python unless it is said
 // to be another. Versions do not count: python3.12 is python.
 func (c *Case) code(text, language string) {
-	language = strings.TrimRight(strings.ToLower(language), "0123456789.x- ")
-	if language == "" {
-		language = "python"
+	name := strings.TrimRight(strings.ToLower(language), "0123456789.x- ")
+	if name == "" {
+		name = "python"
 	}
-	starts, known := interpreters[language]
+	starts, known := interpreters[name]
 	switch {
 	case !known:
 		c.dynamic(effect.CauseTool, "the code is in a language that shield does not read: "+strconv.Quote(redact.Cut(language, 40)))
-	case language != "python" || !isWord(text):
+	case name != "python" || !isWord(text):
 		c.run(starts+" "+quoteWord(text), &c.place, false)
 	}
 }

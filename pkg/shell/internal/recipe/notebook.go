@@ -90,4 +90,4 @@ func magicCommand(name, arguments string) string {
 }
 
 // fed returns a text as the input of the command before it.
-func fed(text string) string { return " <<'END OF CELL'\n" + text + "\nEND OF CELL\n" }
+func fed(text string) string { return " <<<" + quote([]string{text}) }

@@ -323,8 +323,9 @@ func TestNotebook(t *testing.T) {
 	for text, want := range map[string][]Step{
 		"import os\n!ls -l\n  %sx id\n%matplotlib inline\nos.x()": {{"shell", "ls -l"}, {"shell", "id"}, {"python", "import os\nos.x()\n"}},
 		"%%bash\nls\nid":       {{"shell", "ls\nid"}},
-		"%%script bash -e\nls": {{"shell", "bash -e <<'END OF CELL'\nls\nEND OF CELL\n"}},
-		"%%writefile a.py\nx":  {{"shell", "tee  a.py >/dev/null <<'END OF CELL'\nx\nEND OF CELL\n"}},
+		"%%script bash -e\nls": {{"shell", "bash -e <<<'ls'"}},
+		"%%writefile a.py\nx":  {{"shell", "tee  a.py >/dev/null <<<'x'"}},
+		"%%writefile a\n'; ls": {{"shell", "tee  a >/dev/null <<<''\\''; ls'"}},
 		"x = !ls {d}/a {a,b}\n%pip install x\n%run a.py\n!!id\ny = %sx \\\n id\nf(\n  a\n  % b)": {
 			{"shell", "ls ${python}/a {a,b}"}, {"shell", "pip install x"}, {"shell", "python3 a.py"}, {"shell", "id"}, {"shell", "id"}, {"python", "f(\n  a\n  % b)\n"}},
 		"%%time\na()":      {{"python", "a()\n"}},
