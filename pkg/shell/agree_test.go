@@ -269,6 +269,13 @@ var agreements = []struct{ text, want string }{
 	{`x=w1; declare -n y=x; f() { local -a y=(w2 $y $(a0 $y)); a1 "${y[@]}"; }; f`, "a0 w1 | a1 ${y…}"},
 	{`y=w1; f() { local y=w2; g; }; g() { unset 'y[0]'; a1 $y; y=w3; }; f; a1 $y`, "a1 $y | a1 w1"},
 	{`x=w1; f() { local x; y=w2; }; g() { declare -n y=x; f; }; g; a1 $x`, "a1 $x"},
+	{`f() { declare -n y=x; y=w2 g; }; g() { x=w1; y=w3; a1 $x; }; f`, "a1 $x"},
+	{`x=w1; f() { local -n y=x; x=w2 read y <<< w3; a1 $x; }; f`, "a1 $x"},
+	{`f() { local -n y=x; x=w1 g; }; g() { y=w2; a1 $x; }; f`, "a1 $x"},
+	{`x=w1 y=w2; local -n y=x; a1 $y`, "a1 $y"},
+	{`x=w1; local x=w2; a1 $x`, "a1 w1 | a1 w2"},
+	{`f() { declare -n y=x; y=w2 read x <<< w1; a1 $x; }; f`, "a1 $x"},
+	{`f() { declare -n y=x; y=w2 sh -c 'a1 $x $y'; }; export x=w1; f`, "a1 $x $y"},
 	{`declare -u y=w1; y=w2 sh -c 'a1 $y'`, "a1 $y"},
 	{`sh -c 'unset x; a1 w1 "${x[@]}"'`, "a1 w1 ${…}"},
 	// files that are written while they are read

@@ -36,14 +36,14 @@ func (s *state) endAssigns(names []string, mark, set int, command abstract.Value
 	_, own := builtin(command.Text)
 	defined := slices.ContainsFunc(s.funcs, func(f function) bool { return f.name == command.Text }) ||
 		slices.ContainsFunc(s.aliases, func(a alias) bool { return a.name == command.Text })
-	if ordinary[command.Text] && !defined { // no shell keeps them, nor what it assigned
+	if ordinary[command.Text] && !defined && !s.referred(names) { // no shell keeps them, nor what it assigned
 		s.vars = append(s.vars[:mark], slices.DeleteFunc(slices.Clone(s.vars[mark:]), func(b binding) bool { return slices.Contains(names, b.name) })...)
 		return
 	}
 	if own = own || defined; !own && set-mark <= len(names) { // else a value assigned to it as well
 		kept := s.vars[:mark]
 		for i, b := range s.vars[mark:] {
-			if mark+i >= set || !slices.Contains(names, b.name) {
+			if mark+i >= set || !slices.Contains(names, b.name) && b.kind != forgotten {
 				kept = append(kept, b)
 			}
 		}
@@ -57,13 +57,23 @@ func (s *state) endAssigns(names []string, mark, set int, command abstract.Value
 	}
 }
 
-// assigns returns the names that are assigned before a command.
+// referred reports whether some name is or may be one that a reference is to.
+func (s *state) referred(names []string) bool {
+	return slices.ContainsFunc(s.vars, func(b binding) bool {
+		return b.kind == reference && (slices.Contains(names, b.name) || !b.val.Known() || slices.Contains(names, b.val.Text))
+	})
+}
+
+// assigns returns the names that are assigned before a command: of a reference both.
 func (s *state) assigns(c *syntax.CallExpr) []string {
 	var names []string
 	for _, a := range c.Assigns {
-		if a.Name != nil {
-			name, _ := s.target(a.Name.Value)
-			names = append(names, name)
+		if a.Name == nil {
+			continue
+		}
+		names = append(names, a.Name.Value)
+		if to, ok := s.target(a.Name.Value); !ok || to != a.Name.Value {
+			names = append(names, to)
 		}
 	}
 	return names
@@ -83,7 +93,11 @@ func (s *state) assignment(a *syntax.Assign, lasts bool) {
 		return
 	}
 	if !lasts {
+		to, ok := s.target(name)
 		s.assignOnce(name, a)
+		if !ok || to != name { // bash gives the value to the reference itself where that is a local one
+			s.forget()
+		}
 		return
 	}
 	mark, rounds := len(s.vars), 0

@@ -47,6 +47,9 @@ func (s *state) declare(c *syntax.DeclClause) abstract.Value {
 		s.declareOne(a, d, mark, pure)
 		pure = pure && a.Array == nil && a.Index == nil && (a.Value == nil || simpleWord(a.Value) && !assigns(a.Value))
 	}
+	if variant == "local" && len(s.frames) == 0 { // an error, but in zsh
+		s.weaken(mark)
+	}
 	s.exit = exitOf(true, !s.constants && (variant == "export" || variant == "local" && len(s.frames) > 0) && !slices.ContainsFunc(c.Args, func(a *syntax.Assign) bool {
 		return a.Name == nil || a.Array != nil || a.Index != nil || a.Value != nil && !simpleWord(a.Value)
 	}))

@@ -220,8 +220,12 @@ func (s *state) target(name string) (string, bool) {
 }
 
 // hides reports whether a function has declared a name local after a reference to that name
-// was made, which then is to the variable around in some shells.
+// was made, which then is to the variable around in some shells. So it may be where the name
+// was given before the call of a function.
 func (s *state) hides(by, name string) bool {
+	if s.given(name) {
+		return true
+	}
 	for _, f := range s.frames {
 		at, ok := f.locals[name]
 		if ok && !slices.ContainsFunc(s.vars[min(at, len(s.vars)):], func(b binding) bool { return b.name == by && b.kind == reference }) {
