@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:9824fdd64876487246c632246b33ca9cda51aba4d78eb2c32ae78027c3f2143a"
+const rulesFingerprint = "sha256:7415d202a75885f460ab8cf2459d4f338d0c3fd32920799f033918857352ba2c"
 
 var ruleTable = [...]Rule{
 	{
@@ -1734,13 +1734,86 @@ var ruleTable = [...]Rule{
 		ID: "XP-014", Name: "git_discard_work", Category: "destruction", Severity: Medium, Outcome: Escalate, Platform: "any",
 		Description: "Discards uncommitted work, or the data needed to recover commits.",
 		Advice:      "stash or commit first",
-		Match:       []string{"git reset --hard HEAD~3", "git reset --h", "git reset --har HEAD~3", "git reset --ha", "git clean -fdx", "git clean --force", "git stash clear", "git stash drop", "git filter-branch --all", "git filter-repo --path x", "git reflog expire --expire=now --all", "git reflog delete HEAD@{1}", "git gc --prune=now", "git update-ref -d refs/heads/x", "git branch -D main", "git branch -D master", "git checkout -f", "git checkout --force", "git checkout -- .", "git checkout HEAD -- .", "git checkout .", "git restore .", "git restore -W .", "git restore -q .", "git restore -s HEAD .", "git restore --worktree .", "git restore --quiet .", "git restore --ours .", "git restore --theirs .", "git restore --source=HEAD .", "git restore -SW .", "git restore -WS .", "git restore --staged --worktree .", "git restore --worktree --staged .", "git worktree remove --force ../x", "git submodule deinit --all", "git switch -f main", "git switch --force main", "git switch --discard-changes main", "git switch -q main -f", "git rebase -i --root"},
-		Pass:        []string{"git reset HEAD file.txt", "git clean -nfd", "git stash", "git checkout -b fix", "git switch main", "git rebase main", "git submodule deinit -f lib", "git restore --staged file.txt", "git restore --staged .", "git log --grep 'reset --hard'"},
+		Match:       []string{"git reset --hard HEAD~3", "git reset --h", "git reset --har HEAD~3", "git reset --ha", "git clean -fdx", "git clean --force", "git stash clear", "git stash drop", "git filter-branch --all", "git filter-repo --path x", "git reflog expire --expire=now --all", "git reflog delete HEAD@{1}", "git gc --prune=now", "git update-ref -d refs/heads/x", "git branch -D main", "git branch -D master", "git checkout -f", "git checkout --force", "git checkout -- .", "git checkout HEAD -- .", "git checkout .", "git restore .", "git restore -W .", "git restore -q .", "git restore -s HEAD .", "git restore --worktree .", "git restore --quiet .", "git restore --ours .", "git restore --theirs .", "git restore --source=HEAD .", "git restore -SW .", "git restore -WS .", "git restore --staged --worktree .", "git restore --worktree --staged .", "git worktree remove --force ../x", "git submodule deinit --all", "git switch -f main", "git switch --force main", "git switch --discard-changes main", "git switch -q main -f", "git rebase -i --root", "git submodule deinit -f .", "git submodule update --init --force", "git gc --prune=all", "git lfs migrate import --everything", "git lfs migrate export --include=x", "git read-tree --reset -u HEAD", "git checkout-index -af", "git checkout-index --all --force", "git checkout -qf main", "git checkout main --force", "git checkout --conflict=merge -f main", "git checkout main -- .", "git checkout HEAD~3 ./", "git checkout -- :/", "git checkout -- :/:", "git checkout :", "git checkout -- *", "git checkout . --", "git restore ./*", "git restore -- '*'", "git prune", "git -C sub prune --expire=now", "git --no-pager prune -v", "git -c gc.reflogExpire=0 gc", "git config gc.reflogExpireUnreachable now", "git config gc.pruneExpire all", "git -c clean.requireForce=false clean -dx", "git -c clean.requireForce=no clean -d", "git -c clean.requireForce=off -q clean -d", "git -c clean.requireForce=0 clean -d", "git branch | grep -v main | xargs git branch -D", "git branch -qD $(git branch)", "git tag -d $(git tag)", "git tag | xargs git tag --delete", "hg strip tip", "hg rollback", "hg up -C", "hg update --clean", "hg co -C tip", "hg checkout -C", "hg -q goto -C x", "hg revert -a", "hg revert --no-backup --all", "hg shelve -d x", "hg shelve --delete x", "hg shelve --cleanup", "sl purge", "sl clean", "sl strip x", "sl goto -C x", "sl go -C x", "sl update --clean", "sl up -C", "sl revert -a", "sl revert --all", "svn revert -R .", "svn revert --recursive .", "svn revert --depth=infinity .", "svn cleanup --remove-unversioned", "svn cleanup . --remove-ignored", "jj op abandon ..@-", "jj operation abandon x", "jj util gc --expire=now", "jj abandon 'all()'", "jj abandon -r 'mutable()'", "jj abandon 'mine()'", "jj describe --ignore-immutable -r x", "p4 obliterate -y //depot/x/...", "p4 clean", "p4 revert //...", "p4 sync -f", "p4 shelve -d -c 1", "bzr clean-tree --force", "brz revert", "bzr uncommit --force", "fossil revert", "fossil clean -f", "fossil purge", "fossil scrub", "darcs obliterate", "darcs unpull", "darcs revert -a", "darcs revert --all", "cvs update -C", "cvs -q up -dC", "repo sync --force-sync", "repo sync --force-checkout", "repo sync --force-remove-dirty", "dvc gc -w", "dvc destroy -f", "bfg --delete-files x", "git-filter-repo --path x"},
+		Pass:        []string{"git reset HEAD file.txt", "git clean -nfd", "git stash", "git checkout -b fix", "git switch main", "git rebase main", "git submodule deinit -f lib", "git restore --staged file.txt", "git restore --staged .", "git log --grep 'reset --hard'", "git checkout -b fix main", "git checkout -- src/main.go", "git checkout --theirs .", "git checkout -p .", "git remote prune origin", "git prune --dry-run", "git branch -D feature", "git worktree prune", "hg update tip", "hg revert a.c", "svn revert a.c", "jj abandon @", "p4 clean -n", "fossil revert a.c", "dvc gc --help", "bfg --version"},
 		clauses: []clause{
 			{
 				programs: []string{"git"},
-				args:     pattern{expr: "^[^']* (?:reset (?:.* )?--h(?:ard?|a)?(?: |$)|clean (?:.* )?(?:-[a-z]*f[a-z]*|--force)|stash (?:clear|drop)|filter-branch|filter-repo|reflog (?:expire|delete)|gc (?:.* )?--prune=now|update-ref (?:.* )?-d|branch (?:.* )?-D (?:main|master)|checkout (?:-f|--force|--|HEAD --) ?\\.?$|checkout \\.$|restore (?:(?:-W|-q|-s ?\\S+|--worktree|--quiet|--ours|--theirs|--source[= ]\\S+) )*\\.$|restore (?:-SW|-WS|--staged --worktree|--worktree --staged) \\.$|worktree remove (?:.* )?--force|submodule deinit (?:.* )?--all|switch (?:--?\\w\\S* |[^- ]\\S* )*(?:-f|--force|--discard-changes)(?: |$)|rebase (?:.* )?--root)", lits: []string{"reset ", "clean ", "stash clear", "stash drop", "filter-branch", "filter-repo", "reflog expire", "reflog delete", "--prune=now", "update-ref ", "branch ", "checkout -f", "checkout --", "checkout head --", "checkout .", "restore ", "worktree remove ", "ubmodule deinit ", "witch ", "rebase "}},
+				args:     pattern{expr: "^[^']* (?:reset (?:.* )?--h(?:ard?|a)?(?: |$)|clean (?:.* )?(?:-[a-z]*f[a-z]*|--force)|stash (?:clear|drop)|filter-branch|filter-repo|reflog (?:expire|delete)|gc (?:.* )?--prune=(?:now|all)|update-ref (?:.* )?-d|branch (?:.* )?-D (?:main|master)|restore (?:--staged --worktree|--worktree --staged) \\.$|worktree remove (?:.* )?--force|submodule deinit (?:.* )?(?:--all|\\.)(?: |$)|submodule update (?:.* )?--force|switch (?:--?\\w\\S* |[^- ]\\S* )*(?:-f|--force|--discard-changes)(?: |$)|rebase (?:.* )?--root|lfs migrate (?:import|export)|read-tree (?:.* )?--reset|checkout-index (?:.* )?(?:-[a-z]*f|--force))", lits: []string{"reset ", "clean ", "stash clear", "stash drop", "filter-branch", "filter-repo", "reflog expire", "reflog delete", "--prune=now", "--prune=all", "update-ref ", "branch ", "restore --staged --worktree .", "restore --worktree --staged .", "worktree remove ", "ubmodule ", "witch ", "rebase ", "lfs migrate import", "lfs migrate export", "read-tree ", "checkout-index "}},
 				not:      pattern{expr: " clean (?:-\\w*n|--dry-run)| -n ", lits: []string{"clean -", "-n "}, bytes: "-"},
+			},
+			{
+				programs: []string{"git"},
+				args:     pattern{expr: "^[^']* checkout (?:--?\\w\\S* |[^' -]\\S* )*(?:--force|-[a-zA-Z]*f)(?: |$)", lits: []string{" checkout "}, bytes: "-"},
+			},
+			{
+				programs: []string{"git"},
+				args:     pattern{expr: "^[^']* (?:checkout|restore) (?:\\S+ )*['\"]?(?:\\.|\\./|:|:/|:/:|\\*|\\./\\*)['\"]?(?: --)?$", lits: []string{" checkout ", " restore "}},
+				not:      pattern{expr: " (?:-p|--patch|--staged|-S)(?: |$)| checkout --(?:ours|theirs) ", lits: []string{" -p", " --patch", " --staged", " -s", " checkout --ours ", " checkout --theirs "}, bytes: "-"},
+			},
+			{
+				programs: []string{"git"},
+				args:     pattern{expr: "^(?: -\\w \\S+| -\\S+)* prune(?: |$)", lits: []string{" prune"}},
+				not:      pattern{expr: " (?:-n|--dry-run)(?: |$)", lits: []string{" -n", " --dry-run"}, bytes: "-"},
+			},
+			{
+				programs: []string{"git"},
+				args:     pattern{expr: "(?i) gc\\.(?:reflogexpire(?:unreachable)?|pruneexpire)[ =](?:now|all|0)(?: |$)| clean\\.requireforce[ =](?:false|no|off|0) (?:.* )?clean ", lits: []string{"gc.reflogexpire now", "gc.reflogexpire all", "gc.reflogexpire 0", "gc.reflogexpire=now", "gc.reflogexpire=all", "gc.reflogexpire=0", "gc.reflogexpireunreachable now", "gc.reflogexpireunreachable all", "gc.reflogexpireunreachable 0", "gc.reflogexpireunreachable=now", "gc.reflogexpireunreachable=all", "gc.reflogexpireunreachable=0", "gc.pruneexpire now", "gc.pruneexpire all", "gc.pruneexpire 0", "gc.pruneexpire=now", "gc.pruneexpire=all", "gc.pruneexpire=0", "clean "}, bytes: "."},
+			},
+			{
+				programs: []string{"git"},
+				args:     pattern{expr: "^[^']* (?:branch (?:.* )?-\\w*D\\w*|tag (?:.* )?(?:-d|--delete)) (?:.* )?(?:…|['\"]?\\$)", lits: []string{"branch ", "tag "}, bytes: "-"},
+			},
+			{
+				programs: []string{"hg"},
+				args:     pattern{expr: "^(?: -\\S+)* (?:strip|rollback|(?:up|update|co|checkout|goto) (?:.* )?(?:-\\w*C|--clean)|revert (?:.* )?(?:-\\w*a\\w*|--all)|shelve (?:.* )?(?:-d|--delete|--cleanup))(?: |$)", lits: []string{"strip", "rollback", "up ", "update ", "co ", "checkout ", "goto ", "revert ", "shelve "}},
+			},
+			{
+				programs: []string{"sl"},
+				args:     pattern{expr: " (?:purge|clean|strip|(?:goto|go|update|up) (?:.* )?(?:-\\w*C|--clean)|revert (?:.* )?(?:-\\w*a\\w*|--all))(?: |$)", lits: []string{"purge", "clean", "strip", "goto ", "go ", "update ", "up ", "revert "}},
+			},
+			{
+				programs: []string{"svn"},
+				args:     pattern{expr: " (?:revert (?:.* )?(?:-\\w*R|--recursive|--depth[ =]infinity)|cleanup (?:.* )?--remove-(?:unversioned|ignored))(?: |$)", lits: []string{"revert ", "cleanup "}, bytes: "-"},
+			},
+			{
+				programs: []string{"jj"},
+				args:     pattern{expr: " (?:(?:op|operation) abandon|util gc (?:.* )?--expire[ =]now|abandon (?:.* )?['\"]?(?:all|mutable|mine)\\(\\))| --ignore-immutable(?: |$)", lits: []string{"op abandon", "operation abandon", "util gc ", "abandon ", "--ignore-immutable"}},
+			},
+			{
+				programs: []string{"p4"},
+				args:     pattern{expr: " (?:obliterate|clean|revert (?:.* )?\\S*\\.\\.\\.|sync (?:.* )?-f|shelve (?:.* )?-d)(?: |$)", lits: []string{"obliterate", "clean", "revert ", "ync ", "helve "}},
+				not:      pattern{expr: " -n(?: |$)", lits: []string{" -n"}, bytes: "-"},
+			},
+			{
+				programs: []string{"brz", "bzr"},
+				args:     pattern{expr: " (?:clean-tree|revert|uncommit (?:.* )?--force)(?: -\\S+)*$", lits: []string{"clean-tree", "revert", "uncommit "}},
+			},
+			{
+				programs: []string{"fossil"},
+				args:     pattern{expr: " (?:revert|clean|purge|scrub)(?: -\\S+)*$", lits: []string{" revert", " clean", " purge", " scrub"}},
+			},
+			{
+				programs: []string{"darcs"},
+				args:     pattern{expr: " (?:obliterate|unpull|revert (?:.* )?(?:-a|--all))(?: |$)", lits: []string{"obliterate", "unpull", "revert "}},
+			},
+			{
+				programs: []string{"cvs"},
+				args:     pattern{expr: " (?:up|update) (?:.* )?-\\w*C", lits: []string{" up ", " update "}, bytes: "-"},
+			},
+			{
+				programs: []string{"repo"},
+				args:     pattern{expr: " sync (?:.* )?--force-(?:sync|checkout|remove-dirty)", lits: []string{" sync "}, bytes: "-"},
+			},
+			{
+				programs: []string{"dvc"},
+				args:     pattern{expr: " (?:gc|destroy)(?: |$)", lits: []string{" gc", " destroy"}},
+				not:      pattern{expr: " (?:-h|--help|--dry)(?: |$)", lits: []string{" -h", " --help", " --dry"}, bytes: "-"},
+			},
+			{
+				programs: []string{"bfg", "git-filter-repo"},
+				args:     pattern{expr: "."},
+				not:      pattern{expr: "^ (?:--help|--version)", lits: []string{" --help", " --version"}, bytes: "-"},
 			},
 		},
 	},
