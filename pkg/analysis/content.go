@@ -31,8 +31,12 @@ func (c *Case) content() {
 // a tool which writes the same.
 func (c *Case) Writes(f func(*Case)) {
 	for _, w := range c.writes {
+		payload := map[string]any{"path": w.Path, "content": w.Text}
+		if w.Gone != "" {
+			payload["old_string"] = w.Gone
+		}
 		one := &Case{
-			Action:  &action.Action{Type: "write_file", Payload: map[string]any{"path": w.Path, "content": w.Text}},
+			Action:  &action.Action{Type: "write_file", Payload: payload},
 			Effects: []effect.Effect{{Kind: effect.WriteFile, Path: w.Path}},
 			place:   c.place,
 		}

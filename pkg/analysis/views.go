@@ -34,7 +34,8 @@ func (c *Case) Views() []View {
 
 // Text returns the views of other payload fields, within the same bounds. A field
 // that is not text is read as the texts in it, one per line; what edits put in is
-// content. They are computed on first use; fields must not be changed afterwards.
+// content, and what edits change is the field change, see [changeText]. They are
+// computed on first use; fields must not be changed afterwards.
 func (c *Case) Text(fields ...string) []View {
 	for i := range c.texts {
 		if slices.Equal(c.texts[i].fields, fields) {
@@ -80,6 +81,10 @@ func (c *Case) layers(text string) []effect.Layer {
 func (c *Case) read(fields []string, words string) []View {
 	r := reader{c: c, views: make([]View, 0, 4)}
 	for _, field := range fields {
+		if field == "change" {
+			r.add("raw", field, changeText(c.Action.Payload))
+			continue
+		}
 		if v, ok := c.Action.Payload[field]; ok {
 			r.add("raw", field, textOf(v))
 		}

@@ -108,6 +108,7 @@ type Result struct {
 type Text struct {
 	Path string // canonical
 	Text string // what is not known of it is a variable that nothing sets
+	Gone string // what it takes the place of, if that is known
 }
 
 // A File is a file or folder that holds labelled data.

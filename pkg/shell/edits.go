@@ -14,12 +14,16 @@ var insertion = prefilter.Lazy(`(?s)^(?:[0-9$,~]+|/(?:[^/\\]|\\.)*/)?\s*[aic](?:
 
 // edits sums up what an edit by sed or the like puts into files that run later.
 func (s *state) edits(argv []abstract.Value, use command.Use) {
-	var texts []abstract.Value
+	type edit struct {
+		in   abstract.Value
+		gone string
+	}
+	var list []edit
 	for _, v := range argv[1:] {
-		if text, ok := putIn(v.Text); ok && v.Known() {
+		if gone, text, ok := putIn(v.Text); ok && v.Known() {
 			in := abstract.Lit(text)
 			in.From = v.From
-			texts = append(texts, in)
+			list = append(list, edit{in, gone})
 		}
 	}
 	for _, t := range use.Touches {
@@ -27,9 +31,9 @@ func (s *state) edits(argv []abstract.Value, use command.Use) {
 			continue
 		}
 		p, pattern := s.place().Path(t.Word.Text, false)
-		for _, text := range texts {
+		for _, e := range list {
 			if !pattern && !s.gaveUp {
-				s.puts(p, text)
+				s.puts(p, e.in, e.gone)
 			}
 		}
 	}
@@ -38,9 +42,10 @@ func (s *state) edits(argv []abstract.Value, use command.Use) {
 // textSteps is what it costs to read a text that is put into a file.
 const textSteps = 40
 
-// puts sums up what a text that is put into a file would do, if it runs later.
-func (s *state) puts(p string, v abstract.Value) {
-	s.says(p, v, false)
+// puts sums up what a text that is put into a file, in place of another, would do, if
+// it runs later.
+func (s *state) puts(p string, v abstract.Value, gone string) {
+	s.says(p, v, gone, false)
 	if format, _ := command.Recipe(p); format == "" && !hasSettings(p) || !s.step(textSteps+len(v.Text)/64) {
 		return
 	}
@@ -52,13 +57,13 @@ func (s *state) puts(p string, v abstract.Value) {
 
 // putIn returns the text that a script of sed, or one of perl's in its manner,
 // puts in place of another, or between lines.
-func putIn(script string) (text string, ok bool) {
+func putIn(script string) (gone, text string, ok bool) {
 	if m := insertion().FindStringSubmatch(script); m != nil {
-		return m[1], true
+		return "", m[1], true
 	}
 	i := strings.IndexByte(script, 's')
 	if i < 0 || i+1 >= len(script) || strings.IndexByte(`/|#,@!:;%~^_+=`, script[i+1]) < 0 {
-		return "", false
+		return "", "", false
 	}
 	sign := script[i+1]
 	parts := [2]strings.Builder{}
@@ -73,11 +78,11 @@ func putIn(script string) (text string, ok bool) {
 			parts[n].WriteByte(c)
 		case c == sign:
 			if n++; n == 2 {
-				return parts[1].String(), true
+				return parts[0].String(), parts[1].String(), true
 			}
 		default:
 			parts[n].WriteByte(c)
 		}
 	}
-	return "", false
+	return "", "", false
 }

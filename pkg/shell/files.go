@@ -70,7 +70,7 @@ func (s *state) addFile(f file) {
 	f.weak = f.weak || slices.Contains(s.contested, f.path)
 	s.files = append(s.files, f)
 	if !f.pattern && f.consumer == nil {
-		s.says(f.path, f.val, f.append)
+		s.says(f.path, f.val, "", f.append)
 	}
 	s.overwrites(f.path)
 }

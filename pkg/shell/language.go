@@ -90,7 +90,7 @@ func (s *state) scriptCode(language, text string, at effect.Span, _ []abstract.V
 	out := script.Read(world{s}, language, text, at)
 	for _, f := range s.files[min(mark, len(s.files)):] {
 		if !f.val.Known() && !f.pattern { // of literals of the code
-			s.says(f.path, abstract.Lit(text), false)
+			s.says(f.path, abstract.Lit(text), "", false)
 		}
 	}
 	return out

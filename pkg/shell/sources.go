@@ -112,7 +112,7 @@ func (s *state) rewritten() {
 		put := make([]string, len(e.Args))
 		for i, arg := range e.Args {
 			put[i] = arg
-			if text, ok := putIn(arg); ok && oneCommand().MatchString(arg) {
+			if _, text, ok := putIn(arg); ok && oneCommand().MatchString(arg) {
 				put[i] = text
 			}
 		}

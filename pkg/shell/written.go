@@ -212,15 +212,17 @@ func (l *later) everything(e *effect.Effect) bool {
 
 // says notes what the text itself says that a file holds: each version of it, since
 // a branch may have written it. What scripts that lie there write was written before.
-func (s *state) says(file string, holds abstract.Value, more bool) {
+//
+// gone is what the text takes the place of, "" if that is not known.
+func (s *state) says(file string, holds abstract.Value, gone string, more bool) {
 	text := holds.Text
 	if holds.IsPattern {
 		text = unpattern(text)
 	}
-	if holds.Bare || file == "" || s.onDisk > 0 || strings.TrimSpace(text) == "" {
+	if holds.Bare || file == "" || s.onDisk > 0 || strings.TrimSpace(text+gone) == "" {
 		return
 	}
-	w := effect.Text{Path: file, Text: text}
+	w := effect.Text{Path: file, Text: text, Gone: gone}
 	if last := len(s.writes) - 1; more && last >= 0 && s.writes[last].Path == file && strings.HasPrefix(text, s.writes[last].Text) {
 		s.writes[last] = w
 		return
@@ -243,19 +245,30 @@ func (s *state) writesInput(t abstract.Target, holds, in abstract.Value) (patch 
 		return false
 	}
 	if patch = s.putsPatch(in); !patch {
-		s.says(t.Path, in, false)
+		s.says(t.Path, in, "", false)
 	}
 	return patch
 }
 
 // putsPatch sums up what the lines that a patch adds would do in their files, and reports
-// whether a value is one that adds lines.
+// whether a value is one that changes lines. What moves from one file to another is not gone.
 func (s *state) putsPatch(v abstract.Value) (found bool) {
 	if !strings.Contains(v.Text, "+++ ") && !strings.Contains(v.Text, "*** ") || !s.step(1+len(v.Text)/512) {
 		return false
 	}
-	for _, c := range command.Changes(v.Text) {
-		if c.Added == "" {
+	changes := command.Changes(v.Text)
+	stay := map[string]bool{}
+	for _, c := range changes {
+		for line := range strings.Lines(c.Added) {
+			stay[strings.TrimSpace(line)] = true
+		}
+	}
+	for _, c := range changes {
+		gone := ""
+		if c.Kind != effect.DeleteFile {
+			gone = linesWithout(c.Gone, stay)
+		}
+		if c.Added == "" && gone == "" {
 			continue
 		}
 		if found = true; s.gaveUp {
@@ -263,10 +276,21 @@ func (s *state) putsPatch(v abstract.Value) (found bool) {
 		}
 		if p, pattern := s.place().Path(c.Path, false); !pattern {
 			v.Text = c.Added
-			s.puts(p, v)
+			s.puts(p, v, gone)
 		}
 	}
 	return found
+}
+
+// linesWithout returns the lines of a text but some, which are named without blanks around them.
+func linesWithout(text string, some map[string]bool) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if !some[strings.TrimSpace(line)] {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 // putsPatches is putsPatch of several values.

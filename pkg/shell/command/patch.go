@@ -11,6 +11,7 @@ type Change struct {
 	Kind  effect.Kind // effect.WriteFile or effect.DeleteFile
 	Path  string      // as the patch names it, without the a/ or b/ of git
 	Added string      // the lines that it adds
+	Gone  string      // the lines that it removes
 }
 
 // changeHeads begin the lines of a patch that name a file: those of diff, and those of the
@@ -25,12 +26,14 @@ var changeHeads = [...]struct {
 
 // Changes returns what a patch changes, in its order.
 func Changes(patch string) (out []Change) {
-	var added strings.Builder
+	var added, gone strings.Builder
 	keep := func() {
-		if added.Len() > 0 && len(out) > 0 {
-			out[len(out)-1].Added = added.String()
+		if len(out) > 0 {
+			last := &out[len(out)-1]
+			last.Added, last.Gone = last.Added+added.String(), last.Gone+gone.String()
 		}
 		added.Reset()
+		gone.Reset()
 	}
 	for line := range strings.Lines(patch) {
 		if c, ok := changeIn(line); ok {
@@ -39,6 +42,8 @@ func Changes(patch string) (out []Change) {
 			}
 		} else if line[0] == '+' {
 			added.WriteString(line[1:])
+		} else if line[0] == '-' {
+			gone.WriteString(line[1:])
 		}
 	}
 	keep()

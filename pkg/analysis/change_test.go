@@ -1,0 +1,43 @@
+package analysis
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/shell"
+)
+
+func TestChange(t *testing.T) {
+	t.Parallel()
+	an := testAnalyzer
+	an.Shell = shell.Analyze
+	for _, c := range [...]struct {
+		name, typ string
+		payload   obj
+		want      string
+	}{
+		{"an edit", "edit_file", obj{"path": "a", "old_string": "if ok(x) {\n\treturn\n}\n", "new_string": "return\n"}, "-if ok(x) {\n-}\n"},
+		{"other names", "write_file", obj{"path": "a", "old_str": "a", "content": "b"}, "-a\n+b\n"},
+		{"edits", "edit_file", obj{"path": "a", "edits": []any{obj{"oldText": "check()\nx", "newText": "x"}, obj{"old_string": "y", "new_string": "check()"}, "z"}}, "-y\n"},
+		{"comments and imports", "edit_file", obj{"path": "a", "old_string": "import a\n#[b]\n# c\n// d\n", "new_string": "from e\n#!f\n-- g\nh"}, "-#[b]\n+h\n"},
+		{"nothing replaced", "write_file", obj{"path": "a", "content": "b"}, ""},
+		{"a patch", "apply_patch", obj{"patch": "*** Begin Patch\n*** Update File: a\n@@\n-b\n-c\n d\n+e\n*** Update File: f\n+c\n*** Delete File: g\n*** End Patch"}, "-b\n+e\n"},
+		{"a diff", "apply_patch", obj{"patch": "--- a/b\n+++ b/b\n@@ -1,2 +1 @@\n-c\n d\n"}, "-c\n"},
+		{"a patch for a program", "execute_command", obj{"command": "git apply <<'E'\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n-c\n+d\nE"}, "-c\n+d\n"},
+		{"sed", "execute_command", obj{"command": "sed -i 's/c/d/' b"}, "-c\n+d\n"},
+		{"sed that removes", "execute_command", obj{"command": "sed -i 's/check(x)//' b"}, "-check(x)\n"},
+	} {
+		var got strings.Builder
+		read := func(one *Case) {
+			for _, v := range one.Text("change") {
+				got.WriteString(v.Text)
+			}
+		}
+		whole := an.Case(act(c.typ, c.payload))
+		read(whole)
+		whole.Writes(read)
+		if got.String() != c.want {
+			t.Errorf("%s: read %q, want %q", c.name, got.String(), c.want)
+		}
+	}
+}
