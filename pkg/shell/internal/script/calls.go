@@ -214,57 +214,6 @@ func (p *script) listen(full string, first operand) {
 	p.w.Report(e)
 }
 
-// actOnFile does what the roles of files say; path is the first argument.
-func (p *script) actOnFile(r role, full string, path abstract.Value, args []operand, result operand) operand {
-	switch r {
-	case opens:
-		if full == "sysopen" && p.language == "perl" && len(args) > 1 {
-			return p.sysopen(args)
-		}
-		return p.open(args, path)
-	case readsFile:
-		if path.Known() && plain.IsURL(path.Text) {
-			p.request(requests, path, args)
-			result.Taint |= abstract.Network
-			return result
-		}
-		return operand{Value: p.read(path)}
-	case writesFile:
-		content := abstract.Value{}
-		if len(args) > 1 {
-			content = args[1].Value
-		}
-		p.write(path, content)
-	case deletes:
-		for i, a := range args {
-			if a.name == "" || i == 0 {
-				a.From = p.at
-				p.w.Path(effect.DeleteFile, a.Value, false)
-			}
-		}
-	case deletesTree:
-		p.w.Path(effect.DeleteFile, path, !strings.HasSuffix(full, "rmdir"))
-	case lists:
-		p.w.Path(effect.ListDirectory, path, strings.HasSuffix(full, "walk") || strings.HasSuffix(full, "rglob"))
-	case moves:
-		p.w.Path(effect.MoveFile, path, true)
-		p.transfer(args, abstract.Value{}, false)
-	case copies:
-		p.transfer(args, p.read(path), slices.Contains(treeCopies[:], full[strings.LastIndexByte(full, '.')+1:]))
-	case links:
-		p.w.Path(effect.ReadFile, path, true)
-		p.transfer(args, abstract.Value{}, false)
-		if len(args) > 1 {
-			p.w.Link(args[1].Value, path)
-		}
-	case setsMode:
-		p.w.Path(effect.ChangePermissions, path, false)
-	case makesFolder:
-		p.w.Path(effect.CreateDirectory, path, false)
-	}
-	return result
-}
-
 // commandOf drops the arguments of exec and spawn that are not words: the mode
 // of os.spawnl, and the program's name given twice.
 func commandOf(full string, args []operand) []operand {

@@ -1,12 +1,10 @@
 package script
 
 import (
-	"path"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
@@ -29,8 +27,11 @@ func (p *script) expr() operand {
 		switch {
 		case t.kind == stringToken && left.Known() && left.Text != "" && left.name == "" && !t.newline && p.language != "perl":
 			left.Value = abstract.Concat(left.Value, p.operand().Value) // adjacent strings
-		case t.text == "$" && t.kind == punctToken && p.language == "awk":
+		case t.text == "$" && t.kind == punctToken && p.language == "awk" || p.awkJoins(left):
 			left = operand{Value: abstract.Concat(left.Value, p.operand().Value)}
+		case t.text == "/" && t.kind == punctToken && p.language == "python" && isPath(left):
+			p.i++
+			left, _ = joinPath([]operand{left, p.operand()})
 		case t.kind != punctToken:
 			return left
 		case t.text == "+" || t.text == "." || t.text == ".." || t.text == "<<" && p.language == "ruby":
@@ -72,6 +73,12 @@ func (p *script) expr() operand {
 		}
 	}
 	return left
+}
+
+// isPath reports whether a value that is divided is a path, not a number.
+func isPath(o operand) bool {
+	_, err := strconv.ParseFloat(o.Text, 64)
+	return o.Known() && o.name == "" && !o.isList && o.Text != "" && err != nil
 }
 
 // times is a text that is repeated, as "…" * 3 or 3 * "…".
@@ -116,38 +123,6 @@ func formatCode(form, arg operand) abstract.Value {
 	}
 	b.Literal(rest)
 	return b.Value()
-}
-
-// awkPipe is print | "cmd" and "cmd" | getline.
-func (p *script) awkPipe(left operand) operand {
-	p.i++
-	if p.i < len(p.tokens) && p.tokens[p.i].text == "&" {
-		p.i++
-	}
-	if p.i < len(p.tokens) && p.tokens[p.i].text == "getline" {
-		p.i++
-		if left.Known() && strings.HasPrefix(left.Text, "/inet") {
-			p.connects = true
-			return operand{}
-		}
-		p.run(left.Value)
-		return operand{used: true}
-	}
-	o := p.operand()
-	if o.Known() && strings.HasPrefix(o.Text, "/inet") {
-		p.connects = true
-		return operand{}
-	}
-	in := left.Value
-	if left.name != "" || !in.Known() || in.Text == "" {
-		in = abstract.Unknown("what awk prints", p.w.Input().Taint|abstract.Foreign)
-	}
-	if o.Known() && o.name == "" {
-		p.w.Pipe(o.Text, p.at, in)
-	} else {
-		p.run(o.Value)
-	}
-	return operand{used: true}
 }
 
 func (p *script) assign(left operand, op string) operand {
@@ -211,7 +186,9 @@ func (p *script) operand() operand {
 				p.run(*v)
 				return operand{Value: abstract.Unknown("$`…`", abstract.Foreign).Of(abstract.FromCommand), used: true}
 			}
-			if p.i < len(p.tokens) && (p.tokens[p.i].kind != punctToken || p.tokens[p.i].text == "(") {
+			if p.language == "perl" && (p.peek("<") || p.peek(">")) { // a user's number
+				p.i++
+			} else if p.i < len(p.tokens) && (p.tokens[p.i].kind != punctToken || p.tokens[p.i].text == "(") {
 				return p.operand()
 			}
 			return operand{used: true}
@@ -270,13 +247,14 @@ func (p *script) bareArgument(n string) (operand, bool) {
 		return operand{}, false
 	}
 	t := p.tokens[p.i]
-	if t.kind == punctToken || t.kind == numberToken && p.language != "perl" {
-		return operand{}, false
-	}
 	if p.language == "python" || p.language == "node" && t.kind == nameToken {
 		return operand{}, false
 	}
 	known := roleOf(n, p.language) != 0
+	list := p.language == "ruby" && known && t.spaced && t.kind == punctToken && t.text == "["
+	if t.kind == punctToken && !list || t.kind == numberToken && p.language != "perl" {
+		return operand{}, false
+	}
 	if !t.spaced && !(known && strings.HasPrefix(t.text, "$")) || !known && t.kind == nameToken {
 		return operand{}, false
 	}
@@ -335,10 +313,26 @@ func (p *script) bracket(open string) operand {
 func (p *script) postfix(o operand) operand {
 	for p.i < len(p.tokens) && !p.w.Ended() {
 		t := p.tokens[p.i]
+		if p.language == "ruby" && strings.Contains(o.name, ".") {
+			if called, ok := p.bareArgument(o.name); ok { // FileUtils.rm_rf "a"
+				return called
+			}
+		}
 		if t.kind != punctToken {
 			return o
 		}
 		switch t.text {
+		case "!":
+			if p.language != "code" || p.i+1 >= len(p.tokens) || p.tokens[p.i+1].text != "(" || t.spaced {
+				return o
+			}
+			p.i++ // a name of Elixir or Julia ends
+		case "{":
+			if p.language != "perl" || o.name != "$ENV" || t.spaced {
+				return o
+			}
+			p.i++
+			o = p.subscript(o, "}")
 		case ".", "->", "::", ":":
 			if p.i+1 >= len(p.tokens) || p.tokens[p.i+1].kind != nameToken || t.text == "." && t.spaced && (p.language == "php" || p.language == "perl") ||
 				t.text == ":" && (p.language != "lua") || t.text == "." && strings.HasPrefix(p.tokens[p.i+1].text, "$") {
@@ -359,7 +353,7 @@ func (p *script) postfix(o operand) operand {
 				return o
 			}
 			p.i++
-			o = p.subscript(o)
+			o = p.subscript(o, "]")
 		default:
 			return o
 		}
@@ -375,19 +369,37 @@ func (p *script) member(o operand, member string) operand {
 		if bound, ok := p.vars[out.name]; ok {
 			return bound
 		}
-		if p.language == "node" && environmentName(o.name) && !p.peek("=") {
-			return operand{Value: p.w.Environment(member), used: true}
+		switch {
+		case p.peek("=") || p.peek("(") || p.peek("!"):
+		case p.language == "node" && environmentName(o.name):
+			return p.environment(member)
+		case namesHome(out.name):
+			return homeFolder()
 		}
 		return out
 	}
 	recv := o
+	if p.language == "ruby" && p.bare() {
+		if v, ok := p.method(member, recv, nil); ok {
+			return v
+		}
+	}
 	return operand{name: "." + member, Value: recv.Value, list: recv.list, isList: recv.isList}
 }
 
-func (p *script) subscript(o operand) operand {
+// bare reports whether a method is called without arguments and brackets.
+func (p *script) bare() bool {
+	if p.i >= len(p.tokens) || p.tokens[p.i].newline {
+		return true
+	}
+	t := p.tokens[p.i]
+	return t.kind == punctToken && t.text != "(" && t.text != "=" && t.text != "["
+}
+
+func (p *script) subscript(o operand, closing string) operand {
 	start := p.i
 	index := operand{}
-	for p.i < len(p.tokens) && !p.peek("]") {
+	for p.i < len(p.tokens) && !p.peek(closing) {
 		before := p.i
 		index = p.expr()
 		if p.i == before {
@@ -401,14 +413,19 @@ func (p *script) subscript(o operand) operand {
 		o.Taint |= abstract.Decoded
 		return o
 	}
-	if strings.HasSuffix(o.name, "environ") || strings.HasSuffix(o.name, "ENV") || strings.HasSuffix(o.name, "process.env") {
-		v := p.w.Environment(index.Text)
-		return operand{Value: v, used: true}
+	if slices.ContainsFunc(environments[:], func(end string) bool { return strings.HasSuffix(o.name, end) }) {
+		if closing == "}" && index.name != "" { // a word stands for itself there
+			return p.environment(index.name)
+		}
+		return p.environment(index.Text)
 	}
 	if n, err := strconv.Atoi(index.Text); err == nil && o.isList && n >= 0 && n < len(o.list) {
 		return o.list[n]
 	}
 	if o.name != "" && index.Known() && index.Text != "" && index.name == "" {
+		if namesHome(o.name + "." + index.Text) {
+			return homeFolder()
+		}
 		return operand{name: o.name + "." + index.Text, Value: o.Value} // child_process["exec"]
 	}
 	return operand{Value: abstract.Unknown("[…]", o.Taint|index.Taint), used: true}
@@ -450,38 +467,4 @@ func (p *script) argv(list []operand) {
 		return
 	}
 	p.w.Call(words)
-}
-
-func (p *script) write(path, content abstract.Value) {
-	path.From = p.at
-	if path.Known() && (p.w.Discards(path.Text) || path.Text == "") {
-		return
-	}
-	at, pattern := p.w.Path(effect.WriteFile, path, false)
-	content.Taint |= p.held & (abstract.Network | abstract.Decoded | abstract.Secret)
-	if !content.Known() || content.Text == "" {
-		content = abstract.Output(p.language+" code", content.Taint)
-	}
-	p.w.Store(at, pattern, content)
-}
-
-// treeCopies are the calls that copy folders.
-var treeCopies = [...]string{"copytree", "cp_r", "cpSync", "cp"}
-
-// transfer notes what copying, moving or linking the first of two paths to the
-// second writes: the second itself, or, if that is a folder, a file in it.
-func (p *script) transfer(args []operand, content abstract.Value, tree bool) {
-	if len(args) < 2 {
-		return
-	}
-	from, to := args[0].Value, args[1].Value
-	to.From = p.at
-	if tree {
-		p.w.Path(effect.WriteFile, to, true)
-	} else {
-		p.write(to, content)
-	}
-	if name := path.Base(from.Text); from.Known() && name != "." && name != ".." && name != "/" {
-		p.write(abstract.Concat(to, abstract.Value{Text: "/" + name}), content)
-	}
 }

@@ -21,6 +21,9 @@ func (p *script) function(full string, args []operand) (operand, bool) {
 	if out, folded, ok := p.decoder(last, full, args, known); ok {
 		return out, folded
 	}
+	if last == "home" || namesHome(full) {
+		return homeFolder(), true
+	}
 	switch last {
 	case "chr", "fromCharCode", "char", "unichr":
 		return p.characters(full, args)
@@ -37,7 +40,7 @@ func (p *script) function(full string, args []operand) (operand, bool) {
 			return p.characters(full, one.list)
 		}
 		return one, known
-	case "str", "String", "expanduser", "abspath", "realpath", "normpath", "fsencode", "expandvars", "Path", "PurePath", "resolve", "URI", "Request", "parse", "quote", "encode_utf8":
+	case "str", "String", "expanduser", "abspath", "realpath", "normpath", "fsencode", "expandvars", "expand_path", "Path", "PurePath", "Pathname", "File", "resolve", "URI", "Request", "parse", "quote", "encode_utf8":
 		if len(args) == 1 || last == "Request" && len(args) > 0 || last == "Path" && len(args) == 1 {
 			out := one
 			out.used = false
@@ -47,8 +50,18 @@ func (p *script) function(full string, args []operand) (operand, bool) {
 		if full != ".join" && len(args) > 0 { // os.path.join, path.join
 			return joinPath(args)
 		}
-	case "homedir", "home", "gethomedir":
-		return operand{Value: abstract.Lit("~")}, true
+	case "new":
+		if full == "Pathname.new" && len(args) == 1 {
+			return one, one.name == ""
+		}
+	case "glob":
+		if p.language == "perl" && known && !strings.ContainsAny(one.Text, "*?[{") {
+			return one, true
+		}
+	case "getProperty":
+		if one.Text == "user.home" {
+			return homeFolder(), true
+		}
 	case "getcwd", "cwd":
 		return operand{Value: p.w.Environment("PWD"), used: true}, true
 	case "dict", "dumps", "stringify", "json_encode", "to_json":
@@ -108,14 +121,6 @@ func (p *script) decoder(last, full string, args []operand, known bool) (out ope
 	return operand{}, false, false
 }
 
-func environmentName(name string) bool {
-	switch name {
-	case "os.environ", "process.env", "ENV", "environ", "Bun.env", "import.meta.env", "globalThis.process.env":
-		return true
-	}
-	return false
-}
-
 // mentions returns what the names in the expressions of a string carry into it.
 func (p *script) mentions(names []string) abstract.Taint {
 	var t abstract.Taint
@@ -168,7 +173,7 @@ func (p *script) method(name string, recv operand, args []operand) (operand, boo
 	}
 	known := recv.Known() && !recv.isList
 	switch name {
-	case "decode", "encode", "toString", "strip", "trim", "read", "readline", "to_s", "chomp", "text", "content", "body", "format", "freeze", "expanduser", "resolve", "as_posix", "toLowerCase", "lower", "rstrip", "lstrip", "utf8", "then", "split", "json", "slice", "substring":
+	case "decode", "encode", "toString", "strip", "trim", "read", "readline", "to_s", "chomp", "text", "content", "body", "format", "freeze", "expanduser", "expand_path", "resolve", "as_posix", "toLowerCase", "lower", "rstrip", "lstrip", "utf8", "then", "split", "json", "unwrap", "slice", "substring":
 		switch {
 		case known && (name == "strip" || name == "trim" || name == "chomp" || name == "rstrip" || name == "lstrip"):
 			return keep(strings.TrimSpace(recv.Text))

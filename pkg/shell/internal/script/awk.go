@@ -1,0 +1,58 @@
+package script
+
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+)
+
+// awkJoins reports whether the next word belongs to the text before it: awk joins what stands side
+// by side.
+func (p *script) awkJoins(left operand) bool {
+	t := p.tokens[p.i]
+	if p.language != "awk" || t.newline || t.kind == punctToken || left.name != "" || left.isList {
+		return false
+	}
+	if p.i+1 < len(p.tokens) {
+		if next := p.tokens[p.i+1].text; next == "=" || next == "+=" {
+			return false // a statement of its own
+		}
+	}
+	switch t.text {
+	case "in", "getline", "next", "nextfile", "if", "else", "while", "for", "do", "print", "printf", "delete", "exit", "return", "function", "break", "continue":
+		return t.kind == stringToken
+	}
+	return true
+}
+
+// awkPipe is print | "cmd" and "cmd" | getline.
+func (p *script) awkPipe(left operand) operand {
+	p.i++
+	if p.i < len(p.tokens) && p.tokens[p.i].text == "&" {
+		p.i++
+	}
+	if p.i < len(p.tokens) && p.tokens[p.i].text == "getline" {
+		p.i++
+		if left.Known() && strings.HasPrefix(left.Text, "/inet") {
+			p.connects = true
+			return operand{}
+		}
+		p.run(left.Value)
+		return operand{used: true}
+	}
+	o := p.operand()
+	if o.Known() && strings.HasPrefix(o.Text, "/inet") {
+		p.connects = true
+		return operand{}
+	}
+	in := left.Value
+	if left.name != "" || !in.Known() || in.Text == "" {
+		in = abstract.Unknown("what awk prints", p.w.Input().Taint|abstract.Foreign)
+	}
+	if o.Known() && o.name == "" {
+		p.w.Pipe(o.Text, p.at, in)
+	} else {
+		p.run(o.Value)
+	}
+	return operand{used: true}
+}

@@ -1,0 +1,113 @@
+package script
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
+)
+
+// actOnFile does what the roles of files say; path is the first argument.
+func (p *script) actOnFile(r role, full string, path abstract.Value, args []operand, result operand) operand {
+	switch r {
+	case opens:
+		if full == "sysopen" && p.language == "perl" && len(args) > 1 {
+			return p.sysopen(args)
+		}
+		return p.open(args, path)
+	case readsFile:
+		if path.Known() && plain.IsURL(path.Text) {
+			p.request(requests, path, args)
+			result.Taint |= abstract.Network
+			return result
+		}
+		return operand{Value: p.read(path)}
+	case writesFile:
+		content := abstract.Value{}
+		if len(args) > 1 {
+			content = args[1].Value
+		}
+		p.write(path, content)
+	case deletes:
+		p.delete(args, false)
+	case deletesTree:
+		if p.language != "perl" {
+			args = args[:1] // what follows are options
+		}
+		p.delete(args, !strings.HasSuffix(full, "rmdir"))
+	case lists:
+		p.w.Path(effect.ListDirectory, path, strings.HasSuffix(full, "walk") || strings.HasSuffix(full, "rglob"))
+	case moves:
+		p.w.Path(effect.MoveFile, path, true)
+		p.transfer(args, abstract.Value{}, false)
+	case copies:
+		p.transfer(args, p.read(path), slices.Contains(treeCopies[:], full[strings.LastIndexByte(full, '.')+1:]))
+	case links:
+		p.w.Path(effect.ReadFile, path, true)
+		p.transfer(args, abstract.Value{}, false)
+		if len(args) > 1 {
+			p.w.Link(args[1].Value, path)
+		}
+	case setsMode:
+		p.w.Path(effect.ChangePermissions, path, false)
+	case makesFolder:
+		p.w.Path(effect.CreateDirectory, path, false)
+	}
+	return result
+}
+
+// delete deletes what arguments, and lists among them, name.
+func (p *script) delete(args []operand, tree bool) {
+	for i, a := range args {
+		if a.isList {
+			if i == 0 || p.language != "perl" { // options of remove_tree
+				p.delete(a.list, tree)
+			}
+			continue
+		}
+		if a.name == "" || i == 0 {
+			if a.name != "" {
+				a.Value = abstract.Unknown(a.name, a.Taint)
+			}
+			a.From = p.at
+			p.w.Path(effect.DeleteFile, a.Value, tree)
+		}
+	}
+}
+
+func (p *script) write(path, content abstract.Value) {
+	path.From = p.at
+	if path.Known() && (p.w.Discards(path.Text) || path.Text == "") {
+		return
+	}
+	at, pattern := p.w.Path(effect.WriteFile, path, false)
+	content.Taint |= p.held & (abstract.Network | abstract.Decoded | abstract.Secret)
+	if !content.Known() || content.Text == "" {
+		content = abstract.Output(p.language+" code", content.Taint)
+	}
+	p.w.Store(at, pattern, content)
+}
+
+// treeCopies are the calls that copy folders.
+var treeCopies = [...]string{"copytree", "cp_r", "cpSync", "cp"}
+
+// transfer notes what copying, moving or linking the first of two paths to the
+// second writes: the second itself, or, if that is a folder, a file in it.
+func (p *script) transfer(args []operand, content abstract.Value, tree bool) {
+	if len(args) < 2 {
+		return
+	}
+	from, to := args[0].Value, args[1].Value
+	to.From = p.at
+	if tree {
+		p.w.Path(effect.WriteFile, to, true)
+	} else {
+		p.write(to, content)
+	}
+	if name := path.Base(from.Text); from.Known() && name != "." && name != ".." && name != "/" {
+		p.write(abstract.Concat(to, abstract.Value{Text: "/" + name}), content)
+	}
+}
