@@ -56,10 +56,13 @@ func (s *state) anyOf(fds int, stdin *abstract.Value) {
 	}
 }
 
-func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abstract.Value {
-	s.input = in
-	opened, mark, way := len(s.files), len(s.vars), s.left
+// argv returns the words of a command.
+func (s *state) argv(c *syntax.CallExpr) []abstract.Value {
 	argv := make([]abstract.Value, 0, len(c.Args)+1)
+	if ahead := s.ahead; len(c.Assigns) > 0 {
+		s.ahead = c.Assigns
+		defer func() { s.ahead = ahead }()
+	}
 	for _, w := range c.Args {
 		if text, ok := plainWord(w); ok && s.step(1) {
 			argv = append(argv, abstract.Value{Text: text, From: s.spanOf(w)})
@@ -71,7 +74,13 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 			break
 		}
 	}
-	argv = s.zshWords(c.Args, argv)
+	return s.zshWords(c.Args, argv)
+}
+
+func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abstract.Value {
+	s.input = in
+	opened, mark, way := len(s.files), len(s.vars), s.left
+	argv := s.argv(c)
 	fds, expanding, typed, words := len(s.fds), len(s.vars), s.typed, s.typedWords
 	s.typed, s.typedWords = mark, c.Args
 	defer func() { s.typed, s.typedWords = typed, words }()

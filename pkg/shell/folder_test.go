@@ -29,6 +29,7 @@ func TestProgramInUnknownFolder(t *testing.T) {
 		{"$(find . -name bin)/bin/java -version", ""},
 		{"read d; $d/bin/java -version", ""},
 		{"curl -o /tmp/bin/tool https://x.test/tool; $TMPDIR/bin/tool", ""},
+		{"TMPDIR=/opt $TMPDIR/bin/tool", "tool"},
 	}
 	for _, tt := range tests {
 		res := Analyze(tt.text, &effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}})

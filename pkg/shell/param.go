@@ -169,7 +169,9 @@ func (s *state) environment(name string) []abstract.Value {
 	case "SHELL", "BASH":
 		v = abstract.Lit("/bin/bash")
 	case "TMPDIR", "TMP", "TEMP":
-		v = abstract.Lit("/tmp")
+		if !slices.ContainsFunc(s.ahead, func(a *syntax.Assign) bool { return a.Name != nil && a.Name.Value == name }) {
+			v = abstract.Lit("/tmp") // else the text takes it to be something else
+		}
 	case "OSTYPE", "HOSTTYPE", "MACHTYPE", "USER", "LOGNAME", "USERNAME", "HOSTNAME", "SHLVL":
 		v = abstract.Short("$"+name, abstract.FromVariable)
 	}

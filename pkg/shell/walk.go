@@ -51,8 +51,9 @@ type state struct {
 	traps         []trap
 	typed         int // bindings before the words of the command being walked were expanded
 	typedWords    []*syntax.Word
-	lists         int // depth of lists of statements in the text that is walked
-	failures      int // errors that end a line
+	ahead         []*syntax.Assign // before the command whose words are expanded: what they assign is not in them yet
+	lists         int              // depth of lists of statements in the text that is walked
+	failures      int              // errors that end a line
 	jobs          []*job
 	reads         []string       // by the jobs being walked
 	watched       int            // depth of these
