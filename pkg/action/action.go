@@ -17,6 +17,7 @@ type Action struct {
 	CWD     string // absolute folder that relative paths start from; may be empty
 	Session string // groups actions for approvals and the audit log; may be empty
 	MinTier int    // least tier that may allow the action, 0–3
+	Given   string // the type as it was given, where other tools have that name as well, such as "run"; else empty
 
 	// Payload holds the tool's arguments by canonical field name. Values are
 	// string, bool, nil, jsontext.Value (a number's literal text), []any and

@@ -66,7 +66,10 @@ func normal(dst []byte, name string) []byte {
 func (a *Action) canonicalize() error {
 	typ := CanonicalType(a.Type)
 	if typ == "" {
-		return nil
+		if !a.looseCommand() {
+			return nil
+		}
+		typ, a.Given = "execute_command", a.Type
 	}
 	required, touches := requiredFields(typ)
 	for _, field := range required {
@@ -91,6 +94,35 @@ func (a *Action) canonicalize() error {
 		return &Error{Code: MissingField, Field: "payload.command", Err: errors.New("empty; " + typ + " needs a command")}
 	}
 	return nil
+}
+
+// looseCommand reports whether a type that is unknown is that of a command: other tools have the name
+// as well, and the payload says nothing but a command.
+func (a *Action) looseCommand() bool {
+	name := a.Type
+	if rest, ok := strings.CutPrefix(name, "mcp__"); ok {
+		_, name, _ = strings.Cut(rest, "__")
+	}
+	var few [maxName]byte
+	if key := normal(few[:0], name); !looseCommand(key) && canonicalType(key) != "execute_command" {
+		return false
+	}
+	commands := 0
+	for field, v := range a.Payload {
+		switch CanonicalField("execute_command", field) {
+		case "command":
+			if text, ok := v.(string); !ok || blank(text) {
+				return false
+			}
+			commands++
+		case "cwd":
+		default:
+			if !plainField(normal(few[:0], field)) {
+				return false
+			}
+		}
+	}
+	return commands == 1
 }
 
 // blank reports whether a text, or every text of a list, contains nothing that a

@@ -240,6 +240,56 @@ func canonicalType(key []byte) string {
 	return ""
 }
 
+func looseCommand(key []byte) bool {
+	switch string(key) {
+	case "execute":
+		return true
+	case "run":
+		return true
+	case "process":
+		return true
+	case "subprocess":
+		return true
+	case "command":
+		return true
+	case "runprocess":
+		return true
+	case "execprocess":
+		return true
+	}
+	return false
+}
+
+func plainField(key []byte) bool {
+	switch string(key) {
+	case "timeout":
+		return true
+	case "timeoutms":
+		return true
+	case "timeoutseconds":
+		return true
+	case "timeoutsec":
+		return true
+	case "description":
+		return true
+	case "explanation":
+		return true
+	case "reason":
+		return true
+	case "background":
+		return true
+	case "runinbackground":
+		return true
+	case "isbackground":
+		return true
+	case "blocking":
+		return true
+	case "wait":
+		return true
+	}
+	return false
+}
+
 func anyField(key []byte) string {
 	switch string(key) {
 	case "body", "emailbody", "messagebody", "requestbody":

@@ -13,6 +13,8 @@ type namesTable struct {
 	Fields     map[string][]string            `yaml:"fields"`
 	TypeFields map[string]map[string][]string `yaml:"type_fields"`
 	Required   map[string][]string            `yaml:"required"`
+	Loose      []string                       `yaml:"loose_commands"`
+	Plain      []string                       `yaml:"plain_fields"`
 }
 
 func loadNames(t *testing.T) (names namesTable) {
@@ -74,6 +76,25 @@ func TestCanonicalType(t *testing.T) {
 	} {
 		if got := CanonicalType(in); got != want {
 			t.Errorf("CanonicalType(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+// TestLooseCommands says which names that other tools have as well stand for a command.
+func TestLooseCommands(t *testing.T) {
+	names := loadNames(t)
+	record := func(name, payload string) string { return `{"type":"` + name + `","payload":{` + payload + `}}` }
+	for _, name := range append(names.Loose, "Run", "mcp__shell__execute", "mcp__shell__run_command") {
+		for _, payload := range append([]string{`"command":"ls"`, `"cmd":"ls","cwd":"/x"`}, `"command":"ls","`+strings.Join(names.Plain, `":1,"`)+`":1`) {
+			a, err := Parse([]byte(record(name, payload)))
+			if err != nil || a.Type != "execute_command" || a.Given != name || a.Text("command") != "ls" {
+				t.Errorf("%s %s: %+v, %v", name, payload, a, err)
+			}
+		}
+		for _, payload := range []string{`"command":" "`, `"command":["ls"]`, `"command":"ls","host":"h"`, `"command":"ls","cmd":"id"`, `"command":"ls","args":["x"]`, `"query":"x"`, `"path":"a"`, ""} {
+			if a, err := Parse([]byte(record(name, payload))); err != nil || a.Type != name || a.Given != "" {
+				t.Errorf("%s %s: %+v, %v; want the type as it is", name, payload, a, err)
+			}
 		}
 	}
 }

@@ -20,6 +20,24 @@ func (c *Case) command() {
 	}
 	c.inFolder()
 	c.run(text, &c.place, text == c.Action.Text("command"))
+	if c.Action.Given != "" && !c.startsKnown() {
+		c.dynamic(effect.CauseTool, "the action type is unknown")
+	}
+}
+
+// startsKnown reports whether a case starts programs, and only such as shield knows. A text that a
+// tool calls a command may else be one of a database, or of a game.
+func (c *Case) startsKnown() bool {
+	starts := false
+	for i := range c.Effects {
+		if e := &c.Effects[i]; e.Kind == effect.Execute {
+			if e.Class == effect.Unknown {
+				return false
+			}
+			starts = true
+		}
+	}
+	return starts
 }
 
 // inFolder makes the folder that the payload names the one that the case is in.

@@ -69,6 +69,21 @@ func TestReaders(t *testing.T) {
 	}
 }
 
+// TestLooseCommand says which texts of tools that are perhaps no shells are commands.
+func TestLooseCommand(t *testing.T) {
+	t.Parallel()
+	for text, known := range map[string]bool{
+		"ls -l": true, "cd src && go test ./...": true, "FOO=1 make": true,
+		"FLUSHALL": false, "DROP TABLE users": false, "ls; give bob diamond": false, "# ls": false, "x=1": false,
+	} {
+		a := act("execute_command", obj{"command": text})
+		a.Given = "run"
+		if got := testAnalyzer.Case(a); (causeOf(got) != effect.CauseTool) != known {
+			t.Errorf("%s: effects:\n%s", text, show(got.Effects))
+		}
+	}
+}
+
 func slicesOf(v any) []any { list, _ := v.([]any); return list }
 
 // has reports whether a case has an effect that a wanted one describes.

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/shieldcli/shield/internal/yamlfile"
+	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
@@ -186,8 +187,8 @@ func (t *truths) left(set *ruleSet, holds bool) {
 // fits returns the rules that an effect's kind, or the action's type, fits,
 // whether the effect's place is trusted, and whether what it removes can be given
 // back.
-func (x *index) fits(actionType string, e *effect.Effect) ruleSet {
-	set := x.typed(actionType, e.Kind)
+func (x *index) fits(a *action.Action, e *effect.Effect) ruleSet {
+	set := x.typed(a, e.Kind)
 	x.trusted.left(&set, e.Trusted)
 	x.kept.left(&set, e.Restorable)
 	x.flows.left(&set, e.Cause == effect.CauseValue)
@@ -195,13 +196,16 @@ func (x *index) fits(actionType string, e *effect.Effect) ruleSet {
 }
 
 // typed returns the rules whose types include a kind of effect or the action's
-// type.
-func (x *index) typed(actionType string, kind effect.Kind) ruleSet {
+// type, by each of its names.
+func (x *index) typed(a *action.Action, kind effect.Kind) ruleSet {
 	set := x.anyType
-	if s := x.byType[actionType]; s != nil {
+	if s := x.byType[a.Type]; s != nil {
 		set.addAll(s)
 	}
-	if string(kind) != actionType {
+	if s := x.byType[a.Given]; s != nil {
+		set.addAll(s)
+	}
+	if string(kind) != a.Type {
 		if s := x.byType[string(kind)]; s != nil {
 			set.addAll(s)
 		}

@@ -96,7 +96,7 @@ func (l *list) covering(s *search) (*rulefile.Rule, error) {
 		return nil, err
 	}
 	s.enter(x)
-	left := x.typed(c.Action.Type, "")
+	left := x.typed(c.Action, "")
 	left.keep(&x.placeless)
 	for i := range c.Effects {
 		set := s.covers(&c.Effects[i])
@@ -141,7 +141,7 @@ func (s *search) covers(e *effect.Effect) ruleSet {
 		}
 	}
 	placed.addAll(&s.x.placeless)
-	typed := s.x.fits(s.c.Action.Type, e)
+	typed := s.x.fits(s.c.Action, e)
 	placed.keep(&typed)
 	return placed
 }

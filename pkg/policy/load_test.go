@@ -109,6 +109,24 @@ allow:
 	}
 }
 
+// A rule also matches by the name that was given where that is one of many tools'.
+func TestGivenNamesInRules(t *testing.T) {
+	t.Parallel()
+	p := mustLoad(t, `
+deny:
+  - {name: prod, action_types: [mcp__prod__run]}
+  - {name: shell, action_types: [execute_command], except: {action_types: [run]}}
+`)
+	for given, want := range map[string]string{"mcp__prod__run": "BLOCK prod", "run": "ESCALATE 1 ", "execute": "BLOCK shell"} {
+		c := caseOf("execute_command", execute)
+		c.Action.Given = given
+		v, err := p.Judge(t.Context(), c)
+		if got := short(v); err != nil || strings.TrimSpace(got) != strings.TrimSpace(want) {
+			t.Errorf("%s: %s, %v; want %s", given, got, err, want)
+		}
+	}
+}
+
 // Types in presets are what shield calls them, since presets are not read
 // again when shield starts.
 func TestPresetTypesAreCanonical(t *testing.T) {

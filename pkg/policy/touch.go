@@ -37,7 +37,7 @@ func (s *search) pick(set *ruleSet, from, to int, e *effect.Effect) (int, error)
 
 // touched returns the rules whose types, paths and hosts an effect matches.
 func (s *search) touched(e *effect.Effect) touched {
-	typed := s.x.fits(s.c.Action.Type, e)
+	typed := s.x.fits(s.c.Action, e)
 	t := s.places(e)
 	t.sure.keep(&typed)
 	t.perhaps.keep(&typed)
@@ -64,7 +64,7 @@ func (s *search) pair() {
 	var paths, hosts ruleSet
 	for i := range s.c.Effects {
 		e := &s.c.Effects[i]
-		typed := s.x.fits(s.c.Action.Type, e)
+		typed := s.x.fits(s.c.Action, e)
 		p := s.paths(e)
 		p.sure.addAll(&p.perhaps)
 		p.sure.keep(&typed)

@@ -48,7 +48,7 @@ func Learn(c *analysis.Case, events []string, counts bool) Delta {
 	}
 	l.tool(c.Action.Type)
 	for _, kind := range events {
-		if c.Action.Type == kind || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return string(e.Kind) == kind }) {
+		if c.Action.Type == kind || c.Action.Given == kind || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return string(e.Kind) == kind }) {
 			l.d.Events = append(l.d.Events, kind)
 		}
 	}

@@ -17,6 +17,8 @@ import (
 
 type table struct {
 	Types      map[string][]string            `yaml:"types"`
+	Loose      []string                       `yaml:"loose_commands"`
+	Plain      []string                       `yaml:"plain_fields"`
 	Fields     map[string][]string            `yaml:"fields"`
 	TypeFields map[string]map[string][]string `yaml:"type_fields"`
 	Required   map[string][]string            `yaml:"required"`
@@ -57,7 +59,10 @@ func generate(text []byte) ([]byte, error) {
 	out.WriteString("}\n\n")
 	out.WriteString("func canonicalType(key []byte) string {\n")
 	errs := []error{writeSwitch(&out, "type", t.Types)}
-	out.WriteString("}\n\nfunc anyField(key []byte) string {\n")
+	out.WriteString("}\n\n")
+	writeSet(&out, "looseCommand", t.Loose)
+	writeSet(&out, "plainField", t.Plain)
+	out.WriteString("func anyField(key []byte) string {\n")
 	errs = append(errs, writeSwitch(&out, "field", t.Fields))
 	out.WriteString("}\n\nfunc typeField(typ string, key []byte) string {\nswitch typ {\n")
 	for _, typ := range slices.Sorted(maps.Keys(t.TypeFields)) {
@@ -79,6 +84,15 @@ func generate(text []byte) ([]byte, error) {
 		return nil, err
 	}
 	return format.Source(out.Bytes())
+}
+
+// writeSet writes the test whether a list has a name in its normal form.
+func writeSet(out *bytes.Buffer, name string, list []string) {
+	fmt.Fprintf(out, "func %s(key []byte) bool {\nswitch string(key) {\n", name)
+	for _, word := range list {
+		fmt.Fprintf(out, "case %q:\nreturn true\n", normal(word))
+	}
+	out.WriteString("}\nreturn false\n}\n\n")
 }
 
 // writeSwitch writes the lookup of aliases by their normal form. The names
