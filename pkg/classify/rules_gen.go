@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:b34a8a696e77c71eb019ae11f265f6524c8c20de38852ee0c29744e1dcedac85"
+const rulesFingerprint = "sha256:c3b8254c3eef00bfdeb2ad613712f2d79d841478cc14e61f7885236fe7108583"
 
 var ruleTable = [...]Rule{
 	{
@@ -1921,8 +1921,8 @@ var ruleTable = [...]Rule{
 		ID: "XP-020", Name: "remote_resource_destruction", Category: "destruction", Severity: Medium, Outcome: Escalate, Platform: "any",
 		Description: "Deletes data or resources of a database, a cloud, a cluster or a hosting service.",
 		Advice:      "back it up or show the plan, and ask the user to do it",
-		Match:       []string{"psql -c 'DROP TABLE users'", "mysql -e 'drop database app'", "mariadb -e 'drop schema app'", "sqlcmd -Q \"TRUNCATE TABLE users\"", "clickhouse-client -q 'drop user a'", "cqlsh -e 'drop keyspace app'", "bq query 'delete from d.t where true'", "snowsql -q 'truncate t'", "cockroach sql -e 'drop table x'", "usql db -c 'drop table x'", "echo 'drop table x' | sqlplus a/b", "psql -c 'delete from \"users\"'", "dropdb app", "dropuser app", "mysqladmin drop app", "mongo app --eval 'db.dropDatabase()'", "mongosh app --eval 'db.users.drop()'", "mongosh app --eval 'db.users.deleteMany({})'", "mongosh app --eval 'db.users.remove({})'", "redis-cli FLUSHALL", "valkey-cli flushdb", "terraform destroy -auto-approve", "tofu destroy", "pulumi destroy --yes", "cdk destroy", "terragrunt destroy", "serverless remove", "sls remove", "terraform apply -destroy", "kubectl delete pods --all", "kubectl delete ns prod", "kubectl delete namespace prod", "kubectl delete pv x", "kubectl delete pvc x", "kubectl delete persistentvolumeclaim x", "kubectl delete deployment web", "kubectl delete statefulset db", "kubectl delete node n1", "kubectl delete crd x", "kubectl delete customresourcedefinition x", "kubectl delete secret s", "helm uninstall app", "helm delete app", "aws s3 rb s3://b --force", "aws s3 rm s3://b --recursive", "aws s3api delete-bucket --bucket b", "aws ec2 terminate-instances --instance-ids i-1", "aws rds delete-db-instance --db-instance-identifier d", "aws dynamodb delete-table --table-name t", "aws cloudformation delete-stack --stack-name s", "aws lambda delete-function --function-name f", "aws eks delete-cluster --name c", "aws iam delete-user --user-name u", "aws kms schedule-key-deletion --key-id k", "aws backup delete-backup-vault --backup-vault-name v", "aws organizations leave-organization", "gcloud projects delete p", "az group delete -n g", "az keyvault purge -n k", "doctl compute droplet delete 1", "hcloud server delete 1", "linode-cli linodes delete 1", "ibmcloud is instance delete x", "oci compute instance terminate --instance-id x", "aliyun ecs delete x", "flyctl apps destroy x", "fly apps destroy x", "heroku apps:destroy x", "gh repo delete o/r --yes", "gh release delete v1", "gh secret delete S", "gh environment delete e", "b2 bucket delete x", "b2 delete-bucket x", "b2 rm --recursive x", "b2 delete-file-version x", "wsl --unregister Ubuntu", "schtasks /delete /tn * /f", "k3s-uninstall.sh", "k3s-killall.sh", "k3s-agent-uninstall.sh", "rke2-uninstall.sh", "docker system prune -a", "docker system prune --volumes", "podman volume rm data", "docker volume prune", "docker volume rm shop_data", "docker volume rm app_test_data shop_data", "podman volume rm -f prod_test_data", "docker volume rm latest_data", "podman volume rm shop_data", "podman volume prune", "docker volume remove shop_data", "docker volume rm prod_test_data", "docker volume remove test_prod", "docker volume rm test_production", "docker volume rm test_live", "docker volume rm test_staging", "docker volume rm test_customers", "docker --context prod compose down -v", "docker compose -p shop down --volumes", "podman compose -f docker-compose.shop.yml down -v", "docker-compose -p shop down -v", "podman-compose -p shop down -v", "docker compose -p prod_test_live down -tv 1", "docker compose -p prod-test down -v", "docker compose -p production_test down -v", "docker compose -f staging/compose.yml down -v", "podman compose -p live-dev down -v", "docker-compose -p customers-test down --volumes", "podman-compose -p prod.dev down -v", "DOCKER_HOST=ssh://shop docker compose down -v", "DOCKER_CONTEXT=shop docker compose down --volumes", "CONTAINER_HOST=ssh://shop podman compose down -v", "docker context use shop && docker compose down -v"},
-		Pass:        []string{"b2 toolset=gcc", "wsl --list", "schtasks /query", "docker volume rm app_test_data", "docker volume rm -f app-test_pgdata dev_cache", "terraform plan", "kubectl delete pod web-5d", "dropdb app_test", "psql -d app_dev -c \"drop table x\"", "kubectl --context kind-dev delete ns x", "aws s3 ls s3://b", "docker compose down", "docker compose down -v --remove-orphans", "docker-compose -f docker-compose.test.yml down -v", "docker compose -p app_test -f deploy/compose.yaml down --volumes", "gcloud projects list", "kubectl get ns"},
+		Match:       []string{"podman rm -af", "podman rmi --all", "podman kill -a", "podman stop --all", "podman pod rm -fa", "nerdctl rm -fa", "buildah rm --all", "podman machine rm -f", "podman machine reset", "minikube delete --all", "minikube delete --purge", "kind delete clusters --all", "k3d cluster delete -a", "kind delete cluster --name prod", "ctlptl delete cluster kind-prod", "machinectl remove x", "machinectl clean --all", "distrobox-rm -f x", "lxc-destroy -n x", "snap remove --purge lxd", "docker compose -p prod down", "docker-compose -f docker-compose.prod.yml stop", "podman compose --project-name production rm", "podman-compose -p live kill", "docker compose --file prod/compose.yml down", "psql -c 'DROP TABLE users'", "mysql -e 'drop database app'", "mariadb -e 'drop schema app'", "sqlcmd -Q \"TRUNCATE TABLE users\"", "clickhouse-client -q 'drop user a'", "cqlsh -e 'drop keyspace app'", "bq query 'delete from d.t where true'", "snowsql -q 'truncate t'", "cockroach sql -e 'drop table x'", "usql db -c 'drop table x'", "echo 'drop table x' | sqlplus a/b", "psql -c 'delete from \"users\"'", "dropdb app", "dropuser app", "mysqladmin drop app", "mongo app --eval 'db.dropDatabase()'", "mongosh app --eval 'db.users.drop()'", "mongosh app --eval 'db.users.deleteMany({})'", "mongosh app --eval 'db.users.remove({})'", "redis-cli FLUSHALL", "valkey-cli flushdb", "terraform destroy -auto-approve", "tofu destroy", "pulumi destroy --yes", "cdk destroy", "terragrunt destroy", "serverless remove", "sls remove", "terraform apply -destroy", "kubectl delete pods --all", "kubectl delete ns prod", "kubectl delete namespace prod", "kubectl delete pv x", "kubectl delete pvc x", "kubectl delete persistentvolumeclaim x", "kubectl delete deployment web", "kubectl delete statefulset db", "kubectl delete node n1", "kubectl delete crd x", "kubectl delete customresourcedefinition x", "kubectl delete secret s", "helm uninstall app", "helm delete app", "aws s3 rb s3://b --force", "aws s3 rm s3://b --recursive", "aws s3api delete-bucket --bucket b", "aws ec2 terminate-instances --instance-ids i-1", "aws rds delete-db-instance --db-instance-identifier d", "aws dynamodb delete-table --table-name t", "aws cloudformation delete-stack --stack-name s", "aws lambda delete-function --function-name f", "aws eks delete-cluster --name c", "aws iam delete-user --user-name u", "aws kms schedule-key-deletion --key-id k", "aws backup delete-backup-vault --backup-vault-name v", "aws organizations leave-organization", "gcloud projects delete p", "az group delete -n g", "az keyvault purge -n k", "doctl compute droplet delete 1", "hcloud server delete 1", "linode-cli linodes delete 1", "ibmcloud is instance delete x", "oci compute instance terminate --instance-id x", "aliyun ecs delete x", "flyctl apps destroy x", "fly apps destroy x", "heroku apps:destroy x", "gh repo delete o/r --yes", "gh release delete v1", "gh secret delete S", "gh environment delete e", "b2 bucket delete x", "b2 delete-bucket x", "b2 rm --recursive x", "b2 delete-file-version x", "wsl --unregister Ubuntu", "schtasks /delete /tn * /f", "k3s-uninstall.sh", "k3s-killall.sh", "k3s-agent-uninstall.sh", "rke2-uninstall.sh", "docker system prune -a", "docker system prune --volumes", "podman volume rm data", "docker volume prune", "docker volume rm shop_data", "docker volume rm app_test_data shop_data", "podman volume rm -f prod_test_data", "docker volume rm latest_data", "podman volume rm shop_data", "podman volume prune", "docker volume remove shop_data", "docker volume rm prod_test_data", "docker volume remove test_prod", "docker volume rm test_production", "docker volume rm test_live", "docker volume rm test_staging", "docker volume rm test_customers", "docker --context prod compose down -v", "docker compose -p shop down --volumes", "podman compose -f docker-compose.shop.yml down -v", "docker-compose -p shop down -v", "podman-compose -p shop down -v", "docker compose -p prod_test_live down -tv 1", "docker compose -p prod-test down -v", "docker compose -p production_test down -v", "docker compose -f staging/compose.yml down -v", "podman compose -p live-dev down -v", "docker-compose -p customers-test down --volumes", "podman-compose -p prod.dev down -v", "DOCKER_HOST=ssh://shop docker compose down -v", "DOCKER_CONTEXT=shop docker compose down --volumes", "CONTAINER_HOST=ssh://shop podman compose down -v", "docker context use shop && docker compose down -v"},
+		Pass:        []string{"podman rm web", "minikube delete", "kind delete cluster --name dev", "snap remove hello", "docker compose -p shop stop", "podman images -a", "b2 toolset=gcc", "wsl --list", "schtasks /query", "docker volume rm app_test_data", "docker volume rm -f app-test_pgdata dev_cache", "terraform plan", "kubectl delete pod web-5d", "dropdb app_test", "psql -d app_dev -c \"drop table x\"", "kubectl --context kind-dev delete ns x", "aws s3 ls s3://b", "docker compose down", "docker compose down -v --remove-orphans", "docker-compose -f docker-compose.test.yml down -v", "docker compose -p app_test -f deploy/compose.yaml down --volumes", "gcloud projects list", "kubectl get ns"},
 		patterns: []pattern{
 			{expr: "(?:DOCKER_(?:HOST|CONTEXT)|CONTAINER_HOST|context use)\\b.* down .*(?:-\\w*v|--volumes)\\b", lits: []string{" down "}, also: [][]string{[]string{"docker_host", "docker_context", "container_host", "context use"}}, bytes: "-"},
 		},
@@ -1965,8 +1965,31 @@ var ruleTable = [...]Rule{
 				not:      pattern{expr: "^(?: compose)?(?: (?:-f|--file|-p|--project-name)[ =](?:[\\w./-]*[./_-])?(?:(?:test|tests|testing|dev|devel|development|local|ci|e2e|demo|sandbox)(?:\\.ya?ml)?|compose\\.ya?ml))* down ", lits: []string{" down "}},
 			},
 			{
+				programs: []string{"buildah", "nerdctl", "podman"},
+				args:     pattern{expr: " (?:rm|rmi|kill|stop) (?:.* )?(?:-\\w*a\\w*|--all)(?: |$)", lits: []string{" rm ", " rmi ", " kill ", " stop "}, bytes: "-"},
+			},
+			{
+				programs: []string{"podman"},
+				args:     pattern{expr: " machine (?:rm|reset)(?: |$)", lits: []string{" machine rm", " machine reset"}},
+			},
+			{
+				programs: []string{"ctlptl", "k3d", "kind", "minikube"},
+				args:     pattern{expr: " delete (?:.* )?(?:-a|--all|--purge|['\"]?\\S*prod\\S*)(?: |$)", lits: []string{" delete "}},
+			},
+			{
+				programs: []string{"machinectl"},
+				args:     pattern{expr: " (?:remove|clean)(?: |$)", lits: []string{" remove", " clean"}},
+			},
+			{
+				programs: []string{"distrobox-rm", "lxc-destroy"},
+			},
+			{
+				programs: []string{"snap"},
+				args:     pattern{expr: " remove (?:.* )?--purge(?: |$)", lits: []string{" remove "}, bytes: "-"},
+			},
+			{
 				programs: []string{"docker", "docker-compose", "podman", "podman-compose"},
-				args:     pattern{expr: "[ =/._-](?:prod|production|live|staging|customers)[ /._-](?:.* )?down (?:.* )?(?:-\\w*v\\w*|--volumes)\\b", lits: []string{"down "}, bytes: "-"},
+				args:     pattern{expr: " (?:-p|--project-name|-f|--file)[ =](?:\\S*[/._-])?(?:prod|production|live|staging|customers)(?:[/._-]\\S*)? (?:.* )?(?:down|rm|kill|stop)(?: |$)", lits: []string{"prod", "live", "staging", "customers"}, bytes: "-"},
 			},
 		},
 	},
@@ -2155,10 +2178,10 @@ var ruleTable = [...]Rule{
 	},
 	{
 		ID: "XP-030", Name: "credential_hunt", Category: "credential_access", Severity: High, Outcome: Escalate, Platform: "any",
-		Description: "Searches the machine for passwords, keys, or programs that run with more rights.",
+		Description: "Searches the machine for passwords, keys, or programs that run with more rights, or fetches the secrets of a container.",
 		Advice:      "search inside the workspace, for what the task needs",
-		Match:       []string{"find / -perm -4000 -type f", "find / -perm -u=s", "find / -perm /6000", "find / -perm +2000", "find / -perm -g=s", "find / -name id_rsa", "find / -name '*.pem'", "locate id_dsa", "fd id_ecdsa /", "mdfind id_ed25519", "where /r C:\\ passwords", "find / -name '*.ppk'", "find / -name '*.kdbx'", "find / -name '*.p12'", "find / -name '*.pfx'", "find / -name '*.key'", "find / -name wallet.dat", "find / -name '*.ovpn'", "find / -name credentials", "find / -name passwd", "find / -name .aws", "find / -name .ssh", "find / -name shadow", "find / -name .bash_history", "find / -name logins.json", "find / -name unattend.xml", "find / -name sysprep.xml", "find / -name web.config", "find / -name login.keychain", "grep -ri password /etc", "egrep -r secret /home", "rg credential /root", "ag private.key /var", "grep -r api_key /opt", "grep -r AKIA /proc", "grep -r aws_ /usr", "grep -ri password ~/", "grep -ri password ~", "grep -ri password /", "grep -ri password /Users", "findstr /si password *.txt", "findstr /s secret C:\\Users", "findstr /s secret \\\\dc\\share", "findstr /S cpassword \\\\dc\\sysvol\\*.xml", "grep -r /home/me -e password", "grep -r /root -e secret", "grep -r /etc -e private_key", "grep -r /var/www -e password", "grep -r /opt -e password", "getcap -r /", "capsh --print", "reg query HKLM /f password /t REG_SZ /s", "reg query HKCU /f password", "reg query HKEY_LOCAL_MACHINE /f password", "reg query HKEY_CURRENT_USER /f password", "reg query HKLM\\SOFTWARE\\Microsoft\\Winlogon", "reg query HKLM\\SYSTEM\\Services\\SNMP", "reg query HKCU\\Software\\SimonTatham\\PuTTY", "reg query HKCU\\Software\\OpenSSH\\Agent", "reg query HKCU\\Software\\TightWinVNC"},
-		Pass:        []string{"grep -rn password src/", "find . -name '*.pem'", "find src -name '*.go'", "rg -n api_key", "grep -n secret_name config.yaml", "find . -type f -perm 644", "reg query HKLM\\SOFTWARE\\Python"},
+		Match:       []string{"docker exec web cat /run/secrets/db", "docker-compose exec web cat /run/secrets/db", "podman cp web:/run/secrets/db .", "podman-compose exec web cat /run/secrets/db", "nerdctl exec web cat /etc/shadow", "kubectl exec web -- cat /var/run/secrets/kubernetes.io/serviceaccount/token", "oc cp web:/run/secrets/x x", "crictl exec web cat /run/secrets/x", "lxc file pull web/etc/shadow .", "incus exec web -- cat /etc/shadow", "kubectl cp web:/x/serviceaccount/token t", "find / -perm -4000 -type f", "find / -perm -u=s", "find / -perm /6000", "find / -perm +2000", "find / -perm -g=s", "find / -name id_rsa", "find / -name '*.pem'", "locate id_dsa", "fd id_ecdsa /", "mdfind id_ed25519", "where /r C:\\ passwords", "find / -name '*.ppk'", "find / -name '*.kdbx'", "find / -name '*.p12'", "find / -name '*.pfx'", "find / -name '*.key'", "find / -name wallet.dat", "find / -name '*.ovpn'", "find / -name credentials", "find / -name passwd", "find / -name .aws", "find / -name .ssh", "find / -name shadow", "find / -name .bash_history", "find / -name logins.json", "find / -name unattend.xml", "find / -name sysprep.xml", "find / -name web.config", "find / -name login.keychain", "grep -ri password /etc", "egrep -r secret /home", "rg credential /root", "ag private.key /var", "grep -r api_key /opt", "grep -r AKIA /proc", "grep -r aws_ /usr", "grep -ri password ~/", "grep -ri password ~", "grep -ri password /", "grep -ri password /Users", "findstr /si password *.txt", "findstr /s secret C:\\Users", "findstr /s secret \\\\dc\\share", "findstr /S cpassword \\\\dc\\sysvol\\*.xml", "grep -r /home/me -e password", "grep -r /root -e secret", "grep -r /etc -e private_key", "grep -r /var/www -e password", "grep -r /opt -e password", "getcap -r /", "capsh --print", "reg query HKLM /f password /t REG_SZ /s", "reg query HKCU /f password", "reg query HKEY_LOCAL_MACHINE /f password", "reg query HKEY_CURRENT_USER /f password", "reg query HKLM\\SOFTWARE\\Microsoft\\Winlogon", "reg query HKLM\\SYSTEM\\Services\\SNMP", "reg query HKCU\\Software\\SimonTatham\\PuTTY", "reg query HKCU\\Software\\OpenSSH\\Agent", "reg query HKCU\\Software\\TightWinVNC"},
+		Pass:        []string{"docker exec web ls /run", "docker cp web:/app/report.html .", "grep -rn password src/", "find . -name '*.pem'", "find src -name '*.go'", "rg -n api_key", "grep -n secret_name config.yaml", "find . -type f -perm 644", "reg query HKLM\\SOFTWARE\\Python"},
 		clauses: []clause{
 			{
 				programs: []string{"find"},
@@ -2180,6 +2203,10 @@ var ruleTable = [...]Rule{
 			{
 				programs: []string{"reg"},
 				args:     pattern{expr: "(?i)query (?:HKLM|HKCU|HKEY_LOCAL_MACHINE|HKEY_CURRENT_USER)\\S*.* /f ['\"]?passw|Winlogon|\\\\SNMP|SimonTatham|OpenSSH\\\\Agent|WinVNC", lits: []string{" /f passw", " /f \"passw", " /f 'passw", "winlogon", "\\snmp", "simontatham", "openssh\\agent", "winvnc"}},
+			},
+			{
+				programs: []string{"crictl", "docker", "docker-compose", "incus", "kubectl", "lxc", "nerdctl", "oc", "podman", "podman-compose"},
+				args:     pattern{expr: " (?:exec|cp|file pull) .*(?:/run/secrets/|/etc/shadow|serviceaccount/token)", lits: []string{"/run/secrets/", "/etc/shadow", "serviceaccount/token"}, bytes: "/"},
 			},
 		},
 	},
@@ -2588,8 +2615,8 @@ var ruleTable = [...]Rule{
 		ID: "XP-042", Name: "local_authority_bypass", Category: "privilege_escalation", Severity: High, Outcome: Escalate, Platform: "any",
 		Description: "Permanently gives a program another user's rights, or makes it open a shell with its rights.",
 		Advice:      "run the one command that needs the rights, after asking",
-		Match:       []string{"chmod u+s /bin/bash", "chmod g=rxs x", "chmod 4755 x", "install -m 4755 a b", "setcap cap_setuid+ep x", "setcap cap_setgid+ep x", "setcap cap_sys_admin+p x", "setcap cap_sys_ptrace+p x", "setcap cap_dac_override+p x", "setcap cap_dac_read_search+p x", "setcap cap_sys_module+p x", "setcap cap_chown+p x", "setcap cap_fowner+p x", "setcap cap_net_raw+p x", "setcap all=eip x", "setcap x=ep y", "setcap cap_all+p x", "insmod a.ko", "modprobe x", "rmmod x", "kextload a.kext", "kextutil a", "kextunload a", "kmutil load x", "sudo -i", "sudo su -", "doas -s", "su root", "su - -c bash", "pkexec sh", "sudo zsh", "su --login", "sudo -l root", "sudo -E -H bash", "run0 sh", "systemd-run --uid=0 sh", "systemd-run --uid root sh", "systemd-run -p User=root sh", "systemd-run --property=User=0 sh", "machinectl shell root@", "machinectl login x", "setpriv --reuid=0 sh", "setpriv --reuid root id", "sudo LD_PRELOAD=/tmp/x.so id", "sudo LD_LIBRARY_PATH=/tmp id", "sudo PYTHONPATH=/tmp x", "sudo PERL5LIB=/tmp x", "sudo BASH_ENV=/tmp/x y", "sudo -u '#-1' id", "sudo -u '#4294967295' id", "docker run -v /:/mnt alpine", "podman run -v /etc:/mnt alpine", "docker run -v /root:/mnt a", "nerdctl run -v /proc:/mnt a", "docker run --mount type=bind,src=/,dst=/m a", "docker run --mount type=bind,source=/,dst=/m a", "docker run --privileged a", "docker run --pid=host a", "docker run --cap-add=ALL a", "docker run --cap-add SYS_ADMIN a", "docker run --cap-add SYS_PTRACE a", "docker run --cap-add SYS_MODULE a", "docker run -v /var/run/docker.sock:/x a", "docker run --security-opt apparmor=unconfined a", "docker -H tcp://x ps", "docker run --device /dev/sda a", "docker run --device=/dev/mem a", "docker run --device=/dev/kmsg a", "ctr run --privileged a", "nsenter -t 1 -m sh", "nsenter --target 1 -m", "chroot /mnt sh", "chroot / sh", "chroot /host sh", "chroot /hostfs", "chroot /rootfs", "unshare -rm sh", "unshare -rUm setcap x", "kubectl run x --overrides={\"privileged\":true}", "kubectl run x --overrides={\"hostPID\":true}", "kubectl run x --privileged", "kubectl run x --overrides={\"hostPath\":1}", "capsh --gid=0 --", "capsh --uid=0 --", "capsh", "pkexec", "gtfo", "mount -o suid /x /y", "mount -o exec /x /y", "mount -t cgroup x y", "mount -t proc x y", "mount -t overlay x y", "mount -t debugfs x y", "mount /dev/sda1 /x", "mount /dev/nvme0n1 /x", "mount /dev/vda1 /x", "mount /dev/xvda1 /x"},
-		Pass:        []string{"sudo apt-get install -y curl", "systemd-run --user --uid=1000 make", "chmod 755 bin/app", "docker run --rm -v \"$PWD\":/src golang:1.26 go test ./...", "mount", "modprobe --version", "sudo -l", "docker run --rm --privileged multiarch/qemu-user-static --reset -p yes"},
+		Match:       []string{"docker run -v /run:/r a", "docker run -v /var/run:/r a", "docker run --volume=/var/lib/docker:/d a", "docker run -v /run/podman/podman.sock:/s a", "nerdctl run -v /run/containerd/containerd.sock:/s a", "podman run -v /run/crio/crio.sock:/s a", "docker run --uts=host a", "docker run --userns=host a", "docker run --cgroupns host a", "buildah bud -v /:/h .", "singularity exec --bind /:/h x.sif sh", "apptainer exec -B /:/h x.sif sh", "machinectl bind x / /h", "machinectl copy-to x a /usr/bin/a", "dockerd -H tcp://0.0.0.0:2375", "podman system service tcp:0.0.0.0:8888", "podman --host=tcp://x:1 ps", "systemd-nspawn --bind=/:/h -D x", "systemd-nspawn --capability=all -D x", "systemd-nspawn -D / sh", "systemd-nspawn --directory=/ sh", "systemd-nspawn --bind=/ -D x", "lxc config device add x h disk source=/ path=/h", "incus launch a x -c security.privileged=true", "lxc config set x security.nesting true", "lxc config set x raw.lxc lxc.aa_profile=unconfined", "flatpak run --filesystem=host x", "flatpak override --user --filesystem=home x", "flatpak override --filesystem=/ x", "flatpak-spawn --host sh", "snap install --devmode x", "snap install x.snap --dangerous", "chmod u+s /bin/bash", "chmod g=rxs x", "chmod 4755 x", "install -m 4755 a b", "setcap cap_setuid+ep x", "setcap cap_setgid+ep x", "setcap cap_sys_admin+p x", "setcap cap_sys_ptrace+p x", "setcap cap_dac_override+p x", "setcap cap_dac_read_search+p x", "setcap cap_sys_module+p x", "setcap cap_chown+p x", "setcap cap_fowner+p x", "setcap cap_net_raw+p x", "setcap all=eip x", "setcap x=ep y", "setcap cap_all+p x", "insmod a.ko", "modprobe x", "rmmod x", "kextload a.kext", "kextutil a", "kextunload a", "kmutil load x", "sudo -i", "sudo su -", "doas -s", "su root", "su - -c bash", "pkexec sh", "sudo zsh", "su --login", "sudo -l root", "sudo -E -H bash", "run0 sh", "systemd-run --uid=0 sh", "systemd-run --uid root sh", "systemd-run -p User=root sh", "systemd-run --property=User=0 sh", "machinectl shell root@", "machinectl login x", "setpriv --reuid=0 sh", "setpriv --reuid root id", "sudo LD_PRELOAD=/tmp/x.so id", "sudo LD_LIBRARY_PATH=/tmp id", "sudo PYTHONPATH=/tmp x", "sudo PERL5LIB=/tmp x", "sudo BASH_ENV=/tmp/x y", "sudo -u '#-1' id", "sudo -u '#4294967295' id", "docker run -v /:/mnt alpine", "podman run -v /etc:/mnt alpine", "docker run -v /root:/mnt a", "nerdctl run -v /proc:/mnt a", "docker run --mount type=bind,src=/,dst=/m a", "docker run --mount type=bind,source=/,dst=/m a", "docker run --privileged a", "docker run --pid=host a", "docker run --cap-add=ALL a", "docker run --cap-add SYS_ADMIN a", "docker run --cap-add SYS_PTRACE a", "docker run --cap-add SYS_MODULE a", "docker run -v /var/run/docker.sock:/x a", "docker run --security-opt apparmor=unconfined a", "docker -H tcp://x ps", "docker run --device /dev/sda a", "docker run --device=/dev/mem a", "docker run --device=/dev/kmsg a", "ctr run --privileged a", "nsenter -t 1 -m sh", "nsenter --target 1 -m", "chroot /mnt sh", "chroot / sh", "chroot /host sh", "chroot /hostfs", "chroot /rootfs", "unshare -rm sh", "unshare -rUm setcap x", "kubectl run x --overrides={\"privileged\":true}", "kubectl run x --overrides={\"hostPID\":true}", "kubectl run x --privileged", "kubectl run x --overrides={\"hostPath\":1}", "capsh --gid=0 --", "capsh --uid=0 --", "capsh", "pkexec", "gtfo", "mount -o suid /x /y", "mount -o exec /x /y", "mount -t cgroup x y", "mount -t proc x y", "mount -t overlay x y", "mount -t debugfs x y", "mount /dev/sda1 /x", "mount /dev/nvme0n1 /x", "mount /dev/vda1 /x", "mount /dev/xvda1 /x"},
+		Pass:        []string{"docker run --ipc=host pytorch/pytorch python train.py", "flatpak run org.gimp.GIMP", "snap install --classic code", "lxc launch ubuntu:24.04 web", "sudo apt-get install -y curl", "systemd-run --user --uid=1000 make", "chmod 755 bin/app", "docker run --rm -v \"$PWD\":/src golang:1.26 go test ./...", "mount", "modprobe --version", "sudo -l", "docker run --rm --privileged multiarch/qemu-user-static --reset -p yes"},
 		clauses: []clause{
 			{
 				programs: []string{"chmod"},
@@ -2613,7 +2640,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"machinectl"},
-				args:     pattern{expr: " (?:shell|login)\\b", lits: []string{" shell", " login"}},
+				args:     pattern{expr: " (?:shell|login|bind|copy-to)\\b", lits: []string{" shell", " login", " bind", " copy-to"}},
 			},
 			{
 				programs: []string{"setpriv"},
@@ -2629,8 +2656,8 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: "(?:LD_PRELOAD|LD_LIBRARY_PATH|PYTHONPATH|PERL5LIB|BASH_ENV)=| -u ?#-1|-u ?#4294967295", lits: []string{"ld_preload=", "ld_library_path=", "pythonpath=", "perl5lib=", "bash_env=", " -u#-1", " -u #-1", "-u#4294967295", "-u #4294967295"}},
 			},
 			{
-				programs: []string{"ctr", "docker", "nerdctl", "podman"},
-				args:     pattern{expr: " (?:/:/|/etc:/|/root:/|/proc:/|type=bind,(?:src|source)=/,)|--privileged\\b|--pid[= ]host|--cap-add[= ](?:ALL|SYS_ADMIN|SYS_PTRACE|SYS_MODULE)|docker\\.sock|--security-opt[= ]\\S*unconfined|-H tcp://|--device[= ]/dev/(?:sd|mem|kmsg)", lits: []string{" /:/", " /etc:/", " /root:/", " /proc:/", " type=bind,src=/,", " type=bind,source=/,", "--privileged", "--pid host", "--pid=host", "--cap-add all", "--cap-add sys_admin", "--cap-add sys_ptrace", "--cap-add sys_module", "--cap-add=all", "--cap-add=sys_admin", "--cap-add=sys_ptrace", "--cap-add=sys_module", "docker.sock", "unconfined", "h tcp://", "-device /dev/sd", "-device /dev/mem", "-device /dev/kmsg", "-device=/dev/sd", "-device=/dev/mem", "-device=/dev/kmsg"}},
+				programs: []string{"apptainer", "buildah", "ctr", "docker", "nerdctl", "podman", "singularity"},
+				args:     pattern{expr: "[ =](?:/:/|/etc:/|/root:/|/proc:/|/run:/|/var/run:/|/var/lib/docker:/|type=bind,(?:src|source)=/,)|--privileged\\b|--pid[= ]host|--cap-add[= ](?:ALL|SYS_ADMIN|SYS_PTRACE|SYS_MODULE)|(?:docker|podman|containerd|crio)\\.sock|--(?:uts|userns|cgroupns)[= ]host|--security-opt[= ]\\S*unconfined|-H tcp://|--device[= ]/dev/(?:sd|mem|kmsg)", lits: []string{" /:/", " /etc:/", " /root:/", " /proc:/", " /run:/", " /var/run:/", " /var/lib/docker:/", " type=bind,src=/,", " type=bind,source=/,", "=/:/", "=/etc:/", "=/root:/", "=/proc:/", "=/run:/", "=/var/run:/", "=/var/lib/docker:/", "=type=bind,src=/,", "=type=bind,source=/,", "--privileged", "--pid host", "--pid=host", "--cap-add all", "--cap-add sys_admin", "--cap-add sys_ptrace", "--cap-add sys_module", "--cap-add=all", "--cap-add=sys_admin", "--cap-add=sys_ptrace", "--cap-add=sys_module", "docker.sock", "podman.sock", "containerd.sock", "crio.sock", "uts host", "uts=host", "userns host", "userns=host", "cgroupns host", "cgroupns=host", "unconfined", "h tcp://", "-device /dev/sd", "-device /dev/mem", "-device /dev/kmsg", "-device=/dev/sd", "-device=/dev/mem", "-device=/dev/kmsg"}},
 				not:      pattern{expr: "multiarch/qemu-user-static|tonistiigi/binfmt", lits: []string{"multiarch/qemu-user-static", "tonistiigi/binfmt"}, bytes: "/"},
 			},
 			{
@@ -2652,6 +2679,30 @@ var ruleTable = [...]Rule{
 			{
 				programs: []string{"mount"},
 				args:     pattern{expr: "(?:-o \\S*(?:suid|exec)\\S*|-t (?:cgroup|proc|overlay|debugfs)|/dev/(?:sd|nvme|vd|xvd)\\w+)", lits: []string{"suid", "exec", "t cgroup", "t proc", "t overlay", "t debugfs", "/dev/sd", "/dev/nvme", "/dev/vd", "/dev/xvd"}},
+			},
+			{
+				programs: []string{"dockerd", "podman"},
+				args:     pattern{expr: " (?:-H|--host)[= ]tcp://| system service (?:.* )?tcp:", lits: []string{"-h tcp://", "-h=tcp://", "--host tcp://", "--host=tcp://", "system service "}, bytes: ":"},
+			},
+			{
+				programs: []string{"systemd-nspawn"},
+				args:     pattern{expr: " --bind=/(?::| |$)| --capability=all| (?:-\\w*D|--directory)[= ]/(?: |$)", bytes: "-"},
+			},
+			{
+				programs: []string{"incus", "lxc"},
+				args:     pattern{expr: " source=/(?: |$)| security\\.(?:privileged|nesting)[= ]true| raw\\.lxc[= ]", lits: []string{" source=/", " security.privileged true", " security.privileged=true", " security.nesting true", " security.nesting=true", " raw.lxc ", " raw.lxc="}},
+			},
+			{
+				programs: []string{"flatpak"},
+				args:     pattern{expr: " --filesystem=(?:host|home|/)(?:[: ]|$)", lits: []string{" --filesystem=host", " --filesystem=home", " --filesystem=/"}, bytes: "-="},
+			},
+			{
+				programs: []string{"flatpak-spawn"},
+				args:     pattern{expr: " --host ", lits: []string{" --host "}, bytes: "-"},
+			},
+			{
+				programs: []string{"snap"},
+				args:     pattern{expr: " install (?:.* )?--(?:devmode|dangerous)(?: |$)", lits: []string{" install "}, bytes: "-"},
 			},
 		},
 	},
@@ -4458,6 +4509,25 @@ var ruleTable = [...]Rule{
 			{
 				programs: []string{"tc"},
 				args:     pattern{expr: " netem .*loss (?:100|[5-9]\\d)", lits: []string{" netem "}},
+			},
+		},
+	},
+	{
+		ID: "XP-171", Name: "all_containers_removed", Category: "destruction", Severity: Medium, Outcome: Escalate, Platform: "any",
+		Description: "Removes or stops all containers, images or volumes of the machine, whoever they belong to.",
+		Advice:      "name those that you mean, or list them with a filter",
+		Match:       []string{"docker rm -f $(docker ps -aq)", "docker kill `docker ps -q`", "docker stop $(docker ps --all --quiet)", "docker ps -aq --no-trunc | xargs docker rm -f", "docker container rm -f $(docker container ls -aq)", "docker image rm $(docker image list -q)", "docker rmi -f $(docker images --format '{{.ID}}')", "podman rmi $(podman images -q)", "nerdctl rm -f $(nerdctl ps -aq)"},
+		Pass:        []string{"docker rm -f web", "docker rmi $(docker images -f dangling=true -q)", "docker stop $(docker ps -q --filter name=web)", "docker ps -a"},
+		clauses: []clause{
+			{
+				programs: []string{"docker", "nerdctl", "podman"},
+				args:     pattern{expr: "^(?: (?:container|image))? (?:rm|rmi|kill|stop) (?:.* )?(?:…|['\"]?[$`])", lits: []string{" rm ", " rmi ", " kill ", " stop "}},
+			},
+		},
+		requires: []clause{
+			{
+				programs: []string{"docker", "nerdctl", "podman"},
+				args:     pattern{expr: "^(?: (?:container|image))? (?:ps|images|ls|list)(?: (?:-[aqln]+|--all|--quiet|--no-trunc|--format[= ]\\S+))*$", lits: []string{" ps", " images", " ls", " list"}},
 			},
 		},
 	},
