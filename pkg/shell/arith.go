@@ -36,6 +36,16 @@ func (s *state) arithm(x syntax.ArithmExpr) abstract.Value {
 	return abstract.Number("$((…))")
 }
 
+// arithmCommand is arithm for a command of its own, behind an error of which bash goes on.
+func (s *state) arithmCommand(x syntax.ArithmExpr) abstract.Value {
+	mark, failures := len(s.vars), s.failures
+	v := s.arithm(x)
+	if s.failures > failures {
+		s.weaken(mark)
+	}
+	return v
+}
+
 // arithmText evaluates text as arithmetic. A subscript in it may hold a
 // command substitution, which a shell runs: a[$(id)].
 func (s *state) arithmText(text string) abstract.Value {
@@ -110,7 +120,7 @@ func (s *state) count(w *syntax.Word, v abstract.Value) {
 		s.forget()
 	case member:
 		old, _ := s.attribute(name)
-		s.bind(binding{name: name, array: true, unsure: true, elems: append(slices.Clone(old.elems), element{val: v}, element{val: old.val})})
+		s.bind(binding{name: name, array: true, unsure: true, kind: old.lasting(), elems: append(slices.Clone(old.elems), element{val: v}, element{val: old.val})})
 	default:
 		s.countName(name, v)
 	}

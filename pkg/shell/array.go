@@ -17,6 +17,8 @@ func (s *state) first(b binding, show string) abstract.Value {
 		return b.val
 	case b.alike:
 		return b.elems[0].val
+	case b.headed:
+		return b.elems[len(b.elems)-1].val
 	case b.unsure || b.keyed:
 		return vague(show, members(b)...)
 	}
@@ -221,7 +223,7 @@ func (s *state) unsetElement(name, sub string) {
 		s.revealed(name)
 		s.bind(binding{name: name, val: abstract.Variable(name, 0), array: old.array, unsure: old.array, kind: mixed, elems: slices.Clone(old.elems)})
 	case err != nil || s.unusual() || old.weak || old.kind != scalar || old.array && (old.unsure || old.alike || old.keyed) || !old.array && !old.val.Known():
-		s.bind(binding{name: name, array: true, unsure: true, elems: slices.Clone(old.elems)})
+		s.bind(binding{name: name, array: true, unsure: true, kind: old.lasting(), elems: slices.Clone(old.elems)})
 	case !old.array && zsh:
 		s.setZsh(binding{name: name}, i, abstract.Value{}, false)
 	case !old.array && i == 0:

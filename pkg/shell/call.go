@@ -110,7 +110,8 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 		s.consumed, s.remains = false, nil
 	}
 	s.exit = anyExit
-	effects, written := len(s.effects), len(s.files)
+	effects, before, fed := len(s.effects), s.outcomes(), s.feeds(st.Redirs) || argv[0].Text == "exec"
+	written := before.files
 	out := s.asChanged(io, written, s.invoke(argv, io), func(io abstract.Streams) abstract.Value { return s.invoke(argv, io) })
 	if io.Out != nil && io.Out.Append && slices.ContainsFunc(s.effects[min(effects, len(s.effects)):], func(e effect.Effect) bool {
 		return e.Kind == effect.ReadFile && e.Path == io.Out.Path
@@ -131,6 +132,10 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 		}
 	}
 	s.endAssigns(names, expanded, set, argv[0])
+	if !fed {
+		s.weakenVariables(expanding)
+		s.uncertain(before)
+	}
 	if argv[0].Text != "exec" && (len(argv) < 2 || argv[1].Text != "exec") && len(s.fds) >= fdsOpened {
 		s.fds = slices.Delete(s.fds, fds, fdsOpened)
 	}

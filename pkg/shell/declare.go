@@ -180,13 +180,17 @@ func (s *state) declareOne(a *syntax.Assign, d declaration, mark int, pure bool)
 			b.weak = b.weak && (b.unsure || s.isConstant(name))                        // no error in zsh
 		}
 		if d.kind > unset || other && expandsAny(a.Array) {
-			s.bind(binding{name: name, array: true, unsure: true})
+			s.bind(binding{name: name, array: true, unsure: true, kind: mixed})
 		}
 	case a.Index != nil || a.Append:
 		s.assignment(a, true)
 	case a.Naked && d.keyed:
 		old, had := s.attribute(name)
-		s.bind(binding{name: name, array: true, keyed: true, unsure: had, elems: []element{{"0", old.val}}[:truth(had)]})
+		b := binding{name: name, array: true, keyed: true, unsure: had, kind: old.lasting(), elems: []element{{"0", old.val}}[:truth(had)]}
+		if d.kind > unset {
+			b.kind = mixed
+		}
+		s.bind(b)
 	case d.list && !d.keyed && d.kind <= unset:
 		s.declareList(name, a.Naked, value, declares)
 	case a.Naked:
@@ -243,7 +247,7 @@ func (s *state) declareText(name string, d declaration, value abstract.Value, de
 			s.weaken(mark)
 		}
 	case ok && old.array: // it may stay one
-		s.bind(binding{name: name, array: true, unsure: true})
+		s.bind(binding{name: name, array: true, unsure: true, kind: mixed})
 	case ok && !declares && old.kind > unset && old.kind != d.kind:
 		s.bind(binding{name: name, val: vague("$"+name, value), kind: mixed})
 	default:
@@ -257,7 +261,7 @@ func (s *state) declareText(name string, d declaration, value abstract.Value, de
 // declareList makes a name an array: of what it was, or of a value.
 func (s *state) declareList(name string, naked bool, value abstract.Value, declares bool) {
 	old, had := s.attribute(name)
-	b := binding{name: name, array: true}
+	b := binding{name: name, array: true, kind: old.lasting()}
 	switch {
 	case !naked: // an error in zsh
 		b.elems, b.unsure, b.weak = []element{{"0", value}}, old.array || old.kind > unset, s.asZsh()

@@ -117,16 +117,16 @@ func (s *state) forClause(c *syntax.ForClause, in abstract.Value) abstract.Value
 		s.exit = anyExit
 		return out
 	case *syntax.CStyleLoop:
-		s.arithm(loop.Init)
+		s.arithmCommand(loop.Init)
 		cond := func() (abstract.Value, exit) {
 			in = s.remaining(in)
-			return abstract.Value{}, notZero(s.arithm(loop.Cond))
+			return abstract.Value{}, notZero(s.arithmCommand(loop.Cond))
 		}
 		body := func() abstract.Value {
 			out := s.stmts(c.Do, in)
 			if s.left.sure <= continues {
 				s.left.sure = stays
-				s.arithm(loop.Post)
+				s.arithmCommand(loop.Post)
 			}
 			return out
 		}

@@ -14,6 +14,8 @@ import (
 // members is set.
 func (s *state) present(p *syntax.ParamExp, b binding) bool {
 	switch {
+	case b.headed:
+		return p.Index == nil
 	case s.listIndex(p) || p.Index == nil && s.asZsh():
 		return len(b.elems) > 0 || s.asZsh()
 	case p.Index == nil && b.keyed:
@@ -73,6 +75,8 @@ func (s *state) listIndex(p *syntax.ParamExp) bool {
 // member returns what an array holds at a subscript, or without one.
 func (s *state) member(p *syntax.ParamExp, b binding, show string) []abstract.Value {
 	switch {
+	case b.headed && p.Index == nil:
+		return []abstract.Value{s.first(b, show)}
 	case b.unsure || b.alike:
 		if p.Index != nil && !s.listIndex(p) {
 			s.index(p.Index)

@@ -143,7 +143,7 @@ func (s *state) parameter(p *syntax.ParamExp, show string) (vals []abstract.Valu
 	}
 	if b.array {
 		b.unsure = b.unsure || s.unusual()
-		return s.member(p, b, show), !b.unsure && s.present(p, b)
+		return s.member(p, b, show), (!b.unsure || b.headed) && s.present(p, b)
 	}
 	if p.Index == nil {
 		return []abstract.Value{b.val}, !b.open

@@ -253,6 +253,33 @@ func (s *state) reopen(path string) {
 	}
 }
 
+// feeds reports whether what redirections read is sure to be there: else the command does not run.
+func (s *state) feeds(list []*syntax.Redirect) bool {
+	return !slices.ContainsFunc(list, func(r *syntax.Redirect) bool {
+		n := strings.TrimSuffix(r.Word.Lit(), "-")
+		switch r.Op {
+		case syntax.DplIn, syntax.DplOut:
+			d, ok := s.fd(n)
+			return !(r.Word.Lit() == "-" || n == "0" || n == "1" || n == "2" || ok && !d.weak)
+		case syntax.RdrIn:
+			if _, process := r.Word.Parts[0].(*syntax.ProcSubst); process || quietDevice(n) {
+				return false
+			}
+			p, _ := s.place().Path(n, false)
+			return n == "" || !s.leftThere(p, abstract.Lit(n))
+		}
+		return false
+	})
+}
+
+// leftThere reports whether the text has surely made a file, and leaves it.
+func (s *state) leftThere(p string, w abstract.Value) bool {
+	if len(s.fileValues(p, false)) == 0 || !s.written(p, false) || s.elsewhere(p, w) || !s.step(len(s.effects)/64) {
+		return false
+	}
+	return !slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Kind == effect.DeleteFile && (e.Tree || e.Pattern || e.Path == p) })
+}
+
 // asChanged walks a command once more where it has written the file that it reads: that may hold
 // anything then. written is how many files there were before it, out what it writes.
 func (s *state) asChanged(io abstract.Streams, written int, out abstract.Value, walk func(abstract.Streams) abstract.Value) abstract.Value {

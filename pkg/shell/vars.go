@@ -25,6 +25,7 @@ type binding struct {
 
 	unsure   bool // the members of an array are not known
 	alike    bool // but each is as the only one of elems
+	headed   bool // but what it is without a subscript is the last of elems
 	keyed    bool // an associative array
 	exported bool // stands before a command, which sees it
 	global   bool // outlives the function that declared the name local
@@ -128,6 +129,7 @@ func (s *state) assign(name string, v abstract.Value) {
 		next = binding{name: name, val: v}
 	case next.unsure || next.keyed:
 		next.elems = append(next.elems, element{"0", v})
+		next.headed = next.unsure && kind == scalar && !s.asZsh()
 	default:
 		next.put(0, v, false)
 	}
@@ -174,7 +176,7 @@ func (s *state) attribute(name string) (binding, bool) {
 			b.kind = mixed
 		}
 		if n > 1 && (o.array || b.array) || o.array && o.weak {
-			b.array, b.unsure, b.alike = true, true, false
+			b.array, b.unsure, b.alike, b.headed = true, true, false, false
 		}
 		if !o.weak {
 			break

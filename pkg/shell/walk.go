@@ -267,8 +267,13 @@ func (s *state) stmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 	if io.Out != nil && io.Out.Path != "" {
 		s.writing = append(writing[:len(writing):len(writing)], io.Out.Path)
 	}
+	mark, before, fed := len(s.vars), s.outcomes(), s.feeds(st.Redirs)
 	out = s.asChanged(io, written, s.command(st.Cmd, io), func(io abstract.Streams) abstract.Value { return s.command(st.Cmd, io) })
 	s.joinsErrors, s.writing = joins, writing
+	if !fed {
+		s.weakenVariables(mark)
+		s.uncertain(before)
+	}
 	if !opens(st.Redirs) {
 		s.exit = anyExit
 		if c, ok := st.Cmd.(*syntax.DeclClause); ok && endsShell[c.Variant.Value] {
@@ -322,10 +327,10 @@ func (s *state) command(c syntax.Command, io abstract.Streams) abstract.Value {
 		s.define(c)
 		s.exit = success
 	case *syntax.ArithmCmd:
-		s.exit = notZero(s.arithm(c.X))
+		s.exit = notZero(s.arithmCommand(c.X))
 	case *syntax.LetClause:
 		for _, x := range c.Exprs {
-			s.exit = notZero(s.arithm(x))
+			s.exit = notZero(s.arithmCommand(x))
 		}
 	case *syntax.TestClause:
 		s.test(c.X)
