@@ -409,7 +409,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	if !pattern {
 		s.fetched(f, p, at)
 		if name := programName(p); len(command.Loaders(name, nil)) > 0 { // a project's own gradlew
-			s.loadsBrought(name, append([]abstract.Value{f}, args...), command.Loaders(name, nil), s.place().CWD, nil)
+			s.loadsFiles(name, append([]abstract.Value{f}, args...), command.Loaders(name, nil), s.place().CWD, nil)
 		}
 	}
 	if command.IsQuery(language) && (pattern || s.at.Script == nil) {

@@ -26,16 +26,18 @@ func (s *state) loadsProject(base string, argv []abstract.Value, use command.Use
 	if len(loaders) == 0 {
 		return
 	}
-	defer func() {
-		for i := range loaders {
-			s.recipes(argv, loaders[i], io.In)
-		}
-	}()
-	named := s.argumentPaths(argv[1:])
-	folder := s.place().CWD
-	at := join(argv)
+	s.loadsFiles(base, argv, loaders, s.place().CWD, s.argumentPaths(argv[1:]))
+	for _, l := range loaders {
+		s.recipes(argv, l, io.In)
+	}
+}
+
+// loadsFiles looks for what a program loads among what earlier actions brought and
+// what this text wrote.
+func (s *state) loadsFiles(base string, argv []abstract.Value, loaders []*command.Loader, folder string, named []string) {
 	s.loadsBrought(base, argv, loaders, folder, named)
-	for i := len(s.files) - 1; i >= 0 && !s.gaveUp; i-- {
+	at := join(argv)
+	for i := len(s.files) - 1; i >= 0 && s.step(1); i-- {
 		f := s.files[i]
 		if f.consumer != nil || f.pattern || !s.reached(&f, folder, named) {
 			continue

@@ -9,7 +9,7 @@ var loaders = [...]Loader{
 		Recipe: "",
 	},
 	{ // cmake
-		Names:  []string{"CMakeLists.txt", "*.cmake", "build.ninja", "meson.build", "SConstruct", "SConscript", "wscript", "waf", "BUILD", "BUILD.bazel", "WORKSPACE", "MODULE.bazel", "*.bzl", "BUCK", "xmake.lua", "premake5.lua", "configure.ac", "Makefile.am", "*.m4", "conanfile.py", "*.sh"},
+		Names:  []string{"CMakeLists.txt", "*.cmake", "build.ninja", "meson.build", "SConstruct", "SConscript", "wscript", "waf", "BUILD", "BUILD.bazel", "WORKSPACE", "WORKSPACE.bazel", "MODULE.bazel", "*.bzl", ".bazelrc", "BUCK", "xmake.lua", "premake5.lua", "configure.ac", "Makefile.am", "*.m4", "conanfile.py", "*.sh"},
 		ends:   "4DEKacdefhlmty",
 		Recipe: "",
 	},
@@ -190,7 +190,7 @@ func loaderIndexes(program string) []int {
 	switch program {
 	case "arduino-cli", "esphome", "idf.py", "pio", "platformio", "west":
 		return []int{0}
-	case "autoconf", "automake", "autoreconf", "bazelisk", "bitbake", "buck", "buck2", "cmake", "ctest", "meson", "ninja", "pants", "premake5", "samu", "vcpkg", "waf", "xmake":
+	case "autoconf", "automake", "autoreconf", "bazelisk", "bazelw", "bitbake", "buck", "buck2", "cmake", "ctest", "meson", "ninja", "pants", "premake5", "samu", "vcpkg", "waf", "xmake":
 		return []int{1}
 	case "bazel":
 		return []int{1, 12}

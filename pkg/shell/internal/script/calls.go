@@ -2,7 +2,6 @@ package script
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -29,6 +28,7 @@ const (
 	setsMode
 	makesFolder
 	requests  // HTTP
+	downloads // HTTP, of an address to a file
 	posts     // HTTP with a body
 	sendsFile // a file, or what one yields, to another machine
 	connects
@@ -171,6 +171,9 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 	case requests, posts:
 		p.request(r, path, args)
 		result.Taint |= abstract.Network
+	case downloads:
+		p.download(args)
+		result.Taint |= abstract.Network
 	case connects:
 		p.connects, p.posts, p.tells = true, true, true
 		p.connect(args)
@@ -196,22 +199,6 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 		p.w.Report(effect.Effect{Kind: effect.StopProcess, Program: p.language, From: p.at})
 	}
 	return result
-}
-
-// listen reports a server. In Python the address is that of bind: what listen
-// is given there is how many may wait.
-func (p *script) listen(full string, first operand) {
-	p.listens = true
-	python := p.language == "python"
-	if python && p.bound && strings.HasSuffix(full, "listen") {
-		return
-	}
-	e := effect.Effect{Kind: effect.Listen, From: p.at}
-	if python && len(first.list) > 0 && first.list[0].Known() && first.list[0].name == "" {
-		e.Host = effect.Host(first.list[0].Text)
-		p.bound = p.bound || strings.HasSuffix(full, "bind")
-	}
-	p.w.Report(e)
 }
 
 // commandOf drops the arguments of exec and spawn that are not words: the mode
@@ -308,54 +295,6 @@ func (p *script) sysopen(args []operand) operand {
 func perlMode(text string) string {
 	text = strings.TrimLeft(text, " \t\n")
 	return text[:len(text)-len(strings.TrimLeft(text, "<>+"))]
-}
-
-// sendFile sends what the arguments hold, and the file that the first names.
-func (p *script) sendFile(args []operand) {
-	p.posts, p.tells = true, true
-	p.held |= anyTaint(args) & (abstract.Secret | abstract.Dump | abstract.Local)
-	if len(args) > 0 && args[0].Known() && args[0].name == "" && args[0].Text != "" && !strings.Contains(args[0].Text, " ") {
-		p.read(args[0].Value)
-	}
-}
-
-func (p *script) request(r role, path abstract.Value, args []operand) {
-	for _, a := range args {
-		if a.Known() && strings.Contains(a.Text, "://") {
-			path = a.Value
-			break
-		}
-	}
-	path.From = p.at
-	if r == posts || anyTaint(args[1:])&(abstract.Secret|abstract.Dump|abstract.Credential) != 0 || len(args) > 1 && !args[1].Known() {
-		p.posts = true
-	}
-	p.held |= anyTaint(args) & (abstract.Secret | abstract.Dump | abstract.Local)
-	if r == posts || len(args) > 1 && (anyTaint(args[1:])&abstract.Local != 0 || p.language == "node" && args[1].isList) {
-		p.posts, p.tells = true, true
-	}
-	if path.Known() && path.Text != "" || path.IsPattern {
-		p.w.URL(effect.HTTPRequest, path)
-	}
-	if path.Taint&(abstract.Secret|abstract.Dump|abstract.Credential) != 0 {
-		p.w.Send(path, p.language, p.at)
-	}
-}
-
-func (p *script) connect(args []operand) {
-	var flat []operand
-	for _, a := range args {
-		flat = append(flat, a)
-		flat = append(flat, a.list...)
-	}
-	e := effect.Effect{Kind: effect.Connect, From: p.at, Pattern: true}
-	for _, a := range flat {
-		if _, err := strconv.Atoi(a.Text); a.Known() && a.name == "" && a.Text != "" && err != nil && !a.isList && strings.ContainsAny(a.Text, ".:") || a.Text == "localhost" {
-			e.Host, e.Pattern = effect.Host(a.Text), false
-			break
-		}
-	}
-	p.w.Report(e)
 }
 
 // load runs a file of code. What import() of JavaScript names is looked at if it

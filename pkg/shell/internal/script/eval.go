@@ -192,7 +192,7 @@ func (p *script) operand() operand {
 				return p.operand()
 			}
 			return operand{used: true}
-		case "-", "!", "~", "\\", "@", "%", "&", "*", "<":
+		case "-", "!", "~", "\\", "@", "%", "&", "*", "<", ":":
 			if p.i < len(p.tokens) && (p.tokens[p.i].kind != punctToken || p.tokens[p.i].text == "(") {
 				return p.operand()
 			}
@@ -217,6 +217,9 @@ func (p *script) word(s string) bool {
 	case "not", "raise", "assert", "as", "elsif", "unless", "then", "begin", "when", "BEGIN", "END":
 		return p.language != "node" && (p.language != "python" || s == "not" || s == "raise" || s == "assert" || s == "as")
 	case "new", "const", "let", "var", "throw", "case", "do":
+		if s == "do" && p.i < len(p.tokens) && p.tokens[p.i].kind == stringToken { // Perl's do FILE
+			return false
+		}
 		return p.language != "python" && p.language != "perl" || p.language == "perl" && (s == "do" || s == "new")
 	case "my", "our", "use", "foreach":
 		return p.language != "python" && p.language != "node" && p.language != "ruby"

@@ -44,6 +44,10 @@ func (p *script) actOnFile(r role, full string, path abstract.Value, args []oper
 		p.w.Path(effect.MoveFile, path, true)
 		p.transfer(args, abstract.Value{}, false)
 	case copies:
+		if plain.IsURL(path.Text) {
+			p.download(args)
+			break
+		}
 		p.transfer(args, p.read(path), slices.Contains(treeCopies[:], full[strings.LastIndexByte(full, '.')+1:]))
 	case links:
 		p.w.Path(effect.ReadFile, path, true)
