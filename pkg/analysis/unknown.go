@@ -148,6 +148,9 @@ func (s *stranger) verb(word, list string) {
 	change := effect.Effect{Kind: effect.ChangeRemote, Verb: word, Target: s.Action.Type}
 	switch list {
 	case "reads":
+		if knowledge.ShowsSecret(s.Action.Type) {
+			s.Effects = append(s.Effects, effect.Effect{Kind: effect.ReadSecret, Target: s.Action.Type, Reason: "the tool's name says that it shows a secret"})
+		}
 		return
 	case "destroys", "pays":
 		change.Verb, change.Destroys = "delete", true

@@ -53,6 +53,7 @@ func TestReaders(t *testing.T) {
 		{"calculate_and_send", obj{"x": 1.0}, effect.CauseTool},
 		{"compute_and_refund", obj{"iban": "DE1"}, effect.CauseTool},
 		{"get_mail", obj{"host": "example.com"}, effect.CauseTool},
+		{"mcp__1password__get_item", obj{"id": "x"}, effect.CauseTool},
 		{"Read", obj{}, effect.CauseTool}, // read_file without a path
 	} {
 		got := testAnalyzer.Case(act(c.name, c.payload))

@@ -68,6 +68,29 @@ func Verb(name string) (word, list string) {
 	return word, VerbLists[worst].Name
 }
 
+// ShowsSecret reports whether a tool of that name, with its server's, shows what is
+// kept secret, as get_secret_value does and list_secrets does not.
+func ShowsSecret(name string) bool {
+	words := Words(name)
+	if !slices.ContainsFunc(words, func(w string) bool { return VerbIn(w, "shows") }) {
+		return false
+	}
+	secret := func(end int) bool {
+		last := strings.TrimSuffix(words[end], "s")
+		return VerbIn(last, "secrets") || end > 0 && VerbIn(words[end-1]+last, "secrets")
+	}
+	last := len(words) - 1
+	if !VerbIn(strings.TrimSuffix(words[last], "s"), "parts") {
+		return secret(last)
+	}
+	for end := range last {
+		if secret(end) {
+			return true
+		}
+	}
+	return false
+}
+
 // VerbIn reports whether a word, in any case, is in a list.
 func VerbIn(word, list string) bool {
 	i := listIndex(list)

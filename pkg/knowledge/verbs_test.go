@@ -45,6 +45,31 @@ func TestVerb(t *testing.T) {
 	}
 }
 
+func TestShowsSecret(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"mcp__aws__secretsmanager_get_secret_value": true,
+		"mcp__1password__get_item":                  true,
+		"vault_read_secret":                         true,
+		"getApiKeys":                                true,
+		"show_private_key":                          true,
+		"fetch_user_credentials":                    true,
+		"mcp__bitwarden__list_items":                false,
+		"list_secrets":                              false,
+		"get_password_policy":                       false,
+		"get_secret_scanning_alert":                 false,
+		"get_key":                                   false,
+		"get_design_tokens":                         false,
+		"get_item":                                  false,
+		"search_secret_names":                       false,
+		"":                                          false,
+	} {
+		if got := ShowsSecret(name); got != want {
+			t.Errorf("ShowsSecret(%q) = %t", name, got)
+		}
+	}
+}
+
 func TestWords(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
@@ -79,7 +104,7 @@ func TestVerbsAreInOneList(t *testing.T) {
 			break
 		}
 	}
-	if n := len(VerbLists); n != 11 || !slices.IsSorted([]int{indexOf("reads"), indexOf("changes"), indexOf("destroys"), indexOf("things"), indexOf("papers"), indexOf("queries")}) {
+	if n := len(VerbLists); n != 14 || !slices.IsSorted([]int{indexOf("reads"), indexOf("changes"), indexOf("destroys"), indexOf("things"), indexOf("papers"), indexOf("queries")}) {
 		t.Errorf("%d lists, or not from harmless to grave", n)
 	}
 }

@@ -1127,6 +1127,7 @@ var ControlPlanes = Words{
 	"kubernetes/8001":       true,
 	"libvirt/libvirt":       true,
 	"lxd/lxd":               true,
+	"ngrok/4040":            true,
 	"nomad/4646":            true,
 	"prometheus/9090":       true,
 	"rabbitmq/15672":        true,
