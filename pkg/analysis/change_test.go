@@ -25,6 +25,7 @@ func TestChange(t *testing.T) {
 		{"a diff", "apply_patch", obj{"patch": "--- a/b\n+++ b/b\n@@ -1,2 +1 @@\n-c\n d\n"}, "-c\n"},
 		{"a patch for a program", "execute_command", obj{"command": "git apply <<'E'\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n-c\n+d\nE"}, "-c\n+d\n"},
 		{"sed", "execute_command", obj{"command": "sed -i 's/c/d/' b"}, "-c\n+d\n"},
+		{"sed that removes lines", "execute_command", obj{"command": "sed -i '/check(x)/d' b"}, "-check(x)\n"},
 		{"sed that removes", "execute_command", obj{"command": "sed -i 's/check(x)//' b"}, "-check(x)\n"},
 	} {
 		var got strings.Builder

@@ -12,6 +12,9 @@ import (
 // insertion is a command of sed that puts text in, behind its address.
 var insertion = prefilter.Lazy(`(?s)^(?:[0-9$,~]+|/(?:[^/\\]|\\.)*/)?\s*[aic](?:\\\n|\\|\s)\s*(.+)$`)
 
+// deletion is a command of sed that removes the lines in which something stands.
+var deletion = prefilter.Lazy(`^/((?:[^/\\]|\\.)*)/I?\s*d\s*$`)
+
 // edits sums up what an edit by sed or the like puts into files that run later.
 func (s *state) edits(argv []abstract.Value, use command.Use) {
 	type edit struct {
@@ -56,10 +59,13 @@ func (s *state) puts(p string, v abstract.Value, gone string) {
 }
 
 // putIn returns the text that a script of sed, or one of perl's in its manner,
-// puts in place of another, or between lines.
+// puts in place of another, or between lines, or what stands in the lines that it removes.
 func putIn(script string) (gone, text string, ok bool) {
 	if m := insertion().FindStringSubmatch(script); m != nil {
 		return "", m[1], true
+	}
+	if m := deletion().FindStringSubmatch(script); m != nil {
+		return m[1], "", true
 	}
 	i := strings.IndexByte(script, 's')
 	if i < 0 || i+1 >= len(script) || strings.IndexByte(`/|#,@!:;%~^_+=`, script[i+1]) < 0 {
