@@ -86,13 +86,19 @@ func (r *reader) npmPackage(w Word) {
 }
 
 // packageProgram notes the package that the first word names, and returns the command
-// that it brings: the version says nothing of what the program does.
+// that it brings: the version and the scope say nothing of what the program does.
 func (r *reader) packageProgram(words []Word) []Word {
 	r.npmPackage(words[0])
 	name := words[0].Text
 	if i := strings.LastIndexByte(name, '@'); i > 0 && !strings.ContainsAny(name[i:], ":/") {
+		name = name[:i]
+	}
+	if scope, program, ok := strings.Cut(name, "/"); ok && strings.HasPrefix(scope, "@") && !strings.Contains(program, "/") {
+		name = program
+	}
+	if name != words[0].Text {
 		words = slices.Clone(words)
-		words[0].Text = name[:i]
+		words[0].Text = name
 	}
 	return words
 }
