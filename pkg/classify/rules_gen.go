@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:3217864648f6f1f4f6d806e6a2a5aef14f94ba37fc05bf1bc1bbc8184af862d7"
+const rulesFingerprint = "sha256:030fce9b7fc2bd629590509e1e2d0a5b69ca731815cbe35dececfdb750873bde"
 
 var ruleTable = [...]Rule{
 	{
@@ -2401,8 +2401,8 @@ var ruleTable = [...]Rule{
 		ID: "XP-038", Name: "security_tools_disabled", Category: "defense_evasion", Severity: High, Outcome: Escalate, Platform: "any",
 		Description: "Stops or switches off a firewall, an audit log, a malware scanner or an update service, or stops shield, changes it with its own commands or asks it what it would allow.",
 		Advice:      "ask the user to change the machine's protection",
-		Match:       []string{"nvram -c", "falconctl -d -f", "sentinelctl unload -a", "sentinelctl unprotect -x", "sentinelctl disable x", "sentinelctl uninstall x", "falconctl stop", "snap remove --purge aide", "flatpak uninstall falco", "pkg delete osquery", "zypper rm rsyslog", "pacman -Rns ufw", "apk del fail2ban", "apk del clamav-daemon", "snap remove audit", "snap remove auditd", "snap remove wazuh-agent", "snap remove suricata", "snap remove snort", "snap remove rkhunter", "launchctl bootout system/com.apple.mdmclient", "rc-update delete auditd default", "rc-update del rsyslog", "rc-update del syslog-ng", "rc-update del ufw", "rc-update del iptables", "rc-update del nftables", "rc-update del apparmor", "rc-update del fail2ban", "rc-update del clamd", "rc-update del osqueryd", "svcadm disable svc:/system/auditd", "sysrc pf_enable=NO", "sysrc auditd_enable=no", "sysrc ipfw_enable=NO", "sysrc ipfilter_enable=NO", "sysrc syslogd_enable=NO", "sysrc blacklistd_enable=NO", "systemctl stop firewalld", "systemctl stop auditd", "systemctl disable rsyslog", "systemctl mask syslog-ng", "systemctl kill systemd-journald", "service firewalld stop", "systemctl stop ufw", "systemctl stop iptables", "systemctl stop nftables", "systemctl stop apparmor", "systemctl stop selinux", "systemctl stop fail2ban", "systemctl stop clamav-daemon", "systemctl stop ossec-hids", "systemctl stop wazuh-agent", "systemctl stop falcon-sensor", "systemctl stop crowdstrike", "systemctl stop sentinelone", "systemctl stop mdatp", "systemctl stop osqueryd", "systemctl stop sysmon", "systemctl stop cbagentd", "systemctl stop cbdaemon", "systemctl stop ds_agent", "systemctl stop sophos-av", "systemctl stop esets", "systemctl stop snort", "systemctl stop suricata", "systemctl stop falco", "systemctl stop aide", "systemctl stop unattended-upgrades", "systemctl stop nessusd", "systemctl stop qualys-agent", "rc-service auditd stop", "service rsyslog stop", "service ufw stop", "service iptables stop", "service apparmor stop", "service falco stop", "service auditd stop", "update-rc.d auditd remove", "initctl stop auditd", "chkconfig auditd off", "chkconfig rsyslog off", "chkconfig iptables off", "shield model pull --force --name small /tmp/evil", "/opt/shield/bin/shield model remove small", "sudo shield hook uninstall claude-code", "shield hook install claude-code", "shield doctor --repair-state", "shield doctor --state x -repair-audit", "shield explain 'rm -rf x'", "shield score a.jsonl", "shield run --trace", "shield classify", "shield evaluate", "shield approve", "shield policy", "shield policy --trace", "shield policy explain", "shield policy suggest", "shield policy bundle build", "shield policy bundle sign", "pkill -9 shield", "killall shield", "kill $(pgrep shield)", "kill $(pidof shield)", "taskkill /f /im shield.exe", "Stop-Process -Name shield", "setenforce 0", "setenforce permissive", "ufw disable", "ufw reset", "ufw allow from any", "ufw default allow", "iptables -F", "ip6tables --flush", "iptables -X", "iptables -P INPUT ACCEPT", "iptables -P FORWARD ACCEPT", "iptables -P OUTPUT ACCEPT", "nft flush ruleset", "auditctl -e 0", "auditctl -D", "auditctl -b 0", "spctl --master-disable", "spctl --global-disable", "csrutil disable", "fdesetup disable", "nvram boot-args=x", "nvram SystemAudioVolume=x", "tmutil disable", "tmutil deletelocalsnapshots /", "pfctl -d", "csrutil authenticated-root disable", "launchctl unload /System/Library/LaunchDaemons/com.apple.auditd.plist", "launchctl bootout system/com.apple.alf", "launchctl disable system/com.apple.syslogd", "launchctl remove com.apple.XProtect.daemon", "launchctl stop com.apple.MRT", "launchctl stop com.apple.trustd", "launchctl stop com.apple.opendirectoryd", "launchctl stop com.apple.endpointsecurityd", "launchctl unload com.opendns.x", "launchctl unload com.crowdstrike.x", "launchctl unload falcon", "launchctl unload com.sentinelone", "launchctl unload com.jamf.x", "launchctl unload com.carbonblack.x", "launchctl unload at.obdev.littlesnitch", "launchctl unload osquery", "launchctl unload objective-see", "launchctl unload blockblock", "aa-teardown", "aa-disable x", "aa-complain x", "apparmor_parser -R x", "pkill auditd", "pkill falcon-sensor", "pkill osqueryd", "pkill clamd", "pkill wdavdaemon", "pkill ossec", "pkill XProtect", "pkill ReportCrash", "pkill syslogd", "sysctl -w kernel.randomize_va_space=0", "sysctl -w kernel.yama.ptrace_scope=0", "sysctl kernel.kptr_restrict=0", "sysctl kernel.dmesg_restrict=0", "sysctl kernel.unprivileged_bpf_disabled=0", "sysctl kernel.modules_disabled=0", "sysctl 'kernel.core_pattern=|/tmp/x'", "sysctl kernel.sysrq=1", "sysctl fs.suid_dumpable=1", "sysctl net.ipv4.ip_forward=1", "sysctl kernel.exec-shield=0", "defaults write com.apple.loginwindow LoginHook /tmp/x", "defaults write com.apple.screensaver askForPassword 0", "defaults write com.apple.LaunchServices LSQuarantine 0", "defaults write com.apple.alf x", "defaults write com.apple.TimeMachine x", "defaults write x AppleSoftwareUpdate 0", "defaults write x LSQuarantine 0", "echo x > /proc/sys/kernel/core_pattern", "cp x /etc/selinux/config", "cp x /etc/audit/audit.rules", "cp x /etc/rsyslog.conf", "echo /tmp/x.so > /etc/ld.so.preload", "cp x /etc/pam.d/sshd", "cp x /etc/hosts.allow", "cp x /etc/hosts.deny", "cp x /etc/ssh/sshd_config", "cp x /etc/apparmor.d/x"},
-		Pass:        []string{"rc-update add auditd default", "rc-update delete bluetooth", "sysrc sshd_enable=YES", "systemctl status auditd", "shield model list", "shield model verify small", "shield doctor", "shield policy check site.yaml", "shield run --help", "pkill -f shield-ui-dev", "shield hook status claude-code", "echo 'run shield model pull first'", "systemctl restart nginx", "systemctl stop postgresql", "iptables -L -n", "sysctl kernel.randomize_va_space", "launchctl list", "cat /etc/ssh/sshd_config"},
+		Match:       []string{"systemctl stop fluent-bit", "setenforce Permissive", "ufw allow from any to any", "auditctl -d always,exit -S execve", "auditctl -a never,task", "auditctl -A never,exit", "apt-get remove -y auditd", "apt purge -y falco", "aptitude purge clamav", "dnf remove wazuh-agent", "yum erase falcon-sensor aide", "dpkg -r crowdstrike", "dpkg --purge crowdstrike-x", "dpkg -P sentinelone", "rpm -e falco-x", "apt-get autoremove ufw", "apt autopurge apparmor", "brew uninstall osquery", "pip uninstall -y shield", "pip3 uninstall shield", "npm uninstall -g shield", "yum remove mdatp", "apt remove selinux-basics", "systemctl stop datadog-agent", "systemctl disable filebeat", "systemctl mask auditbeat", "systemctl kill metricbeat", "service fluent-bit stop", "systemctl stop fluentd", "systemctl stop td-agent", "systemctl stop telegraf", "systemctl stop zabbix-agent2", "systemctl stop newrelic-infra", "systemctl stop splunk", "systemctl stop prometheus-node-exporter", "systemctl stop promtail", "systemctl stop nagios", "systemctl stop collectd", "systemctl stop psacct", "systemctl stop chronyd", "systemctl stop amazon-ssm-agent", "systemctl stop snmpd.service", "service datadog-agent stop", "service filebeat stop", "service auditbeat stop", "service metricbeat stop", "service fluentd stop", "service td-agent stop", "service telegraf stop", "service zabbix-agent stop", "service newrelic-infra stop", "service splunkd stop", "service node_exporter stop", "service promtail stop", "service nagios stop", "service collectd stop", "service acct stop", "service chrony stop", "service amazon-cloudwatch-agent stop", "service snmpd stop", "iptables -D INPUT 1", "iptables --delete OUTPUT 1", "ip6tables -D FORWARD 2", "iptables -I INPUT -j ACCEPT", "iptables --insert FORWARD 1 -j ACCEPT", "iptables -A INPUT -p tcp --dport 4444 -j ACCEPT", "iptables --append INPUT -j ACCEPT", "iptables-restore /dev/null", "ip6tables-restore /dev/null", "nft -f /dev/null", "nft delete table inet filter", "nft delete chain inet filter input", "nft delete rule inet filter input handle 3", "firewall-cmd --panic-off", "firewall-cmd --set-default-zone=trusted", "firewall-cmd --permanent --add-port=4444/tcp", "firewall-cmd --add-service=ssh", "firewall-cmd --add-rich-rule=x", "firewall-cmd --add-source=0.0.0.0/0", "firewall-cmd --zone=public --remove-service=ssh", "ebtables -F", "ebtables --flush", "fail2ban-client stop", "fail2ban-client unban --all", "fail2ban-client set sshd unbanip 192.0.2.1", "fail2ban-client set sshd addignoreip 192.0.2.1", "/var/ossec/bin/wazuh-control stop", "ossec-control stop", "osqueryctl stop", "mdatp exclusion folder add --path /tmp", "mdatp config real-time-protection --value disabled", "mdatp x off", "aa-exec -p unconfined sh", "runcon -t unconfined_t sh", "semanage permissive -a httpd_t", "semodule -d x", "semodule -r x", "semodule --disable x", "semodule --remove x", "setsebool -P httpd_can_network_connect on", "accton off", "grubby --update-kernel=ALL --args=selinux=0", "grubby --update-kernel=ALL --args=apparmor=0", "mokutil --disable-validation", "nvram -c", "falconctl -d -f", "sentinelctl unload -a", "sentinelctl unprotect -x", "sentinelctl disable x", "sentinelctl uninstall x", "falconctl stop", "snap remove --purge aide", "flatpak uninstall falco", "pkg delete osquery", "zypper rm rsyslog", "pacman -Rns ufw", "apk del fail2ban", "apk del clamav-daemon", "snap remove audit", "snap remove auditd", "snap remove wazuh-agent", "snap remove suricata", "snap remove snort", "snap remove rkhunter", "launchctl bootout system/com.apple.mdmclient", "rc-update delete auditd default", "rc-update del rsyslog", "rc-update del syslog-ng", "rc-update del ufw", "rc-update del iptables", "rc-update del nftables", "rc-update del apparmor", "rc-update del fail2ban", "rc-update del clamd", "rc-update del osqueryd", "svcadm disable svc:/system/auditd", "sysrc pf_enable=NO", "sysrc auditd_enable=no", "sysrc ipfw_enable=NO", "sysrc ipfilter_enable=NO", "sysrc syslogd_enable=NO", "sysrc blacklistd_enable=NO", "systemctl stop firewalld", "systemctl stop auditd", "systemctl disable rsyslog", "systemctl mask syslog-ng", "systemctl kill systemd-journald", "service firewalld stop", "systemctl stop ufw", "systemctl stop iptables", "systemctl stop nftables", "systemctl stop apparmor", "systemctl stop selinux", "systemctl stop fail2ban", "systemctl stop clamav-daemon", "systemctl stop ossec-hids", "systemctl stop wazuh-agent", "systemctl stop falcon-sensor", "systemctl stop crowdstrike", "systemctl stop sentinelone", "systemctl stop mdatp", "systemctl stop osqueryd", "systemctl stop sysmon", "systemctl stop cbagentd", "systemctl stop cbdaemon", "systemctl stop ds_agent", "systemctl stop sophos-av", "systemctl stop esets", "systemctl stop snort", "systemctl stop suricata", "systemctl stop falco", "systemctl stop aide", "systemctl stop unattended-upgrades", "systemctl stop nessusd", "systemctl stop qualys-agent", "rc-service auditd stop", "service rsyslog stop", "service ufw stop", "service iptables stop", "service apparmor stop", "service falco stop", "service auditd stop", "update-rc.d auditd remove", "initctl stop auditd", "chkconfig auditd off", "chkconfig rsyslog off", "chkconfig iptables off", "shield model pull --force --name small /tmp/evil", "/opt/shield/bin/shield model remove small", "sudo shield hook uninstall claude-code", "shield hook install claude-code", "shield doctor --repair-state", "shield doctor --state x -repair-audit", "shield explain 'rm -rf x'", "shield score a.jsonl", "shield run --trace", "shield classify", "shield evaluate", "shield approve", "shield policy", "shield policy --trace", "shield policy explain", "shield policy suggest", "shield policy bundle build", "shield policy bundle sign", "pkill -9 shield", "killall shield", "kill $(pgrep shield)", "kill $(pidof shield)", "taskkill /f /im shield.exe", "Stop-Process -Name shield", "setenforce 0", "setenforce permissive", "ufw disable", "ufw reset", "ufw allow from any", "ufw default allow", "iptables -F", "ip6tables --flush", "iptables -X", "iptables -P INPUT ACCEPT", "iptables -P FORWARD ACCEPT", "iptables -P OUTPUT ACCEPT", "nft flush ruleset", "auditctl -e 0", "auditctl -D", "auditctl -b 0", "spctl --master-disable", "spctl --global-disable", "csrutil disable", "fdesetup disable", "nvram boot-args=x", "nvram SystemAudioVolume=x", "tmutil disable", "tmutil deletelocalsnapshots /", "pfctl -d", "csrutil authenticated-root disable", "launchctl unload /System/Library/LaunchDaemons/com.apple.auditd.plist", "launchctl bootout system/com.apple.alf", "launchctl disable system/com.apple.syslogd", "launchctl remove com.apple.XProtect.daemon", "launchctl stop com.apple.MRT", "launchctl stop com.apple.trustd", "launchctl stop com.apple.opendirectoryd", "launchctl stop com.apple.endpointsecurityd", "launchctl unload com.opendns.x", "launchctl unload com.crowdstrike.x", "launchctl unload falcon", "launchctl unload com.sentinelone", "launchctl unload com.jamf.x", "launchctl unload com.carbonblack.x", "launchctl unload at.obdev.littlesnitch", "launchctl unload osquery", "launchctl unload objective-see", "launchctl unload blockblock", "aa-teardown", "aa-disable x", "aa-complain x", "apparmor_parser -R x", "pkill auditd", "pkill falcon-sensor", "pkill osqueryd", "pkill clamd", "pkill wdavdaemon", "pkill ossec", "pkill XProtect", "pkill ReportCrash", "pkill syslogd", "sysctl -w kernel.randomize_va_space=0", "sysctl -w kernel.yama.ptrace_scope=0", "sysctl kernel.kptr_restrict=0", "sysctl kernel.dmesg_restrict=0", "sysctl kernel.unprivileged_bpf_disabled=0", "sysctl kernel.modules_disabled=0", "sysctl 'kernel.core_pattern=|/tmp/x'", "sysctl kernel.sysrq=1", "sysctl fs.suid_dumpable=1", "sysctl net.ipv4.ip_forward=1", "sysctl kernel.exec-shield=0", "defaults write com.apple.loginwindow LoginHook /tmp/x", "defaults write com.apple.screensaver askForPassword 0", "defaults write com.apple.LaunchServices LSQuarantine 0", "defaults write com.apple.alf x", "defaults write com.apple.TimeMachine x", "defaults write x AppleSoftwareUpdate 0", "defaults write x LSQuarantine 0", "echo x > /proc/sys/kernel/core_pattern", "cp x /etc/selinux/config", "cp x /etc/audit/audit.rules", "cp x /etc/rsyslog.conf", "echo /tmp/x.so > /etc/ld.so.preload", "cp x /etc/pam.d/sshd", "cp x /etc/hosts.allow", "cp x /etc/hosts.deny", "cp x /etc/ssh/sshd_config", "cp x /etc/apparmor.d/x"},
+		Pass:        []string{"apt-get remove -y nginx", "ufw allow 3000/tcp", "iptables -A INPUT -j DROP", "firewall-cmd --list-all", "semodule -l", "auditctl -l", "systemctl status datadog-agent", "nft list ruleset", "pip uninstall -y requests", "rc-update add auditd default", "rc-update delete bluetooth", "sysrc sshd_enable=YES", "systemctl status auditd", "shield model list", "shield model verify small", "shield doctor", "shield policy check site.yaml", "shield run --help", "pkill -f shield-ui-dev", "shield hook status claude-code", "echo 'run shield model pull first'", "systemctl restart nginx", "systemctl stop postgresql", "iptables -L -n", "sysctl kernel.randomize_va_space", "launchctl list", "cat /etc/ssh/sshd_config"},
 		clauses: []clause{
 			{
 				programs: []string{"chkconfig", "initctl", "rc-service", "service", "systemctl", "update-rc.d"},
@@ -2427,11 +2427,11 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"setenforce"},
-				args:     pattern{expr: " (?:0|permissive)"},
+				args:     pattern{expr: "(?i) (?:0|permissive)"},
 			},
 			{
 				programs: []string{"ufw"},
-				args:     pattern{expr: " (?:disable|reset)|allow from any$| default allow", lits: []string{" disable", " reset", "allow from any", " default allow"}},
+				args:     pattern{expr: " (?:disable|reset)|allow from any(?: to any)?$| default allow", lits: []string{" disable", " reset", "allow from any", " default allow"}},
 			},
 			{
 				programs: []string{"ip6tables", "iptables"},
@@ -2443,7 +2443,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"auditctl"},
-				args:     pattern{expr: " (?:-e ?0|-D|-b ?0)", lits: []string{" -e0", " -e 0", " -d", " -b0", " -b 0"}, bytes: "-"},
+				args:     pattern{expr: " (?:-e ?0|-D|-b ?0|-d |-[aA] \\S*never)", bytes: "-"},
 			},
 			{
 				programs: []string{"csrutil", "fdesetup", "nvram", "pfctl", "spctl", "tmutil"},
@@ -2454,8 +2454,8 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: " (?:-d|unload|unprotect|disable|uninstall|stop)(?: |$)", lits: []string{" -d", " unload", " unprotect", " disable", " uninstall", " stop"}},
 			},
 			{
-				programs: []string{"apk", "flatpak", "pacman", "pkg", "snap", "zypper"},
-				args:     pattern{expr: " (?:remove|uninstall|delete|rm|del|-R\\w*) (?:.* )?(?:auditd?|rsyslog|ufw|fail2ban|clamav\\S*|aide|falco|osquery|wazuh\\S*|suricata|snort|rkhunter)(?: |$)", lits: []string{"audit", "rsyslog", "ufw", "fail2ban", "clamav", "aide", "falco", "osquery", "wazuh", "suricata", "snort", "rkhunter"}},
+				programs: []string{"apk", "apt", "apt-get", "aptitude", "brew", "dnf", "dpkg", "flatpak", "npm", "pacman", "pip", "pip3", "pkg", "rpm", "snap", "yum", "zypper"},
+				args:     pattern{expr: "(?i) (?:remove|uninstall|delete|rm|del|-R\\w*|purge|--purge|autoremove|autopurge|erase|-[re]|-P) (?:.* )?(?:auditd?|rsyslog|ufw|fail2ban|clamav\\S*|aide|falco\\S*|osquery|wazuh\\S*|suricata|snort|rkhunter|crowdstrike\\S*|sentinel\\S*|mdatp|apparmor\\S*|selinux-\\S+|shield)(?: |$)", lits: []string{"audit", "rsyslog", "ufw", "fail2ban", "clamav", "aide", "falco", "osquery", "wazuh", "suricata", "snort", "rkhunter", "crowdstrike", "sentinel", "mdatp", "apparmor", "elinux-", "hield"}},
 			},
 			{
 				programs: []string{"launchctl"},
@@ -2481,14 +2481,73 @@ var ruleTable = [...]Rule{
 				kinds: []effect.Kind{"write_file"},
 				paths: []string{"/proc/sys/kernel/**", "/etc/selinux/config", "/etc/audit/**", "/etc/rsyslog.conf", "/etc/ld.so.preload", "/etc/pam.d/**", "/etc/hosts.allow", "/etc/hosts.deny", "/etc/ssh/sshd_config", "/etc/apparmor.d/**"},
 			},
+			{
+				programs: []string{"service", "systemctl"},
+				args:     pattern{expr: " (?:stop|disable|mask|kill) (?:.* )?['\"]?(?:datadog-agent|filebeat|auditbeat|metricbeat|fluent-?bit|fluentd|td-agent|telegraf|zabbix-agent\\S*|newrelic\\S*|splunk\\S*|(?:prometheus-)?node[-_]exporter|promtail|nagios|collectd|(?:ps)?acct|chronyd?|amazon-\\S+-agent|snmpd)(?:\\.service)?(?: |$)|^ (?:datadog-agent|filebeat|auditbeat|metricbeat|fluent-?bit|fluentd|td-agent|telegraf|zabbix-agent\\S*|newrelic\\S*|splunk\\S*|(?:prometheus-)?node[-_]exporter|promtail|nagios|collectd|(?:ps)?acct|chronyd?|amazon-\\S+-agent|snmpd) stop", lits: []string{" disable ", " mask ", " kill ", " stop"}},
+			},
+			{
+				programs: []string{"ip6tables", "iptables"},
+				args:     pattern{expr: " (?:-D|--delete) (?:INPUT|OUTPUT|FORWARD) | (?:-I|--insert|-A|--append) (?:INPUT|FORWARD) (?:.* )?-j ACCEPT(?: |$)", lits: []string{"d input ", "d output ", "d forward ", "-delete input ", "-delete output ", "-delete forward ", "-j accept"}, bytes: "-"},
+			},
+			{
+				programs: []string{"ip6tables-restore", "iptables-restore", "nft"},
+				args:     pattern{expr: "/dev/null| delete (?:table|chain|rule) ", lits: []string{"/dev/null", " delete table ", " delete chain ", " delete rule "}},
+			},
+			{
+				programs: []string{"firewall-cmd"},
+				args:     pattern{expr: " --(?:panic-off|set-default-zone=trusted|add-(?:port|service|rich-rule|source)|remove-)", lits: []string{" --panic-off", " --set-default-zone=trusted", " --add-port", " --add-service", " --add-rich-rule", " --add-source", " --remove-"}, bytes: "-"},
+			},
+			{
+				programs: []string{"ebtables"},
+				args:     pattern{expr: " (?:-F|--flush)", lits: []string{" -f", " --flush"}, bytes: "-"},
+			},
+			{
+				programs: []string{"fail2ban-client"},
+				args:     pattern{expr: " (?:stop|unban)(?: |$)| set (?:.* )?(?:unbanip|addignoreip) ", lits: []string{"stop", "unban", "addignoreip "}},
+			},
+			{
+				programs: []string{"osqueryctl", "ossec-control", "wazuh-control"},
+				args:     pattern{expr: " stop", lits: []string{" stop"}},
+			},
+			{
+				programs: []string{"mdatp"},
+				args:     pattern{expr: " exclusion | (?:disabled|off)(?: |$)", lits: []string{" exclusion ", " disabled", " off"}},
+			},
+			{
+				programs: []string{"aa-exec", "runcon"},
+				args:     pattern{expr: " -\\w*[pt] \\S*unconfined", lits: []string{"unconfined"}, bytes: "-"},
+			},
+			{
+				programs: []string{"semanage"},
+				args:     pattern{expr: " permissive -a", lits: []string{" permissive -a"}, bytes: "-"},
+			},
+			{
+				programs: []string{"semodule"},
+				args:     pattern{expr: " (?:-[dr]|--disable|--remove)", lits: []string{" -d", " -r", " --disable", " --remove"}, bytes: "-"},
+			},
+			{
+				programs: []string{"setsebool"},
+			},
+			{
+				programs: []string{"accton"},
+				args:     pattern{expr: " off", lits: []string{" off"}},
+			},
+			{
+				programs: []string{"grubby"},
+				args:     pattern{expr: "selinux=0|apparmor=0", lits: []string{"selinux=0", "apparmor=0"}, bytes: "0="},
+			},
+			{
+				programs: []string{"mokutil"},
+				args:     pattern{expr: " --disable-validation", lits: []string{" --disable-validation"}, bytes: "-"},
+			},
 		},
 	},
 	{
 		ID: "XP-039", Name: "traces_removed", Category: "defense_evasion", Severity: High, Outcome: Escalate, Platform: "any",
 		Description: "Deletes, empties or switches off a shell's history or a system log.",
 		Advice:      "leave logs and histories alone",
-		Match:       []string{"history -c", "history -d 5", "unset HISTFILE", "unset HISTSIZE", "unset HISTCONTROL", "export HISTFILE=/dev/null", "export HISTSIZE=0", "export HISTFILESIZE=0", "set +o history", "shopt -u histappend", "shopt -ou history", "journalctl --vacuum-time=1s", "journalctl --rotate", "shred /var/log/x", "srm ~/.bash_history", "truncate -s 0 ~/.zsh_history", "wipe /run/utmp", "shred /x/wtmp", "shred /x/lastlog", "shred /home/me/.zsh", "utmpdump -r x", "log erase --all", "dmesg -C", "dmesg -c", "dmesg --clear", "dmesg --read-clear", "rm ~/.bash_history", "rm ~/.zsh_history", "rm ~/.zhistory", "rm ~/.sh_history", "rm ~/.history", "rm ~/.python_history", "rm ~/.mysql_history", "rm ~/.psql_history", "rm ~/.local/share/fish/fish_history", "rm /var/log/auth.log", "mv /var/log/secure /tmp/x", "echo > /var/log/syslog", "rm /var/log/messages", "rm /var/log/wtmp", "rm /var/log/btmp", "rm /var/log/lastlog", "rm -r /var/log/audit", "rm /var/log/journal/x", "rm /var/log/system.log", "rm /var/run/utmp", "rm /var/audit/x", "rm -r /var/audit"},
-		Pass:        []string{"history", "tail -n 50 /var/log/syslog", "journalctl -u nginx -n 100", "dmesg --color=never", "rm build.log", "export HISTSIZE=10000"},
+		Match:       []string{"history -cw", "export HISTIGNORE='*'", "logrotate -vf /etc/logrotate.conf", "logrotate --force /etc/logrotate.conf", "savelog -n /var/log/syslog", "lastlog -C -u me", "lastlog --clear", "faillock --reset", "pam_tally2 -r", "faillog -r", "history -c", "history -d 5", "unset HISTFILE", "unset HISTSIZE", "unset HISTCONTROL", "export HISTFILE=/dev/null", "export HISTSIZE=0", "export HISTFILESIZE=0", "set +o history", "shopt -u histappend", "shopt -ou history", "journalctl --vacuum-time=1s", "journalctl --rotate", "shred /var/log/x", "srm ~/.bash_history", "truncate -s 0 ~/.zsh_history", "wipe /run/utmp", "shred /x/wtmp", "shred /x/lastlog", "shred /home/me/.zsh", "utmpdump -r x", "log erase --all", "dmesg -C", "dmesg -c", "dmesg --clear", "dmesg --read-clear", "rm ~/.bash_history", "rm ~/.zsh_history", "rm ~/.zhistory", "rm ~/.sh_history", "rm ~/.history", "rm ~/.python_history", "rm ~/.mysql_history", "rm ~/.psql_history", "rm ~/.local/share/fish/fish_history", "rm /var/log/auth.log", "mv /var/log/secure /tmp/x", "echo > /var/log/syslog", "rm /var/log/messages", "rm /var/log/wtmp", "rm /var/log/btmp", "rm /var/log/lastlog", "rm -r /var/log/audit", "rm /var/log/journal/x", "rm /var/log/system.log", "rm /var/run/utmp", "rm /var/audit/x", "rm -r /var/audit"},
+		Pass:        []string{"logrotate -d /etc/logrotate.conf", "lastlog", "export HISTIGNORE=ls", "history", "tail -n 50 /var/log/syslog", "journalctl -u nginx -n 100", "dmesg --color=never", "rm build.log", "export HISTSIZE=10000"},
 		clauses: []clause{
 			{
 				programs: []string{"unset"},
@@ -2525,6 +2584,18 @@ var ruleTable = [...]Rule{
 			{
 				kinds: []effect.Kind{"delete_file", "write_file", "move_file"},
 				paths: []string{"~/.bash_history", "~/.zsh_history", "~/.zhistory", "~/.sh_history", "~/.history", "~/.python_history", "~/.mysql_history", "~/.psql_history", "~/.local/share/fish/fish_history", "/var/log/auth.log*", "/var/log/secure*", "/var/log/syslog*", "/var/log/messages*", "/var/log/wtmp*", "/var/log/btmp*", "/var/log/lastlog", "/var/log/audit/**", "/var/log/journal/**", "/var/log/system.log*", "/var/run/utmp", "/var/audit/**"},
+			},
+			{
+				programs: []string{"logrotate"},
+				args:     pattern{expr: " (?:-\\w*f|--force)(?: |$)", bytes: "-"},
+			},
+			{
+				programs: []string{"savelog"},
+				args:     pattern{expr: " /var/log", lits: []string{" /var/log"}, bytes: "/"},
+			},
+			{
+				programs: []string{"faillock", "faillog", "lastlog", "pam_tally2"},
+				args:     pattern{expr: " (?:-C|--clear|-r|--reset)(?: |$)", lits: []string{" -c", " --clear", " -r", " --reset"}, bytes: "-"},
 			},
 		},
 	},
@@ -2708,10 +2779,10 @@ var ruleTable = [...]Rule{
 	},
 	{
 		ID: "XP-043", Name: "hidden_artifacts", Category: "defense_evasion", Severity: Low, Outcome: Escalate, Platform: "any",
-		Description: "Hides a file, makes it undeletable, changes its date, or removes the mark that it was downloaded.",
+		Description: "Hides a file or a process, makes a file undeletable, changes its date, or removes the mark that it was downloaded.",
 		Advice:      "leave attributes and dates unchanged",
-		Match:       []string{"chattr +i x", "chattr =a x", "chflags hidden x", "chflags uchg x", "chflags schg x", "chflags nouappnd x", "attrib +h x", "attrib +s x", "setfile -a V x", "touch -t 202001010000 x", "touch -r /bin/ls x", "touch --reference=/bin/ls x", "touch --date=2020-01-01 x", "xattr -d com.apple.quarantine x", "xattr -c x", "powershell -c \"Unblock-File x\"", "debugfs -w /x", "timedatectl set-time 2020", "date -s 2020", "date --set 2020"},
-		Pass:        []string{"touch main.go", "chattr -i x", "lsattr x", "date +%s", "timedatectl set-timezone Europe/Berlin", "xattr -l x"},
+		Match:       []string{"exec -a '[kworker/0:1]' ./x", "exec -a sshd ./x", "exec -a systemd-udevd ./x", "exec -a kworker ./x", "exec -a ksoftirqd ./x", "exec -a cron ./x", "exec -a nginx ./x", "exec -a httpd ./x", "exec -a apache2 ./x", "exec -a dbus-daemon ./x", "exec -la init ./x", "chattr +i x", "chattr =a x", "chflags hidden x", "chflags uchg x", "chflags schg x", "chflags nouappnd x", "attrib +h x", "attrib +s x", "setfile -a V x", "touch -t 202001010000 x", "touch -r /bin/ls x", "touch --reference=/bin/ls x", "touch --date=2020-01-01 x", "xattr -d com.apple.quarantine x", "xattr -c x", "powershell -c \"Unblock-File x\"", "debugfs -w /x", "timedatectl set-time 2020", "date -s 2020", "date --set 2020"},
+		Pass:        []string{"exec -a myapp ./app", "exec ./app", "touch main.go", "chattr -i x", "lsattr x", "date +%s", "timedatectl set-timezone Europe/Berlin", "xattr -l x"},
 		clauses: []clause{
 			{
 				programs: []string{"chattr"},
@@ -2747,6 +2818,10 @@ var ruleTable = [...]Rule{
 			{
 				programs: []string{"date"},
 				args:     pattern{expr: " (?:-s|--set)", lits: []string{" -s", " --set"}, bytes: "-"},
+			},
+			{
+				programs: []string{"exec"},
+				args:     pattern{expr: " -\\w*a ['\"]?(?:\\[|(?:sshd|systemd\\S*|kworker|ksoftirqd|crond?|nginx|httpd|apache2|dbus-daemon|init) )", bytes: "-"},
 			},
 		},
 	},
@@ -3912,10 +3987,10 @@ var ruleTable = [...]Rule{
 	},
 	{
 		ID: "XP-131", Name: "trust_or_clock_changed", Category: "defense_evasion", Severity: High, Outcome: Escalate, Platform: "any",
-		Description: "Changes which certificates or algorithms this machine trusts, or takes its clock from the network's.",
+		Description: "Changes which certificates or algorithms this machine or a program trusts, takes its clock from the network's, or sets a variable that switches a check off.",
 		Advice:      "ask the user to change what the machine trusts",
-		Match:       []string{"update-crypto-policies --set LEGACY", "keytool -importcert -noprompt -alias x -file ca.crt -cacerts", "keytool -import -file ca.crt -keystore /usr/lib/jvm/lib/security/cacerts", "timedatectl set-ntp false", "timedatectl set-ntp no", "timedatectl set-ntp off", "timedatectl set-ntp 0", "timedatectl set-time '2001-01-01'"},
-		Pass:        []string{"update-crypto-policies --show", "mkcert -install", "keytool -importcert -alias dev -file dev.crt -keystore build/test.jks", "keytool -list -cacerts", "timedatectl set-ntp true"},
+		Match:       []string{"export NODE_TLS_REJECT_UNAUTHORIZED=0", "NODE_TLS_REJECT_UNAUTHORIZED=0 node app.js", "env GIT_SSL_NO_VERIFY=1 git fetch", "export OPENCODE_PERMISSION='{\"bash\":\"allow\"}'", "export SSL_CERT_FILE=/tmp/ca.pem", "update-crypto-policies --set LEGACY", "keytool -importcert -noprompt -alias x -file ca.crt -cacerts", "keytool -import -file ca.crt -keystore /usr/lib/jvm/lib/security/cacerts", "timedatectl set-ntp false", "timedatectl set-ntp no", "timedatectl set-ntp off", "timedatectl set-ntp 0", "timedatectl set-time '2001-01-01'"},
+		Pass:        []string{"export NODE_TLS_REJECT_UNAUTHORIZED=1", "export SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt", "unset GIT_SSL_NO_VERIFY", "echo NODE_TLS_REJECT_UNAUTHORIZED=0", "OPENAI_BASE_URL=http://localhost:11434/v1 python3 app.py", "update-crypto-policies --show", "mkcert -install", "keytool -importcert -alias dev -file dev.crt -keystore build/test.jks", "keytool -list -cacerts", "timedatectl set-ntp true"},
 		clauses: []clause{
 			{
 				programs: []string{"update-crypto-policies"},
@@ -3928,6 +4003,10 @@ var ruleTable = [...]Rule{
 			{
 				programs: []string{"timedatectl"},
 				args:     pattern{expr: " (?:set-ntp (?:false|no|off|0)|set-time )", lits: []string{" set-ntp false", " set-ntp no", " set-ntp off", " set-ntp 0", " set-time "}, bytes: "-"},
+			},
+			{
+				kinds:  []effect.Kind{"change_system"},
+				causes: []effect.Cause{"weakens"},
 			},
 		},
 	},

@@ -42,7 +42,7 @@ const (
 	CauseDestroys  Cause = "destroys"  // something is gone then
 	CauseGrants    Cause = "grants"    // somebody gets access, or more of it
 	CauseExposes   Cause = "exposes"   // everybody gets access
-	CauseWeakens   Cause = "weakens"   // a protection, a log or a check is off
+	CauseWeakens   Cause = "weakens"   // a protection, a log or a check is off; of ChangeSystem, too
 	CauseRedirects Cause = "redirects" // names, images or data come from, or go to, another place
 	CauseRuns      Cause = "runs"      // commands run there, or files of the server are reached
 )

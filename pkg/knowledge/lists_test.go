@@ -61,6 +61,7 @@ func TestRunsValue(t *testing.T) {
 		{"KUBECONFIG", "x", []string{"place"}},
 		{"SSLKEYLOGFILE", "x", []string{"output"}},
 		{"GIT_TRACE", "1", nil},
+		{"NODE_TLS_REJECT_UNAUTHORIZED", "0", []string{"check"}},
 		{"GIT_TRACE_CURL", "/x", []string{"output"}},
 		{"MY_PAGER", "x", []string{"shell"}},
 		{"kubeconfig", "x", nil},

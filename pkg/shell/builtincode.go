@@ -13,7 +13,7 @@ import (
 func (s *state) codeBuiltin(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	switch name {
 	case "history":
-		if len(argv) > 1 && (argv[1].Text == "-c" || argv[1].Text == "-w" || argv[1].Text == "-a" || argv[1].Text == "-d") {
+		if len(argv) > 1 && strings.HasPrefix(argv[1].Text, "-") && strings.ContainsAny(argv[1].Text, "cwad") {
 			s.emit(effect.Effect{Kind: effect.Destroy, Program: "history", Cause: effect.CauseHistory, Reason: "changes the command history", From: join(argv)})
 		}
 		return abstract.Output(name, abstract.Local)

@@ -25,8 +25,8 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 			s.emit(effect.Effect{Kind: effect.Destroy, Program: name, Cause: effect.CauseHistory, Reason: "turns the command history off", From: at})
 		}
 		return
-	case "HISTSIZE", "HISTFILESIZE":
-		if v.Text == "0" {
+	case "HISTSIZE", "HISTFILESIZE", "HISTIGNORE":
+		if v.Known() && v.Text == historyOff[name] {
 			s.emit(effect.Effect{Kind: effect.Destroy, Program: name, Cause: effect.CauseHistory, Reason: "turns the command history off", From: at})
 		}
 		return
@@ -74,6 +74,9 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 	}
 	s.unknownDefault(n, v)
 }
+
+// historyOff holds the values of variables by which a shell keeps no history.
+var historyOff = map[string]string{"HISTSIZE": "0", "HISTFILESIZE": "0", "HISTIGNORE": "*"}
 
 // ownValue reports whether all that is not known of what a variable is set to is
 // what the environment holds under the same name, as in PAGER="${PAGER}".
@@ -123,6 +126,7 @@ func (s *state) unknownDefault(n command.Nested, v abstract.Value) {
 		s.sources(n.Variable, v)
 	case "place":
 		s.places(n.Variable, v)
+	case "check":
 	default:
 		if s.remote == 0 && namesUnknown(n, v) {
 			s.dynamic(effect.CauseLoaded, "$"+n.Variable+" makes programs run what nothing in the text names: "+abstract.Clip(v.String()), v.From)
@@ -178,6 +182,8 @@ func (s *state) quietDefault(n command.Nested, v abstract.Value) {
 		s.sources(n.Variable, v)
 	case "output":
 		s.path(effect.WriteFile, v, false)
+	case "check":
+		s.emit(effect.Effect{Kind: effect.ChangeSystem, Program: n.Variable, Cause: effect.CauseWeakens, Reason: "switches a check or a guard off", From: v.From})
 	case "code":
 		// Options and settings that name what is to run, in no language of ours.
 		s.loads(n.Variable, v)
@@ -241,6 +247,9 @@ func (s *state) searchPath(v abstract.Value) {
 		return
 	}
 	s.bind(binding{name: pathChanged, val: abstract.Lit(first)})
+	if strings.HasPrefix(first, "/") && !strings.Contains(first, "*") {
+		s.places("PATH", abstract.Value{Text: first, From: v.From})
+	}
 }
 
 // pathChanged is bound where $PATH starts with a folder that is not the

@@ -9,9 +9,9 @@ import (
 
 // Variable returns the command or code that programs run because an
 // environment variable is set, such as PAGER, LD_PRELOAD or GIT_SSH_COMMAND.
-// Three languages occur only here: a "place" is files or folders, between ":",
+// Four languages occur only here: a "place" is files or folders, between ":",
 // that programs take settings or code from, an "output" a file that they write,
-// a "source" addresses that packages come from.
+// a "source" addresses that packages come from, a "check" switches a check off.
 // setting has the form NAME=VALUE.
 func Variable(setting Word) (n Nested, ok bool) {
 	i := strings.IndexByte(setting.Text, '=')
