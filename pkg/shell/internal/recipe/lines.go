@@ -3,6 +3,7 @@ package recipe
 import (
 	"encoding/json"
 	"html"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,9 +14,11 @@ import (
 // hereForm finds what a here-document of a Dockerfile ends with.
 var hereForm = prefilter.Lazy(`<<-?\s*["']?([A-Za-z_]\w*)["']?`)
 
-// dockerSteps returns the commands of a Dockerfile.
+// dockerSteps returns the commands of a Dockerfile. What it adds from an address is
+// there for the commands that run while it builds and name it.
 func dockerSteps(text string) []Step {
 	var out []Step
+	var got []fetched
 	lines := joinLines(withoutComments(text))
 	for i := 0; i < len(lines); i++ {
 		word, rest := firstWord(lines[i])
@@ -23,6 +26,10 @@ func dockerSteps(text string) []Step {
 			word, rest = firstWord(withoutOptions(rest))
 		}
 		switch strings.ToUpper(word) {
+		case "ADD":
+			if len(got) < maxFetched {
+				got = append(got, added(rest)...)
+			}
 		case "RUN", "CMD", "ENTRYPOINT":
 			rest = withoutOptions(rest)
 			var words []string
@@ -38,8 +45,46 @@ func dockerSteps(text string) []Step {
 					rest += "\n" + body
 				}
 			}
+			if strings.EqualFold(word, "RUN") {
+				for _, f := range got {
+					if strings.Contains(rest, path.Base(f.file)) {
+						rest = quote([]string{"curl", "-o", f.file, f.url}) + "\n" + rest
+					}
+				}
+			}
 			out = append(out, shellSteps(rest)...)
 		}
+	}
+	return out
+}
+
+// A fetched is a file that a Dockerfile adds from an address.
+type fetched struct{ url, file string }
+
+// maxFetched bounds those of one Dockerfile.
+const maxFetched = 8
+
+// added returns what the arguments of ADD get from addresses, unless they say what it
+// has to be.
+func added(args string) (out []fetched) {
+	if strings.HasPrefix(args, "--checksum") || strings.Contains(args, " --checksum") {
+		return nil
+	}
+	args = withoutOptions(args)
+	var words []string
+	if json.Unmarshal([]byte(args), &words) != nil {
+		words = strings.Fields(args)
+	}
+	for i, url := range words {
+		if i == len(words)-1 || len(out) == maxFetched || !strings.HasPrefix(url, "https://") && !strings.HasPrefix(url, "http://") {
+			continue
+		}
+		file := words[len(words)-1]
+		if strings.HasSuffix(file, "/") || file == "." {
+			name, _, _ := strings.Cut(url, "?")
+			file = strings.TrimSuffix(file, ".") + path.Base(name)
+		}
+		out = append(out, fetched{url, file})
 	}
 	return out
 }
