@@ -104,6 +104,7 @@ func TestSteps(t *testing.T) {
 		{"yaml", "command: [\"sh\", '-c', \"a \\\"b\\\"\"]\n", nil, `'sh' '-c' 'a "b"'`},
 		{"yaml", "command:\n  - /bin/sh\n  - -c\n  - |\n    a\n    b\nnext: x\n", nil, "'/bin/sh' '-c' '    a\n    b'"},
 		{"yaml", "script:\n- a\n\n- 'it''s'\n- run: c\nother:\n- d\n", nil, "a | it's | c"},
+		{"yaml", "cmds: ['a b', c]\ncommand: [d, e]\n", nil, "a b | c | 'd' 'e'"},
 		{"yaml", "x: {run: \"a\", shell: 'b', name: c}\n", nil, "a | b"},
 		{"yaml", "run: echo ${{ github.event.issue.title }}\n", nil, "echo ${title}"},
 		{"yaml", "run: echo ${{ secrets.X }} ${{ toJSON(secrets) }} ${{ secrets['Y'] }}\n", nil, "echo ${SECRET_X} ${SECRET_} ${SECRET_Y}"},

@@ -113,6 +113,8 @@ func yamlSteps(text string) []Step {
 			if next > i+1 {
 				i = next - 1
 			}
+		case value[0] == '[' && ofCommands(m[2]):
+			out = append(out, shellSteps(flow(value)...)...)
 		default:
 			out = append(out, shellSteps(scalar(value))...)
 		}
@@ -231,14 +233,29 @@ func scalar(value string) string {
 			return strings.ReplaceAll(value[1:end], "''", "'")
 		}
 	case strings.HasPrefix(value, "["):
-		var words []string
-		for _, w := range wordForm().FindAllString(strings.Trim(value, "[] "), -1) {
-			words = append(words, scalar(strings.TrimSpace(w)))
-		}
-		return quote(words)
+		return quote(flow(value))
 	}
 	value, _, _ = strings.Cut(value, " #")
 	return value
+}
+
+// flow returns the items of a list in one line.
+func flow(value string) []string {
+	var words []string
+	for _, w := range wordForm().FindAllString(strings.Trim(value, "[] "), -1) {
+		words = append(words, scalar(strings.TrimSpace(w)))
+	}
+	return words
+}
+
+// ofCommands reports whether a list below a key is one of commands, rather than the
+// words of one.
+func ofCommands(key string) bool {
+	switch key {
+	case "script", "before_script", "after_script", "cmds", "commands":
+		return true
+	}
+	return false
 }
 
 var wordForm = prefilter.Lazy(`"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,"'\s][^,]*`)
