@@ -3,6 +3,7 @@ package classify
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -11,9 +12,15 @@ import (
 )
 
 // Text returns the text that a model reads of an action: "type: payload", with
-// the payload as canonical JSON. Models are trained on the same form.
+// the payload as canonical JSON. Models are trained on the same form: without the text
+// that an edit replaces, which does nothing any more.
 func Text(a *action.Action) (string, error) {
-	payload, err := json.Marshal(a.Payload, json.Deterministic(true))
+	fields := a.Payload
+	if _, ok := fields["old_string"]; ok && a.Type == "write_file" {
+		fields = maps.Clone(fields)
+		delete(fields, "old_string")
+	}
+	payload, err := json.Marshal(fields, json.Deterministic(true))
 	if err != nil {
 		return "", fmt.Errorf("payload: %w", err)
 	}

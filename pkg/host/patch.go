@@ -31,6 +31,12 @@ func readPatch(text string) ([]any, error) {
 	if !begins || !ends {
 		return nil, errors.New(`it does not begin with "*** Begin Patch" and end with "*** End Patch"`)
 	}
+	added := map[string]bool{}
+	for line := range strings.Lines(body) {
+		if strings.HasPrefix(line, "+") {
+			added[strings.TrimSpace(line[1:])] = true
+		}
+	}
 	var actions []any
 	var content map[string]any // the payload that the lines belong to; nil before the first file
 	add := func(typ string, payload map[string]any) {
@@ -62,6 +68,9 @@ func readPatch(text string) ([]any, error) {
 			return nil, errors.New("a line before the first file")
 		case strings.HasPrefix(line, "+") && content["content"] != nil:
 			content["content"] = content["content"].(string) + line[1:] + "\n"
+		case strings.HasPrefix(line, "-") && content["content"] != nil && !added[strings.TrimSpace(line[1:])]: // what the patch moves is not gone
+			gone, _ := content["old_string"].(string)
+			content["old_string"] = gone + line[1:] + "\n"
 		}
 	}
 	if len(actions) == 0 {

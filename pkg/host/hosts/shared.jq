@@ -6,6 +6,12 @@
 def shields($host):
   .command | strings | select(test("(shield|SHIELD_CONFIG=).* hook " + $host + "( |$)"));
 
+# The input of a tool that edits → what it replaces, as a field of the payload.
+def replaced:
+  (.old_string // .old_str // .oldString // .oldStr // .oldText // .old_text // .before
+   // ([.edits? | arrays[] | objects | (.old_string // .oldText // .old_text) | strings] | join("\n")))
+  | if type == "string" and . != "" then {old_string: .} else {} end;
+
 # An answer in the form of Claude Code, which other hosts took over.
 def decided($event; $decision):
   {hookSpecificOutput: {hookEventName: $event, permissionDecision: $decision, permissionDecisionReason: .reason}};
