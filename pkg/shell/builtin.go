@@ -90,12 +90,7 @@ func special(name string) func(*state, []abstract.Value, abstract.Streams) abstr
 			s.exit = status(argv)
 			s.ends(argv)
 		case "getopts":
-			for _, n := range [...]string{"OPTARG", "OPTIND"} {
-				s.assign(n, abstract.Variable(n, 0))
-			}
-			if len(argv) > 2 {
-				s.assignTo(argv[2], abstract.Variable("option", 0))
-			}
+			s.getopts(argv)
 		default:
 			return s.codeBuiltin(name, argv, io)
 		}

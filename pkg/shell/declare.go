@@ -16,6 +16,7 @@ type declaration struct {
 	local, export     bool
 	global, constants bool
 	keyed, list       bool
+	removes           bool // +u and the like, and nothing else
 }
 
 // declare walks declare, local, export, readonly, typeset and nameref.
@@ -86,6 +87,7 @@ func (d *declaration) option(v abstract.Value) {
 		return
 	}
 	set := func(letter string) bool { return strings.Contains(v.Text, letter) }
+	d.removes = v.Text == "+u" || v.Text == "+l" || v.Text == "+i"
 	d.global = d.global || set("g")
 	d.export = d.export && !set("n") || set("x")
 	d.constants = d.constants || set("r")
@@ -314,6 +316,7 @@ func (s *state) declareNaked(name string, d declaration, declares bool) {
 		s.bind(binding{name: name, kind: unset, weak: true})
 	case d.kind == reference:
 		s.bind(binding{name: name, val: old.val, kind: reference})
+	case d.removes && had && old.kind <= unset && !old.array: // what it does not have
 	case (!had || old.kind == unset) && d.kind == scalar && s.asZsh(): // what it is in the environment, or empty
 		s.bind(binding{name: name, val: abstract.Variable(name, 0)})
 	case d.kind > unset:

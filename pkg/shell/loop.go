@@ -2,6 +2,7 @@ package shell
 
 import (
 	"slices"
+	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
@@ -31,11 +32,53 @@ func (s *state) while(c *syntax.WhileClause, in abstract.Value) abstract.Value {
 		}
 		return out, s.decided()
 	}
+	way, left := s.left, false
 	body := func() abstract.Value {
 		in = s.remaining(in)
-		return s.stmts(c.Do, in)
+		out := s.stmts(c.Do, in)
+		left = left || s.left != way
+		return out
 	}
-	return s.loop(cond, body, nil)
+	names, last, stdin := reads(c), s.remaining(in), s.stdin
+	out := s.loop(cond, body, nil)
+	if ends := last.Known() && (last.Text == "" || strings.HasSuffix(last.Text, "\n")); ends && !left && s.left == way && s.stdin == stdin && !s.constants {
+		s.atEnd(names)
+	}
+	return out
+}
+
+// reads returns the names that a loop reads lines into until there are none.
+func reads(c *syntax.WhileClause) []string {
+	if c.Until || len(c.Cond) != 1 || c.Cond[0].Negated || c.Cond[0].Background || len(c.Cond[0].Redirs) > 0 {
+		return nil
+	}
+	call, ok := c.Cond[0].Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) < 2 || call.Args[0].Lit() != "read" {
+		return nil
+	}
+	var names []string
+	for i, w := range call.Args[1:] {
+		switch name := w.Lit(); {
+		case i == 0 && name == "-r":
+		case syntax.ValidName(name):
+			names = append(names, name)
+		default:
+			return nil
+		}
+	}
+	return names
+}
+
+// atEnd gives names what read does at the end of its input, where it is not known anyway.
+func (s *state) atEnd(names []string) {
+	if slices.ContainsFunc(s.funcs, func(f function) bool { return f.name == "read" }) || slices.ContainsFunc(s.aliases, func(a alias) bool { return a.name == "read" }) {
+		return
+	}
+	for _, name := range names {
+		if b, ok := s.attribute(name); ok && b.kind <= unset && !b.array && (b.weak || !b.val.Known()) {
+			s.bind(binding{name: name})
+		}
+	}
 }
 
 // mostTurns is how many turns of a loop are walked one by one.

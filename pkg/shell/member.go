@@ -155,3 +155,32 @@ func (s *state) index(x syntax.ArithmExpr) abstract.Value {
 	}
 	return abstract.Unknown("[…]", 0)
 }
+
+// indirect is ${!name}: what the variable is that name holds the name of. Of a reference it is
+// the name that it is to.
+func (s *state) indirect(of string, vals []abstract.Value, show string) ([]abstract.Value, bool) {
+	b, _ := s.attribute(of)
+	switch to, ok := s.target(of); {
+	case b.kind == reference && ok && b.val.Text == to:
+		return []abstract.Value{abstract.Lit(to)}, true
+	case !ok || to != of:
+		return []abstract.Value{vague(show)}, false
+	}
+	if len(vals) != 1 || !vals[0].Known() {
+		s.left.shell = true // it may be an error
+		return []abstract.Value{vague(show)}, false
+	}
+	name, sub, _ := strings.Cut(vals[0].Text, "[")
+	if sub != "" {
+		s.arithmText(vals[0].Text)
+	}
+	if sub != "" || !syntax.ValidName(name) {
+		s.left.shell = true // it may be an error
+		return []abstract.Value{vague(show, vals...)}, false
+	}
+	b, ok := s.lookup(name)
+	if !ok {
+		return s.environment(name), false
+	}
+	return []abstract.Value{s.first(b, show)}, b.kind != unset
+}

@@ -36,7 +36,7 @@ func (s *state) param(p *syntax.ParamExp) []abstract.Value {
 		s.left.shell = true
 	}
 	if p.Excl && !s.listIndex(p) {
-		vals, set = s.indirect(vals, show)
+		vals, set = s.indirect(p.Param.Value, vals, show)
 	}
 	switch {
 	case p.Length:
@@ -180,26 +180,6 @@ func (s *state) environment(name string) []abstract.Value {
 		v.Secrets = "$" + name
 	}
 	return []abstract.Value{v}
-}
-
-func (s *state) indirect(vals []abstract.Value, show string) ([]abstract.Value, bool) {
-	if len(vals) != 1 || !vals[0].Known() {
-		s.left.shell = true // it may be an error
-		return []abstract.Value{vague(show)}, false
-	}
-	name, sub, _ := strings.Cut(vals[0].Text, "[")
-	if sub != "" {
-		s.arithmText(vals[0].Text)
-	}
-	if sub != "" || !syntax.ValidName(name) {
-		s.left.shell = true // it may be an error
-		return []abstract.Value{vague(show, vals...)}, false
-	}
-	b, ok := s.lookup(name)
-	if !ok {
-		return s.environment(name), false
-	}
-	return []abstract.Value{s.first(b, show)}, b.kind != unset
 }
 
 // namesWith is ${!prefix@}: the environment may hold more.

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
@@ -89,4 +90,30 @@ func (s *state) shift(argv []abstract.Value) {
 	}
 	s.bind(rest)
 	s.exit = exitOf(true, s.rounds <= 1)
+}
+
+// getopts gives a name the next option: the first one is known.
+func (s *state) getopts(argv []abstract.Value) {
+	_, again := s.attribute("OPTIND")
+	for _, n := range [...]string{"OPTARG", "OPTIND"} {
+		s.assign(n, abstract.Variable(n, 0))
+	}
+	if len(argv) < 3 {
+		return
+	}
+	args, ok := argv[3:], !again && argv[1].Known()
+	if len(args) == 0 {
+		var known bool
+		args, known = s.parameters()
+		ok = ok && known
+	}
+	option := abstract.Variable("option", 0)
+	if ok && len(args) > 0 && args[0].Known() && len(args[0].Text) > 1 && args[0].Text[0] == '-' && args[0].Text[1] < 0x80 {
+		letter := args[0].Text[1:2]
+		_, behind, listed := strings.Cut(strings.TrimPrefix(argv[1].Text, ":"), letter)
+		if listed && strings.Trim(letter, "-:?+") != "" && (!strings.HasPrefix(behind, ":") || len(args[0].Text) > 2 || len(args) > 1) {
+			option = abstract.Lit(letter)
+		}
+	}
+	s.assignTo(argv[2], option)
 }

@@ -33,6 +33,9 @@ func (s *state) beside(st *syntax.Stmt, in abstract.Value) (end func()) {
 			s.uncertain(before)
 			s.contend(before.files)
 			s.jobs = append(s.jobs, j...)
+			for i := min(before.fds, len(s.fds)); i < len(s.fds) && len(j) > 0; i++ { // it may read what is written later
+				s.fds[i].val = vague("…", s.fds[i].val)
+			}
 		}
 	}
 }

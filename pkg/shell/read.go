@@ -41,25 +41,8 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	} else {
 		s.consumed, s.remains = true, nil
 	}
-	lines := argv[0].Text != "read"
-	array, plainly := lines, true // plainly: with no option that changes what is read
-	var names []abstract.Value
-	for i := 1; i < len(argv); i++ {
-		v := argv[i]
-		if !strings.HasPrefix(v.Text, "-") || !v.Known() {
-			names = append(names, v)
-			continue
-		}
-		letter := v.Text[len(v.Text)-1]
-		array = array || letter == 'a' || letter == 'A'
-		plainly = plainly && (lines && v.Text == "-t" || !lines && strings.Trim(v.Text[1:], "raAs") == "")
-		if lines {
-			s.callback(argv[i:])
-		}
-		if !lines && strings.IndexByte("dnNptui", letter) >= 0 || lines && strings.IndexByte("dnOsuCc", letter) >= 0 {
-			i++
-		}
-	}
+	o := s.readOptions(argv)
+	lines, names := argv[0].Text != "read", o.names
 	switch {
 	case len(names) == 0 && lines:
 		names = []abstract.Value{abstract.Lit("MAPFILE")}
@@ -69,21 +52,26 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		s.readAnything(names, in)
 		s.weaken(mark)
 		return abstract.Value{}
-	case len(names) == 0 && array, !lines && !s.withoutQuestion(names):
+	case len(names) == 0 && o.array, !lines && !s.withoutQuestion(names):
 		return abstract.Value{}
 	}
-	if array {
-		s.intoArray(argv, names[0], in, plainly)
+	if o.array {
+		s.intoArray(argv, names[0], in, o.plainly && !o.counted())
 		return abstract.Value{}
 	}
 	// From the terminal, or in a way that is not worked out, anything may come.
 	raw := slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "r") })
 	ifs, known := s.ifs()
-	if !known || !plainly || !in.Known() || in.Text == "" && in.Plain() && !ended || strings.Contains(in.Text, "\\") && !raw {
+	if !known || !o.plainly || o.most > 0 && !ascii(in.Text) || !in.Known() || in.Text == "" && in.Plain() && !ended || strings.Contains(in.Text, "\\") && !raw {
 		s.readAnything(names, in)
 		return abstract.Value{}
 	}
-	line, after, whole := strings.Cut(in.Text, "\n")
+	mark := len(s.vars)
+	line, after, whole := o.cut(in.Text)
+	if o.counted() { // not all shells have that
+		other = true
+		defer func() { s.weaken(mark) }()
+	}
 	if !other && !s.constants {
 		left := in
 		left.Text = after
@@ -109,6 +97,64 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		s.assignTo(n, v)
 	}
 	return abstract.Value{}
+}
+
+// readOptions are what the words behind read or mapfile say.
+type readOptions struct {
+	names   []abstract.Value
+	array   bool
+	plainly bool   // with no option that changes what is read, but for these two
+	end     string // of what is read
+	most    int    // letters of it, or 0
+}
+
+func (s *state) readOptions(argv []abstract.Value) readOptions {
+	lines := argv[0].Text != "read"
+	o := readOptions{array: lines, plainly: true, end: "\n"}
+	for i := 1; i < len(argv); i++ {
+		v := argv[i]
+		if !strings.HasPrefix(v.Text, "-") || !v.Known() {
+			o.names = append(o.names, v)
+			continue
+		}
+		letter := v.Text[len(v.Text)-1]
+		o.array = o.array || letter == 'a' || letter == 'A'
+		next := abstract.Unknown("", 0)
+		if i+1 < len(argv) {
+			next = argv[i+1]
+		}
+		switch n, err := decimal(next.Text); {
+		case !lines && v.Text == "-d" && next.Known() && len(next.Text) == 1:
+			o.end = next.Text
+		case !lines && v.Text == "-n" && next.Known() && err == nil && n > 0:
+			o.most = int(n)
+		default:
+			o.plainly = o.plainly && (lines && v.Text == "-t" || !lines && strings.Trim(v.Text[1:], "raAs") == "")
+		}
+		if lines {
+			s.callback(argv[i:])
+		}
+		if !lines && strings.IndexByte("dnNptui", letter) >= 0 || lines && strings.IndexByte("dnOsuCc", letter) >= 0 {
+			i++
+		}
+	}
+	return o
+}
+
+// counted reports whether what is read may be other than a line.
+func (o *readOptions) counted() bool { return o.end != "\n" || o.most > 0 }
+
+func ascii(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 })
+}
+
+// cut takes what is read off a text. whole says that it does not end before that.
+func (o *readOptions) cut(text string) (line, after string, whole bool) {
+	line, after, whole = strings.Cut(text, o.end)
+	if n := o.most; n > 0 && n <= len(line) {
+		return text[:n], text[n:], true
+	}
+	return line, after, whole
 }
 
 // callback walks what an option makes mapfile call with the index and the text of a line.

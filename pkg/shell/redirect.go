@@ -131,11 +131,14 @@ func (s *state) used(w *syntax.Word) {
 	}
 }
 
+// coproc begins what stands for the number of a descriptor of a coprocess.
+const coproc = "coproc"
+
 // mayOpen marks a descriptor as one that may not have been opened, or closed: what is written
 // to it goes there, or where it went before.
 func (s *state) mayOpen(i int) {
 	d := &s.fds[i]
-	if d.weak {
+	if d.weak || strings.HasPrefix(d.n, coproc) { // who has its number has it open
 		return
 	}
 	d.weak, d.in, d.val = true, false, vague("…", d.val)
@@ -167,6 +170,8 @@ func (s *state) duplicate(w abstract.Value) (d descriptor, ok bool) {
 	}
 	switch {
 	case !w.Known():
+	case w.Text == "": // an error
+		return descriptor{in: true}, true
 	case n == "":
 		return descriptor{}, true // closed
 	case n == "0" || n == "1" || n == "2":

@@ -118,7 +118,7 @@ func (s *state) assign(name string, v abstract.Value) {
 	}
 	if !b.array {
 		s.bind(binding{name: name, val: v, kind: kind, counts: b.counts})
-		if b.counts && !v.IsNumber() {
+		if b.counts && !v.IsNumber() && !converted(integer, v).Known() {
 			s.bind(binding{name: name, val: abstract.Number("$((…))"), kind: kind, counts: true, weak: true})
 		}
 		return

@@ -352,12 +352,15 @@ func (s *state) command(c syntax.Command, io abstract.Streams) abstract.Value {
 		if c.Name != nil {
 			name = cmp.Or(s.word(c.Name).Text, name)
 		}
-		d := descriptor{n: "coproc", val: out}
+		d := descriptor{n: coproc + itoa(len(s.fds)), val: out}
 		if out.Taint&abstract.Network != 0 {
 			d.out = &abstract.Target{Socket: true}
 		}
 		s.fds = append(s.fds, d)
-		number := abstract.Value{Text: "coproc", Show: "${" + name + "…}", IsPattern: true}
+		number := abstract.Value{Text: d.n, Show: "${" + name + "…}", IsPattern: true}
+		if _, had := s.attribute(name); !had || c.Name != nil || !s.asZsh() { // as soon as it has ended
+			s.bind(binding{name: name, kind: unset})
+		}
 		s.bind(binding{name: name, array: true, weak: true, elems: []element{{"0", number}, {"1", number}}})
 		s.exit = anyExit
 	case *syntax.TestDecl:
