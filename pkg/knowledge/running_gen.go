@@ -18,6 +18,7 @@ var RunningGroups = [...]RunningGroup{
 	{Why: "fish takes settings from these", Names: []string{"FISH_*"}},
 	{Why: "shells load functions and built-in commands from these folders", Names: []string{"FPATH", "BASH_LOADABLES_PATH"}, Runs: "file", Only: "/tmp|/dev/shm|/proc|://"},
 	{Why: "shells run what stands in their prompts", Names: []string{"PS0", "PS1", "PS2", "PS4"}, Runs: "shell", Only: "\\$\\(|`"},
+	{Why: "zsh runs these where a line is redirections alone", Names: []string{"NULLCMD", "READNULLCMD"}, Runs: "shell", Harmless: ":|cat|more|less|true"},
 	{Why: "shells run this between commands", Names: []string{"PROMPT_COMMAND"}, Runs: "shell", Harmless: "true|echo|ssh|sccache"},
 	{Why: "shells read the same words differently", Names: []string{"BASHOPTS", "SHELLOPTS", "IFS", "CDPATH", "GLOBIGNORE"}},
 	{Why: "programs that need a shell start this one", Names: []string{"SHELL", "CONFIG_SHELL", "MAKESHELL", "COMSPEC", "PERL5SHELL", "RUBYSHELL", "NPM_CONFIG_SCRIPT_SHELL", "npm_config_script_shell"}, Runs: "shell", Harmless: "(?:/usr)?(?:/local|/opt/homebrew)?(?:/bin/)?(?:env |-)?(?:ba|z|k|mk|da|a|c|tc|fi)?sh|(?i:(?:[a-z]:\\\\+windows\\\\+system32\\\\+)?cmd\\.exe)|pwsh|powershell|/s?bin/(?:false|nologin)|/usr/sbin/nologin"},

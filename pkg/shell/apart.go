@@ -39,12 +39,17 @@ func (s *state) subshell(list []*syntax.Stmt, in abstract.Value) abstract.Value 
 
 // child starts another shell or program, which sees of the variables what is
 // exported, and of the functions maybe some. What it assigns ends with it.
-func (s *state) child(program string) (end func()) {
+func (s *state) child(program string, argv []abstract.Value) (end func()) {
 	leave, own, frames, round, zsh, named, posix := s.apart(), s.ownFuncs, s.frames, s.round, s.zsh, s.shellNamed, s.posix
+	globs := s.extGlobs
+	s.extGlobs = false
 	shared := s.shared
 	s.inner++
 	s.shared = false
 	s.ownFuncs, s.frames, s.round, s.zsh, s.shellNamed, s.posix = len(s.funcs), nil, -1, program == "zsh", true, program != "zsh" && program != "bash"
+	if option, sets := setsZsh(argv); sets && s.zsh {
+		s.zshOption(option)
+	}
 	s.bind(binding{kind: boundary})
 	s.bind(binding{name: "IFS", val: abstract.Lit(usualIFS)}) // which no shell takes from its environment
 	s.bind(binding{name: zeroName, val: abstract.Variable("0", 0)})
@@ -54,5 +59,6 @@ func (s *state) child(program string) (end func()) {
 		s.shared = shared
 		leave()
 		s.ownFuncs, s.frames, s.round, s.zsh, s.shellNamed, s.posix = own, frames, round, zsh, named, posix
+		s.extGlobs = globs
 	}
 }

@@ -83,7 +83,7 @@ func (s *state) arithmText(text string) abstract.Value {
 // codeIn walks what arithmetic runs that reads variables which a text names: what these hold
 // is arithmetic once more, and a subscript in it may run commands.
 func (s *state) codeIn(text string, depth int) {
-	if depth > 4 || !slices.ContainsFunc(s.vars, func(b binding) bool { return slices.ContainsFunc(texts(held(b)), runsInSubscript) }) {
+	if depth > 4 || !s.subscripts {
 		return
 	}
 	for name := range strings.FieldsFuncSeq(text, func(r rune) bool { return r != '_' && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z') }) {

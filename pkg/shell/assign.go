@@ -157,7 +157,4 @@ func (s *state) assignOnce(name string, a *syntax.Assign) {
 	}
 	v.From = s.spanOf(a)
 	s.assign(name, v)
-	if s.round <= 0 {
-		s.environmentCode(name, v, v.From)
-	}
 }

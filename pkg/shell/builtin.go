@@ -60,6 +60,13 @@ func builtin(name string) (func(*state, []abstract.Value, abstract.Streams) abst
 		return (*state).let, true
 	case "ztcp":
 		return (*state).ztcp, true
+	case "autoload", "functions", "sched", "zargs", "zcalc", "zcp", "zln", "zmv":
+		return (*state).zshBuiltin, true
+	case "integer", "float", "private":
+		return (*state).export, true
+	}
+	if zshSetters[name] {
+		return (*state).zshBuiltin, true
 	}
 	return nil, false
 }
@@ -78,12 +85,22 @@ func special(name string) func(*state, []abstract.Value, abstract.Streams) abstr
 				}
 			}
 			s.exit = testExit(argv)
+		case "type":
+			if len(argv) == 3 && strings.HasPrefix(argv[1].Text, "-") && strings.ContainsAny(argv[1].Text, "pP") {
+				return found(argv[2])
+			}
+			return abstract.Unknown("$(type)", 0).Of(abstract.FromCommand)
 		case "shopt":
+			if len(argv) < 3 || strings.Contains(argv[1].Text, "p") && strings.HasPrefix(argv[1].Text, "-") {
+				return abstract.Unknown("$(shopt)", 0).Of(abstract.FromCommand)
+			}
 			s.lastpipe = s.lastpipe || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return !v.Known() || v.Text == "lastpipe" })
 		case "shift":
 			s.shift(argv)
 		case "setopt", "unsetopt":
-			s.posix = s.posix || s.asZsh()
+			for _, v := range argv[1:] {
+				s.zshOption(v)
+			}
 		case "break", "continue":
 			s.ends(argv)
 		case "return", "exit":
@@ -92,45 +109,14 @@ func special(name string) func(*state, []abstract.Value, abstract.Streams) abstr
 		case "getopts":
 			s.getopts(argv)
 		default:
-			return s.codeBuiltin(name, argv, io)
+			if out := s.codeBuiltin(name, argv, io); out.Known() && out.Text == "" && !silent(name, argv) {
+				return abstract.Unknown("$("+name+")", abstract.Foreign).Of(abstract.FromCommand)
+			} else {
+				return out
+			}
 		}
 		return abstract.Value{}
 	}
-}
-
-// comparesFiles reports whether words after fc are switches and names of files
-// as fc of Windows takes them, which begin no command of the history.
-func comparesFiles(words []abstract.Value) bool {
-	files := 0
-	for _, w := range words {
-		switch {
-		case !w.Known() || w.Text == "":
-			return false
-		case w.Text[0] == '/' && files == 0 && windowsSwitch(w.Text):
-		case strings.IndexByte("-./~", w.Text[0]) >= 0 || !strings.Contains(w.Text, "."):
-			return false
-		default:
-			files++
-		}
-	}
-	return files == 2
-}
-
-// listsHistory reports whether words after fc make it list and nothing else.
-func listsHistory(words []abstract.Value) bool {
-	list := false
-	for _, w := range words {
-		if !w.Known() {
-			return false
-		}
-		if strings.HasPrefix(w.Text, "-") && strings.Trim(w.Text[1:], "0123456789") != "" {
-			if strings.Trim(w.Text[1:], "lnrdfEiD") != "" {
-				return false
-			}
-			list = list || strings.Contains(w.Text, "l")
-		}
-	}
-	return list
 }
 
 func (s *state) echo(argv []abstract.Value, _ abstract.Streams) abstract.Value {
@@ -270,6 +256,9 @@ func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.
 		s.mayRead(remains)
 	}
 	s.exit = exitOf(true, defines)
+	if !defines || len(argv) == 1 {
+		return abstract.Unknown("$(alias)", abstract.Foreign).Of(abstract.FromCommand)
+	}
 	return abstract.Value{}
 }
 
@@ -287,7 +276,7 @@ func (s *state) unalias(argv []abstract.Value, _ abstract.Streams) abstract.Valu
 // export handles the words of export, declare and the like when they were not
 // parsed as such: behind `command`, or put together from quoted parts.
 func (s *state) export(argv []abstract.Value, _ abstract.Streams) abstract.Value {
-	ref, attributes := argv[0].Text == "nameref", false
+	ref, attributes := argv[0].Text == "nameref", argv[0].Text == "integer" || argv[0].Text == "float"
 	for _, v := range argv[1:] {
 		if (strings.HasPrefix(v.Text, "-") || strings.HasPrefix(v.Text, "+")) && !strings.Contains(v.Text, "=") {
 			ref = ref || strings.Contains(v.Text, "n") && argv[0].Text != "export"
@@ -322,11 +311,12 @@ func (s *state) export(argv []abstract.Value, _ abstract.Streams) abstract.Value
 		}
 		if !attributes {
 			s.assignTo(abstract.Lit(name), val)
+		} else {
+			s.environmentCode(name, val, v.From)
 		}
 		if argv[0].Text == "export" {
 			s.bind(binding{name: exportPrefix + name})
 		}
-		s.environmentCode(name, val, v.From)
 	}
 	if len(argv) > 1 && argv[1].Text == "-p" || len(argv) == 1 {
 		return abstract.Unknown("the environment", abstract.Dump)
@@ -413,10 +403,17 @@ func (s *state) set(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 			return abstract.Value{}
 		}
 		if v.Known() && (strings.HasPrefix(v.Text, "-") || strings.HasPrefix(v.Text, "+")) {
+			if strings.HasSuffix(v.Text, "A") {
+				s.setArray(v.Text, argv[i+1:])
+				return abstract.Value{}
+			}
 			s.option(v)
 			if (v.Text == "-o" || v.Text == "+o") && i+1 < len(argv) {
 				i++
 				s.option(argv[i])
+				if !usualOptions[argv[i].Text] {
+					s.zshOption(argv[i])
+				}
 			}
 			s.strict = s.strict || strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "u") || i < len(argv) && argv[i].Text == "nounset"
 			continue

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -42,11 +43,7 @@ func (s *state) codeBuiltin(name string, argv []abstract.Value, io abstract.Stre
 			}
 		}
 	case "complete", "compgen":
-		for i, v := range argv {
-			if (v.Text == "-C" || v.Text == "-W") && i+1 < len(argv) && argv[i+1].Known() {
-				s.nested(argv[i+1].Text, argv[i+1].From)
-			}
-		}
+		s.completes(argv)
 	case "emulate":
 		s.emulates(argv, io)
 	case "jobs":
@@ -61,19 +58,94 @@ func (s *state) codeBuiltin(name string, argv []abstract.Value, io abstract.Stre
 	case "unfunction", "unhash", "disable":
 		s.disables(argv)
 	case "hash":
-		// hash -p FILE NAME makes NAME run FILE.
-		if len(argv) > 3 && argv[1].Text == "-p" && argv[2].Known() {
-			s.shadow(argv[3].Text, argv[3].From)
-			s.aliases = append(s.aliases, alias{argv[3].Text, argv[2].Text, true})
-		}
+		s.hash(argv)
 	}
 	return abstract.Value{}
+}
+
+// completes walks what completion runs: a command or a function with words of its own, and the expansions
+// in a list of words.
+func (s *state) completes(argv []abstract.Value) {
+	for i := 1; i < len(argv); i++ {
+		v := argv[i]
+		if !v.Known() || len(v.Text) < 2 || v.Text[0] != '-' {
+			continue
+		}
+		at := strings.IndexAny(v.Text, "ACFGPSVWXo")
+		if at < 0 {
+			continue
+		}
+		letter, value := v.Text[at], v
+		if value.Text = v.Text[at+1:]; value.Text == "" {
+			if i++; i == len(argv) {
+				return
+			}
+			value = argv[i]
+		}
+		words := []abstract.Value{vague("$1"), vague("$2"), vague("$3")}
+		switch letter {
+		case 'C':
+			if value.Known() {
+				value.Text += " ${" + abstract.UnsetName + "}"
+			}
+			s.mayRun(func() { s.runText("shell", value, argv[0].Text, v.From, nil) })
+		case 'F':
+			s.mayRun(func() { s.invoke(append([]abstract.Value{value}, words...), abstract.Streams{}) })
+		case 'W':
+			if value.Known() {
+				s.mayRun(func() { s.expandsText(value.Text, value.From) })
+			}
+		}
+	}
+}
+
+// hash makes names run files: hash -p FILE NAME of bash, and hash NAME=FILE of zsh, where hash -d NAME=FOLDER
+// makes ~NAME a folder.
+func (s *state) hash(argv []abstract.Value) {
+	file, ok := strings.CutPrefix(argv[min(1, len(argv)-1)].Text, "-p")
+	switch rest := argv[min(2, len(argv)):]; {
+	case ok && file == "" && len(rest) > 0:
+		s.hashes(rest[1:], rest[0])
+	case ok:
+		v := argv[1]
+		v.Text = file
+		s.hashes(rest, v)
+	default:
+		folders := slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "d") })
+		for _, v := range argv[1:] {
+			name, text, set := strings.Cut(v.Text, "=")
+			if !set || !syntax.ValidName(name) {
+				continue
+			}
+			if v.Text = text; v.IsPattern {
+				v = vague("$(hash)", v)
+			}
+			if folders {
+				s.bind(binding{name: dirPrefix + name, val: v})
+				continue
+			}
+			s.hashes([]abstract.Value{{Text: name, From: v.From}}, v)
+		}
+	}
+}
+
+// hashes notes that names run a file.
+func (s *state) hashes(names []abstract.Value, file abstract.Value) {
+	for _, name := range names {
+		s.shadow(name.Text, name.From)
+		if !file.Known() {
+			s.dynamic(file.Cause(), "unknown command: "+abstract.Clip(file.String()), file.From)
+		} else if len(s.aliases) < 256 {
+			s.aliases = append(s.aliases, alias{name.Text, file.Text, true})
+		}
+	}
 }
 
 // commandTables are the arrays in which a shell looks up what a name runs: those of bash, and
 // those of zsh, which are ordinary ones elsewhere.
 var commandTables = map[string]bool{
-	"BASH_ALIASES": true, "BASH_CMDS": true, "aliases": true, "commands": true, "functions": true, "galiases": true,
+	"BASH_ALIASES": true, "BASH_CMDS": true, "aliases": true, "commands": true, "functions": true, "galiases": true, "saliases": true,
+	"dis_aliases": true, "dis_functions": true, "dis_galiases": true, "dis_saliases": true, "nameddirs": true, "options": true,
 }
 
 // keyText returns the key of a member of such an array.
@@ -90,15 +162,70 @@ func (s *state) setsCommand(array string, key, v abstract.Value) {
 	own := strings.HasPrefix(array, "BASH_")
 	switch {
 	case !commandTables[array]:
+	case array == "options":
+		s.zshOption(abstract.Concat(key, v))
+	case array == "nameddirs":
+		s.bind(binding{name: dirPrefix + key.Text, val: v})
 	case own && (!key.Known() || !v.Known()):
 		s.dynamic(v.Cause(), "unknown command: "+abstract.Clip(v.String()), v.From)
 	case !key.Known() || len(s.aliases) > 256:
-	case array == "functions":
+	case strings.HasSuffix(array, "functions"):
 		before := s.outcomes()
 		s.nested("function "+key.Text+" {\n"+v.String()+"\n}", v.From)
 		s.uncertain(before)
 	default:
 		s.shadow(key.Text, key.From)
+		s.anyWord = s.anyWord || strings.HasSuffix(array, "galiases") || strings.HasSuffix(array, "saliases")
 		s.aliases = append(s.aliases, alias{key.Text, v.String(), array == "BASH_CMDS" || array == "commands"})
 	}
+}
+
+// silent reports whether a command of the shell writes nothing with these words: most show what is set
+// where they are given nothing to set.
+func silent(name string, argv []abstract.Value) bool {
+	switch name {
+	case "dirs", "jobs", "caller", "times", "compgen", "fg", "bg":
+		return false
+	case "umask", "ulimit", "complete", "enable", "hash", "bind":
+		last := argv[len(argv)-1].Text
+		return len(argv) > 1 && !strings.HasPrefix(last, "-") && argv[1].Text != "-t" && argv[1].Text != "-p" || name == "hash" && last == "-r"
+	case "setopt", "unsetopt":
+		return len(argv) > 1
+	}
+	return true
+}
+
+// comparesFiles reports whether words after fc are switches and names of files
+// as fc of Windows takes them, which begin no command of the history.
+func comparesFiles(words []abstract.Value) bool {
+	files := 0
+	for _, w := range words {
+		switch {
+		case !w.Known() || w.Text == "":
+			return false
+		case w.Text[0] == '/' && files == 0 && windowsSwitch(w.Text):
+		case strings.IndexByte("-./~", w.Text[0]) >= 0 || !strings.Contains(w.Text, "."):
+			return false
+		default:
+			files++
+		}
+	}
+	return files == 2
+}
+
+// listsHistory reports whether words after fc make it list and nothing else.
+func listsHistory(words []abstract.Value) bool {
+	list := false
+	for _, w := range words {
+		if !w.Known() {
+			return false
+		}
+		if strings.HasPrefix(w.Text, "-") && strings.Trim(w.Text[1:], "0123456789") != "" {
+			if strings.Trim(w.Text[1:], "lnrdfEiD") != "" {
+				return false
+			}
+			list = list || strings.Contains(w.Text, "l")
+		}
+	}
+	return list
 }

@@ -64,7 +64,7 @@ func (s *state) argv(c *syntax.CallExpr) []abstract.Value {
 		defer func() { s.ahead = ahead }()
 	}
 	for _, w := range c.Args {
-		if text, ok := plainWord(w); ok && s.step(1) {
+		if text, ok := plainWord(w); ok && !s.extGlobs && s.step(1) {
 			argv = append(argv, abstract.Value{Text: text, From: s.spanOf(w)})
 			continue
 		}
@@ -236,6 +236,11 @@ func (s *state) named(name string, argv []abstract.Value, io abstract.Streams) a
 func (s *state) ownOrProgram(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if b, ok := builtin(name); ok {
 		s.execute(argv, name, effect.ReadOnly)
+		if name != "echo" && name != "print" && name != "eval" && name != "trap" && name != "alias" {
+			for _, v := range argv[1:] {
+				s.subscriptIn(v, false)
+			}
+		}
 		return b(s, argv, io)
 	}
 	if io.In.Text != "" && !io.Redirected {

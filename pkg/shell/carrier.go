@@ -19,8 +19,9 @@ func (s *state) descend(base string, argv []abstract.Value, use command.Use, io 
 	var b abstract.Builder
 	blind := s.blind
 	if len(use.Nested) > 0 || use.Stdin == command.Code {
-		defer s.child(base)()
+		defer s.child(base, argv)()
 		s.settings(base, argv, use)
+		s.starts(base, argv)
 	}
 	attached, given := io.Socket, io
 	if command.Feeders[base] {
@@ -318,7 +319,7 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 		}
 	}
 	var args []abstract.Value
-	if i := slices.IndexFunc(argv, func(v abstract.Value) bool { return v.Text == "-s" }); i > 0 && i+1 < len(argv) {
+	if i := slices.IndexFunc(argv, func(v abstract.Value) bool { return v.Text == "-s" || v.Text == "/dev/stdin" || v.Text == "/dev/fd/0" }); i > 0 && i+1 < len(argv) {
 		args = argv[i+1:]
 	}
 	if io.Here && in.Known() {
@@ -337,7 +338,7 @@ func (s *state) localProgram(argv []abstract.Value, io abstract.Streams) abstrac
 		s.suspect(v)
 	}
 	s.possibleCarrier(argv[1:], io)
-	end := s.child(base)
+	end := s.child(base, argv)
 	out := s.runFile(argv[0], "", argv[1:], io, argv[0].From)
 	end()
 	if s.scripts > read && at < len(s.effects) {

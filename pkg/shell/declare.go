@@ -35,6 +35,9 @@ func (s *state) declare(c *syntax.DeclClause) abstract.Value {
 			for _, v := range s.declaredWords(a.Value) {
 				argv = append(argv, v)
 				d.option(v)
+				if d.kind == integer && v.Known() && strings.Trim(v.Text, "0123456789") == "" { // the base in which zsh writes it
+					d.kind = formatted
+				}
 				list = list || v.Text == "-p" || v.Text == "-x"
 				s.declareWord(v, d)
 			}
@@ -54,6 +57,11 @@ func (s *state) declare(c *syntax.DeclClause) abstract.Value {
 	s.exit = exitOf(true, !s.constants && (variant == "export" || variant == "local" && len(s.frames) > 0) && !slices.ContainsFunc(c.Args, func(a *syntax.Assign) bool {
 		return a.Name == nil || a.Array != nil || a.Index != nil || a.Value != nil && !simpleWord(a.Value)
 	}))
+	if slices.ContainsFunc(argv[1:], func(v abstract.Value) bool {
+		return strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "f") && strings.Contains(v.Text, "u")
+	}) {
+		s.autoload(argv[1:])
+	}
 	s.execute(argv, variant, effect.ReadOnly)
 	if list && len(argv) < 3 || len(argv) == 1 {
 		out := abstract.Unknown("the environment", abstract.Dump)
@@ -94,8 +102,9 @@ func (d *declaration) option(v abstract.Value) {
 	d.keyed = d.keyed || set("A")
 	d.list = d.list || set("a")
 	switch {
-	case strings.ContainsAny(v.Text, "EFLRTZ"): // how zsh writes it
-		d.kind = mixed
+	case d.kind == formatted:
+	case strings.ContainsAny(v.Text, "EFLRTZ0123456789"): // how zsh writes it
+		d.kind = formatted
 	case v.Text[0] == '+':
 		d.kind = mixed
 	case d.export && set("n"):
@@ -121,6 +130,9 @@ func (s *state) declareWord(v abstract.Value, d declaration) {
 	}
 	switch {
 	case strings.HasPrefix(v.Text, "-") || strings.HasPrefix(v.Text, "+"):
+	case ok && syntax.ValidName(name) && strings.HasPrefix(text, "(") && (d.list || d.keyed || !v.Known()): // it is read as it would be in the text
+		s.runText("shell", v, "declare", v.From, nil)
+		s.forget()
 	case ok && syntax.ValidName(name):
 		val := v
 		val.Text = text
@@ -134,7 +146,6 @@ func (s *state) declareWord(v abstract.Value, d declaration) {
 		if d.export {
 			s.bind(binding{name: exportPrefix + name})
 		}
-		s.environmentCode(name, val, v.From)
 	case !v.Known():
 		s.forget()
 	}
@@ -162,28 +173,14 @@ func (s *state) declareOne(a *syntax.Assign, d declaration, mark int, pure bool)
 	}
 	n := len(s.vars)
 	switch {
+	case (d.list || d.keyed) && strings.HasPrefix(value.Text, "("): // it is read as it would be in the text
+		s.runText("shell", abstract.Concat(abstract.Lit(name+"="), value), "declare", s.spanOf(a), nil)
+		s.forget()
+		return
 	case d.global && s.isLocal(name): // two variables of one name
 		s.bind(binding{name: name, val: abstract.Variable(name, 0), kind: mixed, global: true})
 	case a.Array != nil:
-		old, had := s.attribute(name)
-		other := had && declares && old.kind > unset // it is another variable
-		if other {
-			s.expandsBefore(a.Array)
-			s.bind(binding{name: name, kind: unset})
-		}
-		s.assignment(a, true)
-		for i := n; i < len(s.vars)-1; i++ { // what the members assign may be before the local variable is there
-			s.vars[i].global = s.vars[i].global || declares && s.vars[i].name == name
-			s.vars[i].weak = s.vars[i].weak || s.vars[i].global
-		}
-		if last := len(s.vars) - 1; d.keyed && last >= n && s.vars[last].array && !a.Append {
-			b := &s.vars[last]
-			b.keyed, b.unsure = true, !literalKeys(a.Array) || old.array && !old.keyed // which stays as it is
-			b.weak = b.weak && (b.unsure || s.isConstant(name))                        // no error in zsh
-		}
-		if d.kind > unset || other && expandsAny(a.Array) {
-			s.bind(binding{name: name, array: true, unsure: true, kind: mixed})
-		}
+		s.declareArray(name, a, d, declares)
 	case a.Index != nil || a.Append:
 		s.assignment(a, true)
 	case a.Naked && d.keyed:
@@ -222,6 +219,30 @@ func (s *state) declareOne(a *syntax.Assign, d declaration, mark int, pure bool)
 	}
 }
 
+// declareArray binds a name to NAME=(…).
+func (s *state) declareArray(name string, a *syntax.Assign, d declaration, declares bool) {
+	n := len(s.vars)
+	old, had := s.attribute(name)
+	other := had && declares && old.kind > unset // it is another variable
+	if other {
+		s.expandsBefore(a.Array)
+		s.bind(binding{name: name, kind: unset})
+	}
+	s.assignment(a, true)
+	for i := n; i < len(s.vars)-1; i++ { // what the members assign may be before the local variable is there
+		s.vars[i].global = s.vars[i].global || declares && s.vars[i].name == name
+		s.vars[i].weak = s.vars[i].weak || s.vars[i].global
+	}
+	if last := len(s.vars) - 1; d.keyed && last >= n && s.vars[last].array && !a.Append {
+		b := &s.vars[last]
+		b.keyed, b.unsure = true, !literalKeys(a.Array) || old.array && !old.keyed // which stays as it is
+		b.weak = b.weak && (b.unsure || s.isConstant(name))                        // no error in zsh
+	}
+	if d.kind > unset || other && expandsAny(a.Array) {
+		s.bind(binding{name: name, array: true, unsure: true, kind: mixed})
+	}
+}
+
 // expandsBefore walks what the members of an array run before there is a variable for it.
 func (s *state) expandsBefore(a *syntax.ArrayExpr) {
 	mark := len(s.vars)
@@ -244,7 +265,7 @@ func (s *state) declareText(name string, d declaration, value abstract.Value, de
 	switch {
 	case !declares && d.kind <= unset:
 		mark := len(s.vars)
-		s.assign(name, value)
+		s.give(name, value)
 		if ok && old.array && s.asZsh() { // an error, behind which a text that called this goes on
 			s.weaken(mark)
 		}

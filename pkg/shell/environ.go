@@ -35,10 +35,14 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 		return
 	case "PS4", "PROMPT_COMMAND":
 		// Prompts run the command substitutions in them.
-		if !v.Known() && !ownValue(name, v) {
+		text := v.Text
+		if !v.Known() && ownValue(name, v) { // what is added to it
+			text = strings.Trim(filled(v.Text, ""), " \t\n;")
+		} else if !v.Known() {
 			s.runText("shell", v, "$"+name, at, nil)
-		} else if v.Known() && v.Text != "" {
-			text := v.Text
+			text = ""
+		}
+		if text != "" {
 			if name == "PS4" {
 				text = "echo \"" + strings.ReplaceAll(text, `"`, `\"`) + "\""
 			}

@@ -25,6 +25,7 @@ func (s *state) setPositional(args []abstract.Value) {
 			}
 			break
 		}
+		s.subscriptIn(v, false)
 		b.elems = append(b.elems, element{itoa(i + 1), v})
 	}
 	s.bind(b)

@@ -50,6 +50,7 @@ const (
 	upper     // declare -u
 	lower     // declare -l
 	integer   // declare -i
+	formatted // typeset -Z 3, typeset -i 16 of zsh: in digits of some kind
 	mixed     // several of these
 	forgotten // every variable is unknown
 	boundary  // another shell starts, which sees what is exported
@@ -79,6 +80,7 @@ func (s *state) bind(b binding) {
 			b.keyed, b.unsure = true, true
 		}
 	}
+	s.subscripts = s.subscripts || slices.ContainsFunc(texts(held(b)), runsInSubscript)
 	s.vars = append(s.vars, b)
 }
 
@@ -87,17 +89,34 @@ func (s *state) isConstant(name string) bool {
 	return s.constants && slices.ContainsFunc(s.vars, func(b binding) bool { return b.kind == constant && b.name == name })
 }
 
-// assign gives a variable a value, as its attributes change it.
+// assign gives a variable a value, as its attributes change it, and walks what runs because of that.
 func (s *state) assign(name string, v abstract.Value) {
+	s.give(name, v)
+	if to, ok := s.target(name); ok {
+		before := len(s.effects)
+		if s.environmentCode(to, v, v.From); s.round > 0 {
+			s.dropRepeated(before)
+		}
+	}
+}
+
+// give is assign without what runs because of the value.
+func (s *state) give(name string, v abstract.Value) {
+	s.subscriptIn(v, false)
 	switch name {
 	case "RANDOM", "SECONDS", "OPTIND": // integers
 		s.arithmText(v.Text)
 	}
-	name, ok := s.target(name)
+	to, ok := s.target(name)
 	if !ok {
+		if b, bound := s.attribute(name); bound && b.val.Known() { // it may be a member that is meant
+			array, sub, _ := strings.Cut(b.val.Text, "[")
+			s.setsCommand(array, abstract.Lit(strings.TrimSuffix(sub, "]")), v)
+		}
 		s.forget()
 		return
 	}
+	name = to
 	b, ok := s.attribute(name)
 	if !ok {
 		s.bind(binding{name: name, val: v})
@@ -105,7 +124,7 @@ func (s *state) assign(name string, v abstract.Value) {
 	}
 	kind := scalar
 	switch b.kind {
-	case upper, lower, integer:
+	case upper, lower, integer, formatted:
 		kind = b.kind
 		s.counts(name, kind, v)
 		v = converted(kind, v)
@@ -140,6 +159,8 @@ func (s *state) assign(name string, v abstract.Value) {
 // assigned a value.
 func converted(kind bindingKind, v abstract.Value) abstract.Value {
 	switch {
+	case kind == formatted:
+		return vague("${…}", v)
 	case kind == integer:
 		if n, err := strconv.ParseInt(v.Text, 10, 64); v.Known() && err == nil && strconv.FormatInt(n, 10) == v.Text {
 			return v

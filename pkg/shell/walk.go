@@ -69,6 +69,8 @@ type state struct {
 	strict        bool           // set -u: a parameter that is not set ends the shell
 	wild          bool           // a trap may assign at any time
 	anyWord       bool           // an alias of zsh stands for words that are no command
+	subscripts    bool           // a variable has held what arithmetic may run
+	extGlobs      bool           // ^, ~ and # may be of patterns, as in zsh
 	produced      abstract.Value // by the statement that was walked last, wherever it sends that
 
 	fixed    *effect.Span // where nested text came from, if the spans of its nodes mean nothing
@@ -295,6 +297,12 @@ func (s *state) stmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 
 // bareRedirect is `< file` without a command: $(< file) reads it.
 func (s *state) bareRedirect(io abstract.Streams) abstract.Value {
+	for _, name := range [...]string{"NULLCMD", "READNULLCMD"} { // what zsh runs then
+		if b, ok := s.attribute(name); ok && b.kind != unset && s.asZsh() {
+			s.mayRun(func() { s.invoke([]abstract.Value{s.first(b, "$"+name)}, io) })
+			io.In = maybe(io.In)
+		}
+	}
 	if io.Redirected {
 		return io.In
 	}

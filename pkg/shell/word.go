@@ -59,7 +59,7 @@ func plainWord(w *syntax.Word) (string, bool) {
 	}
 	for i := 0; i < len(l.Value); i++ {
 		switch l.Value[i] {
-		case '\\', '*', '?', '[', '{':
+		case '\\', '*', '?', '[', '{', '~':
 			return "", false
 		}
 	}
@@ -174,11 +174,15 @@ func (s *state) split(out []abstract.Value, parts []syntax.WordPart, at effect.S
 	f := splitter{out: out, at: at}
 	ifs, known := s.ifs()
 	f.ifs, f.unsplit, f.small = ifs, !known, s.posix
-	for _, part := range s.subscripted(parts) {
+	for _, part := range s.subscripted(s.tilde(parts)) {
 		switch p := part.(type) {
 		case *syntax.Lit:
 			if glob, ok := s.qualified(p); ok {
 				f.Add(glob)
+				continue
+			}
+			if s.extGlobs && extendedGlob(p.Value) {
+				f.Add(abstract.Value{Text: "*", Show: p.Value + "*", IsPattern: true})
 				continue
 			}
 			f.Unescaped(p.Value)
@@ -399,7 +403,7 @@ func (s *state) word(w *syntax.Word) abstract.Value {
 		return abstract.Value{}
 	}
 	f := splitter{}
-	for _, part := range s.subscripted(w.Parts) {
+	for _, part := range s.subscripted(s.tilde(w.Parts)) {
 		if l, ok := part.(*syntax.Lit); ok {
 			f.Unescaped(l.Value)
 			continue

@@ -58,6 +58,97 @@ func (s *state) subscripted(parts []syntax.WordPart) []syntax.WordPart {
 	return parts
 }
 
+// zshOption notes that an option of zsh is set, or may be.
+func (s *state) zshOption(v abstract.Value) {
+	if !s.asZsh() {
+		return
+	}
+	name := strings.ToLower(strings.ReplaceAll(v.Text, "_", ""))
+	s.posix = true
+	s.extGlobs = s.extGlobs || !v.Known() || strings.Contains(name, "extendedglob")
+}
+
+// usualOptions are those that all shells have and that change no word.
+var usualOptions = map[string]bool{
+	"allexport": true, "errexit": true, "errtrace": true, "functrace": true, "monitor": true, "noclobber": true, "noexec": true, "noglob": true,
+	"nounset": true, "pipefail": true, "posix": true, "vi": true, "emacs": true, "verbose": true, "xtrace": true, "braceexpand": true,
+	"keyword": true, "hashall": true, "histexpand": true, "history": true, "ignoreeof": true, "nolog": true, "notify": true, "onecmd": true,
+	"physical": true, "privileged": true, "interactive-comments": true,
+}
+
+// setsZsh reports whether zsh is started with an option that changes how it reads words.
+func setsZsh(argv []abstract.Value) (option abstract.Value, ok bool) {
+	for i := 1; i < len(argv); i++ {
+		v := argv[i]
+		switch {
+		case !v.Known():
+			return v, true
+		case len(v.Text) < 2 || v.Text[0] != '-' && v.Text[0] != '+' || v.Text == "--":
+			return abstract.Value{}, false
+		case strings.HasPrefix(v.Text, "--"):
+			return v, v.Text != "--login" && v.Text != "--no-rcs" && v.Text != "--interactive"
+		case strings.HasSuffix(v.Text, "o") && i+1 < len(argv):
+			if i++; !usualOptions[argv[i].Text] {
+				return argv[i], true
+			}
+		case strings.Trim(v.Text[1:], "cdefilnpsuvxo") != "":
+			return v, true
+		}
+	}
+	return abstract.Value{}, false
+}
+
+// dirPrefix stands before the name of a folder that ~name means in zsh.
+const dirPrefix = "\x00folder "
+
+// tilde returns the parts of a word as zsh reads them that begins with $=name, or with ~name: that is a folder which hash -d
+// has named, or a variable that holds a path.
+func (s *state) tilde(parts []syntax.WordPart) []syntax.WordPart {
+	if len(parts) == 0 {
+		return nil
+	}
+	for i := range parts[1:] {
+		if splits(parts[i], parts[i+1]) && s.asZsh() {
+			return slices.Concat(parts[:i], []syntax.WordPart{unknownPart()}, parts[i+2:])
+		}
+	}
+	l, ok := parts[0].(*syntax.Lit)
+	if !ok || len(l.Value) < 2 || l.Value[0] != '~' {
+		return parts
+	}
+	name, rest, cut := strings.Cut(l.Value[1:], "/")
+	if !cut && len(parts) > 1 || !syntax.ValidName(name) {
+		return parts
+	}
+	b, ok := s.attribute(dirPrefix + name)
+	if !ok {
+		if b, ok = s.attribute(name); !ok || b.array || b.kind == unset || b.val.Known() && !strings.HasPrefix(b.val.Text, "/") {
+			return parts
+		}
+	}
+	if !s.asZsh() {
+		return parts
+	}
+	if cut {
+		rest = "/" + rest
+	}
+	dir := &syntax.ParamExp{Short: true, Param: &syntax.Lit{ValuePos: l.ValuePos, Value: b.name}}
+	return slices.Concat([]syntax.WordPart{&syntax.DblQuoted{Parts: []syntax.WordPart{dir}}}, literal(rest, l).Parts, parts[1:])
+}
+
+// splits reports whether two parts of a word are a parameter as only zsh has it: $=x, $~x, $^x.
+func splits(a, b syntax.WordPart) bool {
+	sign, ok := a.(*syntax.Lit)
+	name, also := b.(*syntax.Lit)
+	return ok && also && sign.Value == "$" && len(name.Value) > 1 && strings.IndexByte("=~^+", name.Value[0]) >= 0
+}
+
+// extendedGlob reports whether text that is not quoted is a pattern of zsh where EXTENDED_GLOB is set.
+func extendedGlob(text string) bool {
+	i := strings.IndexAny(text, "^#~")
+	return i > 0 || i == 0 && (text[0] != '~' || strings.ContainsAny(text[1:], "^#~"))
+}
+
 func unknownPart() *syntax.ParamExp {
 	return &syntax.ParamExp{Short: true, Param: &syntax.Lit{Value: abstract.UnsetName}}
 }

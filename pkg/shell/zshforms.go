@@ -2,6 +2,7 @@ package shell
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -50,6 +51,16 @@ func (s *state) zshParam(p *syntax.ParamExp, show string) []abstract.Value {
 func (s *state) expandedTwice(p *syntax.ParamExp, vals []abstract.Value) {
 	letters := flagLetters(p.Flags.Value)
 	always := strings.Contains(letters, "e")
+	if strings.Contains(letters, "P") { // they name variables
+		for i, v := range vals {
+			s.subscriptIn(v, true)
+			if b, ok := s.attribute(v.Text); ok && v.Known() && !b.array && !b.weak {
+				vals[i] = b.val
+			} else {
+				vals[i] = vague("${(P)…}", v)
+			}
+		}
+	}
 	if !always && !strings.Contains(letters, "%") {
 		return
 	}
@@ -104,7 +115,7 @@ func (s *state) modified(p *syntax.ParamExp, l *syntax.Lit) []syntax.WordPart {
 			return []syntax.WordPart{unknownPart()}
 		}
 	case len(l.Value) > 1 && l.Value[0] == ':' && strings.IndexByte("aAceghlpPqQrstuwWx&", l.Value[1]) >= 0:
-		if _, bound := s.attribute(p.Param.Value); bound && s.asZsh() {
+		if s.modifies(p.Param.Value) && s.asZsh() {
 			if strings.IndexByte("ehlrtu", l.Value[1]) < 0 {
 				return []syntax.WordPart{unknownPart()}
 			}
@@ -114,6 +125,20 @@ func (s *state) modified(p *syntax.ParamExp, l *syntax.Lit) []syntax.WordPart {
 		}
 	}
 	return nil
+}
+
+// modifies reports whether a modifier behind a parameter is looked at: what the environment holds is mostly not
+// known, with or without one.
+func (s *state) modifies(name string) bool {
+	switch name {
+	case "PWD", "OLDPWD", "HOME", "SHELL", "TMPDIR", "0", "@", "*":
+		return true
+	}
+	_, bound := s.attribute(name)
+	if n, err := strconv.Atoi(name); err == nil {
+		_, bound = s.parameterAt(n)
+	}
+	return bound
 }
 
 // modify applies a modifier of zsh to a value.
@@ -258,7 +283,7 @@ func (s *state) print(argv []abstract.Value, io abstract.Streams) abstract.Value
 
 // qualifiers are those of a glob of zsh that run code: e with the code between two
 // characters, and + with the name of a function.
-var qualifiers = prefilter.Lazy(`^[-/F.@=p*%rwxAIERWXsStUG^MTNDnoO,]*(?:e[^a-zA-Z0-9_|]|\+[a-zA-Z_])`)
+var qualifiers = prefilter.Lazy(`^(?:#q)?[-/F.@=p*%rwxAIERWXsStUG^MTNDnoO,]*(?:e[^a-zA-Z0-9_|]|\+[a-zA-Z_])`)
 
 // qualifierRuns reports whether what stands in brackets behind a glob runs code in zsh.
 func qualifierRuns(text string) bool {
@@ -267,7 +292,7 @@ func qualifierRuns(text string) bool {
 
 // qualifierList is a list of qualifiers of zsh up to its end, or to one that holds text:
 // in add(3,4) and f(key) there is none, so that no file has that name.
-var qualifierList = prefilter.Lazy(`^(?:[-/F.@=p*%rwxAIERWXsStUG^MTNDn,]|[dl][-+]?\d+|[amcL][hMwsmkKpPgGtT]?[-+]?\d+|[oO][nLlamcdN])*(?:\)|$|[f:[YPug#+]|[oO+]\w|[oO]?e[^\w\s])`)
+var qualifierList = prefilter.Lazy(`^(?:#q)?(?:[-/F.@=p*%rwxAIERWXsStUG^MTNDn,]|[dl][-+]?\d+|[amcL][hMwsmkKpPgGtT]?[-+]?\d+|[oO][nLlamcdN])*(?:\)|$|[f:[YPug#+]|[oO+]\w|[oO]?e[^\w\s])`)
 
 // qualified returns the pattern of a word that ends in qualifiers as zsh has them.
 func (s *state) qualified(l *syntax.Lit) (abstract.Value, bool) {
@@ -280,6 +305,10 @@ func (s *state) qualified(l *syntax.Lit) (abstract.Value, bool) {
 	}
 	var b abstract.Builder
 	b.Unescaped(before)
-	b.Add(abstract.Value{Text: "*", Show: "(" + in, IsPattern: true})
+	show := "(" + in
+	if strings.HasPrefix(in, "#") { // no qualifiers, but how the rest is matched
+		show += "…"
+	}
+	b.Add(abstract.Value{Text: "*", Show: show, IsPattern: true})
 	return b.Value(), true
 }

@@ -1,0 +1,50 @@
+package shell
+
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+)
+
+// subscriptIn walks what a value runs if something reads it as a number: a[$(id)]. If it must be
+// one, any expansion in it counts.
+func (s *state) subscriptIn(v abstract.Value, number bool) {
+	if !v.Known() || !strings.Contains(v.Text, "$(") && !strings.Contains(v.Text, "`") || !s.step(1+len(v.Text)/16) {
+		return
+	}
+	at := v.From
+	if at.End == 0 {
+		at = s.span(0, len(s.text))
+	}
+	for _, sub := range subscripts(v.Text, number) {
+		s.mayRun(func() { s.expandsText(sub, at) })
+	}
+}
+
+// subscripts returns the members of arrays that a text names by what a command writes.
+func subscripts(text string, number bool) []string {
+	if number {
+		return []string{text}
+	}
+	var out []string
+	for i := 1; i < len(text); i++ {
+		if c := text[i-1]; text[i] != '[' || c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') {
+			continue
+		}
+		end, depth := i, 0
+		for ; end < len(text); end++ {
+			if text[end] == '[' {
+				depth++
+			} else if text[end] == ']' {
+				if depth--; depth == 0 {
+					break
+				}
+			}
+		}
+		if sub := text[i+1 : min(end, len(text))]; strings.Contains(sub, "$(") || strings.Contains(sub, "`") {
+			out = append(out, sub)
+		}
+		i = end
+	}
+	return out
+}
