@@ -5,6 +5,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
@@ -121,8 +122,11 @@ func (s *state) right(c *syntax.BinaryCmd, in abstract.Value, into, first bool) 
 		s.unreached(func() { s.side(c.Y, in, false, into) })
 		return abstract.Value{}
 	}
-	mark, before, remains := len(s.vars), s.outcomes(), s.remains
+	mark, before, remains, effects := len(s.vars), s.outcomes(), s.remains, len(s.effects)
 	y := s.side(c.Y, in, false, into)
+	if tests(c.X) {
+		s.mayShow(effects)
+	}
 	s.weakenVariables(mark)
 	s.uncertain(before)
 	s.mayRead(remains)
@@ -131,6 +135,27 @@ func (s *state) right(c *syntax.BinaryCmd, in abstract.Value, into, first bool) 
 		y = maybe(y)
 	}
 	return y
+}
+
+// tests reports whether a statement does nothing but to test something.
+func tests(st *syntax.Stmt) bool {
+	switch c := st.Cmd.(type) {
+	case *syntax.TestClause:
+		return true
+	case *syntax.CallExpr:
+		return len(c.Args) > 0 && (c.Args[0].Lit() == "[" || c.Args[0].Lit() == "test")
+	}
+	return false
+}
+
+// mayShow says of files that are read from mark on that they may be: what is known of them once
+// they are read stays.
+func (s *state) mayShow(mark int) {
+	for i := mark; i < len(s.effects); i++ {
+		if s.effects[i].Kind == effect.ReadFile {
+			s.effects[i].Possible = true
+		}
+	}
 }
 
 // A left says where the walk is behind a command that may have ended what is
@@ -293,8 +318,9 @@ func (s *state) branch(b *branches, holds exit, list []*syntax.Stmt, in abstract
 		b.exit = s.exit
 		return
 	}
-	mark, before, remains := len(s.vars), s.outcomes(), s.remains
+	mark, before, remains, effects := len(s.vars), s.outcomes(), s.remains, len(s.effects)
 	b.Add(maybe(s.stmts(list, in)))
+	s.mayShow(effects)
 	s.mayRead(remains)
 	names := s.settled(mark)
 	if b.n++; b.n == 1 {
