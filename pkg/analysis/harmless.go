@@ -2,8 +2,10 @@ package analysis
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
 // Harmless reports whether the analysis shows that the case is harmless:
@@ -80,10 +82,32 @@ func (c *Case) ordinary(e *effect.Effect) bool {
 	case effect.Listen:
 		return effect.Loopback(e.Host)
 	case effect.WriteFile, effect.CreateDirectory, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ChangePermissions:
-		return nowhere(e) || c.place.Inside(e.Path, e.Pattern, e.Tree) || temporary(e)
+		return nowhere(e) || c.place.Inside(e.Path, e.Pattern, e.Tree) || temporary(e) || c.ClearsCache(e)
 	}
 	return false
 }
+
+// ClearsCache reports whether an effect deletes nothing but what tools of the user keep to be faster.
+func (c *Case) ClearsCache(e *effect.Effect) bool {
+	rest, ok := strings.CutPrefix(e.Path, c.place.Home+"/")
+	if !ok || c.place.Home == "" || e.Kind != effect.DeleteFile && e.Kind != effect.DeleteDirectory {
+		return false
+	}
+	_, ok = ownCaches().Covers(anyHome+"/"+rest, e.Pattern, e.Tree, e.Recursive)
+	return ok
+}
+
+// anyHome stands for the home folder of whoever it is, so that the caches in it are compiled once.
+const anyHome = "/~"
+
+var ownCaches = sync.OnceValue(func() *effect.Globs {
+	list, _ := knowledge.Paths("own_caches")
+	globs, err := effect.NewGlobs(list, map[string][]string{"HOME": {anyHome}})
+	if err != nil {
+		panic(err) // a test reads them
+	}
+	return globs
+})
 
 // temporary reports whether an effect is on a file that the system clears away.
 func temporary(e *effect.Effect) bool {

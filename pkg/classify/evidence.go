@@ -159,7 +159,7 @@ type evidence struct {
 func (k *Classifier) evidence(c *analysis.Case, unmatched bool) evidence {
 	e := evidence{unmatched: unmatched, allowed: permitted(c), doubt: doubts(c, k.opts.Doubts)}
 	if e.ordinary = unmatched && !e.allowed && c.Ordinary(); e.ordinary {
-		e.because, e.plain = becauseOrdinary(c), startsOwn(c) || readsOpen(c) || clearsAway(c) || writesProse(c)
+		e.because, e.plain = becauseOrdinary(c), startsOwn(c) || readsOpen(c) || clearsAway(c) || writesProse(c) || triesOut(c)
 	}
 	return e
 }

@@ -71,14 +71,14 @@ var (
 )
 
 // clearsAway reports whether all that a case does is to delete what was put aside under a name
-// below a folder that the system clears by itself.
+// below a folder that the system clears by itself, or what tools keep to be faster.
 func clearsAway(c *analysis.Case) bool {
 	deletes := false
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		switch e.Kind {
 		case effect.DeleteFile, effect.DeleteDirectory:
-			if !putAside(e) {
+			if !putAside(e) && !c.ClearsCache(e) {
 				return false
 			}
 			deletes = true
@@ -108,6 +108,31 @@ func putAside(e *effect.Effect) bool {
 		}
 	}
 	return false
+}
+
+// triesOut reports whether all that a case does is to start what the project says, and to ask it for
+// something: servers behind it, what they write and how they are ended look like an attack by their
+// words alone. The case is ordinary, so that what is contacted is this machine.
+func triesOut(c *analysis.Case) bool {
+	starts, asks := false, false
+	for i := range c.Effects {
+		switch e := &c.Effects[i]; e.Kind {
+		case effect.Execute:
+			if e.Class == effect.Destructive {
+				return false
+			}
+			starts = starts || len(programs.Loaders(e.Program, e.Args)) > 0
+		case effect.HTTPRequest, effect.Connect:
+			if !effect.Loopback(e.Host) {
+				return false
+			}
+			asks = true
+		case effect.ReadFile, effect.ListDirectory, effect.WriteFile:
+		default:
+			return false
+		}
+	}
+	return starts && asks
 }
 
 // writesProse reports whether all that a case does is to write documents. What they

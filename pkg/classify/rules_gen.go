@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:26ecc2cc36d38a8a0025db81ea22b6eb82bc4c051e4c5b30a3e19c5d09446747"
+const rulesFingerprint = "sha256:747f746ca5e6d38e944f5067cb11aa0666173db5c8017851184264fe2a10f46a"
 
 var ruleTable = [...]Rule{
 	{

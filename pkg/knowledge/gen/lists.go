@@ -26,12 +26,14 @@ func credentials(dir string) ([]byte, error) {
 		return nil, err
 	}
 	var output struct {
-		Globs []string `yaml:"build_output"`
+		Globs  []string `yaml:"build_output"`
+		Caches []string `yaml:"own_caches"`
 	}
 	if err := read(filepath.Join(dir, "output.yaml"), &output); err != nil {
 		return nil, err
 	}
-	lists := append(slices.Clone(later.lists), knowledge.PathList{Name: "build_output", Globs: output.Globs})
+	lists := append(slices.Clone(later.lists),
+		knowledge.PathList{Name: "build_output", Globs: slices.Concat(output.Globs, output.Caches)}, knowledge.PathList{Name: "own_caches", Globs: output.Caches})
 	var rest struct {
 		Templates []string                `yaml:"template_words"`
 		Variables knowledge.VariableNames `yaml:"variables"`
