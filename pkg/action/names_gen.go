@@ -84,7 +84,7 @@ var types = [...]string{
 
 func canonicalType(key []byte) string {
 	switch string(key) {
-	case "agentmessage", "askfollowupquestion", "askuserquestion", "attemptcompletion", "enterplanmode", "exitplanmode", "managetodolist", "mcpsequentialthinkingsequentialthinking", "think", "todoread", "todowrite", "updateplan", "updatetodolist", "updatetodos", "writetodos":
+	case "agentmessage", "askfollowupquestion", "askuserquestion", "attemptcompletion", "bashoutput", "enterplanmode", "exitplanmode", "managetodolist", "mcpsequentialthinkingsequentialthinking", "taskoutput", "think", "todoread", "todowrite", "updateplan", "updatetodolist", "updatetodos", "writetodos":
 		return "agent_message"
 	case "applypatch", "functions.applypatch":
 		return "apply_patch"

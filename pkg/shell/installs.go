@@ -68,6 +68,8 @@ func (s *state) installs() {
 var aroundInstaller = map[string]bool{
 	"sh": true, "bash": true, "zsh": true, "dash": true, "python": true, "python3": true, "php": true, "sudo": true, "env": true,
 	"chmod": true, "mkdir": true, "cd": true, "rm": true, "mv": true, "cp": true, "ln": true,
+	"echo": true, "printf": true, "set": true, "true": true, "test": true, "[": true, "which": true, "uname": true,
+	"apt-get": true, "apt": true, "apk": true, "dnf": true, "yum": true, "zypper": true, "brew": true, "pip": true, "pip3": true,
 }
 
 // fetchesPlainly reports whether curl or wget is run with nothing but options that

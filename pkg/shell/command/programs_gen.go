@@ -342,7 +342,7 @@ var programs = [...]program{
 	{"certutil", &syntaxCertutil},
 	{"cf", &syntaxDoctl},
 	{"cfcli", &syntaxNeonctl},
-	{"cfdisk", &syntaxBlkdiscard},
+	{"cfdisk", &syntaxCfdisk},
 	{"cflow", &syntaxCflow},
 	{"cg_annotate", &syntaxGprof},
 	{"cgdb", &syntaxGdb},
@@ -6745,6 +6745,18 @@ var syntaxCertutil = syntax{style: slash, options: []option{
 	{"/urlcache", &syntax_032866b07783},
 	{"/verifyctl", &syntax_032866b07783},
 }, operands: shape{rest: roleText}, base: &action_flags_urls}
+
+var syntaxCfdisk = syntax{style: gnu, options: []option{
+	{"--color", &action_none},
+	{"--lock", &action_values_Text},
+	{"--read-only", &action_flags_dry},
+	{"--sector-size", &action_values_Text},
+	{"--zero", &action_none},
+	{"-L", &action_none},
+	{"-b", &action_values_Text},
+	{"-r", &action_flags_dry},
+	{"-z", &action_none},
+}, operands: shape{head: []role{roleList}}, base: &action_effects_Destroy_ChangeSystem}
 
 var syntaxCflow = syntax{style: gnu, options: []option{
 	{"--ansi", &action_none},
@@ -23754,6 +23766,7 @@ var syntaxRestic = syntax{style: open, service: "backup", options: []option{
 	{"--keep-weekly", &action_values_Text},
 	{"--password-file", &action_values_Read},
 	{"--repo", &action_values_Place},
+	{"--repository", &action_values_Place},
 	{"--stanza", &action_values_Text},
 	{"--tag", &action_values_Text},
 	{"-e", &action_values_Text},
@@ -25113,7 +25126,7 @@ var syntaxSgdisk = syntax{style: gnu, options: []option{
 	{"--print-mbr", &action_none},
 	{"--randomize-guids", &action_effects_ChangeSystem_turns_List_Mend},
 	{"--recompute-chs", &action_8aa0327f1b3a},
-	{"--replicate", &action_ff5480df2aee},
+	{"--replicate", &action_values_Mend_effects_Destroy_ChangeSystem},
 	{"--resize-table", &action_8aa0327f1b3a},
 	{"--set-alignment", &action_values_Text},
 	{"--sort", &action_effects_ChangeSystem_turns_List_Mend},
@@ -25132,7 +25145,7 @@ var syntaxSgdisk = syntax{style: gnu, options: []option{
 	{"-N", &action_8aa0327f1b3a},
 	{"-O", &action_none},
 	{"-P", &action_flags_dry},
-	{"-R", &action_ff5480df2aee},
+	{"-R", &action_values_Mend_effects_Destroy_ChangeSystem},
 	{"-S", &action_8aa0327f1b3a},
 	{"-U", &action_values_Text_effects_ChangeSystem_turns_List_Mend},
 	{"-Z", &action_effects_Destroy_ChangeSystem_turns_List_Write},
@@ -30341,7 +30354,6 @@ var action_empty_ListTree_flags_recursive = action{empty: roleListTree, flags: r
 var action_empty_ReadTree_flags_recursive = action{empty: roleReadTree, flags: recursive}
 var action_empty_SecretAll = action{empty: roleSecretAll}
 var action_empty_WriteTree = action{empty: roleWriteTree}
-var action_ff5480df2aee = action{values: []role{roleWrite}, effects: []effect.Kind{effect.Destroy, effect.ChangeSystem}, turns: []turn{{roleList, roleWrite}}}
 var action_flags_asks = action{flags: asks}
 var action_flags_dry = action{flags: dry}
 var action_flags_near = action{flags: near}
@@ -30474,6 +30486,7 @@ var action_values_MaybeFile = action{values: []role{roleMaybeFile}}
 var action_values_MaybeFile_effects_Dynamic = action{values: []role{roleMaybeFile}, effects: []effect.Kind{effect.Dynamic}}
 var action_values_MaybeScript = action{values: []role{roleMaybeScript}}
 var action_values_MaybeURL = action{values: []role{roleMaybeURL}}
+var action_values_Mend_effects_Destroy_ChangeSystem = action{values: []role{roleMend}, effects: []effect.Kind{effect.Destroy, effect.ChangeSystem}}
 var action_values_Method = action{values: []role{roleMethod}}
 var action_values_Module = action{values: []role{roleModule}}
 var action_values_ModulePath = action{values: []role{roleModulePath}}
