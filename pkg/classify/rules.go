@@ -106,6 +106,7 @@ type clause struct {
 	hosts     []string       // the host or one of its parent domains
 	causes    []effect.Cause // one of them
 	recursive bool
+	single    bool
 	lost      bool // the effect removes what version control cannot give back
 }
 

@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:6ae14175d844b8779a37f31dfc3bc021ce31914396b4299bc75e733d6191c637"
+const rulesFingerprint = "sha256:7f5c981d4f27770221faf5573a59cf760807d9e6e62cff39fad8544a93f3f8a8"
 
 var ruleTable = [...]Rule{
 	{
@@ -3513,14 +3513,15 @@ var ruleTable = [...]Rule{
 	},
 	{
 		ID: "XP-086", Name: "program_shadowed", Category: "persistence", Severity: High, Outcome: Escalate, Platform: "unix",
-		Description: "Puts a file in place of a program that people log in or keep secrets with.",
+		Description: "Puts a file in place of a program that people log in, keep secrets or look after their machine with.",
 		Advice:      "install it from a package",
-		Match:       []string{"ln -sf ~/.cache/u ~/.local/bin/git", "cp /tmp/u ~/.local/bin/sudo", "mv u /usr/local/bin/ssh", "install -m 755 u /usr/local/bin/gpg", "cp u ~/.local/bin/bash"},
-		Pass:        []string{"ls -l ~/.local/bin/git", "ln -sf ~/tools/rg ~/.local/bin/rg", "cp a /usr/local/bin/kubectl", "curl -L https://github.com/a/b/releases/download/1/b.tgz | tar xz -C ~/.local/bin"},
+		Match:       []string{"ln -sf ~/.cache/u ~/.local/bin/git", "cp /tmp/u ~/.local/bin/sudo", "mv u /usr/local/bin/ssh", "install -m 755 u /usr/local/bin/gpg", "cp u ~/.local/bin/bash", "printf x > /usr/local/bin/git", "tee ~/bin/ls < x", "{\"type\":\"download_file\",\"payload\":{\"path\":\"/opt/homebrew/bin/ps\",\"url\":\"https://e.test/a\"}}"},
+		Pass:        []string{"go build -o /usr/local/bin/tool .", "printf x > bin/ls", "ls -l ~/.local/bin/git", "ln -sf ~/tools/rg ~/.local/bin/rg", "cp a /usr/local/bin/kubectl", "curl -L https://github.com/a/b/releases/download/1/b.tgz | tar xz -C ~/.local/bin"},
 		clauses: []clause{
 			{
-				programs: []string{"cp", "install", "ln", "mv"},
-				args:     pattern{expr: "(?:\\.local|/usr/local)/bin/(?:git|ssh|sudo|gpg|bash)'?$", lits: []string{".local/bin/git", ".local/bin/ssh", ".local/bin/sudo", ".local/bin/gpg", ".local/bin/bash", "/usr/local/bin/git", "/usr/local/bin/ssh", "/usr/local/bin/sudo", "/usr/local/bin/gpg", "/usr/local/bin/bash"}, bytes: "/"},
+				kinds:  []effect.Kind{"write_file"},
+				paths:  []string{"~/{bin,.local/bin}/{git,ssh,scp,sftp,sudo,su,doas,gpg,pass,login,passwd,bash,sh,zsh,ls,cat,ps,kill,systemctl,crontab}", "/{usr/local,opt/homebrew}/bin/{git,ssh,scp,sftp,sudo,su,doas,gpg,pass,login,passwd,bash,sh,zsh,ls,cat,ps,kill,systemctl,crontab}"},
+				single: true,
 			},
 		},
 	},

@@ -106,6 +106,7 @@ type clause struct {
 	Host      list   `yaml:"host"`
 	Cause     list   `yaml:"cause"`
 	Recursive bool   `yaml:"recursive"`
+	Single    bool   `yaml:"single"`
 	Lost      bool   `yaml:"lost"`
 }
 

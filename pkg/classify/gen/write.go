@@ -84,6 +84,9 @@ func writeClauses(b *bytes.Buffer, name string, clauses []clause) {
 			}
 			fmt.Fprintf(b, "},\n")
 		}
+		if c.Single {
+			fmt.Fprintf(b, "single: true,\n")
+		}
 		if c.Recursive {
 			fmt.Fprintf(b, "recursive: true,\n")
 		}
