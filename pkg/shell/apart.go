@@ -41,8 +41,8 @@ func (s *state) subshell(list []*syntax.Stmt, in abstract.Value) abstract.Value 
 // exported, and of the functions maybe some. What it assigns ends with it.
 func (s *state) child(program string, argv []abstract.Value) (end func()) {
 	leave, own, frames, round, zsh, named, posix := s.apart(), s.ownFuncs, s.frames, s.round, s.zsh, s.shellNamed, s.posix
-	globs := s.extGlobs
-	s.extGlobs = false
+	globs, fish := s.extGlobs, s.fish
+	s.extGlobs, s.fish = false, program == "fish"
 	shared := s.shared
 	s.inner++
 	s.shared = false
@@ -59,6 +59,6 @@ func (s *state) child(program string, argv []abstract.Value) (end func()) {
 		s.shared = shared
 		leave()
 		s.ownFuncs, s.frames, s.round, s.zsh, s.shellNamed, s.posix = own, frames, round, zsh, named, posix
-		s.extGlobs = globs
+		s.extGlobs, s.fish = globs, fish
 	}
 }

@@ -185,6 +185,7 @@ func (s *state) eval(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	}
 	at := join(argv)
 	s.readsAliases(at)
+	s.dollarQuotes(at)
 	if v.Known() && v.Plain() {
 		return s.nestedWith(v.Text, at, io)
 	}

@@ -3,6 +3,7 @@ package shell
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"mvdan.cc/sh/v3/syntax"
 
@@ -228,4 +229,28 @@ func listsHistory(words []abstract.Value) bool {
 		}
 	}
 	return list
+}
+
+// dollarQuotes walks what eval runs in a small shell where $'x' stands: it is $x there.
+func (s *state) dollarQuotes(at effect.Span) {
+	if s.shellNamed && !s.posix || len(s.typedWords) == 0 || s.typedWords[0].Lit() != "eval" {
+		return
+	}
+	for _, w := range s.typedWords[1:] {
+		for _, part := range w.Parts {
+			text := ""
+			if q, ok := part.(*syntax.SglQuoted); ok && q.Dollar {
+				text = q.Value
+			} else if q, ok := part.(*syntax.DblQuoted); ok && q.Dollar {
+				text = s.asTyped([]*syntax.Word{{Parts: q.Parts}})[1:]
+			}
+			end := strings.IndexFunc(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+			if end < 0 {
+				end = len(text)
+			}
+			if _, bound := s.attribute(text[:end]); bound && end > 0 || text != "" && strings.IndexByte("@*{(123456789", text[0]) >= 0 {
+				s.mayRun(func() { s.nested("$"+text, at) })
+			}
+		}
+	}
 }

@@ -249,7 +249,7 @@ func (s *state) ownOrProgram(name string, argv []abstract.Value, io abstract.Str
 	if number, _, ok := strings.Cut(name, "="); ok && number != "" && strings.Trim(number, "0123456789") == "" && s.asZsh() {
 		s.bind(binding{name: positionalName, array: true, unsure: true, weak: true}) // zsh assigns $1
 	}
-	out := s.program(argv, io)
+	out := s.program(braced(argv), io)
 	s.remains = nil // a program reads as much as it likes
 	return out
 }

@@ -43,6 +43,10 @@ func (s *state) descend(base string, argv []abstract.Value, use command.Use, io 
 		}
 		inner := io
 		inner.Socket = attached
+		if base == "env" && n.Language == "shell" && n.Variable == "" {
+			b.Add(s.splitString(wordValue(n.Words[0], argv), argv, inner))
+			continue
+		}
 		if n.Remote && !local(base, argv, use) {
 			b.Add(s.remotely(base, argv, func() abstract.Value { return s.nestedUse(base, argv, n, inner, f) }))
 			continue
@@ -188,7 +192,7 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 	}
 	if n.Language == "shell" {
 		s.setPositional(args)
-		return s.nestedWith(first.Text, first.From, io)
+		return s.inFish(first.Text, first.From, func(text string) abstract.Value { return s.nestedWith(text, first.From, io) })
 	}
 	return s.code(n.Language, first.Text, first.From, args)
 }
@@ -320,7 +324,9 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 	}
 	var args []abstract.Value
 	if i := slices.IndexFunc(argv, func(v abstract.Value) bool { return v.Text == "-s" || v.Text == "/dev/stdin" || v.Text == "/dev/fd/0" }); i > 0 && i+1 < len(argv) {
-		args = argv[i+1:]
+		if args = argv[i+1:]; len(args) > 0 && (args[0].Text == "-" || args[0].Text == "--") {
+			args = args[1:]
+		}
 	}
 	if io.Here && in.Known() {
 		return s.code(language, in.Text, in.From, args)
@@ -387,7 +393,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	run := func(v abstract.Value) abstract.Value {
-		return s.runText(orShell(language), v, "running "+abstract.Clip(f.String()), at, args)
+		return s.runFileText(language, v, f, args, io, at)
 	}
 	earlier := s.earlier(f)
 	if vals := s.fileValues(p, pattern); len(vals) > 0 {
@@ -451,6 +457,9 @@ func (s *state) runScript(f abstract.Value, p, language string, args []abstract.
 	if binary(data) {
 		s.blind++
 		return abstract.Unknown("…", abstract.Foreign)
+	}
+	if words, named := interpreter(string(data[:min(len(data), 256)])); language == "" && len(words) > 0 && named == "" {
+		return s.invoke(append(append(at1(words, at), f), args...), abstract.Streams{})
 	}
 	if language == "" {
 		language = scriptLanguage(p, data)

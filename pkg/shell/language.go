@@ -8,6 +8,7 @@ import (
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
+	"github.com/shieldcli/shield/pkg/shell/dialect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 	"github.com/shieldcli/shield/pkg/shell/internal/cmdexe"
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
@@ -53,14 +54,31 @@ func (s *state) code(language, text string, at effect.Span, args []abstract.Valu
 }
 
 func (s *state) shellCode(_, text string, at effect.Span, args []abstract.Value) abstract.Value {
+	walk := func(text string) abstract.Value { return s.nested(text, at) }
 	if args == nil { // eval and the like: those of the shell itself
-		return s.nested(text, at)
+		return s.inFish(text, at, walk)
 	}
 	mark := len(s.vars)
 	s.setPositional(args)
-	out := s.nested(text, at)
+	out := s.inFish(text, at, walk)
 	s.drop(mark, map[string]int{positionalName: mark})
 	return out
+}
+
+// inFish walks text as the shell at hand reads it: what fish does with it, in the words of other shells.
+func (s *state) inFish(text string, at effect.Span, walk func(string) abstract.Value) abstract.Value {
+	if !s.fish {
+		return walk(text)
+	}
+	s.fish = false
+	defer func() { s.fish = true }()
+	s.bind(binding{name: "IFS", val: abstract.Lit("\n")}) // where it divides what a command writes
+	other, ok := dialect.FromFish(text)
+	if !ok {
+		s.dynamic(effect.CauseSyntax, "fish reads this in another way than other shells", at)
+		return walk(text)
+	}
+	return walk(other)
 }
 
 func (s *state) powershellCode(_, text string, at effect.Span, _ []abstract.Value) abstract.Value {

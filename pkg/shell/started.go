@@ -5,6 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
@@ -18,6 +22,7 @@ var startFiles = map[string]struct{ always, more []string }{
 	"ash":  {more: []string{".profile"}},
 	"ksh":  {more: []string{".profile", ".kshrc"}},
 	"mksh": {more: []string{".profile", ".mkshrc"}},
+	"fish": {always: []string{"config.fish"}},
 }
 
 // starts walks the files that a shell reads as it starts: those that the text wrote, and those in a folder that
@@ -34,7 +39,7 @@ func (s *state) starts(program string, argv []abstract.Value) {
 	home, set := s.lookup("HOME")
 	for _, name := range names {
 		for i := len(s.files) - 1; i >= 0 && s.step(1); i-- {
-			if f := s.files[i]; path.Base(f.path) == name {
+			if f := s.files[i]; path.Base(f.path) == name || program == "fish" && path.Ext(f.path) == ".fish" {
 				s.mayRun(func() { s.runText("shell", f.val, program, f.val.From, nil) })
 			}
 		}
@@ -63,4 +68,101 @@ func typed(argv []abstract.Value) bool {
 		}
 	}
 	return len(argv) == 1
+}
+
+// interpreter returns the words of the first line of a script that name the program which reads it, and its
+// language, if that is known. A program of no language gets the script as an argument: #!/bin/rm.
+func interpreter(text string) (words []string, language string) {
+	line, ok := strings.CutPrefix(text, "#!")
+	if !ok {
+		return nil, ""
+	}
+	line, _, _ = strings.Cut(line, "\n")
+	program, rest, more := strings.Cut(strings.TrimSpace(line), " ")
+	for _, word := range strings.Fields(line) {
+		if language = command.Language(path.Base(word)); language != "" {
+			return nil, language
+		}
+	}
+	if words = []string{program}; more {
+		words = append(words, strings.TrimSpace(rest))
+	}
+	return words, ""
+}
+
+// at1 returns words that all stand at one place.
+func at1(words []string, at effect.Span) []abstract.Value {
+	out := make([]abstract.Value, len(words))
+	for i, w := range words {
+		out[i] = abstract.Value{Text: w, From: at}
+	}
+	return out
+}
+
+// splitString is env -S: its words, with what stands behind it, are read as those of env.
+func (s *state) splitString(text abstract.Value, argv []abstract.Value, io abstract.Streams) abstract.Value {
+	if !text.Known() {
+		return s.runText("shell", text, "env", text.From, nil)
+	}
+	last := len(argv) - 1
+	for last > 0 && argv[last].From != text.From {
+		last--
+	}
+	line, _, _ := strings.Cut(text.Text, `\c`)
+	line = "env " + splitEscapes.Replace(line)
+	for _, v := range argv[last+1:] {
+		word := "${" + abstract.UnsetName + "}"
+		if q, err := syntax.Quote(v.Text, syntax.LangBash); err == nil && v.Known() {
+			word = q
+		}
+		line += " " + word
+	}
+	return s.nestedWith(line, text.From, io)
+}
+
+// splitEscapes are what env -S takes for blanks.
+var splitEscapes = strings.NewReplacer(`\_`, " ", `\n`, " ", `\t`, " ", `\v`, " ", `\f`, " ", `\r`, " ")
+
+// braced returns the words of xargs with {} where they have what another option stands for the input.
+func braced(argv []abstract.Value) []abstract.Value {
+	if programName(argv[0].Text) != "xargs" {
+		return argv
+	}
+	for i := 1; i < len(argv)-1 && strings.HasPrefix(argv[i].Text, "-"); i++ {
+		sign, option := "", argv[i].Text
+		switch {
+		case option == "-I" || option == "-J":
+			sign = argv[i+1].Text
+		case strings.HasPrefix(option, "-I") || strings.HasPrefix(option, "-i"):
+			sign = option[2:]
+		case strings.HasPrefix(option, "--replace="):
+			sign = option[len("--replace="):]
+		}
+		if sign == "" || sign == "{}" || !argv[i].Known() {
+			continue
+		}
+		out := slices.Clone(argv)
+		for k := i; k < len(out); k++ {
+			if k > i || sign != option[2:] {
+				out[k].Text = strings.ReplaceAll(out[k].Text, sign, "{}")
+			} else {
+				out[k].Text = "-I{}"
+			}
+			out[k].Show = ""
+		}
+		return out
+	}
+	return argv
+}
+
+// runFileText walks what a file holds that is run: by the program that its first line names, if nothing else does.
+func (s *state) runFileText(language string, v, f abstract.Value, args []abstract.Value, io abstract.Streams, at effect.Span) abstract.Value {
+	if language == "" && v.Known() {
+		words, named := interpreter(v.Text)
+		if len(words) > 0 {
+			return s.invoke(append(append(at1(words, at), f), args...), io)
+		}
+		language = named
+	}
+	return s.runText(orShell(language), v, "running "+abstract.Clip(f.String()), at, args)
 }

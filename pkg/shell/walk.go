@@ -69,6 +69,7 @@ type state struct {
 	strict        bool           // set -u: a parameter that is not set ends the shell
 	wild          bool           // a trap may assign at any time
 	anyWord       bool           // an alias of zsh stands for words that are no command
+	fish          bool           // the shell at hand is fish
 	subscripts    bool           // a variable has held what arithmetic may run
 	extGlobs      bool           // ^, ~ and # may be of patterns, as in zsh
 	produced      abstract.Value // by the statement that was walked last, wherever it sends that

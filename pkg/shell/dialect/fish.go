@@ -44,7 +44,7 @@ type fishBlock struct{ head, end string }
 
 // fishDiffers are names that mean something else to fish than to a shell of the
 // POSIX family, or take text that fish will read.
-const fishDiffers = " function switch case alias abbr bind complete eval source . trap read fish " +
+const fishDiffers = " function switch case alias abbr argparse bind complete eval source . trap read fish " +
 	"then do done fi elif esac until select coproc [[ declare typeset local readonly let unset shift getopts mapfile readarray print "
 
 // list reads up to the end of the text, or the parenthesis that closes it.
