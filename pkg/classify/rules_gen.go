@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:7f5c981d4f27770221faf5573a59cf760807d9e6e62cff39fad8544a93f3f8a8"
+const rulesFingerprint = "sha256:5202666df6d2c58cbf31a2ed8dc0fe59b96bd8609476cdcb4fd85d9a508e682c"
 
 var ruleTable = [...]Rule{
 	{
@@ -775,17 +775,17 @@ var ruleTable = [...]Rule{
 		ID: "UX-001", Name: "shell_escape", Category: "privilege_escalation", Severity: High, Outcome: Escalate, Platform: "unix",
 		Description: "Starts an interactive shell from a program that is not a shell, which is a way out of restricted accounts and sudo rules.",
 		Advice:      "run the command itself",
-		Match:       []string{"pkexec /bin/sh", "chroot /mnt/host /bin/bash", "unshare -r sh", "chrt 1 sh", "lldb -o 'shell sh'", "node -e 'require(\"child_process\").execSync(\"/bin/sh\")'", "php -r 'system(\"/bin/sh\");'", "lua -e 'os.execute(\"/bin/sh\")'", "find . -exec /bin/sh \\;", "awk 'BEGIN {system(\"/bin/sh\")}'", "gawk 'BEGIN {system(\"/bin/sh\")}'", "mawk 'BEGIN {system(\"/bin/sh\")}'", "perl -e 'exec \"/bin/sh\";'", "python3 -c 'import os; os.system(\"/bin/sh\")'", "env /bin/sh", "nice /bin/sh", "stdbuf -i0 /bin/sh", "timeout 7d /bin/sh", "flock -u / /bin/sh", "ionice /bin/sh", "strace -o /dev/null /bin/sh", "busybox sh", "taskset 1 /bin/sh", "script -q /dev/null -c bash", "ruby -e \"exec \\\"/bin/sh\\\"\""},
-		Pass:        []string{"bash", "python3 -c 'print(1)'", "find . -exec sh -c 'wc -l \"$1\"' _ {} \\;", "env FOO=1 bash run.sh"},
+		Match:       []string{"gdb -ex '!sh'", "vim -c ':!sh'", "vi -c ':!sh'", "view -c ':!sh'", "rview -c ':!sh'", "vimdiff -c ':!sh' a b", "nvim -c '!sh'", "ex -c '!sh'", "zip x.zip y -T -TT 'sh #'", "make --eval='x:;sh'", "dc -e '!sh'", "rlwrap sh", "watch -x sh", "setsid sh", "setpriv --ambient-caps=+all sh", "start-stop-daemon -n x -S -x /bin/sh", "ssh-agent /bin/sh", "octave-cli --eval 'system(\"sh\")'", "msgfilter -P sh", "logsave /dev/null sh", "sg docker -c sh", "man -P sh ls", "sftp -D /bin/sh", "ltrace sh", "cpulimit -l 1 -f sh", "choom -n 0 sh", "valgrind sh", "systemd-run -t sh", "sed '1e sh' x", "irb -e 'exec \"sh\"'", "pry -e 'system \"sh\"'", "gnuplot -e 'system(\"sh\")'", "guile -c '(system \"sh\")'", "nawk 'BEGIN{system(\"sh\")}'", "split --filter=sh x", "socat - exec:sh", "tar xf x -I sh", "git -c core.pager=sh log", "rsync -e sh a h:b", "env dash", "awk 'BEGIN{system(\"zsh\")}'", "pkexec /bin/sh", "chroot /mnt/host /bin/bash", "unshare -r sh", "chrt 1 sh", "lldb -o 'shell sh'", "node -e 'require(\"child_process\").execSync(\"/bin/sh\")'", "php -r 'system(\"/bin/sh\");'", "lua -e 'os.execute(\"/bin/sh\")'", "find . -exec /bin/sh \\;", "awk 'BEGIN {system(\"/bin/sh\")}'", "gawk 'BEGIN {system(\"/bin/sh\")}'", "mawk 'BEGIN {system(\"/bin/sh\")}'", "perl -e 'exec \"/bin/sh\";'", "python3 -c 'import os; os.system(\"/bin/sh\")'", "env /bin/sh", "nice /bin/sh", "stdbuf -i0 /bin/sh", "timeout 7d /bin/sh", "flock -u / /bin/sh", "ionice /bin/sh", "strace -o /dev/null /bin/sh", "busybox sh", "taskset 1 /bin/sh", "script -q /dev/null -c bash", "ruby -e \"exec \\\"/bin/sh\\\"\""},
+		Pass:        []string{"docker exec -it web sh", "poetry run bash", "nix develop -c zsh", "vim -c 'set nu' a", "make shell", "git log", "bash", "python3 -c 'print(1)'", "find . -exec sh -c 'wc -l \"$1\"' _ {} \\;", "env FOO=1 bash run.sh"},
 		clauses: []clause{
 			{
-				programs: []string{"bash", "sh"},
+				programs: []string{"bash", "dash", "sh", "zsh"},
 				args:     pattern{expr: "^(?: -[ipl]+)*(?: 1>&0)?$"},
 			},
 		},
 		requires: []clause{
 			{
-				programs: []string{"awk", "busybox", "chroot", "chrt", "env", "find", "flock", "gawk", "ionice", "lldb", "lua", "mawk", "nice", "node", "perl", "php", "pkexec", "python3", "ruby", "script", "stdbuf", "strace", "taskset", "timeout", "unshare"},
+				programs: []string{"awk", "busybox", "choom", "chroot", "chrt", "cpulimit", "dc", "env", "ex", "find", "flock", "gawk", "gdb", "git", "gnuplot", "guile", "ionice", "irb", "lldb", "logsave", "ltrace", "lua", "make", "man", "mawk", "msgfilter", "nawk", "nice", "node", "nvim", "octave-cli", "perl", "php", "pkexec", "pry", "python3", "rlwrap", "rsync", "ruby", "rview", "script", "sed", "setpriv", "setsid", "sftp", "sg", "socat", "split", "ssh-agent", "start-stop-daemon", "stdbuf", "strace", "systemd-run", "tar", "taskset", "timeout", "unshare", "valgrind", "vi", "view", "vim", "vimdiff", "watch", "zip"},
 			},
 		},
 	},
@@ -2603,8 +2603,8 @@ var ruleTable = [...]Rule{
 		ID: "XP-040", Name: "account_change", Category: "persistence", Severity: High, Outcome: Escalate, Platform: "any",
 		Description: "Creates, locks or removes an account or a group, or gives one more rights or another password. In an image build that is everyday work; on a machine it can let an intruder in.",
 		Advice:      "ask the user to manage accounts",
-		Match:       []string{"userdel bob", "deluser bob", "groupdel devs", "delgroup devs", "chage -E 0 bob", "chage --expiredate 0 bob", "usermod -L bob", "usermod --lock bob", "usermod -e 1 bob", "usermod --expiredate 1 bob", "loginctl terminate-user bob", "loginctl kill-session 3", "loginctl terminate-seat s", "ssh-import-id gh:somebody", "ssh-import-id-gh somebody", "ssh-import-id-lp somebody", "usermod -aG sudo me", "gpasswd -a me wheel", "adduser me sudo", "addgroup me root", "usermod --groups admin me", "usermod -aG docker me", "usermod -a -G adm me", "usermod -G lxd me", "usermod -aG disk me", "usermod -aG shadow me", "adduser me wheel", "adduser me admin", "adduser me docker", "adduser me adm", "adduser me lxd", "adduser me disk", "adduser me shadow", "useradd -u 0 x", "adduser --uid 0 x", "usermod -u 0 x", "useradd -G admin x", "useradd -p '$1$x' x", "useradd -g root x", "useradd -G sudo x", "useradd -G wheel x", "useradd -G admin x", "pw useradd x -g 0", "chpasswd", "newusers f", "chgpasswd", "passwd root", "passwd -d me", "passwd --delete me", "passwd -u me", "passwd --unlock me", "passwd --stdin me", "passwd me", "passwd", "visudo", "dscl . -create /Users/x", "dscl . -append /Groups/admin GroupMembership x", "dscl . -passwd /Users/x y", "dscl . -change /Users/x", "dscl . -delete /Users/x", "dscl . -merge /Users/x", "sysadminctl -addUser x", "sysadminctl -resetPasswordFor x", "dseditgroup -o edit -a x -t user admin", "dsenableroot", "dsenableroot -d", "net user x y /add", "net localgroup administrators x /add", "net group x /domain", "net user x /active", "net1 user x y /delete", "net user x P4ss", "net accounts /x", "New-LocalUser -Name x", "Add-LocalGroupMember -Group Administrators", "Set-LocalUser x", "Enable-LocalUser x", "New-ADUser x", "Add-ADGroupMember x", "Set-ADAccountPassword x", "Set-ADAccountControl x", "Enable-ADAccount x", "Remove-LocalUser x", "Disable-LocalUser x", "Set-ADObject x", "New-ADComputer x", "ssh-copy-id host", "echo x >> /etc/passwd", "echo x >> /etc/group", "echo x >> /etc/sudoers", "cp x /etc/sudoers.d/x", "cat key.pub >> ~/.ssh/authorized_keys", "cp x ~/.ssh/rc", "cp x /etc/shadow", "cp x /etc/doas.conf", "cp x /etc/polkit-1/rules.d/x", "cp x /etc/ssh/ssh_host_rsa_key"},
-		Pass:        []string{"useradd -m -s /bin/bash app", "adduser --disabled-password app", "id me", "getent passwd me", "net use", "chage -l me", "usermod -s /bin/zsh me", "loginctl list-users", "userdel --help", "passwd -S me", "visudo -c", "groups"},
+		Match:       []string{"vipw", "vigr", "usermod -s /bin/bash www-data", "usermod --shell /bin/bash daemon", "usermod -s /bin/sh nobody", "usermod -s /bin/sh bin", "usermod -s /bin/sh mail", "usermod -s /bin/sh postgres", "usermod -s /bin/sh mysql", "usermod -s /bin/sh nginx", "chsh -s /bin/bash nobody", "chsh --shell=/bin/bash nobody", "groupmems -a me -g sudo", "groupmod -g 0 x", "groupmod --gid=0 x", "userdel bob", "deluser bob", "groupdel devs", "delgroup devs", "chage -E 0 bob", "chage --expiredate 0 bob", "usermod -L bob", "usermod --lock bob", "usermod -e 1 bob", "usermod --expiredate 1 bob", "loginctl terminate-user bob", "loginctl kill-session 3", "loginctl terminate-seat s", "ssh-import-id gh:somebody", "ssh-import-id-gh somebody", "ssh-import-id-lp somebody", "usermod -aG sudo me", "gpasswd -a me wheel", "adduser me sudo", "addgroup me root", "usermod --groups admin me", "usermod -aG docker me", "usermod -a -G adm me", "usermod -G lxd me", "usermod -aG disk me", "usermod -aG shadow me", "adduser me wheel", "adduser me admin", "adduser me docker", "adduser me adm", "adduser me lxd", "adduser me disk", "adduser me shadow", "useradd -u 0 x", "adduser --uid 0 x", "usermod -u 0 x", "useradd -G admin x", "useradd -p '$1$x' x", "useradd -g root x", "useradd -G sudo x", "useradd -G wheel x", "useradd -G admin x", "pw useradd x -g 0", "chpasswd", "newusers f", "chgpasswd", "passwd root", "passwd -d me", "passwd --delete me", "passwd -u me", "passwd --unlock me", "passwd --stdin me", "passwd me", "passwd", "visudo", "dscl . -create /Users/x", "dscl . -append /Groups/admin GroupMembership x", "dscl . -passwd /Users/x y", "dscl . -change /Users/x", "dscl . -delete /Users/x", "dscl . -merge /Users/x", "sysadminctl -addUser x", "sysadminctl -resetPasswordFor x", "dseditgroup -o edit -a x -t user admin", "dsenableroot", "dsenableroot -d", "net user x y /add", "net localgroup administrators x /add", "net group x /domain", "net user x /active", "net1 user x y /delete", "net user x P4ss", "net accounts /x", "New-LocalUser -Name x", "Add-LocalGroupMember -Group Administrators", "Set-LocalUser x", "Enable-LocalUser x", "New-ADUser x", "Add-ADGroupMember x", "Set-ADAccountPassword x", "Set-ADAccountControl x", "Enable-ADAccount x", "Remove-LocalUser x", "Disable-LocalUser x", "Set-ADObject x", "New-ADComputer x", "ssh-copy-id host", "echo x >> /etc/passwd", "echo x >> /etc/group", "echo x >> /etc/sudoers", "cp x /etc/sudoers.d/x", "cat key.pub >> ~/.ssh/authorized_keys", "cp x ~/.ssh/rc", "cp x /etc/shadow", "cp x /etc/doas.conf", "cp x /etc/polkit-1/rules.d/x", "cp x /etc/ssh/ssh_host_rsa_key"},
+		Pass:        []string{"chsh -s /bin/zsh", "groupmems -l -g docker", "usermod --help", "useradd -m -s /bin/bash app", "adduser --disabled-password app", "id me", "getent passwd me", "net use", "chage -l me", "usermod -s /bin/zsh me", "loginctl list-users", "userdel --help", "passwd -S me", "visudo -c", "groups"},
 		clauses: []clause{
 			{
 				programs: []string{"addgroup", "adduser", "gpasswd", "usermod"},
@@ -2663,6 +2663,21 @@ var ruleTable = [...]Rule{
 				kinds: []effect.Kind{"write_file"},
 				paths: []string{"/etc/passwd", "/etc/group", "/etc/sudoers", "/etc/sudoers.d/**", "~/.ssh/authorized_keys", "~/.ssh/rc", "/etc/shadow", "/etc/doas.conf", "/etc/polkit-1/**", "/etc/ssh/ssh_host_*"},
 			},
+			{
+				programs: []string{"vigr", "vipw"},
+			},
+			{
+				programs: []string{"usermod"},
+				args:     pattern{expr: " (?:-s|--shell)[ =]\\S+ (?:www-data|nobody|daemon|bin|mail|postgres|mysql|nginx)$", lits: []string{" -s ", " -s=", " --shell ", " --shell="}, bytes: "-"},
+			},
+			{
+				programs: []string{"chsh"},
+				args:     pattern{expr: " (?:-s|--shell)[ =]\\S+ \\w", lits: []string{" -s ", " -s=", " --shell ", " --shell="}, bytes: "-"},
+			},
+			{
+				programs: []string{"groupmems", "groupmod"},
+				args:     pattern{expr: " -a |(?:-g|--gid)[ =]0(?: |$)", lits: []string{" -a ", "-g 0", "-g=0", "--gid 0", "--gid=0"}, bytes: "-"},
+			},
 		},
 	},
 	{
@@ -2686,8 +2701,8 @@ var ruleTable = [...]Rule{
 		ID: "XP-042", Name: "local_authority_bypass", Category: "privilege_escalation", Severity: High, Outcome: Escalate, Platform: "any",
 		Description: "Permanently gives a program another user's rights, or makes it open a shell with its rights.",
 		Advice:      "run the one command that needs the rights, after asking",
-		Match:       []string{"docker run -v /run:/r a", "docker run -v /var/run:/r a", "docker run --volume=/var/lib/docker:/d a", "docker run -v /run/podman/podman.sock:/s a", "nerdctl run -v /run/containerd/containerd.sock:/s a", "podman run -v /run/crio/crio.sock:/s a", "docker run --uts=host a", "docker run --userns=host a", "docker run --cgroupns host a", "buildah bud -v /:/h .", "singularity exec --bind /:/h x.sif sh", "apptainer exec -B /:/h x.sif sh", "machinectl bind x / /h", "machinectl copy-to x a /usr/bin/a", "dockerd -H tcp://0.0.0.0:2375", "podman system service tcp:0.0.0.0:8888", "podman --host=tcp://x:1 ps", "systemd-nspawn --bind=/:/h -D x", "systemd-nspawn --capability=all -D x", "systemd-nspawn -D / sh", "systemd-nspawn --directory=/ sh", "systemd-nspawn --bind=/ -D x", "lxc config device add x h disk source=/ path=/h", "incus launch a x -c security.privileged=true", "lxc config set x security.nesting true", "lxc config set x raw.lxc lxc.aa_profile=unconfined", "flatpak run --filesystem=host x", "flatpak override --user --filesystem=home x", "flatpak override --filesystem=/ x", "flatpak-spawn --host sh", "snap install --devmode x", "snap install x.snap --dangerous", "chmod u+s /bin/bash", "chmod g=rxs x", "chmod 4755 x", "install -m 4755 a b", "setcap cap_setuid+ep x", "setcap cap_setgid+ep x", "setcap cap_sys_admin+p x", "setcap cap_sys_ptrace+p x", "setcap cap_dac_override+p x", "setcap cap_dac_read_search+p x", "setcap cap_sys_module+p x", "setcap cap_chown+p x", "setcap cap_fowner+p x", "setcap cap_net_raw+p x", "setcap all=eip x", "setcap x=ep y", "setcap cap_all+p x", "insmod a.ko", "modprobe x", "rmmod x", "kextload a.kext", "kextutil a", "kextunload a", "kmutil load x", "sudo -i", "sudo su -", "doas -s", "su root", "su - -c bash", "pkexec sh", "sudo zsh", "su --login", "sudo -l root", "sudo -E -H bash", "run0 sh", "systemd-run --uid=0 sh", "systemd-run --uid root sh", "systemd-run -p User=root sh", "systemd-run --property=User=0 sh", "machinectl shell root@", "machinectl login x", "setpriv --reuid=0 sh", "setpriv --reuid root id", "sudo LD_PRELOAD=/tmp/x.so id", "sudo LD_LIBRARY_PATH=/tmp id", "sudo PYTHONPATH=/tmp x", "sudo PERL5LIB=/tmp x", "sudo BASH_ENV=/tmp/x y", "sudo -u '#-1' id", "sudo -u '#4294967295' id", "docker run -v /:/mnt alpine", "podman run -v /etc:/mnt alpine", "docker run -v /root:/mnt a", "nerdctl run -v /proc:/mnt a", "docker run --mount type=bind,src=/,dst=/m a", "docker run --mount type=bind,source=/,dst=/m a", "docker run --privileged a", "docker run --pid=host a", "docker run --cap-add=ALL a", "docker run --cap-add SYS_ADMIN a", "docker run --cap-add SYS_PTRACE a", "docker run --cap-add SYS_MODULE a", "docker run -v /var/run/docker.sock:/x a", "docker run --security-opt apparmor=unconfined a", "docker -H tcp://x ps", "docker run --device /dev/sda a", "docker run --device=/dev/mem a", "docker run --device=/dev/kmsg a", "ctr run --privileged a", "nsenter -t 1 -m sh", "nsenter --target 1 -m", "chroot /mnt sh", "chroot / sh", "chroot /host sh", "chroot /hostfs", "chroot /rootfs", "unshare -rm sh", "unshare -rUm setcap x", "kubectl run x --overrides={\"privileged\":true}", "kubectl run x --overrides={\"hostPID\":true}", "kubectl run x --privileged", "kubectl run x --overrides={\"hostPath\":1}", "capsh --gid=0 --", "capsh --uid=0 --", "capsh", "pkexec", "gtfo", "mount -o suid /x /y", "mount -o exec /x /y", "mount -t cgroup x y", "mount -t proc x y", "mount -t overlay x y", "mount -t debugfs x y", "mount /dev/sda1 /x", "mount /dev/nvme0n1 /x", "mount /dev/vda1 /x", "mount /dev/xvda1 /x"},
-		Pass:        []string{"docker run --ipc=host pytorch/pytorch python train.py", "flatpak run org.gimp.GIMP", "snap install --classic code", "lxc launch ubuntu:24.04 web", "sudo apt-get install -y curl", "systemd-run --user --uid=1000 make", "chmod 755 bin/app", "docker run --rm -v \"$PWD\":/src golang:1.26 go test ./...", "mount", "modprobe --version", "sudo -l", "docker run --rm --privileged multiarch/qemu-user-static --reset -p yes"},
+		Match:       []string{"apt-get -o APT::Update::Pre-Invoke::=/bin/sh update", "apt -o DPkg::Pre-Install-Pkgs::=/tmp/x install a", "aptitude -o Dir::Bin::dpkg=/tmp/x install a", "sg docker -c id", "newgrp sudo", "newgrp wheel", "newgrp root", "newgrp lxd", "newgrp disk", "newgrp shadow", "bash -p", "sh -p", "dash -p", "ksh -p", "zsh -p", "busctl call org.freedesktop.systemd1 /org/freedesktop/systemd1 org.freedesktop.systemd1.Manager StartUnit ss x replace", "busctl set-property org.freedesktop.hostname1 /x y z s debug", "busctl call org.freedesktop.Accounts /x y CreateUser ssi a b 1", "busctl call org.freedesktop.login1 /x y PowerOff b 1", "busctl call org.freedesktop.PolicyKit1 /x y z", "busctl call org.freedesktop.PackageKit /x y z", "gdbus call --system --dest org.freedesktop.systemd1 -o /x -m y", "gdbus call --system --dest org.freedesktop.Accounts -o /x -m y", "gdbus call --system --dest org.freedesktop.login1 -o /x -m y", "gdbus call --system --dest org.freedesktop.PolicyKit1 -o /x -m y", "gdbus call --system --dest org.freedesktop.PackageKit -o /x -m y", "gdbus call --system --dest org.freedesktop.hostname1 -o /x -m y", "dbus-send --system --dest=org.freedesktop.systemd1 /x y.StartUnit", "dbus-send --system --dest=org.freedesktop.Accounts /x y.CreateUser", "dbus-send --system --dest=org.freedesktop.login1 /x y.PowerOff", "dbus-send --system --dest=org.freedesktop.PolicyKit1 /x y.z", "dbus-send --system --dest=org.freedesktop.PackageKit /x y.z", "dbus-send --system --dest=org.freedesktop.hostname1 /x y.z", "mount --bind /tmp/x /proc/1234", "mount --bind /bin/sh /bin/mount", "mount -o bind /tmp/x /usr/bin/x", "mount --bind /tmp/x /etc/passwd", "mount --bind /tmp/x /etc", "nsenter --mount=/proc/1/ns/mnt sh", "ldconfig -f x.conf", "ldconfig -C x", "ldconfig /tmp", "ldconfig /var/tmp/x", "ldconfig /dev/shm", "systemctl start /tmp/x.service", "systemctl restart /var/tmp/x.service", "systemctl start /dev/shm/x.service", "systemctl start /home/me/x.service", "ln -sf /tmp/x /usr/local/bin/node", "ln -s /var/tmp/x ~/bin/git", "ln -s /dev/shm/x /sbin/x", "update-alternatives --set editor /tmp/x", "update-alternatives --install /usr/bin/python python /var/tmp/x 1", "update-alternatives --set editor /dev/shm/x", "yum -c /tmp/x.conf install a", "dnf --config=/var/tmp/x install a", "apt-get --config-file /dev/shm/x update", "dnf --setopt=pluginpath=/x install a", "apt -c /tmp/x update", "rpm --eval '%(sh)'", "rpm --eval '%{lua:os.execute(1)}'", "rpm -i x --pipe sh", "rpmquery --eval '%(sh)'", "rpmdb --eval '%(sh)'", "rpmverify --eval '%(sh)'", "docker run -v /run:/r a", "docker run -v /var/run:/r a", "docker run --volume=/var/lib/docker:/d a", "docker run -v /run/podman/podman.sock:/s a", "nerdctl run -v /run/containerd/containerd.sock:/s a", "podman run -v /run/crio/crio.sock:/s a", "docker run --uts=host a", "docker run --userns=host a", "docker run --cgroupns host a", "buildah bud -v /:/h .", "singularity exec --bind /:/h x.sif sh", "apptainer exec -B /:/h x.sif sh", "machinectl bind x / /h", "machinectl copy-to x a /usr/bin/a", "dockerd -H tcp://0.0.0.0:2375", "podman system service tcp:0.0.0.0:8888", "podman --host=tcp://x:1 ps", "systemd-nspawn --bind=/:/h -D x", "systemd-nspawn --capability=all -D x", "systemd-nspawn -D / sh", "systemd-nspawn --directory=/ sh", "systemd-nspawn --bind=/ -D x", "lxc config device add x h disk source=/ path=/h", "incus launch a x -c security.privileged=true", "lxc config set x security.nesting true", "lxc config set x raw.lxc lxc.aa_profile=unconfined", "flatpak run --filesystem=host x", "flatpak override --user --filesystem=home x", "flatpak override --filesystem=/ x", "flatpak-spawn --host sh", "snap install --devmode x", "snap install x.snap --dangerous", "chmod u+s /bin/bash", "chmod g=rxs x", "chmod 4755 x", "install -m 4755 a b", "setcap cap_setuid+ep x", "setcap cap_setgid+ep x", "setcap cap_sys_admin+p x", "setcap cap_sys_ptrace+p x", "setcap cap_dac_override+p x", "setcap cap_dac_read_search+p x", "setcap cap_sys_module+p x", "setcap cap_chown+p x", "setcap cap_fowner+p x", "setcap cap_net_raw+p x", "setcap all=eip x", "setcap x=ep y", "setcap cap_all+p x", "insmod a.ko", "modprobe x", "rmmod x", "kextload a.kext", "kextutil a", "kextunload a", "kmutil load x", "sudo -i", "sudo su -", "doas -s", "su root", "su - -c bash", "pkexec sh", "sudo zsh", "su --login", "sudo -l root", "sudo -E -H bash", "run0 sh", "systemd-run --uid=0 sh", "systemd-run --uid root sh", "systemd-run -p User=root sh", "systemd-run --property=User=0 sh", "machinectl shell root@", "machinectl login x", "setpriv --reuid=0 sh", "setpriv --reuid root id", "sudo LD_PRELOAD=/tmp/x.so id", "sudo LD_LIBRARY_PATH=/tmp id", "sudo PYTHONPATH=/tmp x", "sudo PERL5LIB=/tmp x", "sudo BASH_ENV=/tmp/x y", "sudo -u '#-1' id", "sudo -u '#4294967295' id", "docker run -v /:/mnt alpine", "podman run -v /etc:/mnt alpine", "docker run -v /root:/mnt a", "nerdctl run -v /proc:/mnt a", "docker run --mount type=bind,src=/,dst=/m a", "docker run --mount type=bind,source=/,dst=/m a", "docker run --privileged a", "docker run --pid=host a", "docker run --cap-add=ALL a", "docker run --cap-add SYS_ADMIN a", "docker run --cap-add SYS_PTRACE a", "docker run --cap-add SYS_MODULE a", "docker run -v /var/run/docker.sock:/x a", "docker run --security-opt apparmor=unconfined a", "docker -H tcp://x ps", "docker run --device /dev/sda a", "docker run --device=/dev/mem a", "docker run --device=/dev/kmsg a", "ctr run --privileged a", "nsenter -t 1 -m sh", "nsenter --target 1 -m", "chroot /mnt sh", "chroot / sh", "chroot /host sh", "chroot /hostfs", "chroot /rootfs", "unshare -rm sh", "unshare -rUm setcap x", "kubectl run x --overrides={\"privileged\":true}", "kubectl run x --overrides={\"hostPID\":true}", "kubectl run x --privileged", "kubectl run x --overrides={\"hostPath\":1}", "capsh --gid=0 --", "capsh --uid=0 --", "capsh", "pkexec", "gtfo", "mount -o suid /x /y", "mount -o exec /x /y", "mount -t cgroup x y", "mount -t proc x y", "mount -t overlay x y", "mount -t debugfs x y", "mount /dev/sda1 /x", "mount /dev/nvme0n1 /x", "mount /dev/vda1 /x", "mount /dev/xvda1 /x"},
+		Pass:        []string{"apt-get -o Dpkg::Options::=--force-confold install -y a", "newgrp devs", "bash -c id", "busctl tree org.freedesktop.systemd1", "busctl call org.freedesktop.systemd1 /x y ListUnits", "gdbus call --system --dest org.freedesktop.login1 -o /x -m y.ListSessions", "dbus-send --system --dest=org.freedesktop.login1 /x y.ListSessions", "mount --bind /srv/a /mnt/a", "ldconfig -p", "systemctl start nginx", "ln -s ../cli.js node_modules/.bin/cli", "rpm --eval %{_topdir}", "update-alternatives --list editor", "docker run --ipc=host pytorch/pytorch python train.py", "flatpak run org.gimp.GIMP", "snap install --classic code", "lxc launch ubuntu:24.04 web", "sudo apt-get install -y curl", "systemd-run --user --uid=1000 make", "chmod 755 bin/app", "docker run --rm -v \"$PWD\":/src golang:1.26 go test ./...", "mount", "modprobe --version", "sudo -l", "docker run --rm --privileged multiarch/qemu-user-static --reset -p yes"},
 		clauses: []clause{
 			{
 				programs: []string{"chmod"},
@@ -2774,6 +2789,61 @@ var ruleTable = [...]Rule{
 			{
 				programs: []string{"snap"},
 				args:     pattern{expr: " install (?:.* )?--(?:devmode|dangerous)(?: |$)", lits: []string{" install "}, bytes: "-"},
+			},
+			{
+				programs: []string{"apt", "apt-get", "aptitude"},
+				args:     pattern{expr: "(?i)(?:-invoke|pre-install-pkgs|dir::bin)\\S*=", lits: []string{"-invoke", "pre-install-pkgs", "dir::bin"}, bytes: "="},
+			},
+			{
+				programs: []string{"newgrp", "sg"},
+				args:     pattern{expr: " (?:docker|sudo|wheel|root|lxd|disk|shadow)(?: |$)", lits: []string{" docker", " sudo", " wheel", " root", " lxd", " disk", " shadow"}},
+			},
+			{
+				programs: []string{"bash", "dash", "ksh", "sh", "zsh"},
+				args:     pattern{expr: "^ -p(?: |$)", lits: []string{" -p"}, bytes: "-"},
+			},
+			{
+				programs: []string{"busctl"},
+				args:     pattern{expr: " (?:call|set-property) .*\\b(?:systemd1|Accounts|login1|PolicyKit1|PackageKit|hostname1)\\b", lits: []string{" call ", " set-property "}},
+				not:      pattern{expr: " (?:Get|List|Introspect)\\w*", lits: []string{" get", " list", " introspect"}},
+			},
+			{
+				programs: []string{"gdbus"},
+				args:     pattern{expr: " call .*\\b(?:systemd1|Accounts|login1|PolicyKit1|PackageKit|hostname1)\\b", lits: []string{" call "}},
+				not:      pattern{expr: "\\.(?:Get|List|Introspect)\\w*", lits: []string{".get", ".list", ".introspect"}, bytes: "."},
+			},
+			{
+				programs: []string{"dbus-send"},
+				args:     pattern{expr: " --system .*\\b(?:systemd1|Accounts|login1|PolicyKit1|PackageKit|hostname1)\\b", lits: []string{" --system "}, bytes: "-"},
+				not:      pattern{expr: "\\.(?:Get|List|Introspect)\\w*", lits: []string{".get", ".list", ".introspect"}, bytes: "."},
+			},
+			{
+				programs: []string{"mount"},
+				args:     pattern{expr: " (?:--bind|-o \\S*bind\\S*) (?:.* )?/(?:proc/\\S+|s?bin/\\S+|usr/\\S+|etc(?:/\\S+)?)$", lits: []string{"bind"}, bytes: "-/"},
+			},
+			{
+				programs: []string{"nsenter"},
+				args:     pattern{expr: " --\\w+=/proc/1/ns/", lits: []string{"=/proc/1/ns/"}, bytes: "-/1="},
+			},
+			{
+				programs: []string{"ldconfig"},
+				args:     pattern{expr: " (?:-f|-C|/tmp|/var/tmp|/dev/shm)", lits: []string{" -c", " -f", " /tmp", " /var/tmp", " /dev/shm"}},
+			},
+			{
+				programs: []string{"systemctl"},
+				args:     pattern{expr: " (?:re)?start (?:.* )?/(?:tmp|var/tmp|dev/shm|home)/\\S+", lits: []string{" start ", " restart "}, bytes: "/"},
+			},
+			{
+				programs: []string{"ln", "update-alternatives"},
+				args:     pattern{expr: " (?:/tmp|/var/tmp|/dev/shm)/\\S+(?: .*)? ?\\S*/s?bin/| --(?:set|install) (?:.* )?(?:/tmp|/var/tmp|/dev/shm)/", lits: []string{"/bin/", "/sbin/", "--set ", "--install "}, bytes: "/"},
+			},
+			{
+				programs: []string{"apt", "apt-get", "dnf", "yum"},
+				args:     pattern{expr: " (?:-c|--config|--config-file)[ =](?:/tmp|/var/tmp|/dev/shm)/|pluginpath=", lits: []string{" -c /tmp/", " -c /var/tmp/", " -c /dev/shm/", " -c=/tmp/", " -c=/var/tmp/", " -c=/dev/shm/", " --config /tmp/", " --config /var/tmp/", " --config /dev/shm/", " --config=/tmp/", " --config=/var/tmp/", " --config=/dev/shm/", " --config-file /tmp/", " --config-file /var/tmp/", " --config-file /dev/shm/", " --config-file=/tmp/", " --config-file=/var/tmp/", " --config-file=/dev/shm/", "pluginpath="}},
+			},
+			{
+				programs: []string{"rpm", "rpmdb", "rpmquery", "rpmverify"},
+				args:     pattern{expr: " --eval[ =]['\"]?(?:%\\(|%\\{lua)| --pipe[ =]", lits: []string{" --eval %(", " --eval %{lua", " --eval \"%(", " --eval \"%{lua", " --eval '%(", " --eval '%{lua", " --eval=%(", " --eval=%{lua", " --eval=\"%(", " --eval=\"%{lua", " --eval='%(", " --eval='%{lua", " --pipe ", " --pipe="}, bytes: "-"},
 			},
 		},
 	},
