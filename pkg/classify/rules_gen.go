@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:5202666df6d2c58cbf31a2ed8dc0fe59b96bd8609476cdcb4fd85d9a508e682c"
+const rulesFingerprint = "sha256:8a8f2c2fe3dc60a31ff124632385abd0cf8055bed487fe8afae4bdcadab80676"
 
 var ruleTable = [...]Rule{
 	{
@@ -1995,10 +1995,10 @@ var ruleTable = [...]Rule{
 	},
 	{
 		ID: "XP-021", Name: "system_halt", Category: "destruction", Severity: Medium, Outcome: Escalate, Platform: "any",
-		Description: "Shuts the machine down, or kills many processes at once.",
+		Description: "Shuts the machine or a service down that it needs, or kills many processes at once.",
 		Advice:      "stop one process that you started, by its process id",
-		Match:       []string{"shutdown -h now", "reboot", "halt", "poweroff", "powershell -c \"Stop-Computer -Force\"", "powershell -c \"Restart-Computer\"", "init 0", "telinit 6", "systemctl reboot", "systemctl poweroff", "systemctl halt", "systemctl kexec", "systemctl emergency", "systemctl rescue", "systemctl isolate rescue.target", "kill -9 -1", "kill -9 1", "pkill -u root", "killall sshd", "pkill -9 .", "pkill '.*'", "pkill systemd", "pkill init", "pkill '^cron$'", "killall launchd", "killall dbus-daemon", "killall Xorg", "killall gnome-shell", "killall WindowServer", "killall loginwindow", "killall rsyslogd", "killall auditd", "taskkill /f /im explorer.exe", "taskkill /f /im lsass.exe", "taskkill /f /im winlogon.exe", "taskkill /f /im csrss.exe", "taskkill /f /im svchost.exe", "taskkill /f /im MsMpEng.exe", "taskkill /f /im *", "supervisorctl stop all", "pm2 delete all", "pm2 kill", "forever stopall"},
-		Pass:        []string{"kill 4711", "pkill -f 'node server.js'", "killall node", "pm2 stop web", "shutdown --help", "systemctl status sshd"},
+		Match:       []string{"systemctl mask nginx", "systemctl disable --now postgresql", "systemctl kill nginx", "systemctl set-default multi-user.target", "systemctl revert nginx", "systemctl stop sshd", "systemctl stop ssh.socket", "systemctl stop dbus", "systemctl stop docker.service", "systemctl stop containerd", "systemctl stop kubelet", "systemctl stop cron", "systemctl stop crond", "systemctl stop systemd-resolved", "systemctl stop lightdm", "systemctl stop gdm", "systemctl stop gdm3", "systemctl stop sddm", "systemctl stop db-backup", "systemctl stop --all", "systemctl stop '*'", "systemctl list-units | xargs systemctl stop", "service --status-all | xargs service x stop", "sv down sshd", "initctl stop ssh", "svcadm disable ssh", "rc-service x down docker", "service x stop cron", "service ssh stop", "service dbus stop", "service docker stop", "service containerd stop", "service cron stop", "rc-service sshd stop", "ls | xargs service stop", "systemctl stop logrotate.timer", "pkill -9 -u me", "killall -u me", "skill -KILL -u me", "pkill -U 1000", "killall --user me", "pkill --euid=me", "pkill -t pts/0", "pkill --terminal pts/0", "slay me", "killall5 -9", "fuser -km /home", "fuser -mk /home", "fuser -k 22/tcp", "fuser -k ssh/tcp", "kill -9 0", "loginctl poweroff", "loginctl reboot", "loginctl halt", "loginctl suspend", "loginctl hibernate", "rtcwake -m off", "rtcwake -m disk", "rtcwake -m mem", "kexec -e", "kexec --exec", "swapoff -a", "umount -a", "umount --all", "losetup -D", "losetup --detach-all", "dmsetup remove_all", "dmsetup wipe_table x", "mount -o remount,ro /", "mount -o rw,remount /", "rfkill block all", "monit stop all", "monit unmonitor all", "supervisorctl remove x", "brew services stop --all", "brew uninstall --force $(brew list)", "apt-get purge -y '*'", "apt remove linux-image-generic", "yum remove -y kernel", "apt-get remove -y systemd", "dnf remove -y sudo", "apt-get autoremove openssh-server", "dpkg -r libc6", "dpkg -P libc6", "dpkg --purge coreutils", "pacman -Rdd glibc", "rpm -e --nodeps bash", "zypper -E apt", "yum erase coreutils", "apk del apt", "zypper remove dpkg", "apt purge python3", "apt purge grub-pc", "apt remove network-manager", "pg_dropcluster 15 main --stop", "pg_resetwal -f /data", "shutdown -h now", "reboot", "halt", "poweroff", "powershell -c \"Stop-Computer -Force\"", "powershell -c \"Restart-Computer\"", "init 0", "telinit 6", "systemctl reboot", "systemctl poweroff", "systemctl halt", "systemctl kexec", "systemctl emergency", "systemctl rescue", "systemctl isolate rescue.target", "kill -9 -1", "kill -9 1", "pkill -u root", "killall sshd", "pkill -9 .", "pkill '.*'", "pkill systemd", "pkill init", "pkill '^cron$'", "killall launchd", "killall dbus-daemon", "killall Xorg", "killall gnome-shell", "killall WindowServer", "killall loginwindow", "killall rsyslogd", "killall auditd", "taskkill /f /im explorer.exe", "taskkill /f /im lsass.exe", "taskkill /f /im winlogon.exe", "taskkill /f /im csrss.exe", "taskkill /f /im svchost.exe", "taskkill /f /im MsMpEng.exe", "taskkill /f /im *", "supervisorctl stop all", "pm2 delete all", "pm2 kill", "forever stopall"},
+		Pass:        []string{"systemctl stop nginx", "systemctl --user disable app", "systemctl stop postgresql", "service nginx stop", "pkill -u me -f vite", "fuser -k 3000/tcp", "kill -9 1234", "umount /mnt/a", "mount -o remount,ro /mnt/a", "pm2 restart app", "apt-get remove -y nginx", "apt-get autoremove -y", "pg_resetwal -n /data", "rpm -qa", "brew services stop postgresql", "kill 4711", "pkill -f 'node server.js'", "killall node", "pm2 stop web", "shutdown --help", "systemctl status sshd"},
 		clauses: []clause{
 			{
 				programs: []string{"halt", "poweroff", "reboot", "restart-computer", "shutdown", "stop-computer"},
@@ -2018,7 +2018,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"killall", "pkill"},
-				args:     pattern{expr: "^(?: -\\S+)* (?:-u root|['\"]?(?:\\.|\\.\\*|\\^?(?:sshd|systemd|init|cron|launchd|dbus-daemon|Xorg|gnome-shell|WindowServer|loginwindow|rsyslogd|auditd)\\$?)['\"]?)$"},
+				args:     pattern{expr: "^(?: -\\S+)* (?:['\"]?(?:\\.|\\.\\*|\\^?(?:sshd|systemd|init|cron|launchd|dbus-daemon|Xorg|gnome-shell|WindowServer|loginwindow|rsyslogd|auditd)\\$?)['\"]?)$"},
 			},
 			{
 				programs: []string{"forever", "pm2", "supervisorctl"},
@@ -2027,6 +2027,91 @@ var ruleTable = [...]Rule{
 			{
 				programs: []string{"taskkill"},
 				args:     pattern{expr: "(?i)/im (?:explorer|lsass|winlogon|csrss|svchost|msmpeng|\\*)", lits: []string{"/im explorer", "/im lsass", "/im winlogon", "/im csrss", "/im svchost", "/im msmpeng", "/im *"}, bytes: "/"},
+			},
+			{
+				programs: []string{"systemctl"},
+				args:     pattern{expr: " (?:mask|disable|kill|set-default|revert) ", lits: []string{" mask ", " disable ", " kill ", " set-default ", " revert "}},
+				not:      pattern{expr: " --user(?: |$)", lits: []string{" --user"}, bytes: "-"},
+			},
+			{
+				programs: []string{"initctl", "rc-service", "service", "sv", "svcadm", "systemctl"},
+				args:     pattern{expr: " (?:stop|down|disable) (?:.* )?(?:sshd?|dbus|docker|containerd|kubelet|crond?|systemd-\\w+|lightdm|gdm3?|sddm|\\S*backup\\S*|--all|…|['\\\"]?\\*['\\\"]?)(?:\\.(?:service|socket))?(?: |$)", lits: []string{" stop ", " down ", " disable "}},
+			},
+			{
+				programs: []string{"rc-service", "service"},
+				args:     pattern{expr: "^ (?:sshd?|dbus|docker|containerd|crond?) stop", lits: []string{" ssh stop", " sshd stop", " dbus stop", " docker stop", " containerd stop", " cron stop", " crond stop"}},
+			},
+			{
+				programs: []string{"systemctl"},
+				args:     pattern{expr: " stop (?:.* )?\\S+\\.timer(?: |$)", lits: []string{" stop "}, bytes: "."},
+			},
+			{
+				programs: []string{"killall", "pkill", "skill"},
+				args:     pattern{expr: " (?:-u|-U|--user|--euid|-t|--terminal)[ =]?\\S+$", lits: []string{" -u", " --user", " --euid", " -t", " --terminal"}, bytes: "-"},
+			},
+			{
+				programs: []string{"killall5", "slay"},
+			},
+			{
+				programs: []string{"fuser"},
+				args:     pattern{expr: " -\\w*(?:k\\w*m|m\\w*k)| -\\w*k (?:.* )?(?:22|ssh)/tcp", bytes: "-"},
+			},
+			{
+				programs: []string{"kill"},
+				args:     pattern{expr: " 0$", bytes: "0"},
+			},
+			{
+				programs: []string{"loginctl"},
+				args:     pattern{expr: " (?:poweroff|reboot|halt|suspend|hibernate)(?: |$)", lits: []string{" poweroff", " reboot", " halt", " suspend", " hibernate"}},
+			},
+			{
+				programs: []string{"rtcwake"},
+				args:     pattern{expr: " -m (?:off|disk|mem)", lits: []string{" -m off", " -m disk", " -m mem"}, bytes: "-"},
+			},
+			{
+				programs: []string{"kexec"},
+				args:     pattern{expr: " (?:-e|--exec)(?: |$)", lits: []string{" -e", " --exec"}, bytes: "-"},
+			},
+			{
+				programs: []string{"swapoff", "umount"},
+				args:     pattern{expr: " (?:-a|--all)(?: |$)", lits: []string{" -a", " --all"}, bytes: "-"},
+			},
+			{
+				programs: []string{"losetup"},
+				args:     pattern{expr: " (?:-D|--detach-all)", lits: []string{" -d", " --detach-all"}, bytes: "-"},
+			},
+			{
+				programs: []string{"dmsetup"},
+				args:     pattern{expr: " (?:remove_all|wipe_table)", lits: []string{" remove_all", " wipe_table"}, bytes: "_"},
+			},
+			{
+				programs: []string{"mount"},
+				args:     pattern{expr: " -o (?:remount,r[ow]|r[ow],remount) /$", lits: []string{" -o remount,ro /", " -o remount,rw /", " -o ro,remount /", " -o rw,remount /"}, bytes: ",-/"},
+			},
+			{
+				programs: []string{"rfkill"},
+				args:     pattern{expr: " block ", lits: []string{" block "}},
+			},
+			{
+				programs: []string{"monit"},
+				args:     pattern{expr: " (?:stop|unmonitor) all", lits: []string{" stop all", " unmonitor all"}},
+			},
+			{
+				programs: []string{"supervisorctl"},
+				args:     pattern{expr: " remove ", lits: []string{" remove "}},
+			},
+			{
+				programs: []string{"brew"},
+				args:     pattern{expr: " services stop --all| uninstall (?:.* )?['\"]?\\$\\(", lits: []string{"services stop --all", "uninstall "}},
+			},
+			{
+				programs: []string{"apk", "apt", "apt-get", "dnf", "dpkg", "pacman", "rpm", "yum", "zypper"},
+				args:     pattern{expr: " (?:remove|purge|autoremove|erase|-R\\w*|-[rePE]|--purge|del) (?:.* )?(?:['\"]?\\*|linux-image\\S*|kernel\\S*|systemd|sudo|openssh-server|libc6|glibc|bash|coreutils|apt|dpkg|python3|grub\\S*|network-manager)(?: |$)"},
+			},
+			{
+				programs: []string{"pg_dropcluster", "pg_resetwal"},
+				args:     pattern{expr: "."},
+				not:      pattern{expr: " (?:--help|-n|--dry-run)(?: |$)", lits: []string{" --help", " -n", " --dry-run"}, bytes: "-"},
 			},
 		},
 	},
