@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:8a8f2c2fe3dc60a31ff124632385abd0cf8055bed487fe8afae4bdcadab80676"
+const rulesFingerprint = "sha256:ccdf82643643eecbc14422c13338de28766f010409aac70a57612202f853c407"
 
 var ruleTable = [...]Rule{
 	{
@@ -1921,8 +1921,8 @@ var ruleTable = [...]Rule{
 		ID: "XP-020", Name: "remote_resource_destruction", Category: "destruction", Severity: Medium, Outcome: Escalate, Platform: "any",
 		Description: "Deletes data or resources of a database, a cloud, a cluster or a hosting service.",
 		Advice:      "back it up or show the plan, and ask the user to do it",
-		Match:       []string{"podman rm -af", "podman rmi --all", "podman kill -a", "podman stop --all", "podman pod rm -fa", "nerdctl rm -fa", "buildah rm --all", "podman machine rm -f", "podman machine reset", "minikube delete --all", "minikube delete --purge", "kind delete clusters --all", "k3d cluster delete -a", "kind delete cluster --name prod", "ctlptl delete cluster kind-prod", "machinectl remove x", "machinectl clean --all", "distrobox-rm -f x", "lxc-destroy -n x", "snap remove --purge lxd", "docker compose -p prod down", "docker-compose -f docker-compose.prod.yml stop", "podman compose --project-name production rm", "podman-compose -p live kill", "docker compose --file prod/compose.yml down", "psql -c 'DROP TABLE users'", "mysql -e 'drop database app'", "mariadb -e 'drop schema app'", "sqlcmd -Q \"TRUNCATE TABLE users\"", "clickhouse-client -q 'drop user a'", "cqlsh -e 'drop keyspace app'", "bq query 'delete from d.t where true'", "snowsql -q 'truncate t'", "cockroach sql -e 'drop table x'", "usql db -c 'drop table x'", "echo 'drop table x' | sqlplus a/b", "psql -c 'delete from \"users\"'", "dropdb app", "dropuser app", "mysqladmin drop app", "mongo app --eval 'db.dropDatabase()'", "mongosh app --eval 'db.users.drop()'", "mongosh app --eval 'db.users.deleteMany({})'", "mongosh app --eval 'db.users.remove({})'", "redis-cli FLUSHALL", "valkey-cli flushdb", "terraform destroy -auto-approve", "tofu destroy", "pulumi destroy --yes", "cdk destroy", "terragrunt destroy", "serverless remove", "sls remove", "terraform apply -destroy", "kubectl delete pods --all", "kubectl delete ns prod", "kubectl delete namespace prod", "kubectl delete pv x", "kubectl delete pvc x", "kubectl delete persistentvolumeclaim x", "kubectl delete deployment web", "kubectl delete statefulset db", "kubectl delete node n1", "kubectl delete crd x", "kubectl delete customresourcedefinition x", "kubectl delete secret s", "helm uninstall app", "helm delete app", "aws s3 rb s3://b --force", "aws s3 rm s3://b --recursive", "aws s3api delete-bucket --bucket b", "aws ec2 terminate-instances --instance-ids i-1", "aws rds delete-db-instance --db-instance-identifier d", "aws dynamodb delete-table --table-name t", "aws cloudformation delete-stack --stack-name s", "aws lambda delete-function --function-name f", "aws eks delete-cluster --name c", "aws iam delete-user --user-name u", "aws kms schedule-key-deletion --key-id k", "aws backup delete-backup-vault --backup-vault-name v", "aws organizations leave-organization", "gcloud projects delete p", "az group delete -n g", "az keyvault purge -n k", "doctl compute droplet delete 1", "hcloud server delete 1", "linode-cli linodes delete 1", "ibmcloud is instance delete x", "oci compute instance terminate --instance-id x", "aliyun ecs delete x", "flyctl apps destroy x", "fly apps destroy x", "heroku apps:destroy x", "gh repo delete o/r --yes", "gh release delete v1", "gh secret delete S", "gh environment delete e", "b2 bucket delete x", "b2 delete-bucket x", "b2 rm --recursive x", "b2 delete-file-version x", "wsl --unregister Ubuntu", "schtasks /delete /tn * /f", "k3s-uninstall.sh", "k3s-killall.sh", "k3s-agent-uninstall.sh", "rke2-uninstall.sh", "docker system prune -a", "docker system prune --volumes", "podman volume rm data", "docker volume prune", "docker volume rm shop_data", "docker volume rm app_test_data shop_data", "podman volume rm -f prod_test_data", "docker volume rm latest_data", "podman volume rm shop_data", "podman volume prune", "docker volume remove shop_data", "docker volume rm prod_test_data", "docker volume remove test_prod", "docker volume rm test_production", "docker volume rm test_live", "docker volume rm test_staging", "docker volume rm test_customers", "docker --context prod compose down -v", "docker compose -p shop down --volumes", "podman compose -f docker-compose.shop.yml down -v", "docker-compose -p shop down -v", "podman-compose -p shop down -v", "docker compose -p prod_test_live down -tv 1", "docker compose -p prod-test down -v", "docker compose -p production_test down -v", "docker compose -f staging/compose.yml down -v", "podman compose -p live-dev down -v", "docker-compose -p customers-test down --volumes", "podman-compose -p prod.dev down -v", "DOCKER_HOST=ssh://shop docker compose down -v", "DOCKER_CONTEXT=shop docker compose down --volumes", "CONTAINER_HOST=ssh://shop podman compose down -v", "docker context use shop && docker compose down -v"},
-		Pass:        []string{"podman rm web", "minikube delete", "kind delete cluster --name dev", "snap remove hello", "docker compose -p shop stop", "podman images -a", "b2 toolset=gcc", "wsl --list", "schtasks /query", "docker volume rm app_test_data", "docker volume rm -f app-test_pgdata dev_cache", "terraform plan", "kubectl delete pod web-5d", "dropdb app_test", "psql -d app_dev -c \"drop table x\"", "kubectl --context kind-dev delete ns x", "aws s3 ls s3://b", "docker compose down", "docker compose down -v --remove-orphans", "docker-compose -f docker-compose.test.yml down -v", "docker compose -p app_test -f deploy/compose.yaml down --volumes", "gcloud projects list", "kubectl get ns"},
+		Match:       []string{"dotnet nuget delete x 1 --non-interactive", "nuget delete x 1", "vsce unpublish x", "pod trunk delete x 1.0", "pod trunk deprecate x", "gitlab-runner unregister --all-runners", "rake db:drop", "mix ecto.drop", "dotnet ef database drop -f", "diesel database reset", "sqlx database drop -y", "atlas schema clean -u x", "goose down-to 0", "goose reset", "dbmate drop", "migrate -path x -database y down -all", "flask db downgrade base", "alembic downgrade base", "podman rm -af", "podman rmi --all", "podman kill -a", "podman stop --all", "podman pod rm -fa", "nerdctl rm -fa", "buildah rm --all", "podman machine rm -f", "podman machine reset", "minikube delete --all", "minikube delete --purge", "kind delete clusters --all", "k3d cluster delete -a", "kind delete cluster --name prod", "ctlptl delete cluster kind-prod", "machinectl remove x", "machinectl clean --all", "distrobox-rm -f x", "lxc-destroy -n x", "snap remove --purge lxd", "docker compose -p prod down", "docker-compose -f docker-compose.prod.yml stop", "podman compose --project-name production rm", "podman-compose -p live kill", "docker compose --file prod/compose.yml down", "psql -c 'DROP TABLE users'", "mysql -e 'drop database app'", "mariadb -e 'drop schema app'", "sqlcmd -Q \"TRUNCATE TABLE users\"", "clickhouse-client -q 'drop user a'", "cqlsh -e 'drop keyspace app'", "bq query 'delete from d.t where true'", "snowsql -q 'truncate t'", "cockroach sql -e 'drop table x'", "usql db -c 'drop table x'", "echo 'drop table x' | sqlplus a/b", "psql -c 'delete from \"users\"'", "dropdb app", "dropuser app", "mysqladmin drop app", "mongo app --eval 'db.dropDatabase()'", "mongosh app --eval 'db.users.drop()'", "mongosh app --eval 'db.users.deleteMany({})'", "mongosh app --eval 'db.users.remove({})'", "redis-cli FLUSHALL", "valkey-cli flushdb", "terraform destroy -auto-approve", "tofu destroy", "pulumi destroy --yes", "cdk destroy", "terragrunt destroy", "serverless remove", "sls remove", "terraform apply -destroy", "kubectl delete pods --all", "kubectl delete ns prod", "kubectl delete namespace prod", "kubectl delete pv x", "kubectl delete pvc x", "kubectl delete persistentvolumeclaim x", "kubectl delete deployment web", "kubectl delete statefulset db", "kubectl delete node n1", "kubectl delete crd x", "kubectl delete customresourcedefinition x", "kubectl delete secret s", "helm uninstall app", "helm delete app", "aws s3 rb s3://b --force", "aws s3 rm s3://b --recursive", "aws s3api delete-bucket --bucket b", "aws ec2 terminate-instances --instance-ids i-1", "aws rds delete-db-instance --db-instance-identifier d", "aws dynamodb delete-table --table-name t", "aws cloudformation delete-stack --stack-name s", "aws lambda delete-function --function-name f", "aws eks delete-cluster --name c", "aws iam delete-user --user-name u", "aws kms schedule-key-deletion --key-id k", "aws backup delete-backup-vault --backup-vault-name v", "aws organizations leave-organization", "gcloud projects delete p", "az group delete -n g", "az keyvault purge -n k", "doctl compute droplet delete 1", "hcloud server delete 1", "linode-cli linodes delete 1", "ibmcloud is instance delete x", "oci compute instance terminate --instance-id x", "aliyun ecs delete x", "flyctl apps destroy x", "fly apps destroy x", "heroku apps:destroy x", "gh repo delete o/r --yes", "gh release delete v1", "gh secret delete S", "gh environment delete e", "b2 bucket delete x", "b2 delete-bucket x", "b2 rm --recursive x", "b2 delete-file-version x", "wsl --unregister Ubuntu", "schtasks /delete /tn * /f", "k3s-uninstall.sh", "k3s-killall.sh", "k3s-agent-uninstall.sh", "rke2-uninstall.sh", "docker system prune -a", "docker system prune --volumes", "podman volume rm data", "docker volume prune", "docker volume rm shop_data", "docker volume rm app_test_data shop_data", "podman volume rm -f prod_test_data", "docker volume rm latest_data", "podman volume rm shop_data", "podman volume prune", "docker volume remove shop_data", "docker volume rm prod_test_data", "docker volume remove test_prod", "docker volume rm test_production", "docker volume rm test_live", "docker volume rm test_staging", "docker volume rm test_customers", "docker --context prod compose down -v", "docker compose -p shop down --volumes", "podman compose -f docker-compose.shop.yml down -v", "docker-compose -p shop down -v", "podman-compose -p shop down -v", "docker compose -p prod_test_live down -tv 1", "docker compose -p prod-test down -v", "docker compose -p production_test down -v", "docker compose -f staging/compose.yml down -v", "podman compose -p live-dev down -v", "docker-compose -p customers-test down --volumes", "podman-compose -p prod.dev down -v", "DOCKER_HOST=ssh://shop docker compose down -v", "DOCKER_CONTEXT=shop docker compose down --volumes", "CONTAINER_HOST=ssh://shop podman compose down -v", "docker context use shop && docker compose down -v"},
+		Pass:        []string{"dotnet nuget push a.nupkg --dry-run", "pod install", "dotnet ef database update", "mix ecto.migrate", "goose up", "flask db upgrade", "alembic upgrade head", "podman rm web", "minikube delete", "kind delete cluster --name dev", "snap remove hello", "docker compose -p shop stop", "podman images -a", "b2 toolset=gcc", "wsl --list", "schtasks /query", "docker volume rm app_test_data", "docker volume rm -f app-test_pgdata dev_cache", "terraform plan", "kubectl delete pod web-5d", "dropdb app_test", "psql -d app_dev -c \"drop table x\"", "kubectl --context kind-dev delete ns x", "aws s3 ls s3://b", "docker compose down", "docker compose down -v --remove-orphans", "docker-compose -f docker-compose.test.yml down -v", "docker compose -p app_test -f deploy/compose.yaml down --volumes", "gcloud projects list", "kubectl get ns"},
 		patterns: []pattern{
 			{expr: "(?:DOCKER_(?:HOST|CONTEXT)|CONTAINER_HOST|context use)\\b.* down .*(?:-\\w*v|--volumes)\\b", lits: []string{" down "}, also: [][]string{[]string{"docker_host", "docker_context", "container_host", "context use"}}, bytes: "-"},
 		},
@@ -1990,6 +1990,26 @@ var ruleTable = [...]Rule{
 			{
 				programs: []string{"docker", "docker-compose", "podman", "podman-compose"},
 				args:     pattern{expr: " (?:-p|--project-name|-f|--file)[ =](?:\\S*[/._-])?(?:prod|production|live|staging|customers)(?:[/._-]\\S*)? (?:.* )?(?:down|rm|kill|stop)(?: |$)", lits: []string{"prod", "live", "staging", "customers"}, bytes: "-"},
+			},
+			{
+				programs: []string{"dotnet", "nuget"},
+				args:     pattern{expr: "^(?: nuget)? delete ", lits: []string{" delete "}},
+			},
+			{
+				programs: []string{"pod", "vsce"},
+				args:     pattern{expr: " (?:unpublish|trunk (?:delete|deprecate))(?: |$)", lits: []string{" unpublish", " trunk delete", " trunk deprecate"}},
+			},
+			{
+				programs: []string{"gitlab-runner"},
+				args:     pattern{expr: " unregister ", lits: []string{" unregister "}},
+			},
+			{
+				programs: []string{"atlas", "diesel", "dotnet", "mix", "rake"},
+				args:     pattern{expr: "(?:^| )(?:db:drop\\S*|ecto\\.drop|ef database drop|database reset|schema clean)(?: |$)", lits: []string{"db:drop", "ecto.drop", "ef database drop", "database reset", "schema clean"}},
+			},
+			{
+				programs: []string{"flask", "goose", "migrate"},
+				args:     pattern{expr: " (?:down-to 0|reset|down -all|downgrade base)(?: |$)", lits: []string{" down-to 0", " reset", " down -all", " downgrade base"}},
 			},
 		},
 	},
@@ -4146,10 +4166,10 @@ var ruleTable = [...]Rule{
 	},
 	{
 		ID: "XP-131", Name: "trust_or_clock_changed", Category: "defense_evasion", Severity: High, Outcome: Escalate, Platform: "any",
-		Description: "Changes which certificates or algorithms this machine or a program trusts, takes its clock from the network's, or sets a variable that switches a check off.",
+		Description: "Changes which certificates or algorithms this machine or a program trusts, takes its clock from the network's, sets a variable that switches a check off, or changes how macOS guards itself.",
 		Advice:      "ask the user to change what the machine trusts",
-		Match:       []string{"export NODE_TLS_REJECT_UNAUTHORIZED=0", "NODE_TLS_REJECT_UNAUTHORIZED=0 node app.js", "env GIT_SSL_NO_VERIFY=1 git fetch", "export OPENCODE_PERMISSION='{\"bash\":\"allow\"}'", "export SSL_CERT_FILE=/tmp/ca.pem", "update-crypto-policies --set LEGACY", "keytool -importcert -noprompt -alias x -file ca.crt -cacerts", "keytool -import -file ca.crt -keystore /usr/lib/jvm/lib/security/cacerts", "timedatectl set-ntp false", "timedatectl set-ntp no", "timedatectl set-ntp off", "timedatectl set-ntp 0", "timedatectl set-time '2001-01-01'"},
-		Pass:        []string{"export NODE_TLS_REJECT_UNAUTHORIZED=1", "export SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt", "unset GIT_SSL_NO_VERIFY", "echo NODE_TLS_REJECT_UNAUTHORIZED=0", "OPENAI_BASE_URL=http://localhost:11434/v1 python3 app.py", "update-crypto-policies --show", "mkcert -install", "keytool -importcert -alias dev -file dev.crt -keystore build/test.jks", "keytool -list -cacerts", "timedatectl set-ntp true"},
+		Match:       []string{"systemsetup -setremotelogin on", "sudo systemsetup -f -setremotelogin on", "systemsetup -setusingnetworktime off", "systemsetup -setremoteappleevents on", "launchctl setenv DYLD_INSERT_LIBRARIES /tmp/x", "launchctl setenv PATH /tmp/x", "launchctl config user path /tmp", "launchctl config system path /tmp", "profiles remove -all", "profiles install -path x.mobileconfig", "profiles -I -F x", "profiles -R -F x", "profiles -D", "security list-keychains -s /tmp/x", "security set-key-partition-list -S apple-tool: -k x", "security import x.p12 -A", "security delete-keychain login.keychain", "softwareupdate --ignore x", "softwareupdate --schedule off", "defaults write com.apple.SoftwareUpdate AutomaticCheckEnabled -bool false", "defaults write com.apple.commerce AutoUpdate -bool false", "defaults write com.apple.Safari AutoOpenSafeDownloads -bool true", "/usr/libexec/ApplicationFirewall/socketfilterfw --setglobalstate off", "socketfilterfw --setstealthmode 0", "log config --mode level:off", "log config --reset", "fdesetup removerecovery -personal", "fdesetup add -usertoadd x", "fdesetup changerecovery -personal", "systemextensionsctl uninstall x y", "systemextensionsctl reset", "jamf removeFramework", "sysadminctl -screenLock off", "export NODE_TLS_REJECT_UNAUTHORIZED=0", "NODE_TLS_REJECT_UNAUTHORIZED=0 node app.js", "env GIT_SSL_NO_VERIFY=1 git fetch", "export OPENCODE_PERMISSION='{\"bash\":\"allow\"}'", "export SSL_CERT_FILE=/tmp/ca.pem", "update-crypto-policies --set LEGACY", "keytool -importcert -noprompt -alias x -file ca.crt -cacerts", "keytool -import -file ca.crt -keystore /usr/lib/jvm/lib/security/cacerts", "timedatectl set-ntp false", "timedatectl set-ntp no", "timedatectl set-ntp off", "timedatectl set-ntp 0", "timedatectl set-time '2001-01-01'"},
+		Pass:        []string{"defaults write com.apple.dock autohide -bool true", "systemsetup -getremotelogin", "security list-keychains", "launchctl setenv NODE_ENV test", "profiles list", "softwareupdate -l", "log show --last 1h", "fdesetup status", "export NODE_TLS_REJECT_UNAUTHORIZED=1", "export SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt", "unset GIT_SSL_NO_VERIFY", "echo NODE_TLS_REJECT_UNAUTHORIZED=0", "OPENAI_BASE_URL=http://localhost:11434/v1 python3 app.py", "update-crypto-policies --show", "mkcert -install", "keytool -importcert -alias dev -file dev.crt -keystore build/test.jks", "keytool -list -cacerts", "timedatectl set-ntp true"},
 		clauses: []clause{
 			{
 				programs: []string{"update-crypto-policies"},
@@ -4167,14 +4187,62 @@ var ruleTable = [...]Rule{
 				kinds:  []effect.Kind{"change_system"},
 				causes: []effect.Cause{"weakens"},
 			},
+			{
+				programs: []string{"systemsetup"},
+				args:     pattern{expr: " -set(?:remotelogin on|usingnetworktime off|remoteappleevents on)", lits: []string{" -setremotelogin on", " -setusingnetworktime off", " -setremoteappleevents on"}, bytes: "-"},
+			},
+			{
+				programs: []string{"launchctl"},
+				args:     pattern{expr: " (?:setenv (?:DYLD_\\w+|PATH)|config (?:user|system) path) ", lits: []string{"setenv ", "config user path", "config system path"}},
+			},
+			{
+				programs: []string{"profiles"},
+				args:     pattern{expr: " (?:remove|install|-[IRD])(?: |$)", lits: []string{" remove", " install", " -d", " -i", " -r"}},
+			},
+			{
+				programs: []string{"security"},
+				args:     pattern{expr: " (?:list-keychains (?:.* )?-s|set-key-partition-list|import (?:.* )?-A|delete-keychain)(?: |$)", lits: []string{"list-keychains ", "set-key-partition-list", "import ", "delete-keychain"}, bytes: "-"},
+			},
+			{
+				programs: []string{"softwareupdate"},
+				args:     pattern{expr: " (?:--ignore|--schedule off)", lits: []string{" --ignore", " --schedule off"}, bytes: "-"},
+			},
+			{
+				programs: []string{"defaults"},
+				args:     pattern{expr: " write (?:.* )?\\S*(?:com\\.apple\\.(?:SoftwareUpdate|commerce)|AutoOpenSafeDownloads)", lits: []string{" write "}},
+			},
+			{
+				programs: []string{"socketfilterfw"},
+				args:     pattern{expr: " --set\\w+ (?:off|0)", lits: []string{" --set"}, bytes: "-"},
+			},
+			{
+				programs: []string{"log"},
+				args:     pattern{expr: " config (?:.* )?(?:level:off|--reset)", lits: []string{" config "}},
+			},
+			{
+				programs: []string{"fdesetup"},
+				args:     pattern{expr: " (?:removerecovery|add|changerecovery) ", lits: []string{" removerecovery ", " add ", " changerecovery "}},
+			},
+			{
+				programs: []string{"systemextensionsctl"},
+				args:     pattern{expr: " (?:uninstall|reset)(?: |$)", lits: []string{" uninstall", " reset"}},
+			},
+			{
+				programs: []string{"jamf"},
+				args:     pattern{expr: " remove", lits: []string{" remove"}},
+			},
+			{
+				programs: []string{"sysadminctl"},
+				args:     pattern{expr: " -screenLock off", lits: []string{" -screenlock off"}, bytes: "-"},
+			},
 		},
 	},
 	{
 		ID: "XP-132", Name: "repository_hides_changes", Category: "defense_evasion", Severity: High, Outcome: Escalate, Platform: "any",
-		Description: "Makes git hide changed files or commits, leave signatures out everywhere, or run by itself.",
+		Description: "Makes git hide changed files or commits, leave signatures out everywhere, run by itself, or no longer run a repository's hooks.",
 		Advice:      "show the change in a commit, and ask the user",
-		Match:       []string{"git update-index --assume-unchanged src/auth.py", "git update-index -q --skip-worktree src/auth.py", "git replace abc123 def456", "git replace -f abc123 def456", "git replace --force abc123 def456", "git replace --graft abc123 def456", "git replace --edit --force abc123 def456", "git config --global commit.gpgsign false", "git config set --global --bool tag.gpgsign no", "git config --system push.gpgsign off", "git config --global commit.gpgsign 0", "git maintenance register", "git maintenance start"},
-		Pass:        []string{"git update-index --no-assume-unchanged src/auth.py", "git replace --list", "git replace -d abc123", "git config commit.gpgsign false", "git config --global commit.gpgsign true", "git maintenance run"},
+		Match:       []string{"pre-commit uninstall", "npx husky uninstall", "lefthook uninstall", "overcommit --uninstall", "git update-index --assume-unchanged src/auth.py", "git update-index -q --skip-worktree src/auth.py", "git replace abc123 def456", "git replace -f abc123 def456", "git replace --force abc123 def456", "git replace --graft abc123 def456", "git replace --edit --force abc123 def456", "git config --global commit.gpgsign false", "git config set --global --bool tag.gpgsign no", "git config --system push.gpgsign off", "git config --global commit.gpgsign 0", "git maintenance register", "git maintenance start"},
+		Pass:        []string{"pre-commit run --all-files", "npx husky init", "lefthook install", "git update-index --no-assume-unchanged src/auth.py", "git replace --list", "git replace -d abc123", "git config commit.gpgsign false", "git config --global commit.gpgsign true", "git maintenance run"},
 		clauses: []clause{
 			{
 				programs: []string{"git"},
@@ -4191,6 +4259,10 @@ var ruleTable = [...]Rule{
 			{
 				programs: []string{"git"},
 				args:     pattern{expr: " maintenance (?:register|start)(?: |$)", lits: []string{" maintenance register", " maintenance start"}},
+			},
+			{
+				programs: []string{"husky", "lefthook", "overcommit", "pre-commit"},
+				args:     pattern{expr: " (?:uninstall|--uninstall)(?: |$)", lits: []string{" uninstall", " --uninstall"}},
 			},
 		},
 	},
