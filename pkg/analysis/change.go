@@ -27,12 +27,14 @@ func changeText(payload map[string]any) string {
 			keep(fields)
 		}
 	}
+	text, _ := payload["content"].(string)
+	old, come, isDiff := parted(text)
+	gone.WriteString(old)
 	if gone.Len() == 0 {
 		return ""
 	}
-	come := writtenText(payload)
-	if text, ok := payload["new_string"].(string); ok {
-		come += "\n" + text
+	if !isDiff {
+		come = writtenText(payload)
 	}
 	var b strings.Builder
 	without(&b, "-", gone.String(), come)

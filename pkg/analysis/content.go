@@ -46,14 +46,67 @@ func (c *Case) Writes(f func(*Case)) {
 }
 
 // writtenText returns the text that a payload writes: its content, and what its
-// edits put in.
+// edits put in. If it has neither, it is what other fields say, since the tool alone
+// knows what it reads. What is in the form of a diff is read as it is, too: a file may
+// look like one.
 func writtenText(payload map[string]any) string {
 	text, _ := payload["content"].(string)
 	edited := editedText(payload)
+	if text == "" && edited == "" {
+		text = otherText(payload)
+	}
+	if _, come, ok := parted(text); ok {
+		text += "\n" + come
+	}
 	if text == "" || edited == "" {
 		return text + edited
 	}
 	return text + "\n" + edited
+}
+
+// otherText returns the texts of fields that are neither known nor say what is replaced.
+func otherText(payload map[string]any) string {
+	left := map[string]any{}
+	for name, v := range payload {
+		switch {
+		case slices.Contains(fields[:], name) || slices.Contains(replacedFields[:], name):
+		case name == "edits" || name == "description" || name == "explanation" || name == "instructions":
+		default:
+			left[name] = v
+		}
+	}
+	return textOf(left)
+}
+
+// parted returns what a text takes out and puts in that is in the form of a diff, or of
+// blocks that say what to search for and what to replace it by.
+func parted(text string) (gone, come string, ok bool) {
+	const search, replace = " SEARCH", " REPLACE"
+	blocks := strings.Contains(text, search) && strings.Contains(text, replace)
+	if !blocks && !strings.HasPrefix(text, "@@") && !strings.Contains(text, "\n@@") {
+		return "", "", false
+	}
+	var out [2]strings.Builder
+	in := -1
+	for line := range strings.Lines(text) {
+		bare := strings.TrimRight(line, " \r\n")
+		switch {
+		case !blocks && line[0] == '-':
+			out[0].WriteString(line[1:])
+		case !blocks && line[0] == '+':
+			out[1].WriteString(line[1:])
+		case !blocks:
+		case strings.HasSuffix(bare, search) && strings.Trim(bare, "-<") == search:
+			in = 0
+		case in == 0 && len(bare) > 2 && strings.Trim(bare, "=") == "":
+			in = 1
+		case strings.HasSuffix(bare, replace) && strings.Trim(bare, "+>") == replace:
+			in = -1
+		case in >= 0:
+			out[in].WriteString(line)
+		}
+	}
+	return out[0].String(), out[1].String(), true
 }
 
 // editedText returns what the edits of a payload put in, since the tool alone
@@ -63,7 +116,7 @@ func editedText(payload map[string]any) string {
 	edits, _ := payload["edits"].([]any)
 	for _, edit := range edits {
 		fields, _ := edit.(map[string]any)
-		for _, name := range [...]string{"content", "new_string", "new_text", "newText", "newString", "text"} {
+		for _, name := range [...]string{"content", "new_string", "new_str", "new_text", "newText", "newString", "new_content", "replace", "replacement", "text"} {
 			if text, ok := fields[name].(string); ok {
 				parts = append(parts, text)
 			}

@@ -66,6 +66,11 @@ func TestWrittenAttack(t *testing.T) {
 		{"in one of two edits", "edit_file", obj{"path": ".git/hooks/pre-push", "edits": []any{obj{"new_string": "ls"}, obj{"new_string": fetch}}}, true},
 		{"in the last of many edits", "edit_file", obj{"path": "Makefile", "edits": append(slices.Repeat([]any{obj{"new_string": "# x"}}, 2*maxLeaves), obj{"new_string": "all:\n\t" + fetch})}, true},
 		{"in an edit behind a content", "edit_file", obj{"path": "Makefile", "content": "# x", "edits": []any{obj{"new_string": "all:\n\t" + fetch}}}, true},
+		{"in a field of a name that is not known", "write_file", obj{"path": "Makefile", "lines": []any{"all:", "\t" + fetch}}, true},
+		{"in a diff", "edit_file", obj{"path": "Makefile", "diff": "@@ -1 +1,2 @@\n-all: x\n+all:\n+\t" + fetch}, true},
+		{"in what takes another's place", "edit_file", obj{"path": "Makefile", "content": "------- SEARCH\nall:\n=======\nall:\n\t" + fetch + "\n+++++++ REPLACE\n"}, true},
+		{"in what only looks like a diff", "write_file", obj{"path": "Makefile", "content": "# x\n@@\nall:\n\t" + fetch}, true},
+		{"in what is said of it", "edit_file", obj{"path": "Makefile", "explanation": "no more " + fetch}, false},
 		{"a text", "write_file", obj{"path": "a.txt", "content": fetch}, false},
 		{"a harmless script", "write_file", obj{"path": "a.sh", "content": "#!/bin/sh\nls -la\n"}, false},
 	} {
@@ -91,6 +96,7 @@ func TestEditsAreContent(t *testing.T) {
 		{obj{"path": "a", "edits": edits}, []string{"one\ntwo"}},
 		{obj{"path": "a", "content": "c", "edits": edits}, []string{"c", "one\ntwo"}},
 		{obj{"path": "a", "edits": "text"}, nil},
+		{obj{"path": "a", "lines": []any{"b", "c"}, "old_string": "d", "explanation": "e"}, []string{"b\nc"}},
 	} {
 		var got []string
 		for _, v := range testAnalyzer.Case(act("write_file", c.payload)).Text("content") {

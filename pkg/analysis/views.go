@@ -89,8 +89,9 @@ func (c *Case) read(fields []string, words string) []View {
 			r.add("raw", field, textOf(v))
 		}
 		if field == "content" {
-			if text := editedText(c.Action.Payload); text != "" {
-				r.add("raw", field, text)
+			r.add("raw", field, editedText(c.Action.Payload))
+			if c.Action.Type == "write_file" && c.Action.Payload["content"] == nil {
+				r.add("raw", field, otherText(c.Action.Payload))
 			}
 		}
 	}
