@@ -52,7 +52,7 @@ func written(file, text string, at *effect.Place, runs bool) (out []effect.Effec
 	if len(text) > parse.MaxText {
 		return append(out, unread(file))
 	}
-	runs = runs || format == "yaml" && strings.Contains(text, "kind") && workload().MatchString(text)
+	runs = runs || format == "notebook" || format == "yaml" && strings.Contains(text, "kind") && workload().MatchString(text)
 	defer func() {
 		if recover() != nil {
 			out = []effect.Effect{{Kind: effect.Dynamic, Cause: effect.CauseFailure, Path: file, Reason: "what is written could not be analysed"}}
