@@ -110,6 +110,7 @@ type reader struct {
 	flags       flags
 
 	values   []value
+	stepped  int    // values that were looked at for folders to enter
 	operands []int  // indices in args
 	listed   []Word // further operands, which files or the input name
 	entered  string // folder that relative paths start from, "" if it is the working folder
@@ -131,6 +132,7 @@ type reader struct {
 type value struct {
 	role   role
 	word   Word
+	before int  // operands that stand before it
 	beside bool // code in it runs before the program proper, which still comes from elsewhere: perl -MFILE, bash --rcfile FILE
 }
 
@@ -289,7 +291,7 @@ func (g *syntax) hasGroup(name string) bool {
 func (r *reader) take(a *action, w Word) {
 	r.act(a)
 	if len(a.values) > 0 {
-		r.values = append(r.values, value{a.values[0], w, a.loads()})
+		r.values = append(r.values, value{a.values[0], w, len(r.operands), a.loads()})
 	}
 }
 

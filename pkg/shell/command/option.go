@@ -196,7 +196,7 @@ func (r *reader) cluster(i int, letters string) int {
 			// An optional value is the rest of the word: sed -i.bak, sed -iE.
 			r.act(a)
 			if rest.Text != "" {
-				r.values = append(r.values, value{a.values[0], rest, a.loads()})
+				r.values = append(r.values, value{a.values[0], rest, len(r.operands), a.loads()})
 			}
 			return i + 1
 		}
@@ -245,7 +245,7 @@ func (r *reader) valuesOf(a *action, name string, i int) int {
 			r.doubt("option %s has no value", name)
 			return i
 		}
-		r.values = append(r.values, value{role, r.args[i], a.loads()})
+		r.values = append(r.values, value{role, r.args[i], len(r.operands), a.loads()})
 		i++
 	}
 	return i

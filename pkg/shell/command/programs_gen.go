@@ -27067,14 +27067,14 @@ var syntaxTar = syntax{style: gnu | bare, options: []option{
 	{"--add-file-no", &action_values_Text},
 	{"--after-date", &action_values_Text},
 	{"--anchored", &action_none},
-	{"--append", &action_3ddaea1c088f},
+	{"--append", &action_0545833a8515},
 	{"--atime-preserve", &action_values_Text_attached},
 	{"--auto-compress", &action_none},
 	{"--backup", &action_values_Text_attached},
 	{"--block-number", &action_none},
 	{"--blocking-factor", &action_values_Text},
 	{"--bzip2", &action_none},
-	{"--catenate", &action_3ddaea1c088f},
+	{"--catenate", &action_0545833a8515},
 	{"--cd", &action_values_Folder_flags_notHere},
 	{"--check-links", &action_none},
 	{"--checkpoint", &action_values_Text_attached},
@@ -27082,8 +27082,8 @@ var syntaxTar = syntax{style: gnu | bare, options: []option{
 	{"--clamp-mtime", &action_values_Text},
 	{"--compare", &action_operands_rest_Read_turns_Archive_Read},
 	{"--compress", &action_none},
-	{"--concatenate", &action_3ddaea1c088f},
-	{"--create", &action_8c0dc7d9a4af},
+	{"--concatenate", &action_0545833a8515},
+	{"--create", &action_87d8b2189422},
 	{"--delay-directory-restore", &action_none},
 	{"--delete", &action_2af071e2417a},
 	{"--dereference", &action_none},
@@ -27176,7 +27176,7 @@ var syntaxTar = syntax{style: gnu | bare, options: []option{
 	{"--touch", &action_none},
 	{"--transform", &action_values_Text},
 	{"--unlink-first", &action_none},
-	{"--update", &action_3ddaea1c088f},
+	{"--update", &action_0545833a8515},
 	{"--use-compress-program", &action_values_Shell},
 	{"--utc", &action_none},
 	{"--verbose", &action_none},
@@ -27188,7 +27188,7 @@ var syntaxTar = syntax{style: gnu | bare, options: []option{
 	{"--xform", &action_values_Text},
 	{"--xz", &action_none},
 	{"--zstd", &action_none},
-	{"-A", &action_3ddaea1c088f},
+	{"-A", &action_0545833a8515},
 	{"-B", &action_none},
 	{"-C", &action_values_Folder_flags_notHere},
 	{"-F", &action_values_Shell},
@@ -27212,7 +27212,7 @@ var syntaxTar = syntax{style: gnu | bare, options: []option{
 	{"-Z", &action_none},
 	{"-a", &action_none},
 	{"-b", &action_values_Text},
-	{"-c", &action_8c0dc7d9a4af},
+	{"-c", &action_87d8b2189422},
 	{"-d", &action_operands_rest_Read_turns_Archive_Read},
 	{"-f", &action_values_Archive},
 	{"-g", &action_values_Write},
@@ -27225,10 +27225,10 @@ var syntaxTar = syntax{style: gnu | bare, options: []option{
 	{"-n", &action_none},
 	{"-o", &action_none},
 	{"-p", &action_none},
-	{"-r", &action_3ddaea1c088f},
+	{"-r", &action_0545833a8515},
 	{"-s", &action_none},
 	{"-t", &action_operands_rest_Text_turns_Archive_Read},
-	{"-u", &action_3ddaea1c088f},
+	{"-u", &action_0545833a8515},
 	{"-v", &action_none},
 	{"-w", &action_none},
 	{"-x", &action_e62f5a518444},
@@ -30331,6 +30331,7 @@ var syntax_style_slash_operands_rest_Text_base_none = syntax{style: slash, opera
 
 var action_0142532168a9 = action{class: localWrite, streams: streams{out: Download, setOut: true}, here: roleWriteTree}
 var action_0489abeee090 = action{class: network, effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_rest_Package}
+var action_0545833a8515 = action{operands: &shape_rest_ReadTree, turns: []turn{{roleArchive, roleEdit}, {roleFolder, roleStep}}}
 var action_10f042f09a25 = action{class: anything, effects: []effect.Kind{effect.ChangePrivilege}, flags: runURLs}
 var action_114ed2724981 = action{streams: streams{in: Listed, setIn: true}, operands: &shape_head_WriteTree_rest_Read}
 var action_1275a394c7b0 = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, operands: &shape_rest_Read}
@@ -30343,7 +30344,6 @@ var action_2af42ff3dcb7 = action{streams: streams{out: Input, setOut: true}, emp
 var action_2bdd8ac6bb39 = action{effects: []effect.Kind{effect.ChangeSystem, effect.ReadSecret}, streams: streams{in: Data, setIn: true, out: Secret, setOut: true}}
 var action_33a86a0e669c = action{class: destructive, turns: []turn{{roleWrite, roleWriteTree}}, flags: recursive}
 var action_3c50926646fb = action{class: network, effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}}
-var action_3ddaea1c088f = action{operands: &shape_rest_ReadTree, turns: []turn{{roleArchive, roleEdit}, {roleFolder, roleReadTree}}}
 var action_3ef27b3420af = action{values: []role{roleText}, class: localWrite, streams: streams{in: Data, setIn: true}, operands: &shape_rest_Text}
 var action_3f35b15c72e8 = action{class: destructive, turns: []turn{{roleReadTree, roleDelete}}, flags: recursive}
 var action_516a498c9f2d = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, flags: reject, verb: "run"}
@@ -30352,9 +30352,9 @@ var action_668836957217 = action{effects: []effect.Kind{effect.ReadSecret}, stre
 var action_71a78087b0cf = action{class: network, streams: streams{in: Upload, setIn: true, out: Download, setOut: true}, flags: tells}
 var action_8020e15c8161 = action{class: network, streams: streams{out: Download, setOut: true}, flags: database}
 var action_8314999bf246 = action{values: []role{roleEncoded}, streams: streams{in: Data, setIn: true}, operands: &shape_rest_Text, flags: stop}
+var action_87d8b2189422 = action{streams: streams{out: Input, setOut: true}, operands: &shape_rest_ReadTree, turns: []turn{{roleArchive, roleWrite}, {roleFolder, roleStep}}}
 var action_8aa0327f1b3a = action{values: []role{roleText}, effects: []effect.Kind{effect.Destroy, effect.ChangeSystem}, turns: []turn{{roleList, roleWrite}}}
 var action_8af0ede3af90 = action{effects: []effect.Kind{effect.ChangeSystem, effect.ReadSecret}, streams: streams{out: Secret, setOut: true}}
-var action_8c0dc7d9a4af = action{streams: streams{out: Input, setOut: true}, operands: &shape_rest_ReadTree, turns: []turn{{roleArchive, roleWrite}, {roleFolder, roleReadTree}}}
 var action_8da618b355a8 = action{class: localWrite, turns: []turn{{roleRead, roleEditTree}}, here: roleEditTree}
 var action_9e33e3d1a357 = action{values: []role{roleScriptPowerShell}, streams: streams{in: Data, setIn: true}, operands: &shape_rest_Text, flags: stop}
 var action_a1aa5e6e0c4a = action{streams: streams{in: Listed, setIn: true}, operands: &shape_rest_Read, turns: []turn{{roleArchive, roleWrite}}}

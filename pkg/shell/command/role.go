@@ -80,15 +80,6 @@ func (r *reader) onlyRead() {
 	r.class = readOnly
 }
 
-// inEntered returns a path as seen from the working folder.
-func (r *reader) inEntered(w Word) Word {
-	if r.entered == "" || w.Pattern || w.Text == "" || strings.IndexByte(`/~\`, w.Text[0]) >= 0 || len(w.Text) > 1 && w.Text[1] == ':' {
-		return w
-	}
-	w.Text = strings.TrimSuffix(r.entered, "/") + "/" + w.Text
-	return w
-}
-
 // dot is the working folder, said to stand where the program's name does.
 func (r *reader) dot() Word { return Word{Text: ".", From: r.args[0].From} }
 
@@ -111,6 +102,7 @@ func (r *reader) positions() {
 		}
 		s = &shape{head: s.head, rest: roleText, tail: s.tail}
 	}
+	entered := r.entered
 	for k, i := range r.operands {
 		role := s.rest
 		switch {
@@ -119,8 +111,10 @@ func (r *reader) positions() {
 		case k >= n-tail:
 			role = s.tail[len(s.tail)-(n-k)]
 		}
+		r.step(k)
 		r.apply(role, r.args[i], true)
 	}
+	r.entered = entered
 	if middle <= 0 && r.empty != 0 && !s.rest.takesAll() {
 		r.apply(r.empty, r.dot(), true)
 	}
@@ -189,7 +183,7 @@ func (r *reader) apply(role role, w Word, operand bool) {
 		// It may be the value of an option that is not listed.
 		role = roleMaybeFile
 	}
-	if role == roleNone || role == roleText || role == roleFolder || role == roleEnter || role.takesAll() {
+	if role == roleNone || role == roleText || role == roleFolder || role == roleEnter || role == roleStep || role.takesAll() {
 		return
 	}
 	if w.Text == "-" && role != roleChange {

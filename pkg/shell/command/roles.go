@@ -109,6 +109,7 @@ const (
 	roleArchive     // read or written, as other options say
 	roleFolder      // entered, and written to if other options say so
 	roleEnter       // entered before anything else is done
+	roleStep        // entered for the operands that follow
 
 	// Code, by language.
 	roleShell

@@ -1,0 +1,27 @@
+package command
+
+import "strings"
+
+// inEntered returns a path as seen from the working folder.
+func (r *reader) inEntered(w Word) Word {
+	if r.entered == "" || w.Pattern || w.Text == "" || strings.IndexByte(`/~\`, w.Text[0]) >= 0 || len(w.Text) > 1 && w.Text[1] == ':' {
+		return w
+	}
+	w.Text = strings.TrimSuffix(r.entered, "/") + "/" + w.Text
+	return w
+}
+
+// step enters the folders that options before an operand name, each as seen from the one before. One
+// that is not known is read as a whole.
+func (r *reader) step(operand int) {
+	for ; r.stepped < len(r.values) && r.values[r.stepped].before <= operand; r.stepped++ {
+		v := r.values[r.stepped]
+		switch {
+		case r.turn(v.role) != roleStep:
+		case v.word.Pattern:
+			r.apply(roleReadTree, v.word, false)
+		default:
+			r.entered = r.inEntered(v.word).Text
+		}
+	}
+}
