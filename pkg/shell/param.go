@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -151,6 +152,15 @@ func (s *state) parameter(p *syntax.ParamExp, show string) (vals []abstract.Valu
 	return s.ofScalar(p, b, show)
 }
 
+// namesTemporary reports whether a word is a folder for temporary files, as the text has it.
+func namesTemporary(w *syntax.Word) bool {
+	if w == nil {
+		return false
+	}
+	text, ok := plainWord(w)
+	return ok && strings.HasPrefix(text, "/tmp/") && path.Clean(text) == strings.TrimSuffix(text, "/")
+}
+
 // environment returns what is known about a variable that the text does not set.
 func (s *state) environment(name string) []abstract.Value {
 	v := abstract.Variable(name, 0)
@@ -169,7 +179,7 @@ func (s *state) environment(name string) []abstract.Value {
 	case "SHELL", "BASH":
 		v = abstract.Lit("/bin/bash")
 	case "TMPDIR", "TMP", "TEMP":
-		if !slices.ContainsFunc(s.ahead, func(a *syntax.Assign) bool { return a.Name != nil && a.Name.Value == name }) {
+		if !slices.ContainsFunc(s.ahead, func(a *syntax.Assign) bool { return a.Name != nil && a.Name.Value == name && !namesTemporary(a.Value) }) {
 			v = abstract.Lit("/tmp") // else the text takes it to be something else
 		}
 	case "OSTYPE", "HOSTTYPE", "MACHTYPE", "USER", "LOGNAME", "USERNAME", "HOSTNAME", "SHLVL":
