@@ -216,8 +216,9 @@ func (s *state) number(x syntax.ArithmExpr) (int64, bool) {
 			s.left.shell = true
 		}
 		return s.binaryNumber(x)
-	case *syntax.FlagsArithm:
-		return s.number(x.X)
+	case *syntax.FlagsArithm: // counts words, or looks for text
+		s.number(x.X)
+		return 0, false
 	}
 	return 0, false
 }
@@ -470,6 +471,19 @@ func (s *state) test(x syntax.TestExpr) {
 		default:
 			s.test(x.X)
 			s.test(x.Y)
+			if x.Op == syntax.TsReMatch {
+				s.rematches()
+			}
+		}
+	}
+}
+
+// rematches notes that variables hold what an expression has matched.
+func (s *state) rematches() {
+	for _, name := range [...]string{"BASH_REMATCH", "MATCH", "match"} {
+		if old, bound := s.attribute(name); bound && (name == "BASH_REMATCH" || s.asZsh()) {
+			v := abstract.Variable(name, abstract.Foreign)
+			s.bind(binding{name: name, val: v, array: old.array, unsure: true, elems: []element{{"0", v}}, weak: true})
 		}
 	}
 }

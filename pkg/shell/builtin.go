@@ -60,7 +60,7 @@ func builtin(name string) (func(*state, []abstract.Value, abstract.Streams) abst
 		return (*state).let, true
 	case "ztcp":
 		return (*state).ztcp, true
-	case "autoload", "functions", "sched", "zargs", "zcalc", "zcp", "zln", "zmv":
+	case "autoload", "functions", "sched", "zargs", "zcalc", "zcp", "zln", "zmodload", "zmv":
 		return (*state).zshBuiltin, true
 	case "integer", "float", "private":
 		return (*state).export, true
@@ -151,23 +151,47 @@ func (s *state) pwd([]abstract.Value, abstract.Streams) abstract.Value {
 	return abstract.Unknown("$(pwd)", 0).Of(abstract.FromCommand)
 }
 
-// cd moves the working folder of what follows.
-func (s *state) cd(argv []abstract.Value, _ abstract.Streams) abstract.Value {
-	dir := abstract.Value{Text: "~"}
+// folderOf returns the folder that cd is given, and whether it may go to another one.
+func (s *state) folderOf(argv []abstract.Value) (dir abstract.Value, other bool) {
+	dir = abstract.Value{Text: "~"}
+	if home, ok := s.lookup("HOME"); ok && home.kind != unset {
+		dir = home.val
+	}
+	n := 0
 	for _, v := range argv[1:] {
-		if v.Text != "--" && (len(v.Text) < 2 || v.Text[0] != '-') {
-			dir = v
-			break
+		text := v.Text
+		switch {
+		case len(text) > 1 && (text[0] == '-' || text[0] == '+') && strings.Trim(text[1:], "0123456789") == "", text == "-n": // of the stack of folders
+			other = true
+		case text == "--" || len(text) > 1 && text[0] == '-':
+		default:
+			if n++; n == 1 {
+				dir = v
+			}
 		}
 	}
+	relative := n > 0 && dir.Known() && !strings.HasPrefix(dir.Text, "/") && !strings.HasPrefix(dir.Text, ".") && !strings.HasPrefix(dir.Text, "~")
+	variable := relative && syntax.ValidName(dir.Text) && s.mentions(dir.Text) && strings.Contains(strings.ToLower(s.text), "cdable")
+	other = other || n > 1 || n == 0 && argv[0].Text == "pushd" || variable || relative && (s.mentions("CDPATH") || s.mentions("cdpath"))
+	return dir, other
+}
+
+// cd moves the working folder of what follows.
+func (s *state) cd(argv []abstract.Value, _ abstract.Streams) abstract.Value {
+	dir, other := s.folderOf(argv)
 	if s.remote > 0 {
 		return abstract.Value{}
 	}
 	next := *s.place()
 	next.CWD = ""
-	if dir.Known() && dir.Text != "-" && argv[0].Text != "popd" {
+	if dir.Known() && dir.Text != "-" && argv[0].Text != "popd" && !other {
 		if p, pattern := s.place().Path(dir.Text, false); !pattern && p != "" {
 			next = *s.place().In(p)
+		}
+	}
+	for _, name := range [...]string{"PWD", "OLDPWD"} {
+		if s.mentions(name) {
+			s.bind(binding{name: name, val: abstract.Variable(name, 0)})
 		}
 	}
 	s.bind(binding{name: workdirName, kind: workdir, place: &next})

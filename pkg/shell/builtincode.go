@@ -22,8 +22,8 @@ func (s *state) codeBuiltin(name string, argv []abstract.Value, io abstract.Stre
 	case "enable":
 		// enable -f loads a shared object into the shell.
 		for i, v := range argv {
-			if v.Text == "-f" && i+1 < len(argv) {
-				s.dynamic(effect.CauseCode, "loads code into the shell: "+argv[i+1].String(), join(argv))
+			if strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "f") {
+				s.dynamic(effect.CauseCode, "loads code into the shell: "+argv[min(i+1, len(argv)-1)].String(), join(argv))
 			}
 		}
 	case "fc":
@@ -146,7 +146,7 @@ func (s *state) hashes(names []abstract.Value, file abstract.Value) {
 // those of zsh, which are ordinary ones elsewhere.
 var commandTables = map[string]bool{
 	"BASH_ALIASES": true, "BASH_CMDS": true, "aliases": true, "commands": true, "functions": true, "galiases": true, "saliases": true,
-	"dis_aliases": true, "dis_functions": true, "dis_galiases": true, "dis_saliases": true, "nameddirs": true, "options": true,
+	"dis_aliases": true, "dis_functions": true, "dis_galiases": true, "dis_saliases": true, "mapfile": true, "nameddirs": true, "options": true,
 }
 
 // keyText returns the key of a member of such an array.
@@ -163,6 +163,11 @@ func (s *state) setsCommand(array string, key, v abstract.Value) {
 	own := strings.HasPrefix(array, "BASH_")
 	switch {
 	case !commandTables[array]:
+	case array == "mapfile": // the file itself
+		if s.asZsh() {
+			p, pattern := s.path(effect.WriteFile, key, false)
+			s.addFile(file{path: p, pattern: pattern, val: v})
+		}
 	case array == "options":
 		s.zshOption(abstract.Concat(key, v))
 	case array == "nameddirs":

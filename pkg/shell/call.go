@@ -166,7 +166,7 @@ func (s *state) run(argv []abstract.Value, io abstract.Streams, named func(strin
 		return s.unknownProgram(argv, io)
 	}
 	name := argv[0].Text
-	if name == "" {
+	if name == "" || name == "--" { // time -- CMD
 		if len(argv) > 1 {
 			return s.run(argv[1:], io, named)
 		}
@@ -248,6 +248,10 @@ func (s *state) ownOrProgram(name string, argv []abstract.Value, io abstract.Str
 	}
 	if number, _, ok := strings.Cut(name, "="); ok && number != "" && strings.Trim(number, "0123456789") == "" && s.asZsh() {
 		s.bind(binding{name: positionalName, array: true, unsure: true, weak: true}) // zsh assigns $1
+	}
+	if plain, ok := strings.CutPrefix(name, "zf_"); ok { // the same of a module of zsh
+		argv = slices.Clone(argv)
+		argv[0].Text = plain
 	}
 	out := s.program(braced(argv), io)
 	s.remains = nil // a program reads as much as it likes

@@ -103,7 +103,7 @@ func (d *declaration) option(v abstract.Value) {
 	d.list = d.list || set("a")
 	switch {
 	case d.kind == formatted:
-	case strings.ContainsAny(v.Text, "EFLRTZ0123456789"): // how zsh writes it
+	case strings.ContainsAny(v.Text, "EFLRTUZ0123456789"): // how zsh writes it
 		d.kind = formatted
 	case v.Text[0] == '+':
 		d.kind = mixed

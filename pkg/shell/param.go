@@ -328,7 +328,7 @@ func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, s
 			case "L":
 				v.Text = strings.ToLower(v.Text)
 			case "Q":
-				if v.Text == "" || strings.ContainsFunc(v.Text, func(r rune) bool { return r == '\'' || r < ' ' || r > '~' }) {
+				if s.posix || v.Text == "" || strings.ContainsFunc(v.Text, func(r rune) bool { return r == '\'' || r < ' ' || r > '~' }) {
 					return vague(show, v)
 				}
 				v.Text = "'" + v.Text + "'"

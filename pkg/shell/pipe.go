@@ -38,6 +38,7 @@ func (s *state) binary(c *syntax.BinaryCmd, in abstract.Value) abstract.Value {
 		}
 		into := i > 0 && isPipe(chain[i-1].Op)
 		if isPipe(c.Op) {
+			s.otherInputs(c.Y, out, true)
 			if out = s.piped(c.Y, out, into, files); s.exit == success {
 				s.exit = anyExit // the left side may count as well
 			}

@@ -14,6 +14,9 @@ func (s *state) exec(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		if rest[0].Text == "-a" && len(rest) > 1 {
 			rest = rest[1:]
 		}
+		if argv[0].Text == "builtin" && strings.Contains(rest[0].Text, "f") { // of ksh
+			s.dynamic(effect.CauseCode, "loads code into the shell", join(argv))
+		}
 		rest = rest[1:]
 	}
 	if len(rest) == 0 {

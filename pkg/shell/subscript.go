@@ -9,6 +9,9 @@ import (
 // subscriptIn walks what a value runs if something reads it as a number: a[$(id)]. If it must be
 // one, any expansion in it counts.
 func (s *state) subscriptIn(v abstract.Value, number bool) {
+	if v.IsPattern && v.Origin == 0 { // letters of the text that are no pattern in a value
+		v.Text, v.IsPattern = strings.ReplaceAll(v.Text, `\`, ""), false
+	}
 	if !v.Known() || !strings.Contains(v.Text, "$(") && !strings.Contains(v.Text, "`") || !s.step(1+len(v.Text)/16) {
 		return
 	}

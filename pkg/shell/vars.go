@@ -74,6 +74,10 @@ func (s *state) bind(b binding) {
 	switch b.name {
 	case "argv", "path", "fpath", "cdpath":
 		s.tied(&b)
+	case "LINENO", "RANDOM", "SRANDOM", "SECONDS", "BASHPID", "EPOCHSECONDS", "HISTCMD": // what they are given is not what they hold
+		b.val = abstract.Number("$" + b.name)
+	case "BASH_COMMAND", "DIRSTACK", "FUNCNAME", "GROUPS", "PIPESTATUS", "_":
+		b.val, b.unsure = vague("$"+b.name, b.val), true
 	}
 	if b.array && !b.keyed && !internal(b.name) && b.name != positionalName {
 		if old, ok := s.attribute(b.name); ok && old.keyed { // which it stays

@@ -244,6 +244,9 @@ func (s *state) stmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 		}
 	}()
 	s.input = in
+	if len(st.Redirs) > 1 {
+		s.otherInputs(st, in, false)
+	}
 	if coproc, ok := st.Cmd.(*syntax.CoprocClause); st.Background || ok && coproc != nil {
 		defer s.beside(st, in)()
 	}

@@ -98,6 +98,36 @@ func setsZsh(argv []abstract.Value) (option abstract.Value, ok bool) {
 	return abstract.Value{}, false
 }
 
+// otherInputs walks a statement with each of the inputs that only zsh gives it, which reads all that are named, and
+// a pipe before them: others read the last.
+func (s *state) otherInputs(st *syntax.Stmt, in abstract.Value, piped bool) {
+	if len(st.Redirs) == 0 {
+		return
+	}
+	var inputs []*syntax.Redirect
+	for _, r := range st.Redirs {
+		if (r.N == nil || r.N.Value == "0") && (r.Op == syntax.RdrIn || r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc || r.Op == syntax.WordHdoc) {
+			inputs = append(inputs, r)
+		}
+	}
+	if len(inputs) == 0 || !piped && len(inputs) == 1 || !s.asZsh() {
+		return
+	}
+	if len(inputs) > 16 {
+		s.giveUp("a command has too many inputs")
+		return
+	}
+	others := inputs[:len(inputs)-1]
+	if piped {
+		others = append([]*syntax.Redirect{nil}, others...)
+	}
+	for _, other := range others {
+		one := *st
+		one.Redirs = slices.DeleteFunc(slices.Clone(st.Redirs), func(r *syntax.Redirect) bool { return slices.Contains(inputs, r) && r != other })
+		s.mayRun(func() { s.stmt(&one, in) })
+	}
+}
+
 // dirPrefix stands before the name of a folder that ~name means in zsh.
 const dirPrefix = "\x00folder "
 
@@ -113,10 +143,13 @@ func (s *state) tilde(parts []syntax.WordPart) []syntax.WordPart {
 		}
 	}
 	l, ok := parts[0].(*syntax.Lit)
-	if !ok || len(l.Value) < 2 || l.Value[0] != '~' {
+	if !ok || l.Value == "" || l.Value[0] != '~' {
 		return parts
 	}
-	name, rest, cut := strings.Cut(l.Value[1:], "/")
+	name, _, cut := strings.Cut(l.Value[1:], "/")
+	if own := map[string]string{"": "HOME", "+": "PWD", "-": "OLDPWD"}[name]; own != "" && (cut || len(parts) == 1) && s.mentions(own) {
+		return s.folder(own, l, parts[1:])
+	}
 	if !cut && len(parts) > 1 || !syntax.ValidName(name) {
 		return parts
 	}
@@ -129,11 +162,22 @@ func (s *state) tilde(parts []syntax.WordPart) []syntax.WordPart {
 	if !s.asZsh() {
 		return parts
 	}
-	if cut {
-		rest = "/" + rest
+	return s.folder(b.name, l, parts[1:])
+}
+
+// folder returns the parts of a word that begins with what a variable holds in the place of ~ and a name.
+func (s *state) folder(variable string, l *syntax.Lit, behind []syntax.WordPart) []syntax.WordPart {
+	rest := ""
+	if at := strings.IndexByte(l.Value, '/'); at >= 0 {
+		rest = l.Value[at:]
 	}
-	dir := &syntax.ParamExp{Short: true, Param: &syntax.Lit{ValuePos: l.ValuePos, Value: b.name}}
-	return slices.Concat([]syntax.WordPart{&syntax.DblQuoted{Parts: []syntax.WordPart{dir}}}, literal(rest, l).Parts, parts[1:])
+	dir := &syntax.ParamExp{Short: true, Param: &syntax.Lit{ValuePos: l.ValuePos, Value: variable}}
+	return slices.Concat([]syntax.WordPart{&syntax.DblQuoted{Parts: []syntax.WordPart{dir}}}, literal(rest, l).Parts, behind)
+}
+
+// mentions reports whether the text gives a variable a value anywhere.
+func (s *state) mentions(name string) bool {
+	return slices.ContainsFunc(s.vars, func(b binding) bool { return b.name == name })
 }
 
 // splits reports whether two parts of a word are a parameter as only zsh has it: $=x, $~x, $^x.

@@ -24,6 +24,22 @@ func (s *state) zshBuiltin(argv []abstract.Value, _ abstract.Streams) abstract.V
 	switch argv[0].Text {
 	case "autoload":
 		s.autoload(argv[1:])
+	case "zmodload":
+		for _, v := range argv[1:] {
+			named := strings.HasPrefix(v.Text, "-") || strings.HasPrefix(v.Text, "zsh/") || strings.Contains(v.Text, ":")
+			if !v.Known() || strings.Contains(v.Text, "..") || !named || s.mentions("module_path") || s.mentions("MODULE_PATH") {
+				s.dynamic(effect.CauseCode, "loads code into the shell: "+v.String(), join(argv))
+			}
+		}
+	case "sysopen":
+		if last := argv[len(argv)-1]; len(argv) > 1 {
+			s.path(effect.ReadFile, last, false)
+			if slices.ContainsFunc(argv, func(v abstract.Value) bool {
+				return v.Text == "-o" || strings.HasPrefix(v.Text, "-") && strings.ContainsAny(v.Text, "wa")
+			}) {
+				s.path(effect.WriteFile, last, false)
+			}
+		}
 	case "functions":
 		switch letters := argv[min(1, len(argv)-1)].Text; {
 		case strings.HasPrefix(letters, "-") && strings.Contains(letters, "u"):
@@ -61,6 +77,9 @@ func (s *state) zshBuiltin(argv []abstract.Value, _ abstract.Streams) abstract.V
 		for _, v := range argv[1:] {
 			s.subscriptIn(v, true)
 		}
+	}
+	if argv[0].Text == "zparseopts" { // which may drop parameters
+		s.bind(binding{name: positionalName, array: true, unsure: true, weak: true})
 	}
 	if zshSetters[argv[0].Text] {
 		for _, v := range argv[1:] {
