@@ -253,7 +253,7 @@ func (s *state) ownOrProgram(name string, argv []abstract.Value, io abstract.Str
 		argv = slices.Clone(argv)
 		argv[0].Text = plain
 	}
-	out := s.program(braced(argv), io)
+	out := s.program(argv, io)
 	s.remains = nil // a program reads as much as it likes
 	return out
 }

@@ -15,8 +15,9 @@ func (s *state) program(argv []abstract.Value, io abstract.Streams) abstract.Val
 	if i := strings.LastIndexByte(name, '/'); i >= 0 && !systemFolder(name[:i+1]) {
 		return s.localProgram(argv, io)
 	}
-	words := commandWords(argv)
 	base := programName(name)
+	argv = braced(base, argv)
+	words := commandWords(argv)
 	words[0].Text = base
 	s.installed(base, argv[0].From)
 	return s.listedProgram(base, words, argv, io)

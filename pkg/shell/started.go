@@ -124,8 +124,8 @@ func (s *state) splitString(text abstract.Value, argv []abstract.Value, io abstr
 var splitEscapes = strings.NewReplacer(`\_`, " ", `\n`, " ", `\t`, " ", `\v`, " ", `\f`, " ", `\r`, " ")
 
 // braced returns the words of xargs with {} where they have what another option stands for the input.
-func braced(argv []abstract.Value) []abstract.Value {
-	if programName(argv[0].Text) != "xargs" {
+func braced(program string, argv []abstract.Value) []abstract.Value {
+	if program != "xargs" {
 		return argv
 	}
 	for i := 1; i < len(argv)-1 && strings.HasPrefix(argv[i].Text, "-"); i++ {

@@ -2582,6 +2582,7 @@ var programs = [...]program{
 	{"ruby", &syntaxRuby},
 	{"ruff", &syntaxBlack},
 	{"run-p", &syntaxJest},
+	{"run-parts", &syntaxRun_parts},
 	{"run-s", &syntaxJest},
 	{"run0", &syntaxRun0},
 	{"runas", &syntaxRunas},
@@ -2621,6 +2622,7 @@ var programs = [...]program{
 	{"sample", &syntaxLog},
 	{"samu", &syntaxMake},
 	{"sar", &syntaxPs},
+	{"sash", &syntaxSh},
 	{"sass", &syntaxJest},
 	{"say", &syntaxWall},
 	{"sb", &syntaxJest},
@@ -24569,6 +24571,25 @@ var syntaxRuby = syntax{style: first, language: "ruby", options: []option{
 	{"-x", &action_values_Text_attached},
 	{"-y", &action_none},
 }, operands: shape{head: []role{roleScriptRuby}, rest: roleText}, base: &action_streams_in_Code_setIn}
+
+var syntaxRun_parts = syntax{style: gnu, options: []option{
+	{"--arg", &action_values_Text},
+	{"--debug", &action_none},
+	{"--exit-on-error", &action_none},
+	{"--list", &action_flags_dry},
+	{"--lsbsysinit", &action_none},
+	{"--new-session", &action_none},
+	{"--regex", &action_values_Text},
+	{"--report", &action_none},
+	{"--reverse", &action_none},
+	{"--test", &action_flags_dry},
+	{"--umask", &action_values_Text},
+	{"--verbose", &action_none},
+	{"-a", &action_values_Text},
+	{"-d", &action_none},
+	{"-u", &action_values_Text},
+	{"-v", &action_none},
+}, operands: shape{head: []role{roleScriptShell}}}
 
 var syntaxRun0 = syntax{style: first | settings | open, options: []option{
 	{"--background", &action_values_Text},
