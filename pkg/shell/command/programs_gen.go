@@ -25160,7 +25160,7 @@ var syntaxSetx = syntax{style: slash, why: "changes the environment of later pro
 	{"/s", &action_values_Text},
 	{"/u", &action_values_Text},
 	{"/x", &action_none},
-}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+}, operands: shape{head: []role{roleUnset}, rest: roleText}, base: &action_effects_ChangeSystem}
 
 var syntaxSfdisk = syntax{style: gnu, options: []option{
 	{"--activate", &action_turns_Write_Write_flags_wet},

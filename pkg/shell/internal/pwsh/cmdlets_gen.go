@@ -27,7 +27,7 @@ var cmdlets = [...]cmdlet{
 		{"passthru", switches, false},
 	}},
 	{name: "checkpoint-computer", class: effect.Privileged},
-	{name: "clear-content", aliases: []string{"clc"}, class: effect.Destructive, params: []param{
+	{name: "clear-content", aliases: []string{"clc", "clear-item", "cli"}, class: effect.Destructive, params: []param{
 		{"path", writes, true},
 		{"literalpath", writes, false},
 		{"force", switches, false},

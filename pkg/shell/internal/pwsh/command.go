@@ -333,6 +333,9 @@ func (p *pwsh) touch(c *cmdlet, u use, v abstract.Value, recursive bool) []abstr
 		}
 		return nil
 	}
+	if name, ok := strings.CutPrefix(lower, "env:"); ok && u != reads && u != lists {
+		p.w.SetEnvironment(strings.ToUpper(strings.TrimLeft(name, `\/`)), abstract.Unknown("…", v.Taint), p.at)
+	}
 	for _, drive := range [...]string{"env:", "function:", "variable:", "alias:", "cert:", "wsman:"} {
 		if strings.HasPrefix(lower, drive) {
 			return nil
