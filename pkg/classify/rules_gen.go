@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:d84afba33383b923cbf0fbc723e6a92f4dee6ba234640717a25b026cca6784d4"
+const rulesFingerprint = "sha256:12b0a8b34669759a12aaef9f7071144e3fb052ba3f879711e7c1438cc7533b19"
 
 var ruleTable = [...]Rule{
 	{
@@ -5407,6 +5407,23 @@ var ruleTable = [...]Rule{
 			{
 				kinds: []effect.Kind{"write_file"},
 				paths: []string{"**/*.{md,rst,adoc}"},
+			},
+		},
+	},
+	{
+		ID: "XP-230", Name: "system_folder_covered", Category: "defense_evasion", Severity: High, Outcome: Escalate, Platform: "unix",
+		Description: "Mounts something over a folder of the system or of people, so that other programs and files are found there.",
+		Advice:      "mount it below /mnt or in a folder of its own",
+		Match:       []string{"sudo mount --bind /tmp/x /etc", "mount -t tmpfs none /usr/lib", "mount --bind x /bin", "mount --bind x /sbin", "mount --bind x /lib64", "mount --bind x /boot", "mount --bind x /home", "mount --bind x /root/.ssh", "mount --bind x /var/log", "mount --bind x /opt", "mount h:/a /Users/me", "mount -o remount,rw /"},
+		Pass:        []string{"mount", "mount -o loop a.iso /mnt/iso", "mount --bind /usr /mnt/usr", "mount -t tmpfs tmpfs /tmp/x", "mount -o remount,ro /mnt", "umount /mnt"},
+		clauses: []clause{
+			{
+				programs: []string{"mount"},
+				args:     pattern{expr: " /(?:etc|usr|bin|sbin|lib\\w*|boot|home|root|var|opt|Users)(?:/\\S*)?'?$", lits: []string{"etc", "usr", "bin", "lib", "boot", "home", "root", "var", "opt", "users"}, bytes: "/"},
+			},
+			{
+				programs: []string{"mount"},
+				args:     pattern{expr: " -o \\S*remount\\S* /$", lits: []string{"remount"}, bytes: "-/"},
 			},
 		},
 	},
