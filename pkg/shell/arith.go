@@ -119,6 +119,11 @@ func (s *state) count(w *syntax.Word, v abstract.Value) {
 	case name == "":
 		s.forget()
 	case member:
+		to, ok := s.target(name)
+		if name = to; !ok {
+			s.forget()
+			return
+		}
 		old, _ := s.attribute(name)
 		s.bind(binding{name: name, array: true, unsure: true, kind: old.lasting(), elems: append(slices.Clone(old.elems), element{val: v}, element{val: old.val})})
 	default:

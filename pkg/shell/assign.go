@@ -143,6 +143,10 @@ func (s *state) assignOnce(name string, a *syntax.Assign) {
 	}
 	v := s.word(a.Value)
 	if old, ok := s.attribute(name); ok && old.array && a.Append && old.kind != reference {
+		if _, ok := s.target(name); !ok {
+			s.forget()
+			return
+		}
 		s.addTo(name, old, v)
 		return
 	}

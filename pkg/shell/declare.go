@@ -235,8 +235,8 @@ func (s *state) declareArray(name string, a *syntax.Assign, d declaration, decla
 	}
 	if last := len(s.vars) - 1; d.keyed && last >= n && s.vars[last].array && !a.Append {
 		b := &s.vars[last]
-		b.keyed, b.unsure = true, !literalKeys(a.Array) || old.array && !old.keyed // which stays as it is
-		b.weak = b.weak && (b.unsure || s.isConstant(name))                        // no error in zsh
+		b.keyed, b.unsure = true, !literalKeys(a.Array) || old.array && (!old.keyed || old.unsure) // which stays as it is
+		b.weak = b.weak && (b.unsure || s.isConstant(name))                                        // no error in zsh
 	}
 	if d.kind > unset || other && expandsAny(a.Array) {
 		s.bind(binding{name: name, array: true, unsure: true, kind: mixed})

@@ -407,22 +407,15 @@ func (s *state) ifClause(c *syntax.IfClause, in abstract.Value) abstract.Value {
 func (s *state) caseClause(c *syntax.CaseClause, in abstract.Value) abstract.Value {
 	v := s.word(c.Word)
 	var b branches
-	plain := !slices.ContainsFunc(c.Items, func(i *syntax.CaseItem) bool { return i.Op != syntax.Break })
+	plain := !slices.ContainsFunc(c.Items, func(i *syntax.CaseItem) bool { return i.Op != syntax.Break && i.Op != syntax.Fallthrough })
+	falls := false // into the next item, surely
 	for _, item := range c.Items {
-		mark, holds := len(s.vars), failure
-		for _, p := range item.Patterns {
-			s.word(p)
-			switch m := anyExit; {
-			case p.Lit() == "*":
-				holds = success
-			case holds != success:
-				if plain && simpleWord(p) {
-					m = s.matches(v, p)
-				}
-				holds = holds.either(m)
-			}
+		if falls {
+			b.Add(s.stmts(item.Stmts, in))
+			b.exit, falls = s.exit, item.Op == syntax.Fallthrough
+			continue
 		}
-		s.weaken(mark)
+		holds := s.caseHolds(v, item, plain)
 		switch {
 		case !plain:
 			b.all = b.all || holds == success
@@ -430,9 +423,32 @@ func (s *state) caseClause(c *syntax.CaseClause, in abstract.Value) abstract.Val
 		case b.all:
 			holds = failure
 		}
+		if item.Op == syntax.Fallthrough && holds != failure {
+			falls = holds == success && b.n == 0
+			plain = plain && falls
+		}
 		s.branch(&b, holds, item.Stmts, in)
 	}
 	return s.joined(&b)
+}
+
+// caseHolds returns whether an item of case is the one that runs, if none before it is.
+func (s *state) caseHolds(v abstract.Value, item *syntax.CaseItem, plain bool) exit {
+	mark, holds := len(s.vars), failure
+	for _, p := range item.Patterns {
+		s.word(p)
+		switch m := anyExit; {
+		case p.Lit() == "*":
+			holds = success
+		case holds != success:
+			if plain && simpleWord(p) {
+				m = s.matches(v, p)
+			}
+			holds = holds.either(m)
+		}
+	}
+	s.weaken(mark)
+	return holds
 }
 
 func (s *state) define(c *syntax.FuncDecl) {

@@ -194,7 +194,9 @@ func (s *state) split(out []abstract.Value, parts []syntax.WordPart, at effect.S
 		case *syntax.ParamExp:
 			vs := s.param(p)
 			apart := strings.Trim(f.ifs, " \t\n")
-			if len(vs) > 1 && apart != "" && slices.ContainsFunc(vs, func(v abstract.Value) bool { return v.Text == "" || strings.ContainsAny(v.Text, apart) }) && (!s.asZsh() || s.unusual()) {
+			differ := joined(p) && !f.unsplit && f.ifs == "" || // in what is assigned, bash joins them
+				apart != "" && slices.ContainsFunc(vs, func(v abstract.Value) bool { return v.Text == "" || strings.ContainsAny(v.Text, apart) })
+			if len(vs) > 1 && differ && (!s.asZsh() || s.unusual()) {
 				vs = []abstract.Value{vague("${…}", vs...)} // shells differ in where one ends and another begins
 			}
 			for k, v := range vs {
