@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:12b0a8b34669759a12aaef9f7071144e3fb052ba3f879711e7c1438cc7533b19"
+const rulesFingerprint = "sha256:e6e18fd17178291d9ecbbb31de14098ec7e5f8da2879880369bf29d24d9a32a8"
 
 var ruleTable = [...]Rule{
 	{
@@ -4874,7 +4874,7 @@ var ruleTable = [...]Rule{
 		Description: "Removes or stops all containers, images or volumes of the machine, whoever they belong to.",
 		Advice:      "name those that you mean, or list them with a filter",
 		Match:       []string{"docker rm -f $(docker ps -aq)", "docker kill `docker ps -q`", "docker stop $(docker ps --all --quiet)", "docker ps -aq --no-trunc | xargs docker rm -f", "docker container rm -f $(docker container ls -aq)", "docker image rm $(docker image list -q)", "docker rmi -f $(docker images --format '{{.ID}}')", "podman rmi $(podman images -q)", "nerdctl rm -f $(nerdctl ps -aq)"},
-		Pass:        []string{"docker rm -f web", "docker rmi $(docker images -f dangling=true -q)", "docker stop $(docker ps -q --filter name=web)", "docker ps -a"},
+		Pass:        []string{"docker rm -f web", "docker rmi $(docker images -f dangling=true -q)", "docker stop $(docker ps -q --filter name=web)", "docker rmi $(docker images | grep none | cut -c50-60)", "docker images | egrep old | cut -c50-60 | xargs docker rmi", "docker images | rg old | cut -c50-60 | xargs docker rmi", "docker ps -q | head -1 | xargs docker stop", "docker ps -q | tail -1 | xargs docker stop", "docker images | awk '/none/ {print $3}' | xargs docker rmi", "docker images | gawk '$1 ~ \"none\" {print $3}' | xargs docker rmi", "docker images | awk '$1 == \"none\" {print $3}' | xargs docker rmi", "docker images | awk 'NR > 5 {print $3}' | xargs docker rmi", "docker images | awk '$4 > 5 {print $3}' | xargs docker rmi", "docker images | awk 'NR != 1 {print $3}' | xargs docker rmi", "docker ps -a"},
 		clauses: []clause{
 			{
 				programs: []string{"docker", "nerdctl", "podman"},
@@ -4885,6 +4885,15 @@ var ruleTable = [...]Rule{
 			{
 				programs: []string{"docker", "nerdctl", "podman"},
 				args:     pattern{expr: "^(?: (?:container|image))? (?:ps|images|ls|list)(?: (?:-[aqln]+|--all|--quiet|--no-trunc|--format[= ]\\S+))*$", lits: []string{" ps", " images", " ls", " list"}},
+			},
+		},
+		unless: []clause{
+			{
+				programs: []string{"egrep", "grep", "head", "rg", "tail"},
+			},
+			{
+				programs: []string{"awk", "gawk"},
+				args:     pattern{expr: "/|~|==|>|NR"},
 			},
 		},
 	},

@@ -251,8 +251,10 @@ func (s *state) searchPath(v abstract.Value) {
 		return
 	}
 	s.bind(binding{name: pathChanged, val: abstract.Lit(first)})
-	if strings.HasPrefix(first, "/") && !strings.Contains(first, "*") {
-		s.places("PATH", abstract.Value{Text: first, From: v.From})
+	for _, shared := range [...]string{"/tmp/", "/var/tmp/", "/dev/shm/"} {
+		if strings.HasPrefix(first+"/", shared) && !strings.Contains(first, "*") {
+			s.places("PATH", abstract.Value{Text: first, From: v.From})
+		}
 	}
 }
 
