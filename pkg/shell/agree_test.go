@@ -278,6 +278,8 @@ var agreements = []struct{ text, want string }{
 	{`x=w1 y=w2; local -n y=x; a1 $y`, "a1 $y"},
 	{`declare -n y=x; x=w1; a1 ${!y} $y`, "a1 x w1"},
 	{`a0 && declare -n y=x; x=w1; a1 ${!y}`, "a1 ${y…}"},
+	{"unset x; y=1; a0 ${!x}; y=w1\na1 $y", "a1 1 | a1 w1"},
+	{"unset x\nfor y in 1 w1; do y=${!x} a0\na0; done\na1 $y", "a1 1 | a1 w1"},
 	{`y=(w1); f() { local -n y=x; y+=w2; a1 "$x"; }; f`, "a1 $x"},
 	{`declare -n y=x; x=(w1 w2); ((y[1] = 2)); a1 "${x[1]}"`, "a1 ${x…}"},
 	{`y=(w1); for z in 1 2; do declare -A y=([w2]=w3); a1 $y; done`, "a1 $y"},

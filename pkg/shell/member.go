@@ -167,7 +167,7 @@ func (s *state) indirect(of string, vals []abstract.Value, show string) ([]abstr
 		return []abstract.Value{vague(show)}, false
 	}
 	if len(vals) != 1 || !vals[0].Known() {
-		s.left.shell = true // it may be an error
+		s.failsLine() // perhaps
 		return []abstract.Value{vague(show)}, false
 	}
 	name, sub, _ := strings.Cut(vals[0].Text, "[")
@@ -175,7 +175,7 @@ func (s *state) indirect(of string, vals []abstract.Value, show string) ([]abstr
 		s.arithmText(vals[0].Text)
 	}
 	if sub != "" || !syntax.ValidName(name) {
-		s.left.shell = true // it may be an error
+		s.failsLine() // perhaps
 		return []abstract.Value{vague(show, vals...)}, false
 	}
 	b, ok := s.lookup(name)
