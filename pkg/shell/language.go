@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf16"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/dialect"
@@ -65,6 +66,9 @@ func (s *state) shellCode(_, text string, at effect.Span, args []abstract.Value)
 	return out
 }
 
+// fishRuns matches text of fish that runs what a command writes or a variable holds.
+var fishRuns = prefilter.Lazy(`\|\s*(?:(?:builtin|command)\s+)?(?:source|\.)(?:\s+-)?\s*(?:[;|&)\n]|$)|\b(?:eval|source)\s[^;\n|]*[($]|\bpsub\b`)
+
 // inFish walks text as the shell at hand reads it: what fish does with it, in the words of other shells.
 func (s *state) inFish(text string, at effect.Span, walk func(string) abstract.Value) abstract.Value {
 	if !s.fish {
@@ -75,7 +79,11 @@ func (s *state) inFish(text string, at effect.Span, walk func(string) abstract.V
 	s.bind(binding{name: "IFS", val: abstract.Lit("\n")}) // where it divides what a command writes
 	other, ok := dialect.FromFish(text)
 	if !ok {
-		s.dynamic(effect.CauseSyntax, "fish reads this in another way than other shells", at)
+		cause := effect.CauseSyntax
+		if fishRuns().MatchString(text) {
+			cause = effect.CauseCode
+		}
+		s.dynamic(cause, "fish reads this in another way than other shells", at)
 		return walk(text)
 	}
 	return walk(other)
