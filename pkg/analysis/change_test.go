@@ -3,14 +3,10 @@ package analysis
 import (
 	"strings"
 	"testing"
-
-	"github.com/shieldcli/shield/pkg/shell"
 )
 
 func TestChange(t *testing.T) {
 	t.Parallel()
-	an := testAnalyzer
-	an.Shell = shell.Analyze
 	for _, c := range [...]struct {
 		name, typ string
 		payload   obj
@@ -36,7 +32,7 @@ func TestChange(t *testing.T) {
 				got.WriteString(v.Text)
 			}
 		}
-		whole := an.Case(act(c.typ, c.payload))
+		whole := testAnalyzer.Case(act(c.typ, c.payload))
 		read(whole)
 		whole.Writes(read)
 		if got.String() != c.want {
