@@ -109,7 +109,7 @@ func held(b binding) []abstract.Value { return append(members(b), b.val) }
 // runsInSubscript reports whether a text that is read as arithmetic may run commands.
 func runsInSubscript(text string) bool {
 	_, sub, ok := strings.Cut(text, "[")
-	return ok && (strings.Contains(sub, "$(") || strings.Contains(sub, "`"))
+	return ok && hasCommand(sub)
 }
 
 // count assigns a number to a variable, or to a member of an array.

@@ -131,9 +131,7 @@ func (s *state) bindArray(name string, a *syntax.Assign) {
 		}
 	}
 	for _, e := range b.elems {
-		if s.subscriptIn(e.val, false); name == "PROMPT_COMMAND" || name == "PS4" {
-			s.environmentCode(name, e.val, e.val.From)
-		}
+		s.keeps(name, e.val)
 	}
 	if a.Append && slices.ContainsFunc(s.vars[min(mark, len(s.vars)):], func(o binding) bool { return o.name == name }) {
 		b.unsure = true // to what it was, or to what the new members have made of it
@@ -276,9 +274,7 @@ func (s *state) needsKey(b binding, key abstract.Value) {
 
 // setElement binds one member of an array.
 func (s *state) setElement(name string, key, v abstract.Value, add bool) {
-	if s.subscriptIn(v, false); name == "PROMPT_COMMAND" || name == "PS4" {
-		s.environmentCode(name, v, v.From)
-	}
+	s.keeps(name, v)
 	b := binding{name: name, array: true}
 	old, bound := s.attribute(name)
 	b.elems, b.unsure = s.oldMembers(name, key.Text != "0" || s.asZsh())

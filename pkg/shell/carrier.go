@@ -458,10 +458,10 @@ func (s *state) runScript(f abstract.Value, p, language string, args []abstract.
 		s.blind++
 		return abstract.Unknown("…", abstract.Foreign)
 	}
-	if words, named := interpreter(string(data[:min(len(data), 256)])); language == "" && len(words) > 0 && named == "" {
-		return s.invoke(append(append(at1(words, at), f), args...), abstract.Streams{})
-	}
 	if language == "" {
+		if words, _ := interpreter(string(data[:min(len(data), 256)])); len(words) > 0 {
+			return s.invoke(append(append(at1(words, at), f), args...), abstract.Streams{})
+		}
 		language = scriptLanguage(p, data)
 	}
 	if language == "shell" {

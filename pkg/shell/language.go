@@ -2,7 +2,6 @@ package shell
 
 import (
 	"bytes"
-	"path"
 	"strings"
 	"unicode/utf16"
 
@@ -184,12 +183,8 @@ func decodeCommand(text string) (string, bool) {
 // scriptLanguage tells a script's language by its first line, else its name.
 func scriptLanguage(p string, data []byte) string {
 	line, _, _ := bytes.Cut(data, []byte("\n"))
-	if rest, ok := bytes.CutPrefix(line, []byte("#!")); ok {
-		for _, word := range strings.Fields(string(rest)) {
-			if language := command.Language(path.Base(word)); language != "" {
-				return language
-			}
-		}
+	if _, language := interpreter(string(line)); language != "" {
+		return language
 	}
 	return orShell(command.FileLanguage(p))
 }

@@ -314,9 +314,7 @@ func (s *state) readArray(to, in abstract.Value, lines *listing, plainly bool) {
 		}
 	}
 	for _, e := range b.elems {
-		if s.subscriptIn(e.val, false); name == "PS4" || name == "PROMPT_COMMAND" {
-			s.environmentCode(name, e.val, e.val.From)
-		}
+		s.keeps(name, e.val)
 	}
 	if old, ok := s.attribute(name); ok && old.kind > unset {
 		b.unsure, b.alike, b.kind = true, false, old.lasting()

@@ -12,7 +12,7 @@ func (s *state) subscriptIn(v abstract.Value, number bool) {
 	if v.IsPattern && v.Origin == 0 { // letters of the text that are no pattern in a value
 		v.Text, v.IsPattern = strings.ReplaceAll(v.Text, `\`, ""), false
 	}
-	if !v.Known() || !strings.Contains(v.Text, "$(") && !strings.Contains(v.Text, "`") || !s.step(1+len(v.Text)/16) {
+	if !v.Known() || !hasCommand(v.Text) || !s.step(1+len(v.Text)/16) {
 		return
 	}
 	at := v.From
@@ -23,6 +23,17 @@ func (s *state) subscriptIn(v abstract.Value, number bool) {
 		s.mayRun(func() { s.expandsText(sub, at) })
 	}
 }
+
+// keeps looks at what a member of an array gets: it may run if it is read as a number, or as a
+// prompt.
+func (s *state) keeps(name string, v abstract.Value) {
+	if s.subscriptIn(v, false); name == "PROMPT_COMMAND" || name == "PS4" {
+		s.environmentCode(name, v, v.From)
+	}
+}
+
+// hasCommand reports whether a text has what a command writes in it.
+func hasCommand(text string) bool { return strings.Contains(text, "$(") || strings.Contains(text, "`") }
 
 // subscripts returns the members of arrays that a text names by what a command writes.
 func subscripts(text string, number bool) []string {
@@ -44,7 +55,7 @@ func subscripts(text string, number bool) []string {
 				}
 			}
 		}
-		if sub := text[i+1 : min(end, len(text))]; strings.Contains(sub, "$(") || strings.Contains(sub, "`") {
+		if sub := text[i+1 : min(end, len(text))]; hasCommand(sub) {
 			out = append(out, sub)
 		}
 		i = end
