@@ -178,6 +178,9 @@ func (s *state) run(argv []abstract.Value, io abstract.Streams, named func(strin
 // named runs what a name stands for: aliases, which a shell may or may not expand,
 // functions, of which some may not have been defined, the shell's own commands, programs.
 func (s *state) named(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
+	if slices.Contains(s.autoloads, name) {
+		s.autoload([]abstract.Value{{Text: name, From: argv[0].From}})
+	}
 	var outs []abstract.Value
 	mark, before, remains := len(s.vars), s.outcomes(), s.remains
 	for i, n := len(s.aliases)-1, 0; i >= 0 && n < 4; i-- {

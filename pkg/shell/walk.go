@@ -72,6 +72,7 @@ type state struct {
 	fish          bool           // the shell at hand is fish
 	subscripts    bool           // a variable has held what arithmetic may run
 	extGlobs      bool           // ^, ~ and # may be of patterns, as in zsh
+	autoloads     []string       // functions that zsh reads when they are called, from where nothing says yet
 	produced      abstract.Value // by the statement that was walked last, wherever it sends that
 
 	fixed    *effect.Span // where nested text came from, if the spans of its nodes mean nothing

@@ -141,6 +141,9 @@ func (s *state) zmv(argv []abstract.Value) {
 	})
 }
 
+// maxAutoloads bounds the functions of which the file is looked for when they are called.
+const maxAutoloads = 64
+
 // autoload defines functions of which zsh reads the text from files when they are called.
 func (s *state) autoload(words []abstract.Value) {
 	for _, v := range words {
@@ -157,8 +160,16 @@ func (s *state) autoload(words []abstract.Value) {
 				s.autoloaded(name, f.val, v.From)
 			}
 		}
-		for _, p := range s.functionFiles(v.Text) {
+		held := s.functionFiles(v.Text)
+		for _, p := range held {
 			s.autoloaded(name, p, v.From)
+		}
+		late := slices.Index(s.autoloads, name)
+		switch {
+		case len(held) > 0 && late >= 0:
+			s.autoloads = slices.Delete(slices.Clone(s.autoloads), late, late+1)
+		case len(held) == 0 && late < 0 && name == v.Text && len(s.autoloads) < maxAutoloads:
+			s.autoloads = append(s.autoloads[:len(s.autoloads):len(s.autoloads)], name)
 		}
 	}
 }
