@@ -26,10 +26,7 @@ func sources(t *testing.T) map[string]*ast.File {
 	return files
 }
 
-var (
-	positions = token.NewFileSet() // of sources
-	fileLines = map[string]int{}   // how many each Go file has that is not generated; filled by sources
-)
+var positions = token.NewFileSet() // of sources
 
 var parsed = sync.OnceValues(func() (map[string]*ast.File, error) {
 	files := map[string]*ast.File{}
@@ -40,16 +37,12 @@ var parsed = sync.OnceValues(func() (map[string]*ast.File, error) {
 		if d.IsDir() && (d.Name() == "testdata" || d.Name() == "build" || strings.HasPrefix(d.Name(), "_") || len(d.Name()) > 1 && d.Name()[0] == '.') {
 			return fs.SkipDir
 		}
-		if !strings.HasSuffix(path, ".go") {
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return nil
 		}
 		text, err := os.ReadFile(path)
 		if err != nil || bytes.HasPrefix(text, []byte("// Code generated")) {
 			return err
-		}
-		fileLines[filepath.ToSlash(path)] = bytes.Count(text, []byte("\n"))
-		if strings.HasSuffix(path, "_test.go") {
-			return nil
 		}
 		f, err := parser.ParseFile(positions, path, text, parser.ParseComments)
 		files[filepath.ToSlash(path)] = f
@@ -57,43 +50,6 @@ var parsed = sync.OnceValues(func() (map[string]*ast.File, error) {
 	})
 	return files, err
 })
-
-const (
-	maxFunction = 80  // lines of a function, from its name to its last bracket
-	maxFile     = 500 // lines of a file
-)
-
-// TestNothingIsLong holds these bounds.
-func TestNothingIsLong(t *testing.T) {
-	t.Parallel()
-	functions := 0
-	for _, f := range sources(t) {
-		ast.Inspect(f, func(n ast.Node) bool {
-			name := "a function without a name"
-			switch n := n.(type) {
-			case *ast.FuncDecl:
-				name = n.Name.Name
-			case *ast.FuncLit:
-			default:
-				return true
-			}
-			functions++
-			from := positions.Position(n.Pos())
-			if lines := positions.Position(n.End()).Line - from.Line + 1; lines > maxFunction {
-				t.Errorf("%s: %s has %d lines; divide it, at most %d may be", from, name, lines, maxFunction)
-			}
-			return true
-		})
-	}
-	if functions < 2000 || len(fileLines) < 600 {
-		t.Errorf("only %d functions and %d files were seen", functions, len(fileLines))
-	}
-	for path, n := range fileLines {
-		if n > maxFile {
-			t.Errorf("%s has %d lines; divide it, at most %d may be", path, n, maxFile)
-		}
-	}
-}
 
 // TestProcessIsTouchedInMainOnly holds the rule that everything below main.go
 // is given its streams, environment and clock.
