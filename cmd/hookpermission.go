@@ -5,13 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/ancestry"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/host"
 	"github.com/shieldcli/shield/pkg/shield"
@@ -68,9 +67,8 @@ func foldersOf(w *World, h *host.Host, event host.Event) []string {
 
 // Bounds of the search for a person's own rules.
 const (
-	maxAncestors   = 64 // of a folder, and of a process
-	maxRuleFiles   = 256
-	maxCommandLine = 1 << 20 // bytes
+	maxAncestors = 64 // of a folder
+	maxRuleFiles = 256
 )
 
 // personAsks returns why a host has to ask its person about a call: a rule of theirs
@@ -186,46 +184,20 @@ func matching(pattern string) (files []string, err error) {
 // bringsRules returns an error if a process, or one that has started it, was given one
 // of some options, or if that cannot be told.
 func bringsRules(pid int, options []string) error {
-	for range maxAncestors {
-		if len(options) == 0 || pid <= 1 {
-			return nil
-		}
-		line, err := readProc(pid, "cmdline")
-		if err != nil {
-			return err
-		}
-		for word := range bytes.SplitSeq(line, []byte{0}) {
-			name, _, _ := strings.Cut(string(word), "=")
+	if len(options) == 0 {
+		return nil
+	}
+	all, err := ancestry.Of(pid)
+	for _, p := range all {
+		for _, word := range p.Args {
+			name, _, _ := strings.Cut(word, "=")
 			if slices.Contains(options, name) {
 				return fmt.Errorf("the host was started with %s, which may have rules", name)
 			}
 		}
-		stat, err := readProc(pid, "stat")
-		if err != nil {
-			return err
-		}
-		// PID (NAME) STATE PARENT …, and a name may have brackets and spaces.
-		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-		if len(fields) < 2 {
-			return errors.New("the process that asks cannot be told")
-		}
-		if pid, err = strconv.Atoi(fields[1]); err != nil {
-			return err
-		}
 	}
-	return errors.New("too many processes stand between the host and shield")
-}
-
-// readProc reads what Linux says of a process. Other systems have no such file.
-func readProc(pid int, name string) ([]byte, error) {
-	f, err := os.Open(filepath.Join("/proc", strconv.Itoa(pid), name))
 	if err != nil {
-		return nil, fmt.Errorf("the command line of the host cannot be read: %w", err)
+		return fmt.Errorf("the command line of the host is unknown: %w", err)
 	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxCommandLine+1))
-	if err == nil && len(text) > maxCommandLine {
-		err = errors.New("the command line of the host is too long")
-	}
-	return text, err
+	return nil
 }

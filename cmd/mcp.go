@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/shieldcli/shield/internal/ancestry"
 	"github.com/shieldcli/shield/internal/launch"
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/internal/term"
@@ -74,7 +75,8 @@ func relay(c *cli.Context, w *World) error {
 	defer p.Close()
 	session := c.String("session")
 	if session == "" {
-		session = clientSession(w.parent, procStat)
+		above, _ := ancestry.Of(w.parent) // where it is unknown, the process ID alone names the client
+		session = clientSession(w.parent, above)
 	}
 	opts, err := gatewayOptions(c.Context, set, w, p, server, session, argv, path)
 	if err != nil {

@@ -1,33 +1,36 @@
 package cmd
 
 import (
-	"fmt"
-	"os"
-	"strings"
 	"testing"
+
+	"github.com/shieldcli/shield/internal/ancestry"
 )
 
 // TestClientSession holds which gateways share a session: those of one client,
 // and no others.
 func TestClientSession(t *testing.T) {
 	t.Parallel()
-	line := func(name string, parent, start int) string {
-		return fmt.Sprintf("1 (%s) S %d %s%d 0", name, parent, strings.Repeat("0 ", 17), start)
+	known := map[int]ancestry.Process{
+		10: {Name: "client", Parent: 1, Start: 700}, 11: {Name: "sh", Parent: 10, Start: 800}, 12: {Name: "env", Parent: 11, Start: 801},
+		20: {Name: "an (odd) one) S 9", Parent: 1, Start: 900}, 30: {Name: "bash", Parent: 1, Start: 950}, 60: {Name: "sh", Parent: 40, Start: 5},
+		70: {Name: "client", Start: 3}, // the first process of a container
 	}
-	stats := map[int]string{
-		10: line("client", 1, 700), 11: line("sh", 10, 800), 12: line("env", 11, 801), 20: line("an (odd) one) S 9", 1, 900),
-		30: line("bash", 1, 950), 40: "40 (cut", 50: line("sh", 50, 1), 60: line("sh", 40, 5),
+	for pid := range maxStarters + 1 {
+		known[100+pid] = ancestry.Process{Name: "sh", Parent: 101 + pid, Start: 9}
+	}
+	above := func(pid int) (out []ancestry.Process) {
+		for p, ok := known[pid]; ok; p, ok = known[pid] {
+			p.PID = pid
+			out = append(out, p)
+			pid = p.Parent
+		}
+		return out
 	}
 	for parent, want := range map[int]string{
-		10: "mcp-10-700", 11: "mcp-10-700", 12: "mcp-10-700", 20: "mcp-20-900", 30: "mcp-30-950", 40: "mcp-40", 50: "mcp-50", 60: "mcp-40", 99: "mcp-99",
+		10: "mcp-10-700", 11: "mcp-10-700", 12: "mcp-10-700", 20: "mcp-20-900", 30: "mcp-30-950", 40: "mcp-40", 60: "mcp-40", 70: "mcp-70-3", 99: "mcp-99", 100: "mcp-108",
 	} {
-		if got := clientSession(parent, func(pid int) string { return stats[pid] }); got != want {
+		if got := clientSession(parent, above(parent)); got != want {
 			t.Errorf("started by %d: %s, want %s", parent, got, want)
-		}
-	}
-	if text := procStat(os.Getpid()); text != "" {
-		if _, parent, start := processStat(text); parent != os.Getppid() || start == "" {
-			t.Errorf("%q: parent %d, start %q", text, parent, start)
 		}
 	}
 }

@@ -1,0 +1,101 @@
+package ancestry
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Of returns a process and its ancestors, nearest first. With an error it returns those
+// that were read: what is above them is unknown.
+func Of(pid int) ([]Process, error) {
+	var out []Process
+	for pid > 0 {
+		if len(out) == maxProcesses {
+			return out, fmt.Errorf("process %d has more than %d ancestors", out[0].PID, maxProcesses)
+		}
+		p, err := read(pid)
+		if err != nil {
+			return out, fmt.Errorf("process %d cannot be read: %w", pid, err)
+		}
+		// The kernel gives the PID of a process that ended to a later one.
+		if n := len(out); n > 0 && p.Start > out[n-1].Start {
+			return out, fmt.Errorf("process %d ended while its children were read", pid)
+		}
+		out = append(out, p)
+		pid = p.Parent
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("no process has the ID %d", pid)
+	}
+	return out, nil
+}
+
+func read(pid int) (Process, error) {
+	stat, err := readFile(pid, "stat", 4<<10)
+	if err != nil {
+		return Process{}, err
+	}
+	p, err := parseStat(string(stat))
+	if err != nil || p.PID != pid {
+		return Process{}, errors.Join(err, fmt.Errorf("/proc/%d/stat is malformed", pid))
+	}
+	line, err := readFile(pid, "cmdline", maxCommandLine)
+	if err != nil {
+		return Process{}, err
+	}
+	if text := strings.TrimSuffix(string(line), "\x00"); text != "" {
+		p.Args = strings.Split(text, "\x00")
+	}
+	if exe, err := os.Readlink(procFile(pid, "exe")); err == nil { // else another user's, or a kernel thread
+		p.Exe = strings.TrimSuffix(exe, " (deleted)")
+	}
+	return p, nil
+}
+
+// parseStat parses "PID (NAME) STATE PARENT GROUP SESSION TTY …" up to field 22, the start.
+func parseStat(text string) (p Process, err error) {
+	pid, rest, ok := strings.Cut(text, " (")
+	end := strings.LastIndexByte(rest, ')') // NAME can contain brackets and spaces
+	if !ok || end < 0 {
+		return p, errors.New("no name in brackets")
+	}
+	p.Name = rest[:end]
+	fields := strings.Fields(rest[end+1:]) // from the third on
+	if len(fields) < 20 {
+		return p, errors.New("too few fields")
+	}
+	for _, f := range []struct {
+		text string
+		to   *int
+	}{{pid, &p.PID}, {fields[1], &p.Parent}, {fields[4], &p.TTY}} {
+		n, e := strconv.Atoi(f.text)
+		err = errors.Join(err, e)
+		*f.to = n
+	}
+	start, e := strconv.ParseUint(fields[19], 10, 64)
+	p.Start = start
+	return p, errors.Join(err, e)
+}
+
+func procFile(pid int, name string) string {
+	return filepath.Join("/proc", strconv.Itoa(pid), name)
+}
+
+func readFile(pid int, name string, most int64) ([]byte, error) {
+	f, err := os.Open(procFile(pid, name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fmt.Errorf("%s has more than %d bytes", f.Name(), most)
+	}
+	return bytes.ToValidUTF8(text, []byte("?")), err
+}
