@@ -1,4 +1,4 @@
-# make demo   build shield and judge testdata/actions/demo.jsonl
+# make demo   build shield, and show what it decides about six example actions
 # make test   every test, with the race detector
 # make hosts  installs the agent hosts that the npm registry has, tries shield in each, and writes docs/hosts.md
 # make hosttimes   how long each of these hosts waits for shield, and nothing else; four minutes on a quiet machine
@@ -17,16 +17,14 @@
 # make generate docs runtime   rebuild what is generated and committed
 
 GO ?= go
-# the tag leaves out what only docs needs, a part of the time of each start
-GOFLAGS_BUILD = -trimpath -ldflags=-s -tags=urfave_cli_no_docs
-
 .PHONY: build demo test hosts hosttimes mcp mcpbench tier2 trace corpora efficacy typing load bench generate runtime docs fuzz release try reproduce check
 
+# The flags of "go install .", so that each finds what the other has compiled.
 build:
-	$(GO) build $(GOFLAGS_BUILD) -o build/shield .
+	$(GO) build -o build/shield .
 
 demo: build
-	@testdata/demo.sh build/shield
+	@build/shield demo
 
 # Four packages at a time, since some wait for terminals; the time limit is for a machine that does much besides.
 test:

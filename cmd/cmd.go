@@ -69,6 +69,7 @@ func commands(w *World, args []string) (out []*cli.Command) {
 		{"service", serviceCommand},
 		{"init", initCommand},
 		{"explain", explainCommand},
+		{"demo", demoCommand},
 		{"sanitize", sanitizeCommand},
 		{"score", scoreCommand},
 		{"rules", rulesCommand},

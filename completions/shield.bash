@@ -12,7 +12,7 @@ _shield() {
 		fi
 	done
 	case "$typed $skip" in
-	"shield ") choices="policy classify evaluate approve run exec hook mcp serve service init explain sanitize score rules model approvals session status audit doctor completion --help --version --help" ;;
+	"shield ") choices="policy classify evaluate approve run exec hook mcp serve service init explain demo sanitize score rules model approvals session status audit doctor completion --help --version --help" ;;
 	"shield policy ") choices="check test explain bundle suggest --config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --max-bytes --help" ;;
 	"shield policy --config") choices="" action=file ;;
 	"shield policy --policy") choices="default offline strict permissive" action=file ;;
@@ -365,6 +365,14 @@ _shield() {
 	"shield explain --color") choices="auto always never" action=none ;;
 	"shield explain --until") choices="policy classify evaluate approve" action=none ;;
 	"shield explain --width") choices="" action=none ;;
+	"shield demo ") choices="--config --policy --model --onnxruntime --state --root --color --help" ;;
+	"shield demo --config") choices="" action=file ;;
+	"shield demo --policy") choices="default offline strict permissive" action=file ;;
+	"shield demo --model") choices="none" action=directory ;;
+	"shield demo --onnxruntime") choices="" action=file ;;
+	"shield demo --state") choices="" action=directory ;;
+	"shield demo --root") choices="" action=directory ;;
+	"shield demo --color") choices="auto always never" action=none ;;
 	"shield sanitize ") choices="--config --mode --max-bytes --help" ;;
 	"shield sanitize --config") choices="" action=file ;;
 	"shield sanitize --mode") choices="flag clean wrap block" action=none ;;

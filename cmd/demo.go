@@ -1,0 +1,64 @@
+package cmd
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/report"
+	"github.com/shieldcli/shield/pkg/shield"
+)
+
+func demoCommand(w *World) *cli.Command {
+	return &cli.Command{
+		Name:        "demo",
+		Usage:       "judge six example actions and show the decisions",
+		Description: "Judges built-in example actions with the settings in force, up to Tier 1, and shows for each what was proposed, the decision and the reason. Nothing is executed, and nothing is written to the audit log.",
+		Flags:       placeFlags(),
+		Action: func(c *cli.Context) error {
+			if _, err := operands(c); err != nil {
+				return err
+			}
+			return demo(c, w, demoActions)
+		},
+	}
+}
+
+// demoActions are the actions of the demo, one JSON object a line.
+//
+//go:embed demo.jsonl
+var demoActions string
+
+// demo judges actions and shows what became of them.
+func demo(c *cli.Context, w *World, actions string) error {
+	set, err := settings(c, w)
+	if err != nil {
+		return &statusError{statusBlock, err}
+	}
+	p, err := shield.NewPipeline(explainConfig(set, w, shield.TierClassify))
+	if err != nil {
+		return &statusError{statusBlock, err}
+	}
+	defer p.Close()
+	var rows []report.Judged
+	for line := range strings.Lines(actions) {
+		a, err := action.Parse([]byte(line))
+		if err != nil {
+			return err
+		}
+		what := a.Text("command")
+		if what == "" {
+			what = a.Type + " " + a.Text("path")
+		}
+		out := p.EvaluateUntil(c.Context, a, shield.TierClassify)
+		rows = append(rows, report.Judged{What: what, Verdict: &out.Verdict})
+	}
+	if err := report.WriteJudged(w.Out, rows, report.Style{Columns: columns(w.Out), Color: coloured(c, w, w.Out)}); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(w.Out, "\nNothing was executed.")
+	return err
+}

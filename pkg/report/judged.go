@@ -1,0 +1,54 @@
+package report
+
+import (
+	"bufio"
+	"io"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/term"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// A Judged is an action as a person reads it, and its verdict.
+type Judged struct {
+	What    string
+	Verdict *verdict.Verdict
+}
+
+// decisions are the words for decisions, for people who do not know the JSON form.
+var decisions = map[verdict.Decision]struct{ word, color string }{
+	verdict.Allow:    {"allow", colorAllow},
+	verdict.Escalate: {"ask", colorAsk},
+	verdict.Block:    {"deny", colorBlock},
+}
+
+// WriteJudged writes each action beside its decision, and the reason below it.
+func WriteJudged(w io.Writer, rows []Judged, s Style) error {
+	d := drawing{Writer: bufio.NewWriter(w), Style: s}
+	d.Columns = max(d.Columns, 40)
+	const indent = "       "
+	for _, row := range rows {
+		as, known := decisions[row.Verdict.Decision]
+		if !known {
+			as = decisions[verdict.Block]
+		}
+		head := as.word + strings.Repeat(" ", len(indent)-len(as.word))
+		for _, line := range term.Fold(limit(row.What), d.Columns-len(indent)) {
+			d.text("", strings.Replace(head, as.word, d.paint(as.color, as.word), 1)+line)
+			head = indent
+		}
+		d.fold(indent, why(row.Verdict))
+	}
+	return d.Flush()
+}
+
+// why returns the reason of a verdict without the name of the rule before it, which
+// people do not know, and without the advice to the agent behind it.
+func why(v *verdict.Verdict) string {
+	reason := v.Reasoning
+	if _, text, named := strings.Cut(reason, "]: "); named && v.Rule != "" {
+		reason = text
+	}
+	reason, _, _ = strings.Cut(reason, "; ")
+	return reason
+}
