@@ -42,8 +42,11 @@ type Finding struct {
 // Check also judges the examples of its rules.
 func Check(ctx context.Context, name string, data []byte, an *analysis.Analyzer, opts Options) []Finding {
 	opts.Vars = opts.known()
-	f, set, err := assemble(name, data, opts)
+	f, set, lost, err := assemble(name, data, opts)
 	l := linter{ctx: ctx, an: an, set: set}
+	for _, w := range lost {
+		l.add(w.Pos, Warning, "%s", w.Msg)
+	}
 	var errs yamlfile.Errors
 	if errors.As(err, &errs) {
 		for _, e := range errs {

@@ -35,11 +35,12 @@ func (o Options) known() map[string][]string {
 // not allow anything then.
 func Load(name string, data []byte, opts Options) (*Policy, error) {
 	opts.Vars = opts.known()
-	_, set, err := assemble(name, data, opts)
+	_, set, lost, err := assemble(name, data, opts)
 	if err != nil {
 		return nil, err
 	}
 	p := newPolicy(name, set.Fingerprint(), set, opts)
+	p.lost = yamlfile.In("policy", name, lost.Err())
 	for _, l := range []*list{&p.guards, &p.allow} {
 		if _, err := l.compile(); err != nil {
 			return nil, fmt.Errorf("policy %s: %w", name, err)
@@ -57,13 +58,14 @@ func Extends(data []byte) string {
 	return f.Extends
 }
 
-// assemble returns a file, and its rules together with those of the core and its
-// preset. With an error it returns the readable part, for a report.
-func assemble(name string, data []byte, opts Options) (*rulefile.File, rulefile.Set, error) {
+// assemble returns a file, its rules together with those of the core and its
+// preset, and the entries for rules that the preset does not have. With an error it
+// returns the readable part, for a report.
+func assemble(name string, data []byte, opts Options) (*rulefile.File, rulefile.Set, yamlfile.Errors, error) {
 	f, err := rulefile.Parse(name, data, checks(opts.Vars))
 	var errs yamlfile.Errors
 	errs.Add(err)
-	set, err := effective(f)
+	set, lost, err := effective(f)
 	errs.Add(err)
 	if len(set.Deny)+len(set.Verify) > most || len(set.Allow) > most {
 		errs.Add(yamlfile.Pos{}.Errorf("more than %d deny and verify rules, or allow rules, including those of the preset", most))
@@ -73,12 +75,13 @@ func assemble(name string, data []byte, opts Options) (*rulefile.File, rulefile.
 			canonicalTypes(&l[i])
 		}
 	}
-	return f, set, yamlfile.In("policy", name, errs.Err())
+	return f, set, lost, yamlfile.In("policy", name, errs.Err())
 }
 
-// effective returns a file's rules together with those of the core and its
-// preset.
-func effective(f *rulefile.File) (rulefile.Set, error) {
+// effective returns a file's rules together with those of the core and its preset.
+// What names a rule that a newer preset lacks, or has too, is in lost and is no error:
+// an update of shield must not turn a policy that was good into one that blocks everything.
+func effective(f *rulefile.File) (set rulefile.Set, lost yamlfile.Errors, err error) {
 	var errs yamlfile.Errors
 	core := preset{deny: coreRules}.set()
 	base := core
@@ -90,22 +93,21 @@ func effective(f *rulefile.File) (rulefile.Set, error) {
 				yamlfile.Quote(f.Extends), suggest.Question(f.Extends, Presets()), strings.Join(Presets(), ", ")))
 		}
 	}
-	unshadowed(f, base, &errs)
-	coreUntouched(f, core, &errs)
 	// The core stays first, so its reasons are the ones that are shown.
 	rest := base
 	rest.Deny = base.Deny[len(core.Deny):]
-	set, err := f.Over(rest)
-	if len(errs) == 0 {
-		errs.Add(err) // otherwise the amended rule may be in the preset that was misspelled
+	set, lost = f.Over(rest)
+	if len(errs) > 0 {
+		lost = nil // the amended rule may be in the preset that was misspelled
 	}
+	lost.Add(shadows(f, base).Err())
 	set.Deny = append(core.Deny[:len(core.Deny):len(core.Deny)], set.Deny...)
-	return set, errs.Err()
+	return set, lost, errs.Err()
 }
 
-// unshadowed refuses rules with the name of a rule of the preset: a verdict
-// refers to its rule by name, so names must be unique.
-func unshadowed(f *rulefile.File, base rulefile.Set, errs *yamlfile.Errors) {
+// shadows returns a warning for each rule with the name of a rule of the preset: both
+// count, but a verdict refers to its rule by name.
+func shadows(f *rulefile.File, base rulefile.Set) (out yamlfile.Errors) {
 	taken := map[string]bool{}
 	for _, l := range [][]rulefile.Rule{base.Deny, base.Verify, base.Allow} {
 		for i := range l {
@@ -115,21 +117,11 @@ func unshadowed(f *rulefile.File, base rulefile.Set, errs *yamlfile.Errors) {
 	for _, l := range [][]rulefile.Rule{f.Deny, f.Verify, f.Allow} {
 		for i := range l {
 			if r := &l[i]; taken[r.Name] && !r.Amends {
-				errs.Add(r.Pos.Errorf("the preset already has a rule %s; choose another name, or write only name and except to add exceptions to that rule", yamlfile.Quote(r.Name)))
+				out.Add(r.Pos.Errorf("the preset already has a rule %s, and both count; choose another name, or write only name and except to add exceptions to that rule", yamlfile.Quote(r.Name)))
 			}
 		}
 	}
-}
-
-// coreUntouched refuses exceptions to the protected core.
-func coreUntouched(f *rulefile.File, core rulefile.Set, errs *yamlfile.Errors) {
-	for i := range f.Deny {
-		for j := range core.Deny {
-			if r := &f.Deny[i]; r.Amends && r.Name == core.Deny[j].Name {
-				errs.Add(r.Pos.Errorf("rule %s is part of the protected core, which does not allow exceptions", yamlfile.Quote(r.Name)))
-			}
-		}
-	}
+	return out
 }
 
 // canonicalTypes adds shield's own names to the types of a rule, because actions

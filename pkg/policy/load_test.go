@@ -32,11 +32,6 @@ func TestLoadErrors(t *testing.T) {
 		{"jq with a clock", "deny:\n- name: a\n  when: now > 0\n", "site.yaml:3:9: jq: now is not available in a condition"},
 		{"unknown function", "deny:\n- name: a\n  when: nope\n", "jq: function not defined: nope"},
 		{"bad glob in an exception", "verify:\n- name: a\n  paths: [/x]\n  except: {paths: [y]}\n", "site.yaml:4:20: glob"},
-		{"name of the preset", "extends: default\ndeny:\n- {name: cloud_metadata, hosts: [a]}\n", `site.yaml:3:3: the preset already has a rule "cloud_metadata"`},
-		{"name of the core", "deny:\n- {name: wipe_system, paths: [/x]}\n", `the preset already has a rule "wipe_system"`},
-		{"exception to the core", "extends: permissive\ndeny:\n- {name: shield_files, except: {paths: [/**]}}\n", `rule "shield_files" is part of the protected core`},
-		{"exception to nothing", "extends: default\nverify:\n- {name: nope, except: {paths: [/x]}}\n", "has no rule with that name"},
-		{"exception in the wrong list", "extends: default\nallow:\n- {name: secret_names, except: {paths: [/x]}}\n", "has no rule with that name"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -46,6 +41,34 @@ func TestLoadErrors(t *testing.T) {
 				t.Errorf("policy %v, error %v\nwant one with %s", p, err, test.want)
 			}
 		})
+	}
+}
+
+// What a file says of rules that the preset lacks, or has too, has no effect, and a
+// person is told: an update must not turn a policy into one that blocks everything.
+func TestLost(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, yaml, want string }{
+		{"name of the preset", "extends: default\ndeny:\n- {name: cloud_metadata, hosts: [a]}\n", `policy site.yaml:3:3: the preset already has a rule "cloud_metadata", and both count`},
+		{"name of the core", "deny:\n- {name: wipe_system, paths: [/x]}\n", `the preset already has a rule "wipe_system"`},
+		{"exception to the core", "extends: permissive\ndeny:\n- {name: shield_files, except: {paths: [/**]}}\n", `no rule with that name that allows them`},
+		{"exception to nothing", "extends: default\nverify:\n- {name: nope, except: {paths: [/x]}}\n", "they have no effect"},
+		{"exception to a similar name", "extends: default\nverify:\n- {name: secret_name, except: {paths: [/x]}}\n", `did you mean "secret_names"?`},
+		{"exception in the wrong list", "extends: default\nallow:\n- {name: secret_names, except: {paths: [/x]}}\n", "they have no effect"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			p, err := Load("site.yaml", []byte(test.yaml), testOptions())
+			if err != nil || p.Lost() == nil || !strings.Contains(p.Lost().Error(), test.want) {
+				t.Fatalf("error %v, lost %v\nwant one with %s", err, p.Lost(), test.want)
+			}
+			if v, err := p.Judge(t.Context(), caseOf("read_file", effect.Effect{Kind: effect.ReadFile, Path: "/home/me/.config/shield/shield.yaml"})); err != nil || v.Decision != verdict.Block {
+				t.Errorf("shield's own settings: %v, %v", v.Decision, err)
+			}
+		})
+	}
+	if p := mustLoad(t, "extends: default\n"); p.Lost() != nil {
+		t.Errorf("lost %v", p.Lost())
 	}
 }
 
@@ -67,17 +90,15 @@ func TestLoadAllErrors(t *testing.T) {
 	_, err := Load("site.yaml", []byte(`extends: offline
 deny:
 - {name: a, paths: [etc]}
-- {name: cloud_metadata, hosts: [a]}
-- {name: shield_files, except: {paths: [/**]}}
 - {name: b, when: '.a['}
 verify:
 - {name: nope, except: {paths: [/x]}}
 `), testOptions())
 	var all yamlfile.Errors
-	if !errors.As(err, &all) || len(all) != 4 {
+	if !errors.As(err, &all) || len(all) != 2 {
 		t.Fatalf("%d errors: %v", len(all), all.Unwrap())
 	}
-	for i, line := range []int{3, 4, 5, 6} {
+	for i, line := range []int{3, 4} {
 		if all[i].Line != line {
 			t.Errorf("error %d: %v", i, all[i])
 		}

@@ -45,6 +45,7 @@ type Policy struct {
 	set         rulefile.Set
 	guards      list // deny, then verify: both look at what effects touch
 	allow       list
+	lost        error // entries for rules that the preset does not have
 
 	layer string    // "" for the highest
 	lower []*Policy // layers below, which only tighten; see [Policy.Over]
@@ -62,6 +63,11 @@ func newPolicy(name, fingerprint string, set rulefile.Set, opts Options) *Policy
 
 // Name returns the preset's or the file's name.
 func (p *Policy) Name() string { return p.name }
+
+// Lost returns the entries of the policy's file that do not do what they say, because
+// the preset lacks a rule that they name; nil if there are none. The policy holds
+// without them.
+func (p *Policy) Lost() error { return p.lost }
 
 // Fingerprint returns "sha256:" and the hex digest of the effective rules. It
 // does not include the folders of [Options.Vars], which are configuration.

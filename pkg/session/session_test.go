@@ -1,8 +1,10 @@
 package session
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
@@ -347,6 +349,18 @@ func TestFullFromTheBeginning(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestNewerRecord holds that a record of a later shield is refused with what to do.
+func TestNewerRecord(t *testing.T) {
+	t.Parallel()
+	data := (&Record{}).encode()
+	body := bytes.Replace(data[4:], []byte(`{"v":1,`), []byte(`{"v":9,`), 1)
+	sum := crc32.ChecksumIEEE(body)
+	_, err := decode(append([]byte{byte(sum), byte(sum >> 8), byte(sum >> 16), byte(sum >> 24)}, body...))
+	if !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "shield session clear --all") {
+		t.Error(err)
+	}
 }
 
 func TestDamagedRecord(t *testing.T) {

@@ -20,6 +20,9 @@ import (
 // ErrDamaged says that a record cannot be read. Whoever needs it must not go on.
 var ErrDamaged = errors.New("the memory of this session is damaged; run 'shield session clear --all'")
 
+// ErrNewer says that a record is of a later version than this shield knows.
+var ErrNewer = errors.New("the memory of this session was written by a newer shield; install that version again, or run 'shield session clear --all'")
+
 // Options say how long and how much is kept.
 type Options struct {
 	Clock      func() time.Time // required
@@ -116,8 +119,11 @@ func decode(data []byte) (*Record, error) {
 		sum |= uint32(data[i]) << (8 * i)
 	}
 	r := new(Record)
-	if crc32.ChecksumIEEE(data[4:]) != sum || json.Unmarshal(data[4:], r) != nil || r.Version != version {
+	if crc32.ChecksumIEEE(data[4:]) != sum || json.Unmarshal(data[4:], r) != nil || r.Version < 1 {
 		return nil, ErrDamaged
+	}
+	if r.Version > version {
+		return nil, ErrNewer
 	}
 	return r, nil
 }

@@ -122,4 +122,12 @@ func (p *Pipeline) newClassifier(cfg Config) (*classify.Classifier, string, erro
 }
 
 // Note says what this pipeline does without although it was asked for, or "".
-func (p *Pipeline) Note() string { return p.note }
+func (p *Pipeline) Note() string {
+	switch {
+	case p.lost == nil:
+		return p.note
+	case p.note == "":
+		return p.lost.Error()
+	}
+	return p.note + "; " + p.lost.Error()
+}

@@ -44,6 +44,7 @@ type Pipeline struct {
 	prints     audit.Fingerprints
 	sidecar    bool         // Tier 1 asks another process
 	note       string       // what is done without
+	lost       error        // entries of the policy that have no effect
 	current    func() error // why the policy is no longer good; nil if it always is
 	unreviewed string       // what a denial says where no model is configured and no person can be asked; "" if a model is
 	noPerson   string       // why no person can be asked, and what to do; "" if one can
@@ -78,6 +79,7 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.lost = rules.Lost()
 	p.follow(from, s.Bundle.Grace.Std())
 	p.redactor = redact.New(s.Evaluator.CanaryToken)
 	classifier, model, err := p.newClassifier(cfg)

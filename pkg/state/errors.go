@@ -9,6 +9,7 @@ import (
 // method; each of them means that it is unknown whether a limit is free.
 var (
 	ErrCorrupt    = errors.New("state file is damaged")
+	ErrNewer      = errors.New("state file was written by a newer shield")
 	ErrUnwritable = errors.New("state file cannot be written")
 	ErrVanished   = errors.New("state file is missing")
 	ErrExposed    = errors.New("state is open to other users")
@@ -44,6 +45,8 @@ func (e *Error) Error() string {
 	switch e.Kind {
 	case ErrBusy, ErrExposed: // the cause says what to do
 		return text
+	case ErrNewer:
+		return text + "; install that version again, or run '" + RepairCommand + "', which keeps this file aside and counts every limit as used"
 	case ErrAway:
 		return text + "; 'shield doctor' tries it again"
 	case ErrRefused:

@@ -172,7 +172,10 @@ func (q *queue) commit(batch []*request, errs []error, writes bool) error {
 func (q *queue) begin(v view) (*tx, error) {
 	t := &tx{view: v, instant: v.now()}
 	rec, err := decodeRecord(v.get(limitsPlace, recordKey))
-	if err != nil {
+	switch {
+	case errors.As(err, new(newerError)):
+		return nil, &Error{Kind: ErrNewer, Path: q.medium.name(), Err: err}
+	case err != nil:
 		return nil, &Error{Kind: ErrCorrupt, Path: q.medium.name(), Err: err}
 	}
 	t.rec = rec

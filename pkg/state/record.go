@@ -36,6 +36,8 @@ type ask struct {
 	At int64 `json:"at"`
 }
 
+// recordVersion is raised when a field changes its meaning. An older record is read, and
+// has this version from the next transaction on; a newer one is refused.
 const recordVersion = 1
 
 // encode returns the record with a checksum in front: bbolt has none for its
@@ -49,6 +51,13 @@ func (r *record) encode() []byte {
 	return append(order.AppendUint32(make([]byte, 0, 4+len(body)), crc32.ChecksumIEEE(body)), body...)
 }
 
+// A newerError is the version of a record that a later shield wrote.
+type newerError int
+
+func (v newerError) Error() string {
+	return fmt.Sprintf("limits have version %d, this shield knows %d", int(v), recordVersion)
+}
+
 func decodeRecord(b []byte) (*record, error) {
 	if len(b) < 4 {
 		return nil, errors.New("no limits in it")
@@ -60,8 +69,11 @@ func decodeRecord(b []byte) (*record, error) {
 	if err := json.Unmarshal(b[4:], r); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
-	if r.Version != recordVersion {
-		return nil, fmt.Errorf("limits have version %d, this shield knows %d", r.Version, recordVersion)
+	switch {
+	case r.Version > recordVersion:
+		return nil, newerError(r.Version)
+	case r.Version < 1:
+		return nil, fmt.Errorf("limits have version %d", r.Version)
 	}
 	return r, nil
 }

@@ -45,7 +45,7 @@ func repairFile(ctx context.Context, dir string, opts Options, seq uint64, hash 
 	if err == nil {
 		return false, nil
 	}
-	if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrVanished) {
+	if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrVanished) && !errors.Is(err, ErrNewer) {
 		return false, err
 	}
 	old := newBoltFile(dir, s.opts)

@@ -122,14 +122,14 @@ func (s *Set) Fingerprint() string {
 }
 
 // Over returns the set with the rules of s before those of base in each list.
-// Entries of s that amend a rule of base add their exceptions to it.
-func (s *Set) Over(base Set) (Set, error) {
-	var errs yamlfile.Errors
-	out := Set{over(s.Deny, base.Deny, &errs), over(s.Verify, base.Verify, &errs), over(s.Allow, base.Allow, &errs)}
-	return out, errs.Err()
+// Entries of s that amend a rule of base add their exceptions to it. lost are
+// the entries whose rule base does not have; they have no effect.
+func (s *Set) Over(base Set) (out Set, lost yamlfile.Errors) {
+	out = Set{over(s.Deny, base.Deny, &lost), over(s.Verify, base.Verify, &lost), over(s.Allow, base.Allow, &lost)}
+	return out, lost
 }
 
-func over(own, base []Rule, errs *yamlfile.Errors) []Rule {
+func over(own, base []Rule, lost *yamlfile.Errors) []Rule {
 	merged := slices.Clone(base)
 	out := make([]Rule, 0, len(own)+len(base))
 	for _, r := range own {
@@ -139,7 +139,7 @@ func over(own, base []Rule, errs *yamlfile.Errors) []Rule {
 		}
 		at := slices.IndexFunc(merged, func(o Rule) bool { return o.Name == r.Name })
 		if at < 0 {
-			errs.Add(r.Pos.Errorf("rule %s only has exceptions, but this list of the preset has no rule with that name%s",
+			lost.Add(r.Pos.Errorf("rule %s only has exceptions, but this list of the preset has no rule with that name that allows them%s; they have no effect",
 				yamlfile.Quote(r.Name), suggest.Question(r.Name, ruleNames(base))))
 			continue
 		}
