@@ -101,12 +101,18 @@ func printWaiting(c *cli.Context, w *World) error {
 	return err
 }
 
+// usesPage reports whether questions can come to the approval page.
+func usesPage(set *config.Loaded) bool {
+	wait, _ := set.Approval.Wait()
+	return wait > 0 || set.Approval.Channels.Auto() || slices.Contains(set.Approval.Channels, "web")
+}
+
 // webHint says why nothing can wait while the page is off.
 func webHint(set *config.Loaded) string {
-	if slices.Contains(set.Approval.Channels, "web") {
+	if usesPage(set) {
 		return ""
 	}
-	return "The approval page is off. To answer in a browser, set approval.channels: [tty, web].\n"
+	return "The approval page is off. To answer in a browser, set approval.channels: auto.\n"
 }
 
 func folder(path string) string {

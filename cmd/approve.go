@@ -21,7 +21,7 @@ func approveCommand(w *World) *cli.Command {
 		Usage: "ask a person (Tier 3)",
 		Description: "Reads actions, or the verdicts of an earlier stage, from standard input. ALLOW and BLOCK pass through; ESCALATE goes to a person on all configured channels at once, and the first answer counts. An action that skipped the earlier stages is checked against their blocking rules first. No answer in time is a BLOCK. " +
 			"On the terminal a question shows three letters. Keys are ignored until none was pressed for a second. Then the letters and Enter approve once; the letters, 10 and Enter approve this exact action for ten minutes; Enter alone denies; no and a reason deny and tell the agent why; anything else denies. At most approval.max_per_hour questions are asked in an hour.",
-		Flags: judgingFlags(),
+		Flags: judgingFlags(unattendedFlag()),
 		Action: func(c *cli.Context) error {
 			return stage{tiers: shield.Range{First: shield.TierApprove, Last: shield.TierApprove}}.judge(c, w)
 		},
@@ -44,8 +44,9 @@ func person(w *World) string { return cmp.Or(w.User, "a person") }
 // is the name of the one that asks.
 func approval(set *config.Loaded, w *World, command string) approve.Options {
 	return approve.Options{
-		Hosted: strings.HasPrefix(command, "hook ") || command == "mcp", NoLink: command == "serve", Host: w.hostAsks,
-		Person: person(w), Asker: asker(command), Getenv: w.Getenv, Environ: w.Environ(), CommandDir: set.CommandDir, Notice: w.Err,
+		Hosted: strings.HasPrefix(command, "hook ") || command == "mcp", NoLink: command == "serve" || !isTerminal(w.Err), Host: w.hostAsks,
+		Reachable: func() error { return userReachable(w, strings.HasPrefix(command, "hook ")) },
+		Person:    person(w), Asker: asker(command), Getenv: w.Getenv, Environ: w.Environ(), CommandDir: set.CommandDir, Notice: w.Err,
 		// In the mode in which a question is asked the terminal does not turn ^C
 		// into a signal.
 		Interrupt: func() {

@@ -112,6 +112,7 @@ func examine(ctx context.Context, set *config.Loaded, settingsErr error, w *Worl
 	examineSkipTypes(&out, set)
 	examineEvaluator(ctx, &out, set, cfg.Endpoint())
 	examineApproval(&out, set, cfg)
+	examineHosts(ctx, &out, set, w)
 	if !set.FailClosed {
 		out.add(note, "", "fail_closed is false: actions are allowed when Tier 2 fails (%s)", set.Where("fail_closed"))
 	}

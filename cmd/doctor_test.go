@@ -86,7 +86,7 @@ func TestDoctor(t *testing.T) {
 			[]string{"bad   approval by a program: program cannot be run: ", "DIR/ask", "(DIR/shield.yaml:1)\n      set approval.command"}},
 		"program that is not in PATH": {"approval: {channels: [command], command: [ask-nobody]}\n", bad, []string{"bad   approval by a program: program cannot be run"}},
 		"no program":                  {"approval: {channels: [command]}\n", bad, []string{"bad   approval by a program: no program is configured"}},
-		"program without channel":     {"approval: {command: [ask-somebody]}\n", good, []string{"warn  approval.command is set, but the channel command is not used", "set approval.channels: [tty, command]"}},
+		"program without channel":     {"approval: {command: [ask-somebody]}\n", good, []string{"warn  approval.command is set, but the channel command is not used", "set approval.channels: [command]"}},
 		"page for everybody": {"approval: {channels: [web], web: {listen: '0.0.0.0:8080'}}\n", bad,
 			[]string{"bad   approval by the page: approval.web.listen: ", `set approval.web.listen: "127.0.0.1:0"`}},
 		"page":       {"approval: {channels: [web]}\n", good, []string{"ok    approval: web"}},

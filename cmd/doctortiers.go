@@ -74,13 +74,15 @@ func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
 	opts := cfg.Approve
 	opts.Approval = cfg.Settings.Approval
 	if len(opts.Channels) == 0 {
-		out.add(doubt, "set approval.channels: [tty], or more of tty, web, command, telegram, slack, discord, host", "approval: no channel, so actions that need a person are blocked%s", at(set, "approval.channels"))
+		out.add(doubt, "set approval.channels: auto", "approval: no channel, so actions that need a person are blocked%s", at(set, "approval.channels"))
 	}
 	for _, name := range opts.Channels {
 		err := opts.CheckChannel(name)
 		switch {
+		case name == config.AutoChannels:
+			out.add(fine, "", "approval: chosen automatically")
 		case name == "tty" && err != nil:
-			out.add(note, "programs without a terminal, such as hooks, need the channel web, command, telegram, slack or discord in approval.channels", "approval at the terminal: not possible from here: %v", err)
+			out.add(note, "hooks have no terminal; set approval.channels: auto", "approval at the terminal: not possible from here: %v", err)
 		case name == "web" && err != nil:
 			out.add(wrong, `set approval.web.listen: "127.0.0.1:0"`, "approval by the page: %v%s", err, at(set, "approval.web.listen"))
 		case approve.Messenger(name) != "" && err != nil:
@@ -89,8 +91,7 @@ func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
 			out.add(wrong, "set approval.command to the program's path, or install it in an absolute folder of PATH", "approval by a program: %v%s", err, at(set, "approval.command"))
 		case name == "command":
 			examineProgram(out, opts)
-		case name == approve.HostChannel:
-			out.add(note, "", "approval by the agent host itself: in %s", hostsThatAsk())
+		case name == approve.HostChannel: // see examineHosts
 		default:
 			out.add(fine, "", "approval: %s", name)
 		}
@@ -99,29 +100,32 @@ func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
 		switch places, err := approve.Places(file); {
 		case err != nil:
 			out.add(wrong, "mend the file, then run 'shield approvals notify'", "notices of questions: %v%s", err, at(set, "approval.notify_file"))
-		case !slices.Contains(opts.Channels, "web"):
+		case !slices.Contains(opts.Channels, "web") && !opts.Channels.Auto():
 			out.add(doubt, "add web to approval.channels", "notices of questions: they are sent for questions on the page alone, and the channel web is not used%s", at(set, "approval.notify_file"))
 		default:
 			out.add(fine, "", "notices of questions: %d places", len(places))
 		}
 	}
 	if len(set.Approval.Command) > 0 && !slices.Contains(opts.Channels, "command") {
-		out.add(doubt, fmt.Sprintf("set approval.channels: [%s]", strings.Join(append(slices.Clone(opts.Channels), "command"), ", ")),
+		out.add(doubt, fmt.Sprintf("set approval.channels: [%s]", strings.Join(append(slices.DeleteFunc(slices.Clone(opts.Channels), func(name string) bool { return name == config.AutoChannels }), "command"), ", ")),
 			"approval.command is set, but the channel command is not used%s", at(set, "approval.command"))
 	}
 }
 
-// hostsThatAsk names the hosts that were seen to wait for a person, with the versions.
-func hostsThatAsk() string {
-	var list []string
+// examineHosts says how questions of the hosts that have a hook of shield reach the user.
+func examineHosts(ctx context.Context, out *findings, set *config.Loaded, w *World) {
 	for _, name := range host.Names() {
-		if h, err := host.Named(name); err == nil {
-			if versions, modes := h.AsksIn(); len(versions) > 0 {
-				list = append(list, fmt.Sprintf("%s %s (modes %s)", h.Title(), strings.Join(versions, ", "), strings.Join(modes, ", ")))
-			}
+		h, err := host.Named(name)
+		if err != nil || !w.found(h) || !hooked(ctx, w, h) {
+			continue
 		}
+		a := arrivalOf(w, set, h)
+		m, fix := fine, ""
+		if err := a.err(); err != nil {
+			m, fix = doubt, err.Error()
+		}
+		out.add(m, fix, "%s: %s", h.Title(), a)
 	}
-	return strings.Join(append(list, "no other host; those are told to deny"), "; ")
 }
 
 // examineProgram says which program answers questions.

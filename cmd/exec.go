@@ -26,7 +26,7 @@ func execCommand(w *World) *cli.Command {
 		ArgsUsage: "-- CMD ARG…",
 		Description: "Judges CMD with its arguments as an execute_command action in the current folder. If it is allowed, shield replaces itself with it, and the exit status is the command's; otherwise nothing runs and the status is 2. " +
 			"Variables that make programs load or run something else are dropped from the environment and named on standard error.",
-		Flags: append(placeFlags(),
+		Flags: append(placeFlags(), unattendedFlag(),
 			&cli.BoolFlag{Name: "shell", Usage: "take the one operand as text for sh -c"},
 			&cli.BoolFlag{Name: "check", Usage: "only judge: exit with 0 if the command is allowed, and run nothing"},
 			&cli.StringFlag{Name: "dialect", Usage: "with --check: take the one operand as a line that an interactive `SHELL` has read: bash, zsh or fish"},

@@ -36,6 +36,11 @@ func placeFlags() []cli.Flag {
 	}
 }
 
+// unattendedFlag says what happens to a question that reaches no user.
+func unattendedFlag() cli.Flag {
+	return &cli.StringFlag{Name: "unattended", Usage: "`deny|\"wait TIME\"`: deny what needs approval where no user can be reached, or let the question wait on the approval page"}
+}
+
 // judgingFlags are the flags of every command that judges a stream.
 func judgingFlags(more ...cli.Flag) []cli.Flag {
 	return append(append(placeFlags(),
@@ -93,6 +98,7 @@ func settingsSources(c *cli.Context, w *World) (config.Sources, error) {
 			text("model", "classifier.model", &s.Classifier.Model)
 			text("onnxruntime", "classifier.onnxruntime", &s.Classifier.ONNXRuntime)
 			text("state", "state", &s.State)
+			text("unattended", "approval.unattended", &s.Approval.Unattended)
 			if c.IsSet("root") {
 				s.Roots = slices.Clone(c.StringSlice("root"))
 				set = append(set, "roots")

@@ -36,7 +36,7 @@ func hookCommand(w *World) *cli.Command {
 		cmd.Subcommands = append(cmd.Subcommands, &cli.Command{
 			Name:  name,
 			Usage: "answer one hook call of this host",
-			Flags: append(placeFlags(),
+			Flags: append(placeFlags(), unattendedFlag(),
 				&cli.DurationFlag{Name: "timeout", Usage: "deny after `TIME` at the latest, waiting for a person included"},
 				&cli.BoolFlag{Name: permissionFlag, Usage: "answer the event by which the host asks before it asks a person"},
 				&cli.BoolFlag{Name: watch.Alone, Usage: "judge in this process, which a command line such as timeout(1) ends when it hangs"},

@@ -21,7 +21,8 @@ func TestHookLeavesQuestionToHost(t *testing.T) {
 	}{
 		{"seen", channel, "claude-code", "claude-code_2-1-330_harness", "1", "git push --force", `"permission_mode":"default"`, true},
 		{"another channel beside", "approval: {channels: [tty, host]}\n", "claude-code", "claude-code_2-1-330_harness", "1", "git push --force", `"permission_mode":"auto"`, true},
-		{"not configured", "", "claude-code", "claude-code_2-1-330_harness", "1", "git push --force", `"permission_mode":"default"`, false},
+		{"the default", "", "claude-code", "claude-code_2-1-330_harness", "1", "git push --force", `"permission_mode":"default"`, true},
+		{"another channel alone", "approval: {channels: [tty]}\n", "claude-code", "claude-code_2-1-330_harness", "1", "git push --force", `"permission_mode":"default"`, false},
 		{"refused", channel, "claude-code", "claude-code_2-1-330_harness", "1", "rm -rf /", `"permission_mode":"default"`, false},
 		{"another version", channel, "claude-code", "claude-code_2-1-331_harness", "1", "git push --force", `"permission_mode":"default"`, false},
 		{"a version behind another", channel, "claude-code", "claude-code_12-1-330_harness", "1", "git push --force", `"permission_mode":"default"`, false},

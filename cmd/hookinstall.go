@@ -98,8 +98,9 @@ func (s *hookSettings) install(c *cli.Context) error {
 	if c.Bool(permissionFlag) && !s.permits {
 		fmt.Fprintln(s.world.Err, `shield: hook.permission_request is off, so the host asks as before; set it to "on" in shield's settings to have shield answer for what it allows`)
 	}
+	fmt.Fprintf(s.world.Err, "shield: %s: installed. %s\n", s.host.Title(), s.arrival)
 	fmt.Fprintf(s.world.Err, "shield: %s, then run: shield hook status %s\n", s.Next, s.host.Name)
-	return nil
+	return s.arrival.err()
 }
 
 // possible returns the edits without those of files that are of other programs and that

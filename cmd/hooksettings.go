@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -105,6 +106,16 @@ func (w *World) found(h *host.Host) bool {
 	})
 }
 
+// hooked reports whether a settings file that a host reads has a hook of shield.
+func hooked(ctx context.Context, w *World, h *host.Host) bool {
+	all, err := h.Settings(ctx, host.Lines{}, 0, w.Dir, w.OS)
+	if err != nil {
+		return false
+	}
+	s := &hookSettings{Settings: all, host: h, world: w}
+	return len(s.survey(ctx).hooks) > 0
+}
+
 // listHosts prints a line for each host.
 func listHosts(c *cli.Context, w *World) error {
 	if _, err := operands(c); err != nil {
@@ -140,6 +151,7 @@ type hookSettings struct {
 	deadline time.Duration // of a hook that is installed, or that names none
 	permits  bool          // the settings have shield answer in the place of a person
 	how      string        // what a person runs to install it
+	arrival  arrival       // of its questions
 }
 
 func newHookSettings(c *cli.Context, w *World, name string) (*hookSettings, error) {
@@ -176,7 +188,7 @@ func newHookSettings(c *cli.Context, w *World, name string) (*hookSettings, erro
 		return nil, err
 	}
 	return &hookSettings{Settings: s, host: h, world: w, deadline: deadline, permits: set.Hook.PermissionRequest == "on",
-		how: fmt.Sprintf("run 'shield hook install %s'", name)}, nil
+		how: fmt.Sprintf("run 'shield hook install %s'", name), arrival: arrivalOf(w, set, h)}, nil
 }
 
 // folder returns where the files of a place are; "" if that is unknown.

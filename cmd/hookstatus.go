@@ -68,12 +68,12 @@ func (s *hookSettings) status(c *cli.Context) error {
 	for _, limit := range limits {
 		fmt.Fprintf(s.world.Err, "shield: limit of %s: %s\n", s.host.Title(), limit)
 	}
+	var files []string
 	for _, h := range hooks {
-		if _, err := fmt.Fprintf(s.world.Out, "%s: a denial is enforced\n", h.file); err != nil {
-			return err
-		}
+		files = append(files, h.file)
 	}
-	return nil
+	_, err := fmt.Fprintf(s.world.Out, "%s: active in %s (test denial worked). %s\n", s.host.Title(), strings.Join(files, ", "), s.arrival)
+	return errors.Join(err, s.arrival.err())
 }
 
 // unenforced says what keeps a host from enforcing a denial.

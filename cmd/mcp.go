@@ -34,7 +34,7 @@ func mcpCommand(w *World) *cli.Command {
 		Description: "Starts SERVER and passes messages between it and the MCP client on standard input and output. Each call of a tool is judged as an action before the server sees it; a blocked one is answered with the reason. Exactly the bytes that were judged are passed on. " +
 			"The tools of a server are trusted as it first lists them, unless their texts give orders to the model; one that is new, changed, or poses as another server's is withheld until a person accepts it: see shield mcp tools. " +
 			"What the server answers is examined as shield sanitize does, and handed on as the setting sanitize.mode says; a structured result that would no longer be valid is an error instead. What one client does through all of its servers is one session: the gateways that a process has started share it. A judgement takes hook.timeout at most, questions to a person included.",
-		Flags: append(placeFlags(),
+		Flags: append(placeFlags(), unattendedFlag(),
 			&cli.StringFlag{Name: "name", Usage: "call the server `NAME` in the log, in action types and in shield mcp tools; the default is made of its command line"},
 			&cli.StringFlag{Name: "session", Usage: "share the session `ID` with other gateways, in place of those that the same process has started"},
 			&cli.StringFlag{Name: "record", Usage: "append each judged action to `FILE`, for shield score"},

@@ -13,7 +13,7 @@ func runCommand(w *World) *cli.Command {
 		Name:        "run",
 		Usage:       "judge in all tiers, one after another, until one decides",
 		Description: "Reads actions from standard input and gives the same verdicts as shield policy | shield classify | shield evaluate | shield approve: ALLOW or BLOCK, unless --until stops early.",
-		Flags: judgingFlags(
+		Flags: judgingFlags(unattendedFlag(),
 			&cli.StringFlag{Name: "until", Value: "approve", Usage: "stop after the tier `policy|classify|evaluate|approve`"},
 		),
 		Action: func(c *cli.Context) error {

@@ -5,7 +5,7 @@ _shield() {
 	for word in "${typed_words[@]}"; do
 		if [[ -n $skip ]]; then
 			skip=
-		elif [[ " --config --policy --model --onnxruntime --state --root --color --jobs --max-bytes --format --password-file --name --number --expires --out --key --file --approvals --until --dialect --keep-env --timeout --scope --session --record --as --width --mode --home --split --source --ids --misses --max-pass --max-friction --category --sha256 --checkpoint --lines --days " == *" $word "* ]]; then
+		elif [[ " --config --policy --model --onnxruntime --state --root --color --jobs --max-bytes --format --password-file --name --number --expires --out --key --file --approvals --unattended --until --dialect --keep-env --timeout --scope --session --record --as --width --mode --home --split --source --ids --misses --max-pass --max-friction --category --sha256 --checkpoint --lines --days " == *" $word "* ]]; then
 			skip=$word
 		elif [[ $word != -* ]]; then
 			typed+=" $word"
@@ -113,7 +113,7 @@ _shield() {
 	"shield evaluate --color") choices="auto always never" action=none ;;
 	"shield evaluate --jobs") choices="" action=none ;;
 	"shield evaluate --max-bytes") choices="" action=none ;;
-	"shield approve ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --max-bytes --help" ;;
+	"shield approve ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --max-bytes --unattended --help" ;;
 	"shield approve --config") choices="" action=file ;;
 	"shield approve --policy") choices="default offline strict permissive" action=file ;;
 	"shield approve --model") choices="none" action=directory ;;
@@ -123,7 +123,8 @@ _shield() {
 	"shield approve --color") choices="auto always never" action=none ;;
 	"shield approve --jobs") choices="" action=none ;;
 	"shield approve --max-bytes") choices="" action=none ;;
-	"shield run ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --max-bytes --until --help" ;;
+	"shield approve --unattended") choices="deny" action=none ;;
+	"shield run ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --max-bytes --unattended --until --help" ;;
 	"shield run --config") choices="" action=file ;;
 	"shield run --policy") choices="default offline strict permissive" action=file ;;
 	"shield run --model") choices="none" action=directory ;;
@@ -133,8 +134,9 @@ _shield() {
 	"shield run --color") choices="auto always never" action=none ;;
 	"shield run --jobs") choices="" action=none ;;
 	"shield run --max-bytes") choices="" action=none ;;
+	"shield run --unattended") choices="deny" action=none ;;
 	"shield run --until") choices="policy classify evaluate approve" action=none ;;
-	"shield exec ") choices="--config --policy --model --onnxruntime --state --root --color --shell --check --dialect --keep-env --help" ;;
+	"shield exec ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --shell --check --dialect --keep-env --help" ;;
 	"shield exec --config") choices="" action=file ;;
 	"shield exec --policy") choices="default offline strict permissive" action=file ;;
 	"shield exec --model") choices="none" action=directory ;;
@@ -142,10 +144,11 @@ _shield() {
 	"shield exec --state") choices="" action=directory ;;
 	"shield exec --root") choices="" action=directory ;;
 	"shield exec --color") choices="auto always never" action=none ;;
+	"shield exec --unattended") choices="deny" action=none ;;
 	"shield exec --dialect") choices="" action=none ;;
 	"shield exec --keep-env") choices="" action=none ;;
 	"shield hook ") choices="amp antigravity claude-code cline codex copilot crush cursor droid gemini-cli goose kiro openclaw opencode pi qwen-code windsurf install uninstall status list --help" ;;
-	"shield hook amp ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
+	"shield hook amp ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook amp --config") choices="" action=file ;;
 	"shield hook amp --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook amp --model") choices="none" action=directory ;;
@@ -153,8 +156,9 @@ _shield() {
 	"shield hook amp --state") choices="" action=directory ;;
 	"shield hook amp --root") choices="" action=directory ;;
 	"shield hook amp --color") choices="auto always never" action=none ;;
+	"shield hook amp --unattended") choices="deny" action=none ;;
 	"shield hook amp --timeout") choices="" action=none ;;
-	"shield hook antigravity ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
+	"shield hook antigravity ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook antigravity --config") choices="" action=file ;;
 	"shield hook antigravity --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook antigravity --model") choices="none" action=directory ;;
@@ -162,8 +166,9 @@ _shield() {
 	"shield hook antigravity --state") choices="" action=directory ;;
 	"shield hook antigravity --root") choices="" action=directory ;;
 	"shield hook antigravity --color") choices="auto always never" action=none ;;
+	"shield hook antigravity --unattended") choices="deny" action=none ;;
 	"shield hook antigravity --timeout") choices="" action=none ;;
-	"shield hook claude-code ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
+	"shield hook claude-code ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook claude-code --config") choices="" action=file ;;
 	"shield hook claude-code --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook claude-code --model") choices="none" action=directory ;;
@@ -171,8 +176,9 @@ _shield() {
 	"shield hook claude-code --state") choices="" action=directory ;;
 	"shield hook claude-code --root") choices="" action=directory ;;
 	"shield hook claude-code --color") choices="auto always never" action=none ;;
+	"shield hook claude-code --unattended") choices="deny" action=none ;;
 	"shield hook claude-code --timeout") choices="" action=none ;;
-	"shield hook cline ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
+	"shield hook cline ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook cline --config") choices="" action=file ;;
 	"shield hook cline --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook cline --model") choices="none" action=directory ;;
@@ -180,8 +186,9 @@ _shield() {
 	"shield hook cline --state") choices="" action=directory ;;
 	"shield hook cline --root") choices="" action=directory ;;
 	"shield hook cline --color") choices="auto always never" action=none ;;
+	"shield hook cline --unattended") choices="deny" action=none ;;
 	"shield hook cline --timeout") choices="" action=none ;;
-	"shield hook codex ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
+	"shield hook codex ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook codex --config") choices="" action=file ;;
 	"shield hook codex --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook codex --model") choices="none" action=directory ;;
@@ -189,8 +196,9 @@ _shield() {
 	"shield hook codex --state") choices="" action=directory ;;
 	"shield hook codex --root") choices="" action=directory ;;
 	"shield hook codex --color") choices="auto always never" action=none ;;
+	"shield hook codex --unattended") choices="deny" action=none ;;
 	"shield hook codex --timeout") choices="" action=none ;;
-	"shield hook copilot ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
+	"shield hook copilot ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook copilot --config") choices="" action=file ;;
 	"shield hook copilot --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook copilot --model") choices="none" action=directory ;;
@@ -198,8 +206,9 @@ _shield() {
 	"shield hook copilot --state") choices="" action=directory ;;
 	"shield hook copilot --root") choices="" action=directory ;;
 	"shield hook copilot --color") choices="auto always never" action=none ;;
+	"shield hook copilot --unattended") choices="deny" action=none ;;
 	"shield hook copilot --timeout") choices="" action=none ;;
-	"shield hook crush ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
+	"shield hook crush ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook crush --config") choices="" action=file ;;
 	"shield hook crush --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook crush --model") choices="none" action=directory ;;
@@ -207,8 +216,9 @@ _shield() {
 	"shield hook crush --state") choices="" action=directory ;;
 	"shield hook crush --root") choices="" action=directory ;;
 	"shield hook crush --color") choices="auto always never" action=none ;;
+	"shield hook crush --unattended") choices="deny" action=none ;;
 	"shield hook crush --timeout") choices="" action=none ;;
-	"shield hook cursor ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
+	"shield hook cursor ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook cursor --config") choices="" action=file ;;
 	"shield hook cursor --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook cursor --model") choices="none" action=directory ;;
@@ -216,8 +226,9 @@ _shield() {
 	"shield hook cursor --state") choices="" action=directory ;;
 	"shield hook cursor --root") choices="" action=directory ;;
 	"shield hook cursor --color") choices="auto always never" action=none ;;
+	"shield hook cursor --unattended") choices="deny" action=none ;;
 	"shield hook cursor --timeout") choices="" action=none ;;
-	"shield hook droid ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
+	"shield hook droid ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook droid --config") choices="" action=file ;;
 	"shield hook droid --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook droid --model") choices="none" action=directory ;;
@@ -225,8 +236,9 @@ _shield() {
 	"shield hook droid --state") choices="" action=directory ;;
 	"shield hook droid --root") choices="" action=directory ;;
 	"shield hook droid --color") choices="auto always never" action=none ;;
+	"shield hook droid --unattended") choices="deny" action=none ;;
 	"shield hook droid --timeout") choices="" action=none ;;
-	"shield hook gemini-cli ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
+	"shield hook gemini-cli ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook gemini-cli --config") choices="" action=file ;;
 	"shield hook gemini-cli --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook gemini-cli --model") choices="none" action=directory ;;
@@ -234,8 +246,9 @@ _shield() {
 	"shield hook gemini-cli --state") choices="" action=directory ;;
 	"shield hook gemini-cli --root") choices="" action=directory ;;
 	"shield hook gemini-cli --color") choices="auto always never" action=none ;;
+	"shield hook gemini-cli --unattended") choices="deny" action=none ;;
 	"shield hook gemini-cli --timeout") choices="" action=none ;;
-	"shield hook goose ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
+	"shield hook goose ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook goose --config") choices="" action=file ;;
 	"shield hook goose --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook goose --model") choices="none" action=directory ;;
@@ -243,8 +256,9 @@ _shield() {
 	"shield hook goose --state") choices="" action=directory ;;
 	"shield hook goose --root") choices="" action=directory ;;
 	"shield hook goose --color") choices="auto always never" action=none ;;
+	"shield hook goose --unattended") choices="deny" action=none ;;
 	"shield hook goose --timeout") choices="" action=none ;;
-	"shield hook kiro ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
+	"shield hook kiro ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook kiro --config") choices="" action=file ;;
 	"shield hook kiro --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook kiro --model") choices="none" action=directory ;;
@@ -252,8 +266,9 @@ _shield() {
 	"shield hook kiro --state") choices="" action=directory ;;
 	"shield hook kiro --root") choices="" action=directory ;;
 	"shield hook kiro --color") choices="auto always never" action=none ;;
+	"shield hook kiro --unattended") choices="deny" action=none ;;
 	"shield hook kiro --timeout") choices="" action=none ;;
-	"shield hook openclaw ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
+	"shield hook openclaw ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook openclaw --config") choices="" action=file ;;
 	"shield hook openclaw --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook openclaw --model") choices="none" action=directory ;;
@@ -261,8 +276,9 @@ _shield() {
 	"shield hook openclaw --state") choices="" action=directory ;;
 	"shield hook openclaw --root") choices="" action=directory ;;
 	"shield hook openclaw --color") choices="auto always never" action=none ;;
+	"shield hook openclaw --unattended") choices="deny" action=none ;;
 	"shield hook openclaw --timeout") choices="" action=none ;;
-	"shield hook opencode ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
+	"shield hook opencode ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook opencode --config") choices="" action=file ;;
 	"shield hook opencode --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook opencode --model") choices="none" action=directory ;;
@@ -270,8 +286,9 @@ _shield() {
 	"shield hook opencode --state") choices="" action=directory ;;
 	"shield hook opencode --root") choices="" action=directory ;;
 	"shield hook opencode --color") choices="auto always never" action=none ;;
+	"shield hook opencode --unattended") choices="deny" action=none ;;
 	"shield hook opencode --timeout") choices="" action=none ;;
-	"shield hook pi ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
+	"shield hook pi ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook pi --config") choices="" action=file ;;
 	"shield hook pi --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook pi --model") choices="none" action=directory ;;
@@ -279,8 +296,9 @@ _shield() {
 	"shield hook pi --state") choices="" action=directory ;;
 	"shield hook pi --root") choices="" action=directory ;;
 	"shield hook pi --color") choices="auto always never" action=none ;;
+	"shield hook pi --unattended") choices="deny" action=none ;;
 	"shield hook pi --timeout") choices="" action=none ;;
-	"shield hook qwen-code ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
+	"shield hook qwen-code ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook qwen-code --config") choices="" action=file ;;
 	"shield hook qwen-code --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook qwen-code --model") choices="none" action=directory ;;
@@ -288,8 +306,9 @@ _shield() {
 	"shield hook qwen-code --state") choices="" action=directory ;;
 	"shield hook qwen-code --root") choices="" action=directory ;;
 	"shield hook qwen-code --color") choices="auto always never" action=none ;;
+	"shield hook qwen-code --unattended") choices="deny" action=none ;;
 	"shield hook qwen-code --timeout") choices="" action=none ;;
-	"shield hook windsurf ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
+	"shield hook windsurf ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook windsurf --config") choices="" action=file ;;
 	"shield hook windsurf --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook windsurf --model") choices="none" action=directory ;;
@@ -297,6 +316,7 @@ _shield() {
 	"shield hook windsurf --state") choices="" action=directory ;;
 	"shield hook windsurf --root") choices="" action=directory ;;
 	"shield hook windsurf --color") choices="auto always never" action=none ;;
+	"shield hook windsurf --unattended") choices="deny" action=none ;;
 	"shield hook windsurf --timeout") choices="" action=none ;;
 	"shield hook install ") choices="--scope --timeout --permission-request --dry-run --all --help" ;;
 	"shield hook install --scope") choices="user project managed" action=none ;;
@@ -305,7 +325,7 @@ _shield() {
 	"shield hook uninstall --scope") choices="user project managed" action=none ;;
 	"shield hook status ") choices="--all --help" ;;
 	"shield hook list ") choices="--help" ;;
-	"shield mcp ") choices="install uninstall serve tools --config --policy --model --onnxruntime --state --root --color --name --session --record --help" ;;
+	"shield mcp ") choices="install uninstall serve tools --config --policy --model --onnxruntime --state --root --color --unattended --name --session --record --help" ;;
 	"shield mcp --config") choices="" action=file ;;
 	"shield mcp --policy") choices="default offline strict permissive" action=file ;;
 	"shield mcp --model") choices="none" action=directory ;;
@@ -313,6 +333,7 @@ _shield() {
 	"shield mcp --state") choices="" action=directory ;;
 	"shield mcp --root") choices="" action=directory ;;
 	"shield mcp --color") choices="auto always never" action=none ;;
+	"shield mcp --unattended") choices="deny" action=none ;;
 	"shield mcp --name") choices="" action=none ;;
 	"shield mcp --session") choices="" action=none ;;
 	"shield mcp --record") choices="" action=file ;;

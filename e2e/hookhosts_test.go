@@ -109,7 +109,7 @@ func TestHookStatusOfEveryHost(t *testing.T) {
 				c.spoil(h)
 				out, errs, status := h.run("", builtShield, "hook", "status", name)
 				if c.name == "as installed" {
-					if status != 0 || warned(errs) != "" || !strings.HasPrefix(out, h.settings+": a denial is enforced\n") {
+					if status != 0 || warned(errs) != "" || !strings.Contains(out, ": active in "+h.settings+" (test denial worked). Questions") {
 						t.Errorf("status %d, stdout %q, stderr %q", status, out, errs)
 					}
 					return
@@ -223,7 +223,7 @@ func TestHookStatusOfResults(t *testing.T) {
 			h := hosted(t, c.host)
 			c.spoil(h)
 			out, errs, status := h.run("", h.bin, "hook", "status", c.host)
-			if status != 0 || !strings.HasPrefix(out, h.settings+": a denial is enforced\n") || !strings.Contains(errs, "what tools return is not examined") || !strings.Contains(errs, c.says) {
+			if status != 0 || !strings.Contains(out, ": active in "+h.settings+" (test denial worked). Questions") || !strings.Contains(errs, "what tools return is not examined") || !strings.Contains(errs, c.says) {
 				t.Errorf("status %d, stdout %q, stderr %q; want %q", status, out, errs, c.says)
 			}
 		})
@@ -274,7 +274,7 @@ func TestHookStatusOfPermission(t *testing.T) {
 			}
 			c.spoil(h)
 			out, errs, status := h.run("", h.bin, "hook", "status", c.host)
-			if status != 0 || !strings.HasPrefix(out, h.settings+": a denial is enforced\n") {
+			if status != 0 || !strings.Contains(out, ": active in "+h.settings+" (test denial worked). Questions") {
 				t.Errorf("status %d, stdout %q, stderr %q; want a denial that is enforced", status, out, errs)
 			}
 			if c.says == "" && warned(errs) != "" || c.says != "" && (!strings.Contains(errs, "what the host asks a person is not answered") || !strings.Contains(errs, c.says)) {

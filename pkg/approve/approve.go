@@ -44,9 +44,13 @@ type Options struct {
 	// two programs would share what the person types.
 	Hosted bool
 
-	// NoLink says that what is printed is kept where agents can read it, so that the
-	// page's link is not.
+	// NoLink says that what is printed goes elsewhere than to a terminal, where agents may
+	// read it, so that the page's link is not printed.
 	NoLink bool
+
+	// Reachable returns why no user can learn of a question on the page, or nil if one
+	// can. The channels "auto" need it; nil means that one can.
+	Reachable func() error
 
 	// Host returns why the agent host that calls shield as its hook cannot ask its
 	// person itself, or nil if it can. It is nil where no host calls.
@@ -103,7 +107,13 @@ const (
 type Approver struct {
 	o        Options
 	channels []Channel
+	first    bool        // only the first channel that can be used is asked
 	stopped  atomic.Bool // by ^C
+
+	// unattended is how long a question waits on page if no channel can be used; 0 denies
+	// at once.
+	unattended time.Duration
+	page       Channel
 }
 
 // New returns an Approver. An unknown channel is an error.
@@ -123,25 +133,61 @@ func New(o Options) (*Approver, error) {
 	if len(o.Channels) > 0 && (o.Store == nil || o.Binding == nil) {
 		return nil, errors.New("approval needs a state folder for its limit")
 	}
-	a := &Approver{o: o}
-	for _, name := range o.Channels {
+	a := &Approver{o: o, first: o.Channels.Auto()}
+	var err error
+	if a.unattended, err = o.Wait(); err != nil {
+		return nil, fmt.Errorf("approval.unattended %w", err)
+	}
+	for _, name := range o.names() {
 		ch, err := channelNamed(name, &a.o)
 		if err != nil {
 			return nil, err
 		}
 		a.channels = append(a.channels, ch)
+		if ch.Name() == "web" {
+			a.page = ch
+		}
+	}
+	if a.page == nil {
+		a.page = newWeb(&a.o)
 	}
 	return a, nil
 }
 
+// names returns the channels by name. For auto these are the ones of which the first that
+// can be used is asked.
+func (o *Options) names() []string {
+	switch {
+	case !o.Channels.Auto():
+		return o.Channels
+	case o.Hosted:
+		return []string{HostChannel, "web"}
+	default:
+		return []string{"tty", "web"}
+	}
+}
+
 // Usable reports whether a person can be asked now, and if not, why.
 func (a *Approver) Usable() (bool, string) {
-	usable, why := a.usable()
+	usable, _, why := a.usable()
 	return len(usable) > 0, why
 }
 
-// usable returns the channels that work now, and why the others do not.
-func (a *Approver) usable() (usable []Channel, why string) {
+// usable returns the channels to ask now, for how long a question waits there, and why
+// others cannot be asked.
+func (a *Approver) usable() (usable []Channel, patience time.Duration, why string) {
+	usable, why = a.working()
+	if len(usable) > 0 || a.unattended == 0 || len(a.channels) == 0 {
+		return usable, a.o.Timeout.Std(), why
+	}
+	if err := a.page.Usable(); err != nil {
+		return nil, 0, why + "; " + err.Error()
+	}
+	return []Channel{a.page}, a.unattended, ""
+}
+
+// working returns the channels that work now, and why the others do not.
+func (a *Approver) working() (usable []Channel, why string) {
 	if len(a.channels) == 0 {
 		if a.o.Nobody != "" {
 			return nil, a.o.Nobody
@@ -150,11 +196,17 @@ func (a *Approver) usable() (usable []Channel, why string) {
 	}
 	var reasons []string
 	for _, ch := range a.channels {
-		if err := ch.Usable(); err != nil {
+		err := ch.Usable()
+		if err == nil && a.first && ch.Name() == "web" && a.o.Reachable != nil {
+			err = a.o.Reachable()
+		}
+		if err != nil {
 			reasons = append(reasons, ch.Name()+": "+err.Error())
 			continue
 		}
-		usable = append(usable, ch)
+		if usable = append(usable, ch); a.first {
+			break
+		}
 	}
 	return usable, strings.Join(reasons, "; ")
 }
@@ -162,7 +214,7 @@ func (a *Approver) usable() (usable []Channel, why string) {
 // Close withdraws what the channels hold open.
 func (a *Approver) Close() error {
 	var errs []error
-	for _, ch := range a.channels {
+	for _, ch := range append(slices.Clone(a.channels), a.page) {
 		if c, ok := ch.(io.Closer); ok {
 			errs = append(errs, c.Close())
 		}
@@ -183,14 +235,14 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict
 	if a.stopped.Load() {
 		return block("interrupted", "shield was interrupted (^C) and asks no more questions"), nil
 	}
-	channels, why := a.usable()
+	channels, patience, why := a.usable()
 	if len(channels) == 0 {
 		return block("nobody", "a person must decide, but no person can be asked: "+why), nil
 	}
 	if err := a.o.Store.TakeApproval(ctx, a.o.MaxPerHour); err != nil {
 		return block("nobody", "a person must decide, but shield may not ask now: "+err.Error()), nil
 	}
-	r, err := a.newRequest(ctx, c, remember)
+	r, err := a.newRequest(ctx, c, remember, patience)
 	if err != nil {
 		return block("request", "a person must decide, but the question cannot be shown: "+err.Error()), nil
 	}

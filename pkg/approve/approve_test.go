@@ -346,7 +346,7 @@ func TestForgedMemory(t *testing.T) {
 func TestRequestShowsEverything(t *testing.T) {
 	t.Parallel()
 	c := testCase(t, `{"type":"http_request","session":"s\u202e1","payload":{"url":"https://a.test/","body":{"k":["\u001b[2J"]},"command":"x\u200b"}}`)
-	r, err := newTest(t, &memory{}).newRequest(t.Context(), c, false)
+	r, err := newTest(t, &memory{}).newRequest(t.Context(), c, false, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,7 +362,7 @@ func TestRequestShowsEverything(t *testing.T) {
 	if len(r.ID) != 32 || r.Payload[0].Name != "command" {
 		t.Errorf("id %q, first field %q", r.ID, r.Payload[0].Name)
 	}
-	other, err := newTest(t, &memory{}).newRequest(t.Context(), c, false)
+	other, err := newTest(t, &memory{}).newRequest(t.Context(), c, false, time.Minute)
 	if err != nil || other.ID == r.ID {
 		t.Errorf("ids repeat: %q, %v", other.ID, err)
 	}
@@ -386,7 +386,7 @@ func TestSummary(t *testing.T) {
 	} {
 		a := newTest(t, &memory{})
 		a.o.Redactor = redact.New("hunter2hunter2")
-		r, err := a.newRequest(t.Context(), testCase(t, record), true)
+		r, err := a.newRequest(t.Context(), testCase(t, record), true, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -469,7 +469,7 @@ func TestFieldsInOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := newTest(t, &memory{}).newRequest(t.Context(), testCase(t, string(record)), true)
+		r, err := newTest(t, &memory{}).newRequest(t.Context(), testCase(t, string(record)), true, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -42,6 +42,9 @@ func (d *desktop) tell(getenv func(string) string, summary string) {
 	}()
 }
 
+// Notifies reports whether a notification that this process sends is shown on a desktop.
+func Notifies(getenv func(string) string) bool { return hasDesktop(runtime.GOOS, getenv) }
+
 // hasDesktop reports whether this process belongs to a session with a desktop.
 func hasDesktop(system string, getenv func(string) string) bool {
 	switch system {

@@ -146,7 +146,7 @@ func screenQuestion(t *testing.T, remember bool) (*question, *fakeClock) {
 	clock := &fakeClock{time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	a := newTest(t, &memory{})
 	a.o.Clock = clock.time
-	r, err := a.newRequest(t.Context(), command1(t, push, "s"), remember)
+	r, err := a.newRequest(t.Context(), command1(t, push, "s"), remember, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

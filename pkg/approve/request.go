@@ -62,12 +62,11 @@ const (
 	maxStep    = 2000 // bytes
 )
 
-func (a *Approver) newRequest(ctx context.Context, c *analysis.Case, remember bool) (*Request, error) {
+func (a *Approver) newRequest(ctx context.Context, c *analysis.Case, remember bool, patience time.Duration) (*Request, error) {
 	id, err := randomHex(16)
 	if err != nil {
 		return nil, err
 	}
-	patience := a.o.Timeout.Std()
 	if end, ok := ctx.Deadline(); ok { // the agent host waits no longer than this
 		patience = max(min(patience, time.Until(end)), 0)
 	}

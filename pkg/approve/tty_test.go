@@ -435,7 +435,7 @@ func TestHostilePayload(t *testing.T) {
 		"closes the quote":      "ls”: nothing happens “",
 	} {
 		for _, size := range [][2]int{{80, 24}, {40, 24}, {40, 10}, {40, 7}, {80, 5}, {30, 3}, {30, 2}, {30, 1}, {4, 2}, {1, 1}} {
-			r, err := newTest(t, &memory{}).newRequest(t.Context(), command1(t, text, "s"), true)
+			r, err := newTest(t, &memory{}).newRequest(t.Context(), command1(t, text, "s"), true, time.Minute)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -107,7 +107,8 @@ type Evaluator struct {
 
 // Approval settings are those of Tier 3.
 type Approval struct {
-	Channels   []string `yaml:"channels" json:"channels"`         // tty, web, command, telegram, slack, discord, host
+	Channels   Channels `yaml:"channels" json:"channels"`         // auto, or a list of tty, web, command, telegram, slack, discord, host
+	Unattended string   `yaml:"unattended" json:"unattended"`     // deny, or wait and a duration: what happens to a question that reaches no user
 	Timeout    Duration `yaml:"timeout" json:"timeout"`           // from when a request is shown
 	MaxPerHour int      `yaml:"max_per_hour" json:"max_per_hour"` // requests
 	Command    []string `yaml:"command" json:"command"`           // argv of the channel "command"
@@ -235,7 +236,7 @@ func Default() Settings {
 		Classifier:   Classifier{Enabled: true, Model: "default", Threshold: 0.85, SkipTypes: Types{Auto: true}},
 		Heuristic:    Heuristic{Enabled: true},
 		Evaluator:    Evaluator{Timeout: Duration(30 * time.Second)},
-		Approval:     Approval{Channels: []string{"tty"}, Timeout: Duration(300 * time.Second), MaxPerHour: 60, Web: Web{Listen: "127.0.0.1:0"}},
+		Approval:     Approval{Channels: Channels{AutoChannels}, Unattended: "deny", Timeout: Duration(300 * time.Second), MaxPerHour: 60, Web: Web{Listen: "127.0.0.1:0"}},
 		FailClosed:   true,
 		RateLimit:    60,
 		DailyBudget:  100,
@@ -300,9 +301,14 @@ func (s *Settings) faults() []fault {
 	}
 	out = append(out, s.MCP.faults()...)
 	for _, channel := range s.Approval.Channels {
-		if f := oneOf("approval.channels", channel, "tty", "web", "command", "telegram", "slack", "discord", "host"); f != nil {
+		if channel == AutoChannels && len(s.Approval.Channels) > 1 {
+			out = append(out, fault{"approval.channels", "auto chooses the channel itself and cannot be combined with other channels"})
+		} else if f := oneOf("approval.channels", channel, AutoChannels, "tty", "web", "command", "telegram", "slack", "discord", "host"); f != nil {
 			out = append(out, *f)
 		}
+	}
+	if _, err := s.Approval.Wait(); err != nil {
+		out = append(out, fault{"approval.unattended", err.Error()})
 	}
 	if s.Store != "" && s.StoreKeyFile == "" {
 		out = append(out, fault{"store", "needs store_key_file, a file that is the same on all machines; make one with 'openssl rand -hex 32'"})

@@ -129,6 +129,12 @@ func value(n ast.Node, to any) (err error) {
 		}
 	case *[]string:
 		*to, err = yamlfile.List(n, line)
+	case *Channels:
+		if word, ok := n.(*ast.StringNode); ok && word.Value == AutoChannels {
+			*to = Channels{AutoChannels}
+		} else {
+			*to, err = yamlfile.List(n, line)
+		}
 	case *[]int:
 		*to, err = yamlfile.List(n, yamlfile.Whole)
 	case *Types:

@@ -39,6 +39,33 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	return nil
 }
 
+// AutoChannels is the channel that stands for the one that fits: the prompt of the agent
+// host that calls, the terminal, or the page.
+const AutoChannels = "auto"
+
+// Channels are the ways to reach a person. A file may give [AutoChannels] as a word.
+type Channels []string
+
+// Auto reports whether shield chooses the channel.
+func (c Channels) Auto() bool { return len(c) == 1 && c[0] == AutoChannels }
+
+// Wait returns how long a question waits on the page when no user can be reached; 0 denies
+// at once.
+func (a *Approval) Wait() (time.Duration, error) {
+	if a.Unattended == "deny" || a.Unattended == "" {
+		return 0, nil
+	}
+	word, span, _ := strings.Cut(a.Unattended, " ")
+	d, err := time.ParseDuration(strings.TrimSpace(span))
+	switch {
+	case word != "wait" || err != nil:
+		return 0, fmt.Errorf("%.40q is neither deny nor wait and a duration, as in: wait 10m", a.Unattended)
+	case d <= 0 || d > 24*time.Hour:
+		return 0, fmt.Errorf("must wait for more than 0s and at most 24h, not %v", d)
+	}
+	return d, nil
+}
+
 // A Switch is on, off, or left to shield.
 type Switch string
 

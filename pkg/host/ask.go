@@ -8,13 +8,21 @@ import (
 	"strings"
 )
 
+// CanAsk returns nil if the host was seen to wait for its person, in any version and mode.
+func (h *Host) CanAsk() error {
+	if h.form.Ask.Answer == "" {
+		return fmt.Errorf("%s was not seen to wait for a person when a hook asks for one", h.Title())
+	}
+	return nil
+}
+
 // Asks returns nil if the host that sends an event was seen, in its version and mode,
 // to wait for its person's answer when it is told to ask, and else why it is not told.
 // in is the hook's input.
 func (h *Host) Asks(ctx context.Context, in []byte, getenv func(string) string) error {
 	ask := h.form.Ask
-	if ask.Answer == "" {
-		return fmt.Errorf("%s was not seen to wait for a person when a hook asks for one", h.Title())
+	if err := h.CanAsk(); err != nil {
+		return err
 	}
 	v, err := decode(in)
 	if err != nil {

@@ -1,0 +1,120 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/ancestry"
+	"github.com/shieldcli/shield/pkg/approve"
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/host"
+)
+
+// An arrival says how shield's questions about the calls of a host reach the user.
+type arrival struct {
+	How string // where they are asked, as in "in Claude Code's own prompt"; "" if they cannot be asked
+	Why string // why they cannot be asked
+
+	// Chosen reports that the settings say so: they name no channel, or approval.unattended.
+	Chosen bool
+}
+
+// err returns an error if questions cannot be asked and the user has not chosen that.
+func (a arrival) err() error {
+	if a.How != "" || a.Chosen {
+		return nil
+	}
+	return errors.New("its questions reach no user; to accept that, set approval.unattended: deny")
+}
+
+// String returns one line for people.
+func (a arrival) String() string {
+	if a.How == "" {
+		return "Questions cannot be asked: " + a.Why + ". Until then, what needs approval is denied."
+	}
+	return "Questions: asked " + a.How + "."
+}
+
+// arrivalOf returns how the questions of a host's hook reach the user, as far as that can
+// be told outside a session of the host.
+func arrivalOf(w *World, set *config.Loaded, h *host.Host) arrival {
+	o := approve.Options{Approval: set.Approval, StateDir: stateDir(&set.Settings, w), Getenv: w.Getenv}
+	channels, auto := []string(set.Approval.Channels), set.Approval.Channels.Auto()
+	if auto {
+		channels = []string{approve.HostChannel, "web"}
+	}
+	var why []string
+	for _, name := range channels {
+		switch {
+		case name == approve.HostChannel && h.CanAsk() == nil:
+			how := "in " + h.Title() + "'s own prompt"
+			if auto && o.CheckChannel("web") == nil {
+				how += ", and on the approval page where that prompt does not wait for a user"
+			}
+			return arrival{How: how}
+		case name == approve.HostChannel:
+			why = append(why, h.CanAsk().Error())
+		case name == "tty":
+			why = append(why, "a hook has no terminal of its own")
+		default:
+			err := o.CheckChannel(name)
+			if err == nil && auto {
+				err = inCI(w)
+			}
+			if err != nil {
+				why = append(why, name+": "+err.Error())
+				continue
+			}
+			return arrival{How: onChannel(w, name)}
+		}
+	}
+	if len(channels) == 0 {
+		why = []string{"approval.channels names no channel"}
+	} else if wait, err := set.Approval.Wait(); err == nil && wait > 0 && o.CheckChannel("web") == nil {
+		return arrival{How: fmt.Sprintf("on the approval page, where they wait for %v; run 'shield approvals' to answer", config.Duration(wait))}
+	}
+	return arrival{Why: strings.Join(why, "; "), Chosen: len(channels) == 0 || set.Origin["approval.unattended"] != ""}
+}
+
+// onChannel returns where a question on a channel is asked.
+func onChannel(w *World, name string) string {
+	switch {
+	case name == "web" && approve.Notifies(w.Getenv):
+		return "on the approval page, with a desktop notification"
+	case name == "web":
+		return "on the approval page; no desktop notification can be shown here, so run 'shield approvals' in a second terminal to answer"
+	case name == "command":
+		return "by the program of approval.command"
+	default:
+		return "in " + approve.Messenger(name)
+	}
+}
+
+// inCI returns an error if this process belongs to a build server, where no user is.
+func inCI(w *World) error {
+	if v := w.Getenv("CI"); !slices.Contains([]string{"", "0", "false"}, v) {
+		return errors.New("the variable CI is set, so no user is here")
+	}
+	return nil
+}
+
+// userReachable returns why no user can learn of a question on the approval page, or nil if one
+// can: by a desktop notification, or at the terminal of the agent host that calls the hook,
+// from where 'shield approvals' leads to the page.
+func userReachable(w *World, hosted bool) error {
+	if err := inCI(w); err != nil {
+		return err
+	}
+	if approve.Notifies(w.Getenv) || hosted && hasTerminal(w.parent) {
+		return nil
+	}
+	return errors.New("no user can be reached: no terminal and no desktop belong to this session")
+}
+
+// hasTerminal reports whether a process, or one that started it, belongs to a terminal.
+func hasTerminal(pid int) bool {
+	above, _ := ancestry.Of(pid) // those that were read count
+	return slices.ContainsFunc(above, func(p ancestry.Process) bool { return p.TTY != 0 })
+}
