@@ -413,6 +413,7 @@ func (s *state) unknownProgram(argv []abstract.Value, io abstract.Streams) abstr
 	if name := v.Text[strings.LastIndexByte(v.Text, '/')+1:]; !inherited(v) && strings.Contains(name, "*") {
 		s.once(effect.Effect{Kind: effect.RunInput, Cause: v.Cause(), Reason: "another part of the command names the program", From: v.From})
 	}
+	s.runsGuard(argv)
 	cause := s.nameCause(v)
 	if v.Hidden() {
 		cause = effect.CauseUnresolved

@@ -340,6 +340,7 @@ func (s *state) localProgram(argv []abstract.Value, io abstract.Streams) abstrac
 	base := programName(strings.ReplaceAll(argv[0].Text, "\\", "/"))
 	at, read := len(s.effects), s.scripts
 	s.execute(argv, base, effect.Unknown)
+	s.runsGuard(argv)
 	for _, v := range argv[1:] {
 		s.suspect(v)
 	}

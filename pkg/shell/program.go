@@ -131,6 +131,7 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 	f := s.touch(base, argv, use, io)
 	s.itself(use, f, effect.Effect{Program: base, Reason: why, From: at})
 	s.stops(base, argv, use)
+	s.compilesGuard(argv, use)
 	for _, k := range use.Keys {
 		f.secretKey = s.registryKey(base, argv, k) || f.secretKey
 	}
@@ -315,6 +316,7 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 			p, pattern := s.path(t.Kind, v, t.Recursive)
 			b.Add(s.content(p, pattern, v))
 			f.nreads++
+			sources = append(sources, v)
 			moved = append(moved, effect.Effect{Path: p, Pattern: pattern})
 		case "":
 		default:
@@ -328,6 +330,7 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 	s.empties(base, sources, f.writes, join(argv))
 	f.reads = b.Value()
 	s.linked(base, sources, f.writes)
+	s.renames(base, sources, f.writes, join(argv))
 	s.moved(moved, f.writes)
 	return f
 }

@@ -175,6 +175,11 @@ func (l *later) add(out []effect.Effect, e *effect.Effect) []effect.Effect {
 			return out
 		}
 		n.Kind, n.Reason = effect.Destroy, base+" would remove "+abstract.Clip(e.Path)
+	case effect.ChangeGuard:
+		if !starts {
+			return out // it is judged when the file is run
+		}
+		n.Kind, n.Cause, n.Program, n.Reason = e.Kind, "", e.Program, base+": "+e.Reason
 	default:
 		return out
 	}

@@ -40,6 +40,7 @@ type Use struct {
 	Tells    bool   // its words reach another machine as they are, as questions of dig do
 	Database bool   // a word that is nothing but a variable is the address of the database
 	Remotes  []GitRemote
+	Builds   []Word // packages or folders of source that are built, and run or installed
 	Remote   Remote // what the ChangeRemote among Effects changes
 	Away     string // the database on another machine that statements go to; "" if it is near, for tests, or not known
 	places   []Word // hosts, databases, clusters and accounts that are worked on

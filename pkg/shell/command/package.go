@@ -125,6 +125,11 @@ func (r *reader) packageWord(role role, w Word) {
 	case roleModulePath:
 		r.modulePath(w)
 	case roleModuleProgram:
+		built := w
+		if strings.IndexByte("./~", (w.Text + " ")[0]) >= 0 || strings.HasSuffix(w.Text, ".go") {
+			built = r.inEntered(w)
+		}
+		r.use.Builds = append(r.use.Builds, built)
 		if strings.Contains(w.Text, "@") {
 			r.modulePath(w)
 		} else if hasPrefix(w.Text, ".") || hasPrefix(w.Text, "/") || strings.HasSuffix(w.Text, ".go") {

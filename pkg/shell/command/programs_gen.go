@@ -28,7 +28,7 @@ var programs = [...]program{
 	{"aarch64", &syntaxSetarch},
 	{"ab", &syntaxRpcclient},
 	{"abcl", &syntaxRscript},
-	{"abduco", &syntaxTmux},
+	{"abduco", &syntaxDtach},
 	{"abidiff", &syntaxAbidiff},
 	{"abidw", &syntaxAbidiff},
 	{"abiword", &syntaxGs},
@@ -746,7 +746,7 @@ var programs = [...]program{
 	{"dsquery", &syntaxSharphound},
 	{"dstat", &syntaxPs},
 	{"dsymutil", &syntaxStrip},
-	{"dtach", &syntaxTmux},
+	{"dtach", &syntaxDtach},
 	{"dtrace", &syntaxLog},
 	{"dtruss", &syntaxStrace},
 	{"du", &syntaxDu},
@@ -2646,7 +2646,7 @@ var programs = [...]program{
 	{"scp", &syntaxScp},
 	{"scrapy", &syntaxJupyter},
 	{"scrcpy", &syntaxAdb},
-	{"screen", &syntaxTmux},
+	{"screen", &syntaxScreen},
 	{"screencapture", &syntaxScrot},
 	{"screenfetch", &syntaxPs},
 	{"script", &syntaxScript},
@@ -3412,7 +3412,7 @@ var programs = [...]program{
 	{"zdump", &syntaxZdump},
 	{"zeabur", &syntaxNeocities},
 	{"zed", &syntaxCode},
-	{"zellij", &syntaxTmux},
+	{"zellij", &syntaxZellij},
 	{"zenity", &syntaxWall},
 	{"zenmap", &syntaxNmap},
 	{"zerotier-cli", &syntaxTailscale},
@@ -10534,6 +10534,22 @@ var syntaxDropdb = syntax{style: open, service: "database", options: []option{
 	{"-p", &action_values_Text},
 }, operands: shape{head: []role{rolePlace}}, base: &action_effects_Destroy_ChangeRemote}
 
+var syntaxDtach = syntax{style: first, options: []option{
+	{"-A", &action_operands_head_Text_rest_Argv},
+	{"-E", &action_none},
+	{"-N", &action_operands_head_Text_rest_Argv},
+	{"-a", &action_operands_head_Text_rest_Argv},
+	{"-c", &action_operands_head_Text_rest_Argv},
+	{"-e", &action_values_Text},
+	{"-l", &action_none},
+	{"-n", &action_operands_head_Text_rest_Argv},
+	{"-p", &action_values_Text_streams_in_Code_setIn},
+	{"-q", &action_none},
+	{"-r", &action_values_Text},
+	{"-w", &action_values_Text},
+	{"-z", &action_none},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
 var syntaxDu = syntax{style: gnu, options: []option{
 	{"--all", &action_none},
 	{"--apparent-size", &action_none},
@@ -11030,6 +11046,9 @@ var syntaxExpect = syntax{style: first, language: "code", options: []option{
 	{"-i", &action_none},
 	{"-n", &action_none},
 	{"-v", &action_none},
+}, texts: []option{
+	{"exec ", &action_values_Shell},
+	{"spawn ", &action_values_Shell},
 }, operands: shape{head: []role{roleScriptCode}, rest: roleText}, base: &action_streams_in_Code_setIn}
 
 var syntaxExpr = syntax{style: literal, operands: shape{rest: roleText}}
@@ -14915,7 +14934,7 @@ var syntaxGo_Mod = syntax{style: long, subs: []program{
 }}
 
 var syntaxGo = syntax{style: long, why: "lets the build start another program", options: []option{
-	{"-C", &action_values_Folder},
+	{"-C", &action_values_Enter},
 	{"-a", &action_none},
 	{"-all", &action_none},
 	{"-artifacts", &action_none},
@@ -24838,6 +24857,46 @@ var syntaxScp = syntax{style: bundled, options: []option{
 	{"-v", &action_none},
 }, operands: shape{rest: roleRemoteSrc, tail: []role{roleRemoteDst}}, base: &action_class_network_flags_recursive}
 
+var syntaxScreen = syntax{style: first | long, options: []option{
+	{"-4", &action_none},
+	{"-6", &action_none},
+	{"-A", &action_none},
+	{"-D", &action_none},
+	{"-Dm", &action_none},
+	{"-DmS", &action_values_Text},
+	{"-L", &action_none},
+	{"-Logfile", &action_values_Text},
+	{"-O", &action_none},
+	{"-Q", &action_none},
+	{"-R", &action_operands_rest_Text},
+	{"-RR", &action_operands_rest_Text},
+	{"-S", &action_values_Text},
+	{"-T", &action_values_Text},
+	{"-U", &action_none},
+	{"-X", &action_operands_head_Text_rest_ShellWords},
+	{"-a", &action_none},
+	{"-c", &action_values_Script},
+	{"-d", &action_none},
+	{"-dm", &action_none},
+	{"-dmS", &action_values_Text},
+	{"-e", &action_values_Text},
+	{"-h", &action_none},
+	{"-i", &action_none},
+	{"-l", &action_none},
+	{"-list", &action_operands_rest_Text},
+	{"-ln", &action_none},
+	{"-ls", &action_operands_rest_Text},
+	{"-m", &action_none},
+	{"-p", &action_values_Text},
+	{"-q", &action_none},
+	{"-r", &action_operands_rest_Text},
+	{"-s", &action_values_Script},
+	{"-t", &action_values_Text},
+	{"-v", &action_none},
+	{"-wipe", &action_operands_rest_Text},
+	{"-x", &action_operands_rest_Text},
+}, operands: shape{rest: roleArgv}, base: &action_class_localWrite}
+
 var syntaxScript = syntax{style: first, options: []option{
 	{"--append", &action_none},
 	{"--command", &action_values_Shell_operands_rest_Write},
@@ -25417,101 +25476,14 @@ var syntaxSharphound = syntax{style: slash, options: []option{
 	{"/trusted_domains", &action_none},
 }, operands: shape{rest: roleText}, base: &action_class_network}
 
-var syntaxShield_Audit = syntax{subs: []program{
-	{"checkpoint", &syntax_operands_rest_Text_base_effects_ChangeGuard},
-	{"export", &syntax_operands_rest_Text_base_class_readOnly},
-	{"query", &syntax_operands_rest_Text_base_class_readOnly},
-	{"tail", &syntax_operands_rest_Text_base_class_readOnly},
-	{"verify", &syntax_operands_rest_Text_base_class_readOnly},
-}}
-
-var syntaxShield_Doctor = syntax{style: open, prefixes: []option{
-	{"--repair", &action_effects_ChangeGuard},
-	{"-repair", &action_effects_ChangeGuard},
-}}
-
-var syntaxShield_Exec = syntax{style: bare, options: []option{
-	{"--config", &action_values_Text},
-	{"--dialect", &action_values_Text},
-	{"--jobs", &action_values_Text},
-	{"--model", &action_values_Text},
-	{"--onnxruntime", &action_values_Text},
-	{"--policy", &action_values_Text},
-	{"--root", &action_values_Text},
-	{"--state", &action_values_Text},
-}, operands: shape{rest: roleArgv}}
-
-var syntaxShield_Hook = syntax{style: open, subs: []program{
-	{"install", &syntax_operands_rest_Text_base_class_localWrite},
-	{"status", &syntax_operands_rest_Text_base_class_readOnly},
-	{"uninstall", &syntax_operands_rest_Text_base_effects_ChangeGuard},
+var syntaxShield_Rules = syntax{style: open, subs: []program{
+	{"list", &syntax_operands_rest_Text_base_flags_dry},
 }, operands: shape{rest: roleText}}
 
-var syntaxShield_Mcp_Tools = syntax{subs: []program{
-	{"accept", &syntax_operands_rest_Text_base_effects_ChangeGuard},
-	{"diff", &syntax_operands_rest_Text_base_class_readOnly},
-	{"list", &syntax_operands_rest_Text_base_class_readOnly},
-}}
-
-var syntaxShield_Mcp = syntax{style: bare, options: []option{
-	{"--config", &action_values_Text},
-	{"--model", &action_values_Text},
-	{"--name", &action_values_Text},
-	{"--onnxruntime", &action_values_Text},
-	{"--policy", &action_values_Text},
-	{"--record", &action_values_Write},
-	{"--root", &action_values_Text},
-	{"--state", &action_values_Text},
-}, subs: []program{
-	{"install", &syntax_operands_rest_Text_base_effects_ChangeGuard},
-	{"serve", &syntax_operands_rest_Text_base_effects_ChangeGuard},
-	{"tools", &syntaxShield_Mcp_Tools},
-	{"uninstall", &syntax_operands_rest_Text_base_effects_ChangeGuard},
-}, operands: shape{rest: roleArgv}}
-
-var syntaxShield_Policy_Bundle = syntax{subs: []program{
-	{"build", &syntax_operands_rest_Text_base_class_localWrite},
-	{"keygen", &syntax_operands_rest_Text_base_effects_ChangeGuard},
-	{"sign", &syntax_operands_rest_Text_base_effects_ChangeGuard},
-	{"update", &syntax_operands_rest_Text_base_effects_ChangeGuard},
-	{"verify", &syntax_operands_rest_Text_base_class_readOnly},
-}}
-
-var syntaxShield_Policy = syntax{subs: []program{
-	{"bundle", &syntaxShield_Policy_Bundle},
-	{"check", &syntax_operands_rest_Text_base_class_readOnly},
-	{"explain", &syntax_operands_rest_Text_base_effects_ChangeGuard},
-	{"suggest", &syntax_operands_rest_Text_base_class_readOnly},
-	{"test", &syntax_operands_rest_Text_base_class_readOnly},
-}, operands: shape{rest: roleMaybeFile}}
-
-var syntaxShield_Service = syntax{subs: []program{
-	{"clear", &syntax_operands_rest_Text_base_effects_ChangeGuard},
-	{"install", &syntax_operands_rest_Text_base_effects_ChangeGuard},
-	{"list", &syntax_operands_rest_Text_base_class_readOnly},
-	{"resume", &syntax_operands_rest_Text_base_effects_ChangeGuard},
-	{"show", &syntax_operands_rest_Text_base_class_readOnly},
-	{"start", &syntax_operands_rest_Text_base_effects_ChangeGuard},
-	{"status", &syntax_operands_rest_Text_base_class_readOnly},
-	{"stop", &syntax_operands_rest_Text_base_effects_ChangeGuard},
-	{"uninstall", &syntax_operands_rest_Text_base_effects_ChangeGuard},
-}}
-
 var syntaxShield = syntax{style: open, subs: []program{
-	{"approvals", &syntax_operands_rest_Text_base_effects_ChangeGuard},
-	{"approve", &syntax_operands_rest_Text_base_effects_ChangeGuard},
-	{"audit", &syntaxShield_Audit},
-	{"doctor", &syntaxShield_Doctor},
-	{"exec", &syntaxShield_Exec},
-	{"explain", &syntax_operands_rest_Text_base_effects_ChangeGuard},
-	{"hook", &syntaxShield_Hook},
-	{"mcp", &syntaxShield_Mcp},
-	{"policy", &syntaxShield_Policy},
-	{"score", &syntax_operands_rest_Text_base_effects_ChangeGuard},
-	{"serve", &syntax_operands_rest_Text_base_effects_ChangeGuard},
-	{"service", &syntaxShield_Service},
-	{"session", &syntaxShield_Service},
-}, operands: shape{rest: roleMaybeFile}}
+	{"help", &syntax_operands_rest_Text_base_flags_dry},
+	{"rules", &syntaxShield_Rules},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeGuard}
 
 var syntaxShowmount = syntax{style: gnu, options: []option{
 	{"--all", &action_none},
@@ -27768,9 +27740,15 @@ var syntaxTmux_Display_popup = syntax{style: first, options: []option{
 	{"-y", &action_values_Text},
 }, operands: shape{rest: roleShellWords}}
 
+var syntaxTmux_Load_buffer = syntax{style: first, options: []option{
+	{"-b", &action_values_Text},
+	{"-t", &action_values_Text},
+	{"-w", &action_none},
+}, operands: shape{head: []role{roleScriptShell}}}
+
 var syntaxTmux_Send = syntax{style: first, options: []option{
 	{"-F", &action_none},
-	{"-H", &action_none},
+	{"-H", &action_flags_reject},
 	{"-K", &action_none},
 	{"-M", &action_none},
 	{"-N", &action_values_Text},
@@ -27779,6 +27757,14 @@ var syntaxTmux_Send = syntax{style: first, options: []option{
 	{"-c", &action_values_Text},
 	{"-l", &action_none},
 	{"-t", &action_values_Text},
+}, operands: shape{rest: roleKeys}}
+
+var syntaxTmux_Set_buffer = syntax{style: first, options: []option{
+	{"-a", &action_none},
+	{"-b", &action_values_Text},
+	{"-n", &action_values_Text_operands_rest_Text},
+	{"-t", &action_values_Text},
+	{"-w", &action_none},
 }, operands: shape{rest: roleShellWords}}
 
 var syntaxTmux = syntax{style: first, options: []option{
@@ -27787,23 +27773,13 @@ var syntaxTmux = syntax{style: first, options: []option{
 	{"-D", &action_none},
 	{"-L", &action_values_Text},
 	{"-N", &action_none},
-	{"-R", &action_operands_rest_Text},
-	{"-S", &action_operands_head_Text_rest_Argv},
 	{"-T", &action_values_Text},
-	{"-X", &action_operands_head_Text_rest_Argv},
 	{"-c", &action_values_Shell},
-	{"-d", &action_operands_rest_Text},
-	{"-dmS", &action_operands_head_Text_rest_Argv},
 	{"-f", &action_values_Read_flags_reject},
 	{"-l", &action_none},
-	{"-list", &action_operands_rest_Text},
-	{"-ls", &action_operands_rest_Text},
-	{"-m", &action_operands_rest_Text},
 	{"-q", &action_none},
-	{"-r", &action_operands_rest_Text},
 	{"-u", &action_none},
 	{"-v", &action_none},
-	{"-x", &action_operands_rest_Text},
 }, subs: []program{
 	{"a", &syntax_dcdf32e90cac},
 	{"attach", &syntax_dcdf32e90cac},
@@ -27828,7 +27804,8 @@ var syntaxTmux = syntax{style: first, options: []option{
 	{"list-panes", &syntaxTmux_Capture_pane},
 	{"list-sessions", &syntaxTmux_Capture_pane},
 	{"list-windows", &syntaxTmux_Capture_pane},
-	{"load-buffer", &syntax_dcdf32e90cac},
+	{"load-buffer", &syntaxTmux_Load_buffer},
+	{"loadb", &syntaxTmux_Load_buffer},
 	{"ls", &syntaxTmux_Capture_pane},
 	{"lsp", &syntaxTmux_Capture_pane},
 	{"lsw", &syntaxTmux_Capture_pane},
@@ -27852,9 +27829,10 @@ var syntaxTmux = syntax{style: first, options: []option{
 	{"send", &syntaxTmux_Send},
 	{"send-keys", &syntaxTmux_Send},
 	{"set", &syntax_dcdf32e90cac},
-	{"set-buffer", &syntax_dcdf32e90cac},
+	{"set-buffer", &syntaxTmux_Set_buffer},
 	{"set-environment", &syntax_dcdf32e90cac},
 	{"set-option", &syntax_dcdf32e90cac},
+	{"setb", &syntaxTmux_Set_buffer},
 	{"setw", &syntax_dcdf32e90cac},
 	{"show-buffer", &syntaxTmux_Capture_pane},
 	{"show-options", &syntaxTmux_Capture_pane},
@@ -29949,6 +29927,48 @@ var syntaxZdump = syntax{options: []option{
 	{"-v", &action_none},
 }, operands: shape{rest: roleText}}
 
+var syntaxZellij_Ac = syntax{style: open, subs: []program{
+	{"write", &syntax_operands_rest_Text_base_flags_reject},
+	{"write-chars", &syntax_style_first_operands_rest_Keys},
+}, operands: shape{rest: roleText}}
+
+var syntaxZellij_R = syntax{style: first, options: []option{
+	{"--close-on-exit", &action_none},
+	{"--cwd", &action_values_Text},
+	{"--direction", &action_values_Text},
+	{"--floating", &action_none},
+	{"--height", &action_values_Text},
+	{"--in-place", &action_none},
+	{"--name", &action_values_Text},
+	{"--start-suspended", &action_none},
+	{"--width", &action_values_Text},
+	{"-c", &action_none},
+	{"-d", &action_values_Text},
+	{"-f", &action_none},
+	{"-i", &action_none},
+	{"-n", &action_values_Text},
+	{"-s", &action_none},
+	{"-x", &action_values_Text},
+	{"-y", &action_values_Text},
+}, operands: shape{rest: roleArgv}}
+
+var syntaxZellij = syntax{style: first, options: []option{
+	{"--config", &action_values_Text},
+	{"--config-dir", &action_values_Text},
+	{"--data-dir", &action_values_Text},
+	{"--layout", &action_values_Text},
+	{"--max-panes", &action_values_Text},
+	{"--session", &action_values_Text},
+	{"-c", &action_values_Text},
+	{"-l", &action_values_Text},
+	{"-s", &action_values_Text},
+}, subs: []program{
+	{"ac", &syntaxZellij_Ac},
+	{"action", &syntaxZellij_Ac},
+	{"r", &syntaxZellij_R},
+	{"run", &syntaxZellij_R},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
 var syntaxZfs = syntax{style: open, options: []option{
 	{"-H", &action_none},
 	{"-L", &action_none},
@@ -30316,10 +30336,12 @@ var syntax_operands_rest_Text_base_effects_Dynamic = syntax{operands: shape{rest
 var syntax_operands_rest_Text_base_effects_Listen = syntax{operands: shape{rest: roleText}, base: &action_effects_Listen}
 var syntax_operands_rest_Text_base_effects_StopProcess = syntax{operands: shape{rest: roleText}, base: &action_effects_StopProcess}
 var syntax_operands_rest_Text_base_flags_dry = syntax{operands: shape{rest: roleText}, base: &action_flags_dry}
+var syntax_operands_rest_Text_base_flags_reject = syntax{operands: shape{rest: roleText}, base: &action_flags_reject}
 var syntax_operands_rest_Text_base_none = syntax{operands: shape{rest: roleText}, base: &action_none}
 var syntax_operands_rest_Text_base_streams_in_Code_setIn = syntax{operands: shape{rest: roleText}, base: &action_streams_in_Code_setIn}
 var syntax_style_bundled_base_class_readOnly = syntax{style: bundled, base: &action_class_readOnly}
 var syntax_style_bundled_operands_rest_Text_base_none = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_none}
+var syntax_style_first_operands_rest_Keys = syntax{style: first, operands: shape{rest: roleKeys}}
 var syntax_style_gnu_base_flags_reject = syntax{style: gnu, base: &action_flags_reject}
 var syntax_style_gnu_operands_rest_Text_base_class_readOnly = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_class_readOnly}
 var syntax_style_gnu_operands_rest_Text_base_effects_Destroy = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_effects_Destroy}
@@ -30537,6 +30559,7 @@ var action_operands_head_Read_rest_Text_here_WriteTree = action{operands: &shape
 var action_operands_head_Shell_rest_Text = action{operands: &shape_head_Shell_rest_Text}
 var action_operands_head_Text_Text = action{operands: &shape_head_Text_Text}
 var action_operands_head_Text_rest_Argv = action{operands: &shape_head_Text_rest_Argv}
+var action_operands_head_Text_rest_ShellWords = action{operands: &shape_head_Text_rest_ShellWords}
 var action_operands_rest_Argv = action{operands: &shape_rest_Argv}
 var action_operands_rest_Beside = action{operands: &shape_rest_Beside}
 var action_operands_rest_Chmod = action{operands: &shape_rest_Chmod}
@@ -30759,6 +30782,7 @@ var action_values_Text_operands_rest_Read = action{values: []role{roleText}, ope
 var action_values_Text_operands_rest_Text = action{values: []role{roleText}, operands: &shape_rest_Text}
 var action_values_Text_operands_rest_Text_flags_stop = action{values: []role{roleText}, operands: &shape_rest_Text, flags: stop}
 var action_values_Text_operands_rest_Words = action{values: []role{roleText}, operands: &shape_rest_Words}
+var action_values_Text_streams_in_Code_setIn = action{values: []role{roleText}, streams: streams{in: Code, setIn: true}}
 var action_values_Text_streams_in_Data_setIn = action{values: []role{roleText}, streams: streams{in: Data, setIn: true}}
 var action_values_Text_turns_Read_Beside = action{values: []role{roleText}, turns: []turn{{roleRead, roleBeside}}}
 var action_values_Text_turns_Read_Edit = action{values: []role{roleText}, turns: []turn{{roleRead, roleEdit}}}
@@ -30795,6 +30819,7 @@ var shape_head_Read_rest_Text = shape{head: []role{roleRead}, rest: roleText}
 var shape_head_Shell_rest_Text = shape{head: []role{roleShell}, rest: roleText}
 var shape_head_Text_Text = shape{head: []role{roleText, roleText}}
 var shape_head_Text_rest_Argv = shape{head: []role{roleText}, rest: roleArgv}
+var shape_head_Text_rest_ShellWords = shape{head: []role{roleText}, rest: roleShellWords}
 var shape_head_WriteTree_rest_Read = shape{head: []role{roleWriteTree}, rest: roleRead}
 var shape_rest_Argv = shape{rest: roleArgv}
 var shape_rest_Beside = shape{rest: roleBeside}

@@ -446,6 +446,8 @@ func (r *reader) nest(role role, words []Word) {
 		r.code(Nested{Language: "powershell", Words: words})
 	case roleShellWords, roleShellRemote:
 		r.code(Nested{Language: "shell", Words: []Word{joined(words)}, Remote: role == roleShellRemote})
+	case roleKeys:
+		r.code(Nested{Language: "shell", Words: []Word{typed(words)}})
 	case roleShellArgs:
 		argv := []Word{{Text: "sh", From: words[0].From}}
 		for _, v := range r.values {
@@ -490,4 +492,33 @@ func joined(words []Word) Word {
 	}
 	w.Text = b.String()
 	return w
+}
+
+// typed returns what is typed into a shell by words and names of keys, which nothing stands between.
+func typed(words []Word) Word {
+	w := joined(words)
+	if w.Pattern {
+		return w
+	}
+	var b strings.Builder
+	for _, v := range words {
+		switch key := strings.ToLower(v.Text); {
+		case key == "space":
+			b.WriteByte(' ')
+		case key == "tab" || key == "btab":
+			b.WriteByte('\t')
+		case namedKeys[key] || len(key) > 2 && key[1] == '-' && strings.ContainsAny(key[:1], "cms^"):
+			b.WriteByte('\n') // a line ends, or another begins
+		default:
+			b.WriteString(v.Text)
+		}
+	}
+	w.Text = b.String()
+	return w
+}
+
+// namedKeys are the names of keys that end a line or leave it.
+var namedKeys = map[string]bool{
+	"enter": true, "kpenter": true, "escape": true, "bspace": true, "dc": true, "ic": true, "up": true, "down": true, "left": true, "right": true,
+	"home": true, "end": true, "npage": true, "pagedown": true, "ppage": true, "pageup": true,
 }

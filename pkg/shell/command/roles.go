@@ -151,6 +151,7 @@ const (
 	roleModule      // a Python module with its arguments
 	roleShellArgs   // arguments of a shell, behind the -c TEXT that an option may have given it
 	roleWords       // text
+	roleKeys        // text that is typed, and names of keys
 	roleShellWords  // shell text, joined with spaces
 	roleShellRemote
 	roleCmdWords        // text for cmd.exe, joined with spaces

@@ -81,11 +81,11 @@ var roles = map[string]string{
 	"script-php": "roleScriptPHP", "script-awk": "roleScriptAwk", "script-applescript": "roleScriptAppleScript", "script-lua": "roleScriptLua",
 	"script-powershell": "roleScriptPowerShell", "script-code": "roleScriptCode", "argv-script": "roleArgvScript", "argv-package": "roleArgvPackage",
 	"cmd-words": "roleCmdWords", "powershell-words": "rolePowerShellWords", "argv": "roleArgv", "argv-remote": "roleArgvRemote", "argv-stdin": "roleArgvStdin",
-	"argv-semicolon": "roleArgvSemi", "words": "roleWords", "shell-words": "roleShellWords", "shell-args": "roleShellArgs", "shell-remote": "roleShellRemote",
+	"argv-semicolon": "roleArgvSemi", "words": "roleWords", "keys": "roleKeys", "shell-words": "roleShellWords", "shell-args": "roleShellArgs", "shell-remote": "roleShellRemote",
 }
 
 // takesAll are the roles of all words that follow.
-var takesAll = []string{"argv", "argv-remote", "argv-stdin", "argv-semicolon", "words", "shell-words", "shell-args", "shell-remote", "module", "argv-script", "argv-package", "cmd-words", "powershell-words"}
+var takesAll = []string{"argv", "argv-remote", "argv-stdin", "argv-semicolon", "words", "keys", "shell-words", "shell-args", "shell-remote", "module", "argv-script", "argv-package", "cmd-words", "powershell-words"}
 
 func parseRole(s string) (string, error) {
 	if r, ok := roles[s]; ok {

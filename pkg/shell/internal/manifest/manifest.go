@@ -1,0 +1,3 @@
+// Package manifest reads from the manifests of packages which programs their
+// installation brings.
+package manifest
