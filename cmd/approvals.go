@@ -169,6 +169,9 @@ func revokeApprovals(c *cli.Context, w *World) error {
 			return errors.New("approvals revoke: the ID is empty; use --all to forget all")
 		}
 	}
+	if err := requirePerson(w, "approvals revoke", notByAgent); err != nil {
+		return err
+	}
 	store, err := remembered(c, w)
 	if err != nil {
 		return err

@@ -44,6 +44,7 @@ type World struct {
 	hostAsks   func() error                              // why the host that calls cannot ask its person itself; nil if no host calls
 	parent     int                                       // the process that asks, if it is not the parent
 	pid        int                                       // the process that judges for the one that asks, if it is not this one
+	person     func(sure int) error                      // why no person has started this process; nil finds it out
 	served     *served                                   // the question of another process that is answered; nil if this process asks for itself
 	startJudge func(args []string) (*watch.Judge, error) // nil starts shield itself
 	endParent  func() error                              // nil kills the parent

@@ -56,6 +56,7 @@ type judgedText struct {
 func runAllowed(c *cli.Context, w *World) error {
 	argv := c.Args().Slice()
 	env, gone := launch.CleanEnv(w.Environ(), c.StringSlice("keep-env"))
+	env = append(env, launch.Judged)
 	var cmd *launch.Command // none for the line of an interactive shell
 	var judged judgedText
 	var err error

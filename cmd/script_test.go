@@ -100,6 +100,7 @@ func runScript(ts *testscript.TestScript, args []string) int {
 	return Run(context.Background(), args, World{
 		In: in, Out: ts.Stdout(), Err: ts.Stderr(), Getenv: ts.Getenv, Environ: environ, Now: now,
 		Home: ts.Getenv("HOME"), Dir: dir, Executable: exe, User: "me", OS: runtime.GOOS,
+		person: func(int) error { return nil },
 	})
 }
 

@@ -28,7 +28,7 @@ func sessionCommand(w *World) *cli.Command {
 		Usage: "show and clear what is remembered of the actions of a session",
 		Description: "What one action reads changes what a later one may do: after a credential, private files or text from outside were read, sending data to places that are not trusted needs a person. " +
 			"Files that were downloaded are known as such until somebody reads them, and after too many denials a host's session stops. " +
-			"session clear and session resume are for people: agents may not run them. The ID is the host's own, or default for actions that came without one.",
+			"session clear and session resume are for people: they refuse where an agent can type, such as in a terminal of an agent host, and in scripts. The ID is the host's own, or default for actions that came without one.",
 		Subcommands: []*cli.Command{
 			{
 				Name:   "list",
@@ -253,6 +253,9 @@ func changeSessions(c *cli.Context, w *World, done, none string, change func(*se
 			return errors.New("session: the ID is empty; use --all for every session")
 		}
 		choose = named(args[0])
+	}
+	if err := requirePerson(w, "session "+c.Command.Name, typedByHand); err != nil {
+		return err
 	}
 	file, store, err := openSessions(c, w)
 	if err != nil {

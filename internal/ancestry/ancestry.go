@@ -1,11 +1,17 @@
 // Package ancestry reads which processes have started a process.
 package ancestry
 
-// Bounds of what is read. A longer ancestry or command line is an error.
+import "errors"
+
+// Bounds of what is read. What is longer is an error.
 const (
 	maxProcesses   = 64
-	maxCommandLine = 1 << 20 // bytes
+	maxRunning     = 16 << 10
+	maxCommandLine = 1 << 20 // bytes, of arguments or of an environment
 )
+
+// ErrUnsupported is the error on systems where processes cannot be read.
+var ErrUnsupported = errors.New("the ancestors of a process are known on Linux only")
 
 // A Process is a running program, as the kernel describes it. Every program can change
 // its own Name and Args; nothing but the kernel sets the rest.

@@ -36,6 +36,43 @@ func Of(pid int) ([]Process, error) {
 	return out, nil
 }
 
+// Running returns the processes that run and that can be read, in no order.
+func Running() ([]Process, error) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(maxRunning + 1)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) > maxRunning {
+		return nil, fmt.Errorf("more than %d processes run", maxRunning)
+	}
+	var out []Process
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if p, err := read(pid); err == nil { // else it ended, or is hidden from this user
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// Environ returns the environment with which a process was started: the process can
+// overwrite it, and nothing else can.
+func Environ(pid int) ([]string, error) {
+	text, err := readFile(pid, "environ", maxCommandLine)
+	if err != nil {
+		return nil, err
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00"), nil
+}
+
 func read(pid int) (Process, error) {
 	stat, err := readFile(pid, "stat", 4<<10)
 	if err != nil {

@@ -13,6 +13,7 @@ func TestOf(t *testing.T) {
 	t.Parallel()
 	// A child of a child, which waits for the end of its input.
 	cmd := exec.Command("sh", "-c", `sh -c 'echo $$; read x; :'; :`, "outer", "a b", "")
+	cmd.Env = append(os.Environ(), "OF_THE_TEST=a b")
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -45,8 +46,18 @@ func TestOf(t *testing.T) {
 	if last := all[len(all)-1]; last.Parent != 0 {
 		t.Errorf("the last one: %+v", last)
 	}
+	running, err := Running()
+	if err != nil || !slices.ContainsFunc(running, func(p Process) bool { return p.PID == pid && p.Parent == outer.PID }) {
+		t.Errorf("%d processes run, %v", len(running), err)
+	}
+	if env, err := Environ(pid); err != nil || !slices.Contains(env, "OF_THE_TEST=a b") {
+		t.Errorf("environment %q, %v", env, err)
+	}
 	in.Close()
 	_ = cmd.Wait()
+	if env, err := Environ(pid); err == nil {
+		t.Errorf("environment of a process that ended: %q", env)
+	}
 	for _, gone := range []int{pid, 1 << 30, 0, -1} {
 		if all, err := Of(gone); err == nil || len(all) > 0 {
 			t.Errorf("process %d: %v, %v", gone, all, err)

@@ -2,12 +2,11 @@
 
 package ancestry
 
-import (
-	"fmt"
-	"runtime"
-)
-
 // Of returns a process and its ancestors, nearest first, on Linux.
-func Of(int) ([]Process, error) {
-	return nil, fmt.Errorf("the ancestors of a process cannot be read on %s", runtime.GOOS)
-}
+func Of(int) ([]Process, error) { return nil, ErrUnsupported }
+
+// Running returns the processes that run, on Linux.
+func Running() ([]Process, error) { return nil, ErrUnsupported }
+
+// Environ returns the environment with which a process was started, on Linux.
+func Environ(int) ([]string, error) { return nil, ErrUnsupported }

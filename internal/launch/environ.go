@@ -8,6 +8,10 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
+// Judged is in the environment of a command that shield judged and runs: its children can
+// take it out of their own, and not out of its.
+const Judged = "SHIELD_JUDGED=1"
+
 // CleanEnv returns an environment without the variables that make some program
 // run or load something other than what it was told, and with no relative
 // folder in PATH, where a program's name would find a file of the workspace.

@@ -2,6 +2,7 @@
 package scripttest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,7 +10,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/shieldcli/shield/internal/ancestry"
 	"github.com/shieldcli/shield/internal/ortlib"
+	"github.com/shieldcli/shield/pkg/host"
 )
 
 // A Command is a command of scripts. With negate, it has to fail.
@@ -30,12 +33,28 @@ func Params(t *testing.T, repo string, commands map[string]Command) testscript.P
 		Setup:               func(env *testscript.Env) error { return setup(env, repo) },
 		Cmds:                commands,
 		Condition: func(name string) (bool, error) {
-			if name != "runtime" {
-				return false, fmt.Errorf("no condition is called %q", name)
+			switch name {
+			case "runtime":
+				return ortlib.Available(), nil
+			case "person":
+				return byPerson(), nil
 			}
-			return ortlib.Available(), nil
+			return false, fmt.Errorf("no condition is called %q", name)
 		},
 	}
+}
+
+// byPerson reports whether shield can find that a person has started the tests: no agent
+// host is above them, on a system that tells.
+func byPerson() bool {
+	all, err := ancestry.Of(os.Getpid())
+	for i := range all {
+		environ, _ := ancestry.Environ(all[i].PID)
+		if host.OfProcess(&all[i]) != nil || host.Marked(environ) != nil {
+			return false
+		}
+	}
+	return err == nil || errors.Is(err, ancestry.ErrUnsupported)
 }
 
 func setup(env *testscript.Env, repo string) error {

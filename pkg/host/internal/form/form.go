@@ -16,6 +16,7 @@ type Host struct {
 	Source   string   // where the forms of its events come from, if its program was not tested
 	Programs []string // its commands, by which it is found
 	Folders  []string // below the home folder, by which it is found
+	Marks    []string // variables of the environment that it gives to the commands of its agent
 	Limits   []string // what no hook of this host can prevent, in sentences
 
 	Read     string          // jq: a hook's input → {event, tool, input, id, cwd, session}, null where it has none

@@ -1,0 +1,263 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/ancestry"
+	"github.com/shieldcli/shield/internal/launch"
+	"github.com/shieldcli/shield/internal/term"
+	"github.com/shieldcli/shield/pkg/host"
+)
+
+// How sure a command has to be that a person started it.
+const (
+	notByAgent  = iota // no agent did, as far as its ancestors show
+	atTerminal         // and a person's terminal is there, at which the command asks for a code
+	typedByHand        // and the command was typed there: a script, such as a hook of git, runs there too
+)
+
+// requirePerson returns an error unless a person can have started this process: commands
+// that answer a question, or change what was answered, are not for agents. sure is one of
+// the constants above.
+func requirePerson(w *World, command string, sure int) error {
+	check := w.person
+	if check == nil {
+		s := seat{of: ancestry.Of, running: ancestry.Running, environ: ancestry.Environ, own: w.Executable}
+		check = func(sure int) error { return s.attended(os.Getpid(), w.Environ(), sure) }
+	}
+	if err := check(sure); err != nil {
+		return fmt.Errorf("%s: only a person can do this: %w", command, err)
+	}
+	return nil
+}
+
+// A seat finds out whether a person sits at the terminal of a process.
+type seat struct {
+	of      func(pid int) ([]ancestry.Process, error)
+	running func() ([]ancestry.Process, error)
+	environ func(pid int) ([]string, error)
+	own     string // shield's file
+}
+
+var errNoTerminal = errors.New("there is no terminal here; open one and run it there")
+
+// attended returns why no person can have started a process with an environment, or nil.
+func (s *seat) attended(pid int, environ []string, sure int) error {
+	if h := host.Marked(environ); h != nil {
+		return ofHost(h, pid)
+	}
+	all, err := s.of(pid)
+	if errors.Is(err, ancestry.ErrUnsupported) {
+		if sure == notByAgent {
+			return nil
+		}
+		d, err := term.Open()
+		if err != nil {
+			return fmt.Errorf("%w (%w)", errNoTerminal, err)
+		}
+		return d.Close()
+	}
+	if err := s.unguarded(all); err != nil {
+		return err
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("it is unknown what started it: %w", err)
+	case sure == notByAgent:
+		return nil
+	case all[0].TTY == 0:
+		return errNoTerminal
+	}
+	if err := s.terminals(all, 0); err != nil {
+		return err
+	}
+	if sure == typedByHand && !wasTyped(all) {
+		return fmt.Errorf("%s started it; type it at the shell", described(&all[1]))
+	}
+	return nil
+}
+
+// unguarded returns an error if one of the processes runs an agent, or what shield judged.
+func (s *seat) unguarded(all []ancestry.Process) error {
+	for i := range all {
+		p := &all[i]
+		if h := host.OfProcess(p); h != nil {
+			return ofHost(h, p.PID)
+		}
+		if i > 0 && s.own != "" && p.Exe == s.own {
+			return fmt.Errorf("%s, which is shield, started it; use a terminal of your own", described(p))
+		}
+		env, err := s.environ(p.PID)
+		if err != nil {
+			continue // another user's process
+		}
+		if h := host.Marked(env); h != nil {
+			return ofHost(h, p.PID)
+		}
+		if slices.Contains(env, launch.Judged) {
+			return fmt.Errorf("%s is a command that shield judged; use a terminal of your own", described(p))
+		}
+	}
+	return nil
+}
+
+func ofHost(h *host.Host, pid int) error {
+	return fmt.Errorf("an agent of %s (process %d) could answer here. Use a terminal outside %s; waiting questions can also be answered on the page, whose link 'shield approvals' prints", h.Title(), pid, h.Title())
+}
+
+// maxNested is how many terminals can lie within each other.
+const maxNested = 4
+
+// terminals returns an error if one of the terminals that an ancestry goes through was
+// made by a program that types by itself.
+func (s *seat) terminals(all []ancestry.Process, depth int) error {
+	for i := range all {
+		p := &all[i]
+		if p.TTY == 0 || i+1 < len(all) && all[i+1].TTY == p.TTY {
+			continue
+		}
+		if i+1 == len(all) {
+			return nil // by a process outside the container
+		}
+		maker := &all[i+1]
+		switch {
+		case multiplexes(maker):
+			if err := s.attached(maker, depth); err != nil {
+				return err
+			}
+		case typesItself(maker):
+			return fmt.Errorf("%s made this terminal and can type in it; use a terminal of your own", described(maker))
+		case pseudo(p.TTY) && (maker.PID == 1 || maker.Name == "systemd"):
+			return errors.New("it is unknown what made this terminal: that process ended; use a terminal of your own")
+		}
+	}
+	return nil
+}
+
+// recorders are programs other than interpreters that make a terminal in which they, or a
+// script, type.
+var recorders = []string{"script", "expect", "unbuffer", "socat", "empty", "asciinema"}
+
+// emulators are terminals for people that an interpreter runs.
+var emulators = []string{"/usr/bin/terminator", "/usr/bin/guake"}
+
+func typesItself(p *ancestry.Process) bool {
+	if host.Interprets(p) {
+		return len(p.Args) < 2 || !slices.Contains(emulators, p.Args[1])
+	}
+	return slices.Contains(recorders, path.Base(p.Exe)) || slices.Contains(recorders, p.Name)
+}
+
+// multiplexers make terminals that are shown in those of their clients.
+var multiplexers = []string{"tmux", "screen", "zellij", "dtach", "abduco"}
+
+func multiplexes(p *ancestry.Process) bool {
+	name, _, _ := strings.Cut(strings.ToLower(p.Name), ":") // "tmux: server"
+	return slices.Contains(multiplexers, name) || slices.Contains(multiplexers, path.Base(p.Exe))
+}
+
+// attached returns an error unless a person looks at a multiplexer's terminals: one of its
+// clients runs at a terminal of a person's.
+func (s *seat) attached(server *ancestry.Process, depth int) error {
+	if depth == maxNested {
+		return fmt.Errorf("more than %d terminals lie within each other", maxNested)
+	}
+	all, err := s.running()
+	if err != nil {
+		return fmt.Errorf("it is unknown who looks at this terminal: %w", err)
+	}
+	for i := range all {
+		p := &all[i]
+		if p.PID == server.PID || p.TTY == 0 || p.Exe != server.Exe || p.Exe == "" || s.socket(p) != s.socket(server) {
+			continue
+		}
+		above, err := s.of(p.PID)
+		if err == nil && s.unguarded(above) == nil && s.terminals(above, depth+1) == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s made this terminal, and no person's terminal shows it; attach to it first", described(server))
+}
+
+// socket returns what says which server of tmux a process belongs to.
+func (s *seat) socket(p *ancestry.Process) string {
+	var words []string
+	if env, err := s.environ(p.PID); err == nil {
+		for _, entry := range env {
+			if strings.HasPrefix(entry, "TMUX_TMPDIR=") {
+				words = append(words, entry)
+			}
+		}
+	}
+	for i, arg := range p.Args {
+		for _, option := range []string{"-L", "-S"} {
+			if arg == option && i+1 < len(p.Args) {
+				words = append(words, option+p.Args[i+1])
+			} else if arg != option && strings.HasPrefix(arg, option) {
+				words = append(words, arg)
+			}
+		}
+	}
+	return strings.Join(words, "\n")
+}
+
+// pseudo reports whether a terminal is one that a program made (Linux: pts).
+func pseudo(tty int) bool {
+	const first, last = 136, 143
+	major := tty >> 8 & 0xfff
+	return major >= first && major <= last
+}
+
+// shells read what a person types; wrappers run the command that is typed behind them.
+var (
+	shells   = []string{"sh", "bash", "dash", "ash", "zsh", "fish", "ksh", "mksh", "ksh93", "tcsh", "csh", "nu", "elvish", "xonsh", "pwsh", "busybox"}
+	wrappers = []string{"sudo", "doas", "env", "time", "nice"}
+)
+
+// wasTyped reports whether a shell that reads what a person types, or the terminal itself,
+// started the first process.
+func wasTyped(all []ancestry.Process) bool {
+	for i := 1; i < len(all); i++ {
+		p := &all[i]
+		switch {
+		case p.TTY != all[0].TTY:
+			return true
+		case slices.Contains(wrappers, p.Name):
+			continue
+		}
+		return slices.Contains(shells, p.Name) && interactive(p.Args)
+	}
+	return true
+}
+
+// interactive reports whether a shell with some arguments reads what is typed: it was
+// given neither text nor a script, or -i with its other options.
+func interactive(args []string) bool {
+	operand := false
+	for _, arg := range args[min(1, len(args)):] {
+		switch {
+		case strings.HasPrefix(arg, "--") || strings.HasPrefix(arg, "+"):
+		case !strings.HasPrefix(arg, "-"):
+			operand = true
+		case strings.Contains(arg, "c"):
+			return false
+		case strings.Contains(arg, "i"):
+			return true
+		}
+	}
+	return !operand
+}
+
+// described names a process.
+func described(p *ancestry.Process) string {
+	name := path.Base(p.Exe)
+	if p.Exe == "" {
+		name = p.Name
+	}
+	return fmt.Sprintf("%s (process %d)", term.Escape(cut(name)), p.PID)
+}

@@ -1,0 +1,160 @@
+package cmd
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shieldcli/shield/internal/ancestry"
+)
+
+// pts returns the device number of a pseudo-terminal.
+func pts(n int) int { return 136<<8 + n }
+
+// A fakeSystem has processes by their IDs, and their environments.
+type fakeSystem struct {
+	processes map[int]ancestry.Process
+	environ   map[int][]string
+	err       error // of reading ancestors
+}
+
+func (f *fakeSystem) seat() *seat {
+	return &seat{
+		of: func(pid int) (out []ancestry.Process, err error) {
+			for pid > 0 {
+				p := f.processes[pid]
+				p.PID = pid
+				out = append(out, p)
+				pid = p.Parent
+			}
+			return out, f.err
+		},
+		running: func() (out []ancestry.Process, err error) {
+			for pid, p := range f.processes {
+				p.PID = pid
+				out = append(out, p)
+			}
+			return out, nil
+		},
+		environ: func(pid int) ([]string, error) {
+			if f.processes[pid].Name == "sshd" {
+				return nil, errors.New("permission denied")
+			}
+			return f.environ[pid], nil
+		},
+		own: "/usr/bin/shield",
+	}
+}
+
+// process returns a process named by the words of its command line.
+func process(parent, tty int, args ...string) ancestry.Process {
+	name := strings.TrimPrefix(args[0], "-")
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	return ancestry.Process{Parent: parent, TTY: tty, Name: name, Exe: "/usr/bin/" + name, Args: args}
+}
+
+// person returns a system on which a person types at a terminal, as process 10, with
+// others in place of some.
+func person10(others map[int]ancestry.Process) *fakeSystem {
+	f := &fakeSystem{environ: map[int][]string{}, processes: map[int]ancestry.Process{
+		1:  process(0, 0, "systemd"),
+		2:  process(1, 0, "gnome-terminal-server"),
+		3:  process(2, pts(1), "-bash"),
+		10: process(3, pts(1), "shield", "allow"),
+	}}
+	for pid, p := range others {
+		f.processes[pid] = p
+	}
+	return f
+}
+
+func TestAttended(t *testing.T) {
+	t.Parallel()
+	type processes = map[int]ancestry.Process
+	for name, c := range map[string]struct {
+		f       *fakeSystem
+		environ []string
+		by      int    // the least demand that is refused
+		want    string // in the error
+	}{
+		"a terminal":                     {person10(nil), nil, never, ""},
+		"over ssh":                       {person10(processes{2: process(1, 0, "sshd")}), nil, never, ""},
+		"on a console":                   {person10(processes{2: process(1, 4<<8+1, "login"), 3: process(2, 4<<8+1, "-bash"), 10: process(3, 4<<8+1, "shield")}), nil, never, ""},
+		"a shell that a console started": {person10(processes{3: process(1, 4<<8+1, "-bash"), 10: process(3, 4<<8+1, "shield")}), nil, never, ""},
+		"with sudo":                      {person10(processes{10: process(9, pts(2), "shield"), 9: process(8, pts(2), "sudo", "shield"), 8: process(3, pts(1), "sudo", "shield")}), nil, never, ""},
+		"in a container":                 {person10(processes{3: process(0, pts(1), "bash")}), nil, never, ""},
+		"as the terminal's command":      {person10(processes{10: process(2, pts(1), "shield", "allow")}), nil, never, ""},
+		"terminator":                     {person10(processes{2: {Parent: 1, Name: "terminator", Exe: "/usr/bin/python3.12", Args: []string{"python3", "/usr/bin/terminator"}}}), nil, never, ""},
+		"no terminal":                    {person10(processes{10: process(3, 0, "shield")}), nil, atTerminal, "no terminal here"},
+		"cron":                           {person10(processes{10: process(3, 0, "shield"), 3: process(2, 0, "sh", "-c", "shield allow"), 2: process(1, 0, "cron")}), nil, atTerminal, "no terminal here"},
+		"setsid":                         {person10(processes{10: process(1, 0, "shield")}), nil, atTerminal, "no terminal here"},
+		"a host":                         {person10(processes{4: process(3, pts(1), "claude"), 5: process(4, 0, "bash", "-c", "x"), 10: process(5, 0, "shield")}), nil, notByAgent, "an agent of Claude Code (process 4) could answer here. Use a terminal outside Claude Code; "},
+		"a host's terminal":              {person10(processes{2: process(1, 0, "cursor")}), nil, notByAgent, "the page, whose link 'shield approvals' prints"},
+		"a host far above":               {person10(processes{1: process(0, 0, "codex")}), nil, notByAgent, "OpenAI Codex"},
+		"a mark in its own environment":  {person10(nil), []string{"A=b", "CLAUDECODE=1"}, notByAgent, "Claude Code"},
+		"a mark in an ancestor's":        {marked(person10(nil), 3, "GEMINI_CLI=1"), nil, notByAgent, "Gemini CLI"},
+		"below what shield judged":       {marked(person10(nil), 3, "SHIELD_JUDGED=1"), nil, notByAgent, "bash (process 3) is a command that shield judged"},
+		"below shield":                   {person10(processes{3: process(2, pts(1), "shield", "mcp"), 2: process(1, 0, "gnome-terminal-server")}), nil, notByAgent, "which is shield"},
+		"script":                         {person10(processes{2: process(1, 0, "script")}), nil, atTerminal, "script (process 2) made this terminal"},
+		"script at a person's terminal":  {person10(processes{4: process(3, pts(1), "script"), 5: process(4, pts(2), "bash"), 10: process(5, pts(2), "shield")}), nil, atTerminal, "script (process 4) made this terminal"},
+		"expect":                         {person10(processes{2: process(1, 0, "expect", "-f", "x")}), nil, atTerminal, "expect (process 2) made"},
+		"python":                         {person10(processes{2: {Parent: 1, Name: "python3", Exe: "/usr/bin/python3.12", Args: []string{"python3", "-c", "import pty"}}}), nil, atTerminal, "python3.12 (process 2) made"},
+		"python that renamed itself":     {person10(processes{2: {Parent: 1, Name: "xterm", Exe: "/usr/bin/python3", Args: []string{"xterm"}}}), nil, atTerminal, "python3 (process 2) made"},
+		"a shell script of a terminal":   {person10(processes{4: process(3, pts(1), "sh", ".git/hooks/pre-commit"), 10: process(4, pts(1), "shield")}), nil, typedByHand, "sh (process 4) started it; type it"},
+		"a hook of git":                  {person10(processes{4: process(3, pts(1), "git", "commit"), 10: process(4, pts(1), "shield")}), nil, typedByHand, "git (process 4) started it"},
+		"text for a shell":               {person10(processes{4: process(3, pts(1), "bash", "-ic", "shield allow"), 10: process(4, pts(1), "shield")}), nil, typedByHand, "bash (process 4)"},
+		"a shell in a shell":             {person10(processes{4: process(3, pts(1), "zsh", "-i", "-o", "x"), 10: process(4, pts(1), "shield")}), nil, never, ""},
+		"what made the terminal ended":   {person10(processes{3: process(1, pts(1), "bash")}), nil, atTerminal, "what made this terminal: that process ended"},
+		"tmux of a person":               {inTmux(nil), nil, never, ""},
+		"tmux that nobody looks at":      {inTmux(processes{21: process(3, 0, "tmux", "new")}), nil, atTerminal, "tmux (process 20) made this terminal, and no person's terminal shows it"},
+		"tmux below a host":              {inTmux(processes{3: process(2, pts(1), "claude")}), nil, atTerminal, "tmux (process 20) made this terminal"},
+		"tmux whose client script made":  {inTmux(processes{4: process(3, pts(1), "script"), 21: process(4, pts(2), "tmux", "new")}), nil, atTerminal, "tmux (process 20) made"},
+		"another server of tmux":         {inTmux(processes{20: process(1, 0, "tmux", "-L", "own", "new", "-d")}), nil, atTerminal, "tmux (process 20) made"},
+		"tmux in its own terminal":       {inTmux(processes{21: process(30, pts(5), "tmux", "attach")}), nil, atTerminal, "no person's terminal shows it"},
+		"ancestors that are unknown":     {&fakeSystem{processes: person10(nil).processes, err: errors.New("hidden")}, nil, notByAgent, "unknown what started it: hidden"},
+		"a host below unknown ancestors": {&fakeSystem{processes: person10(processes{3: process(2, 0, "claude")}).processes, err: errors.New("hidden")}, nil, notByAgent, "Claude Code"},
+	} {
+		for _, sure := range []int{notByAgent, atTerminal, typedByHand} {
+			err := c.f.seat().attended(10, c.environ, sure)
+			if (err != nil) != (sure >= c.by) || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: demand %d: %v; want an error from demand %d on: %q", name, sure, err, c.by, c.want)
+			}
+		}
+	}
+}
+
+const never = typedByHand + 1
+
+// marked puts a variable into the environment of a process.
+func marked(f *fakeSystem, pid int, variable string) *fakeSystem {
+	f.environ[pid] = append(slices.Clone(f.environ[pid]), "HOME=/home/me", variable)
+	return f
+}
+
+// inTmux returns a system on which a person looks at tmux, in which process 10 runs.
+func inTmux(others map[int]ancestry.Process) *fakeSystem {
+	all := map[int]ancestry.Process{
+		20: process(1, 0, "tmux", "new"), 21: process(3, pts(1), "tmux", "new"),
+		30: process(20, pts(5), "bash"), 10: process(30, pts(5), "shield", "allow"),
+	}
+	for pid, p := range others {
+		all[pid] = p
+	}
+	return person10(all)
+}
+
+// TestForPeople holds that commands which answer ask whether a person is there, and do
+// nothing if none is.
+func TestForPeople(t *testing.T) {
+	for _, args := range [][]string{
+		{"session", "resume", "--all"}, {"session", "clear", "--all"}, {"session", "resume", "x"}, {"approvals", "revoke", "--all"},
+	} {
+		w, asked := newWorld(t), 0
+		w.person = func(int) error { asked++; return errNoTerminal }
+		status, out, errs := run(t, inProcess(w), "", args...)
+		if status != statusBroken || asked != 1 || out != "" || !strings.Contains(errs, "only a person can do this: there is no terminal") {
+			t.Errorf("%q: status %d, stdout %q, stderr %q, asked %d times", args, status, out, errs, asked)
+		}
+	}
+}
