@@ -58,6 +58,7 @@ func commands(w *World, args []string) (out []*cli.Command) {
 		name    string
 		command func(*World) *cli.Command
 	}{
+		{"setup", setupCommand},
 		{"policy", policyCommand},
 		{"classify", classifyCommand},
 		{"evaluate", evaluateCommand},
@@ -128,6 +129,9 @@ func newApp(w *World, args ...string) *cli.App {
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
 				return unknownCommand(c.Args().First(), c.App.Commands, "shield help")
+			}
+			if isTerminal(w.Out) {
+				return startPage(c, w)
 			}
 			return cli.ShowAppHelp(c)
 		},

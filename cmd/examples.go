@@ -9,7 +9,13 @@ var examples = map[string][]example{
 	"": {
 		{"Judge one command.", `echo '{"type":"execute_command","payload":{"command":"git status"}}' | shield run --no-action`},
 		{"Judge a file of actions, tier by tier.", `shield policy < actions.jsonl | shield classify | shield evaluate | shield approve --no-action`},
-		{"Put shield before an agent.", `shield hook install claude-code && shield hook status claude-code`},
+		{"Protect the agents on this machine.", `shield setup`},
+	},
+	"setup": {
+		{"Protect the agents on this machine.", `shield setup`},
+		{"See what that would change.", `shield setup --dry-run`},
+		{"Protect two agents without a question, and be asked on the page in the browser.", `shield setup --yes --host claude-code --host gemini-cli --ask page`},
+		{"Restore the settings of the agents.", `shield setup --undo`},
 	},
 	"policy": {
 		{"Judge a file of actions by a policy of your own.", `shield policy --policy site.yaml < actions.jsonl`},

@@ -73,21 +73,10 @@ func (s *hookSettings) install(c *cli.Context) error {
 		return nil
 	}
 	err = s.alone(c.Context, func() error {
-		for _, e := range edits { // none is edited where another cannot be
-			before, _, err := e.file.read()
-			if err != nil {
-				return err
-			}
-			if _, err := e.place.Install(c.Context, before); err != nil {
-				return fmt.Errorf("%s: %w", e.file.path, err)
-			}
+		if err := s.check(c.Context, edits); err != nil {
+			return err
 		}
-		for _, e := range edits {
-			if err := s.put(c, e.place, e.file); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.write(c.Context, edits)
 	})
 	if err != nil {
 		return err
@@ -101,6 +90,36 @@ func (s *hookSettings) install(c *cli.Context) error {
 	fmt.Fprintf(s.world.Err, "shield: %s: installed. %s\n", s.host.Title(), s.arrival)
 	fmt.Fprintf(s.world.Err, "shield: %s, then run: shield hook status %s\n", s.Next, s.host.Name)
 	return s.arrival.err()
+}
+
+// check returns why one of the files cannot be edited: none is then.
+func (s *hookSettings) check(ctx context.Context, edits []edit) error {
+	for _, e := range edits {
+		before, _, err := e.file.read()
+		if err != nil {
+			return err
+		}
+		after, err := e.place.Install(ctx, before)
+		if err != nil {
+			return fmt.Errorf("%s: %w", e.file.path, err)
+		}
+		if !bytes.Equal(before, after) {
+			if err := e.file.writable(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// write puts the hook into all files.
+func (s *hookSettings) write(ctx context.Context, edits []edit) error {
+	for _, e := range edits {
+		if err := s.put(ctx, e.place, e.file); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // possible returns the edits without those of files that are of other programs and that
@@ -123,12 +142,12 @@ func (s *hookSettings) possible(ctx context.Context, edits []edit) (left []edit,
 }
 
 // put puts the hook into a settings file.
-func (s *hookSettings) put(c *cli.Context, place *host.Place, file settingsFile) error {
+func (s *hookSettings) put(ctx context.Context, place *host.Place, file settingsFile) error {
 	before, existed, err := file.read()
 	if err != nil {
 		return err
 	}
-	after, err := place.Install(c.Context, before)
+	after, err := place.Install(ctx, before)
 	if err != nil {
 		return fmt.Errorf("%s: %w", file.path, err)
 	}
@@ -136,7 +155,7 @@ func (s *hookSettings) put(c *cli.Context, place *host.Place, file settingsFile)
 	if bytes.Equal(before, after) {
 		return nil
 	}
-	if !place.Installed(c.Context, before) { // what was there before shield
+	if !place.Installed(ctx, before) { // what was there before shield
 		if err := file.keep(before, existed); err != nil {
 			return err
 		}
@@ -152,7 +171,8 @@ func (s *hookSettings) uninstall(c *cli.Context) error {
 	}
 	return s.alone(c.Context, func() error {
 		for _, e := range edits {
-			if err := s.remove(c, e.place, e.file); err != nil {
+			_, err := s.remove(c.Context, e.place, e.file, false)
+			if err != nil && !(errors.Is(err, host.ErrNotInstalled) && e.place.Optional()) { // which an older version did not install, or is of another program
 				return err
 			}
 		}
@@ -160,38 +180,38 @@ func (s *hookSettings) uninstall(c *cli.Context) error {
 	})
 }
 
-func (s *hookSettings) remove(c *cli.Context, place *host.Place, file settingsFile) error {
+// remove takes the hook out of one file, and reports whether the file is as it was
+// before. A trial changes nothing.
+func (s *hookSettings) remove(ctx context.Context, place *host.Place, file settingsFile, trial bool) (restored bool, err error) {
 	doc, exists, err := file.read()
 	if err != nil {
-		return err
-	}
-	if !exists && place.Optional() { // an older version did not install it
-		return nil
+		return false, err
 	}
 	if !exists {
-		return fmt.Errorf("%s is missing: %w", file.path, host.ErrNotInstalled)
+		return false, fmt.Errorf("%s is missing: %w", file.path, host.ErrNotInstalled)
 	}
 	before, existed, err := file.readBackup()
 	if err != nil {
-		return err
+		return false, err
 	}
-	after, err := place.Uninstall(c.Context, doc, before)
-	if errors.Is(err, host.ErrNotInstalled) && place.Optional() { // it is of another program
-		return nil
-	}
+	after, err := place.Uninstall(ctx, doc, before)
 	if err != nil {
-		return fmt.Errorf("%s: %w", file.path, err)
+		return false, fmt.Errorf("%s: %w", file.path, err)
 	}
 	s.showChange(file, doc, after)
-	if len(after) == 0 && !existed {
+	restored = bytes.Equal(after, before)
+	switch {
+	case trial:
+		return restored, nil
+	case len(after) == 0 && !existed:
 		err = os.Remove(file.path)
-	} else {
+	default:
 		err = file.replace(after, false)
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
-	return file.forget()
+	return restored, file.forget()
 }
 
 // showChange prints the lines that go and come.

@@ -244,14 +244,17 @@ type edit struct {
 }
 
 // edited returns the settings files that a command line asks to edit.
-func (s *hookSettings) edited(c *cli.Context) (edits []edit, err error) {
+func (s *hookSettings) edited(c *cli.Context) ([]edit, error) { return s.editedIn(c.String("scope")) }
+
+// editedIn returns the settings files of a scope that are edited.
+func (s *hookSettings) editedIn(scope string) (edits []edit, err error) {
 	var scopes []string
 	for i := range s.Places {
 		p := &s.Places[i]
 		if !p.Edited() {
 			continue
 		}
-		if p.Scope != c.String("scope") {
+		if p.Scope != scope {
 			scopes = append(scopes, p.Scope)
 			continue
 		}
@@ -265,7 +268,7 @@ func (s *hookSettings) edited(c *cli.Context) (edits []edit, err error) {
 		edits = append(edits, edit{p, files[0]})
 	}
 	if len(edits) == 0 {
-		return nil, fmt.Errorf("--scope %q is not one of %s", cut(c.String("scope")), strings.Join(scopes, ", "))
+		return nil, fmt.Errorf("--scope %q is not one of %s", cut(scope), strings.Join(scopes, ", "))
 	}
 	return edits, nil
 }

@@ -98,6 +98,14 @@ func (s settingsFile) forget() error {
 	return nil
 }
 
+// writable returns why the file cannot be replaced.
+func (s settingsFile) writable() error {
+	if st, err := os.Stat(s.path); err == nil && st.Mode().Perm()&0o200 == 0 {
+		return fmt.Errorf("%s: is read-only; make it writable with chmod u+w", s.path)
+	}
+	return nil
+}
+
 // replace puts a new content in place of the old in one step, with the old
 // one's mode and owner. A program can be run by its user.
 func (s settingsFile) replace(text []byte, program bool) error {
@@ -109,8 +117,9 @@ func (s settingsFile) replace(text []byte, program bool) error {
 		}
 	case err != nil:
 		return err
-	case st.Mode().Perm()&0o200 == 0:
-		return fmt.Errorf("%s: is read-only; make it writable with chmod u+w", s.path)
+	}
+	if err := s.writable(); err != nil {
+		return err
 	}
 	if err := replaceFile(s.path, text, st); err != nil || !program {
 		return err

@@ -97,3 +97,20 @@ func TestProgress(t *testing.T) {
 		t.Errorf("a message over the line: %q", errs)
 	}
 }
+
+// TestStartPage checks that a bare shield leads to setup on a terminal, on one screen, and
+// prints its help elsewhere.
+func TestStartPage(t *testing.T) {
+	w, out := newWorld(t), newScreen(t, "")
+	if err := os.Mkdir(w.Home+"/.claude", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.Out = out
+	status := Run(context.Background(), nil, w)
+	if text := out.String(); status != 0 || !strings.Contains(text, "\n  shield setup ") || !strings.Contains(text, "Not protected: Claude Code.") || strings.Count(text, "\n") > 20 {
+		t.Errorf("status %d, %s", status, text)
+	}
+	if status, help, _ := run(t, w, ""); status != 0 || !strings.Contains(help, "COMMANDS:") {
+		t.Errorf("status %d, %s", status, help)
+	}
+}

@@ -5,14 +5,20 @@ _shield() {
 	for word in "${typed_words[@]}"; do
 		if [[ -n $skip ]]; then
 			skip=
-		elif [[ " --config --policy --model --onnxruntime --state --root --color --jobs --max-bytes --format --password-file --name --number --expires --out --key --file --approvals --unattended --until --dialect --keep-env --timeout --scope --session --record --as --width --mode --home --split --source --ids --misses --max-pass --max-friction --category --sha256 --checkpoint --lines --days " == *" $word "* ]]; then
+		elif [[ " --config --state --host --ask --preset --policy --model --onnxruntime --root --color --jobs --max-bytes --format --password-file --name --number --expires --out --key --file --approvals --unattended --until --dialect --keep-env --timeout --scope --session --record --as --width --mode --home --split --source --ids --misses --max-pass --max-friction --category --sha256 --checkpoint --lines --days " == *" $word "* ]]; then
 			skip=$word
 		elif [[ $word != -* ]]; then
 			typed+=" $word"
 		fi
 	done
 	case "$typed $skip" in
-	"shield ") choices="policy classify evaluate approve run exec hook mcp serve service init explain demo sanitize score rules model approvals session status audit doctor completion --help --version --help" ;;
+	"shield ") choices="setup policy classify evaluate approve run exec hook mcp serve service init explain demo sanitize score rules model approvals session status audit doctor completion --help --version --help" ;;
+	"shield setup ") choices="--config --state --host --ask --preset --yes --dry-run --undo --help" ;;
+	"shield setup --config") choices="" action=file ;;
+	"shield setup --state") choices="" action=directory ;;
+	"shield setup --host") choices="" action=none ;;
+	"shield setup --ask") choices="host page terminal auto" action=none ;;
+	"shield setup --preset") choices="auto default strict permissive offline" action=none ;;
 	"shield policy ") choices="check test explain bundle suggest --config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --max-bytes --help" ;;
 	"shield policy --config") choices="" action=file ;;
 	"shield policy --policy") choices="default offline strict permissive" action=file ;;

@@ -1,0 +1,524 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/host"
+	"github.com/shieldcli/shield/pkg/policy"
+)
+
+// answers are the words of --ask, and the channels that each stands for.
+var answers = []struct{ word, channels, means string }{
+	{"auto", "auto", "in the agent's own prompt where it waits, otherwise on shield's page"},
+	{"host", "[host]", "in the agent's own prompt, and nowhere else"},
+	{"page", "[web]", "on shield's page in the browser, with a desktop notification"},
+	{"terminal", "[tty]", "on the terminal, which the hooks of agents do not have"},
+}
+
+func setupCommand(w *World) *cli.Command {
+	return &cli.Command{
+		Name:  "setup",
+		Usage: "protect the agents on this machine",
+		Description: "Finds the agent hosts on this machine, makes each call shield before every tool call, chooses how shield's questions reach you, and tests that a denial is enforced. " +
+			"On a terminal it asks what to do; with --yes it takes the flags, and what they leave open from the defaults. Settings are written only where they differ from the defaults. " +
+			"A second run changes only what is missing. --undo restores the hosts' settings. Exits with 1 if a host is not protected, or its questions cannot be asked.",
+		Flags: []cli.Flag{
+			configFlag(), stateFlag(),
+			&cli.StringSliceFlag{Name: "host", Usage: "protect the host `NAME` instead of all that are found; may be repeated"},
+			&cli.StringFlag{Name: "ask", Usage: "ask the user by `host|page|terminal|auto`"},
+			&cli.StringFlag{Name: "preset", Usage: "use the policy `auto|" + strings.Join(policy.Presets(), "|") + "`"},
+			&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "ask nothing"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "print what would change, and change nothing"},
+			&cli.BoolFlag{Name: "undo", Usage: "restore the settings of the hosts"},
+		},
+		Action: func(c *cli.Context) error {
+			if _, err := operands(c); err != nil {
+				return err
+			}
+			if err := setup(c, w); err != nil {
+				return fmt.Errorf("setup: %w", err)
+			}
+			return nil
+		},
+	}
+}
+
+// setup checks everything that can be checked before it changes anything.
+func setup(c *cli.Context, w *World) error {
+	switch {
+	case c.Bool("undo") && (c.IsSet("ask") || c.IsSet("preset")):
+		return errors.New("--undo goes with --host, --yes and --dry-run alone")
+	case c.IsSet("ask") && channelsOf(c.String("ask")) == "":
+		return fmt.Errorf("--ask: %q is not one of host, page, terminal, auto", cut(c.String("ask")))
+	case c.IsSet("preset") && !slices.Contains(append(policy.Presets(), "auto"), c.String("preset")):
+		return fmt.Errorf("--preset: %q is not one of auto, %s; a policy file goes into the setting policy", cut(c.String("preset")), strings.Join(policy.Presets(), ", "))
+	}
+	asks := !c.Bool("yes") && !c.Bool("dry-run")
+	if asks && !(isTerminal(w.In) && isTerminal(w.Err)) {
+		return errors.New("there is no terminal to ask on; run it with --yes, or with --dry-run to see what would change")
+	}
+	if st, err := os.Stat(w.Home); w.Home == "" || err != nil || !st.IsDir() {
+		return fmt.Errorf("the home folder %q does not exist; set HOME", cut(w.Home))
+	}
+	set, err := settings(c, w)
+	if err != nil {
+		return err
+	}
+	if c.Bool("undo") {
+		return undoSetup(c, w, set, asks)
+	}
+	s := &setupPlan{world: w, set: set, ask: c.String("ask"), preset: c.String("preset")}
+	if s.names, s.untested, err = hostsToProtect(c, w); err != nil {
+		return err
+	}
+	if asks {
+		if err := s.askUser(c); err != nil {
+			return err
+		}
+	}
+	if err := s.plan(c); err != nil {
+		return err
+	}
+	if c.Bool("dry-run") {
+		return s.show(c.Context)
+	}
+	if err := s.apply(c); err != nil {
+		return err
+	}
+	return s.report(c)
+}
+
+// channelsOf returns the value of approval.channels for a word of --ask; "" if there is
+// no such word.
+func channelsOf(word string) string {
+	for _, a := range answers {
+		if a.word == word {
+			return a.channels
+		}
+	}
+	return ""
+}
+
+// hostsToProtect returns the hosts that --host names, or those on this machine whose
+// programs were tested with shield, and beside these the others that are on it.
+func hostsToProtect(c *cli.Context, w *World) (names, untested []string, err error) {
+	if named := c.StringSlice("host"); len(named) > 0 {
+		for _, name := range named {
+			if _, err := host.Named(name); err != nil {
+				return nil, nil, err
+			}
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		return names, nil, nil
+	}
+	for _, name := range host.Names() {
+		h, err := host.Named(name)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case !w.found(h):
+		case h.Verified() == "":
+			untested = append(untested, name)
+		default:
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		also := ""
+		if len(untested) > 0 {
+			also = fmt.Sprintf(" %s is here, but was not tested with shield.", strings.Join(untested, ", "))
+		}
+		return nil, nil, fmt.Errorf("no agent host that was tested with shield is found on this machine.%s Name one with --host: %s", also, strings.Join(host.Names(), ", "))
+	}
+	return names, untested, nil
+}
+
+// A setupPlan is what one run of setup does.
+type setupPlan struct {
+	world       *World
+	set         *config.Loaded
+	names       []string // of the hosts
+	untested    []string // hosts on this machine that are left alone
+	ask, preset string   // "" leaves the setting as it is
+
+	hosts    []*setupHost
+	file     settingsFile // shield's own settings
+	settings []byte       // their new text
+	changed  bool         // it differs from the old one
+}
+
+// A setupHost is a host that is set up.
+type setupHost struct {
+	*hookSettings
+	edits []edit
+	err   error    // why it is not protected
+	todo  []string // what the user has to do before it is
+	was   bool     // it was set up before
+}
+
+// plan reads what is there, and works out what is to be changed.
+func (s *setupPlan) plan(c *cli.Context) error {
+	for _, name := range s.names {
+		quiet := *s.world
+		quiet.Err = io.Discard
+		settings, err := newHookSettings(c, &quiet, name)
+		if err != nil {
+			return err
+		}
+		h := &setupHost{hookSettings: settings}
+		s.hosts = append(s.hosts, h)
+		h.edits, h.err = h.editedIn("user")
+		if h.err == nil {
+			h.edits, h.err = h.possible(c.Context, h.edits)
+		}
+		if h.err == nil {
+			h.err = h.check(c.Context, h.edits)
+		}
+	}
+	return s.planSettings(c)
+}
+
+// planSettings works out the new text of shield's own settings file.
+func (s *setupPlan) planSettings(c *cli.Context) error {
+	var changes []config.Change
+	for _, want := range []struct{ name, word, value, now string }{
+		{"policy", s.preset, s.preset, s.set.Policy},
+		{"approval.channels", s.ask, channelsOf(s.ask), s.channels()},
+	} {
+		if want.word == "" || want.value == want.now {
+			continue
+		}
+		if strings.HasPrefix(s.set.Origin[want.name], "locked by ") {
+			return fmt.Errorf("%s cannot be set to %s: it is %s", want.name, want.value, s.set.Origin[want.name])
+		}
+		changes = append(changes, config.Change{Name: want.name, Value: want.value})
+	}
+	src, err := settingsSources(c, s.world)
+	if err != nil {
+		return err
+	}
+	name := src.File
+	if name == "" {
+		name = src.User
+	}
+	if s.file, err = newSettingsFile(name); err != nil || len(changes) == 0 {
+		return err
+	}
+	before, _, err := s.file.read()
+	if err != nil {
+		return err
+	}
+	src.Flags = nil
+	if s.settings, err = config.Edit(src, s.file.path, before, changes...); err != nil {
+		return err
+	}
+	s.changed = true
+	return s.file.writable()
+}
+
+// channels returns approval.channels as a settings file has them.
+func (s *setupPlan) channels() string {
+	if s.set.Approval.Channels.Auto() {
+		return config.AutoChannels
+	}
+	return "[" + strings.Join(s.set.Approval.Channels, ", ") + "]"
+}
+
+// show prints what would change.
+func (s *setupPlan) show(ctx context.Context) error {
+	var b strings.Builder
+	for _, h := range s.hosts {
+		if h.err != nil {
+			fmt.Fprintf(&b, "%s cannot be protected: %v\n", h.host.Title(), h.err)
+			continue
+		}
+		for _, e := range h.edits {
+			before, _, err := e.file.read()
+			if err != nil {
+				return err
+			}
+			after, err := e.place.Install(ctx, before)
+			if err != nil {
+				return err
+			}
+			b.WriteString(changes(e.file.path, before, e.file.path, after))
+		}
+	}
+	if s.changed {
+		before, _, err := s.file.read()
+		if err != nil {
+			return err
+		}
+		b.WriteString(changes(s.file.path, before, s.file.path, s.settings))
+	}
+	_, err := fmt.Fprint(s.world.Out, b.String()+"Nothing was changed.\n")
+	return err
+}
+
+// apply changes the files. A host that cannot be set up does not keep the others from it.
+func (s *setupPlan) apply(c *cli.Context) error {
+	return s.hosts[0].alone(c.Context, func() (err error) {
+		if s.set, err = settings(c, s.world); err != nil { // another setup may have changed them
+			return err
+		}
+		if err := s.planSettings(c); err != nil {
+			return err
+		}
+		if s.changed {
+			if err := s.file.replace(s.settings, false); err != nil {
+				return err
+			}
+			if s.set, err = settings(c, s.world); err != nil {
+				return err
+			}
+		}
+		for _, h := range s.hosts {
+			if h.err == nil {
+				h.was = len(h.survey(c.Context).hooks) > 0
+				h.err = h.write(c.Context, h.edits)
+			}
+		}
+		return nil
+	})
+}
+
+// verify runs the installed hook of each host with an action that must be denied.
+func (s *setupPlan) verify(ctx context.Context) {
+	var all sync.WaitGroup
+	slots := make(chan struct{}, runtime.NumCPU())
+	for _, h := range s.hosts {
+		if h.err != nil {
+			continue
+		}
+		all.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			h.todo, h.err = h.verify(ctx)
+		})
+	}
+	all.Wait()
+}
+
+// report verifies what was set up, and says in a few lines what holds now.
+func (s *setupPlan) report(c *cli.Context) error {
+	s.verify(c.Context)
+	var lines []string
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	var titles, waiting []string
+	var failed []error
+	restart := false
+	for _, h := range s.hosts {
+		title := h.host.Title()
+		switch restarts := strings.HasPrefix(h.Next, "restart "); {
+		case h.err != nil:
+			failed = append(failed, fmt.Errorf("%s is not protected: %w", title, h.err))
+		case len(h.todo) > 0 || !restarts && !h.was:
+			waiting = append(waiting, title+" is not protected yet: "+h.Next+".")
+		default:
+			titles = append(titles, title)
+			restart = restart || !h.was
+		}
+	}
+	if len(titles) > 0 {
+		more := ""
+		if restart {
+			more = " Restart those that are running."
+		}
+		say("Protected: %s. Each denied a test command.%s", strings.Join(titles, ", "), more)
+	}
+	lines = append(lines, waiting...)
+	if len(titles)+len(waiting) > 0 {
+		arrives, unasked := s.arrivals()
+		lines = append(lines, arrives...)
+		failed = append(failed, unasked...)
+		say("No answer is a denial; shield's page waits %s for one.", s.set.Hook.Timeout.Std())
+		say("Allow what was denied: shield allow")
+		say("Remove shield: shield setup --undo")
+	}
+	if s.changed {
+		say("Changed settings: %s", s.world.tilde(s.file.path))
+	}
+	if len(s.untested) > 0 {
+		say("Left alone, since shield was not tested with it: %s. To protect it: shield setup --host %s", strings.Join(s.untested, ", "), s.untested[0])
+	}
+	if _, err := fmt.Fprintln(s.world.Out, shownLines(lines)); err != nil {
+		return err
+	}
+	if len(failed) > maxFailures {
+		failed = append(failed[:maxFailures:maxFailures], fmt.Errorf("%d more; run 'shield hook status --all'", len(failed)-maxFailures))
+	}
+	return errors.Join(failed...)
+}
+
+// maxFailures is how many failures are printed, so that all fits on a screen.
+const maxFailures = 4
+
+// arrivals returns a line for each way in which questions reach the user, and an error
+// if some do not.
+func (s *setupPlan) arrivals() (lines []string, unasked []error) {
+	var ways []string
+	titles := map[string][]string{}
+	for _, h := range s.hosts {
+		if h.err != nil {
+			continue
+		}
+		title := h.host.Title()
+		a := arrivalOf(s.world, s.set, h.host)
+		how := "asked " + strings.ReplaceAll(a.How, title+"'s", "the agent's")
+		if a.How == "" {
+			how = "denied, since they cannot be asked: " + strings.ReplaceAll(a.Why, title, "the agent")
+		}
+		if err := a.err(); err != nil {
+			unasked = []error{err}
+		}
+		if len(titles[how]) == 0 {
+			ways = append(ways, how)
+		}
+		titles[how] = append(titles[how], title)
+	}
+	for _, how := range ways {
+		lines = append(lines, fmt.Sprintf("Questions of %s: %s.", strings.Join(titles[how], ", "), how))
+	}
+	return lines, unasked
+}
+
+// undoSetup takes the hooks out of the hosts' settings.
+func undoSetup(c *cli.Context, w *World, set *config.Loaded, asks bool) error {
+	names := c.StringSlice("host")
+	if len(names) == 0 {
+		names = host.Names()
+	}
+	quiet := *w
+	quiet.Err = io.Discard
+	var all []*hookSettings
+	for _, name := range names {
+		s, err := newHookSettings(c, &quiet, name)
+		if err != nil {
+			return err
+		}
+		all = append(all, s)
+	}
+	if c.Bool("dry-run") {
+		quiet.Err = w.Out
+	}
+	if asks {
+		if ok, err := confirm(w, "Remove shield from the settings of the agents on this machine?"); err != nil || !ok {
+			return errors.Join(err, errors.New("nothing was changed"))
+		}
+	}
+	var failed []error
+	removed := 0
+	undo := func() error {
+		for _, s := range all {
+			done, err := s.undo(c.Context, c.Bool("dry-run"))
+			if done != "" {
+				removed++
+				fmt.Fprintln(w.Out, shown(done))
+			}
+			if err != nil {
+				failed = append(failed, fmt.Errorf("%s: %w", s.host.Title(), err))
+			}
+		}
+		return nil
+	}
+	if c.Bool("dry-run") {
+		return errors.Join(append(failed, undo())...)
+	}
+	if err := all[0].alone(c.Context, undo); err != nil {
+		return err
+	}
+	if removed == 0 && len(failed) == 0 {
+		fmt.Fprintln(w.Out, "shield is in the settings of no agent.")
+	}
+	stays := []string{"the program " + w.tilde(w.Executable), "state and audit log in " + w.tilde(stateDir(&set.Settings, w))}
+	for _, name := range set.Files {
+		stays = append(stays, "your settings "+w.tilde(name))
+	}
+	fmt.Fprintln(w.Out, shown("What stays: "+strings.Join(stays, ", ")+"."))
+	return errors.Join(failed...)
+}
+
+// undo takes the hook out of the host's settings, and says what was done; "" if no hook
+// of shield is there.
+func (s *hookSettings) undo(ctx context.Context, trial bool) (done string, err error) {
+	edits, err := s.editedIn("user")
+	if err != nil {
+		return "", err
+	}
+	var restored, edited []string
+	var failed []error
+	for _, e := range edits {
+		same, err := s.remove(ctx, e.place, e.file, trial)
+		doc, _, _ := e.file.read()
+		switch {
+		case errors.Is(err, host.ErrNotInstalled), err != nil && len(doc) > 0 && !bytes.Contains(doc, []byte("hook "+s.host.Name)):
+		case err != nil:
+			failed = append(failed, err)
+		case same:
+			restored = append(restored, s.world.tilde(e.file.path))
+		default:
+			edited = append(edited, s.world.tilde(e.file.path))
+		}
+	}
+	if len(restored) > 0 {
+		done = s.host.Title() + " has its settings from before shield: " + strings.Join(restored, ", ") + ". "
+	}
+	if len(edited) > 0 {
+		done += s.host.Title() + " no longer calls shield; later changes of its settings are kept: " + strings.Join(edited, ", ") + "."
+	}
+	return strings.TrimSpace(done), errors.Join(failed...)
+}
+
+// verify returns what the user has to do before the host enforces a denial, and an error
+// if the installed hook does not deny.
+func (s *hookSettings) verify(ctx context.Context) (todo []string, err error) {
+	seen := s.survey(ctx)
+	problems := seen.problems
+	if len(seen.hooks) == 0 && len(problems) == 0 {
+		return nil, host.ErrNotInstalled
+	}
+	for _, h := range seen.hooks {
+		todo = append(todo, h.Todo...)
+		if len(problems) > 0 {
+			continue
+		}
+		if err := s.try(ctx, h); err != nil {
+			problems = append(problems, h.file+": "+err.Error())
+		}
+	}
+	if len(problems) > 0 {
+		return nil, unenforced(problems)
+	}
+	return todo, nil
+}
+
+// tilde returns a path with ~ for the home folder.
+func (w *World) tilde(path string) string {
+	if below, ok := strings.CutPrefix(path, w.Home+string(filepath.Separator)); ok && w.Home != "" {
+		return "~" + string(filepath.Separator) + below
+	}
+	return path
+}
+
+// shownLines returns lines as a terminal may have them.
+func shownLines(lines []string) string {
+	for i, line := range lines {
+		lines[i] = shown(line)
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,76 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/charmbracelet/huh"
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/pkg/host"
+)
+
+// askUser asks what the command line leaves open, and whether to go on.
+func (s *setupPlan) askUser(c *cli.Context) error {
+	var fields []huh.Field
+	if !c.IsSet("host") {
+		var options []huh.Option[string]
+		for _, name := range append(s.names[:len(s.names):len(s.names)], s.untested...) {
+			h, err := host.Named(name)
+			if err != nil {
+				return err
+			}
+			title := h.Title()
+			if h.Verified() == "" {
+				title += " (not tested with shield)"
+			}
+			options = append(options, huh.NewOption(title, name))
+		}
+		fields = append(fields, huh.NewMultiSelect[string]().Title("Which agents should ask shield before they use a tool?").
+			Options(options...).Filterable(false).Value(&s.names).Validate(func(chosen []string) error {
+			if len(chosen) == 0 {
+				return errors.New("choose one with the space bar")
+			}
+			return nil
+		}))
+	}
+	if !c.IsSet("ask") {
+		var options []huh.Option[string]
+		if !s.set.Approval.Channels.Auto() && len(s.set.Origin["approval.channels"]) > 0 {
+			options = append(options, huh.NewOption("as set in "+s.set.Where("approval.channels")+": "+s.channels(), ""))
+		}
+		for _, a := range answers {
+			options = append(options, huh.NewOption(a.word+": "+a.means, a.word))
+		}
+		fields = append(fields, huh.NewSelect[string]().Title("Where should shield ask you?").Options(options...).Value(&s.ask))
+	}
+	if len(fields) > 0 {
+		if err := runForm(s.world, fields...); err != nil {
+			return err
+		}
+		s.untested = nil // the user has seen them
+	}
+	return nil
+}
+
+// confirm asks a yes-or-no question; no is the default.
+func confirm(w *World, question string) (yes bool, err error) {
+	err = runForm(w, huh.NewConfirm().Title(question).Value(&yes))
+	return yes, err
+}
+
+// runForm asks on the terminal.
+func runForm(w *World, fields ...huh.Field) error {
+	form := huh.NewForm(huh.NewGroup(fields...)).WithTheme(huh.ThemeBase()).WithShowHelp(true).
+		WithInput(w.In).WithOutput(w.Err).
+		WithAccessible(w.Getenv("TERM") == "dumb")
+	err := form.Run()
+	switch {
+	case errors.Is(err, huh.ErrUserAborted), errors.Is(err, io.EOF):
+		return errors.New("stopped; nothing was changed")
+	case err != nil:
+		return fmt.Errorf("the terminal cannot be used: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package cmd
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/internal/term"
+	"github.com/shieldcli/shield/pkg/host"
+)
+
+// startPage is what a bare shield prints on a terminal: one screen, for people who do
+// not know it yet.
+func startPage(c *cli.Context, w *World) error {
+	var b strings.Builder
+	fmt.Fprintln(&b, "shield judges every action an AI agent proposes, before it runs.")
+	for _, line := range w.protection(c) {
+		fmt.Fprintln(&b, line)
+	}
+	for _, row := range [][2]string{
+		{"shield setup", "protect the agents on this machine"},
+		{"shield demo", "show what is allowed, asked and denied, and why"},
+		{"shield explain 'COMMAND'", "show what a command would do, without running it"},
+		{"shield doctor", "find what is wrong, and how to fix it"},
+		{"shield help", "list all commands; help COMMAND explains one"},
+	} {
+		fmt.Fprintf(&b, "\n  %-26s %s", row[0], row[1])
+	}
+	_, err := fmt.Fprintln(w.Out, b.String())
+	return err
+}
+
+// protection says which of the agents on this machine call shield.
+func (w *World) protection(c *cli.Context) (lines []string) {
+	var with, without []string
+	for _, name := range host.Names() {
+		h, err := host.Named(name)
+		if err != nil || !w.found(h) {
+			continue
+		}
+		s, err := newHookSettings(c, w, name)
+		switch {
+		case err != nil:
+			return []string{"Every action is blocked, since shield's settings are invalid: run shield doctor."}
+		case len(s.survey(c.Context).hooks) > 0:
+			with = append(with, h.Title())
+		default:
+			without = append(without, h.Title())
+		}
+	}
+	if len(with) > 0 {
+		lines = append(lines, term.Fold("Called by: "+strings.Join(with, ", ")+".", columns(w.Out))...)
+	}
+	if len(without) > 0 {
+		lines = append(lines, term.Fold("Not protected: "+strings.Join(without, ", ")+".", columns(w.Out))...)
+	}
+	return lines
+}

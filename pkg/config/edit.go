@@ -1,0 +1,114 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/shieldcli/shield/internal/yamlfile"
+)
+
+// A Change is a setting by its dotted name, of two parts at most, and its new value in
+// YAML on one line.
+type Change struct{ Name, Value string }
+
+// String returns the change as a settings file has it.
+func (c Change) String() string {
+	section, key, nested := strings.Cut(c.Name, ".")
+	if !nested {
+		return c.Name + ": " + c.Value
+	}
+	return fmt.Sprintf("%s: {%s: %s}", section, key, c.Value)
+}
+
+// Edit returns the text of a settings file with changes made, and its comments kept.
+// Any text in which that would also change another setting, or not this one, is an error.
+func Edit(src Sources, file string, text []byte, changes ...Change) ([]byte, error) {
+	before, err := decoded(src, file, text)
+	if err != nil {
+		return nil, err
+	}
+	out := text
+	for _, c := range changes {
+		if out, err = edited(out, c); err != nil {
+			return nil, fmt.Errorf("%s cannot be edited: %w; write %q into it", file, err, c)
+		}
+	}
+	after, err := decoded(src, file, out)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range Names() {
+		meant := slices.ContainsFunc(changes, func(c Change) bool { return c.Name == name })
+		if same := before.Value(name) == after.Value(name); !meant && !same || meant && after.Origin[name] == "" {
+			return nil, fmt.Errorf("%s cannot be edited without another change of %s; write %q into it", file, name, changes)
+		}
+	}
+	return out, nil
+}
+
+// decoded returns the settings of a text, over the defaults alone.
+func decoded(src Sources, file string, text []byte) (*Loaded, error) {
+	l := &Loaded{Settings: Default(), Origin: map[string]string{}, places: map[string]yamlfile.Error{}}
+	var errs yamlfile.Errors
+	top, err := yamlfile.Parse(text, "a configuration")
+	if err != nil {
+		return nil, yamlfile.In("configuration", file, err)
+	}
+	d := decoder{l: l, src: &src, file: file, origin: file, errs: &errs}
+	d.top(top)
+	l.refuse(l.faults(), &errs)
+	return l, errs.Err()
+}
+
+// edited makes one change in a text.
+func edited(text []byte, c Change) ([]byte, error) {
+	f, err := parser.ParseBytes(text, parser.ParseComments)
+	if err != nil {
+		return nil, err
+	}
+	section, key, nested := strings.Cut(c.Name, ".")
+	switch {
+	case has(f, c.Name):
+		return merged(f, "$."+c.Name, (*yaml.Path).ReplaceWithReader, c.Value)
+	case nested && has(f, section):
+		return merged(f, "$."+section, (*yaml.Path).MergeFromReader, key+": "+c.Value)
+	case len(text) > 0 && text[len(text)-1] != '\n':
+		text = append(slices.Clone(text), '\n')
+	}
+	return append(slices.Clone(text), c.String()+"\n"...), nil
+}
+
+// has reports whether a file has a value at a path of keys.
+func has(f *ast.File, name string) bool {
+	path, err := yaml.PathString("$." + name)
+	if err != nil {
+		return false
+	}
+	_, err = path.FilterFile(f)
+	return err == nil
+}
+
+// merged applies an edit of the YAML library at a path. Its printer is for parsed text
+// alone and may panic.
+func merged(f *ast.File, at string, edit func(*yaml.Path, *ast.File, io.Reader) error, value string) (out []byte, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("its form is not supported")
+		}
+	}()
+	path, err := yaml.PathString(at)
+	if err != nil {
+		return nil, err
+	}
+	if err := edit(path, f, strings.NewReader(value)); err != nil {
+		return nil, err
+	}
+	return []byte(f.String()), nil
+}
