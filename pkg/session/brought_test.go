@@ -18,7 +18,7 @@ func runsBrought(t *testing.T, s *Store, actions ...string) bool {
 		act(t, s, Key{}, a)
 	}
 	last := parse(t, actions[len(actions)-1])
-	memory := s.Load(t.Context(), Key{}, "", "")
+	memory := s.Load(t.Context(), Key{}, Lineage{}, "")
 	asked := func(c *analysis.Case) bool {
 		return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 			return (e.Kind == effect.RunCode || e.Kind == effect.RunDownload) && Brought(e.Labels)
@@ -165,7 +165,7 @@ func TestDumps(t *testing.T) {
 		for _, a := range c.actions[:len(c.actions)-1] {
 			act(t, s, Key{}, a)
 		}
-		last := analyzer.Recall(parse(t, c.actions[len(c.actions)-1]), s.Load(t.Context(), Key{}, "", ""))
+		last := analyzer.Recall(parse(t, c.actions[len(c.actions)-1]), s.Load(t.Context(), Key{}, Lineage{}, ""))
 		if got := slices.ContainsFunc(last.Effects, func(e effect.Effect) bool { return e.Kind == effect.RunCode || e.Kind == effect.RunDownload }); got != c.want {
 			t.Errorf("%q: runs what was brought: %v", c.actions, got)
 		}
@@ -194,7 +194,7 @@ func TestDumpsLeave(t *testing.T) {
 		for _, a := range c.actions[:len(c.actions)-1] {
 			act(t, s, Key{}, a)
 		}
-		last := analyzer.Recall(parse(t, c.actions[len(c.actions)-1]), s.Load(t.Context(), Key{}, "", ""))
+		last := analyzer.Recall(parse(t, c.actions[len(c.actions)-1]), s.Load(t.Context(), Key{}, Lineage{}, ""))
 		got := ""
 		for _, e := range last.Effects {
 			if e.Kind == effect.SendData {
@@ -224,7 +224,7 @@ func TestUnpickles(t *testing.T) {
 		got := ""
 		for _, command := range []string{tt.bring, `python3 -c "` + tt.load + `"`} {
 			raw, _ := json.Marshal(command)
-			memory := s.Load(t.Context(), Key{}, "", "")
+			memory := s.Load(t.Context(), Key{}, Lineage{}, "")
 			c := an.Recall(parse(t, `{"type":"execute_command","payload":{"command":`+string(raw)+`}}`), memory)
 			got = ""
 			for i := range c.Effects {

@@ -27,16 +27,16 @@ func TestOtherProcess(t *testing.T) {
 	all := []effect.Label{effect.LabelSecret, effect.LabelPrivate, effect.LabelUntrusted}
 	for i, label := range all {
 		for range 3 {
-			if got := one.Load(t.Context(), key, "", "").Labels(); len(got) != i {
+			if got := one.Load(t.Context(), key, Lineage{}, "").Labels(); len(got) != i {
 				t.Fatalf("labels %q, want %d", got, i)
 			}
 		}
 		d := Delta{Labels: []Labelled{{Label: label, By: "test"}}}
-		if err := other.Add(t.Context(), other.Load(t.Context(), key, "", ""), &d); err != nil {
+		if err := other.Add(t.Context(), other.Load(t.Context(), key, Lineage{}, ""), &d); err != nil {
 			t.Fatal(err)
 		}
 	}
-	a, b := one.Load(t.Context(), key, "", ""), one.Load(t.Context(), key, "", "")
+	a, b := one.Load(t.Context(), key, Lineage{}, ""), one.Load(t.Context(), key, Lineage{}, "")
 	if len(one.cache.sessions) != 1 {
 		t.Errorf("%d sessions are kept", len(one.cache.sessions))
 	}
@@ -46,7 +46,7 @@ func TestOtherProcess(t *testing.T) {
 	if _, err := other.Clear(t.Context(), func(*Record) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
-	if got := one.Load(t.Context(), key, "", "").Labels(); len(got) != 0 {
+	if got := one.Load(t.Context(), key, Lineage{}, "").Labels(); len(got) != 0 {
 		t.Errorf("labels %q of a session that was cleared", got)
 	}
 }
@@ -58,13 +58,13 @@ func TestInMemory(t *testing.T) {
 	kept := func(label effect.Label) []effect.Label {
 		t.Helper()
 		d := Delta{Labels: []Labelled{{Label: label, By: "test"}}}
-		if err := s.Add(t.Context(), s.Load(t.Context(), Key{}, "", ""), &d); err != nil {
+		if err := s.Add(t.Context(), s.Load(t.Context(), Key{}, Lineage{}, ""), &d); err != nil {
 			t.Fatal(err)
 		}
-		s.Load(t.Context(), Key{}, "", "")
+		s.Load(t.Context(), Key{}, Lineage{}, "")
 		read := false
 		s.shelf = watched{s.shelf, &read}
-		got := s.Load(t.Context(), Key{}, "", "").Labels()
+		got := s.Load(t.Context(), Key{}, Lineage{}, "").Labels()
 		if read {
 			t.Error("a session that is known was read again")
 		}
@@ -78,7 +78,7 @@ func TestInMemory(t *testing.T) {
 	if _, err := s.Clear(t.Context(), func(*Record) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.Load(t.Context(), Key{}, "", "").Labels(); len(got) != 0 {
+	if got := s.Load(t.Context(), Key{}, Lineage{}, "").Labels(); len(got) != 0 {
 		t.Errorf("labels %q of a session that was cleared", got)
 	}
 }

@@ -149,15 +149,15 @@ func TestValueFlowEncoded(t *testing.T) {
 			value := []string{"ghp_" + some(36, alnum), some(40, alnum+"+/"), some(32, alnum), some(64, "0123456789abcdef"), "npm_" + some(36, alnum)}[i%5]
 			s := NewStore(nil, newWorld().options())
 			an := reads(map[string]string{"/work/app/.env": "ACME_API_KEY=" + value + "\n"})
-			memory := s.Load(t.Context(), Key{}, "", "")
+			memory := s.Load(t.Context(), Key{}, Lineage{}, "")
 			d := s.Learn(an.Recall(parse(t, "cat .env"), memory), nil, false)
 			if err := s.Add(t.Context(), memory, &d); err != nil {
 				t.Fatal(err)
 			}
 			for _, way := range ways {
-				c := an.Recall(parse(t, way(encode(value))), s.Load(t.Context(), Key{}, "", ""))
+				c := an.Recall(parse(t, way(encode(value))), s.Load(t.Context(), Key{}, Lineage{}, ""))
 				before := len(c.Effects)
-				if err := s.Carries(t.Context(), s.Load(t.Context(), Key{}, "", ""), c); err != nil {
+				if err := s.Carries(t.Context(), s.Load(t.Context(), Key{}, Lineage{}, ""), c); err != nil {
 					t.Fatal(err)
 				}
 				all++

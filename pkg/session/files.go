@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/shieldcli/shield/pkg/effect"
 )
@@ -17,6 +18,13 @@ type fileEntry struct {
 	labels byte // bits, in the order of fileLabels
 	tree   bool
 	id     effect.Identity // of what lay there when it was looked at; zero for not yet
+	at     uint32          // when it was kept, in seconds since 1970; 0 if that is not known
+}
+
+// as reports whether two entries say the same, whenever it was kept.
+func (e fileEntry) as(other fileEntry) bool {
+	e.at, other.at = 0, 0
+	return e == other
 }
 
 // fileLabels are the labels that files have.
@@ -50,12 +58,13 @@ func labelsOf(b byte) (out []effect.Label) {
 	return out
 }
 
-// encode returns labels and tree in a byte each, and the identity.
+// encode returns labels and tree in a byte each, the instant, and the identity.
 func (e fileEntry) encode() []byte {
 	out := []byte{e.labels, 0}
 	if e.tree {
 		out[1] = 1
 	}
+	out = binary.BigEndian.AppendUint32(out, e.at)
 	if e.id == (effect.Identity{}) {
 		return out
 	}
@@ -64,16 +73,22 @@ func (e fileEntry) encode() []byte {
 	return append(out, e.id.Sum[:]...)
 }
 
+// decodeFile returns an entry; those of earlier versions have no instant.
 func decodeFile(data []byte) (e fileEntry, err error) {
-	const head, whole = 2, 2 + 8 + 8 + len(e.id.Sum)
-	if len(data) != head && len(data) != whole {
+	const head, instant, identity = 2, 4, 8 + 8 + len(e.id.Sum)
+	n := len(data)
+	if n != head && n != head+identity && n != head+instant && n != head+instant+identity {
 		return e, ErrDamaged
 	}
 	e.labels, e.tree = data[0], data[1] == 1
-	if len(data) == whole {
-		e.id.Device = binary.BigEndian.Uint64(data[head:])
-		e.id.Inode = binary.BigEndian.Uint64(data[head+8:])
-		copy(e.id.Sum[:], data[head+16:])
+	data = data[head:]
+	if len(data) == instant || len(data) == instant+identity {
+		e.at, data = binary.BigEndian.Uint32(data), data[instant:]
+	}
+	if len(data) > 0 {
+		e.id.Device = binary.BigEndian.Uint64(data)
+		e.id.Inode = binary.BigEndian.Uint64(data[8:])
+		copy(e.id.Sum[:], data[16:])
 	}
 	return e, nil
 }
@@ -111,9 +126,9 @@ func (s *Session) loadFiles(sh shelf, group []byte) error {
 	})
 }
 
-// copyFiles gives a session the files of those that it begins in, and reports whether
-// there was room for all.
-func copyFiles(sh shelf, from [][]byte, to []byte, most int) (all bool, err error) {
+// copyFiles gives what is shared the files of sessions, and reports whether there was
+// room for all.
+func copyFiles(sh shelf, from [][]byte, to []byte, most int, now int64) (all bool, err error) {
 	files := &Session{}
 	for _, group := range from {
 		if err := files.loadFiles(sh, group); err != nil {
@@ -124,6 +139,7 @@ func copyFiles(sh shelf, from [][]byte, to []byte, most int) (all bool, err erro
 		if most--; most < 0 {
 			return false, changedFiles(sh, to)
 		}
+		e.at = uint32(now)
 		if err := sh.Put(to, fileKey(path), e.encode()); err != nil {
 			return false, err
 		}
@@ -134,8 +150,9 @@ func copyFiles(sh shelf, from [][]byte, to []byte, most int) (all bool, err erro
 	return true, err
 }
 
-// addFiles keeps what an action adds to the files of a session and reports whether
-// that is anything. Where there is no more room, the record says so.
+// addFiles keeps what an action adds to the files of a user and reports whether that is
+// anything. Where there is no more room, files are forgotten that were kept longer ago
+// than a session is; where there are none, the record says that not all could be kept.
 func (s *Store) addFiles(sh shelf, group []byte, r *Record, d *Delta) (changed bool, err error) {
 	if len(d.Files)+len(d.Shown)+len(d.met) == 0 {
 		return false, nil
@@ -145,17 +162,28 @@ func (s *Store) addFiles(sh shelf, group []byte, r *Record, d *Delta) (changed b
 		return false, err
 	}
 	have := &Session{fileSet: set}
-	put := have.with(d)
-	room := s.opts.MaxFiles - len(have.files)
+	put := have.with(d, s.now())
+	files := make(map[string]fileEntry, len(have.files)+len(put))
+	maps.Copy(files, have.files)
+	var old []string // to be forgotten, if there is no room
+	listed := false
 	for _, path := range slices.Sorted(maps.Keys(put)) {
-		if _, known := have.files[path]; !known {
-			if room--; room < 0 {
-				changed = changed || !r.Full
-				r.Full = true
+		if _, known := files[path]; !known && len(files) >= s.opts.MaxFiles {
+			if !listed {
+				old, listed = s.outdated(files, put), true
+			}
+			if len(old) == 0 {
+				r.Full, changed = s.now(), true
 				delete(put, path)
 				continue
 			}
+			if err := sh.Put(group, fileKey(old[0]), nil); err != nil {
+				return changed, err
+			}
+			delete(files, old[0])
+			old = old[1:]
 		}
+		files[path] = put[path]
 		if err := sh.Put(group, fileKey(path), put[path].encode()); err != nil {
 			return changed, err
 		}
@@ -163,14 +191,24 @@ func (s *Store) addFiles(sh shelf, group []byte, r *Record, d *Delta) (changed b
 	if len(put) == 0 {
 		return changed, nil
 	}
-	files := make(map[string]fileEntry, len(have.files)+len(put))
-	maps.Copy(files, have.files)
-	maps.Copy(files, put)
 	return true, s.fileSets.change(sh, group, newFileSet(files))
 }
 
-// with returns the files that an action changes: what they are then.
-func (s *Session) with(d *Delta) map[string]fileEntry {
+// outdated returns the files that may be forgotten, those first that were kept first.
+func (s *Store) outdated(files, but map[string]fileEntry) (out []string) {
+	for path, e := range files {
+		if _, used := but[path]; !used && s.now()-int64(e.at) > int64(s.opts.Keep/time.Second) {
+			out = append(out, path)
+		}
+	}
+	slices.SortFunc(out, func(a, b string) int { return cmp.Or(cmp.Compare(files[a].at, files[b].at), cmp.Compare(a, b)) })
+	return out
+}
+
+// with returns the files that an action changes: what they are then. What is said of a
+// file again is kept anew once a day.
+func (s *Session) with(d *Delta, now int64) map[string]fileEntry {
+	const day = 24 * 60 * 60
 	put := map[string]fileEntry{}
 	at := func(path string) fileEntry {
 		if e, ok := put[path]; ok {
@@ -179,7 +217,8 @@ func (s *Session) with(d *Delta) map[string]fileEntry {
 		return s.files[path]
 	}
 	set := func(path string, e fileEntry) {
-		if old, known := s.files[path]; !known || old != e {
+		if old, known := s.files[path]; !known || !old.as(e) || now-int64(old.at) > day {
+			e.at = uint32(now)
 			put[path] = e
 		}
 	}

@@ -16,7 +16,7 @@ func carriedBy(t *testing.T, an *analysis.Analyzer, actions ...string) (got stri
 	s := NewStore(nil, newWorld().options())
 	for i, text := range actions {
 		text, result, returned := strings.Cut(text, " => ")
-		memory := s.Load(t.Context(), Key{}, "", "")
+		memory := s.Load(t.Context(), Key{}, Lineage{}, "")
 		c := an.Recall(parse(t, text), memory)
 		if i == len(actions)-1 {
 			if err := s.Carries(t.Context(), memory, c); err != nil {
@@ -41,7 +41,7 @@ func carriedBy(t *testing.T, an *analysis.Analyzer, actions ...string) (got stri
 			t.Fatal(err)
 		}
 		if returned {
-			if err := s.Returned(t.Context(), s.Load(t.Context(), Key{}, "", ""), Ran{Cases: []*analysis.Case{c}, Texts: []string{result}}); err != nil {
+			if err := s.Returned(t.Context(), s.Load(t.Context(), Key{}, Lineage{}, ""), Ran{Cases: []*analysis.Case{c}, Texts: []string{result}}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -14,7 +14,7 @@ func TestIdentity(t *testing.T) {
 		disk := map[string]effect.Identity{}
 		look := &looks{disk: disk}
 		step := func(raw string) []effect.Effect {
-			memory := s.Load(t.Context(), Key{}, "", "")
+			memory := s.Load(t.Context(), Key{}, Lineage{}, "")
 			memory.Identify(look)
 			c := analyzer.Recall(parse(t, raw), memory)
 			d := Learn(c, nil, false)

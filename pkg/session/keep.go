@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Values lie in a group one by one, beside the sum of them all: no value is ever
@@ -98,9 +99,16 @@ func loadValues(sh shelf, groups [][]byte) (out []Value, err error) {
 	return out, nil
 }
 
-// addValues keeps values of a session, as far as there is room, and reports
-// whether any is new.
-func addValues(sh shelf, group []byte, values []Value) (changed bool, err error) {
+// keptPrefix is that of the key of the instant at which a shared value was kept.
+const keptPrefix = "kept:"
+
+func keptKey(valueKey []byte) []byte {
+	return append([]byte(keptPrefix), valueKey[len(valuePrefix):]...)
+}
+
+// addValues keeps values of a group, as far as there is room, and reports whether any
+// is new. Where there is none, those go that were kept longer ago than a session is.
+func (s *Store) addValues(sh shelf, group []byte, values []Value) (changed bool, err error) {
 	if len(values) == 0 {
 		return false, nil
 	}
@@ -109,22 +117,56 @@ func addValues(sh shelf, group []byte, values []Value) (changed bool, err error)
 		return false, err
 	}
 	room, sum := maxValues-len(have), slices.Clone(sh.Get(group, sumKey))
+	at := binary.BigEndian.AppendUint64(nil, uint64(s.now()))
 	for i := range values {
-		if sh.Get(group, values[i].key()) != nil {
+		key := values[i].key()
+		if sh.Get(group, key) != nil {
 			continue
 		}
-		if room--; room < 0 {
-			break
+		if room == 0 {
+			old, err := s.oldest(sh, group)
+			if err != nil {
+				return changed, err
+			}
+			if old == nil {
+				break
+			}
+			for _, gone := range [...][]byte{old.key(), keptKey(old.key())} {
+				if err := sh.Put(group, gone, nil); err != nil {
+					return changed, err
+				}
+			}
+			sum, room = old.addTo(sum), 1
 		}
-		if err := sh.Put(group, values[i].key(), values[i].encode()); err != nil {
+		if err := sh.Put(group, key, values[i].encode()); err != nil {
 			return changed, err
 		}
-		sum, changed = values[i].addTo(sum), true
+		if err := sh.Put(group, keptKey(key), at); err != nil {
+			return changed, err
+		}
+		sum, changed, room = values[i].addTo(sum), true, room-1
 	}
 	if changed {
 		err = sh.Put(group, sumKey, sum)
 	}
 	return changed, err
+}
+
+// oldest returns the value of a group that was kept first, if it was kept longer ago than
+// a session is; nil for none.
+func (s *Store) oldest(sh shelf, group []byte) (old *Value, err error) {
+	first := s.now() - int64(s.opts.Keep/time.Second)
+	err = sh.Each(group, func(key, data []byte) error {
+		sum, ok := strings.CutPrefix(string(key), keptPrefix)
+		if !ok || len(data) != 8 || len(sum) != sumSize {
+			return nil
+		}
+		if at := int64(binary.BigEndian.Uint64(data)); at < first {
+			first, old = at, &Value{Sum: []byte(sum)}
+		}
+		return nil
+	})
+	return old, err
 }
 
 // Bounds of the matchers that a process keeps.

@@ -28,7 +28,7 @@ func child(dir string) error {
 	}
 	s, ctx := NewStore(file, w.options()), context.Background()
 	id := filepath.Base(dir)
-	memory := s.Load(ctx, Key{"host", id, "me"}, "", "")
+	memory := s.Load(ctx, Key{"host", id, "me"}, Lineage{}, "")
 	label, _ := strconv.Atoi(id)
 	if err := s.Add(ctx, memory, &Delta{Labels: []Labelled{{Label: Labels[label%len(Labels)], By: "x"}}}); err != nil {
 		return err
@@ -64,7 +64,9 @@ func TestKill(t *testing.T) {
 		_ = cmd.Wait() // it was killed
 	}
 	s := NewStore(openState(t, dir, w), w.options())
-	if got := labels(t, s, Key{"host", "new", "me"}); got != "[secret private]" {
-		t.Errorf("labels %s", got)
+	for id, want := range map[string]string{"0": "[secret]", "1": "[private]"} {
+		if got := labels(t, s, Key{"host", id, "me"}); got != want {
+			t.Errorf("session %s: labels %s, want %s", id, got, want)
+		}
 	}
 }

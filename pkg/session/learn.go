@@ -29,6 +29,26 @@ type Delta struct {
 	met map[string]effect.Identity // files whose identity was not known before
 }
 
+// credentials returns the values that all sessions of a user share.
+func (d *Delta) credentials() (out []Value) {
+	for i := range d.Values {
+		if !d.Values[i].Private {
+			out = append(out, d.Values[i])
+		}
+	}
+	return out
+}
+
+// words returns the values that are the session's alone.
+func (d *Delta) words() (out []Value) {
+	for i := range d.Values {
+		if d.Values[i].Private {
+			out = append(out, d.Values[i])
+		}
+	}
+	return out
+}
+
 // Empty reports whether an action adds nothing for sure.
 func (d *Delta) Empty() bool {
 	return len(d.Labels)+len(d.Files)+len(d.Sent)+len(d.Events)+len(d.Values)+len(d.Owners)+len(d.Remotes) == 0 && !d.Repointed && !d.Counts && d.Denial == nil

@@ -122,13 +122,13 @@ func TestMatchersAreKept(t *testing.T) {
 	r, key := rand.New(rand.NewPCG(3, 4)), Key{Host: "h", ID: "s"}
 	add := func(k Key, d Delta) {
 		t.Helper()
-		if err := s.Add(t.Context(), s.Load(t.Context(), k, "", ""), &d); err != nil {
+		if err := s.Add(t.Context(), s.Load(t.Context(), k, Lineage{}, ""), &d); err != nil {
 			t.Fatal(err)
 		}
 	}
 	of := func(k Key) *matcher {
 		t.Helper()
-		m, err := s.matcherOf(t.Context(), s.Load(t.Context(), k, "", ""))
+		m, err := s.matcherOf(t.Context(), s.Load(t.Context(), k, Lineage{}, ""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func TestMatchersAreKept(t *testing.T) {
 	if m = of(key); !finds(m, first) || !finds(m, second) {
 		t.Error("a new value is not found")
 	}
-	stale := s.Load(t.Context(), key, "", "")
+	stale := s.Load(t.Context(), key, Lineage{}, "")
 	if _, err := s.Clear(t.Context(), func(*Record) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
@@ -174,13 +174,13 @@ func TestMatchersAreKept(t *testing.T) {
 	// A value that is gone is not taken for one that was never there.
 	err = file.Shelf(t.Context(), shelfName, func(sh *state.Shelf) error {
 		v := value(first).Values[0]
-		return sh.Put(key.group(), v.key(), nil)
+		return sh.Put(s.shared(key).group(), v.key(), nil)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.matchers.bySums = nil
-	if _, err := s.matcherOf(t.Context(), s.Load(t.Context(), key, "", "")); err == nil {
+	if _, err := s.matcherOf(t.Context(), s.Load(t.Context(), key, Lineage{}, "")); err == nil {
 		t.Error("a value that is gone is no damage")
 	}
 }
@@ -201,14 +201,14 @@ func BenchmarkFirst(b *testing.B) {
 	for range maxValues {
 		d.Values = append(d.Values, newHasher(opts.Key).value(drawn(r, 24), ""))
 	}
-	if err := s.Add(b.Context(), s.Load(b.Context(), Key{}, "", ""), &d); err != nil {
+	if err := s.Add(b.Context(), s.Load(b.Context(), Key{}, Lineage{}, ""), &d); err != nil {
 		b.Fatal(err)
 	}
 	text := strings.Repeat("export const total = (orders) => orders.map((o) => o.priceInCents * o.count)\n", 133)
 	b.ReportAllocs()
 	for b.Loop() {
 		s := NewStore(file, opts)
-		m, err := s.matcherOf(b.Context(), s.Load(b.Context(), Key{}, "", ""))
+		m, err := s.matcherOf(b.Context(), s.Load(b.Context(), Key{}, Lineage{}, ""))
 		if err != nil || len(m.search(opts.Key).find(text)) > 0 {
 			b.Fatal(err)
 		}

@@ -123,7 +123,7 @@ func repoints(c *analysis.Case) bool {
 // own takes from a delta the clone of a repository that belongs to the account that
 // the workspace comes from.
 func (s *Session) own(c *analysis.Case, d *Delta) {
-	if d.Repointed || s.rec.Repointed || len(s.rec.Owners) == 0 {
+	if d.Repointed || s.repointed() || len(s.rec.Owners) == 0 {
 		return
 	}
 	m := cloning().FindStringSubmatch(strings.TrimSpace(c.Action.Text("command")))

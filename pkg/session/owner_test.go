@@ -44,7 +44,7 @@ func TestOwners(t *testing.T) {
 		asked := false
 		for _, one := range tt.steps {
 			command, _ := json.Marshal(one.command)
-			memory := s.Load(t.Context(), Key{}, "", "")
+			memory := s.Load(t.Context(), Key{}, Lineage{}, "")
 			c := an.Recall(parse(t, `{"type":"execute_command","payload":{"command":`+string(command)+`}}`), memory)
 			asked = slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.RunCode && len(e.Labels) > 0 })
 			d := s.Learn(c, nil, false)
@@ -58,7 +58,7 @@ func TestOwners(t *testing.T) {
 			if one.result != "" {
 				ran.Texts = []string{one.result}
 			}
-			if err := s.Returned(t.Context(), s.Load(t.Context(), Key{}, "", ""), ran); err != nil {
+			if err := s.Returned(t.Context(), s.Load(t.Context(), Key{}, Lineage{}, ""), ran); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,16 +1,83 @@
 package session
 
+import "slices"
+
 // maxAbove is how many sessions a session began in, one in the other.
 const maxAbove = 8
+
+// A Lineage says in what a session of a host began.
+type Lineage struct {
+	Parent string // the ID of the session of the same host, by the host's word; "" if it names none
+
+	// Processes returns the process of the host and those above it, the nearest first:
+	// names that no other process has. It is called when a session begins; nil knows none.
+	Processes func() []string
+}
+
+// maxAncestors is how many processes above a host are looked at.
+const maxAncestors = 64
+
+// begin returns the record of a session that begins now, and its parent, nil if it has
+// none that goes on.
+func (s *Store) begin(sh shelf, k Key, from Lineage) (r, parent *Record, err error) {
+	r = &Record{Key: k, Parent: from.Parent, Began: s.now()}
+	if k.Default() || k.Shared() || s.opts.Apart {
+		return r, nil, nil
+	}
+	var above []string
+	if from.Processes != nil {
+		if all := from.Processes(); len(all) > 0 {
+			r.Process, above = cut(all[0]), all[1:min(len(all), maxAncestors)]
+		}
+	}
+	if from.Parent != "" && from.Parent != k.ID {
+		parent, err = record(sh, Key{k.Host, from.Parent, k.User}.group())
+	} else if from.Parent == "" && len(above) > 0 {
+		parent, err = s.startedBy(sh, k, above)
+	}
+	if err != nil || parent == nil || !parent.live(s.now(), s.opts.Keep) {
+		return r, nil, err
+	}
+	r.Parent = parent.ID
+	if parent.Host != k.Host {
+		r.Above = parent.Host
+	}
+	return r, parent, nil
+}
+
+// startedBy returns the session of the nearest host that some processes belong to: of
+// several of the same process, the one that began last.
+func (s *Store) startedBy(sh shelf, k Key, above []string) (parent *Record, err error) {
+	nearest := len(above)
+	err = records(sh, func(_ []byte, o *Record) error {
+		i := slices.Index(above, o.Process)
+		if i < 0 || o.User != k.User || o.Key == k || !o.live(s.now(), s.opts.Keep) {
+			return nil
+		}
+		if i < nearest || i == nearest && o.Began > parent.Began {
+			nearest, parent = i, o
+		}
+		return nil
+	})
+	return parent, err
+}
+
+// above returns the key of the session that one began in.
+func (r *Record) above() Key {
+	if r.Above != "" {
+		return Key{r.Above, r.Parent, r.User}
+	}
+	return Key{r.Host, r.Parent, r.User}
+}
 
 // tellParents adds what an action adds to the sessions that its own began in: what a
 // sub-agent has found out comes back in its answer.
 func (s *Store) tellParents(sh shelf, r *Record, d *Delta) error {
 	for range maxAbove {
-		if r.Parent == "" || r.Parent == r.ID {
+		if r.Parent == "" || r.above() == r.Key {
 			return nil
 		}
-		above := Key{r.Host, r.Parent, r.User}.group()
+		above := r.above().group()
 		p, err := record(sh, above)
 		if err != nil || p == nil || !p.live(s.now(), s.opts.Keep) {
 			return err

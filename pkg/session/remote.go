@@ -9,7 +9,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// A Remote is a name of a repository to which this session has given another address:
+// A Remote is a name of a repository to which a session has given another address:
 // a push to it goes there.
 type Remote struct {
 	Repository string `json:"repository,omitempty"` // as repository names it; "" for any
@@ -18,7 +18,7 @@ type Remote struct {
 	Apart      bool   `json:"apart,omitempty"`      // pushes alone go there, or addresses are replaced
 }
 
-const maxRemotes = 32
+const maxRemotes = 256
 
 // remotes returns the addresses that an action gives to remotes of repositories.
 func remotes(c *analysis.Case) (out []Remote) {
@@ -116,10 +116,10 @@ func (r *Record) point(more []Remote) (changed bool) {
 	return changed
 }
 
-// Pushes adds to a case that it sends what a repository holds to where this session has
+// Pushes adds to a case that it sends what a repository holds to where a session has
 // pointed a remote, unless the workspace comes from there itself.
 func (s *Session) Pushes(c *analysis.Case) {
-	if s.err != nil || len(s.rec.Remotes) == 0 {
+	if s.err != nil || len(s.all.Remotes) == 0 {
 		return
 	}
 	for i := range c.Effects {
@@ -132,7 +132,7 @@ func (s *Session) Pushes(c *analysis.Case) {
 		if n := slices.IndexFunc(e.Args[at+1:], func(arg string) bool { return !strings.HasPrefix(arg, "-") }); n >= 0 {
 			name = e.Args[at+1+n]
 		}
-		for _, r := range s.rec.Remotes {
+		for _, r := range s.all.Remotes {
 			if (r.Name == name || r.Name == "*") && (r.Repository == repo || r.Repository == "") && s.foreign(r) {
 				host, _, _ := strings.Cut(r.To, "/")
 				c.Uploads(e.Program, host)

@@ -47,7 +47,7 @@ func TestPushes(t *testing.T) {
 		s := NewStore(nil, newWorld().options())
 		got := ""
 		for _, one := range tt.actions {
-			memory := s.Load(t.Context(), Key{}, "", "")
+			memory := s.Load(t.Context(), Key{}, Lineage{}, "")
 			c := an.Recall(parse(t, one), memory)
 			memory.Pushes(c)
 			got = ""
@@ -64,7 +64,7 @@ func TestPushes(t *testing.T) {
 			if one == asked {
 				ran.Texts = []string{"origin\tgit@github.com:acme/a.git (fetch)\norigin\tgit@github.com:acme/a.git (push)"}
 			}
-			if err := s.Returned(t.Context(), s.Load(t.Context(), Key{}, "", ""), ran); err != nil {
+			if err := s.Returned(t.Context(), s.Load(t.Context(), Key{}, Lineage{}, ""), ran); err != nil {
 				t.Fatal(err)
 			}
 		}

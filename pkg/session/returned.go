@@ -90,8 +90,13 @@ func (s *Store) unknown(ctx context.Context, loaded *Session, d *Delta) error {
 		return nil
 	}
 	return s.shelf.look(ctx, func(sh shelf) error {
-		own := loaded.key.group()
-		d.Values = slices.DeleteFunc(d.Values, func(v Value) bool { return sh.Get(own, v.key()) != nil })
+		own, all := loaded.key.group(), s.shared(loaded.key).group()
+		d.Values = slices.DeleteFunc(d.Values, func(v Value) bool {
+			if v.Private {
+				return sh.Get(own, v.key()) != nil
+			}
+			return sh.Get(all, v.key()) != nil
+		})
 		return nil
 	})
 }

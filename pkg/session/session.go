@@ -30,21 +30,33 @@ type Key struct {
 // Default reports whether the key is that of the user's default session.
 func (k Key) Default() bool { return k.Host == "" && k.ID == "" }
 
+// sharedHost is the host in the key of what all sessions of a user share.
+const sharedHost = "*"
+
+// Shared reports whether the key is that of what all sessions of a user share: the
+// labels of files, the hashes of credentials, the changed remotes of repositories.
+func (k Key) Shared() bool { return k.Host == sharedHost }
+
+// Stream returns the key of the session of one stream, which no record is kept of.
+func Stream(user string) Key { return Key{Host: "-", User: user} }
+
 // The bounds of a record; those of its files and denials are settings.
 const (
-	maxSessions = 256
+	maxSessions = 512
 	maxSent     = 256  // hosts and recipients
 	maxEvents   = 64   // kinds of effects, each with when it was last
 	maxText     = 200  // bytes of a name, a target, or a reason
 	maxPath     = 1024 // bytes of a path; longer ones are known by their hash
 )
 
-// A Record is what is kept of a session, beside its files. Instants are seconds
-// since 1970.
+// A Record is what is kept of a session, or of what all sessions of a user share,
+// beside files and values. Instants are seconds since 1970.
 type Record struct {
 	Version int `json:"v"`
 	Key
-	Parent  string           `json:"parent,omitempty"` // the ID of the session that this one began in
+	Parent  string           `json:"parent,omitempty"`      // the ID of the session that this one began in
+	Above   string           `json:"parent_host,omitempty"` // the host of that session, if it is another one
+	Process string           `json:"process,omitempty"`     // of the host, see [Lineage]
 	Began   int64            `json:"began"`
 	Seen    int64            `json:"seen"` // the last action, to an eighth of how long a session is kept
 	Labels  []Labelled       `json:"labels,omitempty"`
@@ -52,19 +64,20 @@ type Record struct {
 	Denials []Denial         `json:"denials,omitempty"` // the newest last
 	Events  map[string]Event `json:"events,omitempty"`  // by kind of effect; those alone that a policy asks for
 	Count   int64            `json:"count,omitempty"`   // actions, if a policy counts them
-	// Repointed says that the address of the workspace may have been changed since.
-	Repointed bool     `json:"repointed,omitempty"`
-	Remotes   []Remote `json:"remotes,omitempty"` // that have another address since
-	Full      bool     `json:"full,omitempty"`    // no more files could be kept: of others it is not known where they come from
-	Owners    []string `json:"owners,omitempty"`  // the host and account that the workspace comes from
-	Stopped   bool     `json:"stopped,omitempty"` // nothing is allowed until a person has looked
+	Owners  []string         `json:"owners,omitempty"`  // the host and account that the workspace comes from
+	Stopped bool             `json:"stopped,omitempty"` // nothing is allowed until a person has looked
+
+	// Of the shared record alone.
+	Remotes   []Remote `json:"remotes,omitempty"`      // that have another address since
+	Repointed int64    `json:"repointed_at,omitempty"` // when the address of a workspace may have been changed last
+	Full      int64    `json:"full_at,omitempty"`      // when there was no room for a file last: of others it is not known where they come from
 }
 
 // Labelled says when a label came, and by what.
 type Labelled struct {
 	Label effect.Label `json:"label"`
 	At    int64        `json:"at"`
-	By    string       `json:"by"` // a kind of effect or an action type; "inherited" from another session
+	By    string       `json:"by"` // a kind of effect or an action type; "inherited" from the parent
 }
 
 // Sent is what went to a host or a recipient.

@@ -71,7 +71,7 @@ func parse(t testing.TB, raw string) *action.Action {
 // act adds what an action does to a session and returns its case.
 func act(t testing.TB, s *Store, k Key, raw string) *analysis.Case {
 	t.Helper()
-	memory := s.Load(t.Context(), k, "", "")
+	memory := s.Load(t.Context(), k, Lineage{}, "")
 	if memory.Err() != nil {
 		t.Fatal(memory.Err())
 	}
@@ -85,7 +85,7 @@ func act(t testing.TB, s *Store, k Key, raw string) *analysis.Case {
 
 func labels(t testing.TB, s *Store, k Key) string {
 	t.Helper()
-	memory := s.Load(t.Context(), k, "", "")
+	memory := s.Load(t.Context(), k, Lineage{}, "")
 	if memory.Err() != nil {
 		t.Fatal(memory.Err())
 	}
@@ -236,28 +236,30 @@ func TestSessionsInherit(t *testing.T) {
 			parent string
 			want   string
 		}{
-			{Key{"host", "b", "me"}, "", "[secret untrusted]"},
+			{Key{"host", "b", "me"}, "", "[]"},
 			{Key{"host", "b", "me"}, "a", "[secret untrusted]"},
-			{Key{"other", "b", "me"}, "", "[secret untrusted]"},
+			{Key{"host", "b", "me"}, "gone", "[]"},
+			{Key{"other", "b", "me"}, "", "[]"},
+			{Key{"other", "b", "me"}, "a", "[]"},
 			{Key{"host", "b", "you"}, "", "[]"},
 			{Key{User: "me"}, "", "[]"},
 		} {
-			memory := s.Load(t.Context(), c.key, c.parent, "")
+			memory := s.Load(t.Context(), c.key, Lineage{Parent: c.parent}, "")
 			if got := fmt.Sprint(memory.Labels()); got != c.want || memory.Err() != nil {
 				t.Errorf("%v in %q: labels %s, %v; want %s", c.key, c.parent, got, memory.Err(), c.want)
 			}
-			if got := len(memory.Origin("/work/app/x.sh")) > 0; got != (c.want != "[]") {
+			if got := len(memory.Origin("/work/app/x.sh")) > 0; got != (c.key.User == "me") { // files are the user's
 				t.Errorf("%v: the file is known: %v", c.key, got)
 			}
 		}
 		// The agent's own word adds what that session knows.
-		alias := s.Load(t.Context(), Key{User: "me"}, "", "a")
+		alias := s.Load(t.Context(), Key{User: "me"}, Lineage{}, "a")
 		if got := fmt.Sprint(alias.Labels()); got != "[secret untrusted]" {
 			t.Errorf("by its name: labels %s", got)
 		}
 		// What has begun is a session of its own.
 		act(t, s, Key{"host", "c", "me"}, "xclip -o")
-		if got := labels(t, s, Key{"host", "c", "me"}); got != "[secret private untrusted]" {
+		if got := labels(t, s, Key{"host", "c", "me"}); got != "[private]" {
 			t.Errorf("a session that has begun: labels %s", got)
 		}
 		if got := labels(t, s, a); got != "[secret untrusted]" {
@@ -289,25 +291,28 @@ func TestLiveSessionKeepsItsLabels(t *testing.T) {
 	})
 }
 
-// When there is no more room, the labels of the session that goes stay with its
-// user.
+// When there is no more room, the labels of the session that goes come back with it:
+// whichever begins next may be it.
 func TestEvictionKeepsLabels(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	o := w.options()
-	o.Apart = true
-	s := NewStore(nil, o)
-	act(t, s, Key{"host", "first", "me"}, "cat .env")
+	s := NewStore(nil, w.options())
+	first := Key{"host", "first", "me"}
+	act(t, s, first, "cat .env")
 	for i := range maxSessions + 10 {
 		w.now = w.now.Add(time.Second)
 		act(t, s, Key{"host", fmt.Sprint(i), "me"}, "curl https://example.com/")
 	}
 	list, err := s.List(t.Context())
-	if err != nil || len(list) > maxSessions+1 {
+	if err != nil || len(list) > maxSessions {
 		t.Errorf("%d sessions, %v", len(list), err)
 	}
-	if got := labels(t, s, Key{User: "me"}); got != "[secret untrusted]" {
-		t.Errorf("the default session has %s", got)
+	if got := labels(t, s, first); got != "[secret untrusted]" {
+		t.Errorf("the session that went has %s", got)
+	}
+	w.now = w.now.Add(25 * time.Hour)
+	if got := labels(t, s, first); got != "[]" {
+		t.Errorf("a day later it has %s", got)
 	}
 }
 
@@ -319,34 +324,121 @@ func TestFullSession(t *testing.T) {
 			act(t, s, Key{}, fmt.Sprintf("curl -o f%d https://example.com/", i))
 		}
 		for _, path := range []string{"/work/app/f1", "/work/app/f24", "/work/app/other"} {
-			if got := fmt.Sprint(s.Load(t.Context(), Key{}, "", "").Origin(path)); got != "[network]" {
+			if got := fmt.Sprint(s.Load(t.Context(), Key{}, Lineage{}, "").Origin(path)); got != "[network]" {
 				t.Errorf("%s: %s", path, got)
 			}
 		}
 	})
 }
 
-// A session that begins where there are more files than it can keep takes every other
-// for a download, too.
-func TestFullFromTheBeginning(t *testing.T) {
+// Where there is no more room, files go that were kept longer ago than a session is, and
+// none that was kept since.
+func TestFilesMakeRoom(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, w *world, s *Store) {
-		for i := range 15 { // each of the two has room for its own
-			for _, id := range []string{"a", "b"} {
-				if i == 0 {
-					act(t, s, Key{"host", "a", "me"}, "cat .env")
-					act(t, s, Key{"host", "b", "me"}, "cat .env")
-				}
-				act(t, s, Key{"host", id, "me"}, fmt.Sprintf("curl -o %s%d https://example.com/", id, i))
+		fetch := func(from, to int) {
+			for i := from; i < to; i++ {
+				act(t, s, Key{}, fmt.Sprintf("curl -o f%d https://example.com/", i))
 			}
 		}
-		w.now = w.now.Add(time.Second)
-		k := Key{"host", "c", "me"}
-		act(t, s, k, "xclip -o")
-		for _, path := range []string{"/work/app/a1", "/work/app/a14", "/work/app/b1", "/work/app/b14"} {
-			if got := fmt.Sprint(s.Load(t.Context(), k, "", "").Origin(path)); got != "[network]" {
-				t.Errorf("%s: %s", path, got)
+		origin := func(name string) string {
+			return fmt.Sprint(s.Load(t.Context(), Key{}, Lineage{}, "").Origin("/work/app/" + name))
+		}
+		fetch(0, 10)
+		w.now = w.now.Add(25 * time.Hour)
+		fetch(10, 25)
+		for name, want := range map[string]string{"f0": "[]", "f4": "[]", "f9": "[network]", "f24": "[network]", "own": "[]"} {
+			if got := origin(name); got != want {
+				t.Errorf("%s: %s, want %s", name, got, want)
 			}
+		}
+		fetch(25, 35)
+		if got := origin("own"); got != "[network]" {
+			t.Errorf("full: any other file is %s", got)
+		}
+		w.now = w.now.Add(25 * time.Hour)
+		if got := origin("own"); got != "[]" {
+			t.Errorf("a day later any other file is %s", got)
+		}
+	})
+}
+
+// What an earlier version kept of files and values with each session is known still.
+func TestEarlierVersion(t *testing.T) {
+	t.Parallel()
+	stores(t, func(t *testing.T, w *world, s *Store) {
+		k, other := Key{"host", "a", "me"}, Key{"host", "b", "me"}
+		value := newHasher(s.opts.Key).value(secretKey, "")
+		err := s.shelf.change(t.Context(), func(sh shelf) error {
+			group, r := k.group(), &Record{Key: k, Began: s.now(), Seen: s.now()}
+			return errors.Join(
+				sh.Put(group, recordKey, r.encode()),
+				sh.Put(group, fileKey("/work/app/a.sh"), []byte{bits([]effect.Label{effect.LabelNetwork}), 0}),
+				sh.Put(group, changeKey, []byte("x")),
+				sh.Put(group, value.key(), value.encode()), sh.Put(group, sumKey, value.Sum),
+			)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 2 {
+			memory := s.Load(t.Context(), other, Lineage{}, "")
+			if got := fmt.Sprint(memory.Origin("/work/app/a.sh"), len(memory.sums)); got != fmt.Sprintf("[network] %d", sumSize) || memory.Err() != nil {
+				t.Errorf("read %d: %s, %v", i, got, memory.Err())
+			}
+			act(t, s, other, "cat ~/notes/a.txt") // which moves them
+		}
+	})
+}
+
+// TestDraft: what a stream keeps is known to it alone, and what others keep meanwhile is
+// known to it, too.
+func TestDraft(t *testing.T) {
+	t.Parallel()
+	stores(t, func(t *testing.T, w *world, s *Store) {
+		k := Key{User: "me"}
+		add := func(s *Store, text string) {
+			d := Delta{Values: []Value{newHasher(s.opts.Key).value(text, "")}}
+			if err := s.Add(t.Context(), s.Load(t.Context(), k, Lineage{}, ""), &d); err != nil {
+				t.Fatal(err)
+			}
+		}
+		known := func(s *Store) (out []string) {
+			memory := s.Load(t.Context(), k, Lineage{}, "")
+			m, err := s.matcherOf(t.Context(), memory)
+			if err != nil || memory.Err() != nil {
+				t.Fatal(err, memory.Err())
+			}
+			for _, text := range []string{secretKey, "b" + secretKey[1:] + "b", "c" + secretKey[1:] + "c"} {
+				found := memory.sums != "" && slices.ContainsFunc(m.values, func(v Value) bool {
+					return v.Length == len(text) && slices.Equal(v.Sum, newHasher(s.opts.Key).value(text, "").Sum)
+				})
+				out = append(out, fmt.Sprint(found))
+			}
+			for _, name := range []string{"a", "b", "c"} {
+				out = append(out, fmt.Sprint(len(memory.Origin("/work/app/"+name)) > 0))
+			}
+			return out
+		}
+		act(t, s, k, "curl -o a https://example.com/")
+		add(s, secretKey)
+		draft := s.Draft()
+		act(t, draft, k, "curl -o b https://example.com/")
+		add(draft, "b"+secretKey[1:]+"b")
+		act(t, s, k, "curl -o c https://example.com/")
+		add(s, "c"+secretKey[1:]+"c")
+		if got := fmt.Sprint(known(draft)); got != "[true true true true true true]" {
+			t.Errorf("the stream knows %s", got)
+		}
+		if got := fmt.Sprint(known(s)); got != "[true false true true false true]" {
+			t.Errorf("others know %s", got)
+		}
+		act(t, draft, k, "cat a; rm a")
+		if got := fmt.Sprint(draft.Load(t.Context(), k, Lineage{}, "").Origin("/work/app/a")); got != "[]" {
+			t.Errorf("what the stream has read is %s to it", got)
+		}
+		if got := fmt.Sprint(s.Load(t.Context(), k, Lineage{}, "").Origin("/work/app/a")); got != "[network]" {
+			t.Errorf("and %s to others", got)
 		}
 	})
 }
@@ -375,7 +467,7 @@ func TestDamagedRecord(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		memory := s.Load(t.Context(), k, "", "")
+		memory := s.Load(t.Context(), k, Lineage{}, "")
 		if !errors.Is(memory.Err(), ErrDamaged) {
 			t.Errorf("%s: %v", name, memory.Err())
 		}
@@ -401,7 +493,7 @@ func TestDenials(t *testing.T) {
 		k := Key{"host", "a", "me"}
 		deny := func(raw string) {
 			t.Helper()
-			memory := s.Load(t.Context(), k, "", "")
+			memory := s.Load(t.Context(), k, Lineage{}, "")
 			d := Delta{Denial: Denied(analyzer.Recall(parse(t, raw), memory), "r")}
 			if err := s.Add(t.Context(), memory, &d); err != nil {
 				t.Fatal(err)
@@ -419,7 +511,7 @@ func TestDenials(t *testing.T) {
 			"rm -rf ~/docs.bak":       false,
 			"rm build/x":              false,
 		} {
-			memory := s.Load(t.Context(), k, "", "")
+			memory := s.Load(t.Context(), k, Lineage{}, "")
 			if got := memory.Around(analyzer.Recall(parse(t, raw), memory)) != nil; got != want {
 				t.Errorf("%s: around the denial %v, want %v", raw, got, want)
 			}
@@ -427,17 +519,17 @@ func TestDenials(t *testing.T) {
 		w.now = w.now.Add(11 * time.Minute)
 		deny("a -x")
 		deny("b -x")
-		if s.Load(t.Context(), k, "", "").Stopped() {
+		if s.Load(t.Context(), k, Lineage{}, "").Stopped() {
 			t.Error("stopped by denials that are long ago")
 		}
 		deny("c -x")
-		if !s.Load(t.Context(), k, "", "").Stopped() {
+		if !s.Load(t.Context(), k, Lineage{}, "").Stopped() {
 			t.Error("not stopped after three denials")
 		}
 		if n, err := s.Resume(t.Context(), func(r *Record) bool { return r.ID == "a" }); n != 1 || err != nil {
 			t.Errorf("resumed %d, %v", n, err)
 		}
-		if memory := s.Load(t.Context(), k, "", ""); memory.Stopped() || memory.Around(analyzer.Case(parse(t, "find ~/docs -delete"))) != nil {
+		if memory := s.Load(t.Context(), k, Lineage{}, ""); memory.Stopped() || memory.Around(analyzer.Case(parse(t, "find ~/docs -delete"))) != nil {
 			t.Error("denials outlive resuming")
 		}
 	})
@@ -447,14 +539,14 @@ func TestAfter(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, w *world, s *Store) {
 		step := func(raw string) {
-			memory := s.Load(t.Context(), Key{}, "", "")
+			memory := s.Load(t.Context(), Key{}, Lineage{}, "")
 			d := Learn(analyzer.Recall(parse(t, raw), memory), []string{"read_file", "web_fetch"}, true)
 			if err := s.Add(t.Context(), memory, &d); err != nil {
 				t.Fatal(err)
 			}
 		}
 		after := func(within time.Duration, actions int) bool {
-			return s.Load(t.Context(), Key{}, "", "").After([]string{"send_data", "read_file"}, within, actions)
+			return s.Load(t.Context(), Key{}, Lineage{}, "").After([]string{"send_data", "read_file"}, within, actions)
 		}
 		if after(0, 0) {
 			t.Error("before the first action")

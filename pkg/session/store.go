@@ -27,10 +27,10 @@ var ErrNewer = errors.New("the memory of this session was written by a newer shi
 type Options struct {
 	Clock      func() time.Time // required
 	Keep       time.Duration    // after the last action of a session
-	MaxFiles   int              // of a session
+	MaxFiles   int              // of a user
 	MaxDenials int              // within ten minutes, after which a session stops
 	Key        [32]byte         // of the hashes of credentials
-	Apart      bool             // a session that begins knows nothing of others
+	Apart      bool             // sessions share nothing
 }
 
 // A Store keeps sessions. Goroutines may share it.
@@ -77,15 +77,24 @@ func (k Key) group() []byte {
 	return h.Sum(nil)[:16]
 }
 
+// shared returns the key of what the sessions of a user share.
+func (s *Store) shared(k Key) Key {
+	if s.opts.Apart {
+		return Key{Host: sharedHost, ID: k.Host + " " + k.ID, User: k.User}
+	}
+	return Key{Host: sharedHost, User: k.User}
+}
+
 // wants returns what is read of a session whenever it is loaded or changed, and of
 // the one that it began in.
-func (k Key) wants(parent string) (out []state.Want) {
+func (s *Store) wants(k Key, parent string) (out []state.Want) {
 	of := func(k Key) {
 		group := k.group()
 		for _, key := range [...][]byte{recordKey, changeKey, sumKey} {
 			out = append(out, state.Want{Group: group, Key: key})
 		}
 	}
+	of(s.shared(k))
 	if of(k); parent != "" && parent != k.ID {
 		of(Key{k.Host, parent, k.User})
 	}
@@ -148,45 +157,57 @@ func records(sh shelf, fn func(group []byte, r *Record) error) error {
 func (s *Store) now() int64 { return s.opts.Clock().Unix() }
 
 // of returns the record of a session: its own or, if it has none, one that begins
-// now, with what its parent knows or, where none is named, what any live session
-// of its user knows. from are the groups that its files come from.
-func (s *Store) of(sh shelf, k Key, parent string) (r *Record, from [][]byte, err error) {
-	now := s.now()
+// now, with the labels of its parent. from is the group that the values come from
+// which are the session's alone; nil for none.
+func (s *Store) of(sh shelf, k Key, lineage Lineage) (r *Record, from []byte, err error) {
 	own := k.group()
 	r, err = record(sh, own)
-	if err != nil || r != nil && r.live(now, s.opts.Keep) {
-		return r, [][]byte{own}, err
+	if err != nil || r != nil && r.live(s.now(), s.opts.Keep) {
+		return r, own, err
 	}
-	r = &Record{Key: k, Parent: parent, Began: now}
-	if k.Default() || s.opts.Apart {
+	r, parent, err := s.begin(sh, k, lineage)
+	if err != nil {
+		return nil, nil, err
+	}
+	if parent != nil {
+		for _, l := range parent.Labels {
+			r.add(l.Label, "inherited", s.now())
+		}
+		from = parent.group()
+	}
+	if all, err := record(sh, s.shared(k).group()); err != nil {
+		return nil, nil, err
+	} else if all != nil && !k.Default() {
+		for _, l := range all.Labels { // of sessions for which there was no more room: this may be one of them
+			if s.now()-l.At <= int64(s.opts.Keep/time.Second) {
+				r.add(l.Label, l.By, s.now())
+			}
+		}
+	}
+	sortLabels(r)
+	return r, from, nil
+}
+
+// sharedOf returns the record of what the sessions of a user share, and the groups that
+// files and values come from. Before there is one, those are the groups of the sessions
+// themselves: earlier versions kept files and values there.
+func (s *Store) sharedOf(sh shelf, k Key) (r *Record, from [][]byte, err error) {
+	k = s.shared(k)
+	r, err = record(sh, k.group())
+	if err != nil || r != nil {
+		return r, [][]byte{k.group()}, err
+	}
+	r = &Record{Key: k, Began: s.now()}
+	if s.opts.Apart {
 		return r, nil, nil
 	}
-	inherit := func(group []byte, o *Record) {
-		for _, l := range o.Labels {
-			r.add(l.Label, "inherited", now)
-		}
-		r.point(o.Remotes)
-		r.Full, r.Repointed = r.Full || o.Full, r.Repointed || o.Repointed
-		from = append(from, slices.Clone(group))
-	}
-	if parent != "" {
-		above := Key{k.Host, parent, k.User}.group()
-		p, err := record(sh, above)
-		if err != nil {
-			return nil, nil, err
-		}
-		if p != nil && p.live(now, s.opts.Keep) {
-			inherit(above, p)
-			return r, from, nil
-		}
-	}
 	err = records(sh, func(group []byte, o *Record) error {
-		if o.User == k.User && o.live(now, s.opts.Keep) {
-			inherit(group, o)
+		if o.User == k.User && o.live(s.now(), s.opts.Keep) {
+			r.point(o.Remotes)
+			from = append(from, slices.Clone(group))
 		}
 		return nil
 	})
-	sortLabels(r)
 	return r, from, err
 }
 
@@ -199,46 +220,55 @@ func sortLabels(r *Record) {
 // Load returns what a session remembers. alias is the ID by which an agent names
 // its session: what sessions of that ID know is added. An error of the state file,
 // or of the record, is the session's [Session.Err].
-func (s *Store) Load(ctx context.Context, k Key, parent, alias string) *Session {
+func (s *Store) Load(ctx context.Context, k Key, from Lineage, alias string) *Session {
 	stamp, ok := s.shelf.stamp()
 	if !ok {
-		return s.load(ctx, k, parent, alias)
+		return s.load(ctx, k, from, alias)
 	}
-	place := loaded{k, parent, alias}
+	place := loaded{k, from.Parent, alias}
 	out := s.cache.get(stamp, place, s.now())
 	if out == nil {
-		out = s.load(ctx, k, parent, alias)
+		out = s.load(ctx, k, from, alias)
 		s.cache.put(stamp, place, out)
 	}
 	return out
 }
 
-func (s *Store) load(ctx context.Context, k Key, parent, alias string) *Session {
-	out := &Session{key: k, parent: parent, opts: &s.opts}
+func (s *Store) load(ctx context.Context, k Key, lineage Lineage, alias string) *Session {
+	out := &Session{key: k, lineage: lineage, opts: &s.opts}
 	err := s.shelf.look(ctx, func(sh shelf) error {
-		r, from, err := s.of(sh, k, parent)
+		r, own, err := s.of(sh, k, lineage)
 		if err != nil {
 			return err
 		}
-		out.rec, out.labels = *r, nil
+		all, from, err := s.sharedOf(sh, k)
+		if err != nil {
+			return err
+		}
+		out.rec, out.all, out.labels = *r, *all, nil
+		if out.fileSet, err = s.fileSets.of(sh, from); err != nil {
+			return err
+		}
+		if own != nil && !slices.ContainsFunc(from, func(have []byte) bool { return slices.Equal(have, own) }) {
+			from = append(from, own)
+		}
 		if alias != "" {
 			err = records(sh, func(group []byte, o *Record) error {
-				if o.ID == alias && o.User == k.User && o.live(s.now(), s.opts.Keep) {
+				if o.ID == alias && o.User == k.User && !o.Shared() && o.live(s.now(), s.opts.Keep) {
 					for _, l := range o.Labels {
-						out.rec.add(l.Label, "inherited", s.now())
+						out.rec.add(l.Label, l.By, l.At)
 					}
-					from = append(from, slices.Clone(group))
+					if !slices.Equal(group, own) {
+						from = append(from, slices.Clone(group))
+					}
 				}
 				return nil
 			})
 			sortLabels(&out.rec)
 		}
-		if err == nil {
-			out.from, out.sums = from, sumsOf(sh, from)
-			out.fileSet, err = s.fileSets.of(sh, from)
-		}
+		out.from, out.sums = from, sumsOf(sh, from)
 		return err
-	}, k.wants(parent)...)
+	}, s.wants(k, lineage.Parent)...)
 	out.now, out.err = s.now(), err
 	return out
 }
@@ -251,7 +281,10 @@ func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 	if d.Moves {
 		loaded.meet()
 	}
-	if !loaded.changes(d) {
+	if d.Repointed || loaded.repointed() {
+		d.Owners = nil
+	}
+	if !loaded.changes(d) && !loaded.shares(d) {
 		if s.tally.add(loaded.key, d.Sent, s.now()) {
 			return s.Flush(ctx)
 		}
@@ -259,8 +292,11 @@ func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 	}
 	d.Sent = append(s.tally.take(loaded.key), d.Sent...)
 	return s.shelf.change(ctx, func(sh shelf) error {
+		if err := s.share(sh, loaded.key, d); err != nil {
+			return err
+		}
 		group := loaded.key.group()
-		r, from, err := s.of(sh, loaded.key, loaded.parent)
+		r, from, err := s.of(sh, loaded.key, loaded.lineage)
 		if err != nil {
 			return err
 		}
@@ -271,32 +307,72 @@ func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 			if err := sh.Drop(group); err != nil { // what an expired one has left
 				return err
 			}
-			all, err := s.copy(sh, from, group)
-			if err != nil {
-				return err
+			if from != nil {
+				values, err := loadValues(sh, [][]byte{from})
+				if err != nil {
+					return err
+				}
+				if _, err := s.addValues(sh, group, values); err != nil {
+					return err
+				}
 			}
-			r.Full = r.Full || !all
 		}
 		if err := s.put(sh, group, r, d); err != nil {
 			return err
 		}
 		return s.tellParents(sh, r, d)
-	}, loaded.key.wants(loaded.parent)...)
+	}, s.wants(loaded.key, loaded.lineage.Parent)...)
+}
+
+// Share keeps of what an action adds only what all sessions of its user share.
+func (s *Store) Share(ctx context.Context, loaded *Session, d *Delta) error {
+	if d.Moves {
+		loaded.meet()
+	}
+	if !loaded.shares(d) {
+		return nil
+	}
+	return s.shelf.change(ctx, func(sh shelf) error { return s.share(sh, loaded.key, d) }, s.wants(loaded.key, "")...)
+}
+
+// share writes what an action adds to what the sessions of a user share.
+func (s *Store) share(sh shelf, k Key, d *Delta) error {
+	r, from, err := s.sharedOf(sh, k)
+	if err != nil {
+		return err
+	}
+	now, group := s.now(), r.group()
+	if r.Seen == 0 {
+		if err := s.copy(sh, from, group, r); err != nil {
+			return err
+		}
+	}
+	changed := r.Seen == 0 || now-r.Seen >= int64(s.opts.Keep/time.Second)/8
+	changed = r.point(d.Remotes) || changed
+	if d.Repointed {
+		r.Repointed, changed = now, true
+	}
+	files, err := s.addFiles(sh, group, r, d)
+	if err != nil {
+		return err
+	}
+	values, err := s.addValues(sh, group, d.credentials())
+	if err != nil || !changed && !files && !values {
+		return err
+	}
+	r.Seen = max(r.Seen, now)
+	return sh.Put(group, recordKey, r.encode())
 }
 
 // put writes what an action adds to a record.
 func (s *Store) put(sh shelf, group []byte, r *Record, d *Delta) error {
 	now := s.now()
 	changed := r.apply(d, now, &s.opts)
-	files, err := s.addFiles(sh, group, r, d)
+	values, err := s.addValues(sh, group, d.words())
 	if err != nil {
 		return err
 	}
-	values, err := addValues(sh, group, d.Values)
-	if err != nil {
-		return err
-	}
-	if !changed && !files && !values && now-r.Seen < int64(s.opts.Keep/time.Second)/8 {
+	if !changed && !values && now-r.Seen < int64(s.opts.Keep/time.Second)/8 {
 		return nil
 	}
 	r.Seen = max(r.Seen, now)
@@ -327,17 +403,21 @@ func (s *Store) Flush(ctx context.Context) error {
 	})
 }
 
-// copy gives a session the files and values of those that it begins in, and reports
-// whether there was room for all the files.
-func (s *Store) copy(sh shelf, from [][]byte, to []byte) (all bool, err error) {
+// copy gives what is shared the files and values of sessions.
+func (s *Store) copy(sh shelf, from [][]byte, to []byte, r *Record) error {
 	values, err := loadValues(sh, from)
 	if err != nil {
-		return false, err
+		return err
 	}
-	if _, err := addValues(sh, to, values); err != nil {
-		return false, err
+	values = slices.DeleteFunc(values, func(v Value) bool { return v.Private })
+	if _, err := s.addValues(sh, to, values); err != nil {
+		return err
 	}
-	return copyFiles(sh, from, to, s.opts.MaxFiles)
+	all, err := copyFiles(sh, from, to, s.opts.MaxFiles, s.now())
+	if !all {
+		r.Full = s.now()
+	}
+	return err
 }
 
 // Learn returns what an action adds to its session if it runs, with the
@@ -371,21 +451,28 @@ func (s *Store) Carries(ctx context.Context, loaded *Session, c *analysis.Case) 
 }
 
 // makeRoom removes sessions that have ended and, where all go on, the one that was
-// seen first, whose labels go to the default session of its user.
+// seen first: each session that begins has its labels for as long as it would have been
+// kept.
 func (s *Store) makeRoom(sh shelf, but Key) error {
 	var ended [][]byte
 	var oldest *Record
 	n := 0
 	err := records(sh, func(group []byte, r *Record) error {
+		if r.Shared() {
+			return nil
+		}
 		switch n++; {
 		case !r.live(s.now(), s.opts.Keep):
 			ended = append(ended, slices.Clone(group))
+			if s.opts.Apart {
+				ended = append(ended, s.shared(r.Key).group())
+			}
 		case r.Key != but && !r.Default() && (oldest == nil || r.Seen < oldest.Seen):
 			oldest = r
 		}
 		return nil
 	})
-	if err == nil && n-len(ended) >= maxSessions && oldest != nil {
+	if err == nil && n >= maxSessions && len(ended) == 0 && oldest != nil {
 		err = s.fold(sh, oldest)
 		ended = append(ended, oldest.group())
 	}
@@ -397,29 +484,33 @@ func (s *Store) makeRoom(sh shelf, but Key) error {
 	return err
 }
 
-// fold adds the labels of a session to the default one of its user.
+// fold adds the labels of a session to what the sessions of its user share.
 func (s *Store) fold(sh shelf, old *Record) error {
-	k := Key{User: old.User}
-	r, _, err := s.of(sh, k, "")
+	r, from, err := s.sharedOf(sh, old.Key)
 	if err != nil {
 		return err
 	}
+	if r.Seen == 0 {
+		if err := s.copy(sh, from, r.group(), r); err != nil {
+			return err
+		}
+	}
 	for _, l := range old.Labels {
-		r.add(l.Label, l.By, l.At)
+		r.Labels = slices.DeleteFunc(r.Labels, func(have Labelled) bool { return have.Label == l.Label })
+		r.add(l.Label, l.By, s.now())
 	}
 	sortLabels(r)
-	r.Full = r.Full || old.Full
-	r.Seen = max(r.Seen, old.Seen)
-	return sh.Put(k.group(), recordKey, r.encode())
+	r.Seen = max(r.Seen, s.now())
+	return sh.Put(r.group(), recordKey, r.encode())
 }
 
-// List returns the sessions that go on, the one seen last first. One that is
-// damaged is an error.
+// List returns the sessions that go on, the one seen last first. One that is damaged is
+// an error.
 func (s *Store) List(ctx context.Context) (out []Record, err error) {
 	err = s.shelf.look(ctx, func(sh shelf) error {
 		out = nil
 		return records(sh, func(_ []byte, r *Record) error {
-			if r.live(s.now(), s.opts.Keep) {
+			if !r.Shared() && r.live(s.now(), s.opts.Keep) {
 				out = append(out, *r)
 			}
 			return nil
@@ -429,11 +520,11 @@ func (s *Store) List(ctx context.Context) (out []Record, err error) {
 	return out, err
 }
 
-// Files returns the files of a session with their labels, by path.
+// Files returns the files that the sessions of a user know, with their labels, by path.
 func (s *Store) Files(ctx context.Context, k Key) (out []effect.File, err error) {
 	err = s.shelf.look(ctx, func(sh shelf) error {
 		one := &Session{}
-		err := one.loadFiles(sh, k.group())
+		err := one.loadFiles(sh, s.shared(k).group())
 		out = one.list()
 		return err
 	})
@@ -444,6 +535,7 @@ func (s *Store) Files(ctx context.Context, k Key) (out []effect.File, err error)
 // forgotten, damaged ones, too.
 func (s *Store) Clear(ctx context.Context, choose func(*Record) bool) (cleared int, err error) {
 	err = s.shelf.change(ctx, func(sh shelf) error {
+		cleared = 0
 		var drop [][]byte
 		err := sh.Groups(recordKey, func(group, data []byte) error {
 			r, err := decode(data)
@@ -454,10 +546,11 @@ func (s *Store) Clear(ctx context.Context, choose func(*Record) bool) (cleared i
 			case r == nil || !choose(r):
 				return nil
 			}
-			drop = append(drop, slices.Clone(group))
+			if drop = append(drop, slices.Clone(group)); choose != nil || r == nil || !r.Shared() {
+				cleared++
+			}
 			return nil
 		})
-		cleared = len(drop)
 		for _, group := range drop {
 			if err == nil {
 				err = sh.Drop(group)

@@ -15,7 +15,7 @@ func TestSentIsCounted(t *testing.T) {
 		send := func(to string) {
 			sent++
 			d := Delta{Sent: []Sent{{To: to, Times: 1, Bytes: 10}}}
-			if err := s.Add(t.Context(), s.Load(t.Context(), key, "", ""), &d); err != nil {
+			if err := s.Add(t.Context(), s.Load(t.Context(), key, Lineage{}, ""), &d); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -61,7 +61,7 @@ func TestCountsOfClearedSession(t *testing.T) {
 	stores(t, func(t *testing.T, _ *world, s *Store) {
 		for range 2 {
 			d := Delta{Sent: []Sent{{To: "a.example", Times: 1}}}
-			if err := s.Add(t.Context(), s.Load(t.Context(), Key{User: "u"}, "", ""), &d); err != nil {
+			if err := s.Add(t.Context(), s.Load(t.Context(), Key{User: "u"}, Lineage{}, ""), &d); err != nil {
 				t.Fatal(err)
 			}
 		}

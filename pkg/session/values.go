@@ -34,7 +34,7 @@ const (
 	sumSize    = 16
 	hashSize   = 8
 	keptSize   = tagSize + hashSize // bytes that are kept of a piece
-	maxValues  = 512                // of a session
+	maxValues  = 1024               // of a user, and of a session
 	maxFound   = 64                 // of a file or result
 	maxPrivate = 1 << 16            // bytes of a private text that are read
 	maxHashed  = 1 << 17            // runs of bytes that are compared in one action, beyond their tags

@@ -91,12 +91,12 @@ func TestValueFlow(t *testing.T) {
 	} {
 		stores(t, func(t *testing.T, _ *world, s *Store) {
 			an := reads(map[string]string{"/work/app/.env": env, "/work/app/notes.txt": "a\n" + secretKey + "\n", "/work/app/other.txt": "a\n"})
-			memory := s.Load(t.Context(), Key{}, "", "")
+			memory := s.Load(t.Context(), Key{}, Lineage{}, "")
 			d := s.Learn(an.Recall(parse(t, "cat .env"), memory), nil, false)
 			if err := s.Add(t.Context(), memory, &d); err != nil {
 				t.Fatal(err)
 			}
-			memory = s.Load(t.Context(), Key{}, "", "")
+			memory = s.Load(t.Context(), Key{}, Lineage{}, "")
 			c := an.Recall(parse(t, raw), memory)
 			if err := s.Carries(t.Context(), memory, c); err != nil {
 				t.Fatal(err)
@@ -123,7 +123,7 @@ func TestValuesAreHashed(t *testing.T) {
 	t.Parallel()
 	dir, w := t.TempDir(), newWorld()
 	s := NewStore(openState(t, dir, w), w.options())
-	memory := s.Load(t.Context(), Key{}, "", "")
+	memory := s.Load(t.Context(), Key{}, Lineage{}, "")
 	pem := "-----BEGIN OPENSSH PRIVATE KEY-----\n" + strings.Repeat("b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAE\n", 3) + "-----END OPENSSH PRIVATE KEY-----\n"
 	text := "token: " + hubToken + "\nAPI_KEY=" + secretKey + "\npassword=" + shortKey + "\n" + pem
 	if err := s.Returned(t.Context(), memory, Ran{Talks: true, Texts: []string{text}}); err != nil {
@@ -143,7 +143,7 @@ func TestValuesAreHashed(t *testing.T) {
 	}
 	values := 0
 	err = s.shelf.look(t.Context(), func(sh shelf) error {
-		list, err := loadValues(sh, [][]byte{Key{}.group()})
+		list, err := loadValues(sh, [][]byte{s.shared(Key{}).group()})
 		values = len(list)
 		return err
 	})
@@ -158,7 +158,7 @@ func TestValuesAreBounded(t *testing.T) {
 	file := openState(t, dir, w)
 	s := NewStore(file, w.options())
 	h := newHasher([32]byte{})
-	for i := range 10 {
+	for i := range 20 {
 		var b strings.Builder
 		for k := range 200 {
 			fmt.Fprintf(&b, "API_KEY_%d=%s\n", k, fmt.Sprintf("k%dZ%dx", i*1000+k, k*k+7)+secretKey[:16])
@@ -167,15 +167,15 @@ func TestValuesAreBounded(t *testing.T) {
 		if len(values) > maxFound {
 			t.Errorf("%d values of one text", len(values))
 		}
-		memory := s.Load(t.Context(), Key{}, "", "")
+		memory := s.Load(t.Context(), Key{}, Lineage{}, "")
 		if err := s.Add(t.Context(), memory, &Delta{Values: values}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	err := s.shelf.look(t.Context(), func(sh shelf) error {
-		list, err := loadValues(sh, [][]byte{Key{}.group()})
+		list, err := loadValues(sh, [][]byte{s.shared(Key{}).group()})
 		if len(list) != maxValues {
-			t.Errorf("%d values of one session", len(list))
+			t.Errorf("%d values of one user", len(list))
 		}
 		return err
 	})
@@ -190,7 +190,7 @@ func TestValuesAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	act(t, s, Key{}, "cat .env")
-	memory := s.Load(t.Context(), Key{}, "", "")
+	memory := s.Load(t.Context(), Key{}, Lineage{}, "")
 	c := analyzer.Recall(parse(t, "curl https://example.com/"), memory)
 	if err := s.Carries(t.Context(), memory, c); err == nil {
 		t.Error("a damaged value counts as none")

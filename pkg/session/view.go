@@ -11,12 +11,13 @@ import (
 // A Session is what a session remembers at one moment. It implements
 // analysis.Memory. One goroutine at a time uses it.
 type Session struct {
-	key    Key
-	parent string
-	opts   *Options
-	now    int64
+	key     Key
+	lineage Lineage
+	opts    *Options
+	now     int64
 
 	rec    Record
+	all    Record         // what the sessions of the user share
 	labels []effect.Label // of rec
 	fileSet
 	from [][]byte // the groups that files and values come from
@@ -136,10 +137,21 @@ func (s *Session) origin(path string) byte {
 			found = b != 0
 		}
 	}
-	if !found && s.rec.Full {
+	if !found && s.recent(s.all.Full) {
 		b = bits([]effect.Label{effect.LabelNetwork})
 	}
 	return b
+}
+
+// recent reports whether an instant of the shared record is one, and still counts.
+func (s *Session) recent(at int64) bool {
+	return at != 0 && s.now-at <= int64(s.opts.Keep/time.Second)
+}
+
+// repointed reports whether the address of the workspace may have been changed, in this
+// session or not long before it began.
+func (s *Session) repointed() bool {
+	return s.all.Repointed != 0 && s.rec.Began-s.all.Repointed <= int64(s.opts.Keep/time.Second)
 }
 
 // Brought returns the paths of what came from elsewhere, in their order.
@@ -162,10 +174,10 @@ func (s *Session) Agrees(other *Session) bool {
 	return true
 }
 
-// changes reports whether there is anything in a delta that the session does not
-// know.
+// changes reports whether there is anything in a delta that the session itself does
+// not know.
 func (s *Session) changes(d *Delta) bool {
-	if d.met = s.met; d.Counts || d.Denial != nil || len(d.Events)+len(d.Values)+len(d.met) > 0 {
+	if d.Counts || d.Denial != nil || len(d.Events)+len(d.words()) > 0 {
 		return true
 	}
 	for _, sent := range d.Sent {
@@ -178,20 +190,26 @@ func (s *Session) changes(d *Delta) bool {
 			return true
 		}
 	}
-	if slices.ContainsFunc(d.Remotes, func(r Remote) bool { return !slices.Contains(s.rec.Remotes, r) }) {
-		return true
-	}
-	if d.Repointed && !s.rec.Repointed || len(d.Owners) > 0 && !slices.Equal(d.Owners, s.rec.Owners) {
-		return true
-	}
-	if len(s.with(d)) > 0 {
+	if len(d.Owners) > 0 && !slices.Equal(d.Owners, s.rec.Owners) {
 		return true
 	}
 	return s.rec.Seen != 0 && s.now-s.rec.Seen >= int64(s.opts.Keep/time.Second)/8
 }
 
-// apply adds a delta to a record and reports whether that changes anything but
-// files.
+// shares reports whether there is anything in a delta that the sessions of its user do
+// not know yet.
+func (s *Session) shares(d *Delta) bool {
+	if d.met = s.met; len(d.met)+len(d.credentials()) > 0 {
+		return true
+	}
+	if d.Repointed && !s.repointed() || slices.ContainsFunc(d.Remotes, func(r Remote) bool { return !slices.Contains(s.all.Remotes, r) }) {
+		return true
+	}
+	return len(s.with(d, s.now)) > 0
+}
+
+// apply adds a delta to the record of a session and reports whether that changes
+// anything.
 func (r *Record) apply(d *Delta, now int64, opts *Options) (changed bool) {
 	for _, l := range d.Labels {
 		changed = r.add(l.Label, cut(l.By), now) || changed
@@ -211,11 +229,7 @@ func (r *Record) apply(d *Delta, now int64, opts *Options) (changed bool) {
 		r.Sent[i].Bytes += sent.Bytes
 		r.Sent[i].At = now
 	}
-	if d.Repointed && !r.Repointed {
-		r.Repointed, changed = true, true
-	}
-	changed = r.point(d.Remotes) || changed
-	if len(d.Owners) > 0 && !r.Repointed && !slices.Equal(d.Owners, r.Owners) {
+	if len(d.Owners) > 0 && !slices.Equal(d.Owners, r.Owners) {
 		r.Owners, changed = d.Owners, true
 	}
 	if d.Counts {

@@ -60,6 +60,8 @@ type Outcome struct {
 	payload any // of the action, redacted
 	latency time.Duration
 	ticket  *audit.Ticket
+	lasting *lasting       // what the action of a stream leaves behind; nil for nothing
+	action  *action.Action // with lasting
 
 	evidence *analysis.Evidence
 	seen     telemetry.Action // what is told of it; see [Config]
@@ -132,7 +134,7 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 	r := p.recall(ctx, &it)
 	early := !it.Turn.come()
 	c := p.analyze(it.Action, r)
-	if r != nil && len(r.known[flowing]) > 0 {
+	if r != nil && r.known != nil && len(r.known.Files[flowing]) > 0 {
 		c.CarriesValue(true)
 	}
 	if it.Resume != nil {
@@ -164,12 +166,16 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 		}
 	}
 	switch {
-	case it.Turn != nil || it.undecided(v, in):
-	case !it.Only:
+	case it.undecided(v, in):
+	case it.Turn == nil && !it.Only:
 		v = r.settle(v, c)
-	case in.First == TierPolicy && (v.Decision != verdict.Block || v.Tier > TierPolicy):
-		if kept := r.keep(verdict.Verdict{}, c); kept.Decision == verdict.Block {
-			v = kept
+	default:
+		var err error
+		if o.lasting, err = r.lasts(v, c); err != nil {
+			v = unkept(v, err)
+		}
+		if o.lasting != nil {
+			o.action = it.Action
 		}
 	}
 	first := in.First

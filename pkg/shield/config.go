@@ -15,6 +15,7 @@ import (
 	"github.com/shieldcli/shield/pkg/classify"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/evaluate"
+	"github.com/shieldcli/shield/pkg/session"
 	"github.com/shieldcli/shield/pkg/telemetry"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -67,6 +68,10 @@ type Config struct {
 	Parent string // the session of the host that those of this pipeline began in; may be unknown
 	Apart  bool   // sessions share nothing, and an action without one has no memory
 
+	// Processes returns names of the process of the host and of those above it, the nearest
+	// first. A session that begins is below one whose host is among them. nil knows none.
+	Processes func() []string
+
 	// Notify is told what a person should know though no verdict says it, such as
 	// a sudden rise in evaluations. Any goroutine may call it; nil means that it
 	// is not told.
@@ -113,6 +118,11 @@ func (cfg *Config) settings() config.Settings {
 	return s
 }
 
+// lineage returns in what the sessions of the host began.
+func (cfg *Config) lineage() session.Lineage {
+	return session.Lineage{Parent: cfg.Parent, Processes: cfg.Processes}
+}
+
 // auditFile returns the path of the audit log, or "" if there is none.
 func (cfg *Config) auditFile() string {
 	s := cfg.settings()
@@ -143,6 +153,7 @@ var unprinted = map[string]string{
 	"Host":          "what its sessions remember stands in the bindings",
 	"Parent":        "as Host",
 	"Apart":         "as Host",
+	"Processes":     "as Host",
 	"LockWait":      "it bounds the wait for other processes",
 	"Notify":        "only people are told",
 	"Observe":       "it is told of verdicts",

@@ -60,10 +60,18 @@ type recall struct {
 	ctx   context.Context
 	key   session.Key
 	alias string
-	flows bool                      // the action carries out a value, or a part of one
-	now   *session.Session          // nil until it is needed
-	own   *session.Session          // which counts the denials of a connection of its own; nil until it is needed
-	known map[string][]effect.Label // what the stage that judged the action was told of files; nil if none did
+	flows bool             // the action carries out a value, or a part of one
+	now   *session.Session // nil until it is needed
+	own   *session.Session // which counts the denials of a connection of its own; nil until it is needed
+	known *told            // what the stage that judged the action was told; nil if none did
+	left  *session.Delta   // what the action adds, once that is known
+}
+
+// told is what Tier 0 was told of a session, for the next stage of a pipe, which has no
+// other way to it: the session of a stream ends with the stage.
+type told struct {
+	Labels []effect.Label            `json:"labels,omitempty"`
+	Files  map[string][]effect.Label `json:"files,omitempty"`
 }
 
 // recall returns the memory for an action, or nil if there is none.
@@ -72,18 +80,19 @@ func (p *Pipeline) recall(ctx context.Context, it *item) *recall {
 		return nil
 	}
 	r := &recall{p: p, ctx: ctx, key: session.Key{User: p.caller.User}}
-	switch id := it.Action.Session; {
-	case id == "":
-	case p.host != "":
-		r.key.Host, r.key.ID = p.host, id
-	default:
-		r.alias = id // the agent's word: it adds what that session knows, and keeps nothing apart
+	if p.host == "" {
+		r.alias = it.Action.Session // the agent's word: it adds what that session knows, and keeps nothing apart
+		if p.kept != nil || it.Only {
+			r.key = session.Stream(p.caller.User)
+		}
+	} else if it.Action.Session != "" {
+		r.key.Host, r.key.ID = p.host, it.Action.Session
 	}
 	if it.Resume != nil && it.Stages&verdict.Policy != 0 {
-		r.known = map[string][]effect.Label{}
+		r.known = &told{}
 		for i := range it.Resume.Trail {
 			if raw := it.Resume.Trail[i].Session; len(raw) > 0 {
-				_ = json.Unmarshal(raw, &r.known) // sealed by this installation
+				_ = json.Unmarshal(raw, r.known) // sealed by this installation
 			}
 		}
 	}
@@ -93,7 +102,7 @@ func (p *Pipeline) recall(ctx context.Context, it *item) *recall {
 // session returns the session as it was when it was first asked for.
 func (r *recall) session() *session.Session {
 	if r.now == nil {
-		r.now = r.p.sessions.Load(r.ctx, r.key, r.p.parent, r.alias)
+		r.now = r.p.sessions.Load(r.ctx, r.key, r.p.lineage, r.alias)
 		r.now.Identify(r.p.analyzer.Identifier())
 	}
 	return r.now
@@ -107,16 +116,21 @@ func (r *recall) denials() *session.Session {
 	if r.own == nil {
 		key := r.key
 		key.ID += " " + r.p.connection
-		r.own = r.p.sessions.Load(r.ctx, key, "", "")
+		r.own = r.p.sessions.Load(r.ctx, key, session.Lineage{}, "")
 	}
 	return r.own
 }
 
-func (r *recall) Labels() []effect.Label { return r.session().Labels() }
+func (r *recall) Labels() []effect.Label {
+	if r.known != nil {
+		return r.known.Labels
+	}
+	return r.session().Labels()
+}
 
 func (r *recall) Origin(path string) []effect.Label {
 	if r.known != nil {
-		return r.known[path]
+		return r.known.Files[path]
 	}
 	return r.session().Origin(path)
 }
@@ -126,7 +140,7 @@ func (r *recall) Brought() *effect.Paths {
 		return r.session().Brought()
 	}
 	var paths []string
-	for path, labels := range r.known {
+	for path, labels := range r.known.Files {
 		if path != flowing && session.Brought(labels) {
 			paths = append(paths, path)
 		}
@@ -245,20 +259,20 @@ func by(rule string) string {
 	return " by " + rule
 }
 
-// told returns what the memory said of files, for the next stage of a pipe: nil if
-// that is nothing.
+// told returns what the memory said, for the next stage of a pipe: nil if that is
+// nothing.
 func (r *recall) told() []byte {
 	if r == nil || r.now == nil {
 		return nil
 	}
-	told := r.now.Told()
+	t := told{r.now.Labels(), r.now.Told()}
 	if r.flows {
-		told[flowing] = []effect.Label{effect.LabelCredential}
+		t.Files[flowing] = []effect.Label{effect.LabelCredential}
 	}
-	if len(told) == 0 {
+	if len(t.Labels)+len(t.Files) == 0 {
 		return nil
 	}
-	raw, err := json.Marshal(told)
+	raw, err := json.Marshal(t)
 	if err != nil {
 		return nil // texts always marshal
 	}
@@ -280,16 +294,72 @@ func (r *recall) keep(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	if r == nil || v.Decision == verdict.Block {
 		return v
 	}
-	d := r.p.sessions.Learn(c, r.p.events, r.p.counts)
-	if session.Keeps(c) {
-		if err := r.p.sessions.Holds(r.ctx, r.session(), c, &d); err != nil {
-			return unkept(v, err)
-		}
+	d, err := r.learn(c)
+	if err != nil {
+		return unkept(v, err)
 	}
 	if r.now == nil && d.Empty() {
 		return v
 	}
 	return r.add(v, r.session(), &d)
+}
+
+// learn returns what an action adds to its session.
+func (r *recall) learn(c *analysis.Case) (session.Delta, error) {
+	d := r.p.sessions.Learn(c, r.p.events, r.p.counts)
+	if session.Keeps(c) {
+		if err := r.p.sessions.Holds(r.ctx, r.session(), c, &d); err != nil {
+			return d, err
+		}
+	}
+	if r.p.host == "" {
+		left := d
+		r.left = &left
+	}
+	return d, nil
+}
+
+// A lasting is what an action of a stream that was allowed leaves behind for others.
+type lasting struct {
+	alias string
+	delta session.Delta
+}
+
+// lasts returns what an action of a stream leaves behind, nil if that is nothing. Only
+// what is allowed in the end leaves anything: the stages of a pipe agree on that.
+func (r *recall) lasts(v verdict.Verdict, c *analysis.Case) (*lasting, error) {
+	if r == nil || r.p.host != "" || v.Decision != verdict.Allow {
+		return nil, nil
+	}
+	if r.left == nil {
+		if _, err := r.learn(c); err != nil {
+			return nil, err
+		}
+	}
+	if r.left.Empty() && len(r.left.Shown) == 0 && !r.left.Moves {
+		return nil, nil
+	}
+	return &lasting{r.alias, *r.left}, nil
+}
+
+// last keeps what an action of a stream leaves behind: what is known of files and
+// credentials for all sessions of the user, the rest for the session that the action
+// names.
+func (p *Pipeline) last(ctx context.Context, l *lasting) error {
+	kept := p.kept
+	if kept == nil {
+		kept = p.sessions
+	}
+	key, add := session.Key{ID: l.alias, User: p.caller.User}, kept.Add
+	if l.alias == "" {
+		add = kept.Share
+	}
+	s := kept.Load(ctx, key, session.Lineage{}, "")
+	if s.Err() != nil && l.delta.Empty() {
+		return nil
+	}
+	s.Identify(p.analyzer.Identifier())
+	return add(ctx, s, &l.delta)
 }
 
 // deny adds a denial to the session of a host.
@@ -316,6 +386,19 @@ func (r *recall) add(v verdict.Verdict, s *session.Session, d *session.Delta) ve
 // unkept is the BLOCK for an action of which the next would not know.
 func unkept(v verdict.Verdict, err error) verdict.Verdict {
 	return refusal(v.Tier, "session", "what the action does could not be remembered: "+err.Error()+"; blocked")
+}
+
+// remember keeps what the action of an outcome leaves behind, if it is one of a stream.
+// One that cannot be kept makes the verdict a BLOCK.
+func (p *Pipeline) remember(ctx context.Context, o *Outcome) {
+	if o.lasting == nil {
+		return
+	}
+	if err := p.last(context.WithoutCancel(ctx), o.lasting); err != nil {
+		p.replace(o, unkept(o.Verdict, err))
+		p.prepare(o, o.action)
+	}
+	o.lasting, o.action = nil, nil
 }
 
 // labelNames returns the labels of the session of a case, for bindings.

@@ -50,13 +50,15 @@ type Pipeline struct {
 	noPerson   string       // why no person can be asked, and what to do; "" if one can
 	notify     func(text string)
 
-	sessions     *session.Store // nil without memory
-	host, parent string         // whose word sessions are, see [Config]
-	apart        bool
-	connection   string                // of a session, whose denials count apart; "" if they do not
-	values       [verdict.KeySize]byte // of the hashes of credentials; nothing keeps these without a state folder
-	events       []string              // what the policy asks of earlier actions
-	counts       bool
+	sessions   *session.Store // nil without memory
+	kept       *session.Store // what is allowed is kept there, in a stream whose sessions are its own; else nil
+	host       string         // whose word sessions are, see [Config]
+	lineage    session.Lineage
+	apart      bool
+	connection string                // of a session, whose denials count apart; "" if they do not
+	values     [verdict.KeySize]byte // of the hashes of credentials; nothing keeps these without a state folder
+	events     []string              // what the policy asks of earlier actions
+	counts     bool
 
 	lent bool // a [Pool] closes it
 }
@@ -169,7 +171,7 @@ func (p *Pipeline) openSessions(cfg Config, rules *policy.Policy) {
 	opts := SessionOptions(cfg, p.now)
 	opts.Key = p.values
 	p.sessions = session.NewStore(p.store, opts)
-	p.host, p.parent, p.apart = cfg.Host, cfg.Parent, cfg.Apart
+	p.host, p.lineage, p.apart = cfg.Host, cfg.lineage(), cfg.Apart
 	p.events, p.counts = rules.Remembers()
 }
 

@@ -76,7 +76,7 @@ func (l *Pool) Lend(cfg Config) (p *Pipeline, done func(), err error) {
 	l.evict()
 	lent := *has.p
 	lent.lent, lent.analyzer, lent.caller, lent.notify = true, analyzer, cfg.Caller, cfg.Notify
-	lent.host, lent.parent, lent.apart = cfg.Host, cfg.Parent, cfg.Apart
+	lent.host, lent.lineage, lent.apart = cfg.Host, cfg.lineage(), cfg.Apart
 	lent.trace, lent.timed, lent.noAction = cfg.Trace, cfg.timed(), cfg.NoAction
 	lent.unseen, lent.observe = !cfg.Timed && !cfg.Trace, cfg.Observe
 	return &lent, sync.OnceFunc(func() { l.back(has) }), nil

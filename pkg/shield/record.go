@@ -97,10 +97,15 @@ func (p *Pipeline) settle(ctx context.Context, o *Outcome) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxRecord)
 	defer cancel()
 	if err := o.ticket.Wait(ctx); err != nil {
-		was := &o.Verdict
-		v := refusal(was.Tier, "audit", "the verdict could not be logged: "+err.Error())
-		v.Line, v.ID, v.ActionHash, v.Action = was.Line, was.ID, was.ActionHash, was.Action
-		o.Verdict = v
-		p.finish(o, nil)
+		p.replace(o, refusal(o.Verdict.Tier, "audit", "the verdict could not be logged: "+err.Error()))
 	}
+}
+
+// replace puts the BLOCK for something that went wrong in the place of a verdict that was
+// finished.
+func (p *Pipeline) replace(o *Outcome, v verdict.Verdict) {
+	was := &o.Verdict
+	v.Line, v.ID, v.ActionHash, v.Action = was.Line, was.ID, was.ActionHash, was.Action
+	o.Verdict = v
+	p.finish(o, nil)
 }

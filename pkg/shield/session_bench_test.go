@@ -66,7 +66,7 @@ func sessionBench(b *testing.B, memory string) (judge func(raw string)) {
 		return judge
 	}
 	load := func() *session.Session {
-		return p.sessions.Load(b.Context(), session.Key{Host: "bench", ID: "s", User: p.caller.User}, "", "")
+		return p.sessions.Load(b.Context(), session.Key{Host: "bench", ID: "s", User: p.caller.User}, session.Lineage{}, "")
 	}
 	var d session.Delta
 	for i := range s.Session.MaxFiles {

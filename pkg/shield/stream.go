@@ -86,6 +86,11 @@ func (p *Pipeline) Stream(ctx context.Context, in Source, out Sink, opts StreamO
 	if r := opts.Tiers; r.First < TierPolicy || r.Last > TierApprove || r.First > r.Last {
 		return fmt.Errorf("tiers %d to %d do not exist", r.First, r.Last)
 	}
+	if p.sessions != nil && p.host == "" && p.kept == nil { // a stream is a session of its own
+		own := *p
+		own.sessions, own.kept = p.sessions.Draft(), p.sessions
+		p = &own
+	}
 	f := &flow{p: p, tiers: opts.Tiers, bytes: newInFlight(maxInFlight), quiet: make(chan struct{})}
 	queue := make(chan *job, maxBatch) // in input order
 	work := make(chan *job, maxBatch)
@@ -107,7 +112,7 @@ func (p *Pipeline) Stream(ctx context.Context, in Source, out Sink, opts StreamO
 		workers.Go(func() { f.work(ctx, work) })
 	}
 	ready := make(chan *job, maxBatch)
-	go f.record(queue, ready, stop)
+	go f.record(ctx, queue, ready, stop)
 	err := f.write(ctx, out, ready)
 	close(stop)
 	f.bytes.release()
@@ -244,10 +249,10 @@ func (f *flow) one(ctx context.Context, j *job, handOn func()) {
 	j.size = size
 }
 
-// record hands finished jobs, in the order of the queue, to the audit log and
-// on to the writer, until the queue is closed, or until an interrupt has come
+// record keeps what finished jobs leave behind, in the order of the queue, hands them
+// to the audit log and on to the writer, until the queue is closed, or until an interrupt has come
 // and all that was read is done, or until stop is closed.
-func (f *flow) record(queue <-chan *job, ready chan<- *job, stop <-chan struct{}) {
+func (f *flow) record(ctx context.Context, queue <-chan *job, ready chan<- *job, stop <-chan struct{}) {
 	defer close(ready)
 	for {
 		var j *job
@@ -265,6 +270,7 @@ func (f *flow) record(queue <-chan *job, ready chan<- *job, stop <-chan struct{}
 		}
 		<-j.done
 		if j.raw == nil {
+			f.p.remember(ctx, &j.out)
 			f.p.record(&j.out)
 		}
 		select {
@@ -338,6 +344,7 @@ func (p *Pipeline) early(ctx context.Context, it item, tiers Range) (v verdict.V
 	if it.undecided(o.Verdict, tiers) || o.Verdict.Error != "" || ctx.Err() != nil {
 		return verdict.Verdict{}, false
 	}
+	p.remember(ctx, &o)
 	p.record(&o)
 	p.settle(ctx, &o)
 	return o.Verdict, o.Verdict.Error == ""

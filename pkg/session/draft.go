@@ -1,0 +1,135 @@
+package session
+
+import (
+	"context"
+	"encoding/binary"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/shieldcli/shield/pkg/state"
+)
+
+// Draft returns a store for one stream of actions: what it keeps lies in memory over
+// what this store knows, and is gone with it. What is allowed in the end is to be added
+// to this store.
+func (s *Store) Draft() *Store {
+	return &Store{opts: s.opts, shelf: &overlay{base: s.shelf, groups: map[string]map[string][]byte{}}}
+}
+
+// An overlay is a shelf that shows what was written to it over another one, which it
+// never changes.
+type overlay struct {
+	base shelves
+
+	mu      sync.Mutex
+	groups  map[string]map[string][]byte // nil for what was removed
+	changes uint64
+}
+
+func (o *overlay) stamp() (s state.Stamp, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s, ok = o.base.stamp()
+	last := s[len(s)-8:]
+	binary.NativeEndian.PutUint64(last, binary.NativeEndian.Uint64(last)+o.changes)
+	return s, ok
+}
+
+func (o *overlay) look(ctx context.Context, fn func(shelf) error, wants ...state.Want) error {
+	return o.base.look(ctx, func(sh shelf) error {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return fn(overlaid{o, sh})
+	}, wants...)
+}
+
+func (o *overlay) change(ctx context.Context, fn func(shelf) error, wants ...state.Want) error {
+	return o.look(ctx, fn, wants...)
+}
+
+// overlaid is an overlay in one transaction of the shelf below.
+type overlaid struct {
+	over *overlay
+	base shelf
+}
+
+func (o overlaid) Get(group, key []byte) []byte {
+	own, below := o.over.groups[string(group)], o.base.Get(group, key)
+	switch string(key) {
+	case string(sumKey):
+		return o.sum(group, own, below)
+	case string(changeKey): // others may have changed the files below since
+		if change := own[string(key)]; change != nil {
+			return slices.Concat(below, change)
+		}
+		return below
+	}
+	if value, ok := own[string(key)]; ok {
+		return value
+	}
+	return below
+}
+
+// sum returns the sum of the values of a group: that of those below, which may be
+// others by now, with those that were added and without those that were removed.
+func (o overlaid) sum(group []byte, own map[string][]byte, sum []byte) []byte {
+	for key, value := range own {
+		rest, ok := strings.CutPrefix(key, valuePrefix)
+		if ok && (value == nil) == (o.base.Get(group, []byte(key)) != nil) {
+			sum = (&Value{Sum: []byte(rest)}).addTo(sum)
+		}
+	}
+	return sum
+}
+
+func (o overlaid) Each(group []byte, fn func(key, value []byte) error) error {
+	own := o.over.groups[string(group)]
+	err := o.base.Each(group, func(key, value []byte) error {
+		if _, ok := own[string(key)]; ok {
+			return nil
+		}
+		return fn(key, value)
+	})
+	for _, key := range slices.Sorted(maps.Keys(own)) {
+		if own[key] != nil && err == nil {
+			err = fn([]byte(key), own[key])
+		}
+	}
+	return err
+}
+
+func (o overlaid) Groups(key []byte, fn func(name, value []byte) error) error {
+	seen := map[string]bool{}
+	err := o.base.Groups(key, func(name, value []byte) error {
+		seen[string(name)] = true
+		if own, ok := o.over.groups[string(name)][string(key)]; ok {
+			value = own
+		}
+		return fn(name, value)
+	})
+	for _, name := range slices.Sorted(maps.Keys(o.over.groups)) {
+		if !seen[name] && err == nil {
+			err = fn([]byte(name), o.over.groups[name][string(key)])
+		}
+	}
+	return err
+}
+
+func (o overlaid) Put(group, key, value []byte) error {
+	g := o.over.groups[string(group)]
+	if g == nil {
+		g = map[string][]byte{}
+		o.over.groups[string(group)] = g
+	}
+	if g[string(key)] = nil; value != nil {
+		g[string(key)] = slices.Clone(value)
+	}
+	o.over.changes++
+	return nil
+}
+
+func (o overlaid) Drop(group []byte) error {
+	return o.Each(group, func(key, _ []byte) error { return o.Put(group, slices.Clone(key), nil) })
+}
