@@ -175,7 +175,10 @@ func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in [
 		return hookAnswer{Allow: true, Answer: answer}, err
 	}
 	w.hostAsks = func() error { return hostAsks(ctx, w, h, foldersOf(w, h, event), in) }
-	set, p, err := pipelineOf(c, w, func(cfg *shield.Config) { cfg.Single, cfg.Host, cfg.Parent = true, h.Name, event.Parent })
+	set, p, err := pipelineOf(c, w, func(cfg *shield.Config) {
+		cfg.Single = true
+		sessionsOf(cfg, w, h.Name, event.Parent)
+	})
 	if err != nil {
 		return hookAnswer{}, err
 	}

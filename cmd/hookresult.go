@@ -40,7 +40,7 @@ func examineReturned(ctx context.Context, c *cli.Context, w *World, h *host.Host
 		}
 		r.Actions = append(r.Actions, a)
 	}
-	_, p, err := pipelineOf(c, w, func(cfg *shield.Config) { cfg.Host, cfg.Parent = h.Name, event.Parent })
+	_, p, err := pipelineOf(c, w, func(cfg *shield.Config) { sessionsOf(cfg, w, h.Name, event.Parent) })
 	if err != nil {
 		return got, err
 	}

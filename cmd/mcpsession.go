@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/shieldcli/shield/internal/ancestry"
+	"github.com/shieldcli/shield/pkg/shield"
 )
 
 // starters are programs that stand between a client and the gateway without being
@@ -30,4 +31,26 @@ func clientSession(parent int, above []ancestry.Process) string {
 		parent = p.Parent
 	}
 	return fmt.Sprintf("mcp-%d", parent)
+}
+
+// hostProcesses returns names of the process of the host that waits for this one and of
+// those above it, the nearest first; none where that cannot be told. Shells, timeout and
+// shield itself stand between a host and its hook.
+func hostProcesses(w *World, above []ancestry.Process) (out []string) {
+	for _, p := range above {
+		between := slices.Contains(starters, p.Name) || p.Name == "timeout" || p.PID == w.pid || w.Executable != "" && p.Exe == w.Executable
+		if len(out) > 0 || !between {
+			out = append(out, fmt.Sprintf("%d-%d", p.PID, p.Start))
+		}
+	}
+	return out
+}
+
+// sessionsOf has sessions be the word of a host, of which this process is asked one.
+func sessionsOf(cfg *shield.Config, w *World, host, parent string) {
+	cfg.Host, cfg.Parent = host, parent
+	cfg.Processes = func() []string {
+		above, _ := ancestry.Of(w.pid) // those that could be read are enough: a host above them is not found
+		return hostProcesses(w, above)
+	}
 }

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/shieldcli/shield/internal/ancestry"
@@ -32,5 +33,22 @@ func TestClientSession(t *testing.T) {
 		if got := clientSession(parent, above(parent)); got != want {
 			t.Errorf("started by %d: %s, want %s", parent, got, want)
 		}
+	}
+}
+
+// TestHostProcesses: the host is the first process above a hook that is neither shield
+// nor what starts it.
+func TestHostProcesses(t *testing.T) {
+	t.Parallel()
+	w := &World{pid: 50, Executable: "/usr/bin/shield"}
+	chain := []ancestry.Process{
+		{PID: 50, Name: "shield", Start: 9}, {PID: 49, Name: "shield", Exe: "/usr/bin/shield", Start: 8}, {PID: 48, Name: "timeout", Start: 7},
+		{PID: 47, Name: "sh", Start: 6}, {PID: 46, Name: "claude", Start: 5}, {PID: 45, Name: "bash", Start: 4}, {PID: 44, Name: "claude", Start: 3},
+	}
+	if got := strings.Join(hostProcesses(w, chain), " "); got != "46-5 45-4 44-3" {
+		t.Error(got)
+	}
+	if got := hostProcesses(w, nil); got != nil {
+		t.Error(got)
 	}
 }

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,8 +28,8 @@ func sessionCommand(w *World) *cli.Command {
 		Name:  "session",
 		Usage: "show and clear what is remembered of the actions of a session",
 		Description: "What one action reads changes what a later one may do: after a credential, private files or text from outside were read, sending data to places that are not trusted needs a person. " +
-			"Files that were downloaded are known as such until somebody reads them, and after too many denials a host's session stops. " +
-			"session clear and session resume are for people: they refuse where an agent can type, such as in a terminal of an agent host, and in scripts. The ID is the host's own, or default for actions that came without one.",
+			"Files that were downloaded are known as such, in every session, until somebody reads them; files names what is known of them. After too many denials a host's session stops. " +
+			"session clear and session resume are for people: they refuse where an agent can type, such as in a terminal of an agent host, and in scripts. The ID is the host's own, the one that a piped action names, default for shield exec, or files.",
 		Subcommands: []*cli.Command{
 			{
 				Name:   "list",
@@ -45,9 +46,9 @@ func sessionCommand(w *World) *cli.Command {
 			},
 			{
 				Name:        "clear",
-				Usage:       "forget what is remembered of a session, or of all",
+				Usage:       "forget what is remembered of a session, of files, or of all",
 				ArgsUsage:   "ID",
-				Description: "Labels, files and denials are forgotten. Do this when what was read has nothing to do with what comes next.",
+				Description: "The labels and denials of the session are forgotten. Do this when what was read has nothing to do with what comes next. files and --all also forget which files were downloaded or hold secrets, and what credentials look like.",
 				Flags:       flags(all()),
 				Action: func(c *cli.Context) error {
 					return changeSessions(c, w, "Cleared", "No session was remembered.", func(s *session.Store, choose func(*session.Record) bool) (int, error) {
@@ -89,8 +90,11 @@ func openSessions(c *cli.Context, w *World) (*state.Store, *session.Store, error
 
 // sessionName is how people name a session.
 func sessionName(k session.Key) string {
-	if k.Default() {
+	switch {
+	case k.Default():
 		return "default"
+	case k.Shared():
+		return "files"
 	}
 	return k.ID
 }
@@ -110,12 +114,17 @@ func listSessions(c *cli.Context, w *World) error {
 	}
 	defer file.Close()
 	list, err := store.List(c.Context)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case c.Bool("json"):
+	}
+	if c.Bool("json") {
 		return json.NewEncoder(w.Out).Encode(append([]session.Record{}, list...))
-	case len(list) == 0:
+	}
+	shared, err := knownFiles(c.Context, store)
+	if err != nil {
+		return err
+	}
+	if len(list)+len(shared) == 0 {
 		_, err := fmt.Fprintln(w.Out, "No session is remembered.")
 		return err
 	}
@@ -128,7 +137,26 @@ func listSessions(c *cli.Context, w *World) error {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s ago\t%s\t%s\n", term.Escape(sessionName(r.Key)), orNone(r.Host), age(since(w, r.Seen)), orNone(strings.Join(labelsOf(r), ", ")), state)
 	}
+	for i := range shared {
+		s := &shared[i]
+		fmt.Fprintf(t, "%s\t-\t%s ago\t%s\t\n", sessionName(s.Key), age(since(w, s.Seen)), fmt.Sprint(len(s.Files), " known"))
+	}
 	return t.Flush()
+}
+
+// knownFiles returns what is known of files, of each user of whose files anything is.
+func knownFiles(ctx context.Context, store *session.Store) (out []shownSession, err error) {
+	shared, err := store.Shared(ctx)
+	for _, r := range shared {
+		if err != nil {
+			return nil, err
+		}
+		var files []effect.File
+		if files, err = store.Files(ctx, r.Key); len(files) > 0 || len(r.Remotes) > 0 || r.Full > 0 {
+			out = append(out, shownSession{r, files})
+		}
+	}
+	return out, err
 }
 
 func labelsOf(r *session.Record) (out []string) {
@@ -172,11 +200,14 @@ func showSession(c *cli.Context, w *World) error {
 		if !named(args[0])(&r) {
 			continue
 		}
-		files, err := store.Files(c.Context, r.Key)
+		out = append(out, shownSession{Record: r})
+	}
+	if args[0] == "files" {
+		shared, err := knownFiles(c.Context, store)
 		if err != nil {
 			return err
 		}
-		out = append(out, shownSession{r, files})
+		out = append(out, shared...)
 	}
 	if len(out) == 0 {
 		return fmt.Errorf("session show: no session %q is remembered; 'shield session list' lists them", cut(args[0]))
@@ -194,9 +225,13 @@ func showSession(c *cli.Context, w *World) error {
 
 func printSession(to io.Writer, s *shownSession, w *World) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "session %s", sessionName(s.Key))
-	if s.Host != "" {
-		fmt.Fprintf(&b, " of %s", s.Host)
+	switch {
+	case s.Shared():
+		fmt.Fprintf(&b, "files of %s", orNone(s.User))
+	case s.Host != "":
+		fmt.Fprintf(&b, "session %s of %s", sessionName(s.Key), s.Host)
+	default:
+		fmt.Fprintf(&b, "session %s", sessionName(s.Key))
 	}
 	fmt.Fprintf(&b, ", began %s ago\n", age(since(w, s.Began)))
 	if s.Stopped {
@@ -208,8 +243,11 @@ func printSession(to io.Writer, s *shownSession, w *World) error {
 	for _, f := range s.Files {
 		fmt.Fprintf(&b, "file    %s: %s\n", f.Path, joinLabels(f.Labels))
 	}
-	if s.Full {
-		b.WriteString("file    there is room for no more; others count as downloaded\n")
+	if s.Full > 0 {
+		fmt.Fprintf(&b, "file    there was no room for another %s ago; for as long as sessions are kept, files that are not listed count as downloaded\n", age(since(w, s.Full)))
+	}
+	for _, r := range s.Remotes {
+		fmt.Fprintf(&b, "remote  %s of %s now leads to %s\n", r.Name, orNone(r.Repository), orNone(r.To))
 	}
 	for _, sent := range s.Sent {
 		fmt.Fprintf(&b, "sent    %d times to %s, %d bytes or more\n", sent.Times, sent.To, sent.Bytes)

@@ -583,7 +583,7 @@ complete -c shield -n '__fish_seen_subcommand_from approvals; and __fish_seen_su
 complete -c shield -n '__fish_seen_subcommand_from approvals; and __fish_seen_subcommand_from revoke' -l help -d "show help"
 complete -c shield -n '__fish_seen_subcommand_from session' -f -a list -d "list the sessions that go on"
 complete -c shield -n '__fish_seen_subcommand_from session' -f -a show -d "show what is remembered of a session"
-complete -c shield -n '__fish_seen_subcommand_from session' -f -a clear -d "forget what is remembered of a session, or of all"
+complete -c shield -n '__fish_seen_subcommand_from session' -f -a clear -d "forget what is remembered of a session, of files, or of all"
 complete -c shield -n '__fish_seen_subcommand_from session' -f -a resume -d "let a session go on that was stopped after too many denials"
 complete -c shield -n '__fish_seen_subcommand_from session' -l help -d "show help"
 complete -c shield -n '__fish_seen_subcommand_from session; and __fish_seen_subcommand_from list' -l config -r -d "read settings from FILE instead of the user's file"

@@ -116,6 +116,11 @@ func (k *Classifier) below(c *analysis.Case) verdict.Verdict {
 	return v
 }
 
+// Blocks reports whether a rule alone blocks an action, whatever else is said of it.
+func (k *Classifier) Blocks(c *analysis.Case) bool {
+	return k.heuristic(c, scopeBlock).decision == verdict.Block
+}
+
 // alone judges an action without the model.
 func (k *Classifier) alone(c *analysis.Case, harmless bool) verdict.Verdict {
 	r := k.heuristic(c, scopeAll)

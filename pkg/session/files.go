@@ -206,7 +206,7 @@ func (s *Store) outdated(files, but map[string]fileEntry) (out []string) {
 }
 
 // with returns the files that an action changes: what they are then. What is said of a
-// file again is kept anew once a day.
+// file again is kept again once a day.
 func (s *Session) with(d *Delta, now int64) map[string]fileEntry {
 	const day = 24 * 60 * 60
 	put := map[string]fileEntry{}

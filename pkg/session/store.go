@@ -245,7 +245,7 @@ func (s *Store) load(ctx context.Context, k Key, lineage Lineage, alias string) 
 		if err != nil {
 			return err
 		}
-		out.rec, out.all, out.labels = *r, *all, nil
+		out.rec, out.all, out.labels, out.before = *r, *all, nil, slices.Clone(r.Labels)
 		if out.fileSet, err = s.fileSets.of(sh, from); err != nil {
 			return err
 		}
@@ -284,7 +284,7 @@ func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 	if d.Repointed || loaded.repointed() {
 		d.Owners = nil
 	}
-	if !loaded.changes(d) && !loaded.shares(d) {
+	if !loaded.News(d) {
 		if s.tally.add(loaded.key, d.Sent, s.now()) {
 			return s.Flush(ctx)
 		}
@@ -517,6 +517,20 @@ func (s *Store) List(ctx context.Context) (out []Record, err error) {
 		})
 	})
 	slices.SortStableFunc(out, func(a, b Record) int { return cmp.Compare(b.Seen, a.Seen) })
+	return out, err
+}
+
+// Shared returns what the sessions of each user share, see [Key.Shared].
+func (s *Store) Shared(ctx context.Context) (out []Record, err error) {
+	err = s.shelf.look(ctx, func(sh shelf) error {
+		out = nil
+		return records(sh, func(_ []byte, r *Record) error {
+			if r.Shared() {
+				out = append(out, *r)
+			}
+			return nil
+		})
+	})
 	return out, err
 }
 

@@ -19,6 +19,7 @@ type Session struct {
 	rec    Record
 	all    Record         // what the sessions of the user share
 	labels []effect.Label // of rec
+	before []Labelled     // of rec, without those of the session that the agent names
 	fileSet
 	from [][]byte // the groups that files and values come from
 	err  error
@@ -174,6 +175,9 @@ func (s *Session) Agrees(other *Session) bool {
 	return true
 }
 
+// News reports whether there is anything in a delta that is not known yet.
+func (s *Session) News(d *Delta) bool { return s.changes(d) || s.shares(d) }
+
 // changes reports whether there is anything in a delta that the session itself does
 // not know.
 func (s *Session) changes(d *Delta) bool {
@@ -186,7 +190,7 @@ func (s *Session) changes(d *Delta) bool {
 		}
 	}
 	for _, l := range d.Labels {
-		if !s.rec.has(l.Label) {
+		if !slices.ContainsFunc(s.before, func(have Labelled) bool { return have.Label == l.Label }) {
 			return true
 		}
 	}

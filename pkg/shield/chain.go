@@ -219,6 +219,9 @@ func (p *Pipeline) first(ctx context.Context, it *item, c *analysis.Case, r *rec
 		c.Trail = c.Trail[:said]
 		v = p.noted(strict, TierPolicy, c, p.now())
 	}
+	if it.Turn != nil && v.Decision == verdict.Escalate && r != nil {
+		r.session() // as it is now, for the tiers that follow
+	}
 	if n := len(c.Trail); n > 0 {
 		c.Trail[n-1].Session = r.told()
 	}

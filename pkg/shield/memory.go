@@ -9,6 +9,7 @@ import (
 
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/classify"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/session"
 	"github.com/shieldcli/shield/pkg/verdict"
@@ -301,7 +302,18 @@ func (r *recall) keep(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	if r.now == nil && d.Empty() {
 		return v
 	}
+	if r.p.kept != nil && v.Decision == verdict.Escalate && r.session().News(&d) && r.p.blocks(c) {
+		return v
+	}
 	return r.add(v, r.session(), &d)
+}
+
+// blocks reports whether a rule of Tier 1 blocks an action. The next action of a stream
+// is judged before later tiers have judged this one, and must not count what is then
+// refused; each stage of a pipe knows the rules, but none what a model or a person says.
+func (p *Pipeline) blocks(c *analysis.Case) bool {
+	k, ok := p.tiers[TierClassify].(*classify.Classifier)
+	return ok && k.Blocks(c)
 }
 
 // learn returns what an action adds to its session.
