@@ -10,22 +10,22 @@ var presets = [...]preset{
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19},
 		verify:      []uint16{20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52},
 		allow:       []uint16{53, 54, 55},
-		fingerprint: "sha256:f848f0ec2117e45b4c2815667dcf22bb806759d78313e4d837336c2a94625b4c"},
+		fingerprint: "sha256:4e76a025198463546afbeeda1d4303d41c17c45d6b35e102be48d81250cf7739"},
 	{name: "strict",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19},
 		verify:      []uint16{56, 57, 58, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 59, 60, 61, 62, 63, 64},
 		allow:       []uint16{53, 54, 55},
-		fingerprint: "sha256:94c03883a902360167a03179711c10f458f46909ada6c6c98973659e23ff5ef6"},
+		fingerprint: "sha256:1a74c415b4311aae5cde1dab11518e2419b79d2849921f428083a7429b0ec6ad"},
 	{name: "permissive",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19},
 		verify:      []uint16{20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 65, 66},
 		allow:       []uint16{53, 54, 55, 67},
-		fingerprint: "sha256:e0f7a229246848f9203bb245b22600a38d879da61138614f91aa8ba273bdf421"},
+		fingerprint: "sha256:1765ad059d63560bf013c800e8263046e9f6e960662728fcd05fcf01797cb046"},
 	{name: "offline",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19},
 		verify:      []uint16{20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 68, 69, 70, 71, 72, 73, 74, 75},
 		allow:       []uint16{53, 54, 55},
-		fingerprint: "sha256:8d3c95e9c5ff9c9aa6ec444ca256211060518df839f1a874532c133b5e5da4b3"},
+		fingerprint: "sha256:9ee230cca5aaba750b359489c4a4650f49423f3ef235188922b68e8274318fd1"},
 }
 
 // coreRules are the rules of policies/core.yaml.
@@ -1044,7 +1044,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "sends_seen_values",
-		Reason: "this carries a credential that was read in this session to another place; a credential may only sign in, in a header or option for that, at the service that it belongs to",
+		Reason: "sends a credential that an earlier action has read to another host; a credential may only sign in, in a header or option for that, at the service that it belongs to",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"send_secret",

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/session"
 	"github.com/shieldcli/shield/pkg/state"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -90,6 +92,51 @@ func TestSessionOrder(t *testing.T) {
 	}
 	if strings.Contains(want[4], "runs_fetched_files") {
 		t.Errorf("line 5: %s, though the file was read", want[4])
+	}
+}
+
+// A pipe and run leave the same for other sessions: what was allowed in the end, and
+// nothing of what was refused.
+func TestStreamsLeaveWhatWasAllowed(t *testing.T) {
+	t.Parallel()
+	in := story + `{"session":"s0","type":"execute_command","payload":{"command":"curl -o got https://example.com/ && cat ~/notes/a.txt"}}` + "\n" +
+		`{"type":"execute_command","payload":{"command":"mv got kept"}}` + "\n"
+	left := func(jobs int, stages ...Range) string {
+		cfg := Config{Policy: "permissive", Home: "/home/me", Dir: "/work/app", StateDir: t.TempDir(), NoFiles: true, Clock: instant, Caller: audit.Caller{User: "me"}}
+		judged(t, cfg, in, jobs, stages...)
+		s := pipelineOf(t, cfg).sessions
+		list, err := s.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		slices.SortFunc(list, func(a, b session.Record) int { return strings.Compare(a.ID, b.ID) })
+		for _, r := range list {
+			fmt.Fprintln(&out, r.Key, r.Labels, len(r.Denials))
+		}
+		files, err := s.Files(t.Context(), session.Key{User: "me"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(&out, files)
+		return out.String()
+	}
+	want := left(1, Range{TierPolicy, TierClassify})
+	for _, word := range []string{"{/work/app/kept false [private network]}", "s1", "s2"} {
+		if !strings.Contains(want, word) {
+			t.Errorf("nothing is kept of %s: %s", word, want)
+		}
+	}
+	for _, word := range []string{"{/work/app/n0.txt", "{/work/app/got", "{  me}", "{- "} { // what was not allowed; the default session, that of the stream
+		if strings.Contains(want, word) {
+			t.Errorf("%s is kept: %s", word, want)
+		}
+	}
+	if got := left(8, Range{TierPolicy, TierClassify}); got != want {
+		t.Errorf("with 8 jobs:\n%s\nwith one:\n%s", got, want)
+	}
+	if got := left(4, Range{TierPolicy, TierPolicy}, Range{TierClassify, TierClassify}); got != want {
+		t.Errorf("a pipe:\n%s\nrun:\n%s", got, want)
 	}
 }
 
