@@ -18,6 +18,7 @@ func demoCommand(w *World) *cli.Command {
 		Usage:       "judge six example actions and show the decisions",
 		Description: "Judges built-in example actions with the settings in force, up to Tier 1, and shows for each what was proposed, the decision and the reason. Nothing is executed, and nothing is written to the audit log.",
 		Flags:       placeFlags(),
+		Subcommands: []*cli.Command{incidentsCommand(w)},
 		Action: func(c *cli.Context) error {
 			if _, err := operands(c); err != nil {
 				return err

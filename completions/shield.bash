@@ -5,7 +5,7 @@ _shield() {
 	for word in "${typed_words[@]}"; do
 		if [[ -n $skip ]]; then
 			skip=
-		elif [[ " --config --state --host --ask --preset --policy --model --onnxruntime --root --color --jobs --max-bytes --format --password-file --name --number --expires --out --key --file --approvals --unattended --until --dialect --keep-env --timeout --scope --session --record --as --width --mode --home --split --source --ids --misses --max-pass --max-friction --category --sha256 --checkpoint --lines --days " == *" $word "* ]]; then
+		elif [[ " --config --state --host --ask --preset --policy --model --onnxruntime --root --color --jobs --max-bytes --format --password-file --name --number --expires --out --key --file --approvals --unattended --until --dialect --keep-env --timeout --scope --session --record --as --width --dir --only --mode --home --split --source --ids --misses --max-pass --max-friction --category --sha256 --checkpoint --lines --days " == *" $word "* ]]; then
 			skip=$word
 		elif [[ $word != -* ]]; then
 			typed+=" $word"
@@ -392,7 +392,7 @@ _shield() {
 	"shield explain --color") choices="auto always never" action=none ;;
 	"shield explain --until") choices="policy classify evaluate approve" action=none ;;
 	"shield explain --width") choices="" action=none ;;
-	"shield demo ") choices="--config --policy --model --onnxruntime --state --root --color --help" ;;
+	"shield demo ") choices="incidents --config --policy --model --onnxruntime --state --root --color --help" ;;
 	"shield demo --config") choices="" action=file ;;
 	"shield demo --policy") choices="default offline strict permissive" action=file ;;
 	"shield demo --model") choices="none" action=directory ;;
@@ -400,6 +400,9 @@ _shield() {
 	"shield demo --state") choices="" action=directory ;;
 	"shield demo --root") choices="" action=directory ;;
 	"shield demo --color") choices="auto always never" action=none ;;
+	"shield demo incidents ") choices="--dir --only --json --help" ;;
+	"shield demo incidents --dir") choices="" action=directory ;;
+	"shield demo incidents --only") choices="" action=none ;;
 	"shield sanitize ") choices="--config --mode --max-bytes --help" ;;
 	"shield sanitize --config") choices="" action=file ;;
 	"shield sanitize --mode") choices="flag clean wrap block" action=none ;;

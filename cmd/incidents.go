@@ -1,0 +1,448 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/internal/term"
+	"github.com/shieldcli/shield/pkg/host"
+	"github.com/shieldcli/shield/testdata/incidents"
+)
+
+// incidentHost is the host whose installed line is run.
+const incidentHost = "claude-code"
+
+// An incident is a public accident or attack; see testdata/incidents/README.md.
+type incident struct {
+	ID       string
+	Title    string
+	Date     string
+	Source   string
+	Happened string
+	Files    map[string]string
+	Steps    []incidentStep
+	Server   [][]map[string]any // the tools that a server lists at each of its starts
+	Call     *incidentCall      // at the last
+	Twin     incidentTwin
+}
+
+// An incidentStep is one call of a tool, and what it returned.
+type incidentStep struct {
+	Tool   string
+	Input  map[string]any
+	Result string
+}
+
+type incidentCall struct {
+	Name      string         `json:"name"`
+	Arguments map[string]any `json:"arguments"`
+}
+
+// An incidentTwin says in which one fact honest work differs.
+type incidentTwin struct {
+	Fact    string
+	Replace map[string]string
+	Files   map[string]string
+}
+
+func incidentsCommand(w *World) *cli.Command {
+	return &cli.Command{
+		Name:  "incidents",
+		Usage: "replay public accidents and attacks, each beside honest work that differs in one fact",
+		Description: "Replays each in a home folder of its own, as a host does that calls shield by its installed line, and prints what stopped it; and does the same with honest work " +
+			"that differs in one fact. Settings and state of this machine are not used. Nothing that is proposed is executed. Ends with status 1 if an incident passes or honest work is stopped.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "dir", Usage: "make the temporary home folders below `DIR` instead of the home folder; figures from different folders cannot be compared"},
+			&cli.StringFlag{Name: "only", Usage: "replay the incident `ID` alone"},
+			&cli.BoolFlag{Name: "json", Usage: "write JSON, one object a line"},
+		},
+		Action: func(c *cli.Context) error {
+			if _, err := operands(c); err != nil {
+				return err
+			}
+			return demoIncidents(c, w)
+		},
+	}
+}
+
+// readIncidents returns the incidents that ship with shield.
+func readIncidents() (all []incident, err error) {
+	if err := yaml.UnmarshalWithOptions(incidents.YAML, &all, yaml.Strict()); err != nil {
+		return nil, fmt.Errorf("incidents: %w", err)
+	}
+	return all, nil
+}
+
+// twin returns the honest work of an incident as one that may be replayed.
+func (i incident) twin() (incident, error) {
+	text, err := json.Marshal(struct {
+		Files  map[string]string
+		Steps  []incidentStep
+		Server [][]map[string]any
+		Call   *incidentCall
+	}{i.Files, i.Steps, i.Server, i.Call})
+	if err != nil {
+		return i, err
+	}
+	for old, with := range i.Twin.Replace {
+		old, with := inJSON(old), inJSON(with)
+		if !bytes.Contains(text, old) {
+			return i, fmt.Errorf("incident %s: the twin replaces %s, which is not there", i.ID, old)
+		}
+		text = bytes.ReplaceAll(text, old, with)
+	}
+	out := incident{ID: i.ID}
+	if err := json.Unmarshal(text, &out); err != nil {
+		return i, fmt.Errorf("incident %s: twin: %w", i.ID, err)
+	}
+	if out.Files == nil {
+		out.Files = map[string]string{}
+	}
+	for name, content := range i.Twin.Files {
+		out.Files[name] = content
+	}
+	return out, nil
+}
+
+// inJSON returns a text as it stands inside a JSON string.
+func inJSON(text string) []byte {
+	b, err := json.Marshal(text)
+	if err != nil {
+		panic(err) // a string always marshals
+	}
+	return b[1 : len(b)-1]
+}
+
+// A replayed is what became of an incident, or of its twin.
+type replayed struct {
+	Stopped bool   `json:"stopped"`
+	By      string `json:"by,omitempty"` // the reason
+	err     error
+}
+
+// An incidentResult is a line of the report.
+type incidentResult struct {
+	ID       string   `json:"id"`
+	Date     string   `json:"date"`
+	Title    string   `json:"title"`
+	Source   string   `json:"source"`
+	Incident replayed `json:"incident"`
+	Twin     replayed `json:"twin"`
+	Fact     string   `json:"fact"`
+}
+
+// demoIncidents replays the incidents and reports on them.
+func demoIncidents(c *cli.Context, w *World) error {
+	if w.OS == "windows" {
+		return errors.New("demo incidents: this system has no sh to run the installed line with")
+	}
+	all, err := readIncidents()
+	if err != nil {
+		return err
+	}
+	if only := c.String("only"); only != "" {
+		all = slices.DeleteFunc(all, func(i incident) bool { return i.ID != only })
+		if len(all) == 0 {
+			return fmt.Errorf("demo incidents: no incident is called %q", cut(only))
+		}
+	}
+	dir := c.String("dir")
+	if dir == "" {
+		dir = w.Home
+	}
+	// Not in a temporary folder: what lies there may be deleted without a question.
+	place, err := os.MkdirTemp(dir, ".shield-demo-")
+	if err != nil {
+		return fmt.Errorf("demo incidents: %w", err)
+	}
+	defer os.RemoveAll(place)
+	if place, err = filepath.EvalSymlinks(place); err != nil {
+		return fmt.Errorf("demo incidents: %w", err)
+	}
+	results := replayAll(c.Context, w, place, all)
+	return reportIncidents(c, w, results)
+}
+
+// replayAll replays incidents and their twins, a few at a time.
+func replayAll(ctx context.Context, w *World, place string, all []incident) []incidentResult {
+	results := make([]incidentResult, len(all))
+	var running sync.WaitGroup
+	free := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for n, i := range all {
+		results[n] = incidentResult{ID: i.ID, Date: i.Date, Title: i.Title, Source: i.Source, Fact: i.Twin.Fact}
+		running.Go(func() {
+			free <- struct{}{}
+			defer func() { <-free }()
+			of := func(what string, i incident) replayed {
+				out, err := replayIncident(ctx, w, filepath.Join(place, i.ID+"-"+what), filepath.Join(place, "cache"), i)
+				out.err = err
+				return out
+			}
+			results[n].Incident = of("incident", i)
+			twin, err := i.twin()
+			if err != nil {
+				results[n].Twin.err = err
+				return
+			}
+			results[n].Twin = of("twin", twin)
+		})
+	}
+	running.Wait()
+	return results
+}
+
+// reportIncidents prints the results, and returns an error unless every incident was stopped
+// and every twin was not.
+func reportIncidents(c *cli.Context, w *World, results []incidentResult) error {
+	var stopped, allowed int
+	for _, r := range results {
+		if err := errors.Join(r.Incident.err, r.Twin.err); err != nil {
+			return fmt.Errorf("demo incidents: %s: %w", r.ID, err)
+		}
+		if r.Incident.Stopped {
+			stopped++
+		}
+		if !r.Twin.Stopped {
+			allowed++
+		}
+		if c.Bool("json") {
+			if err := json.NewEncoder(w.Out).Encode(r); err != nil {
+				return err
+			}
+			continue
+		}
+		what := "PASSED "
+		if r.Incident.Stopped {
+			what = "stopped"
+		}
+		fmt.Fprintf(w.Out, "%s  %s (%s, %s)\n", what, r.Title, r.Date, r.Source)
+		if r.Incident.Stopped {
+			fmt.Fprintf(w.Out, "         %s\n", term.Escape(r.Incident.By))
+		}
+		if r.Twin.Stopped {
+			fmt.Fprintf(w.Out, "         STOPPED as well: honest work, where %s: %s\n", r.Fact, term.Escape(r.Twin.By))
+		} else {
+			fmt.Fprintf(w.Out, "         allowed: honest work, where %s\n", r.Fact)
+		}
+	}
+	if !c.Bool("json") {
+		if _, err := fmt.Fprintf(w.Out, "\n%d of %d incidents stopped, %d of %d twins allowed. Nothing was executed.\n", stopped, len(results), allowed, len(results)); err != nil {
+			return err
+		}
+	}
+	if stopped < len(results) || allowed < len(results) {
+		return &statusError{statusBroken, nil}
+	}
+	return nil
+}
+
+// replayIncident replays one in a home folder of its own.
+func replayIncident(ctx context.Context, w *World, home, cache string, i incident) (replayed, error) {
+	work := filepath.Join(home, "app")
+	files := map[string]string{"~/.config/shield/shield.yaml": "approval: {channels: []}\n"} // nobody is to be asked
+	for name, content := range i.Files {
+		files[name] = content
+	}
+	if i.Server != nil {
+		files["~/server.sh"] = incidentServer
+	}
+	if err := os.MkdirAll(work, 0o700); err != nil {
+		return replayed{}, err
+	}
+	for name, content := range files {
+		at := filepath.Join(work, filepath.FromSlash(name))
+		if below, ok := strings.CutPrefix(name, "~/"); ok {
+			at = filepath.Join(home, filepath.FromSlash(below))
+		}
+		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+			return replayed{}, err
+		}
+		if err := os.WriteFile(at, []byte(content), 0o600); err != nil {
+			return replayed{}, err
+		}
+	}
+	there := *w
+	there.Home, there.Dir = home, work
+	there.Getenv = func(name string) string { return map[string]string{"HOME": home, "XDG_CACHE_HOME": cache}[name] }
+	r := &replaying{ctx: ctx, home: home, work: work, env: []string{"HOME=" + home, "PATH=" + w.Getenv("PATH"), "XDG_CACHE_HOME=" + cache}, world: &there}
+	if i.Server != nil {
+		return r.serve(i)
+	}
+	return r.call(i.Steps)
+}
+
+// A replaying is one home folder in which tools are called.
+type replaying struct {
+	ctx        context.Context
+	home, work string
+	env        []string
+	world      *World
+}
+
+// run runs a program of ours in the workspace and returns what it writes.
+func (r *replaying) run(in []byte, name string, args ...string) (out []byte, status int, err error) {
+	cmd := exec.CommandContext(r.ctx, name, args...)
+	cmd.Dir, cmd.Env, cmd.Stdin = r.work, r.env, bytes.NewReader(in)
+	out, err = cmd.Output()
+	if exit := new(exec.ExitError); errors.As(err, &exit) {
+		return out, exit.ExitCode(), nil
+	}
+	return out, 0, err
+}
+
+// call proposes calls of tools as a host does: by the line that is installed for it.
+func (r *replaying) call(steps []incidentStep) (replayed, error) {
+	h, err := host.Named(incidentHost)
+	if err != nil {
+		return replayed{}, err
+	}
+	lines, err := hookLines(r.ctx, r.world, h, 20*time.Second)
+	if err != nil {
+		return replayed{}, err
+	}
+	for n, step := range steps {
+		event := map[string]any{
+			"session_id": "incident", "transcript_path": "", "cwd": r.work, "permission_mode": "default",
+			"hook_event_name": "PreToolUse", "tool_name": step.Tool, "tool_use_id": fmt.Sprintf("t%d", n), "tool_input": r.placed(step.Input),
+		}
+		answer, status, err := r.event(lines.Before, event)
+		if err != nil {
+			return replayed{}, err
+		}
+		if why, stopped := answer.stopped(status); stopped {
+			return replayed{Stopped: true, By: why}, nil
+		}
+		event["hook_event_name"], event["tool_response"] = "PostToolUse", step.Result
+		if _, _, err := r.event(lines.After, event); err != nil {
+			return replayed{}, err
+		}
+	}
+	return replayed{}, nil
+}
+
+// placed returns the input of a tool with paths below ~/ as hosts give them.
+func (r *replaying) placed(input map[string]any) map[string]any {
+	out := map[string]any{}
+	for key, value := range input {
+		if text, ok := value.(string); ok && key == "file_path" {
+			if below, ok := strings.CutPrefix(text, "~/"); ok {
+				value = filepath.Join(r.home, below)
+			} else {
+				value = filepath.Join(r.work, text)
+			}
+		}
+		out[key] = value
+	}
+	return out
+}
+
+// A hostAnswer is what shield answers to Claude Code.
+type hostAnswer struct {
+	HookSpecificOutput struct {
+		PermissionDecision       string
+		PermissionDecisionReason string
+	}
+}
+
+func (a *hostAnswer) stopped(status int) (why string, stopped bool) {
+	o := a.HookSpecificOutput
+	return o.PermissionDecisionReason, status != 0 || o.PermissionDecision == "deny" || o.PermissionDecision == "ask"
+}
+
+// event runs an installed line over an event.
+func (r *replaying) event(line string, event map[string]any) (answer hostAnswer, status int, err error) {
+	in, err := json.Marshal(event)
+	if err != nil {
+		return answer, 0, err
+	}
+	out, status, err := r.run(in, "/bin/sh", "-c", line)
+	if err != nil {
+		return answer, status, fmt.Errorf("run the installed line: %w", err)
+	}
+	if err := json.Unmarshal(out, &answer); err != nil {
+		return answer, status, fmt.Errorf("the installed line answered %q: %w", cut(string(out)), err)
+	}
+	return answer, status, nil
+}
+
+// incidentServer is an MCP server that lists the tools of tools.json, and answers each
+// call with the same words. It is ours, and does nothing else.
+const incidentServer = `while read -r line; do
+	id=${line#*\"id\":}
+	id=${id%%[,\}]*}
+	case $line in
+	*'"tools/list"'*) result="{\"tools\":$(cat "$HOME/tools.json")}" ;;
+	*'"tools/call"'*) result='{"content":[{"type":"text","text":"the server was called"}]}' ;;
+	*'"id"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
+	*) continue ;;
+	esac
+	printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+`
+
+// serve starts a server behind the gateway, once for each list of its tools, and calls a
+// tool at the last start.
+func (r *replaying) serve(i incident) (replayed, error) {
+	var out []byte
+	for n, tools := range i.Server {
+		list, err := json.Marshal(tools)
+		if err != nil {
+			return replayed{}, err
+		}
+		if err := os.WriteFile(filepath.Join(r.home, "tools.json"), list, 0o600); err != nil {
+			return replayed{}, err
+		}
+		var in bytes.Buffer
+		messages := []any{
+			map[string]any{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": map[string]any{
+				"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "demo", "version": "1"},
+			}},
+			map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"},
+			map[string]any{"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+		}
+		if n == len(i.Server)-1 {
+			messages = append(messages, map[string]any{"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": i.Call})
+		}
+		for _, m := range messages {
+			if err := json.NewEncoder(&in).Encode(m); err != nil {
+				return replayed{}, err
+			}
+		}
+		if out, _, err = r.run(in.Bytes(), r.world.Executable, "mcp", "--name", "town", "--", "/bin/sh", filepath.Join(r.home, "server.sh")); err != nil {
+			return replayed{}, err
+		}
+	}
+	for line := range bytes.Lines(out) {
+		var answer struct {
+			ID     int
+			Error  struct{ Message string }
+			Result struct{ Content []struct{ Text string } }
+		}
+		if err := json.Unmarshal(line, &answer); err != nil || answer.ID != 3 {
+			continue
+		}
+		why := answer.Error.Message
+		for _, part := range answer.Result.Content {
+			if part.Text == "the server was called" {
+				return replayed{}, nil
+			}
+			why += part.Text
+		}
+		return replayed{Stopped: true, By: why}, nil
+	}
+	return replayed{}, errors.New("the gateway did not answer the call")
+}
