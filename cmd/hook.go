@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/term"
 	"github.com/shieldcli/shield/internal/watch"
+	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/host"
 )
 
@@ -49,8 +51,11 @@ func hookCommand(w *World) *cli.Command {
 					return answerHook(c, w, name)
 				}
 				deadline, err := hookDeadline(c, w)
-				if err != nil {
+				switch {
+				case err != nil && c.IsSet("timeout"):
 					return err
+				case err != nil: // settings that cannot be read, as the judge says in the form of the event
+					deadline = config.Default().Hook.Timeout.Std()
 				}
 				switch {
 				case c.Bool(watch.Flag):
@@ -81,9 +86,13 @@ func hookDeadline(c *cli.Context, w *World) (time.Duration, error) {
 
 // A denial is a reason for which a tool must not run, in the words that the
 // host and the person get.
-type denial string
+type denial struct {
+	reason string
+	host   string // whose event it was, if that is not the host of the command line
+	after  bool   // the tool has already run: what it returned must not be read
+}
 
-func (d denial) Error() string { return string(d) }
+func (d denial) Error() string { return d.reason }
 
 // maxReason is how much of a reason a host is given, in bytes.
 const maxReason = 4000
@@ -102,24 +111,32 @@ func deniedHook(w *World, args []string, err error) error {
 	}
 	var d denial
 	if !errors.As(err, &d) {
-		d = denial(unjudged + err.Error())
+		d.reason = unjudged + err.Error()
 	}
-	d = denial(strings.ToValidUTF8(term.Escape(string(d)), "?"))
-	if len(d) > maxReason {
-		d = denial(strings.ToValidUTF8(string(d[:maxReason]), "") + "…")
+	d.reason = strings.ToValidUTF8(term.Escape(d.reason), "?")
+	if len(d.reason) > maxReason {
+		d.reason = strings.ToValidUTF8(d.reason[:maxReason], "") + "…"
 	}
-	h, err := hookedHost(name, slices.Contains(args, "--"+permissionFlag))
+	h, err := hookedHost(cmp.Or(d.host, name), d.host == "" && slices.Contains(args, "--"+permissionFlag))
 	if errors.Is(err, host.ErrNoPermission) {
 		h, err = host.Named(name)
 	}
-	if err == nil {
-		answer, err := h.Deny(context.Background(), "shield: "+string(d))
-		if err == nil {
-			_, err = fmt.Fprintf(w.Out, "%s\n", answer)
-		}
-		if err != nil {
-			d += denial(fmt.Sprintf("; the host was not answered: %v", err))
-		}
+	if err != nil {
+		return &statusError{statusBlock, d}
+	}
+	deny := h.Deny
+	if d.after {
+		deny = h.Lost
+	}
+	answer, err := deny(context.Background(), "shield: "+d.reason)
+	if err == nil && len(answer) > 0 {
+		_, err = fmt.Fprintf(w.Out, "%s\n", answer)
+	}
+	switch {
+	case err != nil:
+		d.reason += fmt.Sprintf("; the host was not answered: %v", err)
+	case h.DenialStatus() == statusAllow && !d.after:
+		return &statusError{statusAllow, d}
 	}
 	return &statusError{statusBlock, d}
 }

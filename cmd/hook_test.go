@@ -296,3 +296,49 @@ func BenchmarkHook(b *testing.B) {
 		}
 	}
 }
+
+// TestBrokenSettingsAfterATool holds that a host is told of a result that was not examined in
+// the form of the event that brought it: what withholds it, or else what is neutral, and never
+// a denial of a call.
+func TestBrokenSettingsAfterATool(t *testing.T) {
+	t.Parallel()
+	for _, name := range host.Names() {
+		h, err := host.Named(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, err := filepath.Glob("../testdata/hosts/" + name + "/*.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		denied, err := h.Deny(t.Context(), "shield: x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, _, _ := strings.Cut(string(denied), "shield: x")
+		for _, file := range files {
+			in, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := h.Event(t.Context(), in)
+			if err != nil || e.Returned == nil || e.Host.Name != name {
+				continue
+			}
+			status, out, errs := run(t, inProcess(newWorld(t)), string(in), "hook", name, "--config", "/nowhere")
+			lost, err := h.Lost(t.Context(), "shield: x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			begin, _, _ := strings.Cut(string(lost), "shield: x")
+			switch {
+			case h.Replaces(e.Name) && strings.Contains(out, "withheld"):
+				if name == "claude-code" && !strings.Contains(out, `"hookEventName":"`+e.Name+`"`) && !strings.HasPrefix(out, begin) {
+					t.Errorf("%s: status %d, %s", file, status, out)
+				}
+			case !strings.HasPrefix(out, begin) || begin != before && strings.HasPrefix(out, before):
+				t.Errorf("%s: status %d, stdout %q, stderr %q; want %s…", file, status, out, errs, begin)
+			}
+		}
+	}
+}

@@ -36,6 +36,8 @@ type hookAnswer struct {
 	Failed bool           `json:"failed,omitempty"` // not judged: Reason says what went wrong
 	Answer jsontext.Value `json:"answer,omitzero"`  // what an allowed host is told, if anything
 	Reason string         `json:"reason,omitempty"` // why not
+	Host   string         `json:"host,omitzero"`    // whose form what is told must have, if the event is not of the host of the command line
+	After  bool           `json:"after,omitzero"`   // not judged, and the tool has already run
 }
 
 // judgeHook answers the watchdog that has started this process, and then sees
@@ -130,7 +132,7 @@ func judgeInTime(ctx context.Context, c *cli.Context, w *World, name string, eve
 	case errors.Is(err, errLate):
 		return hookAnswer{Failed: true, Reason: "no verdict in time"}
 	case err != nil:
-		return hookAnswer{Failed: true, Reason: err.Error()}
+		return hookAnswer{Failed: true, Reason: err.Error(), Host: answer.Host, After: answer.After}
 	}
 	return answer
 }
@@ -158,15 +160,31 @@ func inTime[T, L any](late <-chan L, f func() (T, error)) (value T, err error) {
 	}
 }
 
+// judgeEvent judges one event of a host. What it returns beside an error says whose event
+// it was.
 func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in []byte) (hookAnswer, error) {
 	h, err := hookedHost(name, c.Bool(permissionFlag))
 	if err != nil {
 		return hookAnswer{}, err
 	}
 	event, err := h.Event(ctx, in)
-	if err != nil {
-		return hookAnswer{}, err
+	from := hookAnswer{After: event.Returned != nil}
+	if event.Host.Name != name {
+		from.Host = event.Host.Name
 	}
+	if err != nil {
+		return from, err
+	}
+	answer, err := judgeRead(ctx, c, w, event.Host, event, in)
+	answer.Host = from.Host
+	if err != nil {
+		return from, err
+	}
+	return answer, nil
+}
+
+// judgeRead judges an event of a host that has been read.
+func judgeRead(ctx context.Context, c *cli.Context, w *World, h *host.Host, event host.Event, in []byte) (hookAnswer, error) {
 	if event.Returned != nil {
 		return examineResult(ctx, c, w, h, event)
 	}

@@ -70,7 +70,7 @@ func newHookShell(ctx context.Context, h *host.Host) (hookShell, error) {
 	}
 	return hookShell{
 		begin:     "o=$(",
-		end:       `); s=$?; case $s$o in [02]"{"*"}") ` + show + `exit $s;; esac; ` + deny + `echo "` + noVerdict + ` (status $s)" >&2; exit 2`,
+		end:       `); s=$?; case $s$o in [02]"{"*"}") ` + show + `exit $s;; esac; ` + deny + `echo "` + noVerdict + ` (status $s)" >&2; exit ` + strconv.Itoa(h.DenialStatus()),
 		userShell: h.UserShell(),
 		lacks:     "the command does not block when shield is missing, killed or unclear",
 	}, nil

@@ -380,7 +380,7 @@ func (s *hookSettings) try(ctx context.Context, h installed) error {
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("did not deny: no answer within %s", statusTime)
-	case !errors.As(err, &exit) || exit.ExitCode() != statusBlock:
+	case err != nil && !errors.As(err, &exit) || cmd.ProcessState.ExitCode() != s.host.DenialStatus():
 		return fmt.Errorf("did not deny: it ended with %v: %q", cmd.ProcessState, cut(errs.String()))
 	case len(out.Bytes()) > maxDenial:
 		return fmt.Errorf("did not deny: more than %d KiB of output", maxDenial>>10)

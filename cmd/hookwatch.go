@@ -59,9 +59,9 @@ func readAnswer(line []byte) (a hookAnswer, err error) {
 func (a hookAnswer) tell(out io.Writer) error {
 	switch {
 	case a.Failed:
-		return errors.New(a.Reason)
+		return denial{unjudged + a.Reason, a.Host, a.After}
 	case !a.Allow && !a.Ask:
-		return denial(a.Reason)
+		return denial{a.Reason, a.Host, a.After}
 	case len(a.Answer) == 0:
 		return nil
 	}

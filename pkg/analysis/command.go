@@ -20,6 +20,9 @@ func (c *Case) command() {
 	}
 	c.inFolder()
 	c.run(text, &c.place, text == c.Action.Text("command"))
+	if c.Action.Text("sandbox") == "off" || c.Action.Payload["dangerouslyDisableSandbox"] == true {
+		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangePrivilege, Cause: effect.CauseUnboxed, Reason: "sandbox: off"})
+	}
 	if c.Action.Given != "" && !c.startsKnown() {
 		c.dynamic(effect.CauseTool, "the action type is unknown")
 	}

@@ -35,6 +35,7 @@ const (
 	CauseScanning  Cause = "scanning"  // ChangeSystem: the scanning of scripts is turned off
 	CauseInstaller Cause = "installer" // RunDownload: all that is run comes from installers of known tools, over https
 	CauseUnshown   Cause = "unshown"   // ReadFile: settings are loaded for a program, or their names alone are shown
+	CauseUnboxed   Cause = "unboxed"   // ChangePrivilege: the command runs outside the sandbox of the agent's host
 	CauseValue     Cause = "value"     // SendSecret: a value that the session has read
 	CauseLater     Cause = "later"     // RunCode, Destroy: what is written now does it when it runs
 
@@ -69,7 +70,7 @@ func ChangeCause(verb string) Cause {
 
 var causes = [...]Cause{
 	CauseVariable, CauseHeld, CauseOutput, CauseInput, CauseFile, CauseDownload, CauseUnresolved, CauseScript, CauseAbsent,
-	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseReader, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning, CauseValue, CauseLater, CauseUnshown, CauseInstaller,
+	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseReader, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning, CauseValue, CauseLater, CauseUnshown, CauseUnboxed, CauseInstaller,
 	CauseDestroys, CauseGrants, CauseExposes, CauseWeakens, CauseRedirects, CauseRuns,
 }
 

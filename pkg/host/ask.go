@@ -24,7 +24,7 @@ func (h *Host) Asks(ctx context.Context, in []byte, getenv func(string) string) 
 	if err := h.CanAsk(); err != nil {
 		return err
 	}
-	v, err := decode(in)
+	v, err := decodeEvent(in)
 	if err != nil {
 		return err
 	}

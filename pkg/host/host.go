@@ -48,6 +48,7 @@ func Names() []string { return slices.Clone(hosts) }
 type Host struct {
 	Name string
 	form *form.Host
+	asks bool // it reads the event by which the program asks before it asks a person, as [Host.Permission]
 }
 
 // Named returns a host by its name.
@@ -74,6 +75,15 @@ func (h *Host) Limits() []string { return h.form.Limits }
 func (h *Host) Silent() bool    { return h.form.Silent }
 func (h *Host) UserShell() bool { return h.form.UserShell }
 
+// DenialStatus is the exit status with which a hook denies: 2, or 0 for a host that lets the
+// call through, or shows nobody the reason, when a hook ends with another.
+func (h *Host) DenialStatus() int {
+	if h.form.ZeroStatus {
+		return 0
+	}
+	return 2
+}
+
 // Found are the programs, and the folders below the home folder, that show that
 // the host is there.
 func (h *Host) Found() (programs, folders []string) { return h.form.Programs, h.form.Folders }
@@ -92,6 +102,7 @@ func (h *Host) Internal() []string { return slices.Clone(h.form.Internal) }
 
 // An Event is what a host asks.
 type Event struct {
+	Host     *Host            // that sent it: the one that reads it, or another that also runs the hooks of that one. Answers have its form
 	Name     string           // the host's own name for it
 	ID       string           // of the tool call; "" if the host gives none
 	Parent   string           // the session that the one of this event began in; "" if it is not known, or this is one of its own
@@ -107,20 +118,44 @@ type Returned struct {
 	tool   string
 }
 
-// Event reads a hook's input. What the host's file does not know is an error.
+// Event reads a hook's input. What the host's file does not know is an error; the event
+// then has its host alone.
 func (h *Host) Event(ctx context.Context, in []byte) (Event, error) {
-	e, err := h.event(ctx, in)
-	if err != nil {
-		return Event{}, fmt.Errorf("%s hook: %w", h.Name, err)
+	v, err := decodeEvent(in)
+	if err == nil && !h.asks {
+		h, err = h.sender(ctx, v)
 	}
+	var e Event
+	if err == nil {
+		e, err = h.event(ctx, v)
+	}
+	if err != nil {
+		return Event{Host: h}, fmt.Errorf("%s hook: %w", h.Name, err)
+	}
+	e.Host = h
 	return e, nil
 }
 
-func (h *Host) event(ctx context.Context, in []byte) (Event, error) {
-	v, err := decode(in)
-	if err != nil {
-		return Event{}, err
+// sender returns the host that sent an event: another one if the event has marks of a host
+// that also runs the hooks which are installed for others.
+func (h *Host) sender(ctx context.Context, v any) (*Host, error) {
+	for _, name := range borrowers {
+		other := h
+		if name != h.Name {
+			other = &Host{Name: name, form: formOf(name)}
+		}
+		mine, err := other.one(ctx, other.form.Borrows, v)
+		if err != nil {
+			return h, err
+		}
+		if mine == true {
+			return other, nil
+		}
 	}
+	return h, nil
+}
+
+func (h *Host) event(ctx context.Context, v any) (Event, error) {
 	out, err := h.one(ctx, h.form.Read, v)
 	if err != nil {
 		return Event{}, err

@@ -31,7 +31,7 @@ func TestEveryToolHasAPayload(t *testing.T) {
 	t.Parallel()
 	for _, name := range Names() {
 		f := named(t, name).form
-		for _, tool := range slices.Concat(slices.Collect(maps.Keys(f.Tools)), f.Internal) {
+		for _, tool := range slices.Concat(slices.Collect(maps.Keys(f.Tools)), f.Internal, f.Asked) {
 			if _, err := os.Stat("../../testdata/hosts/" + name + "/" + tool + ".json"); err != nil {
 				t.Errorf("%s: %s: %v", name, tool, err)
 			}
@@ -120,27 +120,101 @@ func TestHostileInputIsAnError(t *testing.T) {
 	t.Parallel()
 	h := named(t, "claude-code")
 	for name, in := range map[string]string{
-		"nothing":          "",
-		"not JSON":         "rm -rf /",
-		"a list":           `[]`,
-		"null":             `null`,
-		"another event":    `{"hook_event_name":"Stop"}`,
-		"no tool":          `{"hook_event_name":"PreToolUse","tool_input":{}}`,
-		"tool is a number": `{"hook_event_name":"PreToolUse","tool_name":7,"tool_input":{}}`,
-		"input is text":    `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":"rm -rf /"}`,
-		"input is missing": `{"hook_event_name":"PreToolUse","tool_name":"Bash"}`,
-		"duplicate keys":   `{"hook_event_name":"PreToolUse","tool_name":"TodoWrite","tool_name":"Bash","tool_input":{"command":"x"}}`,
-		"two texts":        `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{}} {}`,
-		"invalid UTF-8":    "{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"\xff\",\"tool_input\":{}}",
-		"too deep":         strings.Repeat("[", 100_000),
-		"too large":        `{"x":"` + strings.Repeat("x", MaxBytes) + `"}`,
-		"edits no list":    `{"hook_event_name":"PreToolUse","tool_name":"MultiEdit","tool_input":{"file_path":"a","edits":7}}`,
+		"nothing":           "",
+		"not JSON":          "rm -rf /",
+		"a list":            `[]`,
+		"null":              `null`,
+		"another event":     `{"hook_event_name":"Stop"}`,
+		"no tool":           `{"hook_event_name":"PreToolUse","tool_input":{}}`,
+		"tool is a number":  `{"hook_event_name":"PreToolUse","tool_name":7,"tool_input":{}}`,
+		"input is text":     `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":"rm -rf /"}`,
+		"input is missing":  `{"hook_event_name":"PreToolUse","tool_name":"Bash"}`,
+		"duplicate keys":    `{"hook_event_name":"PreToolUse","tool_name":"TodoWrite","tool_name":"Bash","tool_input":{"command":"x"}}`,
+		"two texts":         `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{}} {}`,
+		"invalid UTF-8":     "{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"\xff\",\"tool_input\":{}}",
+		"UTF-16":            "\xff\xfe{\x00\"\x00h\x00o\x00o\x00k\x00\"\x00:\x001\x00}\x00",
+		"two marks":         "\ufeff\ufeff" + bashEvent,
+		"a mark inside":     strings.Replace(bashEvent, ",", ",\ufeff", 1),
+		"a mark behind":     bashEvent + "\ufeff",
+		"a mark alone":      "\ufeff",
+		"half pairs twice":  `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls","\ud800":1,"\ud801":2}}`,
+		"a half and U+FFFD": `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"\ud800":"ls","\ufffd":"rm"}}`,
+		"too deep":          strings.Repeat("[", 100_000),
+		"too large":         `{"x":"` + strings.Repeat("x", MaxBytes) + `"}`,
+		"edits no list":     `{"hook_event_name":"PreToolUse","tool_name":"MultiEdit","tool_input":{"file_path":"a","edits":7}}`,
 	} {
 		if e, err := h.Event(t.Context(), []byte(in)); err == nil {
 			t.Errorf("%s: %+v, want an error", name, e)
 		} else if len(err.Error()) > 200 {
 			t.Errorf("%s: the error is %d bytes long", name, len(err.Error()))
 		}
+	}
+}
+
+const bashEvent = `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"}}`
+
+// TestWhatHostsReallyWrite holds that every host's event is read with a byte order mark, and
+// with half a surrogate pair, which is judged as U+FFFD, wherever a text is.
+func TestWhatHostsReallyWrite(t *testing.T) {
+	t.Parallel()
+	for _, name := range Names() {
+		h := named(t, name)
+		s, err := h.Settings(t.Context(), Lines{Before: "x", After: "y"}, 60, "/w", "linux")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, in := range map[string]string{
+			"a mark":               "\ufeff" + string(s.Sample),
+			"half a pair":          strings.Replace(string(s.Sample), "rm -rf", `rm \ud83d -rf`, 1),
+			"the second half":      strings.Replace(string(s.Sample), "rm -rf", `rm \udc00 -rf`, 1),
+			"halves the wrong way": strings.Replace(string(s.Sample), "rm -rf", `rm \udc00\ud800 -rf`, 1),
+		} {
+			e, err := h.Event(t.Context(), []byte(in))
+			if err != nil || len(e.Actions) != 1 || strings.Contains(what, "hal") != strings.Contains(string(e.Actions[0]), "\ufffd") {
+				t.Errorf("%s: %s: %+v, %v", name, what, e, err)
+			}
+		}
+	}
+}
+
+// TestHostThatRunsHooksOfOthers holds that an event of Cursor is Cursor's at the hook of every
+// host, that nothing in a tool's input makes an event one of Cursor's, and that the hook
+// for a host's own question to its person takes none.
+func TestHostThatRunsHooksOfOthers(t *testing.T) {
+	t.Parallel()
+	const event = `{"hook_event_name":"preToolUse","conversation_id":"c","cursor_version":"2026.09.02","workspace_roots":["/w"],"cwd":"","tool_name":"Shell","tool_input":{"command":"ls"}}`
+	for _, name := range Names() {
+		e, err := named(t, name).Event(t.Context(), []byte(event))
+		if err != nil || e.Host.Name != "cursor" || len(e.Actions) != 1 || !strings.Contains(string(e.Actions[0]), `"cwd":"/w"`) {
+			t.Errorf("%s: %+v, %v", name, e, err)
+		}
+		if e, err := named(t, name).Event(t.Context(), []byte(strings.Replace(event, "preToolUse", "stop", 1))); err == nil || e.Host.Name != "cursor" {
+			t.Errorf("%s: %+v, %v", name, e, err)
+		}
+		if name == "cursor" {
+			continue
+		}
+		for _, other := range Names() {
+			s, err := named(t, other).Settings(t.Context(), Lines{Before: "x"}, 60, "/w", "linux")
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := named(t, name).Event(t.Context(), s.Sample)
+			if want := map[bool]string{true: "cursor", false: name}[other == "cursor"]; e.Host.Name != want {
+				t.Errorf("an event of %s at the hook of %s: %+v, %v", other, name, e, err)
+			}
+		}
+	}
+	forged := strings.Replace(bashEvent, `"command"`, `"cursor_version":"1","workspace_roots":["/"],"command"`, 1)
+	if e, err := named(t, "claude-code").Event(t.Context(), []byte(forged)); err != nil || e.Host.Name != "claude-code" {
+		t.Errorf("%s: %+v, %v", forged, e, err)
+	}
+	asks, err := named(t, "claude-code").Permission()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e, err := asks.Event(t.Context(), []byte(event)); err == nil {
+		t.Errorf("taken for a question of Claude Code: %+v", e)
 	}
 }
 

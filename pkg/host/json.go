@@ -1,8 +1,10 @@
 package host
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -15,8 +17,22 @@ import (
 // the levels around it.
 const maxDepth = 80
 
+// decodeEvent reads what a host writes to a hook, as [decode] does, except for two things
+// that programs of real hosts write: a byte order mark at the start, and the escape of half
+// a surrogate pair, which stands where a text was cut and is read as U+FFFD.
+func decodeEvent(in []byte) (any, error) {
+	in = bytes.TrimPrefix(in, mark)
+	if !utf8.Valid(in) {
+		return nil, errNotJSON
+	}
+	return decode(in, jsontext.AllowInvalidUTF8(true))
+}
+
+// errNotJSON is the error for what cannot be read. The library's error quotes the input.
+var errNotJSON = errors.New("input is not one valid JSON text")
+
 // decode reads one JSON text strictly: no duplicate keys, no invalid UTF-8.
-func decode(in []byte) (any, error) {
+func decode(in []byte, opts ...json.Options) (any, error) {
 	if len(in) > MaxBytes {
 		return nil, fmt.Errorf("input larger than %d MiB", MaxBytes>>20)
 	}
@@ -24,8 +40,8 @@ func decode(in []byte) (any, error) {
 		return nil, err
 	}
 	var v any
-	if err := json.Unmarshal(in, &v); err != nil {
-		return nil, errors.New("input is not one valid JSON text") // the library's error quotes the input
+	if err := json.Unmarshal(in, &v, opts...); err != nil {
+		return nil, errNotJSON
 	}
 	return v, nil
 }

@@ -22,7 +22,7 @@ func (h *Host) Permission() (*Host, error) {
 	}
 	f := *h.form
 	f.Before, f.After, f.Deny, f.Allow = []string{p.Event}, nil, p.Deny, p.Allow
-	return &Host{Name: h.Name, form: &f}, nil
+	return &Host{Name: h.Name, form: &f, asks: true}, nil
 }
 
 // PermissionRules are where a person's own rules of a host stand: the options of its
@@ -44,7 +44,7 @@ func (p *Place) Permits() bool {
 // person about a call, or refuse it. in is the hook's input. An error means that this
 // cannot be told.
 func (p *Place) Asked(ctx context.Context, in, doc []byte) (bool, error) {
-	v, err := decode(in)
+	v, err := decodeEvent(in)
 	if err != nil {
 		return false, err
 	}

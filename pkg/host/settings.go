@@ -77,7 +77,7 @@ func (h *Host) Settings(ctx context.Context, lines Lines, timeout int, cwd, syst
 			if err != nil {
 				return nil, fmt.Errorf("%s settings: %w", h.Name, err)
 			}
-			p.entries = append(p.entries, element{e.Path, value, line == ""})
+			p.entries = append(p.entries, element{e.Path, value, line == "" || e.Older})
 		}
 		if p.made, err = p.text.fill(lines.Before, lines.After, timeout); err != nil {
 			return nil, fmt.Errorf("%s settings: %w", h.Name, err)

@@ -12,6 +12,30 @@ def replaced:
    // ([.edits? | arrays[] | objects | (.old_string // .oldText // .old_text) | strings] | join("\n")))
   | if type == "string" and . != "" then {old_string: .} else {} end;
 
+# The input of a tool → a payload with a path for each of its fields of these names that it
+# has. A tool that takes either may be given both.
+def placed($names): [.[$names[]]] | map(values) | unique[] | {path: .};
+
+# The input of a tool → all that it writes, from its fields of these names.
+def written($names): {content: ([.[$names[]]] | map(values) | join("\n"))};
+
+# The same for a tool that replaces parts of a file, as Antigravity names them.
+def chunks:
+  [., (.ReplacementChunks | if type == "string" then fromjson else . end | arrays[])]
+  | {content: (map(.ReplacementContent | values) | join("\n"))}
+    + (map(.TargetContent | strings) | join("\n") | if . == "" then {} else {old_string: .} end);
+
+# The input of a tool that searches in folders, or in that of the session.
+def searched($pattern; $folders):
+  ($folders | if type == "array" then . else [values] end | if . == [] then ["."] else . end)[] | {pattern: $pattern, path: .};
+
+# The input of a tool that runs a command → whether it asks for that outside the host's
+# sandbox, as a field of the payload.
+def unboxed:
+  [.dangerouslyDisableSandbox, .requestUnsandboxedExecution, .with_escalated_permissions,
+   .sandbox_permissions == "require_escalated", (.required_permissions | arrays | index(["all"]) != null)]
+  | if any(. != null and . != false and . != "false") then {sandbox: "off"} else {} end;
+
 # An answer in the form of Claude Code, which other hosts took over.
 def decided($event; $decision):
   {hookSpecificOutput: {hookEventName: $event, permissionDecision: $decision, permissionDecisionReason: .reason}};

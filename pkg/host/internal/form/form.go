@@ -20,21 +20,24 @@ type Host struct {
 	Limits   []string // what no hook of this host can prevent, in sentences
 
 	Read     string          // jq: a hook's input → {event, tool, input, id, cwd, session}, null where it has none
+	Borrows  string          // jq: a hook's input → whether it is surely this host's, whichever host's hook receives it; "" if this host runs no hooks of others
 	Before   []string        // events that ask before a tool runs; another event with a tool is an error
 	After    []string        // events that tell what a tool returned
 	Kept     []string        // events in After whose results the host lets nobody change
 	Tools    map[string]Tool // by the host's name
 	Internal []string        // tools that change nothing outside the host, or whose own calls are judged one by one
+	Asked    []string        // tools that are judged by their names and their input alone, as those that are not named here: no type of shield's says what they do
 
-	Deny      string // jq: {reason} → what the host is told of a denial, whatever it asked
-	Allow     string // jq: {event, id, reason} → what skips the host's own permissions; "" if nothing does
-	Ask       Ask    // its own question to a person
-	Neutral   string // jq: {event, id} → what leaves a call to the host's own permissions, and a result as it is; "" prints nothing
-	Result    string // jq: the input of an event in After → {result, files, agent}: what the tool returned, which files the host says it changed, and in which sub-agent; null where it has none
-	Replace   string // jq: {event, id, tool, result, text, withheld} → what has the agent read result instead; text is that as a text, and withheld says that it is why there is none. null if this result cannot be replaced; "" if none can
-	Lost      string // jq: {reason} → what keeps the agent from reading any result that was not examined
-	UserShell bool   `yaml:"userShell"` // the command line is run by the user's own shell, which need not be one of sh's kind
-	Silent    bool   // the host wants nothing on standard output: the installed command takes it away
+	Deny       string // jq: {reason} → what the host is told of a denial, whatever it asked
+	Allow      string // jq: {event, id, reason} → what skips the host's own permissions; "" if nothing does
+	Ask        Ask    // its own question to a person
+	Neutral    string // jq: {event, id} → what leaves a call to the host's own permissions, and a result as it is; "" prints nothing
+	Result     string // jq: the input of an event in After → {result, files, agent}: what the tool returned, which files the host says it changed, and in which sub-agent; null where it has none
+	Replace    string // jq: {event, id, tool, result, text, withheld} → what has the agent read result instead; text is that as a text, and withheld says that it is why there is none. null if this result cannot be replaced; "" if none can
+	Lost       string // jq: {reason} → what keeps the agent from reading any result that was not examined
+	UserShell  bool   `yaml:"userShell"`  // the command line is run by the user's own shell, which need not be one of sh's kind
+	ZeroStatus bool   `yaml:"zeroStatus"` // a denial ends with status 0: with another the host lets the call through, or shows nobody the reason
+	Silent     bool   // the host wants nothing on standard output: the installed command takes it away
 
 	Permission Permission // how it asks hooks before it asks a person
 
@@ -104,6 +107,7 @@ type Entry struct {
 	Path       []string // keys, from the outermost
 	Value      string   // jq: {command, after, timeout} → the element; after is the command for events that tell what a tool returned
 	Permission bool     // it is for the event of [Permission], and installed only if a person wants it
+	Older      bool     // older versions installed it: it is only taken out
 }
 
 // Check returns what is wrong with a host's file.
@@ -131,6 +135,9 @@ func (h *Host) Check() error {
 		}
 		if slices.Contains(h.Internal, name) {
 			return fmt.Errorf("tool %s is also internal", name)
+		}
+		if slices.Contains(h.Asked, name) {
+			return fmt.Errorf("tool %s is also asked about", name)
 		}
 	}
 	if a := h.Ask; a.Answer != "" && (a.Seen == "" || len(a.Sources)*len(a.Versions)*len(a.Modes) == 0) {
