@@ -15,6 +15,19 @@ import (
 // or word of the prompt. Golden files leave their values out.
 var changing = regexp.MustCompile(`"(seal|prompt_hash)":"[^"]+"`)
 
+// goldenHome is the home folder of golden files while they are made. In their inputs and
+// texts it is /home/me, which a machine may have.
+const goldenHome = "/home/no-such-user"
+
+// goldenRun runs a command line over an input as [run] does, in the home of golden files.
+func goldenRun(t *testing.T, w World, in string, args ...string) (status int, out, errs string) {
+	t.Helper()
+	there := regexp.MustCompile(`/home/me\b`)
+	back := func(text string) string { return strings.ReplaceAll(text, goldenHome, "/home/me") }
+	status, out, errs = run(t, w, there.ReplaceAllLiteralString(in, goldenHome), args...)
+	return status, back(out), back(errs)
+}
+
 // goldenWorld returns a world that gives the same answers everywhere: clock,
 // key and folders are fixed, rules judge alone, and each action stands alone.
 func goldenWorld(t *testing.T) (w World, state, config string) {
@@ -27,7 +40,7 @@ func goldenWorld(t *testing.T) (w World, state, config string) {
 	if err := os.WriteFile(config, []byte("audit: {enabled: false}\napproval: {channels: []}\nclassifier: {model: none}\nsession: {enabled: false}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return World{Now: clock, Home: "/home/me", Dir: "/home/me/app", Executable: "/usr/local/bin/shield", OS: "linux"}, state, config
+	return World{Now: clock, Home: goldenHome, Dir: goldenHome + "/app", Executable: "/usr/local/bin/shield", OS: "linux"}, state, config
 }
 
 // TestGoldenVerdicts compares what policy, classify and run say of each input.
@@ -36,7 +49,7 @@ func TestGoldenVerdicts(t *testing.T) {
 	for name, in := range actionFiles(t) {
 		for _, preset := range presets {
 			for _, command := range []string{"policy", "classify", "run"} {
-				_, out, _ := run(t, w, in, command, "--config", config, "--state", state, "--policy", preset, "--no-action")
+				_, out, _ := goldenRun(t, w, in, command, "--config", config, "--state", state, "--policy", preset, "--no-action")
 				golden(t, filepath.Join(command, strings.TrimSuffix(name, ".jsonl")+"."+preset+".jsonl"), changing.ReplaceAllString(out, `"$1":"-"`))
 			}
 		}

@@ -59,7 +59,7 @@ func TestGoldenHook(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			status, out, errs := run(t, w, string(in), "hook", name, "--config", config, "--state", state)
+			status, out, errs := goldenRun(t, w, string(in), "hook", name, "--config", config, "--state", state)
 			golden(t, filepath.Join("hook", name, strings.TrimSuffix(filepath.Base(payload), ".json")+".txt"), fmt.Sprintf("status %d\n%s%s", status, out, errs))
 		}
 	}

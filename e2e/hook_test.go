@@ -113,8 +113,12 @@ func (h *hooked) finish(cmd *exec.Cmd) (out, errs string, status int) {
 	h.t.Helper()
 	var o, e bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &o, &e
+	cmd.WaitDelay = 20 * time.Second // for what it has left behind on its streams
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	err := cmd.Run()
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	var exit *exec.ExitError
-	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
+	if err != nil && !errors.As(err, &exit) {
 		h.t.Fatal(err)
 	}
 	return o.String(), e.String(), cmd.ProcessState.ExitCode()
@@ -183,7 +187,7 @@ mkfifo go
 "` + bin + `.real" "$@" <go &
 watchdog=$!
 exec 3>go
-until judge=$(pgrep -P $watchdog -f -- --judge); do :; done
+until judge=$(pgrep -P $watchdog -f -- --judge); do kill -0 $watchdog || exit; sleep 0.01; done
 kill -` + signal + ` ` + to + `
 cat in >&3 2>/dev/null
 exec 3>&-
@@ -196,9 +200,9 @@ func signalledAlone(bin, signal string) string {
 	return `cat >in
 mkfifo go
 (exec 3>go
-until [ "$(ps -o comm= -p $$)" = shield.real ]; do :; done
+while :; do case $(ps -o comm= -p $$) in shield.real) break;; "") exit;; esac; sleep 0.01; done
 kill -` + signal + ` $$
-cat in >&3) 2>/dev/null &
+cat in >&3) >/dev/null 2>&1 &
 exec "` + bin + `.real" "$@" <go`
 }
 

@@ -27,12 +27,10 @@ import (
 
 // Bounds of what is kept and sent.
 const (
-	maxQueued   = 2048             // actions; those beyond are dropped
-	maxBatch    = 256              // actions in a request
-	sendEvery   = 5 * time.Second  // spans
-	countEvery  = 30 * time.Second // metrics
-	maxRequest  = 3 * time.Second
-	maxFarewell = 2 * time.Second // for what is left at the end
+	maxQueued  = 2048             // actions; those beyond are dropped
+	maxBatch   = 256              // actions in a request
+	sendEvery  = 5 * time.Second  // spans
+	countEvery = 30 * time.Second // metrics
 )
 
 // Schema is the version of the conventions.
@@ -80,6 +78,9 @@ type Exporter struct {
 	counts counts
 
 	failing bool // of the one goroutine that sends
+
+	// How long a request may take, and all that is left at the end.
+	request, farewell time.Duration
 }
 
 // CheckURL refuses a URL that nothing is sent to: it is https, or http on this machine.
@@ -108,6 +109,7 @@ func New(opts Options) (*Exporter, error) {
 	opts.URL = strings.TrimSuffix(opts.URL, "/")
 	return &Exporter{
 		opts: opts, queue: make(chan Action, maxQueued), began: opts.Clock(), counts: newCounts(),
+		request: 3 * time.Second, farewell: 2 * time.Second,
 		client: &http.Client{
 			Transport: &http.Transport{
 				TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: opts.Roots},
@@ -143,7 +145,7 @@ func (e *Exporter) Run(ctx context.Context) {
 		case <-counts.C:
 			e.sendCounts(ctx)
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxFarewell)
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.farewell)
 			defer cancel()
 			e.sendSpans(last)
 			e.sendCounts(last)
@@ -192,7 +194,7 @@ func (e *Exporter) try(ctx context.Context, path string, m proto.Message) error 
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, maxRequest)
+	ctx, cancel := context.WithTimeout(ctx, e.request)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.opts.URL+path, bytes.NewReader(body))
 	if err != nil {

@@ -96,6 +96,7 @@ func (c *collector) exporter(told *[]string) *Exporter {
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	e.request, e.farewell = time.Hour, time.Hour // a busy machine is not a collector that is away
 	return e
 }
 
