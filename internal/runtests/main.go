@@ -1,0 +1,265 @@
+// Command runtests runs go test, prints each package as it ends and what failed in it,
+// and at the end which tests were skipped and why, which go test hides.
+// usage: runtests [-allow FILE] [ARGUMENT OF GO TEST]...
+// FILE has a regular expression on each line; a skip whose reason matches none of them is
+// a failure. Lines that begin with # are comments.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	args, allowed := os.Args[1:], []*regexp.Regexp(nil)
+	strict := len(args) > 1 && args[0] == "-allow"
+	if strict {
+		var err error
+		if allowed, err = readAllowed(args[1]); err != nil {
+			fail(err)
+		}
+		args = args[2:]
+	}
+	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		fail(err)
+	}
+	r := &run{out: os.Stdout, packages: map[string]*pkg{}}
+	err = errors.Join(r.read(out), cmd.Wait())
+	if r.summarize(strict, allowed) || err != nil {
+		fail(err)
+	}
+}
+
+func fail(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "runtests:", err)
+	}
+	os.Exit(1)
+}
+
+// readAllowed reads the reasons for which tests may be skipped.
+func readAllowed(name string) (list []*regexp.Regexp, err error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		re, err := regexp.Compile(line)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		list = append(list, re)
+	}
+	return list, nil
+}
+
+// An event is what go test -json writes on a line; see go doc test2json.
+type event struct {
+	Action, Package, Test, Output, ImportPath string
+	Elapsed                                   float64
+}
+
+// A run is one run of go test.
+type run struct {
+	out      io.Writer
+	packages map[string]*pkg
+	passed   int // tests
+	failed   []string
+	skipped  []skip
+	ended    []*pkg
+}
+
+// A pkg is a package that is tested.
+type pkg struct {
+	name    string
+	elapsed time.Duration
+	output  map[string]*bytes.Buffer // by test; "" is the package itself
+	order   []string                 // of these
+}
+
+// A skip is a test that was not run.
+type skip struct{ test, reason string }
+
+// maxOutput is how much of the output of one test is kept.
+const maxOutput = 1 << 20
+
+// read reads the events of go test up to its end. What is no event is printed.
+func (r *run) read(in io.Reader) error {
+	lines := bufio.NewReader(in)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(line) > 0 {
+			var e event
+			if json.Unmarshal(line, &e) != nil {
+				fmt.Fprintf(r.out, "%s", line)
+			} else {
+				r.take(e)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// take takes one event.
+func (r *run) take(e event) {
+	p := r.packages[e.Package]
+	if p == nil {
+		p = &pkg{name: e.Package, output: map[string]*bytes.Buffer{}}
+		r.packages[e.Package] = p
+	}
+	switch e.Action {
+	case "build-output":
+		fmt.Fprint(r.out, e.Output)
+	case "output":
+		p.keep(e.Test, e.Output)
+	case "pass", "fail", "skip":
+		if e.Test != "" {
+			r.endTest(p, e)
+		} else {
+			r.endPackage(p, e)
+		}
+	}
+}
+
+// keep keeps what a test prints, but for what go test says of its progress.
+func (p *pkg) keep(test, text string) {
+	if test == "" && text == "PASS\n" {
+		return
+	}
+	for _, noise := range []string{"=== RUN", "=== PAUSE", "=== CONT", "=== NAME"} {
+		if strings.HasPrefix(text, noise) {
+			return
+		}
+	}
+	b := p.output[test]
+	if b == nil {
+		b = new(bytes.Buffer)
+		p.output[test] = b
+		p.order = append(p.order, test)
+	}
+	if b.Len() < maxOutput {
+		b.WriteString(text)
+	}
+}
+
+func (r *run) endTest(p *pkg, e event) {
+	switch e.Action {
+	case "pass":
+		r.passed++
+		delete(p.output, e.Test)
+	case "skip":
+		r.skipped = append(r.skipped, skip{p.short() + " " + e.Test, reason(p.output[e.Test])})
+		delete(p.output, e.Test)
+	case "fail":
+		r.failed = append(r.failed, p.short()+" "+e.Test)
+	}
+}
+
+// endPackage prints what go test without -json does: the output where something failed,
+// and a line.
+func (r *run) endPackage(p *pkg, e event) {
+	p.elapsed = time.Duration(e.Elapsed * float64(time.Second))
+	r.ended = append(r.ended, p)
+	if e.Action == "fail" {
+		for _, test := range p.order {
+			if b := p.output[test]; b != nil && test != "" {
+				fmt.Fprintf(r.out, "%s", b)
+			}
+		}
+		if !slices.ContainsFunc(r.failed, func(test string) bool { return strings.HasPrefix(test, p.short()+" ") }) {
+			r.failed = append(r.failed, p.short())
+		}
+	}
+	if b := p.output[""]; b != nil {
+		fmt.Fprintf(r.out, "%s", b)
+	}
+	p.output = nil
+}
+
+// short returns the name of a package without what the names of most begin with.
+func (p *pkg) short() string {
+	return strings.TrimPrefix(p.name, "github.com/shieldcli/shield/")
+}
+
+// position is the file and line before a test's words.
+var position = regexp.MustCompile(`(?m)^\s+\S+\.go:\d+: `)
+
+// reason returns why a test was skipped, which is the last that it said.
+func reason(b *bytes.Buffer) string {
+	if b == nil {
+		return "no reason given"
+	}
+	text := b.String()
+	at := position.FindAllStringIndex(text, -1)
+	if len(at) == 0 {
+		return "no reason given"
+	}
+	text, _, _ = strings.Cut(text[at[len(at)-1][1]:], "--- SKIP")
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// Bounds of the summary.
+const (
+	maxNames   = 3 // tests that are named for a reason
+	maxSlowest = 5 // packages
+)
+
+// summarize prints what was skipped and why, and what failed. It reports whether anything
+// did, or was skipped for a reason that is not allowed.
+func (r *run) summarize(strict bool, allowed []*regexp.Regexp) (bad bool) {
+	fmt.Fprintf(r.out, "\n%d tests passed, %d failed, %d skipped.", r.passed, len(r.failed), len(r.skipped))
+	slices.SortFunc(r.ended, func(a, b *pkg) int { return int(b.elapsed - a.elapsed) })
+	for i, p := range r.ended[:min(maxSlowest, len(r.ended))] {
+		fmt.Fprintf(r.out, "%s%s %.0f s", []string{" Slowest: ", ", "}[min(i, 1)], p.short(), p.elapsed.Seconds())
+	}
+	fmt.Fprintln(r.out)
+	var reasons []string
+	tests := map[string][]string{}
+	for _, s := range r.skipped {
+		if len(tests[s.reason]) == 0 {
+			reasons = append(reasons, s.reason)
+		}
+		tests[s.reason] = append(tests[s.reason], s.test)
+	}
+	slices.Sort(reasons)
+	for _, why := range reasons {
+		mark := "skipped"
+		if strict && !slices.ContainsFunc(allowed, func(re *regexp.Regexp) bool { return re.MatchString(why) }) {
+			mark, bad = "SKIPPED, which is not allowed here", true
+		}
+		names := tests[why]
+		more := ""
+		if len(names) > maxNames {
+			more, names = fmt.Sprintf(" and %d more", len(names)-maxNames), names[:maxNames]
+		}
+		fmt.Fprintf(r.out, "%s: %s: %s%s\n", mark, why, strings.Join(names, ", "), more)
+	}
+	for _, test := range r.failed {
+		fmt.Fprintln(r.out, "FAILED:", test)
+	}
+	return bad || len(r.failed) > 0
+}

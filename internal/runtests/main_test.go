@@ -1,0 +1,66 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const events = `{"Action":"start","Package":"github.com/shieldcli/shield/pkg/a"}
+{"Action":"output","Package":"github.com/shieldcli/shield/pkg/a","Test":"TestOne","Output":"=== RUN   TestOne\n"}
+{"Action":"output","Package":"github.com/shieldcli/shield/pkg/a","Test":"TestOne","Output":"    a_test.go:3: noise\n"}
+{"Action":"pass","Package":"github.com/shieldcli/shield/pkg/a","Test":"TestOne"}
+{"Action":"output","Package":"github.com/shieldcli/shield/pkg/a","Test":"TestTwo","Output":"    a_test.go:9: fish is not\n"}
+{"Action":"output","Package":"github.com/shieldcli/shield/pkg/a","Test":"TestTwo","Output":"        installed\n"}
+{"Action":"output","Package":"github.com/shieldcli/shield/pkg/a","Test":"TestTwo","Output":"--- SKIP: TestTwo (0.00s)\n"}
+{"Action":"skip","Package":"github.com/shieldcli/shield/pkg/a","Test":"TestTwo"}
+{"Action":"output","Package":"github.com/shieldcli/shield/pkg/a","Output":"ok  \tgithub.com/shieldcli/shield/pkg/a\t1.5s\n"}
+{"Action":"pass","Package":"github.com/shieldcli/shield/pkg/a","Elapsed":1.5}
+`
+
+const failing = `{"Action":"output","Package":"github.com/shieldcli/shield/pkg/b","Test":"TestBad","Output":"    b_test.go:3: wrong\n"}
+{"Action":"fail","Package":"github.com/shieldcli/shield/pkg/b","Test":"TestBad"}
+{"Action":"output","Package":"github.com/shieldcli/shield/pkg/b","Output":"FAIL\tgithub.com/shieldcli/shield/pkg/b\t2s\n"}
+{"Action":"fail","Package":"github.com/shieldcli/shield/pkg/b","Elapsed":2}
+not an event
+{"ImportPath":"c","Action":"build-output","Output":"c.go:1: syntax error\n"}
+{"Action":"output","Package":"c","Output":"FAIL\tc [build failed]\n"}
+{"Action":"fail","Package":"c"}
+`
+
+// TestSummary checks what is printed of a run, and when it counts as failed.
+func TestSummary(t *testing.T) {
+	t.Parallel()
+	fish := []*regexp.Regexp{regexp.MustCompile("^fish is not installed$")}
+	for _, c := range []struct {
+		name, in string
+		strict   bool
+		allowed  []*regexp.Regexp
+		bad      bool
+		want     []string
+	}{
+		{"passed", events, false, nil, false, []string{"ok  \tgithub.com/shieldcli/shield/pkg/a\t1.5s\n",
+			"1 tests passed, 0 failed, 1 skipped. Slowest: pkg/a 2 s\n", "skipped: fish is not installed: pkg/a TestTwo\n"}},
+		{"a skip that is allowed", events, true, fish, false, []string{"\nskipped: fish"}},
+		{"a skip that is not", events, true, nil, true, []string{"SKIPPED, which is not allowed here: fish"}},
+		{"failed", events + failing, false, nil, true, []string{"b_test.go:3: wrong\n", "not an event\n", "c.go:1: syntax error\n", "c [build failed]\n",
+			"FAILED: pkg/b TestBad\nFAILED: c\n"}},
+	} {
+		var out strings.Builder
+		r := &run{out: &out, packages: map[string]*pkg{}}
+		if err := r.read(strings.NewReader(c.in)); err != nil {
+			t.Fatal(err)
+		}
+		if bad := r.summarize(c.strict, c.allowed); bad != c.bad {
+			t.Errorf("%s: failed: %v", c.name, bad)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%s: %q is not in\n%s", c.name, want, out.String())
+			}
+		}
+		if strings.Contains(out.String(), "noise") {
+			t.Errorf("%s: the output of a test that passed is shown:\n%s", c.name, out.String())
+		}
+	}
+}
