@@ -2,47 +2,79 @@ package service
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
-
-	"github.com/VictoriaMetrics/metrics"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
 
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Metrics count what a service does, in Prometheus' format. They name no action,
+// Metrics count what a service does, in Prometheus' text format. They name no action,
 // person or file.
 type Metrics struct {
-	set     *metrics.Set
-	seconds *metrics.PrometheusHistogram
+	mu      sync.Mutex
+	counts  map[string]uint64 // by name and labels, whose values are of small sets
+	seconds []uint64          // questions by duration: one for each of durations, and one for those above
+	sum     float64
 }
+
+// durations are the upper bounds of the histogram, in seconds.
+var durations = [...]float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2}
 
 // NewMetrics returns metrics that are all zero.
 func NewMetrics() *Metrics {
-	set := metrics.NewSet()
-	return &Metrics{set, set.NewPrometheusHistogramExt("shield_question_seconds", []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2})}
+	return &Metrics{counts: map[string]uint64{}, seconds: make([]uint64, len(durations)+1)}
 }
 
 // Question counts a question of another process of this user, and whether it was
 // decided here.
 func (m *Metrics) Question(decided bool, seconds float64) {
-	m.count("shield_questions_total{decided=\"%t\"}", decided)
-	m.seconds.Update(seconds)
+	m.count(`shield_questions_total{decided="%t"}`, decided)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at, _ := slices.BinarySearch(durations[:], seconds)
+	m.seconds[at]++
+	m.sum += seconds
 }
 
 func (m *Metrics) verdict(v *verdict.Verdict) {
-	m.count("shield_verdicts_total{decision=%q,tier=\"%d\"}", v.Decision.String(), v.Tier)
+	m.count(`shield_verdicts_total{decision=%q,tier="%d"}`, v.Decision.String(), v.Tier)
 }
 
 // refused counts a request without a verdict.
-func (m *Metrics) refused(status int) { m.count("shield_requests_refused_total{code=\"%d\"}", status) }
+func (m *Metrics) refused(status int) { m.count(`shield_requests_refused_total{code="%d"}`, status) }
 
 func (m *Metrics) count(format string, labels ...any) {
-	m.set.GetOrCreateCounter(fmt.Sprintf(format, labels...)).Inc()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.counts[fmt.Sprintf(format, labels...)]++
 }
 
-// ServeHTTP answers with the metrics and those of the process.
+// ServeHTTP answers with the metrics, and some of the process.
 func (m *Metrics) ServeHTTP(rw http.ResponseWriter, _ *http.Request) {
 	rw.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	m.set.WritePrometheus(rw)
-	metrics.WriteProcessMetrics(rw)
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	fmt.Fprintf(rw, "%sgo_goroutines %d\ngo_memstats_heap_alloc_bytes %d\ngo_memstats_sys_bytes %d\n", m, runtime.NumGoroutine(), memory.HeapAlloc, memory.Sys)
+}
+
+// String returns the metrics as they are served.
+func (m *Metrics) String() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(m.counts)) {
+		fmt.Fprintf(&b, "%s %d\n", name, m.counts[name])
+	}
+	n := uint64(0)
+	for i, bound := range durations {
+		n += m.seconds[i]
+		fmt.Fprintf(&b, "shield_question_seconds_bucket{le=\"%v\"} %d\n", bound, n)
+	}
+	n += m.seconds[len(durations)]
+	fmt.Fprintf(&b, "shield_question_seconds_bucket{le=\"+Inf\"} %d\nshield_question_seconds_sum %v\nshield_question_seconds_count %d\n", n, m.sum, n)
+	return b.String()
 }
