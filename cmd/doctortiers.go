@@ -125,6 +125,9 @@ func examineHosts(ctx context.Context, out *findings, set *config.Loaded, w *Wor
 			m, fix = doubt, err.Error()
 		}
 		out.add(m, fix, "%s: %s", h.Title(), a)
+		if h.Verified() == "" {
+			out.add(doubt, "let it try a command that a rule denies, and see that it does not run", "%s: unverified: its program was never run with shield's hook", h.Title())
+		}
 	}
 }
 

@@ -88,6 +88,9 @@ func (s *hookSettings) install(c *cli.Context) error {
 		fmt.Fprintln(s.world.Err, `shield: hook.permission_request is off, so the host asks as before; set it to "on" in shield's settings to have shield answer for what it allows`)
 	}
 	fmt.Fprintf(s.world.Err, "shield: %s: installed. %s\n", s.host.Title(), s.arrival)
+	if unverified := s.unverified(); unverified != "" {
+		fmt.Fprintf(s.world.Err, "shield: %s: %s\n", s.host.Title(), unverified)
+	}
 	fmt.Fprintf(s.world.Err, "shield: %s, then run: shield hook status %s\n", s.Next, s.host.Name)
 	return s.arrival.err()
 }

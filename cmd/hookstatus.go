@@ -61,19 +61,29 @@ func (s *hookSettings) status(c *cli.Context) error {
 	if err := s.warn(c.Context, seen); err != nil {
 		return err
 	}
-	limits := s.host.Limits()
-	if s.host.Verified() == "" {
-		limits = append([]string{"Its program was not tested with shield; only the hook's side is known to deny. The forms of its events are from " + s.host.Source() + "."}, limits...)
-	}
-	for _, limit := range limits {
+	for _, limit := range s.host.Limits() {
 		fmt.Fprintf(s.world.Err, "shield: limit of %s: %s\n", s.host.Title(), limit)
 	}
 	var files []string
 	for _, h := range hooks {
 		files = append(files, h.file)
 	}
-	_, err := fmt.Fprintf(s.world.Out, "%s: active in %s (test denial worked). %s\n", s.host.Title(), strings.Join(files, ", "), s.arrival)
+	files = slices.Compact(files)
+	state := "active in " + strings.Join(files, ", ") + " (test denial worked)."
+	if unverified := s.unverified(); unverified != "" {
+		state = "installed in " + strings.Join(files, ", ") + ". " + unverified
+	}
+	_, err := fmt.Fprintf(s.world.Out, "%s: %s %s\n", s.host.Title(), state, s.arrival)
 	return errors.Join(err, s.arrival.err())
+}
+
+// unverified says what is not known of a host whose program was never run with shield; ""
+// for the others.
+func (s *hookSettings) unverified() string {
+	if s.host.Verified() != "" {
+		return ""
+	}
+	return fmt.Sprintf("Unverified: the installed command denies, but %s was never run with it, so nothing shows that it calls the hook and obeys. What is known of it is from %s.", s.host.Title(), s.host.Source())
 }
 
 // unenforced says what keeps a host from enforcing a denial.
