@@ -23,9 +23,9 @@ func approvalsCommand(w *World) *cli.Command {
 	}
 	return &cli.Command{
 		Name:  "approvals",
-		Usage: "list the questions that wait for an answer, and the link to answer them",
-		Description: "Prints the link to the approval page and the questions that wait there, oldest first, from every process: hooks, pipes and shield exec. The page is served while something waits, or as long as shield serve runs, always at the same address. " +
-			"Anyone who has the link can answer, so keep it from agents; it stops working soon after nothing waits any more. " +
+		Usage: "list the questions that wait for an answer, and how to answer them",
+		Description: "Prints the questions that wait on the approval page, oldest first, from every process: hooks, pipes and shield exec; and, on a terminal, the address of the page and the code that it asks for. The page is served while something waits, or as long as shield serve runs, always at the same address. " +
+			"Anyone who has the code can answer, so keep it from agents; it changes soon after nothing waits any more. " +
 			"approvals list shows approvals that are remembered for some minutes; approvals revoke forgets them.",
 		Flags: flags(),
 		Action: func(c *cli.Context) error {
@@ -71,6 +71,14 @@ func printWaiting(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
+	shown := isTerminal(w.Out) // elsewhere an agent may read it
+	if shown {
+		if err := requirePerson(w, "approvals", atTerminal); err != nil {
+			return err
+		}
+	} else {
+		q.Link, q.Code = "", ""
+	}
 	if c.Bool("json") {
 		return json.NewEncoder(w.Out).Encode(q)
 	}
@@ -80,7 +88,7 @@ func printWaiting(c *cli.Context, w *World) error {
 	if len(q.Waiting) == 0 {
 		text := "Nothing is waiting for an answer.\n" + webHint(set)
 		if q.Link != "" { // a service keeps it open
-			text += "The page is open at " + q.Link + "\n"
+			text += "The page is open at " + q.Link + " with the code " + q.Code + "\n"
 		}
 		_, err := fmt.Fprint(w.Out, text)
 		return err
@@ -93,10 +101,13 @@ func printWaiting(c *cli.Context, w *World) error {
 	for _, one := range q.Waiting {
 		fmt.Fprintf(w.Out, "%3d  %s\n     asked %s ago, denied in %s%s\n", one.Number, one.Summary, age(now.Sub(one.Asked)), age(one.Ends.Sub(now)), folder(one.CWD))
 	}
-	if q.Link == "" {
+	switch {
+	case !shown:
+		_, err = fmt.Fprintln(w.Out, "\nRun this in a terminal to see where to answer.")
+	case q.Link == "":
 		_, err = fmt.Fprintln(w.Out, "\nThe page is starting; run this again in a moment.")
-	} else {
-		_, err = fmt.Fprintf(w.Out, "\nAnswer at %s\n", q.Link)
+	default:
+		_, err = fmt.Fprintf(w.Out, "\nAnswer at %s with the code %s\n", q.Link, q.Code)
 	}
 	return err
 }

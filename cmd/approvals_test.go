@@ -80,8 +80,8 @@ func TestApprovals(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}
-	if !strings.HasPrefix(q.Link, "http://127.0.0.1:") {
-		t.Errorf("link %q", q.Link)
+	if q.Link != "" || q.Code != "" {
+		t.Errorf("a pipe is given %q with the code %q", q.Link, q.Code)
 	}
 	want := `2 questions wait for your answer:
 
@@ -90,7 +90,8 @@ func TestApprovals(t *testing.T) {
   2  shield asks whether to run “rm -rf build # <U+001B>[2J”: no earlier tier judged it
      asked 0 s ago, denied in 5 min, in /work
 
-Answer at ` + q.Link + "\n"
+Run this in a terminal to see where to answer.
+`
 	if status, out, errs := run(t, w, "", args...); status != statusAllow || out != want || errs != "" {
 		t.Errorf("status %d, want\n%s, got\n%s%s", status, want, out, errs)
 	}

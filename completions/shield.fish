@@ -17,7 +17,7 @@ complete -c shield -n '__fish_use_subcommand' -f -a sanitize -d "examine what to
 complete -c shield -n '__fish_use_subcommand' -f -a score -d "measure on labelled corpora what passes and what is stopped"
 complete -c shield -n '__fish_use_subcommand' -f -a rules -d "show and test the heuristic rules"
 complete -c shield -n '__fish_use_subcommand' -f -a model -d "list, install and check classifier models"
-complete -c shield -n '__fish_use_subcommand' -f -a approvals -d "list the questions that wait for an answer, and the link to answer them"
+complete -c shield -n '__fish_use_subcommand' -f -a approvals -d "list the questions that wait for an answer, and how to answer them"
 complete -c shield -n '__fish_use_subcommand' -f -a session -d "show and clear what is remembered of the actions of a session"
 complete -c shield -n '__fish_use_subcommand' -f -a status -d "show how much of rate, budget and approvals is used and left"
 complete -c shield -n '__fish_use_subcommand' -f -a audit -d "check and search the audit log"

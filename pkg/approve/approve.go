@@ -48,6 +48,11 @@ type Options struct {
 	// read it, so that the page's link is not printed.
 	NoLink bool
 
+	// Present returns why an answer at the terminal of this process may not be a
+	// person's, or nil. The page's code is not printed there then, either. nil means that
+	// it is a person's.
+	Present func() error
+
 	// Reachable returns why no user can learn of a question on the page, or nil if one
 	// can. The channels "auto" need it; nil means that one can.
 	Reachable func() error
@@ -249,7 +254,7 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict
 	if slices.ContainsFunc(channels, func(ch Channel) bool { return ch.Name() == HostChannel }) {
 		return left(r), nil
 	}
-	r.Link = link(ctx, channels)
+	r.Page = toldOf(ctx, channels)
 	ans, from, err := a.ask(ctx, r, channels)
 	switch {
 	case errors.Is(err, errTimeout):

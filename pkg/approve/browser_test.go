@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
@@ -104,6 +105,15 @@ func (b *browser) open(url string) {
 	b.call("POST", "/url", map[string]string{"url": url}, nil)
 }
 
+// enter opens the page and types its code, as a person does.
+func (b *browser) enter(link *url.URL) {
+	b.t.Helper()
+	b.open("http://" + link.Host + "/")
+	b.wait(`!document.getElementById("enter").hidden`)
+	b.keys("#code", strings.ToUpper(link.Fragment)+"\ue007")
+	b.wait(`document.getElementById("enter").hidden`)
+}
+
 // eval runs a script in the page and returns what it returns.
 func (b *browser) eval(script string) any {
 	b.t.Helper()
@@ -171,7 +181,7 @@ func (b *browser) screenshot(name string) {
 	}
 }
 
-const enabled = `!document.querySelector("button").disabled`
+const enabled = `!document.querySelector("article button").disabled`
 
 // size sets the size of the window, and dark its colours.
 func (b *browser) size(width, height int) {
@@ -227,8 +237,8 @@ func TestBrowser(t *testing.T) {
 	two.watchBirth()
 	hostile := "git push --force origin main # <img src=x onerror=alert(1)>\u202e" + strings.Repeat(" very long", 400)
 	p := newPage(t, hostile)
-	one.open(p.link.String())
-	two.open(p.link.String())
+	one.enter(p.link)
+	two.enter(p.link)
 	for _, b := range []*browser{one, two} {
 		b.wait(`document.querySelectorAll("article").length === 1`)
 		if b.eval(`return window.born`) != "dead" {
@@ -273,7 +283,7 @@ func TestBrowserKeyboard(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t)
 	p := newPage(t, push, "rm -rf build")
-	b.open(p.link.String())
+	b.enter(p.link)
 	b.wait(`document.querySelectorAll("article").length === 2`)
 	if got := b.eval(`return [...document.querySelectorAll("article")].map((a) => a.querySelector(".number").textContent + a.querySelector("h2 b").textContent).join("|")`); got != "1"+push+"|2rm -rf build" {
 		t.Errorf("cards %q", got)
@@ -289,7 +299,7 @@ func TestBrowserKeyboard(t *testing.T) {
 	if err := p.a.Close(); err != nil {
 		t.Fatal(err)
 	}
-	b.wait(`document.querySelectorAll("button").length === 0 && document.getElementById("status").textContent.startsWith("Nothing is waiting.")`)
+	b.wait(`document.querySelectorAll("article button").length === 0 && document.getElementById("status").textContent.startsWith("Nothing is waiting.")`)
 	b.screenshot("ended")
 }
 
@@ -299,7 +309,7 @@ func TestBrowserNothingMovesUnderTheMouse(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t)
 	p := newPage(t, push, "rm -rf build")
-	b.open(p.link.String())
+	b.enter(p.link)
 	b.wait(`document.querySelectorAll("article").length === 2`)
 	b.wait(enabled)
 	// A script's click reaches every button that is not dead, wherever it is.
@@ -325,7 +335,7 @@ func TestBrowserTakeover(t *testing.T) {
 	dir := t.TempDir()
 	first := pageIn(t, dir, push)
 	second := pageIn(t, dir, "rm -rf build")
-	b.open(first.link.String())
+	b.enter(first.link)
 	b.wait(`document.querySelectorAll("article").length === 2`)
 	b.wait(enabled)
 	b.click(`[data-choice="once"]`)
@@ -356,7 +366,7 @@ func TestBrowserSquatter(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t)
 	p := newPage(t, push)
-	b.open(p.link.String())
+	b.enter(p.link)
 	b.wait(`document.querySelectorAll("article").length === 1`)
 	var key page
 	if err := p.a.channels[0].(*web).inbox.read(pageFile, &key); err != nil {
@@ -392,7 +402,7 @@ func TestBrowserSquatter(t *testing.T) {
 	if text := heard.String(); !strings.Contains(text, "/hello") || strings.Contains(text, key.Key) || strings.Contains(text, key.Code) || strings.Contains(text, "/session") || strings.Contains(text, "/answer") {
 		t.Errorf("the squatter heard:\n%s", text)
 	}
-	if n := b.eval(`return document.querySelectorAll("button").length`); n != 0.0 {
+	if n := b.eval(`return document.querySelectorAll("article button").length`); n != 0.0 {
 		t.Errorf("%v buttons", n)
 	}
 }

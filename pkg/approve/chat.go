@@ -115,7 +115,7 @@ func (n *chats) tell(o *Options, summary string) {
 		fail("nobody gets a notice of this question", n.err)
 		return
 	}
-	text := notification(summary)
+	text := notification(summary) + ". For the page and its code, run: shield approvals"
 	for _, p := range n.to {
 		if n.busy.Add(1) > maxNotifying*maxPlaces {
 			n.busy.Add(-1)

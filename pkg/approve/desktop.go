@@ -25,8 +25,8 @@ const (
 // named gives notifications the name of their sender.
 var named = sync.OnceFunc(func() { beeep.AppName = "shield" })
 
-// tell shows that a question waits.
-func (d *desktop) tell(getenv func(string) string, summary string) {
+// tell shows that a question waits, and how to open the page.
+func (d *desktop) tell(getenv func(string) string, summary, page string) {
 	if !hasDesktop(runtime.GOOS, getenv) {
 		return
 	}
@@ -38,7 +38,7 @@ func (d *desktop) tell(getenv func(string) string, summary string) {
 		defer d.busy.Add(-1)
 		defer func() { _ = recover() }()
 		named()
-		_ = beeep.Notify("shield is waiting for your answer", notification(summary), "")
+		_ = beeep.Notify("shield is waiting for your answer", notification(summary)+". Answer at "+page, "")
 	}()
 }
 
@@ -72,5 +72,5 @@ func notification(summary string) string {
 			return '·'
 		}
 	}, summary)
-	return redact.Cut(text, maxNotification) + ". For the link, run: shield approvals"
+	return redact.Cut(text, maxNotification)
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -95,17 +96,22 @@ func (in *install) hook(command string, n int) *hook {
 	return h
 }
 
-// approvals is what "shield approvals" prints.
-func (in *install) approvals() (q Questions) {
+// approvals is what "shield approvals" prints in a terminal.
+func (in *install) approvals() Questions {
 	in.t.Helper()
-	out, err := in.command("approvals", "--json").Output()
+	q, err := Waiting(filepath.Join(in.home, "state", "shield"), time.Now())
 	if err != nil {
-		in.t.Fatalf("approvals: %v", err)
-	}
-	if err := json.Unmarshal(out, &q); err != nil {
 		in.t.Fatal(err)
 	}
 	return q
+}
+
+// page returns the address of the page, with the code as its fragment.
+func (in *install) page() *url.URL {
+	in.t.Helper()
+	var q Questions
+	until(in.t, func() bool { q = in.approvals(); return q.Link != "" })
+	return withCode(in.t, q.Link+" with the code "+q.Code)
 }
 
 // said waits until a hook has ended, and returns what it told its host.
@@ -131,8 +137,8 @@ func TestHooks(t *testing.T) {
 	in := newInstall(t)
 	first := in.hook("git push --force origin main", 1)
 	second := in.hook("git reset --hard HEAD~3", 2)
-	link := in.approvals().Link
-	b.open(link)
+	link := in.page()
+	b.enter(link)
 	b.wait(`document.querySelectorAll("article").length === 2`)
 	b.wait(enabled)
 	b.pictures("two-waiting")
@@ -160,7 +166,7 @@ func TestHooks(t *testing.T) {
 	for now.Link == "" { // until a process that waits has taken the page over
 		now = in.approvals()
 	}
-	if now.Link != link || len(now.Waiting) != 2 {
+	if now.Link != "http://"+link.Host+"/" || now.Code != link.Fragment || len(now.Waiting) != 2 {
 		t.Errorf("after the kill: %+v, the link was %s", now, link)
 	}
 	b.wait(enabled)
@@ -253,7 +259,7 @@ func TestHookNotifies(t *testing.T) {
 	in.hook("git push --force https://ann:hunter2hunter2@git.test/x main", 1)
 	select {
 	case got := <-told:
-		if want := "shield: shield is waiting for your answer: shield asks whether to run git push --force https://"; !strings.HasPrefix(got, want) || strings.Contains(got, "hunter2") || !strings.HasSuffix(got, "shield approvals") {
+		if want := "shield: shield is waiting for your answer: shield asks whether to run git push --force https://"; !strings.HasPrefix(got, want) || strings.Contains(got, "hunter2") || !strings.Contains(got, ". Answer at http://127.0.0.1:") || !strings.HasSuffix(got, "/ with the code "+in.page().Fragment) {
 			t.Errorf("told %q", got)
 		}
 	case <-time.After(30 * time.Second):

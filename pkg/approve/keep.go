@@ -9,7 +9,7 @@ import (
 // is there and nothing waits.
 const idle = time.Second
 
-// linkRest is how long a kept page's link is good after the last question is gone.
+// linkRest is how long a kept page's code is good after the last question is gone.
 const linkRest = 10 * time.Second
 
 // KeepPage serves the approval page until ctx ends, whether or not something waits, so
@@ -58,7 +58,7 @@ func (s *server) quiet() bool {
 	return len(s.browsers) == 0 && len(s.waiting) == 0
 }
 
-// renew makes the link useless some time after the last question is gone, as it is when
+// renew makes the code useless some time after the last question is gone, as it is when
 // a process that serves the page ends: who finds it later must not see or answer the
 // next one. Pages that are open go on working. The caller holds s.mu.
 func (s *server) renew() error {
@@ -70,16 +70,14 @@ func (s *server) renew() error {
 	case s.emptied.IsZero():
 		s.emptied = now
 	case now.Sub(s.emptied) >= linkRest:
-		code, err := randomHex(32)
-		if err != nil {
+		p := s.page
+		if err := p.renewCode(); err != nil {
 			return err
 		}
-		p := s.page
-		p.Code = code
 		if err := s.inbox.write(pageFile, p); err != nil {
 			return err
 		}
-		s.page.Code, s.used, s.emptied = code, false, time.Time{}
+		s.page, s.stretched, s.used, s.emptied = p, "", false, time.Time{}
 	}
 	return nil
 }

@@ -312,7 +312,7 @@ func content(r *Request, columns int) []string {
 	if len(r.Tiers) > 0 {
 		add("what the tiers said", strings.Join(r.Tiers, "\n"))
 	}
-	for _, f := range []Field{{"asked by", r.Asker}, {"folder", r.CWD}, {"session", r.Session}, {"or answer at", r.Link}} {
+	for _, f := range []Field{{"asked by", r.Asker}, {"folder", r.CWD}, {"session", r.Session}, {"or answer at", r.Page}} {
 		if f.Value != "" {
 			out = append(out, term.Fold(f.Name+": "+f.Value, columns)...)
 		}

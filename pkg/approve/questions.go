@@ -18,7 +18,8 @@ type Question struct {
 
 // Questions are what waits on the approval page of a state folder.
 type Questions struct {
-	Link    string     `json:"link,omitempty"`  // anyone who has it can answer; "" while nobody serves the page
+	Link    string     `json:"link,omitempty"`  // to the page; "" while nobody serves it
+	Code    string     `json:"code,omitempty"`  // that the page asks for; anyone who has it can answer
 	Moved   string     `json:"moved,omitempty"` // the page's previous address, which another program uses now
 	Waiting []Question `json:"waiting"`         // the oldest first
 }
@@ -49,7 +50,7 @@ func Waiting(stateDir string, now time.Time) (Questions, error) {
 		return q, err
 	}
 	if err := b.read(pageFile, &p); err == nil {
-		q.Link, q.Moved = p.link(), p.Was
+		q.Link, q.Code, q.Moved = p.link(), p.Code, p.Was
 	}
 	return q, nil
 }

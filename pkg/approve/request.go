@@ -31,10 +31,10 @@ type Request struct {
 	Remember bool     `json:"remember"` // may be approved for some minutes
 	Left     int      `json:"seconds"`  // to answer, from when it is shown
 
-	// Link leads to the approval page, where the request can be answered too; ""
-	// if that channel is not used. Anyone who has it can answer: it is for the
-	// person's eyes, not for a log.
-	Link string `json:"-"`
+	// Page is the address and the code of the approval page, where the request can be
+	// answered too; "" if that channel is not used. Anyone who has it can answer: it is
+	// for the person's eyes, not for a log.
+	Page string `json:"-"`
 
 	subject  string // names the action on one line
 	redactor *redact.Redactor

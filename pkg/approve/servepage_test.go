@@ -7,8 +7,8 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -108,13 +108,19 @@ func (r *remote) ask(ctx context.Context, command string, n int) <-chan verdict.
 // page opens the page as a browser does, as soon as it is served.
 func (r *remote) page() (*opened, *http.Client) {
 	r.t.Helper()
-	p := &opened{t: r.t}
-	until(r.t, func() bool {
-		link, err := url.Parse(r.approvals().Link)
-		p.link = link
-		return err == nil && link.Host != ""
-	})
-	return p, p.client()
+	// A service that loads its settings again serves the page anew.
+	for range 50 {
+		p := &opened{t: r.t, link: r.install.page()}
+		if conn, err := net.Dial("tcp", p.link.Host); err == nil {
+			conn.Close()
+			if c, status := p.tryClient(); status == http.StatusOK {
+				return p, c
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	r.t.Fatal("the page never opens")
+	return nil, nil
 }
 
 // question waits until a question is on the page, and returns its id.

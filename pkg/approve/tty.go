@@ -29,6 +29,11 @@ func (t *tty) Usable() error {
 		return fmt.Errorf("%w; run shield in a terminal, or configure the channel web or command", err)
 	}
 	defer d.Close()
+	if t.o.Present != nil {
+		if err := t.o.Present(); err != nil {
+			return err
+		}
+	}
 	if t.o.Hosted && d.Raw() {
 		if _, err := os.Lstat(t.base(d) + ".asking"); err != nil {
 			return errOccupied // and not because of another of our questions

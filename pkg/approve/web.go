@@ -30,7 +30,7 @@ type web struct {
 	server  *server     // nil unless this process serves
 	lock    *flock.Lock // held by the process that serves, or is about to
 	tries   int         // to listen at the remembered address
-	printed string      // the link that was printed last
+	printed string      // what was printed last
 	wake    chan struct{}
 	desktop desktop
 	chats   chats
@@ -87,7 +87,7 @@ func (w *web) Ask(ctx context.Context, r *Request) (Answer, error) {
 		return Answer{}, err
 	}
 	defer w.leave(p)
-	w.desktop.tell(w.o.Getenv, r.Summary)
+	w.desktop.tell(w.o.Getenv, r.Summary, w.told())
 	w.chats.tell(w.o, r.Summary)
 	select {
 	case got := <-p.result:
@@ -97,8 +97,16 @@ func (w *web) Ask(ctx context.Context, r *Request) (Answer, error) {
 	}
 }
 
+// told returns what a person needs to open the page.
+func (w *web) told() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := w.where()
+	return p.told()
+}
+
 // Link makes sure that the page is served and returns the link to it, which is
-// also printed if [Options.Notice] is set. It is called before a question takes
+// also printed, with the code, if [Options.Notice] is set. It is called before a question takes
 // the screen.
 func (w *web) Link(ctx context.Context) (string, error) {
 	if err := w.Usable(); err != nil {
@@ -121,14 +129,15 @@ func (w *web) Link(ctx context.Context) (string, error) {
 	return "", errors.New("no process serves the approval page; run 'shield approvals'")
 }
 
-// link returns the link to the approval page if it is among the channels, and
+// toldOf returns how to open the approval page if it is among the channels, and
 // prints it. It is called before they are asked: a question on a terminal may
 // take the whole screen.
-func link(ctx context.Context, channels []Channel) string {
+func toldOf(ctx context.Context, channels []Channel) string {
 	for _, ch := range channels {
 		if w, ok := ch.(*web); ok {
-			link, _ := w.Link(ctx) // Ask will say why there is none
-			return link
+			if link, err := w.Link(ctx); err == nil && link != "" { // else Ask says why there is none
+				return w.told()
+			}
 		}
 	}
 	return ""
@@ -259,10 +268,11 @@ func (w *web) step() (link string, err error) {
 		p.end(a, err)
 	}
 	where := w.where()
-	if link = where.link(); link != "" && link != w.printed {
-		w.printed = link
+	if told := where.told(); told != "" && told != w.printed {
+		w.printed = told
 		w.announce(where)
 	}
+	link = where.link()
 	return link, nil
 }
 
@@ -281,16 +291,16 @@ func (w *web) where() page {
 	return p
 }
 
-// announce prints the link. The host of a hook keeps what is printed, and may
-// show it to the agent, who must not have the link.
+// announce prints how to open the page. The host of a hook keeps what is printed, and may
+// show it to the agent, who must not have the code.
 func (w *web) announce(p page) {
-	if w.o.Notice == nil || w.o.Hosted || w.o.NoLink {
+	if w.o.Notice == nil || w.o.Hosted || w.o.NoLink || w.o.Present != nil && w.o.Present() != nil {
 		return
 	}
 	if p.Was != "" {
 		fmt.Fprintf(w.o.Notice, "shield: another program now uses %s, the old address of the approval page\n", p.Was)
 	}
-	fmt.Fprintf(w.o.Notice, "shield: approve or deny at %s\n", p.link())
+	fmt.Fprintf(w.o.Notice, "shield: approve or deny at %s\n", p.told())
 }
 
 // Close ends the page, if this process serves it; another that waits takes over.

@@ -9,12 +9,15 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -37,17 +40,25 @@ func (n *notices) link(t *testing.T) *url.URL {
 		n.mu.Lock()
 		text := n.b.String()
 		n.mu.Unlock()
-		if _, link, ok := strings.Cut(strings.TrimSpace(text), "deny at "); ok {
-			u, err := url.Parse(link)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return u
+		if _, told, ok := strings.Cut(strings.TrimSpace(text), "deny at "); ok {
+			return withCode(t, told)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Fatal("no link was printed")
 	return nil
+}
+
+// withCode returns the page's address as a URL whose fragment is the code.
+func withCode(t *testing.T, told string) *url.URL {
+	t.Helper()
+	link, code, ok := strings.Cut(told, " with the code ")
+	u, err := url.Parse(link)
+	if err != nil || !ok || u.Fragment != "" || u.RawQuery != "" || u.Path != "/" {
+		t.Fatalf("the page is at %q, %v", told, err)
+	}
+	u.Fragment = code
+	return u
 }
 
 // An opened page is a web channel at which something is asked.
@@ -133,15 +144,22 @@ func (p *opened) url(path string) string { return "http://" + p.link.Host + path
 // client returns a browser that has proved that it knows the link's code.
 func (p *opened) client() *http.Client {
 	p.t.Helper()
+	c, status := p.tryClient()
+	if status != http.StatusOK {
+		p.t.Fatalf("session: status %d", status)
+	}
+	return c
+}
+
+func (p *opened) tryClient() (c *http.Client, status int) {
+	p.t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	c := &http.Client{Jar: jar}
-	if status, _ := p.enter(c, "code", p.link.Fragment); status != http.StatusOK {
-		p.t.Fatalf("session: status %d", status)
-	}
-	return c
+	c = &http.Client{Jar: jar}
+	status, _ = p.enter(c, "code", p.link.Fragment)
+	return c, status
 }
 
 // enter does what the page does with a secret, and returns the last status and
@@ -154,6 +172,9 @@ func (p *opened) enter(c *http.Client, kind, secret string) (status int, key str
 	if status != http.StatusOK || json.Unmarshal(body, &theirs) != nil {
 		return status, ""
 	}
+	if kind == "code" {
+		secret = secretOf(p.t, secret, theirs.Salt)
+	}
 	if theirs.Proof != prove(secret, "shield server", p.link.Host, mine, theirs.Nonce) {
 		return http.StatusTeapot, ""
 	}
@@ -163,6 +184,15 @@ func (p *opened) enter(c *http.Client, kind, secret string) (status int, key str
 		p.t.Fatalf("session: %s", body)
 	}
 	return status, out.Key
+}
+
+func secretOf(t *testing.T, code, salt string) string {
+	t.Helper()
+	secret, err := stretch(code, salt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret
 }
 
 func toJSON(t *testing.T, v any) string {
@@ -308,7 +338,7 @@ func TestWebRefuses(t *testing.T) {
 		{"no nonce", &http.Client{}, "/hello", toJSON(t, greeting{Kind: "code"}), nil, http.StatusBadRequest},
 		{"a nonce that is text", &http.Client{}, "/hello", toJSON(t, greeting{Kind: "code", Nonce: strings.Repeat("\n", 64)}), nil, http.StatusBadRequest},
 		{"a greeting from a foreign page", &http.Client{}, "/hello", toJSON(t, greeting{Kind: "code", Nonce: strings.Repeat("0", 64)}), map[string]string{"Origin": "http://evil.test"}, http.StatusForbidden},
-		{"the key without a cookie", &http.Client{}, "/key", "{}", nil, http.StatusUnauthorized},
+		{"the key without a cookie", &http.Client{}, "/key", "{}", nil, http.StatusNoContent},
 	} {
 		if got := p.post(tc.client, tc.path, tc.body, tc.headers); got != tc.want {
 			t.Errorf("%s: status %d, want %d", tc.name, got, tc.want)
@@ -357,8 +387,62 @@ func TestWebPage(t *testing.T) {
 			t.Errorf("policy %q, page:\n%s", csp, body)
 		}
 	}
-	if len(p.link.Fragment) != 64 {
-		t.Errorf("token %q is not 256 bits", p.link.Fragment)
+	if code := p.link.Fragment; len(code) != codeLength+1 || strings.Trim(code, pageLetters+"-") != "" {
+		t.Errorf("code %q", code)
+	}
+}
+
+// TestCodeCannotBeGuessed: after some wrong codes none counts for a minute, not even the
+// right one, and a page that is open goes on working.
+func TestCodeCannotBeGuessed(t *testing.T) {
+	t.Parallel()
+	p := newPage(t, push)
+	clock := &hand{now: time.Now()}
+	w := p.a.channels[0].(*web)
+	w.mu.Lock()
+	w.server.mu.Lock()
+	w.server.clock = clock.time
+	w.server.mu.Unlock()
+	w.mu.Unlock()
+	known := p.client()
+	mine := strings.Repeat("ab", 32)
+	guess := func() int {
+		_, body := p.send(&http.Client{}, "/hello", toJSON(t, greeting{Kind: "code", Nonce: mine}), nil)
+		var theirs greeting
+		if err := json.Unmarshal(body, &theirs); err != nil {
+			t.Fatal(err)
+		}
+		return p.post(&http.Client{}, "/session", toJSON(t, greeting{Kind: "code", Nonce: theirs.Nonce, Proof: strings.Repeat("0", 64)}), nil)
+	}
+	for i := range maxWrongCodes {
+		if got := guess(); got != http.StatusForbidden {
+			t.Fatalf("guess %d: status %d", i, got)
+		}
+	}
+	if got := guess(); got != http.StatusTooManyRequests {
+		t.Errorf("one more: status %d", got)
+	}
+	if status, _ := p.enter(&http.Client{}, "code", p.link.Fragment); status != http.StatusTooManyRequests {
+		t.Errorf("the right code among guesses: status %d", status)
+	}
+	if got := p.post(known, "/answer", answerJSON(t, p.question(), pageDeny, ""), nil); got != http.StatusOK {
+		t.Errorf("a page that is open: status %d", got)
+	}
+	<-p.verdict
+	clock.forward(time.Minute)
+	if status, _ := p.enter(&http.Client{}, "code", p.link.Fragment); status != http.StatusOK {
+		t.Errorf("after a minute: status %d", status)
+	}
+}
+
+// TestPageAddress: the address alone is left where it is looked up, and follows the page.
+func TestPageAddress(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := pageIn(t, dir, push)
+	text, err := os.ReadFile(filepath.Join(dir, effect.PageAddressFile))
+	if err != nil || string(text) != p.link.Host+"\n" {
+		t.Errorf("%q, %v; the page is at %s", text, err, p.link.Host)
 	}
 }
 
@@ -385,7 +469,8 @@ func TestProofsAreGoodOnce(t *testing.T) {
 	if err := json.Unmarshal(body, &theirs); err != nil {
 		t.Fatal(err)
 	}
-	proof := greeting{Kind: "code", Nonce: theirs.Nonce, Proof: prove(p.link.Fragment, "shield page", p.link.Host, mine, theirs.Nonce)}
+	secret := secretOf(t, p.link.Fragment, theirs.Salt)
+	proof := greeting{Kind: "code", Nonce: theirs.Nonce, Proof: prove(secret, "shield page", p.link.Host, mine, theirs.Nonce)}
 	for _, tt := range []struct {
 		greeting
 		want int
@@ -401,15 +486,15 @@ func TestProofsAreGoodOnce(t *testing.T) {
 	for _, forge := range []func(theirs greeting) greeting{
 		func(g greeting) greeting { return g },
 		func(g greeting) greeting {
-			g.Kind, g.Proof = "key", prove(p.link.Fragment, "shield page", p.link.Host, mine, g.Nonce)
+			g.Kind, g.Proof = "key", prove(secret, "shield page", p.link.Host, mine, g.Nonce)
 			return g
 		},
 		func(g greeting) greeting {
-			g.Proof = prove(p.link.Fragment, "shield page", "127.0.0.1:1", mine, g.Nonce)
+			g.Proof = prove(secret, "shield page", "127.0.0.1:1", mine, g.Nonce)
 			return g
 		},
 		func(g greeting) greeting {
-			g.Proof = prove(p.link.Fragment, "shield page", p.link.Host, strings.Repeat("cd", 32), g.Nonce)
+			g.Proof = prove(secret, "shield page", p.link.Host, strings.Repeat("cd", 32), g.Nonce)
 			return g
 		},
 	} {
@@ -432,7 +517,7 @@ func TestLinkComesBeforeTheQuestion(t *testing.T) {
 	screen := &fake{name: "screen", say: func(_ context.Context, r *Request) (Answer, error) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		printed, link = n.b.String(), r.Link
+		printed, link = n.b.String(), r.Page
 		return Answer{ID: r.ID}, nil
 	}}
 	a := newTest(t, &memory{}, screen)

@@ -2,20 +2,24 @@ package approve
 
 import (
 	"crypto/hmac"
+	"crypto/pbkdf2"
 	"crypto/sha256"
 	"encoding/hex"
 	"net"
 	"net/http"
 	"strings"
+	"time"
 )
 
 // Page and server prove to each other that they know the same secret, and
 // neither sends it: while no process serves the page, any program can listen at
 // its address, and what a browser sends there must be useless to it. The
-// secret is the code of a link or, once a page was opened by one, the key.
+// secret is the code that a person types into the page or, from then on, the key.
+// A code is short, so [stretch] makes the secret of it: whoever asks the server for
+// its proof can try codes against that.
 //
 //	page:    kind, its nonce
-//	server:  its nonce, HMAC("shield server", host, both nonces)
+//	server:  its nonce, the salt, HMAC("shield server", host, both nonces)
 //	page:    kind, the server's nonce, HMAC("shield page", host, both nonces)
 //	server:  a cookie, good with this process alone, and the key
 
@@ -27,17 +31,51 @@ type greeting struct {
 	Kind  string `json:"kind"` // of secret: code or key
 	Nonce string `json:"nonce"`
 	Proof string `json:"proof,omitempty"`
+	Salt  string `json:"salt,omitempty"` // of the code; only the server sends it
+}
+
+// codeRounds is how often PBKDF2 hashes a code, here and in app.js.
+const codeRounds = 300_000
+
+// stretch returns the secret of a code, in hex.
+func stretch(code, salt string) (string, error) {
+	key, err := pbkdf2.Key(sha256.New, strings.ReplaceAll(code, "-", ""), []byte(salt), codeRounds, sha256.Size)
+	return hex.EncodeToString(key), err
 }
 
 func (s *server) secret(kind string) string {
 	switch kind {
 	case "code":
-		return s.where().Code
+		return s.codeSecret()
 	case "key":
 		return s.page.Key
 	default:
 		return ""
 	}
+}
+
+// codeSecret returns the secret of the present code, "" if there is none.
+func (s *server) codeSecret() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stretched == "" {
+		s.stretched, _ = stretch(s.page.Code, s.page.Salt) // without it nobody gets in
+	}
+	return s.stretched
+}
+
+// guessing reports whether so many wrong codes were tried within a minute that no code
+// counts. failed counts one more.
+func (s *server) guessing(failed bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := s.clock(); now.Sub(s.wrongSince) >= time.Minute {
+		s.wrong, s.wrongSince = 0, now
+	}
+	if failed {
+		s.wrong++
+	}
+	return s.wrong >= maxWrongCodes
 }
 
 // prove returns the proof that who (server or page) knows the secret and speaks
@@ -72,7 +110,11 @@ func (s *server) hello(rw http.ResponseWriter, r *http.Request) {
 		s.order = s.order[1:]
 	}
 	s.mu.Unlock()
-	send(rw, greeting{Kind: in.Kind, Nonce: nonce, Proof: prove(secret, "shield server", r.Host, in.Nonce, nonce)})
+	out := greeting{Kind: in.Kind, Nonce: nonce, Proof: prove(secret, "shield server", r.Host, in.Nonce, nonce)}
+	if in.Kind == "code" {
+		out.Salt = s.where().Salt
+	}
+	send(rw, out)
 }
 
 // session gives a cookie and the key to a browser that knows a secret.
@@ -85,8 +127,13 @@ func (s *server) session(rw http.ResponseWriter, r *http.Request) {
 	pageNonce, sent := s.challenges[in.Nonce]
 	delete(s.challenges, in.Nonce) // good for one attempt
 	s.mu.Unlock()
+	if in.Kind == "code" && s.guessing(false) {
+		http.Error(rw, "too many wrong codes; wait a minute", http.StatusTooManyRequests)
+		return
+	}
 	secret := s.secret(in.Kind)
 	if !sent || secret == "" || !same(in.Proof, prove(secret, "shield page", r.Host, pageNonce, in.Nonce)) {
+		s.guessing(in.Kind == "code")
 		http.Error(rw, "wrong proof", http.StatusForbidden)
 		return
 	}
@@ -102,14 +149,20 @@ func (s *server) session(rw http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Unlock()
 	http.SetCookie(rw, &http.Cookie{Name: s.cookieName(), Value: cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-	s.key(rw, r)
+	s.sendKey(rw)
 }
 
 // key tells a page that was loaded again the key: it kept it in memory alone,
-// where no page of another program can read it.
-func (s *server) key(rw http.ResponseWriter, _ *http.Request) {
-	send(rw, map[string]string{"key": s.page.Key})
+// where no page of another program can read it. Other pages get nothing.
+func (s *server) key(rw http.ResponseWriter, r *http.Request) {
+	if !s.knows(r) {
+		rw.WriteHeader(http.StatusNoContent)
+		return
+	}
+	s.sendKey(rw)
 }
+
+func (s *server) sendKey(rw http.ResponseWriter) { send(rw, map[string]string{"key": s.page.Key}) }
 
 // cookieName differs by port, since browsers share cookies between ports.
 func (s *server) cookieName() string {
@@ -120,12 +173,18 @@ func (s *server) cookieName() string {
 // known lets only browsers through that have proved that they know the secret.
 func (s *server) known(next http.HandlerFunc) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
-		if c, err := r.Cookie(s.cookieName()); err != nil || !s.hasCookie(c.Value) {
-			http.Error(rw, "open the link that 'shield approvals' prints", http.StatusUnauthorized)
+		if !s.knows(r) {
+			http.Error(rw, "open the approval page and type its code", http.StatusUnauthorized)
 			return
 		}
 		next(rw, r)
 	}
+}
+
+// knows reports whether a browser has proved that it knows the secret.
+func (s *server) knows(r *http.Request) bool {
+	c, err := r.Cookie(s.cookieName())
+	return err == nil && s.hasCookie(c.Value)
 }
 
 func (s *server) hasCookie(value string) bool {

@@ -2,17 +2,23 @@ package approve
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"math/big"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/net/netutil"
 
 	"github.com/shieldcli/shield/internal/flock"
+	"github.com/shieldcli/shield/pkg/effect"
 )
 
 // A page says where the approval page is served. Its file outlives the process
@@ -20,8 +26,9 @@ import (
 // that are open in browsers go on working.
 type page struct {
 	Address string `json:"address"`       // host and port
-	Key     string `json:"key"`           // known to the pages that were opened by a link; 256 bits in hex
-	Code    string `json:"code"`          // of the links; 256 bits in hex
+	Key     string `json:"key"`           // known to the pages into which the code was typed; 256 bits in hex
+	Code    string `json:"code"`          // that a person types into the page
+	Salt    string `json:"salt"`          // of the code; 128 bits in hex
 	Was     string `json:"was,omitempty"` // the previous address, which another program uses now
 }
 
@@ -31,13 +38,48 @@ const (
 	historyFile = "history"
 )
 
-// link returns the link to the page. The code stands in the fragment, which
-// browsers do not send, so that it is in no log and no referrer.
+// link returns the address of the page. It holds nothing that lets anyone in.
 func (p *page) link() string {
 	if p.Address == "" || p.Code == "" {
 		return ""
 	}
-	return "http://" + p.Address + "/#" + p.Code
+	return "http://" + p.Address + "/"
+}
+
+// told returns what a person needs to open the page; "" while nobody serves it.
+func (p *page) told() string {
+	if p.link() == "" {
+		return ""
+	}
+	return p.link() + " with the code " + p.Code
+}
+
+// pageLetters are the characters of the page's codes: no vowel, which would make words,
+// and nothing that looks like another.
+const pageLetters = "bcdfghjkmnpqrstvwxz23456789"
+
+// codeLength is how many of them a code has, beside the hyphen in the middle. Together
+// with [codeRounds] that is more than can be tried within the life of a code.
+const codeLength = 8
+
+// renewCode draws another code.
+func (p *page) renewCode() error {
+	var code strings.Builder
+	for i := range codeLength {
+		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(pageLetters))))
+		if err != nil {
+			return fmt.Errorf("draw a code: %w", err)
+		}
+		if i == codeLength/2 {
+			code.WriteByte('-')
+		}
+		code.WriteByte(pageLetters[n.Int64()])
+	}
+	salt, err := randomHex(16)
+	if err == nil {
+		p.Code, p.Salt = code.String(), salt
+	}
+	return err
 }
 
 // A server serves the page. See [server.pages] for who may see and answer.
@@ -52,7 +94,10 @@ type server struct {
 	answering sync.RWMutex // held for reading while an answer is written and told
 
 	mu         sync.Mutex
-	cookies    []string          // of the browsers that have proved that they know the secret
+	cookies    []string // of the browsers that have proved that they know the secret
+	stretched  string   // of the code, see codeSecret
+	wrong      int      // proofs of the code that were wrong since wrongSince
+	wrongSince time.Time
 	challenges map[string]string // what each browser was sent to prove it, and what it had sent
 	order      []string          // of challenges, the oldest first
 	waiting    []*entry
@@ -88,6 +133,7 @@ const (
 	maxConnections = 128
 	maxPost        = 16 << 10 // bytes
 	heartbeat      = 15 * time.Second
+	maxWrongCodes  = 10 // proofs of the code a minute that may be wrong
 	listenTries    = 20 // to listen at the remembered address: a process that was killed gives it up a little later
 	settleTime     = 500 * time.Millisecond
 )
@@ -138,14 +184,18 @@ func (w *web) serve() (*server, error) {
 			return nil, err
 		}
 	}
-	// A link that was printed long ago must be useless to anyone who finds it.
-	if p.Code == "" || len(waiting) == 0 {
-		if p.Code, err = randomHex(32); err != nil {
+	// A code that was told long ago must be useless to anyone who finds it.
+	if len(p.Code) != codeLength+1 || p.Salt == "" || len(waiting) == 0 {
+		if err = p.renewCode(); err != nil {
 			l.Close()
 			return nil, err
 		}
 	}
-	if err := own.write(pageFile, p); err != nil {
+	err = own.write(pageFile, p)
+	if err == nil {
+		err = noteAddress(w.o.StateDir, p.Address)
+	}
+	if err != nil {
 		l.Close()
 		return nil, err
 	}
@@ -163,6 +213,16 @@ func (w *web) serve() (*server, error) {
 	s.refresh()
 	go func() { _ = s.http.Serve(netutil.LimitListener(l, maxConnections)) }() // ends with close
 	return s, nil
+}
+
+// noteAddress leaves the address of the page where it is looked up for each action: an
+// agent must not reach the page.
+func noteAddress(stateDir, address string) error {
+	name := filepath.Join(stateDir, effect.PageAddressFile)
+	if err := os.WriteFile(name+".new", []byte(address+"\n"), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(name+".new", name)
 }
 
 // last returns what is known of the page before. A file that cannot be trusted

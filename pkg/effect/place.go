@@ -5,6 +5,11 @@ import (
 	"strings"
 )
 
+// PageAddressFile is the file of the state folder that holds HOST:PORT of the approval
+// page, one line, from the first time that the page is served. Requests to it answer
+// questions.
+const PageAddressFile = "page.address"
+
 // A Place is where an action is judged: what relative paths, "~" and the
 // workspace mean there. The zero Place knows nothing and is the strictest.
 // Goroutines may share a Place; it must not be changed after it is built.

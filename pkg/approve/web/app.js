@@ -13,13 +13,16 @@ const status = document.getElementById("status");
 const list = document.getElementById("requests");
 const cards = new Map(); // what waits, by the request's id
 const done = new Set(); // the ids of receipts
-let code = location.hash.slice(1); // of the link
 let key = ""; // kept here alone: another program may serve this address later
 let failures = 0;
 let awake = 0; // the timer that enables the buttons again
 let cut = false; // shield could not be reached since something was shown
 
+const rounds = 300000; // of PBKDF2, as in webauth.go
+const form = document.getElementById("enter");
+
 class Ended extends Error {} // retrying does not help
+class Refused extends Error {} // the person has to type the code again
 
 function say(text) {
   if (status.textContent !== text) status.textContent = text;
@@ -199,35 +202,57 @@ function hex(bytes) {
   return Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
 }
 
-// greet has page and server prove to each other that they know the secret. It
-// is never sent: any program that listens here while shield does not would get
-// it.
-async function greet(kind, secret) {
+// stretched makes the secret of a code.
+async function stretched(code, salt) {
+  const bytes = (text) => new TextEncoder().encode(text);
+  const base = await crypto.subtle.importKey("raw", bytes(code), "PBKDF2", false, ["deriveBits"]);
+  const bits = await crypto.subtle.deriveBits({ name: "PBKDF2", hash: "SHA-256", salt: bytes(salt), iterations: rounds }, base, 256);
+  return hex(new Uint8Array(bits));
+}
+
+// greet has page and server prove to each other that they know the key, or else the
+// code. Neither is ever sent: any program that listens here while shield does not
+// would get it.
+async function greet(kind, word) {
   const mine = hex(crypto.getRandomValues(new Uint8Array(32)));
   const hello = await post("/hello", { kind, nonce: mine });
   const theirs = await hello.json().catch(() => ({}));
-  const wrong = kind === "code"
-    ? "This link is no longer valid. Run 'shield approvals' for the current one."
-    : "Another program answers at this address, not the shield that opened this page. Run 'shield approvals' for a new link.";
+  const secret = kind === "code" ? await stretched(word, String(theirs.salt)) : word;
   if (typeof theirs.nonce !== "string" || theirs.proof !== (await prove(secret, "shield server", [mine, theirs.nonce]))) {
-    throw new Ended(wrong);
+    if (kind === "code") throw new Refused("Wrong code. 'shield approvals' in a terminal shows the current one.");
+    throw new Ended("Another program answers at this address, not the shield that opened this page. Run 'shield approvals' for the new address.");
   }
   const proof = await prove(secret, "shield page", [mine, theirs.nonce]);
   const session = await post("/session", { kind, nonce: theirs.nonce, proof });
+  if (session.status === 429) throw new Refused(await session.text());
   if (!session.ok) throw new Error("shield refused this page");
   key = (await session.json()).key;
 }
 
+// typed returns the code that a person types, as it is hashed.
+function typed() {
+  const input = document.getElementById("code");
+  if (form.hidden) say("Type the code to see what is waiting");
+  form.hidden = false;
+  input.focus();
+  return new Promise((entered) => {
+    form.onsubmit = (e) => {
+      e.preventDefault();
+      entered(input.value.toLowerCase().replace(/[^a-z0-9]/g, ""));
+      input.value = "";
+    };
+  });
+}
+
 async function enter() {
-  if (key) return greet("key", key);
-  if (code) {
-    await greet("code", code);
-    code = "";
-    return;
+  if (!key) {
+    const response = await post("/key", {}); // this page may have been reloaded
+    if (response.status === 200) key = (await response.json()).key;
+    else await greet("code", await typed());
+  } else {
+    await greet("key", key);
   }
-  const response = await post("/key", {}); // this page was reloaded
-  if (!response.ok) throw new Ended("This page must be opened with its link. Run 'shield approvals' to get it.");
-  key = (await response.json()).key;
+  form.hidden = true;
 }
 
 // follow shows what waits until the server ends.
@@ -258,7 +283,7 @@ function lost() {
   }
   for (const id of [...cards.keys()]) keepGone(id, "No longer waiting: the program that asked has ended");
   document.title = "shield";
-  say(key ? "Nothing is waiting. Leave this page open: the next question appears here." : "Nothing is waiting here. Run 'shield approvals' for the link.");
+  say(key ? "Nothing is waiting. Leave this page open: the next question appears here." : "Nothing is waiting here. Run 'shield approvals' for the address and the code.");
 }
 
 function pause(time) {
@@ -286,6 +311,10 @@ async function start() {
       await follow();
       lost();
     } catch (err) {
+      if (err instanceof Refused) {
+        say(err.message);
+        continue;
+      }
       if (err instanceof Ended) failures = gone;
       lost();
       if (err instanceof Ended) {

@@ -1,0 +1,51 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func init() { attach = attachPerson }
+
+func attachPerson(t *testing.T, sock string) {
+	t.Helper()
+	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd := int(person.Fd())
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 101, Col: 150}) // tmux takes a line
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := exec.Command("tmux", "-S", sock, "attach")
+	client.Env = append(os.Environ(), "TERM=xterm")
+	client.Stdin, client.Stdout, client.Stderr = tty, tty, tty
+	client.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := client.Start(); err != nil {
+		t.Fatal(err)
+	}
+	tty.Close()
+	go func() { _, _ = io.Copy(io.Discard, person) }() // ends with the client
+	t.Cleanup(func() {
+		_ = client.Process.Kill()
+		_ = client.Wait()
+		person.Close()
+	})
+}
