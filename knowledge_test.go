@@ -13,7 +13,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/shieldcli/shield/pkg/host"
 	"github.com/shieldcli/shield/pkg/knowledge"
+	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
 // mostNames is how many names of pkg/knowledge a file elsewhere may hold: more
@@ -143,6 +145,30 @@ func eachText(value any, do func(string)) {
 				do(key)
 				eachText(x, do)
 			}
+		}
+	}
+}
+
+// TestGuardHosts holds that the programs of all hosts are known as such where signals to them
+// and programs in their place are looked for.
+func TestGuardHosts(t *testing.T) {
+	t.Parallel()
+	named := map[string]bool{}
+	for _, name := range host.Names() {
+		h, err := host.Named(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		programs, _ := h.Found()
+		for _, p := range programs {
+			if named[p] = true; !command.GuardHosts[p] {
+				t.Errorf("GuardHosts of words.yaml lacks %s, a program of %s", p, name)
+			}
+		}
+	}
+	for p := range command.GuardHosts {
+		if !named[p] {
+			t.Errorf("GuardHosts of words.yaml has %s, which is no host's program", p)
 		}
 	}
 }

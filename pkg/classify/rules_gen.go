@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:452ccf17c80fb404eb705ad4a0d69f72c359f05762a8a7fddad2b2930beadc51"
+const rulesFingerprint = "sha256:6532abcc3543fa7fff2b19759639510942d16229042686bf9e0d1b0417b68a27"
 
 var ruleTable = [...]Rule{
 	{
@@ -2336,7 +2336,7 @@ var ruleTable = [...]Rule{
 		ID: "XP-031", Name: "spying", Category: "collection", Severity: Medium, Outcome: Escalate, Platform: "any",
 		Description: "Records the user's screen, keyboard, camera, microphone, clipboard or network traffic.",
 		Advice:      "let the user take the picture or copy the text",
-		Match:       []string{"screencapture x.png", "scrot x.png", "gnome-screenshot", "spectacle -b", "xwd -root", "grim x.png", "imagesnap x", "fswebcam x", "arecord x.wav", "logkeys --start", "keylogger", "xspy", "showkey", "psr /start", "snippingtool", "import -window root x.png", "xinput test 5", "xinput --test-xi2", "ffmpeg -f x11grab -i :0 x", "ffmpeg -f avfoundation -i 0 x", "ffmpeg -f gdigrab -i x y", "ffmpeg -f dshow -i x y", "ffmpeg -f alsa -i x y", "ffmpeg -f pulse -i x y", "ffmpeg -f v4l2 -i x y", "ffmpeg -f kmsgrab -i x y", "avconv -f alsa -i x y", "tcpdump -i eth0", "tshark -i eth0", "dumpcap -i eth0", "ngrep x", "tcpflow -i eth0", "dsniff -m", "pktmon start", "windump -i 1", "pbpaste", "xclip -o", "xsel --output", "wl-paste", "powershell -c Get-Clipboard", "strace -p 123", "strace --attach 123", "netsh trace start capture=yes"},
+		Match:       []string{"screencapture x.png", "scrot x.png", "gnome-screenshot", "spectacle -b", "xwd -root", "grim x.png", "imagesnap x", "fswebcam x", "arecord x.wav", "logkeys --start", "keylogger", "xspy", "showkey", "psr /start", "snippingtool", "import -window root x.png", "xinput test 5", "xinput --test-xi2", "ffmpeg -f x11grab -i :0 x", "ffmpeg -f avfoundation -i 0 x", "ffmpeg -f gdigrab -i x y", "ffmpeg -f dshow -i x y", "ffmpeg -f alsa -i x y", "ffmpeg -f pulse -i x y", "ffmpeg -f v4l2 -i x y", "ffmpeg -f kmsgrab -i x y", "avconv -f alsa -i x y", "tcpdump -i eth0", "tshark -i eth0", "dumpcap -i eth0", "ngrep x", "tcpflow -i eth0", "dsniff -m", "pktmon start", "windump -i 1", "pbpaste", "xclip -o", "xsel --output", "wl-paste", "powershell -c Get-Clipboard", "netsh trace start capture=yes"},
 		Pass:        []string{"ffmpeg -i in.mp4 out.webm", "tcpdump --version", "pbcopy < notes.txt", "strace -c ls", "import numpy"},
 		clauses: []clause{
 			{
@@ -2361,10 +2361,6 @@ var ruleTable = [...]Rule{
 			{
 				programs: []string{"get-clipboard", "pbpaste", "wl-paste", "xclip", "xsel"},
 				args:     pattern{expr: "^$| -o\\b| --output\\b"},
-			},
-			{
-				programs: []string{"strace"},
-				args:     pattern{expr: " -p ?\\d| --attach", lits: []string{" -p0", " -p1", " -p2", " -p3", " -p4", " -p5", " -p6", " -p7", " -p8", " -p9", " -p 0", " -p 1", " -p 2", " -p 3", " -p 4", " -p 5", " -p 6", " -p 7", " -p 8", " -p 9", " --attach"}, bytes: "-"},
 			},
 			{
 				programs: []string{"netsh"},

@@ -30,7 +30,7 @@ const (
 	ChangeGuard       Kind = "change_guard"       // answers, clears, repairs, stops or reconfigures shield itself
 	StopProcess       Kind = "stop_process"
 	ReadSecret        Kind = "read_secret"  // shows credentials or hands them on: environment, key store, token
-	ReadClipboard     Kind = "read_private" // clipboard, screen, microphone, keystrokes
+	ReadClipboard     Kind = "read_private" // clipboard, screen, microphone, keystrokes, memory of another process
 	Destroy           Kind = "destroy"      // cannot be undone: databases, disks, history, resources
 	RunDownload       Kind = "run_download" // runs code from the network
 	RunDecoded        Kind = "run_decoded"  // runs decoded text

@@ -10,22 +10,22 @@ var presets = [...]preset{
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
 		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54},
 		allow:       []uint16{55, 56, 57},
-		fingerprint: "sha256:666b4a3c9ce334770f9c02527c46cc59cbd0552525de20da053a504d57282d8d"},
+		fingerprint: "sha256:34ab56bd299286bce209268b813b36027d54d666c5dff442979f99da991f3e37"},
 	{name: "strict",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
 		verify:      []uint16{58, 59, 60, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 61, 62, 63, 64, 65, 66},
 		allow:       []uint16{55, 56, 57},
-		fingerprint: "sha256:5ac137306ff02592a7a4c5e9dc61b70ba764b99a75a8a12a627ec3cc23b14b67"},
+		fingerprint: "sha256:7fc96bffb9de62b42ed663d95311772f24c3b56facdbc906b59a8675cba093cc"},
 	{name: "permissive",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
 		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 67, 68},
 		allow:       []uint16{55, 56, 57, 69},
-		fingerprint: "sha256:e3f778dd131880b9d25c8bb925c6b8f14a7676cb2690f0f71feda0c76cb35467"},
+		fingerprint: "sha256:f36dd348d5a5c47a8ee605a089eb84b7a40600a8f262ce87f60b8d395203d0f1"},
 	{name: "offline",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
 		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 70, 71, 72, 73, 74, 75, 76, 77},
 		allow:       []uint16{55, 56, 57},
-		fingerprint: "sha256:ce4cc8f735360a7214c7721154b176ea67d441eecdd30bad6df53afacf0d280d"},
+		fingerprint: "sha256:c37c0d43c93a49ca3c8ff007deb76062b9ae1d2c17beb34e8044b1db9d36eb3a"},
 }
 
 // coreRules are the rules of policies/core.yaml.
@@ -2042,7 +2042,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "watches_the_user",
-		Reason: "clipboard, screen, camera and keystrokes are private to the user; ask for what is needed from them",
+		Reason: "clipboard, screen, camera, keystrokes and the memory of other processes are private to the user; ask for what is needed from them",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"read_private",

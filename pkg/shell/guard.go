@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
@@ -138,19 +139,29 @@ func (s *state) renames(base string, sources []abstract.Value, writes []abstract
 // folders of programs have.
 func binFolder(name string) bool { return name == "bin" || name == "sbin" || name == "**" }
 
-// stops records that shield's own process or service is stopped.
+// stops records that shield's own process or service is stopped, or the slice, scope or
+// service in which systemd runs what a person started.
 func (s *state) stops(base string, argv []abstract.Value, use command.Use) {
-	for _, k := range use.Effects {
-		if k != effect.StopProcess && k != effect.ChangeSystem {
-			continue
-		}
-		for _, v := range argv[1:] {
-			for word := range strings.FieldsFuncSeq(strings.ToLower(v.String()), func(c rune) bool { return strings.ContainsRune(" \t$()`\"'/=[]^:.,", c) }) {
-				if word == guardName || word == guardName+"d" {
-					s.guard(base, "stops shield", join(argv))
-					return
-				}
+	if !slices.Contains(use.Effects, effect.StopProcess) && !slices.Contains(use.Effects, effect.ChangeSystem) {
+		return
+	}
+	for _, v := range argv[1:] {
+		text := strings.ToLower(v.String())
+		for word := range strings.FieldsFuncSeq(text, func(c rune) bool { return strings.ContainsRune(" \t$()`\"'/=[]^:.,", c) }) {
+			if word == guardName || word == guardName+"d" {
+				s.guard(base, "stops shield", join(argv))
+				return
 			}
+		}
+		if base == "systemctl" && sessionUnit().MatchString(text) && slices.ContainsFunc(argv, func(v abstract.Value) bool { return unitStops[v.Text] }) {
+			s.guard(base, "stops the session in which the agent's host runs", join(argv))
+			return
 		}
 	}
 }
+
+// unitStops are the words of systemctl that stop what runs in a unit.
+var unitStops = map[string]bool{"stop": true, "kill": true, "freeze": true, "restart": true, "try-restart": true, "clean": true}
+
+// sessionUnit matches the units that hold what people start.
+var sessionUnit = prefilter.Lazy(`^(?:(?:user|session|app|background|system|-)(?:[@-].*)?\.(?:slice|scope)|user@.*\.service)$`)

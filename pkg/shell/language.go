@@ -47,6 +47,7 @@ func (s *state) code(language, text string, at effect.Span, args []abstract.Valu
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	if language != "shell" {
+		s.codeSignals(language, text, at)
 		s.foreign++
 		defer func() { s.foreign-- }()
 	}

@@ -131,6 +131,7 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 	f := s.touch(base, argv, use, io)
 	s.itself(use, f, effect.Effect{Program: base, Reason: why, From: at})
 	s.stops(base, argv, use)
+	s.signals(base, argv, use)
 	s.compilesGuard(argv, use)
 	for _, k := range use.Keys {
 		f.secretKey = s.registryKey(base, argv, k) || f.secretKey

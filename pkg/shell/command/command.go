@@ -40,6 +40,7 @@ type Use struct {
 	Tells    bool   // its words reach another machine as they are, as questions of dig do
 	Database bool   // a word that is nothing but a variable is the address of the database
 	Remotes  []GitRemote
+	Signals  []Signal
 	Builds   []Word // packages or folders of source that are built, and run or installed
 	Remote   Remote // what the ChangeRemote among Effects changes
 	Away     string // the database on another machine that statements go to; "" if it is near, for tests, or not known
@@ -70,6 +71,26 @@ type Touch struct {
 	Backup    bool // of WriteFile: it is a copy of another file that is written
 	Checked   bool // of DeleteFile: the program refuses where version control misses something
 }
+
+// A Signal says which processes get a signal, or are attached to.
+type Signal struct {
+	By   SignalBy
+	Word Word
+}
+
+// A SignalBy says what the word of a [Signal] is.
+type SignalBy uint8
+
+// The ways of saying which processes are meant.
+const (
+	ByID      SignalBy = iota // its number, or its name
+	ByName                    // its name, or the path of its program
+	ByPattern                 // a regular expression that a part of its name matches
+	ByLine                    // the same of its command line
+	ByGroup                   // a user, a group, a session or a terminal
+	ByParent                  // the number of its parent
+	ByFile                    // a file that it uses
+)
 
 // A GitRemote is a name that git is told to use for an address. Name is empty
 // if every address is rewritten to this one.

@@ -160,6 +160,7 @@ var programs = [...]program{
 	{"auditctl", &syntaxUpdate_alternatives},
 	{"auditpol", &syntaxAuditpol},
 	{"auggie", &syntaxCodex},
+	{"austin", &syntaxPy_spy},
 	{"auth0", &syntaxNeonctl},
 	{"authconfig", &syntaxUpdate_alternatives},
 	{"autoconf", &syntaxMake},
@@ -524,7 +525,7 @@ var programs = [...]program{
 	{"cppcheck", &syntaxMypy},
 	{"cpplint", &syntaxMypy},
 	{"cpuid", &syntaxPs},
-	{"cpulimit", &syntaxNice},
+	{"cpulimit", &syntaxCpulimit},
 	{"cqlsh", &syntaxCqlsh},
 	{"crane", &syntaxCrane},
 	{"crc32", &syntaxMd5sum},
@@ -536,6 +537,7 @@ var programs = [...]program{
 	{"credo", &syntaxMypy},
 	{"credstash", &syntaxCredstash},
 	{"crictl", &syntaxCtr},
+	{"criu", &syntaxDlv},
 	{"croc", &syntaxCroc},
 	{"crontab", &syntaxCrontab},
 	{"cross-env", &syntaxCross_env},
@@ -684,6 +686,7 @@ var programs = [...]program{
 	{"djpeg", &syntaxCjpeg},
 	{"djvutxt", &syntaxDjvutxt},
 	{"djxl", &syntaxCjxl},
+	{"dlv", &syntaxDlv},
 	{"dmd", &syntaxGcc},
 	{"dmesg", &syntaxDmesg},
 	{"dmidecode", &syntaxPs},
@@ -716,7 +719,11 @@ var programs = [...]program{
 	{"dotenv", &syntaxRlwrap},
 	{"dotenvx", &syntaxRlwrap},
 	{"dotnet", &syntaxDotnet},
+	{"dotnet-dump", &syntaxDlv},
+	{"dotnet-gcdump", &syntaxDlv},
 	{"dotnet-script", &syntaxRscript},
+	{"dotnet-stack", &syntaxDlv},
+	{"dotnet-trace", &syntaxDlv},
 	{"dpdm", &syntaxGocloc},
 	{"dpkg", &syntaxDpkg},
 	{"dpkg-buildpackage", &syntaxDpkg_deb},
@@ -747,7 +754,7 @@ var programs = [...]program{
 	{"dstat", &syntaxPs},
 	{"dsymutil", &syntaxStrip},
 	{"dtach", &syntaxDtach},
-	{"dtrace", &syntaxLog},
+	{"dtrace", &syntaxDtrace},
 	{"dtruss", &syntaxStrace},
 	{"du", &syntaxDu},
 	{"dub", &syntaxMvn},
@@ -842,6 +849,7 @@ var programs = [...]program{
 	{"eu-objdump", &syntaxEu_readelf},
 	{"eu-readelf", &syntaxEu_readelf},
 	{"eu-size", &syntaxEu_readelf},
+	{"eu-stack", &syntaxReptyr},
 	{"eu-strings", &syntaxEu_readelf},
 	{"eval", &syntaxEval},
 	{"evans", &syntaxRpcclient},
@@ -950,6 +958,8 @@ var programs = [...]program{
 	{"fpm", &syntaxDpkg_deb},
 	{"free", &syntaxPs},
 	{"freebsd-update", &syntaxApk},
+	{"frida", &syntaxDlv},
+	{"frida-trace", &syntaxDlv},
 	{"frpc", &syntaxNgrok},
 	{"frps", &syntaxNgrok},
 	{"fs_cli", &syntaxArangosh},
@@ -971,7 +981,7 @@ var programs = [...]program{
 	{"ftp", &syntaxTelnet},
 	{"funzip", &syntaxUnzip},
 	{"fuse-overlayfs", &syntaxMount},
-	{"fuser", &syntaxNetstat},
+	{"fuser", &syntaxFuser},
 	{"fusermount", &syntaxUmount},
 	{"fusermount3", &syntaxUmount},
 	{"fvm", &syntaxMvn},
@@ -990,6 +1000,7 @@ var programs = [...]program{
 	{"gchown", &syntaxChown},
 	{"gclient", &syntaxDegit},
 	{"gcloud", &syntaxGcloud},
+	{"gcore", &syntaxReptyr},
 	{"gcp", &syntaxCp},
 	{"gcrane", &syntaxCrane},
 	{"gcut", &syntaxCut},
@@ -1149,6 +1160,7 @@ var programs = [...]program{
 	{"gst", &syntaxRscript},
 	{"gst-inspect-1.0", &syntaxSox},
 	{"gst-launch-1.0", &syntaxSox},
+	{"gstack", &syntaxReptyr},
 	{"gstat", &syntaxStat},
 	{"gsutil", &syntaxGsutil},
 	{"gtail", &syntaxTail},
@@ -1290,6 +1302,7 @@ var programs = [...]program{
 	{"init", &syntaxReboot},
 	{"initctl", &syntaxService},
 	{"initdb", &syntaxPg_upgrade},
+	{"injcode", &syntaxReptyr},
 	{"inkscape", &syntaxConvert},
 	{"inlets", &syntaxNgrok},
 	{"innoextract", &syntaxInnoextract},
@@ -1354,6 +1367,7 @@ var programs = [...]program{
 	{"jar", &syntaxJar},
 	{"jarsigner", &syntaxJar},
 	{"jasmine", &syntaxJest},
+	{"jattach", &syntaxReptyr},
 	{"java", &syntaxJava},
 	{"javac", &syntaxGcc},
 	{"javap", &syntaxObjdump},
@@ -1458,7 +1472,8 @@ var programs = [...]program{
 	{"keytool", &syntaxJar},
 	{"kibana-plugin", &syntaxGrafana_cli},
 	{"kill", &syntaxKill},
-	{"killall", &syntaxPkill},
+	{"killall", &syntaxKillall},
+	{"killall5", &syntaxKillall5},
 	{"kilo", &syntaxCodex},
 	{"kilocode", &syntaxCodex},
 	{"kimi", &syntaxCodex},
@@ -1707,6 +1722,8 @@ var programs = [...]program{
 	{"mediainfo", &syntaxFfprobe},
 	{"melos", &syntaxMvn},
 	{"memcached-tool", &syntaxNeonctl},
+	{"memfetch", &syntaxReptyr},
+	{"memray-attach", &syntaxPy_spy},
 	{"mencoder", &syntaxSox},
 	{"menhir", &syntaxMvn},
 	{"mergerfs", &syntaxMount},
@@ -2177,6 +2194,7 @@ var programs = [...]program{
 	{"phpcs", &syntaxMypy},
 	{"phpenv", &syntaxNvm},
 	{"phpmd", &syntaxMypy},
+	{"phpspy", &syntaxPy_spy},
 	{"phpstan", &syntaxMypy},
 	{"phpunit", &syntaxMvn},
 	{"pico", &syntaxNano},
@@ -2307,6 +2325,7 @@ var programs = [...]program{
 	{"prlctl", &syntaxNeonctl},
 	{"prlimit", &syntaxPrlimit},
 	{"procdump", &syntaxProcdump},
+	{"procdump-linux", &syntaxReptyr},
 	{"procdump64", &syntaxProcdump},
 	{"procs", &syntaxProcs},
 	{"productbuild", &syntaxCodesign},
@@ -2336,6 +2355,7 @@ var programs = [...]program{
 	{"pslurp", &syntaxPdsh},
 	{"psql", &syntaxPsql},
 	{"pssh", &syntaxPdsh},
+	{"pstack", &syntaxReptyr},
 	{"pstopdf", &syntaxGs},
 	{"pstree", &syntaxPs},
 	{"psysh", &syntaxPhp},
@@ -2366,6 +2386,7 @@ var programs = [...]program{
 	{"pwdx", &syntaxPwdx},
 	{"pwgen", &syntaxPwgen},
 	{"pwsh", &syntaxPowershell},
+	{"py-spy", &syntaxPy_spy},
 	{"py.test", &syntaxPytest},
 	{"py:ast", &syntaxPy_3ajson_2etool},
 	{"py:base64", &syntaxPy_3ajson_2etool},
@@ -2411,6 +2432,7 @@ var programs = [...]program{
 	{"pydocstyle", &syntaxMypy},
 	{"pyenv", &syntaxNvm},
 	{"pyflakes", &syntaxMypy},
+	{"pyflame", &syntaxPy_spy},
 	{"pygmentize", &syntaxBat},
 	{"pygount", &syntaxGocloc},
 	{"pyinstaller", &syntaxGcc},
@@ -2419,6 +2441,7 @@ var programs = [...]program{
 	{"pylint", &syntaxMypy},
 	{"pypy", &syntaxPython},
 	{"pypy3", &syntaxPython},
+	{"pyrasite", &syntaxReptyr},
 	{"pyright", &syntaxMypy},
 	{"pytest", &syntaxPytest},
 	{"python", &syntaxPython},
@@ -2470,6 +2493,7 @@ var programs = [...]program{
 	{"rbash", &syntaxSh},
 	{"rbd", &syntaxNeonctl},
 	{"rbenv", &syntaxNvm},
+	{"rbspy", &syntaxPy_spy},
 	{"rbw", &syntaxBw},
 	{"rbx", &syntaxRuby},
 	{"rc", &syntaxCsh},
@@ -2522,6 +2546,7 @@ var programs = [...]program{
 	{"renice", &syntaxRenice},
 	{"repo", &syntaxDegit},
 	{"reprepro", &syntaxDpkg_deb},
+	{"reptyr", &syntaxReptyr},
 	{"reset", &syntaxTput},
 	{"resize2fs", &syntaxResize2fs},
 	{"resolvectl", &syntaxDig},
@@ -2635,6 +2660,7 @@ var programs = [...]program{
 	{"scalac", &syntaxGcc},
 	{"scalafmt", &syntaxBlack},
 	{"scaleway", &syntaxNeonctl},
+	{"scanmem", &syntaxReptyr},
 	{"scc", &syntaxMypy},
 	{"sccache", &syntaxRlwrap},
 	{"schedtool", &syntaxNice},
@@ -2742,7 +2768,7 @@ var programs = [...]program{
 	{"sk", &syntaxFzf},
 	{"skaffold", &syntaxKustomize},
 	{"skate", &syntaxSkate},
-	{"skill", &syntaxPkill},
+	{"skill", &syntaxKillall},
 	{"skills", &syntaxSkills},
 	{"skopeo", &syntaxSkopeo},
 	{"sl", &syntaxWall},
@@ -3098,6 +3124,7 @@ var programs = [...]program{
 	{"uconv", &syntaxIconv},
 	{"udevadm", &syntaxLoginctl},
 	{"udisksctl", &syntaxUmount},
+	{"uftrace", &syntaxStrace},
 	{"ufw", &syntaxIptables},
 	{"uglifyjs", &syntaxBlack},
 	{"ugrep", &syntaxAg},
@@ -3349,7 +3376,7 @@ var programs = [...]program{
 	{"xhs", &syntaxHttp},
 	{"xinput", &syntaxXset},
 	{"xkcdpass", &syntaxXkcdpass},
-	{"xkill", &syntaxPkill},
+	{"xkill", &syntaxXkill},
 	{"xl", &syntaxKubectx},
 	{"xls2csv", &syntaxCatppt},
 	{"xlsx2csv", &syntaxGs},
@@ -8203,6 +8230,31 @@ var syntaxCpio = syntax{style: gnu | bundled, options: []option{
 	{"-v", &action_none},
 }, operands: shape{rest: roleText}, base: &action_class_localWrite_streams_out_Input_setOut}
 
+var syntaxCpulimit = syntax{style: first | gnu, options: []option{
+	{"--background", &action_none},
+	{"--cpu", &action_values_Text},
+	{"--exe", &action_values_ProcessName},
+	{"--foreground", &action_none},
+	{"--include-children", &action_none},
+	{"--lazy", &action_none},
+	{"--limit", &action_values_Text},
+	{"--path", &action_values_ProcessName},
+	{"--pid", &action_values_Process_effects_ReadClipboard},
+	{"--verbose", &action_none},
+	{"-P", &action_values_ProcessName},
+	{"-b", &action_none},
+	{"-c", &action_values_Text},
+	{"-e", &action_values_ProcessName},
+	{"-f", &action_none},
+	{"-i", &action_none},
+	{"-l", &action_values_Text},
+	{"-m", &action_values_Text},
+	{"-p", &action_values_Process_effects_ReadClipboard},
+	{"-q", &action_none},
+	{"-v", &action_none},
+	{"-z", &action_none},
+}, operands: shape{rest: roleArgv}}
+
 var syntaxCqlsh = syntax{style: open, service: "database", input: roleSQL, options: []option{
 	{"--command", &action_values_SQL_streams_in_Data_setIn},
 	{"--database", &action_values_Place},
@@ -9556,6 +9608,24 @@ var syntaxDjvutxt = syntax{style: long, options: []option{
 	{"-page", &action_values_Text_attached},
 }, operands: shape{head: []role{roleRead, roleWrite}}}
 
+var syntaxDlv = syntax{style: open, why: "reads the memory of another process", options: []option{
+	{"--attach-frontmost", &action_effects_ReadClipboard},
+	{"--attach-identifier", &action_values_ProcessName_effects_ReadClipboard},
+	{"--attach-name", &action_values_ProcessName_effects_ReadClipboard},
+	{"--attach-pid", &action_values_Process_effects_ReadClipboard},
+	{"--name", &action_values_ProcessName_effects_ReadClipboard},
+	{"--pid", &action_values_Process_effects_ReadClipboard},
+	{"--process-id", &action_values_Process_effects_ReadClipboard},
+	{"--tree", &action_values_Process_effects_ReadClipboard},
+	{"-F", &action_effects_ReadClipboard},
+	{"-N", &action_values_ProcessName_effects_ReadClipboard},
+	{"-n", &action_values_ProcessName_effects_ReadClipboard},
+	{"-p", &action_values_Process_effects_ReadClipboard},
+	{"-t", &action_values_Process_effects_ReadClipboard},
+}, subs: []program{
+	{"attach", &syntax_80e1d92eb5b8},
+}, operands: shape{rest: roleText}, base: &action_flags_reject}
+
 var syntaxDmesg = syntax{options: []option{
 	{"--clear", &action_effects_ChangeSystem},
 	{"--ctime", &action_none},
@@ -10549,6 +10619,40 @@ var syntaxDtach = syntax{style: first, options: []option{
 	{"-w", &action_values_Text},
 	{"-z", &action_none},
 }, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
+var syntaxDtrace = syntax{style: bundled, why: "reads the memory of another process", options: []option{
+	{"-A", &action_none},
+	{"-C", &action_none},
+	{"-D", &action_values_Text},
+	{"-F", &action_none},
+	{"-G", &action_none},
+	{"-H", &action_none},
+	{"-I", &action_values_Text},
+	{"-L", &action_values_Text},
+	{"-P", &action_values_Code},
+	{"-S", &action_none},
+	{"-U", &action_values_Text},
+	{"-V", &action_none},
+	{"-X", &action_values_Text},
+	{"-Z", &action_none},
+	{"-a", &action_none},
+	{"-b", &action_none},
+	{"-c", &action_values_Shell},
+	{"-e", &action_none},
+	{"-f", &action_values_Code},
+	{"-h", &action_none},
+	{"-i", &action_values_Code},
+	{"-l", &action_none},
+	{"-m", &action_values_Code},
+	{"-n", &action_values_Code},
+	{"-o", &action_values_Write},
+	{"-p", &action_values_Process_effects_ReadClipboard},
+	{"-q", &action_none},
+	{"-s", &action_values_ScriptCode},
+	{"-v", &action_none},
+	{"-w", &action_none},
+	{"-x", &action_values_Text},
+}, operands: shape{rest: roleText}}
 
 var syntaxDu = syntax{style: gnu, options: []option{
 	{"--all", &action_none},
@@ -11818,6 +11922,44 @@ var syntaxFsutil = syntax{style: slash | expr, why: "changes volumes, or files u
 	{"setzerodata", &action_effects_Destroy_turns_System_Text},
 }, operands: shape{rest: roleSystem}}
 
+var syntaxFuser = syntax{style: literal | numeric | long, options: []option{
+	{"--all", &action_none},
+	{"--interactive", &action_none},
+	{"--kill", &action_effects_StopProcess_turns_Text_ProcessFile},
+	{"--mount", &action_none},
+	{"--namespace", &action_values_Text},
+	{"--signal", &action_values_Text},
+	{"--silent", &action_none},
+	{"--user", &action_none},
+	{"--verbose", &action_none},
+	{"-4", &action_none},
+	{"-6", &action_none},
+	{"-9", &action_none},
+	{"-CONT", &action_none},
+	{"-HUP", &action_none},
+	{"-I", &action_none},
+	{"-INT", &action_none},
+	{"-KILL", &action_none},
+	{"-M", &action_none},
+	{"-N", &action_values_Text},
+	{"-STOP", &action_none},
+	{"-TERM", &action_none},
+	{"-V", &action_none},
+	{"-a", &action_none},
+	{"-c", &action_none},
+	{"-f", &action_none},
+	{"-i", &action_none},
+	{"-k", &action_effects_StopProcess_turns_Text_ProcessFile},
+	{"-l", &action_none},
+	{"-m", &action_none},
+	{"-n", &action_values_Text},
+	{"-s", &action_none},
+	{"-u", &action_none},
+	{"-v", &action_none},
+	{"-w", &action_none},
+	{"-z", &action_none},
+}, operands: shape{rest: roleText}, base: &action_class_readOnly}
+
 var syntaxFzf = syntax{style: plus, options: []option{
 	{"+i", &action_none},
 	{"+s", &action_none},
@@ -12096,12 +12238,17 @@ var syntaxGcloud = syntax{style: own, service: "gcloud", options: []option{
 	{"version", &syntax_style_open_operands_rest_Text_base_class_network},
 }, groups: []string{"addresses", "ai", "ai-platform", "alpha", "app", "artifacts", "beta", "bigtable", "buckets", "builds", "clusters", "composer", "compute", "container", "databases", "dataflow", "dataproc", "deploy", "disks", "dns", "endpoints", "filestore", "firestore", "firewall-rules", "folders", "functions", "iam", "images", "instances", "jobs", "keys", "kms", "logging", "machine-types", "ml", "monitoring", "network-management", "networks", "node-pools", "objects", "operations", "organizations", "policy-intelligence", "projects", "pubsub", "recommender", "redis", "regions", "repositories", "resource-manager", "roles", "run", "scheduler", "secrets", "service-accounts", "services", "snapshots", "spanner", "sql", "storage", "subscriptions", "tasks", "templates", "topics", "versions", "workflows", "zones"}}
 
-var syntaxGdb = syntax{style: long | first, why: "runs a command or code of its own language", options: []option{
+var syntaxGdb = syntax{style: long | first, why: "reads the memory of another process, or runs a command or code of its own language", options: []option{
 	{"--args", &action_operands_rest_Argv},
+	{"--attach-name", &action_values_Process_effects_ReadClipboard},
+	{"--attach-pid", &action_values_Process_effects_ReadClipboard},
+	{"--pid", &action_values_Process_effects_ReadClipboard},
 	{"-O", &action_values_Code},
 	{"-S", &action_values_Script},
 	{"-args", &action_operands_rest_Argv},
 	{"-args=", &action_operands_rest_Argv},
+	{"-attach-name", &action_values_Process_effects_ReadClipboard},
+	{"-attach-pid", &action_values_Process_effects_ReadClipboard},
 	{"-b", &action_none},
 	{"-batch", &action_none},
 	{"-c", &action_values_Text},
@@ -12110,11 +12257,12 @@ var syntaxGdb = syntax{style: long | first, why: "runs a command or code of its 
 	{"-eval-command", &action_values_Code},
 	{"-ex", &action_values_Code},
 	{"-iex", &action_values_Code},
+	{"-n", &action_values_Process_effects_ReadClipboard},
 	{"-nh", &action_none},
 	{"-nx", &action_none},
 	{"-o", &action_values_Code},
-	{"-p", &action_values_Text},
-	{"-pid", &action_values_Text},
+	{"-p", &action_values_Process_effects_ReadClipboard},
+	{"-pid", &action_values_Process_effects_ReadClipboard},
 	{"-q", &action_none},
 	{"-quiet", &action_none},
 	{"-s", &action_values_Script},
@@ -12123,6 +12271,7 @@ var syntaxGdb = syntax{style: long | first, why: "runs a command or code of its 
 	{"-x", &action_values_Script},
 }, texts: []option{
 	{"!", &action_values_Shell},
+	{"attach ", &action_effects_ReadClipboard},
 	{"command script import", &action_effects_Dynamic},
 	{"make ", &action_effects_Dynamic},
 	{"pipe ", &action_effects_Dynamic},
@@ -12132,7 +12281,7 @@ var syntaxGdb = syntax{style: long | first, why: "runs a command or code of its 
 	{"shell ", &action_values_Shell},
 	{"source ", &action_effects_Dynamic},
 	{"target remote |", &action_effects_Dynamic},
-}, operands: shape{head: []role{roleRead, roleRead}}}
+}, operands: shape{head: []role{roleRead, roleCore}}}
 
 var syntaxGenhtml = syntax{style: gnu, options: []option{
 	{"--baseline-file", &action_values_Read},
@@ -17542,36 +17691,90 @@ var syntaxKdb5_util = syntax{style: open, options: []option{
 }}
 
 var syntaxKill = syntax{style: literal | numeric | long, options: []option{
+	{"--list", &action_operands_rest_Text},
+	{"--pid", &action_operands_rest_Text},
+	{"--signal", &action_values_Text},
 	{"-9", &action_none},
+	{"-ABRT", &action_none},
 	{"-CONT", &action_none},
-	{"-G", &action_values_Text},
 	{"-HUP", &action_none},
 	{"-I", &action_none},
 	{"-INT", &action_none},
 	{"-KILL", &action_none},
-	{"-L", &action_none},
-	{"-P", &action_values_Text},
+	{"-L", &action_operands_rest_Text},
 	{"-QUIT", &action_none},
+	{"-SIGCONT", &action_none},
+	{"-SIGHUP", &action_none},
+	{"-SIGINT", &action_none},
+	{"-SIGKILL", &action_none},
+	{"-SIGSTOP", &action_none},
+	{"-SIGTERM", &action_none},
 	{"-STOP", &action_none},
 	{"-TERM", &action_none},
-	{"-U", &action_values_Text},
+	{"-TSTP", &action_none},
 	{"-USR1", &action_none},
 	{"-USR2", &action_none},
+	{"-WINCH", &action_none},
 	{"-e", &action_none},
 	{"-f", &action_none},
-	{"-g", &action_values_Text},
 	{"-i", &action_none},
-	{"-l", &action_none},
-	{"-n", &action_none},
-	{"-o", &action_none},
-	{"-q", &action_none},
+	{"-l", &action_operands_rest_Text},
+	{"-n", &action_values_Text},
+	{"-p", &action_operands_rest_Text},
+	{"-q", &action_values_Text},
+	{"-r", &action_none},
 	{"-s", &action_values_Text},
-	{"-t", &action_values_Text},
-	{"-u", &action_values_Text},
 	{"-v", &action_none},
 	{"-w", &action_none},
 	{"-x", &action_none},
 }, operands: shape{rest: roleProcess}, base: &action_class_localWrite}
+
+var syntaxKillall = syntax{style: gnu | literal | numeric | long, options: []option{
+	{"--exact", &action_none},
+	{"--ignore-case", &action_none},
+	{"--interactive", &action_none},
+	{"--older-than", &action_values_Text},
+	{"--process-group", &action_none},
+	{"--quiet", &action_none},
+	{"--regexp", &action_turns_ProcessName_ProcessPattern},
+	{"--signal", &action_values_Text},
+	{"--user", &action_values_ProcessGroup},
+	{"--verbose", &action_none},
+	{"--wait", &action_none},
+	{"--younger-than", &action_values_Text},
+	{"-9", &action_none},
+	{"-CONT", &action_none},
+	{"-HUP", &action_none},
+	{"-I", &action_none},
+	{"-INT", &action_none},
+	{"-KILL", &action_none},
+	{"-QUIT", &action_none},
+	{"-STOP", &action_none},
+	{"-TERM", &action_none},
+	{"-USR1", &action_none},
+	{"-USR2", &action_none},
+	{"-V", &action_none},
+	{"-c", &action_values_Text},
+	{"-d", &action_none},
+	{"-e", &action_none},
+	{"-g", &action_none},
+	{"-i", &action_none},
+	{"-l", &action_none},
+	{"-m", &action_none},
+	{"-n", &action_none},
+	{"-o", &action_values_Text},
+	{"-q", &action_none},
+	{"-r", &action_turns_ProcessName_ProcessPattern},
+	{"-s", &action_values_Text},
+	{"-t", &action_values_ProcessGroup},
+	{"-u", &action_values_ProcessGroup},
+	{"-v", &action_none},
+	{"-w", &action_none},
+	{"-y", &action_values_Text},
+	{"-z", &action_none},
+}, operands: shape{rest: roleProcessName}, base: &action_class_localWrite_effects_StopProcess}
+
+var syntaxKillall5 = syntax{style: open, why: "signals every process", operands: shape{rest: roleText}, base: &action_effects_ChangeGuard}
 
 var syntaxKnife = syntax{style: open, service: "infrastructure", subs: []program{
 	{"diff", &syntax_operands_rest_Text_base_none},
@@ -20057,7 +20260,6 @@ var syntaxNetstat = syntax{style: bundled | numeric | open, options: []option{
 	{"-g", &action_none},
 	{"-h", &action_none},
 	{"-i", &action_none},
-	{"-k", &action_effects_StopProcess},
 	{"-l", &action_none},
 	{"-m", &action_none},
 	{"-n", &action_none},
@@ -22064,6 +22266,8 @@ var syntaxPee = syntax{style: gnu, options: []option{
 var syntaxPerf_Mem = syntax{style: first, options: []option{
 	{"--call-graph", &action_values_Text},
 	{"--output", &action_values_Write},
+	{"--pid", &action_values_Process_effects_ReadClipboard},
+	{"--tid", &action_values_Process_effects_ReadClipboard},
 	{"-B", &action_none},
 	{"-C", &action_values_Text},
 	{"-F", &action_values_Text},
@@ -22076,18 +22280,22 @@ var syntaxPerf_Mem = syntax{style: first, options: []option{
 	{"-g", &action_none},
 	{"-i", &action_none},
 	{"-o", &action_values_Write},
-	{"-p", &action_values_Text},
+	{"-p", &action_values_Process_effects_ReadClipboard},
 	{"-r", &action_values_Text},
 	{"-s", &action_none},
-	{"-t", &action_values_Text},
+	{"-t", &action_values_Process_effects_ReadClipboard},
 	{"-v", &action_none},
 }, operands: shape{rest: roleArgv}, base: &action_class_localWrite}
 
-var syntaxPerf = syntax{style: first, options: []option{
+var syntaxPerf = syntax{style: first, why: "reads the memory of another process", options: []option{
+	{"--pid", &action_values_Process_effects_ReadClipboard},
+	{"--tid", &action_values_Process_effects_ReadClipboard},
 	{"-a", &action_none},
 	{"-d", &action_none},
 	{"-g", &action_none},
+	{"-p", &action_values_Process_effects_ReadClipboard},
 	{"-r", &action_none},
+	{"-t", &action_values_Process_effects_ReadClipboard},
 	{"-v", &action_none},
 }, subs: []program{
 	{"annotate", &syntax_style_open_operands_rest_Text},
@@ -22101,8 +22309,8 @@ var syntaxPerf = syntax{style: first, options: []option{
 	{"sched", &syntax_style_open_operands_rest_Text},
 	{"script", &syntax_style_open_operands_rest_Text},
 	{"stat", &syntaxPerf_Mem},
-	{"top", &syntax_style_open_operands_rest_Text},
-	{"trace", &syntax_style_open_operands_rest_Text},
+	{"top", &syntaxPerf_Mem},
+	{"trace", &syntaxPerf_Mem},
 }}
 
 var syntaxPerl = syntax{style: first, language: "perl", options: []option{
@@ -22505,37 +22713,63 @@ var syntaxPkexec = syntax{style: first, options: []option{
 	{"--user", &action_values_Text},
 }, operands: shape{rest: roleArgv}, base: &action_effects_ChangePrivilege}
 
-var syntaxPkill = syntax{style: literal | numeric | long, options: []option{
+var syntaxPkill = syntax{style: gnu | literal | numeric | long, options: []option{
+	{"--cgroup", &action_values_ProcessGroup},
+	{"--count", &action_none},
+	{"--echo", &action_none},
+	{"--euid", &action_values_ProcessGroup},
+	{"--exact", &action_turns_ProcessPattern_ProcessName},
+	{"--full", &action_turns_ProcessPattern_ProcessLine},
+	{"--ignore-case", &action_none},
+	{"--inverse", &action_none},
+	{"--newest", &action_none},
+	{"--ns", &action_values_ProcessGroup},
+	{"--nslist", &action_values_Text},
+	{"--older", &action_values_Text},
+	{"--oldest", &action_none},
+	{"--parent", &action_values_ProcessParent},
+	{"--pgroup", &action_values_ProcessGroup},
+	{"--pidfile", &action_values_Read},
+	{"--queue", &action_values_Text},
+	{"--require-handler", &action_none},
+	{"--runstates", &action_values_Text},
+	{"--session", &action_values_ProcessGroup},
+	{"--signal", &action_values_Text},
+	{"--terminal", &action_values_ProcessGroup},
+	{"--uid", &action_values_ProcessGroup},
 	{"-9", &action_none},
+	{"-A", &action_none},
 	{"-CONT", &action_none},
-	{"-G", &action_values_Text},
+	{"-F", &action_values_Read},
 	{"-HUP", &action_none},
-	{"-I", &action_none},
 	{"-INT", &action_none},
 	{"-KILL", &action_none},
-	{"-L", &action_none},
-	{"-P", &action_values_Text},
+	{"-O", &action_values_Text},
+	{"-P", &action_values_ProcessParent},
 	{"-QUIT", &action_none},
 	{"-STOP", &action_none},
 	{"-TERM", &action_none},
-	{"-U", &action_values_Text},
+	{"-U", &action_values_ProcessGroup},
 	{"-USR1", &action_none},
 	{"-USR2", &action_none},
+	{"-c", &action_none},
+	{"-d", &action_values_Text},
 	{"-e", &action_none},
-	{"-f", &action_none},
-	{"-g", &action_values_Text},
+	{"-f", &action_turns_ProcessPattern_ProcessLine},
+	{"-g", &action_values_ProcessGroup},
 	{"-i", &action_none},
 	{"-l", &action_none},
 	{"-n", &action_none},
 	{"-o", &action_none},
-	{"-q", &action_none},
-	{"-s", &action_values_Text},
-	{"-t", &action_values_Text},
-	{"-u", &action_values_Text},
+	{"-q", &action_values_Text},
+	{"-r", &action_values_Text},
+	{"-s", &action_values_ProcessGroup},
+	{"-t", &action_values_ProcessGroup},
+	{"-u", &action_values_ProcessGroup},
 	{"-v", &action_none},
 	{"-w", &action_none},
-	{"-x", &action_none},
-}, operands: shape{rest: roleText}, base: &action_effects_StopProcess}
+	{"-x", &action_turns_ProcessPattern_ProcessName},
+}, operands: shape{rest: roleProcessPattern}, base: &action_class_localWrite_effects_StopProcess}
 
 var syntaxPlutil = syntax{style: long, options: []option{
 	{"--", &action_none},
@@ -22853,7 +23087,7 @@ var syntaxPrlimit = syntax{style: gnu | first, options: []option{
 	{"--noheadings", &action_none},
 	{"--nproc", &action_values_Text_attached},
 	{"--output", &action_values_Text_operands_rest_Text},
-	{"--pid", &action_values_Text},
+	{"--pid", &action_494e032f391f},
 	{"--pid-no", &action_none},
 	{"--raw", &action_none},
 	{"--rss", &action_values_Text_attached},
@@ -22871,7 +23105,7 @@ var syntaxPrlimit = syntax{style: gnu | first, options: []option{
 	{"-m", &action_values_Text_attached},
 	{"-n", &action_values_Text_attached},
 	{"-o", &action_values_Text_operands_rest_Text},
-	{"-p", &action_values_Text},
+	{"-p", &action_494e032f391f},
 	{"-q", &action_values_Text_attached},
 	{"-r", &action_values_Text_attached},
 	{"-s", &action_values_Text_attached},
@@ -23313,6 +23547,73 @@ var syntaxPwgen = syntax{options: []option{
 	{"-x", &action_values_Text},
 	{"-y", &action_none},
 }, operands: shape{rest: roleText}}
+
+var syntaxPy_spy_Dump = syntax{style: first | gnu, options: []option{
+	{"--duration", &action_values_Text},
+	{"--file", &action_values_Write},
+	{"--format", &action_values_Text},
+	{"--full", &action_none},
+	{"--function", &action_none},
+	{"--gil", &action_none},
+	{"--idle", &action_none},
+	{"--json", &action_none},
+	{"--locals", &action_none},
+	{"--native", &action_none},
+	{"--nonblocking", &action_none},
+	{"--output", &action_values_Write},
+	{"--pid", &action_efc2bec1d86b},
+	{"--rate", &action_values_Text},
+	{"--subprocesses", &action_none},
+	{"--threads", &action_none},
+	{"-F", &action_none},
+	{"-d", &action_values_Text},
+	{"-f", &action_values_Text},
+	{"-g", &action_none},
+	{"-i", &action_none},
+	{"-l", &action_none},
+	{"-n", &action_none},
+	{"-o", &action_values_Write},
+	{"-p", &action_efc2bec1d86b},
+	{"-r", &action_values_Text},
+	{"-s", &action_none},
+	{"-t", &action_none},
+}, operands: shape{rest: roleArgv}}
+
+var syntaxPy_spy = syntax{style: first | gnu, why: "reads the memory of another process", options: []option{
+	{"--duration", &action_values_Text},
+	{"--format", &action_values_Text},
+	{"--full", &action_none},
+	{"--function", &action_none},
+	{"--gil", &action_none},
+	{"--idle", &action_none},
+	{"--json", &action_none},
+	{"--locals", &action_none},
+	{"--native", &action_none},
+	{"--nonblocking", &action_none},
+	{"--output", &action_values_Write},
+	{"--pid", &action_efc2bec1d86b},
+	{"--rate", &action_values_Text},
+	{"--subprocesses", &action_none},
+	{"--threads", &action_none},
+	{"-C", &action_none},
+	{"-F", &action_none},
+	{"-d", &action_values_Text},
+	{"-f", &action_none},
+	{"-g", &action_none},
+	{"-i", &action_none},
+	{"-l", &action_none},
+	{"-n", &action_none},
+	{"-o", &action_values_Write},
+	{"-p", &action_efc2bec1d86b},
+	{"-r", &action_values_Text},
+	{"-s", &action_none},
+	{"-t", &action_none},
+}, subs: []program{
+	{"dump", &syntaxPy_spy_Dump},
+	{"record", &syntaxPy_spy_Dump},
+	{"snapshot", &syntaxPy_spy_Dump},
+	{"top", &syntaxPy_spy_Dump},
+}, operands: shape{rest: roleArgv}, base: &action_class_localWrite}
 
 var syntaxPy_3acProfile = syntax{style: first, options: []option{
 	{"--count", &action_none},
@@ -23893,6 +24194,12 @@ var syntaxRenice = syntax{style: numeric, options: []option{
 	{"-p", &action_none},
 	{"-u", &action_none},
 }, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
+var syntaxReptyr = syntax{style: open, why: "reads the memory of another process", options: []option{
+	{"--pid", &action_values_Process},
+	{"-o", &action_values_Write},
+	{"-p", &action_values_Process},
+}, operands: shape{head: []role{roleProcess}, rest: roleText}, base: &action_class_localWrite_effects_ReadClipboard}
 
 var syntaxResize2fs = syntax{style: open, options: []option{
 	{"-P", &action_turns_Mend_List_flags_dry},
@@ -26302,13 +26609,14 @@ var syntaxStow = syntax{style: gnu | open, options: []option{
 	{"-v", &action_none},
 }, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
-var syntaxStrace = syntax{style: first, options: []option{
-	{"--attach", &action_values_Text_operands_rest_Text},
+var syntaxStrace = syntax{style: first, why: "reads the memory of another process", options: []option{
+	{"--attach", &action_efc2bec1d86b},
 	{"--error-exitcode", &action_values_Text},
 	{"--follow-forks", &action_none},
 	{"--leak-check", &action_values_Text},
 	{"--log-file", &action_values_Output},
 	{"--output", &action_values_Output},
+	{"--pid", &action_efc2bec1d86b},
 	{"--quiet", &action_none},
 	{"--show-leak-kinds", &action_values_Text},
 	{"--summary", &action_none},
@@ -26342,7 +26650,7 @@ var syntaxStrace = syntax{style: first, options: []option{
 	{"-l", &action_values_Text},
 	{"-n", &action_none},
 	{"-o", &action_values_Output},
-	{"-p", &action_values_Text_operands_rest_Text},
+	{"-p", &action_efc2bec1d86b},
 	{"-q", &action_none},
 	{"-qq", &action_none},
 	{"-r", &action_none},
@@ -27233,14 +27541,14 @@ var syntaxTar = syntax{style: gnu | bare, options: []option{
 
 var syntaxTaskkill = syntax{style: slash, options: []option{
 	{"/f", &action_none},
-	{"/fi", &action_values_Text},
-	{"/im", &action_values_Text},
+	{"/fi", &action_values_ProcessGroup},
+	{"/im", &action_values_ProcessName},
 	{"/p", &action_values_Text},
-	{"/pid", &action_values_Text},
+	{"/pid", &action_values_Process},
 	{"/s", &action_values_Text},
 	{"/t", &action_none},
 	{"/u", &action_values_Text},
-}, operands: shape{rest: roleText}, base: &action_class_destructive_effects_StopProcess}
+}, operands: shape{rest: roleProcess}, base: &action_class_destructive_effects_StopProcess}
 
 var syntaxTasklist = syntax{style: slash, options: []option{
 	{"/all", &action_none},
@@ -29624,6 +29932,8 @@ var syntaxXkcdpass = syntax{style: gnu, options: []option{
 	{"-w", &action_values_Read},
 }}
 
+var syntaxXkill = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_StopProcess}
+
 var syntaxXset = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
 var syntaxXsv = syntax{options: []option{
@@ -30187,6 +30497,7 @@ var syntax_7dccaa2fd5d8 = syntax{style: open, operands: shape{head: []role{roleP
 var syntax_7df8baa9ea73 = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_effects_ChangeRemote}
 var syntax_7ec1d91f2855 = syntax{style: bundled, operands: shape{rest: roleNPMPackage}, base: &action_class_network}
 var syntax_7fabb3fd5ce9 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_Persist}
+var syntax_80e1d92eb5b8 = syntax{style: open, operands: shape{head: []role{roleProcess}, rest: roleText}, base: &action_effects_ReadClipboard}
 var syntax_857f9b55a908 = syntax{operands: shape{rest: roleMaybeFile}, base: &action_effects_ChangeRemote_verb_change}
 var syntax_87a0702fe09e = syntax{operands: shape{head: []role{roleWrite}, rest: roleText}, base: &action_effects_ChangeRemote_verb_delete}
 var syntax_8d6124a4cbb9 = syntax{style: long, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
@@ -30389,6 +30700,7 @@ var action_33a86a0e669c = action{class: destructive, turns: []turn{{roleWrite, r
 var action_3c50926646fb = action{class: network, effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}}
 var action_3ef27b3420af = action{values: []role{roleText}, class: localWrite, streams: streams{in: Data, setIn: true}, operands: &shape_rest_Text}
 var action_3f35b15c72e8 = action{class: destructive, turns: []turn{{roleReadTree, roleDelete}}, flags: recursive}
+var action_494e032f391f = action{values: []role{roleProcess}, effects: []effect.Kind{effect.ReadClipboard}, operands: &shape_rest_Text}
 var action_516a498c9f2d = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, flags: reject, verb: "run"}
 var action_60394c34c26c = action{class: network, streams: streams{in: Upload, setIn: true, out: Download, setOut: true}}
 var action_668836957217 = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, flags: reject}
@@ -30425,6 +30737,7 @@ var action_class_destructive_turns_Read_Move = action{class: destructive, turns:
 var action_class_localWrite = action{class: localWrite}
 var action_class_localWrite_effects_ReadClipboard = action{class: localWrite, effects: []effect.Kind{effect.ReadClipboard}}
 var action_class_localWrite_effects_ReadSecret = action{class: localWrite, effects: []effect.Kind{effect.ReadSecret}}
+var action_class_localWrite_effects_StopProcess = action{class: localWrite, effects: []effect.Kind{effect.StopProcess}}
 var action_class_localWrite_flags_decodes = action{class: localWrite, flags: decodes}
 var action_class_localWrite_flags_near = action{class: localWrite, flags: near}
 var action_class_localWrite_flags_reject = action{class: localWrite, flags: reject}
@@ -30476,6 +30789,7 @@ var action_e62f5a518444 = action{class: localWrite, operands: &shape_rest_Text, 
 var action_e94404000ca7 = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, verb: "grant"}
 var action_ea31d6cff035 = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, flags: reject, verb: "redirect"}
 var action_ea6df822ea3e = action{values: []role{roleRead}, effects: []effect.Kind{effect.Destroy, effect.ChangeSystem}, turns: []turn{{roleList, roleWrite}}}
+var action_efc2bec1d86b = action{values: []role{roleProcess}, effects: []effect.Kind{effect.ReadClipboard}, operands: &shape_rest_Process}
 var action_effects_ChangeGuard = action{effects: []effect.Kind{effect.ChangeGuard}}
 var action_effects_ChangePrivilege = action{effects: []effect.Kind{effect.ChangePrivilege}}
 var action_effects_ChangeRemote = action{effects: []effect.Kind{effect.ChangeRemote}}
@@ -30526,6 +30840,7 @@ var action_effects_SendData = action{effects: []effect.Kind{effect.SendData}}
 var action_effects_SendMessage_flags_reject = action{effects: []effect.Kind{effect.SendMessage}, flags: reject}
 var action_effects_SendMessage_streams_in_Upload_setIn = action{effects: []effect.Kind{effect.SendMessage}, streams: streams{in: Upload, setIn: true}}
 var action_effects_StopProcess = action{effects: []effect.Kind{effect.StopProcess}}
+var action_effects_StopProcess_turns_Text_ProcessFile = action{effects: []effect.Kind{effect.StopProcess}, turns: []turn{{roleText, roleProcessFile}}}
 var action_empty_Change = action{empty: roleChange}
 var action_empty_EditTree = action{empty: roleEditTree}
 var action_empty_List = action{empty: roleList}
@@ -30608,6 +30923,9 @@ var action_turns_List_List_flags_dry = action{turns: []turn{{roleList, roleList}
 var action_turns_Mend_List_flags_dry = action{turns: []turn{{roleMend, roleList}}, flags: dry}
 var action_turns_Move_Edit = action{turns: []turn{{roleMove, roleEdit}}}
 var action_turns_Move_Read = action{turns: []turn{{roleMove, roleRead}}}
+var action_turns_ProcessName_ProcessPattern = action{turns: []turn{{roleProcessName, roleProcessPattern}}}
+var action_turns_ProcessPattern_ProcessLine = action{turns: []turn{{roleProcessPattern, roleProcessLine}}}
+var action_turns_ProcessPattern_ProcessName = action{turns: []turn{{roleProcessPattern, roleProcessName}}}
 var action_turns_ReadTree_EditTree = action{turns: []turn{{roleReadTree, roleEditTree}}}
 var action_turns_Read_Edit = action{turns: []turn{{roleRead, roleEdit}}}
 var action_turns_Read_Move_here_WriteTree = action{turns: []turn{{roleRead, roleMove}}, here: roleWriteTree}
@@ -30693,6 +31011,12 @@ var action_values_Place = action{values: []role{rolePlace}}
 var action_values_Plugin = action{values: []role{rolePlugin}}
 var action_values_PowerShellWords = action{values: []role{rolePowerShellWords}}
 var action_values_Privilege = action{values: []role{rolePrivilege}}
+var action_values_Process = action{values: []role{roleProcess}}
+var action_values_ProcessGroup = action{values: []role{roleProcessGroup}}
+var action_values_ProcessName = action{values: []role{roleProcessName}}
+var action_values_ProcessName_effects_ReadClipboard = action{values: []role{roleProcessName}, effects: []effect.Kind{effect.ReadClipboard}}
+var action_values_ProcessParent = action{values: []role{roleProcessParent}}
+var action_values_Process_effects_ReadClipboard = action{values: []role{roleProcess}, effects: []effect.Kind{effect.ReadClipboard}}
 var action_values_Push = action{values: []role{rolePush}}
 var action_values_Python = action{values: []role{rolePython}}
 var action_values_Python_operands_rest_Text_flags_stop = action{values: []role{rolePython}, operands: &shape_rest_Text, flags: stop}

@@ -384,8 +384,18 @@ func (r *reader) applyEffect(role role, w Word) {
 		r.effect(effect.ChangeRemote)
 	case roleDestroy:
 		r.effect(effect.Destroy)
+	case roleCore:
+		if strings.Trim(w.Text, "0123456789*") != "" {
+			r.touch(effect.ReadFile, w, false)
+			break
+		}
+		r.effect(effect.ReadClipboard)
+		r.process(w)
 	case roleProcess:
 		r.process(w)
+	case roleProcessName, roleProcessPattern, roleProcessLine, roleProcessGroup, roleProcessParent, roleProcessFile:
+		r.effect(effect.StopProcess)
+		r.use.Signals = append(r.use.Signals, Signal{ByName + SignalBy(role-roleProcessName), w})
 	case rolePrivilege:
 		r.effect(effect.ChangePrivilege)
 	case roleKey, roleSetKey:

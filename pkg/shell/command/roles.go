@@ -86,30 +86,37 @@ const (
 	roleGitValue
 	roleSed
 	roleSQL
-	roleTransfer    // commands of ftp and the like
-	roleLines       // lines that are subcommands
-	roleTexts       // text in which the program looks for its texts
-	roleScriptInput // a file of what it also reads from standard input
-	roleEx          // commands of vi
-	roleDate        // +FORMAT, else the clock is set
-	roleSuffix      // what the name of a copy ends in that is kept of each edited file
-	roleSecret      // the name of a variable to print
-	roleSecretAll   // all variables are printed
-	roleSetting     // NAME=VALUE for what runs
-	roleChange      // a change nearby
-	roleSystem      // a change of the system
-	roleRemote      // a change of a remote resource
-	roleDestroy     // a resource that is gone then
-	roleProcess     // a process to stop
-	rolePrivilege   // somebody to become
-	roleReject      // cannot be judged
-	roleKey         // a key of the registry that is read
-	roleSetKey      // one that is changed
-	roleMaybeScript // a file of code if its name ends as one, else text
-	roleArchive     // read or written, as other options say
-	roleFolder      // entered, and written to if other options say so
-	roleEnter       // entered before anything else is done
-	roleStep        // entered for the operands that follow
+	roleTransfer       // commands of ftp and the like
+	roleLines          // lines that are subcommands
+	roleTexts          // text in which the program looks for its texts
+	roleScriptInput    // a file of what it also reads from standard input
+	roleEx             // commands of vi
+	roleDate           // +FORMAT, else the clock is set
+	roleSuffix         // what the name of a copy ends in that is kept of each edited file
+	roleSecret         // the name of a variable to print
+	roleSecretAll      // all variables are printed
+	roleSetting        // NAME=VALUE for what runs
+	roleChange         // a change nearby
+	roleSystem         // a change of the system
+	roleRemote         // a change of a remote resource
+	roleDestroy        // a resource that is gone then
+	roleProcess        // a process to stop
+	roleCore           // a file with the memory of a process, or the number of one
+	roleProcessName    // its name, or the path of its program
+	roleProcessPattern // a regular expression that a part of its name matches
+	roleProcessLine    // the same of its command line
+	roleProcessGroup   // processes of a user, a group, a session or a terminal
+	roleProcessParent  // children of a process
+	roleProcessFile    // processes that use a file
+	rolePrivilege      // somebody to become
+	roleReject         // cannot be judged
+	roleKey            // a key of the registry that is read
+	roleSetKey         // one that is changed
+	roleMaybeScript    // a file of code if its name ends as one, else text
+	roleArchive        // read or written, as other options say
+	roleFolder         // entered, and written to if other options say so
+	roleEnter          // entered before anything else is done
+	roleStep           // entered for the operands that follow
 
 	// Code, by language.
 	roleShell
@@ -162,5 +169,6 @@ const (
 func (r *reader) process(w Word) {
 	if !w.Job && !strings.HasPrefix(w.Text, "%") {
 		r.effect(effect.StopProcess)
+		r.use.Signals = append(r.use.Signals, Signal{ByID, w})
 	}
 }

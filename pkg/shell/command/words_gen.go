@@ -1241,3 +1241,66 @@ var WeakSecrets = Words{
 	"test_":     true,
 	"testing":   true,
 }
+
+// GuardLine are the programs that the line runs which hosts are given for their hooks, beside shield.
+var GuardLine = Words{
+	"gtimeout": true,
+	"sh":       true,
+	"timeout":  true,
+}
+
+// GuardHosts are the programs of the hosts that ask shield.
+var GuardHosts = Words{
+	"amp":          true,
+	"antigravity":  true,
+	"claude":       true,
+	"cline":        true,
+	"code":         true,
+	"codex":        true,
+	"copilot":      true,
+	"crush":        true,
+	"cursor":       true,
+	"cursor-agent": true,
+	"droid":        true,
+	"gemini":       true,
+	"goose":        true,
+	"kiro":         true,
+	"kiro-cli":     true,
+	"openclaw":     true,
+	"opencode":     true,
+	"pi":           true,
+	"qwen":         true,
+	"windsurf":     true,
+}
+
+// ProcessListers are programs that list processes.
+var ProcessListers = Words{
+	"fuser":  true,
+	"htop":   true,
+	"lsof":   true,
+	"pgrep":  true,
+	"pidof":  true,
+	"procs":  true,
+	"ps":     true,
+	"pstree": true,
+	"top":    true,
+}
+
+// TextFilters are programs that choose lines of what they read.
+var TextFilters = Words{
+	"ack":   true,
+	"ag":    true,
+	"awk":   true,
+	"egrep": true,
+	"fgrep": true,
+	"gawk":  true,
+	"grep":  true,
+	"gsed":  true,
+	"jq":    true,
+	"mawk":  true,
+	"perl":  true,
+	"rg":    true,
+	"ruby":  true,
+	"sed":   true,
+	"ugrep": true,
+}

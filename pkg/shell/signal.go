@@ -1,0 +1,304 @@
+package shell
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/shieldcli/shield/internal/prefilter"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+)
+
+// A reach says whether a signal gets to shield, to the programs of its hook line or to the
+// host that asks it.
+type reach uint8
+
+const (
+	outOfReach reach = iota
+	mayReach
+	reaches
+)
+
+// signals records that a signal, or a limit of a process, can stop what guards: a stopped
+// timeout leaves the host waiting, and hosts take that for permission.
+func (s *state) signals(base string, argv []abstract.Value, use command.Use) {
+	if last := argv[len(argv)-1]; base == "kill" && last.Text == "-1" && len(argv) > 2 { // read as an option
+		use.Signals = append(use.Signals, command.Signal{By: command.ByID, Word: commandWords(argv[len(argv)-1:])[0]})
+	}
+	if len(use.Signals) == 0 || s.remote > 0 && !slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Host != "" && effect.Loopback(e.Host) }) {
+		return
+	}
+	signal := signalOf(argv)
+	if signal == "0" || signal == "CONT" {
+		return // nothing is stopped
+	}
+	stopping := signal == "STOP" || signal == "TSTP" || signal == "TTIN" || signal == "TTOU"
+	most := outOfReach
+	for _, g := range use.Signals {
+		most = max(most, s.meets(g, wordValue(g.Word, argv), argv, stopping))
+	}
+	// pkill and killall without a name mean all processes of somebody.
+	if group := slices.ContainsFunc(use.Signals, func(g command.Signal) bool { return g.By == command.ByGroup }); group && !slices.ContainsFunc(use.Signals, byName) {
+		most = reaches
+	}
+	if most == outOfReach {
+		return
+	}
+	s.once(effect.Effect{
+		Kind: effect.ChangeGuard, Program: base, Possible: most == mayReach, From: join(argv),
+		Reason: base + " can stop shield, the programs of its hook line or the agent's host",
+	})
+}
+
+// byName reports whether a signal goes to processes of some name alone.
+func byName(g command.Signal) bool {
+	return (g.By == command.ByName || g.By == command.ByPattern || g.By == command.ByLine) && !strings.HasPrefix(g.Word.Text, "-") // else the signal
+}
+
+// signalOf returns the name of the signal that the words of kill and its like say, without SIG,
+// "" if they say none.
+func signalOf(argv []abstract.Value) string {
+	for i, v := range argv[1:] {
+		text := strings.TrimPrefix(strings.TrimPrefix(v.Text, "--signal="), "-")
+		switch {
+		case v.Text == "-s" || v.Text == "--signal" || v.Text == "-n":
+			if text = ""; i+2 < len(argv) {
+				text = argv[i+2].Text
+			}
+		case text == v.Text:
+			continue
+		case strings.HasPrefix(v.Text, "-s") && len(v.Text) > 2:
+			text = v.Text[2:]
+		}
+		text = strings.TrimPrefix(strings.ToUpper(text), "SIG")
+		if name, ok := signalNames[text]; ok {
+			return name
+		}
+	}
+	return ""
+}
+
+// signalNames has names for what signals are called, of those that matter here.
+var signalNames = map[string]string{
+	"0": "0", "CONT": "CONT", "18": "CONT", "STOP": "STOP", "17": "STOP", "19": "STOP", "TSTP": "TSTP", "20": "TSTP",
+	"TTIN": "TTIN", "21": "TTIN", "TTOU": "TTOU", "22": "TTOU", "HUP": "HUP", "TERM": "TERM", "KILL": "KILL", "INT": "INT", "1": "HUP", "2": "INT", "9": "KILL", "15": "TERM",
+}
+
+// meets says whether the processes that a word means may be those that guard.
+func (s *state) meets(g command.Signal, v abstract.Value, argv []abstract.Value, stopping bool) reach {
+	switch g.By {
+	case command.ByID:
+		return s.meetsID(v, argv, stopping)
+	case command.ByParent:
+		if parent(v) {
+			return reaches
+		}
+		return outOfReach
+	case command.ByGroup:
+		if stopping {
+			return mayReach
+		}
+		return outOfReach
+	case command.ByFile:
+		if guardProgram(path.Base(v.Text)) {
+			return reaches
+		}
+		return outOfReach
+	case command.ByName, command.ByPattern, command.ByLine:
+	}
+	ignore := slices.ContainsFunc(argv, func(a abstract.Value) bool { return a.Text == "-i" || a.Text == "-I" || a.Text == "--ignore-case" })
+	switch {
+	case v.Bare:
+		if stopping {
+			return mayReach
+		}
+		return outOfReach
+	case g.By == command.ByName:
+		return s.meetsName(v, ignore)
+	}
+	return s.meetsPattern(v, g.By == command.ByLine, ignore)
+}
+
+// meetsID looks at the number of a process, which kill also takes a name for.
+func (s *state) meetsID(v abstract.Value, argv []abstract.Value, stopping bool) reach {
+	number := strings.TrimLeft(v.Text, "0123456789") == "" && v.Text != ""
+	switch {
+	case parent(v), v.Text == "-1":
+		return reaches
+	case v.Known() && number && v.Text != "0", strings.HasPrefix(v.Text, "-") && v.Known():
+		return outOfReach
+	case v.Known() && v.Text == "0", v.Job():
+		if stopping && !v.Job() {
+			return mayReach // the host may be of the same group
+		}
+		return outOfReach
+	case v.Known():
+		return s.meetsName(v, false)
+	case s.listsGuard():
+		return reaches
+	case stopping && v.Origin&^abstract.FromVariable != 0:
+		return mayReach
+	}
+	return outOfReach
+}
+
+// parent reports whether a word is the number of the process that started the shell.
+func parent(v abstract.Value) bool { return !v.Known() && strings.Contains(v.String(), "PPID") }
+
+// meetsName compares a name with those of programs that guard.
+func (s *state) meetsName(v abstract.Value, ignore bool) reach {
+	name := programName(strings.ReplaceAll(v.Text, `\`, "/"))
+	if ignore {
+		name = strings.ToLower(name)
+	}
+	switch {
+	case v.Known() && guardProgram(name):
+		return reaches
+	case v.IsPattern && slices.ContainsFunc(guardPrograms(), func(g string) bool { return abstract.Match(name, g) }):
+		return mayReach
+	}
+	return outOfReach
+}
+
+// meetsPattern looks for a regular expression in the names or the command lines of what guards.
+func (s *state) meetsPattern(v abstract.Value, line, ignore bool) reach {
+	text := v.Text
+	if v.IsPattern {
+		text = unpattern(v.Text)
+		if strings.Contains(text, abstract.UnsetName) {
+			return s.meetsName(v, ignore)
+		}
+	}
+	for _, text := range []string{text, v.String()} {
+		if ignore {
+			text = "(?i)" + text
+		}
+		re, err := regexp.Compile(text)
+		if err != nil {
+			return mayReach // POSIX may know what it means
+		}
+		if slices.ContainsFunc(guardPrograms(), re.MatchString) || line && slices.ContainsFunc(s.guardLines(), re.MatchString) {
+			return reaches
+		}
+	}
+	return outOfReach
+}
+
+// listsGuard reports whether a part of the text lists processes and chooses those that guard,
+// or asks for the parent of one: what is not known of a number may then be theirs.
+func (s *state) listsGuard() bool {
+	lists, chosen := false, false
+	for i := range s.effects {
+		e := &s.effects[i]
+		switch {
+		case e.Kind == effect.ReadFile || e.Kind == effect.ListDirectory:
+			lists = lists || strings.HasPrefix(e.Path, "/proc/")
+		case e.Kind != effect.Execute:
+		case command.ProcessListers[e.Program]:
+			lists = true
+			line := slices.ContainsFunc(e.Args, func(a string) bool {
+				return strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && strings.Contains(a, "f") || a == "--full"
+			})
+			for _, a := range e.Args {
+				switch v := abstract.Lit(a); {
+				case strings.Contains(a, "ppid"):
+					chosen = true
+				case strings.HasPrefix(a, "-"):
+				case e.Program == "pgrep":
+					chosen = chosen || s.meetsPattern(v, line, false) != outOfReach
+				default:
+					chosen = chosen || guardProgram(programName(a))
+				}
+			}
+		case command.TextFilters[e.Program]:
+			for _, a := range e.Args {
+				chosen = chosen || namesGuard(a)
+			}
+		}
+	}
+	return lists && chosen
+}
+
+// namesGuard reports whether a text holds the name of a program that guards, which a bracket
+// may hide from itself: [t]imeout.
+func namesGuard(text string) bool {
+	text = bracketed().ReplaceAllString(text, "$1")
+	for word := range strings.FieldsFuncSeq(text, func(c rune) bool {
+		return !(c == '-' || c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9')
+	}) {
+		if guardProgram(word) || word == "ppid" || word == "PPid" {
+			return true
+		}
+	}
+	return false
+}
+
+var bracketed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[(\w)\]`) })
+
+// guardProgram reports whether a program of a name is shield, one of its hook line or a host.
+func guardProgram(name string) bool {
+	return name == guardName || command.GuardLine[name] || command.GuardHosts[name]
+}
+
+// guardPrograms are the names of programs that guard.
+var guardPrograms = sync.OnceValue(func() []string {
+	names := []string{guardName}
+	for _, list := range [...]command.Words{command.GuardLine, command.GuardHosts} {
+		for name := range list {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+})
+
+// guardLines are command lines of what guards, as pkill -f sees them.
+func (s *state) guardLines() []string {
+	home := s.at.Home
+	if home == "" {
+		home = "/home/user"
+	}
+	return []string{
+		"/bin/sh -c /usr/bin/timeout -s KILL 55s " + home + "/.local/bin/shield hook claude-code --alone --timeout 50s",
+		home + "/go/bin/shield hook codex", "/usr/local/bin/shield hook gemini-cli",
+	}
+}
+
+// codeSignals looks in code of another language for a signal to the process that started it, to
+// all processes, or to those of a name that guards.
+func (s *state) codeSignals(language, text string, at effect.Span) {
+	switch language {
+	case "powershell", "cmd", "encoded", "awk":
+		return
+	}
+	if !strings.Contains(text, "kill") && !strings.Contains(text, "suspend") && !strings.Contains(text, "terminate") && !strings.Contains(text, "send_signal") {
+		return
+	}
+	if !signalsParent().MatchString(text) && !signalsAll().MatchString(text) && !(listsProcesses().MatchString(text) && choosesGuard().MatchString(text)) {
+		return
+	}
+	s.once(effect.Effect{
+		Kind: effect.ChangeGuard, Program: language, Possible: s.onDisk > 0, From: at,
+		Reason: language + " code can stop shield, the programs of its hook line or the agent's host",
+	})
+}
+
+// What code signals: getppid() in a call of kill, or before one in the same line; the process -1;
+// a process whose name was compared.
+var (
+	signalsParent  = prefilter.Lazy(`kill\w*\b[^;\n]{0,80}ppid|ppid[^\n]{0,120}\bkill`)
+	signalsAll     = prefilter.Lazy(`\bkill(?:pg)?\s*\(\s*-\s*1\b|\bkill\b[^;\n]{0,40},\s*-\s*1\b`)
+	listsProcesses = prefilter.Lazy(`psutil|process_iter|/proc\b|ps-list|find-process|\bpids\(`)
+	choosesGuard   = sync.OnceValue(func() *regexp.Regexp {
+		names := make([]string, len(guardPrograms()))
+		for i, name := range guardPrograms() {
+			names[i] = regexp.QuoteMeta(name)
+		}
+		quoted := `['"](?:` + strings.Join(names, "|") + `)['"]`
+		return regexp.MustCompile(`(?:name|comm|exe|cmdline)\b[^\n]{0,40}` + quoted + `|` + quoted + `[^\n]{0,40}(?:name|comm|exe|cmdline)\b`)
+	})
+)
