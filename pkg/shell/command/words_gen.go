@@ -1251,6 +1251,7 @@ var GuardLine = Words{
 
 // GuardHosts are the programs of the hosts that ask shield.
 var GuardHosts = Words{
+	"agy":          true,
 	"amp":          true,
 	"antigravity":  true,
 	"claude":       true,
