@@ -48,7 +48,19 @@ func setupCommand(w *World) *cli.Command {
 			if _, err := operands(c); err != nil {
 				return err
 			}
-			if err := setup(c, w); err != nil {
+			asks, sure := !c.Bool("yes") && !c.Bool("dry-run"), notByAgent
+			switch {
+			case asks && !(isTerminal(w.In) && isTerminal(w.Err)):
+				return errors.New("setup: there is no terminal to ask on; run it with --yes, or with --dry-run to see what would change")
+			case asks:
+				sure = atTerminal
+			}
+			if !c.Bool("dry-run") {
+				if err := requirePerson(w, "setup", sure); err != nil {
+					return err
+				}
+			}
+			if err := setup(c, w, asks); err != nil {
 				return fmt.Errorf("setup: %w", err)
 			}
 			return nil
@@ -57,7 +69,7 @@ func setupCommand(w *World) *cli.Command {
 }
 
 // setup checks everything that can be checked before it changes anything.
-func setup(c *cli.Context, w *World) error {
+func setup(c *cli.Context, w *World, asks bool) error {
 	switch {
 	case c.Bool("undo") && (c.IsSet("ask") || c.IsSet("preset")):
 		return errors.New("--undo goes with --host, --yes and --dry-run alone")
@@ -65,10 +77,6 @@ func setup(c *cli.Context, w *World) error {
 		return fmt.Errorf("--ask: %q is not one of host, page, terminal, auto", cut(c.String("ask")))
 	case c.IsSet("preset") && !slices.Contains(append(policy.Presets(), "auto"), c.String("preset")):
 		return fmt.Errorf("--preset: %q is not one of auto, %s; a policy file goes into the setting policy", cut(c.String("preset")), strings.Join(policy.Presets(), ", "))
-	}
-	asks := !c.Bool("yes") && !c.Bool("dry-run")
-	if asks && !(isTerminal(w.In) && isTerminal(w.Err)) {
-		return errors.New("there is no terminal to ask on; run it with --yes, or with --dry-run to see what would change")
 	}
 	if st, err := os.Stat(w.Home); w.Home == "" || err != nil || !st.IsDir() {
 		return fmt.Errorf("the home folder %q does not exist; set HOME", cut(w.Home))

@@ -340,6 +340,7 @@ func TestHookAhead(t *testing.T) {
 // still goes on.
 func (h *hooked) signal(signal, to string) {
 	h.t.Helper()
+	needs(h.t, "pgrep")
 	if err := os.Rename(h.bin, h.bin+".real"); err != nil {
 		h.t.Fatal(err)
 	}
@@ -351,6 +352,7 @@ func (h *hooked) signal(signal, to string) {
 // still goes on.
 func (h *hooked) signalAlone(signal string) {
 	h.t.Helper()
+	needs(h.t, "ps")
 	if err := os.Rename(h.bin, h.bin+".real"); err != nil {
 		h.t.Fatal(err)
 	}
@@ -374,6 +376,7 @@ func (h *hooked) mount(dir, options string) {
 // been killed.
 func TestHookLeavesNothing(t *testing.T) {
 	t.Parallel()
+	needs(t, "pgrep")
 	h := newHooked(t)
 	cmd := exec.Command(h.bin, "hook", "claude-code")
 	cmd.Dir, cmd.Env = h.work, h.env

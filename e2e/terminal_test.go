@@ -29,11 +29,7 @@ var attach = func(*testing.T, string) {}
 // newTerminal starts a shell that reads some lines, then the snippet.
 func newTerminal(t *testing.T, shell, before string) *terminal {
 	t.Helper()
-	for _, program := range []string{"tmux", shell} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%s is not installed", program)
-		}
-	}
+	needs(t, "tmux", shell)
 	dir, err := os.MkdirTemp("", "shells") // t.TempDir does not wait for the shell's last history
 	if err != nil {
 		t.Fatal(err)

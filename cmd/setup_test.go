@@ -1,0 +1,37 @@
+package cmd
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestSetupIsForPersons checks that an agent cannot set up or undo anything, and may only
+// look at what that would change.
+func TestSetupIsForPersons(t *testing.T) {
+	w := newWorld(t)
+	asked := map[int]int{}
+	w.person = func(sure int) error {
+		asked[sure]++
+		return errors.New("an agent started it")
+	}
+	if err := os.Mkdir(filepath.Join(w.Home, ".claude"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"setup", "--yes"}, {"setup", "--undo", "--yes"}, {"setup", "--yes", "--preset", "permissive"}} {
+		if status, _, errs := run(t, w, "", args...); status != statusBroken || !strings.Contains(errs, "only a person can do this: an agent started it") {
+			t.Errorf("%q: status %d, %s", args, status, errs)
+		}
+	}
+	if asked[notByAgent] != 3 {
+		t.Errorf("asked %v", asked)
+	}
+	if below, err := os.ReadDir(filepath.Join(w.Home, ".claude")); err != nil || len(below) > 0 {
+		t.Errorf("%v, %v", below, err)
+	}
+	if status, out, errs := run(t, w, "", "setup", "--dry-run"); status != 0 || !strings.HasSuffix(out, "Nothing was changed.\n") {
+		t.Errorf("a dry run: status %d, %s%s", status, out, errs)
+	}
+}

@@ -1,0 +1,152 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A screen is a terminal on which a program runs, and what it has printed so far.
+type screen struct {
+	t    *testing.T
+	keys *os.File
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// newScreen runs a program on a terminal of its own.
+func newScreen(t *testing.T, cmd *exec.Cmd) *screen {
+	t.Helper()
+	ptmx, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { ptmx.Close() })
+	number, err := unix.IoctlGetInt(int(ptmx.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(ptmx.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		err = unix.IoctlSetWinsize(int(ptmx.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 100})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	tty, err := os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tty.Close()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	s := &screen{t: t, keys: ptmx}
+	go func() {
+		buf := make([]byte, 4096)
+		for {
+			n, err := ptmx.Read(buf)
+			s.mu.Lock()
+			s.text.Write(buf[:n])
+			s.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return s
+}
+
+// waitFor waits until the program has printed a text.
+func (s *screen) waitFor(text string) {
+	s.t.Helper()
+	for range 800 {
+		s.mu.Lock()
+		said := s.text.String()
+		s.mu.Unlock()
+		if strings.Contains(said, "only a person can do this") {
+			s.t.Skip("an agent runs the tests")
+		}
+		if strings.Contains(said, text) {
+			return
+		}
+		time.Sleep(25 * time.Millisecond)
+	}
+	s.t.Fatalf("%q did not come up:\n%s", text, s.text.String())
+}
+
+func (s *screen) press(keys string) {
+	s.t.Helper()
+	if _, err := s.keys.WriteString(keys); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// TestSetupAsks answers the questions of setup at a terminal: one of two hosts is left
+// out, and questions go to the page.
+func TestSetupAsks(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, map[string]string{".claude/settings.json": "{}", ".factory/": ""})
+	start := func(args ...string) (*screen, *exec.Cmd) {
+		cmd := exec.Command(builtShield, append([]string{"setup"}, args...)...)
+		cmd.Dir, cmd.Env = m.home, append(m.env, "TERM=screen")
+		return newScreen(t, cmd), cmd
+	}
+	s, cmd := start()
+	s.waitFor("Which agents should ask shield")
+	s.waitFor("Factory Droid")
+	s.press("\x1b[B")
+	time.Sleep(100 * time.Millisecond) // a key behind an escape sequence in one piece would be a part of it
+	s.press(" ")
+	time.Sleep(100 * time.Millisecond)
+	s.press("\r")
+	time.Sleep(100 * time.Millisecond)
+	for range 2 {
+		s.press("\x1b[B")
+		time.Sleep(100 * time.Millisecond)
+	}
+	s.press("\r")
+	s.waitFor("Protected: Claude Code.")
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	files := m.files()
+	if text := files[".config/shield/shield.yaml"]; !strings.HasSuffix(text, " approval: {channels: [web]}\n") {
+		t.Errorf("settings: %q", text)
+	}
+	if len(files) != 3 || !strings.Contains(files[".claude/settings.json"], "hook claude-code") { // and the copy from before
+		t.Errorf("files: %q", files)
+	}
+
+	s, cmd = start("--undo")
+	s.waitFor("Remove shield from the settings")
+	s.press("n")
+	s.waitFor("nothing was changed")
+	if err := cmd.Wait(); err == nil {
+		t.Error("status 0 although nothing was undone")
+	}
+	s, cmd = start("--undo")
+	s.waitFor("Remove shield from the settings")
+	s.press("\x03")
+	s.waitFor("nothing was changed")
+	_ = cmd.Wait()
+	s, cmd = start("--undo")
+	s.waitFor("Remove shield from the settings")
+	s.press("y")
+	s.waitFor("What stays: ")
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	if text := m.files()[".claude/settings.json"]; !strings.HasSuffix(text, " {}") {
+		t.Errorf("not restored: %q", text)
+	}
+}
