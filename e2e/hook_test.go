@@ -116,7 +116,9 @@ func (h *hooked) finish(cmd *exec.Cmd) (out, errs string, status int) {
 	cmd.WaitDelay = 20 * time.Second // for what it has left behind on its streams
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	err := cmd.Run()
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		h.t.Fatal(err)
