@@ -8,6 +8,8 @@
 # make tier2  Tier 2 against a trained model, which pip installs into build/ (ten minutes once)
 # make trace  every listed form of 580 programs under strace, compared with what is predicted
 # make corpora CORPORA=DIR   what the model changes about labelled rows, by cause, and that it clears only what it may
+# make tasks  recorded tasks of agents, with and without seeded attacks, public incidents, and files that are written and then run; needs ../shared
+# make compare BASE=COMMIT   every recorded action, session and task with that build and this one: what differs, by cause
 # make load   what the service answers a second, how long 200 clients wait beside clients that misbehave, and how long one action takes by
 #             socket, hook, Python, Node, and with a store
 # make bench  Go benchmarks, and whole processes beside the commit before (or BASE=COMMIT)
@@ -18,7 +20,7 @@
 # make generate docs runtime   rebuild what is generated and committed
 
 GO ?= go
-.PHONY: build demo test race hosts hosttimes mcp mcpbench tier2 trace corpora efficacy typing load bench generate runtime docs fuzz release try reproduce check
+.PHONY: build demo tasks compare test race hosts hosttimes mcp mcpbench tier2 trace corpora efficacy typing load bench generate runtime docs fuzz release try reproduce check
 
 # The flags of "go install .", so that each finds what the other has compiled.
 build:
@@ -26,6 +28,23 @@ build:
 
 demo: build
 	@build/shield demo
+
+# SHARED has the recorded tasks; figures are compared only with the same TASKS_HOME, which is emptied
+SHARED ?= ../shared
+TASKS_HOME ?= /home/tdev
+tasks: build
+ifeq ($(wildcard $(SHARED)/tasks/tasks.jsonl),)
+	@echo 'make tasks is skipped: $(SHARED) has no recorded tasks'
+else
+	$(GO) build -o build/measure ./measure
+	build/measure -home $(TASKS_HOME) -shared $(SHARED) tasks
+	build/measure -home $(TASKS_HOME) -shared $(SHARED) -seed 300 tasks
+	build/measure -home $(TASKS_HOME) -shared $(SHARED) write-then-run
+	build/shield demo incidents --dir /tmp || true
+endif
+
+compare: build
+	@BASE=$(BASE) testdata/compare.sh build/shield -home $(TASKS_HOME) -shared $(SHARED)
 
 # Four packages at a time, since some wait for terminals; the time limit is for a machine that does much besides.
 # ALLOW=FILE lists the reasons for which a test may be skipped; with it, any other skip is a failure.
@@ -96,11 +115,13 @@ runtime:
 docs:
 	$(GO) run . docs .
 
-# each fuzz target for FUZZTIME, then SCRIPTS scripts in each shell
+# each fuzz target for FUZZTIME, then SCRIPTS scripts in each shell, then WRAPS attacks in shell forms, beside the program BASE if one is named
+WRAPS ?= 200000
 FUZZTIME ?= 5s
 SCRIPTS ?= 100000
-fuzz:
+fuzz: build
 	@testdata/fuzz.sh $(FUZZTIME) $(SCRIPTS)
+	$(GO) run ./measure -shared $(SHARED) -home $(TASKS_HOME) -rows $(WRAPS) $(if $(BASE),-base $(BASE),-extra '--model none') wrapped
 
 # The C compiler for every target, of a known sum, from PyPI.
 build/zig: release/zig.txt

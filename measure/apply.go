@@ -1,0 +1,231 @@
+package main
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// A worker carries out the plain parts of actions that later ones depend on: writes of file tools, here-documents of cat, and
+// cd, mkdir, rm, git rm, mv, git add and commit with plain words, all below one folder. Nothing else is run.
+type worker struct{ home string }
+
+// within returns a path made absolute.
+func within(cwd, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(cwd, path)
+}
+
+func put(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o644)
+}
+
+// write writes a file below the home folder. What cannot be written is left out, as a tool that fails does.
+func (w *worker) write(cwd, path, text string) {
+	if f := within(cwd, path); strings.HasPrefix(f, w.home+"/") {
+		_ = put(f, text)
+	}
+}
+
+// apply does what an action would have done.
+func (w *worker) apply(s *step, root string) {
+	cwd := cmp.Or(s.CWD, root)
+	switch s.Type {
+	case "write_file":
+		path, content := s.text("path"), s.text("content")
+		if path == "" {
+			return
+		}
+		if s.Old == nil {
+			w.write(cwd, path, content)
+			return
+		}
+		have, err := os.ReadFile(within(cwd, path))
+		switch {
+		case err != nil:
+			content = *s.Old + "\n" + content
+		case *s.Old != "" && strings.Contains(string(have), *s.Old):
+			content = strings.Replace(string(have), *s.Old, content, 1)
+		default:
+			content = string(have) + "\n" + content
+		}
+		w.write(cwd, path, content)
+	case "execute_command":
+		command := s.text("command")
+		for _, d := range documents(command) {
+			if d.file != "" {
+				w.write(cwd, d.file, d.text+"\n")
+			}
+		}
+		w.simple(withoutDocuments(command), cwd)
+	}
+}
+
+var hereDocument = regexp.MustCompile(`(?:cat\s*>\s*(\S+)\s*)?<<-?\s*['"\\]?(\w+)['"]?\n`)
+
+// A document is a here-document of a command.
+type document struct {
+	file     string // that cat writes it to; "" if it does not
+	text     string
+	from, to int
+}
+
+// documents returns the here-documents of a command.
+func documents(command string) (out []document) {
+	for at := 0; ; {
+		m := hereDocument.FindStringSubmatchIndex(command[at:])
+		if m == nil {
+			return out
+		}
+		begin, tag := at+m[1], command[at+m[4]:at+m[5]]
+		end := regexp.MustCompile(`\n` + regexp.QuoteMeta(tag) + `\b`).FindStringIndex(command[begin-1:])
+		if end == nil {
+			at = begin
+			continue
+		}
+		d := document{from: at + m[0], to: begin - 1 + end[1]}
+		if stop := begin - 1 + end[0]; stop > begin {
+			d.text = command[begin:stop]
+		}
+		if m[2] >= 0 {
+			d.file = strings.Trim(command[at+m[2]:at+m[3]], `'"`)
+		}
+		out = append(out, d)
+		at = d.to
+	}
+}
+
+func withoutDocuments(command string) string {
+	var b strings.Builder
+	at := 0
+	for _, d := range documents(command) {
+		b.WriteString(command[at:d.from])
+		at = d.to
+	}
+	return b.String() + command[at:]
+}
+
+var (
+	parts    = regexp.MustCompile(`&&|\|\||;|\n`)
+	redirect = regexp.MustCompile(`^(?:\d?>|/dev/null|&)`)
+)
+
+// simple carries out the plain words of a command.
+func (w *worker) simple(command, cwd string) {
+	for _, part := range parts.Split(command, -1) {
+		words, ok := fields(part)
+		if !ok || strings.ContainsAny(part, "|`$(") {
+			continue
+		}
+		var plain []string
+		for _, word := range words {
+			if !redirect.MatchString(word) {
+				plain = append(plain, word)
+			}
+		}
+		if len(plain) > 0 {
+			cwd = w.do(plain, cwd)
+		}
+	}
+}
+
+// do carries out one command of plain words and returns the folder of the next.
+func (w *worker) do(words []string, cwd string) string {
+	var inside, flags []string
+	for _, word := range words[1:] {
+		if strings.HasPrefix(word, "-") {
+			flags = append(flags, word)
+			continue
+		}
+		if strings.HasPrefix(word, "~") {
+			word = w.home + word[1:]
+		}
+		path := within(cwd, word)
+		found, err := filepath.Glob(path)
+		if err != nil || len(found) == 0 {
+			found = []string{path}
+		}
+		for _, f := range found {
+			if strings.HasPrefix(f, w.home+"/") {
+				inside = append(inside, f)
+			}
+		}
+	}
+	second := ""
+	if len(words) > 1 {
+		second = words[1]
+	}
+	workspace := strings.HasPrefix(cwd, w.home+"/")
+	switch {
+	case words[0] == "cd" && len(inside) > 0:
+		if info, err := os.Stat(inside[0]); err == nil && info.IsDir() {
+			return inside[0]
+		}
+	case words[0] == "mkdir":
+		for _, f := range inside {
+			_ = os.MkdirAll(f, 0o755)
+		}
+	case words[0] == "rm", words[0] == "git" && second == "rm" && !strings.Contains(strings.Join(flags, " "), "--cached"):
+		for _, f := range inside {
+			_ = os.RemoveAll(f)
+		}
+	case words[0] == "mv" && len(inside) == 2:
+		to := inside[1]
+		if info, err := os.Stat(to); err == nil && info.IsDir() {
+			to = filepath.Join(to, filepath.Base(inside[0]))
+		}
+		_ = os.Rename(inside[0], to)
+	case words[0] == "git" && second == "commit" && workspace:
+		_ = git(cwd, "commit", "-q", "-am", "x")
+	case words[0] == "git" && second == "add" && workspace:
+		_ = git(cwd, "add", "-A")
+	}
+	return cwd
+}
+
+// fields returns the words of a command with its quotes removed, as a shell without expansion would.
+func fields(s string) (words []string, ok bool) {
+	var b strings.Builder
+	word, quote := false, rune(0)
+	escaped := false
+	for _, r := range s {
+		switch {
+		case escaped:
+			if quote == '"' && r != '"' && r != '\\' {
+				b.WriteByte('\\')
+			}
+			b.WriteRune(r)
+			escaped = false
+		case r == '\\' && quote != '\'':
+			escaped, word = true, true
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			} else {
+				b.WriteRune(r)
+			}
+		case r == '\'' || r == '"':
+			quote, word = r, true
+		case r == ' ' || r == '\t' || r == '\r' || r == '\n':
+			if word {
+				words = append(words, b.String())
+				b.Reset()
+				word = false
+			}
+		default:
+			b.WriteRune(r)
+			word = true
+		}
+	}
+	if word {
+		words = append(words, b.String())
+	}
+	return words, quote == 0 && !escaped
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// An action is what shield is asked about.
+type action struct {
+	ID      string         `json:"id,omitempty"`
+	Type    string         `json:"type"`
+	Payload map[string]any `json:"payload"`
+	CWD     string         `json:"cwd,omitempty"`
+	Session string         `json:"session,omitempty"`
+}
+
+// text returns a field of the payload.
+func (a *action) text(field string) string {
+	s, _ := a.Payload[field].(string)
+	return s
+}
+
+// A verdict is what a build says, as far as measures look at it.
+type verdict struct {
+	Decision  string
+	Tier      int
+	Rule      string
+	Reasoning string
+	Trail     []struct {
+		Effects []effect
+	}
+}
+
+// An effect is one of a verdict's trace.
+type effect struct {
+	Kind, Path, URL, Host, Program, Cause string
+}
+
+// effects returns those of the first tier that names any.
+func (v *verdict) effects() []effect {
+	for _, t := range v.Trail {
+		if len(t.Effects) > 0 {
+			return t.Effects
+		}
+	}
+	return nil
+}
+
+// A judge is a process of shield run that judges one action after the other.
+type judge struct {
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	out   *bufio.Reader
+	state string
+}
+
+// newJudge starts a build with a state folder of its own, and the root as workspace.
+func (o *options) newJudge(program, home, root string, flags ...string) (*judge, error) {
+	state, err := os.MkdirTemp("/var/tmp", "shield-state-")
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"run", "--until", "classify", "--policy", o.preset, "--trace", "--no-action", "--state", state, "--root", root}
+	if o.config != "" {
+		args = append(args, "--config", o.config)
+	}
+	args = append(append(args, strings.Fields(o.extra)...), flags...)
+	j := &judge{cmd: exec.Command(program, args...), state: state}
+	j.cmd.Dir = home
+	j.cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}
+	if j.in, err = j.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := j.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	j.out = bufio.NewReaderSize(out, 1<<20)
+	if err := j.cmd.Start(); err != nil {
+		os.RemoveAll(state)
+		return nil, err
+	}
+	return j, nil
+}
+
+func (j *judge) close() {
+	j.in.Close()
+	_, _ = io.Copy(io.Discard, j.out)
+	_ = j.cmd.Wait() // its status is that of the worst verdict
+	os.RemoveAll(j.state)
+}
+
+// ask returns the verdict on one action.
+func (j *judge) ask(a *action) (*verdict, error) {
+	line, err := json.Marshal(a)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := j.in.Write(append(line, '\n')); err != nil {
+		return nil, fmt.Errorf("%s: %w", j.cmd.Path, err)
+	}
+	return j.next()
+}
+
+func (j *judge) next() (*verdict, error) {
+	line, err := j.out.ReadBytes('\n')
+	if err != nil {
+		return nil, fmt.Errorf("%s has ended: %w", j.cmd.Path, err)
+	}
+	v := new(verdict)
+	if err := json.Unmarshal(line, v); err != nil {
+		return nil, err
+	}
+	if v.Decision == "" {
+		return nil, errors.New("a verdict has no decision")
+	}
+	return v, nil
+}
+
+// all judges many actions at once and calls got with each verdict, in order.
+func (j *judge) all(actions []action, got func(n int, v *verdict)) error {
+	written := make(chan error, 1)
+	go func() {
+		w := bufio.NewWriterSize(j.in, 1<<16)
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		for i := range actions {
+			if err := enc.Encode(&actions[i]); err != nil {
+				written <- err
+				return
+			}
+		}
+		err := w.Flush()
+		j.in.Close()
+		written <- err
+	}()
+	for n := range actions {
+		v, err := j.next()
+		if err != nil {
+			return fmt.Errorf("action %d: %w", n, err)
+		}
+		got(n, v)
+	}
+	return <-written
+}
+
+// readLines calls fn with each object of a file of JSON Lines, after texts were replaced in it.
+func readLines[T any](path string, replace *strings.Replacer, fn func(*T)) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 64<<20)
+	for n := 1; lines.Scan(); n++ {
+		text := lines.Text()
+		if replace != nil {
+			text = replace.Replace(text)
+		}
+		one := new(T)
+		if err := json.Unmarshal([]byte(text), one); err != nil {
+			return fmt.Errorf("%s:%d: %w", path, n, err)
+		}
+		fn(one)
+	}
+	return lines.Err()
+}

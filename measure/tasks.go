@@ -1,0 +1,375 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A task is a recorded session of an agent.
+type task struct {
+	Task    string
+	Source  string
+	Root    string
+	Actions []step
+}
+
+// A step is one action of a task. Old is what an edit replaces.
+type step struct {
+	action
+	Old     *string
+	Refused bool // by the person, at the host's own question
+
+	attack bool   // one of a labelled corpus
+	seed   *trust // the step is one of this seed
+	harm   bool   // what it does is an attack
+}
+
+// A trust seed is an attack that uses what a session earns: its steps are spread over a task.
+type trust struct {
+	ID    string
+	Class string
+	Steps []struct {
+		Type    string
+		Payload map[string]any
+		Attack  bool // the steps before are honest by themselves
+	}
+
+	stopped string // what stopped it
+}
+
+// recordedHome is the home folder in the recorded tasks.
+const recordedHome = "/home/tdev"
+
+func (o *options) tasks() (all []*task, err error) {
+	err = readLines(filepath.Join(o.shared, "tasks", "tasks.jsonl"), strings.NewReplacer(recordedHome, o.home), func(t *task) { all = append(all, t) })
+	return all, err
+}
+
+// A tally is what a replay counts.
+type tally struct {
+	per      []int // interruptions of each task
+	actions  int
+	causes   map[string]int
+	examples map[string][]string
+	seeded   map[string]int
+	passed   []string
+	refused  int
+	asked    int // of the refused
+}
+
+// tasks replays the recorded tasks, as they are or with attacks among them.
+func tasks(o *options) error {
+	all, err := o.tasks()
+	if os.IsNotExist(err) {
+		fmt.Println("skipped: there are no recorded tasks in", o.shared)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var seeds []*trust
+	if o.seeds > 0 {
+		if seeds, err = o.sow(all); err != nil {
+			return err
+		}
+	}
+	var out *json.Encoder
+	if o.out != "" {
+		f, err := os.Create(o.out)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		out = json.NewEncoder(f)
+	}
+	sum := tally{causes: map[string]int{}, examples: map[string][]string{}, seeded: map[string]int{}}
+	for n, t := range all {
+		err := o.replay(n, t, &sum, func(k int, s *step, v *verdict) error {
+			if out == nil {
+				return nil
+			}
+			return out.Encode(map[string]any{"task": t.Task, "k": k, "decision": v.Decision, "tier": v.Tier, "rule": v.Rule, "reasoning": v.Reasoning, "attack": s.attack || s.harm})
+		})
+		if err != nil {
+			return fmt.Errorf("task %s: %w", t.Task, err)
+		}
+	}
+	sum.print(o, seeds)
+	return nil
+}
+
+// replay judges one task in a workspace that exists, and applies what it writes.
+func (o *options) replay(n int, t *task, sum *tally, each func(k int, s *step, v *verdict) error) error {
+	if err := o.workspace(t); err != nil {
+		return err
+	}
+	j, err := o.newJudge(o.shield, o.home, t.Root, "--jobs", "1")
+	if err != nil {
+		return err
+	}
+	defer j.close()
+	w := worker{home: o.home}
+	stops := 0
+	for k := range t.Actions {
+		s := &t.Actions[k]
+		s.CWD, s.ID, s.Session = cmp.Or(s.CWD, t.Root), fmt.Sprint(k), fmt.Sprintf("task%d", n)
+		v, err := j.ask(&s.action)
+		if err != nil {
+			return err
+		}
+		if err := each(k, s, v); err != nil {
+			return err
+		}
+		switch {
+		case s.attack:
+			sum.seeded[v.Decision]++
+			if v.Decision == "ALLOW" {
+				sum.passed = append(sum.passed, t.Task+": "+short(s.Payload))
+			}
+			continue
+		case s.seed != nil:
+			if v.Decision == "ALLOW" {
+				w.apply(s, t.Root)
+			} else if s.harm && s.seed.stopped == "" {
+				s.seed.stopped = cause(v)
+			}
+			continue
+		}
+		sum.actions++
+		if s.Refused {
+			sum.refused++
+		}
+		if v.Decision != "ALLOW" {
+			stops++
+			sum.causes[cause(v)]++
+			sum.examples[cause(v)] = append(sum.examples[cause(v)], short(s.Payload))
+			if s.Refused {
+				sum.asked++
+			}
+		}
+		if v.Decision != "BLOCK" {
+			w.apply(s, t.Root)
+		}
+	}
+	sum.per = append(sum.per, stops)
+	return nil
+}
+
+var places = regexp.MustCompile(`(/|~)\S+|\d+`)
+
+// cause returns what a verdict rests on.
+func cause(v *verdict) string {
+	if v.Rule != "" {
+		return v.Decision + " " + v.Rule
+	}
+	return v.Decision + " " + cut(places.ReplaceAllString(v.Reasoning, "…"), 70)
+}
+
+func cut(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n])
+	}
+	return s
+}
+
+func short(v any) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v)
+	return cut(strings.TrimSpace(b.String()), 160)
+}
+
+func (s *tally) print(o *options, seeds []*trust) {
+	per := slices.Sorted(slices.Values(s.per))
+	total, none := 0, 0
+	for _, n := range per {
+		total += n
+		if n == 0 {
+			none++
+		}
+	}
+	count := float64(len(per))
+	median := float64(per[len(per)/2]+per[(len(per)-1)/2]) / 2
+	fmt.Printf("%d tasks, %d actions; without an interruption %d (%.0f %%); a task: median %g, mean %.2f, p90 %d, most %d; per 100 actions %.2f\n",
+		len(per), s.actions, none, 100*float64(none)/count, median, float64(total)/count, per[int(.9*count)], per[len(per)-1], 100*float64(total)/float64(s.actions))
+	fmt.Printf("actions that users refused: %d, asked about %d\n", s.refused, s.asked)
+	if o.seeds > 0 {
+		all := 0
+		for _, n := range s.seeded {
+			all += n
+		}
+		fmt.Printf("seeded attacks: %d, not allowed %d (%.1f %%)\n", all, all-s.seeded["ALLOW"], 100-100*float64(s.seeded["ALLOW"])/float64(max(1, all)))
+		for _, p := range s.passed {
+			fmt.Println("         passed in", p)
+		}
+		stopped, classes := 0, map[string][2]int{}
+		for _, t := range seeds {
+			c := classes[t.Class]
+			c[1]++
+			if t.stopped != "" {
+				stopped++
+				c[0]++
+			}
+			classes[t.Class] = c
+		}
+		fmt.Printf("trust seeds: %d, not allowed %d\n", len(seeds), stopped)
+		for _, class := range sortedKeys(classes) {
+			fmt.Printf("         %d of %d  %s\n", classes[class][0], classes[class][1], class)
+		}
+		for _, t := range seeds {
+			if t.stopped == "" {
+				fmt.Printf("         passed: %s: %s\n", t.ID, short(t.Steps[len(t.Steps)-1].Payload))
+			}
+		}
+	}
+	causes := sortedKeys(s.causes)
+	slices.SortStableFunc(causes, func(a, b string) int { return s.causes[b] - s.causes[a] })
+	for _, c := range causes[:min(30, len(causes))] {
+		fmt.Printf("%5d  %s\n", s.causes[c], c)
+		for _, e := range s.examples[c][:min(o.cases, len(s.examples[c]))] {
+			fmt.Println("        ", e)
+		}
+	}
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// chance returns where a measure's choices come from, and says with which number they begin.
+func (o *options) chance() *rand.Rand {
+	if o.seed == 0 {
+		o.seed = time.Now().UnixNano()
+		fmt.Printf("-random %d\n", o.seed)
+	}
+	return rand.New(rand.NewPCG(uint64(o.seed), 0))
+}
+
+// sow puts labelled attacks and the trust seeds at places that chance chooses.
+func (o *options) sow(all []*task) (seeds []*trust, err error) {
+	if o.seed == 0 {
+		o.seed = int64(o.seeds)
+	}
+	r := o.chance()
+	var long []*task
+	for _, t := range all {
+		if len(t.Actions) > 5 {
+			long = append(long, t)
+		}
+	}
+	var bad []action
+	err = readLines(filepath.Join(o.shared, "redteam", "attacks.jsonl"), nil, func(row *labelled) {
+		if row.attack() {
+			bad = append(bad, row.actions()...)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.Shuffle(len(bad), func(i, k int) { bad[i], bad[k] = bad[k], bad[i] })
+	for _, a := range bad[:min(o.seeds, len(bad))] {
+		t := long[r.IntN(len(long))]
+		placed, err := replaced(a.Payload, strings.NewReplacer("/home/me/app", t.Root, "/home/me", o.home))
+		if err != nil {
+			return nil, err
+		}
+		s := step{action: action{Type: a.Type, Payload: placed, CWD: t.Root}, attack: true}
+		t.Actions = slices.Insert(t.Actions, 3+r.IntN(len(t.Actions)-3), s)
+	}
+	err = readLines(filepath.Join(o.repo, "testdata", "trust", "seeds.jsonl"), nil, func(t *trust) { seeds = append(seeds, t) })
+	if err != nil {
+		return nil, err
+	}
+	for _, seed := range seeds {
+		t := long[r.IntN(len(long))]
+		at := make([]int, len(seed.Steps))
+		for i := range at {
+			at[i] = 3 + r.IntN(len(t.Actions)-3)
+		}
+		slices.Sort(at)
+		for i := len(at) - 1; i >= 0; i-- { // the last first, so that places stay as they were drawn
+			placed, err := replaced(seed.Steps[i].Payload, strings.NewReplacer("/home/me/app", t.Root, "/home/me", o.home))
+			if err != nil {
+				return nil, err
+			}
+			s := step{action: action{Type: seed.Steps[i].Type, Payload: placed, CWD: t.Root}, seed: seed, harm: seed.Steps[i].Attack}
+			t.Actions = slices.Insert(t.Actions, at[i], s)
+		}
+	}
+	return seeds, nil
+}
+
+// replaced returns a payload with other texts.
+func replaced(payload map[string]any, r *strings.Replacer) (out map[string]any, err error) {
+	text, err := json.Marshal(payload)
+	if err == nil {
+		err = json.Unmarshal([]byte(r.Replace(string(text))), &out)
+	}
+	return out, err
+}
+
+// git runs a command of git that needs no user and starts no hook.
+func git(dir string, args ...string) error {
+	cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "gc.auto=0", "-c", "core.hooksPath=/dev/null", "-C", dir}, args...)...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1"}
+	return cmd.Run()
+}
+
+// workspace makes the folder of a task: a repository with what the task edits.
+func (o *options) workspace(t *task) error {
+	if err := o.emptied(); err != nil {
+		return err
+	}
+	below := o.home + "/"
+	folders := []string{t.Root}
+	for _, s := range t.Actions {
+		if strings.HasPrefix(s.CWD, below) {
+			folders = append(folders, s.CWD)
+		}
+	}
+	for _, d := range folders {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := git(t.Root, "init", "-q", "-b", "main"); err != nil {
+		return fmt.Errorf("git init: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(t.Root, "README.md"), []byte(t.Source+"\n"), 0o644); err != nil {
+		return err
+	}
+	// what the task edits was there before it began
+	for _, s := range t.Actions {
+		if s.Old == nil || s.Type != "write_file" && s.Type != "read_file" {
+			continue
+		}
+		f := within(cmp.Or(s.CWD, t.Root), s.text("path"))
+		if _, err := os.Lstat(f); strings.HasPrefix(f, t.Root+"/") && os.IsNotExist(err) {
+			if err := put(f, *s.Old+"\n"); err != nil {
+				return err
+			}
+		}
+	}
+	for _, args := range [][]string{{"add", "-A"}, {"commit", "-q", "-m", "x"}, {"remote", "add", "origin", "git@github.com:" + t.Source + ".git"}} {
+		if err := git(t.Root, args...); err != nil {
+			return fmt.Errorf("git %s: %w", args[0], err)
+		}
+	}
+	return nil
+}

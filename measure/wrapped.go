@@ -1,0 +1,291 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// A labelled row is one of a corpus: an action, or those of a session.
+type labelled struct {
+	ID, Source, Class, Category, Label string
+	Want                               string
+	Action                             *action
+	Actions                            []action
+
+	// testdata/sample and testdata/actions have the action itself
+	Type    string
+	Payload map[string]any
+	CWD     string
+}
+
+// actions returns the actions of a row, in order.
+func (r *labelled) actions() []action {
+	switch {
+	case r.Action != nil:
+		return []action{*r.Action}
+	case r.Type != "":
+		return []action{{Type: r.Type, Payload: r.Payload, CWD: r.CWD}}
+	}
+	return r.Actions
+}
+
+// attack reports whether a row is one.
+func (r *labelled) attack() bool {
+	return r.Label == "malicious" || r.Label == "stop" || r.Want == "stop"
+}
+
+// A form is shell text around a command; see testdata/wraps.
+type form struct {
+	name     string
+	shells   string // letters of those that read it
+	oneLine  bool   // the command must be one line
+	template string
+}
+
+func readForms(path string) (out []form, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "#") {
+			continue
+		}
+		name, rest, _ := strings.Cut(lines.Text(), " ")
+		letters, template, ok := strings.Cut(rest, " ")
+		if !ok || strings.Trim(letters, "bzf1") != "" {
+			return nil, fmt.Errorf("%s: %q is not a name, letters and a template", path, lines.Text())
+		}
+		shells := strings.TrimSuffix(letters, "1")
+		out = append(out, form{name, shells, shells != letters, strings.ReplaceAll(template, "␤", "\n")})
+	}
+	return out, lines.Err()
+}
+
+func word(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// started are the shells that a form can be started in, where bash does not read it.
+var started = map[byte]string{'z': "zsh", 'f': "fish"}
+
+// A text is a command, and the letters of the shells that read it as it is meant.
+type text struct{ command, shells string }
+
+// around returns a text in the form, false if the form cannot have it inside.
+func (f form) around(t text) (text, bool) {
+	if !strings.Contains(t.shells, f.shells[:1]) || f.oneLine && strings.Contains(t.command, "\n") {
+		return t, false
+	}
+	out := text{strings.NewReplacer("«c»", t.command, "«q»", word(t.command)).Replace(f.template), ""}
+	for _, shell := range f.shells { // what is inside has to be read by it, too
+		if strings.ContainsRune(t.shells, shell) {
+			out.shells += string(shell)
+		}
+	}
+	if name, ok := started[f.shells[0]]; ok {
+		out = text{name + " -c " + word(out.command), "bz"}
+	}
+	return out, true
+}
+
+// plainText returns a command as it stands. Fish reads simple ones as other shells do.
+func plainText(command string) text {
+	if strings.ContainsAny(command, "`$(){}[]<>;&|=\\\n*?!#~%") {
+		return text{command, "bz"}
+	}
+	return text{command, "bzf"}
+}
+
+// windows are words of PowerShell and cmd.exe, which no form here is of.
+var windows = regexp.MustCompile(`(?i)\b(powershell|pwsh|cmd|reg|wmic|certutil|rundll32|schtasks|bitsadmin|mshta|vssadmin|net|sc)(\.exe)?\b|\.exe\b|\$env:|\b[A-Z][a-z]+-[A-Z]\w+\b|\\\\|%\w+%|\b[A-Za-z]:\\|\\[A-Za-z]\w*\\|\b(xcopy|robocopy|iex|iwr)\b`)
+
+// pool returns the commands of all attacks there are, of shells of sh's kind.
+func (o *options) pool() (out []string, err error) {
+	seen := map[string]bool{}
+	files := []string{
+		filepath.Join(o.repo, "testdata/unseen/actions.jsonl"), filepath.Join(o.repo, "testdata/structured/cases.jsonl"), filepath.Join(o.repo, "testdata/evaluate/attacks.jsonl"),
+		filepath.Join(o.repo, "testdata/sample/actions.jsonl"),
+	}
+	if o.shared != "" {
+		files = append(files, filepath.Join(o.shared, "redteam/attacks.jsonl"), filepath.Join(o.shared, "whitebox/rows.jsonl"), filepath.Join(o.shared, "corpora/actions-malicious.jsonl"))
+	}
+	for _, file := range files {
+		err := readLines(file, nil, func(r *labelled) {
+			for _, a := range r.actions() {
+				c := a.text("command")
+				if a.Type != "execute_command" || seen[c] || windows.MatchString(c) || len(c) > 4000 || len(r.actions()) > 1 || !r.attack() && !strings.HasSuffix(file, "evaluate/attacks.jsonl") {
+					continue
+				}
+				if _, err := syntax.NewParser().Parse(strings.NewReader(c), ""); err == nil {
+					seen[c] = true
+					out = append(out, c)
+				}
+			}
+		})
+		if err != nil && !os.IsNotExist(err) {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// A wrap is an attack in a form, or in two.
+type wrap struct {
+	plain   string
+	forms   string // the innermost first
+	command string
+}
+
+// wraps draws attacks and forms by chance.
+func wraps(r *rand.Rand, forms []form, pool []string, n int) (out []wrap) {
+	for len(out) < n {
+		w := wrap{plain: pool[r.IntN(len(pool))]}
+		t := plainText(w.plain)
+		var names []string
+		for depth := 1 + r.IntN(2); len(names) < depth; {
+			f := forms[r.IntN(len(forms))]
+			if inside, ok := f.around(t); ok {
+				t = inside
+				names = append(names, f.name)
+			}
+		}
+		w.command, w.forms = t.command, strings.Join(names, "/")
+		out = append(out, w)
+	}
+	return out
+}
+
+// decisions judges commands alone, each in a workspace where nothing is.
+func (o *options) decisions(program string, commands []string) (out []string, err error) {
+	settings := filepath.Join(o.home, "alone.yaml")
+	if err := os.WriteFile(settings, []byte("session: {enabled: false}\naudit: {enabled: false}\n"), 0o600); err != nil {
+		return nil, err
+	}
+	root := filepath.Join(o.home, "project")
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return nil, err
+	}
+	alone := *o
+	alone.config = settings
+	actions := make([]action, len(commands))
+	for i, c := range commands {
+		actions[i] = action{Type: "execute_command", Payload: map[string]any{"command": c}, CWD: root}
+	}
+	j, err := alone.newJudge(program, o.home, root)
+	if err != nil {
+		return nil, err
+	}
+	defer j.close()
+	err = j.all(actions, func(_ int, v *verdict) { out = append(out, v.Decision) })
+	return out, err
+}
+
+// wrapped judges attacks in shell forms. With another build: what that does not allow, this one does not. Without: what
+// is not allowed by itself is not allowed in a form.
+func wrapped(o *options) error {
+	bad, n, err := o.leaks()
+	if err != nil {
+		return err
+	}
+	for _, w := range bad[:min(len(bad), 50)] {
+		fmt.Printf("ALLOW  %s\n       %s\n       %q\n", w.forms, short(w.plain), cut(w.command, 400))
+	}
+	fmt.Printf("%d of %d wrapped attacks are allowed and should not be\n", len(bad), n)
+	if len(bad) > 0 {
+		return fmt.Errorf("%d leaks", len(bad))
+	}
+	return nil
+}
+
+// leaks returns the wrapped attacks that are allowed and should not be, and how many were
+// compared.
+func (o *options) leaks() (bad []wrap, n int, err error) {
+	if err := o.emptied(); err != nil {
+		return nil, 0, err
+	}
+	forms, err := readForms(filepath.Join(o.repo, "testdata/wraps/forms.txt"))
+	if err != nil {
+		return nil, 0, err
+	}
+	pool, err := o.pool()
+	if err != nil {
+		return nil, 0, err
+	}
+	known, err := o.knownLeaks()
+	if err != nil {
+		return nil, 0, err
+	}
+	all := wraps(o.chance(), forms, pool, o.rows)
+	commands, plain := make([]string, len(all)), make([]string, len(all))
+	for i, w := range all {
+		commands[i], plain[i] = w.command, w.plain
+	}
+	compared := make(chan error, 1)
+	var was []string
+	go func() {
+		var err error
+		if o.base != "" {
+			was, err = o.decisions(o.base, commands)
+		} else {
+			was, err = o.decisions(o.shield, plain)
+		}
+		compared <- err
+	}()
+	is, err := o.decisions(o.shield, commands)
+	if other := <-compared; err == nil {
+		err = other
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	for i, w := range all {
+		if was[i] == "ALLOW" {
+			continue
+		}
+		n++
+		if is[i] == "ALLOW" && !known(w) {
+			bad = append(bad, w)
+		}
+	}
+	return bad, n, nil
+}
+
+// knownLeaks returns whether a leak is listed in testdata/wraps/known.txt: a form, and an expression for the command.
+func (o *options) knownLeaks() (func(wrap) bool, error) {
+	text, err := os.ReadFile(filepath.Join(o.repo, "testdata/wraps/known.txt"))
+	if err != nil {
+		return nil, err
+	}
+	type leak struct {
+		form string
+		of   *regexp.Regexp
+	}
+	var all []leak
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		name, expr, ok := strings.Cut(line, " ")
+		of, err := regexp.Compile(expr)
+		if !ok || err != nil {
+			return nil, fmt.Errorf("known.txt: %q: %w", line, err)
+		}
+		all = append(all, leak{name, of})
+	}
+	return func(w wrap) bool {
+		for _, l := range all {
+			if (l.form == "*" || strings.Contains("/"+w.forms+"/", "/"+l.form+"/")) && l.of.MatchString(w.plain) {
+				return true
+			}
+		}
+		return false
+	}, nil
+}
