@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -48,14 +49,14 @@ func arrivalOf(w *World, set *config.Loaded, h *host.Host) arrival {
 	var why []string
 	for _, name := range channels {
 		switch {
-		case name == approve.HostChannel && h.CanAsk() == nil:
+		case name == approve.HostChannel && canAsk(w, o.StateDir, h) == nil:
 			how := "in " + h.Title() + "'s own prompt"
 			if auto && o.CheckChannel("web") == nil {
 				how += ", and on the approval page where that prompt does not wait for a user"
 			}
 			return arrival{How: how}
 		case name == approve.HostChannel:
-			why = append(why, h.CanAsk().Error())
+			why = append(why, canAsk(w, o.StateDir, h).Error())
 		case name == "tty":
 			why = append(why, "a hook has no terminal of its own")
 		default:
@@ -76,6 +77,31 @@ func arrivalOf(w *World, set *config.Loaded, h *host.Host) arrival {
 		return arrival{How: fmt.Sprintf("on the approval page, where they wait for %v; run 'shield approvals' to answer", config.Duration(wait))}
 	}
 	return arrival{Why: strings.Join(why, "; "), Chosen: len(channels) == 0 || set.Origin["approval.unattended"] != ""}
+}
+
+// canAsk returns why a host is not told to ask its user, as far as that can be told
+// outside its sessions, or nil if it is told.
+func canAsk(w *World, stateDir string, h *host.Host) error {
+	if err := h.CanAsk(); err != nil {
+		return err
+	}
+	version := installedVersion(w, h)
+	if version != "" {
+		if err := h.AsksIn(version); err != nil {
+			return err
+		}
+	}
+	if err := asksNobody(stateDir, h, version); err != nil {
+		return err
+	}
+	_, places := h.AskSources()
+	return eachFile(w, places, []string{w.Dir}, func(p *host.Place, name string, doc []byte) error {
+		answers, err := p.Answers(context.Background(), doc)
+		if err != nil || answers {
+			return errors.Join(err, fmt.Errorf("%s has a hook that can answer in the user's place", name))
+		}
+		return nil
+	})
 }
 
 // onChannel returns where a question on a channel is asked.

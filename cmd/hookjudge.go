@@ -192,7 +192,14 @@ func judgeRead(ctx context.Context, c *cli.Context, w *World, h *host.Host, even
 		answer, err := h.Answer(ctx, event, true, "")
 		return hookAnswer{Allow: true, Answer: answer}, err
 	}
-	w.hostAsks = func() error { return hostAsks(ctx, w, h, foldersOf(w, h, event), in) }
+	asked := newHostQuestion(w, h, event)
+	w.hostAsks = func() error {
+		version, err := hostAsks(ctx, w, h, foldersOf(w, h, event), in)
+		if err == nil {
+			err = asked.may(c, version)
+		}
+		return err
+	}
 	set, p, err := pipelineOf(c, w, func(cfg *shield.Config) {
 		cfg.Single = true
 		sessionsOf(cfg, w, h.Name, event.Parent)
@@ -201,7 +208,9 @@ func judgeRead(ctx context.Context, c *cli.Context, w *World, h *host.Host, even
 		return hookAnswer{}, err
 	}
 	if c.Bool(permissionFlag) {
-		return judgePermission(ctx, w, h, p, set.Hook.PermissionRequest == "on", event, in)
+		// What shield itself has the host ask is the user's to answer.
+		_, asked := approve.HostAsked(stateDir(&set.Settings, w), questionKey(event))
+		return judgePermission(ctx, w, h, p, set.Hook.PermissionRequest == "on" && !asked, event, in)
 	}
 	decision, reason, err := judgeAll(ctx, w, p, event)
 	switch {
@@ -212,6 +221,9 @@ func judgeRead(ctx context.Context, c *cli.Context, w *World, h *host.Host, even
 	case ctx.Err() != nil: // the host may have given up
 		return hookAnswer{}, errors.New("no verdict in time")
 	case decision == verdict.Escalate:
+		if err := asked.note(); err != nil {
+			return hookAnswer{}, err
+		}
 		answer, err := h.Ask(ctx, event, reason)
 		return hookAnswer{Ask: true, Answer: answer, Reason: reason}, err
 	}

@@ -67,8 +67,9 @@ func foldersOf(w *World, h *host.Host, event host.Event) []string {
 
 // Bounds of the search for a person's own rules.
 const (
-	maxAncestors = 64 // of a folder
-	maxRuleFiles = 256
+	maxAncestors   = 64     // of a folder
+	maxRuleEntries = 10_000 // of folders that are searched
+	maxRuleFiles   = 256
 )
 
 // personAsks returns why a host has to ask its person about a call: a rule of theirs
@@ -89,18 +90,34 @@ func personAsks(ctx context.Context, w *World, h *host.Host, dirs []string, in [
 	})
 }
 
-// hostAsks returns why a host is not told to ask its person about an event, or nil if
-// it is: it was not seen to wait for one, or what says so could be a project's word.
-func hostAsks(ctx context.Context, w *World, h *host.Host, dirs []string, in []byte) error {
-	if err := h.Asks(ctx, in, w.Getenv); err != nil {
-		return err
+// hostAsks returns why a host is not told to ask its user about an event, or nil if it is:
+// it was not seen to wait for one, what says so could be a project's word, or a hook could
+// answer in the user's place. The version is that of the host, "" if it does not matter.
+func hostAsks(ctx context.Context, w *World, h *host.Host, dirs []string, in []byte) (version string, err error) {
+	if err := h.CanAsk(); err != nil {
+		return "", err
+	}
+	find := w.running
+	if find == nil {
+		find = runningHost
+	}
+	running, err := find(w, h)
+	if err != nil {
+		return "", err
+	}
+	if version, err = h.Asks(ctx, in, w.Getenv, running); err != nil {
+		return "", err
 	}
 	variables, places := h.AskSources()
-	return eachFile(w, places, dirs, func(_ *host.Place, name string, doc []byte) error {
+	return version, eachFile(w, places, dirs, func(p *host.Place, name string, doc []byte) error {
 		for _, v := range variables {
 			if bytes.Contains(doc, []byte(v)) {
 				return fmt.Errorf("%s names %s, by which the version of the host is known", name, v)
 			}
+		}
+		answers, err := p.Answers(ctx, doc)
+		if err != nil || answers {
+			return errors.Join(err, fmt.Errorf("%s has a hook that can answer in the user's place", name))
 		}
 		return nil
 	})
@@ -116,7 +133,7 @@ func eachFile(w *World, places []host.Place, dirs []string, f func(p *host.Place
 			continue
 		}
 		for _, dir := range ruleFolders(w, p, dirs) {
-			files, err := matching(filepath.Join(dir, p.File))
+			files, err := matching(filepath.Join(dir, p.File), p.Below)
 			if err != nil {
 				return err
 			}
@@ -163,9 +180,13 @@ func ruleFolders(w *World, p *host.Place, dirs []string) (folders []string) {
 }
 
 // matching returns the files whose path is a pattern in its last element alone: the
-// names of folders are an agent's to choose, and may look like patterns.
-func matching(pattern string) (files []string, err error) {
+// names of folders are an agent's to choose, and may look like patterns. With below, those
+// in any folder below count, too.
+func matching(pattern string, below bool) (files []string, err error) {
 	dir, name := filepath.Split(pattern)
+	if below {
+		return matchingBelow(dir, name)
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		if _, statErr := os.Lstat(dir); errors.Is(statErr, os.ErrNotExist) || errors.Is(statErr, os.ErrInvalid) {
@@ -200,4 +221,26 @@ func bringsRules(pid int, options []string) error {
 		return fmt.Errorf("the command line of the host is unknown: %w", err)
 	}
 	return nil
+}
+
+// matchingBelow returns the files in a folder, and in those below it, whose name is a
+// pattern.
+func matchingBelow(dir, name string) (files []string, err error) {
+	seen := 0
+	err = filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if seen++; seen > maxRuleEntries {
+			return fmt.Errorf("%s has more than %d files", dir, maxRuleEntries)
+		}
+		if err != nil {
+			return err
+		}
+		if ok, err := filepath.Match(name, e.Name()); (err != nil || ok) && !e.IsDir() {
+			files = append(files, path)
+		}
+		return nil
+	})
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return files, err
 }

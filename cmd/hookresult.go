@@ -40,10 +40,11 @@ func examineReturned(ctx context.Context, c *cli.Context, w *World, h *host.Host
 		}
 		r.Actions = append(r.Actions, a)
 	}
-	_, p, err := pipelineOf(c, w, func(cfg *shield.Config) { sessionsOf(cfg, w, h.Name, event.Parent) })
+	set, p, err := pipelineOf(c, w, func(cfg *shield.Config) { sessionsOf(cfg, w, h.Name, event.Parent) })
 	if err != nil {
 		return got, err
 	}
+	ran(w, set, p, h, event)
 	got, err = p.Returned(ctx, r)
 	if closing := p.Close(); err == nil {
 		err = closing

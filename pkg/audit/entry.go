@@ -18,6 +18,7 @@ const (
 	KindRecovery = "recovery" // the log itself was repaired
 	KindBudget   = "budget"   // a sudden rise in evaluations
 	KindServer   = "server"   // what was withheld of an MCP server, or found in what it says
+	KindHost     = "host"     // a host did not ask its user, as it was told to
 	KindResult   = "result"   // what was found in what a tool returned
 )
 

@@ -4,53 +4,86 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// CanAsk returns nil if the host was seen to wait for its person, in any version and mode.
+// CanAsk returns nil if the host was seen to wait for its user, in any version and mode.
 func (h *Host) CanAsk() error {
 	if h.form.Ask.Answer == "" {
-		return fmt.Errorf("%s was not seen to wait for a person when a hook asks for one", h.Title())
+		return fmt.Errorf("%s was not seen to wait for its user when a hook asks for that", h.Title())
 	}
 	return nil
 }
 
-// Asks returns nil if the host that sends an event was seen, in its version and mode,
-// to wait for its person's answer when it is told to ask, and else why it is not told.
-// in is the hook's input.
-func (h *Host) Asks(ctx context.Context, in []byte, getenv func(string) string) error {
+// Asks returns nil if the host that sends an event waits for its user's answer when it is
+// told to ask, as far as its version and its mode show, and else why it is not told. in is
+// the hook's input; running is nil if the host's process is unknown. The version is "" if
+// it does not matter.
+func (h *Host) Asks(ctx context.Context, in []byte, getenv func(string) string, running *Running) (version string, err error) {
 	ask := h.form.Ask
 	if err := h.CanAsk(); err != nil {
-		return err
+		return "", err
 	}
-	v, err := decodeEvent(in)
+	v, err := decode(in)
 	if err != nil {
-		return err
+		return "", err
 	}
 	env := map[string]any{}
 	for _, name := range ask.Variables {
 		env[name] = getenv(name)
 	}
-	out, err := h.one(ctx, ask.Seen, map[string]any{"input": v, "env": env})
+	out, err := h.one(ctx, ask.Seen, map[string]any{"input": v, "env": env, "process": running.value()})
 	if err != nil {
-		return errors.New("the version and the mode of the host are not known")
+		return "", fmt.Errorf("the version and the mode of %s are not known", h.Title())
 	}
 	seen, _ := out.(map[string]any)
-	version, _ := seen["version"].(string)
+	version, _ = seen["version"].(string)
 	mode, _ := seen["mode"].(string)
 	switch {
 	case seen == nil:
-		return errors.New("nobody attends this session of the host")
-	case !slices.Contains(ask.Versions, version):
-		return fmt.Errorf("version %.40q of %s was not seen to wait for a person, only %s", version, h.Title(), strings.Join(ask.Versions, ", "))
+		return "", fmt.Errorf("%s runs without a user here, or in a way in which it may not ask one", h.Title())
 	case !slices.Contains(ask.Modes, mode):
-		return fmt.Errorf("%s was not seen to wait for a person in mode %.40q, only in %s", h.Title(), mode, strings.Join(ask.Modes, ", "))
+		return "", fmt.Errorf("%s was not seen to wait for its user in mode %.40q, only in %s", h.Title(), mode, strings.Join(ask.Modes, ", "))
+	}
+	return version, h.AsksIn(version)
+}
+
+// AsksIn returns nil if a version of the host waits for its user: it is one that was seen
+// to, or a later one of the same major version that was not seen to do otherwise.
+func (h *Host) AsksIn(version string) error {
+	ask := h.form.Ask
+	if err := h.CanAsk(); err != nil || ask.From == "" {
+		return err
+	}
+	got, from := numbers(version), numbers(ask.From)
+	if got == nil || slices.Compare(got, from) < 0 || got[0] != from[0] || slices.Contains(ask.Failed, version) {
+		return fmt.Errorf("version %.40q of %s was not seen to wait for its user; those from %s on were", version, h.Title(), ask.From)
 	}
 	return nil
 }
 
-// Ask returns what has the host ask its person about an event, one JSON text. It is for
+// versioned is what a version looks like that can be compared.
+var versioned = regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,9}){0,3}$`)
+
+// numbers returns the parts of a version, nil if there is anything else in it.
+func numbers(version string) (out []int) {
+	if !versioned.MatchString(version) {
+		return nil
+	}
+	for part := range strings.SplitSeq(version, ".") {
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			return nil
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// Ask returns what has the host ask its user about an event, one JSON text. It is for
 // events for which [Host.Asks] returns nil.
 func (h *Host) Ask(ctx context.Context, e Event, reason string) ([]byte, error) {
 	if h.form.Ask.Answer == "" || reason == "" {
@@ -64,7 +97,8 @@ func (h *Host) Ask(ctx context.Context, e Event, reason string) ([]byte, error) 
 }
 
 // AskSources are the variables of the environment that [Host.Asks] reads, and the files
-// by which a project could have set them: what these name proves nothing.
+// by which a project could have set them, or have a hook answer in the user's place: what
+// these name proves nothing.
 func (h *Host) AskSources() (variables []string, files []Place) {
 	for _, f := range h.form.Ask.Sources {
 		files = append(files, Place{Place: f, host: h})
@@ -72,8 +106,26 @@ func (h *Host) AskSources() (variables []string, files []Place) {
 	return h.form.Ask.Variables, files
 }
 
-// AsksIn returns the versions and modes of the host in which it was seen to wait for
-// its person.
-func (h *Host) AsksIn() (versions, modes []string) {
-	return h.form.Ask.Versions, h.form.Ask.Modes
+// Answers reports whether a file of [Host.AskSources] has a hook of another program that
+// can answer what the host asks its user. An error means that this cannot be told.
+func (p *Place) Answers(ctx context.Context, doc []byte) (bool, error) {
+	if p.host.form.Ask.Answered == "" {
+		return false, nil
+	}
+	var v any = string(doc)
+	if strings.HasSuffix(p.File, ".json") || strings.HasSuffix(p.File, ".toml") {
+		var err error
+		if v, err = p.structured(doc); err != nil {
+			return false, err
+		}
+	}
+	out, err := p.host.one(ctx, p.host.form.Ask.Answered, map[string]any{"doc": v})
+	if err != nil {
+		return false, err
+	}
+	answers, ok := out.(bool)
+	if !ok {
+		return false, errors.New("the hooks cannot be read")
+	}
+	return answers, nil
 }

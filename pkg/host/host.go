@@ -2,9 +2,8 @@
 // becomes actions, and a verdict becomes the program's own answer. A host is a
 // file in folder hosts.
 //
-// Hosts are told allow or deny. Their own "ask" is ignored, approved without asking, or
-// turned into a denial, depending on host and mode, so they are told to ask only where
-// they were seen to wait for a person.
+// Hosts are told allow or deny. Some run what they are told to ask about, or turn it into a
+// denial, so a host is told to ask only in versions and modes in which it waits for its user.
 package host
 
 import (

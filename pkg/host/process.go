@@ -89,3 +89,50 @@ func Interprets(p *ancestry.Process) bool {
 	}
 	return false
 }
+
+// Running is a host's process, as far as it is known.
+type Running struct {
+	Args     []string // behind the program, or behind the script that an interpreter runs
+	Terminal bool     // it reads from a terminal and writes to one
+	Version  string   // "" if unknown
+}
+
+// value returns what jq programs get of a process.
+func (r *Running) value() any {
+	if r == nil {
+		return nil
+	}
+	args := []any{}
+	for _, arg := range r.Args {
+		args = append(args, arg)
+	}
+	return map[string]any{"args": args, "terminal": r.Terminal, "version": r.Version}
+}
+
+// Running returns the index of the host's process, the nearest one, and what follows from
+// its command line: the arguments, and the file by which the host's package can be found.
+// The index is -1 if no process is the host's.
+func (h *Host) Running(all []ancestry.Process) (at int, args []string, file string) {
+	for i := range all {
+		p := &all[i]
+		if of := OfProcess(p); of == nil || of.Name != h.Name {
+			continue
+		}
+		if len(p.Args) == 0 {
+			return i, nil, p.Exe
+		}
+		if !Interprets(p) {
+			return i, p.Args[1:], p.Exe
+		}
+		for n := 1; n < len(p.Args); n++ {
+			if !strings.HasPrefix(p.Args[n], "-") {
+				return i, p.Args[n+1:], p.Args[n]
+			}
+		}
+		return i, nil, "" // it runs what an option says
+	}
+	return -1, nil, ""
+}
+
+// Package returns the package of npm that has the host's program, "" if it is of no use.
+func (h *Host) Package() string { return h.form.Ask.Package }

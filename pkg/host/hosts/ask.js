@@ -3,8 +3,9 @@ import { spawn } from "node:child_process";
 const line = @QUOTED@;
 const limit = @TIMEOUT@; // milliseconds
 
-// ask returns shield's answer only if shield allows this very call, or says what is to be
-// read instead of its result. Everything else is an error.
+// ask returns shield's answer only if shield allows this very call, wants the user to be
+// asked where the call says that this can be done, or says what is to be read instead of
+// its result. Everything else is an error.
 function ask(call) {
   return new Promise((resolve, reject) => {
     let out = "";
@@ -23,7 +24,7 @@ function ask(call) {
       clearTimeout(timer);
       let answer = null;
       try { answer = JSON.parse(out); } catch {}
-      if (status === 0 && answer && (answer.decision === "allow" || call.event === "result" && answer.decision === "replace") && call.id && answer.id === call.id) resolve(answer);
+      if (status === 0 && answer && (answer.decision === "allow" || call.asks === true && answer.decision === "ask" || call.event === "result" && answer.decision === "replace") && call.id && answer.id === call.id) resolve(answer);
       else no(answer && answer.decision === "deny" ? answer.reason : errors);
     });
     child.stdin.end(JSON.stringify(call));

@@ -127,3 +127,25 @@ def plugin_deny: {decision: "deny", reason};
 def plugin_allow: {decision: "allow", id};
 def plugin_replace: {decision: "replace", id, result: (if .withheld then .text else .result end)};
 def plugin_sample($tool): {event: "tool", tool: $tool, input: {command: "rm -rf --no-preserve-root /"}, id: "shield-status", session: "shield-status", cwd};
+
+# The host's process → whether its command line has one of some options, as far as it is
+# known.
+def given($options):
+  any(.args? // [] | .[]; . as $arg | any($options[]; . as $option | $arg == $option or ($arg | startswith($option + "="))));
+
+# The same, for a process of which everything else than some options is to count: others,
+# and words that are not the value of an option, are told by true.
+def given_more($flags; $valued):
+  .args | reduce .[] as $arg ({skip: false, more: false};
+    if .skip then .skip = false
+    elif any($valued[]; $arg == .) then .skip = true
+    elif any($flags[]; $arg == .) or any($valued[]; . as $option | $arg | startswith($option + "=")) then .
+    else .more = true end)
+  | .more or .skip;
+
+# {doc}: a file of settings, or a text → whether a hook other than shield's answers what the
+# host asks its user.
+def permission_hooks($host):
+  .doc
+  | if type == "string" then test("PermissionRequest")
+    else .hooks?.PermissionRequest? | . != null and [.. | objects | select(has("type")) | select([shields($host)] == [])] != [] end;

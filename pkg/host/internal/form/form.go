@@ -51,15 +51,19 @@ type Host struct {
 	Sample   string   // jq: {cwd, event} → an event that must be denied; event is the first of Before, or that of Permission
 }
 
-// An Ask is a host's own question to its person, where its program was seen to wait
-// for the answer. The zero value is for hosts in which none was.
+// An Ask is a host's own question to its user, where its program was seen to wait for the
+// answer. The zero value is for hosts in which it was not: some run what they are told to
+// ask about.
 type Ask struct {
 	Answer    string   // jq: {event, id, reason} → what has the host ask
 	Variables []string // of the environment, that Seen reads
-	Seen      string   // jq: {input, env} → {version, mode}, where a person attends; else null
-	Sources   []Place  // files from which the host takes its environment, which must not name Variables; only read
-	Versions  []string // in which the program was seen to wait
-	Modes     []string // in which it was
+	Seen      string   // jq: {input, env, process} → {version, mode}, where a user attends; else null. process is {args, terminal, version} of the host, null if unknown
+	Package   string   // of npm, that has the host's program: its version is that of process
+	Sources   []Place  // files from which the host takes its environment and hooks: they must not name Variables; only read
+	Answered  string   // jq: {doc} → whether one of Sources has a hook of another program that can answer in the user's place. doc is a text if the file is neither JSON nor TOML; "" if the host has no such hooks
+	From      string   // the first version that was seen to wait; later ones of the same major version count. "" if a plugin of shield's own asks
+	Failed    []string // later versions that were seen not to wait
+	Modes     []string // in which it was seen to wait
 }
 
 // A Permission is an event by which a host asks hooks before it asks a person. The
@@ -94,6 +98,7 @@ type Place struct {
 	Variable string   // of the environment, which names another folder instead
 	File     string   // in that folder; a pattern where it is only read
 	System   string   // only on this system, as in GOOS; "" for every one
+	Below    bool     // File stands in any folder below Folder, too; only read
 	Entries  []Entry  // elements of lists in a JSON file
 	Start    string   // of a JSON file that is made for Entries
 	Text     string   // a whole file of shield's own; what is between @[ and @] is missing in files of older versions
@@ -140,8 +145,8 @@ func (h *Host) Check() error {
 			return fmt.Errorf("tool %s is also asked about", name)
 		}
 	}
-	if a := h.Ask; a.Answer != "" && (a.Seen == "" || len(a.Sources)*len(a.Versions)*len(a.Modes) == 0) {
-		return errors.New("ask does not say where the host was seen to wait for a person")
+	if a := h.Ask; a.Answer != "" && (a.Seen == "" || len(a.Modes) == 0 || len(a.Variables) > 0 && len(a.Sources) == 0) {
+		return errors.New("ask does not say where the host was seen to wait for its user")
 	}
 	if err := h.Permission.check(); err != nil {
 		return fmt.Errorf("permission: %w", err)

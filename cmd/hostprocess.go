@@ -1,0 +1,98 @@
+package cmd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/ancestry"
+	"github.com/shieldcli/shield/internal/launch"
+	"github.com/shieldcli/shield/pkg/host"
+)
+
+// runningHost returns the process of the host that asks, nil if it is unknown. An error
+// means that no person is at its terminal.
+func runningHost(w *World, h *host.Host) (*host.Running, error) {
+	all, err := ancestry.Of(w.parent)
+	if errors.Is(err, ancestry.ErrUnsupported) {
+		return nil, nil
+	}
+	at, args, file := h.Running(all) // of those that could be read
+	if at < 0 {
+		return nil, nil
+	}
+	s := seat{of: ancestry.Of, running: ancestry.Running, environ: ancestry.Environ, own: w.Executable}
+	if err := s.attends(all[at:]); err != nil {
+		return nil, err
+	}
+	r := &host.Running{Args: args, Terminal: all[at].TTY != 0}
+	for _, stream := range []string{"0", "1"} {
+		to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", all[at].PID, stream))
+		r.Terminal = r.Terminal && err == nil && (strings.HasPrefix(to, "/dev/pts/") || strings.HasPrefix(to, "/dev/tty"))
+	}
+	r.Version = packageVersion(file, h.Package())
+	return r, nil
+}
+
+// attends returns why no person attends a host, the first of some processes: a command
+// that shield or another host runs for an agent has started it, or a program types at its
+// terminal.
+func (s *seat) attends(all []ancestry.Process) error {
+	if env, err := s.environ(all[0].PID); err == nil && (host.Marked(env) != nil || slices.Contains(env, launch.Judged)) {
+		return errors.New("the host was started by a command of an agent")
+	}
+	return s.terminals(all, 0)
+}
+
+// Bounds of the search for a host's package.
+const (
+	maxPackageDepth = 6
+	maxPackageFile  = 1 << 20 // bytes
+)
+
+// packageVersion returns the version of the npm package that a file belongs to, "" if it
+// belongs to another. The program of a system can have a package of its own, NAME-SYSTEM.
+func packageVersion(file, name string) string {
+	if file == "" || name == "" {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		file = real
+	}
+	for range maxPackageDepth {
+		if file = filepath.Dir(file); !filepath.IsAbs(file) {
+			return ""
+		}
+		f, err := os.Open(filepath.Join(file, "package.json"))
+		if err != nil {
+			continue
+		}
+		text, err := io.ReadAll(io.LimitReader(f, maxPackageFile))
+		f.Close()
+		var p struct{ Name, Version string }
+		if err == nil && json.Unmarshal(text, &p) == nil && (p.Name == name || strings.HasPrefix(p.Name, name+"-")) {
+			return p.Version
+		}
+	}
+	return ""
+}
+
+// installedVersion returns the version of a host's program in PATH, "" if it is unknown.
+func installedVersion(w *World, h *host.Host) string {
+	programs, _ := h.Found()
+	for _, dir := range filepath.SplitList(w.Getenv("PATH")) {
+		for _, name := range programs {
+			file := filepath.Join(dir, name)
+			if _, err := os.Stat(file); err != nil || !filepath.IsAbs(file) {
+				continue
+			}
+			return packageVersion(file, h.Package())
+		}
+	}
+	return ""
+}

@@ -1,0 +1,78 @@
+package cmd
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/approve"
+	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/host"
+	"github.com/shieldcli/shield/pkg/shield"
+)
+
+// A hostQuestion is what a host may be told to ask its user.
+type hostQuestion struct {
+	w       *World
+	host    *host.Host
+	key     string // of the actions
+	version string // of the host, once [hostQuestion.may] was called
+	dir     string // the state folder
+}
+
+func newHostQuestion(w *World, h *host.Host, event host.Event) *hostQuestion {
+	return &hostQuestion{w: w, host: h, key: questionKey(event)}
+}
+
+// may returns an error if a version of the host was found to ask nobody.
+func (q *hostQuestion) may(c *cli.Context, version string) error {
+	set, err := settings(c, q.w)
+	if err != nil {
+		return err
+	}
+	q.version, q.dir = version, stateDir(&set.Settings, q.w)
+	return asksNobody(q.dir, q.host, version)
+}
+
+// asksNobody returns an error if a version of a host was found to ask nobody.
+func asksNobody(stateDir string, h *host.Host, version string) error {
+	if approve.Unasked(stateDir, h.Name, version) {
+		return fmt.Errorf("%s %s ran a command without asking its user", h.Title(), version)
+	}
+	return nil
+}
+
+// note keeps that the host is told to ask.
+func (q *hostQuestion) note() error {
+	return approve.NoteHostQuestion(q.dir, q.key, approve.HostQuestion{Host: q.host.Name, Version: q.version, At: q.w.Now()})
+}
+
+// ran is told that the actions of an event ran. If the host was told to ask its user, and
+// no user can have answered, the host is not told to ask again.
+func ran(w *World, set *config.Loaded, p *shield.Pipeline, h *host.Host, event host.Event) {
+	dir := stateDir(&set.Settings, w)
+	q, unasked := approve.HostRan(dir, questionKey(event), w.Now())
+	if !unasked || q.Host != h.Name {
+		return
+	}
+	text := fmt.Sprintf("%s %s ran a call without asking its user, as it was told to. From now on shield asks on the approval page", h.Title(), q.Version)
+	if err := approve.NoteUnasked(dir, q); err != nil {
+		text += "; that could not be kept: " + withoutSecrets(err)
+	}
+	p.Tell(audit.KindHost, text)
+}
+
+// questionKey returns what names the actions of an event, before they run and after.
+func questionKey(event host.Event) string {
+	h := sha256.New()
+	for _, raw := range event.Actions {
+		if a, err := action.Parse(raw); err == nil { // else nothing is judged
+			fmt.Fprintf(h, "%s %d:%s %d:%s\n", a.Hash, len(a.Session), a.Session, len(a.CWD), a.CWD)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

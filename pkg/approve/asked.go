@@ -1,0 +1,119 @@
+package approve
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// askedBox is the folder of what hosts were told to ask their users. It has a file for each
+// question, and unaskedFile.
+const askedBox = "asked"
+
+// unaskedFile lists versions of hosts that ran a call at once that they were told to ask
+// about.
+const unaskedFile = "unasked"
+
+// Bounds of what is kept there.
+const (
+	maxAsked   = 24 * time.Hour
+	maxUnasked = 256
+)
+
+// atOnce is how soon after a question no person can have answered it.
+const atOnce = 400 * time.Millisecond
+
+// A HostQuestion is what a host was told to ask its user.
+type HostQuestion struct {
+	Host    string    `json:"host"`
+	Version string    `json:"version,omitempty"` // of the host; "" if it does not matter
+	At      time.Time `json:"at"`
+}
+
+// NoteHostQuestion keeps a question for a day. key names the actions that it is about.
+func NoteHostQuestion(stateDir, key string, q HostQuestion) error {
+	b, err := openBox(stateDir, askedBox)
+	if err != nil {
+		return err
+	}
+	files, err := os.ReadDir(b.dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if info, err := f.Info(); err == nil && f.Name() != unaskedFile && time.Since(info.ModTime()) > maxAsked {
+			_ = os.Remove(b.path(f.Name())) // it is tried again
+		}
+	}
+	return b.write(key, q)
+}
+
+// HostAsked returns the question about some actions that a host was told to ask.
+func HostAsked(stateDir, key string) (q HostQuestion, asked bool) {
+	b, there := existingBox(stateDir, key)
+	return q, there && b.read(key, &q) == nil
+}
+
+// HostRan is told at a time that the actions of a question ran, which is forgotten. It
+// reports whether no user can have been asked.
+func HostRan(stateDir, key string, now time.Time) (q HostQuestion, unasked bool) {
+	b, there := existingBox(stateDir, key)
+	if !there {
+		return q, false
+	}
+	err := b.read(key, &q)
+	_ = os.Remove(b.path(key)) // else the same call is a question until a day is over
+	since := now.Sub(q.At)
+	return q, err == nil && since >= 0 && since < atOnce
+}
+
+// NoteUnasked keeps that a version of a host asks nobody.
+func NoteUnasked(stateDir string, q HostQuestion) error {
+	b, err := openBox(stateDir, askedBox)
+	if err != nil {
+		return err
+	}
+	var list []string
+	if err := b.read(unaskedFile, &list); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if list = append(list, q.named()); len(list) > maxUnasked {
+		list = list[1:]
+	}
+	return b.write(unaskedFile, list)
+}
+
+// Unasked reports whether a version of a host is known to ask nobody, or whether that
+// cannot be told.
+func Unasked(stateDir, host, version string) bool {
+	b, there := existingBox(stateDir, unaskedFile)
+	if !there {
+		return false
+	}
+	var list []string
+	err := b.read(unaskedFile, &list)
+	q := HostQuestion{Host: host, Version: version}
+	return err != nil || slices.Contains(list, q.named())
+}
+
+func (q *HostQuestion) named() string {
+	text, _ := json.Marshal([]string{q.Host, q.Version}) // strings have a form
+	return string(text)
+}
+
+// existingBox opens the box if it has a file, and makes nothing.
+func existingBox(stateDir, name string) (*box, bool) {
+	if _, err := os.Lstat(filepath.Join(stateDir, askedBox, name)); err != nil {
+		return nil, false
+	}
+	if has, err := verdict.HasKey(stateDir); err != nil || !has {
+		return nil, false
+	}
+	b, err := openBox(stateDir, askedBox)
+	return b, err == nil
+}
