@@ -44,7 +44,7 @@ func TestReadme(t *testing.T) {
 		err := cmd.Run()
 		return out.String(), err
 	}
-	block := readmeBlock(t, "$ go install")
+	block := readmeBlock(t, "$ echo '")
 	_, in, ok := strings.Cut(block, "echo '")
 	in, rest, cut := strings.Cut(in, "' | shield run --no-action\n")
 	if !ok || !cut {

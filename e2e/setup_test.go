@@ -277,3 +277,31 @@ func TestSetupAtOnce(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// TestReadmeSetup checks that setup says what the README shows, but for how questions
+// arrive, which depends on the desktop.
+func TestReadmeSetup(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shown, ok := strings.Cut(string(text), "    $ shield setup\n")
+	shown, _, cut := strings.Cut(shown, "\n\n")
+	if !ok || !cut {
+		t.Fatal("README.md does not show setup")
+	}
+	m := newMachine(t, map[string]string{".claude/": "", ".gemini/": ""})
+	_, said := m.shield("setup", "--yes")
+	fixed := func(text string) (lines []string) {
+		for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+			if line = strings.TrimSpace(line); !strings.HasPrefix(line, "Questions of ") {
+				lines = append(lines, line)
+			}
+		}
+		return lines
+	}
+	if d := cmp.Diff(fixed(shown), fixed(said)); d != "" {
+		t.Errorf("README.md (-), setup (+):\n%s", d)
+	}
+}

@@ -8,6 +8,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -219,8 +220,18 @@ func reason(b *bytes.Buffer) string {
 		return "no reason given"
 	}
 	text, _, _ = strings.Cut(text[at[len(at)-1][1]:], "--- SKIP")
-	return strings.Join(strings.Fields(text), " ")
+	if said := scripted.FindAllStringSubmatch(text, -1); len(said) > 0 {
+		last := said[len(said)-1]
+		text = cmp.Or(last[2], last[1])
+	}
+	text = strings.Join(strings.Fields(text), " ")
+	return missing.ReplaceAllString(text, "$1$2 is not installed")
 }
+
+var (
+	scripted = regexp.MustCompile(`(?m)^\s*> \[([^\]]+)\] skip(?: '(.*)')?$`)                             // of package testscript
+	missing  = regexp.MustCompile(`^exec: "([^"]+)": executable file not found in \$PATH$|^!exec:(\S+)$`) // of packages exec and testscript
+)
 
 // Bounds of the summary.
 const (

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"regexp"
 	"strings"
 	"testing"
@@ -61,6 +62,23 @@ func TestSummary(t *testing.T) {
 		}
 		if strings.Contains(out.String(), "noise") {
 			t.Errorf("%s: the output of a test that passed is shown:\n%s", c.name, out.String())
+		}
+	}
+}
+
+// TestReason checks which words of a skipped test are the reason.
+func TestReason(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":                   "no reason given",
+		"=== nothing said\n": "no reason given",
+		"    a_test.go:3: first\n    a_test.go:4: tmux is not installed\n--- SKIP: TestA (0.00s)\n":                                  "tmux is not installed",
+		"    a_test.go:3: exec: \"node\": executable file not found in $PATH\n":                                                      "node is not installed",
+		"    testscript.go:609: WORK=$WORK\n        PATH=/x\n        \n        # a deletion\n        > [!exec:git] skip\n        \n": "git is not installed",
+		"    testscript.go:609: WORK=$WORK\n        > [windows] skip 'signals of Unix'\n        > [!linux] skip 'only here'\n":       "only here",
+	} {
+		if got := reason(bytes.NewBufferString(text)); got != want {
+			t.Errorf("%q: %q, not %q", text, got, want)
 		}
 	}
 }
