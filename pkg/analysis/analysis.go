@@ -38,6 +38,8 @@ type Case struct {
 	texts   []fieldTexts
 	writes  []effect.Text // of the command
 	decoded []decodedText
+	files   *files  // nil looks at none
+	inputs  *inputs // nil until asked for
 }
 
 // At returns the place in which the action is judged; its CWD is the action's.
@@ -92,7 +94,7 @@ const (
 
 // Case returns the analysed action.
 func (an *Analyzer) Case(a *action.Action) *Case {
-	c := &Case{Action: a, shell: an.Shell, written: an.Written, place: an.Place, MinTier: max(a.MinTier, MinTier(a.Type))}
+	c := &Case{Action: a, shell: an.Shell, written: an.Written, place: an.Place, files: an.files, MinTier: max(a.MinTier, MinTier(a.Type))}
 	if a.CWD != "" {
 		// The agent says where it is, but that does not make a folder part of the
 		// workspace: roots come from the user.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,10 +78,13 @@ func Revoke(ctx context.Context, s *state.Store, id string) ([]Approval, error) 
 }
 
 // rememberable reports whether an approval may also apply to the same action
-// later. If it is unclear what runs, the same words may do something else next
-// time: an agent could get a harmless script approved and then rewrite it.
+// later. If it is unclear what runs or what is sent, the same words may do something else
+// next time: an agent could get a harmless script approved and then rewrite it.
 func rememberable(c *analysis.Case) bool {
 	if c.Unexamined != "" {
+		return false
+	}
+	if _, err := c.Inputs(); err != nil {
 		return false
 	}
 	for i := range c.Effects {
@@ -116,7 +120,11 @@ func expands(word string) bool { return strings.ContainsAny(word, "$`…") }
 
 // recall returns the verdict of an approval that has not expired.
 func (a *Approver) recall(ctx context.Context, c *analysis.Case) (verdict.Verdict, bool) {
-	data, ok, err := a.o.Store.Get(ctx, a.o.Binding(c))
+	key := a.o.Binding(c)
+	if key == "" {
+		return verdict.Verdict{}, false
+	}
+	data, ok, err := a.o.Store.Get(ctx, key)
 	if err != nil || !ok {
 		return verdict.Verdict{}, false // asking again is always right
 	}
@@ -138,5 +146,9 @@ func (a *Approver) keep(ctx context.Context, c *analysis.Case, subject, who stri
 	if err != nil {
 		return err
 	}
-	return a.o.Store.Put(ctx, a.o.Binding(c), data, until)
+	key := a.o.Binding(c)
+	if key == "" {
+		return errors.New("the files that it uses cannot be compared later")
+	}
+	return a.o.Store.Put(ctx, key, data, until)
 }

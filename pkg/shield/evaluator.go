@@ -115,7 +115,11 @@ type kept struct {
 }
 
 func (c cache) Lookup(ctx context.Context, cs *analysis.Case) (verdict.Verdict, bool) {
-	data, ok, err := c.p.store.Get(ctx, c.p.binding("evaluate", cs))
+	key := c.p.binding("evaluate", cs)
+	if key == "" {
+		return verdict.Verdict{}, false
+	}
+	data, ok, err := c.p.store.Get(ctx, key)
 	var k kept
 	if err != nil || !ok || json.Unmarshal(data, &k) != nil {
 		return verdict.Verdict{}, false
@@ -125,19 +129,25 @@ func (c cache) Lookup(ctx context.Context, cs *analysis.Case) (verdict.Verdict, 
 
 func (c cache) Store(ctx context.Context, cs *analysis.Case, v verdict.Verdict) {
 	data, err := json.Marshal(kept{v.Decision, v.Confidence, v.Reasoning, v.NextTier, v.PromptHash})
-	if err != nil {
+	key := c.p.binding("evaluate", cs)
+	if err != nil || key == "" {
 		return
 	}
 	// One that cannot be kept only costs another evaluation.
-	_ = c.p.store.Put(ctx, c.p.binding("evaluate", cs), data, c.p.now().Add(c.p.ttl))
+	_ = c.p.store.Put(ctx, key, data, c.p.now().Add(c.p.ttl))
 }
 
 // binding returns the key of an answer that may be used again: it is good for
-// the same action, in the same place, with the same effects, under the same
-// policy, rules, model and configuration, and for nothing else.
+// the same action, in the same place, with the same effects and the same content of the
+// files that it uses, under the same policy, rules, model and configuration, and for
+// nothing else. "" means that no answer may be used again.
 func (p *Pipeline) binding(use string, c *analysis.Case) string {
+	inputs, err := c.Inputs()
+	if err != nil {
+		return ""
+	}
 	h := sha256.New()
-	for _, part := range []string{use, p.caller.User, c.Action.Hash, c.At().CWD, c.Action.Session, c.Digest(), p.prints.Policy, p.prints.Rules, p.prints.Model, p.prints.Config, labelNames(c)} {
+	for _, part := range []string{use, p.caller.User, c.Action.Hash, c.At().CWD, c.Action.Session, c.Digest(), inputs, p.prints.Policy, p.prints.Rules, p.prints.Model, p.prints.Config, labelNames(c)} {
 		fmt.Fprintf(h, "%d:", len(part))
 		_, _ = io.WriteString(h, part) // a hash does not fail
 	}

@@ -64,6 +64,15 @@ var SettingsOptions = Words{
 	"--env-file-if-exists": true,
 }
 
+// Shipping are subcommands that send files of the current folder, or what was built or committed there, without naming them.
+var Shipping = Words{
+	"deploy":  true,
+	"publish": true,
+	"push":    true,
+	"up":      true,
+	"upload":  true,
+}
+
 // Dumps are programs that write all of the environment.
 var Dumps = Words{
 	"env":      true,

@@ -1,0 +1,291 @@
+package analysis
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
+)
+
+// Bounds of what is read of the files that an action uses, so that hashing them takes
+// a fraction of a second.
+const (
+	maxInputBytes = 32 << 20 // of all files together
+	maxInputFiles = 1024     // folders included
+	maxInputWords = 256      // of arguments
+	maxInputDepth = 32       // of folders
+)
+
+// inputs are what [Case.Inputs] has found; once it was asked, later changes of files
+// count no more.
+type inputs struct {
+	digest string
+	err    error
+}
+
+// Inputs returns the digest of the content of every file that the action reads, runs or
+// sends; "" if there are none. The same words with another digest may do something else.
+// An error says why the content cannot be told: then nobody knows what the same words
+// will do later. The files are read when it is first called.
+func (c *Case) Inputs() (digest string, err error) {
+	if c.inputs == nil {
+		c.inputs = &inputs{}
+		c.inputs.digest, c.inputs.err = c.readInputs()
+	}
+	return c.inputs.digest, c.inputs.err
+}
+
+func (c *Case) readInputs() (string, error) {
+	r := inputReader{c: c, sum: sha256.New(), read: map[string]bool{}}
+	for i := range c.Effects {
+		if err := r.effect(&c.Effects[i]); err != nil {
+			return "", err
+		}
+	}
+	if len(r.read) == 0 {
+		return "", nil
+	}
+	return "sha256:" + hex.EncodeToString(r.sum.Sum(nil)), nil
+}
+
+// An inputReader hashes files. It does it once for each path.
+type inputReader struct {
+	c     *Case
+	sum   hash.Hash
+	read  map[string]bool
+	files int
+	bytes int64
+	words int
+}
+
+var errInputBound = errors.New("its files are too large or too many to be compared later")
+
+// effect hashes the files whose content an effect uses.
+func (r *inputReader) effect(e *effect.Effect) error {
+	switch e.Kind {
+	case effect.ReadFile, effect.MoveFile, effect.RunCode, effect.ReadSecret:
+		if e.Path == "" && !e.Pattern {
+			return nil
+		}
+	case effect.SendData, effect.SendSecret:
+		if e.Path == "" && !e.Pattern {
+			return r.unnamed(e)
+		}
+	case effect.ChangeRemote:
+		if e.Verb == "change" && (e.Service == "cloud" || e.Service == "infrastructure") {
+			return fmt.Errorf("%s uses files of the current folder that it does not name", e.Program)
+		}
+		return nil
+	case effect.Execute:
+		return r.arguments(e)
+	default:
+		return nil
+	}
+	if e.Pattern {
+		return errors.New("it uses files by a pattern")
+	}
+	return r.path(e.Path)
+}
+
+// unnamed returns an error for data that is sent unless it is spelled out in the payload,
+// or comes from a file that the action reads.
+func (r *inputReader) unnamed(e *effect.Effect) error {
+	if e.Program == "git" {
+		return r.repository(nil)
+	}
+	if r.c.Action.Type != "execute_command" {
+		return nil
+	}
+	from := e.Reason != "" && e.Service == "" && slices.ContainsFunc(r.c.Effects, func(o effect.Effect) bool { return o.Kind == effect.ReadFile })
+	if !from {
+		return fmt.Errorf("%s sends data that the command does not name", e.Program)
+	}
+	return nil
+}
+
+// repository hashes what says which commits a push sends, where to, and what runs before
+// it: the content of commits is in their names.
+func (r *inputReader) repository(args []string) error {
+	dir := r.c.place.CWD
+	for i, arg := range args {
+		switch {
+		case arg == "-C" && i+1 < len(args):
+			at, pattern := r.c.place.Path(args[i+1], false)
+			if pattern {
+				return errors.New("its repository is not known")
+			}
+			dir = at
+		case strings.HasPrefix(arg, "--git-dir"), strings.HasPrefix(arg, "--work-tree"), arg == "--recurse-submodules":
+			return errors.New("its repository is not known")
+		}
+	}
+	for at := dir; ; at = path.Dir(at) {
+		kind, err := r.kind(path.Join(at, ".git"))
+		switch {
+		case err == nil && !kind.IsDir():
+			return errors.New("its repository is kept elsewhere")
+		case err == nil:
+			for _, name := range []string{"HEAD", "config", "packed-refs", "refs", "hooks"} {
+				if err := r.path(path.Join(at, ".git", name)); err != nil {
+					return err
+				}
+			}
+			return nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return errors.New("its repository cannot be read")
+		case at == path.Dir(at):
+			return r.path(path.Join(dir, ".git")) // there is none yet
+		}
+	}
+}
+
+// arguments hashes the files that the arguments of a program name, where it is not known
+// of each argument what it is for: programs that use the network, and those that change
+// the system. Those that only work with files are known by their effects.
+func (r *inputReader) arguments(e *effect.Effect) error {
+	if e.Program == "git" {
+		if slices.Contains(e.Args, "push") {
+			return r.repository(e.Args)
+		}
+		return nil
+	}
+	for _, arg := range e.Args[:min(len(e.Args), 3)] {
+		if command.Shipping[arg] {
+			return fmt.Errorf("%s %s uses files of the current folder that it does not name", e.Program, arg)
+		}
+	}
+	if e.Class != effect.Network && e.Class != effect.Privileged {
+		return nil
+	}
+	for _, arg := range e.Args {
+		for _, word := range append(strings.FieldsFunc(arg, separates), arg) {
+			word = strings.TrimPrefix(strings.TrimPrefix(word, "fileb://"), "file://")
+			if word == "" || word == "/" || strings.HasPrefix(word, "-") || strings.Contains(word, "://") || strings.ContainsRune(word, 0) {
+				continue
+			}
+			if r.words++; r.words > maxInputWords {
+				return errInputBound
+			}
+			p, pattern := r.c.place.Path(word, false)
+			if pattern || p == "" {
+				continue
+			}
+			if kind, err := r.kind(p); err != nil || kind.IsDir() && e.Class != effect.Network {
+				continue // no file of this machine
+			}
+			if err := r.path(p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// separates reports whether a character may stand before or behind the name of a file in
+// an argument.
+func separates(c rune) bool { return strings.ContainsRune(" \t\n=@:,;'\"()<>", c) }
+
+// kind looks at what is at a path, through links.
+func (r *inputReader) kind(p string) (fs.FileMode, error) {
+	f := r.c.files
+	if f == nil {
+		return 0, fs.ErrNotExist
+	}
+	real, err := f.follow(p)
+	if err != nil {
+		return 0, err
+	}
+	info, err := disk{f}.Lstat(real)
+	if err != nil {
+		return 0, err
+	}
+	return info.Mode(), nil
+}
+
+// path hashes a file, or a folder with all that is in it.
+func (r *inputReader) path(p string) error {
+	if r.read[p] || p == "/dev/null" {
+		return nil
+	}
+	r.read[p] = true
+	fmt.Fprintf(r.sum, "%d:%s", len(p), p) // a hash does not fail
+	return r.tree(p, 0)
+}
+
+func (r *inputReader) tree(p string, depth int) error {
+	if r.files++; r.files > maxInputFiles || depth > maxInputDepth {
+		return errInputBound
+	}
+	if r.c.files == nil { // as if no file existed
+		return r.absent(p)
+	}
+	real, err := r.c.files.follow(p)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r.absent(p)
+	}
+	if err != nil {
+		return fmt.Errorf("%s cannot be read", p)
+	}
+	on := disk{r.c.files}
+	info, err := on.Lstat(real)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return r.absent(p)
+	case err != nil:
+		return fmt.Errorf("%s cannot be read", p)
+	case info.IsDir():
+		if depth > 0 && real != p { // a link to a folder: what is below may be without end
+			return errInputBound
+		}
+		entries, err := on.ReadDir(real, maxInputFiles+1)
+		if err != nil || len(entries) > maxInputFiles {
+			return errInputBound
+		}
+		slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+		fmt.Fprintf(r.sum, "folder %d;", len(entries))
+		for _, e := range entries {
+			fmt.Fprintf(r.sum, "%d:%s", len(e.Name()), e.Name())
+			if err := r.tree(path.Join(real, e.Name()), depth+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return r.content(p, real)
+}
+
+// absent hashes that a file is not there: one that is made later is another input. Of a
+// folder that is not there nothing is known: the action runs somewhere else.
+func (r *inputReader) absent(p string) error {
+	if f := r.c.files; f != nil && r.c.place.CWD != "" {
+		if _, err := f.follow(r.c.place.CWD); err != nil {
+			return fmt.Errorf("%s cannot be read: its folder is not on this machine", p)
+		}
+	}
+	_, _ = io.WriteString(r.sum, "absent;") // a hash does not fail
+	return nil
+}
+
+func (r *inputReader) content(p, real string) error {
+	file, err := r.c.files.open(real)
+	if err != nil {
+		return fmt.Errorf("%s cannot be read", p)
+	}
+	defer file.Close()
+	own := sha256.New()
+	n, err := io.Copy(own, io.LimitReader(file, maxInputBytes-r.bytes+1))
+	if r.bytes += n; err != nil || r.bytes > maxInputBytes {
+		return errInputBound
+	}
+	fmt.Fprintf(r.sum, "file %x;", own.Sum(nil))
+	return nil
+}
