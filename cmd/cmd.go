@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -163,12 +164,44 @@ func Run(ctx context.Context, args []string, w World) int {
 	w.args = flagsFirst(app, args)
 	err := app.RunContext(ctx, append([]string{"shield"}, w.args...))
 	status, err := exitStatus(deniedHook(&w, args, err))
+	if status == statusBroken && starts(app, w.args) {
+		status = statusBlock
+	}
 	if err != nil && !errors.Is(err, syscall.EPIPE) {
 		for _, err := range eachOf(err) {
 			fmt.Fprintf(w.Err, "shield: %s\n", withoutSecrets(err))
 		}
 	}
 	return status
+}
+
+// starts reports whether a command line is one of exec or mcp that starts a program if
+// that is allowed. Who waits for it takes every other status of a failure for permission.
+func starts(app *cli.App, args []string) bool {
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		command := app.Command(arg)
+		switch {
+		case command == nil:
+			continue
+		case command.Name == "exec":
+			return true
+		case command.Name != "mcp":
+			return false
+		}
+		for _, word := range args[i+1:] {
+			if word == "--" {
+				break
+			}
+			if slices.ContainsFunc(command.Subcommands, func(c *cli.Command) bool { return c.Name == word }) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
 }
 
 // eachOf returns the errors of a file one by one, and any other error alone.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
@@ -141,6 +142,25 @@ func (l *Lock) begin() (<-chan error, error) {
 		got <- err
 	}()
 	return got, nil
+}
+
+// Held returns the error for a lock file that another process holds now, for which
+// somebody has waited that long; nil if it is free, this process's own, or not there.
+func Held(path string, waited time.Duration) *HeldError {
+	f, err := os.OpenFile(path, os.O_RDWR|noFollow, 0)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	if taken, err := tryLock(f); taken || err != nil {
+		return nil // closing frees it
+	}
+	holder := Holder(f)
+	own := fmt.Sprintf("process %d", os.Getpid())
+	if holder == own || strings.HasPrefix(holder, own+" ") {
+		return nil
+	}
+	return &HeldError{Path: path, Waited: waited, Holder: holder, Err: ErrHeld}
 }
 
 // TryLock takes the lock if no one else holds it, and does not wait.

@@ -17,7 +17,7 @@ const (
 	DuplicateKey   Code = "duplicate_key"   // keys of one object equal, or different only in case
 	MissingField   Code = "missing_field"   // a required field is missing
 	WrongType      Code = "wrong_type"      // a field does not have the required type
-	InvalidValue   Code = "invalid_value"   // an empty type, a min_tier beyond 0–3, a cwd that is not absolute
+	InvalidValue   Code = "invalid_value"   // an empty type, a min_tier beyond 0–3, a cwd that is not absolute, a NUL in a name
 	TooDeep        Code = "too_deep"        // nested deeper than [MaxDepth]
 	TooLarge       Code = "too_large"       // a record or field is too long
 	AliasCollision Code = "alias_collision" // two payload fields with the same meaning, such as command and cmd

@@ -89,6 +89,9 @@ func FromMembers(raw []byte, members []canonjson.Member) (*Action, error) {
 	if err := a.canonicalize(); err != nil {
 		return nil, err
 	}
+	if err := a.checkNUL(); err != nil {
+		return nil, err
+	}
 	return a, nil
 }
 

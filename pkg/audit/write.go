@@ -17,11 +17,14 @@ import (
 	"github.com/shieldcli/shield/internal/owner"
 )
 
+// LockFile returns the lock file of a log.
+func LockFile(path string) string { return path + ".lock" }
+
 // write appends the entries of a batch, syncs, and moves the head, while no
 // other process writes.
 func (l *Log) write(batch []*Ticket) (err error) {
 	if l.lock == nil {
-		if l.lock, err = flock.New(l.path + ".lock"); err != nil {
+		if l.lock, err = flock.New(LockFile(l.path)); err != nil {
 			return &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
 		}
 	}

@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:6532abcc3543fa7fff2b19759639510942d16229042686bf9e0d1b0417b68a27"
+const rulesFingerprint = "sha256:4322752ede22a691e82e4e0d71860370fa35f56733d3750198c22230eadfb9a5"
 
 var ruleTable = [...]Rule{
 	{
@@ -650,13 +650,14 @@ var ruleTable = [...]Rule{
 		ID: "PT-002", Name: "null_byte", Category: "path_traversal", Severity: High, Outcome: Block, Platform: "any",
 		Description: "A path or address contains a null byte, so programs in different languages see different names. Before a digit, backslash and 0 start a colour code and do not count; in commands, null-terminated lists are everyday work.",
 		Advice:      "leave the null byte out",
-		Match:       []string{"{\"type\":\"read_file\",\"payload\":{\"path\":\"report.pdf%00.txt\"}}", "{\"type\":\"read_file\",\"payload\":{\"path\":\"report\\\\x00.txt\"}}", "{\"type\":\"write_file\",\"payload\":{\"path\":\"a\\u0000b\"}}", "{\"type\":\"read_file\",\"payload\":{\"path\":\"shell.php\\\\0\"}}", "{\"type\":\"read_file\",\"payload\":{\"path\":\"shell\\\\0.jpg\"}}", "{\"type\":\"http_request\",\"payload\":{\"url\":\"https://example.com/a%00.png\"}}", "{\"type\":\"browser_navigate\",\"payload\":{\"url\":\"https://example.com/a%00.png\"}}", "{\"type\":\"delete_file\",\"payload\":{\"path\":\"a%00\"}}", "{\"type\":\"copy_file\",\"payload\":{\"destination\":\"b\",\"source\":\"a%00\"}}", "{\"type\":\"move_file\",\"payload\":{\"destination\":\"b%00\",\"source\":\"a\"}}", "{\"type\":\"list_directory\",\"payload\":{\"path\":\"a%00\"}}", "{\"type\":\"create_directory\",\"payload\":{\"path\":\"a%00\"}}", "{\"type\":\"delete_directory\",\"payload\":{\"path\":\"a%00\"}}", "{\"type\":\"move_directory\",\"payload\":{\"destination\":\"b\",\"source\":\"a%00\"}}", "{\"type\":\"copy_directory\",\"payload\":{\"destination\":\"b\",\"source\":\"a%00\"}}", "{\"type\":\"search_files\",\"payload\":{\"pattern\":\"a%00\"}}"},
+		Match:       []string{"{\"type\":\"read_file\",\"payload\":{\"path\":\"report.pdf%00.txt\"}}", "{\"type\":\"read_file\",\"payload\":{\"path\":\"report\\\\x00.txt\"}}", "{\"type\":\"read_file\",\"payload\":{\"path\":\"shell.php\\\\0\"}}", "{\"type\":\"read_file\",\"payload\":{\"path\":\"shell\\\\0.jpg\"}}", "{\"type\":\"http_request\",\"payload\":{\"url\":\"https://example.com/a%00.png\"}}", "{\"type\":\"browser_navigate\",\"payload\":{\"url\":\"https://example.com/a%00.png\"}}", "{\"type\":\"delete_file\",\"payload\":{\"path\":\"a%00\"}}", "{\"type\":\"copy_file\",\"payload\":{\"destination\":\"b\",\"source\":\"a%00\"}}", "{\"type\":\"move_file\",\"payload\":{\"destination\":\"b%00\",\"source\":\"a\"}}", "{\"type\":\"list_directory\",\"payload\":{\"path\":\"a%00\"}}", "{\"type\":\"create_directory\",\"payload\":{\"path\":\"a%00\"}}", "{\"type\":\"delete_directory\",\"payload\":{\"path\":\"a%00\"}}", "{\"type\":\"move_directory\",\"payload\":{\"destination\":\"b\",\"source\":\"a%00\"}}", "{\"type\":\"copy_directory\",\"payload\":{\"destination\":\"b\",\"source\":\"a%00\"}}", "{\"type\":\"search_files\",\"payload\":{\"pattern\":\"a%00\"}}"},
 		Pass:        []string{"tr '\\0' '\\n' < list.txt", "find . -print0 | xargs -0 wc -l", "printf '\\033[31mred\\033[0m\\n'", "{\"type\":\"search_files\",\"payload\":{\"pattern\":\"\\\\033\\\\[0m\"}}"},
 		types:       []string{"read_file", "write_file", "delete_file", "copy_file", "move_file", "list_directory", "create_directory", "delete_directory", "move_directory", "copy_directory", "search_files", "http_request", "browser_navigate"},
 		fields:      []string{"path", "source", "destination", "url", "pattern"},
 		needs:       needReader,
 		patterns: []pattern{
-			{expr: "%00|\\\\x00|\\x00"},
+			{expr: "(?:%00)", lits: []string{"%00"}, bytes: "%0"},
+			{expr: "(?:\\\\x00)", lits: []string{"\\x00"}, bytes: "0\\"},
 			{expr: "(?:[./\\w-]\\.\\w{1,5})\\\\0\\b\\D?|\\\\0\\.\\w{2,5}\\b", bytes: ".0\\"},
 		},
 	},

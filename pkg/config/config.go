@@ -162,7 +162,7 @@ func (s *Settings) AuditFile(stateDir string) string {
 // Sanitize settings say which results of tools are examined before an agent reads
 // them, and what becomes of one in which something is found.
 type Sanitize struct {
-	Enabled   Switch `yaml:"enabled" json:"enabled"`     // auto: those of the web, of mail and of tool servers
+	Enabled   Switch `yaml:"enabled" json:"enabled"`     // auto: those of the web, of mail and of tool servers; all with a chat among approval.channels
 	Mode      string `yaml:"mode" json:"mode"`           // flag, clean, wrap or block
 	Evaluator bool   `yaml:"evaluator" json:"evaluator"` // the evaluator looks at them, too
 }

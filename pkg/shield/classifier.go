@@ -43,6 +43,11 @@ func OpenModel(cfg Config) (*classify.Model, error) {
 	if !classify.Native || c.ONNXRuntime == "" && !ortlib.Available() {
 		return nil, noRuntime(c)
 	}
+	if c.ONNXRuntime != "" { // else nobody would know before the first action that needs it
+		if err := ortlib.Check(c.ONNXRuntime); err != nil {
+			return nil, err
+		}
+	}
 	m, err := classify.OpenModel(files, digest, func() (string, error) { return runtimePath(cfg) })
 	if err != nil {
 		return nil, fmt.Errorf("model %q: %w", c.Model, err)

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/shieldcli/shield/internal/redact"
@@ -38,8 +39,10 @@ type Pipeline struct {
 	approvals  string       // what bindings of approvals are for: this installation, also where the store is shared
 	person     *approve.Approver
 	log        *audit.Log // nil without an audit file
+	locks      []string   // that an entry in the log may have to wait for
 	redactor   *redact.Redactor
 	sanitize   config.Sanitize
+	chats      bool // a person is asked in a chat, from where what others wrote may come
 	caller     audit.Caller
 	prints     audit.Fingerprints
 	sidecar    bool         // Tier 1 asks another process
@@ -72,6 +75,7 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	}
 	p := &Pipeline{now: cfg.now, ttl: s.VerdictTTL.Std(), trace: cfg.Trace, timed: cfg.timed(), unseen: !cfg.Timed && !cfg.Trace, observe: cfg.Observe, noAction: cfg.NoAction, caller: cfg.Caller, notify: cfg.Notify, sanitize: s.Sanitize}
 	p.limits = Limits(cfg)
+	p.chats = slices.ContainsFunc(s.Approval.Channels, func(name string) bool { return approve.Messenger(name) != "" })
 	var err error
 	p.analyzer, err = NewAnalyzer(cfg)
 	if err != nil {
@@ -157,6 +161,7 @@ func (p *Pipeline) openState(cfg Config, prints verdict.Fingerprints) error {
 	p.approvals = "approve " + hex.EncodeToString(installation[:8])
 	if file := cfg.auditFile(); file != "" {
 		max := int64(cfg.settings().Audit.MaxBytes)
+		p.locks = append(state.Locks(cfg.StateDir), audit.LockFile(file))
 		p.log, err = audit.Open(file, audit.Options{Clock: p.now, Heads: p.store, Redactor: p.redactor, MaxBytes: max, LockWait: cfg.LockWait})
 	}
 	return err

@@ -2,8 +2,10 @@ package shield
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/shieldcli/shield/internal/flock"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/audit"
 	"github.com/shieldcli/shield/pkg/verdict"
@@ -75,7 +77,7 @@ func (p *Pipeline) Tell(kind, text string) {
 		defer cancel()
 		ticket := p.log.Submit(audit.Entry{Kind: kind, Tier: TierEvaluate, Reasoning: text, Caller: p.caller, Fingerprints: p.prints})
 		if err := ticket.Wait(ctx); err != nil {
-			text += "; this could not be logged: " + err.Error()
+			text += "; this could not be logged: " + p.waitedFor(err).Error()
 		}
 	}
 	if p.notify != nil {
@@ -97,8 +99,22 @@ func (p *Pipeline) settle(ctx context.Context, o *Outcome) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxRecord)
 	defer cancel()
 	if err := o.ticket.Wait(ctx); err != nil {
-		p.replace(o, refusal(o.Verdict.Tier, "audit", "the verdict could not be logged: "+err.Error()))
+		p.replace(o, refusal(o.Verdict.Tier, "audit", "the verdict could not be logged: "+p.waitedFor(err).Error()))
 	}
+}
+
+// waitedFor returns the lock that kept an entry from the log in time, in place of the
+// error for the time that is up.
+func (p *Pipeline) waitedFor(err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) || errors.As(err, new(*flock.HeldError)) {
+		return err
+	}
+	for _, path := range p.locks {
+		if held := flock.Held(path, maxRecord); held != nil {
+			return held
+		}
+	}
+	return err
 }
 
 // replace puts the BLOCK for something that went wrong in the place of a verdict that was

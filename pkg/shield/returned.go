@@ -68,7 +68,7 @@ func (p *Pipeline) logFound(ctx context.Context, r Returned, found []sanitize.Fi
 }
 
 // examines reports whether the settings want a result examined: by themselves those
-// that may come from somewhere else.
+// that may come from somewhere else and, where people are asked in a chat, all.
 func (p *Pipeline) examines(actions []*action.Action) bool {
 	switch p.sanitize.Enabled {
 	case config.On:
@@ -76,7 +76,7 @@ func (p *Pipeline) examines(actions []*action.Action) bool {
 	case config.Off:
 		return false
 	}
-	return slices.ContainsFunc(actions, p.foreign)
+	return p.chats || slices.ContainsFunc(actions, p.foreign)
 }
 
 // local are the types of actions that return nothing but what is on this machine.

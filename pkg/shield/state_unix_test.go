@@ -3,12 +3,16 @@
 package shield
 
 import (
+	"bufio"
+	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -50,5 +54,52 @@ func TestPipesForFiles(t *testing.T) {
 				t.Errorf("%s for %s: %q does not name it", kind, name, reason)
 			}
 		}
+	}
+}
+
+// TestLockIsNamed holds that an entry which another process keeps from the log is said to
+// wait for that process's lock.
+func TestLockIsNamed(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("flock"); err != nil {
+		t.Skip("no flock")
+	}
+	for _, name := range []string{"audit.jsonl.lock", "log.head.lock"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := config.Default()
+			s.Approval.Channels, s.Classifier.Model = nil, "none"
+			cfg := Config{Settings: &s, Home: "/home/me", Dir: "/work/app", StateDir: t.TempDir(), NoFiles: true, Clock: instant}
+			p := pipelineOf(t, cfg)
+			read := parse(t, `{"type":"read_file","payload":{"path":"a.txt"}}`)
+			if v := p.Evaluate(t.Context(), read); v.Decision != verdict.Allow {
+				t.Fatal(v.Reasoning)
+			}
+			path := filepath.Join(cfg.StateDir, name)
+			cmd := exec.Command("flock", "-x", path, "sh", "-c", "echo held; exec cat")
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				in.Close()
+				_ = cmd.Wait()
+				p.Evaluate(context.Background(), read) // when it is logged, nothing waits any more
+			}()
+			if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+				t.Fatal(err)
+			}
+			v := p.Evaluate(t.Context(), read)
+			if v.Decision != verdict.Block || !strings.Contains(v.Reasoning, path) || !strings.Contains(v.Reasoning, "end it and try again") {
+				t.Errorf("%s %s: %s", v.Decision, v.Error, v.Reasoning)
+			}
+		})
 	}
 }

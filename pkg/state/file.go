@@ -148,3 +148,9 @@ func create(path string, rec *record) error {
 	}
 	return syncFolder(filepath.Dir(path))
 }
+
+// Locks returns the lock files of a state folder, in the order in which they are asked
+// about: a process that waits for one may hold those behind it.
+func Locks(dir string) []string {
+	return []string{filepath.Join(dir, headLockName), filepath.Join(dir, lockName)}
+}

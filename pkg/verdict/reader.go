@@ -104,6 +104,9 @@ func (r *Reader) open(rec *Record) error {
 		return err
 	}
 	if v.Decision == Escalate {
+		if len(v.Action) == 0 {
+			return &action.Error{Code: action.MissingField, Field: "action", Err: errors.New("missing: an earlier stage left it out; use --no-action only in the last stage of a pipe")}
+		}
 		rec.Action, err = action.Parse(v.Action)
 		if err == nil && rec.Action.Hash != v.ActionHash {
 			err = unsealed("action_hash", "of another action")
