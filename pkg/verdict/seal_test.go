@@ -167,7 +167,7 @@ func TestReaderRefuses(t *testing.T) {
 		{"type hidden", `{"TYPE":"read_file","type":"delete_file","payload":{}}`, action.DuplicateKey},
 		{"cut", allow[:len(allow)-5], action.InvalidJSON},
 		{"wrong hash", string(wrong.AppendJSON(nil)), Unsealed},
-		{"no action to judge", string(bare.AppendJSON(nil)), action.InvalidJSON},
+		{"no action to judge", string(bare.AppendJSON(nil)), action.MissingField},
 		{"deep verdict", edit(allow, `[1.0]`, strings.Repeat("[", 80)+strings.Repeat("]", 80)), action.TooDeep},
 		{"deep action", `{"type":"x","payload":{"a":` + strings.Repeat("[", 63) + strings.Repeat("]", 63) + `}}`, action.TooDeep},
 		{"large action", `{"type":"x","payload":{"a":"` + strings.Repeat("a", action.MaxBytes) + `"}}`, action.TooLarge},
