@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -163,6 +164,18 @@ func TestGuardHosts(t *testing.T) {
 		for _, p := range programs {
 			if named[p] = true; !command.GuardHosts[p] {
 				t.Errorf("GuardHosts of words.yaml lacks %s, a program of %s", p, name)
+			}
+		}
+	}
+	core, err := os.ReadFile("policies/core.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := strings.FieldsFunc(string(core), func(r rune) bool { return strings.ContainsRune("|()\n ", r) })
+	for _, list := range [...]command.Words{command.GuardHosts, command.GuardLine} {
+		for p := range list {
+			if !slices.Contains(words, p) {
+				t.Errorf("the rule shield_name of core.yaml lacks %s", p)
 			}
 		}
 	}

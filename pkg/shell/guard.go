@@ -68,7 +68,8 @@ func (s *state) guardWords(argv []abstract.Value) {
 func (s *state) compilesGuard(argv []abstract.Value, use command.Use) {
 	for _, w := range use.Builds {
 		i := slices.IndexFunc(argv, func(v abstract.Value) bool { return v.From == w.From && strings.HasSuffix(w.Text, v.Text) })
-		if i >= 0 && slices.Contains(s.goPrograms(w), guardName) {
+		run := i > 0 && slices.ContainsFunc(argv[:i], func(v abstract.Value) bool { return v.Text == "run" })
+		if run && slices.Contains(s.goPrograms(w), guardName) {
 			s.guardWords(argv[i:])
 		}
 	}

@@ -133,6 +133,7 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 	s.stops(base, argv, use)
 	s.signals(base, argv, use)
 	s.compilesGuard(argv, use)
+	s.putsPrograms(base, argv)
 	for _, k := range use.Keys {
 		f.secretKey = s.registryKey(base, argv, k) || f.secretKey
 	}

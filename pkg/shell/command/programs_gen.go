@@ -9136,6 +9136,11 @@ var syntaxDeno_Add = syntax{style: open, options: []option{
 	{"-r", &action_none},
 }, operands: shape{rest: rolePlugin}, base: &action_class_network_streams_in_Data_setIn}
 
+var syntaxDeno_Compile = syntax{style: open, options: []option{
+	{"--output", &action_values_Write},
+	{"-o", &action_values_Write},
+}, operands: shape{rest: roleText}, base: &action_class_network}
+
 var syntaxDeno_Eval = syntax{style: first, options: []option{
 	{"--print", &action_none},
 	{"-p", &action_none},
@@ -9192,7 +9197,7 @@ var syntaxDeno = syntax{style: first, language: "node", options: []option{
 	{"cache", &syntaxDeno_Add},
 	{"check", &syntax_9706a83d13b5},
 	{"clean", &syntax_9706a83d13b5},
-	{"compile", &syntax_9706a83d13b5},
+	{"compile", &syntaxDeno_Compile},
 	{"completions", &syntax_79a0b6f4d463},
 	{"coverage", &syntax_9706a83d13b5},
 	{"doc", &syntax_9706a83d13b5},

@@ -38,6 +38,16 @@ func run() error {
 	if err := os.WriteFile("words_gen.go", source, 0o644); err != nil {
 		return err
 	}
+	installers, err := os.ReadFile("installers.yaml")
+	if err != nil {
+		return err
+	}
+	if source, err = grammar.WriteInstallers(installers); err != nil {
+		return fmt.Errorf("installers.yaml: %w", err)
+	}
+	if err := os.WriteFile("installers_gen.go", source, 0o644); err != nil {
+		return err
+	}
 	loads, err := os.ReadFile("loads.yaml")
 	if err != nil {
 		return err

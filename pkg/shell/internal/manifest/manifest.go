@@ -1,3 +1,115 @@
 // Package manifest reads from the manifests of packages which programs their
-// installation brings.
+// installation brings. It knows as much of a format as that takes, and says so where a
+// manifest leaves the names to code or to other files.
 package manifest
+
+import (
+	"encoding/json"
+	"path"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// NPM returns the names of the programs that a package.json declares.
+func NPM(text string) (names []string, known bool) {
+	var p struct {
+		Name        string          `json:"name"`
+		Bin         json.RawMessage `json:"bin"`
+		Directories struct {
+			Bin string `json:"bin"`
+		} `json:"directories"`
+	}
+	if json.Unmarshal([]byte(text), &p) != nil || p.Directories.Bin != "" {
+		return nil, false
+	}
+	var one string
+	var many map[string]json.RawMessage
+	switch {
+	case len(p.Bin) == 0 || string(p.Bin) == "null":
+		return nil, true
+	case json.Unmarshal(p.Bin, &one) == nil:
+		return []string{path.Base(p.Name)}, true
+	case json.Unmarshal(p.Bin, &many) == nil:
+		for name := range many {
+			names = append(names, path.Base(name))
+		}
+		return names, true
+	}
+	return nil, false
+}
+
+// Python returns the names of the programs that a pyproject.toml and a setup.cfg declare.
+// They are not known where the build decides.
+func Python(project, setup string) (names []string, known bool) {
+	known = project != "" || setup != ""
+	eachKey(project, func(table, key, value string) {
+		whole := strings.Trim(table+"."+key, ".")
+		for _, scripts := range [...]string{"project.scripts", "project.gui-scripts", "tool.poetry.scripts", "project.entry-points.console_scripts", "tool.flit.scripts", "tool.pdm.scripts"} {
+			switch {
+			case strings.HasPrefix(whole, scripts+"."):
+				names = append(names, strings.TrimPrefix(whole, scripts+"."))
+			case whole == scripts: // an inline table
+				for _, m := range inlineKey().FindAllStringSubmatch(value, -1) {
+					names = append(names, m[1])
+				}
+			}
+		}
+		switch {
+		case whole == "build-system.backend-path", strings.Contains(whole, "script-files"), strings.Contains(whole, "shared-scripts"),
+			strings.HasSuffix(whole, "dynamic") && (strings.Contains(value, "scripts") || strings.Contains(value, "entry-points")):
+			known = false
+		}
+	})
+	section := false
+	for line := range strings.Lines(setup) {
+		trimmed := strings.TrimSpace(line)
+		switch name, _, ok := strings.Cut(trimmed, "="); {
+		case strings.HasPrefix(trimmed, "console_scripts"), strings.HasPrefix(trimmed, "gui_scripts"):
+			section = true
+		case strings.HasPrefix(trimmed, "scripts"):
+			known = false
+		case section && ok && line != strings.TrimLeft(line, " \t"):
+			names = append(names, strings.TrimSpace(name))
+		case trimmed != "" && line == strings.TrimLeft(line, " \t"):
+			section = false
+		}
+	}
+	return names, known
+}
+
+// Cargo returns the names of the programs that a Cargo.toml declares; files of src/bin bring
+// more.
+func Cargo(text string) (names []string, known bool) {
+	eachKey(text, func(table, key, value string) {
+		if key == "name" && (table == "package" || table == "bin") {
+			names, known = append(names, strings.Trim(value, `"'`)), true
+		}
+	})
+	return names, known
+}
+
+// eachKey calls a function for each key of a text in TOML that is a line of its own.
+func eachKey(text string, f func(table, key, value string)) {
+	table := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			if name, _, ok := strings.Cut(strings.TrimLeft(line, "["), "]"); ok {
+				table = unquoted(name)
+				continue
+			}
+		}
+		if key, value, ok := strings.Cut(line, "="); ok && !strings.HasPrefix(line, "#") {
+			f(table, unquoted(key), strings.TrimSpace(value))
+		}
+	}
+}
+
+// unquoted returns a dotted key without quotes and blanks.
+func unquoted(key string) string {
+	return strings.NewReplacer(`"`, "", "'", "", " ", "", "\t", "").Replace(key)
+}
+
+// inlineKey matches a key of an inline table.
+var inlineKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`["']?([\w.-]+)["']?\s*=`) })

@@ -1,0 +1,300 @@
+package shell
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/manifest"
+)
+
+// putsPrograms records that an installer puts a program in the place of shield, of a program of
+// its hook line, of a host, or of one that people log in with: under its name, or under a name
+// that is not known in a folder that holds one of them. Other installations have no effect here:
+// what they put into a folder is of no other program's name.
+func (s *state) putsPrograms(base string, argv []abstract.Value) {
+	if s.remote > 0 {
+		return
+	}
+	words := commandWords(argv)
+	words[0].Text = base
+	for _, in := range command.Installs(words) {
+		folders := s.foldersOf(in)
+		if len(folders) == 0 {
+			continue
+		}
+		p := s.programsOf(in)
+		for _, folder := range folders {
+			s.putsInto(base, folder, p, join(argv))
+		}
+	}
+}
+
+// A brought says which programs an installation brings.
+type brought struct {
+	local, remote []string // by name: of this machine or an address, of a registry
+	unknown       bool     // and others
+}
+
+// putsInto records what an installation into a folder, "" if that is not known, means.
+func (s *state) putsInto(base, folder string, p brought, at effect.Span) {
+	if s.at.Inside(folder, false, false) || folder == "" && len(p.local)+len(p.remote) == 0 {
+		return
+	}
+	where := " into " + abstract.Clip(folder)
+	if folder == "" {
+		where = ""
+	}
+	e := effect.Effect{Kind: effect.ChangeGuard, Program: base, Possible: true, From: at}
+	for _, list := range [...][]string{p.local, p.remote} {
+		for _, name := range list {
+			name = programName(name)
+			own := name == guardName || command.GuardLine[name]
+			if !own && (&list[0] != first(p.local) || !command.GuardHosts[name] && !command.LoginPrograms[name]) {
+				continue
+			}
+			e.Possible = folder == "" || !guardProgram(name)
+			e.Reason = base + " installs a program named " + name + where + ", which runs in place of the program of that name"
+			s.once(e)
+			return
+		}
+	}
+	if p.unknown && folder != "" {
+		if holds := s.heldProgram(folder); holds != "" {
+			e.Reason = base + " installs programs of unknown names" + where + ", which holds " + holds
+			s.once(e)
+		}
+	}
+}
+
+func first(list []string) *string {
+	if len(list) == 0 {
+		return nil
+	}
+	return &list[0]
+}
+
+// heldProgram returns the name of a program that guards and lies in a folder, "" if none does.
+func (s *state) heldProgram(folder string) string {
+	if !s.sees() {
+		return "" // the action runs in a place that is not this one
+	}
+	for _, name := range guardPrograms() {
+		if s.exists(path.Join(folder, name)) {
+			return name
+		}
+	}
+	return ""
+}
+
+// exists reports whether something may lie at a path.
+func (s *state) exists(p string) bool {
+	if s.at.Script == nil {
+		return false
+	}
+	_, err := s.at.Script(p)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// foldersOf returns where an installer puts programs; "" is a folder that is not known.
+func (s *state) foldersOf(in command.Installation) []string {
+	var out []string
+	add := func(v abstract.Value) {
+		p, pattern := s.place().Path(v.Text, v.IsPattern)
+		switch {
+		case pattern:
+			p = ""
+		case s.at.Links != nil:
+			p = s.at.Links(p)
+		}
+		for _, l := range s.links {
+			if rest, ok := strings.CutPrefix(p, l.at); ok && (rest == "" || rest[0] == '/') {
+				p = strings.TrimSuffix(l.to, "/") + rest
+			}
+		}
+		out = append(out, p)
+	}
+	for _, w := range in.Folders {
+		if in.Names != "go" || len(in.Bin) > 0 || strings.HasSuffix(w.Text, "/") || binFolder(path.Base(w.Text)) {
+			add(abstract.Value{Text: w.Text, IsPattern: w.Pattern})
+		}
+	}
+	if in.Names == "" && !in.Remote {
+		// What was configured in the same text says where it goes.
+		for i := range s.effects {
+			for _, a := range s.effects[i].Args {
+				for _, option := range [...]string{"--prefix=", "-DCMAKE_INSTALL_PREFIX=", "-DCMAKE_INSTALL_PREFIX:PATH=", "-Dprefix="} {
+					if folder, ok := strings.CutPrefix(a, option); ok && s.effects[i].Kind == effect.Execute {
+						add(abstract.Lit(strings.TrimSuffix(folder, "/") + "/bin"))
+					}
+				}
+			}
+		}
+	}
+	if len(in.Folders)+len(out) > 0 {
+		return out
+	}
+	for _, candidate := range in.Bin {
+		name, variable := strings.CutPrefix(candidate, "$")
+		if !variable {
+			add(abstract.Lit(candidate))
+			return out
+		}
+		name, rest, below := strings.Cut(name, "/")
+		if b, ok := s.lookup(name); ok && b.val.Text != "" {
+			v := b.val
+			if v.Text, _, _ = strings.Cut(v.Text, ":"); below {
+				v.Text = strings.TrimSuffix(v.Text, "/") + "/" + rest
+			}
+			add(v)
+			return out
+		}
+	}
+	if in.Names == "npm" || in.Names == "python" {
+		return []string{""}
+	}
+	return nil
+}
+
+// programsOf returns the programs that an installation brings.
+func (s *state) programsOf(in command.Installation) (p brought) {
+	for _, w := range in.Named {
+		p.local = append(p.local, path.Base(w.Text))
+	}
+	if in.Names == "applets" {
+		p.local, p.unknown = append(p.local, "timeout", "sh"), true
+		return p
+	}
+	sources := in.Sources
+	if len(sources) == 0 && len(in.Named) == 0 {
+		if in.Names == "" || in.Names == "operand" || in.Names == "url" {
+			p.unknown = true
+			return p
+		}
+		sources = []command.Word{{Text: "."}}
+	}
+	for _, w := range sources[:min(len(sources), maxNames)] {
+		switch {
+		case w.Pattern:
+			p.unknown = true
+		case in.Names == "go":
+			s.goBrings(w, &p)
+		case fromPath(w.Text):
+			s.pathBrings(in.Names, w, &p)
+		case in.Remote:
+			p.remote = append(p.remote, registryName(w.Text))
+		case in.Names == "operand":
+			p.local = append(p.local, path.Base(w.Text))
+		case in.Names == "url":
+			name := w.Text[strings.LastIndexAny(w.Text, "/#:")+1:]
+			p.local = append(p.local, strings.TrimSuffix(name, path.Ext(name)))
+		case in.Names == "npm", in.Names == "python", in.Names == "cargo":
+			s.pathBrings(in.Names, w, &p)
+		default:
+			p.unknown = true
+		}
+	}
+	return p
+}
+
+// fromPath reports whether what is installed is a path or an address, and no name of a registry.
+func fromPath(text string) bool {
+	for _, start := range [...]string{".", "/", "~", "file:", "git+", "git@", "http:", "https:", "ssh:", "hg+"} {
+		if strings.HasPrefix(text, start) {
+			return true
+		}
+	}
+	for _, end := range [...]string{".whl", ".tar.gz", ".tgz", ".zip", ".gem", ".nupkg", ".rockspec", ".rock", "/"} {
+		if strings.HasSuffix(text, end) {
+			return true
+		}
+	}
+	return strings.Contains(text, "@file:") || strings.Contains(text, " @ ")
+}
+
+// registryName returns the name of a package without scope, version and extras.
+func registryName(text string) string {
+	if i := strings.IndexAny(text[min(len(text), 1):], "@=<>~![;"); i >= 0 {
+		text = text[:i+1]
+	}
+	return strings.TrimSpace(path.Base(text))
+}
+
+// goBrings adds the programs of a Go package.
+func (s *state) goBrings(w command.Word, p *brought) {
+	names := s.goPrograms(w)
+	if !fromPath(w.Text) && !strings.HasSuffix(w.Text, ".go") {
+		p.remote = append(p.remote, names...)
+		return
+	}
+	p.local = append(p.local, names...)
+	folder, many := strings.CutSuffix(w.Text, "...")
+	if !many {
+		if name := path.Base(w.Text); len(names) == 0 && strings.Trim(name, ".~/") != "" {
+			p.local = append(p.local, name)
+		} else if len(names) == 0 {
+			p.unknown = true
+		}
+		return
+	}
+	dir, pattern := s.place().Path(strings.TrimSuffix(folder, "/")+"/", false)
+	if pattern {
+		p.unknown = true
+		return
+	}
+	p.local = append(p.local, s.goPrograms(command.Word{Text: dir})...)
+	for _, name := range guardPrograms() {
+		if s.sees() && (s.exists(path.Join(dir, name, "main.go")) || s.exists(path.Join(dir, "cmd", name))) {
+			p.local = append(p.local, name)
+		}
+	}
+}
+
+// sees reports whether files of this machine can be looked for at all.
+func (s *state) sees() bool { return !s.exists("/.shield/no/such/file") }
+
+// pathBrings adds the programs of a folder, as its manifest says.
+func (s *state) pathBrings(kind string, w command.Word, p *brought) {
+	text := w.Text
+	for _, cutAt := range [...]string{"@file:", "file://", "file:"} {
+		if i := strings.Index(text, cutAt); i >= 0 {
+			text = text[i+len(cutAt):]
+		}
+	}
+	if i := strings.IndexByte(text, '['); i > 0 {
+		text = text[:i]
+	}
+	if text == "" {
+		text = "."
+	}
+	folder, pattern := s.place().Path(text, false)
+	if pattern || strings.Contains(w.Text, "://") && !strings.HasPrefix(w.Text, "file:") {
+		p.local, p.unknown = append(p.local, strings.TrimSuffix(path.Base(text), ".git")), true
+		return
+	}
+	read := func(name string) string {
+		text, _ := s.textOf(path.Join(folder, name))
+		return text
+	}
+	var names []string
+	known := false
+	switch kind {
+	case "npm":
+		names, known = manifest.NPM(read("package.json"))
+	case "python":
+		names, known = manifest.Python(read("pyproject.toml"), read("setup.cfg"))
+		known = known && read("setup.py") == ""
+	case "cargo":
+		names, known = manifest.Cargo(read("Cargo.toml"))
+		for _, name := range guardPrograms() {
+			if s.sees() && (s.exists(path.Join(folder, "src/bin", name+".rs")) || s.exists(path.Join(folder, "src/bin", name))) {
+				names = append(names, name)
+			}
+		}
+	}
+	p.local, p.unknown = append(p.local, names...), p.unknown || !known
+}
