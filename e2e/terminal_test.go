@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/shieldcli/shield/internal/ttytest"
 )
 
 // A terminal is a shell in tmux, with the snippet of shield init loaded.
@@ -21,10 +23,6 @@ type terminal struct {
 	bin   string // where its shield is
 	n     int    // of marks
 }
-
-// attach shows a server of tmux on a terminal, as a person's emulator does: shield asks at
-// no terminal that nobody looks at. It is for systems on which shield can tell.
-var attach = func(*testing.T, string) {}
 
 // newTerminal starts a shell that reads some lines, then the snippet.
 func newTerminal(t *testing.T, shell, before string) *terminal {
@@ -70,7 +68,7 @@ func newTerminal(t *testing.T, shell, before string) *terminal {
 	}
 	term.tmux(append([]string{"-f", "/dev/null", "new-session", "-d", "-x", "150", "-y", "100", "-c", term.work}, command...)...)
 	t.Cleanup(func() { _ = exec.Command("tmux", "-S", term.sock, "kill-server").Run() })
-	attach(t, term.sock)
+	ttytest.Attach(t, term.sock, 100)
 	term.waitFor("ready>")
 	return term
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/shieldcli/shield/internal/ttytest"
 )
 
 // A dialog is how a host asks its person at a terminal.
@@ -44,6 +46,7 @@ func (r *run) terminal(mode string) *screen {
 		command = append(command, strings.ReplaceAll(r.fill.Replace(a), "@MODE@", mode))
 	}
 	s.tmux(command...)
+	ttytest.Attach(r.t, s.sock, 50)
 	r.t.Cleanup(func() { _ = exec.Command("tmux", "-S", s.sock, "kill-server").Run() })
 	return s
 }
@@ -90,13 +93,18 @@ func (s *screen) question(c call) {
 	}
 }
 
-// answer presses keys, which must end the question.
-func (s *screen) answer(keys []string) {
+func (s *screen) press(keys []string) {
 	s.r.t.Helper()
 	for _, key := range keys {
 		s.tmux("send-keys", key)
 		time.Sleep(time.Second)
 	}
+}
+
+// answer presses keys, which must end the question.
+func (s *screen) answer(keys []string) {
+	s.r.t.Helper()
+	s.press(keys)
 	if !s.until(func(text string) bool { return !strings.Contains(text, s.r.driver.dialog.asks) }) {
 		s.r.t.Fatalf("the question stays:\n%s", s.tmux("capture-pane", "-p"))
 	}
@@ -139,12 +147,12 @@ func asks(t *testing.T, d driver, mode string) {
 	time.Sleep(time.Second)
 	s.tmux("send-keys", "Enter")
 	s.question(c)
-	s.answer(d.dialog.yes)
+	s.press(d.dialog.yes) // the model may call again at once
 	if !s.until(func(string) bool { return r.ran(c) }) {
 		t.Errorf("the command did not run although the person said yes:\n%s", s.tmux("capture-pane", "-p"))
 	}
-	if log := r.log(); strings.Count(log, `"channel":"host"`) != 2 || strings.Contains(log, `"decision":"ALLOW","tier":3`) {
-		t.Errorf("the log does not say that the host asked twice, and nothing more:\n%s", log)
+	if log := r.log(); strings.Count(log, `"channel":"host"`) < 2 || strings.Contains(log, `"decision":"ALLOW","tier":3`) {
+		t.Errorf("the log does not say that the host asked twice, or says that the user approved:\n%s", log)
 	}
 }
 

@@ -43,7 +43,7 @@ var drivers = []driver{
 	{
 		name: "claude-code", program: ".bin/claude",
 		env: []string{"ANTHROPIC_BASE_URL=@URL@", "ANTHROPIC_API_KEY=sk-ant-fake", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "ENABLE_TOOL_SEARCH=false", "IS_SANDBOX=1"},
-		files: map[string]string{"mcp.json": `{` + mcpServers + `}`, ".claude.json": `{"hasCompletedOnboarding": true, "theme": "dark",
+		files: map[string]string{"mcp.json": `{` + mcpServers + `}`, ".claude.json": `{"hasCompletedOnboarding": true, "theme": "dark", "bypassPermissionsModeAccepted": true,
  "customApiKeyResponses": {"approved": ["sk-ant-fake"], "rejected": []}, "projects": {"@WORK@": {"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}}}`},
 		args:    []string{"-p", "run it", "--output-format", "json", "--mcp-config", "@HOME@/mcp.json", "--dangerously-skip-permissions"},
 		off:     switched{file: ".claude/settings.json", members: object{"disableAllHooks": true}},
@@ -51,7 +51,7 @@ var drivers = []driver{
 		resume:  []string{"-p", "go on", "--continue", "--output-format", "json", "--dangerously-skip-permissions"},
 		servers: switched{file: ".claude.json", members: everything},
 		dialog: dialog{
-			args: []string{"--permission-mode", "@MODE@", "run it"}, modes: []string{"default", "acceptEdits", "auto"},
+			args: []string{"--permission-mode", "@MODE@", "run it"}, modes: []string{"default", "acceptEdits", "auto", "plan", "dontAsk", "bypassPermissions"},
 			asks: "Do you want to proceed?", no: []string{"Down", "Enter"}, yes: []string{"Enter"},
 			rule: switched{file: "../work/.claude/settings.local.json", members: object{"permissions": object{"ask": []string{"Bash(touch:*)"}}}},
 		},
@@ -99,6 +99,10 @@ trust_level = "trusted"
 		agent:   "generalist",
 		resume:  []string{"--resume", "latest", "-p", "go on", "-o", "json", "-m", "gemini-2.5-pro", "--approval-mode", "yolo"},
 		servers: switched{file: ".gemini/settings.json", members: everything},
+		dialog: dialog{
+			args: []string{"-m", "gemini-2.5-pro", "--approval-mode", "@MODE@", "-i", "run it"}, modes: []string{"default", "auto_edit", "yolo"},
+			asks: "Allow execution of", no: []string{"Escape"}, yes: []string{"Enter"},
+		},
 	},
 	{
 		name: "qwen-code", program: ".bin/qwen",
@@ -124,6 +128,10 @@ trust_level = "trusted"
 		agent:   "general-purpose",
 		renamed: [][]string{{".copilot/hooks/shield.json", `"preToolUse"`, `"PreToolUse"`, `"postToolUse"`, `"PostToolUse"`}},
 		resume:  []string{"--continue", "-p", "go on", "--allow-all"},
+		dialog: dialog{
+			args: []string{"-i", "run it", "--allow-all"}, modes: []string{"interactive"},
+			own: "Do you trust the files in this folder?", asks: "permission request", no: []string{"Escape"}, yes: []string{"Enter"},
+		},
 	},
 	{
 		name: "droid", program: ".bin/droid",
@@ -173,5 +181,9 @@ trust_level = "trusted"
 		args:   []string{"-p", "--provider", "fake", "--model", "fake-model", "--offline", "run it"},
 		off:    switched{args: []string{"--no-extensions"}, unseen: true},
 		resume: []string{"--continue", "-p", "--provider", "fake", "--model", "fake-model", "--offline", "go on"},
+		dialog: dialog{
+			args: []string{"--provider", "fake", "--model", "fake-model", "--offline", "run it"}, modes: []string{"interactive"},
+			asks: "shield asks whether to", no: []string{"Escape"}, yes: []string{"Enter"},
+		},
 	},
 }

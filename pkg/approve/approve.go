@@ -57,6 +57,10 @@ type Options struct {
 	// can. The channels "auto" need it; nil means that one can.
 	Reachable func() error
 
+	// OwnChannel reports whether shield asks about a case itself, even where the host
+	// could; nil means no.
+	OwnChannel func(*analysis.Case) bool
+
 	// Host returns why the agent host that calls shield as its hook cannot ask its
 	// person itself, or nil if it can. It is nil where no host calls.
 	Host func() error
@@ -174,14 +178,14 @@ func (o *Options) names() []string {
 
 // Usable reports whether a person can be asked now, and if not, why.
 func (a *Approver) Usable() (bool, string) {
-	usable, _, why := a.usable()
+	usable, _, why := a.usable(false)
 	return len(usable) > 0, why
 }
 
 // usable returns the channels to ask now, for how long a question waits there, and why
-// others cannot be asked.
-func (a *Approver) usable() (usable []Channel, patience time.Duration, why string) {
-	usable, why = a.working()
+// others cannot be asked. With itself shield asks, and not the host.
+func (a *Approver) usable(itself bool) (usable []Channel, patience time.Duration, why string) {
+	usable, why = a.working(itself)
 	if len(usable) > 0 || a.unattended == 0 || len(a.channels) == 0 {
 		return usable, a.o.Timeout.Std(), why
 	}
@@ -192,7 +196,7 @@ func (a *Approver) usable() (usable []Channel, patience time.Duration, why strin
 }
 
 // working returns the channels that work now, and why the others do not.
-func (a *Approver) working() (usable []Channel, why string) {
+func (a *Approver) working(itself bool) (usable []Channel, why string) {
 	if len(a.channels) == 0 {
 		if a.o.Nobody != "" {
 			return nil, a.o.Nobody
@@ -202,6 +206,9 @@ func (a *Approver) working() (usable []Channel, why string) {
 	var reasons []string
 	for _, ch := range a.channels {
 		err := ch.Usable()
+		if err == nil && itself && ch.Name() == HostChannel {
+			err = errItself
+		}
 		if err == nil && a.first && ch.Name() == "web" && a.o.Reachable != nil {
 			err = a.o.Reachable()
 		}
@@ -240,7 +247,7 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict
 	if a.stopped.Load() {
 		return block("interrupted", "shield was interrupted (^C) and asks no more questions"), nil
 	}
-	channels, patience, why := a.usable()
+	channels, patience, why := a.usable(a.asksItself(c))
 	if len(channels) == 0 {
 		return block("nobody", "a person must decide, but no person can be asked: "+why), nil
 	}

@@ -45,7 +45,7 @@ func TestAuto(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.channels = replaceTTY(a.channels)
-		usable, patience, why := a.usable()
+		usable, patience, why := a.usable(false)
 		var names []string
 		for _, ch := range usable {
 			names = append(names, ch.Name())

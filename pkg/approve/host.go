@@ -3,7 +3,10 @@ package approve
 import (
 	"context"
 	"errors"
+	"strings"
+	"unicode/utf8"
 
+	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -33,4 +36,22 @@ func (*hostChannel) Ask(context.Context, *Request) (Answer, error) {
 // left returns the verdict of a question that the host asks.
 func left(r *Request) verdict.Verdict {
 	return verdict.Verdict{Decision: verdict.Escalate, Confidence: 1, Channel: HostChannel, Reasoning: r.Summary}
+}
+
+var errItself = errors.New("shield asks this itself, since a prompt of the host can be answered by accident or cannot show all of it")
+
+// What the prompt of a host shows of a command.
+const (
+	maxPromptLines = 20
+	maxPromptText  = 1000 // characters
+)
+
+// asksItself reports whether shield asks about a case itself, though the host could: the
+// danger is grave, or the host's prompt hides the start of the command.
+func (a *Approver) asksItself(c *analysis.Case) bool {
+	if a.o.OwnChannel != nil && a.o.OwnChannel(c) {
+		return true
+	}
+	text, _ := c.Action.Payload["command"].(string)
+	return strings.Count(text, "\n") >= maxPromptLines || utf8.RuneCountInString(text) > maxPromptText
 }

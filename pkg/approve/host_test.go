@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -45,5 +46,29 @@ func TestHostChannel(t *testing.T) {
 				t.Errorf("%v through the channel %q", v.Decision, v.Channel)
 			}
 		})
+	}
+}
+
+// TestShieldAsksItself: grave dangers, and commands of which a host hides a part, are not
+// left to the host, which is asked about the rest.
+func TestShieldAsksItself(t *testing.T) {
+	t.Parallel()
+	lines := func(n int) string { return push + strings.Repeat("\n: next", n-1) }
+	for command, itself := range map[string]bool{
+		push: false, lines(20): false, lines(21): true, push + " # " + strings.Repeat("é", 900): false, push + strings.Repeat(" x", 500): true, push + " # grave": true,
+	} {
+		other := &fake{name: "web", say: says(Answer{Approve: true})}
+		a := newTest(t, &memory{})
+		a.o.Host = func() error { return nil }
+		a.o.OwnChannel = func(c *analysis.Case) bool { return strings.HasSuffix(c.Action.Payload["command"].(string), "grave") }
+		a.channels = []Channel{newHostChannel(&a.o), other}
+		v, err := a.Judge(t.Context(), command1(t, command, "s"))
+		if err != nil || (other.asked.Load() == 1) != itself || (v.Decision == verdict.Escalate) == itself {
+			t.Errorf("%.80q: %v, %v; shield asked %d times", command, v.Decision, err, other.asked.Load())
+		}
+		a.channels = a.channels[:1]
+		if v, err := a.Judge(t.Context(), command1(t, command, "s2")); err != nil || itself && v.Decision != verdict.Block {
+			t.Errorf("%.80q without another channel: %v, %v", command, v.Decision, err)
+		}
 	}
 }

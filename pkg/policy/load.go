@@ -35,11 +35,12 @@ func (o Options) known() map[string][]string {
 // not allow anything then.
 func Load(name string, data []byte, opts Options) (*Policy, error) {
 	opts.Vars = opts.known()
-	_, set, lost, err := assemble(name, data, opts)
+	f, set, lost, err := assemble(name, data, opts)
 	if err != nil {
 		return nil, err
 	}
 	p := newPolicy(name, set.Fingerprint(), set, opts)
+	p.ownChannel = slices.Concat(presetOwnChannel, f.OwnChannel)
 	p.lost = yamlfile.In("policy", name, lost.Err())
 	for _, l := range []*list{&p.guards, &p.allow} {
 		if _, err := l.compile(); err != nil {
@@ -67,6 +68,7 @@ func assemble(name string, data []byte, opts Options) (*rulefile.File, rulefile.
 	errs.Add(err)
 	set, lost, err := effective(f)
 	errs.Add(err)
+	errs.Add(f.CheckOwnChannel(set.Verify))
 	if len(set.Deny)+len(set.Verify) > most || len(set.Allow) > most {
 		errs.Add(yamlfile.Pos{}.Errorf("more than %d deny and verify rules, or allow rules, including those of the preset", most))
 	}

@@ -40,6 +40,7 @@ type Options struct {
 
 // A Policy is a compiled policy. Goroutines may share it.
 type Policy struct {
+	ownChannel  []string // rules whose questions shield asks itself
 	name        string
 	fingerprint string
 	set         rulefile.Set
@@ -58,7 +59,21 @@ func newPolicy(name, fingerprint string, set rulefile.Set, opts Options) *Policy
 		set:         set,
 		guards:      newList(slices.Concat(set.Deny, set.Verify), opts.Vars, false),
 		allow:       newList(set.Allow, opts.Vars, true),
+		ownChannel:  presetOwnChannel,
 	}
+}
+
+// OwnChannel reports whether shield asks itself about a case, even where the agent host
+// could: one of the rules that ask is named under own_channel.
+func (p *Policy) OwnChannel(c *analysis.Case) bool {
+	for i := range c.Trail {
+		s := &c.Trail[i]
+		named := func(l *Policy) bool { return slices.Contains(l.ownChannel, s.Rule) }
+		if s.Decision == verdict.Escalate && s.Rule != "" && (named(p) || slices.ContainsFunc(p.lower, named)) {
+			return true
+		}
+	}
+	return false
 }
 
 // Name returns the preset's or the file's name.

@@ -31,6 +31,9 @@ var presets = [...]preset{
 // coreRules are the rules of policies/core.yaml.
 var coreRules = []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
 
+// presetOwnChannel are the rules that policies/base.yaml names under own_channel.
+var presetOwnChannel = []string{"cannot_be_undone", "raw_disks", "credential_changes", "login_settings", "sandbox_off", "sends_secrets", "sends_after_secrets", "hands_on_credentials"}
+
 // presetRules are the rules of all presets.
 var presetRules = [...]rulefile.Rule{
 	{

@@ -5,11 +5,12 @@ import (
 
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/approve"
+	"github.com/shieldcli/shield/pkg/policy"
 )
 
 // newApprover returns Tier 3. Without a state folder no person is asked, since
 // nothing would limit how often.
-func (p *Pipeline) newApprover(cfg Config) (*approve.Approver, error) {
+func (p *Pipeline) newApprover(cfg Config, rules *policy.Policy) (*approve.Approver, error) {
 	opts := cfg.Approve
 	opts.Approval, opts.StateDir, opts.Clock, opts.Redactor = cfg.settings().Approval, cfg.StateDir, p.now, p.redactor
 	if p.store == nil {
@@ -17,6 +18,7 @@ func (p *Pipeline) newApprover(cfg Config) (*approve.Approver, error) {
 	} else {
 		opts.Store = p.store
 	}
+	opts.OwnChannel = rules.OwnChannel
 	opts.Binding = func(c *analysis.Case) string { return p.binding(p.approvals, c) }
 	var err error
 	if p.person, err = approve.New(opts); err != nil {

@@ -103,7 +103,7 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 		return nil, err
 	}
 	p.openSessions(cfg, rules)
-	person, err := p.newApprover(cfg)
+	person, err := p.newApprover(cfg, rules)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ type Checks struct {
 }
 
 var (
-	fileKeys     = []string{"extends", "deny", "verify", "allow"}
+	fileKeys     = []string{"extends", "own_channel", "deny", "verify", "allow"}
 	criteriaKeys = []string{"action_types", "paths", "hosts", "commands", "content", "trusted", "restorable", "session", "when"}
 	ruleKeys     = []string{"name", "reason", "action_types", "paths", "hosts", "commands", "content", "trusted", "restorable", "session", "when", "tier_override", "except", "match", "pass"}
 )
@@ -72,6 +72,10 @@ func (p *parsing) file(data []byte) *File {
 			f.Extends, err = yamlfile.Text(field.Value)
 			p.errs.Add(err)
 			f.ExtendsPos = yamlfile.At(field.Value)
+		case "own_channel":
+			f.OwnChannel, err = yamlfile.List(field.Value, yamlfile.Text)
+			p.errs.Add(err)
+			f.OwnChannelPos = yamlfile.At(field.Value)
 		case "deny":
 			f.Deny = p.list("deny", field.Value)
 		case "verify":

@@ -5,6 +5,7 @@ package rulefile
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -22,6 +23,26 @@ type File struct {
 	Extends string // name of the preset it extends, "" if none
 	Set
 	ExtendsPos yamlfile.Pos // of the name
+
+	// OwnChannel names verify rules and heuristic rules whose questions shield asks
+	// itself, even where the agent host could.
+	OwnChannel    []string
+	OwnChannelPos yamlfile.Pos
+}
+
+// heuristicRule is what the name of a heuristic rule looks like.
+var heuristicRule = regexp.MustCompile(`^[A-Z]{2,4}-[0-9]{3}$`)
+
+// CheckOwnChannel returns an error if [File.OwnChannel] names a rule that is neither among
+// some verify rules nor named as heuristic rules are.
+func (f *File) CheckOwnChannel(verify []Rule) error {
+	for _, name := range f.OwnChannel {
+		known := func(r Rule) bool { return r.Name == name }
+		if !heuristicRule.MatchString(name) && !slices.ContainsFunc(verify, known) {
+			return f.OwnChannelPos.Errorf("own_channel: no verify rule is named %s", yamlfile.Quote(name))
+		}
+	}
+	return nil
 }
 
 // A Rule is one entry of a list. Empty criteria match everything.

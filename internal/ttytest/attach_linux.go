@@ -1,4 +1,4 @@
-package e2e
+package ttytest
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func init() { attach = attachPerson }
-
-func attachPerson(t *testing.T, sock string) {
+// Attach shows a server of tmux on a terminal of 150 columns and as many lines as its
+// windows have, as a person's emulator does. It ends with the test.
+func Attach(t *testing.T, sock string, lines int) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -25,7 +25,7 @@ func attachPerson(t *testing.T, sock string) {
 		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
 	}
 	if err == nil {
-		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 101, Col: 150}) // tmux takes a line
+		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(lines) + 1, Col: 150}) // tmux takes a line
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func attachPerson(t *testing.T, sock string) {
 		t.Fatal(err)
 	}
 	client := exec.Command("tmux", "-S", sock, "attach")
-	client.Env = append(os.Environ(), "TERM=xterm")
+	client.Env = []string{"TERM=xterm", "LANG=C.UTF-8"}
 	client.Stdin, client.Stdout, client.Stderr = tty, tty, tty
 	client.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := client.Start(); err != nil {

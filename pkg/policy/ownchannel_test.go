@@ -1,0 +1,49 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// TestOwnChannel holds whose questions shield asks itself: those of the rules that the
+// presets name, also under a file that extends none, and those that the file names.
+func TestOwnChannel(t *testing.T) {
+	t.Parallel()
+	const rule = "verify:\n  - {name: mine, reason: it is mine, action_types: [read_file], tier_override: 3}\n"
+	plain, err := Load("f", []byte(rule), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named, err := Load("f", []byte("own_channel: [mine, XP-014]\n"+rule), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	preset, err := Preset("offline", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		p    *Policy
+		step verdict.Step
+		want bool
+	}{
+		{preset, verdict.Step{Decision: verdict.Escalate, Rule: "raw_disks"}, true},
+		{preset, verdict.Step{Decision: verdict.Escalate, Rule: "force_push_main"}, false},
+		{preset, verdict.Step{Decision: verdict.Escalate}, false},
+		{preset, verdict.Step{Decision: verdict.Allow, Rule: "raw_disks"}, false},
+		{plain, verdict.Step{Decision: verdict.Escalate, Rule: "raw_disks"}, true},
+		{plain, verdict.Step{Decision: verdict.Escalate, Rule: "mine"}, false},
+		{named, verdict.Step{Decision: verdict.Escalate, Rule: "mine"}, true},
+		{named, verdict.Step{Decision: verdict.Escalate, Rule: "XP-014"}, true},
+	} {
+		if got := c.p.OwnChannel(&analysis.Case{Trail: []verdict.Step{{Decision: verdict.Escalate}, c.step}}); got != c.want {
+			t.Errorf("%s, %+v: %v", c.p.Name(), c.step, got)
+		}
+	}
+	if _, err := Load("f", []byte("own_channel: [mien]\n"+rule), Options{}); err == nil || !strings.Contains(err.Error(), `no verify rule is named "mien"`) {
+		t.Errorf("a name that no rule has: %v", err)
+	}
+}
