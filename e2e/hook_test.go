@@ -78,7 +78,12 @@ func (h *hooked) write(path, text string) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		h.t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+	// A process that another test starts meanwhile would hold the file open, and what is
+	// open for writing cannot be run.
+	syscall.ForkLock.RLock()
+	err := os.WriteFile(path, []byte(text), 0o644)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		h.t.Fatal(err)
 	}
 }
