@@ -81,6 +81,7 @@ type Analyzer struct {
 
 	trust *trust // nil trusts this machine alone
 	files *files // nil looks at no files
+	page  Page   // nil knows no approval page
 }
 
 // Bounds of one analysis. A case that exceeds them is dynamic or unexamined.
@@ -113,6 +114,7 @@ func (an *Analyzer) Case(a *action.Action) *Case {
 	c.resolve()
 	c.persist()
 	c.told()
+	c.asksHere(an.page)
 	an.trust.mark(c.Effects)
 	c.restorable(an.files)
 	return c

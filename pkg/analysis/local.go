@@ -18,6 +18,7 @@ type Options struct {
 	Roots    []string // folders that count as workspace
 	FoldCase bool     // the file system ignores case
 	Files    bool     // look at local files: resolve symbolic links, read scripts; else judge as if no file existed
+	Page     Page     // where questions are answered; nil if that is not known
 	Trusted  Trusted  // places that data may go to in ordinary work
 }
 
@@ -72,7 +73,7 @@ func New(o Options) (*Analyzer, error) {
 	if err != nil {
 		return nil, err
 	}
-	an := &Analyzer{Shell: o.Shell, Written: o.Written, Replay: o.Replay, Place: place, trust: trust}
+	an := &Analyzer{Shell: o.Shell, Written: o.Written, Replay: o.Replay, Place: place, trust: trust, page: o.Page}
 	if o.Files {
 		an.files = f
 	}

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/shieldcli/shield/internal/flock"
 	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/pkg/effect"
 )
 
 // An inbox holds the questions that all processes of this user have put to one
@@ -321,4 +323,43 @@ func shortened(r *Request) *Request {
 		short.Payload = append(short.Payload, f)
 	}
 	return short
+}
+
+// Page returns a function that says where the page of a state folder was served last, as
+// HOST:PORT, "" if it never was, and whether a question waits on it. It reads two names and
+// at most a folder of names; what a process left behind that died counts for some minutes.
+func Page(stateDir string) func() (address string, waits bool) {
+	if stateDir == "" {
+		return nil
+	}
+	return func() (string, bool) {
+		text, err := os.ReadFile(filepath.Join(stateDir, effect.PageAddressFile))
+		if err != nil || len(text) > 300 {
+			return "", false
+		}
+		return strings.TrimSpace(string(text)), waits(filepath.Join(stateDir, pageBox))
+	}
+}
+
+// maxWait is longer than any question waits.
+const maxWait = 15 * time.Minute
+
+func waits(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	answered := map[string]bool{}
+	for _, e := range entries {
+		if id, ok := strings.CutSuffix(e.Name(), ".answer"); ok {
+			answered[id] = true
+		}
+	}
+	for _, e := range entries {
+		id, ok := strings.CutSuffix(e.Name(), ".request")
+		if info, err := e.Info(); ok && err == nil && !answered[id] && time.Since(info.ModTime()) < maxWait {
+			return true
+		}
+	}
+	return false
 }

@@ -1,0 +1,187 @@
+package analysis
+
+import (
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// A Page says where the approval page of this user is, as HOST:PORT, "" if it was never
+// served, and whether a question waits there for its answer.
+type Page func() (address string, waits bool)
+
+// asksHere adds that an action reaches the approval page, whose requests answer questions, or,
+// while one waits, reads what the page, a notification or a terminal shows of it.
+func (c *Case) asksHere(where Page) {
+	if where == nil || !c.mayReachPage() {
+		return
+	}
+	address, waits := where()
+	if address == "" {
+		return
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return
+	}
+	for i := range c.Effects {
+		if e := &c.Effects[i]; c.reachesPage(e, host, port) {
+			c.Effects = append(c.Effects, effect.Effect{
+				Kind: effect.ChangeGuard, URL: e.URL, Host: e.Host, Program: e.Program, From: e.From,
+				Reason: "reaches the approval page, where questions of shield are answered",
+			})
+			break
+		}
+	}
+	if waits && c.seesQuestion(port) {
+		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeGuard, Reason: "reads or clicks what shows a question of shield, while one waits for its answer"})
+	}
+}
+
+// mayReachPage reports whether an action has an effect that could reach the page or see a
+// question, so that nothing is looked up for others.
+func (c *Case) mayReachPage() bool {
+	return looks(c.Action.Type) || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
+		switch e.Kind {
+		case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ReadClipboard:
+			return true
+		case effect.Execute:
+			return watches(&e) || forwards[e.Program]
+		}
+		return false
+	})
+}
+
+// forwards are programs that connect to what their arguments name in forms of their own.
+var forwards = map[string]bool{"ssh": true, "socat": true, "nc": true, "ncat": true, "netcat": true, "telnet": true, "openssl": true, "python3": true, "python": true, "node": true, "perl": true, "ruby": true, "php": true,
+	"xdg-open": true, "gio": true, "sensible-browser": true, "x-www-browser": true, "wslview": true}
+
+// reachesPage reports whether an effect is a request or a connection to the page: to its port
+// on a host that is this machine, or by a name that may lead here.
+func (c *Case) reachesPage(e *effect.Effect, host, port string) bool {
+	switch e.Kind {
+	case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ChangeRemote:
+	case effect.Execute:
+		return forwards[e.Program] && slices.ContainsFunc(e.Args, func(a string) bool { return names(a, host, port) })
+	default:
+		return false
+	}
+	if u, err := url.Parse(e.URL); err == nil && e.URL != "" && !e.Pattern {
+		if u.Port() != port {
+			return false
+		}
+		addr := effect.ParseAddr(e.Host)
+		return effect.ThisMachine(e.Host) || e.Host == host || !addr.IsValid() && len(port) == 5
+	}
+	if e.Host != "" && !effect.ThisMachine(e.Host) && e.Host != host {
+		return false
+	}
+	return c.says(port)
+}
+
+// names reports whether a text names the page's port on this machine: host:port, host port
+// or the same between other signs.
+func names(text, host, port string) bool {
+	i := number(text, port)
+	if i < 0 {
+		return false
+	}
+	for _, here := range [...]string{host, "localhost", "127.", "::1", "0.0.0.0", "[::]"} {
+		if strings.Contains(text, here) {
+			return true
+		}
+	}
+	return strings.TrimSpace(text) == port
+}
+
+// says reports whether the action's own text holds a number.
+func (c *Case) says(port string) bool {
+	leaves, _ := c.Action.Leaves(maxLeaves)
+	for _, l := range leaves {
+		if number(l.Text, port) >= 0 {
+			return true
+		}
+	}
+	return number(c.words, port) >= 0
+}
+
+// number returns where a number stands in a text, not as a part of another; -1 if it does not.
+func number(text, digits string) int {
+	for from := 0; ; {
+		i := strings.Index(text[from:], digits)
+		if i < 0 {
+			return -1
+		}
+		i += from
+		end := i + len(digits)
+		if (i == 0 || !digit(text[i-1])) && (end == len(text) || !digit(text[end])) {
+			return i
+		}
+		from = end
+	}
+}
+
+func digit(b byte) bool { return '0' <= b && b <= '9' }
+
+// looks reports whether a tool of a name shows or touches what is on a screen or in a browser.
+func looks(name string) bool {
+	return strings.HasPrefix(name, "browser_") || strings.HasPrefix(name, "computer") || strings.HasPrefix(name, "mcp__") &&
+		(strings.Contains(name, "browser") || strings.Contains(name, "playwright") || strings.Contains(name, "chrome")) || strings.Contains(name, "screenshot") || strings.Contains(name, "click")
+}
+
+// showing are words in the names of tools that return what a page or a screen shows.
+var showing = [...]string{"screenshot", "snapshot", "content", "text", "html", "read", "extract", "source", "observe", "dom"}
+
+// watches reports whether a program reads notifications, or what a terminal or the screen shows.
+func watches(e *effect.Effect) bool {
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(e.Args, func(a string) bool { return slices.Contains(words, a) })
+	}
+	switch e.Program {
+	case "dbus-monitor", "bustle", "gnome-screenshot", "spectacle", "scrot", "grim", "maim", "screencapture", "xwd", "flameshot", "wf-recorder", "ydotool", "xdotool", "wtype":
+		return true
+	case "busctl", "gdbus", "qdbus":
+		return has("monitor", "capture")
+	case "tmux", "byobu":
+		return has("capture-pane", "capturep", "pipe-pane", "pipep", "show-buffer", "showb", "save-buffer", "saveb", "list-buffers")
+	case "screen":
+		return has("hardcopy", "log", "-L", "readbuf", "writebuf")
+	case "zellij":
+		return has("dump-screen", "edit-scrollback")
+	case "dunstctl", "makoctl", "swaync-client":
+		return true
+	case "import":
+		return has("-window", "root")
+	}
+	return false
+}
+
+// seesQuestion reports whether an action reads or clicks what may show a question.
+func (c *Case) seesQuestion(port string) bool {
+	for i := range c.Effects {
+		if e := &c.Effects[i]; e.Kind == effect.ReadClipboard || e.Kind == effect.Execute && watches(e) {
+			return true
+		}
+	}
+	name := c.Action.Type
+	switch {
+	case !looks(name):
+		return false
+	case strings.HasPrefix(name, "computer"):
+		return true
+	case slices.ContainsFunc(showing[:], func(word string) bool { return strings.Contains(name, word) }):
+		return true
+	}
+	if c.says(port) {
+		return true
+	}
+	leaves, _ := c.Action.Leaves(maxLeaves)
+	return slices.ContainsFunc(leaves, func(l action.Leaf) bool {
+		text := strings.ToLower(l.Text)
+		return strings.Contains(text, "approve") || strings.Contains(text, "allow once") || strings.Contains(text, "shield")
+	})
+}
