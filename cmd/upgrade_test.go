@@ -188,7 +188,7 @@ func TestUpgradeGoneRule(t *testing.T) {
 var oldLine = regexp.MustCompile(`hook (\S+) `)
 
 // TestUpgradeHooks holds that the lines in hosts' settings go on to judge, and that they
-// can be installed anew and taken out.
+// can be reinstalled and uninstalled.
 func TestUpgradeHooks(t *testing.T) {
 	upgrades(t, func(t *testing.T, u upgraded) {
 		read := `{"session_id":"h1","cwd":"` + u.Dir + `","hook_event_name":"PreToolUse","tool_name":"Read","tool_input":{"file_path":"` + u.Dir + `/main.go"}}`
