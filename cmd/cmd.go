@@ -22,6 +22,7 @@ import (
 	"github.com/shieldcli/shield/internal/suggest"
 	"github.com/shieldcli/shield/internal/watch"
 	"github.com/shieldcli/shield/internal/yamlfile"
+	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/host"
 )
 
@@ -42,15 +43,16 @@ type World struct {
 
 	Ahead *watch.Watch // the hook that this process began to watch before the rest of shield was there; nil if it did not
 
-	args       []string                                        // the command line
-	hostAsks   func() error                                    // why the host that calls cannot ask its person itself; nil if no host calls
-	parent     int                                             // the process that asks, if it is not the parent
-	pid        int                                             // the process that judges for the one that asks, if it is not this one
-	person     func(sure int) error                            // why no person has started this process; nil finds it out
-	served     *served                                         // the question of another process that is answered; nil if this process asks for itself
-	running    func(*World, *host.Host) (*host.Running, error) // nil is runningHost
-	startJudge func(args []string) (*watch.Judge, error)       // nil starts shield itself
-	endParent  func() error                                    // nil kills the parent
+	args       []string                                                                                 // the command line
+	hostAsks   func() error                                                                             // why the host that calls cannot ask its person itself; nil if no host calls
+	parent     int                                                                                      // the process that asks, if it is not the parent
+	pid        int                                                                                      // the process that judges for the one that asks, if it is not this one
+	person     func(sure int) error                                                                     // why no person has started this process; nil finds it out
+	confirm    func(ctx context.Context, o approve.Options, r *approve.Refusal) (approve.Answer, error) // asks whether to allow what was refused; nil is approve.Confirm
+	served     *served                                                                                  // the question of another process that is answered; nil if this process asks for itself
+	running    func(*World, *host.Host) (*host.Running, error)                                          // nil is runningHost
+	startJudge func(args []string) (*watch.Judge, error)                                                // nil starts shield itself
+	endParent  func() error                                                                             // nil kills the parent
 }
 
 // commands returns the command that a command line names, and if it names none, all
@@ -79,6 +81,7 @@ func commands(w *World, args []string) (out []*cli.Command) {
 		{"score", scoreCommand},
 		{"rules", rulesCommand},
 		{"model", modelCommand},
+		{"allow", allowCommand},
 		{"approvals", approvalsCommand},
 		{"session", sessionCommand},
 		{"status", statusCommand},

@@ -32,6 +32,10 @@ var examples = map[string][]example{
 	"approve": {
 		{"Answer by hand whatever no other tier decided.", `shield run --until evaluate < actions.jsonl | shield approve --no-action`},
 	},
+	"allow": {
+		{"List what was refused in the last hour, and allow one of it once.", `shield allow`},
+		{"Allow the refusal with the reference 3f2 once.", `shield allow 3f2`},
+	},
 	"approvals": {
 		{"List what waits for an answer, and the link to the page.", `shield approvals`},
 		{"Forget all remembered approvals.", `shield approvals revoke --all`},

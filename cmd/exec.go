@@ -153,7 +153,7 @@ func judgeExec(c *cli.Context, w *World, raw []byte) (hookAnswer, error) {
 	if line, ok := w.askService(raw); ok {
 		return readAnswer(line)
 	}
-	_, p, err := pipeline(c, w, true)
+	_, p, err := pipelineOf(c, w, func(cfg *shield.Config) { cfg.Single, cfg.Once = true, true })
 	if err != nil {
 		return hookAnswer{}, err
 	}
@@ -170,12 +170,12 @@ func evaluateExec(ctx context.Context, w *World, p *shield.Pipeline, raw []byte)
 	if err != nil || v.Decision == verdict.Allow {
 		return hookAnswer{Allow: err == nil}, err
 	}
-	return hookAnswer{Reason: v.Reasoning}, nil
+	return hookAnswer{Reason: v.ForUser()}, nil
 }
 
 // answerExec judges the action of another process that runs exec.
 func answerExec(c *cli.Context, w *World) error {
-	_, p, err := pipeline(c, w, true)
+	_, p, err := pipelineOf(c, w, func(cfg *shield.Config) { cfg.Single, cfg.Once = true, true })
 	if err != nil {
 		return err
 	}

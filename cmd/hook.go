@@ -84,26 +84,42 @@ func hookDeadline(c *cli.Context, w *World) (time.Duration, error) {
 	return set.Hook.Timeout.Std(), nil
 }
 
-// A denial is a reason for which a tool must not run, in the words that the
-// host and the person get.
+// A denial is why a tool must not run, in the words that the agent gets, and in those for
+// its user, "" for the same.
 type denial struct {
-	reason string
-	host   string // whose event it was, if that is not the host of the command line
-	after  bool   // the tool has already run: what it returned must not be read
+	agent, user string
+	host        string // whose event it was, if that is not the host of the command line
+	after       bool   // the tool has already run: what it returned must not be read
 }
 
-func (d denial) Error() string { return d.reason }
+func (d denial) Error() string { return d.agent }
+
+// failure returns the denial for what shield could not judge.
+func failure(cause, host string, after bool) denial {
+	return denial{unjudged, "shield could not judge an action, so it was stopped: " + withoutSecrets(errors.New(cause)), host, after}
+}
+
+// visible returns a denial that no terminal obeys, within bounds.
+func (d denial) visible() denial {
+	for _, text := range []*string{&d.agent, &d.user} {
+		*text = strings.ToValidUTF8(term.Escape(*text), "?")
+		if len(*text) > maxReason {
+			*text = strings.ToValidUTF8((*text)[:maxReason], "") + "…"
+		}
+	}
+	return d
+}
 
 // maxReason is how much of a reason a host is given, in bytes.
 const maxReason = 4000
 
-// unjudged begins the reason of a denial that is a failure of shield's own.
-const unjudged = "could not judge this, so it is blocked: "
+// unjudged is what an agent is told of a failure of shield's own.
+const unjudged = "shield could not judge this, so it is blocked. Tell the user to run: shield doctor. Do not retry. [shield]"
 
 // deniedHook returns what Run has to end with after the error of a command line
 // that a host may have run as its hook: the host's own denial goes to standard
-// output, the reason to standard error, and the status is the one that hosts
-// take for a denial. Other command lines are left alone.
+// output, the reason and what the user is to read to standard error, and the status is the
+// one that the host takes for a denial. Other command lines are left alone.
 func deniedHook(w *World, args []string, err error) error {
 	name, hooked := hookedBy(args)
 	if err == nil || !hooked {
@@ -111,34 +127,41 @@ func deniedHook(w *World, args []string, err error) error {
 	}
 	var d denial
 	if !errors.As(err, &d) {
-		d.reason = unjudged + err.Error()
+		d = failure(err.Error(), "", false)
 	}
-	d.reason = strings.ToValidUTF8(term.Escape(d.reason), "?")
-	if len(d.reason) > maxReason {
-		d.reason = strings.ToValidUTF8(d.reason[:maxReason], "") + "…"
-	}
+	d = d.visible()
 	h, err := hookedHost(cmp.Or(d.host, name), d.host == "" && slices.Contains(args, "--"+permissionFlag))
 	if errors.Is(err, host.ErrNoPermission) {
 		h, err = host.Named(name)
 	}
 	if err != nil {
-		return &statusError{statusBlock, d}
+		return &statusError{statusBlock, d.told(false)}
 	}
-	deny := h.Deny
+	var answer []byte
 	if d.after {
-		deny = h.Lost
+		answer, err = h.Lost(context.Background(), d.agent)
+	} else {
+		answer, err = h.Deny(context.Background(), d.agent, d.user)
 	}
-	answer, err := deny(context.Background(), "shield: "+d.reason)
 	if err == nil && len(answer) > 0 {
 		_, err = fmt.Fprintf(w.Out, "%s\n", answer)
 	}
+	status := statusBlock
 	switch {
 	case err != nil:
-		d.reason += fmt.Sprintf("; the host was not answered: %v", err)
-	case h.DenialStatus() == statusAllow && !d.after:
-		return &statusError{statusAllow, d}
+		d.agent += fmt.Sprintf("; the host was not answered: %v", err)
+	case !d.after:
+		status = h.DenialStatus()
 	}
-	return &statusError{statusBlock, d}
+	return &statusError{status, d.told(h.Silent())}
+}
+
+// told returns what standard error says of a denial; agent says that the agent reads it.
+func (d denial) told(agent bool) error {
+	if agent || d.user == "" {
+		return errors.New(d.agent)
+	}
+	return errors.New(d.agent + "\n" + d.user)
 }
 
 // hookedBy reports whether a command line is one that answers a host, and which:

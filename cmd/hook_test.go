@@ -9,9 +9,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
@@ -103,17 +105,25 @@ func hookDenied(t *testing.T, name string, status int, out, errs string) {
 	t.Helper()
 	var answer struct {
 		HookSpecificOutput struct{ HookEventName, PermissionDecision, PermissionDecisionReason string }
+		SystemMessage      string
 	}
 	dec := json.NewDecoder(strings.NewReader(out))
 	err := dec.Decode(&answer)
 	a := answer.HookSpecificOutput
 	switch {
 	case status != statusBlock, err != nil, a.HookEventName != "PreToolUse", a.PermissionDecision != "deny",
-		!strings.HasPrefix(a.PermissionDecisionReason, "shield: ") || len(a.PermissionDecisionReason) < 15,
-		!strings.HasSuffix(errs, a.PermissionDecisionReason+"\n"), dec.More(), strings.Count(out, "\n") != 1, len(errs) > 5000:
+		!refusalForm.MatchString(a.PermissionDecisionReason) || utf8.RuneCountInString(a.PermissionDecisionReason) > 240,
+		!strings.HasPrefix(errs, "shield: "+a.PermissionDecisionReason+"\n"), answer.SystemMessage == "", !strings.HasSuffix(errs, answer.SystemMessage+"\n"), dec.More(), strings.Count(out, "\n") != 1, len(errs) > 5000:
 		t.Errorf("%s: status %d, stdout %q, stderr %q", name, status, out, errs)
 	}
 }
+
+// refusalForm is what an agent is told of a refusal: what and why, and that it is not to
+// retry.
+var refusalForm = regexp.MustCompile(`^\S.*[.!?…] Do not retry( unless the user allows it)?\. \[shield(: [A-Za-z0-9_-]+)?(, ref [a-z0-9]{3,6})?\]$`)
+
+// refs are the references in texts, which are drawn at random.
+var refs = regexp.MustCompile(`\b(ref|shield allow) [a-z0-9]{3,6}\b`)
 
 // TestHookFailuresDeny gives the hook what it cannot judge.
 func TestHookFailuresDeny(t *testing.T) {
@@ -311,7 +321,7 @@ func TestBrokenSettingsAfterATool(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		denied, err := h.Deny(t.Context(), "shield: x")
+		denied, err := h.Deny(t.Context(), "shield: x", "")
 		if err != nil {
 			t.Fatal(err)
 		}

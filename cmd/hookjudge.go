@@ -35,7 +35,8 @@ type hookAnswer struct {
 	Ask    bool           `json:"ask,omitzero"`     // the host asks its person, for Reason, as Answer tells it
 	Failed bool           `json:"failed,omitempty"` // not judged: Reason says what went wrong
 	Answer jsontext.Value `json:"answer,omitzero"`  // what an allowed host is told, if anything
-	Reason string         `json:"reason,omitempty"` // why not
+	Reason string         `json:"reason,omitempty"` // why not, for the agent
+	User   string         `json:"user,omitempty"`   // the same for its user
 	Host   string         `json:"host,omitzero"`    // whose form what is told must have, if the event is not of the host of the command line
 	After  bool           `json:"after,omitzero"`   // not judged, and the tool has already run
 }
@@ -201,7 +202,7 @@ func judgeRead(ctx context.Context, c *cli.Context, w *World, h *host.Host, even
 		return err
 	}
 	set, p, err := pipelineOf(c, w, func(cfg *shield.Config) {
-		cfg.Single = true
+		cfg.Single, cfg.Once = true, true
 		sessionsOf(cfg, w, h.Name, event.Parent)
 	})
 	if err != nil {
@@ -212,12 +213,12 @@ func judgeRead(ctx context.Context, c *cli.Context, w *World, h *host.Host, even
 		_, asked := approve.HostAsked(stateDir(&set.Settings, w), questionKey(event))
 		return judgePermission(ctx, w, h, p, set.Hook.PermissionRequest == "on" && !asked, event, in)
 	}
-	decision, reason, err := judgeAll(ctx, w, p, event)
+	refused, decision, reason, err := judgeAll(ctx, w, p, event)
 	switch {
 	case err != nil:
 		return hookAnswer{}, err
-	case decision == verdict.Block:
-		return hookAnswer{Reason: reason}, nil
+	case refused != nil:
+		return refusedBy(refused), nil
 	case ctx.Err() != nil: // the host may have given up
 		return hookAnswer{}, errors.New("no verdict in time")
 	case decision == verdict.Escalate:
@@ -231,32 +232,37 @@ func judgeRead(ctx context.Context, c *cli.Context, w *World, h *host.Host, even
 	return hookAnswer{Allow: true, Answer: answer}, err
 }
 
-// judgeAll judges the actions of an event until one is refused. ESCALATE is for the
+// judgeAll judges the actions of an event until one is refused, and returns that refusal. ESCALATE is for the
 // host to ask its person, for the reasons of all that need one.
-func judgeAll(ctx context.Context, w *World, p *shield.Pipeline, event host.Event) (decision verdict.Decision, reason string, err error) {
+func judgeAll(ctx context.Context, w *World, p *shield.Pipeline, event host.Event) (refused *verdict.Verdict, decision verdict.Decision, reason string, err error) {
 	if w.served != nil && len(event.Actions) > 1 { // of which one may be left to a later tier
-		return verdict.Block, "", errUndecided
+		return nil, verdict.Block, "", errUndecided
 	}
 	var asked []string
 	for _, raw := range event.Actions {
 		a, err := action.Parse(raw)
 		if err != nil {
-			return verdict.Block, "", fmt.Errorf("hook: %w", err)
+			return nil, verdict.Block, "", fmt.Errorf("hook: %w", err)
 		}
 		v, err := w.evaluate(ctx, p, a)
 		if err != nil {
-			return verdict.Block, "", err
+			return nil, verdict.Block, "", err
 		}
 		reason = fmt.Sprintf("tier %d: %s", v.Tier, v.Reasoning)
 		switch {
 		case v.Decision == verdict.Escalate && v.Channel == approve.HostChannel:
 			asked = append(asked, v.Reasoning)
 		case v.Decision != verdict.Allow:
-			return verdict.Block, reason, nil
+			return &v, verdict.Block, "", nil
 		}
 	}
 	if len(asked) > 0 {
-		return verdict.Escalate, strings.Join(asked, "\n"), nil
+		return nil, verdict.Escalate, strings.Join(asked, "\n"), nil
 	}
-	return verdict.Allow, reason, nil
+	return nil, verdict.Allow, reason, nil
+}
+
+// refusedBy returns the answer for what a verdict refuses.
+func refusedBy(v *verdict.Verdict) hookAnswer {
+	return hookAnswer{Reason: v.ForAgent(), User: "shield stopped: " + v.ForUser()}
 }

@@ -60,7 +60,7 @@ func newResultShell(ctx context.Context, h *host.Host) (hookShell, error) {
 }
 
 func newHookShell(ctx context.Context, h *host.Host) (hookShell, error) {
-	denial, err := h.Deny(ctx, noVerdict)
+	denial, err := h.Deny(ctx, noVerdict, "")
 	if err != nil {
 		return hookShell{}, err
 	}

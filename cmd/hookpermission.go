@@ -42,7 +42,7 @@ func judgePermission(ctx context.Context, w *World, h *host.Host, p *shield.Pipe
 		}
 		v := p.EvaluateUntil(ctx, a, shield.TierClassify).Verdict
 		if v.Decision == verdict.Block {
-			return hookAnswer{Reason: fmt.Sprintf("tier %d: %s", v.Tier, v.Reasoning)}, nil
+			return refusedBy(&v), nil
 		}
 		on = on && v.Decision == verdict.Allow && !v.Degraded
 	}

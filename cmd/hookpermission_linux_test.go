@@ -90,7 +90,7 @@ func TestHookPermission(t *testing.T) {
 	}
 	// A host without the event gets what it understands.
 	status, out, _ := run(t, inProcess(newWorld(t)), hookRead, "hook", "gemini-cli", "--permission-request")
-	if status != statusBlock || !strings.HasPrefix(out, `{"decision":"deny"`) {
+	if status != statusAllow || !strings.HasPrefix(out, `{"decision":"deny"`) {
 		t.Errorf("a host without the event: status %d, %q", status, out)
 	}
 }

@@ -59,9 +59,9 @@ func readAnswer(line []byte) (a hookAnswer, err error) {
 func (a hookAnswer) tell(out io.Writer) error {
 	switch {
 	case a.Failed:
-		return denial{unjudged + a.Reason, a.Host, a.After}
+		return failure(a.Reason, a.Host, a.After)
 	case !a.Allow && !a.Ask:
-		return denial{a.Reason, a.Host, a.After}
+		return denial{agent: a.Reason, user: a.User, host: a.Host, after: a.After}
 	case len(a.Answer) == 0:
 		return nil
 	}

@@ -26,7 +26,16 @@ func (j callJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdi
 			return v
 		}
 	}
-	return j.self.Evaluate(ctx, a)
+	v := j.self.Evaluate(ctx, a)
+	return forAgent(&v)
+}
+
+// forAgent returns a verdict whose reasoning is what an agent is told of it.
+func forAgent(v *verdict.Verdict) verdict.Verdict {
+	if v.Decision != verdict.Allow {
+		v.Reasoning = v.ForAgent()
+	}
+	return *v
 }
 
 // servedVerdict reads from a line of a service what those that ask act upon.
@@ -56,5 +65,6 @@ func answerCall(c *cli.Context, w *World, server gateway.Server) error {
 	if err != nil {
 		return err
 	}
+	v = forAgent(&v)
 	return verdict.NewWriter(w.Out).Write(&v)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -59,10 +60,13 @@ func sessionCommand(w *World) *cli.Command {
 			{
 				Name:        "resume",
 				Usage:       "let a session go on that was stopped after too many denials",
-				ArgsUsage:   "ID",
-				Description: "The denials are forgotten, the rest stays. Look at them first: shield session show ID.",
+				ArgsUsage:   "[ID]",
+				Description: "Without ID it lists the stopped sessions. The denials are forgotten, the rest stays. Look at them first: shield session show ID.",
 				Flags:       flags(all()),
 				Action: func(c *cli.Context) error {
+					if c.NArg() == 0 && !c.Bool("all") {
+						return listStopped(c, w)
+					}
 					return changeSessions(c, w, "Resumed", "No session has denials.", func(s *session.Store, choose func(*session.Record) bool) (int, error) {
 						if choose == nil {
 							choose = func(*session.Record) bool { return true }
@@ -235,7 +239,7 @@ func printSession(to io.Writer, s *shownSession, w *World) error {
 	}
 	fmt.Fprintf(&b, ", began %s ago\n", age(since(w, s.Began)))
 	if s.Stopped {
-		b.WriteString("stopped after too many denials; 'shield session resume' lets it go on\n")
+		fmt.Fprintf(&b, "stopped after too many denials; to let it go on: %s\n", shield.ResumeCommand(s.Key))
 	}
 	for _, l := range s.Labels {
 		fmt.Fprintf(&b, "label   %s, by %s, %s ago\n", l.Label, l.By, age(since(w, l.At)))
@@ -273,6 +277,34 @@ func joinLabels(labels []effect.Label) string {
 		words[i] = string(l)
 	}
 	return strings.Join(words, ", ")
+}
+
+// listStopped lists the stopped sessions, each with the command that lets it go on.
+func listStopped(c *cli.Context, w *World) error {
+	file, store, err := openSessions(c, w)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	list, err := store.List(c.Context)
+	if err != nil {
+		return err
+	}
+	list = slices.DeleteFunc(list, func(r session.Record) bool { return !r.Stopped })
+	if c.Bool("json") {
+		return json.NewEncoder(w.Out).Encode(append([]session.Record{}, list...))
+	}
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(w.Out, "No session is stopped.")
+		return err
+	}
+	fmt.Fprintln(w.Out, "Stopped after too many denials:")
+	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
+	for i := range list {
+		r := &list[i]
+		fmt.Fprintf(t, "%s\t%s ago\t%s\n", orNone(r.Host), age(since(w, r.Seen)), term.Escape(shield.ResumeCommand(r.Key)))
+	}
+	return t.Flush()
 }
 
 // changeSessions changes the sessions that the operand names, or all.

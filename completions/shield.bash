@@ -12,7 +12,7 @@ _shield() {
 		fi
 	done
 	case "$typed $skip" in
-	"shield ") choices="setup policy classify evaluate approve run exec hook mcp serve service init explain demo sanitize score rules model approvals session status audit doctor completion --help --version --help" ;;
+	"shield ") choices="setup policy classify evaluate approve run exec hook mcp serve service init explain demo sanitize score rules model allow approvals session status audit doctor completion --help --version --help" ;;
 	"shield setup ") choices="--config --state --host --ask --preset --yes --dry-run --undo --help" ;;
 	"shield setup --config") choices="" action=file ;;
 	"shield setup --state") choices="" action=directory ;;
@@ -437,6 +437,9 @@ _shield() {
 	"shield model pull --sha256") choices="" action=none ;;
 	"shield model verify ") choices="--help" ;;
 	"shield model remove ") choices="--help" ;;
+	"shield allow ") choices="--config --state --help" ;;
+	"shield allow --config") choices="" action=file ;;
+	"shield allow --state") choices="" action=directory ;;
 	"shield approvals ") choices="notify list revoke --config --state --json --help" ;;
 	"shield approvals --config") choices="" action=file ;;
 	"shield approvals --state") choices="" action=directory ;;

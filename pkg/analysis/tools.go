@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -365,4 +366,19 @@ func (c *Case) stray(t *tool) {
 			c.path(effect.WriteFile, text, false)
 		}
 	}
+}
+
+// WhyTier says why a tier above the one that judges has to decide a case in which no rule
+// asks for one.
+func (c *Case) WhyTier() string {
+	switch {
+	case c.Unexamined != "":
+		return "part of the action could not be examined: " + c.Unexamined
+	case c.Action == nil:
+	case c.Action.MinTier > MinTier(c.Action.Type):
+		return fmt.Sprintf("the action asks for a review (min_tier %d)", c.Action.MinTier)
+	case MinTier(c.Action.Type) > 0:
+		return "actions of type " + c.Action.Type + " are always reviewed"
+	}
+	return "a review is required"
 }

@@ -124,7 +124,7 @@ func reason(trail []verdict.Step, clean func(string) string) string {
 		return "no earlier tier judged it"
 	}
 	text, _, _ := strings.Cut(clean(withoutSource(said)), "; ")
-	text = lowered(brief(text, 300))
+	text = Lowered(brief(text, 300))
 	if said.Rule != "" {
 		text += " [" + brief(said.Rule, 80) + "]"
 	}
@@ -154,12 +154,51 @@ func withoutSource(s *verdict.Step) string {
 	return s.Reasoning
 }
 
-// lowered starts a sentence in lower case, so that it can follow a colon.
-func lowered(s string) string {
+// Lowered starts a sentence in lower case, so that it can follow a colon.
+func Lowered(s string) string {
 	first, n := utf8.DecodeRuneInString(s)
 	second, _ := utf8.DecodeRuneInString(s[n:])
 	if unicode.IsUpper(second) {
 		return s // an abbreviation
 	}
 	return string(unicode.ToLower(first)) + s[n:]
+}
+
+// Judged returns the words of an action that an effect comes from, on one line and not made
+// visible: a part of its command, or what its tool does to what. nil stands for the whole
+// action.
+func Judged(c *analysis.Case, e *effect.Effect) string {
+	command := c.Action.Text("command")
+	if c.Action.Type != "execute_command" || command == "" {
+		verb, object := deed(c)
+		if e != nil {
+			if known, ok := verbs[e.Kind]; ok {
+				verb, object = known, target(c, e)
+			}
+		}
+		return strings.TrimSpace(verb + " " + object)
+	}
+	if e == nil {
+		return strings.Join(strings.Fields(command), " ")
+	}
+	// The program that does it: its span holds that of the effect.
+	for i := range c.Effects {
+		run := &c.Effects[i]
+		if run.Kind != effect.Execute || run.From.Start > e.From.Start || run.From.End < e.From.End || run.From.End == 0 {
+			continue
+		}
+		if text := within(command, run.From); run.Program != "" && strings.Contains(text, run.Program) {
+			return strings.Join(strings.Fields(text), " ")
+		}
+		return strings.Join(append([]string{run.Program}, run.Args...), " ")
+	}
+	return strings.Join(strings.Fields(command), " ")
+}
+
+// within returns a part of a text, "" if it does not have that part.
+func within(text string, at effect.Span) string {
+	if at.Start < 0 || at.End > len(text) || at.Start > at.End {
+		return ""
+	}
+	return text[at.Start:at.End]
 }

@@ -35,6 +35,7 @@ func (e *Entry) encode() []byte {
 	b = appendConfidence(append(b, `,"confidence":`...), e.Confidence)
 	b = optional(b, `,"rule":`, e.Rule)
 	b = optional(b, `,"reasoning":`, e.Reasoning)
+	b = optional(b, `,"ref":`, e.Ref)
 	b = flag(b, `,"degraded":true`, e.Degraded)
 	b = optional(b, `,"error":`, e.Error)
 	b = optional(b, `,"action_hash":`, e.ActionHash)

@@ -20,6 +20,7 @@ const (
 	KindServer   = "server"   // what was withheld of an MCP server, or found in what it says
 	KindHost     = "host"     // a host did not ask its user, as it was told to
 	KindResult   = "result"   // what was found in what a tool returned
+	KindAllow    = "allow"    // a person allowed a refused action once
 )
 
 // An Entry is one line of the log. Seq and Prev are set when it is written,
@@ -41,6 +42,7 @@ type Entry struct {
 	Confidence float64          `json:"confidence"`
 	Rule       string           `json:"rule,omitempty"`
 	Reasoning  string           `json:"reasoning,omitempty"`
+	Ref        string           `json:"ref,omitempty"` // by which a person can allow what was refused
 	Degraded   bool             `json:"degraded,omitempty"`
 	Error      string           `json:"error,omitempty"`
 	ActionHash string           `json:"action_hash,omitempty"`

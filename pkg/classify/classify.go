@@ -9,6 +9,7 @@
 package classify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,11 +108,18 @@ func (k *Classifier) below(c *analysis.Case) verdict.Verdict {
 	}
 	r.decision, r.confidence, r.rule = verdict.Escalate, min(r.confidence, noMatchConfidence), ""
 	if r.err == nil {
-		r.reasoning, r.fixed = fmt.Sprintf("no blocking rule matched; tier %d decides", c.MinTier), true
+		r.reasoning, r.fixed = "no blocking rule matched", true
 	}
 	v := finish(c, r, r)
-	if asked := slices.IndexFunc(c.Trail, func(s verdict.Step) bool { return s.Tier == 0 && s.Rule != "" }); r.err == nil && asked >= 0 {
-		v.Rule, v.Reasoning, v.Fixed = c.Trail[asked].Rule, c.Trail[asked].Reasoning, c.Trail[asked].Fixed // why a higher tier is asked
+	if r.err != nil {
+		return v
+	}
+	// Why a higher tier is asked.
+	v.Reasoning, v.Fixed = c.WhyTier(), false
+	if asked := slices.IndexFunc(c.Trail, func(s verdict.Step) bool {
+		return s.Tier == 0 && s.Decision == verdict.Escalate && !s.Allows && s.Rule != ""
+	}); asked >= 0 {
+		v.Rule, v.Reasoning, v.Fixed = c.Trail[asked].Rule, c.Trail[asked].Reasoning, c.Trail[asked].Fixed
 	}
 	return v
 }
@@ -141,7 +149,7 @@ func (k *Classifier) alone(c *analysis.Case, harmless bool) verdict.Verdict {
 	case c.Ordinary():
 		r.confidence, r.reasoning = ordinaryConfidence, becauseOrdinary(c)
 	default:
-		r.decision, r.reasoning = verdict.Escalate, "no rule matched, and without a model nothing says that this is ordinary work"
+		r.decision, r.reasoning, r.fixed = verdict.Escalate, cmp.Or(d.Reason, "no rule matched, and nothing shows that this is ordinary work"), false
 	}
 	if k.opts.Note != "" && !harmless {
 		r.reasoning += "; " + k.opts.Note

@@ -64,13 +64,13 @@ func (s Score) result(limit, safe float64) result {
 	r := result{source: "model", confidence: s.Confidence, safe: !s.Injection}
 	switch {
 	case !s.Injection && s.Confidence < safe:
-		r.decision, r.reasoning = verdict.Escalate, "model: not certain enough that this is harmless; a higher tier decides"
+		r.decision, r.reasoning = verdict.Escalate, "model: not certain enough that this is harmless"
 	case !s.Injection:
 		r.decision, r.reasoning = verdict.Allow, "model: does not look like an attack"
 	case s.Confidence >= limit:
 		r.decision, r.reasoning = verdict.Block, "model: looks like an attack; use a simpler command or ask the user"
 	default:
-		r.decision, r.reasoning = verdict.Escalate, "model: might be an attack; a higher tier decides"
+		r.decision, r.reasoning = verdict.Escalate, "model: might be an attack"
 	}
 	return r
 }

@@ -123,7 +123,7 @@ func dualCell(v verdict.Verdict) string {
 	decided, asked := "?", ""
 	for _, s := range v.Trail {
 		asked += s.Source[:1]
-		if s.Decision == v.Decision && s.Confidence == v.Confidence && s.Rule == v.Rule && s.Reasoning == v.Reasoning && s.Error == v.Error && decided == "?" {
+		if s.Decision == v.Decision && s.Confidence == v.Confidence && s.Rule == v.Rule && (s.Reasoning == v.Reasoning || len(v.Trail) == 1) && s.Error == v.Error && decided == "?" {
 			decided = s.Source[:1]
 		}
 	}

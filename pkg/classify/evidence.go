@@ -96,7 +96,7 @@ func unusual(c *analysis.Case, i int, clears map[string]float64) analysis.Doubt 
 	case effect.Persist:
 		cause, what = doubtLater, "writes what runs later: "
 	}
-	return analysis.Doubt{Cause: cause, Reason: what + place(e) + "; nothing but a model says that it is harmless", Least: clears[cause], Unusual: true}
+	return analysis.Doubt{Cause: cause, Reason: what + place(e), Least: clears[cause], Unusual: true}
 }
 
 const ordinaryReason = "ordinary: every effect is known, and none changes more than the workspace"
@@ -180,7 +180,7 @@ func (e *evidence) weigh(m result) result {
 		m.decision, m.confidence, m.reasoning = verdict.Allow, ordinaryConfidence, e.because
 	case m.decision == verdict.Block && e.ordinary:
 		m.decision = verdict.Escalate
-		m.reasoning = "model: looks like an attack, though every effect is known and ordinary; a higher tier decides"
+		m.reasoning = "model: looks like an attack, though every effect is known and ordinary"
 	}
 	return m
 }

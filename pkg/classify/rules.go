@@ -186,3 +186,9 @@ func exampleCase(shell analysis.Shell, text string) (*analysis.Case, error) {
 	an := analysis.Analyzer{Shell: shell, Place: effect.Place{CWD: exampleRoot, Home: exampleHome, Roots: []string{exampleRoot}}}
 	return an.Case(a), nil
 }
+
+// Always reports whether the rule with an ID blocks whatever the settings say: what it
+// matches has no legitimate use.
+func Always(id string) bool {
+	return slices.ContainsFunc(ruleTable[:], func(r Rule) bool { return r.ID == id && r.Outcome == AlwaysBlock })
+}

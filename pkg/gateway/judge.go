@@ -43,7 +43,7 @@ func (g *Gateway) refusal(ctx context.Context, c *call, m *message) string {
 		v.Decision, v.Reasoning = verdict.Block, "the transcript cannot be written: "+err.Error()
 	}
 	if v.Decision != verdict.Allow {
-		return fmt.Sprintf("blocked by shield: tier %d: %s", v.Tier, v.Reasoning)
+		return "blocked by shield: " + v.Reasoning
 	}
 	if !g.wasAsked(c, m.params, true) { // another request has answered it meanwhile
 		c.misplaced = true

@@ -295,13 +295,14 @@ func (h *Host) Answer(ctx context.Context, e Event, delegate bool, reason string
 	return encode(out)
 }
 
-// Deny returns the host's own form of a denial, one JSON text. Some hosts take
-// a denial without a reason for permission, so reason must not be empty.
-func (h *Host) Deny(ctx context.Context, reason string) ([]byte, error) {
+// Deny returns the host's own form of a denial, one JSON text, with the reason for the
+// agent and, unless that is "", what its user is to read. Some hosts take a denial without
+// a reason for permission, so reason must not be empty.
+func (h *Host) Deny(ctx context.Context, reason, user string) ([]byte, error) {
 	if reason == "" {
 		return nil, errors.New("a denial needs a reason")
 	}
-	out, err := h.one(ctx, h.form.Deny, map[string]any{"reason": reason})
+	out, err := h.one(ctx, h.form.Deny, map[string]any{"reason": reason, "user": user})
 	if err != nil {
 		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
 	}

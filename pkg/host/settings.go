@@ -269,26 +269,32 @@ func (s *Settings) Denied(ctx context.Context, out []byte) (reason string, err e
 	if err != nil {
 		return "", err
 	}
-	const marked = "the reason"
-	want, err := s.host.one(ctx, s.host.form.Deny, map[string]any{"reason": marked})
-	if err != nil {
-		return "", err
+	const marked, shown = "the reason", "the user's text"
+	for _, user := range []string{"", shown} {
+		want, err := s.host.one(ctx, s.host.form.Deny, map[string]any{"reason": marked, "user": user})
+		if err != nil {
+			return "", err
+		}
+		if reason = sameBut(want, got, marked, shown); reason != "" {
+			return reason, nil
+		}
 	}
-	if reason = sameBut(want, got, marked); reason == "" {
-		return "", errors.New("not a denial with a reason")
-	}
-	return reason, nil
+	return "", errors.New("not a denial with a reason")
 }
 
 // sameBut returns the text that stands in got wherever marked stands in want, if
-// they are equal otherwise, and else "".
-func sameBut(want, got any, marked string) string {
+// they are equal otherwise but for texts where shown stands in want, and else "".
+func sameBut(want, got any, marked, shown string) string {
 	reason := ""
 	var fill func(want, got any) bool
 	fill = func(want, got any) bool {
 		switch want := want.(type) {
 		case string:
-			if text, ok := got.(string); ok && want == marked && (reason == "" || reason == text) {
+			text, ok := got.(string)
+			if ok && want == shown {
+				return true
+			}
+			if ok && want == marked && (reason == "" || reason == text) {
 				reason = text
 				return true
 			}

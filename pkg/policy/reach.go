@@ -101,6 +101,10 @@ func (b blocker) why(list string) string {
 	return s + "; add an exception to it"
 }
 
+// Protected reports whether a rule is one of the protected core, which nobody makes an
+// exception to.
+func Protected(name string) bool { return isCore(name) }
+
 func isCore(name string) bool {
 	return slices.ContainsFunc(protected(), func(r rulefile.Rule) bool { return r.Name == name })
 }

@@ -57,7 +57,8 @@ type Outcome struct {
 	Verdict verdict.Verdict
 	stages  verdict.Stages
 	trail   []verdict.Step
-	payload any // of the action, redacted
+	payload any    // of the action, redacted
+	forLog  string // the reasoning for the log; "" for that of the verdict
 	latency time.Duration
 	ticket  *audit.Ticket
 	lasting *lasting       // what the action of a stream leaves behind; nil for nothing
@@ -104,6 +105,9 @@ func (p *Pipeline) outcome(ctx context.Context, it item, r Range) Outcome {
 	o.latency = p.now().Sub(start)
 	p.see(&o, it.Action, start)
 	v := &o.Verdict
+	if v.Decision != verdict.Allow && v.Told == (verdict.Told{}) {
+		v.Told = unjudged(v)
+	}
 	v.Line = it.Line
 	if a := it.Action; a != nil {
 		v.ID, v.ActionHash = strings.Clone(a.ID), a.Hash // the ID may be a part of the whole record
@@ -152,6 +156,13 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 		if ctx.Err() != nil {
 			return refusal(tier, "interrupted", "shield was interrupted before the action was judged; blocked")
 		}
+		if tier == TierEvaluate {
+			if allowed, ok := p.allowedOnce(ctx, c, in); ok {
+				v = allowed
+				o.stages |= verdict.Approve
+				break
+			}
+		}
 		if it.Outside != nil && (tier >= TierEvaluate || tier == TierClassify && p.sidecar) {
 			it.Outside()
 		}
@@ -163,6 +174,12 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 		o.stages |= 1 << tier
 		if v.Decision != verdict.Escalate {
 			break
+		}
+	}
+	if v.Tier < TierEvaluate && p.allowable(&v, c) {
+		if allowed, ok := p.allowedOnce(ctx, c, in); ok {
+			v = allowed
+			o.stages |= verdict.Approve
 		}
 	}
 	switch {
@@ -182,8 +199,15 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 	if it.Resume != nil {
 		first = TierPolicy
 	}
-	v = p.withReason(v, c.Trail, first)
-	o.payload = p.clean(&v, c, it.Resume == nil)
+	own := v.Reasoning
+	v, o.forLog = p.withReason(v, c.Trail, first)
+	if v.Decision != verdict.Allow {
+		v.Told = p.tell(&v, c, first, own)
+	}
+	o.payload = p.clean(&v, o, c, it.Resume == nil)
+	if in.Last == TierApprove && p.allowable(&v, c) && ctx.Err() == nil {
+		p.refer(ctx, &v, c)
+	}
 	o.trail = c.Trail
 	if o.stages&verdict.Classify != 0 {
 		o.evidence = c.Evidence
@@ -254,7 +278,8 @@ func (p *Pipeline) noted(v verdict.Verdict, tier int, c *analysis.Case, start ti
 	switch {
 	case held:
 		v.Decision = verdict.Escalate
-		v.Reasoning += fmt.Sprintf("; tier %d or above has to decide", c.MinTier)
+		v.Reasoning += "; " + c.WhyTier()
+		v.Fixed = false
 	case v.Decision == verdict.Escalate && tier == TierApprove && v.Channel != approve.HostChannel, v.Decision == verdict.None:
 		v.Decision = verdict.Block
 	}
@@ -316,6 +341,7 @@ func (p *Pipeline) pass(rec *verdict.Record) (out Outcome, raw []byte) {
 // starts, counted from 1; code is short, reason is for people.
 func (p *Pipeline) refuse(line int, code, reason string) Outcome {
 	o := Outcome{Verdict: refusal(TierPolicy, code, p.redactor.String(reason)), stages: verdict.Policy}
+	o.Verdict.Told.Why = o.Verdict.Reasoning
 	o.Verdict.Line = line
 	p.finish(&o, nil)
 	p.prepare(&o, nil)

@@ -15,13 +15,16 @@ import (
 // action itself, which the seal covers, stays as it was received.
 //
 // It returns the payload as the log is to have it, if there is a log.
-func (p *Pipeline) clean(v *verdict.Verdict, c *analysis.Case, first bool) any {
+func (p *Pipeline) clean(v *verdict.Verdict, o *Outcome, c *analysis.Case, first bool) any {
 	var payload any
 	r := p.redactor
-	if p.log != nil || p.trace || !v.Fixed || slices.ContainsFunc(c.Trail, func(s verdict.Step) bool { return !s.Fixed }) {
+	if p.log != nil || p.trace || v.Decision != verdict.Allow || !v.Fixed || slices.ContainsFunc(c.Trail, func(s verdict.Step) bool { return !s.Fixed }) {
 		payload, r = r.Learn(c.Action.Payload, audit.MaxString)
 	}
-	v.Reasoning = r.String(v.Reasoning)
+	v.Reasoning, o.forLog = r.String(v.Reasoning), r.String(o.forLog)
+	for _, text := range []*string{&v.Told.What, &v.Told.Why, &v.Told.Instead, &v.Told.Cause} {
+		*text = r.String(*text)
+	}
 	for i := range c.Trail {
 		c.Trail[i].Reasoning = r.String(c.Trail[i].Reasoning)
 	}

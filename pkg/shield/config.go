@@ -65,6 +65,7 @@ type Config struct {
 	// Host is the host program that reports actions one by one and whose word the
 	// sessions of actions are. "" means that they are the agent's own word.
 	Host   string
+	Once   bool   // refusals get a reference, by which a person can allow the action once; needs a state folder
 	Parent string // the session of the host that those of this pipeline began in; may be unknown
 	Apart  bool   // sessions share nothing, and an action without one has no memory
 
@@ -152,6 +153,7 @@ var unprinted = map[string]string{
 	"NoAction":      "it says what a verdict shows",
 	"Host":          "what its sessions remember stands in the bindings",
 	"Parent":        "as Host",
+	"Once":          "a person's permission is a verdict of its own",
 	"Apart":         "as Host",
 	"Processes":     "as Host",
 	"LockWait":      "it bounds the wait for other processes",

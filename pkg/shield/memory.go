@@ -229,7 +229,7 @@ func (r *recall) stricter(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 			return unknown(s.Err())
 		}
 	case s.Stopped():
-		return refusal(TierPolicy, "stopped", "too many actions of this session were denied, so it is stopped until a person has looked: the user resumes it with 'shield session resume'")
+		return stopped(r.key)
 	case v.Decision != verdict.Escalate || v.NextTier < TierApprove:
 		if d := s.Around(c); d != nil {
 			return verdict.Verdict{

@@ -35,8 +35,9 @@ type Pipeline struct {
 	observe    func(telemetry.Action)
 	noAction   bool
 	limits     state.Limits
-	store      *state.Store // nil without a state folder
-	approvals  string       // what bindings of approvals are for: this installation, also where the store is shared
+	store      *state.Store      // nil without a state folder
+	refusals   *approve.Refusals // nil where nobody can allow an action once
+	approvals  string            // what bindings of approvals are for: this installation, also where the store is shared
 	person     *approve.Approver
 	log        *audit.Log // nil without an audit file
 	locks      []string   // that an entry in the log may have to wait for
@@ -159,6 +160,9 @@ func (p *Pipeline) openState(cfg Config, prints verdict.Fingerprints) error {
 	}
 	installation := derive(key, "approvals")
 	p.approvals = "approve " + hex.EncodeToString(installation[:8])
+	if cfg.Once {
+		p.refusals = Refusals(key, p.store, p.now)
+	}
 	if file := cfg.auditFile(); file != "" {
 		max := int64(cfg.settings().Audit.MaxBytes)
 		p.locks = append(state.Locks(cfg.StateDir), audit.LockFile(file))

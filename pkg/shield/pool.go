@@ -43,7 +43,8 @@ type pooled struct {
 // Lend returns a pipeline that judges as one that [NewPipeline] would make, and what
 // has to be called when it is no longer used.
 func (l *Pool) Lend(cfg Config) (p *Pipeline, done func(), err error) {
-	cfg.pool, cfg.Single = l, false
+	once := cfg.Once
+	cfg.pool, cfg.Single, cfg.Once = l, false, true
 	s := cfg.settings()
 	if err := s.Check(); err != nil {
 		return nil, nil, fmt.Errorf("settings: %w", err)
@@ -78,6 +79,9 @@ func (l *Pool) Lend(cfg Config) (p *Pipeline, done func(), err error) {
 	lent.lent, lent.analyzer, lent.caller, lent.notify = true, analyzer, cfg.Caller, cfg.Notify
 	lent.host, lent.lineage, lent.apart = cfg.Host, cfg.lineage(), cfg.Apart
 	lent.trace, lent.timed, lent.noAction = cfg.Trace, cfg.timed(), cfg.NoAction
+	if !once {
+		lent.refusals = nil
+	}
 	lent.unseen, lent.observe = !cfg.Timed && !cfg.Trace, cfg.Observe
 	return &lent, sync.OnceFunc(func() { l.back(has) }), nil
 }

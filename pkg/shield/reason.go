@@ -1,40 +1,55 @@
 package shield
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/approve"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/session"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
 // withReason adds to the reasoning of a BLOCK of Tier 2 or 3 that neither a model
 // nor a person has decided why it had been asked: the agent needs the rule and
-// its advice, whichever tier ended it, and a person needs to know what to change
-// to get an answer. What a model or a person has decided stays as it is. first
-// is the first tier that was not only looked at for what it blocks.
-func (p *Pipeline) withReason(v verdict.Verdict, trail []verdict.Step, first int) verdict.Verdict {
+// its advice, whichever tier ended it. What a model or a person has decided stays as it
+// is. first is the first tier that was not only looked at for what it blocks.
+//
+// It also returns the reasoning for the log, which says what is missing, such as a model or
+// a person who can be asked: that is not the agent's to solve.
+func (p *Pipeline) withReason(v verdict.Verdict, trail []verdict.Step, first int) (verdict.Verdict, string) {
 	if v.Decision != verdict.Block || v.Tier < TierEvaluate || v.Error == "" {
-		return v
+		return v, v.Reasoning
 	}
-	joint, missing := "; asked because: ", ""
+	logged, joint, missing := v.Reasoning, "; asked because: ", ""
 	switch {
 	case v.Error == "unavailable" && v.Tier == TierEvaluate && p.unreviewed != "":
-		v.Reasoning = p.unreviewed
+		logged = p.unreviewed
 		joint, missing = ": ", "; for an answer, configure a model (evaluator.provider) or a person"
 	case v.Error == "unavailable": // it says what is wrong with the evaluator
 		missing = "; no person can be asked either"
 	}
-	if asked := asked(trail, first, v.Tier); asked != "" {
-		v.Reasoning += joint + asked
+	text := asked(trail, first, v.Tier)
+	if text != "" {
+		logged += joint + text
 	}
 	if missing != "" && p.noPerson != "" {
 		missing += " (" + p.noPerson + ")"
 	}
-	v.Reasoning += missing
-	return v
+	logged += missing
+	switch {
+	case text == "":
+		v.Reasoning = logged
+	case v.Error == "unavailable" && p.unreviewed != "": // nothing was tried
+		v.Reasoning = text
+	default:
+		v.Reasoning = text + "; " + v.Reasoning
+	}
+	return v, logged
 }
 
-// What a denial begins with where no model is configured and no person can be
-// asked.
+// What the log says where no model is configured and no person can be asked.
 const (
 	neither = "needs review, and neither a model nor a person is configured"
 	unasked = "needs review, but no model is configured and no person can be asked"
@@ -43,26 +58,11 @@ const (
 // adviceMark stands between what a rule says and what to do instead.
 const adviceMark = "; instead: "
 
-// asked returns what was said by the last step below a tier that escalated by a
-// rule, or by the last one that escalated, and what the evaluator said if it
+// asked returns what was said by the step that asked, and what the evaluator said if it
 // could not decide.
 func asked(trail []verdict.Step, first, below int) string {
-	var by *verdict.Step
 	var said []string
-	for i := range trail {
-		s := &trail[i]
-		// A tier that was only looked at for what it blocks has not asked.
-		if s.Decision != verdict.Escalate || s.Tier >= below || s.Tier < first && s.Rule == "" {
-			continue
-		}
-		switch {
-		case s.Tier == TierEvaluate && s.Error == "":
-			said = append(said, "the evaluator: "+s.Reasoning)
-		case s.Tier < TierEvaluate && (by == nil || s.Rule != "" || by.Rule == ""):
-			by = s
-		}
-	}
-	if by != nil {
+	if by := asking(trail, first, below); by != nil {
 		text := by.Reasoning
 		if by.Rule != "" && !strings.Contains(text, by.Rule) {
 			reason, advice, advised := strings.Cut(text, adviceMark)
@@ -71,7 +71,166 @@ func asked(trail []verdict.Step, first, below int) string {
 				text += adviceMark + advice
 			}
 		}
-		said = append([]string{text}, said...)
+		said = append(said, text)
+	}
+	for i := range trail {
+		if s := &trail[i]; s.Decision == verdict.Escalate && s.Tier == TierEvaluate && s.Tier < below && s.Error == "" {
+			said = append(said, "the evaluator: "+s.Reasoning)
+		}
 	}
 	return strings.Join(said, "; ")
 }
+
+// asking returns the last step below a tier that escalated by a rule, or the last one that
+// escalated and says why; nil if none did.
+func asking(trail []verdict.Step, first, below int) (by *verdict.Step) {
+	for i := range trail {
+		s := &trail[i]
+		// A tier that was only looked at for what it blocks has not asked.
+		if s.Decision != verdict.Escalate || s.Allows || s.Tier >= min(below, TierEvaluate) || s.Tier < first && s.Rule == "" {
+			continue
+		}
+		if by == nil || s.Rule != "" || by.Rule == "" {
+			by = s
+		}
+	}
+	return by
+}
+
+// tell returns what agent and user are told of a verdict on a case. own is what the tier
+// that gave it has said.
+func (p *Pipeline) tell(v *verdict.Verdict, c *analysis.Case, first int, own string) verdict.Told {
+	t := v.Told
+	reasoning, source := v.Reasoning, sources[v.Tier]
+	unanswered := v.Tier >= TierEvaluate && v.Error != ""
+	by := asking(c.Trail, first, v.Tier)
+	if by == nil || !unanswered && v.Decision == verdict.Block {
+		by = deciding(c.Trail, v)
+	}
+	if by != nil && (unanswered || v.Decision == verdict.Escalate || by.Decision == v.Decision) {
+		reasoning, source, t.Rule = by.Reasoning, by.Source, by.Rule
+	}
+	var kind, place string
+	t.Why, t.Instead, kind, place = divided(reasoning, source)
+	t.What = approve.Judged(c, decisive(c, kind, place))
+	if said, object, _ := strings.Cut(t.Why, ": "); object != "" && strings.Contains(t.What, object) {
+		t.Why = said
+	}
+	switch v.Error {
+	case "":
+		if v.Decision == verdict.Block && v.Tier == TierApprove {
+			t.Why, t.Instead = v.Reasoning, ""
+		}
+	case "unavailable":
+		if t.Cause = "no question could be asked: " + p.noPerson; p.unreviewed == "" {
+			t.Cause = own + "; " + t.Cause
+		}
+	case "nobody":
+		t.Cause = own
+	case "timeout":
+		t.Why += "; the user did not answer in time"
+	case "rate_limit", "budget":
+		t.Why += "; no more reviews are possible now"
+	case "stopped":
+		t.What, t.Why, t.Instead = "", "this session is stopped, because too many of its actions were denied", "Ask the user to run: "+t.Remedy
+	default:
+		if by == nil || v.Tier < TierEvaluate {
+			return unjudged(v)
+		}
+		t.Instead, t.Cause = "Tell the user", v.Reasoning
+	}
+	return t
+}
+
+// unjudged returns what is told of a failure of shield: the user alone can do something
+// about it.
+func unjudged(v *verdict.Verdict) verdict.Told {
+	return verdict.Told{Why: "shield could not judge this, so it is blocked", Instead: "Tell the user to run: shield doctor", Cause: v.Reasoning}
+}
+
+// deciding returns the step of the trail that gave a verdict, nil if none did.
+func deciding(trail []verdict.Step, v *verdict.Verdict) *verdict.Step {
+	for i := len(trail) - 1; i >= 0; i-- {
+		if s := &trail[i]; s.Tier == v.Tier && s.Decision == v.Decision && s.Rule == v.Rule {
+			return s
+		}
+	}
+	return nil
+}
+
+// divided divides what a tier says into why it decided so, what to do instead, and the effect
+// that a rule of the policy met.
+func divided(reasoning, source string) (why, instead, kind, place string) {
+	text := reasoning
+	if strings.HasPrefix(text, source) {
+		_, said, found := strings.Cut(text, ": ")
+		if text = said; !found {
+			text = "the policy does not allow it"
+		}
+	}
+	if source == "model" {
+		return text + ", by its words", "Use a simpler command", "", ""
+	}
+	if i := strings.LastIndex(text, " ("); i >= 0 && source == "policy" {
+		inside, after, closed := strings.Cut(text[i+len(" ("):], ")")
+		words := strings.SplitN(inside, " ", 2)
+		if closed && slices.Contains(effect.Kinds(), effect.Kind(words[0])) {
+			kind = words[0]
+			if len(words) > 1 {
+				place = words[1]
+			}
+			text = text[:i] + after
+		}
+	}
+	why, instead, found := strings.Cut(text, adviceMark)
+	if !found {
+		why, instead, _ = strings.Cut(text, "; ")
+	}
+	if source == "heuristic" {
+		why, _, _ = strings.Cut(why, "; in ") // the view, which says more of shield than of the action
+	}
+	return approve.Lowered(why), instead, kind, place
+}
+
+// decisive returns the effect that a reason is about: the one that a rule met or, where
+// that is not known, the first that is not ordinary. It returns nil for the whole action.
+func decisive(c *analysis.Case, kind, place string) *effect.Effect {
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		if kind != "" && string(e.Kind) == kind && (place == "" || slices.Contains([]string{e.Path, e.Host, e.Program}, place)) {
+			return e
+		}
+	}
+	for i := range c.Effects {
+		if e := &c.Effects[i]; kind == "" && c.Notable(e) {
+			return e
+		}
+	}
+	return nil
+}
+
+// ResumeCommand returns the command line by which the user lets a stopped session go on.
+func ResumeCommand(k session.Key) string {
+	if k.Default() {
+		return "shield session resume default"
+	}
+	return "shield session resume " + quotedWord(k.ID)
+}
+
+// stopped is the BLOCK for a session with too many denials.
+func stopped(k session.Key) verdict.Verdict {
+	command := ResumeCommand(k)
+	v := refusal(TierPolicy, "stopped", "too many actions of this session were denied, so it is stopped; the user can let it go on with: "+command)
+	v.Told.Remedy = command
+	return v
+}
+
+// quotedWord returns a word as a shell takes it.
+func quotedWord(s string) string {
+	if s != "" && !strings.HasPrefix(s, "-") && !strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(plainRunes, r) }) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+const plainRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/@%+="

@@ -27,26 +27,26 @@ func TestDenialsSayWhy(t *testing.T) {
 		return answers(verdict.Verdict{Decision: verdict.Block, Error: code, Reasoning: reason})
 	}
 	for _, c := range []struct {
-		name  string
-		tiers []Tier
-		want  string
+		name         string
+		tiers        []Tier
+		said, logged string
 	}{
 		{"nobody", []Tier{none, rule, blocks("unavailable", "no model")},
-			neither + ": overwrites [XP-013]; instead: push; for an answer, configure a model (evaluator.provider) or a person (NOBODY)"},
+			"overwrites [XP-013]; instead: push", neither + ": overwrites [XP-013]; instead: push; for an answer, configure a model (evaluator.provider) or a person (NOBODY)"},
 		{"the evaluator cannot be set up", []Tier{none, rule, blocks("unavailable", "no model: no key")},
-			"no model: no key; asked because: overwrites [XP-013]; instead: push; no person can be asked either (NOBODY)"},
+			"overwrites [XP-013]; instead: push; no model: no key", "no model: no key; asked because: overwrites [XP-013]; instead: push; no person can be asked either (NOBODY)"},
 		{"the policy asked", []Tier{verify, none, blocks("unavailable", "no model")},
-			neither + ": policy verify [asks]: why; for an answer, configure a model (evaluator.provider) or a person (NOBODY)"},
-		{"no rule asked", []Tier{none, unsure, blocks("evaluator", "evaluator error: refused")}, "evaluator error: refused; asked because: not sure"},
-		{"the rate", []Tier{none, rule, blocks("rate_limit", "rate limit exceeded")}, "rate limit exceeded; asked because: overwrites [XP-013]; instead: push"},
-		{"the budget", []Tier{none, rule, blocks("budget", "daily evaluation budget exhausted")}, "daily evaluation budget exhausted; asked because: overwrites [XP-013]; instead: push"},
-		{"the canary", []Tier{none, rule, blocks("canary", "canary token missing")}, "canary token missing; asked because: overwrites [XP-013]; instead: push"},
-		{"no terminal", []Tier{none, rule, skipped, blocks("nobody", "tty: no terminal")}, "tty: no terminal; asked because: overwrites [XP-013]; instead: push"},
+			"policy verify [asks]: why", neither + ": policy verify [asks]: why; for an answer, configure a model (evaluator.provider) or a person (NOBODY)"},
+		{"no rule asked", []Tier{none, unsure, blocks("evaluator", "evaluator error: refused")}, "not sure; evaluator error: refused", "evaluator error: refused; asked because: not sure"},
+		{"the rate", []Tier{none, rule, blocks("rate_limit", "rate limit exceeded")}, "overwrites [XP-013]; instead: push; rate limit exceeded", "rate limit exceeded; asked because: overwrites [XP-013]; instead: push"},
+		{"the budget", []Tier{none, rule, blocks("budget", "daily evaluation budget exhausted")}, "overwrites [XP-013]; instead: push; daily evaluation budget exhausted", "daily evaluation budget exhausted; asked because: overwrites [XP-013]; instead: push"},
+		{"the canary", []Tier{none, rule, blocks("canary", "canary token missing")}, "overwrites [XP-013]; instead: push; canary token missing", "canary token missing; asked because: overwrites [XP-013]; instead: push"},
+		{"no terminal", []Tier{none, rule, skipped, blocks("nobody", "tty: no terminal")}, "overwrites [XP-013]; instead: push; tty: no terminal", "tty: no terminal; asked because: overwrites [XP-013]; instead: push"},
 		{"no answer in time", []Tier{none, rule, unsure, blocks("timeout", "no answer")},
-			"no answer; asked because: overwrites [XP-013]; instead: push; the evaluator: not sure"},
-		{"the model has decided", []Tier{none, rule, blocks("", "it pushes")}, "it pushes"},
-		{"a person has decided", []Tier{none, rule, unsure, blocks("", "denied by ann")}, "denied by ann"},
-		{"a rule has decided", []Tier{verify, blocks("", "a rule")}, "a rule"},
+			"overwrites [XP-013]; instead: push; the evaluator: not sure; no answer", "no answer; asked because: overwrites [XP-013]; instead: push; the evaluator: not sure"},
+		{"the model has decided", []Tier{none, rule, blocks("", "it pushes")}, "it pushes", "it pushes"},
+		{"a person has decided", []Tier{none, rule, unsure, blocks("", "denied by ann")}, "denied by ann", "denied by ann"},
+		{"a rule has decided", []Tier{verify, blocks("", "a rule")}, "a rule", "a rule"},
 	} {
 		p := chainOf(t, c.tiers...)
 		p.noPerson = "NOBODY"
@@ -54,22 +54,22 @@ func TestDenialsSayWhy(t *testing.T) {
 			p.unreviewed = ""
 		}
 		a := parse(t, read)
-		got := p.outcome(t.Context(), item{Line: 1, Action: a}, All).Verdict
-		if got.Decision != verdict.Block || got.Reasoning != c.want {
-			t.Errorf("%s: %s %q\nwant %q", c.name, got.Decision, got.Reasoning, c.want)
+		got := p.outcome(t.Context(), item{Line: 1, Action: a}, All)
+		if v := got.Verdict; v.Decision != verdict.Block || v.Reasoning != c.said || got.forLog != c.logged {
+			t.Errorf("%s: %s %q\nwant %q\nlogged %q\nwant %q", c.name, v.Decision, v.Reasoning, c.said, got.forLog, c.logged)
 		}
 		// In a pipe, the last stage has only the verdict of the one before.
 		last := len(c.tiers) - 1
 		before := p.outcome(t.Context(), item{Line: 1, Action: a}, Range{TierPolicy, last - 1}).Verdict
 		piped := p.outcome(t.Context(), item{Line: 1, Action: a, Resume: &before, Stages: 1<<last - 1}, Range{last, TierApprove}).Verdict
-		if piped.Reasoning != c.want {
-			t.Errorf("%s: piped %q\nwant %q", c.name, piped.Reasoning, c.want)
+		if piped.Reasoning != c.said {
+			t.Errorf("%s: piped %q\nwant %q", c.name, piped.Reasoning, c.said)
 		}
 	}
 }
 
 // TestMissingPersonIsNamed checks that the reason why no person can be asked
-// reaches the denial, with what to do.
+// reaches log and user, with what to do, and not the agent.
 func TestMissingPersonIsNamed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -94,11 +94,19 @@ func TestMissingPersonIsNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := p.Evaluate(t.Context(), parse(t, `{"type":"execute_command","payload":{"command":"git push --force"}}`))
+		o := p.outcome(t.Context(), item{Line: 1, Action: parse(t, `{"type":"execute_command","payload":{"command":"git push --force"}}`)}, All)
+		v := o.Verdict
 		for _, want := range append(c.want, "needs review", "XP-013", "push without force") {
-			if v.Decision != verdict.Block || !strings.Contains(v.Reasoning, want) {
-				t.Errorf("%s: %s %q lacks %q", c.name, v.Decision, v.Reasoning, want)
+			if v.Decision != verdict.Block || !strings.Contains(o.forLog, want) {
+				t.Errorf("%s: %s %q lacks %q", c.name, v.Decision, o.forLog, want)
 			}
+		}
+		const agent = "git push --force: force push rewrites remote history. Push without force, or to your own branch. Do not retry. [shield: XP-013]"
+		if got := v.ForAgent(); got != agent {
+			t.Errorf("%s: the agent is told %q, want %q", c.name, got, agent)
+		}
+		if got, last := v.ForUser(), c.want[len(c.want)-1]; !strings.Contains(got, last) {
+			t.Errorf("%s: the user is told %q, which lacks %q", c.name, got, last)
 		}
 		if err := p.Close(); err != nil {
 			t.Error(err)

@@ -1,6 +1,7 @@
 package shield
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -40,6 +41,7 @@ func (p *Pipeline) prepare(o *Outcome, a *action.Action) {
 		Channel: v.Channel, By: v.By, Latency: o.latency.Microseconds(), Caller: p.caller, Fingerprints: p.prints,
 	}
 	e.Fingerprints.Prompt = v.PromptHash
+	e.Reasoning, e.Ref = cmp.Or(o.forLog, v.Reasoning), v.Ref
 	if a != nil {
 		e.Session, e.Type, e.CWD, e.Payload = a.Session, a.Type, a.CWD, a.Payload
 		if o.payload != nil {

@@ -44,6 +44,7 @@ func (v *Verdict) append(dst []byte, f form) []byte {
 	dst = appendConfidence(append(dst, `,"confidence":`...), v.Confidence)
 	dst = f.text(append(dst, `,"reasoning":`...), v.Reasoning)
 	dst = f.optional(dst, `,"rule":`, v.Rule)
+	dst = f.optional(dst, `,"ref":`, v.Ref)
 	if v.NextTier != 0 {
 		dst = strconv.AppendInt(append(dst, `,"next_tier":`...), int64(v.NextTier), 10)
 	}

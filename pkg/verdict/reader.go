@@ -173,6 +173,8 @@ func (v *Verdict) fill(members []canonjson.Member) error {
 			v.Reasoning, ok = m.Value.(string)
 		case "rule":
 			v.Rule, ok = m.Value.(string)
+		case "ref":
+			v.Ref, ok = m.Value.(string)
 		case "next_tier":
 			v.NextTier, ok = integer(m.Value)
 		case "degraded":

@@ -190,6 +190,7 @@ func (v *Verdict) appendCanonical(dst, known []byte) []byte {
 	}
 	dst = canonical.optional(dst, `,"prompt_hash":`, v.PromptHash)
 	dst = canonical.text(append(dst, `,"reasoning":`...), v.Reasoning)
+	dst = canonical.optional(dst, `,"ref":`, v.Ref)
 	dst = canonical.optional(dst, `,"rule":`, v.Rule)
 	dst = strconv.AppendInt(append(dst, `,"tier":`...), int64(v.Tier), 10)
 	if len(v.Trail) > 0 {

@@ -56,6 +56,7 @@ type Verdict struct {
 	Confidence float64        `json:"confidence"` // 0.0–1.0
 	Reasoning  string         `json:"reasoning"`
 	Rule       string         `json:"rule,omitempty"`
+	Ref        string         `json:"ref,omitempty"`       // of a BLOCK that a person can allow: names it for shield allow
 	NextTier   int            `json:"next_tier,omitempty"` // on ESCALATE: the least tier that may decide, 1–3
 	Degraded   bool           `json:"degraded,omitempty"`  // allowed although something failed (fail_closed: false)
 	Error      string         `json:"error,omitempty"`     // a short code
@@ -68,6 +69,7 @@ type Verdict struct {
 	Seal       string         `json:"seal,omitempty"`
 
 	Fixed bool `json:"-"` // the reasoning quotes nothing of the action; neither written nor sealed
+	Told  Told `json:"-"` // what agent and user are told of it, unless it is ALLOW; neither written nor sealed
 
 	// Of an answer in Tier 3, for the audit log alone: neither written nor sealed.
 	Channel string `json:"-"` // through which the person was asked; "remembered" for an earlier answer

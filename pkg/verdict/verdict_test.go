@@ -25,7 +25,7 @@ var testTime = time.Date(2026, 1, 2, 3, 4, 5, 678_900_000, time.FixedZone("", 36
 func full() *Verdict {
 	return &Verdict{
 		ID: "a1", Line: 7, Decision: Escalate, Tier: 1, Confidence: 0.85, Reasoning: "heuristic [recursive_delete, high]: <rm -rf> & \"more\"",
-		Rule: "XP-011", NextTier: 2, Degraded: true, Error: "none", PromptHash: "sha256:p", ActionHash: "sha256:a",
+		Rule: "XP-011", Ref: "3f2", NextTier: 2, Degraded: true, Error: "none", PromptHash: "sha256:p", ActionHash: "sha256:a",
 		Evaluated: testTime, Expires: testTime.Add(5 * time.Minute),
 		Trail: []Step{
 			{Source: "policy", Decision: Escalate, Confidence: 1, Rule: "r", Allows: true, Reasoning: "no rule", Error: "e", Latency: 12,
@@ -45,7 +45,7 @@ func TestOrder(t *testing.T) {
 
 func TestAppendJSON(t *testing.T) {
 	want := `{"id":"a1","line":7,"decision":"ESCALATE","tier":1,"confidence":0.85,"reasoning":"heuristic [recursive_delete, high]: <rm -rf> & \"more\"",` +
-		`"rule":"XP-011","next_tier":2,"degraded":true,"error":"none","prompt_hash":"sha256:p","action_hash":"sha256:a",` +
+		`"rule":"XP-011","ref":"3f2","next_tier":2,"degraded":true,"error":"none","prompt_hash":"sha256:p","action_hash":"sha256:a",` +
 		`"evaluated_at":"2026-01-02T02:04:05.678Z","expires_at":"2026-01-02T02:09:05.678Z",` +
 		`"trail":[{"tier":0,"source":"policy","decision":"ESCALATE","confidence":1,"rule":"r","allows":true,"reasoning":"no rule","error":"e","latency_us":12,"effects":[{"kind":"read_file"}],"views":[],"session":{"/x":["network"]}},` +
 		`{"tier":1,"source":"model","decision":"ALLOW","confidence":0}],` +
@@ -190,7 +190,7 @@ func random(r *rand.Rand) *Verdict {
 	}
 	v := &Verdict{
 		ID: str(), Line: r.IntN(1 << 30), Decision: Decision(1 + r.IntN(3)), Tier: r.IntN(4), Confidence: r.Float64(), Reasoning: str(), Rule: str(),
-		NextTier: r.IntN(4), Degraded: r.IntN(2) == 0, Error: str(), PromptHash: str(), ActionHash: str(),
+		Ref: str(), NextTier: r.IntN(4), Degraded: r.IntN(2) == 0, Error: str(), PromptHash: str(), ActionHash: str(),
 		Evaluated: testTime.Add(time.Duration(r.Int64N(1e18))), Expires: testTime.Add(time.Duration(r.Int64N(1e18))), Action: raw(),
 	}
 	for range r.IntN(3) {

@@ -40,6 +40,9 @@ def unboxed:
 def decided($event; $decision):
   {hookSpecificOutput: {hookEventName: $event, permissionDecision: $decision, permissionDecisionReason: .reason}};
 
+# What the user is shown beside a denial, where a host has a message for them.
+def shown: if .user == "" then {} else {systemMessage: .user} end;
+
 # The same in answer to PermissionRequest.
 def permitted($decision): {hookSpecificOutput: {hookEventName: "PermissionRequest", decision: $decision}};
 

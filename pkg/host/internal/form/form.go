@@ -28,7 +28,7 @@ type Host struct {
 	Internal []string        // tools that change nothing outside the host, or whose own calls are judged one by one
 	Asked    []string        // tools that are judged by their names and their input alone, as those that are not named here: no type of shield's says what they do
 
-	Deny       string // jq: {reason} → what the host is told of a denial, whatever it asked
+	Deny       string // jq: {reason, user} → what the host is told of a denial, whatever it asked: reason for the agent, and user for the person, "" where that is the same
 	Allow      string // jq: {event, id, reason} → what skips the host's own permissions; "" if nothing does
 	Ask        Ask    // its own question to a person
 	Neutral    string // jq: {event, id} → what leaves a call to the host's own permissions, and a result as it is; "" prints nothing

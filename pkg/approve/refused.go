@@ -1,0 +1,330 @@
+package approve
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/state"
+)
+
+// A Refusal is an action that was refused, and that a person can still allow once.
+type Refusal struct {
+	Ref     string          `json:"ref"`     // names it
+	At      int64           `json:"at"`      // Unix time
+	Binding string          `json:"binding"` // the exact action, its place, session and files, and what judged it
+	User    string          `json:"user,omitempty"`
+	Host    string          `json:"host,omitempty"` // the agent host that asked
+	Session string          `json:"session,omitempty"`
+	CWD     string          `json:"cwd,omitempty"`
+	Type    string          `json:"type"`
+	Hash    string          `json:"hash"`    // of the action
+	Payload json.RawMessage `json:"payload"` // without secrets
+	What    string          `json:"what"`    // the judged words
+	Why     string          `json:"why"`
+	Rule    string          `json:"rule,omitempty"`
+	Done    bool            `json:"done,omitempty"` // a person has allowed it, or it is too old: only the name is still taken
+}
+
+// A Grant is a person's permission to do a refused action once.
+type Grant struct {
+	Ref     string    `json:"ref"`
+	By      string    `json:"by"`
+	Until   time.Time `json:"until"`
+	Binding string    `json:"binding"`
+}
+
+// Bounds of refusals.
+const (
+	AllowableFor = time.Hour        // how long a refusal can be allowed
+	GrantFor     = 15 * time.Minute // how long the agent can then do the action
+	takenFor     = time.Minute      // how long a call that was let through is known
+	refTaken     = 24 * time.Hour   // how long a name is not given again
+	maxRefused   = 256              // names that are taken at a time
+	maxRefusal   = 32 << 10         // bytes of one: more cannot be shown whole
+	refLength    = 3
+	refLetters   = "bcdfghjkmnpqrstvwxz23456789" // no vowels, which make words, and no 0, 1 and l
+	refusedShelf = "refused"
+)
+
+// What can be wrong with the name of a refusal.
+var (
+	ErrUnknownRef = errors.New("no refusal has this reference")
+	ErrUsedRef    = errors.New("this refusal was already allowed")
+	ErrOldRef     = errors.New("this refusal is too old to be allowed; let the agent try again")
+	ErrTooLarge   = errors.New("the action is too large to be shown whole")
+)
+
+// Refusals are the refused actions of one installation, in its state. A record that does
+// not bear the mark of its key counts as none.
+type Refusals struct {
+	Store *state.Store
+	Key   [32]byte
+	Clock func() time.Time
+}
+
+var refusedGroup = []byte("refs")
+
+// Add keeps a refusal, whose Ref and At it sets. The name is random, and no other refusal
+// has had it for a day; the same action refused again keeps its name.
+func (s *Refusals) Add(ctx context.Context, r *Refusal) error {
+	now := s.Clock()
+	r.At = now.Unix()
+	return s.Store.Shelf(ctx, refusedShelf, func(sh *state.Shelf) error {
+		name, err := s.makeRoom(sh, now, r.Binding)
+		if err == nil && name == "" {
+			name, err = freeRef(func(name string) bool { return sh.Get(refusedGroup, []byte(name)) == nil })
+		}
+		if err != nil {
+			return err
+		}
+		r.Ref = name
+		value, err := s.sealed(r)
+		if err != nil {
+			return err
+		}
+		if len(value) > maxRefusal {
+			return ErrTooLarge
+		}
+		return sh.Put(refusedGroup, []byte(name), value)
+	})
+}
+
+// freeRef draws a name that is free.
+func freeRef(free func(string) bool) (string, error) {
+	for try := range 100 {
+		name := make([]byte, refLength+try/20)
+		for i := range name {
+			n, err := rand.Int(rand.Reader, big.NewInt(int64(len(refLetters))))
+			if err != nil {
+				return "", fmt.Errorf("draw a reference: %w", err)
+			}
+			name[i] = refLetters[n.Int64()]
+		}
+		if free(string(name)) {
+			return string(name), nil
+		}
+	}
+	return "", errors.New("no reference is free")
+}
+
+// makeRoom drops names that are free again, and the oldest where there are too many. It
+// returns the name of the refusal with a binding that can still be allowed, "" for none.
+func (s *Refusals) makeRoom(sh *state.Shelf, now time.Time, binding string) (same string, err error) {
+	type aged struct {
+		name string
+		at   int64
+	}
+	var kept, drop []aged
+	err = sh.Each(refusedGroup, func(key, value []byte) error {
+		one := aged{name: string(key)}
+		if r, err := s.open(value); err == nil {
+			one.at = r.At
+			if r.Binding == binding && r.Ref == one.name && !r.Done && !s.old(r) {
+				same = r.Ref
+			}
+		}
+		if now.Sub(time.Unix(one.at, 0)) >= refTaken {
+			drop = append(drop, one)
+		} else {
+			kept = append(kept, one)
+		}
+		return nil
+	})
+	if err != nil || same != "" {
+		return same, err
+	}
+	slices.SortFunc(kept, func(a, b aged) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.name, b.name)) })
+	if over := len(kept) - maxRefused + 1; over > 0 {
+		drop = append(drop, kept[:over]...)
+	}
+	for _, one := range drop {
+		if err := sh.Put(refusedGroup, []byte(one.name), nil); err != nil {
+			return "", err
+		}
+	}
+	return "", nil
+}
+
+// List returns a user's refusals that can be allowed, the latest first.
+func (s *Refusals) List(ctx context.Context, user string) ([]Refusal, error) {
+	var list []Refusal
+	err := s.Store.LookShelf(ctx, refusedShelf, func(sh *state.Shelf) error {
+		list = nil
+		return sh.Each(refusedGroup, func(key, value []byte) error {
+			r, err := s.open(value)
+			if err == nil && r.Ref == string(key) && r.User == user && !r.Done && !s.old(r) {
+				list = append(list, *r)
+			}
+			return nil
+		})
+	})
+	slices.SortFunc(list, func(a, b Refusal) int { return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(a.Ref, b.Ref)) })
+	return list, err
+}
+
+// Find returns the refusal of a name, or why it cannot be allowed.
+func (s *Refusals) Find(ctx context.Context, user, ref string) (r *Refusal, err error) {
+	err = s.Store.LookShelf(ctx, refusedShelf, func(sh *state.Shelf) (err error) {
+		r, err = s.find(sh, user, ref)
+		return err
+	})
+	return r, err
+}
+
+func (s *Refusals) find(sh *state.Shelf, user, ref string) (*Refusal, error) {
+	value := sh.Get(refusedGroup, []byte(ref))
+	r, err := s.open(value)
+	switch {
+	case value == nil || err != nil || r.Ref != ref || r.User != user:
+		return nil, ErrUnknownRef
+	case s.old(r):
+		return nil, ErrOldRef
+	case r.Done:
+		return nil, ErrUsedRef
+	}
+	return r, nil
+}
+
+// old reports whether a refusal can no longer be allowed. One of the future shows that
+// the clock was set back.
+func (s *Refusals) old(r *Refusal) bool {
+	age := s.Clock().Sub(time.Unix(r.At, 0))
+	return age >= AllowableFor || age < -time.Minute
+}
+
+// Allow lets a refused action be done once. Of several calls for one refusal one succeeds.
+func (s *Refusals) Allow(ctx context.Context, r *Refusal, by string) (Grant, error) {
+	g := Grant{Ref: r.Ref, By: by, Until: s.Clock().Add(GrantFor), Binding: r.Binding}
+	err := s.Store.Shelf(ctx, refusedShelf, func(sh *state.Shelf) error {
+		now, err := s.find(sh, r.User, r.Ref)
+		if err != nil {
+			return err
+		}
+		if now.Binding != r.Binding {
+			return ErrUnknownRef
+		}
+		now.Done, now.Payload = true, json.RawMessage("null")
+		value, err := s.sealed(now)
+		if err != nil {
+			return err
+		}
+		return sh.Put(refusedGroup, []byte(r.Ref), value)
+	})
+	if err != nil {
+		return Grant{}, err
+	}
+	value, err := s.sealed(g)
+	if err != nil {
+		return Grant{}, err
+	}
+	return g, s.Store.Put(ctx, grantOf(r.Binding), value, g.Until)
+}
+
+// Take returns the grant for a binding and takes it away.
+func (s *Refusals) Take(ctx context.Context, binding string) (Grant, bool) {
+	var g Grant
+	value, ok, err := s.Store.Take(ctx, grantOf(binding))
+	if err != nil || !ok || s.unseal(value, &g) != nil || g.Binding != binding || !s.Clock().Before(g.Until) {
+		return Grant{}, false // asking is always right
+	}
+	_ = s.Store.Put(ctx, takenOf(binding), value, s.Clock().Add(takenFor)) // without it another hook refuses
+	return g, true
+}
+
+// Taken returns the grant for a binding that was taken a moment ago: a host asks twice about
+// one call.
+func (s *Refusals) Taken(ctx context.Context, binding string) (Grant, bool) {
+	var g Grant
+	value, ok, err := s.Store.Get(ctx, takenOf(binding))
+	if err != nil || !ok || s.unseal(value, &g) != nil || g.Binding != binding {
+		return Grant{}, false
+	}
+	return g, true
+}
+
+func takenOf(binding string) string { return "allowed once " + binding }
+
+func grantOf(binding string) string { return "allow once " + binding }
+
+// sealed returns a record with the mark of the installation.
+func (s *Refusals) sealed(record any) ([]byte, error) {
+	text, err := json.Marshal(record)
+	if err != nil {
+		return nil, err
+	}
+	return append(s.mark(text), text...), nil
+}
+
+func (s *Refusals) mark(text []byte) []byte {
+	mac := hmac.New(sha256.New, s.Key[:])
+	_, _ = mac.Write(text) // a hash does not fail
+	return mac.Sum(nil)
+}
+
+var errNotOurs = errors.New("not written by this installation")
+
+func (s *Refusals) unseal(value []byte, record any) error {
+	if len(value) < sha256.Size || !hmac.Equal(value[:sha256.Size], s.mark(value[sha256.Size:])) {
+		return errNotOurs
+	}
+	return json.Unmarshal(value[sha256.Size:], record)
+}
+
+func (s *Refusals) open(value []byte) (*Refusal, error) {
+	r := new(Refusal)
+	return r, s.unseal(value, r)
+}
+
+// Confirm asks at the terminal whether a refused action is to be allowed once.
+func Confirm(ctx context.Context, o Options, r *Refusal) (Answer, error) {
+	a, err := New(o)
+	if err != nil {
+		return Answer{}, err
+	}
+	id, err := randomHex(16)
+	if err != nil {
+		return Answer{}, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(r.Payload))
+	dec.UseNumber()
+	var payload any
+	if err := dec.Decode(&payload); err != nil {
+		return Answer{}, fmt.Errorf("the action cannot be shown: %w", err)
+	}
+	shown, _ := a.o.Redactor.Learn(payload, maxValue)
+	q := &Request{
+		ID: id, Type: brief(r.Type, 200), Summary: "Allow this once: " + quoted(r.What) + ": " + brief(r.Why, 300),
+		CWD: brief(r.CWD, 4096), Session: brief(r.Session, 200), Asker: brief(r.By(a.o.Clock()), 300),
+		Payload: toldFields(shown), told: toldFields(shown), subject: brief(r.What, maxWhat),
+		redactor: a.o.Redactor, patience: a.o.Timeout.Std(), Left: int(a.o.Timeout.Std().Seconds()), clock: a.o.Clock, shown: make(chan struct{}),
+	}
+	if r.Rule != "" {
+		q.Summary += " [" + brief(r.Rule, 80) + "]"
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, q.patience, errTimeout)
+	defer cancel()
+	return newTTY(&a.o).Ask(ctx, q)
+}
+
+// By says who asked for a refused action, and when.
+func (r *Refusal) By(now time.Time) string {
+	host := r.Host
+	if host == "" {
+		host = "shield exec"
+	}
+	minutes := int(now.Sub(time.Unix(r.At, 0)).Minutes())
+	if minutes < 1 {
+		return host + ", less than a minute ago"
+	}
+	return fmt.Sprintf("%s, %d min ago", host, minutes)
+}

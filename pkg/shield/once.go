@@ -1,0 +1,123 @@
+package shield
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/approve"
+	"github.com/shieldcli/shield/pkg/classify"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/policy"
+	"github.com/shieldcli/shield/pkg/state"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// Refusals returns the refused actions of the installation with a seal key.
+func Refusals(key [verdict.KeySize]byte, store *state.Store, now func() time.Time) *approve.Refusals {
+	return &approve.Refusals{Store: store, Key: derive(key, "refusals"), Clock: now}
+}
+
+// allowableErrors are the codes of refusals that say only that nobody has decided.
+var allowableErrors = []string{"", "unavailable", "nobody", "timeout", "rate_limit", "budget", "evaluator"}
+
+// allowable reports whether a person can allow what a verdict refuses: not what the
+// protected core forbids, nor what has no legitimate use, nor what was not judged.
+func (p *Pipeline) allowable(v *verdict.Verdict, c *analysis.Case) bool {
+	if p.refusals == nil || v.Decision != verdict.Block || c == nil || c.Action == nil || !slices.Contains(allowableErrors, v.Error) {
+		return false
+	}
+	forbids := func(rule string) bool { return rule != "" && (policy.Protected(rule) || classify.Always(rule)) }
+	return !forbids(v.Rule) && !slices.ContainsFunc(c.Trail, func(s verdict.Step) bool { return s.Decision != verdict.Allow && forbids(s.Rule) }) &&
+		!slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeGuard })
+}
+
+// once returns the binding of a permission to do a case once: it names all that bindings
+// of remembered answers name, and the contents of the files that the action reads or runs.
+func (p *Pipeline) once(c *analysis.Case) string {
+	return p.binding("once "+p.approvals, c) + " " + p.contents(c)
+}
+
+// maxContents is how many files an action's permission is bound to.
+const maxContents = 64
+
+// contents returns what the files hold that an action reads or runs, as far as they can be
+// read.
+func (p *Pipeline) contents(c *analysis.Case) string {
+	files := p.analyzer.Identifier()
+	var paths, out []string
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		path := e.Path
+		switch e.Kind {
+		case effect.ReadFile, effect.RunCode, effect.SendData, effect.SendSecret:
+		case effect.Execute:
+			if path == "" && strings.Contains(e.Program, "/") {
+				path, _ = c.At().Path(e.Program, false)
+			}
+		default:
+			continue
+		}
+		if path == "" || e.Pattern || slices.Contains(paths, path) {
+			continue
+		}
+		if len(paths) == maxContents {
+			break
+		}
+		paths = append(paths, path)
+		sum := ""
+		if id, ok := files.Identify(path); ok {
+			sum = hex.EncodeToString(id.Sum[:])
+		}
+		out = append(out, fmt.Sprintf("%q=%s", path, sum))
+	}
+	return strings.Join(out, ",")
+}
+
+// allowedOnce returns the ALLOW of a person who has allowed exactly this action once, and
+// uses it up if the chain decides whether the action runs.
+func (p *Pipeline) allowedOnce(ctx context.Context, c *analysis.Case, in Range) (verdict.Verdict, bool) {
+	if blocked := (verdict.Verdict{Decision: verdict.Block}); !p.allowable(&blocked, c) {
+		return verdict.Verdict{}, false
+	}
+	take := p.refusals.Take
+	if in.Last < TierApprove {
+		take = p.refusals.Taken
+	}
+	g, ok := take(ctx, p.once(c))
+	if !ok {
+		return verdict.Verdict{}, false
+	}
+	v := verdict.Verdict{
+		Decision: verdict.Allow, Tier: TierApprove, Confidence: 1, Channel: "allow", By: g.By,
+		Reasoning: fmt.Sprintf("allowed once by %s (shield allow %s)", g.By, g.Ref),
+	}
+	c.Trail = append(c.Trail, verdict.Step{Tier: v.Tier, Source: sources[v.Tier], Decision: v.Decision, Confidence: v.Confidence, Reasoning: v.Reasoning})
+	return v, true
+}
+
+// maxShown is how much of each text of a refused action is kept for a person, in bytes.
+const maxShown = 32 << 10
+
+// refer gives a refusal the reference by which a person can allow it. One that cannot be
+// kept, or shown whole, has none.
+func (p *Pipeline) refer(ctx context.Context, v *verdict.Verdict, c *analysis.Case) {
+	payload, _ := p.redactor.Learn(c.Action.Payload, maxShown)
+	text, err := json.Marshal(payload)
+	if err != nil {
+		return
+	}
+	r := approve.Refusal{
+		Binding: p.once(c), User: p.caller.User, Host: p.host, Session: c.Action.Session, CWD: c.At().CWD, Type: c.Action.Type, Hash: c.Action.Hash,
+		Payload: text, What: v.Told.What, Why: v.Told.Why, Rule: cmp.Or(v.Rule, v.Told.Rule),
+	}
+	if p.refusals.Add(ctx, &r) == nil {
+		v.Ref, v.Told.Remedy = r.Ref, "shield allow "+r.Ref
+	}
+}
