@@ -3,11 +3,9 @@ package shield
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/shieldcli/shield/pkg/analysis"
@@ -38,47 +36,9 @@ func (p *Pipeline) allowable(v *verdict.Verdict, c *analysis.Case) bool {
 		!slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeGuard })
 }
 
-// once returns the binding of a permission to do a case once: it names all that bindings
-// of remembered answers name, and the contents of the files that the action reads or runs.
-func (p *Pipeline) once(c *analysis.Case) string {
-	return p.binding("once "+p.approvals, c) + " " + p.contents(c)
-}
-
-// maxContents is how many files an action's permission is bound to.
-const maxContents = 64
-
-// contents returns what the files hold that an action reads or runs, as far as they can be
-// read.
-func (p *Pipeline) contents(c *analysis.Case) string {
-	files := p.analyzer.Identifier()
-	var paths, out []string
-	for i := range c.Effects {
-		e := &c.Effects[i]
-		path := e.Path
-		switch e.Kind {
-		case effect.ReadFile, effect.RunCode, effect.SendData, effect.SendSecret:
-		case effect.Execute:
-			if path == "" && strings.Contains(e.Program, "/") {
-				path, _ = c.At().Path(e.Program, false)
-			}
-		default:
-			continue
-		}
-		if path == "" || e.Pattern || slices.Contains(paths, path) {
-			continue
-		}
-		if len(paths) == maxContents {
-			break
-		}
-		paths = append(paths, path)
-		sum := ""
-		if id, ok := files.Identify(path); ok {
-			sum = hex.EncodeToString(id.Sum[:])
-		}
-		out = append(out, fmt.Sprintf("%q=%s", path, sum))
-	}
-	return strings.Join(out, ",")
-}
+// once returns the binding of a permission to do a case once; "" where it cannot be known
+// whether the files that it uses stay as they are.
+func (p *Pipeline) once(c *analysis.Case) string { return p.binding("once "+p.approvals, c) }
 
 // allowedOnce returns the ALLOW of a person who has allowed exactly this action once, and
 // uses it up if the chain decides whether the action runs.
@@ -90,7 +50,11 @@ func (p *Pipeline) allowedOnce(ctx context.Context, c *analysis.Case, in Range) 
 	if in.Last < TierApprove {
 		take = p.refusals.Taken
 	}
-	g, ok := take(ctx, p.once(c))
+	binding := p.once(c)
+	if binding == "" {
+		return verdict.Verdict{}, false
+	}
+	g, ok := take(ctx, binding)
 	if !ok {
 		return verdict.Verdict{}, false
 	}
@@ -110,11 +74,12 @@ const maxShown = 32 << 10
 func (p *Pipeline) refer(ctx context.Context, v *verdict.Verdict, c *analysis.Case) {
 	payload, _ := p.redactor.Learn(c.Action.Payload, maxShown)
 	text, err := json.Marshal(payload)
-	if err != nil {
+	binding := p.once(c)
+	if err != nil || binding == "" {
 		return
 	}
 	r := approve.Refusal{
-		Binding: p.once(c), User: p.caller.User, Host: p.host, Session: c.Action.Session, CWD: c.At().CWD, Type: c.Action.Type, Hash: c.Action.Hash,
+		Binding: binding, User: p.caller.User, Host: p.host, Session: c.Action.Session, CWD: c.At().CWD, Type: c.Action.Type, Hash: c.Action.Hash,
 		Payload: text, What: v.Told.What, Why: v.Told.Why, Rule: cmp.Or(v.Rule, v.Told.Rule),
 	}
 	if p.refusals.Add(ctx, &r) == nil {
