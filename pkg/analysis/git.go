@@ -46,6 +46,9 @@ func (c *Case) git() {
 	case effect.Unknown:
 		c.dynamic(effect.CauseTool, "the git tool is unknown")
 	}
+	if line, more := c.gitLine(sub); more {
+		c.run(line, &c.place, false)
+	}
 	if c.Action.Payload["command"] != nil {
 		c.command()
 	}
