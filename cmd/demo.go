@@ -60,6 +60,6 @@ func demo(c *cli.Context, w *World, actions string) error {
 	if err := report.WriteJudged(w.Out, rows, report.Style{Columns: columns(w.Out), Color: coloured(c, w, w.Out)}); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(w.Out, "\nNothing was executed.")
+	_, err = fmt.Fprintln(w.Out, "\nNothing was executed. To protect the agents on this machine: shield setup")
 	return err
 }
