@@ -2,6 +2,7 @@
 # make test   every test, and at the end which were skipped and why
 # make race   the same with the race detector, which takes twice as long
 # make hosts  installs the agent hosts that the npm registry has, tries shield in each, and writes docs/hosts.md
+# make hostcheck  what the newest packages of these hosts name that shield's files of them lack; 2.5 GB once
 # make hosttimes   how long each of these hosts waits for shield, and nothing else; four minutes on a quiet machine
 # make mcp    installs two MCP servers and the protocol's conformance suite from the npm registry, and calls them through shield mcp
 # make mcpbench   what shield mcp adds to a call, beside the same call without it, calls a second, and memory over 100,000
@@ -20,7 +21,7 @@
 # make generate docs runtime   rebuild what is generated and committed
 
 GO ?= go
-.PHONY: build demo tasks compare test race hosts hosttimes mcp mcpbench tier2 trace corpora efficacy typing load bench generate runtime docs fuzz release try reproduce check
+.PHONY: build demo tasks compare test race hosts hosttimes hostcheck mcp mcpbench tier2 trace corpora efficacy typing load bench generate runtime docs fuzz release try reproduce check
 
 # The flags of "go install .", so that each finds what the other has compiled.
 build:
@@ -70,6 +71,13 @@ hosts hosttimes:
 	done <e2e/hosts/packages.txt
 	uptime
 	SHIELD_HOSTS=$$PWD/build/hosts SHIELD_HOSTS_DOC=$$PWD/docs/hosts.md $(GO) test -run '$(TESTS)' -count=1 -timeout 2h -v ./e2e/hosts
+
+# The newest release of each, in place of an older one; what make hosts has installed is taken if it is the newest.
+hostcheck:
+	mkdir -p build/hosts build/hostcheck
+	test -d build/hosts/node || npm install --prefix build/hosts/node --no-audit --no-fund node@24
+	PATH="$$PWD/build/hosts/node/node_modules/node/bin:$$PATH" e2e/hosts/newest.sh build/hosts build/hostcheck '$(ONLY)'
+	SHIELD_HOSTCHECK=$$PWD/build/hostcheck $(GO) test -run 'TestHostCheck/^($(ONLY))$$' -count=1 -v ./e2e/hosts
 
 mcp:
 	test -d build/mcp || npm install --prefix build/mcp --no-audit --no-fund @modelcontextprotocol/server-everything @modelcontextprotocol/server-filesystem @modelcontextprotocol/conformance@0.2.0-alpha.12 node@22

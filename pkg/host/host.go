@@ -99,6 +99,10 @@ func (h *Host) Tools() []string {
 // Internal returns the host's names of the tools that change nothing outside it.
 func (h *Host) Internal() []string { return slices.Clone(h.form.Internal) }
 
+// Asked returns the host's names of the tools that are known and that nothing but their names and
+// input says anything of, so that they are asked about.
+func (h *Host) Asked() []string { return slices.Clone(h.form.Asked) }
+
 // An Event is what a host asks.
 type Event struct {
 	Host     *Host            // that sent it: the one that reads it, or another that also runs the hooks of that one. Answers have its form
