@@ -81,9 +81,14 @@ func newHookShell(ctx context.Context, h *host.Host) (hookShell, error) {
 func (t hookShell) around(command string) string {
 	line := t.begin + command + t.end
 	if t.userShell {
-		line = "/bin/sh -c '" + strings.ReplaceAll(line, "'", `'\''`) + "'"
+		return quotedForSh(line)
 	}
 	return line
+}
+
+// quotedForSh returns a line for any shell that has sh run another line.
+func quotedForSh(line string) string {
+	return "/bin/sh -c '" + strings.ReplaceAll(line, "'", `'\''`) + "'"
 }
 
 // inside returns the command in a command line.

@@ -32,7 +32,11 @@ func examineResult(ctx context.Context, c *cli.Context, w *World, h *host.Host, 
 
 // examineReturned has a pipeline examine what a tool has returned, and remember it.
 func examineReturned(ctx context.Context, c *cli.Context, w *World, h *host.Host, event host.Event) (got shield.Examined, err error) {
-	r := shield.Returned{Result: event.Returned.Result, Files: event.Returned.Files, Agent: event.Returned.Agent}
+	line, err := newResultShell(ctx, h)
+	if err != nil {
+		return got, err
+	}
+	r := shield.Returned{Result: event.Returned.Result, Files: event.Returned.Files, Agent: event.Returned.Agent, Heard: sentByHost(w, h, line) != nil}
 	for _, raw := range event.Actions {
 		a, err := action.Parse(raw)
 		if err != nil {

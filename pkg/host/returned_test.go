@@ -54,7 +54,7 @@ func TestReplace(t *testing.T) {
 			`{"continue":false,"stopReason":"why"}`},
 		{"codex", "Bash", "a", "b", `{"decision":"block","reason":"b"}`, `{"decision":"block","reason":"why"}`},
 		{"codex", "mcp__a__b", []any{"a"}, []any{"b"}, `{"decision":"block","reason":"[\"b\"]"}`, `{"decision":"block","reason":"why"}`},
-		{"gemini-cli", "run_shell_command", "a", "b", `{"decision":"deny","reason":"b"}`, `{"decision":"deny","reason":"why"}`},
+		{"gemini-cli", "run_shell_command", "a", "b", `{"decision":"deny","reason":"shield: the tool ran and returned this, from which shield has taken something out:\nb"}`, `{"decision":"deny","reason":"why"}`},
 		{"copilot", "bash", "a", "b", `{"modifiedResult":{"resultType":"success","textResultForLlm":"b"}}`, `{"modifiedResult":{"resultType":"success","textResultForLlm":"why"}}`},
 		{"opencode", "bash", []any{"a"}, []any{"b"}, `{"decision":"replace","id":"7","result":["b"]}`, `{"decision":"replace","id":"7","result":"why"}`},
 		{"amp", "shell_command", map[string]any{"output": "a", "error": nil}, map[string]any{"output": "b", "error": nil}, `{"decision":"replace","id":"7","result":{"error":null,"output":"b"}}`, `{"decision":"replace","id":"7","result":"why"}`},

@@ -14,6 +14,7 @@ type Ran struct {
 	Files []string         // that it changed, by its host's word, beside those that the cases tell of
 	Texts []string         // of its result
 	Talks bool             // the result speaks to whoever reads it
+	Heard bool             // nothing shows that the host itself says so: only what makes judgement stricter is kept
 }
 
 // Returned keeps what actions that have run add to their session: what they did,
@@ -26,7 +27,7 @@ func (s *Store) Returned(ctx context.Context, loaded *Session, ran Ran) error {
 		loaded.own(c, &one)
 		d.Remotes = append(d.Remotes, one.Remotes...)
 		d.Repointed = d.Repointed || one.Repointed
-		if len(ran.Cases) == 1 {
+		if len(ran.Cases) == 1 && !ran.Heard {
 			d.Owners = owners(c, ran.Texts)
 		}
 		d.Labels = append(d.Labels, one.Labels...)

@@ -39,7 +39,7 @@ func (p *Pipeline) Ran(ctx context.Context, r Returned, talks bool) (err error) 
 	if m == nil {
 		return nil
 	}
-	did := session.Ran{Files: r.Files, Texts: textsOf(r.Result), Talks: talks}
+	did := session.Ran{Files: r.Files, Texts: textsOf(r.Result), Talks: talks, Heard: r.Heard}
 	for _, a := range r.Actions {
 		did.Cases = append(did.Cases, p.analyze(a, m))
 	}

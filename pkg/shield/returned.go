@@ -18,6 +18,7 @@ type Returned struct {
 	Actions []*action.Action // what the tool was called for; none for a tool that is the host's own
 	Result  any              // a text, or a JSON value as package json decodes it; nil if it is not known
 	Files   []string         // that the tool changed, if the host says so
+	Heard   bool             // nothing shows that the host itself says so: only what makes judgement stricter is believed
 	Agent   string           // the sub-agent that called the tool; "" for the session's own
 }
 

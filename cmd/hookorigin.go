@@ -1,0 +1,105 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/ancestry"
+	"github.com/shieldcli/shield/pkg/host"
+)
+
+// An agent can send shield an event of a host as well as the host can. What such an event
+// says is believed where it makes judgement stricter. What would make it less strict is
+// believed only of an event that the host itself has sent: its process has started the shell
+// that runs the installed line, and that has started shield.
+
+// sentByHost returns why nothing shows that a host has sent the event that this process judges,
+// to the installed line in a shell text, or nil.
+func sentByHost(w *World, h *host.Host, shell hookShell) error {
+	above, err := ancestry.Of(w.parent)
+	if len(above) < 2 {
+		return errors.Join(err, errors.New("the processes that have started shield are not known"))
+	}
+	return startedByHost(above, h, shell)
+}
+
+// startedByHost is [sentByHost] for the processes above shield, the nearest first.
+func startedByHost(above []ancestry.Process, h *host.Host, shell hookShell) error {
+	if above[0].Name == "timeout" {
+		above = above[1:]
+	}
+	if len(above) < 2 {
+		return errors.New("no shell has started shield")
+	}
+	line, ok := oneLine(&above[0])
+	if !ok {
+		line, ok = fileOfLine(&above[0], h)
+	}
+	if !ok {
+		return fmt.Errorf("%s is not a shell that runs one line", described(&above[0]))
+	}
+	if shell.userShell { // the user's shell runs sh, which runs the line
+		line = quotedForSh(line)
+		if outer, ok := oneLine(&above[1]); ok && outer == line && len(above) > 2 {
+			above = above[1:]
+		}
+	}
+	if _, err := readHookLine(line, shell, h); err != nil {
+		return err
+	}
+	if !isHost(&above[1], h) {
+		return fmt.Errorf("%s, which has started the hook, is not %s", described(&above[1]), h.Title())
+	}
+	return nil
+}
+
+// oneLine returns the text that a shell was started with, and nothing else.
+func oneLine(p *ancestry.Process) (string, bool) {
+	args := slices.DeleteFunc(slices.Clone(p.Args), func(arg string) bool { return arg == "--norc" || arg == "--noprofile" })
+	if len(args) != 3 || args[1] != "-c" || !slices.Contains(starters, filepath.Base(p.Exe)) && !slices.Contains(starters, p.Name) {
+		return "", false
+	}
+	return args[2], true
+}
+
+// fileOfLine returns the line in a script that a host runs and that has nothing else of
+// shield's.
+func fileOfLine(p *ancestry.Process, h *host.Host) (string, bool) {
+	if len(p.Args) != 2 || !filepath.IsAbs(p.Args[1]) || !slices.Contains(starters, p.Name) {
+		return "", false
+	}
+	doc, exists, err := readSettings(p.Args[1])
+	if err != nil || !exists {
+		return "", false
+	}
+	line, begins := strings.CutPrefix(string(doc), "#!/bin/sh\n# written by shield hook install "+h.Name+"\n")
+	line, ends := strings.CutSuffix(line, "\n")
+	return line, begins && ends && !strings.Contains(line, "\n")
+}
+
+// isHost reports whether a process is the program of a host, by its file, by what it was
+// called, or by the script that an interpreter runs.
+func isHost(p *ancestry.Process, h *host.Host) bool {
+	programs, _ := h.Found()
+	names := []string{p.Exe}
+	if len(p.Args) > 0 {
+		names = append(names, p.Args[0])
+	}
+	if len(p.Args) > 1 && slices.Contains(interpreters, filepath.Base(p.Exe)) {
+		i := slices.IndexFunc(p.Args[1:], func(arg string) bool { return !strings.HasPrefix(arg, "-") })
+		if i >= 0 { // a package has the name of the host, and its file another
+			names = append(names, strings.Split(filepath.ToSlash(p.Args[1+i]), "/")...)
+		}
+	}
+	programs = append(slices.Clone(programs), h.Name)
+	return slices.ContainsFunc(names, func(name string) bool {
+		base := filepath.Base(name)
+		return slices.Contains(programs, base) || slices.Contains(programs, strings.TrimSuffix(base, filepath.Ext(base)))
+	})
+}
+
+// interpreters run the programs of hosts that are scripts.
+var interpreters = []string{"node", "bun", "deno"}
