@@ -21,7 +21,7 @@ func hookCommand(w *World) *cli.Command {
 	cmd := &cli.Command{
 		Name:  "hook",
 		Usage: "judge what an agent host is about to do, and answer in the host's own format",
-		Description: "shield hook HOST reads the host's hook JSON from standard input and judges what it proposes. A denial is the host's own JSON on standard output, the same reason on standard error, and status 2; so is every failure, including usage errors. " +
+		Description: "shield hook HOST reads the host's hook JSON from standard input and judges what it proposes. A denial is the host's own JSON on standard output, the same reason on standard error, and status 2, or 0 for Antigravity and Gemini CLI, which take another for a hook that failed; so is every failure, including usage errors. " +
 			"What is allowed is left to the host's own permissions, unless the setting hook.answer is allow. " +
 			"What a tool has returned is examined as the settings under sanitize say, and answered with what the agent is to read, on hosts that let it. " +
 			"A second process judges; the first one denies when the second is late, stopped or dead. With --alone there is no second one: the installed command line ends the first and denies for it. " +

@@ -50,7 +50,11 @@ func startedByHost(above []ancestry.Process, h *host.Host, shell hookShell) erro
 	if _, err := readHookLine(line, shell, h); err != nil {
 		return err
 	}
-	if !isHost(&above[1], h) {
+	starter := above[1]
+	if i := slices.IndexFunc(starter.Args[min(1, len(starter.Args)):], func(arg string) bool { return !strings.HasPrefix(arg, "-") }); i >= 0 {
+		starter.Args = starter.Args[:i+2] // an interpreter's script, and not what that is given
+	}
+	if of := host.OfProcess(&starter); of == nil || of.Name != h.Name {
 		return fmt.Errorf("%s, which has started the hook, is not %s", described(&above[1]), h.Title())
 	}
 	return nil
@@ -79,27 +83,3 @@ func fileOfLine(p *ancestry.Process, h *host.Host) (string, bool) {
 	line, ends := strings.CutSuffix(line, "\n")
 	return line, begins && ends && !strings.Contains(line, "\n")
 }
-
-// isHost reports whether a process is the program of a host, by its file, by what it was
-// called, or by the script that an interpreter runs.
-func isHost(p *ancestry.Process, h *host.Host) bool {
-	programs, _ := h.Found()
-	names := []string{p.Exe}
-	if len(p.Args) > 0 {
-		names = append(names, p.Args[0])
-	}
-	if len(p.Args) > 1 && slices.Contains(interpreters, filepath.Base(p.Exe)) {
-		i := slices.IndexFunc(p.Args[1:], func(arg string) bool { return !strings.HasPrefix(arg, "-") })
-		if i >= 0 { // a package has the name of the host, and its file another
-			names = append(names, strings.Split(filepath.ToSlash(p.Args[1+i]), "/")...)
-		}
-	}
-	programs = append(slices.Clone(programs), h.Name)
-	return slices.ContainsFunc(names, func(name string) bool {
-		base := filepath.Base(name)
-		return slices.Contains(programs, base) || slices.Contains(programs, strings.TrimSuffix(base, filepath.Ext(base)))
-	})
-}
-
-// interpreters run the programs of hosts that are scripts.
-var interpreters = []string{"node", "bun", "deno"}

@@ -39,7 +39,7 @@ func TestStartedByHost(t *testing.T) {
 			return []ancestry.Process{timeout, proc("/usr/bin/bash", "bash", "-c", line), proc("/usr/bin/node", "node", "--max-old-space-size=4096", "/usr/local/bin/gemini", "-p", "x")}
 		}},
 		{"a package of node", "qwen-code", true, func(line string) []ancestry.Process {
-			return []ancestry.Process{timeout, proc("/usr/bin/bash", "bash", "-c", line), proc("/usr/bin/node", "node", "--expose-gc", "/opt/qwen-code/cli.js", "-p", "x")}
+			return []ancestry.Process{timeout, proc("/usr/bin/bash", "bash", "-c", line), proc("/usr/bin/node", "node", "--expose-gc", "/opt/node_modules/@qwen-code/qwen-code/cli.js", "-p", "x")}
 		}},
 		{"bash without its files", "copilot", true, func(line string) []ancestry.Process {
 			return []ancestry.Process{timeout, proc("/usr/bin/bash", "/bin/bash", "--norc", "--noprofile", "-c", line), proc("/opt/copilot", "/opt/copilot", "-p", "x")}
