@@ -47,6 +47,7 @@ func arrivalOf(w *World, set *config.Loaded, h *host.Host) arrival {
 		channels = []string{approve.HostChannel, "web"}
 	}
 	var why []string
+	note := "" // why the host does not ask, though it can
 	for _, name := range channels {
 		switch {
 		case name == approve.HostChannel && canAsk(w, o.StateDir, h) == nil:
@@ -55,20 +56,25 @@ func arrivalOf(w *World, set *config.Loaded, h *host.Host) arrival {
 				how += ", and on the approval page where that prompt does not wait for a user"
 			}
 			return arrival{How: how}
+		case name == approve.HostChannel && auto:
+			if h.CanAsk() == nil {
+				note = " (not in its own prompt: " + canAsk(w, o.StateDir, h).Error() + ")"
+			}
 		case name == approve.HostChannel:
 			why = append(why, canAsk(w, o.StateDir, h).Error())
 		case name == "tty":
 			why = append(why, "a hook has no terminal of its own")
 		default:
 			err := o.CheckChannel(name)
-			if err == nil && auto {
-				err = inCI(w)
+			if auto && inCI(w) != nil {
+				why = append(why, inCI(w).Error())
+				continue
 			}
 			if err != nil {
 				why = append(why, name+": "+err.Error())
 				continue
 			}
-			return arrival{How: onChannel(w, name)}
+			return arrival{How: onChannel(w, name) + note}
 		}
 	}
 	if len(channels) == 0 {
@@ -132,6 +138,12 @@ func inCI(w *World) error {
 func userReachable(w *World, hosted bool) error {
 	if err := inCI(w); err != nil {
 		return err
+	}
+	if h := w.calling; hosted && h != nil {
+		running, _ := w.hostProcess(h) // what is unknown does not count here
+		if h.Headless(context.Background(), w.Getenv, running) {
+			return fmt.Errorf("%s runs without a user here", h.Title())
+		}
 	}
 	if approve.Notifies(w.Getenv) || hosted && hasTerminal(w.parent) {
 		return nil

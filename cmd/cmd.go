@@ -44,6 +44,7 @@ type World struct {
 	Ahead *watch.Watch // the hook that this process began to watch before the rest of shield was there; nil if it did not
 
 	args       []string                                                                                 // the command line
+	calling    *host.Host                                                                               // whose hook this is; nil if no host calls
 	hostAsks   func() error                                                                             // why the host that calls cannot ask its person itself; nil if no host calls
 	parent     int                                                                                      // the process that asks, if it is not the parent
 	pid        int                                                                                      // the process that judges for the one that asks, if it is not this one

@@ -194,6 +194,7 @@ func judgeRead(ctx context.Context, c *cli.Context, w *World, h *host.Host, even
 		return hookAnswer{Allow: true, Answer: answer}, err
 	}
 	asked := newHostQuestion(w, h, event)
+	w.calling = h
 	w.hostAsks = func() error {
 		version, err := hostAsks(ctx, w, h, foldersOf(w, h, event), in)
 		if err == nil {

@@ -97,11 +97,7 @@ func hostAsks(ctx context.Context, w *World, h *host.Host, dirs []string, in []b
 	if err := h.CanAsk(); err != nil {
 		return "", err
 	}
-	find := w.running
-	if find == nil {
-		find = runningHost
-	}
-	running, err := find(w, h)
+	running, err := w.hostProcess(h)
 	if err != nil {
 		return "", err
 	}

@@ -15,6 +15,14 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
+// hostProcess returns the process of the host that asks, as [runningHost] does.
+func (w *World) hostProcess(h *host.Host) (*host.Running, error) {
+	if w.running != nil {
+		return w.running(w, h)
+	}
+	return runningHost(w, h)
+}
+
 // runningHost returns the process of the host that asks, nil if it is unknown. An error
 // means that no person is at its terminal.
 func runningHost(w *World, h *host.Host) (*host.Running, error) {

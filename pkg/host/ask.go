@@ -31,11 +31,7 @@ func (h *Host) Asks(ctx context.Context, in []byte, getenv func(string) string, 
 	if err != nil {
 		return "", err
 	}
-	env := map[string]any{}
-	for _, name := range ask.Variables {
-		env[name] = getenv(name)
-	}
-	out, err := h.one(ctx, ask.Seen, map[string]any{"input": v, "env": env, "process": running.value()})
+	out, err := h.one(ctx, ask.Seen, map[string]any{"input": v, "env": h.askEnvironment(getenv), "process": running.value()})
 	if err != nil {
 		return "", fmt.Errorf("the version and the mode of %s are not known", h.Title())
 	}
@@ -128,4 +124,22 @@ func (p *Place) Answers(ctx context.Context, doc []byte) (bool, error) {
 		return false, errors.New("the hooks cannot be read")
 	}
 	return answers, nil
+}
+
+// Headless reports whether a session of the host has no user, as far as that is known.
+func (h *Host) Headless(ctx context.Context, getenv func(string) string, running *Running) bool {
+	if h.form.Headless == "" {
+		return false
+	}
+	out, err := h.one(ctx, h.form.Headless, map[string]any{"env": h.askEnvironment(getenv), "process": running.value()})
+	return err != nil || out != false
+}
+
+// askEnvironment returns the variables of the environment that programs about questions read.
+func (h *Host) askEnvironment(getenv func(string) string) map[string]any {
+	env := map[string]any{}
+	for _, name := range h.form.Ask.Variables {
+		env[name] = getenv(name)
+	}
+	return env
 }

@@ -31,6 +31,7 @@ type Host struct {
 	Deny       string // jq: {reason, user} → what the host is told of a denial, whatever it asked: reason for the agent, and user for the person, "" where that is the same
 	Allow      string // jq: {event, id, reason} → what skips the host's own permissions; "" if nothing does
 	Ask        Ask    // its own question to a person
+	Headless   string // jq: {env, process} as those of Ask → whether a session has no user; "" if that cannot be told
 	Neutral    string // jq: {event, id} → what leaves a call to the host's own permissions, and a result as it is; "" prints nothing
 	Result     string // jq: the input of an event in After → {result, files, agent}: what the tool returned, which files the host says it changed, and in which sub-agent; null where it has none
 	Replace    string // jq: {event, id, tool, result, text, withheld} → what has the agent read result instead; text is that as a text, and withheld says that it is why there is none. null if this result cannot be replaced; "" if none can

@@ -1,0 +1,87 @@
+package cmd
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/host"
+)
+
+// TestUserReachable holds where a user can learn of a question on the page.
+func TestUserReachable(t *testing.T) {
+	const desktop = "DBUS_SESSION_BUS_ADDRESS=unix:path=/x DISPLAY=:0"
+	for _, c := range []struct {
+		name, env, host string
+		args            []string
+		why             string // "" if one can
+	}{
+		{"a desktop", desktop, "codex", nil, ""},
+		{"a desktop, without a host", desktop, "", nil, ""},
+		{"neither", "", "", nil, "no terminal and no desktop"},
+		{"a build server with a desktop", desktop + " CI=true", "codex", nil, "CI is set"},
+		{"a variable that says no", desktop + " CI=false", "codex", nil, ""},
+		{"a host that says that it has no user", desktop + " CLAUDE_CODE_SESSION_ATTENDED=0", "claude-code", nil, "Claude Code runs without a user"},
+		{"a host with a prompt", desktop, "claude-code", []string{"-p", "x"}, "without a user"},
+		{"a subcommand without a user", desktop, "codex", []string{"exec", "x"}, "without a user"},
+		{"other options", desktop, "codex", []string{"--model", "x"}, ""},
+	} {
+		w := newWorld(t)
+		env := map[string]string{}
+		for _, pair := range strings.Fields(c.env) {
+			name, value, _ := strings.Cut(pair, "=")
+			env[name] = value
+		}
+		w.Getenv = func(name string) string { return env[name] }
+		w.OS, w.parent = "linux", 1
+		w.running = func(*World, *host.Host) (*host.Running, error) { return &host.Running{Args: c.args}, nil }
+		if c.host != "" {
+			h, err := host.Named(c.host)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.calling = h
+		}
+		err := userReachable(&w, c.host != "")
+		if (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// TestArrival holds what is said of how the questions of hosts reach their users.
+func TestArrival(t *testing.T) {
+	for _, c := range []struct {
+		name, host string
+		approval   config.Approval
+		env        string
+		says       string
+		fails      bool
+	}{
+		{"its own prompt", "claude-code", config.Approval{Channels: config.Channels{"auto"}}, "", "Questions: asked in Claude Code's own prompt, and on the approval page where", false},
+		{"the page", "codex", config.Approval{Channels: config.Channels{"auto"}}, "", "Questions: asked on the approval page; no desktop notification can be shown here", false},
+		{"a build server", "codex", config.Approval{Channels: config.Channels{"auto"}}, "CI", "Questions cannot be asked: the variable CI is set", true},
+		{"a build server that waits", "codex", config.Approval{Channels: config.Channels{"auto"}, Unattended: "wait 10m"}, "CI", "where they wait for 10m", false},
+		{"a terminal", "codex", config.Approval{Channels: config.Channels{"tty"}}, "", "Questions cannot be asked: a hook has no terminal", true},
+		{"the host, which does not ask", "droid", config.Approval{Channels: config.Channels{"host"}}, "", "Questions cannot be asked: Factory Droid was not seen to wait", true},
+		{"no channel, which is chosen", "codex", config.Approval{}, "", "Questions cannot be asked: approval.channels names no channel", false},
+	} {
+		w := newWorld(t)
+		w.Getenv = func(name string) string {
+			if name == c.env {
+				return "1"
+			}
+			return ""
+		}
+		h, err := host.Named(c.host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := &config.Loaded{Settings: config.Default(), Origin: map[string]string{}}
+		set.Approval = c.approval
+		a := arrivalOf(&w, set, h)
+		if !strings.HasPrefix(a.String(), c.says) && !strings.Contains(a.String(), c.says) || (a.err() != nil) != c.fails {
+			t.Errorf("%s: %s, %v", c.name, a, a.err())
+		}
+	}
+}
