@@ -130,7 +130,7 @@ trust_level = "trusted"
 		resume:  []string{"--continue", "-p", "go on", "--allow-all"},
 		dialog: dialog{
 			args: []string{"-i", "run it", "--allow-all"}, modes: []string{"interactive"},
-			own: "Do you trust the files in this folder?", asks: "permission request", no: []string{"Escape"}, yes: []string{"Enter"},
+			own: "Do you trust the files in this folder?", asks: "permission request", no: []string{"Escape"}, more: true, yes: []string{"Enter"},
 		},
 	},
 	{
@@ -183,7 +183,7 @@ trust_level = "trusted"
 		resume: []string{"--continue", "-p", "--provider", "fake", "--model", "fake-model", "--offline", "go on"},
 		dialog: dialog{
 			args: []string{"--provider", "fake", "--model", "fake-model", "--offline", "run it"}, modes: []string{"interactive"},
-			asks: "shield asks whether to", no: []string{"Escape"}, yes: []string{"Enter"},
+			asks: "shield asks whether to", no: []string{"Escape"}, more: true, yes: []string{"Enter"},
 		},
 	},
 }
