@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"github.com/shieldcli/shield/cmd"
+	"github.com/shieldcli/shield/internal/noquery"
 	"github.com/shieldcli/shield/internal/watch"
 )
 
 func main() {
+	noquery.End()
 	// A stage's memory is bounded by its records, not by what it has read: garbage
 	// may pile up, but not beside large records.
 	debug.SetGCPercent(400)

@@ -150,3 +150,23 @@ func TestSetupAsks(t *testing.T) {
 		t.Errorf("not restored: %q", text)
 	}
 }
+
+// TestTerminalIsNotQueried checks that a start asks the terminal nothing, which one that
+// does not answer would delay by seconds, and that commands get the variable CI as it was.
+func TestTerminalIsNotQueried(t *testing.T) {
+	t.Parallel()
+	for _, ci := range [][]string{nil, {"CI="}, {"CI=1"}} {
+		cmd := exec.Command(builtShield, "exec", "--shell", "echo \"CI<${CI-unset}>\"")
+		cmd.Dir, cmd.Env = t.TempDir(), append([]string{"HOME=" + t.TempDir(), "PATH=/usr/bin:/bin", "TERM=xterm"}, ci...)
+		s := newScreen(t, cmd)
+		want := "CI<unset>"
+		if ci != nil {
+			want = "CI<" + strings.TrimPrefix(ci[0], "CI=") + ">"
+		}
+		s.waitFor(want)
+		if text := s.text.String(); strings.Contains(text, "\x1b]") || strings.Contains(text, "\x1b[6n") {
+			t.Errorf("%q: the terminal was asked: %q", ci, text)
+		}
+		_ = cmd.Wait()
+	}
+}
