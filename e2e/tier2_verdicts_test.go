@@ -157,6 +157,12 @@ func (b *bench) checkEntry(v line) {
 	}
 	e.Seq, e.Type, e.Payload, e.PromptHash = 0, "", nil, v.PromptHash
 	e.Caller, e.Prints = v.Caller, v.Prints
+	if v.Error == "unavailable" && v.Decision == "BLOCK" {
+		if !strings.Contains(e.Reasoning, "needs review, ") {
+			b.t.Errorf("the log does not say what is missing: %q", e.Reasoning)
+		}
+		e.Reasoning = v.Reasoning
+	}
 	if diff := cmp.Diff(v, e); diff != "" {
 		b.t.Errorf("entry (-verdict +entry):\n%s", diff)
 	}
@@ -166,14 +172,14 @@ func (b *bench) checkEntry(v line) {
 // set up.
 func TestTier2Unavailable(t *testing.T) {
 	t.Parallel()
-	const required = "needs review, but no model is configured and no person can be asked"
+	const required = "the action asks for a review (min_tier 2)" // what asked; the log says what is missing
 	tests := []struct {
 		name, config string
 		want         said
 	}{
 		{"none", "fail_closed: true", said{"BLOCK", 0.5, required, "unavailable", false}},
 		{"none, failing open", "fail_closed: false", said{"ALLOW", 0.5, "needs review, and no model can be used, allowing with reduced confidence", "unavailable", true}},
-		{"no key", "evaluator: {provider: openai, model: m}", said{"BLOCK", 0.5, "needs review, and the model cannot be used: ", "unavailable", false}},
+		{"no key", "evaluator: {provider: openai, model: m}", said{"BLOCK", 0.5, required, "unavailable", false}},
 		{"no key, failing open", "evaluator: {provider: openai, model: m}\nfail_closed: false", said{"ALLOW", 0.5, "needs review, and no model can be used, allowing with reduced confidence", "unavailable", true}},
 	}
 	for _, tt := range tests {

@@ -107,20 +107,20 @@ func (k *Classifier) below(c *analysis.Case) verdict.Verdict {
 		return finish(c, r, r)
 	}
 	r.decision, r.confidence, r.rule = verdict.Escalate, min(r.confidence, noMatchConfidence), ""
-	if r.err == nil {
-		r.reasoning, r.fixed = "no blocking rule matched", true
-	}
-	v := finish(c, r, r)
-	if r.err != nil {
-		return v
-	}
 	// Why a higher tier is asked.
-	v.Reasoning, v.Fixed = c.WhyTier(), false
-	if asked := slices.IndexFunc(c.Trail, func(s verdict.Step) bool {
+	asked := slices.IndexFunc(c.Trail, func(s verdict.Step) bool {
 		return s.Tier == 0 && s.Decision == verdict.Escalate && !s.Allows && s.Rule != ""
-	}); asked >= 0 {
-		v.Rule, v.Reasoning, v.Fixed = c.Trail[asked].Rule, c.Trail[asked].Reasoning, c.Trail[asked].Fixed
+	})
+	switch {
+	case r.err != nil:
+		return finish(c, r, r)
+	case asked < 0:
+		r.reasoning, r.fixed = c.WhyTier(), false
+		return finish(c, r, r)
 	}
+	r.reasoning, r.fixed = "no blocking rule matched", true
+	v := finish(c, r, r)
+	v.Rule, v.Reasoning, v.Fixed = c.Trail[asked].Rule, c.Trail[asked].Reasoning, c.Trail[asked].Fixed
 	return v
 }
 
