@@ -164,6 +164,12 @@ func Run(ctx context.Context, args []string, w World) int {
 	if len(args) > 0 && args[0] == "help" {
 		args = append(args[1:], "--help")
 	}
+	var lines *watch.Lines
+	pipe, piped := w.Out.(descriptor)
+	if asker := watch.Asker(args); asker != 0 && args[0] == "hook" && !slices.Contains(args, "--"+watch.Flag) {
+		w.parent, lines = asker, watch.NewLines(w.Out)
+		w.Out, w.Err = lines.Out(), lines.Err()
+	}
 	app := newApp(&w, args...)
 	w.args = flagsFirst(app, args)
 	err := app.RunContext(ctx, append([]string{"shield"}, w.args...))
@@ -175,6 +181,9 @@ func Run(ctx context.Context, args []string, w World) int {
 		for _, err := range eachOf(err) {
 			fmt.Fprintf(w.Err, "shield: %s\n", withoutSecrets(err))
 		}
+	}
+	if lines != nil && lines.End(status) == nil && piped {
+		watch.Taken(int(pipe.Fd()))
 	}
 	return status
 }

@@ -24,7 +24,7 @@ func hookCommand(w *World) *cli.Command {
 		Description: "shield hook HOST reads the host's hook JSON from standard input and judges what it proposes. A denial is the host's own JSON on standard output, the same reason on standard error, and status 2, or 0 for Antigravity and Gemini CLI, which take another for a hook that failed; so is every failure, including usage errors. " +
 			"What is allowed is left to the host's own permissions, unless the setting hook.answer is allow. " +
 			"What a tool has returned is examined as the settings under sanitize say, and answered with what the agent is to read, on hosts that let it. " +
-			"A second process judges; the first one denies when the second is late, stopped or dead. With --alone there is no second one: the installed command line ends the first and denies for it. " +
+			"A second process judges; the first one denies when the second is late, stopped or dead. The command line that hook install writes denies by itself, also when shield was replaced, and starts no second process. " +
 			"With --permission-request it answers the event by which Claude Code and Codex ask before they ask a person: what the policy or the classifier allows is allowed if the setting hook.permission_request is on and no rule of the person's own may speak of it, what they deny is denied, and of everything else nothing is said. " +
 			"hook install edits the settings of hosts, hook uninstall undoes it, hook status verifies that a denial is enforced, hook list says which hosts there are.",
 		Action: func(c *cli.Context) error {
@@ -41,7 +41,8 @@ func hookCommand(w *World) *cli.Command {
 			Flags: append(placeFlags(), unattendedFlag(),
 				&cli.DurationFlag{Name: "timeout", Usage: "deny after `TIME` at the latest, waiting for a person included"},
 				&cli.BoolFlag{Name: permissionFlag, Usage: "answer the event by which the host asks before it asks a person"},
-				&cli.BoolFlag{Name: watch.Alone, Usage: "judge in this process, which a command line such as timeout(1) ends when it hangs"},
+				&cli.IntFlag{Name: watch.Line, Hidden: true},
+				&cli.BoolFlag{Name: watch.Alone, Usage: "judge in this process, which a command line such as timeout(1) ends when it hangs; older versions installed it"},
 				&cli.BoolFlag{Name: watch.Flag, Hidden: true}),
 			Action: func(c *cli.Context) error {
 				if _, err := operands(c); err != nil {
@@ -60,7 +61,7 @@ func hookCommand(w *World) *cli.Command {
 				switch {
 				case c.Bool(watch.Flag):
 					return judgeHook(c, w, name, deadline)
-				case c.Bool(watch.Alone) && w.Ahead == nil:
+				case (c.Bool(watch.Alone) || c.IsSet(watch.Line)) && w.Ahead == nil:
 					return judgeAlone(c, w, name, deadline)
 				}
 				return watchHook(c.Context, w, name, deadline)

@@ -117,6 +117,9 @@ func (s *hookSettings) check(ctx context.Context, edits []edit) error {
 
 // write puts the hook into all files.
 func (s *hookSettings) write(ctx context.Context, edits []edit) error {
+	if err := recordProgram(s.world); err != nil {
+		return err
+	}
 	for _, e := range edits {
 		if err := s.put(ctx, e.place, e.file); err != nil {
 			return err

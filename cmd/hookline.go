@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,19 +17,27 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// pinned are the variables that say where shield finds its settings and state.
-// Hosts pass on what a project's own settings set, so the installed command
-// sets them itself, to what they were when it was installed.
-var pinned = []string{"SHIELD_CONFIG", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"}
+// pinned are the variables that say where shield finds its settings and state, and what
+// belongs to the user. Hosts pass on what a project's own settings set, so the installed
+// command sets them itself, to what they were when it was installed.
+var pinned = []string{"HOME", "SHIELD_CONFIG", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"}
 
 // A hookShell is the shell text around the command that runs shield. Hosts take
-// silence, text that is not an answer, and the statuses of a program that is
-// missing, was killed or is not one, for permission. So only an answer passes; for
-// everything else the text denies in the host's own form.
+// silence, text that is not an answer, a signal, and a hook that is late, for permission.
+// So only a complete answer passes; for everything else the text denies in the host's own
+// form, at the deadline at the latest, whichever of its processes is stopped or killed:
+//
+//   - The reader takes lines from a pipe and ends with the first one that decides. It does
+//     not wait for a process to end, nor for a pipe to be closed.
+//   - shield writes its answer and, until the reader is gone, continues its process group.
+//   - sleep ends at the deadline, which the shell that waits for it tells the reader.
+//
+// So the three programs enforce the deadline for each other: shield for a stopped sh or
+// sleep, sleep for a stopped shield. None of them holds a stream of the host's: some hosts
+// wait for those to be closed.
 type hookShell struct {
-	begin, end string
-	userShell  bool
-	lacks      string // what is wrong with a command line that has other text around it
+	before, after string // the command
+	userShell     bool
 }
 
 // noVerdict is what a host is told where shield said nothing that can be used.
@@ -39,6 +47,9 @@ const noVerdict = "shield: blocked, because it gave no verdict; reinstall shield
 // be used.
 const unexamined = "shield: this result was not examined, so it is withheld; tell the user to reinstall shield, or to remove this hook from the settings"
 
+// otherProgram is what a host is told where shield was replaced.
+const otherProgram = "shield: blocked, because the program shield changed after this hook was installed. If the user updated shield, the user runs this in a terminal: shield hook status --accept"
+
 // newResultShell returns the text around the command that examines results. Where
 // that does not answer with status 0, the host is told what keeps the agent from
 // reading the result, if anything does.
@@ -47,39 +58,56 @@ func newResultShell(ctx context.Context, h *host.Host) (hookShell, error) {
 	if err != nil {
 		return hookShell{}, err
 	}
-	show, otherwise := `printf '%s\n' "$o"; `, `printf '%s\n' '`+string(lost)+`'; `
+	show, otherwise := printAnswer, "printf '%s\\n' '"+string(lost)+"'; "
 	if len(lost) == 0 {
 		show, otherwise = "", ""
 	}
-	return hookShell{
-		begin:     "o=$(",
-		end:       `); s=$?; case $s$o in 0"{"*"}") ` + show + `exit 0;; esac; ` + otherwise + `echo "shield: a result was not examined (status $s)" >&2; exit 0`,
-		userShell: h.UserShell(),
-		lacks:     "the command is not the one for results",
-	}, nil
+	no := otherwise + `echo "shield: a result was not examined ($1)" >&2; exit 0`
+	return newShell(h, no, otherwise+`echo "`+otherProgram+`" >&2; exit 0`, `0"{"*"}") `+show+`kill $t; exit 0;; `, "0"), nil
 }
+
+// printAnswer prints the answer in a line that the reader was given, without its status.
+const printAnswer = `printf '%s\n' "${l#?}"; `
 
 func newHookShell(ctx context.Context, h *host.Host) (hookShell, error) {
 	denial, err := h.Deny(ctx, noVerdict, "")
 	if err != nil {
 		return hookShell{}, err
 	}
-	show, deny := `printf '%s\n' "$o"; `, `printf '%s\n' '`+string(denial)+`'; `
-	if h.Silent() {
-		show, deny = "", ""
+	changed, err := h.Deny(ctx, otherProgram, "")
+	if err != nil {
+		return hookShell{}, err
 	}
-	return hookShell{
-		begin:     "o=$(",
-		end:       `); s=$?; case $s$o in [02]"{"*"}") ` + show + `exit $s;; esac; ` + deny + `echo "` + noVerdict + ` (status $s)" >&2; exit ` + strconv.Itoa(h.DenialStatus()),
-		userShell: h.UserShell(),
-		lacks:     "the command does not block when shield is missing, killed or unclear",
-	}, nil
+	show, no, other := printAnswer, "printf '%s\\n' '"+string(denial)+"'; ", "printf '%s\\n' '"+string(changed)+"'; "
+	if h.Silent() {
+		show, no, other = "", "", ""
+	}
+	exit := "exit " + strconv.Itoa(h.DenialStatus())
+	no += `echo "` + noVerdict + ` ($1)" >&2; ` + exit
+	other += `echo "` + otherProgram + `" >&2; ` + exit
+	return newShell(h, no, other, `0"{"*"}") `+show+`kill $t; exit 0;; 2"{"*"}") `+show+`kill $t; exit 2;; `, "[02]"), nil
 }
 
-// around returns the command line for a command. Where a host uses the user's own
+// newShell returns the text that ends with no where there is no answer, with other where
+// shield is another program, and takes the answers that have a pattern of case.
+func newShell(h *host.Host, no, other, answers, statuses string) hookShell {
+	return hookShell{
+		before: "n() { " + no + "; }; { exec 3<&0 2>/dev/null; { ",
+		after: `exec 3<&- </dev/null; wait $!; echo "status $?"; } & { exec 3<&- </dev/null; @SLEEP@ & echo "t$!"; wait $!; echo late; } & }` +
+			` | { exec 4>&2 2>/dev/null; s= t=; while IFS= read -r l; do case $l in s[0-9]*) s=${l#s};; t[0-9]*) t=${l#t};; "!"*) printf '%s\n' "${l#?}" >&4;; ` + answers +
+			`changed) kill $t; exec 2>&4; ` + other + `;; *) break;; esac; done; kill -KILL $s $t; exec 2>&4; n "$l"; }; s=$?; case $s in ` + statuses + `) exit $s;; esac; n "status $s"`,
+		userShell: h.UserShell(),
+	}
+}
+
+// runs is between the command and what follows: how it is started. $$ is the process that
+// the host waits for, also in a subshell.
+const runs = ` --` + watch.Line + ` $$ <&3 & echo "s$!"; `
+
+// around returns the command line for a command, which follows a check. Where a host uses the user's own
 // shell, which need not be one of sh's kind, that starts sh.
-func (t hookShell) around(command string) string {
-	line := t.begin + command + t.end
+func (t hookShell) around(check, command string, sleep []string) string {
+	line := t.before + check + command + runs + strings.Replace(t.after, "@SLEEP@", strings.Join(sleep, " "), 1)
 	if t.userShell {
 		return quotedForSh(line)
 	}
@@ -91,26 +119,44 @@ func quotedForSh(line string) string {
 	return "/bin/sh -c '" + strings.ReplaceAll(line, "'", `'\''`) + "'"
 }
 
-// inside returns the command in a command line.
-func (t hookShell) inside(line string) (string, error) {
+// inside returns the command in a command line, with the check before it, and after how
+// many seconds the line denies.
+func (t hookShell) inside(line string) (command string, seconds int, err error) {
 	if t.userShell {
 		script, begins := strings.CutPrefix(line, "/bin/sh -c '")
 		script, ends := strings.CutSuffix(script, "'")
 		script = strings.ReplaceAll(script, `'\''`, "'")
 		if !begins || !ends {
-			return "", errUnknownLine
+			return "", 0, errUnknownLine
 		}
 		line = script
 	}
-	command, begins := strings.CutPrefix(line, t.begin)
-	command, ends := strings.CutSuffix(command, t.end)
-	if !begins || !ends {
-		return "", errors.New(t.lacks)
+	if strings.HasPrefix(line, "o=$(") {
+		return "", 0, errOlderLine
 	}
-	return command, nil
+	command, begins := strings.CutPrefix(line, t.before)
+	command, rest, cut := strings.Cut(command, runs)
+	head, tail, _ := strings.Cut(t.after, "@SLEEP@")
+	rest, heads := strings.CutPrefix(rest, head)
+	rest, tails := strings.CutSuffix(rest, tail)
+	if !begins || !cut || !heads || !tails {
+		return "", 0, errOtherLine
+	}
+	words := strings.Fields(rest)
+	if len(words) != 2 || path.Base(words[0]) != "sleep" || !path.IsAbs(words[0]) || checkProgram(words[0]) != nil || strings.Join(words, " ") != rest {
+		return "", 0, errUnknownLine
+	}
+	if seconds, err = strconv.Atoi(words[1]); err != nil {
+		return "", 0, errUnknownLine
+	}
+	return command, seconds, nil
 }
 
-var errUnknownLine = errors.New("shield did not install this command")
+var (
+	errUnknownLine = errors.New("shield did not install this command")
+	errOlderLine   = errors.New("an older version of shield installed this command: it does not deny where one of its processes is stopped, nor where shield was replaced")
+	errOtherLine   = errors.New("the command does not block when shield is missing, killed or unclear")
+)
 
 // hookLines returns the command lines that a host is given to run, for sh: before a
 // tool runs, and after it has returned something.
@@ -123,8 +169,11 @@ func hookLines(ctx context.Context, w *World, h *host.Host, deadline time.Durati
 	if err != nil {
 		return lines, fmt.Errorf("hook: %w", err)
 	}
-	command, err := hookCommandLine(ctx, w, h, deadline)
-	return host.Lines{Before: before.around(command), After: after.around(command)}, err
+	if lines.Before, err = hookLine(w, h, before, deadline); err != nil {
+		return lines, err
+	}
+	lines.After, err = hookLine(w, h, after, deadline)
+	return lines, err
 }
 
 // permissionLine returns the command line for a host's event of permissions.
@@ -133,60 +182,73 @@ func permissionLine(ctx context.Context, w *World, h *host.Host, deadline time.D
 	if err != nil {
 		return "", fmt.Errorf("hook: %w", err)
 	}
-	command, err := hookCommandLine(ctx, w, h, deadline, "--"+permissionFlag)
-	return shell.around(command), err
+	return hookLine(w, h, shell, deadline, "--"+permissionFlag)
 }
 
-// hookCommandLine returns the command that runs shield. more are further words of it.
-func hookCommandLine(ctx context.Context, w *World, h *host.Host, deadline time.Duration, more ...string) (string, error) {
+// hookLine returns the command line that runs shield. more are further words of it.
+func hookLine(w *World, h *host.Host, shell hookShell, deadline time.Duration, more ...string) (string, error) {
 	if w.Executable == "" {
 		return "", errors.New("hook: the path of shield itself is unknown")
 	}
-	kills := killer(ctx, deadline)
-	judge, err := fixedShield(w, kills...)
+	judge, err := fixedShield(w, true)
 	if err != nil {
 		return "", fmt.Errorf("hook: %w", err)
 	}
-	if kills != nil {
-		more = append(more, "--"+watch.Alone)
+	sleep, err := tool("sleep")
+	if err != nil {
+		return "", fmt.Errorf("hook: %w", err)
 	}
-	return strings.Join(append([]string{judge, "hook", h.Name, "--timeout", deadline.String()}, more...), " "), nil
-}
-
-// killers are where systems have the program timeout. It ends a shield that hangs, in
-// the place of a second process of shield.
-var killers = []string{"/usr/bin/timeout", "/bin/timeout"}
-
-// killGrace is how long after shield's deadline the killer waits. It is later than
-// shield's own watchdog, and earlier than the host.
-const killGrace = watch.GuardGrace + time.Second
-
-// killer returns the words before shield's own that end it when it hangs, or none
-// where the system has no such program.
-func killer(ctx context.Context, deadline time.Duration) []string {
-	for _, path := range killers {
-		words := []string{path, "--foreground", "-s", "KILL", strconv.Itoa(int((deadline + killGrace).Seconds()))}
-		if exec.CommandContext(ctx, path, append(slices.Clone(words[1:]), "true")...).Run() == nil {
-			return words
+	check := ""
+	if replaceable(w.Executable) {
+		r, err := newRecord(w, w.Executable)
+		if err == nil {
+			check, err = r.check()
+		}
+		if err != nil {
+			return "", fmt.Errorf("hook: %w", err)
 		}
 	}
-	return nil
+	command := strings.Join(append([]string{judge, "hook", h.Name, "--timeout", deadline.String()}, more...), " ")
+	return shell.around(check, command, []string{sleep, strconv.Itoa(int((deadline + killGrace).Seconds()))}), nil
 }
+
+// toolFolders are where a system has the programs that a hook line uses. PATH may be a
+// project's.
+var toolFolders = []string{"/usr/bin", "/bin", "/sbin", "/run/current-system/sw/bin"}
+
+// tool returns the path of a program of the system.
+func tool(name string) (string, error) {
+	for _, dir := range toolFolders {
+		if path := filepath.Join(dir, name); checkProgram(path) == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("the program %s, which the hook needs, is in none of %s", name, strings.Join(toolFolders, ", "))
+}
+
+// killGrace is how long after shield's deadline the line denies for it. It is later than
+// shield's own watchdog, and earlier than the host.
+const killGrace = watch.GuardGrace + time.Second
 
 // An installedLine is what an installed command line says.
 type installedLine struct {
 	command  string        // that runs shield, without what is around it
 	program  string        // shield
+	state    string        // the folder of its state
+	check    string        // of the program, before it runs
 	deadline time.Duration // 0 if none is named
-	kills    time.Duration // after which it is ended; 0 if nothing does that
+	ends     time.Duration // after which the line denies
 }
 
 // readHookLine reads a command line that was installed in a shell text for a host. An
 // error says what is wrong with it.
 func readHookLine(line string, shell hookShell, h *host.Host) (got installedLine, err error) {
-	if got.command, err = shell.inside(line); err != nil {
+	command, seconds, err := shell.inside(line)
+	if err != nil {
 		return got, err
 	}
+	got.check, got.command = splitCheck(command)
+	got.ends = time.Duration(seconds) * time.Second
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(got.command), "")
 	if err != nil || len(file.Stmts) != 1 {
 		return got, errUnknownLine
@@ -207,19 +269,15 @@ func readHookLine(line string, shell hookShell, h *host.Host) (got installedLine
 		if _, ok := literal(a.Value); !ok || !slices.Contains(pinned, a.Name.Value) {
 			return got, fmt.Errorf("the command sets %s", a.Name.Value)
 		}
+		if text, _ := literal(a.Value); a.Name.Value == "XDG_STATE_HOME" {
+			got.state = filepath.Join(text, "shield")
+		}
 		set = append(set, a.Name.Value)
 	}
 	for _, variable := range pinned {
 		if !slices.Contains(set, variable) {
 			return got, fmt.Errorf("the command does not set %s", variable)
 		}
-	}
-	if len(words) > 5 && slices.Contains(killers, words[0]) && slices.Equal(words[1:4], []string{"--foreground", "-s", "KILL"}) {
-		seconds, err := strconv.Atoi(words[4])
-		if err != nil || checkProgram(words[0]) != nil {
-			return got, errUnknownLine
-		}
-		got.kills, words = time.Duration(seconds)*time.Second, words[5:]
 	}
 	if len(words) < 3 || words[1] != "hook" || words[2] != h.Name || !filepath.IsAbs(words[0]) {
 		return got, fmt.Errorf("the command is not the absolute path of shield with hook %s", h.Name)
@@ -236,11 +294,8 @@ func readHookLine(line string, shell hookShell, h *host.Host) (got installedLine
 			}
 		}
 	}
-	if got.kills == 0 && slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(strings.TrimLeft(word, "-"), watch.Alone) }) {
-		return got, fmt.Errorf("the command has --%s, and nothing ends it when it hangs", watch.Alone)
-	}
-	if got.kills != 0 && got.kills <= got.deadline+watch.Grace {
-		return got, fmt.Errorf("the command is ended after %s, before shield has answered", got.kills)
+	if got.ends <= got.deadline+watch.Grace {
+		return got, fmt.Errorf("the command denies after %s, before shield has answered", got.ends)
 	}
 	return got, nil
 }

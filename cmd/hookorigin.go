@@ -3,6 +3,7 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +20,9 @@ import (
 // sentByHost returns why nothing shows that a host has sent the event that this process judges,
 // to the installed line in a shell text, or nil.
 func sentByHost(w *World, h *host.Host, shell hookShell) error {
+	if err := readBelow(w.pid, w.parent); err != nil {
+		return err
+	}
 	above, err := ancestry.Of(w.parent)
 	if len(above) < 2 {
 		return errors.Join(err, errors.New("the processes that have started shield are not known"))
@@ -26,11 +30,27 @@ func sentByHost(w *World, h *host.Host, shell hookShell) error {
 	return startedByHost(above, h, shell)
 }
 
+// readBelow returns an error unless a child of a shell reads what a process writes: it is the
+// reader of the installed line, which names that shell. The process itself is no child of it.
+func readBelow(pid, shell int) error {
+	out, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/1", pid))
+	if err != nil {
+		return err
+	}
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", shell))
+	if err != nil {
+		return err
+	}
+	for _, child := range strings.Fields(string(children)) {
+		if in, err := os.Readlink("/proc/" + child + "/fd/0"); err == nil && in == out && strings.HasPrefix(in, "pipe:") {
+			return nil
+		}
+	}
+	return fmt.Errorf("no child of process %d reads the answer", shell)
+}
+
 // startedByHost is [sentByHost] for the processes above shield, the nearest first.
 func startedByHost(above []ancestry.Process, h *host.Host, shell hookShell) error {
-	if above[0].Name == "timeout" {
-		above = above[1:]
-	}
 	if len(above) < 2 {
 		return errors.New("no shell has started shield")
 	}

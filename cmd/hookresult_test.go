@@ -29,18 +29,19 @@ func TestResultLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		for command, passes := range map[string]bool{
-			`printf '{"a":"it\\\\n $x"}'`:        true,
-			`/nowhere/shield hook ` + name:       false,
-			`false`:                              false,
-			`true`:                               false,
-			`printf 'no answer'`:                 false,
-			`sh -c 'kill -9 $$'`:                 false,
-			`sh -c 'printf "{}"; exit 2'`:        false,
-			`sh -c 'printf "{}"; kill -9 $$'`:    false,
-			`sh -c 'printf "{\"a\":"; exit 0'`:   false,
-			`sh -c 'printf "{\"a\":1}"; exit 1'`: false,
+			`printf '0{"a":"it\\\\n $x"}\n'`: true,
+			`/nowhere/shield hook ` + name:   false,
+			`false`:                          false,
+			`true`:                           false,
+			`printf 'no answer\n'`:           false,
+			`sh -c 'kill -9 $$'`:             false,
+			`printf '{}\n'`:                  false,
+			`printf '2{}\n'`:                 false,
+			`printf '0{}'`:                   false,
+			`printf '0{"a":\n'`:              false,
+			`printf '1{"a":1}\n'`:            false,
 		} {
-			out, err := exec.CommandContext(t.Context(), "/bin/sh", "-c", shell.around(command)).Output()
+			out, err := exec.CommandContext(t.Context(), "/bin/sh", "-c", shell.around("", command, []string{"/bin/sleep", "20"})).Output()
 			want := string(lost)
 			if passes && len(lost) > 0 {
 				want = `{"a":"it\\n $x"}`

@@ -48,13 +48,17 @@ func hookSettingsCommands(w *World) []*cli.Command {
 			&cli.BoolFlag{Name: permissionFlag, Usage: "also answer the host before it asks a person, where the policy and the classifier allow the call (with hook.permission_request: \"on\")"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print what would change, and change nothing"}),
 		command("uninstall", "undo install", (*hookSettings).uninstall, scope),
-		command("status", "verify that hosts enforce a denial", (*hookSettings).status),
+		command("status", "verify that hosts enforce a denial", (*hookSettings).status,
+			&cli.BoolFlag{Name: acceptFlag, Usage: "first accept the program of installed hooks as it is now, after an update; without HOST for every host on this machine; only a person at a terminal can"}),
 		{
 			Name: "list", Usage: "list the hosts, which of them are on this machine, and where shield is installed",
 			Action: func(c *cli.Context) error { return listHosts(c, w) },
 		},
 	}
 }
+
+// acceptFlag has status record the program of a hook again.
+const acceptFlag = "accept"
 
 // chosenHosts returns the hosts that a command line names, or with --all those
 // that are on this machine.
@@ -63,7 +67,7 @@ func chosenHosts(c *cli.Context, w *World) ([]*hookSettings, error) {
 	switch {
 	case c.Bool("all") && len(names) > 0:
 		return nil, errors.New("--all and a HOST exclude each other")
-	case c.Bool("all"):
+	case c.Bool("all"), c.Bool(acceptFlag) && len(names) == 0:
 		for _, name := range host.Names() {
 			h, err := host.Named(name)
 			if err != nil {

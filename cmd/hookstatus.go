@@ -41,6 +41,12 @@ type installed struct {
 // doubt is an error: a person who reads "enforced" relies on it.
 func (s *hookSettings) status(c *cli.Context) error {
 	seen := s.survey(c.Context)
+	if c.Bool(acceptFlag) {
+		if err := s.accept(c.Context, seen); err != nil {
+			return err
+		}
+		seen = s.survey(c.Context)
+	}
 	hooks, problems := seen.hooks, seen.problems
 	if len(hooks) == 0 && len(problems) == 0 {
 		return fmt.Errorf("%w%s; run 'shield hook install %s'", host.ErrNotInstalled, s.missing(), s.host.Name)
@@ -84,6 +90,24 @@ func (s *hookSettings) unverified() string {
 		return ""
 	}
 	return fmt.Sprintf("Unverified: the installed command denies, but %s was never run with it, so nothing shows that it calls the hook and obeys. What is known of it is from %s.", s.host.Title(), s.host.Source())
+}
+
+// accept records the programs of installed hooks as they are now.
+func (s *hookSettings) accept(ctx context.Context, seen survey) error {
+	if err := requirePerson(s.world, "hook status --"+acceptFlag, atTerminal); err != nil {
+		return err
+	}
+	return s.alone(ctx, func() error {
+		for _, h := range slices.Concat(seen.hooks, seen.results.hooks, seen.permits.hooks) {
+			if h.check == "" || checkProgram(h.program) != nil {
+				continue
+			}
+			if err := recordIn(h.state, h.program).write(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // unenforced says what keeps a host from enforcing a denial.
@@ -324,13 +348,32 @@ func (s *hookSettings) examine(h host.Hook, shell hookShell) (installedLine, err
 	if deadline == 0 {
 		deadline = s.deadline
 	}
-	if least := max(deadline+killGrace, line.kills); h.Timeout != 0 && h.Timeout <= least.Seconds() {
+	if least := max(deadline+killGrace, line.ends); h.Timeout != 0 && h.Timeout <= least.Seconds() {
 		return line, fmt.Errorf("the host stops waiting after %v s, and shield needs %v; %s again", h.Timeout, least, s.how)
 	}
 	if err := checkProgram(line.program); err != nil {
 		return line, fmt.Errorf("%w; %s again with the shield that you want to use", err, s.how)
 	}
-	return line, nil
+	return line, s.examineCheck(line)
+}
+
+// examineCheck returns what is wrong with the check of the program that a line runs.
+func (s *hookSettings) examineCheck(line installedLine) error {
+	r := recordIn(line.state, line.program)
+	want := ""
+	if line.check != "" || replaceable(line.program) {
+		var err error
+		if want, err = r.check(); err != nil {
+			return err
+		}
+	}
+	if line.check != want {
+		return fmt.Errorf("the command does not notice that %s was replaced; %s again", line.program, s.how)
+	}
+	if want == "" {
+		return nil
+	}
+	return r.changed()
 }
 
 // checkProgram refuses a program that cannot be run, or that others can

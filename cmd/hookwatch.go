@@ -24,7 +24,7 @@ func watchHook(ctx context.Context, w *World, name string, deadline time.Duratio
 		await(w, "one event of the host from the terminal, a JSON object")
 		args := judgeArgs(w.args, name)
 		dial := func() watch.Ask { return watch.Service(serviceState(w), w.question(args, nil)) }
-		begun = watch.Start(w.In, dial, func() (*watch.Judge, error) { return w.startJudge(args) })
+		begun = watch.Start(w.In, w.parent, dial, func() (*watch.Judge, error) { return w.startJudge(args) })
 	}
 	answered := false
 	defer func() { begun.End(answered) }()

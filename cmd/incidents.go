@@ -311,6 +311,9 @@ func (r *replaying) call(steps []incidentStep) (replayed, error) {
 		return replayed{}, err
 	}
 	lines, err := hookLines(r.ctx, r.world, h, 20*time.Second)
+	if err == nil {
+		err = recordProgram(r.world)
+	}
 	if err != nil {
 		return replayed{}, err
 	}

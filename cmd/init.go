@@ -43,7 +43,7 @@ func initCommand(w *World) *cli.Command {
 				if err != nil {
 					return fmt.Errorf("init: %w", err)
 				}
-				judge, err := fixedShield(w)
+				judge, err := fixedShield(w, false)
 				if err != nil {
 					return fmt.Errorf("init: %w", err)
 				}
@@ -56,10 +56,9 @@ func initCommand(w *World) *cli.Command {
 }
 
 // fixedShield returns the start of a command line of a shell that runs shield
-// with the settings and the state that it would find now, through the program that
-// the words before it start, if there are any. It fails where a path cannot be
-// written in a shell.
-func fixedShield(w *World, before ...string) (string, error) {
+// with the settings and the state that it would find now, and for the same user's files
+// if home says so. It fails where a path cannot be written in a shell.
+func fixedShield(w *World, home bool) (string, error) {
 	file := w.Getenv("SHIELD_CONFIG")
 	if file != "" {
 		file = absolute([]string{file}, w.Dir)[0]
@@ -67,13 +66,15 @@ func fixedShield(w *World, before ...string) (string, error) {
 	var b strings.Builder
 	for _, variable := range []struct{ name, value string }{
 		{"SHIELD_CONFIG", file},
+		{"HOME", w.Home},
 		{"XDG_CONFIG_HOME", above(config.UserFile(w.Home, w.Getenv), 2)},
 		{"XDG_STATE_HOME", above(config.StateDir(w.Home, w.Getenv), 1)},
 		{"XDG_DATA_HOME", above(config.DataDir(w.Home, w.Getenv), 1)},
 		{"XDG_CACHE_HOME", above(config.CacheDir(w.Home, w.Getenv), 1)},
 		{"", w.Executable},
 	} {
-		if strings.HasPrefix(variable.name, "XDG_") && !filepath.IsAbs(variable.value) {
+		folder := variable.name == "HOME" || strings.HasPrefix(variable.name, "XDG_")
+		if folder && !filepath.IsAbs(variable.value) || variable.name == "HOME" && !home {
 			continue
 		}
 		word, err := syntax.Quote(variable.value, syntax.LangPOSIX)
@@ -85,11 +86,6 @@ func fixedShield(w *World, before ...string) (string, error) {
 		}
 		if variable.name != "" {
 			word = variable.name + "=" + word + " "
-		}
-		if variable.name == "" {
-			for _, w := range before {
-				b.WriteString(w + " ")
-			}
 		}
 		b.WriteString(word)
 	}

@@ -329,7 +329,7 @@ _shield() {
 	"shield hook install --timeout") choices="" action=none ;;
 	"shield hook uninstall ") choices="--scope --all --help" ;;
 	"shield hook uninstall --scope") choices="user project managed" action=none ;;
-	"shield hook status ") choices="--all --help" ;;
+	"shield hook status ") choices="--accept --all --help" ;;
 	"shield hook list ") choices="--help" ;;
 	"shield mcp ") choices="install uninstall serve tools --config --policy --model --onnxruntime --state --root --color --unattended --name --session --record --help" ;;
 	"shield mcp --config") choices="" action=file ;;

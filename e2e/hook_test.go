@@ -4,6 +4,8 @@ package e2e
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,6 +36,7 @@ type hooked struct {
 	work     string
 	bin      string // the copy
 	settings string
+	command  string // runs instead of the installed line; "" for that
 	env      []string
 }
 
@@ -134,6 +137,9 @@ func (h *hooked) finish(cmd *exec.Cmd) (out, errs string, status int) {
 // line returns the installed command line.
 func (h *hooked) line() string {
 	h.t.Helper()
+	if h.command != "" {
+		return h.command
+	}
 	text, err := os.ReadFile(h.settings)
 	if err != nil {
 		h.t.Fatal(err)
@@ -166,6 +172,31 @@ func (h *hooked) edit(old, text string) {
 func (h *hooked) script(text string) {
 	h.write(h.bin, "#!/bin/sh\n"+text+"\n")
 	h.mode(h.bin, 0o755)
+	h.record()
+}
+
+// recordFile returns the file that says which program the hook runs.
+func (h *hooked) recordFile() string {
+	sum := sha256.Sum256([]byte(h.bin))
+	return filepath.Join(h.home, ".local", "state", "shield", "programs", hex.EncodeToString(sum[:8]))
+}
+
+// record has the hook run the program as it is now.
+func (h *hooked) record() {
+	h.t.Helper()
+	program, err := os.ReadFile(h.bin)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	sum := sha256.Sum256(program)
+	h.write(h.recordFile(), "0:0:0:0:0 "+hex.EncodeToString(sum[:])+"\n")
+}
+
+// older returns the command line that older versions installed, with two processes.
+func (h *hooked) older(words string) string {
+	deny := `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"shield: blocked, because it gave no verdict; reinstall shield"}}`
+	return `o=$(SHIELD_CONFIG= XDG_CONFIG_HOME=` + h.home + `/.config XDG_STATE_HOME=` + h.home + `/.local/state XDG_DATA_HOME=` + h.home + `/.local/share XDG_CACHE_HOME=` + h.home + `/.cache "` +
+		h.bin + `" hook claude-code ` + words + `); s=$?; case $s$o in [02]"{"*"}") printf '%s\n' "$o"; exit $s;; esac; printf '%s\n' '` + deny + `'; echo "shield: blocked, because it gave no verdict; reinstall shield (status $s)" >&2; exit 2`
 }
 
 // lock holds the lock of the state until the test ends.
@@ -201,18 +232,6 @@ exec 3>&-
 wait $watchdog`
 }
 
-// signalledAlone returns a script that becomes shield, which gets a signal before it has
-// read its standard input.
-func signalledAlone(bin, signal string) string {
-	return `cat >in
-mkfifo go
-(exec 3>go
-while :; do case $(ps -o comm= -p $$) in shield.real) break;; "") exit;; esac; sleep 0.01; done
-kill -` + signal + ` $$
-cat in >&3) >/dev/null 2>&1 &
-exec "` + bin + `.real" "$@" <go`
-}
-
 // TestHookFails breaks an installed hook in every way that hosts take for
 // permission, and checks that the command line they run still denies.
 func TestHookFails(t *testing.T) {
@@ -235,6 +254,17 @@ func TestHookFails(t *testing.T) {
 		}},
 		{"fails", hookRead, func(h *hooked) { h.script("exit 1") }},
 		{"fails as an escalation", hookRead, func(h *hooked) { h.script("exit 3") }},
+		{"says nothing", hookRead, func(h *hooked) { h.script("exit 0") }},
+		{"answers in the form of an older line", hookRead, func(h *hooked) { h.script("echo {}") }},
+		{"answers with another status", hookRead, func(h *hooked) { h.script("echo '3{}'") }},
+		{"answers half a line", hookRead, func(h *hooked) { h.script("printf '0{}'") }},
+		{"says more before it answers", hookRead, func(h *hooked) { h.script("echo log; echo '0{}'") }},
+		{"was replaced", hookRead, func(h *hooked) { h.write(h.bin, "#!/bin/sh\necho '0{}'\n"); h.mode(h.bin, 0o755) }},
+		{"is not recorded", hookRead, func(h *hooked) {
+			for _, name := range []string{h.recordFile(), h.recordFile() + ".program"} {
+				_ = os.Remove(name)
+			}
+		}},
 		{"kills itself", hookRead, func(h *hooked) { h.script("kill -9 $$") }},
 		{"aborts", hookRead, func(h *hooked) { h.script("kill -ABRT $$") }},
 		{"the judge is killed", hookRead, func(h *hooked) { h.signal("KILL", "$judge") }},
@@ -244,10 +274,6 @@ func TestHookFails(t *testing.T) {
 		{"the watchdog is killed", hookRead, func(h *hooked) { h.signal("KILL", "$watchdog") }},
 		{"the watchdog is stopped", hookRead, func(h *hooked) { h.signal("STOP", "$watchdog") }},
 		{"the watchdog is ended", hookRead, func(h *hooked) { h.signal("TERM", "$watchdog") }},
-		{"it is killed", hookRead, func(h *hooked) { h.signalAlone("KILL") }},
-		{"it is stopped", hookRead, func(h *hooked) { h.signalAlone("STOP") }},
-		{"it is ended", hookRead, func(h *hooked) { h.signalAlone("TERM") }},
-		{"it crashes", hookRead, func(h *hooked) { h.signalAlone("QUIT") }},
 		{"nothing on standard input", "", func(*hooked) {}},
 		{"garbage", "\x00\xff{]", func(*hooked) {}},
 		{"bad JSON", hookRead[:40], func(*hooked) {}},
@@ -306,13 +332,14 @@ func TestHookFails(t *testing.T) {
 }
 
 // TestHookAhead holds that an installed command line starts one process of shield, and
-// that the watchdog of one without --alone ends before the
+// that the watchdog of one that an older version installed ends before the
 // packages of shield are initialized where its action is left to the host, and only
 // there: each process that gets further says so.
 func TestHookAhead(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
 	h.env = append(h.env, "GODEBUG=inittrace=1")
+	h.edit("exec 3<&0 2>/dev/null", "exec 3<&0")
 	whole := func(in string) (int, string) {
 		out, errs, status := h.run(in, "/bin/sh", "-c", h.line())
 		return strings.Count(errs, "init github.com/shieldcli/shield/cmd @"), fmt.Sprintf("%d %s", status, out)
@@ -322,7 +349,7 @@ func TestHookAhead(t *testing.T) {
 			t.Errorf("%d processes judged alone: %q, want one and %q", n, said, want)
 		}
 	}
-	h.edit(" --alone", "")
+	h.command = h.older("--timeout 20s")
 	if n, said := whole(hookWipe); n != 2 || !strings.HasPrefix(said, "2 {") {
 		t.Errorf("%d processes were whole for a denial, want the judge and its watchdog: %q", n, said)
 	}
@@ -352,19 +379,7 @@ func (h *hooked) signal(signal, to string) {
 		h.t.Fatal(err)
 	}
 	h.script(signalled(h.bin, signal, to))
-	h.edit("--timeout 20s --alone", "--timeout 1s")
-}
-
-// signalAlone has a signal sent to a shield that judges by itself while standard input
-// still goes on.
-func (h *hooked) signalAlone(signal string) {
-	h.t.Helper()
-	needs(h.t, "ps")
-	if err := os.Rename(h.bin, h.bin+".real"); err != nil {
-		h.t.Fatal(err)
-	}
-	h.script(signalledAlone(h.bin, signal))
-	h.edit("-s KILL 25", "-s KILL 3")
+	h.command = h.older("--timeout 1s")
 }
 
 // mount puts an empty file system at a folder, which takes root.

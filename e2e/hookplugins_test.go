@@ -30,24 +30,23 @@ func TestHookPlugins(t *testing.T) {
 		name, id, says string
 		ran            bool
 	}{
-		{"an allow with the id", "call_1", "echo '" + allow + "'", true},
+		{"an allow with the id", "call_1", "echo '0" + allow + "'", true},
 		{"nothing", "call_1", "true", false},
 		{"no JSON", "call_1", "echo yes", false},
-		{"an object that says nothing", "call_1", "echo '{}'", false},
-		{"an allow without an id", "call_1", `echo '{"decision":"allow"}'`, false},
-		{"an allow for another call", "call_1", `echo '{"decision":"allow","id":"call_2"}'`, false},
-		{"an id of another type", "call_1", `echo '{"decision":"allow","id":["call_1"]}'`, false},
-		{"another word", "call_1", `echo '{"decision":"Allow","id":"call_1"}'`, false},
-		{"a result for a call", "call_1", `echo '{"decision":"replace","id":"call_1"}'`, false},
-		{"a denial", "call_1", `echo '{"decision":"deny","reason":"no"}'; exit 2`, false},
-		{"a denial with status 0", "call_1", `echo '{"decision":"deny","reason":"no","id":"call_1"}'`, false},
-		{"an allow with status 1", "call_1", "echo '" + allow + "'; exit 1", false},
-		{"an allow with status 2", "call_1", "echo '" + allow + "'; exit 2", false},
-		{"an allow and a signal", "call_1", "echo '" + allow + "'; kill -9 $$", false},
-		{"a line before an allow", "call_1", "echo starting; echo '" + allow + "'", false},
-		{"a line after an allow", "call_1", "echo '" + allow + "'; echo '" + allow + "'", false},
-		{"an allow in a list", "call_1", "echo '[" + allow + "]'", false},
-		{"a call without an id", "", `echo '{"decision":"allow","id":""}'`, false},
+		{"an object that says nothing", "call_1", "echo '0{}'", false},
+		{"an allow without an id", "call_1", `echo '0{"decision":"allow"}'`, false},
+		{"an allow for another call", "call_1", `echo '0{"decision":"allow","id":"call_2"}'`, false},
+		{"an id of another type", "call_1", `echo '0{"decision":"allow","id":["call_1"]}'`, false},
+		{"another word", "call_1", `echo '0{"decision":"Allow","id":"call_1"}'`, false},
+		{"a result for a call", "call_1", `echo '0{"decision":"replace","id":"call_1"}'`, false},
+		{"a denial", "call_1", `echo '2{"decision":"deny","reason":"no"}'`, false},
+		{"a denial with status 0", "call_1", `echo '0{"decision":"deny","reason":"no","id":"call_1"}'`, false},
+		{"an allow with status 1", "call_1", "echo '1" + allow + "'", false},
+		{"an allow with status 2", "call_1", "echo '2" + allow + "'", false},
+		{"an allow and a signal", "call_1", "printf '%s' '0" + allow + "'; kill -9 $$", false},
+		{"a line before an allow", "call_1", "echo starting; echo '0" + allow + "'", false},
+		{"an allow in a list", "call_1", "echo '0[" + allow + "]'", false},
+		{"a call without an id", "", `echo '0{"decision":"allow","id":""}'`, false},
 	}
 	for _, name := range []string{"amp", "openclaw", "opencode", "pi"} {
 		t.Run(name, func(t *testing.T) {
@@ -85,6 +84,7 @@ func TestHookPlugins(t *testing.T) {
 			}
 			h.write(h.bin, "#!/bin/sh\nin=$(cat)\ncase $in in\n"+script.String()+"esac\n")
 			h.mode(h.bin, 0o755)
+			h.record()
 			for i, got := range propose(calls.String()) {
 				if c := cases[i]; got != "ran" && !(strings.HasPrefix(got, "blocked: ") && len(got) > len("blocked: ")) || (got == "ran") != c.ran {
 					t.Errorf("%s: %s, want ran %v", c.name, got, c.ran)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,7 +15,7 @@ import (
 
 // shout is a program that denies in the host's own form whatever it is asked,
 // as a shield does that cannot judge.
-const shout = `echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"REASON"}}'; echo 'REASON' >&2; exit STATUS`
+const shout = `echo '!REASON'; echo 'STATUS{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"REASON"}}'`
 
 // TestHookStatusOfBrokenInstallations breaks an installation in the ways in
 // which hosts, tools and people do, and checks that status does not call a
@@ -54,29 +55,37 @@ func TestHookStatusOfBrokenInstallations(t *testing.T) {
 		{"only for some calls", "if", func(h *hooked) { h.edit(`"type"`, `"if": "Bash(git *)", "type"`) }},
 		{"without a shell", "args", func(h *hooked) { h.edit(`"type"`, `"args": [], "type"`) }},
 		{"another kind of hook", "type is not command", func(h *hooked) { h.edit(`"type": "command"`, `"type": "prompt"`) }},
-		{"no wrapper", "missing, killed or unclear", func(h *hooked) { h.edit(`o=$(`, ``) }},
-		{"a wrapper on another line", "did not install this command", func(h *hooked) { h.edit(`); s=$?`, `\n); s=$?`) }},
-		{"a wrapper behind a comment", "did not install this command", func(h *hooked) { h.edit(`); s=$?`, ` # ); s=$?`) }},
-		{"a wrapper for something else", "did not install this command", func(h *hooked) { h.edit(`); s=$?`, `; true); s=$?`) }},
-		{"a wrapper that lets pass", "missing, killed or unclear", func(h *hooked) { h.edit(`exit 2"`, `exit 0"`) }},
-		{"a wrapper that ends with 1", "missing, killed or unclear", func(h *hooked) { h.edit(`exit 2"`, `exit 1"`) }},
-		{"a wrapper that takes every answer", "missing, killed or unclear", func(h *hooked) { h.edit(`[02]`, `*`) }},
-		{"more than the command", "did not install this command", func(h *hooked) { h.edit(`o=$(SHIELD_CONFIG=`, `o=$(true; SHIELD_CONFIG=`) }},
-		{"in the background", "did not install this command", func(h *hooked) { h.edit(`); s=$?`, ` &); s=$?`) }},
-		{"not heard", "did not install this command", func(h *hooked) { h.edit(`); s=$?`, ` >/dev/null); s=$?`) }},
-		{"nothing ends it when it hangs", "nothing ends it", func(h *hooked) { h.edit("/usr/bin/timeout --foreground -s KILL 25 ", "") }},
-		{"nothing ends it, and it judges alone by another spelling", "nothing ends it", func(h *hooked) {
-			h.edit("/usr/bin/timeout --foreground -s KILL 25 ", "")
-			h.edit(" --alone", " -alone=true")
+		{"no wrapper", "missing, killed or unclear", func(h *hooked) { h.edit(`"n() {`, `"m() {`) }},
+		{"a wrapper on another line", "did not install this command", func(h *hooked) { h.edit(` --line`, `\n --line`) }},
+		{"a wrapper behind a comment", "did not install this command", func(h *hooked) { h.edit(` --line`, ` # --line`) }},
+		{"a wrapper for something else", "did not install this command", func(h *hooked) { h.edit(` --line`, `; true --line`) }},
+		{"a wrapper that lets pass", "missing, killed or unclear", func(h *hooked) { h.edit(`exit 2; }; {`, `exit 0; }; {`) }},
+		{"a wrapper that ends with 1", "missing, killed or unclear", func(h *hooked) { h.edit(`exit 2; }; {`, `exit 1; }; {`) }},
+		{"a wrapper that takes every answer", "missing, killed or unclear", func(h *hooked) { h.edit(`case $s in [02]`, `case $s in *`) }},
+		{"more than the command", "did not install this command", func(h *hooked) { h.edit(`|| c; `, `|| c; true; `) }},
+		{"in the background", "did not install this command", func(h *hooked) { h.edit(` --line`, ` & --line`) }},
+		{"not heard", "did not install this command", func(h *hooked) { h.edit(` --line`, ` >/dev/null --line`) }},
+		{"denies before it answers", "before shield has answered", func(h *hooked) { h.edit(`sleep 25`, `sleep 5`) }},
+		{"denies after the host has gone on", "stops waiting", func(h *hooked) { h.edit(`sleep 25`, `sleep 600`) }},
+		{"waits with another program", "did not install this command", func(h *hooked) { h.edit(`/usr/bin/sleep 25`, `/usr/bin/true 25`) }},
+		{"waits with a program of PATH", "did not install this command", func(h *hooked) { h.edit(`/usr/bin/sleep 25`, `sleep 25`) }},
+		{"the process that asks is another", "missing, killed or unclear", func(h *hooked) { h.edit(`--line $$`, `--line 1`) }},
+		{"an older version installed it", "an older version", func(h *hooked) {
+			h.write(h.settings, `{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","timeout":30,"command":`+strconv.Quote(h.older("--timeout 20s"))+`}]}]}}`)
 		}},
-		{"ended before it answers", "before shield has answered", func(h *hooked) { h.edit(`-s KILL 25`, `-s KILL 5`) }},
-		{"ended after the host has gone on", "stops waiting", func(h *hooked) { h.edit(`-s KILL 25`, `-s KILL 600`) }},
-		{"its answer goes into a file, too", "did not install this command", func(h *hooked) { h.edit(`); s=$?`, ` | tee hook.log); s=$?`) }},
-		{"the line goes into a file, too", "missing, killed or unclear", func(h *hooked) { h.edit(`exit 2"`, `exit 2 | tee hook.log"`) }},
-		{"never fails", "missing, killed or unclear", func(h *hooked) { h.edit(`exit 2"`, `exit 2 || true"`) }},
-		{"says nothing to people", "did not install this command", func(h *hooked) { h.edit(`); s=$?`, ` 2>/dev/null); s=$?`) }},
-		{"nice", "absolute path", func(h *hooked) { h.edit(`/usr/bin/timeout`, `nice -n 19 /usr/bin/timeout`) }},
-		{"a path that only a shell knows", "more than its text", func(h *hooked) { h.edit(h.quoted(), "~/bin/shield") }},
+		{"the program is not checked", "does not notice that", func(h *hooked) {
+			line := h.line()
+			h.editJSON(line, line[:strings.Index(line, "c() {")]+line[strings.Index(line, "|| c; ")+len("|| c; "):])
+		}},
+		{"the check lets every program pass", "does not notice that", func(h *hooked) { h.edit(`*) echo changed; exit;;`, `*) ;;`) }},
+		{"the program was replaced", "not the program that was installed", func(h *hooked) { h.copy(h.bin); h.append(h.bin, "x") }},
+		{"what it should be is not recorded", "is not recorded", func(h *hooked) { _ = os.Remove(h.recordFile()) }},
+		{"its answer goes into a file, too", "did not install this command", func(h *hooked) { h.edit(` --line`, ` | tee hook.log --line`) }},
+		{"the line goes into a file, too", "missing, killed or unclear", func(h *hooked) { h.edit(`n \"status $s\""`, `n \"status $s\" | tee hook.log"`) }},
+		{"never fails", "missing, killed or unclear", func(h *hooked) { h.edit(`n \"status $s\""`, `n \"status $s\" || true"`) }},
+		{"says nothing to people", "did not install this command", func(h *hooked) { h.edit(` --line`, ` 2>/dev/null --line`) }},
+		{"nice", "absolute path", func(h *hooked) { h.edit(h.quoted()+" hook", "nice -n 19 "+h.quoted()+" hook") }},
+		{"a path that only a shell knows", "more than its text", func(h *hooked) { h.edit(h.quoted()+" hook", "~/bin/shield hook") }},
 		{"some tools only", "matcher Bash|Write", func(h *hooked) { h.edit(`"*"`, `"Bash|Write"`) }},
 		{"the list of hooks of an entry is left out", "malformed", func(h *hooked) {
 			h.write(h.settings, `{"hooks":{"PreToolUse":[{"type":"command","command":"/x/shield hook claude-code"}]}}`)
@@ -88,16 +97,17 @@ func TestHookStatusOfBrokenInstallations(t *testing.T) {
 		{"a misspelt setting", "unknown key", func(h *hooked) {
 			h.write(filepath.Join(h.home, ".config", "shield", "shield.yaml"), "polcy: offline\n")
 		}},
-		{"a state that cannot be written", "denies everything", func(h *hooked) {
+		{"a state that cannot be written", "not a directory", func(h *hooked) {
 			_ = os.RemoveAll(filepath.Join(h.home, ".local"))
 			h.write(filepath.Join(h.home, ".local"), "")
 		}},
-		{"through another program", "absolute path", func(h *hooked) { h.edit(`/usr/bin/timeout`, `/tmp/timeout`) }},
+		{"through another program", "absolute path", func(h *hooked) { h.edit(h.quoted()+" hook", "/tmp/timeout "+h.quoted()+" hook") }},
 		{"an expansion", "more than its text", func(h *hooked) { h.edit(`hook claude-code`, `hook claude-code $X`) }},
-		{"settings from the environment", "does not set SHIELD_CONFIG", func(h *hooked) { h.edit(`$(SHIELD_CONFIG= `, `$(`) }},
-		{"settings by a variable", "sets SHIELD_CONFIG", func(h *hooked) { h.edit(`$(SHIELD_CONFIG= `, `$(SHIELD_CONFIG=$X `) }},
-		{"a library for the program", "sets LD_PRELOAD", func(h *hooked) { h.edit(`$(SHIELD_CONFIG= `, `$(LD_PRELOAD=/x.so SHIELD_CONFIG= `) }},
-		{"found by PATH", "absolute path", func(h *hooked) { h.edit(h.quoted(), "shield") }},
+		{"settings from the environment", "does not set SHIELD_CONFIG", func(h *hooked) { h.edit(`SHIELD_CONFIG= `, ``) }},
+		{"settings by a variable", "sets SHIELD_CONFIG", func(h *hooked) { h.edit(`SHIELD_CONFIG= `, `SHIELD_CONFIG=$X `) }},
+		{"a home from the environment", "does not set HOME", func(h *hooked) { h.edit(` HOME=`+h.home, ``) }},
+		{"a library for the program", "sets LD_PRELOAD", func(h *hooked) { h.edit(`SHIELD_CONFIG= `, `LD_PRELOAD=/x.so SHIELD_CONFIG= `) }},
+		{"found by PATH", "absolute path", func(h *hooked) { h.edit(h.quoted()+" hook", "shield hook") }},
 		{"the program is missing", "the program is missing", func(h *hooked) { _ = os.Remove(h.bin) }},
 		{"the program was moved", "the program is missing", func(h *hooked) { _ = os.Rename(h.bin, h.bin+".old") }},
 		{"the program is a folder", "not a program", func(h *hooked) { _ = os.Remove(h.bin); _ = os.Mkdir(h.bin, 0o755) }},
@@ -141,7 +151,7 @@ func TestHookStatusOfBrokenInstallations(t *testing.T) {
 		{"it denies and ends with 0", "did not deny", says("shield: tier 0", "0")},
 		{"it denies without a reason", "did not deny", says("", "2")},
 		{"it denies on standard output alone", "did not deny", func(h *hooked) {
-			h.script(strings.NewReplacer("echo 'REASON' >&2;", "", "REASON", "shield: tier 0", "STATUS", "2").Replace(shout))
+			h.script(strings.NewReplacer("echo '!REASON';", "", "REASON", "shield: tier 0", "STATUS", "2").Replace(shout))
 		}},
 		{"it says more", "gives no verdict", func(h *hooked) {
 			h.script("echo log; " + strings.NewReplacer("REASON", "shield: tier 0", "STATUS", "2").Replace(shout))
@@ -169,6 +179,35 @@ func (h *hooked) give(path string) {
 	const nobody = 65534
 	if err := os.Chown(path, nobody, nobody); err != nil {
 		h.t.Skipf("a file cannot be given away here: %v", err)
+	}
+}
+
+// editJSON replaces a text that the settings file holds as a JSON string.
+func (h *hooked) editJSON(old, text string) {
+	h.t.Helper()
+	var quoted [2]string
+	for i, s := range []string{old, text} {
+		var b strings.Builder
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(s); err != nil {
+			h.t.Fatal(err)
+		}
+		quoted[i] = strings.TrimSpace(b.String())
+	}
+	h.edit(quoted[0], quoted[1])
+}
+
+// append adds text to a file.
+func (h *hooked) append(path, text string) {
+	h.t.Helper()
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.WriteString(text)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		h.t.Fatal(err)
 	}
 }
 

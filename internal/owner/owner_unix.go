@@ -30,6 +30,12 @@ func Check(info fs.FileInfo, denied fs.FileMode) error {
 	return nil
 }
 
+// Root reports whether root alone can change a file.
+func Root(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stat.Uid == 0 && info.Mode().Perm()&Write == 0
+}
+
 // Open opens a file for reading without following a link at its end and without
 // waiting for the other side of a pipe.
 func Open(path string) (*os.File, error) {

@@ -85,7 +85,7 @@ func installed(args []string) bool {
 	if len(args) == 2 {
 		return true
 	}
-	if len(args) == 5 && alone(args) {
+	if alone(args) {
 		args = args[:4]
 	}
 	if len(args) != 4 || args[2] != "--timeout" {
@@ -96,7 +96,9 @@ func installed(args []string) bool {
 }
 
 // alone reports whether an installed command line has its process judge by itself.
-func alone(args []string) bool { return args[len(args)-1] == "--"+Alone }
+func alone(args []string) bool {
+	return len(args) == 5 && args[4] == "--"+Alone || len(args) == 6 && args[4] == "--"+Line && Asker(args) != 0
+}
 
 // judgeArgs returns the command line of the judge for one that is installed.
 func judgeArgs(args []string) []string { return slices.Insert(slices.Clone(args), 2, "--"+Flag) }

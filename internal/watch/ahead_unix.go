@@ -26,17 +26,22 @@ func init() {
 	}
 	args := judgeArgs(os.Args[1:])
 	dir, _ := os.Getwd()
-	dial := func() Ask {
-		return Service(peer.StateFolder(os.Getenv), peer.Question{Program: program, Dir: dir, Parent: os.Getppid(), Args: args, Environ: os.Environ()})
+	parent := Asker(args)
+	lined := parent != 0
+	if !lined {
+		parent = os.Getppid()
 	}
-	if alone(args) {
+	dial := func() Ask {
+		return Service(peer.StateFolder(os.Getenv), peer.Question{Program: program, Dir: dir, Parent: parent, Args: args, Environ: os.Environ()})
+	}
+	if alone(os.Args[1:]) {
 		ask := dial()
 		if ask == nil {
 			return
 		}
 		dial = func() Ask { return ask }
 	}
-	ahead = Start(os.Stdin, dial, func() (*Judge, error) { return process(program, args) })
+	ahead = Start(os.Stdin, parent, dial, func() (*Judge, error) { return process(program, args) })
 	ahead.signals = make(chan os.Signal, 1)
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
@@ -48,9 +53,15 @@ func init() {
 	select {
 	case got := <-ahead.said:
 		if answer, ok := settled(os.Args[2], got); ok {
+			if lined {
+				answer = "0" + answer
+			}
 			// Unlike with os.Stdout, a reader that is gone is an error, which the
 			// whole program denies for, and no death by a signal.
 			if n, err := syscall.Write(1, []byte(answer)); n == len(answer) && err == nil {
+				if lined {
+					Taken(1)
+				}
 				os.Exit(0)
 			}
 		}

@@ -40,13 +40,29 @@ const (
 	GuardGrace = 4 * time.Second
 )
 
-// Flag makes a hook the judge that its watchdog has started. Alone has it judge in the
-// process that the host waits for: the command line around that ends it when it hangs,
-// and denies for it.
+// Flag makes a hook the judge that its watchdog has started. Line has it judge in the
+// process that an installed command line started, whose shell is the process with the
+// number that follows; it answers in lines, see [Lines]. Alone is what older versions
+// installed: shield judges in the process that the host waits for, which timeout(1) ends.
 const (
 	Flag  = "judge"
 	Alone = "alone"
+	Line  = "line"
 )
+
+// Asker returns the process that asks, as a command line with [Line] names it; 0 if it
+// names none.
+func Asker(args []string) int {
+	for i, arg := range args {
+		if arg == "--"+Line && i+1 < len(args) {
+			pid, err := strconv.Atoi(args[i+1])
+			if err == nil && pid > 0 {
+				return pid
+			}
+		}
+	}
+	return 0
+}
 
 // A Judge is a process of shield that judges one event. It is given a line with the
 // length of the event and the process that asks, and the event; its standard input
@@ -75,6 +91,7 @@ type Watch struct {
 	judge   atomic.Pointer[Judge] // nil until it has started
 	unread  atomic.Bool           // the judge has started, and the event does not end
 	said    chan reply
+	parent  int            // the process that asks
 	signals chan os.Signal // that have arrived ahead of the rest of shield; nil if it was there
 }
 
@@ -91,9 +108,10 @@ const Patience = 200 * time.Millisecond
 type Ask func(event []byte) (line []byte, ok bool)
 
 // Start passes on the event that in holds, to the service that dial finds, or to a
-// judge that it starts where dial finds none. It waits for nothing.
-func Start(in io.Reader, dial func() Ask, start func() (*Judge, error)) *Watch {
-	w := &Watch{said: make(chan reply, 1)}
+// judge that it starts where dial finds none. parent is the process that asks. It waits
+// for nothing.
+func Start(in io.Reader, parent int, dial func() Ask, start func() (*Judge, error)) *Watch {
+	w := &Watch{said: make(chan reply, 1), parent: parent}
 	go func() {
 		line, err := w.pass(in, dial(), start)
 		w.said <- reply{line, err}
@@ -129,7 +147,7 @@ func (w *Watch) pass(in io.Reader, ask Ask, start func() (*Judge, error)) ([]byt
 			return nil, err
 		}
 	}
-	return judge.Ask(event, os.Getppid())
+	return judge.Ask(event, w.parent)
 }
 
 // ReadEvent reads the event that a host asks about.

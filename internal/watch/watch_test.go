@@ -15,14 +15,21 @@ import (
 func TestInstalled(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]bool{
-		"hook claude-code":                          true,
-		"hook claude-code --timeout 50s":            true,
-		"hook claude-code --timeout 1m30s":          true,
-		"hook codex --timeout 50s":                  true,
-		"hook codex --timeout 50s --alone":          true,
-		"hook codex --alone":                        false,
-		"hook codex --alone --timeout 50s":          false,
-		"hook codex --timeout 50s --alone=true":     false,
+		"hook claude-code":                           true,
+		"hook claude-code --timeout 50s":             true,
+		"hook claude-code --timeout 1m30s":           true,
+		"hook codex --timeout 50s":                   true,
+		"hook codex --timeout 50s --alone":           true,
+		"hook codex --alone":                         false,
+		"hook codex --alone --timeout 50s":           false,
+		"hook codex --timeout 50s --alone=true":      false,
+		"hook codex --timeout 50s --line 12":         true,
+		"hook codex --timeout 50s --line":            false,
+		"hook codex --timeout 50s --line 0":          false,
+		"hook codex --timeout 50s --line -1":         false,
+		"hook codex --timeout 50s --line x":          false,
+		"hook codex --line 12":                       false,
+		"hook codex --timeout 50s --line 12 --judge": false,
 		"":                                          false,
 		"hook":                                      false,
 		"run":                                       false,
@@ -152,7 +159,7 @@ func TestWaitGivesUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ended, killed := make(chan struct{}), make(chan struct{})
-			w := Start(tt.in, noService, func() (*Judge, error) {
+			w := Start(tt.in, 1, noService, func() (*Judge, error) {
 				return &Judge{closer{io.Discard, ended}, tt.out, func() { close(killed) }}, tt.start
 			})
 			w.signals = tt.signals
@@ -186,7 +193,7 @@ func TestWaitAnswers(t *testing.T) {
 	t.Parallel()
 	var asked strings.Builder
 	ended := make(chan struct{})
-	w := Start(strings.NewReader("{ }\n"), noService, func() (*Judge, error) {
+	w := Start(strings.NewReader("{ }\n"), 1, noService, func() (*Judge, error) {
 		return &Judge{closer{&asked, ended}, strings.NewReader(Allowed("{}") + "more"), func() { t.Error("killed") }}, nil
 	})
 	line, err := w.Wait(t.Context(), time.Minute)

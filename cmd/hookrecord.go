@@ -1,0 +1,274 @@
+package cmd
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/shieldcli/shield/internal/owner"
+	"github.com/shieldcli/shield/pkg/config"
+)
+
+// A record holds which program a hook runs: one line with its identity (owner, device,
+// inode, size, change time) and its SHA-256. The installed line compares them before it
+// runs the program, so that one that an installer replaced never answers. The record lies
+// in the state folder, which is denied to agents.
+//
+// Starting stat for the identity takes a millisecond and the digest 0.4 s. So the line
+// first uses what a shell tests by itself: a hard link to the program is still the same
+// file, and the file of the record, which was given the modification time of the program,
+// is neither older nor newer. The identity is compared only if that fails, which it always
+// does where no hard link could be made, and the digest only if the identity differs.
+type record struct{ program, file string }
+
+// link returns the path of the hard link to the program.
+func (r record) link() string { return r.file + ".program" }
+
+// newRecord returns the record of a program in a world's state folder.
+func newRecord(w *World, program string) (record, error) {
+	state := config.StateDir(w.Home, w.Getenv)
+	if state == "" {
+		return record{}, errors.New("no state folder; set HOME")
+	}
+	return recordIn(state, program), nil
+}
+
+// recordProgram records the program that a world's hooks run.
+func recordProgram(w *World) error {
+	r, err := newRecord(w, w.Executable)
+	if err == nil {
+		err = r.write()
+	}
+	if err != nil {
+		return fmt.Errorf("record the program of the hook: %w", err)
+	}
+	return nil
+}
+
+func recordIn(state, program string) record {
+	sum := sha256.Sum256([]byte(program))
+	return record{program, filepath.Join(state, "programs", hex.EncodeToString(sum[:8]))}
+}
+
+// replaceable reports whether this user can replace a program: another user than root
+// cannot replace one that only root can change, in folders of which the same is true.
+// Then a package manager may update it at any time.
+func replaceable(program string) bool {
+	real, err := filepath.EvalSymlinks(program)
+	if err != nil || os.Geteuid() == 0 {
+		return true
+	}
+	for _, path := range []string{program, real} {
+		for ; ; path = filepath.Dir(path) {
+			if info, err := os.Stat(path); err != nil || !owner.Root(info) {
+				return true
+			}
+			if path == filepath.Dir(path) {
+				break
+			}
+		}
+	}
+	return false
+}
+
+// stats are the arguments of stat that print an identity, of GNU and BusyBox, and of BSD.
+var stats = []string{"-L -c %u:%d:%i:%s:%Z", "-L -f %u:%d:%i:%z:%c"}
+
+// statWords returns the words of a shell that print the identity of a program that follows.
+var statWords = sync.OnceValues(func() ([]string, error) {
+	path, err := tool("stat")
+	if err != nil {
+		return nil, err
+	}
+	for _, args := range stats {
+		words := append([]string{path}, strings.Fields(args)...)
+		if out, err := exec.Command(words[0], append(slices.Clone(words[1:]), "/")...).Output(); err == nil && strings.Count(string(out), ":") == 4 {
+			return words, nil
+		}
+	}
+	return nil, fmt.Errorf("%s prints no identity of a file", path)
+})
+
+// digestWords returns the words of a shell that print the SHA-256 of standard input.
+func digestWords() (string, error) {
+	if path, err := tool("sha256sum"); err == nil {
+		return path, nil
+	}
+	path, err := tool("shasum")
+	if err != nil {
+		return "", errors.New("neither sha256sum nor shasum is there, one of which the hook needs")
+	}
+	return path + " -a 256", nil
+}
+
+const (
+	checkBegin = "c() { i= d=; read -r i d <"
+	checkEnd   = " || c; "
+)
+
+// check returns the text of a shell that ends it with the line "changed" if the program is
+// not the recorded one. If its content is the same, the record gets the new identity.
+func (r record) check() (string, error) {
+	stat, err := statWords()
+	if err != nil {
+		return "", err
+	}
+	digest, err := digestWords()
+	if err != nil {
+		return "", err
+	}
+	mv, err := tool("mv")
+	if err != nil {
+		return "", err
+	}
+	program, err := syntax.Quote(r.program, syntax.LangPOSIX)
+	if err != nil {
+		return "", fmt.Errorf("%q: %w", cut(r.program), err)
+	}
+	file, err := syntax.Quote(r.file, syntax.LangPOSIX)
+	if err != nil {
+		return "", fmt.Errorf("%q: %w", cut(r.file), err)
+	}
+	link, err := syntax.Quote(r.link(), syntax.LangPOSIX)
+	if err != nil {
+		return "", fmt.Errorf("%q: %w", cut(r.link()), err)
+	}
+	same := fmt.Sprintf("[ %[1]s -ef %[3]s ] && [ ! %[1]s -nt %[2]s ] && [ ! %[1]s -ot %[2]s ]", program, file, link)
+	renew := fmt.Sprintf(`echo "$v $d" >%[1]s.$$ && %[2]s -f %[1]s.$$ %[1]s`, file, mv)
+	return checkBegin + file + "; v=$(" + strings.Join(stat, " ") + " " + program + `); [ "$v" = "${i:-none}" ] || case $(` + digest + " <" + program +
+		`) in "${d:-none} "*) ` + renew + ";; *) echo changed; exit;; esac; }; " + same + checkEnd, nil
+}
+
+// splitCheck divides the text of a shell into the check of a program and what follows.
+func splitCheck(text string) (check, command string) {
+	if i := strings.Index(text, checkEnd); strings.HasPrefix(text, checkBegin) && i >= 0 {
+		return text[:i+len(checkEnd)], text[i+len(checkEnd):]
+	}
+	return "", text
+}
+
+// read returns what is recorded.
+func (r record) read() (identity, digest string, err error) {
+	text, err := os.ReadFile(r.file)
+	if err != nil {
+		return "", "", err
+	}
+	if _, err := fmt.Sscanf(string(text), "%s %s\n", &identity, &digest); err != nil {
+		return "", "", fmt.Errorf("%s: not a record of a program", r.file)
+	}
+	return identity, digest, nil
+}
+
+// identity returns the identity of the program as it is now.
+func (r record) identity() (string, error) {
+	words, err := statWords()
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.Command(words[0], append(slices.Clone(words[1:]), r.program)...).Output()
+	return strings.TrimSpace(string(out)), err
+}
+
+// digest returns the SHA-256 of the program as it is now.
+func (r record) digest() (string, error) {
+	f, err := os.Open(r.program)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// changed returns an error unless the program is the recorded one.
+func (r record) changed() error {
+	identity, recorded, err := r.read()
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("which program %s should be is not recorded in %s, so the hook denies everything; run 'shield hook status --accept'", r.program, r.file)
+	}
+	if err != nil {
+		return fmt.Errorf("which program %s should be cannot be read, so the hook denies everything: %w", r.program, err)
+	}
+	if now, err := r.identity(); err == nil && now == identity {
+		return nil
+	}
+	digest, err := r.digest()
+	if err != nil {
+		return err
+	}
+	if digest != recorded {
+		return fmt.Errorf("%s is not the program that was installed as a hook, so the hook denies everything; if you updated it, run 'shield hook status --accept'", r.program)
+	}
+	return nil
+}
+
+// write records the program as it is now.
+func (r record) write() error {
+	real, err := filepath.EvalSymlinks(r.program)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(r.file), 0o700); err != nil {
+		return err
+	}
+	linked, err := os.Stat(r.link())
+	same := err == nil && os.SameFile(linked, info)
+	if known, _, err := r.read(); err == nil && same {
+		if now, err := r.identity(); err == nil && now == known {
+			return nil
+		}
+	}
+	if !same {
+		fresh := r.link() + ".new"
+		_ = os.Remove(fresh)
+		if os.Link(real, fresh) == nil { // else on another file system, or of another user
+			err = os.Rename(fresh, r.link())
+		} else if err = os.Remove(r.link()); errors.Is(err, os.ErrNotExist) {
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	identity, err := r.identity() // after the link, which changes the change time
+	if err != nil {
+		return err
+	}
+	digest, err := r.digest()
+	if err != nil {
+		return err
+	}
+	fresh, err := os.CreateTemp(filepath.Dir(r.file), ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(fresh, "%s %s\n", identity, digest)
+	err = errors.Join(err, fresh.Sync(), fresh.Close())
+	if err == nil {
+		err = os.Chtimes(fresh.Name(), info.ModTime(), info.ModTime())
+	}
+	if err == nil {
+		err = os.Rename(fresh.Name(), r.file)
+	}
+	if err != nil {
+		_ = os.Remove(fresh.Name())
+	}
+	return err
+}

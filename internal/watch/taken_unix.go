@@ -1,0 +1,34 @@
+//go:build unix
+
+package watch
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// How long the reader of an answer is waited for before it is taken to be stopped, how
+// often it is continued then, and for how long.
+const (
+	takes     = 200 * time.Millisecond
+	continues = 20 * time.Millisecond
+	gives     = time.Minute
+)
+
+// Taken waits until nobody reads from a pipe any more: the shell that reads the answer has
+// ended. One that is stopped is continued, with the others of the process group, for its
+// host takes a hook that does not end for permission.
+func Taken(pipe int) {
+	var info unix.Stat_t
+	if unix.Fstat(pipe, &info) != nil || info.Mode&unix.S_IFMT != unix.S_IFIFO {
+		return
+	}
+	for wait, waited := takes, time.Duration(0); waited < gives; wait, waited = continues, waited+wait {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pipe)}}, int(wait.Milliseconds()))
+		if n > 0 || err != nil && err != unix.EINTR {
+			return
+		}
+		_ = unix.Kill(0, unix.SIGCONT) // no error: this process is in the group
+	}
+}
