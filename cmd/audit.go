@@ -134,11 +134,11 @@ func verifyAudit(c *cli.Context, w *World) error {
 
 // auditReport says what a log is worth, held against the end that is known of it.
 func auditReport(c *cli.Context, w *World, file string) (audit.Report, error) {
-	kept, err := keptHead(c, w)
+	kept, gaps, err := keptHead(c, w)
 	if err != nil {
 		return audit.Report{}, err
 	}
-	return audit.VerifyFile(file, kept)
+	return audit.VerifyFile(file, kept, gaps)
 }
 
 // verified says for people what was found.
@@ -158,43 +158,46 @@ func verified(file string, r *audit.Report) string {
 }
 
 // keptHead returns the head that is known from a checkpoint, or, for the
-// configured log, from the state file.
-func keptHead(c *cli.Context, w *World) (*audit.Head, error) {
+// configured log, from the state file, which also has the gaps that it has seen.
+func keptHead(c *cli.Context, w *World) (head *audit.Head, gaps map[uint64]string, err error) {
 	if name := c.String("checkpoint"); name != "" {
 		data, err := os.ReadFile(name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		point, err := audit.ParseCheckpoint(data)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		}
 		if c.String("key") == "" {
-			return nil, errors.New("audit verify: --checkpoint needs --key, the public key")
+			return nil, nil, errors.New("audit verify: --checkpoint needs --key, the public key")
 		}
 		key, err := audit.LoadPublicKey(c.String("key"))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if err := point.Check(key); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		}
-		return &point.Head, nil
+		return &point.Head, nil, nil
 	}
 	if c.String("file") != "" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	set, err := settings(c, w)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	store, err := openStore(set, w)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer store.Close()
 	seq, hash, err := store.Head(c.Context)
-	return &audit.Head{Seq: seq, Hash: hash}, err
+	if err == nil {
+		gaps, err = store.Gaps(c.Context)
+	}
+	return &audit.Head{Seq: seq, Hash: hash}, gaps, err
 }
 
 func queryAudit(c *cli.Context, w *World) error {

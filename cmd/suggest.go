@@ -141,11 +141,7 @@ func approvals(c *cli.Context, w *World) ([]policy.Approval, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept, err := keptHead(c, w)
-	if err != nil {
-		return nil, err
-	}
-	report, err := audit.VerifyFile(file, kept)
+	report, err := auditReport(c, w, file)
 	if err != nil {
 		return nil, err
 	}

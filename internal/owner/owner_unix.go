@@ -30,6 +30,15 @@ func Check(info fs.FileInfo, denied fs.FileMode) error {
 	return nil
 }
 
+// Single refuses a file that has another name: who knows that name can read or write it
+// where nobody looks.
+func Single(info fs.FileInfo) error {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Nlink > 1 {
+		return errors.New("another name (a hard link) leads to it; find out what made that ('find -samefile'), and remove it")
+	}
+	return nil
+}
+
 // Root reports whether root alone can change a file.
 func Root(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)

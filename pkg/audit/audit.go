@@ -38,6 +38,12 @@ type Heads interface {
 	AdvanceHead(ctx context.Context, next func(seq uint64, hash string) (uint64, string, error)) error
 }
 
+// Gaps are [Heads] that also keep which recovery entries go on from a log that was put
+// aside.
+type Gaps interface {
+	KeepGap(ctx context.Context, seq uint64, hash string) error
+}
+
 // What can be wrong with a log; use [errors.Is]. Nothing can be appended then.
 var (
 	ErrCut        = errors.New("entries are missing from the end of the audit log")

@@ -26,6 +26,12 @@ type memory struct {
 	mu sync.Mutex
 	Head
 	fail error // of the commit
+	gaps map[uint64]string
+}
+
+func (m *memory) KeepGap(_ context.Context, seq uint64, hash string) error {
+	m.gaps = map[uint64]string{seq: hash}
+	return nil
 }
 
 func (m *memory) AdvanceHead(_ context.Context, next func(uint64, string) (uint64, string, error)) error {
@@ -82,9 +88,11 @@ func write(t testing.TB, path string, b []byte) {
 	}
 }
 
-func verify(t testing.TB, path string, kept *Head) Report {
+func verify(t testing.TB, path string, kept *Head) Report { return verifyGaps(t, path, kept, nil) }
+
+func verifyGaps(t testing.TB, path string, kept *Head, gaps map[uint64]string) Report {
 	t.Helper()
-	r, err := VerifyFile(path, kept)
+	r, err := VerifyFile(path, kept, gaps)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +269,7 @@ func TestRefuses(t *testing.T) {
 				t.Fatalf("repair: %q, %v", aside, err)
 			}
 			appendAll(t, open(t, path, heads), 1)
-			r := verify(t, path, &heads.Head)
+			r := verifyGaps(t, path, &heads.Head, heads.gaps)
 			if !r.OK() || r.First != 4 || r.Head.Seq != 5 || r.Recovered != 1 {
 				t.Errorf("after repair: %+v %v", r, r.Break)
 			}

@@ -32,9 +32,9 @@ func Example() {
 			return
 		}
 	}
-	whole, _ := audit.VerifyFile(path, nil)
+	whole, _ := audit.VerifyFile(path, nil, nil)
 	fmt.Println(whole.OK(), whole.Head.Seq)
-	cut, _ := audit.VerifyFile(path, &audit.Head{Seq: 5})
+	cut, _ := audit.VerifyFile(path, &audit.Head{Seq: 5}, nil)
 	fmt.Println(cut.Break)
 	// Output:
 	// true 3

@@ -47,7 +47,7 @@ func full(t *testing.T, path string) []string {
 
 func verifyFile(t *testing.T, path string, kept *Head) Report {
 	t.Helper()
-	r, err := VerifyFile(path, kept)
+	r, err := VerifyFile(path, kept, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestRepairAmongFullFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	appendAll(t, openSmall(t, path, heads), 30)
-	if r := verifyFile(t, path, &heads.Head); !r.OK() || r.Recovered != 1 {
+	if r := verifyGaps(t, path, &heads.Head, heads.gaps); !r.OK() || r.Recovered != 1 {
 		t.Errorf("%+v %v", r, r.Break)
 	}
 }
@@ -250,7 +250,7 @@ func TestVerifyCopy(t *testing.T) {
 		t.Errorf("with the head: %+v", r)
 	}
 	for _, kept := range []*Head{nil, {}} {
-		if _, err := VerifyFile(path+"x", kept); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), path+"x") {
+		if _, err := VerifyFile(path+"x", kept, nil); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), path+"x") {
 			t.Errorf("an absent log verifies: %v", err)
 		}
 	}

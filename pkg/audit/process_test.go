@@ -99,7 +99,7 @@ func check(t *testing.T, dir, said string) audit.Report {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "audit.jsonl")
-	r, err := audit.VerifyFile(path, &audit.Head{Seq: seq, Hash: hash})
+	r, err := audit.VerifyFile(path, &audit.Head{Seq: seq, Hash: hash}, nil)
 	if err != nil || !r.OK() {
 		t.Fatalf("%+v %v, %v", r, r.Break, err)
 	}

@@ -68,6 +68,9 @@ func Check(path string, kept Head) error {
 	return l.compare(kept, nil)
 }
 
+// asideInfix is between a log's name and the time at which it was put aside.
+const asideInfix = ".damaged-"
+
 // Repair moves a log to which nothing can be appended any more aside and begins
 // a new one in its place. The new one's first entry goes on from the head that
 // is kept, and says what was wrong and where the old log is. Repair returns the
@@ -88,6 +91,7 @@ func Repair(ctx context.Context, path string, opts Options) (aside string, err e
 	if err := l.acquire(ctx); err != nil {
 		return "", err
 	}
+	var gap Head
 	err = opts.Heads.AdvanceHead(ctx, func(seq uint64, hash string) (uint64, string, error) {
 		kept := Head{seq, hash}
 		at, repaired, err := l.seek(kept)
@@ -102,16 +106,19 @@ func Repair(ctx context.Context, path string, opts Options) (aside string, err e
 			return 0, "", err
 		}
 		reason := err.Error()
-		aside = path + ".damaged-" + opts.Clock().UTC().Format("20060102T150405.000000000")
+		aside = path + asideInfix + opts.Clock().UTC().Format("20060102T150405.000000000")
 		if err := os.Rename(path, aside); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return 0, "", err
 		}
 		if _, err := l.reopen(); err != nil {
 			return 0, "", err
 		}
-		h, err := l.put(0, kept, &Recovery{Reason: reason, File: aside})
-		return h.Seq, h.Hash, err
+		gap, err = l.put(0, kept, &Recovery{Reason: reason, File: aside})
+		return gap.Seq, gap.Hash, err
 	})
+	if keeper, ok := opts.Heads.(Gaps); ok && err == nil && gap.Seq > 0 {
+		err = keeper.KeepGap(ctx, gap.Seq, gap.Hash)
+	}
 	if err != nil {
 		return "", fmt.Errorf("repair audit log: %w", err)
 	}

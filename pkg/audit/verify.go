@@ -3,10 +3,14 @@ package audit
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
 )
 
 // Ways in which a log can be broken.
@@ -49,7 +53,11 @@ func (r *Report) OK() bool { return r.Break == nil }
 
 // VerifyFile is [Verify] of a log with all its files. A log that is not there
 // is an error, unless kept knows of entries: then they are cut off.
-func VerifyFile(path string, kept *Head) (Report, error) {
+//
+// A log that was put aside damaged goes on in a new file, with a recovery entry. That
+// counts only if gaps has its sequence number with its hash, kept is the entry before it,
+// or the file that it names is there and goes on from the entry before the gap.
+func VerifyFile(path string, kept *Head, gaps map[uint64]string) (Report, error) {
 	s, err := openSeries(path)
 	if errors.Is(err, fs.ErrNotExist) && kept != nil && kept.Seq > 0 {
 		return Verify(bytes.NewReader(nil), kept)
@@ -58,7 +66,7 @@ func VerifyFile(path string, kept *Head) (Report, error) {
 		return Report{}, fmt.Errorf("verify audit log: %w", err)
 	}
 	defer s.close()
-	v := &verifier{files: s.next, kept: kept}
+	v := &verifier{files: s.next, path: path, kept: kept, gaps: gaps}
 	err = v.run()
 	return v.report, err
 }
@@ -87,8 +95,9 @@ type link struct {
 	seq  uint64
 	prev string
 	hash string
-	end  bool // there is no such line
-	kind bool // it is a recovery entry
+	end  bool   // there is no such line
+	kind bool   // it is a recovery entry
+	from string // the file in which a recovery entry put a damaged log
 	place
 }
 
@@ -111,7 +120,9 @@ type verifier struct {
 	files  func() (string, io.Reader, error) // the log's, until io.EOF
 	lines  *lines                            // of the current one; nil before the first
 	at     place                             // of the line that was read last
+	path   string
 	kept   *Head
+	gaps   map[uint64]string
 	report Report
 	before Head  // the head before report.Head
 	last   place // of the entry that is report.Head
@@ -163,6 +174,12 @@ func (v *verifier) next() (link, error) {
 	if err == nil {
 		l.ok, l.seq, l.prev = true, seq, prev
 	}
+	if l.ok && l.kind {
+		var e struct{ Recovery Recovery }
+		if json.Unmarshal(line, &e) == nil {
+			l.from = e.Recovery.File
+		}
+	}
 	return l, nil
 }
 
@@ -170,7 +187,10 @@ func (v *verifier) run() error {
 	cur, err := v.next()
 	for ; err == nil && !cur.end; cur, err = v.next() {
 		v.report.Lines++
-		if cur.line == 1 && cur.ok && cur.kind && cur.seq > v.report.Head.Seq+1 {
+		if cur.line == 1 && cur.follows(v.report.Head) && v.misnamed() {
+			return nil
+		}
+		if cur.line == 1 && cur.ok && cur.kind && cur.seq > v.report.Head.Seq+1 && v.vouched(cur) {
 			// A log that was put aside damaged goes on in a new file.
 			v.report.Head = Head{cur.seq - 1, cur.prev}
 			v.met = v.kept != nil && *v.kept == v.report.Head
@@ -198,6 +218,9 @@ func (v *verifier) run() error {
 	if err != nil {
 		return err
 	}
+	if v.misnamed() {
+		return nil
+	}
 	v.report.Torn = v.lines != nil && v.lines.torn
 	if v.kept == nil {
 		v.report.Unknown = v.unknown()
@@ -210,6 +233,40 @@ func (v *verifier) run() error {
 		}
 	}
 	return nil
+}
+
+// vouched reports whether something besides a recovery entry says that the entries before
+// it were put aside.
+func (v *verifier) vouched(cur link) bool {
+	switch {
+	case cur.from == "":
+		return false
+	case v.gaps[cur.seq] == cur.hash, v.kept != nil && *v.kept == Head{cur.seq - 1, cur.prev}:
+		return true
+	case v.path == "" || filepath.Dir(cur.from) != filepath.Dir(v.path) || !strings.HasPrefix(filepath.Base(cur.from), filepath.Base(v.path)+asideInfix):
+		return false
+	}
+	f, err := openRead(cur.from)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	line, err := newLines(f).next()
+	if err != nil {
+		return false
+	}
+	seq, prev, err := links(line)
+	return err == nil && link{ok: true, seq: seq, prev: prev}.follows(v.report.Head)
+}
+
+// misnamed reports that the file that has ended is not named after its last entry.
+func (v *verifier) misnamed() bool {
+	number, full := strings.CutPrefix(v.last.file, v.path+".")
+	if last, err := strconv.ParseUint(number, 10, 64); !full || err == nil && last == v.report.Head.Seq {
+		return false
+	}
+	v.broken(v.last, v.report.Head.Seq, Changed, fmt.Sprintf("the file was renamed: its last entry is %d", v.report.Head.Seq))
+	return true
 }
 
 // unknown says what a log alone does not show.

@@ -128,11 +128,39 @@ func TestVerifyGoesOn(t *testing.T) {
 	first, next := chain(nil, head, e.body(clock(), nil))
 	two := entry(7)
 	both, last := chain(first, next, two.body(clock(), nil))
-	for _, kept := range []*Head{nil, &head, &next, &last} {
-		r, err := Verify(bytes.NewReader(both), kept)
-		if err != nil || !r.OK() || r.First != 6 || r.Head != last {
-			t.Errorf("%v: %+v %v, %v", kept, r, r.Break, err)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "log")
+	aside := path + asideInfix + "now"
+	e.Recovery.File = aside
+	first, next = chain(nil, head, e.body(clock(), nil))
+	both, last = chain(first, next, two.body(clock(), nil))
+	write(t, path, both)
+	verified := func(kept *Head, gaps map[uint64]string) Report {
+		r, err := VerifyFile(path, kept, gaps)
+		if err != nil {
+			t.Fatal(err)
 		}
+		return r
+	}
+	gaps := map[uint64]string{6: next.Hash}
+	for _, kept := range []*Head{nil, &next, &last} {
+		if r := verified(kept, gaps); !r.OK() || r.First != 6 || r.Head != last {
+			t.Errorf("kept by the state, %v: %+v %v", kept, r, r.Break)
+		}
+		if r := verified(kept, map[uint64]string{6: head.Hash}); r.OK() || r.Break.How != Removed {
+			t.Errorf("kept by nothing, %v: %+v %v", kept, r, r.Break)
+		}
+	}
+	if r := verified(&head, nil); !r.OK() {
+		t.Errorf("a head before the gap: %+v %v", r, r.Break)
+	}
+	write(t, aside, []byte(lines[2]+"damaged"))
+	if r := verified(nil, nil); r.OK() {
+		t.Errorf("by a file that goes on from elsewhere: %+v", r)
+	}
+	write(t, aside, []byte(lines[0]+"damaged"))
+	if r := verified(nil, nil); !r.OK() {
+		t.Errorf("by the file that was put aside: %+v %v", r, r.Break)
 	}
 	if r, _ := Verify(strings.NewReader(lines[3]+lines[4]), nil); r.OK() {
 		t.Errorf("%+v", r)
@@ -158,10 +186,10 @@ func TestVerifyOlderHead(t *testing.T) {
 	if r, err := Verify(strings.NewReader(all), &old); err != nil || r.OK() || r.Break.Line != 6 || r.Break.How != Changed {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if r, err := VerifyFile(filepath.Join(t.TempDir(), "none"), &old); err != nil || r.OK() || r.Break.How != CutOff {
+	if r, err := VerifyFile(filepath.Join(t.TempDir(), "none"), &old, nil); err != nil || r.OK() || r.Break.How != CutOff {
 		t.Errorf("missing file: %+v, %v", r, err)
 	}
-	if _, err := VerifyFile(filepath.Join(t.TempDir(), "none"), nil); err == nil {
+	if _, err := VerifyFile(filepath.Join(t.TempDir(), "none"), nil, nil); err == nil {
 		t.Error("a missing file verifies")
 	}
 }

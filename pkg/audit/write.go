@@ -244,7 +244,7 @@ func (l *Log) reopen() (os.FileInfo, error) {
 	case !info.Mode().IsRegular():
 		err = errors.New("not a regular file")
 	default:
-		if err := owner.Check(info, others); err != nil {
+		if err := errors.Join(owner.Check(info, others), owner.Single(info)); err != nil {
 			f.Close()
 			return nil, &Error{Kind: ErrExposed, Path: l.path, Err: err}
 		}

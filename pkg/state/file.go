@@ -66,7 +66,7 @@ func checkFile(f *os.File) error {
 	if !info.Mode().IsRegular() {
 		return &Error{Kind: ErrCorrupt, Path: f.Name(), Err: errors.New("not a regular file")}
 	}
-	if err := owner.Check(info, owner.Access); err != nil {
+	if err := errors.Join(owner.Check(info, owner.Access), owner.Single(info)); err != nil {
 		return &Error{Kind: ErrExposed, Path: f.Name(), Err: err}
 	}
 	if info.Size() == 0 { // bbolt would create it again

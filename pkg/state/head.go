@@ -81,6 +81,33 @@ func (s *Store) Head(ctx context.Context) (seq uint64, hash string, err error) {
 	return seq, hash, err
 }
 
+// gapKey is the key of a gap of the audit log: a recovery entry that goes on from a log
+// that was put aside.
+var gapKey = []byte("audit gap ")
+
+// KeepGap keeps the sequence number and hash of a recovery entry of the audit log which goes
+// on from a log that was put aside.
+func (s *Store) KeepGap(ctx context.Context, seq uint64, hash string) error {
+	return s.file.read(ctx, func(t *tx) error {
+		t.changed = true
+		return t.put(limitsPlace, order.AppendUint64(bytes.Clone(gapKey), seq), []byte(hash))
+	})
+}
+
+// Gaps returns the hashes of the recovery entries that were kept, by sequence number.
+func (s *Store) Gaps(ctx context.Context) (gaps map[uint64]string, err error) {
+	gaps = map[uint64]string{}
+	err = s.file.look(ctx, func(t *tx) error {
+		return t.each(limitsPlace, func(key, value []byte) error {
+			if number, ok := bytes.CutPrefix(key, gapKey); ok && len(number) == 8 {
+				gaps[order.Uint64(number)] = string(value)
+			}
+			return nil
+		})
+	})
+	return gaps, err
+}
+
 // now returns the head without holding others off.
 func (h *headFile) now(t *tx) (seq uint64, hash string, err error) {
 	f, _, err := h.open(os.O_RDONLY)

@@ -108,8 +108,11 @@ func readKey(path string) (key [KeySize]byte, err error) {
 	for try := 1; ; try++ {
 		n, err := tryKey(path, &key)
 		switch {
+		case errors.As(err, new(linkedError)) && try < keyTries: // createKey is about to remove the other name
 		case err != nil:
 			return [KeySize]byte{}, err
+		case n == KeySize && key == [KeySize]byte{}:
+			return key, errors.New("it is all zeros, which is no secret; remove it, and a new one is created")
 		case n == KeySize:
 			return key, nil
 		case n > KeySize || try == keyTries:
@@ -118,6 +121,9 @@ func readKey(path string) (key [KeySize]byte, err error) {
 		time.Sleep(keyPause)
 	}
 }
+
+// A linkedError is the error for a key that has another name.
+type linkedError struct{ error }
 
 // tryKey reads the file once and returns how many bytes there are, at most one
 // more than a key has. What is checked is what was opened.
@@ -136,6 +142,9 @@ func tryKey(path string, key *[KeySize]byte) (int, error) {
 	}
 	if err := owner.Check(info, 0o077); err != nil {
 		return 0, err
+	}
+	if err := owner.Single(info); err != nil {
+		return 0, linkedError{err}
 	}
 	var buf [KeySize + 1]byte
 	n, err := io.ReadFull(f, buf[:])
