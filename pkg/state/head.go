@@ -3,12 +3,17 @@ package state
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/shieldcli/shield/internal/flock"
 	"github.com/shieldcli/shield/internal/owner"
@@ -18,26 +23,44 @@ import (
 // the entry that it is of, which is synced, and is not synced itself: what a process has
 // written stays when the process is killed. After a power cut it may be an older head,
 // which the log has gone on from.
+//
+// It is authenticated with a key that lies in the state file. That file also notes the head
+// in every transaction that writes it, and at least each noteEvery entries, so that an older
+// head file with a log that was cut to fit is noticed: the later one of both counts.
 type headFile struct {
 	path string
 	bolt *boltFile
 
-	mu   sync.Mutex
+	mu     sync.Mutex
+	key    []byte // nil before the state file was read
+	sealed bool   // the head file was authenticated before, so that one that is not is forged
+	noted  atomic.Pointer[notedHead]
+
 	lock *flock.Lock
 	file *os.File
 	info os.FileInfo // of file
 }
 
+// A notedHead is what the state file has noted of a head.
+type notedHead struct {
+	seq  uint64
+	hash string
+}
+
 const (
 	headName     = "log.head"
 	headLockName = headName + ".lock"
-	headSize     = 128 // of one sector, which a disk writes whole or not at all
+	headSize     = 128                    // of one sector, which a disk writes whole or not at all
+	headTag      = headSize - sha256.Size // where its authentication begins
+	noteEvery    = 256
 )
 
 // Keys of the limits.
 var (
 	headKey       = []byte("audit head")        // where the head was kept before it had a file
-	headBesideKey = []byte("audit head beside") // says that there is a file
+	headBesideKey = []byte("audit head beside") // says that there is a file: 1, and 2 if it is authenticated
+	headMACKey    = []byte("audit head key")
+	headNoteKey   = []byte("audit head note") // sequence number and hash
 )
 
 // AdvanceHead gives next the sequence number and hash of the last entry of the
@@ -55,20 +78,82 @@ func (s *Store) AdvanceHead(ctx context.Context, next func(seq uint64, hash stri
 			return err
 		}
 	}
-	return h.locked(ctx, func() error {
+	var at uint64
+	var last string
+	err := h.locked(ctx, func() error {
 		if err := h.reopen(); err != nil {
 			return err
 		}
-		seq, hash, err := h.read(h.file)
+		seq, hash, err := h.latest(h.file)
 		if err != nil {
 			return err
 		}
 		if seq, hash, err = next(seq, hash); err != nil {
 			return err
 		}
-		_, err = h.file.WriteAt(encodeHead(seq, hash), 0)
+		at, last = seq, hash
+		_, err = h.file.WriteAt(encodeHead(seq, hash, h.key), 0)
 		return h.unwritable(err)
 	})
+	if err != nil || h.sealed && at < h.known().seq+noteEvery {
+		return err
+	}
+	err = s.file.change(ctx, func(t *tx) error { return t.put(limitsPlace, headBesideKey, []byte{2}) }) // which notes the head
+	if err == nil {
+		h.sealed = true
+		h.noted.Store(&notedHead{at, last})
+	}
+	return err
+}
+
+// load reads what the state file says of the head file.
+func (h *headFile) load(t *tx) {
+	h.key = bytes.Clone(t.get(limitsPlace, headMACKey))
+	h.sealed = bytes.Equal(t.get(limitsPlace, headBesideKey), []byte{2})
+	if b := t.get(limitsPlace, headNoteKey); len(b) >= 8 {
+		h.noted.Store(&notedHead{order.Uint64(b), string(b[8:])})
+	}
+}
+
+// known returns what is noted.
+func (h *headFile) known() notedHead {
+	if n := h.noted.Load(); n != nil {
+		return *n
+	}
+	return notedHead{}
+}
+
+// latest returns the head in the file, or the noted one where that is later.
+func (h *headFile) latest(f *os.File) (seq uint64, hash string, err error) {
+	seq, hash, err = h.read(f)
+	noted := h.known()
+	switch {
+	case err != nil:
+		return 0, "", err
+	case seq < noted.seq:
+		return noted.seq, noted.hash, nil
+	case seq == noted.seq && seq > 0 && hash != noted.hash:
+		return 0, "", &Error{Kind: ErrCorrupt, Path: h.path, Err: fmt.Errorf("its entry %d is another one than the state file says", seq)}
+	}
+	return seq, hash, nil
+}
+
+// note has a transaction that writes note the head. A file that cannot be read is for the
+// next entry to refuse.
+func (h *headFile) note(t *tx) error {
+	f, _, err := h.open(os.O_RDONLY)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	at := headFile{path: h.path}
+	at.load(t)
+	seq, hash, err := at.read(f)
+	if err != nil || seq <= at.known().seq {
+		return nil
+	}
+	h.noted.Store(&notedHead{seq, hash})
+	return t.put(limitsPlace, headNoteKey, append(order.AppendUint64(nil, seq), hash...))
 }
 
 // Head returns the sequence number and hash of the last entry of the audit log
@@ -110,6 +195,8 @@ func (s *Store) Gaps(ctx context.Context) (gaps map[uint64]string, err error) {
 
 // now returns the head without holding others off.
 func (h *headFile) now(t *tx) (seq uint64, hash string, err error) {
+	at := headFile{path: h.path} // another goroutine may use h
+	at.load(t)
 	f, _, err := h.open(os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
 		return h.before(t)
@@ -119,7 +206,7 @@ func (h *headFile) now(t *tx) (seq uint64, hash string, err error) {
 	}
 	defer f.Close()
 	for range 3 { // who writes it meanwhile is done the next time
-		if seq, hash, err = h.read(f); err == nil {
+		if seq, hash, err = at.latest(f); err == nil {
 			break
 		}
 	}
@@ -145,10 +232,20 @@ func (h *headFile) before(t *tx) (uint64, string, error) {
 // ensure makes the file, if there never was one, and has the state file say that there
 // is one.
 func (h *headFile) ensure(t *tx) error {
+	h.load(t)
 	seq, hash, err := h.now(t)
 	if err != nil {
 		return err
 	}
+	if t.get(limitsPlace, headMACKey) == nil {
+		key := make([]byte, sha256.Size)
+		_, _ = rand.Read(key) // never fails
+		t.changed = true
+		if err := t.put(limitsPlace, headMACKey, key); err != nil {
+			return err
+		}
+	}
+	h.load(t)
 	if _, err := os.Lstat(h.path); errors.Is(err, os.ErrNotExist) {
 		if err := h.create(seq, hash); err != nil {
 			return err
@@ -186,7 +283,7 @@ func (h *headFile) create(seq uint64, hash string) error {
 	}
 	f, err := os.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
-		_, err = f.Write(encodeHead(seq, hash))
+		_, err = f.Write(encodeHead(seq, hash, h.key))
 		err = errors.Join(err, f.Sync(), f.Close())
 	}
 	if err == nil {
@@ -269,14 +366,29 @@ func (h *headFile) read(f *os.File) (seq uint64, hash string, err error) {
 		return 0, "", h.unwritable(err)
 	case err != nil || crc32.ChecksumIEEE(b[4:]) != order.Uint32(b[:]):
 		return 0, "", &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("it does not match its checksum")}
+	case (h.sealed || !zero(b[headTag:])) && (h.key == nil || !hmac.Equal(b[headTag:], headMAC(b[4:headTag], h.key))):
+		return 0, "", &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("shield did not write it, or an older shield that still runs did")}
 	}
-	return order.Uint64(b[4:]), string(bytes.TrimRight(b[12:], "\x00")), nil
+	return order.Uint64(b[4:]), string(bytes.TrimRight(b[12:headTag], "\x00")), nil
 }
 
-func encodeHead(seq uint64, hash string) []byte {
+func zero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }
+
+func headMAC(head, key []byte) []byte {
+	mac := hmac.New(sha256.New, key)
+	_, _ = mac.Write(head) // a hash does not fail
+	return mac.Sum(nil)
+}
+
+// encodeHead returns the head file. Without a key it is not authenticated, as older versions
+// wrote it.
+func encodeHead(seq uint64, hash string, key []byte) []byte {
 	b := make([]byte, headSize)
 	order.PutUint64(b[4:], seq)
-	copy(b[12:], hash)
+	copy(b[12:headTag], hash)
+	if key != nil {
+		copy(b[headTag:], headMAC(b[4:headTag], key))
+	}
 	order.PutUint32(b, crc32.ChecksumIEEE(b[4:]))
 	return b
 }

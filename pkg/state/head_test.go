@@ -51,7 +51,23 @@ func TestHeadDamage(t *testing.T) {
 		{"head removed", func(t *testing.T, dir string) { remove(t, filepath.Join(dir, headName)) }, ErrVanished},
 		{"head emptied", func(t *testing.T, dir string) { truncate(t, filepath.Join(dir, headName), 0) }, ErrCorrupt},
 		{"head of less", func(t *testing.T, dir string) {
-			write(t, filepath.Join(dir, headName), bytes.Replace(encodeHead(2, "hh"), []byte("hh"), []byte("h\x00"), 1))
+			write(t, filepath.Join(dir, headName), bytes.Replace(encodeHead(2, "hh", nil), []byte("hh"), []byte("h\x00"), 1))
+		}, ErrCorrupt},
+		{"head forged with a checksum", func(t *testing.T, dir string) {
+			write(t, filepath.Join(dir, headName), encodeHead(2, "hh", nil))
+		}, ErrCorrupt},
+		{"head forged with another key", func(t *testing.T, dir string) {
+			write(t, filepath.Join(dir, headName), encodeHead(9, "hh", make([]byte, 32)))
+		}, ErrCorrupt},
+		{"head changed to another entry of the same number", func(t *testing.T, dir string) {
+			s := openStore(t, dir, newWorld().options(true))
+			if err := s.file.read(t.Context(), s.head.ensure); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.file.change(t.Context(), func(*tx) error { return nil }); err != nil { // notes the head
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(dir, headName), encodeHead(2, "xx", s.head.key))
 		}, ErrCorrupt},
 		{"folder for the head", func(t *testing.T, dir string) {
 			remove(t, filepath.Join(dir, headName))
@@ -132,6 +148,87 @@ func TestHeadMoves(t *testing.T) {
 	remove(t, filepath.Join(dir, headName))
 	if seq, hash, err := s.Head(t.Context()); !errors.Is(err, ErrVanished) {
 		t.Error(seq, hash, err)
+	}
+}
+
+// A head file that is set back does not count: the state file has noted a later head, in the
+// last transaction that wrote it, and at least each noteEvery entries.
+func TestHeadSetBack(t *testing.T) {
+	t.Parallel()
+	for name, note := range map[string]func(t *testing.T, s *Store){
+		"by another transaction": func(t *testing.T, s *Store) {
+			if err := s.file.change(t.Context(), func(*tx) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"by its own": func(t *testing.T, s *Store) {
+			for range noteEvery {
+				if err := s.AdvanceHead(t.Context(), func(seq uint64, hash string) (uint64, string, error) { return seq + 1, hash, nil }); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			s := openStore(t, dir, newWorld().options(true))
+			for range 2 {
+				if err := advance(t, s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			old, err := os.ReadFile(filepath.Join(dir, headName))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := advance(t, s); err != nil {
+				t.Fatal(err)
+			}
+			note(t, s)
+			want, _, err := s.Head(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(dir, headName), old)
+			for _, s := range []*Store{s, openStore(t, dir, newWorld().options(true))} {
+				if seq, _, err := s.Head(t.Context()); seq <= 2 || seq+noteEvery < want || err != nil {
+					t.Errorf("set back to %d of %d, %v", seq, want, err)
+				}
+			}
+			if err := advance(t, s); err != nil {
+				t.Error(err)
+			}
+			if seq, _, err := s.Head(t.Context()); seq <= 3 || seq+noteEvery < want || err != nil {
+				t.Errorf("goes on from %d of %d, %v", seq, want, err)
+			}
+		})
+	}
+}
+
+// A head file of an older version, which has a checksum alone, is taken once.
+func TestHeadOfOlderVersion(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := openStore(t, dir, newWorld().options(true))
+	if err := s.file.change(t.Context(), func(t *tx) error { return t.put(limitsPlace, headBesideKey, []byte{1}) }); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, headName), encodeHead(7, "abc", nil))
+	if seq, hash, err := s.Head(t.Context()); seq != 7 || hash != "abc" || err != nil {
+		t.Error(seq, hash, err)
+	}
+	if err := advance(t, s); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, headName), encodeHead(9, "abc", nil))
+	for _, s := range []*Store{s, openStore(t, dir, newWorld().options(true))} {
+		if seq, hash, err := s.Head(t.Context()); !errors.Is(err, ErrCorrupt) {
+			t.Error(seq, hash, err)
+		}
+		if err := advance(t, s); !errors.Is(err, ErrCorrupt) {
+			t.Error(err)
+		}
 	}
 }
 

@@ -20,6 +20,8 @@ type queue struct {
 	mu      sync.Mutex
 	waiting []*request
 	busy    bool // a goroutine works through what waits
+
+	note func(*tx) error // what each transaction that writes adds; nil for nothing
 }
 
 // A request is a transaction that waits for its turn.
@@ -163,6 +165,11 @@ func (q *queue) commit(batch []*request, errs []error, writes bool) error {
 		}
 		if !t.changed || !writes {
 			return errUnchanged
+		}
+		if q.note != nil {
+			if err := q.note(t); err != nil {
+				return err
+			}
 		}
 		return t.put(limitsPlace, recordKey, t.rec.encode())
 	})

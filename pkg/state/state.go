@@ -93,6 +93,7 @@ func Open(dir string, opts Options) (*Store, error) {
 	bolt := newBoltFile(dir, opts)
 	file := &queue{medium: bolt, loc: opts.Location}
 	s := &Store{opts: opts, file: file, head: headFile{path: filepath.Join(dir, headName), bolt: bolt}, values: file}
+	file.note = s.head.note
 	if opts.Remote != nil {
 		shared, err := newRemote(dir, opts.Remote, opts.Clock)
 		if err != nil {
