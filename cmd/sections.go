@@ -18,7 +18,10 @@ const approvalProgram = `The channel **command** of approval.channels runs the p
 : The type of the action, such as execute_command.
 
 **payload**
-: A list of objects with name and value, both text, one for each field of the action; what matters most comes first, such as command or path, what is long last. A value that was cut says so.
+: A list of objects with name and value, both text, one for each field of the action; without credentials; what matters most comes first, such as command or path, what is long last.
+
+**cut**
+: true if not all of the action is in payload. Then it can only be denied on the page and in chats; a program should deny it, too.
 
 **cwd**, **session**, **asker**
 : The folder, the session of the agent, the program that asks and what started it. Each is left out where it is unknown.

@@ -373,7 +373,7 @@ func TestSummary(t *testing.T) {
 	t.Parallel()
 	const why = ": push overwrites history [XP-013]"
 	for record, want := range map[string]string{
-		`{"type":"execute_command","payload":{"command":"git  push\n --force"}}`:                            "run “git push --force”",
+		`{"type":"execute_command","payload":{"command":"git  push\n --force"}}`:                            "run 2 commands, above all “git push”",
 		`{"type":"write_file","payload":{"path":"/etc/hosts","content":"x"}}`:                               "write “/etc/hosts”",
 		`{"type":"delete_file","payload":{"path":"/etc/hosts"}}`:                                            "delete “/etc/hosts”",
 		`{"type":"send_email","payload":{"to":"bob@a.test","body":"x"}}`:                                    "send a message to “bob@a.test”",
@@ -474,7 +474,8 @@ func TestFieldsInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Asker = "ASKER"
-		shown, last := strings.Join(content(r, 80), "\n"), -1
+		lines, _ := content(r, 80)
+		shown, last := strings.Join(lines, "\n"), -1
 		for _, want := range []string{"PATH", "MODE", "effects:", "confidence 0.85", "ASKER", "| x\n| x"} {
 			at := strings.Index(shown, want)
 			if at <= last {
@@ -494,4 +495,93 @@ func ExampleApprover_Judge() {
 	v, err := a.Judge(context.Background(), (&analysis.Analyzer{}).Case(&action.Action{Type: "delete_file"}))
 	fmt.Println(v.Decision, v.Reasoning, err)
 	// Output: BLOCK a person must decide, but no person can be asked: no approval channel is configured; set approval.channels <nil>
+}
+
+// TestChainIsTitledByItsGravestPart: what of several commands does the most harm stands
+// in the sentence, wherever it is in the text.
+func TestChainIsTitledByItsGravestPart(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]string{
+		"git push --force origin main": "shield asks whether to run “git push --force origin main”: ",
+		"date >> /var/log/migrate.log && npm run build && psql -h prod -c 'drop table users' && aws s3 sync dist s3://b --delete; ls": "“psql -h prod -c 'drop table users'”",
+		"cd app && echo start && kubectl delete ns prod && echo done":                                                                 "shield asks whether to run 4 commands, above all “kubectl delete ns prod”: ",
+		"ls && sudo systemctl restart nginx && cat README.md":                                                                         "systemctl restart nginx”: ",
+		"echo a; bash -c 'kubectl delete ns prod'; ls":                                                                                "kubectl delete ns prod",
+		strings.Repeat("echo filler; ", 40) + "npm publish":                                                                           "above all “npm publish”: ",
+		"PGPASSWORD=hunter2hunter2x psql -h prod -c 'drop table users' && ls && date":                                                 "drop table users",
+	} {
+		r, err := newTest(t, &memory{}).newRequest(t.Context(), command1(t, command, "s"), true, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(r.Summary, want) {
+			t.Errorf("%.80s: %s; want %s", command, r.Summary, want)
+		}
+		text, _ := json.Marshal(r)
+		if strings.Contains(string(text), "hunter2hunter2x") {
+			t.Errorf("a secret is shown: %s", text)
+		}
+	}
+}
+
+// TestReasonOnce: why it is asked stands in the sentence, and not again.
+func TestReasonOnce(t *testing.T) {
+	t.Parallel()
+	c := command1(t, push, "s")
+	step := func(tier int, source, why string) verdict.Step {
+		return verdict.Step{Tier: tier, Source: source, Decision: verdict.Escalate, Confidence: 1, Rule: "r", Reasoning: why}
+	}
+	c.Trail = []verdict.Step{step(0, "policy", "policy verify [r]: overwrites commits"), step(1, "heuristic", "heuristic [x, high]: overwrites commits"), step(1, "model", "model: something else")}
+	r, err := newTest(t, &memory{}).newRequest(t.Context(), c, true, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(r)
+	if err != nil || strings.Count(string(text), "overwrites commits") > 1 || strings.Count(string(text), "something else") != 1 {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// TestCutIsOnlyDenied: a terminal that leaves out a part of the action does not approve
+// it, and a page that cannot have all of it neither.
+func TestCutIsOnlyDenied(t *testing.T) {
+	t.Parallel()
+	request := func(content any) *Request {
+		record, err := json.Marshal(map[string]any{"type": "write_file", "payload": map[string]any{"path": "/etc/x", "content": content}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := newTest(t, &memory{}).newRequest(t.Context(), testCase(t, string(record)), true, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	for _, c := range []struct {
+		content   any
+		here, all bool // shown as a whole on a terminal, on the page
+	}{
+		{"x", true, true},
+		{strings.Repeat("a line of text\n", 30_000) + "the end", false, true},
+		{[]any{strings.Repeat("a line of text\n", 30_000)}, false, false},
+	} {
+		r := request(c.content)
+		_, whole := content(r, 80)
+		if whole != c.here || r.Cut == c.all {
+			t.Errorf("%.20v: whole %v, cut %v", c.content, whole, r.Cut)
+		}
+		if text, isText := c.content.(string); isText && len(text) > 1000 && !strings.HasSuffix(r.Payload[1].Value, "the end") {
+			t.Errorf("the end is missing of %d bytes", len(r.Payload[1].Value))
+		}
+		clock := &fakeClock{time.Unix(1_800_000_000, 0)}
+		g := testGate(clock, true)
+		g.partial = !whole
+		clock.pass(quiet)
+		for _, k := range g.code + "\r" {
+			g.press(k)
+		}
+		if approved := g.state == answered && g.answer.Approve; approved != c.here {
+			t.Errorf("%.20v: approved %v", c.content, approved)
+		}
+	}
 }

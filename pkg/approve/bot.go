@@ -205,10 +205,9 @@ func choices(r *Request, whole bool) []string {
 func message(r *Request, most int) (text string, whole bool) {
 	var out strings.Builder
 	out.WriteString(r.Summary + "\n")
-	whole = true
+	whole = !r.Cut
 	for _, f := range r.Payload {
 		fmt.Fprintf(&out, "\n%s:\n%s\n", f.Name, f.Value)
-		whole = whole && f.Name != "…" // fields that are not shown
 	}
 	if r.CWD != "" {
 		out.WriteString("\nin " + r.CWD)

@@ -39,7 +39,7 @@ func (c *command) Usable() error {
 }
 
 func (c *command) Ask(ctx context.Context, r *Request) (Answer, error) {
-	question, err := json.Marshal(told(r))
+	question, err := json.Marshal(r)
 	if err != nil {
 		return Answer{}, fmt.Errorf("encode request: %w", err)
 	}
@@ -66,24 +66,6 @@ func (c *command) Ask(ctx context.Context, r *Request) (Answer, error) {
 		return Answer{}, fmt.Errorf("program failed: %w", err)
 	}
 	return parseReply(out.Bytes(), r.ID)
-}
-
-// told returns the request without secrets: the program may hand it on to a
-// service that others run.
-func told(r *Request) *Request {
-	clean := r.redactor.String
-	all := func(list []string) []string {
-		out := make([]string, len(list))
-		for i, s := range list {
-			out[i] = clean(s)
-		}
-		return out
-	}
-	return &Request{
-		ID: r.ID, Summary: clean(r.Summary), Type: r.Type, CWD: clean(r.CWD), Session: clean(r.Session), Asker: clean(r.Asker),
-		Remember: r.Remember, Left: r.Left,
-		Effects: all(r.Effects), Tiers: all(r.Tiers), Payload: r.told,
-	}
 }
 
 // A commandReply is what the program answers. ID and Minutes may be left out.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // A gate decides which keys answer a question at a terminal. People go on
@@ -17,11 +18,14 @@ import (
 type gate struct {
 	code     string
 	remember bool // the approval may be remembered
+	partial  bool // the action is not shown as a whole: it can only be denied
 	clock    func() time.Time
 
 	state phase
 	last  time.Time // of the last key; before the first, when the question appeared
 	line  string    // what was typed since the gate opened
+	typed string    // the same, and what was typed before: Enter behind it is not an answer
+	said  string    // the last line that was not an answer
 	wrong int       // codes that are not this question's
 
 	answer Answer // once state is answered
@@ -123,11 +127,25 @@ func (g *gate) press(k rune) (edits bool) {
 		if k == enter {
 			g.enter()
 		} else {
+			g.note(k)
 			g.add(k)
+		}
+	case shut:
+		if k == enter {
+			g.typed = ""
+		} else {
+			g.note(k)
 		}
 	default:
 	}
 	return false
+}
+
+// note remembers a key of a line.
+func (g *gate) note(k rune) {
+	if g.said = ""; len(g.typed) < 16 && unicode.IsPrint(k) {
+		g.typed += string(k)
+	}
 }
 
 // scrolled takes a key that only moves the text. It does not shut an open gate.
@@ -150,6 +168,9 @@ func (g *gate) interrupt() {
 
 // lines are what may be typed before Enter.
 func (g *gate) lines() []string {
+	if g.partial {
+		return []string{denyWord}
+	}
 	lines := []string{g.code, denyWord}
 	if g.remember {
 		lines = append(lines, g.rememberLine())
@@ -176,13 +197,17 @@ func (g *gate) add(k rune) {
 
 // enter takes Enter at the end of a line.
 func (g *gate) enter() {
-	was, line := g.state, g.line
-	g.state, g.line = shut, ""
+	was, line, typed := g.state, g.line, g.typed
+	g.state, g.line, g.typed = shut, "", ""
 	switch {
-	case was == spoiled:
+	case was == spoiled || line == "" && typed != "":
+		if g.said = typed; g.said == "" {
+			g.said = line
+		}
 		if g.wrong += codes(line); g.wrong >= maxWrong {
 			g.state, g.answer = answered, Answer{Reason: "too many wrong codes were typed"}
 		}
+	case g.partial && line != "" && line != denyWord:
 	case line == g.code:
 		g.state, g.answer = answered, Answer{Approve: true}
 	case g.remember && line == g.rememberLine():
@@ -202,6 +227,9 @@ func codes(line string) int {
 
 // help lists what a person may type, the most important first.
 func (g *gate) help() []string {
+	if g.partial {
+		return []string{"Enter: deny", denyWord + " REASON Enter: deny and say why", "to approve: open the page, which shows all of it: shield approvals"}
+	}
 	list := []string{g.code + " Enter: approve once", "Enter: deny"}
 	if g.remember {
 		list = append(list, fmt.Sprintf("%s Enter: approve for %d min", g.rememberLine(), minutes(rememberFor)))
@@ -209,11 +237,21 @@ func (g *gate) help() []string {
 	return append(list, denyWord+" REASON Enter: deny and say why")
 }
 
+// hint says of a line that is not an answer what would approve.
+func (g *gate) hint(said string) string {
+	if g.partial {
+		return fmt.Sprintf("%q does not approve: this can only be denied here", said)
+	}
+	return fmt.Sprintf("%q does not approve: type %s", said, g.code)
+}
+
 // choice says what would be answered now, and what the gate waits for.
 func (g *gate) choice() string {
 	switch {
 	case g.state == denying:
 		return "Deny, unless a key is pressed now"
+	case (g.state == shut || g.state == spoiled) && g.said != "":
+		return "Deny   stop typing for a second; " + g.hint(g.said)
 	case g.state == shut || g.state == spoiled:
 		return "Deny   stop typing for a second before you answer"
 	case g.line == g.code:
@@ -222,6 +260,8 @@ func (g *gate) choice() string {
 		return fmt.Sprintf("Approve for %d min: press Enter", minutes(rememberFor))
 	case g.line != "":
 		return "Deny   typed: " + g.line
+	case g.said != "":
+		return "Deny   type your answer; " + g.hint(g.said)
 	default:
 		return "Deny   type your answer"
 	}

@@ -338,3 +338,28 @@ func TestCodeWithinTyping(t *testing.T) {
 		})
 	}
 }
+
+// TestWrongAnswerNamesTheRight: a line that does not approve is quoted beside the one that
+// would, also if it was begun before keys count; Enter behind it does not deny.
+func TestWrongAnswerNamesTheRight(t *testing.T) {
+	t.Parallel()
+	for _, pause := range []time.Duration{0, 2 * quiet} {
+		clock := &fakeClock{time.Unix(1_800_000_000, 0)}
+		g := testGate(clock, true)
+		clock.pass(pause)
+		g.press('y')
+		clock.pass(2 * quiet)
+		g.press(enter)
+		g.settle()
+		if got := g.choice(); g.state == answered || g.state == denying || !strings.Contains(got, `"y" does not approve: type cdm`) {
+			t.Errorf("after %v: state %d, %s", pause, g.state, got)
+		}
+		clock.pass(2 * quiet)
+		for _, k := range "cdm\r" {
+			g.press(k)
+		}
+		if g.state != answered || !g.answer.Approve {
+			t.Errorf("after %v: the code does not approve then", pause)
+		}
+	}
+}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/shieldcli/shield/internal/flock"
-	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
@@ -52,11 +51,10 @@ type given struct {
 
 // Bounds of the inbox.
 const (
-	maxWaiting = 100       // questions
-	maxEntry   = 256 << 10 // bytes of a question
-	maxNames   = 10_000    // files that are read
-	idLength   = 32        // characters
-	maxNumber  = 999       // of a question; the next one is 1
+	maxWaiting = 100    // questions
+	maxNames   = 10_000 // files that are read
+	idLength   = 32     // characters
+	maxNumber  = 999    // of a question; the next one is 1
 )
 
 // numberFile is the name of the file of the last number.
@@ -105,7 +103,7 @@ func (b *inbox) add(ctx context.Context, r *Request, now time.Time) (alive *floc
 		if err != nil {
 			return err
 		}
-		e := &entry{Number: number, Asked: now, Ends: now.Add(r.TimeLeft()), Subject: r.subject, Request: shortened(r)}
+		e := &entry{Number: number, Asked: now, Ends: now.Add(r.TimeLeft()), Subject: r.subject, Request: fitting(r)}
 		if alive, err = flock.New(b.path(r.ID + ".lock")); err != nil {
 			return err
 		}
@@ -266,6 +264,9 @@ func (b *inbox) answered(id string) (g given, ok bool, err error) {
 // give puts an answer where the process that asked looks for it, the first one only:
 // answers survive the process that wrote them.
 func (b *inbox) give(e *entry, g given) error {
+	if g.Choice != pageDeny && e.Request.Cut {
+		return errors.New("not all of this action can be shown, so it can only be denied")
+	}
 	if g.Choice == pageRemember && !e.Request.Remember {
 		return errors.New("this action can only be approved once")
 	}
@@ -301,27 +302,18 @@ const (
 	pageRemember = "remember"
 )
 
-// shortened returns a request whose payload fits into the inbox; a cut field
-// says how much of it is not shown.
-func shortened(r *Request) *Request {
+// fitting returns a request whose payload fits into the inbox; one that is cut can only be
+// denied.
+func fitting(r *Request) *Request {
 	size := 0
 	for _, f := range r.Payload {
 		size += len(f.Value)
 	}
-	if size <= maxEntry {
+	if size <= maxPayload {
 		return r
 	}
-	short := &Request{
-		ID: r.ID, Summary: r.Summary, Type: r.Type, CWD: r.CWD, Session: r.Session, Asker: r.Asker,
-		Effects: r.Effects, Tiers: r.Tiers, Remember: r.Remember, Left: r.Left,
-	}
-	share := maxEntry / len(r.Payload)
-	for _, f := range r.Payload {
-		if left := len(f.Value) - share; left > 0 {
-			f.Value = redact.Cut(f.Value, share) + fmt.Sprintf("\n… %d more bytes are not shown", left)
-		}
-		short.Payload = append(short.Payload, f)
-	}
+	short := r.with(maxPayload / len(r.Payload))
+	short.Cut = true
 	return short
 }
 

@@ -36,6 +36,7 @@ func (s *server) pages(decided func()) http.Handler {
 	mux.HandleFunc("POST /session", s.session)
 	mux.HandleFunc("POST /key", s.key)
 	mux.HandleFunc("GET /events", s.known(s.events))
+	mux.HandleFunc("POST /whole", s.known(s.sendWhole))
 	mux.HandleFunc("POST /answer", s.known(func(rw http.ResponseWriter, r *http.Request) {
 		s.answered(rw, r)
 		decided()
@@ -147,6 +148,22 @@ func (s *server) events(rw http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+}
+
+// sendWhole sends all fields of a question, of which the list has the beginnings.
+func (s *server) sendWhole(rw http.ResponseWriter, r *http.Request) {
+	var in struct {
+		ID string `json:"id"`
+	}
+	if !decode(rw, r, &in) {
+		return
+	}
+	fields, err := s.whole(in.ID)
+	if err != nil {
+		http.Error(rw, err.Error(), http.StatusConflict)
+		return
+	}
+	send(rw, fields)
 }
 
 // answered takes an answer from the page.

@@ -2,6 +2,7 @@ package approve
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,7 +84,9 @@ func readKeys(ctx context.Context, in io.Reader, keys chan<- typedKey) {
 }
 
 func (q *plainQuestion) print(columns int) error {
-	lines := append(term.Fold(q.r.Summary, columns), content(q.r, columns)...)
+	text, whole := content(q.r, columns)
+	q.g.partial = !whole
+	lines := append(term.Fold(q.r.Summary, columns), text...)
 	lines = append(lines, "shield: allow this? "+timeLeft(q.r))
 	for _, item := range q.g.help() {
 		lines = append(lines, term.Fold("  "+item, columns)...)
@@ -181,12 +184,16 @@ func (q *plainQuestion) change(was phase) string {
 	}
 	switch q.g.state {
 	case open:
+		q.g.typed = "" // a new line is asked for
 		return "> "
 	case denying:
 		return "\nDenied in a second, unless a key is pressed.\n"
 	case shut, spoiled:
 		q.reason = nil
 		if was == open || was == why || was == denying {
+			if said := cmp.Or(q.g.said, q.g.typed); said != "" {
+				return "\nThat is not an answer: " + q.g.hint(said) + ". Stop typing for a second before you answer.\n"
+			}
 			return "\nThat is not an answer. Stop typing for a second before you answer.\n"
 		}
 	case answered:

@@ -174,7 +174,9 @@ func (q *question) clamp() { q.top = max(min(q.top, len(q.text)-q.window()), 0) 
 func (q *question) resize(columns, lines int) {
 	q.columns, q.lines = max(columns, 4), max(lines, 1)
 	q.sentence = term.Fold(q.r.Summary, q.columns-1)
-	q.text = content(q.r, q.columns-1)
+	var whole bool
+	q.text, whole = content(q.r, q.columns-1)
+	q.g.partial = q.g.partial || !whole
 	if q.input != nil {
 		q.input.WithWidth(q.columns - 1)
 	}
@@ -290,13 +292,15 @@ func (q *question) answer() (Answer, error) {
 const maxText = 5000
 
 // content returns a request in lines of at most columns columns: the deciding
-// fields first, then why it is asked and who asks, long fields last.
-func content(r *Request, columns int) []string {
-	var out []string
+// fields first, then why it is asked and who asks, long fields last. whole says that
+// nothing of the action is left out.
+func content(r *Request, columns int) (out []string, whole bool) {
+	whole = !r.Cut
 	// Every line of a value is marked, so that it cannot pose as one of shield's.
 	add := func(name, value string) {
 		out = append(out, term.Cut(name+":", columns))
-		for _, line := range term.Fold(value, columns-2) {
+		whole = whole && len(value) <= maxValue
+		for _, line := range term.Fold(shortText(value, maxValue), columns-2) {
 			out = append(out, "| "+line)
 		}
 	}
@@ -323,7 +327,8 @@ func content(r *Request, columns int) []string {
 		}
 	}
 	if len(out) > maxText {
+		whole = false
 		out = append(out[:maxText], term.Cut(fmt.Sprintf("… %d more lines are not shown", len(out)-maxText), columns))
 	}
-	return out
+	return out, whole
 }

@@ -167,7 +167,7 @@ func (c *reactions) Ask(ctx context.Context, r *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	text, whole := message(told(r), c.most)
+	text, whole := message(r, c.most)
 	can := choices(r, whole)
 	p, err := c.publish(ctx, b, text, c.word(r, can))
 	if err != nil {

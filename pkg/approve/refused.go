@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/state"
 )
 
@@ -301,13 +302,15 @@ func Confirm(ctx context.Context, o Options, r *Refusal) (Answer, error) {
 	if err := dec.Decode(&payload); err != nil {
 		return Answer{}, fmt.Errorf("the action cannot be shown: %w", err)
 	}
-	shown, _ := a.o.Redactor.Learn(payload, maxValue)
+	shown, known := a.o.Redactor.Learn(payload, redact.MaxText)
+	given, _ := payload.(map[string]any)
 	q := &Request{
 		ID: id, Type: brief(r.Type, 200), Summary: "Allow this once: " + quoted(r.What) + ": " + brief(r.Why, 300),
 		CWD: brief(r.CWD, 4096), Session: brief(r.Session, 200), Asker: brief(r.By(a.o.Clock()), 300),
-		Payload: toldFields(shown), told: toldFields(shown), subject: brief(r.What, maxWhat),
-		redactor: a.o.Redactor, patience: a.o.Timeout.Std(), Left: int(a.o.Timeout.Std().Seconds()), clock: a.o.Clock, shown: make(chan struct{}),
+		subject:  brief(r.What, maxWhat),
+		patience: a.o.Timeout.Std(), Left: int(a.o.Timeout.Std().Seconds()), clock: a.o.Clock, shown: make(chan struct{}),
 	}
+	q.Payload, q.Cut = fields(given, shown, known.String)
 	if r.Rule != "" {
 		q.Summary += " [" + brief(r.Rule, 80) + "]"
 	}

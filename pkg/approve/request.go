@@ -14,6 +14,7 @@ import (
 	"github.com/shieldcli/shield/internal/term"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/verdict"
 )
 
 // A Request is what a person is asked: one action, what it would do, and what
@@ -22,7 +23,8 @@ type Request struct {
 	ID       string   `json:"id"`      // 128 random bits in hex; an answer must carry it
 	Summary  string   `json:"summary"` // one sentence: what would happen, and why it is asked
 	Type     string   `json:"type"`
-	Payload  []Field  `json:"payload"` // deciding fields first, long ones last
+	Payload  []Field  `json:"payload"`       // without secrets, as a whole unless Cut; deciding fields first, long ones last
+	Cut      bool     `json:"cut,omitempty"` // the action is too large for Payload: it can only be denied
 	CWD      string   `json:"cwd,omitempty"`
 	Session  string   `json:"session,omitempty"`
 	Asker    string   `json:"asker,omitempty"` // the program that asks, and what has started it
@@ -37,8 +39,6 @@ type Request struct {
 	Page string `json:"-"`
 
 	subject  string // names the action on one line
-	redactor *redact.Redactor
-	told     []Field // Payload without secrets
 	patience time.Duration
 	clock    func() time.Time
 	once     sync.Once
@@ -55,8 +55,9 @@ type Field struct {
 
 // Bounds of what is shown; a cut is marked.
 const (
-	maxValue   = 64 << 10 // bytes of one field
-	maxFields  = 64
+	maxValue   = 64 << 10 // bytes of one field on a terminal
+	maxPayload = 4 << 20  // bytes of all fields
+	maxFields  = 1000
 	maxEffects = 100
 	maxSteps   = 16
 	maxStep    = 2000 // bytes
@@ -70,26 +71,37 @@ func (a *Approver) newRequest(ctx context.Context, c *analysis.Case, remember bo
 	if end, ok := ctx.Deadline(); ok { // the agent host waits no longer than this
 		patience = max(min(patience, time.Until(end)), 0)
 	}
-	payload, known := a.o.Redactor.Learn(c.Action.Payload, maxValue)
+	payload, known := a.o.Redactor.Learn(c.Action.Payload, redact.MaxText)
 	r := &Request{
 		ID: id, Type: brief(c.Action.Type, 200), Summary: summary(c, known.String), subject: subject(c, known.String),
-		CWD: brief(c.At().CWD, 4096), Session: brief(c.Action.Session, 200), Asker: brief(a.o.Asker, 300),
-		Payload: fields(c.Action.Payload), Effects: effects(c.Effects), Remember: remember,
-		redactor: known, told: toldFields(payload),
+		CWD: known.String(brief(c.At().CWD, 4096)), Session: known.String(brief(c.Action.Session, 200)), Asker: known.String(brief(a.o.Asker, 300)),
+		Effects: effects(c.Effects, known.String), Tiers: tiers(c.Trail, known.String), Remember: remember,
 		patience: patience, Left: int(patience.Seconds()), clock: a.o.Clock, shown: make(chan struct{}),
 	}
+	r.Payload, r.Cut = fields(c.Action.Payload, payload, known.String)
 	if c.Unexamined != "" {
 		r.Effects = append(r.Effects, brief("not fully examined: "+c.Unexamined, maxStep))
 	}
-	steps := c.Trail
-	if len(steps) > maxSteps {
-		steps = steps[len(steps)-maxSteps:]
-	}
-	for i := range steps {
-		s := &steps[i]
-		r.Tiers = append(r.Tiers, brief(fmt.Sprintf("%d %s: %s, confidence %.2f: %s", s.Tier, s.Source, s.Decision, s.Confidence, s.Reasoning), maxStep))
-	}
 	return r, nil
+}
+
+// tiers returns what the steps of a trail said. What one says as another one did, or as the
+// sentence that sums the request up, it says once.
+func tiers(trail []verdict.Step, clean func(string) string) (out []string) {
+	said := map[string]bool{}
+	if s := asking(trail); s != nil {
+		said[withoutSource(s)] = true
+	}
+	for i := max(len(trail)-maxSteps, 0); i < len(trail); i++ {
+		s := &trail[i]
+		line := fmt.Sprintf("%d %s: %s, confidence %.2f", s.Tier, s.Source, s.Decision, s.Confidence)
+		if text := withoutSource(s); text != "" && !said[text] {
+			said[text] = true
+			line += ": " + clean(text)
+		}
+		out = append(out, brief(line, maxStep))
+	}
+	return out
 }
 
 // Shown starts the clock of a request, on the first call: a person can see it
@@ -141,8 +153,13 @@ func (f *Field) bulky() bool {
 	return slices.Contains(lengthy, f.Name) || len(f.Value) > 1000 || strings.Count(f.Value, "\n") >= 10
 }
 
-// fields returns a payload's values by name, the deciding ones first.
-func fields(payload map[string]any) []Field {
+// fields returns a payload's values by name, the deciding ones first, without secrets.
+// clean has the values as redaction leaves them. cut says that something is missing.
+func fields(payload map[string]any, redacted any, clean func(string) string) (out []Field, cut bool) {
+	known, ok := redacted.(map[string]any)
+	if !ok { // a note in the place of what could not be examined
+		return []Field{{"payload", value(redacted)}}, true
+	}
 	names := make([]string, 0, len(payload))
 	for name := range payload {
 		names = append(names, name)
@@ -150,23 +167,80 @@ func fields(payload map[string]any) []Field {
 	slices.SortFunc(names, func(a, b string) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))
 	})
-	var out []Field
+	room := maxPayload
 	for i, name := range names {
 		if i == maxFields {
-			out = append(out, Field{"…", fmt.Sprintf("%d more fields are not shown", len(names)-i)})
-			break
+			return append(out, Field{"…", fmt.Sprintf("%d more fields are not shown", len(names)-i)}), true
 		}
-		out = append(out, Field{brief(name, 80), value(payload[name])})
+		v := known[name]
+		switch text := payload[name].(type) {
+		case string:
+			if len(text) > redact.MaxText {
+				v = inParts(text, clean)
+			}
+		default:
+			cut = cut || long(text)
+		}
+		f := Field{brief(clean(name), 80), value(v)}
+		if room -= len(f.Value); room < 0 {
+			f.Value, cut = shortText(f.Value, maxValue), true
+		}
+		out = append(out, f)
 	}
-	return out
+	return out, cut
 }
 
-// toldFields returns the fields of a redacted payload, which may be just a note.
-func toldFields(payload any) []Field {
-	if m, ok := payload.(map[string]any); ok {
-		return fields(m)
+// with returns what is shown of a request, with so many bytes of each field.
+func (r *Request) with(most int) *Request {
+	short := &Request{
+		ID: r.ID, Summary: r.Summary, Type: r.Type, Cut: r.Cut, CWD: r.CWD, Session: r.Session, Asker: r.Asker,
+		Effects: r.Effects, Tiers: r.Tiers, Remember: r.Remember, Left: r.Left,
 	}
-	return []Field{{"payload", value(payload)}}
+	for _, f := range r.Payload {
+		short.Payload = append(short.Payload, Field{f.Name, shortText(f.Value, most)})
+	}
+	return short
+}
+
+// inParts cleans a text that is too long to be examined at once, from line to line.
+func inParts(text string, clean func(string) string) string {
+	var out strings.Builder
+	for len(text) > 0 {
+		n := min(len(text), redact.MaxText/2)
+		if n < len(text) {
+			if end := strings.LastIndexByte(text[:n], '\n') + 1; end > 0 {
+				n = end
+			}
+		}
+		out.WriteString(clean(text[:n]))
+		text = text[n:]
+	}
+	return out.String()
+}
+
+// long reports whether a value holds a text of which redaction leaves only a part.
+func long(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return len(v) > redact.MaxText
+	case []any:
+		return slices.ContainsFunc(v, long)
+	case map[string]any:
+		for _, e := range v {
+			if long(e) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// shortText cuts a text of many lines, and says so.
+func shortText(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return redact.Cut(text, most) + fmt.Sprintf("\n… %d more bytes are not shown", len(text)-most)
 }
 
 // value returns a payload's value as text, of many lines if it has them.
@@ -179,20 +253,15 @@ func value(v any) string {
 		}
 		text = string(b)
 	}
-	note := ""
-	if len(text) > maxValue {
-		note = fmt.Sprintf("\n… %d more bytes are not shown", len(text)-maxValue)
-		text = redact.Cut(text, maxValue)
-	}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		lines[i] = term.Escape(line)
 	}
-	return strings.Join(lines, "\n") + note
+	return strings.Join(lines, "\n")
 }
 
 // effects describes effects, each once.
-func effects(list []effect.Effect) []string {
+func effects(list []effect.Effect, clean func(string) string) []string {
 	var out []string
 	for i := range list {
 		e := &list[i]
@@ -214,7 +283,7 @@ func effects(list []effect.Effect) []string {
 		if e.Reason != "" {
 			add("(" + e.Reason + ")")
 		}
-		line := brief(strings.Join(parts, " "), 500)
+		line := brief(clean(strings.Join(parts, " ")), 500)
 		if slices.Contains(out, line) {
 			continue
 		}

@@ -25,7 +25,7 @@ type box struct {
 }
 
 // maxSealed is the length of the longest file in a box, in bytes.
-const maxSealed = 1 << 20
+const maxSealed = 16 << 20
 
 // openBox opens a box of questions in a state folder and creates it if needed.
 func openBox(stateDir, name string) (*box, error) {

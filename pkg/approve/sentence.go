@@ -2,6 +2,7 @@ package approve
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -19,7 +20,54 @@ const maxWhat = 160
 // are removed before it is cut: the rest of a cut secret would not be recognised.
 func summary(c *analysis.Case, clean func(string) string) string {
 	verb, object := deed(c)
+	if part, commands := gravest(c); part != "" {
+		return fmt.Sprintf("shield asks whether to run %d commands, above all %s: %s", commands, quoted(clean(part)), reason(c.Trail, clean))
+	}
 	return fmt.Sprintf("shield asks whether to %s: %s", strings.TrimSpace(verb+" "+quoted(clean(object))), reason(c.Trail, clean))
+}
+
+// gravity orders effects by how much harm they can do, the worst first.
+var gravity = []effect.Kind{
+	effect.ChangeGuard, effect.RemoteShell, effect.SendSecret, effect.RunDownload, effect.RunDecoded, effect.Destroy, effect.ReadSecret,
+	effect.ChangeRemote, effect.SendData, effect.RunInput, effect.RunCode, effect.Dynamic, effect.DeleteDirectory, effect.Persist, effect.SendMessage,
+	effect.ChangePrivilege, effect.ChangeSystem, effect.StopProcess, effect.DeleteFile, effect.ChangePermissions, effect.HTTPRequest, effect.Connect,
+}
+
+// gravest returns the command of a chain that can do the most harm, and how many commands
+// there are; "" if the action is a single one.
+func gravest(c *analysis.Case) (part string, commands int) {
+	text := c.Action.Text("command")
+	if c.Action.Type != "execute_command" || text == "" {
+		return "", 0
+	}
+	worst, at := len(gravity), -1
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		if e.Kind == effect.Execute && e.From.End > e.From.Start {
+			commands++
+		}
+		rank := slices.Index(gravity, e.Kind)
+		if e.Destroys && e.Kind == effect.ChangeRemote {
+			rank = slices.Index(gravity, effect.Destroy)
+		}
+		if rank >= 0 && rank < worst && e.From.End > e.From.Start {
+			worst, at = rank, i
+		}
+	}
+	if commands < 2 || at < 0 {
+		return "", commands
+	}
+	// The command that the effect is a part of: the widest that begins no later.
+	from := c.Effects[at].From
+	for i := range c.Effects {
+		if e := &c.Effects[i]; e.Kind == effect.Execute && e.From.Start <= from.Start && from.End <= e.From.End {
+			from = e.From
+		}
+	}
+	if from.Start < 0 || from.End > len(text) {
+		return "", commands
+	}
+	return strings.Join(strings.Fields(text[from.Start:from.End]), " "), commands
 }
 
 // subject names an action on one line, without secrets.
@@ -110,16 +158,7 @@ func target(c *analysis.Case, e *effect.Effect) string {
 // reason returns why a person is asked: what the rule or model said that did
 // not let the action pass, without its advice to the agent.
 func reason(trail []verdict.Step, clean func(string) string) string {
-	var said *verdict.Step
-	for i := range trail {
-		s := &trail[i]
-		if s.Decision != verdict.Escalate || s.Error != "" || s.Reasoning == "" {
-			continue
-		}
-		if said == nil || weight(s) >= weight(said) {
-			said = s
-		}
-	}
+	said := asking(trail)
 	if said == nil {
 		return "no earlier tier judged it"
 	}
@@ -129,6 +168,21 @@ func reason(trail []verdict.Step, clean func(string) string) string {
 		text += " [" + brief(said.Rule, 80) + "]"
 	}
 	return text
+}
+
+// asking returns the step that tells a person most of why the action is asked about; nil
+// for none.
+func asking(trail []verdict.Step) (said *verdict.Step) {
+	for i := range trail {
+		s := &trail[i]
+		if s.Decision != verdict.Escalate || s.Error != "" || s.Reasoning == "" {
+			continue
+		}
+		if said == nil || weight(s) >= weight(said) {
+			said = s
+		}
+	}
+	return said
 }
 
 // weight orders steps by how much their reasons tell a person.

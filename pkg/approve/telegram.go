@@ -83,7 +83,7 @@ func (t *telegram) Ask(ctx context.Context, r *Request) (Answer, error) {
 		return Answer{}, err
 	}
 	defer box.remove(r.ID, alive)
-	text, whole := message(told(r), maxTelegram)
+	text, whole := message(r, maxTelegram)
 	number, err := b.post(ctx, t.chat(), text, box.buttons(r, whole))
 	if err != nil {
 		return Answer{}, err

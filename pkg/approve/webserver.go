@@ -373,6 +373,7 @@ type shownRequest struct {
 	Number  int    `json:"number"`
 	Subject string `json:"subject"`
 	Left    int    `json:"seconds"`
+	More    bool   `json:"more,omitempty"` // fields are cut
 }
 
 // shown returns what the page shows now.
@@ -382,9 +383,33 @@ func (s *server) shown() (p shownPage, version int) {
 	p = shownPage{Waiting: []shownRequest{}, Receipts: slices.Clone(s.receipts)}
 	now := s.clock()
 	for _, e := range s.waiting {
-		p.Waiting = append(p.Waiting, shownRequest{e.Request, e.Number, e.Subject, int(e.Ends.Sub(now).Seconds())})
+		short, more := shortened(e.Request)
+		p.Waiting = append(p.Waiting, shownRequest{short, e.Number, e.Subject, int(e.Ends.Sub(now).Seconds()), more})
 	}
 	return p, s.version
+}
+
+// maxShown is how many bytes of a field the page shows before it is asked for more.
+const maxShown = 16 << 10
+
+// shortened returns a request for the list of what waits; more says that fields are cut,
+// which [server.whole] sends.
+func shortened(r *Request) (short *Request, more bool) {
+	if !slices.ContainsFunc(r.Payload, func(f Field) bool { return len(f.Value) > maxShown }) {
+		return r, false
+	}
+	return r.with(maxShown), true
+}
+
+// whole returns all fields of a question that waits.
+func (s *server) whole(id string) ([]Field, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.waiting, func(e *entry) bool { return same(e.Request.ID, id) })
+	if i < 0 {
+		return nil, errNotWaiting
+	}
+	return s.waiting[i].Request.Payload, nil
 }
 
 var errNotWaiting = errors.New("this question is no longer waiting")

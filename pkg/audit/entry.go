@@ -15,6 +15,7 @@ import (
 // Kinds of entries.
 const (
 	KindVerdict  = "verdict"  // the default
+	KindProbe    = "probe"    // the verdict on what 'shield hook status' tries, which no agent proposed
 	KindRecovery = "recovery" // the log itself was repaired
 	KindBudget   = "budget"   // a sudden rise in evaluations
 	KindServer   = "server"   // what was withheld of an MCP server, or found in what it says

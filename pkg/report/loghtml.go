@@ -45,6 +45,9 @@ func WriteLog(w io.Writer, l *Log) error {
 	if s.Total.Sum() > 0 {
 		page.Period = fmt.Sprintf("%d verdicts from %s to %s.", s.Total.Sum(), s.First.UTC().Format("2006-01-02 15:04"), s.Last.UTC().Format("2006-01-02 15:04 UTC"))
 	}
+	if n := s.Other[audit.KindProbe]; n > 0 {
+		page.Period += fmt.Sprintf(" %d probes of 'shield hook status' are not counted.", n)
+	}
 	rows := []table{
 		countTable("In total", "", []audit.Named{{Name: "all", Counts: s.Total}}),
 		questionTable(s.Rules),

@@ -377,7 +377,7 @@ func (p *Pipeline) last(ctx context.Context, l *lasting) error {
 // deny adds a denial to the session of a host.
 func (r *recall) deny(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	unasked := v.Error == "unavailable"
-	if r == nil || r.p.host == "" || v.Error != "" && !unasked {
+	if r == nil || r.p.host == "" || v.Error != "" && !unasked || r.p.probes(c.Action) {
 		return v
 	}
 	d := session.Denied(c, v.Rule)

@@ -40,6 +40,9 @@ func (p *Pipeline) prepare(o *Outcome, a *action.Action) {
 		Degraded: v.Degraded, Error: v.Error, ActionHash: v.ActionHash,
 		Channel: v.Channel, By: v.By, Latency: o.latency.Microseconds(), Caller: p.caller, Fingerprints: p.prints,
 	}
+	if p.probes(a) && v.Decision == verdict.Block {
+		e.Kind = audit.KindProbe
+	}
 	e.Fingerprints.Prompt = v.PromptHash
 	e.Reasoning, e.Ref = cmp.Or(o.forLog, v.Reasoning), v.Ref
 	if a != nil {
@@ -52,6 +55,15 @@ func (p *Pipeline) prepare(o *Outcome, a *action.Action) {
 		e.Trail = o.trail
 	}
 	o.ticket = p.log.Prepare(e)
+}
+
+// probeSession is the session of what 'shield hook status' tries on a host's hook; see the
+// samples of package host.
+const probeSession = "shield-status"
+
+// probes reports whether an action is one of those: the session is the host's word.
+func (p *Pipeline) probes(a *action.Action) bool {
+	return p.host != "" && a != nil && a.Session == probeSession
 }
 
 // ForServer returns a pipeline that shares everything with this one, and whose

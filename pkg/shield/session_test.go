@@ -3,6 +3,7 @@ package shield
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/session"
 	"github.com/shieldcli/shield/pkg/state"
 	"github.com/shieldcli/shield/pkg/verdict"
@@ -251,5 +253,41 @@ func TestValuesStayOutOfState(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(cfg.StateDir, "state.db"))
 	if err != nil || bytes.Contains(data, []byte(key[:10])) {
 		t.Errorf("the state file holds the credential, or %v", err)
+	}
+}
+
+// TestProbes: what hook status tries is marked in the log, counts for nothing and denies
+// the session nothing; what an agent does in a session of that name, by its own word, and
+// what is allowed there, is logged as ever.
+func TestProbes(t *testing.T) {
+	t.Parallel()
+	s := config.Default()
+	s.Approval.Channels, s.Classifier.Model = nil, "none"
+	for host, want := range map[string]string{"host": "probe verdict", "": "verdict verdict"} {
+		cfg := Config{Settings: &s, Policy: "offline", Home: "/home/me", Dir: "/work/app", StateDir: t.TempDir(), NoFiles: true, Host: host, Clock: instant}
+		p := pipelineOf(t, cfg)
+		for range 12 {
+			p.Evaluate(t.Context(), parse(t, `{"type":"execute_command","session":"shield-status","payload":{"command":"rm -rf --no-preserve-root /"}}`))
+		}
+		v := p.Evaluate(t.Context(), parse(t, `{"type":"read_file","session":"shield-status","payload":{"path":"a.txt"}}`))
+		if v.Decision != verdict.Allow {
+			t.Errorf("host %q: %s", host, v.Reasoning)
+		}
+		text, err := os.ReadFile(filepath.Join(cfg.StateDir, "audit.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+		var kinds []string
+		for _, line := range []string{lines[0], lines[len(lines)-1]} {
+			var e audit.Entry
+			if err := json.Unmarshal([]byte(line), &e); err != nil {
+				t.Fatal(err)
+			}
+			kinds = append(kinds, e.Kind)
+		}
+		if got := strings.Join(kinds, " "); got != want {
+			t.Errorf("host %q: %s, want %s", host, got, want)
+		}
 	}
 }

@@ -65,22 +65,52 @@ function add(request) {
   card.dataset.subject = request.subject;
   part(".number").textContent = request.number;
   sentence(part("h2"), request.summary);
-  for (const field of request.payload || []) {
+  fields(part(".payload"), request.payload);
+  fill(part(".effects ul"), request.effects);
+  fill(part(".tiers ul"), request.tiers);
+  part(".place").textContent = request.type + (place(request) ? ", " + place(request) : "");
+  for (const button of card.querySelectorAll("button[data-choice]")) {
+    if (button.dataset.choice === "remember") button.hidden = !request.remember;
+    if (button.dataset.choice !== "deny" && (request.more || request.cut)) button.hidden = true;
+    button.addEventListener("click", () => answer(card, button.dataset.choice));
+  }
+  part(".more").hidden = !request.more;
+  part(".more").addEventListener("click", () => expand(card, request));
+  part(".cut").hidden = !request.cut;
+  cards.set(request.id, card);
+  list.append(card);
+}
+
+function fields(parent, list) {
+  parent.replaceChildren();
+  for (const field of list || []) {
     const name = document.createElement("h3");
     name.textContent = field.name;
     const value = document.createElement("pre");
     value.textContent = field.value;
-    part(".payload").append(name, value);
+    parent.append(name, value);
   }
-  fill(part(".effects ul"), request.effects);
-  fill(part(".tiers ul"), request.tiers);
-  part(".place").textContent = request.type + (place(request) ? ", " + place(request) : "");
-  for (const button of card.querySelectorAll("button")) {
-    if (button.dataset.choice === "remember") button.hidden = !request.remember;
-    button.addEventListener("click", () => answer(card, button.dataset.choice));
+}
+
+// expand shows all of a request; what was not shown cannot be approved.
+async function expand(card, request) {
+  try {
+    const response = await post("/whole", { id: request.id });
+    if (!response.ok) {
+      say(await response.text());
+      return;
+    }
+    fields(card.querySelector(".payload"), await response.json());
+  } catch {
+    say("shield could not be reached");
+    return;
   }
-  cards.set(request.id, card);
-  list.append(card);
+  card.querySelector(".more").hidden = true;
+  if (!request.cut) {
+    card.querySelector("[data-choice=once]").hidden = false;
+    card.querySelector("[data-choice=remember]").hidden = !request.remember;
+  }
+  quiet();
 }
 
 const answers = {
