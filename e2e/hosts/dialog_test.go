@@ -176,10 +176,11 @@ func TestHostsPermission(t *testing.T) {
 				record(t, d.name, map[string]string{"permission": "not used"})
 				return
 			}
+			ran := 0 // fewer where the command line leaves some out
 			for _, ruled := range []bool{false, true} {
-				t.Run(fmt.Sprintf("ruled %v", ruled), func(t *testing.T) { permits(t, d, ruled) })
+				t.Run(fmt.Sprintf("ruled %v", ruled), func(t *testing.T) { permits(t, d, ruled); ran++ })
 			}
-			if !t.Failed() {
+			if !t.Failed() && ran == 2 {
 				record(t, d.name, map[string]string{"permission": "answered; the person's own rule still asks"})
 			}
 		})
