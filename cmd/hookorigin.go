@@ -49,7 +49,7 @@ func readBelow(pid, shell int) error {
 	return fmt.Errorf("no child of process %d reads the answer", shell)
 }
 
-// startedByHost is [sentByHost] for the processes above shield, the nearest first.
+// startedByHost is [sentByHost] for the processes above shield, nearest first.
 func startedByHost(above []ancestry.Process, h *host.Host, shell hookShell) error {
 	if len(above) < 2 {
 		return errors.New("no shell has started shield")
