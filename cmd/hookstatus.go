@@ -72,7 +72,9 @@ func (s *hookSettings) status(c *cli.Context) error {
 	}
 	var files []string
 	for _, h := range hooks {
-		files = append(files, h.file)
+		if !slices.Contains(files, h.file) { // one with a hook for each event
+			files = append(files, h.file)
+		}
 	}
 	files = slices.Compact(files)
 	state := "active in " + strings.Join(files, ", ") + " (test denial worked)."
