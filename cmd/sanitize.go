@@ -24,6 +24,7 @@ func sanitizeCommand(w *World) *cli.Command {
 			"Prints a JSON line for each, with what was found: text that people do not see, text that speaks to the agent, links that carry data out, credentials. " +
 			"With --mode clean, wrap or block it also prints the result as it is to be handed on; without --mode, the setting sanitize.mode says which. " +
 			"With the setting sanitize.evaluator the evaluator looks at each result, too. " +
+			"Names of members are examined, and stay as they are in every mode but block. " +
 			"No finding means that nothing was found, and not that a text is free of injections. " +
 			"Beyond 64 records in a row that cannot be read, one line says how many more there are. " +
 			"The exit status is 0 if nothing was found in any result, 3 if something was, and 2 if a result is withheld or could not be read.",

@@ -78,9 +78,12 @@ func (w *Web) Load(s config.Serve) error {
 
 // Serve answers at a listener until ctx ends, and then what it has read.
 func (w *Web) Serve(ctx context.Context, l net.Listener) error {
+	room := newWaitingRoom()
 	server := &http.Server{
 		Handler:           w.Handler(),
-		ReadHeaderTimeout: 20 * time.Second,
+		ConnContext:       room.enter,
+		ConnState:         room.leave,
+		ReadHeaderTimeout: 5 * time.Second, // also of a TLS handshake
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    maxHeaders,
 		ErrorLog:          log.New(io.Discard, "", 0), // of what strangers send
@@ -134,6 +137,7 @@ func (w *Web) known(next func(rw http.ResponseWriter, r *http.Request, who strin
 			w.refuse(rw, http.StatusUnauthorized, "no token of this service; send Authorization: Bearer TOKEN")
 			return
 		}
+		defer served(r)()
 		next(rw, r, who)
 	})
 }

@@ -344,3 +344,45 @@ func TestManyClients(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// TestIdleConnections holds that connections which send nothing, half a handshake, or
+// requests without a token do not keep clients out.
+func TestIdleConnections(t *testing.T) {
+	t.Parallel()
+	r := listening(t)
+	address := strings.TrimPrefix(r.url, "https://")
+	var idle sync.WaitGroup
+	ctx, stop := context.WithCancel(t.Context())
+	defer idle.Wait()
+	defer stop()
+	for i := range maxClients + 8 {
+		idle.Go(func() {
+			for ctx.Err() == nil { // as soon as one is closed, the next comes
+				c, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+				if err != nil {
+					return
+				}
+				if i%2 == 1 {
+					_, _ = c.Write([]byte("\x16\x03\x01"))
+				}
+				end := context.AfterFunc(ctx, func() { _ = c.Close() })
+				_, _ = io.Copy(io.Discard, c)
+				end()
+				_ = c.Close()
+			}
+		})
+	}
+	time.Sleep(500 * time.Millisecond)
+	for range 3 {
+		begun := time.Now()
+		if status, body := r.do(t, http.MethodGet, "/v1/status", token, nil); status != http.StatusOK {
+			t.Errorf("status %d: %s", status, body)
+		}
+		if took := time.Since(begun); took > 5*time.Second {
+			t.Errorf("a client waited for %s", took)
+		} else {
+			t.Logf("a client waited for %s", took)
+		}
+		r.client.CloseIdleConnections()
+	}
+}
