@@ -316,7 +316,7 @@ func TestHeadBehind(t *testing.T) {
 	}
 	heads.fail = nil
 	appendAll(t, l, 1)
-	if r := verify(t, path, &heads.Head); !r.OK() || r.Head.Seq != 4 {
+	if r := verify(t, path, &heads.Head); !r.OK() || r.Head.Seq != 5 || r.Recovered != 1 { // which says that it was not known of
 		t.Errorf("%+v", r)
 	}
 }

@@ -41,7 +41,8 @@ type Report struct {
 	First     uint64 `json:"first"` // sequence number of the first entry; more than 1 if the log goes on from another
 	Head      Head   `json:"head"`  // the last entry that is in order
 	Recovered int    `json:"recovered"`
-	Torn      bool   `json:"torn"` // the last line is incomplete; the next entry repairs that
+	Torn      bool   `json:"torn"`             // the last line is incomplete; the next entry repairs that
+	Beyond    uint64 `json:"beyond,omitempty"` // entries after the head that is known from elsewhere
 	Break     *Break `json:"break,omitempty"`
 
 	// Unknown says what cannot be told without a head; empty if one was given.
@@ -220,6 +221,9 @@ func (v *verifier) run() error {
 	}
 	if v.misnamed() {
 		return nil
+	}
+	if v.kept != nil && v.kept.Seq > 0 && v.report.Head.Seq > v.kept.Seq {
+		v.report.Beyond = v.report.Head.Seq - v.kept.Seq
 	}
 	v.report.Torn = v.lines != nil && v.lines.torn
 	if v.kept == nil {

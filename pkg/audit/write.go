@@ -182,6 +182,10 @@ func (l *Log) seek(kept Head) (at int64, repaired *Recovery, err error) {
 	if err := l.compare(kept, lines); err != nil {
 		return 0, nil, err
 	}
+	if n := l.last.Seq - kept.Seq; kept.Seq > 0 && n > 0 && repaired == nil {
+		// A process was killed before it moved the head, or somebody added them.
+		return at, &Recovery{Reason: fmt.Sprintf("not known of: the last %d entries", n)}, nil
+	}
 	if repaired != nil {
 		if err := l.file.Truncate(at); err != nil {
 			return 0, nil, &Error{Kind: ErrUnwritable, Path: l.path, Err: err}

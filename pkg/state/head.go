@@ -52,7 +52,7 @@ const (
 	headLockName = headName + ".lock"
 	headSize     = 128                    // of one sector, which a disk writes whole or not at all
 	headTag      = headSize - sha256.Size // where its authentication begins
-	noteEvery    = 256
+	noteEvery    = 16
 )
 
 // Keys of the limits.
@@ -347,7 +347,7 @@ func (h *headFile) open(how int) (*os.File, os.FileInfo, error) {
 	case !info.Mode().IsRegular():
 		err = &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("not a regular file")}
 	default:
-		if err = owner.Check(info, owner.Access); err != nil {
+		if err = errors.Join(owner.Check(info, owner.Access), owner.Single(info)); err != nil {
 			err = &Error{Kind: ErrExposed, Path: h.path, Err: err}
 		}
 	}
