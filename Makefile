@@ -1,6 +1,6 @@
 # make demo   build shield, and show what it decides about six example actions
 # make test   every test, and at the end which were skipped and why
-# make race   the same with the race detector, which takes twice as long
+#             (RACE=-race: with the race detector, which takes twice as long)
 # make hosts  installs the agent hosts that the npm registry has, tries shield in each, and writes docs/hosts.md
 # make hostcheck  what the newest packages of these hosts name that shield's files of them lack; 2.5 GB once
 # make hosttimes   how long each of these hosts waits for shield, and nothing else; four minutes on a quiet machine
@@ -21,7 +21,7 @@
 # make generate docs runtime   rebuild what is generated and committed
 
 GO ?= go
-.PHONY: build demo tasks compare test race hosts hosttimes hostcheck mcp mcpbench tier2 trace corpora efficacy typing load bench generate runtime docs fuzz release try reproduce check
+.PHONY: build demo tasks compare test hosts hosttimes hostcheck mcp mcpbench tier2 trace corpora efficacy typing load bench generate runtime docs fuzz release try reproduce check
 
 # The flags of "go install .", so that each finds what the other has compiled.
 build:
@@ -49,8 +49,7 @@ compare: build
 
 # Four packages at a time, since some wait for terminals; the time limit is for a machine that does much besides.
 # ALLOW=FILE lists the reasons for which a test may be skipped; with it, any other skip is a failure.
-race: RACE = -race
-test race:
+test:
 	$(GO) vet ./...
 	$(GO) run ./internal/runtests $(if $(ALLOW),-allow $(ALLOW)) -vet=off $(RACE) -shuffle=on -p 4 -timeout 40m ./...
 

@@ -124,16 +124,13 @@ func TestVerify(t *testing.T) {
 // the middle.
 func TestVerifyGoesOn(t *testing.T) {
 	lines, head := chained(5)
-	e := Entry{Kind: KindRecovery, Recovery: &Recovery{Reason: "cut"}}
-	first, next := chain(nil, head, e.body(clock(), nil))
-	two := entry(7)
-	both, last := chain(first, next, two.body(clock(), nil))
 	dir := t.TempDir()
 	path := filepath.Join(dir, "log")
 	aside := path + asideInfix + "now"
-	e.Recovery.File = aside
-	first, next = chain(nil, head, e.body(clock(), nil))
-	both, last = chain(first, next, two.body(clock(), nil))
+	e := Entry{Kind: KindRecovery, Recovery: &Recovery{Reason: "cut", File: aside}}
+	first, next := chain(nil, head, e.body(clock(), nil))
+	two := entry(7)
+	both, last := chain(first, next, two.body(clock(), nil))
 	write(t, path, both)
 	verified := func(kept *Head, gaps map[uint64]string) Report {
 		r, err := VerifyFile(path, kept, gaps)
