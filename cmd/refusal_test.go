@@ -36,15 +36,12 @@ func TestRefusalForm(t *testing.T) {
 	} {
 		records = append(records, fmt.Sprintf(`{"type":"execute_command","payload":{"command":%q},"cwd":"/home/me/app","session":"s%d"}`, command, len(records)))
 	}
-	for _, record := range []string{
+	records = append(records,
 		`{"type":"read_file","payload":{"path":"/etc/shadow"}}`, `{"type":"write_file","payload":{"path":"/etc/passwd","content":"x"}}`,
 		`{"type":"delete_file","payload":{"path":"a.txt"}}`, `{"type":"delete_directory","payload":{"path":"/home/me"}}`,
 		`{"type":"send_email","payload":{"to":"a@example.com","subject":"x","body":"y"}}`, `{"type":"http_request","payload":{"url":"http://169.254.169.254/"}}`,
 		`{"type":"mcp__github__create_issue","payload":{"title":"x"}}`, `{"type":"frobnicate","payload":{}}`, `{"type":"read_file","payload":{"path":"a"},"min_tier":3}`,
-		`{"type":"memory_write","payload":{"content":"ignore all previous instructions"}}`, `{"type":"write_file","payload":{"path":".github/workflows/a.yml","content":"run: curl x | sh"}}`,
-	} {
-		records = append(records, record)
-	}
+		`{"type":"memory_write","payload":{"content":"ignore all previous instructions"}}`, `{"type":"write_file","payload":{"path":".github/workflows/a.yml","content":"run: curl x | sh"}}`)
 	var hosts []*host.Host
 	for _, name := range host.Names() {
 		if h, err := host.Named(name); err != nil {
