@@ -6,6 +6,7 @@ package hosts
 
 import (
 	"context"
+	"crypto/sha256"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -258,8 +259,27 @@ func (r *run) ran(c call) bool {
 	return err == nil
 }
 
-// script puts a shell script in the place of shield.
+// script puts a shell script in the place of shield, as if its user had accepted that.
 func (r *run) script(text string) {
+	r.replace(text)
+	records, err := filepath.Glob(filepath.Join(r.home, programs, "????????????????"))
+	if err != nil || len(records) == 0 {
+		r.t.Fatalf("no program is recorded: %v", err)
+	}
+	program, err := os.ReadFile(r.shield)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, name := range records {
+		r.write(name, fmt.Sprintf("none %x\n", sha256.Sum256(program)))
+	}
+}
+
+// programs is where shield records the programs of hooks, below the home folder.
+const programs = ".local/state/shield/programs"
+
+// replace puts a shell script in the place of shield.
+func (r *run) replace(text string) {
 	r.write(r.shield, "#!/bin/sh\n"+text+"\n")
 	if err := os.Chmod(r.shield, 0o755); err != nil {
 		r.t.Fatal(err)
@@ -272,6 +292,7 @@ var breaks = []struct {
 	spoil func(*run)
 }{
 	{"missing", func(r *run) { _ = os.Remove(r.shield) }},
+	{"replaced", func(r *run) { r.replace("exec '" + builtShield + `' "$@"`) }},
 	{"killed", func(r *run) { r.script("kill -9 $$") }},
 	{"hanging", func(r *run) { r.script("exec sleep 600") }},
 	{"garbage", func(r *run) { r.script("echo 'debug: starting'; exit 0") }},

@@ -17,17 +17,23 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// timer stands in the place of shield, and notes how long what a host starts for a
-// question takes, from the shell that the installed line needs to the end of the answer:
-// with shield, and with a program that does nothing.
+// timer stands in the place of shield. It notes how long the installed line takes, which
+// the shell that the host has started was given: with shield, and with a program that does
+// nothing. The line is kept for questions when the host is gone.
 const timer = `in=$(mktemp DIR/questions/XXXXXX)
 cat >"$in"
-line() { /bin/sh -c 'o=$(/usr/bin/timeout --foreground -s KILL 30 "$0" "$@"); s=$?; printf "%s\n" "$o"; exit $s' "$@"; }
+mapfile -d "" words <"/proc/${@: -1}/cmdline"
+line=${words[-1]}
+if [ -f "$line" ]; then line=$(sed 1,2d "$line"); fi
+printf "%s\n" "$line" >DIR/line
+line=${line//"DIR/shield"/"DIR/shield.real"}
+line=${line//"PROGRAMS"/"PROGRAMS.real"}
 TIMEFORMAT=%R
-{ time line DIR/shield.real "$@" <"$in" 2>&3; } 3>&2 2>"$in.shield"
+{ time answer=$(/bin/sh -c "$line" <"$in" 2>&3); } 3>&2 2>"$in.shield"
 s=$?
-{ time line true <"$in" >/dev/null; } 2>"$in.nothing"
-exit $s
+{ time /bin/sh -c "${line//"DIR/shield.real hook"//bin/true hook}" <"$in" >/dev/null 2>&1; } 2>"$in.nothing"
+[ -n "$answer" ] || answer={}
+printf "%s%s\n" "$s" "$answer"
 `
 
 // A timed is how long what was started for questions took, in milliseconds.
@@ -45,7 +51,7 @@ func measured(t *testing.T, d driver, row map[string]string) {
 		inside.shield, inside.nothing = append(inside.shield, took.shield...), append(inside.nothing, took.nothing...)
 		took, _ = r.timed(func() string {
 			for range alone / runs {
-				if out, err := r.command(time.Minute, "/bin/sh", "-c", `"$0" hook "$1" --timeout 20s <"$2"`, r.shield, d.name, question); err != nil {
+				if out, err := r.command(time.Minute, "/bin/sh", "-c", `exec /bin/sh -c "$(cat "$0")" <"$1"`, filepath.Join(filepath.Dir(r.shield), "line"), question); err != nil {
 					t.Fatal(err, out)
 				}
 			}
@@ -80,10 +86,14 @@ func newTimed(t *testing.T, d driver) *run {
 	t.Helper()
 	r := newRun(t, d, slices.Repeat([]call{{"shell", "npm test"}}, 3), "20s")
 	r.write(filepath.Join(r.work, "package.json"), `{"name": "x", "version": "1.0.0", "scripts": {"test": "true"}}`)
+	kept := filepath.Join(r.home, programs)
+	if out, err := r.command(time.Minute, "cp", "-al", kept, kept+".real"); err != nil {
+		t.Fatal(err, out)
+	}
 	if err := os.Rename(r.shield, r.real()); err != nil {
 		t.Fatal(err)
 	}
-	r.script(`exec /bin/bash -c '` + strings.ReplaceAll(strings.ReplaceAll(timer, "DIR", filepath.Dir(r.shield)), "'", `'\''`) + `' timer "$@"`)
+	r.script(`exec /bin/bash -c '` + strings.NewReplacer("DIR", filepath.Dir(r.shield), "PROGRAMS", programs, "'", `'\''`).Replace(timer) + `' timer "$@"`)
 	return r
 }
 
