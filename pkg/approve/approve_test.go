@@ -19,6 +19,24 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
+// A hand is a clock that a test sets.
+type hand struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (h *hand) time() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.now
+}
+
+func (h *hand) forward(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now = h.now.Add(d)
+}
+
 // memory is a Store that counts.
 type memory struct {
 	mu     sync.Mutex

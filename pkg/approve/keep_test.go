@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -86,24 +85,6 @@ func TestServicePage(t *testing.T) {
 	other.enter(in.page())
 	other.wait(`document.querySelectorAll("article.receipt").length === 2`)
 	other.pictures("service-history")
-}
-
-// A hand is a clock that a test sets.
-type hand struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (h *hand) time() time.Time {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.now
-}
-
-func (h *hand) forward(d time.Duration) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.now = h.now.Add(d)
 }
 
 // TestKeptLink: the link of a page that is kept is of no use soon after the last question is
