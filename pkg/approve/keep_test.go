@@ -73,7 +73,7 @@ func TestServicePage(t *testing.T) {
 	b.eval(`(async () => {
 		while (window.again !== 200 && window.again !== 409) {
 			await new Promise((done) => setTimeout(done, 50));
-			const sent = fetch("/answer", {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify({id: "` + id + `", choice: "once"})});
+			const sent = fetch("/answer", {method: "POST", headers: {"Content-Type": "application/json", "X-Shield-Token": token.get()}, body: JSON.stringify({id: "` + id + `", choice: "once"})});
 			window.again = await sent.then((r) => r.status, () => 0);
 		}
 	})()`)

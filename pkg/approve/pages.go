@@ -25,7 +25,7 @@ var styleCSS string
 // pages serves the page. Every other page that the person has open, and every
 // name that an attacker makes resolve to this machine, can send requests here;
 // so each request needs the right Host, each post the right Origin, and all but
-// the empty page the cookie of a browser that knows the page's secret. decided
+// the empty page the cookie and the token of a browser that knows the page's secret. decided
 // is called after an answer was taken and shown.
 func (s *server) pages(decided func()) http.Handler {
 	mux := http.NewServeMux()
@@ -35,9 +35,9 @@ func (s *server) pages(decided func()) http.Handler {
 	mux.HandleFunc("POST /hello", s.hello)
 	mux.HandleFunc("POST /session", s.session)
 	mux.HandleFunc("POST /key", s.key)
-	mux.HandleFunc("GET /events", s.known(s.events))
-	mux.HandleFunc("POST /whole", s.known(s.sendWhole))
-	mux.HandleFunc("POST /answer", s.known(func(rw http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET /events", s.forKnown(s.events))
+	mux.HandleFunc("POST /whole", s.forKnown(s.sendWhole))
+	mux.HandleFunc("POST /answer", s.forKnown(func(rw http.ResponseWriter, r *http.Request) {
 		s.answered(rw, r)
 		decided()
 	}))

@@ -179,11 +179,23 @@ func (p *opened) enter(c *http.Client, kind, secret string) (status int, key str
 		return http.StatusTeapot, ""
 	}
 	status, body = p.send(c, "/session", toJSON(p.t, greeting{Kind: kind, Nonce: theirs.Nonce, Proof: prove(secret, "shield page", p.link.Host, mine, theirs.Nonce)}), nil)
-	var out struct{ Key string }
+	var out struct{ Key, Token string }
 	if status == http.StatusOK && json.Unmarshal(body, &out) != nil {
 		p.t.Fatalf("session: %s", body)
 	}
+	if out.Token != "" {
+		c.Transport = withToken(out.Token)
+	}
 	return status, out.Key
+}
+
+// withToken sends a token with each request, as the page does.
+type withToken string
+
+func (t withToken) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set(tokenHeader, string(t))
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 func secretOf(t *testing.T, code, salt string) string {
@@ -318,6 +330,11 @@ func TestWebRefuses(t *testing.T) {
 		{"a cookie of one's own", &http.Client{}, "/answer", approve, map[string]string{"Cookie": "shield_" + port + "=" + strings.Repeat("0", 64)}, http.StatusUnauthorized},
 		{"an empty cookie", &http.Client{}, "/answer", approve, map[string]string{"Cookie": "shield_" + port + "="}, http.StatusUnauthorized},
 		{"the token as a cookie", &http.Client{}, "/answer", approve, map[string]string{"Cookie": "shield_" + port + "=" + p.link.Fragment}, http.StatusUnauthorized},
+		{"the cookie alone, as another port gets it", &http.Client{Jar: known.Jar}, "/answer", approve, nil, http.StatusUnauthorized},
+		{"the cookie alone, for the action", &http.Client{Jar: known.Jar}, "/whole", `{"id":"` + id + `"}`, nil, http.StatusUnauthorized},
+		{"the cookie alone, for the key", &http.Client{Jar: known.Jar}, "/key", "{}", nil, http.StatusNoContent},
+		{"the cookie with the token of another", &http.Client{Jar: known.Jar}, "/answer", approve, map[string]string{tokenHeader: strings.Repeat("0", 64)}, http.StatusUnauthorized},
+		{"the cookie with the token of another browser", &http.Client{Jar: known.Jar, Transport: p.client().Transport}, "/answer", approve, nil, http.StatusUnauthorized},
 		{"a foreign origin", known, "/answer", approve, map[string]string{"Origin": "http://evil.test"}, http.StatusForbidden},
 		{"another port's origin", known, "/answer", approve, map[string]string{"Origin": "http://127.0.0.1:1"}, http.StatusForbidden},
 		{"no origin", known, "/answer", approve, map[string]string{"Origin": ""}, http.StatusForbidden},

@@ -1,10 +1,12 @@
 package approve
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/pbkdf2"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"net"
 	"net/http"
 	"strings"
@@ -21,7 +23,10 @@ import (
 //	page:    kind, its nonce
 //	server:  its nonce, the salt, HMAC("shield server", host, both nonces)
 //	page:    kind, the server's nonce, HMAC("shield page", host, both nonces)
-//	server:  a cookie, good with this process alone, and the key
+//	server:  a cookie and a token, good together and with this process alone, and the key
+//
+// A browser sends a cookie to every port of this machine, so also to a program of an agent's
+// that the person opens. The token is kept where only pages of this port can read it.
 
 // nonceLength is the length of a nonce, in hex digits.
 const nonceLength = 64
@@ -138,18 +143,19 @@ func (s *server) session(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	cookie, err := randomHex(32)
-	if err != nil {
+	token, err2 := randomHex(32)
+	if err = errors.Join(err, err2); err != nil {
 		http.Error(rw, "cannot draw random numbers", http.StatusInternalServerError)
 		return
 	}
 	s.mu.Lock()
-	s.cookies = append(s.cookies, cookie)
-	if len(s.cookies) > maxBrowsers {
-		s.cookies = s.cookies[1:]
+	s.known = append(s.known, knownBrowser{cookie, token})
+	if len(s.known) > maxBrowsers {
+		s.known = s.known[1:]
 	}
 	s.mu.Unlock()
 	http.SetCookie(rw, &http.Cookie{Name: s.cookieName(), Value: cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-	s.sendKey(rw)
+	send(rw, map[string]string{"key": s.page.Key, "token": token})
 }
 
 // key tells a page that was loaded again the key: it kept it in memory alone,
@@ -159,10 +165,18 @@ func (s *server) key(rw http.ResponseWriter, r *http.Request) {
 		rw.WriteHeader(http.StatusNoContent)
 		return
 	}
-	s.sendKey(rw)
+	send(rw, map[string]string{"key": s.page.Key})
 }
 
-func (s *server) sendKey(rw http.ResponseWriter) { send(rw, map[string]string{"key": s.page.Key}) }
+// A knownBrowser is one that has proved that it knows the secret.
+type knownBrowser struct{ cookie, token string }
+
+// tokenHeader is the header of the token; the stream of events, for which a page cannot set
+// one, has it in its address.
+const (
+	tokenHeader = "X-Shield-Token"
+	tokenQuery  = "token"
+)
 
 // cookieName differs by port, since browsers share cookies between ports.
 func (s *server) cookieName() string {
@@ -170,8 +184,8 @@ func (s *server) cookieName() string {
 	return "shield_" + port
 }
 
-// known lets only browsers through that have proved that they know the secret.
-func (s *server) known(next http.HandlerFunc) http.HandlerFunc {
+// forKnown lets only browsers through that have proved that they know the secret.
+func (s *server) forKnown(next http.HandlerFunc) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
 		if !s.knows(r) {
 			http.Error(rw, "open the approval page and type its code", http.StatusUnauthorized)
@@ -183,16 +197,16 @@ func (s *server) known(next http.HandlerFunc) http.HandlerFunc {
 
 // knows reports whether a browser has proved that it knows the secret.
 func (s *server) knows(r *http.Request) bool {
-	c, err := r.Cookie(s.cookieName())
-	return err == nil && s.hasCookie(c.Value)
-}
-
-func (s *server) hasCookie(value string) bool {
+	cookie, err := r.Cookie(s.cookieName())
+	if err != nil {
+		return false
+	}
+	token := cmp.Or(r.Header.Get(tokenHeader), r.URL.Query().Get(tokenQuery))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found := false
-	for _, c := range s.cookies {
-		if same(c, value) {
+	for _, b := range s.known {
+		if same(b.cookie, cookie.Value) && same(b.token, token) {
 			found = true
 		}
 	}

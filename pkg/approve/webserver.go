@@ -94,9 +94,9 @@ type server struct {
 	answering sync.RWMutex // held for reading while an answer is written and told
 
 	mu         sync.Mutex
-	cookies    []string // of the browsers that have proved that they know the secret
-	stretched  string   // of the code, see codeSecret
-	wrong      int      // proofs of the code that were wrong since wrongSince
+	known      []knownBrowser
+	stretched  string // of the code, see codeSecret
+	wrong      int    // proofs of the code that were wrong since wrongSince
 	wrongSince time.Time
 	challenges map[string]string // what each browser was sent to prove it, and what it had sent
 	order      []string          // of challenges, the oldest first

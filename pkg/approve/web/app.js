@@ -14,6 +14,8 @@ const list = document.getElementById("requests");
 const cards = new Map(); // what waits, by the request's id
 const done = new Set(); // the ids of receipts
 let key = ""; // kept here alone: another program may serve this address later
+// The token is worth nothing without the cookie, nor once the process that gave it has ended.
+const token = { get: () => localStorage.getItem("token") || "", set: (value) => localStorage.setItem("token", value) };
 let failures = 0;
 let awake = 0; // the timer that enables the buttons again
 let cut = false; // shield could not be reached since something was shown
@@ -198,7 +200,7 @@ function tick() {
 function post(path, value) {
   return fetch(path, {
     method: "POST",
-    headers: { "Content-Type": "application/json" },
+    headers: { "Content-Type": "application/json", "X-Shield-Token": token.get() },
     body: JSON.stringify(value),
     signal: AbortSignal.timeout(patience),
   });
@@ -256,7 +258,9 @@ async function greet(kind, word) {
   const session = await post("/session", { kind, nonce: theirs.nonce, proof });
   if (session.status === 429) throw new Refused(await session.text());
   if (!session.ok) throw new Error("shield refused this page");
-  key = (await session.json()).key;
+  const given = await session.json();
+  token.set(given.token);
+  key = given.key;
 }
 
 // typed returns the code that a person types, as it is hashed.
@@ -288,7 +292,7 @@ async function enter() {
 // follow shows what waits until the server ends.
 function follow() {
   return new Promise((ended) => {
-    const events = new EventSource("/events");
+    const events = new EventSource("/events?token=" + token.get());
     events.onmessage = (e) => {
       failures = 0;
       show(JSON.parse(e.data));
