@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -157,20 +156,37 @@ func judgeExec(c *cli.Context, w *World, raw []byte) (hookAnswer, error) {
 	if err != nil {
 		return hookAnswer{}, err
 	}
-	return evaluateExec(c.Context, w, p, raw)
+	return evaluateExec(c, w, p, raw)
 }
 
 // evaluateExec judges an action with a pipeline.
-func evaluateExec(ctx context.Context, w *World, p *shield.Pipeline, raw []byte) (hookAnswer, error) {
+func evaluateExec(c *cli.Context, w *World, p *shield.Pipeline, raw []byte) (hookAnswer, error) {
 	a, err := action.Parse(raw)
 	if err != nil {
 		return hookAnswer{}, fmt.Errorf("exec: %w", err)
 	}
-	v, err := w.evaluate(ctx, p, a)
+	v, err := w.evaluate(c.Context, p, a)
 	if err != nil || v.Decision == verdict.Allow {
 		return hookAnswer{Allow: err == nil}, err
 	}
+	if c.IsSet("dialect") {
+		unguarded(&v)
+	}
 	return hookAnswer{Reason: v.ForUser()}, nil
+}
+
+// answersRule is the rule of the protected core about shield's own commands.
+const answersRule = "shield_answers"
+
+// unguarded says of a verdict on a line of a guarded shell where the user's own remedy can be
+// typed. The guarded shell is no such place: an agent may type there.
+func unguarded(v *verdict.Verdict) {
+	switch {
+	case v.Told.Remedy != "":
+		v.Told.Remedy += ", in a terminal without shield init"
+	case v.Rule == answersRule:
+		v.Told.Remedy = "type it in a terminal without shield init"
+	}
 }
 
 // answerExec judges the action of another process that runs exec.
@@ -179,7 +195,7 @@ func answerExec(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	answer, err := evaluateExec(c.Context, w, p, w.served.input)
+	answer, err := evaluateExec(c, w, p, w.served.input)
 	if err != nil {
 		return err
 	}

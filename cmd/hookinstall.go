@@ -171,6 +171,9 @@ func (s *hookSettings) put(ctx context.Context, place *host.Place, file settings
 
 // uninstall takes the hook out of the settings.
 func (s *hookSettings) uninstall(c *cli.Context) error {
+	if err := requirePerson(s.world, "hook uninstall", notByAgent); err != nil {
+		return err
+	}
 	edits, err := s.edited(c)
 	if err != nil {
 		return err

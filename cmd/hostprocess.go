@@ -23,8 +23,9 @@ func (w *World) hostProcess(h *host.Host) (*host.Running, error) {
 	return runningHost(w, h)
 }
 
-// runningHost returns the process of the host that asks, nil if it is unknown. An error
-// means that no person is at its terminal.
+// runningHost returns the process of the host that asks, nil if none of those that have
+// started shield is one of the host. An error means that no person is at its terminal, or that
+// they could not be read.
 func runningHost(w *World, h *host.Host) (*host.Running, error) {
 	all, err := ancestry.Of(w.parent)
 	if errors.Is(err, ancestry.ErrUnsupported) {
@@ -32,7 +33,7 @@ func runningHost(w *World, h *host.Host) (*host.Running, error) {
 	}
 	at, args, file := h.Running(all) // of those that could be read
 	if at < 0 {
-		return nil, nil
+		return nil, err
 	}
 	s := seat{of: ancestry.Of, running: ancestry.Running, environ: ancestry.Environ, own: w.Executable}
 	if err := s.attends(all[at:]); err != nil {

@@ -36,6 +36,11 @@ func mcpInstallCommands(w *World) []*cli.Command {
 				if err != nil {
 					return err
 				}
+				if !install && !c.Bool("dry-run") {
+					if err := requirePerson(w, "mcp "+name, notByAgent); err != nil {
+						return err
+					}
+				}
 				var failed []error
 				for _, arg := range args {
 					if err := wrapClient(c, w, arg, names, install); err != nil {

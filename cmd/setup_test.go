@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestSetupIsForPersons checks that an agent cannot set up or undo anything, and may only
+// TestSetupIsForPersons checks that an agent cannot set up or undo anything, and can only
 // look at what that would change.
 func TestSetupIsForPersons(t *testing.T) {
 	w := newWorld(t)
@@ -26,6 +26,14 @@ func TestSetupIsForPersons(t *testing.T) {
 		}
 	}
 	if asked[notByAgent] != 3 {
+		t.Errorf("asked %v", asked)
+	}
+	for _, args := range [][]string{{"hook", "uninstall", "claude-code"}, {"hook", "uninstall", "--all"}, {"mcp", "uninstall", "claude-code"}} {
+		if status, _, errs := run(t, w, "", args...); status != statusBroken || !strings.Contains(errs, "only a person can do this: an agent started it") {
+			t.Errorf("%q: status %d, %s", args, status, errs)
+		}
+	}
+	if asked[notByAgent] != 6 {
 		t.Errorf("asked %v", asked)
 	}
 	if below, err := os.ReadDir(filepath.Join(w.Home, ".claude")); err != nil || len(below) > 0 {

@@ -78,7 +78,7 @@ func upgradedFrom(t *testing.T, from string) upgraded {
 	getenv := func(name string) string { return map[string]string{"HOME": home, "XDG_CACHE_HOME": testCache()}[name] }
 	return upgraded{World{
 		Now: func() time.Time { return at.Add(time.Minute) }, Home: home, Dir: filepath.Join(home, "app"), Getenv: getenv,
-		Executable: exe, User: "me", OS: runtime.GOOS,
+		Executable: exe, User: "me", OS: runtime.GOOS, person: func(int) error { return nil },
 	}, from, exe}
 }
 
