@@ -35,6 +35,10 @@ var pinned = []string{"HOME", "SHIELD_CONFIG", "XDG_CONFIG_HOME", "XDG_STATE_HOM
 // So the three programs enforce the deadline for each other: shield for a stopped sh or
 // sleep, sleep for a stopped shield. None of them holds a stream of the host's: some hosts
 // wait for those to be closed.
+//
+// Some hosts replace $NAME, ${NAME} and ${NAME:-TEXT} in their settings by what their own environment
+// has, which a project's .env adds to. So the text has variables as ${NAME%} and ${NAME#?}
+// alone, which hosts leave to the shell: the first is the value.
 type hookShell struct {
 	before, after string // the command
 	userShell     bool
@@ -62,8 +66,8 @@ func newResultShell(ctx context.Context, h *host.Host) (hookShell, error) {
 	if len(lost) == 0 {
 		show, otherwise = "", ""
 	}
-	no := otherwise + `echo "shield: a result was not examined ($1)" >&2; exit 0`
-	return newShell(h, no, otherwise+`echo "`+otherProgram+`" >&2; exit 0`, `0"{"*"}") `+show+`kill $t; exit 0;; `, "0"), nil
+	no := otherwise + `echo "shield: a result was not examined (${1%})" >&2; exit 0`
+	return newShell(h, no, otherwise+`echo "`+otherProgram+`" >&2; exit 0`, `0"{"*"}") `+show+`kill ${t%}; exit 0;; `, "0"), nil
 }
 
 // printAnswer prints the answer in a line that the reader was given, without its status.
@@ -83,9 +87,9 @@ func newHookShell(ctx context.Context, h *host.Host) (hookShell, error) {
 		show, no, other = "", "", ""
 	}
 	exit := "exit " + strconv.Itoa(h.DenialStatus())
-	no += `echo "` + noVerdict + ` ($1)" >&2; ` + exit
+	no += `echo "` + noVerdict + ` (${1%})" >&2; ` + exit
 	other += `echo "` + otherProgram + `" >&2; ` + exit
-	return newShell(h, no, other, `0"{"*"}") `+show+`kill $t; exit 0;; 2"{"*"}") `+show+`kill $t; exit 2;; `, "[02]"), nil
+	return newShell(h, no, other, `0"{"*"}") `+show+`kill ${t%}; exit 0;; 2"{"*"}") `+show+`kill ${t%}; exit 2;; `, "[02]"), nil
 }
 
 // newShell returns the text that ends with no where there is no answer, with other where
@@ -94,8 +98,8 @@ func newShell(h *host.Host, no, other, answers, statuses string) hookShell {
 	return hookShell{
 		before: "n() { " + no + "; }; { exec 3<&0 2>/dev/null; { ",
 		after: `exec 3<&- </dev/null; wait $!; echo "status $?"; } & { exec 3<&- </dev/null; @SLEEP@ & echo "t$!"; wait $!; echo late; } & }` +
-			` | { exec 4>&2 2>/dev/null; s= t=; while IFS= read -r l; do case $l in s[0-9]*) s=${l#s};; t[0-9]*) t=${l#t};; "!"*) printf '%s\n' "${l#?}" >&4;; ` + answers +
-			`changed) kill $t; exec 2>&4; ` + other + `;; *) break;; esac; done; kill -KILL $s $t; exec 2>&4; n "$l"; }; s=$?; case $s in ` + statuses + `) exit $s;; esac; n "status $s"`,
+			` | { exec 4>&2 2>/dev/null; s= t=; while IFS= read -r l; do case ${l%} in s[0-9]*) s=${l#?};; t[0-9]*) t=${l#?};; "!"*) printf '%s\n' "${l#?}" >&4;; ` + answers +
+			`changed) kill ${t%}; exec 2>&4; ` + other + `;; *) break;; esac; done; kill -KILL ${s%} ${t%}; exec 2>&4; n "${l%}"; }; s=$?; case ${s%} in ` + statuses + `) exit ${s%};; esac; n "status ${s%}"`,
 		userShell: h.UserShell(),
 	}
 }

@@ -144,9 +144,9 @@ func (r record) check() (string, error) {
 		return "", fmt.Errorf("%q: %w", cut(r.link()), err)
 	}
 	same := fmt.Sprintf("[ %[1]s -ef %[3]s ] && [ ! %[1]s -nt %[2]s ] && [ ! %[1]s -ot %[2]s ]", program, file, link)
-	renew := fmt.Sprintf(`echo "$v $d" >%[1]s.$$ && %[2]s -f %[1]s.$$ %[1]s`, file, mv)
-	return checkBegin + file + "; v=$(" + strings.Join(stat, " ") + " " + program + `); [ "$v" = "${i:-none}" ] || case $(` + digest + " <" + program +
-		`) in "${d:-none} "*) ` + renew + ";; *) echo changed; exit;; esac; }; " + same + checkEnd, nil
+	renew := fmt.Sprintf(`echo "${v%%} ${d%%}" >%[1]s.$$ && %[2]s -f %[1]s.$$ %[1]s`, file, mv)
+	return checkBegin + file + "; v=$(" + strings.Join(stat, " ") + " " + program + `); [ "${i%}" ] && [ "${v%}" = "${i%}" ] || case $(` + digest + " <" + program +
+		`) in "${d%} "*) ` + renew + ";; *) echo changed; exit;; esac; }; " + same + checkEnd, nil
 }
 
 // splitCheck divides the text of a shell into the check of a program and what follows.

@@ -30,7 +30,8 @@ func TestHostsEvents(t *testing.T) {
 			}
 			raised, failed := map[string]bool{}, false
 			for _, renamed := range append([][]string{nil}, d.renamed...) {
-				for _, in := range asked(t, d, renamed) {
+				_, questions := asked(t, d, renamed, call{"shell", "touch wanted"}, call{"shell", "cat missing"})
+				for _, in := range questions {
 					e, err := h.Event(t.Context(), in)
 					if err != nil {
 						t.Errorf("%v: %s", err, in)
@@ -56,9 +57,10 @@ func TestHostsEvents(t *testing.T) {
 }
 
 // asked returns what a host asks, where names of events are replaced in the file that
-// installs shield.
-func asked(t *testing.T, d driver, renamed []string) (questions [][]byte) {
-	r := newRun(t, d, []call{{"shell", "touch wanted"}, {"shell", "cat missing"}}, "20s")
+// installs shield, and the run.
+func asked(t *testing.T, d driver, renamed []string, calls ...call) (r *run, questions [][]byte) {
+	r = newRun(t, d, calls, "20s")
+	r.origin()
 	dir := filepath.Dir(r.shield)
 	if err := errors.Join(os.Rename(r.shield, r.real()), os.Mkdir(filepath.Join(dir, "questions"), 0o755)); err != nil {
 		t.Fatal(err)
@@ -84,5 +86,5 @@ func asked(t *testing.T, d driver, renamed []string) (questions [][]byte) {
 		}
 		questions = append(questions, in)
 	}
-	return questions
+	return r, questions
 }

@@ -54,6 +54,13 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if filepath.Base(os.Args[0]) == "forge" {
+		if err := forge(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if hostsFolder != "" {
 		if err := build(); err != nil {
 			fmt.Fprintln(os.Stderr, err)

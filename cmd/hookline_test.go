@@ -1,0 +1,43 @@
+package cmd
+
+import (
+	"os"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/host"
+)
+
+// TestHookLineHasNoVariablesOfSettings holds that installed lines have nothing that a host
+// replaces when it reads its settings: Gemini CLI and Qwen Code do that with variables of
+// their environment, and with the text after :- where there is none.
+func TestHookLineHasNoVariablesOfSettings(t *testing.T) {
+	t.Parallel()
+	variable := regexp.MustCompile(`\$(?:\w+|\{\w+(?:\}|:))`)
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	w := &World{Home: home, Executable: program, Getenv: func(string) string { return "" }}
+	for _, name := range host.Names() {
+		h, err := host.Named(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, err := hookLines(t.Context(), w, h, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		permission, err := permissionLine(t.Context(), w, h, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range []string{lines.Before, lines.After, permission} {
+			if found := variable.FindString(line); found != "" {
+				t.Errorf("%s: %s in %s", name, found, line)
+			}
+		}
+	}
+}
