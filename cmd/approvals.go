@@ -99,7 +99,11 @@ func printWaiting(c *cli.Context, w *World) error {
 	}
 	fmt.Fprintf(w.Out, "%d %s for your answer:\n\n", len(q.Waiting), noun)
 	for _, one := range q.Waiting {
-		fmt.Fprintf(w.Out, "%3d  %s\n     asked %s ago, denied in %s%s\n", one.Number, one.Summary, age(now.Sub(one.Asked)), age(one.Ends.Sub(now)), folder(one.CWD))
+		times := ""
+		if one.Times > 1 {
+			times = fmt.Sprintf(", asked %d times", one.Times)
+		}
+		fmt.Fprintf(w.Out, "%3d  %s\n     asked %s ago, denied in %s%s%s\n", one.Number, one.Summary, age(now.Sub(one.Asked)), age(one.Ends.Sub(now)), folder(one.CWD), times)
 	}
 	switch {
 	case !shown:

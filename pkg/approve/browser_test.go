@@ -279,6 +279,25 @@ func TestBrowser(t *testing.T) {
 	two.wait(`document.querySelectorAll("article.receipt").length === 1`)
 }
 
+// TestBrowserIdentical answers identical questions, which are one card, with one click.
+func TestBrowserIdentical(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t)
+	p := newPage(t, push)
+	b.enter(p.link)
+	b.wait(enabled)
+	p.ask(push)
+	b.wait(`document.querySelectorAll("article").length === 1 && document.querySelector(".times").textContent.includes("asked 2 times")`)
+	b.wait(enabled)
+	b.click(`[data-choice="once"]`)
+	for range 2 {
+		if v := <-p.verdict; v.Decision != verdict.Allow {
+			t.Errorf("got %+v", v)
+		}
+	}
+	b.wait(`document.querySelectorAll("article").length === 1 && document.querySelector("article.receipt .said").textContent.includes("asked 2 times")`)
+}
+
 func TestBrowserKeyboard(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t)

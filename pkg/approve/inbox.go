@@ -37,7 +37,28 @@ type entry struct {
 	Asked   time.Time `json:"asked"`
 	Ends    time.Time `json:"ends"`    // when it is denied
 	Subject string    `json:"subject"` // names the action on one line
+	Binding string    `json:"binding,omitempty"`
 	Request *Request  `json:"request"`
+}
+
+// same reports whether two questions are one for the person: about exactly the same action,
+// in the same place and session, and for the same reasons. Only the processes that ask differ.
+func (e *entry) same(o *entry) bool {
+	return e.Binding != "" && e.Binding == o.Binding && e.Request.Summary == o.Request.Summary &&
+		slices.Equal(e.Request.Tiers, o.Request.Tiers) && e.Request.Remember == o.Request.Remember
+}
+
+// alike groups questions that are one for the person, each group in the order of its first.
+func alike(list []*entry) (groups [][]*entry) {
+	for _, e := range list {
+		i := slices.IndexFunc(groups, func(g []*entry) bool { return g[0].same(e) })
+		if i < 0 {
+			groups = append(groups, nil)
+			i = len(groups) - 1
+		}
+		groups[i] = append(groups[i], e)
+	}
+	return groups
 }
 
 // A given answer is what the page says to one question.
@@ -103,7 +124,7 @@ func (b *inbox) add(ctx context.Context, r *Request, now time.Time) (alive *floc
 		if err != nil {
 			return err
 		}
-		e := &entry{Number: number, Asked: now, Ends: now.Add(r.TimeLeft()), Subject: r.subject, Request: fitting(r)}
+		e := &entry{Number: number, Asked: now, Ends: now.Add(r.TimeLeft()), Subject: r.subject, Binding: r.binding, Request: fitting(r)}
 		if alive, err = flock.New(b.path(r.ID + ".lock")); err != nil {
 			return err
 		}

@@ -169,9 +169,10 @@ func (s *server) sendWhole(rw http.ResponseWriter, r *http.Request) {
 // answered takes an answer from the page.
 func (s *server) answered(rw http.ResponseWriter, r *http.Request) {
 	var in struct {
-		ID     string `json:"id"`
-		Choice string `json:"choice"`
-		Reason string `json:"reason"`
+		ID     string   `json:"id"`
+		Also   []string `json:"also"`
+		Choice string   `json:"choice"`
+		Reason string   `json:"reason"`
 	}
 	if !decode(rw, r, &in) {
 		return
@@ -182,7 +183,7 @@ func (s *server) answered(rw http.ResponseWriter, r *http.Request) {
 	}
 	s.answering.RLock() // this process may end as soon as it has the answer
 	defer s.answering.RUnlock()
-	given, err := s.take(in.ID, in.Choice, in.Reason)
+	given, err := s.take(in.ID, in.Also, in.Choice, in.Reason)
 	if err != nil {
 		http.Error(rw, err.Error(), http.StatusConflict)
 		return

@@ -1,6 +1,7 @@
 package approve
 
 import (
+	"slices"
 	"time"
 
 	"github.com/shieldcli/shield/internal/flock"
@@ -14,6 +15,7 @@ type Question struct {
 	CWD     string    `json:"cwd,omitempty"` // the folder
 	Asked   time.Time `json:"asked"`         // when
 	Ends    time.Time `json:"ends"`          // when it is denied
+	Times   int       `json:"times"`         // how often it is asked: identical questions are one
 }
 
 // Questions are what waits on the approval page of a state folder.
@@ -40,10 +42,10 @@ func Waiting(stateDir string, now time.Time) (Questions, error) {
 	if err != nil {
 		return q, err
 	}
-	for _, e := range list {
-		if now.Before(e.Ends) {
-			q.Waiting = append(q.Waiting, Question{e.Number, e.Request.Summary, e.Request.CWD, e.Asked, e.Ends})
-		}
+	list = slices.DeleteFunc(list, func(e *entry) bool { return !now.Before(e.Ends) })
+	for _, group := range alike(list) {
+		e := group[0]
+		q.Waiting = append(q.Waiting, Question{e.Number, e.Request.Summary, e.Request.CWD, e.Asked, e.Ends, len(group)})
 	}
 	var p page
 	if served, err := b.served(); err != nil || !served {

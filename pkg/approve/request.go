@@ -39,6 +39,7 @@ type Request struct {
 	Page string `json:"-"`
 
 	subject  string // names the action on one line
+	binding  string // [Options.Binding] of the action; "" if it cannot be compared with another
 	patience time.Duration
 	clock    func() time.Time
 	once     sync.Once
@@ -77,6 +78,9 @@ func (a *Approver) newRequest(ctx context.Context, c *analysis.Case, remember bo
 		CWD: known.String(brief(c.At().CWD, 4096)), Session: known.String(brief(c.Action.Session, 200)), Asker: known.String(brief(a.o.Asker, 300)),
 		Effects: effects(c.Effects, known.String), Tiers: tiers(c.Trail, known.String), Remember: remember,
 		patience: patience, Left: int(patience.Seconds()), clock: a.o.Clock, shown: make(chan struct{}),
+	}
+	if a.o.Binding != nil {
+		r.binding = a.o.Binding(c)
 	}
 	r.Payload, r.Cut = fields(c.Action.Payload, payload, known.String)
 	if c.Unexamined != "" {

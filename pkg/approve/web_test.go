@@ -310,6 +310,54 @@ func TestWebAnswers(t *testing.T) {
 	}
 }
 
+// TestWebIdentical holds that identical questions are one card, which one answer answers:
+// those that the person was shown there, and nothing else.
+func TestWebIdentical(t *testing.T) {
+	t.Parallel()
+	p := newPage(t, push, "git push --force origin dev", push)
+	c := p.client()
+	lists := p.lists(c)
+	list := lists().Waiting
+	if len(list) != 2 || len(list[0].Also) != 1 || len(list[1].Also) != 0 || list[0].Subject != push {
+		t.Fatalf("list %+v", list)
+	}
+	answer := func(id string, also ...string) (status int, r receipt) {
+		status, body := p.send(c, "/answer", toJSON(t, map[string]any{"id": id, "also": also, "choice": pageOnce}), nil)
+		if status == http.StatusOK && json.Unmarshal(body, &r) != nil {
+			t.Fatalf("answered %s", body)
+		}
+		return status, r
+	}
+	if status, _ := answer(list[0].ID, list[1].ID); status != http.StatusConflict {
+		t.Errorf("one answer for different actions: status %d", status)
+	}
+	shown := list[0].Also
+	p.ask(push) // after the person looked
+	var now shownRequest
+	until(t, func() bool { now = lists().Waiting[0]; return len(now.Also) == 2 })
+	status, r := answer(list[0].ID, append(shown, shown[0], list[0].ID, strings.Repeat("0", 32))...)
+	if status != http.StatusOK || len(r.Also) != 1 || r.Also[0] != shown[0] {
+		t.Fatalf("status %d, %+v", status, r)
+	}
+	for range 2 {
+		if v := <-p.verdict; v.Decision != verdict.Allow || v.By != "ann on the approval page" {
+			t.Errorf("got %+v", v)
+		}
+	}
+	rest := lists().Waiting
+	for len(rest) != 2 {
+		rest = lists().Waiting
+	}
+	if rest[0].ID != list[1].ID || rest[1].Subject != push || len(rest[1].Also) != 0 {
+		t.Errorf("%+v still waits", rest)
+	}
+	select {
+	case v := <-p.verdict:
+		t.Errorf("a question that was not shown was answered: %+v", v)
+	default:
+	}
+}
+
 // TestWebRefuses sends what other pages, names and programs can send. None of
 // it may answer, and the request goes on waiting.
 func TestWebRefuses(t *testing.T) {

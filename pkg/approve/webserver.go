@@ -117,6 +117,7 @@ type subscriber struct {
 // A receipt says what was answered.
 type receipt struct {
 	ID      string    `json:"id"`
+	Also    []string  `json:"also,omitempty"` // the identical questions that it answered, too
 	Number  int       `json:"number"`
 	Subject string    `json:"subject"`
 	Choice  string    `json:"choice"`
@@ -286,7 +287,9 @@ func (s *server) refresh() {
 	}
 	now := s.clock()
 	waiting = slices.DeleteFunc(waiting, func(e *entry) bool {
-		return !now.Before(e.Ends) || slices.ContainsFunc(s.receipts, func(r receipt) bool { return r.ID == e.Request.ID })
+		return !now.Before(e.Ends) || slices.ContainsFunc(s.receipts, func(r receipt) bool {
+			return r.ID == e.Request.ID || slices.Contains(r.Also, e.Request.ID)
+		})
 	})
 	if !slices.Equal(waiting, s.waiting) {
 		s.waiting = waiting
@@ -370,10 +373,11 @@ type shownPage struct {
 // A shownRequest is a request as the page gets it, with the seconds left now.
 type shownRequest struct {
 	*Request
-	Number  int    `json:"number"`
-	Subject string `json:"subject"`
-	Left    int    `json:"seconds"`
-	More    bool   `json:"more,omitempty"` // fields are cut
+	Number  int      `json:"number"`
+	Subject string   `json:"subject"`
+	Left    int      `json:"seconds"`
+	More    bool     `json:"more,omitempty"` // fields are cut
+	Also    []string `json:"also,omitempty"` // the ids of the identical questions that wait, too
 }
 
 // shown returns what the page shows now.
@@ -382,9 +386,14 @@ func (s *server) shown() (p shownPage, version int) {
 	defer s.mu.Unlock()
 	p = shownPage{Waiting: []shownRequest{}, Receipts: slices.Clone(s.receipts)}
 	now := s.clock()
-	for _, e := range s.waiting {
+	for _, group := range alike(s.waiting) {
+		e := group[0]
 		short, more := shortened(e.Request)
-		p.Waiting = append(p.Waiting, shownRequest{short, e.Number, e.Subject, int(e.Ends.Sub(now).Seconds()), more})
+		shown := shownRequest{short, e.Number, e.Subject, int(e.Ends.Sub(now).Seconds()), more, nil}
+		for _, o := range group[1:] {
+			shown.Also = append(shown.Also, o.Request.ID)
+		}
+		p.Waiting = append(p.Waiting, shown)
 	}
 	return p, s.version
 }
@@ -405,25 +414,44 @@ func shortened(r *Request) (short *Request, more bool) {
 func (s *server) whole(id string) ([]Field, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.waiting, func(e *entry) bool { return same(e.Request.ID, id) })
-	if i < 0 {
+	e := s.waits(id)
+	if e == nil {
 		return nil, errNotWaiting
 	}
-	return s.waiting[i].Request.Payload, nil
+	return e.Request.Payload, nil
+}
+
+// waits returns the question of an id, nil if it does not wait. The caller holds s.mu.
+func (s *server) waits(id string) *entry {
+	if i := slices.IndexFunc(s.waiting, func(e *entry) bool { return same(e.Request.ID, id) }); i >= 0 {
+		return s.waiting[i]
+	}
+	return nil
 }
 
 var errNotWaiting = errors.New("this question is no longer waiting")
 
 // take takes an answer to a question, the first one only, and puts it where the
-// process that asked looks for it.
-func (s *server) take(id, choice, reason string) (receipt, error) {
+// process that asked looks for it. also are the identical questions that the person was shown
+// as one with it: one that came later is another question.
+func (s *server) take(id string, also []string, choice, reason string) (receipt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.waiting, func(e *entry) bool { return same(e.Request.ID, id) })
-	if i < 0 {
+	e := s.waits(id)
+	if e == nil {
 		return receipt{}, errNotWaiting
 	}
-	e := s.waiting[i]
+	var others []*entry
+	for _, id := range also {
+		o := s.waits(id)
+		if o == nil || o == e || slices.Contains(others, o) {
+			continue
+		}
+		if !e.same(o) {
+			return receipt{}, errors.New("the answer is for different questions")
+		}
+		others = append(others, o)
+	}
 	if choice != pageDeny {
 		reason = ""
 	}
@@ -432,12 +460,18 @@ func (s *server) take(id, choice, reason string) (receipt, error) {
 		return receipt{}, err
 	}
 	r := receipt{ID: g.ID, Number: e.Number, Subject: e.Subject, Choice: choice, Reason: g.Reason, By: s.person, At: g.At}
+	for _, o := range others {
+		g.ID = o.Request.ID
+		if s.inbox.give(o, g) == nil { // else it waits on, or no longer
+			r.Also = append(r.Also, g.ID)
+		}
+	}
 	s.receipts = append(s.receipts, r)
 	if len(s.receipts) > maxReceipts {
 		s.receipts = s.receipts[1:]
 	}
 	_ = s.inbox.write(historyFile, s.receipts) // the answer counts without it, and is in the log
-	s.waiting = slices.Delete(slices.Clone(s.waiting), i, i+1)
+	s.waiting = slices.DeleteFunc(slices.Clone(s.waiting), func(e *entry) bool { return e.Request.ID == r.ID || slices.Contains(r.Also, e.Request.ID) })
 	s.changed()
 	return r, nil
 }

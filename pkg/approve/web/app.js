@@ -79,6 +79,7 @@ function add(request) {
   part(".more").hidden = !request.more;
   part(".more").addEventListener("click", () => expand(card, request));
   part(".cut").hidden = !request.cut;
+  card.also = [];
   cards.set(request.id, card);
   list.append(card);
 }
@@ -141,12 +142,18 @@ function keep(id, number, subject, where, outcome, text) {
 }
 
 function keepReceipt(receipt) {
+  const also = receipt.also || [];
+  for (const id of also) {
+    cards.get(id)?.remove(); // it was shown alone for a moment
+    cards.delete(id);
+    done.add(id);
+  }
   const card = cards.get(receipt.id);
   const at = new Date(receipt.at);
   const time = at.toDateString() === new Date().toDateString() ? at.toLocaleTimeString() : at.toLocaleString();
   const reason = receipt.reason ? ": " + receipt.reason : "";
   keep(receipt.id, receipt.number, receipt.subject, card ? card.querySelector(".place").textContent : "", receipt.choice,
-    answers[receipt.choice] + " by " + receipt.by + " at " + time + reason);
+    answers[receipt.choice] + " by " + receipt.by + " at " + time + (also.length ? ", " + asked(also) : "") + reason);
 }
 
 // keepGone is for requests that stopped waiting without an answer from a page.
@@ -157,20 +164,39 @@ function keepGone(id, why) {
   keep(id, part(".number"), card.dataset.subject, part(".place"), "gone", late ? "No answer in time: denied" : why);
 }
 
+function asked(also) {
+  return "asked " + (also.length + 1) + " times";
+}
+
+// layout is what stands on the page.
+function layout() {
+  return [...cards].map(([id, card]) => [id, ...card.also].join()).join(" ");
+}
+
 function show(page) {
-  const before = [...cards.keys()].join();
+  const before = layout();
   for (const receipt of page.receipts || []) keepReceipt(receipt);
   const present = new Set(page.waiting.map((r) => r.id));
+  for (const request of page.waiting) {
+    for (const id of request.also || []) {
+      cards.get(id)?.remove(); // now shown with another
+      cards.delete(id);
+    }
+  }
   for (const id of [...cards.keys()]) {
     if (!present.has(id)) keepGone(id, "No longer waiting: answered elsewhere, or the program that asked has ended");
   }
   for (const request of page.waiting) {
     if (done.has(request.id)) continue;
     if (!cards.has(request.id)) add(request);
-    cards.get(request.id).dataset.ends = Date.now() + request.seconds * 1000;
+    const card = cards.get(request.id);
+    card.dataset.ends = Date.now() + request.seconds * 1000;
+    card.also = request.also || [];
+    card.querySelector(".times").hidden = card.also.length === 0;
+    card.querySelector(".times").textContent = "This exact question is " + asked(card.also) + "; one answer is for all of them.";
   }
   count();
-  if (cut || before !== [...cards.keys()].join()) quiet();
+  if (cut || before !== layout()) quiet();
   cut = false;
   tick();
 }
@@ -210,7 +236,7 @@ async function answer(card, choice) {
   const reason = choice === "deny" ? card.querySelector(".reason").value : "";
   card.querySelectorAll("button").forEach((b) => (b.disabled = true));
   try {
-    const response = await post("/answer", { id: card.dataset.id, choice, reason });
+    const response = await post("/answer", { id: card.dataset.id, also: card.also, choice, reason });
     if (response.ok) {
       keepReceipt(await response.json());
       count();
