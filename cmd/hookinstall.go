@@ -72,6 +72,12 @@ func (s *hookSettings) install(c *cli.Context) error {
 		fmt.Fprintln(s.world.Err, "shield: nothing was changed")
 		return nil
 	}
+	if r, err := newRecord(s.world, s.world.Executable); err == nil && r.exists() && r.changed() != nil {
+		// Installing would accept another program than the recorded one.
+		if err := requirePerson(s.world, "hook install of a changed program", notByAgent); err != nil {
+			return err
+		}
+	}
 	err = s.alone(c.Context, func() error {
 		if err := s.check(c.Context, edits); err != nil {
 			return err

@@ -169,6 +169,12 @@ func (r record) read() (identity, digest string, err error) {
 	return identity, digest, nil
 }
 
+// exists reports whether something is recorded, if only what cannot be read.
+func (r record) exists() bool {
+	_, err := os.Lstat(r.file)
+	return !errors.Is(err, os.ErrNotExist)
+}
+
 // identity returns the identity of the program as it is now.
 func (r record) identity() (string, error) {
 	words, err := statWords()

@@ -132,20 +132,81 @@ func (r *inputReader) repository(args []string) error {
 		kind, err := r.kind(path.Join(at, ".git"))
 		switch {
 		case err == nil && !kind.IsDir():
-			return errors.New("its repository is kept elsewhere")
+			return r.linkedRepository(path.Join(at, ".git"))
 		case err == nil:
-			for _, name := range []string{"HEAD", "config", "packed-refs", "refs", "hooks"} {
-				if err := r.path(path.Join(at, ".git", name)); err != nil {
-					return err
-				}
-			}
-			return nil
+			return r.repositoryFiles(path.Join(at, ".git"))
 		case !errors.Is(err, fs.ErrNotExist):
 			return errors.New("its repository cannot be read")
 		case at == path.Dir(at):
 			return r.path(path.Join(dir, ".git")) // there is none yet
 		}
 	}
+}
+
+// repositoryFiles hashes what a push depends on in a folder of git's.
+func (r *inputReader) repositoryFiles(dir string) error {
+	for _, name := range []string{"HEAD", "config", "config.worktree", "packed-refs", "refs", "hooks"} {
+		if err := r.path(path.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// linkedRepository hashes the repository that the file .git of a worktree or a submodule
+// names, and the one that a worktree shares with others.
+func (r *inputReader) linkedRepository(file string) error {
+	text, err := r.line(file)
+	dir, found := strings.CutPrefix(text, "gitdir: ")
+	if err != nil || !found || dir == "" {
+		return errors.New("its repository is kept elsewhere")
+	}
+	if !path.IsAbs(dir) {
+		dir = path.Join(path.Dir(file), dir)
+	}
+	for _, p := range []string{file, path.Join(dir, "commondir")} {
+		if err := r.path(p); err != nil {
+			return err
+		}
+	}
+	if err := r.repositoryFiles(dir); err != nil {
+		return err
+	}
+	shared, err := r.line(path.Join(dir, "commondir"))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil || shared == "":
+		return errors.New("its repository is kept elsewhere")
+	case !path.IsAbs(shared):
+		shared = path.Join(dir, shared)
+	}
+	return r.repositoryFiles(shared)
+}
+
+// maxGitLine is the length of the longest line that is read of a file of git's, in bytes.
+const maxGitLine = 4096
+
+// line returns the text of a file that has one line.
+func (r *inputReader) line(p string) (string, error) {
+	if r.c.files == nil {
+		return "", fs.ErrNotExist
+	}
+	real, err := r.c.files.follow(p)
+	if err != nil {
+		return "", err
+	}
+	file, err := r.c.files.open(real)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxGitLine+1))
+	line := strings.TrimSuffix(string(text), "\n")
+	if err == nil && (len(text) > maxGitLine || strings.ContainsAny(line, "\n\r\x00")) {
+		err = fmt.Errorf("%s is not one line", p)
+	}
+	return line, err
 }
 
 // arguments hashes the files that the arguments of a program name, where it is not known

@@ -1,6 +1,7 @@
 package shield
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -200,6 +201,59 @@ func TestAnswersMeanTheContent(t *testing.T) {
 	write("in.txt", "rm -rf /srv\n")
 	if p.binding("x", c) != was || p.binding("x", caseOf("ssh prod < in.txt")) == was {
 		t.Error("the answer is kept for a file that nobody was asked about")
+	}
+}
+
+// TestPushOfAWorktree holds that an answer about a push is bound to the repository that a
+// worktree or a submodule names.
+func TestPushOfAWorktree(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		name = filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := pipelineOf(t, Config{Policy: "offline", Home: t.TempDir(), Dir: filepath.Join(dir, "tree"), StateDir: t.TempDir(), Clock: instant})
+	binding := func() string {
+		return p.binding("x", p.analyzer.Case(parse(t, `{"type":"execute_command","payload":{"command":"git push --force origin main"}}`)))
+	}
+	first := map[string]string{
+		"tree/.git": "gitdir: ../main/.git/worktrees/tree\n", "main/.git/worktrees/tree/HEAD": "ref: refs/heads/x\n", "main/.git/worktrees/tree/commondir": "../..\n",
+		"main/.git/config": "[remote]\n", "main/.git/refs/heads/main": "1111\n", "main/.git/packed-refs": "a\n", "main/.git/hooks/pre-push": "true\n",
+	}
+	begin := func() {
+		for name, text := range first {
+			write(name, text)
+		}
+	}
+	begin()
+	was := binding()
+	if was == "" || was != binding() {
+		t.Fatalf("binding %q, then %q", was, binding())
+	}
+	for name := range first {
+		begin()
+		write(name, map[string]string{"tree/.git": "gitdir: ../other/.git\n", "main/.git/worktrees/tree/commondir": "../../../other\n"}[name])
+		if now := binding(); now == was {
+			t.Errorf("the answer holds though %s is another", name)
+		}
+	}
+	for _, text := range []string{"", "gitdir:", "gitdir: \n", "x\n", "gitdir: a\nb\n", "gitdir: " + strings.Repeat("a", 5000)} {
+		begin()
+		write("tree/.git", text)
+		if got := binding(); got != "" {
+			t.Errorf("%.20q: binding %q", text, got)
+		}
+	}
+	begin()
+	if err := os.Remove(filepath.Join(dir, "main/.git/worktrees/tree/commondir")); err != nil { // a submodule has none
+		t.Fatal(err)
+	}
+	if got := binding(); got == "" || got == was {
+		t.Errorf("a submodule: binding %q", got)
 	}
 }
 
