@@ -145,7 +145,7 @@ func userReachable(w *World, hosted bool) error {
 			return fmt.Errorf("%s runs without a user here", h.Title())
 		}
 	}
-	if approve.Notifies(w.Getenv) || hosted && hasTerminal(w.parent) {
+	if approve.Notifies(w.sessionEnv) || hosted && hasTerminal(w.parent) {
 		return nil
 	}
 	return errors.New("no user can be reached: no terminal and no desktop belong to this session")

@@ -34,6 +34,7 @@ func TestUserReachable(t *testing.T) {
 		}
 		w.Getenv = func(name string) string { return env[name] }
 		w.OS, w.parent = "linux", 1
+		w.ownBus = func(string) bool { return true }
 		w.running = func(*World, *host.Host) (*host.Running, error) { return &host.Running{Args: c.args}, nil }
 		if c.host != "" {
 			h, err := host.Named(c.host)

@@ -50,6 +50,7 @@ type World struct {
 	pid        int                                                                                      // the process that judges for the one that asks, if it is not this one
 	person     func(sure int) error                                                                     // why no person has started this process; nil finds it out
 	confirm    func(ctx context.Context, o approve.Options, r *approve.Refusal) (approve.Answer, error) // asks whether to allow what was refused; nil is approve.Confirm
+	ownBus     func(value string) bool                                                                  // whether a bus is the one of the session; nil finds it out
 	served     *served                                                                                  // the question of another process that is answered; nil if this process asks for itself
 	running    func(*World, *host.Host) (*host.Running, error)                                          // nil is runningHost
 	startJudge func(args []string) (*watch.Judge, error)                                                // nil starts shield itself

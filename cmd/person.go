@@ -107,7 +107,7 @@ func (s *seat) unguarded(all []ancestry.Process) error {
 }
 
 func ofHost(h *host.Host, pid int) error {
-	return fmt.Errorf("an agent of %s (process %d) could answer here. Use a terminal outside %s; waiting questions can also be answered on the page, whose link 'shield approvals' prints", h.Title(), pid, h.Title())
+	return fmt.Errorf("an agent of %s (process %d) could answer here. Use a terminal outside %s; waiting questions can also be answered on the approval page, whose address and code the desktop notification shows", h.Title(), pid, h.Title())
 }
 
 // maxNested is how many terminals can lie within each other.

@@ -90,7 +90,7 @@ func TestAttended(t *testing.T) {
 		"cron":                           {person10(processes{10: process(3, 0, "shield"), 3: process(2, 0, "sh", "-c", "shield allow"), 2: process(1, 0, "cron")}), nil, atTerminal, "no terminal here"},
 		"setsid":                         {person10(processes{10: process(1, 0, "shield")}), nil, atTerminal, "no terminal here"},
 		"a host":                         {person10(processes{4: process(3, pts(1), "claude"), 5: process(4, 0, "bash", "-c", "x"), 10: process(5, 0, "shield")}), nil, notByAgent, "an agent of Claude Code (process 4) could answer here. Use a terminal outside Claude Code; "},
-		"a host's terminal":              {person10(processes{2: process(1, 0, "cursor")}), nil, notByAgent, "the page, whose link 'shield approvals' prints"},
+		"a host's terminal":              {person10(processes{2: process(1, 0, "cursor")}), nil, notByAgent, "the approval page, whose address and code the desktop notification shows"},
 		"a host far above":               {person10(processes{1: process(0, 0, "codex")}), nil, notByAgent, "OpenAI Codex"},
 		"a mark in its own environment":  {person10(nil), []string{"A=b", "CLAUDECODE=1"}, notByAgent, "Claude Code"},
 		"a mark in an ancestor's":        {marked(person10(nil), 3, "GEMINI_CLI=1"), nil, notByAgent, "Gemini CLI"},

@@ -1,6 +1,9 @@
 package approve
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -9,6 +12,7 @@ import (
 
 	"github.com/gen2brain/beeep"
 
+	"github.com/shieldcli/shield/internal/owner"
 	"github.com/shieldcli/shield/internal/redact"
 )
 
@@ -27,7 +31,7 @@ var named = sync.OnceFunc(func() { beeep.AppName = "shield" })
 
 // tell shows that a question waits, and how to open the page.
 func (d *desktop) tell(getenv func(string) string, summary, page string) {
-	if !hasDesktop(runtime.GOOS, getenv) {
+	if !hasDesktop(runtime.GOOS, getenv) || !ownHelpers(runtime.GOOS) {
 		return
 	}
 	if d.busy.Add(1) > maxNotifying {
@@ -44,6 +48,26 @@ func (d *desktop) tell(getenv func(string) string, summary, page string) {
 
 // Notifies reports whether a notification that this process sends is shown on a desktop.
 func Notifies(getenv func(string) string) bool { return hasDesktop(runtime.GOOS, getenv) }
+
+// ownHelpers reports whether the programs that send a notification where the bus does not
+// take it are the system's: PATH may be a project's, and they are given the code of the page.
+func ownHelpers(system string) bool {
+	if system == "windows" || system == "darwin" {
+		return true
+	}
+	for _, name := range []string{"notify-send", "kdialog"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		for _, path := range []string{path, filepath.Dir(path)} {
+			if info, err := os.Stat(path); err != nil || !owner.Root(info) {
+				return false
+			}
+		}
+	}
+	return true
+}
 
 // hasDesktop reports whether this process belongs to a session with a desktop.
 func hasDesktop(system string, getenv func(string) string) bool {

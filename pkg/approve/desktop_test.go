@@ -1,6 +1,9 @@
 package approve
 
 import (
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -42,5 +45,26 @@ func TestHasDesktop(t *testing.T) {
 		if got := hasDesktop(tt.system, func(name string) string { return env[name] }); got != tt.want {
 			t.Errorf("%s with %q: %v", tt.system, tt.env, got)
 		}
+	}
+}
+
+// TestOwnHelpers holds that the code of the page is not given to a program that PATH names.
+func TestOwnHelpers(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("elsewhere other programs send notifications")
+	}
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	if !ownHelpers("linux") {
+		t.Error("without a helper there is nothing to mistrust")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "kdialog"), []byte("#!/bin/sh\n"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o777); err != nil { // also where root runs the tests
+		t.Fatal(err)
+	}
+	if ownHelpers("linux") {
+		t.Error("a program in a folder of another user gets the code")
 	}
 }
