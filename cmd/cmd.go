@@ -184,7 +184,7 @@ func Run(ctx context.Context, args []string, w World) int {
 		}
 	}
 	if lines != nil && lines.End(status) == nil && piped {
-		watch.Taken(int(pipe.Fd()))
+		watch.Taken(int(pipe.Fd()), w.parent)
 	}
 	return status
 }

@@ -60,7 +60,7 @@ func init() {
 			// whole program denies for, and no death by a signal.
 			if n, err := syscall.Write(1, []byte(answer)); n == len(answer) && err == nil {
 				if lined {
-					Taken(1)
+					Taken(1, Asker(os.Args))
 				}
 				os.Exit(0)
 			}

@@ -3,4 +3,4 @@
 package watch
 
 // Taken does nothing: no command line with [Line] is installed on this system.
-func Taken(int) {}
+func Taken(int, int) {}

@@ -14,12 +14,14 @@ const (
 	takes     = 200 * time.Millisecond
 	continues = 20 * time.Millisecond
 	gives     = time.Minute
+	ends      = 2 * time.Second // for the shell that the host waits for, once its reader has ended
 )
 
 // Taken waits until nobody reads from a pipe any more: the shell that reads the answer has
-// ended. One that is stopped is continued, with the others of the process group, for its
-// host takes a hook that does not end for permission.
-func Taken(pipe int) {
+// ended; and then for a moment until the process with the ID asker has, the shell that the
+// host waits for. What is stopped is continued, with the others of the process group, for
+// the host takes a hook that does not end for permission.
+func Taken(pipe, asker int) {
 	var info unix.Stat_t
 	if unix.Fstat(pipe, &info) != nil || info.Mode&unix.S_IFMT != unix.S_IFIFO {
 		return
@@ -27,8 +29,12 @@ func Taken(pipe int) {
 	for wait, waited := takes, time.Duration(0); waited < gives; wait, waited = continues, waited+wait {
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pipe)}}, int(wait.Milliseconds()))
 		if n > 0 || err != nil && err != unix.EINTR {
-			return
+			break
 		}
 		_ = unix.Kill(0, unix.SIGCONT) // no error: this process is in the group
+	}
+	for waited := time.Duration(0); waited < ends && unix.Kill(asker, 0) == nil; waited += continues {
+		time.Sleep(continues)
+		_ = unix.Kill(0, unix.SIGCONT)
 	}
 }

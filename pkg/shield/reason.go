@@ -13,8 +13,8 @@ import (
 
 // withReason adds to the reasoning of a BLOCK of Tier 2 or 3 that neither a model
 // nor a person has decided why it had been asked: the agent needs the rule and
-// its advice, whichever tier ended it. What a model or a person has decided stays as it
-// is. first is the first tier that was not only looked at for what it blocks.
+// its advice, whichever tier ended it. The words of a tier that failed come first, as the
+// specification has them. What a model or a person has decided stays as it is. first is the first tier that was not only looked at for what it blocks.
 //
 // It also returns the reasoning for the log, which says what is missing, such as a model or
 // a person who can be asked: that is not the agent's to solve.
@@ -38,13 +38,10 @@ func (p *Pipeline) withReason(v verdict.Verdict, trail []verdict.Step, first int
 		missing += " (" + p.noPerson + ")"
 	}
 	logged += missing
-	switch {
-	case text == "":
-		v.Reasoning = logged
-	case v.Error == "unavailable" && p.unreviewed != "": // nothing was tried
+	if v.Error == "unavailable" && p.unreviewed != "" && text != "" { // nothing was tried
 		v.Reasoning = text
-	default:
-		v.Reasoning = text + "; " + v.Reasoning
+	} else {
+		v.Reasoning = logged
 	}
 	return v, logged
 }
