@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/shieldcli/shield/internal/flock"
+	"github.com/shieldcli/shield/internal/owner"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
@@ -346,13 +348,24 @@ func Page(stateDir string) func() (address string, waits bool) {
 		return nil
 	}
 	return func() (string, bool) {
-		text, err := os.ReadFile(filepath.Join(stateDir, effect.PageAddressFile))
-		if err != nil || len(text) > 300 {
+		f, err := owner.Open(filepath.Join(stateDir, effect.PageAddressFile)) // waits for nothing
+		if err != nil {
+			return "", false
+		}
+		defer f.Close()
+		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+			return "", false
+		}
+		text, err := io.ReadAll(io.LimitReader(f, maxAddress+1))
+		if err != nil || len(text) > maxAddress {
 			return "", false
 		}
 		return strings.TrimSpace(string(text)), waits(filepath.Join(stateDir, pageBox))
 	}
 }
+
+// maxAddress is longer than HOST:PORT can be.
+const maxAddress = 300
 
 // maxWait is longer than any question waits.
 const maxWait = 15 * time.Minute
