@@ -41,6 +41,9 @@ func (s *state) signals(base string, argv []abstract.Value, use command.Use) {
 	for _, g := range use.Signals {
 		most = max(most, s.meets(g, wordValue(g.Word, argv), argv, stopping))
 	}
+	if slices.ContainsFunc(argv, func(a abstract.Value) bool { return len(a.Text) > 4 && strings.HasPrefix("--inverse", a.Text) }) {
+		most = reaches // all processes but those
+	}
 	// pkill and killall without a name mean all processes of somebody.
 	if group := slices.ContainsFunc(use.Signals, func(g command.Signal) bool { return g.By == command.ByGroup }); group && !slices.ContainsFunc(use.Signals, byName) {
 		most = reaches
@@ -56,7 +59,7 @@ func (s *state) signals(base string, argv []abstract.Value, use command.Use) {
 
 // byName reports whether a signal goes to processes of some name alone.
 func byName(g command.Signal) bool {
-	return (g.By == command.ByName || g.By == command.ByPattern || g.By == command.ByLine) && !strings.HasPrefix(g.Word.Text, "-") // else the signal
+	return (g.By == command.ByName || g.By == command.ByPattern || g.By == command.ByLine || g.By == command.ByExact) && !strings.HasPrefix(g.Word.Text, "-") // else the signal
 }
 
 // signalOf returns the name of the signal that the words of kill and its like say, without SIG,
@@ -104,11 +107,8 @@ func (s *state) meets(g command.Signal, v abstract.Value, argv []abstract.Value,
 		}
 		return outOfReach
 	case command.ByFile:
-		if guardProgram(path.Base(v.Text)) {
-			return reaches
-		}
-		return outOfReach
-	case command.ByName, command.ByPattern, command.ByLine:
+		return s.meetsFile(v)
+	case command.ByName, command.ByPattern, command.ByLine, command.ByExact:
 	}
 	ignore := slices.ContainsFunc(argv, func(a abstract.Value) bool { return a.Text == "-i" || a.Text == "-I" || a.Text == "--ignore-case" })
 	switch {
@@ -120,7 +120,34 @@ func (s *state) meets(g command.Signal, v abstract.Value, argv []abstract.Value,
 	case g.By == command.ByName:
 		return s.meetsName(v, ignore)
 	}
-	return s.meetsPattern(v, g.By == command.ByLine, ignore)
+	by := g.By
+	if by != command.ByName && slices.ContainsFunc(argv, func(a abstract.Value) bool { return full(a.Text) }) { // several options in one word
+		by = command.ByLine
+	}
+	return s.meetsPattern(v, by, ignore)
+}
+
+// full reports whether an option of pgrep and pkill has them compare command lines.
+func full(option string) bool {
+	letters, short := strings.CutPrefix(option, "-")
+	return option == "--full" || short && strings.Contains(letters, "f") && strings.Trim(letters, "abcdefghijklmnopqrstuvwxyz") == ""
+}
+
+// meetsFile looks at a file of which all processes are meant that use it: the program of one
+// that guards, or the folder in which the host works, which lies in every folder above it.
+func (s *state) meetsFile(v abstract.Value) reach {
+	if guardProgram(path.Base(v.Text)) {
+		return reaches
+	}
+	if p, pattern := s.place().Path(v.Text, v.IsPattern); !pattern && v.Known() && p != "" && liesIn(s.at.CWD, p) {
+		return reaches
+	}
+	return outOfReach
+}
+
+// liesIn reports whether a path is a folder, or lies in it.
+func liesIn(p, folder string) bool {
+	return p == folder || strings.HasPrefix(p, strings.TrimSuffix(folder, "/")+"/")
 }
 
 // meetsID looks at the number of a process, which kill also takes a name for.
@@ -165,7 +192,7 @@ func (s *state) meetsName(v abstract.Value, ignore bool) reach {
 }
 
 // meetsPattern looks for a regular expression in the names or the command lines of what guards.
-func (s *state) meetsPattern(v abstract.Value, line, ignore bool) reach {
+func (s *state) meetsPattern(v abstract.Value, by command.SignalBy, ignore bool) reach {
 	text := v.Text
 	if v.IsPattern {
 		text = unpattern(v.Text)
@@ -174,6 +201,9 @@ func (s *state) meetsPattern(v abstract.Value, line, ignore bool) reach {
 		}
 	}
 	for _, text := range []string{text, v.String()} {
+		if by == command.ByExact {
+			text = "^(?:" + text + ")$"
+		}
 		if ignore {
 			text = "(?i)" + text
 		}
@@ -181,7 +211,7 @@ func (s *state) meetsPattern(v abstract.Value, line, ignore bool) reach {
 		if err != nil {
 			return mayReach // POSIX may know what it means
 		}
-		if slices.ContainsFunc(guardPrograms(), re.MatchString) || line && slices.ContainsFunc(s.guardLines(), re.MatchString) {
+		if slices.ContainsFunc(guardPrograms(), re.MatchString) || by == command.ByLine && slices.ContainsFunc(s.guardLines(), re.MatchString) {
 			return reaches
 		}
 	}
@@ -200,16 +230,19 @@ func (s *state) listsGuard() bool {
 		case e.Kind != effect.Execute:
 		case command.ProcessListers[e.Program]:
 			lists = true
-			line := slices.ContainsFunc(e.Args, func(a string) bool {
-				return strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && strings.Contains(a, "f") || a == "--full"
-			})
+			by := command.ByPattern
+			if slices.ContainsFunc(e.Args, full) {
+				by = command.ByLine
+			}
 			for _, a := range e.Args {
 				switch v := abstract.Lit(a); {
 				case strings.Contains(a, "ppid"):
 					chosen = true
 				case strings.HasPrefix(a, "-"):
 				case e.Program == "pgrep":
-					chosen = chosen || s.meetsPattern(v, line, false) != outOfReach
+					chosen = chosen || s.meetsPattern(v, by, false) != outOfReach
+				case e.Program == "lsof" || e.Program == "fuser":
+					chosen = chosen || s.meetsFile(v) != outOfReach
 				default:
 					chosen = chosen || guardProgram(programName(a))
 				}
@@ -272,26 +305,57 @@ func (s *state) guardLines() []string {
 // all processes, or to those of a name that guards.
 func (s *state) codeSignals(language, text string, at effect.Span) {
 	switch language {
-	case "powershell", "cmd", "encoded", "awk":
+	case "powershell":
+		if stopsProcess().MatchString(text) && namesGuard(text) {
+			s.stopsByCode(language, at)
+		}
+		return
+	case "cmd", "encoded", "awk":
 		return
 	}
 	if !strings.Contains(text, "kill") && !strings.Contains(text, "suspend") && !strings.Contains(text, "terminate") && !strings.Contains(text, "send_signal") {
 		return
 	}
-	if !signalsParent().MatchString(text) && !signalsAll().MatchString(text) && !(listsProcesses().MatchString(text) && choosesGuard().MatchString(text)) {
-		return
+	if signalsParent().MatchString(text) || signalsAll().MatchString(text) || signalsVariable(text) ||
+		listsProcesses().MatchString(text) && (choosesGuard().MatchString(text) || freezes().MatchString(text) && !chooses().MatchString(text)) {
+		s.stopsByCode(language, at)
 	}
+}
+
+// signalsVariable reports whether code signals a process whose number is in a variable that has
+// the number of the parent.
+func signalsVariable(text string) bool {
+	for _, m := range parentVariable().FindAllStringSubmatch(text, maxNames) {
+		for _, call := range signalCall().FindAllStringSubmatch(text, maxNames) {
+			if slices.Contains(strings.FieldsFunc(call[1], func(c rune) bool { return !wordRune(c) }), m[1]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func wordRune(c rune) bool {
+	return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+}
+
+func (s *state) stopsByCode(language string, at effect.Span) {
 	s.once(effect.Effect{
 		Kind: effect.ChangeGuard, Program: language, Possible: s.onDisk > 0, From: at,
 		Reason: language + " code can stop shield, the programs of its hook line or the agent's host",
 	})
 }
 
-// What code signals: getppid() in a call of kill, or before one in the same line; the process -1;
-// a process whose name was compared.
+// What code signals: getppid() in a call of kill, or before one in the same line; the process -1
+// or all numbers; a process whose name was compared, or all with a signal that stops them.
 var (
-	signalsParent  = prefilter.Lazy(`kill\w*\b[^;\n]{0,80}ppid|ppid[^\n]{0,120}\bkill`)
-	signalsAll     = prefilter.Lazy(`\bkill(?:pg)?\s*\(\s*-\s*1\b|\bkill\b[^;\n]{0,40},\s*-\s*1\b`)
+	signalsParent  = prefilter.Lazy(`kill\w*\b[^;\n]{0,80}ppid|ppid[^\n]{0,120}\b(?:kill|suspend|terminate|send_signal)|\bparent\(\)\.(?:kill|suspend|terminate|send_signal)\(`)
+	signalsAll     = prefilter.Lazy(`\bkill(?:pg)?\s*\(\s*-\s*1\b|\bkill\b[^;\n]{0,40},\s*-\s*1\b|\bkill\b[^;\n]{0,60}\d\s*\.\.\s*\d`)
+	parentVariable = prefilter.Lazy(`(\w+)\s*:?=\s*[\w.:$]*ppid\b`)
+	signalCall     = prefilter.Lazy(`\b(?:kill|killpg|Process)\b([^;\n]{0,80})`)
+	stopsProcess   = prefilter.Lazy(`(?i)\b(?:Stop-Process|spps|taskkill|Suspend-Process|Debug-Process)\b`)
+	freezes        = prefilter.Lazy(`SIGSTOP|\bSTOP\b|suspend\(|\b19\b`)
+	chooses        = prefilter.Lazy(`name|comm\b|exe\b|cmdline|environ|cwd|ppid|children`)
 	listsProcesses = prefilter.Lazy(`psutil|process_iter|/proc\b|ps-list|find-process|\bpids\(`)
 	choosesGuard   = sync.OnceValue(func() *regexp.Regexp {
 		names := make([]string, len(guardPrograms()))

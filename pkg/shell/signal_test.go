@@ -22,14 +22,18 @@ func TestSignals(t *testing.T) {
 		"by pattern": {
 			"pkill %s time", "pkill %s 'tim.*'", "pkill %s '^s'", "pkill %s -i SHIELD", "pkill %s -f shie[l]d", "pkill %s -f 'shield hook'", "pkill %s -f hook",
 			"pkill %s -f .", "pkill %s -f ''", "pkill %s --full '/bin/sh -c'", "killall %s -r 'time.*'", "pkill %s -f /home/me/.local/bin",
+			"pkill %s -x 'time.*'", "pkill %s -x 'sh|timeout'", "pkill %s -x '(sh)'", "pkill %s -xf '.*shield hook.*'", "pkill %s -fx '.*hook.*'", "pkill %s --inverse -x node",
+			"pkill %s --inv node", "pkill %s -r S", "pkill %s -O 1",
 		},
 		"by number": {
 			"kill %s $PPID", `kill %s "$PPID"`, "kill %s ${PPID}", "kill %s -1", "kill %s -- -1", "kill %s $(pgrep timeout)", "kill %s `pgrep -x sh`", "kill %s $(pidof timeout)",
 			"kill %s $(pgrep -f 'shield hook')", "kill %s $(ps -C timeout -o pid=)", "kill %s $(ps aux | grep timeout | awk '{print $2}')",
 			"kill %s $(ps aux | grep '[t]imeout' | awk '{print $2}')", "kill %s $(ps -o ppid= -p $$)", "p=$(pgrep timeout); kill %s $p", "for p in $(pgrep timeout); do kill %s $p; done",
 			"pgrep timeout | xargs kill %s", "pidof timeout | xargs -n1 kill %s", "ps aux | awk '/timeout/ {print $2}' | xargs kill %s", "pgrep -x timeout | while read p; do kill %s $p; done",
-			"trap 'kill %s $PPID' DEBUG", "pkill %s -P $PPID",
+			"trap 'kill %s $PPID' DEBUG", "pkill %s -P $PPID", "kill %s $(lsof -t /usr/bin/timeout)",
+			"for f in /proc/*/comm; do read n < $f; [ $n = timeout ] && { d=${f%/comm}; kill %s ${d#/proc/}; }; done",
 		},
+		"by file":  {"fuser -k %s .", "fuser -k %s ..", "fuser -k %s /", "fuser %s -k -m ~", "fuser -k %s -m $PWD", "kill %s $(lsof -t +d .)", "lsof -t +D /home/me/app | xargs kill %s"},
 		"by group": {"pkill %s -u me", "killall %s -u me", "pkill %s -t pts/0", "killall5 %s"},
 	}
 	for kind, forms := range targets {
@@ -59,6 +63,11 @@ func TestSignals(t *testing.T) {
 		`php -r 'posix_kill(posix_getppid(), 19);'`, "systemctl kill shield", "systemctl --user kill -s STOP app.slice", "systemctl --user freeze app.slice",
 		"systemctl kill user-1000.slice", "systemctl stop user@1000.service", "cpulimit -z -e timeout -l 1", "cpulimit -p $(pgrep timeout) -l 1",
 		"taskkill /F /IM shield.exe", "strace -p $(pgrep timeout)", "prlimit --pid $(pidof timeout) --cpu=0",
+		"python3 - <<X\nimport os\np = os.getppid()\nos.kill(p, 19)\nX", "node - <<X\nconst p = process.ppid\nprocess.kill(p, 'SIGSTOP')\nX",
+		"ruby - <<X\np = Process.ppid\nProcess.kill(:STOP, p)\nX", `python3 -c "import os, psutil; psutil.Process(os.getppid()).suspend()"`,
+		`python3 -c "import psutil; psutil.Process().parent().suspend()"`, `perl -e 'kill 19, $_ for 2..99999'`,
+		"python3 - <<X\nimport os\nfor d in os.listdir('/proc'):\n  if d.isdigit():\n    os.kill(int(d), 19)\nX",
+		"pwsh -c 'Stop-Process -Name timeout'", "pwsh -c 'Get-Process shield | Stop-Process'",
 	} {
 		if got := guards(line, at); got != "sure" {
 			t.Errorf("%s: %s", line, got)
@@ -80,7 +89,9 @@ func TestSignals(t *testing.T) {
 		"timeout 5 node server.js", "timeout 5 ./run & kill $!", "env timeout 5 x; kill $(cat server.pid)", "pkill -P $$", "kill -- -$$", "docker exec web pkill sh", "ssh prod pkill -f timeout",
 		`python3 -c "import os,signal; os.kill(12345, signal.SIGTERM)"`, `node -e "process.kill(12345)"`, `python3 -c "import psutil; print([p.name() for p in psutil.process_iter()])"`,
 		"pkill -f webpack-dev-server", "pkill chromium", "pkill -u me -f vite", "killall -u me node", "systemctl stop nginx", "systemctl --user restart app.service", "cpulimit -l 50 -- make",
-		"kill $PID", `pkill -f "$APP"`, "pkill -f /home/me/app/server.js",
+		"kill $PID", `pkill -f "$APP"`, "pkill -f /home/me/app/server.js", "pkill -x go", "pkill -x api", "pkill -x node -o", "pkill -xf 'node server.js'", "fuser -k -m /mnt/usb", "fuser -k dist/app.sock",
+		"kill $(lsof -t dist/app.db)", "lsof -ti tcp:3000 | xargs kill -9", "pwsh -c 'Stop-Process -Name node'", "python3 - <<X\nimport os\nprint(os.getppid())\nos.kill(12345, 15)\nX",
+		`python3 -c "import psutil; [p.kill() for p in psutil.process_iter() if p.name() == 'node']"`, "[ -f x.pid ] && kill $(cat x.pid)", "python3 -c \"import os; print(os.getppid())\"",
 	} {
 		if got := guards(line, at); got != "no" {
 			t.Errorf("%s: %s", line, got)

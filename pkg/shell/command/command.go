@@ -87,6 +87,7 @@ const (
 	ByName                    // its name, or the path of its program
 	ByPattern                 // a regular expression that a part of its name matches
 	ByLine                    // the same of its command line
+	ByExact                   // a regular expression that its whole name matches
 	ByGroup                   // a user, a group, a session or a terminal
 	ByParent                  // the number of its parent
 	ByFile                    // a file that it uses

@@ -11930,6 +11930,7 @@ var syntaxFsutil = syntax{style: slash | expr, why: "changes volumes, or files u
 var syntaxFuser = syntax{style: literal | numeric | long, options: []option{
 	{"--all", &action_none},
 	{"--interactive", &action_none},
+	{"--ismountpoint", &action_none},
 	{"--kill", &action_effects_StopProcess_turns_Text_ProcessFile},
 	{"--mount", &action_none},
 	{"--namespace", &action_values_Text},
@@ -22723,21 +22724,21 @@ var syntaxPkill = syntax{style: gnu | literal | numeric | long, options: []optio
 	{"--count", &action_none},
 	{"--echo", &action_none},
 	{"--euid", &action_values_ProcessGroup},
-	{"--exact", &action_turns_ProcessPattern_ProcessName},
-	{"--full", &action_turns_ProcessPattern_ProcessLine},
+	{"--exact", &action_turns_ProcessPattern_ProcessExact},
+	{"--full", &action_27c94ff9fb4f},
 	{"--ignore-case", &action_none},
 	{"--inverse", &action_none},
 	{"--newest", &action_none},
 	{"--ns", &action_values_ProcessGroup},
 	{"--nslist", &action_values_Text},
-	{"--older", &action_values_Text},
+	{"--older", &action_values_ProcessGroup},
 	{"--oldest", &action_none},
 	{"--parent", &action_values_ProcessParent},
 	{"--pgroup", &action_values_ProcessGroup},
 	{"--pidfile", &action_values_Read},
 	{"--queue", &action_values_Text},
 	{"--require-handler", &action_none},
-	{"--runstates", &action_values_Text},
+	{"--runstates", &action_values_ProcessGroup},
 	{"--session", &action_values_ProcessGroup},
 	{"--signal", &action_values_Text},
 	{"--terminal", &action_values_ProcessGroup},
@@ -22749,7 +22750,7 @@ var syntaxPkill = syntax{style: gnu | literal | numeric | long, options: []optio
 	{"-HUP", &action_none},
 	{"-INT", &action_none},
 	{"-KILL", &action_none},
-	{"-O", &action_values_Text},
+	{"-O", &action_values_ProcessGroup},
 	{"-P", &action_values_ProcessParent},
 	{"-QUIT", &action_none},
 	{"-STOP", &action_none},
@@ -22760,20 +22761,20 @@ var syntaxPkill = syntax{style: gnu | literal | numeric | long, options: []optio
 	{"-c", &action_none},
 	{"-d", &action_values_Text},
 	{"-e", &action_none},
-	{"-f", &action_turns_ProcessPattern_ProcessLine},
+	{"-f", &action_27c94ff9fb4f},
 	{"-g", &action_values_ProcessGroup},
 	{"-i", &action_none},
 	{"-l", &action_none},
 	{"-n", &action_none},
 	{"-o", &action_none},
 	{"-q", &action_values_Text},
-	{"-r", &action_values_Text},
+	{"-r", &action_values_ProcessGroup},
 	{"-s", &action_values_ProcessGroup},
 	{"-t", &action_values_ProcessGroup},
 	{"-u", &action_values_ProcessGroup},
 	{"-v", &action_none},
 	{"-w", &action_none},
-	{"-x", &action_turns_ProcessPattern_ProcessName},
+	{"-x", &action_turns_ProcessPattern_ProcessExact},
 }, operands: shape{rest: roleProcessPattern}, base: &action_class_localWrite_effects_StopProcess}
 
 var syntaxPlutil = syntax{style: long, options: []option{
@@ -30697,6 +30698,7 @@ var action_1275a394c7b0 = action{effects: []effect.Kind{effect.ReadSecret}, stre
 var action_14cc77692e3d = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Upload, setIn: true}, flags: tells}
 var action_1c9ddb752e60 = action{values: []role{roleSuffix}, attached: true, class: localWrite, turns: []turn{{roleRead, roleEdit}}}
 var action_1f360967b0c7 = action{effects: []effect.Kind{effect.ReadSecret, effect.ChangeRemote}, streams: streams{out: Secret, setOut: true}, verb: "grant"}
+var action_27c94ff9fb4f = action{turns: []turn{{roleProcessPattern, roleProcessLine}, {roleProcessExact, roleProcessLine}}}
 var action_29a680131b7d = action{class: localWrite, streams: streams{in: Data, setIn: true}, operands: &shape_rest_ScriptNode}
 var action_2af071e2417a = action{class: destructive, operands: &shape_rest_Text, turns: []turn{{roleArchive, roleEdit}}}
 var action_2af42ff3dcb7 = action{streams: streams{out: Input, setOut: true}, empty: roleReadTree, flags: recursive}
@@ -30929,8 +30931,7 @@ var action_turns_Mend_List_flags_dry = action{turns: []turn{{roleMend, roleList}
 var action_turns_Move_Edit = action{turns: []turn{{roleMove, roleEdit}}}
 var action_turns_Move_Read = action{turns: []turn{{roleMove, roleRead}}}
 var action_turns_ProcessName_ProcessPattern = action{turns: []turn{{roleProcessName, roleProcessPattern}}}
-var action_turns_ProcessPattern_ProcessLine = action{turns: []turn{{roleProcessPattern, roleProcessLine}}}
-var action_turns_ProcessPattern_ProcessName = action{turns: []turn{{roleProcessPattern, roleProcessName}}}
+var action_turns_ProcessPattern_ProcessExact = action{turns: []turn{{roleProcessPattern, roleProcessExact}}}
 var action_turns_ReadTree_EditTree = action{turns: []turn{{roleReadTree, roleEditTree}}}
 var action_turns_Read_Edit = action{turns: []turn{{roleRead, roleEdit}}}
 var action_turns_Read_Move_here_WriteTree = action{turns: []turn{{roleRead, roleMove}}, here: roleWriteTree}

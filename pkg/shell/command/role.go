@@ -393,7 +393,7 @@ func (r *reader) applyEffect(role role, w Word) {
 		r.process(w)
 	case roleProcess:
 		r.process(w)
-	case roleProcessName, roleProcessPattern, roleProcessLine, roleProcessGroup, roleProcessParent, roleProcessFile:
+	case roleProcessName, roleProcessPattern, roleProcessLine, roleProcessExact, roleProcessGroup, roleProcessParent, roleProcessFile:
 		r.effect(effect.StopProcess)
 		r.use.Signals = append(r.use.Signals, Signal{ByName + SignalBy(role-roleProcessName), w})
 	case rolePrivilege:

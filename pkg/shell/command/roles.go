@@ -105,6 +105,7 @@ const (
 	roleProcessName    // its name, or the path of its program
 	roleProcessPattern // a regular expression that a part of its name matches
 	roleProcessLine    // the same of its command line
+	roleProcessExact   // a regular expression that its whole name matches
 	roleProcessGroup   // processes of a user, a group, a session or a terminal
 	roleProcessParent  // children of a process
 	roleProcessFile    // processes that use a file

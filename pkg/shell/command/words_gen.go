@@ -1296,8 +1296,9 @@ var ProcessListers = Words{
 	"top":    true,
 }
 
-// TextFilters are programs that choose lines of what they read.
+// TextFilters are programs that choose lines of what they read, or compare words.
 var TextFilters = Words{
+	"[":     true,
 	"ack":   true,
 	"ag":    true,
 	"awk":   true,
@@ -1312,6 +1313,7 @@ var TextFilters = Words{
 	"rg":    true,
 	"ruby":  true,
 	"sed":   true,
+	"test":  true,
 	"ugrep": true,
 }
 
