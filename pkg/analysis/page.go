@@ -3,9 +3,12 @@ package analysis
 import (
 	"net"
 	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/effect"
 )
@@ -27,6 +30,9 @@ func (c *Case) asksHere(where Page) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return
+	}
+	if looks(c.Action.Type) && c.namesPage(host, port) {
+		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeGuard, Reason: "reaches the approval page, where questions of shield are answered"})
 	}
 	for i := range c.Effects {
 		if e := &c.Effects[i]; c.reachesPage(e, host, port) {
@@ -50,15 +56,45 @@ func (c *Case) mayReachPage() bool {
 		case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ReadClipboard:
 			return true
 		case effect.Execute:
-			return watches(&e) || forwards[e.Program]
+			return watches(&e) || connects(&e) && c.hasPort()
 		}
 		return false
 	})
 }
 
-// forwards are programs that connect to what their arguments name in forms of their own.
-var forwards = map[string]bool{"ssh": true, "socat": true, "nc": true, "ncat": true, "netcat": true, "telnet": true, "openssl": true, "python3": true, "python": true, "node": true, "perl": true, "ruby": true, "php": true,
-	"xdg-open": true, "gio": true, "sensible-browser": true, "x-www-browser": true, "wslview": true}
+// connects reports whether a program may connect to what its arguments name, in a form of its own:
+// it uses the network, runs code, opens what it is given, or is not known.
+func connects(e *effect.Effect) bool {
+	switch e.Class {
+	case effect.Network, effect.Privileged, effect.Unknown:
+		return true
+	}
+	return opens[e.Program]
+}
+
+// opens are programs that do not count as such, and may connect.
+var opens = map[string]bool{"ssh": true, "socat": true, "nc": true, "ncat": true, "netcat": true, "telnet": true, "openssl": true, "python3": true, "python": true, "node": true, "perl": true, "ruby": true, "php": true,
+	"awk": true, "gawk": true, "osascript": true, "lua": true, "xdg-open": true, "open": true, "gio": true, "sensible-browser": true, "x-www-browser": true, "wslview": true}
+
+// hasPort reports whether the action's text has a number that is long enough for a port which
+// is not reserved.
+func (c *Case) hasPort() bool {
+	leaves, _ := c.Action.Leaves(maxLeaves)
+	return slices.ContainsFunc(leaves, func(l action.Leaf) bool { return longNumber(l.Text) }) || longNumber(c.words)
+}
+
+func longNumber(text string) bool {
+	run := 0
+	for i := range len(text) {
+		if run++; !digit(text[i]) {
+			run = 0
+		}
+		if run == 4 {
+			return true
+		}
+	}
+	return false
+}
 
 // reachesPage reports whether an effect is a request or a connection to the page: to its port
 // on a host that is this machine, or by a name that may lead here.
@@ -66,12 +102,18 @@ func (c *Case) reachesPage(e *effect.Effect, host, port string) bool {
 	switch e.Kind {
 	case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ChangeRemote:
 	case effect.Execute:
-		return forwards[e.Program] && slices.ContainsFunc(e.Args, func(a string) bool { return names(a, host, port) })
+		return connects(e) && (slices.ContainsFunc(e.Args, func(a string) bool { return names(a, host, port) }) || c.namesPage(host, port))
 	default:
 		return false
 	}
+	if e.Kind != effect.ChangeRemote && c.namesPage(host, port) { // as a proxy, in a header, in settings
+		return true
+	}
+	if curlPorts().MatchString(e.URL) {
+		return true
+	}
 	if u, err := url.Parse(e.URL); err == nil && e.URL != "" && !e.Pattern {
-		if u.Port() != port {
+		if n, _ := strconv.Atoi(u.Port()); strconv.Itoa(n) != port {
 			return false
 		}
 		addr := effect.ParseAddr(e.Host)
@@ -82,6 +124,9 @@ func (c *Case) reachesPage(e *effect.Effect, host, port string) bool {
 	}
 	return c.says(port)
 }
+
+// curlPorts matches an address on this machine with several ports, in curl's own pattern.
+var curlPorts = prefilter.Lazy(`(?i)^\w+://[^/]*(?:localhost|127\.|::1|0\.0\.0\.0)[^/]*:\d*[\[{][^/$]*[\]}]`)
 
 // names reports whether a text names the page's port on this machine: host:port, host port
 // or the same between other signs.
@@ -95,7 +140,18 @@ func names(text, host, port string) bool {
 			return true
 		}
 	}
-	return strings.TrimSpace(text) == port
+	return strings.TrimLeft(strings.TrimSpace(text), ":") == port
+}
+
+// namesPage reports whether a text of the action names this machine and, right behind it, the
+// page's port.
+func (c *Case) namesPage(host, port string) bool {
+	if !c.says(port) {
+		return false
+	}
+	page, err := regexp.Compile(`(?i)(?:\blocalhost\b|\b127\.[0-9.]*|::1|\b0\.0\.0\.0|` + regexp.QuoteMeta(host) + `)[^0-9]{1,12}0*` + regexp.QuoteMeta(port) + `(?:[^0-9]|$)`)
+	leaves, _ := c.Action.Leaves(maxLeaves)
+	return err != nil || page.MatchString(c.words) || slices.ContainsFunc(leaves, func(l action.Leaf) bool { return page.MatchString(l.Text) })
 }
 
 // says reports whether the action's own text holds a number.
@@ -118,7 +174,8 @@ func number(text, digits string) int {
 		}
 		i += from
 		end := i + len(digits)
-		if (i == 0 || !digit(text[i-1])) && (end == len(text) || !digit(text[end])) {
+		before := strings.TrimRight(text[:i], "0")
+		if (before == "" || !digit(before[len(before)-1])) && (end == len(text) || !digit(text[end])) {
 			return i
 		}
 		from = end
