@@ -71,6 +71,10 @@ type Record struct {
 	Remotes   []Remote `json:"remotes,omitempty"`      // that have another address since
 	Repointed int64    `json:"repointed_at,omitempty"` // when the address of a workspace may have been changed last
 	Full      int64    `json:"full_at,omitempty"`      // when there was no room for a file last: of others it is not known where they come from
+
+	// Of a session that an earlier version kept: it did not share them.
+	WasRepointed bool `json:"repointed,omitempty"`
+	WasFull      bool `json:"full,omitempty"`
 }
 
 // Labelled says when a label came, and by what.

@@ -370,7 +370,7 @@ func TestEarlierVersion(t *testing.T) {
 		k, other := Key{"host", "a", "me"}, Key{"host", "b", "me"}
 		value := newHasher(s.opts.Key).value(secretKey, "")
 		err := s.shelf.change(t.Context(), func(sh shelf) error {
-			group, r := k.group(), &Record{Key: k, Began: s.now(), Seen: s.now()}
+			group, r := k.group(), &Record{Key: k, Began: s.now(), Seen: s.now(), WasRepointed: true, WasFull: true}
 			return errors.Join(
 				sh.Put(group, recordKey, r.encode()),
 				sh.Put(group, fileKey("/work/app/a.sh"), []byte{bits([]effect.Label{effect.LabelNetwork}), 0}),
@@ -385,6 +385,9 @@ func TestEarlierVersion(t *testing.T) {
 			memory := s.Load(t.Context(), other, Lineage{}, "")
 			if got := fmt.Sprint(memory.Origin("/work/app/a.sh"), len(memory.sums)); got != fmt.Sprintf("[network] %d", sumSize) || memory.Err() != nil {
 				t.Errorf("read %d: %s, %v", i, got, memory.Err())
+			}
+			if got := fmt.Sprint(memory.repointed(), memory.Origin("/work/app/b.sh")); got != "true [network]" {
+				t.Errorf("read %d: a changed address of the workspace, a file for which there was no room: %s", i, got)
 			}
 			act(t, s, other, "cat ~/notes/a.txt") // which moves them
 		}

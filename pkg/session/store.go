@@ -204,6 +204,12 @@ func (s *Store) sharedOf(sh shelf, k Key) (r *Record, from [][]byte, err error) 
 	err = records(sh, func(group []byte, o *Record) error {
 		if o.User == k.User && o.live(s.now(), s.opts.Keep) {
 			r.point(o.Remotes)
+			if o.WasRepointed {
+				r.Repointed = max(r.Repointed, o.Seen)
+			}
+			if o.WasFull {
+				r.Full = max(r.Full, o.Seen)
+			}
 			from = append(from, slices.Clone(group))
 		}
 		return nil
