@@ -171,6 +171,8 @@ func verified(file string, r *audit.Report) string {
 	switch {
 	case !r.OK():
 		return cmp.Or(r.Break.File, file) + ": " + r.Break.String()
+	case len(r.Missing) > 0:
+		return entries + ", each matches the one before; missing is what was put aside damaged: " + strings.Join(r.Missing, ", ")
 	case r.Beyond > 0:
 		return entries + fmt.Sprintf(", each matches the one before; the state does not know the last %d: a process was killed when it had written them, or somebody added them", r.Beyond)
 	case r.Unknown != "":

@@ -79,7 +79,10 @@ func (e *Entry) encode() []byte {
 			b = appendText(append(b, `,"reason":`...), r.Reason)
 			b = number(b, `,"bytes":`, r.Bytes)
 			b = optional(b, `,"sha256":`, r.SHA256)
-			return optional(b, `,"file":`, r.File)
+			if b = optional(b, `,"file":`, r.File); r.After != nil {
+				b = strconv.AppendUint(append(b, `,"after":`...), *r.After, 10)
+			}
+			return b
 		})
 	}
 	b = append(b, '}')

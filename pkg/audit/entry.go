@@ -82,8 +82,12 @@ type Caller struct {
 type Recovery struct {
 	Reason string `json:"reason"`
 	Bytes  int64  `json:"bytes,omitempty"`  // of the incomplete line that was taken away
-	SHA256 string `json:"sha256,omitempty"` // of it, in hex
+	SHA256 string `json:"sha256,omitempty"` // of it, or of File, in hex
 	File   string `json:"file,omitempty"`   // where the damaged log was put
+
+	// After is the sequence number of the last entry before the damaged log, 0 if it began with
+	// the first; nil if an earlier version wrote the entry.
+	After *uint64 `json:"after,omitempty"`
 }
 
 // Bounds of an entry, in bytes; MaxString is that of each text in it.

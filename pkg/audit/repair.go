@@ -2,9 +2,14 @@ package audit
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
+	"strconv"
 
 	"github.com/shieldcli/shield/internal/flock"
 )
@@ -113,7 +118,12 @@ func Repair(ctx context.Context, path string, opts Options) (aside string, err e
 		if _, err := l.reopen(); err != nil {
 			return 0, "", err
 		}
-		gap, err = l.put(0, kept, &Recovery{Reason: reason, File: aside})
+		recovery, err := putAside(path, aside)
+		if err != nil {
+			return 0, "", err
+		}
+		recovery.Reason = reason
+		gap, err = l.put(0, kept, recovery)
 		return gap.Seq, gap.Hash, err
 	})
 	if keeper, ok := opts.Heads.(Gaps); ok && err == nil && gap.Seq > 0 {
@@ -123,6 +133,39 @@ func Repair(ctx context.Context, path string, opts Options) (aside string, err e
 		return "", fmt.Errorf("repair audit log: %w", err)
 	}
 	return aside, nil
+}
+
+// putAside says what was put aside, and which entries the log has before it, so that they are
+// missed if they are removed.
+func putAside(path, aside string) (*Recovery, error) {
+	full, err := fullFiles(path)
+	if err != nil {
+		return nil, err
+	}
+	r := &Recovery{File: aside, After: new(uint64)}
+	if len(full) > 0 {
+		name := full[len(full)-1]
+		if *r.After, err = strconv.ParseUint(name[len(name)-seqDigits:], 10, 64); err != nil {
+			return nil, err
+		}
+	}
+	r.SHA256, err = hashFile(aside)
+	if errors.Is(err, fs.ErrNotExist) { // the log was removed
+		return r, nil
+	}
+	return r, err
+}
+
+// hashFile returns the SHA-256 of a file, in hex.
+func hashFile(name string) (string, error) {
+	f, err := openRead(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	_, err = io.Copy(sum, f)
+	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
 // put writes a recovery entry after head.

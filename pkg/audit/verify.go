@@ -45,6 +45,8 @@ type Report struct {
 	Beyond    uint64 `json:"beyond,omitempty"` // entries after the head that is known from elsewhere
 	Break     *Break `json:"break,omitempty"`
 
+	Missing []string `json:"missing,omitempty"` // files that were put aside damaged, and are not there
+
 	// Unknown says what cannot be told without a head; empty if one was given.
 	Unknown string `json:"unknown,omitempty"`
 }
@@ -96,9 +98,9 @@ type link struct {
 	seq  uint64
 	prev string
 	hash string
-	end  bool   // there is no such line
-	kind bool   // it is a recovery entry
-	from string // the file in which a recovery entry put a damaged log
+	end  bool     // there is no such line
+	kind bool     // it is a recovery entry
+	from Recovery // of a recovery entry
 	place
 }
 
@@ -178,7 +180,7 @@ func (v *verifier) next() (link, error) {
 	if l.ok && l.kind {
 		var e struct{ Recovery Recovery }
 		if json.Unmarshal(line, &e) == nil {
-			l.from = e.Recovery.File
+			l.from = e.Recovery
 		}
 	}
 	return l, nil
@@ -193,6 +195,9 @@ func (v *verifier) run() error {
 		}
 		if cur.line == 1 && cur.ok && cur.kind && cur.seq > v.report.Head.Seq+1 && v.vouched(cur) {
 			// A log that was put aside damaged goes on in a new file.
+			if v.misnamed() || v.spoiled(cur) {
+				return nil
+			}
 			v.report.Head = Head{cur.seq - 1, cur.prev}
 			v.met = v.kept != nil && *v.kept == v.report.Head
 		}
@@ -243,14 +248,14 @@ func (v *verifier) run() error {
 // it were put aside.
 func (v *verifier) vouched(cur link) bool {
 	switch {
-	case cur.from == "":
+	case cur.from.File == "", cur.from.After != nil && *cur.from.After != v.report.Head.Seq:
 		return false
 	case v.gaps[cur.seq] == cur.hash, v.kept != nil && *v.kept == Head{cur.seq - 1, cur.prev}:
 		return true
-	case v.path == "" || filepath.Dir(cur.from) != filepath.Dir(v.path) || !strings.HasPrefix(filepath.Base(cur.from), filepath.Base(v.path)+asideInfix):
+	case v.path == "" || filepath.Dir(cur.from.File) != filepath.Dir(v.path) || !strings.HasPrefix(filepath.Base(cur.from.File), filepath.Base(v.path)+asideInfix):
 		return false
 	}
-	f, err := openRead(cur.from)
+	f, err := openRead(cur.from.File)
 	if err != nil {
 		return false
 	}
@@ -261,6 +266,23 @@ func (v *verifier) vouched(cur link) bool {
 	}
 	seq, prev, err := links(line)
 	return err == nil && link{ok: true, seq: seq, prev: prev}.follows(v.report.Head)
+}
+
+// spoiled reports that the log which was put aside before a recovery entry was changed since,
+// and notes it if it is not there.
+func (v *verifier) spoiled(cur link) bool {
+	if v.path == "" || cur.from.SHA256 == "" {
+		return false
+	}
+	aside := filepath.Join(filepath.Dir(v.path), filepath.Base(cur.from.File))
+	switch sum, err := hashFile(aside); {
+	case errors.Is(err, fs.ErrNotExist):
+		v.report.Missing = append(v.report.Missing, aside)
+	case err != nil || sum != cur.from.SHA256:
+		v.broken(place{file: aside, line: 1}, v.report.Head.Seq+1, Changed, "it was changed after it had been put aside")
+		return true
+	}
+	return false
 }
 
 // misnamed reports that the file that has ended is not named after its last entry.

@@ -272,3 +272,56 @@ func TestCheck(t *testing.T) {
 		t.Errorf("junk: %v", err)
 	}
 }
+
+// The recovery entry says where the log that was put aside began, and its hash: neither what lies
+// before it nor itself can be removed or changed.
+func TestVerifyPutAside(t *testing.T) {
+	for name, tt := range map[string]struct {
+		spoil   func(t *testing.T, full []string, aside string)
+		how     string
+		missing int
+	}{
+		"nothing":               {func(*testing.T, []string, string) {}, "", 0},
+		"all before removed":    {func(t *testing.T, full []string, _ string) { remove(t, full...) }, Removed, 0},
+		"last before removed":   {func(t *testing.T, full []string, _ string) { remove(t, full[len(full)-1]) }, Removed, 0},
+		"last before renamed":   {func(t *testing.T, full []string, _ string) { rename(t, full[len(full)-1]) }, Changed, 0},
+		"put aside and changed": {func(t *testing.T, _ []string, aside string) { write(t, aside, []byte("{}\n")) }, Changed, 0},
+		"put aside and removed": {func(t *testing.T, _ []string, aside string) { remove(t, aside) }, "", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path, heads := filled(t, 40)
+			b := read(t, path)
+			write(t, path, b[:len(b)-9])
+			aside, err := Repair(t.Context(), path, Options{Clock: clock, Heads: heads, MaxBytes: small})
+			if err != nil || aside == "" {
+				t.Fatal(aside, err)
+			}
+			appendAll(t, openSmall(t, path, heads), 3)
+			tt.spoil(t, full(t, path), aside)
+			r := verifyGaps(t, path, &heads.Head, heads.gaps)
+			how := ""
+			if r.Break != nil {
+				how = r.Break.How
+			}
+			if how != tt.how || len(r.Missing) != tt.missing {
+				t.Errorf("%q, missing %q", how, r.Missing)
+			}
+		})
+	}
+}
+
+func remove(t *testing.T, files ...string) {
+	t.Helper()
+	for _, f := range files {
+		if err := os.Remove(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func rename(t *testing.T, file string) {
+	t.Helper()
+	if err := os.Rename(file, file[:len(file)-4]+"9999"); err != nil {
+		t.Fatal(err)
+	}
+}
