@@ -174,7 +174,7 @@ func verified(file string, r *audit.Report) string {
 	case len(r.Missing) > 0:
 		return entries + ", each matches the one before; missing is what was put aside damaged: " + strings.Join(r.Missing, ", ")
 	case r.Beyond > 0:
-		return entries + fmt.Sprintf(", each matches the one before; the state does not know the last %d: a process was killed when it had written them, or somebody added them", r.Beyond)
+		return entries + fmt.Sprintf(", each matches the one before; the state does not know the last %d: shield was killed after it wrote them, or another program added them", r.Beyond)
 	case r.Unknown != "":
 		return entries + ", each matches the one before; the log alone does not show " + r.Unknown + " (--checkpoint FILE would)"
 	default:

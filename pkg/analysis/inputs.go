@@ -34,8 +34,8 @@ type inputs struct {
 
 // Inputs returns the digest of the content of every file that the action reads, runs or
 // sends; "" if there are none. The same words with another digest may do something else.
-// An error says why the content cannot be told: then nobody knows what the same words
-// will do later. The files are read when it is first called.
+// An error says why the content cannot be told: then the same words may do something else
+// later. The files are read when it is first called.
 func (c *Case) Inputs() (digest string, err error) {
 	if c.inputs == nil {
 		c.inputs = &inputs{}
@@ -159,7 +159,7 @@ func (r *inputReader) linkedRepository(file string) error {
 	text, err := r.line(file)
 	dir, found := strings.CutPrefix(text, "gitdir: ")
 	if err != nil || !found || dir == "" {
-		return errors.New("its repository is kept elsewhere")
+		return errors.New("its .git is a file that does not say where the repository lies")
 	}
 	if !path.IsAbs(dir) {
 		dir = path.Join(path.Dir(file), dir)
@@ -177,7 +177,7 @@ func (r *inputReader) linkedRepository(file string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil || shared == "":
-		return errors.New("its repository is kept elsewhere")
+		return errors.New("its .git is a file that does not say where the repository lies")
 	case !path.IsAbs(shared):
 		shared = path.Join(dir, shared)
 	}
@@ -210,8 +210,8 @@ func (r *inputReader) line(p string) (string, error) {
 }
 
 // arguments hashes the files that the arguments of a program name, where it is not known
-// of each argument what it is for: programs that use the network, and those that change
-// the system. Those that only work with files are known by their effects.
+// of each argument what it is for: programs that use the network, change the system, run
+// code or are not known. Those that only work with files are known by their effects.
 func (r *inputReader) arguments(e *effect.Effect) error {
 	if e.Program == "git" {
 		if slices.Contains(e.Args, "push") {
@@ -224,7 +224,7 @@ func (r *inputReader) arguments(e *effect.Effect) error {
 			return fmt.Errorf("%s %s uses files of the current folder that it does not name", e.Program, arg)
 		}
 	}
-	if e.Class != effect.Network && e.Class != effect.Privileged {
+	if e.Class != effect.Network && e.Class != effect.Privileged && e.Class != effect.Unknown && !r.runsCode(e) {
 		return nil
 	}
 	for _, arg := range e.Args {
@@ -249,6 +249,11 @@ func (r *inputReader) arguments(e *effect.Effect) error {
 		}
 	}
 	return nil
+}
+
+// runsCode reports whether a program runs code, which may read what its arguments name.
+func (r *inputReader) runsCode(e *effect.Effect) bool {
+	return slices.ContainsFunc(r.c.Effects, func(o effect.Effect) bool { return o.Kind == effect.RunCode && o.Path != "" && o.Program == e.Program })
 }
 
 // separates reports whether a character may stand before or behind the name of a file in

@@ -44,7 +44,7 @@ func (c *Case) asksHere(where Page) {
 		}
 	}
 	if waits && c.seesQuestion(port) {
-		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeGuard, Reason: "reads or clicks what shows a question of shield, while one waits for its answer"})
+		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeGuard, Reason: "reads or clicks a screen, page or notification while it may show a question of shield"})
 	}
 }
 

@@ -183,7 +183,7 @@ func (l *Log) seek(kept Head) (at int64, repaired *Recovery, err error) {
 		return 0, nil, err
 	}
 	if n := l.last.Seq - kept.Seq; kept.Seq > 0 && n > 0 && repaired == nil {
-		// A process was killed before it moved the head, or somebody added them.
+		// A process was killed before it moved the head, or another program added them.
 		return at, &Recovery{Reason: fmt.Sprintf("not known of: the last %d entries", n)}, nil
 	}
 	if repaired != nil {

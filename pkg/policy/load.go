@@ -60,7 +60,7 @@ func Extends(data []byte) string {
 }
 
 // assemble returns a file, its rules together with those of the core and its
-// preset, and the entries for rules that the preset does not have. With an error it
+// preset, and the entries for rules that neither has. With an error it
 // returns the readable part, for a report.
 func assemble(name string, data []byte, opts Options) (*rulefile.File, rulefile.Set, yamlfile.Errors, error) {
 	f, err := rulefile.Parse(name, data, checks(opts.Vars))
@@ -68,7 +68,7 @@ func assemble(name string, data []byte, opts Options) (*rulefile.File, rulefile.
 	errs.Add(err)
 	set, lost, err := effective(f)
 	errs.Add(err)
-	errs.Add(f.CheckOwnChannel(set.Verify))
+	lost.Add(f.CheckOwnChannel(set.Verify))
 	if len(set.Deny)+len(set.Verify) > most || len(set.Allow) > most {
 		errs.Add(yamlfile.Pos{}.Errorf("more than %d deny and verify rules, or allow rules, including those of the preset", most))
 	}

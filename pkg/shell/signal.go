@@ -44,7 +44,7 @@ func (s *state) signals(base string, argv []abstract.Value, use command.Use) {
 	if slices.ContainsFunc(argv, func(a abstract.Value) bool { return len(a.Text) > 4 && strings.HasPrefix("--inverse", a.Text) }) {
 		most = reaches // all processes but those
 	}
-	// pkill and killall without a name mean all processes of somebody.
+	// pkill and killall without a name mean all processes of a user.
 	if group := slices.ContainsFunc(use.Signals, func(g command.Signal) bool { return g.By == command.ByGroup }); group && !slices.ContainsFunc(use.Signals, byName) {
 		most = reaches
 	}

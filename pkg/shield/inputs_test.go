@@ -81,6 +81,12 @@ sed -i -f in.txt /etc/hosts!
 mail -s hi a@b.test < in.txt
 docker load -i in.txt!
 ansible-playbook in.txt!
+frobnicate apply in.txt
+frobnicate --file=in.txt
+python3 run.py in.txt
+node run.js in.txt
+sh run.sh in.txt
+./run.sh in.txt
 twine upload in.txt!
 vercel --prod!
 fly deploy!

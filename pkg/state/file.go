@@ -56,8 +56,8 @@ func holder(path string) string {
 	return flock.Holder(f)
 }
 
-// checkFile refuses a state file that others can change, or that is shorter
-// than its own header says, before it is mapped into memory.
+// checkFile refuses a state file that others can change, that has a second name, or whose
+// size cannot be right, before it is mapped into memory.
 func checkFile(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {

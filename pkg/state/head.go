@@ -138,7 +138,7 @@ func (h *headFile) latest(f *os.File) (seq uint64, hash string, err error) {
 	return seq, hash, nil
 }
 
-// note has a transaction that writes note the head. A file that cannot be read is for the
+// note adds the head to a transaction that writes. A file that cannot be read is for the
 // next entry to refuse.
 func (h *headFile) note(t *tx) error {
 	f, _, err := h.open(os.O_RDONLY)
