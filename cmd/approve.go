@@ -60,13 +60,18 @@ func approval(set *config.Loaded, w *World, command string) approve.Options {
 
 // approvalCommand returns the argv of the approval program. A bare name is
 // looked up in the absolute folders of PATH; one that is not there stays as it
-// is, and cannot be run.
+// is, and cannot be run. A hook looks in the folders of the system alone: hosts pass on
+// the PATH that a project sets, and what answers there would be the project's program.
 func approvalCommand(set *config.Loaded, w *World) []string {
 	argv := set.Approval.Command
 	if len(argv) == 0 {
 		return nil
 	}
-	path, err := launch.LookPath(argv[0], w.Environ())
+	environ := w.Environ()
+	if w.hostAsks != nil {
+		environ = []string{"PATH=" + strings.Join(toolFolders, string(os.PathListSeparator))}
+	}
+	path, err := launch.LookPath(argv[0], environ)
 	if err != nil {
 		return argv
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +32,9 @@ func (*command) Name() string { return "command" }
 func (c *command) Usable() error {
 	if len(c.o.Command) == 0 {
 		return errors.New("no program is configured; set approval.command")
+	}
+	if c.o.Hosted && !filepath.IsAbs(c.o.Command[0]) {
+		return fmt.Errorf("program %.80q of approval.command is in no folder of the system, and a project can set PATH for a hook; write its absolute path", c.o.Command[0])
 	}
 	if _, err := exec.LookPath(c.o.Command[0]); err != nil {
 		return fmt.Errorf("program cannot be run: %w; correct approval.command", err)

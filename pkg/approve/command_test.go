@@ -169,3 +169,21 @@ func FuzzParseReply(f *testing.F) {
 		}
 	})
 }
+
+// TestCommandOfHook holds that a hook looks its program up in no PATH, which may be a
+// project's.
+func TestCommandOfHook(t *testing.T) {
+	t.Parallel()
+	o := Options{Approval: config.Approval{Command: []string{"sh"}}}
+	if err := newCommand(&o).Usable(); err != nil {
+		t.Errorf("without a hook: %v", err)
+	}
+	o.Hosted = true
+	if err := newCommand(&o).Usable(); err == nil {
+		t.Error("a hook would run a program that PATH names")
+	}
+	o.Command = []string{"/bin/sh"}
+	if err := newCommand(&o).Usable(); err != nil {
+		t.Errorf("an absolute path: %v", err)
+	}
+}
