@@ -100,7 +100,7 @@ func TestHookStatusOfEveryHost(t *testing.T) {
 			{"others may write the program", "lets others in", func(h *hooked) { h.copy(h.bin); h.mode(h.bin, 0o757) }},
 			{"others may write the settings", "lets others in", func(h *hooked) { h.mode(h.settings, 0o757) }},
 			{"no wrapper", "", func(h *hooked) { h.edit(`n() {`, `m() {`) }},
-			{"a wrapper that takes every answer", "", func(h *hooked) { h.edit(`case $s in [02]`, `case $s in *`) }},
+			{"a wrapper that takes every answer", "", func(h *hooked) { h.edit(`case ${s%} in [02]`, `case ${s%} in *`) }},
 			{"a wrapper that lets pass", "", func(h *hooked) { h.edit(`exit 2`, `exit 0`) }},
 			{"another host's command", "", func(h *hooked) { h.edit("hook "+name, "hook nobody") }},
 			{"ended before it answers", "", func(h *hooked) { h.edit(`sleep 25`, `sleep 5`) }},

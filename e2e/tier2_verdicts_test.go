@@ -179,7 +179,7 @@ func TestTier2Unavailable(t *testing.T) {
 	}{
 		{"none", "fail_closed: true", said{"BLOCK", 0.5, required, "unavailable", false}},
 		{"none, failing open", "fail_closed: false", said{"ALLOW", 0.5, "needs review, and no model can be used, allowing with reduced confidence", "unavailable", true}},
-		{"no key", "evaluator: {provider: openai, model: m}", said{"BLOCK", 0.5, required, "unavailable", false}},
+		{"no key", "evaluator: {provider: openai, model: m}", said{"BLOCK", 0.5, "needs review, and the model cannot be used", "unavailable", false}},
 		{"no key, failing open", "evaluator: {provider: openai, model: m}\nfail_closed: false", said{"ALLOW", 0.5, "needs review, and no model can be used, allowing with reduced confidence", "unavailable", true}},
 	}
 	for _, tt := range tests {
