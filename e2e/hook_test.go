@@ -269,7 +269,7 @@ func TestHookFails(t *testing.T) {
 		{"aborts", hookRead, func(h *hooked) { h.script("kill -ABRT $$") }},
 		{"the judge is killed", hookRead, func(h *hooked) { h.signal("KILL", "$judge") }},
 		{"the judge is stopped", hookRead, func(h *hooked) { h.signal("STOP", "$judge") }},
-		{"the judge is ended", hookRead, func(h *hooked) { h.signal("TERM", "$judge") }},
+		{"the judge is ended", hookWipe, func(h *hooked) { h.signal("TERM", "$judge") }}, // one that is asked to end early can still judge
 		{"the judge crashes", hookRead, func(h *hooked) { h.signal("QUIT", "$judge") }},
 		{"the watchdog is killed", hookRead, func(h *hooked) { h.signal("KILL", "$watchdog") }},
 		{"the watchdog is stopped", hookRead, func(h *hooked) { h.signal("STOP", "$watchdog") }},
