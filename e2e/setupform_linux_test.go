@@ -66,13 +66,18 @@ func newScreen(t *testing.T, cmd *exec.Cmd) *screen {
 	return s
 }
 
+// said returns what the program has printed.
+func (s *screen) said() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
 // waitFor waits until the program has printed a text.
 func (s *screen) waitFor(text string) {
 	s.t.Helper()
 	for range 800 {
-		s.mu.Lock()
-		said := s.text.String()
-		s.mu.Unlock()
+		said := s.said()
 		if strings.Contains(said, "only a person can do this") {
 			s.t.Skip("an agent runs the tests")
 		}
@@ -81,7 +86,7 @@ func (s *screen) waitFor(text string) {
 		}
 		time.Sleep(25 * time.Millisecond)
 	}
-	s.t.Fatalf("%q did not come up:\n%s", text, s.text.String())
+	s.t.Fatalf("%q did not come up:\n%s", text, s.said())
 }
 
 func (s *screen) press(keys string) {
@@ -164,7 +169,7 @@ func TestTerminalIsNotQueried(t *testing.T) {
 			want = "CI<" + strings.TrimPrefix(ci[0], "CI=") + ">"
 		}
 		s.waitFor(want)
-		if text := s.text.String(); strings.Contains(text, "\x1b]") || strings.Contains(text, "\x1b[6n") {
+		if text := s.said(); strings.Contains(text, "\x1b]") || strings.Contains(text, "\x1b[6n") {
 			t.Errorf("%q: the terminal was asked: %q", ci, text)
 		}
 		_ = cmd.Wait()
