@@ -184,9 +184,9 @@ func gatewayOptions(ctx context.Context, set *config.Loaded, w *World, p *shield
 	}
 	return gateway.Options{
 		For: func(client, connection string) (gateway.Judge, string) {
-			return p.ForConnection(connection), session + "-" + client
+			return toldJudge{p.ForConnection(connection)}, session + "-" + client
 		},
-		Judge: p, Server: server, Pins: pins, Mode: mode, Mark: sanitize.Mark, Returned: returned(p), Sampling: set.MCP.Sampling == "allow", Hosts: hosts,
+		Judge: toldJudge{p}, Server: server, Pins: pins, Mode: mode, Mark: sanitize.Mark, Returned: returned(p), Sampling: set.MCP.Sampling == "allow", Hosts: hosts,
 		Timeout: set.Hook.Timeout.Std(), Dir: w.Dir, Session: session,
 		Redactor: redact.New(set.Evaluator.CanaryToken),
 		Notify:   notify,

@@ -26,7 +26,14 @@ func (j callJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdi
 			return v
 		}
 	}
-	v := j.self.Evaluate(ctx, a)
+	return j.self.Evaluate(ctx, a)
+}
+
+// A toldJudge judges what a server is asked, and says of it what an agent is told.
+type toldJudge struct{ gateway.Judge }
+
+func (j toldJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
+	v := j.Judge.Evaluate(ctx, a)
 	return forAgent(&v)
 }
 
