@@ -81,7 +81,7 @@ func TestHookLineSignals(t *testing.T) {
 				// The event ends late for some, so that the signal hits before the judgement.
 				go func() {
 					if delay%2 == 1 {
-						time.Sleep(20 * time.Millisecond)
+						time.Sleep(200 * time.Millisecond) // shield waits for the event, so that its processes are found
 					}
 					_, _ = io.WriteString(in, hookWipe)
 					_ = in.Close()
