@@ -1,150 +1,130 @@
 package main
 
 import (
-	"go/ast"
+	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 )
 
-// developerDocs are the pages that name files and functions of this tree.
-var developerDocs = []string{"ARCHITECTURE.md", "CONTRIBUTING.md"}
-
-// Of a page: paths, names of declarations, tests that are run by name.
-var (
-	pathInText  = regexp.MustCompile(`(?:^|[\s(\x60"'])\.?/?((?:cmd|internal|pkg|policies|models|testdata|golden|training|docs|man|completions|\.ci)(?:/[\w.*-]+)*/?|[\w-]+_test\.go|main\.go)`)
-	nameInText  = regexp.MustCompile(`(?:^|[\s(\x60])([a-z]+)\.([A-Za-z]\w*(?:\.[A-Za-z]\w*)?)\b`)
-	testInText  = regexp.MustCompile(`go test (?:-\S+ )*(\./\S+) -run '?(\w+)`)
-	madeInTexts = regexp.MustCompile(`\bfrob|\bNAME\b`) // examples
-)
-
-// declared returns "package.Func", "package.Type" and "package.Type.Method" for
-// all of the tree, and the names of the packages.
-func declared(t *testing.T) (names, packages map[string]bool) {
-	t.Helper()
-	names, packages = map[string]bool{}, map[string]bool{}
-	for _, f := range sources(t) {
-		pkg := f.Name.Name
-		packages[pkg] = true
-		for _, d := range f.Decls {
-			switch d := d.(type) {
-			case *ast.FuncDecl:
-				name := d.Name.Name
-				if d.Recv != nil {
-					recv := d.Recv.List[0].Type
-					if star, ok := recv.(*ast.StarExpr); ok {
-						recv = star.X
-					}
-					if id, ok := recv.(*ast.Ident); ok {
-						name = id.Name + "." + name
-					}
-				}
-				names[pkg+"."+name] = true
-			case *ast.GenDecl:
-				for _, spec := range d.Specs {
-					if typ, ok := spec.(*ast.TypeSpec); ok {
-						names[pkg+"."+typ.Name.Name] = true
-					}
-				}
-			}
-		}
-	}
-	return names, packages
-}
-
-// TestDocsNameWhatExists holds that the files, folders, functions and tests that
-// the pages for developers name are there.
-func TestDocsNameWhatExists(t *testing.T) {
+// TestDocs runs the examples of docs/*.md: what a console block prints (… matches anything), settings and policies that
+// shield must accept, and links to files of the repository.
+func TestDocs(t *testing.T) {
 	t.Parallel()
-	names, packages := declared(t)
-	for _, page := range developerDocs {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		paths, funcs := 0, 0
-		for line := range strings.Lines(string(text)) {
-			for _, m := range pathInText.FindAllStringSubmatch(line, -1) {
-				path := strings.TrimRight(m[1], "./")
-				if madeInTexts.MatchString(path) {
-					continue
-				}
-				paths++
-				if found, err := filepath.Glob(path); err != nil || len(found) == 0 {
-					t.Errorf("%s names %s, which is not there", page, path)
-				}
-			}
-			for _, m := range nameInText.FindAllStringSubmatch(line, -1) {
-				if name := m[1] + "." + m[2]; packages[m[1]] && !fileName(name) {
-					funcs++
-					if !names[name] {
-						t.Errorf("%s names %s, which is not declared", page, name)
-					}
-				}
-			}
-			for _, m := range testInText.FindAllStringSubmatch(line, -1) {
-				if !hasTest(t, m[1], m[2]) {
-					t.Errorf("%s runs the test %s in %s, which is not there", page, m[2], m[1])
-				}
-			}
-		}
-		t.Logf("%s: %d paths, %d names", page, paths, funcs)
-		if paths < 40 {
-			t.Errorf("%s: only %d paths were recognised", page, paths)
-		}
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal(pages, err)
 	}
-}
-
-// fileName reports whether a word is the name of a file rather than of a
-// declaration.
-func fileName(word string) bool {
-	switch filepath.Ext(word) {
-	case ".exe", ".go", ".yaml", ".md", ".db", ".lock", ".json", ".jsonl", ".key", ".jq":
-		return true
-	}
-	return false
-}
-
-func hasTest(t *testing.T, dir, name string) bool {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	index, err := os.ReadFile("docs/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if regexp.MustCompile(`func (Test|Fuzz)\w*` + name).Match(text) {
-			return true
-		}
+	link := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+	for _, page := range append(pages, "README.md") {
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+				if _, err := os.Stat(filepath.Join(filepath.Dir(page), m[1])); err != nil {
+					t.Errorf("the link to %s leads nowhere", m[1])
+				}
+			}
+			if page == "README.md" || page == "docs/README.md" {
+				return
+			}
+			if !strings.Contains(string(index), "("+filepath.Base(page)+")") {
+				t.Error("docs/README.md does not list this page")
+			}
+			examples := docExamples(t, string(text))
+			if len(examples) == 0 {
+				t.Error("this page has no example that can be tested")
+			}
+			home := t.TempDir()
+			for _, e := range examples {
+				e.test(t, home)
+			}
+		})
 	}
-	return false
 }
 
-// TestEveryPackageIsOnTheMap holds that ARCHITECTURE.md has a row for each
-// package, in the order of the layers.
-func TestEveryPackageIsOnTheMap(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("ARCHITECTURE.md")
-	if err != nil {
-		t.Fatal(err)
+// A docExample is a fenced block of a page: console, yaml settings or yaml policy.
+type docExample struct{ kind, text string }
+
+func docExamples(t *testing.T, page string) (all []docExample) {
+	t.Helper()
+	for {
+		_, rest, found := strings.Cut(page, "\n```")
+		if !found {
+			return all
+		}
+		kind, rest, _ := strings.Cut(rest, "\n")
+		text, rest, closed := strings.Cut("\n"+rest, "\n```")
+		if !closed {
+			t.Fatalf("a block of %q does not end", kind)
+		}
+		switch kind {
+		case "console", "yaml settings", "yaml policy":
+			all = append(all, docExample{kind, strings.TrimPrefix(text, "\n")})
+		case "sh", "yaml", "json", "text", "":
+		default:
+			t.Errorf("no test knows blocks of the kind %q", kind)
+		}
+		page = rest
 	}
-	last := -1
-	for _, layer := range layers {
-		lowest := last
-		for _, pkg := range layer {
-			if pkg == "." {
+}
+
+func (e docExample) test(t *testing.T, home string) {
+	t.Helper()
+	run := func(name string, args ...string) (string, int) {
+		cmd := exec.Command(name, args...)
+		cmd.Env = append(os.Environ(), "HOME="+home, "SHIELD_CONFIG=")
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		_ = cmd.Run()
+		return out.String(), cmd.ProcessState.ExitCode()
+	}
+	file := filepath.Join(home, "example.yaml")
+	switch e.kind {
+	case "yaml settings":
+		if err := os.WriteFile(file, []byte(e.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, _ := run("shield", "status", "--config", file); strings.Contains(out, "example.yaml") {
+			t.Errorf("settings are not accepted: %s\n%s", out, e.text)
+		}
+	case "yaml policy":
+		if err := os.WriteFile(file, []byte(e.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, status := run("shield", "policy", "check", file); status != 0 {
+			t.Errorf("policy check: %s\n%s", out, e.text)
+		}
+	case "console":
+		for command := range strings.SplitSeq("\n"+e.text, "\n$ ") {
+			if command == "" {
 				continue
 			}
-			at := strings.Index(string(text), "\n| `"+pkg+"` | ")
-			if at <= lowest {
-				t.Errorf("ARCHITECTURE.md has no row for %s behind the rows of the layers below it", pkg)
+			line, want, _ := strings.Cut(command, "\n")
+			if strings.Trim(want, "… \n") == "" {
+				t.Errorf("$ %s: the page does not say what it prints", line)
 			}
-			last = max(last, at)
+			got, _ := run("bash", "-c", line)
+			var pattern strings.Builder
+			for i, part := range strings.Split(strings.TrimSpace(want), "…") {
+				if i > 0 {
+					pattern.WriteString(`(?s:.*)`)
+				}
+				pattern.WriteString(regexp.QuoteMeta(part))
+			}
+			if !regexp.MustCompile("^" + pattern.String() + "$").MatchString(strings.TrimSpace(got)) {
+				t.Errorf("$ %s\n%s\nthe page says\n%s", line, got, want)
+			}
 		}
 	}
 }
