@@ -1,0 +1,539 @@
+//go:build unix
+
+package undo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// An applier restores one set.
+type applier struct {
+	s       *Store
+	set     *Set
+	fd      int           // of the set's folder
+	left    map[int]stamp // what the action left
+	writing string        // a path that was written in place when the process was killed
+	force   bool
+}
+
+// What there is to do about an entry.
+type plan uint8
+
+const (
+	nothing plan = iota
+	create
+	replace   // what the action left, or anything with force
+	overwrite // the same in place, because the file has other names
+	beside
+)
+
+// Apply restores a set, or those of its names that lie at or below some paths. What is
+// there and is not what the action left stays as it is, and the kept file gets another
+// name, unless force is set. What is replaced is kept first, as the set that is
+// returned; nil if nothing was.
+func (s *Store) Apply(ctx context.Context, id string, paths []string, force bool) ([]Result, *Set, error) {
+	set, err := s.Get(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	dir := filepath.Join(s.o.Dir, id)
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer unix.Close(fd)
+	a := &applier{s: s, set: set, fd: fd, force: force, left: s.leftBy(id)}
+	if data, err := os.ReadFile(filepath.Join(dir, writingName)); err == nil {
+		a.writing = string(data)
+	}
+	var chosen []int
+	for i := range set.Entries {
+		if e := &set.Entries[i]; !e.Gone && (len(paths) == 0 || slices.ContainsFunc(paths, func(p string) bool { return within(e.path(), p) })) {
+			chosen = append(chosen, i)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, nil, fmt.Errorf("set %s holds none of these paths", id)
+	}
+	var losses []Loss
+	for _, i := range chosen {
+		if p, _, _ := a.plan(i); p == replace || p == overwrite {
+			losses = append(losses, Loss{Path: set.Entries[i].path(), Write: p == overwrite})
+		}
+	}
+	saved, err := s.Keep(ctx, About{Session: set.Session, CWD: set.CWD, Type: "undo", Of: id, What: "what undo apply " + id + " replaced"}, losses)
+	if err != nil {
+		return nil, nil, fmt.Errorf("nothing was restored, because what it replaces cannot be kept: %w", err)
+	}
+	step()
+	var out []Result
+	for _, i := range chosen {
+		if err := ctx.Err(); err != nil {
+			return out, saved, err
+		}
+		e := &set.Entries[i]
+		r := Result{Path: e.path()}
+		r.Did, r.At, err = a.entry(i)
+		if err != nil {
+			r.Did, r.Why = Failed, err.Error()
+		}
+		out = append(out, r)
+		step()
+	}
+	a.settle(chosen)
+	at := s.o.Clock().UTC().Format(time.RFC3339)
+	return out, saved, os.WriteFile(filepath.Join(dir, appliedName), []byte(at), 0o600)
+}
+
+// within reports whether a path is another one or lies below it.
+func within(path, folder string) bool {
+	folder = filepath.Clean(folder)
+	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
+}
+
+// leftBy returns what an action left where the entries of a set were.
+func (s *Store) leftBy(id string) map[int]stamp {
+	left := map[int]stamp{}
+	if data, err := os.ReadFile(filepath.Join(s.o.Dir, id, leftName)); err == nil {
+		_ = json.Unmarshal(data, &left)
+	}
+	return left
+}
+
+// plan returns what is to be done about an entry, with the state that it was found in.
+func (a *applier) plan(i int) (p plan, found stamp, err error) {
+	e := &a.set.Entries[i]
+	path := e.path()
+	dir, err := openFolder(filepath.Dir(path))
+	if isGone(err) {
+		return create, stamp{}, nil
+	}
+	if err != nil {
+		return nothing, stamp{}, fmt.Errorf("%s: %w", filepath.Dir(path), err)
+	}
+	defer unix.Close(dir)
+	return a.planIn(dir, i)
+}
+
+func (a *applier) planIn(dir, i int) (p plan, found stamp, err error) {
+	e := &a.set.Entries[i]
+	name := filepath.Base(e.path())
+	var st unix.Stat_t
+	if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		if isGone(err) {
+			return create, stamp{}, nil
+		}
+		return nothing, stamp{}, err
+	}
+	found = stampOf(&st)
+	if a.same(e, dir, name, &st) {
+		return nothing, found, nil
+	}
+	if left, ok := a.left[i]; !(ok && left == found) && !a.force && a.writing != e.path() || e.Kind == "dir" || st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return beside, found, nil
+	}
+	if e.Links && found.Ino == e.Was.Ino && found.Dev == e.Was.Dev {
+		return overwrite, found, nil
+	}
+	return replace, found, nil
+}
+
+// same reports whether what is there is what was kept.
+func (a *applier) same(e *Entry, dir int, name string, st *unix.Stat_t) bool {
+	now := stampOf(st)
+	switch kind := st.Mode & unix.S_IFMT; e.Kind {
+	case "dir":
+		return kind == unix.S_IFDIR
+	case "link":
+		buf := make([]byte, len(e.Target)+1)
+		n, err := unix.Readlinkat(dir, name, buf)
+		return kind == unix.S_IFLNK && err == nil && string(buf[:n]) == e.Target
+	case "text":
+		f, _, err := openRegular(dir, name)
+		if err != nil {
+			return false
+		}
+		defer f.Close()
+		buf := make([]byte, len(e.Target)+1)
+		n, _ := f.ReadAt(buf, 0)
+		return string(buf[:n]) == e.Target
+	default:
+		if kind != unix.S_IFREG || now.Size != e.Size {
+			return false
+		}
+		if now == e.Was || e.By == "link" && now.Ino == e.Was.Ino && now.Dev == e.Was.Dev && now.MTime == e.Was.MTime {
+			return true
+		}
+	}
+	f, _, err := openRegular(dir, name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	want := e.Hash
+	if want == "" {
+		k, err := a.content(e)
+		if err != nil {
+			return false
+		}
+		defer k.Close()
+		if want, err = hashFile(k); err != nil {
+			return false
+		}
+	}
+	got, err := hashFile(f)
+	return err == nil && got == want
+}
+
+// content opens what was kept of a file, and checks that it is still that.
+func (a *applier) content(e *Entry) (*os.File, error) {
+	f, st, err := openRegular(a.fd, e.Kept)
+	if err != nil {
+		return nil, fmt.Errorf("the kept copy cannot be opened: %w", err)
+	}
+	now := stampOf(st)
+	ok := now.Size == e.Size
+	switch e.By {
+	case "copy":
+		sum, err := hashFile(f)
+		ok = ok && err == nil && sum == e.Hash
+	default:
+		ok = ok && now.Ino == e.Copy.Ino && now.MTime == e.Copy.MTime
+	}
+	if !ok {
+		f.Close()
+		return nil, errors.New("the kept copy has changed since")
+	}
+	return f, nil
+}
+
+// entry restores one entry.
+func (a *applier) entry(i int) (did, at string, err error) {
+	e := &a.set.Entries[i]
+	path := e.path()
+	dir, err := makeFolder(filepath.Dir(path))
+	if err != nil {
+		return "", "", fmt.Errorf("%s: %w", filepath.Dir(path), err)
+	}
+	defer unix.Close(dir)
+	name := filepath.Base(path)
+	p, found, err := a.planIn(dir, i)
+	if err != nil {
+		return "", "", err
+	}
+	switch p {
+	case nothing:
+		return Same, "", nil
+	case create:
+		err := a.put(dir, name, i)
+		if err == nil {
+			return Restored, "", nil
+		}
+		if !errors.Is(err, unix.EEXIST) {
+			return "", "", err
+		}
+	case replace:
+		err := a.replace(dir, name, i, found)
+		return Restored, "", err
+	case overwrite:
+		return Restored, "", a.overwrite(dir, name, e, found)
+	}
+	for n := 1; n < 100; n++ {
+		other := name + "." + a.set.ID
+		if n > 1 {
+			other += "." + strconv.Itoa(n)
+		}
+		err := a.put(dir, other, i)
+		if err == nil {
+			return Beside, filepath.Join(filepath.Dir(path), other), nil
+		}
+		if !errors.Is(err, unix.EEXIST) {
+			return "", "", err
+		}
+		var st unix.Stat_t
+		if unix.Fstatat(dir, other, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && a.same(e, dir, other, &st) {
+			return Beside, filepath.Join(filepath.Dir(path), other), nil
+		}
+	}
+	return "", "", errors.New("something newer is there, and no other name is free")
+}
+
+// makeFolder opens a folder, and creates what is missing of it.
+func makeFolder(path string) (int, error) {
+	fd, err := openFolder(path)
+	if !isGone(err) || path == "/" {
+		return fd, err
+	}
+	above, err := makeFolder(filepath.Dir(path))
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(above)
+	if err := unix.Mkdirat(above, filepath.Base(path), 0o755); err != nil && !errors.Is(err, unix.EEXIST) {
+		return -1, err
+	}
+	return openFolder(path)
+}
+
+// put creates a name, which must not exist.
+func (a *applier) put(dir int, name string, i int) error {
+	e := &a.set.Entries[i]
+	switch e.Kind {
+	case "dir":
+		return unix.Mkdirat(dir, name, e.Mode&0o777|0o700)
+	case "link":
+		return unix.Symlinkat(e.Target, dir, name)
+	}
+	return a.stage(dir, i, func(from int, staged string) error { return unix.Linkat(from, staged, dir, name, 0) })
+}
+
+// replace puts an entry in the place of what was found there.
+func (a *applier) replace(dir int, name string, i int, found stamp) error {
+	e := &a.set.Entries[i]
+	move := func(from int, staged string) error {
+		var st unix.Stat_t
+		if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil || stampOf(&st) != found {
+			return errors.New("it changes while it is restored")
+		}
+		return unix.Renameat(from, staged, dir, name)
+	}
+	if e.Kind != "link" {
+		return a.stage(dir, i, move)
+	}
+	staged := a.staged(i)
+	_ = unix.Unlinkat(dir, staged, 0)
+	if err := unix.Symlinkat(e.Target, dir, staged); err != nil {
+		return err
+	}
+	defer unix.Unlinkat(dir, staged, 0)
+	step()
+	return move(dir, staged)
+}
+
+// staged returns the name under which an entry is prepared.
+func (a *applier) staged(i int) string {
+	return ".shield-undo-" + a.set.ID + "-" + strconv.Itoa(i)
+}
+
+// stage prepares the file of an entry in the store, or beside its place if that is on
+// another file system, and has use give it its name.
+func (a *applier) stage(dir, i int, use func(from int, staged string) error) error {
+	e := &a.set.Entries[i]
+	staged := a.staged(i)
+	if e.By == "link" {
+		f, err := a.content(e)
+		if err != nil {
+			return err
+		}
+		f.Close()
+		_ = unix.Unlinkat(a.fd, staged, 0)
+		if err := unix.Linkat(a.fd, e.Kept, a.fd, staged, 0); err != nil {
+			return err
+		}
+		defer unix.Unlinkat(a.fd, staged, 0)
+		step()
+		return use(a.fd, staged)
+	}
+	var err error
+	for _, at := range [...]int{a.fd, dir} {
+		_ = unix.Unlinkat(at, staged, 0)
+		if err = a.write(at, staged, e); err == nil {
+			step()
+			err = use(at, staged)
+		}
+		_ = unix.Unlinkat(at, staged, 0) // gone if it was renamed
+		if !errors.Is(err, unix.EXDEV) {
+			break
+		}
+	}
+	return err
+}
+
+// write creates a file with the content of an entry.
+func (a *applier) write(dir int, name string, e *Entry) error {
+	fd, err := unix.Openat(dir, name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	to := os.NewFile(uintptr(fd), name)
+	defer to.Close()
+	if e.Kind == "text" {
+		if err := to.Chmod(0o644); err != nil {
+			return err
+		}
+		_, err := to.WriteString(e.Target)
+		return err
+	}
+	from, err := a.content(e)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	if clone(to, from) != nil {
+		if _, err := copyFile(to, from, always); err != nil {
+			return err
+		}
+	}
+	step()
+	return finish(fd, e)
+}
+
+// finish gives an open file the mode and time of an entry.
+func finish(fd int, e *Entry) error {
+	if err := unix.Fchmod(fd, e.Mode); err != nil {
+		return err
+	}
+	at := unix.NsecToTimeval(e.Was.MTime)
+	return unix.Futimes(fd, []unix.Timeval{at, at})
+}
+
+// overwrite writes the content of an entry into a file that has other names. The path
+// is noted first: a killed process may have written a part of it.
+func (a *applier) overwrite(dir int, name string, e *Entry, found stamp) error {
+	from, err := a.content(e)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	note := filepath.Join(a.s.o.Dir, a.set.ID, writingName)
+	if err := os.WriteFile(note, []byte(e.path()), 0o600); err != nil {
+		return err
+	}
+	fd, err := unix.Openat(dir, name, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	to := os.NewFile(uintptr(fd), name)
+	defer to.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || stampOf(&st) != found {
+		return errors.New("it changes while it is restored")
+	}
+	step()
+	if err := to.Truncate(0); err != nil {
+		return err
+	}
+	step()
+	if _, err := copyFile(to, from, always); err != nil {
+		return err
+	}
+	step()
+	if err := finish(fd, e); err != nil {
+		return err
+	}
+	return os.Remove(note)
+}
+
+// settle gives the folders that were created, now or by a process that was killed, the
+// mode and time that they had, the innermost first.
+func (a *applier) settle(entries []int) {
+	for _, i := range slices.Backward(entries) {
+		e := &a.set.Entries[i]
+		if e.Kind != "dir" {
+			continue
+		}
+		fd, err := openReal(e.path())
+		if err != nil {
+			continue
+		}
+		var st unix.Stat_t
+		if unix.Fstat(fd, &st) == nil && stampOf(&st).Ino != e.Was.Ino {
+			_ = finish(fd, e)
+		}
+		unix.Close(fd)
+	}
+}
+
+// openReal opens a folder for more than walking through it.
+func openReal(path string) (int, error) {
+	fd, err := openFolder(path)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(fd)
+	return unix.Openat(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+}
+
+// Ended notes what an action that has ended left where the set of it was made, so that
+// Apply can tell it from newer content, and drops what the action did not take away. It
+// returns the set; nil if nothing was kept for the action.
+func (s *Store) Ended(ctx context.Context, session, hash string) (*Set, error) {
+	mark := s.pending(session, hash)
+	id, err := os.ReadFile(mark)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(mark); err != nil {
+		return nil, err
+	}
+	set, err := s.Get(string(id))
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(s.o.Dir, set.ID)
+	left := map[int]stamp{}
+	var freed int64
+	remain := 0
+	for i := range set.Entries {
+		e := &set.Entries[i]
+		var st unix.Stat_t
+		fd, err := openFolder(filepath.Dir(e.path()))
+		if err == nil {
+			err = unix.Fstatat(fd, filepath.Base(e.path()), &st, unix.AT_SYMLINK_NOFOLLOW)
+			unix.Close(fd)
+		}
+		now := stampOf(&st)
+		switch {
+		case err != nil:
+			remain++
+		case e.Kind == "dir":
+		case e.Kind == "file" && now.Ino == e.Was.Ino && now.Dev == e.Was.Dev && (e.By == "link" || now.Size == e.Was.Size && now.MTime == e.Was.MTime):
+			e.Gone = true
+			freed += e.Size
+			_ = os.Remove(filepath.Join(dir, e.Kept))
+		case e.Kind == "link" && now == e.Was:
+			e.Gone = true
+		default:
+			left[i] = now
+			remain++
+		}
+	}
+	if err := writeFile(dir, leftName, left); err != nil {
+		return nil, err
+	}
+	if err := writeFile(dir, entriesName, set.Entries); err != nil {
+		return nil, err
+	}
+	set.Bytes -= freed
+	head := *set
+	head.Entries, head.Applied = nil, ""
+	if err := writeFile(dir, headName, head); err != nil {
+		return nil, err
+	}
+	err = s.locked(ctx, func(c *counter) error {
+		c.Used -= freed
+		if remain == 0 { // the action took nothing away
+			_ = os.Rename(dir, dir+goneSuffix)
+		}
+		return nil
+	})
+	if remain == 0 {
+		_ = os.RemoveAll(dir + goneSuffix)
+		return nil, err
+	}
+	return set, err
+}

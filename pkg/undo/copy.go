@@ -1,0 +1,101 @@
+//go:build unix
+
+package undo
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"io"
+	"os"
+)
+
+// blockSize divides content: blocks of zeros are neither written nor hashed, so that
+// a sparse file stays sparse and costs what it holds.
+const blockSize = 64 << 10
+
+var zeros [blockSize]byte
+
+// A digest hashes the blocks of a file that are not zero, with their offsets.
+type digest struct{ hash.Hash }
+
+func newDigest() digest { return digest{sha256.New()} }
+
+func (d digest) block(at int64, b []byte) {
+	var n [12]byte
+	binary.BigEndian.PutUint64(n[:8], uint64(at))
+	binary.BigEndian.PutUint32(n[8:], uint32(len(b)))
+	_, _ = d.Write(n[:]) // a hash does not fail
+	_, _ = d.Write(b)
+}
+
+func (d digest) sum(size int64) string {
+	d.block(size, nil)
+	return "sha256:" + hex.EncodeToString(d.Sum(nil))
+}
+
+// eachBlock calls use for the blocks of a file that are not zero, and goOn for every
+// block, and returns the size of the file.
+func eachBlock(f *os.File, goOn func() error, use func(at int64, b []byte) error) (size int64, err error) {
+	buf := make([]byte, blockSize)
+	for at := int64(0); ; {
+		next, err := nextData(f, at)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return 0, err
+		}
+		at = next - next%blockSize
+		n, err := f.ReadAt(buf, at)
+		if n == 0 && err == io.EOF {
+			break
+		}
+		if err != nil && err != io.EOF {
+			return 0, err
+		}
+		if err := goOn(); err != nil {
+			return 0, err
+		}
+		if !bytes.Equal(buf[:n], zeros[:n]) {
+			if err := use(at, buf[:n]); err != nil {
+				return 0, err
+			}
+		}
+		at += int64(n)
+		if n < blockSize {
+			break
+		}
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// copyFile copies the content of a file into an empty one and returns its hash.
+// goOn is asked between blocks.
+func copyFile(to, from *os.File, goOn func() error) (string, error) {
+	d := newDigest()
+	size, err := eachBlock(from, goOn, func(at int64, b []byte) error {
+		d.block(at, b)
+		_, err := to.WriteAt(b, at)
+		return err
+	})
+	if err == nil {
+		err = to.Truncate(size)
+	}
+	return d.sum(size), err
+}
+
+func always() error { return nil }
+
+// hashFile returns the hash of a file's content.
+func hashFile(f *os.File) (string, error) {
+	d := newDigest()
+	size, err := eachBlock(f, always, func(at int64, b []byte) error { d.block(at, b); return nil })
+	return d.sum(size), err
+}

@@ -1,0 +1,23 @@
+//go:build !unix
+
+package undo
+
+import (
+	"context"
+	"errors"
+)
+
+// Keep keeps nothing on this system.
+func (s *Store) Keep(context.Context, About, []Loss) (*Set, error) {
+	return nil, &UnkeptError{Why: "not on this system"}
+}
+
+// Apply has nothing to restore.
+func (s *Store) Apply(context.Context, string, []string, bool) ([]Result, *Set, error) {
+	return nil, nil, errors.ErrUnsupported
+}
+
+// Ended has nothing to note.
+func (s *Store) Ended(context.Context, string, string) (*Set, error) { return nil, nil }
+
+func diskSize(string) int64 { return 0 }

@@ -1,0 +1,436 @@
+// Package undo keeps what an action is about to delete or overwrite, and gives it
+// back. A [Store] lies outside the workspace. [Store.Keep] runs before the action and
+// [Store.Apply] afterwards, when a person asks for it.
+//
+// A name that goes away is kept by a hard link, content that changes in place by a
+// clone or a copy. Nothing is left out silently: what cannot be kept is an error, and
+// the action is then judged as if there were no store. Apply deletes nothing and does
+// not overwrite what is newer than the action.
+//
+// Every path is walked from the root of the file system by descriptors, without
+// following symbolic links.
+package undo
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/shieldcli/shield/internal/flock"
+)
+
+// Limits bound one set, and the store.
+type Limits struct {
+	QuietNames, Names int           // names of a set; beyond the first number the answer says so
+	QuietBytes, Bytes int64         // bytes that are copied
+	QuietTime, Time   time.Duration // to keep a set
+	Keep              time.Duration // how long a set is kept
+	Young             time.Duration // a set, or one of a session with a set, of this age is never dropped to make room
+	Total             int64         // bytes of the store; it is also at most a twentieth of the disk
+}
+
+// DefaultLimits are those of the documentation.
+var DefaultLimits = Limits{
+	QuietNames: 5_000, Names: 20_000, QuietBytes: 500 << 20, Bytes: 2 << 30, QuietTime: 200 * time.Millisecond, Time: 3 * time.Second,
+	Keep: 7 * 24 * time.Hour, Young: 24 * time.Hour, Total: 5 << 30,
+}
+
+// Options say how a store is kept.
+type Options struct {
+	Dir    string           // outside every workspace; created with mode 0700
+	Limits Limits           // zero means [DefaultLimits]
+	Clock  func() time.Time // required
+
+	// Secret reports whether a file has the name of a credential, or, given its start,
+	// the form of one. It is then not kept. nil knows none.
+	Secret func(path string, start []byte) bool
+	// Output reports whether a build makes a file or folder again; these are left out,
+	// and the set says so. nil knows none.
+	Output func(path string) bool
+}
+
+// A Store keeps sets in a folder. Any number of processes share it.
+type Store struct{ o Options }
+
+// New returns the store of a folder, which need not exist yet.
+func New(o Options) *Store {
+	if o.Limits == (Limits{}) {
+		o.Limits = DefaultLimits
+	}
+	return &Store{o}
+}
+
+// A Loss is something that an action deletes or changes.
+type Loss struct {
+	Path  string                 // absolute, in canonical form, and its folder holds no symbolic link
+	Under bool                   // Path is a folder, and what Match reports of the names in it is lost
+	Deep  bool                   // of Under: Match is asked about all that is below Path
+	Match func(path string) bool `json:"-"` // with Under
+	Tree  bool                   // a folder is lost with everything below it
+	Write bool                   // the content changes in place: a hard link would change, too
+	Store bool                   // a database of SQLite: its log goes with it, and it must not be in use
+	Text  string                 // a file that does not exist, and would hold this; a ref of git that is packed
+}
+
+// About says which action a set is of.
+type About struct {
+	Session string `json:"session,omitempty"`
+	Host    string `json:"host,omitempty"`
+	CWD     string `json:"cwd,omitempty"`
+	Type    string `json:"type,omitempty"`
+	Hash    string `json:"action_hash,omitempty"`
+	What    string `json:"what,omitempty"` // for people, without credentials
+	Of      string `json:"of,omitempty"`   // the set whose restoring replaced this
+}
+
+// A Set is what was kept for one action.
+type Set struct {
+	ID string    `json:"id"`
+	At time.Time `json:"at"`
+	About
+	Names   int      `json:"names"`
+	Bytes   int64    `json:"bytes"`              // of the content that is kept, linked content included
+	Said    bool     `json:"said,omitempty"`     // it is so large that the answer says so
+	LeftOut []string `json:"left_out,omitempty"` // what a build makes again, and sockets
+	Applied string   `json:"applied,omitempty"`  // when it was restored last; not stored with the set
+	Entries []Entry  `json:"entries,omitempty"`  // only of one set that was asked for
+}
+
+// An Entry is one kept name.
+type Entry struct {
+	Path   string `json:"path"`
+	Raw    []byte `json:"raw,omitempty"` // Path, if that is not UTF-8
+	Kind   string `json:"kind"`          // file, dir, link, text
+	Mode   uint32 `json:"mode,omitempty"`
+	Size   int64  `json:"size,omitempty"`
+	Was    stamp  `json:"was,omitzero"`
+	Kept   string `json:"kept,omitempty"` // the name of the content in the set's folder
+	By     string `json:"by,omitempty"`   // link, clone, copy
+	Copy   stamp  `json:"copy,omitzero"`  // of the kept file, if it was not hashed
+	Hash   string `json:"hash,omitempty"` // see hashFile
+	Target string `json:"target,omitempty"`
+	Links  bool   `json:"links,omitempty"` // the file had other names
+	Gone   bool   `json:"gone,omitempty"`  // the set no longer holds it: the action did not take it away
+}
+
+// path returns where an entry belongs.
+func (e *Entry) path() string {
+	if e.Raw != nil {
+		return string(e.Raw)
+	}
+	return e.Path
+}
+
+// A stamp tells a state of a file from another one.
+type stamp struct {
+	Dev   uint64 `json:"dev,omitempty"`
+	Ino   uint64 `json:"ino,omitempty"`
+	Size  int64  `json:"size,omitempty"`
+	MTime int64  `json:"mtime,omitempty"` // ns
+}
+
+// What became of an entry.
+const (
+	Restored = "restored" // as it was
+	Same     = "same"     // it is there as it was
+	Beside   = "beside"   // something newer is there: it was restored under another name
+	Failed   = "failed"
+)
+
+// A Result says what became of one entry.
+type Result struct {
+	Path string `json:"path"`
+	Did  string `json:"did"`
+	At   string `json:"at,omitempty"`  // with Beside
+	Why  string `json:"why,omitempty"` // with Failed
+}
+
+// An UnkeptError says what could not be kept, and why.
+type UnkeptError struct{ Path, Why string }
+
+func (e *UnkeptError) Error() string {
+	if e.Path == "" {
+		return "no copy can be kept: " + e.Why
+	}
+	return fmt.Sprintf("no copy of %s can be kept: %s", e.Path, e.Why)
+}
+
+// The names of files in the store and in a set.
+const (
+	counterName = "store.json"
+	lockName    = "lock"
+	headName    = "set.json"
+	entriesName = "entries.json"
+	leftName    = "left.json"
+	appliedName = "applied"
+	writingName = "writing"
+	pendingName = "pending"
+	goneSuffix  = ".gone"
+)
+
+// lockWait bounds the wait for another process that counts or prunes.
+const lockWait = 2 * time.Second
+
+// A counter is what the store knows of all its sets.
+type counter struct {
+	Next   int   `json:"next"`
+	Used   int64 `json:"used"`
+	Pruned int64 `json:"pruned"` // Unix time
+}
+
+// locked calls f with the counter, and writes it afterwards.
+func (s *Store) locked(ctx context.Context, f func(c *counter) error) error {
+	if err := os.MkdirAll(s.o.Dir, 0o700); err != nil {
+		return err
+	}
+	if info, err := os.Lstat(s.o.Dir); err != nil || !info.IsDir() {
+		return fmt.Errorf("%s is not a folder", s.o.Dir)
+	} else if info.Mode().Perm()&0o077 != 0 {
+		if err := os.Chmod(s.o.Dir, 0o700); err != nil {
+			return err
+		}
+	}
+	lock, err := flock.New(filepath.Join(s.o.Dir, lockName))
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := lock.Lock(ctx, lockWait); err != nil {
+		return err
+	}
+	var c counter
+	data, err := os.ReadFile(filepath.Join(s.o.Dir, counterName))
+	if err != nil || json.Unmarshal(data, &c) != nil || c.Next < 1 || c.Used < 0 {
+		c = s.counted()
+	}
+	if err := f(&c); err != nil {
+		return err
+	}
+	return writeFile(s.o.Dir, counterName, c)
+}
+
+// counted makes the counter from the sets.
+func (s *Store) counted() (c counter) {
+	c.Next = 1
+	names, _ := os.ReadDir(s.o.Dir)
+	for _, n := range names {
+		id, _, _ := strings.Cut(n.Name(), ".")
+		if i := number(id); i >= c.Next {
+			c.Next = i + 1
+		}
+		if h, err := s.head(n.Name()); err == nil {
+			c.Used += h.Bytes
+		}
+	}
+	return c
+}
+
+// number returns the number in the ID of a set, or 0.
+func number(id string) int {
+	rest, ok := strings.CutPrefix(id, "u")
+	n, err := strconv.Atoi(rest)
+	if !ok || err != nil || n < 1 || strconv.Itoa(n) != rest {
+		return 0
+	}
+	return n
+}
+
+// writeFile writes a value as JSON, so that other processes see all of it or none.
+func writeFile(dir, name string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	tmp := filepath.Join(dir, name+".tmp")
+	if err := os.WriteFile(tmp, data, 0o600); err != nil {
+		return err
+	}
+	step()
+	return os.Rename(tmp, filepath.Join(dir, name))
+}
+
+// step is called between two changes of the disk; tests end the process there.
+var step = func() {}
+
+// head returns a set without its entries.
+func (s *Store) head(id string) (*Set, error) {
+	if number(id) == 0 {
+		return nil, fmt.Errorf("%q is not the ID of a set", id)
+	}
+	dir := filepath.Join(s.o.Dir, id)
+	data, err := os.ReadFile(filepath.Join(dir, headName))
+	if err != nil {
+		return nil, err
+	}
+	var set Set
+	if err := json.Unmarshal(data, &set); err != nil || set.ID != id {
+		return nil, fmt.Errorf("set %s: damaged", id)
+	}
+	if at, err := os.ReadFile(filepath.Join(dir, appliedName)); err == nil {
+		set.Applied = string(at)
+	}
+	return &set, nil
+}
+
+// Get returns a set with its entries.
+func (s *Store) Get(id string) (*Set, error) {
+	set, err := s.head(id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no set %s is kept", id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(filepath.Join(s.o.Dir, id, entriesName))
+	if err == nil {
+		err = json.Unmarshal(data, &set.Entries)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("set %s: %w", id, err)
+	}
+	return set, nil
+}
+
+// List returns the sets without their entries, the newest first.
+func (s *Store) List() ([]Set, error) {
+	names, err := os.ReadDir(s.o.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var out []Set
+	for _, n := range names {
+		if set, err := s.head(n.Name()); err == nil {
+			out = append(out, *set)
+		}
+	}
+	slices.SortFunc(out, func(a, b Set) int { return number(b.ID) - number(a.ID) })
+	return out, err
+}
+
+// Prune drops the sets that are older than keep, and what was never finished. With
+// now it drops all sets. It returns how many were dropped and how many bytes they held.
+func (s *Store) Prune(ctx context.Context, keep time.Duration) (dropped int, bytes int64, err error) {
+	if _, err := os.Stat(s.o.Dir); errors.Is(err, fs.ErrNotExist) {
+		return 0, 0, nil
+	}
+	err = s.locked(ctx, func(c *counter) error {
+		dropped, bytes = s.prune(c, keep, -1)
+		return nil
+	})
+	return dropped, bytes, err
+}
+
+// unfinished is the age from which a set without its list belongs to a process that
+// was killed.
+const unfinished = time.Hour
+
+// prune drops sets older than keep, and then, if most is not negative, the oldest that
+// may be dropped until the store holds at most that many bytes.
+func (s *Store) prune(c *counter, keep time.Duration, most int64) (dropped int, bytes int64) {
+	now := s.o.Clock()
+	names, _ := os.ReadDir(s.o.Dir)
+	var sets []Set
+	live := map[string]bool{}
+	c.Used = 0
+	for _, n := range names {
+		if !n.IsDir() {
+			continue
+		}
+		set, err := s.head(n.Name())
+		if err != nil {
+			if info, err := n.Info(); strings.HasSuffix(n.Name(), goneSuffix) || err == nil && number(n.Name()) > 0 && now.Sub(info.ModTime()) > unfinished {
+				_ = os.RemoveAll(filepath.Join(s.o.Dir, n.Name()))
+			}
+			continue
+		}
+		sets = append(sets, *set)
+		c.Used += set.Bytes
+		if now.Sub(set.At) < s.o.Limits.Young {
+			live[set.Session] = true
+		}
+	}
+	slices.SortFunc(sets, func(a, b Set) int { return number(a.ID) - number(b.ID) })
+	for i := range sets {
+		set := &sets[i]
+		age := now.Sub(set.At)
+		young := age < s.o.Limits.Young || set.Session != "" && live[set.Session]
+		if old := age >= keep; !old && (most < 0 || c.Used <= most || young) || old && keep > 0 && young {
+			continue
+		}
+		from := filepath.Join(s.o.Dir, set.ID)
+		if os.Rename(from, from+goneSuffix) != nil {
+			continue
+		}
+		step()
+		_ = os.RemoveAll(from + goneSuffix)
+		c.Used -= set.Bytes
+		dropped++
+		bytes += set.Bytes
+	}
+	c.Pruned = now.Unix()
+	return dropped, bytes
+}
+
+// reserve returns the ID and the open folder of a new set, and how many bytes it may
+// hold before the store is full.
+func (s *Store) reserve(ctx context.Context) (id string, room int64, err error) {
+	err = s.locked(ctx, func(c *counter) error {
+		most := min(s.o.Limits.Total, diskSize(s.o.Dir)/20)
+		if now := s.o.Clock(); now.Unix()-c.Pruned >= 3600 || c.Used > most-most/10 {
+			s.prune(c, s.o.Limits.Keep, most-most/10)
+		}
+		if room = most - c.Used; room <= 0 {
+			return &UnkeptError{Why: "the undo store is full; run 'shield undo prune'"}
+		}
+		for ; ; c.Next++ {
+			id = "u" + strconv.Itoa(c.Next)
+			if err := os.Mkdir(filepath.Join(s.o.Dir, id), 0o700); err == nil {
+				c.Next++
+				return nil
+			} else if !errors.Is(err, fs.ErrExist) {
+				return err
+			}
+		}
+	})
+	return id, room, err
+}
+
+// commit makes a set part of the store.
+func (s *Store) commit(ctx context.Context, set *Set) error {
+	dir := filepath.Join(s.o.Dir, set.ID)
+	if err := writeFile(dir, entriesName, set.Entries); err != nil {
+		return err
+	}
+	step()
+	head := *set
+	head.Entries, head.Applied = nil, ""
+	if err := writeFile(dir, headName, head); err != nil {
+		return err
+	}
+	step()
+	if set.Hash != "" {
+		if err := os.MkdirAll(filepath.Join(s.o.Dir, pendingName), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(s.pending(set.Session, set.Hash), []byte(set.ID), 0o600); err != nil {
+			return err
+		}
+	}
+	return s.locked(ctx, func(c *counter) error { c.Used += set.Bytes; return nil })
+}
+
+// pending returns the file that names the set of an action that was not seen to end.
+func (s *Store) pending(session, hash string) string {
+	sum := sha256.Sum256([]byte(session + "\x00" + hash))
+	return filepath.Join(s.o.Dir, pendingName, hex.EncodeToString(sum[:12]))
+}
