@@ -62,35 +62,35 @@ type World struct {
 // time that a hook takes.
 func commands(w *World, args []string) (out []*cli.Command) {
 	table := [...]struct {
-		name    string
-		command func(*World) *cli.Command
+		name, group string
+		command     func(*World) *cli.Command
 	}{
-		{"setup", setupCommand},
-		{"policy", policyCommand},
-		{"classify", classifyCommand},
-		{"evaluate", evaluateCommand},
-		{"approve", approveCommand},
-		{"run", runCommand},
-		{"exec", execCommand},
-		{"hook", hookCommand},
-		{"mcp", mcpCommand},
-		{"serve", serveCommand},
-		{"service", serviceCommand},
-		{"init", initCommand},
-		{"explain", explainCommand},
-		{"demo", demoCommand},
-		{"sanitize", sanitizeCommand},
-		{"score", scoreCommand},
-		{"rules", rulesCommand},
-		{"model", modelCommand},
-		{"allow", allowCommand},
-		{"approvals", approvalsCommand},
-		{"session", sessionCommand},
-		{"status", statusCommand},
-		{"audit", auditCommand},
-		{"doctor", doctorCommand},
-		{"completion", completionCommand},
-		{"docs", docsCommand},
+		{"setup", groupProtect, setupCommand},
+		{"policy", groupJudge, policyCommand},
+		{"classify", groupJudge, classifyCommand},
+		{"evaluate", groupJudge, evaluateCommand},
+		{"approve", groupJudge, approveCommand},
+		{"run", groupJudge, runCommand},
+		{"exec", groupProtect, execCommand},
+		{"hook", groupProtect, hookCommand},
+		{"mcp", groupProtect, mcpCommand},
+		{"serve", groupFleet, serveCommand},
+		{"service", groupFleet, serviceCommand},
+		{"init", groupProtect, initCommand},
+		{"explain", groupJudge, explainCommand},
+		{"demo", groupJudge, demoCommand},
+		{"sanitize", groupJudge, sanitizeCommand},
+		{"score", groupLookBack, scoreCommand},
+		{"rules", groupPolicies, rulesCommand},
+		{"model", groupPolicies, modelCommand},
+		{"allow", groupDecide, allowCommand},
+		{"approvals", groupDecide, approvalsCommand},
+		{"session", groupDecide, sessionCommand},
+		{"status", groupLookBack, statusCommand},
+		{"audit", groupLookBack, auditCommand},
+		{"doctor", groupLookBack, doctorCommand},
+		{"completion", groupFleet, completionCommand},
+		{"docs", groupFleet, docsCommand},
 	}
 	for _, c := range table {
 		if len(args) > 0 && args[0] == c.name {
@@ -98,7 +98,9 @@ func commands(w *World, args []string) (out []*cli.Command) {
 		}
 	}
 	for _, c := range table {
-		out = append(out, c.command(w))
+		command := c.command(w)
+		command.Category = c.group
+		out = append(out, command)
 	}
 	return out
 }
@@ -164,6 +166,9 @@ func Run(ctx context.Context, args []string, w World) int {
 	w.fill()
 	if len(args) > 0 && args[0] == "help" {
 		args = append(args[1:], "--help")
+	}
+	if len(args) == 1 && args[0] == "version" {
+		args = []string{"--version"}
 	}
 	var lines *watch.Lines
 	pipe, piped := w.Out.(descriptor)

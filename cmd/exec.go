@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -88,6 +89,8 @@ func runAllowed(c *cli.Context, w *World) error {
 	if c.Context.Err() != nil { // the signal was meant for the command, too
 		return errors.New("exec: interrupted; nothing was run")
 	}
+	// Every login sets SHELL, and few commands read it.
+	gone = slices.DeleteFunc(gone, func(name string) bool { return name == "SHELL" })
 	if len(gone) > 0 {
 		fmt.Fprintf(w.Err, "shield: dropped %s from the command's environment; to keep one, use --keep-env NAME\n", term.Escape(strings.Join(gone, ", ")))
 	}
@@ -119,6 +122,9 @@ func newCommand(argv []string, shell bool, env []string) (cmd *launch.Command, e
 		cmd, err = launch.NewShell(argv[0], env)
 	default:
 		cmd, err = launch.New(argv, env)
+	}
+	if err != nil && !shell && len(argv) == 1 && strings.ContainsAny(argv[0], " |;&<>$") {
+		return nil, fmt.Errorf("exec: no program is named %q; for a command line, use: shield exec --shell -- 'COMMAND LINE'", cut(argv[0]))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("exec: %w", err)

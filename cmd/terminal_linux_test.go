@@ -110,7 +110,7 @@ func TestStartPage(t *testing.T) {
 	if text := out.String(); status != 0 || !strings.Contains(text, "\n  shield setup ") || !strings.Contains(text, "Not protected: Claude Code.") || strings.Count(text, "\n") > 20 {
 		t.Errorf("status %d, %s", status, text)
 	}
-	if status, help, _ := run(t, w, ""); status != 0 || !strings.Contains(help, "COMMANDS:") {
+	if status, help, _ := run(t, w, ""); status != 0 || !strings.Contains(help, "PROTECT AN AGENT:") {
 		t.Errorf("status %d, %s", status, help)
 	}
 }

@@ -1,0 +1,143 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/internal/term"
+)
+
+func init() { cli.HelpPrinter = printHelp }
+
+// Groups of commands, in the order of the help text.
+const (
+	groupJudge    = "judge"
+	groupProtect  = "protect an agent"
+	groupDecide   = "decide"
+	groupPolicies = "policies"
+	groupLookBack = "look back"
+	groupFleet    = "fleet"
+)
+
+var groups = []string{groupJudge, groupProtect, groupDecide, groupPolicies, groupLookBack, groupFleet}
+
+const (
+	helpWidth  = 100 // columns at most
+	helpColumn = 30  // where the explanation of a flag begins
+)
+
+// printHelp writes the help text of an app or a command, as wide as the terminal, in place of the library's templates.
+func printHelp(out io.Writer, _ string, data any) {
+	p := helpPage{width: min(columns(out), helpWidth)}
+	switch d := data.(type) {
+	case *cli.App:
+		p.section("NAME")
+		p.paragraph(3, d.Name+" - "+d.Usage)
+		p.section("USAGE")
+		p.paragraph(3, d.UsageText)
+		for _, group := range groups {
+			p.section(strings.ToUpper(group))
+			p.commands(d.Commands, group)
+		}
+		p.section("OPTIONS")
+		p.flags(d.VisibleFlags())
+		p.examples("")
+		p.section("MORE")
+		p.paragraph(3, "shield COMMAND --help explains a command.")
+	case *cli.Command:
+		name := d.HelpName
+		p.section("NAME")
+		p.paragraph(3, name+" - "+d.Usage)
+		p.section("USAGE")
+		usage := name
+		if len(d.VisibleCommands()) > 0 {
+			usage += " [COMMAND]"
+		}
+		if len(d.VisibleFlags()) > 0 {
+			usage += " [FLAG…]"
+		}
+		p.paragraph(3, strings.TrimSpace(usage+" "+d.ArgsUsage))
+		if d.Description != "" {
+			p.section("DESCRIPTION")
+			p.paragraph(3, d.Description)
+		}
+		if len(d.VisibleCommands()) > 0 {
+			p.section("COMMANDS")
+			p.commands(d.VisibleCommands(), "")
+		}
+		if len(d.VisibleFlags()) > 0 {
+			p.section("OPTIONS")
+			p.flags(d.VisibleFlags())
+		}
+		p.examples(strings.TrimPrefix(strings.TrimPrefix(name, "shield"), " "))
+	}
+	_, _ = io.WriteString(out, strings.TrimPrefix(p.text.String(), "\n"))
+}
+
+type helpPage struct {
+	text  strings.Builder
+	width int
+}
+
+func (p *helpPage) section(title string) { fmt.Fprintf(&p.text, "\n%s:\n", title) }
+
+func (p *helpPage) paragraph(indent int, text string) {
+	for _, line := range term.Fold(text, p.width-indent) {
+		fmt.Fprintf(&p.text, "%*s%s\n", indent, "", line)
+	}
+}
+
+// row writes a name, and beside it, or below a long one, what it means.
+func (p *helpPage) row(name, meaning string, column int) {
+	if term.Width(name)+2 > column-3 {
+		fmt.Fprintf(&p.text, "   %s\n", name)
+		p.paragraph(column, meaning)
+		return
+	}
+	for i, line := range term.Fold(meaning, p.width-column) {
+		if i > 0 {
+			name = ""
+		}
+		fmt.Fprintf(&p.text, "   %s%*s%s\n", name, column-3-term.Width(name), "", line)
+	}
+}
+
+// commands lists the commands of a group; all if group is "".
+func (p *helpPage) commands(commands []*cli.Command, group string) {
+	for _, c := range commands {
+		if !c.Hidden && (group == "" || c.Category == group) {
+			p.row(c.Name, c.Usage, 17)
+		}
+	}
+}
+
+func (p *helpPage) flags(flags []cli.Flag) {
+	for _, f := range flags {
+		d, ok := f.(cli.DocGenerationFlag)
+		if !ok {
+			continue
+		}
+		meaning := plainUsage(d.GetUsage())
+		if value := d.GetDefaultText(); d.TakesValue() && value != "" {
+			meaning += " (default: " + value + ")"
+		}
+		p.row(flagForms(f), meaning, helpColumn)
+	}
+}
+
+func (p *helpPage) examples(command string) {
+	if len(examples[command]) == 0 {
+		return
+	}
+	p.section("EXAMPLES")
+	for i, e := range examples[command] {
+		if i > 0 {
+			p.text.WriteByte('\n')
+		}
+		p.paragraph(3, e.purpose)
+		fmt.Fprintf(&p.text, "      %s\n", e.line)
+	}
+}
