@@ -171,7 +171,7 @@ func TestGuardHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words := strings.FieldsFunc(string(core), func(r rune) bool { return strings.ContainsRune("|()\n ", r) })
+	words := strings.FieldsFunc(string(core), func(r rune) bool { return strings.ContainsRune("[], \n", r) })
 	for _, list := range [...]command.Words{command.GuardHosts, command.GuardLine} {
 		for p := range list {
 			if !slices.Contains(words, p) {

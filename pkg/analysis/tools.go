@@ -321,6 +321,9 @@ func (c *Case) pathAs(kind effect.Kind, text string, recursive bool) {
 func (c *Case) url(text string) {
 	url, host := effect.URL(text)
 	e := effect.Effect{Kind: effect.HTTPRequest, URL: url, Host: host}
+	if c.Action.Type == "http_request" && c.methodChanges() {
+		e.Verb = "change"
+	}
 	if host == "" {
 		if len(text) > 5 && strings.EqualFold(text[:5], "file:") {
 			c.path(effect.ReadFile, text, false)
@@ -331,6 +334,18 @@ func (c *Case) url(text string) {
 		return
 	}
 	c.Effects = append(c.Effects, e)
+}
+
+// methodChanges reports whether the method of a request may change something.
+func (c *Case) methodChanges() bool {
+	switch m := c.Action.Payload["method"].(type) {
+	case nil:
+		return false
+	case string:
+		return !slices.Contains([]string{"GET", "HEAD", "OPTIONS"}, strings.ToUpper(m))
+	default:
+		return m != false
+	}
 }
 
 // searched adds what a search reads if its pattern is itself a path.

@@ -84,7 +84,7 @@ type Effect struct {
 	Args       []string `json:"args,omitempty"`
 	Class      Class    `json:"class,omitempty"`      // of Execute
 	Service    string   `json:"service,omitempty"`    // of ChangeRemote: kubernetes, aws, github, postgres, a program's name, …
-	Verb       string   `json:"verb,omitempty"`       // of ChangeRemote: delete, create, update, …
+	Verb       string   `json:"verb,omitempty"`       // of ChangeRemote: delete, create, update, …; of HTTPRequest: "change" if the method may change something
 	Target     string   `json:"target,omitempty"`     // of ChangeRemote and SendData: the resource, remote or recipient
 	Destroys   bool     `json:"destroys,omitempty"`   // of ChangeRemote: what is lost cannot be restored from here
 	Labels     []Label  `json:"labels,omitempty"`     // of SendData and RunCode: what is known of the data

@@ -18,6 +18,11 @@ const (
 	LabelPublic     Label = "public"     // made to be delivered: what a build writes, and templates
 )
 
+// Labels returns all labels.
+func Labels() []Label {
+	return []Label{LabelSecret, LabelCredential, LabelPrivate, LabelNetwork, LabelDecoded, LabelUntrusted, LabelRows, LabelPublic}
+}
+
 // Is reports whether an effect carries a label.
 func (e *Effect) Is(l Label) bool {
 	return slices.Contains(e.Labels, l)

@@ -29,6 +29,7 @@ func (s *ruleSet) drop(t *ruleSet) {
 	}
 }
 
+func (s *ruleSet) take(i int)     { s[i>>6] &^= 1 << (i & 63) }
 func (s *ruleSet) has(i int) bool { return s[i>>6]>>(i&63)&1 != 0 }
 
 func (s *ruleSet) empty() bool { return *s == ruleSet{} }

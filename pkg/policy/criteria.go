@@ -100,7 +100,7 @@ func compileSlow(c *rulefile.Criteria, loosens bool) *slowCriteria {
 		s.content = &texts{exprs: c.Content}
 	}
 	if c.When != "" {
-		s.when = newCondition(c.When)
+		s.when = &condition{expr: c.When}
 	}
 	return s
 }
@@ -169,12 +169,13 @@ type exception struct {
 	trusted string // "true", "false", or "" for either
 	kept    string // the same, of what version control can give back
 	flows   string // the same, of whether a value flows that the session has seen
+	facts   facts
 	slow    *slowCriteria
 	loosens bool
 }
 
 func compileException(c *rulefile.Criteria, vars map[string][]string, loosens bool) (exception, error) {
-	x := exception{types: c.Types, trusted: c.Trusted, kept: c.Restorable, flows: c.Session.Flow, globs: c.Paths, slow: compileSlow(c, loosens), loosens: loosens}
+	x := exception{types: c.Types, trusted: c.Trusted, kept: c.Restorable, flows: c.Session.Flow, globs: c.Paths, facts: compileFacts(c.Facts), slow: compileSlow(c, loosens), loosens: loosens}
 	x.paths = sync.OnceValues(func() (*effect.Globs, error) { return effect.NewGlobs(c.Paths, vars) })
 	for _, g := range c.Paths {
 		x.floats = x.floats || names{glob: g}.floating()
@@ -199,6 +200,9 @@ func (x *exception) match(s *search, e *effect.Effect) (bool, error) {
 	if x.trusted != "" && (x.trusted == "true") != e.Trusted || x.kept != "" && (x.kept == "true") != e.Restorable ||
 		x.flows != "" && (x.flows == "true") != (e.Cause == effect.CauseValue) {
 		return false, nil
+	}
+	if ok, err := x.facts.match(s, e); !ok || err != nil {
+		return false, err
 	}
 	if len(x.globs) > 0 {
 		globs, err := x.paths()

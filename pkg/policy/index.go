@@ -54,6 +54,7 @@ type index struct {
 
 // A matcher is the criteria of a rule other than types, paths and hosts.
 type matcher struct {
+	facts  facts
 	slow   *slowCriteria
 	except []exception
 }
@@ -98,6 +99,7 @@ func compileList(rules []rulefile.Rule, vars map[string][]string, allow bool) (*
 			x.hosts = append(x.hosts, p)
 			x.hostRule = append(x.hostRule, i)
 		}
+		x.rules[i].facts = compileFacts(r.Facts)
 		x.rules[i].slow = compileSlow(&r.Criteria, allow)
 		for k := range r.Except {
 			e, err := compileException(&r.Except[k], vars, !allow)
@@ -220,8 +222,7 @@ type search struct {
 	x    *index  // of the list that is searched
 	both ruleSet // rules with paths and hosts that both match some effect
 
-	operand any  // of conditions; nil until one is tried
-	within  int8 // 1 if the case is within the bounds of gates, -1 if not, 0 if not known
+	operand any // of conditions; nil until one is tried
 
 	known, holds  ruleSet // rules whose slow criteria were tried, and those that matched
 	found, itself [48]int // room for indices of globs

@@ -99,7 +99,10 @@ func (l *list) covering(s *search) (*rulefile.Rule, error) {
 	left := x.typed(c.Action, "")
 	left.keep(&x.placeless)
 	for i := range c.Effects {
-		set := s.covers(&c.Effects[i])
+		set, err := s.covers(&c.Effects[i])
+		if err != nil {
+			return nil, err
+		}
 		if i == 0 {
 			left = set
 		} else {
@@ -123,7 +126,7 @@ func (l *list) covering(s *search) (*rulefile.Rule, error) {
 
 // covers returns the rules whose types, paths and hosts cover an effect. A rule
 // with paths or hosts does not cover an effect that has neither.
-func (s *search) covers(e *effect.Effect) ruleSet {
+func (s *search) covers(e *effect.Effect) (ruleSet, error) {
 	placed := ruleSet{}
 	if e.Path != "" {
 		for _, set := range s.x.sets(e.Path, e.Pattern) {
@@ -143,7 +146,16 @@ func (s *search) covers(e *effect.Effect) ruleSet {
 	placed.addAll(&s.x.placeless)
 	typed := s.x.fits(s.c.Action, e)
 	placed.keep(&typed)
-	return placed
+	for r := placed.next(0); r >= 0; r = placed.next(r + 1) {
+		ok, err := s.x.rules[r].facts.match(s, e)
+		if err != nil {
+			return placed, &ruleError{r, err}
+		}
+		if !ok {
+			placed.take(r)
+		}
+	}
+	return placed, nil
 }
 
 // allows reports whether the remaining criteria of a rule match and none of its

@@ -174,5 +174,6 @@ func checks(vars map[string][]string) rulefile.Checks {
 			_, err := newProgram(expr)
 			return err
 		},
+		Fact: checkFact,
 	}
 }

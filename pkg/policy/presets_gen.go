@@ -10,22 +10,22 @@ var presets = [...]preset{
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
 		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54},
 		allow:       []uint16{55, 56, 57},
-		fingerprint: "sha256:e7f6cde3fc2e40b6c9d1d48a45e6f1ada880f4456cf5340665febc5cc2665b70"},
+		fingerprint: "sha256:95e7237c26fa3cef28e24cf921eec02141f9185f18021299bb16e3fb1580141a"},
 	{name: "strict",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
 		verify:      []uint16{58, 59, 60, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 61, 62, 63, 64, 65, 66},
 		allow:       []uint16{55, 56, 57},
-		fingerprint: "sha256:fbe90d2e2d159000f731dbbb58de1a6a2155776f8d864eca6a9c038d6f64483a"},
+		fingerprint: "sha256:c269de596e16fdd3a981de5c3abf268a2bd6ebf5adc072afa479e98e8d96c604"},
 	{name: "permissive",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
 		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 67, 68},
 		allow:       []uint16{55, 56, 57, 69},
-		fingerprint: "sha256:0b561b1f55ec8b44ae22d2ad7d1a1363cdb6117c59e3d1a6cae1fe982fbb63df"},
+		fingerprint: "sha256:97c8c95d1a8216177d8631f107a20dd0f6caa2b98bf52f9f0de6e7f7fd446be0"},
 	{name: "offline",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
 		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 70, 71, 72, 73, 74, 75, 76, 77},
 		allow:       []uint16{55, 56, 57},
-		fingerprint: "sha256:e48dc4a41ca54ef353ce269cff6d58021019fd86ecc3688eec135da449f6d200"},
+		fingerprint: "sha256:ee7d7130777b6513fa54f4a69fdbbdfe058858494cd5c46c4b199ef1cc76bab9"},
 }
 
 // coreRules are the rules of policies/core.yaml.
@@ -293,7 +293,9 @@ var presetRules = [...]rulefile.Rule{
 				"/bin/*",
 				"/sbin/*",
 			},
-			When: "any(.effects[]; .kind == \"write_file\" and .recursive != true and .pattern != true and (.path // \"\" | test( \"/s?bin/(?:shield|timeout|gtimeout|sh|agy|amp|antigravity|claude|cline|codex|copilot|code|crush|cursor|cursor-agent|droid|gemini|goose|kiro|kiro-cli|openclaw|opencode|pi|qwen|windsurf)(?:[.]exe)?$\")))",
+			Facts: []rulefile.Fact{
+				{"names", []string{"shield", "timeout", "gtimeout", "sh", "agy", "amp", "antigravity", "claude", "cline", "codex", "copilot", "code", "crush", "cursor", "cursor-agent", "droid", "gemini", "goose", "kiro", "kiro-cli", "openclaw", "opencode", "pi", "qwen", "windsurf"}},
+			},
 		},
 	},
 	{
@@ -620,7 +622,9 @@ var presetRules = [...]rulefile.Rule{
 				Paths: []string{
 					"~/.ssh/*",
 				},
-				When: "([.effects[] | select(.kind == \"read_file\" and (.path // \"\" | test(\"/[.]ssh/\") and (test(\"[.]pub$|/config$|/known_hosts\") | not)))] | length == 1) and (first(.effects[] | select(.kind == \"execute\")) | .program == \"ssh-add\" or .program == \"ssh-keygen\" or (.program | IN(\"ssh\", \"scp\", \"sftp\")) and (.args // [] | any(. == \"-i\"))) and all(.effects[] | select(.kind == \"send_data\" or .kind == \"send_secret\"); .path // \"\" | test(\"/[.]ssh(/|$)\") | not)",
+				Facts: []rulefile.Fact{
+					{"causes", []string{"unshown"}},
+				},
 			},
 		},
 	},
@@ -1092,10 +1096,12 @@ var presetRules = [...]rulefile.Rule{
 		Reason: "force push rewrites a branch that others build on; ask the user to confirm, or push to your own branch",
 		Criteria: rulefile.Criteria{
 			Types: []string{
-				"change_remote",
-				"git_push",
+				"execute",
 			},
-			When: "any(.effects[]; .program == \"git\" and (.args // [] | index(\"push\") != null and any(test(\"^(-[a-zA-Z]*f|--force|--mirror$|\\\\+)\")) and any(test(\"^\\\\+?(.*[:/])?(main|master|trunk|production|release[^ ]*)$|^--(mirror|all)$\"))))",
+			Facts: []rulefile.Fact{
+				{"programs", []string{"git"}},
+				{"args", []string{"(?ms)^push$.*^(-[a-zA-Z]*f|--force|\\+).*^(\\+?([^\\n]*[:/])?(main|master|trunk|production|release[^ \\n]*)|--all)$", "(?ms)^push$.*^(([^\\n]*[:/])?(main|master|trunk|production|release[^ \\n]*)|--all)$.*^(-[a-zA-Z]*f|--force|\\+)", "(?ms)^push$.*^(--mirror|\\+([^\\n]*[:/])?(main|master|trunk|production|release[^ \\n]*))$"}},
+			},
 		},
 		Tier: 3,
 	},
@@ -1106,7 +1112,9 @@ var presetRules = [...]rulefile.Rule{
 			Types: []string{
 				"change_privilege",
 			},
-			When: "any(.effects[]; .kind == \"change_privilege\" and .cause == \"unboxed\")",
+			Facts: []rulefile.Fact{
+				{"causes", []string{"unboxed"}},
+			},
 		},
 		Tier: 3,
 	},
@@ -1564,7 +1572,9 @@ var presetRules = [...]rulefile.Rule{
 				"//device/physicaldrive*/**",
 				"//device/harddisk*/**",
 			},
-			When: "reduce .effects[] as $e ({known: true, met: false}; if $e.kind == \"execute\" then {known: ($e.class // \"\" | IN(\"readonly\", \"local-write\", \"network\")), met} elif $e.kind == \"read_file\" and ($e.path // \"\" | startswith(\"/dev/\")) then {known, met: (.met or .known)} else . end) | .met",
+			Facts: []rulefile.Fact{
+				{"classes", []string{"readonly", "local-write", "network"}},
+			},
 		},
 		Tier: 2,
 		Except: []rulefile.Criteria{
@@ -1770,7 +1780,9 @@ var presetRules = [...]rulefile.Rule{
 					"$WORKSPACE/**/.env",
 					"$WORKSPACE/**/.env.*",
 				},
-				When: "all(.effects[] | select(.kind == \"read_file\" and ((.path // \"\") | test(\"/[.]env([.][^/]*)?$\") and (test(\"[.](example|sample|template|dist|defaults?)$\") | not))); .cause == \"unshown\")",
+				Facts: []rulefile.Fact{
+					{"causes", []string{"unshown"}},
+				},
 			},
 		},
 	},
@@ -1913,7 +1925,9 @@ var presetRules = [...]rulefile.Rule{
 				"change_remote",
 			},
 			Trusted: "false",
-			When:    "any(.effects[]; .kind == \"change_remote\" and (.cause // \"\" | IN(\"destroys\", \"grants\", \"exposes\", \"weakens\")))",
+			Facts: []rulefile.Fact{
+				{"causes", []string{"destroys", "grants", "exposes", "weakens"}},
+			},
 		},
 		Tier: 2,
 	},
@@ -1925,7 +1939,9 @@ var presetRules = [...]rulefile.Rule{
 				"change_remote",
 			},
 			Trusted: "false",
-			When:    "any(.effects[]; .kind == \"change_remote\" and .cause == \"redirects\")",
+			Facts: []rulefile.Fact{
+				{"causes", []string{"redirects"}},
+			},
 		},
 		Tier: 2,
 	},
@@ -1937,7 +1953,9 @@ var presetRules = [...]rulefile.Rule{
 				"change_remote",
 			},
 			Trusted: "false",
-			When:    "any(.effects[]; .kind == \"change_remote\" and .cause == \"runs\")",
+			Facts: []rulefile.Fact{
+				{"causes", []string{"runs"}},
+			},
 		},
 		Tier: 2,
 	},
@@ -1959,7 +1977,10 @@ var presetRules = [...]rulefile.Rule{
 			Types: []string{
 				"run_code",
 			},
-			When: "any(.effects[]; .kind == \"run_code\" and .cause != \"later\" and any((.labels // [])[]; . != \"untrusted\"))",
+			Facts: []rulefile.Fact{
+				{"causes", []string{"!later"}},
+				{"labels", []string{"!untrusted"}},
+			},
 		},
 		Tier: 2,
 	},
@@ -1970,8 +1991,11 @@ var presetRules = [...]rulefile.Rule{
 			Types: []string{
 				"run_code",
 			},
+			Facts: []rulefile.Fact{
+				{"causes", []string{"!later"}},
+				{"labels", []string{"untrusted"}},
+			},
 			Session: rulefile.Session{Labels: []string{"untrusted"}, After: []string(nil), Within: 0, Actions: 0, Flow: ""},
-			When:    "any(.effects[]; .kind == \"run_code\" and .cause != \"later\" and any((.labels // [])[]; . == \"untrusted\"))",
 		},
 		Tier: 2,
 	},
@@ -1982,7 +2006,9 @@ var presetRules = [...]rulefile.Rule{
 			Types: []string{
 				"run_code",
 			},
-			When: "any(.effects[]; .kind == \"run_code\" and .cause == \"later\")",
+			Facts: []rulefile.Fact{
+				{"causes", []string{"later"}},
+			},
 		},
 		Tier: 2,
 	},
@@ -2013,7 +2039,9 @@ var presetRules = [...]rulefile.Rule{
 			Types: []string{
 				"send_data",
 			},
-			When: "any(.effects[]; .kind == \"send_data\" and (.labels // [] | index(\"credential\") != null))",
+			Facts: []rulefile.Fact{
+				{"labels", []string{"credential"}},
+			},
 		},
 		Tier: 2,
 		Except: []rulefile.Criteria{
@@ -2320,7 +2348,9 @@ var presetRules = [...]rulefile.Rule{
 			Types: []string{
 				"run_code",
 			},
-			When: "any(.effects[]; .kind == \"run_code\" and any((.labels // [])[]; . == \"untrusted\"))",
+			Facts: []rulefile.Fact{
+				{"labels", []string{"untrusted"}},
+			},
 		},
 		Tier: 2,
 	},
@@ -2544,7 +2574,9 @@ var presetRules = [...]rulefile.Rule{
 				Types: []string{
 					"change_remote",
 				},
-				When: "any(.effects[]; .kind == \"change_remote\" and .cause == \"destroys\") | not",
+				Facts: []rulefile.Fact{
+					{"causes", []string{"!destroys"}},
+				},
 			},
 		},
 	},
@@ -2555,7 +2587,9 @@ var presetRules = [...]rulefile.Rule{
 			Types: []string{
 				"http_request",
 			},
-			When: ".action.type == \"http_request\" and (.action.payload | (.method // \"GET\" | tostring | ascii_upcase) as $m | [\"GET\", \"HEAD\", \"OPTIONS\"] | index($m) == null)",
+			Facts: []rulefile.Fact{
+				{"verbs", []string{"change"}},
+			},
 		},
 		Tier: 2,
 		Except: []rulefile.Criteria{

@@ -175,7 +175,7 @@ func acrossLists(list string) func(a, b *rulefile.Rule) hiding {
 // sameFacts reports whether rule a asks for nothing of an effect or an action
 // that rule b does not.
 func sameFacts(a, b *rulefile.Rule) bool {
-	return (a.When == "" || a.When == b.When) && (a.Trusted == "" || a.Trusted == b.Trusted) && (a.Restorable == "" || a.Restorable == b.Restorable) &&
+	return (len(a.Facts) == 0 || reflect.DeepEqual(a.Facts, b.Facts)) && (a.When == "" || a.When == b.When) && (a.Trusted == "" || a.Trusted == b.Trusted) && (a.Restorable == "" || a.Restorable == b.Restorable) &&
 		(a.Session.Empty() || reflect.DeepEqual(a.Session, b.Session))
 }
 

@@ -17,9 +17,12 @@ type touched struct {
 // to, that counts for an effect, or -1.
 func (s *search) pick(set *ruleSet, from, to int, e *effect.Effect) (int, error) {
 	for r := set.next(from); r >= 0 && r < to; r = set.next(r + 1) {
-		ok, err := s.slow(r)
+		ok, err := s.x.rules[r].facts.match(s, e)
+		if ok && err == nil {
+			ok, err = s.slow(r)
+		}
 		if err != nil {
-			return -1, err
+			return -1, &ruleError{r, err}
 		}
 		if !ok {
 			continue

@@ -18,14 +18,9 @@ var errNotBoolean = errors.New("the result is not a single true or false")
 // always gets the same answer.
 type condition struct {
 	expr string
-	gate func() *gate
 
 	mu   sync.Mutex
 	idle []*program // compiled and not in use
-}
-
-func newCondition(expr string) *condition {
-	return &condition{expr: expr, gate: sync.OnceValue(func() *gate { return gateOf(expr) })}
 }
 
 // program returns the compiled condition. The caller must give it back.
@@ -53,9 +48,6 @@ func (w *condition) holds(s *search) (bool, error) {
 	c := s.c
 	if len(c.Action.Raw) > whenMaxBytes || len(c.Effects) > whenMaxEffects {
 		return false, errOperand
-	}
-	if holds, known := w.gate().answer(s); known {
-		return holds, nil
 	}
 	p, err := w.program()
 	if err != nil {

@@ -230,7 +230,7 @@ func TestBoundIsNotCaught(t *testing.T) {
 	} {
 		c := caseOf("write_file")
 		c.Action.Payload = map[string]any{"content": strings.Repeat("a", 200_000)}
-		w := newCondition(expr)
+		w := &condition{expr: expr}
 		for range 2 { // the second run has a meter of its own
 			if is, err := w.holds(&search{ctx: t.Context(), c: c}); is || !errors.Is(err, errSteps) && !errors.Is(err, errWork) {
 				t.Errorf("%s: %v, %v", expr, is, err)

@@ -24,20 +24,32 @@ func settings(p string) bool {
 	return base == ".env" || strings.HasPrefix(base, ".env.")
 }
 
-// unshown marks what a program reads of settings of the workspace without showing
-// it: an option hands them to a program, or the keys alone are written.
+// unshown marks what a program reads without showing it: settings of the workspace
+// that an option hands to a program, or of which the keys alone are written, and
+// the key that a program signs in with.
 func (s *state) unshown(base string, argv []abstract.Value, use command.Use, from int) {
 	keys := keysOnly(base, argv)
 	for i := from; i < len(s.effects); i++ {
 		e := &s.effects[i]
-		if e.Kind != effect.ReadFile || e.Pattern || e.Recursive || !settings(e.Path) || !s.inWorkspace(e.Path) {
+		if e.Kind != effect.ReadFile || e.Pattern || e.Recursive {
 			continue
 		}
 		at := slices.IndexFunc(argv, func(v abstract.Value) bool { return v.From == e.From })
-		if at > 0 && (keys || handsOn(base, argv, at, use)) {
+		if at > 0 && (signsIn(base, argv, at) || settings(e.Path) && s.inWorkspace(e.Path) && (keys || handsOn(base, argv, at, use))) {
 			e.Cause = effect.CauseUnshown
 		}
 	}
+}
+
+// signsIn reports whether argument at is the key that a program signs in with, or manages.
+func signsIn(base string, argv []abstract.Value, at int) bool {
+	switch base {
+	case "ssh-add", "ssh-keygen":
+		return true
+	case "ssh", "scp", "sftp":
+		return argv[at-1].Text == "-i"
+	}
+	return false
 }
 
 // handsOn reports whether argument at is the settings that a project's own program

@@ -171,6 +171,13 @@ func criteria(c *rulefile.Criteria) string {
 	if c.Restorable != "" {
 		fmt.Fprintf(&b, "Restorable: %q,\n", c.Restorable)
 	}
+	if len(c.Facts) > 0 {
+		b.WriteString("Facts: []rulefile.Fact{\n")
+		for _, f := range c.Facts {
+			fmt.Fprintf(&b, "{%q, %#v},\n", f.Name, f.Of)
+		}
+		b.WriteString("},\n")
+	}
 	if s := &c.Session; !s.Empty() {
 		fmt.Fprintf(&b, "Session: %#v,\n", *s)
 	}

@@ -29,12 +29,13 @@ type Checks struct {
 	Glob func(glob string) error
 	Host func(pattern string) error
 	JQ   func(expr string) error
+	Fact func(name, entry string) error
 }
 
 var (
 	fileKeys     = []string{"extends", "own_channel", "deny", "verify", "allow"}
-	criteriaKeys = []string{"action_types", "paths", "hosts", "commands", "content", "trusted", "restorable", "session", "when"}
-	ruleKeys     = []string{"name", "reason", "action_types", "paths", "hosts", "commands", "content", "trusted", "restorable", "session", "when", "tier_override", "except", "match", "pass"}
+	criteriaKeys = []string{"action_types", "paths", "hosts", "commands", "content", "trusted", "restorable", "causes", "labels", "classes", "programs", "args", "verbs", "names", "session", "when"}
+	ruleKeys     = append([]string{"name", "reason", "tier_override", "except", "match", "pass"}, criteriaKeys...)
 )
 
 // Parse reads a policy file. An error is of type [yamlfile.Errors], lists all
@@ -235,6 +236,18 @@ func (p *parsing) criterion(c *Criteria, f yamlfile.Field) (err error) {
 		c.Trusted, err = truth(f.Value)
 	case "restorable":
 		c.Restorable, err = truth(f.Value)
+	case "causes", "labels", "classes", "programs", "args", "verbs", "names":
+		var of []string
+		of, err = texts(f, maxPattern, func(entry string) error {
+			if f.Key == "args" {
+				return re2(entry)
+			}
+			if p.checks.Fact == nil {
+				return nil
+			}
+			return p.checks.Fact(f.Key, strings.TrimPrefix(entry, "!"))
+		})
+		c.Facts = append(c.Facts, Fact{f.Key, of})
 	case "session":
 		c.Session, err = session(f.Value)
 	case "when":

@@ -70,6 +70,7 @@ type Criteria struct {
 	Commands []string // RE2
 	Content  []string // RE2
 	Trusted  string   // "true", "false", or "" for either: whether the place an effect concerns is trusted
+	Facts    []Fact   // what an effect is, beside its kind
 	When     string   // jq over {action, effects}
 
 	Restorable string // "true", "false", or "" for either: whether version control can give back what an effect removes
@@ -79,10 +80,17 @@ type Criteria struct {
 	At map[string][]yamlfile.Pos // position of each entry, by the criterion's key; nil for presets
 }
 
+// A Fact is a criterion on one property of an effect: it is one of the entries, and
+// none of those that begin with "!".
+type Fact struct {
+	Name string // "causes", "labels", "classes", "programs", "args", "verbs" or "names"
+	Of   []string
+}
+
 // Empty reports whether all criteria are missing.
 func (c *Criteria) Empty() bool {
 	return len(c.Types) == 0 && len(c.Paths) == 0 && len(c.Hosts) == 0 &&
-		len(c.Commands) == 0 && len(c.Content) == 0 && c.Trusted == "" && c.Restorable == "" && c.When == "" && c.Session.Empty()
+		len(c.Commands) == 0 && len(c.Content) == 0 && c.Trusted == "" && c.Restorable == "" && len(c.Facts) == 0 && c.When == "" && c.Session.Empty()
 }
 
 // An Example is an action given with a rule: one JSON object. Those of Before come
@@ -113,6 +121,10 @@ func (s *Set) Fingerprint() string {
 		b = append(b, 'r')
 		text(c.Trusted)
 		text(c.Restorable)
+		for _, f := range c.Facts {
+			text(f.Name)
+			texts('f', f.Of)
+		}
 		b = append(b, 'w')
 		text(c.When)
 		if s := &c.Session; !s.Empty() {

@@ -1,0 +1,120 @@
+package policy
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/suggest"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
+)
+
+// facts are the criteria of a rule on properties of an effect other than its kind,
+// path and host. All of them must hold.
+type facts []fact
+
+type fact struct {
+	name    string
+	is, not []string
+	args    *texts // of "args", in place of is and not
+}
+
+func compileFacts(list []rulefile.Fact) facts {
+	var out facts
+	for _, f := range list {
+		c := fact{name: f.Name}
+		if f.Name == "args" {
+			c.args = &texts{exprs: f.Of}
+		}
+		for _, entry := range f.Of {
+			if other, without := strings.CutPrefix(entry, "!"); without {
+				c.not = append(c.not, other)
+			} else {
+				c.is = append(c.is, entry)
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// match reports whether an effect of the case has all the properties.
+func (fs facts) match(s *search, e *effect.Effect) (bool, error) {
+	for i := range fs {
+		f := &fs[i]
+		ok := false
+		switch f.name {
+		case "causes":
+			ok = f.takes(string(e.Cause))
+		case "classes":
+			ok = f.takes(string(s.class(e)))
+		case "programs":
+			ok = f.takes(e.Program)
+		case "verbs":
+			ok = f.takes(e.Verb)
+		case "names":
+			ok = e.Path != "" && !e.Pattern && !e.Recursive && f.takes(strings.TrimSuffix(path.Base(e.Path), ".exe"))
+		case "labels":
+			ok = slices.ContainsFunc(e.Labels, func(l effect.Label) bool { return f.takes(string(l)) })
+		case "args":
+			res, err := f.args.compiled()
+			if err != nil {
+				return false, err
+			}
+			lines := strings.Join(e.Args, "\n")
+			for _, re := range res {
+				ok = ok || re.MatchString(lines)
+			}
+		}
+		if !ok {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (f *fact) takes(value string) bool {
+	return !slices.Contains(f.not, value) && (len(f.is) == 0 || slices.Contains(f.is, value))
+}
+
+// class returns the class of the program that has an effect: the last one that runs
+// before it. What no program does only reads.
+func (s *search) class(e *effect.Effect) effect.Class {
+	class := effect.ReadOnly
+	for i := range s.c.Effects {
+		if x := &s.c.Effects[i]; x.Kind == effect.Execute {
+			class = x.Class
+		}
+		if e == &s.c.Effects[i] {
+			break
+		}
+	}
+	return class
+}
+
+// checkFact refuses an entry that no effect has.
+func checkFact(name, entry string) error {
+	var known []string
+	switch name {
+	case "causes":
+		for _, c := range effect.Causes() {
+			known = append(known, string(c))
+		}
+	case "labels":
+		for _, l := range effect.Labels() {
+			known = append(known, string(l))
+		}
+	case "classes":
+		for _, c := range [...]effect.Class{effect.ReadOnly, effect.LocalWrite, effect.Network, effect.Destructive, effect.Privileged} {
+			known = append(known, string(c))
+		}
+	default:
+		return nil
+	}
+	if !slices.Contains(known, entry) {
+		return fmt.Errorf("no effect has %q among its %s%s", entry, name, suggest.Question(entry, known))
+	}
+	return nil
+}
