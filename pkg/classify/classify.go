@@ -9,12 +9,10 @@
 package classify
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -84,44 +82,17 @@ func (k *Classifier) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdi
 	if err := ctx.Err(); err != nil {
 		return verdict.Verdict{}, err
 	}
-	harmless := c.Unexamined == "" && c.Harmless()
-	k.note(c, harmless, nil)
-	if c.MinTier >= 2 {
-		return k.below(c), nil
+	w := k.weighing(c)
+	if w.above || k.opts.Model == nil || w.harmless || w.skips {
+		w.rules = k.heuristic(c, w.scope())
+		k.note(c, &w, nil)
+		return w.verdict(c, nil), nil
 	}
-	if k.opts.Model == nil || harmless || k.skips(c) {
-		return k.alone(c, harmless), nil
-	}
-	v := k.both(ctx, c)
+	v := k.both(ctx, c, &w)
 	if v.Error != "" && ctx.Err() != nil {
 		return verdict.Verdict{}, ctx.Err() // the model did not fail, the caller stopped it
 	}
 	return v, nil
-}
-
-// below judges an action that has to go to a higher tier. A request for more
-// scrutiny must not weaken it: rules that block still block.
-func (k *Classifier) below(c *analysis.Case) verdict.Verdict {
-	r := k.heuristic(c, scopeBlock)
-	if r.decision == verdict.Block {
-		return finish(c, r, r)
-	}
-	r.decision, r.confidence, r.rule = verdict.Escalate, min(r.confidence, noMatchConfidence), ""
-	// Why a higher tier is asked.
-	asked := slices.IndexFunc(c.Trail, func(s verdict.Step) bool {
-		return s.Tier == 0 && s.Decision == verdict.Escalate && !s.Allows && s.Rule != ""
-	})
-	switch {
-	case r.err != nil:
-		return finish(c, r, r)
-	case asked < 0:
-		r.reasoning, r.fixed = c.WhyTier(), false
-		return finish(c, r, r)
-	}
-	r.reasoning, r.fixed = "no blocking rule matched", true
-	v := finish(c, r, r)
-	v.Rule, v.Reasoning, v.Fixed = c.Trail[asked].Rule, c.Trail[asked].Reasoning, c.Trail[asked].Fixed
-	return v
 }
 
 // Blocks reports whether a rule alone blocks an action, whatever else is said of it.
@@ -129,47 +100,9 @@ func (k *Classifier) Blocks(c *analysis.Case) bool {
 	return k.heuristic(c, scopeBlock).decision == verdict.Block
 }
 
-// alone judges an action without the model.
-func (k *Classifier) alone(c *analysis.Case, harmless bool) verdict.Verdict {
-	r := k.heuristic(c, scopeAll)
-	if r.decision != verdict.Allow {
-		return finish(c, r, r)
-	}
-	switch d := doubts(c, k.opts.Doubts); {
-	case harmless:
-		r.confidence, r.reasoning = harmlessConfidence, harmlessReason
-	case permitted(c):
-		r.confidence, r.reasoning = ordinaryConfidence, permittedReason
-	case d.Reason != "" && !d.Unusual:
-		r.decision, r.reasoning, r.fixed = verdict.Escalate, d.Reason, false
-	case k.opts.Model != nil:
-		r.decision, r.reasoning = verdict.Escalate, "the model does not judge this type of action"
-	case k.opts.NoHeuristic:
-		r = k.noClassifier()
-	case c.Ordinary():
-		r.confidence, r.reasoning = ordinaryConfidence, becauseOrdinary(c)
-	default:
-		r.decision, r.reasoning, r.fixed = verdict.Escalate, cmp.Or(d.Reason, "no rule matched, and nothing shows that this is ordinary work"), false
-	}
-	if k.opts.Note != "" && !harmless {
-		r.reasoning += "; " + k.opts.Note
-	}
-	return finish(c, r, r)
-}
-
-// noClassifier is the result where neither rules nor a model are switched on.
-func (k *Classifier) noClassifier() result {
-	r := result{source: "none", decision: verdict.Escalate, confidence: errorConfidence,
-		reasoning: "no classifier is available: heuristics are switched off and no model is loaded"}
-	if k.opts.FailOpen {
-		r.decision = verdict.Allow
-	}
-	return r
-}
-
 // both runs rules and model at the same time. Where the decision is the same
 // whatever the model could answer, its estimate is the answer.
-func (k *Classifier) both(ctx context.Context, c *analysis.Case) verdict.Verdict {
+func (k *Classifier) both(ctx context.Context, c *analysis.Case, w *weighing) verdict.Verdict {
 	text, err := "", errNoAction
 	if c.Action != nil {
 		text, err = Text(c.Action)
@@ -192,54 +125,48 @@ func (k *Classifier) both(ctx context.Context, c *analysis.Case) verdict.Verdict
 		close(estimated)
 		scored <- ask()
 	}()
-	h := k.heuristic(c, scopeAll)
-	known := k.evidence(c, h.decision == verdict.Allow && !k.opts.NoHeuristic)
-	decide := func(m result) verdict.Verdict {
-		m = known.weigh(m)
-		if k.opts.NoHeuristic && h.decision == verdict.Allow {
-			return finish(c, m, m)
-		}
-		return finish(c, combine(h, m), h, m)
-	}
+	w.rules = k.heuristic(c, w.scope())
 	e, ok := <-estimated
 	m := e[1]
-	if !ok {
+	switch {
+	case !ok:
 		m = <-scored
-	}
-	v := decide(m)
-	if ok && !settled(e, decide) {
+	case !w.settled(e):
 		m = ask()
-		v = decide(m)
 	}
-	if v.Decision != verdict.Allow && known.unmatched && m.err == nil {
-		m, v = k.again(ctx, c, m, v, decide)
+	if r, _ := w.weigh(&m); r.decision != verdict.Allow && w.unmatched() && m.err == nil {
+		m = k.again(ctx, c, w, m)
 	}
-	k.note(c, false, &m)
-	return v
+	k.note(c, w, &m)
+	return w.verdict(c, &m)
 }
 
 // settled reports whether the decision is the same whatever the model could answer.
-func settled(e [3]result, decide func(result) verdict.Verdict) bool {
-	d := decide(e[1]).Decision
-	return decide(e[0]).Decision == d && decide(e[2]).Decision == d
+func (w *weighing) settled(e [3]result) bool {
+	var d [3]verdict.Decision
+	for i := range e {
+		r, _ := w.weigh(&e[i])
+		d[i] = r.decision
+	}
+	return d[0] == d[1] && d[1] == d[2]
 }
 
 // again asks the model about an action that it suspects without the words in it that are
 // data. What it then says counts if it allows the action.
-func (k *Classifier) again(ctx context.Context, c *analysis.Case, m result, v verdict.Verdict, decide func(result) verdict.Verdict) (result, verdict.Verdict) {
+func (k *Classifier) again(ctx context.Context, c *analysis.Case, w *weighing, m result) result {
 	text, ok := withoutProse(c)
 	if !ok {
-		return m, v
+		return m
 	}
 	e, ok := k.estimate(ctx, c.Action.Type, text)
 	second := e[1]
-	if !ok || !settled(e, decide) {
+	if !ok || !w.settled(e) {
 		second = k.score(ctx, c.Action.Type, text)
 	}
-	if w := decide(second); w.Decision == verdict.Allow {
-		return second, w
+	if r, _ := w.weigh(&second); r.decision == verdict.Allow {
+		return second
 	}
-	return m, v
+	return m
 }
 
 // estimate returns the least, the likely and the gravest answer that the model
@@ -266,8 +193,9 @@ func (k *Classifier) estimate(ctx context.Context, kind, text string) (out [3]re
 	return out, ok
 }
 
-// finish turns the deciding result into a verdict with a trail.
-func finish(c *analysis.Case, r result, all ...result) verdict.Verdict {
+// verdict returns the verdict of Tier 1 with its trail.
+func (w *weighing) verdict(c *analysis.Case, m *result) verdict.Verdict {
+	r, steps := w.weigh(m)
 	v := verdict.Verdict{Tier: 1, Decision: r.decision, Confidence: r.confidence, Reasoning: r.reasoning, Rule: r.rule, Fixed: r.fixed}
 	if r.err != nil {
 		v.Error = errorCode
@@ -276,8 +204,8 @@ func finish(c *analysis.Case, r result, all ...result) verdict.Verdict {
 		v.NextTier = max(2, c.MinTier)
 	}
 	v.Degraded = r.source == "none" && r.decision == verdict.Allow
-	for _, one := range all {
-		v.Trail = append(v.Trail, one.step())
+	for i := range steps {
+		v.Trail = append(v.Trail, steps[i].step())
 	}
 	return v
 }
@@ -360,8 +288,4 @@ func (k *Classifier) threshold(kind string) float64 {
 		return t
 	}
 	return k.opts.Threshold
-}
-
-func (k *Classifier) skips(c *analysis.Case) bool {
-	return c.Action != nil && slices.Contains(k.opts.SkipTypes, c.Action.Type)
 }

@@ -27,11 +27,11 @@ const (
 	errorConfidence    = 0.50
 )
 
-// combine returns the more severe of two results: BLOCK before ESCALATE before
+// graver returns the more severe of two results: BLOCK before ESCALATE before
 // ALLOW, and for equal severity the more confident. The first wins a tie, which
 // keeps the rule's name in the verdict. Where both allow, it is said what the second
 // goes by: that no rule matched is no reason.
-func combine(a, b result) result {
+func graver(a, b result) result {
 	if b.decision != a.decision {
 		if b.decision > a.decision {
 			return b

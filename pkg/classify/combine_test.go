@@ -71,7 +71,7 @@ func TestCombine(t *testing.T) {
 		{b, b, 0.95, 0.9, b, 0.95, "heuristic"},
 	}
 	for _, tt := range tests {
-		got := combine(result{source: "heuristic", decision: tt.heuristic, confidence: tt.hc},
+		got := graver(result{source: "heuristic", decision: tt.heuristic, confidence: tt.hc},
 			result{source: "model", decision: tt.model, confidence: tt.mc})
 		if got.decision != tt.want || got.confidence != tt.conf || got.source != tt.source {
 			t.Errorf("heuristic %v %v, model %v %v: got %v %v of %s, want %v %v of %s",

@@ -49,16 +49,16 @@ func doubts(c *analysis.Case, clears map[string]float64) (worst analysis.Doubt) 
 			d = unusual(c, i, clears)
 		}
 		c.Evidence.Doubt(d)
-		if !worst.Final && graver(d, worst) {
+		if !worst.Final && graverDoubt(d, worst) {
 			worst = d
 		}
 	}
 	return worst
 }
 
-// graver reports whether the first of two doubts is the graver: it is final, its
+// graverDoubt reports whether the first of two doubts is the graver: it is final, its
 // effect is unknown and not only unusual, or clearing it takes more confidence.
-func graver(d, than analysis.Doubt) bool {
+func graverDoubt(d, than analysis.Doubt) bool {
 	switch {
 	case d.Reason == "" || than.Reason == "" || d.Final != than.Final:
 		return d.Reason != "" && (than.Reason == "" || d.Final)
@@ -121,68 +121,50 @@ func permitted(c *analysis.Case) bool {
 
 // note records for people what speaks for a case and against it, and what the
 // model said of it; nil means that it was not asked.
-func (k *Classifier) note(c *analysis.Case, harmless bool, m *result) {
+func (k *Classifier) note(c *analysis.Case, w *weighing, m *result) {
 	e := c.Evidence
 	if e == nil {
 		return
 	}
 	e.Tier = c.MinTier
 	switch {
-	case harmless:
+	case w.harmless:
 		e.For = harmlessReason
-	case permitted(c):
+	case w.permitted:
 		e.For = permittedReason
-	case c.Ordinary():
+	case w.ordinary != "":
 		e.For = ordinaryReason
 	}
-	doubts(c, k.opts.Doubts)
 	if c.Action != nil {
 		e.Safe = k.opts.Safe[c.Action.Type]
 	}
-	if m == nil {
-		return
+	if m != nil {
+		e.Answer = &analysis.Answer{Injection: !m.safe, Confidence: m.confidence, Failed: m.err != nil}
 	}
-	e.Answer = &analysis.Answer{Injection: !m.safe, Confidence: m.confidence, Failed: m.err != nil}
 }
 
-// An evidence is what the analysis and the rules say of a case that a model judges.
-type evidence struct {
-	unmatched bool // no rule matched
-	allowed   bool // a rule of the policy allows it
-	ordinary  bool // it is ordinary, and no rule of the policy has to say so
-	plain     bool // it is ordinary, and of a kind that looks like an attack by its words alone
-	doubt     analysis.Doubt
-	because   string // why it is ordinary
-}
-
-// evidence returns what a model's answers are weighed against.
-func (k *Classifier) evidence(c *analysis.Case, unmatched bool) evidence {
-	e := evidence{unmatched: unmatched, allowed: permitted(c), doubt: doubts(c, k.opts.Doubts)}
-	if e.ordinary = unmatched && !e.allowed && c.Ordinary(); e.ordinary {
-		e.because, e.plain = becauseOrdinary(c), startsOwn(c) || readsOpen(c) || clearsAway(c) || writesProse(c) || triesOut(c)
+// weighing returns what Tier 1 decides by, without the findings of the rules.
+func (k *Classifier) weighing(c *analysis.Case) weighing {
+	w := weighing{
+		above: c.MinTier >= 2, harmless: c.Harmless(), permitted: permitted(c), doubt: doubts(c, k.opts.Doubts),
+		noRules: k.opts.NoHeuristic, failOpen: k.opts.FailOpen, note: k.opts.Note,
+		skips: k.opts.Model != nil && c.Action != nil && slices.Contains(k.opts.SkipTypes, c.Action.Type),
 	}
-	return e
-}
-
-// weigh returns what a model's answer is worth: its SAFE clears no final doubt,
-// unless the policy allows the case, and of ordinary work in which no rule matched
-// its suspicion is a question.
-func (e *evidence) weigh(m result) result {
-	if m.err != nil {
-		return m
+	if c.Ordinary() {
+		w.ordinary = becauseOrdinary(c)
+		w.plain = startsOwn(c) || readsOpen(c) || clearsAway(c) || writesProse(c) || triesOut(c)
 	}
-	switch {
-	case m.decision == verdict.Allow && !e.allowed && (e.doubt.Final || m.confidence < e.doubt.Least):
-		m.decision, m.reasoning = verdict.Escalate, e.doubt.Reason
-	case m.safe && e.unmatched && e.allowed:
-		m.decision, m.confidence, m.reasoning = verdict.Allow, ordinaryConfidence, permittedReason
-	case m.safe && e.ordinary, m.decision == verdict.Escalate && e.plain:
-		m.decision, m.confidence, m.reasoning = verdict.Allow, ordinaryConfidence, e.because
-	case m.decision == verdict.Block && e.ordinary:
-		m.decision = verdict.Escalate
-		m.reasoning = "model: looks like an attack, though every effect is known and ordinary"
+	if w.above {
+		at := slices.IndexFunc(c.Trail, func(s verdict.Step) bool {
+			return s.Tier == 0 && s.Decision == verdict.Escalate && !s.Allows && s.Rule != ""
+		})
+		if at >= 0 {
+			w.asked = &c.Trail[at]
+		} else {
+			w.why = c.WhyTier()
+		}
 	}
-	return m
+	return w
 }
 
 // doubtOf returns the doubt that one effect gives.
