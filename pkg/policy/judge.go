@@ -19,6 +19,14 @@ type choice struct {
 	by   *effect.Effect
 }
 
+// tier is the least tier that the chosen rule leaves the decision to.
+func (ch *choice) tier() int {
+	if ch.rule == nil {
+		return 0
+	}
+	return ch.rule.Tier
+}
+
 // prefer replaces the chosen rule by another one that asks for a higher tier, or
 // for the same tier and is listed earlier.
 func (ch *choice) prefer(rules []rulefile.Rule, r int, e *effect.Effect) {

@@ -116,83 +116,70 @@ func (p *Policy) own(ctx context.Context, c *analysis.Case) (verdict.Verdict, er
 		*s = search{}
 		searches.Put(s)
 	}()
-	denied, verified, err := p.guarded(s)
-	if err != nil {
-		return p.failed(err, p.guards.rules)
+	var f findings
+	var err error
+	if f.denied, f.verified, err = p.guarded(s); err != nil {
+		return f.failed(err, p.guards.rules)
 	}
-	if r := denied.sure.rule; r != nil {
-		return verdict.Verdict{
-			Decision: verdict.Block, Confidence: 1, Rule: r.Name,
-			Reasoning: explain("deny", r, denied.sure.by),
-		}, nil
-	}
-	if v := escalation(c, denied, verified); v.Decision != verdict.None {
+	if v := f.decide(c); v.Decision != verdict.None || p.layer != "" {
 		return v, nil
 	}
-	if p.layer != "" {
-		return verdict.Verdict{}, nil
+	if f.allowed, err = p.allow.covering(s); err != nil {
+		return f.failed(err, p.allow.rules)
 	}
-	r, err := p.allow.covering(s)
-	if err != nil {
-		return p.failed(err, p.allow.rules)
-	}
-	// Trying the allow rules can reveal that part of the text cannot be read.
-	if v := escalation(c, denied, verified); v.Decision != verdict.None {
-		return v, nil
-	}
-	if r != nil {
-		return verdict.Verdict{
-			Decision: verdict.Allow, Confidence: 1, Rule: r.Name,
-			Reasoning: explain("allow", r, nil), Fixed: true,
-		}, nil
-	}
-	return verdict.Verdict{
-		Decision: verdict.Escalate, Confidence: 0.7, NextTier: 1,
-		Reasoning: "policy: no rule matches", Fixed: true,
-	}, nil
+	f.complete = true
+	return f.decide(c), nil // trying the allow rules can reveal that part of the text cannot be read
 }
 
-// escalation returns the strictest reason to ask a higher tier, or a verdict
-// without a decision.
-func escalation(c *analysis.Case, denied, verified finding) verdict.Verdict {
-	v := verdict.Verdict{}
-	if r := verified.sure.rule; r != nil {
-		v = verdict.Verdict{
-			Decision: verdict.Escalate, Confidence: 1, Rule: r.Name, NextTier: r.Tier,
-			Reasoning: explain("verify", r, verified.sure.by),
+// findings are what the rules of a layer say of a case.
+type findings struct {
+	denied, verified finding
+	allowed          *rulefile.Rule // the allow rule that covers all effects
+	complete         bool           // the allow rules were tried
+	broken           *rulefile.Rule // a rule that could not be evaluated
+	why              error
+}
+
+// decide is where Tier 0 decides: by deny, verify and allow rules, in this order. The
+// verdict has no decision if it takes the allow rules to know.
+func (f *findings) decide(c *analysis.Case) verdict.Verdict {
+	v := verdict.Verdict{Confidence: 1}
+	switch {
+	case f.broken != nil:
+		v.Decision, v.Rule, v.Error = verdict.Block, f.broken.Name, "policy"
+		v.Reasoning = "policy: rule " + f.broken.Name + " could not be evaluated: " + shown(f.why.Error())
+		return v
+	case f.denied.sure.rule != nil:
+		v.Decision, v.Rule, v.Reasoning = verdict.Block, f.denied.sure.rule.Name, explain("deny", f.denied.sure.rule, f.denied.sure.by)
+		return v
+	}
+	ask := func(ch choice, tier int, confidence float64, more string) {
+		if ch.rule != nil && v.NextTier < tier {
+			v.Decision, v.NextTier, v.Confidence, v.Rule, v.Reasoning = verdict.Escalate, tier, confidence, ch.rule.Name, explain("verify", ch.rule, ch.by)+more
 		}
 	}
-	raise := func(ch choice, tier int) {
-		if r := ch.rule; r != nil && v.NextTier < tier {
-			v = verdict.Verdict{
-				Decision: verdict.Escalate, Confidence: 0.7, Rule: r.Name, NextTier: tier,
-				Reasoning: explain("verify", r, ch.by) + inFull(ch.by),
-			}
-		}
-	}
-	if r := verified.perhaps.rule; r != nil {
-		raise(verified.perhaps, r.Tier)
-	}
-	raise(denied.perhaps, 2)
-	if c.Unexamined != "" && v.NextTier < 2 {
-		v = verdict.Verdict{
-			Decision: verdict.Escalate, Confidence: 1, NextTier: 2,
-			Reasoning: "policy: part of the action could not be examined: " + shown(c.Unexamined),
-		}
+	ask(f.verified.sure, f.verified.sure.tier(), 1, "")
+	ask(f.verified.perhaps, f.verified.perhaps.tier(), 0.7, inFull(f.verified.perhaps.by))
+	ask(f.denied.perhaps, 2, 0.7, inFull(f.denied.perhaps.by))
+	switch {
+	case c.Unexamined != "" && v.NextTier < 2:
+		v = verdict.Verdict{Decision: verdict.Escalate, Confidence: 1, NextTier: 2, Reasoning: "policy: part of the action could not be examined: " + shown(c.Unexamined)}
+	case v.Decision != verdict.None || !f.complete:
+	case f.allowed != nil:
+		v.Decision, v.Rule, v.Reasoning, v.Fixed = verdict.Allow, f.allowed.Name, explain("allow", f.allowed, nil), true
+	default:
+		v = verdict.Verdict{Decision: verdict.Escalate, Confidence: 0.7, NextTier: 1, Reasoning: "policy: no rule matches", Fixed: true}
 	}
 	return v
 }
 
-// failed returns the BLOCK for a rule that could not be evaluated, or the error
+// failed returns the verdict for a rule that could not be evaluated, or the error
 // itself if no rule caused it.
-func (p *Policy) failed(err error, rules []rulefile.Rule) (verdict.Verdict, error) {
+func (f *findings) failed(err error, rules []rulefile.Rule) (verdict.Verdict, error) {
 	var re *ruleError
 	if !errors.As(err, &re) {
 		return verdict.Verdict{}, err
 	}
-	name := rules[re.rule].Name
-	return verdict.Verdict{
-		Decision: verdict.Block, Confidence: 1, Rule: name, Error: "policy",
-		Reasoning: "policy: rule " + name + " could not be evaluated: " + shown(re.err.Error()),
-	}, nil
+	f.broken, f.why = &rules[re.rule], re.err
+	return f.decide(nil), nil
 }

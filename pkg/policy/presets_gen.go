@@ -294,7 +294,7 @@ var presetRules = [...]rulefile.Rule{
 				"/sbin/*",
 			},
 			Facts: []rulefile.Fact{
-				{"names", []string{"shield", "timeout", "gtimeout", "sh", "agy", "amp", "antigravity", "claude", "cline", "codex", "copilot", "code", "crush", "cursor", "cursor-agent", "droid", "gemini", "goose", "kiro", "kiro-cli", "openclaw", "opencode", "pi", "qwen", "windsurf"}},
+				{Name: "names", Of: []string{"shield", "timeout", "gtimeout", "sh", "agy", "amp", "antigravity", "claude", "cline", "codex", "copilot", "code", "crush", "cursor", "cursor-agent", "droid", "gemini", "goose", "kiro", "kiro-cli", "openclaw", "opencode", "pi", "qwen", "windsurf"}},
 			},
 		},
 	},
@@ -623,7 +623,7 @@ var presetRules = [...]rulefile.Rule{
 					"~/.ssh/*",
 				},
 				Facts: []rulefile.Fact{
-					{"causes", []string{"unshown"}},
+					{Name: "causes", Of: []string{"unshown"}},
 				},
 			},
 		},
@@ -1099,8 +1099,8 @@ var presetRules = [...]rulefile.Rule{
 				"execute",
 			},
 			Facts: []rulefile.Fact{
-				{"programs", []string{"git"}},
-				{"args", []string{"(?ms)^push$.*^(-[a-zA-Z]*f|--force|\\+).*^(\\+?([^\\n]*[:/])?(main|master|trunk|production|release[^ \\n]*)|--all)$", "(?ms)^push$.*^(([^\\n]*[:/])?(main|master|trunk|production|release[^ \\n]*)|--all)$.*^(-[a-zA-Z]*f|--force|\\+)", "(?ms)^push$.*^(--mirror|\\+([^\\n]*[:/])?(main|master|trunk|production|release[^ \\n]*))$"}},
+				{Name: "programs", Of: []string{"git"}},
+				{Name: "args", Of: []string{"(?ms)^push$.*^(-[a-zA-Z]*f|--force|\\+).*^(\\+?([^\\n]*[:/])?(main|master|trunk|production|release[^ \\n]*)|--all)$", "(?ms)^push$.*^(([^\\n]*[:/])?(main|master|trunk|production|release[^ \\n]*)|--all)$.*^(-[a-zA-Z]*f|--force|\\+)", "(?ms)^push$.*^(--mirror|\\+([^\\n]*[:/])?(main|master|trunk|production|release[^ \\n]*))$"}},
 			},
 		},
 		Tier: 3,
@@ -1113,7 +1113,7 @@ var presetRules = [...]rulefile.Rule{
 				"change_privilege",
 			},
 			Facts: []rulefile.Fact{
-				{"causes", []string{"unboxed"}},
+				{Name: "causes", Of: []string{"unboxed"}},
 			},
 		},
 		Tier: 3,
@@ -1573,7 +1573,7 @@ var presetRules = [...]rulefile.Rule{
 				"//device/harddisk*/**",
 			},
 			Facts: []rulefile.Fact{
-				{"classes", []string{"readonly", "local-write", "network"}},
+				{Name: "classes", Of: []string{"readonly", "local-write", "network"}},
 			},
 		},
 		Tier: 2,
@@ -1781,7 +1781,7 @@ var presetRules = [...]rulefile.Rule{
 					"$WORKSPACE/**/.env.*",
 				},
 				Facts: []rulefile.Fact{
-					{"causes", []string{"unshown"}},
+					{Name: "causes", Of: []string{"unshown"}},
 				},
 			},
 		},
@@ -1926,7 +1926,7 @@ var presetRules = [...]rulefile.Rule{
 			},
 			Trusted: "false",
 			Facts: []rulefile.Fact{
-				{"causes", []string{"destroys", "grants", "exposes", "weakens"}},
+				{Name: "causes", Of: []string{"destroys", "grants", "exposes", "weakens"}},
 			},
 		},
 		Tier: 2,
@@ -1940,7 +1940,7 @@ var presetRules = [...]rulefile.Rule{
 			},
 			Trusted: "false",
 			Facts: []rulefile.Fact{
-				{"causes", []string{"redirects"}},
+				{Name: "causes", Of: []string{"redirects"}},
 			},
 		},
 		Tier: 2,
@@ -1954,7 +1954,7 @@ var presetRules = [...]rulefile.Rule{
 			},
 			Trusted: "false",
 			Facts: []rulefile.Fact{
-				{"causes", []string{"runs"}},
+				{Name: "causes", Of: []string{"runs"}},
 			},
 		},
 		Tier: 2,
@@ -1978,8 +1978,8 @@ var presetRules = [...]rulefile.Rule{
 				"run_code",
 			},
 			Facts: []rulefile.Fact{
-				{"causes", []string{"!later"}},
-				{"labels", []string{"!untrusted"}},
+				{Name: "causes", Of: []string{"!later"}},
+				{Name: "labels", Of: []string{"!untrusted"}},
 			},
 		},
 		Tier: 2,
@@ -1992,8 +1992,8 @@ var presetRules = [...]rulefile.Rule{
 				"run_code",
 			},
 			Facts: []rulefile.Fact{
-				{"causes", []string{"!later"}},
-				{"labels", []string{"untrusted"}},
+				{Name: "causes", Of: []string{"!later"}},
+				{Name: "labels", Of: []string{"untrusted"}},
 			},
 			Session: rulefile.Session{Labels: []string{"untrusted"}, After: []string(nil), Within: 0, Actions: 0, Flow: ""},
 		},
@@ -2007,7 +2007,7 @@ var presetRules = [...]rulefile.Rule{
 				"run_code",
 			},
 			Facts: []rulefile.Fact{
-				{"causes", []string{"later"}},
+				{Name: "causes", Of: []string{"later"}},
 			},
 		},
 		Tier: 2,
@@ -2040,7 +2040,7 @@ var presetRules = [...]rulefile.Rule{
 				"send_data",
 			},
 			Facts: []rulefile.Fact{
-				{"labels", []string{"credential"}},
+				{Name: "labels", Of: []string{"credential"}},
 			},
 		},
 		Tier: 2,
@@ -2349,7 +2349,7 @@ var presetRules = [...]rulefile.Rule{
 				"run_code",
 			},
 			Facts: []rulefile.Fact{
-				{"labels", []string{"untrusted"}},
+				{Name: "labels", Of: []string{"untrusted"}},
 			},
 		},
 		Tier: 2,
@@ -2575,7 +2575,7 @@ var presetRules = [...]rulefile.Rule{
 					"change_remote",
 				},
 				Facts: []rulefile.Fact{
-					{"causes", []string{"!destroys"}},
+					{Name: "causes", Of: []string{"!destroys"}},
 				},
 			},
 		},
@@ -2588,7 +2588,7 @@ var presetRules = [...]rulefile.Rule{
 				"http_request",
 			},
 			Facts: []rulefile.Fact{
-				{"verbs", []string{"change"}},
+				{Name: "verbs", Of: []string{"change"}},
 			},
 		},
 		Tier: 2,

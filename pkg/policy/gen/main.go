@@ -174,7 +174,7 @@ func criteria(c *rulefile.Criteria) string {
 	if len(c.Facts) > 0 {
 		b.WriteString("Facts: []rulefile.Fact{\n")
 		for _, f := range c.Facts {
-			fmt.Fprintf(&b, "{%q, %#v},\n", f.Name, f.Of)
+			fmt.Fprintf(&b, "{Name: %q, Of: %#v},\n", f.Name, f.Of)
 		}
 		b.WriteString("},\n")
 	}
