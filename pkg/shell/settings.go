@@ -35,21 +35,23 @@ func (s *state) unshown(base string, argv []abstract.Value, use command.Use, fro
 			continue
 		}
 		at := slices.IndexFunc(argv, func(v abstract.Value) bool { return v.From == e.From })
-		if at > 0 && (signsIn(base, argv, at) || settings(e.Path) && s.inWorkspace(e.Path) && (keys || handsOn(base, argv, at, use))) {
+		if signsIn(base, argv, e.Path) || at > 0 && settings(e.Path) && s.inWorkspace(e.Path) && (keys || handsOn(base, argv, at, use)) {
 			e.Cause = effect.CauseUnshown
 		}
 	}
 }
 
-// signsIn reports whether argument at is the key that a program signs in with, or manages.
-func signsIn(base string, argv []abstract.Value, at int) bool {
-	switch base {
-	case "ssh-add", "ssh-keygen":
-		return true
-	case "ssh", "scp", "sftp":
-		return argv[at-1].Text == "-i"
+// signsIn reports whether a file is the key that a program signs in with, or manages:
+// no other argument may name a file like it.
+func signsIn(base string, argv []abstract.Value, file string) bool {
+	named, key := 0, false
+	for i, v := range argv[1:] {
+		if path.Base(v.Text) == path.Base(file) {
+			named++
+			key = base == "ssh-keygen" || slices.Contains([]string{"ssh", "scp", "sftp"}, base) && argv[i].Text == "-i"
+		}
 	}
-	return false
+	return named == 1 && key
 }
 
 // handsOn reports whether argument at is the settings that a project's own program
