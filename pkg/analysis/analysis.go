@@ -167,7 +167,7 @@ func (c *Case) persist() {
 		}
 		if class := effect.Persists(e.Path, e.Pattern, e.Recursive); class != "" {
 			c.Effects = append(c.Effects, effect.Effect{
-				Kind: effect.Persist, Path: e.Path, Pattern: e.Pattern, Recursive: e.Recursive, Reason: class, From: e.From,
+				Kind: effect.Persist, Path: e.Path, Pattern: e.Pattern, Recursive: e.Recursive, Reason: class, From: e.From, Possible: e.Possible,
 			})
 		}
 	}

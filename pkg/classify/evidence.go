@@ -211,6 +211,8 @@ func unknown(e *effect.Effect, clears map[string]float64) analysis.Doubt {
 		advice = "check its name, or run its commands directly"
 	case effect.CauseScript:
 		advice = "check that the script is readable, or run its commands directly"
+	case effect.CauseUnread:
+		advice = "use a path of the workspace, or ask the user"
 	case effect.CauseLoaded:
 		advice = "leave the variable unset"
 	case effect.CauseTool, effect.CauseReader:

@@ -24,6 +24,7 @@ const (
 	CauseLimit      Cause = "limit"      // a bound was exceeded: too long, too deep, too many
 	CauseTool       Cause = "tool"       // an unknown tool or action type
 	CauseReader     Cause = "reader"     // an unknown tool whose name and fields say that it only reads
+	CauseUnread     Cause = "unread"     // a word or an input that shield does not read names a place outside the workspace, or a command
 	CauseField      Cause = "field"      // a field of the action is missing or invalid
 	CauseFailure    Cause = "failure"    // the analysis failed
 )
@@ -70,7 +71,7 @@ func ChangeCause(verb string) Cause {
 
 var causes = [...]Cause{
 	CauseVariable, CauseHeld, CauseOutput, CauseInput, CauseFile, CauseDownload, CauseUnresolved, CauseScript, CauseAbsent,
-	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseReader, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning, CauseValue, CauseLater, CauseUnshown, CauseUnboxed, CauseInstaller,
+	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseReader, CauseUnread, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning, CauseValue, CauseLater, CauseUnshown, CauseUnboxed, CauseInstaller,
 	CauseDestroys, CauseGrants, CauseExposes, CauseWeakens, CauseRedirects, CauseRuns,
 }
 

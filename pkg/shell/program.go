@@ -132,6 +132,7 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 	s.itself(use, f, effect.Effect{Program: base, Reason: why, From: at})
 	s.stops(base, argv, use)
 	s.signals(base, argv, use)
+	s.leftovers(base, argv, use)
 	s.compilesGuard(argv, use)
 	s.putsPrograms(base, argv)
 	for _, k := range use.Keys {

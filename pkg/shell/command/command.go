@@ -26,6 +26,7 @@ type Use struct {
 	Nested  []Nested      // operands that are commands or code
 	Effects []effect.Kind // effects without an operand, such as ChangeSystem
 	Lists   []Word        // files that list further operands
+	Unread  []Unread      // values and operands of which no entry says what they mean: what they name counts
 	Prose   []Word        // values of options with blanks in them that are text and nothing else to the program, as the message of a commit is
 	Env     []Word        // NAME=VALUE settings made for the nested command, as by env
 	Stdin   Stream        // what becomes of standard input
@@ -47,6 +48,12 @@ type Use struct {
 	places   []Word // hosts, databases, clusters and accounts that are worked on
 
 	trialDrop bool // a database for tests is dropped, which is no loss unless a place is in use
+}
+
+// Unread is a word of which no entry says what the program does with it.
+type Unread struct {
+	Word
+	Option bool // it is, or may be, the value of an option that is not listed; else an entry takes it for a word
 }
 
 // Words is a set of words, see words.yaml.

@@ -71,7 +71,7 @@ func Interpret(args []Word, listed ...Word) Use {
 // prose notes the values of options that are plain text.
 func (r *reader) prose() {
 	for _, v := range r.values {
-		if r.turn(v.role) == roleText && !v.word.Pattern && strings.IndexByte(v.word.Text, ' ') > 0 {
+		if role := r.turn(v.role); (role == roleText || role == roleWord) && !v.word.Pattern && strings.IndexByte(v.word.Text, ' ') > 0 {
 			r.use.Prose = append(r.use.Prose, v.word)
 		}
 	}

@@ -143,6 +143,9 @@ func (r *reader) prefixed(i int) (next int, ok bool) {
 			o := &r.levels[d].prefixes[k]
 			if hasPrefix(w.Text, o.name) {
 				r.take(o.does, cut(w, len(o.name)))
+				if len(o.does.values) == 1 && o.does.values[0] == roleMaybePath && !strings.Contains(w.Text, "=") {
+					r.unreadNext(i)
+				}
 				if o.does.flags&reject != 0 {
 					r.doubt("option %s cannot be judged", w.Text)
 				}
@@ -274,13 +277,31 @@ func (r *reader) unknown(i int) int {
 	w := r.args[i]
 	if !r.isOpen() || w.Pattern {
 		r.doubt("unknown option %s", w.Text)
+	} else {
+		r.raise(localWrite)
+	}
+	if eq := strings.IndexByte(w.Text, '='); eq >= 0 {
+		r.values = append(r.values, value{role: roleMaybePath, word: cut(w, eq+1)})
 		return i + 1
 	}
-	r.raise(localWrite)
-	if eq := strings.IndexByte(w.Text, '='); eq >= 0 {
-		r.values = append(r.values, value{role: roleMaybeFile, word: cut(w, eq+1)})
-	}
+	r.unread(w, true)
+	r.unreadNext(i)
 	return i + 1
+}
+
+// unreadNext notes the word behind an option, which may be its value. A disk is what
+// programs work on.
+func (r *reader) unreadNext(i int) {
+	if i+1 < len(r.args) && !hasPrefix(r.args[i+1].Text, "-") && !hasPrefix(r.args[i+1].Text, "/dev/") {
+		r.unread(r.args[i+1], true)
+	}
+}
+
+// unread notes a word of which no entry says what it means.
+func (r *reader) unread(w Word, option bool) {
+	if strings.ContainsAny(w.Text, "/~:\\ ") { // else it names nothing
+		r.use.Unread = append(r.use.Unread, Unread{w, option})
+	}
 }
 
 // isOpen reports whether options that are not listed are harmless here.

@@ -63,7 +63,7 @@ func (r *reader) host(w Word) {
 
 // data notes files that an option's value names with @ or <, as curl has it.
 func (r *reader) data(role role, w Word) {
-	if role != roleMaybeFile && r.sends == "" {
+	if role != roleMaybeFile && role != roleMaybePath && r.sends == "" {
 		r.sends = "POST"
 	}
 	switch role {
@@ -76,13 +76,17 @@ func (r *reader) data(role role, w Word) {
 			v, _, _ = strings.Cut(v[1:], ";")
 			r.upload(w, v)
 		}
-	case roleMaybeFile:
+	case roleMaybeFile, roleMaybePath:
 		for _, prefix := range [...]string{"file://", "fileb://", "@"} {
 			if hasPrefix(w.Text, prefix) && len(w.Text) > len(prefix) {
 				r.touch(effect.ReadFile, cut(w, len(prefix)), false)
+				if role == roleMaybePath {
+					r.unread(cut(w, len(prefix)), true)
+				}
 				return
 			}
 		}
+		r.unread(w, role == roleMaybePath)
 	default:
 		if hasPrefix(w.Text, "@") {
 			r.upload(w, w.Text[1:])

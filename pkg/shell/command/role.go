@@ -183,6 +183,10 @@ func (r *reader) apply(role role, w Word, operand bool) {
 		// It may be the value of an option that is not listed.
 		role = roleMaybeFile
 	}
+	if role == roleWord {
+		r.unread(w, false)
+		return
+	}
 	if role == roleNone || role == roleText || role == roleFolder || role == roleEnter || role == roleStep || role.takesAll() {
 		return
 	}
@@ -300,7 +304,7 @@ func (r *reader) applyOther(role role, w Word) {
 		if i := strings.IndexByte(w.Text, '='); i >= 0 {
 			r.touch(effect.ReadFile, cut(w, i+1), false)
 		}
-	case roleData, roleForm, roleMaybeFile:
+	case roleData, roleForm, roleMaybeFile, roleMaybePath:
 		r.data(role, w)
 	case roleWebItem:
 		r.webItem(w)

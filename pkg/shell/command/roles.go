@@ -11,7 +11,8 @@ type role uint8
 
 const (
 	roleNone      role = iota
-	roleText           // nothing that matters
+	roleText           // nothing that matters, whatever it says
+	roleWord           // a number, a name, a pattern: nothing that matters unless it names a place
 	roleRead           // a file that is read
 	roleReadTree       // a folder that is read with all it holds
 	roleSendFile       // a file that is sent to another machine
@@ -53,7 +54,8 @@ const (
 	roleNamed         // name=file, of which the file is read
 	roleData          // text, or @file
 	roleForm          // name=text, name=@file, name=<file
-	roleMaybeFile     // text, or @file, or file://path
+	roleMaybeFile     // a word, or @file, or file://path
+	roleMaybePath     // the same, or a path that may be read and written
 	rolePlace         // a host, database, cluster or account that is worked on
 	roleMethod        // the method of a request
 	roleControl       // a Unix socket

@@ -164,9 +164,9 @@ func (b *builder) field(g *Grammar, key string, v any, own map[string]bool) erro
 	case "flags":
 		return b.addOptions(words, Action{}, own)
 	case "values":
-		return b.addOptions(words, Action{Values: []string{"roleText"}}, own)
+		return b.addOptions(words, Action{Values: []string{"roleWord"}}, own)
 	case "optional":
-		return b.addOptions(words, Action{Values: []string{"roleText"}, Attached: true}, own)
+		return b.addOptions(words, Action{Values: []string{"roleWord"}, Attached: true}, own)
 	case "operands":
 		s, err := parseShape(text)
 		g.Operands = s
