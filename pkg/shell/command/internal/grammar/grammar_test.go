@@ -142,7 +142,7 @@ A-b.c:
 	for _, want := range []string{
 		`{"a-b.c", &syntaxA_b_2ec_}`, `{"A-b.c", &syntaxA_b_2ec}`, `".awk": "awk", ".gawk": "awk",`, `style: gnu | plus, why: "because", language: "awk", service: "git", input: roleShell,`,
 		`prefixes: []option{ {"-Ox", `, `keys: []option{ {"if", `, `texts: []option{ {"two words", `, `groups: []string{"x", "y"}, operands: shape{head: []role{roleRead}}`,
-		`{values: []role{roleText}}`, `{values: []role{roleText}, attached: true}`, `{effects: []effect.Kind{effect.ChangeRemote}, verb: "delete"}`,
+		`{values: []role{roleWord}}`, `{values: []role{roleWord}, attached: true}`, `{effects: []effect.Kind{effect.ChangeRemote}, verb: "delete"}`,
 		`{class: network, effects: []effect.Kind{effect.ReadSecret}, streams: streams{in: Code, setIn: true, out: Secret, setOut: true}, operands: &shape_`,
 		`turns: []turn{{roleRead, roleWrite}, {roleList, roleRead}}, here: roleRead, empty: roleList, flags: stop | dry}`,
 		`{head: []role{roleText}, rest: roleRead, tail: []role{roleWrite}}`,
