@@ -20,6 +20,7 @@ const (
 	CauseAbsent     Cause = "absent"     // a script that does not exist: nothing would run
 	CauseCode       Cause = "code"       // code that is not analysed: machine code, encoded code, code that is loaded into a shell
 	CauseLoaded     Cause = "loaded"     // what a variable makes programs load
+	CauseDialect    Cause = "dialect"    // a form that shells read in different ways
 	CauseSyntax     Cause = "syntax"     // text that cannot be parsed
 	CauseLimit      Cause = "limit"      // a bound was exceeded: too long, too deep, too many
 	CauseTool       Cause = "tool"       // an unknown tool or action type
@@ -70,7 +71,7 @@ func ChangeCause(verb string) Cause {
 }
 
 var causes = [...]Cause{
-	CauseVariable, CauseHeld, CauseOutput, CauseInput, CauseFile, CauseDownload, CauseUnresolved, CauseScript, CauseAbsent,
+	CauseVariable, CauseHeld, CauseOutput, CauseInput, CauseFile, CauseDownload, CauseUnresolved, CauseDialect, CauseScript, CauseAbsent,
 	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseReader, CauseUnread, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning, CauseValue, CauseLater, CauseUnshown, CauseUnboxed, CauseInstaller,
 	CauseDestroys, CauseGrants, CauseExposes, CauseWeakens, CauseRedirects, CauseRuns,
 }

@@ -15,18 +15,13 @@ func (s *state) braces(w *syntax.Word) [][]syntax.WordPart {
 	if !syntax.SplitBraces(&split) {
 		return [][]syntax.WordPart{w.Parts}
 	}
-	if s.posix { // it may not expand them
-		i, ok := s.choose("\x00braces", 2, 0)
-		if !ok { // what runs in them runs either way
-			for _, parts := range s.expandBraces(split.Parts) {
-				for _, p := range parts {
-					s.part(p)
-				}
+	if s.dialect.posix { // it may not expand them
+		for _, parts := range s.expandBraces(split.Parts) {
+			for _, p := range parts {
+				s.part(p)
 			}
 		}
-		if !ok || i == 1 {
-			return [][]syntax.WordPart{{&syntax.BraceExp{}}}
-		}
+		return [][]syntax.WordPart{{&syntax.BraceExp{}}}
 	}
 	words := s.expandBraces(split.Parts)
 	if len(words) > abstract.MaxFields {

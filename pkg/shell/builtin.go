@@ -9,6 +9,7 @@ import (
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
@@ -22,7 +23,7 @@ func builtin(name string) (func(*state, []abstract.Value, abstract.Streams) abst
 	case ":", "true", "false", "test", "[", "umask", "hash", "type", "wait", "jobs", "fg", "bg", "disown",
 		"dirs", "times", "caller", "getopts", "shopt", "bind", "compgen", "suspend", "logout", "break", "continue",
 		"shift", "return", "exit", "ulimit", "history", "fc", "enable", "emulate", "complete", "compopt", "setopt", "unsetopt",
-		"unfunction", "unhash", "disable":
+		"repeat", "disable", "unfunction", "unhash":
 		return special(name), true
 	case "echo":
 		return (*state).echo, true
@@ -58,15 +59,11 @@ func builtin(name string) (func(*state, []abstract.Value, abstract.Streams) abst
 		return (*state).read, true
 	case "let":
 		return (*state).let, true
-	case "ztcp":
-		return (*state).ztcp, true
-	case "autoload", "functions", "sched", "zargs", "zcalc", "zcp", "zln", "zmodload", "zmv":
-		return (*state).zshBuiltin, true
 	case "integer", "float", "private":
 		return (*state).export, true
 	}
-	if zshSetters[name] {
-		return (*state).zshBuiltin, true
+	if _, ok := zshCommands[name]; ok {
+		return (*state).zshCommand, true
 	}
 	return nil, false
 }
@@ -74,17 +71,13 @@ func builtin(name string) (func(*state, []abstract.Value, abstract.Streams) abst
 func special(name string) func(*state, []abstract.Value, abstract.Streams) abstract.Value {
 	return func(s *state, argv []abstract.Value, io abstract.Streams) abstract.Value {
 		switch name {
-		case ":", "true":
-			s.exit = success
-		case "false":
-			s.exit = failure
+		case ":", "true", "false":
 		case "test", "[":
 			for i, v := range argv {
 				if v.Known() && strings.Contains(v.Text, "[$(") || i > 0 && argv[i-1].Text == "-v" {
-					s.arithmText(v.Text)
+					s.arithmText(v)
 				}
 			}
-			s.exit = testExit(argv)
 		case "type":
 			if len(argv) == 3 && strings.HasPrefix(argv[1].Text, "-") && strings.ContainsAny(argv[1].Text, "pP") {
 				return found(argv[2])
@@ -94,18 +87,16 @@ func special(name string) func(*state, []abstract.Value, abstract.Streams) abstr
 			if len(argv) < 3 || strings.Contains(argv[1].Text, "p") && strings.HasPrefix(argv[1].Text, "-") {
 				return abstract.Unknown("$(shopt)", 0).Of(abstract.FromCommand)
 			}
-			s.lastpipe = s.lastpipe || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return !v.Known() || v.Text == "lastpipe" })
 		case "shift":
 			s.shift(argv)
 		case "setopt", "unsetopt":
 			for _, v := range argv[1:] {
 				s.zshOption(v)
 			}
-		case "break", "continue":
-			s.ends(argv)
-		case "return", "exit":
-			s.exit = status(argv)
-			s.ends(argv)
+		case "break", "continue", "return", "exit", "logout":
+			s.leavesHere(name)
+		case "repeat": // of zsh
+			return abstract.Value{}
 		case "getopts":
 			s.getopts(argv)
 		default:
@@ -154,7 +145,7 @@ func (s *state) pwd([]abstract.Value, abstract.Streams) abstract.Value {
 // folderOf returns the folder that cd is given, and whether it may go to another one.
 func (s *state) folderOf(argv []abstract.Value) (dir abstract.Value, other bool) {
 	dir = abstract.Value{Text: "~"}
-	if home, ok := s.lookup("HOME"); ok && home.kind != unset {
+	if home, ok := s.lookup("HOME"); ok && !home.gone {
 		dir = home.val
 	}
 	n := 0
@@ -171,8 +162,8 @@ func (s *state) folderOf(argv []abstract.Value) (dir abstract.Value, other bool)
 		}
 	}
 	relative := n > 0 && dir.Known() && !strings.HasPrefix(dir.Text, "/") && !strings.HasPrefix(dir.Text, ".") && !strings.HasPrefix(dir.Text, "~")
-	variable := relative && syntax.ValidName(dir.Text) && s.mentions(dir.Text) && strings.Contains(strings.ToLower(s.text), "cdable")
-	other = other || n > 1 || n == 0 && argv[0].Text == "pushd" || variable || relative && (s.mentions("CDPATH") || s.mentions("cdpath"))
+	variable := relative && syntax.ValidName(dir.Text) && s.bound(dir.Text) && strings.Contains(strings.ToLower(s.text), "cdable")
+	other = other || n > 1 || n == 0 && argv[0].Text == "pushd" || variable || relative && (s.bound("CDPATH") || s.bound("cdpath"))
 	return dir, other
 }
 
@@ -190,11 +181,11 @@ func (s *state) cd(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 		}
 	}
 	for _, name := range [...]string{"PWD", "OLDPWD"} {
-		if s.mentions(name) {
-			s.bind(binding{name: name, val: abstract.Variable(name, 0)})
+		if s.bound(name) {
+			s.hold(name, content{val: abstract.Variable(name, 0)})
 		}
 	}
-	s.bind(binding{name: workdirName, kind: workdir, place: &next})
+	s.goTo(&next)
 	return abstract.Value{}
 }
 
@@ -229,37 +220,35 @@ func (s *state) sourceFile(argv []abstract.Value, io abstract.Streams) abstract.
 	if f.Text == "--" && len(args) > 0 {
 		f, args = args[0], args[1:]
 	}
-	mark := len(s.vars)
+	positional := s.vars.get(positionalName)
 	if len(args) > 0 { // bash takes them, dash does not
-		s.setPositional(args)
-		s.weaken(mark)
-		defer func() { s.drop(mark, map[string]int{positionalName: mark}) }()
+		s.may(func() { s.setPositional(args) })
 	}
 	if f.Known() && (f.Text == "/dev/stdin" || f.Text == "/dev/fd/0" || f.Text == "/proc/self/fd/0") {
 		return s.runText("shell", io.In, argv[0].Text, join(argv), nil)
 	}
-	at, vars, loops, failures := len(s.effects), len(s.vars), s.left.loops, s.failures
-	s.left.loops = 0
-	out := s.runFile(f, "shell", nil, io, join(argv))
-	s.unsure() // return ends the file
-	s.left.loops = loops
-	if s.failures > failures { // the line is left as well
-		s.failsLine()
-		s.left.line = min(s.left.line, 1+vars)
+	at, before := len(s.effects), s.Fork()
+	var out abstract.Value
+	s.within(func() {
+		end := s.begins(ofCall) // return ends the file
+		s.body, s.around = end, nil
+		out = s.runFile(f, "shell", nil, io, join(argv))
+		s.comesTo(end)
+	})
+	if len(args) > 0 {
+		s.Shell.bind(positionalName, positional.or(s.vars.get(positionalName)))
 	}
-	s.load(at, vars)
+	s.load(at, &before)
 	return out
 }
 
 func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.Value {
-	defines := !slices.ContainsFunc(argv[1:], func(v abstract.Value) bool {
-		name, _, ok := strings.Cut(v.Text, "=")
-		return !ok || !v.Known() || !syntax.ValidName(name)
-	})
+	defines := len(argv) > 1
 	for _, v := range argv[1:] {
 		s.anyWord = s.anyWord || v.Text == "-g" || v.Text == "-s"
 		name, text, ok := strings.Cut(v.Text, "=")
 		if !ok {
+			defines = false
 			continue
 		}
 		if !v.Known() {
@@ -271,17 +260,11 @@ func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.
 			return abstract.Value{}
 		}
 		s.shadow(name, v.From)
-		s.aliases = append(s.aliases, alias{name: name, text: text})
+		s.aliases = append(slices.Clip(s.aliases), alias{name: name, text: text})
 		// It may be used in a later command; what it runs shows here.
-		before, remains := s.outcomes(), s.remains
-		end := s.apart()
-		s.nested(text, v.From)
-		end()
-		s.uncertain(before)
-		s.mayRead(remains)
+		s.apart(func() { s.nested(text, v.From) })
 	}
-	s.exit = exitOf(true, defines)
-	if !defines || len(argv) == 1 {
+	if !defines {
 		return abstract.Unknown("$(alias)", abstract.Foreign).Of(abstract.FromCommand)
 	}
 	return abstract.Value{}
@@ -289,11 +272,7 @@ func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.
 
 func (s *state) unalias(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	for _, v := range argv[1:] {
-		for i := range s.aliases {
-			if s.aliases[i].name == v.Text || v.Text == "-a" {
-				s.aliases[i].name = ""
-			}
-		}
+		s.aliases = slices.DeleteFunc(slices.Clone(s.aliases), func(a alias) bool { return v.Known() && (a.name == v.Text || v.Text == "-a") })
 	}
 	return abstract.Value{}
 }
@@ -301,47 +280,9 @@ func (s *state) unalias(argv []abstract.Value, _ abstract.Streams) abstract.Valu
 // export handles the words of export, declare and the like when they were not
 // parsed as such: behind `command`, or put together from quoted parts.
 func (s *state) export(argv []abstract.Value, _ abstract.Streams) abstract.Value {
-	ref, attributes := argv[0].Text == "nameref", argv[0].Text == "integer" || argv[0].Text == "float"
+	d := declarationOf(argv[0].Text)
 	for _, v := range argv[1:] {
-		if (strings.HasPrefix(v.Text, "-") || strings.HasPrefix(v.Text, "+")) && !strings.Contains(v.Text, "=") {
-			ref = ref || strings.Contains(v.Text, "n") && argv[0].Text != "export"
-			attributes = attributes || v.Text[0] == '+' || strings.ContainsAny(v.Text, "aAiluc")
-			continue
-		}
-		name, text, ok := strings.Cut(v.Text, "=")
-		switch {
-		case !ok && !v.Known() || strings.Contains(name, "*") && v.IsPattern:
-			s.forget()
-			continue
-		case attributes: // which of them, is not followed here
-			s.bind(binding{name: name, val: vague("$"+name, v), kind: mixed})
-		}
-		if !ok {
-			continue
-		}
-		val := v
-		val.Text = text
-		if _, shown, ok := strings.Cut(v.Show, "="); ok {
-			val.Show = shown
-		}
-		if strings.HasPrefix(text, "*") {
-			val.Lead = v.Origin
-		}
-		if ref {
-			s.bind(binding{name: name, val: val, kind: reference})
-			continue
-		}
-		if s.isLocal(name) || len(s.frames) > 0 { // which of the variables of that name it is, is not followed here
-			val = vague("$"+name, val)
-		}
-		if !attributes {
-			s.assignTo(abstract.Lit(name), val)
-		} else {
-			s.environmentCode(name, val, v.From)
-		}
-		if argv[0].Text == "export" {
-			s.bind(binding{name: exportPrefix + name})
-		}
+		s.declareWord(v, &d)
 	}
 	if len(argv) > 1 && argv[1].Text == "-p" || len(argv) == 1 {
 		return abstract.Unknown("the environment", abstract.Dump)
@@ -349,51 +290,37 @@ func (s *state) export(argv []abstract.Value, _ abstract.Streams) abstract.Value
 	return abstract.Value{}
 }
 
-// unsets reports whether unset is sure to succeed.
-func unsets(words []abstract.Value) bool {
-	return len(words) > 0 && !slices.ContainsFunc(words, func(v abstract.Value) bool { return !v.Known() || !syntax.ValidName(v.Text) })
-}
-
 func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value {
-	reference := false
-	s.exit = exitOf(true, !s.constants && unsets(argv[1:]))
 	for _, v := range argv[1:] {
+		name, _, member := strings.Cut(v.Text, "[")
+		old, _ := s.lookup(name)
 		switch {
 		case v.Text == "HISTFILE":
 			s.emit(effect.Effect{Kind: effect.Destroy, Program: "unset", Cause: effect.CauseHistory, Reason: "turns the command history off", From: v.From})
-		case strings.HasPrefix(v.Text, "-"):
-			reference = reference || v.Text == "-n"
+		case strings.HasPrefix(v.Text, "-"), v.Text == "":
 			continue
 		case !v.Known():
 			s.forget()
-		case v.Text == "":
-			continue
 		case strings.HasPrefix(v.Text, guardVariables):
 			s.guard("unset", "changes the settings of shield", v.From)
 			continue
-		case strings.Contains(v.Text, "["):
-			s.arithmText(v.Text)
-			name, sub, _ := strings.Cut(v.Text, "[")
-			if name, ok := s.target(name); ok && v.Known() {
-				s.unsetElement(name, sub)
-			} else {
-				s.forget()
+		case member:
+			s.subscriptIn(v, false)
+			if syntax.ValidName(name) {
+				s.hold(name, content{val: vague("$"+name, append(old.list, old.val)...), array: true})
 			}
 			continue
 		}
-		name, ok := s.target(v.Text)
-		old, _ := s.attribute(v.Text)
+		w := s.vars.get(name)
 		switch {
-		case reference && ok && name == v.Text && old.kind <= unset: // no reference: nothing, or an error
-			s.exit = anyExit
-			s.mayFail()
-		case reference || !ok:
+		case !v.Known():
+		case w.refers || w.odd:
 			s.forget()
-		case s.isLocal(name) || s.given(name): // shows the one of the function around, in some shells
+		case s.isLocal(name) || s.frames != nil && w.exported || w.constant: // shows the one of the function around, in some shells
+			s.hold(name, content{val: vague("$"+name, old.val), open: true})
 			s.revealed(name)
-			s.bind(binding{name: name, val: abstract.Variable(name, 0), kind: mixed})
 		default:
-			s.bind(binding{name: name, kind: unset})
+			s.Shell.bind(name, variable{may: []content{{gone: true}}})
 		}
 		if len(argv) > 2 && argv[1].Text == "-v" {
 			continue
@@ -405,14 +332,13 @@ func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value 
 
 // undefine notes that functions of a name are no more, or that this may be so.
 func (s *state) undefine(name abstract.Value, sure bool) {
-	var gone []string
-	for _, f := range s.funcs {
-		if (f.name == name.Text || !name.Known()) && !slices.Contains(gone, f.name) {
-			gone = append(gone, f.name)
+	for one, d := range s.funcs {
+		switch {
+		case !name.Known(), one == name.Text && !sure:
+			s.define(one, defined{may: d.may, none: true})
+		case one == name.Text:
+			s.define(one, defined{none: true})
 		}
-	}
-	for _, one := range gone {
-		s.funcs = append(s.funcs, function{name: one, weak: !sure || !name.Known()})
 	}
 }
 
@@ -424,12 +350,11 @@ func (s *state) set(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 		v := argv[i]
 		if v.Text == "--" {
 			s.setPositional(argv[i+1:])
-			s.exit = success
 			return abstract.Value{}
 		}
 		if v.Known() && (strings.HasPrefix(v.Text, "-") || strings.HasPrefix(v.Text, "+")) {
-			if strings.HasSuffix(v.Text, "A") {
-				s.setArray(v.Text, argv[i+1:])
+			if strings.HasSuffix(v.Text, "A") && i+1 < len(argv) { // NAME VALUE… of zsh and ksh
+				s.assignTo(abstract.Lit(argv[i+1].Text+"["), vague("$"+argv[i+1].Text, argv[i+2:]...))
 				return abstract.Value{}
 			}
 			s.option(v)
@@ -449,28 +374,128 @@ func (s *state) set(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	return abstract.Value{}
 }
 
-// ztcp is zsh's module for connections: it leaves a descriptor in $REPLY.
-func (s *state) ztcp(argv []abstract.Value, _ abstract.Streams) abstract.Value {
-	e := effect.Effect{Kind: effect.Connect, Pattern: true, From: join(argv)}
+func (s *state) let(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	for _, v := range argv[1:] {
-		if v.Known() && !strings.HasPrefix(v.Text, "-") {
-			e.Host, e.Pattern = effect.Host(v.Text), false
-			break
-		}
+		s.arithmText(v)
+		s.forget()
 	}
-	s.once(e)
-	s.fds = append(s.fds, descriptor{n: "ztcp", val: abstract.Unknown("what a connection sends", abstract.Network|abstract.Socket), out: &abstract.Target{Socket: true}})
-	s.assign("REPLY", abstract.Lit("ztcp"))
 	return abstract.Value{}
 }
 
-func (s *state) let(argv []abstract.Value, _ abstract.Streams) abstract.Value {
-	for _, v := range argv[1:] {
-		if !v.Known() {
-			s.forget()
-			continue
-		}
-		s.arithmText(v.Text)
+// shift drops the first positional parameters. Where there are fewer, shells differ.
+func (s *state) shift(argv []abstract.Value) {
+	c, ok := s.parameters()
+	n := int64(1)
+	if len(argv) > 1 {
+		var err error
+		n, err = decimal(argv[1].Text)
+		ok = ok && argv[1].Known() && err == nil
 	}
-	return abstract.Value{}
+	if !ok || n < 0 || int(n) > len(c.list) {
+		s.mayFail()
+		s.setAnyPositional(append(slices.Clip(c.list), c.val)...)
+		return
+	}
+	s.setPositional(c.list[n:])
+}
+
+// getopts gives a name the next option, which may be any.
+func (s *state) getopts(argv []abstract.Value) {
+	for _, name := range [...]string{"OPTARG", "OPTIND"} {
+		s.assign(name, abstract.Variable(name, 0))
+	}
+	if len(argv) > 2 {
+		s.assignTo(argv[2], abstract.Variable("option", 0))
+	}
+}
+
+// print is echo of zsh, with options of its own.
+func (s *state) print(argv []abstract.Value, io abstract.Streams) abstract.Value {
+	words, flags := argv[1:], ""
+	for len(words) > 0 && words[0].Known() && len(words[0].Text) > 1 && words[0].Text[0] == '-' {
+		flags += words[0].Text[1:]
+		words = words[1:]
+	}
+	out := abstract.JoinValues(words)
+	switch {
+	case strings.ContainsAny(flags, "Pvzfs"):
+		s.differsHere("print -"+flags, join(argv))
+		s.forget()
+		fallthrough
+	case strings.Trim(flags, "nr-") != "" || strings.Contains(out.Text, `\\`):
+		return maybe(abstract.Concat(out, abstract.Unknown("…", out.Taint)))
+	}
+	return s.echo(append([]abstract.Value{argv[0]}, words...), io)
+}
+
+// trap sets code up to run at another time. It is walked as it may run at any time from now on, and
+// again where the shell ends: until then, what it names holds all that it has held.
+func (s *state) trap(argv []abstract.Value, io abstract.Streams) abstract.Value {
+	if len(argv) > 2 && (argv[1].Text == "-" || argv[1].Text == "") && slices.ContainsFunc(argv[2:], func(v abstract.Value) bool { return v.Text == "DEBUG" }) {
+		s.guard("trap", "removes the check of commands before they run", argv[1].From)
+	}
+	if len(argv) < 3 || argv[1].Text == "-" || argv[1].Text == "-p" || argv[1].Text == "-l" {
+		return abstract.Value{}
+	}
+	code := argv[1]
+	if code.Text == "--" {
+		code = argv[2]
+	}
+	if !code.Known() {
+		return s.runText("shell", code, "trap", code.From, nil)
+	}
+	if len(s.traps) > 64 {
+		s.giveUp("too many traps")
+		return abstract.Value{}
+	}
+	s.watch(code.Text)
+	for _, f := range s.defined {
+		syntax.Walk(f.body, s.watchNode)
+	}
+	var out abstract.Value
+	s.atAnyTime(func() { out = s.nestedWith(code.Text, code.From, io) })
+	s.traps = append(slices.Clip(s.traps), code)
+	return maybe(out)
+}
+
+// watch keeps what the names in a code hold from now on.
+func (s *state) watch(code string) {
+	if f, err := parse.Shell(code); err == nil && parse.TooDeep(code) == "" {
+		syntax.Walk(f, s.watchNode)
+	}
+}
+
+func (s *state) watchNode(n syntax.Node) bool {
+	name := ""
+	switch n := n.(type) {
+	case *syntax.ParamExp:
+		if n.Param != nil {
+			name = n.Param.Value
+		}
+	case *syntax.Assign:
+		if n.Name != nil {
+			name = n.Name.Value
+		}
+	}
+	if syntax.ValidName(name) && !slices.Contains(s.watched, name) && len(s.watched) < 64 {
+		s.watched = append(slices.Clip(s.watched), name)
+	}
+	return true
+}
+
+// runTraps walks the traps of a shell that ends.
+func (s *state) runTraps() {
+	list := s.traps
+	s.traps = nil
+	for _, code := range list {
+		mark := len(s.effects)
+		s.may(func() { s.nested(code.Text, code.From) })
+		if len(s.frames) > 0 { // some shells have left the function by then
+			s.may(func() {
+				s.setAnyPositional()
+				s.nested(code.Text, code.From)
+			})
+		}
+		s.dropRepeated(mark)
+	}
 }

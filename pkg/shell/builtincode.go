@@ -45,8 +45,11 @@ func (s *state) codeBuiltin(name string, argv []abstract.Value, io abstract.Stre
 		}
 	case "complete", "compgen":
 		s.completes(argv)
-	case "emulate":
-		s.emulates(argv, io)
+	case "emulate": // of zsh
+		s.dialect.odd = true
+		if len(argv) > 2 {
+			s.differsHere("emulate", join(argv))
+		}
 	case "jobs":
 		// jobs -x CMD runs CMD.
 		if len(argv) > 2 && argv[1].Text == "-x" {
@@ -54,10 +57,15 @@ func (s *state) codeBuiltin(name string, argv []abstract.Value, io abstract.Stre
 		}
 	case "wait":
 		for _, v := range argv[1:] {
-			s.subscript(v.Text)
+			s.subscriptIn(v, false)
 		}
-	case "unfunction", "unhash", "disable":
-		s.disables(argv)
+	case "disable", "unfunction", "unhash": // of zsh
+		for _, v := range argv[1:] {
+			if v.IsPattern || strings.ContainsAny(v.Text, "*?[") {
+				v = abstract.Unknown("…", 0)
+			}
+			s.undefine(v, false)
+		}
 	case "hash":
 		s.hash(argv)
 	}
@@ -89,12 +97,12 @@ func (s *state) completes(argv []abstract.Value) {
 			if value.Known() {
 				value.Text += " ${" + abstract.UnsetName + "}"
 			}
-			s.mayRun(func() { s.runText("shell", value, argv[0].Text, v.From, nil) })
+			s.atAnyTime(func() { s.runText("shell", value, argv[0].Text, v.From, nil) })
 		case 'F':
-			s.mayRun(func() { s.invoke(append([]abstract.Value{value}, words...), abstract.Streams{}) })
+			s.atAnyTime(func() { s.invoke(append([]abstract.Value{value}, words...), abstract.Streams{}) })
 		case 'W':
 			if value.Known() {
-				s.mayRun(func() { s.expandsText(value.Text, value.From) })
+				s.atAnyTime(func() { s.expandsText(value.Text, value.From) })
 			}
 		}
 	}
@@ -121,8 +129,8 @@ func (s *state) hash(argv []abstract.Value) {
 			if v.Text = text; v.IsPattern {
 				v = vague("$(hash)", v)
 			}
-			if folders {
-				s.bind(binding{name: dirPrefix + name, val: v})
+			if folders { // ~NAME of zsh
+				s.differsHere("hash -d", join(argv))
 				continue
 			}
 			s.hashes([]abstract.Value{{Text: name, From: v.From}}, v)
@@ -137,52 +145,8 @@ func (s *state) hashes(names []abstract.Value, file abstract.Value) {
 		if !file.Known() {
 			s.dynamic(file.Cause(), "unknown command: "+abstract.Clip(file.String()), file.From)
 		} else if len(s.aliases) < 256 {
-			s.aliases = append(s.aliases, alias{name.Text, file.Text, true})
+			s.aliases = append(slices.Clip(s.aliases), alias{name.Text, file.Text, true})
 		}
-	}
-}
-
-// commandTables are the arrays in which a shell looks up what a name runs: those of bash, and
-// those of zsh, which are ordinary ones elsewhere.
-var commandTables = map[string]bool{
-	"BASH_ALIASES": true, "BASH_CMDS": true, "aliases": true, "commands": true, "functions": true, "galiases": true, "saliases": true,
-	"dis_aliases": true, "dis_functions": true, "dis_galiases": true, "dis_saliases": true, "mapfile": true, "nameddirs": true, "options": true,
-}
-
-// keyText returns the key of a member of such an array.
-func (s *state) keyText(array string, index syntax.ArithmExpr) abstract.Value {
-	if w, ok := index.(*syntax.Word); ok && commandTables[array] {
-		return s.word(w)
-	}
-	return abstract.Unknown("[…]", 0)
-}
-
-// setsCommand follows such a member. In a shell without the array, the name runs what it does
-// otherwise; what is not known of the value runs as it is written.
-func (s *state) setsCommand(array string, key, v abstract.Value) {
-	own := strings.HasPrefix(array, "BASH_")
-	switch {
-	case !commandTables[array]:
-	case array == "mapfile": // the file itself
-		if s.asZsh() {
-			p, pattern := s.path(effect.WriteFile, key, false)
-			s.addFile(file{path: p, pattern: pattern, val: v})
-		}
-	case array == "options":
-		s.zshOption(abstract.Concat(key, v))
-	case array == "nameddirs":
-		s.bind(binding{name: dirPrefix + key.Text, val: v})
-	case own && (!key.Known() || !v.Known()):
-		s.dynamic(v.Cause(), "unknown command: "+abstract.Clip(v.String()), v.From)
-	case !key.Known() || len(s.aliases) > 256:
-	case strings.HasSuffix(array, "functions"):
-		before := s.outcomes()
-		s.nested("function "+key.Text+" {\n"+v.String()+"\n}", v.From)
-		s.uncertain(before)
-	default:
-		s.shadow(key.Text, key.From)
-		s.anyWord = s.anyWord || strings.HasSuffix(array, "galiases") || strings.HasSuffix(array, "saliases")
-		s.aliases = append(s.aliases, alias{key.Text, v.String(), array == "BASH_CMDS" || array == "commands"})
 	}
 }
 
@@ -238,10 +202,10 @@ func listsHistory(words []abstract.Value) bool {
 
 // dollarQuotes walks what eval runs in a small shell where $'x' stands: it is $x there.
 func (s *state) dollarQuotes(at effect.Span) {
-	if s.shellNamed && !s.posix || len(s.typedWords) == 0 || s.typedWords[0].Lit() != "eval" {
+	if s.dialect.named && !s.dialect.posix || len(s.typed) == 0 || s.typed[0].Lit() != "eval" {
 		return
 	}
-	for _, w := range s.typedWords[1:] {
+	for _, w := range s.typed[1:] {
 		for _, part := range w.Parts {
 			text := ""
 			if q, ok := part.(*syntax.SglQuoted); ok && q.Dollar {
@@ -253,9 +217,16 @@ func (s *state) dollarQuotes(at effect.Span) {
 			if end < 0 {
 				end = len(text)
 			}
-			if _, bound := s.attribute(text[:end]); bound && end > 0 || text != "" && strings.IndexByte("@*{(123456789", text[0]) >= 0 {
-				s.mayRun(func() { s.nested("$"+text, at) })
+			if end > 0 && s.bound(text[:end]) || text != "" && strings.IndexByte("@*{(123456789", text[0]) >= 0 {
+				s.atAnyTime(func() { s.nested("$"+text, at) })
 			}
 		}
+	}
+}
+
+// readsAliases notes that text is read when aliases stand for any word in it.
+func (s *state) readsAliases(at effect.Span) {
+	if s.anyWord && s.asZsh() {
+		s.differsHere("an alias stands for any word", at)
 	}
 }

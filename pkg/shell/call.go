@@ -14,57 +14,16 @@ import (
 
 // call walks a simple command, once for each value that its variables may have.
 func (s *state) call(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abstract.Value {
-	var out abstract.Value
-	mark, before, consumed, remains, exit := len(s.vars), s.outcomes(), s.consumed, s.remains, anyExit
-	fds, stdin, first, shared := len(s.fds), s.stdin, true, s.shared
-	s.inRounds(func() {
-		if first {
-			first = false
-			out = s.callOnce(c, st, in)
-			exit = s.exit
-		} else {
-			repeated := len(s.effects)
-			s.consumed = consumed
-			o := s.callOnce(c, st, in)
-			s.dropRepeated(repeated)
-			if o.Text != out.Text || o.IsPattern != out.IsPattern {
-				out = maybe(abstract.Concat(out, o))
-			}
-			out.Taint |= o.Taint
-			exit = exit.or(s.exit)
-		}
-		if s.rounds > 1 && !shared { // another round may be the one that runs
-			s.produced = maybe(abstract.Concat(out, s.produced))
-			s.weakenVariables(mark)
-			s.uncertain(before)
-			s.mayRead(remains)
-			s.anyOf(fds, stdin)
-		}
-	})
-	s.exit = exit
-	return out
-}
-
-// anyOf notes that what exec has opened since then holds what one of several rounds gave it.
-func (s *state) anyOf(fds int, stdin *abstract.Value) {
-	for i := min(fds, len(s.fds)); i < len(s.fds); i++ {
-		s.fds[i].val, s.fds[i].in = vague("…", s.fds[i].val), false
-	}
-	if s.stdin != stdin {
-		v := vague("…", *s.stdin)
-		s.stdin = &v
-	}
+	var outs []abstract.Value
+	s.each(st, func() { outs = append(outs, s.callOnce(c, st, in)) })
+	return oneOf(outs)
 }
 
 // argv returns the words of a command.
 func (s *state) argv(c *syntax.CallExpr) []abstract.Value {
 	argv := make([]abstract.Value, 0, len(c.Args)+1)
-	if ahead := s.ahead; len(c.Assigns) > 0 {
-		s.ahead = c.Assigns
-		defer func() { s.ahead = ahead }()
-	}
 	for _, w := range c.Args {
-		if text, ok := plainWord(w); ok && !s.extGlobs && s.step(1) {
+		if text, ok := plainWord(w); ok && s.step(1) {
 			argv = append(argv, abstract.Value{Text: text, From: s.spanOf(w)})
 			continue
 		}
@@ -77,78 +36,116 @@ func (s *state) argv(c *syntax.CallExpr) []abstract.Value {
 	return s.zshWords(c.Args, argv)
 }
 
-func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abstract.Value {
+func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
+	s.within(func() { out = s.callHere(c, st, in) })
+	return out
+}
+
+func (s *state) callHere(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 	s.input = in
-	opened, mark, way := len(s.files), len(s.vars), s.left
+	before, opened := s.fds, len(s.files)
+	if len(c.Assigns) > 0 {
+		s.ahead = c.Assigns
+	}
 	argv := s.argv(c)
-	fds, expanding, typed, words := len(s.fds), len(s.vars), s.typed, s.typedWords
-	s.typed, s.typedWords = mark, c.Args
-	defer func() { s.typed, s.typedWords = typed, words }()
+	s.ahead, s.typed = nil, c.Args
+	fails := s.ended.shell
+	expanded := s.Fork()
 	io := s.redirect(st.Redirs, in)
-	s.weakenVariables(expanding) // some shells expand here-documents in another process
-	fdsOpened := len(s.fds)
+	fds := s.fds
+	if s.vars != expanded.vars { // some shells expand here-documents in another process
+		s.Shell = Join(expanded, s.Shell)
+		s.fds = fds
+	}
 	if len(argv) == 0 {
 		for _, a := range c.Assigns {
-			s.assignment(a, true)
+			s.assignment(a)
 		}
-		s.exit = anyExit
+		if !s.feeds(st.Redirs) { // then it has not run
+			s.Shell = Join(expanded, s.Shell)
+		}
+		if len(c.Args) == 0 && len(st.Redirs) > 0 && len(c.Assigns) == 0 {
+			return s.deliver(io, s.bareRedirect(io))
+		}
+		s.close(before, fds)
 		return s.deliver(io, abstract.Value{})
 	}
-	if len(argv) > 2 && c.Args[0].Lit() == "repeat" && s.asZsh() {
-		return s.deliver(io, s.repeat(c.Args[2:], argv[0].From, io))
-	}
-	fails := s.left.shell && !way.shell // an expansion may have failed: then nothing runs
-	expanded, names := len(s.vars), s.assigns(c)
-	for _, a := range c.Assigns {
-		s.assignment(a, false)
-	}
-	set := len(s.vars)
-	s.stands(names, expanded)
+	prefix := s.prefixes(c)
 	s.input = io.In
-	consumed, remains := s.consumed, s.remains
 	if io.Redirected {
-		s.consumed, s.remains = false, nil
+		s.source = &source{val: io.In}
 	}
-	s.exit = anyExit
-	effects, before, fed := len(s.effects), s.outcomes(), s.feeds(st.Redirs) || argv[0].Text == "exec"
-	written := before.files
-	out := s.asChanged(io, written, s.invoke(argv, io), func(io abstract.Streams) abstract.Value { return s.invoke(argv, io) })
+	from, effects, written := s.Fork(), len(s.effects), len(s.files)
+	fed := s.feeds(st.Redirs)
+	out = s.asChanged(io, written, s.invoke(argv, io), func(io abstract.Streams) abstract.Value { return s.invoke(argv, io) })
 	if io.Out != nil && io.Out.Append && slices.ContainsFunc(s.effects[min(effects, len(s.effects)):], func(e effect.Effect) bool {
 		return e.Kind == effect.ReadFile && e.Path == io.Out.Path
 	}) {
 		out = maybe(out) // it may refuse to read what it writes
 	}
-	if io.Redirected {
-		s.advance(st.Redirs)
-		s.consumed, s.remains = consumed, remains
+	if exec := argv[0].Text == "exec"; !exec && (!fed || s.ended.shell && !fails) { // then it has not run
+		place := s.Shell.place
+		s.Shell = Join(from, s.Shell)
+		s.Shell.place = place
+		s.doubt(written)
 	}
-	if fails || !opens(st.Redirs) {
-		s.unsure()
-		if s.exit = anyExit; endsShell[argv[0].Text] {
-			s.mayFail()
-		}
-		if fails || !io.Redirected {
-			s.mayRead(remains)
-		}
-	}
-	s.endAssigns(names, expanded, set, argv[0])
-	if !fed {
-		s.weakenVariables(expanding)
-		s.uncertain(before)
-	}
-	if argv[0].Text != "exec" && (len(argv) < 2 || argv[1].Text != "exec") && len(s.fds) >= fdsOpened {
-		s.fds = slices.Delete(s.fds, fds, fdsOpened)
+	s.endPrefixes(prefix, argv[0])
+	if argv[0].Text != "exec" && (len(argv) < 2 || argv[1].Text != "exec") {
+		s.close(before, fds)
 	}
 	if len(s.files) > opened {
 		s.feed(opened, abstract.Concat(io.In, out))
 	}
-	if fails {
-		s.weakenVariables(mark)
+	if s.ended.shell && !fails {
 		out = maybe(out)
 	}
 	out = s.deliver(io, out)
 	s.show(out, argv[0].String(), join(argv))
 	return out
+}
+
+// A prefix is a variable that is assigned before a command.
+type prefix struct {
+	name string
+	was  variable
+}
+
+// prefixes binds what is assigned before a command, which sees it as exported.
+func (s *state) prefixes(c *syntax.CallExpr) (out []prefix) {
+	for _, a := range c.Assigns {
+		if a.Name == nil {
+			continue
+		}
+		out = append(out, prefix{a.Name.Value, s.vars.get(a.Name.Value)})
+		s.assignment(a)
+		if v, ok := s.vars.names[a.Name.Value]; ok {
+			v.exported = true
+			s.Shell.bind(a.Name.Value, v)
+		}
+	}
+	return out
+}
+
+// ordinary names commands of the shell before which an assignment is of them alone.
+var ordinary = map[string]bool{
+	"echo": true, "printf": true, "print": true, "test": true, "[": true, "cd": true, "pwd": true, "read": true, "mapfile": true,
+	"readarray": true, "let": true, "type": true, "umask": true, "true": true, "false": true, "getopts": true, "jobs": true,
+}
+
+// endPrefixes ends the assignments that stand before a command. Where it is a function or of the
+// shell itself, they last in some shells, and what it assigned to these names does in others.
+func (s *state) endPrefixes(list []prefix, command abstract.Value) {
+	_, own := builtin(command.Text)
+	_, function := s.funcs[command.Text]
+	aliased := slices.ContainsFunc(s.aliases, func(a alias) bool { return a.name == command.Text })
+	lasts := function || aliased || own && !ordinary[command.Text]
+	for _, p := range slices.Backward(list) {
+		if lasts {
+			p.was = p.was.or(s.vars.get(p.name))
+		}
+		p.was.exported = p.was.exported && !lasts
+		s.Shell.bind(p.name, p.was)
+	}
 }
 
 // invoke runs a command that is given as words.
@@ -178,61 +175,33 @@ func (s *state) run(argv []abstract.Value, io abstract.Streams, named func(strin
 // named runs what a name stands for: aliases, which a shell may or may not expand,
 // functions, of which some may not have been defined, the shell's own commands, programs.
 func (s *state) named(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
-	if slices.Contains(s.autoloads, name) {
-		s.autoload([]abstract.Value{{Text: name, From: argv[0].From}})
-	}
 	var outs []abstract.Value
-	mark, before, remains := len(s.vars), s.outcomes(), s.remains
+	var walks []func()
 	for i, n := len(s.aliases)-1, 0; i >= 0 && n < 4; i-- {
-		if s.aliases[i].name == name {
+		if a := s.aliases[i]; a.name == name {
 			n++
-			outs = append(outs, s.runAlias(i, argv, io))
-			s.weakenVariables(mark)
-			s.uncertain(before)
+			walks = append(walks, func() { outs = append(outs, s.runAlias(a, argv, io)) })
 		}
 	}
-	sure, removed := false, false
-	var walked []*syntax.Stmt
-	for i := len(s.funcs) - 1; i >= 0 && !sure; i-- {
-		if s.funcs[i].name != name {
-			continue
-		}
-		if len(walked) == 8 {
-			s.giveUp("too many functions of one name")
-			break
-		}
-		sure = !s.funcs[i].weak && i >= s.ownFuncs
-		if s.funcs[i].body == nil {
-			if sure {
-				sure = false
-				break
-			}
-			removed = true
-			continue
-		}
-		if slices.Contains(walked, s.funcs[i].body) {
-			continue
-		}
-		walked = append(walked, s.funcs[i].body)
-		s.recursion(i, argv[0].From)
-		outs = append(outs, s.callFunction(i, argv[1:], io.In, argv[0]))
-		if len(outs) > 1 || !sure || removed {
-			s.weakenVariables(mark)
-			s.uncertain(before)
-		}
+	d, ok := s.funcs[name]
+	if len(d.may) > maxAlternatives {
+		s.giveUp("too many functions of one name")
+		return abstract.Value{}
 	}
-	if !sure || removed {
-		outs = append(outs, s.ownOrProgram(name, argv, io))
-		if len(outs) > 1 {
-			s.weakenVariables(mark)
-			s.uncertain(before)
-		}
+	for _, f := range d.may {
+		walks = append(walks, func() {
+			s.recursion(f, argv[0].From)
+			outs = append(outs, s.callFunction(f, argv[1:], io.In, argv[0]))
+		})
 	}
-	if len(outs) == 1 {
+	if !ok || d.none {
+		walks = append(walks, func() { outs = append(outs, s.ownOrProgram(name, argv, io)) })
+	}
+	if len(walks) == 1 {
+		walks[0]()
 		return outs[0]
 	}
-	s.exit = anyExit
-	s.mayRead(remains)
+	s.either(false, walks...)
 	return maybe(abstract.Concat(outs...))
 }
 
@@ -246,37 +215,33 @@ func (s *state) ownOrProgram(name string, argv []abstract.Value, io abstract.Str
 		}
 		return b(s, argv, io)
 	}
-	if io.In.Text != "" && !io.Redirected {
-		s.consumed = true
+	if io.In.Text != "" && s.source != nil {
+		s.source.read = true
 	}
 	if number, _, ok := strings.Cut(name, "="); ok && number != "" && strings.Trim(number, "0123456789") == "" && s.asZsh() {
-		s.bind(binding{name: positionalName, array: true, unsure: true, weak: true}) // zsh assigns $1
+		s.setAnyPositional(argv...) // zsh assigns $1
 	}
 	if plain, ok := strings.CutPrefix(name, "zf_"); ok { // the same of a module of zsh
 		argv = slices.Clone(argv)
 		argv[0].Text = plain
 	}
-	out := s.program(argv, io)
-	s.remains = nil // a program reads as much as it likes
-	return out
+	return s.program(argv, io)
 }
 
 // runAlias replaces the command's name by its alias.
-func (s *state) runAlias(i int, argv []abstract.Value, io abstract.Streams) abstract.Value {
-	text, rest := s.aliases[i].text, argv[1:]
+func (s *state) runAlias(a alias, argv []abstract.Value, io abstract.Streams) (out abstract.Value) {
+	text, rest := a.text, argv[1:]
 	if strings.TrimRight(text, " \t") != text && len(rest) > 0 { // the next word may be an alias, too
-		if next := slices.IndexFunc(s.aliases, func(a alias) bool { return a.name == rest[0].Text && a.name != "" }); next >= 0 && next != i {
-			words := append([]abstract.Value{argv[0]}, rest[1:]...)
-			saved := s.aliases
-			s.aliases = append(slices.Clone(saved), alias{name: argv[0].Text, text: strings.TrimRight(text, " \t") + " " + s.aliasText(next)})
-			s.runAlias(len(saved), words, io)
-			s.aliases = saved
+		if next := slices.IndexFunc(s.aliases, func(o alias) bool { return o.name == rest[0].Text && o != a }); next >= 0 {
+			s.may(func() {
+				s.runAlias(alias{name: a.name, text: strings.TrimRight(text, " \t") + " " + s.aliasText(next)}, append([]abstract.Value{argv[0]}, rest[1:]...), io)
+			})
 		}
 	}
 	// Words that are expanded behind another command of it are not known.
-	late := strings.ContainsAny(text, "=;&|\n(){}`") && slices.ContainsFunc(s.typedWords, expands)
-	if late && s.typedWords[0].Lit() == s.aliases[i].name {
-		text += s.asTyped(s.typedWords[1:])
+	late := strings.ContainsAny(text, "=;&|\n(){}`") && slices.ContainsFunc(s.typed, expands)
+	if late && s.typed[0].Lit() == a.name {
+		text += s.asTyped(s.typed[1:])
 		rest = nil
 	}
 	for _, v := range rest {
@@ -288,11 +253,10 @@ func (s *state) runAlias(i int, argv []abstract.Value, io abstract.Streams) abst
 		}
 		text += " ${" + abstract.UnsetName + "}"
 	}
-	s.weakenVariables(s.typed) // its own words are expanded first
-	saved, name := s.aliases, s.aliases[i].name
-	s.aliases = slices.DeleteFunc(slices.Clone(saved), func(a alias) bool { return a.name == name }) // it does not expand itself
-	out := s.nestedWith(text, argv[0].From, io)
-	s.aliases = saved
+	all := s.aliases
+	s.aliases = slices.DeleteFunc(slices.Clone(all), func(o alias) bool { return o.name == a.name }) // it does not expand itself
+	out = s.nestedWith(text, argv[0].From, io)
+	s.aliases = append(slices.Clip(s.aliases), a)
 	return out
 }
 
@@ -348,15 +312,16 @@ func (s *state) nestedWith(text string, at effect.Span, io abstract.Streams) abs
 	if !s.enter(at) {
 		return abstract.Unknown("…", abstract.Foreign)
 	}
-	defer s.leave()
-	fixed, base := s.fixed, s.base
-	s.fixed = &at
-	in := io.In
-	if io.Socket {
-		in.Taint |= abstract.Socket
-	}
-	out := s.stmts(f.Stmts, in)
-	s.fixed, s.base = fixed, base
+	var out abstract.Value
+	s.within(func() {
+		s.fixed = &at
+		in := io.In
+		if io.Socket {
+			in.Taint |= abstract.Socket
+		}
+		out = s.stmts(f.Stmts, in)
+	})
+	s.leave()
 	return out
 }
 

@@ -16,13 +16,25 @@ import (
 // descend walks the commands and code in a program's arguments, and what it
 // executes of its input.
 func (s *state) descend(base string, argv []abstract.Value, use command.Use, io abstract.Streams, f flow) abstract.Value {
-	var b abstract.Builder
 	blind := s.blind
 	if len(use.Nested) > 0 || use.Stdin == command.Code {
-		defer s.child(base, argv)()
-		s.settings(base, argv, use)
-		s.starts(base, argv)
+		var out abstract.Value
+		s.child(base, argv, func() {
+			s.settings(base, argv, use)
+			s.starts(base, argv)
+			out = s.carried(base, argv, use, io, f)
+		})
+		s.away(base, argv, use, blind)
+		return out
 	}
+	out := s.carried(base, argv, use, io, f)
+	s.away(base, argv, use, blind)
+	return out
+}
+
+// carried walks these commands and this code.
+func (s *state) carried(base string, argv []abstract.Value, use command.Use, io abstract.Streams, f flow) abstract.Value {
+	var b abstract.Builder
 	attached, given := io.Socket, io
 	if command.Feeders[base] {
 		io.In = f.reads
@@ -56,22 +68,20 @@ func (s *state) descend(base string, argv []abstract.Value, use command.Use, io 
 	if use.Stdin == command.Code {
 		b.Add(s.runStdin(base, argv, use.Language, given))
 	}
-	s.away(base, argv, use, blind)
 	return b.Value()
 }
 
 // remotely walks what runs on another machine, or in a container.
-func (s *state) remotely(base string, argv []abstract.Value, walk func() abstract.Value) abstract.Value {
-	machine, standing := s.machine, s.standing
-	if command.Machines[base] {
-		s.machine++
-	} else if slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return v.Text == "exec" }) {
-		s.standing++
-	}
-	s.remote++
-	out := walk()
-	s.remote--
-	s.machine, s.standing = machine, standing
+func (s *state) remotely(base string, argv []abstract.Value, walk func() abstract.Value) (out abstract.Value) {
+	s.within(func() {
+		if command.Machines[base] {
+			s.hosts++
+		} else if slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return v.Text == "exec" }) {
+			s.standing++
+		}
+		s.remote++
+		out = walk()
+	})
 	return out
 }
 
@@ -175,7 +185,7 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 		}
 	}
 	if n.Language == "shell" && len(args) > 0 { // the first is $0
-		s.bind(binding{name: zeroName, val: args[0]})
+		s.hold(zeroName, content{val: args[0]})
 		if !args[0].IsPattern || args[0].Written { // else it may be several words
 			args = args[1:]
 		}
@@ -345,9 +355,8 @@ func (s *state) localProgram(argv []abstract.Value, io abstract.Streams) abstrac
 		s.suspect(v)
 	}
 	s.possibleCarrier(argv[1:], io)
-	end := s.child(base, argv)
-	out := s.runFile(argv[0], "", argv[1:], io, argv[0].From)
-	end()
+	var out abstract.Value
+	s.child(base, argv, func() { out = s.runFile(argv[0], "", argv[1:], io, argv[0].From) })
 	if s.scripts > read && at < len(s.effects) {
 		s.effects[at].Class = effect.LocalWrite // what it does stands beside it
 	} else {
@@ -404,7 +413,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		if orShell(language) == "shell" && vals[0].Known() {
 			s.scripts++
 		}
-		s.reading(p)
+		s.reads(p)
 		sure := s.written(p, pattern) && len(earlier) == 0 && !s.elsewhere(p, f) && !slices.Contains(s.writing, p)
 		written := len(s.files)
 		out := s.runVersions(append(vals, earlier...), sure, run)

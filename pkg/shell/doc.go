@@ -12,55 +12,60 @@
 // A word, a variable's content and what a stream carries are an
 // [abstract.Value]: a literal text, or a pattern that every text it may be
 // matches (see [effect.Overlap]), so "/tmp/$X.log" keeps its two ends. Taints
-// say where a value comes from: Network, Decoded, Secret, Credential, Dump,
-// Foreign, Socket, Private, ShellOut, Local, Held. They follow the value through
-// concatenation, pipes, substitutions and files. A value is at most 64 KiB;
-// a longer one becomes unknown.
+// say where a value comes from, and origins where what is not known of it comes
+// from. They follow the value through concatenation, pipes, substitutions and
+// files. A value is at most 64 KiB; a longer one becomes unknown.
 //
-// # State
+// # Unknown is the floor
 //
-// A state (walk.go) is one analysis: variables, functions, aliases, files,
-// links, descriptors, the working folder, positional parameters, and the
-// effects so far.
+// What is exact: text, parameters and their usual expansions, arrays that are
+// written out, arithmetic on numbers that are written out, "for" over words that
+// are known, functions. All else is unknown, with a cause: arithmetic on
+// variables (a number), what read and mapfile get, members that are set one by
+// one, attributes (declare -i, -u, -A, -n), words that are split at other
+// characters than blanks, statuses of commands. An unknown value that comes from
+// the text itself has the origin FromText: as the name of a program, as code and
+// as what a command changes, it is a Dynamic effect of the cause "unresolved",
+// which no model clears.
 //
-// Variables are a log of bindings that is read backwards (vars.go). Leaving a
-// subshell cuts the log. The working folder and the positional parameters are
-// bindings, too, under names that no variable has. A value is known only where
-// bash, dash and busybox agree, in the walk for zsh where that does; e2e/soundness
-// compares with them.
+// # One value for what a shell knows
 //
-//   - Joins: what a branch, the right side of &&, or a side of a pipe assigned
-//     is weakened: the binding counts beside the older ones, not instead of them.
-//   - Disjunction: a variable with several weak bindings has up to 8 values.
-//     A simple command is walked once for each combination (inRounds in vars.go);
-//     beyond 8, and outside of commands, the variable is unknown. Effects that repeat
-//     are dropped.
-//   - zsh: a text that does not say of which shell it is, and of which zsh reads some part
-//     in another way, is walked a second time as zsh reads it, and what either walk shows
-//     counts (asZsh in zsh.go).
-//   - Conditions: what is known of the status of a command decides which branch
-//     runs (exit.go). One that does not is walked for its effects, but for what
-//     is unknown in it, and nothing of it lasts (unreached).
-//   - Loops: "for" over words is walked once for each word. "while", "until" and
-//     "for ((…))" are walked turn by turn while their condition is decided, at most
-//     16 times. From there on they are walked a second time if they assign, with what
-//     they assigned unknown; all they assign is weak afterwards (loop.go).
-//   - Output of what may not run is unknown (maybe in branch.go), and so is what stands
-//     behind break, return or exit, or is left of an input that was read.
-//   - Other shells: what a program starts sees only what is exported (child).
-//   - Functions are walked where they are called, at most 8 deep; those never
-//     called are walked at the end (finish), since later text may call them.
-//   - Files: what the text writes to a path is kept (files.go), so that reading
-//     or running the path later uses it. Every version counts, since the branch
-//     that wrote the newest may not have run. link.go follows links that the
-//     text makes.
+// A state (state.go) is one analysis. It holds three values:
+//
+//   - Shell (fork.go): what one shell knows at one point. Fork copies it, Join
+//     merges two of them; nothing else copies or restores what it holds. apart
+//     walks a subshell, either and may walk alternatives, loop walks something any
+//     number of times until another time shows nothing new, each walks a command
+//     once for each text that its variables may hold, at most eight, child walks
+//     what another program starts.
+//   - machine: what all shells of a text share, such as the files that it wrote.
+//     It only grows; what a part adds that may not run is marked (doubt).
+//   - scope: what holds for the part that is walked; within ends it.
+//
+// break, continue, return and errors that end a line do not end the walk: what
+// the shell knows there is joined with what it knows at the end of the loop, the
+// function or the line (mayLeave, comesTo).
+//
+// Conditions are not decided: both branches are walked. Traps are walked where
+// they are set and where the shell ends, and what they name keeps all that it
+// held. Functions are walked where they are called, at most 8 deep; those never
+// called are walked at the end (finish).
+//
+// # Dialects
+//
+// A form that means the same in bash, POSIX shells and zsh is walked. A form that
+// zsh reads in another way is an entry of a table (dialects.go): where nothing
+// says of which shell the text is, the command is walked a second time, with that
+// form unknown. What zsh alone has and that runs code is Dynamic, of the cause
+// "dialect". Package dialect turns lines of fish into text of this family.
 //
 // # From words to effects
 //
-//	word.go param.go brace.go arith.go match.go subst.go   expansion of words
-//	redirect.go                                           descriptors, here-documents, /dev/tcp
-//	call.go                                               a simple command: alias, function, builtin, program
-//	builtin.go declare.go fold.go                         what the shell does itself; printf and text that can be computed
+//	walk.go call.go function.go                           statements, simple commands, functions
+//	word.go param.go brace.go arith.go match.go subst.go  expansion of words
+//	vars.go declare.go                                    variables
+//	redirect.go files.go                                  descriptors, here-documents, /dev/tcp; what the text wrote
+//	builtin.go builtincode.go read.go fold.go             what the shell does itself; text that can be computed
 //	program.go                                            a program: command.Interpret, then apply
 //	listing.go guess.go                                   lists of paths; commands that an unknown program may run
 //	carrier.go                                            commands and code in a program's arguments or its input
@@ -79,8 +84,6 @@
 // the network, upload for secrets that leave, leaves for all else that a file or a
 // command of this machine says (send.go), show for credentials that nothing takes
 // (show.go), runText for a value that is run as code, and execute for a command.
-// runText looks at the taint first (the network sent it, a decoder made it), then
-// walks the text if it is known.
 //
 // # Budget
 //
@@ -96,7 +99,6 @@
 // state: internal/pwsh (PowerShell), internal/cmdexe (cmd.exe) and
 // internal/script (Python, JavaScript, Perl, Ruby, PHP, Lua, awk, AppleScript). They ask and
 // report through [abstract.World], which world.go implements; their own tests
-// use internal/abstract/worldtest. internal/plain computes what filters write,
-// internal/parse calls the parser of mvdan.cc/sh within bounds, and package
-// dialect turns lines of zsh and fish into text of this family.
+// use internal/abstract/worldtest. internal/plain computes what filters write, and
+// internal/parse calls the parser of mvdan.cc/sh within bounds.
 package shell

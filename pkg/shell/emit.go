@@ -86,14 +86,14 @@ func within(p string, list map[string]bool) bool {
 func (s *state) pathElsewhere(kind effect.Kind, v abstract.Value, recursive bool) {
 	e := effect.Effect{Kind: effect.ChangeRemote, Verb: "delete", Cause: effect.CauseDestroys, Target: v.String(), From: v.From}
 	switch {
-	case kind == effect.WriteFile && s.machine > 0 && within(v.Text, command.LoginFiles):
+	case kind == effect.WriteFile && s.hosts > 0 && within(v.Text, command.LoginFiles):
 		e.Verb, e.Cause = "grant", effect.CauseGrants
-	case kind == effect.WriteFile && s.machine > 0 && disk(v.Text):
+	case kind == effect.WriteFile && s.hosts > 0 && disk(v.Text):
 	case kind != effect.DeleteFile && kind != effect.DeleteDirectory || !recursive && !v.IsPattern:
 		return
-	case s.machine > 0 && !lasting(v.Text):
+	case s.hosts > 0 && !lasting(v.Text):
 		return
-	case s.machine == 0 && (s.standing == 0 || !lasting(v.Text) || within(v.Text, command.MadeFolders)):
+	case s.hosts == 0 && (s.standing == 0 || !lasting(v.Text) || within(v.Text, command.MadeFolders)):
 		return
 	}
 	s.once(e)

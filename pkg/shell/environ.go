@@ -250,17 +250,13 @@ func (s *state) searchPath(v abstract.Value) {
 	if !v.Known() && (v.Bare || first == "**") || v.Known() && systemFolder(first+"/") {
 		return
 	}
-	s.bind(binding{name: pathChanged, val: abstract.Lit(first)})
+	s.hold(pathChanged, content{val: abstract.Lit(first)})
 	for _, shared := range [...]string{"/tmp/", "/var/tmp/", "/dev/shm/"} {
 		if strings.HasPrefix(first+"/", shared) && !strings.Contains(first, "*") {
 			s.places("PATH", abstract.Value{Text: first, From: v.From})
 		}
 	}
 }
-
-// pathChanged is bound where $PATH starts with a folder that is not the
-// system's: no program is then certain to be the one that its name says.
-const pathChanged = "\x00path"
 
 // placesOf returns the places that variables of the command name to a program
 // that works elsewhere. On another machine they may mean another place.
@@ -270,8 +266,8 @@ func (s *state) placesOf(base string) []command.Word {
 	}
 	var out []command.Word
 	for _, name := range command.PlacesOf(base) {
-		if b, ok := s.lookup(name); ok && !b.array && b.kind != unset {
-			out = append(out, command.Word{Text: b.val.Text, Pattern: b.val.IsPattern, From: b.val.From})
+		if c, ok := s.lookup(name); ok && !c.array && !c.gone {
+			out = append(out, command.Word{Text: c.val.Text, Pattern: c.val.IsPattern, From: c.val.From})
 		}
 	}
 	return out
@@ -300,7 +296,11 @@ func (s *state) settings(base string, argv []abstract.Value, use command.Use) {
 			if v.IsPattern {
 				v = vague("$"+name, v)
 			}
-			s.bind(binding{name: name, val: v, exported: true, weak: base != "env"})
+			next := variable{may: []content{{val: v}}, exported: true}
+			if base != "env" {
+				next = next.or(s.vars.get(name))
+			}
+			s.Shell.bind(name, next)
 		case v.IsPattern:
 			s.forget()
 		}

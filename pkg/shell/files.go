@@ -66,25 +66,15 @@ func (s *state) addFile(f file) {
 		}
 		break
 	}
-	f.from, f.astray = s.place(), s.astray()
-	f.weak = f.weak || slices.Contains(s.contested, f.path)
+	if slices.Contains(s.racing, f.path) {
+		s.dynamic(effect.CauseUnresolved, "a file is written that something reads at the same time: "+abstract.Clip(f.path), f.val.From)
+	}
+	f.from, f.astray = s.place(), s.astray
+	f.weak = f.weak || s.ended.any() || slices.Contains(s.contested, f.path)
 	s.files = append(s.files, f)
 	if !f.pattern && f.consumer == nil {
 		s.says(f.path, f.val, "", f.append)
 	}
-	s.overwrites(f.path)
-}
-
-// strays notes that the shell goes on even if the folders since mark are not there.
-func (s *state) strays(mark int) {
-	for i := min(mark, len(s.vars)); i < len(s.vars); i++ {
-		s.vars[i].astray = s.vars[i].kind == workdir
-	}
-}
-
-// astray reports whether the working folder may be another than it seems.
-func (s *state) astray() bool {
-	return slices.ContainsFunc(s.vars, func(b binding) bool { return b.astray })
 }
 
 // elsewhere reports whether a relative path may not be the file that the text wrote to it.
@@ -94,7 +84,7 @@ func (s *state) elsewhere(p string, w abstract.Value) bool {
 	}
 	for i := len(s.files) - 1; i >= 0; i-- {
 		if f := &s.files[i]; f.path == p {
-			return f.from != s.place() && (f.astray || s.astray())
+			return f.from != s.place() && (f.astray || s.astray)
 		}
 	}
 	return false
@@ -104,13 +94,10 @@ func (s *state) elsewhere(p string, w abstract.Value) bool {
 func (s *state) consume(i int, in abstract.Value) {
 	f := s.files[i]
 	s.files[i].used = true
-	fixed, base := s.fixed, s.base
-	s.fixed, s.base = f.fixed, f.base
-	before := s.outcomes()
-	s.subshell(f.consumer.Stmts, in)
-	s.uncertain(before)
-	s.contend(before.files)
-	s.fixed, s.base = fixed, base
+	s.within(func() {
+		s.fixed, s.base = f.fixed, f.base
+		s.beside(func() { s.subshell(f.consumer.Stmts, in) })
+	})
 }
 
 // feed gives the command's input to those >(…) that were opened since mark and
@@ -158,15 +145,9 @@ func (s *state) earlier(w abstract.Value) []abstract.Value {
 	if !w.Known() || strings.HasPrefix(w.Text, "/") || strings.HasPrefix(w.Text, "~") || len(s.files) == 0 {
 		return nil
 	}
-	now, seen := s.place().CWD, s.at
+	now := s.place().CWD
 	var out []abstract.Value
-	for i := -1; i < len(s.vars); i++ {
-		if i >= 0 {
-			if s.vars[i].kind != workdir {
-				continue
-			}
-			seen = s.vars[i].place
-		}
+	for _, seen := range append([]*effect.Place{s.at}, s.folders...) {
 		if p, pattern := seen.Path(w.Text, false); seen.CWD != now {
 			out = append(out, s.fileValues(p, pattern)...)
 		}
@@ -177,22 +158,23 @@ func (s *state) earlier(w abstract.Value) []abstract.Value {
 // runVersions runs what the text wrote to a file, the newest first. If that is sure to be
 // there, the older ones are only shown.
 func (s *state) runVersions(vals []abstract.Value, sure bool, run func(abstract.Value) abstract.Value) abstract.Value {
-	mark, before, remains := len(s.vars), s.outcomes(), s.remains
-	var b abstract.Builder
+	var outs []abstract.Value
+	var walks []func()
 	for i, v := range vals {
 		if i > 0 && sure {
-			s.unreached(func() { run(v) })
+			s.apart(func() { s.forShow(func() { run(v) }) })
 			continue
 		}
-		b.Add(run(v))
+		walks = append(walks, func() { outs = append(outs, run(v)) })
 	}
-	if !sure {
-		s.weakenVariables(mark)
-		s.uncertain(before)
-		s.mayRead(remains)
-		s.exit = anyExit
+	switch {
+	case len(walks) == 0:
+	case sure:
+		walks[0]()
+	default:
+		s.either(true, walks...)
 	}
-	return b.Value()
+	return abstract.Concat(outs...)
 }
 
 func asPattern(p string, pattern bool) string {
@@ -219,7 +201,7 @@ func (s *state) readFile(kind effect.Kind, w abstract.Value) abstract.Value {
 // content returns what a path holds, as far as the text says or its name does.
 func (s *state) content(p string, pattern bool, w abstract.Value) abstract.Value {
 	if vals := s.fileValues(p, pattern); len(vals) > 0 {
-		s.reading(p)
+		s.reads(p)
 		v, earlier := vals[0], s.earlier(w)
 		vals = append(vals, earlier...)
 		for _, o := range vals[1:] {

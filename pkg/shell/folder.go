@@ -16,7 +16,7 @@ import (
 // itself wrote to such a path is another matter.
 func (s *state) namedProgram(argv []abstract.Value) (base string, ok bool) {
 	v := argv[0]
-	if v.IsNumber() && !s.numbersRun() || s.zsh && !s.shellNamed && blankInside(v.Text) {
+	if v.IsNumber() && !s.numbersRun() || s.dialect.zsh && !s.dialect.named && blankInside(v.Text) {
 		return v.String(), true
 	}
 	slash := strings.LastIndexByte(v.Text, '/')
@@ -48,9 +48,15 @@ func blankInside(name string) bool {
 // with a system is named so.
 func (s *state) numbersRun() bool {
 	number := func(name string) bool { return name != "" && strings.Trim(name, "-0123456789") == "" }
-	_, path := s.lookupOnce(pathChanged)
-	return path || slices.ContainsFunc(s.funcs, func(f function) bool { return number(f.name) }) ||
-		slices.ContainsFunc(s.aliases, func(a alias) bool { return number(a.name) })
+	if s.bound(pathChanged) || slices.ContainsFunc(s.aliases, func(a alias) bool { return number(a.name) }) {
+		return true
+	}
+	for name := range s.funcs {
+		if number(name) {
+			return true
+		}
+	}
+	return false
 }
 
 // programIn runs a program whose folder is not known. Its name says what its

@@ -1,50 +1,30 @@
 package shell
 
 import (
+	"maps"
 	"slices"
 
-	"mvdan.cc/sh/v3/syntax"
-
+	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
-
-// A frame is a function being walked: the names that it declared local, with
-// the number of bindings before each.
-type frame struct {
-	of     *syntax.Stmt // its body
-	locals map[string]int
-}
 
 // local makes a name end with the function being walked.
 func (s *state) local(name string) {
 	if len(s.frames) == 0 {
 		return
 	}
+	s.frames = slices.Clone(s.frames)
 	f := &s.frames[len(s.frames)-1]
-	if _, ok := f.locals[name]; !ok || s.vars[f.locals[name]].weak {
-		f.locals[name] = len(s.vars)
-		s.bind(binding{name: localPrefix + name})
+	was, again := f.locals[name]
+	if again && !was.loose {
+		return
 	}
-}
-
-// localPrefix stands before the name of a local variable, in a binding that says so.
-const localPrefix = "\x00local "
-
-// endLocals drops what a function assigned to its local variables since mark. Where one
-// may not have been declared, it may be of the variable outside.
-func (s *state) endLocals(mark int, locals map[string]int) {
-	drops := map[string]int{positionalName: mark}
-	for name, from := range locals {
-		drops[localPrefix+name] = from
-		if from < len(s.vars) && s.vars[from].weak {
-			for i := from; i < len(s.vars); i++ {
-				s.vars[i].weak = s.vars[i].weak || s.vars[i].name == name
-			}
-			continue
-		}
-		drops[name] = from
+	f.locals = maps.Clone(f.locals)
+	if !again {
+		was = s.vars.get(name)
 	}
-	s.drop(mark, drops)
+	was.loose = false
+	f.locals[name] = was
 }
 
 // isLocal reports whether a function that is being walked declared a name local.
@@ -52,19 +32,31 @@ func (s *state) isLocal(name string) bool {
 	return slices.ContainsFunc(s.frames, func(f frame) bool { _, ok := f.locals[name]; return ok })
 }
 
-// given reports whether a name was assigned before the call of a function being walked.
-func (s *state) given(name string) bool {
-	return len(s.frames) > 0 && slices.ContainsFunc(s.vars, func(b binding) bool { return b.exported && b.name == name })
-}
-
 // revealed notes that unset may end a local variable of a function around the one being walked:
 // what follows is then of the variable outside.
 func (s *state) revealed(name string) {
-	for i, f := range s.frames {
-		if at, ok := f.locals[name]; ok && i < len(s.frames)-1 && at < len(s.vars) {
-			s.vars[at].weak = true
+	frames := slices.Clone(s.frames)
+	for i := range frames[:max(0, len(frames)-1)] {
+		if was, ok := frames[i].locals[name]; ok {
+			was.loose = true
+			frames[i].locals = maps.Clone(frames[i].locals)
+			frames[i].locals[name] = was
 		}
 	}
+	s.frames = frames
+}
+
+// endFrame ends a function: its local names hold what they did around it.
+func (sh *Shell) endFrame() {
+	last := len(sh.frames) - 1
+	for name, was := range sh.frames[last].locals {
+		if was.loose { // it may not have been declared
+			was.loose = false
+			was = was.or(sh.vars.get(name))
+		}
+		sh.bind(name, was)
+	}
+	sh.frames = sh.frames[:last:last]
 }
 
 // mostCalls is how deep functions are walked in one another. Behind that, one is
@@ -85,15 +77,14 @@ type deepest struct {
 
 // deeper reports whether a call is deep enough to stand for all others.
 func (s *state) deeper(f *function) bool {
-	return s.inFunc == mostCalls || s.steps > manySteps && slices.ContainsFunc(s.frames, func(on frame) bool { return on.of == f.body })
+	return s.calls == mostCalls || s.steps > manySteps && slices.ContainsFunc(s.frames, func(on frame) bool { return on.of == f.body })
 }
 
 // callFunction walks a function's body.
-func (s *state) callFunction(i int, args []abstract.Value, in abstract.Value, self abstract.Value) abstract.Value {
-	f := &s.funcs[i]
+func (s *state) callFunction(f *function, args []abstract.Value, in abstract.Value, self abstract.Value) (out abstract.Value) {
 	f.called = true
-	if s.inFunc > mostCalls || !s.enter(self.From) {
-		s.failsLine() // shells end somewhere, if it does not
+	if s.calls > mostCalls || !s.enter(self.From) {
+		s.mayFailLine() // shells end somewhere, if it does not
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	defer s.leave()
@@ -105,29 +96,71 @@ func (s *state) callFunction(i int, args []abstract.Value, in abstract.Value, se
 		}
 		f.deepest = append(f.deepest, now)
 	}
-	fixed, base, way := s.fixed, s.base, s.left
-	s.fixed, s.base = f.fixed, f.base
-	mark, traps := len(s.vars), len(s.traps)
-	s.frames = append(s.frames, frame{f.body, map[string]int{}})
-	if deep {
+	around := s.around
+	broke := s.begins(ofTurn)
+	s.frames = append(slices.Clip(s.frames), frame{f.body, map[string]variable{}})
+	s.local(positionalName)
+	if s.setPositional(args); deep {
 		s.forget()
-		s.bind(binding{name: positionalName, array: true, unsure: true})
-	} else {
-		s.setPositional(args)
+		s.setAnyPositional()
 	}
-	s.inFunc++
-	s.left.loop, s.left.call, s.left.loops = 0, 0, 0
-	out := s.stmt(f.body, in)
-	broke := s.left.loop > 0
-	s.endCall(left{})
-	if s.left.loop, s.left.call, s.left.loops = way.loop, way.call, way.loops; broke && way.loops > 0 {
-		s.leaving(&s.left.loop)
+	s.within(func() {
+		s.fixed, s.base = f.fixed, f.base
+		s.calls++
+		end := s.begins(ofCall)
+		s.body, s.around = end, []*ends{broke}
+		out = s.stmt(f.body, in)
+		if s.ended.call {
+			out = maybe(out)
+		}
+		s.comesTo(end)
+	})
+	s.endFrame()
+	if len(broke.shells) > 0 { // some shells leave a loop around the call
+		s.Shell = Join(append(broke.shells, s.Shell)...)
+		for _, loop := range around {
+			s.mayLeave(loop)
+		}
 	}
-	s.inFunc--
-	s.endLocals(mark, s.frames[len(s.frames)-1].locals)
-	s.left.line = min(s.left.line, 1+mark) // of what is left of the bindings
-	s.frames = s.frames[:len(s.frames)-1]
-	s.zshTraps(traps)
-	s.fixed, s.base = fixed, base
 	return out
+}
+
+// recursion looks at a function that is called while it is walked. One that surely
+// calls itself again never ends, as a fork bomb; one that may end, and starts
+// copies of itself beside it, can be as bad.
+func (s *state) recursion(f *function, at effect.Span) {
+	first := slices.IndexFunc(s.frames, func(on frame) bool { return on.of == f.body })
+	if first < 0 {
+		return
+	}
+	endless := callsAgain(f.name, f.body)
+	if !endless {
+		endless = !slices.ContainsFunc(s.frames[first:], func(on frame) bool { return decides(on.of) })
+	}
+	switch {
+	case endless:
+		s.once(effect.Effect{Kind: effect.StopProcess, Program: f.name, Cause: effect.CauseRecursion, Reason: "a function calls itself endlessly", From: at})
+	case slices.ContainsFunc(s.frames[first:], func(on frame) bool { return multiplies(f.name, on.of) }):
+		s.dynamic(effect.CauseLimit, "a function starts copies of itself beside it", at)
+	}
+}
+
+// leavesHere notes that break, continue, return or exit runs here, or may: the walk goes on, and what
+// it leaves is joined with what was here.
+func (s *state) leavesHere(how string) {
+	switch how {
+	case "break", "continue":
+		for _, loop := range s.around {
+			s.mayLeave(loop)
+		}
+		s.ended.loop = s.ended.loop || len(s.around) > 0
+		if len(s.around) == 1 && s.calls > 0 {
+			s.mayLeave(s.body)
+		}
+	case "return":
+		s.mayLeave(s.body)
+		s.ended.call = s.ended.call || s.body != nil
+	case "exit", "logout": // a shell that people type into may stay
+		s.mayFail()
+	}
 }

@@ -28,7 +28,7 @@ var looped = sync.OnceValue(func() *regexp.Regexp {
 // from installers of known tools, fetched so that nobody else can answer.
 func (s *state) installs() {
 	marked := slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Kind == effect.RunDownload })
-	if !marked || !wellKnown(s.effects) || len(s.funcs) > 0 || len(s.aliases) > 0 {
+	if !marked || !wellKnown(s.effects) || len(s.defined) > 0 || len(s.aliases) > 0 {
 		return
 	}
 	for _, word := range [...]string{"proxy", "path=", "curl_", "ssl_", "curlrc", "wgetrc", "/etc/hosts"} {

@@ -59,11 +59,8 @@ func (s *state) shellCode(_, text string, at effect.Span, args []abstract.Value)
 	if args == nil { // eval and the like: those of the shell itself
 		return s.inFish(text, at, walk)
 	}
-	mark := len(s.vars)
 	s.setPositional(args)
-	out := s.inFish(text, at, walk)
-	s.drop(mark, map[string]int{positionalName: mark})
-	return out
+	return s.inFish(text, at, walk)
 }
 
 // fishRuns matches text of fish that runs what a command writes or a variable holds.
@@ -71,12 +68,11 @@ var fishRuns = prefilter.Lazy(`\|\s*(?:(?:builtin|command)\s+)?(?:source|\.)(?:\
 
 // inFish walks text as the shell at hand reads it: what fish does with it, in the words of other shells.
 func (s *state) inFish(text string, at effect.Span, walk func(string) abstract.Value) abstract.Value {
-	if !s.fish {
+	if !s.dialect.fish {
 		return walk(text)
 	}
-	s.fish = false
-	defer func() { s.fish = true }()
-	s.bind(binding{name: "IFS", val: abstract.Lit("\n")}) // where it divides what a command writes
+	s.dialect.fish = false
+	s.hold("IFS", content{val: abstract.Lit("\n")}) // where it divides what a command writes
 	other, ok := dialect.FromFish(text)
 	if !ok {
 		cause := effect.CauseSyntax
@@ -161,10 +157,11 @@ func (s *state) fixedAt(at effect.Span, walk func() abstract.Value) abstract.Val
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	defer s.leave()
-	fixed := s.fixed
-	s.fixed = &at
-	out := walk()
-	s.fixed = fixed
+	var out abstract.Value
+	s.within(func() {
+		s.fixed = &at
+		out = walk()
+	})
 	return out
 }
 

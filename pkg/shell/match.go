@@ -16,7 +16,7 @@ const maxMatch = 2048
 // extended reports whether a pattern is one that shells may be told to read otherwise, as
 // those of extglob.
 func (s *state) extended(pat abstract.Value) bool {
-	return strings.ContainsAny(pat.Text, "(|") && (strings.Contains(s.text, "glob") || s.zsh) || strings.ContainsAny(pat.Text, "#^~") && s.unusual()
+	return strings.ContainsAny(pat.Text, "(|") && (strings.Contains(s.text, "glob") || s.asZsh()) || strings.ContainsAny(pat.Text, "#^~") && s.dialect.odd
 }
 
 // longest is the same where every part of the text is tried.

@@ -17,7 +17,7 @@ import (
 // param returns the values of a parameter expansion: one, or as many as the
 // members of a list.
 func (s *state) param(p *syntax.ParamExp) []abstract.Value {
-	if !s.step(1+len(s.vars)/64) || !s.enter(s.span(0, 0)) {
+	if !s.step(1) || !s.enter(s.span(0, 0)) {
 		return nil
 	}
 	defer s.leave()
@@ -25,19 +25,19 @@ func (s *state) param(p *syntax.ParamExp) []abstract.Value {
 	if p.Param == nil || zshForm(p) {
 		return s.zshParam(p, show)
 	}
-	if p.Names != 0 {
-		return s.namesWith(p.Param.Value)
+	if p.Names != 0 { // ${!prefix@}: the environment may hold more
+		return []abstract.Value{abstract.Variable("{!"+p.Param.Value+"@}", 0)}
 	}
 	s.shows(p.Param.Value)
 	vals, set := s.parameter(p, show)
-	if b, _ := s.attribute(p.Param.Value); s.strict && p.Length && s.listIndex(p) && (!b.array || b.unsure) { // an error of bash
-		s.failsLine()
-	}
 	if s.strict && !set && len(vals) == 1 && vals[0].Known() && vals[0].Text == "" {
-		s.left.shell = true
+		s.mayFail()
 	}
-	if p.Excl && !s.listIndex(p) {
-		vals, set = s.indirect(p.Param.Value, vals, show)
+	if c, _ := s.lookup(p.Param.Value); s.strict && p.Length && listIndex(p) && !c.array { // an error of bash
+		s.mayFailLine()
+	}
+	if p.Excl {
+		vals, set = s.indirect(p, vals, show), false
 	}
 	switch {
 	case p.Length:
@@ -54,6 +54,23 @@ func (s *state) param(p *syntax.ParamExp) []abstract.Value {
 		return s.expansion(p, vals, set, show)
 	}
 	return vals
+}
+
+// indirect is ${!name}: what the variable holds that name has the name of. Nothing is followed but
+// a name that is known and that of a text.
+func (s *state) indirect(p *syntax.ParamExp, vals []abstract.Value, show string) []abstract.Value {
+	if len(vals) == 1 && vals[0].Known() && syntax.ValidName(vals[0].Text) && p.Index == nil {
+		if c, ok := s.lookup(vals[0].Text); ok && !c.array {
+			return []abstract.Value{c.val}
+		} else if !ok {
+			return s.environment(vals[0].Text)
+		}
+	}
+	for _, v := range vals {
+		s.subscriptIn(v, false)
+	}
+	s.mayFailLine()
+	return []abstract.Value{vague(show, vals...)}
 }
 
 // zshForm reports whether an expansion is of zsh or mksh alone.
@@ -81,7 +98,7 @@ func vague(show string, of ...abstract.Value) abstract.Value {
 		out.Loose = out.Loose || v.Loose || v.IsPattern && v.Origin == 0
 	}
 	if out.Origin == 0 {
-		out.Origin = abstract.FromVariable
+		out.Origin = abstract.FromText
 	}
 	return out.Of(out.Origin)
 }
@@ -106,15 +123,15 @@ func (s *state) parameter(p *syntax.ParamExp, show string) (vals []abstract.Valu
 		if !ok {
 			return []abstract.Value{abstract.Short("$#", abstract.FromVariable)}, true
 		}
-		return []abstract.Value{abstract.Lit(strconv.Itoa(len(args)))}, true
-	case "0":
-		if b, ok := s.lookupOnce(zeroName); ok {
-			return []abstract.Value{b.val}, true
+		return []abstract.Value{abstract.Lit(strconv.Itoa(len(args.list)))}, true
+	case zeroName:
+		if c, ok := s.lookup(zeroName); ok {
+			return []abstract.Value{c.val}, true
 		}
 		return []abstract.Value{abstract.Short("$0", abstract.FromVariable)}, true
 	case "?", "$", "!", "-", "_", "RANDOM", "SECONDS", "LINENO", "BASHPID", "EPOCHSECONDS", "UID", "EUID", "PPID", "SRANDOM":
-		if b, ok := s.lookup(name); ok {
-			return []abstract.Value{b.val}, true
+		if c, ok := s.lookup(name); ok {
+			return []abstract.Value{c.val}, true
 		}
 		from := abstract.FromVariable
 		if name == "!" {
@@ -122,34 +139,65 @@ func (s *state) parameter(p *syntax.ParamExp, show string) (vals []abstract.Valu
 		}
 		return []abstract.Value{abstract.Short("$"+name, from)}, true
 	}
-	if n, err := strconv.Atoi(name); err == nil {
+	if n, err := strconv.Atoi(name); err == nil { // but $0
 		v, set := s.parameterAt(n)
 		return []abstract.Value{v}, set
 	}
-	b, ok := s.lookup(name)
-	if !ok {
-		if p.Index != nil {
-			s.index(p.Index) // a subscript is evaluated anyway
-		}
-		return s.environment(name), false
+	if p.Index != nil && !listIndex(p) {
+		s.walkIndex(p.Index)
 	}
-	if b.kind == unset {
-		if p.Index != nil {
-			s.index(p.Index)
-			if s.listIndex(p) {
-				return nil, false
-			}
+	c, ok := s.lookup(name)
+	switch {
+	case !ok:
+		return s.environment(name), false
+	case c.gone && listIndex(p) && s.dialect.posix:
+		return []abstract.Value{vague(show)}, false
+	case c.gone && listIndex(p):
+		return nil, false
+	case c.gone:
+		return []abstract.Value{{}}, false
+	case !c.array && (p.Index == nil || listIndex(p) && c.val.Known()):
+		return []abstract.Value{c.val}, !c.open
+	case !c.array:
+		return []abstract.Value{vague(show, c.val)}, false
+	}
+	return s.member(p, c, show)
+}
+
+// listIndex reports whether an expansion asks for all members of an array.
+func listIndex(p *syntax.ParamExp) bool {
+	w, ok := p.Index.(*syntax.Word)
+	return ok && (w.Lit() == "@" || w.Lit() == "*")
+}
+
+// member returns what an array holds at a subscript, or without one. zsh counts members from 1, and takes
+// an array without a subscript for all of them.
+func (s *state) member(p *syntax.ParamExp, c content, show string) ([]abstract.Value, bool) {
+	if c.list == nil || s.dialect.odd || p.Excl {
+		if c.val.Lines {
+			return []abstract.Value{c.val}, false
 		}
+		return []abstract.Value{vague(show, append(slices.Clip(c.list), c.val)...)}, false
+	}
+	at := 0
+	switch {
+	case listIndex(p) || p.Index == nil && s.asZsh():
+		return c.list, len(c.list) > 0
+	case p.Index != nil:
+		n, ok := calculate(p.Index)
+		if !ok || n > abstract.MaxFields || n < -abstract.MaxFields {
+			return []abstract.Value{vague(show, c.list...)}, false
+		}
+		if at = int(n); at < 0 {
+			at += len(c.list)
+		} else if s.asZsh() {
+			at--
+		}
+	}
+	if at < 0 || at >= len(c.list) {
 		return []abstract.Value{{}}, false
 	}
-	if b.array {
-		b.unsure = b.unsure || s.unusual()
-		return s.member(p, b, show), (!b.unsure || b.headed) && s.present(p, b)
-	}
-	if p.Index == nil {
-		return []abstract.Value{b.val}, !b.open
-	}
-	return s.ofScalar(p, b, show)
+	return c.list[at : at+1], true
 }
 
 // namesTemporary reports whether a word is a folder for temporary files, as the text has it.
@@ -165,6 +213,8 @@ func namesTemporary(w *syntax.Word) bool {
 func (s *state) environment(name string) []abstract.Value {
 	v := abstract.Variable(name, 0)
 	switch name {
+	case unknownName:
+		return []abstract.Value{vague("…")}
 	case "HOME":
 		v = abstract.Lit("~")
 		if s.at.Home != "" {
@@ -192,66 +242,42 @@ func (s *state) environment(name string) []abstract.Value {
 	return []abstract.Value{v}
 }
 
-// namesWith is ${!prefix@}: the environment may hold more.
-func (s *state) namesWith(prefix string) []abstract.Value {
-	return []abstract.Value{abstract.Variable("{!"+prefix+"@}", 0)}
-}
-
 func (s *state) length(p *syntax.ParamExp, vals []abstract.Value) abstract.Value {
-	counts := p.Param.Value == "@" || p.Param.Value == "*"
-	if b, ok := s.lookup(p.Param.Value); ok && !counts && b.kind != unset {
-		counts = b.array && (s.listIndex(p) || p.Index == nil && s.asZsh()) || !b.array && s.listIndex(p) && !s.asZsh()
-	} else if s.listIndex(p) {
-		counts = true
-	}
-	if counts && !s.unusual() {
-		if !slices.ContainsFunc(vals, func(v abstract.Value) bool { return !v.Known() }) {
-			return abstract.Lit(strconv.Itoa(len(vals)))
-		}
-		vals = nil
-	}
-	if len(vals) == 1 && vals[0].Known() {
+	c, ok := s.lookup(p.Param.Value)
+	list := p.Param.Value == "@" || p.Param.Value == "*" || listIndex(p) || ok && c.array && p.Index == nil
+	switch known := !slices.ContainsFunc(vals, func(v abstract.Value) bool { return !v.Known() }); {
+	case list && known && ok && c.array && (listIndex(p) || s.asZsh()), list && known && !ok:
+		return abstract.Lit(strconv.Itoa(len(vals)))
+	case !list && known && len(vals) == 1:
 		return abstract.Lit(strconv.Itoa(utf8.RuneCountInString(vals[0].Text)))
 	}
 	return abstract.Short("${#"+p.Param.Value+"}", abstract.FromVariable)
 }
 
+// slice is ${x:o:l}, of numbers that are written out.
 func (s *state) slice(p *syntax.ParamExp, vals []abstract.Value, show string) []abstract.Value {
-	from, ok := s.number(p.Slice.Offset)
+	from, ok := literalNumber(s.arithm(p.Slice.Offset))
 	count, counted := int64(1<<31), true
 	if p.Slice.Length != nil {
-		count, counted = s.number(p.Slice.Length)
+		count, counted = literalNumber(s.arithm(p.Slice.Length))
 	}
-	if !ok || !counted || s.unusual() {
+	if !ok || !counted || s.dialect.odd {
 		return each(vals, func(v abstract.Value) abstract.Value { return vague(show, v) })
 	}
 	name := p.Param.Value
-	list := name == "@" || name == "*"
-	if list {
-		if from <= 0 { // counts $0, or from the end
+	if c, bound := s.lookup(name); name == "@" || name == "*" || bound && c.array {
+		positional := name == "@" || name == "*"
+		if positional && from <= 0 || !positional && !listIndex(p) || from < 0 || slices.ContainsFunc(vals, func(v abstract.Value) bool { return !v.Known() }) { // counts $0, or from the end
 			return []abstract.Value{vague(show, vals...)}
 		}
-		from--
-	} else if b, ok := s.lookup(name); ok && b.array {
-		list = s.listIndex(p) || p.Index == nil && s.asZsh()
-		if list && (b.keyed || b.unsure || b.next() != len(b.elems)) {
-			return []abstract.Value{vague(show, vals...)}
+		if positional {
+			from--
 		}
-	}
-	if list {
-		if slices.ContainsFunc(vals, func(v abstract.Value) bool { return !v.Known() }) {
-			return []abstract.Value{vague(show, vals...)}
-		}
-		lo, hi := s.cut(from, count, len(vals))
+		lo, hi := cut(from, count, len(vals))
 		return vals[lo:hi]
 	}
-	if s.listIndex(p) && len(vals) == 1 && vals[0].Known() && !s.asZsh() { // of a text: no word at all behind its end
-		switch n := int64(utf8.RuneCountInString(vals[0].Text)); {
-		case from > n:
-			return nil
-		case from < 0:
-			return []abstract.Value{vague(show, vals...)}
-		}
+	if listIndex(p) || from < 0 && len(vals) == 1 && int(-from) > utf8.RuneCountInString(vals[0].Text) {
+		return []abstract.Value{vague(show, vals...)}
 	}
 	return each(vals, func(v abstract.Value) abstract.Value {
 		if !v.Known() {
@@ -266,22 +292,22 @@ func (s *state) slice(p *syntax.ParamExp, vals []abstract.Value, show string) []
 			return abstract.Lit("/")
 		}
 		runes := []rune(text)
-		lo, hi := s.cut(from, count, len(runes))
+		lo, hi := cut(from, count, len(runes))
 		v.Text = string(runes[lo:hi])
 		return v
 	})
 }
 
+func literalNumber(v abstract.Value) (int64, bool) {
+	n, err := strconv.ParseInt(v.Text, 10, 64)
+	return n, err == nil && v.Known()
+}
+
 // cut turns an offset and a length as in ${x:o:l} into bounds.
-func (s *state) cut(from, count int64, n int) (lo, hi int) {
+func cut(from, count int64, n int) (lo, hi int) {
 	size := int64(n)
-	if from < -size { // nothing, or all of it in zsh
-		from = size
-		if s.asZsh() {
-			from = 0
-		}
-	} else if from < 0 {
-		from += size
+	if from < 0 {
+		from = max(0, from+size)
 	}
 	from = min(from, size)
 	end := from + count
@@ -294,9 +320,8 @@ func (s *state) cut(from, count int64, n int) (lo, hi int) {
 func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, show string) []abstract.Value {
 	e := p.Exp
 	empty := len(vals) == 0 || len(vals) == 1 && vals[0].Known() && vals[0].Text == ""
-	if empty && len(vals) == 1 && s.emptyMember(p) {
-		s.word(e.Word)
-		return []abstract.Value{vague(show)}
+	if c, ok := s.lookup(p.Param.Value); empty && (ok && c.array || len(vals) != 1) && (listIndex(p) || p.Index == nil) && s.asZsh() { // null only where it is quoted
+		return []abstract.Value{vague(show, s.word(e.Word))}
 	}
 	switch e.Op {
 	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
@@ -306,7 +331,7 @@ func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, s
 	case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
 		s.word(e.Word)
 		if !set || empty || !vals[0].Known() {
-			s.left.shell = true
+			s.mayFail()
 		}
 		return vals
 	case syntax.RemSmallSuffix, syntax.RemLargeSuffix, syntax.RemSmallPrefix, syntax.RemLargePrefix:
@@ -327,11 +352,6 @@ func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, s
 				v.Text = strings.ToUpper(v.Text)
 			case "L":
 				v.Text = strings.ToLower(v.Text)
-			case "Q":
-				if s.posix || v.Text == "" || strings.ContainsFunc(v.Text, func(r rune) bool { return r == '\'' || r < ' ' || r > '~' }) {
-					return vague(show, v)
-				}
-				v.Text = "'" + v.Text + "'"
 			case "P":
 				// A prompt runs the command substitutions in it.
 				s.nested("echo \""+strings.ReplaceAll(v.Text, `"`, `\"`)+"\"", s.spanOf(p))
@@ -346,30 +366,14 @@ func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, s
 	return each(vals, func(v abstract.Value) abstract.Value { return vague(show, v) })
 }
 
-// emptyMember reports whether an expansion is of an array with one empty member, which is
-// null in zsh only where it is quoted.
-func (s *state) emptyMember(p *syntax.ParamExp) bool {
-	if p.Index != nil && !s.listIndex(p) {
-		return false
-	}
-	b, ok := s.attribute(p.Param.Value)
-	list := ok && b.array || p.Param.Value == "@" || p.Param.Value == "*"
-	return list && s.asZsh()
-}
-
 // operand returns what an expansion such as ${x:-word} has in the place of a variable. A list
 // in it may be several words.
 func (s *state) operand(w *syntax.Word) abstract.Value {
 	v := s.word(w)
-	if w != nil && v.Known() && (s.holdsList(w) || slices.ContainsFunc(w.Parts, isStar) && s.asZsh() || strings.ContainsAny(v.Text, usualIFS) && slices.ContainsFunc(w.Parts, substitutes) && s.asZsh()) {
-		return vague("${…}", v) // zsh splits what a substitution writes
+	if w != nil && v.Known() && (s.holdsList(w) || strings.ContainsAny(v.Text, usualIFS) && expands(w)) {
+		return vague("${…}", v) // shells differ in how they split it
 	}
 	return v
-}
-
-func substitutes(p syntax.WordPart) bool {
-	_, ok := p.(*syntax.CmdSubst)
-	return ok
 }
 
 // holdsList reports whether a word holds the members of an array or the parameters, one by one.
@@ -377,9 +381,8 @@ func (s *state) holdsList(w *syntax.Word) bool {
 	found := false
 	syntax.Walk(w, func(n syntax.Node) bool {
 		if p, ok := n.(*syntax.ParamExp); ok && p.Param != nil && !found {
-			index, _ := p.Index.(*syntax.Word)
-			b, bound := s.attribute(p.Param.Value)
-			found = p.Param.Value == "@" || index != nil && index.Lit() == "@" || bound && b.array && index == nil && s.asZsh()
+			c, _ := s.lookup(p.Param.Value)
+			found = p.Param.Value == "@" || p.Param.Value == "*" || c.array
 		}
 		return !found
 	})
@@ -391,68 +394,56 @@ func (s *state) orDefault(p *syntax.ParamExp, vals []abstract.Value, set, empty 
 	e, envVar := p.Exp, !set && !empty // of the environment: may be set or not
 	assigns := e.Op == syntax.AssignUnset || e.Op == syntax.AssignUnsetOrNull
 	orNull := e.Op == syntax.DefaultUnsetOrNull || e.Op == syntax.AssignUnsetOrNull
-	if assigns && p.Index != nil {
-		old, _ := s.attribute(p.Param.Value)
-		s.needsKey(old, abstract.Variable("", 0))
+	to := abstract.Lit(p.Param.Value)
+	if p.Index != nil || p.Excl {
+		if to.Text += "["; assigns {
+			s.mayFailLine()
+		}
 	}
 	if set && !(empty && orNull) {
-		if orNull && len(vals) == 1 && !vals[0].Known() { // it may be empty
-			mark := len(s.vars)
-			word := s.operand(e.Word)
-			if assigns {
-				s.assignTo(abstract.Lit(p.Param.Value), word)
-			}
-			s.weaken(mark)
-			return []abstract.Value{vague(show, vals[0], word)}
+		if !orNull || len(vals) != 1 || vals[0].Known() {
+			return vals
 		}
+	} else if envVar && vals[0].Known() {
 		return vals
+	} else if !envVar {
+		word := s.operand(e.Word)
+		if assigns {
+			s.assignTo(to, word)
+		}
+		return []abstract.Value{word}
 	}
-	if envVar && vals[0].Known() {
-		return vals
-	}
-	mark := len(s.vars)
-	_, bound := s.attribute(p.Param.Value)
-	if b, ok := s.lookup(p.Param.Value); ok && b.open {
-		bound = true
-	}
-	word := s.operand(e.Word)
-	if envVar {
+	// It may be set, or not.
+	_, bound := s.vars.names[p.Param.Value]
+	var word abstract.Value
+	s.may(func() {
+		if word = s.operand(e.Word); assigns {
+			s.assignTo(to, word)
+		}
+	})
+	if !set && !bound {
 		word.Taint |= vals[0].Taint
+		return []abstract.Value{word} // what the environment holds is taken to be as meant
 	}
-	if assigns {
-		to := abstract.Lit(p.Param.Value)
-		if p.Index != nil || p.Excl {
-			s.setsCommand(p.Param.Value, s.keyText(p.Param.Value, p.Index), word)
-			to = abstract.Variable(p.Param.Value, 0)
-		}
-		s.assignTo(to, word)
-	}
-	if envVar {
-		s.weaken(mark)
-		if bound { // and not known, so it is not only the default
-			return []abstract.Value{vague(show, vals[0], word)}
-		}
-	}
-	return []abstract.Value{word}
+	return []abstract.Value{vague(show, vals[0], word)}
+}
+
+// isFull reports whether a variable is taken to be set, and not empty: see state.several.
+func (s *state) isFull(name string) bool {
+	may := s.vars.get(name).may
+	return len(may) == 1 && may[0].full
 }
 
 // orAlternate is ${x+word} and ${x:+word}.
 func (s *state) orAlternate(p *syntax.ParamExp, vals []abstract.Value, set, empty bool, show string) []abstract.Value {
-	e, envVar := p.Exp, !set && !empty
-	mark := len(s.vars)
-	word := s.operand(e.Word)
-	s.weaken(mark)
-	null := e.Op == syntax.AlternateUnsetOrNull
+	var word abstract.Value
+	s.may(func() { word = s.operand(p.Exp.Word) })
+	null := p.Exp.Op == syntax.AlternateUnsetOrNull
 	known := len(vals) > 0 && (vals[0].Known() || len(vals) > 1)
 	switch {
-	case set && !empty && known || set && !null && len(vals) > 0 || envVar && known:
+	case s.isFull(p.Param.Value), set && !empty && known || set && !null && len(vals) > 0 || !set && !empty && known:
 		return []abstract.Value{word}
 	case empty && (!set || null):
-		return []abstract.Value{{}}
-	}
-	if i, ok := s.choose(p.Param.Value+" is set", 2, 0); ok && i == 0 {
-		return []abstract.Value{word}
-	} else if ok {
 		return []abstract.Value{{}}
 	}
 	return []abstract.Value{vague(show, word)}

@@ -10,8 +10,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
-// source walks shell text and returns what it writes to standard output.
-func (s *state) source(text string) abstract.Value {
+// parsed walks shell text and returns what it writes to standard output.
+func (s *state) parsed(text string) abstract.Value {
 	if why := parse.TooDeep(text); why != "" {
 		s.dynamic(effect.CauseLimit, why, s.span(0, len(text)))
 		return abstract.Unknown("…", abstract.Foreign)
@@ -22,16 +22,17 @@ func (s *state) source(text string) abstract.Value {
 		// runs nothing from there on; what comes before is walked as it is.
 		if filled := parse.WithoutPlaceholders(parse.WithoutTemplates(text)); filled != text {
 			if f2, err2 := parse.Shell(filled); err2 == nil {
-				mark, outer := len(s.effects), s.filled
+				mark := len(s.effects)
 				s.untilError(text)
-				s.filled = true
-				defer func() { s.filled = outer }()
-				if len(s.effects) == mark {
-					return s.stmts(f2.Stmts, abstract.Value{})
+				before := len(s.effects)
+				var out abstract.Value
+				s.within(func() {
+					s.filled = true
+					out = s.stmts(f2.Stmts, abstract.Value{})
+				})
+				if before > mark {
+					s.dropRepeated(before)
 				}
-				mark = len(s.effects)
-				out := s.stmts(f2.Stmts, abstract.Value{})
-				s.dropRepeated(mark)
 				return out
 			}
 		}
@@ -47,11 +48,11 @@ func (s *state) source(text string) abstract.Value {
 		s.suspects(text)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
-	lists := s.lists
-	s.lists = 0
-	out := s.stmts(f.Stmts, abstract.Value{})
-	s.endLine()
-	s.lists = lists
+	var out abstract.Value
+	s.within(func() {
+		s.lists = 0
+		out = s.stmts(f.Stmts, abstract.Value{})
+	})
 	return out
 }
 

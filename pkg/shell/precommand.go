@@ -24,16 +24,16 @@ func (s *state) exec(argv []abstract.Value, io abstract.Streams) abstract.Value 
 			s.stdin = &io.In
 		}
 		if io.Out != nil || io.Moved { // nothing that follows writes where it did
-			s.left.shell = true
+			s.ended.shell = true
 		}
 		if io.Out != nil {
-			s.fds = append(s.fds, descriptor{n: "exec", out: io.Out})
+			s.fds = append(slices.Clip(s.fds), descriptor{"exec", &stream{out: io.Out}})
 			return abstract.Unknown("…", 0)
 		}
 		return abstract.Value{}
 	}
-	s.left.shell = true
-	if slices.ContainsFunc(s.funcs, func(f function) bool { return f.name == rest[0].Text }) && s.asZsh() { // it runs the function
+	s.mayFail()
+	if _, ok := s.funcs[rest[0].Text]; ok && s.asZsh() { // it runs the function
 		return s.invoke(rest, io)
 	}
 	return s.unshadowed(rest, io)
@@ -57,13 +57,12 @@ func (s *state) commandWord(argv []abstract.Value, io abstract.Streams) abstract
 	if argv[0].Text != "command" && argv[0].Text != "builtin" {
 		return s.invoke(rest, io)
 	}
-	mark, before := len(s.vars), s.outcomes()
-	out := s.unshadowed(rest, io)
-	if _, own := builtin(rest[0].Text); own && argv[0].Text == "command" && len(s.vars) > mark && s.asZsh() { // it runs a program of that name
-		s.weaken(mark)
-		s.uncertain(before)
+	if _, own := builtin(rest[0].Text); own && argv[0].Text == "command" && s.asZsh() { // it runs a program of that name
+		var out abstract.Value
+		s.may(func() { out = s.unshadowed(rest, io) })
+		return maybe(out)
 	}
-	return out
+	return s.unshadowed(rest, io)
 }
 
 // option notes an option of set that changes how all that follows is read.
@@ -72,7 +71,7 @@ func (s *state) option(v abstract.Value) {
 	case v.Text == "keyword" || strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "k"):
 		s.dynamic(effect.CauseCode, "set -k takes settings for a program from among its words", v.From)
 	case v.Text == "braceexpand" || strings.HasPrefix(v.Text, "+") && strings.Contains(v.Text, "B"):
-		s.posix = true
+		s.dialect.posix = true
 	}
 }
 
@@ -80,23 +79,18 @@ func (s *state) option(v abstract.Value) {
 // shell has been told to run in its place.
 func (s *state) unshadowed(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	return s.run(argv, io, func(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
-		mark, before, remains := len(s.vars), s.outcomes(), s.remains
 		var outs []abstract.Value
-		for i := len(s.aliases) - 1; i >= 0; i-- {
-			if s.aliases[i].name == name && s.aliases[i].hashed {
-				outs = append(outs, s.runAlias(i, argv, io))
-				s.weakenVariables(mark)
-				s.uncertain(before)
+		var walks []func()
+		for _, a := range s.aliases {
+			if a.name == name && a.hashed {
+				walks = append(walks, func() { outs = append(outs, s.runAlias(a, argv, io)) })
 			}
 		}
-		outs = append(outs, s.ownOrProgram(name, argv, io))
-		if len(outs) == 1 {
+		if walks = append(walks, func() { outs = append(outs, s.ownOrProgram(name, argv, io)) }); len(walks) == 1 {
+			walks[0]()
 			return outs[0]
 		}
-		s.weakenVariables(mark)
-		s.uncertain(before)
-		s.exit = anyExit
-		s.mayRead(remains)
+		s.either(false, walks...)
 		return maybe(abstract.Concat(outs...))
 	})
 }

@@ -36,7 +36,7 @@ func (s *state) listedProgram(base string, words []command.Word, argv []abstract
 		class = effect.Unknown
 	}
 	if class == effect.ReadOnly || class == effect.LocalWrite {
-		if _, ok := s.lookupOnce(pathChanged); ok {
+		if s.bound(pathChanged) {
 			class = effect.Unknown
 		}
 	}
@@ -427,7 +427,7 @@ func (s *state) host(kind effect.Kind, v abstract.Value) effect.Effect {
 // that it writes.
 func (s *state) output(base string, argv []abstract.Value, use command.Use, io abstract.Streams, f flow) abstract.Value {
 	if !use.Windows && setsUpShell(base, argv, use.Known || use.Class != effect.Unknown) {
-		if _, ok := s.lookupOnce(pathChanged); !ok {
+		if !s.bound(pathChanged) {
 			return abstract.Value{}
 		}
 	}

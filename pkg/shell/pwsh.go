@@ -11,13 +11,12 @@ import (
 // shell would run, too, up to where it cannot parse it. What each of the two does
 // counts. It returns how many effects are those of PowerShell.
 func (s *state) eitherShell(text string) int {
-	end := s.apart()
-	s.foreign++
-	s.powershell(text)
-	s.foreign--
-	end()
+	s.apart(func() {
+		s.foreign++
+		s.powershell(text)
+	})
 	mark := len(s.effects)
-	s.source(text)
+	s.parsed(text)
 	return mark
 }
 

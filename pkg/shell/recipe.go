@@ -248,25 +248,25 @@ func (s *state) runRecipe(format, path, text string, goals []string, place *effe
 	if slices.Contains(s.running, key) || len(s.running) > maxDepth || !s.step(1+len(text)/512) {
 		return
 	}
-	s.running = append(s.running, key)
-	s.onDisk++
-	defer func() { s.running, s.onDisk = s.running[:len(s.running)-1], s.onDisk-1 }()
-	if format == "docker" {
-		s.remote++
-		defer func() { s.remote-- }()
-		goals = nil
-	}
-	steps, whole := recipe.Steps(format, text, goals)
-	if !whole {
-		s.dynamic(effect.CauseLimit, abstract.Clip(path)+" runs more than can be read", at)
-	}
-	for _, step := range steps {
-		if s.gaveUp {
-			return
+	s.within(func() {
+		s.running = append(slices.Clip(s.running), key)
+		s.onDisk++
+		if format == "docker" {
+			s.remote++
+			goals = nil
 		}
-		mark := len(s.vars)
-		s.bind(binding{name: workdirName, kind: workdir, place: place})
-		s.code(step.Language, step.Text, at, []abstract.Value{})
-		s.vars = s.vars[:min(mark, len(s.vars))]
-	}
+		steps, whole := recipe.Steps(format, text, goals)
+		if !whole {
+			s.dynamic(effect.CauseLimit, abstract.Clip(path)+" runs more than can be read", at)
+		}
+		for _, step := range steps {
+			if s.gaveUp {
+				return
+			}
+			s.apart(func() {
+				s.goTo(place)
+				s.code(step.Language, step.Text, at, []abstract.Value{})
+			})
+		}
+	})
 }

@@ -1,33 +1,6 @@
 package shell
 
-import (
-	"slices"
-
-	"mvdan.cc/sh/v3/syntax"
-
-	"github.com/shieldcli/shield/pkg/effect"
-)
-
-// recursion looks at a function that is called while it is walked. One that surely
-// calls itself again never ends, as a fork bomb; one that may end, and starts
-// copies of itself beside it, can be as bad.
-func (s *state) recursion(i int, at effect.Span) {
-	f := &s.funcs[i]
-	first := slices.IndexFunc(s.frames, func(on frame) bool { return on.of == f.body })
-	if first < 0 {
-		return
-	}
-	endless := callsAgain(f.name, f.body)
-	if !endless {
-		endless = !slices.ContainsFunc(s.frames[first:], func(on frame) bool { return decides(on.of) })
-	}
-	switch {
-	case endless:
-		s.once(effect.Effect{Kind: effect.StopProcess, Program: f.name, Cause: effect.CauseRecursion, Reason: "a function calls itself endlessly", From: at})
-	case slices.ContainsFunc(s.frames[first:], func(on frame) bool { return multiplies(f.name, on.of) }):
-		s.dynamic(effect.CauseLimit, "a function starts copies of itself beside it", at)
-	}
-}
+import "mvdan.cc/sh/v3/syntax"
 
 // decides reports whether anything in a function's body depends on something, so
 // that the function may end.

@@ -26,9 +26,8 @@ func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.St
 			n = r.N.Value
 			if name, ok := strings.CutPrefix(n, "{"); ok { // the shell picks a number, and says which
 				n = strconv.Itoa(firstPicked + len(s.fds))
-				mark := len(s.vars)
-				s.assign(strings.TrimSuffix(name, "}"), abstract.Value{Text: n, Show: "$" + strings.TrimSuffix(name, "}"), IsPattern: true})
-				s.weaken(mark) // there may be no such file
+				name = strings.TrimSuffix(name, "}")
+				s.mayGive(name, abstract.Value{Text: n, Show: "$" + name, IsPattern: true}) // there may be no such file
 			}
 		}
 		switch r.Op {
@@ -37,7 +36,7 @@ func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.St
 			if n == "" || n == "0" {
 				io.In, io.Redirected, io.Here = v, true, true
 			} else {
-				s.fds = append(s.fds, descriptor{n: n, val: v})
+				s.open(n, v, nil)
 			}
 		case syntax.WordHdoc:
 			v := s.word(r.Word)
@@ -45,7 +44,7 @@ func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.St
 				v.Text += "\n"
 			}
 			if n != "" && n != "0" {
-				s.fds = append(s.fds, descriptor{n: n, val: v})
+				s.open(n, v, nil)
 				continue
 			}
 			io.In, io.Redirected, io.Here = v, true, true
@@ -64,10 +63,12 @@ func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.St
 			}
 			io.Socket = io.Socket || d.val.Taint&abstract.Socket != 0
 			if n == "" || n == "0" {
-				io.In, io.Redirected, io.Here = d.val, true, d.in && d.val.Known() && d.val.Text == ""
-				s.used(r.Word)
+				io.In, io.Redirected = d.val, true
+				if d.val.Taint&abstract.Socket == 0 { // the next one gets what is left
+					d.stream.val = rest(d.val)
+				}
 			} else {
-				s.fds = append(s.fds, descriptor{n: n, val: d.val, out: d.out})
+				s.open(n, d.val, d.out)
 			}
 		case syntax.DplOut:
 			s.duplicateOut(&io, n, s.word(r.Word))
@@ -100,7 +101,7 @@ func (s *state) duplicateOut(io *abstract.Streams, n string, w abstract.Value) {
 		case stdout && w.Known():
 			io.Out, io.Moved = nil, true
 		case !stdout:
-			s.fds = append(s.fds, descriptor{n: n, val: d.val, out: d.out})
+			s.open(n, d.val, d.out)
 			io.Moved = true
 		}
 		return
@@ -111,46 +112,24 @@ func (s *state) duplicateOut(io *abstract.Streams, n string, w abstract.Value) {
 	}
 	switch {
 	case w.Text == "-" && !stdout:
-		s.fds = append(s.fds, descriptor{n: n, val: abstract.Unknown("a closed descriptor", 0)})
+		s.open(n, abstract.Unknown("a closed descriptor", 0), nil)
 	case stdout && to == "2" && !s.joinsErrors:
 		io.Out = &abstract.Target{Discard: true}
 	case stdout && to != "1":
 		io.Moved = true
 	case !stdout:
 		io.Moved = true
-		s.fds = append(s.fds, descriptor{n: n, val: abstract.Unknown("…", 0)})
+		s.open(n, abstract.Unknown("…", 0), nil)
 	}
 }
 
-// used notes that a command reads a descriptor, so that the next one gets what is left.
-func (s *state) used(w *syntax.Word) {
-	n := strings.TrimSuffix(s.word(w).Text, "-")
-	if d, ok := s.fd(n); ok && d.val.Taint&abstract.Socket == 0 {
-		for i := range s.fds {
-			if s.fds[i].n == n {
-				s.fds[i].val = rest(d.val)
-			}
-		}
-	}
+// open opens a descriptor.
+func (s *state) open(n string, val abstract.Value, out *abstract.Target) {
+	s.fds = append(slices.Clip(s.fds), descriptor{n, &stream{val: val, out: out}})
 }
 
 // coproc begins what stands for the number of a descriptor of a coprocess.
 const coproc = "coproc"
-
-// mayOpen marks a descriptor as one that may not have been opened, or closed: what is written
-// to it goes there, or where it went before.
-func (s *state) mayOpen(i int) {
-	d := &s.fds[i]
-	if d.weak || strings.HasPrefix(d.n, coproc) { // who has its number has it open
-		return
-	}
-	d.weak, d.in, d.val = true, false, vague("…", d.val)
-	for _, old := range s.fds[:i+1] {
-		if old.n == d.n && old.out != nil && old.out.Path != "" {
-			s.addFile(file{path: old.out.Path, pattern: old.out.Pattern, torn: true})
-		}
-	}
-}
 
 func (s *state) fd(n string) (descriptor, bool) {
 	for i := len(s.fds) - 1; i >= 0; i-- {
@@ -158,7 +137,7 @@ func (s *state) fd(n string) (descriptor, bool) {
 			return s.fds[i], true
 		}
 	}
-	return descriptor{}, false
+	return descriptor{stream: &stream{}}, false
 }
 
 // firstPicked is the first number that a shell picks for {name}<FILE.
@@ -174,20 +153,20 @@ func (s *state) duplicate(w abstract.Value) (d descriptor, ok bool) {
 	switch {
 	case !w.Known():
 	case w.Text == "": // an error
-		return descriptor{in: true}, true
+		return descriptor{stream: &stream{}}, true
 	case n == "":
-		return descriptor{}, true // closed
+		return descriptor{stream: &stream{}}, true // closed
 	case n == "0" || n == "1" || n == "2":
-		return descriptor{}, false
+		return descriptor{stream: &stream{}}, false
 	}
-	return descriptor{val: abstract.Unknown("what descriptor "+w.String()+" holds", abstract.Foreign)}, true
+	return descriptor{stream: &stream{val: abstract.Unknown("what descriptor "+w.String()+" holds", abstract.Foreign)}}, true
 }
 
 func (s *state) redirectIn(io *abstract.Streams, n string, w abstract.Value, both bool) {
 	if v, t, ok := s.device(w); ok {
 		io.Socket = true
 		if both || n != "" && n != "0" {
-			s.fds = append(s.fds, descriptor{n: n, val: v, out: t})
+			s.open(n, v, t)
 		}
 		if n == "" || n == "0" {
 			io.In, io.Redirected = v, true
@@ -208,13 +187,13 @@ func (s *state) redirectIn(io *abstract.Streams, n string, w abstract.Value, bot
 		return
 	}
 	path, pattern := s.place().Path(w.Text, w.IsPattern)
-	s.fds = append(s.fds, descriptor{n: n, val: v, out: &abstract.Target{Path: path, Pattern: pattern}})
+	s.open(n, v, &abstract.Target{Path: path, Pattern: pattern})
 }
 
 func (s *state) redirectOut(io *abstract.Streams, n string, w abstract.Value, add bool) {
 	if v, t, ok := s.device(w); ok {
 		io.Socket = true
-		s.fds = append(s.fds, descriptor{n: n, val: v, out: t})
+		s.open(n, v, t)
 		if n == "" || n == "1" {
 			io.Out = t
 		}
@@ -235,7 +214,7 @@ func (s *state) redirectOut(io *abstract.Streams, n string, w abstract.Value, ad
 			s.addFile(file{path: path, pattern: pattern})
 		}
 		t.Append = true
-		s.fds = append(s.fds, descriptor{n: n, out: t})
+		s.open(n, abstract.Value{}, t)
 		return
 	}
 	if stdout {
@@ -251,11 +230,10 @@ func (s *state) redirectOut(io *abstract.Streams, n string, w abstract.Value, ad
 // reopen notes that a file is written that a descriptor may hold open: each writes where it
 // is, over what the other wrote, and what is read from there may be what is written now.
 func (s *state) reopen(path string) {
-	for i := range s.fds {
-		d := &s.fds[i]
-		closed := slices.ContainsFunc(s.fds[i+1:], func(o descriptor) bool { return o.n == d.n && !o.weak })
+	for i, d := range s.fds {
+		closed := slices.ContainsFunc(s.fds[i+1:], func(o descriptor) bool { return o.n == d.n })
 		if !closed && d.out != nil && d.out.Path == path {
-			d.val, d.in = abstract.Unknown("…", d.val.Taint), false
+			d.val = abstract.Unknown("…", d.val.Taint)
 			s.addFile(file{path: path, torn: true})
 		}
 	}
@@ -267,8 +245,8 @@ func (s *state) feeds(list []*syntax.Redirect) bool {
 		n := strings.TrimSuffix(r.Word.Lit(), "-")
 		switch r.Op {
 		case syntax.DplIn, syntax.DplOut:
-			d, ok := s.fd(n)
-			return !(r.Word.Lit() == "-" || n == "0" || n == "1" || n == "2" || ok && !d.weak)
+			_, ok := s.fd(n)
+			return !(r.Word.Lit() == "-" || n == "0" || n == "1" || n == "2" || ok)
 		case syntax.RdrIn:
 			if _, process := r.Word.Parts[0].(*syntax.ProcSubst); process || quietDevice(n) {
 				return false
@@ -295,7 +273,6 @@ func (s *state) asChanged(io abstract.Streams, written int, out abstract.Value, 
 		return out
 	}
 	effects := len(s.effects)
-	s.consumed, s.remains = false, nil
 	io.In = abstract.Unknown("what "+path.Base(io.From)+" holds", io.In.Taint).Of(abstract.FromFile)
 	out = maybe(abstract.Concat(out, walk(io)))
 	s.dropRepeated(effects)
@@ -336,7 +313,7 @@ func (s *state) device(w abstract.Value) (abstract.Value, *abstract.Target, bool
 // what is left for the pipe.
 func (s *state) deliver(io abstract.Streams, out abstract.Value) abstract.Value {
 	t := io.Out
-	s.produced = out
+	s.sent = out
 	switch {
 	case t == nil:
 		return out

@@ -12,12 +12,6 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A loaded is a file of settings that the shell itself has read.
-type loaded struct {
-	read     effect.Effect
-	from, to int // the variables that it sets, in state.vars
-}
-
 // settings reports whether a path is a file of settings of a project.
 func settings(p string) bool {
 	base := path.Base(p)
@@ -103,15 +97,23 @@ var keyForms = map[string]func() *regexp.Regexp{
 	"wc":   prefilter.Lazy(`^-[lcw]$`),
 }
 
-// load marks settings of the workspace that the shell reads. Their variables go to
+// load marks settings of the workspace that the shell has read. The variables that they have set since go to
 // the programs that it starts; see shows.
-func (s *state) load(at, vars int) {
+func (s *state) load(at int, since *Shell) {
 	for i := at; i < len(s.effects); i++ {
 		e := &s.effects[i]
-		if e.Kind == effect.ReadFile && !e.Pattern && settings(e.Path) && s.inWorkspace(e.Path) {
-			s.loaded = append(s.loaded, loaded{*e, vars, len(s.vars)})
-			e.Cause = effect.CauseUnshown
+		if e.Kind != effect.ReadFile || e.Pattern || !settings(e.Path) || !s.inWorkspace(e.Path) {
+			continue
 		}
+		read := *e
+		s.loaded = append(slices.Clip(s.loaded), read)
+		for name, v := range s.vars.names {
+			if !v.equal(since.vars.get(name)) {
+				v.from = &read
+				s.Shell.bind(name, v)
+			}
+		}
+		e.Cause = effect.CauseUnshown
 	}
 }
 
@@ -121,13 +123,13 @@ func (s *state) shows(name string) {
 	if len(s.loaded) == 0 {
 		return
 	}
-	at := len(s.vars) - 1
-	for at >= 0 && s.vars[at].name != name {
-		at--
+	v, ok := s.vars.names[name]
+	if ok && v.from != nil {
+		s.once(*v.from)
 	}
-	for _, l := range s.loaded {
-		if at >= l.from && at < l.to || at < 0 && s.environment(name)[0].Bare {
-			s.once(l.read)
+	if !ok && s.environment(name)[0].Bare {
+		for _, read := range s.loaded {
+			s.once(read)
 		}
 	}
 }

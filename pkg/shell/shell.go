@@ -20,38 +20,29 @@ func Analyze(text string, at *effect.Place) effect.Result {
 	}
 	s := newState(text, at)
 	defer s.end()
-	r := s.analyze()
-	if s.differs && !s.gaveUp {
-		again := newState(text, at)
-		defer again.end()
-		again.zsh = true
-		r = merged(r, again.analyze())
-	}
-	return r
+	return s.analyze()
 }
 
-// statePool keeps the room of analyses that have ended: for effects and variables.
+// statePool keeps the room of analyses that have ended.
 var statePool = sync.Pool{New: func() any { return new(state) }}
 
 func newState(text string, at *effect.Place) *state {
 	s := statePool.Get().(*state)
-	s.text, s.at = text, at
+	s.text, s.at, s.Shell, s.asks = text, at, newShell(), strings.Contains(text, "+")
 	return s
 }
 
 // end ends an analysis: nothing of it may be used any more, but what its results hold.
 func (s *state) end() {
-	effects, vars := s.effects, s.vars
+	effects := s.effects
 	clear(effects)
-	clear(vars)
-	*s = state{effects: effects[:0], vars: vars[:0]}
+	*s = state{effects: effects[:0]}
 	statePool.Put(s)
 }
 
 // analyze walks a text to its end.
 func (s *state) analyze() (r effect.Result) {
 	text := s.text
-	s.lastpipe = strings.Contains(text, "lastpipe") // bash takes it as an option and from its environment, too
 	s.words.Grow(min(len(text), parse.MaxText) + 32)
 	// A panic in the parser or in this package must not let a command through.
 	defer func() {
@@ -72,12 +63,12 @@ func (s *state) analyze() (r effect.Result) {
 		s.cmdexe(text)
 		if strings.ContainsAny(text, ";`") || strings.Contains(text, "$(") || quotesCode(text) { // it may be meant for a POSIX shell
 			s.foreign--
-			s.source(text)
+			s.parsed(text)
 		}
 	case mayBePowerShell(text):
 		own = s.eitherShell(text)
 	default:
-		s.source(text)
+		s.parsed(text)
 	}
 	s.finish()
 	s.writtenFiles()

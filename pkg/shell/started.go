@@ -40,7 +40,7 @@ func (s *state) starts(program string, argv []abstract.Value) {
 	for _, name := range names {
 		for i := len(s.files) - 1; i >= 0 && s.step(1); i-- {
 			if f := s.files[i]; path.Base(f.path) == name || program == "fish" && path.Ext(f.path) == ".fish" {
-				s.mayRun(func() { s.runText("shell", f.val, program, f.val.From, nil) })
+				s.atAnyTime(func() { s.runText("shell", f.val, program, f.val.From, nil) })
 			}
 		}
 		if !set || s.at.Script == nil || !home.val.Known() {
@@ -48,7 +48,7 @@ func (s *state) starts(program string, argv []abstract.Value) {
 		}
 		if p, pattern := s.place().Path(home.val.Text+"/"+name, false); !pattern && path.Dir(p) != s.at.Home {
 			if data, err := s.at.Script(p); err == nil {
-				s.mayRun(func() { s.runText("shell", abstract.Lit(string(data)), program, home.val.From, nil) })
+				s.atAnyTime(func() { s.runText("shell", abstract.Lit(string(data)), program, home.val.From, nil) })
 			}
 		}
 	}

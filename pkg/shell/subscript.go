@@ -3,6 +3,7 @@ package shell
 import (
 	"strings"
 
+	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
@@ -20,7 +21,7 @@ func (s *state) subscriptIn(v abstract.Value, number bool) {
 		at = s.span(0, len(s.text))
 	}
 	for _, sub := range subscripts(v.Text, number) {
-		s.mayRun(func() { s.expandsText(sub, at) })
+		s.atAnyTime(func() { s.expandsText(sub, at) })
 	}
 }
 
@@ -61,4 +62,9 @@ func subscripts(text string, number bool) []string {
 		i = end
 	}
 	return out
+}
+
+// expandsText walks the expansions in a text that is no code otherwise, such as a prompt.
+func (s *state) expandsText(text string, at effect.Span) {
+	s.nested("echo \""+strings.ReplaceAll(text, `"`, `\"`)+"\"", at)
 }

@@ -11,10 +11,7 @@ import (
 
 // substitution walks $(…) and returns what it writes.
 func (s *state) substitution(c *syntax.CmdSubst) abstract.Value {
-	shared := s.shared
-	s.shared = s.round >= 0
 	out := s.capture(func() abstract.Value { return s.subshell(c.Stmts, s.input) })
-	s.shared = shared
 	if out.Known() {
 		out.Text = strings.TrimRight(out.Text, "\n")
 		return out
@@ -48,10 +45,8 @@ func (s *state) procSubst(p *syntax.ProcSubst) abstract.Value {
 		s.addFile(file{path: path, consumer: p, fixed: s.fixed, base: s.base})
 		return abstract.Value{Text: path, From: s.spanOf(p)}
 	}
-	before := s.outcomes()
-	out := s.capture(func() abstract.Value { return s.subshell(p.Stmts, s.input) })
-	s.uncertain(before)
-	s.contend(before.files)
+	var out abstract.Value
+	s.beside(func() { out = s.capture(func() abstract.Value { return s.subshell(p.Stmts, s.input) }) })
 	if out.IsPattern {
 		out = out.Of(abstract.FromCommand)
 		out.Show = show

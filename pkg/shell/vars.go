@@ -11,423 +11,482 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A binding is one assignment. Lookups read the log of bindings backwards, so
-// that leaving a subshell is cutting the log, and a branch that may not have
-// run leaves weak bindings: values that come in addition to the older ones.
-type binding struct {
-	name  string
-	val   abstract.Value
-	elems []element // of an array
-	array bool
-	weak  bool
-	kind  bindingKind
-	place *effect.Place // of the working folder
-
-	unsure   bool // the members of an array are not known
-	alike    bool // but each is as the only one of elems
-	headed   bool // but what it is without a subscript is the last of elems
-	keyed    bool // an associative array
-	exported bool // stands before a command, which sees it
-	global   bool // outlives the function that declared the name local
-	open     bool // not even whether it is set is known
-	counts   bool // mixed only since zsh may have made it an integer
-	astray   bool // a working folder that may not be there, and what follows runs all the same
+// A variable is what a name may hold, and how it takes what it is given.
+type variable struct {
+	may      []content
+	exported bool
+	constant bool           // readonly, perhaps: what it held counts as well
+	odd      bool           // it changes what it is given: declare -i, -u, -A and the like
+	refers   bool           // declare -n: it stands for another variable
+	loose    bool           // as a local one that may not have been declared
+	from     *effect.Effect // the file of settings that sets it
 }
 
-// An element is one member of an array.
-type element struct {
-	key string // index or, in an associative array, key
-	val abstract.Value
+// A content is one thing that a variable may hold.
+type content struct {
+	val    abstract.Value
+	list   []abstract.Value // the members of an array that is written out
+	array  bool             // it is an array; if list is nil, val stands for all members
+	gone   bool             // it is not set
+	open   bool             // not even whether it is set is known
+	before bool             // what it was before the text
+	full   bool             // it is set, and not empty
 }
 
-type bindingKind uint8
-
-const (
-	scalar  bindingKind = iota
-	workdir             // the working folder, kept under a name that no variable has
-	unset
-	reference // declare -n: val names another variable
-	upper     // declare -u
-	lower     // declare -l
-	integer   // declare -i
-	formatted // typeset -Z 3, typeset -i 16 of zsh: in digits of some kind
-	mixed     // several of these
-	forgotten // every variable is unknown
-	boundary  // another shell starts, which sees what is exported
-	constant  // the variable is readonly from here on
-)
-
-// maxAlternatives is how many values a variable may have at once before it
-// counts as unknown.
+// maxAlternatives is how many texts a variable may hold before it counts as unknown.
 const maxAlternatives = 8
 
-// maxLookback bounds how far a lookup reads, so that a text of many
-// assignments stays linear.
-const maxLookback = 1024
+// maxNamed bounds the names that a text gives values.
+const maxNamed = 1024
 
-func (s *state) bind(b binding) {
-	if len(s.vars) >= maxLookback {
-		s.giveUp("too many assignments")
-		return
-	}
-	b.weak = b.weak || b.kind != constant && s.isConstant(b.name)
-	switch b.name {
-	case "argv", "path", "fpath", "cdpath":
-		s.tied(&b)
-	case "LINENO", "RANDOM", "SRANDOM", "SECONDS", "BASHPID", "EPOCHSECONDS", "HISTCMD": // what they are given is not what they hold
-		b.val = abstract.Number("$" + b.name)
-	case "BASH_COMMAND", "DIRSTACK", "FUNCNAME", "GROUPS", "PIPESTATUS", "_":
-		b.val, b.unsure = vague("$"+b.name, b.val), true
-	}
-	if b.array && !b.keyed && !internal(b.name) && b.name != positionalName {
-		if old, ok := s.attribute(b.name); ok && old.keyed { // which it stays
-			b.keyed, b.unsure = true, true
-		}
-	}
-	s.subscripts = s.subscripts || slices.ContainsFunc(texts(held(b)), runsInSubscript)
-	s.vars = append(s.vars, b)
+// positionalName and zeroName are the names of the positional parameters, as the members
+// of an array, and of $0.
+const (
+	positionalName = "@"
+	zeroName       = "0"
+)
+
+// pathChanged is bound where $PATH starts with a folder that is not the
+// system's: no program is then certain to be the one that its name says.
+const pathChanged = "\x00path"
+
+func (c content) equal(o content) bool {
+	return c.array == o.array && c.gone == o.gone && c.open == o.open && c.before == o.before && sameText(c.val, o.val) && slices.EqualFunc(c.list, o.list, sameText)
 }
 
-// isConstant reports whether a name may be readonly: an assignment to it may fail.
-func (s *state) isConstant(name string) bool {
-	return s.constants && slices.ContainsFunc(s.vars, func(b binding) bool { return b.kind == constant && b.name == name })
+// sameText reports whether two values are the same but for where they stand.
+func sameText(v, o abstract.Value) bool {
+	v.From, o.From = effect.Span{}, effect.Span{}
+	return v == o
 }
 
-// assign gives a variable a value, as its attributes change it, and walks what runs because of that.
-func (s *state) assign(name string, v abstract.Value) {
-	s.give(name, v)
-	if to, ok := s.target(name); ok {
-		before := len(s.effects)
-		if s.environmentCode(to, v, v.From); s.round > 0 {
-			s.dropRepeated(before)
-		}
-	}
+func (v variable) equal(o variable) bool {
+	return v.exported == o.exported && v.constant == o.constant && v.odd == o.odd && v.refers == o.refers && v.loose == o.loose && slices.EqualFunc(v.may, o.may, content.equal)
 }
 
-// give is assign without what runs because of the value.
-func (s *state) give(name string, v abstract.Value) {
-	s.subscriptIn(v, false)
-	switch name {
-	case "RANDOM", "SECONDS", "OPTIND": // integers
-		s.arithmText(v.Text)
+// or returns what is known where a variable is one of two.
+func (v variable) or(o variable) variable {
+	v.exported, v.constant, v.odd, v.refers = v.exported && o.exported, v.constant || o.constant, v.odd || o.odd, v.refers || o.refers
+	v.loose = v.loose || o.loose
+	if v.from == nil {
+		v.from = o.from
 	}
-	to, ok := s.target(name)
-	if !ok {
-		if b, bound := s.attribute(name); bound && b.val.Known() { // it may be a member that is meant
-			array, sub, _ := strings.Cut(b.val.Text, "[")
-			s.setsCommand(array, abstract.Lit(strings.TrimSuffix(sub, "]")), v)
-		}
-		s.forget()
-		return
-	}
-	name = to
-	b, ok := s.attribute(name)
-	if !ok {
-		s.bind(binding{name: name, val: v})
-		return
-	}
-	kind := scalar
-	switch b.kind {
-	case upper, lower, integer, formatted:
-		kind = b.kind
-		s.counts(name, kind, v)
-		v = converted(kind, v)
-	case mixed:
-		kind = mixed
-		s.counts(name, kind, v)
-		if !b.counts && !converted(integer, v).Known() && !(v.IsPattern && v.Text == "*") {
-			v = vague("$"+name, v)
+	v.may = slices.Clip(v.may)
+	for _, c := range o.may {
+		if !slices.ContainsFunc(v.may, c.equal) {
+			v.may = append(v.may, c)
 		}
 	}
-	if !b.array {
-		s.bind(binding{name: name, val: v, kind: kind, counts: b.counts})
-		if b.counts && !v.IsNumber() && !converted(integer, v).Known() {
-			s.bind(binding{name: name, val: abstract.Number("$((…))"), kind: kind, counts: true, weak: true})
-		}
-		return
-	}
-	next := binding{name: name, array: true, kind: kind, keyed: b.keyed && !s.asZsh(), unsure: b.unsure || b.alike || b.keyed && s.zsh || kind != scalar || s.unusual(), elems: slices.Clone(b.elems)}
-	switch {
-	case s.asZsh() && !b.keyed && kind == scalar && !s.unusual(): // puts it in place of the array
-		next = binding{name: name, val: v}
-	case next.unsure || next.keyed:
-		next.elems = append(next.elems, element{"0", v})
-		next.headed = next.unsure && kind == scalar && !s.asZsh()
-	default:
-		next.put(0, v, false)
-	}
-	s.bind(next)
-}
-
-// converted returns what a variable with an attribute holds when it is
-// assigned a value.
-func converted(kind bindingKind, v abstract.Value) abstract.Value {
-	switch {
-	case kind == formatted:
-		return vague("${…}", v)
-	case kind == integer:
-		if n, err := strconv.ParseInt(v.Text, 10, 64); v.Known() && err == nil && strconv.FormatInt(n, 10) == v.Text {
-			return v
-		}
-		return abstract.Number("$((…))")
-	case v.Known() && kind == upper:
-		v.Text = strings.ToUpper(v.Text)
-	case v.Known() && kind == lower:
-		v.Text = strings.ToLower(v.Text)
-	case !v.Known():
-		return vague(v.Show, v)
+	if len(v.may) > maxAlternatives {
+		v.may = []content{{val: v.any("…"), open: true, array: slices.ContainsFunc(v.may, func(c content) bool { return c.array })}}
 	}
 	return v
 }
 
-// attribute returns the newest binding of a name. Its kind is mixed if not all
-// that count have the same, and it is an unsure array if some are arrays.
-func (s *state) attribute(name string) (binding, bool) {
-	var b binding
-	n, counts, other := 0, false, false
-	for i := len(s.vars) - 1; i >= 0; i-- {
-		o := &s.vars[i]
-		if o.kind == boundary {
-			break
-		}
-		if o.name != name || o.kind == constant {
+// any returns a value that stands for all that a variable may hold.
+func (v variable) any(show string) abstract.Value {
+	var all []abstract.Value
+	for _, c := range v.may {
+		if c.before {
+			all = append(all, abstract.Variable(show, 0))
 			continue
 		}
-		if n++; n == 1 {
-			b = *o
+		all = append(append(all, c.list...), c.val)
+	}
+	for i, one := range all {
+		if !one.IsNumber() && !isDecimal(one) || one.Taint != 0 {
+			return vague(show, all...)
 		}
-		b.keyed, counts, other = b.keyed || o.keyed, counts || o.counts, other || o.kind > unset && !o.counts
-		if o.kind != b.kind && (o.kind > unset || b.kind > unset) || o.kind == reference && n > 1 || o.kind > unset && o.weak {
-			b.kind = mixed
-		}
-		if n > 1 && (o.array || b.array) || o.array && o.weak {
-			b.array, b.unsure, b.alike, b.headed = true, true, false, false
-		}
-		if !o.weak {
-			break
+		if i == len(all)-1 {
+			return abstract.Number(show)
 		}
 	}
-	b.counts = counts && !other
-	return b, n > 0
+	return vague(show, all...)
 }
 
-// lasting returns the kind that a variable keeps when it becomes an array.
-func (b *binding) lasting() bindingKind {
-	if b.kind > reference && b.kind < forgotten {
-		return mixed
+func isDecimal(v abstract.Value) bool {
+	_, err := decimal(v.Text)
+	return v.Known() && err == nil
+}
+
+// decimal reads a number that means the same everywhere.
+func decimal(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err == nil && strconv.FormatInt(n, 10) != text {
+		err = strconv.ErrSyntax
 	}
-	return scalar
+	return n, err
+}
+
+// widened returns a variable of which what it may hold does not come to an end.
+func (v variable) widened(name string) variable {
+	c := content{val: v.any("$" + name), open: true, array: slices.ContainsFunc(v.may, func(c content) bool { return c.array })}
+	v.may = []content{c}
+	return v
+}
+
+// lookup returns what a variable holds, and whether the text sets it. Where it may hold one
+// of several texts, nothing is known of it: see state.each.
+func (s *state) lookup(name string) (content, bool) {
+	v := s.vars.get(name)
+	if len(v.may) > 1 {
+		return content{val: v.any("$" + name), open: true, array: slices.ContainsFunc(v.may, func(c content) bool { return c.array })}, true
+	}
+	if v.refers || v.odd && !v.may[0].gone && !v.may[0].before {
+		return content{val: v.any("$" + name), open: true, array: v.may[0].array}, true
+	}
+	return v.may[0], !v.may[0].before
+}
+
+// bound reports whether the text gives a variable a value.
+func (s *state) bound(name string) bool {
+	_, ok := s.vars.names[name]
+	return ok || s.vars.lost && syntax.ValidName(name)
+}
+
+// hold makes a variable hold a content, and nothing else.
+func (s *state) hold(name string, c content) {
+	v := s.vars.names[name]
+	v.from = nil
+	switch name {
+	case "LINENO", "RANDOM", "SRANDOM", "SECONDS", "BASHPID", "EPOCHSECONDS", "HISTCMD": // what they are given is not what they hold
+		c = content{val: abstract.Number("$" + name)}
+	case "BASH_COMMAND", "DIRSTACK", "FUNCNAME", "GROUPS", "PIPESTATUS", "_":
+		c = content{val: vague("$"+name, c.val), open: true}
+	}
+	next := variable{may: []content{c}, exported: v.exported, constant: v.constant, odd: v.odd, refers: v.refers}
+	if v.constant || slices.Contains(s.watched, name) {
+		next = next.or(s.vars.get(name))
+	}
+	if v.odd && !isDecimal(c.val) { // which may be no number, or no key
+		s.mayFailLine()
+	}
+	if v.refers {
+		s.dynamic(effect.CauseUnresolved, "gives a value to what $"+name+" refers to", c.val.From)
+		s.forget()
+		return
+	}
+	if len(s.vars.names) >= maxNamed {
+		s.giveUp("too many assignments")
+		return
+	}
+	s.Shell.bind(name, next)
+}
+
+// assign gives a variable a value, and walks what runs because of that.
+func (s *state) assign(name string, v abstract.Value) {
+	s.give(name, v)
+	s.environmentCode(name, v, v.From)
+}
+
+// give is assign without what runs because of the name.
+func (s *state) give(name string, v abstract.Value) {
+	s.subscriptIn(v, false)
+	if commandTables[name] {
+		s.renamesCommand(name, v.From)
+	}
+	if old, ok := s.lookup(name); ok && old.array { // its first member, or all of it
+		v = vague("$"+name, append([]abstract.Value{v, old.val}, old.list...)...)
+		s.hold(name, content{val: v, array: true})
+		return
+	}
+	s.hold(name, content{val: v})
+}
+
+// mayGive is give where it is not known whether that is done.
+func (s *state) mayGive(name string, v abstract.Value) { s.may(func() { s.give(name, v) }) }
+
+// assignTo gives a value to what a word names: a variable, or a member of an array. If
+// the word is not known, any variable may have it.
+func (s *state) assignTo(to, v abstract.Value) {
+	name, _, member := strings.Cut(to.Text, "[")
+	switch {
+	case !to.Known() || !syntax.ValidName(name):
+		s.subscriptIn(to, true)
+		s.forget()
+	case member:
+		s.subscriptIn(to, false)
+		s.setMember(name, v)
+	default:
+		s.assign(name, v)
+	}
+}
+
+// setMember gives some member of an array a value.
+func (s *state) setMember(name string, v abstract.Value) {
+	s.keeps(name, v)
+	if commandTables[name] {
+		s.renamesCommand(name, v.From)
+	}
+	old, _ := s.lookup(name)
+	all := append([]abstract.Value{v, old.val}, old.list...)
+	if name == "argv" { // of zsh
+		s.setAnyPositional(all...)
+	}
+	s.hold(name, content{val: vague("$"+name, all...), array: true})
 }
 
 // forget makes all variables unknown, since something was assigned and which is
 // not known.
-func (s *state) forget() { s.bind(binding{kind: forgotten}) }
-
-// target follows references (declare -n) to the name of a variable. It is false
-// where that is not known.
-func (s *state) target(name string) (string, bool) {
-	for range 4 {
-		b, ok := s.attribute(name)
-		switch {
-		case ok && b.kind == mixed:
-			for i := range s.vars {
-				if s.vars[i].name == name && s.vars[i].kind == reference {
-					return name, false
-				}
-			}
-			return name, true
-		case !ok || b.kind != reference:
-			return name, true
-		case !b.val.Known() || !syntax.ValidName(b.val.Text) || b.val.Text == name || s.hides(name, b.val.Text):
-			return name, false
-		}
-		name = b.val.Text
-	}
-	return name, false
-}
-
-// hides reports whether a function has declared a name local after a reference to that name
-// was made, which then is to the variable around in some shells. So it may be where the name
-// was given before the call of a function.
-func (s *state) hides(by, name string) bool {
-	if s.given(name) {
-		return true
-	}
-	for _, f := range s.frames {
-		at, ok := f.locals[name]
-		if ok && !slices.ContainsFunc(s.vars[min(at, len(s.vars)):], func(b binding) bool { return b.name == by && b.kind == reference }) {
-			return true
-		}
-	}
-	return false
-}
-
-// lookup returns the binding of a variable that counts in the current round.
-// Where a branch may or may not have assigned it, each round of a command sees
-// another of the values; s.rounds is raised so that every one gets its turn.
-func (s *state) lookup(name string) (binding, bool) {
-	to, ok := s.target(name)
-	if !ok {
-		return binding{name: name, val: abstract.Variable(name, abstract.Foreign), open: true}, true
-	}
-	return s.lookupOnce(to)
-}
-
-func (s *state) lookupOnce(name string) (binding, bool) {
-	if s.wild && name[0] != 0 {
-		return binding{name: name, val: abstract.Variable(name, abstract.Foreign), open: true}, true
-	}
-	var found [maxAlternatives]int
-	n, hidden, more, edge := 0, false, true, len(s.vars)
-	all := abstract.Variable(name, 0)
-	for i := len(s.vars) - 1; i >= 0 && more; i-- {
-		b := &s.vars[i]
-		switch {
-		case b.kind == boundary:
-			hidden, edge = true, i
-			continue
-		case b.kind == forgotten && name[0] != 0:
-			return binding{name: name, val: abstract.Variable(name, abstract.Foreign), open: true}, true
-		case b.name != name || b.kind == constant:
-			continue
-		}
-		all.Taint |= b.val.Taint
-		if !internal(name) && hidden && (b.array || !b.exported && b.kind != unset && !s.isExported(name, edge)) {
-			return binding{name: name, val: all, open: true}, true
-		}
-		more = b.weak
-		if slices.ContainsFunc(found[:n], func(o int) bool { return s.vars[o].same(b) }) {
-			continue
-		}
-		if !internal(name) && n == maxAlternatives-1 {
-			return binding{name: name, val: all, open: true}, true
-		}
-		if n == maxAlternatives {
-			break
-		}
-		found[n] = i
-		n++
-	}
-	if n == 0 {
-		return binding{}, false
-	}
-	if more && !internal(name) { // it may as well be what it was before the text
-		found[n] = -1
-		n++
-	}
-	pick, ok := 0, true
-	if n > 1 {
-		pick, ok = s.choose(name, n, found[0])
-	}
-	switch {
-	case !ok && !internal(name):
-		return binding{name: name, val: all, open: true}, true
-	case found[pick] < 0:
-		return binding{}, false
-	}
-	return s.vars[found[pick]], true
-}
-
-// same reports whether two bindings of a name give it the same text.
-func (b *binding) same(o *binding) bool {
-	return b.kind == o.kind && b.kind <= unset && !b.array && !o.array && b.exported == o.exported && !b.val.IsPattern && !o.val.IsPattern &&
-		b.val.Text == o.val.Text && b.val.Taint == o.val.Taint && b.val.Secrets == o.val.Secrets
-}
-
-// internal reports whether a name is of the analysis: of its bindings the newest
-// counts.
-func internal(name string) bool { return name[0] == 0 && name != positionalName }
-
-// A choice is a variable of which the command being walked sees another value in
-// each round.
-type choice struct {
-	name string
-	n    int
-	at   int // of the newest binding
-}
-
-// choose returns which of n values of a variable counts in the current round.
-// It is false where that are too many, or no rounds are made.
-func (s *state) choose(name string, n, at int) (int, bool) {
-	if s.round < 0 {
-		return 0, false
-	}
-	stride := 1
-	for _, c := range s.choices {
-		if c.name == name {
-			return s.round / stride % n, c.n == n && c.at == at
-		}
-		stride *= c.n
-	}
-	if stride*n > maxAlternatives {
-		return 0, false
-	}
-	s.choices = append(s.choices, choice{name, n, at})
-	s.rounds = stride * n
-	return s.round / stride % n, true
-}
-
-// inRounds walks something once for each combination of the values that the
-// variables in it may have. Within a substitution these are of the command around it.
-func (s *state) inRounds(walk func()) {
-	if s.shared {
-		walk()
-		return
-	}
-	round, rounds, choices := s.round, s.rounds, s.choices
-	s.rounds, s.choices = 1, nil
-	for s.round = 0; s.round < s.rounds && !s.gaveUp; s.round++ {
-		walk()
-	}
-	s.round, s.rounds, s.choices = round, rounds, choices
-}
-
-// isExported reports whether programs that were started at an edge are sure to see a variable.
-func (s *state) isExported(name string, edge int) bool {
-	return slices.ContainsFunc(s.vars[:edge], func(b binding) bool { return b.name == exportPrefix+name && !b.weak })
-}
-
-// exportPrefix stands before the name of a variable that is exported, in a
-// binding that says so.
-const exportPrefix = "\x00export "
-
-// weaken makes the bindings since mark such that may not have happened.
-func (s *state) weaken(mark int) {
-	for i := mark; i < len(s.vars); i++ {
-		s.vars[i].weak = true
-	}
-}
-
-// settled returns the names that are certain to be bound since mark, each with
-// the index of its newest binding that is certain.
-func (s *state) settled(mark int) map[string]int {
-	names := map[string]int{}
-	for i := mark; i < len(s.vars); i++ {
-		if !s.vars[i].weak && s.vars[i].kind < forgotten {
-			names[s.vars[i].name] = i
-		}
-	}
-	return names
-}
-
-// drop removes the bindings since mark of names, of each only from an index on.
-func (s *state) drop(mark int, names map[string]int) {
-	mark = min(mark, len(s.vars))
-	kept := s.vars[:mark]
-	for i, b := range s.vars[mark:] {
-		if from, ok := names[b.name]; !ok || mark+i < from || b.global {
-			kept = append(kept, b)
+func (s *state) forget() {
+	kept := &table{names: map[string]variable{}, lost: true}
+	for name, v := range s.vars.names {
+		if !syntax.ValidName(name) { // not one of these
+			kept.set(name, v)
+		} else if v.exported || v.odd || v.refers || v.constant {
+			v.may = []content{{val: abstract.Variable(name, abstract.Foreign).Of(abstract.FromText), open: true}}
+			kept.set(name, v)
 		}
 	}
 	s.vars = kept
 }
 
-const workdirName = "\x00cwd"
-
-// place returns where relative paths start.
-func (s *state) place() *effect.Place {
-	if b, ok := s.lookupOnce(workdirName); ok {
-		return b.place
+// assignment binds a variable to what NAME=VALUE says.
+func (s *state) assignment(a *syntax.Assign) {
+	if a.Name == nil || a.Naked {
+		if a.Value != nil {
+			s.word(a.Value)
+		}
+		return
 	}
-	return s.at
+	name := a.Name.Value
+	switch {
+	case a.Array != nil && a.Index != nil: // members in place of others, in zsh
+		s.walkIndex(a.Index)
+		s.setMember(name, vague("$"+name, s.members(a.Array)...))
+		return
+	case a.Array != nil:
+		s.assignArray(name, a)
+		return
+	case a.Index != nil:
+		s.walkIndex(a.Index)
+		v := abstract.Value{}
+		if a.Value != nil {
+			v = s.word(a.Value)
+		}
+		s.setMember(name, v)
+		return
+	}
+	v := s.word(a.Value)
+	if a.Append {
+		old, ok := s.lookup(name)
+		switch {
+		case old.array:
+			s.setMember(name, v)
+			return
+		case ok:
+			v = abstract.Concat(old.val, v)
+		default:
+			v = abstract.Concat(s.environment(name)[0], v)
+		}
+	}
+	v.From = s.spanOf(a)
+	s.assign(name, v)
+}
+
+// members returns the words that the members of an array are written as.
+func (s *state) members(a *syntax.ArrayExpr) (out []abstract.Value) {
+	for _, e := range a.Elems {
+		if e.Index != nil {
+			s.walkIndex(e.Index)
+		}
+		if e.Value != nil {
+			out = append(out, s.fields(e.Value)...)
+		}
+		if len(out) > abstract.MaxFields {
+			s.giveUp("an array is too long")
+			break
+		}
+	}
+	return out
+}
+
+// assignArray is NAME=(…): its members are known where each is written out as one word.
+func (s *state) assignArray(name string, a *syntax.Assign) {
+	list := s.members(a.Array)
+	for _, v := range list {
+		s.keeps(name, v)
+	}
+	if commandTables[name] {
+		s.renamesCommand(name, s.spanOf(a))
+	}
+	old, bound := s.lookup(name)
+	exact := !slices.ContainsFunc(a.Array.Elems, func(e *syntax.ArrayElem) bool { return e.Index != nil }) &&
+		!slices.ContainsFunc(list, func(v abstract.Value) bool { return v.IsPattern && !v.Written })
+	if a.Append {
+		exact = exact && bound && old.array && old.list != nil
+		list = append(slices.Clip(old.list), list...)
+	}
+	c := content{list: list, array: true}
+	switch {
+	case exact && list == nil:
+		c.list = []abstract.Value{}
+	case !exact && len(list) == 1 && list[0].Lines && !a.Append:
+		c = content{val: list[0], array: true}
+	case !exact:
+		c = content{val: vague("$"+name, append(list, old.val)...), array: true}
+	}
+	if name == "argv" { // of zsh
+		s.setAnyPositional(list...)
+	}
+	if name == "path" && len(list) > 0 {
+		s.searchPath(list[0])
+	}
+	s.hold(name, c)
+}
+
+// walkIndex walks what a subscript runs.
+func (s *state) walkIndex(x syntax.ArithmExpr) {
+	if w, ok := x.(*syntax.Word); ok {
+		s.subscriptIn(s.word(w), true)
+		return
+	}
+	s.arithm(x)
+}
+
+// setPositional binds the positional parameters, from $1.
+func (s *state) setPositional(args []abstract.Value) {
+	c := content{array: true, list: []abstract.Value{}}
+	for i, v := range args {
+		if v.IsPattern && !v.Written { // any number of words
+			c = content{array: true, val: vague("$@", args...)}
+			if v.Lines && len(args) == 1 && i == 0 {
+				c.val = v
+			}
+			break
+		}
+		s.subscriptIn(v, false)
+		c.list = append(c.list, v)
+	}
+	s.Shell.bind(positionalName, variable{may: []content{c}})
+}
+
+// setAnyPositional makes the positional parameters any of some words.
+func (s *state) setAnyPositional(of ...abstract.Value) {
+	s.Shell.bind(positionalName, variable{may: []content{{array: true, val: vague("$@", of...)}}})
+}
+
+// parameters returns the positional parameters, from $1. It is false where they are not known.
+func (s *state) parameters() (content, bool) {
+	c, ok := s.lookup(positionalName)
+	if !ok {
+		return content{array: true, list: []abstract.Value{}}, true
+	}
+	return c, c.list != nil
+}
+
+// parameterAt returns one positional parameter, and whether it is set.
+func (s *state) parameterAt(n int) (v abstract.Value, set bool) {
+	c, known := s.parameters()
+	switch {
+	case !known:
+		return entry(c.val, vague("$"+strconv.Itoa(n), c.val)), false
+	case n >= 1 && n <= len(c.list):
+		return c.list[n-1], true
+	}
+	return abstract.Value{}, false
+}
+
+// positional returns what $@ is.
+func (s *state) positional() []abstract.Value {
+	c, known := s.parameters()
+	if !known {
+		return []abstract.Value{entry(c.val, vague("$@", c.val))}
+	}
+	return c.list
+}
+
+// entry returns one line of a list, or what is given if a value is none.
+func entry(in, unknown abstract.Value) abstract.Value {
+	if !in.Lines {
+		return unknown
+	}
+	in.Show, in.Taint = unknown.Show, unknown.Taint
+	return in
+}
+
+// each walks something once for each text that the variables may hold which it names, each
+// time in a shell in which they hold that alone; where that are too many, they are unknown.
+// It is walked once more as zsh reads it if that is another way and nothing says of which shell
+// the text is. What the walks leave is joined.
+func (s *state) each(node syntax.Node, walk func()) {
+	picks, n := s.several(node)
+	from, mark := s.Fork(), len(s.files)
+	var ends []Shell
+	for round := 0; round < n && !s.gaveUp; round++ {
+		s.Shell = from.Fork()
+		for k, rest := 0, round; k < len(picks); k++ {
+			v, may := s.vars.get(picks[k].name), picks[k].may
+			v.may = may[rest%len(may) : rest%len(may)+1]
+			rest /= len(may)
+			s.Shell.bind(picks[k].name, v)
+		}
+		effects := len(s.effects)
+		ends = append(ends, s.otherwise(walk)...)
+		if round > 0 {
+			s.dropRepeated(effects)
+		}
+	}
+	if s.Shell = Join(ends...); len(ends) > 1 {
+		s.Shell.place = ends[0].place
+		s.doubt(mark)
+		s.torn(from.fds)
+	}
+}
+
+// otherwise walks something, and once more as zsh reads it where that may be meant.
+func (s *state) otherwise(walk func()) []Shell {
+	from, differs := s.Fork(), s.differs
+	s.differs = false
+	walk()
+	ends := []Shell{s.Shell}
+	if s.differs && !s.gaveUp {
+		mark := len(s.effects)
+		s.Shell = from
+		s.dialect.zsh = true
+		walk()
+		s.dialect.zsh = false
+		s.dropRepeated(mark)
+		ends = append(ends, s.Shell)
+	}
+	s.differs = differs
+	return ends
+}
+
+// A pick is a variable that may hold one of several texts.
+type pick struct {
+	name string
+	may  []content
+}
+
+// several returns the variables that a part of the text names and that may hold one of several
+// texts, as far as the combinations of these are few, and how many there are. What ${x+word}
+// asks about may be set, or not.
+func (s *state) several(node syntax.Node) (picks []pick, n int) {
+	n = 1
+	if !s.vars.many && !s.asks {
+		return nil, n
+	}
+	syntax.Walk(node, func(at syntax.Node) bool {
+		p, ok := at.(*syntax.ParamExp)
+		if !ok || p.Param == nil {
+			return true
+		}
+		name := p.Param.Value
+		if _, err := strconv.Atoi(name); err == nil && name != zeroName || name == "*" || name == "#" {
+			name = positionalName
+		}
+		may := s.vars.get(name).may
+		if c := may[0]; len(may) == 1 && (c.before || !c.val.Known()) && !c.array && p.Exp != nil && (p.Exp.Op == syntax.AlternateUnset || p.Exp.Op == syntax.AlternateUnsetOrNull) && syntax.ValidName(name) {
+			if c.before {
+				c.val = s.environment(name)[0]
+			}
+			may = []content{{gone: true}, {val: c.val, full: true}}
+		}
+		if len(may) > 1 && n*len(may) <= maxAlternatives && !slices.ContainsFunc(picks, func(p pick) bool { return p.name == name }) {
+			picks, n = append(picks, pick{name, may}), n*len(may)
+		}
+		return true
+	})
+	return picks, n
 }

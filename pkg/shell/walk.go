@@ -8,290 +8,140 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/shieldcli/shield/pkg/effect"
-	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A state is one analysis. It belongs to one goroutine.
-type state struct {
-	text    string
-	at      *effect.Place
-	effects []effect.Effect
-	scripts int  // shell scripts that were read and walked
-	filled  bool // placeholders stand in the text that is walked
-	unread  int  // texts that are run and of which nothing is known
-	blind   int  // texts in the language of one program, such as SQL, that were not read
-	words   strings.Builder
-
-	vars    []binding
-	funcs   []function
-	aliases []alias
-	files   []file
-	writes  []effect.Text
-	backups []string // paths of copies that were kept of edited files
-	links   []link
-	moves   []move
-	remotes []command.GitRemote // names that the text gives to addresses of git
-	loaded  []loaded
-	fds     []descriptor
-	input   abstract.Value  // standard input of the statement being walked, which its substitutions read
-	stdin   *abstract.Value // what exec has put in place of standard input
-	inFunc  int             // depth of function calls
-	frames  []frame         // of the functions being walked
-
-	round, rounds int  // see lookup
-	shared        bool // the rounds are of a command around the substitution being walked
-	choices       []choice
-	constants     bool // some name is readonly
-	ownFuncs      int  // functions before this one are of the shell that started this one
-	left          left
-	exit          exit            // of the command that was walked last
-	consumed      bool            // something has read of the input that it shares with what follows
-	remains       *abstract.Value // what it left of it, where that is known
-	traps         []trap
-	typed         int // bindings before the words of the command being walked were expanded
-	typedWords    []*syntax.Word
-	ahead         []*syntax.Assign // before the command whose words are expanded: what they assign is not in them yet
-	lists         int              // depth of lists of statements in the text that is walked
-	failures      int              // errors that end a line
-	jobs          []*job
-	reads         []string       // by the jobs being walked
-	watched       int            // depth of these
-	contested     []string       // files that may be written at any time by what runs beside
-	waited        bool           // the statement that is walked next is waited for at once
-	writing       []string       // what the commands around this one write to
-	joinsErrors   bool           // a command around this one sends errors where output goes
-	zsh           bool           // the text is read as zsh means it
-	shellNamed    bool           // by a command that says which shell it is of
-	lastpipe      bool           // the last part of a pipe may be of the shell itself
-	differs       bool           // zsh, if no shell is named, reads some of it in another way
-	posix         bool           // the text is of a shell that may be a small one
-	strict        bool           // set -u: a parameter that is not set ends the shell
-	wild          bool           // a trap may assign at any time
-	anyWord       bool           // an alias of zsh stands for words that are no command
-	fish          bool           // the shell at hand is fish
-	subscripts    bool           // a variable has held what arithmetic may run
-	extGlobs      bool           // ^, ~ and # may be of patterns, as in zsh
-	autoloads     []string       // functions that zsh reads when they are called, from where nothing says yet
-	produced      abstract.Value // by the statement that was walked last, wherever it sends that
-
-	fixed    *effect.Span // where nested text came from, if the spans of its nodes mean nothing
-	base     int          // where text being walked starts in s.text, if fixed is nil
-	steps    int
-	depth    int
-	onDisk   int // depth of scripts and recipes that lie there
-	remote   int // depth of commands that run on another machine
-	machine  int // how many of these are machines, and no containers
-	standing int // how many of these are containers that were there before
-	gaveUp   bool
-	quiet    int // effects are not wanted: the value alone is
-
-	running  []string // recipes that are being walked, with their goals
-	captured int      // depth of text whose output another part of the text takes
-	inner    int      // depth of shells that the text starts, which may end before it does
-	foreign  int      // depth of code of other languages, which may show what it takes
-}
-
-// A function is a function that the text defines, or one that it removes.
-type function struct {
-	name   string
-	body   *syntax.Stmt
-	called bool
-	weak   bool // may not have been defined
-	fixed  *effect.Span
-	base   int
-
-	deepest []deepest // the walks that stand for all others
-}
-
-// An alias is an alias that the text defines.
-type alias struct {
-	name, text string
-	hashed     bool // it is no alias, but what the shell runs when it looks for a program of that name
-}
-
-// A descriptor is a file descriptor that exec opened.
-type descriptor struct {
-	n    string
-	val  abstract.Value // what reading it yields
-	in   bool           // val is what is left of it, to the letter
-	out  *abstract.Target
-	weak bool // may not have been opened
-}
-
-// nested walks text that some part of the command would run as shell text.
-func (s *state) nested(text string, at effect.Span) abstract.Value {
-	if !s.enter(at) {
-		return abstract.Unknown("…", abstract.Foreign)
-	}
-	defer s.leave()
-	fixed, base := s.fixed, s.base
-	s.fixed = &at
-	out := s.source(text)
-	s.fixed, s.base = fixed, base
-	return out
-}
-
-// enter counts a level of commands inside commands.
-func (s *state) enter(at effect.Span) bool {
-	if s.depth >= maxDepth {
-		s.giveUp("commands are nested too deeply")
-		return false
-	}
-	s.depth++
-	return true
-}
-
-func (s *state) leave() { s.depth-- }
-
-// step spends the budget that bounds the time of an analysis.
-func (s *state) step(n int) bool {
-	s.steps += n
-	if s.steps > maxSteps {
-		s.giveUp("the command is too complex")
-		return false
-	}
-	return true
-}
-
-// giveUp ends the analysis: the rest of the text counts as Dynamic.
-func (s *state) giveUp(why string) {
-	if !s.gaveUp {
-		s.gaveUp = true
-		s.effects = append(s.effects, effect.Effect{Kind: effect.Dynamic, Cause: effect.CauseLimit, Reason: why, From: effect.Span{End: len(s.text)}})
-	}
-	s.steps = maxSteps + 1
-}
-
-// span returns the part of the whole text that offsets of the walked text mean.
-func (s *state) span(start, end int) effect.Span {
-	if s.fixed != nil {
-		return *s.fixed
-	}
-	start, end = min(max(0, start+s.base), len(s.text)), min(max(0, end+s.base), len(s.text))
-	return effect.Span{Start: start, End: max(start, end)}
-}
-
-func (s *state) spanOf(n syntax.Node) effect.Span {
-	if s.fixed != nil {
-		return *s.fixed
-	}
-	return s.span(int(n.Pos().Offset()), int(n.End().Offset()))
-}
-
 // stmts walks statements and returns what they write together.
 func (s *state) stmts(list []*syntax.Stmt, in abstract.Value) abstract.Value {
-	s.lists++
-	defer func() { s.lists-- }()
 	if len(list) == 1 {
 		return s.stmt(list[0], in)
 	}
 	var b abstract.Builder
-	outer, stdin, consumed, remains := s.stdin, s.stdin, s.consumed, s.remains
-	s.consumed, s.remains = false, nil
-	for i, st := range list {
-		if s.gaveUp {
-			break
+	stdin, outer := s.stdin, s.source
+	own := &source{val: in}
+	s.within(func() {
+		s.lists++
+		s.source = own
+		if s.lists == 1 {
+			s.row = s.begins(ofLine)
 		}
-		gone, was, before, mark := s.left.any(), s.remains, s.outcomes(), len(s.vars)
-		s.waited = i+1 < len(list) && waits(list[i+1])
-		out := s.stmt(st, in)
-		if gone {
-			out, s.exit = maybe(out), anyExit
-			s.mayRead(was)
-			s.uncertain(before)
-		}
-		if b.Add(out); i+1 < len(list) {
-			s.strays(mark)
-			if s.left.line > 0 && s.lists == 1 && list[i+1].Pos().Line() > st.End().Line() {
-				s.endLine()
+		for i, st := range list {
+			if s.gaveUp {
+				break
+			}
+			ended, place := s.ended.any(), s.Shell.place
+			out := s.stmt(st, s.source.left())
+			if ended {
+				out = maybe(out)
+			}
+			if b.Add(out); i+1 < len(list) {
+				s.astray = s.astray || s.Shell.place != place
+				if s.lists == 1 && list[i+1].Pos().Line() > st.End().Line() {
+					s.comesTo(s.row)
+				}
+			}
+			if s.stdin != stdin {
+				stdin = s.stdin
+				s.source = &source{val: *stdin}
 			}
 		}
-		if s.stdin != stdin {
-			in, stdin = *s.stdin, s.stdin
-			s.consumed, s.remains = false, nil
+		if s.lists == 1 {
+			s.comesTo(s.row)
 		}
-		in = s.remaining(in)
+	})
+	if outer != nil && own.read {
+		outer.read = true
 	}
-	if !s.consumed && s.stdin == outer {
-		s.remains = remains
-	}
-	s.consumed = s.consumed || consumed
 	return b.Value()
 }
 
 // stmt walks one statement.
 func (s *state) stmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
-	if st != nil && s.left.sure != stays {
-		s.unreached(func() { s.stmt(st, in) })
-		return abstract.Value{}
-	}
 	if st == nil || !s.step(1) || !s.enter(effect.Span{}) {
 		return abstract.Value{}
 	}
-	outer, round, fds, consumed, remains := s.input, s.round, len(s.fds), s.consumed, s.remains
-	if s.exit = anyExit; !s.shared {
-		s.round = -1
-	}
-	defer func() {
-		s.input, s.round = outer, round
-		s.leave()
-		switch {
-		case st.Background:
-			s.exit = success
-			s.mayRead(remains)
-		case st.Negated:
-			s.exit = s.exit.negated()
-		}
-	}()
-	s.input = in
-	if len(st.Redirs) > 1 {
+	s.within(func() {
+		s.input = in
 		s.otherInputs(st, in, false)
+		coproc, ok := st.Cmd.(*syntax.CoprocClause)
+		if !st.Background && (!ok || coproc == nil) {
+			out = s.foreground(st, in)
+			return
+		}
+		s.beside(func() {
+			if st.Background {
+				s.apart(func() { out = s.foreground(st, in) })
+				if list, ok := st.Cmd.(*syntax.BinaryCmd); ok && !isPipe(list.Op) && s.mayBeZsh() { // all but its last part is of the shell itself
+					s.may(func() { out = s.foreground(st, in) })
+				}
+				return
+			}
+			out = s.foreground(st, in)
+		})
+	})
+	s.leave()
+	return out
+}
+
+// beside walks a part of the text that runs beside what follows: nothing that it writes is sure to
+// be there, now or later, and what it has read may be what is written later.
+func (s *state) beside(walk func()) {
+	read, mark := len(s.seen), len(s.files)
+	walk()
+	s.doubt(mark)
+	s.racing = append(s.racing, s.seen[read:]...)
+	s.contend(mark)
+}
+
+// contend notes that the files since mark may be written at any time.
+func (s *state) contend(mark int) {
+	for _, f := range s.files[min(mark, len(s.files)):] {
+		if f.consumer == nil {
+			s.contested = append(s.contested, f.path)
+		}
 	}
-	if coproc, ok := st.Cmd.(*syntax.CoprocClause); st.Background || ok && coproc != nil {
-		defer s.beside(st, in)()
+}
+
+// reads notes that a file is read of which the text says what it holds.
+func (s *state) reads(path string) {
+	if len(s.seen) < maxFiles {
+		s.seen = append(s.seen, path)
 	}
-	if st.Background {
-		defer s.background(st)()
-	}
-	s.waited = false
+}
+
+// foreground walks a statement but for what sends it into the background.
+func (s *state) foreground(st *syntax.Stmt, in abstract.Value) abstract.Value {
 	call, isCall := st.Cmd.(*syntax.CallExpr)
-	if isCall && len(call.Args) > 0 {
+	if isCall {
 		return s.call(call, st, in)
 	}
+	from := s.Fork()
 	io := s.redirect(st.Redirs, in)
-	opened := len(s.fds)
+	opened := s.fds
 	s.input = io.In
 	if st.Cmd == nil {
 		return s.deliver(io, s.bareRedirect(io))
 	}
-	if io.Redirected {
-		s.consumed, s.remains = false, nil
-	}
-	joins, written := s.joinsErrors, len(s.files)
-	s.joinsErrors = joins || redirectsErrors(st.Redirs)
-	writing := s.writing
-	if io.Out != nil && io.Out.Path != "" {
-		s.writing = append(writing[:len(writing):len(writing)], io.Out.Path)
-	}
-	mark, before, fed := len(s.vars), s.outcomes(), s.feeds(st.Redirs)
-	out = s.asChanged(io, written, s.command(st.Cmd, io), func(io abstract.Streams) abstract.Value { return s.command(st.Cmd, io) })
-	s.joinsErrors, s.writing = joins, writing
-	if !fed {
-		s.weakenVariables(mark)
-		s.uncertain(before)
-	}
-	if !opens(st.Redirs) {
-		s.exit = anyExit
-		if c, ok := st.Cmd.(*syntax.DeclClause); ok && endsShell[c.Variant.Value] {
-			s.mayFail()
+	fed, written := s.feeds(st.Redirs), len(s.files)
+	out := abstract.Value{}
+	s.within(func() {
+		if io.Redirected {
+			s.source = &source{val: io.In}
 		}
-	}
-	if io.Redirected {
-		s.consumed, s.remains = consumed, remains
+		s.joinsErrors = s.joinsErrors || redirectsErrors(st.Redirs)
+		if io.Out != nil && io.Out.Path != "" {
+			s.writing = append(slices.Clip(s.writing), io.Out.Path)
+		}
+		out = s.asChanged(io, written, s.command(st.Cmd, io), func(io abstract.Streams) abstract.Value { return s.command(st.Cmd, io) })
+	})
+	if !fed { // then it has not run
+		place := s.Shell.place
+		s.Shell = Join(from, s.Shell)
+		s.Shell.place = place
+		s.doubt(written)
 	}
 	if coproc, ok := st.Cmd.(*syntax.CoprocClause); !ok || coproc == nil {
-		s.fds = slices.Delete(s.fds, min(fds, len(s.fds)), min(opened, len(s.fds)))
+		s.close(from.fds, opened)
 	}
 	overwritten := io.Out != nil && slices.ContainsFunc(s.files[min(written, len(s.files)):], func(f file) bool { return f.path == io.Out.Path })
 	if io.Moved || overwritten {
@@ -300,12 +150,19 @@ func (s *state) stmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 	return s.deliver(io, out)
 }
 
+// close removes the descriptors that redirections have opened.
+func (s *state) close(before, opened []descriptor) {
+	if len(opened) == len(before) {
+		return
+	}
+	s.fds = slices.DeleteFunc(slices.Clone(s.fds), func(d descriptor) bool { return slices.Contains(opened, d) && !slices.Contains(before, d) })
+}
+
 // bareRedirect is `< file` without a command: $(< file) reads it.
 func (s *state) bareRedirect(io abstract.Streams) abstract.Value {
 	for _, name := range [...]string{"NULLCMD", "READNULLCMD"} { // what zsh runs then
-		if b, ok := s.attribute(name); ok && b.kind != unset && s.asZsh() {
-			s.mayRun(func() { s.invoke([]abstract.Value{s.first(b, "$"+name)}, io) })
-			io.In = maybe(io.In)
+		if s.bound(name) && s.mayBeZsh() {
+			s.differsHere("a redirection alone runs $"+name, io.In.From)
 		}
 	}
 	if io.Redirected {
@@ -314,13 +171,8 @@ func (s *state) bareRedirect(io abstract.Streams) abstract.Value {
 	return abstract.Value{}
 }
 
-func (s *state) command(c syntax.Command, io abstract.Streams) abstract.Value {
+func (s *state) command(c syntax.Command, io abstract.Streams) (out abstract.Value) {
 	switch c := c.(type) {
-	case *syntax.CallExpr:
-		for _, a := range c.Assigns {
-			s.assignment(a, true)
-		}
-		s.exit = s.assigned(c.Assigns)
 	case *syntax.BinaryCmd:
 		return s.binary(c, io.In)
 	case *syntax.Block:
@@ -329,141 +181,456 @@ func (s *state) command(c syntax.Command, io abstract.Streams) abstract.Value {
 		return s.subshell(c.Stmts, io.In)
 	case *syntax.IfClause:
 		return s.ifClause(c, io.In)
-	case *syntax.WhileClause, *syntax.ForClause:
-		return s.loops(c, io.In)
+	case *syntax.WhileClause:
+		return s.while(c, io.In)
+	case *syntax.ForClause:
+		return s.forClause(c, io.In)
 	case *syntax.CaseClause:
 		return s.caseClause(c, io.In)
 	case *syntax.FuncDecl:
 		if c.Name == nil && len(c.Names) == 0 { // zsh calls it at once
 			return s.stmt(c.Body, io.In)
 		}
-		s.define(c)
-		s.exit = success
+		s.defines(c)
 	case *syntax.ArithmCmd:
-		s.exit = notZero(s.arithmCommand(c.X))
+		s.arithm(c.X)
 	case *syntax.LetClause:
 		for _, x := range c.Exprs {
-			s.exit = notZero(s.arithmCommand(x))
+			s.arithm(x)
 		}
 	case *syntax.TestClause:
 		s.test(c.X)
-		s.exit = anyExit
-		if simpleWord(c) {
-			s.exit = s.tested(c.X)
-		}
 	case *syntax.DeclClause:
-		return s.declare(c)
+		if c.Variant.Value == "local" && len(s.frames) == 0 { // an error, but in zsh
+			s.may(func() { out = s.declare(c) })
+			return out
+		}
+		s.each(c, func() { out = s.declare(c) })
 	case *syntax.TimeClause:
 		if c.Stmt != nil {
 			return s.stmt(c.Stmt, io.In)
 		}
 	case *syntax.CoprocClause:
-		end := s.apart()
-		out := s.stmt(c.Stmt, abstract.Unknown("what its descriptors bring", abstract.Foreign).Of(abstract.FromInput))
-		end()
+		s.apart(func() {
+			out = s.stmt(c.Stmt, abstract.Unknown("what its descriptors bring", abstract.Foreign).Of(abstract.FromInput))
+		})
 		name := "COPROC"
 		if c.Name != nil {
 			name = cmp.Or(s.word(c.Name).Text, name)
 		}
-		d := descriptor{n: coproc + itoa(len(s.fds)), val: out}
+		d := descriptor{coproc + itoa(len(s.fds)), &stream{val: out}}
 		if out.Taint&abstract.Network != 0 {
 			d.out = &abstract.Target{Socket: true}
 		}
-		s.fds = append(s.fds, d)
+		s.fds = append(slices.Clip(s.fds), d)
 		number := abstract.Value{Text: d.n, Show: "${" + name + "…}", IsPattern: true}
-		if _, had := s.attribute(name); !had || c.Name != nil || !s.asZsh() { // as soon as it has ended
-			s.bind(binding{name: name, kind: unset})
-		}
-		s.bind(binding{name: name, array: true, weak: true, elems: []element{{"0", number}, {"1", number}}})
-		s.exit = anyExit
+		s.hold(name, content{list: []abstract.Value{number, number}, array: true})
+		return abstract.Value{}
 	case *syntax.TestDecl:
 		return s.stmt(c.Body, io.In)
 	}
-	return abstract.Value{}
+	return out
+}
+
+// subshell walks statements in a shell of their own.
+func (s *state) subshell(list []*syntax.Stmt, in abstract.Value) (out abstract.Value) {
+	s.apart(func() {
+		s.inner++
+		out = s.stmts(list, in)
+		if s.ended.shell {
+			out = maybe(out)
+		}
+	})
+	return out
+}
+
+// binary walks a && b, a || b and a | b. The tree leans to the left and may be
+// as deep as the text is long, so it is unrolled.
+func (s *state) binary(c *syntax.BinaryCmd, in abstract.Value) abstract.Value {
+	var chain []*syntax.BinaryCmd
+	first := (*syntax.Stmt)(nil)
+	for {
+		chain = append(chain, c)
+		first = c.X
+		next, ok := c.X.Cmd.(*syntax.BinaryCmd)
+		if !ok || len(c.X.Redirs) > 0 || isPipe(next.Op) != isPipe(c.Op) {
+			break
+		}
+		c = next
+	}
+	slices.Reverse(chain)
+	if isPipe(chain[0].Op) {
+		return s.pipe(first, chain, in)
+	}
+	out := s.stmt(first, in)
+	sure := surely(first)
+	for i, c := range chain {
+		if s.gaveUp {
+			break
+		}
+		var y abstract.Value
+		walk := func() { y = s.stmt(c.Y, s.rest(in)) }
+		if effects := len(s.effects); sure && c.Op == syntax.AndStmt {
+			walk()
+		} else if s.may(walk); tests(c.X) {
+			s.mayShow(effects)
+		}
+		if i > 0 || c.Op != syntax.AndStmt || !succeeds(c.X) {
+			y = maybe(y)
+		}
+		out = abstract.Concat(out, y)
+		sure = sure && c.Op == syntax.AndStmt && surely(c.Y)
+	}
+	return out
+}
+
+// rest returns what is left of an input of the list that is walked.
+func (s *state) rest(in abstract.Value) abstract.Value {
+	if s.source != nil && s.source.read {
+		return rest(in)
+	}
+	return in
+}
+
+func isPipe(op syntax.BinCmdOperator) bool { return op == syntax.Pipe || op == syntax.PipeAll }
+
+// pipe walks the sides of a pipe, each in a shell of its own: but the last one may be of the
+// shell itself, as in zsh or where bash is told so.
+func (s *state) pipe(first *syntax.Stmt, chain []*syntax.BinaryCmd, in abstract.Value) abstract.Value {
+	mark, racing, contested, out := len(s.files), len(s.racing), len(s.contested), in
+	outer := s.source
+	for i := range len(chain) + 1 {
+		st, last := first, i == len(chain)
+		if i > 0 {
+			st = chain[i-1].Y
+		}
+		if s.gaveUp {
+			break
+		}
+		side := func() {
+			if i > 0 {
+				s.source = &source{val: out}
+				s.otherInputs(st, out, true)
+			}
+			if !last {
+				s.captured++
+			}
+			given := out
+			out = s.stmt(st, given)
+			if !last && redirectsOutput(st.Redirs) && s.mayBeZsh() { // it goes into the pipe as well
+				out = maybe(abstract.Concat(out, s.sent))
+			}
+		}
+		read, given := len(s.seen), out
+		s.apart(side)
+		if last && (strings.Contains(s.text, "lastpipe") || changesShell(st) && s.mayBeZsh()) {
+			written := out
+			out = given
+			s.within(func() { s.may(side) })
+			out = written
+		}
+		if s.racing = append(s.racing, s.seen[read:]...); !last {
+			s.doubt(mark)
+			s.contend(mark)
+		}
+	}
+	s.racing, s.contested = s.racing[:racing], s.contested[:contested]
+	if outer != nil && s.readsInput(first) {
+		outer.read = true
+	}
+	return out
+}
+
+// readsInput reports whether the first side of a pipe may read the input of what is around it.
+func (s *state) readsInput(st *syntax.Stmt) bool {
+	call, ok := st.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 {
+		return true
+	}
+	switch call.Args[0].Lit() {
+	case "echo", "printf", "true", ":", "pwd":
+		return false
+	}
+	return true
+}
+
+// changesShell reports whether a statement may change the shell that runs it.
+func changesShell(st *syntax.Stmt) bool {
+	call, ok := st.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 {
+		return true
+	}
+	_, own := builtin(call.Args[0].Lit())
+	return own || call.Args[0].Lit() == ""
+}
+
+// surely reports whether a statement does what it does without fail.
+func surely(st *syntax.Stmt) bool {
+	call, ok := st.Cmd.(*syntax.CallExpr)
+	if !ok || len(st.Redirs) > 0 || st.Negated || st.Background {
+		return false
+	}
+	if len(call.Args) == 0 {
+		return !slices.ContainsFunc(call.Assigns, func(a *syntax.Assign) bool {
+			return a.Index != nil || a.Array != nil || a.Value != nil && !simpleWord(a.Value)
+		})
+	}
+	name := call.Args[0].Lit()
+	return name == "true" || name == ":"
+}
+
+// simpleWord reports whether a word runs nothing and cannot fail when it is expanded.
+func simpleWord(w syntax.Node) bool {
+	simple := true
+	syntax.Walk(w, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst, *syntax.ArithmExp, *syntax.ProcSubst, *syntax.ExtGlob:
+			simple = false
+		case *syntax.ParamExp:
+			simple = simple && n.Slice == nil && n.Index == nil && !n.Excl && n.Flags == nil &&
+				(n.Exp == nil || n.Exp.Op != syntax.ErrorUnset && n.Exp.Op != syntax.ErrorUnsetOrNull && n.Exp.Op != syntax.OtherParamOps)
+		}
+		return simple
+	})
+	return simple
+}
+
+// succeeds reports whether a statement is of those that do what they are told,
+// so that what follows && is taken as run.
+func succeeds(st *syntax.Stmt) bool {
+	call, ok := st.Cmd.(*syntax.CallExpr)
+	if !ok || len(st.Redirs) > 0 || st.Negated {
+		return false
+	}
+	if len(call.Args) == 0 {
+		return true
+	}
+	switch call.Args[0].Lit() {
+	case "true", ":", "cd", "echo", "printf", "export", "set", "pushd":
+		return true
+	}
+	return false
+}
+
+// tests reports whether a statement does nothing but to test something.
+func tests(st *syntax.Stmt) bool {
+	switch c := st.Cmd.(type) {
+	case *syntax.TestClause:
+		return true
+	case *syntax.CallExpr:
+		return len(c.Args) > 0 && (c.Args[0].Lit() == "[" || c.Args[0].Lit() == "test")
+	}
+	return false
+}
+
+// mayShow says of files that are read from mark on that they may be: what is known of them once
+// they are read stays.
+func (s *state) mayShow(mark int) {
+	for i := mark; i < len(s.effects); i++ {
+		if s.effects[i].Kind == effect.ReadFile {
+			s.effects[i].Possible = true
+		}
+	}
+}
+
+// maybe returns what a command writes that may not run.
+func maybe(out abstract.Value) abstract.Value {
+	if out.Known() && out.Text == "" {
+		return out
+	}
+	v := abstract.Unknown("…", out.Taint).Of(out.Origin | abstract.FromCommand)
+	v.Secrets = out.Secrets
+	return v
+}
+
+// oneOf returns what is known of the output of one of several commands.
+func oneOf(outs []abstract.Value) abstract.Value {
+	if len(outs) == 0 {
+		return abstract.Value{}
+	}
+	out := outs[0]
+	for _, o := range outs[1:] {
+		if o.Text != out.Text || o.IsPattern != out.IsPattern {
+			return maybe(abstract.Concat(outs...))
+		}
+		out.Taint |= o.Taint
+	}
+	return out
+}
+
+// rest returns what is left of an input of which something has been read.
+func rest(in abstract.Value) abstract.Value {
+	if in.Known() && in.Text == "" {
+		return in
+	}
+	return entry(in, abstract.Unknown("…", in.Taint).Of(abstract.FromInput))
+}
+
+// redirectsErrors reports whether a redirection is of standard error.
+func redirectsErrors(list []*syntax.Redirect) bool {
+	return slices.ContainsFunc(list, func(r *syntax.Redirect) bool {
+		return r.N != nil && r.N.Value == "2" || r.Op == syntax.RdrAll || r.Op == syntax.AppAll
+	})
+}
+
+// redirectsOutput reports whether a redirection is of standard output.
+func redirectsOutput(list []*syntax.Redirect) bool {
+	return slices.ContainsFunc(list, func(r *syntax.Redirect) bool {
+		switch r.Op {
+		case syntax.RdrIn, syntax.RdrInOut, syntax.DplIn, syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+			return false
+		}
+		return r.N == nil || r.N.Value == "1"
+	})
 }
 
 func (s *state) ifClause(c *syntax.IfClause, in abstract.Value) abstract.Value {
-	var b branches
-	for ; c != nil && !s.gaveUp; c = c.Else {
-		if b.all {
-			s.unreached(func() { s.stmts(c.Cond, in); s.stmts(c.Then, in) })
-			continue
-		}
-		holds := success
-		if len(c.Cond) > 0 {
-			mark, before := len(s.vars), s.outcomes()
-			out := s.stmts(c.Cond, in)
-			if holds = s.decided(); b.n > 0 {
-				out = maybe(out)
-				s.weaken(mark)
-				s.uncertain(before)
-			}
-			b.Add(out)
-		}
-		s.branch(&b, holds, c.Then, in)
+	if len(c.Cond) == 0 { // else
+		return s.stmts(c.Then, in)
 	}
-	return s.joined(&b)
+	cond := s.stmts(c.Cond, in)
+	if always(c.Cond) {
+		return abstract.Concat(cond, s.stmts(c.Then, s.rest(in)))
+	}
+	var then, other abstract.Value
+	effects := len(s.effects)
+	walks := []func(){func() { then = s.stmts(c.Then, s.rest(in)) }}
+	if c.Else != nil {
+		walks = append(walks, func() { other = s.ifClause(c.Else, s.rest(in)) })
+	}
+	s.either(c.Else == nil, walks...)
+	s.mayShow(effects)
+	return abstract.Concat(cond, maybe(abstract.Concat(then, other)))
 }
 
 func (s *state) caseClause(c *syntax.CaseClause, in abstract.Value) abstract.Value {
-	v := s.word(c.Word)
-	var b branches
-	plain := !slices.ContainsFunc(c.Items, func(i *syntax.CaseItem) bool { return i.Op != syntax.Break && i.Op != syntax.Fallthrough })
-	falls := false // into the next item, surely
+	s.word(c.Word)
+	var b abstract.Builder
+	var walks []func()
+	none, through := true, false
 	for _, item := range c.Items {
-		if falls {
-			b.Add(s.stmts(item.Stmts, in))
-			b.exit, falls = s.exit, item.Op == syntax.Fallthrough
-			continue
-		}
-		holds := s.caseHolds(v, item, plain)
-		switch {
-		case !plain:
-			b.all = b.all || holds == success
-			holds = anyExit
-		case b.all:
-			holds = failure
-		}
-		if item.Op == syntax.Fallthrough && holds != failure {
-			falls = holds == success && b.n == 0
-			plain = plain && falls
-		}
-		s.branch(&b, holds, item.Stmts, in)
-	}
-	return s.joined(&b)
-}
-
-// caseHolds returns whether an item of case is the one that runs, if none before it is.
-func (s *state) caseHolds(v abstract.Value, item *syntax.CaseItem, plain bool) exit {
-	mark, holds := len(s.vars), failure
-	for _, p := range item.Patterns {
-		s.word(p)
-		switch m := anyExit; {
-		case p.Lit() == "*":
-			holds = success
-		case holds != success:
-			if plain && simpleWord(p) {
-				m = s.matches(v, p)
+		s.may(func() {
+			for _, p := range item.Patterns {
+				s.word(p)
 			}
-			holds = holds.either(m)
-		}
+		})
+		none = none && !slices.ContainsFunc(item.Patterns, func(p *syntax.Word) bool { return p.Lit() == "*" })
+		through = through || item.Op != syntax.Break
+		walks = append(walks, func() { b.Add(s.stmts(item.Stmts, s.rest(in))) })
 	}
-	s.weaken(mark)
-	return holds
+	effects := len(s.effects)
+	if through { // from one into the next
+		for _, walk := range walks {
+			s.may(walk)
+		}
+	} else if len(walks) > 0 {
+		s.either(none, walks...)
+	}
+	s.mayShow(effects)
+	return maybe(b.Value())
 }
 
-func (s *state) define(c *syntax.FuncDecl) {
-	s.shadow(c.Name.Value, s.span(0, 0))
+// turn walks a turn of a loop, which break and continue leave.
+func (s *state) turn(walk func()) {
+	s.within(func() {
+		end := s.begins(ofTurn)
+		s.around = append(slices.Clip(s.around), end)
+		walk()
+		s.comesTo(end)
+	})
+}
+
+func (s *state) while(c *syntax.WhileClause, in abstract.Value) abstract.Value {
+	var b abstract.Builder
+	s.loop(func() {
+		s.turn(func() {
+			b.Add(s.stmts(c.Cond, s.rest(in)))
+			s.may(func() { b.Add(s.stmts(c.Do, s.rest(in))) })
+		})
+	})
+	return maybe(b.Value())
+}
+
+func (s *state) forClause(c *syntax.ForClause, in abstract.Value) (out abstract.Value) {
+	switch loop := c.Loop.(type) {
+	case *syntax.WordIter:
+		var outs []abstract.Value
+		s.each(&syntax.ForClause{Loop: loop}, func() { outs = append(outs, s.forWords(c, loop, in)) })
+		return oneOf(outs)
+	case *syntax.CStyleLoop:
+		s.arithm(loop.Init)
+		s.loop(func() {
+			s.turn(func() {
+				s.arithm(loop.Cond)
+				out = s.stmts(c.Do, s.rest(in))
+			})
+			s.arithm(loop.Post)
+		})
+	}
+	return maybe(out)
+}
+
+// forWords walks "for" over words: once for each, where they are known.
+func (s *state) forWords(c *syntax.ForClause, loop *syntax.WordIter, in abstract.Value) abstract.Value {
+	var items []abstract.Value
+	if loop.InPos.IsValid() {
+		for _, w := range loop.Items {
+			items = append(items, s.fields(w)...)
+		}
+	} else {
+		items = s.positional()
+	}
+	name := loop.Name.Value
+	var b abstract.Builder
+	turns := func() {
+		for _, item := range items {
+			mark := len(s.effects)
+			s.turn(func() {
+				s.assign(name, item)
+				out := s.stmts(c.Do, s.rest(in))
+				if s.ended.any() {
+					out = maybe(out)
+				}
+				b.Add(out)
+			})
+			if s.dropRepeated(mark); s.gaveUp {
+				break
+			}
+		}
+	}
+	if !c.Select && !slices.ContainsFunc(items, func(v abstract.Value) bool { return !v.Known() }) {
+		if len(items) == 0 {
+			s.apart(func() {
+				s.assign(name, abstract.Variable(name, 0))
+				s.forShow(func() { s.stmts(c.Do, in) })
+			})
+			return abstract.Value{}
+		}
+		s.turn(turns)
+		return b.Value()
+	}
+	if len(items) == 0 {
+		items = []abstract.Value{abstract.Variable(name, 0)}
+	}
+	s.loop(turns)
+	return maybe(b.Value())
+}
+
+// defines binds the names of a function.
+func (s *state) defines(c *syntax.FuncDecl) {
 	names := c.Names
 	if c.Name != nil {
 		names = []*syntax.Lit{c.Name}
 	}
 	for _, n := range names {
-		if len(s.funcs) < 256 {
-			s.funcs = append(s.funcs, function{name: n.Value, body: c.Body, fixed: s.fixed, base: s.base})
-		} else {
+		s.shadow(n.Value, s.span(0, 0))
+		if len(s.defined) == 256 {
 			s.giveUp("too many functions")
+			return
 		}
+		f := &function{name: n.Value, body: c.Body, fixed: s.fixed, base: s.base}
+		s.defined = append(s.defined, f)
+		s.define(n.Value, defined{may: []*function{f}})
 	}
 }
 
@@ -471,17 +638,16 @@ func (s *state) define(c *syntax.FuncDecl) {
 // is sourced later may call them.
 func (s *state) finish() {
 	defer s.installs()
-	s.runTraps(0)
-	for i := 0; i < len(s.funcs) && !s.gaveUp; i++ {
-		switch f := &s.funcs[i]; {
-		case f.body == nil:
+	s.runTraps()
+	for i := 0; i < len(s.defined) && !s.gaveUp; i++ {
+		switch f := s.defined[i]; {
 		case calledByShell(f.name):
-			mark := len(s.vars)
-			s.forget() // it may have run at any time
-			s.callFunction(i, []abstract.Value{vague("$@")}, abstract.Value{}, abstract.Value{})
-			s.vars = s.vars[:min(mark, len(s.vars))]
+			s.apart(func() {
+				s.forget() // it may have run at any time
+				s.callFunction(f, []abstract.Value{vague("$@")}, abstract.Value{}, abstract.Value{})
+			})
 		case !f.called:
-			s.callFunction(i, nil, abstract.Value{}, abstract.Value{})
+			s.callFunction(f, nil, abstract.Value{}, abstract.Value{})
 		}
 	}
 }
@@ -494,4 +660,25 @@ func calledByShell(name string) bool {
 		return true
 	}
 	return strings.HasPrefix(name, "TRAP") && name != "TRAPEXIT"
+}
+
+// mayFail notes that some shells end here with an error. Of the text's own shell nothing
+// follows then; what takes the output or the status of a part of it goes on.
+func (s *state) mayFail() { s.ended.shell = s.ended.shell || s.captured > 0 || s.inner > 0 }
+
+// mayFailLine notes an error after which bash goes on with the next line of the text, be it in a
+// function, and other shells end.
+func (s *state) mayFailLine() {
+	s.mayFail()
+	s.mayLeave(s.row)
+}
+
+// forShow walks a part of the text that does not run, for what it would do: that is shown to rules all
+// the same, as far as it is known.
+func (s *state) forShow(walk func()) {
+	mark := len(s.effects)
+	walk()
+	s.effects = append(s.effects[:min(mark, len(s.effects))], slices.DeleteFunc(s.effects[min(mark, len(s.effects)):], func(e effect.Effect) bool {
+		return !s.gaveUp && (e.Kind == effect.Dynamic || e.Kind == effect.RunInput)
+	})...)
 }

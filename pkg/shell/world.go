@@ -63,11 +63,11 @@ func (w world) SetRegistry(program string, words []abstract.Value, at effect.Spa
 	w.registryWrite(program, words, at)
 }
 
-func (w world) Set(name string, v abstract.Value) { w.bind(binding{name: name, val: v}) }
+func (w world) Set(name string, v abstract.Value) { w.hold(name, content{val: v}) }
 
 func (w world) Get(name string) (abstract.Value, bool) {
-	b, ok := w.lookup(name)
-	return b.val, ok
+	c, ok := w.lookup(name)
+	return c.val, ok
 }
 
 func (w world) ChangeFolder(v abstract.Value) {

@@ -62,14 +62,6 @@ func written(file, text string, at *effect.Place, runs bool) (out []effect.Effec
 	defer s.end()
 	whole := s.recipeSteps(format)
 	s.finish()
-	if s.differs && !s.gaveUp {
-		again := newState(text, &place)
-		defer again.end()
-		again.zsh = true
-		again.recipeSteps(format)
-		again.finish()
-		s.effects = added(s.effects, again.effects)
-	}
 	if s.gaveUp || !whole {
 		out = append(out, unread(file))
 	}

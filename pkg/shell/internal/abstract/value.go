@@ -57,6 +57,7 @@ const (
 	FromFile                        // what a file holds
 	FromJob                         // the number of a job that the shell itself started
 	FromCount                       // a number that arithmetic yields
+	FromText                        // the text itself, in a way that is not followed
 )
 
 // A Value is a word, a variable's content or what a stream carries, as far as
@@ -138,6 +139,8 @@ func (v Value) Cause() effect.Cause {
 		return effect.CauseFile
 	case v.Origin&FromInput != 0:
 		return effect.CauseInput
+	case v.Origin&FromText != 0:
+		return effect.CauseUnresolved
 	case v.Origin&FromVariable != 0:
 		return effect.CauseVariable
 	}

@@ -1,0 +1,376 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/shieldcli/shield/internal/prefilter"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+)
+
+// A dialectOf says how a text is read.
+type dialectOf struct {
+	zsh   bool // as zsh means it
+	named bool // by a command that says which shell it is of
+	posix bool // it is of a shell that may be a small one
+	fish  bool // the shell at hand is fish
+	odd   bool // options may make zsh read it in yet another way
+}
+
+// asZsh reports whether the command is read as zsh means it. Where nothing says of which shell
+// it is, it is walked a second time for that: see state.each.
+func (s *state) asZsh() bool {
+	s.differs = s.differs || !s.dialect.named && !s.dialect.zsh
+	return s.dialect.zsh
+}
+
+// differsHere records that a form means something else in some shells, and that what it means
+// there is not followed.
+func (s *state) differsHere(form string, at effect.Span) {
+	s.dynamic(effect.CauseDialect, "shells differ in what this means: "+form, at)
+}
+
+// zshCommands are those that zsh alone has and that give variables values, or, where that is true, run code, read
+// it from elsewhere or give names another meaning: nothing is followed of what they do.
+var zshCommands = map[string]bool{
+	"autoload": true, "functions": true, "getln": false, "sched": true, "strftime": false, "sysopen": true, "sysread": false,
+	"sysseek": false, "syserror": false, "vared": true, "zargs": true, "zcalc": true, "zcp": true, "zcurses": false,
+	"zformat": false, "zln": true, "zmodload": true, "zmv": true, "zparseopts": false, "zpty": true, "zregexparse": true, "zselect": false,
+	"zsocket": true, "zstat": false, "zstyle": false, "zsystem": false, "ztcp": true, "ztie": true,
+}
+
+// zshCommand is a command of zsh alone.
+func (s *state) zshCommand(argv []abstract.Value, io abstract.Streams) abstract.Value {
+	name, first := argv[0].Text, argv[min(1, len(argv)-1)]
+	runs := zshCommands[name]
+	switch option := strings.HasPrefix(first.Text, "-"); name {
+	case "functions":
+		runs = option
+	case "zmodload":
+		runs = len(argv) > 1 && !strings.HasPrefix(first.Text, "zsh/") && !strings.HasPrefix(first.Text, "-") && !strings.Contains(first.Text, ":") || slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "..") || !v.Known() }) || s.bound("module_path") || s.bound("MODULE_PATH")
+	case "zstyle":
+		runs = first.Text == "-e"
+	case "autoload": // of files that nobody but the user has put there
+		runs = len(s.files) > 0 || s.bound("fpath") || s.bound("FPATH") || slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "/") || !v.Known() })
+	}
+	if argv[0].Text == "ztcp" {
+		e := effect.Effect{Kind: effect.Connect, Pattern: true, From: join(argv)}
+		for _, v := range argv[1:] {
+			if v.Known() && !strings.HasPrefix(v.Text, "-") {
+				e.Host, e.Pattern = effect.Host(v.Text), false
+				break
+			}
+		}
+		s.once(e)
+	}
+	if runs {
+		s.differsHere(name, join(argv))
+		s.possibleCarrier(argv[1:], io)
+	}
+	for _, v := range argv[1:] {
+		s.suspect(v)
+		s.subscriptIn(v, true)
+	}
+	if s.forget(); argv[0].Text == "ztcp" {
+		s.open("ztcp", abstract.Unknown("what a connection sends", abstract.Network|abstract.Socket), &abstract.Target{Socket: true})
+		s.hold("REPLY", content{val: abstract.Lit("ztcp")})
+	}
+	return abstract.Unknown("$("+argv[0].Text+")", abstract.Foreign).Of(abstract.FromCommand)
+}
+
+// A wordForm is a form of a word that zsh reads in another way than other shells.
+type wordForm struct {
+	glob   bool                                                // it stands for names of files
+	quoted bool                                                // it is one between double quotes, too
+	is     func(s *state, parts []syntax.WordPart, i int) bool // whether part i begins one
+	code   bool                                                // what it means there may run code, or name something to run
+	name   string
+}
+
+// wordForms are the forms of words that differ. In what zsh makes of them nothing is known.
+var wordForms = [...]wordForm{
+	{name: "$name[…]", quoted: true, is: func(_ *state, parts []syntax.WordPart, i int) bool {
+		p, l, ok := behindName(parts, i)
+		return ok && p.Index == nil && strings.HasPrefix(l.Value, "[")
+	}},
+	{name: "$#name", quoted: true, is: func(_ *state, parts []syntax.WordPart, i int) bool {
+		p, l, ok := behindName(parts, i)
+		return ok && p.Param.Value == "#" && l.Value != "" && (l.Value[0] == '_' || syntax.ValidName(l.Value[:1]))
+	}},
+	{name: "$name:h", quoted: true, is: func(s *state, parts []syntax.WordPart, i int) bool {
+		p, l, ok := behindName(parts, i)
+		return ok && len(l.Value) > 1 && l.Value[0] == ':' && strings.IndexByte("aAceghlpPqQrstuwWx&", l.Value[1]) >= 0 && s.modifies(p.Param.Value)
+	}},
+	{name: "$=name", is: func(_ *state, parts []syntax.WordPart, i int) bool {
+		if i+1 == len(parts) {
+			return false
+		}
+		sign, ok := parts[i].(*syntax.Lit)
+		name, also := parts[i+1].(*syntax.Lit)
+		return ok && also && sign.Value == "$" && len(name.Value) > 1 && strings.IndexByte("=~^+", name.Value[0]) >= 0
+	}},
+	{name: "${name-{…}}", quoted: true, is: func(_ *state, parts []syntax.WordPart, i int) bool {
+		p, ok := parts[i].(*syntax.ParamExp)
+		return ok && p.Exp != nil && hasBrace(p.Exp.Word)
+	}},
+	{name: "~name", is: func(s *state, parts []syntax.WordPart, i int) bool {
+		l, ok := parts[i].(*syntax.Lit)
+		if !ok || i > 0 || !strings.HasPrefix(l.Value, "~") {
+			return false
+		}
+		name, _, _ := strings.Cut(l.Value[1:], "/")
+		return syntax.ValidName(name) && s.bound(name)
+	}},
+	{name: "a glob that runs code", code: true, glob: true, is: func(_ *state, parts []syntax.WordPart, i int) bool { return qualifierRuns(qualified(parts[i])) }},
+	{name: "a glob with qualifiers", glob: true, is: func(_ *state, parts []syntax.WordPart, i int) bool {
+		in := qualified(parts[i])
+		return in != "" && qualifierList().MatchString(in)
+	}},
+}
+
+// qualified returns what stands in brackets behind a glob.
+func qualified(part syntax.WordPart) string {
+	switch p := part.(type) {
+	case *syntax.ExtGlob:
+		return p.Pattern.Value
+	case *syntax.Lit:
+		if before, in, ok := strings.Cut(p.Value, "("); ok && !strings.HasSuffix(before, `\`) {
+			return in
+		}
+	}
+	return ""
+}
+
+// behindName returns a parameter without braces and the text right behind it.
+func behindName(parts []syntax.WordPart, i int) (*syntax.ParamExp, *syntax.Lit, bool) {
+	p, ok := parts[i].(*syntax.ParamExp)
+	if !ok || !p.Short || p.Param == nil || i+1 == len(parts) {
+		return nil, nil, false
+	}
+	l, ok := parts[i+1].(*syntax.Lit)
+	return p, l, ok
+}
+
+// modifies reports whether a modifier behind a parameter is looked at: what the environment holds is
+// mostly not known, with or without one.
+func (s *state) modifies(name string) bool {
+	switch name {
+	case "PWD", "OLDPWD", "HOME", "SHELL", "TMPDIR", "0", "@", "*":
+		return true
+	}
+	return s.bound(name) || name != "" && strings.Trim(name, "0123456789") == "" && s.bound(positionalName)
+}
+
+// asWord returns the parts of a word as the shell at hand reads them: from a form on that zsh reads
+// in another way, nothing is known there.
+func (s *state) asWord(parts []syntax.WordPart, quoted bool) []syntax.WordPart {
+	for i := range parts {
+		for _, form := range wordForms {
+			if quoted && !form.quoted || !form.is(s, parts, i) || !s.asZsh() {
+				continue
+			}
+			var vals []abstract.Value
+			for _, p := range parts[i:] {
+				vals = append(vals, s.part(p))
+			}
+			if form.code {
+				s.differsHere(form.name, s.spanOf(parts[i]))
+			}
+			unknown := unknownPart()
+			switch {
+			case form.glob:
+				return append(slices.Clone(parts[:i]), &syntax.BraceExp{})
+			case inherited(vals[0]):
+				unknown.Param.Value = abstract.UnsetName
+			}
+			return append(slices.Clone(parts[:i]), unknown)
+		}
+	}
+	if quoted {
+		return parts
+	}
+	return s.tilde(parts)
+}
+
+// zshWords looks at words that zsh alone reads as something else: =name is the path of a program, a brace
+// that closes ends a command wherever it stands, and some names begin a loop.
+func (s *state) zshWords(words []*syntax.Word, argv []abstract.Value) []abstract.Value {
+	for i, w := range words {
+		switch text := w.Lit(); {
+		case (text == "}" || i == 0 && (text == "foreach" || text == "repeat" && len(words) > 1)) && s.asZsh():
+			s.dynamic(effect.CauseSyntax, "zsh reads this as the end of a command, or as a loop: "+text, s.spanOf(w))
+		case len(text) > 1 && text[0] == '=' && text[1] != '=' && i < len(argv) && len(argv) == len(words) && argv[i].Text == text && s.asZsh():
+			if i == 0 {
+				argv[i].Text = text[1:]
+				continue
+			}
+			argv[i] = abstract.Value{Text: "*/" + effect.Quote(text[1:]), Show: text, IsPattern: true, From: argv[i].From}
+		}
+	}
+	return argv
+}
+
+// zshParam walks an expansion that only zsh has. Nothing is known of it, and some of its flags run what
+// a value holds.
+func (s *state) zshParam(p *syntax.ParamExp, show string) []abstract.Value {
+	var vals []abstract.Value
+	syntax.Walk(p, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.ParamExp:
+			if n.Param != nil && n.Flags == nil && n != p {
+				vals = append(vals, s.param(n)...)
+				return false
+			}
+			if n.Param != nil {
+				one, _ := s.parameter(n, show)
+				vals = append(vals, one...)
+			}
+		case *syntax.Word:
+			vals = append(vals, s.word(n))
+			return false
+		}
+		return true
+	})
+	if p.Flags != nil && strings.ContainsAny(p.Flags.Value, "eP%") {
+		s.differsHere("an expansion that expands what a value holds", s.spanOf(p))
+	}
+	for _, v := range vals {
+		s.subscriptIn(v, true)
+	}
+	return []abstract.Value{vague(show, vals...)}
+}
+
+// zshOption notes that an option of zsh is set, or may be.
+func (s *state) zshOption(v abstract.Value) {
+	if s.dialect.odd = true; s.asZsh() && (!v.Known() || strings.Contains(strings.ToLower(strings.ReplaceAll(v.Text, "_", "")), "extendedglob")) {
+		s.differsHere("extended globs", v.From)
+	}
+}
+
+// usualOptions are those that all shells have and that change no word.
+var usualOptions = map[string]bool{
+	"allexport": true, "errexit": true, "errtrace": true, "functrace": true, "monitor": true, "noclobber": true, "noexec": true, "noglob": true,
+	"nounset": true, "pipefail": true, "posix": true, "vi": true, "emacs": true, "verbose": true, "xtrace": true, "braceexpand": true,
+	"keyword": true, "hashall": true, "histexpand": true, "history": true, "ignoreeof": true, "nolog": true, "notify": true, "onecmd": true,
+	"physical": true, "privileged": true, "interactive-comments": true,
+}
+
+// setsZsh reports whether zsh is started with an option that changes how it reads words.
+func setsZsh(argv []abstract.Value) bool {
+	for i := 1; i < len(argv); i++ {
+		v := argv[i]
+		switch {
+		case !v.Known():
+			return true
+		case len(v.Text) < 2 || v.Text[0] != '-' && v.Text[0] != '+' || v.Text == "--":
+			return false
+		case strings.HasPrefix(v.Text, "--"):
+			return v.Text != "--login" && v.Text != "--no-rcs" && v.Text != "--interactive"
+		case strings.HasSuffix(v.Text, "o") && i+1 < len(argv):
+			if i++; !usualOptions[argv[i].Text] {
+				return true
+			}
+		case strings.Trim(v.Text[1:], "cdefilnpsuvxo") != "":
+			return true
+		}
+	}
+	return false
+}
+
+// mayBeZsh reports whether zsh may read the text: a form of the text's structure means both there.
+func (s *state) mayBeZsh() bool { return s.dialect.zsh || !s.dialect.named }
+
+// otherInputs walks a statement with each of the inputs that only zsh gives it, which reads all that are named, and
+// a pipe before them: others read the last.
+func (s *state) otherInputs(st *syntax.Stmt, in abstract.Value, piped bool) {
+	if len(st.Redirs) == 0 || len(st.Redirs) == 1 && !piped || !s.mayBeZsh() {
+		return
+	}
+	var inputs []*syntax.Redirect
+	for _, r := range st.Redirs {
+		if (r.N == nil || r.N.Value == "0") && (r.Op == syntax.RdrIn || r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc || r.Op == syntax.WordHdoc) {
+			inputs = append(inputs, r)
+		}
+	}
+	if len(inputs) == 0 || !piped && len(inputs) == 1 || len(inputs) > 16 {
+		return
+	}
+	others := inputs[:len(inputs)-1]
+	if piped {
+		others = append([]*syntax.Redirect{nil}, others...)
+	}
+	for _, other := range others {
+		one := *st
+		one.Redirs = slices.DeleteFunc(slices.Clone(st.Redirs), func(r *syntax.Redirect) bool { return slices.Contains(inputs, r) && r != other })
+		mark := len(s.effects)
+		s.may(func() { s.stmt(&one, in) })
+		s.dropRepeated(mark)
+	}
+}
+
+// commandTables are the arrays in which a shell looks up what a name runs: those of bash, and
+// those of zsh, which are ordinary ones elsewhere.
+var commandTables = map[string]bool{
+	"BASH_ALIASES": true, "BASH_CMDS": true, "aliases": true, "commands": true, "functions": true, "galiases": true, "saliases": true,
+	"dis_aliases": true, "dis_functions": true, "dis_galiases": true, "dis_saliases": true, "mapfile": true, "nameddirs": true, "options": true,
+}
+
+// renamesCommand records that such a table changes.
+func (s *state) renamesCommand(array string, at effect.Span) {
+	if strings.HasPrefix(array, "BASH_") || s.asZsh() {
+		s.differsHere("$"+array+" says what names mean", at)
+	}
+}
+
+// tilde returns the parts of a word that begins with ~, where the text says what that is.
+func (s *state) tilde(parts []syntax.WordPart) []syntax.WordPart {
+	if len(parts) == 0 {
+		return nil
+	}
+	l, ok := parts[0].(*syntax.Lit)
+	if !ok || l.Value == "" || l.Value[0] != '~' {
+		return parts
+	}
+	name, rest, cut := strings.Cut(l.Value[1:], "/")
+	own := map[string]string{"": "HOME", "+": "PWD", "-": "OLDPWD"}[name]
+	if own == "" || !cut && len(parts) > 1 || !s.bound(own) {
+		return parts
+	}
+	if cut {
+		rest = "/" + rest
+	}
+	dir := &syntax.ParamExp{Short: true, Param: &syntax.Lit{ValuePos: l.ValuePos, Value: own}}
+	behind := &syntax.Lit{ValuePos: l.ValuePos, Value: rest}
+	return slices.Concat([]syntax.WordPart{&syntax.DblQuoted{Parts: []syntax.WordPart{dir}}, behind}, parts[1:])
+}
+
+// unknownName is a parameter that stands for a part of a word of which nothing is known.
+const unknownName = "\x00unknown"
+
+func unknownPart() *syntax.ParamExp {
+	return &syntax.ParamExp{Short: true, Param: &syntax.Lit{Value: unknownName}}
+}
+
+// hasBrace reports whether a word holds a brace that is not quoted.
+func hasBrace(w *syntax.Word) bool {
+	return w != nil && slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool {
+		l, ok := p.(*syntax.Lit)
+		return ok && strings.Contains(l.Value, "{")
+	})
+}
+
+// qualifiers are those of a glob of zsh that run code: e with the code between two
+// characters, and + with the name of a function.
+var qualifiers = prefilter.Lazy(`^(?:#q)?[-/F.@=p*%rwxAIERWXsStUG^MTNDnoO,]*(?:e[^a-zA-Z0-9_|]|\+[a-zA-Z_])`)
+
+// qualifierRuns reports whether what stands in brackets behind a glob runs code in zsh.
+func qualifierRuns(text string) bool {
+	return !strings.Contains(text, "|") && qualifiers().MatchString(text)
+}
+
+// qualifierList is a list of qualifiers of zsh up to its end, or to one that holds text:
+// in add(3,4) and f(key) there is none, so that no file has that name.
+var qualifierList = prefilter.Lazy(`^(?:#q)?(?:[-/F.@=p*%rwxAIERWXsStUG^MTNDn,]|[dl][-+]?\d+|[amcL][hMwsmkKpPgGtT]?[-+]?\d+|[oO][nLlamcdN])*(?:\)|$|[f:[YPug#+]|[oO+]\w|[oO]?e[^\w\s])`)
