@@ -23,31 +23,6 @@ func caused(effects []effect.Effect, kind effect.Kind, cause effect.Cause) bool 
 	return slices.ContainsFunc(effects, func(e effect.Effect) bool { return e.Kind == kind && e.Cause == cause })
 }
 
-// TestAutoload holds that a function which zsh reads from a file is that of the folders
-// it looks into when the function is called.
-func TestAutoload(t *testing.T) {
-	t.Parallel()
-	p := here()
-	p.Script = func(p string) ([]byte, error) {
-		if p == "/opt/f/w1" {
-			return []byte("rm -rf /srv/a"), nil
-		}
-		return nil, fs.ErrNotExist
-	}
-	for text, deletes := range map[string]bool{
-		"zsh -c 'fpath=(/opt/f); autoload w1; w1'":           true,
-		"zsh -c 'autoload -Uz w1; fpath=(/opt/f); w1'":       true,
-		"zsh -c 'autoload w1 w2; w1; FPATH=/opt/f; w1; w1'":  true,
-		"zsh -c 'autoload -Uz w2; fpath=(/opt/f); w2'":       false,
-		"zsh -c 'autoload -Uz w1; fpath=(/opt/other/f); w1'": false,
-	} {
-		got := slices.ContainsFunc(Analyze(text, p).Effects, func(e effect.Effect) bool { return e.Kind == effect.DeleteFile && e.Path == "/srv/a" })
-		if got != deletes {
-			t.Errorf("%s: deletes: %t", text, got)
-		}
-	}
-}
-
 // Deleting what the text itself made loses nothing.
 func TestDeletesWhatItMade(t *testing.T) {
 	t.Parallel()
