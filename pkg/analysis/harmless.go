@@ -38,7 +38,7 @@ func (c *Case) readOnlyType() bool {
 func (c *Case) harmless(e *effect.Effect) bool {
 	switch e.Kind {
 	case effect.Execute:
-		return e.Class == effect.ReadOnly
+		return e.Class == effect.ReadOnly && len(e.Harms) == 0
 	case effect.ReadFile, effect.ListDirectory:
 		return nowhere(e) || c.place.Inside(e.Path, e.Pattern, e.Tree)
 	case effect.WriteFile:
@@ -74,7 +74,7 @@ func (c *Case) ordinaryType() bool {
 func (c *Case) ordinary(e *effect.Effect) bool {
 	switch e.Kind {
 	case effect.Execute:
-		return e.Class != effect.Unknown && e.Class != effect.Privileged
+		return e.Class != effect.Unknown && e.Class != effect.Privileged && len(e.Harms) == 0
 	case effect.ReadFile, effect.ListDirectory:
 		return e.Path != ""
 	case effect.HTTPRequest, effect.Connect, effect.SendData:

@@ -139,6 +139,11 @@ func fewerClauses(clauses []clause, single bool) []fewerClause {
 				with("program "+c.programs[k], false, func(m *clause) { m.programs = slices.Delete(slices.Clone(c.programs), k, k+1) })
 			}
 		}
+		for k := range c.harms {
+			if len(c.harms) > 1 {
+				with("harm "+string(c.harms[k]), false, func(m *clause) { m.harms = slices.Delete(slices.Clone(c.harms), k, k+1) })
+			}
+		}
 		for k := range c.paths {
 			if len(c.paths) > 1 {
 				with("path "+c.paths[k], false, func(m *clause) { m.paths = slices.Delete(slices.Clone(c.paths), k, k+1) })

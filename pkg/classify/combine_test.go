@@ -10,6 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
+	programs "github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -38,7 +39,11 @@ func command(effects ...effect.Effect) *analysis.Case {
 }
 
 func run(program string, args ...string) effect.Effect {
-	return effect.Effect{Kind: effect.Execute, Program: program, Args: args, Class: effect.LocalWrite}
+	words := []programs.Word{{Text: program}}
+	for _, arg := range args {
+		words = append(words, programs.Word{Text: arg})
+	}
+	return effect.Effect{Kind: effect.Execute, Program: program, Args: args, Class: effect.LocalWrite, Harms: programs.Interpret(words).Harms}
 }
 
 // unknownProgram runs a program of which nothing is known, so that rules and

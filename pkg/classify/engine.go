@@ -27,6 +27,7 @@ type engine struct {
 	named     []namedClause            // clauses by program, chained
 	prefixes  []namedPrefix            // clauses that list programs by prefix
 	byKind    map[effect.Kind][]uint16 // clauses without programs
+	byHarm    map[effect.Harm][]uint16 // clauses with harms
 	lineSet   *prefilter.Set           // literals of the clauses' args
 	freeArgs  []uint64                 // clauses of execute effects that are selected by their args only
 	textSet   *prefilter.Set           // literals of the patterns, and behind those what they need besides
@@ -216,6 +217,7 @@ func newEngine(rules []Rule, home string, roots []string) *engine {
 		requires: make([][]bound, len(rules)),
 		unless:   make([][]bound, len(rules)),
 		byKind:   make(map[effect.Kind][]uint16, 32),
+		byHarm:   make(map[effect.Harm][]uint16, 32),
 	}
 	if home != "" {
 		eng.vars["HOME"] = []string{home}
@@ -264,7 +266,7 @@ func newEngine(rules []Rule, home string, roots []string) *engine {
 	eng.textSet, _ = prefilter.New(append(textLits, further...))
 	eng.freeArgs = make([]uint64, eng.lineSet.Words())
 	for i := range eng.clauses {
-		if c := eng.clauses[i].clause; len(c.programs) == 0 && len(c.args.lits) > 0 {
+		if c := eng.clauses[i].clause; len(c.programs)+len(c.harms) == 0 && len(c.args.lits) > 0 {
 			eng.freeArgs[i/64] |= 1 << (i % 64)
 		}
 	}
@@ -297,6 +299,10 @@ func (eng *engine) addClause(rule int, c *clause) {
 	eng.clauses = append(eng.clauses, bound{})
 	eng.clauses[id].bind(rule, c, eng.vars)
 	switch {
+	case len(c.harms) > 0:
+		for _, h := range c.harms {
+			eng.byHarm[h] = append(eng.byHarm[h], id)
+		}
 	case len(c.programs) > 0:
 		for _, p := range c.programs {
 			if prefix, ok := strings.CutSuffix(p, "*"); ok {
@@ -327,10 +333,15 @@ func programKey(program string) string {
 	return program
 }
 
-// candidates calls yield for each clause of execute effects that could hold for
-// a program. Clauses with literals are included only if one of them is in found.
-func (eng *engine) candidates(program string, found []uint64, yield func(*bound)) {
-	key := programKey(program)
+// candidates calls yield for each clause that could hold for an execute effect.
+// Clauses with literals are included only if one of them is in found.
+func (eng *engine) candidates(e *effect.Effect, found []uint64, yield func(*bound)) {
+	key := programKey(e.Program)
+	for _, h := range e.Harms {
+		for _, id := range eng.byHarm[h] {
+			yield(&eng.clauses[id])
+		}
+	}
 	try := func(id uint16) {
 		if b := &eng.clauses[id]; len(b.clause.args.lits) == 0 || found[id/64]&(1<<(id%64)) != 0 {
 			yield(b)
@@ -360,6 +371,9 @@ func (b *bound) holds(s *scratch, e *effect.Effect, args []byte) bool {
 		return false
 	}
 	if len(b.programs) > 0 && !names(b.programs, programKey(e.Program)) {
+		return false
+	}
+	if len(b.harms) > 0 && !slices.ContainsFunc(b.harms, func(h effect.Harm) bool { return slices.Contains(e.Harms, h) }) {
 		return false
 	}
 	if len(b.causes) > 0 && !slices.Contains(b.causes, e.Cause) {

@@ -80,6 +80,8 @@ func unusual(c *analysis.Case, i int, clears map[string]float64) analysis.Doubt 
 	case effect.Execute:
 		if e.Class == effect.Privileged {
 			cause, what = doubtPrivileged, "needs more rights: "
+		} else if e.Class != effect.Unknown && len(e.Harms) > 0 {
+			what = string(e.Harms[0]) + ", as its entry says: "
 		} else if cause, what = doubtProgram, "shield does not know what this does: "; c.Unread(i) {
 			return analysis.Doubt{}
 		}

@@ -132,7 +132,7 @@ func (eng *engine) runLine(s *scratch, c *analysis.Case, sc scope, l *line) {
 	args := s.buf[l.args:l.end]
 	clear(s.found)
 	prefilter.Scan(eng.lineSet, args, s.found)
-	eng.candidates(e.Program, s.found, func(b *bound) {
+	eng.candidates(e, s.found, func(b *bound) {
 		if r := &eng.rules[b.rule]; sc.covers(r.Outcome) && r.about(c) && b.holds(s, e, args) {
 			eng.hit(s, c, l.effect, b.rule, e.Program, e.Possible)
 		}

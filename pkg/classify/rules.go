@@ -105,6 +105,7 @@ type clause struct {
 	notPaths  []string
 	hosts     []string       // the host or one of its parent domains
 	causes    []effect.Cause // one of them
+	harms     []effect.Harm  // one of them
 	recursive bool
 	single    bool
 	lost      bool // the effect removes what version control cannot give back

@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:0ed8c940d4b806cf7e2696d816b65d74718117915fb5505dcd75a0043de9b1a4"
+const rulesFingerprint = "sha256:adf97fb3845375063f5364847316a8a2fd224f8b81aa0cf86d28ce3e9281b1d6"
 
 var ruleTable = [...]Rule{
 	{
@@ -863,12 +863,7 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"launchctl list", "systemctl restart nginx", "systemctl enable docker", "pm2 list"},
 		clauses: []clause{
 			{
-				programs: []string{"launchctl"},
-				args:     pattern{expr: " (?:load|bootstrap|submit|enable|kickstart|asuser)(?: |$)", lits: []string{" load", " bootstrap", " submit", " enable", " kickstart", " asuser"}},
-			},
-			{
-				programs: []string{"systemd-run"},
-				args:     pattern{expr: "--on-(?:calendar|boot|startup|unit)", lits: []string{"--on-calendar", "--on-boot", "--on-startup", "--on-unit"}, bytes: "-"},
+				harms: []effect.Harm{"installs"},
 			},
 			{
 				programs: []string{"systemctl"},
@@ -892,7 +887,7 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"ssh host uptime", "ssh -o StrictHostKeyChecking=no git@github.com", "scp a host:/tmp", "rsync -a a/ b/"},
 		clauses: []clause{
 			{
-				programs: []string{"sshpass"},
+				harms: []effect.Harm{"logs-in"},
 			},
 			{
 				programs: []string{"rsync", "scp", "sftp", "ssh"},
@@ -1024,7 +1019,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"mpcmdrun"},
-				args:     pattern{expr: "(?i)-(?:removedefinitions|restore|disable\\w*)", lits: []string{"removedefinitions", "restore", "disable"}, bytes: "-"},
+				harms:    []effect.Harm{"disarms"},
 			},
 			{
 				programs: []string{"new-itemproperty", "reg", "remove-item", "remove-itemproperty", "set-itemproperty"},
@@ -1048,16 +1043,11 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"vssadmin list shadows", "bcdedit /enum", "wbadmin get versions", "del build.log"},
 		clauses: []clause{
 			{
-				programs: []string{"vssadmin"},
-				args:     pattern{expr: "(?i) (?:delete|resize) shadow", lits: []string{" delete shadow", " resize shadow"}},
-			},
-			{
 				programs: []string{"wmic"},
 				args:     pattern{expr: "(?i)shadowcopy.*delete", lits: []string{"shadowcopy"}},
 			},
 			{
-				programs: []string{"wbadmin"},
-				args:     pattern{expr: "(?i) delete ", lits: []string{" delete "}},
+				harms: []effect.Harm{"strands"},
 			},
 			{
 				programs: []string{"bcdedit"},
@@ -1066,10 +1056,6 @@ var ruleTable = [...]Rule{
 			{
 				programs: []string{"diskshadow"},
 				args:     pattern{expr: "(?i)delete|-s|/s"},
-			},
-			{
-				programs: []string{"reagentc"},
-				args:     pattern{expr: "(?i)/disable", lits: []string{"/disable"}, bytes: "/"},
 			},
 			{
 				programs: []string{"disable-computerrestore"},
@@ -1119,6 +1105,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"ntdsutil"},
+				harms:    []effect.Harm{"dumps"},
 			},
 			{
 				programs: []string{"7z", "compress-archive", "makecab", "rar"},
@@ -1196,8 +1183,7 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: "(?i)https?:|\\\\\\\\\\d+\\.\\d+|-download"},
 			},
 			{
-				programs: []string{"certreq"},
-				args:     pattern{expr: "(?i)-post", lits: []string{"-post"}, bytes: "-"},
+				harms: []effect.Harm{"fetches"},
 			},
 			{
 				programs: []string{"curl", "invoke-webrequest", "wget"},
@@ -1225,7 +1211,10 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: "(?i)javascript:|advpack|setupapi|shell32(?:\\.dll)?[, ]+(?:ShellExec|Control)|url\\.dll|zipfldr|pcwutl|mshtml|dfshim|syssetup|desk\\.cpl|shdocvw|FileProtocolHandler|OpenURL|RunHTMLApplication|LaunchINF|InstallHinf|apphelp|\\\\(?:temp|users|programdata|appdata|perflogs)\\\\|davclnt|[, ]#\\d", lits: []string{"javascript:", "advpack", "etupapi", "hell32", "url.dll", "zipfldr", "pcwutl", "mshtml", "dfshim", "syssetup", "desk.cpl", "shdocvw", "fileprotocolhandler", "openurl", "runhtmlapplication", "launchinf", "installhinf", "apphelp", "\\temp\\", "\\users\\", "\\programdata\\", "\\appdata\\", "\\perflogs\\", "davclnt", " #0", " #1", " #2", " #3", " #4", " #5", " #6", " #7", " #8", " #9", ",#0", ",#1", ",#2", ",#3", ",#4", ",#5", ",#6", ",#7", ",#8", ",#9"}},
 			},
 			{
-				programs: []string{"advpack", "atbroker", "bginfo", "cdb", "cl_invocation", "cl_mutexverifiers", "cmstp", "computerdefaults", "control", "createdump-exec", "csi", "diantz", "dnscmd", "dnx", "dxcap", "eventvwr", "fodhelper", "forfiles", "fsi", "gpscript", "ilasm", "infdefaultinstall", "jsc", "manage-bde.wsf", "mavinject", "microsoft.workflow.compiler", "mmc-exec", "msconfig", "msdeploy", "msdt", "odbcconf", "pcalua", "psr-exec", "pubprn", "pubprn.vbs", "rcsi", "regasm", "register-cimprovider", "regsvcs", "runscripthelper", "scriptrunner", "sdclt", "slui", "ssh-proxy", "stordiag", "syncappvpublishingserver", "te", "tracker", "ttdinject", "utilityfunctions.ps1", "vbc", "verclsid", "werfault-exec", "winrm.vbs", "winrs", "wlrmdr", "workfolders", "wsl-exec", "wsreset", "wuauclt"},
+				harms: []effect.Harm{"proxies"},
+			},
+			{
+				programs: []string{"advpack", "atbroker", "bginfo", "cdb", "cl_invocation", "cl_mutexverifiers", "computerdefaults", "control", "createdump-exec", "csi", "dnx", "dxcap", "eventvwr", "fodhelper", "fsi", "gpscript", "ilasm", "manage-bde.wsf", "mavinject", "microsoft.workflow.compiler", "mmc-exec", "msconfig", "msdeploy", "psr-exec", "pubprn", "pubprn.vbs", "rcsi", "register-cimprovider", "runscripthelper", "scriptrunner", "sdclt", "slui", "ssh-proxy", "stordiag", "te", "tracker", "ttdinject", "utilityfunctions.ps1", "vbc", "verclsid", "werfault-exec", "winrm.vbs", "wlrmdr", "workfolders", "wsl-exec", "wsreset", "wuauclt"},
 			},
 			{
 				programs: []string{"wmic"},
@@ -1273,15 +1262,15 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"wevtutil el", "Get-EventLog -List", "auditpol /get /category:*", "del app.log"},
 		clauses: []clause{
 			{
-				programs: []string{"wevtutil"},
-				args:     pattern{expr: "(?i) (?:cl|clear-log|sl|set-log|um|uninstall-manifest)\\b", lits: []string{" cl", " sl", " set-log", " um", " uninstall-manifest"}},
+				programs: []string{"auditpol", "wevtutil"},
+				harms:    []effect.Harm{"erases"},
 			},
 			{
 				programs: []string{"clear-eventlog", "limit-eventlog", "remove-etwtraceprovider", "remove-eventlog", "set-etwtraceprovider"},
 			},
 			{
 				programs: []string{"auditpol"},
-				args:     pattern{expr: "(?i)/(?:clear|remove|restore|set .*disable)", lits: []string{"clear", "remove", "restore", "disable"}, bytes: "/"},
+				args:     pattern{expr: "(?i)/set .*disable", lits: []string{"disable"}, bytes: "/"},
 			},
 			{
 				programs: []string{"logman"},
@@ -1305,8 +1294,7 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"schtasks /query", "sc query", "Get-Service", "Get-ScheduledTask"},
 		clauses: []clause{
 			{
-				programs: []string{"schtasks"},
-				args:     pattern{expr: "(?i)/(?:create|change|run)\\b", lits: []string{"/create", "/change", "/run"}, bytes: "/"},
+				harms: []effect.Harm{"registers"},
 			},
 			{
 				programs: []string{"invoke-atomictest", "new-ciminstance", "new-scheduledtask", "new-scheduledtaskaction", "new-service", "register-cimindicationevent", "register-scheduledjob", "register-scheduledtask", "register-wmievent", "set-scheduledtask", "set-wmiinstance"},
@@ -1314,10 +1302,6 @@ var ruleTable = [...]Rule{
 			{
 				programs: []string{"invoke-cimmethod", "invoke-wmimethod"},
 				args:     pattern{expr: "(?i)create|win32_process", lits: []string{"create", "win32_process"}},
-			},
-			{
-				programs: []string{"sc"},
-				args:     pattern{expr: "(?i) (?:create|config|failure|sdset|delete|stop) ", lits: []string{" create ", " config ", " failure ", " sdset ", " delete ", " stop "}},
 			},
 			{
 				programs: []string{"net", "net1"},
@@ -1355,7 +1339,11 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"grep -rn Invoke-Mimikatz rules/", "git commit -m \"Detect Invoke-Kerberoast\"", "Invoke-Pester -Path tests", "Get-SQLite", "Get-SqlDatabase -ServerInstance db", "Get-ChildItem"},
 		clauses: []clause{
 			{
-				programs: []string{"add-constraineddelegationbackdoor", "add-domainobjectacl", "add-exfiltration", "add-objectacl", "add-persistence", "add-regbackdoor", "add-scrnsavebackdoor", "add-servicedacl", "find-applocker*", "find-avsignature", "find-gpolocation", "find-interestingdomainacl", "find-interestingdomainsharefile", "find-interestingfile", "find-localadminaccess", "find-pathdllhijack", "find-processdllhijack", "find-psremotinglocaladminaccess", "find-wmilocaladminaccess", "get-aadint*", "get-applicationhost", "get-asrep*", "get-browserdata", "get-browserinformation", "get-cachedgpppassword", "get-chromedump", "get-domainspnticket", "get-exploitablesystem", "get-foxdump", "get-gppautologon", "get-gpppassword", "get-keystrokes", "get-lapsadpassword", "get-lapspasswords", "get-lsasecret", "get-modifiablepath", "get-modifiableregistryautorun", "get-modifiablescheduledtaskfile", "get-modifiableservice", "get-modifiableservicefile", "get-passhashes", "get-passhints", "get-passvaultcreds", "get-processtoken*", "get-registryalwaysinstallelevated", "get-registryautologon", "get-screenshot", "get-sitelistpassword", "get-sqlassembly*", "get-sqlc2*", "get-sqlcolumnsample*", "get-sqlconnectiontest*", "get-sqldomain*", "get-sqlfuzz*", "get-sqlinstancebroadcast", "get-sqlinstancedomain", "get-sqlinstancefile", "get-sqlinstancelocal", "get-sqlpersist*", "get-sqlrecover*", "get-sqlserver*", "get-sqlstoredprocedure*", "get-sqlsysadmin*", "get-sqltrigger*", "get-system", "get-timedscreenshot", "get-unattendedinstallfile", "get-unquotedservice", "get-usbkeystrokes", "get-vaultcredential", "get-volumeshadowcopy", "get-wlan-keys", "install-servicebinary", "install-sqlc2*", "install-ssp", "invoke-aclscanner", "invoke-adsbackdoor", "invoke-allchecks", "invoke-arpscan", "invoke-asreproast", "invoke-ath*", "invoke-badpotato", "invoke-bloodhound", "invoke-bypassuac", "invoke-bypassuactokenmanipulation", "invoke-conptyshell", "invoke-credentialinjection", "invoke-credentialphish", "invoke-credentialsphish", "invoke-dcomattack", "invoke-dcsync", "invoke-dllinjection", "invoke-dnsexfiltrator", "invoke-domainpasswordspray", "invoke-empire", "invoke-enumeratelocaladmin", "invoke-eventhunter", "invoke-eventvwrbypass", "invoke-exfiltration", "invoke-filefinder", "invoke-hostrecon", "invoke-internalmonologue", "invoke-inveigh", "invoke-inveighrelay", "invoke-juicypotato", "invoke-kerberoast", "invoke-maldoc", "invoke-mapdomaintrust", "invoke-mimidogz", "invoke-mimikatz", "invoke-mimikittens", "invoke-msolspray*", "invoke-nightmare", "invoke-ninjacopy", "invoke-petitpotam", "invoke-phant0m", "invoke-portscan", "invoke-powershellicmp", "invoke-powershelltcp", "invoke-powershelltcponeline", "invoke-powershelludp", "invoke-printnightmare", "invoke-privesc", "invoke-privescaudit", "invoke-privesccheck", "invoke-processhunter", "invoke-psexec", "invoke-psexecpayload", "invoke-psimage", "invoke-reflectivepeinjection", "invoke-rubeus", "invoke-safetykatz", "invoke-sauronseye", "invoke-seatbelt", "invoke-serviceabuse", "invoke-sharefinder", "invoke-sharpcloud", "invoke-sharpgpoabuse", "invoke-sharphound", "invoke-sharpup", "invoke-sharpview", "invoke-sharpwmi", "invoke-shellcode", "invoke-shellcodemsil", "invoke-smbexec", "invoke-smbscanner", "invoke-spraypasswords", "invoke-sqlaudit*", "invoke-sqldumpinfo", "invoke-sqlescalate*", "invoke-sqlosc*", "invoke-sqlunc*", "invoke-stealer", "invoke-tater", "invoke-thehash", "invoke-tokenmanipulation", "invoke-userhunter", "invoke-voicetroll", "invoke-winenum", "invoke-winpeas", "invoke-winpwn", "invoke-wmicommand", "invoke-wmiexec", "invoke-wscriptbypassuac", "invoke-zerologon", "mimikatz", "new-elevatedpersistenceoption", "new-inmemorymodule", "new-machineaccount", "new-userpersistenceoption", "nishang", "out-ath*", "out-chm", "out-compresseddll", "out-dnstxt", "out-encodedcommand", "out-encryptedscript", "out-excel", "out-hta", "out-minidump", "out-shortcut", "out-webquery", "out-word", "powercat", "powersploit", "powerup", "powerview", "remove-domainobjectacl", "remove-volumeshadowcopy", "restore-servicebinary", "set-aadint*", "set-adacl", "set-criticalprocess", "set-dcshadowpermissions", "set-domainobject", "set-domainobjectowner", "set-domainuserpassword", "set-masterbootrecord", "set-remotepsremoting", "set-remotewmi", "set-sqlc2*", "test-adminaccess", "uninstall-sqlc2*", "write-hijackdll", "write-servicebinary", "write-useraddmsi"},
+				programs: []string{"mimikatz"},
+				harms:    []effect.Harm{"steals"},
+			},
+			{
+				programs: []string{"add-constraineddelegationbackdoor", "add-domainobjectacl", "add-exfiltration", "add-objectacl", "add-persistence", "add-regbackdoor", "add-scrnsavebackdoor", "add-servicedacl", "find-applocker*", "find-avsignature", "find-gpolocation", "find-interestingdomainacl", "find-interestingdomainsharefile", "find-interestingfile", "find-localadminaccess", "find-pathdllhijack", "find-processdllhijack", "find-psremotinglocaladminaccess", "find-wmilocaladminaccess", "get-aadint*", "get-applicationhost", "get-asrep*", "get-browserdata", "get-browserinformation", "get-cachedgpppassword", "get-chromedump", "get-domainspnticket", "get-exploitablesystem", "get-foxdump", "get-gppautologon", "get-gpppassword", "get-keystrokes", "get-lapsadpassword", "get-lapspasswords", "get-lsasecret", "get-modifiablepath", "get-modifiableregistryautorun", "get-modifiablescheduledtaskfile", "get-modifiableservice", "get-modifiableservicefile", "get-passhashes", "get-passhints", "get-passvaultcreds", "get-processtoken*", "get-registryalwaysinstallelevated", "get-registryautologon", "get-screenshot", "get-sitelistpassword", "get-sqlassembly*", "get-sqlc2*", "get-sqlcolumnsample*", "get-sqlconnectiontest*", "get-sqldomain*", "get-sqlfuzz*", "get-sqlinstancebroadcast", "get-sqlinstancedomain", "get-sqlinstancefile", "get-sqlinstancelocal", "get-sqlpersist*", "get-sqlrecover*", "get-sqlserver*", "get-sqlstoredprocedure*", "get-sqlsysadmin*", "get-sqltrigger*", "get-system", "get-timedscreenshot", "get-unattendedinstallfile", "get-unquotedservice", "get-usbkeystrokes", "get-vaultcredential", "get-volumeshadowcopy", "get-wlan-keys", "install-servicebinary", "install-sqlc2*", "install-ssp", "invoke-aclscanner", "invoke-adsbackdoor", "invoke-allchecks", "invoke-arpscan", "invoke-asreproast", "invoke-ath*", "invoke-badpotato", "invoke-bloodhound", "invoke-bypassuac", "invoke-bypassuactokenmanipulation", "invoke-conptyshell", "invoke-credentialinjection", "invoke-credentialphish", "invoke-credentialsphish", "invoke-dcomattack", "invoke-dcsync", "invoke-dllinjection", "invoke-dnsexfiltrator", "invoke-domainpasswordspray", "invoke-empire", "invoke-enumeratelocaladmin", "invoke-eventhunter", "invoke-eventvwrbypass", "invoke-exfiltration", "invoke-filefinder", "invoke-hostrecon", "invoke-internalmonologue", "invoke-inveigh", "invoke-inveighrelay", "invoke-juicypotato", "invoke-kerberoast", "invoke-maldoc", "invoke-mapdomaintrust", "invoke-mimidogz", "invoke-mimikatz", "invoke-mimikittens", "invoke-msolspray*", "invoke-nightmare", "invoke-ninjacopy", "invoke-petitpotam", "invoke-phant0m", "invoke-portscan", "invoke-powershellicmp", "invoke-powershelltcp", "invoke-powershelltcponeline", "invoke-powershelludp", "invoke-printnightmare", "invoke-privesc", "invoke-privescaudit", "invoke-privesccheck", "invoke-processhunter", "invoke-psexec", "invoke-psexecpayload", "invoke-psimage", "invoke-reflectivepeinjection", "invoke-rubeus", "invoke-safetykatz", "invoke-sauronseye", "invoke-seatbelt", "invoke-serviceabuse", "invoke-sharefinder", "invoke-sharpcloud", "invoke-sharpgpoabuse", "invoke-sharphound", "invoke-sharpup", "invoke-sharpview", "invoke-sharpwmi", "invoke-shellcode", "invoke-shellcodemsil", "invoke-smbexec", "invoke-smbscanner", "invoke-spraypasswords", "invoke-sqlaudit*", "invoke-sqldumpinfo", "invoke-sqlescalate*", "invoke-sqlosc*", "invoke-sqlunc*", "invoke-stealer", "invoke-tater", "invoke-thehash", "invoke-tokenmanipulation", "invoke-userhunter", "invoke-voicetroll", "invoke-winenum", "invoke-winpeas", "invoke-winpwn", "invoke-wmicommand", "invoke-wmiexec", "invoke-wscriptbypassuac", "invoke-zerologon", "new-elevatedpersistenceoption", "new-inmemorymodule", "new-machineaccount", "new-userpersistenceoption", "nishang", "out-ath*", "out-chm", "out-compresseddll", "out-dnstxt", "out-encodedcommand", "out-encryptedscript", "out-excel", "out-hta", "out-minidump", "out-shortcut", "out-webquery", "out-word", "powercat", "powersploit", "powerup", "powerview", "remove-domainobjectacl", "remove-volumeshadowcopy", "restore-servicebinary", "set-aadint*", "set-adacl", "set-criticalprocess", "set-dcshadowpermissions", "set-domainobject", "set-domainobjectowner", "set-domainuserpassword", "set-masterbootrecord", "set-remotepsremoting", "set-remotewmi", "set-sqlc2*", "test-adminaccess", "uninstall-sqlc2*", "write-hijackdll", "write-servicebinary", "write-useraddmsi"},
 			},
 		},
 	},
@@ -1390,11 +1378,7 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"netsh wlan show profiles", "certutil -hashfile a.zip", "Get-WinEvent -LogName Application"},
 		clauses: []clause{
 			{
-				programs: []string{"cmdkey"},
-				args:     pattern{expr: "(?i)/(?:list|add|generic)", lits: []string{"/list", "/add", "/generic"}, bytes: "/"},
-			},
-			{
-				programs: []string{"vaultcmd"},
+				harms: []effect.Harm{"shows"},
 			},
 			{
 				programs: []string{"netsh"},
@@ -1416,12 +1400,8 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: "(?i) list (?:apppool|vdir|config).*(?:/@?t(?:ext)?:\\*|password)", lits: []string{" list apppool", " list vdir", " list config"}},
 			},
 			{
-				programs: []string{"certutil", "export-pfxcertificate"},
-				args:     pattern{expr: "(?i)-(?:exportpfx|cert|password)\\b", lits: []string{"-exportpfx", "-cert", "-password"}, bytes: "-"},
-			},
-			{
-				programs: []string{"runas"},
-				args:     pattern{expr: "(?i)/(?:savecred|netonly)", lits: []string{"/savecred", "/netonly"}, bytes: "/"},
+				programs: []string{"export-pfxcertificate"},
+				args:     pattern{expr: "(?i)-(?:cert|password)\\b", lits: []string{"-cert", "-password"}, bytes: "-"},
 			},
 			{
 				programs: []string{"get-winevent", "wevtutil"},
@@ -1441,7 +1421,14 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"Get-PSSession", "net use", "copy a.txt b.txt", "Invoke-Command -ScriptBlock { Get-Date }", "Invoke-Command -ComputerName x -ScriptBlock { Get-Culture }", "Enter-PSSession -ComputerName x", "New-PSDrive -Name P -PSProvider FileSystem -Root C:\\Projects", "Set-Item -Path Env:CI -Value 1 -Force"},
 		clauses: []clause{
 			{
-				programs: []string{"paexec", "psexec", "psexec64", "winrs", "wmiexec"},
+				harms: []effect.Harm{"reaches"},
+			},
+			{
+				programs: []string{"winrs"},
+				harms:    []effect.Harm{"proxies"},
+			},
+			{
+				programs: []string{"paexec", "wmiexec"},
 			},
 			{
 				programs: []string{"net", "net1"},
@@ -1718,7 +1705,7 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				programs: []string{"git"},
-				args:     pattern{expr: "^[^']* push (?:.* )?(?:--force|-[a-z]*f[a-z]*|--mirror)(?: |$)", lits: []string{" push "}, bytes: "-"},
+				args:     pattern{expr: "^[^']* push (?:.* )?(?:--force|-[a-z]*f[a-z]*)(?: |$)", lits: []string{" push "}, bytes: "-"},
 				not:      pattern{expr: " (?:origin|upstream|fork) (?:HEAD:)?(?:refs/heads/)?(?:gh-pages|(?:feature|feat|fix|bugfix|chore|docs|test|wip|dev|user|users|renovate|dependabot|pr|release-notes)[/-][\\w./-]+)(?: |$)", lits: []string{" origin ", " upstream ", " fork "}},
 			},
 			{
@@ -1731,19 +1718,10 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"git"},
-				args:     pattern{expr: "^[^']* push (?:.* )?(?:--prune|\\S+ :\\S+|--force-with-lease=(?:main|master|trunk|production|develop)(?::\\S*)?)(?: |$)", lits: []string{" push "}},
+				args:     pattern{expr: "^[^']* push (?:.* )?(?:\\S+ :\\S+|--force-with-lease=(?:main|master|trunk|production|develop)(?::\\S*)?)(?: |$)", lits: []string{" push "}},
 			},
 			{
-				programs: []string{"git"},
-				args:     pattern{expr: " send-pack (?:.* )?(?:--force|--mirror)(?: |$)", lits: []string{" send-pack "}, bytes: "-"},
-			},
-			{
-				programs: []string{"hg", "sl"},
-				args:     pattern{expr: " push (?:.* )?(?:-f|--force)(?: |$)", lits: []string{" push "}, bytes: "-"},
-			},
-			{
-				programs: []string{"jj"},
-				args:     pattern{expr: " git push (?:.* )?(?:--deleted|--allow-backwards)(?: |$)", lits: []string{" git push "}, bytes: "-"},
+				harms: []effect.Harm{"rewrites"},
 			},
 		},
 	},
@@ -1755,23 +1733,16 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"git reset HEAD file.txt", "git clean -nfd", "git stash", "git checkout -b fix", "git switch main", "git rebase main", "git submodule deinit -f lib", "git restore --staged file.txt", "git restore --staged .", "git log --grep 'reset --hard'", "git checkout -b fix main", "git checkout -- src/main.go", "git checkout --theirs .", "git checkout -p .", "git remote prune origin", "git prune --dry-run", "git branch -D feature", "git worktree prune", "hg update tip", "hg revert a.c", "svn revert a.c", "jj abandon @", "p4 clean -n", "fossil revert a.c", "dvc gc --help", "bfg --version"},
 		clauses: []clause{
 			{
-				programs: []string{"git"},
-				args:     pattern{expr: "^[^']* (?:reset (?:.* )?--h(?:ard?|a)?(?: |$)|clean (?:.* )?(?:-[a-z]*f[a-z]*|--force)|stash (?:clear|drop)|filter-branch|filter-repo|reflog (?:expire|delete)|gc (?:.* )?--prune=(?:now|all)|update-ref (?:.* )?-d|branch (?:.* )?-D (?:main|master)|restore (?:--staged --worktree|--worktree --staged) \\.$|worktree remove (?:.* )?--force|submodule deinit (?:.* )?(?:--all|\\.)(?: |$)|submodule update (?:.* )?--force|switch (?:--?\\w\\S* |[^- ]\\S* )*(?:-f|--force|--discard-changes)(?: |$)|rebase (?:.* )?--root|lfs migrate (?:import|export)|read-tree (?:.* )?--reset|checkout-index (?:.* )?(?:-[a-z]*f|--force))", lits: []string{"reset ", "clean ", "stash clear", "stash drop", "filter-branch", "filter-repo", "reflog expire", "reflog delete", "--prune=now", "--prune=all", "update-ref ", "branch ", "restore --staged --worktree .", "restore --worktree --staged .", "worktree remove ", "ubmodule ", "witch ", "rebase ", "lfs migrate import", "lfs migrate export", "read-tree ", "checkout-index "}},
-				not:      pattern{expr: " clean (?:-\\w*n|--dry-run)| -n ", lits: []string{"clean -", "-n "}, bytes: "-"},
+				harms: []effect.Harm{"discards"},
 			},
 			{
 				programs: []string{"git"},
-				args:     pattern{expr: "^[^']* checkout (?:--?\\w\\S* |[^' -]\\S* )*(?:--force|-[a-zA-Z]*f)(?: |$)", lits: []string{" checkout "}, bytes: "-"},
+				args:     pattern{expr: "^[^']* (?:gc (?:.* )?--prune=(?:now|all)|branch (?:.* )?-D (?:main|master)|restore (?:--staged --worktree|--worktree --staged) \\.$|submodule deinit (?:.* )?\\.(?: |$))", lits: []string{"--prune=now", "--prune=all", "branch ", "restore --staged --worktree .", "restore --worktree --staged .", "submodule deinit "}},
 			},
 			{
 				programs: []string{"git"},
 				args:     pattern{expr: "^[^']* (?:checkout|restore) (?:\\S+ )*['\"]?(?:\\.|\\./|:|:/|:/:|\\*|\\./\\*)['\"]?(?: --)?$", lits: []string{" checkout ", " restore "}},
 				not:      pattern{expr: " (?:-p|--patch|--staged|-S)(?: |$)| checkout --(?:ours|theirs) ", lits: []string{" -p", " --patch", " --staged", " -s", " checkout --ours ", " checkout --theirs "}, bytes: "-"},
-			},
-			{
-				programs: []string{"git"},
-				args:     pattern{expr: "^(?: -\\w \\S+| -\\S+)* prune(?: |$)", lits: []string{" prune"}},
-				not:      pattern{expr: " (?:-n|--dry-run)(?: |$)", lits: []string{" -n", " --dry-run"}, bytes: "-"},
 			},
 			{
 				programs: []string{"git"},
@@ -1782,20 +1753,12 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: "^[^']* (?:branch (?:.* )?-\\w*D\\w*|tag (?:.* )?(?:-d|--delete)) (?:.* )?(?:…|['\"]?\\$)", lits: []string{"branch ", "tag "}, bytes: "-"},
 			},
 			{
-				programs: []string{"hg"},
-				args:     pattern{expr: "^(?: -\\S+)* (?:strip|rollback|(?:up|update|co|checkout|goto) (?:.* )?(?:-\\w*C|--clean)|revert (?:.* )?(?:-\\w*a\\w*|--all)|shelve (?:.* )?(?:-d|--delete|--cleanup))(?: |$)", lits: []string{"strip", "rollback", "up ", "update ", "co ", "checkout ", "goto ", "revert ", "shelve "}},
-			},
-			{
-				programs: []string{"sl"},
-				args:     pattern{expr: " (?:purge|clean|strip|(?:goto|go|update|up) (?:.* )?(?:-\\w*C|--clean)|revert (?:.* )?(?:-\\w*a\\w*|--all))(?: |$)", lits: []string{"purge", "clean", "strip", "goto ", "go ", "update ", "up ", "revert "}},
-			},
-			{
 				programs: []string{"svn"},
-				args:     pattern{expr: " (?:revert (?:.* )?(?:-\\w*R|--recursive|--depth[ =]infinity)|cleanup (?:.* )?--remove-(?:unversioned|ignored))(?: |$)", lits: []string{"revert ", "cleanup "}, bytes: "-"},
+				args:     pattern{expr: " revert (?:.* )?--depth[ =]infinity(?: |$)", lits: []string{" revert "}, bytes: "-"},
 			},
 			{
 				programs: []string{"jj"},
-				args:     pattern{expr: " (?:(?:op|operation) abandon|util gc (?:.* )?--expire[ =]now|abandon (?:.* )?['\"]?(?:all|mutable|mine)\\(\\))| --ignore-immutable(?: |$)", lits: []string{"op abandon", "operation abandon", "util gc ", "abandon ", "--ignore-immutable"}},
+				args:     pattern{expr: " (?:util gc (?:.* )?--expire[ =]now|abandon (?:.* )?['\"]?(?:all|mutable|mine)\\(\\))", lits: []string{"util gc ", "abandon "}},
 			},
 			{
 				programs: []string{"p4"},
@@ -1819,10 +1782,6 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: " (?:up|update) (?:.* )?-\\w*C", lits: []string{" up ", " update "}, bytes: "-"},
 			},
 			{
-				programs: []string{"repo"},
-				args:     pattern{expr: " sync (?:.* )?--force-(?:sync|checkout|remove-dirty)", lits: []string{" sync "}, bytes: "-"},
-			},
-			{
 				programs: []string{"dvc"},
 				args:     pattern{expr: " (?:gc|destroy)(?: |$)", lits: []string{" gc", " destroy"}},
 				not:      pattern{expr: " (?:-h|--help|--dry)(?: |$)", lits: []string{" -h", " --help", " --dry"}, bytes: "-"},
@@ -1842,14 +1801,7 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"crontab -l", "crontab -u me -l", "at -l", "cat /etc/crontab", "echo 'add this with crontab -e' >> README.md"},
 		clauses: []clause{
 			{
-				programs: []string{"crontab"},
-				args:     pattern{expr: "^$| -(?:[er]|$)| [^-]"},
-				not:      pattern{expr: " -l(?: |$)", lits: []string{" -l"}, bytes: "-"},
-			},
-			{
-				programs: []string{"at", "batch"},
-				args:     pattern{expr: "."},
-				not:      pattern{expr: "^ -(?:l|c|V)|^ --version", lits: []string{" -v", " -c", " -l", " --version"}, bytes: "-"},
+				harms: []effect.Harm{"schedules"},
 			},
 			{
 				kinds: []effect.Kind{"write_file"},
@@ -1938,8 +1890,8 @@ var ruleTable = [...]Rule{
 		ID: "XP-020", Name: "remote_resource_destruction", Category: "destruction", Severity: Medium, Outcome: Escalate, Platform: "any",
 		Description: "Deletes data or resources of a database, a cloud, a cluster or a hosting service, or applies changes that may do so and that nobody has seen.",
 		Advice:      "back it up or show the plan, and ask the user to do it",
-		Match:       []string{"terraform apply -auto-approve", "tofu apply --auto-approve", "terragrunt run-all apply -auto-approve", "terraform taint aws_instance.a", "tofu init -migrate-state -force-copy", "dotnet nuget delete x 1 --non-interactive", "nuget delete x 1", "vsce unpublish x", "pod trunk delete x 1.0", "pod trunk deprecate x", "gitlab-runner unregister --all-runners", "rake db:drop", "mix ecto.drop", "dotnet ef database drop -f", "diesel database reset", "sqlx database drop -y", "atlas schema clean -u x", "goose down-to 0", "goose reset", "dbmate drop", "migrate -path x -database y down -all", "flask db downgrade base", "alembic downgrade base", "podman rm -af", "podman rmi --all", "podman kill -a", "podman stop --all", "podman pod rm -fa", "nerdctl rm -fa", "buildah rm --all", "podman machine rm -f", "podman machine reset", "minikube delete --all", "minikube delete --purge", "kind delete clusters --all", "k3d cluster delete -a", "kind delete cluster --name prod", "ctlptl delete cluster kind-prod", "machinectl remove x", "machinectl clean --all", "distrobox-rm -f x", "lxc-destroy -n x", "snap remove --purge lxd", "docker compose -p prod down", "docker-compose -f docker-compose.prod.yml stop", "podman compose --project-name production rm", "podman-compose -p live kill", "docker compose --file prod/compose.yml down", "psql -c 'DROP TABLE users'", "mysql -e 'drop database app'", "mariadb -e 'drop schema app'", "sqlcmd -Q \"TRUNCATE TABLE users\"", "clickhouse-client -q 'drop user a'", "cqlsh -e 'drop keyspace app'", "bq query 'delete from d.t where true'", "snowsql -q 'truncate t'", "cockroach sql -e 'drop table x'", "usql db -c 'drop table x'", "echo 'drop table x' | sqlplus a/b", "psql -c 'delete from \"users\"'", "dropdb app", "dropuser app", "mysqladmin drop app", "mongo app --eval 'db.dropDatabase()'", "mongosh app --eval 'db.users.drop()'", "mongosh app --eval 'db.users.deleteMany({})'", "mongosh app --eval 'db.users.remove({})'", "redis-cli FLUSHALL", "valkey-cli flushdb", "terraform destroy -auto-approve", "tofu destroy", "pulumi destroy --yes", "cdk destroy", "terragrunt destroy", "serverless remove", "sls remove", "terraform apply -destroy", "kubectl delete pods --all", "kubectl delete ns prod", "kubectl delete namespace prod", "kubectl delete pv x", "kubectl delete pvc x", "kubectl delete persistentvolumeclaim x", "kubectl delete deployment web", "kubectl delete statefulset db", "kubectl delete node n1", "kubectl delete crd x", "kubectl delete customresourcedefinition x", "kubectl delete secret s", "helm uninstall app", "helm delete app", "aws s3 rb s3://b --force", "aws s3 rm s3://b --recursive", "aws s3api delete-bucket --bucket b", "aws ec2 terminate-instances --instance-ids i-1", "aws rds delete-db-instance --db-instance-identifier d", "aws dynamodb delete-table --table-name t", "aws cloudformation delete-stack --stack-name s", "aws lambda delete-function --function-name f", "aws eks delete-cluster --name c", "aws iam delete-user --user-name u", "aws kms schedule-key-deletion --key-id k", "aws backup delete-backup-vault --backup-vault-name v", "aws organizations leave-organization", "gcloud projects delete p", "az group delete -n g", "az keyvault purge -n k", "doctl compute droplet delete 1", "hcloud server delete 1", "linode-cli linodes delete 1", "ibmcloud is instance delete x", "oci compute instance terminate --instance-id x", "aliyun ecs delete x", "flyctl apps destroy x", "fly apps destroy x", "heroku apps:destroy x", "gh repo delete o/r --yes", "gh release delete v1", "gh secret delete S", "gh environment delete e", "b2 bucket delete x", "b2 delete-bucket x", "b2 rm --recursive x", "b2 delete-file-version x", "wsl --unregister Ubuntu", "schtasks /delete /tn * /f", "k3s-uninstall.sh", "k3s-killall.sh", "k3s-agent-uninstall.sh", "rke2-uninstall.sh", "docker system prune -a", "docker system prune --volumes", "podman volume rm data", "docker volume prune", "docker volume rm shop_data", "docker volume rm app_test_data shop_data", "podman volume rm -f prod_test_data", "docker volume rm latest_data", "podman volume rm shop_data", "podman volume prune", "docker volume remove shop_data", "docker volume rm prod_test_data", "docker volume remove test_prod", "docker volume rm test_production", "docker volume rm test_live", "docker volume rm test_staging", "docker volume rm test_customers", "docker --context prod compose down -v", "docker compose -p shop down --volumes", "podman compose -f docker-compose.shop.yml down -v", "docker-compose -p shop down -v", "podman-compose -p shop down -v", "docker compose -p prod_test_live down -tv 1", "docker compose -p prod-test down -v", "docker compose -p production_test down -v", "docker compose -f staging/compose.yml down -v", "podman compose -p live-dev down -v", "docker-compose -p customers-test down --volumes", "podman-compose -p prod.dev down -v", "DOCKER_HOST=ssh://shop docker compose down -v", "DOCKER_CONTEXT=shop docker compose down --volumes", "CONTAINER_HOST=ssh://shop podman compose down -v", "docker context use shop && docker compose down -v"},
-		Pass:        []string{"lxc-destroy --help", "terraform apply tfplan", "terraform apply -auto-approve -var-file=dev.tfvars", "terraform untaint aws_instance.a", "terraform init -upgrade", "dotnet nuget push a.nupkg --dry-run", "pod install", "dotnet ef database update", "mix ecto.migrate", "goose up", "flask db upgrade", "alembic upgrade head", "podman rm web", "minikube delete", "kind delete cluster --name dev", "snap remove hello", "docker compose -p shop stop", "podman images -a", "b2 toolset=gcc", "wsl --list", "schtasks /query", "docker volume rm app_test_data", "docker volume rm -f app-test_pgdata dev_cache", "terraform plan", "kubectl delete pod web-5d", "dropdb app_test", "psql -d app_dev -c \"drop table x\"", "kubectl --context kind-dev delete ns x", "aws s3 ls s3://b", "docker compose down", "docker compose down -v --remove-orphans", "docker-compose -f docker-compose.test.yml down -v", "docker compose -p app_test -f deploy/compose.yaml down --volumes", "gcloud projects list", "kubectl get ns"},
+		Match:       []string{"k3d cluster delete prod", "minikube delete prod", "terraform apply -auto-approve", "tofu apply --auto-approve", "terragrunt run-all apply -auto-approve", "terraform taint aws_instance.a", "tofu init -migrate-state -force-copy", "dotnet nuget delete x 1 --non-interactive", "nuget delete x 1", "vsce unpublish x", "pod trunk delete x 1.0", "pod trunk deprecate x", "gitlab-runner unregister --all-runners", "rake db:drop", "mix ecto.drop", "dotnet ef database drop -f", "diesel database reset", "sqlx database drop -y", "atlas schema clean -u x", "goose down-to 0", "goose reset", "dbmate drop", "migrate -path x -database y down -all", "flask db downgrade base", "alembic downgrade base", "podman rm -af", "podman rmi --all", "podman kill -a", "podman stop --all", "podman pod rm -fa", "nerdctl rm -fa", "buildah rm --all", "podman machine rm -f", "podman machine reset", "minikube delete --all", "minikube delete --purge", "kind delete clusters --all", "k3d cluster delete -a", "kind delete cluster --name prod", "ctlptl delete cluster kind-prod", "machinectl remove x", "machinectl clean --all", "distrobox-rm -f x", "lxc-destroy -n x", "snap remove --purge lxd", "docker compose -p prod down", "docker-compose -f docker-compose.prod.yml stop", "podman compose --project-name production rm", "podman-compose -p live kill", "docker compose --file prod/compose.yml down", "psql -c 'DROP TABLE users'", "mysql -e 'drop database app'", "mariadb -e 'drop schema app'", "sqlcmd -Q \"TRUNCATE TABLE users\"", "clickhouse-client -q 'drop user a'", "cqlsh -e 'drop keyspace app'", "bq query 'delete from d.t where true'", "snowsql -q 'truncate t'", "cockroach sql -e 'drop table x'", "usql db -c 'drop table x'", "echo 'drop table x' | sqlplus a/b", "psql -c 'delete from \"users\"'", "dropdb app", "dropuser app", "mysqladmin drop app", "mongo app --eval 'db.dropDatabase()'", "mongosh app --eval 'db.users.drop()'", "mongosh app --eval 'db.users.deleteMany({})'", "mongosh app --eval 'db.users.remove({})'", "redis-cli FLUSHALL", "valkey-cli flushdb", "terraform destroy -auto-approve", "tofu destroy", "pulumi destroy --yes", "cdk destroy", "terragrunt destroy", "serverless remove", "sls remove", "terraform apply -destroy", "kubectl delete pods --all", "kubectl delete ns prod", "kubectl delete namespace prod", "kubectl delete pv x", "kubectl delete pvc x", "kubectl delete persistentvolumeclaim x", "kubectl delete deployment web", "kubectl delete statefulset db", "kubectl delete node n1", "kubectl delete crd x", "kubectl delete customresourcedefinition x", "kubectl delete secret s", "helm uninstall app", "helm delete app", "aws s3 rb s3://b --force", "aws s3 rm s3://b --recursive", "aws s3api delete-bucket --bucket b", "aws ec2 terminate-instances --instance-ids i-1", "aws rds delete-db-instance --db-instance-identifier d", "aws dynamodb delete-table --table-name t", "aws cloudformation delete-stack --stack-name s", "aws lambda delete-function --function-name f", "aws eks delete-cluster --name c", "aws iam delete-user --user-name u", "aws kms schedule-key-deletion --key-id k", "aws backup delete-backup-vault --backup-vault-name v", "aws organizations leave-organization", "gcloud projects delete p", "az group delete -n g", "az keyvault purge -n k", "doctl compute droplet delete 1", "hcloud server delete 1", "linode-cli linodes delete 1", "ibmcloud is instance delete x", "oci compute instance terminate --instance-id x", "aliyun ecs delete x", "flyctl apps destroy x", "fly apps destroy x", "heroku apps:destroy x", "gh repo delete o/r --yes", "gh release delete v1", "gh secret delete S", "gh environment delete e", "b2 bucket delete x", "b2 delete-bucket x", "b2 rm --recursive x", "b2 delete-file-version x", "wsl --unregister Ubuntu", "schtasks /delete /tn * /f", "k3s-uninstall.sh", "k3s-killall.sh", "k3s-agent-uninstall.sh", "rke2-uninstall.sh", "docker system prune -a", "docker system prune --volumes", "podman volume rm data", "docker volume prune", "docker volume rm shop_data", "docker volume rm app_test_data shop_data", "podman volume rm -f prod_test_data", "docker volume rm latest_data", "podman volume rm shop_data", "podman volume prune", "docker volume remove shop_data", "docker volume rm prod_test_data", "docker volume remove test_prod", "docker volume rm test_production", "docker volume rm test_live", "docker volume rm test_staging", "docker volume rm test_customers", "docker --context prod compose down -v", "docker compose -p shop down --volumes", "podman compose -f docker-compose.shop.yml down -v", "docker-compose -p shop down -v", "podman-compose -p shop down -v", "docker compose -p prod_test_live down -tv 1", "docker compose -p prod-test down -v", "docker compose -p production_test down -v", "docker compose -f staging/compose.yml down -v", "podman compose -p live-dev down -v", "docker-compose -p customers-test down --volumes", "podman-compose -p prod.dev down -v", "DOCKER_HOST=ssh://shop docker compose down -v", "DOCKER_CONTEXT=shop docker compose down --volumes", "CONTAINER_HOST=ssh://shop podman compose down -v", "docker context use shop && docker compose down -v"},
+		Pass:        []string{"docker system prune -f --filter label=my-app", "lxc-destroy --help", "terraform apply tfplan", "terraform apply -auto-approve -var-file=dev.tfvars", "terraform untaint aws_instance.a", "terraform init -upgrade", "dotnet nuget push a.nupkg --dry-run", "pod install", "dotnet ef database update", "mix ecto.migrate", "goose up", "flask db upgrade", "alembic upgrade head", "podman rm web", "minikube delete", "kind delete cluster --name dev", "snap remove hello", "docker compose -p shop stop", "podman images -a", "b2 toolset=gcc", "wsl --list", "schtasks /query", "docker volume rm app_test_data", "docker volume rm -f app-test_pgdata dev_cache", "terraform plan", "kubectl delete pod web-5d", "dropdb app_test", "psql -d app_dev -c \"drop table x\"", "kubectl --context kind-dev delete ns x", "aws s3 ls s3://b", "docker compose down", "docker compose down -v --remove-orphans", "docker-compose -f docker-compose.test.yml down -v", "docker compose -p app_test -f deploy/compose.yaml down --volumes", "gcloud projects list", "kubectl get ns"},
 		patterns: []pattern{
 			{expr: "(?:DOCKER_(?:HOST|CONTEXT)|CONTAINER_HOST|context use)\\b.* down .*(?:-\\w*v|--volumes)\\b", lits: []string{" down "}, also: [][]string{[]string{"docker_host", "docker_context", "container_host", "context use"}}, bytes: "-"},
 		},
@@ -1964,8 +1916,7 @@ var ruleTable = [...]Rule{
 				programs: []string{"k3s-agent-uninstall*", "k3s-killall*", "k3s-uninstall*", "rke2-uninstall*"},
 			},
 			{
-				programs: []string{"docker", "podman"},
-				args:     pattern{expr: " (?:system prune .*(?:-\\w*a\\w*|--volumes)|volume prune)", lits: []string{"system prune ", "volume prune"}},
+				harms: []effect.Harm{"destroys"},
 			},
 			{
 				programs: []string{"docker", "podman"},
@@ -1982,28 +1933,12 @@ var ruleTable = [...]Rule{
 				not:      pattern{expr: "^(?: compose)?(?: (?:-f|--file|-p|--project-name)[ =](?:[\\w./-]*[./_-])?(?:(?:test|tests|testing|dev|devel|development|local|ci|e2e|demo|sandbox)(?:\\.ya?ml)?|compose\\.ya?ml))* down ", lits: []string{" down "}},
 			},
 			{
-				programs: []string{"buildah", "nerdctl", "podman"},
-				args:     pattern{expr: " (?:rm|rmi|kill|stop) (?:.* )?(?:-\\w*a\\w*|--all)(?: |$)", lits: []string{" rm ", " rmi ", " kill ", " stop "}, bytes: "-"},
-			},
-			{
-				programs: []string{"podman"},
-				args:     pattern{expr: " machine (?:rm|reset)(?: |$)", lits: []string{" machine rm", " machine reset"}},
-			},
-			{
 				programs: []string{"ctlptl", "k3d", "kind", "minikube"},
-				args:     pattern{expr: " delete (?:.* )?(?:-a|--all|--purge|['\"]?\\S*prod\\S*)(?: |$)", lits: []string{" delete "}},
-			},
-			{
-				programs: []string{"machinectl"},
-				args:     pattern{expr: " (?:remove|clean)(?: |$)", lits: []string{" remove", " clean"}},
+				args:     pattern{expr: " delete (?:.* )?['\"]?\\S*prod\\S*(?: |$)", lits: []string{" delete "}},
 			},
 			{
 				programs: []string{"distrobox-rm", "lxc-destroy"},
 				not:      pattern{expr: " (?:--help|-h)(?: |$)", lits: []string{" --help", " -h"}, bytes: "-"},
-			},
-			{
-				programs: []string{"snap"},
-				args:     pattern{expr: " remove (?:.* )?--purge(?: |$)", lits: []string{" remove "}, bytes: "-"},
 			},
 			{
 				programs: []string{"docker", "docker-compose", "podman", "podman-compose"},
@@ -2034,22 +1969,20 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: " apply (?:.* )?--?auto-approve(?: |$)", lits: []string{" apply "}, bytes: "-"},
 				not:      pattern{expr: "(?:^|[ =/._-])(?:dev|development|test|staging|sandbox|local|demo|ci|tfplan|plan)(?:[ /._-]|$)"},
 			},
-			{
-				programs: []string{"terraform", "tofu"},
-				args:     pattern{expr: " (?:taint |init (?:.* )?-force-copy)", lits: []string{"taint ", "-force-copy"}},
-			},
 		},
 	},
 	{
 		ID: "XP-021", Name: "system_halt", Category: "destruction", Severity: Medium, Outcome: Escalate, Platform: "any",
 		Description: "Shuts the machine or a service down that it needs, or kills many processes at once.",
 		Advice:      "stop one process that you started, by its process id",
-		Match:       []string{"systemctl mask sshd", "systemctl disable --now docker", "systemctl kill dbus", "systemctl set-default rescue.target", "systemctl stop sshd", "systemctl stop ssh.socket", "systemctl stop dbus", "systemctl stop docker.service", "systemctl stop containerd", "systemctl stop kubelet", "systemctl stop cron", "systemctl stop crond", "systemctl stop systemd-resolved", "systemctl stop lightdm", "systemctl stop gdm", "systemctl stop gdm3", "systemctl stop sddm", "systemctl stop db-backup", "systemctl stop --all", "systemctl stop '*'", "systemctl list-units | xargs systemctl stop", "service --status-all | xargs service x stop", "sv down sshd", "initctl stop ssh", "svcadm disable ssh", "rc-service x down docker", "service x stop cron", "service ssh stop", "service dbus stop", "service docker stop", "service containerd stop", "service cron stop", "rc-service sshd stop", "ls | xargs service stop", "pkill -9 -u me", "killall -u me", "skill -KILL -u me", "pkill -U 1000", "killall --user me", "pkill --euid=me", "pkill -t pts/0", "pkill --terminal pts/0", "slay me", "killall5 -9", "fuser -km /home", "fuser -mk /home", "fuser -k 22/tcp", "fuser -k ssh/tcp", "kill -9 0", "loginctl poweroff", "loginctl reboot", "loginctl halt", "loginctl suspend", "loginctl hibernate", "rtcwake -m off", "rtcwake -m disk", "rtcwake -m mem", "kexec -e", "kexec --exec", "swapoff -a", "umount -a", "umount --all", "losetup -D", "losetup --detach-all", "dmsetup remove_all", "dmsetup wipe_table x", "mount -o remount,ro /", "mount -o rw,remount /", "rfkill block all", "monit stop all", "monit unmonitor all", "supervisorctl remove x", "brew services stop --all", "brew uninstall --force $(brew list)", "apt-get purge -y '*'", "apt remove linux-image-generic", "yum remove -y kernel", "apt-get remove -y systemd", "dnf remove -y sudo", "apt-get autoremove openssh-server", "dpkg -r libc6", "dpkg -P libc6", "dpkg --purge coreutils", "pacman -Rdd glibc", "rpm -e --nodeps bash", "zypper -E apt", "yum erase coreutils", "apk del apt", "zypper remove dpkg", "apt purge python3", "apt purge grub-pc", "apt remove network-manager", "pg_dropcluster 15 main --stop", "pg_resetwal -f /data", "shutdown -h now", "reboot", "halt", "poweroff", "powershell -c \"Stop-Computer -Force\"", "powershell -c \"Restart-Computer\"", "init 0", "telinit 6", "systemctl reboot", "systemctl poweroff", "systemctl halt", "systemctl kexec", "systemctl emergency", "systemctl rescue", "systemctl isolate rescue.target", "kill -9 -1", "kill -9 1", "pkill -u root", "killall sshd", "pkill -9 .", "pkill '.*'", "pkill systemd", "pkill init", "pkill '^cron$'", "killall launchd", "killall dbus-daemon", "killall Xorg", "killall gnome-shell", "killall WindowServer", "killall loginwindow", "killall rsyslogd", "killall auditd", "taskkill /f /im explorer.exe", "taskkill /f /im lsass.exe", "taskkill /f /im winlogon.exe", "taskkill /f /im csrss.exe", "taskkill /f /im svchost.exe", "taskkill /f /im MsMpEng.exe", "taskkill /f /im *", "supervisorctl stop all", "pm2 delete all", "pm2 kill", "forever stopall"},
+		Match:       []string{"systemctl mask sshd", "systemctl disable --now docker", "systemctl kill dbus", "systemctl set-default rescue.target", "systemctl stop sshd", "systemctl stop ssh.socket", "systemctl stop dbus", "systemctl stop docker.service", "systemctl stop containerd", "systemctl stop kubelet", "systemctl stop cron", "systemctl stop crond", "systemctl stop systemd-resolved", "systemctl stop lightdm", "systemctl stop gdm", "systemctl stop gdm3", "systemctl stop sddm", "systemctl stop db-backup", "systemctl stop --all", "systemctl stop '*'", "systemctl list-units | xargs systemctl stop", "service --status-all | xargs service x stop", "sv down sshd", "initctl stop ssh", "svcadm disable ssh", "rc-service x down docker", "service x stop cron", "service ssh stop", "service dbus stop", "service docker stop", "service containerd stop", "service cron stop", "rc-service sshd stop", "ls | xargs service stop", "pkill -9 -u me", "killall -u me", "skill -KILL -u me", "pkill -U 1000", "killall --user me", "pkill --euid=me", "pkill -t pts/0", "pkill --terminal pts/0", "slay me", "killall5 -9", "fuser -km /home", "fuser -mk /home", "fuser -k 22/tcp", "fuser -k ssh/tcp", "kill -9 0", "loginctl poweroff", "loginctl reboot", "loginctl halt", "loginctl suspend", "loginctl hibernate", "rtcwake -m off", "rtcwake -m disk", "rtcwake -m mem", "kexec -e", "kexec --exec", "swapoff -a", "umount -a", "umount --all", "losetup -D", "losetup --detach-all", "dmsetup remove_all", "dmsetup wipe_table x", "mount -o remount,ro /", "mount -o rw,remount /", "rfkill block all", "monit stop all", "monit unmonitor all", "supervisorctl remove x", "brew services stop --all", "brew uninstall --force $(brew list)", "apt-get purge -y '*'", "apt remove linux-image-generic", "yum remove -y kernel", "apt-get remove -y systemd", "dnf remove -y sudo", "apt-get autoremove openssh-server", "dpkg -r libc6", "dpkg -P libc6", "dpkg --purge coreutils", "pacman -Rdd glibc", "rpm -e --nodeps bash", "zypper -E apt", "yum erase coreutils", "apk del apt", "zypper remove dpkg", "apt purge python3", "apt purge grub-pc", "apt remove network-manager", "pg_dropcluster 15 main --stop", "pg_resetwal -f /data", "shutdown -h now", "reboot", "halt", "poweroff", "powershell -c \"Stop-Computer -Force\"", "powershell -c \"Restart-Computer\"", "init 0", "telinit 6", "systemctl reboot", "systemctl poweroff", "systemctl halt", "systemctl kexec", "systemctl emergency", "systemctl rescue", "systemctl isolate rescue.target", "systemctl isolate reboot.target", "systemctl isolate poweroff.target", "systemctl isolate halt.target", "systemctl isolate kexec.target", "systemctl isolate emergency.target", "kill -9 -1", "kill -9 1", "pkill -u root", "killall sshd", "pkill -9 .", "pkill '.*'", "pkill systemd", "pkill init", "pkill '^cron$'", "killall launchd", "killall dbus-daemon", "killall Xorg", "killall gnome-shell", "killall WindowServer", "killall loginwindow", "killall rsyslogd", "killall auditd", "taskkill /f /im explorer.exe", "taskkill /f /im lsass.exe", "taskkill /f /im winlogon.exe", "taskkill /f /im csrss.exe", "taskkill /f /im svchost.exe", "taskkill /f /im MsMpEng.exe", "taskkill /f /im *", "supervisorctl stop all", "pm2 delete all", "pm2 kill", "forever stopall"},
 		Pass:        []string{"systemctl disable apache2.service", "systemctl mask fwupd-refresh.timer", "systemctl set-default graphical.target", "systemctl kill --signal SIGHUP nginx", "systemctl stop nginx", "systemctl --user disable app", "systemctl stop postgresql", "service nginx stop", "pkill -u me -f vite", "fuser -k 3000/tcp", "kill -9 1234", "umount /mnt/a", "mount -o remount,ro /mnt/a", "pm2 restart app", "apt-get remove -y nginx", "apt-get autoremove -y", "pg_resetwal -n /data", "rpm -qa", "brew services stop postgresql", "kill 4711", "pkill -f 'node server.js'", "killall node", "pm2 stop web", "shutdown --help", "systemctl status sshd"},
 		clauses: []clause{
 			{
-				programs: []string{"halt", "poweroff", "reboot", "restart-computer", "shutdown", "stop-computer"},
-				not:      pattern{expr: "--help|--version| -c$", lits: []string{"--help", "--version", " -c"}, bytes: "-"},
+				harms: []effect.Harm{"halts"},
+			},
+			{
+				programs: []string{"restart-computer", "stop-computer"},
 			},
 			{
 				programs: []string{"init", "telinit"},
@@ -2057,7 +1990,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"systemctl"},
-				args:     pattern{expr: " (?:reboot|poweroff|halt|kexec|emergency|rescue)(?:\\.target)?(?: |$)", lits: []string{" reboot", " poweroff", " halt", " kexec", " emergency", " rescue"}},
+				args:     pattern{expr: " (?:reboot|poweroff|halt|kexec|emergency|rescue)\\.target(?: |$)", lits: []string{" reboot.target", " poweroff.target", " halt.target", " kexec.target", " emergency.target", " rescue.target"}, bytes: "."},
 			},
 			{
 				programs: []string{"kill"},
@@ -2088,7 +2021,7 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: " (?:-u|-U|--user|--euid|-t|--terminal)[ =]?\\S+$", lits: []string{" -u", " --user", " --euid", " -t", " --terminal"}, bytes: "-"},
 			},
 			{
-				programs: []string{"killall5", "slay"},
+				programs: []string{"slay"},
 			},
 			{
 				programs: []string{"fuser"},
@@ -2099,36 +2032,12 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: " 0$", bytes: "0"},
 			},
 			{
-				programs: []string{"loginctl"},
-				args:     pattern{expr: " (?:poweroff|reboot|halt|suspend|hibernate)(?: |$)", lits: []string{" poweroff", " reboot", " halt", " suspend", " hibernate"}},
-			},
-			{
 				programs: []string{"rtcwake"},
 				args:     pattern{expr: " -m (?:off|disk|mem)", lits: []string{" -m off", " -m disk", " -m mem"}, bytes: "-"},
 			},
 			{
-				programs: []string{"kexec"},
-				args:     pattern{expr: " (?:-e|--exec)(?: |$)", lits: []string{" -e", " --exec"}, bytes: "-"},
-			},
-			{
-				programs: []string{"swapoff", "umount"},
-				args:     pattern{expr: " (?:-a|--all)(?: |$)", lits: []string{" -a", " --all"}, bytes: "-"},
-			},
-			{
-				programs: []string{"losetup"},
-				args:     pattern{expr: " (?:-D|--detach-all)", lits: []string{" -d", " --detach-all"}, bytes: "-"},
-			},
-			{
-				programs: []string{"dmsetup"},
-				args:     pattern{expr: " (?:remove_all|wipe_table)", lits: []string{" remove_all", " wipe_table"}, bytes: "_"},
-			},
-			{
 				programs: []string{"mount"},
 				args:     pattern{expr: " -o (?:remount,r[ow]|r[ow],remount) /$", lits: []string{" -o remount,ro /", " -o remount,rw /", " -o ro,remount /", " -o rw,remount /"}, bytes: ",-/"},
-			},
-			{
-				programs: []string{"rfkill"},
-				args:     pattern{expr: " block ", lits: []string{" block "}},
 			},
 			{
 				programs: []string{"monit"},
@@ -2184,7 +2093,10 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"grep -rn mimikatz rules/", "echo 'rubeus is a tool'", "git clone https://example.com/docs/lazagne-detection", "which seatbelt"},
 		clauses: []clause{
 			{
-				programs: []string{"3snake", "cachedump", "chainbreaker", "creddump", "donpapi", "dploot", "dumpert", "fgdump", "gosecretsdump", "gsecdump", "hack-browser-data", "handlekatz", "hashdump", "impacket-secretsdump", "internalmonologue", "keethief", "kekeo", "keychaindump", "lazagne", "lazagne.py", "linikatz", "lsassy", "mimidrv", "mimikatz", "mimikittenz", "mimipenguin", "nanodump", "ntdissector", "procdump-lsass", "pwdump", "pwdump7", "pypykatz", "quarkspwdump", "rubeus", "safetykatz", "samdump2", "seatbelt", "secretsdump", "secretsdump.py", "sharpchrome", "sharpdpapi", "sharpkatz", "sharpweb", "swapdigger", "truffleproc", "wce"},
+				harms: []effect.Harm{"steals"},
+			},
+			{
+				programs: []string{"3snake", "cachedump", "chainbreaker", "creddump", "donpapi", "dploot", "dumpert", "fgdump", "gosecretsdump", "gsecdump", "hack-browser-data", "handlekatz", "hashdump", "impacket-secretsdump", "internalmonologue", "keethief", "kekeo", "keychaindump", "lazagne", "lazagne.py", "linikatz", "lsassy", "mimidrv", "mimikittenz", "mimipenguin", "nanodump", "ntdissector", "procdump-lsass", "pwdump", "pwdump7", "pypykatz", "quarkspwdump", "safetykatz", "samdump2", "seatbelt", "secretsdump", "secretsdump.py", "sharpchrome", "sharpdpapi", "sharpkatz", "sharpweb", "swapdigger", "truffleproc", "wce"},
 			},
 		},
 	},
@@ -2216,7 +2128,10 @@ var ruleTable = [...]Rule{
 				not:      pattern{expr: "^ (?:-V|--version|-h|--help)$|^(?: -\\S+(?: [\\d,-]+)?)* (?:localhost|127\\.0\\.0\\.1|::1)$", lits: []string{" -v", " --version", " -h", " --help", " localhost", " 127.0.0.1", " ::1"}},
 			},
 			{
-				programs: []string{"amass", "aquatone", "arachni", "arjun", "arp-scan", "assetfinder", "beroot", "braa", "cewl", "changeme", "cloud_enum", "commix", "crackmapexec-web", "crunch", "cupp", "dalfox", "deepce.sh", "dirb", "dirbuster", "dirsearch", "dirsearch.py", "dnsenum", "dnsrecon", "dnsx", "droopescan", "enum4linux", "enum4linux-ng", "eyewitness", "feroxbuster", "ffuf", "fierce", "gau", "getsploit", "gobuster", "gospider", "graphw00f", "hakrawler", "hping3", "httprobe", "httpx-toolkit", "ike-scan", "joomscan", "katana", "kube-hunter", "kubeletctl", "linenum", "linenum.sh", "linpeas", "linpeas.sh", "linux-exploit-suggester", "linux-exploit-suggester.sh", "lse.sh", "massdns", "nbtscan", "netdiscover", "nikto", "nosqlmap", "nuclei", "onesixtyone", "p0f", "pacu", "paramspider", "peirates", "privesccheck", "prowler", "pspy", "pspy64", "puredns", "recon-ng", "s3scanner", "scoutsuite", "searchsploit", "sharpup", "sherlock", "shuffledns", "sipvicious", "skipfish", "smbmap", "snmp-check", "spiderfoot", "sslscan", "sslyze", "ssrfmap", "sstimap", "subfinder", "sublist3r", "suid3num.py", "svmap", "testssl", "testssl.sh", "theharvester", "tplmap", "trufflehog-scan", "unix-privesc-check", "vulmap", "wapiti", "waybackurls", "wfuzz", "whatweb", "winpeas", "winpeasany", "winpeasx64", "wpscan", "xsser", "xsstrike", "zap-cli", "zaproxy"},
+				harms: []effect.Harm{"scans"},
+			},
+			{
+				programs: []string{"aquatone", "arachni", "arjun", "arp-scan", "assetfinder", "beroot", "braa", "cewl", "changeme", "cloud_enum", "commix", "crackmapexec-web", "crunch", "cupp", "dalfox", "deepce.sh", "dirbuster", "dirsearch", "dirsearch.py", "dnsenum", "dnsrecon", "dnsx", "droopescan", "enum4linux", "enum4linux-ng", "eyewitness", "feroxbuster", "fierce", "gau", "getsploit", "gospider", "graphw00f", "hakrawler", "httprobe", "httpx-toolkit", "ike-scan", "joomscan", "katana", "kube-hunter", "kubeletctl", "linenum", "linenum.sh", "linpeas", "linpeas.sh", "linux-exploit-suggester", "linux-exploit-suggester.sh", "lse.sh", "massdns", "nbtscan", "netdiscover", "nosqlmap", "onesixtyone", "p0f", "pacu", "paramspider", "peirates", "privesccheck", "prowler", "pspy", "pspy64", "puredns", "recon-ng", "s3scanner", "scoutsuite", "searchsploit", "sharpup", "sherlock", "shuffledns", "sipvicious", "skipfish", "snmp-check", "spiderfoot", "sslscan", "sslyze", "ssrfmap", "sstimap", "sublist3r", "suid3num.py", "svmap", "testssl", "testssl.sh", "theharvester", "tplmap", "trufflehog-scan", "unix-privesc-check", "vulmap", "wapiti", "waybackurls", "whatweb", "winpeas", "winpeasany", "winpeasx64", "wpscan", "xsser", "xsstrike", "zap-cli", "zaproxy"},
 			},
 		},
 	},
@@ -2228,7 +2143,10 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"grep -n hydra pyproject.toml", "pip install hydra-core", "sha256sum file.iso", "git log --author john"},
 		clauses: []clause{
 			{
-				programs: []string{"aircrack-ng", "aireplay-ng", "airmon-ng", "airodump-ng", "bruteforce-luks", "brutespray", "bully", "cmedb", "cowpatty", "crowbar", "fcrackzip", "hash-identifier", "hashcat", "hashid", "hcxdumptool", "hydra", "john", "john2", "jwt-cracker", "jwt_tool", "keepass2john", "kerbrute", "maskprocessor", "medusa", "msolspray", "ncrack", "o365spray", "office2john", "ophcrack", "patator", "pdf2john", "pdfcrack", "princeprocessor", "psudohash", "rar2john", "rarcrack", "rcrack", "reaver", "smartbrute", "sprayhound", "ssh2john", "ssh2john.py", "stegcracker", "stegseek", "su-bruteforce", "thc-hydra", "trevorspray", "unshadow", "wifite", "xhydra", "zip2john"},
+				harms: []effect.Harm{"cracks"},
+			},
+			{
+				programs: []string{"aircrack-ng", "aireplay-ng", "airmon-ng", "airodump-ng", "bruteforce-luks", "brutespray", "bully", "cmedb", "cowpatty", "crowbar", "fcrackzip", "hash-identifier", "hashcat", "hashid", "hcxdumptool", "john", "john2", "jwt-cracker", "jwt_tool", "keepass2john", "kerbrute", "maskprocessor", "medusa", "msolspray", "ncrack", "o365spray", "office2john", "ophcrack", "patator", "pdf2john", "pdfcrack", "princeprocessor", "psudohash", "rar2john", "rarcrack", "rcrack", "reaver", "smartbrute", "sprayhound", "ssh2john", "ssh2john.py", "stegcracker", "stegseek", "su-bruteforce", "thc-hydra", "trevorspray", "unshadow", "wifite", "xhydra", "zip2john"},
 			},
 		},
 	},
@@ -2250,10 +2168,13 @@ var ruleTable = [...]Rule{
 		Description: "Opens a tunnel that exposes this machine or its network, or hides where traffic goes. Forwarding a remote port to this machine passes.",
 		Advice:      "ask the user to open the tunnel",
 		Match:       []string{"chisel client x", "ligolo", "ligolo-ng", "ligolo-proxy", "frpc -c x", "frps", "gost -L x", "revsocks", "rathole", "bore local 80", "localtunnel --port 80", "lt --port 80", "sish", "serveo", "zrok share", "ngrok http 80", "pagekite", "nps", "npc", "stunnel x", "proxychains curl x", "proxychains4 curl x", "torsocks curl x", "torify curl x", "tor", "sshuttle -r x 0/0", "plink -R 80:x:80 y", "fscan -h x", "earthworm", "venom-proxy", "tailscale-funnel 80", "dns2tcpc", "dns2tcpd", "ptunnel", "hans", "udp2raw", "cloudflared tunnel --url http://localhost:80", "tailscale funnel 80", "cloudflared access tcp --hostname x", "ssh -R 80:localhost:80 x", "ssh -D 1080 x", "ssh -w 0:0 x", "ssh -o RemoteForward=1 x", "ssh -o DynamicForward=1 x", "ssh -o Tunnel=1 x", "ssh a@localhost.run", "ssh a@serveo.net", "autossh -R 80:localhost:80 x", "netsh interface portproxy add v4tov4", "nc -lvnp 4444", "ncat -l 4444", "netcat -l 4444", "socat TCP-LISTEN:80 x", "socat UDP4-L:80 x", "iptables -t nat -A x -j DNAT", "nft add rule x redirect", "pfctl masquerade"},
-		Pass:        []string{"chisel -h", "ngrok version", "zrok status", "bore list", "frpc --help", "bore -V", "bore --version", "ssh -L 5432:db:5432 bastion", "nc -l 127.0.0.1 8080", "cloudflared tunnel list", "nc -zv localhost 80", "iptables -L", "grep -n ngrok README.md"},
+		Pass:        []string{"tor --version", "chisel -h", "ngrok version", "zrok status", "bore list", "frpc --help", "bore -V", "bore --version", "ssh -L 5432:db:5432 bastion", "nc -l 127.0.0.1 8080", "cloudflared tunnel list", "nc -zv localhost 80", "iptables -L", "grep -n ngrok README.md"},
 		clauses: []clause{
 			{
-				programs: []string{"bore", "chisel", "dns2tcpc", "dns2tcpd", "earthworm", "frpc", "frps", "fscan", "gost", "hans", "ligolo", "ligolo-ng", "ligolo-proxy", "localtunnel", "lt", "ngrok", "npc", "nps", "pagekite", "plink", "proxychains", "proxychains4", "ptunnel", "rathole", "revsocks", "serveo", "sish", "sshuttle", "stunnel", "tailscale-funnel", "tor", "torify", "torsocks", "udp2raw", "venom-proxy", "zrok"},
+				harms: []effect.Harm{"tunnels"},
+			},
+			{
+				programs: []string{"dns2tcpc", "dns2tcpd", "earthworm", "fscan", "hans", "ligolo-ng", "npc", "nps", "plink", "ptunnel", "revsocks", "stunnel", "tailscale-funnel", "tor", "udp2raw", "venom-proxy"},
 				not:      pattern{expr: "^ (?:-h|--help|-V|--version|version|status|list)$", lits: []string{" -h", " --help", " -v", " --version", " version", " status", " list"}},
 			},
 			{
@@ -2338,10 +2259,13 @@ var ruleTable = [...]Rule{
 		Description: "Records the user's screen, keyboard, camera, microphone, clipboard or network traffic.",
 		Advice:      "let the user take the picture or copy the text",
 		Match:       []string{"screencapture x.png", "scrot x.png", "gnome-screenshot", "spectacle -b", "xwd -root", "grim x.png", "imagesnap x", "fswebcam x", "arecord x.wav", "logkeys --start", "keylogger", "xspy", "showkey", "psr /start", "snippingtool", "import -window root x.png", "xinput test 5", "xinput --test-xi2", "ffmpeg -f x11grab -i :0 x", "ffmpeg -f avfoundation -i 0 x", "ffmpeg -f gdigrab -i x y", "ffmpeg -f dshow -i x y", "ffmpeg -f alsa -i x y", "ffmpeg -f pulse -i x y", "ffmpeg -f v4l2 -i x y", "ffmpeg -f kmsgrab -i x y", "avconv -f alsa -i x y", "tcpdump -i eth0", "tshark -i eth0", "dumpcap -i eth0", "ngrep x", "tcpflow -i eth0", "dsniff -m", "pktmon start", "windump -i 1", "pbpaste", "xclip -o", "xsel --output", "wl-paste", "powershell -c Get-Clipboard", "netsh trace start capture=yes"},
-		Pass:        []string{"ffmpeg -i in.mp4 out.webm", "tcpdump --version", "pbcopy < notes.txt", "strace -c ls", "import numpy"},
+		Pass:        []string{"tcpflow -r a.pcap", "ffmpeg -i in.mp4 out.webm", "tcpdump --version", "pbcopy < notes.txt", "strace -c ls", "import numpy"},
 		clauses: []clause{
 			{
-				programs: []string{"arecord", "fswebcam", "gnome-screenshot", "grim", "imagesnap", "keylogger", "logkeys", "psr", "screencapture", "scrot", "showkey", "snippingtool", "spectacle", "xspy", "xwd"},
+				harms: []effect.Harm{"records"},
+			},
+			{
+				programs: []string{"keylogger", "logkeys", "psr", "showkey", "snippingtool", "xspy", "xwd"},
 			},
 			{
 				programs: []string{"import"},
@@ -2356,12 +2280,11 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: " -f (?:x11grab|avfoundation|gdigrab|dshow|alsa|pulse|v4l2|kmsgrab)", lits: []string{" -f x11grab", " -f avfoundation", " -f gdigrab", " -f dshow", " -f alsa", " -f pulse", " -f v4l2", " -f kmsgrab"}, bytes: "-"},
 			},
 			{
-				programs: []string{"dsniff", "dumpcap", "ngrep", "pktmon", "tcpdump", "tcpflow", "tshark", "windump"},
+				programs: []string{"dsniff", "pktmon", "tcpflow", "windump"},
 				not:      pattern{expr: "^ (?:--version|-h|--help|-D|--list-interfaces)$| -r ", lits: []string{" --version", " -h", " --help", " -d", " --list-interfaces", " -r "}, bytes: "-"},
 			},
 			{
-				programs: []string{"get-clipboard", "pbpaste", "wl-paste", "xclip", "xsel"},
-				args:     pattern{expr: "^$| -o\\b| --output\\b"},
+				programs: []string{"get-clipboard"},
 			},
 			{
 				programs: []string{"netsh"},
@@ -2511,7 +2434,10 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"grep -rn grpcurl docs/", "echo 'use grpcurl -plaintext'", "which grpcurl"},
 		clauses: []clause{
 			{
-				programs: []string{"evans", "grpc_cli", "grpcurl"},
+				harms: []effect.Harm{"calls"},
+			},
+			{
+				programs: []string{"grpc_cli"},
 				args:     pattern{expr: "."},
 			},
 		},
@@ -2520,7 +2446,7 @@ var ruleTable = [...]Rule{
 		ID: "XP-038", Name: "security_tools_disabled", Category: "defense_evasion", Severity: High, Outcome: Escalate, Platform: "any",
 		Description: "Stops or switches off a firewall, an audit log, a malware scanner or an update service, or stops shield.",
 		Advice:      "ask the user to change the machine's protection",
-		Match:       []string{"xdotool key y", "ydotool type y", "wtype y", "dotool key y", "screen -S x -X stuff y", "kitty @ send-text y", "wezterm cli send-text y", "tmux send-keys -t claude y Enter", "tmux send -t codex:1 y", "tmux send-keys -t gemini y", "tmux send-keys -t my-agent y", "tmux send-keys -t shield y", "tmux send-keys -t aider y", "tmux send-keys -t opencode y", "tmux send-keys -t cursor y", "systemctl stop fluent-bit", "setenforce Permissive", "ufw allow from any to any", "auditctl -d always,exit -S execve", "auditctl -a never,task", "auditctl -A never,exit", "apt-get remove -y auditd", "apt purge -y falco", "aptitude purge clamav", "dnf remove wazuh-agent", "yum erase falcon-sensor aide", "dpkg -r crowdstrike", "dpkg --purge crowdstrike-x", "dpkg -P sentinelone", "rpm -e falco-x", "apt-get autoremove ufw", "apt autopurge apparmor", "brew uninstall osquery", "pip uninstall -y shield", "pip3 uninstall shield", "npm uninstall -g shield", "yum remove mdatp", "apt remove selinux-basics", "systemctl stop datadog-agent", "systemctl disable filebeat", "systemctl mask auditbeat", "systemctl kill metricbeat", "service fluent-bit stop", "systemctl stop fluentd", "systemctl stop td-agent", "systemctl stop telegraf", "systemctl stop zabbix-agent2", "systemctl stop newrelic-infra", "systemctl stop splunk", "systemctl stop prometheus-node-exporter", "systemctl stop promtail", "systemctl stop nagios", "systemctl stop collectd", "systemctl stop psacct", "systemctl stop chronyd", "systemctl stop amazon-ssm-agent", "systemctl stop snmpd.service", "service datadog-agent stop", "service filebeat stop", "service auditbeat stop", "service metricbeat stop", "service fluentd stop", "service td-agent stop", "service telegraf stop", "service zabbix-agent stop", "service newrelic-infra stop", "service splunkd stop", "service node_exporter stop", "service promtail stop", "service nagios stop", "service collectd stop", "service acct stop", "service chrony stop", "service amazon-cloudwatch-agent stop", "service snmpd stop", "iptables -D INPUT 1", "iptables --delete OUTPUT 1", "ip6tables -D FORWARD 2", "iptables -I INPUT -j ACCEPT", "iptables --insert FORWARD 1 -j ACCEPT", "iptables -A INPUT -p tcp --dport 4444 -j ACCEPT", "iptables --append INPUT -j ACCEPT", "iptables-restore /dev/null", "ip6tables-restore /dev/null", "nft -f /dev/null", "nft delete table inet filter", "nft delete chain inet filter input", "nft delete rule inet filter input handle 3", "firewall-cmd --panic-off", "firewall-cmd --set-default-zone=trusted", "firewall-cmd --permanent --add-port=4444/tcp", "firewall-cmd --add-service=ssh", "firewall-cmd --add-rich-rule=x", "firewall-cmd --add-source=0.0.0.0/0", "firewall-cmd --zone=public --remove-service=ssh", "ebtables -F", "ebtables --flush", "fail2ban-client stop", "fail2ban-client unban --all", "fail2ban-client set sshd unbanip 192.0.2.1", "fail2ban-client set sshd addignoreip 192.0.2.1", "/var/ossec/bin/wazuh-control stop", "ossec-control stop", "osqueryctl stop", "mdatp exclusion folder add --path /tmp", "mdatp config real-time-protection --value disabled", "mdatp x off", "aa-exec -p unconfined sh", "runcon -t unconfined_t sh", "semanage permissive -a httpd_t", "semodule -d x", "semodule -r x", "semodule --disable x", "semodule --remove x", "setsebool -P httpd_can_network_connect on", "accton off", "grubby --update-kernel=ALL --args=selinux=0", "grubby --update-kernel=ALL --args=apparmor=0", "mokutil --disable-validation", "nvram -c", "falconctl -d -f", "sentinelctl unload -a", "sentinelctl unprotect -x", "sentinelctl disable x", "sentinelctl uninstall x", "falconctl stop", "snap remove --purge aide", "flatpak uninstall falco", "pkg delete osquery", "zypper rm rsyslog", "pacman -Rns ufw", "apk del fail2ban", "apk del clamav-daemon", "snap remove audit", "snap remove auditd", "snap remove wazuh-agent", "snap remove suricata", "snap remove snort", "snap remove rkhunter", "launchctl bootout system/com.apple.mdmclient", "rc-update delete auditd default", "rc-update del rsyslog", "rc-update del syslog-ng", "rc-update del ufw", "rc-update del iptables", "rc-update del nftables", "rc-update del apparmor", "rc-update del fail2ban", "rc-update del clamd", "rc-update del osqueryd", "svcadm disable svc:/system/auditd", "sysrc pf_enable=NO", "sysrc auditd_enable=no", "sysrc ipfw_enable=NO", "sysrc ipfilter_enable=NO", "sysrc syslogd_enable=NO", "sysrc blacklistd_enable=NO", "systemctl stop firewalld", "systemctl stop auditd", "systemctl disable rsyslog", "systemctl mask syslog-ng", "systemctl kill systemd-journald", "service firewalld stop", "systemctl stop ufw", "systemctl stop iptables", "systemctl stop nftables", "systemctl stop apparmor", "systemctl stop selinux", "systemctl stop fail2ban", "systemctl stop clamav-daemon", "systemctl stop ossec-hids", "systemctl stop wazuh-agent", "systemctl stop falcon-sensor", "systemctl stop crowdstrike", "systemctl stop sentinelone", "systemctl stop mdatp", "systemctl stop osqueryd", "systemctl stop sysmon", "systemctl stop cbagentd", "systemctl stop cbdaemon", "systemctl stop ds_agent", "systemctl stop sophos-av", "systemctl stop esets", "systemctl stop snort", "systemctl stop suricata", "systemctl stop falco", "systemctl stop aide", "systemctl stop unattended-upgrades", "systemctl stop nessusd", "systemctl stop qualys-agent", "rc-service auditd stop", "service rsyslog stop", "service ufw stop", "service iptables stop", "service apparmor stop", "service falco stop", "service auditd stop", "update-rc.d auditd remove", "initctl stop auditd", "chkconfig auditd off", "chkconfig rsyslog off", "chkconfig iptables off", "pkill -9 shield", "killall shield", "kill $(pgrep shield)", "kill $(pidof shield)", "taskkill /f /im shield.exe", "Stop-Process -Name shield", "setenforce 0", "setenforce permissive", "ufw disable", "ufw reset", "ufw allow from any", "ufw default allow", "iptables -F", "ip6tables --flush", "iptables -X", "iptables -P INPUT ACCEPT", "iptables -P FORWARD ACCEPT", "iptables -P OUTPUT ACCEPT", "nft flush ruleset", "auditctl -e 0", "auditctl -D", "auditctl -b 0", "spctl --master-disable", "spctl --global-disable", "csrutil disable", "fdesetup disable", "nvram boot-args=x", "nvram SystemAudioVolume=x", "tmutil disable", "tmutil deletelocalsnapshots /", "pfctl -d", "csrutil authenticated-root disable", "launchctl unload /System/Library/LaunchDaemons/com.apple.auditd.plist", "launchctl bootout system/com.apple.alf", "launchctl disable system/com.apple.syslogd", "launchctl remove com.apple.XProtect.daemon", "launchctl stop com.apple.MRT", "launchctl stop com.apple.trustd", "launchctl stop com.apple.opendirectoryd", "launchctl stop com.apple.endpointsecurityd", "launchctl unload com.opendns.x", "launchctl unload com.crowdstrike.x", "launchctl unload falcon", "launchctl unload com.sentinelone", "launchctl unload com.jamf.x", "launchctl unload com.carbonblack.x", "launchctl unload at.obdev.littlesnitch", "launchctl unload osquery", "launchctl unload objective-see", "launchctl unload blockblock", "aa-teardown", "aa-disable x", "aa-complain x", "apparmor_parser -R x", "pkill auditd", "pkill falcon-sensor", "pkill osqueryd", "pkill clamd", "pkill wdavdaemon", "pkill ossec", "pkill XProtect", "pkill ReportCrash", "pkill syslogd", "sysctl -w kernel.randomize_va_space=0", "sysctl -w kernel.yama.ptrace_scope=0", "sysctl kernel.kptr_restrict=0", "sysctl kernel.dmesg_restrict=0", "sysctl kernel.unprivileged_bpf_disabled=0", "sysctl kernel.modules_disabled=0", "sysctl 'kernel.core_pattern=|/tmp/x'", "sysctl kernel.sysrq=1", "sysctl fs.suid_dumpable=1", "sysctl net.ipv4.ip_forward=1", "sysctl kernel.exec-shield=0", "defaults write com.apple.loginwindow LoginHook /tmp/x", "defaults write com.apple.screensaver askForPassword 0", "defaults write com.apple.LaunchServices LSQuarantine 0", "defaults write com.apple.alf x", "defaults write com.apple.TimeMachine x", "defaults write x AppleSoftwareUpdate 0", "defaults write x LSQuarantine 0", "echo x > /proc/sys/kernel/core_pattern", "cp x /etc/selinux/config", "cp x /etc/audit/audit.rules", "cp x /etc/rsyslog.conf", "echo /tmp/x.so > /etc/ld.so.preload", "cp x /etc/pam.d/sshd", "cp x /etc/hosts.allow", "cp x /etc/hosts.deny", "cp x /etc/ssh/sshd_config", "cp x /etc/apparmor.d/x"},
+		Match:       []string{"ip6tables -P INPUT ACCEPT", "xdotool key y", "ydotool type y", "wtype y", "dotool key y", "screen -S x -X stuff y", "kitty @ send-text y", "wezterm cli send-text y", "tmux send-keys -t claude y Enter", "tmux send -t codex:1 y", "tmux send-keys -t gemini y", "tmux send-keys -t my-agent y", "tmux send-keys -t shield y", "tmux send-keys -t aider y", "tmux send-keys -t opencode y", "tmux send-keys -t cursor y", "systemctl stop fluent-bit", "setenforce Permissive", "ufw allow from any to any", "auditctl -d always,exit -S execve", "auditctl -a never,task", "auditctl -A never,exit", "apt-get remove -y auditd", "apt purge -y falco", "aptitude purge clamav", "dnf remove wazuh-agent", "yum erase falcon-sensor aide", "dpkg -r crowdstrike", "dpkg --purge crowdstrike-x", "dpkg -P sentinelone", "rpm -e falco-x", "apt-get autoremove ufw", "apt autopurge apparmor", "brew uninstall osquery", "pip uninstall -y shield", "pip3 uninstall shield", "npm uninstall -g shield", "yum remove mdatp", "apt remove selinux-basics", "systemctl stop datadog-agent", "systemctl disable filebeat", "systemctl mask auditbeat", "systemctl kill metricbeat", "service fluent-bit stop", "systemctl stop fluentd", "systemctl stop td-agent", "systemctl stop telegraf", "systemctl stop zabbix-agent2", "systemctl stop newrelic-infra", "systemctl stop splunk", "systemctl stop prometheus-node-exporter", "systemctl stop promtail", "systemctl stop nagios", "systemctl stop collectd", "systemctl stop psacct", "systemctl stop chronyd", "systemctl stop amazon-ssm-agent", "systemctl stop snmpd.service", "service datadog-agent stop", "service filebeat stop", "service auditbeat stop", "service metricbeat stop", "service fluentd stop", "service td-agent stop", "service telegraf stop", "service zabbix-agent stop", "service newrelic-infra stop", "service splunkd stop", "service node_exporter stop", "service promtail stop", "service nagios stop", "service collectd stop", "service acct stop", "service chrony stop", "service amazon-cloudwatch-agent stop", "service snmpd stop", "iptables -D INPUT 1", "iptables --delete OUTPUT 1", "ip6tables -D FORWARD 2", "iptables -I INPUT -j ACCEPT", "iptables --insert FORWARD 1 -j ACCEPT", "iptables -A INPUT -p tcp --dport 4444 -j ACCEPT", "iptables --append INPUT -j ACCEPT", "iptables-restore /dev/null", "ip6tables-restore /dev/null", "nft -f /dev/null", "nft delete table inet filter", "nft delete chain inet filter input", "nft delete rule inet filter input handle 3", "firewall-cmd --panic-off", "firewall-cmd --set-default-zone=trusted", "firewall-cmd --permanent --add-port=4444/tcp", "firewall-cmd --add-service=ssh", "firewall-cmd --add-rich-rule=x", "firewall-cmd --add-source=0.0.0.0/0", "firewall-cmd --zone=public --remove-service=ssh", "ebtables -F", "ebtables --flush", "fail2ban-client stop", "fail2ban-client unban --all", "fail2ban-client set sshd unbanip 192.0.2.1", "fail2ban-client set sshd addignoreip 192.0.2.1", "/var/ossec/bin/wazuh-control stop", "ossec-control stop", "osqueryctl stop", "mdatp exclusion folder add --path /tmp", "mdatp config real-time-protection --value disabled", "mdatp x off", "aa-exec -p unconfined sh", "runcon -t unconfined_t sh", "semanage permissive -a httpd_t", "semodule -d x", "semodule -r x", "semodule --disable x", "semodule --remove x", "setsebool -P httpd_can_network_connect on", "accton off", "grubby --update-kernel=ALL --args=selinux=0", "grubby --update-kernel=ALL --args=apparmor=0", "mokutil --disable-validation", "nvram -c", "falconctl -d -f", "sentinelctl unload -a", "sentinelctl unprotect -x", "sentinelctl disable x", "sentinelctl uninstall x", "falconctl stop", "snap remove --purge aide", "flatpak uninstall falco", "pkg delete osquery", "zypper rm rsyslog", "pacman -Rns ufw", "apk del fail2ban", "apk del clamav-daemon", "snap remove audit", "snap remove auditd", "snap remove wazuh-agent", "snap remove suricata", "snap remove snort", "snap remove rkhunter", "launchctl bootout system/com.apple.mdmclient", "rc-update delete auditd default", "rc-update del rsyslog", "rc-update del syslog-ng", "rc-update del ufw", "rc-update del iptables", "rc-update del nftables", "rc-update del apparmor", "rc-update del fail2ban", "rc-update del clamd", "rc-update del osqueryd", "svcadm disable svc:/system/auditd", "sysrc pf_enable=NO", "sysrc auditd_enable=no", "sysrc ipfw_enable=NO", "sysrc ipfilter_enable=NO", "sysrc syslogd_enable=NO", "sysrc blacklistd_enable=NO", "systemctl stop firewalld", "systemctl stop auditd", "systemctl disable rsyslog", "systemctl mask syslog-ng", "systemctl kill systemd-journald", "service firewalld stop", "systemctl stop ufw", "systemctl stop iptables", "systemctl stop nftables", "systemctl stop apparmor", "systemctl stop selinux", "systemctl stop fail2ban", "systemctl stop clamav-daemon", "systemctl stop ossec-hids", "systemctl stop wazuh-agent", "systemctl stop falcon-sensor", "systemctl stop crowdstrike", "systemctl stop sentinelone", "systemctl stop mdatp", "systemctl stop osqueryd", "systemctl stop sysmon", "systemctl stop cbagentd", "systemctl stop cbdaemon", "systemctl stop ds_agent", "systemctl stop sophos-av", "systemctl stop esets", "systemctl stop snort", "systemctl stop suricata", "systemctl stop falco", "systemctl stop aide", "systemctl stop unattended-upgrades", "systemctl stop nessusd", "systemctl stop qualys-agent", "rc-service auditd stop", "service rsyslog stop", "service ufw stop", "service iptables stop", "service apparmor stop", "service falco stop", "service auditd stop", "update-rc.d auditd remove", "initctl stop auditd", "chkconfig auditd off", "chkconfig rsyslog off", "chkconfig iptables off", "pkill -9 shield", "killall shield", "kill $(pgrep shield)", "kill $(pidof shield)", "taskkill /f /im shield.exe", "Stop-Process -Name shield", "setenforce 0", "setenforce permissive", "ufw disable", "ufw reset", "ufw allow from any", "ufw default allow", "iptables -F", "ip6tables --flush", "iptables -X", "iptables -P INPUT ACCEPT", "iptables -P FORWARD ACCEPT", "iptables -P OUTPUT ACCEPT", "nft flush ruleset", "auditctl -e 0", "auditctl -D", "auditctl -b 0", "spctl --master-disable", "spctl --global-disable", "csrutil disable", "fdesetup disable", "nvram boot-args=x", "nvram SystemAudioVolume=x", "tmutil disable", "tmutil deletelocalsnapshots /", "pfctl -d", "csrutil authenticated-root disable", "launchctl unload /System/Library/LaunchDaemons/com.apple.auditd.plist", "launchctl bootout system/com.apple.alf", "launchctl disable system/com.apple.syslogd", "launchctl remove com.apple.XProtect.daemon", "launchctl stop com.apple.MRT", "launchctl stop com.apple.trustd", "launchctl stop com.apple.opendirectoryd", "launchctl stop com.apple.endpointsecurityd", "launchctl unload com.opendns.x", "launchctl unload com.crowdstrike.x", "launchctl unload falcon", "launchctl unload com.sentinelone", "launchctl unload com.jamf.x", "launchctl unload com.carbonblack.x", "launchctl unload at.obdev.littlesnitch", "launchctl unload osquery", "launchctl unload objective-see", "launchctl unload blockblock", "aa-teardown", "aa-disable x", "aa-complain x", "apparmor_parser -R x", "pkill auditd", "pkill falcon-sensor", "pkill osqueryd", "pkill clamd", "pkill wdavdaemon", "pkill ossec", "pkill XProtect", "pkill ReportCrash", "pkill syslogd", "sysctl -w kernel.randomize_va_space=0", "sysctl -w kernel.yama.ptrace_scope=0", "sysctl kernel.kptr_restrict=0", "sysctl kernel.dmesg_restrict=0", "sysctl kernel.unprivileged_bpf_disabled=0", "sysctl kernel.modules_disabled=0", "sysctl 'kernel.core_pattern=|/tmp/x'", "sysctl kernel.sysrq=1", "sysctl fs.suid_dumpable=1", "sysctl net.ipv4.ip_forward=1", "sysctl kernel.exec-shield=0", "defaults write com.apple.loginwindow LoginHook /tmp/x", "defaults write com.apple.screensaver askForPassword 0", "defaults write com.apple.LaunchServices LSQuarantine 0", "defaults write com.apple.alf x", "defaults write com.apple.TimeMachine x", "defaults write x AppleSoftwareUpdate 0", "defaults write x LSQuarantine 0", "echo x > /proc/sys/kernel/core_pattern", "cp x /etc/selinux/config", "cp x /etc/audit/audit.rules", "cp x /etc/rsyslog.conf", "echo /tmp/x.so > /etc/ld.so.preload", "cp x /etc/pam.d/sshd", "cp x /etc/hosts.allow", "cp x /etc/hosts.deny", "cp x /etc/ssh/sshd_config", "cp x /etc/apparmor.d/x"},
 		Pass:        []string{"tmux send-keys -t dev 'npm run dev' Enter", "screen -ls", "kitty --version", "xdotool --version", "xdotool getactivewindow", "apt-get remove -y nginx", "ufw allow 3000/tcp", "iptables -A INPUT -j DROP", "firewall-cmd --list-all", "semodule -l", "auditctl -l", "systemctl status datadog-agent", "nft list ruleset", "pip uninstall -y requests", "rc-update add auditd default", "rc-update delete bluetooth", "sysrc sshd_enable=YES", "systemctl status auditd", "pkill -f shield-ui-dev", "echo 'run shield model pull first'", "systemctl restart nginx", "systemctl stop postgresql", "iptables -L -n", "sysctl kernel.randomize_va_space", "launchctl list", "cat /etc/ssh/sshd_config"},
 		clauses: []clause{
 			{
@@ -2544,16 +2470,15 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: "(?i) (?:0|permissive)"},
 			},
 			{
+				harms: []effect.Harm{"disarms"},
+			},
+			{
 				programs: []string{"ufw"},
-				args:     pattern{expr: " (?:disable|reset)|allow from any(?: to any)?$| default allow", lits: []string{" disable", " reset", "allow from any", " default allow"}},
+				args:     pattern{expr: "allow from any(?: to any)?$| default allow", lits: []string{"allow from any", " default allow"}},
 			},
 			{
 				programs: []string{"ip6tables", "iptables"},
-				args:     pattern{expr: " (?:-F|--flush|-X)(?: |$)| -P (?:INPUT|FORWARD|OUTPUT) ACCEPT", lits: []string{" -f", " --flush", " -x", " -p input accept", " -p forward accept", " -p output accept"}, bytes: "-"},
-			},
-			{
-				programs: []string{"nft"},
-				args:     pattern{expr: " flush ruleset", lits: []string{" flush ruleset"}},
+				args:     pattern{expr: " -P (?:INPUT|FORWARD|OUTPUT) ACCEPT", lits: []string{" -p input accept", " -p forward accept", " -p output accept"}, bytes: "-"},
 			},
 			{
 				programs: []string{"auditctl"},
@@ -2576,8 +2501,7 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: " (?:unload|bootout|disable|remove|stop) .*(?:com\\.apple\\.(?:mdmclient|auditd|alf|syslogd|XProtect\\S*|MRT|trustd|opendirectoryd|endpointsecurity\\S*)|opendns|crowdstrike|falcon|sentinel|jamf|carbonblack|littlesnitch|osquery|objective-see|blockblock)", lits: []string{" unload ", " bootout ", " disable ", " remove ", " stop "}},
 			},
 			{
-				programs: []string{"aa-complain", "aa-disable", "aa-teardown", "apparmor_parser"},
-				args:     pattern{expr: "^$|\\S"},
+				programs: []string{"aa-complain", "aa-disable", "aa-teardown"},
 			},
 			{
 				programs: []string{"pkill"},
@@ -2609,15 +2533,11 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"firewall-cmd"},
-				args:     pattern{expr: " --(?:panic-off|set-default-zone=trusted|add-(?:port|service|rich-rule|source)|remove-)", lits: []string{" --panic-off", " --set-default-zone=trusted", " --add-port", " --add-service", " --add-rich-rule", " --add-source", " --remove-"}, bytes: "-"},
-			},
-			{
-				programs: []string{"ebtables"},
-				args:     pattern{expr: " (?:-F|--flush)", lits: []string{" -f", " --flush"}, bytes: "-"},
+				args:     pattern{expr: " --(?:set-default-zone=trusted|add-(?:port|service|rich-rule|source)|remove-)", lits: []string{" --set-default-zone=trusted", " --add-port", " --add-service", " --add-rich-rule", " --add-source", " --remove-"}, bytes: "-"},
 			},
 			{
 				programs: []string{"fail2ban-client"},
-				args:     pattern{expr: " (?:stop|unban)(?: |$)| set (?:.* )?(?:unbanip|addignoreip) ", lits: []string{"stop", "unban", "addignoreip "}},
+				args:     pattern{expr: " set (?:.* )?(?:unbanip|addignoreip) ", lits: []string{"unbanip ", "addignoreip "}},
 			},
 			{
 				programs: []string{"osqueryctl", "ossec-control", "wazuh-control"},
@@ -2632,15 +2552,8 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: " -\\w*[pt] \\S*unconfined", lits: []string{"unconfined"}, bytes: "-"},
 			},
 			{
-				programs: []string{"semanage"},
-				args:     pattern{expr: " permissive -a", lits: []string{" permissive -a"}, bytes: "-"},
-			},
-			{
 				programs: []string{"semodule"},
 				args:     pattern{expr: " (?:-[dr]|--disable|--remove)", lits: []string{" -d", " -r", " --disable", " --remove"}, bytes: "-"},
-			},
-			{
-				programs: []string{"setsebool"},
 			},
 			{
 				programs: []string{"accton"},
@@ -2696,8 +2609,7 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: " -u\\w* .*histappend|-ou history", lits: []string{"histappend", "-ou history"}, bytes: "-"},
 			},
 			{
-				programs: []string{"journalctl"},
-				args:     pattern{expr: " --(?:vacuum-\\w+|rotate)", lits: []string{"vacuum-", "rotate"}, bytes: "-"},
+				harms: []effect.Harm{"erases"},
 			},
 			{
 				programs: []string{"shred", "wipe"},
@@ -2708,10 +2620,6 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: " (?:-r|erase)", lits: []string{" -r", " erase"}},
 			},
 			{
-				programs: []string{"dmesg"},
-				args:     pattern{expr: " (?:-C|-c|--clear|--read-clear)(?: |$)", lits: []string{" -c", " --clear", " --read-clear"}, bytes: "-"},
-			},
-			{
 				kinds: []effect.Kind{"delete_file", "write_file", "move_file"},
 				paths: []string{"~/.bash_history", "~/.zsh_history", "~/.zhistory", "~/.sh_history", "~/.history", "~/.python_history", "~/.mysql_history", "~/.psql_history", "~/.local/share/fish/fish_history", "/var/log/auth.log*", "/var/log/secure*", "/var/log/syslog*", "/var/log/messages*", "/var/log/wtmp*", "/var/log/btmp*", "/var/log/lastlog", "/var/log/audit/**", "/var/log/journal/**", "/var/log/system.log*", "/var/run/utmp", "/var/audit/**"},
 			},
@@ -2720,8 +2628,8 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: " /var/log", lits: []string{" /var/log"}, bytes: "/"},
 			},
 			{
-				programs: []string{"faillock", "faillog", "lastlog", "pam_tally2"},
-				args:     pattern{expr: " (?:-C|--clear|-r|--reset)(?: |$)", lits: []string{" -c", " --clear", " -r", " --reset"}, bytes: "-"},
+				programs: []string{"faillock", "faillog", "pam_tally2"},
+				args:     pattern{expr: " (?:-r|--reset)(?: |$)", lits: []string{" -r", " --reset"}, bytes: "-"},
 			},
 		},
 	},
@@ -2741,31 +2649,10 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: " (?:-u|--uid)[ =]?0\\b|-p ['\"]?\\$|(?:-g|-G) (?:0|root|sudo|wheel|admin)\\b", lits: []string{" -u0", " -u 0", " -u=0", " --uid0", " --uid 0", " --uid=0", "-p $", "-p \"$", "-p '$", "-g 0", "-g root", "-g sudo", "-g wheel", "-g admin"}, bytes: "-"},
 			},
 			{
-				programs: []string{"chgpasswd", "chpasswd", "newusers"},
+				harms: []effect.Harm{"accounts"},
 			},
 			{
-				programs: []string{"delgroup", "deluser", "groupdel", "userdel"},
-				not:      pattern{expr: "--help", lits: []string{"--help"}, bytes: "-"},
-			},
-			{
-				programs: []string{"chage"},
-				args:     pattern{expr: " (?:-E|--expiredate)", lits: []string{" -e", " --expiredate"}, bytes: "-"},
-			},
-			{
-				programs: []string{"usermod"},
-				args:     pattern{expr: " (?:-L|--lock|-e|--expiredate)(?: |$)", lits: []string{" -l", " --lock", " -e", " --expiredate"}, bytes: "-"},
-			},
-			{
-				programs: []string{"loginctl"},
-				args:     pattern{expr: " (?:terminate|kill)-(?:user|session|seat)", lits: []string{" terminate-user", " terminate-session", " terminate-seat", " kill-user", " kill-session", " kill-seat"}, bytes: "-"},
-			},
-			{
-				programs: []string{"passwd"},
-				args:     pattern{expr: "^$| (?:-d|--delete|-u|--unlock|--stdin)\\b|^ \\w+$"},
-			},
-			{
-				programs: []string{"visudo"},
-				not:      pattern{expr: " -c", lits: []string{" -c"}, bytes: "-"},
+				programs: []string{"chgpasswd"},
 			},
 			{
 				programs: []string{"dscl"},
@@ -2783,14 +2670,8 @@ var ruleTable = [...]Rule{
 				programs: []string{"add-adgroupmember", "add-localgroupmember", "disable-localuser", "enable-adaccount", "enable-localuser", "new-adcomputer", "new-aduser", "new-localuser", "remove-localuser", "set-adaccountcontrol", "set-adaccountpassword", "set-adobject", "set-localuser"},
 			},
 			{
-				programs: []string{"ssh-copy-id", "ssh-import-id", "ssh-import-id-gh", "ssh-import-id-lp"},
-			},
-			{
 				kinds: []effect.Kind{"write_file"},
 				paths: []string{"/etc/passwd", "/etc/group", "/etc/sudoers", "/etc/sudoers.d/**", "~/.ssh/authorized_keys", "~/.ssh/rc", "/etc/shadow", "/etc/doas.conf", "/etc/polkit-1/**", "/etc/ssh/ssh_host_*"},
-			},
-			{
-				programs: []string{"vigr", "vipw"},
 			},
 			{
 				programs: []string{"usermod"},
@@ -2818,8 +2699,7 @@ var ruleTable = [...]Rule{
 				paths: []string{"~/.bashrc", "~/.bash_profile", "~/.bash_login", "~/.bash_logout", "~/.profile", "~/.zshrc", "~/.zshenv", "~/.zprofile", "~/.zlogin", "~/.zlogout", "~/.config/fish/**", "~/.kshrc", "~/.cshrc", "~/.tcshrc", "~/.xinitrc", "~/.xprofile", "~/.xsession", "~/.inputrc", "~/.vimrc", "~/.config/nvim/**", "~/.emacs", "~/.pam_environment", "~/.config/autostart/**", "~/.config/systemd/**", "~/.local/share/systemd/**", "~/.config/environment.d/**", "/etc/profile", "/etc/profile.d/**", "/etc/bash.bashrc", "/etc/bashrc", "/etc/zshrc", "/etc/zsh/**", "/etc/environment", "/etc/rc.local", "/etc/rc.d/**", "/etc/init.d/**", "/etc/init/**", "/etc/inittab", "/etc/systemd/system/**", "/usr/lib/systemd/**", "/lib/systemd/**", "/etc/xdg/autostart/**", "/etc/update-motd.d/**", "/etc/udev/rules.d/**", "/etc/ld.so.conf*", "/etc/ld.so.conf.d/**", "/etc/NetworkManager/dispatcher.d/**", "/etc/apt/apt.conf.d/**", "/etc/logrotate.d/**", "/etc/modules-load.d/**", "/etc/initramfs-tools/**", "/etc/grub.d/**", "/boot/grub/**", "~/Library/LaunchAgents/**", "/Library/LaunchAgents/**", "/Library/LaunchDaemons/**", "/Library/StartupItems/**", "/etc/emond.d/**", "/etc/periodic/**", "/etc/launchd.conf", "/Library/Security/SecurityAgentPlugins/**", "~/Library/Preferences/com.apple.loginitems.plist", "~/AppData/Roaming/Microsoft/Windows/Start Menu/Programs/Startup/**", "c:/ProgramData/Microsoft/Windows/Start Menu/Programs/Startup/**", "~/Documents/WindowsPowerShell/**", "~/Documents/PowerShell/**", "c:/windows/system32/windowspowershell/v1.0/profile.ps1", "c:/windows/system32/tasks/**", "c:/windows/system32/*.exe", "c:/windows/system32/*.dll", "c:/windows/*.dll", "c:/windows/setup/scripts/**"},
 			},
 			{
-				programs: []string{"systemctl"},
-				args:     pattern{expr: "^(?: -\\S+)* (?:re)?enable\\b", lits: []string{" enable", " reenable"}},
+				harms: []effect.Harm{"enables"},
 			},
 		},
 	},
@@ -2839,8 +2719,10 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: "(?i)cap_(?:setuid|setgid|sys_admin|sys_ptrace|dac_override|dac_read_search|sys_module|chown|fowner|net_raw|all)|=ep|=eip", lits: []string{"cap_setuid", "cap_setgid", "cap_sys_admin", "cap_sys_ptrace", "cap_dac_override", "cap_dac_read_search", "cap_sys_module", "cap_chown", "cap_fowner", "cap_net_raw", "cap_all", "=ep", "=eip"}},
 			},
 			{
-				programs: []string{"insmod", "kextload", "kextunload", "kextutil", "kmutil", "modprobe", "rmmod"},
-				not:      pattern{expr: "^ (?:-n|--dry-run|-c|--showconfig|--version)", lits: []string{" -n", " --dry-run", " -c", " --showconfig", " --version"}, bytes: "-"},
+				harms: []effect.Harm{"elevates"},
+			},
+			{
+				programs: []string{"kextunload", "kextutil"},
 			},
 			{
 				programs: []string{"install"},
@@ -2913,20 +2795,12 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: " --host ", lits: []string{" --host "}, bytes: "-"},
 			},
 			{
-				programs: []string{"snap"},
-				args:     pattern{expr: " install (?:.* )?--(?:devmode|dangerous)(?: |$)", lits: []string{" install "}, bytes: "-"},
-			},
-			{
 				programs: []string{"apt", "apt-get", "aptitude"},
 				args:     pattern{expr: "(?i)(?:-invoke|pre-install-pkgs|dir::bin)\\S*=", lits: []string{"-invoke", "pre-install-pkgs", "dir::bin"}, bytes: "="},
 			},
 			{
 				programs: []string{"newgrp", "sg"},
 				args:     pattern{expr: " (?:sudo|wheel|root|disk|shadow)(?: |$)", lits: []string{" sudo", " wheel", " root", " disk", " shadow"}},
-			},
-			{
-				programs: []string{"bash", "dash", "ksh", "sh", "zsh"},
-				args:     pattern{expr: "^ -p(?: |$)", lits: []string{" -p"}, bytes: "-"},
 			},
 			{
 				programs: []string{"busctl"},
@@ -2993,23 +2867,14 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: " (?:-\\w*[acm]*(?:t \\d{10,}|r \\S+)|--(?:reference|date)[= ]\\S+) ?", bytes: "-"},
 			},
 			{
-				programs: []string{"xattr"},
-				args:     pattern{expr: " -\\w*[dc]\\w* ", bytes: "-"},
+				harms: []effect.Harm{"hides"},
 			},
 			{
 				programs: []string{"unblock-file"},
 			},
 			{
-				programs: []string{"debugfs"},
-				args:     pattern{expr: " -w", lits: []string{" -w"}, bytes: "-"},
-			},
-			{
 				programs: []string{"timedatectl"},
 				args:     pattern{expr: " set-time ", lits: []string{" set-time "}, bytes: "-"},
-			},
-			{
-				programs: []string{"date"},
-				args:     pattern{expr: " (?:-s|--set)", lits: []string{" -s", " --set"}, bytes: "-"},
 			},
 			{
 				programs: []string{"exec"},
@@ -3025,7 +2890,10 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"gdb ./app core", "gdb -p 123", "cat /proc/cpuinfo", "cat /proc/self/status", "free -m"},
 		clauses: []clause{
 			{
-				programs: []string{"avml", "fridump", "gcore", "lime", "memdump", "procdump", "vol.py", "volatility"},
+				harms: []effect.Harm{"dumps"},
+			},
+			{
+				programs: []string{"avml", "fridump", "lime", "memdump", "vol.py", "volatility"},
 			},
 			{
 				programs: []string{"gdb", "lldb"},
@@ -3055,8 +2923,7 @@ var ruleTable = [...]Rule{
 				not:      pattern{expr: "://(?:localhost|127\\.0\\.0\\.1)", lits: []string{"://localhost", "://127.0.0.1"}, bytes: "/:"},
 			},
 			{
-				programs: []string{"apk", "apt", "apt-get", "dnf", "yum", "zypper"},
-				args:     pattern{expr: "--(?:allow-unauthenticated|force-yes|nogpgcheck|no-gpg-checks|allow-untrusted|allow-insecure-repositories)", lits: []string{"--allow-unauthenticated", "--force-yes", "--nogpgcheck", "--no-gpg-checks", "--allow-untrusted", "--allow-insecure-repositories"}, bytes: "-"},
+				harms: []effect.Harm{"trusts"},
 			},
 			{
 				programs: []string{"brew", "cargo", "composer", "gem", "go"},
@@ -3115,8 +2982,7 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: " (?:-T|-F|--form|-d|--data\\S*) ?\\S*@?/(?:etc|root|var/log|home)/\\S+|-T \\S+ ftp://", lits: []string{"/etc/", "/root/", "/var/log/", "/home/", " ftp://"}, bytes: "-/"},
 			},
 			{
-				programs: []string{"wget"},
-				args:     pattern{expr: "--post-file[= ]", lits: []string{"--post-file ", "--post-file="}, bytes: "-"},
+				harms: []effect.Harm{"uploads"},
 			},
 			{
 				programs: []string{"invoke-restmethod", "invoke-webrequest"},
@@ -3160,7 +3026,10 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: " -?(?:list|read|readall|search) /(?:Users|Groups)", lits: []string{" list /users", " list /groups", " read /users", " read /groups", " readall /users", " readall /groups", " search /users", " search /groups", " -list /users", " -list /groups", " -read /users", " -read /groups", " -readall /users", " -readall /groups", " -search /users", " -search /groups"}, bytes: "/"},
 			},
 			{
-				programs: []string{"csvde", "dsget", "dsquery", "gpresult", "klist", "ldapsearch", "ldifde", "nltest", "query", "quser", "qwinsta", "setspn"},
+				harms: []effect.Harm{"surveys"},
+			},
+			{
+				programs: []string{"dsget", "gpresult", "query", "setspn"},
 			},
 			{
 				programs: []string{"net", "net1"},
@@ -3481,8 +3350,7 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: " (?:dns|domain) \\S+ \\S", lits: []string{" dns ", " domain "}},
 			},
 			{
-				programs: []string{"systemd-resolve"},
-				args:     pattern{expr: " --set-(?:dns|domain)[= ]", lits: []string{" --set-dns ", " --set-dns=", " --set-domain ", " --set-domain="}, bytes: "-"},
+				harms: []effect.Harm{"redirects"},
 			},
 			{
 				programs: []string{"networksetup"},
@@ -4272,8 +4140,7 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"pre-commit run --all-files", "npx husky init", "lefthook install", "git update-index --no-assume-unchanged src/auth.py", "git replace --list", "git replace -d abc123", "git config commit.gpgsign false", "git config --global commit.gpgsign true", "git maintenance run"},
 		clauses: []clause{
 			{
-				programs: []string{"git"},
-				args:     pattern{expr: " update-index (?:.* )?--(?:assume-unchanged|skip-worktree)(?: |$)", lits: []string{" update-index "}, bytes: "-"},
+				harms: []effect.Harm{"conceals"},
 			},
 			{
 				programs: []string{"git"},
@@ -4284,11 +4151,7 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: " config (?:.* )?--(?:global|system) (?:.* )?(?:commit|tag|push)\\.gpgsign (?:false|no|off|0)(?: |$)", lits: []string{" config "}, bytes: "-."},
 			},
 			{
-				programs: []string{"git"},
-				args:     pattern{expr: " maintenance (?:register|start)(?: |$)", lits: []string{" maintenance register", " maintenance start"}},
-			},
-			{
-				programs: []string{"husky", "lefthook", "overcommit", "pre-commit"},
+				programs: []string{"lefthook", "overcommit"},
 				args:     pattern{expr: " (?:uninstall|--uninstall)(?: |$)", lits: []string{" uninstall", " --uninstall"}},
 			},
 		},
@@ -4705,8 +4568,7 @@ var ruleTable = [...]Rule{
 		},
 		clauses: []clause{
 			{
-				programs: []string{"nx"},
-				args:     pattern{expr: " --nx-cloud-url[= ]", lits: []string{" --nx-cloud-url ", " --nx-cloud-url="}, bytes: "-"},
+				harms: []effect.Harm{"caches"},
 			},
 			{
 				programs: []string{"lage", "turbo"},
@@ -4815,11 +4677,14 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				programs: []string{"ip"},
-				args:     pattern{expr: " (?:route|r|ro) (?:del|delete|flush)(?: |$)| (?:link|l) set (?:dev )?(?:eth|en|wl|bond|br)[\\w.-]* down", lits: []string{"route del", "route flush", "r del", "r flush", "ro del", "ro flush", "link set eth", "link set en", "link set wl", "link set bond", "link set br", "link set dev eth", "link set dev en", "link set dev wl", "link set dev bond", "link set dev br", "l set eth", "l set en", "l set wl", "l set bond", "l set br", "l set dev eth", "l set dev en", "l set dev wl", "l set dev bond", "l set dev br"}},
+				args:     pattern{expr: " (?:link|l) set (?:dev )?(?:eth|en|wl|bond|br)[\\w.-]* down", lits: []string{" link set eth", " link set en", " link set wl", " link set bond", " link set br", " link set dev eth", " link set dev en", " link set dev wl", " link set dev bond", " link set dev br", " l set eth", " l set en", " l set wl", " l set bond", " l set br", " l set dev eth", " l set dev en", " l set dev wl", " l set dev bond", " l set dev br"}},
 			},
 			{
 				programs: []string{"ifconfig"},
 				args:     pattern{expr: "^ (?:eth|en|wl|bond)[\\w.-]* down", lits: []string{" down"}},
+			},
+			{
+				harms: []effect.Harm{"cuts-off"},
 			},
 			{
 				programs: []string{"ifdown"},

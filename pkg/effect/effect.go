@@ -83,6 +83,7 @@ type Effect struct {
 	Program    string   `json:"program,omitempty"`
 	Args       []string `json:"args,omitempty"`
 	Class      Class    `json:"class,omitempty"`      // of Execute
+	Harms      []Harm   `json:"harms,omitempty"`      // of Execute: what the program's entry says
 	Service    string   `json:"service,omitempty"`    // of ChangeRemote: kubernetes, aws, github, postgres, a program's name, …
 	Verb       string   `json:"verb,omitempty"`       // of ChangeRemote: delete, create, update, …; of HTTPRequest: "change" if the method may change something
 	Target     string   `json:"target,omitempty"`     // of ChangeRemote and SendData: the resource, remote or recipient

@@ -326,11 +326,11 @@ func (s *state) nestedWith(text string, at effect.Span, io abstract.Streams) abs
 }
 
 // execute records that a program runs and adds a line to the words view.
-func (s *state) execute(argv []abstract.Value, program string, class effect.Class) {
+func (s *state) execute(argv []abstract.Value, program string, class effect.Class, harms ...effect.Harm) {
 	if s.quiet > 0 {
 		return
 	}
-	e := effect.Effect{Kind: effect.Execute, Program: program, Class: class, From: join(argv)}
+	e := effect.Effect{Kind: effect.Execute, Program: program, Class: class, Harms: harms, From: join(argv)}
 	if len(argv) > 1 {
 		e.Args = make([]string, len(argv)-1)
 		for i, v := range argv[1:] {

@@ -349,7 +349,9 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 func (s *state) localProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	base := programName(strings.ReplaceAll(argv[0].Text, "\\", "/"))
 	at, read := len(s.effects), s.scripts
-	s.execute(argv, base, effect.Unknown)
+	words := commandWords(argv)
+	words[0].Text = base
+	s.execute(argv, base, effect.Unknown, command.Interpret(words).Harms...)
 	s.runsGuard(argv)
 	for _, v := range argv[1:] {
 		s.suspect(v)

@@ -65,7 +65,7 @@ func (s *state) programIn(base string, argv []abstract.Value, io abstract.Stream
 	words := commandWords(argv)
 	words[0].Text, words[0].Pattern = base, false
 	use := command.Interpret(words)
-	s.execute(argv, base, effect.Unknown)
+	s.execute(argv, base, effect.Unknown, use.Harms...)
 	if use.Class == effect.Unknown {
 		s.mayUpload(abstract.Concat(append([]abstract.Value{io.In}, argv[1:]...)...), base, join(argv))
 	}

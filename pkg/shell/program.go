@@ -41,7 +41,7 @@ func (s *state) listedProgram(base string, words []command.Word, argv []abstract
 		}
 	}
 	at, read := len(s.effects), s.scripts
-	s.execute(argv, base, class)
+	s.execute(argv, base, class, use.Harms...)
 	out := s.apply(base, argv, use, io)
 	s.unshown(base, argv, use, at)
 	if s.scripts > read && at < len(s.effects) && runsShellFile(use) {

@@ -78,6 +78,11 @@ func TestRefuses(t *testing.T) {
 		{"program: frob, args: ' wipe'", "args: ' w'", "neither a program"},
 		{"args: ' wipe'", "args: '['", "missing"},
 		{"program: frob, args: ' wipe'", "kind: write_file, program: frob", "kind execute"},
+		{"program: frob, args: ' wipe'", "kind: write_file, harm: wipes", "kind execute"},
+		{"program: frob, args: ' wipe'", "harm: tickles", "tickles"},
+		{"program: frob, args: ' wipe'", "program: git, args: ' reset (?:.* )?--hard'", "only words and options"},
+		{"program: frob, args: ' wipe'", "program: [frob, git], args: ' (?:clean|stash) (?:.* )?-(?:f|-force)(?: |$)'", "only words and options"},
+		{"program: frob, args: ' wipe'", "program: git", "only words and options"},
 		{"args: ' wipe'", "cause: weather", "weather"},
 		{"program: frob, args: ' wipe'", "kind: write_file, path: '@frobs'", "@frobs"},
 		{"program: frob, args: ' wipe'", "kind: write_file, not_path: '@frobs'", "@frobs"},
@@ -137,6 +142,32 @@ func TestAlternatives(t *testing.T) {
 			if whole := regexp.MustCompile(expr).MatchString(text); one != whole {
 				t.Errorf("%s on %q: %t, in parts %q %t", expr, text, whole, got, one)
 			}
+		}
+	}
+}
+
+// TestWordsOnly holds what a clause may say of a program with an entry: values,
+// and how many words there are.
+func TestWordsOnly(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]bool{
+		"": true, " push (?:.* )?(?:-f|--force)(?: |$)": true, " -[a-z]*f": true, "(?i) RESET .*--HARD": true, "^$": true, " stash (?:drop|clear)": true,
+		" push .* main$": false, " gc --prune=now": false, " checkout \\.$": false, " (?:stash drop|branch -D main)": false, " -n ?\\d": false, " push \\S+ \\S": false,
+		" frobnicate": false, " [$]x": false,
+	} {
+		c := clause{Program: list{"git"}, Args: args}
+		if got := c.wordsOnly(); (got != "") != want {
+			t.Errorf("%s: %q, want %t", args, got, want)
+		}
+	}
+	for _, c := range []clause{
+		{Program: list{"frob"}},
+		{Program: list{"git"}, Args: " push -f", Not: " feature/"},
+		{Program: list{"git"}, Args: " push -f", Path: list{"/x"}},
+		{Program: list{"git"}, Harm: list{"discards"}},
+	} {
+		if got := c.wordsOnly(); got != "" {
+			t.Errorf("%v: %q", c, got)
 		}
 	}
 }

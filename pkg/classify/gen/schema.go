@@ -105,6 +105,7 @@ type clause struct {
 	NotPath   list   `yaml:"not_path"`
 	Host      list   `yaml:"host"`
 	Cause     list   `yaml:"cause"`
+	Harm      list   `yaml:"harm"`
 	Recursive bool   `yaml:"recursive"`
 	Single    bool   `yaml:"single"`
 	Lost      bool   `yaml:"lost"`
@@ -197,6 +198,9 @@ func (c *clause) check(selects bool) error {
 			return fmt.Errorf("program %q must be in lower case, without .exe", p)
 		}
 	}
+	if form := c.wordsOnly(); form != "" && selects {
+		return fmt.Errorf("%q is only words and options: name the harm in the program's entry, and match {harm: NAME}", form)
+	}
 	for _, glob := range slices.Concat(c.Path, c.NotPath) {
 		name, listed := strings.CutPrefix(glob, "@")
 		if _, known := knowledge.Paths(name); listed && !known {
@@ -214,17 +218,22 @@ func (c *clause) check(selects bool) error {
 			return fmt.Errorf("cause %q is not one of %q", cause, effect.Causes())
 		}
 	}
+	for _, harm := range c.Harm {
+		if !slices.Contains(effect.Harms(), effect.Harm(harm)) {
+			return fmt.Errorf("harm %q is not one of %q", harm, effect.Harms())
+		}
+	}
 	for i := range c.Class {
 		if c.Class[i] == "unknown" {
 			c.Class[i] = ""
 		}
 	}
 	execute := len(c.Kind) == 0 || slices.Equal(c.Kind, list{"execute"})
-	if lits, _ := prefilter.Required(c.Args); selects && execute && len(c.Program) == 0 && lits == nil {
-		return errors.New("has neither a program nor arguments with a literal of at least three bytes")
+	if lits, _ := prefilter.Required(c.Args); selects && execute && len(c.Program)+len(c.Harm) == 0 && lits == nil {
+		return errors.New("has neither a program, a harm nor arguments with a literal of at least three bytes")
 	}
-	if !execute && (len(c.Program) > 0 || c.Args != "" || c.Not != "" || len(c.Class) > 0) {
-		return errors.New("program, class and arguments are only allowed for effects of kind execute")
+	if !execute && (len(c.Program)+len(c.Harm) > 0 || c.Args != "" || c.Not != "" || len(c.Class) > 0) {
+		return errors.New("program, harm, class and arguments are only allowed for effects of kind execute")
 	}
 	return nil
 }

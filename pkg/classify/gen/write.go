@@ -84,6 +84,13 @@ func writeClauses(b *bytes.Buffer, name string, clauses []clause) {
 			}
 			fmt.Fprintf(b, "},\n")
 		}
+		if len(c.Harm) > 0 {
+			fmt.Fprintf(b, "harms: []effect.Harm{")
+			for _, k := range c.Harm {
+				fmt.Fprintf(b, "%q, ", k)
+			}
+			fmt.Fprintf(b, "},\n")
+		}
 		if c.Single {
 			fmt.Fprintf(b, "single: true,\n")
 		}

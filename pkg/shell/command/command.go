@@ -43,6 +43,7 @@ type Use struct {
 	Remotes  []GitRemote
 	Signals  []Signal
 	Builds   []Word // packages or folders of source that are built, and run or installed
+	Harms    []effect.Harm
 	Remote   Remote // what the ChangeRemote among Effects changes
 	Away     string // the database on another machine that statements go to; "" if it is near, for tests, or not known
 	places   []Word // hosts, databases, clusters and accounts that are worked on

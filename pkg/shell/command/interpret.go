@@ -27,6 +27,7 @@ func Interpret(args []Word, listed ...Word) Use {
 	at := placeOf(args[0].Text, dir)
 	if g == nil {
 		use := unlisted(name, args)
+		use.Harms = harmsAnyCase(name, args)
 		if at == elsewhere {
 			use.Nested = []Nested{{Language: "file", Words: args[:1]}}
 		}
@@ -65,6 +66,9 @@ func Interpret(args []Word, listed ...Word) Use {
 		r.keep()
 	}
 	r.use.Class = r.class.class()
+	if !r.use.Known {
+		r.mayHarm()
+	}
 	return r.use
 }
 
@@ -165,6 +169,7 @@ func (r *reader) act(a *action) {
 		r.effect(k)
 	}
 	r.means(a.verb)
+	r.harms(a.harm)
 	if a.streams.setIn {
 		r.use.Stdin = a.streams.in
 		r.codeRead = a == r.level.base && a.streams.in == Code

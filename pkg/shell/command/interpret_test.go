@@ -197,14 +197,14 @@ func TestLanguage(t *testing.T) {
 func TestSlash(t *testing.T) {
 	long := "x " + strings.Repeat("y", maxTexts)
 	for _, tt := range []struct{ command, want string }{
-		{"schtasks -CREATE -TR calc", "privileged, persist, cmd[calc]"},
-		{"schtasks /create /tr:calc", "privileged, persist, cmd[calc]"},
-		{"schtasks //create //tr calc", "privileged, persist, cmd[calc]"},
+		{"schtasks -CREATE -TR calc", "privileged, persist, harm registers, cmd[calc]"},
+		{"schtasks /create /tr:calc", "privileged, persist, harm registers, cmd[calc]"},
+		{"schtasks //create //tr calc", "privileged, persist, harm registers, cmd[calc]"},
 		{"powershell –enc aQBkAA==", "readonly, encoded[aQBkAA==]"},
 		{"powershell /EncodedC aQBkAA==", "readonly, encoded[aQBkAA==]"},
 		{"findstr x /etc/passwd", "readonly, read_file /etc/passwd, out input"},
 		{"findstr - a", "readonly, read_file a, out input"},
-		{"schtasks /create /tr", "privileged, not understood, persist"},
+		{"schtasks /create /tr", "privileged, not understood, persist, harm registers"},
 		{"tasklist /nosuch", "readonly, not understood"},
 		{"reg", "readonly"},
 		{"sc '\\\\h' query", "readonly"},

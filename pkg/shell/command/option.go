@@ -275,6 +275,7 @@ func (r *reader) semicolon(i int) int {
 // for an operand, so that nothing is passed over.
 func (r *reader) unknown(i int) int {
 	w := r.args[i]
+	r.lettersHarm(w.Text)
 	if !r.isOpen() || w.Pattern {
 		r.doubt("unknown option %s", w.Text)
 	} else {

@@ -71,7 +71,7 @@ var programs = [...]program{
 	{"alternatives", &syntaxUpdate_alternatives},
 	{"altool", &syntaxCodesign},
 	{"am", &syntaxAm},
-	{"amass", &syntaxNmap},
+	{"amass", &syntaxAmass},
 	{"amixer", &syntaxXset},
 	{"amm", &syntaxRscript},
 	{"amp", &syntaxCodex},
@@ -98,9 +98,9 @@ var programs = [...]program{
 	{"apk", &syntaxApk},
 	{"apksigner", &syntaxJar},
 	{"aplay", &syntaxSox},
-	{"apparmor_parser", &syntaxUpdate_alternatives},
-	{"appcmd", &syntaxMpcmdrun},
-	{"appimage", &syntaxSnap},
+	{"apparmor_parser", &syntaxApparmor_parser},
+	{"appcmd", &syntaxAppcmd},
+	{"appimage", &syntaxAppimage},
 	{"apply_patch", &syntaxApply_patch},
 	{"applypatch", &syntaxApply_patch},
 	{"apprise", &syntaxTelegram_send},
@@ -122,7 +122,7 @@ var programs = [...]program{
 	{"arangosh", &syntaxArangosh},
 	{"arch", &syntaxNproc},
 	{"arduino-cli", &syntaxAdb},
-	{"arecord", &syntaxScrot},
+	{"arecord", &syntaxArecord},
 	{"argo", &syntaxNeonctl},
 	{"argocd", &syntaxKustomize},
 	{"aria2c", &syntaxAria2c},
@@ -130,7 +130,7 @@ var programs = [...]program{
 	{"armv7l", &syntaxSetarch},
 	{"arp", &syntaxNetstat},
 	{"arping", &syntaxPing},
-	{"arptables", &syntaxIptables},
+	{"arptables", &syntaxArptables},
 	{"artemis", &syntaxNeonctl},
 	{"artisan", &syntaxMvn},
 	{"arturo", &syntaxRscript},
@@ -143,7 +143,7 @@ var programs = [...]program{
 	{"asciidoctor", &syntaxGs},
 	{"asciiquarium", &syntaxAsciiquarium},
 	{"asdf", &syntaxAsdf},
-	{"ash", &syntaxSh},
+	{"ash", &syntaxAsh},
 	{"asr", &syntaxDiskutil},
 	{"assume", &syntaxCredstash},
 	{"astro", &syntaxJest},
@@ -167,7 +167,7 @@ var programs = [...]program{
 	{"autoflake", &syntaxBlack},
 	{"automake", &syntaxMake},
 	{"automator", &syntaxCodesign},
-	{"automount", &syntaxUmount},
+	{"automount", &syntaxAutomount},
 	{"autopep8", &syntaxBlack},
 	{"autoreconf", &syntaxMake},
 	{"autorestic", &syntaxRestic},
@@ -205,7 +205,7 @@ var programs = [...]program{
 	{"basedpyright", &syntaxMypy},
 	{"basename", &syntaxBasename},
 	{"basenc", &syntaxBase64},
-	{"bash", &syntaxSh},
+	{"bash", &syntaxBash},
 	{"bashupload", &syntaxCroc},
 	{"bat", &syntaxBat},
 	{"batcat", &syntaxBat},
@@ -250,9 +250,9 @@ var programs = [...]program{
 	{"bmptoppm", &syntaxPamscale},
 	{"bolt", &syntaxBolt},
 	{"boot", &syntaxMvn},
-	{"bootc", &syntaxApk},
-	{"bootctl", &syntaxLoginctl},
-	{"bore", &syntaxNgrok},
+	{"bootc", &syntaxBootc},
+	{"bootctl", &syntaxBootctl},
+	{"bore", &syntaxBore},
 	{"borg", &syntaxRestic},
 	{"borgmatic", &syntaxRestic},
 	{"bosh", &syntaxPulumi},
@@ -288,7 +288,7 @@ var programs = [...]program{
 	{"bundletool", &syntaxJar},
 	{"bunx", &syntaxNpx},
 	{"bunzip2", &syntaxGzip},
-	{"busctl", &syntaxLoginctl},
+	{"busctl", &syntaxBootctl},
 	{"busybox", &syntaxBusybox},
 	{"butterfly", &syntaxTtyd},
 	{"bw", &syntaxBw},
@@ -339,7 +339,7 @@ var programs = [...]program{
 	{"celery", &syntaxCelery},
 	{"ceph", &syntaxNeonctl},
 	{"certbot", &syntaxNeonctl},
-	{"certreq", &syntaxMsdt},
+	{"certreq", &syntaxCertreq},
 	{"certutil", &syntaxCertutil},
 	{"cf", &syntaxDoctl},
 	{"cfcli", &syntaxNeonctl},
@@ -348,7 +348,7 @@ var programs = [...]program{
 	{"cg_annotate", &syntaxGprof},
 	{"cgdb", &syntaxGdb},
 	{"chafa", &syntaxWebpinfo},
-	{"chage", &syntaxUseradd},
+	{"chage", &syntaxChage},
 	{"chalice", &syntaxPulumi},
 	{"chamber", &syntaxAws_vault},
 	{"changeset", &syntaxLerna},
@@ -371,16 +371,16 @@ var programs = [...]program{
 	{"chgrp", &syntaxChown},
 	{"chibi-scheme", &syntaxRscript},
 	{"chicken-csi", &syntaxRscript},
-	{"chisel", &syntaxNgrok},
+	{"chisel", &syntaxChisel},
 	{"chkconfig", &syntaxUpdate_alternatives},
 	{"chkstow", &syntaxStow},
 	{"chktex", &syntaxChktex},
 	{"chmod", &syntaxChmod},
-	{"choco", &syntaxSnap},
+	{"choco", &syntaxAppimage},
 	{"chokidar", &syntaxWatchexec},
 	{"choose", &syntaxChoose},
 	{"chown", &syntaxChown},
-	{"chpasswd", &syntaxUseradd},
+	{"chpasswd", &syntaxChpasswd},
 	{"chpst", &syntaxGosu},
 	{"chronic", &syntaxNohup},
 	{"chronyc", &syntaxUpdate_alternatives},
@@ -413,8 +413,8 @@ var programs = [...]program{
 	{"clickhouse-client", &syntaxCypher_shell},
 	{"clickhouse-local", &syntaxCypher_shell},
 	{"cline", &syntaxCodex},
-	{"clip", &syntaxXclip},
-	{"clip.exe", &syntaxXclip},
+	{"clip", &syntaxClip},
+	{"clip.exe", &syntaxClip},
 	{"clippy-driver", &syntaxRustc},
 	{"clisp", &syntaxRscript},
 	{"clj", &syntaxRscript},
@@ -461,7 +461,7 @@ var programs = [...]program{
 	{"cmd:where", &syntaxTasklist},
 	{"cmdkey", &syntaxCmdkey},
 	{"cmp", &syntaxCmp},
-	{"cmstp", &syntaxRegsvr32},
+	{"cmstp", &syntaxCmstp},
 	{"cn", &syntaxCodex},
 	{"cnpm", &syntaxNpm},
 	{"cockroach", &syntaxCockroach},
@@ -507,10 +507,10 @@ var programs = [...]program{
 	{"copilot", &syntaxCodex},
 	{"copyparty", &syntaxHttpd},
 	{"coqc", &syntaxMvn},
-	{"coredumpctl", &syntaxLoginctl},
+	{"coredumpctl", &syntaxBootctl},
 	{"corepack", &syntaxNvm},
 	{"cortextool", &syntaxNeonctl},
-	{"cosign", &syntaxBuildah},
+	{"cosign", &syntaxCosign},
 	{"couchbase-cli", &syntaxNeonctl},
 	{"couchdb", &syntaxArangosh},
 	{"coverage", &syntaxPytest},
@@ -545,11 +545,11 @@ var programs = [...]program{
 	{"crossplane", &syntaxNeonctl},
 	{"cruft", &syntaxDegit},
 	{"crush", &syntaxCodex},
-	{"cryptsetup", &syntaxUmount},
+	{"cryptsetup", &syntaxAutomount},
 	{"crystal", &syntaxRscript},
 	{"csc", &syntaxGcc},
 	{"cscript", &syntaxCscript},
-	{"csf", &syntaxIptables},
+	{"csf", &syntaxArptables},
 	{"csh", &syntaxCsh},
 	{"csharp", &syntaxRscript},
 	{"csharprepl", &syntaxRscript},
@@ -560,7 +560,7 @@ var programs = [...]program{
 	{"csv2tsv", &syntaxTsv_filter},
 	{"csvclean", &syntaxCsvcut},
 	{"csvcut", &syntaxCsvcut},
-	{"csvde", &syntaxSharphound},
+	{"csvde", &syntaxCsvde},
 	{"csvformat", &syntaxCsvcut},
 	{"csvgrep", &syntaxCsvcut},
 	{"csvjoin", &syntaxCsvcut},
@@ -596,7 +596,7 @@ var programs = [...]program{
 	{"darktable-cli", &syntaxConvert},
 	{"dart", &syntaxMvn},
 	{"dasel", &syntaxDasel},
-	{"dash", &syntaxSh},
+	{"dash", &syntaxDash},
 	{"databricks", &syntaxNeonctl},
 	{"datadog", &syntaxNeonctl},
 	{"datadog-ci", &syntaxNeonctl},
@@ -635,13 +635,13 @@ var programs = [...]program{
 	{"defaults", &syntaxDefaults},
 	{"degit", &syntaxDegit},
 	{"del-cli", &syntaxRimraf},
-	{"delgroup", &syntaxUseradd},
-	{"deluser", &syntaxUserdel},
+	{"delgroup", &syntaxDelgroup},
+	{"deluser", &syntaxDeluser},
 	{"delv", &syntaxDig},
 	{"deno", &syntaxDeno},
 	{"depcheck", &syntaxMypy},
 	{"deployctl", &syntaxNeocities},
-	{"depmod", &syntaxModprobe},
+	{"depmod", &syntaxDepmod},
 	{"deptry", &syntaxGocloc},
 	{"desktop-file-validate", &syntaxRs},
 	{"desktopimgdownldr", &syntaxRegsvr32},
@@ -651,12 +651,12 @@ var programs = [...]program{
 	{"devbox", &syntaxNix},
 	{"devcontainer", &syntaxKubectx},
 	{"devenv", &syntaxNix},
-	{"devtunnel", &syntaxNgrok},
+	{"devtunnel", &syntaxDevtunnel},
 	{"df", &syntaxDf},
 	{"dfmt", &syntaxBlack},
 	{"dfu-util", &syntaxAdb},
 	{"dialog", &syntaxWall},
-	{"diantz", &syntaxMakecab},
+	{"diantz", &syntaxDiantz},
 	{"diceware", &syntaxDiceware},
 	{"diction", &syntaxDiction},
 	{"diff", &syntaxDiff},
@@ -666,7 +666,7 @@ var programs = [...]program{
 	{"dig", &syntaxDig},
 	{"dinitctl", &syntaxRc_update},
 	{"dir", &syntaxLs},
-	{"dirb", &syntaxNmap},
+	{"dirb", &syntaxDirb},
 	{"direnv", &syntaxDirenv},
 	{"dirname", &syntaxBasename},
 	{"dirs", &syntaxCd},
@@ -680,7 +680,7 @@ var programs = [...]program{
 	{"distcc", &syntaxRlwrap},
 	{"distrobox", &syntaxKubectx},
 	{"ditto", &syntaxCodesign},
-	{"dive", &syntaxBuildah},
+	{"dive", &syntaxCosign},
 	{"django-admin", &syntaxJupyter},
 	{"djlint", &syntaxMypy},
 	{"djpeg", &syntaxCjpeg},
@@ -690,9 +690,9 @@ var programs = [...]program{
 	{"dmd", &syntaxGcc},
 	{"dmesg", &syntaxDmesg},
 	{"dmidecode", &syntaxPs},
-	{"dmsetup", &syntaxUmount},
+	{"dmsetup", &syntaxDmsetup},
 	{"dnf", &syntaxDnf},
-	{"dnscmd", &syntaxMpcmdrun},
+	{"dnscmd", &syntaxDnscmd},
 	{"dnscontrol", &syntaxNeonctl},
 	{"dnstracer", &syntaxHttping},
 	{"doas", &syntaxSudo},
@@ -701,7 +701,7 @@ var programs = [...]program{
 	{"docker", &syntaxDocker},
 	{"docker-compose", &syntaxDocker_compose},
 	{"docker-credential-*", &syntaxGit_credential__2a},
-	{"dockle", &syntaxBuildah},
+	{"dockle", &syntaxCosign},
 	{"docsify", &syntaxJest},
 	{"doctl", &syntaxDoctl},
 	{"doctoc", &syntaxTomll},
@@ -750,7 +750,7 @@ var programs = [...]program{
 	{"dseditgroup", &syntaxUseradd},
 	{"dsenableroot", &syntaxInstaller},
 	{"dsh", &syntaxPdsh},
-	{"dsquery", &syntaxSharphound},
+	{"dsquery", &syntaxDsquery},
 	{"dstat", &syntaxPs},
 	{"dsymutil", &syntaxStrip},
 	{"dtach", &syntaxDtach},
@@ -781,7 +781,7 @@ var programs = [...]program{
 	{"eatmydata", &syntaxNohup},
 	{"eb", &syntaxNeonctl},
 	{"ebook-convert", &syntaxGs},
-	{"ebtables", &syntaxIptables},
+	{"ebtables", &syntaxEbtables},
 	{"ecctl", &syntaxNeonctl},
 	{"echo", &syntaxEcho},
 	{"ecl", &syntaxRscript},
@@ -808,13 +808,13 @@ var programs = [...]program{
 	{"elm-format", &syntaxBlack},
 	{"elm-make", &syntaxJest},
 	{"elvis", &syntaxVim},
-	{"elvish", &syntaxSh},
+	{"elvish", &syntaxAsh},
 	{"em++", &syntaxGcc},
 	{"emacs", &syntaxEmacs},
 	{"emacsclient", &syntaxEmacs},
 	{"ember", &syntaxJest},
 	{"emcc", &syntaxGcc},
-	{"emerge", &syntaxApk},
+	{"emerge", &syntaxBootc},
 	{"emulator", &syntaxAdb},
 	{"enable", &syntaxWait},
 	{"enscript", &syntaxGs},
@@ -823,9 +823,9 @@ var programs = [...]program{
 	{"envchain", &syntaxAws_vault},
 	{"envconsul", &syntaxRlwrap},
 	{"eog", &syntaxXset},
-	{"eopkg", &syntaxApk},
+	{"eopkg", &syntaxBootc},
 	{"eps2eps", &syntaxGs},
-	{"equery", &syntaxApk},
+	{"equery", &syntaxBootc},
 	{"eradicate", &syntaxDocformatter},
 	{"erl", &syntaxRscript},
 	{"erlc", &syntaxMvn},
@@ -833,7 +833,7 @@ var programs = [...]program{
 	{"es", &syntaxCsh},
 	{"esbuild", &syntaxJest},
 	{"escript", &syntaxRscript},
-	{"eselect", &syntaxApk},
+	{"eselect", &syntaxBootc},
 	{"esentutl", &syntaxEsentutl},
 	{"eslint", &syntaxMypy},
 	{"esno", &syntaxTsx},
@@ -852,7 +852,7 @@ var programs = [...]program{
 	{"eu-stack", &syntaxReptyr},
 	{"eu-strings", &syntaxEu_readelf},
 	{"eval", &syntaxEval},
-	{"evans", &syntaxRpcclient},
+	{"evans", &syntaxEvans},
 	{"evince", &syntaxXset},
 	{"ex", &syntaxEx},
 	{"exa", &syntaxEza},
@@ -868,15 +868,15 @@ var programs = [...]program{
 	{"expect", &syntaxExpect},
 	{"expo", &syntaxJest},
 	{"export", &syntaxUnset},
-	{"exportfs", &syntaxUmount},
-	{"expose", &syntaxNgrok},
+	{"exportfs", &syntaxAutomount},
+	{"expose", &syntaxDevtunnel},
 	{"expr", &syntaxExpr},
 	{"extrac32", &syntaxCmd_3acopy},
 	{"eza", &syntaxEza},
 	{"fab", &syntaxMake},
 	{"fabric", &syntaxJupyter},
 	{"factor", &syntaxFactor},
-	{"fail2ban-client", &syntaxIptables},
+	{"fail2ban-client", &syntaxFail2ban_client},
 	{"fakeroot", &syntaxNohup},
 	{"faketime", &syntaxNohup},
 	{"fallocate", &syntaxFallocate},
@@ -903,7 +903,7 @@ var programs = [...]program{
 	{"ffplay", &syntaxSox},
 	{"ffprobe", &syntaxFfprobe},
 	{"ffsend", &syntaxCroc},
-	{"ffuf", &syntaxNmap},
+	{"ffuf", &syntaxFfuf},
 	{"fg", &syntaxWait},
 	{"fgrep", &syntaxEgrep},
 	{"figlet", &syntaxWall},
@@ -918,17 +918,17 @@ var programs = [...]program{
 	{"firebase", &syntaxWrangler},
 	{"firebird-isql", &syntaxCqlsh},
 	{"firejail", &syntaxUnshare},
-	{"firewall-cmd", &syntaxIptables},
+	{"firewall-cmd", &syntaxFirewall_cmd},
 	{"fish", &syntaxFish},
 	{"fisher", &syntaxKrew},
 	{"flac", &syntaxSox},
 	{"flake8", &syntaxMypy},
-	{"flameshot", &syntaxScrot},
+	{"flameshot", &syntaxFlameshot},
 	{"flarectl", &syntaxNeonctl},
 	{"flashrom", &syntaxAdb},
 	{"flask", &syntaxFlask},
 	{"flatc", &syntaxGcc},
-	{"flatpak", &syntaxSnap},
+	{"flatpak", &syntaxAppimage},
 	{"flawfinder", &syntaxGocloc},
 	{"fleet", &syntaxCode},
 	{"flex", &syntaxFlex},
@@ -936,7 +936,7 @@ var programs = [...]program{
 	{"flock", &syntaxFlock},
 	{"flow", &syntaxMypy},
 	{"flox", &syntaxNix},
-	{"fltmc", &syntaxMpcmdrun},
+	{"fltmc", &syntaxAppcmd},
 	{"fluidsynth", &syntaxSox},
 	{"flutter", &syntaxMvn},
 	{"flux", &syntaxKustomize},
@@ -957,11 +957,11 @@ var programs = [...]program{
 	{"fping", &syntaxPing},
 	{"fpm", &syntaxDpkg_deb},
 	{"free", &syntaxPs},
-	{"freebsd-update", &syntaxApk},
+	{"freebsd-update", &syntaxBootc},
 	{"frida", &syntaxDlv},
 	{"frida-trace", &syntaxDlv},
-	{"frpc", &syntaxNgrok},
-	{"frps", &syntaxNgrok},
+	{"frpc", &syntaxFrpc},
+	{"frps", &syntaxFrps},
 	{"fs_cli", &syntaxArangosh},
 	{"fs_usage", &syntaxLog},
 	{"fsc", &syntaxGcc},
@@ -977,13 +977,13 @@ var programs = [...]program{
 	{"fsharpi-mono", &syntaxRscript},
 	{"fsutil", &syntaxFsutil},
 	{"fswatch", &syntaxInotifywait},
-	{"fswebcam", &syntaxScrot},
+	{"fswebcam", &syntaxFswebcam},
 	{"ftp", &syntaxTelnet},
 	{"funzip", &syntaxUnzip},
 	{"fuse-overlayfs", &syntaxMount},
 	{"fuser", &syntaxFuser},
-	{"fusermount", &syntaxUmount},
-	{"fusermount3", &syntaxUmount},
+	{"fusermount", &syntaxAutomount},
+	{"fusermount3", &syntaxAutomount},
 	{"fvm", &syntaxMvn},
 	{"fx", &syntaxGron},
 	{"fzf", &syntaxFzf},
@@ -1000,11 +1000,11 @@ var programs = [...]program{
 	{"gchown", &syntaxChown},
 	{"gclient", &syntaxDegit},
 	{"gcloud", &syntaxGcloud},
-	{"gcore", &syntaxReptyr},
+	{"gcore", &syntaxGcore},
 	{"gcp", &syntaxCp},
 	{"gcrane", &syntaxCrane},
 	{"gcut", &syntaxCut},
-	{"gdate", &syntaxDate},
+	{"gdate", &syntaxGdate},
 	{"gdb", &syntaxGdb},
 	{"gdbserver", &syntaxStrace},
 	{"gdbus", &syntaxDbus_send},
@@ -1071,12 +1071,12 @@ var programs = [...]program{
 	{"gmkdir", &syntaxMkdir},
 	{"gmv", &syntaxMv},
 	{"gn", &syntaxMake},
-	{"gnome-screenshot", &syntaxScrot},
+	{"gnome-screenshot", &syntaxGnome_screenshot},
 	{"gnuplot", &syntaxRscript},
 	{"go", &syntaxGo},
 	{"go-bindata", &syntaxGcc},
 	{"goawk", &syntaxAwk},
-	{"gobuster", &syntaxNmap},
+	{"gobuster", &syntaxGobuster},
 	{"gocloc", &syntaxGocloc},
 	{"gocyclo", &syntaxMypy},
 	{"goenv", &syntaxNvm},
@@ -1097,7 +1097,7 @@ var programs = [...]program{
 	{"gorun", &syntaxRscript},
 	{"gosec", &syntaxMypy},
 	{"gosh", &syntaxRscript},
-	{"gost", &syntaxNgrok},
+	{"gost", &syntaxGost},
 	{"gosu", &syntaxGosu},
 	{"gotty", &syntaxTtyd},
 	{"govc", &syntaxNeonctl},
@@ -1116,7 +1116,7 @@ var programs = [...]program{
 	{"gprof", &syntaxGprof},
 	{"gprolog", &syntaxRscript},
 	{"gptme", &syntaxCodex},
-	{"gpupdate", &syntaxMpcmdrun},
+	{"gpupdate", &syntaxAppcmd},
 	{"gracket", &syntaxRscript},
 	{"gradio", &syntaxJupyter},
 	{"gradle", &syntaxMvn},
@@ -1131,8 +1131,8 @@ var programs = [...]program{
 	{"grepdiff", &syntaxLsdiff},
 	{"grex", &syntaxChoose},
 	{"gridscale", &syntaxDoctl},
-	{"grim", &syntaxScrot},
-	{"grimshot", &syntaxScrot},
+	{"grim", &syntaxGrim},
+	{"grimshot", &syntaxFlameshot},
 	{"grm", &syntaxRm},
 	{"groff", &syntaxGs},
 	{"gron", &syntaxGron},
@@ -1140,17 +1140,17 @@ var programs = [...]program{
 	{"groovyc", &syntaxGcc},
 	{"groovysh", &syntaxRscript},
 	{"groupadd", &syntaxUseradd},
-	{"groupdel", &syntaxUseradd},
+	{"groupdel", &syntaxGroupdel},
 	{"groupmod", &syntaxUseradd},
 	{"groups", &syntaxId},
 	{"growisofs", &syntaxSox},
 	{"grpck", &syntaxUseradd},
-	{"grpcurl", &syntaxRpcclient},
+	{"grpcurl", &syntaxGrpcurl},
 	{"grr", &syntaxNeonctl},
 	{"grub-install", &syntaxUpdate_alternatives},
 	{"grub-mkconfig", &syntaxUpdate_alternatives},
 	{"grunt", &syntaxJest},
-	{"grype", &syntaxBuildah},
+	{"grype", &syntaxCosign},
 	{"gs", &syntaxGs},
 	{"gsed", &syntaxSed},
 	{"gsettings", &syntaxXset},
@@ -1172,7 +1172,7 @@ var programs = [...]program{
 	{"gtouch", &syntaxTouch},
 	{"gtr", &syntaxTr},
 	{"guile", &syntaxRscript},
-	{"guix", &syntaxApk},
+	{"guix", &syntaxBootc},
 	{"gulp", &syntaxJest},
 	{"gum", &syntaxWall},
 	{"gunicorn", &syntaxJupyter},
@@ -1185,9 +1185,9 @@ var programs = [...]program{
 	{"gxargs", &syntaxXargs},
 	{"gzcat", &syntaxZcat},
 	{"gzip", &syntaxGzip},
-	{"hadolint", &syntaxBuildah},
+	{"hadolint", &syntaxCosign},
 	{"hadoop", &syntaxHdfs},
-	{"halt", &syntaxReboot},
+	{"halt", &syntaxHalt},
 	{"hash", &syntaxWait},
 	{"haste", &syntaxCroc},
 	{"hasura", &syntaxNeonctl},
@@ -1222,16 +1222,16 @@ var programs = [...]program{
 	{"hive", &syntaxCqlsh},
 	{"hivemq", &syntaxMosquitto_pub},
 	{"hlint", &syntaxMypy},
-	{"holesail", &syntaxNgrok},
-	{"home-manager", &syntaxApk},
-	{"homectl", &syntaxLoginctl},
+	{"holesail", &syntaxDevtunnel},
+	{"home-manager", &syntaxBootc},
+	{"homectl", &syntaxBootctl},
 	{"honcho", &syntaxRlwrap},
 	{"host", &syntaxDig},
 	{"hostid", &syntaxNproc},
 	{"hostinfo", &syntaxPs},
 	{"hostname", &syntaxHostname},
 	{"hostnamectl", &syntaxIfconfig},
-	{"hping3", &syntaxPing},
+	{"hping3", &syntaxHping3},
 	{"html2text", &syntaxHtml2text},
 	{"htmlhint", &syntaxMypy},
 	{"htmlq", &syntaxGron},
@@ -1248,18 +1248,18 @@ var programs = [...]program{
 	{"huggingface", &syntaxJupyter},
 	{"huggingface-cli", &syntaxHuggingface_cli},
 	{"hugo", &syntaxJest},
-	{"hush", &syntaxSh},
-	{"husky", &syntaxJest},
+	{"hush", &syntaxAsh},
+	{"husky", &syntaxHusky},
 	{"hwclock", &syntaxUpdate_alternatives},
 	{"hwinfo", &syntaxPs},
 	{"hwloc-info", &syntaxHwloc_info},
 	{"hwloc-ls", &syntaxLstopo},
 	{"hx", &syntaxNano},
 	{"hy", &syntaxRscript},
-	{"hydra", &syntaxNmap},
+	{"hydra", &syntaxHydra},
 	{"hypercorn", &syntaxJupyter},
 	{"hyperfine", &syntaxHyperfine},
-	{"hypertunnel", &syntaxNgrok},
+	{"hypertunnel", &syntaxDevtunnel},
 	{"hypothesis", &syntaxPytest},
 	{"i3-msg", &syntaxXset},
 	{"i386", &syntaxSetarch},
@@ -1284,38 +1284,38 @@ var programs = [...]program{
 	{"iflow", &syntaxCodex},
 	{"ifne", &syntaxNohup},
 	{"iftop", &syntaxNetstat},
-	{"imagesnap", &syntaxScrot},
-	{"img", &syntaxBuildah},
+	{"imagesnap", &syntaxImagesnap},
+	{"img", &syntaxCosign},
 	{"img2pdf", &syntaxGif2webp},
 	{"img2sixel", &syntaxImg2sixel},
 	{"img2webp", &syntaxGif2webp},
 	{"imgur", &syntaxCroc},
 	{"impala-shell", &syntaxCqlsh},
-	{"import", &syntaxScrot},
+	{"import", &syntaxFlameshot},
 	{"incus", &syntaxLxc},
 	{"ineffassign", &syntaxMypy},
-	{"infdefaultinstall", &syntaxRegsvr32},
+	{"infdefaultinstall", &syntaxInfdefaultinstall},
 	{"infisical", &syntaxRlwrap},
 	{"influx", &syntaxInflux},
 	{"influxd", &syntaxPg_upgrade},
 	{"info", &syntaxMan},
-	{"init", &syntaxReboot},
+	{"init", &syntaxInit},
 	{"initctl", &syntaxService},
 	{"initdb", &syntaxPg_upgrade},
 	{"injcode", &syntaxReptyr},
 	{"inkscape", &syntaxConvert},
-	{"inlets", &syntaxNgrok},
+	{"inlets", &syntaxDevtunnel},
 	{"innoextract", &syntaxInnoextract},
 	{"inotifywait", &syntaxInotifywait},
 	{"inotifywait-run", &syntaxWatchexec},
 	{"input", &syntaxInput},
-	{"insmod", &syntaxModprobe},
+	{"insmod", &syntaxInsmod},
 	{"insserv", &syntaxRc_update},
 	{"install", &syntaxInstall},
 	{"install_name_tool", &syntaxStrip},
 	{"installer", &syntaxInstaller},
 	{"installutil", &syntaxRegsvr32},
-	{"instatunnel", &syntaxNgrok},
+	{"instatunnel", &syntaxDevtunnel},
 	{"instruments", &syntaxCodesign},
 	{"interdiff", &syntaxLsdiff},
 	{"interpreter", &syntaxCodex},
@@ -1332,7 +1332,7 @@ var programs = [...]program{
 	{"iostat", &syntaxPs},
 	{"iotop", &syntaxPs},
 	{"ip", &syntaxIp},
-	{"ip6tables", &syntaxIptables},
+	{"ip6tables", &syntaxIp6tables},
 	{"ipa", &syntaxNeonctl},
 	{"ipcalc", &syntaxColrm},
 	{"ipconfig", &syntaxTasklist},
@@ -1340,9 +1340,9 @@ var programs = [...]program{
 	{"iperf", &syntaxRpcclient},
 	{"iperf3", &syntaxRpcclient},
 	{"ipfs", &syntaxCroc},
-	{"ipset", &syntaxIptables},
+	{"ipset", &syntaxArptables},
 	{"iptables", &syntaxIptables},
-	{"iptables-restore", &syntaxIptables},
+	{"iptables-restore", &syntaxArptables},
 	{"iptraf", &syntaxNetstat},
 	{"ipython", &syntaxIpython},
 	{"ipython3", &syntaxIpython},
@@ -1403,14 +1403,14 @@ var programs = [...]program{
 	{"jpegoptim", &syntaxConvert},
 	{"jpegtopnm", &syntaxPamscale},
 	{"jpegtran", &syntaxCjpeg},
-	{"jprq", &syntaxNgrok},
+	{"jprq", &syntaxDevtunnel},
 	{"jps", &syntaxPs},
 	{"jq", &syntaxJq},
 	{"jqn", &syntaxJq},
 	{"jruby", &syntaxRuby},
 	{"js", &syntaxTsx},
 	{"js-beautify", &syntaxBlack},
-	{"jsc", &syntaxTsx},
+	{"jsc", &syntaxJsc},
 	{"jscs", &syntaxMypy},
 	{"jsdoc", &syntaxJest},
 	{"jshell", &syntaxRscript},
@@ -1421,7 +1421,7 @@ var programs = [...]program{
 	{"json_xs", &syntaxGron},
 	{"jsonlint", &syntaxMypy},
 	{"jsonnetfmt", &syntaxJsonnetfmt},
-	{"jtunnel", &syntaxNgrok},
+	{"jtunnel", &syntaxDevtunnel},
 	{"juju", &syntaxNeonctl},
 	{"julia", &syntaxRscript},
 	{"juliaup", &syntaxNvm},
@@ -1452,7 +1452,7 @@ var programs = [...]program{
 	{"kafkacat", &syntaxNats},
 	{"kaggle", &syntaxKaggle},
 	{"kak", &syntaxNano},
-	{"kaniko", &syntaxBuildah},
+	{"kaniko", &syntaxCosign},
 	{"kapp", &syntaxKustomize},
 	{"karma", &syntaxJest},
 	{"kate", &syntaxCode},
@@ -1465,8 +1465,8 @@ var programs = [...]program{
 	{"kdig", &syntaxDig},
 	{"keepassxc-cli", &syntaxBw},
 	{"keeper", &syntaxBw},
-	{"kexec", &syntaxModprobe},
-	{"kextload", &syntaxModprobe},
+	{"kexec", &syntaxKexec},
+	{"kextload", &syntaxKextload},
 	{"keydb-cli", &syntaxRedis_cli},
 	{"keyring", &syntaxBw},
 	{"keytool", &syntaxJar},
@@ -1480,9 +1480,9 @@ var programs = [...]program{
 	{"kind", &syntaxMinikube},
 	{"kinit", &syntaxRpcclient},
 	{"kiro-cli", &syntaxCodex},
-	{"klist", &syntaxTasklist},
-	{"kmod", &syntaxModprobe},
-	{"kmutil", &syntaxInstaller},
+	{"klist", &syntaxKlist},
+	{"kmod", &syntaxDepmod},
+	{"kmutil", &syntaxKmutil},
 	{"kn", &syntaxKustomize},
 	{"knex", &syntaxPrisma},
 	{"knife", &syntaxKnife},
@@ -1499,7 +1499,7 @@ var programs = [...]program{
 	{"krew", &syntaxKrew},
 	{"kscript", &syntaxRscript},
 	{"ksh", &syntaxKsh},
-	{"ksh93", &syntaxKsh},
+	{"ksh93", &syntaxKsh93},
 	{"ktlint", &syntaxMypy},
 	{"kubeadm", &syntaxKubeadm},
 	{"kubecolor", &syntaxKubectl},
@@ -1518,24 +1518,24 @@ var programs = [...]program{
 	{"lam", &syntaxRs},
 	{"lame", &syntaxSox},
 	{"last", &syntaxWho},
-	{"lastlog", &syntaxPs},
+	{"lastlog", &syntaxLastlog},
 	{"latex", &syntaxPdflatex},
 	{"latexmk", &syntaxPdflatex},
 	{"launchctl", &syntaxLaunchctl},
 	{"launchdarkly", &syntaxNeonctl},
-	{"layman", &syntaxApk},
+	{"layman", &syntaxBootc},
 	{"lbzip2", &syntaxGzip},
-	{"lcl", &syntaxNgrok},
+	{"lcl", &syntaxDevtunnel},
 	{"ld", &syntaxGcc},
 	{"ldapadd", &syntaxRpcclient},
 	{"ldapmodify", &syntaxRpcclient},
-	{"ldapsearch", &syntaxRpcclient},
+	{"ldapsearch", &syntaxLdapsearch},
 	{"ldc2", &syntaxGcc},
 	{"ldcli", &syntaxNeonctl},
 	{"ldconfig", &syntaxUpdate_alternatives},
 	{"ldd", &syntaxObjdump},
 	{"lddtree", &syntaxEu_readelf},
-	{"ldifde", &syntaxSharphound},
+	{"ldifde", &syntaxLdifde},
 	{"leaks", &syntaxLog},
 	{"lego", &syntaxNeonctl},
 	{"lein", &syntaxMvn},
@@ -1553,8 +1553,8 @@ var programs = [...]program{
 	{"libreoffice", &syntaxGs},
 	{"libtool", &syntaxMake},
 	{"license-checker", &syntaxMypy},
-	{"ligolo", &syntaxNgrok},
-	{"ligolo-proxy", &syntaxNgrok},
+	{"ligolo", &syntaxLigolo},
+	{"ligolo-proxy", &syntaxLigolo_proxy},
 	{"lima", &syntaxKubectx},
 	{"limactl", &syntaxKubectx},
 	{"link", &syntaxLn},
@@ -1571,7 +1571,7 @@ var programs = [...]program{
 	{"live-server", &syntaxJest},
 	{"livescript", &syntaxTsx},
 	{"lizard", &syntaxLizard},
-	{"lksh", &syntaxKsh},
+	{"lksh", &syntaxKsh93},
 	{"llc", &syntaxGcc},
 	{"lld", &syntaxGcc},
 	{"lldb", &syntaxGdb},
@@ -1595,10 +1595,10 @@ var programs = [...]program{
 	{"locale", &syntaxPs},
 	{"locale-gen", &syntaxUpdate_alternatives},
 	{"localectl", &syntaxIfconfig},
-	{"localtunnel", &syntaxNgrok},
-	{"localxpose", &syntaxNgrok},
+	{"localtunnel", &syntaxLocaltunnel},
+	{"localxpose", &syntaxDevtunnel},
 	{"locate", &syntaxLocate},
-	{"loclx", &syntaxNgrok},
+	{"loclx", &syntaxDevtunnel},
 	{"locust", &syntaxRpcclient},
 	{"log", &syntaxLog},
 	{"logcat", &syntaxDumpsys},
@@ -1608,11 +1608,11 @@ var programs = [...]program{
 	{"logout", &syntaxWait},
 	{"logrotate", &syntaxLogrotate},
 	{"logstash-plugin", &syntaxGrafana_cli},
-	{"loksh", &syntaxSh},
+	{"loksh", &syntaxAsh},
 	{"lolcat", &syntaxWall},
 	{"look", &syntaxLook},
-	{"loophole", &syntaxNgrok},
-	{"losetup", &syntaxUmount},
+	{"loophole", &syntaxDevtunnel},
+	{"losetup", &syntaxLosetup},
 	{"lpass", &syntaxBw},
 	{"ls", &syntaxLs},
 	{"lsar", &syntax7z},
@@ -1640,7 +1640,7 @@ var programs = [...]program{
 	{"lstopo", &syntaxLstopo},
 	{"lstopo-no-graphics", &syntaxLstopo},
 	{"lsusb", &syntaxPs},
-	{"lt", &syntaxNgrok},
+	{"lt", &syntaxLt},
 	{"ltrace", &syntaxStrace},
 	{"lua", &syntaxLua},
 	{"luac", &syntaxLua},
@@ -1652,16 +1652,16 @@ var programs = [...]program{
 	{"luigi", &syntaxJupyter},
 	{"lumo", &syntaxRscript},
 	{"lunar", &syntaxAsciiquarium},
-	{"lvchange", &syntaxUmount},
-	{"lvconvert", &syntaxUmount},
-	{"lvcreate", &syntaxUmount},
+	{"lvchange", &syntaxAutomount},
+	{"lvconvert", &syntaxAutomount},
+	{"lvcreate", &syntaxAutomount},
 	{"lvdisplay", &syntaxPvs},
-	{"lvextend", &syntaxUmount},
-	{"lvm", &syntaxUmount},
+	{"lvextend", &syntaxAutomount},
+	{"lvm", &syntaxAutomount},
 	{"lvreduce", &syntaxLvremove},
 	{"lvremove", &syntaxLvremove},
-	{"lvrename", &syntaxUmount},
-	{"lvresize", &syntaxUmount},
+	{"lvrename", &syntaxAutomount},
+	{"lvresize", &syntaxAutomount},
 	{"lvs", &syntaxPvs},
 	{"lvscan", &syntaxPvs},
 	{"lwp-download", &syntaxAria2c},
@@ -1681,7 +1681,7 @@ var programs = [...]program{
 	{"magick", &syntaxConvert},
 	{"mail", &syntaxMail},
 	{"mailx", &syntaxMail},
-	{"maim", &syntaxScrot},
+	{"maim", &syntaxFlameshot},
 	{"make", &syntaxMake},
 	{"makecab", &syntaxMakecab},
 	{"makepkg", &syntaxDpkg_deb},
@@ -1695,7 +1695,7 @@ var programs = [...]program{
 	{"markdownlint", &syntaxMypy},
 	{"markdownlint-cli2", &syntaxMypy},
 	{"marked", &syntaxGs},
-	{"mas", &syntaxSnap},
+	{"mas", &syntaxAppimage},
 	{"masscan", &syntaxNmap},
 	{"mate", &syntaxCode},
 	{"matlab", &syntaxRscript},
@@ -1731,7 +1731,7 @@ var programs = [...]program{
 	{"meson", &syntaxMake},
 	{"metal", &syntaxNeonctl},
 	{"mg", &syntaxNano},
-	{"mhwd", &syntaxApk},
+	{"mhwd", &syntaxBootc},
 	{"micro", &syntaxNano},
 	{"microdnf", &syntaxDnf},
 	{"microk8s", &syntaxK3s},
@@ -1742,7 +1742,7 @@ var programs = [...]program{
 	{"miller", &syntaxMlr},
 	{"mimencode", &syntaxBase91},
 	{"mimetype", &syntaxRs},
-	{"mimikatz", &syntaxProcdump},
+	{"mimikatz", &syntaxMimikatz},
 	{"mimirtool", &syntaxNeonctl},
 	{"mini", &syntaxMini},
 	{"mini-swe-agent", &syntaxMini},
@@ -1778,7 +1778,7 @@ var programs = [...]program{
 	{"mkisofs", &syntaxGenisoimage},
 	{"mknod", &syntaxMknod},
 	{"mkntfs", &syntaxMkfs},
-	{"mksh", &syntaxKsh},
+	{"mksh", &syntaxKsh93},
 	{"mksquashfs", &syntaxMksquashfs},
 	{"mkswap", &syntaxMkfs},
 	{"mktemp", &syntaxMktemp},
@@ -1849,7 +1849,7 @@ var programs = [...]program{
 	{"mtr", &syntaxPing},
 	{"mujs", &syntaxTsx},
 	{"multipass", &syntaxKubectx},
-	{"multipath", &syntaxUmount},
+	{"multipath", &syntaxAutomount},
 	{"murex", &syntaxFish},
 	{"mutool", &syntaxGs},
 	{"mutt", &syntaxMail},
@@ -1896,7 +1896,7 @@ var programs = [...]program{
 	{"neofetch", &syntaxPs},
 	{"neomutt", &syntaxMail},
 	{"neonctl", &syntaxNeonctl},
-	{"nerdctl", &syntaxDocker},
+	{"nerdctl", &syntaxNerdctl},
 	{"nest", &syntaxJest},
 	{"net", &syntaxNet},
 	{"net1", &syntaxCmd_3anet},
@@ -1909,43 +1909,43 @@ var programs = [...]program{
 	{"netstat", &syntaxNetstat},
 	{"nettop", &syntaxLog},
 	{"networkQuality", &syntaxLog},
-	{"networkctl", &syntaxLoginctl},
+	{"networkctl", &syntaxBootctl},
 	{"networksetup", &syntaxIfconfig},
 	{"newfs", &syntaxMkfs},
 	{"newfs_apfs", &syntaxMkfs},
 	{"newgrp", &syntaxUseradd},
 	{"newlisp", &syntaxRscript},
 	{"newrelic", &syntaxNeonctl},
-	{"newusers", &syntaxUseradd},
+	{"newusers", &syntaxNewusers},
 	{"next", &syntaxJest},
 	{"nexus-cli", &syntaxNeonctl},
 	{"nfsstat", &syntaxPwdx},
-	{"nft", &syntaxIptables},
+	{"nft", &syntaxNft},
 	{"ng", &syntaxJest},
 	{"ngrep", &syntaxNgrep},
 	{"ngrok", &syntaxNgrok},
 	{"ni", &syntaxNpm},
 	{"nice", &syntaxNice},
 	{"nightwatch", &syntaxJest},
-	{"nikto", &syntaxNmap},
+	{"nikto", &syntaxNikto},
 	{"nim", &syntaxNim},
 	{"nimble", &syntaxMvn},
 	{"ninja", &syntaxMake},
 	{"nix", &syntaxNix},
 	{"nix-build", &syntaxNix_shell},
-	{"nix-channel", &syntaxApk},
+	{"nix-channel", &syntaxBootc},
 	{"nix-collect-garbage", &syntaxNix},
-	{"nix-env", &syntaxApk},
+	{"nix-env", &syntaxBootc},
 	{"nix-instantiate", &syntaxNix},
 	{"nix-prefetch-url", &syntaxNix},
 	{"nix-shell", &syntaxNix_shell},
 	{"nix-store", &syntaxNix},
 	{"nixfmt", &syntaxBlack},
-	{"nixos-rebuild", &syntaxApk},
+	{"nixos-rebuild", &syntaxBootc},
 	{"nkf", &syntaxGs},
 	{"nl", &syntaxNl},
 	{"nload", &syntaxNetstat},
-	{"nltest", &syntaxSharphound},
+	{"nltest", &syntaxNltest},
 	{"nm", &syntaxObjdump},
 	{"nmake", &syntaxMake},
 	{"nmap", &syntaxNmap},
@@ -1973,7 +1973,7 @@ var programs = [...]program{
 	{"npm", &syntaxNpm},
 	{"npm-check-updates", &syntaxJest},
 	{"npm-run-all", &syntaxJest},
-	{"nport", &syntaxNgrok},
+	{"nport", &syntaxDevtunnel},
 	{"nproc", &syntaxNproc},
 	{"npx", &syntaxNpx},
 	{"nr", &syntaxNpm},
@@ -1990,7 +1990,7 @@ var programs = [...]program{
 	{"ntpstat", &syntaxNtpstat},
 	{"ntsysv", &syntaxRc_update},
 	{"nu", &syntaxNu},
-	{"nuclei", &syntaxNmap},
+	{"nuclei", &syntaxNuclei},
 	{"nuget", &syntaxMvn},
 	{"nuitka3", &syntaxGcc},
 	{"numactl", &syntaxNice},
@@ -2016,7 +2016,7 @@ var programs = [...]program{
 	{"nvme", &syntaxNvme},
 	{"nvram", &syntaxUpdate_alternatives},
 	{"nvtop", &syntaxPwdx},
-	{"nx", &syntaxJest},
+	{"nx", &syntaxNx},
 	{"nyancat", &syntaxNyancat},
 	{"nyc", &syntaxJest},
 	{"nzsql", &syntaxCqlsh},
@@ -2039,18 +2039,18 @@ var programs = [...]program{
 	{"octave-cli", &syntaxRscript},
 	{"octodns-sync", &syntaxNeonctl},
 	{"od", &syntaxOd},
-	{"odbcconf", &syntaxRegsvr32},
+	{"odbcconf", &syntaxOdbcconf},
 	{"odt2txt", &syntaxOdt2txt},
 	{"oggenc", &syntaxSox},
 	{"ogginfo", &syntaxWebpinfo},
-	{"oksh", &syntaxSh},
+	{"oksh", &syntaxAsh},
 	{"okta", &syntaxNeonctl},
 	{"okteto", &syntaxNeonctl},
 	{"omf", &syntaxKrew},
 	{"onefetch", &syntaxGocloc},
-	{"onionshare", &syntaxNgrok},
+	{"onionshare", &syntaxDevtunnel},
 	{"onionshare-cli", &syntaxCroc},
-	{"oomctl", &syntaxLoginctl},
+	{"oomctl", &syntaxBootctl},
 	{"op", &syntaxOp},
 	{"opa", &syntaxKustomize},
 	{"opam", &syntaxMvn},
@@ -2066,19 +2066,19 @@ var programs = [...]program{
 	{"openstack", &syntaxDoctl},
 	{"openvpn", &syntaxTailscale},
 	{"openvscode-server", &syntaxCode_server},
-	{"opkg", &syntaxApk},
+	{"opkg", &syntaxBootc},
 	{"opt", &syntaxGcc},
 	{"optipng", &syntaxConvert},
 	{"opusdec", &syntaxCjxl},
 	{"opusenc", &syntaxCjxl},
 	{"opusinfo", &syntaxWebpinfo},
-	{"oras", &syntaxBuildah},
+	{"oras", &syntaxCosign},
 	{"orb", &syntaxKubectx},
 	{"osascript", &syntaxOsascript},
-	{"osh", &syntaxSh},
+	{"osh", &syntaxAsh},
 	{"oshare", &syntaxCroc},
 	{"osql", &syntaxCqlsh},
-	{"ostree", &syntaxApk},
+	{"ostree", &syntaxBootc},
 	{"otfinfo", &syntaxFfprobe},
 	{"otool", &syntaxObjdump},
 	{"ovhcloud", &syntaxDoctl},
@@ -2087,12 +2087,12 @@ var programs = [...]program{
 	{"oxipng", &syntaxConvert},
 	{"oxlint", &syntaxBlack},
 	{"packer", &syntaxPacker},
-	{"packetriot", &syntaxNgrok},
+	{"packetriot", &syntaxDevtunnel},
 	{"pacman", &syntaxPacman},
 	{"pactl", &syntaxXset},
 	{"pagedrop", &syntaxSurge},
-	{"pagekite", &syntaxNgrok},
-	{"pagekite.py", &syntaxNgrok},
+	{"pagekite", &syntaxPagekite},
+	{"pagekite.py", &syntaxDevtunnel},
 	{"pahole", &syntaxEu_readelf},
 	{"paket", &syntaxMvn},
 	{"pam-auth-update", &syntaxUpdate_alternatives},
@@ -2114,14 +2114,14 @@ var programs = [...]program{
 	{"parallel", &syntaxParallel},
 	{"parallel-ssh", &syntaxPdsh},
 	{"parcel", &syntaxJest},
-	{"parecord", &syntaxScrot},
+	{"parecord", &syntaxFlameshot},
 	{"parted", &syntaxParted},
 	{"partprobe", &syntaxPartprobe},
 	{"paru", &syntaxPacman},
 	{"pass", &syntaxPass},
 	{"passage", &syntaxPass},
 	{"passbolt", &syntaxBw},
-	{"passwd", &syntaxUseradd},
+	{"passwd", &syntaxPasswd},
 	{"paste", &syntaxPaste},
 	{"pastebinit", &syntaxCroc},
 	{"pastel", &syntaxChoose},
@@ -2129,9 +2129,9 @@ var programs = [...]program{
 	{"patchelf", &syntaxStrip},
 	{"pax", &syntaxPax},
 	{"paypal", &syntaxNeonctl},
-	{"pbcopy", &syntaxXclip},
+	{"pbcopy", &syntaxClip},
 	{"pbmtoxbm", &syntaxPamscale},
-	{"pbpaste", &syntaxXclip},
+	{"pbpaste", &syntaxPbpaste},
 	{"pbuilder", &syntaxDpkg_deb},
 	{"pbzip2", &syntaxGzip},
 	{"pcalua", &syntaxPcalua},
@@ -2155,7 +2155,7 @@ var programs = [...]program{
 	{"pdftoppm", &syntaxGs},
 	{"pdftotext", &syntaxGs},
 	{"pdfunite", &syntaxGs},
-	{"pdksh", &syntaxKsh},
+	{"pdksh", &syntaxKsh93},
 	{"pdm", &syntaxPoetry},
 	{"pdnsutil", &syntaxNeonctl},
 	{"pdsh", &syntaxPdsh},
@@ -2174,7 +2174,7 @@ var programs = [...]program{
 	{"peru", &syntaxDegit},
 	{"pest", &syntaxMvn},
 	{"petite", &syntaxRscript},
-	{"pfctl", &syntaxIptables},
+	{"pfctl", &syntaxArptables},
 	{"pg", &syntaxLess},
 	{"pg_basebackup", &syntaxPg_dump},
 	{"pg_config", &syntaxPg_isready},
@@ -2208,7 +2208,7 @@ var programs = [...]program{
 	{"pil", &syntaxRscript},
 	{"ping", &syntaxPing},
 	{"ping6", &syntaxPing},
-	{"pinggy", &syntaxNgrok},
+	{"pinggy", &syntaxDevtunnel},
 	{"pinky", &syntaxPs},
 	{"pio", &syntaxMake},
 	{"pip", &syntaxPip},
@@ -2222,28 +2222,28 @@ var programs = [...]program{
 	{"pixi", &syntaxPoetry},
 	{"pixz", &syntaxGzip},
 	{"pkexec", &syntaxPkexec},
-	{"pkg", &syntaxApk},
-	{"pkg_add", &syntaxApk},
-	{"pkg_delete", &syntaxApk},
+	{"pkg", &syntaxBootc},
+	{"pkg_add", &syntaxBootc},
+	{"pkg_delete", &syntaxBootc},
 	{"pkgbuild", &syntaxCodesign},
-	{"pkgin", &syntaxApk},
+	{"pkgin", &syntaxBootc},
 	{"pkgutil", &syntaxInstaller},
 	{"pkill", &syntaxPkill},
-	{"pktriot", &syntaxNgrok},
+	{"pktriot", &syntaxDevtunnel},
 	{"planck", &syntaxRscript},
 	{"plandex", &syntaxCodex},
 	{"plantuml", &syntaxGs},
 	{"platformio", &syntaxMake},
 	{"play", &syntaxSox},
 	{"playerctl", &syntaxXset},
-	{"playit", &syntaxNgrok},
+	{"playit", &syntaxDevtunnel},
 	{"playwright", &syntaxJest},
 	{"please", &syntaxMake},
 	{"plenv", &syntaxMvn},
 	{"plocate", &syntaxLocate},
 	{"plutil", &syntaxPlutil},
 	{"pm", &syntaxPm},
-	{"pm-suspend", &syntaxReboot},
+	{"pm-suspend", &syntaxPm_suspend},
 	{"pm2", &syntaxJest},
 	{"pmap", &syntaxPmap},
 	{"pmccabe", &syntaxRs},
@@ -2280,7 +2280,7 @@ var programs = [...]program{
 	{"pod2man", &syntaxPod2text},
 	{"pod2text", &syntaxPod2text},
 	{"podchecker", &syntaxRs},
-	{"podman", &syntaxDocker},
+	{"podman", &syntaxPodman},
 	{"podman-compose", &syntaxDocker_compose},
 	{"poetry", &syntaxPoetry},
 	{"poly", &syntaxRscript},
@@ -2289,17 +2289,17 @@ var programs = [...]program{
 	{"popd", &syntaxCd},
 	{"popeye", &syntaxKustomize},
 	{"port", &syntaxBrew},
-	{"portablectl", &syntaxLoginctl},
-	{"portmap", &syntaxNgrok},
-	{"portr", &syntaxNgrok},
-	{"portsnap", &syntaxApk},
-	{"posh", &syntaxSh},
+	{"portablectl", &syntaxBootctl},
+	{"portmap", &syntaxDevtunnel},
+	{"portr", &syntaxDevtunnel},
+	{"portsnap", &syntaxBootc},
+	{"posh", &syntaxAsh},
 	{"positron", &syntaxCode},
 	{"postcss", &syntaxJest},
 	{"postgres", &syntaxPg_upgrade},
 	{"potrace", &syntaxConvert},
 	{"powermetrics", &syntaxLog},
-	{"poweroff", &syntaxReboot},
+	{"poweroff", &syntaxPoweroff},
 	{"powershell", &syntaxPowershell},
 	{"powershell_ise", &syntaxPowershell_ise},
 	{"powertop", &syntaxPowertop},
@@ -2310,7 +2310,7 @@ var programs = [...]program{
 	{"ppmtopcx", &syntaxPamscale},
 	{"ppmtopgm", &syntaxPamscale},
 	{"pr", &syntaxPr},
-	{"pre-commit", &syntaxPytest},
+	{"pre-commit", &syntaxPre_commit},
 	{"prefect", &syntaxNeonctl},
 	{"premake5", &syntaxMake},
 	{"prename", &syntaxRename},
@@ -2326,7 +2326,7 @@ var programs = [...]program{
 	{"prlimit", &syntaxPrlimit},
 	{"procdump", &syntaxProcdump},
 	{"procdump-linux", &syntaxReptyr},
-	{"procdump64", &syntaxProcdump},
+	{"procdump64", &syntaxProcdump64},
 	{"procs", &syntaxProcs},
 	{"productbuild", &syntaxCodesign},
 	{"productsign", &syntaxCodesign},
@@ -2340,8 +2340,8 @@ var programs = [...]program{
 	{"protolint", &syntaxMypy},
 	{"prove", &syntaxProve},
 	{"proxmox-backup-client", &syntaxRestic},
-	{"proxychains", &syntaxNohup},
-	{"proxychains4", &syntaxNohup},
+	{"proxychains", &syntaxProxychains},
+	{"proxychains4", &syntaxProxychains4},
 	{"prsync", &syntaxPdsh},
 	{"pry", &syntaxRuby},
 	{"ps", &syntaxPs},
@@ -2350,7 +2350,7 @@ var programs = [...]program{
 	{"psalm", &syntaxMypy},
 	{"pscale", &syntaxPscale},
 	{"psexec", &syntaxPsexec},
-	{"psexec64", &syntaxPsexec},
+	{"psexec64", &syntaxPsexec64},
 	{"psftp", &syntaxLftp},
 	{"pslurp", &syntaxPdsh},
 	{"psql", &syntaxPsql},
@@ -2373,8 +2373,8 @@ var programs = [...]program{
 	{"purge", &syntaxInstaller},
 	{"purs", &syntaxMvn},
 	{"pushd", &syntaxCd},
-	{"pvchange", &syntaxUmount},
-	{"pvcreate", &syntaxUmount},
+	{"pvchange", &syntaxAutomount},
+	{"pvcreate", &syntaxAutomount},
 	{"pvdisplay", &syntaxPvs},
 	{"pvesh", &syntaxKubectx},
 	{"pvremove", &syntaxLvremove},
@@ -2463,9 +2463,9 @@ var programs = [...]program{
 	{"questdb", &syntaxCqlsh},
 	{"quickemu", &syntaxKubectx},
 	{"quickjs", &syntaxTsx},
-	{"quser", &syntaxTasklist},
+	{"quser", &syntaxQuser},
 	{"qwen", &syntaxCodex},
-	{"qwinsta", &syntaxTasklist},
+	{"qwinsta", &syntaxQwinsta},
 	{"r2", &syntaxRscript},
 	{"r3", &syntaxRscript},
 	{"r8", &syntaxJar},
@@ -2488,9 +2488,9 @@ var programs = [...]program{
 	{"ranlib", &syntaxStrip},
 	{"rar", &syntax7z},
 	{"raspi-config", &syntaxUpdate_alternatives},
-	{"rathole", &syntaxNgrok},
+	{"rathole", &syntaxRathole},
 	{"ravendb", &syntaxNeonctl},
-	{"rbash", &syntaxSh},
+	{"rbash", &syntaxAsh},
 	{"rbd", &syntaxNeonctl},
 	{"rbenv", &syntaxNvm},
 	{"rbspy", &syntaxPy_spy},
@@ -2514,7 +2514,7 @@ var programs = [...]program{
 	{"readelf", &syntaxObjdump},
 	{"readlink", &syntaxRealpath},
 	{"readonly", &syntaxUnset},
-	{"reagentc", &syntaxDiskshadow},
+	{"reagentc", &syntaxReagentc},
 	{"realm", &syntaxRealm},
 	{"realpath", &syntaxRealpath},
 	{"rebar", &syntaxMvn},
@@ -2531,12 +2531,12 @@ var programs = [...]program{
 	{"reek", &syntaxMypy},
 	{"reflex", &syntaxWatchexec},
 	{"reg", &syntaxReg},
-	{"regasm", &syntaxRegsvr32},
+	{"regasm", &syntaxRegasm},
 	{"regctl", &syntaxCrane},
 	{"regedit", &syntaxRegedit},
 	{"regina", &syntaxRscript},
 	{"regini", &syntaxRegedit},
-	{"regsvcs", &syntaxRegsvr32},
+	{"regsvcs", &syntaxRegsvcs},
 	{"regsvr32", &syntaxRegsvr32},
 	{"release-it", &syntaxSemantic_release},
 	{"remix", &syntaxJest},
@@ -2544,7 +2544,7 @@ var programs = [...]program{
 	{"rename.ul", &syntaxRename_2eul},
 	{"render", &syntaxDoctl},
 	{"renice", &syntaxRenice},
-	{"repo", &syntaxDegit},
+	{"repo", &syntaxRepo},
 	{"reprepro", &syntaxDpkg_deb},
 	{"reptyr", &syntaxReptyr},
 	{"reset", &syntaxTput},
@@ -2558,7 +2558,7 @@ var programs = [...]program{
 	{"rev", &syntaxRev},
 	{"revive", &syntaxMypy},
 	{"rexx", &syntaxRscript},
-	{"rfkill", &syntaxUpdate_alternatives},
+	{"rfkill", &syntaxRfkill},
 	{"rg", &syntaxRg},
 	{"rgrep", &syntaxRgrep},
 	{"rhash", &syntaxRhash},
@@ -2567,12 +2567,12 @@ var programs = [...]program{
 	{"rig", &syntaxRig},
 	{"rimraf", &syntaxRimraf},
 	{"risor", &syntaxRscript},
-	{"rksh", &syntaxKsh},
+	{"rksh", &syntaxKsh93},
 	{"rlogin", &syntaxTelnet},
 	{"rlwrap", &syntaxRlwrap},
 	{"rm", &syntaxRm},
 	{"rmdir", &syntaxRmdir},
-	{"rmmod", &syntaxModprobe},
+	{"rmmod", &syntaxRmmod},
 	{"rmtrash", &syntaxRimraf},
 	{"rndc", &syntaxNeonctl},
 	{"robocopy", &syntaxCmd_3acopy},
@@ -2588,7 +2588,7 @@ var programs = [...]program{
 	{"rpk", &syntaxNeonctl},
 	{"rpl", &syntaxSd},
 	{"rpm", &syntaxRpm},
-	{"rpm-ostree", &syntaxApk},
+	{"rpm-ostree", &syntaxBootc},
 	{"rpm2cpio", &syntaxDpkg_deb},
 	{"rpmbuild", &syntaxDpkg_deb},
 	{"rq", &syntaxCelery},
@@ -2602,7 +2602,7 @@ var programs = [...]program{
 	{"rsvg-convert", &syntaxConvert},
 	{"rsync", &syntaxRsync},
 	{"rtx", &syntaxAsdf},
-	{"rubeus", &syntaxProcdump},
+	{"rubeus", &syntaxRubeus},
 	{"rubocop", &syntaxMypy},
 	{"ruby", &syntaxRuby},
 	{"ruff", &syntaxBlack},
@@ -2631,7 +2631,7 @@ var programs = [...]program{
 	{"rvm", &syntaxNvm},
 	{"rxvt", &syntaxXterm},
 	{"rye", &syntaxPoetry},
-	{"rzsh", &syntaxKsh},
+	{"rzsh", &syntaxKsh93},
 	{"s-nail", &syntaxMail},
 	{"s3cmd", &syntaxGsutil},
 	{"s5cmd", &syntaxGsutil},
@@ -2647,7 +2647,7 @@ var programs = [...]program{
 	{"sample", &syntaxLog},
 	{"samu", &syntaxMake},
 	{"sar", &syntaxPs},
-	{"sash", &syntaxSh},
+	{"sash", &syntaxAsh},
 	{"sass", &syntaxJest},
 	{"say", &syntaxWall},
 	{"sb", &syntaxJest},
@@ -2668,12 +2668,12 @@ var programs = [...]program{
 	{"schtasks", &syntaxSchtasks},
 	{"scilab", &syntaxRscript},
 	{"scons", &syntaxMake},
-	{"scoop", &syntaxSnap},
+	{"scoop", &syntaxAppimage},
 	{"scp", &syntaxScp},
 	{"scrapy", &syntaxJupyter},
 	{"scrcpy", &syntaxAdb},
 	{"screen", &syntaxScreen},
-	{"screencapture", &syntaxScrot},
+	{"screencapture", &syntaxScreencapture},
 	{"screenfetch", &syntaxPs},
 	{"script", &syntaxScript},
 	{"scrot", &syntaxScrot},
@@ -2690,7 +2690,7 @@ var programs = [...]program{
 	{"security", &syntaxSecurity},
 	{"sed", &syntaxSed},
 	{"sem", &syntaxNohup},
-	{"semanage", &syntaxUpdate_alternatives},
+	{"semanage", &syntaxSemanage},
 	{"semantic-release", &syntaxSemantic_release},
 	{"semgrep", &syntaxMypy},
 	{"sendgrid", &syntaxNeonctl},
@@ -2701,7 +2701,7 @@ var programs = [...]program{
 	{"sequelize", &syntaxPrisma},
 	{"sequelize-cli", &syntaxPrisma},
 	{"serve", &syntaxServe},
-	{"serveo", &syntaxNgrok},
+	{"serveo", &syntaxServeo},
 	{"serverless", &syntaxPulumi},
 	{"service", &syntaxService},
 	{"set", &syntaxSet},
@@ -2712,7 +2712,7 @@ var programs = [...]program{
 	{"setfont", &syntaxXset},
 	{"setopt", &syntaxSet},
 	{"setpriv", &syntaxSetpriv},
-	{"setsebool", &syntaxUpdate_alternatives},
+	{"setsebool", &syntaxSetsebool},
 	{"setsid", &syntaxNohup},
 	{"settings", &syntaxSettings},
 	{"setx", &syntaxSetx},
@@ -2752,7 +2752,7 @@ var programs = [...]program{
 	{"showmount", &syntaxShowmount},
 	{"shred", &syntaxShred},
 	{"shuf", &syntaxShuf},
-	{"shutdown", &syntaxReboot},
+	{"shutdown", &syntaxShutdown},
 	{"shyaml", &syntaxGron},
 	{"sidekiq", &syntaxMvn},
 	{"siege", &syntaxRpcclient},
@@ -2762,8 +2762,8 @@ var programs = [...]program{
 	{"singularity", &syntaxKubectx},
 	{"sipp", &syntaxRpcclient},
 	{"sips", &syntaxSips},
-	{"sirtunnel", &syntaxNgrok},
-	{"sish", &syntaxNgrok},
+	{"sirtunnel", &syntaxDevtunnel},
+	{"sish", &syntaxSish},
 	{"size", &syntaxObjdump},
 	{"sk", &syntaxFzf},
 	{"skaffold", &syntaxKustomize},
@@ -2771,16 +2771,16 @@ var programs = [...]program{
 	{"skill", &syntaxKillall},
 	{"skills", &syntaxSkills},
 	{"skopeo", &syntaxSkopeo},
-	{"sl", &syntaxWall},
+	{"sl", &syntaxSl},
 	{"slabtop", &syntaxPs},
 	{"slackcat", &syntaxTelegram_send},
-	{"slackpkg", &syntaxApk},
+	{"slackpkg", &syntaxBootc},
 	{"sleep", &syntaxSleep},
 	{"slogin", &syntaxSsh},
 	{"sls", &syntaxPulumi},
 	{"smartctl", &syntaxSmartctl},
 	{"smbclient", &syntaxSmbclient},
-	{"smbmap", &syntaxRpcclient},
+	{"smbmap", &syntaxSmbmap},
 	{"smbpasswd", &syntaxKpasswd},
 	{"smem", &syntaxPs},
 	{"sml", &syntaxRscript},
@@ -2810,7 +2810,7 @@ var programs = [...]program{
 	{"spanner-cli", &syntaxCqlsh},
 	{"spark-sql", &syntaxCqlsh},
 	{"spctl", &syntaxUpdate_alternatives},
-	{"spectacle", &syntaxScrot},
+	{"spectacle", &syntaxSpectacle},
 	{"spectral", &syntaxMypy},
 	{"speedtest", &syntaxRpcclient},
 	{"speedtest-cli", &syntaxRpcclient},
@@ -2843,13 +2843,13 @@ var programs = [...]program{
 	{"ssh-agent", &syntaxSsh_agent},
 	{"ssh-copy-id", &syntaxSsh_copy_id},
 	{"ssh-import-id", &syntaxSsh_import_id},
-	{"ssh-import-id-gh", &syntaxSsh_import_id},
-	{"ssh-import-id-lp", &syntaxSsh_import_id},
+	{"ssh-import-id-gh", &syntaxSsh_import_id_gh},
+	{"ssh-import-id-lp", &syntaxSsh_import_id_lp},
 	{"ssh-keygen", &syntaxSsh_keygen},
 	{"ssh-keyscan", &syntaxSsh_keyscan},
 	{"sshpass", &syntaxSshpass},
-	{"sshreach", &syntaxNgrok},
-	{"sshuttle", &syntaxNgrok},
+	{"sshreach", &syntaxDevtunnel},
+	{"sshuttle", &syntaxSshuttle},
 	{"sshx", &syntaxTtyd},
 	{"ssmtp", &syntaxMail},
 	{"sssctl", &syntaxRealm},
@@ -2871,7 +2871,7 @@ var programs = [...]program{
 	{"storybook", &syntaxJest},
 	{"stow", &syntaxStow},
 	{"strace", &syntaxStrace},
-	{"streamer", &syntaxScrot},
+	{"streamer", &syntaxFlameshot},
 	{"streamlit", &syntaxJupyter},
 	{"strings", &syntaxStrings},
 	{"strip", &syntaxStrip},
@@ -2884,7 +2884,7 @@ var programs = [...]program{
 	{"stylus", &syntaxJest},
 	{"su", &syntaxSu},
 	{"su-exec", &syntaxGosu},
-	{"subfinder", &syntaxNmap},
+	{"subfinder", &syntaxSubfinder},
 	{"subl", &syntaxCode},
 	{"sudo", &syntaxSudo},
 	{"sudoedit", &syntaxSudoedit},
@@ -2902,8 +2902,8 @@ var programs = [...]program{
 	{"svnadmin", &syntaxSvnadmin},
 	{"sw_vers", &syntaxUname},
 	{"swaks", &syntaxMail},
-	{"swapoff", &syntaxUmount},
-	{"swapon", &syntaxUmount},
+	{"swapoff", &syntaxSwapoff},
+	{"swapon", &syntaxAutomount},
 	{"swaymsg", &syntaxXset},
 	{"swc", &syntaxJest},
 	{"swc-node", &syntaxTsx},
@@ -2916,24 +2916,24 @@ var programs = [...]program{
 	{"swiftlint", &syntaxMypy},
 	{"swig", &syntaxGcc},
 	{"swipl", &syntaxRscript},
-	{"swupd", &syntaxApk},
-	{"syft", &syntaxBuildah},
+	{"swupd", &syntaxBootc},
+	{"syft", &syntaxCosign},
 	{"symfony", &syntaxMvn},
 	{"sync", &syntaxSync},
-	{"syncappvpublishingserver", &syntaxRegsvr32},
+	{"syncappvpublishingserver", &syntaxSyncappvpublishingserver},
 	{"sysadminctl", &syntaxUseradd},
 	{"sysctl", &syntaxSysctl},
 	{"sysdiagnose", &syntaxInstaller},
 	{"sysrc", &syntaxRc_update},
 	{"system_profiler", &syntaxLog},
 	{"systemctl", &syntaxSystemctl},
-	{"systemd-analyze", &syntaxLoginctl},
-	{"systemd-cgls", &syntaxLoginctl},
-	{"systemd-cgtop", &syntaxLoginctl},
-	{"systemd-detect-virt", &syntaxLoginctl},
+	{"systemd-analyze", &syntaxBootctl},
+	{"systemd-cgls", &syntaxBootctl},
+	{"systemd-cgtop", &syntaxBootctl},
+	{"systemd-detect-virt", &syntaxBootctl},
 	{"systemd-nspawn", &syntaxUnshare},
-	{"systemd-path", &syntaxLoginctl},
-	{"systemd-resolve", &syntaxDig},
+	{"systemd-path", &syntaxBootctl},
+	{"systemd-resolve", &syntaxSystemd_resolve},
 	{"systemd-run", &syntaxSystemd_run},
 	{"systeminfo", &syntaxTasklist},
 	{"systemkeychain", &syntaxInstaller},
@@ -2969,11 +2969,11 @@ var programs = [...]program{
 	{"tea", &syntaxGlab},
 	{"tectonic", &syntaxPdflatex},
 	{"tee", &syntaxTee},
-	{"telebit", &syntaxNgrok},
-	{"teleconsole", &syntaxNgrok},
+	{"telebit", &syntaxDevtunnel},
+	{"teleconsole", &syntaxDevtunnel},
 	{"telegram-send", &syntaxTelegram_send},
 	{"teleport", &syntaxNeonctl},
-	{"telinit", &syntaxReboot},
+	{"telinit", &syntaxInit},
 	{"teller", &syntaxRlwrap},
 	{"telnet", &syntaxTelnet},
 	{"temporal", &syntaxNeonctl},
@@ -2981,7 +2981,7 @@ var programs = [...]program{
 	{"tensorboard", &syntaxJupyter},
 	{"termbin", &syntaxCroc},
 	{"terminal-notifier", &syntaxWall},
-	{"termshark", &syntaxTshark},
+	{"termshark", &syntaxTermshark},
 	{"terraform", &syntaxTerraform},
 	{"terraform-docs", &syntaxBlack},
 	{"terragrunt", &syntaxTerraform},
@@ -3029,7 +3029,7 @@ var programs = [...]program{
 	{"tlmgr", &syntaxMvn},
 	{"tload", &syntaxPwdx},
 	{"tmate", &syntaxTtyd},
-	{"tmole", &syntaxNgrok},
+	{"tmole", &syntaxDevtunnel},
 	{"tmutil", &syntaxTmutil},
 	{"tmux", &syntaxTmux},
 	{"tofu", &syntaxTerraform},
@@ -3040,8 +3040,8 @@ var programs = [...]program{
 	{"toolbox", &syntaxKubectx},
 	{"top", &syntaxPs},
 	{"torchrun", &syntaxJupyter},
-	{"torify", &syntaxNohup},
-	{"torsocks", &syntaxNohup},
+	{"torify", &syntaxTorify},
+	{"torsocks", &syntaxTorsocks},
 	{"touch", &syntaxTouch},
 	{"tox", &syntaxPytest},
 	{"toybox", &syntaxBusybox},
@@ -3053,7 +3053,7 @@ var programs = [...]program{
 	{"traceroute6", &syntaxPing},
 	{"tracert", &syntaxPing},
 	{"trae", &syntaxCode},
-	{"transactional-update", &syntaxApk},
+	{"transactional-update", &syntaxBootc},
 	{"transfer", &syntaxCroc},
 	{"trap", &syntaxTrap},
 	{"trash", &syntaxTrash},
@@ -3066,7 +3066,7 @@ var programs = [...]program{
 	{"tree", &syntaxTree},
 	{"trino", &syntaxCqlsh},
 	{"trip", &syntaxHttping},
-	{"trivy", &syntaxBuildah},
+	{"trivy", &syntaxCosign},
 	{"trizen", &syntaxPacman},
 	{"troff", &syntaxGs},
 	{"true", &syntaxTrue},
@@ -3102,9 +3102,9 @@ var programs = [...]program{
 	{"ttyd", &syntaxTtyd},
 	{"tuist", &syntaxMvn},
 	{"tune2fs", &syntaxTune2fs},
-	{"tunnelmole", &syntaxNgrok},
-	{"tunnelto", &syntaxNgrok},
-	{"tunwg", &syntaxNgrok},
+	{"tunnelmole", &syntaxDevtunnel},
+	{"tunnelto", &syntaxDevtunnel},
+	{"tunwg", &syntaxDevtunnel},
 	{"tup", &syntaxMake},
 	{"turbo", &syntaxJest},
 	{"turso", &syntaxTurso},
@@ -3122,10 +3122,10 @@ var programs = [...]program{
 	{"typst", &syntaxGcc},
 	{"tzselect", &syntaxUpdate_alternatives},
 	{"uconv", &syntaxIconv},
-	{"udevadm", &syntaxLoginctl},
-	{"udisksctl", &syntaxUmount},
+	{"udevadm", &syntaxBootctl},
+	{"udisksctl", &syntaxAutomount},
 	{"uftrace", &syntaxStrace},
-	{"ufw", &syntaxIptables},
+	{"ufw", &syntaxUfw},
 	{"uglifyjs", &syntaxBlack},
 	{"ugrep", &syntaxAg},
 	{"uic", &syntaxGcc},
@@ -3160,7 +3160,7 @@ var programs = [...]program{
 	{"unsetopt", &syntaxSet},
 	{"unshare", &syntaxUnshare},
 	{"unsquashfs", &syntaxUnsquashfs},
-	{"untun", &syntaxNgrok},
+	{"untun", &syntaxDevtunnel},
 	{"unvis", &syntaxRs},
 	{"unxz", &syntaxGzip},
 	{"unzip", &syntaxUnzip},
@@ -3181,11 +3181,11 @@ var programs = [...]program{
 	{"upterm", &syntaxTtyd},
 	{"uptime", &syntaxPs},
 	{"upx", &syntaxStrip},
-	{"urpmi", &syntaxApk},
+	{"urpmi", &syntaxBootc},
 	{"urxvt", &syntaxXterm},
 	{"useradd", &syntaxUseradd},
 	{"userdel", &syntaxUserdel},
-	{"usermod", &syntaxUseradd},
+	{"usermod", &syntaxUsermod},
 	{"users", &syntaxWho},
 	{"usql", &syntaxCqlsh},
 	{"utmctl", &syntaxKubectx},
@@ -3207,7 +3207,7 @@ var programs = [...]program{
 	{"valkey-cli", &syntaxRedis_cli},
 	{"vastai", &syntaxNeonctl},
 	{"vault", &syntaxVault},
-	{"vaultcmd", &syntaxProcdump},
+	{"vaultcmd", &syntaxVaultcmd},
 	{"vcpkg", &syntaxMvn},
 	{"vcs", &syntaxDegit},
 	{"vdir", &syntaxLs},
@@ -3216,10 +3216,10 @@ var programs = [...]program{
 	{"vendir", &syntaxDegit},
 	{"vercel", &syntaxWrangler},
 	{"vfox", &syntaxAsdf},
-	{"vgchange", &syntaxUmount},
-	{"vgcreate", &syntaxUmount},
+	{"vgchange", &syntaxAutomount},
+	{"vgcreate", &syntaxAutomount},
 	{"vgdisplay", &syntaxPvs},
-	{"vgextend", &syntaxUmount},
+	{"vgextend", &syntaxAutomount},
 	{"vgreduce", &syntaxLvremove},
 	{"vgremove", &syntaxLvremove},
 	{"vgs", &syntaxPvs},
@@ -3227,17 +3227,17 @@ var programs = [...]program{
 	{"vi", &syntaxVim},
 	{"vibe", &syntaxCodex},
 	{"view", &syntaxVim},
-	{"vigr", &syntaxUseradd},
+	{"vigr", &syntaxVigr},
 	{"vim", &syntaxVim},
 	{"vimdiff", &syntaxVim},
 	{"vimtutor", &syntaxVim},
 	{"vipe", &syntaxVipe},
 	{"vips", &syntaxConvert},
-	{"vipw", &syntaxUseradd},
+	{"vipw", &syntaxVipw},
 	{"virsh", &syntaxKubectx},
 	{"virtualenv", &syntaxPytest},
 	{"vis", &syntaxRs},
-	{"visudo", &syntaxUseradd},
+	{"visudo", &syntaxVisudo},
 	{"vite", &syntaxJest},
 	{"vitest", &syntaxJest},
 	{"viu", &syntaxWebpinfo},
@@ -3300,7 +3300,7 @@ var programs = [...]program{
 	{"west", &syntaxDegit},
 	{"wetty", &syntaxTtyd},
 	{"wevtutil", &syntaxWevtutil},
-	{"wfuzz", &syntaxNmap},
+	{"wfuzz", &syntaxWfuzz},
 	{"wg", &syntaxIfconfig},
 	{"wg-quick", &syntaxTailscale},
 	{"wget", &syntaxWget},
@@ -3316,16 +3316,16 @@ var programs = [...]program{
 	{"whois", &syntaxDig},
 	{"windres", &syntaxGcc},
 	{"windsurf", &syntaxCode},
-	{"winget", &syntaxSnap},
-	{"winrm", &syntaxMpcmdrun},
+	{"winget", &syntaxAppimage},
+	{"winrm", &syntaxAppcmd},
 	{"winrs", &syntaxWinrs},
 	{"wipe", &syntaxWipe},
 	{"wipefs", &syntaxWipefs},
-	{"wireshark", &syntaxTshark},
+	{"wireshark", &syntaxTermshark},
 	{"wish", &syntaxExpect},
 	{"wkhtmltopdf", &syntaxGs},
-	{"wl-copy", &syntaxXclip},
-	{"wl-paste", &syntaxXclip},
+	{"wl-copy", &syntaxClip},
+	{"wl-paste", &syntaxWl_paste},
 	{"wmctrl", &syntaxXset},
 	{"wmic", &syntaxWmic},
 	{"wodim", &syntaxSox},
@@ -3342,16 +3342,16 @@ var programs = [...]program{
 	{"wscat", &syntaxWebsocat},
 	{"wscript", &syntaxCscript},
 	{"wslview", &syntaxOpen},
-	{"wstunnel", &syntaxNgrok},
-	{"wusa", &syntaxMpcmdrun},
+	{"wstunnel", &syntaxDevtunnel},
+	{"wusa", &syntaxAppcmd},
 	{"x86_64", &syntaxSetarch},
 	{"x86info", &syntaxX86info},
 	{"xargs", &syntaxXargs},
-	{"xattr", &syntaxCodesign},
+	{"xattr", &syntaxXattr},
 	{"xauth", &syntaxXset},
 	{"xbmtopbm", &syntaxPamscale},
-	{"xbps-install", &syntaxApk},
-	{"xbps-remove", &syntaxApk},
+	{"xbps-install", &syntaxBootc},
+	{"xbps-remove", &syntaxBootc},
 	{"xbuild", &syntaxMvn},
 	{"xclip", &syntaxXclip},
 	{"xcode-select", &syntaxCodesign},
@@ -3392,7 +3392,7 @@ var programs = [...]program{
 	{"xrandr", &syntaxXset},
 	{"xray", &syntaxTailscale},
 	{"xrepo", &syntaxMvn},
-	{"xsel", &syntaxXclip},
+	{"xsel", &syntaxXsel},
 	{"xset", &syntaxXset},
 	{"xstow", &syntaxStow},
 	{"xsv", &syntaxXsv},
@@ -3414,7 +3414,7 @@ var programs = [...]program{
 	{"yap", &syntaxRscript},
 	{"yapf", &syntaxBlack},
 	{"yarn", &syntaxNpm},
-	{"yash", &syntaxSh},
+	{"yash", &syntaxAsh},
 	{"yasm", &syntaxGcc},
 	{"yay", &syntaxPacman},
 	{"yc", &syntaxNeonctl},
@@ -3426,7 +3426,7 @@ var programs = [...]program{
 	{"youtube-dl", &syntaxAria2c},
 	{"youtube-viewer", &syntaxSox},
 	{"yq", &syntaxYq},
-	{"ysh", &syntaxSh},
+	{"ysh", &syntaxAsh},
 	{"ysqlsh", &syntaxCqlsh},
 	{"yt-dlp", &syntaxAria2c},
 	{"yum", &syntaxDnf},
@@ -3461,8 +3461,8 @@ var programs = [...]program{
 	{"zplug", &syntaxKrew},
 	{"zpool", &syntaxZfs},
 	{"zprint", &syntaxBlack},
-	{"zrok", &syntaxNgrok},
-	{"zsh", &syntaxSh},
+	{"zrok", &syntaxZrok},
+	{"zsh", &syntaxZsh},
 	{"zsh-defer", &syntaxNohup},
 	{"zstd", &syntaxGzip},
 	{"zstdcat", &syntaxZcat},
@@ -4707,6 +4707,7 @@ var syntaxApg = syntax{options: []option{
 }}
 
 var syntaxApk = syntax{style: open, options: []option{
+	{"--allow-untrusted", &action_class_localWrite_harm_trusts},
 	{"--repository", &action_values_Source},
 	{"--substitute-urls", &action_values_Source},
 	{"--url", &action_values_Source},
@@ -4730,9 +4731,10 @@ var syntaxApt_get = syntax{style: gnu | bundled, options: []option{
 	{"--all-versions", &action_none},
 	{"--allow-change-held-packages", &action_none},
 	{"--allow-downgrades", &action_none},
+	{"--allow-insecure-repositories", &action_class_localWrite_harm_trusts},
 	{"--allow-releaseinfo-change", &action_none},
 	{"--allow-remove-essential", &action_none},
-	{"--allow-unauthenticated", &action_none},
+	{"--allow-unauthenticated", &action_harm_trusts},
 	{"--assume-yes", &action_none},
 	{"--auto-remove", &action_none},
 	{"--autoremove", &action_none},
@@ -4742,7 +4744,7 @@ var syntaxApt_get = syntax{style: gnu | bundled, options: []option{
 	{"--dry-run", &action_none},
 	{"--fix-broken", &action_none},
 	{"--fix-missing", &action_none},
-	{"--force-yes", &action_none},
+	{"--force-yes", &action_harm_trusts},
 	{"--host-architecture", &action_values_Word},
 	{"--ignore-missing", &action_none},
 	{"--install-recommends", &action_none},
@@ -4941,18 +4943,18 @@ var syntaxAsdf = syntax{style: open, subs: []program{
 
 var syntaxAt = syntax{language: "shell", options: []option{
 	{"-M", &action_none},
-	{"-V", &action_none},
+	{"-V", &action_streams_in_Data_setIn_flags_dry},
 	{"-b", &action_none},
-	{"-c", &action_values_Text},
+	{"-c", &action_values_Text_streams_in_Data_setIn_flags_dry},
 	{"-d", &action_values_Text},
 	{"-f", &action_values_ScriptShell_streams_in_Data_setIn},
-	{"-l", &action_none},
+	{"-l", &action_streams_in_Data_setIn_flags_dry},
 	{"-m", &action_none},
 	{"-q", &action_values_Word},
 	{"-r", &action_values_Text},
 	{"-t", &action_values_Word},
 	{"-v", &action_none},
-}, operands: shape{rest: roleText}, base: &action_effects_Persist_streams_in_Code_setIn}
+}, operands: shape{rest: roleText}, base: &action_ea378905348d}
 
 var syntaxAtq = syntax{operands: shape{rest: roleChange}}
 
@@ -4982,8 +4984,11 @@ var syntaxAuditpol__2fGet = syntax{style: slash, options: []option{
 
 var syntaxAuditpol = syntax{style: slash, why: "changes what the system logs", subs: []program{
 	{"/*", &syntax_d2f131b27d50},
+	{"/clear", &syntax_da7468fc586b},
 	{"/get", &syntaxAuditpol__2fGet},
 	{"/list", &syntaxAuditpol__2fGet},
+	{"/remove", &syntax_da7468fc586b},
+	{"/restore", &syntax_da7468fc586b},
 }, operands: shape{rest: roleSystem}}
 
 var syntaxAvifenc = syntax{style: long, options: []option{
@@ -6036,6 +6041,11 @@ var syntaxBsdcat = syntax{options: []option{
 	{"-h", &action_none},
 }, operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
 
+var syntaxBuildah_Rm = syntax{options: []option{
+	{"--all", &action_class_localWrite_harm_destroys},
+	{"-a", &action_class_localWrite_harm_destroys},
+}, operands: shape{rest: roleText}, base: &action_effects_Destroy}
+
 var syntaxBuildah = syntax{style: open, subs: []program{
 	{"append", &syntax_operands_rest_Text_base_effects_ChangeRemote},
 	{"attest", &syntax_operands_rest_Text_base_effects_ChangeRemote},
@@ -6069,8 +6079,8 @@ var syntaxBuildah = syntax{style: open, subs: []program{
 	{"rebase", &syntax_operands_rest_Text_base_effects_ChangeRemote},
 	{"repo", &syntax_operands_rest_MaybeFile_base_class_readOnly},
 	{"repository", &syntax_operands_rest_MaybeFile_base_class_readOnly},
-	{"rm", &syntax_operands_rest_Text_base_effects_Destroy},
-	{"rmi", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"rm", &syntaxBuildah_Rm},
+	{"rmi", &syntaxBuildah_Rm},
 	{"rmp", &syntax_operands_rest_Text_base_effects_Destroy},
 	{"run", &syntax_operands_rest_Text_base_effects_ChangeRemote},
 	{"scan", &syntax_operands_rest_MaybeFile_base_class_readOnly},
@@ -6863,6 +6873,7 @@ var syntaxCertutil = syntax{style: slash, options: []option{
 	{"/decodehex", &syntax_c3919004396c},
 	{"/encode", &syntax_c3919004396c},
 	{"/encodehex", &syntax_c3919004396c},
+	{"/exportpfx", &syntax_f81b11e97803},
 	{"/hashfile", &syntax_style_slash_operands_head_Read_Text_base_none},
 	{"/ping", &syntax_032866b07783},
 	{"/urlcache", &syntax_032866b07783},
@@ -7626,10 +7637,10 @@ var syntaxCmd_3atype = syntax{style: slash, options: []option{
 }, operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
 
 var syntaxCmdkey = syntax{style: slash, why: "reads credentials", options: []option{
-	{"/add", &action_none},
+	{"/add", &action_harm_shows},
 	{"/delete", &action_none},
-	{"/generic", &action_none},
-	{"/list", &action_effects_ReadSecret},
+	{"/generic", &action_harm_shows},
+	{"/list", &action_effects_ReadSecret_harm_shows},
 	{"/pass", &action_none},
 	{"/smartcard", &action_none},
 	{"/user", &action_none},
@@ -8415,7 +8426,7 @@ var syntaxCrontab = syntax{options: []option{
 	{"-r", &action_effects_Destroy},
 	{"-s", &action_none},
 	{"-u", &action_values_Word},
-}, operands: shape{head: []role{roleScript}}, base: &action_effects_Persist_streams_in_Code_setIn}
+}, operands: shape{head: []role{roleScript}}, base: &action_ea378905348d}
 
 var syntaxCross_env = syntax{style: first | settings, operands: shape{rest: roleArgv}}
 
@@ -9046,7 +9057,7 @@ var syntaxDate = syntax{style: gnu, options: []option{
 	{"--reference", &action_values_Text},
 	{"--rfc-3339", &action_values_Word},
 	{"--rfc-email", &action_none},
-	{"--set", &action_values_System},
+	{"--set", &action_values_System_harm_hides},
 	{"--universal", &action_none},
 	{"--utc", &action_none},
 	{"-I", &action_values_Text_attached},
@@ -9056,7 +9067,7 @@ var syntaxDate = syntax{style: gnu, options: []option{
 	{"-j", &action_none},
 	{"-n", &action_none},
 	{"-r", &action_values_Text},
-	{"-s", &action_values_System},
+	{"-s", &action_values_System_harm_hides},
 	{"-u", &action_none},
 	{"-v", &action_values_Word},
 }, operands: shape{head: []role{roleDate, roleText}}}
@@ -9110,7 +9121,7 @@ var syntaxDebugfs = syntax{style: open, options: []option{
 	{"-i", &action_none},
 	{"-n", &action_none},
 	{"-s", &action_values_Word},
-	{"-w", &action_effects_ChangeSystem_turns_Read_Mend},
+	{"-w", &action_effects_ChangeSystem_turns_Read_Mend_harm_hides},
 	{"-z", &action_values_Write},
 }, operands: shape{head: []role{roleRead}, rest: roleText}}
 
@@ -9697,7 +9708,7 @@ var syntaxDlv = syntax{style: open, why: "reads the memory of another process", 
 }, operands: shape{rest: roleText}, base: &action_flags_reject}
 
 var syntaxDmesg = syntax{options: []option{
-	{"--clear", &action_effects_ChangeSystem},
+	{"--clear", &action_effects_ChangeSystem_harm_erases},
 	{"--ctime", &action_none},
 	{"--decode", &action_none},
 	{"--facility", &action_values_Word},
@@ -9706,10 +9717,10 @@ var syntaxDmesg = syntax{options: []option{
 	{"--human", &action_none},
 	{"--level", &action_values_Word},
 	{"--nopager", &action_none},
-	{"--read-clear", &action_effects_ChangeSystem},
+	{"--read-clear", &action_effects_ChangeSystem_harm_erases},
 	{"--since", &action_values_Word},
 	{"--until", &action_values_Word},
-	{"-C", &action_effects_ChangeSystem},
+	{"-C", &action_effects_ChangeSystem_harm_erases},
 	{"-D", &action_effects_ChangeSystem},
 	{"-E", &action_effects_ChangeSystem},
 	{"-F", &action_values_Read},
@@ -9719,7 +9730,7 @@ var syntaxDmesg = syntax{options: []option{
 	{"-S", &action_none},
 	{"-T", &action_none},
 	{"-W", &action_none},
-	{"-c", &action_effects_ChangeSystem},
+	{"-c", &action_effects_ChangeSystem_harm_erases},
 	{"-e", &action_none},
 	{"-f", &action_values_Word},
 	{"-k", &action_none},
@@ -9743,7 +9754,8 @@ var syntaxDnf = syntax{style: bundled | open, options: []option{
 	{"--enablerepo", &action_values_Word},
 	{"--exclude", &action_values_Word},
 	{"--installroot", &action_values_Word},
-	{"--nogpgcheck", &action_none},
+	{"--no-gpg-checks", &action_class_localWrite_harm_trusts},
+	{"--nogpgcheck", &action_harm_trusts},
 	{"--non-interactive", &action_none},
 	{"--quiet", &action_none},
 	{"--refresh", &action_none},
@@ -10307,6 +10319,114 @@ var syntaxDocker_Rm = syntax{style: bundled, options: []option{
 	{"-v", &action_none},
 }, operands: shape{rest: roleText}, base: &action_class_destructive}
 
+var syntaxDocker_System_Prune = syntax{style: bundled, options: []option{
+	{"--all", &action_harm_destroys},
+	{"--build", &action_none},
+	{"--filter", &action_values_Word},
+	{"--force", &action_none},
+	{"--volumes", &action_harm_destroys},
+	{"-a", &action_harm_destroys},
+	{"-f", &action_none},
+}, base: &action_class_destructive}
+
+var syntaxDocker_System = syntax{style: open, subs: []program{
+	{"add", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"annotate", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"connect", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"create", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"demote", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"deploy", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"df", &syntax_operands_rest_Text_base_class_readOnly},
+	{"disable", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"disconnect", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"down", &syntax_operands_rest_Text_base_class_destructive},
+	{"enable", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"events", &syntax_operands_rest_Text_base_class_readOnly},
+	{"export", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"import", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"info", &syntax_operands_rest_Text_base_class_readOnly},
+	{"init", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"inspect", &syntax_operands_rest_Text_base_class_readOnly},
+	{"install", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"join", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"leave", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"logs", &syntax_operands_rest_Text_base_class_readOnly},
+	{"ls", &syntax_operands_rest_Text_base_class_readOnly},
+	{"promote", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"prune", &syntaxDocker_System_Prune},
+	{"ps", &syntax_operands_rest_Text_base_class_readOnly},
+	{"push", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"remove", &syntax_operands_rest_Text_base_class_destructive},
+	{"reset", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"revoke", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"rm", &syntax_operands_rest_Text_base_class_destructive},
+	{"rollback", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"scale", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"set", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"show", &syntax_operands_rest_Text_base_class_readOnly},
+	{"sign", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"ssh", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"start", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"stats", &syntax_operands_rest_Text_base_class_readOnly},
+	{"stop", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"top", &syntax_operands_rest_Text_base_class_readOnly},
+	{"unlock", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"update", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"upgrade", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"use", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"version", &syntax_operands_rest_Text_base_class_readOnly},
+}, operands: shape{rest: roleText}}
+
+var syntaxDocker_Volume = syntax{style: open, subs: []program{
+	{"add", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"annotate", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"connect", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"create", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"demote", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"deploy", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"df", &syntax_operands_rest_Text_base_class_readOnly},
+	{"disable", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"disconnect", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"down", &syntax_operands_rest_Text_base_class_destructive},
+	{"enable", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"events", &syntax_operands_rest_Text_base_class_readOnly},
+	{"export", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"import", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"info", &syntax_operands_rest_Text_base_class_readOnly},
+	{"init", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"inspect", &syntax_operands_rest_Text_base_class_readOnly},
+	{"install", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"join", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"leave", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"logs", &syntax_operands_rest_Text_base_class_readOnly},
+	{"ls", &syntax_operands_rest_Text_base_class_readOnly},
+	{"promote", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"prune", &syntax_1aaf602e1705},
+	{"ps", &syntax_operands_rest_Text_base_class_readOnly},
+	{"push", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"remove", &syntax_operands_rest_Text_base_class_destructive},
+	{"reset", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"revoke", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"rm", &syntax_operands_rest_Text_base_class_destructive},
+	{"rollback", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"scale", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"set", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"show", &syntax_operands_rest_Text_base_class_readOnly},
+	{"sign", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"ssh", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"start", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"stats", &syntax_operands_rest_Text_base_class_readOnly},
+	{"stop", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"top", &syntax_operands_rest_Text_base_class_readOnly},
+	{"unlock", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"update", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"upgrade", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"use", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"version", &syntax_operands_rest_Text_base_class_readOnly},
+}, operands: shape{rest: roleText}}
+
 var syntaxDocker = syntax{style: bundled, options: []option{
 	{"--config", &action_values_Read},
 	{"--connection", &action_values_Word},
@@ -10395,14 +10515,14 @@ var syntaxDocker = syntax{style: bundled, options: []option{
 	{"stats", &syntaxDocker_Df},
 	{"stop", &syntaxDocker_Attach},
 	{"swarm", &syntaxDocker_Config},
-	{"system", &syntaxDocker_Builder},
+	{"system", &syntaxDocker_System},
 	{"tag", &syntaxDocker_Attach},
 	{"top", &syntaxDocker_Df},
 	{"trust", &syntaxDocker_Builder},
 	{"unpause", &syntaxDocker_Attach},
 	{"update", &syntaxDocker_Attach},
 	{"version", &syntaxDocker_Df},
-	{"volume", &syntaxDocker_Builder},
+	{"volume", &syntaxDocker_Volume},
 	{"wait", &syntaxDocker_Df},
 }, groups: []string{"buildx", "container", "image"}}
 
@@ -11987,7 +12107,7 @@ var syntaxForfiles = syntax{style: slash, why: "runs code straight from the netw
 	{"/d", &action_values_Word},
 	{"/m", &action_values_Word},
 	{"/p", &action_values_List},
-}, operands: shape{rest: roleText}, base: &action_class_anything_flags_runURLs}
+}, operands: shape{rest: roleText}, base: &action_class_anything_flags_runURLs_harm_proxies}
 
 var syntaxFormat = syntax{style: open, operands: shape{rest: roleWrite}, base: &action_effects_Destroy_ChangeSystem}
 
@@ -13146,8 +13266,8 @@ var syntaxGit_Checkout = syntax{style: gnu, options: []option{
 	{"--conflict", &action_values_Word},
 	{"--create", &action_values_Word},
 	{"--detach", &action_none},
-	{"--discard-changes", &action_class_destructive},
-	{"--force", &action_class_destructive},
+	{"--discard-changes", &action_class_destructive_harm_discards},
+	{"--force", &action_class_destructive_harm_discards},
 	{"--force-create", &action_values_Word},
 	{"--guess", &action_none},
 	{"--ignore-other-worktrees", &action_none},
@@ -13177,13 +13297,26 @@ var syntaxGit_Checkout = syntax{style: gnu, options: []option{
 	{"-b", &action_values_Word},
 	{"-c", &action_values_Word},
 	{"-d", &action_none},
-	{"-f", &action_class_destructive},
+	{"-f", &action_class_destructive_harm_discards},
 	{"-l", &action_none},
 	{"-m", &action_none},
 	{"-p", &action_none},
 	{"-q", &action_none},
 	{"-t", &action_none},
 }, operands: shape{rest: roleWriteTree}, base: &action_class_localWrite}
+
+var syntaxGit_Checkout_index = syntax{style: gnu | open, options: []option{
+	{"--exec", &action_flags_reject},
+	{"--extcmd", &action_flags_reject},
+	{"--force", &action_class_localWrite_harm_discards},
+	{"--receive-pack", &action_flags_reject},
+	{"--tool", &action_flags_reject},
+	{"--tool-help", &action_flags_reject},
+	{"--upload-pack", &action_flags_reject},
+	{"-f", &action_class_localWrite_harm_discards},
+	{"-t", &action_flags_reject},
+	{"-x", &action_flags_reject},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
 var syntaxGit_Cherry_pick = syntax{style: gnu, options: []option{
 	{"--abort", &action_none},
@@ -13219,13 +13352,13 @@ var syntaxGit_Cherry_pick = syntax{style: gnu, options: []option{
 var syntaxGit_Clean = syntax{style: gnu, options: []option{
 	{"--dry-run", &action_flags_dry},
 	{"--exclude", &action_values_Word},
-	{"--force", &action_none},
+	{"--force", &action_harm_discards},
 	{"--interactive", &action_none},
 	{"--quiet", &action_none},
 	{"-X", &action_none},
 	{"-d", &action_none},
 	{"-e", &action_values_Word},
-	{"-f", &action_none},
+	{"-f", &action_harm_discards},
 	{"-i", &action_none},
 	{"-n", &action_flags_dry},
 	{"-q", &action_none},
@@ -13782,7 +13915,7 @@ var syntaxGit_Filter_branch = syntax{style: gnu | numeric, options: []option{
 	{"--tree-filter", &action_values_Shell},
 	{"-d", &action_values_Word},
 	{"-f", &action_none},
-}, operands: shape{rest: roleText}, base: &action_class_destructive}
+}, operands: shape{rest: roleText}, base: &action_class_destructive_harm_discards}
 
 var syntaxGit_Format_patch = syntax{style: gnu | numeric, options: []option{
 	{"--attach", &action_none},
@@ -13949,6 +14082,11 @@ var syntaxGit_Interpret_trailers = syntax{style: gnu, options: []option{
 	{"--where", &action_values_Word},
 }, operands: shape{rest: roleRead}}
 
+var syntaxGit_Lfs_Migrate = syntax{style: gnu | open, subs: []program{
+	{"export", &syntax_aa4f22d93748},
+	{"import", &syntax_aa4f22d93748},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
 var syntaxGit_Lfs_Push = syntax{style: gnu, options: []option{
 	{"--all", &action_none},
 	{"--dry-run", &action_flags_dry},
@@ -13966,6 +14104,7 @@ var syntaxGit_Lfs = syntax{style: gnu | open, options: []option{
 	{"-t", &action_flags_reject},
 	{"-x", &action_flags_reject},
 }, subs: []program{
+	{"migrate", &syntaxGit_Lfs_Migrate},
 	{"push", &syntaxGit_Lfs_Push},
 }, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
@@ -14228,6 +14367,20 @@ var syntaxGit_Mailsplit = syntax{style: gnu | numeric, options: []option{
 	{"-f", &action_values_Word},
 }, operands: shape{rest: roleReadTree}, base: &action_class_localWrite}
 
+var syntaxGit_Maintenance = syntax{style: gnu | open, options: []option{
+	{"--exec", &action_flags_reject},
+	{"--extcmd", &action_flags_reject},
+	{"--receive-pack", &action_flags_reject},
+	{"--tool", &action_flags_reject},
+	{"--tool-help", &action_flags_reject},
+	{"--upload-pack", &action_flags_reject},
+	{"-t", &action_flags_reject},
+	{"-x", &action_flags_reject},
+}, subs: []program{
+	{"register", &syntax_509c38408389},
+	{"start", &syntax_509c38408389},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
 var syntaxGit_Merge = syntax{style: gnu | numeric, options: []option{
 	{"--3way", &action_none},
 	{"--abort", &action_none},
@@ -14350,6 +14503,19 @@ var syntaxGit_Mv = syntax{style: gnu, options: []option{
 	{"-v", &action_none},
 }, operands: shape{rest: roleMove, tail: []role{roleWriteTo}}, base: &action_class_localWrite}
 
+var syntaxGit_Prune = syntax{style: gnu | open, options: []option{
+	{"--dry-run", &action_flags_dry},
+	{"--exec", &action_flags_reject},
+	{"--extcmd", &action_flags_reject},
+	{"--receive-pack", &action_flags_reject},
+	{"--tool", &action_flags_reject},
+	{"--tool-help", &action_flags_reject},
+	{"--upload-pack", &action_flags_reject},
+	{"-n", &action_flags_dry},
+	{"-t", &action_flags_reject},
+	{"-x", &action_flags_reject},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite_harm_discards}
+
 var syntaxGit_Pull = syntax{style: gnu | numeric, options: []option{
 	{"--all", &action_none},
 	{"--allow-unrelated-histories", &action_none},
@@ -14445,12 +14611,12 @@ var syntaxGit_Push = syntax{style: gnu, options: []option{
 	{"--force-with-lease", &action_values_Text_attached_class_destructive},
 	{"--ipv4", &action_none},
 	{"--ipv6", &action_none},
-	{"--mirror", &action_class_destructive},
+	{"--mirror", &action_class_destructive_harm_rewrites},
 	{"--no-thin", &action_none},
 	{"--no-verify", &action_none},
 	{"--porcelain", &action_none},
 	{"--progress", &action_none},
-	{"--prune", &action_class_destructive},
+	{"--prune", &action_class_destructive_harm_rewrites},
 	{"--push-option", &action_values_Word},
 	{"--quiet", &action_none},
 	{"--receive-pack", &action_values_Shell},
@@ -14472,6 +14638,332 @@ var syntaxGit_Push = syntax{style: gnu, options: []option{
 	{"-u", &action_none},
 	{"-v", &action_none},
 }, operands: shape{head: []role{rolePush}, rest: roleText}, base: &action_class_network_effects_ChangeRemote_empty_Push}
+
+var syntaxGit_Read_tree = syntax{style: gnu | open, options: []option{
+	{"--exec", &action_flags_reject},
+	{"--extcmd", &action_flags_reject},
+	{"--receive-pack", &action_flags_reject},
+	{"--reset", &action_class_localWrite_harm_discards},
+	{"--tool", &action_flags_reject},
+	{"--tool-help", &action_flags_reject},
+	{"--upload-pack", &action_flags_reject},
+	{"-t", &action_flags_reject},
+	{"-x", &action_flags_reject},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
+var syntaxGit_Rebase = syntax{style: gnu | numeric, options: []option{
+	{"--3way", &action_none},
+	{"--abort", &action_none},
+	{"--allow-empty", &action_none},
+	{"--allow-empty-message", &action_none},
+	{"--allow-unrelated-histories", &action_none},
+	{"--apply", &action_none},
+	{"--autosquash", &action_none},
+	{"--autostash", &action_none},
+	{"--cleanup", &action_values_Word},
+	{"--commit", &action_none},
+	{"--committer-date-is-author-date", &action_none},
+	{"--continue", &action_none},
+	{"--directory", &action_values_Word},
+	{"--edit", &action_none},
+	{"--edit-todo", &action_none},
+	{"--empty", &action_values_Word},
+	{"--exclude", &action_values_Word},
+	{"--exec", &action_values_Shell},
+	{"--ff", &action_none},
+	{"--ff-only", &action_none},
+	{"--file", &action_values_Read},
+	{"--force-rebase", &action_none},
+	{"--fork-point", &action_none},
+	{"--gpg-sign", &action_values_Word_attached},
+	{"--ignore-date", &action_none},
+	{"--ignore-whitespace", &action_none},
+	{"--include", &action_values_Word},
+	{"--interactive", &action_none},
+	{"--into-name", &action_values_Word},
+	{"--keep", &action_none},
+	{"--keep-base", &action_none},
+	{"--keep-empty", &action_none},
+	{"--keep-redundant-commits", &action_none},
+	{"--log", &action_values_Word_attached},
+	{"--mainline", &action_values_Word},
+	{"--merge", &action_none},
+	{"--message", &action_values_Word_attached},
+	{"--no-autosquash", &action_none},
+	{"--no-autostash", &action_none},
+	{"--no-commit", &action_none},
+	{"--no-edit", &action_none},
+	{"--no-ff", &action_none},
+	{"--no-fork-point", &action_none},
+	{"--no-rerere-autoupdate", &action_none},
+	{"--no-squash", &action_none},
+	{"--no-stat", &action_none},
+	{"--no-verify", &action_none},
+	{"--onto", &action_values_Word},
+	{"--onto=", &action_none},
+	{"--overwrite-ignore", &action_none},
+	{"--patch-format", &action_values_Word},
+	{"--preserve-merges", &action_none},
+	{"--progress", &action_none},
+	{"--quiet", &action_none},
+	{"--quit", &action_none},
+	{"--reapply-cherry-picks", &action_none},
+	{"--rebase-merges", &action_values_Word_attached},
+	{"--reference", &action_none},
+	{"--rerere-autoupdate", &action_none},
+	{"--reset-author-date", &action_none},
+	{"--resolvemsg", &action_values_Word},
+	{"--root", &action_harm_discards},
+	{"--scissors", &action_none},
+	{"--show-current-patch", &action_values_Word_attached},
+	{"--signoff", &action_none},
+	{"--skip", &action_none},
+	{"--squash", &action_none},
+	{"--stat", &action_none},
+	{"--strategy", &action_values_Word},
+	{"--strategy-option", &action_values_Word},
+	{"--update-refs", &action_none},
+	{"--verbose", &action_none},
+	{"--verify-signatures", &action_none},
+	{"--whitespace", &action_values_Word},
+	{"-3", &action_none},
+	{"-C", &action_values_Word},
+	{"-F", &action_values_Read},
+	{"-S", &action_values_Word_attached},
+	{"-X", &action_values_Word},
+	{"-c", &action_none},
+	{"-e", &action_none},
+	{"-f", &action_none},
+	{"-i", &action_none},
+	{"-k", &action_none},
+	{"-m", &action_values_Word},
+	{"-n", &action_none},
+	{"-p", &action_values_Word},
+	{"-q", &action_none},
+	{"-r", &action_none},
+	{"-s", &action_values_Word},
+	{"-u", &action_none},
+	{"-v", &action_none},
+	{"-x", &action_values_Shell},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
+var syntaxGit_Reflog = syntax{style: gnu | numeric, options: []option{
+	{"--abbrev", &action_values_Word_attached},
+	{"--abbrev-commit", &action_none},
+	{"--after", &action_values_Word},
+	{"--all", &action_none},
+	{"--all-match", &action_none},
+	{"--ancestry-path", &action_none},
+	{"--anchored", &action_values_Word},
+	{"--author", &action_values_Word},
+	{"--author-date-order", &action_none},
+	{"--base", &action_none},
+	{"--before", &action_values_Word},
+	{"--binary", &action_none},
+	{"--boundary", &action_none},
+	{"--branches", &action_values_Word_attached},
+	{"--branches=", &action_none},
+	{"--break-rewrites", &action_values_Word_attached},
+	{"--cached", &action_none},
+	{"--cc", &action_none},
+	{"--check", &action_none},
+	{"--cherry", &action_none},
+	{"--cherry-mark", &action_none},
+	{"--cherry-pick", &action_none},
+	{"--children", &action_none},
+	{"--clear-decorations", &action_none},
+	{"--color", &action_values_Word_attached},
+	{"--color-moved", &action_values_Word_attached},
+	{"--color-moved-ws", &action_values_Word_attached},
+	{"--color-words", &action_values_Word_attached},
+	{"--committer", &action_values_Word},
+	{"--committer=", &action_none},
+	{"--compact-summary", &action_none},
+	{"--creation-factor", &action_values_Word},
+	{"--cumulative", &action_values_Word_attached},
+	{"--date", &action_values_Word},
+	{"--date-order", &action_none},
+	{"--decorate", &action_values_Word_attached},
+	{"--decorate-refs", &action_values_Word},
+	{"--decorate-refs-exclude", &action_values_Word},
+	{"--default-prefix", &action_none},
+	{"--dense", &action_none},
+	{"--diff-algorithm", &action_values_Word},
+	{"--diff-filter", &action_values_Word},
+	{"--diff-merges", &action_values_Word},
+	{"--diff-merges=", &action_none},
+	{"--dirstat", &action_none},
+	{"--dirstat-by-file", &action_values_Word_attached},
+	{"--dst-prefix", &action_values_Word},
+	{"--dual-color", &action_none},
+	{"--email", &action_none},
+	{"--encoding", &action_values_Word},
+	{"--exclude", &action_values_Word},
+	{"--exit-code", &action_none},
+	{"--expand-tabs", &action_values_Word_attached},
+	{"--ext-diff", &action_flags_reject},
+	{"--extended-regexp", &action_none},
+	{"--find-copies", &action_values_Word_attached},
+	{"--find-copies-harder", &action_none},
+	{"--find-object", &action_values_Word},
+	{"--find-renames", &action_values_Word_attached},
+	{"--first-parent", &action_none},
+	{"--fixed-strings", &action_none},
+	{"--follow", &action_none},
+	{"--format", &action_values_Word},
+	{"--full-diff", &action_none},
+	{"--full-history", &action_none},
+	{"--full-index", &action_none},
+	{"--function-context", &action_none},
+	{"--glob", &action_values_Word},
+	{"--graph", &action_none},
+	{"--grep", &action_values_Word},
+	{"--grep-reflog", &action_values_Word},
+	{"--group", &action_values_Word_attached},
+	{"--histogram", &action_none},
+	{"--ignore-all-space", &action_none},
+	{"--ignore-blank-lines", &action_none},
+	{"--ignore-cr-at-eol", &action_none},
+	{"--ignore-missing", &action_none},
+	{"--ignore-space-at-eol", &action_none},
+	{"--ignore-space-change", &action_none},
+	{"--ignore-submodules", &action_values_Word_attached},
+	{"--inter-hunk-context", &action_values_Word},
+	{"--invert-grep", &action_none},
+	{"--irreversible-delete", &action_none},
+	{"--ita-invisible-in-index", &action_values_Word_attached},
+	{"--left", &action_none},
+	{"--left-only", &action_none},
+	{"--left-right", &action_none},
+	{"--line-prefix", &action_values_Word},
+	{"--log-size", &action_none},
+	{"--mailmap", &action_none},
+	{"--max-count", &action_values_Word},
+	{"--max-parents", &action_values_Word},
+	{"--merge-base", &action_none},
+	{"--merges", &action_none},
+	{"--min-parents", &action_values_Word},
+	{"--minimal", &action_none},
+	{"--name-only", &action_none},
+	{"--name-status", &action_none},
+	{"--no-abbrev-commit", &action_none},
+	{"--no-color", &action_none},
+	{"--no-commit-id", &action_values_Word_attached},
+	{"--no-decorate", &action_none},
+	{"--no-dual-color", &action_none},
+	{"--no-expand-tabs", &action_none},
+	{"--no-ext-diff", &action_none},
+	{"--no-index", &action_none},
+	{"--no-merges", &action_none},
+	{"--no-notes", &action_none},
+	{"--no-patch", &action_none},
+	{"--no-prefix", &action_none},
+	{"--no-relative", &action_none},
+	{"--no-renames", &action_none},
+	{"--no-standard-notes", &action_none},
+	{"--no-textconv", &action_none},
+	{"--no-walk", &action_none},
+	{"--not", &action_none},
+	{"--notes", &action_values_Word_attached},
+	{"--numbered", &action_none},
+	{"--numstat", &action_none},
+	{"--oneline", &action_none},
+	{"--ours", &action_none},
+	{"--output", &action_values_Write},
+	{"--output-indicator-context", &action_values_Text},
+	{"--output-indicator-new", &action_values_Text},
+	{"--output-indicator-old", &action_values_Text},
+	{"--parents", &action_none},
+	{"--patch", &action_none},
+	{"--patch-with-stat", &action_none},
+	{"--patience", &action_none},
+	{"--perl-regexp", &action_none},
+	{"--pickaxe-all", &action_none},
+	{"--pickaxe-regex", &action_none},
+	{"--pretty", &action_values_Word_attached},
+	{"--pretty=", &action_values_Word},
+	{"--quiet", &action_none},
+	{"--raw", &action_none},
+	{"--regexp-ignore-case", &action_none},
+	{"--relative", &action_values_Word_attached},
+	{"--relative-date", &action_none},
+	{"--remotes", &action_values_Word_attached},
+	{"--remotes=", &action_none},
+	{"--remove-empty", &action_none},
+	{"--reverse", &action_none},
+	{"--right-only", &action_none},
+	{"--root", &action_none},
+	{"--rotate-to", &action_values_Word},
+	{"--shortstat", &action_none},
+	{"--show-linear-break", &action_values_Word_attached},
+	{"--show-notes", &action_values_Word_attached},
+	{"--show-pulls", &action_none},
+	{"--show-signature", &action_none},
+	{"--simplify-by-decoration", &action_none},
+	{"--since", &action_values_Word},
+	{"--since-as-filter", &action_values_Word},
+	{"--skip", &action_values_Word},
+	{"--skip-to", &action_values_Word},
+	{"--source", &action_none},
+	{"--sparse", &action_none},
+	{"--src-prefix", &action_values_Word},
+	{"--staged", &action_none},
+	{"--stat", &action_none},
+	{"--stat-count", &action_values_Word_attached},
+	{"--stat-graph-width", &action_values_Word_attached},
+	{"--stat-width", &action_values_Word_attached},
+	{"--submodule", &action_values_Word_attached},
+	{"--summary", &action_none},
+	{"--tags", &action_values_Word_attached},
+	{"--tags=", &action_none},
+	{"--text", &action_none},
+	{"--text=", &action_none},
+	{"--textconv", &action_flags_reject},
+	{"--theirs", &action_none},
+	{"--topo-order", &action_none},
+	{"--unified", &action_values_Word_attached},
+	{"--until", &action_values_Word},
+	{"--use-mailmap", &action_none},
+	{"--walk-reflogs", &action_none},
+	{"--word-diff", &action_values_Word_attached},
+	{"--word-diff-regex", &action_values_Word},
+	{"--ws-error-highlight", &action_values_Word},
+	{"-B", &action_none},
+	{"-C", &action_none},
+	{"-D", &action_none},
+	{"-E", &action_none},
+	{"-F", &action_none},
+	{"-G", &action_values_Word},
+	{"-L", &action_values_Word},
+	{"-M", &action_none},
+	{"-O", &action_values_Read_attached},
+	{"-O=", &action_values_Word},
+	{"-P", &action_none},
+	{"-R", &action_none},
+	{"-S", &action_values_Word},
+	{"-U", &action_values_Word_attached},
+	{"-W", &action_none},
+	{"-X", &action_values_Word_attached},
+	{"-a", &action_none},
+	{"-b", &action_none},
+	{"-c", &action_none},
+	{"-g", &action_none},
+	{"-i", &action_none},
+	{"-l", &action_values_Word},
+	{"-m", &action_none},
+	{"-n", &action_values_Word},
+	{"-p", &action_none},
+	{"-q", &action_none},
+	{"-r", &action_none},
+	{"-s", &action_none},
+	{"-t", &action_none},
+	{"-u", &action_none},
+	{"-w", &action_none},
+	{"-z", &action_none},
+}, subs: []program{
+	{"delete", &syntax_036ed86bddb8},
+	{"expire", &syntax_036ed86bddb8},
+}, operands: shape{rest: roleText}}
 
 var syntaxGit_Remote_Add = syntax{style: gnu, options: []option{
 	{"--mirror", &action_values_Word_attached},
@@ -14506,7 +14998,7 @@ var syntaxGit_Remote = syntax{style: gnu, options: []option{
 }}
 
 var syntaxGit_Reset = syntax{style: gnu, options: []option{
-	{"--hard", &action_class_destructive},
+	{"--hard", &action_class_destructive_harm_discards},
 	{"--intent-to-add", &action_none},
 	{"--keep", &action_none},
 	{"--merge", &action_class_destructive},
@@ -14565,6 +15057,11 @@ var syntaxGit_Rm = syntax{style: gnu, options: []option{
 	{"-r", &action_flags_recursive},
 }, operands: shape{rest: roleDelete}, base: &action_class_destructive}
 
+var syntaxGit_Send_pack = syntax{style: gnu | numeric, options: []option{
+	{"--force", &action_class_localWrite_harm_rewrites},
+	{"--mirror", &action_class_localWrite_harm_rewrites},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
 var syntaxGit_Stash = syntax{style: gnu, options: []option{
 	{"--all", &action_here_WriteTree},
 	{"--include-untracked", &action_here_WriteTree},
@@ -14587,9 +15084,9 @@ var syntaxGit_Stash = syntax{style: gnu, options: []option{
 }, subs: []program{
 	{"apply", &syntax_4085e94c64ae},
 	{"branch", &syntax_4085e94c64ae},
-	{"clear", &syntax_style_gnu_operands_rest_Text_base_effects_Destroy},
+	{"clear", &syntax_75a0d9953faa},
 	{"create", &syntax_4085e94c64ae},
-	{"drop", &syntax_style_gnu_operands_rest_Text_base_effects_Destroy},
+	{"drop", &syntax_75a0d9953faa},
 	{"list", &syntax_style_gnu_operands_rest_Text_base_class_readOnly},
 	{"pop", &syntax_4085e94c64ae},
 	{"push", &syntax_4085e94c64ae},
@@ -14661,11 +15158,63 @@ var syntaxGit_Submodule_Add = syntax{options: []option{
 	{"-f", &action_none},
 }, operands: shape{head: []role{roleClone, roleWriteTree}}, base: &action_class_network_flags_adopts}
 
+var syntaxGit_Submodule_Deinit = syntax{options: []option{
+	{"--all", &action_harm_discards},
+	{"--cached", &action_none},
+	{"--checkout", &action_none},
+	{"--depth", &action_values_Word},
+	{"--filter", &action_values_Word},
+	{"--force", &action_none},
+	{"--init", &action_none},
+	{"--jobs", &action_values_Word},
+	{"--merge", &action_none},
+	{"--no-fetch", &action_none},
+	{"--no-single-branch", &action_none},
+	{"--progress", &action_none},
+	{"--quiet", &action_none},
+	{"--rebase", &action_none},
+	{"--recommend-shallow", &action_none},
+	{"--recursive", &action_none},
+	{"--reference", &action_values_Word},
+	{"--remote", &action_none},
+	{"--single-branch", &action_none},
+	{"-N", &action_none},
+	{"-f", &action_none},
+	{"-j", &action_values_Word},
+	{"-q", &action_none},
+}, operands: shape{rest: roleText}, base: &action_class_network}
+
 var syntaxGit_Submodule_Foreach = syntax{options: []option{
 	{"--quiet", &action_none},
 	{"--recursive", &action_none},
 	{"-q", &action_none},
 }, operands: shape{rest: roleShellWords}}
+
+var syntaxGit_Submodule_Update = syntax{options: []option{
+	{"--all", &action_none},
+	{"--cached", &action_none},
+	{"--checkout", &action_none},
+	{"--depth", &action_values_Word},
+	{"--filter", &action_values_Word},
+	{"--force", &action_harm_discards},
+	{"--init", &action_none},
+	{"--jobs", &action_values_Word},
+	{"--merge", &action_none},
+	{"--no-fetch", &action_none},
+	{"--no-single-branch", &action_none},
+	{"--progress", &action_none},
+	{"--quiet", &action_none},
+	{"--rebase", &action_none},
+	{"--recommend-shallow", &action_none},
+	{"--recursive", &action_none},
+	{"--reference", &action_values_Word},
+	{"--remote", &action_none},
+	{"--single-branch", &action_none},
+	{"-N", &action_none},
+	{"-f", &action_none},
+	{"-j", &action_values_Word},
+	{"-q", &action_none},
+}, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxGit_Submodule = syntax{style: gnu | numeric, options: []option{
 	{"--cached", &action_none},
@@ -14674,7 +15223,7 @@ var syntaxGit_Submodule = syntax{style: gnu | numeric, options: []option{
 }, subs: []program{
 	{"absorbgitdirs", &syntaxGit_Submodule_Absorbgitdirs},
 	{"add", &syntaxGit_Submodule_Add},
-	{"deinit", &syntaxGit_Submodule_Absorbgitdirs},
+	{"deinit", &syntaxGit_Submodule_Deinit},
 	{"foreach", &syntaxGit_Submodule_Foreach},
 	{"init", &syntaxGit_Submodule_Absorbgitdirs},
 	{"set-branch", &syntaxGit_Submodule_Absorbgitdirs},
@@ -14682,7 +15231,7 @@ var syntaxGit_Submodule = syntax{style: gnu | numeric, options: []option{
 	{"status", &syntax_operands_rest_Text_base_class_readOnly},
 	{"summary", &syntax_operands_rest_Text_base_class_readOnly},
 	{"sync", &syntaxGit_Submodule_Absorbgitdirs},
-	{"update", &syntaxGit_Submodule_Absorbgitdirs},
+	{"update", &syntaxGit_Submodule_Update},
 }, base: &action_class_localWrite}
 
 var syntaxGit_Subrepo = syntax{style: open, subs: []program{
@@ -14729,8 +15278,8 @@ var syntaxGit_Switch = syntax{style: gnu, options: []option{
 	{"--conflict", &action_values_Word},
 	{"--create", &action_values_Word},
 	{"--detach", &action_none},
-	{"--discard-changes", &action_class_destructive},
-	{"--force", &action_class_destructive},
+	{"--discard-changes", &action_class_destructive_harm_discards},
+	{"--force", &action_class_destructive_harm_discards},
 	{"--force-create", &action_values_Word},
 	{"--guess", &action_none},
 	{"--ignore-other-worktrees", &action_none},
@@ -14760,7 +15309,7 @@ var syntaxGit_Switch = syntax{style: gnu, options: []option{
 	{"-b", &action_values_Word},
 	{"-c", &action_values_Word},
 	{"-d", &action_none},
-	{"-f", &action_class_destructive},
+	{"-f", &action_class_destructive_harm_discards},
 	{"-l", &action_none},
 	{"-m", &action_none},
 	{"-p", &action_none},
@@ -14818,9 +15367,34 @@ var syntaxGit_Tag = syntax{style: gnu, options: []option{
 	{"-v", &action_operands_rest_Text},
 }, operands: shape{rest: roleChange}}
 
+var syntaxGit_Update_index = syntax{style: gnu | open, options: []option{
+	{"--assume-unchanged", &action_class_localWrite_harm_conceals},
+	{"--exec", &action_flags_reject},
+	{"--extcmd", &action_flags_reject},
+	{"--receive-pack", &action_flags_reject},
+	{"--skip-worktree", &action_class_localWrite_harm_conceals},
+	{"--tool", &action_flags_reject},
+	{"--tool-help", &action_flags_reject},
+	{"--upload-pack", &action_flags_reject},
+	{"-t", &action_flags_reject},
+	{"-x", &action_flags_reject},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
+var syntaxGit_Update_ref = syntax{style: gnu | open, options: []option{
+	{"--exec", &action_flags_reject},
+	{"--extcmd", &action_flags_reject},
+	{"--receive-pack", &action_flags_reject},
+	{"--tool", &action_flags_reject},
+	{"--tool-help", &action_flags_reject},
+	{"--upload-pack", &action_flags_reject},
+	{"-d", &action_class_localWrite_harm_discards},
+	{"-t", &action_flags_reject},
+	{"-x", &action_flags_reject},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
 var syntaxGit_Worktree_Remove = syntax{options: []option{
-	{"--force", &action_turns_CleanTree_DeleteTree},
-	{"-f", &action_turns_CleanTree_DeleteTree},
+	{"--force", &action_turns_CleanTree_DeleteTree_harm_discards},
+	{"-f", &action_turns_CleanTree_DeleteTree_harm_discards},
 }, operands: shape{head: []role{roleCleanTree}}, base: &action_class_destructive}
 
 var syntaxGit_Worktree = syntax{style: gnu | numeric, options: []option{
@@ -14901,7 +15475,7 @@ var syntaxGit = syntax{style: gnu | numeric | own, options: []option{
 	{"check-mailmap", &syntaxGit_Cat_file},
 	{"check-ref-format", &syntaxGit_Cat_file},
 	{"checkout", &syntaxGit_Checkout},
-	{"checkout-index", &syntaxGit_Absorb},
+	{"checkout-index", &syntaxGit_Checkout_index},
 	{"cherry", &syntaxGit_Cat_file},
 	{"cherry-pick", &syntaxGit_Cherry_pick},
 	{"citool", &syntaxGit_Absorb},
@@ -14929,7 +15503,7 @@ var syntaxGit = syntax{style: gnu | numeric | own, options: []option{
 	{"fast-import", &syntaxGit_Fast_import},
 	{"fetch", &syntaxGit_Fetch},
 	{"filter-branch", &syntaxGit_Filter_branch},
-	{"filter-repo", &syntax_fa99595042ce},
+	{"filter-repo", &syntax_1124125037d3},
 	{"flow", &syntaxGit_Absorb},
 	{"fmt-merge-msg", &syntaxGit_Cat_file},
 	{"for-each-ref", &syntaxGit_Cat_file},
@@ -14956,7 +15530,7 @@ var syntaxGit = syntax{style: gnu | numeric | own, options: []option{
 	{"ls-tree", &syntaxGit_Cat_file},
 	{"mailinfo", &syntaxGit_Mailinfo},
 	{"mailsplit", &syntaxGit_Mailsplit},
-	{"maintenance", &syntaxGit_Absorb},
+	{"maintenance", &syntaxGit_Maintenance},
 	{"merge", &syntaxGit_Merge},
 	{"merge-base", &syntaxGit_Cat_file},
 	{"merge-file", &syntaxGit_Merge_file},
@@ -14971,14 +15545,14 @@ var syntaxGit = syntax{style: gnu | numeric | own, options: []option{
 	{"pack-objects", &syntaxGit_Absorb},
 	{"pack-refs", &syntaxGit_Absorb},
 	{"patch-id", &syntaxGit_Cat_file},
-	{"prune", &syntaxGit_Absorb},
+	{"prune", &syntaxGit_Prune},
 	{"pull", &syntaxGit_Pull},
 	{"push", &syntaxGit_Push},
 	{"range-diff", &syntaxGit_Log},
-	{"read-tree", &syntaxGit_Absorb},
-	{"rebase", &syntaxGit_Merge},
+	{"read-tree", &syntaxGit_Read_tree},
+	{"rebase", &syntaxGit_Rebase},
 	{"receive-pack", &syntax_7480064cd7e7},
-	{"reflog", &syntaxGit_Log},
+	{"reflog", &syntaxGit_Reflog},
 	{"remote", &syntaxGit_Remote},
 	{"remote-ext", &syntax_7480064cd7e7},
 	{"remote-fd", &syntax_7480064cd7e7},
@@ -14994,6 +15568,7 @@ var syntaxGit = syntax{style: gnu | numeric | own, options: []option{
 	{"rm", &syntaxGit_Rm},
 	{"secret", &syntaxGit_Absorb},
 	{"send-email", &syntaxGit_Imap_send},
+	{"send-pack", &syntaxGit_Send_pack},
 	{"shell", &syntax_7480064cd7e7},
 	{"shortlog", &syntaxGit_Log},
 	{"show", &syntaxGit_Log},
@@ -15017,8 +15592,8 @@ var syntaxGit = syntax{style: gnu | numeric | own, options: []option{
 	{"town", &syntaxGit_Absorb},
 	{"undo", &syntaxGit_Absorb},
 	{"unpack-objects", &syntaxGit_Absorb},
-	{"update-index", &syntaxGit_Absorb},
-	{"update-ref", &syntaxGit_Absorb},
+	{"update-index", &syntaxGit_Update_index},
+	{"update-ref", &syntaxGit_Update_ref},
 	{"update-server-info", &syntaxGit_Absorb},
 	{"upload-archive", &syntax_7480064cd7e7},
 	{"upload-pack", &syntax_7480064cd7e7},
@@ -16148,6 +16723,15 @@ var syntaxHg_Annotate = syntax{style: gnu, options: []option{
 	{"-w", &action_none},
 }, operands: shape{rest: roleText}}
 
+var syntaxHg_Checkout = syntax{style: gnu | open, options: []option{
+	{"--clean", &action_class_localWrite_harm_discards},
+	{"--command", &action_flags_reject},
+	{"--edit", &action_flags_reject},
+	{"--tool", &action_flags_reject},
+	{"-C", &action_class_localWrite_harm_discards},
+	{"-c", &action_flags_reject},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
 var syntaxHg_Clean = syntax{style: gnu, options: []option{
 	{"--abort-on-err", &action_none},
 	{"--all", &action_none},
@@ -16174,6 +16758,11 @@ var syntaxHg_Clone = syntax{style: open, options: []option{
 	{"-e", &action_values_Shell},
 }, operands: shape{head: []role{roleClone, roleWriteTree}}, base: &action_class_network}
 
+var syntaxHg_Co = syntax{style: gnu, options: []option{
+	{"--clean", &action_class_localWrite_harm_discards},
+	{"-C", &action_class_localWrite_harm_discards},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
 var syntaxHg_Config = syntax{style: gnu, options: []option{
 	{"--edit", &action_flags_reject},
 	{"--exp-all-known", &action_none},
@@ -16197,6 +16786,40 @@ var syntaxHg_Fetch = syntax{style: open, options: []option{
 	{"-e", &action_values_Shell},
 	{"-f", &action_class_destructive},
 }, operands: shape{head: []role{roleRepo}, rest: roleText}, base: &action_class_network}
+
+var syntaxHg_Push = syntax{style: open, options: []option{
+	{"--force", &action_class_destructive_harm_rewrites},
+	{"--remotecmd", &action_values_Shell},
+	{"--ssh", &action_values_Shell},
+	{"-e", &action_values_Shell},
+	{"-f", &action_class_destructive_harm_rewrites},
+}, operands: shape{head: []role{roleRepo}, rest: roleText}, base: &action_class_network}
+
+var syntaxHg_Revert = syntax{style: gnu | open, options: []option{
+	{"--all", &action_class_localWrite_harm_discards},
+	{"--command", &action_flags_reject},
+	{"--edit", &action_flags_reject},
+	{"--tool", &action_flags_reject},
+	{"-a", &action_class_localWrite_harm_discards},
+	{"-c", &action_flags_reject},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
+var syntaxHg_Shelve = syntax{style: gnu | open, options: []option{
+	{"--cleanup", &action_class_localWrite_harm_discards},
+	{"--command", &action_flags_reject},
+	{"--delete", &action_class_localWrite_harm_discards},
+	{"--edit", &action_flags_reject},
+	{"--tool", &action_flags_reject},
+	{"-c", &action_flags_reject},
+	{"-d", &action_class_localWrite_harm_discards},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
+var syntaxHg_Strip = syntax{style: gnu | open, options: []option{
+	{"--command", &action_flags_reject},
+	{"--edit", &action_flags_reject},
+	{"--tool", &action_flags_reject},
+	{"-c", &action_flags_reject},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite_harm_discards}
 
 var syntaxHg = syntax{style: gnu, why: "starts what its settings name", options: []option{
 	{"--color", &action_values_Word},
@@ -16242,10 +16865,11 @@ var syntaxHg = syntax{style: gnu, why: "starts what its settings name", options:
 	{"branches", &syntaxHg_Annotate},
 	{"bundle", &syntaxHg_Absorb},
 	{"cat", &syntaxHg_Annotate},
-	{"checkout", &syntaxHg_Absorb},
+	{"checkout", &syntaxHg_Checkout},
 	{"ci", &syntaxHg_Absorb},
 	{"clean", &syntaxHg_Clean},
 	{"clone", &syntaxHg_Clone},
+	{"co", &syntaxHg_Co},
 	{"commit", &syntaxHg_Absorb},
 	{"config", &syntaxHg_Config},
 	{"copy", &syntaxHg_Absorb},
@@ -16256,6 +16880,7 @@ var syntaxHg = syntax{style: gnu, why: "starts what its settings name", options:
 	{"fetch", &syntaxHg_Fetch},
 	{"files", &syntaxHg_Annotate},
 	{"forget", &syntaxHg_Absorb},
+	{"goto", &syntaxHg_Co},
 	{"graft", &syntaxHg_Absorb},
 	{"grep", &syntaxHg_Annotate},
 	{"heads", &syntaxHg_Annotate},
@@ -16277,7 +16902,7 @@ var syntaxHg = syntax{style: gnu, why: "starts what its settings name", options:
 	{"phase", &syntaxHg_Annotate},
 	{"pull", &syntaxHg_Fetch},
 	{"purge", &syntaxHg_Clean},
-	{"push", &syntaxHg_Fetch},
+	{"push", &syntaxHg_Push},
 	{"qnew", &syntaxHg_Absorb},
 	{"qpop", &syntaxHg_Absorb},
 	{"qpush", &syntaxHg_Absorb},
@@ -16286,14 +16911,15 @@ var syntaxHg = syntax{style: gnu, why: "starts what its settings name", options:
 	{"remove", &syntaxHg_Absorb},
 	{"rename", &syntaxHg_Absorb},
 	{"resolve", &syntaxHg_Absorb},
-	{"revert", &syntaxHg_Absorb},
+	{"revert", &syntaxHg_Revert},
 	{"rm", &syntaxHg_Absorb},
+	{"rollback", &syntax_aaa1e497dcdb},
 	{"root", &syntaxHg_Annotate},
-	{"shelve", &syntaxHg_Absorb},
+	{"shelve", &syntaxHg_Shelve},
 	{"showconfig", &syntaxHg_Config},
 	{"st", &syntaxHg_Annotate},
 	{"status", &syntaxHg_Annotate},
-	{"strip", &syntaxHg_Absorb},
+	{"strip", &syntaxHg_Strip},
 	{"sum", &syntaxHg_Annotate},
 	{"summary", &syntaxHg_Annotate},
 	{"tag", &syntaxHg_Absorb},
@@ -16301,8 +16927,8 @@ var syntaxHg = syntax{style: gnu, why: "starts what its settings name", options:
 	{"tip", &syntaxHg_Annotate},
 	{"unbundle", &syntaxHg_Absorb},
 	{"unshelve", &syntaxHg_Absorb},
-	{"up", &syntaxHg_Absorb},
-	{"update", &syntaxHg_Absorb},
+	{"up", &syntaxHg_Checkout},
+	{"update", &syntaxHg_Checkout},
 	{"verify", &syntaxHg_Annotate},
 	{"version", &syntaxHg_Annotate},
 }}
@@ -16795,6 +17421,27 @@ var syntaxIp_A = syntax{style: bundled | long | numeric, subs: []program{
 	{"up", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 }, operands: shape{rest: roleText}}
 
+var syntaxIp_R = syntax{style: bundled | long | numeric, subs: []program{
+	{"add", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"append", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"attach", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"change", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"del", &syntax_0319f4e0f323},
+	{"delete", &syntax_0319f4e0f323},
+	{"down", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"exec", &syntax_6482781b0fb2},
+	{"flush", &syntax_0319f4e0f323},
+	{"get", &syntax_operands_rest_Text_base_class_readOnly},
+	{"identify", &syntax_operands_rest_Text_base_class_readOnly},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"ls", &syntax_operands_rest_Text_base_class_readOnly},
+	{"pids", &syntax_operands_rest_Text_base_class_readOnly},
+	{"replace", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"set", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"show", &syntax_operands_rest_Text_base_class_readOnly},
+	{"up", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+}, operands: shape{rest: roleText}}
+
 var syntaxIp = syntax{style: bundled | long | numeric, options: []option{
 	{"-4", &action_none},
 	{"-6", &action_none},
@@ -16838,9 +17485,9 @@ var syntaxIp = syntax{style: bundled | long | numeric, options: []option{
 	{"neighbor", &syntaxIp_A},
 	{"netns", &syntaxIp_A},
 	{"ntable", &syntaxIp_A},
-	{"r", &syntaxIp_A},
-	{"ro", &syntaxIp_A},
-	{"route", &syntaxIp_A},
+	{"r", &syntaxIp_R},
+	{"ro", &syntaxIp_R},
+	{"route", &syntaxIp_R},
 	{"ru", &syntaxIp_A},
 	{"rule", &syntaxIp_A},
 	{"token", &syntaxIp_A},
@@ -16852,11 +17499,14 @@ var syntaxIp = syntax{style: bundled | long | numeric, options: []option{
 
 var syntaxIptables = syntax{style: open, options: []option{
 	{"--file", &action_values_Read},
+	{"--flush", &action_class_localWrite_harm_disarms},
 	{"--list", &action_none},
 	{"--list-all", &action_none},
 	{"--list-rules", &action_none},
+	{"-F", &action_class_localWrite_harm_disarms},
 	{"-L", &action_none},
 	{"-S", &action_none},
+	{"-X", &action_class_localWrite_harm_disarms},
 	{"-f", &action_values_Read},
 }, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 
@@ -16949,6 +17599,11 @@ var syntaxJest = syntax{style: open, options: []option{
 	{"-r", &action_values_ScriptNode},
 }, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
+var syntaxJj_Git_Push = syntax{options: []option{
+	{"--allow-backwards", &action_class_localWrite_harm_rewrites},
+	{"--deleted", &action_class_localWrite_harm_rewrites},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
+
 var syntaxJj_Git = syntax{style: open, subs: []program{
 	{"clone", &syntax_operands_head_Clone_WriteTree_base_class_network},
 	{"colocation", &syntax_operands_rest_Text_base_class_localWrite},
@@ -16956,14 +17611,19 @@ var syntaxJj_Git = syntax{style: open, subs: []program{
 	{"fetch", &syntax_operands_rest_Text_base_class_network},
 	{"import", &syntax_operands_rest_Text_base_class_localWrite},
 	{"init", &syntax_operands_rest_Text_base_class_localWrite},
-	{"push", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"push", &syntaxJj_Git_Push},
 	{"remote", &syntax_operands_rest_Text_base_class_localWrite},
 }}
+
+var syntaxJj_Op = syntax{subs: []program{
+	{"abandon", &syntax_0b03e523a9ff},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
 var syntaxJj = syntax{style: open, options: []option{
 	{"--config", &action_flags_reject},
 	{"--config-file", &action_flags_reject},
 	{"--config-toml", &action_flags_reject},
+	{"--ignore-immutable", &action_class_localWrite_harm_discards},
 	{"--message", &action_values_Text},
 	{"--revision", &action_values_Text},
 	{"--tool", &action_flags_reject},
@@ -16994,8 +17654,8 @@ var syntaxJj = syntax{style: open, options: []option{
 	{"new", &syntax_operands_rest_Text_base_class_localWrite},
 	{"next", &syntax_operands_rest_Text_base_class_localWrite},
 	{"obslog", &syntax_operands_rest_Text_base_class_readOnly},
-	{"op", &syntax_operands_rest_Text_base_class_localWrite},
-	{"operation", &syntax_operands_rest_Text_base_class_localWrite},
+	{"op", &syntaxJj_Op},
+	{"operation", &syntaxJj_Op},
 	{"parallelize", &syntax_operands_rest_Text_base_class_localWrite},
 	{"prev", &syntax_operands_rest_Text_base_class_localWrite},
 	{"rebase", &syntax_operands_rest_Text_base_class_localWrite},
@@ -17105,7 +17765,7 @@ var syntaxJournalctl = syntax{style: bundled | numeric, options: []option{
 	{"--relinquish-var", &action_effects_ChangeSystem},
 	{"--reverse", &action_none},
 	{"--root", &action_values_Read},
-	{"--rotate", &action_effects_ChangeSystem},
+	{"--rotate", &action_effects_ChangeSystem_harm_erases},
 	{"--setup-keys", &action_effects_ChangeSystem},
 	{"--show-cursor", &action_none},
 	{"--since", &action_values_Word},
@@ -17119,9 +17779,9 @@ var syntaxJournalctl = syntax{style: bundled | numeric, options: []option{
 	{"--user", &action_none},
 	{"--user-unit", &action_values_Word},
 	{"--utc", &action_none},
-	{"--vacuum-files", &action_values_Text_effects_Destroy},
-	{"--vacuum-size", &action_values_Text_effects_Destroy},
-	{"--vacuum-time", &action_values_Text_effects_Destroy},
+	{"--vacuum-files", &action_values_Text_effects_Destroy_harm_erases},
+	{"--vacuum-size", &action_values_Text_effects_Destroy_harm_erases},
+	{"--vacuum-time", &action_values_Text_effects_Destroy_harm_erases},
 	{"--verify", &action_none},
 	{"-D", &action_values_Read},
 	{"-F", &action_values_Word},
@@ -17860,7 +18520,7 @@ var syntaxKillall = syntax{style: gnu | literal | numeric | long, options: []opt
 	{"-z", &action_none},
 }, operands: shape{rest: roleProcessName}, base: &action_class_localWrite_effects_StopProcess}
 
-var syntaxKillall5 = syntax{style: open, why: "signals every process", operands: shape{rest: roleText}, base: &action_effects_ChangeGuard}
+var syntaxKillall5 = syntax{style: open, why: "signals every process", operands: shape{rest: roleText}, base: &action_effects_ChangeGuard_harm_halts}
 
 var syntaxKnife = syntax{style: open, service: "infrastructure", subs: []program{
 	{"diff", &syntax_operands_rest_Text_base_none},
@@ -18084,7 +18744,7 @@ var syntaxKsh = syntax{style: first | plus, language: "shell", options: []option
 	{"-m", &action_none},
 	{"-n", &action_flags_dry},
 	{"-o", &action_values_Text_flags_wet},
-	{"-p", &action_none},
+	{"-p", &action_harm_elevates},
 	{"-r", &action_none},
 	{"-s", &action_streams_in_Code_setIn_turns_ScriptShell_Text},
 	{"-t", &action_none},
@@ -18381,26 +19041,26 @@ var syntaxLaunchctl = syntax{options: []option{
 	{"-s", &action_none},
 	{"-w", &action_none},
 }, subs: []program{
-	{"asuser", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"asuser", &syntax_1f4f913647ec},
 	{"attach", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"blame", &syntax_operands_rest_Text_base_class_readOnly},
 	{"bootout", &syntax_operands_rest_Text_base_effects_ChangeSystem},
-	{"bootstrap", &syntax_operands_rest_ScriptCode_base_effects_Persist},
+	{"bootstrap", &syntax_74712eeaff42},
 	{"bsexec", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"config", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"debug", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"disable", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"dumpstate", &syntax_operands_rest_Text_base_class_readOnly},
-	{"enable", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"enable", &syntax_1f4f913647ec},
 	{"error", &syntax_operands_rest_Text_base_class_readOnly},
 	{"getenv", &syntax_operands_head_Text_base_class_readOnly},
 	{"help", &syntax_operands_rest_Text_base_class_readOnly},
 	{"hostinfo", &syntax_operands_rest_Text_base_class_readOnly},
-	{"kickstart", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"kickstart", &syntax_1f4f913647ec},
 	{"kill", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"limit", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"list", &syntax_operands_rest_Text_base_class_readOnly},
-	{"load", &syntax_operands_rest_ScriptCode_base_effects_Persist},
+	{"load", &syntax_74712eeaff42},
 	{"managername", &syntax_operands_rest_Text_base_class_readOnly},
 	{"print", &syntax_operands_rest_Text_base_class_readOnly},
 	{"print-disabled", &syntax_operands_rest_Text_base_class_readOnly},
@@ -18410,7 +19070,7 @@ var syntaxLaunchctl = syntax{options: []option{
 	{"setenv", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"start", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"stop", &syntax_operands_rest_Text_base_effects_ChangeSystem},
-	{"submit", &syntax_operands_rest_ScriptCode_base_effects_Persist},
+	{"submit", &syntax_74712eeaff42},
 	{"unload", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"unsetenv", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"version", &syntax_operands_rest_Text_base_class_readOnly},
@@ -18642,7 +19302,12 @@ var syntaxLoginctl = syntax{style: open, subs: []program{
 	{"critical-chain", &syntax_operands_rest_Text_base_class_readOnly},
 	{"dot", &syntax_operands_rest_Text_base_class_readOnly},
 	{"dump", &syntax_operands_rest_Text_base_class_readOnly},
+	{"halt", &syntax_75852ed9574e},
+	{"hibernate", &syntax_75852ed9574e},
 	{"info", &syntax_operands_rest_Text_base_class_readOnly},
+	{"kill-seat", &syntax_3b5cc95fb1c3},
+	{"kill-session", &syntax_3b5cc95fb1c3},
+	{"kill-user", &syntax_3b5cc95fb1c3},
 	{"list", &syntax_operands_rest_Text_base_class_readOnly},
 	{"list-names", &syntax_operands_rest_Text_base_class_readOnly},
 	{"list-sessions", &syntax_operands_rest_Text_base_class_readOnly},
@@ -18650,9 +19315,15 @@ var syntaxLoginctl = syntax{style: open, subs: []program{
 	{"lldp", &syntax_operands_rest_Text_base_class_readOnly},
 	{"monitor", &syntax_operands_rest_Text_base_class_readOnly},
 	{"plot", &syntax_operands_rest_Text_base_class_readOnly},
+	{"poweroff", &syntax_75852ed9574e},
+	{"reboot", &syntax_75852ed9574e},
 	{"security", &syntax_operands_rest_Text_base_class_readOnly},
 	{"show", &syntax_operands_rest_Text_base_class_readOnly},
 	{"status", &syntax_operands_rest_Text_base_class_readOnly},
+	{"suspend", &syntax_75852ed9574e},
+	{"terminate-seat", &syntax_3b5cc95fb1c3},
+	{"terminate-session", &syntax_3b5cc95fb1c3},
+	{"terminate-user", &syntax_3b5cc95fb1c3},
 	{"time", &syntax_operands_rest_Text_base_class_readOnly},
 	{"timespan", &syntax_operands_rest_Text_base_class_readOnly},
 	{"tree", &syntax_operands_rest_Text_base_class_readOnly},
@@ -18911,9 +19582,11 @@ var syntaxM4 = syntax{style: open | gnu, why: "may run commands that its macros 
 }, operands: shape{rest: roleScriptInput}, base: &action_streams_in_Code_setIn}
 
 var syntaxMachinectl = syntax{style: open, subs: []program{
+	{"clean", &syntax_b7cb67b70258},
 	{"list", &syntax_operands_rest_Text_base_class_readOnly},
 	{"list-images", &syntax_operands_rest_Text_base_class_readOnly},
 	{"login", &syntax_6482781b0fb2},
+	{"remove", &syntax_b7cb67b70258},
 	{"shell", &syntax_6482781b0fb2},
 	{"show", &syntax_operands_rest_Text_base_class_readOnly},
 	{"status", &syntax_operands_rest_Text_base_class_readOnly},
@@ -19311,12 +19984,18 @@ var syntaxMini = syntax{style: open, why: "starts another agent, which decides w
 	{"web", &syntaxAider_Serve},
 }, operands: shape{rest: roleText}, base: &action_class_network}
 
+var syntaxMinikube_Delete = syntax{options: []option{
+	{"--all", &action_class_localWrite_harm_destroys},
+	{"--purge", &action_class_localWrite_harm_destroys},
+	{"-a", &action_class_localWrite_harm_destroys},
+}, operands: shape{rest: roleText}, base: &action_class_destructive}
+
 var syntaxMinikube = syntax{style: open, texts: []option{
 	{"create iamidentitymapping", &action_effects_ChangeRemote_verb_grant},
 }, subs: []program{
 	{"config", &syntax_operands_rest_Text_base_class_readOnly},
 	{"current-context", &syntax_operands_rest_Text_base_class_readOnly},
-	{"delete", &syntax_operands_rest_Text_base_class_destructive},
+	{"delete", &syntaxMinikube_Delete},
 	{"describe", &syntax_operands_rest_Text_base_class_readOnly},
 	{"destroy", &syntax_operands_rest_Text_base_effects_Destroy},
 	{"enter", &syntax_operands_head_Text_rest_ArgvRemote_base_none},
@@ -19344,7 +20023,7 @@ var syntaxMinikube = syntax{style: open, texts: []option{
 	{"version", &syntax_operands_rest_Text_base_class_readOnly},
 	{"vol-delete", &syntax_operands_rest_Text_base_effects_Destroy},
 	{"vol-wipe", &syntax_operands_rest_Text_base_effects_Destroy},
-}, groups: []string{"disk", "snapshot", "storage", "volume"}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+}, groups: []string{"cluster"}, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
 var syntaxMkdir = syntax{style: gnu, options: []option{
 	{"--context", &action_values_Word_attached},
@@ -19513,7 +20192,12 @@ var syntaxMmv = syntax{options: []option{
 	{"-x", &action_none},
 }, operands: shape{head: []role{roleMove, roleWriteTo}}, base: &action_class_localWrite}
 
-var syntaxModprobe = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+var syntaxModprobe = syntax{style: open, options: []option{
+	{"--dry-run", &action_flags_dry},
+	{"--showconfig", &action_flags_dry},
+	{"-c", &action_flags_dry},
+	{"-n", &action_flags_dry},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_elevates}
 
 var syntaxMongosh = syntax{style: open, service: "database", input: roleTexts, options: []option{
 	{"--apiVersion", &action_values_Text},
@@ -19627,13 +20311,14 @@ var syntaxMount = syntax{style: gnu, options: []option{
 var syntaxMpcmdrun = syntax{style: slash, why: "changes services, policies or the protection of the system", options: []option{
 	{"/a", &action_none},
 	{"/all", &action_none},
+	{"/disableservice", &action_class_localWrite_harm_disarms},
 	{"/force", &action_none},
 	{"/kb", &action_none},
 	{"/norestart", &action_none},
 	{"/quiet", &action_none},
 	{"/r", &action_none},
-	{"/removedefinitions", &action_none},
-	{"/restore", &action_none},
+	{"/removedefinitions", &action_harm_disarms},
+	{"/restore", &action_harm_disarms},
 	{"/s", &action_none},
 	{"/scan", &action_none},
 	{"/scantype", &action_none},
@@ -19661,7 +20346,7 @@ var syntaxMsdt = syntax{style: slash, why: "runs unknown code", options: []optio
 	{"/param", &action_none},
 	{"/post", &action_none},
 	{"/skip", &action_none},
-}, operands: shape{rest: roleText}, base: &action_class_anything_effects_Dynamic_flags_urls}
+}, operands: shape{rest: roleText}, base: &action_2f991a22c1ba}
 
 var syntaxMsgcat = syntax{style: gnu, options: []option{
 	{"--clear-fuzzy", &action_none},
@@ -20394,9 +21079,13 @@ var syntaxNgrep = syntax{style: bundled, options: []option{
 	{"-v", &action_none},
 	{"-w", &action_none},
 	{"-x", &action_none},
-}, operands: shape{rest: roleText}, base: &action_effects_ReadClipboard}
+}, operands: shape{rest: roleText}, base: &action_effects_ReadClipboard_harm_records}
 
-var syntaxNgrok = syntax{style: open, why: "opens a way from other machines to this one", subs: []program{
+var syntaxNgrok = syntax{style: open, why: "opens a way from other machines to this one", options: []option{
+	{"-V", &action_flags_dry},
+	{"-h", &action_flags_dry},
+	{"-v", &action_flags_dry},
+}, subs: []program{
 	{"--help", &syntax_operands_rest_Text_base_flags_dry},
 	{"--version", &syntax_operands_rest_Text_base_flags_dry},
 	{"-h", &syntax_operands_rest_Text_base_flags_dry},
@@ -20406,14 +21095,14 @@ var syntaxNgrok = syntax{style: open, why: "opens a way from other machines to t
 	{"config", &syntax_operands_rest_Text_base_class_network},
 	{"help", &syntax_operands_rest_Text_base_flags_dry},
 	{"info", &syntax_operands_rest_Text_base_flags_dry},
-	{"list", &syntax_operands_rest_Text_base_flags_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
 	{"ls", &syntax_operands_rest_Text_base_flags_dry},
 	{"show", &syntax_operands_rest_Text_base_flags_dry},
-	{"status", &syntax_operands_rest_Text_base_flags_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
 	{"update", &syntax_operands_rest_Text_base_class_network},
 	{"verify", &syntax_operands_rest_Text_base_flags_dry},
-	{"version", &syntax_operands_rest_Text_base_flags_dry},
-}, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen}
+	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+}, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
 
 var syntaxNice = syntax{style: gnu | first | numeric, options: []option{
 	{"--adjustment", &action_values_Word},
@@ -21152,7 +21841,7 @@ var syntaxNsenter = syntax{style: first, options: []option{
 
 var syntaxNsupdate = syntax{style: open, operands: shape{head: []role{roleRead}}, base: &action_effects_ChangeRemote_verb_redirect}
 
-var syntaxNtdsutil = syntax{style: slash, why: "copies the domain's credentials", operands: shape{rest: roleText}, base: &action_class_privileged_effects_ReadSecret}
+var syntaxNtdsutil = syntax{style: slash, why: "copies the domain's credentials", operands: shape{rest: roleText}, base: &action_class_privileged_effects_ReadSecret_harm_dumps}
 
 var syntaxNtpstat = syntax{options: []option{
 	{"-h", &action_none},
@@ -22201,7 +22890,7 @@ var syntaxPcalua = syntax{style: slash, why: "runs code straight from the networ
 	{"/a", &action_values_Cmd},
 	{"/c", &action_values_Cmd},
 	{"/d", &action_values_Word},
-}, operands: shape{rest: roleCmdWords}, base: &action_class_anything_flags_runURLs}
+}, operands: shape{rest: roleCmdWords}, base: &action_class_anything_flags_runURLs_harm_proxies}
 
 var syntaxPdbedit = syntax{style: open, options: []option{
 	{"--export", &action_effects_ReadSecret_streams_out_Secret_setOut},
@@ -23232,7 +23921,7 @@ var syntaxProcdump = syntax{style: slash, why: "reads credentials", options: []o
 	{"/listcreds", &action_none},
 	{"/ma", &action_none},
 	{"/mm", &action_none},
-}, operands: shape{rest: roleText}, base: &action_class_localWrite_effects_ReadSecret}
+}, operands: shape{rest: roleText}, base: &action_class_localWrite_effects_ReadSecret_harm_dumps}
 
 var syntaxProcs = syntax{style: gnu, options: []option{
 	{"--and", &action_none},
@@ -23384,7 +24073,7 @@ var syntaxPsexec = syntax{style: slash | first, why: "runs code straight from th
 	{"/v", &action_none},
 	{"/w", &action_values_Word},
 	{"/x", &action_none},
-}, groups: []string{"\\\\*"}, operands: shape{rest: roleCmdWords}, base: &action_10f042f09a25}
+}, groups: []string{"\\\\*"}, operands: shape{rest: roleCmdWords}, base: &action_28cda52f2db2}
 
 var syntaxPsql = syntax{style: bundled, service: "database", input: roleSQL, options: []option{
 	{"--command", &action_values_SQL_streams_in_Data_setIn},
@@ -24068,7 +24757,7 @@ var syntaxReboot = syntax{style: open | bundled, options: []option{
 	{"-p", &action_flags_wet},
 	{"-r", &action_flags_wet},
 	{"-s", &action_flags_wet},
-}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_Destroy}
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_Destroy_harm_halts}
 
 var syntaxRedis_cli = syntax{service: "database", input: roleLines, options: []option{
 	{"--askpass", &action_none},
@@ -25046,10 +25735,10 @@ var syntaxRun0 = syntax{style: first | settings | open, options: []option{
 
 var syntaxRunas = syntax{style: slash | first, why: "runs code straight from the network", options: []option{
 	{"/env", &action_none},
-	{"/netonly", &action_none},
+	{"/netonly", &action_harm_shows},
 	{"/noprofile", &action_none},
 	{"/profile", &action_none},
-	{"/savecred", &action_none},
+	{"/savecred", &action_harm_shows},
 	{"/smartcard", &action_none},
 	{"/user", &action_none},
 }, operands: shape{rest: roleCmdWords}, base: &action_10f042f09a25}
@@ -25191,15 +25880,19 @@ var syntaxSc_Config = syntax{style: slash | expr, why: "creates a service, which
 }, keys: []option{
 	{"binPath", &action_values_Cmd},
 	{"binpath", &action_values_Cmd},
-}, operands: shape{rest: roleText}, base: &action_class_privileged_effects_Persist}
+}, operands: shape{rest: roleText}, base: &action_class_privileged_effects_Persist_harm_registers}
 
 var syntaxSc = syntax{style: slash, subs: []program{
 	{"*", &syntax_f9b1ae15dc76},
 	{"config", &syntaxSc_Config},
 	{"create", &syntaxSc_Config},
+	{"delete", &syntax_e36373337ba4},
+	{"failure", &syntax_e36373337ba4},
 	{"qc", &syntax_style_slash_operands_rest_Text_base_none},
 	{"query", &syntax_style_slash_operands_rest_Text_base_none},
 	{"queryex", &syntax_style_slash_operands_rest_Text_base_none},
+	{"sdset", &syntax_e36373337ba4},
+	{"stop", &syntax_e36373337ba4},
 }, groups: []string{"\\\\*"}}
 
 var syntaxSchtasks__2f_2a = syntax{style: slash, options: []option{
@@ -25220,6 +25913,25 @@ var syntaxSchtasks__2f_2a = syntax{style: slash, options: []option{
 	{"/tn", &action_values_Word},
 	{"/tr", &action_values_Cmd},
 }, operands: shape{rest: roleText}, base: &action_class_privileged_effects_Persist}
+
+var syntaxSchtasks__2fChange = syntax{style: slash, options: []option{
+	{"/d", &action_values_Word},
+	{"/du", &action_values_Word},
+	{"/ed", &action_values_Word},
+	{"/et", &action_values_Word},
+	{"/fo", &action_values_Word},
+	{"/i", &action_values_Word},
+	{"/m", &action_values_Word},
+	{"/mo", &action_values_Word},
+	{"/ri", &action_values_Word},
+	{"/rp", &action_values_Word},
+	{"/ru", &action_values_Word},
+	{"/sc", &action_values_Word},
+	{"/sd", &action_values_Word},
+	{"/st", &action_values_Word},
+	{"/tn", &action_values_Word},
+	{"/tr", &action_values_Cmd},
+}, operands: shape{rest: roleText}, base: &action_class_privileged_effects_Persist_harm_registers}
 
 var syntaxSchtasks__2fQuery = syntax{style: slash, options: []option{
 	{"/fo", &action_values_Word},
@@ -25242,7 +25954,10 @@ var syntaxSchtasks = syntax{style: slash, why: "schedules code to run later", op
 	{"/z", &action_none},
 }, subs: []program{
 	{"/*", &syntaxSchtasks__2f_2a},
+	{"/change", &syntaxSchtasks__2fChange},
+	{"/create", &syntaxSchtasks__2fChange},
 	{"/query", &syntaxSchtasks__2fQuery},
+	{"/run", &syntaxSchtasks__2fChange},
 }, operands: shape{rest: roleText}}
 
 var syntaxScp = syntax{style: bundled, options: []option{
@@ -25345,7 +26060,7 @@ var syntaxScript = syntax{style: first, options: []option{
 	{"-t", &action_values_Write_attached},
 }, operands: shape{head: []role{roleWrite}, rest: roleArgv}, base: &action_empty_WriteTree}
 
-var syntaxScrot = syntax{style: open, operands: shape{rest: roleWrite}, base: &action_class_localWrite_effects_ReadClipboard}
+var syntaxScrot = syntax{style: open, operands: shape{rest: roleWrite}, base: &action_a2acaee7b965}
 
 var syntaxSd = syntax{style: gnu, options: []option{
 	{"--across", &action_none},
@@ -25868,7 +26583,7 @@ var syntaxSh = syntax{style: first | plus | apart, language: "shell", options: [
 	{"-m", &action_none},
 	{"-n", &action_flags_dry},
 	{"-o", &action_values_Text_flags_wet},
-	{"-p", &action_none},
+	{"-p", &action_harm_elevates},
 	{"-r", &action_none},
 	{"-s", &action_streams_in_Code_setIn_turns_ScriptShell_Text},
 	{"-t", &action_none},
@@ -26109,6 +26824,143 @@ var syntaxSkopeo = syntax{style: open, subs: []program{
 	{"version", &syntax_operands_rest_MaybeFile_base_class_readOnly},
 }, operands: shape{rest: roleMaybeFile}, base: &action_class_network}
 
+var syntaxSl_Clean = syntax{style: gnu, options: []option{
+	{"--abort-on-err", &action_none},
+	{"--all", &action_none},
+	{"--confirm", &action_none},
+	{"--dirs", &action_none},
+	{"--exclude", &action_values_Word},
+	{"--files", &action_none},
+	{"--ignored", &action_none},
+	{"--include", &action_values_Word},
+	{"--no-confirm", &action_none},
+	{"--print", &action_flags_dry},
+	{"--print0", &action_none},
+	{"-0", &action_none},
+	{"-I", &action_values_Word},
+	{"-X", &action_values_Word},
+	{"-a", &action_none},
+	{"-i", &action_none},
+	{"-p", &action_flags_dry},
+}, operands: shape{rest: roleDeleteTree}, base: &action_class_destructive_empty_DeleteTree_harm_discards}
+
+var syntaxSl_Go = syntax{style: gnu, options: []option{
+	{"-C", &action_class_localWrite_harm_discards},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
+var syntaxSl = syntax{style: gnu, why: "starts what its settings name", options: []option{
+	{"--color", &action_values_Word},
+	{"--config", &action_flags_reject},
+	{"--cwd", &action_values_Enter},
+	{"--debug", &action_none},
+	{"--encoding", &action_values_Word},
+	{"--noninteractive", &action_none},
+	{"--pager", &action_values_Word},
+	{"--profile", &action_none},
+	{"--quiet", &action_none},
+	{"--repository", &action_values_Word},
+	{"--time", &action_none},
+	{"--traceback", &action_none},
+	{"--verbose", &action_none},
+	{"--version", &action_none},
+	{"-R", &action_values_Word},
+	{"-h", &action_none},
+	{"-q", &action_none},
+	{"-v", &action_none},
+	{"-y", &action_none},
+}, texts: []option{
+	{"config*alias.", &action_effects_Dynamic},
+	{"config*extensions.", &action_effects_Dynamic},
+	{"config*hooks.", &action_effects_Dynamic},
+	{"config*merge-tools.", &action_effects_Dynamic},
+	{"config*pager.", &action_effects_Dynamic},
+	{"config*ui.editor", &action_effects_Dynamic},
+	{"config*ui.ssh", &action_effects_Dynamic},
+}, subs: []program{
+	{"absorb", &syntaxHg_Absorb},
+	{"add", &syntaxHg_Absorb},
+	{"addrem", &syntaxHg_Absorb},
+	{"addremove", &syntaxHg_Absorb},
+	{"amend", &syntaxHg_Absorb},
+	{"annotate", &syntaxHg_Annotate},
+	{"archive", &syntaxHg_Absorb},
+	{"backout", &syntaxHg_Absorb},
+	{"bisect", &syntaxHg_Absorb},
+	{"blame", &syntaxHg_Annotate},
+	{"bookmarks", &syntaxHg_Annotate},
+	{"branch", &syntaxHg_Annotate},
+	{"branches", &syntaxHg_Annotate},
+	{"bundle", &syntaxHg_Absorb},
+	{"cat", &syntaxHg_Annotate},
+	{"checkout", &syntaxHg_Checkout},
+	{"ci", &syntaxHg_Absorb},
+	{"clean", &syntaxSl_Clean},
+	{"clone", &syntaxHg_Clone},
+	{"co", &syntaxHg_Co},
+	{"commit", &syntaxHg_Absorb},
+	{"config", &syntaxHg_Config},
+	{"copy", &syntaxHg_Absorb},
+	{"cp", &syntaxHg_Absorb},
+	{"diff", &syntaxHg_Annotate},
+	{"evolve", &syntaxHg_Absorb},
+	{"export", &syntaxHg_Absorb},
+	{"fetch", &syntaxHg_Fetch},
+	{"files", &syntaxHg_Annotate},
+	{"forget", &syntaxHg_Absorb},
+	{"go", &syntaxSl_Go},
+	{"goto", &syntaxHg_Co},
+	{"graft", &syntaxHg_Absorb},
+	{"grep", &syntaxHg_Annotate},
+	{"heads", &syntaxHg_Annotate},
+	{"help", &syntaxHg_Annotate},
+	{"histedit", &syntaxHg_Absorb},
+	{"id", &syntaxHg_Annotate},
+	{"identify", &syntaxHg_Annotate},
+	{"import", &syntaxHg_Absorb},
+	{"incoming", &syntaxHg_Annotate},
+	{"init", &syntax_23af4ebd0a42},
+	{"log", &syntaxHg_Annotate},
+	{"manifest", &syntaxHg_Annotate},
+	{"merge", &syntaxHg_Absorb},
+	{"move", &syntaxHg_Absorb},
+	{"mv", &syntaxHg_Absorb},
+	{"outgoing", &syntaxHg_Annotate},
+	{"parents", &syntaxHg_Annotate},
+	{"paths", &syntaxHg_Annotate},
+	{"phase", &syntaxHg_Annotate},
+	{"pull", &syntaxHg_Fetch},
+	{"purge", &syntaxSl_Clean},
+	{"push", &syntaxHg_Push},
+	{"qnew", &syntaxHg_Absorb},
+	{"qpop", &syntaxHg_Absorb},
+	{"qpush", &syntaxHg_Absorb},
+	{"qrefresh", &syntaxHg_Absorb},
+	{"rebase", &syntaxHg_Absorb},
+	{"remove", &syntaxHg_Absorb},
+	{"rename", &syntaxHg_Absorb},
+	{"resolve", &syntaxHg_Absorb},
+	{"revert", &syntaxHg_Revert},
+	{"rm", &syntaxHg_Absorb},
+	{"rollback", &syntax_aaa1e497dcdb},
+	{"root", &syntaxHg_Annotate},
+	{"shelve", &syntaxHg_Shelve},
+	{"showconfig", &syntaxHg_Config},
+	{"st", &syntaxHg_Annotate},
+	{"status", &syntaxHg_Annotate},
+	{"strip", &syntaxHg_Strip},
+	{"sum", &syntaxHg_Annotate},
+	{"summary", &syntaxHg_Annotate},
+	{"tag", &syntaxHg_Absorb},
+	{"tags", &syntaxHg_Annotate},
+	{"tip", &syntaxHg_Annotate},
+	{"unbundle", &syntaxHg_Absorb},
+	{"unshelve", &syntaxHg_Absorb},
+	{"up", &syntaxHg_Checkout},
+	{"update", &syntaxHg_Checkout},
+	{"verify", &syntaxHg_Annotate},
+	{"version", &syntaxHg_Annotate},
+}}
+
 var syntaxSleep = syntax{operands: shape{rest: roleText}}
 
 var syntaxSmartctl = syntax{style: gnu, options: []option{
@@ -26164,6 +27016,15 @@ var syntaxSmbclient = syntax{style: open | bundled, options: []option{
 	{"-c", &action_values_Transfer},
 }, operands: shape{head: []role{roleHost}, rest: roleText}, base: &action_class_network}
 
+var syntaxSnap_Install = syntax{options: []option{
+	{"--dangerous", &action_class_localWrite_harm_elevates},
+	{"--devmode", &action_class_localWrite_harm_elevates},
+}, operands: shape{rest: rolePackage}, base: &action_class_network_effects_ChangeSystem}
+
+var syntaxSnap_Remove = syntax{options: []option{
+	{"--purge", &action_class_localWrite_harm_destroys},
+}, operands: shape{rest: rolePackage}, base: &action_class_network_effects_ChangeSystem}
+
 var syntaxSnap = syntax{style: open, subs: []program{
 	{"alias", &syntax_fdd84df409ba},
 	{"bucket", &syntax_7b0c18a65c40},
@@ -26176,7 +27037,7 @@ var syntaxSnap = syntax{style: open, subs: []program{
 	{"find", &syntax_operands_rest_Text_base_class_readOnly},
 	{"history", &syntax_operands_rest_Text_base_class_readOnly},
 	{"info", &syntax_operands_rest_Text_base_class_readOnly},
-	{"install", &syntax_fdd84df409ba},
+	{"install", &syntaxSnap_Install},
 	{"list", &syntax_operands_rest_Text_base_class_readOnly},
 	{"mask", &syntax_fdd84df409ba},
 	{"override", &syntax_fdd84df409ba},
@@ -26186,7 +27047,7 @@ var syntaxSnap = syntax{style: open, subs: []program{
 	{"remote-delete", &syntax_fdd84df409ba},
 	{"remote-modify", &syntax_15fbeb87c3c8},
 	{"remotes", &syntax_operands_rest_Text_base_class_readOnly},
-	{"remove", &syntax_fdd84df409ba},
+	{"remove", &syntaxSnap_Remove},
 	{"repair", &syntax_fdd84df409ba},
 	{"restart", &syntax_fdd84df409ba},
 	{"revert", &syntax_fdd84df409ba},
@@ -26597,9 +27458,9 @@ var syntaxSsh_copy_id = syntax{options: []option{
 	{"-s", &action_none},
 	{"-t", &action_values_Word},
 	{"-x", &action_none},
-}, operands: shape{head: []role{roleHost}}, base: &action_class_network_effects_ChangeRemote}
+}, operands: shape{head: []role{roleHost}}, base: &action_class_network_effects_ChangeRemote_harm_accounts}
 
-var syntaxSsh_import_id = syntax{style: open, why: "lets whoever holds a key of that account log in here", operands: shape{rest: roleText}, base: &action_class_network_effects_Persist_ChangePrivilege}
+var syntaxSsh_import_id = syntax{style: open, why: "lets whoever holds a key of that account log in here", operands: shape{rest: roleText}, base: &action_e8521fc9ad3f}
 
 var syntaxSsh_keygen = syntax{style: bundled | long, options: []option{
 	{"-A", &action_none},
@@ -26673,7 +27534,7 @@ var syntaxSshpass = syntax{style: first, options: []option{
 	{"-h", &action_none},
 	{"-p", &action_values_Word},
 	{"-v", &action_none},
-}, operands: shape{rest: roleArgv}}
+}, operands: shape{rest: roleArgv}, base: &action_harm_logs_in}
 
 var syntaxStat = syntax{style: gnu, options: []option{
 	{"--cached", &action_values_Word},
@@ -26989,6 +27850,16 @@ var syntaxSurge = syntax{style: open, why: "shows what a folder holds to everybo
 	{"whoami", &syntax_operands_rest_Text_base_flags_dry},
 }, operands: shape{head: []role{roleSendTree}, rest: roleText}, base: &action_class_network_effects_SendData}
 
+var syntaxSvn_Cleanup = syntax{options: []option{
+	{"--remove-ignored", &action_class_localWrite_harm_discards},
+	{"--remove-unversioned", &action_class_localWrite_harm_discards},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
+var syntaxSvn_Revert = syntax{options: []option{
+	{"--recursive", &action_class_localWrite_harm_discards},
+	{"-R", &action_class_localWrite_harm_discards},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
 var syntaxSvn = syntax{style: open, options: []option{
 	{"--config-option", &action_values_Shell},
 	{"--depth", &action_values_Text},
@@ -27011,7 +27882,7 @@ var syntaxSvn = syntax{style: open, options: []option{
 	{"changelist", &syntax_operands_rest_Text_base_class_localWrite},
 	{"checkout", &syntax_dd24fa50211f},
 	{"ci", &syntax_operands_rest_Text_base_effects_ChangeRemote},
-	{"cleanup", &syntax_operands_rest_Text_base_class_localWrite},
+	{"cleanup", &syntaxSvn_Cleanup},
 	{"co", &syntax_dd24fa50211f},
 	{"commit", &syntax_operands_rest_Text_base_effects_ChangeRemote},
 	{"copy", &syntax_operands_rest_Text_base_class_localWrite},
@@ -27045,7 +27916,7 @@ var syntaxSvn = syntax{style: open, options: []option{
 	{"remove", &syntax_operands_rest_Text_base_class_localWrite},
 	{"resolve", &syntax_operands_rest_Text_base_class_localWrite},
 	{"resolved", &syntax_operands_rest_Text_base_class_localWrite},
-	{"revert", &syntax_operands_rest_Text_base_class_localWrite},
+	{"revert", &syntaxSvn_Revert},
 	{"rm", &syntax_operands_rest_Text_base_class_localWrite},
 	{"st", &syntax_operands_rest_Text_base_class_readOnly},
 	{"status", &syntax_operands_rest_Text_base_class_readOnly},
@@ -27304,12 +28175,12 @@ var syntaxSystemctl = syntax{options: []option{
 	{"default", &syntax_931cccb9a567},
 	{"disable", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"edit", &syntax_base_flags_reject},
-	{"emergency", &syntax_931cccb9a567},
-	{"enable", &syntax_7fabb3fd5ce9},
+	{"emergency", &syntax_afc5698e3053},
+	{"enable", &syntax_c7a83365e815},
 	{"exit", &syntax_931cccb9a567},
 	{"freeze", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"get-default", &syntax_operands_rest_Text_base_class_readOnly},
-	{"halt", &syntax_931cccb9a567},
+	{"halt", &syntax_afc5698e3053},
 	{"help", &syntax_operands_rest_Text_base_class_readOnly},
 	{"hibernate", &syntax_931cccb9a567},
 	{"hybrid-sleep", &syntax_931cccb9a567},
@@ -27319,7 +28190,7 @@ var syntaxSystemctl = syntax{options: []option{
 	{"is-failed", &syntax_operands_rest_Text_base_class_readOnly},
 	{"is-system-running", &syntax_operands_rest_Text_base_class_readOnly},
 	{"isolate", &syntax_operands_rest_Text_base_effects_ChangeSystem},
-	{"kexec", &syntax_931cccb9a567},
+	{"kexec", &syntax_afc5698e3053},
 	{"kill", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"link", &syntax_7fabb3fd5ce9},
 	{"list-automounts", &syntax_operands_rest_Text_base_class_readOnly},
@@ -27335,14 +28206,14 @@ var syntaxSystemctl = syntax{options: []option{
 	{"log-target", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"mask", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"mount-image", &syntax_operands_rest_Text_base_effects_ChangeSystem},
-	{"poweroff", &syntax_931cccb9a567},
+	{"poweroff", &syntax_afc5698e3053},
 	{"preset", &syntax_7fabb3fd5ce9},
 	{"preset-all", &syntax_7fabb3fd5ce9},
-	{"reboot", &syntax_931cccb9a567},
-	{"reenable", &syntax_7fabb3fd5ce9},
+	{"reboot", &syntax_afc5698e3053},
+	{"reenable", &syntax_c7a83365e815},
 	{"reload", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"reload-or-restart", &syntax_operands_rest_Text_base_effects_ChangeSystem},
-	{"rescue", &syntax_931cccb9a567},
+	{"rescue", &syntax_afc5698e3053},
 	{"reset-failed", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"restart", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"revert", &syntax_operands_rest_Text_base_effects_ChangeSystem},
@@ -27374,9 +28245,11 @@ var syntaxSystemd_run = syntax{style: first, options: []option{
 	{"--no-ask-password", &action_none},
 	{"--no-block", &action_none},
 	{"--on-active", &action_values_Word},
-	{"--on-boot", &action_values_Word},
-	{"--on-calendar", &action_values_Word},
-	{"--on-unit-active", &action_values_Word},
+	{"--on-boot", &action_values_Word_harm_installs},
+	{"--on-calendar", &action_values_Word_harm_installs},
+	{"--on-startup", &action_values_Word_harm_installs},
+	{"--on-unit-active", &action_values_Word_harm_installs},
+	{"--on-unit-inactive", &action_values_Word_harm_installs},
 	{"--pipe", &action_none},
 	{"--property", &action_values_Text},
 	{"--pty", &action_none},
@@ -27719,14 +28592,14 @@ var syntaxTcpdump = syntax{style: bundled, options: []option{
 	{"--count", &action_values_Word},
 	{"--direction", &action_values_Word},
 	{"--interface", &action_values_Word},
-	{"--list-interfaces", &action_none},
+	{"--list-interfaces", &action_flags_dry},
 	{"--no-promiscuous-mode", &action_none},
 	{"--number", &action_none},
 	{"--snapshot-length", &action_values_Word},
 	{"-A", &action_none},
 	{"-B", &action_values_Word},
 	{"-C", &action_values_Word},
-	{"-D", &action_none},
+	{"-D", &action_flags_dry},
 	{"-E", &action_values_Word},
 	{"-F", &action_values_Read},
 	{"-G", &action_values_Word},
@@ -27768,7 +28641,7 @@ var syntaxTcpdump = syntax{style: bundled, options: []option{
 	{"-x", &action_none},
 	{"-y", &action_values_Word},
 	{"-z", &action_values_Shell},
-}, operands: shape{rest: roleText}, base: &action_effects_ReadClipboard}
+}, operands: shape{rest: roleText}, base: &action_effects_ReadClipboard_harm_records}
 
 var syntaxTee = syntax{style: gnu, options: []option{
 	{"--append", &action_none},
@@ -27830,6 +28703,10 @@ var syntaxTelnet = syntax{options: []option{
 	{"-v", &action_none},
 	{"-x", &action_none},
 }, operands: shape{head: []role{roleHost}, rest: roleText}, base: &action_60394c34c26c}
+
+var syntaxTerraform_Init = syntax{style: long, options: []option{
+	{"-force-copy", &action_harm_destroys},
+}, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxTerraform_Output = syntax{style: long, options: []option{
 	{"-json", &action_effects_ReadSecret_streams_out_Secret_setOut},
@@ -27913,7 +28790,7 @@ var syntaxTerraform = syntax{style: long, service: "infrastructure", options: []
 	{"get-no", &syntax_style_long_operands_head_Read_base_class_network},
 	{"graph", &syntax_style_long_operands_head_Read_base_class_network},
 	{"import", &syntax_8d6124a4cbb9},
-	{"init", &syntax_style_long_operands_rest_Text_base_class_network},
+	{"init", &syntaxTerraform_Init},
 	{"login", &syntax_8d6124a4cbb9},
 	{"logout", &syntax_8d6124a4cbb9},
 	{"metadata", &syntax_style_long_operands_head_Read_base_class_network},
@@ -27925,7 +28802,7 @@ var syntaxTerraform = syntax{style: long, service: "infrastructure", options: []
 	{"show", &syntax_style_long_operands_head_Read_base_class_network},
 	{"state", &syntaxTerraform_State},
 	{"state-list", &syntax_style_long_operands_head_Read_base_class_network},
-	{"taint", &syntax_8d6124a4cbb9},
+	{"taint", &syntax_181bb9fd5470},
 	{"test", &syntax_8d6124a4cbb9},
 	{"untaint", &syntax_8d6124a4cbb9},
 	{"validate", &syntax_style_long_operands_head_Read_base_class_network},
@@ -28427,7 +29304,7 @@ var syntaxTs = syntax{options: []option{
 var syntaxTshark = syntax{style: long | bundled, options: []option{
 	{"-2", &action_none},
 	{"-C", &action_values_Read},
-	{"-D", &action_none},
+	{"-D", &action_flags_dry},
 	{"-E", &action_values_Word},
 	{"-F", &action_values_Word},
 	{"-H", &action_values_Read},
@@ -28463,7 +29340,7 @@ var syntaxTshark = syntax{style: long | bundled, options: []option{
 	{"-w", &action_values_Write},
 	{"-x", &action_none},
 	{"-z", &action_values_Word},
-}, operands: shape{rest: roleText}, base: &action_effects_ReadClipboard}
+}, operands: shape{rest: roleText}, base: &action_effects_ReadClipboard_harm_records}
 
 var syntaxTsort = syntax{operands: shape{head: []role{roleRead}}}
 
@@ -28719,7 +29596,10 @@ var syntaxUmask = syntax{options: []option{
 	{"-p", &action_none},
 }, operands: shape{head: []role{roleChange}}}
 
-var syntaxUmount = syntax{style: open, subs: []program{
+var syntaxUmount = syntax{style: open, options: []option{
+	{"--all", &action_class_localWrite_harm_halts},
+	{"-a", &action_class_localWrite_harm_halts},
+}, subs: []program{
 	{"get", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"info", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"list", &syntax_operands_rest_Text_base_effects_ChangeSystem},
@@ -29060,7 +29940,7 @@ var syntaxUserdel = syntax{style: open, options: []option{
 	{"-f", &action_values_Read},
 	{"-r", &action_effects_Destroy},
 	{"-s", &action_values_Text},
-}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_accounts}
 
 var syntaxUudecode = syntax{options: []option{
 	{"--output-file", &action_values_Write_flags_notHere},
@@ -29364,7 +30244,7 @@ var syntaxVssadmin_Delete = syntax{style: slash, why: "deletes shadow copies", o
 	{"/on", &action_none},
 	{"/quiet", &action_none},
 	{"/shadow", &action_none},
-}, operands: shape{rest: roleText}, base: &action_effects_Destroy}
+}, operands: shape{rest: roleText}, base: &action_effects_Destroy_harm_strands}
 
 var syntaxVssadmin = syntax{style: slash, why: "changes shadow copies", subs: []program{
 	{"*", &syntax_d2f131b27d50},
@@ -29451,7 +30331,7 @@ var syntaxWbadmin_Delete = syntax{style: slash, why: "deletes backups", options:
 	{"/keepversions", &action_none},
 	{"/machine", &action_none},
 	{"/quiet", &action_none},
-}, operands: shape{rest: roleText}, base: &action_effects_Destroy}
+}, operands: shape{rest: roleText}, base: &action_effects_Destroy_harm_strands}
 
 var syntaxWbadmin = syntax{style: slash, why: "changes backups", subs: []program{
 	{"*", &syntax_d2f131b27d50},
@@ -29521,13 +30401,16 @@ var syntaxWevtutil_El = syntax{style: slash, options: []option{
 
 var syntaxWevtutil = syntax{style: slash, why: "changes the logs of the system", subs: []program{
 	{"*", &syntax_d2f131b27d50},
-	{"cl", &syntax_68278d0f64ec},
-	{"clear-log", &syntax_68278d0f64ec},
+	{"cl", &syntax_31362d657a8a},
+	{"clear-log", &syntax_31362d657a8a},
 	{"el", &syntaxWevtutil_El},
 	{"gl", &syntaxWevtutil_El},
 	{"gli", &syntaxWevtutil_El},
 	{"qe", &syntaxWevtutil_El},
-	{"sl", &syntax_68278d0f64ec},
+	{"set-log", &syntax_da7468fc586b},
+	{"sl", &syntax_31362d657a8a},
+	{"um", &syntax_da7468fc586b},
+	{"uninstall-manifest", &syntax_da7468fc586b},
 }}
 
 var syntaxWget = syntax{style: gnu, options: []option{
@@ -29601,7 +30484,7 @@ var syntaxWget = syntax{style: gnu, options: []option{
 	{"--page-requisites", &action_none},
 	{"--password", &action_values_Word},
 	{"--post-data", &action_values_Word},
-	{"--post-file", &action_values_SendFile},
+	{"--post-file", &action_values_SendFile_harm_uploads},
 	{"--prefer-family", &action_values_Word},
 	{"--private-key", &action_values_Read},
 	{"--progress", &action_values_Word},
@@ -29741,7 +30624,7 @@ var syntaxWinrs = syntax{style: slash | first, why: "runs code straight from the
 	{"/p", &action_values_Word},
 	{"/r", &action_values_Word},
 	{"/u", &action_values_Word},
-}, operands: shape{rest: roleCmdWords}, base: &action_class_anything_flags_runURLs}
+}, operands: shape{rest: roleCmdWords}, base: &action_class_anything_flags_runURLs_harm_proxies}
 
 var syntaxWipe = syntax{options: []option{
 	{"-D", &action_none},
@@ -29936,15 +30819,15 @@ var syntaxXargs = syntax{style: gnu | first, options: []option{
 }, operands: shape{rest: roleArgvStdin}}
 
 var syntaxXclip = syntax{style: long, options: []option{
-	{"--output", &action_effects_ReadClipboard},
+	{"--output", &action_effects_ReadClipboard_harm_records},
 	{"-Prefer", &action_values_Word},
 	{"-b", &action_none},
 	{"-clipboard", &action_none},
 	{"-i", &action_none},
 	{"-in", &action_none},
-	{"-o", &action_effects_ReadClipboard},
-	{"-out", &action_effects_ReadClipboard},
-	{"-outfile", &action_effects_ReadClipboard},
+	{"-o", &action_effects_ReadClipboard_harm_records},
+	{"-out", &action_effects_ReadClipboard_harm_records},
+	{"-outfile", &action_effects_ReadClipboard_harm_records},
 	{"-p", &action_none},
 	{"-pboard", &action_values_Word},
 	{"-primary", &action_none},
@@ -30526,25 +31409,3121 @@ var syntaxZopfli = syntax{options: []option{
 
 var syntax_7b = syntax{operands: shape{rest: roleText}}
 
+var syntaxAmass = syntax{style: long | open | numeric, options: []option{
+	{"--interactive", &action_flags_reject},
+	{"--open", &action_none},
+	{"--os-cmd", &action_flags_reject},
+	{"--os-pwn", &action_flags_reject},
+	{"--os-shell", &action_flags_reject},
+	{"--rate", &action_values_Text},
+	{"--reason", &action_none},
+	{"--script", &action_values_Text_flags_reject},
+	{"--script-args", &action_flags_reject},
+	{"--sql-shell", &action_flags_reject},
+	{"--top-ports", &action_values_Text},
+	{"-6", &action_none},
+	{"-A", &action_none},
+	{"-F", &action_none},
+	{"-L", &action_values_Read},
+	{"-O", &action_none},
+	{"-P", &action_values_Read},
+	{"-Pn", &action_none},
+	{"-iL", &action_values_Read},
+	{"-l", &action_values_Read},
+	{"-n", &action_none},
+	{"-o", &action_values_Write},
+	{"-oA", &action_values_Write},
+	{"-oG", &action_values_Write},
+	{"-oN", &action_values_Write},
+	{"-oS", &action_values_Write},
+	{"-oX", &action_values_Write},
+	{"-output", &action_values_Write},
+	{"-p", &action_values_Text},
+	{"-sC", &action_none},
+	{"-sS", &action_none},
+	{"-sT", &action_none},
+	{"-sU", &action_none},
+	{"-sV", &action_none},
+	{"-script", &action_values_Text_flags_reject},
+	{"-sn", &action_none},
+	{"-v", &action_none},
+	{"-vv", &action_none},
+	{"-w", &action_values_Read},
+}, operands: shape{rest: roleHost}, base: &action_class_network_harm_scans}
+
+var syntaxApparmor_parser = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_disarms}
+
+var syntaxAppcmd = syntax{style: slash, why: "changes services, policies or the protection of the system", options: []option{
+	{"/a", &action_none},
+	{"/all", &action_none},
+	{"/force", &action_none},
+	{"/kb", &action_none},
+	{"/norestart", &action_none},
+	{"/quiet", &action_none},
+	{"/r", &action_none},
+	{"/removedefinitions", &action_none},
+	{"/restore", &action_none},
+	{"/s", &action_none},
+	{"/scan", &action_none},
+	{"/scantype", &action_none},
+	{"/target", &action_none},
+	{"/uninstall", &action_none},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+
+var syntaxAppimage = syntax{style: open, subs: []program{
+	{"alias", &syntax_fdd84df409ba},
+	{"bucket", &syntax_7b0c18a65c40},
+	{"config", &syntax_fdd84df409ba},
+	{"connect", &syntax_fdd84df409ba},
+	{"connections", &syntax_operands_rest_Text_base_class_readOnly},
+	{"disable", &syntax_fdd84df409ba},
+	{"disconnect", &syntax_fdd84df409ba},
+	{"enable", &syntax_fdd84df409ba},
+	{"find", &syntax_operands_rest_Text_base_class_readOnly},
+	{"history", &syntax_operands_rest_Text_base_class_readOnly},
+	{"info", &syntax_operands_rest_Text_base_class_readOnly},
+	{"install", &syntax_fdd84df409ba},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"mask", &syntax_fdd84df409ba},
+	{"override", &syntax_fdd84df409ba},
+	{"ps", &syntax_operands_rest_Text_base_class_readOnly},
+	{"refresh", &syntax_fdd84df409ba},
+	{"remote-add", &syntax_15fbeb87c3c8},
+	{"remote-delete", &syntax_fdd84df409ba},
+	{"remote-modify", &syntax_15fbeb87c3c8},
+	{"remotes", &syntax_operands_rest_Text_base_class_readOnly},
+	{"remove", &syntax_fdd84df409ba},
+	{"repair", &syntax_fdd84df409ba},
+	{"restart", &syntax_fdd84df409ba},
+	{"revert", &syntax_fdd84df409ba},
+	{"run", &syntax_operands_head_Text_rest_ArgvRemote_base_none},
+	{"search", &syntax_operands_rest_Text_base_class_readOnly},
+	{"services", &syntax_operands_rest_Text_base_class_readOnly},
+	{"set", &syntax_fdd84df409ba},
+	{"show", &syntax_operands_rest_Text_base_class_readOnly},
+	{"source", &syntax_7b0c18a65c40},
+	{"start", &syntax_fdd84df409ba},
+	{"stop", &syntax_fdd84df409ba},
+	{"uninstall", &syntax_fdd84df409ba},
+	{"update", &syntax_fdd84df409ba},
+	{"upgrade", &syntax_fdd84df409ba},
+	{"version", &syntax_operands_rest_Text_base_class_readOnly},
+}}
+
+var syntaxArecord = syntax{style: open, operands: shape{rest: roleWrite}, base: &action_a2acaee7b965}
+
+var syntaxArptables = syntax{style: open, options: []option{
+	{"--file", &action_values_Read},
+	{"--list", &action_none},
+	{"--list-all", &action_none},
+	{"--list-rules", &action_none},
+	{"-L", &action_none},
+	{"-S", &action_none},
+	{"-f", &action_values_Read},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+
+var syntaxAsh = syntax{style: first | plus | apart, language: "shell", options: []option{
+	{"+B", &action_none},
+	{"+C", &action_none},
+	{"+E", &action_none},
+	{"+H", &action_none},
+	{"+O", &action_values_Word},
+	{"+P", &action_none},
+	{"+T", &action_none},
+	{"+a", &action_none},
+	{"+b", &action_none},
+	{"+c", &action_operands_head_Shell_rest_Text},
+	{"+e", &action_none},
+	{"+f", &action_none},
+	{"+h", &action_none},
+	{"+i", &action_none},
+	{"+k", &action_none},
+	{"+m", &action_none},
+	{"+n", &action_flags_wet},
+	{"+o", &action_values_Text_flags_wet},
+	{"+p", &action_none},
+	{"+r", &action_none},
+	{"+t", &action_none},
+	{"+u", &action_none},
+	{"+v", &action_none},
+	{"+x", &action_none},
+	{"-", &action_flags_stop},
+	{"--debug", &action_none},
+	{"--debugger", &action_none},
+	{"--emulate", &action_values_Word},
+	{"--init-file", &action_values_ScriptShell},
+	{"--interactive", &action_none},
+	{"--login", &action_none},
+	{"--no-rcs", &action_none},
+	{"--noediting", &action_none},
+	{"--noprofile", &action_none},
+	{"--norc", &action_none},
+	{"--posix", &action_none},
+	{"--rcfile", &action_values_ScriptShell},
+	{"--restricted", &action_none},
+	{"--verbose", &action_none},
+	{"-B", &action_none},
+	{"-C", &action_none},
+	{"-D", &action_none},
+	{"-E", &action_none},
+	{"-H", &action_none},
+	{"-N", &action_none},
+	{"-O", &action_values_Word},
+	{"-P", &action_none},
+	{"-T", &action_none},
+	{"-a", &action_none},
+	{"-b", &action_none},
+	{"-c", &action_operands_head_Shell_rest_Text},
+	{"-d", &action_none},
+	{"-e", &action_none},
+	{"-f", &action_none},
+	{"-h", &action_none},
+	{"-i", &action_none},
+	{"-k", &action_none},
+	{"-l", &action_none},
+	{"-m", &action_none},
+	{"-n", &action_flags_dry},
+	{"-o", &action_values_Text_flags_wet},
+	{"-p", &action_none},
+	{"-r", &action_none},
+	{"-s", &action_streams_in_Code_setIn_turns_ScriptShell_Text},
+	{"-t", &action_none},
+	{"-u", &action_none},
+	{"-v", &action_none},
+	{"-x", &action_none},
+}, operands: shape{head: []role{roleScriptShell}, rest: roleText}, base: &action_streams_in_Code_setIn}
+
+var syntaxAutomount = syntax{style: open, subs: []program{
+	{"get", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"info", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"list", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"show", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"status", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"subvolume-list", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+
+var syntaxBash = syntax{style: first | plus | apart, language: "shell", options: []option{
+	{"+B", &action_none},
+	{"+C", &action_none},
+	{"+E", &action_none},
+	{"+H", &action_none},
+	{"+O", &action_values_Word},
+	{"+P", &action_none},
+	{"+T", &action_none},
+	{"+a", &action_none},
+	{"+b", &action_none},
+	{"+c", &action_operands_head_Shell_rest_Text},
+	{"+e", &action_none},
+	{"+f", &action_none},
+	{"+h", &action_none},
+	{"+i", &action_none},
+	{"+k", &action_none},
+	{"+m", &action_none},
+	{"+n", &action_flags_wet},
+	{"+o", &action_values_Text_flags_wet},
+	{"+p", &action_none},
+	{"+r", &action_none},
+	{"+t", &action_none},
+	{"+u", &action_none},
+	{"+v", &action_none},
+	{"+x", &action_none},
+	{"-", &action_flags_stop},
+	{"--debug", &action_none},
+	{"--debugger", &action_none},
+	{"--emulate", &action_values_Word},
+	{"--init-file", &action_values_ScriptShell},
+	{"--interactive", &action_none},
+	{"--login", &action_none},
+	{"--no-rcs", &action_none},
+	{"--noediting", &action_none},
+	{"--noprofile", &action_none},
+	{"--norc", &action_none},
+	{"--posix", &action_none},
+	{"--rcfile", &action_values_ScriptShell},
+	{"--restricted", &action_none},
+	{"--verbose", &action_none},
+	{"-B", &action_none},
+	{"-C", &action_none},
+	{"-D", &action_none},
+	{"-E", &action_none},
+	{"-H", &action_none},
+	{"-N", &action_none},
+	{"-O", &action_values_Word},
+	{"-P", &action_none},
+	{"-T", &action_none},
+	{"-a", &action_none},
+	{"-b", &action_none},
+	{"-c", &action_operands_head_Shell_rest_Text},
+	{"-d", &action_none},
+	{"-e", &action_none},
+	{"-f", &action_none},
+	{"-h", &action_none},
+	{"-i", &action_none},
+	{"-k", &action_none},
+	{"-l", &action_none},
+	{"-m", &action_none},
+	{"-n", &action_flags_dry},
+	{"-o", &action_values_Text_flags_wet},
+	{"-p", &action_harm_elevates},
+	{"-r", &action_none},
+	{"-s", &action_streams_in_Code_setIn_turns_ScriptShell_Text},
+	{"-t", &action_none},
+	{"-u", &action_none},
+	{"-v", &action_none},
+	{"-x", &action_none},
+}, operands: shape{head: []role{roleScriptShell}, rest: roleText}, base: &action_streams_in_Code_setIn}
+
+var syntaxBootc = syntax{style: open, options: []option{
+	{"--repository", &action_values_Source},
+	{"--substitute-urls", &action_values_Source},
+	{"--url", &action_values_Source},
+}, subs: []program{
+	{"info", &syntax_operands_rest_Text_base_class_network},
+	{"list", &syntax_operands_rest_Text_base_class_network},
+	{"policy", &syntax_operands_rest_Text_base_class_network},
+	{"search", &syntax_operands_rest_Text_base_class_network},
+	{"version", &syntax_operands_rest_Text_base_class_network},
+}, operands: shape{rest: rolePackage}, base: &action_class_network_effects_ChangeSystem}
+
+var syntaxBootctl = syntax{style: open, subs: []program{
+	{"blame", &syntax_operands_rest_Text_base_class_readOnly},
+	{"calendar", &syntax_operands_rest_Text_base_class_readOnly},
+	{"cat", &syntax_operands_rest_Text_base_class_readOnly},
+	{"critical-chain", &syntax_operands_rest_Text_base_class_readOnly},
+	{"dot", &syntax_operands_rest_Text_base_class_readOnly},
+	{"dump", &syntax_operands_rest_Text_base_class_readOnly},
+	{"info", &syntax_operands_rest_Text_base_class_readOnly},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"list-names", &syntax_operands_rest_Text_base_class_readOnly},
+	{"list-sessions", &syntax_operands_rest_Text_base_class_readOnly},
+	{"list-users", &syntax_operands_rest_Text_base_class_readOnly},
+	{"lldp", &syntax_operands_rest_Text_base_class_readOnly},
+	{"monitor", &syntax_operands_rest_Text_base_class_readOnly},
+	{"plot", &syntax_operands_rest_Text_base_class_readOnly},
+	{"security", &syntax_operands_rest_Text_base_class_readOnly},
+	{"show", &syntax_operands_rest_Text_base_class_readOnly},
+	{"status", &syntax_operands_rest_Text_base_class_readOnly},
+	{"time", &syntax_operands_rest_Text_base_class_readOnly},
+	{"timespan", &syntax_operands_rest_Text_base_class_readOnly},
+	{"tree", &syntax_operands_rest_Text_base_class_readOnly},
+	{"verify", &syntax_operands_rest_Text_base_class_readOnly},
+}, operands: shape{rest: roleSystem}, base: &action_none}
+
+var syntaxBore = syntax{style: open, why: "opens a way from other machines to this one", options: []option{
+	{"-V", &action_flags_dry},
+	{"-h", &action_flags_dry},
+	{"-v", &action_flags_dry},
+}, subs: []program{
+	{"--help", &syntax_operands_rest_Text_base_flags_dry},
+	{"--version", &syntax_operands_rest_Text_base_flags_dry},
+	{"-h", &syntax_operands_rest_Text_base_flags_dry},
+	{"-v", &syntax_operands_rest_Text_base_flags_dry},
+	{"authtoken", &syntax_operands_rest_Text_base_class_network},
+	{"completion", &syntax_operands_rest_Text_base_flags_dry},
+	{"config", &syntax_operands_rest_Text_base_class_network},
+	{"help", &syntax_operands_rest_Text_base_flags_dry},
+	{"info", &syntax_operands_rest_Text_base_flags_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"ls", &syntax_operands_rest_Text_base_flags_dry},
+	{"show", &syntax_operands_rest_Text_base_flags_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"update", &syntax_operands_rest_Text_base_class_network},
+	{"verify", &syntax_operands_rest_Text_base_flags_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+}, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
+
+var syntaxCertreq = syntax{style: slash, why: "runs unknown code", options: []option{
+	{"/af", &action_none},
+	{"/config", &action_none},
+	{"/id", &action_none},
+	{"/param", &action_none},
+	{"/post", &action_harm_fetches},
+	{"/skip", &action_none},
+}, operands: shape{rest: roleText}, base: &action_class_anything_effects_Dynamic_flags_urls}
+
+var syntaxChage = syntax{style: open, options: []option{
+	{"--expiredate", &action_class_localWrite_harm_accounts},
+	{"--file", &action_values_Read},
+	{"--home", &action_values_Text},
+	{"--shell", &action_values_Text},
+	{"-E", &action_class_localWrite_harm_accounts},
+	{"-c", &action_values_Shell},
+	{"-d", &action_values_Text},
+	{"-f", &action_values_Read},
+	{"-s", &action_values_Text},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+
+var syntaxChisel = syntax{style: open, why: "opens a way from other machines to this one", options: []option{
+	{"-V", &action_flags_dry},
+	{"-h", &action_flags_dry},
+	{"-v", &action_flags_dry},
+}, subs: []program{
+	{"--help", &syntax_operands_rest_Text_base_flags_dry},
+	{"--version", &syntax_operands_rest_Text_base_flags_dry},
+	{"-h", &syntax_operands_rest_Text_base_flags_dry},
+	{"-v", &syntax_operands_rest_Text_base_flags_dry},
+	{"authtoken", &syntax_operands_rest_Text_base_class_network},
+	{"completion", &syntax_operands_rest_Text_base_flags_dry},
+	{"config", &syntax_operands_rest_Text_base_class_network},
+	{"help", &syntax_operands_rest_Text_base_flags_dry},
+	{"info", &syntax_operands_rest_Text_base_flags_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"ls", &syntax_operands_rest_Text_base_flags_dry},
+	{"show", &syntax_operands_rest_Text_base_flags_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"update", &syntax_operands_rest_Text_base_class_network},
+	{"verify", &syntax_operands_rest_Text_base_flags_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+}, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
+
+var syntaxChpasswd = syntax{style: open, options: []option{
+	{"--file", &action_values_Read},
+	{"--home", &action_values_Text},
+	{"--shell", &action_values_Text},
+	{"-c", &action_values_Shell},
+	{"-d", &action_values_Text},
+	{"-f", &action_values_Read},
+	{"-s", &action_values_Text},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_accounts}
+
+var syntaxClip = syntax{style: long, options: []option{
+	{"--output", &action_effects_ReadClipboard},
+	{"-Prefer", &action_values_Word},
+	{"-b", &action_none},
+	{"-clipboard", &action_none},
+	{"-i", &action_none},
+	{"-in", &action_none},
+	{"-o", &action_effects_ReadClipboard},
+	{"-out", &action_effects_ReadClipboard},
+	{"-outfile", &action_effects_ReadClipboard},
+	{"-p", &action_none},
+	{"-pboard", &action_values_Word},
+	{"-primary", &action_none},
+	{"-secondary", &action_none},
+	{"-sel", &action_values_Word},
+	{"-selection", &action_values_Word},
+	{"-selection-clipboard", &action_none},
+	{"-t", &action_values_Word},
+	{"-target", &action_values_Word},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
+var syntaxCmstp = syntax{style: slash, why: "runs unknown code", options: []option{
+	{"/a", &action_none},
+	{"/au", &action_none},
+	{"/f", &action_none},
+	{"/i", &action_none},
+	{"/logfile", &action_none},
+	{"/logtoconsole", &action_none},
+	{"/n", &action_none},
+	{"/q", &action_none},
+	{"/s", &action_none},
+	{"/u", &action_none},
+}, operands: shape{rest: roleText}, base: &action_bc5281f41901}
+
+var syntaxCosign = syntax{style: open, subs: []program{
+	{"append", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"attest", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"bud", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"build-using-dockerfile", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"catalog", &syntax_operands_rest_MaybeFile_base_class_readOnly},
+	{"commit", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"config", &syntax_operands_rest_MaybeFile_base_class_readOnly},
+	{"copy", &syntax_6517c6dbdd16},
+	{"cp", &syntax_6517c6dbdd16},
+	{"create", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"delete", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"digest", &syntax_operands_rest_MaybeFile_base_class_readOnly},
+	{"exec", &syntax_4016036cb6eb},
+	{"export", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"filesystem", &syntax_operands_rest_MaybeFile_base_class_readOnly},
+	{"from", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"fs", &syntax_operands_rest_MaybeFile_base_class_readOnly},
+	{"image", &syntax_operands_rest_MaybeFile_base_class_readOnly},
+	{"images", &syntax_operands_rest_MaybeFile_base_class_readOnly},
+	{"inspect", &syntax_operands_rest_MaybeFile_base_class_readOnly},
+	{"list", &syntax_operands_rest_MaybeFile_base_class_readOnly},
+	{"list-tags", &syntax_operands_rest_MaybeFile_base_class_readOnly},
+	{"logs", &syntax_operands_rest_MaybeFile_base_class_readOnly},
+	{"ls", &syntax_operands_rest_MaybeFile_base_class_readOnly},
+	{"manifest", &syntax_operands_rest_MaybeFile_base_class_readOnly},
+	{"mutate", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"ps", &syntax_operands_rest_MaybeFile_base_class_readOnly},
+	{"pull", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"push", &syntax_6517c6dbdd16},
+	{"rebase", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"repo", &syntax_operands_rest_MaybeFile_base_class_readOnly},
+	{"repository", &syntax_operands_rest_MaybeFile_base_class_readOnly},
+	{"rm", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"rmi", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"rmp", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"run", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"scan", &syntax_operands_rest_MaybeFile_base_class_readOnly},
+	{"sign", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"start", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"stop", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"sync", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"tag", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"unshare", &syntax_operands_rest_Argv_base_none},
+	{"validate", &syntax_operands_rest_MaybeFile_base_class_readOnly},
+	{"verify", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"version", &syntax_operands_rest_MaybeFile_base_class_readOnly},
+}, operands: shape{rest: roleMaybeFile}, base: &action_class_network}
+
+var syntaxCsvde = syntax{style: slash, options: []option{
+	{"/all_trusts", &action_none},
+	{"/attr", &action_values_Word},
+	{"/c", &action_none},
+	{"/d", &action_values_Word},
+	{"/dclist", &action_none},
+	{"/domain_trusts", &action_none},
+	{"/dsgetdc", &action_none},
+	{"/f", &action_values_Word},
+	{"/filter", &action_values_Word},
+	{"/limit", &action_values_Word},
+	{"/r", &action_values_Word},
+	{"/s", &action_values_Word},
+	{"/trusted_domains", &action_none},
+}, operands: shape{rest: roleText}, base: &action_class_network_harm_surveys}
+
+var syntaxDash = syntax{style: first | plus | apart, language: "shell", options: []option{
+	{"+B", &action_none},
+	{"+C", &action_none},
+	{"+E", &action_none},
+	{"+H", &action_none},
+	{"+O", &action_values_Word},
+	{"+P", &action_none},
+	{"+T", &action_none},
+	{"+a", &action_none},
+	{"+b", &action_none},
+	{"+c", &action_operands_head_Shell_rest_Text},
+	{"+e", &action_none},
+	{"+f", &action_none},
+	{"+h", &action_none},
+	{"+i", &action_none},
+	{"+k", &action_none},
+	{"+m", &action_none},
+	{"+n", &action_flags_wet},
+	{"+o", &action_values_Text_flags_wet},
+	{"+p", &action_none},
+	{"+r", &action_none},
+	{"+t", &action_none},
+	{"+u", &action_none},
+	{"+v", &action_none},
+	{"+x", &action_none},
+	{"-", &action_flags_stop},
+	{"--debug", &action_none},
+	{"--debugger", &action_none},
+	{"--emulate", &action_values_Word},
+	{"--init-file", &action_values_ScriptShell},
+	{"--interactive", &action_none},
+	{"--login", &action_none},
+	{"--no-rcs", &action_none},
+	{"--noediting", &action_none},
+	{"--noprofile", &action_none},
+	{"--norc", &action_none},
+	{"--posix", &action_none},
+	{"--rcfile", &action_values_ScriptShell},
+	{"--restricted", &action_none},
+	{"--verbose", &action_none},
+	{"-B", &action_none},
+	{"-C", &action_none},
+	{"-D", &action_none},
+	{"-E", &action_none},
+	{"-H", &action_none},
+	{"-N", &action_none},
+	{"-O", &action_values_Word},
+	{"-P", &action_none},
+	{"-T", &action_none},
+	{"-a", &action_none},
+	{"-b", &action_none},
+	{"-c", &action_operands_head_Shell_rest_Text},
+	{"-d", &action_none},
+	{"-e", &action_none},
+	{"-f", &action_none},
+	{"-h", &action_none},
+	{"-i", &action_none},
+	{"-k", &action_none},
+	{"-l", &action_none},
+	{"-m", &action_none},
+	{"-n", &action_flags_dry},
+	{"-o", &action_values_Text_flags_wet},
+	{"-p", &action_harm_elevates},
+	{"-r", &action_none},
+	{"-s", &action_streams_in_Code_setIn_turns_ScriptShell_Text},
+	{"-t", &action_none},
+	{"-u", &action_none},
+	{"-v", &action_none},
+	{"-x", &action_none},
+}, operands: shape{head: []role{roleScriptShell}, rest: roleText}, base: &action_streams_in_Code_setIn}
+
+var syntaxDelgroup = syntax{style: open, options: []option{
+	{"--file", &action_values_Read},
+	{"--home", &action_values_Text},
+	{"--shell", &action_values_Text},
+	{"-c", &action_values_Shell},
+	{"-d", &action_values_Text},
+	{"-f", &action_values_Read},
+	{"-s", &action_values_Text},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_accounts}
+
+var syntaxDeluser = syntax{style: open, options: []option{
+	{"--file", &action_values_Read},
+	{"--home", &action_values_Text},
+	{"--remove", &action_effects_Destroy},
+	{"--remove-all-files", &action_effects_Destroy},
+	{"--remove-home", &action_effects_Destroy},
+	{"--shell", &action_values_Text},
+	{"-c", &action_values_Shell},
+	{"-d", &action_values_Text},
+	{"-f", &action_values_Read},
+	{"-r", &action_effects_Destroy},
+	{"-s", &action_values_Text},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_accounts}
+
+var syntaxDepmod = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+
+var syntaxDevtunnel = syntax{style: open, why: "opens a way from other machines to this one", subs: []program{
+	{"--help", &syntax_operands_rest_Text_base_flags_dry},
+	{"--version", &syntax_operands_rest_Text_base_flags_dry},
+	{"-h", &syntax_operands_rest_Text_base_flags_dry},
+	{"-v", &syntax_operands_rest_Text_base_flags_dry},
+	{"authtoken", &syntax_operands_rest_Text_base_class_network},
+	{"completion", &syntax_operands_rest_Text_base_flags_dry},
+	{"config", &syntax_operands_rest_Text_base_class_network},
+	{"help", &syntax_operands_rest_Text_base_flags_dry},
+	{"info", &syntax_operands_rest_Text_base_flags_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry},
+	{"ls", &syntax_operands_rest_Text_base_flags_dry},
+	{"show", &syntax_operands_rest_Text_base_flags_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry},
+	{"update", &syntax_operands_rest_Text_base_class_network},
+	{"verify", &syntax_operands_rest_Text_base_flags_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry},
+}, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen}
+
+var syntaxDiantz = syntax{style: slash, why: "packs the files that a list names", options: []option{
+	{"/-y", &action_none},
+	{"/a", &action_none},
+	{"/b", &action_none},
+	{"/c", &action_none},
+	{"/copy", &action_none},
+	{"/copyall", &action_none},
+	{"/d", &action_values_Word},
+	{"/dcopy", &action_none},
+	{"/e", &action_turns_Write_WriteTree_flags_recursive},
+	{"/exclude", &action_values_Word},
+	{"/f", &action_values_Read_effects_Dynamic_operands_rest_Text},
+	{"/fft", &action_none},
+	{"/g", &action_none},
+	{"/h", &action_none},
+	{"/i", &action_none},
+	{"/j", &action_none},
+	{"/k", &action_none},
+	{"/l", &action_values_WriteTree},
+	{"/log", &action_values_Word},
+	{"/m", &action_none},
+	{"/mir", &action_33a86a0e669c},
+	{"/mov", &action_none},
+	{"/move", &action_none},
+	{"/mt", &action_none},
+	{"/n", &action_none},
+	{"/nc", &action_none},
+	{"/ndl", &action_none},
+	{"/nfl", &action_none},
+	{"/nh", &action_none},
+	{"/njh", &action_none},
+	{"/njs", &action_none},
+	{"/np", &action_none},
+	{"/ns", &action_none},
+	{"/o", &action_none},
+	{"/p", &action_none},
+	{"/purge", &action_33a86a0e669c},
+	{"/q", &action_none},
+	{"/r", &action_none},
+	{"/s", &action_turns_Write_WriteTree_flags_recursive},
+	{"/t", &action_none},
+	{"/tee", &action_none},
+	{"/u", &action_none},
+	{"/v", &action_none},
+	{"/v1", &action_none},
+	{"/v2", &action_none},
+	{"/v3", &action_none},
+	{"/w", &action_none},
+	{"/x", &action_none},
+	{"/xd", &action_values_Word},
+	{"/xf", &action_values_Word},
+	{"/xj", &action_none},
+	{"/xo", &action_none},
+	{"/y", &action_none},
+	{"/z", &action_none},
+	{"/zb", &action_none},
+}, texts: []option{
+	{"ntds.dit", &action_effects_ReadSecret},
+}, operands: shape{head: []role{roleRead, roleWrite}, rest: roleText}, base: &action_class_localWrite_harm_proxies}
+
+var syntaxDirb = syntax{style: long | open | numeric, options: []option{
+	{"--interactive", &action_flags_reject},
+	{"--open", &action_none},
+	{"--os-cmd", &action_flags_reject},
+	{"--os-pwn", &action_flags_reject},
+	{"--os-shell", &action_flags_reject},
+	{"--rate", &action_values_Text},
+	{"--reason", &action_none},
+	{"--script", &action_values_Text_flags_reject},
+	{"--script-args", &action_flags_reject},
+	{"--sql-shell", &action_flags_reject},
+	{"--top-ports", &action_values_Text},
+	{"-6", &action_none},
+	{"-A", &action_none},
+	{"-F", &action_none},
+	{"-L", &action_values_Read},
+	{"-O", &action_none},
+	{"-P", &action_values_Read},
+	{"-Pn", &action_none},
+	{"-iL", &action_values_Read},
+	{"-l", &action_values_Read},
+	{"-n", &action_none},
+	{"-o", &action_values_Write},
+	{"-oA", &action_values_Write},
+	{"-oG", &action_values_Write},
+	{"-oN", &action_values_Write},
+	{"-oS", &action_values_Write},
+	{"-oX", &action_values_Write},
+	{"-output", &action_values_Write},
+	{"-p", &action_values_Text},
+	{"-sC", &action_none},
+	{"-sS", &action_none},
+	{"-sT", &action_none},
+	{"-sU", &action_none},
+	{"-sV", &action_none},
+	{"-script", &action_values_Text_flags_reject},
+	{"-sn", &action_none},
+	{"-v", &action_none},
+	{"-vv", &action_none},
+	{"-w", &action_values_Read},
+}, operands: shape{rest: roleHost}, base: &action_class_network_harm_scans}
+
+var syntaxDmsetup = syntax{style: open, subs: []program{
+	{"get", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"info", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"list", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"remove_all", &syntax_622d36c247f3},
+	{"show", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"status", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"subvolume-list", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"wipe_table", &syntax_622d36c247f3},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+
+var syntaxDnscmd = syntax{style: slash, why: "changes services, policies or the protection of the system", options: []option{
+	{"/a", &action_none},
+	{"/all", &action_none},
+	{"/force", &action_none},
+	{"/kb", &action_none},
+	{"/norestart", &action_none},
+	{"/quiet", &action_none},
+	{"/r", &action_none},
+	{"/removedefinitions", &action_none},
+	{"/restore", &action_none},
+	{"/s", &action_none},
+	{"/scan", &action_none},
+	{"/scantype", &action_none},
+	{"/target", &action_none},
+	{"/uninstall", &action_none},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_proxies}
+
+var syntaxDsquery = syntax{style: slash, options: []option{
+	{"/all_trusts", &action_none},
+	{"/attr", &action_values_Word},
+	{"/c", &action_none},
+	{"/d", &action_values_Word},
+	{"/dclist", &action_none},
+	{"/domain_trusts", &action_none},
+	{"/dsgetdc", &action_none},
+	{"/f", &action_values_Word},
+	{"/filter", &action_values_Word},
+	{"/limit", &action_values_Word},
+	{"/r", &action_values_Word},
+	{"/s", &action_values_Word},
+	{"/trusted_domains", &action_none},
+}, operands: shape{rest: roleText}, base: &action_class_network_harm_surveys}
+
+var syntaxEbtables = syntax{style: open, options: []option{
+	{"--file", &action_values_Read},
+	{"--flush", &action_class_localWrite_harm_disarms},
+	{"--list", &action_none},
+	{"--list-all", &action_none},
+	{"--list-rules", &action_none},
+	{"-F", &action_class_localWrite_harm_disarms},
+	{"-L", &action_none},
+	{"-S", &action_none},
+	{"-f", &action_values_Read},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+
+var syntaxEvans = syntax{style: open | bundled, options: []option{
+	{"--exec", &action_values_Shell},
+	{"--file", &action_values_Edit},
+	{"--output", &action_values_Edit},
+	{"-c", &action_values_Text},
+	{"-f", &action_values_Edit},
+	{"-o", &action_values_Edit},
+}, operands: shape{rest: roleText}, base: &action_class_network_harm_calls}
+
+var syntaxFail2ban_client = syntax{style: open, options: []option{
+	{"--file", &action_values_Read},
+	{"--list", &action_none},
+	{"--list-all", &action_none},
+	{"--list-rules", &action_none},
+	{"-L", &action_none},
+	{"-S", &action_none},
+	{"-f", &action_values_Read},
+}, subs: []program{
+	{"stop", &syntax_1ba3c909a31b},
+	{"unban", &syntax_1ba3c909a31b},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+
+var syntaxFfuf = syntax{style: long | open | numeric, options: []option{
+	{"--interactive", &action_flags_reject},
+	{"--open", &action_none},
+	{"--os-cmd", &action_flags_reject},
+	{"--os-pwn", &action_flags_reject},
+	{"--os-shell", &action_flags_reject},
+	{"--rate", &action_values_Text},
+	{"--reason", &action_none},
+	{"--script", &action_values_Text_flags_reject},
+	{"--script-args", &action_flags_reject},
+	{"--sql-shell", &action_flags_reject},
+	{"--top-ports", &action_values_Text},
+	{"-6", &action_none},
+	{"-A", &action_none},
+	{"-F", &action_none},
+	{"-L", &action_values_Read},
+	{"-O", &action_none},
+	{"-P", &action_values_Read},
+	{"-Pn", &action_none},
+	{"-iL", &action_values_Read},
+	{"-l", &action_values_Read},
+	{"-n", &action_none},
+	{"-o", &action_values_Write},
+	{"-oA", &action_values_Write},
+	{"-oG", &action_values_Write},
+	{"-oN", &action_values_Write},
+	{"-oS", &action_values_Write},
+	{"-oX", &action_values_Write},
+	{"-output", &action_values_Write},
+	{"-p", &action_values_Text},
+	{"-sC", &action_none},
+	{"-sS", &action_none},
+	{"-sT", &action_none},
+	{"-sU", &action_none},
+	{"-sV", &action_none},
+	{"-script", &action_values_Text_flags_reject},
+	{"-sn", &action_none},
+	{"-v", &action_none},
+	{"-vv", &action_none},
+	{"-w", &action_values_Read},
+}, operands: shape{rest: roleHost}, base: &action_class_network_harm_scans}
+
+var syntaxFirewall_cmd = syntax{style: open, options: []option{
+	{"--file", &action_values_Read},
+	{"--list", &action_none},
+	{"--list-all", &action_none},
+	{"--list-rules", &action_none},
+	{"--panic-off", &action_class_localWrite_harm_disarms},
+	{"-L", &action_none},
+	{"-S", &action_none},
+	{"-f", &action_values_Read},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+
+var syntaxFlameshot = syntax{style: open, operands: shape{rest: roleWrite}, base: &action_class_localWrite_effects_ReadClipboard}
+
+var syntaxFrpc = syntax{style: open, why: "opens a way from other machines to this one", options: []option{
+	{"-V", &action_flags_dry},
+	{"-h", &action_flags_dry},
+	{"-v", &action_flags_dry},
+}, subs: []program{
+	{"--help", &syntax_operands_rest_Text_base_flags_dry},
+	{"--version", &syntax_operands_rest_Text_base_flags_dry},
+	{"-h", &syntax_operands_rest_Text_base_flags_dry},
+	{"-v", &syntax_operands_rest_Text_base_flags_dry},
+	{"authtoken", &syntax_operands_rest_Text_base_class_network},
+	{"completion", &syntax_operands_rest_Text_base_flags_dry},
+	{"config", &syntax_operands_rest_Text_base_class_network},
+	{"help", &syntax_operands_rest_Text_base_flags_dry},
+	{"info", &syntax_operands_rest_Text_base_flags_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"ls", &syntax_operands_rest_Text_base_flags_dry},
+	{"show", &syntax_operands_rest_Text_base_flags_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"update", &syntax_operands_rest_Text_base_class_network},
+	{"verify", &syntax_operands_rest_Text_base_flags_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+}, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
+
+var syntaxFrps = syntax{style: open, why: "opens a way from other machines to this one", options: []option{
+	{"-V", &action_flags_dry},
+	{"-h", &action_flags_dry},
+	{"-v", &action_flags_dry},
+}, subs: []program{
+	{"--help", &syntax_operands_rest_Text_base_flags_dry},
+	{"--version", &syntax_operands_rest_Text_base_flags_dry},
+	{"-h", &syntax_operands_rest_Text_base_flags_dry},
+	{"-v", &syntax_operands_rest_Text_base_flags_dry},
+	{"authtoken", &syntax_operands_rest_Text_base_class_network},
+	{"completion", &syntax_operands_rest_Text_base_flags_dry},
+	{"config", &syntax_operands_rest_Text_base_class_network},
+	{"help", &syntax_operands_rest_Text_base_flags_dry},
+	{"info", &syntax_operands_rest_Text_base_flags_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"ls", &syntax_operands_rest_Text_base_flags_dry},
+	{"show", &syntax_operands_rest_Text_base_flags_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"update", &syntax_operands_rest_Text_base_class_network},
+	{"verify", &syntax_operands_rest_Text_base_flags_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+}, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
+
+var syntaxFswebcam = syntax{style: open, operands: shape{rest: roleWrite}, base: &action_a2acaee7b965}
+
+var syntaxGcore = syntax{style: open, why: "reads the memory of another process", options: []option{
+	{"--pid", &action_values_Process},
+	{"-o", &action_values_Write},
+	{"-p", &action_values_Process},
+}, operands: shape{head: []role{roleProcess}, rest: roleText}, base: &action_class_localWrite_effects_ReadClipboard_harm_dumps}
+
+var syntaxGdate = syntax{style: gnu, options: []option{
+	{"--date", &action_values_Word},
+	{"--debug", &action_none},
+	{"--file", &action_values_Read},
+	{"--iso-8601", &action_values_Text_attached},
+	{"--reference", &action_values_Text},
+	{"--rfc-3339", &action_values_Word},
+	{"--rfc-email", &action_none},
+	{"--set", &action_values_System},
+	{"--universal", &action_none},
+	{"--utc", &action_none},
+	{"-I", &action_values_Text_attached},
+	{"-R", &action_none},
+	{"-d", &action_values_Word},
+	{"-f", &action_values_Read},
+	{"-j", &action_none},
+	{"-n", &action_none},
+	{"-r", &action_values_Text},
+	{"-s", &action_values_System},
+	{"-u", &action_none},
+	{"-v", &action_values_Word},
+}, operands: shape{head: []role{roleDate, roleText}}}
+
+var syntaxGnome_screenshot = syntax{style: open, operands: shape{rest: roleWrite}, base: &action_a2acaee7b965}
+
+var syntaxGobuster = syntax{style: long | open | numeric, options: []option{
+	{"--interactive", &action_flags_reject},
+	{"--open", &action_none},
+	{"--os-cmd", &action_flags_reject},
+	{"--os-pwn", &action_flags_reject},
+	{"--os-shell", &action_flags_reject},
+	{"--rate", &action_values_Text},
+	{"--reason", &action_none},
+	{"--script", &action_values_Text_flags_reject},
+	{"--script-args", &action_flags_reject},
+	{"--sql-shell", &action_flags_reject},
+	{"--top-ports", &action_values_Text},
+	{"-6", &action_none},
+	{"-A", &action_none},
+	{"-F", &action_none},
+	{"-L", &action_values_Read},
+	{"-O", &action_none},
+	{"-P", &action_values_Read},
+	{"-Pn", &action_none},
+	{"-iL", &action_values_Read},
+	{"-l", &action_values_Read},
+	{"-n", &action_none},
+	{"-o", &action_values_Write},
+	{"-oA", &action_values_Write},
+	{"-oG", &action_values_Write},
+	{"-oN", &action_values_Write},
+	{"-oS", &action_values_Write},
+	{"-oX", &action_values_Write},
+	{"-output", &action_values_Write},
+	{"-p", &action_values_Text},
+	{"-sC", &action_none},
+	{"-sS", &action_none},
+	{"-sT", &action_none},
+	{"-sU", &action_none},
+	{"-sV", &action_none},
+	{"-script", &action_values_Text_flags_reject},
+	{"-sn", &action_none},
+	{"-v", &action_none},
+	{"-vv", &action_none},
+	{"-w", &action_values_Read},
+}, operands: shape{rest: roleHost}, base: &action_class_network_harm_scans}
+
+var syntaxGost = syntax{style: open, why: "opens a way from other machines to this one", options: []option{
+	{"-V", &action_flags_dry},
+	{"-h", &action_flags_dry},
+	{"-v", &action_flags_dry},
+}, subs: []program{
+	{"--help", &syntax_operands_rest_Text_base_flags_dry},
+	{"--version", &syntax_operands_rest_Text_base_flags_dry},
+	{"-h", &syntax_operands_rest_Text_base_flags_dry},
+	{"-v", &syntax_operands_rest_Text_base_flags_dry},
+	{"authtoken", &syntax_operands_rest_Text_base_class_network},
+	{"completion", &syntax_operands_rest_Text_base_flags_dry},
+	{"config", &syntax_operands_rest_Text_base_class_network},
+	{"help", &syntax_operands_rest_Text_base_flags_dry},
+	{"info", &syntax_operands_rest_Text_base_flags_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"ls", &syntax_operands_rest_Text_base_flags_dry},
+	{"show", &syntax_operands_rest_Text_base_flags_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"update", &syntax_operands_rest_Text_base_class_network},
+	{"verify", &syntax_operands_rest_Text_base_flags_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+}, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
+
+var syntaxGrim = syntax{style: open, operands: shape{rest: roleWrite}, base: &action_a2acaee7b965}
+
+var syntaxGroupdel = syntax{style: open, options: []option{
+	{"--file", &action_values_Read},
+	{"--home", &action_values_Text},
+	{"--shell", &action_values_Text},
+	{"-c", &action_values_Shell},
+	{"-d", &action_values_Text},
+	{"-f", &action_values_Read},
+	{"-s", &action_values_Text},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_accounts}
+
+var syntaxGrpcurl = syntax{style: open | bundled, options: []option{
+	{"--exec", &action_values_Shell},
+	{"--file", &action_values_Edit},
+	{"--output", &action_values_Edit},
+	{"-c", &action_values_Text},
+	{"-f", &action_values_Edit},
+	{"-o", &action_values_Edit},
+}, operands: shape{rest: roleText}, base: &action_class_network_harm_calls}
+
+var syntaxHalt = syntax{style: open | bundled, options: []option{
+	{"-H", &action_flags_wet},
+	{"-P", &action_flags_wet},
+	{"-c", &action_flags_dry},
+	{"-f", &action_flags_wet},
+	{"-g", &action_flags_wet},
+	{"-h", &action_flags_wet},
+	{"-i", &action_flags_wet},
+	{"-k", &action_flags_wet},
+	{"-l", &action_flags_wet},
+	{"-p", &action_flags_wet},
+	{"-r", &action_flags_wet},
+	{"-s", &action_flags_wet},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_Destroy_harm_halts}
+
+var syntaxHping3 = syntax{style: numeric | bundled, options: []option{
+	{"--interval", &action_values_Word},
+	{"--no-dns", &action_values_Word},
+	{"--report", &action_values_Word},
+	{"--report-cycles", &action_values_Word},
+	{"--tcp", &action_values_Word},
+	{"-4", &action_none},
+	{"-6", &action_none},
+	{"-A", &action_none},
+	{"-B", &action_none},
+	{"-C", &action_none},
+	{"-D", &action_none},
+	{"-F", &action_none},
+	{"-G", &action_none},
+	{"-I", &action_values_Word},
+	{"-L", &action_none},
+	{"-M", &action_values_Word},
+	{"-N", &action_values_Word},
+	{"-O", &action_none},
+	{"-P", &action_values_Word},
+	{"-Q", &action_values_Word},
+	{"-R", &action_none},
+	{"-S", &action_values_Word},
+	{"-T", &action_none},
+	{"-U", &action_none},
+	{"-V", &action_none},
+	{"-W", &action_values_Word},
+	{"-X", &action_none},
+	{"-a", &action_none},
+	{"-b", &action_none},
+	{"-c", &action_values_Word},
+	{"-d", &action_none},
+	{"-e", &action_none},
+	{"-f", &action_values_Word},
+	{"-g", &action_values_Word},
+	{"-h", &action_none},
+	{"-i", &action_values_Word},
+	{"-j", &action_none},
+	{"-k", &action_values_Word},
+	{"-l", &action_values_Word},
+	{"-m", &action_values_Word},
+	{"-n", &action_none},
+	{"-o", &action_none},
+	{"-p", &action_values_Word},
+	{"-q", &action_values_Word},
+	{"-r", &action_none},
+	{"-s", &action_values_Word},
+	{"-t", &action_values_Word},
+	{"-v", &action_none},
+	{"-w", &action_values_Word},
+	{"-x", &action_none},
+	{"-y", &action_none},
+	{"-z", &action_none},
+}, operands: shape{head: []role{roleHost}, rest: roleText}, base: &action_class_network_harm_scans}
+
+var syntaxHusky = syntax{style: open, options: []option{
+	{"--globalSetup", &action_values_ScriptNode},
+	{"--import", &action_values_ScriptNode},
+	{"--out-dir", &action_values_WriteTree},
+	{"--out-file", &action_values_WriteTree},
+	{"--outDir", &action_values_WriteTree},
+	{"--outfile", &action_values_WriteTree},
+	{"--output", &action_values_WriteTree},
+	{"--require", &action_values_ScriptNode},
+	{"--setupFiles", &action_values_ScriptNode},
+	{"--tunnel", &action_effects_Listen},
+	{"-d", &action_values_WriteTree},
+	{"-o", &action_values_WriteTree},
+	{"-r", &action_values_ScriptNode},
+}, subs: []program{
+	{"uninstall", &syntax_10841f646ac2},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
+var syntaxHydra = syntax{style: long | open | numeric, options: []option{
+	{"--interactive", &action_flags_reject},
+	{"--open", &action_none},
+	{"--os-cmd", &action_flags_reject},
+	{"--os-pwn", &action_flags_reject},
+	{"--os-shell", &action_flags_reject},
+	{"--rate", &action_values_Text},
+	{"--reason", &action_none},
+	{"--script", &action_values_Text_flags_reject},
+	{"--script-args", &action_flags_reject},
+	{"--sql-shell", &action_flags_reject},
+	{"--top-ports", &action_values_Text},
+	{"-6", &action_none},
+	{"-A", &action_none},
+	{"-F", &action_none},
+	{"-L", &action_values_Read},
+	{"-O", &action_none},
+	{"-P", &action_values_Read},
+	{"-Pn", &action_none},
+	{"-iL", &action_values_Read},
+	{"-l", &action_values_Read},
+	{"-n", &action_none},
+	{"-o", &action_values_Write},
+	{"-oA", &action_values_Write},
+	{"-oG", &action_values_Write},
+	{"-oN", &action_values_Write},
+	{"-oS", &action_values_Write},
+	{"-oX", &action_values_Write},
+	{"-output", &action_values_Write},
+	{"-p", &action_values_Text},
+	{"-sC", &action_none},
+	{"-sS", &action_none},
+	{"-sT", &action_none},
+	{"-sU", &action_none},
+	{"-sV", &action_none},
+	{"-script", &action_values_Text_flags_reject},
+	{"-sn", &action_none},
+	{"-v", &action_none},
+	{"-vv", &action_none},
+	{"-w", &action_values_Read},
+}, operands: shape{rest: roleHost}, base: &action_class_network_harm_cracks}
+
+var syntaxImagesnap = syntax{style: open, operands: shape{rest: roleWrite}, base: &action_a2acaee7b965}
+
+var syntaxInfdefaultinstall = syntax{style: slash, why: "runs unknown code", options: []option{
+	{"/a", &action_none},
+	{"/au", &action_none},
+	{"/f", &action_none},
+	{"/i", &action_none},
+	{"/logfile", &action_none},
+	{"/logtoconsole", &action_none},
+	{"/n", &action_none},
+	{"/q", &action_none},
+	{"/s", &action_none},
+	{"/u", &action_none},
+}, operands: shape{rest: roleText}, base: &action_bc5281f41901}
+
+var syntaxInit = syntax{style: open | bundled, options: []option{
+	{"-H", &action_flags_wet},
+	{"-P", &action_flags_wet},
+	{"-c", &action_flags_dry},
+	{"-f", &action_flags_wet},
+	{"-g", &action_flags_wet},
+	{"-h", &action_flags_wet},
+	{"-i", &action_flags_wet},
+	{"-k", &action_flags_wet},
+	{"-l", &action_flags_wet},
+	{"-p", &action_flags_wet},
+	{"-r", &action_flags_wet},
+	{"-s", &action_flags_wet},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_Destroy}
+
+var syntaxInsmod = syntax{style: open, options: []option{
+	{"--dry-run", &action_flags_dry},
+	{"--showconfig", &action_flags_dry},
+	{"-c", &action_flags_dry},
+	{"-n", &action_flags_dry},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_elevates}
+
+var syntaxIp6tables = syntax{style: open, options: []option{
+	{"--file", &action_values_Read},
+	{"--flush", &action_class_localWrite_harm_disarms},
+	{"--list", &action_none},
+	{"--list-all", &action_none},
+	{"--list-rules", &action_none},
+	{"-F", &action_class_localWrite_harm_disarms},
+	{"-L", &action_none},
+	{"-S", &action_none},
+	{"-X", &action_class_localWrite_harm_disarms},
+	{"-f", &action_values_Read},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+
+var syntaxJsc = syntax{style: first, language: "node", options: []option{
+	{"--esm", &action_none},
+	{"--eval", &action_values_Node_operands_rest_Text_flags_stop},
+	{"--files", &action_none},
+	{"--import", &action_values_ScriptNode},
+	{"--print", &action_values_Node_operands_rest_Text_flags_stop},
+	{"--project", &action_values_Word},
+	{"--require", &action_values_ScriptNode},
+	{"--swc", &action_none},
+	{"--transpile-only", &action_none},
+	{"--tsconfig", &action_values_Word},
+	{"--watch", &action_none},
+	{"-O", &action_values_Word},
+	{"-P", &action_none},
+	{"-T", &action_none},
+	{"-e", &action_values_Node_operands_rest_Text_flags_stop},
+	{"-i", &action_none},
+	{"-p", &action_values_Node_operands_rest_Text_flags_stop},
+	{"-r", &action_values_ScriptNode},
+	{"-v", &action_none},
+}, subs: []program{
+	{"watch", &syntax_operands_head_ScriptNode_rest_Text_base_none},
+}, operands: shape{head: []role{roleScriptNode}, rest: roleText}, base: &action_streams_in_Code_setIn_harm_proxies}
+
+var syntaxKexec = syntax{style: open, options: []option{
+	{"--exec", &action_class_localWrite_harm_halts},
+	{"-e", &action_class_localWrite_harm_halts},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+
+var syntaxKextload = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_elevates}
+
+var syntaxKlist = syntax{style: slash, options: []option{
+	{"/all", &action_none},
+	{"/allcompartments", &action_none},
+	{"/apps", &action_none},
+	{"/connect", &action_none},
+	{"/counter", &action_none},
+	{"/displaydns", &action_none},
+	{"/f", &action_none},
+	{"/fi", &action_values_Word},
+	{"/flow", &action_none},
+	{"/flushdns", &action_none},
+	{"/fo", &action_values_Word},
+	{"/kcd_cache", &action_none},
+	{"/lh", &action_values_Word},
+	{"/li", &action_values_Word},
+	{"/m", &action_none},
+	{"/mode", &action_none},
+	{"/nh", &action_none},
+	{"/p", &action_values_Word},
+	{"/purge", &action_none},
+	{"/q", &action_none},
+	{"/r", &action_values_Word},
+	{"/registerdns", &action_none},
+	{"/release", &action_none},
+	{"/release6", &action_none},
+	{"/renew", &action_none},
+	{"/renew6", &action_none},
+	{"/s", &action_values_Word},
+	{"/server", &action_none},
+	{"/sessions", &action_none},
+	{"/setclassid", &action_none},
+	{"/svc", &action_none},
+	{"/t", &action_none},
+	{"/tgt", &action_none},
+	{"/tickets", &action_none},
+	{"/u", &action_values_Word},
+	{"/v", &action_none},
+	{"/vm", &action_none},
+}, operands: shape{rest: roleText}, base: &action_harm_surveys}
+
+var syntaxKmutil = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_effects_ChangeSystem_harm_elevates}
+
+var syntaxKsh93 = syntax{style: first | plus, language: "shell", options: []option{
+	{"+B", &action_none},
+	{"+C", &action_none},
+	{"+E", &action_none},
+	{"+H", &action_none},
+	{"+O", &action_values_Word},
+	{"+P", &action_none},
+	{"+T", &action_none},
+	{"+a", &action_none},
+	{"+b", &action_none},
+	{"+c", &action_operands_head_Shell_rest_Text},
+	{"+e", &action_none},
+	{"+f", &action_none},
+	{"+h", &action_none},
+	{"+i", &action_none},
+	{"+k", &action_none},
+	{"+m", &action_none},
+	{"+n", &action_flags_wet},
+	{"+o", &action_values_Text_flags_wet},
+	{"+p", &action_none},
+	{"+r", &action_none},
+	{"+t", &action_none},
+	{"+u", &action_none},
+	{"+v", &action_none},
+	{"+x", &action_none},
+	{"-", &action_flags_stop},
+	{"--debug", &action_none},
+	{"--debugger", &action_none},
+	{"--emulate", &action_values_Word},
+	{"--init-file", &action_values_ScriptShell},
+	{"--interactive", &action_none},
+	{"--login", &action_none},
+	{"--no-rcs", &action_none},
+	{"--noediting", &action_none},
+	{"--noprofile", &action_none},
+	{"--norc", &action_none},
+	{"--posix", &action_none},
+	{"--rcfile", &action_values_ScriptShell},
+	{"--restricted", &action_none},
+	{"--verbose", &action_none},
+	{"-B", &action_none},
+	{"-C", &action_none},
+	{"-D", &action_none},
+	{"-E", &action_none},
+	{"-H", &action_none},
+	{"-N", &action_none},
+	{"-O", &action_values_Word},
+	{"-P", &action_none},
+	{"-T", &action_none},
+	{"-a", &action_none},
+	{"-b", &action_none},
+	{"-c", &action_operands_head_Shell_rest_Text},
+	{"-d", &action_none},
+	{"-e", &action_none},
+	{"-f", &action_none},
+	{"-h", &action_none},
+	{"-i", &action_none},
+	{"-k", &action_none},
+	{"-l", &action_none},
+	{"-m", &action_none},
+	{"-n", &action_flags_dry},
+	{"-o", &action_values_Text_flags_wet},
+	{"-p", &action_none},
+	{"-r", &action_none},
+	{"-s", &action_streams_in_Code_setIn_turns_ScriptShell_Text},
+	{"-t", &action_none},
+	{"-u", &action_none},
+	{"-v", &action_none},
+	{"-x", &action_none},
+}, operands: shape{head: []role{roleScriptShell}, rest: roleText}, base: &action_streams_in_Code_setIn}
+
+var syntaxLastlog = syntax{style: long | bundled | bare | open | numeric, options: []option{
+	{"--all", &action_none},
+	{"--bytes", &action_none},
+	{"--clear", &action_class_localWrite_harm_erases},
+	{"--columns", &action_values_Word},
+	{"--cumulative", &action_none},
+	{"--extended", &action_none},
+	{"--forest", &action_none},
+	{"--format", &action_values_Word},
+	{"--headers", &action_none},
+	{"--human", &action_none},
+	{"--json", &action_none},
+	{"--no-headers", &action_none},
+	{"--no-legend", &action_none},
+	{"--noheadings", &action_none},
+	{"--offline", &action_none},
+	{"--online", &action_none},
+	{"--parse", &action_none},
+	{"--pretty", &action_none},
+	{"--short", &action_none},
+	{"--si", &action_none},
+	{"--since", &action_none},
+	{"--sort", &action_values_Word},
+	{"--topology", &action_none},
+	{"--tree", &action_none},
+	{"--wide", &action_none},
+	{"-1", &action_none},
+	{"-A", &action_none},
+	{"-B", &action_none},
+	{"-C", &action_harm_erases},
+	{"-D", &action_none},
+	{"-E", &action_none},
+	{"-F", &action_none},
+	{"-H", &action_none},
+	{"-I", &action_none},
+	{"-J", &action_none},
+	{"-L", &action_none},
+	{"-M", &action_none},
+	{"-N", &action_none},
+	{"-O", &action_none},
+	{"-P", &action_none},
+	{"-Q", &action_none},
+	{"-R", &action_none},
+	{"-S", &action_none},
+	{"-T", &action_none},
+	{"-U", &action_none},
+	{"-V", &action_none},
+	{"-W", &action_none},
+	{"-X", &action_none},
+	{"-Y", &action_none},
+	{"-Z", &action_none},
+	{"-a", &action_none},
+	{"-aux", &action_none},
+	{"-b", &action_none},
+	{"-c", &action_none},
+	{"-d", &action_none},
+	{"-e", &action_none},
+	{"-ef", &action_none},
+	{"-f", &action_none},
+	{"-g", &action_none},
+	{"-h", &action_none},
+	{"-i", &action_none},
+	{"-j", &action_none},
+	{"-k", &action_none},
+	{"-l", &action_none},
+	{"-m", &action_none},
+	{"-n", &action_none},
+	{"-o", &action_none},
+	{"-p", &action_none},
+	{"-q", &action_none},
+	{"-r", &action_none},
+	{"-s", &action_none},
+	{"-t", &action_none},
+	{"-u", &action_none},
+	{"-v", &action_none},
+	{"-w", &action_none},
+	{"-x", &action_none},
+	{"-y", &action_none},
+	{"-z", &action_none},
+}, texts: []option{
+	{"auxe", &action_effects_ReadSecret_streams_out_Secret_setOut},
+	{"eww", &action_effects_ReadSecret_streams_out_Secret_setOut},
+}, operands: shape{rest: roleText}}
+
+var syntaxLdapsearch = syntax{style: open | bundled, options: []option{
+	{"--exec", &action_values_Shell},
+	{"--file", &action_values_Edit},
+	{"--output", &action_values_Edit},
+	{"-c", &action_values_Text},
+	{"-f", &action_values_Edit},
+	{"-o", &action_values_Edit},
+}, operands: shape{rest: roleText}, base: &action_class_network_harm_surveys}
+
+var syntaxLdifde = syntax{style: slash, options: []option{
+	{"/all_trusts", &action_none},
+	{"/attr", &action_values_Word},
+	{"/c", &action_none},
+	{"/d", &action_values_Word},
+	{"/dclist", &action_none},
+	{"/domain_trusts", &action_none},
+	{"/dsgetdc", &action_none},
+	{"/f", &action_values_Word},
+	{"/filter", &action_values_Word},
+	{"/limit", &action_values_Word},
+	{"/r", &action_values_Word},
+	{"/s", &action_values_Word},
+	{"/trusted_domains", &action_none},
+}, operands: shape{rest: roleText}, base: &action_class_network_harm_surveys}
+
+var syntaxLigolo = syntax{style: open, why: "opens a way from other machines to this one", options: []option{
+	{"-V", &action_flags_dry},
+	{"-h", &action_flags_dry},
+	{"-v", &action_flags_dry},
+}, subs: []program{
+	{"--help", &syntax_operands_rest_Text_base_flags_dry},
+	{"--version", &syntax_operands_rest_Text_base_flags_dry},
+	{"-h", &syntax_operands_rest_Text_base_flags_dry},
+	{"-v", &syntax_operands_rest_Text_base_flags_dry},
+	{"authtoken", &syntax_operands_rest_Text_base_class_network},
+	{"completion", &syntax_operands_rest_Text_base_flags_dry},
+	{"config", &syntax_operands_rest_Text_base_class_network},
+	{"help", &syntax_operands_rest_Text_base_flags_dry},
+	{"info", &syntax_operands_rest_Text_base_flags_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"ls", &syntax_operands_rest_Text_base_flags_dry},
+	{"show", &syntax_operands_rest_Text_base_flags_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"update", &syntax_operands_rest_Text_base_class_network},
+	{"verify", &syntax_operands_rest_Text_base_flags_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+}, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
+
+var syntaxLigolo_proxy = syntax{style: open, why: "opens a way from other machines to this one", options: []option{
+	{"-V", &action_flags_dry},
+	{"-h", &action_flags_dry},
+	{"-v", &action_flags_dry},
+}, subs: []program{
+	{"--help", &syntax_operands_rest_Text_base_flags_dry},
+	{"--version", &syntax_operands_rest_Text_base_flags_dry},
+	{"-h", &syntax_operands_rest_Text_base_flags_dry},
+	{"-v", &syntax_operands_rest_Text_base_flags_dry},
+	{"authtoken", &syntax_operands_rest_Text_base_class_network},
+	{"completion", &syntax_operands_rest_Text_base_flags_dry},
+	{"config", &syntax_operands_rest_Text_base_class_network},
+	{"help", &syntax_operands_rest_Text_base_flags_dry},
+	{"info", &syntax_operands_rest_Text_base_flags_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"ls", &syntax_operands_rest_Text_base_flags_dry},
+	{"show", &syntax_operands_rest_Text_base_flags_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"update", &syntax_operands_rest_Text_base_class_network},
+	{"verify", &syntax_operands_rest_Text_base_flags_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+}, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
+
+var syntaxLocaltunnel = syntax{style: open, why: "opens a way from other machines to this one", options: []option{
+	{"-V", &action_flags_dry},
+	{"-h", &action_flags_dry},
+	{"-v", &action_flags_dry},
+}, subs: []program{
+	{"--help", &syntax_operands_rest_Text_base_flags_dry},
+	{"--version", &syntax_operands_rest_Text_base_flags_dry},
+	{"-h", &syntax_operands_rest_Text_base_flags_dry},
+	{"-v", &syntax_operands_rest_Text_base_flags_dry},
+	{"authtoken", &syntax_operands_rest_Text_base_class_network},
+	{"completion", &syntax_operands_rest_Text_base_flags_dry},
+	{"config", &syntax_operands_rest_Text_base_class_network},
+	{"help", &syntax_operands_rest_Text_base_flags_dry},
+	{"info", &syntax_operands_rest_Text_base_flags_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"ls", &syntax_operands_rest_Text_base_flags_dry},
+	{"show", &syntax_operands_rest_Text_base_flags_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"update", &syntax_operands_rest_Text_base_class_network},
+	{"verify", &syntax_operands_rest_Text_base_flags_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+}, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
+
+var syntaxLosetup = syntax{style: open, options: []option{
+	{"--detach-all", &action_class_localWrite_harm_halts},
+	{"-D", &action_class_localWrite_harm_halts},
+}, subs: []program{
+	{"get", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"info", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"list", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"show", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"status", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"subvolume-list", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+
+var syntaxLt = syntax{style: open, why: "opens a way from other machines to this one", options: []option{
+	{"-V", &action_flags_dry},
+	{"-h", &action_flags_dry},
+	{"-v", &action_flags_dry},
+}, subs: []program{
+	{"--help", &syntax_operands_rest_Text_base_flags_dry},
+	{"--version", &syntax_operands_rest_Text_base_flags_dry},
+	{"-h", &syntax_operands_rest_Text_base_flags_dry},
+	{"-v", &syntax_operands_rest_Text_base_flags_dry},
+	{"authtoken", &syntax_operands_rest_Text_base_class_network},
+	{"completion", &syntax_operands_rest_Text_base_flags_dry},
+	{"config", &syntax_operands_rest_Text_base_class_network},
+	{"help", &syntax_operands_rest_Text_base_flags_dry},
+	{"info", &syntax_operands_rest_Text_base_flags_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"ls", &syntax_operands_rest_Text_base_flags_dry},
+	{"show", &syntax_operands_rest_Text_base_flags_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"update", &syntax_operands_rest_Text_base_class_network},
+	{"verify", &syntax_operands_rest_Text_base_flags_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+}, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
+
+var syntaxMimikatz = syntax{style: slash, why: "reads credentials", options: []option{
+	{"/accepteula", &action_none},
+	{"/list", &action_none},
+	{"/listcreds", &action_none},
+	{"/ma", &action_none},
+	{"/mm", &action_none},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite_effects_ReadSecret_harm_steals}
+
+var syntaxNerdctl_Kill = syntax{style: bundled, options: []option{
+	{"--all", &action_class_localWrite_harm_destroys},
+	{"--attach", &action_none},
+	{"--author", &action_values_Word},
+	{"--change", &action_values_Word},
+	{"--cpus", &action_values_Word},
+	{"--interactive", &action_none},
+	{"--memory", &action_values_Word},
+	{"--message", &action_values_Word},
+	{"--pause", &action_none},
+	{"--restart", &action_values_Word},
+	{"--signal", &action_values_Word},
+	{"--time", &action_values_Word},
+	{"-a", &action_harm_destroys},
+	{"-c", &action_values_Word},
+	{"-i", &action_none},
+	{"-m", &action_values_Word},
+	{"-p", &action_none},
+	{"-s", &action_values_Word},
+	{"-t", &action_values_Word},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
+var syntaxNerdctl_Pod_Kill = syntax{style: open, options: []option{
+	{"--all", &action_class_localWrite_harm_destroys},
+	{"-a", &action_class_localWrite_harm_destroys},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
+var syntaxNerdctl_Pod_Rm = syntax{options: []option{
+	{"--all", &action_class_localWrite_harm_destroys},
+	{"-a", &action_class_localWrite_harm_destroys},
+}, operands: shape{rest: roleText}, base: &action_class_destructive}
+
+var syntaxNerdctl_Pod_Stop = syntax{options: []option{
+	{"--all", &action_class_localWrite_harm_destroys},
+	{"-a", &action_class_localWrite_harm_destroys},
+}, operands: shape{rest: roleMaybeFile}, base: &action_class_localWrite}
+
+var syntaxNerdctl_Pod = syntax{style: open, subs: []program{
+	{"add", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"annotate", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"connect", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"create", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"demote", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"deploy", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"df", &syntax_operands_rest_Text_base_class_readOnly},
+	{"disable", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"disconnect", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"down", &syntax_operands_rest_Text_base_class_destructive},
+	{"enable", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"events", &syntax_operands_rest_Text_base_class_readOnly},
+	{"export", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"import", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"info", &syntax_operands_rest_Text_base_class_readOnly},
+	{"init", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"inspect", &syntax_operands_rest_Text_base_class_readOnly},
+	{"install", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"join", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"kill", &syntaxNerdctl_Pod_Kill},
+	{"leave", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"logs", &syntax_operands_rest_Text_base_class_readOnly},
+	{"ls", &syntax_operands_rest_Text_base_class_readOnly},
+	{"promote", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"prune", &syntax_operands_rest_Text_base_class_destructive},
+	{"ps", &syntax_operands_rest_Text_base_class_readOnly},
+	{"push", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"remove", &syntax_operands_rest_Text_base_class_destructive},
+	{"reset", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"revoke", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"rm", &syntaxNerdctl_Pod_Rm},
+	{"rollback", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"scale", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"set", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"show", &syntax_operands_rest_Text_base_class_readOnly},
+	{"sign", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"ssh", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"start", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"stats", &syntax_operands_rest_Text_base_class_readOnly},
+	{"stop", &syntaxNerdctl_Pod_Stop},
+	{"top", &syntax_operands_rest_Text_base_class_readOnly},
+	{"unlock", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"update", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"upgrade", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"use", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"version", &syntax_operands_rest_Text_base_class_readOnly},
+}, operands: shape{rest: roleText}}
+
+var syntaxNerdctl_Rm = syntax{style: bundled, options: []option{
+	{"--all", &action_harm_destroys},
+	{"--force", &action_none},
+	{"--no-prune", &action_none},
+	{"--volumes", &action_none},
+	{"-a", &action_harm_destroys},
+	{"-f", &action_none},
+	{"-l", &action_none},
+	{"-v", &action_none},
+}, operands: shape{rest: roleText}, base: &action_class_destructive}
+
+var syntaxNerdctl_Volume = syntax{style: open, subs: []program{
+	{"add", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"annotate", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"connect", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"create", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"demote", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"deploy", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"df", &syntax_operands_rest_Text_base_class_readOnly},
+	{"disable", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"disconnect", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"down", &syntax_operands_rest_Text_base_class_destructive},
+	{"enable", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"events", &syntax_operands_rest_Text_base_class_readOnly},
+	{"export", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"import", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"info", &syntax_operands_rest_Text_base_class_readOnly},
+	{"init", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"inspect", &syntax_operands_rest_Text_base_class_readOnly},
+	{"install", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"join", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"leave", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"logs", &syntax_operands_rest_Text_base_class_readOnly},
+	{"ls", &syntax_operands_rest_Text_base_class_readOnly},
+	{"promote", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"prune", &syntax_1aaf602e1705},
+	{"ps", &syntax_operands_rest_Text_base_class_readOnly},
+	{"push", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"remove", &syntax_operands_rest_Text_base_class_destructive},
+	{"reset", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"revoke", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"rm", &syntaxNerdctl_Pod_Rm},
+	{"rollback", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"scale", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"set", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"show", &syntax_operands_rest_Text_base_class_readOnly},
+	{"sign", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"ssh", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"start", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"stats", &syntax_operands_rest_Text_base_class_readOnly},
+	{"stop", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"top", &syntax_operands_rest_Text_base_class_readOnly},
+	{"unlock", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"update", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"upgrade", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"use", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"version", &syntax_operands_rest_Text_base_class_readOnly},
+}, operands: shape{rest: roleText}}
+
+var syntaxNerdctl = syntax{style: bundled, options: []option{
+	{"--config", &action_values_Read},
+	{"--connection", &action_values_Word},
+	{"--context", &action_values_Word},
+	{"--debug", &action_none},
+	{"--host", &action_values_Host_class_network},
+	{"--log-level", &action_values_Word},
+	{"--remote", &action_none},
+	{"--root", &action_values_WriteTree},
+	{"--runroot", &action_values_WriteTree},
+	{"--storage-driver", &action_values_Word},
+	{"--tls", &action_none},
+	{"--tlscacert", &action_values_Read},
+	{"--tlscert", &action_values_Read},
+	{"--tlskey", &action_values_Read},
+	{"--tlsverify", &action_none},
+	{"--url", &action_values_Host_class_network},
+	{"-D", &action_none},
+	{"-H", &action_values_Host_class_network},
+	{"-c", &action_values_Word},
+	{"-l", &action_values_Word},
+	{"-v", &action_none},
+}, texts: []option{
+	{"context *host=tcp:", &action_effects_ChangeRemote_verb_redirect},
+	{"inspect*.config.env", &action_effects_ReadSecret_streams_out_Secret_setOut},
+	{"inspect*json .config", &action_effects_ReadSecret_streams_out_Secret_setOut},
+}, subs: []program{
+	{"attach", &syntaxDocker_Attach},
+	{"bake", &syntax_5540ad8b69b1},
+	{"build", &syntaxDocker_Build},
+	{"builder", &syntaxDocker_Builder},
+	{"buildx-build", &syntaxDocker_Build},
+	{"checkpoint", &syntaxDocker_Builder},
+	{"commit", &syntaxDocker_Attach},
+	{"compose", &syntaxDocker_Compose},
+	{"config", &syntaxDocker_Config},
+	{"context", &syntaxDocker_Builder},
+	{"cp", &syntaxDocker_Cp},
+	{"create", &syntaxDocker_Create},
+	{"df", &syntaxDocker_Df},
+	{"diff", &syntaxDocker_Df},
+	{"du", &syntax_d6d9d0388051},
+	{"events", &syntaxDocker_Df},
+	{"exec", &syntaxDocker_Exec},
+	{"export", &syntaxDocker_Export},
+	{"generate", &syntaxDocker_Builder},
+	{"history", &syntaxDocker_Df},
+	{"images", &syntaxDocker_Df},
+	{"imagetools", &syntax_d6d9d0388051},
+	{"import", &syntaxDocker_Import},
+	{"info", &syntaxDocker_Df},
+	{"inspect", &syntaxDocker_Df},
+	{"kill", &syntaxNerdctl_Kill},
+	{"kube", &syntaxDocker_Builder},
+	{"list", &syntax_d6d9d0388051},
+	{"load", &syntaxDocker_Import},
+	{"login", &syntax_style_open_operands_head_Text_base_class_network},
+	{"logout", &syntax_style_open_operands_head_Text_base_class_network},
+	{"logs", &syntaxDocker_Logs},
+	{"ls", &syntax_d6d9d0388051},
+	{"machine", &syntaxDocker_Builder},
+	{"manifest", &syntaxDocker_Builder},
+	{"network", &syntaxDocker_Builder},
+	{"node", &syntaxDocker_Config},
+	{"pause", &syntaxDocker_Attach},
+	{"play", &syntaxDocker_Builder},
+	{"plugin", &syntaxDocker_Plugin},
+	{"pod", &syntaxNerdctl_Pod},
+	{"port", &syntaxDocker_Df},
+	{"prune", &syntax_8f5e87fa8ffc},
+	{"ps", &syntaxDocker_Df},
+	{"pull", &syntaxDocker_Pull},
+	{"push", &syntaxDocker_Push},
+	{"rename", &syntaxDocker_Attach},
+	{"restart", &syntaxDocker_Attach},
+	{"rm", &syntaxNerdctl_Rm},
+	{"rmi", &syntaxNerdctl_Rm},
+	{"run", &syntaxDocker_Create},
+	{"save", &syntaxDocker_Export},
+	{"scout", &syntaxDocker_Builder},
+	{"search", &syntaxDocker_Df},
+	{"secret", &syntaxDocker_Config},
+	{"service", &syntaxDocker_Config},
+	{"stack", &syntaxDocker_Config},
+	{"start", &syntaxDocker_Attach},
+	{"stats", &syntaxDocker_Df},
+	{"stop", &syntaxNerdctl_Kill},
+	{"swarm", &syntaxDocker_Config},
+	{"system", &syntaxDocker_System},
+	{"tag", &syntaxDocker_Attach},
+	{"top", &syntaxDocker_Df},
+	{"trust", &syntaxDocker_Builder},
+	{"unpause", &syntaxDocker_Attach},
+	{"update", &syntaxDocker_Attach},
+	{"version", &syntaxDocker_Df},
+	{"volume", &syntaxNerdctl_Volume},
+	{"wait", &syntaxDocker_Df},
+}, groups: []string{"buildx", "container", "image"}}
+
+var syntaxNewusers = syntax{style: open, options: []option{
+	{"--file", &action_values_Read},
+	{"--home", &action_values_Text},
+	{"--shell", &action_values_Text},
+	{"-c", &action_values_Shell},
+	{"-d", &action_values_Text},
+	{"-f", &action_values_Read},
+	{"-s", &action_values_Text},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_accounts}
+
+var syntaxNft_Flush = syntax{style: open, subs: []program{
+	{"ruleset", &syntax_1ba3c909a31b},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
+var syntaxNft = syntax{style: open, options: []option{
+	{"--file", &action_values_Read},
+	{"--list", &action_none},
+	{"--list-all", &action_none},
+	{"--list-rules", &action_none},
+	{"-L", &action_none},
+	{"-S", &action_none},
+	{"-f", &action_values_Read},
+}, subs: []program{
+	{"flush", &syntaxNft_Flush},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+
+var syntaxNikto = syntax{style: long | open | numeric, options: []option{
+	{"--interactive", &action_flags_reject},
+	{"--open", &action_none},
+	{"--os-cmd", &action_flags_reject},
+	{"--os-pwn", &action_flags_reject},
+	{"--os-shell", &action_flags_reject},
+	{"--rate", &action_values_Text},
+	{"--reason", &action_none},
+	{"--script", &action_values_Text_flags_reject},
+	{"--script-args", &action_flags_reject},
+	{"--sql-shell", &action_flags_reject},
+	{"--top-ports", &action_values_Text},
+	{"-6", &action_none},
+	{"-A", &action_none},
+	{"-F", &action_none},
+	{"-L", &action_values_Read},
+	{"-O", &action_none},
+	{"-P", &action_values_Read},
+	{"-Pn", &action_none},
+	{"-iL", &action_values_Read},
+	{"-l", &action_values_Read},
+	{"-n", &action_none},
+	{"-o", &action_values_Write},
+	{"-oA", &action_values_Write},
+	{"-oG", &action_values_Write},
+	{"-oN", &action_values_Write},
+	{"-oS", &action_values_Write},
+	{"-oX", &action_values_Write},
+	{"-output", &action_values_Write},
+	{"-p", &action_values_Text},
+	{"-sC", &action_none},
+	{"-sS", &action_none},
+	{"-sT", &action_none},
+	{"-sU", &action_none},
+	{"-sV", &action_none},
+	{"-script", &action_values_Text_flags_reject},
+	{"-sn", &action_none},
+	{"-v", &action_none},
+	{"-vv", &action_none},
+	{"-w", &action_values_Read},
+}, operands: shape{rest: roleHost}, base: &action_class_network_harm_scans}
+
+var syntaxNltest = syntax{style: slash, options: []option{
+	{"/all_trusts", &action_none},
+	{"/attr", &action_values_Word},
+	{"/c", &action_none},
+	{"/d", &action_values_Word},
+	{"/dclist", &action_none},
+	{"/domain_trusts", &action_none},
+	{"/dsgetdc", &action_none},
+	{"/f", &action_values_Word},
+	{"/filter", &action_values_Word},
+	{"/limit", &action_values_Word},
+	{"/r", &action_values_Word},
+	{"/s", &action_values_Word},
+	{"/trusted_domains", &action_none},
+}, operands: shape{rest: roleText}, base: &action_class_network_harm_surveys}
+
+var syntaxNuclei = syntax{style: long | open | numeric, options: []option{
+	{"--interactive", &action_flags_reject},
+	{"--open", &action_none},
+	{"--os-cmd", &action_flags_reject},
+	{"--os-pwn", &action_flags_reject},
+	{"--os-shell", &action_flags_reject},
+	{"--rate", &action_values_Text},
+	{"--reason", &action_none},
+	{"--script", &action_values_Text_flags_reject},
+	{"--script-args", &action_flags_reject},
+	{"--sql-shell", &action_flags_reject},
+	{"--top-ports", &action_values_Text},
+	{"-6", &action_none},
+	{"-A", &action_none},
+	{"-F", &action_none},
+	{"-L", &action_values_Read},
+	{"-O", &action_none},
+	{"-P", &action_values_Read},
+	{"-Pn", &action_none},
+	{"-iL", &action_values_Read},
+	{"-l", &action_values_Read},
+	{"-n", &action_none},
+	{"-o", &action_values_Write},
+	{"-oA", &action_values_Write},
+	{"-oG", &action_values_Write},
+	{"-oN", &action_values_Write},
+	{"-oS", &action_values_Write},
+	{"-oX", &action_values_Write},
+	{"-output", &action_values_Write},
+	{"-p", &action_values_Text},
+	{"-sC", &action_none},
+	{"-sS", &action_none},
+	{"-sT", &action_none},
+	{"-sU", &action_none},
+	{"-sV", &action_none},
+	{"-script", &action_values_Text_flags_reject},
+	{"-sn", &action_none},
+	{"-v", &action_none},
+	{"-vv", &action_none},
+	{"-w", &action_values_Read},
+}, operands: shape{rest: roleHost}, base: &action_class_network_harm_scans}
+
+var syntaxNx = syntax{style: open, options: []option{
+	{"--globalSetup", &action_values_ScriptNode},
+	{"--import", &action_values_ScriptNode},
+	{"--nx-cloud-url", &action_class_localWrite_harm_caches},
+	{"--out-dir", &action_values_WriteTree},
+	{"--out-file", &action_values_WriteTree},
+	{"--outDir", &action_values_WriteTree},
+	{"--outfile", &action_values_WriteTree},
+	{"--output", &action_values_WriteTree},
+	{"--require", &action_values_ScriptNode},
+	{"--setupFiles", &action_values_ScriptNode},
+	{"--tunnel", &action_effects_Listen},
+	{"-d", &action_values_WriteTree},
+	{"-o", &action_values_WriteTree},
+	{"-r", &action_values_ScriptNode},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
+var syntaxOdbcconf = syntax{style: slash, why: "runs unknown code", options: []option{
+	{"/a", &action_none},
+	{"/au", &action_none},
+	{"/f", &action_none},
+	{"/i", &action_none},
+	{"/logfile", &action_none},
+	{"/logtoconsole", &action_none},
+	{"/n", &action_none},
+	{"/q", &action_none},
+	{"/s", &action_none},
+	{"/u", &action_none},
+}, operands: shape{rest: roleText}, base: &action_bc5281f41901}
+
+var syntaxPagekite = syntax{style: open, why: "opens a way from other machines to this one", options: []option{
+	{"-V", &action_flags_dry},
+	{"-h", &action_flags_dry},
+	{"-v", &action_flags_dry},
+}, subs: []program{
+	{"--help", &syntax_operands_rest_Text_base_flags_dry},
+	{"--version", &syntax_operands_rest_Text_base_flags_dry},
+	{"-h", &syntax_operands_rest_Text_base_flags_dry},
+	{"-v", &syntax_operands_rest_Text_base_flags_dry},
+	{"authtoken", &syntax_operands_rest_Text_base_class_network},
+	{"completion", &syntax_operands_rest_Text_base_flags_dry},
+	{"config", &syntax_operands_rest_Text_base_class_network},
+	{"help", &syntax_operands_rest_Text_base_flags_dry},
+	{"info", &syntax_operands_rest_Text_base_flags_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"ls", &syntax_operands_rest_Text_base_flags_dry},
+	{"show", &syntax_operands_rest_Text_base_flags_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"update", &syntax_operands_rest_Text_base_class_network},
+	{"verify", &syntax_operands_rest_Text_base_flags_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+}, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
+
+var syntaxPasswd = syntax{style: open, options: []option{
+	{"--file", &action_values_Read},
+	{"--home", &action_values_Text},
+	{"--shell", &action_values_Text},
+	{"--status", &action_flags_dry},
+	{"-S", &action_flags_dry},
+	{"-c", &action_values_Shell},
+	{"-d", &action_values_Text},
+	{"-f", &action_values_Read},
+	{"-s", &action_values_Text},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_accounts}
+
+var syntaxPbpaste = syntax{style: long, options: []option{
+	{"--output", &action_effects_ReadClipboard},
+	{"-Prefer", &action_values_Word},
+	{"-b", &action_none},
+	{"-clipboard", &action_none},
+	{"-i", &action_none},
+	{"-in", &action_none},
+	{"-o", &action_effects_ReadClipboard},
+	{"-out", &action_effects_ReadClipboard},
+	{"-outfile", &action_effects_ReadClipboard},
+	{"-p", &action_none},
+	{"-pboard", &action_values_Word},
+	{"-primary", &action_none},
+	{"-secondary", &action_none},
+	{"-sel", &action_values_Word},
+	{"-selection", &action_values_Word},
+	{"-selection-clipboard", &action_none},
+	{"-t", &action_values_Word},
+	{"-target", &action_values_Word},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite_harm_records}
+
+var syntaxPm_suspend = syntax{style: open | bundled, options: []option{
+	{"-H", &action_flags_wet},
+	{"-P", &action_flags_wet},
+	{"-c", &action_flags_dry},
+	{"-f", &action_flags_wet},
+	{"-g", &action_flags_wet},
+	{"-h", &action_flags_wet},
+	{"-i", &action_flags_wet},
+	{"-k", &action_flags_wet},
+	{"-l", &action_flags_wet},
+	{"-p", &action_flags_wet},
+	{"-r", &action_flags_wet},
+	{"-s", &action_flags_wet},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_Destroy_harm_halts}
+
+var syntaxPodman_Machine = syntax{style: open, subs: []program{
+	{"add", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"annotate", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"connect", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"create", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"demote", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"deploy", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"df", &syntax_operands_rest_Text_base_class_readOnly},
+	{"disable", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"disconnect", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"down", &syntax_operands_rest_Text_base_class_destructive},
+	{"enable", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"events", &syntax_operands_rest_Text_base_class_readOnly},
+	{"export", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"import", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"info", &syntax_operands_rest_Text_base_class_readOnly},
+	{"init", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"inspect", &syntax_operands_rest_Text_base_class_readOnly},
+	{"install", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"join", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"leave", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"logs", &syntax_operands_rest_Text_base_class_readOnly},
+	{"ls", &syntax_operands_rest_Text_base_class_readOnly},
+	{"promote", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"prune", &syntax_operands_rest_Text_base_class_destructive},
+	{"ps", &syntax_operands_rest_Text_base_class_readOnly},
+	{"push", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"remove", &syntax_operands_rest_Text_base_class_destructive},
+	{"reset", &syntax_a4071256a286},
+	{"revoke", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"rm", &syntax_1aaf602e1705},
+	{"rollback", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"scale", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"set", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"show", &syntax_operands_rest_Text_base_class_readOnly},
+	{"sign", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"ssh", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"start", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"stats", &syntax_operands_rest_Text_base_class_readOnly},
+	{"stop", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"top", &syntax_operands_rest_Text_base_class_readOnly},
+	{"unlock", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"update", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"upgrade", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"use", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"version", &syntax_operands_rest_Text_base_class_readOnly},
+}, operands: shape{rest: roleText}}
+
+var syntaxPodman = syntax{style: bundled, options: []option{
+	{"--config", &action_values_Read},
+	{"--connection", &action_values_Word},
+	{"--context", &action_values_Word},
+	{"--debug", &action_none},
+	{"--host", &action_values_Host_class_network},
+	{"--log-level", &action_values_Word},
+	{"--remote", &action_none},
+	{"--root", &action_values_WriteTree},
+	{"--runroot", &action_values_WriteTree},
+	{"--storage-driver", &action_values_Word},
+	{"--tls", &action_none},
+	{"--tlscacert", &action_values_Read},
+	{"--tlscert", &action_values_Read},
+	{"--tlskey", &action_values_Read},
+	{"--tlsverify", &action_none},
+	{"--url", &action_values_Host_class_network},
+	{"-D", &action_none},
+	{"-H", &action_values_Host_class_network},
+	{"-c", &action_values_Word},
+	{"-l", &action_values_Word},
+	{"-v", &action_none},
+}, texts: []option{
+	{"context *host=tcp:", &action_effects_ChangeRemote_verb_redirect},
+	{"inspect*.config.env", &action_effects_ReadSecret_streams_out_Secret_setOut},
+	{"inspect*json .config", &action_effects_ReadSecret_streams_out_Secret_setOut},
+}, subs: []program{
+	{"attach", &syntaxDocker_Attach},
+	{"bake", &syntax_5540ad8b69b1},
+	{"build", &syntaxDocker_Build},
+	{"builder", &syntaxDocker_Builder},
+	{"buildx-build", &syntaxDocker_Build},
+	{"checkpoint", &syntaxDocker_Builder},
+	{"commit", &syntaxDocker_Attach},
+	{"compose", &syntaxDocker_Compose},
+	{"config", &syntaxDocker_Config},
+	{"context", &syntaxDocker_Builder},
+	{"cp", &syntaxDocker_Cp},
+	{"create", &syntaxDocker_Create},
+	{"df", &syntaxDocker_Df},
+	{"diff", &syntaxDocker_Df},
+	{"du", &syntax_d6d9d0388051},
+	{"events", &syntaxDocker_Df},
+	{"exec", &syntaxDocker_Exec},
+	{"export", &syntaxDocker_Export},
+	{"generate", &syntaxDocker_Builder},
+	{"history", &syntaxDocker_Df},
+	{"images", &syntaxDocker_Df},
+	{"imagetools", &syntax_d6d9d0388051},
+	{"import", &syntaxDocker_Import},
+	{"info", &syntaxDocker_Df},
+	{"inspect", &syntaxDocker_Df},
+	{"kill", &syntaxNerdctl_Kill},
+	{"kube", &syntaxDocker_Builder},
+	{"list", &syntax_d6d9d0388051},
+	{"load", &syntaxDocker_Import},
+	{"login", &syntax_style_open_operands_head_Text_base_class_network},
+	{"logout", &syntax_style_open_operands_head_Text_base_class_network},
+	{"logs", &syntaxDocker_Logs},
+	{"ls", &syntax_d6d9d0388051},
+	{"machine", &syntaxPodman_Machine},
+	{"manifest", &syntaxDocker_Builder},
+	{"network", &syntaxDocker_Builder},
+	{"node", &syntaxDocker_Config},
+	{"pause", &syntaxDocker_Attach},
+	{"play", &syntaxDocker_Builder},
+	{"plugin", &syntaxDocker_Plugin},
+	{"pod", &syntaxNerdctl_Pod},
+	{"port", &syntaxDocker_Df},
+	{"prune", &syntax_8f5e87fa8ffc},
+	{"ps", &syntaxDocker_Df},
+	{"pull", &syntaxDocker_Pull},
+	{"push", &syntaxDocker_Push},
+	{"rename", &syntaxDocker_Attach},
+	{"restart", &syntaxDocker_Attach},
+	{"rm", &syntaxNerdctl_Rm},
+	{"rmi", &syntaxNerdctl_Rm},
+	{"run", &syntaxDocker_Create},
+	{"save", &syntaxDocker_Export},
+	{"scout", &syntaxDocker_Builder},
+	{"search", &syntaxDocker_Df},
+	{"secret", &syntaxDocker_Config},
+	{"service", &syntaxDocker_Config},
+	{"stack", &syntaxDocker_Config},
+	{"start", &syntaxDocker_Attach},
+	{"stats", &syntaxDocker_Df},
+	{"stop", &syntaxNerdctl_Kill},
+	{"swarm", &syntaxDocker_Config},
+	{"system", &syntaxDocker_System},
+	{"tag", &syntaxDocker_Attach},
+	{"top", &syntaxDocker_Df},
+	{"trust", &syntaxDocker_Builder},
+	{"unpause", &syntaxDocker_Attach},
+	{"update", &syntaxDocker_Attach},
+	{"version", &syntaxDocker_Df},
+	{"volume", &syntaxNerdctl_Volume},
+	{"wait", &syntaxDocker_Df},
+}, groups: []string{"buildx", "container", "image"}}
+
+var syntaxPoweroff = syntax{style: open | bundled, options: []option{
+	{"-H", &action_flags_wet},
+	{"-P", &action_flags_wet},
+	{"-c", &action_flags_dry},
+	{"-f", &action_flags_wet},
+	{"-g", &action_flags_wet},
+	{"-h", &action_flags_wet},
+	{"-i", &action_flags_wet},
+	{"-k", &action_flags_wet},
+	{"-l", &action_flags_wet},
+	{"-p", &action_flags_wet},
+	{"-r", &action_flags_wet},
+	{"-s", &action_flags_wet},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_Destroy_harm_halts}
+
+var syntaxPre_commit = syntax{style: open, options: []option{
+	{"--basetemp", &action_values_MaybePath},
+	{"--confcutdir", &action_values_MaybePath},
+	{"--cov-report", &action_values_MaybePath},
+	{"--html", &action_values_MaybePath},
+	{"--junit-xml", &action_values_MaybePath},
+	{"--junitxml", &action_values_MaybePath},
+	{"--log-file", &action_values_MaybePath},
+	{"--outfile", &action_values_MaybePath},
+	{"--pyargs", &action_values_Text},
+	{"--resultlog", &action_values_MaybePath},
+	{"--rootdir", &action_values_MaybePath},
+	{"-c", &action_values_MaybePath},
+	{"-k", &action_values_Text},
+	{"-m", &action_values_Text},
+	{"-n", &action_values_Text},
+	{"-o", &action_values_MaybePath},
+	{"-p", &action_values_Text},
+}, subs: []program{
+	{"uninstall", &syntax_10841f646ac2},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
+var syntaxProcdump64 = syntax{style: slash, why: "reads credentials", options: []option{
+	{"/accepteula", &action_none},
+	{"/list", &action_none},
+	{"/listcreds", &action_none},
+	{"/ma", &action_none},
+	{"/mm", &action_none},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite_effects_ReadSecret}
+
+var syntaxProxychains = syntax{style: gnu | first, options: []option{
+	{"--append", &action_none},
+	{"--ctty", &action_none},
+	{"--fork", &action_none},
+	{"--format", &action_values_Word},
+	{"--output", &action_values_Write},
+	{"--portability", &action_none},
+	{"--quiet", &action_none},
+	{"--server-args", &action_values_Word},
+	{"--server-num", &action_values_Word},
+	{"--verbose", &action_none},
+	{"--wait", &action_none},
+	{"-T", &action_none},
+	{"-V", &action_none},
+	{"-a", &action_none},
+	{"-b", &action_none},
+	{"-c", &action_none},
+	{"-d", &action_none},
+	{"-e", &action_values_Text},
+	{"-f", &action_none},
+	{"-h", &action_none},
+	{"-i", &action_values_Text},
+	{"-l", &action_none},
+	{"-m", &action_none},
+	{"-n", &action_none},
+	{"-o", &action_values_Text},
+	{"-o=", &action_values_Word},
+	{"-p", &action_none},
+	{"-q", &action_none},
+	{"-s", &action_none},
+	{"-u", &action_values_Word},
+	{"-v", &action_none},
+	{"-w", &action_none},
+}, operands: shape{rest: roleArgv}, base: &action_harm_tunnels}
+
+var syntaxProxychains4 = syntax{style: gnu | first, options: []option{
+	{"--append", &action_none},
+	{"--ctty", &action_none},
+	{"--fork", &action_none},
+	{"--format", &action_values_Word},
+	{"--output", &action_values_Write},
+	{"--portability", &action_none},
+	{"--quiet", &action_none},
+	{"--server-args", &action_values_Word},
+	{"--server-num", &action_values_Word},
+	{"--verbose", &action_none},
+	{"--wait", &action_none},
+	{"-T", &action_none},
+	{"-V", &action_none},
+	{"-a", &action_none},
+	{"-b", &action_none},
+	{"-c", &action_none},
+	{"-d", &action_none},
+	{"-e", &action_values_Text},
+	{"-f", &action_none},
+	{"-h", &action_none},
+	{"-i", &action_values_Text},
+	{"-l", &action_none},
+	{"-m", &action_none},
+	{"-n", &action_none},
+	{"-o", &action_values_Text},
+	{"-o=", &action_values_Word},
+	{"-p", &action_none},
+	{"-q", &action_none},
+	{"-s", &action_none},
+	{"-u", &action_values_Word},
+	{"-v", &action_none},
+	{"-w", &action_none},
+}, operands: shape{rest: roleArgv}, base: &action_harm_tunnels}
+
+var syntaxPsexec64 = syntax{style: slash | first, why: "runs code straight from the network", options: []option{
+	{"/a", &action_values_Word},
+	{"/accepteula", &action_none},
+	{"/c", &action_none},
+	{"/d", &action_none},
+	{"/e", &action_none},
+	{"/f", &action_none},
+	{"/h", &action_none},
+	{"/i", &action_none},
+	{"/l", &action_none},
+	{"/n", &action_values_Word},
+	{"/nobanner", &action_none},
+	{"/p", &action_values_Word},
+	{"/r", &action_values_Word},
+	{"/s", &action_none},
+	{"/u", &action_values_Word},
+	{"/v", &action_none},
+	{"/w", &action_values_Word},
+	{"/x", &action_none},
+}, groups: []string{"\\\\*"}, operands: shape{rest: roleCmdWords}, base: &action_28cda52f2db2}
+
+var syntaxQuser = syntax{style: slash, options: []option{
+	{"/all", &action_none},
+	{"/allcompartments", &action_none},
+	{"/apps", &action_none},
+	{"/connect", &action_none},
+	{"/counter", &action_none},
+	{"/displaydns", &action_none},
+	{"/f", &action_none},
+	{"/fi", &action_values_Word},
+	{"/flow", &action_none},
+	{"/flushdns", &action_none},
+	{"/fo", &action_values_Word},
+	{"/kcd_cache", &action_none},
+	{"/lh", &action_values_Word},
+	{"/li", &action_values_Word},
+	{"/m", &action_none},
+	{"/mode", &action_none},
+	{"/nh", &action_none},
+	{"/p", &action_values_Word},
+	{"/purge", &action_none},
+	{"/q", &action_none},
+	{"/r", &action_values_Word},
+	{"/registerdns", &action_none},
+	{"/release", &action_none},
+	{"/release6", &action_none},
+	{"/renew", &action_none},
+	{"/renew6", &action_none},
+	{"/s", &action_values_Word},
+	{"/server", &action_none},
+	{"/sessions", &action_none},
+	{"/setclassid", &action_none},
+	{"/svc", &action_none},
+	{"/t", &action_none},
+	{"/tgt", &action_none},
+	{"/tickets", &action_none},
+	{"/u", &action_values_Word},
+	{"/v", &action_none},
+	{"/vm", &action_none},
+}, operands: shape{rest: roleText}, base: &action_harm_surveys}
+
+var syntaxQwinsta = syntax{style: slash, options: []option{
+	{"/all", &action_none},
+	{"/allcompartments", &action_none},
+	{"/apps", &action_none},
+	{"/connect", &action_none},
+	{"/counter", &action_none},
+	{"/displaydns", &action_none},
+	{"/f", &action_none},
+	{"/fi", &action_values_Word},
+	{"/flow", &action_none},
+	{"/flushdns", &action_none},
+	{"/fo", &action_values_Word},
+	{"/kcd_cache", &action_none},
+	{"/lh", &action_values_Word},
+	{"/li", &action_values_Word},
+	{"/m", &action_none},
+	{"/mode", &action_none},
+	{"/nh", &action_none},
+	{"/p", &action_values_Word},
+	{"/purge", &action_none},
+	{"/q", &action_none},
+	{"/r", &action_values_Word},
+	{"/registerdns", &action_none},
+	{"/release", &action_none},
+	{"/release6", &action_none},
+	{"/renew", &action_none},
+	{"/renew6", &action_none},
+	{"/s", &action_values_Word},
+	{"/server", &action_none},
+	{"/sessions", &action_none},
+	{"/setclassid", &action_none},
+	{"/svc", &action_none},
+	{"/t", &action_none},
+	{"/tgt", &action_none},
+	{"/tickets", &action_none},
+	{"/u", &action_values_Word},
+	{"/v", &action_none},
+	{"/vm", &action_none},
+}, operands: shape{rest: roleText}, base: &action_harm_surveys}
+
+var syntaxRathole = syntax{style: open, why: "opens a way from other machines to this one", options: []option{
+	{"-V", &action_flags_dry},
+	{"-h", &action_flags_dry},
+	{"-v", &action_flags_dry},
+}, subs: []program{
+	{"--help", &syntax_operands_rest_Text_base_flags_dry},
+	{"--version", &syntax_operands_rest_Text_base_flags_dry},
+	{"-h", &syntax_operands_rest_Text_base_flags_dry},
+	{"-v", &syntax_operands_rest_Text_base_flags_dry},
+	{"authtoken", &syntax_operands_rest_Text_base_class_network},
+	{"completion", &syntax_operands_rest_Text_base_flags_dry},
+	{"config", &syntax_operands_rest_Text_base_class_network},
+	{"help", &syntax_operands_rest_Text_base_flags_dry},
+	{"info", &syntax_operands_rest_Text_base_flags_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"ls", &syntax_operands_rest_Text_base_flags_dry},
+	{"show", &syntax_operands_rest_Text_base_flags_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"update", &syntax_operands_rest_Text_base_class_network},
+	{"verify", &syntax_operands_rest_Text_base_flags_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+}, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
+
+var syntaxReagentc = syntax{style: slash, why: "deletes disks, backups or the means to recover", options: []option{
+	{"/disable", &action_harm_strands},
+	{"/enable", &action_none},
+	{"/fs", &action_none},
+	{"/info", &action_none},
+	{"/p", &action_none},
+	{"/q", &action_none},
+	{"/s", &action_values_Word},
+	{"/u", &action_none},
+	{"/v", &action_none},
+	{"/x", &action_none},
+	{"/y", &action_none},
+}, operands: shape{rest: roleText}, base: &action_effects_Destroy}
+
+var syntaxRegasm = syntax{style: slash, why: "runs unknown code", options: []option{
+	{"/a", &action_none},
+	{"/au", &action_none},
+	{"/f", &action_none},
+	{"/i", &action_none},
+	{"/logfile", &action_none},
+	{"/logtoconsole", &action_none},
+	{"/n", &action_none},
+	{"/q", &action_none},
+	{"/s", &action_none},
+	{"/u", &action_none},
+}, operands: shape{rest: roleText}, base: &action_bc5281f41901}
+
+var syntaxRegsvcs = syntax{style: slash, why: "runs unknown code", options: []option{
+	{"/a", &action_none},
+	{"/au", &action_none},
+	{"/f", &action_none},
+	{"/i", &action_none},
+	{"/logfile", &action_none},
+	{"/logtoconsole", &action_none},
+	{"/n", &action_none},
+	{"/q", &action_none},
+	{"/s", &action_none},
+	{"/u", &action_none},
+}, operands: shape{rest: roleText}, base: &action_bc5281f41901}
+
+var syntaxRepo_Sync = syntax{options: []option{
+	{"--force-checkout", &action_class_localWrite_harm_discards},
+	{"--force-remove-dirty", &action_class_localWrite_harm_discards},
+	{"--force-sync", &action_class_localWrite_harm_discards},
+}, operands: shape{rest: rolePlugin}, base: &action_class_network}
+
+var syntaxRepo = syntax{style: open, why: "puts source from elsewhere in the project", options: []option{
+	{"--manifest-url", &action_values_Plugin},
+	{"--mr", &action_values_Plugin},
+	{"--template", &action_values_Plugin},
+	{"--url", &action_values_Plugin},
+	{"-U", &action_values_Plugin},
+	{"-m", &action_values_Plugin},
+	{"-u", &action_values_Plugin},
+}, subs: []program{
+	{"add", &syntax_operands_rest_Plugin_base_class_network},
+	{"branch", &syntax_operands_rest_Text_base_none},
+	{"branches", &syntax_operands_rest_Text_base_none},
+	{"check", &syntax_operands_rest_Text_base_none},
+	{"clone", &syntax_operands_rest_Plugin_base_class_network},
+	{"copy", &syntax_operands_rest_Plugin_base_class_network},
+	{"create", &syntax_operands_rest_Plugin_base_class_network},
+	{"diff", &syntax_operands_rest_Text_base_none},
+	{"doctor", &syntax_operands_rest_Text_base_none},
+	{"fetch", &syntax_operands_rest_Plugin_base_class_network},
+	{"forall", &syntax_operands_rest_Text_base_none},
+	{"grep", &syntax_operands_rest_Text_base_none},
+	{"help", &syntax_operands_rest_Text_base_none},
+	{"import", &syntax_operands_rest_Plugin_base_class_network},
+	{"info", &syntax_operands_rest_Text_base_none},
+	{"init", &syntax_operands_rest_Plugin_base_class_network},
+	{"list", &syntax_operands_rest_Text_base_none},
+	{"manifest", &syntax_operands_rest_Text_base_none},
+	{"pull", &syntax_operands_rest_Plugin_base_class_network},
+	{"status", &syntax_operands_rest_Text_base_none},
+	{"sync", &syntaxRepo_Sync},
+	{"topic", &syntax_operands_rest_Text_base_none},
+	{"topics", &syntax_operands_rest_Text_base_none},
+	{"update", &syntax_operands_rest_Plugin_base_class_network},
+	{"version", &syntax_operands_rest_Text_base_none},
+}, operands: shape{rest: rolePlugin}, base: &action_class_network_flags_adopts}
+
+var syntaxRfkill = syntax{style: open, subs: []program{
+	{"block", &syntax_622d36c247f3},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+
+var syntaxRmmod = syntax{style: open, options: []option{
+	{"--dry-run", &action_flags_dry},
+	{"--showconfig", &action_flags_dry},
+	{"-c", &action_flags_dry},
+	{"-n", &action_flags_dry},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_elevates}
+
+var syntaxRubeus = syntax{style: slash, why: "reads credentials", options: []option{
+	{"/accepteula", &action_none},
+	{"/list", &action_none},
+	{"/listcreds", &action_none},
+	{"/ma", &action_none},
+	{"/mm", &action_none},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite_effects_ReadSecret_harm_steals}
+
+var syntaxScreencapture = syntax{style: open, operands: shape{rest: roleWrite}, base: &action_a2acaee7b965}
+
+var syntaxSemanage_Permissive = syntax{style: open, options: []option{
+	{"--add", &action_class_localWrite_harm_disarms},
+	{"-a", &action_class_localWrite_harm_disarms},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
+var syntaxSemanage = syntax{style: open, subs: []program{
+	{"permissive", &syntaxSemanage_Permissive},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+
+var syntaxServeo = syntax{style: open, why: "opens a way from other machines to this one", options: []option{
+	{"-V", &action_flags_dry},
+	{"-h", &action_flags_dry},
+	{"-v", &action_flags_dry},
+}, subs: []program{
+	{"--help", &syntax_operands_rest_Text_base_flags_dry},
+	{"--version", &syntax_operands_rest_Text_base_flags_dry},
+	{"-h", &syntax_operands_rest_Text_base_flags_dry},
+	{"-v", &syntax_operands_rest_Text_base_flags_dry},
+	{"authtoken", &syntax_operands_rest_Text_base_class_network},
+	{"completion", &syntax_operands_rest_Text_base_flags_dry},
+	{"config", &syntax_operands_rest_Text_base_class_network},
+	{"help", &syntax_operands_rest_Text_base_flags_dry},
+	{"info", &syntax_operands_rest_Text_base_flags_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"ls", &syntax_operands_rest_Text_base_flags_dry},
+	{"show", &syntax_operands_rest_Text_base_flags_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"update", &syntax_operands_rest_Text_base_class_network},
+	{"verify", &syntax_operands_rest_Text_base_flags_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+}, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
+
+var syntaxSetsebool = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_disarms}
+
+var syntaxShutdown = syntax{style: open | bundled, options: []option{
+	{"-H", &action_flags_wet},
+	{"-P", &action_flags_wet},
+	{"-c", &action_flags_dry},
+	{"-f", &action_flags_wet},
+	{"-g", &action_flags_wet},
+	{"-h", &action_flags_wet},
+	{"-i", &action_flags_wet},
+	{"-k", &action_flags_wet},
+	{"-l", &action_flags_wet},
+	{"-p", &action_flags_wet},
+	{"-r", &action_flags_wet},
+	{"-s", &action_flags_wet},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_Destroy_harm_halts}
+
+var syntaxSish = syntax{style: open, why: "opens a way from other machines to this one", options: []option{
+	{"-V", &action_flags_dry},
+	{"-h", &action_flags_dry},
+	{"-v", &action_flags_dry},
+}, subs: []program{
+	{"--help", &syntax_operands_rest_Text_base_flags_dry},
+	{"--version", &syntax_operands_rest_Text_base_flags_dry},
+	{"-h", &syntax_operands_rest_Text_base_flags_dry},
+	{"-v", &syntax_operands_rest_Text_base_flags_dry},
+	{"authtoken", &syntax_operands_rest_Text_base_class_network},
+	{"completion", &syntax_operands_rest_Text_base_flags_dry},
+	{"config", &syntax_operands_rest_Text_base_class_network},
+	{"help", &syntax_operands_rest_Text_base_flags_dry},
+	{"info", &syntax_operands_rest_Text_base_flags_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"ls", &syntax_operands_rest_Text_base_flags_dry},
+	{"show", &syntax_operands_rest_Text_base_flags_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"update", &syntax_operands_rest_Text_base_class_network},
+	{"verify", &syntax_operands_rest_Text_base_flags_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+}, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
+
+var syntaxSmbmap = syntax{style: open | bundled, options: []option{
+	{"--exec", &action_values_Shell},
+	{"--file", &action_values_Edit},
+	{"--output", &action_values_Edit},
+	{"-c", &action_values_Text},
+	{"-f", &action_values_Edit},
+	{"-o", &action_values_Edit},
+}, operands: shape{rest: roleText}, base: &action_class_network_harm_scans}
+
+var syntaxSpectacle = syntax{style: open, operands: shape{rest: roleWrite}, base: &action_a2acaee7b965}
+
+var syntaxSsh_import_id_gh = syntax{style: open, why: "lets whoever holds a key of that account log in here", operands: shape{rest: roleText}, base: &action_e8521fc9ad3f}
+
+var syntaxSsh_import_id_lp = syntax{style: open, why: "lets whoever holds a key of that account log in here", operands: shape{rest: roleText}, base: &action_e8521fc9ad3f}
+
+var syntaxSshuttle = syntax{style: open, why: "opens a way from other machines to this one", options: []option{
+	{"-V", &action_flags_dry},
+	{"-h", &action_flags_dry},
+	{"-v", &action_flags_dry},
+}, subs: []program{
+	{"--help", &syntax_operands_rest_Text_base_flags_dry},
+	{"--version", &syntax_operands_rest_Text_base_flags_dry},
+	{"-h", &syntax_operands_rest_Text_base_flags_dry},
+	{"-v", &syntax_operands_rest_Text_base_flags_dry},
+	{"authtoken", &syntax_operands_rest_Text_base_class_network},
+	{"completion", &syntax_operands_rest_Text_base_flags_dry},
+	{"config", &syntax_operands_rest_Text_base_class_network},
+	{"help", &syntax_operands_rest_Text_base_flags_dry},
+	{"info", &syntax_operands_rest_Text_base_flags_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"ls", &syntax_operands_rest_Text_base_flags_dry},
+	{"show", &syntax_operands_rest_Text_base_flags_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"update", &syntax_operands_rest_Text_base_class_network},
+	{"verify", &syntax_operands_rest_Text_base_flags_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+}, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
+
+var syntaxSubfinder = syntax{style: long | open | numeric, options: []option{
+	{"--interactive", &action_flags_reject},
+	{"--open", &action_none},
+	{"--os-cmd", &action_flags_reject},
+	{"--os-pwn", &action_flags_reject},
+	{"--os-shell", &action_flags_reject},
+	{"--rate", &action_values_Text},
+	{"--reason", &action_none},
+	{"--script", &action_values_Text_flags_reject},
+	{"--script-args", &action_flags_reject},
+	{"--sql-shell", &action_flags_reject},
+	{"--top-ports", &action_values_Text},
+	{"-6", &action_none},
+	{"-A", &action_none},
+	{"-F", &action_none},
+	{"-L", &action_values_Read},
+	{"-O", &action_none},
+	{"-P", &action_values_Read},
+	{"-Pn", &action_none},
+	{"-iL", &action_values_Read},
+	{"-l", &action_values_Read},
+	{"-n", &action_none},
+	{"-o", &action_values_Write},
+	{"-oA", &action_values_Write},
+	{"-oG", &action_values_Write},
+	{"-oN", &action_values_Write},
+	{"-oS", &action_values_Write},
+	{"-oX", &action_values_Write},
+	{"-output", &action_values_Write},
+	{"-p", &action_values_Text},
+	{"-sC", &action_none},
+	{"-sS", &action_none},
+	{"-sT", &action_none},
+	{"-sU", &action_none},
+	{"-sV", &action_none},
+	{"-script", &action_values_Text_flags_reject},
+	{"-sn", &action_none},
+	{"-v", &action_none},
+	{"-vv", &action_none},
+	{"-w", &action_values_Read},
+}, operands: shape{rest: roleHost}, base: &action_class_network_harm_scans}
+
+var syntaxSwapoff = syntax{style: open, options: []option{
+	{"--all", &action_class_localWrite_harm_halts},
+	{"-a", &action_class_localWrite_harm_halts},
+}, subs: []program{
+	{"get", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"info", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"list", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"show", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"status", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"subvolume-list", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+
+var syntaxSyncappvpublishingserver = syntax{style: slash, why: "runs unknown code", options: []option{
+	{"/a", &action_none},
+	{"/au", &action_none},
+	{"/f", &action_none},
+	{"/i", &action_none},
+	{"/logfile", &action_none},
+	{"/logtoconsole", &action_none},
+	{"/n", &action_none},
+	{"/q", &action_none},
+	{"/s", &action_none},
+	{"/u", &action_none},
+}, operands: shape{rest: roleText}, base: &action_bc5281f41901}
+
+var syntaxSystemd_resolve = syntax{style: long | plus, options: []option{
+	{"--json", &action_none},
+	{"--set-dns", &action_class_localWrite_harm_redirects},
+	{"--set-domain", &action_class_localWrite_harm_redirects},
+	{"--short", &action_none},
+	{"-4", &action_none},
+	{"-6", &action_none},
+	{"-C", &action_none},
+	{"-H", &action_none},
+	{"-N", &action_values_Word},
+	{"-R", &action_values_Word},
+	{"-R=", &action_none},
+	{"-T", &action_none},
+	{"-U", &action_none},
+	{"-W", &action_values_Word},
+	{"-a", &action_none},
+	{"-b", &action_values_Word},
+	{"-c", &action_values_Word},
+	{"-d", &action_none},
+	{"-debug", &action_values_Text},
+	{"-f", &action_values_Read},
+	{"-h", &action_values_Word},
+	{"-i", &action_values_Word},
+	{"-k", &action_values_Word},
+	{"-l", &action_none},
+	{"-m", &action_none},
+	{"-n", &action_none},
+	{"-p", &action_values_Word},
+	{"-q", &action_values_Word},
+	{"-query", &action_values_Word},
+	{"-r", &action_none},
+	{"-s", &action_none},
+	{"-t", &action_values_Word},
+	{"-type", &action_values_Word},
+	{"-u", &action_none},
+	{"-v", &action_none},
+	{"-w", &action_none},
+	{"-x", &action_values_Word},
+	{"-y", &action_values_Word},
+}, prefixes: []option{
+	{"-query=", &action_values_Text},
+	{"-type=", &action_values_Text},
+	{"-t", &action_values_Word},
+	{"+", &action_values_Text},
+	{"@", &action_values_Text},
+}, operands: shape{rest: roleText}, base: &action_class_network_flags_tells}
+
+var syntaxTermshark = syntax{style: long | bundled, options: []option{
+	{"-2", &action_none},
+	{"-C", &action_values_Read},
+	{"-D", &action_none},
+	{"-E", &action_values_Word},
+	{"-F", &action_values_Word},
+	{"-H", &action_values_Read},
+	{"-K", &action_values_Read},
+	{"-N", &action_values_Word},
+	{"-O", &action_values_Word},
+	{"-Q", &action_none},
+	{"-R", &action_values_Word},
+	{"-T", &action_values_Word},
+	{"-U", &action_values_Write},
+	{"-V", &action_none},
+	{"-W", &action_values_Word},
+	{"-X", &action_values_Code},
+	{"-Y", &action_values_Word},
+	{"-a", &action_values_Word},
+	{"-b", &action_values_Word},
+	{"-c", &action_values_Word},
+	{"-d", &action_values_Word},
+	{"-e", &action_values_Word},
+	{"-f", &action_values_Word},
+	{"-h", &action_none},
+	{"-i", &action_values_Word},
+	{"-j", &action_values_Word},
+	{"-l", &action_none},
+	{"-n", &action_none},
+	{"-o", &action_values_Word},
+	{"-p", &action_none},
+	{"-q", &action_none},
+	{"-r", &action_values_Read_flags_recorded},
+	{"-s", &action_values_Word},
+	{"-t", &action_values_Word},
+	{"-v", &action_none},
+	{"-w", &action_values_Write},
+	{"-x", &action_none},
+	{"-z", &action_values_Word},
+}, operands: shape{rest: roleText}, base: &action_effects_ReadClipboard}
+
+var syntaxTorify = syntax{style: gnu | first, options: []option{
+	{"--append", &action_none},
+	{"--ctty", &action_none},
+	{"--fork", &action_none},
+	{"--format", &action_values_Word},
+	{"--output", &action_values_Write},
+	{"--portability", &action_none},
+	{"--quiet", &action_none},
+	{"--server-args", &action_values_Word},
+	{"--server-num", &action_values_Word},
+	{"--verbose", &action_none},
+	{"--wait", &action_none},
+	{"-T", &action_none},
+	{"-V", &action_none},
+	{"-a", &action_none},
+	{"-b", &action_none},
+	{"-c", &action_none},
+	{"-d", &action_none},
+	{"-e", &action_values_Text},
+	{"-f", &action_none},
+	{"-h", &action_none},
+	{"-i", &action_values_Text},
+	{"-l", &action_none},
+	{"-m", &action_none},
+	{"-n", &action_none},
+	{"-o", &action_values_Text},
+	{"-o=", &action_values_Word},
+	{"-p", &action_none},
+	{"-q", &action_none},
+	{"-s", &action_none},
+	{"-u", &action_values_Word},
+	{"-v", &action_none},
+	{"-w", &action_none},
+}, operands: shape{rest: roleArgv}, base: &action_harm_tunnels}
+
+var syntaxTorsocks = syntax{style: gnu | first, options: []option{
+	{"--append", &action_none},
+	{"--ctty", &action_none},
+	{"--fork", &action_none},
+	{"--format", &action_values_Word},
+	{"--output", &action_values_Write},
+	{"--portability", &action_none},
+	{"--quiet", &action_none},
+	{"--server-args", &action_values_Word},
+	{"--server-num", &action_values_Word},
+	{"--verbose", &action_none},
+	{"--wait", &action_none},
+	{"-T", &action_none},
+	{"-V", &action_none},
+	{"-a", &action_none},
+	{"-b", &action_none},
+	{"-c", &action_none},
+	{"-d", &action_none},
+	{"-e", &action_values_Text},
+	{"-f", &action_none},
+	{"-h", &action_none},
+	{"-i", &action_values_Text},
+	{"-l", &action_none},
+	{"-m", &action_none},
+	{"-n", &action_none},
+	{"-o", &action_values_Text},
+	{"-o=", &action_values_Word},
+	{"-p", &action_none},
+	{"-q", &action_none},
+	{"-s", &action_none},
+	{"-u", &action_values_Word},
+	{"-v", &action_none},
+	{"-w", &action_none},
+}, operands: shape{rest: roleArgv}, base: &action_harm_tunnels}
+
+var syntaxUfw = syntax{style: open, options: []option{
+	{"--file", &action_values_Read},
+	{"--list", &action_none},
+	{"--list-all", &action_none},
+	{"--list-rules", &action_none},
+	{"-L", &action_none},
+	{"-S", &action_none},
+	{"-f", &action_values_Read},
+}, subs: []program{
+	{"disable", &syntax_1ba3c909a31b},
+	{"reset", &syntax_1ba3c909a31b},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+
+var syntaxUsermod = syntax{style: open, options: []option{
+	{"--expiredate", &action_class_localWrite_harm_accounts},
+	{"--file", &action_values_Read},
+	{"--home", &action_values_Text},
+	{"--lock", &action_class_localWrite_harm_accounts},
+	{"--shell", &action_values_Text},
+	{"-L", &action_class_localWrite_harm_accounts},
+	{"-c", &action_values_Shell},
+	{"-d", &action_values_Text},
+	{"-e", &action_class_localWrite_harm_accounts},
+	{"-f", &action_values_Read},
+	{"-s", &action_values_Text},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+
+var syntaxVaultcmd = syntax{style: slash, why: "reads credentials", options: []option{
+	{"/accepteula", &action_none},
+	{"/list", &action_none},
+	{"/listcreds", &action_none},
+	{"/ma", &action_none},
+	{"/mm", &action_none},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite_effects_ReadSecret_harm_shows}
+
+var syntaxVigr = syntax{style: open, options: []option{
+	{"--file", &action_values_Read},
+	{"--home", &action_values_Text},
+	{"--shell", &action_values_Text},
+	{"-c", &action_values_Shell},
+	{"-d", &action_values_Text},
+	{"-f", &action_values_Read},
+	{"-s", &action_values_Text},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_accounts}
+
+var syntaxVipw = syntax{style: open, options: []option{
+	{"--file", &action_values_Read},
+	{"--home", &action_values_Text},
+	{"--shell", &action_values_Text},
+	{"-c", &action_values_Shell},
+	{"-d", &action_values_Text},
+	{"-f", &action_values_Read},
+	{"-s", &action_values_Text},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_accounts}
+
+var syntaxVisudo = syntax{style: open, options: []option{
+	{"--check", &action_flags_dry},
+	{"--file", &action_values_Read},
+	{"--home", &action_values_Text},
+	{"--shell", &action_values_Text},
+	{"-c", &action_flags_dry},
+	{"-d", &action_values_Text},
+	{"-f", &action_values_Read},
+	{"-s", &action_values_Text},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_accounts}
+
+var syntaxWfuzz = syntax{style: long | open | numeric, options: []option{
+	{"--interactive", &action_flags_reject},
+	{"--open", &action_none},
+	{"--os-cmd", &action_flags_reject},
+	{"--os-pwn", &action_flags_reject},
+	{"--os-shell", &action_flags_reject},
+	{"--rate", &action_values_Text},
+	{"--reason", &action_none},
+	{"--script", &action_values_Text_flags_reject},
+	{"--script-args", &action_flags_reject},
+	{"--sql-shell", &action_flags_reject},
+	{"--top-ports", &action_values_Text},
+	{"-6", &action_none},
+	{"-A", &action_none},
+	{"-F", &action_none},
+	{"-L", &action_values_Read},
+	{"-O", &action_none},
+	{"-P", &action_values_Read},
+	{"-Pn", &action_none},
+	{"-iL", &action_values_Read},
+	{"-l", &action_values_Read},
+	{"-n", &action_none},
+	{"-o", &action_values_Write},
+	{"-oA", &action_values_Write},
+	{"-oG", &action_values_Write},
+	{"-oN", &action_values_Write},
+	{"-oS", &action_values_Write},
+	{"-oX", &action_values_Write},
+	{"-output", &action_values_Write},
+	{"-p", &action_values_Text},
+	{"-sC", &action_none},
+	{"-sS", &action_none},
+	{"-sT", &action_none},
+	{"-sU", &action_none},
+	{"-sV", &action_none},
+	{"-script", &action_values_Text_flags_reject},
+	{"-sn", &action_none},
+	{"-v", &action_none},
+	{"-vv", &action_none},
+	{"-w", &action_values_Read},
+}, operands: shape{rest: roleHost}, base: &action_class_network_harm_scans}
+
+var syntaxWl_paste = syntax{style: long, options: []option{
+	{"--output", &action_effects_ReadClipboard},
+	{"-Prefer", &action_values_Word},
+	{"-b", &action_none},
+	{"-clipboard", &action_none},
+	{"-i", &action_none},
+	{"-in", &action_none},
+	{"-o", &action_effects_ReadClipboard},
+	{"-out", &action_effects_ReadClipboard},
+	{"-outfile", &action_effects_ReadClipboard},
+	{"-p", &action_none},
+	{"-pboard", &action_values_Word},
+	{"-primary", &action_none},
+	{"-secondary", &action_none},
+	{"-sel", &action_values_Word},
+	{"-selection", &action_values_Word},
+	{"-selection-clipboard", &action_none},
+	{"-t", &action_values_Word},
+	{"-target", &action_values_Word},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite_harm_records}
+
+var syntaxXattr = syntax{style: open | long | bundled, options: []option{
+	{"--out", &action_values_Write},
+	{"--output", &action_values_Write},
+	{"-c", &action_class_localWrite_harm_hides},
+	{"-d", &action_class_localWrite_harm_hides},
+	{"-o", &action_values_Write},
+}, operands: shape{rest: roleEdit}, base: &action_class_localWrite}
+
+var syntaxXsel = syntax{style: long, options: []option{
+	{"--output", &action_effects_ReadClipboard_harm_records},
+	{"-Prefer", &action_values_Word},
+	{"-b", &action_none},
+	{"-clipboard", &action_none},
+	{"-i", &action_none},
+	{"-in", &action_none},
+	{"-o", &action_effects_ReadClipboard_harm_records},
+	{"-out", &action_effects_ReadClipboard_harm_records},
+	{"-outfile", &action_effects_ReadClipboard_harm_records},
+	{"-p", &action_none},
+	{"-pboard", &action_values_Word},
+	{"-primary", &action_none},
+	{"-secondary", &action_none},
+	{"-sel", &action_values_Word},
+	{"-selection", &action_values_Word},
+	{"-selection-clipboard", &action_none},
+	{"-t", &action_values_Word},
+	{"-target", &action_values_Word},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
+var syntaxZrok = syntax{style: open, why: "opens a way from other machines to this one", options: []option{
+	{"-V", &action_flags_dry},
+	{"-h", &action_flags_dry},
+	{"-v", &action_flags_dry},
+}, subs: []program{
+	{"--help", &syntax_operands_rest_Text_base_flags_dry},
+	{"--version", &syntax_operands_rest_Text_base_flags_dry},
+	{"-h", &syntax_operands_rest_Text_base_flags_dry},
+	{"-v", &syntax_operands_rest_Text_base_flags_dry},
+	{"authtoken", &syntax_operands_rest_Text_base_class_network},
+	{"completion", &syntax_operands_rest_Text_base_flags_dry},
+	{"config", &syntax_operands_rest_Text_base_class_network},
+	{"help", &syntax_operands_rest_Text_base_flags_dry},
+	{"info", &syntax_operands_rest_Text_base_flags_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"ls", &syntax_operands_rest_Text_base_flags_dry},
+	{"show", &syntax_operands_rest_Text_base_flags_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"update", &syntax_operands_rest_Text_base_class_network},
+	{"verify", &syntax_operands_rest_Text_base_flags_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+}, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
+
+var syntaxZsh = syntax{style: first | plus | apart, language: "shell", options: []option{
+	{"+B", &action_none},
+	{"+C", &action_none},
+	{"+E", &action_none},
+	{"+H", &action_none},
+	{"+O", &action_values_Word},
+	{"+P", &action_none},
+	{"+T", &action_none},
+	{"+a", &action_none},
+	{"+b", &action_none},
+	{"+c", &action_operands_head_Shell_rest_Text},
+	{"+e", &action_none},
+	{"+f", &action_none},
+	{"+h", &action_none},
+	{"+i", &action_none},
+	{"+k", &action_none},
+	{"+m", &action_none},
+	{"+n", &action_flags_wet},
+	{"+o", &action_values_Text_flags_wet},
+	{"+p", &action_none},
+	{"+r", &action_none},
+	{"+t", &action_none},
+	{"+u", &action_none},
+	{"+v", &action_none},
+	{"+x", &action_none},
+	{"-", &action_flags_stop},
+	{"--debug", &action_none},
+	{"--debugger", &action_none},
+	{"--emulate", &action_values_Word},
+	{"--init-file", &action_values_ScriptShell},
+	{"--interactive", &action_none},
+	{"--login", &action_none},
+	{"--no-rcs", &action_none},
+	{"--noediting", &action_none},
+	{"--noprofile", &action_none},
+	{"--norc", &action_none},
+	{"--posix", &action_none},
+	{"--rcfile", &action_values_ScriptShell},
+	{"--restricted", &action_none},
+	{"--verbose", &action_none},
+	{"-B", &action_none},
+	{"-C", &action_none},
+	{"-D", &action_none},
+	{"-E", &action_none},
+	{"-H", &action_none},
+	{"-N", &action_none},
+	{"-O", &action_values_Word},
+	{"-P", &action_none},
+	{"-T", &action_none},
+	{"-a", &action_none},
+	{"-b", &action_none},
+	{"-c", &action_operands_head_Shell_rest_Text},
+	{"-d", &action_none},
+	{"-e", &action_none},
+	{"-f", &action_none},
+	{"-h", &action_none},
+	{"-i", &action_none},
+	{"-k", &action_none},
+	{"-l", &action_none},
+	{"-m", &action_none},
+	{"-n", &action_flags_dry},
+	{"-o", &action_values_Text_flags_wet},
+	{"-p", &action_harm_elevates},
+	{"-r", &action_none},
+	{"-s", &action_streams_in_Code_setIn_turns_ScriptShell_Text},
+	{"-t", &action_none},
+	{"-u", &action_none},
+	{"-v", &action_none},
+	{"-x", &action_none},
+}, operands: shape{head: []role{roleScriptShell}, rest: roleText}, base: &action_streams_in_Code_setIn}
+
 var syntax_006fbd31ba17 = syntax{style: long, operands: shape{rest: roleText}, base: &action_streams_out_Input_setOut}
 var syntax_007ac404b915 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_Destroy_ChangeRemote}
+var syntax_0319f4e0f323 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_cuts_off}
 var syntax_032866b07783 = syntax{style: slash, operands: shape{head: []role{roleText, roleWrite}}, base: &action_class_network}
+var syntax_036ed86bddb8 = syntax{style: gnu | numeric, operands: shape{rest: roleText}, base: &action_effects_Destroy_harm_discards}
 var syntax_054a705bc6a5 = syntax{style: slash, operands: shape{head: []role{roleKey, roleWrite}}, base: &action_class_localWrite}
 var syntax_066b99aec7c1 = syntax{operands: shape{head: []role{roleText}, rest: roleArgvRemote}, base: &action_class_network}
 var syntax_07dd36ab9a61 = syntax{style: bundled, operands: shape{rest: rolePackage}, base: &action_class_network_effects_ChangeSystem}
 var syntax_0925bc6af5bf = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_streams_in_Code_setIn}
 var syntax_09e60deefe2c = syntax{style: long | bundled, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_verb_delete}
+var syntax_0b03e523a9ff = syntax{operands: shape{rest: roleText}, base: &action_class_localWrite_harm_discards}
 var syntax_0ef1c6770d1d = syntax{style: slash, operands: shape{rest: roleText}, base: &action_effects_Destroy}
 var syntax_1066c201e467 = syntax{style: long, operands: shape{head: []role{roleRead}, rest: roleText}, base: &action_here_WriteTree}
+var syntax_10841f646ac2 = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_localWrite_harm_conceals}
 var syntax_10f121dfa28e = syntax{operands: shape{rest: roleText}, base: &action_class_localWrite_streams_in_Data_setIn}
+var syntax_1124125037d3 = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_destructive_harm_discards}
 var syntax_1151d3a4fe10 = syntax{style: bundled, operands: shape{head: []role{roleMaybeScript}, rest: roleText}, base: &action_class_localWrite}
 var syntax_1542718c8fa9 = syntax{style: long, operands: shape{rest: roleModuleProgram}, base: &action_class_network}
 var syntax_159b8570bf55 = syntax{operands: shape{head: []role{roleWrite, roleSQL}, rest: roleText}, base: &action_class_localWrite}
 var syntax_15fbeb87c3c8 = syntax{operands: shape{head: []role{roleText, roleSource}}, base: &action_class_network_effects_ChangeSystem}
+var syntax_181bb9fd5470 = syntax{style: long, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_harm_destroys}
+var syntax_1aaf602e1705 = syntax{operands: shape{rest: roleText}, base: &action_class_destructive_harm_destroys}
+var syntax_1ba3c909a31b = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_localWrite_harm_disarms}
 var syntax_1bc98bb233fc = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_ChangeRemote}
 var syntax_1cd135f017da = syntax{operands: shape{head: []role{roleText, roleRepo}}, base: &action_class_network_flags_adopts}
 var syntax_1db00a6f8f12 = syntax{style: long | bundled, operands: shape{rest: roleArgv}, base: &action_class_localWrite}
 var syntax_1eb37e08c34c = syntax{style: long, operands: shape{head: []role{roleText, roleWrite}}, base: &action_class_readOnly}
+var syntax_1f4f913647ec = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_installs}
 var syntax_20c0055a5000 = syntax{style: gnu, operands: shape{head: []role{roleGitKey, roleGitValue}}, base: &action_class_localWrite}
 var syntax_23af4ebd0a42 = syntax{style: open, operands: shape{head: []role{roleWriteTree}}, base: &action_class_localWrite}
 var syntax_247b80fea1ef = syntax{operands: shape{head: []role{roleText}, rest: roleSendTree}, base: &action_effects_ChangeRemote}
@@ -30557,12 +34536,14 @@ var syntax_2ed9c9ea8622 = syntax{style: bundled, operands: shape{rest: roleText}
 var syntax_2fdde2dadf36 = syntax{style: bundled, operands: shape{rest: rolePackage}, base: &action_class_network}
 var syntax_306cef57f678 = syntax{style: open, service: "here", operands: shape{rest: roleText}, base: &action_class_localWrite}
 var syntax_30d014a56654 = syntax{style: long, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_streams_in_Data_setIn}
+var syntax_31362d657a8a = syntax{style: slash, why: "deletes logs", operands: shape{rest: roleText}, base: &action_effects_Destroy_harm_erases}
 var syntax_31aafb2a5729 = syntax{style: long | bundled, operands: shape{rest: roleReadTree, tail: []role{roleWriteTree}}, base: &action_flags_recursive}
 var syntax_32aa8e59a879 = syntax{operands: shape{head: []role{roleText, roleRead, roleText, roleRead}}, base: &action_streams_out_Input_setOut}
 var syntax_335f48caee7f = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_effects_ReadSecret_streams_out_Secret_setOut}
 var syntax_380122daaf27 = syntax{style: slash, operands: shape{rest: roleText}, base: &action_effects_Persist}
 var syntax_38bf87b63fe6 = syntax{operands: shape{head: []role{roleWrite, roleText, roleRead}}, base: &action_class_localWrite}
 var syntax_391f314321a8 = syntax{style: long, operands: shape{rest: roleEdit}, base: &action_class_localWrite}
+var syntax_3b5cc95fb1c3 = syntax{style: open, operands: shape{rest: roleSystem}, base: &action_class_localWrite_harm_accounts}
 var syntax_3c9b271de633 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_verb_expose}
 var syntax_3e6f68b149d0 = syntax{style: gnu | numeric, operands: shape{rest: roleText}, base: &action_effects_Destroy}
 var syntax_3fb0dbbae4cc = syntax{style: slash, why: "changes the certificates that are trusted", operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
@@ -30574,6 +34555,7 @@ var syntax_475d37bf256b = syntax{operands: shape{rest: roleText}, base: &action_
 var syntax_498e5086b811 = syntax{style: open, operands: shape{rest: roleRead}, base: &action_effects_ChangeSystem}
 var syntax_4dcebace8e8a = syntax{style: gnu | bundled, operands: shape{rest: roleText}, base: &action_class_readOnly}
 var syntax_4ef0a4dd75d6 = syntax{style: long, operands: shape{rest: roleText}, base: &action_class_localWrite}
+var syntax_509c38408389 = syntax{style: gnu | open, operands: shape{rest: roleText}, base: &action_class_localWrite_harm_conceals}
 var syntax_50e32be47e8c = syntax{style: long, operands: shape{rest: roleText}, base: &action_class_readOnly_streams_in_Data_setIn}
 var syntax_5323c30d50f2 = syntax{operands: shape{head: []role{roleObject}}, base: &action_class_readOnly_streams_out_Download_setOut}
 var syntax_539c362700dc = syntax{style: open, operands: shape{head: []role{roleScriptCode}, rest: roleText}, base: &action_class_network}
@@ -30587,17 +34569,20 @@ var syntax_5fa93ced8971 = syntax{operands: shape{head: []role{roleReadTree}, res
 var syntax_616e4cb431f7 = syntax{operands: shape{head: []role{roleWriteTree, roleText}}, base: &action_class_localWrite}
 var syntax_61d3ee1f11df = syntax{style: long | bundled, operands: shape{head: []role{roleMove, roleWriteTo}}, base: &action_none}
 var syntax_61dcb156555a = syntax{operands: shape{head: []role{roleText, roleURL}}, base: &action_effects_ChangeRemote_verb_redirect}
+var syntax_622d36c247f3 = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_localWrite_harm_halts}
 var syntax_6368e793bc2a = syntax{operands: shape{rest: roleText}, base: &action_class_network_effects_Dynamic}
 var syntax_6482781b0fb2 = syntax{operands: shape{head: []role{roleText}, rest: roleArgv}, base: &action_effects_ChangePrivilege}
 var syntax_6517c6dbdd16 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_SendData}
 var syntax_682175a0d89a = syntax{style: long | bundled, operands: shape{head: []role{roleList}, rest: roleArgv}, base: &action_none}
-var syntax_68278d0f64ec = syntax{style: slash, why: "deletes logs", operands: shape{rest: roleText}, base: &action_effects_Destroy}
 var syntax_69c556d694b5 = syntax{style: long | first, operands: shape{head: []role{roleModuleProgram}, rest: roleText}, base: &action_class_localWrite}
 var syntax_6a2a50e290c4 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_verb_weaken}
 var syntax_6a62e8238b5f = syntax{operands: shape{head: []role{roleWrite}, rest: roleText}, base: &action_class_localWrite}
+var syntax_74712eeaff42 = syntax{operands: shape{rest: roleScriptCode}, base: &action_effects_Persist_harm_installs}
 var syntax_7480064cd7e7 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_Listen_flags_reject}
 var syntax_753a2efd685f = syntax{operands: shape{head: []role{roleText, roleWriteTree, roleRead}}, base: &action_class_localWrite}
 var syntax_75834fc21f67 = syntax{style: slash, operands: shape{head: []role{roleSetKey}, rest: roleText}, base: &action_class_destructive}
+var syntax_75852ed9574e = syntax{style: open, operands: shape{rest: roleSystem}, base: &action_class_localWrite_harm_halts}
+var syntax_75a0d9953faa = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_effects_Destroy_harm_discards}
 var syntax_75ff228bd51b = syntax{style: long, operands: shape{head: []role{roleRead}, rest: roleText}, base: &action_class_readOnly}
 var syntax_764c246563a9 = syntax{operands: shape{rest: roleText}, base: &action_class_network_effects_ChangeSystem_flags_reject}
 var syntax_79a0b6f4d463 = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_streams_in_Data_setIn}
@@ -30626,14 +34611,19 @@ var syntax_9e87aaeebd69 = syntax{style: gnu, operands: shape{head: []role{rolePu
 var syntax_9eaaeb46fe52 = syntax{operands: shape{rest: roleText}, base: &action_class_readOnly_streams_in_Data_setIn}
 var syntax_a14b228e26e2 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_streams_in_Upload_setIn}
 var syntax_a2edbc0b0ed0 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
+var syntax_a4071256a286 = syntax{operands: shape{rest: roleText}, base: &action_effects_Destroy_harm_destroys}
 var syntax_a444bd77dd35 = syntax{style: open, operands: shape{rest: roleObject, tail: []role{roleObjectDst}}, base: &action_class_network_flags_recursive}
 var syntax_a4688f6b8e8f = syntax{operands: shape{rest: roleText}, base: &action_effects_Destroy_ChangeSystem}
 var syntax_a51387fff051 = syntax{operands: shape{rest: roleText}, base: &action_effects_Destroy_ChangeRemote}
 var syntax_a70c1bc15258 = syntax{style: open, why: "opens an editor with a terminal to the network", operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_RemoteShell}
 var syntax_a7375c6f9853 = syntax{style: slash, operands: shape{head: []role{roleSetKey}, rest: roleText}, base: &action_class_privileged}
+var syntax_aa4f22d93748 = syntax{style: gnu | open, operands: shape{rest: roleText}, base: &action_class_localWrite_harm_discards}
+var syntax_aaa1e497dcdb = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_class_localWrite_harm_discards}
 var syntax_af0c58b31589 = syntax{style: bundled | long | numeric, operands: shape{rest: roleText}, base: &action_class_readOnly}
+var syntax_afc5698e3053 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_Destroy_harm_halts}
 var syntax_b0209ef9bdd9 = syntax{operands: shape{head: []role{roleScriptPHP}}, base: &action_effects_ChangeRemote_verb_run}
 var syntax_b18286f2a6a1 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_Destroy}
+var syntax_b7cb67b70258 = syntax{style: open, operands: shape{rest: roleSystem}, base: &action_class_localWrite_harm_destroys}
 var syntax_b805be8b7a5a = syntax{operands: shape{head: []role{roleText}, rest: roleArgv}, base: &action_class_localWrite}
 var syntax_base_class_localWrite = syntax{base: &action_class_localWrite}
 var syntax_base_class_readOnly = syntax{base: &action_class_readOnly}
@@ -30653,6 +34643,7 @@ var syntax_c0192f90281c = syntax{style: long | bundled, operands: shape{rest: ro
 var syntax_c3919004396c = syntax{style: slash, operands: shape{head: []role{roleRead, roleWrite}}, base: &action_class_localWrite_flags_decodes}
 var syntax_c6c475dd951e = syntax{style: long, operands: shape{head: []role{roleScriptCode}, rest: roleText}, base: &action_none}
 var syntax_c71d1e5167aa = syntax{style: slash, operands: shape{rest: roleText}, base: &action_class_anything}
+var syntax_c7a83365e815 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_Persist_harm_enables}
 var syntax_c8c0b38ba3ac = syntax{operands: shape{head: []role{roleRepo}, rest: roleText}, base: &action_class_network_flags_adopts}
 var syntax_cc84c5b29bb9 = syntax{style: long | bundled, operands: shape{rest: roleDeleteTree}, base: &action_flags_recursive}
 var syntax_cd85718caae4 = syntax{operands: shape{head: []role{roleRuby}, rest: roleText}, base: &action_class_localWrite}
@@ -30665,6 +34656,7 @@ var syntax_d6d9d0388051 = syntax{style: bundled, operands: shape{rest: roleText}
 var syntax_d6faacb71360 = syntax{operands: shape{head: []role{roleText, roleRead}}, base: &action_effects_ChangeRemote_SendData}
 var syntax_d908cc793d85 = syntax{operands: shape{head: []role{roleWriteTree, roleRead}}, base: &action_class_localWrite}
 var syntax_d9137f6045fc = syntax{operands: shape{rest: roleMaybeFile}, base: &action_effects_ChangeRemote_verb_grant}
+var syntax_da7468fc586b = syntax{style: slash, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_erases}
 var syntax_db40ede62d80 = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_network_effects_ChangeRemote}
 var syntax_dcdf32e90cac = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_localWrite}
 var syntax_dd24fa50211f = syntax{style: open, operands: shape{head: []role{roleClone, roleWriteTree}}, base: &action_class_network}
@@ -30673,6 +34665,7 @@ var syntax_dd472253ec6f = syntax{style: long, operands: shape{rest: roleText}, b
 var syntax_df00f2c6b2fa = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_verb_grant}
 var syntax_e0f0004b15e0 = syntax{operands: shape{head: []role{roleEditTree}, rest: roleText}, base: &action_class_destructive}
 var syntax_e2c7e8932d2d = syntax{style: gnu | bundled, operands: shape{rest: rolePackage}, base: &action_class_network_effects_ChangeSystem}
+var syntax_e36373337ba4 = syntax{style: slash, why: "changes a service", operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_registers}
 var syntax_e440e1bdbca5 = syntax{operands: shape{rest: roleRead}, base: &action_effects_ChangeRemote_SendData}
 var syntax_e5f081bd6bad = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_verb_weaken}
 var syntax_e618b1597e80 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
@@ -30685,6 +34678,7 @@ var syntax_eb6077740bb9 = syntax{style: bundled, operands: shape{rest: roleText}
 var syntax_ef2e080bb60f = syntax{style: long | bundled, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
 var syntax_f11b25b01db4 = syntax{style: open, operands: shape{rest: roleObject, tail: []role{roleObjectDst}}, base: &action_class_network}
 var syntax_f5f34287d65d = syntax{style: bundled, operands: shape{head: []role{roleNPMPackage}, rest: roleText}, base: &action_class_network}
+var syntax_f81b11e97803 = syntax{style: slash, operands: shape{rest: roleText}, base: &action_class_anything_harm_shows}
 var syntax_f8f384470c04 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_SendData}
 var syntax_f9b1ae15dc76 = syntax{style: slash, why: "changes a service", operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 var syntax_fa68592e060b = syntax{style: gnu | bundled, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
@@ -30730,7 +34724,6 @@ var syntax_operands_rest_Object_base_class_readOnly = syntax{operands: shape{res
 var syntax_operands_rest_Package_base_class_network = syntax{operands: shape{rest: rolePackage}, base: &action_class_network}
 var syntax_operands_rest_Plugin_base_class_network = syntax{operands: shape{rest: rolePlugin}, base: &action_class_network}
 var syntax_operands_rest_Read_base_streams_out_Input_setOut = syntax{operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
-var syntax_operands_rest_ScriptCode_base_effects_Persist = syntax{operands: shape{rest: roleScriptCode}, base: &action_effects_Persist}
 var syntax_operands_rest_Secret_base_class_readOnly = syntax{operands: shape{rest: roleSecret}, base: &action_class_readOnly}
 var syntax_operands_rest_SendFile_base_none = syntax{operands: shape{rest: roleSendFile}, base: &action_none}
 var syntax_operands_rest_SendTree_base_class_network = syntax{operands: shape{rest: roleSendTree}, base: &action_class_network}
@@ -30757,6 +34750,7 @@ var syntax_operands_rest_Text_base_effects_Dynamic = syntax{operands: shape{rest
 var syntax_operands_rest_Text_base_effects_Listen = syntax{operands: shape{rest: roleText}, base: &action_effects_Listen}
 var syntax_operands_rest_Text_base_effects_StopProcess = syntax{operands: shape{rest: roleText}, base: &action_effects_StopProcess}
 var syntax_operands_rest_Text_base_flags_dry = syntax{operands: shape{rest: roleText}, base: &action_flags_dry}
+var syntax_operands_rest_Text_base_flags_dry_dry = syntax{operands: shape{rest: roleText}, base: &action_flags_dry_dry}
 var syntax_operands_rest_Text_base_flags_reject = syntax{operands: shape{rest: roleText}, base: &action_flags_reject}
 var syntax_operands_rest_Text_base_none = syntax{operands: shape{rest: roleText}, base: &action_none}
 var syntax_operands_rest_Text_base_streams_in_Code_setIn = syntax{operands: shape{rest: roleText}, base: &action_streams_in_Code_setIn}
@@ -30765,7 +34759,6 @@ var syntax_style_bundled_operands_rest_Text_base_none = syntax{style: bundled, o
 var syntax_style_first_operands_rest_Keys = syntax{style: first, operands: shape{rest: roleKeys}}
 var syntax_style_gnu_base_flags_reject = syntax{style: gnu, base: &action_flags_reject}
 var syntax_style_gnu_operands_rest_Text_base_class_readOnly = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_class_readOnly}
-var syntax_style_gnu_operands_rest_Text_base_effects_Destroy = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_effects_Destroy}
 var syntax_style_gnu_operands_rest_Text_base_none = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_none}
 var syntax_style_gnu_operands_rest_Text_base_turns_Read_Edit = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_turns_Read_Edit}
 var syntax_style_long_base_effects_ChangeRemote_verb_delete = syntax{style: long, base: &action_effects_ChangeRemote_verb_delete}
@@ -30803,10 +34796,12 @@ var action_14cc77692e3d = action{effects: []effect.Kind{effect.ChangeRemote}, st
 var action_1c9ddb752e60 = action{values: []role{roleSuffix}, attached: true, class: localWrite, turns: []turn{{roleRead, roleEdit}}}
 var action_1f360967b0c7 = action{effects: []effect.Kind{effect.ReadSecret, effect.ChangeRemote}, streams: streams{out: Secret, setOut: true}, verb: "grant"}
 var action_27c94ff9fb4f = action{turns: []turn{{roleProcessPattern, roleProcessLine}, {roleProcessExact, roleProcessLine}}}
+var action_28cda52f2db2 = action{class: anything, effects: []effect.Kind{effect.ChangePrivilege}, flags: runURLs, harm: "reaches"}
 var action_29a680131b7d = action{class: localWrite, streams: streams{in: Data, setIn: true}, operands: &shape_rest_ScriptNode}
 var action_2af071e2417a = action{class: destructive, operands: &shape_rest_Text, turns: []turn{{roleArchive, roleEdit}}}
 var action_2af42ff3dcb7 = action{streams: streams{out: Input, setOut: true}, empty: roleReadTree, flags: recursive}
 var action_2bdd8ac6bb39 = action{effects: []effect.Kind{effect.ChangeSystem, effect.ReadSecret}, streams: streams{in: Data, setIn: true, out: Secret, setOut: true}}
+var action_2f991a22c1ba = action{class: anything, effects: []effect.Kind{effect.Dynamic}, flags: urls, harm: "proxies"}
 var action_33a86a0e669c = action{class: destructive, turns: []turn{{roleWrite, roleWriteTree}}, flags: recursive}
 var action_3c50926646fb = action{class: network, effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}}
 var action_3ef27b3420af = action{values: []role{roleText}, class: localWrite, streams: streams{in: Data, setIn: true}, operands: &shape_rest_Text}
@@ -30824,10 +34819,12 @@ var action_8af0ede3af90 = action{effects: []effect.Kind{effect.ChangeSystem, eff
 var action_8da618b355a8 = action{class: localWrite, turns: []turn{{roleRead, roleEditTree}}, here: roleEditTree}
 var action_9e33e3d1a357 = action{values: []role{roleScriptPowerShell}, streams: streams{in: Data, setIn: true}, operands: &shape_rest_Text, flags: stop}
 var action_a1aa5e6e0c4a = action{streams: streams{in: Listed, setIn: true}, operands: &shape_rest_Read, turns: []turn{{roleArchive, roleWrite}}}
+var action_a2acaee7b965 = action{class: localWrite, effects: []effect.Kind{effect.ReadClipboard}, harm: "records"}
 var action_ab789052522b = action{values: []role{roleWrite}, streams: streams{out: Download, setOut: true}, turns: []turn{{roleURL, roleURL}}}
 var action_af0f06fa2b26 = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, operands: &shape_rest_Text}
 var action_b6fb2bde7f99 = action{values: []role{roleSuffix}, attached: true, class: localWrite, streams: streams{out: Data, setOut: true}, turns: []turn{{roleRead, roleEdit}}}
 var action_b93c3c81d6a2 = action{effects: []effect.Kind{effect.ReadSecret, effect.ChangeRemote}, streams: streams{out: Secret, setOut: true}}
+var action_bc5281f41901 = action{class: anything, effects: []effect.Kind{effect.Dynamic}, flags: runURLs, harm: "proxies"}
 var action_bd0095900711 = action{class: localWrite, streams: streams{in: Code, setIn: true}, here: roleWriteTree}
 var action_c05c5d49413f = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, flags: reject}
 var action_c11780522550 = action{class: network, streams: streams{in: Code, setIn: true}, flags: database}
@@ -30836,22 +34833,47 @@ var action_class_anything_effects_ChangeSystem_flags_runURLs = action{class: any
 var action_class_anything_effects_Dynamic_flags_runURLs = action{class: anything, effects: []effect.Kind{effect.Dynamic}, flags: runURLs}
 var action_class_anything_effects_Dynamic_flags_urls = action{class: anything, effects: []effect.Kind{effect.Dynamic}, flags: urls}
 var action_class_anything_flags_runURLs = action{class: anything, flags: runURLs}
+var action_class_anything_flags_runURLs_harm_proxies = action{class: anything, flags: runURLs, harm: "proxies"}
 var action_class_anything_flags_urls = action{class: anything, flags: urls}
+var action_class_anything_harm_shows = action{class: anything, harm: "shows"}
 var action_class_destructive = action{class: destructive}
 var action_class_destructive_effects_ChangeRemote_Destroy = action{class: destructive, effects: []effect.Kind{effect.ChangeRemote, effect.Destroy}}
 var action_class_destructive_effects_StopProcess = action{class: destructive, effects: []effect.Kind{effect.StopProcess}}
 var action_class_destructive_empty_DeleteTree = action{class: destructive, empty: roleDeleteTree}
+var action_class_destructive_empty_DeleteTree_harm_discards = action{class: destructive, empty: roleDeleteTree, harm: "discards"}
 var action_class_destructive_flags_mirrors = action{class: destructive, flags: mirrors}
 var action_class_destructive_flags_takes = action{class: destructive, flags: takes}
+var action_class_destructive_harm_destroys = action{class: destructive, harm: "destroys"}
+var action_class_destructive_harm_discards = action{class: destructive, harm: "discards"}
+var action_class_destructive_harm_rewrites = action{class: destructive, harm: "rewrites"}
 var action_class_destructive_turns_ReadTree_Move = action{class: destructive, turns: []turn{{roleReadTree, roleMove}}}
 var action_class_destructive_turns_Read_Move = action{class: destructive, turns: []turn{{roleRead, roleMove}}}
 var action_class_localWrite = action{class: localWrite}
 var action_class_localWrite_effects_ReadClipboard = action{class: localWrite, effects: []effect.Kind{effect.ReadClipboard}}
+var action_class_localWrite_effects_ReadClipboard_harm_dumps = action{class: localWrite, effects: []effect.Kind{effect.ReadClipboard}, harm: "dumps"}
 var action_class_localWrite_effects_ReadSecret = action{class: localWrite, effects: []effect.Kind{effect.ReadSecret}}
+var action_class_localWrite_effects_ReadSecret_harm_dumps = action{class: localWrite, effects: []effect.Kind{effect.ReadSecret}, harm: "dumps"}
+var action_class_localWrite_effects_ReadSecret_harm_shows = action{class: localWrite, effects: []effect.Kind{effect.ReadSecret}, harm: "shows"}
+var action_class_localWrite_effects_ReadSecret_harm_steals = action{class: localWrite, effects: []effect.Kind{effect.ReadSecret}, harm: "steals"}
 var action_class_localWrite_effects_StopProcess = action{class: localWrite, effects: []effect.Kind{effect.StopProcess}}
 var action_class_localWrite_flags_decodes = action{class: localWrite, flags: decodes}
 var action_class_localWrite_flags_near = action{class: localWrite, flags: near}
 var action_class_localWrite_flags_reject = action{class: localWrite, flags: reject}
+var action_class_localWrite_harm_accounts = action{class: localWrite, harm: "accounts"}
+var action_class_localWrite_harm_caches = action{class: localWrite, harm: "caches"}
+var action_class_localWrite_harm_conceals = action{class: localWrite, harm: "conceals"}
+var action_class_localWrite_harm_destroys = action{class: localWrite, harm: "destroys"}
+var action_class_localWrite_harm_disarms = action{class: localWrite, harm: "disarms"}
+var action_class_localWrite_harm_discards = action{class: localWrite, harm: "discards"}
+var action_class_localWrite_harm_elevates = action{class: localWrite, harm: "elevates"}
+var action_class_localWrite_harm_erases = action{class: localWrite, harm: "erases"}
+var action_class_localWrite_harm_halts = action{class: localWrite, harm: "halts"}
+var action_class_localWrite_harm_hides = action{class: localWrite, harm: "hides"}
+var action_class_localWrite_harm_proxies = action{class: localWrite, harm: "proxies"}
+var action_class_localWrite_harm_records = action{class: localWrite, harm: "records"}
+var action_class_localWrite_harm_redirects = action{class: localWrite, harm: "redirects"}
+var action_class_localWrite_harm_rewrites = action{class: localWrite, harm: "rewrites"}
+var action_class_localWrite_harm_trusts = action{class: localWrite, harm: "trusts"}
 var action_class_localWrite_here_WriteTree = action{class: localWrite, here: roleWriteTree}
 var action_class_localWrite_operands_head_ReadTree_Write = action{class: localWrite, operands: &shape_head_ReadTree_Write}
 var action_class_localWrite_operands_rest_Read = action{class: localWrite, operands: &shape_rest_Read}
@@ -30866,18 +34888,23 @@ var action_class_network = action{class: network}
 var action_class_network_effects_ChangeRemote = action{class: network, effects: []effect.Kind{effect.ChangeRemote}}
 var action_class_network_effects_ChangeRemote_SendData = action{class: network, effects: []effect.Kind{effect.ChangeRemote, effect.SendData}}
 var action_class_network_effects_ChangeRemote_empty_Push = action{class: network, effects: []effect.Kind{effect.ChangeRemote}, empty: rolePush}
+var action_class_network_effects_ChangeRemote_harm_accounts = action{class: network, effects: []effect.Kind{effect.ChangeRemote}, harm: "accounts"}
 var action_class_network_effects_ChangeRemote_verb_change = action{class: network, effects: []effect.Kind{effect.ChangeRemote}, verb: "change"}
 var action_class_network_effects_ChangeSystem = action{class: network, effects: []effect.Kind{effect.ChangeSystem}}
 var action_class_network_effects_ChangeSystem_flags_reject = action{class: network, effects: []effect.Kind{effect.ChangeSystem}, flags: reject}
 var action_class_network_effects_Dynamic = action{class: network, effects: []effect.Kind{effect.Dynamic}}
 var action_class_network_effects_Listen = action{class: network, effects: []effect.Kind{effect.Listen}}
 var action_class_network_effects_Listen_RemoteShell = action{class: network, effects: []effect.Kind{effect.Listen, effect.RemoteShell}}
-var action_class_network_effects_Persist_ChangePrivilege = action{class: network, effects: []effect.Kind{effect.Persist, effect.ChangePrivilege}}
+var action_class_network_effects_Listen_harm_tunnels = action{class: network, effects: []effect.Kind{effect.Listen}, harm: "tunnels"}
 var action_class_network_effects_SendData = action{class: network, effects: []effect.Kind{effect.SendData}}
 var action_class_network_flags_adopts = action{class: network, flags: adopts}
 var action_class_network_flags_recursive = action{class: network, flags: recursive}
 var action_class_network_flags_reject = action{class: network, flags: reject}
 var action_class_network_flags_tells = action{class: network, flags: tells}
+var action_class_network_harm_calls = action{class: network, harm: "calls"}
+var action_class_network_harm_cracks = action{class: network, harm: "cracks"}
+var action_class_network_harm_scans = action{class: network, harm: "scans"}
+var action_class_network_harm_surveys = action{class: network, harm: "surveys"}
 var action_class_network_here_WriteTree = action{class: network, here: roleWriteTree}
 var action_class_network_operands_rest_Text = action{class: network, operands: &shape_rest_Text}
 var action_class_network_streams_in_Code_setIn = action{class: network, streams: streams{in: Code, setIn: true}}
@@ -30888,7 +34915,8 @@ var action_class_network_streams_out_Download_setOut = action{class: network, st
 var action_class_network_turns_URL_Fetch = action{class: network, turns: []turn{{roleURL, roleFetch}}}
 var action_class_privileged = action{class: privileged}
 var action_class_privileged_effects_Persist = action{class: privileged, effects: []effect.Kind{effect.Persist}}
-var action_class_privileged_effects_ReadSecret = action{class: privileged, effects: []effect.Kind{effect.ReadSecret}}
+var action_class_privileged_effects_Persist_harm_registers = action{class: privileged, effects: []effect.Kind{effect.Persist}, harm: "registers"}
+var action_class_privileged_effects_ReadSecret_harm_dumps = action{class: privileged, effects: []effect.Kind{effect.ReadSecret}, harm: "dumps"}
 var action_class_readOnly = action{class: readOnly}
 var action_class_readOnly_streams_in_Data_setIn = action{class: readOnly, streams: streams{in: Data, setIn: true}}
 var action_class_readOnly_streams_out_Download_setOut = action{class: readOnly, streams: streams{out: Download, setOut: true}}
@@ -30897,17 +34925,21 @@ var action_d92066a6f3c7 = action{class: network, effects: []effect.Kind{effect.L
 var action_db15d81936c5 = action{effects: []effect.Kind{effect.ChangeSystem, effect.Destroy}, streams: streams{in: Data, setIn: true}}
 var action_dc51f054738d = action{class: localWrite, streams: streams{out: Data, setOut: true}, turns: []turn{{roleURL, roleFetch}}}
 var action_e62f5a518444 = action{class: localWrite, operands: &shape_rest_Text, turns: []turn{{roleArchive, roleRead}, {roleFolder, roleWriteTree}}, here: roleWriteTree}
+var action_e8521fc9ad3f = action{class: network, effects: []effect.Kind{effect.Persist, effect.ChangePrivilege}, harm: "accounts"}
 var action_e94404000ca7 = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, verb: "grant"}
 var action_ea31d6cff035 = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, flags: reject, verb: "redirect"}
+var action_ea378905348d = action{effects: []effect.Kind{effect.Persist}, streams: streams{in: Code, setIn: true}, harm: "schedules"}
 var action_ea6df822ea3e = action{values: []role{roleRead}, effects: []effect.Kind{effect.Destroy, effect.ChangeSystem}, turns: []turn{{roleList, roleWrite}}}
 var action_efc2bec1d86b = action{values: []role{roleProcess}, effects: []effect.Kind{effect.ReadClipboard}, operands: &shape_rest_Process}
 var action_effects_ChangeGuard = action{effects: []effect.Kind{effect.ChangeGuard}}
+var action_effects_ChangeGuard_harm_halts = action{effects: []effect.Kind{effect.ChangeGuard}, harm: "halts"}
 var action_effects_ChangePrivilege = action{effects: []effect.Kind{effect.ChangePrivilege}}
 var action_effects_ChangeRemote = action{effects: []effect.Kind{effect.ChangeRemote}}
 var action_effects_ChangeRemote_SendData = action{effects: []effect.Kind{effect.ChangeRemote, effect.SendData}}
 var action_effects_ChangeRemote_flags_adopts = action{effects: []effect.Kind{effect.ChangeRemote}, flags: adopts}
 var action_effects_ChangeRemote_flags_database = action{effects: []effect.Kind{effect.ChangeRemote}, flags: database}
 var action_effects_ChangeRemote_flags_reject = action{effects: []effect.Kind{effect.ChangeRemote}, flags: reject}
+var action_effects_ChangeRemote_harm_destroys = action{effects: []effect.Kind{effect.ChangeRemote}, harm: "destroys"}
 var action_effects_ChangeRemote_operands_rest_Text = action{effects: []effect.Kind{effect.ChangeRemote}, operands: &shape_rest_Text}
 var action_effects_ChangeRemote_streams_in_Data_setIn = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}}
 var action_effects_ChangeRemote_streams_in_Upload_setIn = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Upload, setIn: true}}
@@ -30921,20 +34953,34 @@ var action_effects_ChangeRemote_verb_weaken = action{effects: []effect.Kind{effe
 var action_effects_ChangeSystem = action{effects: []effect.Kind{effect.ChangeSystem}}
 var action_effects_ChangeSystem_ChangeRemote = action{effects: []effect.Kind{effect.ChangeSystem, effect.ChangeRemote}}
 var action_effects_ChangeSystem_Destroy = action{effects: []effect.Kind{effect.ChangeSystem, effect.Destroy}}
+var action_effects_ChangeSystem_Destroy_harm_halts = action{effects: []effect.Kind{effect.ChangeSystem, effect.Destroy}, harm: "halts"}
 var action_effects_ChangeSystem_Persist = action{effects: []effect.Kind{effect.ChangeSystem, effect.Persist}}
+var action_effects_ChangeSystem_Persist_harm_enables = action{effects: []effect.Kind{effect.ChangeSystem, effect.Persist}, harm: "enables"}
 var action_effects_ChangeSystem_flags_reject = action{effects: []effect.Kind{effect.ChangeSystem}, flags: reject}
+var action_effects_ChangeSystem_harm_accounts = action{effects: []effect.Kind{effect.ChangeSystem}, harm: "accounts"}
+var action_effects_ChangeSystem_harm_cuts_off = action{effects: []effect.Kind{effect.ChangeSystem}, harm: "cuts-off"}
+var action_effects_ChangeSystem_harm_disarms = action{effects: []effect.Kind{effect.ChangeSystem}, harm: "disarms"}
+var action_effects_ChangeSystem_harm_elevates = action{effects: []effect.Kind{effect.ChangeSystem}, harm: "elevates"}
+var action_effects_ChangeSystem_harm_erases = action{effects: []effect.Kind{effect.ChangeSystem}, harm: "erases"}
+var action_effects_ChangeSystem_harm_installs = action{effects: []effect.Kind{effect.ChangeSystem}, harm: "installs"}
+var action_effects_ChangeSystem_harm_proxies = action{effects: []effect.Kind{effect.ChangeSystem}, harm: "proxies"}
+var action_effects_ChangeSystem_harm_registers = action{effects: []effect.Kind{effect.ChangeSystem}, harm: "registers"}
 var action_effects_ChangeSystem_operands_rest_Package = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_rest_Package}
 var action_effects_ChangeSystem_operands_rest_Read = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_rest_Read}
 var action_effects_ChangeSystem_operands_rest_Text = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_rest_Text}
 var action_effects_ChangeSystem_streams_in_Data_setIn = action{effects: []effect.Kind{effect.ChangeSystem}, streams: streams{in: Data, setIn: true}}
 var action_effects_ChangeSystem_turns_List_Mend = action{effects: []effect.Kind{effect.ChangeSystem}, turns: []turn{{roleList, roleMend}}}
-var action_effects_ChangeSystem_turns_Read_Mend = action{effects: []effect.Kind{effect.ChangeSystem}, turns: []turn{{roleRead, roleMend}}}
+var action_effects_ChangeSystem_turns_Read_Mend_harm_hides = action{effects: []effect.Kind{effect.ChangeSystem}, turns: []turn{{roleRead, roleMend}}, harm: "hides"}
 var action_effects_Connect = action{effects: []effect.Kind{effect.Connect}}
 var action_effects_Destroy = action{effects: []effect.Kind{effect.Destroy}}
 var action_effects_Destroy_ChangeRemote = action{effects: []effect.Kind{effect.Destroy, effect.ChangeRemote}}
 var action_effects_Destroy_ChangeRemote_verb_delete = action{effects: []effect.Kind{effect.Destroy, effect.ChangeRemote}, verb: "delete"}
 var action_effects_Destroy_ChangeSystem = action{effects: []effect.Kind{effect.Destroy, effect.ChangeSystem}}
 var action_effects_Destroy_ChangeSystem_turns_List_Write = action{effects: []effect.Kind{effect.Destroy, effect.ChangeSystem}, turns: []turn{{roleList, roleWrite}}}
+var action_effects_Destroy_harm_destroys = action{effects: []effect.Kind{effect.Destroy}, harm: "destroys"}
+var action_effects_Destroy_harm_discards = action{effects: []effect.Kind{effect.Destroy}, harm: "discards"}
+var action_effects_Destroy_harm_erases = action{effects: []effect.Kind{effect.Destroy}, harm: "erases"}
+var action_effects_Destroy_harm_strands = action{effects: []effect.Kind{effect.Destroy}, harm: "strands"}
 var action_effects_Destroy_operands_rest_Text = action{effects: []effect.Kind{effect.Destroy}, operands: &shape_rest_Text}
 var action_effects_Destroy_streams_in_Data_setIn = action{effects: []effect.Kind{effect.Destroy}, streams: streams{in: Data, setIn: true}}
 var action_effects_Destroy_turns_System_Text = action{effects: []effect.Kind{effect.Destroy}, turns: []turn{{roleSystem, roleText}}}
@@ -30943,9 +34989,11 @@ var action_effects_Listen = action{effects: []effect.Kind{effect.Listen}}
 var action_effects_Listen_flags_reject = action{effects: []effect.Kind{effect.Listen}, flags: reject}
 var action_effects_Listen_operands_head_Listen_Text = action{effects: []effect.Kind{effect.Listen}, operands: &shape_head_Listen_Text}
 var action_effects_Persist = action{effects: []effect.Kind{effect.Persist}}
-var action_effects_Persist_streams_in_Code_setIn = action{effects: []effect.Kind{effect.Persist}, streams: streams{in: Code, setIn: true}}
+var action_effects_Persist_harm_installs = action{effects: []effect.Kind{effect.Persist}, harm: "installs"}
 var action_effects_ReadClipboard = action{effects: []effect.Kind{effect.ReadClipboard}}
+var action_effects_ReadClipboard_harm_records = action{effects: []effect.Kind{effect.ReadClipboard}, harm: "records"}
 var action_effects_ReadSecret = action{effects: []effect.Kind{effect.ReadSecret}}
+var action_effects_ReadSecret_harm_shows = action{effects: []effect.Kind{effect.ReadSecret}, harm: "shows"}
 var action_effects_ReadSecret_streams_out_Secret_setOut = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}}
 var action_effects_SendData = action{effects: []effect.Kind{effect.SendData}}
 var action_effects_SendMessage_flags_reject = action{effects: []effect.Kind{effect.SendMessage}, flags: reject}
@@ -30962,6 +35010,7 @@ var action_empty_SecretAll = action{empty: roleSecretAll}
 var action_empty_WriteTree = action{empty: roleWriteTree}
 var action_flags_asks = action{flags: asks}
 var action_flags_dry = action{flags: dry}
+var action_flags_dry_dry = action{flags: dry | dry}
 var action_flags_near = action{flags: near}
 var action_flags_notHere = action{flags: notHere}
 var action_flags_recursive = action{flags: recursive}
@@ -30972,6 +35021,18 @@ var action_flags_stop = action{flags: stop}
 var action_flags_urls = action{flags: urls}
 var action_flags_wet = action{flags: wet}
 var action_flags_widen = action{flags: widen}
+var action_harm_destroys = action{harm: "destroys"}
+var action_harm_disarms = action{harm: "disarms"}
+var action_harm_discards = action{harm: "discards"}
+var action_harm_elevates = action{harm: "elevates"}
+var action_harm_erases = action{harm: "erases"}
+var action_harm_fetches = action{harm: "fetches"}
+var action_harm_logs_in = action{harm: "logs-in"}
+var action_harm_shows = action{harm: "shows"}
+var action_harm_strands = action{harm: "strands"}
+var action_harm_surveys = action{harm: "surveys"}
+var action_harm_trusts = action{harm: "trusts"}
+var action_harm_tunnels = action{harm: "tunnels"}
 var action_here_EditTree = action{here: roleEditTree}
 var action_here_ReadTree = action{here: roleReadTree}
 var action_here_Reject = action{here: roleReject}
@@ -31003,6 +35064,7 @@ var action_operands_rest_Text = action{operands: &shape_rest_Text}
 var action_operands_rest_Text_turns_Archive_Read = action{operands: &shape_rest_Text, turns: []turn{{roleArchive, roleRead}}}
 var action_operands_rest_Words_flags_stop = action{operands: &shape_rest_Words, flags: stop}
 var action_streams_in_Code_setIn = action{streams: streams{in: Code, setIn: true}}
+var action_streams_in_Code_setIn_harm_proxies = action{streams: streams{in: Code, setIn: true}, harm: "proxies"}
 var action_streams_in_Code_setIn_operands_rest_Text = action{streams: streams{in: Code, setIn: true}, operands: &shape_rest_Text}
 var action_streams_in_Code_setIn_out_Input_setOut = action{streams: streams{in: Code, setIn: true, out: Input, setOut: true}}
 var action_streams_in_Code_setIn_turns_ScriptShell_Text = action{streams: streams{in: Code, setIn: true}, turns: []turn{{roleScriptShell, roleText}}}
@@ -31023,7 +35085,7 @@ var action_streams_out_Input_setOut_flags_notHere = action{streams: streams{out:
 var action_turns_Archive_Read_here_WriteTree = action{turns: []turn{{roleArchive, roleRead}}, here: roleWriteTree}
 var action_turns_Archive_Write_Text_EditTree = action{turns: []turn{{roleArchive, roleWrite}, {roleText, roleEditTree}}}
 var action_turns_Beside_Read = action{turns: []turn{{roleBeside, roleRead}}}
-var action_turns_CleanTree_DeleteTree = action{turns: []turn{{roleCleanTree, roleDeleteTree}}}
+var action_turns_CleanTree_DeleteTree_harm_discards = action{turns: []turn{{roleCleanTree, roleDeleteTree}}, harm: "discards"}
 var action_turns_Compress_Read = action{turns: []turn{{roleCompress, roleRead}}}
 var action_turns_Delete_Text = action{turns: []turn{{roleDelete, roleText}}}
 var action_turns_Edit_Read = action{turns: []turn{{roleEdit, roleRead}}}
@@ -31181,6 +35243,7 @@ var action_values_Sed_operands_rest_Read = action{values: []role{roleSed}, opera
 var action_values_Send = action{values: []role{roleSend}}
 var action_values_SendFile = action{values: []role{roleSendFile}}
 var action_values_SendFile_effects_ChangeRemote = action{values: []role{roleSendFile}, effects: []effect.Kind{effect.ChangeRemote}}
+var action_values_SendFile_harm_uploads = action{values: []role{roleSendFile}, harm: "uploads"}
 var action_values_SendTree = action{values: []role{roleSendTree}}
 var action_values_Shell = action{values: []role{roleShell}}
 var action_values_ShellRemote = action{values: []role{roleShellRemote}}
@@ -31191,6 +35254,7 @@ var action_values_Shell_operands_rest_Text = action{values: []role{roleShell}, o
 var action_values_Shell_operands_rest_Write = action{values: []role{roleShell}, operands: &shape_rest_Write}
 var action_values_Source = action{values: []role{roleSource}}
 var action_values_System = action{values: []role{roleSystem}}
+var action_values_System_harm_hides = action{values: []role{roleSystem}, harm: "hides"}
 var action_values_Text = action{values: []role{roleText}}
 var action_values_Text_Read = action{values: []role{roleText, roleRead}}
 var action_values_Text_Text = action{values: []role{roleText, roleText}}
@@ -31210,7 +35274,7 @@ var action_values_Text_effects_ChangeRemote_verb_redirect = action{values: []rol
 var action_values_Text_effects_ChangeRemote_verb_run = action{values: []role{roleText}, effects: []effect.Kind{effect.ChangeRemote}, verb: "run"}
 var action_values_Text_effects_ChangeSystem = action{values: []role{roleText}, effects: []effect.Kind{effect.ChangeSystem}}
 var action_values_Text_effects_ChangeSystem_turns_List_Mend = action{values: []role{roleText}, effects: []effect.Kind{effect.ChangeSystem}, turns: []turn{{roleList, roleMend}}}
-var action_values_Text_effects_Destroy = action{values: []role{roleText}, effects: []effect.Kind{effect.Destroy}}
+var action_values_Text_effects_Destroy_harm_erases = action{values: []role{roleText}, effects: []effect.Kind{effect.Destroy}, harm: "erases"}
 var action_values_Text_effects_Dynamic = action{values: []role{roleText}, effects: []effect.Kind{effect.Dynamic}}
 var action_values_Text_flags_reject = action{values: []role{roleText}, flags: reject}
 var action_values_Text_flags_wet = action{values: []role{roleText}, flags: wet}
@@ -31222,6 +35286,7 @@ var action_values_Text_operands_rest_Text_flags_stop = action{values: []role{rol
 var action_values_Text_operands_rest_Words = action{values: []role{roleText}, operands: &shape_rest_Words}
 var action_values_Text_streams_in_Code_setIn = action{values: []role{roleText}, streams: streams{in: Code, setIn: true}}
 var action_values_Text_streams_in_Data_setIn = action{values: []role{roleText}, streams: streams{in: Data, setIn: true}}
+var action_values_Text_streams_in_Data_setIn_flags_dry = action{values: []role{roleText}, streams: streams{in: Data, setIn: true}, flags: dry}
 var action_values_Text_turns_Read_Beside = action{values: []role{roleText}, turns: []turn{{roleRead, roleBeside}}}
 var action_values_Text_turns_Read_Edit = action{values: []role{roleText}, turns: []turn{{roleRead, roleEdit}}}
 var action_values_Transfer = action{values: []role{roleTransfer}}
@@ -31230,6 +35295,7 @@ var action_values_Unset = action{values: []role{roleUnset}}
 var action_values_Volume = action{values: []role{roleVolume}}
 var action_values_Word = action{values: []role{roleWord}}
 var action_values_Word_attached = action{values: []role{roleWord}, attached: true}
+var action_values_Word_harm_installs = action{values: []role{roleWord}, harm: "installs"}
 var action_values_Write = action{values: []role{roleWrite}}
 var action_values_WriteTree = action{values: []role{roleWriteTree}}
 var action_values_WriteTree_attached = action{values: []role{roleWriteTree}, attached: true}

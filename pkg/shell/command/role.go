@@ -57,6 +57,7 @@ func (r *reader) finish() {
 	}
 	if r.flags&recorded != 0 {
 		r.use.Effects = slices.DeleteFunc(r.use.Effects, func(e effect.Kind) bool { return e == effect.ReadClipboard })
+		r.use.Harms = slices.DeleteFunc(r.use.Harms, func(h effect.Harm) bool { return h == effect.Records })
 	}
 }
 
@@ -73,7 +74,7 @@ func (r *reader) onlyRead() {
 			r.touch(effect.ReadFile, n.Words[0], false)
 		}
 	}
-	r.use.Effects, r.use.Nested, r.use.Stdin = nil, nil, Data
+	r.use.Effects, r.use.Harms, r.use.Nested, r.use.Stdin = nil, nil, nil, Data
 	if r.use.Stdout == Secret {
 		r.use.Stdout = Data
 	}

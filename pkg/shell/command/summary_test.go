@@ -58,6 +58,9 @@ func summary(u Use) string {
 		}
 		items = append(items, s)
 	}
+	for _, h := range u.Harms {
+		items = append(items, "harm "+string(h))
+	}
 	for _, t := range u.Touches {
 		s := string(t.Kind) + " " + t.Word.Text
 		if t.Recursive {

@@ -68,6 +68,7 @@ type action struct {
 	empty    role   // what happens to the working folder if no operand is in rest
 	flags    flags
 	verb     string // what a change elsewhere means
+	harm     effect.Harm
 }
 
 // A turn gives the words of one role another.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
 )
 
 // An Action is compiled text such as "=write network -> read...". Roles,
@@ -20,6 +22,7 @@ type Action struct {
 	Empty    string
 	Flags    []string
 	Verb     string // of a change elsewhere
+	Harm     string
 }
 
 // A Turn gives words of one role another.
@@ -177,6 +180,14 @@ func (a *Action) word(w string) (err error) {
 			return fmt.Errorf("unknown verb %q", v)
 		}
 		a.Effects, a.Verb = append(a.Effects, "ChangeRemote"), v
+	case "harm":
+		if !slices.Contains(effect.Harms(), effect.Harm(v)) {
+			return fmt.Errorf("unknown harm %q", v)
+		}
+		if a.Harm != "" {
+			return fmt.Errorf("harm %q beside %q", v, a.Harm)
+		}
+		a.Harm = v
 	case "here":
 		a.Here, err = parseRole(v)
 	case "empty":

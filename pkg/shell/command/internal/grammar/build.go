@@ -15,6 +15,7 @@ type builder struct {
 	also     []string
 	examples []Example
 	files    []string
+	forms    []form
 	options  map[string]Action
 	texts    map[string]Action
 	keys     map[string]Action
@@ -112,6 +113,17 @@ func (b *builder) fields(g *Grammar, fields yaml.MapSlice) error {
 
 func (b *builder) field(g *Grammar, key string, v any, own map[string]bool) error {
 	switch key {
+	case "harms":
+		m, ok := v.(yaml.MapSlice)
+		if !ok || !b.top && b.depth == 1 {
+			return fmt.Errorf("not a map, or not of a program")
+		}
+		forms, err := parseForms(m)
+		if b.depth > 1 { // of the entry that this one is like
+			forms = slices.DeleteFunc(forms, func(f form) bool { return len(f.programs) > 0 })
+		}
+		b.forms = append(b.forms, forms...)
+		return err
 	case "options", "keys", "texts", "subs", "examples":
 		m, ok := v.(yaml.MapSlice)
 		if !ok {

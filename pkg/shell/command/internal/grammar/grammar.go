@@ -14,6 +14,7 @@ import (
 // A Program is one entry of the files, compiled.
 type Program struct {
 	Name     string
+	Entry    string // the name of its entry
 	File     string
 	Main     bool // false for the other names of an entry
 	Grammar  *Grammar
@@ -130,10 +131,26 @@ func (l *loader) program(e entry) ([]Program, error) {
 	if len(b.examples) == 0 {
 		return nil, fmt.Errorf("the examples are missing")
 	}
-	ps := []Program{{Name: e.name, File: e.file, Main: true, Grammar: g, Examples: b.examples, Files: b.files}}
-	for _, name := range b.also {
-		ps = append(ps, Program{Name: name, File: e.file, Grammar: g})
+	if g, err = harmed(g, b.forms, "", false); err != nil {
+		return nil, err
 	}
+	names := append([]string{e.name}, b.also...)
+	for _, f := range b.forms {
+		for _, name := range f.programs {
+			if !slices.Contains(names, name) {
+				return nil, fmt.Errorf("harms: %s is not one of its names", name)
+			}
+		}
+	}
+	var ps []Program
+	for _, name := range names {
+		own, err := harmed(g, b.forms, name, true)
+		if err != nil {
+			return nil, err
+		}
+		ps = append(ps, Program{Name: name, Entry: e.name, File: e.file, Main: name == e.name, Grammar: own})
+	}
+	ps[0].Examples, ps[0].Files = b.examples, b.files
 	return ps, nil
 }
 

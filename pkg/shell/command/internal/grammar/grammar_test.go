@@ -21,6 +21,16 @@ func TestRefused(t *testing.T) {
 	const example = "\n  examples:\n    p:\n"
 	for _, tt := range []struct{ name, text, want string }{
 		{"no example", "p:\n  flags: -a\n", "the examples are missing"},
+		{"an unknown harm", "p:\n  harms:\n    tickles: a" + example, `unknown harm "tickles"`},
+		{"an unknown harm of an action", "p:\n  does: harm:tickles" + example, `unknown harm "tickles"`},
+		{"two harms of an action", "p:\n  does: harm:wipes harm:halts" + example, `harm "halts" beside "wipes"`},
+		{"two harms of a subcommand", "p:\n  harms:\n    wipes: a\n    halts: a" + example, `harm "halts" beside "wipes"`},
+		{"two harms of an option", "p:\n  harms:\n    wipes: a -x\n    halts: a -x" + example, `harm "halts" of -x beside "wipes"`},
+		{"a form of nothing", "p:\n  harms:\n    wipes: a,, b" + example, "an empty form"},
+		{"a form in the wrong order", "p:\n  harms:\n    wipes: -x a" + example, "a subcommand behind an option"},
+		{"harm of another program", "p:\n  harms:\n    wipes: 'q: a'" + example, "q is not one of its names"},
+		{"harm of a word that may be an operand", "p:\n  operands: read text\n  harms:\n    wipes: a" + example, "a is no subcommand"},
+		{"harms of a subcommand", "p:\n  subs:\n    a:\n      harms:\n        wipes: b" + example, "not of a program"},
 		{"unknown key", "p:\n  flag: -a" + example, "unknown key"},
 		{"unknown role", "p:\n  operands: reed" + example, `unknown role "reed"`},
 		{"unknown word", "p:\n  does: locally" + example, `unknown word "locally"`},

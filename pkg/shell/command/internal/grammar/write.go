@@ -32,12 +32,12 @@ func WriteGo(programs []Program) ([]byte, error) {
 	w := writer{actions: map[string]string{}, shapes: map[string]string{}, plain: map[string]string{}, names: map[*Grammar]string{}, subs: map[string]string{}}
 	for _, p := range programs {
 		if p.Main {
-			name := "syntax" + identifier(p.Name)
-			for w.taken(name) {
-				name += "_"
-			}
-			w.names[p.Grammar] = name
-			w.syntaxes = append(w.syntaxes, variable{name, w.syntax(name, p.Grammar)})
+			w.program(p)
+		}
+	}
+	for _, p := range programs {
+		if w.names[p.Grammar] == "" { // differs from its entry
+			w.program(p)
 		}
 	}
 	var out bytes.Buffer
@@ -60,6 +60,16 @@ func WriteGo(programs []Program) ([]byte, error) {
 	dump(&out, "action", w.actions)
 	dump(&out, "shape", w.shapes)
 	return format.Source(out.Bytes())
+}
+
+// program writes the grammar of a program under its name.
+func (w *writer) program(p Program) {
+	name := "syntax" + identifier(p.Name)
+	for w.taken(name) {
+		name += "_"
+	}
+	w.names[p.Grammar] = name
+	w.syntaxes = append(w.syntaxes, variable{name, w.syntax(name, p.Grammar)})
 }
 
 func dump(out *bytes.Buffer, typ string, vars map[string]string) {
@@ -235,6 +245,9 @@ func (w *writer) action(a Action) string {
 	f.add("flags", strings.Join(a.Flags, " | "))
 	if a.Verb != "" {
 		f.add("verb", fmt.Sprintf("%q", a.Verb))
+	}
+	if a.Harm != "" {
+		f.add("harm", fmt.Sprintf("%q", a.Harm))
 	}
 	return "&" + shared(w.actions, "action", f.String())
 }

@@ -1,0 +1,177 @@
+package grammar
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// dryHarm stands in the key harms for options with which nothing is changed.
+const dryHarm = "dry"
+
+// A form is a command that does harm: "submodule deinit --all". One of the options
+// is enough; without options, the subcommand is.
+type form struct {
+	programs []string // of an entry with several; empty: all
+	subs     [][]string
+	options  []string
+	harm     string
+}
+
+// parseForms reads the key harms of an entry: forms by harm, with commas between.
+func parseForms(m yaml.MapSlice) (out []form, err error) {
+	for _, item := range m {
+		harm, text := fmt.Sprint(item.Key), fmt.Sprint(item.Value)
+		if harm != dryHarm && !slices.Contains(effect.Harms(), effect.Harm(harm)) {
+			return nil, fmt.Errorf("unknown harm %q", harm)
+		}
+		for part := range strings.SplitSeq(text, ",") {
+			f := form{harm: harm}
+			for _, w := range strings.Fields(part) {
+				switch programs, named := strings.CutSuffix(w, ":"); {
+				case named:
+					f.programs = strings.Split(programs, "|")
+				case strings.ContainsAny(w[:1], "-+/"):
+					f.options = append(f.options, w)
+				case len(f.options) > 0:
+					return nil, fmt.Errorf("harm %s: %q: a subcommand behind an option", harm, part)
+				default:
+					f.subs = append(f.subs, strings.Split(w, "|"))
+				}
+			}
+			if len(f.programs)+len(f.subs)+len(f.options) == 0 {
+				return nil, fmt.Errorf("harm %s: an empty form", harm)
+			}
+			out = append(out, f)
+		}
+	}
+	return out, nil
+}
+
+// apply returns a grammar with the harm of a form; above are those that it is a
+// subcommand of.
+func (f *form) apply(g *Grammar, above ...*Grammar) (*Grammar, error) {
+	out := *g
+	depth := len(above)
+	if depth == len(f.subs) {
+		return &out, f.mark(&out, above)
+	}
+	out.Subs = slices.Clone(g.Subs)
+	for _, name := range f.subs[depth] {
+		i := slices.IndexFunc(out.Subs, func(s Sub) bool { return s.Name == name })
+		if i < 0 {
+			i, _ = slices.BinarySearchFunc(out.Subs, name, func(s Sub, name string) int { return strings.Compare(s.Name, name) })
+			sub, err := added(name, g, out.Subs)
+			if err != nil {
+				return nil, err
+			}
+			out.Subs = slices.Insert(out.Subs, i, sub)
+		}
+		sub, err := f.apply(out.Subs[i].Grammar, append(slices.Clip(above), g)...)
+		if err != nil {
+			return nil, err
+		}
+		out.Subs[i].Grammar = sub
+	}
+	return &out, nil
+}
+
+// added returns a subcommand that an entry did not list: it does what those of its
+// prefix do, or the program.
+func added(name string, g *Grammar, subs []Sub) (Sub, error) {
+	if i := slices.IndexFunc(subs, func(s Sub) bool { return prefixes(s.Name, name) }); i >= 0 {
+		return Sub{name, subs[i].Grammar}, nil
+	}
+	if len(g.Operands.Head)+len(g.Operands.Tail) > 0 {
+		return Sub{}, fmt.Errorf("harms: %s is no subcommand; list it", name)
+	}
+	shape := g.Operands
+	if shape.Rest == "" {
+		shape.Rest = "roleText"
+	}
+	style := inherited(g.Style)
+	if slices.Contains(g.Style, "open") {
+		style = append(style, "open")
+	}
+	return Sub{name, &Grammar{Style: style, Operands: shape, Base: &Action{Class: "localWrite"}}}, nil
+}
+
+// prefixes reports whether the name of a subcommand is a prefix with a * behind it
+// that name begins with.
+func prefixes(sub, name string) bool {
+	prefix, any := strings.CutSuffix(sub, "*")
+	return any && strings.HasPrefix(name, prefix)
+}
+
+// mark gives the harm to the options of a grammar, or to all that it does.
+func (f *form) mark(g *Grammar, above []*Grammar) error {
+	if len(f.options) == 0 {
+		var base Action
+		if g.Base != nil {
+			base = *g.Base
+		}
+		if f.harm == dryHarm {
+			base.Flags = append(slices.Clone(base.Flags), "dry")
+			g.Base = &base
+			return nil
+		}
+		if base.Harm != "" && base.Harm != f.harm {
+			return fmt.Errorf("harm %q beside %q", f.harm, base.Harm)
+		}
+		base.Harm = f.harm
+		g.Base = &base
+		return nil
+	}
+	g.Options = slices.Clone(g.Options)
+	for _, name := range f.options {
+		if sub := slices.ContainsFunc(g.Subs, func(s Sub) bool { return s.Name == name || prefixes(s.Name, name) }); sub && name[0] == '/' {
+			one := form{subs: append(make([][]string, len(above)), []string{name}), harm: f.harm}
+			with, err := one.apply(g, above...)
+			if err != nil {
+				return err
+			}
+			g.Subs = with.Subs
+			continue
+		}
+		i := slices.IndexFunc(g.Options, func(o Option) bool { return o.Name == name })
+		if i < 0 {
+			o := Option{name, Action{Class: "localWrite"}}
+			for _, up := range above {
+				if k := slices.IndexFunc(up.Options, func(o Option) bool { return o.Name == name }); k >= 0 {
+					o = up.Options[k]
+				}
+			}
+			i, _ = slices.BinarySearchFunc(g.Options, name, func(o Option, name string) int { return strings.Compare(o.Name, name) })
+			g.Options = slices.Insert(g.Options, i, o)
+		}
+		if has := g.Options[i].Action.Harm; has != "" && has != f.harm {
+			return fmt.Errorf("harm %q of %s beside %q", f.harm, name, has)
+		}
+		if f.harm == dryHarm {
+			g.Options[i].Action = Action{Flags: []string{"dry"}}
+			continue
+		}
+		g.Options[i].Action.Harm = f.harm
+	}
+	return nil
+}
+
+// harmed returns the grammar of one of an entry's programs with the harm of the
+// forms that are about it.
+func harmed(g *Grammar, forms []form, program string, named bool) (*Grammar, error) {
+	for i := range forms {
+		f := &forms[i]
+		if named != (len(f.programs) > 0) || named && !slices.Contains(f.programs, program) {
+			continue
+		}
+		var err error
+		if g, err = f.apply(g); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
+}
