@@ -6,20 +6,13 @@ import (
 	"bufio"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 )
 
 // A grammar holds the alternatives of each name of testdata/grammar.txt that
 // one shell has.
-type grammar map[string][]alternative
-
-// An alternative is a sequence of symbols, with the letters of the shells that have it.
-type alternative struct {
-	symbols []symbol
-	shells  string
-}
+type grammar map[string][][]symbol
 
 // A symbol is literal text, or the name of what stands there.
 type symbol struct {
@@ -47,23 +40,22 @@ func readGrammar(t *testing.T, letter string) grammar {
 		if name == "" {
 			t.Fatalf("%q has no name", line)
 		}
-		shells := "bdzu"
 		if rest, ok := strings.CutPrefix(text, "["); ok {
-			if letters, rest, ok := strings.Cut(rest, "] "); ok && strings.Trim(letters, shells) == "" {
+			if letters, rest, ok := strings.Cut(rest, "] "); ok && strings.Trim(letters, "bdzu") == "" {
 				if !strings.Contains(letters, letter) {
 					continue
 				}
-				text, shells = rest, letters
+				text = rest
 			}
 		}
-		g[name] = append(g[name], alternative{symbols(strings.ReplaceAll(text, "␤", "\n")), shells})
+		g[name] = append(g[name], symbols(strings.ReplaceAll(text, "␤", "\n")))
 	}
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)
 	}
 	for name, alternatives := range g {
 		for _, alternative := range alternatives {
-			for _, s := range alternative.symbols {
+			for _, s := range alternative {
 				if s.name && g[s.text] == nil {
 					t.Fatalf("grammar.txt: %s uses %q, which has no alternative", name, s.text)
 				}
@@ -96,8 +88,7 @@ const maxDepth = 9
 // A node is a part of a script: a name and what stands for it.
 type node struct {
 	symbol
-	parts  []*node
-	shells string // that have what stands for it, but for its parts
+	parts []*node
 }
 
 // derive returns a script, or a part of one, by chance.
@@ -111,8 +102,7 @@ func (g grammar) derive(s symbol, r *rand.Rand, depth int) *node {
 	if depth < maxDepth {
 		choice = alternatives[r.IntN(len(alternatives))]
 	}
-	n.shells = choice.shells
-	for _, part := range choice.symbols {
+	for _, part := range choice {
 		n.parts = append(n.parts, g.derive(part, r, depth+1))
 	}
 	return n
@@ -121,11 +111,6 @@ func (g grammar) derive(s symbol, r *rand.Rand, depth int) *node {
 // script returns the script of a seed.
 func (g grammar) script(seed uint64) *node {
 	return g.derive(symbol{text: "script", name: true}, rand.New(rand.NewPCG(seed, 0)), 0)
-}
-
-// has reports whether a shell has all that is in a script.
-func (n *node) has(letter string) bool {
-	return (!n.name || strings.Contains(n.shells, letter)) && !slices.ContainsFunc(n.parts, func(part *node) bool { return !part.has(letter) })
 }
 
 func (n *node) String() string {

@@ -62,7 +62,7 @@ func (s *state) operandOf(w *syntax.Word) {
 
 // forgetIfAssigns forgets all variables if a value that is read as arithmetic may assign some.
 func (s *state) forgetIfAssigns(v abstract.Value) {
-	if v.Known() && !syntax.ValidName(v.Text) && v.Text != "" || !v.Known() && !inherited(v) {
+	if v.Known() && !syntax.ValidName(v.Text) && v.Text != "" || !v.Known() && v.Origin&^(abstract.FromVariable|abstract.FromCount) != 0 {
 		s.forget()
 	}
 }

@@ -15,7 +15,7 @@ func (s *state) braces(w *syntax.Word) [][]syntax.WordPart {
 	if !syntax.SplitBraces(&split) {
 		return [][]syntax.WordPart{w.Parts}
 	}
-	if s.dialect.posix { // it may not expand them
+	if s.dialect.posix || s.dialect.odd { // it may not expand them
 		for _, parts := range s.expandBraces(split.Parts) {
 			for _, p := range parts {
 				s.part(p)

@@ -53,16 +53,13 @@ func (s *state) callHere(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 	expanded := s.Fork()
 	io := s.redirect(st.Redirs, in)
 	fds := s.fds
-	if s.vars != expanded.vars { // some shells expand here-documents in another process
-		s.Shell = Join(expanded, s.Shell)
-		s.fds = fds
-	}
+	s.joinVars(&expanded) // some shells expand here-documents in another process
 	if len(argv) == 0 {
 		for _, a := range c.Assigns {
 			s.assignment(a)
 		}
 		if !s.feeds(st.Redirs) { // then it has not run
-			s.Shell = Join(expanded, s.Shell)
+			s.orElse(expanded, opened)
 		}
 		if len(c.Args) == 0 && len(st.Redirs) > 0 && len(c.Assigns) == 0 {
 			return s.deliver(io, s.bareRedirect(io))
@@ -84,10 +81,7 @@ func (s *state) callHere(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 		out = maybe(out) // it may refuse to read what it writes
 	}
 	if exec := argv[0].Text == "exec"; !exec && (!fed || s.ended.shell && !fails) { // then it has not run
-		place := s.Shell.place
-		s.Shell = Join(from, s.Shell)
-		s.Shell.place = place
-		s.doubt(written)
+		s.orElse(from, written)
 	}
 	s.endPrefixes(prefix, argv[0])
 	if argv[0].Text != "exec" && (len(argv) < 2 || argv[1].Text != "exec") {

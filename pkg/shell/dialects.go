@@ -179,14 +179,13 @@ func (s *state) asWord(parts []syntax.WordPart, quoted bool) []syntax.WordPart {
 			if form.code {
 				s.differsHere(form.name, s.spanOf(parts[i]))
 			}
-			unknown := unknownPart()
 			switch {
 			case form.glob:
 				return append(slices.Clone(parts[:i]), &syntax.BraceExp{})
-			case inherited(vals[0]):
-				unknown.Param.Value = abstract.UnsetName
+			case inherited(vals[0]): // not known anyway
+				return parts[:i+1]
 			}
-			return append(slices.Clone(parts[:i]), unknown)
+			return append(slices.Clone(parts[:i]), unknownPart())
 		}
 	}
 	if quoted {

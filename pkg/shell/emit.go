@@ -113,7 +113,9 @@ func (s *state) path(kind effect.Kind, v abstract.Value, recursive bool) (path s
 	e := effect.Effect{Kind: kind, Recursive: recursive, From: v.From}
 	if v.Bare || v.IsPattern && !says(v.Text) {
 		e.Pattern = true
-		s.once(e)
+		if s.once(e); v.Origin&abstract.FromText != 0 && changes(kind) {
+			s.dynamic(effect.CauseUnresolved, "cannot tell what is changed: "+abstract.Clip(v.String()), v.From)
+		}
 		return "", true
 	}
 	if s.remote > 0 {
@@ -148,4 +150,13 @@ func says(pattern string) bool {
 		}
 	}
 	return false
+}
+
+// changes reports whether an effect on a path changes what is there.
+func changes(kind effect.Kind) bool {
+	switch kind {
+	case effect.ReadFile, effect.ListDirectory:
+		return false
+	}
+	return true
 }

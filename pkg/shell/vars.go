@@ -93,15 +93,19 @@ func (v variable) any(show string) abstract.Value {
 		}
 		all = append(append(all, c.list...), c.val)
 	}
-	for i, one := range all {
-		if !one.IsNumber() && !isDecimal(one) || one.Taint != 0 {
-			return vague(show, all...)
-		}
-		if i == len(all)-1 {
-			return abstract.Number(show)
-		}
+	numbers, outside := true, false
+	for _, one := range all {
+		before := inherited(one) && one.Bare
+		numbers = numbers && (one.IsNumber() || isDecimal(one) || before) && one.Taint == 0
+		outside = outside || before
 	}
-	return vague(show, all...)
+	switch {
+	case !numbers:
+		return vague(show, all...)
+	case outside:
+		return abstract.Unknown(show, 0).Of(abstract.FromVariable | abstract.FromCount)
+	}
+	return abstract.Number(show)
 }
 
 func isDecimal(v abstract.Value) bool {
@@ -403,90 +407,4 @@ func entry(in, unknown abstract.Value) abstract.Value {
 	}
 	in.Show, in.Taint = unknown.Show, unknown.Taint
 	return in
-}
-
-// each walks something once for each text that the variables may hold which it names, each
-// time in a shell in which they hold that alone; where that are too many, they are unknown.
-// It is walked once more as zsh reads it if that is another way and nothing says of which shell
-// the text is. What the walks leave is joined.
-func (s *state) each(node syntax.Node, walk func()) {
-	picks, n := s.several(node)
-	from, mark := s.Fork(), len(s.files)
-	var ends []Shell
-	for round := 0; round < n && !s.gaveUp; round++ {
-		s.Shell = from.Fork()
-		for k, rest := 0, round; k < len(picks); k++ {
-			v, may := s.vars.get(picks[k].name), picks[k].may
-			v.may = may[rest%len(may) : rest%len(may)+1]
-			rest /= len(may)
-			s.Shell.bind(picks[k].name, v)
-		}
-		effects := len(s.effects)
-		ends = append(ends, s.otherwise(walk)...)
-		if round > 0 {
-			s.dropRepeated(effects)
-		}
-	}
-	if s.Shell = Join(ends...); len(ends) > 1 {
-		s.Shell.place = ends[0].place
-		s.doubt(mark)
-		s.torn(from.fds)
-	}
-}
-
-// otherwise walks something, and once more as zsh reads it where that may be meant.
-func (s *state) otherwise(walk func()) []Shell {
-	from, differs := s.Fork(), s.differs
-	s.differs = false
-	walk()
-	ends := []Shell{s.Shell}
-	if s.differs && !s.gaveUp {
-		mark := len(s.effects)
-		s.Shell = from
-		s.dialect.zsh = true
-		walk()
-		s.dialect.zsh = false
-		s.dropRepeated(mark)
-		ends = append(ends, s.Shell)
-	}
-	s.differs = differs
-	return ends
-}
-
-// A pick is a variable that may hold one of several texts.
-type pick struct {
-	name string
-	may  []content
-}
-
-// several returns the variables that a part of the text names and that may hold one of several
-// texts, as far as the combinations of these are few, and how many there are. What ${x+word}
-// asks about may be set, or not.
-func (s *state) several(node syntax.Node) (picks []pick, n int) {
-	n = 1
-	if !s.vars.many && !s.asks {
-		return nil, n
-	}
-	syntax.Walk(node, func(at syntax.Node) bool {
-		p, ok := at.(*syntax.ParamExp)
-		if !ok || p.Param == nil {
-			return true
-		}
-		name := p.Param.Value
-		if _, err := strconv.Atoi(name); err == nil && name != zeroName || name == "*" || name == "#" {
-			name = positionalName
-		}
-		may := s.vars.get(name).may
-		if c := may[0]; len(may) == 1 && (c.before || !c.val.Known()) && !c.array && p.Exp != nil && (p.Exp.Op == syntax.AlternateUnset || p.Exp.Op == syntax.AlternateUnsetOrNull) && syntax.ValidName(name) {
-			if c.before {
-				c.val = s.environment(name)[0]
-			}
-			may = []content{{gone: true}, {val: c.val, full: true}}
-		}
-		if len(may) > 1 && n*len(may) <= maxAlternatives && !slices.ContainsFunc(picks, func(p pick) bool { return p.name == name }) {
-			picks, n = append(picks, pick{name, may}), n*len(may)
-		}
-		return true
-	})
-	return picks, n
 }

@@ -135,10 +135,7 @@ func (s *state) foreground(st *syntax.Stmt, in abstract.Value) abstract.Value {
 		out = s.asChanged(io, written, s.command(st.Cmd, io), func(io abstract.Streams) abstract.Value { return s.command(st.Cmd, io) })
 	})
 	if !fed { // then it has not run
-		place := s.Shell.place
-		s.Shell = Join(from, s.Shell)
-		s.Shell.place = place
-		s.doubt(written)
+		s.orElse(from, written)
 	}
 	if coproc, ok := st.Cmd.(*syntax.CoprocClause); !ok || coproc == nil {
 		s.close(from.fds, opened)

@@ -233,7 +233,7 @@ func (s *state) dblQuoted(f *splitter, p *syntax.DblQuoted) {
 				vs = []abstract.Value{vague("${…}", vs...)}
 			case joined(q) || len(vs) > 1 && !list:
 				vs = []abstract.Value{s.star(vs)}
-			case len(vs) == 0 && (!lone || !list):
+			case len(vs) == 0 && (!lone || !list || q.Index != nil && s.asZsh()): // in zsh, it is a word
 				vs = []abstract.Value{{}}
 			}
 			if len(vs) == 0 {
