@@ -229,7 +229,7 @@ func (c *Case) urlVerb(e effect.Effect, host, path string, values url.Values) {
 	}
 	change := effect.Effect{Kind: effect.ChangeRemote, Host: e.Host, URL: e.URL, Verb: word, Reason: "the URL says " + word}
 	if destroys {
-		change.Destroys, change.Cause = true, effect.CauseDestroys
+		change.Cause = effect.CauseDestroys
 	}
 	c.Effects = append(c.Effects, change)
 }

@@ -226,7 +226,7 @@ func (c *Case) controls(url string) {
 	case "", "GET", "HEAD", "OPTIONS":
 		return
 	case "DELETE":
-		e.Verb, e.Destroys = "delete", true
+		e.Verb = "delete"
 	}
 	e.Cause = effect.ChangeCause(e.Verb)
 	c.Effects = append(c.Effects, e)

@@ -153,7 +153,7 @@ func (s *stranger) verb(word, list string) {
 		}
 		return
 	case "destroys", "pays":
-		change.Verb, change.Destroys = "delete", true
+		change.Verb, change.Cause = "delete", effect.CauseDestroys
 		change.Reason = "the tool's name says " + strconv.Quote(word)
 	case "grants":
 		change.Verb = "grant"
@@ -166,18 +166,18 @@ func (s *stranger) verb(word, list string) {
 			list = "" // it runs what was read, and names no machine
 		}
 	}
-	if s.pays && !change.Destroys {
-		change.Verb, change.Destroys, change.Reason = "pay", true, "the tool is given an amount of money"
+	if s.pays && !change.Destroys() {
+		change.Verb, change.Cause, change.Reason = "pay", effect.CauseDestroys, "the tool is given an amount of money"
 	}
-	if s.grants && !change.Destroys {
+	if s.grants && !change.Destroys() {
 		change.Verb, change.Reason = "grant", "the tool is given roles, members or who may see something"
 	}
 	if list == "sends" || len(s.to) > 0 {
 		s.messages(s.to)
 	}
 	if list != "" && list != "sends" || s.pays || s.grants {
-		if change.Cause = effect.ChangeCause(change.Verb); change.Destroys {
-			change.Cause = effect.CauseDestroys
+		if !change.Destroys() {
+			change.Cause = effect.ChangeCause(change.Verb)
 		}
 		s.Effects = append(s.Effects, change)
 	}

@@ -47,7 +47,7 @@ func gravest(c *analysis.Case) (part string, commands int) {
 			commands++
 		}
 		rank := slices.Index(gravity, e.Kind)
-		if e.Destroys && e.Kind == effect.ChangeRemote {
+		if e.Destroys() {
 			rank = slices.Index(gravity, effect.Destroy)
 		}
 		if rank >= 0 && rank < worst && e.From.End > e.From.Start {

@@ -187,7 +187,7 @@ func doubtOf(e *effect.Effect, clears map[string]float64) analysis.Doubt {
 	case effect.SendSecret, effect.ReadSecret:
 		reason = "shows credentials or hands them on: " + place(e) + "; ask the user for the one value that is needed"
 	case effect.ChangeRemote:
-		if e.Destroys && !e.Trusted {
+		if e.Destroys() && !e.Trusted {
 			reason = "destroys what cannot be restored from here: " + place(e) + "; ask the user to do it"
 		}
 	case effect.RunCode:

@@ -26,7 +26,7 @@ const (
 	Persist           Kind = "persist"            // Path is a file that runs code later
 	ChangePrivilege   Kind = "change_privilege"   // sudo, setuid, capabilities
 	ChangeSystem      Kind = "change_system"      // services, packages, users, firewall, kernel, devices
-	ChangeRemote      Kind = "change_remote"      // a remote repository, cluster, cloud or database: Service, Verb, Target, Destroys
+	ChangeRemote      Kind = "change_remote"      // a remote repository, cluster, cloud or database: Service, Verb, Target, Cause
 	ChangeGuard       Kind = "change_guard"       // answers, clears, repairs, stops or reconfigures shield itself
 	StopProcess       Kind = "stop_process"
 	ReadSecret        Kind = "read_secret"  // shows credentials or hands them on: environment, key store, token
@@ -87,7 +87,6 @@ type Effect struct {
 	Service    string   `json:"service,omitempty"`    // of ChangeRemote: kubernetes, aws, github, postgres, a program's name, …
 	Verb       string   `json:"verb,omitempty"`       // of ChangeRemote: delete, create, update, …; of HTTPRequest: "change" if the method may change something
 	Target     string   `json:"target,omitempty"`     // of ChangeRemote and SendData: the resource, remote or recipient
-	Destroys   bool     `json:"destroys,omitempty"`   // of ChangeRemote: what is lost cannot be restored from here
 	Labels     []Label  `json:"labels,omitempty"`     // of SendData and RunCode: what is known of the data
 	Trusted    bool     `json:"trusted,omitempty"`    // the place that data goes to, or that is changed, is one that the settings name
 	Restorable bool     `json:"restorable,omitempty"` // what the effect removes is in the last commit of its repository as it is
@@ -96,6 +95,10 @@ type Effect struct {
 	Reason     string   `json:"reason,omitempty"`     // for people: why, for Dynamic effects and data flows
 	From       Span     `json:"from"`
 }
+
+// Destroys reports whether something on another machine is gone that cannot be
+// restored from here.
+func (e *Effect) Destroys() bool { return e.Kind == ChangeRemote && e.Cause == CauseDestroys }
 
 // A Result is what a command line would do.
 type Result struct {

@@ -216,7 +216,7 @@ func (s *state) itself(use command.Use, f flow, e effect.Effect) {
 
 // elsewhere says what a change on another machine is.
 func elsewhere(e *effect.Effect, r command.Remote) {
-	e.Service, e.Verb, e.Target, e.Destroys = r.Service, r.Verb, r.Target, r.Destroys
+	e.Service, e.Verb, e.Target = r.Service, r.Verb, r.Target
 	if !r.Trial {
 		e.Cause = effect.ChangeCause(r.Verb)
 	}
