@@ -40,6 +40,8 @@ type Case struct {
 	decoded []decodedText
 	files   *files  // nil looks at none
 	inputs  *inputs // nil until asked for
+
+	expansions map[expanding]Expansion
 }
 
 // At returns the place in which the action is judged; its CWD is the action's.

@@ -109,9 +109,11 @@ var ownCaches = sync.OnceValue(func() *effect.Globs {
 	return globs
 })
 
+var temporaryFolders = [...]string{"/tmp/", "/var/tmp/", "/private/tmp/"}
+
 // temporary reports whether an effect is on a file that the system clears away.
 func temporary(e *effect.Effect) bool {
-	for _, folder := range [...]string{"/tmp/", "/var/tmp/", "/private/tmp/"} {
+	for _, folder := range temporaryFolders {
 		if rest, ok := strings.CutPrefix(e.Path, folder); ok {
 			return !e.Pattern || e.Tree || !strings.Contains(rest, "**")
 		}

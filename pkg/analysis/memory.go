@@ -21,6 +21,9 @@ type Memory interface {
 	// Brought returns the paths of what came from elsewhere, see [effect.Place].
 	Brought() *effect.Paths
 
+	// Made reports whether the session created a file, see [effect.Place].
+	Made(path string) bool
+
 	// After reports whether an action of one of the kinds came before, within a
 	// time, or within a number of actions where that is not 0.
 	After(kinds []string, within time.Duration, actions int) bool
@@ -37,7 +40,7 @@ func (an *Analyzer) Recall(a *action.Action, m Memory) *Case {
 		return an.Case(a)
 	}
 	with := *an
-	with.Place.Origin, with.Place.Brought = m.Origin, m.Brought
+	with.Place.Origin, with.Place.Brought, with.Place.Made = m.Origin, m.Brought, m.Made
 	c := with.Case(a)
 	c.Memory = m
 	return c

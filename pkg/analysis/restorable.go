@@ -10,15 +10,12 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-const (
-	maxRestored = 64  // effects of a command that are looked at
-	maxMatches  = 256 // names in a folder that are compared with a pattern
-)
+const maxRestored = 64 // effects of a command that are looked at
 
-// restorable marks what a command deletes though version control can give it
-// back: it is in the last commit of a repository in the workspace just as it
+// restorable marks what a command deletes though nothing is lost: version control can give
+// it back, since it is in the last commit of a repository in the workspace just as it
 // lies there, and nothing in the command changes it first, or the repository's
-// history.
+// history; or the session itself made it; or nothing is there.
 func (c *Case) restorable(f *files) {
 	if f == nil || c.Action.Type != "execute_command" {
 		return
@@ -26,7 +23,7 @@ func (c *Case) restorable(f *files) {
 	var deleted []int
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if e.Path != "" && deletes(e) && c.place.Inside(e.Path, e.Pattern, e.Tree) {
+		if e.Path != "" && deletes(e) && (c.place.Inside(e.Path, e.Pattern, e.Tree) || temporary(e)) {
 			deleted = append(deleted, i)
 		}
 	}
@@ -39,20 +36,50 @@ func (c *Case) restorable(f *files) {
 		return inside(p) || len(home) > 1 && strings.HasPrefix(p, home)
 	})
 	defer r.Close()
-	var kept []int
+	var unmissed, kept []int
 	for _, i := range deleted {
-		if c.kept(r, f, &c.Effects[i]) {
+		switch e := &c.Effects[i]; {
+		case c.comes(e):
+		case c.each(e, c.unmissed):
+			unmissed = append(unmissed, i)
+		case c.each(e, func(p string) bool { return c.unmissed(p) || c.kept(r, f, p) }):
 			kept = append(kept, i)
 		}
 	}
 	for _, store := range r.Stores() {
-		if c.changes(effect.Quote(store)+"/**", func(*effect.Effect) bool { return true }) {
-			return
+		if c.changes(effect.Quote(store) + "/**") {
+			kept = nil
 		}
 	}
-	for _, i := range kept {
-		c.Effects[i].Restorable = !c.changes(reach(&c.Effects[i]), func(e *effect.Effect) bool { return !deletes(e) })
+	for _, i := range append(unmissed, kept...) {
+		c.Effects[i].Restorable = true
 	}
+}
+
+// each reports whether a condition holds for all that an effect deletes.
+func (c *Case) each(e *effect.Effect, holds func(path string) bool) bool {
+	switch {
+	case !e.Pattern && e.Kind == effect.DeleteDirectory && !e.Recursive: // only an empty folder goes
+		return true
+	case !e.Pattern:
+		return holds(e.Path)
+	}
+	x := c.Expand(e)
+	if !x.Whole || len(x.Paths)+len(x.Hidden) > maxRestored {
+		return false
+	}
+	return !slices.ContainsFunc(slices.Concat(x.Paths, x.Hidden), func(p string) bool { return !holds(p) })
+}
+
+// unmissed reports whether the session itself made what is at a path, or nothing is there.
+func (c *Case) unmissed(p string) bool {
+	return c.place.Made != nil && c.place.Made(p) || c.missing(p) != ""
+}
+
+// kept reports whether what is at a path is in the last commit.
+func (c *Case) kept(r *committed.Reader, f *files, p string) bool {
+	dir, err := f.follow(path.Dir(p))
+	return err == nil && r.Keeps(path.Join(dir, path.Base(p)))
 }
 
 func deletes(e *effect.Effect) bool {
@@ -88,13 +115,12 @@ func keepsHistory(args []string) bool {
 	return false
 }
 
-// changes reports whether an effect that counts changes something that a pattern
-// matches, or may do so.
-func (c *Case) changes(pattern string, counts func(*effect.Effect) bool) bool {
+// changes reports whether an effect changes something that a pattern matches, or may do so.
+func (c *Case) changes(pattern string) bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 		switch e.Kind {
 		case effect.WriteFile, effect.CreateDirectory, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ChangePermissions, effect.Persist:
-			return counts(&e) && (e.Path == "" || effect.Overlap(reach(&e), pattern, true))
+			return e.Path == "" || effect.Overlap(reach(&e), pattern, true)
 		}
 		return false
 	})
@@ -110,40 +136,4 @@ func reach(e *effect.Effect) string {
 		p += "/**"
 	}
 	return p
-}
-
-// kept reports whether all that an effect deletes is in the last commit.
-func (c *Case) kept(r *committed.Reader, f *files, e *effect.Effect) bool {
-	if !e.Pattern {
-		dir, err := f.follow(path.Dir(e.Path))
-		return err == nil && r.Keeps(path.Join(dir, path.Base(e.Path)))
-	}
-	wild := strings.IndexAny(e.Path, `*?[\`)
-	cut := strings.LastIndexByte(e.Path[:max(wild, 0)], '/')
-	if cut <= 0 {
-		return false
-	}
-	dir, err := f.follow(e.Path[:cut])
-	if err != nil {
-		return false
-	}
-	name := e.Path[cut+1:]
-	if strings.Contains(name, "/") || strings.Contains(name, "**") {
-		return r.Keeps(dir) // and so is what the pattern matches there
-	}
-	names, err := disk{f}.ReadDir(dir, maxMatches+1)
-	if err != nil || len(names) > maxMatches {
-		return false
-	}
-	found := false
-	for _, n := range names {
-		if !effect.Overlap(name, effect.Quote(n.Name()), c.place.FoldCase) {
-			continue
-		}
-		if !r.Keeps(dir + "/" + n.Name()) {
-			return false
-		}
-		found = true
-	}
-	return found
 }

@@ -85,6 +85,10 @@ func TestRestorable(t *testing.T) {
 		"rm a.md && git add . && git commit -qm x && git push -u origin main": all,
 		"find src -name '*.go' -delete":                                       all,
 		"git status && rm a.md":                                               all,
+		"rmdir src2":                                                          all, // fails, or src2 was empty
+		"rm nothing/new.md && git commit -qam x":                              all,
+		"rm src2/../nothing.md":                                               all,
+		"rm -rf nothing/../src2":                                              none,
 
 		"rm new.md":       none,
 		"rm -rf src2":     none,
@@ -92,8 +96,8 @@ func TestRestorable(t *testing.T) {
 		"rm *.md":         none,
 		"rm -rf *":        none,
 		"rm -rf .":        none,
-		"rm nothing.md":   none,
-		"rm *.nothing":    none,
+		"rm nothing.md":   all, // nothing is there
+		"rm *.nothing":    all,
 		"rm -rf .git":     none,
 		`rm -rf "$X"`:     none,
 		`rm -rf src/"$X"`: none,

@@ -44,6 +44,10 @@ type Place struct {
 	// came as a whole ends in a slash. A nil function knows no earlier actions.
 	Brought func() *Paths
 
+	// Made reports whether earlier actions of the session created the file, or the folder
+	// with all that is in it, and nobody has changed it since. nil knows none.
+	Made func(path string) bool
+
 	FoldCase bool // the file system ignores case (Windows, macOS)
 }
 

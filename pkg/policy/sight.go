@@ -64,10 +64,10 @@ func (n names) outside(folder string) bool {
 }
 
 // kept reports whether a folder is the hidden one in which the glob's files lie, such
-// as ~/.aws.
+// as ~/.aws. ~/.config is that of many programs.
 func (n names) kept(folder string) bool {
 	parent := path.Dir(n.glob)
-	return strings.Contains(folder, "/.") && effect.Says(parent) && strings.EqualFold(path.Base(parent), path.Base(folder))
+	return !strings.HasSuffix(folder, "/.config") && strings.Contains(folder, "/.") && effect.Says(parent) && strings.EqualFold(path.Base(parent), path.Base(folder))
 }
 
 // inHome reports whether a folder lies in the home folder: what a glob matches below
@@ -142,13 +142,18 @@ func shared(pattern, glob string) share {
 	}
 }
 
+// weak reports whether a segment of a pattern says too little to name a file, such as "*.json".
+func weak(segment string) bool {
+	return strings.IndexByte(segment, '*') >= 0 && strings.IndexAny(segment, `*?[\`) == 0
+}
+
 // segmentIn reports whether a segment of a pattern of which something is known
-// could be the given one, and whether nothing in it is unknown. What a shell
-// expands, such as "id_*", is known.
+// could be the given one, and whether it says so: what a shell expands, such as
+// "id_*", does.
 func segmentIn(pattern, segment string) (names, sure bool) {
 	for part := range strings.SplitSeq(pattern, "/") {
 		if effect.Says(part) && effect.Overlap(part, segment, true) {
-			names, sure = true, sure || !strings.Contains(part, "**")
+			names, sure = true, sure || !strings.Contains(part, "**") && !weak(part)
 		}
 	}
 	return names, sure

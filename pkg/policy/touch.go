@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -120,11 +121,58 @@ func (s *search) paths(e *effect.Effect) (t touched) {
 	}
 	if sight := look(e.Path); sight != dark {
 		s.pattern(&t, e, sight)
+		s.onDisk(&t, e)
 	}
 	if folder, ok := emptied(e); ok && !strings.ContainsAny(folder, `*?[\`) {
 		s.literal(&t, e, folder, true)
 	}
 	return t
+}
+
+// onDisk replaces what a pattern could match by what it does match, as far as that is
+// known. Outside the workspace nothing is certain to stay as it is, so that there the rules
+// that only could match still do, possibly. Where none could by what the pattern says, only
+// those of the protected core do.
+func (s *search) onDisk(t *touched, e *effect.Effect) {
+	could := t.sure
+	could.addAll(&t.perhaps)
+	if could.empty() {
+		if e.Tree {
+			return // as a folder that is searched
+		}
+		could = s.x.core
+	}
+	var known, hidden touched
+	for _, set := range s.x.sets(e.Path, true) {
+		for _, g := range set.set.AppendCovering(s.found[:0], e.Path, true, e.Tree, e.Recursive) {
+			known.sure.add(set.rule[g])
+		}
+	}
+	x := s.c.Expand(e)
+	for _, name := range x.Paths {
+		s.literal(&known, e, name, e.Recursive)
+	}
+	for _, name := range x.Hidden {
+		s.literal(&hidden, e, name, e.Recursive)
+	}
+	hidden.sure.keep(&could)
+	known.perhaps.addAll(&hidden.sure)
+	switch at := s.c.At(); {
+	case t.sure.empty() && t.perhaps.empty():
+		known.sure.keep(&s.x.core)
+		t.sure = known.sure
+	case x.Whole && at.Inside(e.Path, true, e.Tree):
+		*t = known
+	case x.Whole:
+		t.perhaps.addAll(&could)
+		t.perhaps.addAll(&known.perhaps)
+		t.sure = known.sure
+	case e.Tree && e.Kind == effect.ReadFile && at.Inside(e.Path, true, true) && weak(path.Base(e.Path)):
+		s.literal(&known, e, folder(e.Path), true) // too many files: as if the folder were read as a whole
+		*t = known
+	default:
+		t.sure.addAll(&known.sure)
+	}
 }
 
 // literal adds the rules that an effect on a known path matches. A folder that is

@@ -39,6 +39,7 @@ func (told) Labels() []effect.Label                  { return nil }
 func (m told) Origin(path string) []effect.Label     { return m[path] }
 func (told) After([]string, time.Duration, int) bool { return false }
 func (told) Err() error                              { return nil }
+func (told) Made(string) bool                        { return false }
 func (m told) Brought() *effect.Paths {
 	var paths []string
 	for path := range m {

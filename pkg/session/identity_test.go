@@ -3,6 +3,7 @@ package session
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/shieldcli/shield/pkg/effect"
 )
@@ -61,3 +62,5 @@ func (l *looks) Identify(path string) (effect.Identity, bool) {
 }
 
 func (*looks) Perhaps(paths []string) []string { return paths }
+
+func (*looks) Intact(string, time.Time, time.Time) bool { return false }

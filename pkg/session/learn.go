@@ -20,6 +20,7 @@ type Delta struct {
 	Events []string // kinds of effects that a policy asks for
 	Counts bool     // a policy counts actions
 	Moves  bool     // files may lie elsewhere after the action, or be gone
+	Made   []string // what the action creates, or changes of what the session has created
 	Owners []string // accounts that the workspace comes from
 	Denial *Denial
 
@@ -51,13 +52,13 @@ func (d *Delta) words() (out []Value) {
 
 // Empty reports whether an action adds nothing for sure.
 func (d *Delta) Empty() bool {
-	return len(d.Labels)+len(d.Files)+len(d.Sent)+len(d.Events)+len(d.Values)+len(d.Owners)+len(d.Remotes) == 0 && !d.Repointed && !d.Counts && d.Denial == nil
+	return len(d.Labels)+len(d.Files)+len(d.Sent)+len(d.Events)+len(d.Values)+len(d.Owners)+len(d.Remotes)+len(d.Made) == 0 && !d.Repointed && !d.Counts && d.Denial == nil
 }
 
 // Learn returns what an action adds to its session if it runs. events are the
 // kinds of effects, and action types, that the policy asks for.
 func Learn(c *analysis.Case, events []string, counts bool) Delta {
-	l := learner{c: c, d: Delta{Files: apart(c), Counts: counts, Moves: moves(c), Repointed: repoints(c), Remotes: remotes(c)}}
+	l := learner{c: c, d: Delta{Files: apart(c), Counts: counts, Moves: moves(c), Repointed: repoints(c), Remotes: remotes(c), Made: c.Makes()}}
 	for i := range c.Effects {
 		l.effect(&c.Effects[i])
 	}

@@ -44,6 +44,7 @@ func Stream(user string) Key { return Key{Host: "-", User: user} }
 const (
 	maxSessions = 512
 	maxSent     = 256  // hosts and recipients
+	maxMade     = 256  // files and folders
 	maxEvents   = 64   // kinds of effects, each with when it was last
 	maxText     = 200  // bytes of a name, a target, or a reason
 	maxPath     = 1024 // bytes of a path; longer ones are known by their hash
@@ -65,6 +66,7 @@ type Record struct {
 	Events  map[string]Event `json:"events,omitempty"`  // by kind of effect; those alone that a policy asks for
 	Count   int64            `json:"count,omitempty"`   // actions, if a policy counts them
 	Owners  []string         `json:"owners,omitempty"`  // the host and account that the workspace comes from
+	Made    []Made           `json:"made,omitempty"`    // what the session created, the newest last
 	Stopped bool             `json:"stopped,omitempty"` // nothing is allowed until a person has looked
 
 	// Of the shared record alone.
@@ -90,6 +92,14 @@ type Sent struct {
 	Times int    `json:"times"`
 	Bytes int64  `json:"bytes"` // at least: files that are not looked at count nothing
 	At    int64  `json:"at"`
+}
+
+// Made is a file, or a folder with all that is in it, that was not there before the session
+// wrote it.
+type Made struct {
+	Path string `json:"path"`
+	From int64  `json:"from"`
+	Last int64  `json:"last"` // the session wrote to it
 }
 
 // An Event is when an action had an effect of some kind last.

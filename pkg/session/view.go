@@ -28,6 +28,7 @@ type Session struct {
 	disk   Disk                       // nil if no file is looked at
 	asked  map[string]byte            // the answers of Origin
 	listed bool                       // Brought was asked
+	made   map[string]bool            // the answers of Made
 	met    map[string]effect.Identity // of files whose identity was not known yet
 }
 
@@ -80,6 +81,7 @@ const maxMet = 16
 
 // A Disk looks at files, as [analysis.Identifier] does.
 type Disk interface {
+	Intact(path string, from, to time.Time) bool // it was changed last between two instants
 	Identify(path string) (id effect.Identity, ok bool)
 	Perhaps(paths []string) []string // without those of which it is known that they are not there
 }
@@ -172,6 +174,11 @@ func (s *Session) Agrees(other *Session) bool {
 			return false
 		}
 	}
+	for path, made := range s.made {
+		if other.Made(path) != made {
+			return false
+		}
+	}
 	return true
 }
 
@@ -194,7 +201,7 @@ func (s *Session) changes(d *Delta) bool {
 			return true
 		}
 	}
-	if len(d.Owners) > 0 && !slices.Equal(d.Owners, s.rec.Owners) {
+	if len(d.Owners) > 0 && !slices.Equal(d.Owners, s.rec.Owners) || slices.ContainsFunc(d.Made, func(path string) bool { return s.rec.makes(path, s.now) }) {
 		return true
 	}
 	return s.rec.Seen != 0 && s.now-s.rec.Seen >= int64(s.opts.Keep/time.Second)/8
@@ -235,6 +242,9 @@ func (r *Record) apply(d *Delta, now int64, opts *Options) (changed bool) {
 	}
 	if len(d.Owners) > 0 && !slices.Equal(d.Owners, r.Owners) {
 		r.Owners, changed = d.Owners, true
+	}
+	for _, path := range d.Made {
+		changed = r.make(path, now) || changed
 	}
 	if d.Counts {
 		r.Count++

@@ -73,6 +73,7 @@ type recall struct {
 type told struct {
 	Labels []effect.Label            `json:"labels,omitempty"`
 	Files  map[string][]effect.Label `json:"files,omitempty"`
+	Made   []string                  `json:"made,omitempty"`
 }
 
 // recall returns the memory for an action, or nil if there is none.
@@ -134,6 +135,13 @@ func (r *recall) Origin(path string) []effect.Label {
 		return r.known.Files[path]
 	}
 	return r.session().Origin(path)
+}
+
+func (r *recall) Made(path string) bool {
+	if r.known != nil {
+		return slices.Contains(r.known.Made, path)
+	}
+	return r.session().Made(path)
 }
 
 func (r *recall) Brought() *effect.Paths {
@@ -266,11 +274,11 @@ func (r *recall) told() []byte {
 	if r == nil || r.now == nil {
 		return nil
 	}
-	t := told{r.now.Labels(), r.now.Told()}
+	t := told{r.now.Labels(), r.now.Told(), r.now.ToldMade()}
 	if r.flows {
 		t.Files[flowing] = []effect.Label{effect.LabelCredential}
 	}
-	if len(t.Labels)+len(t.Files) == 0 {
+	if len(t.Labels)+len(t.Files)+len(t.Made) == 0 {
 		return nil
 	}
 	raw, err := json.Marshal(t)

@@ -202,6 +202,8 @@ type Builder struct {
 	secrets string
 	list    bool // the only part so far is a list
 	tree    bool // and a tree
+	star    bool // "**" of the text itself names folders
+	climbs  bool // other parts can lead out of them
 }
 
 func (b *Builder) Literal(s string) {
@@ -215,6 +217,7 @@ func (b *Builder) Literal(s string) {
 	}
 	b.Any, b.bare, b.list = true, false, false
 	b.tree = b.tree && !strings.Contains(s, "/") && strings.Trim(s, ".") != "" // the end of a name leads nowhere else
+	b.climbs = b.climbs || strings.Contains(s, "..")
 	if b.pattern {
 		b.Lit.WriteString(effect.Quote(s))
 		if b.show.Len() < 4<<10 {
@@ -241,6 +244,7 @@ func (b *Builder) Add(v Value) {
 	}
 	b.origin |= v.Origin
 	b.loose = b.loose || v.Loose || v.Origin == 0
+	b.climbs = b.climbs || strings.Contains(v.Text, "**")
 	alone := b.Lit.Len() == 0
 	b.list, b.tree = alone && v.Lines, alone && v.Tree
 	if !b.pattern {
@@ -283,7 +287,7 @@ func (b *Builder) Value() Value {
 	if !b.pattern {
 		return Value{Text: b.Lit.String(), Taint: b.Taint, Secrets: b.secrets}
 	}
-	return Value{Text: b.Lit.String(), Show: b.show.String(), IsPattern: true, Bare: b.bare, Taint: b.Taint, Origin: b.origin, Lead: b.lead, Loose: b.loose, Secrets: b.secrets, Lines: b.list, Tree: b.tree}
+	return Value{Text: b.Lit.String(), Show: b.show.String(), IsPattern: true, Bare: b.bare, Taint: b.Taint, Origin: b.origin, Lead: b.lead, Loose: b.loose, Secrets: b.secrets, Lines: b.list, Tree: b.tree || b.star && !b.climbs}
 }
 
 // Unescaped adds unquoted text of the command.
@@ -313,7 +317,7 @@ func (b *Builder) Unescaped(text string) {
 			for end < len(text) && text[end] == '*' {
 				end++
 			}
-			b.glob(text[i:min(end, i+2)], text[i:end])
+			b.stars(text[i:end], i == 0 || text[i-1] == '/', end == len(text) || text[end] == '/')
 			i, start = end-1, end
 		case '?':
 			flush(i)
@@ -332,6 +336,22 @@ func (b *Builder) Unescaped(text string) {
 		}
 	}
 	flush(len(text))
+}
+
+// stars adds a run of stars. Two that are a segment of their own name folders, which lie below
+// the folder that the word begins in.
+func (b *Builder) stars(run string, begins, ends bool) {
+	begins = begins && (b.Lit.Len() == 0 || strings.HasSuffix(b.Lit.String(), "/"))
+	climbs := b.climbs
+	if len(run) != 2 || !begins || !ends {
+		b.glob(run[:min(len(run), 2)], run)
+		return
+	}
+	if b.Lit.Len() == 0 {
+		b.glob("./", "")
+	}
+	b.glob(run, run)
+	b.star, b.climbs = true, climbs
 }
 
 // Clip shortens text for a message to 80 characters.

@@ -1,0 +1,146 @@
+package analysis
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// An Expansion is what the pattern of an effect matches on the disk.
+type Expansion struct {
+	Paths  []string // canonical, with what symbolic links lead to
+	Hidden []string // those of them that a shell leaves out unless it is told to match leading dots
+	Whole  bool     // nothing else is there, and nothing that the action does changes that
+}
+
+const (
+	maxExpanded = 512  // paths
+	maxWalked   = 8192 // names that are compared
+)
+
+// Expand looks up what the pattern of an effect matches.
+func (c *Case) Expand(e *effect.Effect) Expansion {
+	if c.files == nil || !e.Pattern || strings.HasPrefix(e.Path, "*") {
+		return Expansion{}
+	}
+	key := expanding{e.Path, e.Tree}
+	if x, ok := c.expansions[key]; ok {
+		return x
+	}
+	if c.expansions == nil {
+		c.expansions = map[expanding]Expansion{}
+	}
+	w := expander{disk: disk{c.files}, fold: c.place.FoldCase, found: Expansion{Whole: true}, tree: e.Tree}
+	wild := strings.IndexAny(e.Path, `*?[\`)
+	cut := strings.LastIndexByte(e.Path[:max(wild, 0)], '/')
+	if cut <= 0 || strings.Contains(e.Path, "**") && !e.Tree {
+		return Expansion{}
+	}
+	dir, err := c.files.follow(e.Path[:cut])
+	switch {
+	case err == nil:
+		w.folder(dir, strings.Split(e.Path[cut+1:], "/"), false)
+	case !errors.Is(err, fs.ErrNotExist):
+		w.found.Whole = false
+	}
+	w.found.Whole = w.found.Whole && !slices.ContainsFunc(c.Effects, unsettles) && !c.comes(e)
+	c.expansions[key] = w.found
+	return w.found
+}
+
+// expanding names a pattern.
+type expanding struct {
+	path string
+	tree bool
+}
+
+// comes reports whether the action may put something where an effect looks, or above it.
+func (c *Case) comes(e *effect.Effect) bool {
+	return slices.ContainsFunc(c.Effects, func(o effect.Effect) bool {
+		switch o.Kind {
+		case effect.WriteFile, effect.CreateDirectory, effect.MoveFile, effect.ChangePermissions, effect.Persist:
+			return o.Path == "" || effect.Overlap(strings.TrimSuffix(reach(&o), "/**")+"/**", reach(e), true)
+		}
+		return false
+	})
+}
+
+// An expander walks the folders that a pattern names.
+type expander struct {
+	disk   disk
+	fold   bool
+	tree   bool // leading dots are matched
+	walked int
+	found  Expansion
+}
+
+// folder adds what the segments of a pattern match in a folder without links in its path.
+func (w *expander) folder(dir string, segments []string, hidden bool) {
+	names, err := w.disk.ReadDir(dir, maxWalked-w.walked+1)
+	w.walked += len(names)
+	if err != nil || w.walked > maxWalked {
+		w.found.Whole = w.found.Whole && errors.Is(err, fs.ErrNotExist)
+		return
+	}
+	for _, n := range names {
+		w.name(dir, n, segments, hidden)
+		if segments[0] == "**" && len(segments) > 1 {
+			w.name(dir, n, segments[1:], hidden)
+		}
+		if !w.found.Whole {
+			return
+		}
+	}
+}
+
+// name adds what the segments match from one name of a folder on.
+func (w *expander) name(dir string, n fs.DirEntry, segments []string, hidden bool) {
+	name, first, rest := n.Name(), segments[0], segments[1:]
+	if !effect.Overlap(first, effect.Quote(name), w.fold) {
+		return
+	}
+	at := path.Join(dir, name)
+	hidden = hidden || name[0] == '.' && first[0] != '.' && !w.tree
+	if first == "**" {
+		if n.IsDir() {
+			w.folder(at, segments, hidden)
+		}
+		if len(rest) > 0 {
+			return
+		}
+	}
+	link := n.Type()&fs.ModeSymlink != 0
+	if len(rest) == 0 {
+		w.add(at, hidden)
+	} else if n.IsDir() {
+		w.folder(at, rest, hidden)
+	}
+	if !link {
+		return
+	}
+	real, err := w.disk.files.follow(at)
+	switch {
+	case err != nil:
+		w.found.Whole = w.found.Whole && errors.Is(err, fs.ErrNotExist)
+	case len(rest) == 0:
+		w.add(real, hidden)
+	default:
+		w.folder(real, rest, hidden)
+	}
+}
+
+func (w *expander) add(at string, hidden bool) {
+	if len(w.found.Paths)+len(w.found.Hidden) == maxExpanded {
+		w.found.Whole = false
+		return
+	}
+	if hidden {
+		w.found.Hidden = append(w.found.Hidden, at)
+	} else {
+		w.found.Paths = append(w.found.Paths, at)
+	}
+}

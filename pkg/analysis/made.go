@@ -1,0 +1,115 @@
+package analysis
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// Makes returns what an action creates in the workspace or a temporary folder, as far as
+// it is known that nothing is there yet: files, and the first folder on the way to one;
+// and what it changes of what the session has created.
+func (c *Case) Makes() (out []string) {
+	if c.files == nil {
+		return nil
+	}
+	moves := false
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		moves = moves || e.Kind == effect.MoveFile && !(c.place.Made != nil && c.place.Made(e.Path))
+	}
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		if e.Kind != effect.WriteFile && e.Kind != effect.CreateDirectory || e.Possible || e.Pattern || e.Path == "" || len(out) == maxLinks {
+			continue
+		}
+		if c.place.Made != nil && c.place.Made(e.Path) {
+			out = append(out, e.Path)
+			continue
+		}
+		first := c.missing(e.Path)
+		if first != "" && (!moves || e.Kind == effect.CreateDirectory) && !slices.Contains(out, first) {
+			out = append(out, first)
+		}
+	}
+	return out
+}
+
+// missing returns the first folder, or the file itself, that is not there on the way to a
+// path; "" if all is there, or that is not known.
+func (c *Case) missing(name string) string {
+	if c.files == nil {
+		return ""
+	}
+	root := c.base(name)
+	if _, err := c.files.follow(root); root == "" || err != nil {
+		return ""
+	}
+	real, err := c.files.follow(name)
+	if !errors.Is(err, fs.ErrNotExist) || real != name { // with links on the way, it is another path
+		return ""
+	}
+	for first := name; ; first = path.Dir(first) {
+		up := path.Dir(first)
+		if _, err := c.files.follow(up); err == nil || up == root || len(up) <= 1 {
+			return first
+		}
+	}
+}
+
+// base returns the root, or the temporary folder, that a path lies in; "" if none.
+func (c *Case) base(name string) string {
+	for _, root := range c.place.Roots {
+		if strings.HasPrefix(name, strings.TrimSuffix(root, "/")+"/") {
+			return root
+		}
+	}
+	for _, folder := range temporaryFolders {
+		if strings.HasPrefix(name, folder) {
+			return strings.TrimSuffix(folder, "/")
+		}
+	}
+	return ""
+}
+
+// maxIntact is how many names of a folder are looked at.
+const maxIntact = 4096
+
+// Intact reports whether the last change of each file at a path, or below it, lies between
+// two instants, or nothing is there.
+func (i *Identifier) Intact(name string, from, to time.Time) bool {
+	if i == nil {
+		return false
+	}
+	real, err := i.files.through(name, i.known)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	left := maxIntact
+	return real == name && i.files.intact(name, from, to, &left)
+}
+
+func (f *files) intact(name string, from, to time.Time, left *int) bool {
+	info, err := disk{f}.Lstat(name)
+	if *left--; err != nil || *left < 0 {
+		return false
+	}
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		return true
+	case !info.IsDir():
+		return info.Mode().IsRegular() && !info.ModTime().Before(from) && !info.ModTime().After(to)
+	}
+	names, err := disk{f}.ReadDir(name, *left+1)
+	for _, n := range names {
+		if err != nil || !f.intact(name+"/"+n.Name(), from, to, left) {
+			return false
+		}
+	}
+	return err == nil
+}

@@ -1,0 +1,70 @@
+package session
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Made says nothing of files that changed longer after the session wrote to them than a
+// command takes.
+const longestRun = 10 * 60 // seconds
+
+// noted is for how long a write to what the session made needs no new entry.
+const noted = 60 // seconds
+
+// madeAt returns the index of what the session made that is a path or a folder above it, or -1.
+func (r *Record) madeAt(path string) int {
+	return slices.IndexFunc(r.Made, func(m Made) bool { return m.Path == path || strings.HasPrefix(path, m.Path+"/") })
+}
+
+// makes reports whether a path that is written now is to be noted.
+func (r *Record) makes(path string, now int64) bool {
+	i := r.madeAt(path)
+	return len(path) <= maxPath && (i < 0 || now-r.Made[i].Last >= noted)
+}
+
+// make notes that the session writes to what it has made, or creates it.
+func (r *Record) make(path string, now int64) bool {
+	if !r.makes(path, now) {
+		return false
+	}
+	m := Made{Path: path, From: now}
+	if i := r.madeAt(path); i >= 0 {
+		m = r.Made[i]
+		r.Made = slices.Delete(r.Made, i, i+1)
+	} else if len(r.Made) == maxMade {
+		r.Made = slices.Delete(r.Made, 0, 1)
+	}
+	m.Last = now
+	r.Made = append(r.Made, m)
+	return true
+}
+
+// Made reports whether the session created a file, or a folder with all that is in it, and
+// nobody has changed it since. A session that begins has made nothing.
+func (s *Session) Made(path string) bool {
+	made, asked := s.made[path]
+	if !asked {
+		if i := s.rec.madeAt(path); i >= 0 && s.disk != nil {
+			m := s.rec.Made[i]
+			made = s.disk.Intact(path, time.Unix(m.From-2, 0), time.Unix(m.Last+longestRun, 0))
+		}
+		if s.made == nil {
+			s.made = map[string]bool{}
+		}
+		s.made[path] = made
+	}
+	return made
+}
+
+// ToldMade returns the paths for which Made was true, in their order.
+func (s *Session) ToldMade() (out []string) {
+	for path, made := range s.made {
+		if made {
+			out = append(out, path)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
