@@ -222,6 +222,8 @@ type search struct {
 	x    *index  // of the list that is searched
 	both ruleSet // rules with paths and hosts that both match some effect
 
+	denies int // how many rules of the list deny
+
 	operand any // of conditions; nil until one is tried
 
 	known, holds  ruleSet // rules whose slow criteria were tried, and those that matched

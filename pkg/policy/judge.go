@@ -45,6 +45,7 @@ func (p *Policy) guarded(s *search) (denied, verified finding, err error) {
 		return denied, verified, err
 	}
 	s.enter(x)
+	s.denies = len(p.set.Deny)
 	s.pair()
 	rules := p.guards.rules
 	var failed error

@@ -132,7 +132,7 @@ func (s *search) paths(e *effect.Effect) (t touched) {
 // onDisk replaces what a pattern could match by what it does match, as far as that is
 // known. Outside the workspace nothing is certain to stay as it is, so that there the rules
 // that only could match still do, possibly. Where none could by what the pattern says, only
-// those of the protected core do.
+// deny rules do.
 func (s *search) onDisk(t *touched, e *effect.Effect) {
 	could := t.sure
 	could.addAll(&t.perhaps)
@@ -140,7 +140,9 @@ func (s *search) onDisk(t *touched, e *effect.Effect) {
 		if e.Tree {
 			return // as a folder that is searched
 		}
-		could = s.x.core
+		for r := range s.denies {
+			could.add(r)
+		}
 	}
 	var known, hidden touched
 	for _, set := range s.x.sets(e.Path, true) {
@@ -159,7 +161,7 @@ func (s *search) onDisk(t *touched, e *effect.Effect) {
 	known.perhaps.addAll(&hidden.sure)
 	switch at := s.c.At(); {
 	case t.sure.empty() && t.perhaps.empty():
-		known.sure.keep(&s.x.core)
+		known.sure.keep(&could)
 		t.sure = known.sure
 	case x.Whole && at.Inside(e.Path, true, e.Tree):
 		*t = known
