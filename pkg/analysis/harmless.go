@@ -82,32 +82,45 @@ func (c *Case) ordinary(e *effect.Effect) bool {
 	case effect.Listen:
 		return effect.Loopback(e.Host)
 	case effect.WriteFile, effect.CreateDirectory, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ChangePermissions:
-		return nowhere(e) || c.place.Inside(e.Path, e.Pattern, e.Tree) || temporary(e) || c.ClearsCache(e)
+		return nowhere(e) || c.place.Inside(e.Path, e.Pattern, e.Tree) || temporary(e) || c.ClearsCache(e) || c.worksHere(e)
 	}
 	return false
 }
 
+// worksHere reports whether an effect is on what the agent's host lets it keep: plans, scratch files.
+func (c *Case) worksHere(e *effect.Effect) bool { return c.inHome(agentWorkings(), e) }
+
 // ClearsCache reports whether an effect deletes nothing but what tools of the user keep to be faster.
 func (c *Case) ClearsCache(e *effect.Effect) bool {
+	return (e.Kind == effect.DeleteFile || e.Kind == effect.DeleteDirectory) && c.inHome(ownCaches(), e)
+}
+
+// inHome reports whether all that an effect touches is in the user's home folder and on a list.
+func (c *Case) inHome(list *effect.Globs, e *effect.Effect) bool {
 	rest, ok := strings.CutPrefix(e.Path, c.place.Home+"/")
-	if !ok || c.place.Home == "" || e.Kind != effect.DeleteFile && e.Kind != effect.DeleteDirectory {
+	if !ok || c.place.Home == "" {
 		return false
 	}
-	_, ok = ownCaches().Covers(anyHome+"/"+rest, e.Pattern, e.Tree, e.Recursive)
+	_, ok = list.Covers(anyHome+"/"+rest, e.Pattern, e.Tree, e.Recursive)
 	return ok
 }
 
-// anyHome stands for the home folder of whoever it is, so that the caches in it are compiled once.
+// anyHome stands for the home folder of whoever it is, so that lists of what is in it are compiled once.
 const anyHome = "/~"
 
-var ownCaches = sync.OnceValue(func() *effect.Globs {
-	list, _ := knowledge.Paths("own_caches")
+var (
+	ownCaches     = sync.OnceValue(func() *effect.Globs { return homeList("own_caches") })
+	agentWorkings = sync.OnceValue(func() *effect.Globs { return homeList("agent_workings") })
+)
+
+func homeList(name string) *effect.Globs {
+	list, _ := knowledge.Paths(name)
 	globs, err := effect.NewGlobs(list, map[string][]string{"HOME": {anyHome}})
 	if err != nil {
 		panic(err) // a test reads them
 	}
 	return globs
-})
+}
 
 var temporaryFolders = [...]string{"/tmp/", "/var/tmp/", "/private/tmp/"}
 

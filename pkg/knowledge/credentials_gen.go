@@ -54,6 +54,18 @@ var PathLists = [...]PathList{
 		"~/.cursor/chats/**",
 		"~/.cursor/projects/**/agent-transcripts/**",
 	}},
+	{Name: "agent_workings", Globs: []string{
+		"~/.claude/{plans,todos}/**",
+		"~/.claude/projects/*/tool-results/**",
+		"~/.claude/projects/*/*/tool-results/**",
+		"~/.gemini/tmp/*/{plans,tool-outputs}/**",
+		"~/.gemini/tmp/*/*/{plans,tool-outputs}/**",
+		"~/.qwen/{plans,tmp/*/tool-outputs}/**",
+		"~/.cursor/plans/**",
+		"~/.cursor/projects/*/agent-tools/**",
+		"~/.copilot/session-state/*/{plan.md,files/**}",
+		"~/.local/share/opencode/{plans,tool-output}/**",
+	}},
 	{Name: "agent_identity", Globs: []string{
 		"**/{SOUL,IDENTITY,AGENT,AGENTS,AGENTS.override,CLAUDE,CLAUDE.local,GEMINI,MEMORY,HEARTBEAT,BOOTSTRAP,QWEN,CONVENTIONS}.md",
 		"**/{.cursorrules,.windsurfrules,.clinerules,.goosehints,.rules,.roorules,.kilocoderules,.augment-guidelines,.aider.conf.yml,.aiderignore,.replit.md}",

@@ -130,9 +130,8 @@ func (s *search) paths(e *effect.Effect) (t touched) {
 }
 
 // onDisk replaces what a pattern could match by what it does match, as far as that is
-// known. Outside the workspace nothing is certain to stay as it is, so that there the rules
-// that only could match still do, possibly. Where none could by what the pattern says, only
-// deny rules do.
+// known; outside the workspace, what it does match is added. Where no rule could match by
+// what the pattern says, only deny rules do.
 func (s *search) onDisk(t *touched, e *effect.Effect) {
 	could := t.sure
 	could.addAll(&t.perhaps)
@@ -165,10 +164,6 @@ func (s *search) onDisk(t *touched, e *effect.Effect) {
 		t.sure = known.sure
 	case x.Whole && at.Inside(e.Path, true, e.Tree):
 		*t = known
-	case x.Whole:
-		t.perhaps.addAll(&could)
-		t.perhaps.addAll(&known.perhaps)
-		t.sure = known.sure
 	case e.Tree && e.Kind == effect.ReadFile && at.Inside(e.Path, true, true) && weak(path.Base(e.Path)):
 		s.literal(&known, e, folder(e.Path), true) // too many files: as if the folder were read as a whole
 		*t = known
