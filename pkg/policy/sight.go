@@ -64,10 +64,10 @@ func (n names) outside(folder string) bool {
 }
 
 // kept reports whether a folder is the hidden one in which the glob's files lie, such
-// as ~/.aws. ~/.config is that of many programs.
+// as ~/.aws.
 func (n names) kept(folder string) bool {
 	parent := path.Dir(n.glob)
-	return !strings.HasSuffix(folder, "/.config") && strings.Contains(folder, "/.") && effect.Says(parent) && strings.EqualFold(path.Base(parent), path.Base(folder))
+	return strings.Contains(folder, "/.") && effect.Says(parent) && strings.EqualFold(path.Base(parent), path.Base(folder))
 }
 
 // inHome reports whether a folder lies in the home folder: what a glob matches below

@@ -167,9 +167,19 @@ func (s *search) onDisk(t *touched, e *effect.Effect) {
 	case e.Tree && e.Kind == effect.ReadFile && at.Inside(e.Path, true, true) && weak(path.Base(e.Path)):
 		s.literal(&known, e, folder(e.Path), true) // too many files: as if the folder were read as a whole
 		*t = known
+	case e.Tree && weak(path.Base(e.Path)): // as a folder that is searched
+		t.perhaps.addAll(&known.sure)
 	default:
 		t.sure.addAll(&known.sure)
 	}
+}
+
+// searches reports whether a folder is that of many programs, and is read by an action that sends
+// nothing.
+func (s *search) searches(folder string) bool {
+	return strings.HasSuffix(folder, "/.config") && !slices.ContainsFunc(s.c.Effects, func(e effect.Effect) bool {
+		return e.Kind == effect.SendData || e.Kind == effect.HTTPRequest || e.Kind == effect.Connect || e.Kind == effect.SendMessage
+	})
 }
 
 // literal adds the rules that an effect on a known path matches. A folder that is
@@ -190,7 +200,7 @@ func (s *search) literal(t *touched, e *effect.Effect, path string, recursive bo
 			switch {
 			case writes && set.names(g).single() && s.x.keepsSingle(path):
 				t.sure.add(set.rule[g])
-			case above && (writes || !set.names(g).single()) && !slices.Contains(itself, g) && !set.names(g).kept(path):
+			case above && (writes || !set.names(g).single()) && !slices.Contains(itself, g) && (!set.names(g).kept(path) || s.searches(path)):
 				t.perhaps.add(set.rule[g])
 			case modes && !slices.Contains(itself, g) && (set.names(g).ofOthers(path) || set.names(g).inHome(path) && !s.x.core.has(set.rule[g])):
 				t.perhaps.add(set.rule[g])

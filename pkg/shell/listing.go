@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"errors"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -77,6 +79,9 @@ func (s *state) gitListing(argv []abstract.Value, v abstract.Value) (abstract.Va
 	names := slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == "--name-only" || sub == "grep" && listsNames(v) })
 	switch {
 	case sub == "rev-parse" && len(argv) > 2 && argv[2].Text == "--show-toplevel" && s.place().CWD != "":
+		if top := s.topFolder(); top != "" && len(argv) == 3 {
+			return abstract.Value{Text: top, From: v.From}, true
+		}
 		v.Text, v.Show, v.Lines = effect.Quote(s.place().CWD)+"*", "$(git rev-parse --show-toplevel)", false
 		return v, false
 	case sub == "ls-files", sub == "diff", sub == "rev-parse", sub == "branch", sub == "describe", sub == "status", names:
@@ -86,6 +91,40 @@ func (s *state) gitListing(argv []abstract.Value, v abstract.Value) (abstract.Va
 		return v, true
 	}
 	return abstract.Value{}, false
+}
+
+// topFolder returns the top of the working tree that the current folder lies in, "" if it is not
+// known: variables, settings and what the text did before can make it another one.
+func (s *state) topFolder() string {
+	cwd := s.place().CWD
+	if s.at.Script == nil || s.remote > 0 || slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
+		return e.Kind == effect.Execute && e.Program == "git" && e.Class != effect.ReadOnly || (e.Kind == effect.WriteFile || e.Kind == effect.MoveFile) && strings.Contains(e.Path+"/", "/.git/")
+	}) {
+		return ""
+	}
+	for _, name := range [...]string{"GIT_DIR", "GIT_WORK_TREE", "GIT_CEILING_DIRECTORIES"} {
+		if _, set := s.lookup(name); set {
+			return ""
+		}
+	}
+	if _, err := s.at.Script(cwd); errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	for dir, n := cwd, 0; n < maxAbove; dir, n = path.Dir(dir), n+1 {
+		linked, err := s.at.Script(path.Join(dir, ".git"))
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && dir != path.Dir(dir):
+			continue
+		case err == nil && strings.HasPrefix(string(linked), "gitdir: "):
+			return dir
+		}
+		config, err := s.at.Script(path.Join(dir, ".git/config"))
+		if text := strings.ToLower(string(config)); err != nil || strings.Contains(text, "worktree") || strings.Contains(text, "include") {
+			return ""
+		}
+		return dir
+	}
+	return ""
 }
 
 // maxListed is how many operands are taken from a list.

@@ -13556,6 +13556,11 @@ var syntaxGit_Credential__2a = syntax{style: open, subs: []program{
 	{"version", &syntax_operands_rest_Text_base_class_localWrite},
 }}
 
+var syntaxGit_Diff_Delete = syntax{style: gnu, options: []option{
+	{"--dry-run", &action_flags_dry},
+	{"-n", &action_flags_dry},
+}, operands: shape{rest: roleText}, base: &action_effects_Destroy}
+
 var syntaxGit_Diff = syntax{style: gnu | numeric, options: []option{
 	{"--abbrev", &action_values_Word_attached},
 	{"--abbrev-commit", &action_none},
@@ -13770,8 +13775,8 @@ var syntaxGit_Diff = syntax{style: gnu | numeric, options: []option{
 	{"-w", &action_none},
 	{"-z", &action_none},
 }, subs: []program{
-	{"delete", &syntax_3e6f68b149d0},
-	{"expire", &syntax_3e6f68b149d0},
+	{"delete", &syntaxGit_Diff_Delete},
+	{"expire", &syntaxGit_Diff_Delete},
 }, operands: shape{rest: roleReadTree}}
 
 var syntaxGit_Difftool = syntax{style: gnu, options: []option{
@@ -14322,8 +14327,8 @@ var syntaxGit_Log = syntax{style: gnu | numeric, options: []option{
 	{"-w", &action_none},
 	{"-z", &action_none},
 }, subs: []program{
-	{"delete", &syntax_3e6f68b149d0},
-	{"expire", &syntax_3e6f68b149d0},
+	{"delete", &syntaxGit_Diff_Delete},
+	{"expire", &syntaxGit_Diff_Delete},
 }, operands: shape{rest: roleText}}
 
 var syntaxGit_Ls_remote = syntax{style: gnu, options: []option{
@@ -15031,11 +15036,11 @@ var syntaxGit_Restore = syntax{style: gnu, options: []option{
 	{"--quiet", &action_none},
 	{"--recurse-submodules", &action_none},
 	{"--source", &action_values_Word},
-	{"--staged", &action_none},
+	{"--staged", &action_turns_WriteTree_Text},
 	{"--theirs", &action_none},
-	{"--worktree", &action_none},
-	{"-S", &action_none},
-	{"-W", &action_none},
+	{"--worktree", &action_operands_rest_DeleteTree},
+	{"-S", &action_turns_WriteTree_Text},
+	{"-W", &action_operands_rest_DeleteTree},
 	{"-m", &action_none},
 	{"-p", &action_none},
 	{"-q", &action_none},
@@ -34545,7 +34550,6 @@ var syntax_38bf87b63fe6 = syntax{operands: shape{head: []role{roleWrite, roleTex
 var syntax_391f314321a8 = syntax{style: long, operands: shape{rest: roleEdit}, base: &action_class_localWrite}
 var syntax_3b5cc95fb1c3 = syntax{style: open, operands: shape{rest: roleSystem}, base: &action_class_localWrite_harm_accounts}
 var syntax_3c9b271de633 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_verb_expose}
-var syntax_3e6f68b149d0 = syntax{style: gnu | numeric, operands: shape{rest: roleText}, base: &action_effects_Destroy}
 var syntax_3fb0dbbae4cc = syntax{style: slash, why: "changes the certificates that are trusted", operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 var syntax_4016036cb6eb = syntax{operands: shape{head: []role{roleText}, rest: roleArgvRemote}, base: &action_class_localWrite}
 var syntax_4085e94c64ae = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_class_localWrite}
@@ -35050,6 +35054,7 @@ var action_operands_head_Text_rest_ShellWords = action{operands: &shape_head_Tex
 var action_operands_rest_Argv = action{operands: &shape_rest_Argv}
 var action_operands_rest_Beside = action{operands: &shape_rest_Beside}
 var action_operands_rest_Chmod = action{operands: &shape_rest_Chmod}
+var action_operands_rest_DeleteTree = action{operands: &shape_rest_DeleteTree}
 var action_operands_rest_Edit = action{operands: &shape_rest_Edit}
 var action_operands_rest_List = action{operands: &shape_rest_List}
 var action_operands_rest_Mkdir = action{operands: &shape_rest_Mkdir}
@@ -35107,6 +35112,7 @@ var action_turns_Store_Read = action{turns: []turn{{roleStore, roleRead}}}
 var action_turns_System_Text = action{turns: []turn{{roleSystem, roleText}}}
 var action_turns_Text_Over = action{turns: []turn{{roleText, roleOver}}}
 var action_turns_Text_Read = action{turns: []turn{{roleText, roleRead}}}
+var action_turns_WriteTree_Text = action{turns: []turn{{roleWriteTree, roleText}}}
 var action_turns_Write_Delete = action{turns: []turn{{roleWrite, roleDelete}}}
 var action_turns_Write_Edit = action{turns: []turn{{roleWrite, roleEdit}}}
 var action_turns_Write_List_flags_dry = action{turns: []turn{{roleWrite, roleList}}, flags: dry}
@@ -35330,6 +35336,7 @@ var shape_head_WriteTree_rest_Read = shape{head: []role{roleWriteTree}, rest: ro
 var shape_rest_Argv = shape{rest: roleArgv}
 var shape_rest_Beside = shape{rest: roleBeside}
 var shape_rest_Chmod = shape{rest: roleChmod}
+var shape_rest_DeleteTree = shape{rest: roleDeleteTree}
 var shape_rest_Edit = shape{rest: roleEdit}
 var shape_rest_List = shape{rest: roleList}
 var shape_rest_Mkdir = shape{rest: roleMkdir}

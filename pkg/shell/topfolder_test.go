@@ -1,0 +1,60 @@
+package shell
+
+import (
+	"errors"
+	"io/fs"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// TestTopFolder holds that the top of a working tree is known where nothing can make it another.
+func TestTopFolder(t *testing.T) {
+	t.Parallel()
+	lies := map[string]string{"/work/app/.git/config": "[core]\n\tbare = false\n", "/work/odd/.git/config": "[core]\n\tworktree = /\n", "/work/linked/.git": "gitdir: /work/app/.git/worktrees/linked\n"}
+	folders := map[string]bool{"/work/app": true, "/work/app/src": true, "/work/app/.git": true, "/work/odd": true, "/work/odd/.git": true, "/work/linked": true, "/work/linked/src": true, "/": true, "/work": true}
+	place := func(cwd string) *effect.Place {
+		return &effect.Place{CWD: cwd, Home: "/home/me", Roots: []string{"/work/app"}, Script: func(p string) ([]byte, error) {
+			if text, ok := lies[p]; ok {
+				return []byte(text), nil
+			}
+			if folders[p] {
+				return nil, errors.New("a folder")
+			}
+			return nil, fs.ErrNotExist
+		}}
+	}
+	for command, want := range map[string]string{
+		`cat "$(git rev-parse --show-toplevel)/a"`:                                               "/work/app/a",
+		`cd ../src; cat "$(git rev-parse --show-toplevel)/a"`:                                    "/work/app/a",
+		`cd /work/linked/src; cat "$(git rev-parse --show-toplevel)/a"`:                          "/work/linked/a",
+		`R=$(git rev-parse --show-toplevel); cat $R/a`:                                           "/work/app/a",
+		`GIT_WORK_TREE=/ cat "$(GIT_WORK_TREE=/ git rev-parse --show-toplevel)/a"`:               "?",
+		`export GIT_WORK_TREE=/; cat "$(git rev-parse --show-toplevel)/a"`:                       "?",
+		`git config core.worktree /; cat "$(git rev-parse --show-toplevel)/a"`:                   "?",
+		`git init; cat "$(git rev-parse --show-toplevel)/a"`:                                     "?",
+		`echo "[core] worktree = /" >> ../.git/config; cat "$(git rev-parse --show-toplevel)/a"`: "?",
+		`mkdir x && cd x && git init && cat "$(git rev-parse --show-toplevel)/a"`:                "?",
+		`cd /work/odd; cat "$(git rev-parse --show-toplevel)/a"`:                                 "?",
+		`cd /nowhere; cat "$(git rev-parse --show-toplevel)/a"`:                                  "?",
+		`cat "$(git -C / rev-parse --show-toplevel)/a"`:                                          "?",
+		`cat "$(git rev-parse --show-toplevel HEAD)/a"`:                                          "?",
+		`git() { echo /; }; cat "$(git rev-parse --show-toplevel)/a"`:                            "//a",
+	} {
+		got := ""
+		for _, e := range Analyze(command, place("/work/app/src")).Effects {
+			if e.Kind != effect.ReadFile {
+				continue
+			}
+			if got = e.Path; e.Pattern {
+				got = "?"
+			}
+		}
+		if want == "//a" {
+			want = "/a"
+		}
+		if got != want {
+			t.Errorf("%s: reads %q, want %q", command, got, want)
+		}
+	}
+}
