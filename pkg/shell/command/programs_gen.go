@@ -14752,6 +14752,11 @@ var syntaxGit_Rebase = syntax{style: gnu | numeric, options: []option{
 	{"-x", &action_values_Shell},
 }, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
+var syntaxGit_Reflog_Delete = syntax{style: gnu, options: []option{
+	{"--dry-run", &action_flags_dry},
+	{"-n", &action_flags_dry},
+}, operands: shape{rest: roleText}, base: &action_effects_Destroy_harm_discards}
+
 var syntaxGit_Reflog = syntax{style: gnu | numeric, options: []option{
 	{"--abbrev", &action_values_Word_attached},
 	{"--abbrev-commit", &action_none},
@@ -14966,8 +14971,8 @@ var syntaxGit_Reflog = syntax{style: gnu | numeric, options: []option{
 	{"-w", &action_none},
 	{"-z", &action_none},
 }, subs: []program{
-	{"delete", &syntax_036ed86bddb8},
-	{"expire", &syntax_036ed86bddb8},
+	{"delete", &syntaxGit_Reflog_Delete},
+	{"expire", &syntaxGit_Reflog_Delete},
 }, operands: shape{rest: roleText}}
 
 var syntaxGit_Remote_Add = syntax{style: gnu, options: []option{
@@ -34505,7 +34510,6 @@ var syntax_006fbd31ba17 = syntax{style: long, operands: shape{rest: roleText}, b
 var syntax_007ac404b915 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_Destroy_ChangeRemote}
 var syntax_0319f4e0f323 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_cuts_off}
 var syntax_032866b07783 = syntax{style: slash, operands: shape{head: []role{roleText, roleWrite}}, base: &action_class_network}
-var syntax_036ed86bddb8 = syntax{style: gnu | numeric, operands: shape{rest: roleText}, base: &action_effects_Destroy_harm_discards}
 var syntax_054a705bc6a5 = syntax{style: slash, operands: shape{head: []role{roleKey, roleWrite}}, base: &action_class_localWrite}
 var syntax_066b99aec7c1 = syntax{operands: shape{head: []role{roleText}, rest: roleArgvRemote}, base: &action_class_network}
 var syntax_07dd36ab9a61 = syntax{style: bundled, operands: shape{rest: rolePackage}, base: &action_class_network_effects_ChangeSystem}
