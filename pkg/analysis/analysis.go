@@ -117,7 +117,7 @@ func (an *Analyzer) Case(a *action.Action) *Case {
 	c.persist()
 	c.told()
 	c.asksHere(an.page)
-	an.trust.mark(c.Effects)
+	an.trust.mark(c.Effects, c.Action.Text("command"))
 	c.restorable(an.files)
 	return c
 }

@@ -1,11 +1,14 @@
 package analysis
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/knowledge"
+	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
 // Harmless reports whether the analysis shows that the case is harmless:
@@ -63,6 +66,161 @@ func (c *Case) Ordinary() bool {
 	return true
 }
 
+// Factual reports whether the case is ordinary and decided by its effects: all of them
+// are known, certain and local, each program shows in them what it changes and
+// contacts, and no part of the case is text for a model, a person or a service. What
+// contacts another machine reads the workspace only.
+func (c *Case) Factual() bool {
+	if !c.factualType() || !c.Ordinary() || c.equips() {
+		return false
+	}
+	outside, leaves := false, false
+	for i := range c.Effects {
+		switch e := &c.Effects[i]; e.Kind {
+		case effect.Execute:
+			local := e.Class == effect.ReadOnly || e.Class == effect.LocalWrite && (e.Program == "git" || e.Program == "kill" || len(command.Loaders(e.Program, e.Args)) > 0)
+			if !local && !c.shows(e) || cmdlet().MatchString(e.Program) {
+				return false
+			}
+		case effect.ReadFile, effect.ListDirectory:
+			if !c.harmless(e) {
+				outside = true
+				if e.Kind == effect.ListDirectory && !e.Pattern && !e.Recursive && strings.HasPrefix(e.Path, "/") {
+					continue // names, and those of credentials are for the rules
+				}
+				_, open := openFiles().Covers(e.Path, e.Pattern, e.Tree, e.Recursive)
+				_, rights := rightsFiles().Touches(e.Path, e.Pattern, e.Recursive)
+				if rights || !open && !temporary(e) {
+					return false
+				}
+			}
+		case effect.WriteFile:
+			if scripts().MatchString(e.Path) {
+				return false // whoever finds it may run it, and all that it takes is there
+			}
+		case effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile:
+			if temporary(e) && !putAside(e) {
+				return false
+			}
+		case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ChangeRemote:
+			leaves = leaves || !effect.Loopback(e.Host)
+			if e.Verb != "" && e.Kind == effect.HTTPRequest || e.Kind == effect.Connect && effect.Loopback(e.Host) {
+				return false // what the service is told says what happens
+			}
+		}
+	}
+	return !outside || !leaves
+}
+
+// factualType reports whether an action's type is a file tool, git, a request or a command.
+func (c *Case) factualType() bool {
+	name := c.Action.Type
+	i, known := slices.BinarySearchFunc(tools[:], name, func(t tool, name string) int { return strings.Compare(t.name, name) })
+	return known && (len(tools[i].uses) > 0 || name == "apply_patch" || name == "execute_command") || strings.HasPrefix(name, "git_")
+}
+
+// cmdlet finds the programs of PowerShell, whose text is not parsed as that of other shells is.
+var cmdlet = prefilter.Lazy(`^(add|clear|convert\w*|copy|export|foreach|format|get|group|import|invoke|measure|move|new|out|remove|rename|resolve|select|set|sort|start|stop|test|where|write)-\w+$`)
+
+// scripts finds files for the shells that every system has.
+var scripts = prefilter.Lazy(`(?i)\.(sh|bash|zsh|bat|cmd|ps1|psm1|vbs|wsf|sct|hta)$`)
+
+// equips reports whether a command sets variables of the environment to more than a word:
+// which programs read them, and what they then do, is not known.
+func (c *Case) equips() bool {
+	for _, m := range assignment().FindAllStringSubmatch(c.Action.Text("command"), -1) {
+		if (m[3] != "" || strings.ToUpper(m[1]) == m[1]) && !word().MatchString(m[2]) {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	assignment = prefilter.Lazy(`(?:^|[\s;&|(])([A-Za-z_]\w*)=('[^']*'|"[^"]*"|[^\s;&|)]*)([ \t]+[^\s;&|#)]|)`)
+	word       = prefilter.Lazy(`^['"]?(?:\w|[-%$!?])*['"]?$`)
+)
+
+// shows reports whether a program has an effect other than that it runs and reads; one
+// that uses the network, whether it is known what it contacts.
+func (c *Case) shows(program *effect.Effect) bool {
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		if e.From.Start < program.From.Start || e.From.End > program.From.End {
+			continue
+		}
+		switch e.Kind {
+		case effect.Execute, effect.ReadFile, effect.ListDirectory:
+		case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ChangeRemote, effect.Listen:
+			return true
+		default:
+			if program.Class != effect.Network {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// StopsOthers reports whether a program is told to stop processes of another user.
+func (c *Case) StopsOthers(e *effect.Effect) bool {
+	for i := range c.Effects {
+		x := &c.Effects[i]
+		if x.Kind != effect.Execute || x.Program != e.Program || x.From.Start > e.From.Start || x.From.End < e.From.End {
+			continue
+		}
+		for k, arg := range x.Args {
+			name, user, joined := strings.Cut(arg, "=")
+			switch name {
+			case "-u", "-U", "--user", "--euid", "--uid":
+				if !joined && k+1 < len(x.Args) {
+					user = x.Args[k+1]
+				}
+				if !strings.HasPrefix(user, "$") {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// Files outside the workspace that everybody may read, and those among them that say
+// who may do what.
+var (
+	openFiles   = known("open_files", "public_files", "library_files")
+	rightsFiles = known("rights_files")
+)
+
+// known returns the globs of lists that shield knows.
+func known(lists ...string) func() *effect.Globs {
+	return sync.OnceValue(func() *effect.Globs {
+		var all []string
+		for _, name := range lists {
+			paths, _ := knowledge.Paths(name)
+			all = append(all, paths...)
+		}
+		globs, err := effect.NewGlobs(all, nil)
+		if err != nil {
+			panic(err) // a test reads them
+		}
+		return globs
+	})
+}
+
+// putAside reports whether the path of an effect has a known name, which is not hidden, below a
+// folder for temporary files.
+func putAside(e *effect.Effect) bool {
+	for _, folder := range [...]string{"/tmp/", "/var/tmp/", "/private/tmp/"} {
+		rest, below := strings.CutPrefix(e.Path, folder)
+		name, _, _ := strings.Cut(rest, "/")
+		if below && name != "" && name[0] != '.' && !(e.Pattern && strings.ContainsAny(name, `*?[\`)) {
+			return true
+		}
+	}
+	return false
+}
+
 // ordinaryType reports whether an action's type is one whose effects say all
 // that it does.
 func (c *Case) ordinaryType() bool {
@@ -79,6 +237,8 @@ func (c *Case) ordinary(e *effect.Effect) bool {
 		return e.Path != ""
 	case effect.HTTPRequest, effect.Connect, effect.SendData:
 		return e.Trusted
+	case effect.ChangeRemote:
+		return e.Trusted && !e.Destroys && e.Cause == "" && e.Verb == "change"
 	case effect.Listen:
 		return effect.Loopback(e.Host)
 	case effect.WriteFile, effect.CreateDirectory, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ChangePermissions:

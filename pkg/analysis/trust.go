@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
@@ -45,8 +46,8 @@ func (t Trusted) compile() (*trust, error) {
 	return out, nil
 }
 
-// mark notes which effects concern a trusted place.
-func (t *trust) mark(effects []effect.Effect) {
+// mark notes which effects of a command concern a trusted place.
+func (t *trust) mark(effects []effect.Effect, text string) {
 	for i := range effects {
 		e := &effects[i]
 		switch e.Kind {
@@ -54,6 +55,62 @@ func (t *trust) mark(effects []effect.Effect) {
 			e.Trusted = t.holds(e)
 		}
 	}
+	for i := range effects {
+		if e := &effects[i]; e.Kind == effect.ChangeRemote && e.Verb == "change" && e.Host+e.Target+e.URL+string(e.Cause) == "" && !e.Pattern {
+			e.Trusted = t.delivers(effects, e, text)
+		}
+	}
+}
+
+// delivers reports whether a remote change that names no place is what a program does in
+// delivering data to trusted places only, without taking anything away there, or what an
+// account does every day to its own repository.
+func (t *trust) delivers(effects []effect.Effect, change *effect.Effect, text string) bool {
+	sends, runs := false, false
+	for i := range effects {
+		e := &effects[i]
+		if e.Program != change.Program || e.From.Start < change.From.Start || e.From.End > change.From.End {
+			continue
+		}
+		switch e.Kind {
+		case effect.SendData, effect.Connect, effect.HTTPRequest:
+			if !e.Trusted {
+				return false
+			}
+			sends = sends || e.Kind == effect.SendData
+		case effect.Execute:
+			if e.Class != effect.Network {
+				return false
+			}
+			runs = true
+			sends = sends || t != nil && len(t.GitRemotes) > 0 && discusses(e)
+		}
+	}
+	return runs && sends && !otherPlace().MatchString(text)
+}
+
+// otherPlace finds what makes programs contact another repository or host.
+var otherPlace = prefilter.Lazy(`GH_|GITHUB_|GITLAB_|GLAB_|\bset-default\b|(?i:_proxy|sshcommand|insteadof)`)
+
+// discusses reports whether a program creates, comments or edits issues and requests of
+// the repository that the workspace is a clone of.
+func discusses(e *effect.Effect) bool {
+	if len(e.Args) < 2 {
+		return false
+	}
+	switch e.Program + " " + e.Args[0] {
+	case "gh pr", "gh issue", "glab mr", "glab issue":
+	default:
+		return false
+	}
+	switch e.Args[1] {
+	case "create", "comment", "note", "edit", "update":
+	default:
+		return false
+	}
+	return !slices.ContainsFunc(e.Args, func(arg string) bool {
+		return strings.HasPrefix(arg, "-R") || strings.HasPrefix(arg, "--repo") || strings.Contains(arg, "://")
+	})
 }
 
 // holds reports whether all that an effect names is trusted, and that it names

@@ -48,6 +48,7 @@ type Options struct {
 	Thresholds  map[string]float64 // the same by type of action
 	Safe        map[string]float64 // by type of action: least confidence at which the model's SAFE counts; below it the action ESCALATEs
 	Doubts      map[string]float64 // by cause of doubt: least confidence at which the model's SAFE clears it; nil: what suits most models
+	Facts       bool               // the model has no say where every effect is known and ordinary and no rule matches
 	SkipTypes   []string           // action types that the model does not judge: they ESCALATE unless a rule blocks them
 	Home        string             // the canonical home folder; "~" in rules means it and the usual home folders
 	Roots       []string           // the canonical workspace folders
@@ -83,10 +84,12 @@ func (k *Classifier) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdi
 		return verdict.Verdict{}, err
 	}
 	w := k.weighing(c)
-	if w.above || k.opts.Model == nil || w.harmless || w.skips {
+	if w.above || k.opts.Model == nil || w.harmless || w.skips || w.factual {
 		w.rules = k.heuristic(c, w.scope())
-		k.note(c, &w, nil)
-		return w.verdict(c, nil), nil
+		if w.above || k.opts.Model == nil || w.harmless || w.skips || w.unmatched() {
+			k.note(c, &w, nil)
+			return w.verdict(c, nil), nil
+		}
 	}
 	v := k.both(ctx, c, &w)
 	if v.Error != "" && ctx.Err() != nil {
@@ -125,7 +128,9 @@ func (k *Classifier) both(ctx context.Context, c *analysis.Case, w *weighing) ve
 		close(estimated)
 		scored <- ask()
 	}()
-	w.rules = k.heuristic(c, w.scope())
+	if w.rules.source == "" {
+		w.rules = k.heuristic(c, w.scope())
+	}
 	e, ok := <-estimated
 	m := e[1]
 	switch {

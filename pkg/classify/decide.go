@@ -17,7 +17,8 @@ type weighing struct {
 	harmless  bool          // every effect is known and only reads inside the workspace
 	permitted bool          // a rule of the policy allows the case
 	ordinary  string        // why the case is ordinary; "" if it is not
-	plain     bool          // it is ordinary, and of a kind that looks like an attack by its words alone
+	factual   bool          // it is decided by its effects: the model has no say
+	noBlock   bool          // it is ordinary, and the model alone cannot block it
 	doubt     analysis.Doubt
 
 	noRules, failOpen bool
@@ -96,21 +97,18 @@ func (w *weighing) scope() scope {
 }
 
 // worth returns what a model's answer is worth: its SAFE clears no final doubt,
-// unless the policy allows the case, and its suspicion of ordinary work in which no
-// rule matched is a question.
+// unless the policy allows the case.
 func (w *weighing) worth(m result) result {
-	ordinary := w.unmatched() && !w.permitted && w.ordinary != ""
 	switch {
 	case m.err != nil:
 	case m.decision == verdict.Allow && !w.permitted && (w.doubt.Final || m.confidence < w.doubt.Least):
 		m.decision, m.reasoning = verdict.Escalate, w.doubt.Reason
 	case m.safe && w.unmatched() && w.permitted:
 		m.decision, m.confidence, m.reasoning = verdict.Allow, ordinaryConfidence, permittedReason
-	case m.safe && ordinary, m.decision == verdict.Escalate && ordinary && w.plain:
+	case m.decision == verdict.Block && w.unmatched() && w.noBlock:
+		m.decision, m.reasoning = verdict.Escalate, "model: looks like an attack, though every effect is known and ordinary"
+	case m.safe && w.unmatched() && w.ordinary != "":
 		m.decision, m.confidence, m.reasoning = verdict.Allow, ordinaryConfidence, w.ordinary
-	case m.decision == verdict.Block && ordinary:
-		m.decision = verdict.Escalate
-		m.reasoning = "model: looks like an attack, though every effect is known and ordinary"
 	}
 	return m
 }

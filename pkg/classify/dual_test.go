@@ -57,7 +57,7 @@ var dualTables = []struct {
 	{"both", Options{}, `
 		           absent   safe      low       high      error      panic      NaN        too-long
 		harmless   A95 h h  A95 h h   A95 h h   A95 h h   A95 h h    A95 h h    A95 h h    A95 h h
-		ordinary   A90 h h  A90 m hm  E84 m hm  E85 m hm  B50 m! hm  B50 m! hm  B50 m! hm  E50 m hm
+		ordinary   A90 h h  A90 m hm  E84 m hm  B85 m hm  B50 m! hm  B50 m! hm  B50 m! hm  E50 m hm
 		plain      E70 h h  A90 m hm  E84 m hm  B85 m hm  B50 m! hm  B50 m! hm  B50 m! hm  E50 m hm
 		escalating E85 h h  E85 h hm  E85 h hm  B85 m hm  B50 m! hm  B50 m! hm  B50 m! hm  E85 h hm
 		blocking   B95 h h  B95 h hm  B95 h hm  B95 h hm  B95 h hm   B95 h hm   B95 h hm   B95 h hm
@@ -67,7 +67,7 @@ var dualTables = []struct {
 	{"both, fail open", Options{FailOpen: true}, `
 		           absent   safe      low       high      error      panic      NaN        too-long
 		harmless   A95 h h  A95 h h   A95 h h   A95 h h   A95 h h    A95 h h    A95 h h    A95 h h
-		ordinary   A90 h h  A90 m hm  E84 m hm  E85 m hm  E50 m! hm  E50 m! hm  E50 m! hm  E50 m hm
+		ordinary   A90 h h  A90 m hm  E84 m hm  B85 m hm  E50 m! hm  E50 m! hm  E50 m! hm  E50 m hm
 		plain      E70 h h  A90 m hm  E84 m hm  B85 m hm  E50 m! hm  E50 m! hm  E50 m! hm  E50 m hm
 		escalating E85 h h  E85 h hm  E85 h hm  B85 m hm  E85 h hm   E85 h hm   E85 h hm   E85 h hm
 		blocking   B95 h h  B95 h hm  B95 h hm  B95 h hm  B95 h hm   B95 h hm   B95 h hm   B95 h hm

@@ -75,7 +75,7 @@ func unusual(c *analysis.Case, i int, clears map[string]float64) analysis.Doubt 
 	if !c.Notable(e) {
 		return analysis.Doubt{}
 	}
-	cause, what := doubtOther, "does what is not ordinary: "
+	cause, what, final := doubtOther, "does what is not ordinary: ", false
 	switch e.Kind {
 	case effect.Execute:
 		if e.Class == effect.Privileged {
@@ -93,12 +93,16 @@ func unusual(c *analysis.Case, i int, clears map[string]float64) analysis.Doubt 
 		cause, what = doubtSystem, "changes the system: "
 	case effect.ChangePrivilege:
 		cause, what = doubtPrivileged, "needs more rights: "
+	case effect.Listen:
+		what, final = "lets other machines in: ", true
+	case effect.StopProcess:
+		what, final = "stops processes: ", c.StopsOthers(e)
 	case effect.ChangeRemote:
 		cause, what = doubtRemote, "changes something elsewhere: "
 	case effect.Persist:
 		cause, what = doubtLater, "writes what runs later: "
 	}
-	return analysis.Doubt{Cause: cause, Reason: what + place(e), Least: clears[cause], Unusual: true}
+	return analysis.Doubt{Cause: cause, Reason: what + place(e), Least: clears[cause], Final: final, Unusual: true}
 }
 
 const ordinaryReason = "ordinary: every effect is known, and none changes more than the workspace"
@@ -153,8 +157,8 @@ func (k *Classifier) weighing(c *analysis.Case) weighing {
 		skips: k.opts.Model != nil && c.Action != nil && slices.Contains(k.opts.SkipTypes, c.Action.Type),
 	}
 	if c.Ordinary() {
-		w.ordinary = becauseOrdinary(c)
-		w.plain = startsOwn(c) || readsOpen(c) || clearsAway(c) || writesProse(c) || triesOut(c)
+		w.ordinary, w.factual = becauseOrdinary(c), k.opts.Facts && c.Factual()
+		w.noBlock = k.opts.Facts
 	}
 	if w.above {
 		at := slices.IndexFunc(c.Trail, func(s verdict.Step) bool {

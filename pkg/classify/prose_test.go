@@ -34,14 +34,14 @@ func TestProse(t *testing.T) {
 	for command, want := range map[string]verdict.Decision{
 		"git commit -m 'refuse rm -rf / in scripts'":                        verdict.Allow,
 		"git add a.go && git commit --message='refuse rm -rf / in scripts'": verdict.Allow,
-		"git commit -m 'evil'":                                              verdict.Escalate, // one word may be a name
-		"git commit -m 'refuse rm -rf / in scripts' evil.go":                verdict.Escalate,
-		"git commit -m 'about rm -rf' -m 'x'; touch 'rm -rf x'":             verdict.Escalate,
-		"touch 'rm -rf x'":                                 verdict.Escalate,
-		"echo 'rm -rf build' > a.sh":                       verdict.Escalate,
+		"git commit -m 'evil'":                                              verdict.Block, // one word may be a name
+		"git commit -m 'refuse rm -rf / in scripts' evil.go":                verdict.Block,
+		"git commit -m 'about rm -rf' -m 'x'; touch 'rm -rf x'":             verdict.Block,
+		"touch 'rm -rf x'":                                 verdict.Block,
+		"echo 'rm -rf build' > a.sh":                       verdict.Block,
 		"git commit -m 'refuse rm -rf / in scripts'; evil": verdict.Block,
 		"unheard -m 'refuse rm -rf / in scripts'":          verdict.Block,
-		"bash -c 'rm -rf build'":                           verdict.Escalate,
+		"bash -c 'rm -rf build'":                           verdict.Block,
 		"git commit -m 'rm -rf ~/x' && rm -rf ~":           verdict.Block,
 	} {
 		v, err := k.Judge(t.Context(), an.Case(&action.Action{Type: "execute_command", Payload: map[string]any{"command": command}}))

@@ -64,10 +64,10 @@ func (n names) outside(folder string) bool {
 }
 
 // kept reports whether a folder is the hidden one in which the glob's files lie, such
-// as ~/.aws.
+// as ~/.aws. In ~/.config lie those of all programs.
 func (n names) kept(folder string) bool {
 	parent := path.Dir(n.glob)
-	return strings.Contains(folder, "/.") && effect.Says(parent) && strings.EqualFold(path.Base(parent), path.Base(folder))
+	return strings.Contains(folder, "/.") && !strings.HasSuffix(folder, "/.config") && effect.Says(parent) && strings.EqualFold(path.Base(parent), path.Base(folder))
 }
 
 // inHome reports whether a folder lies in the home folder: what a glob matches below

@@ -49,7 +49,7 @@ func looksPowerShell(text string) bool {
 		return true
 	}
 	first, rest, _ := strings.Cut(text, " ")
-	if strings.Contains(rest, `:\`) && pwsh.IsCmdlet(strings.ToLower(first)) && !windowsSwitch(rest) && !strings.ContainsAny(rest, "%&") &&
+	if hasDrive(rest) && pwsh.IsCmdlet(strings.ToLower(first)) && !windowsSwitch(rest) && !strings.ContainsAny(rest, "%&") &&
 		(!ofCmd(first) || strings.Contains(rest, " -") || strings.Contains(rest, "$") || !strings.ContainsAny(rest, "|\"")) && !strings.EqualFold(first, "echo") {
 		return true
 	}
@@ -57,6 +57,22 @@ func looksPowerShell(text string) bool {
 		return rest != ""
 	}
 	return strings.EqualFold(first, "param") && strings.Contains(text, "$") && strings.Contains(text, "-") && !strings.Contains(text, "()")
+}
+
+// hasDrive reports whether text names a path on a drive, and no here-document, of which
+// PowerShell has none: a text that ends in a colon and a newline names none.
+func hasDrive(text string) bool {
+	for i := strings.Index(text, `:\`); i >= 0 && !strings.Contains(text, "<<"); {
+		if i > 0 && plain.WordByte(text[i-1]) && (i < 2 || !plain.WordByte(text[i-2])) {
+			return true
+		}
+		next := strings.Index(text[i+1:], `:\`)
+		if next < 0 {
+			break
+		}
+		i += 1 + next
+	}
+	return false
 }
 
 // ofVariable reports whether text that starts with $ assigns a value as only

@@ -131,3 +131,19 @@ func TestPartlyKnownPowerShell(t *testing.T) {
 		}
 	}
 }
+
+// A text that ends in a colon and an escaped newline is no path on a drive.
+func TestLooksPowerShell(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"cat <<'EOF' > a.mjs\nconsole.log(\"ERRORS:\\n\" + e)\nEOF\nnode a.mjs": false,
+		"cat a | sed 's/ERRORS:\\n//'":                                          false,
+		"cat <<'EOF' > a\nC:\\Users\nEOF":                                       false,
+		"cat C:\\Users\\me\\a.txt":                                              true,
+		"cat a:\\n C:\\Users\\me\\a.txt -Raw":                                   true,
+	} {
+		if got := looksPowerShell(text); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}

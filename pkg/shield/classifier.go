@@ -114,7 +114,7 @@ func (p *Pipeline) newClassifier(cfg Config) (*classify.Classifier, string, erro
 		return classify.New(opts), noModel, nil
 	}
 	m.Single = cfg.Single
-	opts.Model = m
+	opts.Model, opts.Facts = m, c.Model == "default"
 	opts.Threshold = cmp.Or(c.Threshold, m.Card.Threshold)
 	if c.Threshold == 0 {
 		opts.Thresholds = m.Card.Thresholds
