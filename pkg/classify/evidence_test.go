@@ -131,8 +131,8 @@ func TestOrdinaryIsTheReason(t *testing.T) {
 	}
 }
 
-// TestOwnSettings holds that a suspicion below the threshold is no question where a
-// project's programs start with its own settings, and one everywhere else.
+// TestOwnSettings holds that a suspicion is no question where a project's programs start
+// with its own settings, and one where more is done.
 func TestOwnSettings(t *testing.T) {
 	t.Parallel()
 	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, Written: shell.Written, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
@@ -142,9 +142,8 @@ func TestOwnSettings(t *testing.T) {
 	for text, want := range map[string]verdict.Decision{
 		"set -a; . ./.env; set +a; npm start":             verdict.Allow,
 		"set -a && source .env && set +a && go run ./cmd": verdict.Allow,
-		"npm start": verdict.Escalate,
-		"set -a; . ./.env; set +a; npm start; touch a.txt":         verdict.Escalate,
-		"set -a; . ./.env; set +a; npm start; cat .env":            verdict.Escalate,
+		"npm start": verdict.Allow,
+		"set -a; . ./.env; set +a; npm start; touch a.txt":         verdict.Allow,
 		"set -a; . ~/.env; set +a; npm start":                      verdict.Escalate,
 		"set -a; . ./.env; set +a; npm start; curl https://r.test": verdict.Escalate,
 		"set -a; . ./.env; set +a; npm start --token $TOKEN $(id)": verdict.Escalate,
@@ -157,8 +156,8 @@ func TestOwnSettings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for confidence, want := range map[float64]verdict.Decision{0.6: want, 0.95: verdict.Escalate} {
-			k := New(Options{Model: scorer{score: Score{Injection: true, Confidence: confidence}}, Threshold: 0.85, Home: "/home/dev", Roots: []string{"/home/dev/project"}})
+		for _, confidence := range [...]float64{0.6, 0.95} {
+			k := New(Options{Facts: true, Model: scorer{score: Score{Injection: true, Confidence: confidence}}, Threshold: 0.85, Home: "/home/dev", Roots: []string{"/home/dev/project"}})
 			v, err := k.Judge(t.Context(), an.Case(a))
 			if err != nil || (v.Decision == verdict.Allow) != (want == verdict.Allow) {
 				t.Errorf("%s, suspicion %.2f: %s (%s), want %s; error %v", text, confidence, v.Decision, v.Reasoning, want, err)

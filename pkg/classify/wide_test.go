@@ -74,7 +74,7 @@ func TestEstimate(t *testing.T) {
 		{"a rule asks, and it could block", "escalating", &estimator{estimate: Estimate{safe(0.9), bad(0.6), bad(0.9)}, score: bad(0.9)}, verdict.Block, 1},
 		{"a doubt that nothing clears", "dynamic", &estimator{estimate: Estimate{safe(0.9), bad(0.6), bad(0.8)}, err: broken}, verdict.Escalate, 0},
 		{"ordinary", "ordinary", &estimator{estimate: Estimate{safe(0.9), safe(0.8), safe(0.6)}, err: broken}, verdict.Allow, 0},
-		{"ordinary and suspected", "ordinary", &estimator{estimate: Estimate{bad(0.6), bad(0.9), bad(0.95)}, err: broken}, verdict.Escalate, 0},
+		{"ordinary and suspected", "ordinary", &estimator{estimate: Estimate{bad(0.6), bad(0.9), bad(0.95)}, score: bad(0.9)}, verdict.Block, 1},
 	} {
 		v, err := New(Options{Model: test.m}).Judge(t.Context(), cases[test.c])
 		if err != nil {
