@@ -79,7 +79,8 @@ func (c *Case) Factual() bool {
 		switch e := &c.Effects[i]; e.Kind {
 		case effect.Execute:
 			local := e.Class == effect.ReadOnly || e.Class == effect.LocalWrite && (e.Program == "git" || e.Program == "kill" || len(command.Loaders(e.Program, e.Args)) > 0)
-			if !local && !c.shows(e) || cmdlet().MatchString(e.Program) {
+			open := e.Class != effect.ReadOnly && e.Program != "kill" && slices.ContainsFunc(e.Args, func(arg string) bool { return strings.Contains(arg, "$") })
+			if !local && !c.shows(e) || open || cmdlet().MatchString(e.Program) {
 				return false
 			}
 		case effect.ReadFile, effect.ListDirectory:
@@ -238,7 +239,7 @@ func (c *Case) ordinary(e *effect.Effect) bool {
 	case effect.HTTPRequest, effect.Connect, effect.SendData:
 		return e.Trusted
 	case effect.ChangeRemote:
-		return e.Trusted && !e.Destroys && e.Cause == "" && e.Verb == "change"
+		return e.Trusted && !e.Destroys() && e.Cause == "" && e.Verb == "change"
 	case effect.Listen:
 		return effect.Loopback(e.Host)
 	case effect.WriteFile, effect.CreateDirectory, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ChangePermissions:
