@@ -34,6 +34,7 @@ const (
 	connects
 	listens
 	evaluates // its first argument is code of the same language
+	callsBack // its first argument is a function, or code of the same language
 	unpickles // its first argument is a file of objects, which code makes
 	duplicates
 	changesUser
@@ -78,6 +79,9 @@ func ownedBy(globs []string, owner string) bool {
 func (p *script) call(f operand, args []operand) operand {
 	for i := range args {
 		args[i].From = p.at
+	}
+	if f.name == "" && p.language == "php" && f.Known() && !f.isList {
+		f.name = f.Text // the name of a function
 	}
 	if f.name == "" {
 		return operand{Value: abstract.Unknown("…()", f.Taint|anyTaint(args)), used: true}
@@ -180,6 +184,10 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 		result.Taint |= abstract.Socket
 	case listens:
 		p.listen(full, first)
+	case callsBack:
+		if !first.isList && !first.Bare && first.name == "" {
+			p.evaluate(full, path)
+		}
 	case evaluates:
 		p.evaluate(full, path)
 	case unpickles:

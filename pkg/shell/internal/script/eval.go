@@ -59,7 +59,7 @@ func (p *script) expr() operand {
 			if o := p.operand(); o.Known() && o.name == "" && !strings.HasPrefix(o.Text, "/inet") {
 				p.read(o.Value)
 			}
-		case strings.Contains("==&&||<>-/?:&|^=>", t.text) && t.text != "=":
+		case strings.Contains("==&&||<>-//?:&|^=>", t.text) && t.text != "=":
 			p.i++
 			p.loose(left)
 			right := p.expr()
@@ -156,10 +156,9 @@ func (p *script) operand() operand {
 	var o operand
 	switch t.kind {
 	case stringToken:
-		o.Value = *t.v
-		o.Taint |= p.mentions(t.names)
+		o.Value = p.inserted(&t)
 	case shellToken:
-		p.run(*t.v)
+		p.run(p.inserted(&t))
 		o = operand{Value: abstract.Unknown("`…`", abstract.Foreign).Of(abstract.FromCommand), used: true}
 	case numberToken:
 		o.Value = abstract.Lit(t.text)
@@ -181,9 +180,9 @@ func (p *script) operand() operand {
 			o = p.bracket(t.text)
 		case "$":
 			if p.language == "node" && p.i < len(p.tokens) && p.tokens[p.i].kind == stringToken && !p.tokens[p.i].spaced { // $`…` of Bun and zx
-				v := p.tokens[p.i].v
+				v := p.inserted(&p.tokens[p.i])
 				p.i++
-				p.run(*v)
+				p.run(v)
 				return operand{Value: abstract.Unknown("$`…`", abstract.Foreign).Of(abstract.FromCommand), used: true}
 			}
 			if p.language == "perl" && (p.peek("<") || p.peek(">")) { // a user's number
@@ -204,11 +203,62 @@ func (p *script) operand() operand {
 	return p.postfix(o)
 }
 
+// inserted returns the value of a string, after what the expressions in it do.
+func (p *script) inserted(t *token) abstract.Value {
+	if t.v != nil {
+		return *t.v
+	}
+	var b abstract.Builder
+	for i := range t.parts {
+		one := &t.parts[i]
+		if one.code == nil && !one.expr {
+			b.Literal(one.text)
+			continue
+		}
+		v := p.within(one)
+		if !one.expr {
+			continue
+		}
+		v.used = true
+		if v.name != "" || v.isList || !v.Known() {
+			v.Value = abstract.Unknown(one.text, v.Taint|abstract.Foreign)
+		}
+		b.Add(v.Value)
+	}
+	return b.Value()
+}
+
+// within reads the code of an expression in a string and returns its value.
+func (p *script) within(one *part) operand {
+	tokens, i := p.tokens, p.i
+	defer func() { p.tokens, p.i = tokens, i }()
+	p.tokens, p.i = one.code, 0
+	if len(p.tokens) == 1 && p.sigils() && strings.HasPrefix(one.text, one.text[:1]+"{") && p.tokens[0].kind == nameToken {
+		return p.named(one.text[:1] + p.tokens[0].text) // ${name}
+	}
+	v := p.expr()
+	if p.i < len(p.tokens) {
+		v = operand{Value: abstract.Unknown("…", v.Taint)}
+		p.statements("")
+	}
+	return v
+}
+
+// sigils reports whether names of variables begin with a sign.
+func (p *script) sigils() bool { return p.language == "perl" || p.language == "php" }
+
 // word reports whether a name is a word of the language in front of an operand, or
 // a printing command, and not the name of a variable.
 func (p *script) word(s string) bool {
 	switch s {
-	case "return", "if", "else", "while", "and", "or", "in", "for":
+	case "for", "foreach":
+		for i := p.i; i < min(p.i+8, len(p.tokens)) && p.tokens[i].text != "in" && p.tokens[i].text != "of"; i++ {
+			if p.tokens[i].kind == nameToken {
+				delete(p.vars, p.tokens[i].text) // another value each time
+			}
+		}
+		return s == "for" || p.word("our")
+	case "return", "if", "else", "while", "and", "or", "in":
 		return true
 	case "p", "puts":
 		return p.language == "ruby" && !p.peek("=") && !p.peek(",") && !p.peek(")")
@@ -221,7 +271,7 @@ func (p *script) word(s string) bool {
 			return false
 		}
 		return p.language != "python" && p.language != "perl" || p.language == "perl" && (s == "do" || s == "new")
-	case "my", "our", "use", "foreach":
+	case "my", "our", "use":
 		return p.language != "python" && p.language != "node" && p.language != "ruby"
 	case "local":
 		return p.language == "perl" || p.language == "lua"
@@ -258,7 +308,7 @@ func (p *script) bareArgument(n string) (operand, bool) {
 	if t.kind == punctToken && !list || t.kind == numberToken && p.language != "perl" {
 		return operand{}, false
 	}
-	if !t.spaced && !(known && strings.HasPrefix(t.text, "$")) || !known && t.kind == nameToken {
+	if !t.spaced && !(known && (strings.HasPrefix(t.text, "$") || t.kind == stringToken || t.kind == shellToken)) || !known && t.kind == nameToken {
 		return operand{}, false
 	}
 	var args []operand
@@ -300,8 +350,8 @@ func (p *script) bracket(open string) operand {
 	p.i++
 	list := p.stack[mark:]
 	p.stack = p.stack[:mark]
-	if open == "(" && len(list) == 1 {
-		return list[0]
+	if open == "(" && len(list) > 0 && (len(list) == 1 || p.language == "node") { // the last of a sequence
+		return list[len(list)-1]
 	}
 	if len(list) > 0 {
 		o.list = slices.Clone(list)

@@ -121,26 +121,6 @@ func (p *script) decoder(last, full string, args []operand, known bool) (out ope
 	return operand{}, false, false
 }
 
-// mentions returns what the names in the expressions of a string carry into it.
-func (p *script) mentions(names []string) abstract.Taint {
-	var t abstract.Taint
-	fromEnvironment := false
-	for _, name := range names {
-		if v, ok := p.vars[name]; ok {
-			t |= v.Taint & (abstract.Secret | abstract.Credential)
-		}
-		owner, last := "", name
-		if i := strings.LastIndexByte(name, '.'); i >= 0 {
-			owner, last = name[:i], name[i+1:]
-		}
-		fromEnvironment = fromEnvironment || environmentName(name) || strings.HasSuffix(name, "getenv") || environmentName(owner)
-		if fromEnvironment {
-			t |= p.w.Environment(last).Taint & abstract.Credential
-		}
-	}
-	return t
-}
-
 func joinPath(args []operand) (operand, bool) {
 	var b abstract.Builder
 	for i, a := range args {

@@ -3,7 +3,6 @@ package script
 import (
 	"strings"
 
-	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
@@ -12,10 +11,17 @@ import (
 type token struct {
 	kind    tokenKind
 	text    string
-	v       *abstract.Value // of a string or a command; nil for others
-	names   []string        // in the expressions of a string
+	v       *abstract.Value // of a string or a command without expressions; nil for others
+	parts   []part          // of one with expressions
 	spaced  bool            // blanks stand before it
 	newline bool            // a line break stands before it
+}
+
+// A part of a string is text or an expression.
+type part struct {
+	text string // as written, of an expression
+	code []token
+	expr bool
 }
 
 type tokenKind uint8
@@ -28,38 +34,164 @@ const (
 	shellToken // `…`, %x(…), qx(…): text that a shell runs
 )
 
-// maxTokens bounds how much of a program is read.
-const maxTokens = 20000
+// A grammar says which strings, comments and regular expressions a language has.
+type grammar struct {
+	comment   string // begins a comment that ends with the line
+	block     bool   // has comments in /* */
+	quotes    string // what begins a string
+	literal   string // those of quotes in which nothing is replaced
+	inserts   string // those of quotes in which expressions are replaced
+	shell     bool   // a backquoted text is a command
+	lines     bool   // strings in quotes may hold line breaks
+	triple    bool   // """ and ''' begin strings
+	sigils    string // what a variable's name begins with
+	regexps   bool   // /…/ is a regular expression where a value is expected
+	ends      bool   // a line break ends a statement behind a value
+	here      string // begins a here-document
+	before    string // names behind which a value is expected
+	unclosed  string // quotes that stand for other things, too, and so need not end
+	lineComms bool   // "#[" and words of a preprocessor are no comments
+}
 
-// lexCode cuts code into tokens, which it appends to room. It knows the strings and comments of Python,
-// Perl, Ruby, JavaScript, PHP, Lua and awk well enough to find their calls;
-// what it cannot place becomes punctuation.
-func lexCode(language, text string, room []token) []token {
+// The names behind which a value follows in the languages that have regular
+// expressions.
+const (
+	valueWords = " return if unless while until and or not when in case elsif else then do puts p print "
+	nodeWords  = " return typeof case in of delete void throw new else do instanceof default extends "
+	perlWords  = " warn printf sprintf STDERR STDOUT system exec eval confess croak return if unless while until and or not elsif else split grep map join push unshift print say x lt gt le ge eq ne cmp die when "
+)
+
+var grammars = map[string]*grammar{
+	"python": {comment: "#", quotes: `"'`, triple: true},
+	"node":   {comment: "//", block: true, quotes: "\"'`", inserts: "`", regexps: true, before: nodeWords},
+	"ruby": {comment: "#", quotes: "\"'`", literal: "'", inserts: "\"`", shell: true, lines: true, sigils: "$@", regexps: true, ends: true, here: "<<",
+		before: valueWords},
+	"perl":        {comment: "#", quotes: "\"'`", literal: "'", inserts: "\"`", shell: true, lines: true, sigils: "$@", regexps: true, here: "<<", before: perlWords},
+	"php":         {comment: "#", block: true, quotes: "\"'`", literal: "'", inserts: "\"`", shell: true, lines: true, sigils: "$", here: "<<<", lineComms: true},
+	"lua":         {comment: "--", quotes: `"'`},
+	"awk":         {comment: "#", quotes: `"`, regexps: true, ends: true, before: valueWords},
+	"applescript": {comment: "--", quotes: `"`, lines: true},
+	"code":        {comment: "#", quotes: "\"'`", literal: "`", inserts: `"`, lines: true, triple: true, unclosed: "'", lineComms: true},
+}
+
+// lexCode cuts code into tokens, which it appends to room. It knows the strings, regular expressions,
+// here-documents and comments of Python, Perl, Ruby, JavaScript, PHP, Lua and awk well enough to find
+// their calls; what it cannot place becomes punctuation. unread says where what follows may be read wrongly.
+func lexCode(language, text string, room []token) (tokens []token, unread string) {
 	l := &lexer{language: language, text: text, tokens: room}
-	for l.i < len(l.text) && len(l.tokens) < maxTokens {
+	if l.grammar = grammars[language]; l.grammar == nil {
+		l.grammar = grammars["code"]
+	}
+	switch {
+	case strings.HasPrefix(text, "#!") && (language == "node" || language == "lua"):
+		l.i = lineEnd(text, 0)
+	case language == "php" && strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "<"):
+		l.page()
+	case language == "php" && strings.HasPrefix(text, "#!"):
+		l.page()
+	}
+	for l.i < len(l.text) {
 		l.next()
 	}
-	return l.tokens
+	l.documents()
+	return l.tokens, l.unread
 }
 
 type lexer struct {
 	language string
-	text     string
-	i        int
-	spaced   bool
-	newline  bool
-	tokens   []token
-	names    []string // of the string that is read
+	*grammar
+	text    string
+	i       int
+	spaced  bool
+	newline bool
+	tokens  []token
+	unread  string     // why what follows may be read wrongly
+	depth   int        // of expressions in strings
+	open    []bracket  // brackets that are open
+	closed  bracket    // that the last token closed
+	pending []document // here-documents of the line
+}
+
+// A bracket is an open one, and what it follows.
+type bracket uint8
+
+const (
+	plainBracket bracket = iota
+	condition            // parentheses behind if, while and the like
+	subscript            // belongs to the value before it
+)
+
+// A document is a here-document that begins behind the line.
+type document struct {
+	token  int
+	end    string
+	indent bool
+	form   form
+}
+
+// A form is how a string is written.
+type form struct {
+	end     string // "" is the end of the text
+	open    byte   // opens a nested pair
+	escapes bool   // a backslash makes the next character a plain one
+	raw     bool   // and stays
+	inserts bool   // expressions are replaced
+	lines   bool   // it may hold line breaks
+	regexp  bool
+}
+
+func (l *lexer) doubt(why string) {
+	if l.unread == "" {
+		l.unread = why
+	}
 }
 
 func (l *lexer) add(t token) {
 	t.spaced, t.newline = l.spaced, l.newline
-	t.names, l.names = l.names, nil
 	l.spaced, l.newline = false, false
+	l.closed = plainBracket
+	if t.kind == punctToken {
+		switch t.text {
+		case "(", "[", "{":
+			l.open = append(l.open, l.bracket(t))
+		case ")", "]", "}":
+			if n := len(l.open); n > 0 {
+				l.closed, l.open = l.open[n-1], l.open[:n-1]
+			}
+		}
+	}
 	l.tokens = append(l.tokens, t)
 }
 
-func (l *lexer) addValue(kind tokenKind, v abstract.Value) { l.add(token{kind: kind, v: &v}) }
+// bracket returns what an opening bracket is.
+func (l *lexer) bracket(t token) bracket {
+	last := l.last()
+	switch {
+	case last == nil:
+	case t.text == "(" && last.kind == nameToken && strings.Contains(" if while for with until unless elsif foreach ", " "+last.text+" "):
+		return condition
+	case t.text == "{" && l.language == "perl" && !t.spaced && !t.newline &&
+		(last.kind == nameToken && l.sigil(last.text[0]) || last.kind == punctToken && strings.Contains("$ @ % & $# -> ] }", last.text)):
+		return subscript
+	}
+	return plainBracket
+}
+
+func (l *lexer) last() *token {
+	if len(l.tokens) == 0 {
+		return nil
+	}
+	return &l.tokens[len(l.tokens)-1]
+}
+
+func (l *lexer) sigil(c byte) bool { return strings.IndexByte(l.sigils, c) >= 0 }
+
+func lineEnd(text string, at int) int {
+	if n := strings.IndexByte(text[at:], '\n'); n >= 0 {
+		return at + n
+	}
+	return len(text)
+}
 
 func (l *lexer) next() {
 	c := l.text[l.i]
@@ -68,37 +200,33 @@ func (l *lexer) next() {
 	case c == '\n':
 		l.newline, l.spaced = true, true
 		l.i++
+		l.documents()
+		l.linesBetween()
 	case c == ' ' || c == '\t' || c == '\r':
 		l.spaced = true
 		l.i++
-	case c == '#' && l.language != "node" && l.language != "lua" || strings.HasPrefix(rest, "//") && (l.language == "node" || l.language == "php") ||
-		strings.HasPrefix(rest, "--") && l.language == "lua":
-		if n := strings.IndexByte(rest, '\n'); n >= 0 {
-			l.i += n
-		} else {
-			l.i = len(l.text)
+	case l.language == "lua" && l.long(rest):
+	case l.commented(rest):
+	case l.block && strings.HasPrefix(rest, "/*"):
+		n := strings.Index(rest[2:], "*/")
+		if n < 0 {
+			l.doubt("a comment does not end")
+			n = len(rest)
 		}
-	case strings.HasPrefix(rest, "/*") && (l.language == "node" || l.language == "php"):
-		if n := strings.Index(rest[2:], "*/"); n >= 0 {
-			l.i += n + 4
-		} else {
-			l.i = len(l.text)
-		}
-	case c == '"' || c == '\'':
-		l.quoted(rest, false, false)
-	case c == '`':
-		l.backquoted(rest)
-	case plain.WordByte(c) || (c == '$' || c == '@') && len(rest) > 1 && plain.WordByte(rest[1]) && (l.language == "perl" || l.language == "php" || l.language == "ruby"):
+		l.i = min(len(l.text), l.i+n+4)
+	case l.language == "php" && strings.HasPrefix(rest, "?>"):
+		l.page()
+	case l.sigil(c) && len(rest) > 1 && plain.WordByte(rest[1]) || plain.WordByte(c):
 		l.word(rest)
-	case c == '%' && l.language == "ruby" && len(rest) > 2 && (rest[1] == 'x' || rest[1] == 'q' || rest[1] == 'Q') && !plain.WordByte(rest[2]):
-		kind := stringToken
-		if rest[1] == 'x' {
-			kind = shellToken
-		}
-		l.delimited(2, kind, true)
+	case l.punctuationVariable(rest):
+	case l.here != "" && strings.HasPrefix(rest, l.here) && l.document(rest):
+	case strings.IndexByte(l.quotes, c) >= 0:
+		l.quoted(rest, false, false)
+	case c == '/' && l.regexps && l.regular(rest):
+	case l.language == "ruby" && (c == '%' && l.percent(rest) || c == '?' && l.character(rest)):
 	default:
 		n := 1
-		if l.language == "lua" && strings.HasPrefix(rest, "..") {
+		if l.language == "lua" && strings.HasPrefix(rest, "..") || l.language == "perl" && strings.HasPrefix(rest, "//") {
 			n = 2
 		}
 		if len(rest) > 1 {
@@ -112,38 +240,282 @@ func (l *lexer) next() {
 	}
 }
 
+// commented skips a comment that ends with the line.
+func (l *lexer) commented(rest string) bool {
+	if !strings.HasPrefix(rest, l.comment) && !(l.language == "php" && strings.HasPrefix(rest, "//")) {
+		return false
+	}
+	if l.lineComms && len(rest) > 1 && rest[0] == '#' {
+		if rest[1] == '[' {
+			return false
+		}
+		for _, w := range [...]string{"!", "include", "define", "undef", "if", "el", "endif", "pragma", "import"} {
+			if l.language == "code" && strings.HasPrefix(rest[1:], w) {
+				return false
+			}
+		}
+	}
+	end := lineEnd(l.text, l.i)
+	if l.language == "php" {
+		if n := strings.Index(l.text[l.i:end], "?>"); n >= 0 {
+			end = l.i + n
+		}
+	}
+	l.i = end
+	return true
+}
+
+// page skips what stands outside the code of a page of PHP.
+func (l *lexer) page() {
+	for {
+		n := strings.Index(l.text[l.i:], "<?")
+		if n < 0 {
+			l.i = len(l.text)
+			return
+		}
+		l.i += n + 2
+		switch rest := l.text[l.i:]; {
+		case strings.HasPrefix(rest, "xml"):
+			continue
+		case strings.HasPrefix(rest, "="):
+			l.i++
+		case len(rest) >= 3 && strings.EqualFold(rest[:3], "php"):
+			l.i += 3
+		}
+		l.add(token{kind: punctToken, text: ";"})
+		return
+	}
+}
+
+// linesBetween skips lines that are no code at the start of a line: documentation
+// and the data at the end of a script.
+func (l *lexer) linesBetween() {
+	rest := l.text[l.i:]
+	end := ""
+	switch {
+	case l.language == "ruby" && strings.HasPrefix(rest, "=begin"):
+		end = "\n=end"
+	case l.language == "perl" && len(rest) > 1 && rest[0] == '=' && (rest[1]|0x20) >= 'a' && (rest[1]|0x20) <= 'z':
+		// Behind a value it is an assignment.
+		if t := l.last(); t == nil || t.kind == punctToken && (t.text == ";" || t.text == "}" && l.closed != subscript) {
+			end = "\n=cut"
+		}
+	case l.language == "ruby" && (strings.HasPrefix(rest, "__END__\n") || rest == "__END__"):
+		l.i = len(l.text)
+	}
+	if end == "" {
+		return
+	}
+	n := strings.Index(rest, end)
+	if n < 0 {
+		l.i = len(l.text)
+		return
+	}
+	l.i = lineEnd(l.text, l.i+n+1)
+}
+
+// long reads the strings and comments of Lua in [[ ]] and [=[ ]=].
+func (l *lexer) long(rest string) bool {
+	comment := strings.HasPrefix(rest, "--[")
+	at := 0
+	if comment {
+		at = 2
+	}
+	if at >= len(rest) || rest[at] != '[' {
+		return false
+	}
+	level := len(rest[at+1:]) - len(strings.TrimLeft(rest[at+1:], "="))
+	if at+1+level >= len(rest) || rest[at+1+level] != '[' {
+		return false
+	}
+	l.i += at + level + 2
+	end := "]" + strings.Repeat("=", level) + "]"
+	if !comment {
+		l.str(stringToken, form{end: end, lines: true})
+		return true
+	}
+	n := strings.Index(l.text[l.i:], end)
+	if n < 0 {
+		l.doubt("a comment does not end")
+		n = len(l.text)
+	}
+	l.i = min(len(l.text), l.i+n+len(end))
+	return true
+}
+
+// punctuationVariable reads $" $' $/ $#x and the like of Perl and Ruby, whose
+// second character begins something else without the first.
+func (l *lexer) punctuationVariable(rest string) bool {
+	if rest[0] != '$' || len(rest) < 2 || l.language != "perl" && l.language != "ruby" {
+		return false
+	}
+	switch {
+	case rest[1] == '#' && l.language == "perl":
+		l.add(token{kind: punctToken, text: "$#"})
+	case rest[1] == '^' && len(rest) > 2 && plain.WordByte(rest[2]):
+		l.add(token{kind: nameToken, text: rest[:3]})
+		l.i++
+	case strings.IndexByte("\"'`&/\\;,.!@~", rest[1]) >= 0:
+		l.add(token{kind: nameToken, text: rest[:2]})
+	default:
+		return false
+	}
+	l.i += 2
+	return true
+}
+
 // quoted reads a string; raw ones keep their backslashes, formatted ones hold
 // expressions in braces.
 func (l *lexer) quoted(rest string, raw, formatted bool) {
 	q := rest[:1]
-	if l.language == "python" && len(rest) > 5 && rest[1] == q[0] && rest[2] == q[0] {
-		body, _, ok := strings.Cut(rest[3:], rest[:3])
-		if !ok {
-			body = rest[3:]
-		}
-		l.i += min(len(rest), len(body)+6)
-		l.addValue(stringToken, l.interpolated(codeEscapes(body, raw), formatted))
+	f := form{end: q, escapes: true, raw: raw || strings.Contains(l.literal, q), inserts: formatted || strings.Contains(l.inserts, q), lines: l.lines || q == "`"}
+	kind := stringToken
+	if q == "`" && l.shell {
+		kind = shellToken
+	}
+	if q == "`" && l.language == "code" {
+		f.escapes = false
+	}
+	l.i++
+	switch {
+	case l.triple && strings.HasPrefix(rest[1:], q+q) && q != "`":
+		f.end, f.lines = q+q+q, true
+		l.i += 2
+	case strings.Contains(l.unclosed, q):
+		l.apostrophe(rest)
 		return
 	}
-	text, n := quotedString(rest, q[0], !raw && !(q == "'" && (l.language == "perl" || l.language == "php" || l.language == "ruby")))
-	l.i += n
-	double := q == `"` && (l.language == "perl" || l.language == "php" || l.language == "ruby")
-	l.addValue(stringToken, l.interpolated(text, formatted || double))
+	l.str(kind, f)
 }
 
-// quotedString reads a quoted string at the start of s and returns its text
-// and length. A string that does not end is taken to the end of its line.
-func quotedString(s string, quote byte, escapes bool) (text string, n int) {
-	for i := 1; i < len(s); i++ {
-		switch s[i] {
-		case '\\':
-			i++
-		case quote:
-			return codeEscapes(s[1:i], !escapes), i + 1
+// apostrophe reads what begins with ' in a language that is not known further: a string, a character,
+// or something that does not end, as a lifetime of Rust.
+func (l *lexer) apostrophe(rest string) {
+	line := rest[1:lineEnd(rest, 0)]
+	end := 0
+	for end < len(line) && line[end] != '\'' {
+		if line[end] == '\\' {
+			end++
+		}
+		end++
+	}
+	if end >= len(line) {
+		l.add(token{kind: punctToken, text: "'"})
+		return
+	}
+	body := line[:end]
+	l.i += end + 1
+	if len(body) < 3 || !strings.ContainsAny(body, "(\"`") {
+		v := abstract.Lit(codeEscapes(body, false))
+		l.add(token{kind: stringToken, v: &v})
+		return
+	}
+	// Between two lifetimes stands code.
+	l.add(token{kind: stringToken, parts: []part{{text: codeEscapes(body, false)}, {code: l.inner(body), text: ""}}})
+}
+
+// str reads a string, behind what begins it.
+func (l *lexer) str(kind tokenKind, f form) {
+	l.finish(kind, l.body(f))
+}
+
+// finish adds a string of some parts.
+func (l *lexer) finish(kind tokenKind, parts []part) {
+	if len(parts) > 1 || len(parts) == 1 && parts[0].expr {
+		l.add(token{kind: kind, parts: parts})
+		return
+	}
+	v := abstract.Value{}
+	if len(parts) == 1 {
+		v.Text = parts[0].text
+	}
+	l.add(token{kind: kind, v: &v})
+}
+
+// body reads a string to its end. One that does not end leaves in doubt what follows.
+func (l *lexer) body(f form) (parts []part) {
+	start, nested := l.i, 0
+	literal := func() {
+		if l.i > start {
+			parts = append(parts, part{text: codeEscapes(l.text[start:l.i], f.raw || f.regexp || !f.escapes)})
 		}
 	}
-	line, _, _ := strings.Cut(s[1:], "\n")
-	return codeEscapes(line, !escapes), len(line) + 1
+	for l.i < len(l.text) {
+		c := l.text[l.i]
+		switch {
+		case nested == 0 && f.end != "" && strings.HasPrefix(l.text[l.i:], f.end):
+			literal()
+			l.i += len(f.end)
+			return parts
+		case c == '\\' && f.escapes && !(l.language == "code" && strings.HasPrefix(l.text[l.i:], `\(`)):
+			l.i = min(len(l.text), l.i+l.escaped(f))
+		case c == '\n' && !f.lines:
+			l.doubt("a string does not end")
+			literal()
+			return parts
+		case f.open != 0 && c == f.open:
+			nested++
+			l.i++
+		case f.open != 0 && c == f.end[0]:
+			nested--
+			l.i++
+		case f.regexp && c == '[' && l.language != "perl": // in a class the delimiter is a plain character
+			l.class()
+		case f.inserts && strings.IndexByte(`{$#@(\`, c) >= 0:
+			before := l.i
+			if one, ok := l.insertion(f); ok {
+				at := l.i
+				l.i = before
+				literal()
+				l.i, start = at, at
+				parts = append(parts, one)
+				break
+			}
+			l.i++
+		default:
+			l.i++
+		}
+	}
+	if f.end != "" {
+		l.doubt("a string does not end")
+	}
+	literal()
+	return parts
+}
+
+// class skips the characters of a class in a regular expression.
+func (l *lexer) class() {
+	for i := l.i + 1; i < len(l.text) && l.text[i] != '\n'; i++ {
+		switch l.text[i] {
+		case '\\':
+			i++
+		case ']':
+			l.i = i + 1
+			return
+		case '#', '$':
+			if l.language == "ruby" && i+1 < len(l.text) && l.text[i+1] == '{' {
+				l.i++
+				return // it holds an expression
+			}
+		}
+	}
+	l.i++
+}
+
+// escaped returns the length of what begins with a backslash.
+func (l *lexer) escaped(f form) int {
+	if l.language != "python" || l.i+1 >= len(l.text) {
+		return 2
+	}
+	if strings.HasPrefix(l.text[l.i:], `\N{`) && !f.raw {
+		if n := strings.IndexByte(l.text[l.i:], '}'); n > 0 {
+			return n + 1
+		}
+	}
+	if l.text[l.i+1] == '{' {
+		return 1
+	}
+	return 2
 }
 
 func codeEscapes(s string, raw bool) string {
@@ -153,80 +525,161 @@ func codeEscapes(s string, raw bool) string {
 	return plain.ANSIC(strings.ReplaceAll(s, "\\\n", ""))
 }
 
-// maxNames bounds the names that are taken from one expression in a string.
-const maxNames = 16
-
-var identifier = prefilter.Lazy(`[A-Za-z_][\w.]*`)
-
-// interpolated returns a string in which expressions are unknown parts.
-func (l *lexer) interpolated(text string, formatted bool) abstract.Value {
-	if !formatted {
-		return abstract.Lit(text)
-	}
-	var b abstract.Builder
-	for i := 0; i < len(text); i++ {
-		lead := 0
-		switch l.language {
-		case "python":
-			if text[i] != '{' {
-				b.Literal(text[i : i+1])
-				continue
-			}
-		case "node", "ruby":
-			if i+1 >= len(text) || text[i+1] != '{' || text[i] != '$' && text[i] != '#' {
-				b.Literal(text[i : i+1])
-				continue
-			}
-			lead = 1
-		default:
-			if text[i] != '$' || i+1 >= len(text) || !plain.WordByte(text[i+1]) && text[i+1] != '{' {
-				b.Literal(text[i : i+1])
-				continue
-			}
-			end := i + 1
-			if text[end] == '{' {
-				lead = 1
-				break
-			}
-			for end < len(text) && plain.WordByte(text[end]) {
-				end++
-			}
-			b.Add(abstract.Unknown(text[i:end], abstract.Foreign))
-			i = end - 1
-			continue
+// insertion reads an expression in a string, if one begins here.
+func (l *lexer) insertion(f form) (part, bool) {
+	rest := l.text[l.i:]
+	at := func(s string) bool { return strings.HasPrefix(rest, s) }
+	switch l.language {
+	case "python":
+		if at("{{") {
+			l.i++ // and the other by the caller
+			return part{}, false
 		}
-		end := strings.IndexByte(text[i+lead:], '}')
-		if end < 0 {
-			b.Literal(text[i:])
-			break
+		if rest[0] == '{' {
+			return l.expression(1, '}'), true
 		}
-		b.Add(abstract.Unknown(text[i:i+lead+end+1], abstract.Foreign))
-		l.names = append(l.names, identifier().FindAllString(text[i:i+lead+end], maxNames)...)
-		i += lead + end
+	case "node":
+		if at("${") {
+			return l.expression(2, '}'), true
+		}
+	case "ruby":
+		if at("#{") {
+			return l.expression(2, '}'), true
+		}
+		if at("#@") || at("#$") {
+			return l.variable(1), true
+		}
+	case "php":
+		switch {
+		case at("{$"):
+			return l.expression(1, '}'), true
+		case at("${"):
+			return l.expression(2, '}'), true
+		case rest[0] == '$' && len(rest) > 1 && plain.WordByte(rest[1]):
+			return l.variable(0), true
+		}
+	case "perl":
+		switch {
+		case f.regexp && (at("(?{") || at("(??{")):
+			return l.expression(strings.IndexByte(rest, '{')+1, '}'), true
+		case at("${") || at("@{"):
+			return l.expression(2, '}'), true
+		case (rest[0] == '$' || rest[0] == '@') && len(rest) > 1 && (plain.WordByte(rest[1]) || rest[1] == '$' && len(rest) > 2 && plain.WordByte(rest[2])):
+			return l.variable(0), true
+		}
+	default:
+		if at("${") || at("#{") || at("$(") || at(`\(`) {
+			closing := byte('}')
+			if rest[1] == '(' {
+				closing = ')'
+			}
+			return l.expression(2, closing), true
+		}
 	}
-	return b.Value()
+	return part{}, false
 }
 
-func (l *lexer) backquoted(rest string) {
-	text, n := quotedString(rest, '`', true)
-	if n > len(rest) || n == 0 {
-		n = len(rest)
-	}
+// expression reads code in a string up to a bracket, n bytes behind what begins it.
+func (l *lexer) expression(n int, closing byte) part {
+	start := l.i
+	outer := *l
 	l.i += n
-	if l.language == "node" {
-		// A template runs over lines.
-		if body, _, ok := strings.Cut(rest[1:], "`"); ok {
-			text = body
-			l.i += len(body) + 2 - n
+	l.tokens, l.open, l.pending, l.spaced, l.newline = nil, nil, nil, false, false
+	if l.depth++; l.depth > deepest {
+		l.doubt("expressions in strings are nested too deeply")
+		l.i = len(l.text)
+	}
+	ended := false
+	for l.i < len(l.text) && !ended {
+		c := l.text[l.i]
+		if len(l.open) == 0 {
+			if c == closing {
+				ended = true
+				break
+			}
+			if l.language == "python" && (c == ':' || c == '!' && !strings.HasPrefix(l.text[l.i:], "!=")) {
+				l.specification()
+				ended = true
+				break
+			}
 		}
-		l.addValue(stringToken, l.interpolated(text, true))
-		return
+		l.next()
 	}
-	kind := stringToken
-	if l.language == "perl" || l.language == "ruby" || l.language == "php" {
-		kind = shellToken
+	if !ended || len(l.pending) > 0 {
+		l.doubt("an expression in a string does not end")
 	}
-	l.addValue(kind, l.interpolated(text, l.language != "awk"))
+	if l.language == "python" && len(l.tokens) > 0 && l.last().text == "=" && l.last().kind == punctToken {
+		l.tokens = l.tokens[:len(l.tokens)-1] // {x=} shows the expression, too
+	}
+	l.i = min(len(l.text), l.i+1)
+	one := part{text: l.text[start:l.i], code: l.tokens, expr: true}
+	l.restore(&outer)
+	return one
+}
+
+// restore goes back to the code around an expression, behind it.
+func (l *lexer) restore(outer *lexer) {
+	i, unread := l.i, l.unread
+	*l = *outer
+	l.i, l.unread = i, unread
+}
+
+// specification reads how a value is formatted in a string of Python, up to the brace that ends it. It
+// may hold expressions.
+func (l *lexer) specification() {
+	for l.i < len(l.text) && l.text[l.i] != '}' {
+		if l.text[l.i] != '{' {
+			l.i++
+			continue
+		}
+		one := l.expression(1, '}')
+		l.tokens = append(append(l.tokens, token{kind: punctToken, text: ";"}), one.code...)
+	}
+}
+
+// variable reads a variable in a string, with its subscripts, n bytes behind what begins it.
+func (l *lexer) variable(n int) part {
+	start := l.i
+	outer := *l
+	l.i += n
+	l.tokens, l.open, l.pending, l.spaced, l.newline = nil, nil, nil, false, false
+	l.depth++
+	for l.i < len(l.text) && (l.sigil(l.text[l.i]) || l.text[l.i] == '$') && !plain.WordByte(l.text[min(l.i+1, len(l.text)-1)]) {
+		l.i++
+	}
+	if l.i < len(l.text) {
+		l.word(l.text[l.i:])
+	}
+	for n := 0; n < 8 && l.language != "ruby"; n++ {
+		rest := l.text[l.i:]
+		if strings.HasPrefix(rest, "->[") || strings.HasPrefix(rest, "->{") {
+			l.next()
+		} else if rest == "" || rest[0] != '[' && (rest[0] != '{' || l.language != "perl") || l.depth > deepest {
+			break
+		}
+		for l.next(); l.i < len(l.text) && len(l.open) > 0; {
+			l.next()
+		}
+	}
+	one := part{text: l.text[start:l.i], code: l.tokens, expr: true}
+	l.restore(&outer)
+	return one
+}
+
+// inner reads code that stands in a text of its own.
+func (l *lexer) inner(text string) []token {
+	sub := &lexer{language: l.language, grammar: l.grammar, text: text, depth: l.depth + 1}
+	if sub.depth > deepest {
+		l.doubt("expressions in strings are nested too deeply")
+		return nil
+	}
+	for sub.i < len(sub.text) {
+		sub.next()
+	}
+	if sub.unread != "" {
+		l.doubt(sub.unread)
+	}
+	return sub.tokens
 }
 
 func (l *lexer) word(rest string) {
@@ -237,23 +690,21 @@ func (l *lexer) word(rest string) {
 	w := rest[:n]
 	if n < len(rest) && (rest[n] == '"' || rest[n] == '\'') && n <= 2 && l.language == "python" {
 		lower := strings.ToLower(w)
-		if strings.Trim(lower, "rbfu") == "" {
+		if strings.Trim(lower, "rbfut") == "" {
 			l.i += n
-			l.quoted(rest[n:], strings.Contains(lower, "r"), strings.Contains(lower, "f"))
+			l.quoted(rest[n:], strings.Contains(lower, "r"), strings.ContainsAny(lower, "ft"))
 			return
 		}
 	}
-	if l.language == "perl" && n < len(rest) {
-		switch w {
-		case "q", "qq", "qw":
-			if !plain.WordByte(rest[n]) && rest[n] != ' ' && rest[n] != '=' && rest[n] != ',' && rest[n] != ';' && rest[n] != ')' {
-				l.delimited(n, stringToken, w == "qq")
-				return
-			}
-		case "qx":
-			l.delimited(n, shellToken, true)
-			return
-		}
+	if l.language == "perl" && l.quoteOperator(w, n) {
+		return
+	}
+	if l.language == "perl" && (w == "__END__" || w == "__DATA__") && !l.isKey(n) {
+		l.i = len(l.text)
+		return
+	}
+	if l.language == "code" && (w == "r" || w == "br") && l.rustRaw(rest[n:]) {
+		return
 	}
 	l.i += n
 	if w[0] >= '0' && w[0] <= '9' {
@@ -263,29 +714,387 @@ func (l *lexer) word(rest string) {
 	l.add(token{kind: nameToken, text: w})
 }
 
-// delimited reads q(…), qx{…}, %x[…]: any character delimits.
-func (l *lexer) delimited(skip int, kind tokenKind, formatted bool) {
-	rest := l.text[l.i+skip:]
-	if rest == "" {
-		l.i = len(l.text)
-		return
+// rustRaw reads r#"…"#.
+func (l *lexer) rustRaw(rest string) bool {
+	hashes := len(rest) - len(strings.TrimLeft(rest, "#"))
+	if hashes >= len(rest) || rest[hashes] != '"' || hashes == 0 {
+		return false
 	}
-	closing := rest[:1]
-	switch rest[0] {
-	case '(':
-		closing = ")"
-	case '{':
-		closing = "}"
-	case '[':
-		closing = "]"
-	case '<':
-		closing = ">"
+	l.i = len(l.text) - len(rest) + hashes + 1
+	l.str(stringToken, form{end: `"` + rest[:hashes], lines: true})
+	return true
+}
+
+// isKey reports whether the word of n bytes that begins here is a key of a hash of Perl, or a name behind
+// a sigil, an arrow or sub.
+func (l *lexer) isKey(n int) bool {
+	after := strings.TrimLeft(l.text[l.i+n:], " \t\r\n")
+	if strings.HasPrefix(after, "=>") {
+		return true
 	}
-	body, _, ok := strings.Cut(rest[1:], closing)
-	l.i += skip + 1 + len(body)
-	if ok {
+	t := l.last()
+	if t == nil {
+		return false
+	}
+	switch {
+	case t.kind == nameToken:
+		return t.text == "sub"
+	case t.kind != punctToken || l.newline:
+		return false
+	case t.text == "->" || t.text == "::":
+		return true
+	case t.text == "{":
+		return strings.HasPrefix(after, "}")
+	}
+	if t.text == "-" && !l.spaced && l.text[l.i:l.i+n] == "s" { // a test of a file
+		n := len(l.tokens)
+		return n < 2 || l.tokens[n-2].kind == punctToken || strings.Contains(l.before, " "+l.tokens[n-2].text+" ")
+	}
+	return !l.spaced && (t.text == "%" || t.text == "&" || t.text == "*" || t.text == "@" || t.text == "$")
+}
+
+// pairs are the delimiters that end with another character.
+func closing(open byte) (end string, nests byte) {
+	if i := strings.IndexByte("({[<", open); i >= 0 {
+		return ")}]>"[i : i+1], open
+	}
+	return string(open), 0
+}
+
+// quoteOperator reads q(…), qq{…}, qx[…], m/…/, s/…/…/ and the like of Perl: any character delimits.
+func (l *lexer) quoteOperator(w string, n int) bool {
+	switch w {
+	case "q", "qq", "qw", "qx", "qr", "m", "s", "y", "tr":
+	default:
+		return false
+	}
+	if l.isKey(n) {
+		return false
+	}
+	at := l.i + n
+	from := at
+	for at < len(l.text) && strings.IndexByte(" \t\r\n", l.text[at]) >= 0 {
+		at++
+	}
+	if at >= len(l.text) {
+		return false
+	}
+	if at > from && (l.text[at] == '#' || plain.WordByte(l.text[at])) {
+		l.doubt("a word of Perl may begin a string")
+		return false
+	}
+	delimiter := l.text[at]
+	end, nests := closing(delimiter)
+	f := form{end: end, open: nests, escapes: true, raw: true, lines: true}
+	f.inserts = delimiter != '\'' && w != "q" && w != "qw" && w != "y" && w != "tr"
+	kind := stringToken
+	switch w {
+	case "qx":
+		kind = shellToken
+	case "qr", "m", "s":
+		f.regexp = true
+	}
+	l.i = at + 1
+	if w != "s" && w != "y" && w != "tr" {
+		if w == "qq" || w == "qx" {
+			f.raw = false
+		}
+		l.str(kind, f)
+		if f.regexp {
+			l.flags()
+		}
+		return true
+	}
+	parts := l.body(f)
+	if nests != 0 {
+		for l.i < len(l.text) && strings.IndexByte(" \t\r\n", l.text[l.i]) >= 0 {
+			l.i++
+		}
+		if l.i < len(l.text) {
+			f.end, f.open = closing(l.text[l.i])
+			l.i++
+		}
+	}
+	start := l.i
+	f.regexp = false
+	plainForm := f
+	plainForm.inserts = false
+	l.body(plainForm)
+	replaced := l.text[start:max(start, l.i-1)]
+	switch evaluated := strings.Count(l.flags(), "e"); {
+	case w != "s" || !f.inserts && evaluated == 0:
+	case evaluated > 0:
+		code := l.inner(replaced)
+		if evaluated > 1 {
+			code = append(append([]token{{kind: nameToken, text: "eval"}, {kind: punctToken, text: "("}}, code...), token{kind: punctToken, text: ")"})
+		}
+		parts = append(parts, part{text: replaced, code: code, expr: true})
+	default:
+		parts = append(parts, l.inText(replaced, f)...)
+	}
+	l.finish(kind, parts)
+	return true
+}
+
+// inText reads the parts of a text that is a string as a whole.
+func (l *lexer) inText(text string, f form) []part {
+	f.end, f.open, f.lines = "", 0, true
+	sub := &lexer{language: l.language, grammar: l.grammar, text: text, depth: l.depth + 1}
+	if sub.depth > deepest {
+		l.doubt("expressions in strings are nested too deeply")
+		return nil
+	}
+	parts := sub.body(f)
+	if sub.unread != "" {
+		l.doubt(sub.unread)
+	}
+	return parts
+}
+
+// A turn says whether a value ends before what is read.
+type turn uint8
+
+const (
+	expected turn = iota // a value is expected
+	ended                // a value has ended
+	unclear
+)
+
+// turn returns whether the last token ends a value. rest is what follows.
+func (l *lexer) turn(rest string) turn {
+	t := l.last()
+	if t == nil || l.ends && l.newline {
+		return expected
+	}
+	switch t.kind {
+	case nameToken:
+		n := len(l.tokens)
+		member := n > 1 && l.tokens[n-2].kind == punctToken && (l.tokens[n-2].text == "." || l.tokens[n-2].text == "->")
+		switch {
+		case member && l.language == "node", l.sigil(t.text[0]):
+			return ended
+		case strings.Contains(l.before, " "+t.text+" ") && !member:
+			return expected
+		case l.language == "node" && (t.text == "yield" || t.text == "await"),
+			l.language != "node" && l.spaced && len(rest) > 1 && rest[1] != ' ' && rest[1] != '=' && l.language != "awk":
+			return unclear // an argument, or an operator
+		}
+		return ended
+	case punctToken:
+		switch t.text {
+		case ")":
+			if l.closed == condition {
+				return unclear
+			}
+			return ended
+		case "]":
+			return ended
+		case "}":
+			switch {
+			case l.language == "awk":
+				return expected
+			case l.closed == subscript:
+				return ended
+			}
+			return unclear
+		case "+", "-":
+			if n := len(l.tokens); n > 1 && l.tokens[n-2].text == t.text && !t.spaced {
+				return unclear
+			}
+		case "!":
+			if !t.spaced && l.language == "node" && len(l.tokens) > 1 && l.tokens[len(l.tokens)-2].kind != punctToken {
+				return unclear
+			}
+		}
+		return expected
+	}
+	return ended
+}
+
+// regular reads a regular expression, if one begins here. Where it may also be a division, and what it
+// makes of what follows differs, that is a doubt.
+func (l *lexer) regular(rest string) bool {
+	turn := l.turn(rest)
+	if turn == ended {
+		return false
+	}
+	if turn == unclear {
+		to := strings.IndexByte(rest[1:], '/')
+		if line := lineEnd(rest, 0); to < 0 || l.language == "node" && to+1 > line {
+			return false
+		}
+		if strings.ContainsAny(rest[1:to+1], "\"'`(\\[") {
+			l.doubt("what may be a regular expression or a division")
+		}
+		return false
+	}
+	l.i++
+	l.str(stringToken, form{end: "/", escapes: true, regexp: true, inserts: l.language == "ruby" || l.language == "perl", lines: l.language == "perl" || l.language == "ruby"})
+	if l.language != "awk" {
+		l.flags()
+	}
+	return true
+}
+
+// flags skips the letters behind a regular expression and returns them.
+func (l *lexer) flags() string {
+	start := l.i
+	for l.i < len(l.text) && plain.WordByte(l.text[l.i]) {
 		l.i++
 	}
-	l.i = min(l.i, len(l.text))
-	l.addValue(kind, l.interpolated(body, formatted))
+	return l.text[start:l.i]
+}
+
+// percent reads the strings of Ruby that begin with a percent sign.
+func (l *lexer) percent(rest string) bool {
+	kind, at := byte('Q'), 1
+	if len(rest) > 2 && strings.IndexByte("qQwWiIxrs", rest[1]) >= 0 {
+		kind, at = rest[1], 2
+	}
+	if at >= len(rest) || plain.WordByte(rest[at]) || strings.IndexByte(" \t\r\n=", rest[at]) >= 0 {
+		return false
+	}
+	turn := l.turn(rest)
+	if turn == ended {
+		return false
+	}
+	end, nests := closing(rest[at])
+	if turn == unclear && strings.ContainsAny(rest[at+1:lineEnd(rest, 0)], "\"'`") {
+		l.doubt("what may be a string or an operator")
+	}
+	l.i += at + 1
+	token := stringToken
+	if kind == 'x' {
+		token = shellToken
+	}
+	l.str(token, form{end: end, open: nests, escapes: true, raw: strings.IndexByte("qwis", kind) >= 0, inserts: strings.IndexByte("QWIxr", kind) >= 0, regexp: kind == 'r', lines: true})
+	return true
+}
+
+// character reads ?x of Ruby.
+func (l *lexer) character(rest string) bool {
+	if len(rest) < 2 || strings.IndexByte(" \t\r\n", rest[1]) >= 0 || l.turn("? ") == ended {
+		return false
+	}
+	n := 2
+	if rest[1] == '\\' {
+		n = min(3, len(rest))
+	}
+	if n < len(rest) && plain.WordByte(rest[n]) && plain.WordByte(rest[n-1]) {
+		return false
+	}
+	v := abstract.Lit(rest[1:n])
+	l.add(token{kind: stringToken, v: &v})
+	l.i += n
+	return true
+}
+
+// document reads what begins a here-document, if it does.
+func (l *lexer) document(rest string) bool {
+	n := len(l.here)
+	d := document{form: form{escapes: true, inserts: true, lines: true}}
+	blanks := func() {
+		for n < len(rest) && l.language == "php" && (rest[n] == ' ' || rest[n] == '\t') {
+			n++
+		}
+	}
+	if l.here == "<<" && n < len(rest) && (rest[n] == '~' || rest[n] == '-' && l.language == "ruby") {
+		d.indent = true
+		n++
+	}
+	blanks()
+	if n >= len(rest) {
+		return false
+	}
+	kind := stringToken
+	quote := rest[n]
+	if strings.IndexByte("\"'`", quote) >= 0 {
+		end := strings.IndexByte(rest[n+1:], quote)
+		if end < 0 || strings.Contains(rest[n+1:n+1+end], "\n") {
+			return false
+		}
+		d.end = rest[n+1 : n+1+end]
+		n += end + 2
+		if quote == '\'' {
+			d.form.inserts, d.form.escapes = false, false
+		}
+		if quote == '`' {
+			kind = shellToken
+		}
+	} else {
+		from := n
+		for n < len(rest) && plain.WordByte(rest[n]) {
+			n++
+		}
+		d.end = rest[from:n]
+		if d.end == "" || d.end[0] >= '0' && d.end[0] <= '9' {
+			return false
+		}
+	}
+	if d.end == "" || l.here == "<<" && (len(l.pending) > 16 || !l.opensDocument(rest)) {
+		return false
+	}
+	d.indent = d.indent || l.language == "php"
+	d.token = len(l.tokens)
+	l.add(token{kind: kind, v: &abstract.Value{}})
+	l.i += n
+	l.pending = append(l.pending, d)
+	return true
+}
+
+// opensDocument reports whether << begins a here-document and is no operator.
+func (l *lexer) opensDocument(rest string) bool {
+	turn, last := l.turn(rest), l.last()
+	if turn != unclear || last.kind != nameToken {
+		return turn == expected
+	}
+	// Behind the name of a function it does, behind a variable it does not.
+	if l.language == "perl" {
+		l.doubt("what may be a here-document or an operator")
+	}
+	for i := range l.tokens[:len(l.tokens)-1] {
+		if l.unread != "" {
+			return false
+		}
+		if l.tokens[i].text == last.text && l.tokens[i].kind == nameToken && (strings.Contains("= | , ) += =>", l.tokens[i+1].text) || i > 0 && strings.Contains("for => | , * &", l.tokens[i-1].text)) {
+			return false
+		}
+	}
+	return true
+}
+
+// documents reads the here-documents whose text begins at this line.
+func (l *lexer) documents() {
+	for _, d := range l.pending {
+		start, from := l.i, l.i
+		for {
+			if from >= len(l.text) {
+				l.doubt("a here-document does not end")
+				l.i = len(l.text)
+				break
+			}
+			end := lineEnd(l.text, from)
+			line := strings.TrimSuffix(l.text[from:end], "\r")
+			if d.indent {
+				line = strings.TrimLeft(line, " \t")
+			}
+			if rest, ok := strings.CutPrefix(line, d.end); ok && (rest == "" || l.language == "php" && !plain.WordByte(rest[0])) {
+				l.i = end - len(rest)
+				break
+			}
+			from = min(len(l.text), end+1)
+			if end == len(l.text) {
+				from = end
+			}
+		}
+		t := &l.tokens[d.token]
+		parts := l.inText(l.text[start:min(from, l.i)], d.form)
+		switch {
+		case len(parts) == 1 && !parts[0].expr:
+			t.v.Text = parts[0].text
+		case len(parts) > 0:
+			t.v, t.parts = nil, parts
+		}
+	}
+	l.pending = l.pending[:0]
 }

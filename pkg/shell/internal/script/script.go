@@ -63,7 +63,11 @@ func Read(w abstract.World, language, text string, at effect.Span) abstract.Valu
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	room := tokenPool.Get().(*[]token)
-	p.tokens = lexCode(language, text, (*room)[:0])
+	unread := ""
+	p.tokens, unread = lexCode(language, text, (*room)[:0])
+	if unread != "" {
+		w.Dynamic(effect.CauseCode, "the "+language+" code cannot be read: "+unread, at)
+	}
 	p.statements("")
 	clear(p.tokens)
 	*room = p.tokens
@@ -249,7 +253,12 @@ func applescript(w abstract.World, text string, at effect.Span) {
 			w.Dynamic(effect.CauseUnresolved, "AppleScript runs unknown shell text", at)
 			continue
 		}
-		str, _ := quotedString(code, '"', true)
-		w.Nested(str, at)
+		l := &lexer{grammar: grammars["applescript"], text: code}
+		l.next()
+		if l.unread != "" {
+			w.Dynamic(effect.CauseUnresolved, "AppleScript runs unknown shell text", at)
+			continue
+		}
+		w.Nested(l.tokens[0].v.Text, at)
 	}
 }
