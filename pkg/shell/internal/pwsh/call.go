@@ -241,7 +241,7 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 		if strings.HasSuffix(name, "process.start") && len(args) > 0 {
 			p.w.CallWindows(append([]abstract.Value{one}, splitWords(arg(1))...), abstract.Streams{})
 		}
-	case "shellexecute", "exec", "run":
+	case "shellexecute", "exec", "run", "shell":
 		p.w.Run("cmd", abstract.JoinValues(args), "powershell", p.at)
 	case "kill", "terminate", "stopservice", "startservice", "changestartmode", "uninstall", "reboot", "shutdown", "win32shutdown", "put", "commitchanges":
 		p.changes(method)
@@ -263,6 +263,21 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 		if one.Known() {
 			p.w.SetEnvironment(strings.ToUpper(one.Text), arg(1), p.at)
 		}
+		if len(args) > 2 && !strings.HasSuffix(strings.ToLower(arg(2).Text), "process") {
+			p.w.Report(effect.Effect{Kind: effect.Persist, Program: "powershell", Reason: "sets $" + abstract.Clip(one.String()) + " for every program of the user", From: p.at})
+		}
+	case "getfolderpath":
+		name := strings.ToLower(one.Text)
+		if folder, ok := specialFolders[name[strings.LastIndexByte(name, '.')+1:]]; ok {
+			return abstract.Value{Text: folder, From: p.at}
+		}
+	case "moveto", "copyto":
+		at, pattern := p.w.Path(effect.WriteFile, one, false)
+		p.w.Store(at, pattern, abstract.Unknown("a copy", recv.Taint))
+	case "gettext", "getdataobject", "getimage", "getfiledroplist":
+		if strings.Contains(name, "clipboard.") {
+			p.w.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "powershell", Reason: "reads the clipboard", From: p.at})
+		}
 	case "getenvironmentvariables":
 		return abstract.Unknown("the environment", abstract.Dump)
 	case "getenvironmentvariable":
@@ -277,9 +292,22 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 		if strings.Contains(name, "tcpclient") || method == "getstream" {
 			p.connect(one)
 		}
-	case "":
+	default:
+		for _, a := range args {
+			if plain.IsURL(a.Text) {
+				p.w.URL(effect.HTTPRequest, a)
+			} else if outside(a) {
+				p.w.Path(effect.ReadFile, a, false)
+				p.w.Path(effect.WriteFile, a, false) // what the method does with it is not known
+			}
+		}
 	}
 	return result
+}
+
+// outside reports whether a value is a path from the root or the home folder.
+func outside(v abstract.Value) bool {
+	return !v.Bare && len(v.Text) > 2 && (v.Text[0] == '/' && strings.IndexByte(v.Text[1:], '/') > 0 || strings.HasPrefix(v.Text, "~/")) && !strings.ContainsAny(v.Text, " <>|\n")
 }
 
 // utf16Text reads bytes as little-endian UTF-16, without surrogates.

@@ -62,6 +62,7 @@ const (
 	content          // its output is what the file holds
 	evaluate         // it runs its input as PowerShell text
 	output           // its output is its arguments
+	joins            // its output is its arguments as a path
 	passes           // its output says nothing of its input
 	object           // a .NET object: it may connect
 	folder           // its first argument is the working folder from then on

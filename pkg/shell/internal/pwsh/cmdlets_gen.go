@@ -285,6 +285,13 @@ var cmdlets = [...]cmdlet{
 		{"computername", contactsHost, false},
 		{"path", noted, false},
 	}},
+	{name: "join-path", class: effect.ReadOnly, special: joins, params: []param{
+		{"path", noted, true},
+		{"childpath", noted, true},
+		{"additionalchildpath", noted, true},
+		{"resolve", switches, false},
+		{"credential", noted, false},
+	}},
 	{name: "mkdir", aliases: []string{"md"}, class: effect.LocalWrite, params: []param{
 		{"path", creates, true},
 		{"name", noted, false},
@@ -651,7 +658,6 @@ var readers = map[string]bool{
 	"get-volume":             true,
 	"get-winevent":           true,
 	"group-object":           true,
-	"join-path":              true,
 	"join-string":            true,
 	"measure-command":        true,
 	"measure-object":         true,

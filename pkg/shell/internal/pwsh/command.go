@@ -112,7 +112,7 @@ func (p *pwsh) commandArguments(c *cmdlet, in abstract.Value) ([]psArg, abstract
 		if strings.IndexByte("\r\n;|)}&", ch) >= 0 { // a single & runs the command in the background
 			break
 		}
-		if ch == '>' || (ch == '2' || ch == '1' || ch == '*') && p.i+1 < len(p.text) && p.text[p.i+1] == '>' {
+		if p.redirects() {
 			p.redirect(&io)
 			continue
 		}
@@ -132,6 +132,12 @@ func (p *pwsh) commandArguments(c *cmdlet, in abstract.Value) ([]psArg, abstract
 		}
 	}
 	return args, io
+}
+
+// redirects reports whether a redirection stands here.
+func (p *pwsh) redirects() bool {
+	rest := p.text[p.i:]
+	return rest != "" && (rest[0] == '>' || len(rest) > 1 && rest[1] == '>' && strings.IndexByte("123456*", rest[0]) >= 0)
 }
 
 func (p *pwsh) redirect(io *abstract.Streams) {
@@ -283,6 +289,8 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 	switch c.special {
 	case output:
 		return abstract.JoinValues(values(args))
+	case joins:
+		return joined(args)
 	case passes:
 		return abstract.Unknown("…", out.Taint)
 	case asks:
@@ -292,6 +300,21 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 	default:
 		return out
 	}
+}
+
+// joined is the path of the folders and names that join-path is given.
+func joined(args []psArg) abstract.Value {
+	var b abstract.Builder
+	for _, a := range args {
+		if !a.given {
+			continue
+		}
+		if b.Any {
+			b.Literal("/")
+		}
+		b.Add(a.val)
+	}
+	return b.Value()
 }
 
 // callEach calls the method of a name on each object of the input.

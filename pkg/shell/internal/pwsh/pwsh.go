@@ -21,6 +21,8 @@ type pwsh struct {
 	at    effect.Span
 	depth int
 
+	unread string // why some of it may be read wrongly
+
 	connects bool // it opens a TCP connection
 	runs     bool // it evaluates text or starts a shell
 }
@@ -37,12 +39,33 @@ func Read(w abstract.World, text string, at effect.Span) abstract.Value {
 		w.Dynamic(effect.CauseLimit, "the command is longer than 64 KiB", at)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
-	p := &pwsh{w: w, text: text, at: at}
+	p := &pwsh{w: w, text: asciiQuotes.Replace(text), at: at}
 	out := p.block(0)
+	if p.unread != "" {
+		w.Dynamic(effect.CauseCode, "the PowerShell text cannot be read: "+p.unread, at)
+	}
 	if p.connects && p.runs {
 		w.Report(effect.Effect{Kind: effect.RemoteShell, Program: "powershell", Reason: "runs code from a network connection", From: p.at})
 	}
 	return out
+}
+
+// asciiQuotes replaces the quotes and dashes of word processors, which PowerShell reads as those of ASCII.
+var asciiQuotes = strings.NewReplacer("\u201c", `"`, "\u201d", `"`, "\u201e", `"`, "\u2018", "'", "\u2019", "'", "\u201a", "'", "\u201b", "'",
+	"\u2013", "-", "\u2014", "-", "\u2015", "-")
+
+func (p *pwsh) doubt(why string) {
+	if p.unread == "" {
+		p.unread = why
+	}
+}
+
+// passOver goes beyond a byte that nothing has read.
+func (p *pwsh) passOver() {
+	if p.i < len(p.text) && strings.IndexByte("\"'`<>$@{(", p.text[p.i]) >= 0 {
+		p.doubt("a character that no statement begins with")
+	}
+	p.i++
 }
 
 // block walks statements up to a closing bracket.
@@ -60,7 +83,7 @@ func (p *pwsh) block(until byte) abstract.Value {
 		start := p.i
 		out = p.pipeline(until)
 		if p.i == start {
-			p.i++
+			p.passOver()
 		}
 	}
 	return out
@@ -74,7 +97,10 @@ func (p *pwsh) skip(chars string) {
 		case p.text[p.i] == '`' && p.i+1 < len(p.text) && (p.text[p.i+1] == '\n' || p.text[p.i+1] == '\r'):
 			p.i += 2
 		case strings.HasPrefix(p.text[p.i:], "<#"):
-			_, after, _ := strings.Cut(p.text[p.i:], "#>")
+			_, after, ended := strings.Cut(p.text[p.i:], "#>")
+			if !ended {
+				p.doubt("a comment does not end")
+			}
 			p.i = len(p.text) - len(after)
 		case p.text[p.i] == '#':
 			for p.i < len(p.text) && p.text[p.i] != '\n' {
@@ -97,7 +123,7 @@ func (p *pwsh) pipeline(until byte) abstract.Value {
 	out := abstract.Value{}
 	for {
 		p.skip(" \t\r\n")
-		out = p.element(out, until)
+		out = p.redirected(p.element(out, until))
 		p.skip(" \t\r")
 		if p.i < len(p.text) && p.text[p.i] == '|' && !strings.HasPrefix(p.text[p.i:], "||") {
 			p.i++
@@ -108,6 +134,26 @@ func (p *pwsh) pipeline(until byte) abstract.Value {
 		}
 		return out
 	}
+}
+
+// redirected brings what an element writes to the files that redirections behind it name.
+func (p *pwsh) redirected(out abstract.Value) abstract.Value {
+	var io abstract.Streams
+	found := false
+	for !p.w.Ended() {
+		mark := p.i
+		p.skip(" \t")
+		if !p.redirects() {
+			p.i = mark
+			break
+		}
+		p.redirect(&io)
+		found = true
+	}
+	if !found {
+		return out
+	}
+	return p.w.Deliver(io, out)
 }
 
 // element walks one command or expression.
@@ -121,7 +167,10 @@ func (p *pwsh) element(in abstract.Value, until byte) abstract.Value {
 		p.i++
 		p.skip(" \t&")
 		name := p.argument()
-		if c == '.' && name.Bare && !strings.EqualFold(name.Show, "$PROFILE") {
+		if c == '.' && name.Known() && name.Text == profile {
+			return abstract.Value{}
+		}
+		if c == '.' && name.Bare {
 			// A variable that the text does not set holds nothing of the environment,
 			// and a script that is loaded becomes a part of this one.
 			p.w.Dynamic(effect.CauseUnresolved, "loads a script that nothing in the text names: "+name.Show, p.at)
@@ -172,7 +221,7 @@ func (p *pwsh) element(in abstract.Value, until byte) abstract.Value {
 		return abstract.Value{}
 	}
 	if word == "" {
-		p.i++
+		p.passOver()
 		return abstract.Value{}
 	}
 	return p.command(abstract.Value{Text: word, From: p.at}, in)
@@ -186,7 +235,7 @@ func (p *pwsh) ends() bool {
 
 // assignment reads `= expr` behind a variable that starts at start.
 func (p *pwsh) assignment(start int, v abstract.Value) bool {
-	if p.i >= len(p.text) || p.text[p.i] != '=' && !strings.HasPrefix(p.text[p.i:], "+=") || p.text[start] != '$' {
+	if p.i >= len(p.text) || p.text[p.i] != '=' && !strings.HasPrefix(p.text[p.i:], "+=") || p.text[start] != '$' && p.text[start] != '[' {
 		return false
 	}
 	name := strings.ToLower(strings.Trim(strings.TrimSpace(p.text[start:p.i]), "${}"))
@@ -198,6 +247,9 @@ func (p *pwsh) assignment(start int, v abstract.Value) bool {
 	right := p.pipeline(0)
 	if add {
 		right = abstract.Concat(v, right)
+	}
+	if strings.HasSuffix(name, "servercertificatevalidationcallback") || strings.HasSuffix(name, "certificatepolicy") {
+		p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Cause: effect.CauseWeakens, Reason: "switches the check of certificates off", From: p.at})
 	}
 	p.w.Set("ps:"+name, right)
 	if env, ok := strings.CutPrefix(name, "env:"); ok {
@@ -401,6 +453,7 @@ func (p *pwsh) str() abstract.Value {
 			p.i++
 		}
 	}
+	p.doubt("a string does not end")
 	v := b.Value()
 	v.From = p.at
 	return v
@@ -435,20 +488,13 @@ func (p *pwsh) named(name string) abstract.Value {
 	}
 	env, isEnv := strings.CutPrefix(lower, "env:")
 	switch lower {
-	case "home", "env:userprofile", "env:home":
-		return abstract.Value{Text: "~", From: p.at}
-	case "pwd":
-		return abstract.Value{Text: ".", From: p.at}
 	case "true", "false", "null":
 		return abstract.Value{Text: "$" + lower, From: p.at}
-	case "env:comspec":
-		return abstract.Lit("cmd.exe")
-	case "shellid":
-		return abstract.Lit("Microsoft.PowerShell")
-	case "pshome":
-		return abstract.Lit(`C:\Windows\System32\WindowsPowerShell\v1.0`)
 	case "env:temp", "env:tmp", "env:appdata", "env:localappdata", "env:programdata", "env:systemroot", "env:windir", "env:public":
 		return abstract.Value{Text: "%" + strings.ToUpper(env) + "%", From: p.at}
+	}
+	if text, ok := automatic[lower]; ok {
+		return abstract.Value{Text: text, From: p.at}
 	}
 	v := abstract.Variable(name, 0)
 	if isEnv && knowledge.SecretVariable(env) {
@@ -456,4 +502,23 @@ func (p *pwsh) named(name string) abstract.Value {
 	}
 	v.From = p.at
 	return v
+}
+
+// profile is the script that PowerShell runs when it starts.
+const profile = "~/Documents/PowerShell/Microsoft.PowerShell_profile.ps1"
+
+// automatic are the variables that PowerShell itself sets.
+var automatic = map[string]string{
+	"home": "~", "env:userprofile": "~", "env:home": "~", "pwd": ".", "profile": profile,
+	"env:comspec": "cmd.exe", "shellid": "Microsoft.PowerShell", "pshome": `C:\Windows\System32\WindowsPowerShell\v1.0`,
+	"env:programfiles": `C:\Program Files`, "env:systemdrive": "C:",
+}
+
+// specialFolders are the names by which .NET gives folders.
+var specialFolders = map[string]string{
+	"startup":       "~/AppData/Roaming/Microsoft/Windows/Start Menu/Programs/Startup",
+	"commonstartup": `C:\ProgramData\Microsoft\Windows\Start Menu\Programs\StartUp`,
+	"userprofile":   "~", "personal": "~/Documents", "mydocuments": "~/Documents", "desktop": "~/Desktop", "desktopdirectory": "~/Desktop",
+	"applicationdata": "~/AppData/Roaming", "localapplicationdata": "~/AppData/Local", "commonapplicationdata": `C:\ProgramData`,
+	"system": `C:\Windows\System32`, "windows": `C:\Windows`, "programfiles": `C:\Program Files`,
 }

@@ -44,7 +44,7 @@ var (
 		"sent": "sends", "content": "holds", "switch": "switches", "method": "calls",
 	}
 	specials = map[string]string{
-		"content": "content", "evaluate": "evaluate", "output": "output", "passes": "passes", "object": "object", "folder": "folder",
+		"content": "content", "evaluate": "evaluate", "output": "output", "joins": "joins", "passes": "passes", "object": "object", "folder": "folder",
 		"alias": "alias", "variable": "variable", "module": "module", "remote": "remote", "types": "types", "asks": "asks", "reveals": "reveals",
 	}
 )
