@@ -14,7 +14,7 @@ func TestChange(t *testing.T) {
 	}{
 		{"an edit", "edit_file", obj{"path": "a", "old_string": "if ok(x) {\n\treturn\n}\n", "new_string": "return\n"}, "-if ok(x) {\n-}\n"},
 		{"other names", "write_file", obj{"path": "a", "old_str": "a", "content": "b"}, "-a\n+b\n"},
-		{"edits", "edit_file", obj{"path": "a", "edits": []any{obj{"oldText": "check()\nx", "newText": "x"}, obj{"old_string": "y", "new_string": "check()"}, "z"}}, "-y\n"},
+		{"edits", "edit_file", obj{"path": "a", "edits": []any{obj{"oldText": "check()\nx", "newText": "x"}, obj{"old_string": "y", "new_string": "check()"}, "z"}}, "-y\n+z\n"},
 		{"blocks", "write_file", obj{"path": "a", "content": "------- SEARCH\nb\nc\n=======\nb\nd\n+++++++ REPLACE\n\n<<<<<<< SEARCH\ne\n=====\n>>>>>>> REPLACE\n"}, "-c\n-e\n+d\n"},
 		{"a diff as content", "write_file", obj{"path": "a", "content": "@@ -1,2 +1 @@\n-b\n c\n+d\n"}, "-b\n+d\n"},
 		{"comments and imports", "edit_file", obj{"path": "a", "old_string": "import a\n#[b]\n# c\n// d\n", "new_string": "from e\n#!f\n-- g\nh"}, "-#[b]\n+h\n"},

@@ -3,10 +3,13 @@ package analysis
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
 // command adds the effects of a command: text for a shell, or a program with
@@ -20,11 +23,27 @@ func (c *Case) command() {
 	}
 	c.inFolder()
 	c.run(text, &c.place, text == c.Action.Text("command"))
+	c.elsewhere(text)
+	c.placed()
 	if c.Action.Text("sandbox") == "off" || c.Action.Payload["dangerouslyDisableSandbox"] == true {
 		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangePrivilege, Cause: effect.CauseUnboxed, Reason: "sandbox: off"})
 	}
 	if c.Action.Given != "" && !c.startsKnown() {
 		c.dynamic(effect.CauseTool, "the action type is unknown")
+	}
+}
+
+// placed adds that a command runs in another machine or container than this one, if a field says so.
+func (c *Case) placed() {
+	for _, field := range slices.Sorted(maps.Keys(c.Action.Payload)) {
+		words := knowledge.Words(field)
+		if len(words) == 0 || c.Action.Text(field) == "" {
+			continue
+		}
+		switch words[len(words)-1] {
+		case "container", "pod", "vm", "instance", "machine", "device", "ssh", "node", "cluster", "namespace", "remote":
+			c.dynamic(effect.CauseTool, "the command runs in "+redact.Cut(c.Action.Text(field), 40)+", which is not this machine")
+		}
 	}
 }
 
@@ -50,6 +69,54 @@ func (c *Case) inFolder() {
 			c.place.CWD = c.place.In(dir).CWD
 		}
 	}
+}
+
+// elsewhere runs a command once more in each folder that another field may say it runs in.
+func (c *Case) elsewhere(text string) {
+	own := c.place.CWD
+	for _, field := range slices.Sorted(maps.Keys(c.Action.Payload)) {
+		dir := c.Action.Text(field)
+		if dir == "" || commandField(field) != folderField {
+			continue
+		}
+		if c.place.CWD = c.place.In(dir).CWD; c.place.CWD != own {
+			c.run(text, &c.place, false)
+		}
+		c.place.CWD = own
+	}
+}
+
+// A fieldRole is what a field of a command is for.
+type fieldRole uint8
+
+const (
+	otherField fieldRole = iota
+	commandItself
+	argumentsField
+	environmentField
+	inputField
+	folderField
+)
+
+// commandField returns the role of a field in an action that runs a command, by its name.
+func commandField(field string) fieldRole {
+	words := knowledge.Words(field)
+	if len(words) == 0 {
+		return otherField
+	}
+	switch last := words[len(words)-1]; {
+	case field == "command" || field == "program" || field == "shell" || field == "sandbox":
+		return commandItself
+	case slices.Contains([]string{"args", "arg", "argument", "arguments", "argv", "flag", "flags", "option", "options", "operand", "operands", "param", "params", "parameter", "parameters"}, last):
+		return argumentsField
+	case last == "env" || last == "envs" || last == "environment" || (last == "vars" || last == "variables") && len(words) > 1 && words[0] == "env" || last == "environ":
+		return environmentField
+	case words[0] == "stdin" || field == "input":
+		return inputField
+	case slices.Contains([]string{"cwd", "workdir", "folder", "chdir", "cd", "dir", "directory", "root", "workspace"}, last):
+		return folderField
+	}
+	return otherField
 }
 
 // program adds the effects of the code in the payload: Python, unless it says another
@@ -159,27 +226,49 @@ func commandText(payload map[string]any) (text string, ok bool) {
 	default:
 		return "", false
 	}
-	if args, isList := payload["args"].([]any); isList && len(args) > 0 {
-		text = strings.TrimLeft(text+" "+argv(args), " ")
-	} else if args, isText := payload["args"].(string); isText {
-		text += " " + args
+	for _, field := range slices.Sorted(maps.Keys(payload)) {
+		if commandField(field) == argumentsField {
+			text = strings.TrimLeft(text+" "+arguments(payload[field]), " ")
+		}
 	}
 	if name, _ := payload["shell"].(string); name != "" {
 		text = inShell(name, text)
 	}
-	if env, isObject := payload["env"].(map[string]any); isObject {
-		text = withEnvironment(env, text)
-	}
-	for _, field := range [...]string{"stdin", "input"} {
-		if in, _ := payload[field].(string); in != "" {
-			text = "printf %s " + quoteWord(in) + " | { " + text + "\n}"
+	for _, field := range slices.Sorted(maps.Keys(payload)) {
+		switch commandField(field) {
+		case environmentField:
+			text = withEnvironment(payload[field], text)
+		case inputField:
+			if in := textOf(payload[field]); in != "" {
+				text = "printf %s " + quoteWord(in) + " | { " + text + "\n}"
+			}
 		}
 	}
 	return text, true
 }
 
+// arguments returns the words that a field adds to a command.
+func arguments(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case []any:
+		return argv(v)
+	}
+	return "" // settings of the tool, which are judged by their form
+}
+
 // inShell returns a command that runs text in the given shell.
 func inShell(name, text string) string {
+	if program, rest, ok := strings.Cut(name, " "); ok {
+		if last := name[strings.LastIndexByte(name, ' ')+1:]; strings.HasPrefix(last, "-") && strings.HasSuffix(last, "c") {
+			return name + " " + quoteWord(text)
+		}
+		if strings.HasPrefix(strings.TrimSpace(rest), "-") {
+			return name + " -c " + quoteWord(text)
+		}
+		return program + " " + rest + " " + quoteWord(text) // another machine's, as with ssh
+	}
 	base := strings.ToLower(name[strings.LastIndexAny(name, `/\`)+1:])
 	switch strings.TrimSuffix(base, ".exe") {
 	case "powershell", "pwsh":
@@ -192,20 +281,34 @@ func inShell(name, text string) string {
 	return quoteWord(name) + " -c " + quoteWord(text)
 }
 
-// withEnvironment puts variables before a command.
-func withEnvironment(env map[string]any, text string) string {
-	var names []string
-	for name := range env {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+// withEnvironment puts variables before a command: an object of names and values, or texts NAME=VALUE.
+func withEnvironment(env any, text string) string {
 	var b strings.Builder
-	for _, name := range names {
-		value, isText := env[name].(string)
-		if !isText || strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") != "" || name == "" {
-			continue
+	set := func(name, value string) {
+		if strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == "" && name != "" {
+			b.WriteString("export " + name + "=" + quoteWord(value) + "\n")
 		}
-		b.WriteString("export " + name + "=" + quoteWord(value) + "\n")
+	}
+	switch env := env.(type) {
+	case string:
+		for line := range strings.FieldsFuncSeq(env, func(r rune) bool { return r == '\n' || r == ';' }) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+			set(name, value)
+		}
+	case []any:
+		for _, item := range env {
+			text = withEnvironment(item, text)
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(env)) {
+			if value, isText := env[name].(string); isText {
+				set(name, value)
+			}
+		}
+		if name, ok := env["name"].(string); ok { // a list of names and values
+			value, _ := env["value"].(string)
+			set(name, value)
+		}
 	}
 	return b.String() + text
 }

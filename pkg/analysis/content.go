@@ -1,9 +1,11 @@
 package analysis
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/canonjson"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/effect"
 )
@@ -14,7 +16,7 @@ func (c *Case) content() {
 	if c.written == nil || c.Action.Type == "execute_command" {
 		return
 	}
-	text := writtenText(c.Action.Payload)
+	text := c.readable(writtenText(c.Action.Payload))
 	if strings.TrimSpace(text) == "" {
 		return
 	}
@@ -25,6 +27,27 @@ func (c *Case) content() {
 		}
 		c.Effects = append(c.Effects, c.written(e.Path, text, &c.place)...)
 	}
+}
+
+// readable returns the text that an action writes, with what it holds in base64, if the payload says that
+// it is encoded so, and with what the file says that it copies.
+func (c *Case) readable(text string) string {
+	for _, v := range c.Action.Payload {
+		if encoding, ok := v.(string); ok && strings.EqualFold(encoding, "base64") {
+			for _, l := range c.layers(text) {
+				text += "\n" + l.Text
+			}
+			break
+		}
+	}
+	if from := c.Action.Text("source"); from != "" && text == "" && c.place.Script != nil {
+		if path, isPattern := c.place.Path(from, false); !isPattern {
+			if data, err := c.place.Script(path); err == nil {
+				text = string(data)
+			}
+		}
+	}
+	return text
 }
 
 // Writes calls f with a case for each text that a command writes to a file: that of
@@ -50,7 +73,11 @@ func (c *Case) Writes(f func(*Case)) {
 // knows what it reads. What is in the form of a diff is read as it is, too: a file may
 // look like one.
 func writtenText(payload map[string]any) string {
-	text, _ := payload["content"].(string)
+	text, isText := payload["content"].(string)
+	if v := payload["content"]; v != nil && !isText {
+		data := canonjson.AppendValue(nil, v) // as the tool would write it
+		text = string(data)
+	}
 	edited := editedText(payload)
 	if text == "" && edited == "" {
 		text = otherText(payload)
@@ -113,14 +140,36 @@ func parted(text string) (gone, come string, ok bool) {
 // knows which of their fields it reads.
 func editedText(payload map[string]any) string {
 	var parts []string
-	edits, _ := payload["edits"].([]any)
+	edits, isList := payload["edits"].([]any)
+	if !isList && payload["edits"] != nil {
+		edits = []any{payload["edits"]}
+	}
 	for _, edit := range edits {
-		fields, _ := edit.(map[string]any)
+		fields, isObject := edit.(map[string]any)
+		if !isObject {
+			if text := textOf(edit); text != "" {
+				parts = append(parts, text)
+			}
+			continue
+		}
+		found := len(parts)
 		for _, name := range [...]string{"content", "new_string", "new_str", "new_text", "newText", "newString", "new_content", "replace", "replacement", "text"} {
 			if text, ok := fields[name].(string); ok {
 				parts = append(parts, text)
 			}
 		}
+		if text := textOf(withoutReplaced(fields)); len(parts) == found && text != "" {
+			parts = append(parts, text)
+		}
 	}
 	return strings.Join(parts, "\n")
+}
+
+// withoutReplaced returns the fields of an edit but those that say what goes.
+func withoutReplaced(fields map[string]any) map[string]any {
+	left := maps.Clone(fields)
+	maps.DeleteFunc(left, func(name string, _ any) bool {
+		return slices.Contains(replacedFields[:], name) || name == "old" || name == "before" || name == "find"
+	})
+	return left
 }

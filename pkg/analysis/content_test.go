@@ -25,7 +25,7 @@ func TestWrittenFiles(t *testing.T) {
 		{"no text", "write_file", obj{"path": "a", "content": ""}, nil},
 		{"a read", "read_file", obj{"path": "a", "content": "t"}, nil},
 		{"a command", "execute_command", obj{"command": "echo t > a", "content": "t"}, nil},
-		{"edits", "edit_file", obj{"path": "a", "edits": []any{obj{"old_string": "o", "new_string": "b"}, obj{"newText": "c"}, "d", nil, obj{"content": 7}}}, []string{"/home/me/app/a b\nc"}},
+		{"edits", "edit_file", obj{"path": "a", "edits": []any{obj{"old_string": "o", "new_string": "b"}, obj{"newText": "c"}, "d", nil, obj{"content": 7}}}, []string{"/home/me/app/a b\nc\nd"}},
 		{"edits beside a content", "edit_file", obj{"path": "a", "content": "b", "edits": []any{obj{"new_string": "c"}}}, []string{"/home/me/app/a b\nc"}},
 		{"an edit", "edit_file", obj{"path": "a", "old_string": "o", "content": "n"}, []string{"/home/me/app/a n"}},
 		{"long", "write_file", obj{"path": "a", "content": long + "y"}, []string{"/home/me/app/a " + long + "y"}},
@@ -95,7 +95,7 @@ func TestEditsAreContent(t *testing.T) {
 	}{
 		{obj{"path": "a", "edits": edits}, []string{"one\ntwo"}},
 		{obj{"path": "a", "content": "c", "edits": edits}, []string{"c", "one\ntwo"}},
-		{obj{"path": "a", "edits": "text"}, nil},
+		{obj{"path": "a", "edits": "text"}, []string{"text"}},
 		{obj{"path": "a", "lines": []any{"b", "c"}, "old_string": "d", "explanation": "e"}, []string{"b\nc"}},
 	} {
 		var got []string

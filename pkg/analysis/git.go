@@ -1,124 +1,244 @@
 package analysis
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// git adds the effects of a tool that runs one subcommand of git: the program,
-// with the payload's values as arguments, and the repository.
+// git adds the effects of the command of git that a tool stands for, and what it does to the repository
+// that the payload names.
 func (c *Case) git() {
 	sub := strings.ReplaceAll(strings.TrimPrefix(c.Action.Type, "git_"), "_", "-")
-	class := gitClass(sub)
-	args := []string{sub}
-	var fields []string
-	for field := range c.Action.Payload {
-		fields = append(fields, field)
+	g := gitCall{sub: sub}
+	g.fields(c.Action.Payload)
+	if g.left {
+		c.dynamic(effect.CauseField, "a field of the git tool is not read")
 	}
-	slices.Sort(fields)
-	for _, field := range fields {
-		switch v := c.Action.Payload[field].(type) {
-		case bool:
-			if v {
-				args = append(args, "--"+field)
-			}
-		case string:
-			if !isRepository(field) && len(args) < 64 {
-				args = append(args, v)
-			}
-		}
+	from := len(c.Effects)
+	if sub == "set-working-dir" { // of the server, not of git
+		c.Effects = append(c.Effects, effect.Effect{Kind: effect.Execute, Program: "git", Args: []string{sub}, Class: effect.LocalWrite})
+	} else {
+		c.run(g.line(), &c.place, false)
 	}
-	c.Effects = append(c.Effects, effect.Effect{Kind: effect.Execute, Program: "git", Args: args, Class: class})
-	c.repository(class, !historyOnly(sub))
-	switch class {
-	case effect.Network:
-		if url := c.Action.Text("url"); url != "" {
-			c.url(url)
-		} else {
-			c.Effects = append(c.Effects, effect.Effect{Kind: effect.HTTPRequest, Reason: "the repository's remote"})
-		}
-		if sub == "push" {
-			c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemote, Program: "git"})
-			c.pushed()
-		}
-	case effect.Unknown:
-		c.dynamic(effect.CauseTool, "the git tool is unknown")
+	kind := effect.ReadFile
+	if slices.ContainsFunc(c.Effects[from:], func(e effect.Effect) bool { return e.Kind == effect.Execute && e.Class != effect.ReadOnly }) {
+		kind = effect.WriteFile
 	}
-	if line, more := c.gitLine(sub); more {
-		c.run(line, &c.place, false)
+	for _, repository := range g.repositories {
+		c.path(kind, repository, true)
 	}
 	if c.Action.Payload["command"] != nil {
 		c.command()
 	}
 }
 
-// pushed adds that commits go to the remote that a push names.
-func (c *Case) pushed() {
-	to := effect.Effect{Kind: effect.SendData, Program: "git", Target: c.Action.Text("remote")}
-	if url := c.Action.Text("url"); url != "" {
-		to.Target = ""
-		if to.URL, to.Host = effect.URL(url); to.Host == "" {
-			to.Target = url
+// A gitCall is a call of a tool as words for git.
+type gitCall struct {
+	sub          string
+	repositories []string
+	verbs        []string // subcommands of the subcommand
+	options      []string
+	operands     []gitOperand
+	left         bool // some value was in no form that git takes
+}
+
+// A gitOperand is an operand with its place among the others.
+type gitOperand struct {
+	rank int
+	text string
+}
+
+// fields adds what the fields of an object say.
+func (g *gitCall) fields(payload map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(payload)) {
+		g.add(name, payload[name])
+	}
+}
+
+// maxGitWords bounds the words of a call.
+const maxGitWords = 512
+
+func (g *gitCall) add(field string, v any) {
+	if len(g.options)+len(g.operands) > maxGitWords {
+		g.left = true
+		return
+	}
+	words := knowledge.Words(field)
+	last := ""
+	if len(words) > 0 {
+		last = words[len(words)-1]
+	}
+	switch v := v.(type) {
+	case nil:
+	case bool:
+		if v {
+			g.flag(words)
+		}
+	case string:
+		g.text(strings.Join(words, "-"), last, v)
+	case []any:
+		for _, item := range v {
+			if text, ok := item.(string); ok && field == "path" && !option(text) { // of files
+				g.operands = append(g.operands, gitOperand{gitFiles, text})
+				continue
+			}
+			g.add(field, item)
+		}
+	case map[string]any:
+		g.fields(v)
+	default: // a number counts something, or it is a flag
+		if fmt.Sprintf("%s", v) == "1" && !gitCounts[last] {
+			g.flag(words)
 		}
 	}
-	if to.Target != "" || to.Host != "" {
-		c.Effects = append(c.Effects, to)
+}
+
+// flag adds an option without a value.
+func (g *gitCall) flag(words []string) {
+	name := strings.Join(words, "-")
+	switch {
+	case (g.sub == "checkout" || g.sub == "switch") && (words[0] == "create" || words[0] == "new"):
+		g.options = append(g.options, map[string]string{"checkout": "-b", "switch": "-c"}[g.sub])
+	case len(name) == 1:
+		g.options = append(g.options, "-"+name)
+	case name != "":
+		g.options = append(g.options, "--"+name)
 	}
 }
 
-// historyOnly reports whether a subcommand does not change the files of the
-// working tree.
-func historyOnly(sub string) bool {
-	switch sub {
-	case "add", "commit", "tag", "branch", "create-branch", "fetch", "push", "remote":
-		return true
+// text adds a text of a field.
+func (g *gitCall) text(name, last, text string) {
+	rank, operand := gitRanks[last]
+	switch lower := strings.ToLower(text); {
+	case text == "" || name == "command" && g.sub != "command":
+	case gitProse[last]:
+		switch {
+		case option(text) && !strings.ContainsAny(text, " \t\n"):
+			g.options = append(g.options, text)
+		case slices.Contains([]string{"commit", "tag", "merge", "stash", "notes"}, g.sub):
+			g.options = append(g.options, "-m", text)
+		}
+	case lower == "true" || lower == "yes":
+		g.flag(strings.Split(name, "-"))
+	case lower == "false" || lower == "no":
+	case last == "args" || last == "arguments" || last == "options" || last == "flags":
+		g.options = append(g.options, strings.Fields(text)...)
+	case (last == "mode" || last == "type") && resetModes[text]:
+		g.options = append(g.options, "--"+text)
+	case last == "action" || last == "operation" || last == "subcommand" || last == "mode":
+		g.verbs = append(g.verbs, g.verb(lower))
+	case option(text):
+		g.options = append(g.options, optionWords(text)...)
+	case gitRepositories[name] && !(g.sub == "clone" || g.sub == "init") || name == "repo" || name == "repo-path":
+		g.repositories = append(g.repositories, text)
+	case operand:
+		g.operands = append(g.operands, gitOperand{rank, text})
+	default:
+		g.options = append(g.options, "--"+name+"="+text)
 	}
-	return false
 }
 
-// repository adds the reads and writes of the repository; tree includes all its
-// files.
-func (c *Case) repository(class effect.Class, tree bool) {
-	kind := effect.ReadFile
-	if class != effect.ReadOnly {
-		kind = effect.WriteFile
+// optionWords returns the words of a text that git takes for an option: the option and its value, unless
+// both are one.
+func optionWords(text string) []string {
+	if first, _, _ := strings.Cut(text, " "); strings.Contains(first, "=") {
+		return []string{text}
 	}
-	found := false
-	for _, field := range [...]string{"path", "repo", "repo_path", "repository", "directory", "destination"} {
-		if text := c.Action.Text(field); text != "" {
-			found = true
-			c.path(kind, text, tree)
+	return strings.Fields(text)
+}
+
+// verb returns the word or option of git for what a tool does to branches, tags and the like.
+func (g *gitCall) verb(text string) string {
+	if g.sub == "branch" || g.sub == "tag" {
+		switch text {
+		case "create", "add":
+			return ""
+		case "delete", "remove":
+			return "--delete"
+		case "list", "show", "show-current":
+			return "--list"
+		case "rename", "move":
+			return "--move"
 		}
 	}
-	if !found {
-		c.path(kind, ".", tree)
-	}
-	for _, field := range [...]string{"file", "files", "paths"} {
-		c.use(&use{field: field, kind: effect.ReadFile, optional: true})
-	}
+	return text
 }
 
-func isRepository(field string) bool {
-	switch field {
-	case "path", "repo", "repo_path", "repository", "directory":
-		return true
+// line returns the command.
+func (g *gitCall) line() string {
+	var b strings.Builder
+	b.WriteString("git")
+	word := func(text string) {
+		if text != "" {
+			b.WriteString(" " + quoteWord(text))
+		}
 	}
-	return false
+	for _, repository := range g.repositories {
+		word("-C")
+		word(repository)
+	}
+	for _, w := range gitWords(g.sub) {
+		word(w)
+	}
+	for _, w := range append(g.verbs, g.options...) {
+		word(w)
+	}
+	slices.SortStableFunc(g.operands, func(a, b gitOperand) int { return a.rank - b.rank })
+	if g.sub == "push" && len(g.operands) > 0 && g.operands[0].rank > 1 && g.operands[0].rank < 6 {
+		word("origin")
+	}
+	files := false
+	for _, o := range g.operands {
+		if o.rank >= gitFiles && !files && g.sub != "clone" && g.sub != "init" && g.sub != "worktree" && !option(o.text) {
+			files = true
+			word("--")
+		}
+		word(o.text)
+	}
+	return b.String()
 }
 
-// gitClass returns how much a subcommand changes.
-func gitClass(sub string) effect.Class {
+// gitFiles is the rank from which on operands are files.
+const gitFiles = 8
+
+// gitRanks are the last words of the fields that hold operands, with their place.
+var gitRanks = map[string]int{
+	"remote": 1, "upstream": 1, "name": 2, "key": 2, "tag": 3, "path": gitFiles, "branch": 3, "value": 3, "base": 4, "point": 4, "commit": 4, "commits": 4,
+	"revision": 4, "rev": 4, "hash": 4, "ref": 4, "refs": 4, "refspec": 4, "target": 4, "source": 4, "from": 4, "to": 5, "stash": 4, "url": 6,
+	"uri": 6, "destination": gitFiles, "directory": gitFiles, "file": gitFiles, "files": gitFiles, "paths": gitFiles, "pathspec": gitFiles,
+}
+
+// gitRepositories are the fields that name the repository.
+var gitRepositories = map[string]bool{"path": true, "repo": true, "repo-path": true, "repository": true, "repository-path": true, "directory": true, "cwd": true, "working-directory": true}
+
+// gitCounts are the last words of fields that hold numbers.
+var gitCounts = map[string]bool{"count": true, "lines": true, "limit": true, "depth": true, "n": true, "number": true, "skip": true, "offset": true, "page": true, "max": true, "index": true, "timeout": true}
+
+// gitProse are the last words of fields that hold text for people.
+var gitProse = map[string]bool{"message": true, "body": true, "title": true, "description": true, "comment": true, "notes": true}
+
+// gitWords returns the words of a subcommand by the name of its tool.
+func gitWords(sub string) []string {
 	switch sub {
-	case "status", "log", "diff", "diff-staged", "diff-unstaged", "show", "blame", "shortlog", "describe", "reflog", "ls-files", "rev-parse", "list-branches", "list-tags":
-		return effect.ReadOnly
-	case "add", "commit", "stash", "tag", "branch", "create-branch", "checkout", "switch", "restore", "init", "merge", "rebase", "cherry-pick", "revert", "mv", "apply", "config", "worktree", "set-working-dir", "remote":
-		return effect.LocalWrite
-	case "clone", "fetch", "pull", "push", "submodule":
-		return effect.Network
-	case "reset", "clean", "rm", "gc":
-		return effect.Destructive
+	case "diff-staged":
+		return []string{"diff", "--staged"}
+	case "diff-unstaged":
+		return []string{"diff"}
+	case "create-branch", "list-branches":
+		return []string{"branch"}
+	case "list-tags":
+		return []string{"tag"}
 	}
-	return effect.Unknown
+	return []string{sub}
 }
+
+// resetModes are what a field "mode" says of git reset.
+var resetModes = map[string]bool{"hard": true, "soft": true, "mixed": true, "keep": true, "merge": true}
+
+// option reports whether git takes a value for an option.
+func option(text string) bool { return len(text) > 1 && text[0] == '-' && text[1] != ' ' }

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -292,19 +293,57 @@ func verbOfQuery(name, value string) (verb string, destroys bool) {
 	return "", false
 }
 
-// page adds what code that runs in a browser's page does elsewhere.
+// isPageCode reports whether a field of a tool for pages holds code.
+func isPageCode(field string) bool {
+	return field == "command" || named(field, "code", "function", "expression", "javascript", "js", "script")
+}
+
+// page adds what code that runs in a browser's page does elsewhere, and, if it does more than to read the
+// page and to press its buttons, that nobody knows what it does there.
 func (c *Case) page() {
-	from := len(c.Effects)
-	for _, field := range [...]string{"code", "command", "function", "expression", "javascript", "javaScript"} {
-		if text := c.Action.Text(field); text != "" {
-			c.run("node -e "+quoteWord("("+text+"\n)()"), &c.place, false)
+	for _, field := range slices.Sorted(maps.Keys(c.Action.Payload)) {
+		text, ok := c.Action.Payload[field].(string)
+		if !ok || text == "" || !isPageCode(field) {
+			continue
+		}
+		from := len(c.Effects)
+		c.run("node -e "+quoteWord("("+text+"\n)()"), &c.place, false)
+		c.Effects = slices.Concat(c.Effects[:from], slices.DeleteFunc(slices.Clone(c.Effects[from:]), func(e effect.Effect) bool { return e.Kind == effect.Execute }))
+		if !readsPage(text) {
+			c.dynamic(effect.CauseCode, "the code in "+field+" does more than read the page")
 		}
 	}
-	kept := c.Effects[:from]
-	for _, e := range c.Effects[from:] {
-		if e.Kind != effect.Execute {
-			kept = append(kept, e)
+}
+
+// What code in a page calls, makes, and sets, and the names of what it holds for its user.
+var (
+	pageCalls  = prefilter.Lazy(`([A-Za-z_$][\w$]*)\s*\(|([\]\x60])\s*\(|\bnew\s+([\w$.]+)`)
+	pageSets   = prefilter.Lazy(`[.\]][\w$]*\s*[-+*/|&?]*=[^=>]|\blocation\b|\bimport\b`)
+	pageSecret = prefilter.Lazy(`(?i)cookie|storage|indexedDB|\bcaches\b|credential|passw|token|secret|clipboard|\beval\b|\\u|\\x|\bconstructor\b`)
+)
+
+// pageReads are the calls by which code looks at a page, works on what it finds, and presses buttons.
+const pageReads = " querySelector querySelectorAll getElementById getElementsByClassName getElementsByTagName getElementsByName getAttribute hasAttribute getAttributeNames " +
+	"closest matches contains getBoundingClientRect getClientRects getComputedStyle getPropertyValue elementFromPoint evaluate click focus blur scrollIntoView scrollTo scrollBy scroll " +
+	"map filter forEach find findIndex some every reduce flat flatMap slice splice sort reverse join concat includes indexOf push pop from of keys values entries fromEntries assign isArray has get " +
+	"trim split replace replaceAll substring substr slice match matchAll test toLowerCase toUpperCase startsWith endsWith padStart padEnd toString toFixed charAt normalize repeat " +
+	"parseInt parseFloat Number String Boolean isNaN stringify parse log round floor ceil min max abs " +
+	"if for while switch catch function return async await typeof of in and getEntriesByType now toISOString toLocaleString querySelectorAllDeep item $ $$ "
+
+// readsPage reports whether code only looks at the page that it runs in, and presses its buttons.
+func readsPage(code string) bool {
+	if pageSets().MatchString(code) || pageSecret().MatchString(code) {
+		return false
+	}
+	for _, m := range pageCalls().FindAllStringSubmatch(code, -1) {
+		switch {
+		case m[2] != "":
+			return false
+		case m[3] != "" && !strings.Contains(" Set Map Date Array RegExp URL Object ", " "+m[3]+" "):
+			return false
+		case m[1] != "" && !strings.Contains(pageReads, " "+m[1]+" ") && !strings.Contains(" Set Map Date Array RegExp URL Object ", " "+m[1]+" "):
+			return false
 		}
 	}
-	c.Effects = kept
+	return true
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
@@ -38,6 +39,7 @@ var tools = [...]tool{
 	{name: "browser_file_upload", uses: []use{{field: "path", kind: effect.ReadFile}}, sends: []string{"path"}},
 	{name: "browser_upload", uses: []use{{field: "path", kind: effect.ReadFile}}, sends: []string{"path"}},
 	{name: "browser_upload_file", uses: []use{{field: "path", kind: effect.ReadFile}}, sends: []string{"path"}},
+	{name: "canvas_delete"},
 	{name: "copy_directory", uses: []use{{field: "source", kind: effect.ReadFile, recursive: true}, {field: "destination", kind: effect.WriteFile, recursive: true}}},
 	{name: "copy_file", uses: []use{{field: "source", kind: effect.ReadFile}, {field: "destination", kind: effect.WriteFile}}},
 	{name: "create_directory", uses: []use{{field: "path", kind: effect.CreateDirectory}}},
@@ -63,22 +65,49 @@ var tools = [...]tool{
 	{name: "write_file", uses: []use{{field: "path", kind: effect.WriteFile}}},
 }
 
-// families are the action types that are known by a prefix or a suffix.
-var families = [...]struct {
+// A family is action types that share a prefix or a suffix.
+type family struct {
 	prefix, suffix string
+	words          string // "" is any; of a prefix, the word behind it
 	tool           tool
-}{
-	{"send_", "", tool{kind: effect.SendMessage, min: 1, uses: []use{{field: "attachments", kind: effect.ReadFile, optional: true}}, sends: []string{"attachments"}}},
-	{"reply_", "", tool{kind: effect.SendMessage, min: 1, uses: []use{{field: "attachments", kind: effect.ReadFile, optional: true}}, sends: []string{"attachments"}}},
-	{"browser_", "", tool{uses: []use{{field: "url", kind: effect.HTTPRequest, optional: true}, {field: "path", kind: effect.WriteFile, optional: true}}}},
-	{"canvas_", "", tool{uses: []use{{field: "path", kind: effect.WriteFile, optional: true}}}},
-	{"list_", "events", tool{readOnly: true}},
-	{"list_", "event", tool{readOnly: true}},
-	{"list_", "schedules", tool{readOnly: true}},
-	{"list_", "schedule", tool{readOnly: true}},
-	{"", "_event", tool{kind: effect.ChangeRemote, reason: "calendar"}},
-	{"", "_schedule", tool{kind: effect.Persist, reason: "schedule"}},
 }
+
+// covers reports whether the other words of a name are those of the family.
+func (f *family) covers(name string) bool {
+	if f.words == "" {
+		return true
+	}
+	words := knowledge.Words(strings.TrimSuffix(name, f.suffix))
+	known := func(w string) bool { return strings.Contains(f.words, " "+w+" ") }
+	if f.suffix != "" {
+		return !slices.ContainsFunc(words, func(w string) bool { return !known(w) })
+	}
+	return len(words) > 1 && known(words[1]) && !slices.ContainsFunc(words[2:], func(w string) bool {
+		return knowledge.VerbIn(w, "destroys") || knowledge.VerbIn(w, "grants") || knowledge.VerbIn(w, "pays") || knowledge.VerbIn(w, "runs")
+	})
+}
+
+// families are the action types that are known by a prefix or a suffix, if their other words are
+// among those that say what such a type does.
+var families = [...]family{
+	{"send_", "", "", tool{kind: effect.SendMessage, min: 1, uses: []use{{field: "attachments", kind: effect.ReadFile, optional: true}}, sends: []string{"attachments"}}},
+	{"reply_", "", "", tool{kind: effect.SendMessage, min: 1, uses: []use{{field: "attachments", kind: effect.ReadFile, optional: true}}, sends: []string{"attachments"}}},
+	{"browser_", "", pageWords, tool{uses: []use{{field: "url", kind: effect.HTTPRequest, optional: true}, {field: "path", kind: effect.WriteFile, optional: true}}}},
+	{"canvas_", "", pageWords, tool{uses: []use{{field: "path", kind: effect.WriteFile, optional: true}}}},
+	{"list_", "events", " list calendar upcoming all my next recent ", tool{readOnly: true}},
+	{"list_", "event", " list calendar upcoming all my next recent ", tool{readOnly: true}},
+	{"list_", "schedules", " list upcoming all my next recent ", tool{readOnly: true}},
+	{"list_", "schedule", " list upcoming all my next recent ", tool{readOnly: true}},
+	{"", "_event", eventWords, tool{kind: effect.ChangeRemote, reason: "calendar"}},
+	{"", "_schedule", eventWords, tool{kind: effect.Persist, reason: "schedule"}},
+}
+
+const (
+	pageWords = " action back click close console create current describe dismiss double download drag draw element evaluate extract file fill find focus forward generate " +
+		"get go handle hide hover html hotkey input key links list mouse navigate network new next open pdf present press preview previous project push read refresh reload " +
+		"render resize right screenshot scroll search select show snapshot state status stop switch tab tabs take text title type update url verify view visit wait zoom a2ui "
+	eventWords = " create update delete cancel move modify edit reschedule change add get read find search calendar accept decline pause resume enable disable run cron job new set "
+)
 
 // toolOf returns the description of an action type.
 func toolOf(name string) (*tool, bool) {
@@ -88,7 +117,7 @@ func toolOf(name string) (*tool, bool) {
 	}
 	for i := range families {
 		f := &families[i]
-		if strings.HasPrefix(name, f.prefix) && strings.HasSuffix(name, f.suffix) && len(name) >= max(len(f.prefix)+len(f.suffix), len(f.prefix)+1, len(f.suffix)+1) {
+		if strings.HasPrefix(name, f.prefix) && strings.HasSuffix(name, f.suffix) && len(name) >= max(len(f.prefix)+len(f.suffix), len(f.prefix)+1, len(f.suffix)+1) && f.covers(name) {
 			return &f.tool, true
 		}
 	}
@@ -153,9 +182,9 @@ func (c *Case) does(t *tool) {
 	if t.sends != nil {
 		c.sends(t)
 	}
-	c.stray(t)
+	c.rest(t)
 	switch {
-	case strings.HasPrefix(c.Action.Type, "browser_"):
+	case strings.HasPrefix(c.Action.Type, "browser_"), strings.HasPrefix(c.Action.Type, "canvas_"):
 		c.page()
 	case c.Action.Type == "execute_code":
 		c.program()
@@ -358,29 +387,6 @@ func (c *Case) searched(pattern string) {
 	}
 	path, isPattern := c.place.Path(pattern, true)
 	c.Effects = append(c.Effects, effect.Effect{Kind: effect.ReadFile, Path: path, Pattern: isPattern})
-}
-
-// strayFields are fields that are also read if a type does not expect them, in
-// this order.
-var strayFields = [...]string{"path", "source", "destination", "url"}
-
-// stray adds possible effects of fields that the type does not expect, because it
-// is not known what the tool does with them.
-func (c *Case) stray(t *tool) {
-	for _, field := range strayFields {
-		text, ok := c.Action.Payload[field].(string)
-		if !ok || text == "" || slices.ContainsFunc(t.uses, func(u use) bool { return u.field == field }) {
-			continue
-		}
-		if field == "url" {
-			c.url(text)
-			continue
-		}
-		c.path(effect.ReadFile, text, false)
-		if !t.readOnly {
-			c.path(effect.WriteFile, text, false)
-		}
-	}
 }
 
 // WhyTier says why a tier above the one that judges has to decide a case in which no rule

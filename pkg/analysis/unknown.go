@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/effect"
@@ -26,6 +27,9 @@ func (c *Case) unknown() {
 	s.leaves("", c.Action.Payload)
 	if s.left < 0 {
 		c.unexamined("the payload has more than 256 texts")
+	}
+	if s.asked != "" && list == "reads" {
+		word, list, s.reads = s.asked, s.askedList, false
 	}
 	s.verb(word, list)
 	c.tells()
@@ -70,6 +74,9 @@ type stranger struct {
 	queries  bool // it is given a query of a database
 	programs bool // it is given commands or code
 	language string
+	below    bool // a path is read with all below it
+
+	asked, askedList string // a verb in the payload and the list that it is in
 }
 
 // leaves examines each text of a payload, in the order of field names.
@@ -84,6 +91,9 @@ func (s *stranger) leaves(field string, v any) {
 		}
 	case bool:
 		s.grants = s.grants || v && named(field, "public")
+		if v {
+			s.does(field)
+		}
 	case []any:
 		if isCommand(field) && len(v) > 0 && !slices.ContainsFunc(v, func(x any) bool { _, isText := x.(string); return !isText }) {
 			s.left--
@@ -114,8 +124,11 @@ func (s *stranger) leaf(field, text string) {
 	if s.holdsCredential(field, text) {
 		s.handOn(effect.Effect{Target: s.Action.Type}, "the field "+field)
 	}
+	if named(field, "action", "operation", "op", "method", "mode", "verb", "type") && len(text) <= 64 {
+		s.does(text)
+	}
 	switch {
-	case named(field, "sql", "query", "statement") && isSQL(text):
+	case named(field, "sql", "query", "statement") && isSQL(text), hidesSQL().MatchString(text):
 		s.queries = true
 		s.run(queryClient+" -c "+quoteWord(text), &s.place, false)
 	case isCode(field):
@@ -132,13 +145,39 @@ func (s *stranger) leaf(field, text string) {
 		s.to = append(s.to, text)
 	case looksLikePath(text) || len(text) <= 4096 && strings.IndexByte(text, '\n') < 0 &&
 		named(field, "path", "file", "dir", "folder", "directory", "filename", "source", "destination", "src", "dst", "dest", "target", "output", "cwd", "root"):
-		s.path(effect.ReadFile, text, false)
-		if !s.reads {
-			s.path(effect.WriteFile, text, false)
-		}
+		s.file(text)
 	default:
 		s.pays = s.pays || named(field, "amount", "iban")
 		s.grants = s.grants || named(field, "role", "permission", "member", "collaborator", "visibility", "privilege")
+	}
+}
+
+// file adds what a tool does to a file that a field names, or to those that a pattern matches.
+func (s *stranger) file(text string) {
+	kinds := []effect.Kind{effect.ReadFile, effect.WriteFile}
+	if s.reads {
+		kinds = kinds[:1]
+	}
+	for _, kind := range kinds {
+		if strings.ContainsAny(text, "*?[") {
+			path, isPattern := s.place.Path(text, true)
+			s.Effects = append(s.Effects, effect.Effect{Kind: kind, Path: path, Pattern: isPattern, Recursive: s.below})
+			continue
+		}
+		s.path(kind, text, s.below)
+	}
+}
+
+// hidesSQL matches a statement that is hidden in a value of another kind.
+var hidesSQL = prefilter.Lazy(`(?i);\s*(?:drop|delete|truncate|alter|update|insert|grant|create)\s+(?:table|from|database|schema|user|into|on|all|\w+\s+set)\b`)
+
+// does notes a verb in a value, or in the name of a switch that is on: the tool does more then than its
+// name says.
+func (s *stranger) does(text string) {
+	word, list := knowledge.Verb(text)
+	switch list {
+	case "destroys", "pays", "grants", "runs", "changes", "sends":
+		s.asked, s.askedList = word, list
 	}
 }
 

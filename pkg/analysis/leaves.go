@@ -1,0 +1,110 @@
+package analysis
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
+)
+
+// rest adds what the fields may mean that neither the type nor its reader takes: each text in them is
+// judged by its field's name and by its form.
+func (c *Case) rest(t *tool) {
+	s := stranger{Case: c, left: maxLeaves, reads: t.readOnly, name: c.Action.Type, below: t.readOnly && slices.ContainsFunc(t.uses, func(u use) bool { return u.recursive })}
+	for _, field := range slices.Sorted(maps.Keys(c.Action.Payload)) {
+		v := c.Action.Payload[field]
+		if v == nil || c.taken(t, field) {
+			continue
+		}
+		s.leaves(field, v)
+		if c.Action.Type == "http_request" && hasContent(v) && !slices.ContainsFunc(t.sends, func(f string) bool { return hasContent(c.Action.Payload[f]) }) {
+			if _, isFlag := v.(bool); !isFlag && looksSent(v) {
+				c.Effects = append(c.Effects, effect.Effect{Kind: effect.SendData, Program: c.Action.Type, Host: c.hostOf()})
+			}
+		}
+	}
+	if s.left < 0 {
+		c.unexamined("the payload has more than 256 texts")
+	}
+	if len(s.to) > 0 && t.kind == "" {
+		c.messages(s.to)
+	}
+	if s.askedList == "destroys" || s.askedList == "pays" || s.askedList == "grants" {
+		s.verb(s.asked, s.askedList)
+	}
+}
+
+// hostOf returns the host of the first request of a case.
+func (c *Case) hostOf() string {
+	for i := range c.Effects {
+		if e := &c.Effects[i]; e.Kind == effect.HTTPRequest {
+			return e.Host
+		}
+	}
+	return ""
+}
+
+// looksSent reports whether a value of a field that is not known is data, and no setting of the request.
+func looksSent(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return len(v) > 16 && !isURL(v)
+	case []any, map[string]any:
+		return true
+	}
+	return false
+}
+
+// The last words of the fields that hold text for people or for the tool itself, and no name of a file
+// or of a machine.
+var proseWords = map[string]bool{
+	"action": false, "description": true, "explanation": true, "reason": true, "reasoning": true, "justification": true, "thought": true, "thoughts": true, "instruction": true,
+	"instructions": true, "title": true, "summary": true, "subject": true, "note": true, "notes": true, "comment": true, "label": true, "intent": true, "query": true, "prompt": true,
+	"message": true, "body": true, "selector": true, "xpath": true, "ref": true, "element": true, "locator": true, "timezone": true, "language": true, "timeout": true,
+}
+
+// The last words of the fields that hold what is written to a file, or what it replaces.
+var contentWords = map[string]bool{
+	"content": true, "contents": true, "text": true, "string": true, "str": true, "code": true, "line": true, "lines": true, "snippet": true, "search": true, "replace": true,
+	"replacement": true, "value": true, "old": true, "new": true, "updated": true, "data": true, "insert": true, "edit": true, "edits": true, "changes": true, "diff": true,
+	"patch": true, "before": true, "after": true, "source": true, "cell": true, "body": true, "query": true,
+}
+
+// taken reports whether a field of a known type has been read already, or holds text that does nothing.
+func (c *Case) taken(t *tool, field string) bool {
+	words := knowledge.Words(field)
+	last := field
+	if len(words) > 0 {
+		last = words[len(words)-1]
+	}
+	if slices.ContainsFunc(t.uses, func(u use) bool { return u.field == field }) || slices.Contains(t.sends, field) || proseWords[last] {
+		return true
+	}
+	switch c.Action.Type {
+	case "execute_command":
+		return commandField(field) != otherField
+	case "execute_code":
+		return field == "code" || commandField(field) != otherField
+	case "apply_patch":
+		return field == "patch" || commandField(field) == folderField
+	case "http_request", "web_fetch":
+		return field == "method" || field == "headers"
+	case "search_files":
+		return field == "pattern"
+	case "write_file", "append_file", "create_file", "edit_file":
+		return contentWords[last]
+	case "memory_write", "memory_search", "agent_message":
+		return contentWords[last] || field == "key"
+	}
+	switch {
+	case strings.HasPrefix(c.Action.Type, "send_"), strings.HasPrefix(c.Action.Type, "reply_"):
+		return contentWords[last] || slices.Contains([]string{"to", "cc", "bcc", "from", "channel", "html"}, field)
+	case strings.HasSuffix(c.Action.Type, "_event"), strings.HasSuffix(c.Action.Type, "_schedule"):
+		return field == "location" || named(field, "attendees", "invitees", "guests", "participants")
+	case strings.HasPrefix(c.Action.Type, "browser_"), strings.HasPrefix(c.Action.Type, "canvas_"):
+		return contentWords[last] || isPageCode(field)
+	}
+	return false
+}
