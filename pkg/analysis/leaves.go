@@ -12,7 +12,7 @@ import (
 // rest adds what the fields may mean that neither the type nor its reader takes: each text in them is
 // judged by its field's name and by its form.
 func (c *Case) rest(t *tool) {
-	s := stranger{Case: c, left: maxLeaves, reads: t.readOnly, name: c.Action.Type, below: t.readOnly && slices.ContainsFunc(t.uses, func(u use) bool { return u.recursive })}
+	s := stranger{Case: c, left: maxLeaves, known: true, reads: t.readOnly, name: c.Action.Type, below: t.readOnly && slices.ContainsFunc(t.uses, func(u use) bool { return u.recursive })}
 	for _, field := range slices.Sorted(maps.Keys(c.Action.Payload)) {
 		v := c.Action.Payload[field]
 		if v == nil || c.taken(t, field) {
@@ -93,10 +93,12 @@ func (c *Case) taken(t *tool, field string) bool {
 		return field == "method" || field == "headers"
 	case "search_files":
 		return field == "pattern"
+	case "read_file":
+		return field == "resource" // of a tool server
 	case "write_file", "append_file", "create_file", "edit_file":
 		return contentWords[last]
 	case "memory_write", "memory_search", "agent_message":
-		return contentWords[last] || field == "key"
+		return contentWords[last] || field == "key" || field == "to" || field == "from"
 	}
 	switch {
 	case strings.HasPrefix(c.Action.Type, "send_"), strings.HasPrefix(c.Action.Type, "reply_"):

@@ -75,6 +75,7 @@ type stranger struct {
 	programs bool // it is given commands or code
 	language string
 	below    bool // a path is read with all below it
+	known    bool // its type is known, and what is examined is the rest
 
 	asked, askedList string // a verb in the payload and the list that it is in
 }
@@ -110,6 +111,9 @@ func (s *stranger) leaves(field string, v any) {
 			s.language = text
 		}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if words := knowledge.Words(name); s.known && len(words) > 0 && proseWords[words[len(words)-1]] {
+				continue
+			}
 			s.leaves(name, v[name])
 		}
 		s.language = outer

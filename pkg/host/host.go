@@ -192,7 +192,7 @@ func (h *Host) event(ctx context.Context, v any) (Event, error) {
 			return Event{}, err
 		}
 	}
-	actions, err := h.actions(ctx, tool, input)
+	actions, err := h.actions(ctx, tool, input, read["cwd"])
 	if err != nil {
 		return Event{}, err
 	}
@@ -241,7 +241,7 @@ func joined(session, tool any) (any, error) {
 // does not name keeps its name and its input. If that name is one of shield's own
 // types, it may still be another tool, such as one of a tool server: the host's
 // name before it takes that meaning away.
-func (h *Host) actions(ctx context.Context, name string, input map[string]any) ([]map[string]any, error) {
+func (h *Host) actions(ctx context.Context, name string, input map[string]any, cwd any) ([]map[string]any, error) {
 	tool, known := h.form.Tools[name]
 	if !known {
 		if action.CanonicalType(name) != "" && !strings.HasPrefix(name, "mcp__") {
@@ -278,7 +278,75 @@ func (h *Host) actions(ctx context.Context, name string, input map[string]any) (
 	if len(actions) == 0 {
 		return nil, errors.New("the call of the tool does nothing that is known")
 	}
+	if left := unmapped(input, append(payloads, folder, cwd)); left != nil {
+		if payload, ok := actions[0]["payload"].(map[string]any); ok {
+			payload = maps.Clone(payload)
+			payload[Left], actions[0]["payload"] = left, payload
+		}
+	}
 	return actions, nil
+}
+
+// Left is the field of an action with what the input of a tool names that its mapping takes nothing from.
+const Left = "left"
+
+// unmapped returns what of an input has the form of a path or an address and stands in none of the texts
+// that a tool's mapping has made of it; nil if all of it does.
+func unmapped(input any, made []any) any {
+	switch v := input.(type) {
+	case string:
+		if !nameForm(v) || slices.ContainsFunc(made, func(m any) bool { return mentions(m, v) }) {
+			return nil
+		}
+		return v
+	case []any:
+		var left []any
+		for _, item := range v {
+			if one := unmapped(item, made); one != nil {
+				left = append(left, one)
+			}
+		}
+		if left != nil {
+			return left
+		}
+	case map[string]any:
+		var left map[string]any
+		for name, item := range v {
+			if one := unmapped(item, made); one != nil {
+				if left == nil {
+					left = map[string]any{}
+				}
+				left[name] = one
+			}
+		}
+		if left != nil {
+			return left
+		}
+	}
+	return nil
+}
+
+// nameForm reports whether a text has the form of a path or an address.
+func nameForm(text string) bool {
+	return len(text) > 1 && len(text) <= 4096 && !strings.ContainsAny(text, "\n ") &&
+		(strings.ContainsRune("/~.\\", rune(text[0])) || strings.Contains(text, "..") || strings.Contains(text, "://") || len(text) > 2 && text[1] == ':')
+}
+
+// mentions reports whether a text is part of a text in a value.
+func mentions(v any, text string) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.Contains(v, text)
+	case []any:
+		return slices.ContainsFunc(v, func(item any) bool { return mentions(item, text) })
+	case map[string]any:
+		for _, item := range v {
+			if mentions(item, text) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Answer returns what the host is told of an event that is allowed, one JSON

@@ -56,6 +56,7 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 	setting := name + "=" + v.Text
 	n, ok := command.Variable(command.Word{Text: setting, Pattern: v.IsPattern, From: at})
 	if !ok {
+		s.startsLater(v, at)
 		return
 	}
 	v.From = at
@@ -77,6 +78,24 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 		return
 	}
 	s.unknownDefault(n, v)
+}
+
+// startsLater notes the files that run later which a variable of no known meaning names: the program that
+// takes it may write them.
+func (s *state) startsLater(v abstract.Value, at effect.Span) {
+	if v.Bare || len(v.Text) > 4096 || strings.IndexByte(v.Text, '/') < 0 {
+		return
+	}
+	for n, word := range strings.FieldsFunc(v.Text, func(r rune) bool { return r == ' ' || r == '=' || r == ',' }) {
+		if n > 32 || word[0] != '/' && word[0] != '~' {
+			continue
+		}
+		one := v
+		one.Text, one.From = word, at
+		if p, pattern := s.place().Path(word, v.IsPattern); !pattern && effect.Persists(p, false, false) != "" {
+			s.path(effect.WriteFile, one, false)
+		}
+	}
 }
 
 // historyOff holds the values of variables by which a shell keeps no history.
@@ -130,7 +149,7 @@ func (s *state) unknownDefault(n command.Nested, v abstract.Value) {
 		s.sources(n.Variable, v)
 	case "place":
 		s.places(n.Variable, v)
-	case "check":
+	case "check", "options", "server":
 	default:
 		if s.remote == 0 && namesUnknown(n, v) {
 			s.dynamic(effect.CauseLoaded, "$"+n.Variable+" makes programs run what nothing in the text names: "+abstract.Clip(v.String()), v.From)
@@ -186,6 +205,11 @@ func (s *state) quietDefault(n command.Nested, v abstract.Value) {
 		s.sources(n.Variable, v)
 	case "output":
 		s.path(effect.WriteFile, v, false)
+	case "options":
+		s.nested(n.Of+" "+v.Text, v.From)
+	case "server":
+		s.emit(effect.Effect{Kind: effect.ChangeRemote, Service: "server", Verb: "redirect", Cause: effect.CauseRedirects, Program: n.Variable, From: v.From,
+			Reason: "$" + n.Variable + " makes programs work with " + abstract.Clip(v.Text)})
 	case "check":
 		s.emit(effect.Effect{Kind: effect.ChangeSystem, Program: n.Variable, Cause: effect.CauseWeakens, Reason: "switches a check or a guard off", From: v.From})
 	case "code":
