@@ -171,6 +171,9 @@ func (c *Case) persist() {
 			c.Effects = append(c.Effects, effect.Effect{
 				Kind: effect.Persist, Path: e.Path, Pattern: e.Pattern, Recursive: e.Recursive, Reason: class, From: e.From, Possible: e.Possible,
 			})
+			if c.Action.Type == "download_file" {
+				c.Effects = append(c.Effects, effect.Effect{Kind: effect.RunCode, Cause: effect.CauseLater, Path: e.Path, Labels: []effect.Label{effect.LabelNetwork}, Reason: "a download that runs later"})
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"encoding/base64"
 	"maps"
 	"slices"
 	"strings"
@@ -16,10 +17,15 @@ func (c *Case) content() {
 	if c.written == nil || c.Action.Type == "execute_command" {
 		return
 	}
-	text := c.readable(writtenText(c.Action.Payload))
-	if strings.TrimSpace(text) == "" {
-		return
+	for _, text := range c.readable(writtenText(c.Action.Payload)) {
+		if strings.TrimSpace(text) != "" {
+			c.holds(text)
+		}
 	}
+}
+
+// holds adds what the files that an action writes would do if they held a text.
+func (c *Case) holds(text string) {
 	for i, n := 0, len(c.Effects); i < n; i++ {
 		e := &c.Effects[i]
 		if e.Kind != effect.WriteFile || e.Pattern || slices.ContainsFunc(c.Effects[:i], func(o effect.Effect) bool { return o.Kind == e.Kind && o.Path == e.Path }) {
@@ -29,13 +35,14 @@ func (c *Case) content() {
 	}
 }
 
-// readable returns the text that an action writes, with what it holds in base64, if the payload says that
-// it is encoded so, and with what the file says that it copies.
-func (c *Case) readable(text string) string {
+// readable returns the text that an action writes, what it holds in base64, if the payload says that it is
+// encoded so, or what the file holds that it copies.
+func (c *Case) readable(text string) []string {
+	texts := []string{text}
 	for _, v := range c.Action.Payload {
 		if encoding, ok := v.(string); ok && strings.EqualFold(encoding, "base64") {
-			for _, l := range c.layers(text) {
-				text += "\n" + l.Text
+			if data, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text)); err == nil {
+				texts = append(texts, string(data))
 			}
 			break
 		}
@@ -43,11 +50,11 @@ func (c *Case) readable(text string) string {
 	if from := c.Action.Text("source"); from != "" && text == "" && c.place.Script != nil {
 		if path, isPattern := c.place.Path(from, false); !isPattern {
 			if data, err := c.place.Script(path); err == nil {
-				text = string(data)
+				texts = append(texts, string(data))
 			}
 		}
 	}
-	return text
+	return texts
 }
 
 // Writes calls f with a case for each text that a command writes to a file: that of

@@ -12,7 +12,7 @@ import (
 // rest adds what the fields may mean that neither the type nor its reader takes: each text in them is
 // judged by its field's name and by its form.
 func (c *Case) rest(t *tool) {
-	s := stranger{Case: c, left: maxLeaves, known: true, reads: t.readOnly, name: c.Action.Type, below: t.readOnly && slices.ContainsFunc(t.uses, func(u use) bool { return u.recursive })}
+	s := stranger{Case: c, left: maxLeaves, known: true, runs: c.Action.Type == "execute_command" || c.Action.Type == "execute_code", reads: t.readOnly, name: c.Action.Type, below: t.readOnly && slices.ContainsFunc(t.uses, func(u use) bool { return u.recursive })}
 	for _, field := range slices.Sorted(maps.Keys(c.Action.Payload)) {
 		v := c.Action.Payload[field]
 		if v == nil || c.taken(t, field) {

@@ -317,6 +317,7 @@ func (c *Case) page() {
 
 // What code in a page calls, makes, and sets, and the names of what it holds for its user.
 var (
+	pageTexts  = prefilter.Lazy(`'[^'\\\n]*'|"[^"\\\n]*"`)
 	pageCalls  = prefilter.Lazy(`([A-Za-z_$][\w$]*)\s*\(|([\]\x60])\s*\(|\bnew\s+([\w$.]+)`)
 	pageSets   = prefilter.Lazy(`[.\]][\w$]*\s*[-+*/|&?]*=[^=>]|\blocation\b|\bimport\b`)
 	pageSecret = prefilter.Lazy(`(?i)cookie|storage|indexedDB|\bcaches\b|credential|passw|token|secret|clipboard|\beval\b|\\u|\\x|\bconstructor\b`)
@@ -332,10 +333,10 @@ const pageReads = " querySelector querySelectorAll getElementById getElementsByC
 
 // readsPage reports whether code only looks at the page that it runs in, and presses its buttons.
 func readsPage(code string) bool {
-	if pageSets().MatchString(code) || pageSecret().MatchString(code) {
+	if pageSets().MatchString(pageTexts().ReplaceAllString(code, "''")) || pageSecret().MatchString(code) {
 		return false
 	}
-	for _, m := range pageCalls().FindAllStringSubmatch(code, -1) {
+	for _, m := range pageCalls().FindAllStringSubmatch(pageTexts().ReplaceAllString(code, "''"), -1) {
 		switch {
 		case m[2] != "":
 			return false

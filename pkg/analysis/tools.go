@@ -117,6 +117,9 @@ func toolOf(name string) (*tool, bool) {
 	}
 	for i := range families {
 		f := &families[i]
+		if f.suffix != "" {
+			name = toolName(name)
+		}
 		if strings.HasPrefix(name, f.prefix) && strings.HasSuffix(name, f.suffix) && len(name) >= max(len(f.prefix)+len(f.suffix), len(f.prefix)+1, len(f.suffix)+1) && f.covers(name) {
 			return &f.tool, true
 		}

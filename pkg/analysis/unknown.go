@@ -75,6 +75,7 @@ type stranger struct {
 	programs bool // it is given commands or code
 	language string
 	below    bool // a path is read with all below it
+	runs     bool // its type runs commands
 	known    bool // its type is known, and what is examined is the rest
 
 	asked, askedList string // a verb in the payload and the list that it is in
@@ -92,8 +93,8 @@ func (s *stranger) leaves(field string, v any) {
 		}
 	case bool:
 		s.grants = s.grants || v && named(field, "public")
-		if v {
-			s.does(field)
+		if words := knowledge.Words(field); v && len(words) > 0 && (len(words) == 1 || knowledge.VerbIn(words[0], "destroys") && words[0] != "format") {
+			s.does(words[0])
 		}
 	case []any:
 		if isCommand(field) && len(v) > 0 && !slices.ContainsFunc(v, func(x any) bool { _, isText := x.(string); return !isText }) {
@@ -125,14 +126,20 @@ func (s *stranger) leaves(field string, v any) {
 // leaf adds the effects that one text suggests by its field's name and its
 // content.
 func (s *stranger) leaf(field, text string) {
-	if s.holdsCredential(field, text) {
+	if !s.known && s.holdsCredential(field, text) {
 		s.handOn(effect.Effect{Target: s.Action.Type}, "the field "+field)
 	}
-	if named(field, "action", "operation", "op", "method", "mode", "verb", "type") && len(text) <= 64 {
+	if named(field, "action", "operation", "op", "method", "mode", "verb") && len(text) <= 64 {
 		s.does(text)
 	}
+	if s.reads && (text == strings.ToUpper(text) && len(text) <= 64 && isWord(text) && knowledge.SecretVariable(text) || named(field, "resource", "resourceType", "kind") && knowledge.VerbIn(strings.TrimSuffix(strings.ToLower(text), "s"), "secrets")) {
+		s.Effects = append(s.Effects, effect.Effect{Kind: effect.ReadSecret, Target: s.Action.Type, Reason: "the field " + field + " names a secret"})
+	}
+	if hidesSQL().MatchString(text) {
+		s.asked, s.askedList = "drop", "destroys"
+	}
 	switch {
-	case named(field, "sql", "query", "statement") && isSQL(text), hidesSQL().MatchString(text):
+	case named(field, "sql", "query", "statement") && isSQL(text):
 		s.queries = true
 		s.run(queryClient+" -c "+quoteWord(text), &s.place, false)
 	case isCode(field):
@@ -150,10 +157,26 @@ func (s *stranger) leaf(field, text string) {
 	case looksLikePath(text) || len(text) <= 4096 && strings.IndexByte(text, '\n') < 0 &&
 		named(field, "path", "file", "dir", "folder", "directory", "filename", "source", "destination", "src", "dst", "dest", "target", "output", "cwd", "root"):
 		s.file(text)
+	case s.known && s.runs && s.isLine(text):
 	default:
 		s.pays = s.pays || named(field, "amount", "iban")
 		s.grants = s.grants || named(field, "role", "permission", "member", "collaborator", "visibility", "privilege")
 	}
+}
+
+// isLine reports whether a text has the form of a command of a program that shield knows, and adds what
+// that does.
+func (s *stranger) isLine(text string) bool {
+	if len(text) > maxCommand || !strings.ContainsAny(text, "|;&$<>`") && !strings.Contains(text, " -") && !strings.Contains(text, "/") {
+		return false
+	}
+	one := &Case{Action: s.Action, shell: s.shell, place: s.place}
+	one.run(text, &one.place, false)
+	if !slices.ContainsFunc(one.Effects, func(e effect.Effect) bool { return e.Kind == effect.Execute && e.Class != effect.Unknown }) {
+		return false
+	}
+	s.Effects = append(s.Effects, one.Effects...)
+	return true
 }
 
 // file adds what a tool does to a file that a field names, or to those that a pattern matches.
@@ -284,18 +307,34 @@ var interpreters = map[string]string{
 	"ruby": "ruby -e", "perl": "perl -e", "php": "php -r", "lua": "lua -e", "r": "Rscript -e", "julia": "julia -e", "sql": queryClient + " -c",
 }
 
-// code adds what a program in a language does, which is Python unless it is said
-// to be another. Versions do not count: python3.12 is python.
-func (c *Case) code(text, language string) {
+// CodeLine returns the command that an action which runs code stands for.
+func CodeLine(a *action.Action) (line string, ok bool) {
+	text := a.Text("code")
+	if a.Type != "execute_code" || text == "" {
+		return "", false
+	}
+	starts, known := interpreterOf(languageOf(a.Payload))
+	return strings.Replace(starts, "ipython", "python3", 1) + " " + quoteWord(text), known
+}
+
+// interpreterOf returns how code of a language is started. Versions do not count: python3.12 is python.
+func interpreterOf(language string) (starts string, known bool) {
 	name := strings.TrimRight(strings.ToLower(language), "0123456789.x- ")
 	if name == "" {
 		name = "python"
 	}
-	starts, known := interpreters[name]
+	starts, known = interpreters[name]
+	return starts, known
+}
+
+// code adds what a program in a language does, which is Python unless it is said
+// to be another.
+func (c *Case) code(text, language string) {
+	starts, known := interpreterOf(language)
 	switch {
 	case !known:
 		c.dynamic(effect.CauseTool, "the code is in a language that shield does not read: "+strconv.Quote(redact.Cut(language, 40)))
-	case name != "python" || !isWord(text):
+	case !strings.HasPrefix(starts, "ipython") || !isWord(text):
 		c.run(starts+" "+quoteWord(text), &c.place, false)
 	}
 }

@@ -9,13 +9,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/analysis"
 )
 
 // Text returns the text that a model reads of an action: "type: payload", with
 // the payload as canonical JSON. Models are trained on the same form: without the text
 // that an edit replaces, which does nothing any more.
 func Text(a *action.Action) (string, error) {
-	fields := a.Payload
+	name, fields := a.Type, a.Payload
+	if line, ok := analysis.CodeLine(a); ok { // the same code as a command, of which models have seen more
+		name, fields = "execute_command", map[string]any{"command": line}
+	}
 	if _, ok := fields["old_string"]; ok && a.Type == "write_file" {
 		fields = maps.Clone(fields)
 		delete(fields, "old_string")
@@ -28,7 +32,7 @@ func Text(a *action.Action) (string, error) {
 	if err := raw.Canonicalize(); err != nil {
 		return "", fmt.Errorf("payload: %w", err)
 	}
-	return a.Type + ": " + string(raw), nil
+	return name + ": " + string(raw), nil
 }
 
 var errNoAction = errors.New("the case has no action")

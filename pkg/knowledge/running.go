@@ -85,7 +85,9 @@ var judged = sync.OnceValue(func() nameIndex {
 })
 
 var changing = sync.OnceValue(func() nameIndex {
-	return indexNames(func(r *RunningGroup) bool { return !slices.Contains([]string{"source", "server", "options", "check"}, r.Holds) }, strings.ToUpper)
+	return indexNames(func(r *RunningGroup) bool {
+		return !slices.Contains([]string{"source", "server", "check"}, r.Holds)
+	}, strings.ToUpper)
 })
 
 func indexNames(take func(*RunningGroup) bool, fold func(string) string) nameIndex {

@@ -80,6 +80,10 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 	s.unknownDefault(n, v)
 }
 
+// startClasses are the classes of files that run by themselves; those of the others are programs and
+// settings, which variables name all day.
+var startClasses = map[string]bool{"loader": true, "privilege": true, "ssh": true, "shell_startup": true, "schedule": true, "service": true, "autostart": true, "git_hook": true, "agent_config": true}
+
 // startsLater notes the files that run later which a variable of no known meaning names: the program that
 // takes it may write them.
 func (s *state) startsLater(v abstract.Value, at effect.Span) {
@@ -92,7 +96,7 @@ func (s *state) startsLater(v abstract.Value, at effect.Span) {
 		}
 		one := v
 		one.Text, one.From = word, at
-		if p, pattern := s.place().Path(word, v.IsPattern); !pattern && effect.Persists(p, false, false) != "" {
+		if p, pattern := s.place().Path(word, v.IsPattern); !pattern && startClasses[effect.Persists(p, false, false)] {
 			s.path(effect.WriteFile, one, false)
 		}
 	}

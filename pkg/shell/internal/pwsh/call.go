@@ -59,6 +59,8 @@ func (p *pwsh) operand() abstract.Value {
 	case c == '-' || c == '!':
 		p.i++
 		return p.operand()
+	case c >= '0' && c <= '9':
+		v = abstract.Value{Text: p.number(), From: p.at}
 	default:
 		text := p.bare()
 		if text == "" {
@@ -68,6 +70,24 @@ func (p *pwsh) operand() abstract.Value {
 	}
 	v.From = p.at
 	return p.members(v, dotted)
+}
+
+// number reads a number, or a word that begins like one.
+func (p *pwsh) number() string {
+	start := p.i
+	for p.i < len(p.text) {
+		switch rest := p.text[p.i:]; {
+		case strings.HasPrefix(rest, "..-"):
+			p.i += 3
+		case strings.HasPrefix(rest, ".."):
+			p.i += 2
+		case plain.WordByte(rest[0]), rest[0] == '.' && len(rest) > 1 && rest[1] >= '0' && rest[1] <= '9':
+			p.i++
+		default:
+			return p.text[start:p.i]
+		}
+	}
+	return p.text[start:p.i]
 }
 
 // table reads a hash table: names, each with a value behind "=".

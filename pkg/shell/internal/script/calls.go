@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
@@ -42,6 +43,7 @@ const (
 	readsEnvironment
 	loadsFile // its first argument is a file of code
 	kills
+	changesFolder
 )
 
 // A callRole says what a call does if its owner and language fit.
@@ -110,8 +112,17 @@ func (p *script) call(f operand, args []operand) operand {
 	r := roleOf(strings.TrimPrefix(full, "."), p.language)
 	if r == 0 {
 		p.callbacks(f, full, args)
+		if root, _, _ := strings.Cut(full, "."); remoteClients[root] {
+			if verb, list := knowledge.Verb(full[strings.LastIndexByte(full, '.')+1:]); list == "destroys" {
+				p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: root, Verb: "delete", Destroys: true, Cause: effect.CauseDestroys, Reason: "calls " + verb + " on a remote service", From: p.at})
+			}
+		}
+		writes := len(args) > 0 && mayWrite(full)
 		for _, a := range args {
 			p.loose(a)
+			if writes && outside(a) {
+				p.w.Path(effect.WriteFile, a.Value, false)
+			}
 		}
 		t := f.Taint | anyTaint(args)
 		name := full
@@ -136,6 +147,28 @@ func (p *script) call(f operand, args []operand) operand {
 	out.Taint |= f.Taint
 	out.used = true
 	return out
+}
+
+// remoteClients are the libraries whose objects stand for services on other machines.
+var remoteClients = map[string]bool{
+	"boto3": true, "botocore": true, "kubernetes": true, "azure": true, "googleapiclient": true, "openstack": true, "digitalocean": true, "hcloud": true, "linode_api4": true,
+	"github": true, "gitlab": true, "stripe": true, "heroku3": true, "cloudflare": true, "pulumi": true, "@aws-sdk": true, "@octokit": true, "@kubernetes": true,
+}
+
+// mayWrite reports whether the name of a call that is not listed says that it changes something.
+func mayWrite(full string) bool {
+	switch _, list := knowledge.Verb(full[strings.LastIndexByte(full, '.')+1:]); list {
+	case "changes", "destroys", "sends":
+		return true
+	}
+	last := strings.ToLower(full[strings.LastIndexByte(full, '.')+1:])
+	return strings.HasPrefix(last, "save") || strings.HasPrefix(last, "write") || strings.HasPrefix(last, "to_") || strings.HasPrefix(last, "dump") || strings.HasSuffix(last, "handler") || strings.HasSuffix(last, "writer")
+}
+
+// outside reports whether a value is a path from the root or the home folder.
+func outside(o operand) bool {
+	return o.name == "" && !o.isList && o.Known() && len(o.Text) > 2 && len(o.Text) < 1024 && !strings.ContainsAny(o.Text, " \n<>|*") &&
+		(o.Text[0] == '/' && strings.IndexByte(o.Text[1:], '/') > 0 || strings.HasPrefix(o.Text, "~/"))
 }
 
 // act does what a role says.
@@ -203,6 +236,8 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 		return operand{Value: p.w.Environment(path.Text)}
 	case loadsFile:
 		p.load(full, path)
+	case changesFolder:
+		p.w.ChangeFolder(path)
 	case kills:
 		p.w.Report(effect.Effect{Kind: effect.StopProcess, Program: p.language, From: p.at})
 	}

@@ -29,6 +29,9 @@ func (p *script) function(full string, args []operand) (operand, bool) {
 		return p.characters(full, args)
 	case "import_module", "__import__", "require":
 		if known {
+			if last == "require" && p.language == "node" && outside(one) {
+				p.w.RunFile(one.Value, p.language, p.at)
+			}
 			return operand{name: strings.TrimPrefix(one.Text, "node:"), Value: abstract.Unknown(one.Text, 0), used: true}, true
 		}
 	case "getattr":
