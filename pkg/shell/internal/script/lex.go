@@ -90,7 +90,7 @@ func lexCode(language, text string, room []token) (tokens []token, unread string
 	case language == "php" && strings.HasPrefix(text, "#!"):
 		l.page()
 	}
-	for l.i < len(l.text) {
+	for l.linesBetween(); l.i < len(l.text); {
 		l.next()
 	}
 	l.documents()
