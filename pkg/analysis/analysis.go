@@ -37,6 +37,7 @@ type Case struct {
 	views   []View
 	texts   []fieldTexts
 	writes  []effect.Text // of the command
+	seen    []effect.Text // files that the analysis read
 	decoded []decodedText
 	files   *files  // nil looks at none
 	inputs  *inputs // nil until asked for
@@ -93,6 +94,7 @@ const (
 	maxEffects = 512
 	maxLinks   = 64 // paths whose symbolic links are resolved
 	maxLeaves  = 256
+	maxRead    = 16 // files that are kept
 )
 
 // Case returns the analysed action.
@@ -107,6 +109,15 @@ func (an *Analyzer) Case(a *action.Action) *Case {
 		}
 		if c.place.Links != nil {
 			c.place.Script = from(c.place.CWD, c.place.Script)
+		}
+	}
+	if read := c.place.Script; read != nil {
+		c.place.Script = func(path string) ([]byte, error) {
+			text, err := read(path)
+			if err == nil && len(c.seen) < maxRead {
+				c.seen = append(c.seen, effect.Text{Path: path, Text: string(text)})
+			}
+			return text, err
 		}
 	}
 	c.tool()

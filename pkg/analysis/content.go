@@ -75,6 +75,22 @@ func (c *Case) Writes(f func(*Case)) {
 	}
 }
 
+// Runs returns the files of the workspace and of temporary folders whose code the case
+// runs, and of which analysis knows only what literal calls show.
+func (c *Case) Runs() (out []effect.Text) {
+	for i := 1; i < len(c.Effects); i++ {
+		e, by := &c.Effects[i], &c.Effects[i-1]
+		if e.Kind != effect.ReadFile || e.Pattern || by.Kind != effect.Execute || by.Class != effect.Unknown {
+			continue
+		}
+		at := slices.IndexFunc(c.seen, func(t effect.Text) bool { return t.Path == e.Path })
+		if at >= 0 && (c.harmless(e) || temporary(e)) {
+			out = append(out, c.seen[at])
+		}
+	}
+	return out
+}
+
 // writtenText returns the text that a payload writes: its content, and what its
 // edits put in. If it has neither, it is what other fields say, since the tool alone
 // knows what it reads. What is in the form of a diff is read as it is, too: a file may

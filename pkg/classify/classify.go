@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -142,6 +143,9 @@ func (k *Classifier) both(ctx context.Context, c *analysis.Case, w *weighing) ve
 	if r, _ := w.weigh(&m); r.decision != verdict.Allow && w.unmatched() && m.err == nil {
 		m = k.again(ctx, c, w, m)
 	}
+	if r, _ := w.weigh(&m); r.decision == verdict.Allow && k.opts.Facts {
+		m = k.contents(ctx, c, m)
+	}
 	k.note(c, w, &m)
 	return w.verdict(c, &m)
 }
@@ -170,6 +174,31 @@ func (k *Classifier) again(ctx context.Context, c *analysis.Case, w *weighing, m
 	}
 	if r, _ := w.weigh(&second); r.decision == verdict.Allow {
 		return second
+	}
+	return m
+}
+
+// contents asks the model about the code that an action runs, as it would be asked about
+// writing it. What it said of the action itself counts unless it suspects a file.
+func (k *Classifier) contents(ctx context.Context, c *analysis.Case, m result) result {
+	for _, f := range c.Runs() {
+		text, err := Text(&action.Action{Type: "write_file", Payload: map[string]any{"content": f.Text, "path": f.Path}})
+		if err != nil {
+			return failed("model", err, k.opts.FailOpen)
+		}
+		e, ok := k.estimate(ctx, "write_file", text)
+		said := e[1]
+		if !ok || e[0].decision != e[2].decision {
+			said = k.score(ctx, "write_file", text)
+		}
+		switch {
+		case said.err != nil:
+			return said
+		case !said.safe && !said.unread:
+			said.decision = verdict.Escalate
+			said.reasoning = "model: the code of " + clip(f.Path, 80) + " might be an attack; read it first, then ask the user"
+			return said
+		}
 	}
 	return m
 }
@@ -276,7 +305,7 @@ func (k *Classifier) score(ctx context.Context, kind, text string) (r result) {
 	}()
 	s, err := k.opts.Model.Score(ctx, text)
 	if errors.Is(err, ErrTooLong) {
-		return result{source: "model", decision: verdict.Escalate, confidence: errorConfidence,
+		return result{source: "model", decision: verdict.Escalate, confidence: errorConfidence, unread: true,
 			reasoning: "unexamined: too long for the model; split it into smaller steps"}
 	}
 	if err == nil && (math.IsNaN(s.Confidence) || s.Confidence < 0 || s.Confidence > 1) {

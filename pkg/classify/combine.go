@@ -15,6 +15,7 @@ type result struct {
 	reasoning  string
 	fixed      bool // the reasoning quotes nothing of the action
 	safe       bool // the model's label is SAFE, however sure it is
+	unread     bool // the text was too long for the model
 	err        error
 	latency    time.Duration
 }
