@@ -120,7 +120,11 @@ func explained(ctx context.Context, w *World, p *shield.Pipeline, args []string,
 		return report.Explanation{Verdict: &v}, nil
 	}
 	out := p.EvaluateUntil(ctx, a, last)
-	return report.Explanation{Action: a, Verdict: &out.Verdict, Evidence: out.Evidence()}, nil
+	e := report.Explanation{Action: a, Verdict: &out.Verdict, Evidence: out.Evidence()}
+	if out.Verdict.Decision != verdict.Allow {
+		e.Gaps, err = p.Gaps(ctx, a)
+	}
+	return e, err
 }
 
 // oneAction reads the command in args, or the one action of standard input. bad is why

@@ -41,13 +41,23 @@ func explainPolicy(c *cli.Context, w *World) error {
 	if err = errors.Join(err, bad); err != nil {
 		return &statusError{statusBlock, err}
 	}
-	answers, err := p.Answers(c.Context, an.Case(act))
+	judged := an.Case(act)
+	answers, err := p.Answers(c.Context, judged)
 	if err != nil {
 		return &statusError{statusBlock, err}
 	}
 	decision, err := writeAnswers(w.Out, answers)
 	if err != nil {
 		return err
+	}
+	if decision != verdict.Allow {
+		gaps, err := p.Gaps(c.Context, judged)
+		if err != nil {
+			return &statusError{statusBlock, err}
+		}
+		for _, g := range gaps {
+			fmt.Fprintf(w.Out, "allow rule %s does not cover this: %s\n", g.Rule, term.Escape(g.Why))
+		}
 	}
 	var t tally
 	if t.count(decision); t.status() != statusAllow {

@@ -11,8 +11,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/shieldcli/shield/internal/suggest"
+	"github.com/shieldcli/shield/internal/term"
 	"github.com/shieldcli/shield/pkg/classify"
+	"github.com/shieldcli/shield/pkg/policy"
 	"github.com/shieldcli/shield/pkg/shell"
+	"github.com/shieldcli/shield/pkg/shield"
 )
 
 func rulesCommand(w *World) *cli.Command {
@@ -39,7 +42,7 @@ func rulesCommand(w *World) *cli.Command {
 				},
 			},
 			{
-				Name: "show", Usage: "show one rule with its examples", ArgsUsage: "ID|NAME", Flags: []cli.Flag{asJSON},
+				Name: "show", Usage: "show one rule by the name that verdicts print: a heuristic rule with its examples, or a rule of the policy in use or of a preset", ArgsUsage: "ID|NAME", Flags: append([]cli.Flag{asJSON}, placeFlags()...),
 				Action: func(c *cli.Context) error {
 					args, err := operands(c, "ID|NAME")
 					if err != nil {
@@ -47,6 +50,9 @@ func rulesCommand(w *World) *cli.Command {
 					}
 					rule, err := ruleNamed(args[0])
 					if err != nil {
+						if rows := policyRule(c, w, args[0]); rows != nil {
+							return showRows(w.Out, rows, c.Bool("json"))
+						}
 						return err
 					}
 					if c.Bool("json") {
@@ -127,23 +133,60 @@ func listRules(out io.Writer, rules []classify.Rule) error {
 }
 
 func showRule(out io.Writer, r classify.Rule) error {
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, row := range [][2]string{
+	rows := [][2]string{
 		{"id", r.ID}, {"name", r.Name}, {"category", r.Category}, {"severity", string(r.Severity)},
 		{"outcome", string(r.Outcome)}, {"platform", r.Platform}, {"description", r.Description}, {"instead", r.Advice},
-	} {
-		if row[1] == "" {
-			continue
-		}
-		fmt.Fprintf(t, "%s\t%s\n", row[0], row[1])
 	}
 	for _, e := range r.Match {
-		fmt.Fprintf(t, "matches\t%s\n", e)
+		rows = append(rows, [2]string{"matches", e})
 	}
 	for _, e := range r.Pass {
-		fmt.Fprintf(t, "passes\t%s\n", e)
+		rows = append(rows, [2]string{"passes", e})
+	}
+	return showRows(out, rows, false)
+}
+
+// showRows writes what a rule says, a line for each key with a value.
+func showRows(out io.Writer, rows [][2]string, asJSON bool) error {
+	if asJSON {
+		values := map[string]string{}
+		for _, row := range rows {
+			if values[row[0]] != "" {
+				row[1] = values[row[0]] + "\n" + row[1]
+			}
+			values[row[0]] = row[1]
+		}
+		return json.NewEncoder(out).Encode(values)
+	}
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		if row[1] != "" {
+			fmt.Fprintf(t, "%s\t%s\n", row[0], term.Escape(row[1]))
+		}
 	}
 	return t.Flush()
+}
+
+// policyRule returns what a rule of the policy in use, or else of a preset, says; nil if
+// none has the name.
+func policyRule(c *cli.Context, w *World, name string) [][2]string {
+	if cfg, err := judgingConfig(c, w); err == nil {
+		if an, err := shield.NewAnalyzer(cfg); err == nil {
+			if p, err := shield.LoadPolicy(cfg, shield.PolicyOptions(cfg, &an.Place)); err == nil {
+				if rows := p.Describe(name); rows != nil {
+					return rows
+				}
+			}
+		}
+	}
+	for _, preset := range policy.Presets() {
+		if p, err := policy.Preset(preset, policy.Options{}); err == nil {
+			if rows := p.Describe(name); rows != nil {
+				return rows
+			}
+		}
+	}
+	return nil
 }
 
 // testRules judges examples and fails if one comes out differently.

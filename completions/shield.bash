@@ -428,7 +428,14 @@ _shield() {
 	"shield rules ") choices="list show test --help" ;;
 	"shield rules list ") choices="--json --category --help" ;;
 	"shield rules list --category") choices="data_exfiltration encoding_evasion email_safety generation_safety concealment social_engineering sensitive_data prompt_injection evasion exfiltration credential_access supply_chain defense_evasion phishing impact privilege_escalation path_traversal self_protection persistence lateral_movement discovery obfuscation remote_code destruction command_and_control exploitation malicious_execution reverse_shell permission_weakening resource_hijacking collection web_exploit execution" action=none ;;
-	"shield rules show ") choices="--json --help" ;;
+	"shield rules show ") choices="--json --config --policy --model --onnxruntime --state --root --color --help" ;;
+	"shield rules show --config") choices="" action=file ;;
+	"shield rules show --policy") choices="default offline strict permissive" action=file ;;
+	"shield rules show --model") choices="none" action=directory ;;
+	"shield rules show --onnxruntime") choices="" action=file ;;
+	"shield rules show --state") choices="" action=directory ;;
+	"shield rules show --root") choices="" action=directory ;;
+	"shield rules show --color") choices="auto always never" action=none ;;
 	"shield rules test ") choices="--help" ;;
 	"shield model ") choices="list pull verify remove --help" ;;
 	"shield model list ") choices="--json --help" ;;

@@ -29,7 +29,7 @@ func (c *Case) command() {
 		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangePrivilege, Cause: effect.CauseUnboxed, Reason: "sandbox: off"})
 	}
 	if c.Action.Given != "" && !c.startsKnown() {
-		c.dynamic(effect.CauseTool, "the action type is unknown")
+		c.dynamic(effect.CauseTool, toolReason)
 	}
 }
 

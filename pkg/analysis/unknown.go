@@ -34,10 +34,21 @@ func (c *Case) unknown() {
 	s.verb(word, list)
 	c.tells()
 	if s.reads && c.Unexamined == "" && !slices.ContainsFunc(c.Effects, beyondReading) {
-		c.dynamic(effect.CauseReader, "the action type is unknown, though its name and fields say that it reads")
+		c.dynamic(effect.CauseReader, readerReason)
 		return
 	}
-	c.dynamic(effect.CauseTool, "the action type is unknown")
+	c.dynamic(effect.CauseTool, toolReason)
+}
+
+const (
+	readerReason = "the action type is unknown, though its name and fields say that it reads"
+	toolReason   = "the action type is unknown"
+)
+
+// UnknownTool reports whether an effect says only that the action's type is unknown: a rule that
+// names the type, or a person's class for the tool, says what it does.
+func (c *Case) UnknownTool(e *effect.Effect) bool {
+	return e.Kind == effect.Dynamic && (e.Cause == effect.CauseTool && e.Reason == toolReason || e.Cause == effect.CauseReader && e.Reason == readerReason) && !KnownType(c.Action.Type)
 }
 
 // toolName returns the tool's own name, without the name of its server.

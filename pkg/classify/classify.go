@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -55,7 +56,11 @@ type Options struct {
 	Roots       []string           // the canonical workspace folders
 	FailOpen    bool               // if a classifier fails, the action ESCALATEs instead of being blocked
 	Clock       func() time.Time   // measures how long each classifier takes; nil: not measured
-	Note        string             // why a configured model is missing; repeated in reasonings
+
+	// Exempt reports whether the policy makes an exception to a rule for a case; nil makes none.
+	Exempt func(ctx context.Context, c *analysis.Case, rule string) (bool, error)
+
+	Note string // why a configured model is missing; repeated in reasonings
 }
 
 // A Classifier is Tier 1. Goroutines may share it.
@@ -268,6 +273,9 @@ func (k *Classifier) heuristic(c *analysis.Case, sc scope) (r result) {
 	s := eng.pool.Get().(*scratch)
 	defer eng.pool.Put(s)
 	eng.run(s, c, sc)
+	if err := k.exempt(eng, s, c); err != nil {
+		return failed("heuristic", err, false)
+	}
 	if len(s.hits) > 0 {
 		h := eng.worst(s.hits)
 		rule := &eng.rules[h.rule]
@@ -280,6 +288,25 @@ func (k *Classifier) heuristic(c *analysis.Case, sc scope) (r result) {
 			reasoning: "unexamined: too long for the rules; split it into smaller steps"}
 	}
 	return result{source: "heuristic", decision: verdict.Allow, confidence: noMatchConfidence, reasoning: "no rule matched", fixed: true}
+}
+
+// exempt drops the hits of rules to which the policy makes an exception. What always blocks stays.
+func (k *Classifier) exempt(eng *engine, s *scratch, c *analysis.Case) (err error) {
+	if k.opts.Exempt == nil {
+		return nil
+	}
+	s.hits = slices.DeleteFunc(s.hits, func(h hit) bool {
+		rule := &eng.rules[h.rule]
+		if err != nil || rule.Outcome == AlwaysBlock {
+			return false
+		}
+		var out bool
+		if out, err = k.opts.Exempt(context.Background(), c, rule.ID); err != nil {
+			err = fmt.Errorf("an exception to rule %s could not be evaluated: %w", rule.ID, err)
+		}
+		return out
+	})
+	return err
 }
 
 // reasoning says which rule matched and what to do instead. It never shows the

@@ -188,6 +188,11 @@ func exampleCase(shell analysis.Shell, text string) (*analysis.Case, error) {
 	return an.Case(a), nil
 }
 
+// Known reports whether there is a rule with an ID.
+func Known(id string) bool {
+	return slices.ContainsFunc(ruleTable[:], func(r Rule) bool { return r.ID == id })
+}
+
 // Always reports whether the rule with an ID blocks whatever the settings say: what it
 // matches has no legitimate use.
 func Always(id string) bool {

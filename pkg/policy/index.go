@@ -197,6 +197,16 @@ func (x *index) fits(a *action.Action, e *effect.Effect) ruleSet {
 	return set
 }
 
+// named returns the rules whose types include one of the names of the action's type.
+func (x *index) named(a *action.Action) (set ruleSet) {
+	for _, name := range [...]string{a.Type, a.Given} {
+		if s := x.byType[name]; s != nil {
+			set.addAll(s)
+		}
+	}
+	return set
+}
+
 // typed returns the rules whose types include a kind of effect or the action's
 // type, by each of its names.
 func (x *index) typed(a *action.Action, kind effect.Kind) ruleSet {

@@ -92,11 +92,12 @@ func (s *search) meet(effect int, rules []rulefile.Rule, sure, perhaps int) {
 }
 
 // covering returns the first rule that covers every effect of a case, or nil. No
-// rule covers an effect that cannot be resolved.
+// rule covers an effect that cannot be resolved, but that of an unknown tool which
+// the rule names.
 func (l *list) covering(s *search) (*rulefile.Rule, error) {
 	c := s.c
 	for i := range c.Effects {
-		if c.Effects[i].Kind == effect.Dynamic {
+		if unreadable(c, &c.Effects[i]) {
 			return nil, nil
 		}
 	}
@@ -133,6 +134,12 @@ func (l *list) covering(s *search) (*rulefile.Rule, error) {
 	return nil, nil
 }
 
+// unreadable reports whether an effect is one that no rule covers: what is not known, other
+// than what an unknown tool does, and an unknown program that such a tool would run.
+func unreadable(c *analysis.Case, e *effect.Effect) bool {
+	return e.Kind == effect.Dynamic && !c.UnknownTool(e) || e.Kind == effect.Execute && e.Class == effect.Unknown && !analysis.KnownType(c.Action.Type)
+}
+
 // covers returns the rules whose types, paths and hosts cover an effect. A rule
 // with paths or hosts does not cover an effect that has neither.
 func (s *search) covers(e *effect.Effect) (ruleSet, error) {
@@ -154,6 +161,9 @@ func (s *search) covers(e *effect.Effect) (ruleSet, error) {
 	}
 	placed.addAll(&s.x.placeless)
 	typed := s.x.fits(s.c.Action, e)
+	if e.Kind == effect.Dynamic { // of an unknown tool: a rule for all types, or for this kind, does not name it
+		typed = s.x.named(s.c.Action)
+	}
 	placed.keep(&typed)
 	for r := placed.next(0); r >= 0; r = placed.next(r + 1) {
 		ok, err := s.x.rules[r].facts.match(s, e)

@@ -65,6 +65,15 @@ func (l *linter) examine(f *rulefile.File) []Finding {
 	l.list("deny", f.Deny)
 	l.list("verify", f.Verify)
 	l.list("allow", f.Allow)
+	for i := range f.Heuristic {
+		r := &f.Heuristic[i]
+		for k := range r.Except {
+			l.types(&r.Except[k])
+		}
+		for _, e := range append(r.Match, r.Pass...) {
+			l.add(e.Pos, Note, "rule %s is a heuristic rule: the policy alone does not judge its examples; use shield explain", r.Name)
+		}
+	}
 	slices.SortStableFunc(l.out, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
@@ -184,6 +193,12 @@ func (l *linter) example(r *rulefile.Rule, e rulefile.Example, want bool) {
 		return
 	}
 	v, err := judgeExample(l.ctx, l.an, l.policy, &e)
+	if err == nil && want && v.Rule != r.Name {
+		if why := l.gapOf(r.Name, &e); why != "" {
+			l.add(e.Pos, Warning, "rule %s does not cover this example: %s", r.Name, why)
+			return
+		}
+	}
 	switch {
 	case err != nil:
 		l.add(e.Pos, Warning, "rule %s: the example is not a valid action: %v", r.Name, err)
@@ -194,4 +209,18 @@ func (l *linter) example(r *rulefile.Rule, e rulefile.Example, want bool) {
 	case !want && v.Rule == r.Name:
 		l.add(e.Pos, Warning, "rule %s matches this example, but it is listed under pass", r.Name)
 	}
+}
+
+// gapOf returns why an allow rule does not cover an example; "" if it does, or is no allow rule.
+func (l *linter) gapOf(rule string, e *rulefile.Example) string {
+	a, err := action.Parse(e.Action)
+	if err != nil {
+		return ""
+	}
+	gaps, err := l.policy.Gaps(l.ctx, l.an.Case(a))
+	i := slices.IndexFunc(gaps, func(g Gap) bool { return g.Rule == rule })
+	if err != nil || i < 0 {
+		return ""
+	}
+	return gaps[i].Why
 }

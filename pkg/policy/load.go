@@ -41,6 +41,9 @@ func Load(name string, data []byte, opts Options) (*Policy, error) {
 	}
 	p := newPolicy(name, set.Fingerprint(), set, opts)
 	p.ownChannel = slices.Concat(presetOwnChannel, f.OwnChannel)
+	if err := p.compileExempt(opts); err != nil {
+		return nil, fmt.Errorf("policy %s: %w", name, err)
+	}
 	p.lost = yamlfile.In("policy", name, lost.Err())
 	for _, l := range []*list{&p.guards, &p.allow} {
 		if _, err := l.compile(); err != nil {
@@ -66,18 +69,42 @@ func assemble(name string, data []byte, opts Options) (*rulefile.File, rulefile.
 	f, err := rulefile.Parse(name, data, checks(opts.Vars))
 	var errs yamlfile.Errors
 	errs.Add(err)
+	errs.Add(takeHeuristic(f, opts.Heuristic))
 	set, lost, err := effective(f)
 	errs.Add(err)
 	lost.Add(f.CheckOwnChannel(set.Verify))
 	if len(set.Deny)+len(set.Verify) > most || len(set.Allow) > most {
 		errs.Add(yamlfile.Pos{}.Errorf("more than %d deny and verify rules, or allow rules, including those of the preset", most))
 	}
-	for _, l := range [][]rulefile.Rule{set.Deny, set.Verify, set.Allow} {
+	for _, l := range [][]rulefile.Rule{set.Deny, set.Verify, set.Allow, set.Heuristic} {
 		for i := range l {
 			canonicalTypes(&l[i])
 		}
 	}
 	return f, set, lost, yamlfile.In("policy", name, errs.Err())
+}
+
+// takeHeuristic moves the exceptions to heuristic rules out of the deny and verify lists of a
+// file. One to a rule that is gone stays there, where it is lost; one to a rule that blocks
+// whatever the settings say is an error.
+func takeHeuristic(f *rulefile.File, known func(id string) (exists, always bool)) error {
+	var errs yamlfile.Errors
+	for _, l := range []*[]rulefile.Rule{&f.Deny, &f.Verify} {
+		*l = slices.DeleteFunc(*l, func(r rulefile.Rule) bool {
+			if known == nil || !r.Amends || !rulefile.Heuristic(r.Name) {
+				return false
+			}
+			exists, always := known(r.Name)
+			if always {
+				errs.Add(r.Pos.Errorf("rule %s blocks what has no legitimate use, and allows no exceptions", yamlfile.Quote(r.Name)))
+			}
+			if exists {
+				f.Heuristic = append(f.Heuristic, r)
+			}
+			return exists
+		})
+	}
+	return errs.Err()
 }
 
 // effective returns a file's rules together with those of the core and its preset.

@@ -36,6 +36,10 @@ type Options struct {
 	//	SHIELD_ABOVE    all parents of these: nothing may be mounted over them
 	//	SHIELD_CACHE    must not be changed, but may be deleted
 	Vars map[string][]string
+
+	// Heuristic says whether there is a heuristic rule with an ID, and whether it blocks
+	// whatever the settings say. nil knows none.
+	Heuristic func(id string) (exists, always bool)
 }
 
 // A Policy is a compiled policy. Goroutines may share it.
@@ -46,7 +50,8 @@ type Policy struct {
 	set         rulefile.Set
 	guards      list // deny, then verify: both look at what effects touch
 	allow       list
-	lost        error // entries for rules that the preset does not have
+	exempt      map[string][]exception // by the ID of a heuristic rule
+	lost        error                  // entries for rules that the preset does not have
 
 	layer string    // "" for the highest
 	lower []*Policy // layers below, which only tighten; see [Policy.Over]

@@ -22,6 +22,7 @@ type Explanation struct {
 	Action   *action.Action // nil if the input was none
 	Verdict  *verdict.Verdict
 	Evidence *analysis.Evidence // nil if Tier 1 was not asked
+	Gaps     []string           // why allow rules that name the action do not cover it
 }
 
 // A Style says how text for a person is drawn.
@@ -60,9 +61,21 @@ func WriteExplanation(w io.Writer, e Explanation, s Style) error {
 		d.effects(e.Action, traced[judged](v, func(s verdict.Step) []byte { return s.Effects }))
 		d.tiers(v)
 		d.evidence(v, e.Evidence)
+		d.gaps(e.Gaps)
 		d.views(traced[view](v, func(s verdict.Step) []byte { return s.Views }))
 	}
 	return d.Flush()
+}
+
+// gaps says why allow rules that name the action do not cover it.
+func (d *drawing) gaps(gaps []string) {
+	if len(gaps) == 0 {
+		return
+	}
+	d.title("Allow rules that name this and do not cover it")
+	for _, g := range gaps {
+		d.fold("  ", g)
+	}
 }
 
 // A drawing collects lines. Writing is checked once, by Flush.

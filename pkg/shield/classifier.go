@@ -13,6 +13,7 @@ import (
 	"github.com/shieldcli/shield/pkg/classify"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/modelstore"
+	"github.com/shieldcli/shield/pkg/policy"
 )
 
 // noModel is the fingerprint of a Tier 1 that has only rules.
@@ -82,7 +83,7 @@ func runtimePath(cfg Config) (string, error) {
 // newClassifier returns Tier 1 and the fingerprint of its model. Without a
 // runtime the default model degrades to rules alone; one that was named does
 // not.
-func (p *Pipeline) newClassifier(cfg Config) (*classify.Classifier, string, error) {
+func (p *Pipeline) newClassifier(cfg Config, rules *policy.Policy) (*classify.Classifier, string, error) {
 	place := &p.analyzer.Place
 	var clock func() time.Time
 	if p.timed {
@@ -92,6 +93,7 @@ func (p *Pipeline) newClassifier(cfg Config) (*classify.Classifier, string, erro
 	opts := classify.Options{
 		NoHeuristic: !s.Heuristic.Enabled, Home: place.Home, Roots: place.Roots, Clock: clock,
 		Threshold: s.Classifier.Threshold, FailOpen: !s.FailClosed,
+		Exempt: rules.Exempts,
 	}
 	if addr := c.Addr; addr != "" {
 		m, err := classify.NewSidecar(addr, classify.SidecarOptions{})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/bundle"
+	"github.com/shieldcli/shield/pkg/classify"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/policy"
 )
@@ -41,7 +42,13 @@ func PolicyOptions(cfg Config, place *effect.Place) policy.Options {
 		"SHIELD_CACHE":   canonical(cfg.CacheDir),
 		"SHIELD_ABOVE":   canonical(above...),
 		"SHIELD_WAY":     canonical(ways...),
-	}}
+	}, Heuristic: heuristicRule}
+}
+
+// heuristicRule says whether there is a heuristic rule with an ID, and whether it blocks
+// whatever the settings say.
+func heuristicRule(id string) (exists, always bool) {
+	return classify.Known(id), classify.Always(id)
 }
 
 // secrets returns the files and folders that the agent must neither read nor

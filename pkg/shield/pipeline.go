@@ -25,6 +25,7 @@ import (
 // A Pipeline judges actions. Goroutines may share it.
 type Pipeline struct {
 	analyzer   *analysis.Analyzer
+	rules      *policy.Policy
 	tiers      [4]Tier
 	sealer     *verdict.Sealer // nil without a state folder
 	now        func() time.Time
@@ -86,10 +87,10 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.lost = rules.Lost()
+	p.rules, p.lost = rules, rules.Lost()
 	p.follow(from, s.Bundle.Grace.Std())
 	p.redactor = redact.New(s.Evaluator.CanaryToken)
-	classifier, model, err := p.newClassifier(cfg)
+	classifier, model, err := p.newClassifier(cfg, rules)
 	if err != nil {
 		return nil, err
 	}

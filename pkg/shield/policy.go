@@ -1,6 +1,7 @@
 package shield
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/internal/owner"
+	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/bundle"
@@ -145,4 +147,14 @@ func PolicyPreset(cfg Config) (string, error) {
 func ReadPolicyFile(name string) ([]byte, error) {
 	data, _, err := owner.ReadFile(name, maxPolicy)
 	return data, err
+}
+
+// Gaps returns why the allow rules that name an action do not cover it, a line for each.
+func (p *Pipeline) Gaps(ctx context.Context, a *action.Action) ([]string, error) {
+	gaps, err := p.rules.Gaps(ctx, p.analyzer.Case(a))
+	out := make([]string, len(gaps))
+	for i, g := range gaps {
+		out[i] = g.Rule + ": " + g.Why
+	}
+	return out, err
 }

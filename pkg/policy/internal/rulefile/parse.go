@@ -87,7 +87,7 @@ func (p *parsing) file(data []byte) *File {
 	}
 	for _, list := range [][]Rule{f.Deny, f.Verify, f.Allow} {
 		for _, r := range list {
-			if r.Amends && f.Extends == "" {
+			if r.Amends && f.Extends == "" && !Heuristic(r.Name) {
 				p.errs.Add(r.Pos.Errorf("rule %s only has exceptions, but the file does not extend a preset", yamlfile.Quote(r.Name)))
 			}
 		}
@@ -383,3 +383,6 @@ func text(n ast.Node, most int, check func(string) error) (string, error) {
 	}
 	return s, nil
 }
+
+// Keys returns the keys of a policy file.
+func Keys() []string { return append(append([]string{}, fileKeys...), ruleKeys...) }

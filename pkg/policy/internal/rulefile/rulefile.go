@@ -8,14 +8,16 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/shieldcli/shield/internal/suggest"
 	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
-// A Set is the rules of a policy in its three lists.
+// A Set is the rules of a policy in its three lists, and the exceptions to heuristic rules.
 type Set struct {
 	Deny, Verify, Allow []Rule
+	Heuristic           []Rule // exceptions alone, each named by the ID of its rule
 }
 
 // A File is one policy file.
@@ -32,6 +34,9 @@ type File struct {
 
 // heuristicRule is what the name of a heuristic rule looks like.
 var heuristicRule = regexp.MustCompile(`^[A-Z]{2,4}-[0-9]{3}$`)
+
+// Heuristic reports whether a name has the form of the ID of a heuristic rule.
+func Heuristic(name string) bool { return heuristicRule.MatchString(name) }
 
 // CheckOwnChannel returns an error if [File.OwnChannel] names a rule that is neither among
 // some verify rules nor named as heuristic rules are.
@@ -135,8 +140,11 @@ func (s *Set) Fingerprint() string {
 			text(s.Flow)
 		}
 	}
-	for i, list := range [][]Rule{s.Deny, s.Verify, s.Allow} {
-		b = append(b, '\n', "dva"[i])
+	for i, list := range [][]Rule{s.Deny, s.Verify, s.Allow, s.Heuristic} {
+		if i == 3 && len(list) == 0 {
+			continue
+		}
+		b = append(b, '\n', "dvah"[i])
 		for j := range list {
 			r := &list[j]
 			b = append(b, '\n', 'r')
@@ -158,7 +166,7 @@ func (s *Set) Fingerprint() string {
 // Entries of s that amend a rule of base add their exceptions to it. lost are
 // the entries whose rule base does not have; they have no effect.
 func (s *Set) Over(base Set) (out Set, lost yamlfile.Errors) {
-	out = Set{over(s.Deny, base.Deny, &lost), over(s.Verify, base.Verify, &lost), over(s.Allow, base.Allow, &lost)}
+	out = Set{Deny: over(s.Deny, base.Deny, &lost), Verify: over(s.Verify, base.Verify, &lost), Allow: over(s.Allow, base.Allow, &lost), Heuristic: s.Heuristic}
 	return out, lost
 }
 
@@ -185,6 +193,45 @@ func ruleNames(rules []Rule) []string {
 	out := make([]string, len(rules))
 	for i := range rules {
 		out[i] = rules[i].Name
+	}
+	return out
+}
+
+// maxRow is how many entries of a list a row shows.
+const maxRow = 12
+
+// Rows returns what a rule says, as rows of a key and a value.
+func (r *Rule) Rows() [][2]string {
+	var out [][2]string
+	add := func(key string, values ...string) {
+		for _, v := range values {
+			if v != "" {
+				out = append(out, [2]string{key, v})
+			}
+		}
+	}
+	criteria := func(under string, c *Criteria) {
+		for _, l := range append([]Fact{{"action_types", c.Types}, {"paths", c.Paths}, {"hosts", c.Hosts}}, c.Facts...) {
+			text := strings.Join(l.Of[:min(len(l.Of), maxRow)], ", ")
+			if more := len(l.Of) - maxRow; more > 0 {
+				text += ", and " + strconv.Itoa(more) + " more"
+			}
+			add(under+l.Name, text)
+		}
+		add(under+"commands", c.Commands...)
+		add(under+"content", c.Content...)
+		add(under+"trusted", c.Trusted)
+		add(under+"restorable", c.Restorable)
+		add(under+"when", c.When)
+		add(under+"session", c.Session.String())
+	}
+	add("reason", r.Reason)
+	if r.Tier > 0 {
+		add("tier_override", strconv.Itoa(r.Tier))
+	}
+	criteria("", &r.Criteria)
+	for i := range r.Except {
+		criteria("except "+strconv.Itoa(i+1)+": ", &r.Except[i])
 	}
 	return out
 }

@@ -26,6 +26,29 @@ type Session struct {
 // Empty reports whether nothing is asked for.
 func (s *Session) Empty() bool { return len(s.Labels) == 0 && len(s.After) == 0 && s.Flow == "" }
 
+// String returns what is asked for as policy files write it; "" for nothing.
+func (s *Session) String() string {
+	if s.Empty() {
+		return ""
+	}
+	var parts []string
+	add := func(key, value string) {
+		if value != "" {
+			parts = append(parts, key+": "+value)
+		}
+	}
+	add("labels", strings.Join(s.Labels, ", "))
+	add("after", strings.Join(s.After, ", "))
+	switch {
+	case s.Actions > 0:
+		add("within", fmt.Sprintf("%d actions", s.Actions))
+	case s.Within > 0:
+		add("within", s.Within.String())
+	}
+	add("value_flow", s.Flow)
+	return strings.Join(parts, "; ")
+}
+
 // sessionLabels are the labels of sessions.
 var sessionLabels = []string{"secret", "private", "untrusted"}
 

@@ -1,0 +1,63 @@
+package policy
+
+import (
+	"context"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// compileExempt compiles the exceptions to heuristic rules.
+func (p *Policy) compileExempt(opts Options) error {
+	for i := range p.set.Heuristic {
+		r := &p.set.Heuristic[i]
+		for k := range r.Except {
+			x, err := compileException(&r.Except[k], opts.Vars, true)
+			if err != nil {
+				return err
+			}
+			if p.exempt == nil {
+				p.exempt = map[string][]exception{}
+			}
+			p.exempt[r.Name] = append(p.exempt[r.Name], x)
+		}
+	}
+	return nil
+}
+
+// Exempts reports whether a heuristic rule does not count for a case, because an exception
+// to it covers the whole action: a rule may match text, which is no single effect's. That a
+// known program runs needs no place that an exception could name.
+func (p *Policy) Exempts(ctx context.Context, c *analysis.Case, id string) (bool, error) {
+	list := p.exempt[id]
+	if len(list) == 0 {
+		return false, nil
+	}
+	s := searches.Get().(*search)
+	s.ctx, s.c = ctx, c
+	defer func() {
+		*s = search{}
+		searches.Put(s)
+	}()
+	all := c.Effects
+	if len(all) == 0 {
+		all = []effect.Effect{nothing}
+	}
+	covered := false
+	for i := range all {
+		e := &all[i]
+		held := false
+		for k := range list {
+			ok, err := list[k].match(s, e)
+			if err != nil {
+				return false, err
+			}
+			held = held || ok
+		}
+		if !held && (e.Kind != effect.Execute || e.Class == effect.Unknown || e.Class == effect.Privileged || e.Path != "" || e.Host != "") {
+			return false, nil
+		}
+		covered = covered || held
+	}
+	return covered, nil
+}
