@@ -112,6 +112,7 @@ var layers = [][]string{
 	{"internal/noquery", "pkg/action", "pkg/effect"},
 	{"pkg/verdict", "pkg/shell/command", "pkg/shell/dialect", "pkg/host", "pkg/modelstore", "pkg/bundle", "pkg/telemetry", "pkg/state", "internal/speech"},
 	{"pkg/shell", "pkg/audit", "pkg/config", "pkg/analysis", "pkg/sanitize", "internal/hostile", "internal/scripttest"},
+	{"pkg/kind"},
 	{"pkg/session", "pkg/service", "pkg/policy", "pkg/classify", "pkg/evaluate", "pkg/approve"},
 	{"pkg/report", "pkg/evaluate/evaltest", "pkg/gateway"},
 	{"pkg/shield"},

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,12 +25,19 @@ import (
 func allowCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:      "allow",
-		Usage:     "allow an action that was refused, this time only",
+		Usage:     "allow an action that was refused: once, or all of its kind in this session, in this project or everywhere",
 		ArgsUsage: "[REF]",
 		Description: "Shows the whole action that REF names, with its folder, host, session and age, and asks for the three letters that the question shows. The agent can then do exactly this action once, in the same session and folder, within 15 minutes, as long as the files that it reads or runs stay as they are. " +
 			"Refusals of the last hour can be allowed, but not what the protected core forbids. Without REF it lists them and asks for one. " +
+			"With --session, --project or --everywhere it shows the narrowest kind that covers the action, and actions that the kind would allow too, and asks the same way. A kind for a session ends with it, after 12 hours, or when a secret or untrusted text enters the session. " +
+			"The others are written to answers.yaml beside your settings, with a comment; they count as your answer for exactly what they cover. Actions that run scripts, interpreters or unknown programs are only covered as they are, with the content of the files that they use. Nothing is kept for credentials, privilege, persistence and shield itself. " +
 			"It is for people: it refuses where an agent can type, such as in a terminal of an agent host.",
-		Flags:  []cli.Flag{configFlag(), stateFlag()},
+		Flags: []cli.Flag{
+			configFlag(), stateFlag(),
+			&cli.BoolFlag{Name: "session", Usage: "allow this kind for the rest of the session"},
+			&cli.BoolFlag{Name: "project", Usage: "allow this kind in this project"},
+			&cli.BoolFlag{Name: "everywhere", Usage: "allow this kind everywhere"},
+		},
 		Action: func(c *cli.Context) error { return allow(c, w) },
 	}
 }
@@ -65,15 +73,33 @@ func allow(c *cli.Context, w *World) error {
 	if err != nil {
 		return fmt.Errorf("allow %s: %w; 'shield allow' lists those that can be allowed", cut(ref), err)
 	}
+	scope, err := allowScope(c)
+	if err != nil {
+		return err
+	}
+	var s *approve.Standing
+	if scope != "" {
+		if s, err = standing(c, w, set, r, scope); err != nil {
+			return fmt.Errorf("allow %s: %w", r.Ref, err)
+		}
+	}
 	by, err := confirmRefusal(c, w, set, r)
 	if err != nil {
+		return err
+	}
+	if s != nil {
+		s.By = by
+		if err := keepStanding(c, w, set, store, refusals, r, s, scope); err != nil {
+			return fmt.Errorf("allow %s: %w", r.Ref, err)
+		}
+		_, err = fmt.Fprintf(w.Out, "Allowed %s as %s. Tell the agent to try again. To take it back: shield approvals revoke %s\n", scopeWords[scope], s.Name, s.Name)
 		return err
 	}
 	g, err := refusals.Allow(c.Context, r, by)
 	if err != nil {
 		return fmt.Errorf("allow %s: %w", r.Ref, err)
 	}
-	if err := logAllowed(c.Context, w, set, store, r, g); err != nil {
+	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s allowed this once, until %s: %s", g.By, g.Until.UTC().Format(time.RFC3339), r.What), g.By); err != nil {
 		refusals.Take(c.Context, g.Binding) // what is not logged is not allowed
 		return fmt.Errorf("allow %s: not allowed, because it cannot be logged: %w", r.Ref, err)
 	}
@@ -135,7 +161,7 @@ func confirmRefusal(c *cli.Context, w *World, set *config.Loaded, r *approve.Ref
 }
 
 // logAllowed logs who allowed what.
-func logAllowed(ctx context.Context, w *World, set *config.Loaded, store *state.Store, r *approve.Refusal, g approve.Grant) error {
+func logAllowed(ctx context.Context, w *World, set *config.Loaded, store *state.Store, r *approve.Refusal, said, by string) error {
 	file := auditFile(set, w)
 	if file == "" {
 		return nil
@@ -146,8 +172,84 @@ func logAllowed(ctx context.Context, w *World, set *config.Loaded, store *state.
 	}
 	ticket := log.Submit(audit.Entry{
 		Kind: audit.KindAllow, Session: r.Session, Type: r.Type, CWD: r.CWD, ActionHash: r.Hash, Payload: r.Payload, Rule: r.Rule, Ref: r.Ref,
-		Tier: shield.TierApprove, Confidence: 1, Channel: "tty", By: g.By, Caller: audit.Caller{Command: "allow", User: w.User, PID: w.pid, Parent: w.parent},
-		Reasoning: fmt.Sprintf("%s allowed this once, until %s: %s", g.By, g.Until.UTC().Format(time.RFC3339), r.What),
+		Tier: shield.TierApprove, Confidence: 1, Channel: "tty", By: by, Caller: audit.Caller{Command: "allow", User: w.User, PID: w.pid, Parent: w.parent},
+		Reasoning: said,
 	})
 	return errors.Join(ticket.Wait(ctx), log.Close())
+}
+
+// The scopes of shield allow besides once, and how they are called.
+var scopeWords = map[string]string{"session": "this kind for this session", "project": "this kind in this project", "everywhere": "this kind everywhere"}
+
+// allowScope returns the scope that the flags ask for, "" for once.
+func allowScope(c *cli.Context) (scope string, err error) {
+	for _, name := range []string{"session", "project", "everywhere"} {
+		if c.Bool(name) {
+			if scope != "" {
+				return "", fmt.Errorf("allow: --%s and --%s exclude each other", scope, name)
+			}
+			scope = name
+		}
+	}
+	return scope, nil
+}
+
+// standing shows what an answer of a scope would cover, and returns it.
+func standing(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusal, scope string) (*approve.Standing, error) {
+	s := r.Kind
+	if s == nil && scope != "session" {
+		s = r.Exact
+	}
+	switch {
+	case s == nil:
+		return nil, fmt.Errorf("only this one action can be allowed, without --%s: %s", scope, cmp.Or(r.Alone, "what it uses cannot be compared later"))
+	case scope == "session" && r.Within == "":
+		return nil, errors.New("the action names no session; without --session it is allowed once")
+	case scope != "session" && answersFile(set, w) == "":
+		return nil, fmt.Errorf("the policy of this machine is not yours to change; --session and once remain")
+	case scope == "project" && r.CWD == "":
+		return nil, errors.New("the action names no folder")
+	}
+	kept := *s
+	if scope != "session" {
+		kept.Name, kept.Session, kept.Labels = "allow-"+r.Ref, "", ""
+	}
+	if scope == "project" {
+		if len(r.Roots) == 0 {
+			return nil, errors.New("the action was in no project")
+		}
+		kept.Project = r.Roots[0]
+	}
+	r.Asked = "Allow " + scopeWords[scope]
+	covers := kept.Kind.String()
+	if kept.Kind.IsExact() {
+		covers = "exactly this command in this folder, while the files that it reads and runs stay as they are"
+	}
+	fmt.Fprintf(w.Out, "This kind: %s\n", term.Escape(covers))
+	for _, n := range r.Near {
+		if !kept.Kind.IsExact() {
+			fmt.Fprintf(w.Out, "  it also allows: %s\n", term.Escape(n))
+		}
+	}
+	if kept.Project != "" {
+		fmt.Fprintf(w.Out, "  in: %s\n", term.Escape(kept.Project))
+	}
+	if r.Denied {
+		fmt.Fprintf(w.Out, "Warning: a rule refuses this outright [%s]: %s\n", term.Escape(r.Rule), term.Escape(r.Why))
+	}
+	return &kept, nil
+}
+
+// keepStanding logs an answer and keeps it where it counts from now on.
+func keepStanding(c *cli.Context, w *World, set *config.Loaded, store *state.Store, refusals *approve.Refusals, r *approve.Refusal, s *approve.Standing, scope string) error {
+	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s allowed %s: %s", s.By, scopeWords[scope], s.Kind.String()), s.By); err != nil {
+		return fmt.Errorf("not allowed, because it cannot be logged: %w", err)
+	}
+	if scope == "session" {
+		err := refusals.Learn(c.Context, r.Within, *s)
+		s.Name = s.Kind.Key()[:12]
+		return err
+	}
+	comment := fmt.Sprintf("%s, shield allow %s --%s by %s: %s", w.Now().Format("2006-01-02 15:04"), r.Ref, scope, s.By, r.What)
+	return approve.AddAnswer(c.Context, answersFile(set, w), s, comment)
 }

@@ -12,8 +12,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/shieldcli/shield/internal/term"
 	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/shield"
 	"github.com/shieldcli/shield/pkg/state"
 )
 
@@ -26,7 +28,7 @@ func approvalsCommand(w *World) *cli.Command {
 		Usage: "list the questions that wait for an answer, and how to answer them",
 		Description: "Prints the questions that wait on the approval page, oldest first, from every process: hooks, pipes and shield exec; and, on a terminal, the address of the page and the code that it asks for. The page is served while something waits, or as long as shield serve runs, always at the same address. " +
 			"Anyone who has the code can answer, so keep it from agents; it changes soon after nothing waits any more. " +
-			"approvals list shows approvals that are remembered for some minutes; approvals revoke forgets them.",
+			"approvals list shows what was answered for more than one action: approvals that are remembered for some minutes, kinds for a session, and the answers of shield allow in answers.yaml; approvals revoke takes them back.",
 		Flags: flags(),
 		Action: func(c *cli.Context) error {
 			if _, err := operands(c); err != nil {
@@ -44,7 +46,7 @@ func approvalsCommand(w *World) *cli.Command {
 			},
 			{
 				Name:   "list",
-				Usage:  "list remembered approvals",
+				Usage:  "list remembered approvals, kinds and answers in advance",
 				Flags:  flags(),
 				Action: func(c *cli.Context) error { return listApprovals(c, w) },
 			},
@@ -167,7 +169,21 @@ func listApprovals(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	return printApprovals(c, w.Out, list, "No approval is remembered.", w.Now())
+	set, err := settings(c, w)
+	if err != nil {
+		return err
+	}
+	kinds, err := standingAnswers(c, w, set, store)
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 && len(kinds) > 0 && !c.Bool("json") {
+		return printStanding(w, kinds)
+	}
+	if err := printApprovals(c, w.Out, list, "No approval is remembered.", w.Now()); err != nil || c.Bool("json") {
+		return err
+	}
+	return printStanding(w, kinds)
 }
 
 func revokeApprovals(c *cli.Context, w *World) error {
@@ -192,9 +208,26 @@ func revokeApprovals(c *cli.Context, w *World) error {
 		return err
 	}
 	defer store.Close()
+	set, err := settings(c, w)
+	if err != nil {
+		return err
+	}
+	n, err := revokeStanding(c, w, set, store, id)
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		fmt.Fprintf(w.Out, "Taken back: %d\n", n)
+		if id != "" {
+			return nil
+		}
+	}
 	list, err := approve.Revoke(c.Context, store, id)
 	if err != nil {
 		return err
+	}
+	if n > 0 && len(list) == 0 {
+		return nil
 	}
 	if !c.Bool("json") && len(list) > 0 {
 		fmt.Fprintln(w.Out, "Forgotten:")
@@ -270,4 +303,48 @@ func tryNotices(c *cli.Context, w *World) error {
 		return errors.New("approvals notify: a place did not take the notice")
 	}
 	return err
+}
+
+// standingAnswers returns the kinds of all sessions, and the answers of the user's file.
+func standingAnswers(c *cli.Context, w *World, set *config.Loaded, store *state.Store) ([]approve.Standing, error) {
+	key, err := shield.SealKey(c.Context, stateDir(&set.Settings, w), store)
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := shield.Refusals(key, store, w.Now).Kinds(c.Context, "")
+	if err != nil || answersFile(set, w) == "" {
+		return kinds, err
+	}
+	stored, err := approve.Answers(answersFile(set, w))
+	return append(kinds, stored...), err
+}
+
+// revokeStanding takes back the kinds and answers with a name, or all for "".
+func revokeStanding(c *cli.Context, w *World, set *config.Loaded, store *state.Store, name string) (int, error) {
+	key, err := shield.SealKey(c.Context, stateDir(&set.Settings, w), store)
+	if err != nil {
+		return 0, err
+	}
+	n, err := shield.Refusals(key, store, w.Now).Forget(c.Context, name)
+	if err != nil || answersFile(set, w) == "" {
+		return n, err
+	}
+	m, err := approve.RemoveAnswer(c.Context, answersFile(set, w), name)
+	return n + m, err
+}
+
+func printStanding(w *World, list []approve.Standing) error {
+	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
+	for i := range list {
+		s := &list[i]
+		where := "everywhere"
+		switch {
+		case !s.Until.IsZero():
+			where = "session " + cut(s.Session) + ", " + age(s.Until.Sub(w.Now())) + " left"
+		case s.Project != "":
+			where = "in " + s.Project
+		}
+		fmt.Fprintf(t, "%s\t%s\tapproved by %s\t%s\n", term.Escape(s.Name), term.Escape(where), term.Escape(s.By), term.Escape(s.Kind.String()))
+	}
+	return t.Flush()
 }

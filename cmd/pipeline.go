@@ -64,12 +64,23 @@ func shieldConfig(set *config.Loaded, w *World, command string) shield.Config {
 		Models:   modelsDir(w),
 		Bundles:  bundlesDir(set, w),
 		StateDir: stateDir(&set.Settings, w),
+		Answers:  answersFile(set, w),
 		Caller:   audit.Caller{Command: command, User: w.User, PID: w.pid, Parent: w.parent},
 		Approve:  approval(set, w, command),
 		Lookup:   func(name string) (string, bool) { v := w.Getenv(name); return v, v != "" },
 		Notify:   func(text string) { fmt.Fprintln(w.Err, "shield:", text) },
 		Clock:    w.Now,
 	}
+}
+
+// answersFile returns the user's file of answers in advance; "" where others say what the
+// policy is.
+func answersFile(set *config.Loaded, w *World) string {
+	name := config.UserFile(w.Home, w.Getenv)
+	if name == "" || set.Bundle.Source != "" || strings.HasPrefix(set.Origin["policy"], "locked by ") {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(name), "answers.yaml")
 }
 
 // auditFile returns the path of the audit log, or "" if there is to be none.

@@ -35,6 +35,9 @@ const approvalProgram = `The channel **command** of approval.channels runs the p
 **remember**
 : true if the answer may be remembered for some minutes.
 
+**kind**
+: What an answer for the session would cover: programs, objects and options. Left out where each action needs an answer.
+
 **seconds**
 : The time left for an answer. After that the program and everything it started are ended, and the action is denied unless another channel answers.
 
@@ -54,6 +57,9 @@ The program writes one JSON object of at most 64 KiB to standard output, and end
 
 **minutes**
 : A whole number: how long to approve this exact action, 60 at most. It counts only where remember is true.
+
+**scope**
+: "once", or "session" to approve all actions of this kind in this session. It counts only where kind is given.
 
 Another key, a value of another kind, a second object, or another status is not an answer. A program that asks on the desktop:
 

@@ -444,7 +444,7 @@ _shield() {
 	"shield model pull --sha256") choices="" action=none ;;
 	"shield model verify ") choices="--help" ;;
 	"shield model remove ") choices="--help" ;;
-	"shield allow ") choices="--config --state --help" ;;
+	"shield allow ") choices="--config --state --session --project --everywhere --help" ;;
 	"shield allow --config") choices="" action=file ;;
 	"shield allow --state") choices="" action=directory ;;
 	"shield approvals ") choices="notify list revoke --config --state --json --help" ;;

@@ -90,6 +90,9 @@ type Answer struct {
 // maxDoubts is the maximum number of doubts that are recorded for one case.
 const maxDoubts = 50
 
+// Full reports whether doubts may be missing.
+func (e *Evidence) Full() bool { return len(e.Doubts) == maxDoubts }
+
 // Doubt records a doubt, if e is not nil and the doubt is one.
 func (e *Evidence) Doubt(d Doubt) {
 	if e == nil || d.Reason == "" || len(e.Doubts) == maxDoubts || slices.Contains(e.Doubts, d) {

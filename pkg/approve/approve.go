@@ -39,6 +39,10 @@ type Options struct {
 	// place and session, its effects, and what judged it.
 	Binding func(*analysis.Case) string
 
+	// Kind says what one answer for this kind of action would cover in the session, and keeps
+	// that answer. nil, or no text, means that there is none.
+	Kind func(ctx context.Context, c *analysis.Case) (text string, keep func(ctx context.Context, by string) error)
+
 	// Hosted says that another program started this one and may be drawing on the
 	// terminal. The channel "tty" then keeps away from one that is in raw mode:
 	// two programs would share what the person types.
@@ -97,6 +101,7 @@ type Answer struct {
 	ID        string        // of the request
 	Approve   bool          // the zero value denies
 	Remember  time.Duration // approve this exact action for this long; 0 means once
+	Kind      bool          // approve this kind of action for the session
 	Reason    string        // reaches the agent
 	By        string        // who answered, as the channel knows it
 	Interrupt bool          // the person wants no more questions
@@ -261,6 +266,11 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict
 	if slices.ContainsFunc(channels, func(ch Channel) bool { return ch.Name() == HostChannel }) {
 		return left(r), nil
 	}
+	if a.o.Kind != nil {
+		var text string
+		text, r.keepKind = a.o.Kind(ctx, c)
+		r.Kind = brief(a.o.Redactor.String(text), maxKind)
+	}
 	r.Page = toldOf(ctx, channels)
 	ans, from, err := a.ask(ctx, r, channels)
 	switch {
@@ -304,8 +314,18 @@ func (a *Approver) settle(ctx context.Context, c *analysis.Case, r *Request, ans
 			v.Reasoning = fmt.Sprintf("approved for %d minutes by %s%s", int(span.Minutes()), who, said)
 		}
 	}
+	if ans.Kind && r.Kind != "" {
+		if err := r.keepKind(ctx, who); err != nil {
+			v.Reasoning += "; the kind could not be remembered: " + err.Error()
+		} else {
+			v.Reasoning = fmt.Sprintf("this kind is approved for the session by %s%s", who, said)
+		}
+	}
 	return v
 }
+
+// maxKind is how much of a kind is shown, in bytes.
+const maxKind = 1000
 
 func block(code, reason string) verdict.Verdict {
 	return verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: code, Reasoning: reason}

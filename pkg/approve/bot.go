@@ -168,6 +168,8 @@ func label(choice string) string {
 		return "Deny"
 	case pageOnce:
 		return "Approve once"
+	case pageKind:
+		return "Approve this kind for this session"
 	default:
 		return "Approve for 10 minutes"
 	}
@@ -182,6 +184,8 @@ func outcome(choice string) string {
 		return "Approved once"
 	case pageRemember:
 		return "Approved for 10 minutes"
+	case pageKind:
+		return "This kind approved for this session"
 	default:
 		return "Not taken"
 	}
@@ -197,6 +201,9 @@ func choices(r *Request, whole bool) []string {
 	if whole && r.Remember {
 		list = append(list, pageRemember)
 	}
+	if whole && r.Kind != "" {
+		list = append(list, pageKind)
+	}
 	return list
 }
 
@@ -206,6 +213,9 @@ func message(r *Request, most int) (text string, whole bool) {
 	var out strings.Builder
 	out.WriteString(r.Summary + "\n")
 	whole = !r.Cut
+	if r.Kind != "" {
+		out.WriteString("\nThis kind: " + r.Kind + "\n")
+	}
 	for _, f := range r.Payload {
 		fmt.Fprintf(&out, "\n%s:\n%s\n", f.Name, f.Value)
 	}

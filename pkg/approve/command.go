@@ -79,10 +79,11 @@ type commandReply struct {
 	Reason   string  `json:"reason"`
 	By       string  `json:"by"`
 	Minutes  int     `json:"minutes"`
+	Scope    string  `json:"scope"`
 }
 
 // answerForm describes what a program must answer.
-const answerForm = `one JSON object with "decision" "approve" or "deny", and optionally "id", "reason" and "by" as text and "minutes" as a whole number`
+const answerForm = `one JSON object with "decision" "approve" or "deny", and optionally "id", "reason", "by" and "scope" as text and "minutes" as a whole number`
 
 // plain says what is wrong with an answer in terms of JSON, not of Go.
 func plain(err error) error {
@@ -123,6 +124,13 @@ func parseReply(data []byte, id string) (Answer, error) {
 	case "deny":
 	default:
 		return Answer{}, fmt.Errorf("the program's decision %.20q is neither approve nor deny", reply.Decision)
+	}
+	switch reply.Scope {
+	case "", "once":
+	case "session":
+		a.Kind = true
+	default:
+		return Answer{}, fmt.Errorf("the program's scope %.20q is neither once nor session", reply.Scope)
 	}
 	if reply.Minutes < 0 {
 		return Answer{}, errors.New("the program's minutes are negative")

@@ -18,6 +18,7 @@ import (
 type gate struct {
 	code     string
 	remember bool // the approval may be remembered
+	kind     bool // the approval may cover its kind
 	partial  bool // the action is not shown as a whole: it can only be denied
 	clock    func() time.Time
 
@@ -86,9 +87,9 @@ func newCode() (string, error) {
 }
 
 // newGate returns the gate of a question that appears now.
-func newGate(remember bool, clock func() time.Time) (*gate, error) {
+func newGate(remember, kind bool, clock func() time.Time) (*gate, error) {
 	code, err := newCode()
-	return &gate{code: code, remember: remember, clock: clock, last: clock()}, err
+	return &gate{code: code, remember: remember, kind: kind, clock: clock, last: clock()}, err
 }
 
 // settle does what is due when no key is pressed. The code that shows the
@@ -175,8 +176,13 @@ func (g *gate) lines() []string {
 	if g.remember {
 		lines = append(lines, g.rememberLine())
 	}
+	if g.kind {
+		lines = append(lines, g.kindLine())
+	}
 	return lines
 }
+
+func (g *gate) kindLine() string { return g.code + " kind" }
 
 func (g *gate) rememberLine() string { return fmt.Sprintf("%s %d", g.code, minutes(rememberFor)) }
 
@@ -212,6 +218,8 @@ func (g *gate) enter() {
 		g.state, g.answer = answered, Answer{Approve: true}
 	case g.remember && line == g.rememberLine():
 		g.state, g.answer = answered, Answer{Approve: true, Remember: rememberFor}
+	case g.kind && line == g.kindLine():
+		g.state, g.answer = answered, Answer{Approve: true, Kind: true}
 	case line == "", line == denyWord:
 		g.state = denying
 	}
@@ -233,6 +241,9 @@ func (g *gate) help() []string {
 	list := []string{g.code + " Enter: approve once", "Enter: deny"}
 	if g.remember {
 		list = append(list, fmt.Sprintf("%s Enter: approve for %d min", g.rememberLine(), minutes(rememberFor)))
+	}
+	if g.kind {
+		list = append(list, g.kindLine()+" Enter: approve this kind for this session")
 	}
 	return append(list, denyWord+" REASON Enter: deny and say why")
 }
@@ -258,6 +269,8 @@ func (g *gate) choice() string {
 		return "Approve once: press Enter"
 	case g.remember && g.line == g.rememberLine():
 		return fmt.Sprintf("Approve for %d min: press Enter", minutes(rememberFor))
+	case g.kind && g.line == g.kindLine():
+		return "Approve this kind for this session: press Enter"
 	case g.line != "":
 		return "Deny   typed: " + g.line
 	case g.said != "":

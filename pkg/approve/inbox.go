@@ -47,7 +47,7 @@ type entry struct {
 // in the same place and session, and for the same reasons. Only the processes that ask differ.
 func (e *entry) same(o *entry) bool {
 	return e.Binding != "" && e.Binding == o.Binding && e.Request.Summary == o.Request.Summary &&
-		slices.Equal(e.Request.Tiers, o.Request.Tiers) && e.Request.Remember == o.Request.Remember
+		slices.Equal(e.Request.Tiers, o.Request.Tiers) && e.Request.Remember == o.Request.Remember && e.Request.Kind == o.Request.Kind
 }
 
 // alike groups questions that are one for the person, each group in the order of its first.
@@ -293,6 +293,9 @@ func (b *inbox) give(e *entry, g given) error {
 	if g.Choice == pageRemember && !e.Request.Remember {
 		return errors.New("this action can only be approved once")
 	}
+	if g.Choice == pageKind && e.Request.Kind == "" {
+		return errors.New("a person decides about each action of this kind")
+	}
 	if !g.At.Before(e.Ends) || !b.alive(g.ID) {
 		return errNotWaiting
 	}
@@ -312,6 +315,8 @@ func (g *given) answer() (Answer, error) {
 		a.Approve = true
 	case pageRemember:
 		a.Approve, a.Remember = true, rememberFor
+	case pageKind:
+		a.Approve, a.Kind = true, true
 	default:
 		return Answer{}, fmt.Errorf("%.20q is not a choice", g.Choice)
 	}
@@ -323,6 +328,7 @@ const (
 	pageDeny     = "deny" // with or without a reason
 	pageOnce     = "once"
 	pageRemember = "remember"
+	pageKind     = "kind"
 )
 
 // fitting returns a request whose payload fits into the inbox; one that is cut can only be

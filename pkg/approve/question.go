@@ -310,6 +310,9 @@ func content(r *Request, columns int) (out []string, whole bool) {
 			add(f.Name, f.Value)
 		}
 	}
+	if r.Kind != "" {
+		add("this kind", r.Kind)
+	}
 	if len(r.Effects) > 0 {
 		add("effects", strings.Join(r.Effects, "\n"))
 	}

@@ -64,6 +64,8 @@ func emoji(choice string) string {
 		return "❌"
 	case pageOnce:
 		return "✅"
+	case pageKind:
+		return "🔁"
 	default:
 		return "⏳"
 	}

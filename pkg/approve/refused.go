@@ -33,7 +33,15 @@ type Refusal struct {
 	What    string          `json:"what"`    // the judged words
 	Why     string          `json:"why"`
 	Rule    string          `json:"rule,omitempty"`
-	Done    bool            `json:"done,omitempty"` // a person has allowed it, or it is too old: only the name is still taken
+	Kind    *Standing       `json:"kind,omitempty"`   // what an answer for more than this action would cover; nil for none
+	Exact   *Standing       `json:"exact,omitempty"`  // what one for exactly this action and the files that it uses would cover
+	Within  string          `json:"within,omitempty"` // names the session of Kind
+	Alone   string          `json:"alone,omitempty"`  // why there is no Kind
+	Asked   string          `json:"-"`                // what the person is asked to allow; "" once
+	Near    []string        `json:"near,omitempty"`   // other actions that Kind covers
+	Roots   []string        `json:"roots,omitempty"`  // the project's folder first
+	Denied  bool            `json:"denied,omitempty"` // a deny rule, or one that blocks, refused it
+	Done    bool            `json:"done,omitempty"`   // a person has allowed it, or it is too old: only the name is still taken
 }
 
 // A Grant is a person's permission to do a refused action once.
@@ -305,7 +313,7 @@ func Confirm(ctx context.Context, o Options, r *Refusal) (Answer, error) {
 	shown, known := a.o.Redactor.Learn(payload, redact.MaxText)
 	given, _ := payload.(map[string]any)
 	q := &Request{
-		ID: id, Type: brief(r.Type, 200), Summary: "Allow this once: " + quoted(r.What) + ": " + brief(r.Why, 300),
+		ID: id, Type: brief(r.Type, 200), Summary: cmp.Or(r.Asked, "Allow this once") + ": " + quoted(r.What) + ": " + brief(r.Why, 300),
 		CWD: brief(r.CWD, 4096), Session: brief(r.Session, 200), Asker: brief(r.By(a.o.Clock()), 300),
 		subject:  brief(r.What, maxWhat),
 		patience: a.o.Timeout.Std(), Left: int(a.o.Timeout.Std().Seconds()), clock: a.o.Clock, shown: make(chan struct{}),

@@ -29,9 +29,10 @@ type Request struct {
 	Session  string   `json:"session,omitempty"`
 	Asker    string   `json:"asker,omitempty"` // the program that asks, and what has started it
 	Effects  []string `json:"effects"`
-	Tiers    []string `json:"tiers"`    // what each tier said so far, and how sure it was
-	Remember bool     `json:"remember"` // may be approved for some minutes
-	Left     int      `json:"seconds"`  // to answer, from when it is shown
+	Tiers    []string `json:"tiers"`          // what each tier said so far, and how sure it was
+	Remember bool     `json:"remember"`       // may be approved for some minutes
+	Kind     string   `json:"kind,omitempty"` // what "this kind for this session" would cover; "" if that cannot be answered
+	Left     int      `json:"seconds"`        // to answer, from when it is shown
 
 	// Page is the address and the code of the approval page, where the request can be
 	// answered too; "" if that channel is not used. Anyone who has it can answer: it is
@@ -39,6 +40,7 @@ type Request struct {
 	Page string `json:"-"`
 
 	subject  string // names the action on one line
+	keepKind func(ctx context.Context, by string) error
 	binding  string // [Options.Binding] of the action; "" if it cannot be compared with another
 	patience time.Duration
 	clock    func() time.Time
@@ -198,7 +200,7 @@ func fields(payload map[string]any, redacted any, clean func(string) string) (ou
 func (r *Request) with(most int) *Request {
 	short := &Request{
 		ID: r.ID, Summary: r.Summary, Type: r.Type, Cut: r.Cut, CWD: r.CWD, Session: r.Session, Asker: r.Asker,
-		Effects: r.Effects, Tiers: r.Tiers, Remember: r.Remember, Left: r.Left,
+		Effects: r.Effects, Tiers: r.Tiers, Remember: r.Remember, Kind: r.Kind, Left: r.Left,
 	}
 	for _, f := range r.Payload {
 		short.Payload = append(short.Payload, Field{f.Name, shortText(f.Value, most)})

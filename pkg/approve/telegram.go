@@ -124,7 +124,7 @@ func (b *inbox) pressed(data string) (choice, id string, ok bool) {
 		return "", "", false
 	}
 	id = data[1 : 1+idLength]
-	for _, choice := range []string{pageDeny, pageOnce, pageRemember} {
+	for _, choice := range []string{pageDeny, pageOnce, pageRemember, pageKind} {
 		if same(data, b.data(choice, id)) {
 			return choice, id, true
 		}

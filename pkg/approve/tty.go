@@ -89,6 +89,8 @@ func lastLine(ctx context.Context, r *Request, a Answer, err error) string {
 		said = "not answered"
 	case a.Approve && a.Remember > 0:
 		said = fmt.Sprintf("approved for %d min", minutes(a.Remember))
+	case a.Approve && a.Kind:
+		said = "this kind approved for the session"
 	case a.Approve:
 		said = "approved once"
 	}
@@ -162,7 +164,7 @@ func (t *tty) show(ctx context.Context, d *term.Device, r *Request) (a Answer, e
 			a, err = Answer{}, restoring
 		}
 	}()
-	g, err := newGate(r.Remember, r.clock)
+	g, err := newGate(r.Remember, r.Kind != "", r.clock)
 	if err != nil {
 		return Answer{}, err
 	}

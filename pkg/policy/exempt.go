@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"slices"
 
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
@@ -60,4 +61,35 @@ func (p *Policy) Exempts(ctx context.Context, c *analysis.Case, id string) (bool
 		covered = covered || held
 	}
 	return covered, nil
+}
+
+// Findings returns the deny and verify rules that an action meets, surely or perhaps, and
+// for each of its effects whether one asks about it.
+func (p *Policy) Findings(ctx context.Context, c *analysis.Case) (rules []string, met []bool, err error) {
+	before := c.Met
+	defer func() { c.Met = before }()
+	met = make([]bool, len(c.Effects))
+	for _, l := range append([]*Policy{p}, p.lower...) {
+		c.Met = make([][]analysis.Met, len(c.Effects))
+		s := searches.Get().(*search)
+		s.ctx, s.c = ctx, c
+		denied, verified, err := l.guarded(s)
+		*s = search{}
+		searches.Put(s)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, ch := range [...]choice{denied.sure, denied.perhaps, verified.sure, verified.perhaps} {
+			if ch.rule != nil {
+				rules = append(rules, ch.rule.Name)
+			}
+		}
+		for i := range c.Met {
+			for _, m := range c.Met[i] {
+				rules, met[i] = append(rules, m.Rule), true
+			}
+		}
+	}
+	slices.Sort(rules)
+	return slices.Compact(rules), met, nil
 }

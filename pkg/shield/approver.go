@@ -18,7 +18,7 @@ func (p *Pipeline) newApprover(cfg Config, rules *policy.Policy) (*approve.Appro
 	} else {
 		opts.Store = p.store
 	}
-	opts.OwnChannel = rules.OwnChannel
+	opts.OwnChannel, opts.Kind = rules.OwnChannel, p.offerKind
 	opts.Binding = func(c *analysis.Case) string { return p.binding(p.approvals, c) }
 	var err error
 	if p.person, err = approve.New(opts); err != nil {

@@ -157,7 +157,7 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 			return refusal(tier, "interrupted", "shield was interrupted before the action was judged; blocked")
 		}
 		if tier == TierEvaluate {
-			if allowed, ok := p.allowedOnce(ctx, c, in); ok {
+			if allowed, ok := p.allowed(ctx, c, in); ok {
 				v = allowed
 				o.stages |= verdict.Approve
 				break
@@ -177,7 +177,7 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 		}
 	}
 	if v.Tier < TierEvaluate && p.allowable(&v, c) {
-		if allowed, ok := p.allowedOnce(ctx, c, in); ok {
+		if allowed, ok := p.allowed(ctx, c, in); ok {
 			v = allowed
 			o.stages |= verdict.Approve
 		}
@@ -205,7 +205,7 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 		v.Told = p.tell(&v, c, first, own)
 	}
 	o.payload = p.clean(&v, o, c, it.Resume == nil)
-	if in.Last == TierApprove && p.allowable(&v, c) && ctx.Err() == nil {
+	if in.Last == TierApprove && p.refusals != nil && p.allowable(&v, c) && ctx.Err() == nil {
 		p.refer(ctx, &v, c)
 	}
 	o.trail = c.Trail

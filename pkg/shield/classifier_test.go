@@ -67,7 +67,8 @@ func TestSidecarIsBound(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, addr := range []string{"", "http://127.0.0.1:1", "http://127.0.0.1:2"} {
-		_, print, err := policyTier(t, Config{}).newClassifier(Config{Settings: with(config.Classifier{Addr: addr})})
+		tier := policyTier(t, Config{})
+		_, print, err := tier.newClassifier(Config{Settings: with(config.Classifier{Addr: addr})}, tier.rules)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -64,10 +64,11 @@ type Config struct {
 
 	// Host is the host program that reports actions one by one and whose word the
 	// sessions of actions are. "" means that they are the agent's own word.
-	Host   string
-	Once   bool   // refusals get a reference, by which a person can allow the action once; needs a state folder
-	Parent string // the session of the host that those of this pipeline began in; may be unknown
-	Apart  bool   // sessions share nothing, and an action without one has no memory
+	Host    string
+	Answers string // a person's file of answers in advance, see [approve.Answers]; "" for none
+	Once    bool   // refusals get a reference, by which a person can allow the action once; needs a state folder
+	Parent  string // the session of the host that those of this pipeline began in; may be unknown
+	Apart   bool   // sessions share nothing, and an action without one has no memory
 
 	// Processes returns names of the process of the host and of those above it, the nearest
 	// first. A session that begins is below one whose host is among them. nil knows none.

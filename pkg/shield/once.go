@@ -28,22 +28,34 @@ var allowableErrors = []string{"", "unavailable", "nobody", "timeout", "rate_lim
 // allowable reports whether a person can allow what a verdict refuses: not what the
 // protected core forbids, nor what has no legitimate use, nor what was not judged.
 func (p *Pipeline) allowable(v *verdict.Verdict, c *analysis.Case) bool {
-	if p.refusals == nil || v.Decision != verdict.Block || c == nil || c.Action == nil || !slices.Contains(allowableErrors, v.Error) {
+	if v.Decision != verdict.Block || c == nil || c.Action == nil || !slices.Contains(allowableErrors, v.Error) {
 		return false
 	}
-	forbids := func(rule string) bool { return rule != "" && (policy.Protected(rule) || classify.Always(rule)) }
 	return !forbids(v.Rule) && !slices.ContainsFunc(c.Trail, func(s verdict.Step) bool { return s.Decision != verdict.Allow && forbids(s.Rule) }) &&
 		!slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeGuard })
+}
+
+// forbids reports whether a rule is one that nobody makes an exception to.
+func forbids(rule string) bool {
+	return rule != "" && (policy.Protected(rule) || classify.Always(rule))
 }
 
 // once returns the binding of a permission to do a case once; "" where it cannot be known
 // whether the files that it uses stay as they are.
 func (p *Pipeline) once(c *analysis.Case) string { return p.binding("once "+p.approvals, c) }
 
+// allowed returns the ALLOW of a person who has allowed a case once, or all of its kind.
+func (p *Pipeline) allowed(ctx context.Context, c *analysis.Case, in Range) (verdict.Verdict, bool) {
+	if v, ok := p.allowedOnce(ctx, c, in); ok {
+		return v, true
+	}
+	return p.answered(ctx, c)
+}
+
 // allowedOnce returns the ALLOW of a person who has allowed exactly this action once, and
 // uses it up if the chain decides whether the action runs.
 func (p *Pipeline) allowedOnce(ctx context.Context, c *analysis.Case, in Range) (verdict.Verdict, bool) {
-	if blocked := (verdict.Verdict{Decision: verdict.Block}); !p.allowable(&blocked, c) {
+	if blocked := (verdict.Verdict{Decision: verdict.Block}); p.refusals == nil || !p.allowable(&blocked, c) {
 		return verdict.Verdict{}, false
 	}
 	take := p.refusals.Take
@@ -82,6 +94,8 @@ func (p *Pipeline) refer(ctx context.Context, v *verdict.Verdict, c *analysis.Ca
 		Binding: binding, User: p.caller.User, Host: p.host, Session: c.Action.Session, CWD: c.At().CWD, Type: c.Action.Type, Hash: c.Action.Hash,
 		Payload: text, What: v.Told.What, Why: v.Told.Why, Rule: cmp.Or(v.Rule, v.Told.Rule),
 	}
+	r.Denied = v.Tier < TierEvaluate && v.Error == ""
+	p.describe(ctx, &r, c)
 	if p.refusals.Add(ctx, &r) == nil {
 		v.Ref, v.Told.Remedy = r.Ref, "shield allow "+r.Ref
 	}

@@ -38,6 +38,8 @@ type Pipeline struct {
 	limits     state.Limits
 	store      *state.Store      // nil without a state folder
 	refusals   *approve.Refusals // nil where nobody can allow an action once
+	kinds      *approve.Refusals // nil without a state folder
+	answers    string            // a person's file of answers; "" for none
 	approvals  string            // what bindings of approvals are for: this installation, also where the store is shared
 	person     *approve.Approver
 	log        *audit.Log // nil without an audit file
@@ -161,8 +163,9 @@ func (p *Pipeline) openState(cfg Config, prints verdict.Fingerprints) error {
 	}
 	installation := derive(key, "approvals")
 	p.approvals = "approve " + hex.EncodeToString(installation[:8])
+	p.answers, p.kinds = cfg.Answers, Refusals(key, p.store, p.now)
 	if cfg.Once {
-		p.refusals = Refusals(key, p.store, p.now)
+		p.refusals = p.kinds
 	}
 	if file := cfg.auditFile(); file != "" {
 		max := int64(cfg.settings().Audit.MaxBytes)

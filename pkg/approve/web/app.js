@@ -73,9 +73,12 @@ function add(request) {
   part(".place").textContent = request.type + (place(request) ? ", " + place(request) : "");
   for (const button of card.querySelectorAll("button[data-choice]")) {
     if (button.dataset.choice === "remember") button.hidden = !request.remember;
+    if (button.dataset.choice === "kind") button.hidden = !request.kind;
     if (button.dataset.choice !== "deny" && (request.more || request.cut)) button.hidden = true;
     button.addEventListener("click", () => answer(card, button.dataset.choice));
   }
+  part(".kind").hidden = !request.kind;
+  part(".kind").textContent = "This kind: " + request.kind;
   part(".more").hidden = !request.more;
   part(".more").addEventListener("click", () => expand(card, request));
   part(".cut").hidden = !request.cut;
@@ -112,6 +115,7 @@ async function expand(card, request) {
   if (!request.cut) {
     card.querySelector("[data-choice=once]").hidden = false;
     card.querySelector("[data-choice=remember]").hidden = !request.remember;
+    card.querySelector("[data-choice=kind]").hidden = !request.kind;
   }
   quiet();
 }
@@ -120,6 +124,7 @@ const answers = {
   deny: "Denied",
   once: "Approved once",
   remember: "Approved for 10 minutes",
+  kind: "This kind approved for this session",
 };
 
 // keep puts a receipt where the card of a request was.

@@ -1348,3 +1348,63 @@ var LoginPrograms = Words{
 	"sudo":        true,
 	"zsh":         true,
 }
+
+// TextOptions are options, behind their program and a slash, whose value is text for people; key= stands for the key of an operand.
+var TextOptions = Words{
+	"gh/--body":          true,
+	"gh/--notes":         true,
+	"gh/--subject":       true,
+	"gh/--title":         true,
+	"gh/-b":              true,
+	"gh/-n":              true,
+	"gh/-t":              true,
+	"gh/body=":           true,
+	"gh/title=":          true,
+	"git/--message":      true,
+	"git/-am":            true,
+	"git/-m":             true,
+	"glab/--description": true,
+	"glab/--message":     true,
+	"glab/--title":       true,
+	"glab/-d":            true,
+	"glab/-m":            true,
+	"glab/-t":            true,
+	"hg/-m":              true,
+	"jj/-m":              true,
+	"svn/-m":             true,
+}
+
+// FreeNames are subcommands, behind their program and a slash, whose operands name branches and tags that come and go.
+var FreeNames = Words{
+	"git/branch":      true,
+	"git/checkout":    true,
+	"git/cherry-pick": true,
+	"git/commit":      true,
+	"git/merge":       true,
+	"git/rebase":      true,
+	"git/switch":      true,
+	"git/worktree":    true,
+}
+
+// LaterNames are those whose first operand names a remote, and the others branches and tags.
+var LaterNames = Words{
+	"git/fetch": true,
+	"git/pull":  true,
+	"git/push":  true,
+}
+
+// MainBranches are branches that others build on.
+var MainBranches = Words{
+	"HEAD":       true,
+	"dev":        true,
+	"develop":    true,
+	"gh-pages":   true,
+	"main":       true,
+	"master":     true,
+	"prod":       true,
+	"production": true,
+	"release":    true,
+	"stable":     true,
+	"staging":    true,
+	"trunk":      true,
+}

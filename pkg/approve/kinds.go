@@ -1,0 +1,303 @@
+package approve
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shieldcli/shield/internal/flock"
+	"github.com/shieldcli/shield/internal/owner"
+	"github.com/shieldcli/shield/internal/yamlfile"
+	"github.com/shieldcli/shield/pkg/kind"
+	"github.com/shieldcli/shield/pkg/state"
+)
+
+// A Standing answer is a person's answer for all actions of a kind, in one session, in one
+// project or everywhere.
+type Standing struct {
+	Name    string    `json:"name"`
+	Kind    kind.Kind `json:"kind"`
+	By      string    `json:"by"`
+	What    string    `json:"what"`              // the action that was approved, without secrets
+	Until   time.Time `json:"until,omitzero"`    // of a session's
+	Labels  string    `json:"labels,omitempty"`  // of the session when the person answered
+	Session string    `json:"session,omitempty"` // "" for one of the file
+	Project string    `json:"project,omitempty"` // "" everywhere
+}
+
+// Bounds of standing answers.
+const (
+	kindFor    = 12 * time.Hour
+	maxKinds   = 256 // in one session
+	kindsShelf = "kinds"
+	maxAnswers = 1 << 20 // bytes of the file
+)
+
+// session returns the group of the kinds of a session. binding names the session, its user,
+// host and roots, and what judges it.
+func sessionGroup(binding string) []byte {
+	sum := sha256.Sum256([]byte(binding))
+	return []byte(hex.EncodeToString(sum[:]))
+}
+
+// Learn keeps an answer for a kind for a session. Several processes may do so at once.
+func (s *Refusals) Learn(ctx context.Context, binding string, a Standing) error {
+	a.Until = s.Clock().Add(kindFor)
+	a.Name = a.Kind.Key()[:approvalID]
+	value, err := s.sealed(a)
+	if err != nil {
+		return err
+	}
+	if len(value) > maxRefusal {
+		return ErrTooLarge
+	}
+	return s.Store.Shelf(ctx, kindsShelf, func(sh *state.Shelf) error {
+		count, group := 0, sessionGroup(binding)
+		var old [][2][]byte
+		err := sh.Groups(nil, func(name, _ []byte) error {
+			return sh.Each(name, func(key, value []byte) error {
+				var o Standing
+				if s.unseal(value, &o) != nil || !s.Clock().Before(o.Until) {
+					old = append(old, [2][]byte{bytes.Clone(name), bytes.Clone(key)})
+				} else if bytes.Equal(name, group) {
+					count++
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			return err
+		}
+		if count >= maxKinds {
+			return fmt.Errorf("this session has %d kinds already", count)
+		}
+		for _, o := range old {
+			if err := sh.Put(o[0], o[1], nil); err != nil {
+				return err
+			}
+		}
+		return sh.Put(group, []byte(a.Name), value)
+	})
+}
+
+// Kinds returns the answers that stand in a session; for "" those of all sessions.
+func (s *Refusals) Kinds(ctx context.Context, binding string) ([]Standing, error) {
+	var list []Standing
+	err := s.Store.LookShelf(ctx, kindsShelf, func(sh *state.Shelf) error {
+		list = nil
+		each := func(key, value []byte) error {
+			var a Standing
+			if s.unseal(value, &a) == nil && a.Name == string(key) && s.Clock().Before(a.Until) && a.Until.Before(s.Clock().Add(kindFor+time.Minute)) {
+				list = append(list, a)
+			}
+			return nil
+		}
+		if binding != "" {
+			return sh.Each(sessionGroup(binding), each)
+		}
+		return sh.Groups(nil, func(name, _ []byte) error { return sh.Each(name, each) })
+	})
+	slices.SortFunc(list, func(a, b Standing) int { return cmp.Or(a.Until.Compare(b.Until), strings.Compare(a.Name, b.Name)) })
+	return list, err
+}
+
+// Forget drops the session answers with a name, or all for "", and returns how many.
+func (s *Refusals) Forget(ctx context.Context, name string) (n int, err error) {
+	err = s.Store.Shelf(ctx, kindsShelf, func(sh *state.Shelf) error {
+		n = 0
+		var drop [][2][]byte
+		err := sh.Groups(nil, func(group, _ []byte) error {
+			return sh.Each(group, func(key, _ []byte) error {
+				if name == "" || string(key) == name {
+					drop = append(drop, [2][]byte{bytes.Clone(group), bytes.Clone(key)})
+				}
+				return nil
+			})
+		})
+		for _, d := range drop {
+			if err == nil {
+				err = sh.Put(d[0], d[1], nil)
+				n++
+			}
+		}
+		return err
+	})
+	return n, err
+}
+
+// answerKeys are the keys of an answer in a person's file.
+var answerKeys = []string{"name", "by", "what", "project", "facts", "findings"}
+
+// Answers returns the standing answers of a person's file; none if there is no such file.
+// With an error it returns none.
+func Answers(file string) ([]Standing, error) {
+	data, _, err := owner.ReadFile(file, maxAnswers)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	top, err := yamlfile.Parse(data, "a file of answers")
+	if err != nil || top == nil {
+		return nil, err
+	}
+	fields, err := yamlfile.Fields(top, []string{"answers"})
+	if err != nil || len(fields) == 0 {
+		return nil, yamlfile.In("answers", file, err)
+	}
+	nodes, err := yamlfile.Elements(fields[0].Value)
+	if err != nil {
+		return nil, yamlfile.In("answers", file, err)
+	}
+	var list []Standing
+	for _, n := range nodes {
+		var a Standing
+		err := yamlfile.Mapping(n, answerKeys, func(f yamlfile.Field) (err error) {
+			switch f.Key {
+			case "name":
+				a.Name, err = yamlfile.Text(f.Value)
+			case "by":
+				a.By, err = yamlfile.Text(f.Value)
+			case "what":
+				a.What, err = yamlfile.Text(f.Value)
+			case "project":
+				if a.Project, err = yamlfile.Text(f.Value); err == nil && !filepath.IsAbs(a.Project) {
+					err = yamlfile.At(f.Value).Errorf("project is no absolute path")
+				}
+			case "facts":
+				a.Kind.Facts, err = yamlfile.List(f.Value, yamlfile.Text)
+			case "findings":
+				a.Kind.Findings, err = yamlfile.List(f.Value, yamlfile.Text)
+			}
+			return err
+		})
+		if err == nil && (a.Name == "" || len(a.Kind.Facts) == 0) {
+			err = yamlfile.At(n).Errorf("an answer needs a name and facts")
+		}
+		if err != nil {
+			return nil, yamlfile.In("answers", file, err)
+		}
+		list = append(list, a)
+	}
+	return list, nil
+}
+
+// AnswerText returns an answer as an entry of a person's file.
+func AnswerText(a *Standing, comment string) string {
+	var b strings.Builder
+	quote := func(s string) string {
+		text, _ := json.Marshal(s) //nolint:errchkjson // a string has a form
+		return string(text)
+	}
+	fmt.Fprintf(&b, "  # %s\n  - name: %s\n    by: %s\n    what: %s\n", brief(comment, maxSubject), quote(a.Name), quote(a.By), quote(a.What))
+	if a.Project != "" {
+		fmt.Fprintf(&b, "    project: %s\n", quote(a.Project))
+	}
+	for _, l := range [...]struct {
+		key  string
+		list []string
+	}{{"facts", a.Kind.Facts}, {"findings", a.Kind.Findings}} {
+		if len(l.list) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "    %s:\n", l.key)
+		for _, s := range l.list {
+			fmt.Fprintf(&b, "      - %s\n", quote(s))
+		}
+	}
+	return b.String()
+}
+
+const answersHead = "# What you have allowed with shield allow: each entry is your answer in advance for exactly what it covers.\n# shield approvals lists them; shield approvals revoke NAME, or removing an entry here, takes one back.\nanswers:\n"
+
+// AddAnswer adds an answer to a person's file, which is left as it was if the file could not
+// be read afterwards.
+func AddAnswer(ctx context.Context, file string, a *Standing, comment string) error {
+	return changeAnswers(ctx, file, func(text string) (string, error) {
+		list, err := Answers(file)
+		if err != nil {
+			return "", err
+		}
+		if slices.ContainsFunc(list, func(o Standing) bool { return o.Name == a.Name }) {
+			return "", fmt.Errorf("an answer is already named %s", a.Name)
+		}
+		if text == "" {
+			text = answersHead
+		}
+		if !strings.HasSuffix(text, "\n") {
+			text += "\n"
+		}
+		return text + AnswerText(a, comment), nil
+	})
+}
+
+// RemoveAnswer removes the answers that a name, or "" for all, names, and returns how many.
+func RemoveAnswer(ctx context.Context, file, name string) (n int, err error) {
+	list, err := Answers(file)
+	if err != nil || !slices.ContainsFunc(list, func(a Standing) bool { return name == "" || a.Name == name }) {
+		return 0, err
+	}
+	return n, changeAnswers(ctx, file, func(string) (string, error) {
+		list, err := Answers(file)
+		if err != nil {
+			return "", err
+		}
+		text := answersHead
+		n = 0
+		for i := range list {
+			if a := &list[i]; name == "" || a.Name == name {
+				n++
+			} else {
+				text += AnswerText(a, a.By+": "+a.What)
+			}
+		}
+		if n == len(list) {
+			text = answersHead + "  []\n"
+		}
+		return text, nil
+	})
+}
+
+// changeAnswers replaces the file by what change makes of its text, one process at a time.
+func changeAnswers(ctx context.Context, file string, change func(text string) (string, error)) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	lock, err := flock.New(file + ".lock")
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := lock.Lock(ctx, 5*time.Second); err != nil {
+		return err
+	}
+	data, _, err := owner.ReadFile(file, maxAnswers)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	text, err := change(strings.TrimSuffix(string(data), "  []\n"))
+	if err != nil {
+		return err
+	}
+	temp := file + ".new"
+	if err := os.WriteFile(temp, []byte(text), 0o600); err != nil {
+		return err
+	}
+	if _, err := Answers(temp); err != nil {
+		os.Remove(temp)
+		return err
+	}
+	return os.Rename(temp, file)
+}

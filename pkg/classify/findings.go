@@ -1,0 +1,65 @@
+package classify
+
+import (
+	"context"
+	"slices"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// Findings returns all that speaks against an action, also where a rule of the policy sends it
+// to a higher tier: the IDs of the rules that match, the causes of doubt, and whether the
+// model suspects it. A failure is an error: then nothing is known.
+func (k *Classifier) Findings(ctx context.Context, c *analysis.Case) (rules, doubted []string, suspected bool, err error) {
+	if k.opts.NoHeuristic {
+		rules = append(rules, "heuristics are off")
+	}
+	eng := k.engine()
+	s := eng.pool.Get().(*scratch)
+	defer eng.pool.Put(s)
+	eng.run(s, c, scopeAll)
+	if err := k.exempt(eng, s, c); err != nil {
+		return nil, nil, false, err
+	}
+	if s.over {
+		rules = append(rules, "too long for the rules")
+	}
+	for _, h := range s.hits {
+		rules = append(rules, eng.rules[h.rule].ID)
+	}
+	before := c.Evidence
+	c.Evidence = &analysis.Evidence{}
+	doubts(c, k.opts.Doubts)
+	if c.Evidence.Full() {
+		rules = append(rules, "more doubts than are counted")
+	}
+	for _, d := range c.Evidence.Doubts {
+		doubted = append(doubted, d.Cause)
+	}
+	c.Evidence = before
+	slices.Sort(rules)
+	slices.Sort(doubted)
+	rules, doubted = slices.Compact(rules), slices.Compact(doubted)
+	if k.opts.Model == nil || slices.Contains(k.opts.SkipTypes, c.Action.Type) || c.Harmless() {
+		return rules, doubted, false, nil
+	}
+	text, err := Text(c.Action)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	m := k.score(ctx, c.Action.Type, text)
+	if m.err != nil {
+		return nil, nil, false, m.err
+	}
+	if m.safe {
+		return rules, doubted, false, nil
+	}
+	tier := c.MinTier
+	c.MinTier = min(tier, 1) // what the model's word is worth, not which tier decides
+	w := k.weighing(c)
+	c.MinTier = tier
+	w.rules = result{source: "heuristic", decision: verdict.Allow, confidence: noMatchConfidence}
+	r, _ := w.weigh(&m)
+	return rules, doubted, r.decision != verdict.Allow, nil
+}

@@ -1,0 +1,404 @@
+// Package kind says what two actions have in common, so that one answer of a person can
+// stand for both: the programs or tools that do what was asked about, the verbs, the objects,
+// the options, and where the data comes from. It never says so of what a person has to see
+// each time: credentials, privilege, persistence, shield itself, and code that is not known.
+package kind
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/shieldcli/shield/internal/prefilter"
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
+	"github.com/shieldcli/shield/pkg/shell/command"
+)
+
+// A Kind is what is known of a kind of action. It covers an action whose facts and findings
+// are among its own.
+type Kind struct {
+	Facts    []string `json:"facts" yaml:"facts"`       // sorted
+	Findings []string `json:"findings" yaml:"findings"` // what rules and classifiers said; sorted
+}
+
+// Covers reports whether an action of another kind is one of this.
+func (k *Kind) Covers(o *Kind) bool {
+	return len(o.Facts) > 0 && within(o.Facts, k.Facts) && within(o.Findings, k.Findings)
+}
+
+func within(some, of []string) bool {
+	for _, s := range some {
+		if !slices.Contains(of, s) {
+			return false
+		}
+	}
+	return true
+}
+
+// Key identifies a kind.
+func (k *Kind) Key() string {
+	h := sha256.New()
+	for _, list := range [][]string{k.Facts, k.Findings} {
+		fmt.Fprintf(h, "%d", len(list))
+		for _, s := range list {
+			fmt.Fprintf(h, " %d:%s", len(s), s)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// String returns the facts for a person, the programs first.
+func (k *Kind) String() string {
+	var first, rest []string
+	for _, f := range k.Facts {
+		if strings.HasPrefix(f, "run ") || strings.HasPrefix(f, "tool ") {
+			first = append(first, f)
+		} else {
+			rest = append(rest, f)
+		}
+	}
+	return strings.Join(append(first, rest...), "; ")
+}
+
+// ModelFinding is the finding of a model that suspects an action by its words: it says nothing
+// of what the next action of the kind holds.
+const ModelFinding = "model"
+
+// never are the kinds of effects about which a person is asked each time.
+var never = []effect.Kind{
+	effect.ReadSecret, effect.ReadClipboard, effect.SendSecret, effect.ChangePrivilege, effect.Persist, effect.ChangeGuard, effect.RunDownload,
+	effect.RunDecoded, effect.RunInput, effect.RemoteShell, effect.Dynamic, effect.StopProcess, effect.ChangeSystem,
+}
+
+// Of returns the kind of an action about which rules and classifiers have found something. met
+// reports whether a rule asks about an effect, by its index. An error says why the action can
+// only be allowed by itself.
+func Of(c *analysis.Case, findings []string, met func(i int) bool) (Kind, error) {
+	if c.Unexamined != "" {
+		return Kind{}, errors.New("part of it was not read")
+	}
+	if slices.Contains(findings, ModelFinding) {
+		return Kind{}, errors.New("the model suspects it by its words")
+	}
+	f := facts{c: c}
+	command := c.Action.Type == "execute_command"
+	if !command {
+		f.add("tool " + c.Action.Type)
+	}
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		if slices.Contains(never, e.Kind) {
+			return Kind{}, fmt.Errorf("a person decides each time about: %s", e.Kind)
+		}
+		if e.Kind == effect.RunCode && len(e.Labels) > 0 {
+			return Kind{}, errors.New("it runs code that came from elsewhere")
+		}
+		if e.Path != "" && secret(e) {
+			return Kind{}, errors.New("it touches a place where credentials, settings that run code, or shield's files can be")
+		}
+		if e.Is(effect.LabelSecret) || e.Is(effect.LabelCredential) {
+			return Kind{}, errors.New("it carries credentials")
+		}
+		if !met(i) && !c.Notable(e) {
+			continue
+		}
+		if err := f.effect(e); err != nil {
+			return Kind{}, err
+		}
+		if !command || e.Kind == effect.Execute {
+			continue
+		}
+		by, carried := f.enclosing(i)
+		switch {
+		case by == nil:
+			return Kind{}, errors.New("it is not known which program does it")
+		case carried != nil:
+			return Kind{}, fmt.Errorf("%s runs what another word says", carried.Program)
+		}
+		if err := f.program(by); err != nil {
+			return Kind{}, err
+		}
+	}
+	if len(f.list) == 0 || !command && len(f.list) == 1 && len(c.Effects) == 0 {
+		return Kind{}, errors.New("nothing of it is known")
+	}
+	slices.Sort(f.list)
+	findings = slices.Clone(findings)
+	slices.Sort(findings)
+	return Kind{Facts: slices.Compact(f.list), Findings: slices.Compact(findings)}, nil
+}
+
+// Exact returns the kind that holds this action alone, with what the files that it reads and
+// runs hold now.
+func Exact(c *analysis.Case, findings []string) (Kind, error) {
+	for i := range c.Effects {
+		switch e := &c.Effects[i]; e.Kind {
+		case effect.ReadSecret, effect.ReadClipboard, effect.SendSecret, effect.ChangePrivilege, effect.Persist, effect.ChangeGuard, effect.RunDownload, effect.RemoteShell:
+			return Kind{}, fmt.Errorf("a person decides each time about: %s", e.Kind)
+		case effect.Dynamic, effect.RunInput, effect.RunDecoded:
+			if e.Cause != effect.CauseScript && !c.UnknownTool(e) {
+				return Kind{}, errors.New("what it runs is not known before it runs")
+			}
+		}
+	}
+	files, err := c.Inputs()
+	if err != nil {
+		return Kind{}, err
+	}
+	k := Kind{Facts: []string{"action " + c.Action.Hash, "folder " + c.At().CWD}, Findings: slices.Clone(findings)}
+	if files != "" {
+		k.Facts = append(k.Facts, "files "+files)
+	}
+	slices.Sort(k.Facts)
+	slices.Sort(k.Findings)
+	return k, nil
+}
+
+// IsExact reports whether a kind holds one action alone.
+func (k *Kind) IsExact() bool { return len(k.Facts) > 0 && strings.HasPrefix(k.Facts[0], "action ") }
+
+// secret reports whether an effect touches a path of which no kind may speak.
+func secret(e *effect.Effect) bool {
+	_, ok := secrets().Touches(e.Path, e.Pattern, e.Recursive)
+	return ok && e.Kind != effect.ListDirectory
+}
+
+var secrets = sync.OnceValue(func() *effect.Globs {
+	var globs []string
+	for _, name := range knowledge.PathNames() {
+		if !slices.Contains([]string{"build_output", "delivered_files", "public_files", "open_files", "own_caches", "prose_files"}, name) {
+			list, _ := knowledge.Paths(name)
+			globs = append(globs, list...)
+		}
+	}
+	g, err := effect.NewGlobs(globs, map[string][]string{"HOME": nil, "WORKSPACE": nil})
+	if err != nil {
+		panic(err) // a test reads them
+	}
+	return g
+})
+
+// facts collects what is known of an action.
+type facts struct {
+	c    *analysis.Case
+	list []string
+}
+
+func (f *facts) add(s string) { f.list = append(f.list, s) }
+
+// effect adds what is known of an effect.
+func (f *facts) effect(e *effect.Effect) error {
+	if e.Kind == effect.Execute {
+		return f.program(e)
+	}
+	var words []string
+	add := func(s string) {
+		if s != "" {
+			words = append(words, s)
+		}
+	}
+	add(string(e.Kind))
+	if e.Pattern && e.Path == "" {
+		return errors.New("which files it touches is not known")
+	}
+	if e.Path != "" {
+		object, err := f.object(e)
+		if err != nil {
+			return err
+		}
+		add(object)
+	}
+	for _, s := range [...]string{e.Host, e.Service, e.Verb, e.Target, string(e.Cause)} {
+		add(s)
+	}
+	for _, is := range [...]struct {
+		holds bool
+		word  string
+	}{{e.Destroys, "destroys"}, {e.Recursive && e.Kind != effect.ReadFile && e.Kind != effect.ListDirectory, "recursive"}, {e.Pattern, "pattern"}, {!e.Restorable && (e.Kind == effect.DeleteFile || e.Kind == effect.DeleteDirectory), "lost"}, {e.Trusted, "trusted"}} {
+		if is.holds {
+			words = append(words, is.word)
+		}
+	}
+	labels := make([]string, len(e.Labels))
+	for i, l := range e.Labels {
+		labels[i] = string(l)
+	}
+	slices.Sort(labels)
+	f.add(strings.Join(append(words, labels...), " "))
+	return nil
+}
+
+// object returns the tree that a path lies in: the workspace, or a hidden folder of it, the
+// folder for temporary files, or else the file's own folder.
+func (f *facts) object(e *effect.Effect) (string, error) {
+	place := f.c.At()
+	if e.Pattern && !strings.HasPrefix(e.Path, "/") {
+		return "", errors.New("which files it touches is not known")
+	}
+	for _, root := range place.Roots {
+		rest, ok := strings.CutPrefix(e.Path, root+"/")
+		if !ok && e.Path != root || !place.Inside(e.Path, e.Pattern, e.Tree) {
+			continue
+		}
+		at := "workspace"
+		for name := range strings.SplitSeq(rest, "/") {
+			if strings.HasPrefix(name, ".") && len(name) > 1 {
+				return at + "/" + name, nil
+			}
+		}
+		return at, nil
+	}
+	for _, folder := range [...]string{"/tmp", "/var/tmp", "/private/tmp"} {
+		if strings.HasPrefix(e.Path, folder+"/") && !(e.Pattern && strings.Contains(e.Path, "**")) {
+			return folder, nil
+		}
+	}
+	if e.Pattern {
+		if e.Kind != effect.ReadFile && e.Kind != effect.ListDirectory {
+			return "", errors.New("it changes files by a pattern outside the workspace")
+		}
+		known, _, _ := strings.Cut(e.Path, "*")
+		if known = path.Dir(known + "x"); len(known) < 2 || strings.ContainsAny(known, `?[\`) {
+			return "", errors.New("which files it reads is not known")
+		}
+		return known, nil
+	}
+	if e.Recursive || e.Kind == effect.ListDirectory {
+		return e.Path, nil
+	}
+	return path.Dir(e.Path), nil
+}
+
+// enclosing returns the program that an effect is of: the innermost whose text holds the
+// effect's, or the last one before it.
+// carrier is another program whose text holds that one's, nil if there is none.
+func (f *facts) enclosing(i int) (best, carrier *effect.Effect) {
+	all, from := f.c.Effects, f.c.Effects[i].From
+	for k := range all {
+		e := &all[k]
+		if e.Kind != effect.Execute || e.From.Start > from.Start || e.From.End < from.End {
+			continue
+		}
+		switch {
+		case best == nil:
+			best = e
+		case e.From.End-e.From.Start <= best.From.End-best.From.Start:
+			best, carrier = e, best
+		default:
+			carrier = e
+		}
+	}
+	for k := i - 1; best == nil && k >= 0; k-- {
+		if all[k].Kind == effect.Execute {
+			best = &all[k]
+		}
+	}
+	return best, carrier
+}
+
+// program adds what is known of a program that does what is asked about: its subcommands,
+// options, and those operands that are no object of an effect.
+func (f *facts) program(e *effect.Effect) error {
+	switch {
+	case e.Class == effect.ReadOnly:
+		f.add("run a program that only reads")
+		return nil
+	case e.Class == effect.Unknown || e.Class == effect.Privileged:
+		return fmt.Errorf("it is not known what %s does", e.Program)
+	case command.Language(e.Program) != "" || command.Compilers[e.Program] || command.Placers[e.Program] || e.Program != "git" && len(command.Loaders(e.Program, e.Args)) > 0:
+		return fmt.Errorf("%s runs code that may change", e.Program)
+	}
+	subs := command.Subcommands(e.Program, e.Args)
+	words := []string{"run", e.Program}
+	words = append(words, subs...)
+	id := e.Program
+	if len(subs) > 0 {
+		id += "/" + subs[0]
+	}
+	var options []string
+	operands, text := 0, false
+	left := slices.Clone(subs)
+	for _, w := range e.Args {
+		switch {
+		case text:
+			text = false
+			options = append(options, "TEXT")
+			continue
+		case len(left) > 0 && w == left[0]:
+			left = left[1:]
+			continue
+		case strings.ContainsAny(w, "$`"):
+			return errors.New("part of its arguments is not known")
+		case len(w) > 1 && w[0] == '-':
+			name, value, assigned := strings.Cut(w, "=")
+			if command.TextOptions[e.Program+"/"+name] {
+				if text = !assigned; assigned {
+					name += "=TEXT"
+				}
+				options = append(options, name)
+				continue
+			}
+			if assigned {
+				name += "=" + f.operand(e, value)
+			}
+			options = append(options, name)
+			continue
+		}
+		if key, _, ok := strings.Cut(w, "="); ok && command.TextOptions[e.Program+"/"+key+"="] {
+			options = append(options, key+"=TEXT")
+			continue
+		}
+		operands++
+		if (command.FreeNames[id] || command.LaterNames[id] && operands > 1) && freeName().MatchString(w) && !strings.Contains(w, "..") && !command.MainBranches[w] {
+			w = "NAME"
+		} else {
+			w = f.operand(e, w)
+		}
+		if !slices.Contains(words[2+len(subs):], w) {
+			words = append(words, w)
+		}
+	}
+	slices.Sort(options)
+	f.add(strings.Join(append(words, slices.Compact(options)...), " "))
+	return nil
+}
+
+var (
+	freeName = prefilter.Lazy(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
+	number   = regexp.MustCompile(`(^|/)[0-9]+(/|$)`)
+)
+
+// operand returns what stands for an operand: the tree of a path that an effect names, the
+// host of an address, and # for the numbers of things at a service.
+func (f *facts) operand(by *effect.Effect, w string) string {
+	if scheme, rest, ok := strings.Cut(w, "://"); ok {
+		host, _, _ := strings.Cut(rest, "/")
+		return scheme + "://" + host
+	}
+	at, pattern := f.c.At().Path(w, false)
+	for i := range f.c.Effects {
+		if e := &f.c.Effects[i]; e.Path != "" && e.Path == at && e.Pattern == pattern {
+			if object, err := f.object(e); err == nil {
+				return "FILE:" + object
+			}
+		}
+	}
+	if by.Class == effect.Network {
+		for number.MatchString(w) {
+			if next := number.ReplaceAllString(w, "$1#$2"); next != w {
+				w = next
+				continue
+			}
+			break
+		}
+	}
+	return w
+}

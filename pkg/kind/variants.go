@@ -1,0 +1,65 @@
+package kind
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/action"
+)
+
+// Variants returns actions that differ from one in a word: another file beside one that it
+// names, another number, another name. Whether a kind covers them is for the caller to see.
+func Variants(a *action.Action) (out []*action.Action) {
+	with := func(key, text string) {
+		b := *a
+		b.Payload = maps.Clone(a.Payload)
+		b.Payload[key] = text
+		b.Hash, b.Raw = "", nil
+		out = append(out, &b)
+	}
+	for _, key := range slices.Sorted(maps.Keys(a.Payload)) {
+		text, ok := a.Payload[key].(string)
+		if !ok || strings.Contains(text, "\n") || len(text) > 1000 {
+			continue
+		}
+		if key != "command" {
+			for _, other := range others(text) {
+				with(key, other)
+			}
+			continue
+		}
+		words := strings.Split(text, " ")
+		for i := len(words) - 1; i > 0; i-- {
+			for _, other := range others(words[i]) {
+				with(key, strings.Join(slices.Concat(words[:i], []string{other}, words[i+1:]), " "))
+			}
+		}
+	}
+	return out
+}
+
+// others returns words like a word.
+func others(w string) (out []string) {
+	if w == "" || strings.HasPrefix(w, "-") || strings.ContainsAny(w, "$`'\"|&;<>(){}*?[]\\") {
+		return nil
+	}
+	if n, err := strconv.Atoi(w); err == nil {
+		return []string{strconv.Itoa(n + 1)}
+	}
+	dir, file := path.Split(w)
+	ext := path.Ext(file)
+	for _, name := range [...]string{"another", "other-name"} {
+		out = append(out, dir+name+ext)
+	}
+	for i, part := range strings.Split(w, "/") {
+		if n, err := strconv.Atoi(part); err == nil {
+			parts := strings.Split(w, "/")
+			parts[i] = strconv.Itoa(n + 1)
+			out = append(out, strings.Join(parts, "/"))
+		}
+	}
+	return out
+}

@@ -1,0 +1,28 @@
+package command
+
+import "strings"
+
+// Subcommands returns the words of a program's arguments that are its subcommands, as its
+// entry lists them; nil if it has none.
+func Subcommands(name string, args []string) (words []string) {
+	level := lookup(name)
+	for _, w := range args {
+		if level == nil || len(level.subs) == 0 {
+			break
+		}
+		if strings.HasPrefix(w, "-") {
+			continue
+		}
+		next := find(level.subs, w)
+		if next == nil {
+			next = findPrefixed(level.subs, w, 0)
+		}
+		switch {
+		case next != nil:
+			words, level = append(words, w), next
+		case level.hasGroup(w):
+			words = append(words, w)
+		}
+	}
+	return words
+}

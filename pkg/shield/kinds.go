@@ -1,0 +1,226 @@
+package shield
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/approve"
+	"github.com/shieldcli/shield/pkg/classify"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/kind"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// heuristicID is what the ID of a heuristic rule looks like.
+var heuristicID = regexp.MustCompile(`^[A-Z]{2,4}-[0-9]{3}$`)
+
+// findings returns all that the rules of tiers 0 and 1, and the model, find in a case, and
+// for each effect whether a rule asks about it.
+func (p *Pipeline) findings(ctx context.Context, c *analysis.Case) (all []string, met []bool, err error) {
+	all, met, err = p.rules.Findings(ctx, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	k, ok := p.tiers[TierClassify].(*classify.Classifier)
+	if !ok {
+		return nil, nil, fmt.Errorf("tier 1 is not the classifier")
+	}
+	rules, doubts, suspected, err := k.Findings(ctx, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, d := range doubts {
+		all = append(all, "doubt "+d)
+	}
+	if suspected {
+		all = append(all, kind.ModelFinding)
+	}
+	if len(rules) > 0 { // such a rule may be about any part
+		for i := range met {
+			met[i] = true
+		}
+	}
+	all = append(all, rules...)
+	slices.Sort(all)
+	return slices.Compact(all), met, nil
+}
+
+// kindOf returns the kind of a case, or why it has none.
+func (p *Pipeline) kindOf(ctx context.Context, c *analysis.Case) (k kind.Kind, findings []string, err error) {
+	findings, met, err := p.findings(ctx, c)
+	if err != nil {
+		return k, nil, err
+	}
+	if f := slices.IndexFunc(findings, forbids); f >= 0 {
+		return k, nil, fmt.Errorf("rule %s allows no exceptions", findings[f])
+	}
+	k, err = kind.Of(c, findings, func(i int) bool { return met[i] })
+	return k, findings, err
+}
+
+// within names the session that a kind holds in, with its user, host and roots and all that
+// judges it; "" where it is none that an answer can hold in.
+func (p *Pipeline) within(c *analysis.Case) string {
+	if c.Action.Session == "" || len(c.At().Roots) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%q", []string{
+		p.approvals, p.caller.User, p.host, c.Action.Session, strings.Join(c.At().Roots, "\n"),
+		p.prints.Policy, p.prints.Rules, p.prints.Model, p.prints.Config,
+	})
+}
+
+// entered returns those labels of the session that end what was answered before they came.
+func entered(c *analysis.Case) string {
+	var out []string
+	if c.Memory != nil {
+		for _, l := range c.Memory.Labels() {
+			if l == effect.LabelSecret || l == effect.LabelUntrusted {
+				out = append(out, string(l))
+			}
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+// standing returns what an answer for the kind of a case would be.
+func (p *Pipeline) standing(c *analysis.Case, k kind.Kind) approve.Standing {
+	return approve.Standing{Kind: k, What: p.redactor.String(approve.Judged(c, nil)), Labels: entered(c), Session: c.Action.Session}
+}
+
+// offerKind says what an answer for the kind of a case would cover in its session, and how
+// to keep it.
+func (p *Pipeline) offerKind(ctx context.Context, c *analysis.Case) (string, func(ctx context.Context, by string) error) {
+	within := p.within(c)
+	if p.kinds == nil || within == "" || p.deniedBefore(c) {
+		return "", nil
+	}
+	k, _, err := p.kindOf(ctx, c)
+	if err != nil {
+		return "", nil
+	}
+	s := p.standing(c, k)
+	return k.String(), func(ctx context.Context, by string) error {
+		s.By = by
+		return p.kinds.Learn(ctx, within, s)
+	}
+}
+
+// deniedBefore reports whether the session has an action like this denied.
+func (p *Pipeline) deniedBefore(c *analysis.Case) bool {
+	r, ok := c.Memory.(*recall)
+	return ok && r != nil && r.known == nil && (r.session().Around(c) != nil || r.denials().Around(c) != nil)
+}
+
+// answered returns the ALLOW of a person who has answered for all actions of a case's kind.
+func (p *Pipeline) answered(ctx context.Context, c *analysis.Case) (verdict.Verdict, bool) {
+	var none verdict.Verdict
+	if blocked := (verdict.Verdict{Decision: verdict.Block}); p.kinds == nil || !p.allowable(&blocked, c) {
+		return none, false
+	}
+	var list []approve.Standing
+	if within := p.within(c); within != "" {
+		kinds, err := p.kinds.Kinds(ctx, within)
+		if err != nil {
+			return none, false // asking is always right
+		}
+		labels := entered(c)
+		list = slices.DeleteFunc(kinds, func(s approve.Standing) bool { return s.Labels != labels })
+	}
+	if p.answers != "" {
+		stored, err := approve.Answers(p.answers)
+		if err != nil && p.notify != nil {
+			p.notify("what was allowed for good does not count: " + err.Error())
+		}
+		for _, s := range stored {
+			if s.Project == "" || slices.Contains(c.At().Roots, s.Project) {
+				list = append(list, s)
+			}
+		}
+	}
+	if len(list) == 0 || p.deniedBefore(c) {
+		return none, false
+	}
+	own, findings, err := p.kindOf(ctx, c)
+	var exact *kind.Kind
+	for i := range list {
+		s := &list[i]
+		covers := err == nil && !s.Kind.IsExact() && s.Kind.Covers(&own)
+		if s.Kind.IsExact() && slices.Contains(s.Kind.Facts, "action "+c.Action.Hash) {
+			if exact == nil {
+				if findings == nil {
+					findings, _, _ = p.findings(ctx, c)
+				}
+				if k, err := kind.Exact(c, findings); err == nil && findings != nil {
+					exact = &k
+				} else {
+					exact = &kind.Kind{}
+				}
+			}
+			covers = s.Kind.Covers(exact)
+		}
+		if covers {
+			scope := "for this session"
+			switch {
+			case s.Session == "" && s.Project == "":
+				scope = "everywhere"
+			case s.Session == "":
+				scope = "in this project"
+			}
+			v := verdict.Verdict{
+				Decision: verdict.Allow, Tier: TierApprove, Confidence: 1, Channel: "kind", By: s.By,
+				Reasoning: fmt.Sprintf("%s has allowed this kind %s (%s)", s.By, scope, s.Name),
+			}
+			c.Trail = append(c.Trail, verdict.Step{Tier: v.Tier, Source: sources[v.Tier], Decision: v.Decision, Confidence: v.Confidence, Reasoning: v.Reasoning})
+			return v, true
+		}
+	}
+	return none, false
+}
+
+// describe adds to a refusal what an answer for more than one action would cover.
+func (p *Pipeline) describe(ctx context.Context, r *approve.Refusal, c *analysis.Case) {
+	r.Within = p.within(c)
+	for _, root := range c.At().Roots {
+		if cwd := c.At().CWD; cwd == root || strings.HasPrefix(cwd, root+"/") {
+			r.Roots = append(r.Roots, root)
+		}
+	}
+	k, findings, err := p.kindOf(ctx, c)
+	if p.deniedBefore(c) {
+		r.Alone = "an action like it was denied in this session"
+		return
+	}
+	if err == nil {
+		s := p.standing(c, k)
+		r.Kind, r.Near = &s, p.neighbours(ctx, c.Action, &k)
+	} else {
+		r.Alone = err.Error()
+	}
+	if findings == nil {
+		return
+	}
+	if k, err := kind.Exact(c, findings); err == nil {
+		s := p.standing(c, k)
+		r.Exact = &s
+	}
+}
+
+// neighbours returns actions close to one that a kind covers too, at most three.
+func (p *Pipeline) neighbours(ctx context.Context, a *action.Action, k *kind.Kind) (out []string) {
+	for _, n := range kind.Variants(a) {
+		c := p.analyzer.Case(n)
+		if own, _, err := p.kindOf(ctx, c); err == nil && k.Covers(&own) {
+			if out = append(out, approve.Judged(c, nil)); len(out) == 3 {
+				break
+			}
+		}
+	}
+	return out
+}
