@@ -222,7 +222,7 @@ func (f *facts) effect(e *effect.Effect) error {
 	for _, is := range [...]struct {
 		holds bool
 		word  string
-	}{{e.Destroys, "destroys"}, {e.Recursive && e.Kind != effect.ReadFile && e.Kind != effect.ListDirectory, "recursive"}, {e.Pattern, "pattern"}, {!e.Restorable && (e.Kind == effect.DeleteFile || e.Kind == effect.DeleteDirectory), "lost"}, {e.Trusted, "trusted"}} {
+	}{{e.Destroys(), "destroys"}, {e.Recursive && e.Kind != effect.ReadFile && e.Kind != effect.ListDirectory, "recursive"}, {e.Pattern, "pattern"}, {!e.Restorable && (e.Kind == effect.DeleteFile || e.Kind == effect.DeleteDirectory), "lost"}, {e.Trusted, "trusted"}} {
 		if is.holds {
 			words = append(words, is.word)
 		}
