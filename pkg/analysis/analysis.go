@@ -39,6 +39,7 @@ type Case struct {
 	writes  []effect.Text // of the command
 	seen    []effect.Text // files that the analysis read
 	decoded []decodedText
+	stated  int     // how many of Effects the action states; the others follow symbolic links or repeat
 	files   *files  // nil looks at none
 	inputs  *inputs // nil until asked for
 
@@ -124,6 +125,7 @@ func (an *Analyzer) Case(a *action.Action) *Case {
 	c.left()
 	c.bound()
 	c.content()
+	c.stated = len(c.Effects)
 	c.resolve()
 	c.persist()
 	c.told()

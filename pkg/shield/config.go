@@ -67,6 +67,8 @@ type Config struct {
 	Host    string
 	Answers string // a person's file of answers in advance, see [approve.Answers]; "" for none
 	Once    bool   // refusals get a reference, by which a person can allow the action once; needs a state folder
+	Keeps   bool   // what an allowed action deletes or overwrites is kept before the verdict is given; for the process that answers who runs it
+	IfKept  bool   // without Keeps: what would be allowed if that were kept is ALLOW on this condition
 	Parent  string // the session of the host that those of this pipeline began in; may be unknown
 	Apart   bool   // sessions share nothing, and an action without one has no memory
 
@@ -154,6 +156,8 @@ var unprinted = map[string]string{
 	"NoAction":      "it says what a verdict shows",
 	"Host":          "what its sessions remember stands in the bindings",
 	"Parent":        "as Host",
+	"Keeps":         "the verdict says so",
+	"IfKept":        "as Keeps",
 	"Once":          "a person's permission is a verdict of its own",
 	"Apart":         "as Host",
 	"Processes":     "as Host",
