@@ -65,8 +65,13 @@ func (s *state) carried(base string, argv []abstract.Value, use command.Use, io 
 		}
 		b.Add(s.nestedUse(base, argv, n, inner, f))
 	}
-	if use.Stdin == command.Code {
+	switch {
+	case use.Stdin == command.Code && use.Login && !local(base, argv, use):
+		b.Add(s.remotely(base, argv, func() abstract.Value { return s.runStdin(base, argv, "shell", given) }))
+	case use.Stdin == command.Code:
 		b.Add(s.runStdin(base, argv, use.Language, given))
+	case !use.Input && len(use.Nested) == 0 && s.remote == 0:
+		s.unreadInput(base, io.In, join(argv))
 	}
 	return b.Value()
 }
@@ -175,7 +180,7 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 	}
 	args := behind(argv, first)
 	if n.Stdin {
-		args = append(args, s.stdinWords(io.In, argv)...)
+		args = append(args, s.stdinWords(io, argv)...)
 	}
 	if command.Placers[base] {
 		for i, v := range args {
@@ -260,7 +265,7 @@ func (s *state) nestedArgv(base string, argv []abstract.Value, n command.Nested,
 		words = append(words, v)
 	}
 	if n.Stdin && !replaced {
-		words = append(words, s.stdinWords(io.In, argv)...)
+		words = append(words, s.stdinWords(io, argv)...)
 		io.In = abstract.Value{}
 	}
 	return s.invoke(words, io)
@@ -325,6 +330,9 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 		return s.runText("shell", abstract.Unknown("what sed makes of its input", in.Taint|abstract.Foreign).Of(abstract.FromInput), base, at, nil)
 	case in.Known() && in.Text == "" && in.Plain():
 		return abstract.Value{} // the terminal: nothing is proposed
+	}
+	if text, ok := s.fileInput(io, at); ok {
+		in = abstract.Lit(text)
 	}
 	if command.IsQuery(language) && !in.Known() && !command.RunsCommands(language) {
 		if in.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 || command.OnlyWrites(language) || s.imports(base, at) {
@@ -459,6 +467,9 @@ func (s *state) runScript(f abstract.Value, p, language string, args []abstract.
 	case err != nil && command.IsQuery(language):
 		s.blind++
 		return abstract.Value{}
+	case errors.Is(err, fs.ErrNotExist) && s.awaited(f):
+		s.dynamic(effect.CauseScript, "the script "+abstract.Clip(f.String())+" does not exist yet, and may when it runs", at)
+		return abstract.Unknown("…", abstract.Foreign)
 	case errors.Is(err, fs.ErrNotExist):
 		s.dynamic(effect.CauseAbsent, "the script "+abstract.Clip(f.String())+" does not exist", at)
 		return abstract.Unknown("…", abstract.Foreign)

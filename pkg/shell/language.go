@@ -51,6 +51,9 @@ func (s *state) code(language, text string, at effect.Span, args []abstract.Valu
 		s.foreign++
 		defer func() { s.foreign-- }()
 	}
+	if language == "code" {
+		s.codeUnread(text, at)
+	}
 	return walkerOf(language)(s, language, text, at, args)
 }
 

@@ -132,18 +132,26 @@ const maxListed = 256
 
 // listed returns the operands that files or the input name for a program, nil if
 // there are none or they are not known.
-func (s *state) listed(use command.Use, in abstract.Value) []command.Word {
+func (s *state) listed(use command.Use, io abstract.Streams) []command.Word {
 	var lists []abstract.Value
 	for _, w := range use.Lists {
 		p, pattern := s.place().Path(w.Text, w.Pattern)
 		held := s.fileValues(p, pattern)
+		if text, found := "", false; len(held) == 0 && !pattern {
+			if text, found = s.lying(p, w.From); found {
+				held = []abstract.Value{abstract.Lit(text)}
+			}
+		}
 		if len(held) == 0 || !s.written(p, pattern) {
 			return nil
 		}
 		lists = append(lists, held[0])
 	}
 	if use.Stdin == command.Listed {
-		lists = append(lists, in)
+		if text, ok := s.fileInput(io, io.In.From); ok {
+			io.In = abstract.Lit(text)
+		}
+		lists = append(lists, io.In)
 	}
 	var out []command.Word
 	for _, v := range lists {
@@ -240,8 +248,11 @@ func named(v abstract.Value) []abstract.Value {
 
 // stdinWords returns the words that xargs adds. They are not known where it
 // has options, which say how many it adds at once and what ends a word.
-func (s *state) stdinWords(in abstract.Value, argv []abstract.Value) []abstract.Value {
-	at := join(argv)
+func (s *state) stdinWords(io abstract.Streams, argv []abstract.Value) []abstract.Value {
+	in, at := io.In, join(argv)
+	if text, ok := s.fileInput(io, at); ok {
+		in = abstract.Lit(text)
+	}
 	nul := len(argv) > 1 && (argv[1].Text == "-0" || argv[1].Text == "--null") && (len(argv) == 2 || !strings.HasPrefix(argv[2].Text, "-"))
 	options := !nul && len(argv) > 1 && strings.HasPrefix(argv[1].Text, "-") && argv[1].Text != "-r" && argv[1].Text != "-t"
 	if !in.Known() || in.Text == "" || options || !nul && strings.ContainsAny(in.Text, "\"'\\") {

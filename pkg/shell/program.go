@@ -27,7 +27,7 @@ func (s *state) program(argv []abstract.Value, io abstract.Streams) abstract.Val
 // words begin with.
 func (s *state) listedProgram(base string, words []command.Word, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	use := command.Interpret(words)
-	if listed := s.listed(use, io.In); listed != nil {
+	if listed := s.listed(use, io); listed != nil {
 		use = command.Interpret(words, listed...)
 	}
 	use.At(s.placesOf(base)...)

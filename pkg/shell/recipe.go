@@ -137,6 +137,13 @@ func (s *state) recipes(argv []abstract.Value, l *command.Loader, in abstract.Va
 	}
 	if c.file != "" {
 		names = []string{c.file}
+	} else if l.Given {
+		names = nil
+		for _, name := range c.operands {
+			if l.Loads(name) {
+				names = append(names, name)
+			}
+		}
 	} else if l.Recipe == "docker" && len(c.operands) > 1 {
 		c.place = c.place.In(c.operands[len(c.operands)-1])
 	}
@@ -254,6 +261,9 @@ func (s *state) runRecipe(format, path, text string, goals []string, place *effe
 		if format == "docker" {
 			s.remote++
 			goals = nil
+		}
+		if format == "compose" && rights().MatchString(text) {
+			s.dynamic(effect.CauseUnread, abstract.Clip(path)+" gives a container the rights of this machine", at)
 		}
 		steps, whole := recipe.Steps(format, text, goals)
 		if !whole {

@@ -79,6 +79,11 @@ func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.St
 			s.redirectOut(&io, n, s.word(r.Word), r.Op == syntax.AppOut || r.Op == syntax.AppAll || r.Op == syntax.AppClob || r.Op == syntax.AppAllClob)
 		}
 	}
+	if from.Known() && from.Text != "" && !io.In.Known() && !io.Socket {
+		if p, pattern := s.place().Path(from.Text, false); !pattern && !strings.HasPrefix(p, "/dev/") {
+			io.File = p
+		}
+	}
 	if from.Text != "" && io.In.Known() {
 		if io.From, _ = s.place().Path(from.Text, from.IsPattern); io.Out != nil && !io.Out.Append && io.From == io.Out.Path { // emptied before it is read
 			io.In = maybe(io.In)

@@ -1,8 +1,10 @@
 package shell
 
 import (
+	"path"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
@@ -44,6 +46,9 @@ func (s *state) leftovers(base string, argv []abstract.Value, use command.Use) {
 // out of the folder: the word itself, or a part of it such as "dest=/a", "html:/a",
 // "-o/a" or "@/a". In prose only the whole may be one.
 func pathsIn(text string) []string {
+	if text == "" {
+		return nil
+	}
 	if strings.ContainsAny(text, " \n\t") {
 		if strings.Trim(text[:1], "/~") == "" {
 			return []string{text}
@@ -82,6 +87,132 @@ func (s *state) unreadPath(base string, v abstract.Value, option bool) {
 	s.path(effect.WriteFile, v, false)
 	s.onlyMay(mark)
 	s.dynamic(effect.CauseUnread, "what "+base+" does with "+abstract.Clip(v.String())+" is not known", v.From)
+}
+
+// fileInput returns what the file holds that a command has as its input, where it lies.
+func (s *state) fileInput(io abstract.Streams, at effect.Span) (text string, found bool) {
+	if io.File == "" || io.In.Known() || s.remote > 0 && s.at.Script == nil {
+		return "", false
+	}
+	return s.lying(io.File, at)
+}
+
+// awaited reports whether a script that does not exist may when it runs: the text before
+// waits for a file, asks for this one in a loop, or leaves something running.
+func (s *state) awaited(f abstract.Value) bool {
+	name := path.Base(f.Text)
+	at := strings.LastIndex(s.text, name)
+	if name == "" || at < 0 {
+		return false
+	}
+	before := s.text[:at]
+	return waiting().MatchString(before) || looping().MatchString(before) && strings.Contains(before, name)
+}
+
+// waiting matches commands that wait for a file, and what is left running; looping matches
+// what goes round until something is there.
+var (
+	waiting = prefilter.Lazy(`\b(?:inotifywait|fswatch)\s|[^&>|]&\s+[^&\s]`)
+	looping = prefilter.Lazy(`(?:^|[;&|\n(])\s*(?:while|until)\s`)
+)
+
+// unreadInput judges what a program is given whose entry does not say what it does with
+// its input, by its form: a command, an address, a protected path or a verb that destroys.
+func (s *state) unreadInput(base string, in abstract.Value, at effect.Span) {
+	if !in.Known() || in.Text == "" {
+		return
+	}
+	n := 0
+	for line := range strings.Lines(in.Text) {
+		if n++; n > maxUnread {
+			return
+		}
+		if what := s.instructs(strings.TrimSpace(line)); what != "" {
+			s.dynamic(effect.CauseUnread, "what "+base+" does with the line "+abstract.Clip(what)+" of its input is not known", at)
+			return
+		}
+	}
+}
+
+// codeUnread judges code of a language that no reader walks by what it holds: a text for
+// a shell, or a protected path.
+func (s *state) codeUnread(text string, at effect.Span) {
+	if s.remote > 0 {
+		return
+	}
+	n := 0
+	for line := range strings.Lines(text) {
+		if n++; n > 4*maxUnread {
+			return
+		}
+		if line = strings.TrimSpace(line); pipedShell().MatchString(line) || s.holdsProtected(line) {
+			s.dynamic(effect.CauseUnread, "code that is not read holds "+abstract.Clip(line), at)
+			return
+		}
+	}
+}
+
+// holdsProtected reports whether a line of code holds the path of credentials or of what
+// runs later, outside the workspace.
+func (s *state) holdsProtected(line string) bool {
+	n := 0
+	for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(" \t\"'(){}[];,`<>|=", r) }) {
+		if n++; n > 64 {
+			break
+		}
+		if word[0] != '/' && word[0] != '~' {
+			continue
+		}
+		if p, pattern := s.place().Path(word, false); p != "" && !pattern && s.strange(p, false, false) {
+			return true
+		}
+	}
+	return false
+}
+
+// pipedShell matches a text that a shell is given to run; rights matches what gives a
+// container those of the machine.
+var (
+	pipedShell = prefilter.Lazy(`\|\s*(?:sudo\s+)?(?:ba|z|da|k)?sh\b`)
+	rights     = prefilter.Lazy(`\b(?:privileged|hostPID|hostIPC)["']?\s*[:=]\s*["']?true|(?:^|[\s"'\[])/:/|docker\.sock\b`)
+)
+
+// instructs returns a line that is more than data: it names a strange path or an address,
+// begins with a verb that destroys, or is a command for a shell.
+func (s *state) instructs(line string) string {
+	if line == "" {
+		return ""
+	}
+	first, _, _ := strings.Cut(strings.ToLower(line), " ")
+	if strings.HasPrefix(first, "delete") || rights().MatchString(line) || pipedShell().MatchString(line) || strings.HasPrefix(line, "!") || strings.Contains(line, " !") {
+		return line
+	}
+	n := 0
+	for part := range strings.FieldsFuncSeq(line, func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' }) {
+		if n++; n > 4 {
+			break
+		}
+		if command.DestroyingVerbs[strings.ToLower(part)] {
+			return line
+		}
+	}
+	n = 0
+	for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(" \t\"'(){}[];,`<>|", r) }) {
+		if n++; n > 32 {
+			break
+		}
+		for _, text := range pathsIn(word) {
+			if p, pattern := s.place().Path(text, false); p != "" && !quietDevice(p) && s.strange(p, pattern, true) {
+				return line
+			}
+		}
+		if i := strings.Index(word, "://"); i > 0 {
+			if _, host := effect.URL(word); host != "" && !effect.Loopback(host) {
+				return line
+			}
+		}
+	}
+	return ""
 }
 
 // strange reports whether a path is outside the workspace, not temporary, and not

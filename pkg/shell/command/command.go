@@ -32,6 +32,8 @@ type Use struct {
 	Prose   []Word        // values of options with blanks in them that are text and nothing else to the program, as the message of a commit is
 	Env     []Word        // NAME=VALUE settings made for the nested command, as by env
 	Stdin   Stream        // what becomes of standard input
+	Input   bool          // an entry says so; else what the program does with it is not known
+	Login   bool          // standard input is commands for another machine or a container
 	Stdout  Stream        // what standard output carries
 	Reason  string        // why not Known
 

@@ -55,6 +55,7 @@ func Interpret(args []Word, listed ...Word) Use {
 	case searched, system:
 	}
 	r.use.Known = r.use.Reason == ""
+	r.use.Input = r.use.Input || r.use.Stdin != Data || r.use.Stdout == Input || r.use.Stdout == Decoded || r.flags&dry != 0
 	r.use.Language = g.language
 	if g.input != 0 {
 		r.use.Language = queryPrefix + name
@@ -175,7 +176,7 @@ func (r *reader) act(a *action) {
 	r.harms(a.harm)
 	r.use.Loses |= a.undo
 	if a.streams.setIn {
-		r.use.Stdin = a.streams.in
+		r.use.Stdin, r.use.Input = a.streams.in, true
 		r.codeRead = a == r.level.base && a.streams.in == Code
 	}
 	if a.streams.setOut {

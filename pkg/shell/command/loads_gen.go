@@ -8,10 +8,22 @@ var loaders = [...]Loader{
 		ends:   "cehiopty",
 		Recipe: "",
 	},
+	{ // builds
+		Names:  []string{"build.gradle", "build.gradle.kts", "pom.xml", "build.xml", "build.sbt"},
+		ends:   "elst",
+		Recipe: "code",
+	},
 	{ // cmake
 		Names:  []string{"CMakeLists.txt", "*.cmake", "build.ninja", "meson.build", "SConstruct", "SConscript", "wscript", "waf", "BUILD", "BUILD.bazel", "WORKSPACE", "WORKSPACE.bazel", "MODULE.bazel", "*.bzl", ".bazelrc", "BUCK", "xmake.lua", "premake5.lua", "configure.ac", "Makefile.am", "*.m4", "conanfile.py", "*.sh"},
 		ends:   "4DEKacdefhlmty",
 		Recipe: "",
+	},
+	{ // compose
+		Names:  []string{"compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml"},
+		Words:  []string{"up", "run", "create", "start"},
+		File:   []string{"-f", "--file"},
+		ends:   "l",
+		Recipe: "compose",
 	},
 	{ // composer
 		Names:  []string{"composer.json"},
@@ -106,6 +118,14 @@ var loaders = [...]Loader{
 		Reads:  []string{"jest.config.js", "vitest.config.ts", "vite.config.js", "vite.config.ts", "webpack.config.js", ".eslintrc.js", "eslint.config.js", ".mocharc.js", "babel.config.js", "next.config.js", "rollup.config.js", "postcss.config.js", "tailwind.config.js", ".pnpmfile.cjs"},
 		Recipe: "",
 	},
+	{ // notebooks
+		Names:  []string{"*.ipynb"},
+		Words:  []string{"*.ipynb"},
+		Goals:  []string{"*=*"},
+		Given:  true,
+		ends:   "b",
+		Recipe: "notebook",
+	},
 	{ // other_languages
 		Names:  []string{"*.ex", "*.exs", "*.erl", "*.hrl", "rebar.config", "*.gleam", "gleam.toml", "*.hs", "*.cabal", "package.yaml", "stack.yaml", "cabal.project", "*.ml", "*.mli", "dune", "dune-project", "*.opam", "*.purs", "*.nim", "*.nimble", "*.nims", "*.cr", "shard.yml", "*.lua", "*.rockspec", "*.jl", "*.R", "*.r", "*.Rmd", ".Rprofile", "*.swift", "Package.swift", "*.xcconfig", "*.pbxproj", "*.zig", "build.zig", "build.zig.zon", "*.d", "dub.json", "dub.sdl", "*.raku", "*.rkt", "*.scm", "*.lisp", "*.el", ".dir-locals.el", "*.tcl", "*.exp", "*.m", "*.sage", "*.mac", "*.dart", "pubspec.yaml", "build.yaml", "*.v", "*.odin", "*.lean", "lakefile.lean", "*.janet", "*.fnl"},
 		ends:   "Racdegijlmnprstuvx",
@@ -133,6 +153,13 @@ var loaders = [...]Loader{
 		ends:   "lnprt",
 		Recipe: "",
 	},
+	{ // processes
+		Names:  []string{"Procfile"},
+		Goals:  []string{"-=", "*="},
+		File:   []string{"-f", "--procfile"},
+		ends:   "e",
+		Recipe: "procfile",
+	},
 	{ // python
 		Names:  []string{"*.py", "*.pyx", "*.pth", "*.ipynb", "pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml", "alembic.ini", "mkdocs.yml", "Snakefile", "*.smk", "dbt_project.yml", "*.robot", "*.feature"},
 		Reads:  []string{"conftest.py", "tests/conftest.py", "test/conftest.py", "setup.py", "noxfile.py", "tasks.py"},
@@ -151,12 +178,25 @@ var loaders = [...]Loader{
 		ends:   "lns",
 		Recipe: "",
 	},
+	{ // rust_builds
+		Names:  []string{"build.rs"},
+		Words:  []string{"build", "run", "test", "check", "bench", "install", "doc", "clippy", "b", "r", "t", "c"},
+		ends:   "s",
+		Recipe: "code",
+	},
 	{ // scripts
 		Names:  []string{"package.json", "deno.json", "deno.jsonc"},
 		Goals:  []string{"run=@", "run-script=@", "rum=@", "urn=@", "task=@", "t=test", "tst=test", "it=install,prepare,test", "install-test=install,prepare,test", "ci=install,prepare", "clean-install=install,prepare", "i=install,prepare", "in=install,prepare", "install=install,prepare", "add=install,prepare", "isntall=install,prepare", "rebuild=install", "publish=prepublishOnly,prepack,prepare,publish", "pack=prepack,prepare", "restart=stop,restart,start", "-=install,prepare", "*=*"},
 		Folder: []string{"-C", "--prefix", "--cwd", "--dir"},
 		Values: []string{"-w", "--workspace", "--filter", "-F", "--registry", "--loglevel", "--depth"},
 		ends:   "cn",
+		Recipe: "package",
+	},
+	{ // scripts_by_node
+		Names:  []string{"package.json"},
+		Words:  []string{"--run", "--run=*"},
+		Goals:  []string{"*=*"},
+		ends:   "n",
 		Recipe: "package",
 	},
 	{ // scripts_of_node
@@ -190,118 +230,128 @@ func loaderIndexes(program string) []int {
 	switch program {
 	case "arduino-cli", "esphome", "idf.py", "pio", "platformio", "west":
 		return []int{0}
-	case "autoconf", "automake", "autoreconf", "bazelisk", "bazelw", "bitbake", "buck", "buck2", "cmake", "ctest", "meson", "ninja", "pants", "premake5", "samu", "vcpkg", "waf", "xmake":
-		return []int{1}
-	case "bazel":
-		return []int{1, 12}
-	case "conan", "scons":
-		return []int{1, 22}
-	case "ansible", "ansible-galaxy", "ansible-pull", "cdktf", "cf-agent", "cloud-init", "guix", "helmfile", "home-manager", "kustomize", "nix", "nix-build", "nix-shell", "nixos-rebuild", "nomad", "packer", "salt", "salt-call", "salt-ssh", "sam", "systemd-run", "terragrunt":
-		return []int{10}
-	case "kubectl", "oc", "terraform", "tofu":
-		return []int{10, 14}
-	case "helm":
-		return []int{10, 14, 18}
-	case "cdk", "pulumi", "serverless":
-		return []int{10, 16}
-	case "nix-env":
-		return []int{10, 18}
-	case "ansible-playbook":
-		return []int{10, 22}
-	case "chef-client", "puppet", "vagrant":
-		return []int{10, 23}
-	case "just":
-		return []int{11}
-	case "amm", "ant", "bld", "boot", "clj", "clojure", "gradle", "gradlew", "groovy", "jbang", "jshell", "kotlin", "lein", "mill", "mvn", "mvnw", "sbt", "scala-cli":
-		return []int{12}
-	case "bmake", "gmake", "make", "nmake":
-		return []int{13}
-	case "pypy", "pypy3", "python", "python2", "python3":
-		return []int{15}
-	case "lua", "luajit":
-		return []int{15, 17}
-	case "perl":
-		return []int{15, 20}
-	case "php":
-		return []int{15, 21}
-	case "ruby":
-		return []int{15, 23}
-	case "artillery", "astro", "ava", "babel", "bower", "browserify", "bunx", "c8", "changeset", "commitlint", "cypress", "docusaurus", "drizzle-kit", "electron", "electron-builder", "eleventy", "ember", "esbuild", "eslint", "esno", "expo", "forever", "gatsby", "graphql-codegen", "grunt", "gulp", "hardhat", "hexo", "hygen", "ionic", "jasmine", "jest", "jsdoc", "k6", "karma", "knex", "lerna", "lighthouse", "lint-staged", "mocha", "nest", "netlify", "newman", "next", "ng", "nightwatch", "node-gyp", "nodemon", "npx", "nuxt", "nx", "nyc", "openapi-generator-cli", "parcel", "patch-package", "playwright", "plop", "pm2", "pnpx", "postcss", "prettier", "prisma", "puppeteer", "quasar", "react-native", "react-scripts", "release-it", "remix", "rollup", "rush", "sass", "sb", "semantic-release", "sequelize", "sls", "storybook", "stylelint", "svelte-kit", "sw-precache", "swc", "tailwindcss", "tap", "tape", "testcafe", "truffle", "ts-node", "ts-node-dev", "tsc", "tsup", "tsx", "turbo", "typedoc", "typeorm", "unbuild", "vercel", "vite", "vitest", "vue", "vue-cli-service", "vuepress", "wdio", "web-ext", "webpack", "wrangler", "zx":
-		return []int{16}
-	case "elm":
-		return []int{16, 17}
-	case "bun", "cnpm", "npm", "pnpm", "yarn":
-		return []int{16, 18, 25}
-	case "deno", "ni", "nr":
-		return []int{16, 25}
-	case "husky":
-		return []int{16, 28}
-	case "R", "Rscript", "agda", "alire", "bb", "busted", "carthage", "clisp", "coqc", "crystal", "dart", "dub", "dune", "elixir", "elixirc", "esy", "expect", "fennel", "flutter", "ghci", "ghdl", "gleam", "guile", "idris2", "iex", "iverilog", "janet", "julia", "lake", "lean", "matlab", "maxima", "melos", "mix", "nim", "nimble", "octave", "odin", "poly", "pub", "racket", "raco", "raku", "rebar3", "runghc", "sage", "sbcl", "shards", "sml", "spago", "stack", "swift", "swipl", "tclsh", "tuist", "v", "wish", "xcodebuild", "xcodegen", "zig":
-		return []int{17}
-	case "cabal", "luarocks", "opam":
-		return []int{17, 18}
-	case "apk", "apt", "apt-get", "aptitude", "brew", "choco", "conda", "dnf", "dpkg", "flatpak", "installer", "krew", "mamba", "microdnf", "micromamba", "msiexec", "pacman", "pipx", "pkg", "port", "rpm", "scoop", "snap", "winget", "yum", "zypper":
-		return []int{18}
-	case "pip", "pip3", "py:pip", "uv":
-		return []int{18, 22}
-	case "gem":
-		return []int{18, 23}
-	case "cargo":
-		return []int{18, 24}
-	case "asdf":
-		return []int{18, 28}
-	case "easy_install", "gdebi", "pkg_add", "urpmi":
-		return []int{19}
-	case "cpan", "cpanm":
-		return []int{19, 20}
-	case "composer":
-		return []int{2, 18, 21}
-	case "carton", "cpanminus", "dzil", "minil", "plenv", "prove":
-		return []int{20}
-	case "artisan", "drupal", "drush", "pest", "php-cs-fixer", "phpcs", "phpstan", "phpunit", "psalm", "symfony", "wp":
-		return []int{21}
-	case "accelerate", "airflow", "alembic", "behave", "bpython", "buildout", "celery", "coverage", "cython", "cythonize", "dagster", "daphne", "dbt", "deepspeed", "django-admin", "flask", "flit", "gradio", "gunicorn", "hatch", "hypercorn", "hypothesis", "ipython", "jupyter", "kedro", "locust", "luigi", "marimo", "mitmdump", "mitmproxy", "mitmweb", "mkdocs", "modal", "mypyc", "nbconvert", "nose2", "papermill", "pdm", "pelican", "pixi", "poetry", "prefect", "ptpython", "py.test", "py:build", "py:cProfile", "py:coverage", "py:doctest", "py:nose", "py:pytest", "py:timeit", "py:trace", "py:unittest", "pyinstaller", "pytest", "robot", "rye", "scrapy", "setuptools", "snakemake", "sphinx-build", "streamlit", "tensorboard", "torchrun", "unittest", "uvicorn", "waitress-serve":
-		return []int{22}
-	case "maturin":
-		return []int{22, 24}
-	case "fab", "invoke", "nox", "tox":
-		return []int{22, 28}
-	case "berks", "bundle", "bundler", "cap", "chef-solo", "cucumber", "fastlane", "guard", "inspec", "irb", "jekyll", "kitchen", "knife", "pod", "pry", "puma", "rails", "rspec", "rubocop", "sidekiq", "spring", "unicorn":
-		return []int{23}
-	case "rake", "thor":
-		return []int{23, 28}
-	case "cross", "trunk", "wasm-pack":
-		return []int{24}
-	case "node", "nodejs":
-		return []int{26}
-	case "go-task", "task":
-		return []int{27}
-	case "act", "direnv", "doit", "earthly", "foreman", "garden", "goreman", "hivemind", "honcho", "inv", "lefthook", "mage", "mise", "mprocs", "overcommit", "overmind", "pre-commit", "prek", "rtx", "skaffold", "tilt":
-		return []int{28}
-	case "asy", "at", "awk", "batch", "bc", "blender", "byobu", "crontab", "cue", "dc", "dex", "exo-open", "freecad", "ftp", "gawk", "gdb", "ghostscript", "gimp", "gio", "gnuplot", "gs", "gtk-launch", "i3", "i3-msg", "inkscape", "jq", "jsonnet", "kde-open", "kioclient", "latex", "latexmk", "launchctl", "lftp", "libreoffice", "lldb", "logrotate", "lualatex", "luatex", "m4", "mawk", "open", "openscad", "pdflatex", "povray", "pwndbg", "r2", "radare2", "rizin", "screen", "sed", "sftp", "soffice", "start", "sway", "swaymsg", "systemctl", "tex", "tmux", "udevadm", "xdg-open", "xelatex", "yq", "zellij":
-		return []int{29}
-	case "buildctl", "devcontainer", "docker-compose", "img", "kaniko", "podman-compose":
-		return []int{3}
-	case "buildah":
-		return []int{3, 9}
-	case "docker", "nerdctl", "podman":
-		return []int{3, 9, 14}
-	case "arangosh", "bcp", "bq", "clickhouse", "clickhouse-client", "cockroach", "cqlsh", "cypher-shell", "dbmate", "duckdb", "etcdctl", "flyway", "goose", "influx", "isql", "liquibase", "litecli", "mariadb", "migrate", "mongo", "mongorestore", "mongosh", "mycli", "mysql", "neo4j", "osql", "pg_restore", "pgcli", "psql", "redis-cli", "snowsql", "sqlcmd", "sqlite", "sqlite3", "sqlplus", "sqlx", "usql":
-		return []int{4}
-	case "cake", "csc", "csi", "dotnet-script", "fsi", "msbuild", "paket", "xbuild":
-		return []int{5}
-	case "dotnet", "nuget":
-		return []int{5, 18}
-	case "ex", "gvim", "helix", "hx", "kak", "micro", "mvim", "nano", "nvim", "rvim", "subl", "vi", "view", "vim", "vimdiff":
-		return []int{6}
-	case "emacs", "emacsclient":
-		return []int{6, 17}
-	case "code", "codium", "cursor":
-		return []int{6, 18}
-	case "git":
-		return []int{7}
+	case "ant", "gradle", "gradlew", "mvn", "mvnw", "sbt":
+		return []int{1, 14}
 	case "air", "ginkgo", "go", "goreleaser", "gotestsum", "ko", "mockgen", "richgo", "tinygo", "wire":
+		return []int{10}
+	case "ansible", "ansible-galaxy", "ansible-pull", "cdktf", "cf-agent", "cloud-init", "guix", "helmfile", "home-manager", "kustomize", "nix", "nix-build", "nix-shell", "nixos-rebuild", "nomad", "packer", "salt", "salt-call", "salt-ssh", "sam", "systemd-run", "terragrunt":
+		return []int{12}
+	case "kubectl", "oc", "terraform", "tofu":
+		return []int{12, 16}
+	case "helm":
+		return []int{12, 16, 21}
+	case "cdk", "pulumi", "serverless":
+		return []int{12, 18}
+	case "nix-env":
+		return []int{12, 21}
+	case "ansible-playbook":
+		return []int{12, 26}
+	case "chef-client", "puppet", "vagrant":
+		return []int{12, 27}
+	case "just":
+		return []int{13}
+	case "amm", "bld", "boot", "clj", "clojure", "groovy", "jbang", "jshell", "kotlin", "lein", "mill", "scala-cli":
+		return []int{14}
+	case "bmake", "gmake", "make", "nmake":
+		return []int{15}
+	case "pypy", "pypy3", "python", "python2", "python3":
+		return []int{17}
+	case "lua", "luajit":
+		return []int{17, 20}
+	case "perl":
+		return []int{17, 23}
+	case "php":
+		return []int{17, 24}
+	case "ruby":
+		return []int{17, 27}
+	case "artillery", "astro", "ava", "babel", "bower", "browserify", "bunx", "c8", "changeset", "commitlint", "cypress", "docusaurus", "drizzle-kit", "electron", "electron-builder", "eleventy", "ember", "esbuild", "eslint", "esno", "expo", "forever", "gatsby", "graphql-codegen", "grunt", "gulp", "hardhat", "hexo", "hygen", "ionic", "jasmine", "jest", "jsdoc", "k6", "karma", "knex", "lerna", "lighthouse", "lint-staged", "mocha", "nest", "netlify", "newman", "next", "ng", "nightwatch", "node-gyp", "nodemon", "npx", "nuxt", "nx", "nyc", "openapi-generator-cli", "parcel", "patch-package", "playwright", "plop", "pm2", "pnpx", "postcss", "prettier", "prisma", "puppeteer", "quasar", "react-native", "react-scripts", "release-it", "remix", "rollup", "rush", "sass", "sb", "semantic-release", "sequelize", "sls", "storybook", "stylelint", "svelte-kit", "sw-precache", "swc", "tailwindcss", "tap", "tape", "testcafe", "truffle", "ts-node", "ts-node-dev", "tsc", "tsup", "tsx", "turbo", "typedoc", "typeorm", "unbuild", "vercel", "vite", "vitest", "vue", "vue-cli-service", "vuepress", "wdio", "web-ext", "webpack", "wrangler", "zx":
+		return []int{18}
+	case "elm":
+		return []int{18, 20}
+	case "bun", "cnpm", "npm", "pnpm", "yarn":
+		return []int{18, 21, 30}
+	case "deno", "ni", "nr":
+		return []int{18, 30}
+	case "husky":
+		return []int{18, 34}
+	case "ipython", "jupyter", "nbconvert", "papermill":
+		return []int{19, 26}
+	case "autoconf", "automake", "autoreconf", "bazelisk", "bazelw", "bitbake", "buck", "buck2", "cmake", "ctest", "meson", "ninja", "pants", "premake5", "samu", "vcpkg", "waf", "xmake":
+		return []int{2}
+	case "bazel":
+		return []int{2, 14}
+	case "conan", "scons":
+		return []int{2, 26}
+	case "R", "Rscript", "agda", "alire", "bb", "busted", "carthage", "clisp", "coqc", "crystal", "dart", "dub", "dune", "elixir", "elixirc", "esy", "expect", "fennel", "flutter", "ghci", "ghdl", "gleam", "guile", "idris2", "iex", "iverilog", "janet", "julia", "lake", "lean", "matlab", "maxima", "melos", "mix", "nim", "nimble", "octave", "odin", "poly", "pub", "racket", "raco", "raku", "rebar3", "runghc", "sage", "sbcl", "shards", "sml", "spago", "stack", "swift", "swipl", "tclsh", "tuist", "v", "wish", "xcodebuild", "xcodegen", "zig":
+		return []int{20}
+	case "cabal", "luarocks", "opam":
+		return []int{20, 21}
+	case "apk", "apt", "apt-get", "aptitude", "brew", "choco", "conda", "dnf", "dpkg", "flatpak", "installer", "krew", "mamba", "microdnf", "micromamba", "msiexec", "pacman", "pipx", "pkg", "port", "rpm", "scoop", "snap", "winget", "yum", "zypper":
+		return []int{21}
+	case "pip", "pip3", "py:pip", "uv":
+		return []int{21, 26}
+	case "gem":
+		return []int{21, 27}
+	case "cargo":
+		return []int{21, 28, 29}
+	case "asdf":
+		return []int{21, 34}
+	case "easy_install", "gdebi", "pkg_add", "urpmi":
+		return []int{22}
+	case "cpan", "cpanm":
+		return []int{22, 23}
+	case "carton", "cpanminus", "dzil", "minil", "plenv", "prove":
+		return []int{23}
+	case "artisan", "drupal", "drush", "pest", "php-cs-fixer", "phpcs", "phpstan", "phpunit", "psalm", "symfony", "wp":
+		return []int{24}
+	case "foreman", "goreman", "hivemind", "honcho", "overmind":
+		return []int{25, 34}
+	case "accelerate", "airflow", "alembic", "behave", "bpython", "buildout", "celery", "coverage", "cython", "cythonize", "dagster", "daphne", "dbt", "deepspeed", "django-admin", "flask", "flit", "gradio", "gunicorn", "hatch", "hypercorn", "hypothesis", "kedro", "locust", "luigi", "marimo", "mitmdump", "mitmproxy", "mitmweb", "mkdocs", "modal", "mypyc", "nose2", "pdm", "pelican", "pixi", "poetry", "prefect", "ptpython", "py.test", "py:build", "py:cProfile", "py:coverage", "py:doctest", "py:nose", "py:pytest", "py:timeit", "py:trace", "py:unittest", "pyinstaller", "pytest", "robot", "rye", "scrapy", "setuptools", "snakemake", "sphinx-build", "streamlit", "tensorboard", "torchrun", "unittest", "uvicorn", "waitress-serve":
+		return []int{26}
+	case "maturin":
+		return []int{26, 28}
+	case "fab", "invoke", "nox", "tox":
+		return []int{26, 34}
+	case "berks", "bundle", "bundler", "cap", "chef-solo", "cucumber", "fastlane", "guard", "inspec", "irb", "jekyll", "kitchen", "knife", "pod", "pry", "puma", "rails", "rspec", "rubocop", "sidekiq", "spring", "unicorn":
+		return []int{27}
+	case "rake", "thor":
+		return []int{27, 34}
+	case "trunk", "wasm-pack":
+		return []int{28}
+	case "cross":
+		return []int{28, 29}
+	case "docker-compose", "podman-compose":
+		return []int{3, 5}
+	case "docker", "nerdctl", "podman":
+		return []int{3, 5, 11, 16}
+	case "node", "nodejs":
+		return []int{31, 32}
+	case "go-task", "task":
+		return []int{33}
+	case "act", "direnv", "doit", "earthly", "garden", "inv", "lefthook", "mage", "mise", "mprocs", "overcommit", "pre-commit", "prek", "rtx", "skaffold", "tilt":
+		return []int{34}
+	case "asy", "at", "awk", "batch", "bc", "blender", "byobu", "crontab", "cue", "dc", "dex", "exo-open", "freecad", "ftp", "gawk", "gdb", "ghostscript", "gimp", "gio", "gnuplot", "gs", "gtk-launch", "i3", "i3-msg", "inkscape", "jq", "jsonnet", "kde-open", "kioclient", "latex", "latexmk", "launchctl", "lftp", "libreoffice", "lldb", "logrotate", "lualatex", "luatex", "m4", "mawk", "open", "openscad", "pdflatex", "povray", "pwndbg", "r2", "radare2", "rizin", "screen", "sed", "sftp", "soffice", "start", "sway", "swaymsg", "systemctl", "tex", "tmux", "udevadm", "xdg-open", "xelatex", "yq", "zellij":
+		return []int{35}
+	case "composer":
+		return []int{4, 21, 24}
+	case "buildctl", "devcontainer", "img", "kaniko":
+		return []int{5}
+	case "buildah":
+		return []int{5, 11}
+	case "arangosh", "bcp", "bq", "clickhouse", "clickhouse-client", "cockroach", "cqlsh", "cypher-shell", "dbmate", "duckdb", "etcdctl", "flyway", "goose", "influx", "isql", "liquibase", "litecli", "mariadb", "migrate", "mongo", "mongorestore", "mongosh", "mycli", "mysql", "neo4j", "osql", "pg_restore", "pgcli", "psql", "redis-cli", "snowsql", "sqlcmd", "sqlite", "sqlite3", "sqlplus", "sqlx", "usql":
+		return []int{6}
+	case "cake", "csc", "csi", "dotnet-script", "fsi", "msbuild", "paket", "xbuild":
+		return []int{7}
+	case "dotnet", "nuget":
+		return []int{7, 21}
+	case "ex", "gvim", "helix", "hx", "kak", "micro", "mvim", "nano", "nvim", "rvim", "subl", "vi", "view", "vim", "vimdiff":
 		return []int{8}
+	case "emacs", "emacsclient":
+		return []int{8, 20}
+	case "code", "codium", "cursor":
+		return []int{8, 21}
+	case "git":
+		return []int{9}
 	}
 	return nil
 }

@@ -8717,7 +8717,7 @@ var syntaxCurl = syntax{style: bundled | gnu, options: []option{
 	{"--ciphers", &action_values_Word},
 	{"--compressed", &action_none},
 	{"--compressed-ssh", &action_none},
-	{"--config", &action_values_Read_flags_reject},
+	{"--config", &action_values_ScriptCode},
 	{"--connect-timeout", &action_values_Word},
 	{"--connect-to", &action_values_Host_flags_reject},
 	{"--continue-at", &action_values_Word},
@@ -8898,7 +8898,7 @@ var syntaxCurl = syntax{style: bundled | gnu, options: []option{
 	{"-H", &action_values_MaybeFile},
 	{"-I", &action_none},
 	{"-J", &action_class_localWrite_here_WriteTree},
-	{"-K", &action_values_Read_flags_reject},
+	{"-K", &action_values_ScriptCode},
 	{"-L", &action_none},
 	{"-M", &action_none},
 	{"-N", &action_none},
@@ -19189,12 +19189,12 @@ var syntaxLess = syntax{style: numeric | plus, options: []option{
 	{"+", &action_values_Code},
 }, operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
 
-var syntaxLftp = syntax{style: open, options: []option{
+var syntaxLftp = syntax{style: open, input: roleTransfer, options: []option{
 	{"-b", &action_values_Read},
 	{"-c", &action_values_Transfer},
 	{"-e", &action_values_Transfer},
 	{"-f", &action_values_Read},
-}, operands: shape{head: []role{roleHost}, rest: roleText}, base: &action_class_network_streams_in_Upload_setIn}
+}, operands: shape{head: []role{roleHost}, rest: roleText}, base: &action_class_network_streams_in_Code_setIn}
 
 var syntaxLizard = syntax{style: gnu, options: []option{
 	{"--CCN", &action_values_Word},
@@ -24588,7 +24588,7 @@ var syntaxRadeontop = syntax{options: []option{
 	{"-v", &action_none},
 }}
 
-var syntaxRails = syntax{style: open, service: "database", input: roleSQL, texts: []option{
+var syntaxRails = syntax{style: open, language: "ruby", service: "database", input: roleSQL, texts: []option{
 	{"--accept-data-loss", &action_effects_ChangeRemote_verb_delete},
 	{"credentials:fetch", &action_effects_ReadSecret_streams_out_Secret_setOut},
 	{"credentials:show", &action_effects_ReadSecret_streams_out_Secret_setOut},
@@ -27373,7 +27373,7 @@ var syntaxSsh = syntax{style: first, options: []option{
 	{"-C", &action_none},
 	{"-D", &action_values_Text_class_network},
 	{"-E", &action_values_Read},
-	{"-F", &action_values_Read_flags_reject},
+	{"-F", &action_values_ScriptCode},
 	{"-G", &action_none},
 	{"-I", &action_values_Word},
 	{"-J", &action_values_Host},
@@ -29080,7 +29080,7 @@ var syntaxTmux = syntax{style: first, options: []option{
 	{"-N", &action_none},
 	{"-T", &action_values_Word},
 	{"-c", &action_values_Shell},
-	{"-f", &action_values_Read_flags_reject},
+	{"-f", &action_values_ScriptCode},
 	{"-l", &action_none},
 	{"-q", &action_none},
 	{"-u", &action_none},

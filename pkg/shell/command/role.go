@@ -103,6 +103,9 @@ func (r *reader) positions() {
 		}
 		s = &shape{head: s.head, rest: roleText, tail: s.tail}
 	}
+	if (s.rest == roleArgvRemote || s.rest == roleShellRemote) && middle <= 0 && n >= head && (r.use.Stdin == Data || r.use.Stdin == Upload) && !r.runs() {
+		r.use.Stdin, r.use.Login = Code, true
+	}
 	entered := r.entered
 	for k, i := range r.operands {
 		role := s.rest
@@ -119,6 +122,11 @@ func (r *reader) positions() {
 	if middle <= 0 && r.empty != 0 && !s.rest.takesAll() {
 		r.apply(r.empty, r.dot(), true)
 	}
+}
+
+// runs reports whether arguments hold a command or code for the other machine already.
+func (r *reader) runs() bool {
+	return slices.ContainsFunc(r.use.Nested, func(n Nested) bool { return n.Remote || n.Language == "argv" })
 }
 
 // turn returns the role that other options make of a role.

@@ -249,7 +249,7 @@ func (r *reader) clientCommand(w Word, text string) {
 	}
 	w.Text = strings.TrimSpace(rest)
 	switch name {
-	case `\!`, ".shell", ".system", `\sys`, `\system`:
+	case `\!`, ".shell", ".sh", ".system", ".sys", `\sys`, `\system`:
 		r.code(Nested{Language: "shell", Words: []Word{w}})
 	case `\i`, `\ir`, ".read", `\.`:
 		if !r.pipes(&w) {

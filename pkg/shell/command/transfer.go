@@ -7,6 +7,11 @@ const maxTransfers = 64
 
 // transfer notes what commands of ftp, sftp, lftp and smbclient send.
 func (r *reader) transfer(w Word) {
+	for line := range strings.Lines(w.Text) {
+		if run, ok := strings.CutPrefix(strings.TrimSpace(line), "!"); ok { // of this machine
+			r.code(Nested{Language: "shell", Words: []Word{{Text: run, From: w.From}}})
+		}
+	}
 	for _, f := range Transfers(w.Text) {
 		w.Text = f.Path
 		r.send(w, f.Tree)

@@ -4,6 +4,7 @@ package abstract
 type Streams struct {
 	In         Value
 	From       string // the file that in is from, where the text wrote that
+	File       string // the file that in is from, where the text did not write it
 	Redirected bool   // in is not what the pipe or the terminal gives
 	Out        *Target
 	Socket     bool // some descriptor is a network connection
