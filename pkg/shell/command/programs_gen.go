@@ -8717,7 +8717,7 @@ var syntaxCurl = syntax{style: bundled | gnu, options: []option{
 	{"--ciphers", &action_values_Word},
 	{"--compressed", &action_none},
 	{"--compressed-ssh", &action_none},
-	{"--config", &action_values_ScriptCode},
+	{"--config", &action_values_ScriptCode_flags_reject},
 	{"--connect-timeout", &action_values_Word},
 	{"--connect-to", &action_values_Host_flags_reject},
 	{"--continue-at", &action_values_Word},
@@ -8898,7 +8898,7 @@ var syntaxCurl = syntax{style: bundled | gnu, options: []option{
 	{"-H", &action_values_MaybeFile},
 	{"-I", &action_none},
 	{"-J", &action_class_localWrite_here_WriteTree},
-	{"-K", &action_values_ScriptCode},
+	{"-K", &action_values_ScriptCode_flags_reject},
 	{"-L", &action_none},
 	{"-M", &action_none},
 	{"-N", &action_none},
@@ -24588,7 +24588,7 @@ var syntaxRadeontop = syntax{options: []option{
 	{"-v", &action_none},
 }}
 
-var syntaxRails = syntax{style: open, language: "ruby", service: "database", input: roleSQL, texts: []option{
+var syntaxRails = syntax{style: open, service: "database", input: roleSQL, texts: []option{
 	{"--accept-data-loss", &action_effects_ChangeRemote_verb_delete},
 	{"credentials:fetch", &action_effects_ReadSecret_streams_out_Secret_setOut},
 	{"credentials:show", &action_effects_ReadSecret_streams_out_Secret_setOut},
@@ -27373,7 +27373,7 @@ var syntaxSsh = syntax{style: first, options: []option{
 	{"-C", &action_none},
 	{"-D", &action_values_Text_class_network},
 	{"-E", &action_values_Read},
-	{"-F", &action_values_ScriptCode},
+	{"-F", &action_values_ScriptCode_flags_reject},
 	{"-G", &action_none},
 	{"-I", &action_values_Word},
 	{"-J", &action_values_Host},
@@ -29080,7 +29080,7 @@ var syntaxTmux = syntax{style: first, options: []option{
 	{"-N", &action_none},
 	{"-T", &action_values_Word},
 	{"-c", &action_values_Shell},
-	{"-f", &action_values_ScriptCode},
+	{"-f", &action_values_ScriptCode_flags_reject},
 	{"-l", &action_none},
 	{"-q", &action_none},
 	{"-u", &action_none},
@@ -35246,6 +35246,7 @@ var action_values_Script = action{values: []role{roleScript}}
 var action_values_ScriptAwk = action{values: []role{roleScriptAwk}}
 var action_values_ScriptAwk_operands_rest_Read = action{values: []role{roleScriptAwk}, operands: &shape_rest_Read}
 var action_values_ScriptCode = action{values: []role{roleScriptCode}}
+var action_values_ScriptCode_flags_reject = action{values: []role{roleScriptCode}, flags: reject}
 var action_values_ScriptCode_operands_rest_Text = action{values: []role{roleScriptCode}, operands: &shape_rest_Text}
 var action_values_ScriptCode_operands_rest_Text_flags_stop = action{values: []role{roleScriptCode}, operands: &shape_rest_Text, flags: stop}
 var action_values_ScriptInput = action{values: []role{roleScriptInput}}

@@ -103,7 +103,7 @@ func (r *reader) positions() {
 		}
 		s = &shape{head: s.head, rest: roleText, tail: s.tail}
 	}
-	if (s.rest == roleArgvRemote || s.rest == roleShellRemote) && middle <= 0 && n >= head && (r.use.Stdin == Data || r.use.Stdin == Upload) && !r.runs() {
+	if (s.rest == roleArgvRemote || s.rest == roleShellRemote) && middle <= 0 && head < 2 && n >= head && (r.use.Stdin == Data || r.use.Stdin == Upload) && !r.runs() {
 		r.use.Stdin, r.use.Login = Code, true
 	}
 	entered := r.entered
