@@ -140,18 +140,27 @@ func words(flags []cli.Flag, commands []*cli.Command) []string {
 	return append(out, "--help")
 }
 
-// valued returns the flags that take a value. No flag takes one in one command
-// and none in another.
-func valued(commands []completed) string {
-	var out []string
+// valued returns the flags that take a value in all commands, and, as "shield mcp --session",
+// those that take one in some.
+func valued(commands []completed) (all, some string) {
+	var out, in []string
+	switches := map[string]bool{}
 	for _, c := range commands {
 		for _, f := range c.flags {
-			if name := "--" + f.name; f.takesValue && !slices.Contains(out, name) {
+			switches[f.name] = switches[f.name] || !f.takesValue
+		}
+	}
+	for _, c := range commands {
+		for _, f := range c.flags {
+			switch name := "--" + f.name; {
+			case f.takesValue && switches[f.name]:
+				in = append(in, c.path+" "+name)
+			case f.takesValue && !slices.Contains(out, name):
 				out = append(out, name)
 			}
 		}
 	}
-	return strings.Join(out, " ")
+	return strings.Join(out, " "), "|" + strings.Join(in, "|") + "|"
 }
 
 // typed is the part of a completion that bash and zsh share: the path of the
@@ -160,7 +169,7 @@ const typed = `	local typed=shield skip= word choices= action=
 	for word in "${typed_words[@]}"; do
 		if [[ -n $skip ]]; then
 			skip=
-		elif [[ " @VALUED@ " == *" $word "* ]]; then
+		elif [[ " @VALUED@ " == *" $word "* || '@VALUEDIN@' == *"|$typed $word|"* ]]; then
 			skip=$word
 		elif [[ $word != -* ]]; then
 			typed+=" $word"
@@ -194,7 +203,8 @@ func cases(commands []completed) string {
 
 func script(template string, commands []completed) string {
 	text := strings.ReplaceAll(template, "@TYPED@", typed)
-	return strings.NewReplacer("@VALUED@", valued(commands), "@CASES@", cases(commands)).Replace(text)
+	all, some := valued(commands)
+	return strings.NewReplacer("@VALUED@", all, "@VALUEDIN@", some, "@CASES@", cases(commands)).Replace(text)
 }
 
 func bashCompletion(commands []completed) string {

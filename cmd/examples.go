@@ -36,6 +36,11 @@ var examples = map[string][]example{
 		{"List what was refused in the last hour, and allow one of it once.", `shield allow`},
 		{"Allow the refusal with the reference 3f2 once.", `shield allow 3f2`},
 	},
+	"undo": {
+		{"List what was kept, the newest first.", `shield undo`},
+		{"Restore everything of set u17; what is newer stays.", `shield undo apply u17`},
+		{"Restore one file of it.", `shield undo apply u17 src/main.go`},
+	},
 	"approvals": {
 		{"List what waits for an answer, and the link to the page.", `shield approvals`},
 		{"Forget all remembered approvals.", `shield approvals revoke --all`},

@@ -5,21 +5,21 @@ _shield() {
 	for word in "${typed_words[@]}"; do
 		if [[ -n $skip ]]; then
 			skip=
-		elif [[ " --config --state --host --ask --preset --policy --model --onnxruntime --root --color --jobs --max-bytes --format --password-file --name --number --expires --out --key --file --approvals --unattended --until --dialect --keep-env --timeout --scope --session --record --as --width --dir --only --mode --home --split --source --ids --misses --max-pass --max-friction --category --sha256 --checkpoint --lines --days " == *" $word "* ]]; then
+		elif [[ " --config --state --host --ask --preset --policy --model --onnxruntime --root --color --jobs --conditions --max-bytes --format --password-file --name --number --expires --out --key --file --approvals --unattended --until --dialect --keep-env --timeout --scope --record --as --width --dir --only --mode --home --split --source --ids --misses --max-pass --max-friction --category --sha256 --checkpoint --lines --days " == *" $word "* || '|shield mcp --session|' == *"|$typed $word|"* ]]; then
 			skip=$word
 		elif [[ $word != -* ]]; then
 			typed+=" $word"
 		fi
 	done
 	case "$typed $skip" in
-	"shield ") choices="setup policy classify evaluate approve run exec hook mcp serve service init explain demo sanitize score rules model allow approvals session status audit doctor completion --help --version --help" ;;
+	"shield ") choices="setup policy classify evaluate approve run exec hook mcp serve service init explain demo sanitize score rules model allow undo approvals session status audit doctor completion --help --version --help" ;;
 	"shield setup ") choices="--config --state --host --ask --preset --yes --dry-run --undo --help" ;;
 	"shield setup --config") choices="" action=file ;;
 	"shield setup --state") choices="" action=directory ;;
 	"shield setup --host") choices="" action=none ;;
 	"shield setup --ask") choices="host page terminal auto" action=none ;;
 	"shield setup --preset") choices="auto default strict permissive offline" action=none ;;
-	"shield policy ") choices="check test explain bundle suggest --config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --max-bytes --help" ;;
+	"shield policy ") choices="check test explain bundle suggest --config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --conditions --max-bytes --help" ;;
 	"shield policy --config") choices="" action=file ;;
 	"shield policy --policy") choices="default offline strict permissive" action=file ;;
 	"shield policy --model") choices="none" action=directory ;;
@@ -28,6 +28,7 @@ _shield() {
 	"shield policy --root") choices="" action=directory ;;
 	"shield policy --color") choices="auto always never" action=none ;;
 	"shield policy --jobs") choices="" action=none ;;
+	"shield policy --conditions") choices="none kept" action=none ;;
 	"shield policy --max-bytes") choices="" action=none ;;
 	"shield policy check ") choices="--config --policy --model --onnxruntime --state --root --color --help" ;;
 	"shield policy check --config") choices="" action=file ;;
@@ -99,7 +100,7 @@ _shield() {
 	"shield policy suggest --color") choices="auto always never" action=none ;;
 	"shield policy suggest --file") choices="" action=file ;;
 	"shield policy suggest --approvals") choices="" action=none ;;
-	"shield classify ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --max-bytes --help" ;;
+	"shield classify ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --conditions --max-bytes --help" ;;
 	"shield classify --config") choices="" action=file ;;
 	"shield classify --policy") choices="default offline strict permissive" action=file ;;
 	"shield classify --model") choices="none" action=directory ;;
@@ -108,8 +109,9 @@ _shield() {
 	"shield classify --root") choices="" action=directory ;;
 	"shield classify --color") choices="auto always never" action=none ;;
 	"shield classify --jobs") choices="" action=none ;;
+	"shield classify --conditions") choices="none kept" action=none ;;
 	"shield classify --max-bytes") choices="" action=none ;;
-	"shield evaluate ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --max-bytes --help" ;;
+	"shield evaluate ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --conditions --max-bytes --help" ;;
 	"shield evaluate --config") choices="" action=file ;;
 	"shield evaluate --policy") choices="default offline strict permissive" action=file ;;
 	"shield evaluate --model") choices="none" action=directory ;;
@@ -118,8 +120,9 @@ _shield() {
 	"shield evaluate --root") choices="" action=directory ;;
 	"shield evaluate --color") choices="auto always never" action=none ;;
 	"shield evaluate --jobs") choices="" action=none ;;
+	"shield evaluate --conditions") choices="none kept" action=none ;;
 	"shield evaluate --max-bytes") choices="" action=none ;;
-	"shield approve ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --max-bytes --unattended --help" ;;
+	"shield approve ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --conditions --max-bytes --unattended --help" ;;
 	"shield approve --config") choices="" action=file ;;
 	"shield approve --policy") choices="default offline strict permissive" action=file ;;
 	"shield approve --model") choices="none" action=directory ;;
@@ -128,9 +131,10 @@ _shield() {
 	"shield approve --root") choices="" action=directory ;;
 	"shield approve --color") choices="auto always never" action=none ;;
 	"shield approve --jobs") choices="" action=none ;;
+	"shield approve --conditions") choices="none kept" action=none ;;
 	"shield approve --max-bytes") choices="" action=none ;;
 	"shield approve --unattended") choices="deny" action=none ;;
-	"shield run ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --max-bytes --unattended --until --help" ;;
+	"shield run ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --conditions --max-bytes --unattended --until --help" ;;
 	"shield run --config") choices="" action=file ;;
 	"shield run --policy") choices="default offline strict permissive" action=file ;;
 	"shield run --model") choices="none" action=directory ;;
@@ -139,6 +143,7 @@ _shield() {
 	"shield run --root") choices="" action=directory ;;
 	"shield run --color") choices="auto always never" action=none ;;
 	"shield run --jobs") choices="" action=none ;;
+	"shield run --conditions") choices="none kept" action=none ;;
 	"shield run --max-bytes") choices="" action=none ;;
 	"shield run --unattended") choices="deny" action=none ;;
 	"shield run --until") choices="policy classify evaluate approve" action=none ;;
@@ -447,6 +452,21 @@ _shield() {
 	"shield allow ") choices="--config --state --session --project --everywhere --help" ;;
 	"shield allow --config") choices="" action=file ;;
 	"shield allow --state") choices="" action=directory ;;
+	"shield undo ") choices="list show apply prune --config --state --json --help" ;;
+	"shield undo --config") choices="" action=file ;;
+	"shield undo --state") choices="" action=directory ;;
+	"shield undo list ") choices="--config --state --json --help" ;;
+	"shield undo list --config") choices="" action=file ;;
+	"shield undo list --state") choices="" action=directory ;;
+	"shield undo show ") choices="--config --state --json --help" ;;
+	"shield undo show --config") choices="" action=file ;;
+	"shield undo show --state") choices="" action=directory ;;
+	"shield undo apply ") choices="--config --state --json --force --help" ;;
+	"shield undo apply --config") choices="" action=file ;;
+	"shield undo apply --state") choices="" action=directory ;;
+	"shield undo prune ") choices="--config --state --json --all --help" ;;
+	"shield undo prune --config") choices="" action=file ;;
+	"shield undo prune --state") choices="" action=directory ;;
 	"shield approvals ") choices="notify list revoke --config --state --json --help" ;;
 	"shield approvals --config") choices="" action=file ;;
 	"shield approvals --state") choices="" action=directory ;;

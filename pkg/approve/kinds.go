@@ -19,7 +19,7 @@ import (
 	"github.com/shieldcli/shield/internal/flock"
 	"github.com/shieldcli/shield/internal/owner"
 	"github.com/shieldcli/shield/internal/yamlfile"
-	"github.com/shieldcli/shield/pkg/kind"
+	"github.com/shieldcli/shield/pkg/kind/facts"
 	"github.com/shieldcli/shield/pkg/state"
 )
 
@@ -27,7 +27,7 @@ import (
 // project or everywhere.
 type Standing struct {
 	Name    string    `json:"name"`
-	Kind    kind.Kind `json:"kind"`
+	Kind    facts.Kind `json:"kind"`
 	By      string    `json:"by"`
 	What    string    `json:"what"`              // the action that was approved, without secrets
 	Until   time.Time `json:"until,omitzero"`    // of a session's
@@ -174,7 +174,7 @@ func Answers(file string) ([]Standing, error) {
 				a.What, err = yamlfile.Text(f.Value)
 			case "project":
 				if a.Project, err = yamlfile.Text(f.Value); err == nil && !filepath.IsAbs(a.Project) {
-					err = yamlfile.At(f.Value).Errorf("project is no absolute path")
+					err = yamlfile.At(f.Value).Errorf("project is not an absolute path")
 				}
 			case "facts":
 				a.Kind.Facts, err = yamlfile.List(f.Value, yamlfile.Text)

@@ -5,8 +5,6 @@
 package kind
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"path"
@@ -18,55 +16,13 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/kind/facts"
 	"github.com/shieldcli/shield/pkg/knowledge"
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// A Kind is what is known of a kind of action. It covers an action whose facts and findings
-// are among its own.
-type Kind struct {
-	Facts    []string `json:"facts" yaml:"facts"`       // sorted
-	Findings []string `json:"findings" yaml:"findings"` // what rules and classifiers said; sorted
-}
-
-// Covers reports whether an action of another kind is one of this.
-func (k *Kind) Covers(o *Kind) bool {
-	return len(o.Facts) > 0 && within(o.Facts, k.Facts) && within(o.Findings, k.Findings)
-}
-
-func within(some, of []string) bool {
-	for _, s := range some {
-		if !slices.Contains(of, s) {
-			return false
-		}
-	}
-	return true
-}
-
-// Key identifies a kind.
-func (k *Kind) Key() string {
-	h := sha256.New()
-	for _, list := range [][]string{k.Facts, k.Findings} {
-		fmt.Fprintf(h, "%d", len(list))
-		for _, s := range list {
-			fmt.Fprintf(h, " %d:%s", len(s), s)
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
-}
-
-// String returns the facts for a person, the programs first.
-func (k *Kind) String() string {
-	var first, rest []string
-	for _, f := range k.Facts {
-		if strings.HasPrefix(f, "run ") || strings.HasPrefix(f, "tool ") {
-			first = append(first, f)
-		} else {
-			rest = append(rest, f)
-		}
-	}
-	return strings.Join(append(first, rest...), "; ")
-}
+// A Kind is what is known of a kind of action.
+type Kind = facts.Kind
 
 // ModelFinding is the finding of a model that suspects an action by its words: it says nothing
 // of what the next action of the kind holds.
@@ -88,7 +44,7 @@ func Of(c *analysis.Case, findings []string, met func(i int) bool) (Kind, error)
 	if slices.Contains(findings, ModelFinding) {
 		return Kind{}, errors.New("the model suspects it by its words")
 	}
-	f := facts{c: c}
+	f := collector{c: c}
 	command := c.Action.Type == "execute_command"
 	if !command {
 		f.add("tool " + c.Action.Type)
@@ -162,9 +118,6 @@ func Exact(c *analysis.Case, findings []string) (Kind, error) {
 	return k, nil
 }
 
-// IsExact reports whether a kind holds one action alone.
-func (k *Kind) IsExact() bool { return len(k.Facts) > 0 && strings.HasPrefix(k.Facts[0], "action ") }
-
 // secret reports whether an effect touches a path of which no kind may speak.
 func secret(e *effect.Effect) bool {
 	_, ok := secrets().Touches(e.Path, e.Pattern, e.Recursive)
@@ -186,16 +139,16 @@ var secrets = sync.OnceValue(func() *effect.Globs {
 	return g
 })
 
-// facts collects what is known of an action.
-type facts struct {
+// A collector collects what is known of an action.
+type collector struct {
 	c    *analysis.Case
 	list []string
 }
 
-func (f *facts) add(s string) { f.list = append(f.list, s) }
+func (f *collector) add(s string) { f.list = append(f.list, s) }
 
 // effect adds what is known of an effect.
-func (f *facts) effect(e *effect.Effect) error {
+func (f *collector) effect(e *effect.Effect) error {
 	if e.Kind == effect.Execute {
 		return f.program(e)
 	}
@@ -238,7 +191,7 @@ func (f *facts) effect(e *effect.Effect) error {
 
 // object returns the tree that a path lies in: the workspace, or a hidden folder of it, the
 // folder for temporary files, or else the file's own folder.
-func (f *facts) object(e *effect.Effect) (string, error) {
+func (f *collector) object(e *effect.Effect) (string, error) {
 	place := f.c.At()
 	if e.Pattern && !strings.HasPrefix(e.Path, "/") {
 		return "", errors.New("which files it touches is not known")
@@ -280,7 +233,7 @@ func (f *facts) object(e *effect.Effect) (string, error) {
 // enclosing returns the program that an effect is of: the innermost whose text holds the
 // effect's, or the last one before it.
 // carrier is another program whose text holds that one's, nil if there is none.
-func (f *facts) enclosing(i int) (best, carrier *effect.Effect) {
+func (f *collector) enclosing(i int) (best, carrier *effect.Effect) {
 	all, from := f.c.Effects, f.c.Effects[i].From
 	for k := range all {
 		e := &all[k]
@@ -306,7 +259,7 @@ func (f *facts) enclosing(i int) (best, carrier *effect.Effect) {
 
 // program adds what is known of a program that does what is asked about: its subcommands,
 // options, and those operands that are no object of an effect.
-func (f *facts) program(e *effect.Effect) error {
+func (f *collector) program(e *effect.Effect) error {
 	switch {
 	case e.Class == effect.ReadOnly:
 		f.add("run a program that only reads")
@@ -378,7 +331,7 @@ var (
 
 // operand returns what stands for an operand: the tree of a path that an effect names, the
 // host of an address, and # for the numbers of things at a service.
-func (f *facts) operand(by *effect.Effect, w string) string {
+func (f *collector) operand(by *effect.Effect, w string) string {
 	if scheme, rest, ok := strings.Cut(w, "://"); ok {
 		host, _, _ := strings.Cut(rest, "/")
 		return scheme + "://" + host

@@ -233,7 +233,7 @@ func TestRemotes(t *testing.T) {
 		{"rsync a rsync://h/x", "network, change_remote, read_file a sent, connect h"},
 		{"pip install 'x @ git+https://h.test/x'", "network, http_request https://h.test/x, change_remote https://h.test/x"},
 		{"aws s3 cp file:///a s3://b/c", "network, change_remote, read_file /a +below sent, http_request s3://b/c"},
-		{"docker run --mount type=bind,source=/,target=/x,readonly y", "local-write, read_file / +below"},
+		{"docker run --mount type=bind,source=/,target=/x,readonly y", "local-write, read_file / +below, in code"},
 		{"ssh -o RemoteCommand=id -o IdentityFile=k -o Nosuch=x h", "network, not understood, read_file k, connect h, remote shell[id], in upload, out download"},
 	} {
 		if got := summary(Interpret(split(tt.command))); got != tt.want {
