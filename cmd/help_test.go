@@ -23,7 +23,9 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	pages := [][]string{{"--help"}}
-	walk := func(path []string, c *cli.Command) { pages = append(pages, append(slices.Clone(path), c.Name, "--help")) }
+	walk := func(path []string, c *cli.Command) {
+		pages = append(pages, append(slices.Clone(path), c.Name, "--help"))
+	}
 	for _, c := range app.Commands {
 		walk(nil, c)
 		for _, sub := range c.Subcommands {

@@ -26,14 +26,14 @@ import (
 // A Standing answer is a person's answer for all actions of a kind, in one session, in one
 // project or everywhere.
 type Standing struct {
-	Name    string    `json:"name"`
+	Name    string     `json:"name"`
 	Kind    facts.Kind `json:"kind"`
-	By      string    `json:"by"`
-	What    string    `json:"what"`              // the action that was approved, without secrets
-	Until   time.Time `json:"until,omitzero"`    // of a session's
-	Labels  string    `json:"labels,omitempty"`  // of the session when the person answered
-	Session string    `json:"session,omitempty"` // "" for one of the file
-	Project string    `json:"project,omitempty"` // "" everywhere
+	By      string     `json:"by"`
+	What    string     `json:"what"`              // the action that was approved, without secrets
+	Until   time.Time  `json:"until,omitzero"`    // of a session's
+	Labels  string     `json:"labels,omitempty"`  // of the session when the person answered
+	Session string     `json:"session,omitempty"` // "" for one of the file
+	Project string     `json:"project,omitempty"` // "" everywhere
 }
 
 // Bounds of standing answers.

@@ -45,7 +45,7 @@ func TestOrder(t *testing.T) {
 
 func TestAppendJSON(t *testing.T) {
 	want := `{"id":"a1","line":7,"decision":"ESCALATE","tier":1,"confidence":0.85,"reasoning":"heuristic [recursive_delete, high]: <rm -rf> & \"more\"",` +
-		`"rule":"XP-011","ref":"3f2","next_tier":2,"degraded":true,"error":"none","conditions":["kept","x\\n"],"undo":"u17","prompt_hash":"sha256:p","action_hash":"sha256:a",` +
+		`"rule":"XP-011","ref":"3f2","next_tier":2,"degraded":true,"error":"none","conditions":["kept","x\n"],"undo":"u17","prompt_hash":"sha256:p","action_hash":"sha256:a",` +
 		`"evaluated_at":"2026-01-02T02:04:05.678Z","expires_at":"2026-01-02T02:09:05.678Z",` +
 		`"trail":[{"tier":0,"source":"policy","decision":"ESCALATE","confidence":1,"rule":"r","allows":true,"reasoning":"no rule","error":"e","latency_us":12,"effects":[{"kind":"read_file"}],"views":[],"session":{"/x":["network"]}},` +
 		`{"tier":1,"source":"model","decision":"ALLOW","confidence":0}],` +
