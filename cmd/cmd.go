@@ -84,6 +84,7 @@ func commands(w *World, args []string) (out []*cli.Command) {
 		{"rules", groupPolicies, rulesCommand},
 		{"model", groupPolicies, modelCommand},
 		{"allow", groupDecide, allowCommand},
+		{"undo", groupDecide, undoCommand},
 		{"approvals", groupDecide, approvalsCommand},
 		{"session", groupDecide, sessionCommand},
 		{"status", groupLookBack, statusCommand},

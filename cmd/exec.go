@@ -91,6 +91,9 @@ func runAllowed(c *cli.Context, w *World) error {
 	}
 	// Every login sets SHELL, and few commands read it.
 	gone = slices.DeleteFunc(gone, func(name string) bool { return name == "SHELL" })
+	if answer.Reason != "" {
+		fmt.Fprintln(w.Err, "shield:", term.Escape(answer.Reason))
+	}
 	if len(gone) > 0 {
 		fmt.Fprintf(w.Err, "shield: dropped %s from the command's environment; to keep one, use --keep-env NAME\n", term.Escape(strings.Join(gone, ", ")))
 	}
@@ -158,7 +161,7 @@ func judgeExec(c *cli.Context, w *World, raw []byte) (hookAnswer, error) {
 	if line, ok := w.askService(raw); ok {
 		return readAnswer(line)
 	}
-	_, p, err := pipelineOf(c, w, func(cfg *shield.Config) { cfg.Single, cfg.Once = true, true })
+	_, p, err := pipelineOf(c, w, func(cfg *shield.Config) { cfg.Single, cfg.Once, cfg.Keeps = true, true, !c.Bool("check") })
 	if err != nil {
 		return hookAnswer{}, err
 	}
@@ -173,7 +176,11 @@ func evaluateExec(c *cli.Context, w *World, p *shield.Pipeline, raw []byte) (hoo
 	}
 	v, err := w.evaluate(c.Context, p, a)
 	if err != nil || v.Decision == verdict.Allow {
-		return hookAnswer{Allow: err == nil}, err
+		answer := hookAnswer{Allow: err == nil}
+		if v.Undo != "" {
+			answer.Reason = "what this deletes or overwrites is kept as " + v.Undo
+		}
+		return answer, err
 	}
 	if c.IsSet("dialect") {
 		unguarded(&v)
@@ -197,7 +204,7 @@ func unguarded(v *verdict.Verdict) {
 
 // answerExec judges the action of another process that runs exec.
 func answerExec(c *cli.Context, w *World) error {
-	_, p, err := pipelineOf(c, w, func(cfg *shield.Config) { cfg.Single, cfg.Once = true, true })
+	_, p, err := pipelineOf(c, w, func(cfg *shield.Config) { cfg.Single, cfg.Once, cfg.Keeps = true, true, !c.Bool("check") })
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/policy"
+	"github.com/shieldcli/shield/pkg/verdict"
 )
 
 // configFlag names the configuration file; every command that reads settings
@@ -47,6 +48,12 @@ func judgingFlags(more ...cli.Flag) []cli.Flag {
 		&cli.IntFlag{Name: "jobs", Value: 1, Usage: "judge `N` actions at a time, 1 to 256; verdicts keep the input's order"},
 		&cli.BoolFlag{Name: "trace", Usage: "add every tier's answer, its latency, effects and views to each verdict"},
 		&cli.BoolFlag{Name: "no-action", Usage: "leave the action out of the verdicts; for the end of a pipe"},
+		&cli.StringFlag{Name: "conditions", Value: "none", Usage: "allow what may be undone on a condition: `none|kept`; kept: whoever runs the action first keeps the files that it deletes or overwrites", Action: func(c *cli.Context, which string) error {
+			if which != "none" && which != verdict.Kept {
+				return fmt.Errorf("%s: --conditions: %q is not one of none, kept", c.Command.HelpName, cut(which))
+			}
+			return nil
+		}},
 		&cli.IntFlag{Name: "max-bytes", DefaultText: "1048576, unless configured", Usage: "block records larger than `N` bytes"},
 	), more...)
 }

@@ -203,7 +203,7 @@ func judgeRead(ctx context.Context, c *cli.Context, w *World, h *host.Host, even
 		return err
 	}
 	set, p, err := pipelineOf(c, w, func(cfg *shield.Config) {
-		cfg.Single, cfg.Once = true, true
+		cfg.Single, cfg.Once, cfg.Keeps = true, true, !c.Bool(permissionFlag)
 		sessionsOf(cfg, w, h.Name, event.Parent)
 	})
 	if err != nil {

@@ -44,7 +44,10 @@ func examineReturned(ctx context.Context, c *cli.Context, w *World, h *host.Host
 		}
 		r.Actions = append(r.Actions, a)
 	}
-	set, p, err := pipelineOf(c, w, func(cfg *shield.Config) { sessionsOf(cfg, w, h.Name, event.Parent) })
+	set, p, err := pipelineOf(c, w, func(cfg *shield.Config) {
+		cfg.Keeps = true
+		sessionsOf(cfg, w, h.Name, event.Parent)
+	})
 	if err != nil {
 		return got, err
 	}

@@ -128,7 +128,7 @@ func serverPipeline(c *cli.Context, w *World) (*config.Loaded, *shield.Pipeline,
 // unless that is nil.
 func pipelineForServers(set *config.Loaded, w *World, observe func(telemetry.Action)) (*shield.Pipeline, error) {
 	cfg := shieldConfig(set, w, "mcp")
-	cfg.NoAction, cfg.Once, cfg.Host, cfg.Observe = true, true, "mcp", observe
+	cfg.NoAction, cfg.Once, cfg.Keeps, cfg.Host, cfg.Observe = true, true, true, "mcp", observe
 	return w.newPipeline(cfg)
 }
 

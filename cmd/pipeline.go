@@ -10,6 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/audit"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/shield"
+	"github.com/shieldcli/shield/pkg/verdict"
 )
 
 // pipeline returns the pipeline that a command line asks for, and its settings.
@@ -27,6 +28,7 @@ func pipelineOf(c *cli.Context, w *World, change func(*shield.Config)) (*config.
 	cfg := shieldConfig(set, w, strings.TrimPrefix(c.Command.HelpName, "shield "))
 	cfg.Trace, cfg.NoAction = c.Bool("trace"), c.Bool("no-action")
 	cfg.Approve.Plain = !colour(c, w, true)
+	cfg.IfKept = c.String("conditions") == verdict.Kept
 	change(&cfg)
 	p, err := w.newPipeline(cfg)
 	return set, p, err

@@ -37,7 +37,13 @@ func statusCommand(w *World) *cli.Command {
 			if c.Bool("json") {
 				return json.NewEncoder(w.Out).Encode(s)
 			}
-			return printStatus(w, &s)
+			if err := printStatus(w, &s); err != nil {
+				return err
+			}
+			if kept := shield.UndoStore(shieldConfig(set, w, "status")); kept != nil {
+				_, err = fmt.Fprint(w.Out, undoStatus(kept))
+			}
+			return err
 		},
 	}
 }

@@ -38,6 +38,7 @@ type Case struct {
 	texts   []fieldTexts
 	writes  []effect.Text // of the command
 	decoded []decodedText
+	stated  int     // how many of Effects the action states; the others follow symbolic links or repeat
 	files   *files  // nil looks at none
 	inputs  *inputs // nil until asked for
 
@@ -113,6 +114,7 @@ func (an *Analyzer) Case(a *action.Action) *Case {
 	c.left()
 	c.bound()
 	c.content()
+	c.stated = len(c.Effects)
 	c.resolve()
 	c.persist()
 	c.told()

@@ -108,7 +108,7 @@ type clause struct {
 	harms     []effect.Harm  // one of them
 	recursive bool
 	single    bool
-	lost      bool // the effect removes what version control cannot give back
+	lost      bool // the effect removes what neither version control nor a kept copy gives back
 }
 
 // Rules returns the built-in rules in the order of their ids.

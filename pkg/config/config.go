@@ -42,6 +42,7 @@ type Settings struct {
 	Hook          Hook       `yaml:"hook" json:"hook"`
 	Trusted       Trusted    `yaml:"trusted" json:"trusted"`
 	Session       Session    `yaml:"session" json:"session"`
+	Undo          Undo       `yaml:"undo" json:"undo"`
 	MCP           MCP        `yaml:"mcp" json:"mcp"`
 	Serve         Serve      `yaml:"serve" json:"serve"`
 	Telemetry     Telemetry  `yaml:"telemetry" json:"telemetry"`
@@ -184,6 +185,13 @@ type Trusted struct {
 	Targets    []string `yaml:"targets" json:"targets"`         // globs of databases, clusters and resources
 }
 
+// Undo settings say what is kept of what actions delete or overwrite.
+type Undo struct {
+	Enabled  bool     `yaml:"enabled" json:"enabled"`
+	Keep     Duration `yaml:"keep" json:"keep"`
+	MaxBytes int      `yaml:"max_bytes" json:"max_bytes"` // of all that is kept; at most a twentieth of the disk
+}
+
 // Session settings say what is remembered of the actions of a session.
 type Session struct {
 	Enabled    bool     `yaml:"enabled" json:"enabled"`
@@ -247,6 +255,7 @@ func Default() Settings {
 		Hook:         Hook{Answer: "delegate", PermissionRequest: "off", Timeout: Duration(50 * time.Second)},
 		Trusted:      Trusted{GitRemotes: []string{"origin"}},
 		Session:      Session{Enabled: true, Keep: Duration(24 * time.Hour), MaxFiles: 10_000, MaxDenials: 10},
+		Undo:         Undo{Enabled: true, Keep: Duration(7 * 24 * time.Hour), MaxBytes: 5 << 30},
 		MCP:          MCP{Sampling: "deny"},
 		MaxRecordLen: 1 << 20,
 	}
@@ -276,6 +285,8 @@ func (s *Settings) faults() []fault {
 		within("audit.max_bytes", s.Audit.MaxBytes, 1<<16, 1<<30),
 		within("session.max_files", s.Session.MaxFiles, 1, 100_000),
 		within("session.max_denials", s.Session.MaxDenials, 1, 1000),
+		within("undo.max_bytes", s.Undo.MaxBytes, 1<<20, 1<<44),
+		between("undo.keep", s.Undo.Keep, Duration(24*time.Hour), 90*day),
 		between("session.keep", s.Session.Keep, Duration(time.Minute), 30*day),
 		within("max_bytes", s.MaxRecordLen, 1<<10, 1<<30),
 		atMost("verdict_ttl", s.VerdictTTL, day),

@@ -90,15 +90,34 @@ type Effect struct {
 	Labels     []Label  `json:"labels,omitempty"`     // of SendData and RunCode: what is known of the data
 	Trusted    bool     `json:"trusted,omitempty"`    // the place that data goes to, or that is changed, is one that the settings name
 	Restorable bool     `json:"restorable,omitempty"` // what the effect removes is in the last commit of its repository as it is
+	Kept       bool     `json:"kept,omitempty"`       // what the effect removes or overwrites is kept before it happens
 	Possible   bool     `json:"possible,omitempty"`   // the effect may happen and need not: a branch, or an operand that is not known
 	Cause      Cause    `json:"cause,omitempty"`      // of Dynamic and RunInput: why; otherwise the variant of the kind, see [Cause]
 	Reason     string   `json:"reason,omitempty"`     // for people: why, for Dynamic effects and data flows
 	From       Span     `json:"from"`
+
+	// For those who keep what is lost.
+	Loses  Loss   `json:"-"` // of Execute; of WriteFile only LosesNothing
+	Folder string `json:"-"` // with Loses: where, canonical; "" if that is not known
 }
 
 // Destroys reports whether something on another machine is gone that cannot be
 // restored from here.
 func (e *Effect) Destroys() bool { return e.Kind == ChangeRemote && e.Cause == CauseDestroys }
+
+// A Loss is a set of ways in which a program loses files beside what other effects say.
+type Loss uint8
+
+// The ways.
+const (
+	LosesDirty     Loss = 1 << iota // tracked files of the repository that differ from its index
+	LosesBelow                      // the same, of what the program writes
+	LosesUntracked                  // files of the repository that git does not track
+	LosesRefs                       // branches, tags and stashes
+	LosesDatabase                   // the content of the databases that it writes
+	LosesNothing                    // what is written is added, or the content stays
+	LosesLater                      // what comes with or after the program happens at an unknown time
+)
 
 // A Result is what a command line would do.
 type Result struct {

@@ -197,7 +197,7 @@ func (x *exception) match(s *search, e *effect.Effect) (bool, error) {
 	if len(x.types) > 0 && !slices.Contains(x.types, s.c.Action.Type) && (s.c.Action.Given == "" || !slices.Contains(x.types, s.c.Action.Given)) && !slices.Contains(x.types, string(e.Kind)) {
 		return false, nil
 	}
-	if x.trusted != "" && (x.trusted == "true") != e.Trusted || x.kept != "" && (x.kept == "true") != e.Restorable ||
+	if x.trusted != "" && (x.trusted == "true") != e.Trusted || !restores(x.kept, e) ||
 		x.flows != "" && (x.flows == "true") != (e.Cause == effect.CauseValue) {
 		return false, nil
 	}
@@ -224,6 +224,18 @@ func (x *exception) match(s *search, e *effect.Effect) (bool, error) {
 		return false, nil
 	}
 	return x.slow.match(s)
+}
+
+// restores reports whether what an effect removes can be given back in the way that a
+// rule's word says.
+func restores(word string, e *effect.Effect) bool {
+	switch word {
+	case "":
+		return true
+	case "kept":
+		return e.Kept
+	}
+	return (word == "true") == e.Restorable
 }
 
 func matchHosts(patterns []effect.HostPattern, host string) bool {

@@ -38,6 +38,7 @@ type index struct {
 	core      ruleSet             // rules of the protected core
 	trusted   truths              // rules for places that are trusted, or are not
 	kept      truths              // rules for what version control can give back, or cannot
+	copied    ruleSet             // rules for what shield keeps
 	flows     truths              // rules for values that the session has seen, or for all others
 	byPath    ruleSet
 	byHost    ruleSet
@@ -79,6 +80,9 @@ func compileList(rules []rulefile.Rule, vars map[string][]string, allow bool) (*
 		}
 		x.trusted.add(i, r.Trusted)
 		x.kept.add(i, r.Restorable)
+		if r.Restorable == "kept" {
+			x.copied.add(i)
+		}
 		x.flows.add(i, r.Session.Flow)
 		for _, g := range r.Paths {
 			x.byPath.add(i)
@@ -193,6 +197,9 @@ func (x *index) fits(a *action.Action, e *effect.Effect) ruleSet {
 	set := x.typed(a, e.Kind)
 	x.trusted.left(&set, e.Trusted)
 	x.kept.left(&set, e.Restorable)
+	if !e.Kept {
+		set.drop(&x.copied)
+	}
 	x.flows.left(&set, e.Cause == effect.CauseValue)
 	return set
 }

@@ -76,6 +76,14 @@ func (p *Policy) OwnChannel(c *analysis.Case) bool {
 	return false
 }
 
+// AcceptsKept reports whether a rule of the policy says something else of what is kept
+// before it is lost.
+func (p *Policy) AcceptsKept() bool {
+	return slices.ContainsFunc(slices.Concat(p.set.Verify, p.set.Deny), func(r rulefile.Rule) bool {
+		return r.Restorable == "kept" || slices.ContainsFunc(r.Except, func(c rulefile.Criteria) bool { return c.Restorable == "kept" })
+	})
+}
+
 // Name returns the preset's or the file's name.
 func (p *Policy) Name() string { return p.name }
 

@@ -18,14 +18,14 @@ var presets = [...]preset{
 		fingerprint: "sha256:46504bbcf8cf48f8fd1e0e7ed5c1bb6c2962f77ec97fb1aca44ebab0312aa111"},
 	{name: "permissive",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
-		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 67, 68},
-		allow:       []uint16{55, 56, 57, 69},
-		fingerprint: "sha256:4b4aa12258db7bdf384a583222e77b3851141ac3fe5e2f37441efb31977a3f8e"},
+		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 67, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 68, 69},
+		allow:       []uint16{55, 56, 57, 70},
+		fingerprint: "sha256:850c7dfe54b710317f527f04cd2adc95212674ce6653d66bf0ebfed310d1ba70"},
 	{name: "offline",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
-		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 70, 71, 72, 73, 74, 75, 76, 77},
+		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 67, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 71, 72, 73, 74, 75, 76, 77, 78},
 		allow:       []uint16{55, 56, 57},
-		fingerprint: "sha256:4fb50ae985922d6d91296237b3036d4c11c6ea1c316be16838bac145e8657146"},
+		fingerprint: "sha256:c313a3a6ce0b349802a7f66457b1e8359b3d2870df827de40eec21e21b63e476"},
 }
 
 // coreRules are the rules of policies/core.yaml.
@@ -2479,6 +2479,21 @@ var presetRules = [...]rulefile.Rule{
 		Tier: 2,
 	},
 	{
+		Name:   "cannot_be_undone",
+		Reason: "destroys data that cannot be restored; say which data you mean and let the user confirm",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"destroy",
+			},
+		},
+		Tier: 2,
+		Except: []rulefile.Criteria{
+			{
+				Restorable: "kept",
+			},
+		},
+	},
+	{
 		Name:   "evaluate_outside_deletes",
 		Reason: "deletes files outside the workspace",
 		Criteria: rulefile.Criteria{
@@ -2968,6 +2983,9 @@ var presetRules = [...]rulefile.Rule{
 					"~/go/pkg/mod/**",
 					"~/.local/share/pnpm/store/**",
 				},
+			},
+			{
+				Restorable: "kept",
 			},
 		},
 	},

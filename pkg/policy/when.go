@@ -149,7 +149,7 @@ func effectValue(e *effect.Effect) map[string]any {
 	for _, is := range [...]struct {
 		key   string
 		holds bool
-	}{{"pattern", e.Pattern}, {"recursive", e.Recursive}, {"destroys", e.Destroys()}, {"trusted", e.Trusted}, {"restorable", e.Restorable}} {
+	}{{"pattern", e.Pattern}, {"recursive", e.Recursive}, {"destroys", e.Destroys()}, {"trusted", e.Trusted}, {"restorable", e.Restorable}, {"kept", e.Kept}} {
 		if is.holds {
 			m[is.key] = true
 		}

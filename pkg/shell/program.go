@@ -42,6 +42,7 @@ func (s *state) listedProgram(base string, words []command.Word, argv []abstract
 	}
 	at, read := len(s.effects), s.scripts
 	s.execute(argv, base, class, use.Harms...)
+	s.takesAway(use)
 	out := s.apply(base, argv, use, io)
 	s.unshown(base, argv, use, at)
 	if s.scripts > read && at < len(s.effects) && runsShellFile(use) {
@@ -195,6 +196,24 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 	return out
 }
 
+// takesAway notes what the program that was just recorded loses beside its operands.
+func (s *state) takesAway(use command.Use) {
+	if n := len(s.effects); use.Loses != 0 && n > 0 && s.quiet == 0 && s.remote == 0 && s.effects[n-1].Kind == effect.Execute {
+		e := &s.effects[n-1]
+		e.Loses |= use.Loses
+		if p, pattern := s.place().Path(use.Folder.Text, false); !pattern {
+			e.Folder = p
+		}
+	}
+}
+
+// mark adds to what is known of the loss of effects from an index on.
+func (s *state) mark(from int, l effect.Loss) {
+	for i := min(from, len(s.effects)); i < len(s.effects); i++ {
+		s.effects[i].Loses |= l
+	}
+}
+
 // itself records what a program does whatever its operands are.
 func (s *state) itself(use command.Use, f flow, e effect.Effect) {
 	for _, k := range use.Effects {
@@ -310,6 +329,9 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 			p, pattern := s.path(t.Kind, v, t.Recursive)
 			if t.Mends {
 				s.onlyMay(mark)
+			}
+			if use.Loses&effect.LosesNothing != 0 {
+				s.mark(mark, effect.LosesNothing)
 			}
 			if t.Backup {
 				s.backups = append(s.backups, p)

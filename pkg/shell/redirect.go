@@ -206,7 +206,11 @@ func (s *state) redirectOut(io *abstract.Streams, n string, w abstract.Value, ad
 		}
 		return
 	}
+	mark := len(s.effects)
 	path, pattern := s.path(effect.WriteFile, w, false)
+	if add {
+		s.mark(mark, effect.LosesNothing)
+	}
 	s.reopen(path)
 	t := &abstract.Target{Path: path, Pattern: pattern, Append: add, Listed: w.Lines || w.Tree}
 	if n != "" && n != "1" && n != "2" {

@@ -86,8 +86,9 @@ func (s *state) stmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 // beside walks a part of the text that runs beside what follows: nothing that it writes is sure to
 // be there, now or later, and what it has read may be what is written later.
 func (s *state) beside(walk func()) {
-	read, mark := len(s.seen), len(s.files)
+	read, mark, first := len(s.seen), len(s.files), len(s.effects)
 	walk()
+	s.mark(first, effect.LosesLater)
 	s.doubt(mark)
 	s.racing = append(s.racing, s.seen[read:]...)
 	s.contend(mark)
@@ -539,6 +540,8 @@ func (s *state) turn(walk func()) {
 
 func (s *state) while(c *syntax.WhileClause, in abstract.Value) abstract.Value {
 	var b abstract.Builder
+	first := len(s.effects)
+	defer func() { s.mark(first, effect.LosesLater) }()
 	s.loop(func() {
 		s.turn(func() {
 			b.Add(s.stmts(c.Cond, s.rest(in)))
@@ -556,6 +559,8 @@ func (s *state) forClause(c *syntax.ForClause, in abstract.Value) (out abstract.
 		return oneOf(outs)
 	case *syntax.CStyleLoop:
 		s.arithm(loop.Init)
+		first := len(s.effects)
+		defer func() { s.mark(first, effect.LosesLater) }()
 		s.loop(func() {
 			s.turn(func() {
 				s.arithm(loop.Cond)

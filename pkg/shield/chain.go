@@ -172,6 +172,12 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 			v = p.ask(ctx, tier, c)
 		}
 		o.stages |= 1 << tier
+		if tier == TierClassify && in.First <= TierClassify {
+			v, c = p.keptInstead(ctx, v, c, r)
+		}
+		if v.Decision == verdict.Allow && tier < TierEvaluate {
+			v = p.keepLosses(ctx, v, c)
+		}
 		if v.Decision != verdict.Escalate {
 			break
 		}
@@ -181,6 +187,9 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 			v = allowed
 			o.stages |= verdict.Approve
 		}
+	}
+	if v.Decision == verdict.Allow && v.Tier >= TierEvaluate {
+		v = p.keepLosses(ctx, v, c)
 	}
 	switch {
 	case it.undecided(v, in):

@@ -66,6 +66,8 @@ type Config struct {
 	// sessions of actions are. "" means that they are the agent's own word.
 	Host   string
 	Once   bool   // refusals get a reference, by which a person can allow the action once; needs a state folder
+	Keeps  bool   // what an allowed action deletes or overwrites is kept before the verdict is given; for the process that answers who runs it
+	IfKept bool   // without Keeps: what would be allowed if that were kept is ALLOW on this condition
 	Parent string // the session of the host that those of this pipeline began in; may be unknown
 	Apart  bool   // sessions share nothing, and an action without one has no memory
 
@@ -153,6 +155,8 @@ var unprinted = map[string]string{
 	"NoAction":      "it says what a verdict shows",
 	"Host":          "what its sessions remember stands in the bindings",
 	"Parent":        "as Host",
+	"Keeps":         "the verdict says so",
+	"IfKept":        "as Keeps",
 	"Once":          "a person's permission is a verdict of its own",
 	"Apart":         "as Host",
 	"Processes":     "as Host",

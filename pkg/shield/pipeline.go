@@ -19,6 +19,7 @@ import (
 	"github.com/shieldcli/shield/pkg/session"
 	"github.com/shieldcli/shield/pkg/state"
 	"github.com/shieldcli/shield/pkg/telemetry"
+	"github.com/shieldcli/shield/pkg/undo"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -64,6 +65,9 @@ type Pipeline struct {
 	events     []string              // what the policy asks of earlier actions
 	counts     bool
 
+	undo       *undo.Store // where lost files are kept; nil for a pipeline that only prints
+	keptCounts bool        // what is kept can be allowed
+
 	lent bool // a [Pool] closes it
 }
 
@@ -104,6 +108,7 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 		return nil, err
 	}
 	p.openSessions(cfg, rules)
+	p.openUndo(cfg, rules)
 	person, err := p.newApprover(cfg, rules)
 	if err != nil {
 		return nil, err

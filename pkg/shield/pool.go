@@ -204,7 +204,7 @@ func (cfg *Config) key(place *effect.Place) (key poolKey, err error) {
 			return key, err
 		}
 	}
-	return digest(own, cfg.Caller.User, cfg.settings(), cfg.StateDir, cfg.auditFile(), cfg.LockWait, cfg.timed(), place.Home, place.CWD, place.Roots,
+	return digest(own, cfg.Caller.User, cfg.settings(), cfg.StateDir, cfg.auditFile(), cfg.LockWait, cfg.timed(), cfg.Keeps, cfg.IfKept, place.Home, place.CWD, place.Roots,
 		PolicyOptions(*cfg, place).Vars, policy, model[:], api, seal[:])
 }
 

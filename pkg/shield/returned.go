@@ -38,6 +38,7 @@ func (p *Pipeline) Returned(ctx context.Context, r Returned) (e Examined, err er
 		}
 	}()
 	e.Result = r.Result
+	p.ended(ctx, r.Actions)
 	if p.examines(r.Actions) {
 		kind := ""
 		if len(r.Actions) > 0 {

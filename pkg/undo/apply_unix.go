@@ -272,7 +272,7 @@ func (a *applier) entry(i int) (did, at string, err error) {
 // makeFolder opens a folder, and creates what is missing of it.
 func makeFolder(path string) (int, error) {
 	fd, err := openFolder(path)
-	if !isGone(err) || path == "/" {
+	if !errors.Is(err, unix.ENOENT) || path == "/" {
 		return fd, err
 	}
 	above, err := makeFolder(filepath.Dir(path))

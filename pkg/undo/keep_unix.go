@@ -154,6 +154,12 @@ func openFolder(path string) (int, error) {
 			continue
 		}
 		next, err := unix.Openat(fd, name, pathFlags|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if errors.Is(err, unix.ENOTDIR) { // nothing lies below a file; below a link something may
+			var st unix.Stat_t
+			if unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
+				err = unix.ELOOP
+			}
+		}
 		unix.Close(fd)
 		if err != nil {
 			return -1, err
@@ -163,7 +169,8 @@ func openFolder(path string) (int, error) {
 	return fd, nil
 }
 
-func isGone(err error) bool { return errors.Is(err, unix.ENOENT) }
+// isGone reports whether an error of openFolder says that nothing is there.
+func isGone(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) }
 
 // under keeps what matches in a folder, which it closes.
 func (k *keeper) under(fd int, path string, l *Loss, level int) error {
@@ -185,7 +192,7 @@ func (k *keeper) under(fd int, path string, l *Loss, level int) error {
 				return err
 			}
 		}
-		if !l.Deep || k.s.output(child) {
+		if !l.Deep || k.s.output(child) || l.Skip != nil && l.Skip(child) {
 			continue
 		}
 		if level >= maxLevels {

@@ -76,6 +76,7 @@ type Loss struct {
 	Under bool                   // Path is a folder, and what Match reports of the names in it is lost
 	Deep  bool                   // of Under: Match is asked about all that is below Path
 	Match func(path string) bool `json:"-"` // with Under
+	Skip  func(path string) bool `json:"-"` // with Deep: folders that are not searched
 	Tree  bool                   // a folder is lost with everything below it
 	Write bool                   // the content changes in place: a hard link would change, too
 	Store bool                   // a database of SQLite: its log goes with it, and it must not be in use

@@ -52,6 +52,8 @@ func (v *Verdict) append(dst []byte, f form) []byte {
 		dst = append(dst, `,"degraded":true`...)
 	}
 	dst = f.optional(dst, `,"error":`, v.Error)
+	dst = f.list(dst, `,"conditions":`, v.Conditions)
+	dst = f.optional(dst, `,"undo":`, v.Undo)
 	dst = f.optional(dst, `,"prompt_hash":`, v.PromptHash)
 	dst = f.optional(dst, `,"action_hash":`, v.ActionHash)
 	dst = appendTime(append(dst, `,"evaluated_at":`...), v.Evaluated)
@@ -96,6 +98,21 @@ func (f form) optional(dst []byte, name, s string) []byte {
 		return dst
 	}
 	return f.text(append(dst, name...), s)
+}
+
+func (f form) list(dst []byte, name string, list []string) []byte {
+	for i, s := range list {
+		if i == 0 {
+			dst = append(append(dst, name...), '[')
+		} else {
+			dst = append(dst, ',')
+		}
+		dst = f.text(dst, s)
+	}
+	if len(list) > 0 {
+		dst = append(dst, ']')
+	}
+	return dst
 }
 
 func (f form) value(dst []byte, name string, raw []byte) []byte {

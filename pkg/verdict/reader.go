@@ -181,6 +181,10 @@ func (v *Verdict) fill(members []canonjson.Member) error {
 			v.Degraded, ok = m.Value.(bool)
 		case "error":
 			v.Error, ok = m.Value.(string)
+		case "conditions":
+			v.Conditions, ok = texts(m.Value)
+		case "undo":
+			v.Undo, ok = m.Value.(string)
 		case "prompt_hash":
 			v.PromptHash, ok = m.Value.(string)
 		case "action_hash":
@@ -206,6 +210,15 @@ func (v *Verdict) fill(members []canonjson.Member) error {
 		return unsealed("decision", "missing")
 	}
 	return nil
+}
+
+func texts(value any) (out []string, ok bool) {
+	list, ok := value.([]any)
+	for _, one := range list {
+		s, isText := one.(string)
+		out, ok = append(out, s), ok && isText
+	}
+	return out, ok
 }
 
 // trail reads the steps of a verdict. Their effects and views keep their text,

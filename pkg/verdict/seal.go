@@ -175,6 +175,9 @@ func (v *Verdict) appendCanonical(dst, known []byte) []byte {
 	if v.ActionHash != "" {
 		dst = append(canonical.text(append(dst, `"action_hash":`...), v.ActionHash), ',')
 	}
+	if len(v.Conditions) > 0 {
+		dst = append(canonical.list(dst, `"conditions":`, v.Conditions), ',')
+	}
 	dst = appendConfidence(append(dst, `"confidence":`...), v.Confidence)
 	dst = append(append(append(dst, `,"decision":"`...), v.Decision.written()...), '"')
 	if v.Degraded {
@@ -203,6 +206,7 @@ func (v *Verdict) appendCanonical(dst, known []byte) []byte {
 		}
 		dst = append(dst, ']')
 	}
+	dst = canonical.optional(dst, `,"undo":`, v.Undo)
 	return append(dst, '}')
 }
 

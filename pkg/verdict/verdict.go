@@ -56,10 +56,12 @@ type Verdict struct {
 	Confidence float64        `json:"confidence"` // 0.0–1.0
 	Reasoning  string         `json:"reasoning"`
 	Rule       string         `json:"rule,omitempty"`
-	Ref        string         `json:"ref,omitempty"`       // of a BLOCK that a person can allow: names it for shield allow
-	NextTier   int            `json:"next_tier,omitempty"` // on ESCALATE: the least tier that may decide, 1–3
-	Degraded   bool           `json:"degraded,omitempty"`  // allowed although something failed (fail_closed: false)
-	Error      string         `json:"error,omitempty"`     // a short code
+	Ref        string         `json:"ref,omitempty"`        // of a BLOCK that a person can allow: names it for shield allow
+	NextTier   int            `json:"next_tier,omitempty"`  // on ESCALATE: the least tier that may decide, 1–3
+	Degraded   bool           `json:"degraded,omitempty"`   // allowed although something failed (fail_closed: false)
+	Error      string         `json:"error,omitempty"`      // a short code
+	Conditions []string       `json:"conditions,omitempty"` // what an ALLOW depends on: see [Kept]
+	Undo       string         `json:"undo,omitempty"`       // the set in which the files were kept that the action deletes or overwrites
 	PromptHash string         `json:"prompt_hash,omitempty"`
 	ActionHash string         `json:"action_hash,omitempty"`
 	Evaluated  time.Time      `json:"evaluated_at"`
@@ -75,6 +77,10 @@ type Verdict struct {
 	Channel string `json:"-"` // through which the person was asked; "remembered" for an earlier answer
 	By      string `json:"-"` // the person, as the channel knows it; may be empty
 }
+
+// Kept is the condition of an ALLOW that files which the action deletes or overwrites
+// are kept before it runs. Whoever cannot keep them treats the verdict as ESCALATE.
+const Kept = "kept"
 
 // A Step is what one tier, or one classifier of it, said of an action.
 type Step struct {

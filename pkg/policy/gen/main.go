@@ -54,7 +54,10 @@ func generate(files fs.FS) ([]byte, error) {
 		if f.Extends != "base" {
 			return nil, fmt.Errorf("policies/%s.yaml extends %q, not base", name, f.Extends)
 		}
-		set := arrange(core.Set, base.Set, f.Set)
+		set, err := arrange(core.Set, base.Set, f.Set)
+		if err != nil {
+			return nil, fmt.Errorf("policies/%s.yaml: %w", name, err)
+		}
 		fmt.Fprintf(&tables, "{name: %q,\ndeny: %s,\nverify: %s,\nallow: %s,\nfingerprint: %q},\n",
 			name, g.list(set.Deny), g.list(set.Verify), g.list(set.Allow), set.Fingerprint())
 	}
@@ -79,21 +82,29 @@ func generate(files fs.FS) ([]byte, error) {
 
 // arrange puts the rules of core, base and a preset in order. The preset's verify
 // rules for tier 3 come before base's, which ask for a lower tier. Its other
-// verify rules come after them, because base's reasons are more specific.
-func arrange(core, base, own rulefile.Set) rulefile.Set {
-	var before, after []rulefile.Rule
+// verify rules come after them, because base's reasons are more specific. One that only
+// has exceptions adds them to a rule of base.
+func arrange(core, base, own rulefile.Set) (rulefile.Set, error) {
+	var before, after, amends []rulefile.Rule
 	for _, r := range own.Verify {
-		if r.Tier == 3 {
+		switch {
+		case r.Amends:
+			amends = append(amends, r)
+		case r.Tier == 3:
 			before = append(before, r)
-		} else {
+		default:
 			after = append(after, r)
 		}
+	}
+	base, lost := (&rulefile.Set{Verify: amends}).Over(base)
+	if err := lost.Err(); err != nil {
+		return rulefile.Set{}, err
 	}
 	return rulefile.Set{
 		Deny:   slices.Concat(core.Deny, own.Deny, base.Deny),
 		Verify: slices.Concat(before, base.Verify, after),
 		Allow:  slices.Concat(base.Allow, own.Allow),
-	}
+	}, nil
 }
 
 func load(files fs.FS, name string) (*rulefile.File, error) {

@@ -21,6 +21,8 @@ type Word struct {
 // A Use is what running a program with certain arguments does.
 type Use struct {
 	Known   bool          // the program is listed and its arguments were understood
+	Loses   effect.Loss   // beside what Touches say
+	Folder  Word          // with Loses: the folder that the program works in
 	Class   effect.Class  // by its flags, without what Nested would do; Unknown if the program is not listed, or runs code of which nothing is known
 	Touches []Touch       // operands with an effect
 	Nested  []Nested      // operands that are commands or code

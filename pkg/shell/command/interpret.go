@@ -66,6 +66,9 @@ func Interpret(args []Word, listed ...Word) Use {
 		r.keep()
 	}
 	r.use.Class = r.class.class()
+	if r.use.Loses != 0 {
+		r.use.Folder = r.inEntered(r.dot())
+	}
 	if !r.use.Known {
 		r.mayHarm()
 	}
@@ -170,6 +173,7 @@ func (r *reader) act(a *action) {
 	}
 	r.means(a.verb)
 	r.harms(a.harm)
+	r.use.Loses |= a.undo
 	if a.streams.setIn {
 		r.use.Stdin = a.streams.in
 		r.codeRead = a == r.level.base && a.streams.in == Code

@@ -4954,7 +4954,7 @@ var syntaxAt = syntax{language: "shell", options: []option{
 	{"-r", &action_values_Text},
 	{"-t", &action_values_Word},
 	{"-v", &action_none},
-}, operands: shape{rest: roleText}, base: &action_ea378905348d}
+}, operands: shape{rest: roleText}, base: &action_4d6b69cb0ece}
 
 var syntaxAtq = syntax{operands: shape{rest: roleChange}}
 
@@ -11115,7 +11115,7 @@ var syntaxEntr = syntax{style: first, options: []option{
 	{"-r", &action_none},
 	{"-s", &action_operands_rest_ShellWords},
 	{"-z", &action_none},
-}, operands: shape{rest: roleArgv}}
+}, operands: shape{rest: roleArgv}, base: &action_undo_LosesLater}
 
 var syntaxEnv = syntax{style: gnu | first | settings, options: []option{
 	{"-", &action_none},
@@ -13084,7 +13084,7 @@ var syntaxGit_Branch = syntax{style: gnu, options: []option{
 	{"--contains=", &action_values_Word},
 	{"--copy", &action_class_localWrite},
 	{"--create-reflog", &action_none},
-	{"--delete", &action_class_destructive},
+	{"--delete", &action_class_destructive_undo_LosesRefs},
 	{"--edit-description", &action_flags_reject},
 	{"--force", &action_class_localWrite},
 	{"--format", &action_values_Word},
@@ -13108,11 +13108,11 @@ var syntaxGit_Branch = syntax{style: gnu, options: []option{
 	{"--unset-upstream", &action_class_localWrite},
 	{"--verbose", &action_none},
 	{"-C", &action_class_localWrite},
-	{"-D", &action_class_destructive},
+	{"-D", &action_class_destructive_undo_LosesRefs},
 	{"-M", &action_class_localWrite},
 	{"-a", &action_operands_rest_Text},
 	{"-c", &action_class_localWrite},
-	{"-d", &action_class_destructive},
+	{"-d", &action_class_destructive_undo_LosesRefs},
 	{"-f", &action_class_localWrite},
 	{"-i", &action_none},
 	{"-l", &action_operands_rest_Text},
@@ -13266,8 +13266,8 @@ var syntaxGit_Checkout = syntax{style: gnu, options: []option{
 	{"--conflict", &action_values_Word},
 	{"--create", &action_values_Word},
 	{"--detach", &action_none},
-	{"--discard-changes", &action_class_destructive_harm_discards},
-	{"--force", &action_class_destructive_harm_discards},
+	{"--discard-changes", &action_class_destructive_harm_discards_undo_LosesDirty},
+	{"--force", &action_class_destructive_harm_discards_undo_LosesDirty},
 	{"--force-create", &action_values_Word},
 	{"--guess", &action_none},
 	{"--ignore-other-worktrees", &action_none},
@@ -13297,13 +13297,13 @@ var syntaxGit_Checkout = syntax{style: gnu, options: []option{
 	{"-b", &action_values_Word},
 	{"-c", &action_values_Word},
 	{"-d", &action_none},
-	{"-f", &action_class_destructive_harm_discards},
+	{"-f", &action_class_destructive_harm_discards_undo_LosesDirty},
 	{"-l", &action_none},
 	{"-m", &action_none},
 	{"-p", &action_none},
 	{"-q", &action_none},
 	{"-t", &action_none},
-}, operands: shape{rest: roleWriteTree}, base: &action_class_localWrite}
+}, operands: shape{rest: roleWriteTree}, base: &action_class_localWrite_undo_LosesBelow}
 
 var syntaxGit_Checkout_index = syntax{style: gnu | open, options: []option{
 	{"--exec", &action_flags_reject},
@@ -13316,7 +13316,7 @@ var syntaxGit_Checkout_index = syntax{style: gnu | open, options: []option{
 	{"-f", &action_class_localWrite_harm_discards},
 	{"-t", &action_flags_reject},
 	{"-x", &action_flags_reject},
-}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+}, operands: shape{rest: roleText}, base: &action_undo_LosesDirty}
 
 var syntaxGit_Cherry_pick = syntax{style: gnu, options: []option{
 	{"--abort", &action_none},
@@ -13363,7 +13363,7 @@ var syntaxGit_Clean = syntax{style: gnu, options: []option{
 	{"-n", &action_flags_dry},
 	{"-q", &action_none},
 	{"-x", &action_none},
-}, operands: shape{rest: roleDeleteTree}, base: &action_class_destructive}
+}, operands: shape{rest: roleDeleteTree}, base: &action_class_destructive_undo_LosesUntracked}
 
 var syntaxGit_Clone = syntax{style: gnu, options: []option{
 	{"--also-filter-submodules", &action_none},
@@ -14654,7 +14654,7 @@ var syntaxGit_Read_tree = syntax{style: gnu | open, options: []option{
 	{"--upload-pack", &action_flags_reject},
 	{"-t", &action_flags_reject},
 	{"-x", &action_flags_reject},
-}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+}, operands: shape{rest: roleText}, base: &action_undo_LosesDirty}
 
 var syntaxGit_Rebase = syntax{style: gnu | numeric, options: []option{
 	{"--3way", &action_none},
@@ -15008,10 +15008,10 @@ var syntaxGit_Remote = syntax{style: gnu, options: []option{
 }}
 
 var syntaxGit_Reset = syntax{style: gnu, options: []option{
-	{"--hard", &action_class_destructive_harm_discards},
+	{"--hard", &action_class_destructive_harm_discards_undo_LosesDirty},
 	{"--intent-to-add", &action_none},
 	{"--keep", &action_none},
-	{"--merge", &action_class_destructive},
+	{"--merge", &action_class_destructive_undo_LosesDirty},
 	{"--mixed", &action_none},
 	{"--no-refresh", &action_none},
 	{"--patch", &action_none},
@@ -15050,7 +15050,7 @@ var syntaxGit_Restore = syntax{style: gnu, options: []option{
 	{"-p", &action_none},
 	{"-q", &action_none},
 	{"-s", &action_values_Word},
-}, operands: shape{rest: roleWriteTree}, base: &action_class_destructive}
+}, operands: shape{rest: roleWriteTree}, base: &action_class_destructive_undo_LosesBelow}
 
 var syntaxGit_Rm = syntax{style: gnu, options: []option{
 	{"--cached", &action_turns_Delete_Text},
@@ -15094,9 +15094,9 @@ var syntaxGit_Stash = syntax{style: gnu, options: []option{
 }, subs: []program{
 	{"apply", &syntax_4085e94c64ae},
 	{"branch", &syntax_4085e94c64ae},
-	{"clear", &syntax_75a0d9953faa},
+	{"clear", &syntax_62d220fb0f3e},
 	{"create", &syntax_4085e94c64ae},
-	{"drop", &syntax_75a0d9953faa},
+	{"drop", &syntax_62d220fb0f3e},
 	{"list", &syntax_style_gnu_operands_rest_Text_base_class_readOnly},
 	{"pop", &syntax_4085e94c64ae},
 	{"push", &syntax_4085e94c64ae},
@@ -15288,8 +15288,8 @@ var syntaxGit_Switch = syntax{style: gnu, options: []option{
 	{"--conflict", &action_values_Word},
 	{"--create", &action_values_Word},
 	{"--detach", &action_none},
-	{"--discard-changes", &action_class_destructive_harm_discards},
-	{"--force", &action_class_destructive_harm_discards},
+	{"--discard-changes", &action_class_destructive_harm_discards_undo_LosesDirty},
+	{"--force", &action_class_destructive_harm_discards_undo_LosesDirty},
 	{"--force-create", &action_values_Word},
 	{"--guess", &action_none},
 	{"--ignore-other-worktrees", &action_none},
@@ -15319,13 +15319,13 @@ var syntaxGit_Switch = syntax{style: gnu, options: []option{
 	{"-b", &action_values_Word},
 	{"-c", &action_values_Word},
 	{"-d", &action_none},
-	{"-f", &action_class_destructive_harm_discards},
+	{"-f", &action_class_destructive_harm_discards_undo_LosesDirty},
 	{"-l", &action_none},
 	{"-m", &action_none},
 	{"-p", &action_none},
 	{"-q", &action_none},
 	{"-t", &action_none},
-}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+}, operands: shape{rest: roleText}, base: &action_class_localWrite_undo_LosesBelow}
 
 var syntaxGit_Symbolic_ref = syntax{style: gnu | numeric, options: []option{
 	{"--delete", &action_class_localWrite},
@@ -15344,7 +15344,7 @@ var syntaxGit_Tag = syntax{style: gnu, options: []option{
 	{"--column", &action_none},
 	{"--contains", &action_operands_rest_Text},
 	{"--create-reflog", &action_class_localWrite},
-	{"--delete", &action_class_destructive},
+	{"--delete", &action_class_destructive_undo_LosesRefs},
 	{"--edit", &action_class_localWrite},
 	{"--file", &action_values_Read},
 	{"--force", &action_class_localWrite},
@@ -15365,7 +15365,7 @@ var syntaxGit_Tag = syntax{style: gnu, options: []option{
 	{"--verify", &action_operands_rest_Text},
 	{"-F", &action_values_Read},
 	{"-a", &action_class_localWrite},
-	{"-d", &action_class_destructive},
+	{"-d", &action_class_destructive_undo_LosesRefs},
 	{"-e", &action_class_localWrite},
 	{"-f", &action_class_localWrite},
 	{"-i", &action_none},
@@ -15400,7 +15400,7 @@ var syntaxGit_Update_ref = syntax{style: gnu | open, options: []option{
 	{"-d", &action_class_localWrite_harm_discards},
 	{"-t", &action_flags_reject},
 	{"-x", &action_flags_reject},
-}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+}, operands: shape{rest: roleText}, base: &action_undo_LosesRefs}
 
 var syntaxGit_Worktree_Remove = syntax{options: []option{
 	{"--force", &action_turns_CleanTree_DeleteTree_harm_discards},
@@ -17365,7 +17365,7 @@ var syntaxInotifywait = syntax{style: bundled | open, options: []option{
 	{"-r", &action_none},
 	{"-t", &action_values_Word},
 	{"-x", &action_none},
-}, operands: shape{rest: roleList}}
+}, operands: shape{rest: roleList}, base: &action_undo_LosesLater}
 
 var syntaxInput = syntax{style: open, subs: []program{
 	{"draganddrop", &syntax_operands_rest_Text_base_class_network},
@@ -26971,7 +26971,7 @@ var syntaxSl = syntax{style: gnu, why: "starts what its settings name", options:
 	{"version", &syntaxHg_Annotate},
 }}
 
-var syntaxSleep = syntax{operands: shape{rest: roleText}}
+var syntaxSleep = syntax{operands: shape{rest: roleText}, base: &action_undo_LosesLater}
 
 var syntaxSmartctl = syntax{style: gnu, options: []option{
 	{"--abort", &action_effects_ChangeSystem},
@@ -27343,7 +27343,7 @@ var syntaxSqlite3 = syntax{style: long, input: roleSQL, options: []option{
 	{"-version", &action_none},
 	{"-vfs", &action_values_Word},
 	{"-zip", &action_none},
-}, operands: shape{head: []role{roleStore}, rest: roleSQL}, base: &action_streams_in_Code_setIn_out_Input_setOut}
+}, operands: shape{head: []role{roleStore}, rest: roleSQL}, base: &action_0e858279a5a2}
 
 var syntaxSqlplus = syntax{style: first | numeric, service: "database", input: roleSQL, options: []option{
 	{"-C", &action_values_Word},
@@ -28654,10 +28654,10 @@ var syntaxTcpdump = syntax{style: bundled, options: []option{
 }, operands: shape{rest: roleText}, base: &action_effects_ReadClipboard_harm_records}
 
 var syntaxTee = syntax{style: gnu, options: []option{
-	{"--append", &action_none},
+	{"--append", &action_undo_LosesNothing},
 	{"--ignore-interrupts", &action_none},
 	{"--output-error", &action_values_Word_attached},
-	{"-a", &action_none},
+	{"-a", &action_undo_LosesNothing},
 	{"-i", &action_none},
 	{"-p", &action_none},
 }, operands: shape{rest: roleWrite}, base: &action_streams_out_Input_setOut}
@@ -29180,7 +29180,7 @@ var syntaxTouch = syntax{style: gnu, options: []option{
 	{"-m", &action_none},
 	{"-r", &action_values_List},
 	{"-t", &action_values_Word},
-}, operands: shape{rest: roleWrite}}
+}, operands: shape{rest: roleWrite}, base: &action_undo_LosesNothing}
 
 var syntaxTput = syntax{options: []option{
 	{"--all", &action_none},
@@ -30309,7 +30309,7 @@ var syntaxWatch = syntax{style: first, options: []option{
 	{"-q", &action_none},
 	{"-t", &action_none},
 	{"-x", &action_none},
-}, operands: shape{rest: roleShellWords}}
+}, operands: shape{rest: roleShellWords}, base: &action_undo_LosesLater}
 
 var syntaxWatchexec = syntax{style: first | open, options: []option{
 	{"--command", &action_values_Shell},
@@ -30323,7 +30323,7 @@ var syntaxWatchexec = syntax{style: first | open, options: []option{
 	{"-s", &action_values_Shell},
 	{"-x", &action_values_Shell},
 	{"-z", &action_none},
-}, operands: shape{rest: roleArgvStdin}}
+}, operands: shape{rest: roleArgvStdin}, base: &action_undo_LosesLater}
 
 var syntaxWatchmedo_Shell_command = syntax{options: []option{
 	{"--command", &action_values_Shell},
@@ -34578,6 +34578,7 @@ var syntax_616e4cb431f7 = syntax{operands: shape{head: []role{roleWriteTree, rol
 var syntax_61d3ee1f11df = syntax{style: long | bundled, operands: shape{head: []role{roleMove, roleWriteTo}}, base: &action_none}
 var syntax_61dcb156555a = syntax{operands: shape{head: []role{roleText, roleURL}}, base: &action_effects_ChangeRemote_verb_redirect}
 var syntax_622d36c247f3 = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_localWrite_harm_halts}
+var syntax_62d220fb0f3e = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_effects_Destroy_harm_discards_undo_LosesRefs}
 var syntax_6368e793bc2a = syntax{operands: shape{rest: roleText}, base: &action_class_network_effects_Dynamic}
 var syntax_6482781b0fb2 = syntax{operands: shape{head: []role{roleText}, rest: roleArgv}, base: &action_effects_ChangePrivilege}
 var syntax_6517c6dbdd16 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_SendData}
@@ -34590,7 +34591,6 @@ var syntax_7480064cd7e7 = syntax{style: open, operands: shape{rest: roleText}, b
 var syntax_753a2efd685f = syntax{operands: shape{head: []role{roleText, roleWriteTree, roleRead}}, base: &action_class_localWrite}
 var syntax_75834fc21f67 = syntax{style: slash, operands: shape{head: []role{roleSetKey}, rest: roleText}, base: &action_class_destructive}
 var syntax_75852ed9574e = syntax{style: open, operands: shape{rest: roleSystem}, base: &action_class_localWrite_harm_halts}
-var syntax_75a0d9953faa = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_effects_Destroy_harm_discards}
 var syntax_75ff228bd51b = syntax{style: long, operands: shape{head: []role{roleRead}, rest: roleText}, base: &action_class_readOnly}
 var syntax_764c246563a9 = syntax{operands: shape{rest: roleText}, base: &action_class_network_effects_ChangeSystem_flags_reject}
 var syntax_79a0b6f4d463 = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_streams_in_Data_setIn}
@@ -34797,6 +34797,7 @@ var syntax_style_slash_operands_rest_Text_base_none = syntax{style: slash, opera
 var action_0142532168a9 = action{class: localWrite, streams: streams{out: Download, setOut: true}, here: roleWriteTree}
 var action_0489abeee090 = action{class: network, effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_rest_Package}
 var action_0545833a8515 = action{operands: &shape_rest_ReadTree, turns: []turn{{roleArchive, roleEdit}, {roleFolder, roleStep}}}
+var action_0e858279a5a2 = action{streams: streams{in: Code, setIn: true, out: Input, setOut: true}, undo: effect.LosesDatabase}
 var action_10f042f09a25 = action{class: anything, effects: []effect.Kind{effect.ChangePrivilege}, flags: runURLs}
 var action_114ed2724981 = action{streams: streams{in: Listed, setIn: true}, operands: &shape_head_WriteTree_rest_Read}
 var action_1275a394c7b0 = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, operands: &shape_rest_Read}
@@ -34815,6 +34816,7 @@ var action_3c50926646fb = action{class: network, effects: []effect.Kind{effect.R
 var action_3ef27b3420af = action{values: []role{roleText}, class: localWrite, streams: streams{in: Data, setIn: true}, operands: &shape_rest_Text}
 var action_3f35b15c72e8 = action{class: destructive, turns: []turn{{roleReadTree, roleDelete}}, flags: recursive}
 var action_494e032f391f = action{values: []role{roleProcess}, effects: []effect.Kind{effect.ReadClipboard}, operands: &shape_rest_Text}
+var action_4d6b69cb0ece = action{effects: []effect.Kind{effect.Persist}, streams: streams{in: Code, setIn: true}, harm: "schedules", undo: effect.LosesLater}
 var action_516a498c9f2d = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, flags: reject, verb: "run"}
 var action_60394c34c26c = action{class: network, streams: streams{in: Upload, setIn: true, out: Download, setOut: true}}
 var action_668836957217 = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, flags: reject}
@@ -34853,9 +34855,14 @@ var action_class_destructive_flags_mirrors = action{class: destructive, flags: m
 var action_class_destructive_flags_takes = action{class: destructive, flags: takes}
 var action_class_destructive_harm_destroys = action{class: destructive, harm: "destroys"}
 var action_class_destructive_harm_discards = action{class: destructive, harm: "discards"}
+var action_class_destructive_harm_discards_undo_LosesDirty = action{class: destructive, harm: "discards", undo: effect.LosesDirty}
 var action_class_destructive_harm_rewrites = action{class: destructive, harm: "rewrites"}
 var action_class_destructive_turns_ReadTree_Move = action{class: destructive, turns: []turn{{roleReadTree, roleMove}}}
 var action_class_destructive_turns_Read_Move = action{class: destructive, turns: []turn{{roleRead, roleMove}}}
+var action_class_destructive_undo_LosesBelow = action{class: destructive, undo: effect.LosesBelow}
+var action_class_destructive_undo_LosesDirty = action{class: destructive, undo: effect.LosesDirty}
+var action_class_destructive_undo_LosesRefs = action{class: destructive, undo: effect.LosesRefs}
+var action_class_destructive_undo_LosesUntracked = action{class: destructive, undo: effect.LosesUntracked}
 var action_class_localWrite = action{class: localWrite}
 var action_class_localWrite_effects_ReadClipboard = action{class: localWrite, effects: []effect.Kind{effect.ReadClipboard}}
 var action_class_localWrite_effects_ReadClipboard_harm_dumps = action{class: localWrite, effects: []effect.Kind{effect.ReadClipboard}, harm: "dumps"}
@@ -34892,6 +34899,7 @@ var action_class_localWrite_streams_in_Data_setIn = action{class: localWrite, st
 var action_class_localWrite_streams_out_Download_setOut = action{class: localWrite, streams: streams{out: Download, setOut: true}}
 var action_class_localWrite_streams_out_Input_setOut = action{class: localWrite, streams: streams{out: Input, setOut: true}}
 var action_class_localWrite_turns_Read_Edit = action{class: localWrite, turns: []turn{{roleRead, roleEdit}}}
+var action_class_localWrite_undo_LosesBelow = action{class: localWrite, undo: effect.LosesBelow}
 var action_class_network = action{class: network}
 var action_class_network_effects_ChangeRemote = action{class: network, effects: []effect.Kind{effect.ChangeRemote}}
 var action_class_network_effects_ChangeRemote_SendData = action{class: network, effects: []effect.Kind{effect.ChangeRemote, effect.SendData}}
@@ -34987,6 +34995,7 @@ var action_effects_Destroy_ChangeSystem = action{effects: []effect.Kind{effect.D
 var action_effects_Destroy_ChangeSystem_turns_List_Write = action{effects: []effect.Kind{effect.Destroy, effect.ChangeSystem}, turns: []turn{{roleList, roleWrite}}}
 var action_effects_Destroy_harm_destroys = action{effects: []effect.Kind{effect.Destroy}, harm: "destroys"}
 var action_effects_Destroy_harm_discards = action{effects: []effect.Kind{effect.Destroy}, harm: "discards"}
+var action_effects_Destroy_harm_discards_undo_LosesRefs = action{effects: []effect.Kind{effect.Destroy}, harm: "discards", undo: effect.LosesRefs}
 var action_effects_Destroy_harm_erases = action{effects: []effect.Kind{effect.Destroy}, harm: "erases"}
 var action_effects_Destroy_harm_strands = action{effects: []effect.Kind{effect.Destroy}, harm: "strands"}
 var action_effects_Destroy_operands_rest_Text = action{effects: []effect.Kind{effect.Destroy}, operands: &shape_rest_Text}
@@ -35122,6 +35131,10 @@ var action_turns_Write_Edit = action{turns: []turn{{roleWrite, roleEdit}}}
 var action_turns_Write_List_flags_dry = action{turns: []turn{{roleWrite, roleList}}, flags: dry}
 var action_turns_Write_WriteTree_flags_recursive = action{turns: []turn{{roleWrite, roleWriteTree}}, flags: recursive}
 var action_turns_Write_Write_flags_wet = action{turns: []turn{{roleWrite, roleWrite}}, flags: wet}
+var action_undo_LosesDirty = action{undo: effect.LosesDirty}
+var action_undo_LosesLater = action{undo: effect.LosesLater}
+var action_undo_LosesNothing = action{undo: effect.LosesNothing}
+var action_undo_LosesRefs = action{undo: effect.LosesRefs}
 var action_values_AppleScript_operands_rest_Text = action{values: []role{roleAppleScript}, operands: &shape_rest_Text}
 var action_values_Archive = action{values: []role{roleArchive}}
 var action_values_ArgvSemi = action{values: []role{roleArgvSemi}}

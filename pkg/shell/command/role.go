@@ -74,7 +74,7 @@ func (r *reader) onlyRead() {
 			r.touch(effect.ReadFile, n.Words[0], false)
 		}
 	}
-	r.use.Effects, r.use.Harms, r.use.Nested, r.use.Stdin = nil, nil, nil, Data
+	r.use.Effects, r.use.Harms, r.use.Nested, r.use.Stdin, r.use.Loses = nil, nil, nil, Data, 0
 	if r.use.Stdout == Secret {
 		r.use.Stdout = Data
 	}

@@ -69,6 +69,7 @@ type action struct {
 	flags    flags
 	verb     string // what a change elsewhere means
 	harm     effect.Harm
+	undo     effect.Loss
 }
 
 // A turn gives the words of one role another.

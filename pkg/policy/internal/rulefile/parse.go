@@ -235,7 +235,11 @@ func (p *parsing) criterion(c *Criteria, f yamlfile.Field) (err error) {
 	case "trusted":
 		c.Trusted, err = truth(f.Value)
 	case "restorable":
-		c.Restorable, err = truth(f.Value)
+		if word, ok := f.Value.(*ast.StringNode); ok && word.Value == "kept" {
+			c.Restorable = word.Value
+		} else if c.Restorable, err = truth(f.Value); err != nil {
+			err = yamlfile.At(f.Value).Errorf("write true, false or kept")
+		}
 	case "causes", "labels", "classes", "programs", "args", "verbs", "names":
 		var of []string
 		of, err = texts(f, maxPattern, func(entry string) error {

@@ -73,7 +73,7 @@ type Criteria struct {
 	Facts    []Fact   // what an effect is, beside its kind
 	When     string   // jq over {action, effects}
 
-	Restorable string // "true", "false", or "" for either: whether version control can give back what an effect removes
+	Restorable string // "true", "false", "kept", or "" for any: whether version control can give back what an effect removes, or shield keeps it
 
 	Session Session // what came before
 

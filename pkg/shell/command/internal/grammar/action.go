@@ -23,6 +23,7 @@ type Action struct {
 	Flags    []string
 	Verb     string // of a change elsewhere
 	Harm     string
+	Undo     []string
 }
 
 // A Turn gives words of one role another.
@@ -64,6 +65,12 @@ var flags = map[string]string{
 
 // verbs are the words for what a change elsewhere means.
 var verbs = []string{"delete", "grant", "expose", "weaken", "redirect", "run", "change"}
+
+// losses are the words for what is lost beside the operands, and their Go names.
+var losses = map[string]string{
+	"dirty": "effect.LosesDirty", "below": "effect.LosesBelow", "untracked": "effect.LosesUntracked", "refs": "effect.LosesRefs",
+	"database": "effect.LosesDatabase", "adds": "effect.LosesNothing", "later": "effect.LosesLater",
+}
 
 // roles are the words for roles and their Go names.
 var roles = map[string]string{
@@ -188,6 +195,12 @@ func (a *Action) word(w string) (err error) {
 			return fmt.Errorf("harm %q beside %q", v, a.Harm)
 		}
 		a.Harm = v
+	case "undo":
+		l, ok := losses[v]
+		if !ok {
+			return fmt.Errorf("unknown loss %q", v)
+		}
+		a.Undo = append(a.Undo, l)
 	case "here":
 		a.Here, err = parseRole(v)
 	case "empty":

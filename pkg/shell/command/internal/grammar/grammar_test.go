@@ -61,6 +61,7 @@ func TestRefused(t *testing.T) {
 		{"a turn to nothing", "p:\n  does: turn:read" + example, `unknown role ""`},
 		{"a wrong place", "p:\n  does: here:reed" + example, `unknown role "reed"`},
 		{"a wrong default", "p:\n  does: empty:reed" + example, `unknown role "reed"`},
+		{"an unknown loss", "p:\n  does: undo:tickle" + example, `unknown loss "tickle"`},
 		{"an unknown verb", "p:\n  does: remote:tickle" + example, `unknown verb "tickle"`},
 		{"a wrong input", "p:\n  input: reed" + example, `unknown role "reed"`},
 		{"a language of a subcommand", "p:\n  subs:\n    a:\n      language: awk" + example, "only a program"},
@@ -277,7 +278,7 @@ func TestReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	words := slices.Concat(styles, slices.Collect(maps.Keys(classes)), slices.Collect(maps.Keys(effects)),
-		slices.Collect(maps.Keys(streams)), slices.Collect(maps.Keys(flags)), slices.Collect(maps.Keys(roles)), verbs,
+		slices.Collect(maps.Keys(streams)), slices.Collect(maps.Keys(flags)), slices.Collect(maps.Keys(roles)), slices.Collect(maps.Keys(losses)), verbs,
 		strings.Fields("also like style does why language service input files flags values optional options keys texts subs groups operands examples"))
 	for _, w := range words {
 		if !strings.Contains(string(data), "`"+w+"`") {

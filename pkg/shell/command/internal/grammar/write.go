@@ -249,6 +249,7 @@ func (w *writer) action(a Action) string {
 	if a.Harm != "" {
 		f.add("harm", fmt.Sprintf("%q", a.Harm))
 	}
+	f.add("undo", strings.Join(a.Undo, " | "))
 	return "&" + shared(w.actions, "action", f.String())
 }
 

@@ -1,0 +1,282 @@
+package cmd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/internal/term"
+	"github.com/shieldcli/shield/pkg/approve"
+	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/shield"
+	"github.com/shieldcli/shield/pkg/undo"
+)
+
+func undoCommand(w *World) *cli.Command {
+	flags := func(more ...cli.Flag) []cli.Flag {
+		return append([]cli.Flag{configFlag(), stateFlag(), &cli.BoolFlag{Name: "json", Usage: "write JSON"}}, more...)
+	}
+	return &cli.Command{
+		Name:  "undo",
+		Usage: "list and restore the files that allowed actions deleted or overwrote",
+		Description: "Before a hook, shield exec or the MCP gateway allows an action that deletes or overwrites files of the workspace, it keeps them, for seven days. Without a subcommand it lists the kept sets, newest first. " +
+			"undo apply and undo prune are for people: they refuse where an agent can type.",
+		Flags:  flags(),
+		Action: func(c *cli.Context) error { return listUndo(c, w) },
+		Subcommands: []*cli.Command{
+			{Name: "list", Usage: "list the kept sets, newest first", Flags: flags(), Action: func(c *cli.Context) error { return listUndo(c, w) }},
+			{Name: "show", Usage: "list the files of a set", ArgsUsage: "ID", Flags: flags(), Action: func(c *cli.Context) error { return showUndo(c, w) }},
+			{
+				Name: "apply", Usage: "restore a set, or some of its paths", ArgsUsage: "ID [PATH…]",
+				Description: "Asks for three letters, then restores what the action deleted or overwrote. Nothing is deleted. A file that changed after the action stays, and the kept one is written beside it with the set's ID as suffix; --force replaces it, after keeping it as another set.",
+				Flags:       flags(&cli.BoolFlag{Name: "force", Usage: "replace files that changed after the action"}),
+				Action:      func(c *cli.Context) error { return applyUndo(c, w) },
+			},
+			{
+				Name: "prune", Usage: "drop the sets that are older than undo.keep, or all",
+				Flags:  flags(&cli.BoolFlag{Name: "all", Usage: "drop every set"}),
+				Action: func(c *cli.Context) error { return pruneUndo(c, w) },
+			},
+		},
+	}
+}
+
+// undoStore returns the store of the settings.
+func undoStore(c *cli.Context, w *World) (*config.Loaded, *undo.Store, error) {
+	set, err := settings(c, w)
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg := shieldConfig(set, w, "undo")
+	cfg.Settings.Undo.Enabled = true // what was kept before stays within reach
+	store := shield.UndoStore(cfg)
+	if store == nil {
+		return nil, nil, errors.New("undo: no state folder; set HOME or --state")
+	}
+	return set, store, nil
+}
+
+func listUndo(c *cli.Context, w *World) error {
+	if _, err := operands(c); err != nil {
+		return err
+	}
+	_, store, err := undoStore(c, w)
+	if err != nil {
+		return err
+	}
+	list, err := store.List()
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return json.NewEncoder(w.Out).Encode(append([]undo.Set{}, list...))
+	}
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(w.Out, "No files are kept.")
+		return err
+	}
+	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
+	for i := range list {
+		set := &list[i]
+		applied := ""
+		if set.Applied != "" {
+			applied = "restored"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d files\t%s\t%s\t%s\n", set.ID, set.At.Local().Format("2006-01-02 15:04"), set.Names, size(set.Bytes), term.Escape(cut(set.What)), applied)
+	}
+	return t.Flush()
+}
+
+// size returns a number of bytes for people.
+func size(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.1f GB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.1f KB", float64(n)/(1<<10))
+}
+
+func showUndo(c *cli.Context, w *World) error {
+	args, err := operands(c, "ID")
+	if err != nil {
+		return err
+	}
+	_, store, err := undoStore(c, w)
+	if err != nil {
+		return err
+	}
+	set, err := store.Get(args[0])
+	if err != nil {
+		return fmt.Errorf("undo show: %w", err)
+	}
+	if c.Bool("json") {
+		return json.NewEncoder(w.Out).Encode(set)
+	}
+	fmt.Fprintf(w.Out, "%s, %s, in %s:\n  %s\n\n", set.ID, set.At.Local().Format("2006-01-02 15:04"), term.Escape(set.CWD), term.Escape(set.What))
+	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
+	for i := range set.Entries {
+		e := &set.Entries[i]
+		what := e.By
+		switch {
+		case e.Gone:
+			what = "not taken away"
+		case e.Kind != "file":
+			what = e.Kind
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\n", term.Escape(e.Path), size(e.Size), what)
+	}
+	for _, p := range set.LeftOut {
+		fmt.Fprintf(t, "%s\t\tnot kept: a build makes it again\n", term.Escape(p))
+	}
+	return t.Flush()
+}
+
+func applyUndo(c *cli.Context, w *World) error {
+	if c.NArg() == 0 {
+		return errors.New("undo apply: ID is missing; 'shield undo' lists the sets")
+	}
+	if err := requirePerson(w, "undo apply", atTerminal); err != nil {
+		return err
+	}
+	set, store, err := undoStore(c, w)
+	if err != nil {
+		return err
+	}
+	kept, err := store.Get(c.Args().First())
+	if err != nil {
+		return fmt.Errorf("undo apply: %w", err)
+	}
+	paths := absolute(c.Args().Tail(), w.Dir)
+	by, err := confirmUndo(c, w, set, kept, paths)
+	if err != nil {
+		return err
+	}
+	done, saved, err := store.Apply(c.Context, kept.ID, paths, c.Bool("force"))
+	if err != nil && len(done) == 0 {
+		return fmt.Errorf("undo apply %s: %w", kept.ID, err)
+	}
+	counts := map[string]int{}
+	for i := range done {
+		counts[done[i].Did]++
+	}
+	said := fmt.Sprintf("%d restored, %d as they were, %d beside what is newer, %d failed", counts[undo.Restored], counts[undo.Same], counts[undo.Beside], counts[undo.Failed])
+	if saved != nil {
+		said += "; what was replaced is kept as " + saved.ID
+	}
+	if logged := logUndo(c, w, set, kept, by, said); logged != nil && err == nil {
+		err = logged
+	}
+	if c.Bool("json") {
+		out := struct {
+			Set     string        `json:"set"`
+			Results []undo.Result `json:"results"`
+			Saved   string        `json:"replaced_kept_as,omitempty"`
+		}{Set: kept.ID, Results: done}
+		if saved != nil {
+			out.Saved = saved.ID
+		}
+		return errors.Join(err, json.NewEncoder(w.Out).Encode(out))
+	}
+	for i := range done {
+		switch r := &done[i]; r.Did {
+		case undo.Beside:
+			fmt.Fprintf(w.Out, "%s is newer; restored as %s\n", term.Escape(r.Path), term.Escape(filepath.Base(r.At)))
+		case undo.Failed:
+			fmt.Fprintf(w.Out, "%s: %s\n", term.Escape(r.Path), term.Escape(r.Why))
+		}
+	}
+	fmt.Fprintf(w.Out, "%s: %s.\n", kept.ID, said)
+	if err == nil && counts[undo.Failed] > 0 {
+		err = fmt.Errorf("undo apply %s: some files were not restored", kept.ID)
+	}
+	return err
+}
+
+// confirmUndo asks the person at the terminal, and returns who that is.
+func confirmUndo(c *cli.Context, w *World, set *config.Loaded, kept *undo.Set, paths []string) (string, error) {
+	why := fmt.Sprintf("restores %d files, %s", kept.Names, size(kept.Bytes))
+	if len(paths) > 0 {
+		why = "restores " + strings.Join(paths, ", ")
+	}
+	if c.Bool("force") {
+		why += ", and replaces files that changed after the action"
+	}
+	payload, err := json.Marshal(map[string]any{"set": kept.ID, "of": kept.What})
+	if err != nil {
+		return "", err
+	}
+	return confirmRefusal(c, w, set, &approve.Refusal{
+		Ref: kept.ID, At: kept.At.Unix(), User: w.User, Host: kept.Host, Session: kept.Session, CWD: kept.CWD, Type: "undo", Payload: payload, What: "shield undo apply " + kept.ID, Why: why,
+	})
+}
+
+// logUndo logs who restored what.
+func logUndo(c *cli.Context, w *World, set *config.Loaded, kept *undo.Set, by, said string) error {
+	file := auditFile(set, w)
+	if file == "" {
+		return nil
+	}
+	store, err := openStore(set, w)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	log, err := audit.Open(file, audit.Options{Clock: w.Now, Heads: store, Redactor: redact.New(set.Evaluator.CanaryToken), MaxBytes: int64(set.Audit.MaxBytes)})
+	if err != nil {
+		return err
+	}
+	ticket := log.Submit(audit.Entry{
+		Kind: audit.KindUndo, Session: kept.Session, CWD: kept.CWD, ActionHash: kept.Hash, Tier: shield.TierApprove, Confidence: 1, Channel: "tty", By: by,
+		Caller: audit.Caller{Command: "undo", User: w.User, PID: w.pid, Parent: w.parent}, Reasoning: by + " restored " + kept.ID + ": " + said,
+	})
+	return errors.Join(ticket.Wait(c.Context), log.Close())
+}
+
+func pruneUndo(c *cli.Context, w *World) error {
+	if _, err := operands(c); err != nil {
+		return err
+	}
+	if err := requirePerson(w, "undo prune", atTerminal); err != nil {
+		return err
+	}
+	set, store, err := undoStore(c, w)
+	if err != nil {
+		return err
+	}
+	keep := set.Undo.Keep.Std()
+	if c.Bool("all") {
+		keep = 0
+	}
+	n, bytes, err := store.Prune(c.Context, keep)
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return json.NewEncoder(w.Out).Encode(map[string]int64{"dropped": int64(n), "bytes": bytes})
+	}
+	_, err = fmt.Fprintf(w.Out, "Dropped %d sets, %s.\n", n, size(bytes))
+	return err
+}
+
+// undoStatus says what is kept, for status; "" if nothing is.
+func undoStatus(store *undo.Store) string {
+	list, err := store.List()
+	if err != nil || len(list) == 0 {
+		return ""
+	}
+	var bytes int64
+	for i := range list {
+		bytes += list[i].Bytes
+	}
+	return fmt.Sprintf("undo               %d sets, %s, the newest %s of %s\n", len(list), size(bytes), list[0].ID, list[0].At.Local().Format(time.DateTime))
+}

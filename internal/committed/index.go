@@ -1,0 +1,122 @@
+package committed
+
+import (
+	"encoding/binary"
+	"io"
+	"path"
+	"strings"
+)
+
+// A Tree is the working tree of a repository.
+type Tree struct {
+	Top    string // the folder that holds .git
+	Folder string // where its HEAD and index are
+	Common string // where objects and branches are
+	Files  []Tracked
+}
+
+// A Tracked is a file as the index of a repository has it.
+type Tracked struct {
+	Path  string // absolute
+	Size  uint32 // the lower half
+	MTime int64  // ns
+	Racy  bool   // it may have changed since without another size or time
+}
+
+const maxIndex = 32 << 20 // bytes
+
+// Tree returns the working tree that a folder lies in, with its index. ok is false if
+// there is none that can be read.
+func (r *Reader) Tree(dir string) (t *Tree, ok bool) {
+	repo := r.repository(dir)
+	if repo == nil {
+		return nil, false
+	}
+	t = &Tree{Top: repo.top, Folder: repo.folder, Common: repo.common}
+	f, err := r.fs.Open(repo.folder + "/index")
+	if isAbsent(err) {
+		return t, true
+	}
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || info.Size() > maxIndex {
+		return nil, false
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxIndex))
+	if err != nil {
+		return nil, false
+	}
+	t.Files, ok = entriesOf(string(data), repo.top, info.ModTime().UnixNano())
+	return t, ok
+}
+
+// entriesOf reads an index that was written at a time. Its format is described in
+// gitformat-index(5).
+func entriesOf(data, top string, written int64) (out []Tracked, ok bool) {
+	const head, fixed = 12, 62 // bytes: of the file, and of an entry before its name
+	if len(data) < head+len(id{}) || data[:4] != "DIRC" {
+		return nil, false
+	}
+	number := func(at int) uint32 { return binary.BigEndian.Uint32([]byte(data[at : at+4])) }
+	version, count := number(4), number(8)
+	if version < 2 || version > 4 || int64(count)*fixed > int64(len(data)) {
+		return nil, false
+	}
+	body, last := len(data)-len(id{}), ""
+	at := head
+	for range count {
+		if at+fixed > body {
+			return nil, false
+		}
+		e := Tracked{Size: number(at + 36), MTime: int64(number(at+8))*1e9 + int64(number(at+12))}
+		flags := uint16(number(at+58) & 0xffff) // behind the name of the object
+		e.Racy = e.MTime >= written
+		name := at + fixed
+		if version >= 3 && flags&0x4000 != 0 {
+			name += 2
+		}
+		if version == 4 { // the name is the last one with another end
+			drop, n := offset(data[min(name, body):body])
+			end := -1
+			if n > 0 {
+				end = strings.IndexByte(data[name+n:body], 0)
+			}
+			if end < 0 || drop > uint64(len(last)) {
+				return nil, false
+			}
+			last = last[:uint64(len(last))-drop] + data[name+n:name+n+end]
+			at = name + n + end + 1
+		} else {
+			end := strings.IndexByte(data[min(name, body):body], 0)
+			if end < 0 {
+				return nil, false
+			}
+			last = data[name : name+end]
+			at += (name + end - at + 8) &^ 7
+		}
+		if last == "" || last[0] == '/' || path.Clean(last) != last || strings.HasPrefix(last, "../") {
+			return nil, false
+		}
+		e.Path = strings.TrimSuffix(top, "/") + "/" + last
+		out = append(out, e)
+	}
+	return out, true
+}
+
+// offset reads a number of variable length, as in packs, and returns how many bytes it
+// takes; 0 if there is none.
+func offset(data string) (v uint64, n int) {
+	for n < len(data) && n < 9 {
+		b := data[n]
+		n++
+		v |= uint64(b & 0x7f)
+		if b&0x80 == 0 {
+			return v, n
+		}
+		v = (v + 1) << 7
+	}
+	return 0, 0
+}

@@ -1,0 +1,354 @@
+package analysis
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/shieldcli/shield/internal/committed"
+	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
+	"github.com/shieldcli/shield/pkg/undo"
+)
+
+// Losses are the files that an action deletes or overwrites.
+type Losses struct {
+	List    []undo.Loss // what to keep
+	Open    string      // why it cannot be known now what is lost then; "" if it can
+	Needed  []undo.Loss // those of it that are lost for good unless they are kept, though no rule asks
+	Outside bool        // some of it lies outside the workspace
+
+	of map[int]bool // the effects that are made good if all is kept
+}
+
+const (
+	maxLosses  = 256
+	maxTracked = 50_000 // files of a repository that are looked at
+)
+
+// Losses returns what the action deletes or overwrites, as far as neither a build nor the
+// last commit gives it back.
+func (c *Case) Losses() *Losses {
+	l := &Losses{of: map[int]bool{}}
+	later := false
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		before := len(l.List)
+		switch e.Kind {
+		case effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile:
+			if i < c.stated { // those of links would say what the link leads to is gone
+				c.loses(l, i, undo.Loss{Tree: e.Recursive || e.Kind != effect.DeleteFile})
+			}
+		case effect.WriteFile:
+			if e.Loses&effect.LosesNothing == 0 && !e.Recursive {
+				c.loses(l, i, undo.Loss{Write: true})
+			}
+		case effect.Execute:
+			c.programLoses(l, i)
+		}
+		if later = later || e.Loses&effect.LosesLater != 0; later && len(l.List) > before {
+			l.open("it happens in the background, in a loop, or after a wait")
+		}
+	}
+	if len(l.List) > maxLosses {
+		l.open("too many files are named")
+	}
+	return l
+}
+
+func (l *Losses) open(why string) {
+	if l.Open == "" {
+		l.Open = why
+	}
+}
+
+// loses adds what an effect on a path loses.
+func (c *Case) loses(l *Losses, i int, loss undo.Loss) {
+	e := &c.Effects[i]
+	deletes := !loss.Write
+	switch _, output := outputs().Covers(e.Path, e.Pattern, e.Tree, e.Recursive); {
+	case e.Restorable || nowhere(e) || output:
+		return
+	case e.Path == "":
+		if deletes {
+			l.open("it is not known which file is meant")
+		}
+		return
+	case !c.place.Inside(e.Path, e.Pattern, e.Tree):
+		if temporary(e) || c.ClearsCache(e) {
+			return
+		}
+		l.Outside = true
+	}
+	folder := e.Path
+	if e.Pattern {
+		cut := strings.LastIndexByte(e.Path[:max(strings.IndexAny(e.Path, `*?[\`), 0)], '/')
+		if cut <= 0 {
+			if deletes {
+				l.open("it is not known which files are meant")
+			}
+			return
+		}
+		rest := e.Path[cut+1:]
+		pattern, fold := e.Path, c.place.FoldCase
+		folder = pattern[:cut]
+		loss.Under, loss.Deep = true, strings.Contains(rest, "/") || strings.Contains(rest, "**")
+		if real := c.real(folder); real != folder {
+			pattern, folder = effect.Quote(real)+pattern[cut:], real
+		}
+		loss.Match = func(p string) bool { return effect.Overlap(pattern, effect.Quote(p), fold) }
+		loss.Path = folder
+	} else {
+		loss.Path = path.Join(c.real(path.Dir(e.Path)), path.Base(e.Path))
+		if !l.Outside && !e.Possible && c.gone(i, loss.Path) {
+			l.Needed = append(l.Needed, loss)
+		}
+	}
+	l.List = append(l.List, loss)
+	l.of[i] = true
+}
+
+// real returns a folder without symbolic links.
+func (c *Case) real(folder string) string {
+	if c.files == nil {
+		return folder
+	}
+	real, _ := c.files.follow(folder)
+	return real
+}
+
+// gone reports whether a file holds something, of which an effect leaves nothing. A
+// program that reads what it writes edits it.
+func (c *Case) gone(i int, file string) bool {
+	e := &c.Effects[i]
+	if c.files == nil || e.Kind == effect.MoveFile || slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return o.Kind == effect.ReadFile && o.Path == e.Path }) {
+		return false
+	}
+	info, err := disk{c.files}.Lstat(file)
+	return err == nil && info.Mode().IsRegular() && info.Size() > 0
+}
+
+// programLoses adds what a program loses beside its operands.
+func (c *Case) programLoses(l *Losses, i int) {
+	e := &c.Effects[i]
+	within := func(o *effect.Effect) bool { return o.From.Start >= e.From.Start && o.From.End <= e.From.End }
+	const ofGit = effect.LosesDirty | effect.LosesBelow | effect.LosesUntracked | effect.LosesRefs
+	switch {
+	case e.Program == "git" && slices.Contains(e.Args, "stash") && slices.Contains(e.Args, "pop"):
+		l.open("git stash pop changes files first, and keeps no copy of them")
+	case e.Loses&effect.LosesDatabase != 0:
+		for j := range c.Effects {
+			if o := &c.Effects[j]; o.Kind == effect.WriteFile && within(o) && !o.Pattern {
+				for k := range l.List {
+					if l.of[j] && l.List[k].Path == o.Path {
+						l.List[k].Store = true
+					}
+				}
+				l.List = append(l.List, undo.Loss{Path: path.Join(c.real(path.Dir(o.Path)), path.Base(o.Path)), Store: true})
+				l.of[i], l.of[j] = true, true
+			}
+		}
+	case e.Loses&ofGit != 0:
+		if c.gitLoses(l, e, within) {
+			l.of[i] = true
+		} else {
+			l.open("the repository cannot be read")
+		}
+	}
+}
+
+// gitLoses adds what a command of git loses. ok is false if that cannot be found out.
+func (c *Case) gitLoses(l *Losses, e *effect.Effect, within func(*effect.Effect) bool) (ok bool) {
+	if e.Folder == "" || !c.place.Inside(e.Folder, false, false) {
+		return false
+	}
+	if c.files == nil {
+		return true
+	}
+	inside := func(p string) bool { return c.place.Inside(p, false, false) }
+	r := committed.New(disk{c.files}, inside, inside)
+	defer r.Close()
+	t, ok := r.Tree(c.real(e.Folder))
+	if !ok || len(t.Files) > maxTracked {
+		return false
+	}
+	before := len(l.List)
+	if e.Loses&effect.LosesRefs != 0 {
+		for _, name := range [...]string{"refs/heads", "refs/tags", "refs/stash"} {
+			l.List = append(l.List, undo.Loss{Path: t.Common + "/" + name, Tree: true})
+		}
+		for _, name := range [...]string{"packed-refs", "logs/refs/stash", "logs/refs/heads"} {
+			l.List = append(l.List, undo.Loss{Path: t.Common + "/" + name, Tree: true, Write: true})
+		}
+	}
+	if e.Loses&(effect.LosesDirty|effect.LosesBelow) != 0 {
+		var below []string // nil for all
+		if e.Loses&effect.LosesDirty == 0 {
+			below = []string{}
+			for i := range c.Effects {
+				if o := &c.Effects[i]; o.Kind == effect.WriteFile && within(o) {
+					if o.Pattern {
+						below = nil
+						break
+					}
+					below = append(below, o.Path)
+				}
+			}
+		}
+		for _, file := range t.Files {
+			if below != nil && !slices.ContainsFunc(below, func(p string) bool { return file.Path == p || strings.HasPrefix(file.Path, p+"/") }) {
+				continue
+			}
+			if differs(&file) {
+				l.List = append(l.List, undo.Loss{Path: file.Path, Write: true})
+			}
+		}
+		if len(l.List) > before {
+			l.List = append(l.List, undo.Loss{Path: t.Folder + "/index"})
+		}
+	}
+	l.Needed = append(l.Needed, l.List[before:]...)
+	named := slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return deletes(&o) && within(&o) })
+	if e.Loses&effect.LosesUntracked != 0 && !named {
+		tracked := make(map[string]bool, len(t.Files))
+		for i := range t.Files {
+			tracked[t.Files[i].Path] = true
+		}
+		from := c.real(e.Folder)
+		l.List = append(l.List, undo.Loss{Path: from, Under: true, Deep: true, Skip: isGitFolder, Match: func(p string) bool {
+			info, err := os.Lstat(p)
+			return !tracked[p] && !isGitFolder(p) && err == nil && (!info.IsDir() || isEmpty(p))
+		}})
+	}
+	return true
+}
+
+func isEmpty(dir string) bool {
+	f, err := os.Open(dir)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	_, err = f.Readdirnames(1)
+	return errors.Is(err, io.EOF)
+}
+
+func isGitFolder(p string) bool { return path.Base(p) == ".git" }
+
+// differs reports whether a tracked file is there and is not what the index has.
+func differs(f *committed.Tracked) bool {
+	info, err := os.Lstat(f.Path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && info.IsDir() {
+		return false
+	}
+	return err != nil || f.Racy || uint32(info.Size()) != f.Size || info.ModTime().UnixNano() != f.MTime
+}
+
+// Kept returns the case as it is if all that the action loses is kept, or nil if that
+// makes no difference, or cannot be said before the action runs.
+func (c *Case) Kept() *Case {
+	l := c.Losses()
+	if len(l.of) == 0 || l.Open != "" {
+		return nil
+	}
+	k := *c
+	k.Effects, k.Met, k.Trail = slices.Clone(c.Effects), nil, nil
+	if c.Evidence != nil {
+		k.Evidence = &Evidence{}
+	}
+	if c.Met != nil {
+		k.Met = make([][]Met, len(k.Effects))
+	}
+	lost := 0 // types that only a higher tier may allow otherwise
+	for i := range k.Effects {
+		e := &k.Effects[i]
+		if removes := deletes(e) || e.Kind == effect.MoveFile; removes && !l.of[i] && !(e.Restorable || nowhere(e) || i >= c.stated) {
+			if _, output := outputs().Covers(e.Path, e.Pattern, e.Tree, e.Recursive); !output {
+				lost++
+			}
+		}
+		e.Kept = (l.of[i] || i >= c.stated && (deletes(e) || e.Kind == effect.MoveFile)) && c.place.Inside(e.Path, e.Pattern, e.Tree)
+	}
+	for i := range k.Effects {
+		if e := &k.Effects[i]; e.Kind == effect.Execute {
+			k.programKept(i, l.of[i])
+		}
+	}
+	k.MinTier = MinTier(c.Action.Type)
+	if lost == 0 && !l.Outside {
+		k.MinTier = min(k.MinTier, 1)
+	}
+	k.MinTier = max(k.MinTier, c.Action.MinTier)
+	return &k
+}
+
+// programKept marks a program, all of whose losses are kept, and that it destroys
+// something. stated says that it has losses of its own.
+func (c *Case) programKept(i int, stated bool) {
+	e := &c.Effects[i]
+	kept, open := stated, false
+	var destroys []int
+	for j := range c.Effects {
+		o := &c.Effects[j]
+		if o.From.Start < e.From.Start || o.From.End > e.From.End {
+			continue
+		}
+		switch {
+		case deletes(o) || o.Kind == effect.MoveFile:
+			kept, open = kept || o.Kept, open || !o.Kept && !o.Restorable
+		case o.Kind == effect.Destroy && o.Program == e.Program && stated:
+			destroys = append(destroys, j)
+		}
+	}
+	if e.Kept = kept && !open; e.Kept {
+		e.Harms = slices.DeleteFunc(slices.Clone(e.Harms), func(h effect.Harm) bool { return h == effect.Discards })
+		for _, j := range destroys {
+			c.Effects[j].Kept = true
+		}
+	}
+}
+
+// outputs are the files that a build makes again.
+var outputs = sync.OnceValue(func() *effect.Globs { return listed("build_output") })
+
+// secretFiles are the files that hold credentials by their names.
+var secretFiles = sync.OnceValue(func() *effect.Globs { return listed("credential_stores", "secret_names", "wallets", "system_secrets") })
+
+func listed(names ...string) *effect.Globs {
+	var all []string
+	for _, name := range names {
+		list, _ := knowledge.Paths(name)
+		all = append(all, list...)
+	}
+	globs, err := effect.NewGlobs(all, map[string][]string{"HOME": {anyHome}, "WORKSPACE": {"/"}})
+	if err != nil {
+		panic(err) // a test reads them
+	}
+	return globs
+}
+
+// MadeAgain reports whether a build makes a file or folder again.
+func MadeAgain(p string) bool {
+	_, ok := outputs().Covers(p, false, false, true)
+	return ok
+}
+
+// HoldsCredential reports whether a file is one for credentials by its name, or by the
+// start of its content; nil says nothing.
+func HoldsCredential(p string, start []byte) bool {
+	if start != nil {
+		return len(redact.Find(string(start))) > 0
+	}
+	if slices.ContainsFunc(knowledge.TemplateWords, func(word string) bool { return strings.Contains(path.Base(p), word) }) {
+		return false
+	}
+	_, ok := secretFiles().Covers(p, false, false, false)
+	return ok
+}

@@ -1,0 +1,138 @@
+package shield
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/policy"
+	"github.com/shieldcli/shield/pkg/undo"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// UndoStore returns the store of a configuration in which files are kept before they are
+// deleted or overwritten; nil if none is to be kept.
+func UndoStore(cfg Config) *undo.Store {
+	s := cfg.settings()
+	if !s.Undo.Enabled || cfg.StateDir == "" {
+		return nil
+	}
+	limits := undo.DefaultLimits
+	limits.Keep, limits.Total = s.Undo.Keep.Std(), int64(s.Undo.MaxBytes)
+	return undo.New(undo.Options{
+		Dir: filepath.Join(cfg.StateDir, "undo"), Limits: limits, Clock: cfg.now, Secret: analysis.HoldsCredential, Output: analysis.MadeAgain,
+	})
+}
+
+// openUndo decides what a pipeline does about what actions delete and overwrite. With an
+// evaluator its answer is asked for first; see design section 13.
+func (p *Pipeline) openUndo(cfg Config, rules *policy.Policy) {
+	if cfg.Keeps {
+		p.undo = UndoStore(cfg)
+	}
+	if p.undo != nil || cfg.IfKept {
+		p.keptCounts = rules.AcceptsKept() && cfg.Provider == nil && cfg.settings().Evaluator.Provider == ""
+	}
+}
+
+// keptInstead asks the first tiers again about a case that they do not allow, as it is if
+// what the action deletes or overwrites is kept. The answer counts if it is ALLOW, and if
+// the process that gives it can keep that.
+func (p *Pipeline) keptInstead(ctx context.Context, v verdict.Verdict, c *analysis.Case, r *recall) (verdict.Verdict, *analysis.Case) {
+	if !p.keptCounts || v.Decision != verdict.Escalate || v.Error != "" {
+		return v, c
+	}
+	k := c.Kept()
+	if k == nil {
+		return v, c
+	}
+	again := p.ask(ctx, TierPolicy, k)
+	if strict := r.stricter(again, k); strict.Decision != verdict.Allow && strict.NextTier > again.NextTier {
+		return v, c
+	}
+	k.Trail[0].Session = r.told()
+	if again.Decision == verdict.Escalate && again.NextTier <= TierClassify {
+		again = p.ask(ctx, TierClassify, k)
+	}
+	if again.Decision != verdict.Allow {
+		return v, c
+	}
+	again.Conditions = []string{verdict.Kept}
+	again.Reasoning += "; what it deletes or overwrites is kept"
+	kept, err := p.keep(ctx, again, k, k.Losses().List)
+	if err != nil {
+		c.Trail[len(c.Trail)-1].Reasoning += "; " + err.Error()
+		v.Reasoning += "; " + err.Error()
+		return v, c
+	}
+	return kept, k
+}
+
+// keepLosses keeps what an action that is allowed deletes or overwrites. Where that cannot
+// be done, and files would be lost for good of which no rule speaks, the next tiers are
+// asked.
+func (p *Pipeline) keepLosses(ctx context.Context, v verdict.Verdict, c *analysis.Case) verdict.Verdict {
+	if p.undo == nil || slices.Contains(v.Conditions, verdict.Kept) {
+		return v
+	}
+	l := c.Losses()
+	if len(l.List) == 0 || l.Outside && v.Tier < TierEvaluate {
+		return v
+	}
+	kept, err := p.keep(ctx, v, c, l.List)
+	if err != nil && len(l.Needed) > 0 {
+		kept, err = p.keep(ctx, v, c, l.Needed)
+	}
+	if err == nil || v.Tier >= TierEvaluate || len(l.Needed) == 0 {
+		return kept
+	}
+	c.MinTier = max(c.MinTier, TierEvaluate)
+	return p.noted(verdict.Verdict{
+		Decision: verdict.Escalate, Confidence: 1, NextTier: TierEvaluate, Reasoning: "overwrites or deletes files that git cannot restore: " + err.Error(),
+	}, v.Tier, c, p.now())
+}
+
+// keep keeps what an action deletes or overwrites, and returns the verdict that says so.
+// Without a store the verdict stays as it is.
+func (p *Pipeline) keep(ctx context.Context, v verdict.Verdict, c *analysis.Case, losses []undo.Loss) (verdict.Verdict, error) {
+	if p.undo == nil {
+		return v, nil
+	}
+	set, err := p.undo.Keep(ctx, undo.About{
+		Session: c.Action.Session, Host: p.host, CWD: c.At().CWD, Type: c.Action.Type, Hash: c.Action.Hash, What: p.redactor.String(shownAction(c)),
+	}, losses)
+	if err != nil || set == nil {
+		return v, err
+	}
+	v.Undo, v.Conditions = set.ID, []string{verdict.Kept}
+	v.Reasoning += "; kept as " + set.ID
+	if set.Said {
+		v.Reasoning += fmt.Sprintf(" (%d files, %d MB)", set.Names, set.Bytes>>20)
+	}
+	return v, nil
+}
+
+// ended notes of what was kept for some actions, which have run, what they left.
+func (p *Pipeline) ended(ctx context.Context, actions []*action.Action) {
+	if p.undo == nil {
+		return
+	}
+	for _, a := range actions {
+		if _, err := p.undo.Ended(ctx, a.Session, a.Hash); err != nil && p.notify != nil {
+			p.notify("what was kept is restored beside newer files only: " + p.redactor.String(err.Error()))
+		}
+	}
+}
+
+// shownAction names an action for a list.
+func shownAction(c *analysis.Case) string {
+	for _, field := range [...]string{"command", "path", "source"} {
+		if text := c.Action.Text(field); text != "" {
+			return text
+		}
+	}
+	return c.Action.Type
+}
