@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:5eaa273b27809b18de7cc798aff878b85e959be70d2dc672d753c53fb585419d"
+const rulesFingerprint = "sha256:77834a72a58a8bd6e7d3dbcf8c182b73390aaf9a5cdac196e9b2dc085f380049"
 
 var ruleTable = [...]Rule{
 	{
@@ -1689,10 +1689,12 @@ var ruleTable = [...]Rule{
 				programs: []string{"find", "gfind"},
 				args:     pattern{expr: " -delete\\b| -exec(?:dir)? (?:\\S*/)?(?:rm|shred|unlink|srm) ", lits: []string{"delete", "exec ", "execdir "}, bytes: "-"},
 				not:      pattern{expr: "-i?name ['\"]?(?:\\*?\\.?(?:pyc|pyo|o|obj|class|tmp|bak|swp|orig|log|cache|d|a|la|gz|map|js\\.map|tsbuildinfo|DS_Store|gcda|gcno)|__pycache__|node_modules|\\.pytest_cache|\\.mypy_cache|dist|build|target|bin|obj|out|\\.DS_Store|\\*~|core)['\"]?(?: |$)| -type d -empty | -empty -type d |^ (?:/tmp|/var/tmp|/var/cache|/usr/share|/opt/conda|/usr/local/lib/python)\\S* ", lits: []string{"-name ", "-iname ", " -type d -empty ", " -empty -type d ", " /tmp", " /var/tmp", " /var/cache", " /usr/share", " /opt/conda", " /usr/local/lib/python"}},
+				lost:     true,
 			},
 			{
 				programs: []string{"fd", "fdfind"},
 				args:     pattern{expr: " (?:-x|-X|--exec|--exec-batch) (?:rm|shred)\\b", lits: []string{" -x rm", " -x shred", " --exec rm", " --exec shred", " --exec-batch rm", " --exec-batch shred"}, bytes: "-"},
+				lost:     true,
 			},
 		},
 	},
@@ -1734,6 +1736,7 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				harms: []effect.Harm{"discards"},
+				lost:  true,
 			},
 			{
 				programs: []string{"git"},
@@ -1743,6 +1746,7 @@ var ruleTable = [...]Rule{
 				programs: []string{"git"},
 				args:     pattern{expr: "^[^']* (?:checkout|restore) (?:\\S+ )*['\"]?(?:\\.|\\./|:|:/|:/:|\\*|\\./\\*)['\"]?(?: --)?$", lits: []string{" checkout ", " restore "}},
 				not:      pattern{expr: " (?:-p|--patch|--staged|-S)(?: |$)| checkout --(?:ours|theirs) ", lits: []string{" -p", " --patch", " --staged", " -s", " checkout --ours ", " checkout --theirs "}, bytes: "-"},
+				lost:     true,
 			},
 			{
 				programs: []string{"git"},
