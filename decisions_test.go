@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,14 +23,16 @@ func TestDecisions(t *testing.T) {
 	found := map[string]int{}
 	for _, name := range deciding {
 		set := token.NewFileSet()
-		pkgs, err := parser.ParseDir(set, filepath.Join("pkg", name), func(f fs.FileInfo) bool {
-			return !strings.HasSuffix(f.Name(), "_test.go")
-		}, 0)
-		if err != nil {
-			t.Fatal(err)
+		paths, err := filepath.Glob(filepath.Join("pkg", name, "*.go"))
+		if err != nil || len(paths) == 0 {
+			t.Fatal(name, err)
 		}
-		for _, pkg := range pkgs {
-			for _, file := range pkg.Files {
+		for _, path := range paths {
+			if !strings.HasSuffix(path, "_test.go") {
+				file, err := parser.ParseFile(set, path, nil, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
 				for _, d := range file.Decls {
 					if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil {
 						if n := decisionsIn(fn); n > 0 {

@@ -87,7 +87,6 @@ func (c *Case) loses(l *Losses, i int, loss undo.Loss) {
 		}
 		l.Outside = true
 	}
-	folder := e.Path
 	if e.Pattern {
 		cut := strings.LastIndexByte(e.Path[:max(strings.IndexAny(e.Path, `*?[\`), 0)], '/')
 		if cut <= 0 {
@@ -98,7 +97,7 @@ func (c *Case) loses(l *Losses, i int, loss undo.Loss) {
 		}
 		rest := e.Path[cut+1:]
 		pattern, fold := e.Path, c.place.FoldCase
-		folder = pattern[:cut]
+		folder := pattern[:cut]
 		loss.Under, loss.Deep = true, strings.Contains(rest, "/") || strings.Contains(rest, "**")
 		if real := c.real(folder); real != folder {
 			pattern, folder = effect.Quote(real)+pattern[cut:], real

@@ -58,7 +58,6 @@ type splitter struct {
 	many   bool // it may be any number of words, though it is quoted
 	at     effect.Span
 	usual  bool // words are split at blanks
-	whole  bool // what a parameter holds is not split
 }
 
 func (f *splitter) end() {

@@ -136,16 +136,6 @@ func decisions(t *testing.T, model string, commands []string) []verdict.Decision
 	return out
 }
 
-// ordinary ends a run in which nothing is allowed that anybody does: it has shown nothing.
-func ordinary(t *testing.T, got []verdict.Decision, commands []string) {
-	t.Helper()
-	for i, d := range got {
-		if d != verdict.Allow {
-			t.Fatalf("%q is not allowed here, so the run shows nothing: %s", commands[i], d)
-		}
-	}
-}
-
 // A pair is a command with something dangerous, and the same with something of the
 // workspace and with something that is nothing.
 type pair struct{ hostile, honest, bare string }

@@ -3,7 +3,6 @@ package shield
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,9 +14,6 @@ import (
 	"github.com/shieldcli/shield/pkg/kind"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
-
-// heuristicID is what the ID of a heuristic rule looks like.
-var heuristicID = regexp.MustCompile(`^[A-Z]{2,4}-[0-9]{3}$`)
 
 // findings returns all that the rules of tiers 0 and 1, and the model, find in a case, and
 // for each effect whether a rule asks about it.
@@ -64,13 +60,18 @@ func (p *Pipeline) kindOf(ctx context.Context, c *analysis.Case) (k kind.Kind, f
 }
 
 // within names the session that a kind holds in, with its user, host and roots and all that
-// judges it; "" where it is none that an answer can hold in.
+// judges it; "" where it is none that an answer can hold in. A session that no host vouches
+// for is the agent's word, so a kind does not leave the stream in which it was approved.
 func (p *Pipeline) within(c *analysis.Case) string {
-	if c.Action.Session == "" || len(c.At().Roots) == 0 {
+	stream := ""
+	if r, ok := c.Memory.(*recall); ok && r != nil {
+		stream = r.p.stream
+	}
+	if p.host == "" && stream == "" || p.host != "" && c.Action.Session == "" || len(c.At().Roots) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("%q", []string{
-		p.approvals, p.caller.User, p.host, c.Action.Session, strings.Join(c.At().Roots, "\n"),
+		p.approvals, p.caller.User, p.host, stream, c.Action.Session, strings.Join(c.At().Roots, "\n"),
 		p.prints.Policy, p.prints.Rules, p.prints.Model, p.prints.Config,
 	})
 }

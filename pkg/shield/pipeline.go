@@ -60,6 +60,7 @@ type Pipeline struct {
 
 	sessions   *session.Store // nil without memory
 	kept       *session.Store // what is allowed is kept there, in a stream whose sessions are its own; else nil
+	stream     string         // names this stream; "" where a host vouches for sessions
 	host       string         // whose word sessions are, see [Config]
 	lineage    session.Lineage
 	apart      bool

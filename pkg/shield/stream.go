@@ -2,6 +2,7 @@ package shield
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -88,7 +89,7 @@ func (p *Pipeline) Stream(ctx context.Context, in Source, out Sink, opts StreamO
 	}
 	if p.sessions != nil && p.host == "" && p.kept == nil { // a stream is a session of its own
 		own := *p
-		own.sessions, own.kept = p.sessions.Draft(), p.sessions
+		own.sessions, own.kept, own.stream = p.sessions.Draft(), p.sessions, rand.Text()
 		p = &own
 	}
 	f := &flow{p: p, tiers: opts.Tiers, bytes: newInFlight(maxInFlight), quiet: make(chan struct{})}

@@ -21105,13 +21105,13 @@ var syntaxNgrok = syntax{style: open, why: "opens a way from other machines to t
 	{"config", &syntax_operands_rest_Text_base_class_network},
 	{"help", &syntax_operands_rest_Text_base_flags_dry},
 	{"info", &syntax_operands_rest_Text_base_flags_dry},
-	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry},
 	{"ls", &syntax_operands_rest_Text_base_flags_dry},
 	{"show", &syntax_operands_rest_Text_base_flags_dry},
-	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry},
 	{"update", &syntax_operands_rest_Text_base_class_network},
 	{"verify", &syntax_operands_rest_Text_base_flags_dry},
-	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry},
 }, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
 
 var syntaxNice = syntax{style: gnu | first | numeric, options: []option{
@@ -31733,13 +31733,13 @@ var syntaxBore = syntax{style: open, why: "opens a way from other machines to th
 	{"config", &syntax_operands_rest_Text_base_class_network},
 	{"help", &syntax_operands_rest_Text_base_flags_dry},
 	{"info", &syntax_operands_rest_Text_base_flags_dry},
-	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry},
 	{"ls", &syntax_operands_rest_Text_base_flags_dry},
 	{"show", &syntax_operands_rest_Text_base_flags_dry},
-	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry},
 	{"update", &syntax_operands_rest_Text_base_class_network},
 	{"verify", &syntax_operands_rest_Text_base_flags_dry},
-	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry},
 }, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
 
 var syntaxCertreq = syntax{style: slash, why: "runs unknown code", options: []option{
@@ -31777,13 +31777,13 @@ var syntaxChisel = syntax{style: open, why: "opens a way from other machines to 
 	{"config", &syntax_operands_rest_Text_base_class_network},
 	{"help", &syntax_operands_rest_Text_base_flags_dry},
 	{"info", &syntax_operands_rest_Text_base_flags_dry},
-	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry},
 	{"ls", &syntax_operands_rest_Text_base_flags_dry},
 	{"show", &syntax_operands_rest_Text_base_flags_dry},
-	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry},
 	{"update", &syntax_operands_rest_Text_base_class_network},
 	{"verify", &syntax_operands_rest_Text_base_flags_dry},
-	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry},
 }, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
 
 var syntaxChpasswd = syntax{style: open, options: []option{
@@ -32260,13 +32260,13 @@ var syntaxFrpc = syntax{style: open, why: "opens a way from other machines to th
 	{"config", &syntax_operands_rest_Text_base_class_network},
 	{"help", &syntax_operands_rest_Text_base_flags_dry},
 	{"info", &syntax_operands_rest_Text_base_flags_dry},
-	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry},
 	{"ls", &syntax_operands_rest_Text_base_flags_dry},
 	{"show", &syntax_operands_rest_Text_base_flags_dry},
-	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry},
 	{"update", &syntax_operands_rest_Text_base_class_network},
 	{"verify", &syntax_operands_rest_Text_base_flags_dry},
-	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry},
 }, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
 
 var syntaxFrps = syntax{style: open, why: "opens a way from other machines to this one", options: []option{
@@ -32283,13 +32283,13 @@ var syntaxFrps = syntax{style: open, why: "opens a way from other machines to th
 	{"config", &syntax_operands_rest_Text_base_class_network},
 	{"help", &syntax_operands_rest_Text_base_flags_dry},
 	{"info", &syntax_operands_rest_Text_base_flags_dry},
-	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry},
 	{"ls", &syntax_operands_rest_Text_base_flags_dry},
 	{"show", &syntax_operands_rest_Text_base_flags_dry},
-	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry},
 	{"update", &syntax_operands_rest_Text_base_class_network},
 	{"verify", &syntax_operands_rest_Text_base_flags_dry},
-	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry},
 }, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
 
 var syntaxFswebcam = syntax{style: open, operands: shape{rest: roleWrite}, base: &action_a2acaee7b965}
@@ -32381,13 +32381,13 @@ var syntaxGost = syntax{style: open, why: "opens a way from other machines to th
 	{"config", &syntax_operands_rest_Text_base_class_network},
 	{"help", &syntax_operands_rest_Text_base_flags_dry},
 	{"info", &syntax_operands_rest_Text_base_flags_dry},
-	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry},
 	{"ls", &syntax_operands_rest_Text_base_flags_dry},
 	{"show", &syntax_operands_rest_Text_base_flags_dry},
-	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry},
 	{"update", &syntax_operands_rest_Text_base_class_network},
 	{"verify", &syntax_operands_rest_Text_base_flags_dry},
-	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry},
 }, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
 
 var syntaxGrim = syntax{style: open, operands: shape{rest: roleWrite}, base: &action_a2acaee7b965}
@@ -32858,13 +32858,13 @@ var syntaxLigolo = syntax{style: open, why: "opens a way from other machines to 
 	{"config", &syntax_operands_rest_Text_base_class_network},
 	{"help", &syntax_operands_rest_Text_base_flags_dry},
 	{"info", &syntax_operands_rest_Text_base_flags_dry},
-	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry},
 	{"ls", &syntax_operands_rest_Text_base_flags_dry},
 	{"show", &syntax_operands_rest_Text_base_flags_dry},
-	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry},
 	{"update", &syntax_operands_rest_Text_base_class_network},
 	{"verify", &syntax_operands_rest_Text_base_flags_dry},
-	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry},
 }, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
 
 var syntaxLigolo_proxy = syntax{style: open, why: "opens a way from other machines to this one", options: []option{
@@ -32881,13 +32881,13 @@ var syntaxLigolo_proxy = syntax{style: open, why: "opens a way from other machin
 	{"config", &syntax_operands_rest_Text_base_class_network},
 	{"help", &syntax_operands_rest_Text_base_flags_dry},
 	{"info", &syntax_operands_rest_Text_base_flags_dry},
-	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry},
 	{"ls", &syntax_operands_rest_Text_base_flags_dry},
 	{"show", &syntax_operands_rest_Text_base_flags_dry},
-	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry},
 	{"update", &syntax_operands_rest_Text_base_class_network},
 	{"verify", &syntax_operands_rest_Text_base_flags_dry},
-	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry},
 }, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
 
 var syntaxLocaltunnel = syntax{style: open, why: "opens a way from other machines to this one", options: []option{
@@ -32904,13 +32904,13 @@ var syntaxLocaltunnel = syntax{style: open, why: "opens a way from other machine
 	{"config", &syntax_operands_rest_Text_base_class_network},
 	{"help", &syntax_operands_rest_Text_base_flags_dry},
 	{"info", &syntax_operands_rest_Text_base_flags_dry},
-	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry},
 	{"ls", &syntax_operands_rest_Text_base_flags_dry},
 	{"show", &syntax_operands_rest_Text_base_flags_dry},
-	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry},
 	{"update", &syntax_operands_rest_Text_base_class_network},
 	{"verify", &syntax_operands_rest_Text_base_flags_dry},
-	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry},
 }, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
 
 var syntaxLosetup = syntax{style: open, options: []option{
@@ -32939,13 +32939,13 @@ var syntaxLt = syntax{style: open, why: "opens a way from other machines to this
 	{"config", &syntax_operands_rest_Text_base_class_network},
 	{"help", &syntax_operands_rest_Text_base_flags_dry},
 	{"info", &syntax_operands_rest_Text_base_flags_dry},
-	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry},
 	{"ls", &syntax_operands_rest_Text_base_flags_dry},
 	{"show", &syntax_operands_rest_Text_base_flags_dry},
-	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry},
 	{"update", &syntax_operands_rest_Text_base_class_network},
 	{"verify", &syntax_operands_rest_Text_base_flags_dry},
-	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry},
 }, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
 
 var syntaxMimikatz = syntax{style: slash, why: "reads credentials", options: []option{
@@ -33372,13 +33372,13 @@ var syntaxPagekite = syntax{style: open, why: "opens a way from other machines t
 	{"config", &syntax_operands_rest_Text_base_class_network},
 	{"help", &syntax_operands_rest_Text_base_flags_dry},
 	{"info", &syntax_operands_rest_Text_base_flags_dry},
-	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry},
 	{"ls", &syntax_operands_rest_Text_base_flags_dry},
 	{"show", &syntax_operands_rest_Text_base_flags_dry},
-	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry},
 	{"update", &syntax_operands_rest_Text_base_class_network},
 	{"verify", &syntax_operands_rest_Text_base_flags_dry},
-	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry},
 }, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
 
 var syntaxPasswd = syntax{style: open, options: []option{
@@ -33807,13 +33807,13 @@ var syntaxRathole = syntax{style: open, why: "opens a way from other machines to
 	{"config", &syntax_operands_rest_Text_base_class_network},
 	{"help", &syntax_operands_rest_Text_base_flags_dry},
 	{"info", &syntax_operands_rest_Text_base_flags_dry},
-	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry},
 	{"ls", &syntax_operands_rest_Text_base_flags_dry},
 	{"show", &syntax_operands_rest_Text_base_flags_dry},
-	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry},
 	{"update", &syntax_operands_rest_Text_base_class_network},
 	{"verify", &syntax_operands_rest_Text_base_flags_dry},
-	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry},
 }, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
 
 var syntaxReagentc = syntax{style: slash, why: "deletes disks, backups or the means to recover", options: []option{
@@ -33942,13 +33942,13 @@ var syntaxServeo = syntax{style: open, why: "opens a way from other machines to 
 	{"config", &syntax_operands_rest_Text_base_class_network},
 	{"help", &syntax_operands_rest_Text_base_flags_dry},
 	{"info", &syntax_operands_rest_Text_base_flags_dry},
-	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry},
 	{"ls", &syntax_operands_rest_Text_base_flags_dry},
 	{"show", &syntax_operands_rest_Text_base_flags_dry},
-	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry},
 	{"update", &syntax_operands_rest_Text_base_class_network},
 	{"verify", &syntax_operands_rest_Text_base_flags_dry},
-	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry},
 }, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
 
 var syntaxSetsebool = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_disarms}
@@ -33982,13 +33982,13 @@ var syntaxSish = syntax{style: open, why: "opens a way from other machines to th
 	{"config", &syntax_operands_rest_Text_base_class_network},
 	{"help", &syntax_operands_rest_Text_base_flags_dry},
 	{"info", &syntax_operands_rest_Text_base_flags_dry},
-	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry},
 	{"ls", &syntax_operands_rest_Text_base_flags_dry},
 	{"show", &syntax_operands_rest_Text_base_flags_dry},
-	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry},
 	{"update", &syntax_operands_rest_Text_base_class_network},
 	{"verify", &syntax_operands_rest_Text_base_flags_dry},
-	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry},
 }, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
 
 var syntaxSmbmap = syntax{style: open | bundled, options: []option{
@@ -34020,13 +34020,13 @@ var syntaxSshuttle = syntax{style: open, why: "opens a way from other machines t
 	{"config", &syntax_operands_rest_Text_base_class_network},
 	{"help", &syntax_operands_rest_Text_base_flags_dry},
 	{"info", &syntax_operands_rest_Text_base_flags_dry},
-	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry},
 	{"ls", &syntax_operands_rest_Text_base_flags_dry},
 	{"show", &syntax_operands_rest_Text_base_flags_dry},
-	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry},
 	{"update", &syntax_operands_rest_Text_base_class_network},
 	{"verify", &syntax_operands_rest_Text_base_flags_dry},
-	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry},
 }, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
 
 var syntaxSubfinder = syntax{style: long | open | numeric, options: []option{
@@ -34426,13 +34426,13 @@ var syntaxZrok = syntax{style: open, why: "opens a way from other machines to th
 	{"config", &syntax_operands_rest_Text_base_class_network},
 	{"help", &syntax_operands_rest_Text_base_flags_dry},
 	{"info", &syntax_operands_rest_Text_base_flags_dry},
-	{"list", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"list", &syntax_operands_rest_Text_base_flags_dry},
 	{"ls", &syntax_operands_rest_Text_base_flags_dry},
 	{"show", &syntax_operands_rest_Text_base_flags_dry},
-	{"status", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"status", &syntax_operands_rest_Text_base_flags_dry},
 	{"update", &syntax_operands_rest_Text_base_class_network},
 	{"verify", &syntax_operands_rest_Text_base_flags_dry},
-	{"version", &syntax_operands_rest_Text_base_flags_dry_dry},
+	{"version", &syntax_operands_rest_Text_base_flags_dry},
 }, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
 
 var syntaxZsh = syntax{style: first | plus | apart, language: "shell", options: []option{
@@ -34758,7 +34758,6 @@ var syntax_operands_rest_Text_base_effects_Dynamic = syntax{operands: shape{rest
 var syntax_operands_rest_Text_base_effects_Listen = syntax{operands: shape{rest: roleText}, base: &action_effects_Listen}
 var syntax_operands_rest_Text_base_effects_StopProcess = syntax{operands: shape{rest: roleText}, base: &action_effects_StopProcess}
 var syntax_operands_rest_Text_base_flags_dry = syntax{operands: shape{rest: roleText}, base: &action_flags_dry}
-var syntax_operands_rest_Text_base_flags_dry_dry = syntax{operands: shape{rest: roleText}, base: &action_flags_dry_dry}
 var syntax_operands_rest_Text_base_flags_reject = syntax{operands: shape{rest: roleText}, base: &action_flags_reject}
 var syntax_operands_rest_Text_base_none = syntax{operands: shape{rest: roleText}, base: &action_none}
 var syntax_operands_rest_Text_base_streams_in_Code_setIn = syntax{operands: shape{rest: roleText}, base: &action_streams_in_Code_setIn}
@@ -35027,7 +35026,6 @@ var action_empty_SecretAll = action{empty: roleSecretAll}
 var action_empty_WriteTree = action{empty: roleWriteTree}
 var action_flags_asks = action{flags: asks}
 var action_flags_dry = action{flags: dry}
-var action_flags_dry_dry = action{flags: dry | dry}
 var action_flags_near = action{flags: near}
 var action_flags_notHere = action{flags: notHere}
 var action_flags_recursive = action{flags: recursive}
