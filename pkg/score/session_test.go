@@ -122,7 +122,7 @@ func TestSessionsAreApart(t *testing.T) {
 func TestSessionFiles(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]struct{ attacks, honest, passed, stopped int }{
-		"sessions":  {200, 200, 11, 133},
+		"sessions":  {200, 200, 13, 126},
 		"agentdojo": {609, 97, 0, 92},
 	} {
 		raw, err := os.ReadFile(filepath.Join("..", "..", "testdata", name, "sessions.jsonl"))
