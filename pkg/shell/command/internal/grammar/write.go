@@ -242,7 +242,7 @@ func (w *writer) action(a Action) string {
 	f.add("turns", list("turn", turns))
 	f.add("here", a.Here)
 	f.add("empty", a.Empty)
-	f.add("flags", strings.Join(slices.Compact(slices.Sorted(slices.Values(a.Flags))), " | "))
+	f.add("flags", strings.Join(slices.Compact(slices.Clone(a.Flags)), " | "))
 	if a.Verb != "" {
 		f.add("verb", fmt.Sprintf("%q", a.Verb))
 	}
