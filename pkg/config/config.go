@@ -189,7 +189,7 @@ type Trusted struct {
 type Undo struct {
 	Enabled  bool     `yaml:"enabled" json:"enabled"`
 	Keep     Duration `yaml:"keep" json:"keep"`
-	MaxBytes int      `yaml:"max_bytes" json:"max_bytes"` // of all that is kept; at most a twentieth of the disk
+	MaxBytes int64    `yaml:"max_bytes" json:"max_bytes"` // of all that is kept; at most a twentieth of the disk
 }
 
 // Session settings say what is remembered of the actions of a session.
@@ -364,7 +364,7 @@ func fraction(name string, v float64) *fault {
 	return &fault{name, fmt.Sprintf("must be from 0 to 1, not %v", v)}
 }
 
-func within(name string, v, low, high int) *fault {
+func within[T int | int64](name string, v, low, high T) *fault {
 	if v >= low && v <= high {
 		return nil
 	}

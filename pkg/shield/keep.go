@@ -21,7 +21,7 @@ func UndoStore(cfg Config) *undo.Store {
 		return nil
 	}
 	limits := undo.DefaultLimits
-	limits.Keep, limits.Total = s.Undo.Keep.Std(), int64(s.Undo.MaxBytes)
+	limits.Keep, limits.Total = s.Undo.Keep.Std(), s.Undo.MaxBytes
 	return undo.New(undo.Options{
 		Dir: filepath.Join(cfg.StateDir, "undo"), Limits: limits, Clock: cfg.now, Secret: analysis.HoldsCredential, Output: analysis.MadeAgain,
 	})

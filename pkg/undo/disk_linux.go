@@ -59,5 +59,5 @@ func diskSize(dir string) int64 {
 	if unix.Statfs(dir, &st) != nil {
 		return 0
 	}
-	return int64(st.Blocks) * st.Bsize
+	return int64(st.Blocks) * int64(st.Bsize)
 }
