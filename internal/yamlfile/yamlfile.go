@@ -188,12 +188,13 @@ func Mapping(n ast.Node, keys []string, one func(Field) error) error {
 
 // Whole returns the value of a node that is a whole number, written in
 // decimal digits.
-func Whole(n ast.Node) (int, error) {
+func Whole[T int | int64](n ast.Node) (T, error) {
 	switch n := n.(type) {
 	case *ast.IntegerNode:
 		text := n.GetToken().Value
-		if v, err := strconv.Atoi(text); err == nil && strconv.Itoa(v) == text {
-			return v, nil
+		v, err := strconv.ParseInt(text, 10, 64)
+		if err == nil && int64(T(v)) == v && strconv.FormatInt(v, 10) == text {
+			return T(v), nil
 		}
 		return 0, At(n).Errorf("expected a whole number such as 60, found %s", Quote(text))
 	case *ast.FloatNode:

@@ -47,12 +47,12 @@ func TestOneDocument(t *testing.T) {
 func TestWhole(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{"0": 0, "60": 60, "-1": -1} {
-		if n, err := Whole(value(t, text)); err != nil || n != want {
+		if n, err := Whole[int](value(t, text)); err != nil || n != want {
 			t.Errorf("%s: %d, %v", text, n, err)
 		}
 	}
 	for _, text := range []string{"1.9", "1.0", "1e3", "010", "0x10", "0o7", "0b1", "1_000", "+1", ".inf", ".nan", "'1'", "~", "true", "[1]", "99999999999999999999"} {
-		if n, err := Whole(value(t, text)); err == nil {
+		if n, err := Whole[int](value(t, text)); err == nil {
 			t.Errorf("%s is taken for %d", text, n)
 		}
 	}

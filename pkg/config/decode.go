@@ -110,7 +110,9 @@ func value(n ast.Node, to any) (err error) {
 	case *string:
 		*to, err = line(n)
 	case *int:
-		*to, err = yamlfile.Whole(n)
+		*to, err = yamlfile.Whole[int](n)
+	case *int64:
+		*to, err = yamlfile.Whole[int64](n)
 	case *float64:
 		*to, err = number(n)
 	case *bool:
@@ -136,7 +138,7 @@ func value(n ast.Node, to any) (err error) {
 			*to, err = yamlfile.List(n, line)
 		}
 	case *[]int:
-		*to, err = yamlfile.List(n, yamlfile.Whole)
+		*to, err = yamlfile.List(n, yamlfile.Whole[int])
 	case *Types:
 		*to, err = types(n)
 	case *[]MCPServer:

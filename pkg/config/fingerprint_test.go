@@ -41,6 +41,8 @@ func change(t *testing.T, name string, v reflect.Value) {
 		*p = !*p
 	case *int:
 		*p++
+	case *int64:
+		*p++
 	case *float64:
 		*p += 0.01
 	case *Duration:

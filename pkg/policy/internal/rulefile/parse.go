@@ -181,7 +181,7 @@ func tier(list string, f yamlfile.Field) (int, error) {
 	if list != "verify" {
 		return 0, f.Pos.Errorf("tier_override is only allowed in verify rules")
 	}
-	t, err := yamlfile.Whole(f.Value)
+	t, err := yamlfile.Whole[int](f.Value)
 	if err != nil {
 		return 0, err
 	}
