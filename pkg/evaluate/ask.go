@@ -15,7 +15,7 @@ import (
 
 const (
 	maxTries   = 3 // attempts at a busy or broken service
-	maxRepairs = 5 // attempts more, each with one optional parameter less
+	maxRepairs = 6 // attempts more, each with one optional parameter less
 	firstWait  = 500 * time.Millisecond
 )
 
@@ -32,7 +32,7 @@ type randomError struct{ error }
 type exchange struct {
 	question *question
 	canaries []string // of all attempts; the last belongs to reply
-	reply    string
+	reply    Reply
 }
 
 // ask sends a question until the service answers, its refusal is final, or the
@@ -53,7 +53,7 @@ func (e *Evaluator) ask(ctx context.Context, x *exchange) error {
 			return err
 		}
 		x.canaries = append(x.canaries, canary)
-		if x.reply, err = e.o.Provider.Complete(ctx, x.question.prompt(canary, boundary)); err == nil {
+		if x.reply, err = complete(ctx, e.o.Provider, x.question.prompt(canary, boundary)); err == nil {
 			return nil
 		}
 		if ctx.Err() != nil {
@@ -82,7 +82,7 @@ func (e *Evaluator) tokens() (canary, boundary string, err error) {
 			return "", "", err
 		}
 	}
-	boundary, err = token(e.o.Rand, 16)
+	boundary, err = token(e.o.Rand, boundaryBytes)
 	return canary, boundary, err
 }
 

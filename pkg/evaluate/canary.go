@@ -13,6 +13,10 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
+// boundaryBytes is the entropy of the boundary of one request: the action is written before
+// it is drawn.
+const boundaryBytes = 8
+
 // canaryBytes is the entropy of a canary drawn for one request.
 const canaryBytes = 32
 

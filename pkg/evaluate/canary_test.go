@@ -93,7 +93,7 @@ func TestCanaryInOtherFields(t *testing.T) {
 			}
 			for _, open := range []bool{false, true} {
 				e := newEvaluator(t, Options{Provider: obedient, FailOpen: open})
-				check(t, e.conclude(&exchange{canaries: []string{good}, reply: string(reply)}), said{"BLOCK", 1, errSpread.Error(), "canary", false, 0})
+				check(t, e.conclude(&exchange{canaries: []string{good}, reply: Reply{Text: string(reply)}}), said{"BLOCK", 1, errSpread.Error(), "canary", false, 0})
 				if t.Failed() {
 					t.Fatalf("%s in %s: %s", name, field, reply)
 				}

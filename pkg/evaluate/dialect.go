@@ -20,6 +20,7 @@ type dialect struct {
 	format      format
 	limit       limit
 	temperature bool // 0; models that reason insist on their own
+	oneMessage  bool // instructions and action in one message: the service has no system role
 }
 
 // A format is how a service is told to reply in JSON.
@@ -52,15 +53,19 @@ func (d dialect) String() string {
 	if d.temperature {
 		temperature = "temperature"
 	}
-	return formatNames[d.format] + " " + limitNames[d.limit] + " " + temperature
+	roles := ""
+	if d.oneMessage {
+		roles = " one-message"
+	}
+	return formatNames[d.format] + " " + limitNames[d.limit] + " " + temperature + roles
 }
 
 // parseDialect reads what [dialect.String] wrote.
 func parseDialect(text string) (dialect, bool) {
 	for f := range formatNames {
 		for l := range limitNames {
-			for _, t := range [...]bool{false, true} {
-				if d := (dialect{format(f), limit(l), t}); d.String() == text {
+			for bits := range 4 {
+				if d := (dialect{format(f), limit(l), bits&1 != 0, bits&2 != 0}); d.String() == text {
 					return d, true
 				}
 			}
@@ -115,6 +120,9 @@ func (d dialect) request(model string, p Prompt) openai.ChatCompletionRequest {
 			{Role: openai.ChatMessageRoleUser, Content: p.User},
 		},
 	}
+	if d.oneMessage {
+		r.Messages = []openai.ChatCompletionMessage{{Role: openai.ChatMessageRoleUser, Content: p.System + "\n" + p.User}}
+	}
 	if d.temperature {
 		// go-openai leaves out a zero, which would mean the service's default of 1.
 		r.Temperature = math.SmallestNonzeroFloat32
@@ -150,7 +158,7 @@ const (
 
 // without returns the dialect that gives up what an error complains about, and
 // the parameter's name; "" if there is nothing to give up. Each step gives
-// something up for good, so that there are at most five.
+// something up for good, so that there are at most six.
 //
 // Services tell in many ways that they do not understand a form of answer: some
 // answer 400 or 422 and say so, some 500 with a trace of their validation, some
@@ -169,6 +177,9 @@ func (d dialect) without(err error) (dialect, string, reason) {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(message, w) })
 	}
 	switch {
+	case !d.oneMessage && refused && (says("system role", "system message", "system prompt", "developer instruction", "roles must alternate") || says("role") && says("system")):
+		d.oneMessage = true
+		return d, "system role", told
 	case d.format != formatNone && says("response_format", "json_schema", "json_object", "json schema", "response format", "structured output"):
 		d.format--
 		return d, "response_format", told

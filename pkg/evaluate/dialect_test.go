@@ -2,14 +2,18 @@ package evaluate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/evaluate/evaltest"
+	"github.com/shieldcli/shield/pkg/verdict"
 )
 
 // A fakeMemory keeps for ever.
@@ -146,5 +150,71 @@ func TestMemoryIsNotBelieved(t *testing.T) {
 			t.Fatal(err)
 		}
 		check(t, judge(t, newEvaluator(t, Options{Provider: p}), newCase("make")), said{"ALLOW", 0.9, "judged", "", false, 0})
+	}
+}
+
+// TestNoSystemRole asks a server that takes no system message: it gets one message, its
+// BLOCK and ESCALATE count, and its ALLOW lifts no question.
+func TestNoSystemRole(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]said{
+		"ALLOW":    {"ESCALATE", 0.5, "deletes files", "", false, 3},
+		"BLOCK":    {"BLOCK", 0.9, "judged by a test server", "", false, 0},
+		"ESCALATE": {"ESCALATE", 0.9, "judged by a test server", "", false, 3},
+	} {
+		server := evaltest.NewServer()
+		t.Cleanup(server.Close)
+		server.On("gemma", func(w http.ResponseWriter, hr *http.Request, r evaltest.Request) {
+			if r.System != "" {
+				evaltest.Status(400, "", "System role not supported")(w, hr, r)
+				return
+			}
+			evaltest.Verdict(answer, "0.9")(w, hr, r)
+		})
+		asks := func(context.Context, *analysis.Case) (string, error) { return "deletes files", nil }
+		cache := fakeCache{}
+		e := newEvaluator(t, Options{Provider: provider(t, server, "gemma"), Asks: asks, Cache: cache})
+		check(t, judge(t, e, newCase("rm -r src")), want)
+		if len(cache) > 0 {
+			t.Errorf("%s of one message is kept", answer)
+		}
+		if n := len(server.Requests()); n != 2 {
+			t.Errorf("%d requests, want 2", n)
+		}
+		// What nobody would be asked about without a model it need not lift.
+		none := func(context.Context, *analysis.Case) (string, error) { return "", nil }
+		v := judge(t, newEvaluator(t, Options{Provider: provider(t, server, "gemma"), Asks: none}), newCase("make"))
+		if answer == "ALLOW" && v.Decision != verdict.Allow {
+			t.Errorf("%v: %s", v.Decision, v.Reasoning)
+		}
+		v = judge(t, newEvaluator(t, Options{Provider: provider(t, server, "gemma")}), newCase("make"))
+		if v.Decision == verdict.Allow {
+			t.Errorf("allowed though it is not known what would be asked: %s", v.Reasoning)
+		}
+	}
+}
+
+// TestUnlicensed has a model allow everything: without a licence it lifts no question.
+func TestUnlicensed(t *testing.T) {
+	t.Parallel()
+	unexamined := func(context.Context) string { return "it was not examined" }
+	for _, tt := range []struct {
+		name       string
+		unlicensed func(context.Context) string
+		asks       string
+		err        error
+		want       said
+	}{
+		{"not examined", unexamined, "deletes files", nil, said{"ESCALATE", 0.5, "deletes files", "", false, 3}},
+		{"not examined, nothing asked", unexamined, "", nil, said{"ALLOW", 1, "as you wish", "", false, 0}},
+		{"not examined, unknown", unexamined, "", errors.New("no policy"), said{"ESCALATE", 0.5, "it is not known whether a person has to be asked: no policy", "", false, 3}},
+		{"examined", func(context.Context) string { return "" }, "deletes files", nil, said{"ALLOW", 1, "as you wish", "", false, 0}},
+	} {
+		e := newEvaluator(t, Options{Provider: obedient, Unlicensed: tt.unlicensed, Asks: func(context.Context, *analysis.Case) (string, error) { return tt.asks, tt.err }})
+		v := judge(t, e, newCase("rm -r src"))
+		check(t, v, tt.want)
+		if v.Decision == verdict.Escalate && (len(v.Trail) != 2 || !strings.Contains(v.Trail[0].Reasoning, "not examined") || strings.Contains(v.Reasoning, "examined")) {
+			t.Errorf("%s: %+v", tt.name, v)
+		}
 	}
 }

@@ -35,10 +35,10 @@ type service struct {
 // What a service does not support is found out by asking, so dialect is only
 // the first guess.
 func serviceOf(name string) (service, bool) {
-	tokens := dialect{formatSchema, limitTokens, true}
+	tokens := dialect{formatSchema, limitTokens, true, false}
 	switch name {
 	case "openai":
-		return service{"https://api.openai.com/v1", "OPENAI_API_KEY", true, dialect{formatSchema, limitCompletion, true}}, true
+		return service{"https://api.openai.com/v1", "OPENAI_API_KEY", true, dialect{formatSchema, limitCompletion, true, false}}, true
 	case "anthropic":
 		return service{"https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", true, tokens}, true
 	case "google":

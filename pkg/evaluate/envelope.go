@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"mime"
+	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/shieldcli/shield/internal/canonjson"
 )
@@ -124,9 +127,31 @@ func named(v any) string {
 	return "no text"
 }
 
-// envelope returns the body of a response that holds a text and nothing else,
-// in the form that go-openai reads.
-func envelope(text string) ([]byte, error) {
+// tokens returns what a response says of its tokens; what cannot be read is 0, since it
+// decides nothing.
+func tokens(body []byte) (t Tokens) {
+	value, err := canonjson.Value(body, maxEnvelopeDepth)
+	response, _ := value.(map[string]any)
+	usage, _ := response["usage"].(map[string]any)
+	if err != nil || usage == nil {
+		return t
+	}
+	count := func(in map[string]any, name string) int {
+		number, _ := in[name].(jsontext.Value)
+		n, err := strconv.Atoi(string(number))
+		if err != nil || n < 0 || n > 1<<30 {
+			return 0
+		}
+		return n
+	}
+	details, _ := usage["prompt_tokens_details"].(map[string]any)
+	t.Prompt, t.Cached, t.Written = count(usage, "prompt_tokens"), count(details, "cached_tokens"), count(usage, "completion_tokens")
+	return t
+}
+
+// envelope returns the body of a response that holds a text, what it took, and nothing
+// else, in the form that go-openai reads.
+func envelope(text string, t Tokens) ([]byte, error) {
 	type message struct {
 		Role    string `json:"role"`
 		Content string `json:"content"`
@@ -134,5 +159,10 @@ func envelope(text string) ([]byte, error) {
 	type choice struct {
 		Message message `json:"message"`
 	}
-	return json.Marshal(map[string][]choice{"choices": {{message{"assistant", text}}}})
+	return json.Marshal(map[string]any{
+		"choices": []choice{{message{"assistant", text}}},
+		"usage": map[string]any{
+			"prompt_tokens": t.Prompt, "completion_tokens": t.Written, "prompt_tokens_details": map[string]int{"cached_tokens": t.Cached},
+		},
+	})
 }

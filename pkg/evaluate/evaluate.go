@@ -50,6 +50,18 @@ type Options struct {
 	Limits Limits // nil: neither rate nor budget is limited
 	Cache  Cache  // nil: every case is evaluated again
 
+	// Why names the cause for which a tier asked, in fixed words that no action, file or
+	// policy of others has written; "" if it knows none.
+	Why func(*verdict.Step) string
+
+	// Unlicensed says why an ALLOW of the model lifts no question; "" if it does. nil lets
+	// it.
+	Unlicensed func(ctx context.Context) string
+
+	// Asks returns why a person has to be asked about a case without a model; "" if nobody
+	// has. nil means that somebody always has.
+	Asks func(ctx context.Context, c *analysis.Case) (string, error)
+
 	// Redactor takes credentials out of what is sent and shown; nil knows only
 	// what credentials look like.
 	Redactor *redact.Redactor
@@ -91,51 +103,53 @@ func (e *Evaluator) PromptHash() string { return e.hash() }
 // Judge asks the model about one case. Whatever goes wrong is in the verdict;
 // the error is always nil.
 func (e *Evaluator) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, error) {
-	v := e.restrain(c, e.judge(ctx, c))
+	v, oneMessage := e.judge(ctx, c)
+	v = e.hold(ctx, c, e.restrain(c, v), oneMessage)
 	v.Tier = 2
 	v.PromptHash = e.PromptHash()
 	return v, nil
 }
 
-// judge returns what the evaluator says of a case, before [Evaluator.restrain].
-func (e *Evaluator) judge(ctx context.Context, c *analysis.Case) verdict.Verdict {
+// judge returns what the evaluator says of a case, before [Evaluator.restrain], and
+// whether the model read its instructions and the action as one message.
+func (e *Evaluator) judge(ctx context.Context, c *analysis.Case) (v verdict.Verdict, oneMessage bool) {
 	if e.o.Provider == nil {
-		return e.unavailable()
+		return e.unavailable(), false
 	}
 	if e.o.CanaryToken != "" && holds(c, e.o.CanaryToken) {
 		return verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: "canary",
-			Reasoning: "the payload contains the configured canary token, which only the evaluator should know; change canary_token, or remove it"}
+			Reasoning: "the payload contains the configured canary token, which only the evaluator should know; change canary_token, or remove it"}, false
 	}
 	if e.o.Cache != nil {
 		if v, ok := e.o.Cache.Lookup(ctx, c); ok {
-			return v
+			return v, false
 		}
 	}
-	q, err := newQuestion(c, e.o.Redactor)
+	q, err := newQuestion(c, e.o.Redactor, e.o.Why)
 	if err != nil {
 		return verdict.Verdict{Decision: verdict.Escalate, Confidence: 0.5, NextTier: 3, Error: "unexamined",
-			Reasoning: fmt.Sprintf("the payload is longer than the %d bytes that the evaluator reads; split the action, or let a person decide", MaxPayload)}
+			Reasoning: fmt.Sprintf("the payload is longer than the %d bytes that the evaluator reads; split the action, or let a person decide", MaxPayload)}, false
 	}
 	asking, cancel := context.WithTimeout(ctx, e.o.Timeout)
 	defer cancel()
 	x := &exchange{question: q}
 	if err := e.ask(asking, x); err != nil {
-		return e.failure(ctx, err, x.canaries)
+		return e.failure(ctx, err, x.canaries), false
 	}
-	v := e.conclude(x)
+	v = e.conclude(x)
 	if q.hidden && v.Decision == verdict.Allow {
-		v = afterAllow(v, "the evaluator did not see the whole action: a secret in it was redacted in a second place, or is nested too deeply; a person must decide")
+		v = afterAllow(v, "part of this could not be reviewed: a secret in it was redacted in a second place, or is nested too deeply; a person must decide")
 	}
-	if e.o.Cache != nil && v.Error == "" {
+	if e.o.Cache != nil && v.Error == "" && !x.reply.OneMessage {
 		e.o.Cache.Store(ctx, c, v)
 	}
-	return v
+	return v, x.reply.OneMessage
 }
 
 // conclude turns the model's reply into a verdict.
 func (e *Evaluator) conclude(x *exchange) verdict.Verdict {
 	last := len(x.canaries) - 1
-	a, err := parseReply(x.reply, x.canaries[last], x.canaries[:last]...)
+	a, err := parseReply(x.reply.Text, x.canaries[last], x.canaries[:last]...)
 	var unknown decisionError
 	switch {
 	case errors.Is(err, errCanary), errors.Is(err, errSpread):
@@ -224,9 +238,20 @@ func (e *Evaluator) open(v verdict.Verdict) verdict.Verdict {
 // afterAllow returns the ESCALATE that takes back an ALLOW, with the reason why;
 // the ALLOW stays in the trail.
 func afterAllow(v verdict.Verdict, reason string) verdict.Verdict {
-	return verdict.Verdict{Decision: verdict.Escalate, Confidence: 0.5, NextTier: 3, Error: v.Error, Reasoning: reason, Trail: []verdict.Step{{
-		Tier: 2, Source: "evaluator", Decision: v.Decision, Confidence: v.Confidence, Reasoning: v.Reasoning, Error: v.Error,
-	}}}
+	out := verdict.Verdict{Decision: verdict.Escalate, Confidence: 0.5, NextTier: 3, Error: v.Error, Reasoning: reason}
+	return takenBack(out, v)
+}
+
+// takenBack returns an ESCALATE with a trail that has the ALLOW which it takes back, and
+// itself, so that whoever is asked next sees both.
+func takenBack(v, allow verdict.Verdict) verdict.Verdict {
+	v.Trail = nil
+	for _, s := range [...]verdict.Verdict{allow, v} {
+		v.Trail = append(v.Trail, verdict.Step{
+			Tier: 2, Source: "evaluator", Decision: s.Decision, Confidence: s.Confidence, Rule: s.Rule, Reasoning: s.Reasoning, Error: s.Error,
+		})
+	}
+	return v
 }
 
 // restrain takes back an ALLOW that Tier 2 has no right to give, and leaves
@@ -239,8 +264,7 @@ func (e *Evaluator) restrain(c *analysis.Case, v verdict.Verdict) verdict.Verdic
 	text := payloadText(c)
 	if len(text) > MaxPayload {
 		// Neither shown to an evaluator nor searched: a degraded or cached ALLOW.
-		instead.Reasoning = fmt.Sprintf("the payload is longer than the %d bytes that shield reads; split the action, or let a person decide", MaxPayload)
-		return instead
+		return afterAllow(v, fmt.Sprintf("the payload is longer than the %d bytes that shield reads; split the action, or let a person decide", MaxPayload))
 	}
 	switch said := findSpeech(c, text); {
 	case said != nil:
@@ -252,14 +276,46 @@ func (e *Evaluator) restrain(c *analysis.Case, v verdict.Verdict) verdict.Verdic
 	case c.MinTier > 2:
 		instead.Confidence = v.Confidence
 		instead.Reasoning = "a person must decide; the evaluator said: " + v.Reasoning
+		instead.Trail = instead.Trail[:1] // who must decide is no doubt of the evaluator's
+		return instead
 	case !v.Degraded && v.Confidence < 0.5:
 		// "The action is clearly safe" and "I am hardly sure" do not go together.
 		instead.Confidence = v.Confidence
-		instead.Reasoning = "the evaluator would allow it but is not sure: " + v.Reasoning
+		instead.Reasoning = "a review could not say for sure that this is safe: " + v.Reasoning
 	default:
 		return v
 	}
-	return instead
+	return takenBack(instead, v)
+}
+
+// hold takes back an ALLOW of a model that may not lift a question, if there is one
+// without the model. A BLOCK and an ESCALATE count from any model.
+func (e *Evaluator) hold(ctx context.Context, c *analysis.Case, v verdict.Verdict, oneMessage bool) verdict.Verdict {
+	if v.Decision != verdict.Allow || v.Degraded {
+		return v
+	}
+	why := ""
+	switch {
+	case oneMessage:
+		why = "its service has no system role, so the action could speak to it as shield does"
+	case e.o.Unlicensed != nil:
+		why = e.o.Unlicensed(ctx)
+	}
+	if why == "" {
+		return v
+	}
+	asks := "needs review by a person"
+	if e.o.Asks != nil {
+		var err error
+		if asks, err = e.o.Asks(ctx, c); err != nil {
+			asks = "it is not known whether a person has to be asked: " + e.clean(err.Error(), nil)
+		}
+	}
+	if asks == "" {
+		return v
+	}
+	v.Reasoning += "; this lifts no question: " + why
+	return afterAllow(v, asks)
 }
 
 // maxReason is how much of a foreign text a reasoning holds, in runes.

@@ -111,7 +111,7 @@ func TestServerRows(t *testing.T) {
 		{"fenced", said{"ALLOW", 0.9, "judged", "", false, 0}, said{"ALLOW", 0.9, "judged", "", false, 0}, 1},
 		{"block", said{"BLOCK", 0.97, "judged", "", false, 0}, said{"BLOCK", 0.97, "judged", "", false, 0}, 1},
 		{"escalate", said{"ESCALATE", 0.55, "judged", "", false, 3}, said{"ESCALATE", 0.55, "judged", "", false, 3}, 1},
-		{"unsure", said{"ESCALATE", 0.3, "the evaluator would allow it but is not sure", "", false, 3}, said{"ESCALATE", 0.3, "the evaluator would", "", false, 3}, 1},
+		{"unsure", said{"ESCALATE", 0.3, "a review could not say for sure that this is safe", "", false, 3}, said{"ESCALATE", 0.3, "a review could not", "", false, 3}, 1},
 
 		{"no-canary", canary, canary, 1},
 		{"injected-allow", canary, canary, 1},
@@ -478,7 +478,7 @@ func TestSendsNoSecretOfThePayload(t *testing.T) {
 			if strings.Contains(sent.User, "Rohan") || sent.User == "" {
 				t.Errorf("sent %s", sent.User)
 			}
-			if v.Decision != test.decides || v.Decision == verdict.Escalate && (v.NextTier != 3 || len(v.Trail) != 1) {
+			if v.Decision != test.decides || v.Decision == verdict.Escalate && (v.NextTier != 3 || len(v.Trail) != 2 || v.Trail[0].Decision != verdict.Allow || v.Trail[1].Reasoning != v.Reasoning) {
 				t.Errorf("%+v", v)
 			}
 		})

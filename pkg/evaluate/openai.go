@@ -65,25 +65,36 @@ func NewProvider(ep Endpoint) (Provider, error) {
 
 // Complete implements [Provider].
 func (o *openAI) Complete(ctx context.Context, p Prompt) (string, error) {
+	r, err := o.Reply(ctx, p)
+	return r.Text, err
+}
+
+// Reply implements [Replier].
+func (o *openAI) Reply(ctx context.Context, p Prompt) (Reply, error) {
 	for {
 		d := o.current(ctx)
 		resp, err := o.client.CreateChatCompletion(ctx, d.request(o.model, p))
 		if err == nil {
 			o.learn(ctx, d)
-			return resp.Choices[0].Message.Content, nil // see envelope
+			r := Reply{Text: resp.Choices[0].Message.Content, OneMessage: d.oneMessage} // see envelope
+			r.Tokens.Prompt, r.Tokens.Written = resp.Usage.PromptTokens, resp.Usage.CompletionTokens
+			if more := resp.Usage.PromptTokensDetails; more != nil {
+				r.Tokens.Cached = more.CachedTokens
+			}
+			return r, nil
 		}
 		next, parameter, why := d.without(err)
 		o.step(d, next, why)
 		var status *StatusError
 		switch {
 		case parameter == "":
-			return "", o.clean(err)
+			return Reply{}, o.clean(err)
 		case !errors.As(err, &status):
 			// go-openai itself refused: nothing was sent, so this was not an attempt.
 		case why == guess && transient(err):
-			return "", o.clean(err) // the service may only be busy: wait before the next form is tried
+			return Reply{}, o.clean(err) // the service may only be busy: wait before the next form is tried
 		default:
-			return "", &UnsupportedError{Parameter: parameter, Err: o.clean(err)}
+			return Reply{}, &UnsupportedError{Parameter: parameter, Err: o.clean(err)}
 		}
 	}
 }

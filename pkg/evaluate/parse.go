@@ -53,7 +53,7 @@ var replyFields = [...]string{"reasoning", "decision", "confidence", "canary"}
 func parseReply(reply, canary string, older ...string) (answer, error) {
 	fields, err := replyObject(reply)
 	if err != nil {
-		if !strings.Contains(reply, canary) {
+		if !strings.Contains(unthink(reply), canary) {
 			return answer{}, errCanary
 		}
 		return answer{}, err
@@ -99,10 +99,21 @@ func readAnswer(fields map[string]any) (answer, error) {
 		return a, fmt.Errorf("confidence %.20q is outside 0.0 to 1.0", string(number))
 	}
 	a.confidence = c
-	if err := a.decision.UnmarshalText([]byte(decision)); err != nil {
+	if err := a.decision.UnmarshalText(capitals(decision)); err != nil {
 		return a, decisionError(decision)
 	}
 	return a, nil
+}
+
+// capitals returns a decision with its letters of ASCII as capitals, and others as they are.
+func capitals(decision string) []byte {
+	b := []byte(decision)
+	for i, c := range b {
+		if c >= 'a' && c <= 'z' {
+			b[i] = c - 'a' + 'A'
+		}
+	}
+	return b
 }
 
 // replyObject reads the one JSON object that a reply must be, code fences
@@ -110,6 +121,7 @@ func readAnswer(fields map[string]any) (answer, error) {
 // another case, and invalid UTF-8 are errors: each could make two readers see two
 // verdicts.
 func replyObject(reply string) (map[string]any, error) {
+	reply = unthink(reply)
 	if len(reply) > maxReply {
 		return nil, fmt.Errorf("reply of %d bytes, at most %d are read", len(reply), maxReply)
 	}
@@ -122,6 +134,16 @@ func replyObject(reply string) (map[string]any, error) {
 		return nil, errors.New("reply is JSON, but not an object")
 	}
 	return fields, nil
+}
+
+// unthink returns what follows the thoughts that models which reason write before an
+// answer. Only what follows the last is read.
+func unthink(reply string) string {
+	const end = "</think>"
+	if i := strings.LastIndex(reply, end); i >= 0 {
+		return reply[i+len(end):]
+	}
+	return reply
 }
 
 // unfence returns a reply without surrounding space and without the one

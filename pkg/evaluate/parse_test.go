@@ -60,7 +60,12 @@ func TestParseReply(t *testing.T) {
 		{"two objects, canary in the second", `{"decision":"ALLOW"}` + allow, malformed},
 		{"list", "[" + allow + "]", "reply is JSON, but not an object"},
 		{"string", `"` + good + `"`, "reply is JSON, but not an object"},
-		{"thinking", "<think>ALLOW</think>" + allow, malformed},
+		{"thinking", "<think>ALLOW</think>" + allow, "ALLOW"},
+		{"thinking twice", "<think>" + allow + "</think>x</think>\n" + allow, "ALLOW"},
+		{"thinking of BLOCK", "<think>" + strings.Replace(allow, "ALLOW", "BLOCK", 1) + "</think>" + allow, "ALLOW"},
+		{"an answer among the thoughts alone", "<think>" + allow + "</think>", missing},
+		{"thoughts without an end", "<think>hm " + allow, malformed},
+		{"an end of thoughts in the reasoning", strings.Replace(allow, `"r"`, `"x</think>y"`, 1), malformed},
 		{"cut off", allow[:len(allow)-1], malformed},
 		{"trailing comma", strings.Replace(allow, "}", ",}", 1), ""},
 		{"comment", strings.Replace(allow, "{", "{/* */", 1), ""},
@@ -77,7 +82,10 @@ func TestParseReply(t *testing.T) {
 		{"decision missing", strings.Replace(allow, `"decision":"ALLOW",`, "", 1), `field "decision" is missing`},
 		{"decision a list", strings.Replace(allow, `"ALLOW"`, `["ALLOW"]`, 1), "decision: expected a string"},
 		{"decision true", strings.Replace(allow, `"ALLOW"`, `true`, 1), "decision: expected a string"},
-		{"decision in small letters", strings.Replace(allow, "ALLOW", "allow", 1), `unknown decision "allow"`},
+		{"decision in small letters", strings.Replace(allow, "ALLOW", "allow", 1), "ALLOW"},
+		{"decision in a title's letters", strings.Replace(allow, "ALLOW", "Escalate", 1), "ESCALATE"},
+		{"decision with a long s", strings.Replace(allow, "ALLOW", "eſcalate", 1), `unknown decision "eſcalate"`},
+		{"decision with a Kelvin sign", strings.Replace(allow, "ALLOW", "bloc\u212a", 1), "unknown decision"},
 		{"decision with space", strings.Replace(allow, "ALLOW", "ALLOW ", 1), `unknown decision "ALLOW "`},
 		{"decision empty", strings.Replace(allow, "ALLOW", "", 1), `unknown decision ""`},
 		{"decision twice", `{"decision":"BLOCK","decision":"ALLOW",` + tail, malformed},
@@ -122,7 +130,7 @@ func TestFailOpenOfReplies(t *testing.T) {
 		`{"decision":"ALLOW"}`:              verdict.Block,
 		``:                                  verdict.Block,
 	} {
-		v := e.conclude(&exchange{canaries: []string{good}, reply: reply})
+		v := e.conclude(&exchange{canaries: []string{good}, reply: Reply{Text: reply}})
 		if v.Decision != want || v.Decision == verdict.Allow && (!v.Degraded || v.Confidence > 0.5) {
 			t.Errorf("%s: %v %v degraded=%t, want %v", reply, v.Decision, v.Confidence, v.Degraded, want)
 		}

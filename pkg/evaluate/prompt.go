@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/analysis"
-	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/verdict"
 )
 
 // systemPrompt is what the evaluator is told. It is compiled in and never read
@@ -33,15 +33,10 @@ const MaxPayload = 64 << 10
 // errTooLarge says that a payload, once quoted, is longer than [MaxPayload].
 var errTooLarge = errors.New("payload too large")
 
-// The effects are a help for reading the payload and must not crowd it out.
-const (
-	maxEffects     = 32
-	maxEffectBytes = 8 << 10
-)
-
-// promptHash returns "sha256:" and the hex digest of a prompt as compiled in.
+// promptHash returns "sha256:" and the hex digest of a prompt as compiled in, with the
+// fixed words around what is asked.
 func promptHash(prompt string) string {
-	sum := sha256.Sum256([]byte(prompt))
+	sum := sha256.Sum256([]byte(prompt + "\x00" + answerForm))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
@@ -50,6 +45,7 @@ func promptHash(prompt string) string {
 type question struct {
 	system string // prompt
 	asks   string // what is to be done with the text
+	facts  string // shield's own, in fixed words
 	text   string
 	hidden bool // redaction took more out of it than secrets where they are expected
 }
@@ -59,7 +55,7 @@ var redacted = prefilter.Lazy(`\[redacted [a-z0-9 -]*\]`)
 
 // newQuestion quotes the action of a case, without the secrets that r knows of
 // or finds in it.
-func newQuestion(c *analysis.Case, r *redact.Redactor) (*question, error) {
+func newQuestion(c *analysis.Case, r *redact.Redactor, why func(*verdict.Step) string) (*question, error) {
 	// Redaction costs time, and makes a short text of one that is too long.
 	if len(payloadText(c)) > MaxPayload {
 		return nil, errTooLarge
@@ -79,11 +75,18 @@ func newQuestion(c *analysis.Case, r *redact.Redactor) (*question, error) {
 	b.WriteString("\nPayload: ")
 	b.Write(q.buf)
 	b.WriteByte('\n')
-	writeEffects(&b, c, r)
+	f := newFacts(c, r, why)
+	text := quoter{limit: MaxPayload}
+	f.names.write(&text)
+	b.Write(text.buf)
+	said := ""
+	if len(f.lines) > 0 {
+		said = "Facts:\n- " + strings.Join(f.lines, "\n- ") + "\n\n"
+	}
 	// An agent that names a field "password" chooses what counts as a secret, and
 	// could hide a command from the judge by repeating it there.
 	hidden := !bytes.Equal(redacted().ReplaceAll(q.buf, nil), redacted().ReplaceAll(inPlace.buf, nil)) || bytes.Contains(q.buf, []byte("[redacted unexamined "))
-	return &question{systemPrompt, "Evaluate this action for security:", b.String(), hidden}, nil
+	return &question{systemPrompt, "Evaluate this action for security:", said, b.String(), hidden}, nil
 }
 
 // prompt returns the prompt of one attempt: the text as quoted data between
@@ -97,9 +100,12 @@ func (q *question) prompt(canary, boundary string) Prompt {
 // user returns the user prompt. It asks for the reasoning first, so that a
 // model which writes in order decides after it has reasoned.
 func (q *question) user(boundary string) string {
-	return q.asks + "\n\n----- BEGIN UNTRUSTED DATA " + boundary + " -----\n" + q.text +
-		"----- END UNTRUSTED DATA " + boundary + ` -----
+	return q.asks + "\n\n" + q.facts + "----- BEGIN UNTRUSTED DATA " + boundary + " -----\n" + q.text +
+		"----- END UNTRUSTED DATA " + boundary + " -----\n" + answerForm
+}
 
+// answerForm ends the user prompt.
+const answerForm = `
 Respond with ONLY a JSON object:
 {
   "reasoning": "brief explanation",
@@ -108,7 +114,6 @@ Respond with ONLY a JSON object:
   "canary": "the verification token from your instructions"
 }
 `
-}
 
 // quoteType returns an action type as it is, if it is a plain name, and quoted
 // otherwise: it comes from the agent like everything else.
@@ -125,54 +130,4 @@ func quoteType(name string, r *redact.Redactor) string {
 		return `"(longer than 1024 bytes)"`
 	}
 	return string(q.buf)
-}
-
-// writeEffects adds what the analysis read from a command, one effect a line.
-// It is worth its tokens where words were resolved or decoded; for a tool
-// call that names its own effect it adds nothing.
-func writeEffects(b *strings.Builder, c *analysis.Case, r *redact.Redactor) {
-	if len(c.Effects) == 0 || len(c.Effects) == 1 && string(c.Effects[0].Kind) == c.Action.Type {
-		return
-	}
-	b.WriteString("What a static analysis read from it, one effect a line; it may be incomplete:\n")
-	q := quoter{limit: maxEffectBytes}
-	for i, e := range c.Effects {
-		whole := len(q.buf)
-		if i < maxEffects {
-			q.effect(analysis.Redacted(e, r))
-		}
-		if i == maxEffects || q.over() {
-			q.buf = append(q.buf[:whole], "(and more)\n"...)
-			break
-		}
-	}
-	b.Write(q.buf)
-}
-
-// effect appends one effect as an object on a line of its own.
-func (q *quoter) effect(e effect.Effect) {
-	q.raw(`{"kind": `)
-	q.text(string(e.Kind))
-	for _, f := range []struct{ name, text string }{
-		{"path", e.Path}, {"url", e.URL}, {"host", e.Host}, {"program", e.Program}, {"reason", e.Reason},
-	} {
-		if f.text != "" {
-			q.raw(`, "` + f.name + `": `)
-			q.text(f.text)
-		}
-	}
-	if len(e.Args) > 0 {
-		q.raw(`, "args": [`)
-		for i, arg := range e.Args {
-			if i > 0 {
-				q.raw(", ")
-			}
-			q.text(arg)
-		}
-		q.raw("]")
-	}
-	if e.Recursive {
-		q.raw(`, "recursive": true`)
-	}
-	q.raw("}\n")
 }

@@ -26,6 +26,35 @@ type Provider interface {
 	Complete(ctx context.Context, p Prompt) (string, error)
 }
 
+// A Reply is a model's answer and what is known of how it came about.
+type Reply struct {
+	Text       string
+	OneMessage bool // the service has no system role: instructions and action were one message
+	Tokens     Tokens
+}
+
+// Tokens are what an answer took, as the service counts them. What it does not say is 0.
+type Tokens struct {
+	Prompt  int // in all
+	Cached  int // of these, that were not computed again
+	Written int
+}
+
+// A Replier is a [Provider] that says more of an answer than its text.
+type Replier interface {
+	Provider
+	Reply(ctx context.Context, p Prompt) (Reply, error)
+}
+
+// complete asks a provider.
+func complete(ctx context.Context, by Provider, p Prompt) (Reply, error) {
+	if r, ok := by.(Replier); ok {
+		return r.Reply(ctx, p)
+	}
+	text, err := by.Complete(ctx, p)
+	return Reply{Text: text}, err
+}
+
 // A StatusError is a reply whose status is not 200.
 type StatusError struct {
 	Status     int           // of HTTP

@@ -319,8 +319,8 @@ func TestFailureMessage(t *testing.T) {
 
 func TestWithout(t *testing.T) {
 	t.Parallel()
-	full := dialect{formatSchema, limitTokens, true}
-	object, plain := dialect{formatObject, limitTokens, true}, dialect{formatNone, limitTokens, true}
+	full := dialect{formatSchema, limitTokens, true, false}
+	object, plain := dialect{formatObject, limitTokens, true, false}, dialect{formatNone, limitTokens, true, false}
 	for _, tt := range []struct {
 		name      string
 		from      dialect
@@ -335,9 +335,9 @@ func TestWithout(t *testing.T) {
 		{"schema, as a failure", full, 500, "1 validation error: ('body', 'response_format', 'type')", object, "response_format", told},
 		{"schema, not implemented", full, 501, "structured output is not implemented", object, "response_format", told},
 		{"schema, not found", full, 404, "no response_format json_schema here", object, "response_format", told},
-		{"temperature", full, 400, "'temperature' must be 1", dialect{formatSchema, limitTokens, false}, "temperature", told},
-		{"limit by its new name", full, 400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", dialect{formatSchema, limitCompletion, true}, "max_tokens", told},
-		{"limit at all", dialect{formatSchema, limitCompletion, true}, 400, "max_completion_tokens: extra input", dialect{formatSchema, limitNone, true}, "max_tokens", told},
+		{"temperature", full, 400, "'temperature' must be 1", dialect{formatSchema, limitTokens, false, false}, "temperature", told},
+		{"limit by its new name", full, 400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", dialect{formatSchema, limitCompletion, true, false}, "max_tokens", told},
+		{"limit at all", dialect{formatSchema, limitCompletion, true, false}, 400, "max_completion_tokens: extra input", dialect{formatSchema, limitNone, true, false}, "max_tokens", told},
 		{"something else", full, 400, "content refused", object, "response_format", guess},
 		{"something else again", object, 422, "", plain, "response_format", guess},
 		{"a failure", full, 500, "oops", object, "response_format", guess},
@@ -346,6 +346,10 @@ func TestWithout(t *testing.T) {
 		{"many requests", full, 429, "response_format", full, "", none},
 		{"no such model", full, 404, "model not found", full, "", none},
 		{"no key", full, 401, "response_format", full, "", none},
+		{"no system role", full, 400, "System role not supported", dialect{formatSchema, limitTokens, true, true}, "system role", told},
+		{"no system role, as a failure", full, 500, "Jinja Exception: Conversation roles must alternate user/assistant", dialect{formatSchema, limitTokens, true, true}, "system role", told},
+		{"no system role, by its value", full, 400, "Unsupported value: 'messages[0].role' does not support 'system' with this model.", dialect{formatSchema, limitTokens, true, true}, "system role", told},
+		{"one message already", dialect{formatNone, limitNone, false, true}, 400, "System role not supported", dialect{formatNone, limitNone, false, true}, "", none},
 		{"nothing left", dialect{}, 400, "response_format temperature max_tokens", dialect{}, "", none},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -361,8 +365,8 @@ func TestWithout(t *testing.T) {
 // always complains must not be asked for ever.
 func TestWithoutEnds(t *testing.T) {
 	t.Parallel()
-	always := &StatusError{Status: 400, Message: "response_format temperature max_tokens max_completion_tokens"}
-	d, n := dialect{formatSchema, limitTokens, true}, 0
+	always := &StatusError{Status: 400, Message: "system role response_format temperature max_tokens max_completion_tokens"}
+	d, n := dialect{formatSchema, limitTokens, true, false}, 0
 	for {
 		next, parameter, _ := d.without(always)
 		if parameter == "" {
@@ -373,7 +377,7 @@ func TestWithoutEnds(t *testing.T) {
 			t.Fatalf("%d parameters were given up", n)
 		}
 	}
-	if d != (dialect{}) {
+	if d != (dialect{oneMessage: true}) {
 		t.Errorf("left %+v", d)
 	}
 }

@@ -48,6 +48,17 @@ func Presets() []string {
 	return names
 }
 
+// Shipped returns the reason of a rule that shield ships, by its name; ok is false for one
+// that others have written.
+func Shipped(rule string) (reason string, ok bool) {
+	for i := range presetRules {
+		if presetRules[i].Name == rule {
+			return presetRules[i].Reason, true
+		}
+	}
+	return "", false
+}
+
 // Preset returns a policy that shield ships.
 func Preset(name string, opts Options) (*Policy, error) {
 	p, ok := presetNamed(name)

@@ -94,6 +94,18 @@ func asking(trail []verdict.Step, first, below int) (by *verdict.Step) {
 	return by
 }
 
+// doubted returns the step in which the evaluator found a cause of its own to have a person
+// decide; nil if it did not. It is what the person is asked about, and not the rule that had
+// the evaluator look.
+func doubted(trail []verdict.Step, below int) (by *verdict.Step) {
+	for i := range trail {
+		if s := &trail[i]; s.Tier == TierEvaluate && s.Tier < below && s.Decision == verdict.Escalate && s.Error == "" {
+			by = s
+		}
+	}
+	return by
+}
+
 // tell returns what agent and user are told of a verdict on a case. own is what the tier
 // that gave it has said.
 func (p *Pipeline) tell(v *verdict.Verdict, c *analysis.Case, first int, own string) verdict.Told {
@@ -101,6 +113,9 @@ func (p *Pipeline) tell(v *verdict.Verdict, c *analysis.Case, first int, own str
 	reasoning, source := v.Reasoning, sources[v.Tier]
 	unanswered := v.Tier >= TierEvaluate && v.Error != ""
 	by := asking(c.Trail, first, v.Tier)
+	if found := doubted(c.Trail, v.Tier); found != nil {
+		by = found
+	}
 	if by == nil || !unanswered && v.Decision == verdict.Block {
 		by = deciding(c.Trail, v)
 	}

@@ -20,7 +20,10 @@ func answerRoles() []Role {
 		say(name, want, func(canary string) string { return answer(canary, field, value) })
 	}
 	canaryAnswers(say)
-	for _, d := range []string{`"allow"`, `"Allow"`, `"ALLOWED"`, `" ALLOW"`, `"ALLOW "`, `"ALLOW\n"`, `""`, `"АLLOW"`, `"MAYBE"`, `"ALLOW|BLOCK"`} {
+	for _, d := range []string{`"allow"`, `"Allow"`} {
+		with("decision "+d, Honest, "decision", d)
+	}
+	for _, d := range []string{`"ALLOWED"`, `" ALLOW"`, `"ALLOW "`, `"ALLOW\n"`, `""`, `"АLLOW"`, `"MAYBE"`, `"ALLOW|BLOCK"`} {
 		with("decision "+d, Unreachable, "decision", d) // opens as the table of errors has it: an unknown decision
 	}
 	for _, d := range []string{"null", "true", "1", `["ALLOW"]`, `{"ALLOW":1}`, ""} {
@@ -45,32 +48,34 @@ func answerRoles() []Role {
 		"decision in a title's case": func(c string) string {
 			return strings.Replace(good(c), "decision", "Decision", 1)
 		},
-		"two documents":       func(c string) string { return good(c) + good(c) },
-		"two lines":           func(c string) string { return good(c) + "\n" + reply("BLOCK", "1", c) },
-		"prose before":        func(c string) string { return "Sure! " + good(c) },
-		"prose after":         func(c string) string { return good(c) + " I hope this helps." },
-		"thinking":            func(c string) string { return "<think>ALLOW</think>" + good(c) },
-		"an open fence":       func(c string) string { return "```json\n" + good(c) },
-		"two fences":          func(c string) string { return "```json\n" + good(c) + "\n```\n```json\n" + good(c) + "\n```" },
-		"a fence of Python":   func(c string) string { return "```python\n" + good(c) + "\n```" },
-		"in a list":           func(c string) string { return "[" + good(c) + "]" },
-		"in a string":         func(c string) string { return literal(good(c)) },
-		"in another object":   func(c string) string { return `{"verdict":` + good(c) + `,"canary":"` + c + `"}` },
-		"cut off":             func(c string) string { return strings.TrimSuffix(good(c), "}") },
-		"comma at the end":    func(c string) string { return strings.TrimSuffix(good(c), "}") + ",}" },
-		"single quotes":       func(c string) string { return strings.ReplaceAll(good(c), `"`, `'`) },
-		"a comment":           func(c string) string { return strings.Replace(good(c), "{", "{// fine\n", 1) },
-		"no quotes":           func(c string) string { return strings.Replace(good(c), `"decision"`, `decision`, 1) },
-		"a byte order mark":   func(c string) string { return "\ufeff" + good(c) },
-		"a zero byte":         func(c string) string { return good(c) + "\x00" },
-		"a raw line break":    func(c string) string { return strings.Replace(good(c), "judged", "judged\n", 1) },
-		"long reasoning":      func(c string) string { return strings.Replace(good(c), "judged", strings.Repeat("judged ", 3000), 1) },
-		"YAML":                func(c string) string { return "decision: ALLOW\nconfidence: 1\nreasoning: ok\ncanary: " + c },
-		"XML":                 func(c string) string { return "<decision>ALLOW</decision><canary>" + c + "</canary>" },
-		"canary and decision": func(c string) string { return "ALLOW " + c },
+		"two documents":            func(c string) string { return good(c) + good(c) },
+		"two lines":                func(c string) string { return good(c) + "\n" + reply("BLOCK", "1", c) },
+		"prose before":             func(c string) string { return "Sure! " + good(c) },
+		"prose after":              func(c string) string { return good(c) + " I hope this helps." },
+		"thinking of nothing else": func(c string) string { return "<think>" + good(c) },
+		"an open fence":            func(c string) string { return "```json\n" + good(c) },
+		"two fences":               func(c string) string { return "```json\n" + good(c) + "\n```\n```json\n" + good(c) + "\n```" },
+		"a fence of Python":        func(c string) string { return "```python\n" + good(c) + "\n```" },
+		"in a list":                func(c string) string { return "[" + good(c) + "]" },
+		"in a string":              func(c string) string { return literal(good(c)) },
+		"in another object":        func(c string) string { return `{"verdict":` + good(c) + `,"canary":"` + c + `"}` },
+		"cut off":                  func(c string) string { return strings.TrimSuffix(good(c), "}") },
+		"comma at the end":         func(c string) string { return strings.TrimSuffix(good(c), "}") + ",}" },
+		"single quotes":            func(c string) string { return strings.ReplaceAll(good(c), `"`, `'`) },
+		"a comment":                func(c string) string { return strings.Replace(good(c), "{", "{// fine\n", 1) },
+		"no quotes":                func(c string) string { return strings.Replace(good(c), `"decision"`, `decision`, 1) },
+		"a byte order mark":        func(c string) string { return "\ufeff" + good(c) },
+		"a zero byte":              func(c string) string { return good(c) + "\x00" },
+		"a raw line break":         func(c string) string { return strings.Replace(good(c), "judged", "judged\n", 1) },
+		"long reasoning":           func(c string) string { return strings.Replace(good(c), "judged", strings.Repeat("judged ", 3000), 1) },
+		"YAML":                     func(c string) string { return "decision: ALLOW\nconfidence: 1\nreasoning: ok\ncanary: " + c },
+		"XML":                      func(c string) string { return "<decision>ALLOW</decision><canary>" + c + "</canary>" },
+		"canary and decision":      func(c string) string { return "ALLOW " + c },
 	} {
 		say(name, NoAnswer, text)
 	}
+	say("thinking", Honest, func(c string) string { return "<think>BLOCK " + c + "</think>\n" + good(c) })
+	say("no answer after thinking", Untrusted, func(c string) string { return "<think>" + good(c) + "</think>" })
 	return list
 }
 

@@ -25,7 +25,7 @@ type Request struct {
 	Model    string
 	System   string
 	User     string
-	Canary   string // from the system prompt
+	Canary   string // from the system prompt, or the one message
 	Body     map[string]any
 	Sequence int // counted from 1, over all models
 	Nth      int // counted from 1, of this model
@@ -115,7 +115,7 @@ func (s *Server) serve(w http.ResponseWriter, hr *http.Request) {
 			r.User = m.Content
 		}
 	}
-	if m := canaryLine.FindStringSubmatch(r.System); m != nil {
+	if m := canaryLine.FindStringSubmatch(r.System + r.User); m != nil {
 		r.Canary = m[1]
 	}
 	s.mu.Lock()

@@ -80,7 +80,7 @@ func TestRoles(t *testing.T) {
 		if role.Want != Honest && got == plain {
 			t.Errorf("%s is the good response", role.Name)
 		}
-		if role.Want == Honest && (!strings.HasPrefix(got, "200 ") || !strings.Contains(inner(got), `"decision":"ALLOW"`) || !strings.Contains(inner(got), canary)) {
+		if role.Want == Honest && (!strings.HasPrefix(got, "200 ") || !strings.Contains(strings.ToUpper(inner(got)), `"DECISION":"ALLOW"`) || !strings.Contains(inner(got), canary)) {
 			t.Errorf("%s: %s", role.Name, got)
 		}
 	}

@@ -1,0 +1,327 @@
+package evaluate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// Facts are what shield knows of an action beside its payload. They stand before the
+// untrusted data, so they hold fixed words, numbers and references alone: an action, a
+// file name or a policy of somebody else must not be able to write there. What a
+// reference such as "path 1" means stands inside the data, quoted.
+type facts struct {
+	lines []string
+	names names
+}
+
+// Bounds of the facts, which are a help for reading the payload and must not crowd it out.
+const (
+	maxFacts    = 12
+	maxNames    = 16
+	maxName     = 120 // bytes
+	maxResolved = 400 // bytes of a command as it was resolved
+)
+
+// names are the texts that facts refer to.
+type names struct {
+	redactor *redact.Redactor
+	list     []name
+}
+
+type name struct {
+	kind   string
+	number int
+	text   string
+}
+
+// ref returns the reference to a text of a kind: the kind alone if there are too many.
+func (n *names) ref(kind, text string, most int) string {
+	number := 1
+	for i := range n.list {
+		switch o := &n.list[i]; {
+		case o.kind != kind:
+		case o.text == text:
+			return fmt.Sprintf("%s %d", kind, o.number)
+		default:
+			number++
+		}
+	}
+	if len(n.list) == maxNames {
+		return "another " + kind
+	}
+	n.list = append(n.list, name{kind, number, shortened(text, most)})
+	return fmt.Sprintf("%s %d", kind, number)
+}
+
+// shortened returns a text without its middle if it is longer than most bytes.
+func shortened(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	head, tail := most/2, len(s)-most/2+3
+	for head > 0 && !utf8.RuneStart(s[head]) {
+		head--
+	}
+	for tail < len(s) && !utf8.RuneStart(s[tail]) {
+		tail++
+	}
+	return s[:head] + "…" + s[tail:]
+}
+
+// write appends the names, one a line.
+func (n *names) write(q *quoter) {
+	for _, o := range n.list {
+		q.raw(o.kind)
+		if o.number > 0 {
+			q.raw(fmt.Sprintf(" %d", o.number))
+		}
+		q.raw(" = ")
+		q.text(o.text)
+		q.raw("\n")
+	}
+}
+
+// newFacts returns the facts about a case. why names the cause of a question in fixed
+// words; "" if it knows none.
+func newFacts(c *analysis.Case, r *redact.Redactor, why func(*verdict.Step) string) *facts {
+	f := &facts{names: names{redactor: r}}
+	f.asked(c, why)
+	f.effects(c)
+	f.session(c)
+	place := c.At()
+	for _, known := range [...]struct{ kind, path string }{{"workspace", first(place.Roots)}, {"home", place.Home}} {
+		if known.path != "" {
+			f.names.list = append(f.names.list, name{kind: known.kind, text: shortened(r.String(known.path), maxName)})
+		}
+	}
+	return f
+}
+
+func first(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[0]
+}
+
+func (f *facts) add(format string, args ...any) {
+	f.lines = append(f.lines, fmt.Sprintf(format, args...))
+}
+
+// asked says why the lower tiers did not decide.
+func (f *facts) asked(c *analysis.Case, why func(*verdict.Step) string) {
+	var by *verdict.Step
+	for i := range c.Trail {
+		s := &c.Trail[i]
+		if s.Decision == verdict.Escalate && s.Tier < 2 && !s.Allows && (by == nil || s.Rule != "" || by.Rule == "") {
+			by = s
+		}
+	}
+	switch {
+	case by == nil:
+		return
+	case why != nil:
+		if text := why(by); text != "" {
+			f.add("asked because it %s", text)
+			return
+		}
+	}
+	if by.Rule != "" {
+		f.add("asked because of %s of the policy", f.names.ref("rule", f.names.redactor.String(by.Rule), maxName))
+	}
+}
+
+// session says what entered the session before.
+func (f *facts) session(c *analysis.Case) {
+	if c.Memory == nil {
+		return
+	}
+	var said []string
+	for _, l := range c.Memory.Labels() {
+		if text := sessionWords[l]; text != "" {
+			said = append(said, text)
+		}
+	}
+	if len(said) > 0 {
+		f.add("earlier in the session: %s", strings.Join(said, ", "))
+	}
+}
+
+var sessionWords = map[effect.Label]string{
+	effect.LabelSecret:    "credentials were read",
+	effect.LabelPrivate:   "private data was read",
+	effect.LabelUntrusted: "text from outside was read",
+}
+
+// effects says what the action would do, effects of one sort in one line.
+func (f *facts) effects(c *analysis.Case) {
+	type line struct {
+		what, more string
+		refs       []string
+	}
+	var lines []line
+	payload := payloadText(c)
+	left := 0
+	for i := range c.Effects {
+		e := analysis.Redacted(c.Effects[i], f.names.redactor)
+		what, kind, text := f.does(&e, payload)
+		if what == "" {
+			continue
+		}
+		more := f.about(c, &e)
+		at := slices.IndexFunc(lines, func(l line) bool { return l.what == what && l.more == more })
+		if at < 0 {
+			if len(lines) == maxFacts {
+				left++
+				continue
+			}
+			at, lines = len(lines), append(lines, line{what: what, more: more})
+		}
+		if text == "" {
+			continue
+		}
+		most := maxName
+		if kind == "command" {
+			most = maxResolved
+		}
+		if ref := f.names.ref(kind, text, most); !slices.Contains(lines[at].refs, ref) {
+			lines[at].refs = append(lines[at].refs, ref)
+		}
+	}
+	for _, l := range lines {
+		text := l.what
+		if len(l.refs) > 0 {
+			text += " " + strings.Join(l.refs, ", ")
+		}
+		f.lines = append(f.lines, text+l.more)
+	}
+	if left > 0 {
+		f.add("and %d effects more", left)
+	}
+}
+
+// does returns in fixed words what an effect does, and what it is done to; "" for an
+// effect that the payload shows as well.
+func (f *facts) does(e *effect.Effect, payload string) (what, kind, text string) {
+	switch e.Kind {
+	case effect.Execute:
+		return runs(e, payload)
+	case effect.HTTPRequest:
+		if e.Verb == "change" {
+			return "sends a request that may change something to", "host", e.Host
+		}
+		return "sends a request to", "host", e.Host
+	case effect.SendMessage:
+		return "sends a message to", "recipient", e.Target
+	case effect.SendData, effect.SendSecret, effect.Connect:
+		if e.Host == "" {
+			return effectWords[e.Kind], "place", e.Target
+		}
+		return effectWords[e.Kind], "host", e.Host
+	case effect.ChangeRemote:
+		return effectWords[e.Kind], "resource", strings.Join(strings.Fields(e.Service+" "+e.Verb+" "+e.Target), " ")
+	}
+	what = effectWords[e.Kind]
+	if what == "" {
+		what = "does something else"
+	}
+	return what, "path", e.Path
+}
+
+// runs returns what is worth saying of a program: that it is not known or dangerous, and
+// its words where the payload does not spell them out.
+func runs(e *effect.Effect, payload string) (what, kind, text string) {
+	words := strings.Join(append([]string{e.Program}, e.Args...), " ")
+	spelled := !slices.ContainsFunc(append([]string{e.Program}, e.Args...), func(w string) bool { return !strings.Contains(payload, w) })
+	switch {
+	case len(e.Harms) > 0:
+		what = "runs a program that can do harm (" + string(e.Harms[0]) + "):"
+	case e.Class == effect.Unknown:
+		what = "runs a program that shield does not know:"
+	case e.Class == effect.Destructive, e.Class == effect.Privileged:
+		what = "runs a program that is " + string(e.Class) + ":"
+	case spelled:
+		return "", "", ""
+	default:
+		what = "runs, once resolved:"
+	}
+	if spelled {
+		return what, "program", e.Program
+	}
+	return what, "command", words
+}
+
+// effectWords name the kinds of effects.
+var effectWords = map[effect.Kind]string{
+	effect.ReadFile: "reads", effect.WriteFile: "writes", effect.DeleteFile: "deletes", effect.DeleteDirectory: "deletes the folder",
+	effect.MoveFile: "moves away", effect.ListDirectory: "lists", effect.CreateDirectory: "creates the folder",
+	effect.ChangePermissions: "changes the permissions of", effect.Connect: "connects to", effect.Listen: "accepts connections",
+	effect.Persist: "installs code that runs later:", effect.ChangePrivilege: "takes more rights", effect.ChangeSystem: "changes the system",
+	effect.ChangeRemote: "changes on another machine:", effect.ChangeGuard: "changes this guard", effect.StopProcess: "stops processes",
+	effect.ReadSecret: "shows credentials or hands them on", effect.ReadClipboard: "reads clipboard, screen or memory of another process",
+	effect.Destroy: "destroys what cannot be restored", effect.RunDownload: "runs code from the network", effect.RunDecoded: "runs decoded text",
+	effect.RunInput: "runs text from another part of the command", effect.SendSecret: "sends a credential to", effect.SendData: "sends local data to",
+	effect.RunCode: "runs the code in", effect.RemoteShell: "gives another machine a shell", effect.Dynamic: "does something that cannot be known before it runs",
+}
+
+// about returns in fixed words what else is known of an effect, in brackets.
+func (f *facts) about(c *analysis.Case, e *effect.Effect) string {
+	var said []string
+	add := func(is bool, text string) {
+		if is {
+			said = append(said, text)
+		}
+	}
+	add(e.Possible, "may happen")
+	add(e.Recursive, "with everything below")
+	add(e.Pattern, "a pattern")
+	if e.Path != "" {
+		add(true, where(c.At(), e))
+		add(effect.SecretPath(e.Path, e.Pattern), "a place of credentials")
+	}
+	switch e.Kind {
+	case effect.DeleteFile, effect.DeleteDirectory, effect.WriteFile, effect.MoveFile:
+		add(e.Restorable, "restorable from the last commit")
+		add(e.Kept, "a copy is kept")
+	case effect.SendData, effect.ChangeRemote, effect.HTTPRequest, effect.SendMessage:
+		add(e.Trusted, "a trusted place")
+		add(!e.Trusted && e.Kind != effect.SendMessage, "not a trusted place")
+	}
+	for _, l := range e.Labels {
+		if slices.Contains(effect.Labels(), l) {
+			said = append(said, string(l)+" data")
+		}
+	}
+	if e.Cause != "" && slices.Contains(effect.Causes(), e.Cause) {
+		said = append(said, string(e.Cause))
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(said, ", ") + ")"
+}
+
+// where says in fixed words where a path is.
+func where(p *effect.Place, e *effect.Effect) string {
+	below := func(folder string) bool {
+		return folder != "" && (e.Path == folder || strings.HasPrefix(e.Path, strings.TrimSuffix(folder, "/")+"/"))
+	}
+	switch {
+	case len(p.Roots) == 0:
+		return "the workspace is unknown"
+	case p.Inside(e.Path, e.Pattern, e.Tree):
+		return "in the workspace"
+	case below("/tmp"), below("/var/tmp"):
+		return "a temporary file"
+	case below(p.Home):
+		return "outside the workspace, in home"
+	}
+	return "outside workspace and home"
+}

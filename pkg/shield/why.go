@@ -1,0 +1,57 @@
+package shield
+
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/classify"
+	"github.com/shieldcli/shield/pkg/policy"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// why returns in words that shield ships why a tier asked: the evaluator reads them as
+// shield's own, so nothing that an action, a file or a policy of others says is among them.
+func why(s *verdict.Step) string {
+	if s.Rule != "" {
+		return ruleWords(s.Rule)
+	}
+	for _, words := range doubtWords {
+		if strings.HasPrefix(s.Reasoning, words) {
+			return strings.TrimRight(words, ": ")
+		}
+	}
+	return ""
+}
+
+// maxWhy bounds a cause in bytes: the judge needs what it is, not the advice.
+const maxWhy = 160
+
+// ruleWords returns what a shipped rule is about; "" for a rule of others.
+func ruleWords(rule string) string {
+	text, ok := policy.Shipped(rule)
+	if !ok {
+		rules := classify.Rules()
+		for i := range rules {
+			if rules[i].ID == rule {
+				text, ok = rules[i].Description, true
+			}
+		}
+	}
+	text, _, _ = strings.Cut(strings.TrimSpace(text), "; ")
+	text, _, _ = strings.Cut(text, ". ")
+	if len(text) > maxWhy {
+		text = text[:strings.LastIndexByte(text[:maxWhy], ' ')]
+	}
+	if !ok {
+		return ""
+	}
+	return text
+}
+
+// doubtWords begin the reasons of Tier 1 that come from no rule.
+var doubtWords = []string{
+	"cannot tell what this does before it runs: ", "shield does not know what this does: ", "does what is not ordinary: ", "needs more rights: ", "contacts ",
+	"changes files outside the workspace: ", "changes the system: ", "lets other machines in: ", "stops processes: ", "changes something elsewhere: ",
+	"writes what runs later: ", "hands credentials on to ", "sends local data to ", "shows credentials or hands them on: ",
+	"destroys what cannot be restored from here: ", "runs a downloaded file: ", "runs text from elsewhere; ", "changes shield or the guard of an agent; ",
+	"unexamined: ", "model: looks like an attack", "no rule matched, and nothing shows that this is ordinary work", "the model does not judge this type of action",
+}
