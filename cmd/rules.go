@@ -75,7 +75,7 @@ func rulesCommand(w *World) *cli.Command {
 func ruleNamed(name string) (classify.Rule, error) {
 	var known []string
 	for _, r := range classify.Rules() {
-		if strings.EqualFold(r.ID, name) || strings.EqualFold(r.Name, name) {
+		if r.Called(name) {
 			return r, nil
 		}
 		known = append(known, r.ID, r.Name)

@@ -65,6 +65,7 @@ func (s Severity) Confidence() float64 {
 type Rule struct {
 	ID          string   `json:"id"`
 	Name        string   `json:"name"`
+	FormerNames []string `json:"former_names,omitempty"` // names of earlier versions, still accepted
 	Category    string   `json:"category"`
 	Severity    Severity `json:"severity"`
 	Outcome     Outcome  `json:"outcome"`
@@ -111,6 +112,12 @@ type clause struct {
 	lost      bool // the effect removes what neither version control nor a kept copy gives back
 }
 
+// Called reports whether a word is the rule's ID, its name or a name that it had, in any case.
+func (r *Rule) Called(word string) bool {
+	is := func(name string) bool { return strings.EqualFold(name, word) }
+	return is(r.ID) || is(r.Name) || slices.ContainsFunc(r.FormerNames, is)
+}
+
 // Rules returns the built-in rules in the order of their ids.
 func Rules() []Rule { return slices.Clone(ruleTable[:]) }
 
@@ -136,7 +143,7 @@ func Examples(ctx context.Context, shell analysis.Shell, id string) ([]Example, 
 	var out []Example
 	for i := range ruleTable {
 		r := &ruleTable[i]
-		if id != "" && !strings.EqualFold(r.ID, id) && r.Name != id {
+		if id != "" && !r.Called(id) {
 			continue
 		}
 		for _, ex := range r.Match {

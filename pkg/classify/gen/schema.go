@@ -76,6 +76,7 @@ func exampleJSON(action map[string]any) (string, error) {
 type rule struct {
 	ID          string   `yaml:"id"`
 	Name        string   `yaml:"name"`
+	FormerNames []string `yaml:"former_names"`
 	Category    string   `yaml:"category"`
 	Severity    string   `yaml:"severity"`
 	Outcome     string   `yaml:"outcome"`
@@ -137,10 +138,12 @@ func load(files []string) ([]rule, error) {
 		if i > 0 && all[i].ID == all[i-1].ID {
 			errs = append(errs, fmt.Errorf("two rules have the id %s", all[i].ID))
 		}
-		if names[all[i].Name] {
-			errs = append(errs, fmt.Errorf("two rules have the name %s", all[i].Name))
+		for _, name := range append([]string{all[i].Name}, all[i].FormerNames...) {
+			if names[name] {
+				errs = append(errs, fmt.Errorf("two rules have or had the name %s", name))
+			}
+			names[name] = true
 		}
-		names[all[i].Name] = true
 	}
 	return all, errors.Join(errs...)
 }

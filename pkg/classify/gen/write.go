@@ -21,6 +21,7 @@ func writeTable(b *bytes.Buffer, rules []rule) error {
 		fmt.Fprintf(b, "{\nID: %q, Name: %q, Category: %q, Severity: %s, Outcome: %s, Platform: %q,\n",
 			r.ID, r.Name, r.Category, severities[r.Severity], outcomes[r.Outcome], r.Platform)
 		fmt.Fprintf(b, "Description: %q,\nAdvice: %q,\n", r.Description, r.Advice)
+		writeList(b, "FormerNames", r.FormerNames)
 		writeList(b, "Match", r.Match)
 		writeList(b, "Pass", r.Pass)
 		writeList(b, "types", r.Types)
