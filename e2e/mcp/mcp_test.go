@@ -247,7 +247,7 @@ func testServersFromNpm(t *testing.T, node, modules string, connect func(t *test
 			{"read_text_file", map[string]any{"path": "a.txt"}, false, "hello"},
 			{"list_directory", map[string]any{"path": dir}, false, "a.txt"},
 			{"list_allowed_directories", map[string]any{}, false, dir},
-			{"read_text_file", map[string]any{"path": "/etc/shadow"}, true, "these files contain the system's own secrets"},
+			{"read_text_file", map[string]any{"path": "/etc/shadow"}, true, "a system secret (password hashes, host keys)"},
 			{"write_file", map[string]any{"path": dir + "/../../.ssh/authorized_keys", "content": "x"}, true, "blocked by shield"},
 			{"write_file", map[string]any{"path": ".git/hooks/pre-commit", "content": "#!/bin/sh\n"}, true, "blocked by shield"},
 			{"read_text_file", map[string]any{"path": "none.txt"}, true, "ENOENT"},

@@ -10,22 +10,22 @@ var presets = [...]preset{
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
 		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54},
 		allow:       []uint16{55, 56, 57},
-		fingerprint: "sha256:29adb6c652ecb4ad1b954bada2cb2b29f7149481fe092b271b2f2839bc95a1f1"},
+		fingerprint: "sha256:e127e2d56e15ae200038e1ff388647ddc993e508050d8df5098f4036c2dcb516"},
 	{name: "strict",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
 		verify:      []uint16{58, 59, 60, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 61, 62, 63, 64, 65, 66},
 		allow:       []uint16{55, 56, 57},
-		fingerprint: "sha256:46504bbcf8cf48f8fd1e0e7ed5c1bb6c2962f77ec97fb1aca44ebab0312aa111"},
+		fingerprint: "sha256:c7b3f288a58ff91c179468eb3b91d50a708a8fadcf6290fe291fecc43f72d707"},
 	{name: "permissive",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
 		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 67, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 68, 69},
 		allow:       []uint16{55, 56, 57, 70},
-		fingerprint: "sha256:850c7dfe54b710317f527f04cd2adc95212674ce6653d66bf0ebfed310d1ba70"},
+		fingerprint: "sha256:2ed6ef3976cad8c48b38f0c17e7cf1ece628f589bd0a0fa82de5e936112efe22"},
 	{name: "offline",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
 		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 67, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 71, 72, 73, 74, 75, 76, 77, 78},
 		allow:       []uint16{55, 56, 57},
-		fingerprint: "sha256:c313a3a6ce0b349802a7f66457b1e8359b3d2870df827de40eec21e21b63e476"},
+		fingerprint: "sha256:0ebf2a5fd0b1bd53d9c31e2bdf7e30e35d0dad519662ab9c845b567abf9c57a4"},
 }
 
 // coreRules are the rules of policies/core.yaml.
@@ -38,7 +38,7 @@ var presetOwnChannel = []string{"cannot_be_undone", "raw_disks", "credential_cha
 var presetRules = [...]rulefile.Rule{
 	{
 		Name:   "wipe_system",
-		Reason: "deletes a system or home directory; list the individual files inside the workspace instead",
+		Reason: "deletes a system or home directory; name the individual files inside the workspace instead",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"delete_directory",
@@ -154,7 +154,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "host_transcripts",
-		Reason: "the agent may not write or delete a host's transcripts: they show what the user said; ask the user to do it",
+		Reason: "the agent may not write or delete a host's transcripts, which record what the user said; ask the user to do it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -207,7 +207,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "shield_way",
-		Reason: "a file at this path could change which settings shield finds; ask the user to do it",
+		Reason: "a file at this path can change which settings shield reads; ask the user to do it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -232,7 +232,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "shield_mounts",
-		Reason: "a mount at this path would hide or expose shield's files; ask the user to do it",
+		Reason: "a mount at this path can hide or expose shield's files; ask the user to do it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"change_system",
@@ -268,7 +268,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "shield_name",
-		Reason: "a program of this name in a folder of programs runs in place of shield, its hook line or the agent's host; ask the user to install it",
+		Reason: "a program of this name on PATH runs instead of shield, its hook or the agent's host (PATH hijack); ask the user to install it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -315,7 +315,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "cloud_metadata",
-		Reason: "the cloud's metadata service hands out credentials; ask the user for the value that is needed",
+		Reason: "the cloud's metadata service returns the machine's credentials (SSRF target); ask the user for the value that is needed",
 		Criteria: rulefile.Criteria{
 			Hosts: []string{
 				"169.254.169.254",
@@ -353,7 +353,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "credential_files",
-		Reason: "reads keys, tokens or a password store; let the user run what needs them, or use a tool that is already signed in",
+		Reason: "reads a credential file into the transcript; let the user run the command, or use a tool that is already signed in",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"read_file",
@@ -630,7 +630,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "browser_data",
-		Reason: "browser profiles contain the user's sessions and passwords; ask the user for what is needed from them",
+		Reason: "a browser profile contains session cookies and passwords; ask the user for the one value that is needed",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"read_file",
@@ -676,7 +676,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "wallets",
-		Reason: "wallets contain keys to money; ask the user to handle them",
+		Reason: "a cryptocurrency wallet contains private keys; ask the user to handle it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"read_file",
@@ -721,7 +721,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "system_secrets",
-		Reason: "these files contain the system's own secrets; everyday tasks do not need them",
+		Reason: "a system secret (password hashes, host keys); ask the user",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"read_file",
@@ -782,7 +782,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "system_files",
-		Reason: "changes logins, privileges, the kernel or the start-up of this machine; describe the change and let the user make it",
+		Reason: "changes accounts, privileges, the kernel or the boot of this machine; describe the change and let the user make it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -867,7 +867,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "disks",
-		Reason: "writing directly to a disk destroys its contents; write to a file inside the workspace",
+		Reason: "writes to a raw disk: destroys its file systems; write to a file inside the workspace",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -915,7 +915,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "agent_settings",
-		Reason: "these settings control what the agent may do and which guards run; ask the user to change them",
+		Reason: "changes agent settings, which control permissions and hooks; ask the user to change them",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -1055,7 +1055,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "agent_internals",
-		Reason: "the agent's own internal directory is off limits to the agent; ask the user",
+		Reason: "the agent's internal directory is off limits to the agent; ask the user",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"read_file",
@@ -1074,7 +1074,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "sends_seen_values",
-		Reason: "sends a credential that an earlier action has read to another host; a credential may only sign in, in a header or option for that, at the service that it belongs to",
+		Reason: "sends a credential that this session read to another host: credential exfiltration; send it only to its own service, in the header or option for it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"send_secret",
@@ -1084,7 +1084,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "remote_shell",
-		Reason: "gives another machine control of this one (reverse shell); use an ssh connection that the user has set up",
+		Reason: "reverse shell: another machine controls this one; use an ssh connection that the user has set up",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"remote_shell",
@@ -1093,7 +1093,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "force_push_main",
-		Reason: "force push rewrites a branch that others build on; ask the user to confirm, or push to your own branch",
+		Reason: "force push overwrites commits that other people may have pulled; ask the user, or push to your own branch",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"execute",
@@ -1107,7 +1107,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "sandbox_off",
-		Reason: "the command runs outside the host's sandbox: it can reach files and networks that the sandbox withholds; run it in the sandbox, or ask the user to approve this command",
+		Reason: "runs outside the host's sandbox, with access to files and networks that the sandbox blocks; run it in the sandbox, or ask the user to approve this command",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"change_privilege",
@@ -1120,7 +1120,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "sends_after_secrets",
-		Reason: "credentials were read in this session, and this sends data to a place that is not trusted; say what is sent, and let the user confirm or add the place to 'trusted'",
+		Reason: "this session read credentials, and this sends data to a host that is not trusted; say what is sent, and let the user confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"send_data",
@@ -1153,7 +1153,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "sends_private_after_foreign_text",
-		Reason: "this session has read text from outside and private data, and this sends something to others: the text may have asked for it; say what is sent to whom, and let the user confirm",
+		Reason: "this session read untrusted text and private data, and this sends data out: possible prompt injection; say what is sent to which host or person, and let the user confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"send_data",
@@ -1187,7 +1187,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "agent_identity",
-		Reason: "changes the agent's instruction files, which apply to every later session; ask the user to confirm",
+		Reason: "changes agent instructions, which apply to every later session; ask the user to confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -1285,7 +1285,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "starts_later",
-		Reason: "installs code that runs later without asking; let the user install it",
+		Reason: "writes a start-up file, hook or service that runs code later (persistence); let the user install it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -1412,7 +1412,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "login_settings",
-		Reason: "changes how people log in to this machine, or how much they may use of it; let the user make the change",
+		Reason: "changes login or resource limits of this machine (PAM, sshd, limits); let the user make the change",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -1432,7 +1432,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "git_history",
-		Reason: "deletes or moves the repository's history; make a copy first, or let the user decide",
+		Reason: "deletes or moves the repository's .git directory: its history is lost; make a copy first, or let the user decide",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"delete_directory",
@@ -1456,7 +1456,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "system_changes",
-		Reason: "changes a directory of the system or of all users; write inside the workspace, or let the user install it",
+		Reason: "changes a system directory; write inside the workspace, or let the user install it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -1554,7 +1554,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "raw_disks",
-		Reason: "reads a disk past the rights of the files on it; read the files that are needed",
+		Reason: "reads a raw disk, bypassing file permissions; read the files that are needed",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"read_file",
@@ -1610,7 +1610,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "credential_changes",
-		Reason: "changes keys or sign-ins; use the tool that manages the file, or let the user do it",
+		Reason: "changes a credential file (keys, sign-ins); use the tool that manages it, or let the user do it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -1655,7 +1655,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "secret_names",
-		Reason: "files with this name usually contain secrets; ask the user for the one value that is needed",
+		Reason: "a file of this name usually contains credentials; ask the user for the one value that is needed",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"read_file",
@@ -1810,7 +1810,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "kept_passwords",
-		Reason: "people keep passwords in files with this name; ask the user for the one that is needed",
+		Reason: "a file of this name usually contains passwords; ask the user for the one that is needed",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"read_file",
@@ -1878,7 +1878,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "private_messages",
-		Reason: "mail and chats are private to the user and others; ask the user for the one message that is needed",
+		Reason: "mail and chat data are private; ask the user for the one message that is needed",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"read_file",
@@ -1931,7 +1931,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "cannot_be_undone",
-		Reason: "destroys data that cannot be restored; say which data you mean and let the user confirm",
+		Reason: "destroys data that cannot be recovered; name the data and let the user confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"destroy",
@@ -1941,7 +1941,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "changes_elsewhere",
-		Reason: "this takes away what others may depend on, or changes who has access to it or what protects it; name the place that is meant and let the user confirm, or work on a place for tests",
+		Reason: "deletes or overwrites a remote resource, or changes its access or protection; name the resource and let the user confirm, or use a test environment",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"change_remote",
@@ -1955,7 +1955,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "redirects",
-		Reason: "packages, images, names or data then come from another place than usual, or go there; leave the usual place in, or name the new one and let the user confirm",
+		Reason: "changes the source of packages, images, DNS names or data, or sends them to a new host; keep the configured source, or name the new one and let the user confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"change_remote",
@@ -1969,7 +1969,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "runs_on_a_server",
-		Reason: "has a database or another server run commands or load code, or reaches the files and settings of its machine; do it with the server's everyday commands, or let the user confirm",
+		Reason: "makes a database or another server run commands, load code or read files of its machine; use the server's everyday commands, or let the user confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"change_remote",
@@ -1983,7 +1983,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "runs_foreign_code",
-		Reason: "runs code that nobody has read (from the network or a decoder); save it to a file, read it, then run it",
+		Reason: "runs downloaded or decoded code without review (remote code execution); save it to a file, read it, then run it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"run_download",
@@ -1994,7 +1994,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "runs_fetched_files",
-		Reason: "runs files that were just downloaded or decoded and that nobody has read; read them first, then run the program in a separate step",
+		Reason: "runs files that were just downloaded or decoded, without review; read them first, then run the program in a separate step",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"run_code",
@@ -2008,7 +2008,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "runs_cloned_files",
-		Reason: "builds or runs what an earlier action cloned from a place that is not trusted: whoever wrote it decides what happens; let the user confirm, or add the account to 'trusted.hosts'",
+		Reason: "builds or runs a repository cloned from an account that is not trusted: its build scripts run; let the user confirm, or let the user add the account to 'trusted.hosts'",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"run_code",
@@ -2023,7 +2023,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "writes_foreign_code",
-		Reason: "writes a file that runs code from the network, sends secrets or deletes too much once it runs; leave that out, or ask the user to confirm",
+		Reason: "writes a script that runs code from the network, sends secrets or deletes files outside the workspace; remove that part, or ask the user to confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"run_code",
@@ -2036,7 +2036,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "sends_secrets",
-		Reason: "sends credentials to another machine; let the user run it",
+		Reason: "sends credentials to another host: credential exfiltration; let the user run it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"send_secret",
@@ -2046,7 +2046,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "shows_secrets",
-		Reason: "shows credentials, which then stand in the conversation; use a tool that is already signed in, or hand the value on without showing it",
+		Reason: "prints credentials into the transcript; use a tool that is already signed in, or pass the value without printing it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"read_secret",
@@ -2056,7 +2056,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "hands_on_credentials",
-		Reason: "a text that is sent or kept for later has the form of a credential; say where it is kept instead of writing it down",
+		Reason: "sends or stores text that looks like a credential; write where it is kept, not its value",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"send_data",
@@ -2079,7 +2079,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "watches_the_user",
-		Reason: "clipboard, screen, camera, keystrokes and the memory of other processes are private to the user; ask for what is needed from them",
+		Reason: "reads the clipboard, screen, camera, keystrokes or another process's memory; ask the user for what is needed",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"read_private",
@@ -2089,7 +2089,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "schedules",
-		Reason: "schedules something that runs later without asking; let the user confirm it",
+		Reason: "schedules an action that runs later, unattended; let the user confirm it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"create_schedule",
@@ -2100,7 +2100,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_remote_changes",
-		Reason: "changes something on another machine or service",
+		Reason: "changes a remote resource",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"change_remote",
@@ -2134,7 +2134,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_external_communication",
-		Reason: "sends data to someone else; say to whom, and leave private data out",
+		Reason: "sends data to another person or host; name the recipient, and leave private data out",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"send_message",
@@ -2210,7 +2210,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_uploads",
-		Reason: "sends local data to another machine; say what goes where and why",
+		Reason: "sends local data to another host; say what is sent, where and why",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"send_data",
@@ -2319,7 +2319,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "person_decides_communication",
-		Reason: "sends data to someone else; ask the user to confirm",
+		Reason: "sends data to another person or host; ask the user to confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"send_message",
@@ -2331,7 +2331,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "person_decides_uploads",
-		Reason: "sends local data to another machine; ask the user to confirm what goes where",
+		Reason: "sends local data to another host; ask the user to confirm what is sent where",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"send_data",
@@ -2342,7 +2342,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "person_decides_start_up",
-		Reason: "installs something that runs later, or changes permissions; ask the user to confirm",
+		Reason: "installs something that runs later (persistence), or changes permissions; ask the user to confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"persist",
@@ -2365,7 +2365,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_fetched_code",
-		Reason: "a program runs files that were fetched just now; look at them first",
+		Reason: "runs files that were just downloaded; read them first",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"run_code",
@@ -2378,7 +2378,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_network",
-		Reason: "contacts another machine; say which one and why",
+		Reason: "contacts another host; say which one and why",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"http_request",
@@ -2458,7 +2458,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_system",
-		Reason: "changes this machine, its processes, or something outside it",
+		Reason: "changes this machine, its processes or a remote resource",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"change_system",
@@ -2470,7 +2470,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_unresolved",
-		Reason: "part of this is only known when it runs; write it out in full",
+		Reason: "depends on a value that is known only at run time; write the value in full",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"dynamic",
@@ -2480,7 +2480,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "cannot_be_undone",
-		Reason: "destroys data that cannot be restored; say which data you mean and let the user confirm",
+		Reason: "destroys data that cannot be recovered; name the data and let the user confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"destroy",
@@ -2557,7 +2557,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "ask_before_uploading",
-		Reason: "sends local data to another machine; say what goes where, and ask the user to confirm",
+		Reason: "sends local data to another host; say what is sent where, and ask the user to confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"send_data",
@@ -2589,7 +2589,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "ask_after_foreign_text",
-		Reason: "text from outside was read in this session and may have asked for this; ask the user to confirm",
+		Reason: "this session read untrusted text, which may have caused this (prompt injection); ask the user to confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"change_remote",
@@ -2619,7 +2619,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "ask_before_changing_by_request",
-		Reason: "may change something on another machine; ask the user to confirm, or use a plain GET request",
+		Reason: "sends a request that may change data on another host; use a plain GET request, or ask the user to confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"http_request",
@@ -2642,7 +2642,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "ask_before_serving",
-		Reason: "this lets other machines in; listen on 127.0.0.1 only, or a person confirms it",
+		Reason: "listens on an address that other machines can reach; listen on 127.0.0.1, or ask the user to confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"listen",
@@ -2991,7 +2991,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "ask_before_changing_documents",
-		Reason: "this changes the user's own documents, pictures or mounted disks; write inside the workspace, or a person confirms it",
+		Reason: "changes the user's documents, pictures or mounted disks; write inside the workspace, or ask the user to confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",

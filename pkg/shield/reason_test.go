@@ -143,12 +143,12 @@ func TestMissingPersonIsNamed(t *testing.T) {
 		}
 		o := p.outcome(t.Context(), item{Line: 1, Action: parse(t, `{"type":"execute_command","payload":{"command":"git push --force"}}`)}, All)
 		v := o.Verdict
-		for _, want := range append(c.want, "needs review", "XP-013", "push without force") {
+		for _, want := range append(c.want, "needs review", "XP-013", "push without --force") {
 			if v.Decision != verdict.Block || !strings.Contains(o.forLog, want) {
 				t.Errorf("%s: %s %q lacks %q", c.name, v.Decision, o.forLog, want)
 			}
 		}
-		const agent = "git push --force: force push rewrites remote history. Push without force, or to your own branch. Do not retry. [shield: XP-013]"
+		const agent = "git push --force: force push overwrites commits on the remote that other people may have pulled. Push without --force, or to your own branch. Do not retry. [shield: XP-013]"
 		if got := v.ForAgent(); got != agent {
 			t.Errorf("%s: the agent is told %q, want %q", c.name, got, agent)
 		}
