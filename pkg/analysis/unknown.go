@@ -143,7 +143,7 @@ func (s *stranger) leaf(field, text string) {
 	if named(field, "action", "operation", "op", "method", "mode", "verb") && len(text) <= 64 {
 		s.does(text)
 	}
-	if s.reads && (text == strings.ToUpper(text) && len(text) <= 64 && isWord(text) && knowledge.SecretVariable(text) || named(field, "resource", "resourceType", "kind") && knowledge.VerbIn(strings.TrimSuffix(strings.ToLower(text), "s"), "secrets")) {
+	if s.reads && (text == strings.ToUpper(text) && len(text) <= 64 && isWord(text) && knowledge.SecretVariable(text) || named(field, "resource", "resource_type", "resourcetype", "kind") && knowledge.VerbIn(strings.TrimSuffix(strings.ToLower(text), "s"), "secrets")) {
 		s.Effects = append(s.Effects, effect.Effect{Kind: effect.ReadSecret, Target: s.Action.Type, Reason: "the field " + field + " names a secret"})
 	}
 	if hidesSQL().MatchString(text) {

@@ -467,7 +467,7 @@ func (s *state) runScript(f abstract.Value, p, language string, args []abstract.
 	case err != nil && command.IsQuery(language):
 		s.blind++
 		return abstract.Value{}
-	case errors.Is(err, fs.ErrNotExist) && s.awaited(f):
+	case errors.Is(err, fs.ErrNotExist) && (s.awaited(f) || language == "shell" && s.ofPeople(p)):
 		s.dynamic(effect.CauseScript, "the script "+abstract.Clip(f.String())+" does not exist yet, and may when it runs", at)
 		return abstract.Unknown("…", abstract.Foreign)
 	case errors.Is(err, fs.ErrNotExist):

@@ -12,6 +12,19 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
+// servers records that requests go through a machine, or to one in place of the one
+// that is named, which is not near.
+func (s *state) servers(base string, argv []abstract.Value, use command.Use) {
+	for _, w := range use.Servers {
+		v := wordValue(w, argv)
+		if v.Bare || w.Text == "" || !v.IsPattern && !command.Far(w.Text) {
+			continue
+		}
+		s.once(effect.Effect{Kind: effect.ChangeRemote, Service: "server", Verb: "redirect", Cause: effect.CauseRedirects, Program: base, From: v.From,
+			Reason: base + " is told to reach others by way of " + abstract.Clip(v.String())})
+	}
+}
+
 // environmentCode looks at an assignment to a variable whose value programs
 // run, or in whose folders they look for code.
 func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
@@ -153,6 +166,10 @@ func (s *state) unknownDefault(n command.Nested, v abstract.Value) {
 		s.sources(n.Variable, v)
 	case "place":
 		s.places(n.Variable, v)
+	case "build":
+		if !strings.HasPrefix(v.Text, "*") {
+			s.unreadPath("$"+n.Variable, v, true)
+		}
 	case "check", "options", "server":
 	default:
 		if s.remote == 0 && namesUnknown(n, v) {
@@ -209,6 +226,8 @@ func (s *state) quietDefault(n command.Nested, v abstract.Value) {
 		s.sources(n.Variable, v)
 	case "output":
 		s.path(effect.WriteFile, v, false)
+	case "build":
+		s.unreadPath("$"+n.Variable, v, true)
 	case "options":
 		s.nested(n.Of+" "+v.Text, v.From)
 	case "server":

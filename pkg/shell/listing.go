@@ -253,6 +253,9 @@ func (s *state) stdinWords(io abstract.Streams, argv []abstract.Value) []abstrac
 	if text, ok := s.fileInput(io, at); ok {
 		in = abstract.Lit(text)
 	}
+	if text, ok := s.argumentFile(argv, at); ok {
+		in, argv = abstract.Lit(text), argv[:1]
+	}
 	nul := len(argv) > 1 && (argv[1].Text == "-0" || argv[1].Text == "--null") && (len(argv) == 2 || !strings.HasPrefix(argv[2].Text, "-"))
 	options := !nul && len(argv) > 1 && strings.HasPrefix(argv[1].Text, "-") && argv[1].Text != "-r" && argv[1].Text != "-t"
 	if !in.Known() || in.Text == "" || options || !nul && strings.ContainsAny(in.Text, "\"'\\") {
@@ -277,4 +280,23 @@ func (s *state) stdinWords(io abstract.Streams, argv []abstract.Value) []abstrac
 		out = append(out, abstract.Value{Text: word, Taint: in.Taint, From: at})
 	}
 	return out
+}
+
+// argumentFile returns what the file holds of which the options of xargs and parallel
+// say that it lists arguments.
+func (s *state) argumentFile(argv []abstract.Value, at effect.Span) (text string, ok bool) {
+	for i, v := range argv {
+		name, isAttached := strings.CutPrefix(v.Text, "--arg-file=")
+		if !isAttached && (v.Text == "-a" || v.Text == "--arg-file") && i+1 < len(argv) {
+			name = argv[i+1].Text
+		} else if !isAttached {
+			continue
+		}
+		p, pattern := s.place().Path(name, false)
+		if pattern {
+			return "", false
+		}
+		return s.lying(p, at)
+	}
+	return "", false
 }

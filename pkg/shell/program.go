@@ -133,6 +133,7 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 	s.itself(use, f, effect.Effect{Program: base, Reason: why, From: at})
 	s.stops(base, argv, use)
 	s.signals(base, argv, use)
+	s.servers(base, argv, use)
 	s.leftovers(base, argv, use)
 	s.compilesGuard(argv, use)
 	s.putsPrograms(base, argv)
@@ -439,7 +440,9 @@ func (s *state) host(kind effect.Kind, v abstract.Value) effect.Effect {
 		if i := strings.LastIndexByte(text, '@'); i >= 0 {
 			text = text[i+1:]
 		}
-		e.Host = effect.Host(text)
+		if kind != effect.Listen || strings.Trim(text, "0123456789") != "" { // else it is a port
+			e.Host = effect.Host(text)
+		}
 	}
 	s.once(e)
 	return e

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
@@ -17,6 +18,7 @@ import (
 type recipeCall struct {
 	place    *effect.Place
 	file     string   // the recipe, if an option names it
+	files    []string // all that options name
 	operands []string // words that are no options
 	settings []string // NAME=VALUE
 	texts    []string // parts of the recipe
@@ -47,7 +49,7 @@ func (s *state) callOf(argv []abstract.Value, l *command.Loader) (c recipeCall, 
 			case slices.Contains(l.Folder, option):
 				c.place = c.place.In(value)
 			case slices.Contains(l.File, option):
-				c.file = value
+				c.file, c.files = value, append(c.files, value)
 			case slices.Contains(l.Text, option):
 				c.texts = append(c.texts, value)
 			}
@@ -127,6 +129,10 @@ func (s *state) recipes(argv []abstract.Value, l *command.Loader, in abstract.Va
 	if l.Recipe == "" || slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == "--ignore-scripts" }) {
 		return
 	}
+	if l.Recipe == "requirements" {
+		s.requirements(&c, at)
+		return
+	}
 	names := l.Names
 	if c.file == "-" || c.file == "/dev/stdin" {
 		if v := s.runInput(in, at); v.Known() {
@@ -159,20 +165,29 @@ func (s *state) recipes(argv []abstract.Value, l *command.Loader, in abstract.Va
 		if !found {
 			continue
 		}
-		text = recipe.Included(l.Recipe, text, func(name string) (string, bool) {
-			included, unknown := c.place.Path(name, false)
-			if unknown || strings.ContainsAny(name, "$*?%") {
-				return "", false
-			}
-			return s.lying(included, at)
-		})
-		text = c.whole(text)
+		text = c.whole(s.included(l, &c, text, at))
 		s.runRecipe(l.Recipe, p, text, c.goalsOf(l, text), c.place, at)
 		return
 	}
-	if text := c.whole(""); text != "" {
+	if text := c.whole(s.included(l, &c, "", at)); text != "" {
 		s.runRecipe(l.Recipe, "-", text, c.goalsOf(l, text), c.place, at)
 	}
+}
+
+// included returns a recipe with the files that it, or the setting MAKEFILES, includes.
+func (s *state) included(l *command.Loader, c *recipeCall, text string, at effect.Span) string {
+	for _, setting := range c.settings {
+		if list, ok := strings.CutPrefix(setting, "MAKEFILES="); ok {
+			text = "include " + list + "\n" + text
+		}
+	}
+	return recipe.Included(l.Recipe, text, func(name string) (string, bool) {
+		included, unknown := c.place.Path(name, false)
+		if unknown || strings.ContainsAny(name, "$*?%") {
+			return "", false
+		}
+		return s.lying(included, at)
+	})
 }
 
 // runInput records that standard input runs as a recipe that is not known whole.
@@ -279,4 +294,35 @@ func (s *state) runRecipe(format, path, text string, goals []string, place *effe
 			})
 		}
 	})
+}
+
+// maxRequirements bounds the lists of packages that one command is read with.
+const maxRequirements = 16
+
+// includedList matches a line of a list of packages that includes another.
+var includedList = prefilter.Lazy(`(?m)^[ \t]*(?:-[rc]|--requirement|--constraint)[ =\t]*(\S+)`)
+
+// requirements records where lists of packages say that packages come from, and those
+// that they include.
+func (s *state) requirements(c *recipeCall, at effect.Span) {
+	left, seen := slices.Clone(c.files), map[string]bool{}
+	for len(left) > 0 && len(seen) < maxRequirements {
+		p, pattern := c.place.Path(left[0], false)
+		left = left[1:]
+		if pattern || seen[p] {
+			continue
+		}
+		seen[p] = true
+		text, found := s.lying(p, at)
+		if !found {
+			continue
+		}
+		for _, e := range writtenSources(path.Join(path.Dir(p), "requirements.txt"), text) {
+			e.From = at
+			s.once(e)
+		}
+		for _, m := range includedList().FindAllStringSubmatch(text, maxRequirements) {
+			left = append(left, from(path.Dir(p), m[1]))
+		}
+	}
 }

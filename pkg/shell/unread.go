@@ -109,6 +109,12 @@ func (s *state) awaited(f abstract.Value) bool {
 	return waiting().MatchString(before) || looping().MatchString(before) && strings.Contains(before, name)
 }
 
+// ofPeople reports whether a path outside the workspace lies in a home folder, where whoever
+// waits for a script can put one.
+func (s *state) ofPeople(p string) bool {
+	return s.strange(p, false, true) && effect.Persists(p, false, false) == "" && (s.at.Home != "" && under(p, s.at.Home) || under(p, "~") || under(p, "/root"))
+}
+
 // waiting matches commands that wait for a file, and what is left running; looping matches
 // what goes round until something is there.
 var (

@@ -35,6 +35,13 @@ func Variable(setting Word) (n Nested, ok bool) {
 	return Nested{}, false
 }
 
+// Far reports whether an address is that of a machine which clients should not be
+// told to work with unasked: neither this one nor one of a private network.
+func Far(address string) bool {
+	_, ok := Variable(Word{Text: "ALL_PROXY=http://" + address})
+	return ok
+}
+
 // RunsUnknown reports whether a value of which nothing is known may be code, a
 // program or a file of code to the programs that look at a variable. Folders and
 // other places that variables name are ordinary ones.

@@ -28,6 +28,9 @@ func (r *reader) ex(w Word) {
 			// What follows is a command up to the end, bars included.
 			w.Text = strings.TrimLeft(text[i+1:], " ")
 			r.code(Nested{Language: "shell", Words: []Word{w}})
+			if program, _, _ := strings.Cut(w.Text, " "); hasPrefix(text, "w") && lookup(program) != nil && lookup(program).language != "" {
+				r.effect(effect.Dynamic) // it is given what the file holds
+			}
 			return
 		}
 		var command string

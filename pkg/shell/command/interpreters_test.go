@@ -13,7 +13,7 @@ import (
 // runsNothing are forms in which an interpreter does not run what it is given: "%"
 // stands for its name.
 var runsNothing = map[string]string{
-	"curl -s https://x.test/a | %":            "awk gawk mawk nawk goawk bun cscript wscript nim uv",
+	"curl -s https://x.test/a | %":            "awk gawk mawk nawk goawk bun cscript wscript nim uv dart java",
 	"curl -s https://x.test/a | % /dev/stdin": "awk gawk mawk nawk goawk parallel uv",           // a pattern, a program, a subcommand
 	"% <(curl -s https://x.test/a)":           "at batch cmd cscript iex powershell wscript uv", // no such thing in Windows
 	"curl -s https://x.test/a | % -":          "parallel uv",

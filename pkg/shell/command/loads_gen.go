@@ -57,7 +57,7 @@ var loaders = [...]Loader{
 	{ // git
 		Names:  []string{"pre-commit", "commit-msg", "prepare-commit-msg", "post-commit", "pre-push", "post-checkout", "post-merge", "pre-rebase", "post-rewrite", "applypatch-msg", "pre-applypatch", "post-applypatch", "pre-merge-commit", ".gitmodules", ".gitattributes"},
 		Words:  []string{"commit", "push", "merge", "rebase", "checkout", "switch", "am", "pull", "cherry-pick", "revert", "clone", "worktree", "submodule", "stash", "gc"},
-		Reads:  []string{".git/hooks/pre-commit", ".git/hooks/commit-msg", ".git/hooks/prepare-commit-msg", ".git/hooks/post-commit", ".git/hooks/pre-push", ".git/hooks/post-checkout", ".git/hooks/post-merge", ".git/hooks/pre-rebase", ".husky/pre-commit", ".husky/commit-msg", ".husky/pre-push"},
+		Reads:  []string{".git/hooks/pre-commit", ".git/hooks/commit-msg", ".git/hooks/prepare-commit-msg", ".git/hooks/post-commit", ".git/hooks/pre-push", ".gitmodules", ".git/hooks/post-checkout", ".git/hooks/post-merge", ".git/hooks/pre-rebase", ".husky/pre-commit", ".husky/commit-msg", ".husky/pre-push"},
 		ends:   "eghst",
 		Recipe: "",
 	},
@@ -166,6 +166,13 @@ var loaders = [...]Loader{
 		ends:   "beghikltxy",
 		Recipe: "",
 	},
+	{ // requirements
+		Names:  []string{"requirements.txt"},
+		Words:  []string{"-r", "--requirement", "--requirement=*", "-c", "--constraint"},
+		File:   []string{"-r", "--requirement", "-c", "--constraint"},
+		ends:   "t",
+		Recipe: "requirements",
+	},
 	{ // ruby
 		Names:  []string{"*.rb", "Gemfile", "*.gemspec", "Rakefile", "*.rake", "Podfile", "Fastfile", "Guardfile", "Capfile", ".rspec", ".irbrc", ".pryrc", "config.ru", "Vagrantfile", "Berksfile", "*.pp", ".rubocop.yml", "*.feature"},
 		Reads:  []string{"Rakefile", "Gemfile", "spec/spec_helper.rb"},
@@ -247,7 +254,7 @@ func loaderIndexes(program string) []int {
 	case "ansible-playbook":
 		return []int{12, 26}
 	case "chef-client", "puppet", "vagrant":
-		return []int{12, 27}
+		return []int{12, 28}
 	case "just":
 		return []int{13}
 	case "amm", "bld", "boot", "clj", "clojure", "groovy", "jbang", "jshell", "kotlin", "lein", "mill", "scala-cli":
@@ -263,17 +270,17 @@ func loaderIndexes(program string) []int {
 	case "php":
 		return []int{17, 24}
 	case "ruby":
-		return []int{17, 27}
+		return []int{17, 28}
 	case "artillery", "astro", "ava", "babel", "bower", "browserify", "bunx", "c8", "changeset", "commitlint", "cypress", "docusaurus", "drizzle-kit", "electron", "electron-builder", "eleventy", "ember", "esbuild", "eslint", "esno", "expo", "forever", "gatsby", "graphql-codegen", "grunt", "gulp", "hardhat", "hexo", "hygen", "ionic", "jasmine", "jest", "jsdoc", "k6", "karma", "knex", "lerna", "lighthouse", "lint-staged", "mocha", "nest", "netlify", "newman", "next", "ng", "nightwatch", "node-gyp", "nodemon", "npx", "nuxt", "nx", "nyc", "openapi-generator-cli", "parcel", "patch-package", "playwright", "plop", "pm2", "pnpx", "postcss", "prettier", "prisma", "puppeteer", "quasar", "react-native", "react-scripts", "release-it", "remix", "rollup", "rush", "sass", "sb", "semantic-release", "sequelize", "sls", "storybook", "stylelint", "svelte-kit", "sw-precache", "swc", "tailwindcss", "tap", "tape", "testcafe", "truffle", "ts-node", "ts-node-dev", "tsc", "tsup", "tsx", "turbo", "typedoc", "typeorm", "unbuild", "vercel", "vite", "vitest", "vue", "vue-cli-service", "vuepress", "wdio", "web-ext", "webpack", "wrangler", "zx":
 		return []int{18}
 	case "elm":
 		return []int{18, 20}
 	case "bun", "cnpm", "npm", "pnpm", "yarn":
-		return []int{18, 21, 30}
+		return []int{18, 21, 31}
 	case "deno", "ni", "nr":
-		return []int{18, 30}
+		return []int{18, 31}
 	case "husky":
-		return []int{18, 34}
+		return []int{18, 35}
 	case "ipython", "jupyter", "nbconvert", "papermill":
 		return []int{19, 26}
 	case "autoconf", "automake", "autoreconf", "bazelisk", "bazelw", "bitbake", "buck", "buck2", "cmake", "ctest", "meson", "ninja", "pants", "premake5", "samu", "vcpkg", "waf", "xmake":
@@ -289,13 +296,13 @@ func loaderIndexes(program string) []int {
 	case "apk", "apt", "apt-get", "aptitude", "brew", "choco", "conda", "dnf", "dpkg", "flatpak", "installer", "krew", "mamba", "microdnf", "micromamba", "msiexec", "pacman", "pipx", "pkg", "port", "rpm", "scoop", "snap", "winget", "yum", "zypper":
 		return []int{21}
 	case "pip", "pip3", "py:pip", "uv":
-		return []int{21, 26}
+		return []int{21, 26, 27}
 	case "gem":
-		return []int{21, 27}
+		return []int{21, 28}
 	case "cargo":
-		return []int{21, 28, 29}
+		return []int{21, 29, 30}
 	case "asdf":
-		return []int{21, 34}
+		return []int{21, 35}
 	case "easy_install", "gdebi", "pkg_add", "urpmi":
 		return []int{22}
 	case "cpan", "cpanm":
@@ -305,33 +312,33 @@ func loaderIndexes(program string) []int {
 	case "artisan", "drupal", "drush", "pest", "php-cs-fixer", "phpcs", "phpstan", "phpunit", "psalm", "symfony", "wp":
 		return []int{24}
 	case "foreman", "goreman", "hivemind", "honcho", "overmind":
-		return []int{25, 34}
+		return []int{25, 35}
 	case "accelerate", "airflow", "alembic", "behave", "bpython", "buildout", "celery", "coverage", "cython", "cythonize", "dagster", "daphne", "dbt", "deepspeed", "django-admin", "flask", "flit", "gradio", "gunicorn", "hatch", "hypercorn", "hypothesis", "kedro", "locust", "luigi", "marimo", "mitmdump", "mitmproxy", "mitmweb", "mkdocs", "modal", "mypyc", "nose2", "pdm", "pelican", "pixi", "poetry", "prefect", "ptpython", "py.test", "py:build", "py:cProfile", "py:coverage", "py:doctest", "py:nose", "py:pytest", "py:timeit", "py:trace", "py:unittest", "pyinstaller", "pytest", "robot", "rye", "scrapy", "setuptools", "snakemake", "sphinx-build", "streamlit", "tensorboard", "torchrun", "unittest", "uvicorn", "waitress-serve":
 		return []int{26}
 	case "maturin":
-		return []int{26, 28}
+		return []int{26, 29}
 	case "fab", "invoke", "nox", "tox":
-		return []int{26, 34}
+		return []int{26, 35}
 	case "berks", "bundle", "bundler", "cap", "chef-solo", "cucumber", "fastlane", "guard", "inspec", "irb", "jekyll", "kitchen", "knife", "pod", "pry", "puma", "rails", "rspec", "rubocop", "sidekiq", "spring", "unicorn":
-		return []int{27}
-	case "rake", "thor":
-		return []int{27, 34}
-	case "trunk", "wasm-pack":
 		return []int{28}
+	case "rake", "thor":
+		return []int{28, 35}
+	case "trunk", "wasm-pack":
+		return []int{29}
 	case "cross":
-		return []int{28, 29}
+		return []int{29, 30}
 	case "docker-compose", "podman-compose":
 		return []int{3, 5}
 	case "docker", "nerdctl", "podman":
 		return []int{3, 5, 11, 16}
 	case "node", "nodejs":
-		return []int{31, 32}
+		return []int{32, 33}
 	case "go-task", "task":
-		return []int{33}
-	case "act", "direnv", "doit", "earthly", "garden", "inv", "lefthook", "mage", "mise", "mprocs", "overcommit", "pre-commit", "prek", "rtx", "skaffold", "tilt":
 		return []int{34}
-	case "asy", "at", "awk", "batch", "bc", "blender", "byobu", "crontab", "cue", "dc", "dex", "exo-open", "freecad", "ftp", "gawk", "gdb", "ghostscript", "gimp", "gio", "gnuplot", "gs", "gtk-launch", "i3", "i3-msg", "inkscape", "jq", "jsonnet", "kde-open", "kioclient", "latex", "latexmk", "launchctl", "lftp", "libreoffice", "lldb", "logrotate", "lualatex", "luatex", "m4", "mawk", "open", "openscad", "pdflatex", "povray", "pwndbg", "r2", "radare2", "rizin", "screen", "sed", "sftp", "soffice", "start", "sway", "swaymsg", "systemctl", "tex", "tmux", "udevadm", "xdg-open", "xelatex", "yq", "zellij":
+	case "act", "direnv", "doit", "earthly", "garden", "inv", "lefthook", "mage", "mise", "mprocs", "overcommit", "pre-commit", "prek", "rtx", "skaffold", "tilt":
 		return []int{35}
+	case "asy", "at", "awk", "batch", "bc", "blender", "byobu", "crontab", "cue", "dc", "dex", "exo-open", "freecad", "ftp", "gawk", "gdb", "ghostscript", "gimp", "gio", "gnuplot", "gs", "gtk-launch", "i3", "i3-msg", "inkscape", "jq", "jsonnet", "kde-open", "kioclient", "latex", "latexmk", "launchctl", "lftp", "libreoffice", "lldb", "logrotate", "lualatex", "luatex", "m4", "mawk", "open", "openscad", "pdflatex", "povray", "pwndbg", "r2", "radare2", "rizin", "screen", "sed", "sftp", "soffice", "start", "sway", "swaymsg", "systemctl", "tex", "tmux", "udevadm", "xdg-open", "xelatex", "yq", "zellij":
+		return []int{36}
 	case "composer":
 		return []int{4, 21, 24}
 	case "buildctl", "devcontainer", "img", "kaniko":

@@ -429,7 +429,7 @@ var programs = [...]program{
 	{"cmatrix", &syntaxWall},
 	{"cmctl", &syntaxKustomize},
 	{"cmd", &syntaxCmd},
-	{"cmd:assoc", &syntaxTasklist},
+	{"cmd:assoc", &syntaxCmd_3aassoc},
 	{"cmd:at", &syntaxCmd_3aat},
 	{"cmd:comp", &syntaxCmd_3atype},
 	{"cmd:copy", &syntaxCmd_3acopy},
@@ -441,7 +441,7 @@ var programs = [...]program{
 	{"cmd:fc", &syntaxCmd_3atype},
 	{"cmd:find", &syntaxCmd_3afind},
 	{"cmd:format", &syntaxDiskshadow},
-	{"cmd:ftype", &syntaxTasklist},
+	{"cmd:ftype", &syntaxCmd_3aassoc},
 	{"cmd:label", &syntaxCmd_3alabel},
 	{"cmd:md", &syntaxCmd_3amd},
 	{"cmd:mkdir", &syntaxCmd_3amd},
@@ -594,7 +594,7 @@ var programs = [...]program{
 	{"dapr", &syntaxNeonctl},
 	{"darkhttpd", &syntaxHttpd},
 	{"darktable-cli", &syntaxConvert},
-	{"dart", &syntaxMvn},
+	{"dart", &syntaxDart},
 	{"dasel", &syntaxDasel},
 	{"dash", &syntaxDash},
 	{"databricks", &syntaxNeonctl},
@@ -1333,6 +1333,7 @@ var programs = [...]program{
 	{"iotop", &syntaxPs},
 	{"ip", &syntaxIp},
 	{"ip6tables", &syntaxIp6tables},
+	{"ip6tables-restore", &syntaxIp6tables_restore},
 	{"ipa", &syntaxNeonctl},
 	{"ipcalc", &syntaxColrm},
 	{"ipconfig", &syntaxTasklist},
@@ -1342,7 +1343,7 @@ var programs = [...]program{
 	{"ipfs", &syntaxCroc},
 	{"ipset", &syntaxArptables},
 	{"iptables", &syntaxIptables},
-	{"iptables-restore", &syntaxArptables},
+	{"iptables-restore", &syntaxIptables_restore},
 	{"iptraf", &syntaxNetstat},
 	{"ipython", &syntaxIpython},
 	{"ipython3", &syntaxIpython},
@@ -1426,7 +1427,7 @@ var programs = [...]program{
 	{"julia", &syntaxRscript},
 	{"juliaup", &syntaxNvm},
 	{"jupyter", &syntaxJupyter},
-	{"just", &syntaxMake},
+	{"just", &syntaxJust},
 	{"jython", &syntaxPython},
 	{"k", &syntaxKubectl},
 	{"k0s", &syntaxK3s},
@@ -3486,6 +3487,8 @@ var extensions = map[string]string{
 	".jse":   "code",
 	".hta":   "code",
 	".xsl":   "code",
+	".dart":  "code",
+	".java":  "code",
 	".lua":   "lua",
 	".nim":   "code",
 	".nims":  "code",
@@ -5695,6 +5698,7 @@ var syntaxBison = syntax{style: long, options: []option{
 	{"-r", &action_none},
 	{"-rdynamic", &action_none},
 	{"-release", &action_values_Word},
+	{"-run", &action_values_ScriptCode},
 	{"-s", &action_none},
 	{"-shared", &action_none},
 	{"-source", &action_values_Word},
@@ -7343,6 +7347,10 @@ var syntaxCmd = syntax{style: slash | bundled, language: "cmd", options: []optio
 	{"/r", &action_values_CmdWords},
 }, operands: shape{rest: roleText}, base: &action_streams_in_Code_setIn}
 
+var syntaxCmd_3aassoc = syntax{style: slash, texts: []option{
+	{"=", &action_effects_ChangeSystem},
+}, operands: shape{rest: roleText}}
+
 var syntaxCmd_3aat = syntax{style: slash, why: "schedules code to run later", operands: shape{rest: roleText}, base: &action_class_privileged_effects_Persist}
 
 var syntaxCmd_3acopy = syntax{style: slash, why: "copies a locked database", options: []option{
@@ -8719,7 +8727,7 @@ var syntaxCurl = syntax{style: bundled | gnu, options: []option{
 	{"--compressed-ssh", &action_none},
 	{"--config", &action_values_ScriptCode_flags_reject},
 	{"--connect-timeout", &action_values_Word},
-	{"--connect-to", &action_values_Host_flags_reject},
+	{"--connect-to", &action_values_Server},
 	{"--continue-at", &action_values_Word},
 	{"--cookie", &action_values_Read},
 	{"--cookie-jar", &action_values_Write},
@@ -8735,10 +8743,11 @@ var syntaxCurl = syntax{style: bundled | gnu, options: []option{
 	{"--delegation", &action_values_Word},
 	{"--digest", &action_none},
 	{"--disable", &action_none},
-	{"--dns-ipv4-addr", &action_values_Host_flags_reject},
-	{"--dns-ipv6-addr", &action_values_Host_flags_reject},
-	{"--dns-servers", &action_values_Host_flags_reject},
-	{"--doh-url", &action_values_Host},
+	{"--dns-interface", &action_values_Text},
+	{"--dns-ipv4-addr", &action_values_Text},
+	{"--dns-ipv6-addr", &action_values_Text},
+	{"--dns-servers", &action_values_Server},
+	{"--doh-url", &action_values_Server},
 	{"--dump-header", &action_values_Write},
 	{"--egd-file", &action_values_Read},
 	{"--engine", &action_values_Word},
@@ -8767,7 +8776,7 @@ var syntaxCurl = syntax{style: bundled | gnu, options: []option{
 	{"--http3", &action_none},
 	{"--include", &action_none},
 	{"--insecure", &action_none},
-	{"--interface", &action_values_Host},
+	{"--interface", &action_values_Text},
 	{"--ipv4", &action_none},
 	{"--ipv6", &action_none},
 	{"--json", &action_values_Data},
@@ -8812,13 +8821,13 @@ var syntaxCurl = syntax{style: bundled | gnu, options: []option{
 	{"--post302", &action_none},
 	{"--post303", &action_none},
 	{"--postquote", &action_values_Text_effects_ChangeRemote_verb_run},
-	{"--preproxy", &action_values_Host},
+	{"--preproxy", &action_values_Server},
 	{"--prequote", &action_values_Text_effects_ChangeRemote_verb_run},
 	{"--progress-bar", &action_none},
 	{"--proto", &action_values_Word},
 	{"--proto-default", &action_values_Word},
 	{"--proto-redir", &action_values_Word},
-	{"--proxy", &action_values_Host},
+	{"--proxy", &action_values_Server},
 	{"--proxy-cacert", &action_values_Read},
 	{"--proxy-cert", &action_values_Read},
 	{"--proxy-header", &action_values_MaybeFile},
@@ -8839,7 +8848,7 @@ var syntaxCurl = syntax{style: bundled | gnu, options: []option{
 	{"--remove-on-error", &action_none},
 	{"--request", &action_values_Method},
 	{"--request-target", &action_values_Word},
-	{"--resolve", &action_values_Host},
+	{"--resolve", &action_values_Server},
 	{"--retry", &action_values_Word},
 	{"--retry-all-errors", &action_none},
 	{"--retry-connrefused", &action_none},
@@ -8847,11 +8856,11 @@ var syntaxCurl = syntax{style: bundled | gnu, options: []option{
 	{"--retry-max-time", &action_values_Word},
 	{"--show-error", &action_none},
 	{"--silent", &action_none},
-	{"--socks4", &action_values_Host},
-	{"--socks4a", &action_values_Host},
-	{"--socks5", &action_values_Host},
+	{"--socks4", &action_values_Server},
+	{"--socks4a", &action_values_Server},
+	{"--socks5", &action_values_Server},
 	{"--socks5-basic", &action_values_Word},
-	{"--socks5-hostname", &action_values_Host},
+	{"--socks5-hostname", &action_values_Server},
 	{"--speed-limit", &action_values_Word},
 	{"--speed-time", &action_values_Word},
 	{"--ssl", &action_none},
@@ -8936,7 +8945,7 @@ var syntaxCurl = syntax{style: bundled | gnu, options: []option{
 	{"-u", &action_values_Word},
 	{"-v", &action_none},
 	{"-w", &action_values_MaybePath},
-	{"-x", &action_values_Host},
+	{"-x", &action_values_Server},
 	{"-y", &action_values_Word},
 	{"-z", &action_values_Word},
 }, operands: shape{rest: roleURL}, base: &action_class_network_streams_out_Download_setOut}
@@ -8989,6 +8998,63 @@ var syntaxCypher_shell = syntax{style: open, service: "database", input: roleSQL
 	{"-q", &action_values_SQL_streams_in_Data_setIn},
 	{"-u", &action_values_Text},
 }, operands: shape{rest: roleSQL}, base: &action_c11780522550}
+
+var syntaxDart = syntax{style: open, language: "code", options: []option{
+	{"--build-script", &action_values_Script},
+	{"--init-script", &action_values_Script},
+	{"--source", &action_values_Source},
+	{"-I", &action_values_Script},
+	{"-Source", &action_values_Source},
+}, prefixes: []option{
+	{"-D", &action_values_Text},
+	{"-P", &action_values_Text},
+}, texts: []option{
+	{" add", &action_values_Plugin},
+	{"--server", &action_values_Source},
+	{"--setup-info", &action_values_Source},
+	{"-m ", &action_values_Source},
+	{"-s ", &action_values_Source},
+	{"-source", &action_values_Source},
+	{".install github", &action_effects_ChangeRemote_verb_redirect},
+	{"add ", &action_values_Plugin},
+	{"add source", &action_values_Source},
+	{"add-dependency", &action_values_Plugin},
+	{"catalog", &action_values_Source},
+	{"config*disable-tls*true", &action_effects_ChangeRemote_verb_weaken},
+	{"config*secure-http*false", &action_effects_ChangeRemote_verb_weaken},
+	{"global activate", &action_values_Plugin},
+	{"install", &action_values_Source},
+	{"mirror", &action_values_Source},
+	{"repo", &action_values_Source},
+	{"source add", &action_values_Source},
+	{"sources add", &action_values_Source},
+	{"sources*--add", &action_values_Source},
+	{"sources*-a", &action_values_Source},
+	{"ssl_verify_mode", &action_effects_ChangeRemote_verb_weaken},
+}, subs: []program{
+	{"--version", &syntax_operands_rest_Text_base_none},
+	{"-version", &syntax_operands_rest_Text_base_none},
+	{"dependencies", &syntax_operands_rest_Text_base_none},
+	{"deploy", &syntaxCpanm_Deploy},
+	{"doctor", &syntax_operands_rest_Text_base_none},
+	{"env", &syntax_operands_rest_Text_base_none},
+	{"exec", &syntax_operands_rest_Argv_base_class_localWrite},
+	{"help", &syntax_operands_rest_Text_base_none},
+	{"info", &syntax_operands_rest_Text_base_none},
+	{"list", &syntax_operands_rest_Text_base_none},
+	{"login", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"outdated", &syntax_operands_rest_Text_base_none},
+	{"owner", &syntaxCargo_Owner},
+	{"publish", &syntaxCpanm_Deploy},
+	{"push", &syntaxCpanm_Deploy},
+	{"run", &syntax_9d2ab78da9dd},
+	{"show", &syntax_operands_rest_Text_base_none},
+	{"signin", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"tasks", &syntax_operands_rest_Text_base_none},
+	{"upload", &syntaxCpanm_Deploy},
+	{"version", &syntax_operands_rest_Text_base_none},
+	{"yank", &syntax_27ec894d905e},
+}, groups: []string{"hex", "pub"}, operands: shape{head: []role{roleMaybeScript}, rest: roleText}, base: &action_class_network}
 
 var syntaxDasel = syntax{style: gnu, options: []option{
 	{"--colour", &action_none},
@@ -9142,7 +9208,8 @@ var syntaxDefaults = syntax{style: long, options: []option{
 	{"-integer", &action_none},
 	{"-string", &action_none},
 }, subs: []program{
-	{"delete", &syntax_4ef0a4dd75d6},
+	{"delete", &syntax_785ab7f8e846},
+	{"delete-all", &syntax_785ab7f8e846},
 	{"domains", &syntax_style_long_operands_rest_Text_base_class_readOnly},
 	{"export", &syntax_1eb37e08c34c},
 	{"export-no", &syntax_style_long_operands_rest_Text_base_class_readOnly},
@@ -10451,6 +10518,7 @@ var syntaxDocker = syntax{style: bundled, options: []option{
 	{"-v", &action_none},
 }, texts: []option{
 	{"context *host=tcp:", &action_effects_ChangeRemote_verb_redirect},
+	{"context use", &action_effects_ChangeRemote_verb_redirect},
 	{"inspect*.config.env", &action_effects_ReadSecret_streams_out_Secret_setOut},
 	{"inspect*json .config", &action_effects_ReadSecret_streams_out_Secret_setOut},
 }, subs: []program{
@@ -11982,6 +12050,7 @@ var syntaxFlex = syntax{style: long, options: []option{
 	{"-r", &action_none},
 	{"-rdynamic", &action_none},
 	{"-release", &action_values_Word},
+	{"-run", &action_values_ScriptCode},
 	{"-s", &action_none},
 	{"-shared", &action_none},
 	{"-source", &action_values_Word},
@@ -12311,6 +12380,7 @@ var syntaxGcc = syntax{style: long, options: []option{
 	{"-r", &action_none},
 	{"-rdynamic", &action_none},
 	{"-release", &action_values_Word},
+	{"-run", &action_values_ScriptCode},
 	{"-s", &action_none},
 	{"-shared", &action_none},
 	{"-source", &action_values_Word},
@@ -12961,7 +13031,7 @@ var syntaxGit_Am = syntax{style: gnu, options: []option{
 	{"-r", &action_none},
 	{"-s", &action_none},
 	{"-u", &action_none},
-}, operands: shape{rest: roleRead}, base: &action_class_localWrite}
+}, operands: shape{rest: rolePatch}, base: &action_class_localWrite}
 
 var syntaxGit_Annotate = syntax{style: gnu | numeric, options: []option{
 	{"--abbrev", &action_values_Word},
@@ -13038,7 +13108,7 @@ var syntaxGit_Apply = syntax{style: gnu, options: []option{
 	{"-q", &action_none},
 	{"-v", &action_none},
 	{"-z", &action_none},
-}, operands: shape{rest: roleRead}, base: &action_class_localWrite_here_WriteTree}
+}, operands: shape{rest: rolePatch}, base: &action_class_localWrite_here_WriteTree}
 
 var syntaxGit_Archive = syntax{style: gnu | numeric, options: []option{
 	{"--add-file", &action_values_Read},
@@ -17023,7 +17093,7 @@ var syntaxHttp = syntax{options: []option{
 	{"--output", &action_values_Write},
 	{"--pretty", &action_values_Word},
 	{"--print", &action_values_Word},
-	{"--proxy", &action_values_Host},
+	{"--proxy", &action_values_Server},
 	{"--quiet", &action_none},
 	{"--raw", &action_values_Word},
 	{"--session", &action_values_MaybePath},
@@ -17554,7 +17624,7 @@ var syntaxIsoinfo = syntax{style: long, options: []option{
 
 var syntaxJar = syntax{style: open | bare, operands: shape{rest: roleMaybeFile}, base: &action_class_localWrite_here_WriteTree}
 
-var syntaxJava = syntax{style: long | first, options: []option{
+var syntaxJava = syntax{style: long | first, language: "code", options: []option{
 	{"--add-exports", &action_values_Word},
 	{"--add-modules", &action_values_Word},
 	{"--add-opens", &action_values_Word},
@@ -17591,7 +17661,7 @@ var syntaxJava = syntax{style: long | first, options: []option{
 	{"-D", &action_values_Text},
 	{"-X", &action_values_Text},
 	{"@", &action_values_Read},
-}, operands: shape{head: []role{roleText}, rest: roleText}, base: &action_class_localWrite}
+}, operands: shape{head: []role{roleMaybeScript}, rest: roleText}, base: &action_class_localWrite}
 
 var syntaxJest = syntax{style: open, options: []option{
 	{"--globalSetup", &action_values_ScriptNode},
@@ -17914,6 +17984,56 @@ var syntaxJupyter = syntax{style: open, options: []option{
 	{"nbextension", &syntaxAlembic_Labextension},
 	{"serverextension", &syntaxAlembic_Labextension},
 }, operands: shape{rest: roleText}, base: &action_class_network}
+
+var syntaxJust = syntax{style: open | bundled | long, input: roleRecipes, options: []option{
+	{"--build", &action_values_MaybePath},
+	{"--chooser", &action_values_Shell},
+	{"--command", &action_values_Argv},
+	{"--directory", &action_values_Folder},
+	{"--dotenv-path", &action_values_Read},
+	{"--eval", &action_values_Recipes},
+	{"--file", &action_values_ReadInput},
+	{"--include-dir", &action_values_Text},
+	{"--install", &action_values_MaybePath},
+	{"--makefile", &action_values_ReadInput},
+	{"--prefix", &action_values_MaybePath},
+	{"--shell", &action_values_Shell},
+	{"-A", &action_values_Word},
+	{"-B", &action_values_Text},
+	{"-C", &action_values_Folder},
+	{"-D", &action_values_Word},
+	{"-E", &action_values_Recipes},
+	{"-G", &action_values_Word},
+	{"-I", &action_values_Text},
+	{"-P", &action_values_Read},
+	{"-R", &action_none},
+	{"-S", &action_values_Read},
+	{"-T", &action_values_Word},
+	{"-W", &action_values_Word},
+	{"-b", &action_none},
+	{"-c", &action_values_Argv},
+	{"-d", &action_none},
+	{"-e", &action_none},
+	{"-f", &action_values_ReadInput},
+	{"-i", &action_none},
+	{"-j", &action_values_Word},
+	{"-k", &action_none},
+	{"-l", &action_values_Word},
+	{"-m", &action_none},
+	{"-n", &action_none},
+	{"-o", &action_values_Word},
+	{"-p", &action_none},
+	{"-q", &action_none},
+	{"-r", &action_none},
+	{"-s", &action_none},
+	{"-t", &action_none},
+	{"-v", &action_none},
+	{"-w", &action_none},
+}, prefixes: []option{
+	{"-D", &action_values_Text},
+	{"-G", &action_values_Text},
+	{"-j", &action_values_Text},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
 var syntaxK3s_Crictl = syntax{style: open, why: "works on the containers of this machine beneath Docker or Kubernetes", options: []option{
 	{"--address", &action_values_Word},
@@ -18619,6 +18739,7 @@ var syntaxKotlinc = syntax{style: long, options: []option{
 	{"-r", &action_none},
 	{"-rdynamic", &action_none},
 	{"-release", &action_values_Word},
+	{"-run", &action_values_ScriptCode},
 	{"-s", &action_none},
 	{"-script", &action_values_ScriptCode},
 	{"-shared", &action_none},
@@ -20784,6 +20905,7 @@ var syntaxNasm = syntax{style: long, options: []option{
 	{"-r", &action_none},
 	{"-rdynamic", &action_none},
 	{"-release", &action_values_Word},
+	{"-run", &action_values_ScriptCode},
 	{"-s", &action_none},
 	{"-shared", &action_none},
 	{"-source", &action_values_Word},
@@ -22821,7 +22943,7 @@ var syntaxPatch = syntax{style: gnu | numeric, input: roleDiff, options: []optio
 	{"--force", &action_none},
 	{"--forward", &action_none},
 	{"--fuzz", &action_values_Word},
-	{"--input", &action_values_Read_streams_in_Data_setIn},
+	{"--input", &action_values_Patch_streams_in_Data_setIn},
 	{"--merge", &action_none},
 	{"--output", &action_values_Write},
 	{"--prefix", &action_values_Word},
@@ -22849,7 +22971,7 @@ var syntaxPatch = syntax{style: gnu | numeric, input: roleDiff, options: []optio
 	{"-e", &action_none},
 	{"-f", &action_none},
 	{"-g", &action_values_Word},
-	{"-i", &action_values_Read_streams_in_Data_setIn},
+	{"-i", &action_values_Patch_streams_in_Data_setIn},
 	{"-l", &action_none},
 	{"-n", &action_none},
 	{"-o", &action_values_Write},
@@ -24588,7 +24710,7 @@ var syntaxRadeontop = syntax{options: []option{
 	{"-v", &action_none},
 }}
 
-var syntaxRails = syntax{style: open, service: "database", input: roleSQL, texts: []option{
+var syntaxRails = syntax{style: open, service: "database", input: roleRuby, texts: []option{
 	{"--accept-data-loss", &action_effects_ChangeRemote_verb_delete},
 	{"credentials:fetch", &action_effects_ReadSecret_streams_out_Secret_setOut},
 	{"credentials:show", &action_effects_ReadSecret_streams_out_Secret_setOut},
@@ -32591,6 +32713,26 @@ var syntaxIp6tables = syntax{style: open, options: []option{
 	{"-f", &action_values_Read},
 }, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 
+var syntaxIp6tables_restore = syntax{style: open, options: []option{
+	{"--file", &action_values_Read},
+	{"--list", &action_none},
+	{"--list-all", &action_none},
+	{"--list-rules", &action_none},
+	{"-L", &action_none},
+	{"-S", &action_none},
+	{"-f", &action_values_Read},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_disarms}
+
+var syntaxIptables_restore = syntax{style: open, options: []option{
+	{"--file", &action_values_Read},
+	{"--list", &action_none},
+	{"--list-all", &action_none},
+	{"--list-rules", &action_none},
+	{"-L", &action_none},
+	{"-S", &action_none},
+	{"-f", &action_values_Read},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_disarms}
+
 var syntaxJsc = syntax{style: first, language: "node", options: []option{
 	{"--esm", &action_none},
 	{"--eval", &action_values_Node_operands_rest_Text_flags_stop},
@@ -33127,6 +33269,7 @@ var syntaxNerdctl = syntax{style: bundled, options: []option{
 	{"-v", &action_none},
 }, texts: []option{
 	{"context *host=tcp:", &action_effects_ChangeRemote_verb_redirect},
+	{"context use", &action_effects_ChangeRemote_verb_redirect},
 	{"inspect*.config.env", &action_effects_ReadSecret_streams_out_Secret_setOut},
 	{"inspect*json .config", &action_effects_ReadSecret_streams_out_Secret_setOut},
 }, subs: []program{
@@ -33502,6 +33645,7 @@ var syntaxPodman = syntax{style: bundled, options: []option{
 	{"-v", &action_none},
 }, texts: []option{
 	{"context *host=tcp:", &action_effects_ChangeRemote_verb_redirect},
+	{"context use", &action_effects_ChangeRemote_verb_redirect},
 	{"inspect*.config.env", &action_effects_ReadSecret_streams_out_Secret_setOut},
 	{"inspect*json .config", &action_effects_ReadSecret_streams_out_Secret_setOut},
 }, subs: []program{
@@ -34593,6 +34737,7 @@ var syntax_75834fc21f67 = syntax{style: slash, operands: shape{head: []role{role
 var syntax_75852ed9574e = syntax{style: open, operands: shape{rest: roleSystem}, base: &action_class_localWrite_harm_halts}
 var syntax_75ff228bd51b = syntax{style: long, operands: shape{head: []role{roleRead}, rest: roleText}, base: &action_class_readOnly}
 var syntax_764c246563a9 = syntax{operands: shape{rest: roleText}, base: &action_class_network_effects_ChangeSystem_flags_reject}
+var syntax_785ab7f8e846 = syntax{style: long, operands: shape{rest: roleText}, base: &action_effects_Destroy}
 var syntax_79a0b6f4d463 = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_streams_in_Data_setIn}
 var syntax_7b0c18a65c40 = syntax{operands: shape{rest: roleSource}, base: &action_class_network_effects_ChangeSystem}
 var syntax_7b3dace16824 = syntax{style: long | bundled, operands: shape{rest: roleRead, tail: []role{roleWriteTo}}, base: &action_none}
@@ -34614,6 +34759,7 @@ var syntax_9a8d62dcbb20 = syntax{style: long, operands: shape{rest: roleText}, b
 var syntax_9b7540114e1e = syntax{operands: shape{rest: roleText}, base: &action_effects_ReadSecret_streams_out_Secret_setOut}
 var syntax_9bf8845220be = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_destructive_effects_ChangeRemote_Destroy}
 var syntax_9cac12f20a4f = syntax{style: long | bundled, operands: shape{head: []role{roleText, roleWrite}}, base: &action_none}
+var syntax_9d2ab78da9dd = syntax{style: open, operands: shape{head: []role{roleMaybeScript}, rest: roleText}, base: &action_class_localWrite}
 var syntax_9db36b43b0d6 = syntax{operands: shape{rest: roleObject, tail: []role{roleObjectDst}}, base: &action_flags_recursive}
 var syntax_9e87aaeebd69 = syntax{style: gnu, operands: shape{head: []role{rolePush}, rest: roleText}, base: &action_class_network_effects_ChangeRemote}
 var syntax_9eaaeb46fe52 = syntax{operands: shape{rest: roleText}, base: &action_class_readOnly_streams_in_Data_setIn}
@@ -35135,6 +35281,7 @@ var action_undo_LosesNothing = action{undo: effect.LosesNothing}
 var action_undo_LosesRefs = action{undo: effect.LosesRefs}
 var action_values_AppleScript_operands_rest_Text = action{values: []role{roleAppleScript}, operands: &shape_rest_Text}
 var action_values_Archive = action{values: []role{roleArchive}}
+var action_values_Argv = action{values: []role{roleArgv}}
 var action_values_ArgvSemi = action{values: []role{roleArgvSemi}}
 var action_values_ArgvStdin = action{values: []role{roleArgvStdin}}
 var action_values_Awk_operands_rest_Read = action{values: []role{roleAwk}, operands: &shape_rest_Read}
@@ -35162,7 +35309,6 @@ var action_values_GitConfig = action{values: []role{roleGitConfig}}
 var action_values_Host = action{values: []role{roleHost}}
 var action_values_Host_class_network = action{values: []role{roleHost}, class: network}
 var action_values_Host_effects_Listen_RemoteShell = action{values: []role{roleHost}, effects: []effect.Kind{effect.Listen, effect.RemoteShell}}
-var action_values_Host_flags_reject = action{values: []role{roleHost}, flags: reject}
 var action_values_IPython_operands_rest_Text_flags_stop = action{values: []role{roleIPython}, operands: &shape_rest_Text, flags: stop}
 var action_values_ImageSource = action{values: []role{roleImageSource}}
 var action_values_IntoDir_operands_rest_Edit = action{values: []role{roleIntoDir}, operands: &shape_rest_Edit}
@@ -35198,6 +35344,7 @@ var action_values_PHP_operands_rest_Text = action{values: []role{rolePHP}, opera
 var action_values_Package = action{values: []role{rolePackage}}
 var action_values_Package_class_network = action{values: []role{rolePackage}, class: network}
 var action_values_Package_class_network_effects_Dynamic = action{values: []role{rolePackage}, class: network, effects: []effect.Kind{effect.Dynamic}}
+var action_values_Patch_streams_in_Data_setIn = action{values: []role{rolePatch}, streams: streams{in: Data, setIn: true}}
 var action_values_Perl = action{values: []role{rolePerl}}
 var action_values_Perl_attached = action{values: []role{rolePerl}, attached: true}
 var action_values_Perl_operands_rest_Move = action{values: []role{rolePerl}, operands: &shape_rest_Move}
@@ -35229,7 +35376,6 @@ var action_values_Read_flags_recorded = action{values: []role{roleRead}, flags: 
 var action_values_Read_flags_reject = action{values: []role{roleRead}, flags: reject}
 var action_values_Read_operands_rest_Read = action{values: []role{roleRead}, operands: &shape_rest_Read}
 var action_values_Read_operands_rest_Text = action{values: []role{roleRead}, operands: &shape_rest_Text}
-var action_values_Read_streams_in_Data_setIn = action{values: []role{roleRead}, streams: streams{in: Data, setIn: true}}
 var action_values_Read_streams_out_Data_setOut = action{values: []role{roleRead}, streams: streams{out: Data, setOut: true}}
 var action_values_Read_turns_Text_Read = action{values: []role{roleRead}, turns: []turn{{roleText, roleRead}}}
 var action_values_Recipes = action{values: []role{roleRecipes}}
@@ -35267,6 +35413,7 @@ var action_values_SendFile = action{values: []role{roleSendFile}}
 var action_values_SendFile_effects_ChangeRemote = action{values: []role{roleSendFile}, effects: []effect.Kind{effect.ChangeRemote}}
 var action_values_SendFile_harm_uploads = action{values: []role{roleSendFile}, harm: "uploads"}
 var action_values_SendTree = action{values: []role{roleSendTree}}
+var action_values_Server = action{values: []role{roleServer}}
 var action_values_Shell = action{values: []role{roleShell}}
 var action_values_ShellRemote = action{values: []role{roleShellRemote}}
 var action_values_Shell_attached_flags_reject = action{values: []role{roleShell}, attached: true, flags: reject}

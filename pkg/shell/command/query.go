@@ -90,6 +90,14 @@ func (r *reader) applyInput(role role, w Word) {
 		r.use.Lists = append(r.use.Lists, w)
 	case roleRecipes:
 		r.recipes(w)
+	case rolePatch:
+		if w.Pattern || scheme(w.Text) != "" {
+			r.touch(effect.ReadFile, w, false)
+			break
+		}
+		r.code(Nested{Language: "file", Of: queryPrefix + "patch", Words: []Word{w}})
+	case roleServer:
+		r.server(w)
 	case roleDiff:
 		r.stdinRead()
 		r.diff(w)

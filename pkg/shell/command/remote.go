@@ -25,6 +25,20 @@ func (r *reader) url(w Word) {
 	}
 }
 
+// server notes the machine through which requests go, or that gets them in place of
+// the one that a URL names: HOST, URL, HOST:PORT:ADDRESS, or HOST:PORT:HOST:PORT.
+func (r *reader) server(w Word) {
+	address := w.Text
+	if i := strings.LastIndex(address, "://"); i > 0 {
+		address = address[i+len("://"):]
+	} else if parts := strings.Split(address, ":"); len(parts) > 2 {
+		address = parts[2]
+	}
+	w.Text = address
+	r.host(w)
+	r.use.Servers = append(r.use.Servers, w)
+}
+
 // saved notes the file that a download without a name of its own writes.
 func (r *reader) saved(w Word) {
 	name := w.Text

@@ -65,6 +65,9 @@ const (
 	roleDryRun        // how a trial is made; "none" is no trial
 	roleRecipes       // rules for make, with the commands that they run
 	roleDiff          // differences of files, with their names
+	rolePatch         // a file with such differences, which are applied
+	roleServer        // what requests go through, or to in place of the host that is named
+	roleBody          // text that is sent
 	roleRepo          // a git remote: URL, host:path, path or name
 	rolePush          // a git remote to which commits are sent
 	roleRemoteName    // the name of a git remote

@@ -48,6 +48,9 @@ func (r *reader) statement(w Word, text string) {
 	case "select", "with", "show", "describe", "desc", "explain", "values", "table", "pragma", "use", "set", "begin", "start",
 		"commit", "rollback", "end", "analyze", "check", "help", "list", "fetch", "declare", "close", "print":
 		r.reading(words)
+		if first == "pragma" && words.has("writable_schema") {
+			r.effect(effect.Destroy)
+		}
 	case "drop", "truncate", "purge", "flushall", "flushdb":
 		r.drop(w, text, words)
 	case "delete":

