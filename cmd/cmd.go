@@ -86,6 +86,7 @@ func commands(w *World, args []string) (out []*cli.Command) {
 		{"allow", groupDecide, allowCommand},
 		{"undo", groupDecide, undoCommand},
 		{"approvals", groupDecide, approvalsCommand},
+		{"tools", groupDecide, toolsCommand},
 		{"session", groupDecide, sessionCommand},
 		{"status", groupLookBack, statusCommand},
 		{"audit", groupLookBack, auditCommand},

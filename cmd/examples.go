@@ -35,6 +35,11 @@ var examples = map[string][]example{
 	"allow": {
 		{"List what was refused in the last hour, and allow one of it once.", `shield allow`},
 		{"Allow the refusal with the reference 3f2 once.", `shield allow 3f2`},
+		{"Allow all actions of its kind for the rest of the session.", `shield allow 3f2 --session`},
+	},
+	"tools": {
+		{"List the tools that have a class.", `shield tools list`},
+		{"Say that the tool whose call was refused with the reference 3f2 only reads.", `shield tools set 3f2 reads`},
 	},
 	"undo": {
 		{"List what was kept, the newest first.", `shield undo`},

@@ -205,6 +205,7 @@ func judgeRead(ctx context.Context, c *cli.Context, w *World, h *host.Host, even
 	set, p, err := pipelineOf(c, w, func(cfg *shield.Config) {
 		cfg.Single, cfg.Once, cfg.Keeps = true, true, !c.Bool(permissionFlag)
 		sessionsOf(cfg, w, h.Name, event.Parent)
+		cfg.Which = hostTools(w, h.Name)
 	})
 	if err != nil {
 		return hookAnswer{}, err

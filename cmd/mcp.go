@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/urfave/cli/v2"
@@ -17,6 +18,7 @@ import (
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/internal/term"
 	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/audit"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/effect"
@@ -161,7 +163,7 @@ func gatewayOptions(ctx context.Context, set *config.Loaded, w *World, p *shield
 	if err != nil {
 		return gateway.Options{}, fmt.Errorf("mcp: %w", err)
 	}
-	p = p.ForServer(server.Name)
+	p = p.ForServer(server.Name).WithTools(gatewayTools(state, server.Name, argv))
 	notify := func(text string) { p.Tell(audit.KindServer, term.Escape(text)) }
 	if program != "" {
 		changed, err := pins.Changed(ctx)
@@ -191,6 +193,23 @@ func gatewayOptions(ctx context.Context, set *config.Loaded, w *World, p *shield
 		Redactor: redact.New(set.Evaluator.CanaryToken),
 		Notify:   notify,
 	}, nil
+}
+
+// gatewayTools says what is known of the tools of a server behind a gateway: what its pins
+// say. argv is what these are bound to, the address of a server that is not started.
+func gatewayTools(state, server string, argv []string) func(*action.Action) approve.Tool {
+	t := approve.Tool{Server: strings.Join((*redact.Redactor)(nil).Args(argv[0], argv), " ")}
+	if len(argv) == 1 && strings.Contains(argv[0], "://") {
+		t.Remote = remoteHost(argv[0])
+	}
+	return func(a *action.Action) approve.Tool {
+		own := t
+		name, ok := strings.CutPrefix(a.Type, "mcp__"+server+"__")
+		if k, known := gateway.Accepted(state, argv, name); ok && known {
+			own.Identity, own.About = k.Identity, k.About
+		}
+		return own
+	}
 }
 
 // inTurns is a writer that goroutines share.

@@ -60,10 +60,11 @@ func servedVerdict(line []byte) (v verdict.Verdict, err error) {
 
 // answerCall judges the action of a gateway to a server, which is another process.
 func answerCall(c *cli.Context, w *World, server gateway.Server) error {
-	_, p, err := serverPipeline(c, w)
+	set, p, err := serverPipeline(c, w)
 	if err != nil {
 		return err
 	}
+	p = p.WithTools(gatewayTools(stateDir(&set.Settings, w), server.Name, c.Args().Slice()))
 	a, err := action.Parse(w.served.input)
 	if err != nil {
 		return err

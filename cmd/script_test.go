@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/shieldcli/shield/internal/scripttest"
+	"github.com/shieldcli/shield/pkg/approve"
 )
 
 // TestMain makes this binary shield itself for what has to start it: the lines
@@ -35,6 +37,8 @@ func TestMain(m *testing.M) {
 //	status N shield ARG... demands status N
 //	input FILE            is what the next one reads
 //	at TIME               is the time from then on, instead of the clock's
+//	answers yes|no        is what the person at the terminal answers from then on
+//	ref                   sets REF to the reference that the last output names
 //
 // What needs processes is a script of the main package.
 func TestScripts(t *testing.T) {
@@ -64,13 +68,27 @@ func TestScripts(t *testing.T) {
 			}
 			ts.Setenv(scriptTime, args[0])
 		},
+		"answers": func(ts *testscript.TestScript, _ bool, args []string) {
+			if len(args) != 1 || args[0] != "yes" && args[0] != "no" {
+				ts.Fatalf("usage: answers yes|no")
+			}
+			ts.Setenv(scriptAnswer, args[0])
+		},
+		"ref": func(ts *testscript.TestScript, _ bool, args []string) {
+			m := regexp.MustCompile(`shield (?:allow|tools set) ([a-z0-9]{3,})\b`).FindStringSubmatch(ts.ReadFile("stdout") + ts.ReadFile("stderr"))
+			if m == nil || len(args) != 0 {
+				ts.Fatalf("no reference was printed")
+			}
+			ts.Setenv("REF", m[1])
+		},
 	}))
 }
 
 // Variables of a script that hold what the next command reads, and the time.
 const (
-	scriptInput = "SCRIPT_INPUT"
-	scriptTime  = "SCRIPT_TIME"
+	scriptInput  = "SCRIPT_INPUT"
+	scriptTime   = "SCRIPT_TIME"
+	scriptAnswer = "SCRIPT_ANSWER"
 )
 
 // runScript runs a command line in the world of a script, and returns its status.
@@ -97,11 +115,14 @@ func runScript(ts *testscript.TestScript, args []string) int {
 		ts.Check(err)
 		now = func() time.Time { return at }
 	}
-	return Run(context.Background(), args, World{
+	return Run(context.Background(), args, inProcess(World{
 		In: in, Out: ts.Stdout(), Err: ts.Stderr(), Getenv: ts.Getenv, Environ: environ, Now: now,
 		Home: ts.Getenv("HOME"), Dir: dir, Executable: exe, User: "me", OS: runtime.GOOS,
 		person: func(int) error { return nil },
-	})
+		confirm: func(context.Context, approve.Options, *approve.Refusal) (approve.Answer, error) {
+			return approve.Answer{Approve: ts.Getenv(scriptAnswer) == "yes", By: "ann"}, nil
+		},
+	}))
 }
 
 // inTurn runs the scripts one after the other, since the working folder is the

@@ -12,7 +12,7 @@ _shield() {
 		fi
 	done
 	case "$typed $skip" in
-	"shield ") choices="setup policy classify evaluate approve run exec hook mcp serve service init explain demo sanitize score rules model allow undo approvals session status audit doctor completion --help --version --help" ;;
+	"shield ") choices="setup policy classify evaluate approve run exec hook mcp serve service init explain demo sanitize score rules model allow undo approvals tools session status audit doctor completion --help --version --help" ;;
 	"shield setup ") choices="--config --state --host --ask --preset --yes --dry-run --undo --help" ;;
 	"shield setup --config") choices="" action=file ;;
 	"shield setup --state") choices="" action=directory ;;
@@ -479,6 +479,16 @@ _shield() {
 	"shield approvals revoke ") choices="--config --state --json --all --help" ;;
 	"shield approvals revoke --config") choices="" action=file ;;
 	"shield approvals revoke --state") choices="" action=directory ;;
+	"shield tools ") choices="list set forget --help" ;;
+	"shield tools list ") choices="--config --state --json --help" ;;
+	"shield tools list --config") choices="" action=file ;;
+	"shield tools list --state") choices="" action=directory ;;
+	"shield tools set ") choices="--config --state --help" ;;
+	"shield tools set --config") choices="" action=file ;;
+	"shield tools set --state") choices="" action=directory ;;
+	"shield tools forget ") choices="--config --state --all --help" ;;
+	"shield tools forget --config") choices="" action=file ;;
+	"shield tools forget --state") choices="" action=directory ;;
 	"shield session ") choices="list show clear resume --help" ;;
 	"shield session list ") choices="--config --state --json --help" ;;
 	"shield session list --config") choices="" action=file ;;

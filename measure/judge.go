@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,14 +33,20 @@ type verdict struct {
 	Tier      int
 	Rule      string
 	Reasoning string
+	Channel   string
 	Trail     []struct {
-		Effects []effect
+		Tier      int
+		Decision  string
+		Rule      string
+		Reasoning string
+		Effects   []effect
 	}
 }
 
 // An effect is one of a verdict's trace.
 type effect struct {
-	Kind, Path, URL, Host, Program, Cause string
+	Kind, Path, URL, Host, Program, Cause, Class string
+	Labels                                       []string
 }
 
 // effects returns those of the first tier that names any.
@@ -66,7 +73,7 @@ func (o *options) newJudge(program, home, root string, flags ...string) (*judge,
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"run", "--until", "classify", "--policy", o.preset, "--trace", "--no-action", "--state", state, "--root", root}
+	args := []string{"run", "--until", cmp.Or(o.until, "classify"), "--policy", o.preset, "--trace", "--no-action", "--state", state, "--root", root}
 	if o.config != "" {
 		args = append(args, "--config", o.config)
 	}

@@ -25,6 +25,7 @@ type options struct {
 	cases   int
 	out     string
 	command string
+	until   string // the last tier that is asked; "" is the classifier
 }
 
 func main() {
@@ -43,11 +44,11 @@ func main() {
 	flag.IntVar(&o.cases, "cases", 0, "show `N` cases of each cause")
 	flag.StringVar(&o.out, "out", "", "write each row to `FILE` as JSON Lines")
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "usage: measure [FLAG…] tasks | write-then-run | compare | wrapped")
+		fmt.Fprintln(os.Stderr, "usage: measure [FLAG…] tasks | answers | write-then-run | compare | wrapped")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	commands := map[string]func(*options) error{"tasks": tasks, "write-then-run": writeThenRun, "compare": compare, "wrapped": wrapped}
+	commands := map[string]func(*options) error{"tasks": tasks, "answers": answers, "write-then-run": writeThenRun, "compare": compare, "wrapped": wrapped}
 	o.command = flag.Arg(0)
 	do := commands[o.command]
 	if do == nil || flag.NArg() != 1 {

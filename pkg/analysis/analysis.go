@@ -34,6 +34,8 @@ type Case struct {
 	written Written
 	place   effect.Place
 	words   string // of the command, resolved
+	asked   string // the list of verbs that an unknown tool is told by its payload, where its name says nothing
+	class   Class  // what a person has said that the tool does; "" if nobody has
 	views   []View
 	texts   []fieldTexts
 	writes  []effect.Text // of the command

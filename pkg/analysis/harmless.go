@@ -55,7 +55,7 @@ func (c *Case) harmless(e *effect.Effect) bool {
 // it changes nothing but files of the workspace and temporary ones. Whether it
 // reads what it should not is for the rules to say.
 func (c *Case) Ordinary() bool {
-	if c.Unexamined != "" || len(c.Effects) == 0 || !c.ordinaryType() {
+	if c.Unexamined != "" || len(c.Effects) == 0 && c.class == "" || !c.ordinaryType() {
 		return false
 	}
 	for i := range c.Effects {
@@ -227,7 +227,7 @@ func putAside(e *effect.Effect) bool {
 func (c *Case) ordinaryType() bool {
 	name := c.Action.Type
 	_, known := toolOf(name)
-	return known || name == "execute_command" || strings.HasPrefix(name, "git_")
+	return known || c.class != "" || name == "execute_command" || strings.HasPrefix(name, "git_")
 }
 
 func (c *Case) ordinary(e *effect.Effect) bool {

@@ -31,6 +31,9 @@ func (c *Case) unknown() {
 	if s.asked != "" && list == "reads" {
 		word, list, s.reads = s.asked, s.askedList, false
 	}
+	if list == "" {
+		c.asked = s.askedList
+	}
 	s.verb(word, list)
 	c.tells()
 	if s.reads && c.Unexamined == "" && !slices.ContainsFunc(c.Effects, beyondReading) {

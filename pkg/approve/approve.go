@@ -43,6 +43,10 @@ type Options struct {
 	// that answer. nil, or no text, means that there is none.
 	Kind func(ctx context.Context, c *analysis.Case) (text string, keep func(ctx context.Context, by string) error)
 
+	// Tool says what is known of the unknown tool that a case is of, and keeps what a person
+	// says that it does. nil, or no text, means that there is no such tool.
+	Tool func(c *analysis.Case) (about string, keep func(ctx context.Context, class analysis.Class, by string) error)
+
 	// Hosted says that another program started this one and may be drawing on the
 	// terminal. The channel "tty" then keeps away from one that is in raw mode:
 	// two programs would share what the person types.
@@ -98,13 +102,14 @@ type Channel interface {
 
 // An Answer is what a person said to one request.
 type Answer struct {
-	ID        string        // of the request
-	Approve   bool          // the zero value denies
-	Remember  time.Duration // approve this exact action for this long; 0 means once
-	Kind      bool          // approve this kind of action for the session
-	Reason    string        // reaches the agent
-	By        string        // who answered, as the channel knows it
-	Interrupt bool          // the person wants no more questions
+	ID        string         // of the request
+	Approve   bool           // the zero value denies
+	Remember  time.Duration  // approve this exact action for this long; 0 means once
+	Kind      bool           // approve this kind of action for the session
+	Class     analysis.Class // what the unknown tool does; "" if the person has not said
+	Reason    string         // reaches the agent
+	By        string         // who answered, as the channel knows it
+	Interrupt bool           // the person wants no more questions
 }
 
 // Bounds of answers.
@@ -271,6 +276,11 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict
 		text, r.keepKind = a.o.Kind(ctx, c)
 		r.Kind = brief(a.o.Redactor.String(text), maxKind)
 	}
+	if a.o.Tool != nil {
+		var about string
+		about, r.keepTool = a.o.Tool(c)
+		r.Tool = visible(a.o.Redactor.String(about), maxKind)
+	}
 	r.Page = toldOf(ctx, channels)
 	ans, from, err := a.ask(ctx, r, channels)
 	switch {
@@ -301,6 +311,11 @@ func (a *Approver) settle(ctx context.Context, c *analysis.Case, r *Request, ans
 				a.o.Interrupt()
 			}
 		}
+		if ans.Class == analysis.ClassNever && r.Tool != "" {
+			if err := r.keepTool(ctx, ans.Class, who); err != nil {
+				said += "; that the tool is never used could not be remembered: " + err.Error()
+			}
+		}
 		v := block("", "denied by "+who+said)
 		v.Channel, v.By = from, ans.By
 		return v
@@ -314,6 +329,13 @@ func (a *Approver) settle(ctx context.Context, c *analysis.Case, r *Request, ans
 			v.Reasoning = fmt.Sprintf("approved for %d minutes by %s%s", int(span.Minutes()), who, said)
 		}
 	}
+	if ans.Class != "" && r.Tool != "" {
+		if err := r.keepTool(ctx, ans.Class, who); err != nil {
+			v.Reasoning += "; what the tool does could not be remembered: " + err.Error()
+		} else {
+			v.Reasoning += fmt.Sprintf(", who says that the tool %s", ClassWords[ans.Class])
+		}
+	}
 	if ans.Kind && r.Kind != "" {
 		if err := r.keepKind(ctx, who); err != nil {
 			v.Reasoning += "; the kind could not be remembered: " + err.Error()
@@ -322,6 +344,12 @@ func (a *Approver) settle(ctx context.Context, c *analysis.Case, r *Request, ans
 		}
 	}
 	return v
+}
+
+// ClassWords say what the tools of a class do.
+var ClassWords = map[analysis.Class]string{
+	analysis.ClassReads: "only reads", analysis.ClassWorkspace: "changes this workspace only",
+	analysis.ClassElsewhere: "changes or sends something elsewhere", analysis.ClassNever: "is never used",
 }
 
 // maxKind is how much of a kind is shown, in bytes.

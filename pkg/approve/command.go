@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/shieldcli/shield/internal/subprocess"
+	"github.com/shieldcli/shield/pkg/analysis"
 )
 
 // maxReply is how much a command may answer, in bytes.
@@ -80,10 +81,11 @@ type commandReply struct {
 	By       string  `json:"by"`
 	Minutes  int     `json:"minutes"`
 	Scope    string  `json:"scope"`
+	Class    string  `json:"class"`
 }
 
 // answerForm describes what a program must answer.
-const answerForm = `one JSON object with "decision" "approve" or "deny", and optionally "id", "reason", "by" and "scope" as text and "minutes" as a whole number`
+const answerForm = `one JSON object with "decision" "approve" or "deny", and optionally "id", "reason", "by", "scope" and "class" as text and "minutes" as a whole number`
 
 // plain says what is wrong with an answer in terms of JSON, not of Go.
 func plain(err error) error {
@@ -131,6 +133,14 @@ func parseReply(data []byte, id string) (Answer, error) {
 		a.Kind = true
 	default:
 		return Answer{}, fmt.Errorf("the program's scope %.20q is neither once nor session", reply.Scope)
+	}
+	a.Class = analysis.Class(reply.Class)
+	switch {
+	case reply.Class == "":
+	case !slices.Contains(analysis.Classes, a.Class):
+		return Answer{}, fmt.Errorf("the program's class %.20q is none of reads, workspace, elsewhere and never", reply.Class)
+	case a.Approve == (a.Class == analysis.ClassNever):
+		return Answer{}, fmt.Errorf("the program's decision does not fit its class %s", reply.Class)
 	}
 	if reply.Minutes < 0 {
 		return Answer{}, errors.New("the program's minutes are negative")

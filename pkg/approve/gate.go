@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/shieldcli/shield/pkg/analysis"
 )
 
 // A gate decides which keys answer a question at a terminal. People go on
@@ -19,6 +21,7 @@ type gate struct {
 	code     string
 	remember bool // the approval may be remembered
 	kind     bool // the approval may cover its kind
+	tool     bool // the answer may say what the tool does
 	partial  bool // the action is not shown as a whole: it can only be denied
 	clock    func() time.Time
 
@@ -179,7 +182,22 @@ func (g *gate) lines() []string {
 	if g.kind {
 		lines = append(lines, g.kindLine())
 	}
+	if g.tool {
+		for _, class := range analysis.Classes {
+			lines = append(lines, g.classLine(class))
+		}
+	}
 	return lines
+}
+
+func (g *gate) classLine(class analysis.Class) string { return g.code + " " + string(class) }
+
+// class returns the class that a line gives to the tool; "" if it gives none.
+func (g *gate) class(line string) analysis.Class {
+	if rest, ok := strings.CutPrefix(line, g.code+" "); ok && g.tool {
+		return classOf(rest)
+	}
+	return ""
 }
 
 func (g *gate) kindLine() string { return g.code + " kind" }
@@ -220,6 +238,9 @@ func (g *gate) enter() {
 		g.state, g.answer = answered, Answer{Approve: true, Remember: rememberFor}
 	case g.kind && line == g.kindLine():
 		g.state, g.answer = answered, Answer{Approve: true, Kind: true}
+	case g.class(line) != "":
+		class := g.class(line)
+		g.state, g.answer = answered, Answer{Approve: class != analysis.ClassNever, Class: class}
 	case line == "", line == denyWord:
 		g.state = denying
 	}
@@ -244,6 +265,9 @@ func (g *gate) help() []string {
 	}
 	if g.kind {
 		list = append(list, g.kindLine()+" Enter: approve this kind for this session")
+	}
+	if g.tool {
+		list = append(list, g.code+" reads, workspace or elsewhere Enter: approve, and say what the tool does", g.classLine(analysis.ClassNever)+" Enter: deny, now and always")
 	}
 	return append(list, denyWord+" REASON Enter: deny and say why")
 }
@@ -271,6 +295,8 @@ func (g *gate) choice() string {
 		return fmt.Sprintf("Approve for %d min: press Enter", minutes(rememberFor))
 	case g.kind && g.line == g.kindLine():
 		return "Approve this kind for this session: press Enter"
+	case g.class(g.line) != "":
+		return "The tool " + ClassWords[g.class(g.line)] + ": press Enter"
 	case g.line != "":
 		return "Deny   typed: " + g.line
 	case g.said != "":

@@ -14,6 +14,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/flock"
 	"github.com/shieldcli/shield/internal/owner"
+	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
@@ -47,7 +48,8 @@ type entry struct {
 // in the same place and session, and for the same reasons. Only the processes that ask differ.
 func (e *entry) same(o *entry) bool {
 	return e.Binding != "" && e.Binding == o.Binding && e.Request.Summary == o.Request.Summary &&
-		slices.Equal(e.Request.Tiers, o.Request.Tiers) && e.Request.Remember == o.Request.Remember && e.Request.Kind == o.Request.Kind
+		slices.Equal(e.Request.Tiers, o.Request.Tiers) && e.Request.Remember == o.Request.Remember && e.Request.Kind == o.Request.Kind &&
+		e.Request.Tool == o.Request.Tool
 }
 
 // alike groups questions that are one for the person, each group in the order of its first.
@@ -287,7 +289,7 @@ func (b *inbox) answered(id string) (g given, ok bool, err error) {
 // give puts an answer where the process that asked looks for it, the first one only:
 // answers survive the process that wrote them.
 func (b *inbox) give(e *entry, g given) error {
-	if g.Choice != pageDeny && e.Request.Cut {
+	if g.Choice != pageDeny && g.Choice != pageNever && e.Request.Cut {
 		return errors.New("not all of this action can be shown, so it can only be denied")
 	}
 	if g.Choice == pageRemember && !e.Request.Remember {
@@ -295,6 +297,9 @@ func (b *inbox) give(e *entry, g given) error {
 	}
 	if g.Choice == pageKind && e.Request.Kind == "" {
 		return errors.New("a person decides about each action of this kind")
+	}
+	if classOf(g.Choice) != "" && e.Request.Tool == "" {
+		return errors.New("the action is of no tool to which a class can be given")
 	}
 	if !g.At.Before(e.Ends) || !b.alive(g.ID) {
 		return errNotWaiting
@@ -317,6 +322,10 @@ func (g *given) answer() (Answer, error) {
 		a.Approve, a.Remember = true, rememberFor
 	case pageKind:
 		a.Approve, a.Kind = true, true
+	case pageReads, pageWorkspace, pageElsewhere:
+		a.Approve, a.Class = true, classOf(g.Choice)
+	case pageNever:
+		a.Class, a.Reason = classOf(g.Choice), strings.TrimSpace(g.Reason)
 	default:
 		return Answer{}, fmt.Errorf("%.20q is not a choice", g.Choice)
 	}
@@ -329,7 +338,20 @@ const (
 	pageOnce     = "once"
 	pageRemember = "remember"
 	pageKind     = "kind"
+
+	pageReads     = "reads" // once, and the class of the tool
+	pageWorkspace = "workspace"
+	pageElsewhere = "elsewhere"
+	pageNever     = "never"
 )
+
+// classOf returns the class that a choice gives to a tool; "" if it gives none.
+func classOf(choice string) analysis.Class {
+	if class := analysis.Class(choice); slices.Contains(analysis.Classes, class) {
+		return class
+	}
+	return ""
+}
 
 // fitting returns a request whose payload fits into the inbox; one that is cut can only be
 // denied.

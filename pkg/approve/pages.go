@@ -177,7 +177,7 @@ func (s *server) answered(rw http.ResponseWriter, r *http.Request) {
 	if !decode(rw, r, &in) {
 		return
 	}
-	if !slices.Contains([]string{pageDeny, pageOnce, pageRemember, pageKind}, in.Choice) {
+	if !slices.Contains([]string{pageDeny, pageOnce, pageRemember, pageKind}, in.Choice) && classOf(in.Choice) == "" {
 		http.Error(rw, "not a choice", http.StatusBadRequest)
 		return
 	}

@@ -313,6 +313,9 @@ func content(r *Request, columns int) (out []string, whole bool) {
 	if r.Kind != "" {
 		add("this kind", r.Kind)
 	}
+	if r.Tool != "" {
+		add("tool", r.Tool)
+	}
 	if len(r.Effects) > 0 {
 		add("effects", strings.Join(r.Effects, "\n"))
 	}

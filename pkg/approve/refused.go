@@ -40,8 +40,13 @@ type Refusal struct {
 	Asked   string          `json:"-"`                // what the person is asked to allow; "" once
 	Near    []string        `json:"near,omitempty"`   // other actions that Kind covers
 	Roots   []string        `json:"roots,omitempty"`  // the project's folder first
+	Tool    *ToolClass      `json:"tool,omitempty"`   // what an answer about its unknown tool would be kept as, without the answer; nil for none
+	About   string          `json:"about,omitempty"`  // what is known of that tool
 	Denied  bool            `json:"denied,omitempty"` // a deny rule, or one that blocks, refused it
-	Done    bool            `json:"done,omitempty"`   // a person has allowed it, or it is too old: only the name is still taken
+
+	ToolBinding string `json:"tool_binding,omitempty"` // what such an answer is bound to
+
+	Done bool `json:"done,omitempty"` // a person has allowed it, or it is too old: only the name is still taken
 }
 
 // A Grant is a person's permission to do a refused action once.

@@ -32,6 +32,7 @@ type Request struct {
 	Tiers    []string `json:"tiers"`          // what each tier said so far, and how sure it was
 	Remember bool     `json:"remember"`       // may be approved for some minutes
 	Kind     string   `json:"kind,omitempty"` // what "this kind for this session" would cover; "" if that cannot be answered
+	Tool     string   `json:"tool,omitempty"` // what is known of an unknown tool, to which the answer can give a class; "" if it cannot
 	Left     int      `json:"seconds"`        // to answer, from when it is shown
 
 	// Page is the address and the code of the approval page, where the request can be
@@ -41,6 +42,7 @@ type Request struct {
 
 	subject  string // names the action on one line
 	keepKind func(ctx context.Context, by string) error
+	keepTool func(ctx context.Context, class analysis.Class, by string) error
 	binding  string // [Options.Binding] of the action; "" if it cannot be compared with another
 	patience time.Duration
 	clock    func() time.Time
@@ -200,7 +202,7 @@ func fields(payload map[string]any, redacted any, clean func(string) string) (ou
 func (r *Request) with(most int) *Request {
 	short := &Request{
 		ID: r.ID, Summary: r.Summary, Type: r.Type, Cut: r.Cut, CWD: r.CWD, Session: r.Session, Asker: r.Asker,
-		Effects: r.Effects, Tiers: r.Tiers, Remember: r.Remember, Kind: r.Kind, Left: r.Left,
+		Effects: r.Effects, Tiers: r.Tiers, Remember: r.Remember, Kind: r.Kind, Tool: r.Tool, Left: r.Left,
 	}
 	for _, f := range r.Payload {
 		short.Payload = append(short.Payload, Field{f.Name, shortText(f.Value, most)})
@@ -299,6 +301,18 @@ func effects(list []effect.Effect, clean func(string) string) []string {
 		out = append(out, line)
 	}
 	return out
+}
+
+// visible returns text on several lines, made visible, cut at n bytes.
+func visible(s string, n int) string {
+	if len(s) > n {
+		s = redact.Cut(s, n) + "…"
+	}
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = term.Escape(lines[i])
+	}
+	return strings.Join(lines, "\n")
 }
 
 // brief returns text on one line, made visible, cut at n bytes.

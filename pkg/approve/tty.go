@@ -89,6 +89,10 @@ func lastLine(ctx context.Context, r *Request, a Answer, err error) string {
 		said = "not answered"
 	case a.Approve && a.Remember > 0:
 		said = fmt.Sprintf("approved for %d min", minutes(a.Remember))
+	case a.Class != "" && a.Approve:
+		said = "approved once; the tool " + ClassWords[a.Class]
+	case a.Class != "":
+		said = "denied; the tool " + ClassWords[a.Class]
 	case a.Approve && a.Kind:
 		said = "this kind approved for the session"
 	case a.Approve:
@@ -168,6 +172,7 @@ func (t *tty) show(ctx context.Context, d *term.Device, r *Request) (a Answer, e
 	if err != nil {
 		return Answer{}, err
 	}
+	g.tool = r.Tool != ""
 	if t.plain() {
 		return t.askPlain(ctx, d, r, g)
 	}

@@ -109,11 +109,16 @@ const ordinaryReason = "ordinary: every effect is known, and none changes more t
 
 // becauseOrdinary says why a case that is ordinary is allowed.
 func becauseOrdinary(c *analysis.Case) string {
+	if c.Class() != "" {
+		return classedReason
+	}
 	if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Restorable }) {
 		return ordinaryReason + "; what it deletes is in the last commit as it is"
 	}
 	return ordinaryReason
 }
+
+const classedReason = "ordinary: a person has said what this tool does, and nothing that it is given goes beyond that"
 
 const harmlessReason = "harmless: every effect is known and only reads inside the workspace"
 

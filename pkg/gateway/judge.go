@@ -103,6 +103,9 @@ func (g *Gateway) proposed(ctx context.Context, c *call, m *message) (*proposal,
 			return nil, errors.New(why)
 		}
 		c.structure = t.value["outputSchema"] != nil
+		if why := misfit(inner(t.value, "inputSchema"), arguments); why != "" {
+			return nil, errors.New(why)
+		}
 		if err := g.mapped(p, t, kind, arguments); err != nil {
 			return nil, err
 		}

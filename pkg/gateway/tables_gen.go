@@ -182,6 +182,51 @@ var Clients = [...]Client{
 	}},
 }
 
+var shippedClasses = [...]shipped{
+	{[]string{"@modelcontextprotocol/server-filesystem"}, map[string]string{
+		"read_file":                 "reads",
+		"read_text_file":            "reads",
+		"read_media_file":           "reads",
+		"read_multiple_files":       "reads",
+		"list_directory":            "reads",
+		"list_directory_with_sizes": "reads",
+		"directory_tree":            "reads",
+		"search_files":              "reads",
+		"get_file_info":             "reads",
+		"list_allowed_directories":  "reads",
+		"write_file":                "workspace",
+		"edit_file":                 "workspace",
+		"create_directory":          "workspace",
+	}},
+	{[]string{"mcp-server-git"}, map[string]string{
+		"git_status":        "reads",
+		"git_diff_unstaged": "reads",
+		"git_diff_staged":   "reads",
+		"git_diff":          "reads",
+		"git_log":           "reads",
+		"git_show":          "reads",
+		"git_branch":        "reads",
+		"git_add":           "workspace",
+		"git_commit":        "workspace",
+		"git_create_branch": "workspace",
+	}},
+	{[]string{"mcp-server-time"}, map[string]string{
+		"get_current_time": "reads",
+		"convert_time":     "reads",
+	}},
+	{[]string{"mcp-server-fetch"}, map[string]string{
+		"fetch": "reads",
+	}},
+	{[]string{"@modelcontextprotocol/server-sequential-thinking"}, map[string]string{
+		"sequentialthinking": "reads",
+	}},
+	{[]string{"@modelcontextprotocol/server-memory"}, map[string]string{
+		"read_graph":   "reads",
+		"search_nodes": "reads",
+		"open_nodes":   "reads",
+	}},
+}
+
 var starters = []string{"npx", "bunx", "uvx", "node", "bun", "deno", "python", "python3", "pipx", "uv", "npm", "pnpm", "yarn", "docker", "podman", "sh", "bash", "env", "cmd", "tsx"}
 
 var shapes = [...]shape{

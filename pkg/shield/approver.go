@@ -18,7 +18,7 @@ func (p *Pipeline) newApprover(cfg Config, rules *policy.Policy) (*approve.Appro
 	} else {
 		opts.Store = p.store
 	}
-	opts.OwnChannel, opts.Kind = rules.OwnChannel, p.offerKind
+	opts.OwnChannel, opts.Kind, opts.Tool = rules.OwnChannel, p.offerKind, p.offerTool
 	opts.Binding = func(c *analysis.Case) string { return p.binding(p.approvals, c) }
 	var err error
 	if p.person, err = approve.New(opts); err != nil {

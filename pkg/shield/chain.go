@@ -157,7 +157,7 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 			return refusal(tier, "interrupted", "shield was interrupted before the action was judged; blocked")
 		}
 		if tier == TierEvaluate {
-			if allowed, ok := p.allowed(ctx, c, in); ok {
+			if allowed, ok := p.allowed(ctx, c, in, false); ok {
 				v = allowed
 				o.stages |= verdict.Approve
 				break
@@ -168,6 +168,10 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 		}
 		if tier == TierPolicy {
 			v, c = p.first(ctx, &it, c, r, early)
+			if refused, ok := p.never(ctx, c); ok && v.Decision != verdict.Block {
+				v = p.noted(refused, TierApprove, c, p.now())
+				o.stages |= verdict.Approve
+			}
 		} else {
 			v = p.ask(ctx, tier, c)
 		}
@@ -182,8 +186,8 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 			break
 		}
 	}
-	if v.Tier < TierEvaluate && p.allowable(&v, c) {
-		if allowed, ok := p.allowed(ctx, c, in); ok {
+	if (v.Tier < TierEvaluate || v.Channel == neverChannel) && p.allowable(&v, c) {
+		if allowed, ok := p.allowed(ctx, c, in, v.Channel == neverChannel); ok {
 			v = allowed
 			o.stages |= verdict.Approve
 		}
@@ -214,8 +218,13 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 		v.Told = p.tell(&v, c, first, own)
 	}
 	o.payload = p.clean(&v, o, c, it.Resume == nil)
-	if in.Last == TierApprove && p.refusals != nil && p.allowable(&v, c) && ctx.Err() == nil {
-		p.refer(ctx, &v, c)
+	if in.Last == TierApprove && p.refusals != nil && ctx.Err() == nil {
+		switch {
+		case p.allowable(&v, c):
+			p.refer(ctx, &v, c)
+		case v.Channel == approve.HostChannel:
+			p.mention(ctx, &v, c)
+		}
 	}
 	o.trail = c.Trail
 	if o.stages&verdict.Classify != 0 {

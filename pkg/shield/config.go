@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/audit"
 	"github.com/shieldcli/shield/pkg/classify"
@@ -66,11 +67,14 @@ type Config struct {
 	// sessions of actions are. "" means that they are the agent's own word.
 	Host    string
 	Answers string // a person's file of answers in advance, see [approve.Answers]; "" for none
-	Once    bool   // refusals get a reference, by which a person can allow the action once; needs a state folder
-	Keeps   bool   // what an allowed action deletes or overwrites is kept before the verdict is given; for the process that answers who runs it
-	IfKept  bool   // without Keeps: what would be allowed if that were kept is ALLOW on this condition
-	Parent  string // the session of the host that those of this pipeline began in; may be unknown
-	Apart   bool   // sessions share nothing, and an action without one has no memory
+	// Which says what is known of the unknown tool that an action is of. nil knows nothing.
+	Which func(*action.Action) approve.Tool
+
+	Once   bool   // refusals get a reference, by which a person can allow the action once; needs a state folder
+	Keeps  bool   // what an allowed action deletes or overwrites is kept before the verdict is given; for the process that answers who runs it
+	IfKept bool   // without Keeps: what would be allowed if that were kept is ALLOW on this condition
+	Parent string // the session of the host that those of this pipeline began in; may be unknown
+	Apart  bool   // sessions share nothing, and an action without one has no memory
 
 	// Processes returns names of the process of the host and of those above it, the nearest
 	// first. A session that begins is below one whose host is among them. nil knows none.
@@ -158,6 +162,7 @@ var unprinted = map[string]string{
 	"Parent":        "as Host",
 	"Keeps":         "the verdict says so",
 	"IfKept":        "as Keeps",
+	"Which":         "the effects of a tool's class stand in the bindings",
 	"Once":          "a person's permission is a verdict of its own",
 	"Apart":         "as Host",
 	"Processes":     "as Host",

@@ -98,6 +98,7 @@ func (p *Pipeline) standing(c *analysis.Case, k kind.Kind) approve.Standing {
 // offerKind says what an answer for the kind of a case would cover in its session, and how
 // to keep it.
 func (p *Pipeline) offerKind(ctx context.Context, c *analysis.Case) (string, func(ctx context.Context, by string) error) {
+	p = p.judging(c)
 	within := p.within(c)
 	if p.kinds == nil || within == "" || p.deniedBefore(c) {
 		return "", nil

@@ -60,7 +60,7 @@ func kindRoot(t *testing.T) string {
 
 func learn(t *testing.T, p *Pipeline, a *action.Action) {
 	t.Helper()
-	text, keep := p.offerKind(t.Context(), p.analyzer.Case(a))
+	text, keep := p.offerKind(t.Context(), p.analyze(a, p.recall(t.Context(), &item{Action: a})))
 	if text == "" {
 		t.Fatalf("no kind is offered for %v", a.Payload)
 	}

@@ -177,6 +177,7 @@ func (p *Pipeline) analyze(a *action.Action, r *recall) *analysis.Case {
 	} else {
 		c = p.analyzer.Recall(a, r)
 	}
+	p.classify(c)
 	if p.trace {
 		c.Evidence = &analysis.Evidence{}
 	}

@@ -44,10 +44,11 @@ func forbids(rule string) bool {
 // whether the files that it uses stay as they are.
 func (p *Pipeline) once(c *analysis.Case) string { return p.binding("once "+p.approvals, c) }
 
-// allowed returns the ALLOW of a person who has allowed a case once, or all of its kind.
-func (p *Pipeline) allowed(ctx context.Context, c *analysis.Case, in Range) (verdict.Verdict, bool) {
-	if v, ok := p.allowedOnce(ctx, c, in); ok {
-		return v, true
+// allowed returns the ALLOW of a person who has allowed a case once, or, unless only that
+// counts, all of its kind.
+func (p *Pipeline) allowed(ctx context.Context, c *analysis.Case, in Range, onlyOnce bool) (verdict.Verdict, bool) {
+	if v, ok := p.allowedOnce(ctx, c, in); ok || onlyOnce {
+		return v, ok
 	}
 	return p.answered(ctx, c)
 }
@@ -78,6 +79,27 @@ func (p *Pipeline) allowedOnce(ctx context.Context, c *analysis.Case, in Range) 
 	return v, true
 }
 
+// mention says beside a question that the host asks how a person answers for more than the
+// one action, which the host offers no way to do.
+func (p *Pipeline) mention(ctx context.Context, v *verdict.Verdict, c *analysis.Case) {
+	own := *v
+	p.refer(ctx, &own, c)
+	if own.Told.More != "" {
+		v.Reasoning += " (In a terminal, " + own.Told.More + ")"
+	}
+}
+
+// more says how a person answers for more than one refused action.
+func more(r *approve.Refusal) string {
+	switch {
+	case r.Tool != nil:
+		return "to say what the tool does: shield tools set " + r.Ref + " CLASS"
+	case r.Kind != nil && r.Within != "":
+		return "all of this kind in this session: shield allow " + r.Ref + " --session"
+	}
+	return ""
+}
+
 // maxShown is how much of each text of a refused action is kept for a person, in bytes.
 const maxShown = 32 << 10
 
@@ -96,7 +118,11 @@ func (p *Pipeline) refer(ctx context.Context, v *verdict.Verdict, c *analysis.Ca
 	}
 	r.Denied = v.Tier < TierEvaluate && v.Error == ""
 	p.describe(ctx, &r, c)
+	if t, binding, lasts := p.tool(c); c.Stranger() && binding != "" {
+		said := p.toolClass(c, &t, lasts)
+		r.Tool, r.ToolBinding, r.About = &said, binding, p.redactor.String(toolText(c.Action.Type, &t, lasts))
+	}
 	if p.refusals.Add(ctx, &r) == nil {
-		v.Ref, v.Told.Remedy = r.Ref, "shield allow "+r.Ref
+		v.Ref, v.Told.Remedy, v.Told.More = r.Ref, "shield allow "+r.Ref, more(&r)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/audit"
@@ -37,11 +38,12 @@ type Pipeline struct {
 	observe    func(telemetry.Action)
 	noAction   bool
 	limits     state.Limits
-	store      *state.Store      // nil without a state folder
-	refusals   *approve.Refusals // nil where nobody can allow an action once
-	kinds      *approve.Refusals // nil without a state folder
-	answers    string            // a person's file of answers; "" for none
-	approvals  string            // what bindings of approvals are for: this installation, also where the store is shared
+	store      *state.Store                      // nil without a state folder
+	refusals   *approve.Refusals                 // nil where nobody can allow an action once
+	kinds      *approve.Refusals                 // nil without a state folder
+	answers    string                            // a person's file of answers; "" for none
+	which      func(*action.Action) approve.Tool // what is known of an unknown tool; nil knows nothing
+	approvals  string                            // what bindings of approvals are for: this installation, also where the store is shared
 	person     *approve.Approver
 	log        *audit.Log // nil without an audit file
 	locks      []string   // that an entry in the log may have to wait for
@@ -82,7 +84,7 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("settings: %w", err)
 	}
-	p := &Pipeline{now: cfg.now, ttl: s.VerdictTTL.Std(), trace: cfg.Trace, timed: cfg.timed(), unseen: !cfg.Timed && !cfg.Trace, observe: cfg.Observe, noAction: cfg.NoAction, caller: cfg.Caller, notify: cfg.Notify, sanitize: s.Sanitize}
+	p := &Pipeline{now: cfg.now, ttl: s.VerdictTTL.Std(), trace: cfg.Trace, timed: cfg.timed(), unseen: !cfg.Timed && !cfg.Trace, observe: cfg.Observe, noAction: cfg.NoAction, which: cfg.Which, caller: cfg.Caller, notify: cfg.Notify, sanitize: s.Sanitize}
 	p.limits = Limits(cfg)
 	p.chats = slices.ContainsFunc(s.Approval.Channels, func(name string) bool { return approve.Messenger(name) != "" })
 	var err error

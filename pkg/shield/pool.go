@@ -76,7 +76,7 @@ func (l *Pool) Lend(cfg Config) (p *Pipeline, done func(), err error) {
 	has.last = l.loans
 	l.evict()
 	lent := *has.p
-	lent.lent, lent.analyzer, lent.caller, lent.notify = true, analyzer, cfg.Caller, cfg.Notify
+	lent.lent, lent.analyzer, lent.caller, lent.notify, lent.which = true, analyzer, cfg.Caller, cfg.Notify, cfg.Which
 	lent.host, lent.lineage, lent.apart = cfg.Host, cfg.lineage(), cfg.Apart
 	lent.trace, lent.timed, lent.noAction = cfg.Trace, cfg.timed(), cfg.NoAction
 	if !once {

@@ -16,6 +16,7 @@ type Told struct {
 	Rule    string // that asked, where that is not the verdict's
 	Cause   string // for the user alone: what is wrong with shield or its settings, or ""
 	Remedy  string // a command of the user's that lets the agent go on, or ""
+	More    string // what the user can do beside that so as not to be asked again, or ""
 }
 
 // Bounds of a text for an agent, in characters: hosts show no more. maxTold includes what
@@ -80,6 +81,9 @@ func (v *Verdict) ForUser() string {
 	}
 	if t.Remedy != "" {
 		text += " To allow it: " + t.Remedy
+		if t.More != "" {
+			text += "; " + t.More
+		}
 	}
 	return text
 }

@@ -74,9 +74,12 @@ function add(request) {
   for (const button of card.querySelectorAll("button[data-choice]")) {
     if (button.dataset.choice === "remember") button.hidden = !request.remember;
     if (button.dataset.choice === "kind") button.hidden = !request.kind;
+    if (classes.includes(button.dataset.choice)) button.hidden = !request.tool;
     if (button.dataset.choice !== "deny" && (request.more || request.cut)) button.hidden = true;
     button.addEventListener("click", () => answer(card, button.dataset.choice));
   }
+  part(".tool").hidden = !request.tool;
+  part(".tool").textContent = request.tool ? "Tool: " + request.tool : "";
   part(".kind").hidden = !request.kind;
   part(".kind").textContent = "This kind: " + request.kind;
   part(".more").hidden = !request.more;
@@ -116,15 +119,23 @@ async function expand(card, request) {
     card.querySelector("[data-choice=once]").hidden = false;
     card.querySelector("[data-choice=remember]").hidden = !request.remember;
     card.querySelector("[data-choice=kind]").hidden = !request.kind;
+    for (const choice of classes) card.querySelector(`[data-choice=${choice}]`).hidden = !request.tool;
   }
   quiet();
 }
+
+// The classes that an answer can give to an unknown tool.
+const classes = ["reads", "workspace", "elsewhere", "never"];
 
 const answers = {
   deny: "Denied",
   once: "Approved once",
   remember: "Approved for 10 minutes",
   kind: "This kind approved for this session",
+  reads: "Approved once; the tool only reads",
+  workspace: "Approved once; the tool changes this workspace only",
+  elsewhere: "Approved once; the tool changes or sends something elsewhere",
+  never: "Denied; the tool is never used",
 };
 
 // keep puts a receipt where the card of a request was.

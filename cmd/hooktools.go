@@ -1,0 +1,143 @@
+package cmd
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/approve"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/gateway"
+	"github.com/shieldcli/shield/pkg/host"
+)
+
+// hostTools says what is known of the MCP tools that a host's hook names: what the host's own
+// settings of the user say of their server. What a project says of it is an agent's to change,
+// so it vouches for nothing, and neither does a server whose program is in the workspace.
+func hostTools(w *World, name string) func(*action.Action) approve.Tool {
+	i := slices.IndexFunc(gateway.Clients[:], func(c gateway.Client) bool { return c.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return func(a *action.Action) approve.Tool {
+		t, err := definedTool(w, &gateway.Clients[i], a)
+		if err != nil {
+			return approve.Tool{} // the class ends with the session
+		}
+		return t
+	}
+}
+
+// definedTool returns what the settings of a client say of the tool that an action is of.
+func definedTool(w *World, client *gateway.Client, a *action.Action) (t approve.Tool, err error) {
+	dirs := []string{w.Dir}
+	if filepath.IsAbs(a.CWD) {
+		dirs = append(dirs, a.CWD)
+	}
+	var found *host.Definition
+	tool := ""
+	for _, f := range client.Files {
+		if f.System != "" && f.System != w.OS {
+			continue
+		}
+		folders := []string{w.Home}
+		if f.Scope == "project" {
+			folders = ruleFolders(w, &host.Place{}, dirs)
+		}
+		for _, folder := range folders {
+			path := filepath.Join(folder, filepath.FromSlash(f.Path))
+			if f.Scope == "project" && folder == w.Home && slices.ContainsFunc(client.Files, func(o gateway.ClientFile) bool { return o.Scope == "user" && o.Path == f.Path }) {
+				continue // the user's own
+			}
+			doc, exists, err := readSettings(path)
+			if err != nil {
+				return t, err
+			}
+			if !exists {
+				continue
+			}
+			all, err := host.Definitions(doc, strings.HasSuffix(f.Path, ".toml"), client.Servers)
+			if err != nil {
+				return t, err
+			}
+			for k := range all {
+				name, ok := toolOf(all[k].Path[len(all[k].Path)-1], a.Type)
+				switch {
+				case !ok:
+				case f.Scope == "project", found != nil, !appliesTo(&all[k], dirs):
+					return t, fmt.Errorf("%s says what the server is, too", path)
+				default:
+					found, tool = &all[k], name
+				}
+			}
+		}
+	}
+	if found == nil {
+		return t, nil
+	}
+	argv := append([]string{found.Command}, found.Args...)
+	t.Remote = remoteHost(found.URL)
+	t.Server = strings.Join((*redact.Redactor)(nil).Args(found.Command, argv), " ")
+	if found.URL != "" {
+		t.Server = found.URL
+	}
+	for _, word := range append(argv, found.URL) {
+		if !filepath.IsAbs(word) && !strings.HasPrefix(word, ".") || found.URL != "" {
+			continue
+		}
+		if slices.ContainsFunc(dirs, func(dir string) bool { return below(word, dir) }) || strings.HasPrefix(word, ".") {
+			return approve.Tool{Server: t.Server, Remote: t.Remote}, nil // an agent can change what it runs
+		}
+	}
+	sum := sha256.Sum256(found.Text)
+	t.Identity = fmt.Sprintf("%s %q %s %s", client.Name, found.Path, hex.EncodeToString(sum[:]), tool)
+	t.Shipped = gateway.ClassOf(argv, tool)
+	return t, nil
+}
+
+// appliesTo reports whether a definition is for every folder, or for one of some.
+func appliesTo(d *host.Definition, dirs []string) bool {
+	at := slices.IndexFunc(d.Path, filepath.IsAbs)
+	return at < 0 || slices.ContainsFunc(dirs, func(dir string) bool { return dir == d.Path[at] || below(dir, d.Path[at]) })
+}
+
+// below reports whether a path is a folder or lies below it.
+func below(path, folder string) bool {
+	rest, err := filepath.Rel(folder, path)
+	return err == nil && rest != ".." && !strings.HasPrefix(rest, ".."+string(filepath.Separator))
+}
+
+// toolOf returns the name of a server's tool that an action type names.
+func toolOf(server, kind string) (tool string, ok bool) {
+	clean := strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, server)
+	for _, name := range []string{server, clean} {
+		if tool, ok = strings.CutPrefix(kind, "mcp__"+name+"__"); ok && tool != "" {
+			return tool, true
+		}
+	}
+	return "", false
+}
+
+// remoteHost returns the host of an address that is not of this machine.
+func remoteHost(address string) string {
+	u, err := url.Parse(address)
+	if address == "" || err == nil && effect.Loopback(effect.Host(u.Hostname())) {
+		return ""
+	}
+	if err != nil || u.Hostname() == "" {
+		return "an unknown host"
+	}
+	return effect.Host(u.Hostname())
+}

@@ -1,0 +1,196 @@
+package cmd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/internal/term"
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/approve"
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/shield"
+	"github.com/shieldcli/shield/pkg/state"
+)
+
+func toolsCommand(w *World) *cli.Command {
+	flags := func(more ...cli.Flag) []cli.Flag { return append([]cli.Flag{configFlag(), stateFlag()}, more...) }
+	return &cli.Command{
+		Name:  "tools",
+		Usage: "say once what a tool does that shield does not know",
+		Description: "A tool that shield does not know is asked about at its first use. The answer can give it a class: reads (it changes nothing), workspace (it changes files of the workspace alone), elsewhere (it changes something elsewhere or sends it there), never (it is not to be used). " +
+			"From then on its calls are judged by that class and by what they hold: files, addresses, commands and credentials are judged as before, and a tool that changes something elsewhere still asks. " +
+			"A class holds for one tool of one server: behind shield mcp for this command line or address and this definition of the tool, in hooks for what the host's own settings say of the server. Where only the project says what the server is, or nothing does, the class ends with the session, or after 12 hours. What a server on another machine is given is sent to it, whatever the class.",
+		Subcommands: []*cli.Command{
+			{
+				Name: "list", Usage: "list the tools that have a class", Flags: flags(&cli.BoolFlag{Name: "json", Usage: "write JSON"}),
+				Action: func(c *cli.Context) error { return listClasses(c, w) },
+			},
+			{
+				Name: "set", Usage: "give a tool a class: reads, workspace, elsewhere or never", ArgsUsage: "REF|ID CLASS", Flags: flags(),
+				Description: "REF names a refused action of the tool, as the refusal says it; the tool and the action are shown, and the three letters of the question are asked for. ID is one that tools list shows. The refused action itself stays refused: tell the agent to try again. It is for people: it refuses where an agent can type.",
+				Action:      func(c *cli.Context) error { return setClass(c, w) },
+			},
+			{
+				Name: "forget", Usage: "take back the class of a tool", ArgsUsage: "ID", Flags: flags(&cli.BoolFlag{Name: "all", Usage: "take back all of them; takes no ID"}),
+				Description: "The next time the tool is used, a person is asked again.",
+				Action:      func(c *cli.Context) error { return forgetClass(c, w) },
+			},
+		},
+	}
+}
+
+// answersOf returns where a person's answers are kept.
+func answersOf(c *cli.Context, w *World) (*config.Loaded, *state.Store, *approve.Refusals, error) {
+	set, err := settings(c, w)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	store, err := openStore(set, w)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	key, err := shield.SealKey(c.Context, stateDir(&set.Settings, w), store)
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, store.Close())
+	}
+	return set, store, shield.Refusals(key, store, w.Now), nil
+}
+
+func listClasses(c *cli.Context, w *World) error {
+	if _, err := operands(c); err != nil {
+		return err
+	}
+	_, store, answers, err := answersOf(c, w)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	list, err := answers.Tools(c.Context)
+	switch {
+	case err != nil:
+		return err
+	case c.Bool("json"):
+		return json.NewEncoder(w.Out).Encode(append([]approve.ToolClass{}, list...))
+	case len(list) == 0:
+		_, err := fmt.Fprintln(w.Out, "No tool has a class.")
+		return err
+	}
+	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
+	for i := range list {
+		of, lasts := &list[i], ""
+		if !of.Until.IsZero() {
+			lasts = "for session " + cut(of.Session) + ", " + age(of.Until.Sub(w.Now())) + " left"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\tsaid by %s\t%s\t%s\n", of.ID, term.Escape(cut(of.Tool)), approve.ClassWords[of.Class], term.Escape(cut(of.By)), term.Escape(cut(of.Server)), term.Escape(lasts))
+	}
+	return t.Flush()
+}
+
+func setClass(c *cli.Context, w *World) error {
+	args, err := operands(c, "REF|ID", "CLASS")
+	if err != nil {
+		return err
+	}
+	class := analysis.Class(args[1])
+	if !slices.Contains(analysis.Classes, class) {
+		return fmt.Errorf("tools set: %q is not a class; use reads, workspace, elsewhere or never", cut(args[1]))
+	}
+	if err := requirePerson(w, "tools set", atTerminal); err != nil {
+		return err
+	}
+	set, store, answers, err := answersOf(c, w)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	all, err := answers.Tools(c.Context)
+	if err != nil {
+		return err
+	}
+	name := strings.ToLower(strings.TrimSpace(args[0]))
+	if i := slices.IndexFunc(all, func(t approve.ToolClass) bool { return t.ID == name }); i >= 0 {
+		t, err := answers.ChangeTool(c.Context, name, class, person(w))
+		if err != nil {
+			return fmt.Errorf("tools set: %w", err)
+		}
+		return saidClass(w, &t)
+	}
+	r, err := answers.Find(c.Context, w.User, name)
+	if err != nil {
+		return fmt.Errorf("tools set %s: %w; 'shield allow' lists what was refused, 'shield tools list' the tools that have a class", cut(name), err)
+	}
+	if r.Tool == nil {
+		return fmt.Errorf("tools set %s: the action is of no unknown tool; to allow it: shield allow %s", r.Ref, r.Ref)
+	}
+	fmt.Fprintf(w.Out, "Tool: %s\n", strings.Join(escaped(strings.Split(r.About, "\n")), "\n  "))
+	r.Asked = "From now on the tool " + approve.ClassWords[class]
+	by, err := confirmRefusal(c, w, set, r)
+	if err != nil {
+		return fmt.Errorf("tools set: %w", err)
+	}
+	t := *r.Tool
+	t.Class, t.By = class, by
+	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s has said that the tool %s", by, approve.ClassWords[class]), by); err != nil {
+		return fmt.Errorf("tools set %s: not kept, because it cannot be logged: %w", r.Ref, err)
+	}
+	if err := answers.SetTool(c.Context, r.ToolBinding, t); err != nil {
+		return fmt.Errorf("tools set %s: %w", r.Ref, err)
+	}
+	t.ID = approve.ToolID(r.ToolBinding)
+	return saidClass(w, &t)
+}
+
+func saidClass(w *World, t *approve.ToolClass) error {
+	_, err := fmt.Fprintf(w.Out, "%s %s. To take that back: shield tools forget %s\n", term.Escape(t.Tool), approve.ClassWords[t.Class], t.ID)
+	return err
+}
+
+func escaped(lines []string) []string {
+	out := make([]string, len(lines))
+	for i, line := range lines {
+		out[i] = term.Escape(line)
+	}
+	return out
+}
+
+func forgetClass(c *cli.Context, w *World) error {
+	names := []string{"ID"}
+	if c.Bool("all") {
+		names = nil
+	}
+	args, err := operands(c, names...)
+	if err != nil {
+		return err
+	}
+	if err := requirePerson(w, "tools forget", notByAgent); err != nil {
+		return err
+	}
+	_, store, answers, err := answersOf(c, w)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	if c.Bool("all") {
+		all, err := answers.Tools(c.Context)
+		if err != nil {
+			return err
+		}
+		for i := range all {
+			args = append(args, all[i].ID)
+		}
+	}
+	for _, id := range args {
+		t, err := answers.ChangeTool(c.Context, id, "", "")
+		if err != nil {
+			return fmt.Errorf("tools forget: %w", err)
+		}
+		fmt.Fprintf(w.Out, "%s has no class any more.\n", term.Escape(t.Tool))
+	}
+	return nil
+}

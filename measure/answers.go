@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// A person answers the questions of a replay through the channel "command".
+type person struct {
+	dir   string // of a program that answers, what it answers, and what it was asked
+	scope string // once, or session
+}
+
+// newPerson returns a person and the settings that ask them.
+func newPerson(scope string) (p *person, settings string, err error) {
+	p = &person{scope: scope}
+	if p.dir, err = os.MkdirTemp("/var/tmp", "shield-person-"); err != nil {
+		return nil, "", err
+	}
+	program, settings := filepath.Join(p.dir, "answer"), filepath.Join(p.dir, "settings.yaml")
+	script := "#!/bin/sh\ncat >/dev/null\necho >>'" + filepath.Join(p.dir, "asked") + "'\ncat '" + filepath.Join(p.dir, "reply") + "'\n"
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		return nil, "", err
+	}
+	text := "approval: {channels: [command], command: [" + program + "], max_per_hour: 10000}\n"
+	return p, settings, os.WriteFile(settings, []byte(text), 0o600)
+}
+
+// will says what the person answers to the next question.
+func (p *person) will(approve bool) error {
+	reply := `{"decision":"deny","by":"measure"}`
+	if approve {
+		reply = `{"decision":"approve","by":"measure","scope":"` + p.scope + `"}`
+	}
+	return os.WriteFile(filepath.Join(p.dir, "reply"), []byte(reply), 0o600)
+}
+
+// asked returns how often the person was asked.
+func (p *person) asked() int {
+	data, _ := os.ReadFile(filepath.Join(p.dir, "asked")) // none before the first question
+	return bytes.Count(data, []byte("\n"))
+}
+
+// answers replays tasks twice with a person who approves what is honest and denies attacks: once for each action alone, and once
+// for its kind in the session. It prints how many of the questions that repeat a cause of their task are not asked the second time.
+func answers(o *options) error {
+	all, err := o.tasks()
+	if os.IsNotExist(err) {
+		fmt.Println("skipped: there are no recorded tasks in", o.shared)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if o.seeds > 0 {
+		if _, err := o.sow(all); err != nil {
+			return err
+		}
+	}
+	var questions, repeats, soft, again, left, hard int
+	causes, examples := map[string]int{}, map[string][]string{}
+	byAnswer := []string{}
+	for n, t := range all {
+		type question struct {
+			cause string
+			soft  bool
+		}
+		first := map[int]question{}
+		if err := o.answered(n, t, "once", func(k int, s *step, v *verdict, asked bool) {
+			if asked && !s.attack && !s.harm {
+				first[k] = question{askedFor(v), v.soft()}
+			}
+		}); err != nil {
+			return fmt.Errorf("task %s: %w", t.Task, err)
+		}
+		second := map[int]bool{}
+		if err := o.answered(n, t, "session", func(k int, s *step, v *verdict, asked bool) {
+			second[k] = asked
+			if (s.attack || s.harm) && v.Channel == "kind" {
+				byAnswer = append(byAnswer, t.Task+": "+short(s.Payload))
+			}
+		}); err != nil {
+			return fmt.Errorf("task %s: %w", t.Task, err)
+		}
+		met := map[string]bool{}
+		for k := range t.Actions {
+			q, ok := first[k]
+			if second[k] && !t.Actions[k].attack && !t.Actions[k].harm {
+				left++
+			}
+			if !ok {
+				continue
+			}
+			questions++
+			switch repeated := met[q.cause]; {
+			case repeated && q.soft:
+				repeats++
+				soft++
+				if second[k] {
+					again++
+					causes[q.cause]++
+					examples[q.cause] = append(examples[q.cause], short(t.Actions[k].Payload))
+				}
+			case repeated:
+				repeats++
+				hard++
+			}
+			met[q.cause] = true
+		}
+	}
+	fmt.Printf("%d tasks: %d questions to a person who answers each alone, %d to one who answers for kinds\n", len(all), questions, left)
+	fmt.Printf("repeats of a cause in its task: %d, of which %d soft; not asked again %d of %d (%.0f %%)\n", repeats, soft, soft-again, soft, 100*float64(soft-again)/float64(max(1, soft)))
+	if o.seeds > 0 {
+		fmt.Printf("attacks that an answer for a kind allowed: %d\n", len(byAnswer))
+		for _, p := range byAnswer {
+			fmt.Println("        ", p)
+		}
+	}
+	list := sortedKeys(causes)
+	slices.SortStableFunc(list, func(a, b string) int { return causes[b] - causes[a] })
+	for _, c := range list[:min(30, len(list))] {
+		fmt.Printf("%5d  %s\n", causes[c], c)
+		for _, e := range examples[c][:min(o.cases, len(examples[c]))] {
+			fmt.Println("        ", e)
+		}
+	}
+	return nil
+}
+
+// answered replays one task with a person who answers with a scope.
+func (o *options) answered(n int, t *task, scope string, each func(k int, s *step, v *verdict, asked bool)) error {
+	if err := o.workspace(t); err != nil {
+		return err
+	}
+	p, settings, err := newPerson(scope)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(p.dir)
+	whole := *o
+	whole.until, whole.config = "approve", settings
+	j, err := whole.newJudge(o.shield, o.home, t.Root, "--jobs", "1")
+	if err != nil {
+		return err
+	}
+	defer j.close()
+	w := worker{home: o.home}
+	for k := range t.Actions {
+		s := t.Actions[k]
+		if s.CWD == "" {
+			s.CWD = t.Root
+		}
+		s.ID, s.Session = fmt.Sprint(k), fmt.Sprintf("task%d", n)
+		bad := s.attack || s.harm
+		if err := p.will(!bad); err != nil {
+			return err
+		}
+		before := p.asked()
+		v, err := j.ask(&s.action)
+		if err != nil {
+			return err
+		}
+		each(k, &s, v, p.asked() > before)
+		if v.Decision == "ALLOW" && !bad {
+			w.apply(&s, t.Root)
+		}
+	}
+	return nil
+}
+
+// askedFor returns the cause for which a person was asked.
+func askedFor(v *verdict) string {
+	by := verdict{}
+	for _, s := range v.Trail {
+		if s.Decision == "ESCALATE" && s.Tier < 2 && (by.Rule == "" || s.Rule != "") {
+			by.Decision, by.Rule, by.Reasoning = s.Decision, s.Rule, s.Reasoning
+		}
+	}
+	return cause(&by)
+}
+
+// hardKinds are the effects that a person sees each time.
+var hardKinds = []string{
+	"read_secret", "read_clipboard", "send_secret", "change_privilege", "persist", "change_guard", "run_download", "run_decoded", "run_input", "remote_shell", "dynamic",
+}
+
+// soft reports whether a person was asked about nothing that one has to see each time: credentials, privilege, persistence, shield
+// itself, and code or programs that are not known.
+func (v *verdict) soft() bool {
+	for _, e := range v.effects() {
+		switch {
+		case slices.Contains(hardKinds, e.Kind), e.Kind == "execute" && (e.Class == "" || e.Class == "privileged"), e.Kind == "run_code" && len(e.Labels) > 0,
+			slices.Contains(e.Labels, "secret"), slices.Contains(e.Labels, "credential"):
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,151 @@
+package approve
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/state"
+)
+
+// A Tool is a tool whose type shield does not know, as far as it can be told from others.
+type Tool struct {
+	Identity string // of the tool, its server and what is known of its definition; "" if nothing vouches for it
+	Server   string // how the server is started or reached, for people; "" if it is not known
+	About    string // what the server says of the tool; "" if it is not known
+	Remote   string // the host of a server on another machine; "" for one on this
+	Shipped  analysis.Class
+}
+
+// A ToolClass is a person's answer about what a tool does.
+type ToolClass struct {
+	ID      string         `json:"id"`   // names the answer
+	Tool    string         `json:"tool"` // the action type
+	Server  string         `json:"server,omitempty"`
+	Class   analysis.Class `json:"class"`
+	By      string         `json:"by"`
+	At      time.Time      `json:"at"`
+	Until   time.Time      `json:"until,omitzero"`    // of a session's
+	Session string         `json:"session,omitempty"` // "" for one that lasts
+}
+
+// Bounds of classes.
+const (
+	toolsShelf = "tools"
+	maxClasses = 4096
+	maxClass   = 4096 // bytes of one
+)
+
+// SetTool keeps what a person says of a tool. binding names the tool and, if the class is to
+// end with it, the session. Several processes may do so at once.
+func (s *Refusals) SetTool(ctx context.Context, binding string, t ToolClass) error {
+	if !slices.Contains(analysis.Classes, t.Class) {
+		return fmt.Errorf("%q is not a class of tools", t.Class)
+	}
+	t.ID, t.At = ToolID(binding), s.Clock()
+	if t.Session != "" {
+		t.Until = t.At.Add(kindFor)
+	}
+	value, err := s.sealed(t)
+	if err != nil {
+		return err
+	}
+	if len(value) > maxClass {
+		return ErrTooLarge
+	}
+	return s.Store.Shelf(ctx, toolsShelf, func(sh *state.Shelf) error {
+		count := 0
+		var old [][]byte
+		err := sh.Each(toolsGroup, func(key, value []byte) error {
+			var o ToolClass
+			if s.unseal(value, &o) != nil || o.over(s.Clock()) {
+				old = append(old, slices.Clone(key))
+			} else {
+				count++
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if count >= maxClasses {
+			return fmt.Errorf("%d tools have a class already", count)
+		}
+		for _, key := range old {
+			if err := sh.Put(toolsGroup, key, nil); err != nil {
+				return err
+			}
+		}
+		return sh.Put(toolsGroup, sessionGroup(binding), value)
+	})
+}
+
+var toolsGroup = []byte("classes")
+
+// ToolID returns the name of the answer about a tool.
+func ToolID(binding string) string { return string(sessionGroup(binding)[:approvalID]) }
+
+// over reports whether a class has ended.
+func (t *ToolClass) over(now time.Time) bool { return !t.Until.IsZero() && !now.Before(t.Until) }
+
+// Tool returns what a person has said of a tool; ok is false if nobody has.
+func (s *Refusals) Tool(ctx context.Context, binding string) (t ToolClass, ok bool, err error) {
+	err = s.Store.LookShelf(ctx, toolsShelf, func(sh *state.Shelf) error {
+		value := sh.Get(toolsGroup, sessionGroup(binding))
+		ok = value != nil && s.unseal(value, &t) == nil && t.ID == ToolID(binding) && !t.over(s.Clock())
+		return nil
+	})
+	return t, ok, err
+}
+
+// Tools returns all that persons have said of tools.
+func (s *Refusals) Tools(ctx context.Context) (list []ToolClass, err error) {
+	err = s.Store.LookShelf(ctx, toolsShelf, func(sh *state.Shelf) error {
+		list = nil
+		return sh.Each(toolsGroup, func(_, value []byte) error {
+			var t ToolClass
+			if s.unseal(value, &t) == nil && !t.over(s.Clock()) {
+				list = append(list, t)
+			}
+			return nil
+		})
+	})
+	slices.SortFunc(list, func(a, b ToolClass) int {
+		return cmp.Or(strings.Compare(a.Tool, b.Tool), strings.Compare(a.ID, b.ID))
+	})
+	return list, err
+}
+
+// ChangeTool gives a tool of which a person has spoken another class, or with "" none.
+func (s *Refusals) ChangeTool(ctx context.Context, id string, class analysis.Class, by string) (t ToolClass, err error) {
+	err = s.Store.Shelf(ctx, toolsShelf, func(sh *state.Shelf) error {
+		var at []byte
+		err := sh.Each(toolsGroup, func(key, value []byte) error {
+			var o ToolClass
+			if s.unseal(value, &o) == nil && o.ID == id && !o.over(s.Clock()) {
+				t, at = o, slices.Clone(key)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if at == nil {
+			return fmt.Errorf("no tool has the ID %.40q; see 'shield tools list'", id)
+		}
+		if class == "" {
+			return sh.Put(toolsGroup, at, nil)
+		}
+		t.Class, t.By, t.At = class, by, s.Clock()
+		value, err := s.sealed(t)
+		if err != nil {
+			return err
+		}
+		return sh.Put(toolsGroup, at, value)
+	})
+	return t, err
+}

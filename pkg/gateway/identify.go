@@ -1,0 +1,101 @@
+package gateway
+
+import (
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/canonjson"
+	"github.com/shieldcli/shield/pkg/analysis"
+)
+
+// shipped are the classes of the tools of servers that are published as packages.
+type shipped struct {
+	packages []string
+	classes  map[string]string // by the tool's name
+}
+
+// ClassOf returns the class that shield ships for a tool of the server that a command line
+// starts, "" if it ships none: the line starts one of the published packages, and nothing of
+// a folder, an address or a shell.
+func ClassOf(argv []string, tool string) analysis.Class {
+	argv, _ = Unwrap(argv)
+	at := published(argv)
+	if at < 0 {
+		return ""
+	}
+	name := packageName(argv[at])
+	for i := range shippedClasses {
+		if s := &shippedClasses[i]; slices.Contains(s.packages, name) {
+			return analysis.Class(s.classes[tool])
+		}
+	}
+	return ""
+}
+
+// packageRunners are the programs that run a package by its name, with the words that stand
+// before it.
+var packageRunners = map[string][]string{
+	"npx": {}, "bunx": {}, "uvx": {}, "pipx": {"run"}, "uv": {"tool", "run"}, "pnpm": {"dlx"}, "yarn": {"dlx"}, "npm": {"exec"},
+}
+
+// published returns where a command line names the package that a program for packages runs;
+// -1 if it may run something else.
+func published(argv []string) int {
+	if len(argv) < 2 {
+		return -1
+	}
+	words, ok := packageRunners[strings.TrimSuffix(path.Base(filepath.ToSlash(argv[0])), ".exe")]
+	if !ok {
+		return -1
+	}
+	for i, arg := range argv[1:] {
+		switch {
+		case arg == "-y" || arg == "--yes" || arg == "-q" || arg == "--quiet" || arg == "--":
+		case len(words) > 0 && arg == words[0]:
+			words = words[1:]
+		case strings.HasPrefix(arg, "-") || len(words) > 0 || elsewhere(arg):
+			return -1
+		default:
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// elsewhere reports whether what is named as a package may be a folder, a file or an address.
+func elsewhere(name string) bool {
+	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "~") || strings.ContainsAny(name, `\: `) || strings.HasSuffix(name, ".tgz") ||
+		strings.Contains(name, "node_modules") || strings.Count(name, "/") > 1 || strings.Contains(name, "/") && !strings.HasPrefix(name, "@")
+}
+
+// A Known is what is known of an accepted tool of a server.
+type Known struct {
+	Identity string // of the server's command line, the tool and its definition
+	About    string // what the server says of it
+}
+
+// Accepted returns what is known of a tool that a person has accepted, or the first list has
+// brought, by the server's pins; ok is false if there is none.
+func Accepted(stateDir string, argv []string, name string) (k Known, ok bool) {
+	parts := []any{}
+	for _, arg := range argv {
+		parts = append(parts, arg)
+	}
+	id := digest(parts...)[:32]
+	f, err := readPins(filepath.Join(PinFolder(stateDir), id+".json"))
+	if err != nil || f.ID != id {
+		return Known{}, false
+	}
+	pin, pinned := f.Tools[name]
+	if !pinned || pin.Gone {
+		return Known{}, false
+	}
+	if v, err := canonjson.Value(pin.Definition, maxDepth); err == nil {
+		definition, _ := v.(object)
+		k.About = strings.Join(strings.Fields(text(definition, "description")), " ")
+	}
+	k.Identity = digest(id, name, pin.Hash)
+	return k, true
+}

@@ -1,0 +1,103 @@
+package gateway
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/shieldcli/shield/internal/canonjson"
+)
+
+// maxCompared is how many bytes of a schema's values are compared with those of a call.
+const maxCompared = 8 << 20
+
+// misfit returns why arguments are not those that a tool says it takes, "" if they may be:
+// a value that is not among those that it lists, one that it requires and that is missing, and
+// one of a name that it does not know where it says that it takes no other. What a schema says
+// beside that is for the server.
+func misfit(schema, arguments object) string {
+	m := matcher{left: maxCompared}
+	return m.value("arguments", schema, arguments)
+}
+
+type matcher struct{ left int }
+
+func (m *matcher) value(at string, schema object, v any) string {
+	if listed, ok := schema["enum"].([]any); ok {
+		if why := m.among(at, listed, v); why != "" {
+			return why
+		}
+	}
+	if only, ok := schema["const"]; ok {
+		if why := m.among(at, []any{only}, v); why != "" {
+			return why
+		}
+	}
+	switch v := v.(type) {
+	case object:
+		return m.object(at, schema, v)
+	case []any:
+		items, ok := schema["items"].(object)
+		if !ok {
+			return ""
+		}
+		for i, item := range v {
+			if why := m.value(fmt.Sprintf("%s[%d]", at, i), items, item); why != "" {
+				return why
+			}
+		}
+	}
+	return ""
+}
+
+func (m *matcher) object(at string, schema, v object) string {
+	required, _ := schema["required"].([]any)
+	for _, name := range required {
+		text, ok := name.(string)
+		if _, given := v[text]; ok && !given {
+			return fmt.Sprintf("%s: %q is missing, which the tool requires", at, canonjson.Quote(text))
+		}
+		if m.left -= len(text); m.left < 0 {
+			return m.tooLarge(at)
+		}
+	}
+	properties, _ := schema["properties"].(object)
+	others, closed := schema["additionalProperties"].(object)
+	_, patterns := schema["patternProperties"]
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		inside, known := properties[name]
+		of, ok := inside.(object)
+		switch {
+		case !known && schema["additionalProperties"] == false && !patterns:
+			return fmt.Sprintf("%s: the tool takes no %q", at, canonjson.Quote(name))
+		case known && !ok, !known && !closed:
+			continue
+		case !known:
+			of = others
+		}
+		if why := m.value(at+"."+canonjson.Quote(name), of, v[name]); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// among returns why a value is none of a list.
+func (m *matcher) among(at string, list []any, v any) string {
+	got := canonjson.AppendValue(nil, v)
+	for _, one := range list {
+		want := canonjson.AppendValue(nil, one)
+		if m.left -= len(want) + 1; m.left < 0 {
+			return m.tooLarge(at)
+		}
+		if bytes.Equal(got, want) {
+			return ""
+		}
+	}
+	return at + ": its value is none of those that the tool takes"
+}
+
+func (m *matcher) tooLarge(at string) string {
+	return at + ": too much to compare with what the tool says that it takes"
+}

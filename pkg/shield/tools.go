@@ -1,0 +1,134 @@
+package shield
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/approve"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// WithTools returns a pipeline that shares everything with this one, and is told by which
+// unknown tool an action is. Only the first one is to be closed.
+func (p *Pipeline) WithTools(which func(*action.Action) approve.Tool) *Pipeline {
+	own := *p
+	own.which = which
+	return &own
+}
+
+// tool returns what is known of the unknown tool of a case, and what an answer about it is
+// bound to: what identifies the tool or else the session, "" for neither.
+func (p *Pipeline) tool(c *analysis.Case) (t approve.Tool, binding string, lasts bool) {
+	if p.which != nil {
+		t = p.which(c.Action)
+	}
+	if t.Identity != "" {
+		return t, fmt.Sprintf("%q", []string{p.approvals, p.caller.User, "tool", c.Action.Type, t.Identity}), true
+	}
+	if within := p.within(c); within != "" {
+		return t, fmt.Sprintf("%q", []string{within, "tool", c.Action.Type}), false
+	}
+	return t, "", false
+}
+
+// classify gives the case of an unknown tool the class that a person has given the tool, or
+// else the one that shield ships for it.
+func (p *Pipeline) classify(c *analysis.Case) {
+	if p.kinds == nil || !c.Stranger() {
+		return
+	}
+	t, binding, _ := p.tool(c)
+	class := t.Shipped
+	if binding != "" {
+		switch said, ok, err := p.kinds.Tool(context.Background(), binding); {
+		case err != nil:
+			return // asking is always right
+		case ok:
+			class = said.Class
+		}
+	}
+	c.Classify(class, t.Server, t.Remote)
+}
+
+// neverChannel is the channel of a refusal by the class of a tool.
+const neverChannel = "tool"
+
+// never returns the BLOCK for a tool of which a person has said that it is not to be used.
+func (p *Pipeline) never(ctx context.Context, c *analysis.Case) (verdict.Verdict, bool) {
+	if p.kinds == nil || c.Action == nil || !c.Stranger() {
+		return verdict.Verdict{}, false
+	}
+	_, binding, _ := p.tool(c)
+	if binding == "" {
+		return verdict.Verdict{}, false
+	}
+	said, ok, err := p.kinds.Tool(ctx, binding)
+	if err != nil || !ok || said.Class != analysis.ClassNever {
+		return verdict.Verdict{}, false
+	}
+	return verdict.Verdict{
+		Decision: verdict.Block, Tier: TierApprove, Confidence: 1, Channel: neverChannel, By: said.By,
+		Reasoning: said.By + " has said that this tool is never used; use another, or ask the user (shield tools)",
+	}, true
+}
+
+// offerTool says what a person is asked to give a class, and how to keep the answer; nil
+// where the action is of no unknown tool, or an answer could hold nowhere.
+func (p *Pipeline) offerTool(c *analysis.Case) (about string, keep func(ctx context.Context, class analysis.Class, by string) error) {
+	p = p.judging(c)
+	if p.kinds == nil || !c.Stranger() {
+		return "", nil
+	}
+	t, binding, lasts := p.tool(c)
+	if binding == "" {
+		return "", nil
+	}
+	said := p.toolClass(c, &t, lasts)
+	return toolText(c.Action.Type, &t, lasts), func(ctx context.Context, class analysis.Class, by string) error {
+		said.Class, said.By = class, by
+		return p.kinds.SetTool(ctx, binding, said)
+	}
+}
+
+// toolClass returns what is kept of an answer about a tool, without the answer.
+func (p *Pipeline) toolClass(c *analysis.Case, t *approve.Tool, lasts bool) approve.ToolClass {
+	said := approve.ToolClass{Tool: c.Action.Type, Server: p.redactor.String(t.Server)}
+	if !lasts {
+		said.Session = c.Action.Session
+		if said.Session == "" {
+			said.Session = "this one"
+		}
+	}
+	return said
+}
+
+// toolText says for a person what is known of a tool.
+func toolText(name string, t *approve.Tool, lasts bool) string {
+	text := name
+	if t.Server != "" {
+		text += ", of the server " + t.Server
+	}
+	if t.Remote != "" {
+		text += ", which gets its arguments at " + t.Remote
+	}
+	if t.About != "" {
+		text += "\nits server says: " + t.About
+	} else {
+		text += "\nwhat its server says of it is not known here"
+	}
+	if !lasts {
+		text += "\nnothing of your own settings defines it, so the class ends with the session"
+	}
+	return text
+}
+
+// judging returns the pipeline that judges a case: one that was lent has a host and tools of
+// its own.
+func (p *Pipeline) judging(c *analysis.Case) *Pipeline {
+	if r, ok := c.Memory.(*recall); ok && r != nil {
+		return r.p
+	}
+	return p
+}
