@@ -12,7 +12,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/shieldcli/shield/internal/term"
+	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/kind"
 	"github.com/shieldcli/shield/pkg/policy"
 	"github.com/shieldcli/shield/pkg/shield"
 	"github.com/shieldcli/shield/pkg/verdict"
@@ -132,7 +134,31 @@ func spared(c *cli.Context, cfg shield.Config, preset string, found []policy.Sug
 			return o.Verdict.Decision != verdict.Allow
 		})
 	})
+	if err := also(c, cfg, p, found); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
 	return found, p.Close()
+}
+
+// also notes in suggestions other commands that they let through, and the policy without them
+// does not: allowed judges under the suggestions.
+func also(c *cli.Context, cfg shield.Config, allowed *shield.Pipeline, found []policy.Suggestion) error {
+	cfg.Policy = cfg.Settings.Policy
+	before, err := shield.NewPipeline(cfg)
+	if err != nil {
+		return err
+	}
+	passes := func(p *shield.Pipeline, a *action.Action) bool {
+		o := p.EvaluateUntil(c.Context, a, shield.TierClassify)
+		return o.Verdict.Decision == verdict.Allow
+	}
+	for i := range found {
+		one := found[i].Approved()[0]
+		for _, n := range kind.Neighbours(one.Action(), func(a *action.Action) bool { return passes(allowed, a) && !passes(before, a) }) {
+			found[i].Also = append(found[i].Also, term.Escape(n.Text("command")))
+		}
+	}
+	return before.Close()
 }
 
 // approvals returns what persons approved, as far as the log has it in full.

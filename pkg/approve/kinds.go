@@ -142,9 +142,12 @@ var answerKeys = []string{"name", "by", "what", "project", "facts", "findings"}
 // Answers returns the standing answers of a person's file; none if there is no such file.
 // With an error it returns none.
 func Answers(file string) ([]Standing, error) {
-	data, _, err := owner.ReadFile(file, maxAnswers)
+	data, info, err := owner.ReadFile(file, maxAnswers)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if err == nil {
+		err = owner.Check(info, owner.Write)
 	}
 	if err != nil {
 		return nil, err
@@ -291,13 +294,8 @@ func changeAnswers(ctx context.Context, file string, change func(text string) (s
 	if err != nil {
 		return err
 	}
-	temp := file + ".new"
-	if err := os.WriteFile(temp, []byte(text), 0o600); err != nil {
+	return replaceFile(file, text, func(path string) error {
+		_, err := Answers(path)
 		return err
-	}
-	if _, err := Answers(temp); err != nil {
-		os.Remove(temp)
-		return err
-	}
-	return os.Rename(temp, file)
+	})
 }

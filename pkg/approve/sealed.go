@@ -80,7 +80,13 @@ func (b *box) write(name string, value any) error {
 	if len(text) > maxSealed-2*sha256.Size-1 {
 		return fmt.Errorf("%s: %d bytes, at most %d fit", name, len(text), maxSealed-2*sha256.Size-1)
 	}
-	fresh := b.path(name + ".new")
+	return replaceFile(b.path(name), b.seal(name, text)+"\n"+string(text), nil)
+}
+
+// replaceFile puts a text in the place of a file in one step. check, unless it is nil, reads
+// the new file before that.
+func replaceFile(path, text string, check func(path string) error) error {
+	fresh := path + ".new"
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -88,12 +94,15 @@ func (b *box) write(name string, value any) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(b.seal(name, text) + "\n" + string(text))
+	_, err = f.WriteString(text)
 	if closed := f.Close(); err == nil {
 		err = closed
 	}
+	if err == nil && check != nil {
+		err = check(fresh)
+	}
 	if err == nil {
-		err = os.Rename(fresh, b.path(name))
+		err = os.Rename(fresh, path)
 	}
 	if err != nil {
 		_ = os.Remove(fresh) // report the first error

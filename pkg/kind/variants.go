@@ -10,6 +10,23 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 )
 
+// maxNeighbours is how many neighbours of an action a person is shown.
+const maxNeighbours = 3
+
+// Neighbours returns actions close to one that what is about to be allowed would allow too,
+// as covers reports.
+func Neighbours(a *action.Action, covers func(*action.Action) bool) (out []*action.Action) {
+	for _, n := range Variants(a) {
+		if len(out) == maxNeighbours {
+			break
+		}
+		if covers(n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
 // Variants returns actions that differ from one in a word: another file beside one that it
 // names, another number, another name. Whether a kind covers them is for the caller to see.
 func Variants(a *action.Action) (out []*action.Action) {

@@ -31,6 +31,7 @@ type Approval struct {
 type Suggestion struct {
 	Rule      string
 	Approvals int
+	Also      []string // other commands that it lets through
 	except    rulefile.Criteria
 	cwd       string   // folder of the commands
 	pass      []string // commands that it lets through
@@ -293,6 +294,9 @@ func Suggested(preset string, all []Suggestion) string {
 			fmt.Fprintf(&b, "      # stands on %d approvals\n", s.Approvals)
 			fmt.Fprintf(&b, "      - action_types: [%s]\n        commands: [%s]\n", strings.Join(s.except.Types, ", "), quoted(s.except.Commands[0]))
 			fmt.Fprintf(&b, "        when: %s\n", quoted(s.except.When))
+			for _, command := range s.Also {
+				fmt.Fprintf(&b, "      # it also lets through: %s\n", strings.Join(strings.Fields(command), " "))
+			}
 			if len(s.except.Paths) > 0 {
 				b.WriteString("        paths:\n")
 				for _, p := range s.except.Paths {

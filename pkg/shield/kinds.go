@@ -214,15 +214,14 @@ func (p *Pipeline) describe(ctx context.Context, r *approve.Refusal, c *analysis
 	}
 }
 
-// neighbours returns actions close to one that a kind covers too, at most three.
+// neighbours returns actions close to one that a kind covers too.
 func (p *Pipeline) neighbours(ctx context.Context, a *action.Action, k *kind.Kind) (out []string) {
-	for _, n := range kind.Variants(a) {
-		c := p.analyzer.Case(n)
-		if own, _, err := p.kindOf(ctx, c); err == nil && k.Covers(&own) {
-			if out = append(out, approve.Judged(c, nil)); len(out) == 3 {
-				break
-			}
-		}
+	covered := kind.Neighbours(a, func(n *action.Action) bool {
+		own, _, err := p.kindOf(ctx, p.analyzer.Case(n))
+		return err == nil && k.Covers(&own)
+	})
+	for _, n := range covered {
+		out = append(out, approve.Judged(p.analyzer.Case(n), nil))
 	}
 	return out
 }

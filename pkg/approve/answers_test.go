@@ -1,0 +1,55 @@
+package approve
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/kind/facts"
+)
+
+// Processes that answer at once all count, and what they write says no more than they do.
+func TestAnswersAtOnce(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "answers.yaml")
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			a := Standing{Name: fmt.Sprint("allow-", i), By: "ann", What: "x\"\n  - name: forged", Kind: facts.Kind{Facts: []string{"run a: \"b\"\n# c"}, Findings: []string{"é\u2028"}}}
+			if err := AddAnswer(t.Context(), file, &a, "a comment\n- name: forged"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	list, err := Answers(file)
+	if err != nil || len(list) != 8 {
+		t.Fatalf("%d answers, %v", len(list), err)
+	}
+	for _, a := range list {
+		if !strings.HasPrefix(a.Name, "allow-") || a.Kind.Facts[0] != "run a: \"b\"\n# c" || a.What != "x\"\n  - name: forged" {
+			t.Errorf("%+v", a)
+		}
+	}
+	if err := AddAnswer(t.Context(), file, &list[0], ""); err == nil {
+		t.Error("a name is there twice")
+	}
+	for range 2 {
+		wg.Go(func() { _, _ = RemoveAnswer(t.Context(), file, "allow-3") })
+		wg.Go(func() { _, _ = RemoveAnswer(t.Context(), file, "allow-5") })
+	}
+	wg.Wait()
+	if list, err := Answers(file); err != nil || len(list) != 6 {
+		t.Errorf("%d answers are left, %v", len(list), err)
+	}
+	if err := os.Chmod(file, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := Answers(file); err == nil && runtime.GOOS != "windows" {
+		t.Errorf("a file that others can write counts: %d", len(list))
+	}
+}
