@@ -29,7 +29,7 @@ const (
 	ChangeRemote      Kind = "change_remote"      // a remote repository, cluster, cloud or database: Service, Verb, Target, Cause
 	ChangeGuard       Kind = "change_guard"       // answers, clears, repairs, stops or reconfigures shield itself
 	StopProcess       Kind = "stop_process"
-	ReadSecret        Kind = "read_secret"  // shows credentials or hands them on: environment, key store, token
+	ReadSecret        Kind = "read_secret"  // prints or sends credentials: environment, key store, token
 	ReadClipboard     Kind = "read_private" // clipboard, screen, microphone, keystrokes, memory of another process
 	Destroy           Kind = "destroy"      // cannot be undone: databases, disks, history, resources
 	RunDownload       Kind = "run_download" // runs code from the network
