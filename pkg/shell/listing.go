@@ -257,7 +257,7 @@ func (s *state) stdinWords(io abstract.Streams, argv []abstract.Value) []abstrac
 		in, argv = abstract.Lit(text), argv[:1]
 	}
 	nul := len(argv) > 1 && (argv[1].Text == "-0" || argv[1].Text == "--null") && (len(argv) == 2 || !strings.HasPrefix(argv[2].Text, "-"))
-	options := !nul && len(argv) > 1 && strings.HasPrefix(argv[1].Text, "-") && argv[1].Text != "-r" && argv[1].Text != "-t"
+	options := !nul && shapesWords(argv)
 	if !in.Known() || in.Text == "" || options || !nul && strings.ContainsAny(in.Text, "\"'\\") {
 		v := abstract.Unknown("…", in.Taint|abstract.Foreign)
 		if in.IsPattern && !in.Bare {
@@ -280,6 +280,22 @@ func (s *state) stdinWords(io abstract.Streams, argv []abstract.Value) []abstrac
 		out = append(out, abstract.Value{Text: word, Taint: in.Taint, From: at})
 	}
 	return out
+}
+
+// shapesWords reports whether the options of xargs may make other words of its input than
+// those between blanks; how many it takes at a time does not matter.
+func shapesWords(argv []abstract.Value) bool {
+	for i := 1; i < len(argv) && strings.HasPrefix(argv[i].Text, "-"); i++ {
+		switch text := argv[i].Text; {
+		case text == "-r", text == "-t", text == "--no-run-if-empty":
+		case text == "-n", text == "-P":
+			i++
+		case (strings.HasPrefix(text, "-n") || strings.HasPrefix(text, "-P")) && strings.Trim(text[2:], "0123456789") == "":
+		default:
+			return true
+		}
+	}
+	return false
 }
 
 // argumentFile returns what the file holds of which the options of xargs and parallel
