@@ -27404,7 +27404,7 @@ var syntaxSplit = syntax{style: gnu | numeric, options: []option{
 	{"-u", &action_none},
 	{"-x", &action_none},
 	{"-z", &action_none},
-}, operands: shape{head: []role{roleRead, roleWrite}}, base: &action_class_localWrite_here_WriteTree}
+}, operands: shape{head: []role{roleRead, roleWrite}}, base: &action_9edb9b1ad613}
 
 var syntaxSponge = syntax{style: gnu, options: []option{
 	{"-a", &action_turns_Write_Edit},
@@ -34973,6 +34973,7 @@ var action_8aa0327f1b3a = action{values: []role{roleText}, effects: []effect.Kin
 var action_8af0ede3af90 = action{effects: []effect.Kind{effect.ChangeSystem, effect.ReadSecret}, streams: streams{out: Secret, setOut: true}}
 var action_8da618b355a8 = action{class: localWrite, turns: []turn{{roleRead, roleEditTree}}, here: roleEditTree}
 var action_9e33e3d1a357 = action{values: []role{roleScriptPowerShell}, streams: streams{in: Data, setIn: true}, operands: &shape_rest_Text, flags: stop}
+var action_9edb9b1ad613 = action{class: localWrite, streams: streams{in: Data, setIn: true}, here: roleWriteTree}
 var action_a1aa5e6e0c4a = action{streams: streams{in: Listed, setIn: true}, operands: &shape_rest_Read, turns: []turn{{roleArchive, roleWrite}}}
 var action_a2acaee7b965 = action{class: localWrite, effects: []effect.Kind{effect.ReadClipboard}, harm: "records"}
 var action_ab789052522b = action{values: []role{roleWrite}, streams: streams{out: Download, setOut: true}, turns: []turn{{roleURL, roleURL}}}
