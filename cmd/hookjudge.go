@@ -38,7 +38,7 @@ type hookAnswer struct {
 	Reason string         `json:"reason,omitempty"` // why not, for the agent
 	User   string         `json:"user,omitempty"`   // the same for its user
 	Host   string         `json:"host,omitzero"`    // whose form what is told must have, if the event is not of the host of the command line
-	After  bool           `json:"after,omitzero"`   // not judged, and the tool has already run
+	After  bool           `json:"after,omitzero"`   // not judged, and the tool has already run, or the agent stops
 }
 
 // judgeHook answers the watchdog that has started this process, and then sees
@@ -169,7 +169,7 @@ func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in [
 		return hookAnswer{}, err
 	}
 	event, err := h.Event(ctx, in)
-	from := hookAnswer{After: event.Returned != nil}
+	from := hookAnswer{After: event.Returned != nil || event.Ended != ""}
 	if event.Host.Name != name {
 		from.Host = event.Host.Name
 	}
@@ -188,6 +188,9 @@ func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in [
 func judgeRead(ctx context.Context, c *cli.Context, w *World, h *host.Host, event host.Event, in []byte) (hookAnswer, error) {
 	if event.Returned != nil {
 		return examineResult(ctx, c, w, h, event)
+	}
+	if event.Ended != "" {
+		return tellKept(ctx, c, w, h, event)
 	}
 	if len(event.Actions) == 0 {
 		answer, err := h.Answer(ctx, event, true, "")

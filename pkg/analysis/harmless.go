@@ -239,9 +239,11 @@ func (c *Case) ordinary(e *effect.Effect) bool {
 	case effect.HTTPRequest, effect.Connect, effect.SendData:
 		return e.Trusted
 	case effect.ChangeRemote:
-		return e.Trusted && !e.Destroys() && e.Cause == "" && e.Verb == "change"
+		return e.Kept || e.Trusted && !e.Destroys() && e.Cause == "" && e.Verb == "change"
 	case effect.Listen:
 		return effect.Loopback(e.Host)
+	case effect.Destroy:
+		return e.Kept
 	case effect.WriteFile, effect.CreateDirectory, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ChangePermissions:
 		return nowhere(e) || c.place.Inside(e.Path, e.Pattern, e.Tree) || temporary(e) || c.ClearsCache(e) || c.worksHere(e)
 	}

@@ -132,7 +132,11 @@ func deed(c *analysis.Case) (verb, object string) {
 		if !known {
 			continue
 		}
-		if object = target(c, e); object == "" {
+		object = target(c, e)
+		switch {
+		case object == "" && e.Kind == effect.ChangeRemote:
+			return "use the tool", c.Action.Type
+		case object == "":
 			verb = strings.TrimSuffix(verb, " to")
 		}
 		return verb, object

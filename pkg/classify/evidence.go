@@ -124,7 +124,7 @@ func becauseOrdinary(c *analysis.Case) string {
 		return classedReason
 	}
 	if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Restorable }) {
-		return ordinaryReason + "; what it deletes is in the last commit as it is"
+		return ordinaryReason + "; what it deletes is in the last commit, or not there"
 	}
 	return ordinaryReason
 }
@@ -207,7 +207,7 @@ func doubtOf(e *effect.Effect, clears map[string]float64) analysis.Doubt {
 	case effect.SendSecret, effect.ReadSecret:
 		reason = "prints or sends credentials: " + place(e) + "; ask the user for the one value that is needed"
 	case effect.ChangeRemote:
-		if e.Destroys() && !e.Trusted {
+		if e.Destroys() && !e.Trusted && !e.Kept {
 			reason = "destroys data that cannot be recovered: " + place(e) + "; ask the user to do it"
 		}
 	case effect.RunCode:

@@ -26,6 +26,9 @@ var losing = []string{
 	"git clean -fd", "git clean -fdx", "git reset --hard", "git reset --hard HEAD", "git checkout -- F", "git checkout .", "git checkout HEAD -- D", "git restore F", "git restore .", "git checkout -f", "git read-tree -u --reset HEAD",
 	"git rm -rf --quiet F", "git stash && git stash drop", "git branch -D side", "mv F G", "mv -f D/new F", "cp F G", "cp -f D/new F", "ln -sf F G", "sed -i s/a/b/g F", "echo x > F", ": > F", "> F", "truncate -s 0 F",
 	"echo x | tee F", "dd if=/dev/zero of=F bs=1 count=3 status=none", "install -m 600 F G", "cat F > G", "head -c 2 F > G && mv G F", "rm -rf D && mkdir D && echo x > D/x", "mv D moved && rm -rf moved", "cd D && rm -rf *", "rm -rf ./*",
+	"git restore -W F", "git restore --worktree .", "git restore -SW F", "git checkout side -- F", "git checkout --ours F", "git checkout side -f", "git switch -f side",
+	"cp -r D E", "cp -rT D E", "cp -a D/. E", "cp -r D/new F", "rsync -a D/ E", "rsync -a --delete D/ E/", "rsync -a --delete --inplace D/ E", "rsync -r D E",
+	"sqlite3 app.db 'DROP TABLE t'", "sqlite3 app.db 'DELETE FROM t'", "tar cf F D", "gzip F", "mv D E", "sort -o F F", "perl -pi -e s/a/b/ F", "tee F G < F", "rm -rf *", "rm -- *", "rm -rf D/*", "rm -r D/empty E",
 }
 
 // quoted returns a name as a word of a shell.
@@ -87,7 +90,8 @@ func (g *grove) plant() (root string, files, folders []string) {
 			}
 		}
 	}
-	write(".gitignore", "data\n")
+	write(".gitignore", "data\n*.db\n")
+	g.run(root, "sqlite3 app.db 'CREATE TABLE t(x); INSERT INTO t VALUES(1)'")
 	g.run(root, "git init -q . && git add -A && git commit -qm x && git branch side")
 	for _, name := range files {
 		switch g.rand.IntN(4) {
@@ -191,7 +195,7 @@ func TestUndoRestores(t *testing.T) {
 		v := p.Evaluate(t.Context(), a)
 		switch {
 		case v.Decision != verdict.Allow:
-			asked[text]++
+			asked[text+": "+v.Reasoning]++
 		default:
 			g.run(root, text)
 			p.ended(t.Context(), []*action.Action{a})

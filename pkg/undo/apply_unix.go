@@ -35,6 +35,7 @@ const (
 	create
 	replace   // what the action left, or anything with force
 	overwrite // the same in place, because the file has other names
+	rights    // only these are others
 	beside
 )
 
@@ -138,6 +139,9 @@ func (a *applier) planIn(dir, i int) (p plan, found stamp, err error) {
 	}
 	found = stampOf(&st)
 	if a.same(e, dir, name, &st) {
+		if e.Kind == "file" && uint32(st.Mode)&0o7777 != e.Mode {
+			return rights, found, nil
+		}
 		return nothing, found, nil
 	}
 	if left, ok := a.left[i]; !(ok && left == found) && !a.force && a.writing != e.path() || e.Kind == "dir" || st.Mode&unix.S_IFMT == unix.S_IFDIR {
@@ -243,6 +247,13 @@ func (a *applier) entry(i int) (did, at string, err error) {
 		if !errors.Is(err, unix.EEXIST) {
 			return "", "", err
 		}
+	case rights:
+		fd, _, err := openRegular(dir, name)
+		if err == nil {
+			err = unix.Fchmod(int(fd.Fd()), e.Mode)
+			fd.Close()
+		}
+		return Restored, "", err
 	case replace:
 		err := a.replace(dir, name, i, found)
 		return Restored, "", err
@@ -501,7 +512,7 @@ func (s *Store) Ended(ctx context.Context, session, hash string) (*Set, error) {
 		case err != nil:
 			remain++
 		case e.Kind == "dir":
-		case e.Kind == "file" && now.Ino == e.Was.Ino && now.Dev == e.Was.Dev && (e.By == "link" || now.Size == e.Was.Size && now.MTime == e.Was.MTime):
+		case e.Kind == "file" && now.Ino == e.Was.Ino && now.Dev == e.Was.Dev && (e.By == "link" || uint32(st.Mode)&0o7777 == e.Mode && now.Size == e.Was.Size && now.MTime == e.Was.MTime):
 			e.Gone = true
 			freed += e.Size
 			_ = os.Remove(filepath.Join(dir, e.Kept))

@@ -176,6 +176,7 @@ const (
 	appliedName = "applied"
 	writingName = "writing"
 	pendingName = "pending"
+	toldName    = "told"
 	goneSuffix  = ".gone"
 )
 
@@ -360,6 +361,14 @@ func (s *Store) prune(c *counter, keep time.Duration, most int64) (dropped int, 
 			live[set.Session] = true
 		}
 	}
+	for _, folder := range [...]string{pendingName, toldName} {
+		marks, _ := os.ReadDir(filepath.Join(s.o.Dir, folder))
+		for _, m := range marks {
+			if info, err := m.Info(); err == nil && now.Sub(info.ModTime()) > max(keep, s.o.Limits.Keep) {
+				_ = os.Remove(filepath.Join(s.o.Dir, folder, m.Name()))
+			}
+		}
+	}
 	slices.SortFunc(sets, func(a, b Set) int { return number(a.ID) - number(b.ID) })
 	for i := range sets {
 		set := &sets[i]
@@ -428,6 +437,41 @@ func (s *Store) commit(ctx context.Context, set *Set) error {
 		}
 	}
 	return s.locked(ctx, func(c *counter) error { c.Used += set.Bytes; return nil })
+}
+
+// Untold returns the sets of a session, without their entries and the newest first, that
+// it has not returned before.
+func (s *Store) Untold(session string) ([]Set, error) {
+	names, err := os.ReadDir(s.o.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256([]byte(session))
+	mark := filepath.Join(s.o.Dir, toldName, hex.EncodeToString(sum[:12]))
+	told := 0
+	if text, err := os.ReadFile(mark); err == nil {
+		told = number(string(text))
+	}
+	var out []Set
+	for _, n := range names {
+		if number(n.Name()) <= told {
+			continue
+		}
+		if set, err := s.head(n.Name()); err == nil && set.Session == session {
+			out = append(out, *set)
+		}
+	}
+	if len(out) == 0 {
+		return nil, nil
+	}
+	slices.SortFunc(out, func(a, b Set) int { return number(b.ID) - number(a.ID) })
+	if err := os.MkdirAll(filepath.Dir(mark), 0o700); err != nil {
+		return nil, err
+	}
+	return out, os.WriteFile(mark, []byte(out[0].ID), 0o600)
 }
 
 // pending returns the file that names the set of an action that was not seen to end.
