@@ -538,6 +538,7 @@ func (s *Store) Ended(ctx context.Context, session, hash string) (*Set, error) {
 	err = s.locked(ctx, func(c *counter) error {
 		c.Used -= freed
 		if remain == 0 { // the action took nothing away
+			c.Used -= set.cost()
 			_ = os.Rename(dir, dir+goneSuffix)
 		}
 		return nil

@@ -107,6 +107,13 @@ type Set struct {
 	Entries []Entry  `json:"entries,omitempty"`  // only of one set that was asked for
 }
 
+// overhead is what a name costs a store beside its content: so the bytes of a store bound
+// how many small files and sets it holds.
+const overhead = 4 << 10
+
+// cost returns what a set takes of a store.
+func (s *Set) cost() int64 { return s.Bytes + int64(s.Names+2)*overhead }
+
 // An Entry is one kept name.
 type Entry struct {
 	Path   string `json:"path"`
@@ -231,7 +238,7 @@ func (s *Store) counted() (c counter) {
 			c.Next = i + 1
 		}
 		if h, err := s.head(n.Name()); err == nil {
-			c.Used += h.Bytes
+			c.Used += h.cost()
 		}
 	}
 	return c
@@ -356,7 +363,7 @@ func (s *Store) prune(c *counter, keep time.Duration, most int64) (dropped int, 
 			continue
 		}
 		sets = append(sets, *set)
-		c.Used += set.Bytes
+		c.Used += set.cost()
 		if now.Sub(set.At) < s.o.Limits.Young {
 			live[set.Session] = true
 		}
@@ -383,7 +390,7 @@ func (s *Store) prune(c *counter, keep time.Duration, most int64) (dropped int, 
 		}
 		step()
 		_ = os.RemoveAll(from + goneSuffix)
-		c.Used -= set.Bytes
+		c.Used -= set.cost()
 		dropped++
 		bytes += set.Bytes
 	}
@@ -408,10 +415,14 @@ func (s *Store) reserve(ctx context.Context) (id string, room int64, err error) 
 				c.Next++
 				return nil
 			} else if !errors.Is(err, fs.ErrExist) {
+				id = ""
 				return err
 			}
 		}
 	})
+	if err != nil && id != "" {
+		_ = os.Remove(filepath.Join(s.o.Dir, id))
+	}
 	return id, room, err
 }
 
@@ -436,7 +447,7 @@ func (s *Store) commit(ctx context.Context, set *Set) error {
 			return err
 		}
 	}
-	return s.locked(ctx, func(c *counter) error { c.Used += set.Bytes; return nil })
+	return s.locked(ctx, func(c *counter) error { c.Used += set.cost(); return nil })
 }
 
 // Untold returns the sets of a session, without their entries and the newest first, that
