@@ -3,9 +3,11 @@
 package shield
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -44,7 +46,7 @@ type grove struct {
 
 func newGrove(t *testing.T) *grove {
 	t.Helper()
-	base, err := os.MkdirTemp(".", "undo-test-")
+	base, err := os.MkdirTemp(cmp.Or(os.Getenv("SHIELD_UNDO_DIR"), "."), "undo-test-")
 	if err == nil {
 		base, err = filepath.Abs(base)
 	}
@@ -109,7 +111,7 @@ func (g *grove) plant() (root string, files, folders []string) {
 }
 
 // command draws a command.
-func (g *grove) command(files, folders []string) string {
+func (g *grove) command(files, folders []string) (text, form string) {
 	file := func() string {
 		name := files[g.rand.IntN(len(files))]
 		if strings.HasPrefix(name, "-") {
@@ -117,7 +119,7 @@ func (g *grove) command(files, folders []string) string {
 		}
 		return quoted(name)
 	}
-	text := losing[g.rand.IntN(len(losing))]
+	text = losing[g.rand.IntN(len(losing))]
 	d, e := g.rand.IntN(len(folders)), g.rand.IntN(len(folders))
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -133,7 +135,7 @@ func (g *grove) command(files, folders []string) string {
 			b.WriteByte(c)
 		}
 	}
-	return b.String()
+	return b.String(), text
 }
 
 // snapshot returns all that lies below a folder but what git keeps.
@@ -183,13 +185,14 @@ func TestUndoRestores(t *testing.T) {
 	state := filepath.Join(g.base, "state")
 	cfg := Config{Policy: "offline", StateDir: state, Roots: []string{filepath.Join(g.base, "ws")}, Dir: filepath.Join(g.base, "ws"), Keeps: true}
 	kept, asked, none := 0, map[string]int{}, 0
+	ways := map[string]map[string]int{} // how the files of each form of a command are kept
 	for round := range rounds {
 		root, files, folders := g.plant()
 		p, err := NewPipeline(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := g.command(files, folders)
+		text, form := g.command(files, folders)
 		a := commandIn(t, text, root)
 		was := g.snapshot(root)
 		v := p.Evaluate(t.Context(), a)
@@ -201,10 +204,16 @@ func TestUndoRestores(t *testing.T) {
 			p.ended(t.Context(), []*action.Action{a})
 			if v.Undo != "" {
 				kept++
-				if _, err := p.undo.Get(v.Undo); err == nil { // else the command took nothing away
+				if set, err := p.undo.Get(v.Undo); err == nil { // else the command took nothing away
 					done, _, err := p.undo.Apply(t.Context(), v.Undo, nil, false)
 					if err != nil {
 						t.Fatalf("round %d: %s: %v", round, text, err)
+					}
+					if ways[form] == nil {
+						ways[form] = map[string]int{}
+					}
+					for _, e := range set.Entries {
+						ways[form][cmp.Or(e.By, e.Kind)]++
 					}
 					for _, r := range done {
 						if r.Did == undo.Failed {
@@ -233,6 +242,9 @@ func TestUndoRestores(t *testing.T) {
 		total += n
 	}
 	t.Logf("%d kept, %d without a loss, %d asked: %v", kept, none, total, asked)
+	for _, form := range slices.Sorted(maps.Keys(ways)) {
+		t.Logf("%-32s %v", form, ways[form])
+	}
 	if total*10 > kept+total {
 		t.Errorf("%d of %d commands with a loss are asked about", total, kept+total)
 	}

@@ -145,6 +145,22 @@ type stamp struct {
 	Ino   uint64 `json:"ino,omitempty"`
 	Size  int64  `json:"size,omitempty"`
 	MTime int64  `json:"mtime,omitempty"` // ns
+	CTime int64  `json:"ctime,omitempty"` // ns; 0 if it is not known
+}
+
+// is reports whether two stamps are of the same state. Programs that keep the modification
+// time of what they copy cannot set the change time, but a hard link changes it.
+func (s stamp) is(o stamp) bool {
+	if s.CTime == 0 || o.CTime == 0 {
+		return s.looks(o)
+	}
+	return s == o
+}
+
+// looks does as is, without the change time.
+func (s stamp) looks(o stamp) bool {
+	s.CTime, o.CTime = 0, 0
+	return s == o
 }
 
 // What became of an entry.

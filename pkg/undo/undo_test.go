@@ -442,6 +442,57 @@ func TestSparse(t *testing.T) {
 	}
 }
 
+// TestSameTime holds that content comes back which a program replaced by other content of the
+// same size, with the same modification time.
+func TestSameTime(t *testing.T) {
+	t.Parallel()
+	s, root := testStore(t, Options{}), tree(t)
+	name := root + "/a.txt"
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := func(text string) {
+		rewrite(t, name, text)
+		if err := os.Chtimes(name, info.ModTime(), info.ModTime()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, ended := range []bool{true, false} {
+		set := keep(t, s, Loss{Path: name, Write: true})
+		time.Sleep(20 * time.Millisecond) // more than a tick of the change time
+		change("b\n")
+		if ended {
+			if got, err := s.Ended(t.Context(), "s", "h"); err != nil || got == nil {
+				t.Fatal("the set is dropped", err)
+			}
+		}
+		if got := apply(t, s, set.ID, !ended); got[0].Did != Restored {
+			t.Errorf("%+v", got)
+		}
+		if text, _ := os.ReadFile(name); string(text) != "a\n" {
+			t.Errorf("%q", text)
+		}
+	}
+	set := keep(t, s, Loss{Path: name, Write: true})
+	rewrite(t, name, "c\n")
+	if _, err := s.Ended(t.Context(), "s", "h"); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(20 * time.Millisecond)
+	rewrite(t, name, "d\n")
+	if err := os.Chtimes(name, left.ModTime(), left.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if got := apply(t, s, set.ID, false); got[0].Did != Beside {
+		t.Errorf("newer content of the same size and time: %+v", got)
+	}
+}
+
 // TestFullDisk holds that nothing is kept, and nothing left in the store, if the disk of
 // the store can hold no more.
 func TestFullDisk(t *testing.T) {
