@@ -51,7 +51,7 @@ func demo(c *cli.Context, w *World, actions string) error {
 			return err
 		}
 		out := p.EvaluateUntil(c.Context, a, shield.TierClassify)
-		rows = append(rows, report.Judged{What: headline(a), Verdict: &out.Verdict})
+		rows = append(rows, report.Judged{What: headline(a.Type, a.Text), Verdict: &out.Verdict})
 	}
 	if err := report.WriteJudged(w.Out, rows, report.Style{Columns: columns(w.Out), Color: coloured(c, w, w.Out)}); err != nil {
 		return err

@@ -24,7 +24,7 @@ type textOutput struct {
 func (o *textOutput) Write(v *verdict.Verdict) error {
 	row := report.Judged{What: "the action in line " + strconv.Itoa(v.Line), Verdict: v}
 	if a, err := action.Parse(v.Action); err == nil {
-		row.What = headline(a)
+		row.What = headline(a.Type, a.Text)
 	} else if v.ID != "" {
 		row.What = v.ID
 	}
@@ -40,15 +40,15 @@ func (o *textOutput) Pass(raw []byte) error {
 }
 
 // headline returns an action as a person reads it: its command, or its type and the
-// place that it concerns.
-func headline(a *action.Action) string {
-	if command := a.Text("command"); command != "" {
+// place that it concerns. text returns a field of the payload, "" if it is not a string.
+func headline(typ string, text func(field string) string) string {
+	if command := text("command"); command != "" {
 		return command
 	}
 	for _, field := range [...]string{"path", "url", "source", "to", "query"} {
-		if text := a.Text(field); text != "" {
-			return a.Type + " " + text
+		if s := text(field); s != "" {
+			return typ + " " + s
 		}
 	}
-	return a.Type
+	return typ
 }
