@@ -110,7 +110,7 @@ func (c *Case) loses(l *Losses, i int, loss undo.Loss) {
 		loss.Path = folder
 	} else {
 		loss.Path = path.Join(c.real(path.Dir(e.Path)), path.Base(e.Path))
-		if !l.Outside && !e.Possible && c.gone(i, loss.Path) {
+		if !l.Outside && e.Sure != effect.May && c.gone(i, loss.Path) {
 			l.Needed = append(l.Needed, loss)
 		}
 	}

@@ -46,7 +46,7 @@ func gravest(c *analysis.Case) (part string, commands int) {
 		if e.Kind == effect.Execute && e.From.End > e.From.Start {
 			commands++
 		}
-		rank := slices.Index(gravity, e.Kind)
+		rank := slices.Index(gravity, e.Word())
 		if e.Destroys() {
 			rank = slices.Index(gravity, effect.Destroy)
 		}
@@ -136,7 +136,7 @@ func deed(c *analysis.Case) (verb, object string) {
 
 // does returns what one effect of an action does, and to what.
 func does(c *analysis.Case, e *effect.Effect) (verb, object string, known bool) {
-	if verb, known = verbs[e.Kind]; !known {
+	if verb, known = verbs[e.Word()]; !known {
 		return "", "", false
 	}
 	object = target(c, e)

@@ -77,11 +77,11 @@ func unusual(c *analysis.Case, i int, clears map[string]float64) analysis.Doubt 
 		return analysis.Doubt{}
 	}
 	cause, what, final := doubtOther, "not an everyday action: ", false
-	switch e.Kind {
+	switch e.Word() {
 	case effect.Execute:
 		if e.Class == effect.Privileged {
 			cause, what = doubtPrivileged, "runs with elevated privileges: "
-		} else if e.Class != effect.Unknown && len(e.Harms) > 0 {
+		} else if e.Class != effect.UnknownClass && len(e.Harms) > 0 {
 			what = string(e.Harms[0]) + ", as its entry says: "
 		} else if cause, what = doubtProgram, "unknown program or subcommand: "; c.Unread(i) {
 			return analysis.Doubt{}
@@ -191,11 +191,11 @@ func (k *Classifier) weighing(c *analysis.Case) weighing {
 
 // doubtOf returns the doubt that one effect gives.
 func doubtOf(e *effect.Effect, clears map[string]float64) analysis.Doubt {
-	if e.Kind == effect.Dynamic {
+	if e.Sure == effect.Unknown {
 		return unknown(e, clears)
 	}
 	reason := ""
-	switch e.Kind {
+	switch e.Word() {
 	case effect.SendData:
 		switch {
 		case e.Trusted:
@@ -222,7 +222,7 @@ func doubtOf(e *effect.Effect, clears map[string]float64) analysis.Doubt {
 	if reason == "" {
 		return analysis.Doubt{}
 	}
-	return analysis.Doubt{Cause: string(e.Kind), Reason: reason, Final: true}
+	return analysis.Doubt{Cause: string(e.Word()), Reason: reason, Final: true}
 }
 
 // unknown is the doubt about what cannot be known before it runs.

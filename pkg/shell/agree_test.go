@@ -333,7 +333,7 @@ func TestAgree(t *testing.T) {
 	for _, c := range agreements {
 		var got []string
 		for _, e := range Analyze(c.text, here()).Effects {
-			switch e.Kind {
+			switch e.Word() {
 			case effect.Execute:
 				got = append(got, strings.Join(append([]string{e.Program}, e.Args...), " "))
 			case effect.Dynamic:

@@ -209,7 +209,7 @@ func divided(reasoning, source string) (why, instead, kind, place string) {
 func decisive(c *analysis.Case, kind, place string) *effect.Effect {
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if kind != "" && string(e.Kind) == kind && (place == "" || slices.Contains([]string{e.Path, e.Host, e.Program}, place)) {
+		if kind != "" && string(e.Word()) == kind && (place == "" || slices.Contains([]string{e.Path, e.Host, e.Program}, place)) {
 			return e
 		}
 	}
