@@ -123,7 +123,7 @@ func hookDenied(t *testing.T, name string, status int, out, errs string) {
 var refusalForm = regexp.MustCompile(`^\S.*[.!?…] Do not retry( unless the user allows it)?\. \[shield(: [A-Za-z0-9_-]+)?(, ref [a-z0-9]{3,6})?\]$`)
 
 // refs are the references in texts, which are drawn at random.
-var refs = regexp.MustCompile(`\b(ref|shield allow) [a-z0-9]{3,6}\b`)
+var refs = regexp.MustCompile(`\b(ref|shield allow|shield tools set) [a-z0-9]{3,6}\b`)
 
 // TestHookFailuresDeny gives the hook what it cannot judge.
 func TestHookFailuresDeny(t *testing.T) {

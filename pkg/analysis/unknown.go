@@ -44,8 +44,8 @@ func (c *Case) unknown() {
 }
 
 const (
-	readerReason = "the action type is unknown, though its name and fields say that it reads"
-	toolReason   = "the action type is unknown"
+	readerReason = "first use of a tool that shield does not know, though its name and fields say that it reads"
+	toolReason   = "first use of a tool that shield does not know"
 )
 
 // UnknownTool reports whether an effect says only that the action's type is unknown: a rule that

@@ -227,7 +227,7 @@ func doubtOf(e *effect.Effect, clears map[string]float64) analysis.Doubt {
 
 // unknown is the doubt about what cannot be known before it runs.
 func unknown(e *effect.Effect, clears map[string]float64) analysis.Doubt {
-	advice := "write the value in full"
+	advice, what := "write the value in full", "unknown effect: "
 	switch e.Cause {
 	case effect.CauseAbsent:
 		advice = "check its name, or run its commands directly"
@@ -238,10 +238,10 @@ func unknown(e *effect.Effect, clears map[string]float64) analysis.Doubt {
 	case effect.CauseLoaded:
 		advice = "leave the variable unset"
 	case effect.CauseTool, effect.CauseReader:
-		advice = "ask the user to have a policy say what the tool does"
+		advice, what = "ask the user to approve the tool once", ""
 	}
 	least, cleared := clears[string(e.Cause)]
-	reason := "unknown effect: " + clip(e.Reason, 120) + "; " + advice
+	reason := what + clip(e.Reason, 120) + "; " + advice
 	return analysis.Doubt{Cause: string(e.Cause), Reason: reason, Final: !cleared, Least: least}
 }
 

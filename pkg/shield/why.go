@@ -49,7 +49,7 @@ func ruleWords(rule string) string {
 
 // doubtWords begin the reasons of Tier 1 that come from no rule.
 var doubtWords = []string{
-	"unknown effect: ", "unknown program or subcommand: ", "not an everyday action: ", "runs with elevated privileges: ", "contacts ",
+	"unknown effect: ", "first use of a tool that shield does not know", "unknown program or subcommand: ", "not an everyday action: ", "runs with elevated privileges: ", "contacts ",
 	"changes files outside the workspace: ", "changes the system: ", "listens where other machines can connect: ", "stops processes: ", "changes a remote resource: ",
 	"writes a file that runs later (persistence): ", "sends credentials to ", "sends local data to ", "prints or sends credentials: ",
 	"destroys data that cannot be recovered: ", "runs a downloaded file: ", "runs downloaded, decoded or piped-in code; ", "changes shield or an agent's guard; ",
