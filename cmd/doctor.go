@@ -158,6 +158,7 @@ func examineState(out *findings, set *config.Loaded, w *World) {
 	}
 	if examineStore(out, set, w) {
 		examineSessions(out, set, w)
+		examineLicence(out, set, w)
 	}
 	if file := auditFile(set, w); file != "" {
 		if err := audit.Check(file, head); err != nil {

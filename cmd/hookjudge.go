@@ -63,7 +63,11 @@ func judgeHook(c *cli.Context, w *World, name string, deadline time.Duration) er
 	if err := judgeInTime(ctx, c, w, name, event).write(w.Out); err != nil {
 		return err
 	}
-	return <-ended
+	err = <-ended
+	if err == nil {
+		w.probeLater(c)
+	}
+	return err
 }
 
 // judgeAlone judges one event of a host in the process that the host waits for.
@@ -213,6 +217,7 @@ func judgeRead(ctx context.Context, c *cli.Context, w *World, h *host.Host, even
 	if err != nil {
 		return hookAnswer{}, err
 	}
+	w.judged = p
 	if c.Bool(permissionFlag) {
 		// What shield itself has the host ask is the user's to answer.
 		_, asked := approve.HostAsked(stateDir(&set.Settings, w), questionKey(event))

@@ -113,7 +113,7 @@ _shield() {
 	"shield classify --format") choices="json text" action=none ;;
 	"shield classify --conditions") choices="none kept" action=none ;;
 	"shield classify --max-bytes") choices="" action=none ;;
-	"shield evaluate ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --format --trace --no-action --conditions --max-bytes --help" ;;
+	"shield evaluate ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --format --trace --no-action --conditions --max-bytes --exam --json --help" ;;
 	"shield evaluate --config") choices="" action=file ;;
 	"shield evaluate --policy") choices="default offline strict permissive" action=file ;;
 	"shield evaluate --model") choices="none" action=directory ;;
