@@ -38,7 +38,7 @@ type hookAnswer struct {
 	Reason string         `json:"reason,omitempty"` // why not, for the agent
 	User   string         `json:"user,omitempty"`   // the same for its user
 	Host   string         `json:"host,omitzero"`    // whose form what is told must have, if the event is not of the host of the command line
-	After  bool           `json:"after,omitzero"`   // not judged, and the tool has already run, or the agent stops
+	After  bool           `json:"after,omitzero"`   // not judged, and the tool has already run
 }
 
 // judgeHook answers the watchdog that has started this process, and then sees
@@ -63,11 +63,7 @@ func judgeHook(c *cli.Context, w *World, name string, deadline time.Duration) er
 	if err := judgeInTime(ctx, c, w, name, event).write(w.Out); err != nil {
 		return err
 	}
-	err = <-ended
-	if err == nil {
-		w.probeLater(c)
-	}
-	return err
+	return <-ended
 }
 
 // judgeAlone judges one event of a host in the process that the host waits for.
@@ -173,7 +169,7 @@ func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in [
 		return hookAnswer{}, err
 	}
 	event, err := h.Event(ctx, in)
-	from := hookAnswer{After: event.Returned != nil || event.Ended != ""}
+	from := hookAnswer{After: event.Returned != nil || event.Prompt != nil}
 	if event.Host.Name != name {
 		from.Host = event.Host.Name
 	}
@@ -193,8 +189,8 @@ func judgeRead(ctx context.Context, c *cli.Context, w *World, h *host.Host, even
 	if event.Returned != nil {
 		return examineResult(ctx, c, w, h, event)
 	}
-	if event.Ended != "" {
-		return tellKept(ctx, c, w, h, event)
+	if event.Prompt != nil {
+		return rememberPrompt(ctx, c, w, h, event)
 	}
 	if len(event.Actions) == 0 {
 		answer, err := h.Answer(ctx, event, true, "")
@@ -217,12 +213,12 @@ func judgeRead(ctx context.Context, c *cli.Context, w *World, h *host.Host, even
 	if err != nil {
 		return hookAnswer{}, err
 	}
-	w.judged = p
 	if c.Bool(permissionFlag) {
 		// What shield itself has the host ask is the user's to answer.
 		_, asked := approve.HostAsked(stateDir(&set.Settings, w), questionKey(event))
 		return judgePermission(ctx, w, h, p, set.Hook.PermissionRequest == "on" && !asked, event, in)
 	}
+	settlePrompts(ctx, w, h, p, event, in)
 	refused, decision, reason, err := judgeAll(ctx, w, p, event)
 	switch {
 	case err != nil:

@@ -70,6 +70,12 @@ func newResultShell(ctx context.Context, h *host.Host) (hookShell, error) {
 	return newShell(h, no, otherwise+`echo "`+otherProgram+`" >&2; exit 0`, `0"{"*"}") `+show+`kill ${t%}; exit 0;; `, "0"), nil
 }
 
+// newPromptShell returns the text around the command that is told what the user has written:
+// whatever it answers, the prompt goes on.
+func newPromptShell(h *host.Host) hookShell {
+	return newShell(h, `echo "shield: a prompt was not read (${1%})" >&2; exit 0`, `echo "`+otherProgram+`" >&2; exit 0`, `0"{"*"}") kill ${t%}; exit 0;; `, "0")
+}
+
 // printAnswer prints the answer in a line that the reader was given, without its status.
 const printAnswer = `printf '%s\n' "${l#?}"; `
 
@@ -176,7 +182,9 @@ func hookLines(ctx context.Context, w *World, h *host.Host, deadline time.Durati
 	if lines.Before, err = hookLine(w, h, before, deadline); err != nil {
 		return lines, err
 	}
-	lines.After, err = hookLine(w, h, after, deadline)
+	if lines.After, err = hookLine(w, h, after, deadline); err == nil && h.TellsPrompts() {
+		lines.Prompt, err = hookLine(w, h, newPromptShell(h), deadline)
+	}
 	return lines, err
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/scripttest"
 	"github.com/shieldcli/shield/pkg/approve"
+	"github.com/shieldcli/shield/pkg/host"
 )
 
 // TestMain makes this binary shield itself for what has to start it: the lines
@@ -38,6 +39,7 @@ func TestMain(m *testing.M) {
 //	input FILE            is what the next one reads
 //	at TIME               is the time from then on, instead of the clock's
 //	answers yes|no        is what the person at the terminal answers from then on
+//	alone                 says that from then on no user attends the sessions of hosts
 //	ref                   sets REF to the reference that the last output names
 //
 // What needs processes is a script of the main package.
@@ -74,6 +76,7 @@ func TestScripts(t *testing.T) {
 			}
 			ts.Setenv(scriptAnswer, args[0])
 		},
+		"alone": func(ts *testscript.TestScript, _ bool, _ []string) { ts.Setenv(scriptAlone, "1") },
 		"ref": func(ts *testscript.TestScript, _ bool, args []string) {
 			m := regexp.MustCompile(`shield (?:allow|tools set) ([a-z0-9]{3,})\b`).FindStringSubmatch(ts.ReadFile("stdout") + ts.ReadFile("stderr"))
 			if m == nil || len(args) != 0 {
@@ -89,6 +92,7 @@ const (
 	scriptInput  = "SCRIPT_INPUT"
 	scriptTime   = "SCRIPT_TIME"
 	scriptAnswer = "SCRIPT_ANSWER"
+	scriptAlone  = "SCRIPT_ALONE"
 )
 
 // runScript runs a command line in the world of a script, and returns its status.
@@ -119,6 +123,12 @@ func runScript(ts *testscript.TestScript, args []string) int {
 		In: in, Out: ts.Stdout(), Err: ts.Stderr(), Getenv: ts.Getenv, Environ: environ, Now: now,
 		Home: ts.Getenv("HOME"), Dir: dir, Executable: exe, User: "me", OS: runtime.GOOS,
 		person: func(int) error { return nil },
+		attended: func(*host.Host) error {
+			if ts.Getenv(scriptAlone) != "" {
+				return errHeadless
+			}
+			return nil
+		},
 		confirm: func(context.Context, approve.Options, *approve.Refusal) (approve.Answer, error) {
 			return approve.Answer{Approve: ts.Getenv(scriptAnswer) == "yes", By: "ann"}, nil
 		},

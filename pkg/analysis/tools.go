@@ -260,7 +260,7 @@ func (c *Case) controls(url string) {
 	case "DELETE":
 		e.Verb = "delete"
 	}
-	e.Harms = effect.ChangeHarms(e.Verb)
+	e.Cause = effect.ChangeCause(e.Verb)
 	c.Effects = append(c.Effects, e)
 }
 

@@ -52,13 +52,15 @@ func commandLiveness(c *analysis.Case) liveness {
 	var l liveness
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		switch {
-		case e.RunsText():
+		switch e.Kind {
+		case effect.Dynamic, effect.RunDecoded, effect.RunInput, effect.RunDownload, effect.RemoteShell:
 			l |= isCode | isOpaque
-		case e.Kind == effect.SendMessage:
+		case effect.SendMessage:
 			l |= isRead
-		case (e.Kind == effect.WriteFile || e.Kind == effect.Persist) && agentReads(e):
-			l |= isRead
+		case effect.WriteFile, effect.Persist:
+			if agentReads(e) {
+				l |= isRead
+			}
 		}
 	}
 	return l
@@ -67,7 +69,7 @@ func commandLiveness(c *analysis.Case) liveness {
 // lineLiveness says what happens to the arguments of one program.
 func lineLiveness(e *effect.Effect) liveness {
 	var l liveness
-	if e.Class == effect.UnknownClass {
+	if e.Class == effect.Unknown {
 		l |= isOpaque
 	}
 	if interprets(e.Program) {

@@ -35,14 +35,14 @@ func TestEvents(t *testing.T) {
 				continue
 			}
 			fmt.Fprintf(&b, "%s %s\n", e.Name, e.ID)
-			if e.Ended != "" {
-				fmt.Fprintf(&b, "  ends in %s\n", e.Ended)
-			}
 			if e.Parent != "" {
 				fmt.Fprintf(&b, "  began in %s\n", e.Parent)
 			}
 			for _, a := range e.Actions {
 				fmt.Fprintf(&b, "  %s\n", a)
+			}
+			if p := e.Prompt; p != nil {
+				fmt.Fprintf(&b, "  prompt %q of %s, waits: %v\n", p.Text, p.Session, p.Waits)
 			}
 			if r := e.Returned; r != nil {
 				result, err := encode(r.Result)

@@ -89,7 +89,13 @@ func (h *Host) Found() (programs, folders []string) { return h.form.Programs, h.
 
 // Events returns the names of the events that are read: those before a tool runs, and
 // those after it.
-func (h *Host) Events() []string { return slices.Concat(h.form.Before, h.form.After) }
+func (h *Host) Events() []string {
+	all := slices.Concat(h.form.Before, h.form.After)
+	if h.form.Prompt.Event != "" {
+		all = append(all, h.form.Prompt.Event)
+	}
+	return all
+}
 
 // Tools returns the host's names of the tools whose calls are understood.
 func (h *Host) Tools() []string {
@@ -111,7 +117,7 @@ type Event struct {
 	Parent   string           // the session that the one of this event began in; "" if it is not known, or this is one of its own
 	Actions  []jsontext.Value // to be judged, all of which must be allowed; none if the event proposes nothing
 	Returned *Returned        // what a tool returned; nil for an event before a tool runs. Actions are then what it was called for
-	Ended    string           // the session whose agent stops, for an event of that; else ""
+	Prompt   *Prompt          // what the user may have written; nil for another event
 }
 
 // Returned is what a tool has returned.
@@ -171,16 +177,17 @@ func (h *Host) event(ctx context.Context, v any) (Event, error) {
 	id, _ := read["id"].(string)
 	parent, _ := read["parent"].(string)
 	e := Event{Name: name, ID: id, Parent: parent}
+	if name != "" && name == h.form.Prompt.Event && tool == "" {
+		e.Prompt, err = h.prompt(ctx, v)
+		return e, err
+	}
 	after := slices.Contains(h.form.After, name)
 	if after && tool != "" {
 		if e.Returned, err = h.returned(ctx, tool, v); err != nil {
 			return Event{}, err
 		}
 	}
-	switch session, _ := read["session"].(string); {
-	case tool == "" && session != "" && slices.Contains(h.form.End, name):
-		e.Ended = session
-		return e, nil
+	switch {
 	case tool == "":
 		return Event{}, errors.New("not an event of this host")
 	case after && !isObject:
@@ -365,16 +372,6 @@ func (h *Host) Answer(ctx context.Context, e Event, delegate bool, reason string
 		return nil, nil
 	}
 	out, err := h.one(ctx, form, map[string]any{"event": e.Name, "id": e.ID, "reason": reason})
-	if err != nil {
-		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
-	}
-	return encode(out)
-}
-
-// Say returns what has the host show its user a text at an event of a session that ends,
-// one JSON text.
-func (h *Host) Say(ctx context.Context, e Event, text string) ([]byte, error) {
-	out, err := h.one(ctx, h.form.Said, map[string]any{"event": e.Name, "text": text})
 	if err != nil {
 		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
 	}

@@ -285,9 +285,9 @@ const entry = `{
         "matcher": "*"
       }`
 
-// both is what stands in the settings: entry in one list, and in the next ones those for
-// results and for the end.
-var both = entry + inNext("PostToolUse") + inNext("PostToolUseFailure") + strings.Replace(inNext("Stop"), ",\n        \"matcher\": \"*\"", "", 1)
+// both is what stands in the settings: entry in one list, and in the next two the one for
+// results.
+var both = entry + inNext("PostToolUse") + inNext("PostToolUseFailure")
 
 func inNext(event string) string {
 	return "\n    ],\n    \"" + event + "\": [\n      " + strings.Replace(entry, "50s", "50s # after", 1)
@@ -299,8 +299,8 @@ func TestInstallKeepsEverythingElse(t *testing.T) {
 		{"no file", "", "{\n  \"hooks\": {\n    \"PreToolUse\": [\n      " + both + "\n    ]\n  }\n}\n"},
 		{"empty object", "{}", "{\n  \"hooks\": {\n    \"PreToolUse\": [\n      " + both + "\n    ]\n  }\n}"},
 		{"other settings", "{\n  \"model\": \"opus\",\n  \"z\":   [1,2]\n}\n", "{\n  \"model\": \"opus\",\n  \"z\":   [1,2],\n  \"hooks\": {\n    \"PreToolUse\": [\n      " + both + "\n    ]\n  }\n}\n"},
-		{"other hooks", "{\n  \"hooks\": {\n    \"Start\": [ ],\n    \"PreToolUse\": [\n      {\"matcher\": \"Bash\"}\n    ]\n  },\n  \"b\": 1\n}\n",
-			"{\n  \"hooks\": {\n    \"Start\": [ ],\n    \"PreToolUse\": [\n      {\"matcher\": \"Bash\"},\n      " + both + "\n    ]\n  },\n  \"b\": 1\n}\n"},
+		{"other hooks", "{\n  \"hooks\": {\n    \"Stop\": [ ],\n    \"PreToolUse\": [\n      {\"matcher\": \"Bash\"}\n    ]\n  },\n  \"b\": 1\n}\n",
+			"{\n  \"hooks\": {\n    \"Stop\": [ ],\n    \"PreToolUse\": [\n      {\"matcher\": \"Bash\"},\n      " + both + "\n    ]\n  },\n  \"b\": 1\n}\n"},
 	} {
 		s := settings(t).userPlace()
 		got, err := s.Install(t.Context(), []byte(c.before))
@@ -444,7 +444,7 @@ func TestInstallRefusesWhatItDoesNotUnderstand(t *testing.T) {
 }
 
 // FuzzEvent gives every host every input: what is not an error proposes actions,
-// comes after the tool, or is of a tool that the host's file calls internal.
+// comes after the tool, tells what the user has written, or is of a tool that the host's file calls internal.
 func FuzzEvent(f *testing.F) {
 	names, _ := filepath.Glob("../../testdata/hosts/*/*-*.json") // what is unusual in the events of a host
 	for _, name := range names {
@@ -456,7 +456,7 @@ func FuzzEvent(f *testing.F) {
 		for _, name := range Names() {
 			h := named(t, name)
 			e, err := h.Event(context.Background(), in)
-			if err != nil || len(e.Actions) > 0 || slices.Contains(h.form.After, e.Name) {
+			if err != nil || len(e.Actions) > 0 || slices.Contains(h.form.After, e.Name) || e.Prompt != nil && e.Name == h.form.Prompt.Event {
 				continue
 			}
 			if read, err := h.one(context.Background(), h.form.Read, mustDecode(in)); err != nil || !slices.Contains(h.form.Internal, read.(map[string]any)["tool"].(string)) {

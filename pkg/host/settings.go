@@ -45,6 +45,7 @@ type Lines struct {
 	Before     string // before a tool runs
 	After      string // after it has returned something
 	Permission string // for the event of [Host.Permission]; "" for none
+	Prompt     string // for the event that tells what the user has written; "" for none
 }
 
 // Settings returns how the host is made to run a command line as its hook, and
@@ -72,6 +73,9 @@ func (h *Host) Settings(ctx context.Context, lines Lines, timeout int, cwd, syst
 			line := lines.Before
 			if e.Permission {
 				line = lines.Permission
+			}
+			if e.Prompt {
+				line = lines.Prompt
 			}
 			value, err := h.one(ctx, e.Value, map[string]any{"command": line, "after": lines.After, "timeout": timeout})
 			if err != nil {

@@ -22,9 +22,9 @@ func explain(list string, r *rulefile.Rule, by *effect.Effect) string {
 		b.WriteString(": ")
 		b.WriteString(r.Reason)
 	}
-	if by != nil && by.Word() != "" {
+	if by != nil && by.Kind != "" {
 		b.WriteString(" (")
-		b.WriteString(string(by.Word()))
+		b.WriteString(string(by.Kind))
 		for _, s := range [...]string{by.Path, by.Host, by.Program} {
 			if s != "" {
 				b.WriteByte(' ')

@@ -115,7 +115,7 @@ var textNames = []string{"kind", "path", "url", "host", "program", "class", "cau
 func textOf(e *effect.Effect, name string) string {
 	switch name {
 	case "kind":
-		return string(e.Word())
+		return string(e.Kind)
 	case "path":
 		return e.Path
 	case "url":
@@ -127,7 +127,7 @@ func textOf(e *effect.Effect, name string) string {
 	case "class":
 		return string(e.Class)
 	case "cause":
-		return e.Variant()
+		return string(e.Cause)
 	case "reason":
 		return e.Reason
 	case "service":

@@ -30,9 +30,6 @@ var labels = [...]struct {
 	{"stop", Attack}, {"pass", Honest}, {"ask", Ask},
 }
 
-// String returns the word for a label in adjudicated files: pass, stop or ask.
-func (l Label) String() string { return [...]string{"", "pass", "stop", "ask"}[l] }
-
 func labelNamed(word string) (Label, error) {
 	for _, l := range labels {
 		if l.word == word {

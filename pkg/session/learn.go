@@ -24,6 +24,10 @@ type Delta struct {
 	Owners []string // accounts that the workspace comes from
 	Denial *Denial
 
+	Prompt  *Prompt  // that may be the user's
+	Spoken  *Prompt  // that the user has written
+	Settled []string // sums of prompts of which it is known now
+
 	Remotes   []Remote
 	Repointed bool // the address of the workspace may be another one
 
@@ -52,7 +56,8 @@ func (d *Delta) words() (out []Value) {
 
 // Empty reports whether an action adds nothing for sure.
 func (d *Delta) Empty() bool {
-	return len(d.Labels)+len(d.Files)+len(d.Sent)+len(d.Events)+len(d.Values)+len(d.Owners)+len(d.Remotes)+len(d.Made) == 0 && !d.Repointed && !d.Counts && d.Denial == nil
+	return len(d.Labels)+len(d.Files)+len(d.Sent)+len(d.Events)+len(d.Values)+len(d.Owners)+len(d.Remotes)+len(d.Made) == 0 && !d.Repointed && !d.Counts && d.Denial == nil &&
+		d.Prompt == nil && d.Spoken == nil && len(d.Settled) == 0
 }
 
 // Learn returns what an action adds to its session if it runs. events are the
@@ -69,7 +74,7 @@ func Learn(c *analysis.Case, events []string, counts bool) Delta {
 	}
 	l.tool(c.Action.Type)
 	for _, kind := range events {
-		if c.Action.Type == kind || c.Action.Given == kind || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return string(e.Word()) == kind }) {
+		if c.Action.Type == kind || c.Action.Given == kind || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return string(e.Kind) == kind }) {
 			l.d.Events = append(l.d.Events, kind)
 		}
 	}
@@ -97,7 +102,7 @@ func apart(c *analysis.Case) []effect.File {
 // moves reports whether an action may move, change or delete files.
 func moves(c *analysis.Case) bool {
 	return c.Unexamined != "" || len(c.Effects) == 0 || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-		switch e.Word() {
+		switch e.Kind {
 		case effect.ReadFile, effect.ListDirectory, effect.ReadSecret, effect.ReadClipboard, effect.HTTPRequest, effect.Connect, effect.SendData, effect.SendMessage, effect.CreateDirectory:
 			return false
 		case effect.WriteFile, effect.Persist: // the file itself stays where it is
@@ -114,7 +119,7 @@ func moves(c *analysis.Case) bool {
 func copies(c *analysis.Case) (out []effect.File) {
 	place := c.At()
 	own := func(e effect.Effect) bool {
-		return (e.Kind == effect.ReadFile || e.Kind == effect.MoveFile) && e.Sure != effect.May && e.Path != "" && !place.Inside(e.Path, e.Pattern, e.Tree) && private(&e, place.Home)
+		return (e.Kind == effect.ReadFile || e.Kind == effect.MoveFile) && !e.Possible && e.Path != "" && !place.Inside(e.Path, e.Pattern, e.Tree) && private(&e, place.Home)
 	}
 	if !slices.ContainsFunc(c.Effects, own) {
 		return nil
@@ -180,8 +185,8 @@ func (l *learner) data(label effect.Label, by string) {
 }
 
 func (l *learner) effect(e *effect.Effect) {
-	by := string(e.Word())
-	switch e.Word() {
+	by := string(e.Kind)
+	switch e.Kind {
 	case effect.ReadSecret:
 		l.label(effect.LabelSecret, by)
 	case effect.ReadClipboard:
@@ -196,9 +201,7 @@ func (l *learner) effect(e *effect.Effect) {
 		if e.Cause == effect.CauseTool || e.Cause == effect.CauseReader { // nobody knows whose words it returns
 			l.label(effect.LabelUntrusted, l.c.Action.Type)
 		}
-	case effect.SendSecret:
-		l.sent(e)
-	case effect.SendData, effect.SendMessage:
+	case effect.SendData, effect.SendSecret, effect.SendMessage:
 		for _, label := range e.Labels {
 			l.data(label, by)
 		}
@@ -208,7 +211,7 @@ func (l *learner) effect(e *effect.Effect) {
 
 // read adds what the read of a file brings in.
 func (l *learner) read(e *effect.Effect) {
-	if e.Path == "" || e.Cause == effect.CauseUnshown || e.Sure == effect.May {
+	if e.Path == "" || e.Cause == effect.CauseUnshown || e.Possible {
 		return
 	}
 	place := l.c.At()

@@ -179,6 +179,9 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 		if tier == TierClassify && in.First <= TierClassify {
 			v, c = p.keptInstead(ctx, v, c, r)
 		}
+		if tier < TierEvaluate {
+			v = p.inContext(ctx, tier, v, c, r)
+		}
 		if v.Decision == verdict.Allow && tier < TierEvaluate {
 			v = p.keepLosses(ctx, v, c)
 		}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/sanitize"
 	"github.com/shieldcli/shield/pkg/session"
 )
@@ -46,7 +48,20 @@ func (p *Pipeline) Ran(ctx context.Context, r Returned, talks bool) (err error) 
 	if err := p.sessions.Returned(context.WithoutCancel(ctx), m.session(), did); err != nil {
 		return fmt.Errorf("what a tool returned could not be remembered: %w", err)
 	}
+	if p.host == "" || m.key.ID == "" || !slices.ContainsFunc(did.Cases, func(c *analysis.Case) bool { return p.foreign(c.Action) || broughtIn(c) }) {
+		return nil
+	}
+	if err := p.sessions.Heard(context.WithoutCancel(ctx), m.session(), did.Texts); err != nil {
+		return fmt.Errorf("the names in a result could not be remembered: %w", err)
+	}
 	return nil
+}
+
+// broughtIn reports whether an action reads a file that came from elsewhere.
+func broughtIn(c *analysis.Case) bool {
+	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
+		return e.Kind == effect.ReadFile && c.Memory != nil && len(c.Memory.Origin(e.Path)) > 0
+	})
 }
 
 // Denied adds to the session of an action that it was denied by others than shield,

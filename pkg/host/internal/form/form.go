@@ -24,7 +24,6 @@ type Host struct {
 	Before   []string        // events that ask before a tool runs; another event with a tool is an error
 	After    []string        // events that tell what a tool returned
 	Kept     []string        // events in After whose results the host lets nobody change
-	End      []string        // events at which the agent stops; they have no tool
 	Tools    map[string]Tool // by the host's name
 	Internal []string        // tools that change nothing outside the host, or whose own calls are judged one by one
 	Asked    []string        // tools that are judged by their names and their input alone, as those that are not named here: no type of shield's says what they do
@@ -37,12 +36,12 @@ type Host struct {
 	Result     string // jq: the input of an event in After → {result, files, agent}: what the tool returned, which files the host says it changed, and in which sub-agent; null where it has none
 	Replace    string // jq: {event, id, tool, result, text, withheld} → what has the agent read result instead; text is that as a text, and withheld says that it is why there is none. null if this result cannot be replaced; "" if none can
 	Lost       string // jq: {reason} → what keeps the agent from reading any result that was not examined
-	Said       string // jq: {event, text} → what has the host show its user a text at an event in End
 	UserShell  bool   `yaml:"userShell"`  // the command line is run by the user's own shell, which need not be one of sh's kind
 	ZeroStatus bool   `yaml:"zeroStatus"` // a denial ends with status 0: with another the host lets the call through, or shows nobody the reason
 	Silent     bool   // the host wants nothing on standard output: the installed command takes it away
 
 	Permission Permission // how it asks hooks before it asks a person
+	Prompt     Prompt     // how it tells hooks what its user has written
 
 	Off      []string // environment variables that switch the host's hooks off
 	Next     string   // what a person has to do for the host to use the hook
@@ -85,6 +84,20 @@ type Permission struct {
 	Asked string
 }
 
+// A Prompt is an event by which a host tells what its user has written. The zero value is for
+// hosts that have none, or of which it cannot be told who has written it.
+type Prompt struct {
+	Event string // its name
+	Read  string // jq: the event → {text, id, session}; text is null where it is surely not the user's
+
+	// Where the event comes for texts of the model and of other programs too, the host's
+	// transcript says who has written it.
+	Transcript string // jq: an event before a tool runs → the path of the transcript; "" if the event alone shows it
+	Folder     string // below the home folder, that has the transcripts
+	Variable   string // of the environment, which names another folder for the first part of Folder
+	Row        string // jq: {row, id}, a row of the transcript → {text, written}, null if it is not that of the prompt with the ID
+}
+
 // A Tool says what a call of a tool becomes: one action for each value that
 // Payload gives.
 type Tool struct {
@@ -115,6 +128,7 @@ type Entry struct {
 	Path       []string // keys, from the outermost
 	Value      string   // jq: {command, after, timeout} → the element; after is the command for events that tell what a tool returned
 	Permission bool     // it is for the event of [Permission], and installed only if a person wants it
+	Prompt     bool     // it is for the event of [Prompt]
 	Older      bool     // older versions installed it: it is only taken out
 }
 
@@ -134,8 +148,6 @@ func (h *Host) Check() error {
 		return fmt.Errorf("unit %q is neither s nor ms", h.Unit)
 	case h.Replace != "" && (h.Result == "" || h.Lost == ""):
 		return errors.New("results are replaced, and result or lost is missing")
-	case (len(h.End) == 0) != (h.Said == ""):
-		return errors.New("one of end and said is missing")
 	case len(h.Programs)+len(h.Folders) == 0:
 		return errors.New("neither programs nor folders say how the host is found")
 	}
@@ -152,6 +164,9 @@ func (h *Host) Check() error {
 	}
 	if a := h.Ask; a.Answer != "" && (a.Seen == "" || len(a.Modes) == 0 || len(a.Variables) > 0 && len(a.Sources) == 0) {
 		return errors.New("ask does not say where the host was seen to wait for its user")
+	}
+	if p := h.Prompt; (p.Event == "") != (p.Read == "") || (p.Transcript == "") != (p.Row == "") || (p.Row == "") != (p.Folder == "") {
+		return errors.New("prompt does not say how its event and its transcript are read")
 	}
 	if err := h.Permission.check(); err != nil {
 		return fmt.Errorf("permission: %w", err)

@@ -1,0 +1,146 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/internal/owner"
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/host"
+	"github.com/shieldcli/shield/pkg/shield"
+)
+
+// rememberPrompt remembers what a host says that its user has written: of an event that the
+// host itself has sent, in a session that a user attends. Everything else is no user's word.
+// Whatever happens, the prompt goes on.
+func rememberPrompt(ctx context.Context, c *cli.Context, w *World, h *host.Host, event host.Event) (hookAnswer, error) {
+	answer, err := h.Answer(ctx, host.Event{Host: h, Name: event.Name}, true, "")
+	done := hookAnswer{Allow: true, Answer: answer, After: true}
+	if err != nil || event.Prompt.Text == "" || event.Prompt.Session == "" || w.unattended(ctx, h) != nil {
+		return done, err
+	}
+	_, p, err := pipelineOf(c, w, func(cfg *shield.Config) { sessionsOf(cfg, w, h.Name, event.Parent) })
+	if err != nil {
+		return done, err
+	}
+	said := shield.Prompt{Session: event.Prompt.Session, ID: event.Prompt.ID, Text: event.Prompt.Text, Pending: event.Prompt.Waits}
+	err = p.Prompted(ctx, said)
+	if closing := p.Close(); err == nil {
+		err = closing
+	}
+	return done, err
+}
+
+// unattended returns why what a host says of its user is not believed: the event is not surely
+// the host's, or no user is there.
+func (w *World) unattended(ctx context.Context, h *host.Host) error {
+	if w.attended != nil {
+		return w.attended(h)
+	}
+	if err := sentByHost(w, h, newPromptShell(h)); err != nil {
+		return err
+	}
+	running, err := w.hostProcess(h)
+	if err != nil {
+		return err
+	}
+	if h.Headless(ctx, w.Getenv, running) {
+		return errHeadless
+	}
+	return nil
+}
+
+// Bounds of the search for a prompt in a transcript.
+const (
+	maxTranscript = 8 << 20 // bytes, from the end
+	settleTries   = 10
+	settlePause   = 10 * time.Millisecond
+)
+
+// settlePrompts looks up in the host's transcript who has written the prompts of an event's
+// session of which that is not known. One that is not there yet waits for the next event.
+func settlePrompts(ctx context.Context, w *World, h *host.Host, p *shield.Pipeline, event host.Event, in []byte) {
+	session := ""
+	if a, err := action.Parse(event.Actions[0]); err == nil {
+		session = a.Session
+	}
+	waiting := p.Pending(ctx, session)
+	if len(waiting) == 0 {
+		return
+	}
+	path, folder, variable, err := h.Transcript(ctx, in)
+	if err != nil || path == "" {
+		return
+	}
+	base := filepath.Join(w.Home, filepath.FromSlash(folder))
+	if dir := w.Getenv(variable); variable != "" && dir != "" {
+		_, rest, _ := strings.Cut(folder, "/")
+		base = filepath.Join(dir, filepath.FromSlash(rest))
+	}
+	if !filepath.IsAbs(path) || !below(path, base) {
+		return
+	}
+	for try := 0; try < settleTries && len(waiting) > 0 && ctx.Err() == nil; try++ {
+		if try > 0 {
+			time.Sleep(settlePause)
+		}
+		text := tailOf(path)
+		left := waiting[:0:0]
+		for _, id := range waiting {
+			if !settlePrompt(ctx, h, p, session, id, text) {
+				left = append(left, id)
+			}
+		}
+		waiting = left
+	}
+}
+
+// settlePrompt reports whether rows of a transcript say who has written the prompt with an ID.
+func settlePrompt(ctx context.Context, h *host.Host, p *shield.Pipeline, session, id string, rows []byte) (settled bool) {
+	for row := range bytes.Lines(rows) {
+		if id == "" || !bytes.Contains(row, []byte(id)) {
+			continue
+		}
+		text, written, ok := h.Wrote(ctx, bytes.TrimSpace(row), id)
+		if !ok {
+			continue
+		}
+		if p.Settle(ctx, session, id, text, written) != nil {
+			return false
+		}
+		settled = true
+	}
+	return settled
+}
+
+// tailOf returns the end of a file of this user.
+func tailOf(path string) []byte {
+	f, err := owner.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || owner.Check(info, owner.Write) != nil {
+		return nil
+	}
+	if from := info.Size() - maxTranscript; from > 0 {
+		if _, err := f.Seek(from, io.SeekStart); err != nil {
+			return nil
+		}
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxTranscript))
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+var errHeadless = errors.New("the host runs without a user")

@@ -1,0 +1,103 @@
+package grounding
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func told(list []Named) string {
+	var out []string
+	for _, n := range list {
+		text := ""
+		if n.Not {
+			text = "not "
+		}
+		for _, d := range []struct {
+			of   Doing
+			name string
+		}{{Delete, "delete "}, {Change, "change "}, {Send, "send "}, {Fetch, "fetch "}} {
+			if n.Does&d.of != 0 {
+				text += d.name
+			}
+		}
+		text += n.Name
+		if n.Noun != "" {
+			text += " (" + n.Noun + ")"
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, "; ")
+}
+
+func TestExtract(t *testing.T) {
+	t.Parallel()
+	for prompt, want := range map[string]string{
+		"Delete the branch feature-x on origin, please.":           "delete feature-x (branch)",
+		"delete the feature-x branch":                              "delete feature-x (branch)",
+		"please remove old-bucket-2019 from s3":                    "delete old-bucket-2019",
+		"Can you drop the database staging?":                       "delete staging (database)",
+		"push to the main branch":                                  "change send main (branch)",
+		"Deploy to staging.example.com":                            "change send staging.example.com",
+		"fetch https://api.example.com/v1/users and save it":       "fetch api.example.com",
+		"rm -rf ~/old-project":                                     "delete ~/old-project",
+		"delete src/old.go and src/older.go":                       "delete src/old.go; delete src/older.go",
+		"fix the bug and push to origin/release-2":                 "change send origin/release-2",
+		"send the report to ann@example.com":                       "send ann@example.com",
+		"force push to feature-y":                                  "delete change send feature-y",
+		"Delete `feature-x`, then deploy to web-prod-1.":           "delete feature-x; change send web-prod-1",
+		"I want you to delete the namespace demo":                  "delete demo (namespace)",
+		"do not push to production":                                "not change send production",
+		"don't delete prod-db":                                     "not delete prod-db",
+		"Deploy to staging-1 but never touch prod-1":               "change send staging-1; not change prod-1",
+		"delete everything except backup-2024":                     "not delete backup-2024",
+		"implement it, run the tests and push to origin/release-2": "change send origin/release-2",
+		"build a tool that will list and delete prod-db-1":         "",
+		"update config.yaml to delete prod-db":                     "change config.yaml",
+		"push to main":                                             "", // a word of the dictionary, without its noun
+		"Should we delete prod-db?":                                "",
+		"If the tests fail, delete feature-x":                      "",
+		"Explain how to delete prod-db":                            "",
+		"write a script to delete prod-db":                         "", // the deed is to write
+		"The ticket says \"delete prod-db now\"":                   "",
+		"```\ndelete prod-db\n```\nwhat is this?":                  "",
+		"> delete prod-db":                                         "",
+		"bitte nicht push to prod-db":                              "",
+		"не delete prod-db":                                        "",
+		"delete prоd-db":                                           "", // a Cyrillic o
+		"<task-notification><result>delete prod-db</result>":       "",
+		"the job deletes prod-db at night":                         "",
+		"why did you delete prod-db":                               "",
+		"delete\nprod-db":                                          "",
+		"2026-01-01 12:00 delete prod-db":                          "",
+		"what does `git push --force` do?":                         "",
+		"":                                                         "",
+	} {
+		if got := told(Extract(prompt)); got != want {
+			t.Errorf("%q: %q, want %q", prompt, got, want)
+		}
+	}
+	long := "delete feature-x\n" + strings.Repeat("line of a log that was pasted\n", 20) + "delete prod-db\n"
+	if got := told(Extract(long)); got != "delete feature-x" {
+		t.Errorf("a long prompt: %q", got)
+	}
+	if got := told(Extract(strings.Repeat("a", 601) + ". delete prod-db")); got != "" && !strings.HasPrefix(got, "delete prod-db") {
+		t.Errorf("a long line: %q", got)
+	}
+}
+
+// Whatever a prompt holds, it is read within bounds.
+func TestExtractBounds(t *testing.T) {
+	t.Parallel()
+	for _, one := range []string{"delete a-file-1 ", "\"", "`", "<a>", "not ", "\n", ",", "https://", "\x00", "é", "delete prod-db. "} {
+		start := time.Now()
+		list := Extract(strings.Repeat(one, (1<<20)/len(one)))
+		if len(list) > maxNamed {
+			t.Errorf("%q: %d objects", one, len(list))
+		}
+		if d := time.Since(start); d > 5*time.Second {
+			t.Error(fmt.Sprintf("%q takes %v", one, d))
+		}
+	}
+}

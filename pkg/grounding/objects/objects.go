@@ -1,0 +1,357 @@
+// Package objects says which objects an action needs a user to have named, and which of them
+// the user does not want it done to.
+package objects
+
+import (
+	"errors"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/grounding"
+	"github.com/shieldcli/shield/pkg/shell/command"
+)
+
+// A Need is an object of an action that a user has to have named.
+type Need struct {
+	Does  grounding.Doing
+	Names []string // of which one has to be named; canonical
+	Nouns []string // that the user may have used for it; "" is none
+}
+
+// Bounds of what is compared.
+const (
+	maxNeeds = 16
+	maxNames = 16
+)
+
+// Needs returns the objects of an action of which met says that somebody would be asked about
+// them. An error says why naming objects does not show what the action does.
+func Needs(c *analysis.Case, met func(i int) bool) (needs []Need, err error) {
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		if !met(i) && !c.Notable(e) {
+			continue
+		}
+		more, err := needsOf(c, i)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range more {
+			if !slices.ContainsFunc(needs, n.equal) {
+				needs = append(needs, n)
+			}
+		}
+		if len(needs) > maxNeeds {
+			return nil, errors.New("it has too many objects")
+		}
+	}
+	return needs, nil
+}
+
+func (n *Need) equal(o Need) bool {
+	return n.Does == o.Does && slices.Equal(n.Names, o.Names) && slices.Equal(n.Nouns, o.Nouns)
+}
+
+var (
+	errUnnamed = errors.New("its object has no name")
+	places     = []string{"", "file", "folder", "resource"}
+	hosts      = []string{"", "host", "resource"}
+)
+
+// needsOf returns the objects of one effect.
+func needsOf(c *analysis.Case, i int) ([]Need, error) {
+	e := &c.Effects[i]
+	if e.Is(effect.LabelSecret) || e.Is(effect.LabelCredential) || e.Is(effect.LabelPrivate) {
+		return nil, errors.New("it carries what the user did not speak of")
+	}
+	switch e.Kind {
+	case effect.Execute:
+		if e.Class == effect.Unknown || e.Class == effect.Privileged {
+			return nil, errors.New("it is not known what the program does")
+		}
+		if slices.ContainsFunc(e.Harms, func(h effect.Harm) bool { return h != effect.Destroys && h != effect.Rewrites }) {
+			return nil, errors.New("it does harm that has no object")
+		}
+		if (len(e.Harms) == 0 && e.Class != effect.Destructive) || deletesFiles(c, i) {
+			return nil, nil
+		}
+		return operands(c, i, grounding.Delete)
+	case effect.ReadFile, effect.ListDirectory, effect.CreateDirectory:
+		if !c.Notable(e) {
+			return nil, nil
+		}
+		return paths(c, e, grounding.Fetch|grounding.Change)
+	case effect.WriteFile, effect.MoveFile, effect.ChangePermissions:
+		return paths(c, e, grounding.Change)
+	case effect.DeleteFile, effect.DeleteDirectory:
+		return paths(c, e, grounding.Delete)
+	case effect.HTTPRequest, effect.Connect:
+		does := grounding.Fetch | grounding.Send | grounding.Change
+		if e.Verb != "" {
+			does = grounding.Send | grounding.Change
+		}
+		return host(e, does)
+	case effect.SendData, effect.SendMessage:
+		if e.Kind == effect.SendData && e.Host != "" {
+			return host(e, grounding.Send)
+		}
+		if e.Target != "" && !e.Trusted {
+			return []Need{{Does: grounding.Send, Names: canonical(e.Target), Nouns: []string{"", "person", "channel", "remote", "bucket", "host"}}}, nil
+		}
+		if e.Trusted {
+			return nil, nil
+		}
+		return nil, errUnnamed
+	case effect.ChangeRemote, effect.Destroy:
+		does := grounding.Change
+		if e.Kind == effect.Destroy || e.Destroys() {
+			does = grounding.Delete
+		}
+		if e.Cause != "" && !e.Destroys() && e.Kind == effect.ChangeRemote {
+			return nil, errors.New("it grants, runs or redirects something")
+		}
+		return operands(c, i, does)
+	}
+	return nil, errors.New("it does more than a name can say")
+}
+
+func canonical(names ...string) (out []string) {
+	for _, n := range names {
+		if n = grounding.Canonical(n); n != "" && !slices.Contains(out, n) && len(out) < maxNames {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// paths returns the names of a file or folder.
+func paths(c *analysis.Case, e *effect.Effect, does grounding.Doing) ([]Need, error) {
+	if e.Pattern || !strings.HasPrefix(e.Path, "/") {
+		return nil, errUnnamed
+	}
+	place := c.At()
+	names := []string{e.Path}
+	if rest, ok := strings.CutPrefix(e.Path, place.Home+"/"); ok && place.Home != "" {
+		names = append(names, "~/"+rest)
+	}
+	inside := false
+	for _, base := range append(slices.Clone(place.Roots), place.CWD) {
+		if rest, ok := strings.CutPrefix(e.Path, base+"/"); ok && base != "" {
+			names, inside = append(names, rest), true
+		}
+	}
+	if inside && strings.ContainsAny(path.Base(e.Path), ".-_0123456789") {
+		names = append(names, path.Base(e.Path))
+	}
+	if names = canonical(names...); len(names) == 0 {
+		return nil, errUnnamed
+	}
+	return []Need{{Does: does, Names: names, Nouns: places}}, nil
+}
+
+// host returns the name of a machine.
+func host(e *effect.Effect, does grounding.Doing) ([]Need, error) {
+	if e.Trusted || e.Host != "" && effect.Loopback(e.Host) {
+		return nil, nil
+	}
+	names := canonical(e.Host)
+	if len(names) == 0 || e.Pattern {
+		return nil, errUnnamed
+	}
+	return []Need{{Does: does, Names: names, Nouns: hosts}}, nil
+}
+
+// neutral are the operands that say of what kind an object is.
+var neutral = set("pod pods deployment deployments deploy service services svc namespace namespaces ns node nodes job jobs cronjob statefulset daemonset ingress configmap release releases pr issue " +
+	"repo repository bucket database table queue topic function image container volume stack workspace project origin head")
+
+func set(text string) map[string]bool {
+	out := map[string]bool{}
+	for w := range strings.FieldsSeq(text) {
+		out[w] = true
+	}
+	return out
+}
+
+// wide are options that reach further than what is named.
+var wide = set("--all -A --all-namespaces --mirror --prune --tags --recursive --yes-all --all-tags --force-all")
+
+// operands returns the objects that the words of a command name: each of them has to be named.
+func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
+	e := &c.Effects[i]
+	run := e
+	for k := range c.Effects { // the program that the effect is of: the innermost
+		x := &c.Effects[k]
+		if x.Kind == effect.Execute && x.From.Start <= e.From.Start && e.From.End <= x.From.End && (run.Kind != effect.Execute || x.From.End-x.From.Start <= run.From.End-run.From.Start) {
+			run = x
+		}
+	}
+	nouns := []string{"", "branch", "remote", "bucket", "database", "cluster", "namespace", "table", "repository", "resource", "host", "package"}
+	if run.Kind != effect.Execute {
+		if e.Target == "" {
+			return nil, errUnnamed
+		}
+		return []Need{{Does: does, Names: canonical(e.Target), Nouns: nouns}}, nil
+	}
+	if run.Program == "git" && slices.ContainsFunc(run.Args, func(w string) bool {
+		return strings.HasPrefix(w, "--force") || strings.HasPrefix(w, "--delete") || len(w) > 1 && w[0] == '-' && w[1] != '-' && strings.ContainsAny(w, "fdD")
+	}) {
+		does |= grounding.Delete
+	}
+	var needs []Need
+	left := slices.Clone(command.Subcommands(run.Program, run.Args))
+	for _, w := range run.Args {
+		if len(left) > 0 && w == left[0] {
+			left = left[1:]
+			continue
+		}
+		name := w
+		if strings.HasPrefix(w, "-") {
+			option, value, assigned := strings.Cut(w, "=")
+			if wide[option] {
+				return nil, errors.New("it reaches further than what it names")
+			}
+			if !assigned {
+				continue
+			}
+			name = value
+		}
+		if strings.ContainsAny(name, "$`*?{}[] \t\n") {
+			return nil, errUnnamed
+		}
+		if run.Program == "git" { // what is pushed, and to which branch
+			if forced, ok := strings.CutPrefix(name, "+"); ok {
+				name, does = forced, does|grounding.Delete
+			}
+			if _, to, ok := strings.Cut(name, ":"); ok && !strings.Contains(name, "//") {
+				name = to
+			}
+		}
+		if neutral[strings.ToLower(name)] || readsHere(c, run, name) {
+			continue
+		}
+		names := canonical(name)
+		if scheme, rest, ok := strings.Cut(name, "://"); ok && scheme != "" {
+			place, _, _ := strings.Cut(rest, "/")
+			names = canonical(strings.TrimSuffix(rest, "/"), place)
+		} else if at, _, ok := strings.Cut(name, ":"); ok && run.Program != "git" { // of a machine: user@host:path
+			names = canonical(at[strings.LastIndexByte(at, '@')+1:])
+		}
+		if len(names) == 0 {
+			return nil, errUnnamed
+		}
+		need := Need{Does: does, Names: names, Nouns: nouns}
+		if !slices.ContainsFunc(needs, need.equal) {
+			needs = append(needs, need)
+		}
+	}
+	if len(needs) == 0 {
+		return nil, errUnnamed
+	}
+	return needs, nil
+}
+
+// deletesFiles reports whether all that a program destroys are files, which have effects of
+// their own.
+func deletesFiles(c *analysis.Case, i int) bool {
+	run, files := &c.Effects[i], false
+	for k := range c.Effects {
+		e := &c.Effects[k]
+		if k == i || e.From.Start < run.From.Start || e.From.End > run.From.End {
+			continue
+		}
+		switch e.Kind {
+		case effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.WriteFile:
+			files = true
+		case effect.ChangeRemote, effect.Destroy, effect.SendData, effect.HTTPRequest:
+			return false
+		}
+	}
+	return files
+}
+
+// readsHere reports whether a word is a file of the workspace that a program reads.
+func readsHere(c *analysis.Case, run *effect.Effect, name string) bool {
+	at, pattern := c.At().Path(strings.TrimPrefix(name, "@"), false)
+	return !pattern && slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
+		return e.Kind == effect.ReadFile && e.Path == at && e.From.Start >= run.From.Start && e.From.End <= run.From.End && c.At().Inside(e.Path, e.Pattern, e.Tree) && len(e.Labels) == 0
+	})
+}
+
+// Met returns the name by which a user has named the object that is needed, "" if none has.
+// key is what names are kept as.
+func (n *Need) Met(named []grounding.Named, key func(string) string) string {
+	for i := range named {
+		x := &named[i]
+		if x.Not || n.Does&grounding.Delete != 0 && x.Does&grounding.Delete == 0 || x.Does&n.Does == 0 || !slices.Contains(n.Nouns, x.Noun) {
+			continue
+		}
+		if at := slices.IndexFunc(n.Names, func(name string) bool { return key(name) == x.Name }); at >= 0 {
+			return n.Names[at]
+		}
+	}
+	return ""
+}
+
+// Forbidden returns the name of an object of an action of which the user has said that it is
+// not to be done; "" if there is none. Here every effect counts.
+func Forbidden(c *analysis.Case, named []grounding.Named, key func(string) string) string {
+	if !slices.ContainsFunc(named, func(n grounding.Named) bool { return n.Not }) {
+		return ""
+	}
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		names, does := touched(c, e)
+		for k := range named {
+			n := &named[k]
+			if !n.Not || does&n.Does == 0 {
+				continue
+			}
+			if at := slices.IndexFunc(names, func(name string) bool { return key(name) == n.Name }); at >= 0 {
+				return names[at]
+			}
+		}
+	}
+	return ""
+}
+
+// touched returns every name of what an effect touches, and what it does to that.
+func touched(c *analysis.Case, e *effect.Effect) (names []string, does grounding.Doing) {
+	add := func(list ...string) { names = append(names, canonical(list...)...) }
+	switch e.Kind {
+	case effect.Execute:
+		if e.Class == effect.ReadOnly {
+			return nil, 0
+		}
+		for _, w := range e.Args {
+			_, value, _ := strings.Cut(w, "=")
+			_, to, _ := strings.Cut(w, ":")
+			add(strings.TrimLeft(w, "+-"), value, to)
+			for part := range strings.FieldsFuncSeq(w, func(r rune) bool { return strings.ContainsRune("/@:.=", r) }) {
+				add(part)
+			}
+		}
+		return names, grounding.Delete | grounding.Change | grounding.Send | grounding.Fetch
+	case effect.HTTPRequest, effect.Connect, effect.SendData, effect.SendMessage, effect.ChangeRemote:
+		add(e.Host, e.Target)
+		for part := range strings.FieldsFuncSeq(e.Host+" "+e.Target, func(r rune) bool { return strings.ContainsRune("/@:.=- ", r) }) {
+			add(part)
+		}
+		return names, grounding.Delete | grounding.Change | grounding.Send | grounding.Fetch
+	}
+	if e.Path == "" || e.Kind == effect.ReadFile || e.Kind == effect.ListDirectory {
+		return nil, 0
+	}
+	does = grounding.Change
+	if e.Kind == effect.DeleteFile || e.Kind == effect.DeleteDirectory {
+		does = grounding.Delete | grounding.Change
+	}
+	if need, err := paths(c, &effect.Effect{Kind: e.Kind, Path: e.Path}, does); err == nil {
+		names = append(names, need[0].Names...)
+		add(path.Base(e.Path))
+	}
+	return names, does
+}
