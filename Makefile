@@ -128,6 +128,7 @@ FUZZTIME ?= 5s
 SCRIPTS ?= 100000
 fuzz: build
 	@testdata/fuzz.sh $(FUZZTIME) $(SCRIPTS)
+	SHIELD_SEED=new $(GO) test -vet=off -count=1 -run AreConserved -v ./pkg/shield
 	$(GO) run ./measure -shared $(SHARED) -home $(TASKS_HOME) -rows $(WRAPS) $(if $(BASE),-base $(BASE),-extra '--model none') wrapped
 
 # The C compiler for every target, of a known sum, from PyPI.

@@ -44,14 +44,9 @@ func auditCommand(w *World) *cli.Command {
 				Flags: with(
 					&cli.IntFlag{Name: "lines", Aliases: []string{"n"}, Value: 10, Usage: "print the last `N` entries"},
 					&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "keep printing new entries"},
+					&cli.StringFlag{Name: "format", Value: "auto", Usage: "print `auto|table|json`: auto is a table on a terminal, and the entries as they are in a pipe"},
 				),
-				Action: func(c *cli.Context) error {
-					file, err := auditLog(c, w)
-					if err != nil {
-						return err
-					}
-					return audit.Tail(c.Context, w.Out, file, c.Int("lines"), c.Bool("follow"), followEvery)
-				},
+				Action: func(c *cli.Context) error { return tailAudit(c, w) },
 			},
 			{
 				Name: "query", Usage: "run a jq program over each entry", ArgsUsage: "PROGRAM", Flags: with(),

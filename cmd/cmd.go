@@ -24,6 +24,7 @@ import (
 	"github.com/shieldcli/shield/internal/yamlfile"
 	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/host"
+	"github.com/shieldcli/shield/pkg/shield"
 )
 
 // A World is everything outside the process that a command may use.
@@ -52,6 +53,7 @@ type World struct {
 	attended   func(*host.Host) error                                                                   // why what a host says of its user is not believed, or nil; nil finds it out
 	confirm    func(ctx context.Context, o approve.Options, r *approve.Refusal) (approve.Answer, error) // asks whether to allow what was refused; nil is approve.Confirm
 	ownBus     func(value string) bool                                                                  // whether a bus is the one of the session; nil finds it out
+	judged     *shield.Pipeline                                                                         // by which a hook was judged in this process; nil if none was
 	served     *served                                                                                  // the question of another process that is answered; nil if this process asks for itself
 	running    func(*World, *host.Host) (*host.Running, error)                                          // nil is runningHost
 	startJudge func(args []string) (*watch.Judge, error)                                                // nil starts shield itself

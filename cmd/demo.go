@@ -50,12 +50,8 @@ func demo(c *cli.Context, w *World, actions string) error {
 		if err != nil {
 			return err
 		}
-		what := a.Text("command")
-		if what == "" {
-			what = a.Type + " " + a.Text("path")
-		}
 		out := p.EvaluateUntil(c.Context, a, shield.TierClassify)
-		rows = append(rows, report.Judged{What: what, Verdict: &out.Verdict})
+		rows = append(rows, report.Judged{What: headline(a.Type, a.Text), Verdict: &out.Verdict})
 	}
 	if err := report.WriteJudged(w.Out, rows, report.Style{Columns: columns(w.Out), Color: coloured(c, w, w.Out)}); err != nil {
 		return err

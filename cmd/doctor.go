@@ -1,9 +1,11 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
@@ -21,8 +23,9 @@ func doctorCommand(w *World) *cli.Command {
 		Usage: "check the installation and print fixes",
 		Description: "Checks settings, workspace, policy, state folder, all tiers and the servers of MCP clients, and prints all findings at once: 'bad' must be fixed, 'warn' should be fixed, 'note' is worth knowing. " +
 			"An evaluator is asked for its list of models, once and for a few seconds at most, and is shown no action. " +
-			"Then it prints the settings in force and where each came from. Exits with 1 if something must be fixed.",
+			"What must or should be fixed comes first. Then it prints the settings that are not the defaults and where each came from; --all prints every setting. Exits with 1 if something must be fixed.",
 		Flags: append(placeFlags(),
+			&cli.BoolFlag{Name: "all", Usage: "print the settings that have their default, too"},
 			&cli.BoolFlag{Name: "repair-state", Usage: "replace a damaged or missing state file; every limit counts as used"},
 			&cli.BoolFlag{Name: "repair-audit", Usage: "move a damaged audit log aside and continue in a new one"},
 		),
@@ -71,15 +74,20 @@ func doctor(c *cli.Context, w *World) error {
 		}
 		return repair(c, set, w)
 	}
+	found := examine(c.Context, set, settingsErr, w)
+	order := []mark{wrong, doubt, note, fine}
+	slices.SortStableFunc(found, func(a, b finding) int {
+		return cmp.Compare(slices.Index(order, a.mark), slices.Index(order, b.mark))
+	})
 	bad := false
-	for _, f := range examine(c.Context, set, settingsErr, w) {
+	for _, f := range found {
 		bad = bad || f.mark == wrong
 		fmt.Fprintf(w.Out, "%-4s  %s\n", f.mark, f.what)
 		if f.fix != "" {
 			fmt.Fprintf(w.Out, "      %s\n", f.fix)
 		}
 	}
-	if err := printSettings(set, w); err != nil {
+	if err := printSettings(set, w, c.Bool("all")); err != nil {
 		return err
 	}
 	if bad {
@@ -150,6 +158,7 @@ func examineState(out *findings, set *config.Loaded, w *World) {
 	}
 	if examineStore(out, set, w) {
 		examineSessions(out, set, w)
+		examineLicence(out, set, w)
 	}
 	if file := auditFile(set, w); file != "" {
 		if err := audit.Check(file, head); err != nil {
@@ -243,16 +252,24 @@ func openStore(set *config.Loaded, w *World) (*state.Store, error) {
 	return state.Open(stateDir(&set.Settings, w), opts)
 }
 
-// printSettings prints every setting and where it comes from.
-func printSettings(set *config.Loaded, w *World) error {
+// printSettings prints the settings in force and where each came from, those that have
+// their default only if all are asked for.
+func printSettings(set *config.Loaded, w *World, all bool) error {
 	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
+	defaults := 0
 	fmt.Fprintln(t)
 	for _, name := range config.Names() {
 		origin := set.Origin[name]
 		if origin == "" {
+			if defaults++; !all {
+				continue
+			}
 			origin = "default"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\n", name, set.Value(name), origin)
+	}
+	if !all {
+		fmt.Fprintf(t, "%d settings have their default; 'shield doctor --all' prints them\n", defaults)
 	}
 	return t.Flush()
 }

@@ -46,6 +46,12 @@ func unattendedFlag() cli.Flag {
 func judgingFlags(more ...cli.Flag) []cli.Flag {
 	return append(append(placeFlags(),
 		&cli.IntFlag{Name: "jobs", Value: 1, Usage: "judge `N` actions at a time, 1 to 256; verdicts keep the input's order"},
+		&cli.StringFlag{Name: "format", Value: "json", Usage: "write verdicts as `json|text`: JSON Lines for the next tier, or one line an action for people", Action: func(c *cli.Context, which string) error {
+			if which != "json" && which != "text" {
+				return fmt.Errorf("%s: --format: %q is not one of json, text", c.Command.HelpName, cut(which))
+			}
+			return nil
+		}},
 		&cli.BoolFlag{Name: "trace", Usage: "add every tier's answer, its latency, effects and views to each verdict"},
 		&cli.BoolFlag{Name: "no-action", Usage: "leave the action out of the verdicts; for the end of a pipe"},
 		&cli.StringFlag{Name: "conditions", Value: "none", Usage: "allow what may be undone on a condition: `none|kept`; kept: whoever runs the action first keeps the files that it deletes or overwrites", Action: func(c *cli.Context, which string) error {

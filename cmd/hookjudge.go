@@ -38,7 +38,7 @@ type hookAnswer struct {
 	Reason string         `json:"reason,omitempty"` // why not, for the agent
 	User   string         `json:"user,omitempty"`   // the same for its user
 	Host   string         `json:"host,omitzero"`    // whose form what is told must have, if the event is not of the host of the command line
-	After  bool           `json:"after,omitzero"`   // not judged, and the tool has already run
+	After  bool           `json:"after,omitzero"`   // not judged, and the tool has already run, or the agent stops
 }
 
 // judgeHook answers the watchdog that has started this process, and then sees
@@ -63,7 +63,11 @@ func judgeHook(c *cli.Context, w *World, name string, deadline time.Duration) er
 	if err := judgeInTime(ctx, c, w, name, event).write(w.Out); err != nil {
 		return err
 	}
-	return <-ended
+	err = <-ended
+	if err == nil {
+		w.probeLater(c)
+	}
+	return err
 }
 
 // judgeAlone judges one event of a host in the process that the host waits for.
@@ -169,7 +173,7 @@ func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in [
 		return hookAnswer{}, err
 	}
 	event, err := h.Event(ctx, in)
-	from := hookAnswer{After: event.Returned != nil || event.Prompt != nil}
+	from := hookAnswer{After: event.Returned != nil || event.Ended != "" || event.Prompt != nil}
 	if event.Host.Name != name {
 		from.Host = event.Host.Name
 	}
@@ -188,6 +192,9 @@ func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in [
 func judgeRead(ctx context.Context, c *cli.Context, w *World, h *host.Host, event host.Event, in []byte) (hookAnswer, error) {
 	if event.Returned != nil {
 		return examineResult(ctx, c, w, h, event)
+	}
+	if event.Ended != "" {
+		return tellKept(ctx, c, w, h, event)
 	}
 	if event.Prompt != nil {
 		return rememberPrompt(ctx, c, w, h, event)
@@ -213,6 +220,7 @@ func judgeRead(ctx context.Context, c *cli.Context, w *World, h *host.Host, even
 	if err != nil {
 		return hookAnswer{}, err
 	}
+	w.judged = p
 	if c.Bool(permissionFlag) {
 		// What shield itself has the host ask is the user's to answer.
 		_, asked := approve.HostAsked(stateDir(&set.Settings, w), questionKey(event))

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/urfave/cli/v2"
 
 	"github.com/shieldcli/shield/pkg/action"
@@ -48,14 +49,20 @@ func forAgent(v *verdict.Verdict) verdict.Verdict {
 // servedVerdict reads from a line of a service what those that ask act upon.
 func servedVerdict(line []byte) (v verdict.Verdict, err error) {
 	var said struct {
+		ID        string           `json:"id"`
+		Line      int              `json:"line"`
 		Decision  verdict.Decision `json:"decision"`
 		Tier      int              `json:"tier"`
+		Rule      string           `json:"rule"`
 		Reasoning string           `json:"reasoning"`
+		Action    jsontext.Value   `json:"action"`
 	}
 	if err = json.Unmarshal(line, &said); err == nil && said.Decision == verdict.None {
 		err = errUndecided
 	}
-	return verdict.Verdict{Decision: said.Decision, Tier: said.Tier, Reasoning: said.Reasoning}, err
+	return verdict.Verdict{
+		ID: said.ID, Line: said.Line, Decision: said.Decision, Tier: said.Tier, Rule: said.Rule, Reasoning: said.Reasoning, Action: said.Action,
+	}, err
 }
 
 // answerCall judges the action of a gateway to a server, which is another process.

@@ -1,7 +1,10 @@
 package cmd
 
 import (
+	"bufio"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -65,6 +68,7 @@ func scoreFlags() []cli.Flag {
 		&cli.StringFlag{Name: "source", Usage: "judge only rows of the source `NAME`"},
 		&cli.StringFlag{Name: "ids", Usage: "judge only rows that `FILE` names, under its labels: JSON Lines of id and label (stop, ask or pass)"},
 		&cli.IntFlag{Name: "misses", Usage: "list the `N` worst attacks that passed and honest actions that were stopped"},
+		&cli.StringFlag{Name: "rows", Usage: "write the outcome of each row to `FILE`, one JSON object a line"},
 		&cli.StringFlag{Name: "max-pass", Usage: "end with status 1 if more than `PERCENT` of the attacks are allowed"},
 		&cli.StringFlag{Name: "max-friction", Usage: "end with status 1 if more than `PERCENT` of the honest actions are not allowed"},
 	)
@@ -101,6 +105,10 @@ func scoreFiles(c *cli.Context, w *World) error {
 		_, err := p.Returned(ctx, shield.Returned{Actions: []*action.Action{a}, Result: result})
 		return err
 	}
+	rows, err := scoreRows(c, &opts)
+	if err != nil {
+		return err
+	}
 	counter := score.New(func(ctx context.Context, a *action.Action) score.Judged {
 		o := p.EvaluateUntil(ctx, a, until)
 		return score.Judged{Verdict: o.Verdict, Trail: o.Trail(), Latency: o.Latency()}
@@ -111,8 +119,8 @@ func scoreFiles(c *cli.Context, w *World) error {
 		}
 	}
 	notices.end()
-	if closing := p.Close(); err == nil {
-		err = closing
+	for _, closing := range []error{p.Close(), rows()} {
+		err = cmp.Or(err, closing)
 	}
 	if err != nil {
 		return err
@@ -130,6 +138,24 @@ func scoreFiles(c *cli.Context, w *World) error {
 		return errors.New("score: no row was judged")
 	}
 	return failed
+}
+
+// scoreRows makes the file for the outcomes of rows, if one is asked for. The function it
+// returns writes what is left and closes it.
+func scoreRows(c *cli.Context, opts *score.Options) (func() error, error) {
+	name := c.String("rows")
+	if name == "" {
+		return func() error { return nil }, nil
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) // actions may hold what is private
+	if err != nil {
+		return nil, fmt.Errorf("score: --rows: %w", err)
+	}
+	out := bufio.NewWriter(f)
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	opts.Row = func(r score.Row) error { return enc.Encode(r) }
+	return func() error { return cmp.Or(out.Flush(), f.Close()) }, nil
 }
 
 // scoreOptions reads the flags that choose rows, and the last tier that judges.

@@ -34,11 +34,20 @@ func statusCommand(w *World) *cli.Command {
 			if err != nil {
 				return err
 			}
+			l, err := licence(c.Context, set, w)
+			if err != nil {
+				return err
+			}
 			if c.Bool("json") {
-				return json.NewEncoder(w.Out).Encode(s)
+				return json.NewEncoder(w.Out).Encode(statusOf(s, l))
 			}
 			if err := printStatus(w, &s); err != nil {
 				return err
+			}
+			if text := licenceStatus(l); text != "" {
+				if _, err := fmt.Fprintln(w.Out, shown(text)); err != nil {
+					return err
+				}
 			}
 			if kept := shield.UndoStore(shieldConfig(set, w, "status")); kept != nil {
 				_, err = fmt.Fprint(w.Out, undoStatus(kept))
@@ -46,6 +55,38 @@ func statusCommand(w *World) *cli.Command {
 			return err
 		},
 	}
+}
+
+// A statusJSON is what status writes as JSON.
+type statusJSON struct {
+	state.Status
+	Evaluator *evaluatorStatus `json:"evaluator,omitempty"`
+}
+
+type evaluatorStatus struct {
+	Model string             `json:"model"`
+	Lifts bool               `json:"lifts_questions"`
+	Why   string             `json:"why,omitempty"` // why not
+	Exam  *shield.ExamResult `json:"exam,omitempty"`
+}
+
+func statusOf(s state.Status, l shield.Licence) statusJSON {
+	out := statusJSON{Status: s}
+	if l.Model != "" {
+		out.Evaluator = &evaluatorStatus{l.Model, l.Why == "", l.Why, l.Result}
+	}
+	return out
+}
+
+// licenceStatus says in one line what the evaluator's model may do; "" if there is none.
+func licenceStatus(l shield.Licence) string {
+	switch {
+	case l.Model == "":
+		return ""
+	case l.Why != "":
+		return "evaluator          its ALLOW lifts no question: " + l.Why
+	}
+	return "evaluator          " + examText(l.Result)
 }
 
 func printStatus(w *World, s *state.Status) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/report"
 	"github.com/shieldcli/shield/pkg/shield"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -28,18 +29,31 @@ func (s stage) judge(c *cli.Context, w *World) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
+	var out output = verdict.NewWriter(w.Out)
+	if c.String("format") == "text" {
+		if w.served != nil {
+			return errUndecided
+		}
+		style := report.Style{Color: coloured(c, w, w.Out)}
+		if isTerminal(w.Out) {
+			style.Columns = columns(w.Out)
+		}
+		out = &textOutput{w.Out, style}
+	}
 	if w.served != nil {
 		return s.answer(c, w)
 	}
 	await(w, "actions from the terminal, one JSON object a line")
-	if line, d, ok := s.ask(w); ok {
-		return told(w, line, d)
+	if c.String("format") == "json" {
+		if line, d, ok := s.ask(w); ok {
+			return told(w, line, d)
+		}
 	}
 	set, p, err := pipeline(c, w, false)
 	if err != nil {
-		return refuseAll(c.Context, w, err)
+		return refuseAll(c.Context, w, out, err)
 	}
-	err = s.stream(c.Context, w, p, s.records(w, p, set.MaxRecordLen), n)
+	err = s.stream(c.Context, w, p, s.records(w, p, set.MaxRecordLen), out, n)
 	if closing := p.Close(); err == nil {
 		err = closing
 	}
@@ -56,9 +70,8 @@ func (s stage) records(w *World, p *shield.Pipeline, maxBytes int) shield.Source
 
 // stream judges records, n at a time, writes their verdicts, and returns the
 // status as an error.
-func (s stage) stream(ctx context.Context, w *World, p *shield.Pipeline, in shield.Source, n int) error {
+func (s stage) stream(ctx context.Context, w *World, p *shield.Pipeline, in shield.Source, out output, n int) error {
 	var t tally
-	out := verdict.NewWriter(w.Out)
 	line := progress{err: w.Err, live: isTerminal(w.Err) && !isTerminal(w.Out)}
 	err := p.Stream(ctx, in, func(j *shield.Judged) error {
 		if j.Err != nil {
@@ -69,7 +82,9 @@ func (s stage) stream(ctx context.Context, w *World, p *shield.Pipeline, in shie
 		if n := t.allow + t.escalate + t.block; n%progressEvery == 0 {
 			line.show(n, "actions judged")
 		}
-		out.More = j.More
+		if lines, ok := out.(*verdict.Writer); ok {
+			lines.More = j.More
+		}
 		if j.Raw != nil {
 			return out.Pass(j.Raw)
 		}
@@ -93,9 +108,8 @@ func (s stage) stream(ctx context.Context, w *World, p *shield.Pipeline, in shie
 
 // refuseAll blocks every record, because shield itself cannot work as it was
 // told to.
-func refuseAll(ctx context.Context, w *World, cause error) error {
+func refuseAll(ctx context.Context, w *World, out output, cause error) error {
 	in := action.NewReader(w.In, action.ReaderOptions{Name: "stdin"})
-	out := verdict.NewWriter(w.Out)
 	now := w.Now().UTC().Truncate(time.Millisecond)
 	for ctx.Err() == nil {
 		rec, err := in.Next()

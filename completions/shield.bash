@@ -5,7 +5,7 @@ _shield() {
 	for word in "${typed_words[@]}"; do
 		if [[ -n $skip ]]; then
 			skip=
-		elif [[ " --config --state --host --ask --preset --policy --model --onnxruntime --root --color --jobs --conditions --max-bytes --format --password-file --name --number --expires --out --key --file --approvals --unattended --until --dialect --keep-env --timeout --scope --record --as --width --dir --only --mode --home --split --source --ids --misses --max-pass --max-friction --category --sha256 --checkpoint --lines --days " == *" $word "* || '|shield mcp --session|' == *"|$typed $word|"* ]]; then
+		elif [[ " --config --state --host --ask --preset --policy --model --onnxruntime --root --color --jobs --format --conditions --max-bytes --password-file --name --number --expires --out --key --file --approvals --unattended --until --dialect --keep-env --timeout --scope --record --as --width --dir --only --mode --home --split --source --ids --misses --rows --max-pass --max-friction --category --sha256 --checkpoint --lines --days " == *" $word "* || '|shield mcp --session|' == *"|$typed $word|"* ]]; then
 			skip=$word
 		elif [[ $word != -* ]]; then
 			typed+=" $word"
@@ -19,7 +19,7 @@ _shield() {
 	"shield setup --host") choices="" action=none ;;
 	"shield setup --ask") choices="host page terminal auto" action=none ;;
 	"shield setup --preset") choices="auto default strict permissive offline" action=none ;;
-	"shield policy ") choices="check test explain bundle suggest --config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --conditions --max-bytes --help" ;;
+	"shield policy ") choices="check test explain bundle suggest --config --policy --model --onnxruntime --state --root --color --jobs --format --trace --no-action --conditions --max-bytes --help" ;;
 	"shield policy --config") choices="" action=file ;;
 	"shield policy --policy") choices="default offline strict permissive" action=file ;;
 	"shield policy --model") choices="none" action=directory ;;
@@ -28,6 +28,7 @@ _shield() {
 	"shield policy --root") choices="" action=directory ;;
 	"shield policy --color") choices="auto always never" action=none ;;
 	"shield policy --jobs") choices="" action=none ;;
+	"shield policy --format") choices="json text" action=none ;;
 	"shield policy --conditions") choices="none kept" action=none ;;
 	"shield policy --max-bytes") choices="" action=none ;;
 	"shield policy check ") choices="--config --policy --model --onnxruntime --state --root --color --help" ;;
@@ -100,7 +101,7 @@ _shield() {
 	"shield policy suggest --color") choices="auto always never" action=none ;;
 	"shield policy suggest --file") choices="" action=file ;;
 	"shield policy suggest --approvals") choices="" action=none ;;
-	"shield classify ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --conditions --max-bytes --help" ;;
+	"shield classify ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --format --trace --no-action --conditions --max-bytes --help" ;;
 	"shield classify --config") choices="" action=file ;;
 	"shield classify --policy") choices="default offline strict permissive" action=file ;;
 	"shield classify --model") choices="none" action=directory ;;
@@ -109,9 +110,10 @@ _shield() {
 	"shield classify --root") choices="" action=directory ;;
 	"shield classify --color") choices="auto always never" action=none ;;
 	"shield classify --jobs") choices="" action=none ;;
+	"shield classify --format") choices="json text" action=none ;;
 	"shield classify --conditions") choices="none kept" action=none ;;
 	"shield classify --max-bytes") choices="" action=none ;;
-	"shield evaluate ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --conditions --max-bytes --help" ;;
+	"shield evaluate ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --format --trace --no-action --conditions --max-bytes --exam --json --help" ;;
 	"shield evaluate --config") choices="" action=file ;;
 	"shield evaluate --policy") choices="default offline strict permissive" action=file ;;
 	"shield evaluate --model") choices="none" action=directory ;;
@@ -120,9 +122,10 @@ _shield() {
 	"shield evaluate --root") choices="" action=directory ;;
 	"shield evaluate --color") choices="auto always never" action=none ;;
 	"shield evaluate --jobs") choices="" action=none ;;
+	"shield evaluate --format") choices="json text" action=none ;;
 	"shield evaluate --conditions") choices="none kept" action=none ;;
 	"shield evaluate --max-bytes") choices="" action=none ;;
-	"shield approve ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --conditions --max-bytes --unattended --help" ;;
+	"shield approve ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --format --trace --no-action --conditions --max-bytes --unattended --help" ;;
 	"shield approve --config") choices="" action=file ;;
 	"shield approve --policy") choices="default offline strict permissive" action=file ;;
 	"shield approve --model") choices="none" action=directory ;;
@@ -131,10 +134,11 @@ _shield() {
 	"shield approve --root") choices="" action=directory ;;
 	"shield approve --color") choices="auto always never" action=none ;;
 	"shield approve --jobs") choices="" action=none ;;
+	"shield approve --format") choices="json text" action=none ;;
 	"shield approve --conditions") choices="none kept" action=none ;;
 	"shield approve --max-bytes") choices="" action=none ;;
 	"shield approve --unattended") choices="deny" action=none ;;
-	"shield run ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --conditions --max-bytes --unattended --until --help" ;;
+	"shield run ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --format --trace --no-action --conditions --max-bytes --unattended --until --help" ;;
 	"shield run --config") choices="" action=file ;;
 	"shield run --policy") choices="default offline strict permissive" action=file ;;
 	"shield run --model") choices="none" action=directory ;;
@@ -143,6 +147,7 @@ _shield() {
 	"shield run --root") choices="" action=directory ;;
 	"shield run --color") choices="auto always never" action=none ;;
 	"shield run --jobs") choices="" action=none ;;
+	"shield run --format") choices="json text" action=none ;;
 	"shield run --conditions") choices="none kept" action=none ;;
 	"shield run --max-bytes") choices="" action=none ;;
 	"shield run --unattended") choices="deny" action=none ;;
@@ -412,7 +417,7 @@ _shield() {
 	"shield sanitize --config") choices="" action=file ;;
 	"shield sanitize --mode") choices="flag clean wrap block" action=none ;;
 	"shield sanitize --max-bytes") choices="" action=none ;;
-	"shield score ") choices="--config --policy --model --onnxruntime --state --color --home --root --until --jobs --format --split --source --ids --misses --max-pass --max-friction --help" ;;
+	"shield score ") choices="--config --policy --model --onnxruntime --state --color --home --root --until --jobs --format --split --source --ids --misses --rows --max-pass --max-friction --help" ;;
 	"shield score --config") choices="" action=file ;;
 	"shield score --policy") choices="default offline strict permissive" action=file ;;
 	"shield score --model") choices="none" action=directory ;;
@@ -428,6 +433,7 @@ _shield() {
 	"shield score --source") choices="" action=none ;;
 	"shield score --ids") choices="" action=file ;;
 	"shield score --misses") choices="" action=none ;;
+	"shield score --rows") choices="" action=file ;;
 	"shield score --max-pass") choices="" action=none ;;
 	"shield score --max-friction") choices="" action=none ;;
 	"shield rules ") choices="list show test --help" ;;
@@ -517,11 +523,12 @@ _shield() {
 	"shield audit verify --file") choices="" action=file ;;
 	"shield audit verify --checkpoint") choices="" action=file ;;
 	"shield audit verify --key") choices="" action=file ;;
-	"shield audit tail ") choices="--config --state --file --lines --follow --help" ;;
+	"shield audit tail ") choices="--config --state --file --lines --follow --format --help" ;;
 	"shield audit tail --config") choices="" action=file ;;
 	"shield audit tail --state") choices="" action=directory ;;
 	"shield audit tail --file") choices="" action=file ;;
 	"shield audit tail --lines") choices="" action=none ;;
+	"shield audit tail --format") choices="auto table json" action=none ;;
 	"shield audit query ") choices="--config --state --file --help" ;;
 	"shield audit query --config") choices="" action=file ;;
 	"shield audit query --state") choices="" action=directory ;;
@@ -546,7 +553,7 @@ _shield() {
 	"shield audit checkpoint --state") choices="" action=directory ;;
 	"shield audit checkpoint --file") choices="" action=file ;;
 	"shield audit checkpoint --key") choices="" action=file ;;
-	"shield doctor ") choices="--config --policy --model --onnxruntime --state --root --color --repair-state --repair-audit --help" ;;
+	"shield doctor ") choices="--config --policy --model --onnxruntime --state --root --color --all --repair-state --repair-audit --help" ;;
 	"shield doctor --config") choices="" action=file ;;
 	"shield doctor --policy") choices="default offline strict permissive" action=file ;;
 	"shield doctor --model") choices="none" action=directory ;;

@@ -47,6 +47,16 @@ func newBench(t testing.TB, server *evaltest.Server, model, more string) *bench 
 	return b
 }
 
+// examined has the model of the installation take its exam, and returns the installation.
+func (b *bench) examined() *bench {
+	b.t.Helper()
+	if out, status := b.run("", "evaluate", "--exam", "--jobs", "8"); status != 0 {
+		b.t.Fatalf("status %d of the exam: %s", status, out)
+	}
+	b.server.Forget()
+	return b
+}
+
 func newServer(t testing.TB) *evaltest.Server {
 	server := evaltest.NewServer()
 	t.Cleanup(server.Close)
@@ -170,12 +180,13 @@ func (b *bench) charged() int {
 	return s.Used
 }
 
-// deletions returns n actions that Tier 2 has to judge, each another one, so
-// that no verdict is used twice.
-func deletions(name string, n int) string {
+// writes returns n actions that Tier 2 has to judge, each another one, so
+// that no verdict is used twice. Without a model nobody would be asked about them, so that
+// the model need not be examined.
+func writes(name string, n int) string {
 	var b strings.Builder
 	for i := range n {
-		fmt.Fprintf(&b, `{"id":"%s-%d","type":"delete_file","payload":{"path":"notes/%[1]s-%[2]d.txt"}}`+"\n", name, i)
+		fmt.Fprintf(&b, `{"id":"%s-%d","type":"write_file","payload":{"path":"notes/%[1]s-%[2]d.txt","content":"x"}}`+"\n", name, i)
 	}
 	return b.String()
 }
@@ -192,7 +203,7 @@ func TestBudgetIsShared(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range processes {
 		group.Go(func() {
-			outs[i], _ = b.run(deletions(fmt.Sprint(i), each), "evaluate", "--no-action", "--jobs", "4")
+			outs[i], _ = b.run(writes(fmt.Sprint(i), each), "evaluate", "--no-action", "--jobs", "4")
 		})
 	}
 	group.Wait()
@@ -253,7 +264,7 @@ func killRound(t *testing.T, server *evaltest.Server, round int) {
 	for i := range processes {
 		group.Go(func() {
 			for life := 0; ; life++ {
-				cmd, out, _ := b.command(deletions(fmt.Sprintf("%d-%d-%d", round, i, life), each), "evaluate", "--no-action", "--jobs", fmt.Sprint(jobs))
+				cmd, out, _ := b.command(writes(fmt.Sprintf("%d-%d-%d", round, i, life), each), "evaluate", "--no-action", "--jobs", fmt.Sprint(jobs))
 				if err := cmd.Start(); err != nil {
 					t.Error(err)
 					return
@@ -278,7 +289,7 @@ func killRound(t *testing.T, server *evaltest.Server, round int) {
 		})
 	}
 	group.Wait()
-	b.run(deletions("last", 1), "evaluate") // the next append repairs a torn line
+	b.run(writes("last", 1), "evaluate") // the next append repairs a torn line
 	charged := b.charged()
 	mu.Lock()
 	defer mu.Unlock()
@@ -319,7 +330,7 @@ func TestJobsEvaluateAtOnce(t *testing.T) {
 		evaltest.Verdict("ALLOW", "0.98")(w, hr, r)
 	})
 	b := newBench(t, server, "together", "")
-	out, status := b.run(deletions("a", n), "evaluate", "--jobs", fmt.Sprint(n))
+	out, status := b.run(writes("a", n), "evaluate", "--jobs", fmt.Sprint(n))
 	if status != 0 {
 		t.Fatalf("status %d: %s", status, out)
 	}
@@ -349,7 +360,7 @@ func TestJobsKeepLimits(t *testing.T) {
 			const n = 100
 			b := newBench(t, newServer(t), "allow", tt.config)
 			start := time.Now()
-			out, status := b.run(deletions("a", n), "evaluate", "--jobs", "32")
+			out, status := b.run(writes("a", n), "evaluate", "--jobs", "32")
 			most := tt.most
 			if tt.refill > 0 {
 				most += int(time.Since(start) / tt.refill)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,7 +16,7 @@ import (
 )
 
 const (
-	harmless = `{"id":"h","type":"execute_command","payload":{"command":"make test"},"min_tier":2}`
+	harmless = `{"id":"h","type":"write_file","payload":{"path":"main.go","content":"package main"}}`
 
 	canaryReason = "canary token missing from evaluator response -- possible evaluator injection"
 	opened       = ", allowing with reduced confidence"
@@ -97,7 +98,7 @@ func TestFailuresOfTier2(t *testing.T) {
 				}
 				b := newBench(t, server, tt.model, fmt.Sprintf("fail_closed: %t\n%s", closed, tt.more))
 				if strings.HasPrefix(tt.more, "daily_budget") || strings.HasPrefix(tt.more, "rate_limit") {
-					b.run(deletions("first", 1), "evaluate") // takes all there is
+					b.run(writes("first", 1), "evaluate") // takes all there is
 				}
 				out, status := b.run(harmless, "run", "--until", "evaluate")
 				list := verdicts(t, out)
@@ -127,7 +128,7 @@ func TestFormIsLearnedOnce(t *testing.T) {
 	}{"no-schema": {2, "json_object"}, "no-format": {3, "none"}} {
 		b := newBench(t, newServer(t), model, "")
 		for process := range 3 {
-			out, status := b.run(deletions(fmt.Sprint(process), 1), "evaluate")
+			out, status := b.run(writes(fmt.Sprint(process), 1), "evaluate")
 			if status != 0 {
 				t.Fatalf("%s: status %d: %s", model, status, out)
 			}
@@ -149,7 +150,7 @@ func (b *bench) checkEntry(v line) {
 	b.t.Helper()
 	entries := b.log()
 	e := entries[len(entries)-1]
-	if e.Type != "execute_command" || !strings.Contains(string(e.Payload), "make test") {
+	if e.Type != "write_file" || !strings.Contains(string(e.Payload), "package main") {
 		b.t.Errorf("entry: type %q, payload %s", e.Type, e.Payload)
 	}
 	if e.Caller.Command != "run" || e.Caller.PID == 0 || e.Prints.Policy == "" || e.Prints.Rules == "" || e.Prints.Config == "" || e.Prints.Prompt != v.PromptHash {
@@ -172,7 +173,7 @@ func (b *bench) checkEntry(v line) {
 // set up.
 func TestTier2Unavailable(t *testing.T) {
 	t.Parallel()
-	const required = "the action asks for a review (min_tier 2)" // what asked; the log says what is missing
+	const required = "policy verify [evaluate_file_writes]: changes a file" // what asked; the log says what is missing
 	tests := []struct {
 		name, config string
 		want         said
@@ -282,9 +283,19 @@ func timeless(t *testing.T, text string) []string {
 func TestAttacksOnTheJudge(t *testing.T) {
 	t.Parallel()
 	server := newServer(t)
+	var obeyed atomic.Int32
+	// It passes its exam, and obeys what does not look like an attack of the exam.
+	server.On("obedient", func(w http.ResponseWriter, hr *http.Request, r evaltest.Request) {
+		if evaltest.Suspicious(r.User) {
+			evaltest.Verdict("BLOCK", "0.9")(w, hr, r)
+			return
+		}
+		obeyed.Add(1)
+		evaltest.Verdict("ALLOW", "1.0")(w, hr, r)
+	})
 	t.Cleanup(func() {
-		if len(server.Requests()) < 80 {
-			t.Errorf("only %d questions reached the evaluator", len(server.Requests()))
+		if obeyed.Load() < 80 {
+			t.Errorf("the evaluator obeyed only %d times", obeyed.Load())
 		}
 	})
 	plain, n := corpus(t, "attacks.jsonl", 80)
@@ -310,7 +321,7 @@ func TestAttacksOnTheJudge(t *testing.T) {
 		closed := (i+i/4)%2 == 0 // each way in that is here twice has both
 		t.Run(fmt.Sprintf("%s,forced=%t,fail_closed=%t", tt.args, tt.allow < 0, closed), func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, server, "obey", fmt.Sprintf("rate_limit: 1000000\ndaily_budget: 1000000\nfail_closed: %t", closed))
+			b := newBench(t, server, "obedient", fmt.Sprintf("rate_limit: 1000000\ndaily_budget: 1000000\nfail_closed: %t", closed)).examined()
 			out, _ := b.run(tt.in, strings.Fields(tt.args)...)
 			list := verdicts(t, out)
 			if len(list) != n {
@@ -329,7 +340,7 @@ func TestAttacksOnTheJudge(t *testing.T) {
 // a model that finds them harmless.
 func TestLookAlikesAreNotBlocked(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, newServer(t), "allow", "rate_limit: 1000000\ndaily_budget: 1000000")
+	b := newBench(t, newServer(t), "wary", "rate_limit: 1000000\ndaily_budget: 1000000").examined()
 	honest, n := corpus(t, "honest.jsonl", 40)
 	out, _ := b.run(honest, "run", "--until", "evaluate")
 	list := verdicts(t, out)

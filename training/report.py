@@ -26,15 +26,15 @@ CAUSES = {
     "model: might be": "the model suspects it",
     "model: looks like an attack, though": "the model suspects it",
     "model: looks like": "the model blocks it",
-    "cannot tell what this does before it runs: the action type is unknown": "unknown tool",
-    "cannot tell what this does before it runs": "unknown: what would run",
+    "unknown effect: the action type is unknown": "unknown tool",
+    "unknown effect": "unknown: what would run",
     "unexamined": "unexamined: too long or too deep",
     "sends local data": "sends local data",
-    "hands credentials on": "hands credentials on",
+    "sends credentials": "sends credentials",
     "shows credentials": "shows credentials",
     "destroys what": "destroys something elsewhere",
     "runs a downloaded file": "runs a downloaded file",
-    "runs text from elsewhere": "runs text from elsewhere",
+    "runs downloaded, decoded or piped-in code": "runs downloaded, decoded or piped-in code",
     "changes shield": "changes shield or a guard",
     "no blocking rule matched": "the type of action needs tier 2",
     "shield does not know what this does": "the model is not certain of SAFE: an unknown program",
@@ -43,7 +43,7 @@ CAUSES = {
     "changes the system": "the model is not certain of SAFE: the system",
     "changes something elsewhere": "the model is not certain of SAFE: something elsewhere",
     "needs more rights": "the model is not certain of SAFE: more rights",
-    "does what is not ordinary": "the model is not certain of SAFE: other effects",
+    "not an everyday action": "the model is not certain of SAFE: other effects",
 }
 
 

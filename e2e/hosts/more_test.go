@@ -107,10 +107,15 @@ func slow(t *testing.T, d driver, row map[string]string) {
 		t.Run(c.name, func(t *testing.T) {
 			server := evaltest.NewServer()
 			t.Cleanup(server.Close)
-			server.On("late", c.answer)
+			server.On("late", evaltest.Wary)
 			doubtful := call{"shell", "touch doubtful"}
 			r := newRun(t, d, []call{doubtful}, c.timeout)
 			r.configure("evaluator: {provider: custom, model: late, base_url: " + server.BaseURL() + ", timeout: 60s}\n")
+			if out, err := r.command(time.Minute, r.shield, "evaluate", "--exam", "--jobs", "8"); err != nil {
+				t.Fatal(err, out)
+			}
+			server.Forget()
+			server.On("late", c.answer)
 			out := r.start()
 			row[c.name] = "blocked"
 			if r.ran(doubtful) {

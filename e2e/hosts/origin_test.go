@@ -59,8 +59,11 @@ func TestHostsOrigin(t *testing.T) {
 				agent.origin()
 				server := evaltest.NewServer()
 				t.Cleanup(server.Close)
-				server.On("lenient", evaltest.Verdict("ALLOW", "0.98"))
+				server.On("lenient", evaltest.Wary) // passes its exam, and has nothing against what is forged
 				agent.configure("evaluator: {provider: custom, model: lenient, base_url: " + server.BaseURL() + "}\n")
+				if out, err := agent.command(time.Minute, agent.shield, "evaluate", "--exam", "--jobs", "8"); err != nil {
+					t.Fatal(err, out)
+				}
 				event := strings.NewReplacer(r.work, agent.work, r.home, agent.home).Replace(string(events[i]))
 				agent.write(filepath.Join(agent.work, "event"), event)
 				for n, line := range agent.lines() {

@@ -61,7 +61,7 @@ func (c *Case) unexamined(why string) {
 
 // dynamic adds an effect that cannot be resolved.
 func (c *Case) dynamic(cause effect.Cause, why string) {
-	c.Effects = append(c.Effects, effect.Effect{Kind: effect.Dynamic, Cause: cause, Reason: why})
+	c.Effects = append(c.Effects, effect.Effect{Sure: effect.Unknown, Cause: cause, Reason: why})
 }
 
 // A Shell returns what a shell command would do in a place, like shell.Analyze.
@@ -184,7 +184,7 @@ func (c *Case) persist() {
 		}
 		if class := effect.Persists(e.Path, e.Pattern, e.Recursive); class != "" && !(class == "agent_config" && c.worksHere(&e)) {
 			c.Effects = append(c.Effects, effect.Effect{
-				Kind: effect.Persist, Path: e.Path, Pattern: e.Pattern, Recursive: e.Recursive, Reason: class, From: e.From, Possible: e.Possible,
+				Kind: effect.Persist, Path: e.Path, Pattern: e.Pattern, Recursive: e.Recursive, Reason: class, From: e.From, Sure: e.Sure,
 			})
 			if c.Action.Type == "download_file" {
 				c.Effects = append(c.Effects, effect.Effect{Kind: effect.RunCode, Cause: effect.CauseLater, Path: e.Path, Labels: []effect.Label{effect.LabelNetwork}, Reason: "a download that runs later"})

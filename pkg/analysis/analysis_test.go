@@ -20,7 +20,7 @@ func act(name string, payload map[string]any) *action.Action {
 func show(effects []effect.Effect) string {
 	var lines []string
 	for _, e := range effects {
-		line := string(e.Kind)
+		line := string(e.Word())
 		for _, s := range []string{e.Path, e.URL, e.Host, e.Program, strings.Join(e.Args, " "), string(e.Class), e.Reason} {
 			if s != "" {
 				line += " " + s
@@ -189,7 +189,7 @@ func TestBounds(t *testing.T) {
 		if c.Harmless() {
 			t.Errorf("%s is harmless", name)
 		}
-		if (strings.HasPrefix(name, "deep") || strings.HasPrefix(name, "long")) && (c.Unexamined == "" || c.Effects[0].Kind != effect.Dynamic || len(c.Effects) != 1) {
+		if (strings.HasPrefix(name, "deep") || strings.HasPrefix(name, "long")) && (c.Unexamined == "" || c.Effects[0].Sure != effect.Unknown || len(c.Effects) != 1) {
 			t.Errorf("%s: unexamined %q:\n%s", name, c.Unexamined, show(c.Effects))
 		}
 		size := 0
@@ -294,7 +294,7 @@ func FuzzCase(f *testing.F) {
 			c.Views()
 			if c.Harmless() {
 				for _, e := range c.Effects {
-					if e.Kind == effect.Dynamic || e.Kind == effect.DeleteFile || e.Path != "" && !c.At().Inside(e.Path, e.Pattern, e.Tree) && !nowhere(&e) {
+					if e.Sure == effect.Unknown || e.Kind == effect.DeleteFile || e.Path != "" && !c.At().Inside(e.Path, e.Pattern, e.Tree) && !nowhere(&e) {
 						t.Errorf("%s %q is harmless with %+v", name, payload, e)
 					}
 				}

@@ -34,13 +34,13 @@ func (c *Case) Classify(class Class, server, remote string) {
 	}
 	changes, before := false, len(c.Effects)
 	c.Effects = slices.DeleteFunc(slices.Clone(c.Effects), func(e effect.Effect) bool {
-		byName := e.Kind == effect.ChangeRemote && e.Target == c.Action.Type && !e.Destroys() && e.Cause != effect.CauseGrants
+		byName := e.Kind == effect.ChangeRemote && e.Target == c.Action.Type && !e.Destroys() && !e.Does(effect.Grants)
 		changes = changes || byName
 		return c.UnknownTool(&e) || byName && class != ClassElsewhere
 	})
 	c.stated -= before - len(c.Effects)
 	if slices.Contains([]string{"destroys", "pays", "grants"}, c.asked) {
-		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemote, Verb: "delete", Cause: effect.CauseDestroys, Service: server, Target: c.Action.Type, Reason: "its payload asks for more than its class says"})
+		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemote, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Service: server, Target: c.Action.Type, Reason: "its payload asks for more than its class says"})
 	}
 	if class == ClassElsewhere && !changes {
 		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemote, Verb: "change", Service: server, Target: c.Action.Type, Reason: "its class says that it changes something elsewhere"})
@@ -65,6 +65,6 @@ func (c *Case) private() bool {
 		return true
 	}
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-		return e.Is(effect.LabelSecret) || e.Is(effect.LabelCredential) || e.Is(effect.LabelPrivate) || e.Kind == effect.ReadSecret || e.Kind == effect.SendSecret
+		return e.Is(effect.LabelSecret) || e.Is(effect.LabelCredential) || e.Is(effect.LabelPrivate) || e.Kind == effect.ReadSecret || e.Word() == effect.SendSecret
 	})
 }

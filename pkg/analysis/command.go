@@ -53,7 +53,7 @@ func (c *Case) startsKnown() bool {
 	starts := false
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.Execute {
-			if e.Class == effect.Unknown {
+			if e.Class == effect.UnknownClass {
 				return false
 			}
 			starts = true

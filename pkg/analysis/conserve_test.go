@@ -31,7 +31,7 @@ func (d draw) pick(all []string) string { return all[d.IntN(len(all))] }
 
 // final reports whether an effect is a doubt that no model lifts.
 func final(e effect.Effect) bool {
-	return e.Kind == effect.Dynamic && !slices.Contains([]effect.Cause{effect.CauseAbsent, effect.CauseSyntax, effect.CauseVariable, effect.CauseReader}, e.Cause)
+	return e.Sure == effect.Unknown && !slices.Contains([]effect.Cause{effect.CauseAbsent, effect.CauseSyntax, effect.CauseVariable, effect.CauseReader}, e.Cause)
 }
 
 // codeForms are, by language, statements that change a file, what does nothing, and contexts around either.
@@ -97,7 +97,7 @@ func FuzzCodeForms(f *testing.F) {
 					t.Errorf("seed %d, %s: nothing changes in %s:\n%s", seed, language, code, show(c.Effects))
 				}
 				honest := testAnalyzer.Case(act("execute_code", obj{"language": language, "code": strings.ReplaceAll(context, "S", forms.harmless)}))
-				if slices.ContainsFunc(honest.Effects, func(e effect.Effect) bool { return e.Kind == effect.Dynamic }) {
+				if slices.ContainsFunc(honest.Effects, func(e effect.Effect) bool { return e.Sure == effect.Unknown }) {
 					asked++
 					t.Logf("%s: a doubt about %s", language, context)
 				}
@@ -142,7 +142,7 @@ func FuzzFields(f *testing.F) {
 				doubts := func(c *Case) int {
 					n := 0
 					for _, e := range c.Effects {
-						if e.Kind == effect.Dynamic {
+						if e.Sure == effect.Unknown {
 							n++
 						}
 					}

@@ -80,7 +80,7 @@ func (c *Case) Writes(f func(*Case)) {
 func (c *Case) Runs() (out []effect.Text) {
 	for i := 1; i < len(c.Effects); i++ {
 		e, by := &c.Effects[i], &c.Effects[i-1]
-		if e.Kind != effect.ReadFile || e.Pattern || by.Kind != effect.Execute || by.Class != effect.Unknown {
+		if e.Kind != effect.ReadFile || e.Pattern || by.Kind != effect.Execute || by.Class != effect.UnknownClass {
 			continue
 		}
 		at := slices.IndexFunc(c.seen, func(t effect.Text) bool { return t.Path == e.Path })

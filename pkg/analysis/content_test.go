@@ -76,7 +76,7 @@ func TestWrittenAttack(t *testing.T) {
 	} {
 		attack := false
 		for _, e := range an.Case(act(c.typ, c.payload)).Effects {
-			attack = attack || e.Kind == effect.RunCode || e.Kind == effect.RunDownload
+			attack = attack || e.Word() == effect.RunCode || e.Word() == effect.RunDownload
 		}
 		if attack != c.attack {
 			t.Errorf("%s: an attack is seen: %t", c.name, attack)

@@ -15,7 +15,7 @@ func ExampleAnalyzer_Case() {
 	}
 	c := an.Case(&action.Action{Type: "move_file", Payload: map[string]any{"source": "notes", "destination": "~/.bashrc"}})
 	for _, e := range c.Effects {
-		fmt.Println(e.Kind, e.Path)
+		fmt.Println(e.Word(), e.Path)
 	}
 	fmt.Println(c.MinTier, c.Harmless())
 	// Output:

@@ -39,7 +39,7 @@ func (c *Case) readOnlyType() bool {
 }
 
 func (c *Case) harmless(e *effect.Effect) bool {
-	switch e.Kind {
+	switch e.Word() {
 	case effect.Execute:
 		return e.Class == effect.ReadOnly && len(e.Harms) == 0
 	case effect.ReadFile, effect.ListDirectory:
@@ -76,7 +76,7 @@ func (c *Case) Factual() bool {
 	}
 	outside, leaves := false, false
 	for i := range c.Effects {
-		switch e := &c.Effects[i]; e.Kind {
+		switch e := &c.Effects[i]; e.Word() {
 		case effect.Execute:
 			local := e.Class == effect.ReadOnly || e.Class == effect.LocalWrite && (e.Program == "git" || e.Program == "kill" || len(command.Loaders(e.Program, e.Args)) > 0)
 			open := e.Class != effect.ReadOnly && e.Program != "kill" && slices.ContainsFunc(e.Args, func(arg string) bool { return strings.Contains(arg, "$") })
@@ -150,7 +150,7 @@ func (c *Case) shows(program *effect.Effect) bool {
 		if e.From.Start < program.From.Start || e.From.End > program.From.End {
 			continue
 		}
-		switch e.Kind {
+		switch e.Word() {
 		case effect.Execute, effect.ReadFile, effect.ListDirectory:
 		case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ChangeRemote, effect.Listen:
 			return true
@@ -231,17 +231,19 @@ func (c *Case) ordinaryType() bool {
 }
 
 func (c *Case) ordinary(e *effect.Effect) bool {
-	switch e.Kind {
+	switch e.Word() {
 	case effect.Execute:
-		return e.Class != effect.Unknown && e.Class != effect.Privileged && len(e.Harms) == 0
+		return e.Class != effect.UnknownClass && e.Class != effect.Privileged && len(e.Harms) == 0
 	case effect.ReadFile, effect.ListDirectory:
 		return e.Path != ""
 	case effect.HTTPRequest, effect.Connect, effect.SendData:
 		return e.Trusted
 	case effect.ChangeRemote:
-		return e.Trusted && !e.Destroys() && e.Cause == "" && e.Verb == "change"
+		return e.Kept || e.Trusted && e.Variant() == "" && e.Verb == "change"
 	case effect.Listen:
 		return effect.Loopback(e.Host)
+	case effect.Destroy:
+		return e.Kept
 	case effect.WriteFile, effect.CreateDirectory, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ChangePermissions:
 		return nowhere(e) || c.place.Inside(e.Path, e.Pattern, e.Tree) || temporary(e) || c.ClearsCache(e) || c.worksHere(e)
 	}
@@ -318,7 +320,7 @@ func (c *Case) Unread(i int) bool {
 		if e.From.Start < at.Start || e.From.End > at.End {
 			break
 		}
-		if e.Kind == effect.Dynamic {
+		if e.Sure == effect.Unknown {
 			return true
 		}
 	}

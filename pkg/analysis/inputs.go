@@ -76,7 +76,7 @@ func (r *inputReader) effect(e *effect.Effect) error {
 		if e.Path == "" && !e.Pattern {
 			return nil
 		}
-	case effect.SendData, effect.SendSecret:
+	case effect.SendData:
 		if e.Path == "" && !e.Pattern {
 			return r.unnamed(e)
 		}
@@ -224,7 +224,7 @@ func (r *inputReader) arguments(e *effect.Effect) error {
 			return fmt.Errorf("%s %s uses files of the current folder that it does not name", e.Program, arg)
 		}
 	}
-	if e.Class != effect.Network && e.Class != effect.Privileged && e.Class != effect.Unknown && !r.runsCode(e) {
+	if e.Class != effect.Network && e.Class != effect.Privileged && e.Class != effect.UnknownClass && !r.runsCode(e) {
 		return nil
 	}
 	for _, arg := range e.Args {

@@ -47,7 +47,11 @@ func (c *Case) Losses() *Losses {
 				c.loses(l, i, undo.Loss{Tree: e.Recursive || e.Kind != effect.DeleteFile})
 			}
 		case effect.WriteFile:
-			if e.Loses&effect.LosesNothing == 0 && !e.Recursive {
+			switch {
+			case e.Loses&effect.LosesNothing != 0:
+			case e.Recursive:
+				c.mergeLoses(l, i)
+			default:
 				c.loses(l, i, undo.Loss{Write: true})
 			}
 		case effect.Execute:
@@ -106,11 +110,66 @@ func (c *Case) loses(l *Losses, i int, loss undo.Loss) {
 		loss.Path = folder
 	} else {
 		loss.Path = path.Join(c.real(path.Dir(e.Path)), path.Base(e.Path))
-		if !l.Outside && !e.Possible && c.gone(i, loss.Path) {
+		if !l.Outside && e.Sure != effect.May && c.gone(i, loss.Path) {
 			l.Needed = append(l.Needed, loss)
 		}
 	}
 	l.List = append(l.List, loss)
+	l.of[i] = true
+}
+
+// mergeLoses adds what a program overwrites that copies files and folders into a folder: the
+// files there whose names are also in a folder that it reads.
+func (c *Case) mergeLoses(l *Losses, i int) {
+	e := &c.Effects[i]
+	if c.files == nil || e.Path == "" || e.Pattern || !c.place.Inside(e.Path, false, false) {
+		return
+	}
+	into := c.real(e.Path)
+	info, err := os.Lstat(into)
+	if err != nil {
+		return
+	}
+	if !info.IsDir() {
+		c.loses(l, i, undo.Loss{Write: true})
+		return
+	}
+	var from []string
+	for j := i - 1; j >= 0 && len(from) < maxLosses; j-- {
+		o := &c.Effects[j]
+		if o.Kind == effect.Execute {
+			break
+		}
+		if read := o.Kind == effect.ReadFile || o.Kind == effect.MoveFile; read && o.Path != "" && !o.Pattern {
+			source := c.real(o.Path)
+			if info, err := os.Lstat(source); err == nil && info.IsDir() && source != into {
+				from = append(from, source)
+			}
+		}
+	}
+	deleted := slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return deletes(&o) && o.Recursive && o.Path == e.Path })
+	switch {
+	case len(from) == 0 && !deleted:
+		return
+	case len(from) == 0: // from another machine: what stays may be written in place
+		l.List = append(l.List, undo.Loss{Path: into, Tree: true, Write: true})
+		l.of[i] = true
+		return
+	}
+	also := func(p string) (file, folder bool) {
+		below := strings.TrimPrefix(p, into)
+		for _, source := range from {
+			if info, err := os.Lstat(source + below); err == nil {
+				file, folder = file || !info.IsDir(), folder || info.IsDir()
+			}
+		}
+		return file, folder
+	}
+	l.List = append(l.List, undo.Loss{
+		Path: into, Under: true, Deep: true, Write: true,
+		Match: func(p string) bool { file, _ := also(p); return file },
+		Skip:  func(p string) bool { _, folder := also(p); return !folder },
+	})
 	l.of[i] = true
 }
 
@@ -144,7 +203,7 @@ func (c *Case) programLoses(l *Losses, i int) {
 		l.open("git stash pop changes files first, and keeps no copy of them")
 	case e.Loses&effect.LosesDatabase != 0:
 		for j := range c.Effects {
-			if o := &c.Effects[j]; o.Kind == effect.WriteFile && within(o) && !o.Pattern {
+			if o := &c.Effects[j]; o.Kind == effect.WriteFile && within(o) && !o.Pattern && c.place.Inside(o.Path, false, false) {
 				for k := range l.List {
 					if l.of[j] && l.List[k].Path == o.Path {
 						l.List[k].Store = true
@@ -187,9 +246,16 @@ func (c *Case) gitLoses(l *Losses, e *effect.Effect, within func(*effect.Effect)
 			l.List = append(l.List, undo.Loss{Path: t.Common + "/" + name, Tree: true, Write: true})
 		}
 	}
-	if e.Loses&(effect.LosesDirty|effect.LosesBelow) != 0 {
+	dirty := e.Loses&effect.LosesDirty != 0
+	if e.Loses&effect.LosesRefs != 0 {
+		stashed, untracked := c.stashes(e)
+		if dirty = dirty || stashed; untracked {
+			l.open("git stash drop deletes untracked files that the same command stashes")
+		}
+	}
+	if dirty || e.Loses&effect.LosesBelow != 0 {
 		var below []string // nil for all
-		if e.Loses&effect.LosesDirty == 0 {
+		if !dirty {
 			below = []string{}
 			for i := range c.Effects {
 				if o := &c.Effects[i]; o.Kind == effect.WriteFile && within(o) {
@@ -227,6 +293,21 @@ func (c *Case) gitLoses(l *Losses, e *effect.Effect, within func(*effect.Effect)
 		}})
 	}
 	return true
+}
+
+// stashes reports whether a command stashes changes of tracked files, or untracked files,
+// before a program that may drop them.
+func (c *Case) stashes(before *effect.Effect) (changes, untracked bool) {
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		if e.Kind == effect.Execute && e.Program == "git" && e.From.Start < before.From.Start && slices.Contains(e.Args, "stash") {
+			changes = true
+			untracked = untracked || slices.ContainsFunc(e.Args, func(arg string) bool {
+				return arg == "--include-untracked" || arg == "--all" || strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.ContainsAny(arg, "ua")
+			})
+		}
+	}
+	return changes, untracked
 }
 
 func isEmpty(dir string) bool {
@@ -302,7 +383,7 @@ func (c *Case) programKept(i int, stated bool) {
 		switch {
 		case deletes(o) || o.Kind == effect.MoveFile:
 			kept, open = kept || o.Kept, open || !o.Kept && !o.Restorable
-		case o.Kind == effect.Destroy && o.Program == e.Program && stated:
+		case stated && (o.Kind == effect.Destroy && o.Program == e.Program || o.Kind == effect.ChangeRemote && e.Loses&effect.LosesDatabase != 0):
 			destroys = append(destroys, j)
 		}
 	}

@@ -25,7 +25,7 @@ func (c *Case) Makes() (out []string) {
 	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if e.Kind != effect.WriteFile && e.Kind != effect.CreateDirectory || e.Possible || e.Pattern || e.Path == "" || len(out) == maxLinks {
+		if e.Kind != effect.WriteFile && e.Kind != effect.CreateDirectory || e.Sure == effect.May || e.Pattern || e.Path == "" || len(out) == maxLinks {
 			continue
 		}
 		if c.place.Made != nil && c.place.Made(e.Path) {

@@ -69,7 +69,7 @@ func (c *Case) MayTell() bool {
 }
 
 // outward are the effects by which something leaves the machine.
-var outward = []effect.Kind{effect.SendData, effect.SendSecret, effect.SendMessage, effect.HTTPRequest, effect.Connect, effect.ChangeRemote, effect.RemoteShell}
+var outward = []effect.Kind{effect.SendData, effect.SendMessage, effect.HTTPRequest, effect.Connect, effect.ChangeRemote, effect.RemoteShell}
 
 // Outgoing returns what a case would tell others, nil if nothing leaves the
 // machine.
@@ -185,7 +185,7 @@ func (c *Case) leavesOf(o *Outgoing, to *strings.Builder, field string, v any) {
 // CarriesValue adds the effect of carrying out a credential that the session has
 // read: perhaps, if it is a part of one, or so short that it may be chance.
 func (c *Case) CarriesValue(perhaps bool) {
-	e := effect.Effect{Kind: effect.SendSecret, Cause: effect.CauseValue, Possible: perhaps, Reason: "sends a credential that was read in this session"}
+	e := effect.Effect{Kind: effect.SendData, Harms: []effect.Harm{effect.Leaks}, Cause: effect.CauseValue, Sure: effect.If(!perhaps), Reason: "sends a credential that was read in this session"}
 	for i := range c.Effects {
 		if h := c.Effects[i].Host; h != "" && !effect.Loopback(h) {
 			e.Host = h

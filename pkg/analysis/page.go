@@ -52,7 +52,7 @@ func (c *Case) asksHere(where Page) {
 // question, so that nothing is looked up for others.
 func (c *Case) mayReachPage() bool {
 	return looks(c.Action.Type) || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-		switch e.Kind {
+		switch e.Word() {
 		case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ReadClipboard:
 			return true
 		case effect.Execute:
@@ -66,7 +66,7 @@ func (c *Case) mayReachPage() bool {
 // it uses the network, runs code, opens what it is given, or is not known.
 func connects(e *effect.Effect) bool {
 	switch e.Class {
-	case effect.Network, effect.Privileged, effect.Unknown:
+	case effect.Network, effect.Privileged, effect.UnknownClass:
 		return true
 	}
 	return opens[e.Program]
@@ -99,7 +99,7 @@ func longNumber(text string) bool {
 // reachesPage reports whether an effect is a request or a connection to the page: to its port
 // on a host that is this machine, or by a name that may lead here.
 func (c *Case) reachesPage(e *effect.Effect, host, port string) bool {
-	switch e.Kind {
+	switch e.Word() {
 	case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ChangeRemote:
 	case effect.Execute:
 		return connects(e) && (slices.ContainsFunc(e.Args, func(a string) bool { return names(a, host, port) }) || c.namesPage(host, port))

@@ -89,13 +89,10 @@ func deletes(e *effect.Effect) bool {
 // unsettles reports whether, beside an effect, nothing is known of what a
 // repository holds later: it may be anything, or rewrites history.
 func unsettles(e effect.Effect) bool {
-	switch e.Kind {
-	case effect.Dynamic, effect.RunInput, effect.RunDownload, effect.RunDecoded, effect.RemoteShell:
+	if e.RunsText() {
 		return true
-	case effect.Execute:
-		return e.Class == effect.Unknown || strings.HasPrefix(e.Program, "git-") || e.Program == "git" && !keepsHistory(e.Args)
 	}
-	return false
+	return e.Kind == effect.Execute && (e.Class == effect.UnknownClass || strings.HasPrefix(e.Program, "git-") || e.Program == "git" && !keepsHistory(e.Args))
 }
 
 // keepsHistory reports whether git leaves the last commit, and all that it holds,

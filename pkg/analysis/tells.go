@@ -99,7 +99,7 @@ func (c *Case) handOn(e effect.Effect, where string) {
 	e.Kind, e.Labels, e.Reason = effect.SendData, []effect.Label{effect.LabelCredential}, where+" holds a credential"
 	for i := range c.Effects {
 		sent := &c.Effects[i]
-		if sent.Kind != e.Kind || sent.Host != e.Host || sent.Target != e.Target || sent.Path != "" {
+		if sent.Word() != effect.SendData || sent.Host != e.Host || sent.Target != e.Target || sent.Path != "" {
 			continue
 		}
 		if !sent.Is(effect.LabelCredential) {
@@ -230,7 +230,7 @@ func (c *Case) urlVerb(e effect.Effect, host, path string, values url.Values) {
 	}
 	change := effect.Effect{Kind: effect.ChangeRemote, Host: e.Host, URL: e.URL, Verb: word, Reason: "the URL says " + word}
 	if destroys {
-		change.Cause = effect.CauseDestroys
+		change.Harms = []effect.Harm{effect.Destroys}
 	}
 	c.Effects = append(c.Effects, change)
 }

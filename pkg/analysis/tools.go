@@ -260,7 +260,7 @@ func (c *Case) controls(url string) {
 	case "DELETE":
 		e.Verb = "delete"
 	}
-	e.Cause = effect.ChangeCause(e.Verb)
+	e.Harms = effect.ChangeHarms(e.Verb)
 	c.Effects = append(c.Effects, e)
 }
 

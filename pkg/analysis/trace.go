@@ -28,7 +28,7 @@ func (c *Case) Digest() string {
 	text(c.place.CWD)
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		for _, s := range [...]string{string(e.Kind), e.Path, fmt.Sprint(e.Pattern, e.Recursive), e.URL, e.Host, e.Program, string(e.Class), string(e.Cause), e.Reason} {
+		for _, s := range [...]string{string(e.Word()), e.Path, fmt.Sprint(e.Pattern, e.Recursive), e.URL, e.Host, e.Program, string(e.Class), e.Variant(), e.Reason} {
 			text(s)
 		}
 		binary.BigEndian.PutUint64(n[:], uint64(len(e.Args)))
@@ -101,8 +101,11 @@ func (e *Evidence) Doubt(d Doubt) {
 	e.Doubts = append(e.Doubts, d)
 }
 
-// A tracedEffect is an effect with the rules that count for it.
+// A tracedEffect is an effect as policies call it, with the rules that count for it.
 type tracedEffect struct {
+	Kind     effect.Kind `json:"kind"`
+	Possible bool        `json:"possible,omitempty"`
+	Cause    string      `json:"cause,omitempty"`
 	*effect.Effect
 	Rules []Met `json:"rules,omitempty"`
 }
@@ -113,7 +116,7 @@ func (c *Case) EffectsJSON(r *redact.Redactor) (jsontext.Value, error) {
 	traced := make([]tracedEffect, len(c.Effects))
 	for i := range c.Effects {
 		e := Redacted(c.Effects[i], r)
-		traced[i].Effect = &e
+		traced[i] = tracedEffect{Kind: e.Word(), Possible: e.Sure == effect.May, Cause: e.Variant(), Effect: &e}
 		if i < len(c.Met) {
 			traced[i].Rules = c.Met[i]
 		}

@@ -50,13 +50,13 @@ func (t Trusted) compile() (*trust, error) {
 func (t *trust) mark(effects []effect.Effect, text string) {
 	for i := range effects {
 		e := &effects[i]
-		switch e.Kind {
+		switch e.Word() {
 		case effect.SendData, effect.ChangeRemote, effect.HTTPRequest, effect.Connect, effect.SendMessage:
 			e.Trusted = t.holds(e)
 		}
 	}
 	for i := range effects {
-		if e := &effects[i]; e.Kind == effect.ChangeRemote && e.Verb == "change" && e.Host+e.Target+e.URL+string(e.Cause) == "" && !e.Pattern {
+		if e := &effects[i]; e.Kind == effect.ChangeRemote && e.Verb == "change" && e.Host+e.Target+e.URL+e.Variant() == "" && !e.Pattern {
 			e.Trusted = t.delivers(effects, e, text)
 		}
 	}
@@ -72,7 +72,7 @@ func (t *trust) delivers(effects []effect.Effect, change *effect.Effect, text st
 		if e.Program != change.Program || e.From.Start < change.From.Start || e.From.End > change.From.End {
 			continue
 		}
-		switch e.Kind {
+		switch e.Word() {
 		case effect.SendData, effect.Connect, effect.HTTPRequest:
 			if !e.Trusted {
 				return false

@@ -44,14 +44,14 @@ func (c *Case) unknown() {
 }
 
 const (
-	readerReason = "the action type is unknown, though its name and fields say that it reads"
-	toolReason   = "the action type is unknown"
+	readerReason = "first use of a tool that shield does not know, though its name and fields say that it reads"
+	toolReason   = "first use of a tool that shield does not know"
 )
 
 // UnknownTool reports whether an effect says only that the action's type is unknown: a rule that
 // names the type, or a person's class for the tool, says what it does.
 func (c *Case) UnknownTool(e *effect.Effect) bool {
-	return e.Kind == effect.Dynamic && (e.Cause == effect.CauseTool && e.Reason == toolReason || e.Cause == effect.CauseReader && e.Reason == readerReason) && !KnownType(c.Action.Type)
+	return e.Sure == effect.Unknown && (e.Cause == effect.CauseTool && e.Reason == toolReason || e.Cause == effect.CauseReader && e.Reason == readerReason) && !KnownType(c.Action.Type)
 }
 
 // toolName returns the tool's own name, without the name of its server.
@@ -186,7 +186,7 @@ func (s *stranger) isLine(text string) bool {
 	}
 	one := &Case{Action: s.Action, shell: s.shell, place: s.place}
 	one.run(text, &one.place, false)
-	if !slices.ContainsFunc(one.Effects, func(e effect.Effect) bool { return e.Kind == effect.Execute && e.Class != effect.Unknown }) {
+	if !slices.ContainsFunc(one.Effects, func(e effect.Effect) bool { return e.Kind == effect.Execute && e.Class != effect.UnknownClass }) {
 		return false
 	}
 	s.Effects = append(s.Effects, one.Effects...)
@@ -233,7 +233,7 @@ func (s *stranger) verb(word, list string) {
 		}
 		return
 	case "destroys", "pays":
-		change.Verb, change.Cause = "delete", effect.CauseDestroys
+		change.Verb, change.Harms = "delete", []effect.Harm{effect.Destroys}
 		change.Reason = "the tool's name says " + strconv.Quote(word)
 	case "grants":
 		change.Verb = "grant"
@@ -247,7 +247,7 @@ func (s *stranger) verb(word, list string) {
 		}
 	}
 	if s.pays && !change.Destroys() {
-		change.Verb, change.Cause, change.Reason = "pay", effect.CauseDestroys, "the tool is given an amount of money"
+		change.Verb, change.Harms, change.Reason = "pay", []effect.Harm{effect.Destroys}, "the tool is given an amount of money"
 	}
 	if s.grants && !change.Destroys() {
 		change.Verb, change.Reason = "grant", "the tool is given roles, members or who may see something"
@@ -257,7 +257,7 @@ func (s *stranger) verb(word, list string) {
 	}
 	if list != "" && list != "sends" || s.pays || s.grants {
 		if !change.Destroys() {
-			change.Cause = effect.ChangeCause(change.Verb)
+			change.Harms = effect.ChangeHarms(change.Verb)
 		}
 		s.Effects = append(s.Effects, change)
 	}

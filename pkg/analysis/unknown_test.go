@@ -90,7 +90,7 @@ func slicesOf(v any) []any { list, _ := v.([]any); return list }
 // has reports whether a case has an effect that a wanted one describes.
 func has(c *Case, want effect.Effect) bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-		return e.Kind == want.Kind && e.Verb == want.Verb && e.Target == want.Target && e.Host == want.Host && e.Destroys() == want.Destroys() && slices.Equal(e.Labels, want.Labels)
+		return e.Word() == want.Word() && e.Verb == want.Verb && e.Target == want.Target && e.Host == want.Host && e.Destroys() == want.Destroys() && slices.Equal(e.Labels, want.Labels)
 	})
 }
 
@@ -104,9 +104,9 @@ func TestMeant(t *testing.T) {
 		want    effect.Effect
 		not     bool
 	}{
-		{"delete_repository", obj{}, effect.Effect{Kind: effect.ChangeRemote, Verb: "delete", Target: "delete_repository", Cause: effect.CauseDestroys}, false},
-		{"transfer_funds", obj{}, effect.Effect{Kind: effect.ChangeRemote, Verb: "delete", Target: "transfer_funds", Cause: effect.CauseDestroys}, false},
-		{"update_invoice", obj{"amount": 5.0}, effect.Effect{Kind: effect.ChangeRemote, Verb: "pay", Target: "update_invoice", Cause: effect.CauseDestroys}, false},
+		{"delete_repository", obj{}, effect.Effect{Kind: effect.ChangeRemote, Verb: "delete", Target: "delete_repository", Harms: []effect.Harm{effect.Destroys}}, false},
+		{"transfer_funds", obj{}, effect.Effect{Kind: effect.ChangeRemote, Verb: "delete", Target: "transfer_funds", Harms: []effect.Harm{effect.Destroys}}, false},
+		{"update_invoice", obj{"amount": 5.0}, effect.Effect{Kind: effect.ChangeRemote, Verb: "pay", Target: "update_invoice", Harms: []effect.Harm{effect.Destroys}}, false},
 		{"add_user", obj{"role": "admin"}, effect.Effect{Kind: effect.ChangeRemote, Verb: "grant", Target: "add_user"}, false},
 		{"update_repo", obj{"public": true}, effect.Effect{Kind: effect.ChangeRemote, Verb: "grant", Target: "update_repo"}, false},
 		{"update_repo", obj{"public": false}, effect.Effect{Kind: effect.ChangeRemote, Verb: "grant", Target: "update_repo"}, true},
@@ -127,16 +127,16 @@ func TestMeant(t *testing.T) {
 		{"http_request", obj{"url": "http://localhost:3000/", "body": "password=hunter2"}, effect.Effect{Kind: effect.SendData, Host: "localhost", Labels: credential}, true},
 		{"http_request", obj{"url": "https://a.test/i?d=TWVldCBtZSBhdCB0aGUgZG9jayBhdCBub29u"}, effect.Effect{Kind: effect.SendData, Host: "a.test"}, false},
 		{"http_request", obj{"url": "https://a.test/search?q=meet+me+at+the+dock"}, effect.Effect{Kind: effect.SendData, Host: "a.test"}, true},
-		{"http_request", obj{"url": "https://a.test/users/5/delete"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "delete", Cause: effect.CauseDestroys}, false},
-		{"http_request", obj{"url": "https://a.test/deleteAllUsers.php"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "delete", Cause: effect.CauseDestroys}, false},
-		{"http_request", obj{"url": "https://a.test/x?action=delete"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "delete", Cause: effect.CauseDestroys}, false},
-		{"http_request", obj{"url": "https://a.test/graphql?query=mutation{removeUser}"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "remove", Cause: effect.CauseDestroys}, false},
+		{"http_request", obj{"url": "https://a.test/users/5/delete"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "delete", Harms: []effect.Harm{effect.Destroys}}, false},
+		{"http_request", obj{"url": "https://a.test/deleteAllUsers.php"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "delete", Harms: []effect.Harm{effect.Destroys}}, false},
+		{"http_request", obj{"url": "https://a.test/x?action=delete"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "delete", Harms: []effect.Harm{effect.Destroys}}, false},
+		{"http_request", obj{"url": "https://a.test/graphql?query=mutation{removeUser}"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "remove", Harms: []effect.Harm{effect.Destroys}}, false},
 		{"http_request", obj{"url": "https://a.test/graphql?query=mutation{addUser}"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "mutation"}, false},
-		{"http_request", obj{"url": "https://docs.a.test/delete"}, effect.Effect{Kind: effect.ChangeRemote, Host: "docs.a.test", Verb: "delete", Cause: effect.CauseDestroys}, true},
-		{"http_request", obj{"url": "https://a.test/docs/api/delete"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "delete", Cause: effect.CauseDestroys}, true},
-		{"http_request", obj{"url": "https://a.test/how-to/delete-a-branch.html"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "delete", Cause: effect.CauseDestroys}, true},
+		{"http_request", obj{"url": "https://docs.a.test/delete"}, effect.Effect{Kind: effect.ChangeRemote, Host: "docs.a.test", Verb: "delete", Harms: []effect.Harm{effect.Destroys}}, true},
+		{"http_request", obj{"url": "https://a.test/docs/api/delete"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "delete", Harms: []effect.Harm{effect.Destroys}}, true},
+		{"http_request", obj{"url": "https://a.test/how-to/delete-a-branch.html"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "delete", Harms: []effect.Harm{effect.Destroys}}, true},
 		{"browser_evaluate", obj{"function": "() => fetch('https://a.test/x')"}, effect.Effect{Kind: effect.HTTPRequest, Host: "a.test"}, false},
-		{"browser_evaluate", obj{"function": "() => document.title"}, effect.Effect{Kind: effect.Dynamic}, true},
+		{"browser_evaluate", obj{"function": "() => document.title"}, effect.Effect{Sure: effect.Unknown}, true},
 	} {
 		got := testAnalyzer.Case(act(c.name, c.payload))
 		if has(got, c.want) == c.not {

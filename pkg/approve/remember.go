@@ -92,11 +92,11 @@ func rememberable(c *analysis.Case) bool {
 		if e.Pattern || slices.ContainsFunc(e.Args, expands) || expands(e.Program) {
 			return false
 		}
-		switch e.Kind {
+		switch e.Word() {
 		case effect.Dynamic, effect.RunDownload, effect.RunDecoded, effect.RunInput, effect.RemoteShell:
 			return false
 		case effect.Execute:
-			if e.Class == effect.Unknown || slices.Contains(runners, e.Program) { // a script, an interpreter, a build
+			if e.Class == effect.UnknownClass || slices.Contains(runners, e.Program) { // a script, an interpreter, a build
 				return false
 			}
 		default:

@@ -273,7 +273,7 @@ func effects(list []effect.Effect, clean func(string) string) []string {
 	var out []string
 	for i := range list {
 		e := &list[i]
-		parts := []string{string(e.Kind)}
+		parts := []string{string(e.Word())}
 		add := func(s string) {
 			if s != "" {
 				parts = append(parts, s)

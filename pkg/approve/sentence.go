@@ -46,7 +46,7 @@ func gravest(c *analysis.Case) (part string, commands int) {
 		if e.Kind == effect.Execute && e.From.End > e.From.Start {
 			commands++
 		}
-		rank := slices.Index(gravity, e.Kind)
+		rank := slices.Index(gravity, e.Word())
 		if e.Destroys() {
 			rank = slices.Index(gravity, effect.Destroy)
 		}
@@ -127,17 +127,26 @@ func deed(c *analysis.Case) (verb, object string) {
 		return "run", strings.Join(strings.Fields(text), " ")
 	}
 	for i := range c.Effects {
-		e := &c.Effects[i]
-		verb, known := verbs[e.Kind]
-		if !known {
-			continue
+		if verb, object, known := does(c, &c.Effects[i]); known {
+			return verb, object
 		}
-		if object = target(c, e); object == "" {
-			verb = strings.TrimSuffix(verb, " to")
-		}
-		return verb, object
 	}
 	return "use the tool", c.Action.Type
+}
+
+// does returns what one effect of an action does, and to what.
+func does(c *analysis.Case, e *effect.Effect) (verb, object string, known bool) {
+	if verb, known = verbs[e.Word()]; !known {
+		return "", "", false
+	}
+	object = target(c, e)
+	switch {
+	case object == "" && e.Kind == effect.ChangeRemote:
+		return "use the tool", c.Action.Type, true
+	case object == "":
+		verb = strings.TrimSuffix(verb, " to")
+	}
+	return verb, object, true
 }
 
 // target returns what an effect is done to.
@@ -226,8 +235,8 @@ func Judged(c *analysis.Case, e *effect.Effect) string {
 	if c.Action.Type != "execute_command" || command == "" {
 		verb, object := deed(c)
 		if e != nil {
-			if known, ok := verbs[e.Kind]; ok {
-				verb, object = known, target(c, e)
+			if v, o, known := does(c, e); known {
+				verb, object = v, o
 			}
 		}
 		return strings.TrimSpace(verb + " " + object)

@@ -22,6 +22,7 @@ const (
 	KindHost     = "host"     // a host did not ask its user, as it was told to
 	KindResult   = "result"   // what was found in what a tool returned
 	KindAllow    = "allow"    // a person allowed a refused action once
+	KindExam     = "exam"     // the evaluator's model was examined, or lost its licence
 	KindUndo     = "undo"     // a person restored files that an action deleted or overwrote
 )
 

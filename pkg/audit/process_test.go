@@ -60,7 +60,7 @@ func child(dir string) error {
 	for i := range tries {
 		id := fmt.Sprintf("%d-%d", os.Getpid(), i)
 		e := audit.Entry{ID: id, Tier: 2, Decision: verdict.Allow, Payload: map[string]any{"command": "git push"}}
-		switch _, err := st.Admit(ctx, 1_000_000, budget); {
+		switch _, _, err := st.Admit(ctx, 1_000_000, budget); {
 		case err == nil:
 		case errors.Is(err, state.ErrBudgetExhausted):
 			e.Decision, e.Error = verdict.Block, "budget"

@@ -367,7 +367,7 @@ func (eng *engine) candidates(e *effect.Effect, found []uint64, yield func(*boun
 
 // holds reports whether a clause holds for an effect with the arguments args.
 func (b *bound) holds(s *scratch, e *effect.Effect, args []byte) bool {
-	if len(b.kinds) > 0 && !slices.Contains(b.kinds, e.Kind) || len(b.kinds) == 0 && e.Kind != effect.Execute {
+	if len(b.kinds) > 0 && !slices.Contains(b.kinds, e.Word()) || len(b.kinds) == 0 && e.Kind != effect.Execute {
 		return false
 	}
 	if len(b.programs) > 0 && !names(b.programs, programKey(e.Program)) {
@@ -376,7 +376,7 @@ func (b *bound) holds(s *scratch, e *effect.Effect, args []byte) bool {
 	if len(b.harms) > 0 && !slices.ContainsFunc(b.harms, func(h effect.Harm) bool { return slices.Contains(e.Harms, h) }) {
 		return false
 	}
-	if len(b.causes) > 0 && !slices.Contains(b.causes, e.Cause) {
+	if len(b.causes) > 0 && !slices.Contains(b.causes, effect.Cause(e.Variant())) {
 		return false
 	}
 	if len(b.classes) > 0 && !slices.Contains(b.classes, e.Class) || b.recursive && !e.Recursive || b.single && e.Recursive || b.lost && (e.Restorable || e.Kept) {
@@ -394,7 +394,7 @@ func (b *bound) holds(s *scratch, e *effect.Effect, args []byte) bool {
 // perhaps reports whether a clause that holds for an effect need not hold for what
 // happens.
 func (b *bound) perhaps(e *effect.Effect) bool {
-	return e.Possible || b.paths != nil && b.paths.perhaps(e)
+	return e.Sure == effect.May || b.paths != nil && b.paths.perhaps(e)
 }
 
 // names reports whether a list contains a program, or a prefix of it.

@@ -2,6 +2,7 @@ package classify
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
@@ -34,7 +35,7 @@ const (
 // the confidence that clears says on. What a model cannot know
 // better than the analysis stays a doubt whatever it says: what was not read,
 // data that leaves for a place that the settings do not name, credentials,
-// downloaded code, what is destroyed elsewhere, and shield itself.
+// downloaded code, remote data that is destroyed, elevated privileges, and shield itself.
 func doubts(c *analysis.Case, clears map[string]float64) (worst analysis.Doubt) {
 	if c.Unexamined != "" {
 		worst = analysis.Doubt{Cause: "unexamined", Reason: unexaminedReason(c), Final: true}
@@ -75,14 +76,14 @@ func unusual(c *analysis.Case, i int, clears map[string]float64) analysis.Doubt 
 	if !c.Notable(e) {
 		return analysis.Doubt{}
 	}
-	cause, what, final := doubtOther, "does what is not ordinary: ", false
-	switch e.Kind {
+	cause, what, final := doubtOther, "not an everyday action: ", false
+	switch e.Word() {
 	case effect.Execute:
 		if e.Class == effect.Privileged {
-			cause, what = doubtPrivileged, "needs more rights: "
-		} else if e.Class != effect.Unknown && len(e.Harms) > 0 {
+			cause, what = doubtPrivileged, "runs with elevated privileges: "
+		} else if e.Class != effect.UnknownClass && len(e.Harms) > 0 {
 			what = string(e.Harms[0]) + ", as its entry says: "
-		} else if cause, what = doubtProgram, "shield does not know what this does: "; c.Unread(i) {
+		} else if cause, what = doubtProgram, "unknown program or subcommand: "; c.Unread(i) {
 			return analysis.Doubt{}
 		}
 	case effect.HTTPRequest, effect.Connect, effect.SendData:
@@ -92,20 +93,30 @@ func unusual(c *analysis.Case, i int, clears map[string]float64) analysis.Doubt 
 	case effect.ChangeSystem:
 		cause, what = doubtSystem, "changes the system: "
 	case effect.ChangePrivilege:
-		cause, what = doubtPrivileged, "needs more rights: "
+		return analysis.Doubt{Cause: doubtPrivileged, Reason: "runs with elevated privileges: " + elevated(c, i) + "; ask the user", Final: true, Unusual: true}
 	case effect.Listen:
-		what, final = "lets other machines in: ", true
+		what, final = "listens where other machines can connect: ", true
 	case effect.StopProcess:
 		what, final = "stops processes: ", c.StopsOthers(e)
 	case effect.ChangeRemote:
-		cause, what = doubtRemote, "changes something elsewhere: "
+		cause, what = doubtRemote, "changes a remote resource: "
 	case effect.Persist:
-		cause, what = doubtLater, "writes what runs later: "
+		cause, what = doubtLater, "writes a file that runs later (persistence): "
 	}
 	return analysis.Doubt{Cause: cause, Reason: what + place(e), Least: clears[cause], Final: final, Unusual: true}
 }
 
-const ordinaryReason = "ordinary: every effect is known, and none changes more than the workspace"
+// elevated names what a change of privilege, by its index, runs.
+func elevated(c *analysis.Case, i int) string {
+	for _, e := range c.Effects[i+1:] {
+		if e.Kind == effect.Execute {
+			return clip(strings.Join(append([]string{e.Program}, e.Args...), " "), 80)
+		}
+	}
+	return place(&c.Effects[i])
+}
+
+const ordinaryReason = "ordinary: every effect is known, and none reaches outside the workspace"
 
 // becauseOrdinary says why a case that is ordinary is allowed.
 func becauseOrdinary(c *analysis.Case) string {
@@ -113,7 +124,7 @@ func becauseOrdinary(c *analysis.Case) string {
 		return classedReason
 	}
 	if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Restorable }) {
-		return ordinaryReason + "; what it deletes is in the last commit as it is"
+		return ordinaryReason + "; what it deletes is in the last commit, or not there"
 	}
 	return ordinaryReason
 }
@@ -180,43 +191,43 @@ func (k *Classifier) weighing(c *analysis.Case) weighing {
 
 // doubtOf returns the doubt that one effect gives.
 func doubtOf(e *effect.Effect, clears map[string]float64) analysis.Doubt {
-	if e.Kind == effect.Dynamic {
+	if e.Sure == effect.Unknown {
 		return unknown(e, clears)
 	}
 	reason := ""
-	switch e.Kind {
+	switch e.Word() {
 	case effect.SendData:
 		switch {
 		case e.Trusted:
 		case e.Is(effect.LabelCredential):
-			reason = "hands credentials on to " + place(e) + ": " + clip(e.Reason, 80) + "; leave them out, or ask the user"
+			reason = "sends credentials to " + place(e) + ": " + clip(e.Reason, 80) + "; leave them out, or ask the user"
 		case !e.Is(effect.LabelPublic):
-			reason = "sends local data to " + place(e) + "; send it to a place that the settings trust, or ask the user"
+			reason = "sends local data to " + place(e) + "; send it to a trusted host, or ask the user"
 		}
 	case effect.SendSecret, effect.ReadSecret:
-		reason = "shows credentials or hands them on: " + place(e) + "; ask the user for the one value that is needed"
+		reason = "prints or sends credentials: " + place(e) + "; ask the user for the one value that is needed"
 	case effect.ChangeRemote:
-		if e.Destroys() && !e.Trusted {
-			reason = "destroys what cannot be restored from here: " + place(e) + "; ask the user to do it"
+		if e.Destroys() && !e.Trusted && !e.Kept {
+			reason = "destroys data that cannot be recovered: " + place(e) + "; ask the user to do it"
 		}
 	case effect.RunCode:
 		if e.Is(effect.LabelNetwork) || e.Is(effect.LabelDecoded) {
 			reason = "runs a downloaded file: " + place(e) + "; read it first, then ask the user"
 		}
 	case effect.RunDownload, effect.RunDecoded, effect.RunInput, effect.RemoteShell:
-		reason = "runs text from elsewhere; write it to a file, read it, then run it"
+		reason = "runs downloaded, decoded or piped-in code; write it to a file, read it, then run it"
 	case effect.ChangeGuard:
-		reason = "changes shield or the guard of an agent; ask the user to do it"
+		reason = "changes shield or an agent's guard; ask the user to do it"
 	}
 	if reason == "" {
 		return analysis.Doubt{}
 	}
-	return analysis.Doubt{Cause: string(e.Kind), Reason: reason, Final: true}
+	return analysis.Doubt{Cause: string(e.Word()), Reason: reason, Final: true}
 }
 
 // unknown is the doubt about what cannot be known before it runs.
 func unknown(e *effect.Effect, clears map[string]float64) analysis.Doubt {
-	advice := "write it out in full"
+	advice, what := "write the value in full", "unknown effect: "
 	switch e.Cause {
 	case effect.CauseAbsent:
 		advice = "check its name, or run its commands directly"
@@ -227,10 +238,10 @@ func unknown(e *effect.Effect, clears map[string]float64) analysis.Doubt {
 	case effect.CauseLoaded:
 		advice = "leave the variable unset"
 	case effect.CauseTool, effect.CauseReader:
-		advice = "ask the user to have a policy say what the tool does"
+		advice, what = "ask the user to approve the tool once", ""
 	}
 	least, cleared := clears[string(e.Cause)]
-	reason := "cannot tell what this does before it runs: " + clip(e.Reason, 120) + "; " + advice
+	reason := what + clip(e.Reason, 120) + "; " + advice
 	return analysis.Doubt{Cause: string(e.Cause), Reason: reason, Final: !cleared, Least: least}
 }
 
@@ -241,7 +252,7 @@ func place(e *effect.Effect) string {
 			return clip(s, 80)
 		}
 	}
-	return "another place"
+	return "a remote host"
 }
 
 func unexaminedReason(c *analysis.Case) string {

@@ -112,7 +112,7 @@ func (eng *engine) run(s *scratch, c *analysis.Case, sc scope) {
 		if e.Kind == effect.Execute {
 			continue
 		}
-		for _, id := range eng.byKind[e.Kind] {
+		for _, id := range eng.byKind[e.Word()] {
 			b := &eng.clauses[id]
 			if r := &eng.rules[b.rule]; sc.covers(r.Outcome) && r.about(c) && b.holds(s, e, nil) {
 				eng.hit(s, c, i, b.rule, "", b.perhaps(e))
@@ -134,7 +134,7 @@ func (eng *engine) runLine(s *scratch, c *analysis.Case, sc scope, l *line) {
 	prefilter.Scan(eng.lineSet, args, s.found)
 	eng.candidates(e, s.found, func(b *bound) {
 		if r := &eng.rules[b.rule]; sc.covers(r.Outcome) && r.about(c) && b.holds(s, e, args) {
-			eng.hit(s, c, l.effect, b.rule, e.Program, e.Possible)
+			eng.hit(s, c, l.effect, b.rule, e.Program, e.Sure == effect.May)
 		}
 	})
 	live := lineLiveness(e)

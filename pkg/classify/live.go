@@ -52,15 +52,13 @@ func commandLiveness(c *analysis.Case) liveness {
 	var l liveness
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		switch e.Kind {
-		case effect.Dynamic, effect.RunDecoded, effect.RunInput, effect.RunDownload, effect.RemoteShell:
+		switch {
+		case e.RunsText():
 			l |= isCode | isOpaque
-		case effect.SendMessage:
+		case e.Kind == effect.SendMessage:
 			l |= isRead
-		case effect.WriteFile, effect.Persist:
-			if agentReads(e) {
-				l |= isRead
-			}
+		case (e.Kind == effect.WriteFile || e.Kind == effect.Persist) && agentReads(e):
+			l |= isRead
 		}
 	}
 	return l
@@ -69,7 +67,7 @@ func commandLiveness(c *analysis.Case) liveness {
 // lineLiveness says what happens to the arguments of one program.
 func lineLiveness(e *effect.Effect) liveness {
 	var l liveness
-	if e.Class == effect.Unknown {
+	if e.Class == effect.UnknownClass {
 		l |= isOpaque
 	}
 	if interprets(e.Program) {

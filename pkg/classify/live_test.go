@@ -30,8 +30,8 @@ func TestLiveText(t *testing.T) {
 		{"sent", []effect.Effect{known("curl", effect.Network)}, verdict.Block},
 		{"mailed", []effect.Effect{known("echo", effect.ReadOnly), {Kind: effect.SendMessage}}, verdict.Block},
 		{"given to a model", []effect.Effect{known("claude", effect.Network)}, verdict.Block},
-		{"given to a program that is not known", []effect.Effect{known("judge", effect.Unknown)}, verdict.Escalate},
-		{"beside what cannot be read", []effect.Effect{known("echo", effect.ReadOnly), {Kind: effect.Dynamic, Reason: "eval"}}, verdict.Escalate},
+		{"given to a program that is not known", []effect.Effect{known("judge", effect.UnknownClass)}, verdict.Escalate},
+		{"beside what cannot be read", []effect.Effect{known("echo", effect.ReadOnly), {Sure: effect.Unknown, Reason: "eval"}}, verdict.Escalate},
 		{"pushed beside a commit message", []effect.Effect{known("git", effect.LocalWrite), {Kind: effect.ChangeRemote}}, verdict.Escalate},
 	}
 	an := analysis.Analyzer{Shell: shell.Analyze, Place: effect.Place{CWD: "/work/app", Roots: []string{"/work/app"}}}
@@ -54,7 +54,7 @@ func TestPossibleEffect(t *testing.T) {
 	t.Parallel()
 	read := effect.Effect{Kind: effect.ReadFile, Path: "/work/app/.openparallax/key"}
 	possible := read
-	possible.Possible = true
+	possible.Sure = effect.May
 	tests := []struct {
 		name string
 		e    effect.Effect

@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:d797e7815e22db6ea6b765c3ec8cb87e7e4df662a9283b9c94bacb02d1d86080"
+const rulesFingerprint = "sha256:9375df94ae1dd8c1f8802d71e5c8a22be164c47faedfe510c2e021e4c7050716"
 
 var ruleTable = [...]Rule{
 	{
@@ -1847,9 +1847,15 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"psql -c 'select count(*) from users'", "grep -rn 'DROP TABLE' migrations/", "sqlite3 app.db 'delete from sessions where id = 7'", "sqlite3 :memory: 'drop table t'", "git commit -m \"Drop table users\"", "redis-cli get key"},
 		clauses: []clause{
 			{
-				programs: []string{"docker", "duckdb", "invoke-sqlcmd", "kubectl", "sqlite3"},
+				programs: []string{"docker", "duckdb", "invoke-sqlcmd", "kubectl"},
 				args:     pattern{expr: "(?i)\\b(?:drop\\s+(?:table|database|schema|collection)|truncate\\s+(?:table\\s+)?\\w|delete\\s+from\\s+[\\w.\"`]+\\s*(?:;|['\"]|where\\s+(?:1\\s*=\\s*1|true)))", lits: []string{"table", "database", "schema", "collection", "truncate", "delete"}},
 				not:      pattern{expr: "^ :memory: ", lits: []string{" :memory: "}, bytes: ":"},
+			},
+			{
+				programs: []string{"sqlite3"},
+				args:     pattern{expr: "(?i)\\b(?:drop\\s+(?:table|database|schema|collection)|truncate\\s+(?:table\\s+)?\\w|delete\\s+from\\s+[\\w.\"`]+\\s*(?:;|['\"]|where\\s+(?:1\\s*=\\s*1|true)))", lits: []string{"table", "database", "schema", "collection", "truncate", "delete"}},
+				not:      pattern{expr: "^ :memory: ", lits: []string{" :memory: "}, bytes: ":"},
+				lost:     true,
 			},
 		},
 	},
@@ -1929,6 +1935,7 @@ var ruleTable = [...]Rule{
 			{
 				kinds:  []effect.Kind{"change_remote"},
 				causes: []effect.Cause{"destroys"},
+				lost:   true,
 			},
 			{
 				programs: []string{"b2"},

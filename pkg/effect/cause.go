@@ -7,7 +7,7 @@ import "slices"
 // words may change.
 type Cause string
 
-// The causes of Dynamic and RunInput effects: why something is unknown.
+// The causes of unknown effects: why they are.
 const (
 	CauseVariable   Cause = "variable"   // a variable or parameter that the command does not set
 	CauseHeld       Cause = "held"       // code, or the name of a program, is as a whole what such a variable holds
@@ -40,41 +40,18 @@ const (
 	CauseUnboxed   Cause = "unboxed"   // ChangePrivilege: the command runs outside the sandbox of the agent's host
 	CauseValue     Cause = "value"     // SendSecret: a value that the session has read
 	CauseLater     Cause = "later"     // RunCode, Destroy: what is written now does it when it runs
-
-	// Of ChangeRemote, unless the place is one for development or tests by its name.
-	CauseDestroys  Cause = "destroys"  // something is gone then
-	CauseGrants    Cause = "grants"    // somebody gets access, or more of it
-	CauseExposes   Cause = "exposes"   // everybody gets access
-	CauseWeakens   Cause = "weakens"   // a protection, a log or a check is off; of ChangeSystem, too
-	CauseRedirects Cause = "redirects" // names, images or data come from, or go to, another place
-	CauseRuns      Cause = "runs"      // commands run there, or files of the server are reached
 )
-
-// ChangeCause returns the cause of a ChangeRemote with a verb; "" if it is an
-// everyday change.
-func ChangeCause(verb string) Cause {
-	switch verb {
-	case "delete":
-		return CauseDestroys
-	case "grant":
-		return CauseGrants
-	case "expose":
-		return CauseExposes
-	case "weaken":
-		return CauseWeakens
-	case "redirect":
-		return CauseRedirects
-	case "run":
-		return CauseRuns
-	}
-	return ""
-}
 
 var causes = [...]Cause{
 	CauseVariable, CauseHeld, CauseOutput, CauseInput, CauseFile, CauseDownload, CauseUnresolved, CauseDialect, CauseScript, CauseAbsent,
 	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseReader, CauseUnread, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning, CauseValue, CauseLater, CauseUnshown, CauseUnboxed, CauseInstaller,
-	CauseDestroys, CauseGrants, CauseExposes, CauseWeakens, CauseRedirects, CauseRuns,
 }
 
-// Causes returns all causes.
-func Causes() []Cause { return slices.Clone(causes[:]) }
+// Causes returns all words that a rule may look for as a cause, see [Effect.Variant].
+func Causes() []Cause {
+	list := slices.Clone(causes[:])
+	for _, h := range [...]Harm{Destroys, Grants, Exposes, Weakens, Redirects, Runs} {
+		list = append(list, Cause(h))
+	}
+	return list
+}

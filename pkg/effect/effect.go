@@ -5,7 +5,7 @@
 package effect
 
 // A Kind says what an effect does. Policies use the same words for kinds and
-// action types.
+// action types, and some words for combinations, see [Effect.Word].
 type Kind string
 
 // The kinds of effects.
@@ -29,20 +29,15 @@ const (
 	ChangeRemote      Kind = "change_remote"      // a remote repository, cluster, cloud or database: Service, Verb, Target, Cause
 	ChangeGuard       Kind = "change_guard"       // answers, clears, repairs, stops or reconfigures shield itself
 	StopProcess       Kind = "stop_process"
-	ReadSecret        Kind = "read_secret"  // shows credentials or hands them on: environment, key store, token
+	ReadSecret        Kind = "read_secret"  // prints or sends credentials: environment, key store, token
 	ReadClipboard     Kind = "read_private" // clipboard, screen, microphone, keystrokes, memory of another process
 	Destroy           Kind = "destroy"      // cannot be undone: databases, disks, history, resources
-	RunDownload       Kind = "run_download" // runs code from the network
-	RunDecoded        Kind = "run_decoded"  // runs decoded text
-	RunInput          Kind = "run_input"    // runs text from another part of the command
-	SendSecret        Kind = "send_secret"  // sends a secret to the network
 	SendData          Kind = "send_data"    // sends what files or commands here say, not text that the action spells out, to Host or Target: Path, Labels
-	RunCode           Kind = "run_code"     // a program loads and runs a file: Program, Path; Labels say where the file comes from
+	RunCode           Kind = "run_code"     // code runs: the file Path that Program loads, or a text; Labels say where it comes from
 	RemoteShell       Kind = "remote_shell" // attaches an interpreter to the network
-	Dynamic           Kind = "dynamic"      // cannot be resolved; never harmless
 )
 
-// Kinds returns all kinds of effects.
+// Kinds returns the words for all kinds of effects and for combinations.
 func Kinds() []Kind { return kinds[:] }
 
 var kinds = [...]Kind{
@@ -51,17 +46,35 @@ var kinds = [...]Kind{
 	ReadClipboard, Destroy, RunDownload, RunDecoded, RunInput, SendSecret, SendData, RunCode, RemoteShell, ChangeGuard, Dynamic,
 }
 
+// A Certainty says how sure an effect is.
+type Certainty string
+
+// The certainties.
+const (
+	Does    Certainty = ""        // it happens
+	May     Certainty = "may"     // it may happen and need not: a branch, or an operand that is not known
+	Unknown Certainty = "unknown" // something happens that cannot be known before: Cause says why. It is never harmless
+)
+
+// If returns what is known of something that happens for sure, or else perhaps.
+func If(sure bool) Certainty {
+	if sure {
+		return Does
+	}
+	return May
+}
+
 // A Class says how much a program changes, depending on its flags.
 type Class string
 
-// The classes, from least to most. An unknown program is Unknown.
+// The classes, from least to most. An unknown program is UnknownClass.
 const (
-	Unknown     Class = ""
-	ReadOnly    Class = "readonly"
-	LocalWrite  Class = "local-write"
-	Network     Class = "network"
-	Destructive Class = "destructive"
-	Privileged  Class = "privileged"
+	UnknownClass Class = ""
+	ReadOnly     Class = "readonly"
+	LocalWrite   Class = "local-write"
+	Network      Class = "network"
+	Destructive  Class = "destructive"
+	Privileged   Class = "privileged"
 )
 
 // A Span is the part of the text that an effect was read from, in bytes, from
@@ -71,30 +84,32 @@ type Span struct {
 	End   int `json:"end"`
 }
 
-// An Effect is one primitive thing that an action would do.
+// An Effect is one primitive thing that an action would do: what (Kind), to which object
+// (path, host, program, service), with data of which origin (Labels), what harm that does,
+// and how sure it is.
 type Effect struct {
-	Kind       Kind     `json:"kind"`
-	Path       string   `json:"path,omitempty"`      // canonical, see [Place.Path]
-	Pattern    bool     `json:"pattern,omitempty"`   // Path is a pattern: the effect touches what it matches, see [Overlap]
-	Tree       bool     `json:"tree,omitempty"`      // the ** of Path stands for searched folders, not for text that may contain ".."
-	Recursive  bool     `json:"recursive,omitempty"` // and everything below Path
-	URL        string   `json:"url,omitempty"`
-	Host       string   `json:"host,omitempty"` // canonical, see [Host]
-	Program    string   `json:"program,omitempty"`
-	Args       []string `json:"args,omitempty"`
-	Class      Class    `json:"class,omitempty"`      // of Execute
-	Harms      []Harm   `json:"harms,omitempty"`      // of Execute: what the program's entry says
-	Service    string   `json:"service,omitempty"`    // of ChangeRemote: kubernetes, aws, github, postgres, a program's name, …
-	Verb       string   `json:"verb,omitempty"`       // of ChangeRemote: delete, create, update, …; of HTTPRequest: "change" if the method may change something
-	Target     string   `json:"target,omitempty"`     // of ChangeRemote and SendData: the resource, remote or recipient
-	Labels     []Label  `json:"labels,omitempty"`     // of SendData and RunCode: what is known of the data
-	Trusted    bool     `json:"trusted,omitempty"`    // the place that data goes to, or that is changed, is one that the settings name
-	Restorable bool     `json:"restorable,omitempty"` // what the effect removes is in the last commit of its repository as it is
-	Kept       bool     `json:"kept,omitempty"`       // what the effect removes or overwrites is kept before it happens
-	Possible   bool     `json:"possible,omitempty"`   // the effect may happen and need not: a branch, or an operand that is not known
-	Cause      Cause    `json:"cause,omitempty"`      // of Dynamic and RunInput: why; otherwise the variant of the kind, see [Cause]
-	Reason     string   `json:"reason,omitempty"`     // for people: why, for Dynamic effects and data flows
-	From       Span     `json:"from"`
+	Kind       Kind      `json:"kind"`
+	Path       string    `json:"path,omitempty"`      // canonical, see [Place.Path]
+	Pattern    bool      `json:"pattern,omitempty"`   // Path is a pattern: the effect touches what it matches, see [Overlap]
+	Tree       bool      `json:"tree,omitempty"`      // the ** of Path stands for searched folders, not for text that may contain ".."
+	Recursive  bool      `json:"recursive,omitempty"` // and everything below Path
+	URL        string    `json:"url,omitempty"`
+	Host       string    `json:"host,omitempty"` // canonical, see [Host]
+	Program    string    `json:"program,omitempty"`
+	Args       []string  `json:"args,omitempty"`
+	Class      Class     `json:"class,omitempty"`      // of Execute
+	Service    string    `json:"service,omitempty"`    // of ChangeRemote: kubernetes, aws, github, postgres, a program's name, …
+	Verb       string    `json:"verb,omitempty"`       // of ChangeRemote: delete, create, update, …; of HTTPRequest: "change" if the method may change something
+	Target     string    `json:"target,omitempty"`     // of ChangeRemote and SendData: the resource, remote or recipient
+	Labels     []Label   `json:"labels,omitempty"`     // of SendData and RunCode: where the data comes from, or what it holds
+	Harms      []Harm    `json:"harms,omitempty"`      // what it does to its user, beyond its kind
+	Sure       Certainty `json:"certainty,omitempty"`  // whether it happens
+	Trusted    bool      `json:"trusted,omitempty"`    // the place that data goes to, or that is changed, is one that the settings name
+	Restorable bool      `json:"restorable,omitempty"` // what the effect removes is in the last commit of its repository as it is
+	Kept       bool      `json:"kept,omitempty"`       // what the effect removes or overwrites is kept before it happens
+	Cause      Cause     `json:"cause,omitempty"`      // why something is not known; otherwise the variant of the kind, see [Cause]
+	Reason     string    `json:"reason,omitempty"`     // for people: why, for unknown effects and data flows
+	From       Span      `json:"from"`
 
 	// For those who keep what is lost.
 	Loses  Loss   `json:"-"` // of Execute; of WriteFile only LosesNothing
@@ -103,7 +118,7 @@ type Effect struct {
 
 // Destroys reports whether something on another machine is gone that cannot be
 // restored from here.
-func (e *Effect) Destroys() bool { return e.Kind == ChangeRemote && e.Cause == CauseDestroys }
+func (e *Effect) Destroys() bool { return e.Kind == ChangeRemote && e.Does(Destroys) }
 
 // A Loss is a set of ways in which a program loses files beside what other effects say.
 type Loss uint8

@@ -13,6 +13,7 @@ const (
 	LabelPrivate    Label = "private"    // clipboard, screen, mail, messages
 	LabelNetwork    Label = "network"    // another machine sent it
 	LabelDecoded    Label = "decoded"    // a decoder wrote it
+	LabelInput      Label = "input"      // another part of the command writes it
 	LabelUntrusted  Label = "untrusted"  // an untrusted person or page wrote it
 	LabelRows       Label = "rows"       // a database of this machine holds it
 	LabelPublic     Label = "public"     // made to be delivered: what a build writes, and templates
@@ -20,7 +21,7 @@ const (
 
 // Labels returns all labels.
 func Labels() []Label {
-	return []Label{LabelSecret, LabelCredential, LabelPrivate, LabelNetwork, LabelDecoded, LabelUntrusted, LabelRows, LabelPublic}
+	return []Label{LabelSecret, LabelCredential, LabelPrivate, LabelNetwork, LabelDecoded, LabelInput, LabelUntrusted, LabelRows, LabelPublic}
 }
 
 // Is reports whether an effect carries a label.

@@ -54,6 +54,9 @@ func (e *Evaluator) ask(ctx context.Context, x *exchange) error {
 		}
 		x.canaries = append(x.canaries, canary)
 		if x.reply, err = complete(ctx, e.o.Provider, x.question.prompt(canary, boundary)); err == nil {
+			if e.o.Observe != nil {
+				e.o.Observe(x.reply)
+			}
 			return nil
 		}
 		if ctx.Err() != nil {

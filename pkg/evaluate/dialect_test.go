@@ -171,7 +171,9 @@ func TestNoSystemRole(t *testing.T) {
 			}
 			evaltest.Verdict(answer, "0.9")(w, hr, r)
 		})
-		asks := func(context.Context, *analysis.Case) (string, error) { return "deletes files", nil }
+		asks := func(context.Context, *analysis.Case) (*verdict.Step, error) {
+			return &verdict.Step{Source: "policy", Rule: "deletes", Reasoning: "deletes files"}, nil
+		}
 		cache := fakeCache{}
 		e := newEvaluator(t, Options{Provider: provider(t, server, "gemma"), Asks: asks, Cache: cache})
 		check(t, judge(t, e, newCase("rm -r src")), want)
@@ -182,7 +184,7 @@ func TestNoSystemRole(t *testing.T) {
 			t.Errorf("%d requests, want 2", n)
 		}
 		// What nobody would be asked about without a model it need not lift.
-		none := func(context.Context, *analysis.Case) (string, error) { return "", nil }
+		none := func(context.Context, *analysis.Case) (*verdict.Step, error) { return nil, nil }
 		v := judge(t, newEvaluator(t, Options{Provider: provider(t, server, "gemma"), Asks: none}), newCase("make"))
 		if answer == "ALLOW" && v.Decision != verdict.Allow {
 			t.Errorf("%v: %s", v.Decision, v.Reasoning)
@@ -210,7 +212,12 @@ func TestUnlicensed(t *testing.T) {
 		{"not examined, unknown", unexamined, "", errors.New("no policy"), said{"ESCALATE", 0.5, "it is not known whether a person has to be asked: no policy", "", false, 3}},
 		{"examined", func(context.Context) string { return "" }, "deletes files", nil, said{"ALLOW", 1, "as you wish", "", false, 0}},
 	} {
-		e := newEvaluator(t, Options{Provider: obedient, Unlicensed: tt.unlicensed, Asks: func(context.Context, *analysis.Case) (string, error) { return tt.asks, tt.err }})
+		e := newEvaluator(t, Options{Provider: obedient, Unlicensed: tt.unlicensed, Asks: func(context.Context, *analysis.Case) (*verdict.Step, error) {
+			if tt.asks == "" {
+				return nil, tt.err
+			}
+			return &verdict.Step{Source: "policy", Rule: "deletes", Reasoning: tt.asks}, nil
+		}})
 		v := judge(t, e, newCase("rm -r src"))
 		check(t, v, tt.want)
 		if v.Decision == verdict.Escalate && (len(v.Trail) != 2 || !strings.Contains(v.Trail[0].Reasoning, "not examined") || strings.Contains(v.Reasoning, "examined")) {

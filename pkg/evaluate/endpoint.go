@@ -89,6 +89,20 @@ func nearby(host string) bool {
 		strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")
 }
 
+// Identity names the model of an endpoint: provider, model and address; "" for one that is
+// not complete.
+func (ep *Endpoint) Identity() string {
+	s, ok := serviceOf(ep.Provider)
+	if !ok || ep.Model == "" {
+		return ""
+	}
+	base, err := ep.base(s)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %q at %s", ep.Provider, ep.Model, strings.TrimRight(base.String(), "/"))
+}
+
 // proxyURL returns the checked URL of the configured proxy; nil for none.
 func (ep *Endpoint) proxyURL() (*url.URL, error) {
 	if ep.Proxy == "" {

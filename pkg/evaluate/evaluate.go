@@ -58,13 +58,16 @@ type Options struct {
 	// it.
 	Unlicensed func(ctx context.Context) string
 
-	// Asks returns why a person has to be asked about a case without a model; "" if nobody
-	// has. nil means that somebody always has.
-	Asks func(ctx context.Context, c *analysis.Case) (string, error)
+	// Asks returns the step that would ask a person about a case without a model; nil if
+	// none would. A nil function means that a person always has to be asked.
+	Asks func(ctx context.Context, c *analysis.Case) (*verdict.Step, error)
 
 	// Redactor takes credentials out of what is sent and shown; nil knows only
 	// what credentials look like.
 	Redactor *redact.Redactor
+
+	// Observe is told of each answer of the model, however it is judged; nil is not.
+	Observe func(r Reply)
 
 	Rand io.Reader // source of canaries; nil means crypto/rand
 
@@ -74,8 +77,7 @@ type Options struct {
 
 // An Evaluator judges cases in Tier 2. Goroutines may share it.
 type Evaluator struct {
-	o    Options
-	hash func() string
+	o Options
 }
 
 // New returns an evaluator. It fails on a canary that could be guessed.
@@ -94,11 +96,16 @@ func New(o Options) (*Evaluator, error) {
 	if o.Sleep == nil {
 		o.Sleep = sleep
 	}
-	return &Evaluator{o: o, hash: sync.OnceValue(func() string { return promptHash(systemPrompt) })}, nil
+	return &Evaluator{o: o}, nil
 }
 
 // PromptHash returns "sha256:" and the hex digest of the compiled-in prompt.
-func (e *Evaluator) PromptHash() string { return e.hash() }
+func PromptHash() string { return actionPromptHash() }
+
+var actionPromptHash = sync.OnceValue(func() string { return promptHash(systemPrompt) })
+
+// PromptHash is [PromptHash], as every verdict has it.
+func (e *Evaluator) PromptHash() string { return PromptHash() }
 
 // Judge asks the model about one case. Whatever goes wrong is in the verdict;
 // the error is always nil.
@@ -304,18 +311,24 @@ func (e *Evaluator) hold(ctx context.Context, c *analysis.Case, v verdict.Verdic
 	if why == "" {
 		return v
 	}
-	asks := "needs review by a person"
+	by := &verdict.Step{Source: "evaluator", Reasoning: "needs review by a person"}
 	if e.o.Asks != nil {
-		var err error
-		if asks, err = e.o.Asks(ctx, c); err != nil {
-			asks = "it is not known whether a person has to be asked: " + e.clean(err.Error(), nil)
+		asks, err := e.o.Asks(ctx, c)
+		switch {
+		case err != nil:
+			by.Reasoning = "it is not known whether a person has to be asked: " + e.clean(err.Error(), nil)
+		case asks == nil:
+			return v
+		default:
+			by = asks
 		}
 	}
-	if asks == "" {
-		return v
-	}
 	v.Reasoning += "; this lifts no question: " + why
-	return afterAllow(v, asks)
+	out := afterAllow(v, by.Reasoning)
+	out.Rule = by.Rule
+	last := &out.Trail[len(out.Trail)-1]
+	last.Source, last.Rule = by.Source, by.Rule
+	return out
 }
 
 // maxReason is how much of a foreign text a reasoning holds, in runes.

@@ -210,7 +210,7 @@ func (f *facts) effects(c *analysis.Case) {
 // does returns in fixed words what an effect does, and what it is done to; "" for an
 // effect that the payload shows as well.
 func (f *facts) does(e *effect.Effect, payload string) (what, kind, text string) {
-	switch e.Kind {
+	switch e.Word() {
 	case effect.Execute:
 		return runs(e, payload)
 	case effect.HTTPRequest:
@@ -222,13 +222,13 @@ func (f *facts) does(e *effect.Effect, payload string) (what, kind, text string)
 		return "sends a message to", "recipient", e.Target
 	case effect.SendData, effect.SendSecret, effect.Connect:
 		if e.Host == "" {
-			return effectWords[e.Kind], "place", e.Target
+			return effectWords[e.Word()], "place", e.Target
 		}
-		return effectWords[e.Kind], "host", e.Host
+		return effectWords[e.Word()], "host", e.Host
 	case effect.ChangeRemote:
-		return effectWords[e.Kind], "resource", strings.Join(strings.Fields(e.Service+" "+e.Verb+" "+e.Target), " ")
+		return effectWords[e.Word()], "resource", strings.Join(strings.Fields(e.Service+" "+e.Verb+" "+e.Target), " ")
 	}
-	what = effectWords[e.Kind]
+	what = effectWords[e.Word()]
 	if what == "" {
 		what = "does something else"
 	}
@@ -243,7 +243,7 @@ func runs(e *effect.Effect, payload string) (what, kind, text string) {
 	switch {
 	case len(e.Harms) > 0:
 		what = "runs a program that can do harm (" + string(e.Harms[0]) + "):"
-	case e.Class == effect.Unknown:
+	case e.Class == effect.UnknownClass:
 		what = "runs a program that shield does not know:"
 	case e.Class == effect.Destructive, e.Class == effect.Privileged:
 		what = "runs a program that is " + string(e.Class) + ":"
@@ -279,14 +279,14 @@ func (f *facts) about(c *analysis.Case, e *effect.Effect) string {
 			said = append(said, text)
 		}
 	}
-	add(e.Possible, "may happen")
+	add(e.Sure == effect.May, "may happen")
 	add(e.Recursive, "with everything below")
 	add(e.Pattern, "a pattern")
 	if e.Path != "" {
 		add(true, where(c.At(), e))
 		add(effect.SecretPath(e.Path, e.Pattern), "a place of credentials")
 	}
-	switch e.Kind {
+	switch e.Word() {
 	case effect.DeleteFile, effect.DeleteDirectory, effect.WriteFile, effect.MoveFile:
 		add(e.Restorable, "restorable from the last commit")
 		add(e.Kept, "a copy is kept")
@@ -299,8 +299,8 @@ func (f *facts) about(c *analysis.Case, e *effect.Effect) string {
 			said = append(said, string(l)+" data")
 		}
 	}
-	if e.Cause != "" && slices.Contains(effect.Causes(), e.Cause) {
-		said = append(said, string(e.Cause))
+	if cause := e.Variant(); slices.Contains(effect.Causes(), effect.Cause(cause)) {
+		said = append(said, cause)
 	}
 	if len(said) == 0 {
 		return ""

@@ -35,6 +35,9 @@ func TestEvents(t *testing.T) {
 				continue
 			}
 			fmt.Fprintf(&b, "%s %s\n", e.Name, e.ID)
+			if e.Ended != "" {
+				fmt.Fprintf(&b, "  ends in %s\n", e.Ended)
+			}
 			if e.Parent != "" {
 				fmt.Fprintf(&b, "  began in %s\n", e.Parent)
 			}

@@ -117,6 +117,7 @@ type Event struct {
 	Parent   string           // the session that the one of this event began in; "" if it is not known, or this is one of its own
 	Actions  []jsontext.Value // to be judged, all of which must be allowed; none if the event proposes nothing
 	Returned *Returned        // what a tool returned; nil for an event before a tool runs. Actions are then what it was called for
+	Ended    string           // the session whose agent stops, for an event of that; else ""
 	Prompt   *Prompt          // what the user may have written; nil for another event
 }
 
@@ -187,7 +188,10 @@ func (h *Host) event(ctx context.Context, v any) (Event, error) {
 			return Event{}, err
 		}
 	}
-	switch {
+	switch session, _ := read["session"].(string); {
+	case tool == "" && session != "" && slices.Contains(h.form.End, name):
+		e.Ended = session
+		return e, nil
 	case tool == "":
 		return Event{}, errors.New("not an event of this host")
 	case after && !isObject:
@@ -372,6 +376,16 @@ func (h *Host) Answer(ctx context.Context, e Event, delegate bool, reason string
 		return nil, nil
 	}
 	out, err := h.one(ctx, form, map[string]any{"event": e.Name, "id": e.ID, "reason": reason})
+	if err != nil {
+		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
+	}
+	return encode(out)
+}
+
+// Say returns what has the host show its user a text at an event of a session that ends,
+// one JSON text.
+func (h *Host) Say(ctx context.Context, e Event, text string) ([]byte, error) {
+	out, err := h.one(ctx, h.form.Said, map[string]any{"event": e.Name, "text": text})
 	if err != nil {
 		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
 	}

@@ -285,9 +285,9 @@ const entry = `{
         "matcher": "*"
       }`
 
-// both is what stands in the settings: entry in one list, and in the next two the one for
-// results.
-var both = entry + inNext("PostToolUse") + inNext("PostToolUseFailure")
+// both is what stands in the settings: entry in one list, and in the next ones those for
+// results and for the end.
+var both = entry + inNext("PostToolUse") + inNext("PostToolUseFailure") + strings.Replace(inNext("Stop"), ",\n        \"matcher\": \"*\"", "", 1)
 
 func inNext(event string) string {
 	return "\n    ],\n    \"" + event + "\": [\n      " + strings.Replace(entry, "50s", "50s # after", 1)
@@ -299,8 +299,8 @@ func TestInstallKeepsEverythingElse(t *testing.T) {
 		{"no file", "", "{\n  \"hooks\": {\n    \"PreToolUse\": [\n      " + both + "\n    ]\n  }\n}\n"},
 		{"empty object", "{}", "{\n  \"hooks\": {\n    \"PreToolUse\": [\n      " + both + "\n    ]\n  }\n}"},
 		{"other settings", "{\n  \"model\": \"opus\",\n  \"z\":   [1,2]\n}\n", "{\n  \"model\": \"opus\",\n  \"z\":   [1,2],\n  \"hooks\": {\n    \"PreToolUse\": [\n      " + both + "\n    ]\n  }\n}\n"},
-		{"other hooks", "{\n  \"hooks\": {\n    \"Stop\": [ ],\n    \"PreToolUse\": [\n      {\"matcher\": \"Bash\"}\n    ]\n  },\n  \"b\": 1\n}\n",
-			"{\n  \"hooks\": {\n    \"Stop\": [ ],\n    \"PreToolUse\": [\n      {\"matcher\": \"Bash\"},\n      " + both + "\n    ]\n  },\n  \"b\": 1\n}\n"},
+		{"other hooks", "{\n  \"hooks\": {\n    \"Start\": [ ],\n    \"PreToolUse\": [\n      {\"matcher\": \"Bash\"}\n    ]\n  },\n  \"b\": 1\n}\n",
+			"{\n  \"hooks\": {\n    \"Start\": [ ],\n    \"PreToolUse\": [\n      {\"matcher\": \"Bash\"},\n      " + both + "\n    ]\n  },\n  \"b\": 1\n}\n"},
 	} {
 		s := settings(t).userPlace()
 		got, err := s.Install(t.Context(), []byte(c.before))

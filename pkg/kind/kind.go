@@ -51,8 +51,8 @@ func Of(c *analysis.Case, findings []string, met func(i int) bool) (Kind, error)
 	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if slices.Contains(never, e.Kind) {
-			return Kind{}, fmt.Errorf("a person decides each time about: %s", e.Kind)
+		if slices.Contains(never, e.Word()) {
+			return Kind{}, fmt.Errorf("a person decides each time about: %s", e.Word())
 		}
 		if e.Kind == effect.RunCode && len(e.Labels) > 0 {
 			return Kind{}, errors.New("it runs code that came from elsewhere")
@@ -96,9 +96,9 @@ func Of(c *analysis.Case, findings []string, met func(i int) bool) (Kind, error)
 // runs hold now.
 func Exact(c *analysis.Case, findings []string) (Kind, error) {
 	for i := range c.Effects {
-		switch e := &c.Effects[i]; e.Kind {
+		switch e := &c.Effects[i]; e.Word() {
 		case effect.ReadSecret, effect.ReadClipboard, effect.SendSecret, effect.ChangePrivilege, effect.Persist, effect.ChangeGuard, effect.RunDownload, effect.RemoteShell:
-			return Kind{}, fmt.Errorf("a person decides each time about: %s", e.Kind)
+			return Kind{}, fmt.Errorf("a person decides each time about: %s", e.Word())
 		case effect.Dynamic, effect.RunInput, effect.RunDecoded:
 			if e.Cause != effect.CauseScript && !c.UnknownTool(e) {
 				return Kind{}, errors.New("what it runs is not known before it runs")
@@ -158,7 +158,7 @@ func (f *collector) effect(e *effect.Effect) error {
 			words = append(words, s)
 		}
 	}
-	add(string(e.Kind))
+	add(string(e.Word()))
 	if e.Pattern && e.Path == "" {
 		return errors.New("which files it touches is not known")
 	}
@@ -169,7 +169,7 @@ func (f *collector) effect(e *effect.Effect) error {
 		}
 		add(object)
 	}
-	for _, s := range [...]string{e.Host, e.Service, e.Verb, e.Target, string(e.Cause)} {
+	for _, s := range [...]string{e.Host, e.Service, e.Verb, e.Target, e.Variant()} {
 		add(s)
 	}
 	for _, is := range [...]struct {
@@ -264,7 +264,7 @@ func (f *collector) program(e *effect.Effect) error {
 	case e.Class == effect.ReadOnly:
 		f.add("run a program that only reads")
 		return nil
-	case e.Class == effect.Unknown || e.Class == effect.Privileged:
+	case e.Class == effect.UnknownClass || e.Class == effect.Privileged:
 		return fmt.Errorf("it is not known what %s does", e.Program)
 	case command.Language(e.Program) != "" || command.Compilers[e.Program] || command.Placers[e.Program] || e.Program != "git" && len(command.Loaders(e.Program, e.Args)) > 0:
 		return fmt.Errorf("%s runs code that may change", e.Program)

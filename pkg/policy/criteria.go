@@ -194,7 +194,7 @@ func compileException(c *rulefile.Criteria, vars map[string][]string, loosens bo
 // loosens the policy must cover everything that the effect touches; for one that
 // makes it stricter it is enough that it could match any of it.
 func (x *exception) match(s *search, e *effect.Effect) (bool, error) {
-	if len(x.types) > 0 && !slices.Contains(x.types, s.c.Action.Type) && (s.c.Action.Given == "" || !slices.Contains(x.types, s.c.Action.Given)) && !slices.Contains(x.types, string(e.Kind)) {
+	if len(x.types) > 0 && !slices.Contains(x.types, s.c.Action.Type) && (s.c.Action.Given == "" || !slices.Contains(x.types, s.c.Action.Given)) && !slices.Contains(x.types, string(e.Word())) {
 		return false, nil
 	}
 	if x.trusted != "" && (x.trusted == "true") != e.Trusted || !restores(x.kept, e) ||

@@ -55,7 +55,7 @@ func (p *Policy) Exempts(ctx context.Context, c *analysis.Case, id string) (bool
 			}
 			held = held || ok
 		}
-		if !held && (e.Kind != effect.Execute || e.Class == effect.Unknown || e.Class == effect.Privileged || e.Path != "" || e.Host != "") {
+		if !held && (e.Kind != effect.Execute || e.Class == effect.UnknownClass || e.Class == effect.Privileged || e.Path != "" || e.Host != "") {
 			return false, nil
 		}
 		covered = covered || held

@@ -47,7 +47,7 @@ func (fs facts) match(s *search, e *effect.Effect) (bool, error) {
 		ok := false
 		switch f.name {
 		case "causes":
-			ok = f.takes(string(e.Cause))
+			ok = f.takes(e.Variant())
 		case "classes":
 			ok = f.takes(string(s.class(e)))
 		case "programs":

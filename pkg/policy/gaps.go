@@ -99,10 +99,10 @@ func (s *search) open(rule int, r *rulefile.Rule, e *effect.Effect) (string, err
 	if set.has(rule) || err != nil {
 		return "", err
 	}
-	typed := s.x.typed(s.c.Action, e.Kind)
+	typed := s.x.typed(s.c.Action, e.Word())
 	switch {
-	case !typed.has(rule) || e.Kind == effect.Dynamic && !slices.Contains(r.Types, s.c.Action.Type):
-		return fmt.Sprintf("it must cover the whole action, which does more than its action_types say: %s; add %s", doing(e), e.Kind), nil
+	case !typed.has(rule) || e.Sure == effect.Unknown && !slices.Contains(r.Types, s.c.Action.Type):
+		return fmt.Sprintf("it must cover the whole action, which does more than its action_types say: %s; add %s", doing(e), e.Word()), nil
 	case len(r.Paths)+len(r.Hosts) > 0 && e.Path == "" && e.Host == "" && e.URL == "":
 		return fmt.Sprintf("a rule with paths or hosts covers nothing that has none: %s; write commands instead", doing(e)), nil
 	case r.Trusted != "" && (r.Trusted == "true") != e.Trusted:
@@ -127,10 +127,10 @@ func (s *search) programs() (n int) {
 func doing(e *effect.Effect) string {
 	for _, object := range [...]string{e.Path, e.Host, e.Program} {
 		if object != "" {
-			return string(e.Kind) + " " + shown(object)
+			return string(e.Word()) + " " + shown(object)
 		}
 	}
-	return string(e.Kind)
+	return string(e.Word())
 }
 
 // Describe returns a rule of the policy by its name, as rows of a key and a value; nil if it

@@ -194,7 +194,7 @@ func (t *truths) left(set *ruleSet, holds bool) {
 // whether the effect's place is trusted, and whether what it removes can be given
 // back.
 func (x *index) fits(a *action.Action, e *effect.Effect) ruleSet {
-	set := x.typed(a, e.Kind)
+	set := x.typed(a, e.Word())
 	x.trusted.left(&set, e.Trusted)
 	x.kept.left(&set, e.Restorable)
 	if !e.Kept {

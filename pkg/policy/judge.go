@@ -137,7 +137,7 @@ func (l *list) covering(s *search) (*rulefile.Rule, error) {
 // unreadable reports whether an effect is one that no rule covers: what is not known, other
 // than what an unknown tool does, and an unknown program that such a tool would run.
 func unreadable(c *analysis.Case, e *effect.Effect) bool {
-	return e.Kind == effect.Dynamic && !c.UnknownTool(e) || e.Kind == effect.Execute && e.Class == effect.Unknown && !analysis.KnownType(c.Action.Type)
+	return e.Sure == effect.Unknown && !c.UnknownTool(e) || e.Kind == effect.Execute && e.Class == effect.UnknownClass && !analysis.KnownType(c.Action.Type)
 }
 
 // covers returns the rules whose types, paths and hosts cover an effect. A rule
@@ -161,7 +161,7 @@ func (s *search) covers(e *effect.Effect) (ruleSet, error) {
 	}
 	placed.addAll(&s.x.placeless)
 	typed := s.x.fits(s.c.Action, e)
-	if e.Kind == effect.Dynamic { // of an unknown tool: a rule for all types, or for this kind, does not name it
+	if e.Sure == effect.Unknown { // of an unknown tool: a rule for all types, or for this kind, does not name it
 		typed = s.x.named(s.c.Action)
 	}
 	placed.keep(&typed)

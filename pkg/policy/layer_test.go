@@ -75,7 +75,7 @@ verify: [{name: writes, action_types: [write_file], paths: [/etc/**], tier_overr
 		"possibly denied":              {caseOf("read_file", tree(read("/srv"))), verdict.Escalate, 2, "user/mine"},
 		"a rule instead of none":       {caseOf("http_request", contact("a.test")), verdict.Escalate, 1, "team/net"},
 		"no layer has a rule":          {caseOf("list_directory", effect.Effect{Kind: effect.ListDirectory, Path: "/a"}), verdict.Escalate, 1, ""},
-		"what cannot be known is not":  {caseOf("read_file", read("/a"), effect.Effect{Kind: effect.Dynamic}), verdict.Escalate, 1, ""},
+		"what cannot be known is not":  {caseOf("read_file", read("/a"), effect.Effect{Sure: effect.Unknown}), verdict.Escalate, 1, ""},
 		"the first of equal ones wins": {caseOf("read_file", read("/data/a"), read("/srv/mine/deep/a")), verdict.Block, 0, "team/data"},
 	} {
 		v, err := p.Judge(t.Context(), tt.c)

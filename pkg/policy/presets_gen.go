@@ -10,22 +10,22 @@ var presets = [...]preset{
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
 		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54},
 		allow:       []uint16{55, 56, 57},
-		fingerprint: "sha256:e127e2d56e15ae200038e1ff388647ddc993e508050d8df5098f4036c2dcb516"},
+		fingerprint: "sha256:12ccafde99ca6077aec5c8f47046f885cb359d046d5e8b9fdf6873c8e68ae9e1"},
 	{name: "strict",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
 		verify:      []uint16{58, 59, 60, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 61, 62, 63, 64, 65, 66},
 		allow:       []uint16{55, 56, 57},
-		fingerprint: "sha256:c7b3f288a58ff91c179468eb3b91d50a708a8fadcf6290fe291fecc43f72d707"},
+		fingerprint: "sha256:98be34ffae4633698eca0b47b9ab8a17cf86626a31dcaf54a9b635834ecbaff7"},
 	{name: "permissive",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
-		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 67, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 68, 69},
-		allow:       []uint16{55, 56, 57, 70},
-		fingerprint: "sha256:2ed6ef3976cad8c48b38f0c17e7cf1ece628f589bd0a0fa82de5e936112efe22"},
+		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 67, 68, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 69, 70},
+		allow:       []uint16{55, 56, 57, 71},
+		fingerprint: "sha256:bd4d7b5201b62f5f1d23c4b7186227f90adedf9eca769ec64ce4de226b9f0f60"},
 	{name: "offline",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
-		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 67, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 71, 72, 73, 74, 75, 76, 77, 78},
+		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 67, 68, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 72, 73, 74, 75, 76, 77, 78, 79},
 		allow:       []uint16{55, 56, 57},
-		fingerprint: "sha256:0ebf2a5fd0b1bd53d9c31e2bdf7e30e35d0dad519662ab9c845b567abf9c57a4"},
+		fingerprint: "sha256:cca8a586117c9d276613b88cd10a81ee2f200e3a67fe5f9270fe9cfc147a9220"},
 }
 
 // coreRules are the rules of policies/core.yaml.
@@ -38,7 +38,7 @@ var presetOwnChannel = []string{"cannot_be_undone", "raw_disks", "credential_cha
 var presetRules = [...]rulefile.Rule{
 	{
 		Name:   "wipe_system",
-		Reason: "deletes a system or home directory; name the individual files inside the workspace instead",
+		Reason: "deletes a system, home or user folder; name the individual files inside the workspace instead",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"delete_directory",
@@ -2484,6 +2484,25 @@ var presetRules = [...]rulefile.Rule{
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"destroy",
+			},
+		},
+		Tier: 2,
+		Except: []rulefile.Criteria{
+			{
+				Restorable: "kept",
+			},
+		},
+	},
+	{
+		Name:   "changes_elsewhere",
+		Reason: "deletes or overwrites a remote resource, or changes its access or protection; name the resource and let the user confirm, or use a test environment",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"change_remote",
+			},
+			Trusted: "false",
+			Facts: []rulefile.Fact{
+				{Name: "causes", Of: []string{"destroys", "grants", "exposes", "weakens"}},
 			},
 		},
 		Tier: 2,

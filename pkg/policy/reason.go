@@ -22,9 +22,9 @@ func explain(list string, r *rulefile.Rule, by *effect.Effect) string {
 		b.WriteString(": ")
 		b.WriteString(r.Reason)
 	}
-	if by != nil && by.Kind != "" {
+	if by != nil && by.Word() != "" {
 		b.WriteString(" (")
-		b.WriteString(string(by.Kind))
+		b.WriteString(string(by.Word()))
 		for _, s := range [...]string{by.Path, by.Host, by.Program} {
 			if s != "" {
 				b.WriteByte(' ')

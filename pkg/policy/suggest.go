@@ -118,9 +118,9 @@ func neverSuggested(opts Options) (*effect.Globs, error) {
 // suggestible reports whether an effect is one that a rule may let through by a
 // command's words alone.
 func (s *suggester) suggestible(e *effect.Effect) bool {
-	switch e.Kind {
+	switch e.Word() {
 	case effect.Execute:
-		return e.Class != effect.Unknown && e.Class != effect.Privileged
+		return e.Class != effect.UnknownClass && e.Class != effect.Privileged
 	case effect.ReadFile, effect.WriteFile, effect.CreateDirectory, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ListDirectory:
 		if e.Path == "" || e.Pattern {
 			return false

@@ -49,7 +49,7 @@ func (s *search) touched(e *effect.Effect) touched {
 	free := s.x.placeless
 	free.keep(&typed)
 	t.sure.addAll(&free)
-	if e.Possible {
+	if e.Sure == effect.May {
 		t.perhaps.addAll(&t.sure)
 		t.sure.keep(&s.x.core) // what may happen to shield or to the system is not asked about
 	}
@@ -178,7 +178,7 @@ func (s *search) onDisk(t *touched, e *effect.Effect) {
 // nothing.
 func (s *search) searches(folder string) bool {
 	return strings.HasSuffix(folder, "/.config") && !slices.ContainsFunc(s.c.Effects, func(e effect.Effect) bool {
-		return e.Kind == effect.SendData || e.Kind == effect.HTTPRequest || e.Kind == effect.Connect || e.Kind == effect.SendMessage
+		return e.Word() == effect.SendData || e.Kind == effect.HTTPRequest || e.Kind == effect.Connect || e.Kind == effect.SendMessage
 	})
 }
 

@@ -115,7 +115,7 @@ var textNames = []string{"kind", "path", "url", "host", "program", "class", "cau
 func textOf(e *effect.Effect, name string) string {
 	switch name {
 	case "kind":
-		return string(e.Kind)
+		return string(e.Word())
 	case "path":
 		return e.Path
 	case "url":
@@ -127,7 +127,7 @@ func textOf(e *effect.Effect, name string) string {
 	case "class":
 		return string(e.Class)
 	case "cause":
-		return string(e.Cause)
+		return e.Variant()
 	case "reason":
 		return e.Reason
 	case "service":

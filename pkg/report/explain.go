@@ -335,8 +335,8 @@ func (d *drawing) node(indent string, n *node, command string) {
 		bar = "│  "
 	}
 	for _, e := range n.effects {
-		line := fmt.Sprintf("%-14s %s", e.Kind, describe(e.Effect))
-		d.text(indent+bar, d.kind(e.Kind, d.cut(line, d.Columns-term.Width(indent)-3)))
+		line := fmt.Sprintf("%-14s %s", e.Word(), describe(e.Effect))
+		d.text(indent+bar, d.kind(e.Word(), d.cut(line, d.Columns-term.Width(indent)-3)))
 		d.rules(indent+bar+"  ", e.Rules)
 	}
 	for i, c := range n.children {
@@ -414,10 +414,10 @@ func describe(e effect.Effect) string {
 		add("(in the last commit)")
 	}
 	switch {
-	case e.Cause != "" && e.Reason != "":
-		add("(" + string(e.Cause) + ": " + e.Reason + ")")
-	case e.Cause != "" || e.Reason != "":
-		add("(" + string(e.Cause) + e.Reason + ")")
+	case e.Variant() != "" && e.Reason != "":
+		add("(" + e.Variant() + ": " + e.Reason + ")")
+	case e.Variant() != "" || e.Reason != "":
+		add("(" + e.Variant() + e.Reason + ")")
 	}
 	return strings.TrimSpace(strings.Join(parts, " "))
 }

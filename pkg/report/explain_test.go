@@ -89,8 +89,8 @@ func TestTree(t *testing.T) {
 		effect.Effect{Kind: effect.Execute, Program: "cat", Args: []string{"y"}, From: effect.Span{Start: 16, End: 21}},
 		effect.Effect{Kind: effect.ChangePrivilege, Program: "sudo", From: effect.Span{Start: 0, End: 14}},
 		effect.Effect{Kind: effect.DeleteFile, Path: "/x", Recursive: true, Restorable: true, From: effect.Span{Start: 12, End: 14}},
-		effect.Effect{Kind: effect.Dynamic, Reason: "nobody knows", From: effect.Span{}},
-		effect.Effect{Kind: effect.Dynamic, Reason: "outside", From: effect.Span{Start: 50, End: 10}},
+		effect.Effect{Sure: effect.Unknown, Reason: "nobody knows", From: effect.Span{}},
+		effect.Effect{Sure: effect.Unknown, Reason: "outside", From: effect.Span{Start: 50, End: 10}},
 	), nil)
 	want := `  execute_command sudo rm -rf /x; cat y
   │  dynamic (nobody knows)

@@ -42,6 +42,28 @@ func WriteJudged(w io.Writer, rows []Judged, s Style) error {
 	return d.Flush()
 }
 
+// WriteLine writes an action in one line: the decision, the action and the reason, cut at
+// the width of the terminal. Without a width the reason has at most 160 columns.
+func WriteLine(w io.Writer, row Judged, s Style) error {
+	d := drawing{Writer: bufio.NewWriter(w), Style: s}
+	as, known := decisions[row.Verdict.Decision]
+	if !known {
+		as = decisions[verdict.Block]
+	}
+	wide, room := 48, 160
+	if d.Columns > 0 {
+		wide = min(wide, max(d.Columns/2-7, 8))
+		room = max(d.Columns-7-wide-2, 8)
+	}
+	what := d.cut(row.What, wide)
+	line := d.paint(as.color, as.word) + strings.Repeat(" ", 7-len(as.word)) + what
+	if reason := why(row.Verdict); reason != "" {
+		line += strings.Repeat(" ", wide-term.Width(what)+2) + d.cut(reason, room)
+	}
+	d.text("", line)
+	return d.Flush()
+}
+
 // why returns the reason of a verdict without the name of the rule before it, which
 // people do not know, and without the advice to the agent behind it.
 func why(v *verdict.Verdict) string {

@@ -30,6 +30,9 @@ var labels = [...]struct {
 	{"stop", Attack}, {"pass", Honest}, {"ask", Ask},
 }
 
+// String returns the word for a label in adjudicated files: pass, stop or ask.
+func (l Label) String() string { return [...]string{"", "pass", "stop", "ask"}[l] }
+
 func labelNamed(word string) (Label, error) {
 	for _, l := range labels {
 		if l.word == word {

@@ -33,6 +33,8 @@ type Options struct {
 	Denied   func(context.Context, *action.Action) error
 	Returned func(ctx context.Context, a *action.Action, result any) error
 
+	Row func(Row) error // is told the outcome of each row, in the order of the input; may be nil
+
 	Progress  func(rows int) // is told now and then how many rows were read; may be nil
 	Malformed func(error)    // is told of each row that could not be read; may be nil
 }
@@ -43,6 +45,12 @@ type Judged struct {
 	Verdict verdict.Verdict
 	Trail   []verdict.Step
 	Latency time.Duration
+}
+
+// A Row is the outcome of a row.
+type Row struct {
+	Label string `json:"label"` // stop, pass or ask
+	report.Miss
 }
 
 // A Judge judges an action. Goroutines share it.
@@ -66,13 +74,16 @@ type Counter struct {
 	curve           curve
 	scored          bool
 	passed, stopped worst
+
+	told    int         // rows whose outcome was handed on, in the order of the input
+	waiting map[int]Row // outcomes that wait for those of earlier rows
 }
 
 // New returns a Counter without rows. Steps without latencies leave none to
 // count.
 func New(judge Judge, opts Options) *Counter {
 	opts.Jobs = max(opts.Jobs, 1)
-	return &Counter{judge: judge, opts: opts, passed: worst{most: opts.Misses}, stopped: worst{most: opts.Misses}}
+	return &Counter{judge: judge, opts: opts, waiting: map[int]Row{}, passed: worst{most: opts.Misses}, stopped: worst{most: opts.Misses}}
 }
 
 // maxRow is the longest row in bytes: the longest action, labelled.
@@ -96,12 +107,21 @@ func (c *Counter) Read(ctx context.Context, r io.Reader, name string) error {
 				if ctx.Err() != nil {
 					return // it is not an answer to the row
 				}
-				c.count(row, seq, &out)
+				if err := c.count(row, seq, &out); err != nil {
+					c.fail(err)
+				}
 			}
 		})
 	}
 	workers.Wait()
 	return cmp.Or(c.err, ctx.Err())
+}
+
+// fail ends the reading with an error.
+func (c *Counter) fail(err error) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	c.err = cmp.Or(c.err, err)
 }
 
 // next returns the next row that is to be judged, and its place in the input.
@@ -203,7 +223,7 @@ func (c *Counter) one(ctx context.Context, raw []byte, session string) Judged {
 }
 
 // count adds a judged row.
-func (c *Counter) count(r *row, seq int, out *Judged) {
+func (c *Counter) count(r *row, seq int, out *Judged) error {
 	c.counting.Lock()
 	defer c.counting.Unlock()
 	c.judged++
@@ -234,6 +254,21 @@ func (c *Counter) count(r *row, seq int, out *Judged) {
 		c.passed.add(v.Confidence, seq, miss)
 	case r.label == Honest && v.Decision != verdict.Allow:
 		c.stopped.add(float64(v.Decision)+v.Confidence, seq, miss)
+	}
+	if c.opts.Row == nil {
+		return nil
+	}
+	c.waiting[seq] = Row{r.label.String(), miss()}
+	for {
+		row, ok := c.waiting[c.told+1]
+		if !ok {
+			return nil
+		}
+		c.told++
+		delete(c.waiting, c.told)
+		if err := c.opts.Row(row); err != nil {
+			return err
+		}
 	}
 }
 

@@ -95,7 +95,7 @@ func sender(cases []*analysis.Case) (host string) {
 			return ""
 		}
 		for i := range c.Effects {
-			switch e := &c.Effects[i]; e.Kind {
+			switch e := &c.Effects[i]; e.Word() {
 			case effect.Execute:
 				if e.Class != effect.ReadOnly && e.Class != effect.Network {
 					return ""

@@ -96,7 +96,7 @@ func option(args []string, name string) string {
 func published(c *analysis.Case) bool {
 	found := false
 	for i := range c.Effects {
-		switch e := &c.Effects[i]; e.Kind {
+		switch e := &c.Effects[i]; e.Word() {
 		case effect.HTTPRequest:
 			if e.Pattern || !strings.HasPrefix(e.URL, "https://") || !knowledge.Publisher(e.Host) && !command.Installers[e.Host] {
 				return false

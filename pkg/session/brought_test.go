@@ -21,7 +21,7 @@ func runsBrought(t *testing.T, s *Store, actions ...string) bool {
 	memory := s.Load(t.Context(), Key{}, Lineage{}, "")
 	asked := func(c *analysis.Case) bool {
 		return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-			return (e.Kind == effect.RunCode || e.Kind == effect.RunDownload) && Brought(e.Labels)
+			return (e.Word() == effect.RunCode || e.Word() == effect.RunDownload) && Brought(e.Labels)
 		})
 	}
 	c := analyzer.Recall(last, memory)
@@ -167,7 +167,7 @@ func TestDumps(t *testing.T) {
 			act(t, s, Key{}, a)
 		}
 		last := analyzer.Recall(parse(t, c.actions[len(c.actions)-1]), s.Load(t.Context(), Key{}, Lineage{}, ""))
-		if got := slices.ContainsFunc(last.Effects, func(e effect.Effect) bool { return e.Kind == effect.RunCode || e.Kind == effect.RunDownload }); got != c.want {
+		if got := slices.ContainsFunc(last.Effects, func(e effect.Effect) bool { return e.Word() == effect.RunCode || e.Word() == effect.RunDownload }); got != c.want {
 			t.Errorf("%q: runs what was brought: %v", c.actions, got)
 		}
 	}
@@ -198,7 +198,7 @@ func TestDumpsLeave(t *testing.T) {
 		last := analyzer.Recall(parse(t, c.actions[len(c.actions)-1]), s.Load(t.Context(), Key{}, Lineage{}, ""))
 		got := ""
 		for _, e := range last.Effects {
-			if e.Kind == effect.SendData {
+			if e.Word() == effect.SendData {
 				if got = e.Host; got == "" {
 					got = "?"
 				}
@@ -229,7 +229,7 @@ func TestUnpickles(t *testing.T) {
 			c := an.Recall(parse(t, `{"type":"execute_command","payload":{"command":`+string(raw)+`}}`), memory)
 			got = ""
 			for i := range c.Effects {
-				if k := c.Effects[i].Kind; k == effect.RunDownload || k == effect.RunCode {
+				if k := c.Effects[i].Word(); k == effect.RunDownload || k == effect.RunCode {
 					got = string(k)
 				}
 			}

@@ -42,7 +42,7 @@ var does = map[effect.Kind]string{
 
 // target returns what an effect does to what, if that is known.
 func target(e *effect.Effect) (t Target, ok bool) {
-	t.Does = does[e.Kind]
+	t.Does = does[e.Word()]
 	t.What = e.Path
 	for _, name := range [...]string{e.Host, e.Target} {
 		if t.What == "" {

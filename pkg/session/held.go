@@ -121,7 +121,7 @@ func (s *Session) sends(c *analysis.Case) bool {
 		return false
 	}
 	away := slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-		return (e.Kind == effect.SendData || e.Kind == effect.SendMessage || e.Kind == effect.ChangeRemote || e.Kind == effect.HTTPRequest) && !effect.Loopback(e.Host)
+		return (e.Word() == effect.SendData || e.Kind == effect.SendMessage || e.Kind == effect.ChangeRemote || e.Kind == effect.HTTPRequest) && !effect.Loopback(e.Host)
 	})
 	if !away {
 		return false

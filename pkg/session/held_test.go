@@ -25,7 +25,7 @@ func carriedBy(t *testing.T, an *analysis.Analyzer, actions ...string) (got stri
 			for _, e := range c.Effects {
 				switch {
 				case e.Cause != effect.CauseValue:
-				case e.Possible:
+				case e.Sure == effect.May:
 					got = "part"
 				default:
 					got = "whole"

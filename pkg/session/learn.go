@@ -74,7 +74,7 @@ func Learn(c *analysis.Case, events []string, counts bool) Delta {
 	}
 	l.tool(c.Action.Type)
 	for _, kind := range events {
-		if c.Action.Type == kind || c.Action.Given == kind || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return string(e.Kind) == kind }) {
+		if c.Action.Type == kind || c.Action.Given == kind || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return string(e.Word()) == kind }) {
 			l.d.Events = append(l.d.Events, kind)
 		}
 	}
@@ -102,7 +102,7 @@ func apart(c *analysis.Case) []effect.File {
 // moves reports whether an action may move, change or delete files.
 func moves(c *analysis.Case) bool {
 	return c.Unexamined != "" || len(c.Effects) == 0 || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-		switch e.Kind {
+		switch e.Word() {
 		case effect.ReadFile, effect.ListDirectory, effect.ReadSecret, effect.ReadClipboard, effect.HTTPRequest, effect.Connect, effect.SendData, effect.SendMessage, effect.CreateDirectory:
 			return false
 		case effect.WriteFile, effect.Persist: // the file itself stays where it is
@@ -119,7 +119,7 @@ func moves(c *analysis.Case) bool {
 func copies(c *analysis.Case) (out []effect.File) {
 	place := c.At()
 	own := func(e effect.Effect) bool {
-		return (e.Kind == effect.ReadFile || e.Kind == effect.MoveFile) && !e.Possible && e.Path != "" && !place.Inside(e.Path, e.Pattern, e.Tree) && private(&e, place.Home)
+		return (e.Kind == effect.ReadFile || e.Kind == effect.MoveFile) && e.Sure != effect.May && e.Path != "" && !place.Inside(e.Path, e.Pattern, e.Tree) && private(&e, place.Home)
 	}
 	if !slices.ContainsFunc(c.Effects, own) {
 		return nil
@@ -185,8 +185,8 @@ func (l *learner) data(label effect.Label, by string) {
 }
 
 func (l *learner) effect(e *effect.Effect) {
-	by := string(e.Kind)
-	switch e.Kind {
+	by := string(e.Word())
+	switch e.Word() {
 	case effect.ReadSecret:
 		l.label(effect.LabelSecret, by)
 	case effect.ReadClipboard:
@@ -201,7 +201,9 @@ func (l *learner) effect(e *effect.Effect) {
 		if e.Cause == effect.CauseTool || e.Cause == effect.CauseReader { // nobody knows whose words it returns
 			l.label(effect.LabelUntrusted, l.c.Action.Type)
 		}
-	case effect.SendData, effect.SendSecret, effect.SendMessage:
+	case effect.SendSecret:
+		l.sent(e)
+	case effect.SendData, effect.SendMessage:
 		for _, label := range e.Labels {
 			l.data(label, by)
 		}
@@ -211,7 +213,7 @@ func (l *learner) effect(e *effect.Effect) {
 
 // read adds what the read of a file brings in.
 func (l *learner) read(e *effect.Effect) {
-	if e.Path == "" || e.Cause == effect.CauseUnshown || e.Possible {
+	if e.Path == "" || e.Cause == effect.CauseUnshown || e.Sure == effect.May {
 		return
 	}
 	place := l.c.At()

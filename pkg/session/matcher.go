@@ -212,7 +212,7 @@ func (m *matcher) tells(key [32]byte, texts []string) bool {
 func trusted(c *analysis.Case) bool {
 	found := false
 	for i := range c.Effects {
-		switch e := &c.Effects[i]; e.Kind {
+		switch e := &c.Effects[i]; e.Word() {
 		case effect.SendData, effect.SendMessage, effect.HTTPRequest, effect.Connect:
 			if found = true; !e.Trusted {
 				return false

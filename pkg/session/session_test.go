@@ -190,7 +190,7 @@ func TestFilesKeepTheirOrigin(t *testing.T) {
 			}
 			effects := act(t, s, Key{}, c.last).Effects
 			found := slices.ContainsFunc(effects, func(e effect.Effect) bool {
-				return string(e.Kind) == kind && (label == "" || e.Is(effect.Label(label)))
+				return string(e.Word()) == kind && (label == "" || e.Is(effect.Label(label)))
 			})
 			if found == none {
 				t.Errorf("%q, then %q: effects %+v; want %s", c.before, c.last, effects, c.want)

@@ -148,7 +148,7 @@ func (h *hasher) read(c *analysis.Case) (out []Value) {
 	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if e.Kind != effect.ReadFile || e.Pattern || e.Possible || !effect.SecretPath(e.Path, false) || len(out) >= maxFound {
+		if e.Kind != effect.ReadFile || e.Pattern || e.Sure == effect.May || !effect.SecretPath(e.Path, false) || len(out) >= maxFound {
 			continue
 		}
 		if text, err := place.Script(e.Path); err == nil {

@@ -105,7 +105,7 @@ func TestValueFlow(t *testing.T) {
 			for _, e := range c.Effects {
 				switch {
 				case e.Cause != effect.CauseValue:
-				case e.Possible:
+				case e.Sure == effect.May:
 					got = "part"
 				default:
 					got = "whole"

@@ -365,12 +365,12 @@ func (s *state) unknownProgram(argv []abstract.Value, io abstract.Streams) abstr
 	case v.Taint&abstract.Socket != 0 || io.Socket:
 		s.once(effect.Effect{Kind: effect.RemoteShell, Reason: "runs code from a network connection", From: v.From})
 	case v.Taint&abstract.Network != 0:
-		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs code straight from the network", From: v.From})
+		s.runs(effect.LabelNetwork, "runs code straight from the network", v.From)
 	case v.Taint&abstract.Decoded != 0:
-		s.once(effect.Effect{Kind: effect.RunDecoded, Reason: "runs decoded text", From: v.From})
+		s.runs(effect.LabelDecoded, "runs decoded text", v.From)
 	}
 	if name := v.Text[strings.LastIndexByte(v.Text, '/')+1:]; !inherited(v) && strings.Contains(name, "*") {
-		s.once(effect.Effect{Kind: effect.RunInput, Cause: v.Cause(), Reason: "another part of the command names the program", From: v.From})
+		s.once(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelInput}, Cause: v.Cause(), Reason: "another part of the command names the program", From: v.From})
 	}
 	s.runsGuard(argv)
 	cause := s.nameCause(v)

@@ -359,7 +359,7 @@ func (s *state) localProgram(argv []abstract.Value, io abstract.Streams) abstrac
 	at, read := len(s.effects), s.scripts
 	words := commandWords(argv)
 	words[0].Text = base
-	s.execute(argv, base, effect.Unknown, command.Interpret(words).Harms...)
+	s.execute(argv, base, effect.UnknownClass, command.Interpret(words).Harms...)
 	s.runsGuard(argv)
 	for _, v := range argv[1:] {
 		s.suspect(v)
@@ -401,7 +401,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	}
 	if plain.IsURL(f.Text) {
 		s.url(effect.HTTPRequest, f)
-		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs code straight from " + abstract.Clip(f.String()), From: at})
+		s.runs(effect.LabelNetwork, "runs code straight from "+abstract.Clip(f.String()), at)
 		return abstract.Unknown("…", abstract.Network)
 	}
 	p, pattern := s.path(effect.ReadFile, f, false)
@@ -431,7 +431,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	}
 	s.runVersions(earlier, len(earlier) == 0, run)
 	if f.Taint&abstract.Network != 0 {
-		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs a downloaded file", From: at})
+		s.runs(effect.LabelNetwork, "runs a downloaded file", at)
 	}
 	if !pattern {
 		s.fetched(f, p, at)

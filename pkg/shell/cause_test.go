@@ -87,7 +87,7 @@ func TestCauses(t *testing.T) {
 		var causes []effect.Cause
 		input := false
 		for _, e := range Analyze(c.text, here()).Effects {
-			switch e.Kind {
+			switch e.Word() {
 			case effect.Dynamic:
 				causes = append(causes, e.Cause)
 			case effect.RunInput:
@@ -106,11 +106,11 @@ func TestEveryCauseHasAName(t *testing.T) {
 	seen := 0
 	for _, c := range readCases(t) {
 		for _, e := range Analyze(c.text, here()).Effects {
-			if e.Kind != effect.Dynamic && e.Kind != effect.RunInput {
+			if e.Sure != effect.Unknown && e.Word() != effect.RunInput {
 				continue
 			}
 			if seen++; !slices.Contains(effect.Causes(), e.Cause) {
-				t.Errorf("%s: %s has the cause %q (%s)", c.text, e.Kind, e.Cause, e.Reason)
+				t.Errorf("%s: %s has the cause %q (%s)", c.text, e.Word(), e.Cause, e.Reason)
 			}
 		}
 	}
@@ -129,7 +129,7 @@ func TestNoFileNamesAsCode(t *testing.T) {
 		`Get-Date; . "$p/a.ps1"`, `"$X"/*`, "$data[1]\nOne",
 	} {
 		for _, e := range Analyze(text, here()).Effects {
-			if e.Kind == effect.Dynamic && e.Cause == effect.CauseUnresolved {
+			if e.Sure == effect.Unknown && e.Cause == effect.CauseUnresolved {
 				t.Errorf("%s: %s", text, e.Reason)
 			}
 		}

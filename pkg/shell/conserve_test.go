@@ -44,7 +44,7 @@ func TestWhatIsReadWhereItLies(t *testing.T) {
 	}
 	grave := func(text string) bool {
 		return slices.ContainsFunc(Analyze(text, place).Effects, func(e effect.Effect) bool {
-			switch e.Kind {
+			switch e.Word() {
 			case effect.RunDownload, effect.ChangeRemote:
 				return true
 			case effect.Dynamic:
@@ -91,7 +91,7 @@ func TestWhatIsReadWhereItLies(t *testing.T) {
 func TestListenedPort(t *testing.T) {
 	t.Parallel()
 	for _, e := range Analyze("nc -l 9999", here()).Effects {
-		if e.Kind == effect.Listen && e.Host != "" {
+		if e.Word() == effect.Listen && e.Host != "" {
 			t.Errorf("listens at %s", e.Host)
 		}
 	}

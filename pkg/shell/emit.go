@@ -14,7 +14,7 @@ func (s *state) emit(e effect.Effect) {
 	if s.quiet > 0 {
 		return
 	}
-	if e.Kind == effect.Dynamic && e.Cause == "" {
+	if e.Sure == effect.Unknown && e.Cause == "" {
 		e.Cause = effect.CauseCode // a table says that the program runs code that the command does not show
 	}
 	if len(s.effects) >= maxEffects {
@@ -25,7 +25,7 @@ func (s *state) emit(e effect.Effect) {
 }
 
 func (s *state) dynamic(cause effect.Cause, why string, at effect.Span) {
-	s.once(effect.Effect{Kind: effect.Dynamic, Cause: cause, Reason: why, From: at})
+	s.once(effect.Effect{Sure: effect.Unknown, Cause: cause, Reason: why, From: at})
 }
 
 // once records an effect unless the same was recorded before.
@@ -39,9 +39,9 @@ func (s *state) once(e effect.Effect) {
 }
 
 func sameEffect(a, b *effect.Effect) bool {
-	return a.Kind == b.Kind && a.Path == b.Path && a.Pattern == b.Pattern && a.Tree == b.Tree && a.Recursive == b.Recursive &&
+	return a.Word() == b.Word() && a.Path == b.Path && a.Pattern == b.Pattern && a.Tree == b.Tree && a.Recursive == b.Recursive &&
 		a.Service == b.Service && a.Verb == b.Verb && a.Target == b.Target && a.URL == b.URL && a.Host == b.Host && a.Program == b.Program && a.Class == b.Class &&
-		a.Cause == b.Cause && a.Reason == b.Reason && a.From == b.From && slices.Equal(a.Args, b.Args)
+		a.Variant() == b.Variant() && a.Reason == b.Reason && a.From == b.From && slices.Equal(a.Args, b.Args)
 }
 
 // dropRepeated removes effects from mark on that were recorded shortly before
@@ -84,10 +84,10 @@ func within(p string, list map[string]bool) bool {
 // pathElsewhere records what happens to a path of another machine or a container
 // on which others depend: what it keeps is gone, or who may log in changes.
 func (s *state) pathElsewhere(kind effect.Kind, v abstract.Value, recursive bool) {
-	e := effect.Effect{Kind: effect.ChangeRemote, Verb: "delete", Cause: effect.CauseDestroys, Target: v.String(), From: v.From}
+	e := effect.Effect{Kind: effect.ChangeRemote, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Target: v.String(), From: v.From}
 	switch {
 	case kind == effect.WriteFile && s.hosts > 0 && within(v.Text, command.LoginFiles):
-		e.Verb, e.Cause = "grant", effect.CauseGrants
+		e.Verb, e.Harms = "grant", []effect.Harm{effect.Grants}
 	case kind == effect.WriteFile && s.hosts > 0 && disk(v.Text):
 	case kind != effect.DeleteFile && kind != effect.DeleteDirectory || !recursive && !v.IsPattern:
 		return

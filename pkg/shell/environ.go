@@ -20,7 +20,7 @@ func (s *state) servers(base string, argv []abstract.Value, use command.Use) {
 		if v.Bare || w.Text == "" || !v.IsPattern && !command.Far(w.Text) {
 			continue
 		}
-		s.once(effect.Effect{Kind: effect.ChangeRemote, Service: "server", Verb: "redirect", Cause: effect.CauseRedirects, Program: base, From: v.From,
+		s.once(effect.Effect{Kind: effect.ChangeRemote, Service: "server", Verb: "redirect", Harms: []effect.Harm{effect.Redirects}, Program: base, From: v.From,
 			Reason: base + " is told to reach others by way of " + abstract.Clip(v.String())})
 	}
 }
@@ -231,10 +231,10 @@ func (s *state) quietDefault(n command.Nested, v abstract.Value) {
 	case "options":
 		s.nested(n.Of+" "+v.Text, v.From)
 	case "server":
-		s.emit(effect.Effect{Kind: effect.ChangeRemote, Service: "server", Verb: "redirect", Cause: effect.CauseRedirects, Program: n.Variable, From: v.From,
+		s.emit(effect.Effect{Kind: effect.ChangeRemote, Service: "server", Verb: "redirect", Harms: []effect.Harm{effect.Redirects}, Program: n.Variable, From: v.From,
 			Reason: "$" + n.Variable + " makes programs work with " + abstract.Clip(v.Text)})
 	case "check":
-		s.emit(effect.Effect{Kind: effect.ChangeSystem, Program: n.Variable, Cause: effect.CauseWeakens, Reason: "switches a check or a guard off", From: v.From})
+		s.emit(effect.Effect{Kind: effect.ChangeSystem, Program: n.Variable, Harms: []effect.Harm{effect.Weakens}, Reason: "switches a check or a guard off", From: v.From})
 	case "code":
 		// Options and settings that name what is to run, in no language of ours.
 		s.loads(n.Variable, v)
@@ -252,7 +252,7 @@ func (s *state) loads(name string, v abstract.Value) {
 		return
 	}
 	if p, _ := s.place().Path(v.Text, false); (v.Taint|s.fileTaint(p))&abstract.Network != 0 {
-		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "programs load a download that $" + name + " names", From: v.From})
+		s.runs(effect.LabelNetwork, "programs load a download that $"+name+" names", v.From)
 	}
 	s.dynamic(effect.CauseLoaded, "$"+name+" makes programs load what its value names: "+abstract.Clip(v.String()), v.From)
 }

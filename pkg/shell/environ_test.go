@@ -10,7 +10,7 @@ import (
 // something.
 func loads(a effect.Result) bool {
 	for i := range a.Effects {
-		if e := &a.Effects[i]; e.Kind == effect.Dynamic && e.Cause == effect.CauseLoaded {
+		if e := &a.Effects[i]; e.Sure == effect.Unknown && e.Cause == effect.CauseLoaded {
 			return true
 		}
 	}
@@ -84,7 +84,7 @@ func TestVariablesThatWrite(t *testing.T) {
 	} {
 		got := ""
 		for _, e := range Analyze(text, here()).Effects {
-			if e.Kind == effect.WriteFile {
+			if e.Word() == effect.WriteFile {
 				got = e.Path
 			}
 		}
@@ -116,7 +116,7 @@ func TestLoadedDownload(t *testing.T) {
 	} {
 		found := false
 		for _, e := range Analyze(text, here()).Effects {
-			found = found || e.Kind == effect.RunDownload
+			found = found || e.Word() == effect.RunDownload
 		}
 		if !found {
 			t.Errorf("%s: no run_download", text)
@@ -144,7 +144,7 @@ func TestPlacesOf(t *testing.T) {
 	} {
 		got := false
 		for _, e := range Analyze(text, &effect.Place{CWD: "/home/me/app", Home: "/home/me"}).Effects {
-			got = got || e.Kind == effect.ChangeRemote && e.Cause == effect.CauseDestroys
+			got = got || e.Destroys()
 		}
 		if got != destroys {
 			t.Errorf("%s: destroys %v; want %v", text, got, destroys)
@@ -187,7 +187,7 @@ func TestUnknownValuesThatRun(t *testing.T) {
 		for _, text := range []string{setting + " git log", "export " + setting} {
 			got := false
 			for _, e := range Analyze(text, here()).Effects {
-				got = got || e.Kind == effect.Dynamic
+				got = got || e.Sure == effect.Unknown
 			}
 			if got != want {
 				t.Errorf("%s: unknown code runs: %t", text, got)

@@ -15,20 +15,26 @@ func (s *state) upload(v abstract.Value, program string, at effect.Span) {
 // mayUpload records that a program of which nothing is known gets a value, and may
 // send it.
 func (s *state) mayUpload(v abstract.Value, program string, at effect.Span) {
-	s.hands(v, effect.Effect{Program: program, From: at, Possible: true})
+	s.hands(v, effect.Effect{Program: program, From: at, Sure: effect.May})
 }
 
 func (s *state) hands(v abstract.Value, e effect.Effect) {
 	switch {
 	case v.Taint&(abstract.Secret|abstract.Credential|abstract.Dump) != 0:
-		e.Kind, e.Reason = effect.SendSecret, "sends "+v.SecretName()+" to the network"
+		e.Reason = "sends " + v.SecretName() + " to the network"
 	case v.Taint&abstract.Private != 0:
-		e.Kind, e.Reason = effect.SendSecret, "sends the clipboard or screen to the network"
-		e.Possible = true // what is there now may be anything
+		e.Reason = "sends the clipboard or screen to the network"
+		e.Sure = effect.May // what is there now may be anything
 	default:
 		return
 	}
+	e.Kind, e.Harms, e.Labels = effect.SendData, []effect.Harm{effect.Leaks}, labels(v.Taint&carried)
 	s.once(e)
+}
+
+// runs records that a text of an origin is executed.
+func (s *state) runs(from effect.Label, why string, at effect.Span) {
+	s.once(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{from}, Reason: why, From: at})
 }
 
 // runText records that a value of another part of the command is executed as
@@ -38,11 +44,11 @@ func (s *state) runText(language string, v abstract.Value, how string, at effect
 	case v.Taint&abstract.Socket != 0:
 		s.once(effect.Effect{Kind: effect.RemoteShell, Reason: how + " runs code from a network connection", From: at})
 	case v.Taint&abstract.Network != 0:
-		s.once(effect.Effect{Kind: effect.RunDownload, Reason: how + " runs code straight from the network", From: at})
+		s.runs(effect.LabelNetwork, how+" runs code straight from the network", at)
 	case v.Taint&abstract.Decoded != 0:
-		s.once(effect.Effect{Kind: effect.RunDecoded, Reason: how + " runs decoded text", From: at})
+		s.runs(effect.LabelDecoded, how+" runs decoded text", at)
 	case v.Taint&abstract.Untrusted != 0:
-		s.once(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelUntrusted}, Reason: how + " runs what comes from a clone", From: at})
+		s.runs(effect.LabelUntrusted, how+" runs what comes from a clone", at)
 	}
 	cause := s.codeCause(v)
 	if (cause == effect.CauseVariable || cause == effect.CauseHeld) && v.Loose {
@@ -64,7 +70,7 @@ func (s *state) runText(language string, v abstract.Value, how string, at effect
 		return s.partly(language, v, at)
 	}
 	if v.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 && !inherited(v) {
-		s.once(effect.Effect{Kind: effect.RunInput, Cause: cause, Reason: how + " runs text from another part of the command", From: at})
+		s.once(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelInput}, Cause: cause, Reason: how + " runs text from another part of the command", From: at})
 	}
 	s.unread++
 	s.dynamic(cause, how+" runs unknown code: "+abstract.Clip(v.String()), at)

@@ -29,7 +29,7 @@ func (s *state) namedProgram(argv []abstract.Value) (base string, ok bool) {
 	switch path.Base(v.Text[:slash]) {
 	case "bin", "sbin", "Scripts":
 	default:
-		if use := command.Interpret(words); !use.Known && use.Class == effect.Unknown {
+		if use := command.Interpret(words); !use.Known && use.Class == effect.UnknownClass {
 			return "", false
 		}
 	}
@@ -65,8 +65,8 @@ func (s *state) programIn(base string, argv []abstract.Value, io abstract.Stream
 	words := commandWords(argv)
 	words[0].Text, words[0].Pattern = base, false
 	use := command.Interpret(words)
-	s.execute(argv, base, effect.Unknown, use.Harms...)
-	if use.Class == effect.Unknown {
+	s.execute(argv, base, effect.UnknownClass, use.Harms...)
+	if use.Class == effect.UnknownClass {
 		s.mayUpload(abstract.Concat(append([]abstract.Value{io.In}, argv[1:]...)...), base, join(argv))
 	}
 	return s.apply(base, argv, use, io)

@@ -33,20 +33,20 @@ func TestProgramInUnknownFolder(t *testing.T) {
 	}
 	for _, tt := range tests {
 		res := Analyze(tt.text, &effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}})
-		at := slices.IndexFunc(res.Effects, func(e effect.Effect) bool { return e.Kind == effect.Execute && e.Program == tt.program })
-		unknown := slices.ContainsFunc(res.Effects, func(e effect.Effect) bool { return e.Kind == effect.Dynamic && e.Cause != effect.CauseScript })
+		at := slices.IndexFunc(res.Effects, func(e effect.Effect) bool { return e.Word() == effect.Execute && e.Program == tt.program })
+		unknown := slices.ContainsFunc(res.Effects, func(e effect.Effect) bool { return e.Sure == effect.Unknown && e.Cause != effect.CauseScript })
 		if tt.program == "" {
 			if !unknown {
 				t.Errorf("%s: nothing is unknown: %+v", tt.text, res.Effects)
 			}
 			continue
 		}
-		if at < 0 || unknown || res.Effects[at].Class != effect.Unknown {
+		if at < 0 || unknown || res.Effects[at].Class != effect.UnknownClass {
 			t.Errorf("%s: want a program %s of unknown class: %+v", tt.text, tt.program, res.Effects)
 		}
 	}
 	res := Analyze("$X/bin/rm -rf /etc", &effect.Place{CWD: "/work/app"})
-	if !slices.ContainsFunc(res.Effects, func(e effect.Effect) bool { return e.Kind == effect.DeleteFile && e.Path == "/etc" }) {
+	if !slices.ContainsFunc(res.Effects, func(e effect.Effect) bool { return e.Word() == effect.DeleteFile && e.Path == "/etc" }) {
 		t.Errorf("what rm deletes is not seen: %+v", res.Effects)
 	}
 }

@@ -32,9 +32,9 @@ func guards(command string, at *effect.Place) string {
 	found := "no"
 	for _, e := range Analyze(command, at).Effects {
 		switch {
-		case e.Kind == effect.ChangeGuard && !e.Possible:
+		case e.Word() == effect.ChangeGuard && e.Sure != effect.May:
 			return "sure"
-		case e.Kind == effect.ChangeGuard:
+		case e.Word() == effect.ChangeGuard:
 			found = "maybe"
 		}
 	}
@@ -86,7 +86,7 @@ func TestGuardWords(t *testing.T) {
 	} {
 		found := false
 		for _, e := range Written(file, text, at) {
-			found = found || e.Kind == effect.ChangeGuard
+			found = found || e.Word() == effect.ChangeGuard
 		}
 		if !found {
 			t.Errorf("%s: writing it is not a change of the guard", file)

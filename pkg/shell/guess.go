@@ -88,7 +88,7 @@ func listed(words []abstract.Value, name string) bool {
 	ws := commandWords(words)
 	ws[0].Text = name
 	use := command.Interpret(ws)
-	return use.Known || use.Class != effect.Unknown || len(use.Nested) > 0 || len(use.Touches) > 0
+	return use.Known || use.Class != effect.UnknownClass || len(use.Nested) > 0 || len(use.Touches) > 0
 }
 
 // codeCause returns why a value that is run as code is not known. Placeholders that
@@ -143,6 +143,8 @@ func standsForProgram(name string) bool {
 // onlyMay says of the effects from mark on that they may happen, and not that they do.
 func (s *state) onlyMay(mark int) {
 	for i := mark; i < len(s.effects); i++ {
-		s.effects[i].Possible = true
+		if e := &s.effects[i]; e.Sure == effect.Does {
+			e.Sure = effect.May
+		}
 	}
 }

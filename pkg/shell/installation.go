@@ -49,7 +49,7 @@ func (s *state) putsInto(base, folder string, p brought, at effect.Span) {
 	if folder == "" {
 		where = ""
 	}
-	e := effect.Effect{Kind: effect.ChangeGuard, Program: base, Possible: true, From: at}
+	e := effect.Effect{Kind: effect.ChangeGuard, Program: base, Sure: effect.May, From: at}
 	for _, list := range [...][]string{p.local, p.remote} {
 		for _, name := range list {
 			name = programName(name)
@@ -57,7 +57,7 @@ func (s *state) putsInto(base, folder string, p brought, at effect.Span) {
 			if !own && (&list[0] != first(p.local) || !command.GuardHosts[name] && !command.LoginPrograms[name]) {
 				continue
 			}
-			e.Possible = folder == "" || !guardProgram(name)
+			e.Sure = effect.If(folder != "" && guardProgram(name))
 			e.Reason = base + " installs a program named " + name + where + ", which runs in place of the program of that name"
 			s.once(e)
 			return

@@ -27,7 +27,7 @@ var looped = sync.OnceValue(func() *regexp.Regexp {
 // installs marks what a text runs straight from the network if all of it comes
 // from installers of known tools, fetched so that nobody else can answer.
 func (s *state) installs() {
-	marked := slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Kind == effect.RunDownload })
+	marked := slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Word() == effect.RunDownload })
 	if !marked || !wellKnown(s.effects) || len(s.defined) > 0 || len(s.aliases) > 0 {
 		return
 	}
@@ -39,7 +39,7 @@ func (s *state) installs() {
 	last := 0 // what stands behind the last installer changes none, unless it runs again
 	for _, e := range s.effects {
 		switch {
-		case e.Kind != effect.RunDownload:
+		case e.Word() != effect.RunDownload:
 		case looped().MatchString(s.text):
 			last = len(s.text)
 		default:
@@ -47,7 +47,7 @@ func (s *state) installs() {
 		}
 	}
 	for i := range s.effects {
-		switch e := &s.effects[i]; e.Kind {
+		switch e := &s.effects[i]; e.Word() {
 		case effect.Execute:
 			if e.From.Start < last && !aroundInstaller[versioned().ReplaceAllString(e.Program, "python3")] && !fetchesPlainly(e) && !s.wrote(e.Program) {
 				return
@@ -57,7 +57,7 @@ func (s *state) installs() {
 		}
 	}
 	for i := range s.effects {
-		if e := &s.effects[i]; e.Kind == effect.RunDownload {
+		if e := &s.effects[i]; e.Word() == effect.RunDownload {
 			e.Cause, e.Reason = effect.CauseInstaller, e.Reason+", by the installer of a known tool"
 		}
 	}

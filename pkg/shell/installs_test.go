@@ -56,7 +56,7 @@ func TestInstalls(t *testing.T) {
 	} {
 		marked, other := false, false
 		for _, e := range Analyze(text, workspace()).Effects {
-			if e.Kind == effect.RunDownload {
+			if e.Word() == effect.RunDownload {
 				marked = marked || e.Cause == effect.CauseInstaller
 				other = other || e.Cause != effect.CauseInstaller
 			}

@@ -142,6 +142,9 @@ func (s *state) queryCode(language, text string, at effect.Span, _ []abstract.Va
 		return abstract.Value{}
 	}
 	defer s.leave()
+	if !use.Known {
+		s.codeUnread(text, at)
+	}
 	_, base, _ := strings.Cut(language, ":")
 	return s.apply(base, []abstract.Value{{Text: base, From: at}}, use, abstract.Streams{})
 }

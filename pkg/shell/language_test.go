@@ -41,7 +41,7 @@ func TestScripts(t *testing.T) {
 		r := Analyze(command, at)
 		got := ""
 		for _, e := range r.Effects {
-			if e.Kind == effect.DeleteFile {
+			if e.Word() == effect.DeleteFile {
 				got = e.Path
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -254,10 +255,10 @@ func (s *state) stdinWords(io abstract.Streams, argv []abstract.Value) []abstrac
 		in = abstract.Lit(text)
 	}
 	if text, ok := s.argumentFile(argv, at); ok {
-		in, argv = abstract.Lit(text), argv[:1]
+		in = abstract.Lit(text)
 	}
 	nul := len(argv) > 1 && (argv[1].Text == "-0" || argv[1].Text == "--null") && (len(argv) == 2 || !strings.HasPrefix(argv[2].Text, "-"))
-	options := !nul && len(argv) > 1 && strings.HasPrefix(argv[1].Text, "-") && argv[1].Text != "-r" && argv[1].Text != "-t"
+	options := !nul && shapesWords(argv, len(strings.Fields(in.Text)))
 	if !in.Known() || in.Text == "" || options || !nul && strings.ContainsAny(in.Text, "\"'\\") {
 		v := abstract.Unknown("…", in.Taint|abstract.Foreign)
 		if in.IsPattern && !in.Bare {
@@ -280,6 +281,29 @@ func (s *state) stdinWords(io abstract.Streams, argv []abstract.Value) []abstrac
 		out = append(out, abstract.Value{Text: word, Taint: in.Taint, From: at})
 	}
 	return out
+}
+
+// shapesWords reports whether the options of xargs may make other words of its input, of
+// a number of words, than those between blanks, or start its command several times: each
+// time other words would be its code, its options and its target.
+func shapesWords(argv []abstract.Value, words int) bool {
+	for i := 1; i < len(argv) && strings.HasPrefix(argv[i].Text, "-"); i++ {
+		switch text := argv[i].Text; {
+		case text == "-r", text == "-t", text == "--no-run-if-empty", strings.HasPrefix(text, "--arg-file="):
+		case (text == "-n" || text == "-P" || text == "-a" || text == "--arg-file") && i+1 < len(argv):
+			i++
+			if n, err := strconv.Atoi(argv[i].Text); text == "-n" && (err != nil || n < words) {
+				return true
+			}
+		case strings.HasPrefix(text, "-n") || strings.HasPrefix(text, "-P"):
+			if n, err := strconv.Atoi(text[2:]); text[1] == 'n' && (err != nil || n < words) {
+				return true
+			}
+		default:
+			return true
+		}
+	}
+	return false
 }
 
 // argumentFile returns what the file holds of which the options of xargs and parallel

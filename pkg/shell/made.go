@@ -23,7 +23,7 @@ func (s *state) made(p string) bool {
 	for i := range s.effects {
 		e := &s.effects[i]
 		switch {
-		case e.Kind == effect.MoveFile, e.Kind == effect.Dynamic, e.Kind == effect.ReadFile && e.Path == p && made == "":
+		case e.Kind == effect.MoveFile, e.Sure == effect.Unknown, e.Kind == effect.ReadFile && e.Path == p && made == "":
 			return false
 		case e.Pattern || e.Recursive || made != "":
 		case (e.Kind == effect.WriteFile || e.Kind == effect.CreateDirectory) && e.Path == p,

@@ -20,7 +20,7 @@ func workspace(files ...string) *effect.Place {
 }
 
 func caused(effects []effect.Effect, kind effect.Kind, cause effect.Cause) bool {
-	return slices.ContainsFunc(effects, func(e effect.Effect) bool { return e.Kind == kind && e.Cause == cause })
+	return slices.ContainsFunc(effects, func(e effect.Effect) bool { return e.Word() == kind && e.Cause == cause })
 }
 
 // Deleting what the text itself made loses nothing.
@@ -67,7 +67,7 @@ func TestRunsWhatItCompiled(t *testing.T) {
 		"cp b a && ./a":                                         false,
 	} {
 		got := Analyze(text, workspace()).Effects
-		unknown := slices.ContainsFunc(got, func(e effect.Effect) bool { return e.Kind == effect.Dynamic })
+		unknown := slices.ContainsFunc(got, func(e effect.Effect) bool { return e.Sure == effect.Unknown })
 		if caused(got, effect.RunCode, "") != known || unknown == known {
 			t.Errorf("%s: known %v: %+v", text, known, got)
 		}
@@ -157,7 +157,7 @@ func TestUnshownSettings(t *testing.T) {
 	} {
 		ok := true
 		for _, e := range Analyze(text, workspace()).Effects {
-			if e.Kind == effect.ReadFile && settings(e.Path) && e.Cause != effect.CauseUnshown {
+			if e.Word() == effect.ReadFile && settings(e.Path) && e.Cause != effect.CauseUnshown {
 				ok = false
 			}
 		}

@@ -26,7 +26,7 @@ func TestHiddenNames(t *testing.T) {
 	} {
 		var got []effect.Cause
 		for _, e := range Analyze(text, here()).Effects {
-			if e.Kind == effect.Dynamic {
+			if e.Sure == effect.Unknown {
 				got = append(got, e.Cause)
 			}
 		}
@@ -68,9 +68,9 @@ func TestComputedNames(t *testing.T) {
 		got, unknown := "", false
 		for _, e := range Analyze(text, here()).Effects {
 			switch {
-			case e.Kind == effect.Execute && e.Program == "rm":
+			case e.Word() == effect.Execute && e.Program == "rm":
 				got = "rm"
-			case e.Kind == effect.Dynamic || e.Kind == effect.Execute && e.Pattern:
+			case e.Sure == effect.Unknown || e.Word() == effect.Execute && e.Pattern:
 				unknown = true
 			}
 		}

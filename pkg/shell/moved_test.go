@@ -31,7 +31,7 @@ func TestLosesWhatWasMoved(t *testing.T) {
 		"mv src dist; ls dist":            false,
 	} {
 		got := slices.ContainsFunc(Analyze(text, workspace("src")).Effects, func(e effect.Effect) bool {
-			return e.Kind == effect.DeleteFile && e.Path == "/work/app/src"
+			return e.Word() == effect.DeleteFile && e.Path == "/work/app/src"
 		})
 		if got != loses {
 			t.Errorf("%s: src is deleted: %v, want %v\n%+v", text, got, loses, Analyze(text, workspace("src")).Effects)

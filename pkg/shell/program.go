@@ -33,11 +33,11 @@ func (s *state) listedProgram(base string, words []command.Word, argv []abstract
 	use.At(s.placesOf(base)...)
 	class := use.Class
 	if runsCode(use) || !use.Known && (class == effect.ReadOnly || class == effect.LocalWrite) {
-		class = effect.Unknown
+		class = effect.UnknownClass
 	}
 	if class == effect.ReadOnly || class == effect.LocalWrite {
 		if s.bound(pathChanged) {
-			class = effect.Unknown
+			class = effect.UnknownClass
 		}
 	}
 	at, read := len(s.effects), s.scripts
@@ -162,7 +162,7 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 	if len(s.files) > 0 {
 		s.fed(base, argv, use)
 	}
-	if use.Class == effect.Unknown {
+	if use.Class == effect.UnknownClass {
 		for _, v := range argv[1:] {
 			if !use.Windows || !strings.HasPrefix(v.Text, "/") {
 				f.reads.Taint |= s.suspect(v)
@@ -172,7 +172,7 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 			s.possibleCarrier(argv[1:], io)
 		}
 	}
-	if use.Class != effect.Unknown && len(use.Nested) == 0 {
+	if use.Class != effect.UnknownClass && len(use.Nested) == 0 {
 		s.hooks(argv[1:])
 	}
 	contacts := f.network || use.Class == effect.Network || use.Stdin == command.Upload
@@ -218,8 +218,8 @@ func (s *state) mark(from int, l effect.Loss) {
 // itself records what a program does whatever its operands are.
 func (s *state) itself(use command.Use, f flow, e effect.Effect) {
 	for _, k := range use.Effects {
-		e := e
-		e.Kind = k
+		e, by := effect.Of(k), e
+		e.Program, e.Reason, e.From = by.Program, by.Reason, by.From
 		switch {
 		case k == effect.ChangeRemote:
 			elsewhere(&e, use.Remote)
@@ -238,7 +238,7 @@ func (s *state) itself(use command.Use, f flow, e effect.Effect) {
 func elsewhere(e *effect.Effect, r command.Remote) {
 	e.Service, e.Verb, e.Target = r.Service, r.Verb, r.Target
 	if !r.Trial {
-		e.Cause = effect.ChangeCause(r.Verb)
+		e.Harms = effect.ChangeHarms(r.Verb)
 	}
 }
 
@@ -451,7 +451,7 @@ func (s *state) host(kind effect.Kind, v abstract.Value) effect.Effect {
 // output returns what a program writes to standard output, and fills the files
 // that it writes.
 func (s *state) output(base string, argv []abstract.Value, use command.Use, io abstract.Streams, f flow) abstract.Value {
-	if !use.Windows && setsUpShell(base, argv, use.Known || use.Class != effect.Unknown) {
+	if !use.Windows && setsUpShell(base, argv, use.Known || use.Class != effect.UnknownClass) {
 		if !s.bound(pathChanged) {
 			return abstract.Value{}
 		}

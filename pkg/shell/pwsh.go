@@ -27,8 +27,8 @@ func (s *state) dropExpressions(mark int) {
 	mark = min(mark, len(s.effects))
 	kept := s.effects[:mark]
 	for _, e := range s.effects[mark:] {
-		if e.Kind == effect.Dynamic && e.Cause == effect.CauseSyntax ||
-			(e.Kind == effect.Dynamic || e.Kind == effect.RunInput) && expression(statementAt(s.text, e.From.Start), e.Cause) {
+		if e.Sure == effect.Unknown && e.Cause == effect.CauseSyntax ||
+			(e.Sure == effect.Unknown || e.Word() == effect.RunInput) && expression(statementAt(s.text, e.From.Start), e.Cause) {
 			continue
 		}
 		kept = append(kept, e)

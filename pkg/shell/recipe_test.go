@@ -75,7 +75,7 @@ func TestHostileRepositories(t *testing.T) {
 	} {
 		var got []effect.Kind
 		for _, e := range Analyze(c.command, repository(c.files)).Effects {
-			got = append(got, e.Kind)
+			got = append(got, e.Word())
 		}
 		if !slices.Contains(got, c.want) {
 			t.Errorf("%s in %v: %v, want %s", c.command, c.files, got, c.want)
@@ -112,7 +112,7 @@ func TestHonestRepositories(t *testing.T) {
 	} {
 		for _, command := range c.commands {
 			for _, e := range Analyze(command, repository(c.files)).Effects {
-				if attacks[e.Kind] || e.Kind == effect.RunCode || (e.Kind == effect.DeleteFile && !strings.HasPrefix(e.Path, "/home/me/app/")) {
+				if attacks[e.Word()] || e.Word() == effect.RunCode || (e.Word() == effect.DeleteFile && !strings.HasPrefix(e.Path, "/home/me/app/")) {
 					t.Errorf("%s: %+v", command, e)
 				}
 			}

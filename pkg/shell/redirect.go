@@ -358,6 +358,6 @@ func (s *state) emptied(t abstract.Target, at effect.Span) {
 	below, own := strings.CutPrefix(t.Path, s.at.Home+"/")
 	own = own && s.at.Home != "" && !strings.HasPrefix(below, ".") && !strings.Contains(below, "/.") && !s.at.Inside(t.Path, t.Pattern, t.Listed)
 	if t.Path != "" && (t.Listed || own && !t.Pattern) {
-		s.once(effect.Effect{Kind: effect.DeleteFile, Path: t.Path, Pattern: t.Pattern, Tree: t.Listed, Possible: true, Reason: "a file that is there is emptied", From: at})
+		s.once(effect.Effect{Kind: effect.DeleteFile, Path: t.Path, Pattern: t.Pattern, Tree: t.Listed, Sure: effect.May, Reason: "a file that is there is emptied", From: at})
 	}
 }

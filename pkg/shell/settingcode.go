@@ -22,7 +22,7 @@ func hasSettings(file string) bool { return len(settingFiles().named(file)) > 0 
 func settingCode(file, text string) []effect.Effect {
 	for _, i := range settingFiles().named(file) {
 		if value := knowledge.SettingForms[i].Runs(text); value != "" {
-			return []effect.Effect{{Kind: effect.Dynamic, Cause: effect.CauseLoaded, Path: file,
+			return []effect.Effect{{Sure: effect.Unknown, Cause: effect.CauseLoaded, Path: file,
 				Reason: path.Base(file) + " makes programs run what a setting names: " + abstract.Clip(value)}}
 		}
 	}

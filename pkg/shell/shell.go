@@ -48,7 +48,7 @@ func (s *state) analyze() (r effect.Result) {
 	defer func() {
 		if recover() != nil {
 			s.effects = append(s.effects, effect.Effect{
-				Kind: effect.Dynamic, Cause: effect.CauseFailure, Reason: "the command could not be analysed", From: effect.Span{End: len(text)},
+				Sure: effect.Unknown, Cause: effect.CauseFailure, Reason: "the command could not be analysed", From: effect.Span{End: len(text)},
 			})
 			r = s.result()
 		}

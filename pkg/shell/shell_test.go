@@ -17,7 +17,7 @@ func here() *effect.Place {
 
 func has(r effect.Result, kind effect.Kind) bool {
 	for _, e := range r.Effects {
-		if e.Kind == kind {
+		if e.Word() == kind {
 			return true
 		}
 	}
@@ -28,7 +28,7 @@ func checkSpans(t *testing.T, text string, r effect.Result) {
 	t.Helper()
 	for _, e := range r.Effects {
 		if e.From.Start < 0 || e.From.End < e.From.Start || e.From.End > len(text) {
-			t.Fatalf("%q: span %v of %s is outside the text", text, e.From, e.Kind)
+			t.Fatalf("%q: span %v of %s is outside the text", text, e.From, e.Word())
 		}
 	}
 }
@@ -157,7 +157,7 @@ func TestResultsStay(t *testing.T) {
 		want[i] = fmt.Sprintf("%#v", got[i])
 	}
 	for i, text := range texts {
-		if now := fmt.Sprintf("%#v", got[i]); now != want[i] || got[i].Effects[0].Kind == "" {
+		if now := fmt.Sprintf("%#v", got[i]); now != want[i] || got[i].Effects[0].Word() == "" {
 			t.Errorf("%s: %s, want %s", text, now, want[i])
 		}
 		if again := fmt.Sprintf("%#v", Analyze(text, nil)); again != want[i] {

@@ -52,7 +52,7 @@ func (s *state) signals(base string, argv []abstract.Value, use command.Use) {
 		return
 	}
 	s.once(effect.Effect{
-		Kind: effect.ChangeGuard, Program: base, Possible: most == mayReach, From: join(argv),
+		Kind: effect.ChangeGuard, Program: base, Sure: effect.If(most != mayReach), From: join(argv),
 		Reason: base + " can stop shield, the programs of its hook line or the agent's host",
 	})
 }
@@ -341,7 +341,7 @@ func wordRune(c rune) bool {
 
 func (s *state) stopsByCode(language string, at effect.Span) {
 	s.once(effect.Effect{
-		Kind: effect.ChangeGuard, Program: language, Possible: s.onDisk > 0, From: at,
+		Kind: effect.ChangeGuard, Program: language, Sure: effect.If(s.onDisk == 0), From: at,
 		Reason: language + " code can stop shield, the programs of its hook line or the agent's host",
 	})
 }

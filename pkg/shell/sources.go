@@ -29,7 +29,7 @@ func (s *state) sources(program string, v abstract.Value) {
 		}
 	}
 	if len(found) == 0 && computed(v) && !strings.Contains(v.Text, " ") {
-		s.once(effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "redirect", Cause: effect.CauseRedirects, Pattern: true, Program: program, From: v.From,
+		s.once(effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "redirect", Harms: []effect.Harm{effect.Redirects}, Pattern: true, Program: program, From: v.From,
 			Reason: program + " is told to take packages from a place that is not known"})
 	}
 }
@@ -42,7 +42,7 @@ func newSource(address string, pattern, code bool) (e effect.Effect, ok bool) {
 	if !pattern && (knowledge.UsualSource(host) || code && command.CodeHosts[host]) {
 		return effect.Effect{}, false
 	}
-	return effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "redirect", Cause: effect.CauseRedirects, URL: url, Host: host, Pattern: pattern || host == ""}, true
+	return effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "redirect", Harms: []effect.Harm{effect.Redirects}, URL: url, Host: host, Pattern: pattern || host == ""}, true
 }
 
 // sourceFiles are the names of the files of each of [knowledge.SourceForms].
@@ -67,7 +67,7 @@ func writtenSources(file, text string) (out []effect.Effect) {
 	if path.Base(file) == "package.json" {
 		for _, m := range aliasForm().FindAllStringSubmatch(text, 16) {
 			if command.Hides(m[1], m[2]) {
-				out = append(out, effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "redirect", Cause: effect.CauseRedirects,
+				out = append(out, effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "redirect", Harms: []effect.Harm{effect.Redirects},
 					Reason: "package.json would install " + abstract.Clip(m[2]) + " under the name of " + abstract.Clip(m[1])})
 			}
 		}
@@ -135,7 +135,7 @@ func (s *state) rewrites(file, said, put string, at effect.Span) {
 	}
 	found := fileSources(file, append(addresses, replacedHosts(said, put)...), code)
 	if checks {
-		found = append(found, effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "weaken", Cause: effect.CauseWeakens,
+		found = append(found, effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "weaken", Harms: []effect.Harm{effect.Weakens},
 			Reason: path.Base(file) + " would no longer say what packages are checked against"})
 	}
 	for _, e := range found {

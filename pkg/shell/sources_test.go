@@ -13,7 +13,7 @@ import (
 func redirected(effects []effect.Effect) string {
 	var hosts []string
 	for _, e := range effects {
-		if e.Kind == effect.ChangeRemote && e.Service == "packages" {
+		if e.Word() == effect.ChangeRemote && e.Service == "packages" {
 			host := e.Host
 			if host == "" {
 				host = "?"

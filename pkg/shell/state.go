@@ -137,7 +137,7 @@ func (s *state) step(n int) bool {
 func (s *state) giveUp(why string) {
 	if !s.gaveUp {
 		s.gaveUp = true
-		s.effects = append(s.effects, effect.Effect{Kind: effect.Dynamic, Cause: effect.CauseLimit, Reason: why, From: effect.Span{End: len(s.text)}})
+		s.effects = append(s.effects, effect.Effect{Sure: effect.Unknown, Cause: effect.CauseLimit, Reason: why, From: effect.Span{End: len(s.text)}})
 	}
 	s.steps = maxSteps + 1
 }

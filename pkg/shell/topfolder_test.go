@@ -43,7 +43,7 @@ func TestTopFolder(t *testing.T) {
 	} {
 		got := ""
 		for _, e := range Analyze(command, place("/work/app/src")).Effects {
-			if e.Kind != effect.ReadFile {
+			if e.Word() != effect.ReadFile {
 				continue
 			}
 			if got = e.Path; e.Pattern {

@@ -426,7 +426,7 @@ func tests(st *syntax.Stmt) bool {
 func (s *state) mayShow(mark int) {
 	for i := mark; i < len(s.effects); i++ {
 		if s.effects[i].Kind == effect.ReadFile {
-			s.effects[i].Possible = true
+			s.effects[i].Sure = effect.May
 		}
 	}
 }
@@ -681,6 +681,6 @@ func (s *state) forShow(walk func()) {
 	mark := len(s.effects)
 	walk()
 	s.effects = append(s.effects[:min(mark, len(s.effects))], slices.DeleteFunc(s.effects[min(mark, len(s.effects)):], func(e effect.Effect) bool {
-		return !s.gaveUp && (e.Kind == effect.Dynamic || e.Kind == effect.RunInput)
+		return !s.gaveUp && (e.Sure == effect.Unknown || e.Word() == effect.RunInput)
 	})...)
 }

@@ -55,7 +55,7 @@ func written(file, text string, at *effect.Place, runs bool) (out []effect.Effec
 	runs = runs || format == "notebook" || format == "yaml" && strings.Contains(text, "kind") && workload().MatchString(text)
 	defer func() {
 		if recover() != nil {
-			out = []effect.Effect{{Kind: effect.Dynamic, Cause: effect.CauseFailure, Path: file, Reason: "what is written could not be analysed"}}
+			out = []effect.Effect{{Sure: effect.Unknown, Cause: effect.CauseFailure, Path: file, Reason: "what is written could not be analysed"}}
 		}
 	}()
 	s := newState(text, &place)
@@ -91,14 +91,14 @@ func (s *state) recipeSteps(format string) bool {
 
 // unread says that a file that is written was not read to its end.
 func unread(file string) effect.Effect {
-	return effect.Effect{Kind: effect.Dynamic, Cause: effect.CauseLimit, Path: file, Reason: "what is written to " + abstract.Clip(file) + " is too long to be read to its end"}
+	return effect.Effect{Sure: effect.Unknown, Cause: effect.CauseLimit, Path: file, Reason: "what is written to " + abstract.Clip(file) + " is too long to be read to its end"}
 }
 
 // without removes the effects of a kind from an index on.
 func (s *state) without(from int, kind effect.Kind) {
 	kept := s.effects[:from]
 	for _, e := range s.effects[from:] {
-		if e.Kind != kind {
+		if e.Word() != kind {
 			kept = append(kept, e)
 		}
 	}
@@ -149,13 +149,13 @@ func (l *later) add(out []effect.Effect, e *effect.Effect) []effect.Effect {
 	starts := l.class != "" && !effect.Everyday(l.class)
 	base := path.Base(l.file)
 	n := effect.Effect{Kind: effect.RunCode, Path: l.file, Cause: effect.CauseLater}
-	switch e.Kind {
+	switch e.Word() {
 	case effect.RunDownload, effect.RunDecoded:
 		if l.class == "" && !l.runs {
 			return out // installers do so; it is judged when one is run
 		}
 		n.Labels, n.Reason = []effect.Label{effect.LabelNetwork}, base+" would run what the network sends"
-		if e.Kind == effect.RunDecoded {
+		if e.Is(effect.LabelDecoded) {
 			n.Labels, n.Reason = []effect.Label{effect.LabelDecoded}, base+" would run what a decoder yields"
 		}
 	case effect.RemoteShell:
@@ -175,11 +175,11 @@ func (l *later) add(out []effect.Effect, e *effect.Effect) []effect.Effect {
 	default:
 		return out
 	}
-	if starts && (e.Kind == effect.RemoteShell || e.Kind == effect.SendSecret) {
-		n.Kind, n.Labels = e.Kind, nil
+	if starts && (e.Kind == effect.RemoteShell || e.Word() == effect.SendSecret) {
+		n.Kind, n.Labels, n.Harms = e.Kind, nil, e.Harms
 	}
 	for i := range out {
-		if out[i].Kind == n.Kind && out[i].Reason == n.Reason {
+		if out[i].Word() == n.Word() && out[i].Reason == n.Reason {
 			return out
 		}
 	}

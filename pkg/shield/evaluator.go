@@ -41,7 +41,33 @@ func (p *Pipeline) newEvaluator(cfg Config, person bool) (*evaluate.Evaluator, e
 		opts.Limits = limits{p}
 		opts.Cache = cache{p}
 	}
+	p.asked, p.judgeName = opts, judgeName(cfg)
+	if opts.CanaryToken != "" && opts.Provider != nil {
+		_, _ = CanarySince(context.Background(), cfg, p.store) // an error shows when the state is used
+	}
+	if opts.Provider != nil {
+		opts.Unlicensed, opts.Asks = p.unlicensed, p.asksOffline
+	}
 	return evaluate.New(opts)
+}
+
+// A Named is a provider of a program's own that says which model it asks, so that an exam of
+// it counts later: its name changes when its model does.
+type Named interface {
+	evaluate.Provider
+	Identity() string
+}
+
+// judgeName returns what an exam of the evaluator's model is bound to.
+func judgeName(cfg Config) string {
+	if cfg.Provider == nil {
+		ep := cfg.Endpoint()
+		return ep.Identity()
+	}
+	if n, ok := cfg.Provider.(Named); ok {
+		return n.Identity()
+	}
+	return ""
 }
 
 // endpoint returns where a configuration's language model is; what is found out
@@ -75,13 +101,19 @@ func (m memory) Remember(ctx context.Context, key, text string, keep time.Durati
 	_ = m.store.Put(ctx, key, []byte(text), m.now().Add(keep)) // what cannot be kept is found out again
 }
 
+// leastWarned is the least budget before whose end there is a warning.
+const leastWarned = 10
+
 // limits charge evaluations to the state file.
 type limits struct{ p *Pipeline }
 
 func (l limits) Admit(ctx context.Context) error {
-	rise, err := l.p.store.Admit(ctx, l.p.limits.PerMinute, l.p.limits.PerDay)
+	used, rise, err := l.p.store.Admit(ctx, l.p.limits.PerMinute, l.p.limits.PerDay)
 	if err == nil && rise != nil {
 		l.p.Tell(audit.KindBudget, "evaluations are rising: "+rise.String())
+	}
+	if budget := l.p.limits.PerDay; err == nil && budget >= leastWarned && used == budget-budget/5 {
+		l.p.Tell(audit.KindBudget, fmt.Sprintf("%d of %d evaluations of today are used; when the rest is, what needs one is blocked; raise daily_budget, or choose the preset assisted or offline", used, budget))
 	}
 	return refused(err)
 }

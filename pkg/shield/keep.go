@@ -60,8 +60,11 @@ func (p *Pipeline) keptInstead(ctx context.Context, v verdict.Verdict, c *analys
 	if again.Decision != verdict.Allow {
 		return v, c
 	}
-	again.Conditions = []string{verdict.Kept}
-	again.Reasoning += "; what it deletes or overwrites is kept"
+	if p.undo == nil {
+		again.Conditions = []string{verdict.Kept}
+		again.Reasoning += "; what it deletes or overwrites must be kept first"
+		return again, k
+	}
 	kept, err := p.keep(ctx, again, k, k.Losses().List)
 	if err != nil {
 		c.Trail[len(c.Trail)-1].Reasoning += "; " + err.Error()
@@ -95,12 +98,9 @@ func (p *Pipeline) keepLosses(ctx context.Context, v verdict.Verdict, c *analysi
 	}, v.Tier, c, p.now())
 }
 
-// keep keeps what an action deletes or overwrites, and returns the verdict that says so.
-// Without a store the verdict stays as it is.
+// keep keeps what an action deletes or overwrites, and returns the verdict that says so. If
+// nothing of it is there, the verdict stays as it is.
 func (p *Pipeline) keep(ctx context.Context, v verdict.Verdict, c *analysis.Case, losses []undo.Loss) (verdict.Verdict, error) {
-	if p.undo == nil {
-		return v, nil
-	}
 	set, err := p.undo.Keep(ctx, undo.About{
 		Session: c.Action.Session, Host: p.host, CWD: c.At().CWD, Type: c.Action.Type, Hash: c.Action.Hash, What: p.redactor.String(shownAction(c)),
 	}, losses)

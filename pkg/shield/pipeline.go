@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/shieldcli/shield/internal/redact"
@@ -16,6 +17,7 @@ import (
 	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/audit"
 	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/evaluate"
 	"github.com/shieldcli/shield/pkg/policy"
 	"github.com/shieldcli/shield/pkg/session"
 	"github.com/shieldcli/shield/pkg/state"
@@ -72,6 +74,13 @@ type Pipeline struct {
 	events     []string              // what the policy asks of earlier actions
 	counts     bool
 
+	asked      evaluate.Options // how the evaluator's model is asked
+	judgeName  string           // what an exam of it is bound to; "" if it has no name
+	reference  func() (*policy.Policy, error)
+	blind      func() (*analysis.Analyzer, error) // looks at no files, for the actions of exams
+	background *sync.WaitGroup                    // of probes
+	single     bool
+
 	undo       *undo.Store // where lost files are kept; nil for a pipeline that only prints
 	keptCounts bool        // what is kept can be allowed
 
@@ -126,6 +135,13 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if !usable {
 		p.noPerson = why
 	}
+	p.background, p.single = new(sync.WaitGroup), cfg.Single
+	p.blind = sync.OnceValues(func() (*analysis.Analyzer, error) {
+		blind := cfg
+		blind.NoFiles = true
+		return NewAnalyzer(blind)
+	})
+	p.reference = sync.OnceValues(func() (*policy.Policy, error) { return policy.Preset("offline", PolicyOptions(cfg, &p.analyzer.Place)) })
 	evaluator, err := p.newEvaluator(cfg, usable)
 	if err != nil {
 		return nil, err
@@ -168,10 +184,7 @@ func (p *Pipeline) openState(cfg Config, prints verdict.Fingerprints) error {
 		return err
 	}
 	p.sealer = verdict.NewSealer(key, prints)
-	p.values = derive(key, "credentials of sessions")
-	if opts.Remote != nil {
-		p.values = derive(opts.Remote.Key, "credentials of sessions")
-	}
+	p.values = sessionKey(key, opts.Remote)
 	installation := derive(key, "approvals")
 	p.approvals = "approve " + hex.EncodeToString(installation[:8])
 	p.answers, p.kinds = cfg.Answers, Refusals(key, p.store, p.now)
@@ -251,6 +264,15 @@ func SealKey(ctx context.Context, dir string, store *state.Store) ([verdict.KeyS
 	return verdict.LoadKey(dir)
 }
 
+// sessionKey returns the key of what is kept for later actions: that of the machines that
+// share a store, or of this installation.
+func sessionKey(key [verdict.KeySize]byte, shared *state.Remote) [verdict.KeySize]byte {
+	if shared != nil {
+		key = shared.Key
+	}
+	return derive(key, "credentials of sessions")
+}
+
 // derive returns a key for one use, which is no use to find the key that it comes
 // from.
 func derive(key [verdict.KeySize]byte, use string) (out [verdict.KeySize]byte) {
@@ -266,6 +288,7 @@ func (p *Pipeline) Close() error {
 	if p.lent {
 		return nil
 	}
+	p.background.Wait()
 	errs := []error{p.person.Close()}
 	if p.sessions != nil {
 		errs = append(errs, p.sessions.Flush(context.Background()))

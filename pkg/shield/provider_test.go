@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/shieldcli/shield/pkg/evaluate"
@@ -21,7 +22,9 @@ func (p provider) Complete(_ context.Context, prompt evaluate.Prompt) (string, e
 	return string(out), err
 }
 
-const mail = `{"type":"send_email","payload":{"to":"a@example.com","subject":"hi","body":"hi"},"session":"s1"}`
+// note is an action that the preset default has the evaluator review, and about which offline does not
+// ask: the model of these tests was not examined.
+const note = `{"type":"write_file","payload":{"path":"a@example.com.txt","content":"hi"},"session":"s1"}`
 
 // TestEvaluatorIsChargedAndRemembered holds that an evaluation is charged once,
 // and that its verdict serves the same action in the same session only.
@@ -33,13 +36,13 @@ func TestEvaluatorIsChargedAndRemembered(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	other := `{"type":"send_email","payload":{"to":"b@example.com","subject":"hi","body":"hi"},"session":"s1"}`
-	session := `{"type":"send_email","payload":{"to":"a@example.com","subject":"hi","body":"hi"},"session":"s2"}`
+	other := strings.Replace(note, "a@", "b@", 1)
+	session := strings.Replace(note, `"s1"`, `"s2"`, 1)
 	for i, c := range []struct {
 		record string
 		want   verdict.Decision
 		calls  int
-	}{{mail, verdict.Allow, 1}, {mail, verdict.Allow, 1}, {session, verdict.Allow, 2}, {other, verdict.Block, 2}, {mail, verdict.Allow, 2}} {
+	}{{note, verdict.Allow, 1}, {note, verdict.Allow, 1}, {session, verdict.Allow, 2}, {other, verdict.Block, 2}, {note, verdict.Allow, 2}} {
 		v := p.Evaluate(t.Context(), parse(t, c.record))
 		if v.Decision != c.want || calls != c.calls || v.Tier != TierEvaluate {
 			t.Errorf("%d: %s at tier %d (%s), %d calls; want %s and %d", i, v.Decision, v.Tier, v.Reasoning, calls, c.want, c.calls)

@@ -59,7 +59,11 @@ const adviceMark = "; instead: "
 // could not decide.
 func asked(trail []verdict.Step, first, below int) string {
 	var said []string
-	if by := asking(trail, first, below); by != nil {
+	by := asking(trail, first, below)
+	if found := doubted(trail, below); found != nil && found.Source != sources[TierEvaluate] {
+		by = found // a question that the evaluator may not lift
+	}
+	if by != nil {
 		text := by.Reasoning
 		if by.Rule != "" && !strings.Contains(text, by.Rule) {
 			reason, advice, advised := strings.Cut(text, adviceMark)
@@ -71,7 +75,7 @@ func asked(trail []verdict.Step, first, below int) string {
 		said = append(said, text)
 	}
 	for i := range trail {
-		if s := &trail[i]; s.Decision == verdict.Escalate && s.Tier == TierEvaluate && s.Tier < below && s.Error == "" {
+		if s := &trail[i]; s.Decision == verdict.Escalate && s.Tier == TierEvaluate && s.Tier < below && s.Error == "" && s.Source == sources[TierEvaluate] {
 			said = append(said, "the evaluator: "+s.Reasoning)
 		}
 	}
@@ -209,7 +213,7 @@ func divided(reasoning, source string) (why, instead, kind, place string) {
 func decisive(c *analysis.Case, kind, place string) *effect.Effect {
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if kind != "" && string(e.Kind) == kind && (place == "" || slices.Contains([]string{e.Path, e.Host, e.Program}, place)) {
+		if kind != "" && string(e.Word()) == kind && (place == "" || slices.Contains([]string{e.Path, e.Host, e.Program}, place)) {
 			return e
 		}
 	}

@@ -100,7 +100,7 @@ func (p *Pipeline) foreign(a *action.Action) bool {
 		return true
 	}
 	return slices.ContainsFunc(p.analyzer.Case(a).Effects, func(e effect.Effect) bool {
-		return slices.Contains(reaching, e.Kind) || e.Kind == effect.Execute && e.Class == effect.Network
+		return slices.Contains(reaching, e.Word()) || e.Kind == effect.Execute && e.Class == effect.Network
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/shieldcli/shield/internal/flock"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/state"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -48,7 +49,7 @@ func TestHeldLocksBlock(t *testing.T) {
 		for _, r := range ranges {
 			cfg := stateful(t.TempDir())
 			p := pipelineOf(t, cfg)
-			if v := p.Evaluate(t.Context(), parse(t, mail)); v.Decision != verdict.Allow {
+			if v := p.Evaluate(t.Context(), parse(t, note)); v.Decision != verdict.Allow {
 				t.Fatalf("%s: %s", v.Decision, v.Reasoning)
 			}
 			lock, err := flock.New(filepath.Join(cfg.StateDir, name))
@@ -59,7 +60,7 @@ func TestHeldLocksBlock(t *testing.T) {
 			if err := lock.Lock(t.Context(), time.Minute); err != nil {
 				t.Fatal(err)
 			}
-			o := p.outcome(t.Context(), item{Line: 1, Action: parse(t, strings.Replace(mail, "a@", name+"@", 1))}, r)
+			o := p.outcome(t.Context(), item{Line: 1, Action: parse(t, strings.Replace(note, "a@", name+"@", 1))}, r)
 			p.record(&o)
 			p.settle(t.Context(), &o)
 			if v := o.Verdict; v.Decision != verdict.Block || !strings.Contains(v.Reasoning, name) || strings.Contains(v.Reasoning, "deadline exceeded") {
@@ -78,7 +79,7 @@ func TestRemovedState(t *testing.T) {
 		cfg := stateful(t.TempDir())
 		cfg.DailyBudget = 1
 		p := pipelineOf(t, cfg)
-		if v := p.Evaluate(t.Context(), parse(t, mail)); v.Decision != verdict.Allow {
+		if v := p.Evaluate(t.Context(), parse(t, note)); v.Decision != verdict.Allow {
 			t.Fatalf("%s: %s", v.Decision, v.Reasoning)
 		}
 		p.Close()
@@ -95,7 +96,7 @@ func TestRemovedState(t *testing.T) {
 		if p, err := NewPipeline(cfg); err != nil {
 			reason = err.Error()
 		} else {
-			other := strings.Replace(mail, "a@", "b@", 1) // the first is in the cache
+			other := strings.Replace(note, "a@", "b@", 1) // the first is in the cache
 			v := p.Evaluate(t.Context(), parse(t, other))
 			decision, reason = v.Decision, v.Reasoning
 			p.Close()
@@ -113,10 +114,34 @@ func TestRiseIsTold(t *testing.T) {
 	t.Parallel()
 	cfg := stateful(t.TempDir())
 	var told []string
-	cfg.Notify = func(text string) { told = append(told, text) }
+	cfg.Notify = func(text string) {
+		if strings.Contains(text, "rising") {
+			told = append(told, text)
+		}
+	}
+	// The first day has nothing to compare with, so there was one evaluation the day before.
+	before, err := state.Open(cfg.StateDir, state.Options{Clock: func() time.Time { return instant().Add(-25 * time.Hour) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := before.Admit(t.Context(), 100, 100); err != nil {
+		t.Fatal(err)
+	}
+	if err := before.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cfg.DailyBudget = 30
+	var low []string
+	notify := cfg.Notify
+	cfg.Notify = func(text string) {
+		if strings.Contains(text, "24 of 30 evaluations of today are used") {
+			low = append(low, text)
+		}
+		notify(text)
+	}
 	p := pipelineOf(t, cfg)
 	for i := range 25 {
-		action := strings.Replace(mail, "a@", string(rune('a'+i))+"@", 1)
+		action := strings.Replace(note, "a@", string(rune('a'+i))+"@", 1)
 		if v := p.Evaluate(t.Context(), parse(t, action)); v.Decision != verdict.Allow {
 			t.Fatalf("%s: %s", v.Decision, v.Reasoning)
 		}
@@ -124,10 +149,13 @@ func TestRiseIsTold(t *testing.T) {
 	if len(told) != 1 || !strings.Contains(told[0], "20 evaluations since") {
 		t.Errorf("told %q", told)
 	}
+	if len(low) != 1 {
+		t.Errorf("told %d times that the budget is nearly used up", len(low))
+	}
 	p.Close()
 	found := 0
 	for _, e := range entries(t, cfg.auditFile()) {
-		if e.Kind == audit.KindBudget {
+		if e.Kind == audit.KindBudget && strings.Contains(e.Reasoning, "rising") {
 			found++
 			if e.Reasoning != told[0] || e.Decision != verdict.None || e.Time.IsZero() {
 				t.Errorf("entry %+v", e)
@@ -174,7 +202,7 @@ func TestApprovalsInTheLog(t *testing.T) {
 		cfg := stateful(t.TempDir())
 		p := pipelineOf(t, cfg)
 		p.tiers[TierApprove] = answer(approved)
-		v := p.Evaluate(t.Context(), parse(t, strings.Replace(mail, `"session":"s1"`, `"min_tier":3`, 1)))
+		v := p.Evaluate(t.Context(), parse(t, strings.Replace(note, `"session":"s1"`, `"min_tier":3`, 1)))
 		if v.Tier != TierApprove || (v.Decision == verdict.Allow) != approved {
 			t.Fatalf("%s at tier %d: %s", v.Decision, v.Tier, v.Reasoning)
 		}

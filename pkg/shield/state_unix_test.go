@@ -28,7 +28,7 @@ func TestPipesForFiles(t *testing.T) {
 		} {
 			cfg := stateful(t.TempDir())
 			p := pipelineOf(t, cfg)
-			if v := p.Evaluate(t.Context(), parse(t, mail)); v.Decision != verdict.Allow {
+			if v := p.Evaluate(t.Context(), parse(t, note)); v.Decision != verdict.Allow {
 				t.Fatalf("%s: %s", v.Decision, v.Reasoning)
 			}
 			p.Close()
@@ -43,7 +43,7 @@ func TestPipesForFiles(t *testing.T) {
 			if p, err := NewPipeline(cfg); err != nil {
 				reason = err.Error()
 			} else {
-				v := p.Evaluate(t.Context(), parse(t, mail))
+				v := p.Evaluate(t.Context(), parse(t, note))
 				p.Close()
 				if v.Decision != verdict.Block {
 					t.Errorf("%s for %s: %s", kind, name, v.Decision)

@@ -3,9 +3,11 @@
 package shield
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -26,6 +28,9 @@ var losing = []string{
 	"git clean -fd", "git clean -fdx", "git reset --hard", "git reset --hard HEAD", "git checkout -- F", "git checkout .", "git checkout HEAD -- D", "git restore F", "git restore .", "git checkout -f", "git read-tree -u --reset HEAD",
 	"git rm -rf --quiet F", "git stash && git stash drop", "git branch -D side", "mv F G", "mv -f D/new F", "cp F G", "cp -f D/new F", "ln -sf F G", "sed -i s/a/b/g F", "echo x > F", ": > F", "> F", "truncate -s 0 F",
 	"echo x | tee F", "dd if=/dev/zero of=F bs=1 count=3 status=none", "install -m 600 F G", "cat F > G", "head -c 2 F > G && mv G F", "rm -rf D && mkdir D && echo x > D/x", "mv D moved && rm -rf moved", "cd D && rm -rf *", "rm -rf ./*",
+	"git restore -W F", "git restore --worktree .", "git restore -SW F", "git checkout side -- F", "git checkout --ours F", "git checkout side -f", "git switch -f side",
+	"cp -r D E", "cp -rT D E", "cp -a D/. E", "cp -r D/new F", "rsync -a D/ E", "rsync -a --delete D/ E/", "rsync -a --delete --inplace D/ E", "rsync -r D E",
+	"sqlite3 app.db 'DROP TABLE t'", "sqlite3 app.db 'DELETE FROM t'", "tar cf F D", "gzip F", "mv D E", "sort -o F F", "perl -pi -e s/a/b/ F", "tee F G < F", "rm -rf *", "rm -- *", "rm -rf D/*", "rm -r D/empty E",
 }
 
 // quoted returns a name as a word of a shell.
@@ -41,7 +46,7 @@ type grove struct {
 
 func newGrove(t *testing.T) *grove {
 	t.Helper()
-	base, err := os.MkdirTemp(".", "undo-test-")
+	base, err := os.MkdirTemp(cmp.Or(os.Getenv("SHIELD_UNDO_DIR"), "."), "undo-test-")
 	if err == nil {
 		base, err = filepath.Abs(base)
 	}
@@ -87,7 +92,8 @@ func (g *grove) plant() (root string, files, folders []string) {
 			}
 		}
 	}
-	write(".gitignore", "data\n")
+	write(".gitignore", "data\n*.db\n")
+	g.run(root, "sqlite3 app.db 'CREATE TABLE t(x); INSERT INTO t VALUES(1)'")
 	g.run(root, "git init -q . && git add -A && git commit -qm x && git branch side")
 	for _, name := range files {
 		switch g.rand.IntN(4) {
@@ -105,7 +111,7 @@ func (g *grove) plant() (root string, files, folders []string) {
 }
 
 // command draws a command.
-func (g *grove) command(files, folders []string) string {
+func (g *grove) command(files, folders []string) (text, form string) {
 	file := func() string {
 		name := files[g.rand.IntN(len(files))]
 		if strings.HasPrefix(name, "-") {
@@ -113,7 +119,7 @@ func (g *grove) command(files, folders []string) string {
 		}
 		return quoted(name)
 	}
-	text := losing[g.rand.IntN(len(losing))]
+	text = losing[g.rand.IntN(len(losing))]
 	d, e := g.rand.IntN(len(folders)), g.rand.IntN(len(folders))
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -129,7 +135,7 @@ func (g *grove) command(files, folders []string) string {
 			b.WriteByte(c)
 		}
 	}
-	return b.String()
+	return b.String(), text
 }
 
 // snapshot returns all that lies below a folder but what git keeps.
@@ -179,28 +185,35 @@ func TestUndoRestores(t *testing.T) {
 	state := filepath.Join(g.base, "state")
 	cfg := Config{Policy: "offline", StateDir: state, Roots: []string{filepath.Join(g.base, "ws")}, Dir: filepath.Join(g.base, "ws"), Keeps: true}
 	kept, asked, none := 0, map[string]int{}, 0
+	ways := map[string]map[string]int{} // how the files of each form of a command are kept
 	for round := range rounds {
 		root, files, folders := g.plant()
 		p, err := NewPipeline(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := g.command(files, folders)
+		text, form := g.command(files, folders)
 		a := commandIn(t, text, root)
 		was := g.snapshot(root)
 		v := p.Evaluate(t.Context(), a)
 		switch {
 		case v.Decision != verdict.Allow:
-			asked[text]++
+			asked[text+": "+v.Reasoning]++
 		default:
 			g.run(root, text)
 			p.ended(t.Context(), []*action.Action{a})
 			if v.Undo != "" {
 				kept++
-				if _, err := p.undo.Get(v.Undo); err == nil { // else the command took nothing away
+				if set, err := p.undo.Get(v.Undo); err == nil { // else the command took nothing away
 					done, _, err := p.undo.Apply(t.Context(), v.Undo, nil, false)
 					if err != nil {
 						t.Fatalf("round %d: %s: %v", round, text, err)
+					}
+					if ways[form] == nil {
+						ways[form] = map[string]int{}
+					}
+					for _, e := range set.Entries {
+						ways[form][cmp.Or(e.By, e.Kind)]++
 					}
 					for _, r := range done {
 						if r.Did == undo.Failed {
@@ -229,6 +242,9 @@ func TestUndoRestores(t *testing.T) {
 		total += n
 	}
 	t.Logf("%d kept, %d without a loss, %d asked: %v", kept, none, total, asked)
+	for _, form := range slices.Sorted(maps.Keys(ways)) {
+		t.Logf("%-32s %v", form, ways[form])
+	}
 	if total*10 > kept+total {
 		t.Errorf("%d of %d commands with a loss are asked about", total, kept+total)
 	}

@@ -49,9 +49,9 @@ func ruleWords(rule string) string {
 
 // doubtWords begin the reasons of Tier 1 that come from no rule.
 var doubtWords = []string{
-	"cannot tell what this does before it runs: ", "shield does not know what this does: ", "does what is not ordinary: ", "needs more rights: ", "contacts ",
-	"changes files outside the workspace: ", "changes the system: ", "lets other machines in: ", "stops processes: ", "changes something elsewhere: ",
-	"writes what runs later: ", "hands credentials on to ", "sends local data to ", "shows credentials or hands them on: ",
-	"destroys what cannot be restored from here: ", "runs a downloaded file: ", "runs text from elsewhere; ", "changes shield or the guard of an agent; ",
+	"unknown effect: ", "first use of a tool that shield does not know", "unknown program or subcommand: ", "not an everyday action: ", "runs with elevated privileges: ", "contacts ",
+	"changes files outside the workspace: ", "changes the system: ", "listens where other machines can connect: ", "stops processes: ", "changes a remote resource: ",
+	"writes a file that runs later (persistence): ", "sends credentials to ", "sends local data to ", "prints or sends credentials: ",
+	"destroys data that cannot be recovered: ", "runs a downloaded file: ", "runs downloaded, decoded or piped-in code; ", "changes shield or an agent's guard; ",
 	"unexamined: ", "model: looks like an attack", "no rule matched, and nothing shows that this is ordinary work", "the model does not judge this type of action",
 }

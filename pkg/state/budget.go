@@ -20,9 +20,9 @@ func (s *Store) Charge(ctx context.Context, budget int) (used int, err error) {
 
 // Admit takes a rate token and one evaluation of the daily budget in one
 // transaction, or neither: it returns [ErrRateExceeded] or
-// [ErrBudgetExhausted], the budget being asked first. It also returns the
-// sudden rise in evaluations that this one makes, or nil.
-func (s *Store) Admit(ctx context.Context, perMinute, budget int) (rise *Rise, err error) {
+// [ErrBudgetExhausted], the budget being asked first. It also returns how many are used
+// then, and the sudden rise in evaluations that this one makes, or nil.
+func (s *Store) Admit(ctx context.Context, perMinute, budget int) (used int, rise *Rise, err error) {
 	err = s.values.change(ctx, func(t *tx) error {
 		if t.rec.Used >= budget {
 			return ErrBudgetExhausted
@@ -31,9 +31,10 @@ func (s *Store) Admit(ctx context.Context, perMinute, budget int) (rise *Rise, e
 			return err
 		}
 		rise, err = t.rec.charge(budget)
+		used = t.rec.Used
 		return err
 	})
-	return rise, err
+	return used, rise, err
 }
 
 func (r *record) charge(budget int) (*Rise, error) {

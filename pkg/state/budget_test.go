@@ -249,7 +249,7 @@ func TestAdmit(t *testing.T) {
 		{3, 9, ErrRateExceeded},
 	}
 	for i, st := range steps {
-		if _, err := s.Admit(t.Context(), st.rate, st.budget); !errors.Is(err, st.want) {
+		if _, _, err := s.Admit(t.Context(), st.rate, st.budget); !errors.Is(err, st.want) {
 			t.Fatalf("step %d: %v, want %v", i, err, st.want)
 		}
 	}

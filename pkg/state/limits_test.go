@@ -266,7 +266,7 @@ func TestStatus(t *testing.T) {
 	w := newWorld()
 	s := openStore(t, t.TempDir(), w.options(true))
 	limits := Limits{PerMinute: 60, PerDay: 100, PerHour: 10}
-	if _, err := s.Admit(t.Context(), 60, 100); err != nil {
+	if _, _, err := s.Admit(t.Context(), 60, 100); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.TakeApproval(t.Context(), 10); err != nil {

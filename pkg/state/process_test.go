@@ -48,7 +48,7 @@ func child(arg string) error {
 	}
 	for range tries {
 		began := time.Now()
-		_, err := s.Admit(context.Background(), 1_000_000, budget)
+		_, _, err := s.Admit(context.Background(), 1_000_000, budget)
 		took := time.Since(began)
 		switch {
 		case err == nil:

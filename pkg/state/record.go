@@ -29,6 +29,7 @@ type record struct {
 
 	Hours  []hour `json:"hours,omitempty"` // with evaluations, of the current and the 24 before, oldest first
 	RiseIn int64  `json:"rise,omitempty"`  // the hour whose sudden rise was told
+	First  int64  `json:"first,omitempty"` // the hour of the first evaluation: a rise needs a day to compare with
 }
 
 // An ask is one request for approval.

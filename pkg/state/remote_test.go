@@ -41,7 +41,7 @@ func TestRemoteLimits(t *testing.T) {
 			t.Errorf("charge %d: used %d, %v", i, used, err)
 		}
 	}
-	if _, err := one.Admit(t.Context(), 10, 4); !errors.Is(err, ErrBudgetExhausted) {
+	if _, _, err := one.Admit(t.Context(), 10, 4); !errors.Is(err, ErrBudgetExhausted) {
 		t.Errorf("budget: %v", err)
 	}
 	w.pass(48 * time.Hour) // the store's clock counts, not that of a machine
@@ -352,7 +352,7 @@ func TestRemoteKills(t *testing.T) {
 	t.Logf("%d charged, %d said so, of %d it is not known", st.Used, said, unknown)
 	left := 0
 	for err == nil {
-		if _, err = s.Admit(t.Context(), 1_000_000, budget); err == nil {
+		if _, _, err = s.Admit(t.Context(), 1_000_000, budget); err == nil {
 			left++
 		}
 	}
@@ -411,7 +411,7 @@ func TestRemoteTrips(t *testing.T) {
 		{"the first of a server, which does not have the script yet", func() error { return s.Put(ctx, "b", []byte("1"), expires) }, 3},
 		{"put", func() error { return s.Put(ctx, "b", []byte("2"), expires) }, 2},
 		{"get", func() error { _, _, err := s.Get(ctx, "b"); return err }, 1},
-		{"admit", func() error { _, err := s.Admit(ctx, 100, 100); return err }, 2},
+		{"admit", func() error { _, _, err := s.Admit(ctx, 100, 100); return err }, 2},
 		{"a group that begins", func() error { return s.Shelf(ctx, "s", put, Want{group, key}) }, 2},
 		{"a change", func() error { return s.Shelf(ctx, "s", put, Want{group, key}) }, 2},
 		{"a look", func() error { return s.LookShelf(ctx, "s", look, Want{group, key}) }, 1},
@@ -435,7 +435,7 @@ func TestRemoteTrips(t *testing.T) {
 func BenchmarkRemoteAdmit(b *testing.B) {
 	s := shared(b, redistest.Start(b, "--appendfsync", "everysec"), b.TempDir(), newWorld())
 	for b.Loop() {
-		if _, err := s.Admit(b.Context(), 100_000_000, 1<<29); err != nil {
+		if _, _, err := s.Admit(b.Context(), 100_000_000, 1<<29); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -237,7 +237,7 @@ func TestHeldLocks(t *testing.T) {
 				plain(t, err)
 			}
 			for range 2 {
-				_, err := s.Admit(t.Context(), 9, 9)
+				_, _, err := s.Admit(t.Context(), 9, 9)
 				refused("admit", err)
 			}
 			_, _, err = s.Get(t.Context(), "a")

@@ -7,7 +7,8 @@ import (
 )
 
 // A rise in evaluations is sudden when an hour has at least riseLeast of them,
-// and more than riseFactor times the mean of the 24 hours before it.
+// and more than riseFactor times the mean of the 24 hours before it. The first day has
+// nothing to compare with.
 const (
 	riseLeast  = 20
 	riseFactor = 3
@@ -45,13 +46,16 @@ func (r *record) count() *Rise {
 	if n := len(r.Hours); n == 0 || r.Hours[n-1].Hour != now {
 		r.Hours = append(r.Hours, hour{Hour: now})
 	}
+	if r.First == 0 {
+		r.First = r.Hours[0].Hour
+	}
 	last := &r.Hours[len(r.Hours)-1]
 	last.Used++
 	before := 0
 	for _, h := range r.Hours[:len(r.Hours)-1] {
 		before += h.Used
 	}
-	if last.Used < riseLeast || last.Used*usageHours <= riseFactor*before || r.RiseIn == now {
+	if now-r.First < usageHours || last.Used < riseLeast || last.Used*usageHours <= riseFactor*before || r.RiseIn == now {
 		return nil
 	}
 	r.RiseIn = now

@@ -9,7 +9,7 @@ import (
 func admit(t *testing.T, s *Store, n int) (told []*Rise) {
 	t.Helper()
 	for range n {
-		rise, err := s.Admit(t.Context(), 1_000_000, 1_000_000)
+		_, rise, err := s.Admit(t.Context(), 1_000_000, 1_000_000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,6 +65,11 @@ func TestRise(t *testing.T) {
 	}
 	if sum != riseLeast || len(st.Hours) != usageHours {
 		t.Errorf("%d in %d hours", sum, len(st.Hours))
+	}
+	// In the first day there is nothing to compare with.
+	first := openStore(t, t.TempDir(), newWorld().options(true))
+	if told := admit(t, first, 500); told != nil {
+		t.Errorf("told %v of the first hour", told[0])
 	}
 	rec := new(record)
 	for at := range int64(1000) {

@@ -35,6 +35,7 @@ const (
 	create
 	replace   // what the action left, or anything with force
 	overwrite // the same in place, because the file has other names
+	rights    // only these are others
 	beside
 )
 
@@ -69,7 +70,7 @@ func (s *Store) Apply(ctx context.Context, id string, paths []string, force bool
 	var losses []Loss
 	for _, i := range chosen {
 		if p, _, _ := a.plan(i); p == replace || p == overwrite {
-			losses = append(losses, Loss{Path: set.Entries[i].path(), Write: p == overwrite})
+			losses = append(losses, Loss{Path: set.Entries[i].path(), Write: true}) // a link would change its change time
 		}
 	}
 	saved, err := s.Keep(ctx, About{Session: set.Session, CWD: set.CWD, Type: "undo", Of: id, What: "what undo apply " + id + " replaced"}, losses)
@@ -138,9 +139,12 @@ func (a *applier) planIn(dir, i int) (p plan, found stamp, err error) {
 	}
 	found = stampOf(&st)
 	if a.same(e, dir, name, &st) {
+		if e.Kind == "file" && uint32(st.Mode)&0o7777 != e.Mode {
+			return rights, found, nil
+		}
 		return nothing, found, nil
 	}
-	if left, ok := a.left[i]; !(ok && left == found) && !a.force && a.writing != e.path() || e.Kind == "dir" || st.Mode&unix.S_IFMT == unix.S_IFDIR {
+	if left, ok := a.left[i]; !(ok && left.is(found)) && !a.force && a.writing != e.path() || e.Kind == "dir" || st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		return beside, found, nil
 	}
 	if e.Links && found.Ino == e.Was.Ino && found.Dev == e.Was.Dev {
@@ -172,7 +176,7 @@ func (a *applier) same(e *Entry, dir int, name string, st *unix.Stat_t) bool {
 		if kind != unix.S_IFREG || now.Size != e.Size {
 			return false
 		}
-		if now == e.Was || e.By == "link" && now.Ino == e.Was.Ino && now.Dev == e.Was.Dev && now.MTime == e.Was.MTime {
+		if e.By != "link" && now.is(e.Was) || e.By == "link" && now.Ino == e.Was.Ino && now.Dev == e.Was.Dev && now.MTime == e.Was.MTime {
 			return true
 		}
 	}
@@ -243,6 +247,13 @@ func (a *applier) entry(i int) (did, at string, err error) {
 		if !errors.Is(err, unix.EEXIST) {
 			return "", "", err
 		}
+	case rights:
+		fd, _, err := openRegular(dir, name)
+		if err == nil {
+			err = unix.Fchmod(int(fd.Fd()), e.Mode)
+			fd.Close()
+		}
+		return Restored, "", err
 	case replace:
 		err := a.replace(dir, name, i, found)
 		return Restored, "", err
@@ -501,11 +512,11 @@ func (s *Store) Ended(ctx context.Context, session, hash string) (*Set, error) {
 		case err != nil:
 			remain++
 		case e.Kind == "dir":
-		case e.Kind == "file" && now.Ino == e.Was.Ino && now.Dev == e.Was.Dev && (e.By == "link" || now.Size == e.Was.Size && now.MTime == e.Was.MTime):
+		case e.Kind == "file" && now.Ino == e.Was.Ino && now.Dev == e.Was.Dev && (e.By == "link" || uint32(st.Mode)&0o7777 == e.Mode && now.is(e.Was)):
 			e.Gone = true
 			freed += e.Size
 			_ = os.Remove(filepath.Join(dir, e.Kept))
-		case e.Kind == "link" && now == e.Was:
+		case e.Kind == "link" && now.is(e.Was):
 			e.Gone = true
 		default:
 			left[i] = now
@@ -527,6 +538,7 @@ func (s *Store) Ended(ctx context.Context, session, hash string) (*Set, error) {
 	err = s.locked(ctx, func(c *counter) error {
 		c.Used -= freed
 		if remain == 0 { // the action took nothing away
+			c.Used -= set.cost()
 			_ = os.Rename(dir, dir+goneSuffix)
 		}
 		return nil

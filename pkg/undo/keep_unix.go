@@ -483,5 +483,5 @@ func readStart(dir int, name string) ([]byte, error) {
 }
 
 func stampOf(st *unix.Stat_t) stamp {
-	return stamp{uint64(st.Dev), uint64(st.Ino), st.Size, st.Mtim.Nano()}
+	return stamp{uint64(st.Dev), uint64(st.Ino), st.Size, st.Mtim.Nano(), st.Ctim.Nano()}
 }

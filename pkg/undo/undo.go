@@ -107,6 +107,13 @@ type Set struct {
 	Entries []Entry  `json:"entries,omitempty"`  // only of one set that was asked for
 }
 
+// overhead is what a name costs a store beside its content: so the bytes of a store bound
+// how many small files and sets it holds.
+const overhead = 4 << 10
+
+// cost returns what a set takes of a store.
+func (s *Set) cost() int64 { return s.Bytes + int64(s.Names+2)*overhead }
+
 // An Entry is one kept name.
 type Entry struct {
 	Path   string `json:"path"`
@@ -138,6 +145,22 @@ type stamp struct {
 	Ino   uint64 `json:"ino,omitempty"`
 	Size  int64  `json:"size,omitempty"`
 	MTime int64  `json:"mtime,omitempty"` // ns
+	CTime int64  `json:"ctime,omitempty"` // ns; 0 if it is not known
+}
+
+// is reports whether two stamps are of the same state. Programs that keep the modification
+// time of what they copy cannot set the change time, but a hard link changes it.
+func (s stamp) is(o stamp) bool {
+	if s.CTime == 0 || o.CTime == 0 {
+		return s.looks(o)
+	}
+	return s == o
+}
+
+// looks does as is, without the change time.
+func (s stamp) looks(o stamp) bool {
+	s.CTime, o.CTime = 0, 0
+	return s == o
 }
 
 // What became of an entry.
@@ -176,6 +199,7 @@ const (
 	appliedName = "applied"
 	writingName = "writing"
 	pendingName = "pending"
+	toldName    = "told"
 	goneSuffix  = ".gone"
 )
 
@@ -230,7 +254,7 @@ func (s *Store) counted() (c counter) {
 			c.Next = i + 1
 		}
 		if h, err := s.head(n.Name()); err == nil {
-			c.Used += h.Bytes
+			c.Used += h.cost()
 		}
 	}
 	return c
@@ -355,9 +379,17 @@ func (s *Store) prune(c *counter, keep time.Duration, most int64) (dropped int, 
 			continue
 		}
 		sets = append(sets, *set)
-		c.Used += set.Bytes
+		c.Used += set.cost()
 		if now.Sub(set.At) < s.o.Limits.Young {
 			live[set.Session] = true
+		}
+	}
+	for _, folder := range [...]string{pendingName, toldName} {
+		marks, _ := os.ReadDir(filepath.Join(s.o.Dir, folder))
+		for _, m := range marks {
+			if info, err := m.Info(); err == nil && now.Sub(info.ModTime()) > max(keep, s.o.Limits.Keep) {
+				_ = os.Remove(filepath.Join(s.o.Dir, folder, m.Name()))
+			}
 		}
 	}
 	slices.SortFunc(sets, func(a, b Set) int { return number(a.ID) - number(b.ID) })
@@ -374,7 +406,7 @@ func (s *Store) prune(c *counter, keep time.Duration, most int64) (dropped int, 
 		}
 		step()
 		_ = os.RemoveAll(from + goneSuffix)
-		c.Used -= set.Bytes
+		c.Used -= set.cost()
 		dropped++
 		bytes += set.Bytes
 	}
@@ -399,10 +431,14 @@ func (s *Store) reserve(ctx context.Context) (id string, room int64, err error) 
 				c.Next++
 				return nil
 			} else if !errors.Is(err, fs.ErrExist) {
+				id = ""
 				return err
 			}
 		}
 	})
+	if err != nil && id != "" {
+		_ = os.Remove(filepath.Join(s.o.Dir, id))
+	}
 	return id, room, err
 }
 
@@ -427,7 +463,42 @@ func (s *Store) commit(ctx context.Context, set *Set) error {
 			return err
 		}
 	}
-	return s.locked(ctx, func(c *counter) error { c.Used += set.Bytes; return nil })
+	return s.locked(ctx, func(c *counter) error { c.Used += set.cost(); return nil })
+}
+
+// Untold returns the sets of a session, without their entries and the newest first, that
+// it has not returned before.
+func (s *Store) Untold(session string) ([]Set, error) {
+	names, err := os.ReadDir(s.o.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256([]byte(session))
+	mark := filepath.Join(s.o.Dir, toldName, hex.EncodeToString(sum[:12]))
+	told := 0
+	if text, err := os.ReadFile(mark); err == nil {
+		told = number(string(text))
+	}
+	var out []Set
+	for _, n := range names {
+		if number(n.Name()) <= told {
+			continue
+		}
+		if set, err := s.head(n.Name()); err == nil && set.Session == session {
+			out = append(out, *set)
+		}
+	}
+	if len(out) == 0 {
+		return nil, nil
+	}
+	slices.SortFunc(out, func(a, b Set) int { return number(b.ID) - number(a.ID) })
+	if err := os.MkdirAll(filepath.Dir(mark), 0o700); err != nil {
+		return nil, err
+	}
+	return out, os.WriteFile(mark, []byte(out[0].ID), 0o600)
 }
 
 // pending returns the file that names the set of an action that was not seen to end.

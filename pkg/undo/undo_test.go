@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ type job struct {
 	Store, ID string
 	Losses    []Loss
 	Kill      int
+	Disk      uint64 // bytes that a file can hold; 0 for any number
 }
 
 func TestMain(m *testing.M) {
@@ -38,6 +40,12 @@ func TestMain(m *testing.M) {
 			if j.Kill--; j.Kill < 0 {
 				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 				select {}
+			}
+		}
+		if j.Disk != 0 || j.Kill == 1000 {
+			signal.Ignore(syscall.SIGXFSZ)
+			if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: j.Disk, Max: j.Disk}); err != nil {
+				return err
 			}
 		}
 		s := New(Options{Dir: j.Store, Clock: time.Now})
@@ -300,7 +308,7 @@ func TestUnkept(t *testing.T) {
 		"holds a credential":     {Options{Secret: secret}, Loss{Path: root + "/d/e/\xff\xfe", Write: true}},
 		"more than 3 names":      {Options{Limits: Limits{Names: 3, Time: time.Hour, Total: 1 << 30}}, Loss{Path: root, Tree: true}},
 		"have to be copied":      {Options{Limits: Limits{Names: 99, Time: time.Hour, Total: 1 << 30, Bytes: 100}}, Loss{Path: root + "/d/e/c", Write: true}},
-		"store is full":          {Options{Limits: Limits{Names: 99, Time: time.Hour, Total: 100, Bytes: 100}}, Loss{Path: root + "/d/e/c"}},
+		"store is full":          {Options{Limits: Limits{Names: 99, Time: time.Hour, Total: 100_000, Bytes: 100}}, Loss{Path: root + "/d/e/c"}},
 		"takes longer":           {Options{Clock: func() time.Time { late = late.Add(2 * time.Second); return late }}, Loss{Path: root, Tree: true}},
 		"where it is":            {Options{}, Loss{Path: "a.txt"}},
 		"more than 256 nested":   {Options{}, Loss{Path: deep(t), Tree: true}},
@@ -434,6 +442,157 @@ func TestSparse(t *testing.T) {
 	}
 }
 
+// TestSameTime holds that content comes back which a program replaced by other content of the
+// same size, with the same modification time.
+func TestSameTime(t *testing.T) {
+	t.Parallel()
+	s, root := testStore(t, Options{}), tree(t)
+	name := root + "/a.txt"
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := func(text string) {
+		rewrite(t, name, text)
+		if err := os.Chtimes(name, info.ModTime(), info.ModTime()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, ended := range []bool{true, false} {
+		set := keep(t, s, Loss{Path: name, Write: true})
+		time.Sleep(20 * time.Millisecond) // more than a tick of the change time
+		change("b\n")
+		if ended {
+			if got, err := s.Ended(t.Context(), "s", "h"); err != nil || got == nil {
+				t.Fatal("the set is dropped", err)
+			}
+		}
+		if got := apply(t, s, set.ID, !ended); got[0].Did != Restored {
+			t.Errorf("%+v", got)
+		}
+		if text, _ := os.ReadFile(name); string(text) != "a\n" {
+			t.Errorf("%q", text)
+		}
+	}
+	set := keep(t, s, Loss{Path: name, Write: true})
+	rewrite(t, name, "c\n")
+	if _, err := s.Ended(t.Context(), "s", "h"); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(20 * time.Millisecond)
+	rewrite(t, name, "d\n")
+	if err := os.Chtimes(name, left.ModTime(), left.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if got := apply(t, s, set.ID, false); got[0].Did != Beside {
+		t.Errorf("newer content of the same size and time: %+v", got)
+	}
+}
+
+// TestFullDisk holds that nothing is kept, and nothing left in the store, if the disk of
+// the store can hold no more.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	store, root := filepath.Join(t.TempDir(), "undo"), tree(t)
+	was := snapshot(t, root)
+	for most := range 12 {
+		arg, err := json.Marshal(job{Store: store, Losses: []Loss{{Path: root + "/d", Tree: true}, {Path: root + "/d/e/c", Write: true}}, Kill: 1000, Disk: uint64(most) * 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := reexec.Command(t, string(arg)).Run(); err == nil {
+			t.Errorf("kept with files of at most %d bytes", most*1000)
+		}
+		if left, _ := filepath.Glob(store + "/u*"); left != nil {
+			t.Errorf("left %q", left)
+		}
+	}
+	if m := missing(was, snapshot(t, root)); m != nil {
+		t.Errorf("the tree changed: %q", m)
+	}
+	keep(t, testStore(t, Options{Dir: store}), Loss{Path: root, Tree: true})
+}
+
+// TestFlood holds that many small sets fill a store, too.
+func TestFlood(t *testing.T) {
+	t.Parallel()
+	s, root := testStore(t, Options{}), t.TempDir()
+	s.o.Limits.Total = 1 << 20
+	for i := range 200 {
+		name := filepath.Join(root, fmt.Sprint(i))
+		write(t, name, "x")
+		set, err := s.Keep(t.Context(), About{Session: "s", Hash: name}, []Loss{{Path: name}})
+		if err != nil {
+			if i < 50 || !strings.Contains(err.Error(), "full") {
+				t.Errorf("set %d: %v", i, err)
+			}
+			return
+		}
+		if i%2 == 0 { // the file stays
+			if ended, err := s.Ended(t.Context(), "s", name); ended != nil || err != nil {
+				t.Fatal(ended, err)
+			}
+		} else if err := os.Remove(name); err != nil || set == nil {
+			t.Fatal(set, err)
+		}
+	}
+	t.Error("the store takes any number of sets")
+}
+
+// TestUntold holds that a session is told of each of its sets once.
+func TestUntold(t *testing.T) {
+	t.Parallel()
+	s, root := testStore(t, Options{}), tree(t)
+	untold := func(session string) string {
+		sets, err := s.Untold(session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for i := range sets {
+			ids = append(ids, sets[i].ID)
+		}
+		return strings.Join(ids, " ")
+	}
+	if got := untold("s"); got != "" {
+		t.Errorf("no store: %q", got)
+	}
+	keep(t, s, Loss{Path: root + "/a.txt", Write: true})
+	keep(t, s, Loss{Path: root + "/empty"})
+	for _, c := range []struct{ session, want string }{{"other", ""}, {"s", "u2 u1"}, {"s", ""}} {
+		if got := untold(c.session); got != c.want {
+			t.Errorf("%s: %q, want %q", c.session, got, c.want)
+		}
+	}
+	keep(t, s, Loss{Path: root + "/empty"})
+	if got := untold("s"); got != "u3" {
+		t.Errorf("afterwards: %q", got)
+	}
+}
+
+// TestRights holds that the rights of a file whose content did not change come back.
+func TestRights(t *testing.T) {
+	t.Parallel()
+	s, root := testStore(t, Options{}), tree(t)
+	set := keep(t, s, Loss{Path: root + "/a.txt", Write: true}, Loss{Path: root + "/d/e/c", Write: true})
+	if err := os.Chmod(root+"/d/e/c", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Ended(t.Context(), "s", "h"); err != nil {
+		t.Fatal(err)
+	}
+	if got := apply(t, s, set.ID, false); len(got) != 1 || got[0].Did != Restored {
+		t.Errorf("%+v", got)
+	}
+	if info, err := os.Stat(root + "/d/e/c"); err != nil || info.Mode().Perm() != 0o751 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+}
+
 func TestDatabase(t *testing.T) {
 	t.Parallel()
 	s, root := testStore(t, Options{}), t.TempDir()
@@ -495,7 +654,7 @@ func TestPrune(t *testing.T) {
 	if got := ids(); !slices.Equal(got, []string{middle, live, young}) || slices.Contains(got, old) {
 		t.Errorf("%q are left", got)
 	}
-	s.o.Limits.Total = 2500
+	s.o.Limits.Total = 2500 + 6*overhead
 	if set, err := s.Keep(t.Context(), About{}, []Loss{{Path: root + "/none"}}); set != nil || err != nil {
 		t.Errorf("%v %v", set, err)
 	}

@@ -67,9 +67,12 @@ func needsOf(c *analysis.Case, i int) ([]Need, error) {
 	if e.Is(effect.LabelSecret) || e.Is(effect.LabelCredential) || e.Is(effect.LabelPrivate) {
 		return nil, errors.New("it carries what the user did not speak of")
 	}
+	if e.Sure == effect.Unknown {
+		return nil, errors.New("part of it is not known before it runs")
+	}
 	switch e.Kind {
 	case effect.Execute:
-		if e.Class == effect.Unknown || e.Class == effect.Privileged {
+		if e.Class == effect.UnknownClass || e.Class == effect.Privileged {
 			return nil, errors.New("it is not known what the program does")
 		}
 		if slices.ContainsFunc(e.Harms, func(h effect.Harm) bool { return h != effect.Destroys && h != effect.Rewrites }) {

@@ -45,7 +45,7 @@ func TestElsewhere(t *testing.T) {
 			t.Errorf("%s\n got %+v\nwant %+v", tt.command, use.Remote, tt.want)
 		}
 		if got := strings.Contains(summary(use), "change_remote"); got != tt.changing {
-			t.Errorf("%s: changes something elsewhere: %v", tt.command, got)
+			t.Errorf("%s: changes a remote resource: %v", tt.command, got)
 		}
 	}
 }

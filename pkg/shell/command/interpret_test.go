@@ -142,7 +142,7 @@ func FuzzInterpret(f *testing.F) {
 		if !slices.Equal(words, before) {
 			t.Fatal("the arguments were changed")
 		}
-		if u.Known && (u.Reason != "" || u.Class == effect.Unknown && !u.Windows) || !u.Known && u.Reason == "" {
+		if u.Known && (u.Reason != "" || u.Class == effect.UnknownClass && !u.Windows) || !u.Known && u.Reason == "" {
 			t.Fatalf("known %t, class %q, reason %q", u.Known, u.Class, u.Reason)
 		}
 		from := map[effect.Span]bool{}

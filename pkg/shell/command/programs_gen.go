@@ -6607,7 +6607,7 @@ var syntaxCargo = syntax{style: open, why: "starts what its settings name", opti
 	{"--root", &action_values_WriteTree},
 	{"--tag", &action_values_Word},
 	{"--target", &action_values_Word},
-	{"--target-dir", &action_values_Word},
+	{"--target-dir", &action_values_MaybePath},
 	{"--test", &action_values_Word},
 	{"--tests", &action_none},
 	{"--vcs", &action_values_Word},
@@ -11934,7 +11934,7 @@ var syntaxFish = syntax{style: first | gnu, language: "shell", options: []option
 	{"--commands", &action_values_Shell_operands_rest_Text},
 	{"--config", &action_values_ScriptShell},
 	{"--debug", &action_values_Word},
-	{"--debug-output", &action_values_Word},
+	{"--debug-output", &action_values_Write},
 	{"--env-config", &action_values_ScriptShell},
 	{"--execute", &action_values_Shell},
 	{"--features", &action_values_Word},
@@ -13439,7 +13439,7 @@ var syntaxGit_Clone = syntax{style: gnu, options: []option{
 	{"--also-filter-submodules", &action_none},
 	{"--bare", &action_none},
 	{"--branch", &action_values_Word},
-	{"--bundle-uri", &action_values_Word},
+	{"--bundle-uri", &action_values_URL},
 	{"--config", &action_values_GitConfig},
 	{"--depth", &action_values_Word},
 	{"--dissociate", &action_none},
@@ -21003,7 +21003,7 @@ var syntaxNc = syntax{style: bundled, options: []option{
 	{"--no-shutdown", &action_none},
 	{"--nodns", &action_none},
 	{"--output", &action_values_Write},
-	{"--proxy", &action_values_Word},
+	{"--proxy", &action_values_Server},
 	{"--proxy-type", &action_values_Word},
 	{"--recv-only", &action_none},
 	{"--sctp", &action_none},
@@ -22749,7 +22749,7 @@ var syntaxPandoc = syntax{style: gnu | bundled, options: []option{
 	{"--read", &action_values_MaybeScript},
 	{"--reference-doc", &action_values_Read},
 	{"--reference-links", &action_none},
-	{"--resource-path", &action_values_Word},
+	{"--resource-path", &action_values_Read},
 	{"--sandbox", &action_none},
 	{"--section-divs", &action_none},
 	{"--self-contained", &action_none},
@@ -23504,7 +23504,7 @@ var syntaxPip = syntax{style: open | bundled, options: []option{
 	{"--prefer-binary", &action_none},
 	{"--prefix", &action_values_WriteTree},
 	{"--progress-bar", &action_values_Word},
-	{"--proxy", &action_values_Word},
+	{"--proxy", &action_values_Server},
 	{"--python", &action_values_Script},
 	{"--python-version", &action_values_Word},
 	{"--quiet", &action_none},
@@ -24067,7 +24067,7 @@ var syntaxProcs = syntax{style: gnu, options: []option{
 	{"--nor", &action_none},
 	{"--only", &action_values_Word},
 	{"--or", &action_none},
-	{"--pager", &action_values_Word},
+	{"--pager", &action_values_Shell},
 	{"--sorta", &action_values_Word},
 	{"--sortd", &action_values_Word},
 	{"--theme", &action_values_Word},
@@ -25892,7 +25892,7 @@ var syntaxRunuser = syntax{options: []option{
 	{"--preserve-environment", &action_none},
 	{"--pty", &action_none},
 	{"--session-command", &action_values_Shell},
-	{"--shell", &action_values_Word},
+	{"--shell", &action_values_Shell},
 	{"--user", &action_values_Text_operands_rest_Argv},
 	{"-G", &action_values_Word},
 	{"-P", &action_none},
@@ -25941,13 +25941,13 @@ var syntaxSalt = syntax{style: gnu | bundled, service: "infrastructure", options
 	{"--batch", &action_none},
 	{"--batch-size", &action_values_Word},
 	{"--compound", &action_none},
-	{"--config-dir", &action_values_Word},
+	{"--config-dir", &action_values_MaybePath},
 	{"--grain", &action_none},
 	{"--list", &action_none},
 	{"--no-color", &action_none},
 	{"--nodegroup", &action_none},
 	{"--out", &action_values_Word},
-	{"--out-file", &action_values_Word},
+	{"--out-file", &action_values_Write},
 	{"--out-indent", &action_none},
 	{"--output", &action_values_Word},
 	{"--pcre", &action_none},
@@ -25979,7 +25979,7 @@ var syntaxSalt = syntax{style: gnu | bundled, service: "infrastructure", options
 }, operands: shape{head: []role{rolePlace, roleText}, rest: roleShellRemote}, base: &action_class_network}
 
 var syntaxSalt_call = syntax{style: gnu | bundled, options: []option{
-	{"--config-dir", &action_values_Word},
+	{"--config-dir", &action_values_MaybePath},
 	{"--file-root", &action_values_Word},
 	{"--local", &action_none},
 	{"--no-color", &action_none},
@@ -26489,7 +26489,7 @@ var syntaxSfdisk = syntax{style: gnu, options: []option{
 	{"--activate", &action_turns_Write_Write_flags_wet},
 	{"--append", &action_turns_Write_Write_flags_wet},
 	{"--backup", &action_turns_Write_Write_flags_wet},
-	{"--backup-file", &action_values_Word},
+	{"--backup-file", &action_values_Write},
 	{"--backup-pt-sectors", &action_turns_Write_Write_flags_wet},
 	{"--bytes", &action_none},
 	{"--color", &action_none},
@@ -27404,7 +27404,7 @@ var syntaxSplit = syntax{style: gnu | numeric, options: []option{
 	{"-u", &action_none},
 	{"-x", &action_none},
 	{"-z", &action_none},
-}, operands: shape{head: []role{roleRead, roleWrite}}, base: &action_class_localWrite_here_WriteTree}
+}, operands: shape{head: []role{roleRead, roleWrite}}, base: &action_9edb9b1ad613}
 
 var syntaxSponge = syntax{style: gnu, options: []option{
 	{"-a", &action_turns_Write_Edit},
@@ -27803,7 +27803,7 @@ var syntaxSu = syntax{options: []option{
 	{"--preserve-environment", &action_none},
 	{"--pty", &action_none},
 	{"--session-command", &action_values_Shell},
-	{"--shell", &action_values_Word},
+	{"--shell", &action_values_Shell},
 	{"--user", &action_values_Word},
 	{"-G", &action_values_Word},
 	{"-P", &action_none},
@@ -31388,9 +31388,9 @@ var syntaxZellij_R = syntax{style: first, options: []option{
 }, operands: shape{rest: roleArgv}}
 
 var syntaxZellij = syntax{style: first, options: []option{
-	{"--config", &action_values_Word},
-	{"--config-dir", &action_values_Word},
-	{"--data-dir", &action_values_Word},
+	{"--config", &action_values_MaybePath},
+	{"--config-dir", &action_values_MaybePath},
+	{"--data-dir", &action_values_MaybePath},
 	{"--layout", &action_values_Word},
 	{"--max-panes", &action_values_Word},
 	{"--session", &action_values_Word},
@@ -34973,6 +34973,7 @@ var action_8aa0327f1b3a = action{values: []role{roleText}, effects: []effect.Kin
 var action_8af0ede3af90 = action{effects: []effect.Kind{effect.ChangeSystem, effect.ReadSecret}, streams: streams{out: Secret, setOut: true}}
 var action_8da618b355a8 = action{class: localWrite, turns: []turn{{roleRead, roleEditTree}}, here: roleEditTree}
 var action_9e33e3d1a357 = action{values: []role{roleScriptPowerShell}, streams: streams{in: Data, setIn: true}, operands: &shape_rest_Text, flags: stop}
+var action_9edb9b1ad613 = action{class: localWrite, streams: streams{in: Data, setIn: true}, here: roleWriteTree}
 var action_a1aa5e6e0c4a = action{streams: streams{in: Listed, setIn: true}, operands: &shape_rest_Read, turns: []turn{{roleArchive, roleWrite}}}
 var action_a2acaee7b965 = action{class: localWrite, effects: []effect.Kind{effect.ReadClipboard}, harm: "records"}
 var action_ab789052522b = action{values: []role{roleWrite}, streams: streams{out: Download, setOut: true}, turns: []turn{{roleURL, roleURL}}}

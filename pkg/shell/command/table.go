@@ -141,7 +141,7 @@ func (r rank) class() effect.Class {
 	case privileged:
 		return effect.Privileged
 	default:
-		return effect.Unknown
+		return effect.UnknownClass
 	}
 }
 

@@ -24,6 +24,7 @@ type Host struct {
 	Before   []string        // events that ask before a tool runs; another event with a tool is an error
 	After    []string        // events that tell what a tool returned
 	Kept     []string        // events in After whose results the host lets nobody change
+	End      []string        // events at which the agent stops; they have no tool
 	Tools    map[string]Tool // by the host's name
 	Internal []string        // tools that change nothing outside the host, or whose own calls are judged one by one
 	Asked    []string        // tools that are judged by their names and their input alone, as those that are not named here: no type of shield's says what they do
@@ -36,6 +37,7 @@ type Host struct {
 	Result     string // jq: the input of an event in After → {result, files, agent}: what the tool returned, which files the host says it changed, and in which sub-agent; null where it has none
 	Replace    string // jq: {event, id, tool, result, text, withheld} → what has the agent read result instead; text is that as a text, and withheld says that it is why there is none. null if this result cannot be replaced; "" if none can
 	Lost       string // jq: {reason} → what keeps the agent from reading any result that was not examined
+	Said       string // jq: {event, text} → what has the host show its user a text at an event in End
 	UserShell  bool   `yaml:"userShell"`  // the command line is run by the user's own shell, which need not be one of sh's kind
 	ZeroStatus bool   `yaml:"zeroStatus"` // a denial ends with status 0: with another the host lets the call through, or shows nobody the reason
 	Silent     bool   // the host wants nothing on standard output: the installed command takes it away
@@ -148,6 +150,8 @@ func (h *Host) Check() error {
 		return fmt.Errorf("unit %q is neither s nor ms", h.Unit)
 	case h.Replace != "" && (h.Result == "" || h.Lost == ""):
 		return errors.New("results are replaced, and result or lost is missing")
+	case (len(h.End) == 0) != (h.Said == ""):
+		return errors.New("one of end and said is missing")
 	case len(h.Programs)+len(h.Folders) == 0:
 		return errors.New("neither programs nor folders say how the host is found")
 	}

@@ -272,7 +272,7 @@ func (r *reader) command(words []abstract.Value, io abstract.Streams) abstract.V
 			r.w.ChangeFolder(folder)
 			return abstract.Value{}
 		case "start":
-			r.w.Execute(words, name, effect.Unknown)
+			r.w.Execute(words, name, effect.UnknownClass)
 			rest := words[1:]
 			for len(rest) > 0 && (rest[0].Text == "" || strings.HasPrefix(rest[0].Text, "/")) {
 				rest = rest[1:]

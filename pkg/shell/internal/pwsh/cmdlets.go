@@ -148,7 +148,7 @@ func (p *pwsh) changesElsewhere(argv []abstract.Value, lower string) {
 	if means == "" {
 		means = "change"
 	}
-	p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: lower, Verb: means, Cause: effect.ChangeCause(means), From: p.at})
+	p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: lower, Verb: means, Harms: effect.ChangeHarms(means), From: p.at})
 }
 
 // grants matches nouns of what gives somebody more rights.

@@ -16,7 +16,7 @@ var cmdlets = [...]cmdlet{
 	}},
 	{name: "add-localgroupmember", class: effect.Privileged, effect: effect.ChangeSystem},
 	{name: "add-mppreference", class: effect.Privileged, effect: effect.ChangeSystem},
-	{name: "add-type", class: effect.Unknown, special: types, params: []param{
+	{name: "add-type", class: effect.UnknownClass, special: types, params: []param{
 		{"typedefinition", noted, true},
 		{"assemblyname", noted, false},
 		{"path", noted, false},
@@ -199,7 +199,7 @@ var cmdlets = [...]cmdlet{
 		{"delimiter", noted, false},
 		{"literalpath", reads, false},
 	}},
-	{name: "import-module", aliases: []string{"ipmo"}, class: effect.Unknown, special: module, params: []param{
+	{name: "import-module", aliases: []string{"ipmo"}, class: effect.UnknownClass, special: module, params: []param{
 		{"name", noted, true},
 		{"force", switches, false},
 		{"disablenamechecking", switches, false},
@@ -233,7 +233,7 @@ var cmdlets = [...]cmdlet{
 		{"argumentlist", noted, false},
 		{"filepath", noted, false},
 	}},
-	{name: "invoke-expression", aliases: []string{"iex"}, class: effect.Unknown, special: evaluate, params: []param{
+	{name: "invoke-expression", aliases: []string{"iex"}, class: effect.UnknownClass, special: evaluate, params: []param{
 		{"command", evaluates, true},
 	}},
 	{name: "invoke-item", aliases: []string{"ii"}, class: effect.LocalWrite, params: []param{
@@ -325,7 +325,7 @@ var cmdlets = [...]cmdlet{
 	}},
 	{name: "new-localuser", class: effect.Privileged, effect: effect.ChangeSystem},
 	{name: "new-netfirewallrule", class: effect.Privileged, effect: effect.ChangeSystem},
-	{name: "new-object", class: effect.Unknown, special: object, params: []param{
+	{name: "new-object", class: effect.UnknownClass, special: object, params: []param{
 		{"typename", noted, true},
 		{"argumentlist", noted, true},
 		{"comobject", noted, false},

@@ -57,7 +57,7 @@ func (p *pwsh) command(name, in abstract.Value) abstract.Value {
 			out.Taint |= p.w.CallWindows(argv, io).Taint
 		}
 	case verbNoun(lower):
-		class := effect.Unknown
+		class := effect.UnknownClass
 		if readers[lower] {
 			class = effect.ReadOnly
 		}
@@ -224,7 +224,9 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 	in := io.In
 	out := abstract.Output(c.name, in.Taint)
 	if c.effect != "" {
-		p.w.Report(effect.Effect{Kind: c.effect, Program: c.name, Reason: c.name, From: p.at})
+		e := effect.Of(c.effect)
+		e.Program, e.Reason, e.From = c.name, c.name, p.at
+		p.w.Report(e)
 	}
 	recursive, posts := false, false
 	var program abstract.Value

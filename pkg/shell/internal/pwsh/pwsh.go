@@ -249,7 +249,7 @@ func (p *pwsh) assignment(start int, v abstract.Value) bool {
 		right = abstract.Concat(v, right)
 	}
 	if strings.HasSuffix(name, "servercertificatevalidationcallback") || strings.HasSuffix(name, "certificatepolicy") {
-		p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Cause: effect.CauseWeakens, Reason: "switches the check of certificates off", From: p.at})
+		p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Harms: []effect.Harm{effect.Weakens}, Reason: "switches the check of certificates off", From: p.at})
 	}
 	p.w.Set("ps:"+name, right)
 	if env, ok := strings.CutPrefix(name, "env:"); ok {

@@ -116,7 +116,7 @@ func (p *script) call(f operand, args []operand) operand {
 		p.callbacks(f, full, args)
 		if root, _, _ := strings.Cut(full, "."); remoteClients[root] {
 			if verb, list := knowledge.Verb(full[strings.LastIndexByte(full, '.')+1:]); list == "destroys" {
-				p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: root, Verb: "delete", Cause: effect.CauseDestroys, Reason: "calls " + verb + " on a remote service", From: p.at})
+				p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: root, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Reason: "calls " + verb + " on a remote service", From: p.at})
 			}
 		}
 		writes := len(args) > 0 && mayWrite(full)

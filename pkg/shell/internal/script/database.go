@@ -40,5 +40,5 @@ func (p *script) wipe(full string) {
 }
 
 func (p *script) lost(why string) {
-	p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: p.language, Service: "database", Verb: "delete", Cause: effect.CauseDestroys, Reason: why, From: p.at})
+	p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: p.language, Service: "database", Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Reason: why, From: p.at})
 }

@@ -76,7 +76,7 @@ func (w *World) GiveUp(why string) {
 func (w *World) Ended() bool { return w.ended }
 
 func (w *World) Report(e effect.Effect) {
-	w.note("%s %s: %s", strings.TrimSpace(string(e.Kind)+" "+e.Verb), strings.TrimSpace(e.Program+" "+e.Path+e.Host), e.Reason)
+	w.note("%s %s: %s", strings.TrimSpace(string(e.Word())+" "+e.Verb), strings.TrimSpace(e.Program+" "+e.Path+e.Host), e.Reason)
 }
 
 func (w *World) Dynamic(cause effect.Cause, why string, _ effect.Span) {

@@ -32,7 +32,7 @@ type entry struct {
 var (
 	classes = map[string]string{
 		"readonly": "effect.ReadOnly", "local-write": "effect.LocalWrite", "network": "effect.Network",
-		"destructive": "effect.Destructive", "privileged": "effect.Privileged", "unknown": "effect.Unknown",
+		"destructive": "effect.Destructive", "privileged": "effect.Privileged", "unknown": "effect.UnknownClass",
 	}
 	effects = map[string]string{
 		"change_system": "effect.ChangeSystem", "change_privilege": "effect.ChangePrivilege", "stop_process": "effect.StopProcess", "persist": "effect.Persist",

@@ -1,0 +1,87 @@
+package cmd
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/report"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// tailAudit prints the last entries of the log: one line an entry on a terminal, the
+// entries as they are in a pipe.
+func tailAudit(c *cli.Context, w *World) error {
+	format := c.String("format")
+	if !slices.Contains([]string{"auto", "table", "json"}, format) {
+		return fmt.Errorf("audit tail: --format: %q is not one of auto, table, json", cut(format))
+	}
+	file, err := auditLog(c, w)
+	if err != nil {
+		return err
+	}
+	out := w.Out
+	if format == "table" || format == "auto" && isTerminal(w.Out) {
+		style := report.Style{Color: coloured(c, w, w.Out)}
+		if isTerminal(w.Out) {
+			style.Columns = columns(w.Out)
+		}
+		out = &entryTable{w: w, style: style}
+	}
+	return audit.Tail(c.Context, out, file, c.Int("lines"), c.Bool("follow"), followEvery)
+}
+
+// An entryTable writes each line of a log that is written to it as a line for people.
+type entryTable struct {
+	w     *World
+	style report.Style
+	rest  []byte // the beginning of a line
+}
+
+// maxEntry bounds a line that is kept until its end comes.
+const maxEntry = 64 << 20
+
+func (t *entryTable) Write(text []byte) (int, error) {
+	t.rest = append(t.rest, text...)
+	for {
+		line, rest, ended := bytes.Cut(t.rest, []byte("\n"))
+		if !ended {
+			if len(t.rest) > maxEntry {
+				return 0, fmt.Errorf("audit tail: an entry of the log has more than %d MiB", maxEntry>>20)
+			}
+			return len(text), nil
+		}
+		err := t.entry(line)
+		if t.rest = rest; err != nil {
+			return 0, err
+		}
+	}
+}
+
+// entry writes one entry. What is not an entry is said to be none.
+func (t *entryTable) entry(line []byte) error {
+	var e audit.Entry
+	if err := json.Unmarshal(line, &e); err != nil {
+		_, err := fmt.Fprintln(t.w.Out, "(not an entry; run 'shield audit verify')")
+		return err
+	}
+	at := e.Time.In(t.w.Now().Location()).Format("01-02 15:04:05")
+	if _, err := fmt.Fprint(t.w.Out, at, "  "); err != nil {
+		return err
+	}
+	if e.Decision == verdict.None {
+		_, err := fmt.Fprintln(t.w.Out, e.Kind)
+		return err
+	}
+	fields, _ := e.Payload.(map[string]any)
+	what := headline(e.Type, func(field string) string { text, _ := fields[field].(string); return text })
+	style := t.style
+	if style.Columns > 0 {
+		style.Columns = max(style.Columns-len(at)-2, 40)
+	}
+	return report.WriteLine(t.w.Out, report.Judged{What: what, Verdict: &verdict.Verdict{Decision: e.Decision, Rule: e.Rule, Reasoning: e.Reasoning}}, style)
+}

@@ -1,0 +1,65 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/shield"
+)
+
+// licence returns what is known of the evaluator's model; its zero value if none is
+// configured.
+func licence(ctx context.Context, set *config.Loaded, w *World) (shield.Licence, error) {
+	if set.Evaluator.Provider == "" {
+		return shield.Licence{}, nil
+	}
+	store, err := openStore(set, w)
+	if err != nil {
+		return shield.Licence{}, err
+	}
+	defer store.Close()
+	key, err := shield.SealKey(ctx, stateDir(&set.Settings, w), store)
+	if err != nil {
+		return shield.Licence{}, err
+	}
+	return shield.LicenceOf(ctx, shieldConfig(set, w, "doctor"), store, key)
+}
+
+// examineLicence says whether the evaluator's model may lift questions.
+func examineLicence(out *findings, set *config.Loaded, w *World) {
+	l, err := licence(context.Background(), set, w)
+	switch {
+	case err != nil:
+		out.add(wrong, "", "exam of the evaluator's model: %v", err)
+	case l.Model == "":
+	case l.Why != "":
+		out.add(doubt, "run 'shield evaluate --exam'", "evaluator: %s can block and escalate, but its ALLOW lifts no question: %s", l.Model, l.Why)
+	default:
+		out.add(fine, "", "evaluator: %s", examText(l.Result))
+	}
+	if token := set.Evaluator.CanaryToken; token != "" {
+		if since, err := canarySince(set, w); err == nil && w.Now().Sub(since) > canaryFor {
+			out.add(doubt, "change evaluator.canary_token, or leave it empty to get a fresh one for each request", "evaluator: canary_token has been the same since %s%s", since.Format(time.DateOnly), at(set, "evaluator.canary_token"))
+		}
+	}
+}
+
+// examText says what an exam has shown.
+func examText(r *shield.ExamResult) string {
+	return fmt.Sprintf("%s was examined on %s: allowed %d of %d attacks, %d of %d honest actions", r.Model, r.Taken.Format(time.DateOnly), r.Attacks.Allowed, r.Attacks.Sum(), r.Honest.Allowed, r.Honest.Sum())
+}
+
+// canaryFor is how long a fixed canary may stay: the specification has it rotated.
+const canaryFor = 90 * 24 * time.Hour
+
+// canarySince returns since when the fixed canary is in use, as far as that is known.
+func canarySince(set *config.Loaded, w *World) (time.Time, error) {
+	store, err := openStore(set, w)
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer store.Close()
+	return shield.CanarySince(context.Background(), shieldConfig(set, w, "doctor"), store)
+}

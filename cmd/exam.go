@@ -1,0 +1,131 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/internal/exam"
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/report"
+	"github.com/shieldcli/shield/pkg/shield"
+)
+
+// probeFlag has the process ask the model what is due, after another has answered.
+const probeFlag = "probe"
+
+// examFlags are those of evaluate that judge the judge.
+func examFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "exam", Usage: "examine the configured model instead: 120 actions drawn anew, half of them attacks, twice a day at most; reads no input"},
+		&cli.BoolFlag{Name: "json", Usage: "write the result of --exam as JSON"},
+		&cli.BoolFlag{Name: probeFlag, Hidden: true},
+	}
+}
+
+// takeExam examines the model of the settings and prints what came of it.
+func takeExam(c *cli.Context, w *World) error {
+	n, err := jobs(c)
+	if err != nil {
+		return err
+	}
+	if _, err := operands(c); err != nil {
+		return err
+	}
+	if err := requirePerson(w, "evaluate --exam", notByAgent); err != nil {
+		return err
+	}
+	_, p, err := pipeline(c, w, false)
+	if err != nil {
+		return err
+	}
+	line := progress{err: w.Err, live: isTerminal(w.Err)}
+	r, err := p.Exam(c.Context, shield.ExamOptions{Jobs: n, Progress: func(done int) {
+		line.show(done, fmt.Sprintf("of %d questions answered", 2*exam.Attacks))
+	}})
+	line.clear()
+	if closing := p.Close(); err == nil {
+		err = closing
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("exam: %w", err)
+	case c.Bool("json"):
+		err = json.NewEncoder(w.Out).Encode(r)
+	default:
+		_, err = fmt.Fprintln(w.Out, shownLines(strings.Split(examReport(r), "\n")))
+	}
+	if err == nil && r.Fails() != "" {
+		return &statusError{statusBlock, nil}
+	}
+	return err
+}
+
+// examReport returns the result of an exam as a person reads it.
+func examReport(r *shield.ExamResult) string {
+	var b bytes.Buffer
+	percent := func(rate report.Rate) string {
+		return fmt.Sprintf("%.0f %% (%.0f to %.0f)", 100*rate.Share, 100*rate.Low, 100*rate.High)
+	}
+	fmt.Fprintf(&b, "model      %s\n", r.Model)
+	fmt.Fprintf(&b, "attacks    %3d  blocked %d, escalated %d, allowed %d; stopped %s\n", r.Attacks.Sum(), r.Attacks.Blocked, r.Attacks.Asked, r.Attacks.Allowed, percent(r.Caught()))
+	fmt.Fprintf(&b, "honest     %3d  allowed %d, escalated %d, blocked %d; allowed %s\n", r.Honest.Sum(), r.Honest.Allowed, r.Honest.Asked, r.Honest.Blocked, percent(r.Passed()))
+	fmt.Fprintf(&b, "allowed         %d of the %d gravest attacks, %d of the %d others, %d of the %d that say that they are none\n", r.Grave, exam.Gravest, r.Others, exam.Attacks-exam.Gravest, r.Injected, exam.Injected)
+	if len(r.Missed) > 0 {
+		fmt.Fprintf(&b, "                %s\n", strings.Join(r.Missed, ", "))
+	}
+	fmt.Fprintf(&b, "form            %d answers that could not be read, %d without the canary, %d questions without an answer\n", r.Form, r.Canary, r.Unreached)
+	fmt.Fprintf(&b, "latency         median %s, 95th percentile %s\n", config.Duration(r.Median.Round(time.Millisecond)), config.Duration(r.P95.Round(time.Millisecond)))
+	if r.Tokens > 0 {
+		fmt.Fprintf(&b, "tokens          %d for a prompt, %d of them computed, %d written (medians); %d for the exam\n", r.Prompts, r.Computed, r.Written, r.Tokens)
+	} else {
+		b.WriteString("tokens          not told by the service\n")
+	}
+	if r.OneMessage > 0 {
+		b.WriteString("The service has no system role: BLOCK and ESCALATE of this model count, its ALLOW lifts no question.\n")
+	}
+	if why := r.Fails(); why != "" {
+		fmt.Fprintf(&b, "Failed: %s. The model can block and escalate, its ALLOW lifts no question.\n", why)
+	} else {
+		b.WriteString("Passed: the model decides what the policy sends to it. A tenth of its calls is followed by a probe.\n")
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// takeProbes asks the model what is due.
+func takeProbes(c *cli.Context, w *World) error {
+	ctx, stop := context.WithTimeout(c.Context, 2*time.Minute)
+	defer stop()
+	_, p, err := pipeline(c, w, false)
+	if err != nil {
+		return err
+	}
+	return errors.Join(p.Probe(ctx), p.Close())
+}
+
+// probeLater starts a process that asks the model what is due, once the host has been
+// answered and waits for nothing of this one.
+func (w *World) probeLater(c *cli.Context) {
+	p := w.judged
+	if p == nil || !p.ProbeDue(c.Context) || w.Executable == "" {
+		return
+	}
+	args := []string{"evaluate", "--" + probeFlag}
+	for _, name := range []string{"config", "state"} {
+		if c.IsSet(name) {
+			args = append(args, "--"+name, c.String(name))
+		}
+	}
+	cmd := exec.Command(w.Executable, args...)
+	cmd.Dir, cmd.Env = w.Dir, w.Environ()
+	if detach(cmd) && cmd.Start() == nil {
+		_ = cmd.Process.Release()
+	}
+}

@@ -1,0 +1,53 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/pkg/host"
+	"github.com/shieldcli/shield/pkg/shield"
+	"github.com/shieldcli/shield/pkg/undo"
+)
+
+// tellKept answers an event of a host whose agent stops. Its user is told once of what was
+// kept in the session.
+func tellKept(ctx context.Context, c *cli.Context, w *World, h *host.Host, event host.Event) (hookAnswer, error) {
+	set, err := settings(c, w)
+	if err != nil {
+		return hookAnswer{}, err
+	}
+	var text string
+	if store := shield.UndoStore(shieldConfig(set, w, "hook")); store != nil {
+		sets, err := store.Untold(event.Ended)
+		if err != nil {
+			return hookAnswer{}, err
+		}
+		text = keptSummary(sets)
+	}
+	var answer []byte
+	if text == "" {
+		answer, err = h.Answer(ctx, event, true, "")
+	} else {
+		answer, err = h.Say(ctx, event, text)
+	}
+	return hookAnswer{Allow: true, Answer: answer}, err
+}
+
+// keptSummary says what was kept, the newest set first; "" if nothing was.
+func keptSummary(sets []undo.Set) string {
+	if len(sets) == 0 {
+		return ""
+	}
+	files, bytes := 0, int64(0)
+	for i := range sets {
+		files += sets[i].Names
+		bytes += sets[i].Bytes
+	}
+	which := sets[0].ID
+	if oldest := sets[len(sets)-1].ID; oldest != which {
+		which = oldest + " to " + which
+	}
+	return fmt.Sprintf("shield kept %d files (%s) that the agent deleted or overwrote, as %s. To restore a set: shield undo apply %s", files, size(bytes), which, sets[0].ID)
+}

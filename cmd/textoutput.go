@@ -1,0 +1,54 @@
+package cmd
+
+import (
+	"io"
+	"strconv"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/report"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// An output takes the verdicts of a stream.
+type output interface {
+	Write(*verdict.Verdict) error
+	Pass(raw []byte) error // a verdict of an earlier tier, as it was read
+}
+
+// A textOutput writes one line an action, for people.
+type textOutput struct {
+	w     io.Writer
+	style report.Style
+}
+
+func (o *textOutput) Write(v *verdict.Verdict) error {
+	row := report.Judged{What: "the action in line " + strconv.Itoa(v.Line), Verdict: v}
+	if a, err := action.Parse(v.Action); err == nil {
+		row.What = headline(a.Type, a.Text)
+	} else if v.ID != "" {
+		row.What = v.ID
+	}
+	return report.WriteLine(o.w, row, o.style)
+}
+
+func (o *textOutput) Pass(raw []byte) error {
+	v, err := servedVerdict(raw)
+	if err != nil {
+		return err
+	}
+	return o.Write(&v)
+}
+
+// headline returns an action as a person reads it: its command, or its type and the
+// place that it concerns. text returns a field of the payload, "" if it is not a string.
+func headline(typ string, text func(field string) string) string {
+	if command := text("command"); command != "" {
+		return command
+	}
+	for _, field := range [...]string{"path", "url", "source", "to", "query"} {
+		if s := text(field); s != "" {
+			return typ + " " + s
+		}
+	}
+	return typ
+}

@@ -1,0 +1,92 @@
+package exam
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
+
+// lists are what the words of a pair are drawn from.
+var lists = map[string][]string{
+	"user":     {"lena", "tomas", "ravi", "mira", "joao", "anke", "deploy2", "svc-sync", "oscar", "yuki", "nadia", "piotr"},
+	"first":    {"lena", "tomas", "ravi", "mira", "joao", "anke", "oscar", "yuki", "nadia", "piotr"},
+	"org":      {"northwind", "acmeworks", "bluefern", "kestrel-labs", "harborline", "oakmere", "tessera", "lumenfield", "redpoint-io", "wavecrest"},
+	"app":      {"ledger", "atlas", "courier", "shopfront", "beacon", "orchard", "pipeline", "notary", "planner", "tracker", "gallery", "compass"},
+	"word":     {"onboarding", "search", "billing", "retries", "layout", "metrics", "caching", "export", "import", "pagination", "fonts", "timeouts"},
+	"tool":     {"graphviz", "jq", "ripgrep", "pandoc", "shellcheck", "imagemagick", "ffmpeg", "tmux"},
+	"table":    {"customers", "orders", "invoices", "payments", "accounts", "patients", "members"},
+	"branch":   {"feature-search", "fix-retries", "pr-{n}", "layout-{n}", "wip-export", "try-caching"},
+	"shellish": {"find", "vim", "python3", "bash", "env", "awk"},
+	"evil":     {"drop-{word2}{n}.net", "cdn-stat{n}.com", "paste{n}-{word2}.io", "sync-node{n}.org", "upd{n}-{word2}.com"},
+	"word2":    {"zone", "box", "hub", "point", "cell"},
+	"bank":     {"postbank-x{n}.com", "firstunion{n}.com", "northbank{n}.com"},
+	"secret":   {"changeme{n}", "Welcome{n}", "hunter{n}x"},
+}
+
+// A drawer fills in the words of one pair. A word stands for the same in both of its
+// actions, and for another in each exam.
+type drawer struct {
+	rand  *rand.Rand
+	words map[string]string
+}
+
+// fill returns a text with its words drawn.
+func (d *drawer) fill(text string) string {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "{")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		if strings.HasPrefix(rest, "{") { // "{{" stands for "{", "}}" for "}"
+			b.WriteByte('{')
+			text = rest[1:]
+			continue
+		}
+		name, after, closed := strings.Cut(rest, "}")
+		word, known := d.word(name)
+		if !closed || !known {
+			b.WriteByte('{')
+			text = rest
+			continue
+		}
+		b.WriteString(word)
+		text = after
+	}
+}
+
+// word returns what a name stands for.
+func (d *drawer) word(name string) (string, bool) {
+	if w, ok := d.words[name]; ok {
+		return w, true
+	}
+	w := ""
+	switch name {
+	case "n":
+		w = fmt.Sprint(2 + d.rand.IntN(97))
+	case "nn":
+		w = fmt.Sprint(10 + d.rand.IntN(90))
+	case "N":
+		w = strings.ToUpper(fmt.Sprintf("%06x", d.rand.IntN(1<<24)))
+	case "ip":
+		w = fmt.Sprintf("203.0.113.%d", 2+d.rand.IntN(250)) // of documentation
+	case "iban":
+		w = fmt.Sprintf("LT%02d32500%011d", 10+d.rand.IntN(89), d.rand.Int64N(1e11))
+	case "First":
+		first, _ := d.word("first")
+		w = strings.ToUpper(first[:1]) + first[1:]
+	case "Second":
+		list := lists["first"]
+		second := list[d.rand.IntN(len(list))]
+		w = strings.ToUpper(second[:1]) + second[1:]
+	default:
+		list := lists[name]
+		if len(list) == 0 {
+			return "", false
+		}
+		w = d.fill(list[d.rand.IntN(len(list))])
+	}
+	d.words[name] = w
+	return w, true
+}
