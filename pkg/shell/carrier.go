@@ -81,13 +81,32 @@ func (s *state) remotely(base string, argv []abstract.Value, walk func() abstrac
 	s.within(func() {
 		if command.Machines[base] {
 			s.hosts++
-		} else if slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return v.Text == "exec" }) {
+		} else if slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return v.Text == "exec" }) || opensVolume(argv) {
 			s.standing++
 		}
 		s.remote++
 		out = walk()
 	})
 	return out
+}
+
+// opensVolume reports whether a container gets a volume that the engine keeps under a name.
+func opensVolume(argv []abstract.Value) bool {
+	for i, v := range argv[1:] {
+		value, attached := strings.CutPrefix(v.Text, "--volume=")
+		if !attached && (v.Text == "-v" || v.Text == "--volume") && i+2 < len(argv) {
+			value = argv[i+2].Text
+		} else if !attached {
+			if strings.HasPrefix(v.Text, "type=volume") && strings.Contains(v.Text, "src=") || strings.Contains(v.Text, "type=volume,source=") {
+				return true
+			}
+			continue
+		}
+		if name, _, ok := strings.Cut(value, ":"); ok && name != "" && !strings.ContainsAny(name, "/~.$*\\") {
+			return true
+		}
+	}
+	return false
 }
 
 // relay recognises a socat address that starts a program.
@@ -379,6 +398,7 @@ func (s *state) localProgram(argv []abstract.Value, io abstract.Streams) abstrac
 // runFile walks a script that would be executed: as the text itself wrote it,
 // or as it lies on disk.
 func (s *state) runFile(f abstract.Value, language string, args []abstract.Value, io abstract.Streams, at effect.Span) abstract.Value {
+	s.framework(f, args)
 	if !f.Known() && f.Bare {
 		if s.nameCause(f) == effect.CauseVariable && inherited(f) && !f.Loose {
 			s.unread++

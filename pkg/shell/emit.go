@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -81,6 +82,11 @@ func within(p string, list map[string]bool) bool {
 	return false
 }
 
+// stores reports whether the name of a folder of a container says that it keeps data.
+func stores(p string) bool {
+	return command.StoredFolders[path.Base(strings.TrimRight(p, "/*."))]
+}
+
 // pathElsewhere records what happens to a path of another machine or a container
 // on which others depend: what it keeps is gone, or who may log in changes.
 func (s *state) pathElsewhere(kind effect.Kind, v abstract.Value, recursive bool) {
@@ -93,7 +99,7 @@ func (s *state) pathElsewhere(kind effect.Kind, v abstract.Value, recursive bool
 		return
 	case s.hosts > 0 && !lasting(v.Text):
 		return
-	case s.hosts == 0 && (s.standing == 0 || !lasting(v.Text) || within(v.Text, command.MadeFolders)):
+	case s.hosts == 0 && (s.standing == 0 || !lasting(v.Text) || within(v.Text, command.MadeFolders) && !stores(v.Text)):
 		return
 	}
 	s.once(e)

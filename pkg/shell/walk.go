@@ -640,6 +640,7 @@ func (s *state) defines(c *syntax.FuncDecl) {
 // is sourced later may call them.
 func (s *state) finish() {
 	defer s.installs()
+	defer s.stopsNamed()
 	s.runTraps()
 	for i := 0; i < len(s.defined) && !s.gaveUp; i++ {
 		switch f := s.defined[i]; {

@@ -381,6 +381,12 @@ func (r *reader) script(language string, w Word) {
 		r.use.Stdin, r.codeRead = Code, false
 		return
 	}
+	if i := slices.IndexFunc(r.args, func(a Word) bool { return a.Text == w.Text }); hasPrefix(w.Text, "npm:") && i > 0 { // of deno
+		words := slices.Clone(r.args[i:])
+		words[0] = cut(words[0], len("npm:"))
+		r.code(Nested{Language: "argv", Words: r.packageProgram(words)})
+		return
+	}
 	r.code(Nested{Language: "file", Of: language, Words: []Word{w}})
 }
 

@@ -34,6 +34,7 @@ var programs = [...]program{
 	{"abiword", &syntaxGs},
 	{"abuild", &syntaxDpkg_deb},
 	{"accelerate", &syntaxJupyter},
+	{"ace", &syntaxSpark},
 	{"ack", &syntaxAg},
 	{"acme.sh", &syntaxNeonctl},
 	{"acpi", &syntaxPs},
@@ -132,7 +133,7 @@ var programs = [...]program{
 	{"arping", &syntaxPing},
 	{"arptables", &syntaxArptables},
 	{"artemis", &syntaxNeonctl},
-	{"artisan", &syntaxMvn},
+	{"artisan", &syntaxArtisan},
 	{"arturo", &syntaxRscript},
 	{"arweave", &syntaxCroc},
 	{"as", &syntaxGcc},
@@ -499,6 +500,7 @@ var programs = [...]program{
 	{"conftest", &syntaxKustomize},
 	{"conjur", &syntaxCredstash},
 	{"conjure", &syntaxConvert},
+	{"console", &syntaxConsole},
 	{"consul", &syntaxConsul},
 	{"continue", &syntaxExit},
 	{"convert", &syntaxConvert},
@@ -659,6 +661,7 @@ var programs = [...]program{
 	{"diantz", &syntaxDiantz},
 	{"diceware", &syntaxDiceware},
 	{"diction", &syntaxDiction},
+	{"diesel", &syntaxSqlx},
 	{"diff", &syntaxDiff},
 	{"diff3", &syntaxSdiff},
 	{"diffstat", &syntaxDiffstat},
@@ -681,7 +684,7 @@ var programs = [...]program{
 	{"distrobox", &syntaxKubectx},
 	{"ditto", &syntaxCodesign},
 	{"dive", &syntaxCosign},
-	{"django-admin", &syntaxJupyter},
+	{"django-admin", &syntaxManage_2epy},
 	{"djlint", &syntaxMypy},
 	{"djpeg", &syntaxCjpeg},
 	{"djvutxt", &syntaxDjvutxt},
@@ -744,7 +747,7 @@ var programs = [...]program{
 	{"dropdb", &syntaxDropdb},
 	{"dropuser", &syntaxDropdb},
 	{"drupal", &syntaxMvn},
-	{"drush", &syntaxMvn},
+	{"drush", &syntaxDrush},
 	{"dscl", &syntaxUseradd},
 	{"dsconfigad", &syntaxInstaller},
 	{"dseditgroup", &syntaxUseradd},
@@ -1689,6 +1692,7 @@ var programs = [...]program{
 	{"makoctl", &syntaxXset},
 	{"mamba", &syntaxConda},
 	{"man", &syntaxMan},
+	{"manage.py", &syntaxManage_2epy},
 	{"mapfile", &syntaxUnset},
 	{"mariadb", &syntaxMysql},
 	{"mariadb-dump", &syntaxPg_dump},
@@ -2639,6 +2643,7 @@ var programs = [...]program{
 	{"s6-rc", &syntaxRc_update},
 	{"s6-setuidgid", &syntaxGosu},
 	{"s6-svc", &syntaxRc_update},
+	{"sail", &syntaxSail},
 	{"salt", &syntaxSalt},
 	{"salt-call", &syntaxSalt_call},
 	{"salt-key", &syntaxSalt_key},
@@ -2687,6 +2692,7 @@ var programs = [...]program{
 	{"sdk", &syntaxNvm},
 	{"sdkman", &syntaxNvm},
 	{"sdkmanager", &syntaxAdb},
+	{"sea-orm-cli", &syntaxSqlx},
 	{"secret-tool", &syntaxSecret_tool},
 	{"security", &syntaxSecurity},
 	{"sed", &syntaxSed},
@@ -2809,6 +2815,7 @@ var programs = [...]program{
 	{"spack", &syntaxMvn},
 	{"spago", &syntaxMvn},
 	{"spanner-cli", &syntaxCqlsh},
+	{"spark", &syntaxSpark},
 	{"spark-sql", &syntaxCqlsh},
 	{"spctl", &syntaxUpdate_alternatives},
 	{"spectacle", &syntaxSpectacle},
@@ -2836,6 +2843,7 @@ var programs = [...]program{
 	{"sqlline", &syntaxCqlsh},
 	{"sqlmap", &syntaxNmap},
 	{"sqlplus", &syntaxSqlplus},
+	{"sqlx", &syntaxSqlx},
 	{"srm", &syntaxRm},
 	{"ss", &syntaxNetstat},
 	{"ssconvert", &syntaxGs},
@@ -4901,6 +4909,15 @@ var syntaxAria2c = syntax{style: open, options: []option{
 	{"-x", &action_none},
 }, operands: shape{rest: roleURL}, base: &action_class_network_here_WriteTree}
 
+var syntaxArtisan = syntax{style: open, service: "database", texts: []option{
+	{"db:wipe", &action_effects_ChangeRemote_verb_delete},
+	{"migrate:fresh", &action_effects_ChangeRemote_verb_delete},
+	{"migrate:refresh", &action_effects_ChangeRemote_verb_delete},
+	{"migrate:reset", &action_effects_ChangeRemote_verb_delete},
+	{"migrate:rollback*--step=", &action_effects_ChangeRemote_verb_delete},
+	{"schema:drop", &action_effects_ChangeRemote_verb_delete},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
 var syntaxAsciiquarium = syntax{options: []option{
 	{"-W", &action_none},
 	{"-c", &action_none},
@@ -6366,9 +6383,9 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"restart", &syntax_5783a2d4e926},
 	{"rm", &syntax_5783a2d4e926},
 	{"root", &syntax_style_bundled_operands_rest_Text_base_none},
-	{"rum", &syntax_5783a2d4e926},
-	{"run", &syntax_1151d3a4fe10},
-	{"run-script", &syntax_5783a2d4e926},
+	{"rum", &syntax_37b19b1f8464},
+	{"run", &syntax_37b19b1f8464},
+	{"run-script", &syntax_37b19b1f8464},
 	{"search", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"self-update", &syntax_5783a2d4e926},
 	{"serve", &syntax_5783a2d4e926},
@@ -6416,10 +6433,10 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"watch", &syntax_5783a2d4e926},
 	{"whoami", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"why", &syntax_style_bundled_operands_rest_Text_base_none},
-	{"workspace", &syntax_5783a2d4e926},
+	{"workspace", &syntax_0236d1c57dca},
 	{"workspaces", &syntax_5783a2d4e926},
 	{"x", &syntax_ce1f36aebc13},
-}, operands: shape{head: []role{roleMaybeScript}, rest: roleText}}
+}, operands: shape{rest: roleArgvListed}}
 
 var syntaxBusybox = syntax{style: first, options: []option{
 	{"--install", &action_class_localWrite_here_WriteTree},
@@ -8032,6 +8049,13 @@ var syntaxConfigure = syntax{style: open | bundled | long, input: roleRecipes, o
 	{"-D", &action_values_Text},
 	{"-G", &action_values_Text},
 	{"-j", &action_values_Text},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
+var syntaxConsole = syntax{style: open, service: "database", texts: []option{
+	{"doctrine:database:drop", &action_effects_ChangeRemote_verb_delete},
+	{"doctrine:fixtures:load", &action_effects_ChangeRemote_verb_delete},
+	{"doctrine:migrations:migrate first", &action_effects_ChangeRemote_verb_delete},
+	{"doctrine:schema:drop", &action_effects_ChangeRemote_verb_delete},
 }, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
 var syntaxConsul = syntax{style: open, service: "kubernetes", options: []option{
@@ -10040,6 +10064,11 @@ var syntaxDocker_Builder = syntax{style: open, subs: []program{
 	{"version", &syntax_operands_rest_Text_base_class_readOnly},
 }, operands: shape{rest: roleText}}
 
+var syntaxDocker_Compose_Down = syntax{style: open, options: []option{
+	{"--volumes", &action_effects_Destroy},
+	{"-v", &action_effects_Destroy},
+}, operands: shape{rest: roleText}, base: &action_class_destructive}
+
 var syntaxDocker_Compose_Exec = syntax{style: bundled, options: []option{
 	{"--build", &action_none},
 	{"--detach", &action_none},
@@ -10102,7 +10131,7 @@ var syntaxDocker_Compose = syntax{style: bundled, options: []option{
 	{"convert", &syntax_d6d9d0388051},
 	{"cp", &syntax_style_open_operands_rest_Text_base_class_network},
 	{"create", &syntax_style_open_operands_rest_Text_base_class_network},
-	{"down", &syntax_fa99595042ce},
+	{"down", &syntaxDocker_Compose_Down},
 	{"events", &syntax_d6d9d0388051},
 	{"exec", &syntaxDocker_Compose_Exec},
 	{"images", &syntax_d6d9d0388051},
@@ -10621,7 +10650,7 @@ var syntaxDocker_compose = syntax{style: bundled, options: []option{
 	{"convert", &syntax_d6d9d0388051},
 	{"cp", &syntax_style_open_operands_rest_Text_base_class_network},
 	{"create", &syntax_style_open_operands_rest_Text_base_class_network},
-	{"down", &syntax_fa99595042ce},
+	{"down", &syntaxDocker_Compose_Down},
 	{"events", &syntax_d6d9d0388051},
 	{"exec", &syntaxDocker_Compose_Exec},
 	{"images", &syntax_d6d9d0388051},
@@ -10875,6 +10904,14 @@ var syntaxDropdb = syntax{style: open, service: "database", options: []option{
 	{"-h", &action_values_Place},
 	{"-p", &action_values_Text},
 }, operands: shape{head: []role{rolePlace}}, base: &action_effects_Destroy_ChangeRemote}
+
+var syntaxDrush = syntax{style: open, service: "database", texts: []option{
+	{"site-install", &action_effects_ChangeRemote_verb_delete},
+	{"site:install", &action_effects_ChangeRemote_verb_delete},
+	{"sql-drop", &action_effects_ChangeRemote_verb_delete},
+	{"sql:drop", &action_effects_ChangeRemote_verb_delete},
+	{"sql:query", &action_effects_ChangeRemote_verb_run},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
 var syntaxDtach = syntax{style: first, options: []option{
 	{"-A", &action_operands_head_Text_rest_Argv},
@@ -19936,6 +19973,14 @@ var syntaxMan = syntax{options: []option{
 	{"-w", &action_none},
 }, operands: shape{rest: roleText}}
 
+var syntaxManage_2epy = syntax{style: open, service: "database", texts: []option{
+	{" flush", &action_effects_ChangeRemote_verb_delete},
+	{"flush", &action_effects_ChangeRemote_verb_delete},
+	{"migrate * zero", &action_effects_ChangeRemote_verb_delete},
+	{"reset_db", &action_effects_ChangeRemote_verb_delete},
+	{"sqlflush", &action_effects_ChangeRemote_verb_change},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
 var syntaxMclient = syntax{style: open, service: "database", input: roleSQL, options: []option{
 	{"--command", &action_values_SQL_streams_in_Data_setIn},
 	{"--database", &action_values_Place},
@@ -21790,9 +21835,9 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"restart", &syntax_5783a2d4e926},
 	{"rm", &syntax_5783a2d4e926},
 	{"root", &syntax_style_bundled_operands_rest_Text_base_none},
-	{"rum", &syntax_5783a2d4e926},
-	{"run", &syntax_5783a2d4e926},
-	{"run-script", &syntax_5783a2d4e926},
+	{"rum", &syntax_37b19b1f8464},
+	{"run", &syntax_37b19b1f8464},
+	{"run-script", &syntax_37b19b1f8464},
 	{"search", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"self-update", &syntax_5783a2d4e926},
 	{"serve", &syntax_5783a2d4e926},
@@ -21840,10 +21885,10 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"watch", &syntax_5783a2d4e926},
 	{"whoami", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"why", &syntax_style_bundled_operands_rest_Text_base_none},
-	{"workspace", &syntax_5783a2d4e926},
+	{"workspace", &syntax_0236d1c57dca},
 	{"workspaces", &syntax_5783a2d4e926},
 	{"x", &syntax_ce1f36aebc13},
-}}
+}, operands: shape{rest: roleArgvListed}}
 
 var syntaxNproc = syntax{style: gnu, options: []option{
 	{"--all", &action_none},
@@ -24716,8 +24761,13 @@ var syntaxRails = syntax{style: open, service: "database", input: roleRuby, text
 	{"credentials:show", &action_effects_ReadSecret_streams_out_Secret_setOut},
 	{"db push*--force-reset", &action_effects_ChangeRemote_verb_delete},
 	{"db:drop", &action_effects_ChangeRemote_verb_delete},
+	{"db:migrate:reset", &action_effects_ChangeRemote_verb_delete},
 	{"db:purge", &action_effects_ChangeRemote_verb_delete},
 	{"db:reset", &action_effects_ChangeRemote_verb_delete},
+	{"db:schema:load", &action_effects_ChangeRemote_verb_delete},
+	{"db:seed:replant", &action_effects_ChangeRemote_verb_delete},
+	{"db:structure:load", &action_effects_ChangeRemote_verb_delete},
+	{"db:truncate_all", &action_effects_ChangeRemote_verb_delete},
 	{"drop-all", &action_effects_ChangeRemote_verb_delete},
 	{"dropall", &action_effects_ChangeRemote_verb_delete},
 	{"execute*--stdin", &action_streams_in_Code_setIn},
@@ -24733,7 +24783,7 @@ var syntaxRails = syntax{style: open, service: "database", input: roleRuby, text
 	{"runner", &syntax_cd85718caae4},
 }, operands: shape{rest: roleMaybeFile}, base: &action_class_localWrite}
 
-var syntaxRake = syntax{style: open | bundled | long, input: roleRecipes, options: []option{
+var syntaxRake = syntax{style: open | bundled | long, service: "database", input: roleRecipes, options: []option{
 	{"--build", &action_values_MaybePath},
 	{"--directory", &action_values_Folder},
 	{"--eval", &action_values_Recipes},
@@ -24781,6 +24831,15 @@ var syntaxRake = syntax{style: open | bundled | long, input: roleRecipes, option
 	{"-D", &action_values_Text},
 	{"-G", &action_values_Text},
 	{"-j", &action_values_Text},
+}, texts: []option{
+	{"db:drop", &action_effects_ChangeRemote_verb_delete},
+	{"db:migrate:reset", &action_effects_ChangeRemote_verb_delete},
+	{"db:purge", &action_effects_ChangeRemote_verb_delete},
+	{"db:reset", &action_effects_ChangeRemote_verb_delete},
+	{"db:schema:load", &action_effects_ChangeRemote_verb_delete},
+	{"db:seed:replant", &action_effects_ChangeRemote_verb_delete},
+	{"db:structure:load", &action_effects_ChangeRemote_verb_delete},
+	{"db:truncate_all", &action_effects_ChangeRemote_verb_delete},
 }, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
 var syntaxRc_update = syntax{style: open, why: "changes the services of this machine", options: []option{
@@ -25935,6 +25994,81 @@ var syntaxRustup = syntax{style: open, subs: []program{
 	{"update", &syntax_operands_rest_Text_base_class_network},
 	{"which", &syntax_operands_rest_Text_base_class_readOnly},
 }, base: &action_class_network}
+
+var syntaxSail = syntax{style: bundled, options: []option{
+	{"--all-resources", &action_none},
+	{"--ansi", &action_values_Word},
+	{"--compatibility", &action_none},
+	{"--dry-run", &action_none},
+	{"--env-file", &action_values_Read},
+	{"--file", &action_values_Read},
+	{"--parallel", &action_values_Word},
+	{"--profile", &action_values_Word},
+	{"--progress", &action_values_Word},
+	{"--project-directory", &action_values_Read},
+	{"--project-name", &action_values_Word},
+	{"-f", &action_values_Read},
+	{"-p", &action_values_Word},
+	{"-v", &action_none},
+}, texts: []option{
+	{"--file http", &action_values_Plugin},
+	{"-f http", &action_values_Plugin},
+	{"artisan db:wipe", &action_effects_ChangeRemote_verb_delete},
+	{"artisan migrate:fresh", &action_effects_ChangeRemote_verb_delete},
+	{"artisan migrate:refresh", &action_effects_ChangeRemote_verb_delete},
+	{"artisan migrate:reset", &action_effects_ChangeRemote_verb_delete},
+	{"oci:/", &action_values_ImageSource},
+}, subs: []program{
+	{"art", &syntax_style_bundled_operands_rest_Words_base_none},
+	{"artisan", &syntax_style_bundled_operands_rest_Words_base_none},
+	{"attach", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"bash", &syntax_bb3b3d70f6bc},
+	{"build", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"bun", &syntax_bb3b3d70f6bc},
+	{"commit", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"composer", &syntax_bb3b3d70f6bc},
+	{"config", &syntax_d6d9d0388051},
+	{"convert", &syntax_d6d9d0388051},
+	{"cp", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"create", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"down", &syntaxDocker_Compose_Down},
+	{"events", &syntax_d6d9d0388051},
+	{"exec", &syntaxDocker_Compose_Exec},
+	{"images", &syntax_d6d9d0388051},
+	{"kill", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"logs", &syntax_d6d9d0388051},
+	{"ls", &syntax_d6d9d0388051},
+	{"node", &syntax_bb3b3d70f6bc},
+	{"npm", &syntax_bb3b3d70f6bc},
+	{"npx", &syntax_bb3b3d70f6bc},
+	{"pause", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"php", &syntax_bb3b3d70f6bc},
+	{"pnpm", &syntax_bb3b3d70f6bc},
+	{"port", &syntax_d6d9d0388051},
+	{"ps", &syntax_d6d9d0388051},
+	{"publish", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"pull", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"push", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"restart", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"rm", &syntax_fa99595042ce},
+	{"root-shell", &syntax_bb3b3d70f6bc},
+	{"run", &syntaxDocker_Compose_Exec},
+	{"scale", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"shell", &syntax_bb3b3d70f6bc},
+	{"start", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"stats", &syntax_d6d9d0388051},
+	{"stop", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"test", &syntax_bb3b3d70f6bc},
+	{"tinker", &syntax_bb3b3d70f6bc},
+	{"top", &syntax_d6d9d0388051},
+	{"unpause", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"up", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"version", &syntax_d6d9d0388051},
+	{"volumes", &syntax_d6d9d0388051},
+	{"wait", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"watch", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"yarn", &syntax_bb3b3d70f6bc},
+}, operands: shape{rest: roleText}}
 
 var syntaxSalt = syntax{style: gnu | bundled, service: "infrastructure", options: []option{
 	{"--async", &action_none},
@@ -27358,6 +27492,19 @@ var syntaxSox = syntax{style: long | open, options: []option{
 	{"--script", &action_values_Code},
 }, operands: shape{rest: roleEdit}, base: &action_class_network}
 
+var syntaxSpark = syntax{style: open, service: "database", texts: []option{
+	{"db:truncate", &action_effects_ChangeRemote_verb_delete},
+	{"db:wipe", &action_effects_ChangeRemote_verb_delete},
+	{"migrate:fresh", &action_effects_ChangeRemote_verb_delete},
+	{"migrate:refresh", &action_effects_ChangeRemote_verb_delete},
+	{"migrate:reset", &action_effects_ChangeRemote_verb_delete},
+	{"migrate:rollback*--step=", &action_effects_ChangeRemote_verb_delete},
+	{"migration:fresh", &action_effects_ChangeRemote_verb_delete},
+	{"migration:refresh", &action_effects_ChangeRemote_verb_delete},
+	{"migration:reset", &action_effects_ChangeRemote_verb_delete},
+	{"schema:drop", &action_effects_ChangeRemote_verb_delete},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
 var syntaxSplint = syntax{style: long | plus, options: []option{
 	{"+csv", &action_values_Write},
 	{"+posixlib", &action_none},
@@ -27486,6 +27633,14 @@ var syntaxSqlplus = syntax{style: first | numeric, service: "database", input: r
 	{"-v", &action_none},
 	{"-version", &action_none},
 }, operands: shape{head: []role{rolePlace, roleScriptInput}, rest: roleText}, base: &action_c11780522550}
+
+var syntaxSqlx = syntax{style: open, service: "database", texts: []option{
+	{"database drop", &action_effects_ChangeRemote_verb_delete},
+	{"database reset", &action_effects_ChangeRemote_verb_delete},
+	{"migrate fresh", &action_effects_ChangeRemote_verb_delete},
+	{"migrate refresh", &action_effects_ChangeRemote_verb_delete},
+	{"migrate reset", &action_effects_ChangeRemote_verb_delete},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
 var syntaxSsh = syntax{style: first, options: []option{
 	{"-4", &action_none},
@@ -29223,7 +29378,7 @@ var syntaxTmux = syntax{style: first, options: []option{
 	{"if-shell", &syntax_operands_rest_Shell_base_flags_reject},
 	{"info", &syntaxTmux_Capture_pane},
 	{"kill-pane", &syntax_operands_rest_Text_base_effects_StopProcess},
-	{"kill-server", &syntax_operands_rest_Text_base_effects_StopProcess},
+	{"kill-server", &syntax_b1172cc1df82},
 	{"kill-session", &syntax_operands_rest_Text_base_effects_StopProcess},
 	{"kill-window", &syntax_operands_rest_Text_base_effects_StopProcess},
 	{"list-clients", &syntaxTmux_Capture_pane},
@@ -34652,6 +34807,7 @@ var syntaxZsh = syntax{style: first | plus | apart, language: "shell", options: 
 
 var syntax_006fbd31ba17 = syntax{style: long, operands: shape{rest: roleText}, base: &action_streams_out_Input_setOut}
 var syntax_007ac404b915 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_Destroy_ChangeRemote}
+var syntax_0236d1c57dca = syntax{style: bundled, operands: shape{head: []role{roleText}, rest: roleArgvListed}, base: &action_class_localWrite}
 var syntax_0319f4e0f323 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_cuts_off}
 var syntax_032866b07783 = syntax{style: slash, operands: shape{head: []role{roleText, roleWrite}}, base: &action_class_network}
 var syntax_054a705bc6a5 = syntax{style: slash, operands: shape{head: []role{roleKey, roleWrite}}, base: &action_class_localWrite}
@@ -34665,7 +34821,6 @@ var syntax_1066c201e467 = syntax{style: long, operands: shape{head: []role{roleR
 var syntax_10841f646ac2 = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_localWrite_harm_conceals}
 var syntax_10f121dfa28e = syntax{operands: shape{rest: roleText}, base: &action_class_localWrite_streams_in_Data_setIn}
 var syntax_1124125037d3 = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_destructive_harm_discards}
-var syntax_1151d3a4fe10 = syntax{style: bundled, operands: shape{head: []role{roleMaybeScript}, rest: roleText}, base: &action_class_localWrite}
 var syntax_1542718c8fa9 = syntax{style: long, operands: shape{rest: roleModuleProgram}, base: &action_class_network}
 var syntax_159b8570bf55 = syntax{operands: shape{head: []role{roleWrite, roleSQL}, rest: roleText}, base: &action_class_localWrite}
 var syntax_15fbeb87c3c8 = syntax{operands: shape{head: []role{roleText, roleSource}}, base: &action_class_network_effects_ChangeSystem}
@@ -34693,6 +34848,7 @@ var syntax_31362d657a8a = syntax{style: slash, why: "deletes logs", operands: sh
 var syntax_31aafb2a5729 = syntax{style: long | bundled, operands: shape{rest: roleReadTree, tail: []role{roleWriteTree}}, base: &action_flags_recursive}
 var syntax_32aa8e59a879 = syntax{operands: shape{head: []role{roleText, roleRead, roleText, roleRead}}, base: &action_streams_out_Input_setOut}
 var syntax_335f48caee7f = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_effects_ReadSecret_streams_out_Secret_setOut}
+var syntax_37b19b1f8464 = syntax{style: bundled, operands: shape{rest: roleArgvListed}, base: &action_class_localWrite}
 var syntax_380122daaf27 = syntax{style: slash, operands: shape{rest: roleText}, base: &action_effects_Persist}
 var syntax_38bf87b63fe6 = syntax{operands: shape{head: []role{roleWrite, roleText, roleRead}}, base: &action_class_localWrite}
 var syntax_391f314321a8 = syntax{style: long, operands: shape{rest: roleEdit}, base: &action_class_localWrite}
@@ -34776,6 +34932,7 @@ var syntax_aaa1e497dcdb = syntax{style: gnu, operands: shape{rest: roleText}, ba
 var syntax_af0c58b31589 = syntax{style: bundled | long | numeric, operands: shape{rest: roleText}, base: &action_class_readOnly}
 var syntax_afc5698e3053 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_Destroy_harm_halts}
 var syntax_b0209ef9bdd9 = syntax{operands: shape{head: []role{roleScriptPHP}}, base: &action_effects_ChangeRemote_verb_run}
+var syntax_b1172cc1df82 = syntax{operands: shape{rest: roleText}, base: &action_effects_StopProcess_harm_halts}
 var syntax_b18286f2a6a1 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_Destroy}
 var syntax_b7cb67b70258 = syntax{style: open, operands: shape{rest: roleSystem}, base: &action_class_localWrite_harm_destroys}
 var syntax_b805be8b7a5a = syntax{operands: shape{head: []role{roleText}, rest: roleArgv}, base: &action_class_localWrite}
@@ -34791,6 +34948,7 @@ var syntax_base_effects_ChangeRemote_verb_weaken = syntax{base: &action_effects_
 var syntax_base_effects_ReadSecret_streams_out_Secret_setOut = syntax{base: &action_effects_ReadSecret_streams_out_Secret_setOut}
 var syntax_base_flags_reject = syntax{base: &action_flags_reject}
 var syntax_base_streams_in_Code_setIn = syntax{base: &action_streams_in_Code_setIn}
+var syntax_bb3b3d70f6bc = syntax{style: first, operands: shape{rest: roleText}, base: &action_class_localWrite}
 var syntax_bccb5c9e1208 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ReadSecret_streams_out_Secret_setOut}
 var syntax_bee5f5be8649 = syntax{style: long, operands: shape{rest: roleModulePath}, base: &action_class_network}
 var syntax_c0192f90281c = syntax{style: long | bundled, operands: shape{rest: roleText}, base: &action_class_readOnly}
@@ -34909,6 +35067,7 @@ var syntax_operands_rest_Text_base_none = syntax{operands: shape{rest: roleText}
 var syntax_operands_rest_Text_base_streams_in_Code_setIn = syntax{operands: shape{rest: roleText}, base: &action_streams_in_Code_setIn}
 var syntax_style_bundled_base_class_readOnly = syntax{style: bundled, base: &action_class_readOnly}
 var syntax_style_bundled_operands_rest_Text_base_none = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_none}
+var syntax_style_bundled_operands_rest_Words_base_none = syntax{style: bundled, operands: shape{rest: roleWords}, base: &action_none}
 var syntax_style_first_operands_rest_Keys = syntax{style: first, operands: shape{rest: roleKeys}}
 var syntax_style_gnu_base_flags_reject = syntax{style: gnu, base: &action_flags_reject}
 var syntax_style_gnu_operands_rest_Text_base_class_readOnly = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_class_readOnly}
@@ -35162,6 +35321,7 @@ var action_effects_SendData = action{effects: []effect.Kind{effect.SendData}}
 var action_effects_SendMessage_flags_reject = action{effects: []effect.Kind{effect.SendMessage}, flags: reject}
 var action_effects_SendMessage_streams_in_Upload_setIn = action{effects: []effect.Kind{effect.SendMessage}, streams: streams{in: Upload, setIn: true}}
 var action_effects_StopProcess = action{effects: []effect.Kind{effect.StopProcess}}
+var action_effects_StopProcess_harm_halts = action{effects: []effect.Kind{effect.StopProcess}, harm: "halts"}
 var action_effects_StopProcess_turns_Text_ProcessFile = action{effects: []effect.Kind{effect.StopProcess}, turns: []turn{{roleText, roleProcessFile}}}
 var action_empty_Change = action{empty: roleChange}
 var action_empty_EditTree = action{empty: roleEditTree}

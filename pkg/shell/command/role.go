@@ -453,6 +453,18 @@ func (r *reader) nest(role role, words []Word) {
 		default:
 			r.code(Nested{Language: "argv", Words: words})
 		}
+	case roleArgvListed:
+		if words[0].Text == "-" || isStdin(words[0].Text) {
+			r.use.Stdin, r.codeRead = Code, false
+		} else if strings.HasPrefix(words[0].Text, "/dev/fd/") {
+			r.script("", words[0])
+		} else if _, name := baseName(words[0].Text); !words[0].Pattern && lookup(name) != nil && !scriptNames[name] {
+			r.code(Nested{Language: "argv", Words: words})
+		} else if language := FileLanguage(words[0].Text); language != "" && !words[0].Pattern {
+			r.code(Nested{Language: "file", Of: language, Words: words[:1]})
+		} else if r.depth == 1 && r.level.language == "" {
+			r.doubt("unknown subcommand %s", words[0].Text)
+		}
 	case roleArgvPackage:
 		r.code(Nested{Language: "argv", Words: r.packageProgram(words)})
 	case roleCmdWords:
@@ -491,6 +503,13 @@ func (r *reader) nest(role role, words []Word) {
 		r.code(Nested{Language: "argv", Words: argv})
 	default:
 	}
+}
+
+// scriptNames are names of listed programs that scripts of packages have all day.
+var scriptNames = map[string]bool{
+	"format": true, "watch": true, "start": true, "clean": true, "deploy": true, "make": true, "sync": true, "time": true, "sort": true, "which": true, "node-gyp": true,
+	"test": true, "compile": true, "docs": true, "release": true, "wait": true, "lint": true, "install": true, "clear": true, "reset": true, "move": true, "copy": true,
+	"set": true, "tree": true, "help": true, "history": true, "print": true, "replace": true, "dir": true, "type": true, "more": true, "go": true, "screen": true,
 }
 
 // joined returns words with spaces between them, as one.

@@ -161,6 +161,7 @@ const (
 	roleArgvSemi    // a command up to a semicolon
 	roleArgvScript  // a command, or a file of code with its arguments if its name ends as one
 	roleArgvPackage // a command that a package brings: the first word names the package
+	roleArgvListed  // a command, if a program of its name is listed, else text
 	roleModule      // a Python module with its arguments
 	roleShellArgs   // arguments of a shell, behind the -c TEXT that an option may have given it
 	roleWords       // text

@@ -967,6 +967,35 @@ var MadeFolders = Words{
 	"~/.npm":                true,
 }
 
+// Frameworks are scripts by which frameworks do their work, each of which has an entry of its name.
+var Frameworks = Words{
+	"ace":       true,
+	"artisan":   true,
+	"console":   true,
+	"drush":     true,
+	"manage.py": true,
+	"rails":     true,
+	"rake":      true,
+	"spark":     true,
+}
+
+// StoredFolders are names of folders in which what runs in a container keeps data.
+var StoredFolders = Words{
+	"backup":   true,
+	"backups":  true,
+	"data":     true,
+	"database": true,
+	"db":       true,
+	"files":    true,
+	"media":    true,
+	"mongo":    true,
+	"mysql":    true,
+	"postgres": true,
+	"redis":    true,
+	"storage":  true,
+	"uploads":  true,
+}
+
 // EndingVerbs are options of programs that are not known, by which something is gone for good.
 var EndingVerbs = Words{
 	"delete-everything": true,

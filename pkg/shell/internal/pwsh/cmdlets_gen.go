@@ -542,6 +542,7 @@ var cmdlets = [...]cmdlet{
 		{"name", noted, false},
 		{"force", switches, false},
 		{"inputobject", noted, false},
+		{"passthru", switches, false},
 	}},
 	{name: "stop-service", aliases: []string{"spsv"}, class: effect.Privileged, effect: effect.ChangeSystem, params: []param{
 		{"name", noted, true},

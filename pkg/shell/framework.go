@@ -1,0 +1,26 @@
+package shell
+
+import (
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+)
+
+// framework records what the words do that a script of a framework is given, such as artisan or
+// manage.py: what the script itself does is found out elsewhere.
+func (s *state) framework(script abstract.Value, args []abstract.Value) {
+	base := programName(script.Text)
+	if !script.Known() || !command.Frameworks[base] {
+		return
+	}
+	words := append([]command.Word{{Text: base}}, commandWords(args)...)
+	use := command.Interpret(words)
+	use.At(s.placesOf(base)...)
+	for _, k := range use.Effects {
+		if k == effect.ChangeRemote {
+			e := effect.Effect{Kind: k, Program: base, From: script.From, Reason: base + " changes the database of the application"}
+			elsewhere(&e, use.Remote)
+			s.once(e)
+		}
+	}
+}
