@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:9375df94ae1dd8c1f8802d71e5c8a22be164c47faedfe510c2e021e4c7050716"
+const rulesFingerprint = "sha256:2d9d265e3b71f62726959f02965e88006b2540e92d02520d43a6c46c06ba3caa"
 
 var ruleTable = [...]Rule{
 	{
@@ -1994,8 +1994,8 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: " unregister ", lits: []string{" unregister "}},
 			},
 			{
-				programs: []string{"atlas", "diesel", "dotnet", "mix", "rake"},
-				args:     pattern{expr: "(?:^| )(?:db:drop\\S*|ecto\\.drop|ef database drop|database reset|schema clean)(?: |$)", lits: []string{"db:drop", "ecto.drop", "ef database drop", "database reset", "schema clean"}},
+				programs: []string{"atlas", "dotnet", "mix"},
+				args:     pattern{expr: "(?:^| )(?:ecto\\.drop|ef database drop|schema clean)(?: |$)", lits: []string{"ecto.drop", "ef database drop", "schema clean"}},
 			},
 			{
 				programs: []string{"flask", "goose", "migrate"},
@@ -5391,6 +5391,19 @@ var ruleTable = [...]Rule{
 			{
 				programs: []string{"mount"},
 				args:     pattern{expr: " (?:--bind|-o \\S*bind\\S*) (?:.* )?/proc/\\S+$", lits: []string{"/proc/"}, bytes: "-/"},
+			},
+		},
+	},
+	{
+		ID: "XP-231", Name: "processes_ended_by_name", Category: "destruction", Severity: Medium, Outcome: Escalate, Platform: "any",
+		Description: "Ends every process of a name or at a port, whoever started them.",
+		Advice:      "end the process by the number that was kept when it was started (kill \"$pid\"), or a job of the same shell (kill %1)",
+		Match:       []string{"pkill -f vite", "killall node", "kill -9 $(pgrep node)", "kill $(pidof python3)", "lsof -ti:3000 | xargs kill -9", "fuser -k 3000/tcp", "Get-Process node | Stop-Process -Force"},
+		Pass:        []string{"pgrep -f vite", "lsof -i :3000", "npm run dev & pid=$!; sleep 2; kill $pid", "kill %1", "pidof nginx", "Get-Process node", "fuser 3000/tcp", "pkill -USR1 -f server", "kill 4711", "git commit -m \"pkill node before the tests\""},
+		clauses: []clause{
+			{
+				kinds:  []effect.Kind{"stop_process"},
+				causes: []effect.Cause{"named"},
 			},
 		},
 	},
