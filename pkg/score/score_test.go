@@ -286,7 +286,10 @@ func measured(t *testing.T, in []byte) *report.Score {
 	c := New(func(ctx context.Context, a *action.Action) Judged {
 		o := p.EvaluateUntil(ctx, a, shield.TierClassify)
 		return Judged{o.Verdict, o.Trail(), o.Latency()}
-	}, Options{Jobs: 2})
+	}, Options{Jobs: 2, Denied: p.Denied, Returned: func(ctx context.Context, a *action.Action, result any) error {
+		_, err := p.Returned(ctx, shield.Returned{Actions: []*action.Action{a}, Result: result})
+		return err
+	}})
 	if err := c.Read(t.Context(), bytes.NewReader(in), "in"); err != nil {
 		t.Fatal(err)
 	}

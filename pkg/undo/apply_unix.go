@@ -144,13 +144,19 @@ func (a *applier) planIn(dir, i int) (p plan, found stamp, err error) {
 		}
 		return nothing, found, nil
 	}
-	if left, ok := a.left[i]; !(ok && left.is(found)) && !a.force && a.writing != e.path() || e.Kind == "dir" || st.Mode&unix.S_IFMT == unix.S_IFDIR {
+	if left, ok := a.left[i]; !(ok && (left.is(found) || left.looks(found) && a.links(found))) && !a.force && a.writing != e.path() || e.Kind == "dir" || st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		return beside, found, nil
 	}
 	if e.Links && found.Ino == e.Was.Ino && found.Dev == e.Was.Dev {
 		return overwrite, found, nil
 	}
 	return replace, found, nil
+}
+
+// links reports whether a file is kept by a link, in the same set: it was moved to where it
+// is. Each further link changes its change time.
+func (a *applier) links(s stamp) bool {
+	return slices.ContainsFunc(a.set.Entries, func(e Entry) bool { return e.By == "link" && e.Copy.Ino == s.Ino && e.Copy.Dev == s.Dev })
 }
 
 // same reports whether what is there is what was kept.
