@@ -172,6 +172,9 @@ func (c *Case) run(text string, at *effect.Place, spans bool) {
 	}
 	c.Files = append(c.Files, result.Files...)
 	c.writes = append(c.writes, result.Writes...)
+	for _, w := range result.Writes {
+		c.Effects = append(c.Effects, servesShell(w.Path, w.Text)...)
+	}
 	c.requests(from)
 	if !spans {
 		for i := range c.Effects[from:] {

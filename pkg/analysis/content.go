@@ -32,6 +32,7 @@ func (c *Case) holds(text string) {
 			continue
 		}
 		c.Effects = append(c.Effects, c.written(e.Path, text, &c.place)...)
+		c.Effects = append(c.Effects, servesShell(e.Path, text)...)
 	}
 }
 

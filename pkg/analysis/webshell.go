@@ -1,0 +1,207 @@
+package analysis
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/prefilter"
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// A dialect is a language of pages that a web server runs when somebody asks for them.
+type dialect struct {
+	begins   func() *regexp.Regexp // what a file of it has in it
+	requests func() *regexp.Regexp // what a request says
+	runs     func() *regexp.Regexp // a call that runs a command or code, up to its opening parenthesis
+	assigns  func() *regexp.Regexp // a variable, and what it is set to
+	defines  func() *regexp.Regexp // a function, and its parameters
+}
+
+var dialects = [...]dialect{
+	{
+		begins:   prefilter.Lazy(`(?i)<\?(?:php|=)|<script\s+language\s*=\s*["']?php`),
+		requests: prefilter.Lazy(`\$_(?:GET|POST|REQUEST|COOKIE)\b|\$_SERVER\s*\[\s*["']HTTP_|php://input|\bgetallheaders\(`),
+		runs:     prefilter.Lazy(`(?i)(?:^|[^\w>:$])(?:system|exec|shell_exec|passthru|popen|proc_open|pcntl_exec|eval|assert|create_function)\s*\(`),
+		assigns:  prefilter.Lazy(`(\$\w+)\s*\.?=\s*([^;=][^;]*)`),
+		defines:  prefilter.Lazy(`(?i)\bfunction\s+(\w+)\s*\(([^)]*)\)`),
+	},
+	{
+		begins:   prefilter.Lazy(`(?i)<%@?\s*page\b|<jsp:`),
+		requests: prefilter.Lazy(`\brequest\.get(?:Parameter|Header|Cookies|InputStream|Reader|QueryString)`),
+		runs:     prefilter.Lazy(`\.exec\s*\(|\bnew\s+ProcessBuilder\s*\(|\.eval\s*\(`),
+		assigns:  prefilter.Lazy(`\b(\w+)\s*=\s*([^;=\n][^;\n>]*)`),
+		defines:  prefilter.Lazy(`\b(\w+)\s*\(((?:\s*String(?:\[\])?\s+\w+\s*,?)+)\)\s*(?:throws [\w, .]+)?\{`),
+	},
+	{
+		begins:   prefilter.Lazy(`(?i)<%@\s*(?:page|webhandler)\b|<%@?\s*language\b|<script[^>]*runat\s*=\s*["']?server|<%\s*(?:dim|set|eval|execute|response\.)`),
+		requests: prefilter.Lazy(`(?i)\brequest\s*(?:\.\s*(?:querystring|form|item|params|cookies|headers|servervariables)|\[|\()|\b\w+\.text\b`),
+		runs:     prefilter.Lazy(`(?i)\bprocess\.start\s*\(|\.(?:exec|run|shellexecute)\s*\(|(?:^|[^\w.])(?:eval|execute|executeglobal)\s*\(|\.(?:filename|arguments)\s*=`),
+		assigns:  prefilter.Lazy(`(?i)\b([\w.]+)\s*=\s*([^;=\n][^;\n]*)`),
+		defines:  prefilter.Lazy(`(?i)\b(?:function|sub|void|string)\s+(\w+)\s*\(([^)]*)\)`),
+	},
+}
+
+// confined finds what keeps a text of a request from being more than one argument.
+var confined = prefilter.Lazy(`(?i)\bescapeshell(?:arg|cmd)\s*\(|\bintval\s*\(|\(int\)|\b(?:is_numeric|ctype_\w+|in_array|filter_var|array_key_exists|parseInt|Integer\.parse\w*)\s*\(|\?\s*["'][^"']*["']\s*:\s*["']`)
+
+// Bounds of what is read of one file.
+const (
+	maxPage  = 256 << 10
+	maxCalls = 64
+	maxArgs  = 600 // of one call, in bytes
+	maxNames = 64
+)
+
+// A backShell is how source of a language that is compiled joins a shell to a connection. What
+// the program does that is built of it cannot be read later.
+type backShell struct {
+	suffixes []string
+	all      []func() *regexp.Regexp // the connection, the shell, and what joins them
+}
+
+var (
+	aShell     = prefilter.Lazy(`(?i)"(?:/bin/|/usr/bin/)?(?:ba|z|da|k)?sh"|"(?:cmd|powershell)(?:\.exe)?"`)
+	backShells = [...]backShell{
+		{[]string{".c", ".cc", ".cpp", ".cxx", ".h"}, []func() *regexp.Regexp{
+			prefilter.Lazy(`\b(?:connect|WSAConnect|accept)\s*\(`), aShell,
+			prefilter.Lazy(`\bdup[23]?\s*\(|\bhStdInput\s*=`), prefilter.Lazy(`\b(?:exec[lv]p?e?|CreateProcess[AW]?)\s*\(`),
+		}},
+		{[]string{".cs", ".vb", ".fs"}, []func() *regexp.Regexp{
+			prefilter.Lazy(`\bTcpClient\b`), aShell, prefilter.Lazy(`\bStandardInput\b`), prefilter.Lazy(`\bGetStream\b`),
+		}},
+		{[]string{".java", ".kt", ".scala", ".groovy", ".jsp", ".jspx"}, []func() *regexp.Regexp{
+			prefilter.Lazy(`\bSocket\s*\(`), aShell, prefilter.Lazy(`\.exec\s*\(|\bProcessBuilder\b`), prefilter.Lazy(`\bgetOutputStream\b`), prefilter.Lazy(`\bgetInputStream\b`),
+		}},
+		{[]string{".go"}, []func() *regexp.Regexp{
+			prefilter.Lazy(`\bnet\.Dial`), aShell, prefilter.Lazy(`\bexec\.Command`), prefilter.Lazy(`\.Std(?:in|out)\s*(?:,[^=\n]*)?=\s*(?:c|conn|connection|s|sock)\b`),
+		}},
+		{[]string{".rs"}, []func() *regexp.Regexp{
+			prefilter.Lazy(`\bTcpStream::connect`), aShell, prefilter.Lazy(`\bfrom_raw_(?:fd|socket)\b`), prefilter.Lazy(`\bCommand::new`),
+		}},
+		{[]string{".c", ".cc", ".cpp", ".cs", ".vb", ".java", ".kt", ".scala", ".groovy", ".go", ".rs"}, []func() *regexp.Regexp{
+			prefilter.Lazy(`\b(?:ba|z|da|k)?sh\b[^"\n]{0,40}-i\b[^"\n]{0,12}(?:>&|<>|<)\s*/dev/(?:tcp|udp)/`),
+		}},
+	}
+)
+
+func (b *backShell) in(name, text string) bool {
+	if !slices.Contains(b.suffixes, strings.ToLower(path.Ext(name))) {
+		return false
+	}
+	for _, part := range b.all {
+		if !part().MatchString(text) {
+			return false
+		}
+	}
+	return true
+}
+
+// servesShell returns an effect if a written file gives another machine a shell: a page of a
+// web server that runs what a request says as a command or code, or source of a program that
+// joins a shell to a connection. Tests and texts for people only show such files.
+func servesShell(name, text string) []effect.Effect {
+	if len(text) > maxPage || shown(name) {
+		return nil
+	}
+	for i := range backShells {
+		if backShells[i].in(name, text) {
+			return []effect.Effect{{Kind: effect.RemoteShell, Path: name, Possible: true, Reason: "source of a program that joins a shell to a network connection: reverse shell"}}
+		}
+	}
+	for i := range dialects {
+		if d := &dialects[i]; d.begins().MatchString(text) && d.runsRequest(text) {
+			return []effect.Effect{{Kind: effect.RemoteShell, Path: name, Possible: true, Reason: "a page of a web server that runs what a request says: web shell"}}
+		}
+	}
+	return nil
+}
+
+// shown reports whether a file is for a test, or for people to read.
+func shown(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".md", ".rst", ".adoc", ".txt", ".yaml", ".yml", ".json", ".jsonl", ".csv":
+		return true
+	}
+	for part := range strings.SplitSeq(strings.ToLower(name), "/") {
+		switch part {
+		case "test", "tests", "testdata", "spec", "__tests__", "fixtures", "mocks", "example", "examples":
+			return true
+		}
+	}
+	return false
+}
+
+// runsRequest reports whether a page runs what a request says, directly, by variables, or
+// by parameters of its functions.
+func (d *dialect) runsRequest(text string) bool {
+	if !d.requests().MatchString(text) {
+		return false
+	}
+	names := map[string]bool{}
+	said := func(part string) bool {
+		if confined().MatchString(part) {
+			return false
+		}
+		if d.requests().MatchString(part) {
+			return true
+		}
+		for _, word := range identifier().FindAllString(part, maxNames) {
+			if names[word] {
+				return true
+			}
+		}
+		return false
+	}
+	for range 3 {
+		before := len(names)
+		for _, m := range d.assigns().FindAllStringSubmatch(text, maxCalls*4) {
+			if len(names) < maxNames && said(m[2]) {
+				names[m[1]] = true
+			}
+		}
+		for _, m := range d.defines().FindAllStringSubmatch(text, maxCalls) {
+			call := regexp.MustCompile(`\b` + regexp.QuoteMeta(m[1]) + `\s*\(`)
+			if !called(call.FindAllStringIndex(text, maxCalls), text, said) {
+				continue
+			}
+			for _, word := range identifier().FindAllString(m[2], 8) {
+				names[word] = true
+			}
+		}
+		if len(names) == before {
+			break
+		}
+	}
+	return called(d.runs().FindAllStringIndex(text, maxCalls), text, said)
+}
+
+// called reports whether the arguments of one of some calls hold for a test.
+func called(calls [][]int, text string, holds func(string) bool) bool {
+	for _, at := range calls {
+		args := text[at[1]:min(len(text), at[1]+maxArgs)]
+		depth := 1
+		for i := 0; i < len(args) && depth > 0; i++ {
+			switch args[i] {
+			case '(':
+				depth++
+			case ')':
+				depth--
+			case ';', '\n':
+				if depth == 1 && text[at[1]-1] != '(' {
+					depth = 0 // an assignment ends with the line
+				}
+			}
+			if depth == 0 {
+				args = args[:i]
+			}
+		}
+		if holds(args) {
+			return true
+		}
+	}
+	return false
+}
+
+var identifier = prefilter.Lazy(`\$?[A-Za-z_][\w.]*`)
