@@ -107,11 +107,11 @@ var toolTests = []struct {
 	{"no command", act("execute_command", obj{}), "dynamic the command is missing", false, 1},
 	{"blank command", act("execute_command", obj{"command": " \n"}), "dynamic the command is missing", false, 1},
 	{"command of a wrong type", act("execute_command", obj{"command": true}), "dynamic the command is missing", false, 1},
-	{"unknown", act("frobnicate", obj{"x": "hello"}), "dynamic the action type is unknown", false, 0},
-	{"unknown with a path", act("frobnicate", obj{"x": "~/.ssh/id_rsa"}), "read_file /home/me/.ssh/id_rsa\nwrite_file /home/me/.ssh/id_rsa\ndynamic the action type is unknown", false, 0},
-	{"unknown with a path by name", act("frobnicate", obj{"outputPath": "x"}), "read_file /home/me/app/x\nwrite_file /home/me/app/x\ndynamic the action type is unknown", false, 0},
-	{"unknown with a URL", act("frobnicate", obj{"a": obj{"b": []any{"https://x.test/"}}}), "http_request https://x.test/ x.test\ndynamic the action type is unknown", false, 0},
-	{"prefix alone", act("send_", obj{}), "send_message\ndynamic the action type is unknown", false, 0},
+	{"unknown", act("frobnicate", obj{"x": "hello"}), "dynamic first use of a tool that shield does not know", false, 0},
+	{"unknown with a path", act("frobnicate", obj{"x": "~/.ssh/id_rsa"}), "read_file /home/me/.ssh/id_rsa\nwrite_file /home/me/.ssh/id_rsa\ndynamic first use of a tool that shield does not know", false, 0},
+	{"unknown with a path by name", act("frobnicate", obj{"outputPath": "x"}), "read_file /home/me/app/x\nwrite_file /home/me/app/x\ndynamic first use of a tool that shield does not know", false, 0},
+	{"unknown with a URL", act("frobnicate", obj{"a": obj{"b": []any{"https://x.test/"}}}), "http_request https://x.test/ x.test\ndynamic first use of a tool that shield does not know", false, 0},
+	{"prefix alone", act("send_", obj{}), "send_message\ndynamic first use of a tool that shield does not know", false, 0},
 }
 
 func TestTools(t *testing.T) {
