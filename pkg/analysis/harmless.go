@@ -212,14 +212,9 @@ func known(lists ...string) func() *effect.Globs {
 // putAside reports whether the path of an effect has a known name, which is not hidden, below a
 // folder for temporary files.
 func putAside(e *effect.Effect) bool {
-	for _, folder := range [...]string{"/tmp/", "/var/tmp/", "/private/tmp/"} {
-		rest, below := strings.CutPrefix(e.Path, folder)
-		name, _, _ := strings.Cut(rest, "/")
-		if below && name != "" && name[0] != '.' && !(e.Pattern && strings.ContainsAny(name, `*?[\`)) {
-			return true
-		}
-	}
-	return false
+	_, rest := effect.Temporary(e.Path)
+	name, _, _ := strings.Cut(rest, "/")
+	return name != "" && name[0] != '.' && !(e.Pattern && strings.ContainsAny(name, `*?[\`))
 }
 
 // ordinaryType reports whether an action's type is one whose effects say all
@@ -285,16 +280,10 @@ func homeList(name string) *effect.Globs {
 	return globs
 }
 
-var temporaryFolders = [...]string{"/tmp/", "/var/tmp/", "/private/tmp/"}
-
 // temporary reports whether an effect is on a file that the system clears away.
 func temporary(e *effect.Effect) bool {
-	for _, folder := range temporaryFolders {
-		if rest, ok := strings.CutPrefix(e.Path, folder); ok {
-			return !e.Pattern || e.Tree || !strings.Contains(rest, "**")
-		}
-	}
-	return false
+	folder, rest := effect.Temporary(e.Path)
+	return folder != "" && (!e.Pattern || e.Tree || !strings.Contains(rest, "**"))
 }
 
 // nowhere reports whether an effect is on the null device or a standard stream.

@@ -69,12 +69,8 @@ func (c *Case) base(name string) string {
 			return root
 		}
 	}
-	for _, folder := range temporaryFolders {
-		if strings.HasPrefix(name, folder) {
-			return strings.TrimSuffix(folder, "/")
-		}
-	}
-	return ""
+	folder, _ := effect.Temporary(name)
+	return folder
 }
 
 // maxIntact is how many names of a folder are looked at.

@@ -226,15 +226,3 @@ func Sign(archive []byte, key *PrivateKey) ([]byte, *Bundle, error) {
 	signed, err := pack(files)
 	return signed, b, err
 }
-
-// Inspect returns the bundle of an archive whoever signed it, if anyone.
-func Inspect(archive []byte) (*Bundle, error) {
-	files, err := unpack(archive)
-	if err != nil {
-		return nil, err
-	}
-	if files[manifestFile] == nil {
-		return nil, errors.New(manifestFile + " is missing; this is not a policy bundle")
-	}
-	return read(files)
-}

@@ -6,6 +6,7 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/knowledge"
+	programs "github.com/shieldcli/shield/pkg/shell/command"
 )
 
 // A need says when a pattern's match in a command counts. A commit message, a
@@ -70,13 +71,13 @@ func lineLiveness(e *effect.Effect) liveness {
 	if e.Class == effect.UnknownClass {
 		l |= isOpaque
 	}
-	if interprets(e.Program) {
+	if programs.Evaluators[e.Program] {
 		l |= isCode
 	}
 	switch {
-	case requests(e.Program):
+	case programs.Requesters[e.Program]:
 		l |= isRead | isAsked
-	case tells(e.Program):
+	case programs.Tellers[e.Program]:
 		l |= isRead
 	}
 	return l
@@ -90,39 +91,3 @@ func agentReads(e *effect.Effect) bool {
 }
 
 var agentFiles = sync.OnceValue(func() *effect.Globs { return mustGlobs(listed([]string{"@agent_reads"}, knowledge.Paths), nil) })
-
-// interprets reports whether a program runs text from its arguments.
-func interprets(program string) bool {
-	switch program {
-	case "sh", "bash", "dash", "zsh", "ksh", "mksh", "fish", "ash", "csh", "tcsh", "busybox", "eval", "source",
-		"python", "python2", "python3", "perl", "ruby", "node", "nodejs", "deno", "bun", "php", "lua", "tclsh", "awk", "gawk",
-		"osascript", "expect", "groovy", "jshell", "r", "rscript", "julia",
-		"powershell", "pwsh", "cmd", "wscript", "cscript", "mshta", "iex", "invoke-expression", "rundll32", "regsvr32", "wmic",
-		"invoke-command", "start-process", "add-type", "invoke-wmimethod", "invoke-cimmethod":
-		return true
-	}
-	return false
-}
-
-// requests reports whether a program sends the text of its arguments to a server
-// as it is.
-func requests(program string) bool {
-	switch program {
-	case "curl", "wget", "http", "https", "xh", "curlie", "httpie", "invoke-webrequest", "invoke-restmethod", "mcp", "grpcurl", "websocat", "nc", "ncat":
-		return true
-	}
-	return false
-}
-
-// tells reports whether a program gives the text of its arguments to a person or
-// a model.
-func tells(program string) bool {
-	switch program {
-	case "mail", "mailx", "mutt", "sendmail", "msmtp", "swaks",
-		"slack", "slackcat", "telegram-send", "ntfy", "wall", "write", "gh", "glab", "hub", "tea", "jira",
-		"claude", "codex", "gemini", "llm", "ollama", "aider", "goose", "opencode", "cursor-agent", "sgpt", "aichat", "mods",
-		"send-mailmessage":
-		return true
-	}
-	return false
-}

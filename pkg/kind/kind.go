@@ -209,10 +209,8 @@ func (f *collector) object(e *effect.Effect) (string, error) {
 		}
 		return at, nil
 	}
-	for _, folder := range [...]string{"/tmp", "/var/tmp", "/private/tmp"} {
-		if strings.HasPrefix(e.Path, folder+"/") && !(e.Pattern && strings.Contains(e.Path, "**")) {
-			return folder, nil
-		}
+	if folder, rest := effect.Temporary(e.Path); folder != "" && !(e.Pattern && strings.Contains(rest, "**")) {
+		return folder, nil
 	}
 	if e.Pattern {
 		if e.Kind != effect.ReadFile && e.Kind != effect.ListDirectory {

@@ -64,12 +64,8 @@ func (s *state) dropRepeated(mark int) {
 // lasting reports whether a path of another machine is written out from its top, and no
 // place for what may go.
 func lasting(p string) bool {
-	for _, prefix := range [...]string{"/tmp/", "/var/tmp/", "/dev/shm/", "/var/cache/"} {
-		if strings.HasPrefix(p, prefix) {
-			return false
-		}
-	}
-	return strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~")
+	folder, _ := effect.Temporary(p)
+	return folder == "" && !strings.HasPrefix(p, "/dev/shm/") && !strings.HasPrefix(p, "/var/cache/") && (strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~"))
 }
 
 // within reports whether a path of another machine is one of a list, or lies below one.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -50,18 +51,16 @@ func (s *state) putsInto(base, folder string, p brought, at effect.Span) {
 		where = ""
 	}
 	e := effect.Effect{Kind: effect.ChangeGuard, Program: base, Sure: effect.May, From: at}
-	for _, list := range [...][]string{p.local, p.remote} {
-		for _, name := range list {
-			name = programName(name)
-			own := name == guardName || command.GuardLine[name]
-			if !own && (&list[0] != first(p.local) || !command.GuardHosts[name] && !command.LoginPrograms[name]) {
-				continue
-			}
-			e.Sure = effect.If(folder != "" && guardProgram(name))
-			e.Reason = base + " installs a program named " + name + where + ", which runs in place of the program of that name"
-			s.once(e)
-			return
+	for i, name := range slices.Concat(p.local, p.remote) {
+		name = programName(name)
+		own := name == guardName || command.GuardLine[name]
+		if !own && (i >= len(p.local) || !command.GuardHosts[name] && !command.LoginPrograms[name]) {
+			continue
 		}
+		e.Sure = effect.If(folder != "" && guardProgram(name))
+		e.Reason = base + " installs a program named " + name + where + ", which runs in place of the program of that name"
+		s.once(e)
+		return
 	}
 	if p.unknown && folder != "" {
 		if holds := s.heldProgram(folder); holds != "" {
@@ -69,13 +68,6 @@ func (s *state) putsInto(base, folder string, p brought, at effect.Span) {
 			s.once(e)
 		}
 	}
-}
-
-func first(list []string) *string {
-	if len(list) == 0 {
-		return nil
-	}
-	return &list[0]
 }
 
 // heldProgram returns the name of a program that guards and lies in a folder, "" if none does.

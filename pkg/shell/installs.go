@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
 // plainFetch matches an argument of curl or wget that changes neither where a
@@ -49,7 +50,7 @@ func (s *state) installs() {
 	for i := range s.effects {
 		switch e := &s.effects[i]; e.Word() {
 		case effect.Execute:
-			if e.From.Start < last && !aroundInstaller[versioned().ReplaceAllString(e.Program, "python3")] && !fetchesPlainly(e) && !s.wrote(e.Program) {
+			if e.From.Start < last && !command.AroundInstallers[versioned().ReplaceAllString(e.Program, "python3")] && !fetchesPlainly(e) && !s.wrote(e.Program) {
 				return
 			}
 		case effect.RunDecoded, effect.RemoteShell, effect.Connect:
@@ -61,15 +62,6 @@ func (s *state) installs() {
 			e.Cause, e.Reason = effect.CauseInstaller, e.Reason+", by the installer of a known tool"
 		}
 	}
-}
-
-// aroundInstaller are the programs that run an installer, or prepare that, and do
-// not change what it is.
-var aroundInstaller = map[string]bool{
-	"sh": true, "bash": true, "zsh": true, "dash": true, "python": true, "python3": true, "php": true, "sudo": true, "env": true,
-	"chmod": true, "mkdir": true, "cd": true, "rm": true, "mv": true, "cp": true, "ln": true,
-	"echo": true, "printf": true, "set": true, "true": true, "test": true, "[": true, "which": true, "uname": true,
-	"apt-get": true, "apt": true, "apk": true, "dnf": true, "yum": true, "zypper": true, "brew": true, "pip": true, "pip3": true,
 }
 
 // fetchesPlainly reports whether curl or wget is run with nothing but options that

@@ -203,34 +203,38 @@ func (s *state) runsForeign(base string, f *file, at effect.Span) {
 // can be read says itself what it does.
 func (s *state) fetched(script abstract.Value, path string, at effect.Span) {
 	s.broughtBefore(abstract.Clip(script.String()), path, at)
-	for i := len(s.files) - 1; i >= 0; i-- {
-		f := &s.files[i]
-		if !f.tree || f.pattern || f.val.Taint&foreignCode == 0 || !under(path, f.path) {
-			continue
-		}
-		if s.at.Script != nil {
-			if _, err := s.at.Script(path); err == nil {
-				return
-			}
-		}
-		s.runsForeign(abstract.Clip(script.String()), f, at)
+	f := s.newest(func(f *file) bool { return f.tree && f.val.Taint&foreignCode != 0 && under(path, f.path) })
+	if f == nil {
 		return
 	}
+	if s.at.Script != nil {
+		if _, err := s.at.Script(path); err == nil {
+			return
+		}
+	}
+	s.runsForeign(abstract.Clip(script.String()), f, at)
+}
+
+// newest returns the file without a pattern that the text wrote last, of those for which something
+// holds; nil if there is none.
+func (s *state) newest(holds func(f *file) bool) *file {
+	for i := len(s.files) - 1; i >= 0; i-- {
+		if f := &s.files[i]; !f.pattern && holds(f) {
+			return f
+		}
+	}
+	return nil
 }
 
 // installed records that a program runs that was downloaded into a folder of
 // programs, by this text or by an earlier action.
 func (s *state) installed(base string, at effect.Span) {
 	s.broughtAs(base, at, "/bin/", "/sbin/")
-	for i := len(s.files) - 1; i >= 0; i-- {
-		f := &s.files[i]
-		if f.tree || f.pattern || path.Base(f.path) != base {
-			continue
-		}
-		if folder := path.Base(path.Dir(f.path)); folder == "bin" || folder == "sbin" {
-			s.runsForeign(base, f, at)
-			return
-		}
+	if f := s.newest(func(f *file) bool {
+		folder := path.Base(path.Dir(f.path))
+		return !f.tree && path.Base(f.path) == base && (folder == "bin" || folder == "sbin")
+	}); f != nil {
+		s.runsForeign(base, f, at)
 	}
 }
 
@@ -241,16 +245,14 @@ func (s *state) mounted(script abstract.Value, at effect.Span) {
 	if !script.IsPattern {
 		s.broughtAs(name, at, "/")
 	}
-	for i := len(s.files) - 1; i >= 0; i-- {
-		f := &s.files[i]
-		same := path.Base(f.path) == name
+	if f := s.newest(func(f *file) bool {
 		if script.IsPattern {
-			same, _ = path.Match(name, path.Base(f.path))
+			same, _ := path.Match(name, path.Base(f.path))
+			return same && !f.tree
 		}
-		if same && !f.tree && !f.pattern {
-			s.runsForeign(abstract.Clip(script.String()), f, at)
-			return
-		}
+		return path.Base(f.path) == name && !f.tree
+	}); f != nil {
+		s.runsForeign(abstract.Clip(script.String()), f, at)
 	}
 }
 

@@ -57,30 +57,21 @@ func (s *state) absent(p string) bool {
 // built reports whether a program is one that this text compiled from files of
 // the workspace as they lie there, and records that their code runs.
 func (s *state) built(base, p string, at effect.Span) bool {
-	for i := range s.files {
-		f := &s.files[i]
-		if f.path == p && !f.pattern && !f.compiled {
-			return false
-		}
+	here := func(compiled bool) bool {
+		return s.newest(func(f *file) bool { return f.path == p && f.compiled == compiled }) != nil
 	}
-	for i := range s.files {
-		if f := &s.files[i]; f.path == p && f.compiled {
-			s.once(effect.Effect{Kind: effect.RunCode, Program: base, Path: p, From: at})
-			return true
-		}
+	if here(false) || !here(true) {
+		return false
 	}
-	return false
+	s.once(effect.Effect{Kind: effect.RunCode, Program: base, Path: p, From: at})
+	return true
 }
 
 // isProgram reports whether the last that the text wrote to a path is the output
 // of a compiler, whose value is the source.
 func (s *state) isProgram(p string) bool {
-	for i := len(s.files) - 1; i >= 0; i-- {
-		if f := &s.files[i]; f.path == p && !f.pattern {
-			return f.code
-		}
-	}
-	return false
+	f := s.newest(func(f *file) bool { return f.path == p })
+	return f != nil && f.code
 }
 
 // compiles reports whether a compiler takes all that it compiles from the

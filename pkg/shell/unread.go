@@ -227,10 +227,8 @@ func (s *state) strange(p string, pattern, option bool) bool {
 	if s.place().Inside(p, pattern, false) {
 		return false
 	}
-	for _, folder := range [...]string{"/tmp", "/var/tmp", "/private/tmp", "/dev/shm", "/dev/fd", "/proc/self"} {
-		if under(p, folder) {
-			return false
-		}
+	if folder, _ := effect.Temporary(p + "/"); folder != "" || under(p, "/dev/shm") || under(p, "/dev/fd") || under(p, "/proc/self") {
+		return false
 	}
 	if effect.SecretPath(p, pattern) {
 		return true
