@@ -28,7 +28,7 @@ func stateFlag() cli.Flag {
 func placeFlags() []cli.Flag {
 	return []cli.Flag{
 		configFlag(),
-		&cli.StringFlag{Name: "policy", Usage: "use the policy `default|offline|strict|permissive|FILE`"},
+		&cli.StringFlag{Name: "policy", Usage: "use the policy `default|offline|assisted|strict|permissive|FILE`"},
 		&cli.StringFlag{Name: "model", Usage: "use the classifier model `NAME|DIR|none`"},
 		&cli.StringFlag{Name: "onnxruntime", Usage: "load the ONNX Runtime library from `FILE`"},
 		stateFlag(),

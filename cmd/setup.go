@@ -28,6 +28,18 @@ var answers = []struct{ word, channels, means string }{
 	{"terminal", "[tty]", "on the terminal, which the hooks of agents do not have"},
 }
 
+// reviewers are who can decide what shield asks where a language model is configured. calls
+// are those of the model among 100 actions of recorded tasks; for assisted they are all that
+// offline asks there, some of which are for the user alone.
+var reviewers = []struct {
+	preset, means string
+	calls         int
+}{
+	{"offline", "ask me; the model is not asked", 0},
+	{"assisted", "ask the model first, then me", 4},
+	{"default", "the model reviews every change", 23},
+}
+
 func setupCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:  "setup",
@@ -358,6 +370,7 @@ func (s *setupPlan) report(c *cli.Context) error {
 		say("Allow what was denied: shield allow")
 		say("Remove shield: shield setup --undo")
 	}
+	lines = append(lines, s.reviews(c.Context)...)
 	if s.changed {
 		say("Changed settings: %s", s.world.tilde(s.file.path))
 	}
@@ -375,6 +388,26 @@ func (s *setupPlan) report(c *cli.Context) error {
 
 // maxFailures is how many failures are printed, so that all fits on a screen.
 const maxFailures = 4
+
+// reviews says what the model of the evaluator is asked, and whether its answer counts.
+func (s *setupPlan) reviews(ctx context.Context) (lines []string) {
+	if s.set.Evaluator.Provider == "" {
+		return nil
+	}
+	preset := s.set.Policy
+	if preset == "auto" {
+		preset = "default"
+	}
+	for _, r := range reviewers {
+		if r.preset == preset && r.calls > 0 {
+			lines = append(lines, fmt.Sprintf("Reviews by %s: some %d of 100 actions, as measured on recorded tasks; daily_budget %d is for some %d actions a day.", s.set.Evaluator.Model, r.calls, s.set.DailyBudget, s.set.DailyBudget*100/r.calls))
+		}
+	}
+	if l, err := licence(ctx, s.set, s.world); err == nil && l.Why != "" {
+		lines = append(lines, "Its ALLOW lifts no question: "+l.Why+". To examine it (120 calls): shield evaluate --exam")
+	}
+	return lines
+}
 
 // arrivals returns a line for each way in which questions reach the user, and an error
 // if some do not.

@@ -45,6 +45,16 @@ func (s *setupPlan) askUser(c *cli.Context) error {
 		}
 		fields = append(fields, huh.NewSelect[string]().Title("Where should shield ask you?").Options(options...).Value(&s.ask))
 	}
+	if !c.IsSet("preset") && s.set.Evaluator.Provider != "" && s.set.Bundle.Source == "" {
+		var options []huh.Option[string]
+		if s.set.Policy != "auto" {
+			options = append(options, huh.NewOption("as set in "+s.set.Where("policy")+": "+s.set.Policy, ""))
+		}
+		for _, r := range reviewers {
+			options = append(options, huh.NewOption(r.preset+": "+r.means, r.preset))
+		}
+		fields = append(fields, huh.NewSelect[string]().Title("Who should decide what shield asks?").Options(options...).Value(&s.preset))
+	}
 	if len(fields) > 0 {
 		if err := runForm(s.world, fields...); err != nil {
 			return err

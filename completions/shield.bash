@@ -18,10 +18,10 @@ _shield() {
 	"shield setup --state") choices="" action=directory ;;
 	"shield setup --host") choices="" action=none ;;
 	"shield setup --ask") choices="host page terminal auto" action=none ;;
-	"shield setup --preset") choices="auto default strict permissive offline" action=none ;;
+	"shield setup --preset") choices="auto default strict permissive offline assisted" action=none ;;
 	"shield policy ") choices="check test explain bundle suggest --config --policy --model --onnxruntime --state --root --color --jobs --format --trace --no-action --conditions --max-bytes --help" ;;
 	"shield policy --config") choices="" action=file ;;
-	"shield policy --policy") choices="default offline strict permissive" action=file ;;
+	"shield policy --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield policy --model") choices="none" action=directory ;;
 	"shield policy --onnxruntime") choices="" action=file ;;
 	"shield policy --state") choices="" action=directory ;;
@@ -33,7 +33,7 @@ _shield() {
 	"shield policy --max-bytes") choices="" action=none ;;
 	"shield policy check ") choices="--config --policy --model --onnxruntime --state --root --color --help" ;;
 	"shield policy check --config") choices="" action=file ;;
-	"shield policy check --policy") choices="default offline strict permissive" action=file ;;
+	"shield policy check --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield policy check --model") choices="none" action=directory ;;
 	"shield policy check --onnxruntime") choices="" action=file ;;
 	"shield policy check --state") choices="" action=directory ;;
@@ -41,7 +41,7 @@ _shield() {
 	"shield policy check --color") choices="auto always never" action=none ;;
 	"shield policy test ") choices="--config --policy --model --onnxruntime --state --root --color --format --help" ;;
 	"shield policy test --config") choices="" action=file ;;
-	"shield policy test --policy") choices="default offline strict permissive" action=file ;;
+	"shield policy test --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield policy test --model") choices="none" action=directory ;;
 	"shield policy test --onnxruntime") choices="" action=file ;;
 	"shield policy test --state") choices="" action=directory ;;
@@ -50,7 +50,7 @@ _shield() {
 	"shield policy test --format") choices="text tap junit json" action=none ;;
 	"shield policy explain ") choices="--config --policy --model --onnxruntime --state --root --color --help" ;;
 	"shield policy explain --config") choices="" action=file ;;
-	"shield policy explain --policy") choices="default offline strict permissive" action=file ;;
+	"shield policy explain --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield policy explain --model") choices="none" action=directory ;;
 	"shield policy explain --onnxruntime") choices="" action=file ;;
 	"shield policy explain --state") choices="" action=directory ;;
@@ -61,7 +61,7 @@ _shield() {
 	"shield policy bundle keygen --password-file") choices="" action=file ;;
 	"shield policy bundle build ") choices="--config --policy --model --onnxruntime --state --root --color --name --number --expires --out --help" ;;
 	"shield policy bundle build --config") choices="" action=file ;;
-	"shield policy bundle build --policy") choices="default offline strict permissive" action=file ;;
+	"shield policy bundle build --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield policy bundle build --model") choices="none" action=directory ;;
 	"shield policy bundle build --onnxruntime") choices="" action=file ;;
 	"shield policy bundle build --state") choices="" action=directory ;;
@@ -76,7 +76,7 @@ _shield() {
 	"shield policy bundle sign --password-file") choices="" action=file ;;
 	"shield policy bundle verify ") choices="--config --policy --model --onnxruntime --state --root --color --key --help" ;;
 	"shield policy bundle verify --config") choices="" action=file ;;
-	"shield policy bundle verify --policy") choices="default offline strict permissive" action=file ;;
+	"shield policy bundle verify --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield policy bundle verify --model") choices="none" action=directory ;;
 	"shield policy bundle verify --onnxruntime") choices="" action=file ;;
 	"shield policy bundle verify --state") choices="" action=directory ;;
@@ -85,7 +85,7 @@ _shield() {
 	"shield policy bundle verify --key") choices="" action=none ;;
 	"shield policy bundle update ") choices="--config --policy --model --onnxruntime --state --root --color --help" ;;
 	"shield policy bundle update --config") choices="" action=file ;;
-	"shield policy bundle update --policy") choices="default offline strict permissive" action=file ;;
+	"shield policy bundle update --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield policy bundle update --model") choices="none" action=directory ;;
 	"shield policy bundle update --onnxruntime") choices="" action=file ;;
 	"shield policy bundle update --state") choices="" action=directory ;;
@@ -93,7 +93,7 @@ _shield() {
 	"shield policy bundle update --color") choices="auto always never" action=none ;;
 	"shield policy suggest ") choices="--config --policy --model --onnxruntime --state --root --color --file --approvals --help" ;;
 	"shield policy suggest --config") choices="" action=file ;;
-	"shield policy suggest --policy") choices="default offline strict permissive" action=file ;;
+	"shield policy suggest --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield policy suggest --model") choices="none" action=directory ;;
 	"shield policy suggest --onnxruntime") choices="" action=file ;;
 	"shield policy suggest --state") choices="" action=directory ;;
@@ -103,7 +103,7 @@ _shield() {
 	"shield policy suggest --approvals") choices="" action=none ;;
 	"shield classify ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --format --trace --no-action --conditions --max-bytes --help" ;;
 	"shield classify --config") choices="" action=file ;;
-	"shield classify --policy") choices="default offline strict permissive" action=file ;;
+	"shield classify --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield classify --model") choices="none" action=directory ;;
 	"shield classify --onnxruntime") choices="" action=file ;;
 	"shield classify --state") choices="" action=directory ;;
@@ -115,7 +115,7 @@ _shield() {
 	"shield classify --max-bytes") choices="" action=none ;;
 	"shield evaluate ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --format --trace --no-action --conditions --max-bytes --exam --json --help" ;;
 	"shield evaluate --config") choices="" action=file ;;
-	"shield evaluate --policy") choices="default offline strict permissive" action=file ;;
+	"shield evaluate --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield evaluate --model") choices="none" action=directory ;;
 	"shield evaluate --onnxruntime") choices="" action=file ;;
 	"shield evaluate --state") choices="" action=directory ;;
@@ -127,7 +127,7 @@ _shield() {
 	"shield evaluate --max-bytes") choices="" action=none ;;
 	"shield approve ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --format --trace --no-action --conditions --max-bytes --unattended --help" ;;
 	"shield approve --config") choices="" action=file ;;
-	"shield approve --policy") choices="default offline strict permissive" action=file ;;
+	"shield approve --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield approve --model") choices="none" action=directory ;;
 	"shield approve --onnxruntime") choices="" action=file ;;
 	"shield approve --state") choices="" action=directory ;;
@@ -140,7 +140,7 @@ _shield() {
 	"shield approve --unattended") choices="deny" action=none ;;
 	"shield run ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --format --trace --no-action --conditions --max-bytes --unattended --until --help" ;;
 	"shield run --config") choices="" action=file ;;
-	"shield run --policy") choices="default offline strict permissive" action=file ;;
+	"shield run --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield run --model") choices="none" action=directory ;;
 	"shield run --onnxruntime") choices="" action=file ;;
 	"shield run --state") choices="" action=directory ;;
@@ -154,7 +154,7 @@ _shield() {
 	"shield run --until") choices="policy classify evaluate approve" action=none ;;
 	"shield exec ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --shell --check --dialect --keep-env --help" ;;
 	"shield exec --config") choices="" action=file ;;
-	"shield exec --policy") choices="default offline strict permissive" action=file ;;
+	"shield exec --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield exec --model") choices="none" action=directory ;;
 	"shield exec --onnxruntime") choices="" action=file ;;
 	"shield exec --state") choices="" action=directory ;;
@@ -166,7 +166,7 @@ _shield() {
 	"shield hook ") choices="amp antigravity claude-code cline codex copilot crush cursor droid gemini-cli goose kiro openclaw opencode pi qwen-code windsurf install uninstall status list --help" ;;
 	"shield hook amp ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook amp --config") choices="" action=file ;;
-	"shield hook amp --policy") choices="default offline strict permissive" action=file ;;
+	"shield hook amp --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield hook amp --model") choices="none" action=directory ;;
 	"shield hook amp --onnxruntime") choices="" action=file ;;
 	"shield hook amp --state") choices="" action=directory ;;
@@ -176,7 +176,7 @@ _shield() {
 	"shield hook amp --timeout") choices="" action=none ;;
 	"shield hook antigravity ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook antigravity --config") choices="" action=file ;;
-	"shield hook antigravity --policy") choices="default offline strict permissive" action=file ;;
+	"shield hook antigravity --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield hook antigravity --model") choices="none" action=directory ;;
 	"shield hook antigravity --onnxruntime") choices="" action=file ;;
 	"shield hook antigravity --state") choices="" action=directory ;;
@@ -186,7 +186,7 @@ _shield() {
 	"shield hook antigravity --timeout") choices="" action=none ;;
 	"shield hook claude-code ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook claude-code --config") choices="" action=file ;;
-	"shield hook claude-code --policy") choices="default offline strict permissive" action=file ;;
+	"shield hook claude-code --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield hook claude-code --model") choices="none" action=directory ;;
 	"shield hook claude-code --onnxruntime") choices="" action=file ;;
 	"shield hook claude-code --state") choices="" action=directory ;;
@@ -196,7 +196,7 @@ _shield() {
 	"shield hook claude-code --timeout") choices="" action=none ;;
 	"shield hook cline ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook cline --config") choices="" action=file ;;
-	"shield hook cline --policy") choices="default offline strict permissive" action=file ;;
+	"shield hook cline --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield hook cline --model") choices="none" action=directory ;;
 	"shield hook cline --onnxruntime") choices="" action=file ;;
 	"shield hook cline --state") choices="" action=directory ;;
@@ -206,7 +206,7 @@ _shield() {
 	"shield hook cline --timeout") choices="" action=none ;;
 	"shield hook codex ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook codex --config") choices="" action=file ;;
-	"shield hook codex --policy") choices="default offline strict permissive" action=file ;;
+	"shield hook codex --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield hook codex --model") choices="none" action=directory ;;
 	"shield hook codex --onnxruntime") choices="" action=file ;;
 	"shield hook codex --state") choices="" action=directory ;;
@@ -216,7 +216,7 @@ _shield() {
 	"shield hook codex --timeout") choices="" action=none ;;
 	"shield hook copilot ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook copilot --config") choices="" action=file ;;
-	"shield hook copilot --policy") choices="default offline strict permissive" action=file ;;
+	"shield hook copilot --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield hook copilot --model") choices="none" action=directory ;;
 	"shield hook copilot --onnxruntime") choices="" action=file ;;
 	"shield hook copilot --state") choices="" action=directory ;;
@@ -226,7 +226,7 @@ _shield() {
 	"shield hook copilot --timeout") choices="" action=none ;;
 	"shield hook crush ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook crush --config") choices="" action=file ;;
-	"shield hook crush --policy") choices="default offline strict permissive" action=file ;;
+	"shield hook crush --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield hook crush --model") choices="none" action=directory ;;
 	"shield hook crush --onnxruntime") choices="" action=file ;;
 	"shield hook crush --state") choices="" action=directory ;;
@@ -236,7 +236,7 @@ _shield() {
 	"shield hook crush --timeout") choices="" action=none ;;
 	"shield hook cursor ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook cursor --config") choices="" action=file ;;
-	"shield hook cursor --policy") choices="default offline strict permissive" action=file ;;
+	"shield hook cursor --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield hook cursor --model") choices="none" action=directory ;;
 	"shield hook cursor --onnxruntime") choices="" action=file ;;
 	"shield hook cursor --state") choices="" action=directory ;;
@@ -246,7 +246,7 @@ _shield() {
 	"shield hook cursor --timeout") choices="" action=none ;;
 	"shield hook droid ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook droid --config") choices="" action=file ;;
-	"shield hook droid --policy") choices="default offline strict permissive" action=file ;;
+	"shield hook droid --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield hook droid --model") choices="none" action=directory ;;
 	"shield hook droid --onnxruntime") choices="" action=file ;;
 	"shield hook droid --state") choices="" action=directory ;;
@@ -256,7 +256,7 @@ _shield() {
 	"shield hook droid --timeout") choices="" action=none ;;
 	"shield hook gemini-cli ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook gemini-cli --config") choices="" action=file ;;
-	"shield hook gemini-cli --policy") choices="default offline strict permissive" action=file ;;
+	"shield hook gemini-cli --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield hook gemini-cli --model") choices="none" action=directory ;;
 	"shield hook gemini-cli --onnxruntime") choices="" action=file ;;
 	"shield hook gemini-cli --state") choices="" action=directory ;;
@@ -266,7 +266,7 @@ _shield() {
 	"shield hook gemini-cli --timeout") choices="" action=none ;;
 	"shield hook goose ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook goose --config") choices="" action=file ;;
-	"shield hook goose --policy") choices="default offline strict permissive" action=file ;;
+	"shield hook goose --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield hook goose --model") choices="none" action=directory ;;
 	"shield hook goose --onnxruntime") choices="" action=file ;;
 	"shield hook goose --state") choices="" action=directory ;;
@@ -276,7 +276,7 @@ _shield() {
 	"shield hook goose --timeout") choices="" action=none ;;
 	"shield hook kiro ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook kiro --config") choices="" action=file ;;
-	"shield hook kiro --policy") choices="default offline strict permissive" action=file ;;
+	"shield hook kiro --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield hook kiro --model") choices="none" action=directory ;;
 	"shield hook kiro --onnxruntime") choices="" action=file ;;
 	"shield hook kiro --state") choices="" action=directory ;;
@@ -286,7 +286,7 @@ _shield() {
 	"shield hook kiro --timeout") choices="" action=none ;;
 	"shield hook openclaw ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook openclaw --config") choices="" action=file ;;
-	"shield hook openclaw --policy") choices="default offline strict permissive" action=file ;;
+	"shield hook openclaw --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield hook openclaw --model") choices="none" action=directory ;;
 	"shield hook openclaw --onnxruntime") choices="" action=file ;;
 	"shield hook openclaw --state") choices="" action=directory ;;
@@ -296,7 +296,7 @@ _shield() {
 	"shield hook openclaw --timeout") choices="" action=none ;;
 	"shield hook opencode ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook opencode --config") choices="" action=file ;;
-	"shield hook opencode --policy") choices="default offline strict permissive" action=file ;;
+	"shield hook opencode --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield hook opencode --model") choices="none" action=directory ;;
 	"shield hook opencode --onnxruntime") choices="" action=file ;;
 	"shield hook opencode --state") choices="" action=directory ;;
@@ -306,7 +306,7 @@ _shield() {
 	"shield hook opencode --timeout") choices="" action=none ;;
 	"shield hook pi ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook pi --config") choices="" action=file ;;
-	"shield hook pi --policy") choices="default offline strict permissive" action=file ;;
+	"shield hook pi --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield hook pi --model") choices="none" action=directory ;;
 	"shield hook pi --onnxruntime") choices="" action=file ;;
 	"shield hook pi --state") choices="" action=directory ;;
@@ -316,7 +316,7 @@ _shield() {
 	"shield hook pi --timeout") choices="" action=none ;;
 	"shield hook qwen-code ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook qwen-code --config") choices="" action=file ;;
-	"shield hook qwen-code --policy") choices="default offline strict permissive" action=file ;;
+	"shield hook qwen-code --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield hook qwen-code --model") choices="none" action=directory ;;
 	"shield hook qwen-code --onnxruntime") choices="" action=file ;;
 	"shield hook qwen-code --state") choices="" action=directory ;;
@@ -326,7 +326,7 @@ _shield() {
 	"shield hook qwen-code --timeout") choices="" action=none ;;
 	"shield hook windsurf ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --timeout --permission-request --alone --help" ;;
 	"shield hook windsurf --config") choices="" action=file ;;
-	"shield hook windsurf --policy") choices="default offline strict permissive" action=file ;;
+	"shield hook windsurf --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield hook windsurf --model") choices="none" action=directory ;;
 	"shield hook windsurf --onnxruntime") choices="" action=file ;;
 	"shield hook windsurf --state") choices="" action=directory ;;
@@ -343,7 +343,7 @@ _shield() {
 	"shield hook list ") choices="--help" ;;
 	"shield mcp ") choices="install uninstall serve tools --config --policy --model --onnxruntime --state --root --color --unattended --name --session --record --help" ;;
 	"shield mcp --config") choices="" action=file ;;
-	"shield mcp --policy") choices="default offline strict permissive" action=file ;;
+	"shield mcp --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield mcp --model") choices="none" action=directory ;;
 	"shield mcp --onnxruntime") choices="" action=file ;;
 	"shield mcp --state") choices="" action=directory ;;
@@ -359,7 +359,7 @@ _shield() {
 	"shield mcp uninstall --scope") choices="user project" action=none ;;
 	"shield mcp serve ") choices="--config --policy --model --onnxruntime --state --root --color --help" ;;
 	"shield mcp serve --config") choices="" action=file ;;
-	"shield mcp serve --policy") choices="default offline strict permissive" action=file ;;
+	"shield mcp serve --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield mcp serve --model") choices="none" action=directory ;;
 	"shield mcp serve --onnxruntime") choices="" action=file ;;
 	"shield mcp serve --state") choices="" action=directory ;;
@@ -378,7 +378,7 @@ _shield() {
 	"shield mcp tools accept --as") choices="" action=none ;;
 	"shield serve ") choices="--config --policy --model --onnxruntime --state --root --color --help" ;;
 	"shield serve --config") choices="" action=file ;;
-	"shield serve --policy") choices="default offline strict permissive" action=file ;;
+	"shield serve --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield serve --model") choices="none" action=directory ;;
 	"shield serve --onnxruntime") choices="" action=file ;;
 	"shield serve --state") choices="" action=directory ;;
@@ -394,7 +394,7 @@ _shield() {
 	"shield init fish ") choices="--help" ;;
 	"shield explain ") choices="--config --policy --model --onnxruntime --state --root --color --until --width --help" ;;
 	"shield explain --config") choices="" action=file ;;
-	"shield explain --policy") choices="default offline strict permissive" action=file ;;
+	"shield explain --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield explain --model") choices="none" action=directory ;;
 	"shield explain --onnxruntime") choices="" action=file ;;
 	"shield explain --state") choices="" action=directory ;;
@@ -404,7 +404,7 @@ _shield() {
 	"shield explain --width") choices="" action=none ;;
 	"shield demo ") choices="incidents --config --policy --model --onnxruntime --state --root --color --help" ;;
 	"shield demo --config") choices="" action=file ;;
-	"shield demo --policy") choices="default offline strict permissive" action=file ;;
+	"shield demo --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield demo --model") choices="none" action=directory ;;
 	"shield demo --onnxruntime") choices="" action=file ;;
 	"shield demo --state") choices="" action=directory ;;
@@ -419,7 +419,7 @@ _shield() {
 	"shield sanitize --max-bytes") choices="" action=none ;;
 	"shield score ") choices="--config --policy --model --onnxruntime --state --color --home --root --until --jobs --format --split --source --ids --misses --rows --max-pass --max-friction --help" ;;
 	"shield score --config") choices="" action=file ;;
-	"shield score --policy") choices="default offline strict permissive" action=file ;;
+	"shield score --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield score --model") choices="none" action=directory ;;
 	"shield score --onnxruntime") choices="" action=file ;;
 	"shield score --state") choices="" action=directory ;;
@@ -441,7 +441,7 @@ _shield() {
 	"shield rules list --category") choices="data_exfiltration encoding_evasion email_safety generation_safety concealment social_engineering sensitive_data prompt_injection evasion exfiltration credential_access supply_chain defense_evasion phishing impact privilege_escalation path_traversal self_protection persistence lateral_movement discovery obfuscation remote_code destruction command_and_control exploitation malicious_execution reverse_shell permission_weakening resource_hijacking collection web_exploit execution" action=none ;;
 	"shield rules show ") choices="--json --config --policy --model --onnxruntime --state --root --color --help" ;;
 	"shield rules show --config") choices="" action=file ;;
-	"shield rules show --policy") choices="default offline strict permissive" action=file ;;
+	"shield rules show --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield rules show --model") choices="none" action=directory ;;
 	"shield rules show --onnxruntime") choices="" action=file ;;
 	"shield rules show --state") choices="" action=directory ;;
@@ -510,7 +510,7 @@ _shield() {
 	"shield session resume --state") choices="" action=directory ;;
 	"shield status ") choices="--config --policy --model --onnxruntime --state --root --color --json --help" ;;
 	"shield status --config") choices="" action=file ;;
-	"shield status --policy") choices="default offline strict permissive" action=file ;;
+	"shield status --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield status --model") choices="none" action=directory ;;
 	"shield status --onnxruntime") choices="" action=file ;;
 	"shield status --state") choices="" action=directory ;;
@@ -540,7 +540,7 @@ _shield() {
 	"shield audit export --format") choices="jsonl csv ocsf cef" action=none ;;
 	"shield audit report ") choices="--config --policy --model --onnxruntime --state --root --color --file --days --help" ;;
 	"shield audit report --config") choices="" action=file ;;
-	"shield audit report --policy") choices="default offline strict permissive" action=file ;;
+	"shield audit report --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield audit report --model") choices="none" action=directory ;;
 	"shield audit report --onnxruntime") choices="" action=file ;;
 	"shield audit report --state") choices="" action=directory ;;
@@ -555,7 +555,7 @@ _shield() {
 	"shield audit checkpoint --key") choices="" action=file ;;
 	"shield doctor ") choices="--config --policy --model --onnxruntime --state --root --color --all --repair-state --repair-audit --help" ;;
 	"shield doctor --config") choices="" action=file ;;
-	"shield doctor --policy") choices="default offline strict permissive" action=file ;;
+	"shield doctor --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield doctor --model") choices="none" action=directory ;;
 	"shield doctor --onnxruntime") choices="" action=file ;;
 	"shield doctor --state") choices="" action=directory ;;

@@ -44,6 +44,8 @@ type Options struct {
 	FailOpen       bool // allow, marked as degraded, if the evaluator cannot be reached or the budget is spent
 	ApprovalUsable bool // a person can be asked in Tier 3
 
+	BudgetAsks bool // when the budget is spent a person decides, or nobody
+
 	CanaryToken string        // "" draws a fresh one for each attempt
 	Timeout     time.Duration // 0 means DefaultTimeout
 
@@ -207,6 +209,10 @@ func (e *Evaluator) failure(ctx context.Context, err error, canaries []string) v
 	switch {
 	case errors.Is(err, ErrRateLimited):
 		return verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: "rate_limit", Reasoning: ErrRateLimited.Error()}
+	case errors.Is(err, ErrBudgetExhausted) && e.o.BudgetAsks && e.o.ApprovalUsable:
+		return verdict.Verdict{Decision: verdict.Escalate, Confidence: 0.5, NextTier: 3, Error: "budget", Reasoning: ErrBudgetExhausted.Error()}
+	case errors.Is(err, ErrBudgetExhausted) && e.o.BudgetAsks:
+		return failed("budget", ErrBudgetExhausted.Error())
 	case errors.Is(err, ErrBudgetExhausted):
 		return e.open(failed("budget", ErrBudgetExhausted.Error()))
 	case errors.Is(ctx.Err(), context.Canceled):

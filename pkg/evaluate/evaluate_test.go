@@ -276,6 +276,18 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestBudgetAsks holds that a person decides when the budget is spent, where that is asked
+// for, and otherwise nobody: also failing open.
+func TestBudgetAsks(t *testing.T) {
+	t.Parallel()
+	for _, open := range []bool{false, true} {
+		o := Options{Provider: obedient, Limits: &fakeLimits{rate: 9}, BudgetAsks: true, FailOpen: open}
+		check(t, judge(t, newEvaluator(t, o), newCase("make")), said{"BLOCK", 0.5, "daily evaluation budget exhausted", "budget", false, 0})
+		o.ApprovalUsable = true
+		check(t, judge(t, newEvaluator(t, o), newCase("make")), said{"ESCALATE", 0.5, "daily evaluation budget exhausted", "budget", false, 3})
+	}
+}
+
 func TestRateRefusalCostsNoBudget(t *testing.T) {
 	t.Parallel()
 	l := &fakeLimits{budget: 5}

@@ -244,7 +244,7 @@ allow:
 
 func TestPresetNames(t *testing.T) {
 	t.Parallel()
-	if got := Presets(); !slices.Equal(got, []string{"default", "strict", "permissive", "offline"}) {
+	if got := Presets(); !slices.Equal(got, []string{"default", "strict", "permissive", "offline", "assisted"}) {
 		t.Errorf("presets %v", got)
 	}
 	if _, err := Preset("ofline", Options{}); err == nil || !strings.Contains(err.Error(), `did you mean "offline"?`) {

@@ -26,6 +26,11 @@ var presets = [...]preset{
 		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 67, 68, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 72, 73, 74, 75, 76, 77, 78, 79},
 		allow:       []uint16{55, 56, 57},
 		fingerprint: "sha256:cca8a586117c9d276613b88cd10a81ee2f200e3a67fe5f9270fe9cfc147a9220"},
+	{name: "assisted",
+		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
+		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 67, 68, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 72, 73, 74, 75, 76, 77, 78, 79},
+		allow:       []uint16{55, 56, 57},
+		fingerprint: "sha256:cca8a586117c9d276613b88cd10a81ee2f200e3a67fe5f9270fe9cfc147a9220 assisted"},
 }
 
 // coreRules are the rules of policies/core.yaml.

@@ -172,10 +172,15 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 				v = p.noted(refused, TierApprove, c, p.now())
 				o.stages |= verdict.Approve
 			}
+		} else if tier == TierEvaluate && p.assisted {
+			v = p.assists(ctx, c)
 		} else {
 			v = p.ask(ctx, tier, c)
 		}
 		o.stages |= 1 << tier
+		if tier == TierApprove && v.Error == "" && !slices.Contains([]string{"", "remembered", "kind", approve.HostChannel}, v.Channel) {
+			p.answeredByUser(ctx, c)
+		}
 		if tier == TierClassify && in.First <= TierClassify {
 			v, c = p.keptInstead(ctx, v, c, r)
 		}

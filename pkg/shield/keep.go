@@ -34,7 +34,7 @@ func (p *Pipeline) openUndo(cfg Config, rules *policy.Policy) {
 		p.undo = UndoStore(cfg)
 	}
 	if p.undo != nil || cfg.IfKept {
-		p.keptCounts = rules.AcceptsKept() && cfg.Provider == nil && cfg.settings().Evaluator.Provider == ""
+		p.keptCounts = rules.AcceptsKept() && (p.assisted || cfg.Provider == nil && cfg.settings().Evaluator.Provider == "")
 	}
 }
 

@@ -80,6 +80,7 @@ type Pipeline struct {
 	blind      func() (*analysis.Analyzer, error) // looks at no files, for the actions of exams
 	background *sync.WaitGroup                    // of probes
 	single     bool
+	assisted   bool // the policy is the preset of that name, or extends it
 
 	undo       *undo.Store // where lost files are kept; nil for a pipeline that only prints
 	keptCounts bool        // what is kept can be allowed
@@ -124,6 +125,9 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	}
 	if err := p.openState(cfg, prints); err != nil {
 		return nil, err
+	}
+	if preset, err := PolicyPreset(cfg); err == nil {
+		p.assisted = preset == assisted
 	}
 	p.openSessions(cfg, rules)
 	p.openUndo(cfg, rules)

@@ -15,7 +15,7 @@ import (
 )
 
 // presets are the policies that shield ships, in the order of the help.
-var presets = []string{"default", "strict", "permissive", "offline"}
+var presets = []string{"default", "strict", "permissive", "offline", "assisted"}
 
 func main() {
 	src, err := generate(policies.FS)
@@ -51,15 +51,24 @@ func generate(files fs.FS) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if f.Extends != "base" {
+		own, salt := f.Set, ""
+		switch empty := len(f.Deny)+len(f.Verify)+len(f.Allow) == 0; {
+		case f.Extends == "base":
+		case f.Extends == "offline" && empty: // judged in another way by the same rules
+			offline, err := load(files, f.Extends)
+			if err != nil {
+				return nil, err
+			}
+			own, salt = offline.Set, " "+name
+		default:
 			return nil, fmt.Errorf("policies/%s.yaml extends %q, not base", name, f.Extends)
 		}
-		set, err := arrange(core.Set, base.Set, f.Set)
+		set, err := arrange(core.Set, base.Set, own)
 		if err != nil {
 			return nil, fmt.Errorf("policies/%s.yaml: %w", name, err)
 		}
 		fmt.Fprintf(&tables, "{name: %q,\ndeny: %s,\nverify: %s,\nallow: %s,\nfingerprint: %q},\n",
-			name, g.list(set.Deny), g.list(set.Verify), g.list(set.Allow), set.Fingerprint())
+			name, g.list(set.Deny), g.list(set.Verify), g.list(set.Allow), set.Fingerprint()+salt)
 	}
 	tables.WriteString("}\n")
 

@@ -1,0 +1,200 @@
+package shield
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/state"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// assisted is the preset in which the questions of offline go to the evaluator first. Some
+// are the user's alone, and the evaluator's ALLOW counts a few times between two answers of
+// the user, so that nobody is talked into a habit by a model that errs in one way.
+const assisted = "assisted"
+
+// maxAssists is how often the evaluator's ALLOW counts in a session between two answers.
+const maxAssists = 10
+
+// assists puts a case to the evaluator as the preset assisted wants it.
+func (p *Pipeline) assists(ctx context.Context, c *analysis.Case) verdict.Verdict {
+	if by := personal(c); by != nil {
+		return p.forUser(c, by, by.Reasoning)
+	}
+	before := len(c.Trail)
+	v := p.ask(ctx, TierEvaluate, c)
+	if v.Decision != verdict.Allow {
+		return v
+	}
+	why := ""
+	switch n, err := p.assisting(ctx, c); {
+	case err != nil:
+		why = "it is not known how often a review has decided in this session: " + err.Error()
+	case n > maxAssists:
+		why = "ten actions of this session were allowed by a review since you were last asked"
+	default:
+		return v
+	}
+	by := asking(c.Trail[:before], TierPolicy, TierApprove)
+	if by == nil {
+		by = &verdict.Step{Source: sources[TierEvaluate], Confidence: 0.5}
+	}
+	return p.forUser(c, by, strings.TrimPrefix(by.Reasoning+"; "+why, "; "))
+}
+
+// forUser returns the question of an earlier tier as one for the user.
+func (p *Pipeline) forUser(c *analysis.Case, by *verdict.Step, reason string) verdict.Verdict {
+	v := verdict.Verdict{Decision: verdict.Escalate, Confidence: by.Confidence, NextTier: TierApprove, Rule: by.Rule, Reasoning: reason}
+	v.Trail = []verdict.Step{{Source: by.Source, Decision: v.Decision, Confidence: v.Confidence, Rule: v.Rule, Reasoning: reason}}
+	return p.noted(v, TierEvaluate, c, p.now())
+}
+
+// personal returns the question that the user alone answers, nil if the evaluator may. It is
+// one about privilege, credentials, destruction or access elsewhere, persistence, foreign
+// code, shield itself, what is not known, or a way out after text from outside.
+func personal(c *analysis.Case) *verdict.Step {
+	by := asking(c.Trail, TierPolicy, TierApprove)
+	if by == nil {
+		by = &verdict.Step{Source: sources[TierEvaluate], Confidence: 0.5, Reasoning: c.WhyTier()}
+	}
+	switch {
+	case c.Unexamined != "", len(c.Effects) == 0, slices.Contains(personalRules, by.Rule):
+		return by
+	}
+	untrusted := c.Remembers(effect.LabelUntrusted)
+	for i := range c.Effects {
+		if e := &c.Effects[i]; personalEffect(e) || untrusted && wayOut(e) {
+			return by
+		}
+	}
+	return nil
+}
+
+// personalRules are those whose questions the user alone answers, whatever the effect is
+// that they met.
+var personalRules = []string{
+	"starts_later", "agent_identity", "login_settings", "system_changes", "credential_changes", "secret_names", "sandbox_off",
+	"sends_after_secrets", "sends_private_after_foreign_text", "ask_after_foreign_text",
+}
+
+// localHarms are those that the evaluator may allow: what is lost or hidden is the user's own
+// work on this machine, and undo or git may have it.
+var localHarms = []effect.Harm{effect.Discards, effect.Conceals, effect.Hides, effect.Halts, effect.Surveys, effect.Uploads}
+
+// personalEffect reports whether the user alone may allow an effect.
+func personalEffect(e *effect.Effect) bool {
+	if e.Sure == effect.Unknown || slices.ContainsFunc(e.Harms, func(h effect.Harm) bool { return !slices.Contains(localHarms, h) }) {
+		return true
+	}
+	switch e.Word() {
+	case effect.ChangePrivilege, effect.ReadSecret, effect.SendSecret, effect.ReadClipboard, effect.Destroy, effect.Persist, effect.ChangeGuard,
+		effect.RunDownload, effect.RunDecoded, effect.RunInput, effect.RemoteShell, effect.Dynamic:
+		return true
+	case effect.Execute:
+		return e.Class == effect.UnknownClass || e.Class == effect.Privileged
+	case effect.ChangeRemote:
+		return e.Verb == "" || e.Target == "" && e.Service == ""
+	case effect.RunCode:
+		return e.Is(effect.LabelNetwork) || e.Is(effect.LabelDecoded) || e.Is(effect.LabelUntrusted)
+	case effect.SendData:
+		return e.Is(effect.LabelSecret) || e.Is(effect.LabelCredential) || e.Is(effect.LabelPrivate)
+	case effect.ReadFile, effect.WriteFile, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ChangePermissions:
+		return e.Path == "" || effect.SecretPath(e.Path, e.Pattern)
+	}
+	return false
+}
+
+// wayOut reports whether an effect carries something to another machine or person, or
+// changes something there.
+func wayOut(e *effect.Effect) bool {
+	switch e.Kind {
+	case effect.HTTPRequest, effect.Connect, effect.SendData, effect.SendMessage, effect.ChangeRemote:
+		return true
+	}
+	return false
+}
+
+// How often the evaluator's ALLOW counted is kept on a shelf of the state, one value for
+// each session.
+const (
+	assistShelf = "assisted"
+	assistGroup = "sessions"
+	assistFor   = 7 * 24 * time.Hour // after the last
+	maxSessions = 1000               // that are counted at once
+)
+
+type assistCount struct {
+	N  int       `json:"n"`
+	At time.Time `json:"at"`
+}
+
+var errTooManySessions = errors.New("too many sessions are counted")
+
+// assistKey names the session of a case.
+func (p *Pipeline) assistKey(c *analysis.Case) []byte {
+	session := c.Action.Session
+	if p.host == "" {
+		session = "" // the agent's own word: all that it calls itself count together
+	}
+	return examID(strings.Join([]string{p.caller.User, p.host, session}, "\x00"))
+}
+
+// assisting counts one more ALLOW and returns how many there were since the user answered.
+func (p *Pipeline) assisting(ctx context.Context, c *analysis.Case) (n int, err error) {
+	if p.store == nil {
+		return 0, errors.New("there is no state folder")
+	}
+	key, now := p.assistKey(c), p.now()
+	err = p.store.Shelf(ctx, assistShelf, func(sh *state.Shelf) error {
+		var counted assistCount
+		others := 0
+		var old [][]byte
+		err := sh.Each([]byte(assistGroup), func(k, value []byte) error {
+			var one assistCount
+			if err := json.Unmarshal(value, &one); err != nil {
+				return err
+			}
+			switch {
+			case string(k) == string(key):
+				counted = one
+			case now.Sub(one.At) > assistFor:
+				old = append(old, slices.Clone(k))
+			default:
+				others++
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if others >= maxSessions {
+			return errTooManySessions
+		}
+		for _, k := range old {
+			if err := sh.Put([]byte(assistGroup), k, nil); err != nil {
+				return err
+			}
+		}
+		n = counted.N + 1
+		value, err := json.Marshal(assistCount{min(n, maxAssists+1), now})
+		if err != nil {
+			return err
+		}
+		return sh.Put([]byte(assistGroup), key, value)
+	})
+	return n, err
+}
+
+// answeredByUser starts the count of a session anew. Where that fails the user is asked more
+// often.
+func (p *Pipeline) answeredByUser(ctx context.Context, c *analysis.Case) {
+	if p.assisted && p.store != nil {
+		_ = p.store.Shelf(ctx, assistShelf, func(sh *state.Shelf) error { return sh.Put([]byte(assistGroup), p.assistKey(c), nil) })
+	}
+}
