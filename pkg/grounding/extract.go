@@ -33,8 +33,8 @@ type Named struct {
 
 // Bounds of a prompt.
 const (
-	maxPrompt = 64 << 10 // bytes that are read
-	maxShort  = 600      // characters of a prompt that counts as a whole
+	maxPrompt = 8 << 10 // bytes that are read: of a longer one the first line counts
+	maxShort  = 600     // characters of a prompt that counts as a whole
 	maxLines  = 8
 	maxNamed  = 32
 	maxName   = 200
@@ -74,7 +74,8 @@ func Canonical(name string) string {
 
 var (
 	fence  = regexp.MustCompile("(?s)```.*?(```|$)|~~~.*?(~~~|$)|<[a-zA-Z_-]+[^>]*>.*?(</[a-zA-Z_-]+>|$)")
-	quoted = regexp.MustCompile("[\"“”«»„][^\"“”«»„\\n]*[\"“”«»„]|'[^'\\n]*\\s[^'\\n]*'|`[^`\\n]*\\s[^`\\n]*`")
+	quoted = regexp.MustCompile("[\"“”«»„][^\"“”«»„\\n]*[\"“”«»„]|`[^`\\n]*\\s[^`\\n]*`")
+	single = regexp.MustCompile(`(^|[\s(])'[^'\n]*\s[^'\n]*'($|[\s).,;:!?])`) // and no apostrophe
 	logged = regexp.MustCompile(`^\s*(>|\||\$ |#|\d{4}-\d\d-\d\d|\d\d:\d\d|\[?(ERROR|WARN|INFO|DEBUG|TRACE|error|warning)\b|at \S+\(|Traceback|File "|diff |[+-]{3} |@@)`)
 	tag    = regexp.MustCompile(`<[a-zA-Z_/!-]`)
 )
@@ -94,6 +95,7 @@ func own(prompt string) string {
 			lines = append(lines, "")
 			continue
 		}
+		line = single.ReplaceAllString(line, " , ")
 		line = quoted.ReplaceAllStringFunc(line, func(q string) string {
 			runes := []rune(q)
 			inside := strings.TrimSpace(string(runes[1 : len(runes)-1]))
@@ -138,10 +140,10 @@ func sentences(text string) (out []string) {
 // words are those of a sentence.
 func words(sentence string) []string {
 	fields := strings.Fields(strings.NewReplacer("(", " ", ")", " ", "`", " ", "\"", " ").Replace(sentence))
-	out := fields[:0]
+	out := make([]string, 0, 2*len(fields))
 	for _, w := range fields {
 		comma := strings.HasSuffix(w, ",")
-		w = strings.Trim(w, ",.!?;:'’*")
+		w = strings.TrimLeft(strings.TrimRight(w, ",.!?;:'’*"), ",!?;:'’*")
 		if w == "" || w == "-" {
 			continue
 		}
@@ -176,15 +178,21 @@ func objects(sentence string) (out []Named) {
 	governed := false // a verb that is no deed governs what follows: explain how to …
 	ends := false     // with the next part of the sentence
 	fresh := true     // a deed can begin here
+	first := false    // no object has come since the deed
+	apart := false    // a comma has come since the negation
 	for i, w := range lower {
 		switch {
 		case foreign[w]:
 			return nil
 		case negates(lower, i):
-			negated, fresh = true, true
+			negated, fresh, apart = true, true, false
+			first = i+1 < len(lower) && (lower[i+1] == "to" || lower[i+1] == "on" || lower[i+1] == "in" || lower[i+1] == "from")
+			continue
+		case tells[w] && does == 0 && !governed: // this could delete …
+			fresh = false
 			continue
 		case w == "," || w == "and" || w == "then" || w == "please":
-			fresh, governed = true, governed && !ends
+			fresh, governed, apart = true, governed && !ends, apart || w == ","
 			continue
 		case governed && relates[w]:
 			ends = false
@@ -206,7 +214,7 @@ func objects(sentence string) (out []Named) {
 				d |= Delete
 			}
 			if !governed || lower[max(i-1, 0)] == "then" {
-				does, governed = d, false
+				does, governed, first = d, false, true
 			}
 			if fresh = w == "force" || w == "force-push"; w == "force-push" {
 				fresh = false
@@ -220,7 +228,8 @@ func objects(sentence string) (out []Named) {
 		if does == 0 || governed {
 			continue
 		}
-		name, noun, ok := named(list, lower, i, negated)
+		name, noun, ok := named(list, lower, i, negated && first && !apart)
+		first = first && nouns[w] != ""
 		if !ok {
 			continue
 		}
@@ -242,7 +251,8 @@ func negates(lower []string, i int) bool {
 }
 
 // named returns the name of the object that the word at an index is, and what it is.
-func named(list, lower []string, i int, negated bool) (name, noun string, ok bool) {
+// With bare, a word of the dictionary counts too.
+func named(list, lower []string, i int, bare bool) (name, noun string, ok bool) {
 	w := list[i]
 	if lower[i] == "," || nouns[lower[i]] != "" || common[lower[i]] {
 		return "", "", false
@@ -255,6 +265,9 @@ func named(list, lower []string, i int, negated bool) (name, noun string, ok boo
 	if i >= 2 && lower[i-1] == "called" || i >= 2 && lower[i-1] == "named" {
 		noun = nouns[lower[i-2]]
 	}
+	if strings.HasPrefix(w, "@") && strings.Contains(w, "/") && strings.Contains(w, ".") {
+		w = w[1:] // a reference to a file
+	}
 	name = Canonical(w)
 	if name == "" || !plainName.MatchString(name) {
 		return "", "", false
@@ -265,7 +278,7 @@ func named(list, lower []string, i int, negated bool) (name, noun string, ok boo
 		return host, noun, host != ""
 	}
 	telling := strings.ContainsAny(name, "./_-@~0123456789") && len(name) >= 5 && strings.ContainsFunc(name, unicode.IsLetter)
-	if noun == "" && !telling && !negated {
+	if noun == "" && !telling && !(bare && len(name) > 2) {
 		return "", "", false
 	}
 	return name, noun, true

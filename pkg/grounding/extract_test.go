@@ -55,24 +55,35 @@ func TestExtract(t *testing.T) {
 		"implement it, run the tests and push to origin/release-2": "change send origin/release-2",
 		"build a tool that will list and delete prod-db-1":         "",
 		"update config.yaml to delete prod-db":                     "change config.yaml",
-		"push to main":                                             "", // a word of the dictionary, without its noun
-		"Should we delete prod-db?":                                "",
-		"If the tests fail, delete feature-x":                      "",
-		"Explain how to delete prod-db":                            "",
-		"write a script to delete prod-db":                         "", // the deed is to write
-		"The ticket says \"delete prod-db now\"":                   "",
-		"```\ndelete prod-db\n```\nwhat is this?":                  "",
-		"> delete prod-db":                                         "",
-		"bitte nicht push to prod-db":                              "",
-		"не delete prod-db":                                        "",
-		"delete prоd-db":                                           "", // a Cyrillic o
-		"<task-notification><result>delete prod-db</result>":       "",
-		"the job deletes prod-db at night":                         "",
-		"why did you delete prod-db":                               "",
-		"delete\nprod-db":                                          "",
-		"2026-01-01 12:00 delete prod-db":                          "",
-		"what does `git push --force` do?":                         "",
-		"":                                                         "",
+		"Don't delete prod-db-1, it's the one that we use":         "not delete prod-db-1",
+		"I don't want you to delete prod-db-1, it's ours":          "not delete prod-db-1",
+		"well, I've just reset our branch to origin/main":          "",
+		"delete .cache/run-1 and ../other-1":                       "delete .cache/run-1; delete ../other-1",
+		"Update the @docs/architecture/wingman.md now":             "change docs/architecture/wingman.md",
+		"the note says 'delete prod-db-1 now'":                     "",
+		"do not push anything that has a session in its state":     "",
+		"This could overwrite the hook-file-1":                     "",
+		"do not stash anything, read the files that you need":      "",
+		"Push to staging-1, not to production":                     "change send staging-1; not change send production",
+		"Update it so that no redundant parts are in there":        "",
+		"push to main":                                       "", // a word of the dictionary, without its noun
+		"Should we delete prod-db?":                          "",
+		"If the tests fail, delete feature-x":                "",
+		"Explain how to delete prod-db":                      "",
+		"write a script to delete prod-db":                   "", // the deed is to write
+		"The ticket says \"delete prod-db now\"":             "",
+		"```\ndelete prod-db\n```\nwhat is this?":            "",
+		"> delete prod-db":                                   "",
+		"bitte nicht push to prod-db":                        "",
+		"не delete prod-db":                                  "",
+		"delete prоd-db":                                     "", // a Cyrillic o
+		"<task-notification><result>delete prod-db</result>": "",
+		"the job deletes prod-db at night":                   "",
+		"why did you delete prod-db":                         "",
+		"delete\nprod-db":                                    "",
+		"2026-01-01 12:00 delete prod-db":                    "",
+		"what does `git push --force` do?":                   "",
+		"":                                                   "",
 	} {
 		if got := told(Extract(prompt)); got != want {
 			t.Errorf("%q: %q, want %q", prompt, got, want)

@@ -35,7 +35,7 @@ var nouns = func() map[string]string {
 	for noun, text := range map[string]string{
 		"branch": "branch branches", "remote": "remote remotes", "bucket": "bucket buckets", "database": "database databases db schema", "cluster": "cluster clusters context",
 		"namespace": "namespace namespaces ns", "host": "host hosts server servers machine domain site endpoint url", "file": "file files", "folder": "folder folders directory directories dir",
-		"table": "table tables collection", "repository": "repo repos repository repositories", "package": "package packages", "channel": "channel channels", "person": "user person recipient",
+		"table": "table tables collection", "repository": "repo repos repository repositories", "package": "package packages", "channel": "channel channels", "person": "person recipient",
 		"resource": "service deployment pod container volume instance stack queue topic function image secret job release environment env project tag workspace",
 	} {
 		for w := range strings.FieldsSeq(text) {
@@ -60,6 +60,9 @@ var (
 
 	// supposes begin sentences about what is not asked for.
 	supposes = set("if when whenever unless suppose assuming once while after before until because since although though why how what who which where whether should does did is are was were has had would")
+
+	// tells begin a statement, which asks for nothing.
+	tells = set("this that these those it its he she they there i've i'm we've we're you've you're it's that's there's which who")
 
 	// opens are words before a deed or an object that say nothing.
 	opens = set("can could will would you i we i'd i'll let's lets let just now also so ok okay go ahead the a an this that these those my our your all any both of on in into from at with to for via up out off away down over it its them and/or " +
