@@ -4,8 +4,9 @@
 //
 // The package is an abstract machine: it walks the syntax tree in the order in
 // which a shell would run it, with values that may be partly unknown, and
-// writes down effects where a shell would act. What it does not know it says
-// (effect Dynamic); it never guesses that something is harmless.
+// writes down effects where a shell would act. What it does not know it says (an
+// effect of the certainty Unknown, which policies call dynamic); it never guesses
+// that something is harmless.
 //
 // # Values
 //
