@@ -106,8 +106,10 @@ corpora:
 efficacy: build
 	python3 training/report.py --renew docs/efficacy.md $(SETS)
 
+# JUDGE=yes also examines a model of 1.5 billion weights (1.1 GB, an hour); see docs/tier2.md
 tier2: build
 	testdata/evaluate/trained.sh build/shield
+	test -z '$(JUDGE)' || testdata/evaluate/judge.sh build/shield
 
 bench: build
 	@testdata/bench.sh build/shield

@@ -244,7 +244,7 @@ func runs(e *effect.Effect, payload string) (what, kind, text string) {
 	case len(e.Harms) > 0:
 		what = "runs a program that can do harm (" + string(e.Harms[0]) + "):"
 	case e.Class == effect.UnknownClass:
-		what = "runs a program that shield does not know:"
+		what = "runs what the analysis does not know in full:"
 	case e.Class == effect.Destructive, e.Class == effect.Privileged:
 		what = "runs a program that is " + string(e.Class) + ":"
 	case spelled:
@@ -291,8 +291,8 @@ func (f *facts) about(c *analysis.Case, e *effect.Effect) string {
 		add(e.Restorable, "restorable from the last commit")
 		add(e.Kept, "a copy is kept")
 	case effect.SendData, effect.ChangeRemote, effect.HTTPRequest, effect.SendMessage:
-		add(e.Trusted, "a trusted place")
-		add(!e.Trusted && e.Kind != effect.SendMessage, "not a trusted place")
+		add(e.Trusted, "a place that the user trusts")
+		add(!e.Trusted && e.Kind != effect.SendMessage, "a place that the user has not listed")
 	}
 	for _, l := range e.Labels {
 		if slices.Contains(effect.Labels(), l) {

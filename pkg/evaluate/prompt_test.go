@@ -62,7 +62,7 @@ func TestUserPrompt(t *testing.T) {
 	const want = `Evaluate this action for security:
 
 Facts:
-- sends a request to host 1 (not a trusted place)
+- sends a request to host 1 (a place that the user has not listed)
 - runs, once resolved: command 1
 - does something that cannot be known before it runs (output)
 

@@ -3,6 +3,7 @@ package shield
 import (
 	"strings"
 
+	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/classify"
 	"github.com/shieldcli/shield/pkg/policy"
 	"github.com/shieldcli/shield/pkg/verdict"
@@ -44,7 +45,7 @@ func ruleWords(rule string) string {
 	if !ok {
 		return ""
 	}
-	return text
+	return approve.Lowered(text)
 }
 
 // doubtWords begin the reasons of Tier 1 that come from no rule.
