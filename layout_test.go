@@ -116,7 +116,7 @@ var layers = [][]string{
 	{"pkg/session", "pkg/service", "pkg/policy", "pkg/classify", "pkg/evaluate", "pkg/approve"},
 	{"pkg/report", "pkg/evaluate/evaltest", "pkg/gateway"},
 	{"pkg/shield"},
-	{"pkg/score"},
+	{"pkg/scan", "pkg/score"},
 	{"cmd"},
 	{"."},
 }

@@ -83,6 +83,7 @@ func commands(w *World, args []string) (out []*cli.Command) {
 		{"explain", groupJudge, explainCommand},
 		{"demo", groupJudge, demoCommand},
 		{"sanitize", groupJudge, sanitizeCommand},
+		{"scan", groupLookBack, scanCommand},
 		{"score", groupLookBack, scoreCommand},
 		{"rules", groupPolicies, rulesCommand},
 		{"model", groupPolicies, modelCommand},

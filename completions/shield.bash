@@ -5,14 +5,14 @@ _shield() {
 	for word in "${typed_words[@]}"; do
 		if [[ -n $skip ]]; then
 			skip=
-		elif [[ " --config --state --host --ask --preset --policy --model --onnxruntime --root --color --jobs --format --conditions --max-bytes --password-file --name --number --expires --out --key --file --approvals --unattended --until --dialect --keep-env --timeout --scope --record --as --width --dir --only --mode --home --split --source --ids --misses --rows --max-pass --max-friction --category --sha256 --checkpoint --lines --days " == *" $word "* || '|shield mcp --session|' == *"|$typed $word|"* ]]; then
+		elif [[ " --config --state --host --ask --preset --policy --model --onnxruntime --root --color --jobs --format --conditions --max-bytes --password-file --name --number --expires --out --key --file --approvals --unattended --until --dialect --keep-env --timeout --scope --record --as --width --dir --only --mode --path --home --split --source --ids --misses --rows --max-pass --max-friction --category --sha256 --checkpoint --lines --days " == *" $word "* || '|shield mcp --session|' == *"|$typed $word|"* ]]; then
 			skip=$word
 		elif [[ $word != -* ]]; then
 			typed+=" $word"
 		fi
 	done
 	case "$typed $skip" in
-	"shield ") choices="setup policy classify evaluate approve run exec hook mcp serve service init explain demo sanitize score rules model allow undo approvals tools session status audit doctor completion --help --version --help" ;;
+	"shield ") choices="setup policy classify evaluate approve run exec hook mcp serve service init explain demo sanitize scan score rules model allow undo approvals tools session status audit doctor completion --help --version --help" ;;
 	"shield setup ") choices="--config --state --host --ask --preset --yes --dry-run --undo --help" ;;
 	"shield setup --config") choices="" action=file ;;
 	"shield setup --state") choices="" action=directory ;;
@@ -417,6 +417,15 @@ _shield() {
 	"shield sanitize --config") choices="" action=file ;;
 	"shield sanitize --mode") choices="flag clean wrap block" action=none ;;
 	"shield sanitize --max-bytes") choices="" action=none ;;
+	"shield scan ") choices="--config --policy --model --onnxruntime --color --host --path --jobs --json --html --help" ;;
+	"shield scan --config") choices="" action=file ;;
+	"shield scan --policy") choices="default offline assisted strict permissive" action=file ;;
+	"shield scan --model") choices="none" action=directory ;;
+	"shield scan --onnxruntime") choices="" action=file ;;
+	"shield scan --color") choices="auto always never" action=none ;;
+	"shield scan --host") choices="" action=none ;;
+	"shield scan --path") choices="" action=file ;;
+	"shield scan --jobs") choices="" action=none ;;
 	"shield score ") choices="--config --policy --model --onnxruntime --state --color --home --root --until --jobs --format --split --source --ids --misses --rows --max-pass --max-friction --help" ;;
 	"shield score --config") choices="" action=file ;;
 	"shield score --policy") choices="default offline assisted strict permissive" action=file ;;

@@ -25,6 +25,12 @@ func (d disk) Lstat(name string) (fs.FileInfo, error) {
 	if err := d.seen(path.Dir(name)); err != nil {
 		return nil, err
 	}
+	if e, known := d.files.look(name); known {
+		if e.Gone {
+			return nil, fs.ErrNotExist
+		}
+		return layerEntry{path.Base(name), e}, nil
+	}
 	look := d.files.newLooker()
 	if _, err := look.at(name); err != nil {
 		return nil, err
@@ -50,6 +56,14 @@ func (d disk) ReadDir(name string, most int) ([]fs.DirEntry, error) {
 	if err := d.seen(name); err != nil {
 		return nil, err
 	}
+	if d.files.layer != nil {
+		return d.files.merged(name, most)
+	}
+	return readDir(name, most)
+}
+
+// readDir returns at most most entries of a folder of the disk.
+func readDir(name string, most int) ([]fs.DirEntry, error) {
 	dir, err := os.Open(name)
 	if err != nil {
 		return nil, err

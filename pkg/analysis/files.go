@@ -15,6 +15,7 @@ type files struct {
 	devices []uint64 // file systems that are looked at whatever their type
 	roots   []string // the workspace without links, each with a slash at the end; it is not looked up again
 	absent  absences
+	layer   Layer // over the disk; nil for none
 }
 
 const (
@@ -55,13 +56,13 @@ type lookup struct {
 }
 
 // look looks up a name, once if it is a folder's.
-func (known folders) look(look *looker, path string, isFolder bool) (target string, err error) {
+func (known folders) look(f *files, look *looker, path string, isFolder bool) (target string, err error) {
 	if known == nil || !isFolder {
-		return look.at(path)
+		return f.at(look, path)
 	}
 	d, ok := known[path]
 	if !ok {
-		d.target, d.err = look.at(path)
+		d.target, d.err = f.at(look, path)
 		known[path] = d
 	}
 	return d.target, d.err
@@ -104,7 +105,7 @@ func (f *files) through(path string, known folders) (real string, err error) {
 		if lookups++; lookups > maxLookups || hops > 0 && !lookable(next) {
 			return join(at, rest), errUnseen
 		}
-		target, err := known.look(&look, next, more != "")
+		target, err := known.look(f, &look, next, more != "")
 		if err != nil {
 			return join(at, rest), err
 		}
@@ -171,6 +172,12 @@ func (f *files) script(path string) ([]byte, error) {
 	real, err := f.follow(path)
 	if err != nil {
 		return nil, err
+	}
+	if text, err, known := f.layered(real); known {
+		if len(text) > maxScript {
+			return nil, errUnseen
+		}
+		return text, err
 	}
 	file, err := f.open(real)
 	if err != nil {

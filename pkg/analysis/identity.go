@@ -45,19 +45,27 @@ func (i *Identifier) Perhaps(paths []string) []string {
 	if i == nil {
 		return nil
 	}
+	if i.files.layer != nil {
+		return paths
+	}
 	return i.files.absent.perhaps(paths, i.seen)
 }
 
 func (f *files) identify(path string, known folders, seen stamps) (id effect.Identity, ok bool) {
-	if f.absent.still(path, seen) {
+	if f.layer == nil && f.absent.still(path, seen) {
 		return id, false
 	}
 	real, err := f.through(path, known)
-	if errors.Is(err, fs.ErrNotExist) && real == path {
+	if errors.Is(err, fs.ErrNotExist) && real == path && f.layer == nil {
 		f.absent.note(path, seen)
 	}
 	if err != nil {
 		return id, false
+	}
+	if text, err, known := f.layered(real); known {
+		sum := sha256.Sum256(text)
+		copy(id.Sum[:], sum[:])
+		return id, err == nil && len(text) > 0
 	}
 	file, err := f.open(real)
 	if err != nil {

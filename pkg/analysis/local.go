@@ -18,6 +18,7 @@ type Options struct {
 	Roots    []string // folders that count as workspace
 	FoldCase bool     // the file system ignores case
 	Files    bool     // look at local files: resolve symbolic links, read scripts; else judge as if no file existed
+	Layer    Layer    // with Files: what is there in place of the disk; nil for nothing
 	Page     Page     // where questions are answered; nil if that is not known
 	Trusted  Trusted  // places that data may go to in ordinary work
 }
@@ -46,6 +47,7 @@ func New(o Options) (*Analyzer, error) {
 	}
 	f := newFiles()
 	if o.Files {
+		f.layer = o.Layer
 		place.Links, place.Linker, place.Script = f.links, f.linker, f.script
 		f.trust(place.Home)
 	}

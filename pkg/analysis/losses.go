@@ -233,7 +233,11 @@ func (c *Case) gitLoses(l *Losses, e *effect.Effect, within func(*effect.Effect)
 	inside := func(p string) bool { return c.place.Inside(p, false, false) }
 	r := committed.New(disk{c.files}, inside, inside)
 	defer r.Close()
-	t, ok := r.Tree(c.real(e.Folder))
+	folder := c.real(e.Folder)
+	t, ok := r.Tree(folder)
+	if !ok && c.files.layer != nil {
+		return c.files.layer.Absent(path.Join(folder, ".git"))
+	}
 	if !ok || len(t.Files) > maxTracked {
 		return false
 	}

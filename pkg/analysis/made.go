@@ -86,6 +86,9 @@ func (i *Identifier) Intact(name string, from, to time.Time) bool {
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
+	if _, known := i.files.look(real); known {
+		return real == name // the layer holds what the session has put there
+	}
 	left := maxIntact
 	return real == name && i.files.intact(name, from, to, &left)
 }

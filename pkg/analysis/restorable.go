@@ -79,6 +79,9 @@ func (c *Case) unmissed(p string) bool {
 // kept reports whether what is at a path is in the last commit.
 func (c *Case) kept(r *committed.Reader, f *files, p string) bool {
 	dir, err := f.follow(path.Dir(p))
+	if e, known := f.look(p); known {
+		return err == nil && e.Committed
+	}
 	return err == nil && r.Keeps(path.Join(dir, path.Base(p)))
 }
 

@@ -207,27 +207,9 @@ func (h *Host) event(ctx context.Context, v any) (Event, error) {
 			return Event{}, err
 		}
 	}
-	actions, err := h.actions(ctx, tool, input, read["cwd"])
+	e.Actions, err = h.proposed(ctx, tool, input, read)
 	if err != nil {
 		return Event{}, err
-	}
-	for _, a := range actions {
-		for member, from := range map[string]string{"cwd": "cwd", "session": "session", "id": "id"} {
-			if v := read[from]; v != nil && a[member] == nil {
-				a[member] = v
-			}
-		}
-		if a["cwd"], err = joined(read["cwd"], a["cwd"]); err != nil {
-			return Event{}, err
-		}
-		if a["cwd"] == nil {
-			delete(a, "cwd")
-		}
-		raw, err := encode(a)
-		if err != nil {
-			return Event{}, err
-		}
-		e.Actions = append(e.Actions, raw)
 	}
 	return e, nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/audit"
 	"github.com/shieldcli/shield/pkg/classify"
@@ -57,11 +58,13 @@ type Config struct {
 	Approve  approve.Options                           // who is asked in Tier 3; the pipeline fills Approval, Store, Binding, StateDir, Redactor and Clock
 	Lookup   func(variable string) (v string, ok bool) // finds the evaluator's key in the environment; nil finds none
 
-	NoFiles  bool // judge by the text alone, as if no file existed: the result is the same on every machine
-	Timed    bool // the steps of [Outcome.Trail] carry their latency
-	Trace    bool // every verdict carries its trail, with latencies, effects and views
-	NoAction bool // verdicts leave the action out
-	Single   bool // the process judges one action: what that needs is prepared at once, and nothing that only pays later
+	NoFiles  bool           // judge by the text alone, as if no file existed: the result is the same on every machine
+	Layer    analysis.Layer // files over those of the disk; nil for none
+	LookBack bool           // actions happened already: that one is denied now is not held against the later ones of its session
+	Timed    bool           // the steps of [Outcome.Trail] carry their latency
+	Trace    bool           // every verdict carries its trail, with latencies, effects and views
+	NoAction bool           // verdicts leave the action out
+	Single   bool           // the process judges one action: what that needs is prepared at once, and nothing that only pays later
 
 	// Host is the host program that reports actions one by one and whose word the
 	// sessions of actions are. "" means that they are the agent's own word.
@@ -154,6 +157,8 @@ var unprinted = map[string]string{
 	"Provider":      "code; the program that passes it keeps it the same",
 	"Approve":       "beside the settings, it says how a question is shown",
 	"Lookup":        "a key decides who pays, not which model answers",
+	"Layer":         "only what looks back has one, and seals nothing",
+	"LookBack":      "as Layer",
 	"Timed":         "it says what a trail shows",
 	"Trace":         "it says what a verdict shows",
 	"Single":        "it says what is prepared, and when",

@@ -386,7 +386,7 @@ func (p *Pipeline) last(ctx context.Context, l *lasting) error {
 // deny adds a denial to the session of a host.
 func (r *recall) deny(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	unasked := v.Error == "unavailable"
-	if r == nil || r.p.host == "" || v.Error != "" && !unasked || r.p.probes(c.Action) {
+	if r == nil || r.p.host == "" || r.p.lookBack || v.Error != "" && !unasked || r.p.probes(c.Action) {
 		return v
 	}
 	d := session.Denied(c, v.Rule)

@@ -69,6 +69,7 @@ type Pipeline struct {
 	host       string         // whose word sessions are, see [Config]
 	lineage    session.Lineage
 	apart      bool
+	lookBack   bool                  // denials are not remembered
 	connection string                // of a session, whose denials count apart; "" if they do not
 	values     [verdict.KeySize]byte // of the hashes of credentials; nothing keeps these without a state folder
 	events     []string              // what the policy asks of earlier actions
@@ -212,7 +213,7 @@ func (p *Pipeline) openSessions(cfg Config, rules *policy.Policy) {
 	opts := SessionOptions(cfg, p.now)
 	opts.Key = p.values
 	p.sessions = session.NewStore(p.store, opts)
-	p.host, p.lineage, p.apart = cfg.Host, cfg.lineage(), cfg.Apart
+	p.host, p.lineage, p.apart, p.lookBack = cfg.Host, cfg.lineage(), cfg.Apart, cfg.LookBack
 	p.events, p.counts = rules.Remembers()
 }
 

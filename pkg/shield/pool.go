@@ -78,6 +78,7 @@ func (l *Pool) Lend(cfg Config) (p *Pipeline, done func(), err error) {
 	lent := *has.p
 	lent.lent, lent.analyzer, lent.caller, lent.notify, lent.which = true, analyzer, cfg.Caller, cfg.Notify, cfg.Which
 	lent.host, lent.lineage, lent.apart = cfg.Host, cfg.lineage(), cfg.Apart
+	lent.lookBack = cfg.LookBack
 	lent.trace, lent.timed, lent.noAction = cfg.Trace, cfg.timed(), cfg.NoAction
 	if !once {
 		lent.refusals = nil

@@ -1,0 +1,167 @@
+package cmd
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/policy"
+	"github.com/shieldcli/shield/pkg/report"
+	"github.com/shieldcli/shield/pkg/scan"
+	"github.com/shieldcli/shield/pkg/shield"
+)
+
+func scanCommand(w *World) *cli.Command {
+	var flags []cli.Flag
+	for _, f := range placeFlags() {
+		if f.Names()[0] != "root" && f.Names()[0] != "state" {
+			flags = append(flags, f)
+		}
+	}
+	return &cli.Command{
+		Name:  "scan",
+		Usage: "show what shield would have said to the tool calls that agents have made",
+		Description: "Reads the transcripts that agent hosts keep on this machine and judges every tool call in order, one session a conversation, in the folder that it began in. " +
+			"Nothing is executed, nothing is written, and nothing leaves the machine; the audit log does not change. " +
+			"Files are seen as the transcript leaves them, or else as they are now; a stop that depends on a file that is not here counts as cannot tell. " +
+			"What shield denies is not held against later calls of the conversation. A task is a conversation with a call. " +
+			"Examples are shown without credentials. Hosts: " + strings.Join(scan.Hosts(), ", ") + ".",
+		Flags: append(flags,
+			&cli.StringSliceFlag{Name: "host", Usage: "read only transcripts of the host `NAME`; may be repeated"},
+			&cli.StringSliceFlag{Name: "path", Usage: "read the transcript `FILE|DIR` in place of those of the hosts; may be repeated"},
+			&cli.IntFlag{Name: "jobs", DefaultText: "one a processor", Usage: "judge `N` conversations at a time, 1 to 256"},
+			&cli.BoolFlag{Name: "json", Usage: "write the report as one JSON object"},
+			&cli.BoolFlag{Name: "html", Usage: "write the report as a page that loads nothing"}),
+		Action: func(c *cli.Context) error { return scanTranscripts(c, w) },
+	}
+}
+
+func scanTranscripts(c *cli.Context, w *World) error {
+	if _, err := operands(c); err != nil {
+		return err
+	}
+	if c.Bool("json") && c.Bool("html") {
+		return errors.New("scan: --json and --html exclude each other")
+	}
+	set, err := settings(c, w)
+	if err != nil {
+		return err
+	}
+	cfg, pool := shieldConfig(set, w, "scan"), &shield.Pool{}
+	defer pool.Clear()
+	opts := scan.Options{Open: func(host, home, folder string, files analysis.Layer) (scan.Pipeline, error) {
+		one := cfg.Replayed(home, folder, files)
+		one.Host = host
+		return pool.Replay(one)
+	}, Home: w.Home, Getenv: w.Getenv, Hosts: c.StringSlice("host"), Paths: absolute(c.StringSlice("path"), w.Dir)}
+	if c.IsSet("jobs") {
+		if opts.Jobs, err = jobs(c); err != nil {
+			return err
+		}
+	}
+	notices := scanNotices{line: progress{err: w.Err, live: isTerminal(w.Err)}, now: w.Now}
+	if notices.line.live {
+		opts.Told = notices.told
+	}
+	r, err := scan.Run(c.Context, opts)
+	notices.line.clear()
+	if err != nil {
+		return fmt.Errorf("scan: %w", err)
+	}
+	r.Policy = set.Policy
+	if r.Suggested, err = proposeFor(c, cfg, r); err != nil {
+		return fmt.Errorf("scan: propose exceptions: %w", err)
+	}
+	if r.Files == 0 && len(opts.Paths) == 0 {
+		fmt.Fprintln(w.Err, "shield: no transcript of an agent host was found; name one with --path")
+	}
+	switch {
+	case c.Bool("json"):
+		enc := json.NewEncoder(w.Out)
+		enc.SetEscapeHTML(false)
+		return enc.Encode(r)
+	case c.Bool("html"):
+		page := report.Page{Title: "shield scan", Lines: []string{r.Headline()}}
+		for _, s := range r.Sections() {
+			page.Sections = append(page.Sections, report.PageSection{Title: s.Title, Head: s.Head, Rows: s.Rows, Text: s.Text})
+		}
+		return report.WritePage(w.Out, page)
+	}
+	_, err = io.WriteString(w.Out, r.Text(columns(w.Out)))
+	return err
+}
+
+// maxRoots is how many workspaces exceptions are proposed for: those with the most questions.
+const maxRoots = 50
+
+// proposeFor returns the exceptions that would have saved questions whose calls then ran, nil for
+// none.
+func proposeFor(c *cli.Context, cfg shield.Config, r *scan.Report) (*scan.Suggested, error) {
+	preset, err := shield.PolicyPreset(cfg)
+	if err != nil {
+		return nil, nil //nolint:nilerr // a policy that extends no preset, to whose rules exceptions could be made
+	}
+	roots := slices.SortedFunc(maps.Keys(r.Approvals), func(a, b string) int {
+		return cmp.Or(len(r.Approvals[b])-len(r.Approvals[a]), strings.Compare(a, b))
+	})
+	s, text := scan.Suggested{}, strings.Builder{}
+	for _, root := range roots[:min(len(roots), maxRoots)] {
+		if len(r.Approvals[root]) < minApprovals {
+			continue
+		}
+		one := cfg.Replayed(scan.HomeOf(root, cfg.Home), root, nil)
+		one.NoFiles = true
+		an, err := shield.NewAnalyzer(one)
+		if err != nil {
+			return nil, err
+		}
+		found, err := policy.Suggest(c.Context, r.Approvals[root], preset, minApprovals, an, shield.PolicyOptions(one, &an.Place))
+		if err == nil {
+			found, err = spared(c, one, preset, found)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 0 {
+			continue
+		}
+		for _, f := range found {
+			s.Exceptions++
+			s.Saves += f.Approvals
+		}
+		fmt.Fprintf(&text, "# for %s\n%s", root, policy.Suggested(preset, found))
+	}
+	if s.Exceptions == 0 {
+		return nil, nil
+	}
+	s.Policy = text.String()
+	s.Per100 = 100 * float64(max(r.Questions+r.Blocks-s.Saves, 0)) / float64(max(r.Calls, 1))
+	return &s, nil
+}
+
+// scanNotices tells a person how far a scan is, ten times a second at most.
+type scanNotices struct {
+	mu   sync.Mutex
+	line progress
+	now  func() time.Time
+	last time.Time
+}
+
+func (n *scanNotices) told(done, all int64, calls int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if now := n.now(); now.Sub(n.last) > 100*time.Millisecond {
+		n.last = now
+		n.line.show(calls, fmt.Sprintf("calls judged; %d %% of %d MiB read", 100*done/max(all, 1), all>>20))
+	}
+}

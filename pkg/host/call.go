@@ -1,0 +1,94 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A Call is a call of a tool, as a host's transcript has it.
+type Call struct {
+	Tool    string
+	Input   jsontext.Value // its arguments, an object
+	ID      string
+	CWD     string // of the session
+	Session string
+}
+
+// Actions returns what a call proposes, as [Host.Event] does for an event before a tool runs.
+// internal says that the tool changes nothing outside the host.
+func (h *Host) Actions(ctx context.Context, c Call) (actions []jsontext.Value, internal bool, err error) {
+	switch {
+	case c.Tool == "":
+		return nil, false, errors.New("the call names no tool")
+	case slices.Contains(h.form.Internal, c.Tool):
+		return nil, true, nil
+	}
+	if len(c.Input) == 0 || c.Input.Kind() == 'n' {
+		c.Input = jsontext.Value("{}")
+	}
+	v, err := decodeEvent(c.Input)
+	if err != nil {
+		return nil, false, err
+	}
+	input, isObject := v.(map[string]any)
+	if !isObject {
+		return nil, false, errors.New("the tool's input is not an object")
+	}
+	if err := unambiguous(input); err != nil {
+		return nil, false, err
+	}
+	read := map[string]any{}
+	for name, text := range map[string]string{"id": c.ID, "cwd": c.CWD, "session": c.Session} {
+		if text != "" {
+			read[name] = text
+		}
+	}
+	actions, err = h.proposed(ctx, c.Tool, input, read)
+	if err != nil {
+		return nil, false, fmt.Errorf("%s: %w", h.Name, err)
+	}
+	return actions, false, nil
+}
+
+// proposed returns the actions that a call of a tool proposes, encoded; read is the rest of
+// what the host says.
+func (h *Host) proposed(ctx context.Context, tool string, input, read map[string]any) (out []jsontext.Value, err error) {
+	actions, err := h.actions(ctx, tool, input, read["cwd"])
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range actions {
+		for member, from := range map[string]string{"cwd": "cwd", "session": "session", "id": "id"} {
+			if v := read[from]; v != nil && a[member] == nil {
+				a[member] = v
+			}
+		}
+		if a["cwd"], err = joined(read["cwd"], a["cwd"]); err != nil {
+			return nil, err
+		}
+		if a["cwd"] == nil {
+			delete(a, "cwd")
+		}
+		raw, err := encode(a)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, raw)
+	}
+	return out, nil
+}
+
+// Folder returns the folder below the home folder in which the host keeps what is its user's, and
+// the variable of the environment that names another, perhaps with a path below that; "" for none.
+func (h *Host) Folder() (folder, variable string) {
+	for _, p := range h.form.Places {
+		if p.Scope == "user" {
+			return p.Folder, p.Variable
+		}
+	}
+	return "", ""
+}

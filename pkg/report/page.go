@@ -1,0 +1,44 @@
+package report
+
+import "io"
+
+// A Page is a page of tables.
+type Page struct {
+	Title    string
+	Lines    []string
+	Sections []PageSection
+}
+
+// A PageSection is a table of a page, or a text.
+type PageSection struct {
+	Title string
+	Head  []string
+	Rows  [][]string
+	Text  string
+}
+
+// WritePage writes a page that loads nothing and runs nothing.
+func WritePage(w io.Writer, p Page) error {
+	t, err := templates()
+	if err != nil {
+		return err
+	}
+	type text struct{ Title, Text string }
+	page := struct {
+		Title  string
+		Lines  []string
+		Tables []htmlTable
+		Texts  []text
+	}{Title: visible(p.Title)}
+	for _, line := range p.Lines {
+		page.Lines = append(page.Lines, visible(line))
+	}
+	for _, s := range p.Sections {
+		if s.Text != "" {
+			page.Texts = append(page.Texts, text{visible(s.Title), lines(s.Text)})
+			continue
+		}
+		page.Tables = append(page.Tables, htmlTableOf(table{title: s.Title, head: s.Head, rows: s.Rows}))
+	}
+	return t.ExecuteTemplate(w, "page.html", page)
+}

@@ -1,0 +1,271 @@
+package scan
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/owner"
+)
+
+// A file is a transcript that was found.
+type file struct {
+	source *source
+	name   string // of the file
+	size   int64
+	task   string // the conversation that it belongs to: that of its main file
+}
+
+// A Left is a file or folder that was not read, and why.
+type Left struct {
+	File string `json:"file"`
+	Why  string `json:"why"`
+}
+
+// Bounds of the search.
+const (
+	maxFiles  = 200_000
+	maxLevels = 12
+	maxLeft   = 100 // that are named
+)
+
+// finder looks for transcripts.
+type finder struct {
+	files []file
+	left  []Left
+	more  int // files left out that are not named
+}
+
+func (f *finder) leave(name, why string) {
+	if len(f.left) == maxLeft {
+		f.more++
+		return
+	}
+	f.left = append(f.left, Left{name, why})
+}
+
+// folder looks in the folder of a host. Symbolic links are not followed, and what belongs to
+// another user is left out.
+func (f *finder) folder(s *source, root string) {
+	info, err := os.Stat(root) // the folder itself may be a link that its user has made
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return
+	case err != nil:
+		f.leave(root, why(err))
+		return
+	}
+	if err := owner.Check(info, 0); err != nil {
+		f.leave(root, "it belongs to another user")
+		return
+	}
+	for _, pattern := range s.Files {
+		f.below(s, root, strings.Split(pattern, "/"), 0)
+	}
+}
+
+// below looks for what a pattern matches in a folder.
+func (f *finder) below(s *source, dir string, pattern []string, level int) {
+	if level > maxLevels || len(f.files) >= maxFiles {
+		return
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			f.leave(dir, why(err))
+		}
+		return
+	}
+	first, rest := pattern[0], pattern[1:]
+	if first == "**" {
+		f.matching(s, dir, entries, rest, level)
+	}
+	for _, e := range entries {
+		name := filepath.Join(dir, e.Name())
+		matched, _ := path.Match(first, e.Name())
+		switch {
+		case first == "**" && e.IsDir():
+			f.below(s, name, pattern, level+1)
+		case !matched || first == "**":
+		case e.Type()&fs.ModeSymlink != 0:
+			f.leave(name, "it is a symbolic link")
+		case len(rest) > 0 && e.IsDir():
+			if f.mine(name, e) {
+				f.below(s, name, rest, level+1)
+			}
+		case len(rest) == 0:
+			f.add(s, name, e)
+		}
+	}
+}
+
+// matching adds the files of a folder that the last element of a pattern matches.
+func (f *finder) matching(s *source, dir string, entries []fs.DirEntry, rest []string, level int) {
+	for _, e := range entries {
+		if matched, _ := path.Match(rest[0], e.Name()); !matched || len(rest) > 1 || e.IsDir() {
+			continue
+		}
+		if name := filepath.Join(dir, e.Name()); e.Type()&fs.ModeSymlink != 0 {
+			f.leave(name, "it is a symbolic link")
+		} else {
+			f.add(s, name, e)
+		}
+	}
+}
+
+// mine reports whether a folder belongs to this user or to root.
+func (f *finder) mine(name string, e fs.DirEntry) bool {
+	info, err := e.Info()
+	if err != nil {
+		f.leave(name, why(err))
+		return false
+	}
+	if owner.Check(info, 0) != nil {
+		f.leave(name, "it belongs to another user")
+		return false
+	}
+	return true
+}
+
+func (f *finder) add(s *source, name string, e fs.DirEntry) {
+	if !f.mine(name, e) {
+		return
+	}
+	info, err := e.Info()
+	if err != nil || !info.Mode().IsRegular() {
+		f.leave(name, "it is not a regular file")
+		return
+	}
+	if len(f.files) >= maxFiles {
+		f.leave(name, fmt.Sprintf("more than %d files", maxFiles))
+		return
+	}
+	task := name
+	if dir := filepath.Dir(name); s.Host == "claude-code" && filepath.Base(dir) == "subagents" {
+		task = filepath.Dir(dir) + ".jsonl"
+	}
+	f.files = append(f.files, file{s, name, info.Size(), task})
+}
+
+// given looks at a path that the user has named: a file, or a folder with all files below it
+// whose names end in .jsonl or .json.
+func (f *finder) given(name, host string) error {
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return f.one(name, host)
+	}
+	return filepath.WalkDir(name, func(at string, e fs.DirEntry, err error) error {
+		switch ext := filepath.Ext(at); {
+		case err != nil:
+			f.leave(at, why(err))
+			return nil
+		case len(f.files) >= maxFiles:
+			return fs.SkipAll
+		case e.Type()&fs.ModeSymlink != 0 && (ext == ".jsonl" || ext == ".json"):
+			f.leave(at, "it is a symbolic link")
+		case e.Type().IsRegular() && (ext == ".jsonl" || ext == ".json"):
+			if info, err := e.Info(); err != nil || owner.Check(info, 0) != nil {
+				f.leave(at, "it belongs to another user")
+				return nil
+			}
+			if err := f.one(at, host); err != nil {
+				f.leave(at, why(err))
+			}
+		}
+		return nil
+	})
+}
+
+// one adds a file of a host, or of the one whose records it has.
+func (f *finder) one(name, host string) error {
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return errors.New("it is not a regular file")
+	}
+	s, err := sourceOf(name, host)
+	if err != nil {
+		return err
+	}
+	f.files = append(f.files, file{s, name, info.Size(), name})
+	return nil
+}
+
+// why returns an error without the path, which stands beside it.
+func why(err error) string {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err.Error()
+	}
+	return err.Error()
+}
+
+// sourceOf returns the source whose reader reads most of the first records of a file.
+func sourceOf(name, host string) (*source, error) {
+	var best *source
+	most := 0
+	for i := range sources {
+		s := &sources[i]
+		if host != "" && s.Host != host {
+			continue
+		}
+		n := sample{}
+		_ = records(file{source: s, name: name}, &n, maxSampled, nil) // one that cannot be read has no records
+		if n.score > most {
+			best, most = s, n.score
+		}
+	}
+	if best == nil {
+		return nil, errors.New("no transcript of a known host (use --host NAME)")
+	}
+	return best, nil
+}
+
+// maxSampled is how many records show which host has written a file.
+const maxSampled = 40
+
+// sample counts what a reader finds in the first records.
+type sample struct{ score int }
+
+func (s *sample) folder(string) { s.score++ }
+func (s *sample) call(call)     { s.score += 4 }
+func (s *sample) result(result) { s.score += 4 }
+func (s *sample) unknown(string) {
+	s.score--
+}
+
+// order puts the files of one conversation behind each other, its main file first.
+func order(files []file) (tasks [][]file) {
+	slices.SortStableFunc(files, func(a, b file) int {
+		if c := strings.Compare(a.task, b.task); c != 0 {
+			return c
+		}
+		if (a.name == a.task) != (b.name == b.task) {
+			if a.name == a.task {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	for i, f := range files {
+		switch {
+		case i > 0 && f.name == files[i-1].name:
+		case i > 0 && f.task == files[i-1].task:
+			tasks[len(tasks)-1] = append(tasks[len(tasks)-1], f)
+		default:
+			tasks = append(tasks, []file{f})
+		}
+	}
+	return tasks
+}

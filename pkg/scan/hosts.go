@@ -1,0 +1,53 @@
+package scan
+
+import (
+	_ "embed"
+	"fmt"
+
+	"github.com/goccy/go-yaml"
+)
+
+// A source says where and how a host keeps its transcripts; see hosts.yaml.
+type source struct {
+	Host    string
+	Files   []string
+	Form    form
+	Reader  string
+	Ignored []string
+}
+
+// A form is how records stand in a file.
+type form string
+
+const (
+	lines    form = "lines"
+	document form = "document"
+)
+
+//go:embed hosts.yaml
+var hostsFile []byte
+
+// sources are the hosts whose transcripts are read.
+var sources = sourcesOf(hostsFile)
+
+func sourcesOf(text []byte) (list []source) {
+	if err := yaml.UnmarshalWithOptions(text, &list, yaml.Strict()); err != nil {
+		panic(err) // a test reads the file
+	}
+	for i := range list {
+		if readers[list[i].Reader] == nil {
+			panic(fmt.Sprintf("hosts.yaml: no reader %q", list[i].Reader))
+		}
+	}
+	return list
+}
+
+// Hosts returns the names of the hosts whose transcripts are read.
+func Hosts() (names []string) {
+	for _, s := range sources {
+		if len(names) == 0 || names[len(names)-1] != s.Host {
+			names = append(names, s.Host)
+		}
+	}
+	return names
+}

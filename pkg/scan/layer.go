@@ -1,0 +1,314 @@
+package scan
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// A layer holds the files of one conversation as its transcript leaves them, over those of the
+// disk. Folders that the conversation worked in and that are not on this machine are there, but
+// empty. It implements [analysis.Layer].
+type layer struct {
+	at    map[string]analysis.Entry
+	below map[string][]string // names in a folder, of what is in at
+	bytes int
+
+	home   string
+	roots  []string // folders of the conversation that are not on the disk
+	absent bool     // a file of those folders was asked for that nothing is known of
+	assume bool     // such a file is judged as if it were there, empty
+}
+
+// Bounds of a layer. What is beyond them has no content.
+const (
+	maxLayer   = 32 << 20 // bytes
+	maxEntries = 50_000
+)
+
+func newLayer(home string) *layer {
+	return &layer{at: map[string]analysis.Entry{}, below: map[string][]string{}, home: home}
+}
+
+func (l *layer) Look(p string) (analysis.Entry, bool) {
+	if e, known := l.at[p]; known {
+		return e, true
+	}
+	for dir := path.Dir(p); len(dir) > 1; dir = path.Dir(dir) {
+		if e, known := l.at[dir]; known {
+			return analysis.Entry{Gone: true}, e.Gone
+		}
+	}
+	return analysis.Entry{}, false
+}
+
+func (l *layer) Names(folder string) []string { return l.below[folder] }
+
+func (l *layer) Absent(p string) bool {
+	if !slices.ContainsFunc(l.roots, func(root string) bool { return strings.HasPrefix(p, root+"/") }) {
+		return false
+	}
+	l.absent = true
+	return l.assume
+}
+
+// enter makes a folder of the conversation be there if it is not on the disk.
+func (l *layer) enter(dir string) {
+	if len(dir) < 2 || dir[0] != '/' || slices.Contains(l.roots, dir) || len(l.roots) == 256 {
+		return
+	}
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	l.roots = append(l.roots, dir)
+	l.folder(dir)
+}
+
+// put notes what is at a path, and that the folders above it are there.
+func (l *layer) put(p string, e analysis.Entry) {
+	if p == "" || p[0] != '/' || len(l.at) >= maxEntries {
+		return
+	}
+	if was, known := l.at[p]; known {
+		l.bytes -= len(was.Text)
+	}
+	if l.bytes+len(e.Text) > maxLayer {
+		e.Text, e.Unread = nil, true
+	}
+	l.bytes += len(e.Text)
+	if !e.Gone {
+		l.above(path.Dir(p))
+	}
+	l.note(p, e)
+}
+
+// above notes that a folder is there, if the layer knows nothing of it or that it is gone.
+func (l *layer) above(dir string) {
+	for ; len(dir) > 1; dir = path.Dir(dir) {
+		if e, known := l.Look(dir); known && !e.Gone {
+			return
+		} else if !known {
+			if _, err := os.Lstat(dir); err == nil {
+				return // on the disk
+			}
+		}
+		l.note(dir, analysis.Entry{Folder: true})
+	}
+}
+
+func (l *layer) note(p string, e analysis.Entry) {
+	if _, known := l.at[p]; !known {
+		dir := path.Dir(p)
+		l.below[dir] = append(l.below[dir], path.Base(p))
+	}
+	l.at[p] = e
+}
+
+func (l *layer) folder(dir string) {
+	if e, known := l.Look(dir); !known || !e.Folder {
+		l.put(dir, analysis.Entry{Folder: true})
+	}
+}
+
+// remove notes that a path is gone with all below it.
+func (l *layer) remove(p string) {
+	if len(p) < 2 || slices.ContainsFunc(l.roots, func(root string) bool { return root == p || strings.HasPrefix(root, p+"/") }) {
+		return
+	}
+	for name, e := range l.at {
+		if strings.HasPrefix(name, p+"/") {
+			l.bytes -= len(e.Text)
+			delete(l.at, name)
+			delete(l.below, path.Dir(name))
+		}
+	}
+	l.put(p, analysis.Entry{Gone: true})
+}
+
+// moves moves what is at one path to another.
+func (l *layer) moves(from, to string) {
+	e, known := l.Look(from)
+	if known && e.Gone {
+		return
+	}
+	if !known {
+		e = analysis.Entry{Unread: true}
+	}
+	if into, known := l.Look(to); known && into.Folder {
+		to = path.Join(to, path.Base(from))
+	}
+	var names []string
+	for name := range l.at {
+		if strings.HasPrefix(name, from+"/") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	var moved []analysis.Entry
+	for _, name := range names {
+		moved = append(moved, l.at[name])
+	}
+	l.remove(from)
+	l.put(to, e)
+	for i, name := range names {
+		l.put(to+strings.TrimPrefix(name, from), moved[i])
+	}
+}
+
+// before notes what an action shows to have been there before it: a file in which it replaces a text.
+func (l *layer) before(c *analysis.Case) {
+	old := c.Action.Text("old_string")
+	if c.Action.Type != "write_file" || old == "" {
+		return
+	}
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		if e.Kind != effect.WriteFile || e.Pattern || e.Path == "" {
+			continue
+		}
+		if was, known := l.Look(e.Path); !known || was.Gone {
+			if _, err := os.Lstat(e.Path); err != nil {
+				l.put(e.Path, analysis.Entry{Text: []byte(old + "\n"), Committed: true})
+			}
+		}
+		return
+	}
+}
+
+// apply notes what an action that has run leaves behind. Nothing but what is certain counts.
+func (l *layer) apply(c *analysis.Case) {
+	texts := map[string]bool{}
+	c.Writes(func(w *analysis.Case) {
+		p, text := w.Action.Text("path"), w.Action.Text("content")
+		l.write(p, text, w.Action.Text("old_string"))
+		texts[p] = true
+	})
+	if c.Action.Type == "write_file" {
+		for i := range c.Effects {
+			if e := &c.Effects[i]; e.Kind == effect.WriteFile && !e.Pattern && e.Path != "" {
+				l.write(e.Path, c.Action.Text("content"), c.Action.Text("old_string"))
+				return
+			}
+		}
+		return
+	}
+	moved := ""
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		if e.Path == "" && e.Kind != effect.Execute || e.Pattern || e.Sure != effect.Does {
+			continue
+		}
+		switch e.Kind {
+		case effect.MoveFile:
+			moved = e.Path
+		case effect.WriteFile:
+			switch was, known := l.Look(e.Path); {
+			case moved != "":
+				l.moves(moved, e.Path)
+				moved = ""
+			case texts[e.Path]:
+			case known && !was.Gone && !was.Folder:
+				was.Text, was.Unread, was.Committed = nil, true, false
+				l.put(e.Path, was)
+			}
+		case effect.CreateDirectory:
+			l.folder(e.Path)
+		case effect.DeleteFile, effect.DeleteDirectory:
+			l.remove(e.Path)
+		case effect.Execute:
+			if e.Program == "git" && len(e.Args) > 0 && slices.Contains(e.Args, "commit") {
+				l.commit(c.At().CWD)
+			}
+		}
+	}
+}
+
+// write notes that a text was written to a file, or that it took the place of another in it.
+func (l *layer) write(p, text, old string) {
+	was, known := l.Look(p)
+	switch {
+	case old == "":
+	case known && !was.Gone && strings.Contains(string(was.Text), old):
+		text = strings.Replace(string(was.Text), old, text, 1)
+	case known && !was.Gone && !was.Unread:
+		text = string(was.Text) + "\n" + text
+	default:
+		if _, err := os.Lstat(p); err == nil {
+			return // the disk has it as it is today
+		}
+		text = old + "\n" + text
+	}
+	l.put(p, analysis.Entry{Text: []byte(text)})
+}
+
+// commit notes that the files of a repository are in its last commit.
+func (l *layer) commit(dir string) {
+	root := dir
+	for _, r := range l.roots {
+		if strings.HasPrefix(dir+"/", r+"/") && (root == dir || len(r) < len(root)) {
+			root = r
+		}
+	}
+	if root == "" {
+		return
+	}
+	for name, e := range l.at {
+		if strings.HasPrefix(name, root+"/") && !e.Folder && !e.Gone {
+			e.Committed = true
+			l.at[name] = e
+		}
+	}
+}
+
+// reads notes what a file held that was read whole.
+func (l *layer) reads(a *action.Action, c *analysis.Case, v any) {
+	text, isText := v.(string)
+	if !isText || a.Type != "read_file" || len(c.Effects) == 0 || len(a.Payload) != 1 {
+		return
+	}
+	e := &c.Effects[0]
+	if e.Kind != effect.ReadFile || e.Pattern || e.Path == "" {
+		return
+	}
+	if was, known := l.Look(e.Path); known && !was.Gone && !was.Unread {
+		return
+	}
+	if _, err := os.Lstat(e.Path); err == nil {
+		return
+	}
+	text, ok := unnumbered(text)
+	l.put(e.Path, analysis.Entry{Text: []byte(text), Unread: !ok, Committed: true})
+}
+
+// unnumbered returns a text without the numbers that a host puts before its lines. ok is false if
+// the lines do not begin with 1, so that the file was not read whole.
+func unnumbered(text string) (plain string, ok bool) {
+	var b strings.Builder
+	for i, line := range strings.Split(text, "\n") {
+		rest := strings.TrimLeft(line, " ")
+		n := 0
+		for n < len(rest) && rest[n] >= '0' && rest[n] <= '9' {
+			n++
+		}
+		after, found := strings.CutPrefix(rest[n:], "→")
+		if !found {
+			after, found = strings.CutPrefix(rest[n:], "\t")
+		}
+		switch {
+		case n > 0 && found && (i > 0 || rest[:n] == "1"):
+			b.WriteString(after + "\n")
+		case i == 0:
+			return text, n == 0
+		case line != "" && !strings.HasPrefix(line, "<"):
+			return text, false
+		}
+	}
+	return b.String(), true
+}

@@ -1,0 +1,139 @@
+package scan
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/term"
+)
+
+// A Section is one table of a report, or a text, for people.
+type Section struct {
+	Title string
+	Head  []string
+	Rows  [][]string
+	Text  string // a policy
+}
+
+// Headline says in one line what was read.
+func (r *Report) Headline() string {
+	var hosts []string
+	for _, h := range r.Hosts {
+		hosts = append(hosts, fmt.Sprintf("%s %d", h.Host, h.Tasks))
+	}
+	from := ""
+	if len(hosts) > 0 {
+		from = " (" + strings.Join(hosts, ", ") + ")"
+	}
+	return fmt.Sprintf("policy %s: %d tool calls of %d tasks%s in %d files", r.Policy, r.Calls, r.Tasks, from, r.Files)
+}
+
+// Sections returns the report as tables, those without rows left out.
+func (r *Report) Sections() (out []Section) {
+	add := func(s Section) {
+		if len(s.Rows) > 0 || s.Text != "" {
+			out = append(out, s)
+		}
+	}
+	share := func(n, of int) string { return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(max(of, 1))) }
+	add(Section{Title: "If shield had been there", Head: []string{"", "number", ""}, Rows: [][]string{
+		{"tasks without an interruption", fmt.Sprint(r.Without), share(r.Without, r.Tasks)},
+		{"questions", fmt.Sprint(r.Questions), fmt.Sprintf("%.2f a task", float64(r.Questions)/float64(max(r.Tasks, 1)))},
+		{"blocks", fmt.Sprint(r.Blocks), fmt.Sprintf("%.2f a task", float64(r.Blocks)/float64(max(r.Tasks, 1)))},
+		{"interruptions per 100 calls", fmt.Sprintf("%.2f", r.Per100), ""},
+		{"cannot tell, for a file that is not here", fmt.Sprint(r.CannotTell), share(r.CannotTell, r.Calls)},
+		{"for a model in Tier 2, a day", fmt.Sprintf("%.1f", r.Tier2.PerDay), fmt.Sprintf("at most %d; %d days", r.Tier2.Most, r.Tier2.Days)},
+		{"refused then by a person or the host", fmt.Sprint(r.Refused), share(r.Refused, r.Calls)},
+		{"without a result", fmt.Sprint(r.Open), share(r.Open, r.Calls)},
+		{"also in another transcript, counted once", fmt.Sprint(r.Repeated), ""},
+	}})
+	causes := Section{Title: "Most frequent causes", Head: []string{"times", "", "rule", "example", "where"}}
+	for _, c := range r.Causes {
+		what := "question"
+		if c.Decision == "BLOCK" {
+			what = "block"
+		}
+		rule := c.Rule
+		if rule == "" {
+			rule = c.Reason
+		}
+		causes.Rows = append(causes.Rows, []string{fmt.Sprint(c.Times), what, rule, c.Example, c.At})
+	}
+	add(causes)
+	danger := Section{Title: fmt.Sprintf("Blocked today, and ran (%d)", len(r.Dangerous)+r.DangerousMore), Head: []string{"rule", "reason", "example", "where"}}
+	for _, d := range r.Dangerous[:min(len(r.Dangerous), 20)] {
+		danger.Rows = append(danger.Rows, []string{d.Rule, d.Reason, d.Example, d.At})
+	}
+	add(danger)
+	secrets := Section{Title: "Credentials that were shown to the model", Head: []string{"kind", "results", "first call", "where"}}
+	for _, s := range r.Secrets {
+		secrets.Rows = append(secrets.Rows, []string{s.Kind, fmt.Sprint(s.Times), s.Example, s.At})
+	}
+	add(secrets)
+	loops := Section{Title: fmt.Sprintf("Loops: the same call %d times in a row or more", loopFrom), Head: []string{"times", "call", "where"}}
+	for _, l := range r.Loops {
+		loops.Rows = append(loops.Rows, []string{fmt.Sprint(l.Times), l.Example, l.At})
+	}
+	add(loops)
+	if s := r.Suggested; s != nil {
+		add(Section{
+			Title: fmt.Sprintf("Proposed exceptions: %d, which save %d questions and leave %.2f interruptions per 100 calls", s.Exceptions, s.Saves, s.Per100),
+			Text:  s.Policy,
+		})
+	}
+	odd := Section{Title: "Records that were not read", Head: []string{"records", "kind"}}
+	for _, u := range r.Unknown[:min(len(r.Unknown), 20)] {
+		odd.Rows = append(odd.Rows, []string{fmt.Sprint(u.Times), u.Name})
+	}
+	add(odd)
+	left := Section{Title: fmt.Sprintf("Files that were left out (%d)", len(r.Left)+r.LeftMore), Head: []string{"file", "why"}}
+	for _, l := range r.Left[:min(len(r.Left), 20)] {
+		left.Rows = append(left.Rows, []string{term.Escape(l.File), term.Escape(l.Why)})
+	}
+	add(left)
+	return out
+}
+
+// Text returns the report for a terminal of some columns.
+func (r *Report) Text(columns int) string {
+	var b strings.Builder
+	b.WriteString(r.Headline() + "\n")
+	for _, s := range r.Sections() {
+		b.WriteString("\n" + s.Title + "\n")
+		if s.Text != "" {
+			for line := range strings.Lines(s.Text) {
+				b.WriteString("  " + term.Escape(strings.TrimSuffix(line, "\n")) + "\n")
+			}
+			continue
+		}
+		s.write(&b, columns)
+	}
+	return b.String()
+}
+
+// write writes a table. What does not fit in a line stands below it.
+func (s *Section) write(b *strings.Builder, columns int) {
+	wide := 0 // columns that are aligned: figures and short words
+	widths := make([]int, len(s.Head))
+	for i := range s.Head {
+		for _, row := range s.Rows {
+			widths[i] = max(widths[i], term.Width(row[i]))
+		}
+		if widths[i] > 40 || i == len(s.Head)-1 && len(s.Head) > 3 {
+			break
+		}
+		wide = i + 1
+	}
+	for _, row := range s.Rows {
+		line := " "
+		for i, cell := range row[:wide] {
+			line += " " + cell + strings.Repeat(" ", widths[i]-term.Width(cell))
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		for _, cell := range row[wide:] {
+			for _, part := range term.Fold(cell, max(columns-8, 20)) {
+				b.WriteString("        " + part + "\n")
+			}
+		}
+	}
+}
