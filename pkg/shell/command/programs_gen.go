@@ -15150,9 +15150,9 @@ var syntaxGit_Restore = syntax{style: gnu, options: []option{
 	{"--source", &action_values_Word},
 	{"--staged", &action_turns_WriteTree_Text},
 	{"--theirs", &action_none},
-	{"--worktree", &action_operands_rest_DeleteTree},
+	{"--worktree", &action_operands_rest_EditTree},
 	{"-S", &action_turns_WriteTree_Text},
-	{"-W", &action_operands_rest_DeleteTree},
+	{"-W", &action_operands_rest_EditTree},
 	{"-m", &action_none},
 	{"-p", &action_none},
 	{"-q", &action_none},
@@ -35372,8 +35372,8 @@ var action_operands_head_Text_rest_ShellWords = action{operands: &shape_head_Tex
 var action_operands_rest_Argv = action{operands: &shape_rest_Argv}
 var action_operands_rest_Beside = action{operands: &shape_rest_Beside}
 var action_operands_rest_Chmod = action{operands: &shape_rest_Chmod}
-var action_operands_rest_DeleteTree = action{operands: &shape_rest_DeleteTree}
 var action_operands_rest_Edit = action{operands: &shape_rest_Edit}
+var action_operands_rest_EditTree = action{operands: &shape_rest_EditTree}
 var action_operands_rest_List = action{operands: &shape_rest_List}
 var action_operands_rest_Mkdir = action{operands: &shape_rest_Mkdir}
 var action_operands_rest_Module = action{operands: &shape_rest_Module}
@@ -35660,8 +35660,8 @@ var shape_head_WriteTree_rest_Read = shape{head: []role{roleWriteTree}, rest: ro
 var shape_rest_Argv = shape{rest: roleArgv}
 var shape_rest_Beside = shape{rest: roleBeside}
 var shape_rest_Chmod = shape{rest: roleChmod}
-var shape_rest_DeleteTree = shape{rest: roleDeleteTree}
 var shape_rest_Edit = shape{rest: roleEdit}
+var shape_rest_EditTree = shape{rest: roleEditTree}
 var shape_rest_List = shape{rest: roleList}
 var shape_rest_Mkdir = shape{rest: roleMkdir}
 var shape_rest_Module = shape{rest: roleModule}
