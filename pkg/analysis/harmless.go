@@ -71,7 +71,7 @@ func (c *Case) Ordinary() bool {
 // contacts, and no part of the case is text for a model, a person or a service. What
 // contacts another machine reads the workspace only.
 func (c *Case) Factual() bool {
-	if !c.factualType() || !c.Ordinary() || c.equips() {
+	if !c.factualType() || !c.Ordinary() || c.equips() || c.addressesModel() {
 		return false
 	}
 	outside, leaves := false, false
@@ -112,6 +112,18 @@ func (c *Case) Factual() bool {
 	}
 	return !outside || !leaves
 }
+
+// addressesModel reports whether a text that the case writes speaks to whatever model reads it.
+func (c *Case) addressesModel() bool {
+	if c.Action.Type != "execute_command" {
+		return forModels().MatchString(writtenText(c.Action.Payload))
+	}
+	return slices.ContainsFunc(c.writes, func(w effect.Text) bool { return forModels().MatchString(w.Text) })
+}
+
+var forModels = prefilter.Lazy(`(?i)\b(?:note|message|instructions?|notice|attention|reminder)\s+(?:for|to)\s+(?:all\s+|any\s+|the\s+)?(?:(?:coding|ai|llm|automated)\s+)?(?:agents?|assistants?|ais?|bots?|llms?|language models?|chatbots?)\b` +
+	`|\b(?:agents?|assistants?|ais?|bots?|llms?|language models?|chatbots?)\s+(?:that|who|which)\s+(?:reads?|process(?:es)?|summari[sz]es?|sees?|parses?)\b` +
+	`|\bif you are an? (?:ai|llm|language model|assistant|coding agent|bot)\b`)
 
 // factualType reports whether an action's type is a file tool, git, a request or a command.
 func (c *Case) factualType() bool {
