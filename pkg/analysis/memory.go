@@ -41,6 +41,15 @@ func (an *Analyzer) Recall(a *action.Action, m Memory) *Case {
 	}
 	with := *an
 	with.Place.Origin, with.Place.Brought, with.Place.Made = m.Origin, m.Brought, m.Made
+	if downloads := an.Place.Home + "/Downloads/"; an.Place.Home != "" {
+		with.Place.Origin = func(path string) []effect.Label {
+			labels := m.Origin(path)
+			if strings.HasPrefix(path, downloads) { // browsers and mail programs put there what they fetch
+				labels = add(slices.Clone(labels), effect.LabelNetwork)
+			}
+			return labels
+		}
+	}
 	c := with.Case(a)
 	c.Memory = m
 	return c

@@ -81,6 +81,10 @@ func (r *reader) gitSetting(key, value Word) {
 		r.repo(value)
 		_, name, _ := strings.Cut(key.Text[:strings.LastIndexByte(key.Text, '.')], ".")
 		r.use.Remotes = append(r.use.Remotes, GitRemote{Name: name, Address: value})
+	case k == "remote.pushdefault", section == "branch" && (last == "pushremote" || last == "remote"):
+		if strings.Contains(value.Text, ":") || strings.Contains(value.Text, "/") || value.Pattern {
+			r.change("redirect") // an address in the place of a remote's name
+		}
 	case section == "url" && (last == "insteadof" || last == "pushinsteadof"):
 		to := cutKey(key)
 		r.use.Remotes = append(r.use.Remotes, GitRemote{Address: to})
