@@ -147,7 +147,7 @@ func TestNoDecisionIsBlock(t *testing.T) {
 
 func TestColors(t *testing.T) {
 	t.Parallel()
-	e := explanation(t, "ls", &verdict.Verdict{Decision: verdict.Allow}, []judged{{Effect: effect.Effect{Kind: effect.RunDownload, From: effect.Span{End: 1}}}}, nil)
+	e := explanation(t, "ls", &verdict.Verdict{Decision: verdict.Allow}, []judged{{Effect: effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelNetwork}, From: effect.Span{End: 1}}}}, nil)
 	plain, colored := draw(t, e, Style{Columns: 80}), draw(t, e, Style{Columns: 80, Color: true})
 	if strings.Contains(plain, "\x1b") {
 		t.Errorf("colour nobody asked for: %q", plain)
