@@ -108,7 +108,7 @@ var allowedTouch = map[string]bool{
 var layers = [][]string{
 	{"internal/suggest", "pkg/knowledge"},
 	{"internal/allocated", "internal/ancestry", "internal/canonjson", "internal/committed", "internal/flock", "internal/gentest", "internal/owner", "internal/peer", "internal/prefilter", "internal/redistest", "internal/reexec", "internal/servetest", "internal/subprocess", "internal/term", "internal/tokenizer", "internal/ttytest", "internal/yamlfile", "models", "policies"},
-	{"internal/bearer", "internal/launch", "internal/ortlib", "internal/redact", "internal/watch", "pkg/undo"},
+	{"internal/apicall", "internal/bearer", "internal/launch", "internal/ortlib", "internal/redact", "internal/watch", "pkg/undo"},
 	{"internal/noquery", "pkg/action", "pkg/effect"},
 	{"pkg/verdict", "pkg/shell/command", "pkg/shell/dialect", "pkg/host", "pkg/modelstore", "pkg/bundle", "pkg/kind/facts", "pkg/grounding", "pkg/telemetry", "pkg/state", "internal/exam", "internal/speech"},
 	{"pkg/shell", "pkg/audit", "pkg/config", "pkg/analysis", "pkg/sanitize", "internal/hostile", "internal/scripttest"},

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/apicall"
+	"github.com/shieldcli/shield/internal/canonjson"
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/effect"
 )
@@ -78,5 +80,30 @@ func (c *Case) told() {
 		if (*redact.Redactor)(nil).String(query) != query {
 			c.handOn(effect.Effect{Host: e.Host, From: e.From}, "the query of a URL")
 		}
+	}
+}
+
+// bodyCall adds that the body of a request tells another machine to take something away.
+func (c *Case) bodyCall() {
+	if c.Action.Type != "http_request" {
+		return
+	}
+	for i := range c.Effects {
+		e := c.Effects[i]
+		if e.Kind != effect.HTTPRequest || local(e) {
+			continue
+		}
+		for _, field := range [...]string{"body", "data", "json", "content", "payload", "form"} {
+			v := c.Action.Payload[field]
+			text, isText := v.(string)
+			if v != nil && !isText {
+				text = string(canonjson.AppendValue(nil, v))
+			}
+			if word := apicall.Destroys(text); word != "" {
+				c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemote, Host: e.Host, URL: e.URL, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Reason: "the body says " + word})
+				return
+			}
+		}
+		return
 	}
 }

@@ -184,6 +184,7 @@ func (c *Case) does(t *tool) {
 	}
 	if t.sends != nil {
 		c.sends(t)
+		c.bodyCall()
 	}
 	c.rest(t)
 	switch {

@@ -1,9 +1,11 @@
 package command
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/apicall"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
@@ -81,6 +83,7 @@ func (r *reader) requests() {
 		return
 	}
 	local, trial, index := true, true, ""
+	gone := r.bodyDestroys()
 	for _, t := range r.use.Touches {
 		if t.Kind != effect.HTTPRequest {
 			continue
@@ -94,6 +97,8 @@ func (r *reader) requests() {
 	switch {
 	case r.plane != "" && r.sends != "DELETE":
 		r.means("run")
+	case gone && !local:
+		r.means("delete")
 	case r.sends == "DELETE" && (r.plane != "" || !local && slices.ContainsFunc(r.use.Touches, func(t Touch) bool { return t.Kind == effect.HTTPRequest })):
 		r.means("delete")
 	default:
@@ -103,4 +108,36 @@ func (r *reader) requests() {
 		r.places = append(r.places, Word{Text: index})
 	}
 	r.effect(effect.ChangeRemote)
+}
+
+// bodyDestroys reports whether what a request sends tells the server to take something away.
+func (r *reader) bodyDestroys() bool {
+	for _, v := range r.values {
+		if v.role != roleData && v.role != roleBody && v.role != roleForm || hasPrefix(v.word.Text, "@") {
+			continue
+		}
+		text := v.word.Text
+		if v.word.Pattern {
+			text = strings.ReplaceAll(strings.ReplaceAll(text, "\\\\", "\\"), "*", "x")
+		}
+		if apicall.Destroys(text) != "" {
+			return true
+		}
+	}
+	for _, i := range r.operands { // of httpie: NAME=VALUE and NAME:=JSON
+		name, value, ok := strings.Cut(r.args[i].Text, "=")
+		if r.shape.rest != roleWebItem || !ok || strings.ContainsAny(name, "/ ") {
+			continue
+		}
+		name, isJSON := strings.CutSuffix(name, ":")
+		field, _ := json.Marshal(name)
+		if !isJSON {
+			quoted, _ := json.Marshal(value)
+			value = string(quoted)
+		}
+		if apicall.Destroys("{"+string(field)+":"+value+"}") != "" {
+			return true
+		}
+	}
+	return false
 }

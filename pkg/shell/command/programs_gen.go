@@ -8762,7 +8762,7 @@ var syntaxCurl = syntax{style: bundled | gnu, options: []option{
 	{"--data", &action_values_Data},
 	{"--data-ascii", &action_values_Data},
 	{"--data-binary", &action_values_Data},
-	{"--data-raw", &action_values_Text},
+	{"--data-raw", &action_values_Body},
 	{"--data-urlencode", &action_values_Data},
 	{"--delegation", &action_values_Word},
 	{"--digest", &action_none},
@@ -8781,7 +8781,7 @@ var syntaxCurl = syntax{style: bundled | gnu, options: []option{
 	{"--fail-early", &action_none},
 	{"--fail-with-body", &action_none},
 	{"--form", &action_values_Form},
-	{"--form-string", &action_values_Text},
+	{"--form-string", &action_values_Body},
 	{"--ftp-method", &action_values_Word},
 	{"--ftp-pasv", &action_none},
 	{"--get", &action_none},
@@ -30710,7 +30710,7 @@ var syntaxWget = syntax{style: gnu, options: []option{
 	{"--backup-converted", &action_none},
 	{"--base", &action_values_Word},
 	{"--bind-address", &action_values_Word},
-	{"--body-data", &action_values_Word},
+	{"--body-data", &action_values_Body},
 	{"--body-file", &action_values_SendFile},
 	{"--ca-certificate", &action_values_Read},
 	{"--ca-directory", &action_values_Read},
@@ -30770,7 +30770,7 @@ var syntaxWget = syntax{style: gnu, options: []option{
 	{"--output-file", &action_values_Write},
 	{"--page-requisites", &action_none},
 	{"--password", &action_values_Word},
-	{"--post-data", &action_values_Word},
+	{"--post-data", &action_values_Body},
 	{"--post-file", &action_values_SendFile_harm_uploads},
 	{"--prefer-family", &action_values_Word},
 	{"--private-key", &action_values_Read},
@@ -35448,6 +35448,7 @@ var action_values_ArgvStdin = action{values: []role{roleArgvStdin}}
 var action_values_Awk_operands_rest_Read = action{values: []role{roleAwk}, operands: &shape_rest_Read}
 var action_values_Beside = action{values: []role{roleBeside}}
 var action_values_Bind_Text = action{values: []role{roleBind, roleText}}
+var action_values_Body = action{values: []role{roleBody}}
 var action_values_Cmd = action{values: []role{roleCmd}}
 var action_values_CmdWords = action{values: []role{roleCmdWords}}
 var action_values_CmdWords_class_anything = action{values: []role{roleCmdWords}, class: anything}

@@ -98,6 +98,10 @@ func (r *reader) applyInput(role role, w Word) {
 		r.code(Nested{Language: "file", Of: queryPrefix + "patch", Words: []Word{w}})
 	case roleServer:
 		r.server(w)
+	case roleBody:
+		if r.sends == "" {
+			r.sends = "POST"
+		}
 	case roleDiff:
 		r.stdinRead()
 		r.diff(w)

@@ -139,6 +139,9 @@ func (r *reader) webItem(w Word) {
 		r.url(w)
 	case sep >= 0:
 		rest := cut(w, sep+1)
+		if w.Text[sep] == '=' && !hasPrefix(rest.Text, "=") && r.sends == "" {
+			r.sends = "POST"
+		}
 		if w.Text[sep] == '@' {
 			r.send(rest, false)
 		} else if hasPrefix(rest.Text, "@") {

@@ -70,6 +70,7 @@ func Read(w abstract.World, language, text string, at effect.Span) abstract.Valu
 		w.Dynamic(effect.CauseCode, "the "+language+" code cannot be read: "+unread, at)
 	}
 	p.statements("")
+	p.remoteCalls()
 	clear(p.tokens)
 	*room = p.tokens
 	tokenPool.Put(room)

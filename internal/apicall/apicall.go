@@ -1,0 +1,218 @@
+// Package apicall reads what the body of a request tells a server to do: the operations of
+// GraphQL, verbs in the fields that say what is done, and switches by which something is gone.
+// It is tolerant: a body that it cannot parse is searched for operations, and no body is too odd.
+package apicall
+
+import (
+	"encoding/json"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/knowledge"
+)
+
+// Bounds of what is read of a body.
+const (
+	maxBody  = 1 << 18 // bytes
+	maxDepth = 16
+	maxLeafs = 1024
+)
+
+// Destroys returns the word by which a body says that something is taken away which nobody
+// here can restore; "" if it says no such thing.
+func Destroys(body string) string {
+	if len(body) > maxBody {
+		body = body[:maxBody]
+	}
+	body = strings.TrimSpace(body)
+	var value any
+	if json.Unmarshal([]byte(body), &value) == nil {
+		r := reader{left: maxLeafs}
+		return r.value("", value, 0)
+	}
+	if at := strings.Index(body, "mutation"); at >= 0 {
+		return Mutation(strings.ReplaceAll(body[at:], `\"`, `"`))
+	}
+	form, err := url.ParseQuery(body)
+	if err != nil || len(form) > maxLeafs || strings.ContainsAny(body, "{\n ") {
+		return ""
+	}
+	r := reader{left: maxLeafs}
+	for _, name := range slices.Sorted(maps.Keys(form)) {
+		for _, v := range form[name] {
+			if word := r.value(name, v, 0); word != "" {
+				return word
+			}
+		}
+	}
+	return ""
+}
+
+// A reader goes through a value of JSON.
+type reader struct{ left int }
+
+// verbFields are the last words of the names of fields that say what is done.
+var verbFields = map[string]bool{"action": true, "type": true, "op": true, "operation": true, "method": true, "command": true, "cmd": true, "mode": true, "verb": true, "task": true, "event": true}
+
+// verbsOfBodies are verbs that destroy in a body, beside those of knowledge: what is there is
+// made anew.
+var verbsOfBodies = map[string]bool{"rebuild": true, "reinstall": true, "reimage": true, "restore": true}
+
+// switches are the names of fields that take something away when they are true.
+var switches = map[string]bool{"archived": true, "deleted": true, "is_deleted": true, "isdeleted": true, "trashed": true, "in_trash": true, "is_archived": true, "isarchived": true, "purge": true, "destroy": true, "delete": true, "terminated": true}
+
+// states are what a field says that names a state when something is gone.
+var states = map[string]bool{"deleted": true, "archived": true, "terminated": true, "destroyed": true, "trashed": true, "removed": true}
+
+func (r *reader) value(field string, v any, depth int) string {
+	if r.left--; r.left < 0 || depth > maxDepth {
+		return ""
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if word := r.value(name, v[name], depth+1); word != "" {
+				return word
+			}
+		}
+	case []any:
+		for _, item := range v {
+			if word := r.value(field, item, depth+1); word != "" {
+				return word
+			}
+		}
+	case bool:
+		if v && switches[strings.ToLower(field)] {
+			return strings.ToLower(field)
+		}
+	case string:
+		return text(strings.ToLower(field), v)
+	}
+	return ""
+}
+
+// text looks at the text of a field.
+func text(field, v string) string {
+	words := knowledge.Words(field)
+	last := ""
+	if len(words) > 0 {
+		last = words[len(words)-1]
+	}
+	switch {
+	case last == "query" || last == "mutation" || last == "sql" || last == "statement":
+		if word := Mutation(v); word != "" {
+			return word
+		}
+		return statement(v)
+	case verbFields[last] && len(v) <= 64:
+		if parts := knowledge.Words(v); len(parts) > 0 && len(parts) < 5 {
+			for _, w := range []string{parts[0], parts[len(parts)-1]} {
+				if knowledge.VerbIn(w, "destroys") || verbsOfBodies[w] {
+					return w
+				}
+			}
+		}
+	case (last == "status" || last == "state") && states[strings.ToLower(v)]:
+		return strings.ToLower(v)
+	}
+	return ""
+}
+
+// statement returns the verb of a statement of SQL that drops or empties something.
+func statement(text string) string {
+	words := strings.Fields(strings.ToLower(text))
+	for len(words) > 1 {
+		switch {
+		case words[0] == "drop" && (words[1] == "table" || words[1] == "database" || words[1] == "schema"), words[0] == "truncate":
+			return words[0]
+		case words[0] == "delete" && words[1] == "from" && !slices.Contains(words, "where"):
+			return "delete"
+		}
+		i := slices.IndexFunc(words, func(w string) bool { return strings.HasSuffix(w, ";") })
+		if i < 0 {
+			return ""
+		}
+		words = words[i+1:]
+	}
+	return ""
+}
+
+// Mutation returns the verb of a field of a mutation of GraphQL by which something is gone;
+// "" if there is none. Fields of fragments count, whatever spreads them.
+func Mutation(query string) string {
+	if !strings.Contains(query, "mutation") {
+		return ""
+	}
+	changes, braces, parens := false, 0, 0
+	for i := 0; i < len(query); {
+		switch c := query[i]; {
+		case c == '#':
+			n := strings.IndexByte(query[i:], '\n')
+			if n < 0 {
+				return ""
+			}
+			i += n
+		case c == '"':
+			i += closed(query[i:])
+		case c == '{':
+			braces++
+			i++
+		case c == '}':
+			braces = max(braces-1, 0)
+			i++
+		case c == '(':
+			parens++
+			i++
+		case c == ')':
+			parens = max(parens-1, 0)
+			i++
+		case isLetter(c):
+			n := i
+			for n < len(query) && (isLetter(query[n]) || query[n] >= '0' && query[n] <= '9') {
+				n++
+			}
+			name := query[i:n]
+			if i = n; parens > 0 {
+				break
+			}
+			switch {
+			case braces == 0 && (name == "mutation" || name == "fragment"):
+				changes = true
+			case braces == 0 && (name == "query" || name == "subscription"):
+				changes = false
+			case changes && braces == 1:
+				for _, w := range knowledge.Words(name) {
+					if knowledge.VerbIn(w, "destroys") || knowledge.VerbIn(w, "pays") && !knowledge.VerbIn(w, "things") || w == "archive" {
+						return w
+					}
+				}
+			}
+		default:
+			i++
+		}
+	}
+	return ""
+}
+
+func isLetter(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// closed returns how long the text is that a quotation mark begins.
+func closed(s string) int {
+	if strings.HasPrefix(s, `"""`) {
+		if n := strings.Index(s[3:], `"""`); n >= 0 {
+			return n + 6
+		}
+		return len(s)
+	}
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '"', '\n':
+			return i + 1
+		}
+	}
+	return len(s)
+}

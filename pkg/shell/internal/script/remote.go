@@ -1,0 +1,39 @@
+package script
+
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/internal/apicall"
+	"github.com/shieldcli/shield/internal/prefilter"
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// farAddress matches an address of another machine in code.
+var farAddress = prefilter.Lazy(`https?://[^\s"'\x60]*`)
+
+// remoteCalls reports the operations of GraphQL in the texts of code that makes requests, by
+// which something is gone on another machine.
+func (p *script) remoteCalls() {
+	if !strings.Contains(p.text, "mutation") {
+		return
+	}
+	address := farAddress().FindString(p.text)
+	if _, host := effect.URL(address); address == "" || effect.Loopback(host) {
+		return
+	}
+	for i := range p.tokens {
+		t := &p.tokens[i]
+		text := t.text
+		if t.v != nil {
+			text = t.v.Text
+		}
+		at := strings.Index(text, "mutation")
+		if t.kind != stringToken || at < 0 {
+			continue
+		}
+		if word := apicall.Mutation(text[at:]); word != "" {
+			p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: p.language, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Reason: "a mutation says " + word, From: p.at})
+			return
+		}
+	}
+}
