@@ -77,6 +77,12 @@ func (s *state) leaves(v abstract.Value, base string, peers []effect.Effect, at 
 // sends records what a network program sends.
 func (s *state) sends(base string, argv []abstract.Value, use command.Use, f flow, io abstract.Streams) {
 	at := join(argv)
+	if keepsSecrets(base, argv) { // what it is given is asked about, and is where it belongs
+		if len(f.sent) > 0 || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return v.Taint&(carried|abstract.Credential) != 0 }) || io.In.Taint&carried != 0 {
+			s.toPeers(effect.Effect{Kind: effect.SendData, Program: base, From: at, Reason: base + " is given a secret to keep"}, f.peers)
+		}
+		return
+	}
 	for _, file := range f.sent[:min(len(f.sent), maxNames)] {
 		s.sendFile(base, file, f.peers)
 	}
@@ -98,7 +104,11 @@ func (s *state) sends(base string, argv []abstract.Value, use command.Use, f flo
 	if f.reads.Taint&abstract.Secret != 0 && use.Stdout != command.Input {
 		s.upload(f.reads, base, at)
 	}
-	for i, v := range argv[1:] {
+	own := len(argv)
+	if len(use.Nested) == 1 && use.Nested[0].Language == "argv" && !use.Nested[0].Remote && command.HasEntry(use.Nested[0].Words[0].Text) {
+		own = max(1, len(argv)-len(use.Nested[0].Words)) // the rest is for the command that is run, which is judged by itself
+	}
+	for i, v := range argv[1:own] {
 		switch {
 		case address(v) && (use.Database || contacted(v, f.peers)):
 			continue
@@ -111,6 +121,11 @@ func (s *state) sends(base string, argv []abstract.Value, use command.Use, f flo
 			s.leaves(v, base, f.peers, v.From)
 		}
 	}
+}
+
+// keepsSecrets reports whether a program's work, as it is called, is to keep secrets.
+func keepsSecrets(base string, argv []abstract.Value) bool {
+	return command.SecretKeepers[base] || slices.ContainsFunc(argv[1:min(len(argv), 6)], func(v abstract.Value) bool { return command.SecretKeepers[base+"/"+v.Text] })
 }
 
 // sendFile records that a file goes to the machines that a program contacts.
@@ -236,7 +251,7 @@ func loginOption(argv []abstract.Value, i int) bool {
 		}
 	}
 	text := strings.ToLower(argv[i].Text)
-	return strings.HasPrefix(text, "authorization:") || strings.HasPrefix(text, "-h") || strings.HasPrefix(text, "-p") || strings.Contains(text, "://") && strings.Contains(text, "@") && strings.Index(text, "@") > strings.Index(text, "**")
+	return strings.HasPrefix(text, "authorization:") || strings.HasPrefix(text, "http.extraheader=authorization:") || strings.HasPrefix(text, "-h") || strings.HasPrefix(text, "-p") || strings.Contains(text, "://") && strings.Contains(text, "@") && strings.Index(text, "@") > strings.Index(text, "**")
 }
 
 // credentialOption reports whether a word is the operand of an option that

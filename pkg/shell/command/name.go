@@ -117,3 +117,9 @@ func placeOf(path, dir string) place {
 	}
 	return elsewhere
 }
+
+// HasEntry reports whether a program of a name is in the tables.
+func HasEntry(name string) bool {
+	_, base := baseName(name)
+	return lookup(base) != nil
+}

@@ -48,6 +48,8 @@ func (r *reader) pkg(w Word) {
 		}
 	case hasPrefix(s, "/"), hasPrefix(s, "."), hasPrefix(s, "~"):
 		r.touch(effect.ReadFile, w, true)
+	default:
+		r.use.Packages = append(r.use.Packages, w)
 	}
 }
 

@@ -24047,7 +24047,7 @@ var syntaxPrisma = syntax{style: open, service: "database", input: roleSQL, text
 	{"migrate:undo:all", &action_effects_ChangeRemote_verb_delete},
 	{"rollback --all", &action_effects_ChangeRemote_verb_delete},
 	{"schema:drop", &action_effects_ChangeRemote_verb_delete},
-}, operands: shape{rest: roleMaybeFile}, base: &action_class_localWrite}
+}, operands: shape{rest: roleMaybeFile}, base: &action_class_localWrite_flags_database}
 
 var syntaxPrlimit = syntax{style: gnu | first, options: []option{
 	{"--as", &action_values_Word_attached},
@@ -24781,7 +24781,7 @@ var syntaxRails = syntax{style: open, service: "database", input: roleRuby, text
 	{"console", &syntax_base_streams_in_Code_setIn},
 	{"r", &syntax_cd85718caae4},
 	{"runner", &syntax_cd85718caae4},
-}, operands: shape{rest: roleMaybeFile}, base: &action_class_localWrite}
+}, operands: shape{rest: roleMaybeFile}, base: &action_class_localWrite_flags_database}
 
 var syntaxRake = syntax{style: open | bundled | long, service: "database", input: roleRecipes, options: []option{
 	{"--build", &action_values_MaybePath},
@@ -28056,7 +28056,7 @@ var syntaxSupabase_Db = syntax{style: open, texts: []option{
 	{"pull", &syntax_style_open_operands_rest_Text_base_class_network},
 	{"push", &syntaxSupabase_Db_Push},
 	{"reset", &syntaxSupabase_Db_Push},
-}, operands: shape{rest: roleText}}
+}, operands: shape{rest: roleText}, base: &action_flags_database}
 
 var syntaxSupabase = syntax{style: own, service: "cloud", texts: []option{
 	{":credentials", &action_effects_ReadSecret_streams_out_Secret_setOut},
@@ -35176,6 +35176,7 @@ var action_class_localWrite_effects_ReadSecret_harm_dumps = action{class: localW
 var action_class_localWrite_effects_ReadSecret_harm_shows = action{class: localWrite, effects: []effect.Kind{effect.ReadSecret}, harm: "shows"}
 var action_class_localWrite_effects_ReadSecret_harm_steals = action{class: localWrite, effects: []effect.Kind{effect.ReadSecret}, harm: "steals"}
 var action_class_localWrite_effects_StopProcess = action{class: localWrite, effects: []effect.Kind{effect.StopProcess}}
+var action_class_localWrite_flags_database = action{class: localWrite, flags: database}
 var action_class_localWrite_flags_decodes = action{class: localWrite, flags: decodes}
 var action_class_localWrite_flags_near = action{class: localWrite, flags: near}
 var action_class_localWrite_flags_reject = action{class: localWrite, flags: reject}
@@ -35332,6 +35333,7 @@ var action_empty_ReadTree_flags_recursive = action{empty: roleReadTree, flags: r
 var action_empty_SecretAll = action{empty: roleSecretAll}
 var action_empty_WriteTree = action{empty: roleWriteTree}
 var action_flags_asks = action{flags: asks}
+var action_flags_database = action{flags: database}
 var action_flags_dry = action{flags: dry}
 var action_flags_near = action{flags: near}
 var action_flags_notHere = action{flags: notHere}

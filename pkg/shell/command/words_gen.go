@@ -967,6 +967,26 @@ var MadeFolders = Words{
 	"~/.npm":                true,
 }
 
+// SecretKeepers are programs whose work is to keep secrets or to log in, some only with a word behind a slash.
+var SecretKeepers = Words{
+	"akeyless":           true,
+	"aws/secretsmanager": true,
+	"aws/ssm":            true,
+	"az/keyvault":        true,
+	"bw":                 true,
+	"cargo/login":        true,
+	"chamber":            true,
+	"doppler":            true,
+	"gcloud/secrets":     true,
+	"heroku/config:set":  true,
+	"infisical":          true,
+	"keeper":             true,
+	"kubectl/secret":     true,
+	"oc/secret":          true,
+	"op":                 true,
+	"vault":              true,
+}
+
 // Frameworks are scripts by which frameworks do their work, each of which has an entry of its name.
 var Frameworks = Words{
 	"ace":       true,

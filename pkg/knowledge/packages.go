@@ -1,0 +1,58 @@
+package knowledge
+
+import (
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"io"
+	"strings"
+	"sync"
+)
+
+// The names of widely used packages, one a line, see packages/README.md.
+var (
+	//go:embed packages/npm.txt.gz
+	npmNames []byte
+	//go:embed packages/pypi.txt.gz
+	pypiNames []byte
+)
+
+// WidelyUsed reports whether the package of a name in a registry, npm or pypi, is one of
+// those that are installed all day, or of their scope. ok is false if nothing is known of
+// the registry.
+func WidelyUsed(registry, name string) (used, ok bool) {
+	var list *names
+	switch registry {
+	case "npm":
+		list = npmList()
+	case "pypi":
+		list = pypiList()
+	default:
+		return false, false
+	}
+	scope, _, scoped := strings.Cut(name, "/")
+	return list.has("\n"+name+"\n") || scoped && strings.HasPrefix(scope, "@") && list.has("\n"+scope+"/"), true
+}
+
+// names are those of a registry, each between line breaks.
+type names struct{ text string }
+
+func (n *names) has(part string) bool { return strings.Contains(n.text, part) }
+
+var (
+	npmList  = sync.OnceValue(func() *names { return unpacked(npmNames) })
+	pypiList = sync.OnceValue(func() *names { return unpacked(pypiNames) })
+)
+
+// unpacked returns the names of a list. One that cannot be read holds none, and asks.
+func unpacked(data []byte) *names {
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return &names{}
+	}
+	text, err := io.ReadAll(io.LimitReader(r, 1<<24))
+	if err != nil {
+		return &names{}
+	}
+	return &names{"\n" + strings.TrimSpace(string(text)) + "\n"}
+}
