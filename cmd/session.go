@@ -244,6 +244,13 @@ func printSession(to io.Writer, s *shownSession, w *World) error {
 	for _, l := range s.Labels {
 		fmt.Fprintf(&b, "label   %s, by %s, %s ago\n", l.Label, l.By, age(since(w, l.At)))
 	}
+	for _, n := range s.Named {
+		wanted := "named "
+		if n.Not {
+			wanted = "not   "
+		}
+		fmt.Fprintf(&b, "%s  the user wrote: %s\n", wanted, strings.Join(strings.Fields(n.Said), " "))
+	}
 	for _, f := range s.Files {
 		fmt.Fprintf(&b, "file    %s: %s\n", f.Path, joinLabels(f.Labels))
 	}
