@@ -335,6 +335,27 @@ func differs(f *committed.Tracked) bool {
 	return err != nil || f.Racy || uint32(info.Size()) != f.Size || info.ModTime().UnixNano() != f.MTime
 }
 
+// Lost returns one of the files that the action would lose for good though no rule asks: not
+// as it lies there in the last commit, and not made by the session. "" means that there is
+// none. The index alone holds nothing of the user's.
+func (c *Case) Lost(l *Losses) string {
+	if c.files == nil || len(l.Needed) == 0 {
+		return ""
+	}
+	inside := func(p string) bool { return c.place.Inside(p, false, false) }
+	home := strings.TrimSuffix(c.place.Home, "/") + "/"
+	r := committed.New(disk{c.files}, inside, func(p string) bool {
+		return inside(p) || len(home) > 1 && strings.HasPrefix(p, home)
+	})
+	defer r.Close()
+	for _, loss := range l.Needed {
+		if path.Base(loss.Path) != "index" && !c.unmissed(loss.Path) && !c.kept(r, c.files, loss.Path) {
+			return loss.Path
+		}
+	}
+	return ""
+}
+
 // Kept returns the case as it is if all that the action loses is kept, or nil if that
 // makes no difference, or cannot be said before the action runs.
 func (c *Case) Kept() *Case {

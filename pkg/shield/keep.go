@@ -33,9 +33,9 @@ func (p *Pipeline) openUndo(cfg Config, rules *policy.Policy) {
 	if cfg.Keeps {
 		p.undo = UndoStore(cfg)
 	}
-	if p.undo != nil || cfg.IfKept {
-		p.keptCounts = rules.AcceptsKept() && (p.assisted || cfg.Provider == nil && cfg.settings().Evaluator.Provider == "")
-	}
+	counts := rules.AcceptsKept() && (p.assisted || cfg.Provider == nil && cfg.settings().Evaluator.Provider == "")
+	p.asksLosses = counts
+	p.keptCounts = counts && (p.undo != nil || cfg.IfKept)
 }
 
 // keptInstead asks the first tiers again about a case that they do not allow, as it is if
@@ -78,7 +78,10 @@ func (p *Pipeline) keptInstead(ctx context.Context, v verdict.Verdict, c *analys
 // be done, and files would be lost for good of which no rule speaks, the next tiers are
 // asked.
 func (p *Pipeline) keepLosses(ctx context.Context, v verdict.Verdict, c *analysis.Case) verdict.Verdict {
-	if p.undo == nil || slices.Contains(v.Conditions, verdict.Kept) {
+	if p.undo == nil {
+		return p.withoutStore(v, c)
+	}
+	if slices.Contains(v.Conditions, verdict.Kept) {
 		return v
 	}
 	l := c.Losses()
@@ -95,6 +98,30 @@ func (p *Pipeline) keepLosses(ctx context.Context, v verdict.Verdict, c *analysi
 	c.MinTier = max(c.MinTier, TierEvaluate)
 	return p.noted(verdict.Verdict{
 		Decision: verdict.Escalate, Confidence: 1, NextTier: TierEvaluate, Reasoning: "overwrites or deletes files that git cannot restore: " + err.Error(),
+	}, v.Tier, c, p.now())
+}
+
+// withoutStore returns what becomes of a verdict where nothing can be kept, because whoever
+// runs the command is not known: a command that loses local work is a question, or allowed on
+// the condition that it is kept first. What tools for files write, hosts show themselves.
+func (p *Pipeline) withoutStore(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
+	if !p.asksLosses || c.Action.Text("command") == "" || v.Tier >= TierEvaluate || slices.Contains(v.Conditions, verdict.Kept) {
+		return v
+	}
+	l := c.Losses()
+	lost := c.Lost(l)
+	switch {
+	case lost == "":
+		return v
+	case p.keptCounts && l.Open == "":
+		v.Conditions = []string{verdict.Kept}
+		v.Reasoning += "; what it deletes or overwrites must be kept first"
+		return v
+	}
+	c.MinTier = max(c.MinTier, TierEvaluate)
+	return p.noted(verdict.Verdict{
+		Decision: verdict.Escalate, Confidence: 1, NextTier: TierEvaluate,
+		Reasoning: "overwrites or deletes local changes that git cannot restore: " + p.redactor.String(lost) + "; commit or stash them first",
 	}, v.Tier, c, p.now())
 }
 

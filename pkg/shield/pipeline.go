@@ -85,6 +85,7 @@ type Pipeline struct {
 
 	undo       *undo.Store // where lost files are kept; nil for a pipeline that only prints
 	keptCounts bool        // what is kept can be allowed
+	asksLosses bool        // a command that loses what is not kept is a question
 
 	lent bool // a [Pool] closes it
 }

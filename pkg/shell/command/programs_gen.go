@@ -14755,13 +14755,14 @@ var syntaxGit_Read_tree = syntax{style: gnu | open, options: []option{
 	{"--exec", &action_flags_reject},
 	{"--extcmd", &action_flags_reject},
 	{"--receive-pack", &action_flags_reject},
-	{"--reset", &action_class_localWrite_harm_discards},
+	{"--reset", &action_harm_discards_undo_LosesDirty},
 	{"--tool", &action_flags_reject},
 	{"--tool-help", &action_flags_reject},
 	{"--upload-pack", &action_flags_reject},
 	{"-t", &action_flags_reject},
+	{"-u", &action_undo_LosesDirty},
 	{"-x", &action_flags_reject},
-}, operands: shape{rest: roleText}, base: &action_undo_LosesDirty}
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
 var syntaxGit_Rebase = syntax{style: gnu | numeric, options: []option{
 	{"--3way", &action_none},
@@ -35348,6 +35349,7 @@ var action_flags_widen = action{flags: widen}
 var action_harm_destroys = action{harm: "destroys"}
 var action_harm_disarms = action{harm: "disarms"}
 var action_harm_discards = action{harm: "discards"}
+var action_harm_discards_undo_LosesDirty = action{harm: "discards", undo: effect.LosesDirty}
 var action_harm_elevates = action{harm: "elevates"}
 var action_harm_erases = action{harm: "erases"}
 var action_harm_fetches = action{harm: "fetches"}
