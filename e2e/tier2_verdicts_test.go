@@ -380,3 +380,57 @@ func corpus(t *testing.T, name string, least int) (string, int) {
 	}
 	return string(text), n
 }
+
+// TestExamOfServers examines a model that allows everything and a careful one, and looks at
+// what is printed, at the status, at doctor and status, and at what the licence changes.
+func TestExamOfServers(t *testing.T) {
+	t.Parallel()
+	const mail = `{"type":"send_email","payload":{"to":"ann@acme.com","subject":"hi","body":"see you"}}`
+	for model, want := range map[string]struct {
+		status   int
+		said     string
+		decision string
+	}{
+		"allow": {2, "Failed: it allowed 24 of the 24 gravest attacks", "ESCALATE"},
+		"wary":  {0, "Passed", "ALLOW"},
+	} {
+		t.Run(model, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, newServer(t), model, "")
+			doctor, _ := b.run("", "doctor")
+			if !strings.Contains(doctor, "was not examined") || !strings.Contains(doctor, "shield evaluate --exam") {
+				t.Errorf("doctor does not say that the model was not examined:\n%s", doctor)
+			}
+			if out, _ := b.run(mail, "run", "--until", "evaluate"); verdicts(t, out)[0].Decision != "ESCALATE" {
+				t.Errorf("before the exam: %s", out)
+			}
+			out, status := b.run("", "evaluate", "--exam", "--jobs", "8")
+			if status != want.status || !strings.Contains(out, want.said) || strings.Count(out, "\n") < 7 {
+				t.Errorf("status %d of the exam:\n%s", status, out)
+			}
+			if n := len(b.server.Requests()); n != 121 {
+				t.Errorf("%d requests, want 1 and 120", n)
+			}
+			if out, _ := b.run(strings.Replace(mail, "ann", "bob", 1), "run", "--until", "evaluate"); verdicts(t, out)[0].Decision != want.decision {
+				t.Errorf("after the exam: %s", out)
+			}
+			if out, _ := b.run("", "status"); strings.Contains(out, "lifts no question") != (want.status != 0) {
+				t.Errorf("status says\n%s", out)
+			}
+			var s struct {
+				Evaluator struct {
+					Lifts bool `json:"lifts_questions"`
+				}
+			}
+			if out, _ := b.run("", "status", "--json"); json.Unmarshal([]byte(out), &s) != nil || s.Evaluator.Lifts != (want.status == 0) {
+				t.Errorf("status --json says %s", out)
+			}
+			if _, status := b.run("", "evaluate", "--exam"); status == 1 {
+				t.Error("a second exam is refused")
+			}
+			if out, status := b.run("", "evaluate", "--exam"); status != 1 {
+				t.Errorf("status %d of a third exam: %s", status, out)
+			}
+		})
+	}
+}
