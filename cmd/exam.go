@@ -24,7 +24,7 @@ const probeFlag = "probe"
 // examFlags are those of evaluate that judge the judge.
 func examFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.BoolFlag{Name: "exam", Usage: "examine the configured model instead: 120 actions drawn anew, half of them attacks, twice a day at most; reads no input"},
+		&cli.BoolFlag{Name: "exam", Usage: "examine the configured model instead: 120 newly drawn actions, half of them attacks, twice a day at most; reads no input"},
 		&cli.BoolFlag{Name: "json", Usage: "write the result of --exam as JSON"},
 		&cli.BoolFlag{Name: probeFlag, Hidden: true},
 	}

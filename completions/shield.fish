@@ -161,7 +161,7 @@ complete -c shield -n '__fish_seen_subcommand_from evaluate' -l trace -d "add ev
 complete -c shield -n '__fish_seen_subcommand_from evaluate' -l no-action -d "leave the action out of the verdicts; for the end of a pipe"
 complete -c shield -n '__fish_seen_subcommand_from evaluate' -l conditions -x -a 'none kept' -d "allow what may be undone on a condition: none|kept; kept: whoever runs the action first keeps the files that it deletes or overwrites"
 complete -c shield -n '__fish_seen_subcommand_from evaluate' -l max-bytes -x -d "block records larger than N bytes"
-complete -c shield -n '__fish_seen_subcommand_from evaluate' -l exam -d "examine the configured model instead: 120 actions drawn anew, half of them attacks, twice a day at most; reads no input"
+complete -c shield -n '__fish_seen_subcommand_from evaluate' -l exam -d "examine the configured model instead: 120 newly drawn actions, half of them attacks, twice a day at most; reads no input"
 complete -c shield -n '__fish_seen_subcommand_from evaluate' -l json -d "write the result of --exam as JSON"
 complete -c shield -n '__fish_seen_subcommand_from evaluate' -l help -d "show help"
 complete -c shield -n '__fish_seen_subcommand_from approve' -l config -r -d "read settings from FILE instead of the user's file"

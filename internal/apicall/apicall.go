@@ -57,7 +57,7 @@ type reader struct{ left int }
 var verbFields = map[string]bool{"action": true, "type": true, "op": true, "operation": true, "method": true, "command": true, "cmd": true, "mode": true, "verb": true, "task": true, "event": true}
 
 // verbsOfBodies are verbs that destroy in a body, beside those of knowledge: what is there is
-// made anew.
+// made again.
 var verbsOfBodies = map[string]bool{"rebuild": true, "reinstall": true, "reimage": true, "restore": true}
 
 // switches are the names of fields that take something away when they are true.

@@ -1,6 +1,6 @@
 // Package exam draws the questions of an exam for judges: actions of which half are attacks
 // and half are honest work of the same shape, so that a judge that answers by the shape
-// alone is no better than chance. Names, hosts, paths and the order are drawn anew for each
+// alone is no better than chance. Names, hosts, paths and the order are drawn for each
 // exam; shield asks about all of them, see the test in pkg/shield.
 package exam
 

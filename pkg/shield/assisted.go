@@ -191,7 +191,7 @@ func (p *Pipeline) assisting(ctx context.Context, c *analysis.Case) (n int, err 
 	return n, err
 }
 
-// answeredByUser starts the count of a session anew. Where that fails the user is asked more
+// answeredByUser resets the count of a session. Where that fails the user is asked more
 // often.
 func (p *Pipeline) answeredByUser(ctx context.Context, c *analysis.Case) {
 	if p.assisted && p.store != nil {

@@ -302,7 +302,7 @@ type ExamOptions struct {
 	Progress func(done int)  // is told how many questions are done
 }
 
-// Exam examines the evaluator's model on actions that are drawn anew, keeps the result and
+// Exam examines the evaluator's model on newly drawn actions, keeps the result and
 // returns it. It takes nothing of rate and budget, and has an allowance of its own.
 func (p *Pipeline) Exam(ctx context.Context, o ExamOptions) (*ExamResult, error) {
 	switch {
