@@ -47,6 +47,7 @@ func approval(set *config.Loaded, w *World, command string) approve.Options {
 		Hosted: strings.HasPrefix(command, "hook ") || command == "mcp", NoLink: command == "serve" || !isTerminal(w.Err), Host: w.hostAsks,
 		Present:   func() error { return requirePerson(w, command, atTerminal) },
 		Reachable: func() error { return userReachable(w, strings.HasPrefix(command, "hook ")) },
+		Kept:      func() string { return keptToday(set, w) },
 		Person:    person(w), Asker: asker(command), Getenv: w.sessionEnv, Environ: w.Environ(), CommandDir: set.CommandDir, Notice: w.Err,
 		// In the mode in which a question is asked the terminal does not turn ^C
 		// into a signal.

@@ -3,9 +3,12 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/host"
 	"github.com/shieldcli/shield/pkg/shield"
 	"github.com/shieldcli/shield/pkg/undo"
@@ -33,6 +36,19 @@ func tellKept(ctx context.Context, c *cli.Context, w *World, h *host.Host, event
 		answer, err = h.Say(ctx, event, text)
 	}
 	return hookAnswer{Allow: true, Answer: answer}, err
+}
+
+// keptToday says what was kept in the last 24 hours; "" if nothing was.
+func keptToday(set *config.Loaded, w *World) string {
+	store := shield.UndoStore(shieldConfig(set, w, "approve"))
+	if store == nil {
+		return ""
+	}
+	sets, err := store.List()
+	if err != nil {
+		return ""
+	}
+	return keptSummary(slices.DeleteFunc(sets, func(s undo.Set) bool { return w.Now().Sub(s.At) > 24*time.Hour }))
 }
 
 // keptSummary says what was kept, the newest set first; "" if nothing was.

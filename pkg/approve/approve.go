@@ -69,6 +69,10 @@ type Options struct {
 	// could; nil means no.
 	OwnChannel func(*analysis.Case) bool
 
+	// Kept returns a line for the page about files that were kept before actions deleted or
+	// overwrote them, "" if there are none; nil says nothing.
+	Kept func() string
+
 	// Host returns why the agent host that calls shield as its hook cannot ask its
 	// person itself, or nil if it can. It is nil where no host calls.
 	Host func() error

@@ -596,3 +596,17 @@ func TestLinkComesBeforeTheQuestion(t *testing.T) {
 		t.Errorf("link %q, printed %q", link, printed)
 	}
 }
+
+// TestPageKept has the page say which files were kept, beside what waits.
+func TestPageKept(t *testing.T) {
+	t.Parallel()
+	p := newPage(t)
+	p.a.o.Kept = func() string { return "shield kept 2 files, as u1" }
+	var n notices
+	p.a.o.Notice = &n
+	p.ask("rm a b")
+	p.link = n.link(t)
+	if got := p.lists(p.client())(); got.Kept != "shield kept 2 files, as u1" || len(got.Waiting) != 1 {
+		t.Errorf("%+v", got)
+	}
+}

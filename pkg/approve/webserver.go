@@ -88,7 +88,8 @@ type server struct {
 	person string // who sits at the page
 	keeps  bool   // while nothing waits, too
 	clock  func() time.Time
-	inbox  *inbox // shared with nobody
+	kept   func() string // nil: nothing is said
+	inbox  *inbox        // shared with nobody
 	http   *http.Server
 
 	answering sync.RWMutex // held for reading while an answer is written and told
@@ -200,7 +201,7 @@ func (w *web) serve() (*server, error) {
 		l.Close()
 		return nil, err
 	}
-	s := &server{page: p, keeps: w.keeps, person: w.o.Person, clock: w.o.Clock, inbox: own, challenges: map[string]string{}}
+	s := &server{page: p, keeps: w.keeps, person: w.o.Person, clock: w.o.Clock, kept: w.o.Kept, inbox: own, challenges: map[string]string{}}
 	if err := own.read(historyFile, &s.receipts); err != nil {
 		s.receipts = nil // none yet, or none that can be trusted
 	}
@@ -368,6 +369,7 @@ func (s *server) sent(b *subscriber, version int) {
 type shownPage struct {
 	Waiting  []shownRequest `json:"waiting"` // the oldest first
 	Receipts []receipt      `json:"receipts"`
+	Kept     string         `json:"kept,omitempty"` // files that can be restored
 }
 
 // A shownRequest is a request as the page gets it, with the seconds left now.
@@ -382,9 +384,13 @@ type shownRequest struct {
 
 // shown returns what the page shows now.
 func (s *server) shown() (p shownPage, version int) {
+	kept := ""
+	if s.kept != nil {
+		kept = s.kept()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p = shownPage{Waiting: []shownRequest{}, Receipts: slices.Clone(s.receipts)}
+	p = shownPage{Waiting: []shownRequest{}, Receipts: slices.Clone(s.receipts), Kept: kept}
 	now := s.clock()
 	for _, group := range alike(s.waiting) {
 		e := group[0]

@@ -211,6 +211,9 @@ function show(page) {
     card.querySelector(".times").hidden = card.also.length === 0;
     card.querySelector(".times").textContent = "This exact question is " + asked(card.also) + "; one answer is for all of them.";
   }
+  const kept = document.getElementById("kept");
+  kept.textContent = page.kept || "";
+  kept.hidden = !page.kept;
   count();
   if (cut || before !== layout()) quiet();
   cut = false;
