@@ -13020,7 +13020,7 @@ var syntaxGit_Add = syntax{style: gnu, options: []option{
 	{"-p", &action_none},
 	{"-u", &action_none},
 	{"-v", &action_none},
-}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+}, operands: shape{rest: roleReadTree}, base: &action_class_localWrite}
 
 var syntaxGit_Am = syntax{style: gnu, options: []option{
 	{"--3way", &action_none},
