@@ -125,5 +125,5 @@ func beginning(reasoning string) string {
 		cause = reasoning
 	}
 	cause, _, _ = strings.Cut(cause, "; ")
-	return cause[:min(24, len(cause))]
+	return strings.TrimSpace(cause[:min(24, len(cause))])
 }

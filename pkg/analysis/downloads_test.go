@@ -40,7 +40,7 @@ func TestDownloads(t *testing.T) {
 	} {
 		c := an.Recall(&action.Action{Type: "execute_command", Payload: map[string]any{"command": command}}, fresh{})
 		got := slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-			return e.Kind == effect.RunCode && e.Is(effect.LabelNetwork) || e.Kind == effect.RunDownload
+			return e.Kind == effect.RunCode && e.Is(effect.LabelNetwork) || e.Word() == effect.RunDownload
 		})
 		if got != want {
 			t.Errorf("%s: %t: %v", command, got, c.Effects)

@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:2d9d265e3b71f62726959f02965e88006b2540e92d02520d43a6c46c06ba3caa"
+const rulesFingerprint = "sha256:e5ff8be1acfa32195b8d907ec5fdd512a055daaf1f383a6c8120ac4b4954fece"
 
 var ruleTable = [...]Rule{
 	{
@@ -1843,8 +1843,8 @@ var ruleTable = [...]Rule{
 		ID: "XP-016", Name: "sql_destruction", Category: "destruction", Severity: High, Outcome: Escalate, Platform: "any",
 		Description: "Runs DROP, TRUNCATE or DELETE without WHERE: deletes a database, a table or all of its rows.",
 		Advice:      "back it up, and ask the user to run the statement",
-		Match:       []string{"sqlite3 app.db 'delete from users;'", "duckdb app.db 'delete from users where 1=1'", "docker exec db psql -U app -c 'DROP TABLE users'", "docker exec db custom-sql 'drop collection users'", "kubectl exec db -- custom-sql 'DROP TABLE users'", "powershell -c \"Invoke-Sqlcmd -Query 'DROP TABLE x'\"", "docker exec db custom-sql 'drop database x'", "docker exec db custom-sql 'drop schema x'", "sqlite3 app.db 'truncate t'", "sqlite3 app.db 'delete from t where true'", "kubectl exec db -- custom-sql \"delete from users\""},
-		Pass:        []string{"psql -c 'select count(*) from users'", "grep -rn 'DROP TABLE' migrations/", "sqlite3 app.db 'delete from sessions where id = 7'", "sqlite3 :memory: 'drop table t'", "git commit -m \"Drop table users\"", "redis-cli get key"},
+		Match:       []string{"sqlite3 app.db 'delete from users;'", "sqlite3 app.db 'drop table t'", "sqlite3 app.db 'drop database t'", "sqlite3 app.db 'drop schema t'", "sqlite3 app.db 'drop collection t'", "sqlite3 app.db 'delete from users where 1=1'", "sqlite3 app.db 'delete from users'", "duckdb app.db 'delete from users where 1=1'", "duckdb app.db 'delete from users where true'", "duckdb app.db 'delete from users; select 1'", "duckdb app.db 'truncate users'", "docker exec db psql -U app -c 'DROP TABLE users'", "docker exec db custom-sql 'drop collection users'", "kubectl exec db -- custom-sql 'DROP TABLE users'", "powershell -c \"Invoke-Sqlcmd -Query 'DROP TABLE x'\"", "docker exec db custom-sql 'drop database x'", "docker exec db custom-sql 'drop schema x'", "sqlite3 app.db 'truncate t'", "sqlite3 app.db 'delete from t where true'", "kubectl exec db -- custom-sql \"delete from users\""},
+		Pass:        []string{"psql -c 'select count(*) from users'", "grep -rn 'DROP TABLE' migrations/", "sqlite3 app.db 'delete from sessions where id = 7'", "sqlite3 :memory: 'drop table t'", "duckdb :memory: 'drop table t'", "git commit -m \"Drop table users\"", "redis-cli get key"},
 		clauses: []clause{
 			{
 				programs: []string{"docker", "duckdb", "invoke-sqlcmd", "kubectl"},
@@ -5396,8 +5396,8 @@ var ruleTable = [...]Rule{
 	},
 	{
 		ID: "XP-231", Name: "processes_ended_by_name", Category: "destruction", Severity: Medium, Outcome: Escalate, Platform: "any",
-		Description: "Ends every process of a name or at a port, whoever started them.",
-		Advice:      "end the process by the number that was kept when it was started (kill \"$pid\"), or a job of the same shell (kill %1)",
+		Description: "Ends every process of a name or at a port, including processes of other sessions and projects.",
+		Advice:      "end the process by its kept process ID (kill \"$pid\"), or as a job (kill %1)",
 		Match:       []string{"pkill -f vite", "killall node", "kill -9 $(pgrep node)", "kill $(pidof python3)", "lsof -ti:3000 | xargs kill -9", "fuser -k 3000/tcp", "Get-Process node | Stop-Process -Force"},
 		Pass:        []string{"pgrep -f vite", "lsof -i :3000", "npm run dev & pid=$!; sleep 2; kill $pid", "kill %1", "pidof nginx", "Get-Process node", "fuser 3000/tcp", "pkill -USR1 -f server", "kill 4711", "git commit -m \"pkill node before the tests\""},
 		clauses: []clause{
