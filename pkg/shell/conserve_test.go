@@ -96,3 +96,24 @@ func TestListenedPort(t *testing.T) {
 		}
 	}
 }
+
+// TestCommandsAsInput holds that a command of the root is seen where a program of another
+// machine or an unknown one gets it as its input, and that prose and data are not.
+func TestCommandsAsInput(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"gcloud compute ssh x <<< 'rm -rf /'":   true,
+		"docker attach x <<< 'rm -rf /*'":       true,
+		"echo 'rm -rf ~' | fly ssh console":     true,
+		"echo 'time / space' | frob":            false,
+		"echo 'a - b / c' | frob":               false,
+		"echo 'cat /etc/shadow' | wc -l":        false,
+		"echo 'cat /etc/shadow' | md5sum":       false,
+		"echo 'rm -rf / is dangerous' | pbcopy": false,
+	} {
+		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool { return e.Word() == effect.Dynamic })
+		if got != want {
+			t.Errorf("%s: %t", text, got)
+		}
+	}
+}

@@ -203,9 +203,13 @@ func (s *state) instructs(line string) string {
 		}
 	}
 	n = 0
+	runs := command.HasEntry(first) && strings.Contains(line, " -") // a command with options, not prose
 	for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(" \t\"'(){}[];,`<>|", r) }) {
 		if n++; n > 32 {
 			break
+		}
+		if runs && (word == "/" || word == "/*" || word == "~") { // in other text a separator
+			return line
 		}
 		for _, text := range pathsIn(word) {
 			if p, pattern := s.place().Path(text, false); p != "" && !quietDevice(p) && s.strange(p, pattern, true) {

@@ -7686,7 +7686,7 @@ var syntaxCmp = syntax{style: gnu, options: []option{
 	{"-s", &action_none},
 	{"-x", &action_none},
 	{"-z", &action_none},
-}, operands: shape{head: []role{roleRead, roleRead, roleText, roleText}}}
+}, operands: shape{head: []role{roleRead, roleRead, roleText, roleText}}, base: &action_streams_in_Data_setIn}
 
 var syntaxCockroach_Sql = syntax{style: open, options: []option{
 	{"--database", &action_values_Place},
@@ -8507,7 +8507,7 @@ var syntaxCsplit = syntax{style: gnu, options: []option{
 	{"-q", &action_none},
 	{"-s", &action_none},
 	{"-z", &action_none},
-}, operands: shape{head: []role{roleRead}, rest: roleText}, base: &action_class_localWrite_here_WriteTree}
+}, operands: shape{head: []role{roleRead}, rest: roleText}, base: &action_9edb9b1ad613}
 
 var syntaxCsvcut = syntax{style: gnu, options: []option{
 	{"--any-match", &action_none},
@@ -19462,7 +19462,7 @@ var syntaxLog = syntax{style: open, operands: shape{rest: roleText}}
 var syntaxLogger = syntax{style: open, options: []option{
 	{"--file", &action_values_Read},
 	{"-f", &action_values_Read},
-}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+}, operands: shape{rest: roleText}, base: &action_class_localWrite_streams_in_Data_setIn}
 
 var syntaxLoginctl = syntax{style: open, subs: []program{
 	{"blame", &syntax_operands_rest_Text_base_class_readOnly},
@@ -20042,7 +20042,7 @@ var syntaxMd5sum = syntax{style: gnu, options: []option{
 	{"-B", &action_values_Text},
 	{"-H", &action_values_Text},
 	{"-i", &action_values_Text},
-}, operands: shape{rest: roleRead}}
+}, operands: shape{rest: roleRead}, base: &action_streams_in_Data_setIn}
 
 var syntaxMdadm = syntax{style: open, options: []option{
 	{"--stop", &action_effects_Destroy},
@@ -25528,7 +25528,7 @@ var syntaxRhash = syntax{style: gnu | open, options: []option{
 	{"-B", &action_values_Text},
 	{"-H", &action_values_Text},
 	{"-i", &action_values_Text},
-}, operands: shape{rest: roleRead}}
+}, operands: shape{rest: roleRead}, base: &action_streams_in_Data_setIn}
 
 var syntaxRig = syntax{options: []option{
 	{"-c", &action_values_Word},
@@ -26470,7 +26470,7 @@ var syntaxSeq = syntax{style: literal, options: []option{
 	{"-s", &action_values_Word},
 	{"-t", &action_values_Word},
 	{"-w", &action_none},
-}, operands: shape{rest: roleText}}
+}, operands: shape{rest: roleText}, base: &action_streams_in_Data_setIn}
 
 var syntaxServe = syntax{style: open, why: "serves a folder", options: []option{
 	{"--host", &action_values_Listen},
@@ -30639,7 +30639,7 @@ var syntaxWc = syntax{style: gnu, options: []option{
 	{"-l", &action_none},
 	{"-m", &action_none},
 	{"-w", &action_none},
-}, operands: shape{rest: roleRead}}
+}, operands: shape{rest: roleRead}, base: &action_streams_in_Data_setIn}
 
 var syntaxWebpinfo = syntax{style: long, options: []option{
 	{"--broadcast", &action_none},
@@ -31125,7 +31125,7 @@ var syntaxXclip = syntax{style: long, options: []option{
 	{"-selection-clipboard", &action_none},
 	{"-t", &action_values_Word},
 	{"-target", &action_values_Word},
-}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+}, operands: shape{rest: roleText}, base: &action_class_localWrite_streams_in_Data_setIn}
 
 var syntaxXfs_repair = syntax{style: open, options: []option{
 	{"--no-action", &action_turns_Mend_List_flags_dry},
@@ -32093,7 +32093,7 @@ var syntaxClip = syntax{style: long, options: []option{
 	{"-selection-clipboard", &action_none},
 	{"-t", &action_values_Word},
 	{"-target", &action_values_Word},
-}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+}, operands: shape{rest: roleText}, base: &action_class_localWrite_streams_in_Data_setIn}
 
 var syntaxCmstp = syntax{style: slash, why: "runs unknown code", options: []option{
 	{"/a", &action_none},
@@ -33711,7 +33711,7 @@ var syntaxPbpaste = syntax{style: long, options: []option{
 	{"-selection-clipboard", &action_none},
 	{"-t", &action_values_Word},
 	{"-target", &action_values_Word},
-}, operands: shape{rest: roleText}, base: &action_class_localWrite_harm_records}
+}, operands: shape{rest: roleText}, base: &action_30ad8fba2351}
 
 var syntaxPm_suspend = syntax{style: open | bundled, options: []option{
 	{"-H", &action_flags_wet},
@@ -34681,7 +34681,7 @@ var syntaxWl_paste = syntax{style: long, options: []option{
 	{"-selection-clipboard", &action_none},
 	{"-t", &action_values_Word},
 	{"-target", &action_values_Word},
-}, operands: shape{rest: roleText}, base: &action_class_localWrite_harm_records}
+}, operands: shape{rest: roleText}, base: &action_30ad8fba2351}
 
 var syntaxXattr = syntax{style: open | long | bundled, options: []option{
 	{"--out", &action_values_Write},
@@ -34710,7 +34710,7 @@ var syntaxXsel = syntax{style: long, options: []option{
 	{"-selection-clipboard", &action_none},
 	{"-t", &action_values_Word},
 	{"-target", &action_values_Word},
-}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+}, operands: shape{rest: roleText}, base: &action_class_localWrite_streams_in_Data_setIn}
 
 var syntaxZrok = syntax{style: open, why: "opens a way from other machines to this one", options: []option{
 	{"-V", &action_flags_dry},
@@ -35116,6 +35116,7 @@ var action_2af071e2417a = action{class: destructive, operands: &shape_rest_Text,
 var action_2af42ff3dcb7 = action{streams: streams{out: Input, setOut: true}, empty: roleReadTree, flags: recursive}
 var action_2bdd8ac6bb39 = action{effects: []effect.Kind{effect.ChangeSystem, effect.ReadSecret}, streams: streams{in: Data, setIn: true, out: Secret, setOut: true}}
 var action_2f991a22c1ba = action{class: anything, effects: []effect.Kind{effect.Dynamic}, flags: urls, harm: "proxies"}
+var action_30ad8fba2351 = action{class: localWrite, streams: streams{in: Data, setIn: true}, harm: "records"}
 var action_33a86a0e669c = action{class: destructive, turns: []turn{{roleWrite, roleWriteTree}}, flags: recursive}
 var action_3c50926646fb = action{class: network, effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}}
 var action_3ef27b3420af = action{values: []role{roleText}, class: localWrite, streams: streams{in: Data, setIn: true}, operands: &shape_rest_Text}
@@ -35192,7 +35193,6 @@ var action_class_localWrite_harm_erases = action{class: localWrite, harm: "erase
 var action_class_localWrite_harm_halts = action{class: localWrite, harm: "halts"}
 var action_class_localWrite_harm_hides = action{class: localWrite, harm: "hides"}
 var action_class_localWrite_harm_proxies = action{class: localWrite, harm: "proxies"}
-var action_class_localWrite_harm_records = action{class: localWrite, harm: "records"}
 var action_class_localWrite_harm_redirects = action{class: localWrite, harm: "redirects"}
 var action_class_localWrite_harm_rewrites = action{class: localWrite, harm: "rewrites"}
 var action_class_localWrite_harm_trusts = action{class: localWrite, harm: "trusts"}
