@@ -163,7 +163,7 @@ func TestWaitGivesUp(t *testing.T) {
 				return &Judge{closer{io.Discard, ended}, tt.out, func() { close(killed) }}, tt.start
 			})
 			w.signals = tt.signals
-			for tt.start == nil && w.judge.Load() == nil {
+			for tt.start == nil && w.judge.Load() == nil || tt.want == "interrupted" && w.unread.Load() {
 				time.Sleep(time.Millisecond)
 			}
 			ctx := tt.ctx

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -30,6 +31,9 @@ const (
 	heardSize  = 8
 	maxScanned = 1 << 20 // bytes of one result
 )
+
+// heardAll stands in the list of names for all names: texts had more than are kept.
+var heardAll = bytes.Repeat([]byte{0xff}, heardSize)
 
 // heardKey is the key of the names in a group, each as a short keyed hash.
 var heardKey = []byte("heard")
@@ -130,12 +134,16 @@ func (s *Store) Heard(ctx context.Context, loaded *Session, texts []string) erro
 			fresh = append(fresh, sum...)
 		}
 	}
+	over := false
 	for _, text := range texts {
+		over = over || len(text) > left
 		if text = text[:min(len(text), left)]; text == "" {
-			break
+			continue
 		}
 		left -= len(text)
-		for _, w := range heardName.FindAllString(text, maxHeard) {
+		list := heardName.FindAllString(text, maxHeard)
+		over = over || len(list) == maxHeard
+		for _, w := range list {
 			add(w)
 			if _, rest, ok := strings.Cut(w, "://"); ok {
 				w = rest
@@ -145,12 +153,14 @@ func (s *Store) Heard(ctx context.Context, loaded *Session, texts []string) erro
 			}
 		}
 	}
-	if len(fresh) == 0 || loaded.err != nil {
+	over = over || len(seen) == maxHeard
+	if len(fresh) == 0 && !over || loaded.err != nil {
 		return loaded.err
 	}
 	group := loaded.key.group()
 	return s.shelf.change(ctx, func(sh shelf) error {
 		all := append(slices.Clone(fresh), sh.Get(group, heardKey)...)
+		over = over || bytes.HasSuffix(all, heardAll)
 		for i := len(fresh); i+heardSize <= len(all); {
 			if seen[binary.LittleEndian.Uint64(all[i:])] {
 				all = slices.Delete(all, i, i+heardSize)
@@ -158,7 +168,10 @@ func (s *Store) Heard(ctx context.Context, loaded *Session, texts []string) erro
 				i += heardSize
 			}
 		}
-		return sh.Put(group, heardKey, all[:min(len(all), maxHeard*heardSize)])
+		if over || len(all) > maxHeard*heardSize {
+			all = heardAll // from now on the user's words lift nothing in this session
+		}
+		return sh.Put(group, heardKey, all)
 	}, s.wants(loaded.key, loaded.lineage.Parent)...)
 }
 
@@ -167,6 +180,7 @@ func (s *Store) HasHeard(ctx context.Context, loaded *Session, names []string) (
 	group := loaded.key.group()
 	err = s.shelf.look(ctx, func(sh shelf) error {
 		all := sh.Get(group, heardKey)
+		heard = bytes.HasPrefix(all, heardAll)
 		for _, name := range names {
 			sum := s.sumOf("name " + name)[:heardSize]
 			for i := 0; i+heardSize <= len(all); i += heardSize {

@@ -323,7 +323,9 @@ var agreements = []struct{ text, want string }{
 	{`echo w1 >f; exec 3<f; read x <&3; echo w2 | tee f; read x <&3; a1 $x`, "a1 $x"},
 	{`echo 'echo a0 >>f' >f; sh <f`, "unknown"},
 	{`echo 'echo a0 >>f' >f; sh f`, "unknown"},
-	{"printf 'true\na1${IFS}w1' | xargs -n1 sh -c", "unknown"}, // the second time another word is the code
+	{`echo w1 >list; echo w2 | xargs -a list a1`, "a1 w1"},
+	{`echo w1 >list; echo w2 | xargs a1 -a list`, "a1 -a list w2"}, // the option is the command's
+	{"printf 'true\na1${IFS}w1' | xargs -n1 sh -c", "unknown"},     // the second time another word is the code
 }
 
 // TestAgree demands calls that some shell makes of a text, each as a program with its

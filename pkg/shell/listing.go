@@ -306,14 +306,21 @@ func shapesWords(argv []abstract.Value, words int) bool {
 	return false
 }
 
-// argumentFile returns what the file holds of which the options of xargs and parallel
-// say that it lists arguments.
+// argumentFile returns the content of the file that an option of xargs names as the list of
+// its arguments. Behind the first word that is no option, the words are the command's own.
 func (s *state) argumentFile(argv []abstract.Value, at effect.Span) (text string, ok bool) {
-	for i, v := range argv {
-		name, isAttached := strings.CutPrefix(v.Text, "--arg-file=")
-		if !isAttached && (v.Text == "-a" || v.Text == "--arg-file") && i+1 < len(argv) {
-			name = argv[i+1].Text
-		} else if !isAttached {
+	for i := 1; i < len(argv) && strings.HasPrefix(argv[i].Text, "-"); i++ {
+		name, found := strings.CutPrefix(argv[i].Text, "--arg-file=")
+		switch argv[i].Text {
+		case "-a", "--arg-file":
+			if i++; i == len(argv) {
+				return "", false
+			}
+			name, found = argv[i].Text, true
+		case "-n", "-P":
+			i++
+		}
+		if !found {
 			continue
 		}
 		p, pattern := s.place().Path(name, false)

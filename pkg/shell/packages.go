@@ -105,12 +105,25 @@ func (s *state) inProject(registry, name string) bool {
 	}
 	cwd := s.place().CWD
 	for _, file := range manifests[registry] {
-		if text, err := s.at.Script(cwd + "/" + file); err == nil && strings.Contains(strings.ToLower(string(text)), name) {
+		if text, err := s.at.Script(cwd + "/" + file); err == nil && namesPackage(registry, string(text), name) {
 			return true
 		}
 	}
 	for _, made := range [...]string{"/node_modules/" + name + "/package.json", "/node_modules/.bin/" + name} {
 		if _, err := s.at.Script(cwd + made); registry == "npm" && (err == nil || !errors.Is(err, fs.ErrNotExist)) {
+			return true
+		}
+	}
+	return false
+}
+
+// namesPackage reports whether a manifest has the whole name of a package in it: a part of
+// another name is what a typosquatted package has.
+func namesPackage(registry, text, name string) bool {
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool {
+		return r != '@' && r != '/' && r != '-' && r != '_' && r != '.' && !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9')
+	}) {
+		if strings.EqualFold(packageName(registry, word), name) {
 			return true
 		}
 	}

@@ -28,6 +28,7 @@ func TestNewPackages(t *testing.T) {
 		"npm i lodash": false, "npm i @types/node": false, "npm ci": false, "npm install": false, "npm i own-little-thing@2": false, "npx own-tool": false, "npx jest": false,
 		"pip install requests": false, "pip install -r requirements.txt": false, "pip install .": false, "uv python install 3.12": false, "poetry install --with docs": false,
 		"uv add --group docs requests": false, "npm run expresss": false,
+		"npm i own-little-thin": true, "npm i little-thing": true, // a part of a name of the manifest is another name
 	} {
 		got := false
 		for _, e := range Analyze(text, place).Effects {

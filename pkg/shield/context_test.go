@@ -28,6 +28,15 @@ func saidThen(t *testing.T, p *Pipeline, root, session, prompt, heard, command s
 	return p.EvaluateUntil(t.Context(), kindAction(t, root, session, command), TierClassify).Verdict
 }
 
+// manyNames returns a text with more names than a session keeps.
+func manyNames() string {
+	var b strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&b, "name-%d ", i)
+	}
+	return b.String()
+}
+
 // contextPipeline returns a pipeline of a host's sessions, with a home folder that does not exist.
 func contextPipeline(t *testing.T, root, preset string) *Pipeline {
 	t.Helper()
@@ -91,6 +100,12 @@ func TestContext(t *testing.T) {
 		{"Drop the database staging_db", "", "dropdb staging_db", verdict.Allow},
 		{"Drop the database staging_db", "", "dropdb prod_db", verdict.Escalate},
 		{"Drop the database staging_db", "drop staging_db now", "dropdb staging_db", verdict.Escalate},
+		{"Change the repository acme/app-1.", "", "gh repo edit acme/app-1 --visibility public", verdict.Escalate},
+		{"Change the bucket my-bucket-1.", "", "gsutil iam ch allUsers:objectViewer gs://my-bucket-1", verdict.Escalate},
+		{"Change the branch protection of acme/app-1.", "", "gh api -X DELETE repos/acme/app-1/branches/main/protection", verdict.Escalate},
+		// a name that more names than are kept would push out
+		{"Drop the database staging_db", "drop staging_db now " + manyNames(), "dropdb staging_db", verdict.Escalate},
+		{"Drop the database staging_db", manyNames(), "dropdb staging_db", verdict.Escalate},
 	} {
 		n++
 		session := fmt.Sprint("s", n)

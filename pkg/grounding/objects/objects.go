@@ -64,8 +64,8 @@ var (
 // needsOf returns the objects of one effect.
 func needsOf(c *analysis.Case, i int) ([]Need, error) {
 	e := &c.Effects[i]
-	if e.Is(effect.LabelSecret) || e.Is(effect.LabelCredential) || e.Is(effect.LabelPrivate) {
-		return nil, errors.New("it carries what the user did not speak of")
+	if e.Does(effect.Leaks) || e.Is(effect.LabelSecret) || e.Is(effect.LabelCredential) || e.Is(effect.LabelPrivate) {
+		return nil, errors.New("it carries a credential or private data")
 	}
 	if e.Sure == effect.Unknown {
 		return nil, errors.New("part of it is not known before it runs")
@@ -113,8 +113,8 @@ func needsOf(c *analysis.Case, i int) ([]Need, error) {
 		if e.Kind == effect.Destroy || e.Destroys() {
 			does = grounding.Delete
 		}
-		if e.Cause != "" && !e.Destroys() && e.Kind == effect.ChangeRemote {
-			return nil, errors.New("it grants, runs or redirects something")
+		if e.Variant() != "" && !e.Destroys() && e.Kind == effect.ChangeRemote {
+			return nil, errors.New("it grants, exposes, weakens, redirects or runs something")
 		}
 		return operands(c, i, does)
 	}
