@@ -30,7 +30,7 @@ func scanCommand(w *World) *cli.Command {
 	}
 	return &cli.Command{
 		Name:  "scan",
-		Usage: "show what shield would have said to the tool calls that agents have made",
+		Usage: "replay recorded tool calls, and show what shield would have asked and blocked",
 		Description: "Reads the transcripts that agent hosts keep on this machine and judges every tool call in order, one session a conversation, in the folder that it began in. " +
 			"Nothing is executed, nothing is written, and nothing leaves the machine; the audit log does not change. " +
 			"Files are seen as the transcript leaves them, or else as they are now; a stop that depends on a file that is not here counts as cannot tell. " +
@@ -38,7 +38,7 @@ func scanCommand(w *World) *cli.Command {
 			"Examples are shown without credentials. Hosts: " + strings.Join(scan.Hosts(), ", ") + ".",
 		Flags: append(flags,
 			&cli.StringSliceFlag{Name: "host", Usage: "read only transcripts of the host `NAME`; may be repeated"},
-			&cli.StringSliceFlag{Name: "path", Usage: "read the transcript `FILE|DIR` in place of those of the hosts; may be repeated"},
+			&cli.StringSliceFlag{Name: "path", Usage: "read the transcript `FILE|DIR` instead of those of the hosts; may be repeated"},
 			&cli.IntFlag{Name: "jobs", DefaultText: "one a processor", Usage: "judge `N` conversations at a time, 1 to 256"},
 			&cli.BoolFlag{Name: "json", Usage: "write the report as one JSON object"},
 			&cli.BoolFlag{Name: "html", Usage: "write the report as a page that loads nothing"}),

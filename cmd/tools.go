@@ -22,7 +22,7 @@ func toolsCommand(w *World) *cli.Command {
 	flags := func(more ...cli.Flag) []cli.Flag { return append([]cli.Flag{configFlag(), stateFlag()}, more...) }
 	return &cli.Command{
 		Name:  "tools",
-		Usage: "say once what a tool does that shield does not know",
+		Usage: "set, list and remove the classes of unknown tools",
 		Description: "A tool that shield does not know is asked about at its first use. The answer can give it a class: reads (it changes nothing), workspace (it changes files of the workspace alone), elsewhere (it changes something elsewhere or sends it there), never (it is not to be used). " +
 			"From then on its calls are judged by that class and by what they hold: files, addresses, commands and credentials are judged as before, and a tool that changes something elsewhere still asks. " +
 			"A class holds for one tool of one server: behind shield mcp for this command line or address and this definition of the tool, in hooks for what the host's own settings say of the server. Where only the project says what the server is, or nothing does, the class ends with the session, or after 12 hours. What a server on another machine is given is sent to it, whatever the class.",
@@ -32,12 +32,12 @@ func toolsCommand(w *World) *cli.Command {
 				Action: func(c *cli.Context) error { return listClasses(c, w) },
 			},
 			{
-				Name: "set", Usage: "give a tool a class: reads, workspace, elsewhere or never", ArgsUsage: "REF|ID CLASS", Flags: flags(),
+				Name: "set", Usage: "set the class of a tool: reads, workspace, elsewhere or never", ArgsUsage: "REF|ID CLASS", Flags: flags(),
 				Description: "REF names a refused action of the tool, as the refusal says it; the tool and the action are shown, and the three letters of the question are asked for. ID is one that tools list shows. The refused action itself stays refused: tell the agent to try again. It is for people: it refuses where an agent can type.",
 				Action:      func(c *cli.Context) error { return setClass(c, w) },
 			},
 			{
-				Name: "forget", Usage: "take back the class of a tool", ArgsUsage: "ID", Flags: flags(&cli.BoolFlag{Name: "all", Usage: "take back all of them; takes no ID"}),
+				Name: "forget", Usage: "remove the class of a tool", ArgsUsage: "ID", Flags: flags(&cli.BoolFlag{Name: "all", Usage: "take back all of them; takes no ID"}),
 				Description: "The next time the tool is used, a person is asked again.",
 				Action:      func(c *cli.Context) error { return forgetClass(c, w) },
 			},
@@ -190,7 +190,7 @@ func forgetClass(c *cli.Context, w *World) error {
 		if err != nil {
 			return fmt.Errorf("tools forget: %w", err)
 		}
-		fmt.Fprintf(w.Out, "%s has no class any more.\n", term.Escape(t.Tool))
+		fmt.Fprintf(w.Out, "The class of %s was removed.\n", term.Escape(t.Tool))
 	}
 	return nil
 }

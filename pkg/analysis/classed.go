@@ -40,14 +40,14 @@ func (c *Case) Classify(class Class, server, remote string) {
 	})
 	c.stated -= before - len(c.Effects)
 	if slices.Contains([]string{"destroys", "pays", "grants"}, c.asked) {
-		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemote, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Service: server, Target: c.Action.Type, Reason: "its payload asks for more than its class says"})
+		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemote, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Service: server, Target: c.Action.Type, Reason: "the arguments delete, pay or grant, which the tool's class does not cover"})
 	}
 	if class == ClassElsewhere && !changes {
-		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemote, Verb: "change", Service: server, Target: c.Action.Type, Reason: "its class says that it changes something elsewhere"})
+		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemote, Verb: "change", Service: server, Target: c.Action.Type, Reason: "the tool's class: changes a remote resource"})
 	}
 	if remote != "" && len(c.Action.Payload) > 0 {
 		c.Effects = append(c.Effects, effect.Effect{
-			Kind: effect.SendData, Program: c.Action.Type, Host: remote, Trusted: !c.private(), Reason: "the tool's server gets its arguments",
+			Kind: effect.SendData, Program: c.Action.Type, Host: remote, Trusted: !c.private(), Reason: "the tool's server receives the arguments",
 		})
 	}
 	c.class = class

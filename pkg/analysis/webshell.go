@@ -107,12 +107,12 @@ func servesShell(name, text string) []effect.Effect {
 	}
 	for i := range backShells {
 		if backShells[i].in(name, text) {
-			return []effect.Effect{{Kind: effect.RemoteShell, Path: name, Sure: effect.May, Reason: "source of a program that joins a shell to a network connection: reverse shell"}}
+			return []effect.Effect{{Kind: effect.RemoteShell, Path: name, Sure: effect.May, Reason: "reverse shell: source that connects a shell to a network connection"}}
 		}
 	}
 	for i := range dialects {
 		if d := &dialects[i]; d.begins().MatchString(text) && d.runsRequest(text) {
-			return []effect.Effect{{Kind: effect.RemoteShell, Path: name, Sure: effect.May, Reason: "a page of a web server that runs what a request says: web shell"}}
+			return []effect.Effect{{Kind: effect.RemoteShell, Path: name, Sure: effect.May, Reason: "web shell: the page runs request input as a command"}}
 		}
 	}
 	return nil

@@ -124,12 +124,12 @@ func becauseOrdinary(c *analysis.Case) string {
 		return classedReason
 	}
 	if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Restorable }) {
-		return ordinaryReason + "; what it deletes is in the last commit, or not there"
+		return ordinaryReason + "; what it deletes is in the last commit, or does not exist"
 	}
 	return ordinaryReason
 }
 
-const classedReason = "ordinary: a person has said what this tool does, and nothing that it is given goes beyond that"
+const classedReason = "ordinary: the tool's class covers this call"
 
 const harmlessReason = "harmless: every effect is known and only reads inside the workspace"
 

@@ -21,7 +21,7 @@ func (s *state) servers(base string, argv []abstract.Value, use command.Use) {
 			continue
 		}
 		s.once(effect.Effect{Kind: effect.ChangeRemote, Service: "server", Verb: "redirect", Harms: []effect.Harm{effect.Redirects}, Program: base, From: v.From,
-			Reason: base + " is told to reach others by way of " + abstract.Clip(v.String())})
+			Reason: base + " sends its requests through " + abstract.Clip(v.String()) + ", not to the host that the URL names"})
 	}
 }
 

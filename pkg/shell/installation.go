@@ -58,7 +58,7 @@ func (s *state) putsInto(base, folder string, p brought, at effect.Span) {
 			continue
 		}
 		e.Sure = effect.If(folder != "" && guardProgram(name))
-		e.Reason = base + " installs a program named " + name + where + ", which runs in place of the program of that name"
+		e.Reason = base + " installs a program named " + name + where + ", which runs instead of the program of that name"
 		s.once(e)
 		return
 	}

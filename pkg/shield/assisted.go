@@ -16,7 +16,7 @@ import (
 
 // assisted is the preset in which the questions of offline go to the evaluator first. Some
 // are the user's alone, and the evaluator's ALLOW counts a few times between two answers of
-// the user, so that nobody is talked into a habit by a model that errs in one way.
+// the user, so that a model that errs in one way does not decide for long.
 const assisted = "assisted"
 
 // maxAssists is how often the evaluator's ALLOW counts in a session between two answers.
@@ -35,9 +35,9 @@ func (p *Pipeline) assists(ctx context.Context, c *analysis.Case) verdict.Verdic
 	why := ""
 	switch n, err := p.assisting(ctx, c); {
 	case err != nil:
-		why = "it is not known how often a review has decided in this session: " + err.Error()
+		why = "the model's decisions in this session could not be counted: " + err.Error()
 	case n > maxAssists:
-		why = "ten actions of this session were allowed by a review since you were last asked"
+		why = "the model allowed ten actions of this session since you last answered"
 	default:
 		return v
 	}

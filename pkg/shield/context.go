@@ -26,7 +26,7 @@ var softRules = []string{
 
 // inContext returns what a verdict of the lower tiers becomes by what the user of the session
 // has said: an ALLOW is a question where the user has said that the action is not wanted, or
-// where it destroys an object elsewhere that the user has not named; a question about objects
+// where it destroys a remote resource that the user did not name; a question about objects
 // that the user has named, with a verb of what is done to them, is answered.
 func (p *Pipeline) inContext(ctx context.Context, tier int, v verdict.Verdict, c *analysis.Case, r *recall) verdict.Verdict {
 	if r == nil || r.known != nil || p.host == "" || r.key.ID == "" || v.Error != "" || v.Decision == verdict.Block {
@@ -40,9 +40,9 @@ func (p *Pipeline) inContext(ctx context.Context, tier int, v verdict.Verdict, c
 	if v.Decision == verdict.Allow {
 		why := ""
 		if name := objects.Forbidden(c, named, key); name != "" {
-			why = "the user has said not to do this to " + name
+			why = "the user said not to change " + name
 		} else if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeRemote && e.Destroys() }) && p.grounded(ctx, c, r, named, destroysOnly(c)) == nil {
-			why = "destroys an object elsewhere that the user has not named"
+			why = "destroys a remote resource that the user did not name"
 		}
 		if why == "" {
 			return v

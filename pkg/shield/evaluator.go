@@ -113,7 +113,7 @@ func (l limits) Admit(ctx context.Context) error {
 		l.p.Tell(audit.KindBudget, "evaluations are rising: "+rise.String())
 	}
 	if budget := l.p.limits.PerDay; err == nil && budget >= leastWarned && used == budget-budget/5 {
-		l.p.Tell(audit.KindBudget, fmt.Sprintf("%d of %d evaluations of today are used; when the rest is, what needs one is blocked; raise daily_budget, or choose the preset assisted or offline", used, budget))
+		l.p.Tell(audit.KindBudget, fmt.Sprintf("%d of %d evaluations used today; when none is left, actions that need one are blocked; raise daily_budget, or use the preset assisted or offline", used, budget))
 	}
 	return refused(err)
 }

@@ -254,7 +254,7 @@ func (p *Pipeline) tellUnlicensed(ctx context.Context, l Licence) {
 		return
 	}
 	_ = p.store.Put(ctx, key, nil, p.now().Add(24*time.Hour)) // else it is said again
-	p.Tell(audit.KindExam, "the model of the evaluator can block and escalate, but its ALLOW lifts no question: "+l.Why+"; run 'shield evaluate --exam'")
+	p.Tell(audit.KindExam, "the evaluator's model can block and escalate, but its ALLOW lifts no question: "+l.Why+"; run 'shield evaluate --exam'")
 }
 
 // asksOffline returns why the preset for a setup without a model would ask about a case: the
@@ -575,7 +575,7 @@ func (p *Pipeline) Probe(ctx context.Context) error {
 		if err := p.change(ctx, func(j *modelRecord) error { j.Withdrawn = why; return nil }); err != nil {
 			return err
 		}
-		p.Tell(audit.KindExam, "the model of the evaluator has lost its licence: "+why+"; run 'shield evaluate --exam'")
+		p.Tell(audit.KindExam, "the evaluator's model lost its licence: "+why+"; run 'shield evaluate --exam'")
 		return nil
 	}
 	return nil

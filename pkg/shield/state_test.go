@@ -134,7 +134,7 @@ func TestRiseIsTold(t *testing.T) {
 	var low []string
 	notify := cfg.Notify
 	cfg.Notify = func(text string) {
-		if strings.Contains(text, "24 of 30 evaluations of today are used") {
+		if strings.Contains(text, "24 of 30 evaluations used today") {
 			low = append(low, text)
 		}
 		notify(text)

@@ -70,7 +70,7 @@ func (p *Pipeline) never(ctx context.Context, c *analysis.Case) (verdict.Verdict
 	}
 	return verdict.Verdict{
 		Decision: verdict.Block, Tier: TierApprove, Confidence: 1, Channel: neverChannel, By: said.By,
-		Reasoning: said.By + " has said that this tool is never used; use another, or ask the user (shield tools)",
+		Reasoning: said.By + " decided that this tool is never used; use another tool, or ask the user to change it: shield tools",
 	}, true
 }
 
@@ -111,15 +111,15 @@ func toolText(name string, t *approve.Tool, lasts bool) string {
 		text += ", of the server " + t.Server
 	}
 	if t.Remote != "" {
-		text += ", which gets its arguments at " + t.Remote
+		text += ", which sends the arguments to " + t.Remote
 	}
 	if t.About != "" {
 		text += "\nits server says: " + t.About
 	} else {
-		text += "\nwhat its server says of it is not known here"
+		text += "\nthe server's description is not known"
 	}
 	if !lasts {
-		text += "\nnothing of your own settings defines it, so the class ends with the session"
+		text += "\nyour own settings do not define the server, so the class ends with the session"
 	}
 	return text
 }

@@ -29,13 +29,13 @@ func (p *script) query(text abstract.Value) {
 	if strings.Contains(strings.ToLower(p.text), "create table") && strings.Contains(p.text, name) { // made again here
 		return
 	}
-	p.lost("deletes all of " + abstract.Clip(name) + " in a database")
+	p.lost("SQL deletes " + abstract.Clip(name) + " or all of its rows")
 }
 
 // wipe reports that a call takes away all that a table or a database holds.
 func (p *script) wipe(full string) {
 	if strings.Contains(full, ".") && !ownDatabase().MatchString(p.text) {
-		p.lost("calls " + abstract.Clip(full) + ", which deletes all that a database, or a table of one, holds")
+		p.lost(abstract.Clip(full) + " deletes a database or all rows of a table")
 	}
 }
 

@@ -32,7 +32,7 @@ func (p *script) remoteCalls() {
 			continue
 		}
 		if word := apicall.Mutation(text[at:]); word != "" {
-			p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: p.language, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Reason: "a mutation says " + word, From: p.at})
+			p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: p.language, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Reason: "GraphQL mutation: " + word, From: p.at})
 			return
 		}
 	}
