@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/sqltext"
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
@@ -105,7 +106,8 @@ func text(field, v string) string {
 		if word := Mutation(v); word != "" {
 			return word
 		}
-		return statement(v)
+		word, _ := sqltext.Destroys(v)
+		return word
 	case verbFields[last] && len(v) <= 64:
 		if parts := knowledge.Words(v); len(parts) > 0 && len(parts) < 5 {
 			for _, w := range []string{parts[0], parts[len(parts)-1]} {
@@ -116,25 +118,6 @@ func text(field, v string) string {
 		}
 	case (last == "status" || last == "state") && states[strings.ToLower(v)]:
 		return strings.ToLower(v)
-	}
-	return ""
-}
-
-// statement returns the verb of a statement of SQL that drops or empties something.
-func statement(text string) string {
-	words := strings.Fields(strings.ToLower(text))
-	for len(words) > 1 {
-		switch {
-		case words[0] == "drop" && (words[1] == "table" || words[1] == "database" || words[1] == "schema"), words[0] == "truncate":
-			return words[0]
-		case words[0] == "delete" && words[1] == "from" && !slices.Contains(words, "where"):
-			return "delete"
-		}
-		i := slices.IndexFunc(words, func(w string) bool { return strings.HasSuffix(w, ";") })
-		if i < 0 {
-			return ""
-		}
-		words = words[i+1:]
 	}
 	return ""
 }

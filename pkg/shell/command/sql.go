@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/internal/prefilter"
+	"github.com/shieldcli/shield/internal/sqltext"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
@@ -25,15 +26,15 @@ func (r *reader) sql(w Word) {
 	text := w.Text
 	for text != "" {
 		var statement string
-		statement, text = nextStatement(text)
+		statement, text = sqltext.Next(text)
 		r.statement(w, statement)
 	}
 }
 
 // statement notes what one statement does.
 func (r *reader) statement(w Word, text string) {
-	words := sqlWords(text)
-	first := words.at(0)
+	words := sqltext.Words(text)
+	first := words.At(0)
 	if first == "" {
 		return
 	}
@@ -48,25 +49,25 @@ func (r *reader) statement(w Word, text string) {
 	case "select", "with", "show", "describe", "desc", "explain", "values", "table", "pragma", "use", "set", "begin", "start",
 		"commit", "rollback", "end", "analyze", "check", "help", "list", "fetch", "declare", "close", "print":
 		r.reading(words)
-		if first == "pragma" && words.has("writable_schema") {
+		if first == "pragma" && words.Has("writable_schema") {
 			r.effect(effect.Destroy)
 		}
 	case "drop", "truncate", "purge", "flushall", "flushdb":
 		r.drop(w, text, words)
 	case "delete":
 		r.effect(effect.ChangeRemote)
-		if words.everyRow() {
+		if words.EveryRow() {
 			r.effect(effect.Destroy)
 		}
 	case "update":
 		r.effect(effect.ChangeRemote)
-		if words.everyRow() && r.levels[0].service != "" {
+		if words.EveryRow() && r.levels[0].service != "" {
 			r.means("delete") // a file here may be copied before
 		}
 	case "alter":
 		r.effect(effect.ChangeRemote)
-		switch second := words.at(1); {
-		case words.has("drop"), words.has("delete") && second == "table": // ClickHouse deletes rows so
+		switch second := words.At(1); {
+		case words.Has("drop"), words.Has("delete") && second == "table": // ClickHouse deletes rows so
 			r.effect(effect.Destroy)
 		case second == "system":
 			r.effect(effect.ChangeSystem)
@@ -80,7 +81,7 @@ func (r *reader) statement(w Word, text string) {
 	case "revoke", "shutdown", "kill":
 		r.effect(effect.ChangeSystem)
 	case "match", "optional", "foreach", "unwind": // Cypher
-		if words.has("delete") {
+		if words.Has("delete") {
 			r.effect(effect.Destroy)
 		}
 	case "create":
@@ -92,7 +93,7 @@ func (r *reader) statement(w Word, text string) {
 		r.copySQL(w, text, words)
 	case "do", "exec", "execute":
 		r.reading(words)
-		if first == "do" && words.has("execute") || first != "do" && words.n == 1 || words.has("sp_executesql") {
+		if first == "do" && words.Has("execute") || first != "do" && words.N == 1 || words.Has("sp_executesql") {
 			r.effect(effect.ChangeRemote)
 			r.means("run")
 		}
@@ -153,8 +154,8 @@ var (
 
 // drop notes what a statement destroys. A database for tests by its name is no
 // loss, wherever the client is connected to, unless that is a place in use.
-func (r *reader) drop(w Word, text string, words sqlText) {
-	if words.at(0) == "drop" && words.at(1) == "database" && !w.Pattern {
+func (r *reader) drop(w Word, text string, words sqltext.Text) {
+	if words.At(0) == "drop" && words.At(1) == "database" && !w.Pattern {
 		fields := strings.Fields(text)
 		if len(fields) > 3 && strings.EqualFold(fields[2], "if") && strings.EqualFold(fields[3], "exists") {
 			fields = fields[2:]
@@ -173,15 +174,15 @@ func (r *reader) drop(w Word, text string, words sqlText) {
 
 // reading looks for what makes a statement that starts with a reading word do
 // more.
-func (r *reader) reading(words sqlText) {
-	for i := range words.n {
-		switch words.list[i] {
+func (r *reader) reading(words sqltext.Text) {
+	for i := range words.N {
+		switch words.List[i] {
 		case "insert", "update", "merge":
-			if words.at(0) == "with" {
+			if words.At(0) == "with" {
 				r.effect(effect.ChangeRemote)
 			}
 		case "delete":
-			if words.at(0) == "with" || words.at(0) == "explain" {
+			if words.At(0) == "with" || words.At(0) == "explain" {
 				r.effect(effect.Destroy)
 			}
 		case "outfile", "dumpfile":
@@ -193,23 +194,23 @@ func (r *reader) reading(words sqlText) {
 			"load_extension", "edit", "fts3_tokenizer", "dblink", "dblink_exec", "dblink_connect", "dblink_connect_u", "dblink_send_query",
 			"http_get", "http_post", "xp_dirtree", "xp_fileexist", "openrowset", "opendatasource", "httpget", "pg_execute_server_program", "query_to_xml",
 			"xp_cmdshell", "sys_exec", "sys_eval", "pg_terminate_backend", "pg_reload_conf", "set_config":
-			r.doubt("SQL function %s reaches beyond the database", words.list[i])
+			r.doubt("SQL function %s reaches beyond the database", words.List[i])
 			r.effect(effect.ChangeRemote)
 			r.means("run")
 		}
 	}
-	if words.overflow {
-		r.doubt("SQL statement %s is too long", words.at(0))
+	if words.Overflow {
+		r.doubt("SQL statement %s is too long", words.At(0))
 	}
 }
 
 // create tells functions and users from tables.
-func (r *reader) create(words sqlText) {
-	for i := 1; i < words.n && i < 5; i++ {
-		switch words.list[i] {
+func (r *reader) create(words sqltext.Text) {
+	for i := 1; i < words.N && i < 5; i++ {
+		switch words.List[i] {
 		case "function", "procedure", "extension", "language", "trigger", "event", "server":
 			r.effect(effect.ChangeSystem)
-			r.doubt("SQL CREATE %s can run code", words.list[i])
+			r.doubt("SQL CREATE %s can run code", words.List[i])
 			return
 		case "user", "role", "login":
 			r.effect(effect.ChangeRemote)
@@ -221,8 +222,8 @@ func (r *reader) create(words sqlText) {
 }
 
 // copySQL notes COPY … TO PROGRAM 'command' and COPY … FROM 'file'.
-func (r *reader) copySQL(w Word, text string, words sqlText) {
-	if words.has("from") || !words.has("stdout") {
+func (r *reader) copySQL(w Word, text string, words sqltext.Text) {
+	if words.Has("from") || !words.Has("stdout") {
 		r.effect(effect.ChangeRemote)
 	}
 	quote := strings.IndexByte(text, '\'')
@@ -234,7 +235,7 @@ func (r *reader) copySQL(w Word, text string, words sqlText) {
 		operand = operand[:end]
 	}
 	w.Text = operand
-	if words.has("program") {
+	if words.Has("program") {
 		r.means("run")
 		r.code(Nested{Language: "shell", Words: []Word{w}, Remote: true})
 	} else {
@@ -326,118 +327,6 @@ func (r *reader) pipedRows(w Word, text string) {
 		w.Text = to
 		r.touch(effect.WriteFile, w, false)
 	}
-}
-
-// nextStatement cuts off the first statement. Semicolons in quotes and
-// comments do not end one.
-func nextStatement(s string) (statement, rest string) {
-	t := strings.TrimLeft(s, " \t\r\n;")
-	if hasPrefix(t, ".") || hasPrefix(t, `\`) {
-		statement, rest, _ = strings.Cut(t, "\n")
-		return statement, rest
-	}
-	for i := 0; i < len(t); i++ {
-		switch c := t[i]; {
-		case c == ';':
-			return t[:i], t[i+1:]
-		case c == '\'' || c == '"' || c == '`':
-			end := strings.IndexByte(t[i+1:], c)
-			if end < 0 {
-				return t, ""
-			}
-			i += end + 1
-		case c == '-' && hasPrefix(t[i:], "--"):
-			end := strings.IndexByte(t[i:], '\n')
-			if end < 0 {
-				return t, ""
-			}
-			i += end
-		}
-	}
-	return t, ""
-}
-
-// sqlText is the words of a statement outside quotes and comments, in lower
-// case.
-type sqlText struct {
-	list     [96]string
-	n        int
-	overflow bool // there were more words than list holds
-}
-
-func (t *sqlText) at(i int) string {
-	if i < t.n {
-		return t.list[i]
-	}
-	return ""
-}
-
-func (t *sqlText) has(word string) bool {
-	for i := range t.n {
-		if t.list[i] == word {
-			return true
-		}
-	}
-	return t.overflow
-}
-
-// everyRow reports whether a statement has no condition, or one that always
-// holds.
-func (t *sqlText) everyRow() bool {
-	for i := range t.n {
-		if t.list[i] == "where" {
-			rest := t.at(i + 1)
-			return rest == "true" && i+2 >= t.n || rest != "" && rest == t.at(i+2) && i+3 >= t.n
-		}
-	}
-	return !t.overflow
-}
-
-func sqlWords(s string) (t sqlText) {
-	for i := 0; i < len(s); {
-		c := s[i]
-		switch {
-		case c == '\'' || c == '"' || c == '`':
-			end := strings.IndexByte(s[i+1:], c)
-			if end < 0 {
-				return t
-			}
-			i += end + 2
-		case hasPrefix(s[i:], "--"):
-			end := strings.IndexByte(s[i:], '\n')
-			if end < 0 {
-				return t
-			}
-			i += end
-		case hasPrefix(s[i:], "/*!"):
-			// MySQL runs what stands in such a comment, after a version.
-			for i += 3; i < len(s) && '0' <= s[i] && s[i] <= '9'; i++ {
-			}
-		case hasPrefix(s[i:], "/*"):
-			end := strings.Index(s[i:], "*/")
-			if end < 0 {
-				return t
-			}
-			i += end + 2
-		case isWordByte(c) || c == '\\' || c == '.':
-			start := i
-			for i++; i < len(s) && (isWordByte(s[i]) || s[i] == '!'); i++ {
-			}
-			if t.n == len(t.list) {
-				t.overflow = true
-				return t
-			}
-			t.list[t.n] = strings.ToLower(s[start:i])
-			t.n++
-		default:
-			i++
-		}
-	}
-	return t
-}
-
-func isWordByte(c byte) bool {
-	return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
 // memoryStore is the name of a database of SQLite that is not a file, and ends with

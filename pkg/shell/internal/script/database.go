@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/internal/prefilter"
+	"github.com/shieldcli/shield/internal/sqltext"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
@@ -12,24 +13,16 @@ import (
 // lost there is the program's own.
 var ownDatabase = prefilter.Lazy(`(?i)sqlite|:memory:|duckdb|in_memory|fakeredis|mongomock|testcontainers|localhost|127\.0\.0\.1|\w_test\b|\btest_?db`)
 
-// lossySQL matches a statement that takes away what a table or a database holds. What is taken
-// away only if it is there is usually made again.
-var lossySQL = prefilter.Lazy(`(?is)^\s*(?:drop\s+(?:table|database|schema)\s+(?:if\s+exists\s+)?([\w."\x60]+)|truncate\s+(?:table\s+)?([\w."\x60]+)|delete\s+from\s+([\w."\x60]+)\s*;?\s*$)`)
-
 // query reports what a statement of SQL takes away.
 func (p *script) query(text abstract.Value) {
 	if !text.Known() || ownDatabase().MatchString(p.text) {
 		return
 	}
-	m := lossySQL().FindStringSubmatch(text.Text)
-	if m == nil {
+	verb, name := sqltext.Destroys(text.Text)
+	if verb == "" || name != "" && strings.Contains(strings.ToLower(p.text), "create table") && strings.Contains(strings.ToLower(p.text), name) { // made again here
 		return
 	}
-	name := strings.Trim(m[1]+m[2]+m[3], "\"`")
-	if strings.Contains(strings.ToLower(p.text), "create table") && strings.Contains(p.text, name) { // made again here
-		return
-	}
-	p.lost("SQL deletes " + abstract.Clip(name) + " or all of its rows")
+	p.lost("SQL statement " + strings.TrimSpace(verb+" "+abstract.Clip(name)) + " deletes a database, a table or all of its rows")
 }
 
 // wipe reports that a call takes away all that a table or a database holds.

@@ -1,0 +1,146 @@
+// Package sqltext cuts text in SQL into statements and words.
+package sqltext
+
+import "strings"
+
+// Destroys returns the verb and the object of the first statement that drops or empties a
+// database, a schema or a table; "" if there is none. A quoted object is "".
+func Destroys(text string) (verb, object string) {
+	for text != "" {
+		var statement string
+		statement, text = Next(text)
+		words := Words(statement)
+		at := 1
+		switch verb = words.At(0); {
+		case verb == "drop" && (words.At(1) == "table" || words.At(1) == "database" || words.At(1) == "schema"):
+			at = 2
+		case verb == "truncate" && words.At(1) == "table":
+			at = 2
+		case verb == "truncate":
+		case verb == "delete" && words.At(1) == "from" && words.EveryRow():
+			at = 2
+		default:
+			continue
+		}
+		if words.At(at) == "if" && words.At(at+1) == "exists" {
+			at += 2
+		}
+		return verb, words.At(at)
+	}
+	return "", ""
+}
+
+// Next cuts off the first statement. Semicolons in quotes and
+// comments do not end one.
+func Next(s string) (statement, rest string) {
+	t := strings.TrimLeft(s, " \t\r\n;")
+	if strings.HasPrefix(t, ".") || strings.HasPrefix(t, `\`) {
+		statement, rest, _ = strings.Cut(t, "\n")
+		return statement, rest
+	}
+	for i := 0; i < len(t); i++ {
+		switch c := t[i]; {
+		case c == ';':
+			return t[:i], t[i+1:]
+		case c == '\'' || c == '"' || c == '`':
+			end := strings.IndexByte(t[i+1:], c)
+			if end < 0 {
+				return t, ""
+			}
+			i += end + 1
+		case c == '-' && strings.HasPrefix(t[i:], "--"):
+			end := strings.IndexByte(t[i:], '\n')
+			if end < 0 {
+				return t, ""
+			}
+			i += end
+		}
+	}
+	return t, ""
+}
+
+// Text is the words of a statement outside quotes and comments, in lower
+// case.
+type Text struct {
+	List     [96]string
+	N        int
+	Overflow bool // there were more words than list holds
+}
+
+// At returns a word, "" behind the last.
+func (t *Text) At(i int) string {
+	if i < t.N {
+		return t.List[i]
+	}
+	return ""
+}
+
+// Has reports whether a word occurs, or may.
+func (t *Text) Has(word string) bool {
+	for i := range t.N {
+		if t.List[i] == word {
+			return true
+		}
+	}
+	return t.Overflow
+}
+
+// EveryRow reports whether a statement has no condition, or one that always
+// holds.
+func (t *Text) EveryRow() bool {
+	for i := range t.N {
+		if t.List[i] == "where" {
+			rest := t.At(i + 1)
+			return rest == "true" && i+2 >= t.N || rest != "" && rest == t.At(i+2) && i+3 >= t.N
+		}
+	}
+	return !t.Overflow
+}
+
+// Words returns the words of a statement.
+func Words(s string) (t Text) {
+	for i := 0; i < len(s); {
+		c := s[i]
+		switch {
+		case c == '\'' || c == '"' || c == '`':
+			end := strings.IndexByte(s[i+1:], c)
+			if end < 0 {
+				return t
+			}
+			i += end + 2
+		case strings.HasPrefix(s[i:], "--"):
+			end := strings.IndexByte(s[i:], '\n')
+			if end < 0 {
+				return t
+			}
+			i += end
+		case strings.HasPrefix(s[i:], "/*!"):
+			// MySQL runs what stands in such a comment, after a version.
+			for i += 3; i < len(s) && '0' <= s[i] && s[i] <= '9'; i++ {
+			}
+		case strings.HasPrefix(s[i:], "/*"):
+			end := strings.Index(s[i:], "*/")
+			if end < 0 {
+				return t
+			}
+			i += end + 2
+		case isWordByte(c) || c == '\\' || c == '.':
+			start := i
+			for i++; i < len(s) && (isWordByte(s[i]) || s[i] == '!'); i++ {
+			}
+			if t.N == len(t.List) {
+				t.Overflow = true
+				return t
+			}
+			t.List[t.N] = strings.ToLower(s[start:i])
+			t.N++
+		default:
+			i++
+		}
+	}
+	return t
+}
+
+func isWordByte(c byte) bool {
+	return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+}

@@ -1,0 +1,27 @@
+package sqltext
+
+import "testing"
+
+func TestDestroys(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][2]string{
+		"drop table users":                         {"drop", "users"},
+		"DROP TABLE IF EXISTS Users;":              {"drop", "users"},
+		"/* a */ drop -- b\n table \"users\"":      {"drop", ""},
+		"truncate users":                           {"truncate", "users"},
+		"truncate table users":                     {"truncate", "users"},
+		"delete from users":                        {"delete", "users"},
+		"delete from users where 1=1":              {"delete", "users"},
+		"delete from users where true;":            {"delete", "users"},
+		"select ';'; drop schema app":              {"drop", "app"},
+		"delete from users where id = 7":           {},
+		"drop index users_name":                    {},
+		"select 'drop table users'":                {},
+		"insert into log values ('delete from x')": {},
+		"": {},
+	} {
+		if verb, object := Destroys(text); [2]string{verb, object} != want {
+			t.Errorf("%q: %q, %q; want %q", text, verb, object, want)
+		}
+	}
+}
