@@ -157,16 +157,21 @@ func (h claude) record(raw jsontext.Value, at place, to sink) bool {
 		h.from.skip(r.Type, to)
 		return true
 	}
-	for _, p := range parts(r.Message.Content) {
+	toolParts(r.Message.Content, instant(r.Time), at, to)
+	return true
+}
+
+// toolParts passes on the calls and results in the content of a message as Anthropic's API has it.
+func toolParts(content jsontext.Value, when time.Time, at place, to sink) {
+	for _, p := range parts(content) {
 		switch p.Type {
 		case "tool_use":
-			to.call(call{id: p.ID, tool: p.Name, input: p.Input, at: instant(r.Time), place: at})
+			to.call(call{id: p.ID, tool: p.Name, input: p.Input, at: when, place: at})
 		case "tool_result":
 			v := value(p.Content)
 			to.result(result{id: p.ToolUseID, value: v, status: outcome(p.IsError, v), place: at})
 		}
 	}
-	return true
 }
 
 // codex reads the transcripts of Codex.
@@ -473,15 +478,7 @@ func (cline) record(raw jsontext.Value, at place, to sink) bool {
 	if r.TS > 0 && r.TS < 1e14 {
 		when = time.UnixMilli(int64(r.TS))
 	}
-	for _, p := range parts(r.Content) {
-		switch p.Type {
-		case "tool_use":
-			to.call(call{id: p.ID, tool: p.Name, input: p.Input, at: when, place: at})
-		case "tool_result":
-			v := value(p.Content)
-			to.result(result{id: p.ToolUseID, value: v, status: outcome(p.IsError, v), place: at})
-		}
-	}
+	toolParts(r.Content, when, at, to)
 	return true
 }
 
