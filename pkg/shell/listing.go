@@ -307,7 +307,7 @@ func shapesWords(argv []abstract.Value, words int) bool {
 }
 
 // argumentFile returns the content of the file that an option of xargs names as the list of
-// its arguments. Behind the first word that is no option, the words are the command's own.
+// its arguments. Behind the first word that is not an option, the words are the command's own.
 func (s *state) argumentFile(argv []abstract.Value, at effect.Span) (text string, ok bool) {
 	for i := 1; i < len(argv) && strings.HasPrefix(argv[i].Text, "-"); i++ {
 		name, found := strings.CutPrefix(argv[i].Text, "--arg-file=")
