@@ -67,6 +67,9 @@ const (
 // settlePrompts looks up in the host's transcript who has written the prompts of an event's
 // session of which that is not known. One that is not there yet waits for the next event.
 func settlePrompts(ctx context.Context, w *World, h *host.Host, p *shield.Pipeline, event host.Event, in []byte) {
+	if !h.HasTranscript() {
+		return
+	}
 	session := ""
 	if a, err := action.Parse(event.Actions[0]); err == nil {
 		session = a.Session

@@ -30,11 +30,14 @@ func (h *Host) prompt(ctx context.Context, in any) (*Prompt, error) {
 // TellsPrompts reports whether the host tells what its user has written.
 func (h *Host) TellsPrompts() bool { return h.form.Prompt.Event != "" }
 
+// HasTranscript reports whether the host's transcript says who has written a prompt.
+func (h *Host) HasTranscript() bool { return h.form.Prompt.Transcript != "" }
+
 // Transcript returns the path of the transcript that an event names, the folder below the home
 // folder in which it has to be, and the variable that names another folder for the first part
 // of that; "" if the host needs none.
 func (h *Host) Transcript(ctx context.Context, in []byte) (path, folder, variable string, err error) {
-	if h.form.Prompt.Transcript == "" {
+	if !h.HasTranscript() {
 		return "", "", "", nil
 	}
 	v, err := decodeEvent(in)

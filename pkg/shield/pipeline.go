@@ -111,7 +111,7 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	}
 	p.rules, p.lost = rules, rules.Lost()
 	preset, err := PolicyPreset(cfg)
-	p.strict = err != nil || preset == "strict"
+	p.strict, p.assisted = err != nil || preset == "strict", err == nil && preset == assisted
 	p.follow(from, s.Bundle.Grace.Std())
 	p.redactor = redact.New(s.Evaluator.CanaryToken)
 	classifier, model, err := p.newClassifier(cfg, rules)
@@ -127,9 +127,6 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	}
 	if err := p.openState(cfg, prints); err != nil {
 		return nil, err
-	}
-	if preset, err := PolicyPreset(cfg); err == nil {
-		p.assisted = preset == assisted
 	}
 	p.openSessions(cfg, rules)
 	p.openUndo(cfg, rules)
