@@ -9,18 +9,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/shieldcli/shield/internal/resp"
 )
 
 // A Server is a server of one test. It listens on a socket alone.
 type Server struct {
-	URL    string        // unix://…
-	Client *redis.Client // with all rights
+	URL string // unix://…
 
-	t    testing.TB
-	dir  string
-	args []string
-	cmd  *exec.Cmd
+	t      testing.TB
+	client *resp.Client // with all rights
+	dir    string
+	args   []string
+	cmd    *exec.Cmd
 }
 
 // Start starts a server, with arguments of its own, that syncs each write; the
@@ -35,14 +35,35 @@ func Start(t testing.TB, args ...string) *Server {
 	s := &Server{URL: "unix://" + socket, t: t, dir: dir, args: append([]string{
 		"--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "", "--appendonly", "yes", "--appendfsync", "always",
 	}, args...)}
-	s.Client = redis.NewClient(&redis.Options{Network: "unix", Addr: socket, Protocol: 2, DisableIdentity: true, MaxRetries: -1})
+	s.client = resp.NewClient(resp.Options{Network: "unix", Address: socket, Timeout: 10 * time.Second})
 	t.Cleanup(func() {
-		s.Client.Close()
+		s.client.Close()
 		s.Kill()
 		os.RemoveAll(dir)
 	})
 	s.Restart()
 	return s
+}
+
+// Do sends a command and returns what is answered.
+func (s *Server) Do(words ...string) any {
+	s.t.Helper()
+	got, err := s.client.Do(s.t.Context(), words)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return got[0]
+}
+
+// Hash returns what is kept under a key.
+func (s *Server) Hash(key string) map[string]string {
+	s.t.Helper()
+	all, _ := s.Do("HGETALL", key).([]any)
+	hash := map[string]string{}
+	for i := 0; i+1 < len(all); i += 2 {
+		hash[all[i].(string)] = all[i+1].(string)
+	}
+	return hash
 }
 
 // Program returns the path of the server's program, "" if none is installed.
@@ -77,7 +98,7 @@ func (s *Server) Restart() {
 		s.t.Fatal(err)
 	}
 	for range 500 {
-		if s.Client.Ping(s.t.Context()).Err() == nil {
+		if got, err := s.client.Do(s.t.Context(), []string{"PING"}); err == nil && got[0] == "PONG" {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)

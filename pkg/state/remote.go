@@ -2,9 +2,10 @@ package state
 
 import (
 	"context"
-	"crypto/tls"
+	"crypto/sha1"
 	"crypto/x509"
 	_ "embed"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -14,8 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
+	"github.com/shieldcli/shield/internal/resp"
 )
 
 // A Remote is a Redis or Valkey server that machines share. Its clock counts for
@@ -39,12 +39,22 @@ const (
 //go:embed commit.lua
 var commitSource string
 
-var commitScript = redis.NewScript(commitSource)
+// commitName is what a server calls the script once it has seen it.
+var commitName = sync.OnceValue(func() string {
+	sum := sha1.Sum([]byte(commitSource))
+	return hex.EncodeToString(sum[:])
+})
+
+// A server answers commands that are sent together, one answer each.
+type server interface {
+	Do(ctx context.Context, commands ...[]string) ([]any, error)
+	Close() error
+}
 
 // A remote is the medium on a [Remote].
 type remote struct {
 	address string // for messages
-	client  *redis.Client
+	client  server
 	seals   sealer
 	mirror  mirror
 	clock   func() time.Time
@@ -59,50 +69,35 @@ func newRemote(dir string, r *Remote, clock func() time.Time) (*remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	silence()
 	seals := newSealer(r.Key)
 	return &remote{
-		address: r.URL, client: redis.NewClient(opts), seals: seals, clock: clock,
+		address: r.URL, client: resp.NewClient(opts), seals: seals, clock: clock,
 		mirror: mirror{filepath.Join(dir, "store-"+seals.tenant()+".epoch")},
 	}, nil
 }
 
-// silence keeps the client from writing to standard error what is said in errors.
-var silence = sync.OnceFunc(func() { redis.SetLogger(silent{}) })
-
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
-
-// options returns how to reach the server. What the client does by itself is
-// switched off: a transaction that is sent again might count twice.
-func (r *Remote) options() (*redis.Options, error) {
+// options returns how to reach the server.
+func (r *Remote) options() (resp.Options, error) {
 	u, err := url.Parse(r.URL)
 	if err != nil {
-		return nil, errors.New("store: not a URL") // its text may hold a password
+		return resp.Options{}, errors.New("store: not a URL") // its text may hold a password
 	}
 	if _, has := u.User.Password(); has {
-		return nil, errors.New("store: the URL must not hold a password; use store_password_env or store_password_file")
+		return resp.Options{}, errors.New("store: the URL must not hold a password; use store_password_env or store_password_file")
 	}
 	for name := range u.Query() {
 		if u.Scheme != "unix" || name != "db" {
-			return nil, fmt.Errorf("store: %.40q cannot be set in the URL", name)
+			return resp.Options{}, fmt.Errorf("store: %.40q cannot be set in the URL", name)
 		}
 	}
-	opts, err := redis.ParseURL(r.URL)
+	opts, err := resp.ParseURL(r.URL)
 	if err != nil {
-		return nil, fmt.Errorf("store: %w", err)
+		return resp.Options{}, fmt.Errorf("store: %w", err)
 	}
-	if opts.TLSConfig != nil {
-		opts.TLSConfig.MinVersion, opts.TLSConfig.RootCAs = tls.VersionTLS12, r.CAs
+	if opts.TLS != nil {
+		opts.TLS.RootCAs = r.CAs
 	}
-	opts.Password = r.Password
-	opts.Protocol, opts.DisableIdentity = 2, true
-	opts.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	opts.MaxRetries, opts.DialerRetries = -1, 1
-	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout, opts.PoolTimeout = remoteStep, remoteStep, remoteStep, remoteStep
-	opts.ContextTimeoutEnabled = true
-	opts.PoolSize = 4 // transactions take turns; stamps are read beside them
+	opts.Password, opts.Timeout = r.Password, remoteStep
 	return opts, nil
 }
 
@@ -115,12 +110,7 @@ func (r *remote) update(wants []want, fn func(view) error) error { return r.tran
 func (r *remote) look(wants []want, fn func(view) error) error   { return r.transact(wants, fn, false) }
 
 // transact runs fn until it has seen nothing that another changed meanwhile.
-func (r *remote) transact(wants []want, fn func(view) error, writes bool) (err error) {
-	defer func() {
-		if p := recover(); p != nil { // the client allocates what an answer says it is long
-			err = r.fault(fmt.Errorf("its answer makes no sense: %v", p))
-		}
-	}()
+func (r *remote) transact(wants []want, fn func(view) error, writes bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), remoteWait)
 	defer cancel()
 	for try := range remoteTries {
@@ -197,7 +187,10 @@ func (s *Store) Shared(ctx context.Context) (*Shared, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, remoteStep)
 	defer cancel()
-	info := r.client.Info(ctx, "persistence").Val() // some operators do not allow to ask
+	info := "" // some operators do not allow to ask
+	if got, err := r.client.Do(ctx, []string{"INFO", "persistence"}); err == nil {
+		info, _ = got[0].(string)
+	}
 	return &Shared{Name: r.seals.tenant(), Forgets: strings.Contains(info, "aof_enabled:0")}, nil
 }
 
@@ -226,7 +219,7 @@ func (r *remote) resting() error {
 // not answer.
 func (r *remote) fault(err error) error {
 	kind := ErrAway
-	if answer := redis.Error(nil); errors.As(err, &answer) {
+	if answer := resp.Error(""); errors.As(err, &answer) {
 		kind = ErrRefused
 		if text := answer.Error(); strings.HasPrefix(text, "LOADING") || strings.HasPrefix(text, "BUSY") || strings.HasPrefix(text, "CLUSTERDOWN") {
 			kind = ErrAway

@@ -22,9 +22,9 @@ func limitsOf() (hash, field string) {
 func TestRemoteReset(t *testing.T) {
 	hash, field := limitsOf()
 	for name, reset := range map[string]func(t *testing.T, server *redistest.Server, before string){
-		"emptied": func(t *testing.T, server *redistest.Server, _ string) { server.Client.FlushAll(t.Context()) },
+		"emptied": func(t *testing.T, server *redistest.Server, _ string) { server.Do("FLUSHALL") },
 		"set back": func(t *testing.T, server *redistest.Server, was string) {
-			server.Client.HSet(t.Context(), hash, field, was)
+			server.Do("HSET", hash, field, was)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestRemoteReset(t *testing.T) {
 			if _, err := one.Charge(ctx, 9); err != nil {
 				t.Fatal(err)
 			}
-			was := server.Client.HGet(ctx, hash, field).Val()
+			was := server.Hash(hash)[field]
 			for _, s := range []*Store{one, two} {
 				if _, err := s.Charge(ctx, 9); err != nil {
 					t.Fatal(err)
@@ -88,7 +88,7 @@ func TestRemoteBegunAgain(t *testing.T) {
 	if _, err := old.Charge(ctx, 9); err != nil {
 		t.Fatal(err)
 	}
-	server.Client.FlushAll(ctx)
+	server.Do("FLUSHALL")
 	fresh := shared(t, server, t.TempDir(), w)
 	if _, err := fresh.Charge(ctx, 9); err != nil {
 		t.Fatal(err)
@@ -114,25 +114,25 @@ func TestRemoteForged(t *testing.T) {
 	seals := newSealer(fleetKey)
 	cache := seals.hash(cachePlace)
 	for name, forge := range map[string]func(t *testing.T, c *redistest.Server){
-		"a made-up record": func(t *testing.T, c *redistest.Server) { c.Client.HSet(t.Context(), hash, field, "0000") },
+		"a made-up record": func(t *testing.T, c *redistest.Server) { c.Do("HSET", hash, field, "0000") },
 		"a changed bit": func(t *testing.T, c *redistest.Server) {
-			b := []byte(c.Client.HGet(t.Context(), hash, field).Val())
+			b := []byte(c.Hash(hash)[field])
 			b[len(b)/2] ^= 1
-			c.Client.HSet(t.Context(), hash, field, b)
+			c.Do("HSET", hash, field, string(b))
 		},
 		"a value in another's place": func(t *testing.T, c *redistest.Server) {
-			all := c.Client.HGetAll(t.Context(), cache).Val()
+			all := c.Hash(cache)
 			for field := range all {
 				for other, value := range all {
 					if other != field {
-						c.Client.HSet(t.Context(), cache, field, value)
+						c.Do("HSET", cache, field, value)
 					}
 				}
 			}
 		},
 		"another type": func(t *testing.T, c *redistest.Server) {
-			c.Client.Del(t.Context(), cache)
-			c.Client.Set(t.Context(), cache, "x", 0)
+			c.Do("DEL", cache)
+			c.Do("SET", cache, "x")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestRemoteRefuses(t *testing.T) {
 		if _, err := s.Charge(t.Context(), 9); err != nil {
 			t.Fatal(err)
 		}
-		server.Client.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1")
+		server.Do("REPLICAOF", "127.0.0.1", "1")
 		if _, err := s.Charge(t.Context(), 9); !errors.Is(err, ErrRefused) {
 			t.Errorf("charge: %v", err)
 		}
@@ -204,7 +204,7 @@ func TestRemoteRefuses(t *testing.T) {
 	})
 	t.Run("password", func(t *testing.T) {
 		server := redistest.Start(t)
-		server.Client.ConfigSet(t.Context(), "requirepass", "right password")
+		server.Do("CONFIG", "SET", "requirepass", "right password")
 		for _, password := range []string{"", "wrong password", "right password"} {
 			o := newWorld().options(true)
 			o.Remote = &Remote{URL: server.URL, Key: fleetKey, Password: password}
@@ -218,7 +218,7 @@ func TestRemoteRefuses(t *testing.T) {
 
 // An answer that claims to be longer than memory is an error like any other.
 func TestRemoteHostile(t *testing.T) {
-	for _, answer := range []string{"$9223372036854775000\r\n", "$-7\r\n", "*99999999999\r\n", "+" + strings.Repeat("x", 1<<20), "\x00\xff", ""} {
+	for _, answer := range []string{"$9223372036854775000\r\n", "$-7\r\n", "*99999999999\r\n", "$99999999999\r\n", strings.Repeat("*1\r\n", 1<<20), "*2000000\r\n", "+" + strings.Repeat("x", 1<<20), "\x00\xff", ""} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)

@@ -2,14 +2,18 @@ package state
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/shieldcli/shield/internal/resp"
 )
 
 // A remoteView is one transaction on a [remote]. It keeps what it has read and
@@ -45,31 +49,35 @@ func index(shelf string) place { return place{shelf: shelf} }
 func (v *remoteView) begin(old epoch, known bool, wants []want) (whole bool, err error) {
 	r := v.of
 	hash, field := r.seals.hash(limitsPlace), r.seals.field(limitsPlace, recordKey)
-	pipe := r.client.Pipeline()
-	got := pipe.HGet(v.ctx, hash, field)
-	after, values := got, map[want]*redis.StringCmd{}
+	record := []string{"HGET", hash, field}
+	commands, at := [][]string{record}, map[want]int{}
 	for _, w := range wants {
-		if values[w] == nil {
-			values[w] = pipe.HGet(v.ctx, r.seals.hash(w.at), r.seals.field(w.at, []byte(w.key)))
+		if _, asked := at[w]; !asked {
+			at[w] = len(commands)
+			commands = append(commands, []string{"HGET", r.seals.hash(w.at), r.seals.field(w.at, []byte(w.key))})
 		}
 	}
-	if len(values) > 0 {
-		after = pipe.HGet(v.ctx, hash, field)
+	commands = append(commands, record, []string{"TIME"})
+	got, err := r.client.Do(v.ctx, commands...)
+	if err != nil {
+		return false, r.fault(err)
 	}
-	clock := pipe.Time(v.ctx)
-	_, _ = pipe.Exec(v.ctx) // what it returns is the error of one of them
-	for _, err := range [...]error{got.Err(), after.Err(), clock.Err()} {
-		if err != nil && !errors.Is(err, redis.Nil) {
-			return false, r.fault(err)
-		}
+	after, clock := got[len(got)-2], got[len(got)-1]
+	if v.raw, err = textOf(got[0]); err != nil {
+		return false, r.fault(err)
 	}
-	v.at = instant{wall: clock.Val()}
-	v.raw = got.Val()
-	if err := v.open(old, known); err != nil || after.Val() != v.raw {
+	if v.at.wall, err = timeOf(clock); err != nil {
+		return false, r.fault(err)
+	}
+	last, err := textOf(after)
+	if err != nil {
+		return false, r.fault(err)
+	}
+	if err := v.open(old, known); err != nil || last != v.raw {
 		return false, err
 	}
-	for w, got := range values {
-		v.take(w.at, []byte(w.key), got)
+	for w, i := range at {
+		v.take(w.at, []byte(w.key), got[i])
 	}
 	return v.err == nil, v.err
 }
@@ -112,8 +120,12 @@ func (v *remoteView) damaged(at place, err error) error {
 // unmoved reports whether nobody has changed anything since the view began.
 func (v *remoteView) unmoved() (bool, error) {
 	r := v.of
-	now, err := r.client.HGet(v.ctx, r.seals.hash(limitsPlace), r.seals.field(limitsPlace, recordKey)).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
+	got, err := r.client.Do(v.ctx, []string{"HGET", r.seals.hash(limitsPlace), r.seals.field(limitsPlace, recordKey)})
+	if err != nil {
+		return false, r.fault(err)
+	}
+	now, err := textOf(got[0])
+	if err != nil {
 		return false, r.fault(err)
 	}
 	return now == v.raw, nil
@@ -124,7 +136,7 @@ func (v *remoteView) unmoved() (bool, error) {
 func (v *remoteView) commit() (bool, error) {
 	r := v.of
 	keys := []string{r.seals.hash(limitsPlace)}
-	args := []any{r.seals.field(limitsPlace, recordKey), v.raw}
+	args := []string{r.seals.field(limitsPlace, recordKey), v.raw}
 	add := func(at place, what, field, value string) {
 		keys, args = append(keys, r.seals.hash(at)), append(args, what, field, value)
 	}
@@ -145,9 +157,20 @@ func (v *remoteView) commit() (bool, error) {
 			add(at, "set", field, sealed)
 		}
 	}
-	n, err := commitScript.Run(v.ctx, r.client, keys, args...).Int()
+	words := slices.Concat([]string{"EVALSHA", commitName(), strconv.Itoa(len(keys))}, keys, args)
+	got, err := r.client.Do(v.ctx, words)
+	if err == nil {
+		if unknown, ok := got[0].(resp.Error); ok && strings.HasPrefix(string(unknown), "NOSCRIPT") {
+			words[0], words[1] = "EVAL", commitSource
+			got, err = r.client.Do(v.ctx, words)
+		}
+	}
 	if err != nil {
 		return false, r.fault(err)
+	}
+	n, ok := got[0].(int64)
+	if !ok {
+		return false, r.fault(unexpected(got[0]))
 	}
 	return n == 1, nil
 }
@@ -175,35 +198,72 @@ func (v *remoteView) fetch(places []place, key []byte) {
 		return
 	}
 	r := v.of
-	pipe := r.client.Pipeline()
-	asked := map[place]*redis.StringCmd{}
+	var asked []place
+	var commands [][]string
 	for _, at := range places {
 		h := v.hash(at)
 		if _, known := h.values[string(key)]; !known && !h.whole {
-			asked[at] = pipe.HGet(v.ctx, r.seals.hash(at), r.seals.field(at, key))
+			asked = append(asked, at)
+			commands = append(commands, []string{"HGET", r.seals.hash(at), r.seals.field(at, key)})
 		}
 	}
 	if len(asked) == 0 {
 		return
 	}
 	v.fetched = true
-	_, _ = pipe.Exec(v.ctx) // what it returns is the error of one of them
-	for at, got := range asked {
-		if v.take(at, key, got); v.err != nil {
+	got, err := r.client.Do(v.ctx, commands...)
+	if err != nil {
+		v.err = r.fault(err)
+		return
+	}
+	for i, at := range asked {
+		if v.take(at, key, got[i]); v.err != nil {
 			return
 		}
 	}
 }
 
 // take notes what the store said of a value.
-func (v *remoteView) take(at place, key []byte, got *redis.StringCmd) {
+func (v *remoteView) take(at place, key []byte, got any) {
 	v.hash(at).values[string(key)] = nil
-	switch sealed, err := got.Result(); {
-	case err == nil:
-		v.keep(at, v.of.seals.field(at, key), sealed)
-	case !errors.Is(err, redis.Nil):
+	switch sealed, err := textOf(got); {
+	case err != nil:
 		v.err = v.of.fault(err)
+	case got != nil:
+		v.keep(at, v.of.seals.field(at, key), sealed)
 	}
+}
+
+// textOf returns an answer that is a text, or "" where there is nothing.
+func textOf(answer any) (string, error) {
+	text, ok := answer.(string)
+	if !ok && answer != nil {
+		return "", unexpected(answer)
+	}
+	return text, nil
+}
+
+// timeOf returns what TIME answered: seconds and microseconds.
+func timeOf(answer any) (time.Time, error) {
+	if parts, ok := answer.([]any); ok && len(parts) == 2 {
+		seconds, _ := parts[0].(string)
+		micros, _ := parts[1].(string)
+		s, serr := strconv.ParseInt(seconds, 10, 64)
+		us, uerr := strconv.ParseInt(micros, 10, 64)
+		if serr == nil && uerr == nil {
+			return time.Unix(s, us*1000), nil
+		}
+	}
+	return time.Time{}, unexpected(answer)
+}
+
+// unexpected returns the error for an answer that is none to what was asked: the
+// server's own, if it is one.
+func unexpected(answer any) error {
+	if refused, ok := answer.(resp.Error); ok {
+		return refused
+	}
+	return fmt.Errorf("an answer of the wrong type (%T)", answer)
 }
 
 // keep opens a value that was read.
@@ -226,12 +286,23 @@ func (v *remoteView) all(at place) *remoteHash {
 		return h
 	}
 	v.fetched = true
-	got, err := v.of.client.HGetAll(v.ctx, v.of.seals.hash(at)).Result()
+	got, err := v.of.client.Do(v.ctx, []string{"HGETALL", v.of.seals.hash(at)})
 	if err != nil {
 		v.err = v.of.fault(err)
 		return h
 	}
-	for field, sealed := range got {
+	all, ok := got[0].([]any)
+	if !ok && got[0] != nil || len(all)%2 != 0 {
+		v.err = v.of.fault(unexpected(got[0]))
+		return h
+	}
+	for i := 0; i < len(all); i += 2 {
+		field, ferr := textOf(all[i])
+		sealed, serr := textOf(all[i+1])
+		if err := cmp.Or(ferr, serr); err != nil {
+			v.err = v.of.fault(err)
+			return h
+		}
 		v.keep(at, field, sealed)
 	}
 	h.whole = true

@@ -1,0 +1,300 @@
+// Package resp is a client of Redis and Valkey servers (RESP2) that bounds what an
+// answer can take: the size, the depth and the time. A length that a server claims
+// allocates nothing before the bytes are there.
+package resp
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Bounds of a client.
+const (
+	maxAnswer = 64 << 20 // bytes of an answer
+	maxDepth  = 4        // of arrays in arrays
+	maxLine   = 64 << 10 // bytes of a status, an error or a length
+	maxConns  = 4        // at the same time
+	maxIdle   = 10 * time.Second
+)
+
+// Options say how to reach a server.
+type Options struct {
+	Network, Address string        // as of [net.Dial]
+	TLS              *tls.Config   // nil for none
+	User, Password   string        // "" for none
+	DB               int           // the number of the database
+	Timeout          time.Duration // for one answer, or a connection
+}
+
+// ParseURL reads redis://[USER@]HOST[:PORT][/DB], rediss://… for TLS, or
+// unix://[USER@]PATH[?db=N].
+func ParseURL(text string) (Options, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return Options{}, errors.New("not a URL")
+	}
+	o := Options{Network: "tcp", User: u.User.Username()}
+	db := strings.Trim(u.Path, "/")
+	switch u.Scheme {
+	case "redis", "rediss":
+		host, port := u.Hostname(), u.Port()
+		if host == "" {
+			host = "localhost"
+		}
+		if port == "" {
+			port = "6379"
+		}
+		o.Address = net.JoinHostPort(host, port)
+		if u.Scheme == "rediss" {
+			o.TLS = &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}
+		}
+	case "unix":
+		o.Network, o.Address, db = "unix", u.Path, u.Query().Get("db")
+		if o.Address == "" {
+			return Options{}, errors.New("the URL names no socket")
+		}
+	default:
+		return Options{}, fmt.Errorf("scheme %.20q is not redis, rediss or unix", u.Scheme)
+	}
+	if db != "" {
+		if o.DB, err = strconv.Atoi(db); err != nil || o.DB < 0 {
+			return Options{}, errors.New("the database is not a number")
+		}
+	}
+	return o, nil
+}
+
+// An Error is what a server answered instead of a value.
+type Error string
+
+func (e Error) Error() string { return string(e) }
+
+// A Client keeps a few connections to a server. It is safe for concurrent use.
+type Client struct {
+	opts  Options
+	turns chan struct{} // one for each connection in use
+
+	mu   sync.Mutex
+	idle []*conn
+}
+
+// NewClient returns a client that connects when it is first asked.
+func NewClient(o Options) *Client {
+	return &Client{opts: o, turns: make(chan struct{}, maxConns)}
+}
+
+// Close closes the connections that nobody uses.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, one := range c.idle {
+		one.net.Close()
+	}
+	c.idle = nil
+	return nil
+}
+
+// Do sends commands together, and returns an answer for each: nil, a string, an
+// int64, an [Error], or a []any of these. The error is one of the connection:
+// whether the commands were carried out is unknown then.
+func (c *Client) Do(ctx context.Context, commands ...[]string) ([]any, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
+	defer cancel()
+	select {
+	case c.turns <- struct{}{}:
+		defer func() { <-c.turns }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	one, err := c.conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	answers, err := one.do(ctx, commands)
+	if err != nil {
+		one.net.Close()
+		_ = c.Close() // what broke one has often broken all
+		return nil, err
+	}
+	one.used = time.Now()
+	c.mu.Lock()
+	c.idle = append(c.idle, one)
+	c.mu.Unlock()
+	return answers, nil
+}
+
+// conn returns a connection that was used a moment ago, or a new one: a server may
+// have closed an older one.
+func (c *Client) conn(ctx context.Context) (*conn, error) {
+	c.mu.Lock()
+	for len(c.idle) > 0 {
+		one := c.idle[len(c.idle)-1]
+		c.idle = c.idle[:len(c.idle)-1]
+		if time.Since(one.used) < maxIdle {
+			c.mu.Unlock()
+			return one, nil
+		}
+		one.net.Close()
+	}
+	c.mu.Unlock()
+	return dial(ctx, c.opts)
+}
+
+// A conn is one connection.
+type conn struct {
+	net  net.Conn
+	in   *bufio.Reader
+	used time.Time
+}
+
+func dial(ctx context.Context, o Options) (*conn, error) {
+	plain, err := (&net.Dialer{}).DialContext(ctx, o.Network, o.Address)
+	if err != nil {
+		return nil, err
+	}
+	if o.TLS != nil {
+		secure := tls.Client(plain, o.TLS)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			plain.Close()
+			return nil, err
+		}
+		plain = secure
+	}
+	c := &conn{net: plain, in: bufio.NewReader(plain)}
+	var first [][]string
+	switch {
+	case o.Password != "" && o.User != "":
+		first = append(first, []string{"AUTH", o.User, o.Password})
+	case o.Password != "":
+		first = append(first, []string{"AUTH", o.Password})
+	}
+	if o.DB != 0 {
+		first = append(first, []string{"SELECT", strconv.Itoa(o.DB)})
+	}
+	answers, err := c.do(ctx, first)
+	for _, answer := range answers {
+		if refused, ok := answer.(Error); ok && err == nil {
+			err = refused
+		}
+	}
+	if err != nil {
+		plain.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *conn) do(ctx context.Context, commands [][]string) ([]any, error) {
+	stop := context.AfterFunc(ctx, func() { _ = c.net.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if until, ok := ctx.Deadline(); ok {
+		_ = c.net.SetDeadline(until)
+	}
+	var out bytes.Buffer
+	for _, words := range commands {
+		fmt.Fprintf(&out, "*%d\r\n", len(words))
+		for _, word := range words {
+			fmt.Fprintf(&out, "$%d\r\n%s\r\n", len(word), word)
+		}
+	}
+	if _, err := c.net.Write(out.Bytes()); err != nil {
+		return nil, err
+	}
+	answers := make([]any, 0, len(commands))
+	left := maxAnswer
+	for range commands {
+		answer, err := c.answer(maxDepth, &left)
+		if err != nil {
+			return nil, err
+		}
+		answers = append(answers, answer)
+	}
+	return answers, nil
+}
+
+var errForm = errors.New("the answer is not RESP2")
+
+// answer reads one answer, of which left bytes may come.
+func (c *conn) answer(depth int, left *int) (any, error) {
+	line, err := c.line(left)
+	if err != nil || line == "" {
+		return nil, cmp.Or(err, errForm)
+	}
+	rest := line[1:]
+	switch line[0] {
+	case '+':
+		return rest, nil
+	case '-':
+		return Error(rest), nil
+	}
+	n, err := strconv.ParseInt(rest, 10, 64)
+	if err != nil {
+		return nil, errForm
+	}
+	switch {
+	case line[0] == ':':
+		return n, nil
+	case line[0] != '$' && line[0] != '*' || n < -1:
+		return nil, errForm
+	case n < 0:
+		return nil, nil
+	case n > int64(*left):
+		return nil, fmt.Errorf("an answer of more than %d bytes", maxAnswer)
+	case line[0] == '$':
+		*left -= int(n)
+		var text strings.Builder
+		if _, err := io.CopyN(&text, c.in, n); err != nil {
+			return nil, err
+		}
+		if end, err := c.line(left); err != nil || end != "" {
+			return nil, cmp.Or(err, errForm)
+		}
+		return text.String(), nil
+	case depth == 0:
+		return nil, fmt.Errorf("arrays nested more than %d deep", maxDepth)
+	}
+	var all []any
+	for range n {
+		one, err := c.answer(depth-1, left)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// line reads up to the end of a line.
+func (c *conn) line(left *int) (string, error) {
+	var text []byte
+	for {
+		part, err := c.in.ReadSlice('\n')
+		text = append(text, part...)
+		if *left -= len(part); *left < 0 || len(text) > maxLine {
+			return "", errors.New("an answer with a line that is too long")
+		}
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return "", err
+		}
+	}
+	line, ok := strings.CutSuffix(string(text), "\r\n")
+	if !ok {
+		return "", errForm
+	}
+	return line, nil
+}
