@@ -3,30 +3,73 @@ package telemetry
 import (
 	"cmp"
 	"crypto/rand"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
-	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
-	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
-	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
-	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
-func text(key, value string) *commonpb.KeyValue {
-	return &commonpb.KeyValue{Key: key, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: value}}}
+// A message is a message of OTLP 1 on the wire, built field by field: the generated
+// types would bring a reflection library that every start of the program initialises.
+// Field numbers are those of opentelemetry/proto; the test reads them with its types.
+type message []byte
+
+func (m message) text(field protowire.Number, value string) message {
+	if value == "" {
+		return m
+	}
+	return protowire.AppendString(protowire.AppendTag(m, field, protowire.BytesType), value)
 }
 
-func number(key string, value int) *commonpb.KeyValue {
-	return &commonpb.KeyValue{Key: key, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_IntValue{IntValue: int64(value)}}}
+func (m message) bytes(field protowire.Number, value []byte) message {
+	return m.text(field, string(value))
 }
 
-// texts returns the attributes that have a value, of pairs of key and value.
-func texts(pairs ...string) (out []*commonpb.KeyValue) {
+func (m message) varint(field protowire.Number, value uint64) message {
+	return protowire.AppendVarint(protowire.AppendTag(m, field, protowire.VarintType), value)
+}
+
+func (m message) fixed(field protowire.Number, value uint64) message {
+	return protowire.AppendFixed64(protowire.AppendTag(m, field, protowire.Fixed64Type), value)
+}
+
+func (m message) double(field protowire.Number, value float64) message {
+	return m.fixed(field, math.Float64bits(value))
+}
+
+func (m message) each(field protowire.Number, parts ...message) message {
+	for _, part := range parts {
+		m = protowire.AppendBytes(protowire.AppendTag(m, field, protowire.BytesType), part)
+	}
+	return m
+}
+
+// packed appends numbers of eight bytes each.
+func (m message) packed(field protowire.Number, values []uint64) message {
+	var all message
+	for _, value := range values {
+		all = protowire.AppendFixed64(all, value)
+	}
+	return m.each(field, all)
+}
+
+// attribute is a KeyValue.
+func attribute(key, value string) message {
+	return message(nil).text(1, key).each(2, message(nil).text(1, value))
+}
+
+func number(key string, value int) message {
+	return message(nil).text(1, key).each(2, message(nil).varint(3, uint64(int64(value))))
+}
+
+// attributes returns those of pairs of key and value that have a value.
+func attributes(pairs ...string) (out []message) {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
-			out = append(out, text(pairs[i], pairs[i+1]))
+			out = append(out, attribute(pairs[i], pairs[i+1]))
 		}
 	}
 	return out
@@ -44,44 +87,38 @@ func toolName(typ string) string {
 	return typ
 }
 
-func (e *Exporter) resource() *resourcepb.Resource {
-	return &resourcepb.Resource{Attributes: texts("service.name", "shield", "service.version", e.opts.Version)}
+// export returns a request: parts of one scope of one resource.
+func (e *Exporter) export(parts []message) message {
+	resource := message(nil).each(1, attributes("service.name", "shield", "service.version", e.opts.Version)...)
+	scope := message(nil).text(1, "github.com/shieldcli/shield").text(2, e.opts.Version)
+	scoped := message(nil).each(1, scope).each(2, parts...).text(3, Schema)
+	return message(nil).each(1, message(nil).each(1, resource).each(2, scoped).text(3, Schema))
 }
 
-func (e *Exporter) scope() *commonpb.InstrumentationScope {
-	return &commonpb.InstrumentationScope{Name: "github.com/shieldcli/shield", Version: e.opts.Version}
-}
-
-// traces returns the spans of actions. On the wire it is an ExportTraceServiceRequest,
-// whose type is not used because it brings a whole RPC library with it.
-func (e *Exporter) traces(batch []Action) *tracepb.TracesData {
-	var spans []*tracepb.Span
+// traces returns the spans of actions: an ExportTraceServiceRequest.
+func (e *Exporter) traces(batch []Action) message {
+	var spans []message
 	for i := range batch {
 		spans = append(spans, spansOf(&batch[i])...)
 	}
-	return &tracepb.TracesData{ResourceSpans: []*tracepb.ResourceSpans{{
-		Resource: e.resource(), SchemaUrl: Schema,
-		ScopeSpans: []*tracepb.ScopeSpans{{Scope: e.scope(), SchemaUrl: Schema, Spans: spans}},
-	}}}
+	return e.export(spans)
 }
 
 // spansOf returns the span of an action, and one for each answer. Answers of one tier
 // begin together, and those of the next when the last of them is there.
-func spansOf(a *Action) []*tracepb.Span {
+func spansOf(a *Action) []message {
 	trace, root := random(16), random(8)
 	name := toolName(a.Type)
 	top := span(trace, root, nil, "execute_tool "+name, a.Start, a.Latency, a.Error)
-	top.Attributes = append(texts("gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", name,
-		"shield.decision", a.Decision, "shield.rule", a.Rule, "error.type", a.Error), number("shield.tier", a.Tier))
-	spans := []*tracepb.Span{top}
+	spans := []message{top.each(9, append(attributes("gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", name,
+		"shield.decision", a.Decision, "shield.rule", a.Rule, "error.type", a.Error), number("shield.tier", a.Tier))...)}
 	start, end, tier := a.Start, a.Start, -1
 	for _, s := range a.Steps {
 		if s.Tier != tier {
 			start, tier = end, s.Tier
 		}
 		child := span(trace, random(8), root, "shield "+s.Source, start, s.Latency, s.Error)
-		child.Attributes = append(texts("shield.source", s.Source, "shield.decision", s.Decision, "shield.rule", s.Rule, "error.type", s.Error), number("shield.tier", s.Tier))
-		spans = append(spans, child)
+		spans = append(spans, child.each(9, append(attributes("shield.source", s.Source, "shield.decision", s.Decision, "shield.rule", s.Rule, "error.type", s.Error), number("shield.tier", s.Tier))...))
 		if until := start.Add(s.Latency); until.After(end) {
 			end = until
 		}
@@ -89,13 +126,12 @@ func spansOf(a *Action) []*tracepb.Span {
 	return spans
 }
 
-func span(trace, id, parent []byte, name string, start time.Time, latency time.Duration, failure string) *tracepb.Span {
-	s := &tracepb.Span{
-		TraceId: trace, SpanId: id, ParentSpanId: parent, Name: name, Kind: tracepb.Span_SPAN_KIND_INTERNAL,
-		StartTimeUnixNano: uint64(start.UnixNano()), EndTimeUnixNano: uint64(start.Add(latency).UnixNano()),
-	}
+func span(trace, id, parent []byte, name string, start time.Time, latency time.Duration, failure string) message {
+	const internal, failed = 1, 2
+	s := message(nil).bytes(1, trace).bytes(2, id).bytes(4, parent).text(5, name).varint(6, internal).
+		fixed(7, uint64(start.UnixNano())).fixed(8, uint64(start.Add(latency).UnixNano()))
 	if failure != "" {
-		s.Status = &tracepb.Status{Code: tracepb.Status_STATUS_CODE_ERROR, Message: failure}
+		s = s.each(15, message(nil).text(2, failure).varint(3, failed))
 	}
 	return s
 }
@@ -146,29 +182,30 @@ func (c *counts) add(a *Action, dropped bool) {
 	}
 }
 
-// metrics returns what was counted. On the wire it is an ExportMetricsServiceRequest.
-func (e *Exporter) metrics() *metricspb.MetricsData {
+// metrics returns what was counted: an ExportMetricsServiceRequest.
+func (e *Exporter) metrics() message {
+	const cumulative = 2
 	from, now := uint64(e.began.UnixNano()), uint64(e.opts.Clock().UnixNano())
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var durations []*metricspb.HistogramDataPoint
-	for k, h := range e.counts.actions {
-		durations = append(durations, &metricspb.HistogramDataPoint{
-			StartTimeUnixNano: from, TimeUnixNano: now, Count: h.count, Sum: proto.Float64(h.sum), BucketCounts: slices.Clone(h.buckets), ExplicitBounds: bounds,
-			Attributes: append(texts("shield.decision", k.decision), number("shield.tier", k.tier)),
-		})
+	var limits []uint64
+	for _, bound := range bounds {
+		limits = append(limits, math.Float64bits(bound))
 	}
-	slices.SortFunc(durations, func(a, b *metricspb.HistogramDataPoint) int { return cmp.Compare(a.Count, b.Count) })
-	const cumulative = metricspb.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE
-	list := []*metricspb.Metric{
-		{Name: "shield.action.duration", Unit: "s", Description: "Actions by decision and tier, and how long each was judged", Data: &metricspb.Metric_Histogram{Histogram: &metricspb.Histogram{DataPoints: durations, AggregationTemporality: cumulative}}},
-		{Name: "shield.telemetry.dropped", Unit: "{action}", Description: "Actions whose spans were dropped", Data: &metricspb.Metric_Sum{Sum: &metricspb.Sum{
-			IsMonotonic: true, AggregationTemporality: cumulative,
-			DataPoints: []*metricspb.NumberDataPoint{{StartTimeUnixNano: from, TimeUnixNano: now, Value: &metricspb.NumberDataPoint_AsInt{AsInt: int64(e.counts.dropped)}}},
-		}}},
+	kinds := slices.SortedFunc(maps.Keys(e.counts.actions), func(a, b kind) int {
+		return cmp.Or(cmp.Compare(a.decision, b.decision), cmp.Compare(a.tier, b.tier))
+	})
+	var durations message
+	for _, k := range kinds {
+		h := e.counts.actions[k]
+		durations = durations.each(1, message(nil).fixed(2, from).fixed(3, now).fixed(4, h.count).double(5, h.sum).packed(6, h.buckets).packed(7, limits).
+			each(9, attribute("shield.decision", k.decision), number("shield.tier", k.tier)))
 	}
-	return &metricspb.MetricsData{ResourceMetrics: []*metricspb.ResourceMetrics{{
-		Resource: e.resource(), SchemaUrl: Schema,
-		ScopeMetrics: []*metricspb.ScopeMetrics{{Scope: e.scope(), SchemaUrl: Schema, Metrics: list}},
-	}}}
+	dropped := message(nil).fixed(2, from).fixed(3, now).fixed(6, e.counts.dropped)
+	return e.export([]message{
+		message(nil).text(1, "shield.action.duration").text(2, "Actions by decision and tier, and how long each was judged").text(3, "s").
+			each(9, durations.varint(2, cumulative)),
+		message(nil).text(1, "shield.telemetry.dropped").text(2, "Actions whose spans were dropped").text(3, "{action}").
+			each(7, message(nil).each(1, dropped).varint(2, cumulative).varint(3, 1)),
+	})
 }

@@ -21,8 +21,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"google.golang.org/protobuf/proto"
 )
 
 // Bounds of what is kept and sent.
@@ -174,7 +172,7 @@ func (e *Exporter) sendCounts(ctx context.Context) {
 	_ = e.post(ctx, "/v1/metrics", e.metrics()) // the next ones include these
 }
 
-func (e *Exporter) post(ctx context.Context, path string, m proto.Message) error {
+func (e *Exporter) post(ctx context.Context, path string, m message) error {
 	err := e.try(ctx, path, m)
 	if failing := err != nil; failing != e.failing {
 		e.failing = failing
@@ -189,14 +187,10 @@ func (e *Exporter) post(ctx context.Context, path string, m proto.Message) error
 	return err
 }
 
-func (e *Exporter) try(ctx context.Context, path string, m proto.Message) error {
-	body, err := proto.Marshal(m)
-	if err != nil {
-		return err
-	}
+func (e *Exporter) try(ctx context.Context, path string, m message) error {
 	ctx, cancel := context.WithTimeout(ctx, e.request)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.opts.URL+path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.opts.URL+path, bytes.NewReader(m))
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func newCollector(t *testing.T) *collector {
 				t.Errorf("unknown %x, error %v", m.ProtoReflect().GetUnknown(), err)
 			}
 			for _, rs := range m.ResourceSpans {
-				if rs.SchemaUrl != Schema || attribute(rs.Resource.Attributes, "service.name") != "shield" {
+				if rs.SchemaUrl != Schema || valueOf(rs.Resource.Attributes, "service.name") != "shield" {
 					t.Errorf("resource %v", rs.Resource)
 				}
 				for _, ss := range rs.ScopeSpans {
@@ -73,7 +73,7 @@ func newCollector(t *testing.T) *collector {
 	return c
 }
 
-func attribute(list []*commonpb.KeyValue, key string) string {
+func valueOf(list []*commonpb.KeyValue, key string) string {
 	for _, kv := range list {
 		if kv.Key == key {
 			if _, ok := kv.Value.Value.(*commonpb.AnyValue_IntValue); ok {
@@ -133,7 +133,7 @@ func TestSpans(t *testing.T) {
 	for key, want := range map[string]string{
 		"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "execute_command", "shield.decision": "BLOCK", "shield.tier": "1", "shield.rule": "CI-001", "error.type": "",
 	} {
-		if got := attribute(top.Attributes, key); got != want {
+		if got := valueOf(top.Attributes, key); got != want {
 			t.Errorf("%s is %q, want %q", key, got, want)
 		}
 	}
@@ -150,7 +150,7 @@ func TestSpans(t *testing.T) {
 			t.Errorf("%v, want %v", s, want)
 		}
 	}
-	if s := c.spans[4]; s.Status.GetCode() != tracepb.Status_STATUS_CODE_ERROR || attribute(s.Attributes, "error.type") != "timeout" {
+	if s := c.spans[4]; s.Status.GetCode() != tracepb.Status_STATUS_CODE_ERROR || valueOf(s.Attributes, "error.type") != "timeout" {
 		t.Errorf("%v", s)
 	}
 }
@@ -174,7 +174,7 @@ func TestMetrics(t *testing.T) {
 	for _, n := range point.BucketCounts {
 		total += n
 	}
-	if point.Count != 10 || total != 10 || len(point.BucketCounts) != len(point.ExplicitBounds)+1 || point.GetSum() < 0.0449 || point.GetSum() > 0.0451 || attribute(point.Attributes, "shield.decision") != "BLOCK" {
+	if point.Count != 10 || total != 10 || len(point.BucketCounts) != len(point.ExplicitBounds)+1 || point.GetSum() < 0.0449 || point.GetSum() > 0.0451 || valueOf(point.Attributes, "shield.decision") != "BLOCK" {
 		t.Errorf("%v", point)
 	}
 	if dropped := list[1].GetSum().DataPoints[0].GetAsInt(); dropped != 0 {
@@ -190,7 +190,11 @@ func TestNoPayload(t *testing.T) {
 	} {
 		a := judged
 		a.Type = typ
-		if got := attribute(spansOf(&a)[0].Attributes, "gen_ai.tool.name"); got != want || spansOf(&a)[0].Name != "execute_tool "+want {
+		var span tracepb.Span
+		if err := proto.Unmarshal(spansOf(&a)[0], &span); err != nil {
+			t.Fatal(err)
+		}
+		if got := valueOf(span.Attributes, "gen_ai.tool.name"); got != want || span.Name != "execute_tool "+want {
 			t.Errorf("%q is told as %q", typ, got)
 		}
 	}
