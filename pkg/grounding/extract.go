@@ -3,12 +3,13 @@
 package grounding
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/shieldcli/shield/internal/prefilter"
 )
 
 // Doing is what a user wants done to an object, a set of kinds.
@@ -73,11 +74,11 @@ func Canonical(name string) string {
 }
 
 var (
-	fence  = regexp.MustCompile("(?s)```.*?(```|$)|~~~.*?(~~~|$)|<[a-zA-Z_-]+[^>]*>.*?(</[a-zA-Z_-]+>|$)")
-	quoted = regexp.MustCompile("[\"“”«»„][^\"“”«»„\\n]*[\"“”«»„]|`[^`\\n]*\\s[^`\\n]*`")
-	single = regexp.MustCompile(`(^|[\s(])'[^'\n]*\s[^'\n]*'($|[\s).,;:!?])`) // and no apostrophe
-	logged = regexp.MustCompile(`^\s*(>|\||\$ |#|\d{4}-\d\d-\d\d|\d\d:\d\d|\[?(ERROR|WARN|INFO|DEBUG|TRACE|error|warning)\b|at \S+\(|Traceback|File "|diff |[+-]{3} |@@)`)
-	tag    = regexp.MustCompile(`<[a-zA-Z_/!-]`)
+	fence  = prefilter.Lazy("(?s)```.*?(```|$)|~~~.*?(~~~|$)|<[a-zA-Z_-]+[^>]*>.*?(</[a-zA-Z_-]+>|$)")
+	quoted = prefilter.Lazy("[\"“”«»„][^\"“”«»„\\n]*[\"“”«»„]|`[^`\\n]*\\s[^`\\n]*`")
+	single = prefilter.Lazy(`(^|[\s(])'[^'\n]*\s[^'\n]*'($|[\s).,;:!?])`) // and no apostrophe
+	logged = prefilter.Lazy(`^\s*(>|\||\$ |#|\d{4}-\d\d-\d\d|\d\d:\d\d|\[?(ERROR|WARN|INFO|DEBUG|TRACE|error|warning)\b|at \S+\(|Traceback|File "|diff |[+-]{3} |@@)`)
+	tag    = prefilter.Lazy(`<[a-zA-Z_/!-]`)
 )
 
 // own returns what of a prompt are surely the words of who wrote it: without fences, quotes
@@ -85,18 +86,18 @@ var (
 func own(prompt string) string {
 	prompt = strings.ReplaceAll(prompt, "\r\n", "\n")
 	long := len([]rune(prompt)) > maxShort || strings.Count(strings.TrimSpace(prompt), "\n") >= maxLines
-	if tag.MatchString(prompt) && strings.HasPrefix(strings.TrimSpace(prompt), "<") {
+	if tag().MatchString(prompt) && strings.HasPrefix(strings.TrimSpace(prompt), "<") {
 		return "" // another program's
 	}
-	prompt = fence.ReplaceAllString(prompt, "\n")
+	prompt = fence().ReplaceAllString(prompt, "\n")
 	var lines []string
 	for line := range strings.SplitSeq(prompt, "\n") {
-		if logged.MatchString(line) {
+		if logged().MatchString(line) {
 			lines = append(lines, "")
 			continue
 		}
-		line = single.ReplaceAllString(line, " , ")
-		line = quoted.ReplaceAllStringFunc(line, func(q string) string {
+		line = single().ReplaceAllString(line, " , ")
+		line = quoted().ReplaceAllStringFunc(line, func(q string) string {
 			runes := []rune(q)
 			inside := strings.TrimSpace(string(runes[1 : len(runes)-1]))
 			if inside != "" && !strings.ContainsFunc(inside, unicode.IsSpace) {
@@ -115,13 +116,13 @@ func own(prompt string) string {
 	return strings.Join(lines, "\n")
 }
 
-var sentenceEnd = regexp.MustCompile(`[.!;:]+(\s+|$)|\n+|(\?)\s*|,?\s+(?:but|however|instead)\s+|—|–`)
+var sentenceEnd = prefilter.Lazy(`[.!;:]+(\s+|$)|\n+|(\?)\s*|,?\s+(?:but|however|instead)\s+|—|–`)
 
 // sentences cuts a text into sentences, each with the mark that ends it if that is a question
 // mark.
 func sentences(text string) (out []string) {
 	at := 0
-	for _, m := range sentenceEnd.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range sentenceEnd().FindAllStringSubmatchIndex(text, -1) {
 		end := m[0]
 		if m[4] >= 0 {
 			end = m[5]
@@ -269,7 +270,7 @@ func named(list, lower []string, i int, bare bool) (name, noun string, ok bool) 
 		w = w[1:] // a reference to a file
 	}
 	name = Canonical(w)
-	if name == "" || !plainName.MatchString(name) {
+	if name == "" || !plainName().MatchString(name) {
 		return "", "", false
 	}
 	if host, rest, isURL := strings.Cut(name, "://"); isURL && host != "" {
@@ -291,4 +292,4 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return "", s, false
 }
 
-var plainName = regexp.MustCompile(`^[a-z0-9~./_@][a-z0-9~./_@:+=#-]*$`)
+var plainName = prefilter.Lazy(`^[a-z0-9~./_@][a-z0-9~./_@:+=#-]*$`)

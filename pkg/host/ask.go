@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/shieldcli/shield/internal/prefilter"
 )
 
 // CanAsk returns nil if the host was seen to wait for its user, in any version and mode.
@@ -62,11 +63,11 @@ func (h *Host) AsksIn(version string) error {
 }
 
 // versioned is what a version looks like that can be compared.
-var versioned = regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,9}){0,3}$`)
+var versioned = prefilter.Lazy(`^[0-9]{1,9}(\.[0-9]{1,9}){0,3}$`)
 
 // numbers returns the parts of a version, nil if there is anything else in it.
 func numbers(version string) (out []int) {
-	if !versioned.MatchString(version) {
+	if !versioned().MatchString(version) {
 		return nil
 	}
 	for part := range strings.SplitSeq(version, ".") {

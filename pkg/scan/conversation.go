@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
-	"regexp"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/internal/term"
 	"github.com/shieldcli/shield/pkg/action"
@@ -87,14 +87,14 @@ func (c *conversation) open() error {
 	return err
 }
 
-var homes = regexp.MustCompile(`^(/home/[^/]+|/Users/[^/]+|/root|[A-Za-z]:[\\/]Users[\\/][^\\/]+)(?:[\\/]|$)`)
+var homes = prefilter.Lazy(`^(/home/[^/]+|/Users/[^/]+|/root|[A-Za-z]:[\\/]Users[\\/][^\\/]+)(?:[\\/]|$)`)
 
 // HomeOf returns the home folder of the user who worked in a folder, as its path shows it.
 func HomeOf(dir, own string) string {
 	if own != "" && (dir == own || strings.HasPrefix(dir, own+"/")) {
 		return own
 	}
-	if m := homes.FindStringSubmatch(dir); m != nil {
+	if m := homes().FindStringSubmatch(dir); m != nil {
 		return m[1]
 	}
 	return own

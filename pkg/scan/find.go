@@ -214,8 +214,8 @@ func why(err error) string {
 func sourceOf(name, host string) (*source, error) {
 	var best *source
 	most := 0
-	for i := range sources {
-		s := &sources[i]
+	for i := range sources() {
+		s := &sources()[i]
 		if host != "" && s.Host != host {
 			continue
 		}

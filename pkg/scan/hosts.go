@@ -3,6 +3,7 @@ package scan
 import (
 	_ "embed"
 	"fmt"
+	"sync"
 
 	"github.com/goccy/go-yaml"
 )
@@ -28,7 +29,7 @@ const (
 var hostsFile []byte
 
 // sources are the hosts whose transcripts are read.
-var sources = sourcesOf(hostsFile)
+var sources = sync.OnceValue(func() []source { return sourcesOf(hostsFile) })
 
 func sourcesOf(text []byte) (list []source) {
 	if err := yaml.UnmarshalWithOptions(text, &list, yaml.Strict()); err != nil {
@@ -44,7 +45,7 @@ func sourcesOf(text []byte) (list []source) {
 
 // Hosts returns the names of the hosts whose transcripts are read.
 func Hosts() (names []string) {
-	for _, s := range sources {
+	for _, s := range sources() {
 		if len(names) == 0 || names[len(names)-1] != s.Host {
 			names = append(names, s.Host)
 		}

@@ -2,10 +2,10 @@ package scan
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"time"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/policy"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -162,14 +162,14 @@ func (t *tally) count(c *conversation, x *call, out *judged) {
 	}
 }
 
-var particular = regexp.MustCompile(`(/|~)\S+|\d+|"[^"]*"`)
+var particular = prefilter.Lazy(`(/|~)\S+|\d+|"[^"]*"`)
 
 func (t *tally) cause(c *conversation, x *call, out *judged) {
 	v := &out.v
 	reason := cmp.Or(v.Told.Why, v.Reasoning)
 	key := v.Decision.String() + " " + v.Rule
 	if v.Rule == "" {
-		general := particular.ReplaceAllString(v.Reasoning, "…")
+		general := particular().ReplaceAllString(v.Reasoning, "…")
 		if r := []rune(general); len(r) > 70 {
 			general = string(r[:70])
 		}

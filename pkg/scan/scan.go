@@ -78,8 +78,8 @@ func Run(ctx context.Context, opts Options) (*Report, error) {
 			}
 		}
 	} else {
-		for i := range sources {
-			if s := &sources[i]; len(opts.Hosts) == 0 || slices.Contains(opts.Hosts, s.Host) {
+		for i := range sources() {
+			if s := &sources()[i]; len(opts.Hosts) == 0 || slices.Contains(opts.Hosts, s.Host) {
 				f.folder(s, s.root(opts))
 			}
 		}

@@ -394,14 +394,14 @@ func FuzzReaders(f *testing.F) {
 		return nil
 	})
 	f.Fuzz(func(_ *testing.T, text string) {
-		for i := range sources {
+		for i := range sources() {
 			var s sample
 			_ = readLines(strings.NewReader(text), func(raw jsontext.Value, line int) error {
-				readers[sources[i].Reader](&sources[i]).record(raw, place{"x", line}, &s)
+				readers[sources()[i].Reader](&sources()[i]).record(raw, place{"x", line}, &s)
 				return nil
 			}, &s, func(int64) {})
 			_ = readDocument(strings.NewReader(text), func(raw jsontext.Value, line int) error {
-				readers[sources[i].Reader](&sources[i]).record(raw, place{"x", line}, &s)
+				readers[sources()[i].Reader](&sources()[i]).record(raw, place{"x", line}, &s)
 				return nil
 			}, &s, func(int64) {})
 		}

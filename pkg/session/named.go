@@ -7,10 +7,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/grounding"
 )
 
@@ -117,7 +117,7 @@ func (r *Record) speak(d *Delta) bool {
 	return len(d.Settled) > 0 || d.Prompt != nil || d.Spoken != nil
 }
 
-var heardName = regexp.MustCompile(`[A-Za-z0-9~./_@][A-Za-z0-9~./_@:+=-]{2,199}`)
+var heardName = prefilter.Lazy(`[A-Za-z0-9~./_@][A-Za-z0-9~./_@:+=-]{2,199}`)
 
 // Heard keeps the names in texts that anybody may have written, so that no user's word about
 // one of them counts from then on.
@@ -141,7 +141,7 @@ func (s *Store) Heard(ctx context.Context, loaded *Session, texts []string) erro
 			continue
 		}
 		left -= len(text)
-		list := heardName.FindAllString(text, maxHeard)
+		list := heardName().FindAllString(text, maxHeard)
 		over = over || len(list) == maxHeard
 		for _, w := range list {
 			add(w)

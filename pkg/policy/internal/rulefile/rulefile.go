@@ -5,11 +5,11 @@ package rulefile
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/internal/suggest"
 	"github.com/shieldcli/shield/internal/yamlfile"
 )
@@ -33,17 +33,17 @@ type File struct {
 }
 
 // heuristicRule is what the name of a heuristic rule looks like.
-var heuristicRule = regexp.MustCompile(`^[A-Z]{2,4}-[0-9]{3}$`)
+var heuristicRule = prefilter.Lazy(`^[A-Z]{2,4}-[0-9]{3}$`)
 
 // Heuristic reports whether a name has the form of the ID of a heuristic rule.
-func Heuristic(name string) bool { return heuristicRule.MatchString(name) }
+func Heuristic(name string) bool { return heuristicRule().MatchString(name) }
 
 // CheckOwnChannel returns an error if [File.OwnChannel] names a rule that is neither among
 // some verify rules nor named as heuristic rules are.
 func (f *File) CheckOwnChannel(verify []Rule) error {
 	for _, name := range f.OwnChannel {
 		known := func(r Rule) bool { return r.Name == name }
-		if !heuristicRule.MatchString(name) && !slices.ContainsFunc(verify, known) {
+		if !heuristicRule().MatchString(name) && !slices.ContainsFunc(verify, known) {
 			return f.OwnChannelPos.Errorf("own_channel: no verify rule is named %s", yamlfile.Quote(name))
 		}
 	}
