@@ -35,7 +35,7 @@ func Start(t testing.TB, args ...string) *Server {
 	s := &Server{URL: "unix://" + socket, t: t, dir: dir, args: append([]string{
 		"--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "", "--appendonly", "yes", "--appendfsync", "always",
 	}, args...)}
-	s.client = resp.NewClient(resp.Options{Network: "unix", Address: socket, Timeout: 10 * time.Second})
+	s.client = resp.NewClient(resp.Options{Network: "unix", Address: socket, Timeout: 10 * time.Second, Clock: time.Now})
 	t.Cleanup(func() {
 		s.client.Close()
 		s.Kill()

@@ -36,6 +36,7 @@ type Options struct {
 	User, Password   string        // "" for none
 	DB               int           // the number of the database
 	Timeout          time.Duration // for one answer, or a connection
+	Clock            func() time.Time
 }
 
 // ParseURL reads redis://[USER@]HOST[:PORT][/DB], rediss://… for TLS, or
@@ -128,7 +129,7 @@ func (c *Client) Do(ctx context.Context, commands ...[]string) ([]any, error) {
 		_ = c.Close() // what broke one has often broken all
 		return nil, err
 	}
-	one.used = time.Now()
+	one.used = c.opts.Clock()
 	c.mu.Lock()
 	c.idle = append(c.idle, one)
 	c.mu.Unlock()
@@ -142,7 +143,7 @@ func (c *Client) conn(ctx context.Context) (*conn, error) {
 	for len(c.idle) > 0 {
 		one := c.idle[len(c.idle)-1]
 		c.idle = c.idle[:len(c.idle)-1]
-		if time.Since(one.used) < maxIdle {
+		if c.opts.Clock().Sub(one.used) < maxIdle {
 			c.mu.Unlock()
 			return one, nil
 		}

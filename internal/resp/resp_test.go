@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +32,7 @@ func answering(t *testing.T, answer string) *Client {
 			}
 		}
 	}()
-	return NewClient(Options{Network: "tcp", Address: l.Addr().String(), Timeout: 2 * time.Second})
+	return NewClient(Options{Network: "tcp", Address: l.Addr().String(), Timeout: 2 * time.Second, Clock: time.Now})
 }
 
 func TestAnswers(t *testing.T) {
@@ -86,7 +87,7 @@ func TestParseURL(t *testing.T) {
 		"redis://[::1]/":     {Network: "tcp", Address: "[::1]:6379"},
 		"unix:///run/s?db=1": {Network: "unix", Address: "/run/s", DB: 1},
 	} {
-		if got, err := ParseURL(text); err != nil || got != want {
+		if got, err := ParseURL(text); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, %v", text, got, err)
 		}
 	}

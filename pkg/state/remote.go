@@ -69,6 +69,7 @@ func newRemote(dir string, r *Remote, clock func() time.Time) (*remote, error) {
 	if err != nil {
 		return nil, err
 	}
+	opts.Clock = clock
 	seals := newSealer(r.Key)
 	return &remote{
 		address: r.URL, client: resp.NewClient(opts), seals: seals, clock: clock,

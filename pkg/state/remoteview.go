@@ -257,7 +257,7 @@ func timeOf(answer any) (time.Time, error) {
 	return time.Time{}, unexpected(answer)
 }
 
-// unexpected returns the error for an answer that is none to what was asked: the
+// unexpected returns the error for an answer that does not fit what was asked: the
 // server's own, if it is one.
 func unexpected(answer any) error {
 	if refused, ok := answer.(resp.Error); ok {
