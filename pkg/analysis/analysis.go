@@ -18,6 +18,9 @@ type Case struct {
 	Memory  Memory         // of the action's session; nil knows no earlier actions
 	Files   []effect.File  // what the action leaves behind that carries labels
 
+	// Uncovered are the words, inputs and fields that no effect covers and no entry calls without effect.
+	Uncovered []string
+
 	// Unexamined says why part of the action was not analysed or scanned; "" if
 	// everything was. Only a person or an evaluator can allow such a case.
 	// [Case.Views] may set it.

@@ -24,12 +24,40 @@ func (c *Case) command() {
 	c.inFolder()
 	c.run(text, &c.place, text == c.Action.Text("command"))
 	c.elsewhere(text)
+	c.withList(text)
 	c.placed()
 	if c.Action.Text("sandbox") == "off" || c.Action.Payload["dangerouslyDisableSandbox"] == true {
 		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangePrivilege, Cause: effect.CauseUnboxed, Reason: "sandbox: off"})
 	}
+	c.elevated()
 	if c.Action.Given != "" && !c.startsKnown() {
 		c.dynamic(effect.CauseTool, toolReason)
+	}
+}
+
+// withList runs a command once more with the words that a list in a field of no known role may add to it.
+func (c *Case) withList(text string) {
+	for _, field := range slices.Sorted(maps.Keys(c.Action.Payload)) {
+		list, _ := c.Action.Payload[field].([]any)
+		if len(list) > 0 && len(list) <= maxLeaves && commandField(field) == otherField && !slices.ContainsFunc(list, func(v any) bool { _, isText := v.(string); return !isText }) {
+			c.run(text+" "+argv(list), &c.place, false)
+		}
+	}
+}
+
+// elevated adds that a command runs with more rights, if a field says so.
+func (c *Case) elevated() {
+	for _, field := range slices.Sorted(maps.Keys(c.Action.Payload)) {
+		v := fmt.Sprint(c.Action.Payload[field])
+		words := knowledge.Words(field)
+		switch {
+		case field == "sandbox" || c.Action.Payload["dangerouslyDisableSandbox"] == true && field == "dangerouslyDisableSandbox" || len(words) == 0 || slices.Contains([]string{"false", "0", "no", "", "never", "<nil>"}, v):
+		case slices.ContainsFunc(words, func(w string) bool {
+			return slices.Contains([]string{"sudo", "privileged", "elevated", "elevate", "escalated", "escalation", "escalate", "admin"}, w)
+		}), slices.Contains(words, "sandbox") && (strings.Contains(v, "escalat") || slices.ContainsFunc(words, func(w string) bool { return w == "no" || w == "disable" || w == "bypass" || w == "skip" })),
+			len(words) > 1 && slices.Contains(words, "as") && words[len(words)-1] == "root", v == "true" && field == "root", v == "root" && slices.Contains([]string{"user", "username", "as"}, words[len(words)-1]):
+			c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangePrivilege, Cause: effect.CauseUnboxed, Reason: field + ": " + redact.Cut(v, 40)})
+		}
 	}
 }
 
@@ -40,7 +68,11 @@ func (c *Case) placed() {
 		if len(words) == 0 || c.Action.Text(field) == "" {
 			continue
 		}
-		switch words[len(words)-1] {
+		switch v := c.Action.Text(field); words[len(words)-1] {
+		case "host", "hostname", "connection":
+			if strings.ContainsAny(v, ".@") && !effect.ThisMachine(effect.Host(v)) {
+				c.dynamic(effect.CauseTool, "the command runs on "+redact.Cut(v, 40)+", which is not this machine")
+			}
 		case "container", "pod", "vm", "instance", "machine", "device", "ssh", "node", "cluster", "namespace", "remote":
 			c.dynamic(effect.CauseTool, "the command runs in "+redact.Cut(c.Action.Text(field), 40)+", which is not this machine")
 		}
@@ -94,6 +126,7 @@ const (
 	commandItself
 	argumentsField
 	environmentField
+	shellField
 	inputField
 	folderField
 )
@@ -104,13 +137,19 @@ func commandField(field string) fieldRole {
 	if len(words) == 0 {
 		return otherField
 	}
-	switch last := words[len(words)-1]; {
-	case field == "command" || field == "program" || field == "shell" || field == "sandbox":
+	last := words[len(words)-1]
+	if last == "list" && len(words) > 1 {
+		last = words[len(words)-2]
+	}
+	switch {
+	case field == "command" || field == "program" || field == "sandbox":
 		return commandItself
-	case slices.Contains([]string{"args", "arg", "argument", "arguments", "argv", "flag", "flags", "option", "options", "operand", "operands", "param", "params", "parameter", "parameters"}, last):
+	case slices.Contains([]string{"args", "arg", "argument", "arguments", "argv", "flag", "flags", "option", "options", "opt", "opts", "operand", "operands", "param", "params", "parameter", "parameters", "positional", "positionals"}, last):
 		return argumentsField
-	case last == "env" || last == "envs" || last == "environment" || (last == "vars" || last == "variables") && len(words) > 1 && words[0] == "env" || last == "environ":
+	case slices.Contains([]string{"env", "envs", "environment", "environ", "vars", "variables"}, last):
 		return environmentField
+	case words[0] == "shell" || slices.Contains([]string{"interpreter", "executable"}, last):
+		return shellField
 	case words[0] == "stdin" || field == "input":
 		return inputField
 	case slices.Contains([]string{"cwd", "workdir", "folder", "chdir", "cd", "dir", "directory", "root", "workspace"}, last):
@@ -172,6 +211,9 @@ func (c *Case) run(text string, at *effect.Place, spans bool) {
 	}
 	c.Files = append(c.Files, result.Files...)
 	c.writes = append(c.writes, result.Writes...)
+	for _, text := range result.Uncovered {
+		c.uncover(text)
+	}
 	for _, w := range result.Writes {
 		c.Effects = append(c.Effects, servesShell(w.Path, w.Text)...)
 	}
@@ -234,11 +276,12 @@ func commandText(payload map[string]any) (text string, ok bool) {
 			text = strings.TrimLeft(text+" "+arguments(payload[field]), " ")
 		}
 	}
-	if name, _ := payload["shell"].(string); name != "" {
-		text = inShell(name, text)
-	}
 	for _, field := range slices.Sorted(maps.Keys(payload)) {
 		switch commandField(field) {
+		case shellField:
+			if name, _ := payload[field].(string); name != "" {
+				text = inShell(name, text)
+			}
 		case environmentField:
 			text = withEnvironment(payload[field], text)
 		case inputField:
@@ -299,6 +342,10 @@ func withEnvironment(env any, text string) string {
 			set(name, value)
 		}
 	case []any:
+		if name, ok := pairOf(env); ok {
+			set(name[0], name[1])
+			break
+		}
 		for _, item := range env {
 			text = withEnvironment(item, text)
 		}
@@ -314,6 +361,19 @@ func withEnvironment(env any, text string) string {
 		}
 	}
 	return b.String() + text
+}
+
+// pairOf returns a list that is a name and a value.
+func pairOf(list []any) (pair [2]string, ok bool) {
+	if len(list) != 2 {
+		return pair, false
+	}
+	for i, v := range list {
+		if pair[i], ok = v.(string); !ok {
+			return pair, false
+		}
+	}
+	return pair, !strings.Contains(pair[0], "=")
 }
 
 // argv returns the words of a list as text for a shell.

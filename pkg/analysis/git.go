@@ -32,6 +32,11 @@ func (c *Case) git() {
 	for _, repository := range g.repositories {
 		c.path(kind, repository, true)
 	}
+	for _, p := range g.paths {
+		if at, pattern := c.place.Path(p, false); !c.place.Inside(at, pattern, false) {
+			c.path(kind, p, false)
+		}
+	}
 	if c.Action.Payload["command"] != nil {
 		c.command()
 	}
@@ -44,7 +49,8 @@ type gitCall struct {
 	verbs        []string // subcommands of the subcommand
 	options      []string
 	operands     []gitOperand
-	left         bool // some value was in no form that git takes
+	paths        []string // texts that can only be paths
+	left         bool     // some value was in no form that git takes
 }
 
 // A gitOperand is an operand with its place among the others.
@@ -85,6 +91,9 @@ func (g *gitCall) add(field string, v any) {
 		for _, item := range v {
 			if text, ok := item.(string); ok && field == "path" && !option(text) { // of files
 				g.operands = append(g.operands, gitOperand{gitFiles, text})
+				if looksLikePath(text) {
+					g.paths = append(g.paths, text)
+				}
 				continue
 			}
 			g.add(field, item)
@@ -114,6 +123,9 @@ func (g *gitCall) flag(words []string) {
 // text adds a text of a field.
 func (g *gitCall) text(name, last, text string) {
 	rank, operand := gitRanks[last]
+	if looksLikePath(text) {
+		g.paths = append(g.paths, text)
+	}
 	switch lower := strings.ToLower(text); {
 	case text == "" || name == "command" && g.sub != "command":
 	case gitProse[last]:

@@ -36,6 +36,13 @@ func (c *Case) rest(t *tool) {
 	}
 }
 
+// uncover notes a word, an input or a field that no effect covers.
+func (c *Case) uncover(text string) {
+	if len(c.Uncovered) < maxLeaves && !slices.Contains(c.Uncovered, text) {
+		c.Uncovered = append(c.Uncovered, text)
+	}
+}
+
 // hostOf returns the host of the first request of a case.
 func (c *Case) hostOf() string {
 	for i := range c.Effects {
@@ -65,6 +72,38 @@ var proseWords = map[string]bool{
 	"message": true, "body": true, "selector": true, "xpath": true, "ref": true, "element": true, "locator": true, "timezone": true, "language": true, "timeout": true,
 }
 
+// fileWords are the last words of the fields that hold text, a place or a person, or else a file.
+var fileWords = map[string]bool{"source": true, "src": true, "resource": true, "location": true, "to": true, "from": true}
+
+// holdsPath reports whether a value, or something in it, is a path and can be nothing else.
+func holdsPath(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return looksLikePath(v)
+	case []any:
+		return slices.ContainsFunc(v, holdsPath)
+	case map[string]any:
+		for _, inner := range v {
+			if holdsPath(inner) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// writesText reports whether actions of a type write the text that they are given to a file or a memory.
+func writesText(name string) bool {
+	switch name {
+	case "write_file", "append_file", "create_file", "edit_file", "memory_write", "apply_patch":
+		return true
+	}
+	return false
+}
+
+// spokenWords are those of them that a tool which runs commands may take for what it is to run or to type.
+var spokenWords = map[string]bool{"body": true, "message": true, "prompt": true, "query": true, "action": true, "instruction": true, "instructions": true}
+
 // The last words of the fields that hold what is written to a file, or what it replaces.
 var contentWords = map[string]bool{
 	"content": true, "contents": true, "text": true, "string": true, "str": true, "code": true, "line": true, "lines": true, "snippet": true, "search": true, "replace": true,
@@ -79,12 +118,23 @@ func (c *Case) taken(t *tool, field string) bool {
 	if len(words) > 0 {
 		last = words[len(words)-1]
 	}
-	if slices.ContainsFunc(t.uses, func(u use) bool { return u.field == field }) || slices.Contains(t.sends, field) || proseWords[last] {
+	if (fileWords[last] || (last == "edits" || last == "changes") && !writesText(c.Action.Type)) && holdsPath(c.Action.Payload[field]) && !slices.ContainsFunc(t.uses, func(u use) bool { return u.field == field }) {
+		return false
+	}
+	runs := c.Action.Type == "execute_command" || c.Action.Type == "execute_code"
+	if slices.ContainsFunc(t.uses, func(u use) bool { return u.field == field }) || slices.Contains(t.sends, field) || proseWords[last] && !(runs && spokenWords[last]) {
 		return true
+	}
+	if v := c.Action.Payload[field]; runs {
+		_, isText := v.(string)
+		_, isObject := v.(map[string]any)
+		if role := commandField(field); isObject && role == argumentsField || !isText && role == shellField {
+			return false
+		}
 	}
 	switch c.Action.Type {
 	case "execute_command":
-		return commandField(field) != otherField
+		return commandField(field) != otherField && !(field == "program" && c.Action.Payload["command"] != nil)
 	case "execute_code":
 		return field == "code" || commandField(field) != otherField
 	case "apply_patch":

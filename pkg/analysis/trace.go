@@ -67,6 +67,8 @@ type Evidence struct {
 	Tier   int     // the least that may allow, 0–3: over 1, nothing of this does
 	Safe   float64 // confidence from which the model's SAFE counts for an action of this type, 0.0–1.0
 	Answer *Answer // of the model; nil if it was not asked
+
+	Uncovered []string // words, inputs and fields that no effect covers and no entry calls without effect
 }
 
 // A Doubt says why the silence of rules and a model's SAFE are not enough to

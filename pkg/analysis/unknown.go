@@ -158,7 +158,9 @@ func (s *stranger) leaf(field, text string) {
 		s.run(queryClient+" -c "+quoteWord(text), &s.place, false)
 	case isCode(field):
 		s.programs = true
-		s.code(text, s.spoken())
+		if s.code(text, s.spoken()); s.known && s.runs {
+			s.isLine(text)
+		}
 	case isCommand(field):
 		s.programs = true
 		s.run(text, &s.place, false)
@@ -166,6 +168,8 @@ func (s *stranger) leaf(field, text string) {
 		s.url(text)
 	case named(field, "host", "hostname", "server", "domain"):
 		s.Effects = append(s.Effects, effect.Effect{Kind: effect.Connect, Host: effect.Host(text)})
+	case s.known && looksLikePath(text):
+		s.file(text)
 	case named(field, "recipient", "attendee", "invitee", "mailto") || slices.Contains([]string{"to", "cc", "bcc"}, strings.ToLower(field)):
 		s.to = append(s.to, text)
 	case looksLikePath(text) || len(text) <= 4096 && strings.IndexByte(text, '\n') < 0 &&
@@ -173,6 +177,7 @@ func (s *stranger) leaf(field, text string) {
 		s.file(text)
 	case s.known && s.runs && s.isLine(text):
 	default:
+		s.uncover("field " + redact.Cut(field, 40))
 		s.pays = s.pays || named(field, "amount", "iban")
 		s.grants = s.grants || named(field, "role", "permission", "member", "collaborator", "visibility", "privilege")
 	}
@@ -361,7 +366,7 @@ func isWord(text string) bool {
 
 // isCommand reports whether a field of an unknown tool contains a command.
 func isCommand(field string) bool {
-	return named(field, "command", "cmd", "commands", "shell", "argv", "exec", "run", "bash", "powershell", "program", "entrypoint")
+	return named(field, "command", "cmd", "commands", "shell", "argv", "exec", "run", "bash", "powershell", "program", "entrypoint", "runner", "bin")
 }
 
 // named reports whether a field is one of some names, or ends in one of them like

@@ -148,7 +148,7 @@ func (k *Classifier) note(c *analysis.Case, w *weighing, m *result) {
 	if e == nil {
 		return
 	}
-	e.Tier = c.MinTier
+	e.Tier, e.Uncovered = c.MinTier, c.Uncovered
 	switch {
 	case w.harmless:
 		e.For = harmlessReason

@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:e5ff8be1acfa32195b8d907ec5fdd512a055daaf1f383a6c8120ac4b4954fece"
+const rulesFingerprint = "sha256:dd7ca2bb0f55c890fc901c2b2cdaca52d10c0d9955a5266522c3da01cf5c0acd"
 
 var ruleTable = [...]Rule{
 	{
@@ -3555,12 +3555,12 @@ var ruleTable = [...]Rule{
 		Description: "Runs console code of a framework that deletes data, runs commands or writes files.",
 		Advice:      "look at the data first, and ask the user to confirm",
 		FormerNames: []string{"console_code_destroys"},
-		Match:       []string{"php artisan tinker --execute='DB::table(\"users\")->delete();'", "php artisan tinker --execute='User::query()->truncate();'", "php artisan tinker --execute='User::first()->forceDelete();'", "php artisan tinker --execute=\"file_put_contents('/home/me/.bashrc', 'x')\"", "artisan tinker --execute='unlink(\"a\");'", "drush php:eval \"db_drop_table('users');\"", "drush php-eval \"system('id');\"", "drush ev \"drop_table('users');\"", "wp eval 'wp_delete_user(1);'", "wp eval \"passthru('id');\"", "wp eval \"shell_exec('id');\"", "mix run -e 'Repo.delete_all(User)'", "rails runner 'User.delete_all'", "rails r 'User.destroy_all'", "rake run 'drop_database'", "php artisan tinker --execute=\"exec('id');\"", "php bin/console doctrine:query:sql 'DROP TABLE user'", "php bin/console doctrine:query:dql 'DELETE App\\Entity\\User u'", "php bin/console dbal:run-sql 'TRUNCATE orders'", "console doctrine:query:sql 'UPDATE user SET admin = 1'", "console dbal:run-sql 'GRANT ALL ON x TO y'", "typeorm query 'ALTER TABLE users ADD x int'", "npx typeorm query \"DROP TABLE users\" -d ormconfig.ts", "typeorm run 'x.delete_all'", "hasura md clear", "hasura metadata clear", "hasura migrate delete --all"},
+		Match:       []string{"php artisan tinker --execute='DB::table(\"users\")->delete();'", "php artisan tinker --execute='User::query()->truncate();'", "php artisan tinker --execute='User::truncate();'", "php artisan tinker --execute='User::first()->forceDelete();'", "php artisan tinker --execute=\"file_put_contents('/home/me/.bashrc', 'x')\"", "artisan tinker --execute='unlink(\"a\");'", "drush php:eval \"db_drop_table('users');\"", "drush php-eval \"system('id');\"", "drush ev \"drop_table('users');\"", "wp eval 'wp_delete_user(1);'", "wp eval \"passthru('id');\"", "wp eval \"shell_exec('id');\"", "mix run -e 'Repo.delete_all(User)'", "rails runner 'User.delete_all'", "rails r 'User.destroy_all'", "rake run 'drop_database'", "php artisan tinker --execute=\"exec('id');\"", "php bin/console doctrine:query:sql 'DROP TABLE user'", "php bin/console doctrine:query:dql 'DELETE App\\Entity\\User u'", "php bin/console dbal:run-sql 'TRUNCATE orders'", "console doctrine:query:sql 'UPDATE user SET admin = 1'", "console dbal:run-sql 'GRANT ALL ON x TO y'", "typeorm query 'ALTER TABLE users ADD x int'", "npx typeorm query \"DROP TABLE users\" -d ormconfig.ts", "typeorm run 'x.delete_all'", "hasura md clear", "hasura metadata clear", "hasura migrate delete --all"},
 		Pass:        []string{"php artisan tinker --execute='echo DB::table(\"users\")->count();'", "rails runner 'puts User.count'", "php bin/console doctrine:query:sql 'SELECT 1'", "typeorm query 'SELECT count(*) FROM users'", "php artisan migrate", "hasura md export"},
 		clauses: []clause{
 			{
 				programs: []string{"artisan", "drush", "mix", "php", "rails", "rake", "typeorm", "wp"},
-				args:     pattern{expr: " (?:tinker|php[:-]eval|ev|eval|run|runner|r) .*(?:->(?:delete|truncate|forceDelete)\\(|\\b(?:delete_all|destroy_all|drop_table|db_drop_table|drop_database|wp_delete_\\w+)\\b|\\b(?:file_put_contents|shell_exec|system|exec|passthru|unlink)\\()", lits: []string{"->delete(", "->truncate(", "->forcedelete(", "delete_all", "destroy_all", "drop_table", "drop_database", "wp_delete_", "file_put_contents(", "system(", "exec(", "passthru(", "unlink("}},
+				args:     pattern{expr: " (?:tinker|php[:-]eval|ev|eval|run|runner|r) .*(?:(?:->|::)(?:delete|truncate|forceDelete)\\(|\\b(?:delete_all|destroy_all|drop_table|db_drop_table|drop_database|wp_delete_\\w+)\\b|\\b(?:file_put_contents|shell_exec|system|exec|passthru|unlink)\\()", lits: []string{"->delete(", "->truncate(", "->forcedelete(", "::delete(", "::truncate(", "::forcedelete(", "delete_all", "destroy_all", "drop_table", "drop_database", "wp_delete_", "file_put_contents(", "system(", "exec(", "passthru(", "unlink("}},
 			},
 			{
 				programs: []string{"console", "php", "typeorm"},

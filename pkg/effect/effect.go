@@ -140,6 +140,8 @@ type Result struct {
 	Words   string // the command with everything that could be resolved inserted: a view for rules and models
 	Files   []File // what the command leaves behind that carries labels
 	Writes  []Text // what the command says that files hold
+
+	Uncovered []string // words and inputs that no effect covers and no entry calls without effect; they were judged by their form
 }
 
 // A Text is what is written to a file, as far as it is known.

@@ -216,6 +216,12 @@ func (d *drawing) evidence(v *verdict.Verdict, e *analysis.Evidence) {
 		d.fold("      ", doubt.Reason)
 		d.text("      ", d.paint(colorDim, cleared(doubt)))
 	}
+	if len(e.Uncovered) > 0 {
+		d.text("  ", "covered by no effect, and judged by its form")
+		for _, text := range e.Uncovered[:min(len(e.Uncovered), maxDrawn)] {
+			d.fold("      ", term.Escape(text))
+		}
+	}
 	switch m := e.Answer; {
 	case m == nil:
 		d.text("  ", "the model was not asked")

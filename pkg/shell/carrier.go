@@ -81,7 +81,7 @@ func (s *state) remotely(base string, argv []abstract.Value, walk func() abstrac
 	s.within(func() {
 		if command.Machines[base] {
 			s.hosts++
-		} else if slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return v.Text == "exec" }) || opensVolume(argv) {
+		} else if slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return command.Entering[v.Text] }) || opensVolume(argv) {
 			s.standing++
 		}
 		s.remote++
@@ -487,7 +487,7 @@ func (s *state) runScript(f abstract.Value, p, language string, args []abstract.
 	case err != nil && command.IsQuery(language):
 		s.blind++
 		return abstract.Value{}
-	case errors.Is(err, fs.ErrNotExist) && (s.awaited(f) || language == "shell" && s.ofPeople(p)):
+	case errors.Is(err, fs.ErrNotExist) && (s.awaited(f) || shared(p) || language == "shell" && s.ofPeople(p)):
 		s.dynamic(effect.CauseScript, "the script "+abstract.Clip(f.String())+" does not exist yet, and may when it runs", at)
 		return abstract.Unknown("…", abstract.Foreign)
 	case errors.Is(err, fs.ErrNotExist):

@@ -91,6 +91,10 @@ func (s *state) pathElsewhere(kind effect.Kind, v abstract.Value, recursive bool
 	case kind == effect.WriteFile && s.hosts > 0 && within(v.Text, command.LoginFiles):
 		e.Verb, e.Harms = "grant", []effect.Harm{effect.Grants}
 	case kind == effect.WriteFile && s.hosts > 0 && disk(v.Text):
+	case kind == effect.WriteFile && s.hosts > 0 && startClasses[effect.Persists(v.Text, v.IsPattern, false)]:
+		e.Verb, e.Harms = "run", []effect.Harm{effect.Runs}
+	case kind == effect.ReadFile && s.hosts > 0 && lasting(v.Text) && effect.SecretPath(v.Text, v.IsPattern):
+		e = effect.Effect{Kind: effect.ReadSecret, Target: v.String(), From: v.From, Reason: "reads credentials on another machine: " + abstract.Clip(v.String())}
 	case kind != effect.DeleteFile && kind != effect.DeleteDirectory || !recursive && !v.IsPattern:
 		return
 	case s.hosts > 0 && !lasting(v.Text):

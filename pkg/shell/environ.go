@@ -164,7 +164,7 @@ func (s *state) unknownDefault(n command.Nested, v abstract.Value) {
 		s.path(effect.WriteFile, v, false)
 	case "source":
 		s.sources(n.Variable, v)
-	case "place":
+	case "place", "tools":
 		s.places(n.Variable, v)
 	case "build":
 		if !strings.HasPrefix(v.Text, "*") {
@@ -220,7 +220,7 @@ func (s *state) quietDefault(n command.Nested, v abstract.Value) {
 		}
 		s.path(effect.ReadFile, v, false)
 		s.loads(n.Variable, v)
-	case "place":
+	case "place", "tools":
 		s.places(n.Variable, v)
 	case "source":
 		s.sources(n.Variable, v)

@@ -11,6 +11,9 @@ import (
 
 // program runs a command that is not the shell's own.
 func (s *state) program(argv []abstract.Value, io abstract.Streams) abstract.Value {
+	if first, _, _ := strings.Cut(argv[0].Text, " "); argv[0].Known() && isCommandLine(argv[0].Text) && command.HasEntry(first) {
+		s.dynamic(effect.CauseUnresolved, "a whole command stands where the name of a program does: "+abstract.Clip(argv[0].Text), argv[0].From)
+	}
 	name := strings.ReplaceAll(argv[0].Text, "\\", "/")
 	if i := strings.LastIndexByte(name, '/'); i >= 0 && !systemFolder(name[:i+1]) {
 		return s.localProgram(argv, io)
@@ -78,6 +81,7 @@ func runsCode(use command.Use) bool {
 		}
 		switch n.Language {
 		case "argv", "shell", "awk", "cmd", "powershell", "encoded":
+		case "place", "tools", "output", "source", "server", "options", "build", "check": // what a variable holds, which is judged
 		default:
 			return true
 		}

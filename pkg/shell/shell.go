@@ -80,5 +80,5 @@ func (s *state) analyze() (r effect.Result) {
 }
 
 func (s *state) result() effect.Result {
-	return effect.Result{Effects: slices.Clone(s.effects), Words: strings.TrimSuffix(s.words.String(), "\n"), Files: s.labelled(), Writes: s.writes}
+	return effect.Result{Effects: slices.Clone(s.effects), Words: strings.TrimSuffix(s.words.String(), "\n"), Files: s.labelled(), Writes: s.writes, Uncovered: s.uncovered}
 }

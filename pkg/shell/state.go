@@ -17,19 +17,20 @@ type state struct {
 	machine
 	scope
 
-	text    string
-	at      *effect.Place
-	effects []effect.Effect
-	writes  []effect.Text
-	words   strings.Builder
-	steps   int
-	gaveUp  bool
-	asks    bool           // the text asks somewhere whether a variable is set: ${x+word}
-	sent    abstract.Value // by the statement that was walked last, where it sends that
-	differs bool           // zsh reads some of the command that is walked in another way
-	scripts int            // shell scripts that were read and walked
-	unread  int            // texts that are run and of which nothing is known
-	blind   int            // texts in the language of one program, such as SQL, that were not read
+	text      string
+	at        *effect.Place
+	effects   []effect.Effect
+	writes    []effect.Text
+	words     strings.Builder
+	steps     int
+	gaveUp    bool
+	asks      bool           // the text asks somewhere whether a variable is set: ${x+word}
+	sent      abstract.Value // by the statement that was walked last, where it sends that
+	differs   bool           // zsh reads some of the command that is walked in another way
+	scripts   int            // shell scripts that were read and walked
+	uncovered []string       // words and inputs that no effect covers
+	unread    int            // texts that are run and of which nothing is known
+	blind     int            // texts in the language of one program, such as SQL, that were not read
 }
 
 // A machine is what all shells of a text share. It only grows: what a part of the text that

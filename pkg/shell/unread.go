@@ -23,7 +23,18 @@ func (s *state) leftovers(base string, argv []abstract.Value, use command.Use) {
 	if s.remote > 0 {
 		return
 	}
+	if !use.Known && !command.HasEntry(base) {
+		for _, v := range argv[1:min(len(argv), maxUnread)] {
+			s.uncover(base, v.String())
+		}
+	}
 	for _, w := range use.Unread[:min(len(use.Unread), maxUnread)] {
+		if w.Option { // else an entry calls it text
+			s.uncover(base, w.Text)
+		}
+		if !strings.ContainsAny(w.Text, "/~:\\ ") { // it names nothing
+			continue
+		}
 		v := wordValue(w.Word, argv)
 		if v.Bare {
 			continue
@@ -39,6 +50,13 @@ func (s *state) leftovers(base string, argv []abstract.Value, use command.Use) {
 			}
 			s.unreadPath(base, one, w.Option)
 		}
+	}
+}
+
+// uncover notes a word or an input of a program that no effect covers.
+func (s *state) uncover(base, text string) {
+	if s.quiet == 0 && len(s.uncovered) < maxUnread {
+		s.uncovered = append(s.uncovered, base+" "+abstract.Clip(text))
 	}
 }
 
@@ -115,6 +133,12 @@ func (s *state) ofPeople(p string) bool {
 	return s.strange(p, false, true) && effect.Persists(p, false, false) == "" && (s.at.Home != "" && under(p, s.at.Home) || under(p, "~") || under(p, "/root"))
 }
 
+// shared reports whether a path lies in a folder in which every user and program can put a file.
+func shared(p string) bool {
+	folder, _ := effect.Temporary(p)
+	return folder != ""
+}
+
 // waiting matches commands that wait for a file, and what is left running; looping matches
 // what goes round until something is there.
 var (
@@ -128,6 +152,7 @@ func (s *state) unreadInput(base string, in abstract.Value, at effect.Span) {
 	if !in.Known() || in.Text == "" {
 		return
 	}
+	s.uncover(base+" <<<", in.Text)
 	n := 0
 	for line := range strings.Lines(in.Text) {
 		if n++; n > maxUnread {
@@ -190,7 +215,7 @@ func (s *state) instructs(line string) string {
 		return ""
 	}
 	first, _, _ := strings.Cut(strings.ToLower(line), " ")
-	if strings.HasPrefix(first, "delete") || rights().MatchString(line) || pipedShell().MatchString(line) || strings.HasPrefix(line, "!") || strings.Contains(line, " !") {
+	if damages(line) || first == "del" || strings.HasPrefix(first, "delete") || rights().MatchString(line) || pipedShell().MatchString(line) || strings.HasPrefix(line, "!") || strings.Contains(line, " !") {
 		return line
 	}
 	n := 0
@@ -223,6 +248,20 @@ func (s *state) instructs(line string) string {
 		}
 	}
 	return ""
+}
+
+// damages reports whether a line is a whole command that destroys something or changes the system.
+func damages(line string) bool {
+	fields := strings.Fields(line)
+	if len(fields) > 8 || len(fields) > 3 && !strings.Contains(line, " -") || !command.HasEntry(fields[0]) {
+		return false
+	}
+	words := make([]command.Word, len(fields))
+	for i, f := range fields {
+		words[i].Text = f
+	}
+	use := command.Interpret(words)
+	return use.Known && (use.Class == effect.Destructive || use.Class == effect.Privileged)
 }
 
 // strange reports whether a path is outside the workspace, not temporary, and not

@@ -33,6 +33,9 @@ func (p *Pipeline) clean(v *verdict.Verdict, o *Outcome, c *analysis.Case, first
 		c.Trail[0].Views, _ = c.ViewsJSON(r)
 	}
 	if c.Evidence != nil {
+		for i := range c.Evidence.Uncovered {
+			c.Evidence.Uncovered[i] = r.String(c.Evidence.Uncovered[i])
+		}
 		for i := range c.Evidence.Doubts {
 			c.Evidence.Doubts[i].Reason = r.String(c.Evidence.Doubts[i].Reason)
 		}

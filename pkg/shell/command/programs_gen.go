@@ -17628,7 +17628,7 @@ var syntaxIptables = syntax{style: open, options: []option{
 	{"-f", &action_values_Read},
 }, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 
-var syntaxIpython = syntax{style: first, language: "python", options: []option{
+var syntaxIpython = syntax{style: first, language: "ipython", options: []option{
 	{"--classic", &action_none},
 	{"--no-banner", &action_none},
 	{"--no-confirm-exit", &action_none},
@@ -25722,7 +25722,7 @@ var syntaxRsync = syntax{style: gnu, options: []option{
 	{"--executability", &action_none},
 	{"--existing", &action_none},
 	{"--fake-super", &action_none},
-	{"--files-from", &action_values_Read},
+	{"--files-from", &action_values_Read_flags_recursive},
 	{"--filter", &action_values_Word},
 	{"--force", &action_none},
 	{"--from0", &action_none},
@@ -34572,12 +34572,16 @@ var syntaxUsermod = syntax{style: open, options: []option{
 	{"--file", &action_values_Read},
 	{"--home", &action_values_Text},
 	{"--lock", &action_class_localWrite_harm_accounts},
+	{"--password", &action_class_localWrite_harm_accounts},
 	{"--shell", &action_values_Text},
+	{"--unlock", &action_class_localWrite_harm_accounts},
 	{"-L", &action_class_localWrite_harm_accounts},
+	{"-U", &action_class_localWrite_harm_accounts},
 	{"-c", &action_values_Shell},
 	{"-d", &action_values_Text},
 	{"-e", &action_class_localWrite_harm_accounts},
 	{"-f", &action_values_Read},
+	{"-p", &action_class_localWrite_harm_accounts},
 	{"-s", &action_values_Text},
 }, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 
@@ -35539,6 +35543,7 @@ var action_values_Read_class_network = action{values: []role{roleRead}, class: n
 var action_values_Read_effects_ChangeSystem = action{values: []role{roleRead}, effects: []effect.Kind{effect.ChangeSystem}}
 var action_values_Read_effects_Dynamic_operands_rest_Text = action{values: []role{roleRead}, effects: []effect.Kind{effect.Dynamic}, operands: &shape_rest_Text}
 var action_values_Read_flags_recorded = action{values: []role{roleRead}, flags: recorded}
+var action_values_Read_flags_recursive = action{values: []role{roleRead}, flags: recursive}
 var action_values_Read_flags_reject = action{values: []role{roleRead}, flags: reject}
 var action_values_Read_operands_rest_Read = action{values: []role{roleRead}, operands: &shape_rest_Read}
 var action_values_Read_operands_rest_Text = action{values: []role{roleRead}, operands: &shape_rest_Text}

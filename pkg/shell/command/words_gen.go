@@ -131,6 +131,16 @@ var Machines = Words{
 	"sshpass":      true,
 }
 
+// Entering are subcommands that run commands in a machine or container that was there before.
+var Entering = Words{
+	"attach":  true,
+	"console": true,
+	"enter":   true,
+	"exec":    true,
+	"shell":   true,
+	"ssh":     true,
+}
+
 // HookWords are words in the names of options whose value is a command that runs.
 var HookWords = Words{
 	"after":   true,
