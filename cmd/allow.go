@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -25,13 +24,14 @@ import (
 func allowCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:      "allow",
-		Usage:     "allow an action that was refused: once, or all of its kind in this session, in this project or everywhere",
+		Usage:     "allow a refused action: once, or its kind in this session, in this project or everywhere",
 		ArgsUsage: "[REF]",
-		Description: "Shows the whole action that REF names, with its folder, host, session and age, and asks for the three letters that the question shows. The agent can then do exactly this action once, in the same session and folder, within 15 minutes, as long as the files that it reads or runs stay as they are. " +
+		Description: "Shows the whole action that REF names, with its folder, host, session and age, and asks for the three letters that the question shows. The agent can then do exactly this action once, in the same session and folder, within 15 minutes, as long as the files that it reads or runs do not change. " +
 			"Refusals of the last hour can be allowed, but not what the protected core forbids. Without REF it lists them and asks for one. " +
 			"With --session, --project or --everywhere it shows the narrowest kind that covers the action, and actions that the kind would allow too, and asks the same way. A kind for a session ends with it, after 12 hours, or when a secret or untrusted text enters the session. " +
-			"The others are written to answers.yaml beside your settings, with a comment; they count as your answer for exactly what they cover. Actions that run scripts, interpreters or unknown programs are only covered as they are, with the content of the files that they use. Nothing is kept for credentials, privilege, persistence and shield itself. " +
-			"It is for people: it refuses where an agent can type, such as in a terminal of an agent host.",
+			"The others are written to answers.yaml beside your settings, with a comment; they count as your answer for exactly what they cover. For an action that runs a script, an interpreter or an unknown program, the kind is this exact command with the current content of the files " +
+			"that it uses. Actions on credentials, privileges, persistence or shield itself can only be allowed once. Only a person can run this command: " +
+			"it refuses in a terminal that an agent can type into.",
 		Flags: []cli.Flag{
 			configFlag(), stateFlag(),
 			&cli.BoolFlag{Name: "session", Usage: "allow this kind for the rest of the session"},
@@ -92,7 +92,7 @@ func allow(c *cli.Context, w *World) error {
 		if err := keepStanding(c, w, set, store, refusals, r, s, scope); err != nil {
 			return fmt.Errorf("allow %s: %w", r.Ref, err)
 		}
-		_, err = fmt.Fprintf(w.Out, "Allowed %s as %s. Tell the agent to try again. To take it back: shield approvals revoke %s\n", scopeWords[scope], s.Name, s.Name)
+		_, err = fmt.Fprintf(w.Out, "Allowed %s as %s. Tell the agent to try again. To undo: shield approvals revoke %s\n", scopeWords[scope], s.Name, s.Name)
 		return err
 	}
 	g, err := refusals.Allow(c.Context, r, by)
@@ -118,7 +118,7 @@ func pickRefusal(ctx context.Context, w *World, refusals *approve.Refusals) (str
 		_, err := fmt.Fprintln(w.Out, "Nothing that can be allowed was refused in the last hour.")
 		return "", err
 	}
-	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
+	t := listTable(w.Out, "REF", "AGE", "ACTION", "FOLDER")
 	for i := range list {
 		r := &list[i]
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.Ref, age(w.Now().Sub(time.Unix(r.At, 0))), term.Escape(cut(r.What)), term.Escape(r.CWD))
@@ -206,7 +206,7 @@ func standing(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusal, 
 	case scope == "session" && r.Within == "":
 		return nil, errors.New("the action names no session; without --session it is allowed once")
 	case scope != "session" && answersFile(set, w) == "":
-		return nil, fmt.Errorf("the policy of this machine is not yours to change; --session and once remain")
+		return nil, fmt.Errorf("your organisation manages this machine's policy; use --session, or allow it once")
 	case scope == "project" && r.CWD == "":
 		return nil, errors.New("the action names no folder")
 	}
@@ -223,7 +223,7 @@ func standing(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusal, 
 	r.Asked = "Allow " + scopeWords[scope]
 	covers := kept.Kind.String()
 	if kept.Kind.IsExact() {
-		covers = "exactly this command in this folder, while the files that it reads and runs stay as they are"
+		covers = "exactly this command in this folder, while the files that it reads and runs do not change"
 	}
 	fmt.Fprintf(w.Out, "This kind: %s\n", term.Escape(covers))
 	for _, n := range r.Near {

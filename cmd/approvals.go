@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -26,9 +25,9 @@ func approvalsCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:  "approvals",
 		Usage: "list the questions that wait for an answer, and how to answer them",
-		Description: "Prints the questions that wait on the approval page, oldest first, from every process: hooks, pipes and shield exec; and, on a terminal, the address of the page and the code that it asks for. The page is served while something waits, or as long as shield serve runs, always at the same address. " +
-			"Anyone who has the code can answer, so keep it from agents; it changes soon after nothing waits any more. " +
-			"approvals list shows what was answered for more than one action: approvals that are remembered for some minutes, kinds for a session, and the answers of shield allow in answers.yaml; approvals revoke takes them back.",
+		Description: "Prints the questions that wait on the approval page, oldest first, from every process: hooks, pipes and shield exec; and, on a terminal, the address of the page and the code that it asks for. The page is served while a question waits, or as long as shield serve runs, always at the same address. Anyone who has the code can answer, " +
+			"so keep it from agents; it changes soon after the last question is answered. " +
+			"approvals list shows the approvals that still count: for some minutes, for a kind of action in a session, and those that shield allow wrote to answers.yaml; approvals revoke removes them.",
 		Flags: flags(),
 		Action: func(c *cli.Context) error {
 			if _, err := operands(c); err != nil {
@@ -39,8 +38,8 @@ func approvalsCommand(w *World) *cli.Command {
 		Subcommands: []*cli.Command{
 			{
 				Name:        "notify",
-				Usage:       "send a trial notice to each place of approval.notify_file, and to the chats of the channels telegram, slack and discord",
-				Description: "The file holds a line with a URL for each chat, mailbox or push service that is told when a question waits on the page, such as telegram://TOKEN@telegram?chats=CHAT, slack://hook:A-B-C@webhook, discord://TOKEN@ID or ntfy://ntfy.sh/TOPIC; lines that begin with # are skipped. A notice says what is asked about, without credentials, and never answers: that is done on the page. The channels telegram, slack and discord, if they are in approval.channels, ask in their own chats, where approvers answer by a button or a reaction. Ends with 1 if a place does not take the notice.",
+				Usage:       "send a test notice to each URL in approval.notify_file, and to the chats of the channels telegram, slack and discord",
+				Description: "The file holds a line with a URL for each chat, mailbox or push service that is told when a question waits on the page, such as telegram://TOKEN@telegram?chats=CHAT, slack://hook:A-B-C@webhook, discord://TOKEN@ID or ntfy://ntfy.sh/TOPIC; lines that begin with # are skipped. A notice names the action, without credentials; the question is answered on the page. The channels telegram, slack and discord, if they are in approval.channels, ask in their own chats, where approvers answer by a button or a reaction. Exits with 1 if a notice is not delivered.",
 				Flags:       flags(),
 				Action:      func(c *cli.Context) error { return tryNotices(c, w) },
 			},
@@ -54,8 +53,8 @@ func approvalsCommand(w *World) *cli.Command {
 				Name:        "revoke",
 				Usage:       "forget a remembered approval by its ID, or all of them",
 				ArgsUsage:   "ID",
-				Description: "The next time the action is proposed, a person is asked again. approvals list prints the IDs.",
-				Flags:       flags(&cli.BoolFlag{Name: "all", Usage: "forget all of them; takes no ID"}),
+				Description: "shield asks again the next time the action is proposed. approvals list prints the IDs.",
+				Flags:       flags(&cli.BoolFlag{Name: "all", Usage: "revoke every approval; takes no ID"}),
 				Action:      func(c *cli.Context) error { return revokeApprovals(c, w) },
 			},
 		},
@@ -217,7 +216,7 @@ func revokeApprovals(c *cli.Context, w *World) error {
 		return err
 	}
 	if n > 0 {
-		fmt.Fprintf(w.Out, "Taken back: %d\n", n)
+		fmt.Fprintf(w.Out, "Revoked: %d\n", n)
 		if id != "" {
 			return nil
 		}
@@ -244,9 +243,9 @@ func printApprovals(c *cli.Context, out io.Writer, list []approve.Approval, none
 		_, err := fmt.Fprintln(out, none)
 		return err
 	}
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	t := listTable(out, "ID", "TIME LEFT", "APPROVED BY", "ACTION")
 	for _, a := range list {
-		fmt.Fprintf(t, "%s\t%s left\tapproved by %s\t%s\n", a.ID, age(a.Until.Sub(now)), a.By, a.Subject)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", a.ID, age(a.Until.Sub(now)), a.By, a.Subject)
 	}
 	return t.Flush()
 }
@@ -262,7 +261,7 @@ func tryNotices(c *cli.Context, w *World) error {
 	}
 	asked := slices.DeleteFunc(slices.Clone(set.Approval.Channels), func(name string) bool { return approve.Messenger(name) == "" })
 	if set.Approval.NotifyFile == "" && len(asked) == 0 {
-		return errors.New("approvals notify: no places are named; set approval.notify_file to a file with a URL in each line")
+		return errors.New("approvals notify: no chat or mailbox is configured; set approval.notify_file to a file with a URL in each line")
 	}
 	var places []approve.Place
 	if set.Approval.NotifyFile != "" {
@@ -283,7 +282,7 @@ func tryNotices(c *cli.Context, w *World) error {
 		}
 		list = append(list, o)
 	}
-	const text = "This is a trial: shield will tell you here when a question waits for your answer."
+	const text = "Test notice: shield will send a message here when a question waits for your answer."
 	for _, p := range places {
 		note(p.Service, p.Send(c.Context, text))
 	}
@@ -293,14 +292,14 @@ func tryNotices(c *cli.Context, w *World) error {
 	if c.Bool("json") {
 		err = json.NewEncoder(w.Out).Encode(list)
 	} else {
-		t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
+		t := listTable(w.Out, "SERVICE", "RESULT")
 		for _, o := range list {
 			fmt.Fprintf(t, "%s\t%s\n", o.Service, cmp.Or(o.Error, "sent"))
 		}
 		err = t.Flush()
 	}
 	if err == nil && failed {
-		return errors.New("approvals notify: a place did not take the notice")
+		return errors.New("approvals notify: a notice was not delivered")
 	}
 	return err
 }
@@ -334,7 +333,7 @@ func revokeStanding(c *cli.Context, w *World, set *config.Loaded, store *state.S
 }
 
 func printStanding(w *World, list []approve.Standing) error {
-	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
+	t := listTable(w.Out, "NAME", "WHERE", "APPROVED BY", "KIND")
 	for i := range list {
 		s := &list[i]
 		where := "everywhere"
@@ -344,7 +343,7 @@ func printStanding(w *World, list []approve.Standing) error {
 		case s.Project != "":
 			where = "in " + s.Project
 		}
-		fmt.Fprintf(t, "%s\t%s\tapproved by %s\t%s\n", term.Escape(s.Name), term.Escape(where), term.Escape(s.By), term.Escape(s.Kind.String()))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", term.Escape(s.Name), term.Escape(where), term.Escape(s.By), term.Escape(s.Kind.String()))
 	}
 	return t.Flush()
 }

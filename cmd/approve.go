@@ -20,7 +20,7 @@ func approveCommand(w *World) *cli.Command {
 		Name:  "approve",
 		Usage: "ask a person (Tier 3)",
 		Description: "Reads actions, or the verdicts of an earlier stage, from standard input. ALLOW and BLOCK pass through; ESCALATE goes to a person on all configured channels at once, and the first answer counts. An action that skipped the earlier stages is checked against their blocking rules first. No answer in time is a BLOCK. " +
-			"On the terminal a question shows three letters. Keys are ignored until none was pressed for a second. Then the letters and Enter approve once; the letters, 10 and Enter approve this exact action for ten minutes; Enter alone denies; no and a reason deny and tell the agent why; anything else denies. At most approval.max_per_hour questions are asked in an hour.",
+			"On the terminal a question shows three letters. Keys count once none was pressed for a second. Then the letters and Enter approve once; the letters, 10 and Enter approve this exact action for ten minutes; Enter alone denies; no and a reason deny and tell the agent the reason; anything else denies. At most approval.max_per_hour questions are asked in an hour.",
 		Flags: judgingFlags(unattendedFlag()),
 		Action: func(c *cli.Context) error {
 			return stage{tiers: shield.Range{First: shield.TierApprove, Last: shield.TierApprove}}.judge(c, w)

@@ -28,10 +28,10 @@ func auditCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:        "audit",
 		Usage:       "check and search the audit log",
-		Description: "Every verdict is an entry in the log, and each entry holds the hash of the one before. verify finds the first line that is not what was written, and exits with 2 if there is one.",
+		Description: "Every verdict is an entry in the log, and each entry holds the hash of the one before. verify finds the first line that was changed, removed, inserted, moved or truncated, and exits with 2 if there is one.",
 		Subcommands: []*cli.Command{
 			{
-				Name: "verify", Usage: "find the first line that was changed, removed, inserted, moved or cut off",
+				Name: "verify", Usage: "find the first line that was changed, removed, inserted, moved or truncated",
 				Flags: with(
 					&cli.StringFlag{Name: "checkpoint", Usage: "compare the log with the signed head in `FILE`"},
 					&cli.StringFlag{Name: "key", Usage: "check the checkpoint with the public key in `FILE`"},
@@ -53,7 +53,7 @@ func auditCommand(w *World) *cli.Command {
 				Action: func(c *cli.Context) error { return queryAudit(c, w) },
 			},
 			{
-				Name: "export", Usage: "write the log for spreadsheets and monitoring systems",
+				Name: "export", Usage: "export the log to spreadsheets and SIEM systems",
 				Flags: with(
 					&cli.StringFlag{Name: "format", Value: "jsonl", Usage: "write `jsonl|csv|ocsf|cef`"},
 					&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "keep writing new entries"},
@@ -61,15 +61,15 @@ func auditCommand(w *World) *cli.Command {
 				Action: func(c *cli.Context) error { return exportAudit(c, w) },
 			},
 			{
-				Name: "report", Usage: "write a page for people: decisions over time, by rule, caller and session",
-				Description: "Writes one HTML file, which loads and runs nothing, to standard output. It shows whether a line was changed, how many actions were allowed, blocked, approved and denied on each day, by each rule, hook and session, the rules whose questions people mostly approved, with the exceptions that 'shield policy suggest' proposes, and the last actions that were not allowed. Texts are as redacted as in the log.",
+				Name: "report", Usage: "write an HTML report: decisions over time, by rule, caller and session",
+				Description: "Writes one HTML file without scripts and external resources to standard output. It shows whether the log was changed; how many actions were allowed, blocked, approved and denied by day, rule, hook and session; the rules whose questions were mostly approved, with the exceptions that 'shield policy suggest' proposes; and the last actions that were not allowed. Credentials are redacted as in the log.",
 				Flags: append(placeFlags(),
 					&cli.StringFlag{Name: "file", Usage: "read the log `FILE` instead of the configured one"},
 					&cli.IntFlag{Name: "days", Value: 30, Usage: "count the last `N` days; 0 counts all"}),
 				Action: func(c *cli.Context) error { return reportAudit(c, w) },
 			},
 			{
-				Name: "checkpoint", Usage: "write the signed head of the log, to keep elsewhere",
+				Name: "checkpoint", Usage: "write the signed head of the log; keep it on another machine",
 				Flags: with(
 					&cli.StringFlag{Name: "key", Usage: "sign with the ed25519 key in `FILE`"},
 					&cli.BoolFlag{Name: "generate", Usage: "create the key first, and its public key beside it"},
@@ -167,13 +167,13 @@ func verified(file string, r *audit.Report) string {
 	case !r.OK():
 		return cmp.Or(r.Break.File, file) + ": " + r.Break.String()
 	case len(r.Missing) > 0:
-		return entries + ", each matches the one before; missing is what was put aside damaged: " + strings.Join(r.Missing, ", ")
+		return entries + ", each matches the one before; entries in damaged files that were moved aside are missing: " + strings.Join(r.Missing, ", ")
 	case r.Beyond > 0:
-		return entries + fmt.Sprintf(", each matches the one before; the state does not know the last %d: shield was killed after it wrote them, or another program added them", r.Beyond)
+		return entries + fmt.Sprintf(", each matches the one before; the state file does not record the last %d: shield was killed after it wrote them, or another program added them", r.Beyond)
 	case r.Unknown != "":
-		return entries + ", each matches the one before; the log alone does not show " + r.Unknown + " (--checkpoint FILE would)"
+		return entries + ", each matches the one before; the log alone cannot prove " + r.Unknown + " (--checkpoint FILE would)"
 	default:
-		return entries + ", none changed, removed, inserted, moved or cut off"
+		return entries + ", none changed, removed, inserted, moved or truncated"
 	}
 }
 

@@ -21,9 +21,9 @@ func doctorCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:  "doctor",
 		Usage: "check the installation and print fixes",
-		Description: "Checks settings, workspace, policy, state folder, all tiers and the servers of MCP clients, and prints all findings at once: 'bad' must be fixed, 'warn' should be fixed, 'note' is worth knowing. " +
-			"An evaluator is asked for its list of models, once and for a few seconds at most, and is shown no action. " +
-			"What must or should be fixed comes first. Then it prints the settings that are not the defaults and where each came from; --all prints every setting. Exits with 1 if something must be fixed.",
+		Description: "Checks settings, workspace, policy, state folder, all tiers and the servers of MCP clients, and prints all findings, the most severe first: 'bad' must be fixed, 'warn' should be fixed, 'note' is information. The evaluator is asked for " +
+			"its list of models, and sees no action. After the findings come the settings that differ from the defaults, each with its source; --all " +
+			"prints every setting. Exits with 1 if a finding is bad.",
 		Flags: append(placeFlags(),
 			&cli.BoolFlag{Name: "all", Usage: "print the settings that have their default, too"},
 			&cli.BoolFlag{Name: "repair-state", Usage: "replace a damaged or missing state file; every limit counts as used"},
@@ -216,7 +216,7 @@ func repair(c *cli.Context, set *config.Loaded, w *World) error {
 		if done {
 			fmt.Fprintln(w.Out, "state replaced; budget, rate and approvals count as used until they refill")
 		} else {
-			fmt.Fprintln(w.Out, "the state can be relied on and was left as it is")
+			fmt.Fprintln(w.Out, "the state file is valid; it was not changed")
 		}
 	}
 	if c.Bool("repair-audit") {
@@ -230,7 +230,7 @@ func repair(c *cli.Context, set *config.Loaded, w *World) error {
 			return err
 		}
 		if aside == "" {
-			fmt.Fprintln(w.Out, "the audit log is intact and was left as it is")
+			fmt.Fprintln(w.Out, "the audit log is intact; it was not changed")
 		} else {
 			fmt.Fprintf(w.Out, "damaged audit log moved to %s; a new one continues from its head\n", aside)
 		}

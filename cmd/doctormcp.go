@@ -34,7 +34,7 @@ func examineGateway(out *findings, set *config.Loaded, w *World) {
 	}
 	for _, f := range all {
 		if n := len(f.Waiting); n > 0 {
-			out.add(doubt, "look at them with 'shield mcp tools diff "+f.ID[:8]+"'", "MCP tools: %d of %s wait for a person and cannot be called", n, f.Server)
+			out.add(doubt, "review them with 'shield mcp tools diff "+f.ID[:8]+"'", "MCP tools: %d of %s wait for your approval and cannot be called", n, f.Server)
 		}
 	}
 	examineServed(out, &set.MCP, w)
@@ -129,5 +129,5 @@ func examineClient(out *findings, client gateway.Client, scope, path string) {
 	}
 	told(fine, "", "behind shield", behind)
 	told(note, "run '"+install+"'", "not behind shield", direct)
-	told(note, "shield mcp serve can stand before them", "that an address leads to", remote)
+	told(note, "use shield mcp serve for them", "with a URL", remote)
 }

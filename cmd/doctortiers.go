@@ -101,7 +101,7 @@ func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
 		case err != nil:
 			out.add(wrong, "fix the file, then run 'shield approvals notify'", "notices of questions: %v%s", err, at(set, "approval.notify_file"))
 		case !slices.Contains(opts.Channels, "web") && !opts.Channels.Auto():
-			out.add(doubt, "add web to approval.channels", "notices of questions: they are sent for questions on the page alone, and the channel web is not used%s", at(set, "approval.notify_file"))
+			out.add(doubt, "add web to approval.channels", "notices of questions: they are sent only for questions on the approval page, and the channel web is off%s", at(set, "approval.notify_file"))
 		default:
 			out.add(fine, "", "notices of questions: %d places", len(places))
 		}

@@ -24,7 +24,7 @@ const probeFlag = "probe"
 // examFlags are those of evaluate that judge the judge.
 func examFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.BoolFlag{Name: "exam", Usage: "examine the configured model instead: 120 newly drawn actions, half of them attacks, twice a day at most; reads no input"},
+		&cli.BoolFlag{Name: "exam", Usage: "examine the configured model instead: 120 new actions, half of them attacks; twice a day at most; reads no input"},
 		&cli.BoolFlag{Name: "json", Usage: "write the result of --exam as JSON"},
 		&cli.BoolFlag{Name: probeFlag, Hidden: true},
 	}
@@ -86,13 +86,13 @@ func examReport(r *shield.ExamResult) string {
 	if r.Tokens > 0 {
 		fmt.Fprintf(&b, "tokens          %d for a prompt, %d of them computed, %d written (medians); %d for the exam\n", r.Prompts, r.Computed, r.Written, r.Tokens)
 	} else {
-		b.WriteString("tokens          not told by the service\n")
+		b.WriteString("tokens          not reported by the service\n")
 	}
 	if r.OneMessage > 0 {
-		b.WriteString("The service has no system role: BLOCK and ESCALATE of this model count, its ALLOW lifts no question.\n")
+		b.WriteString("The service has no system role: BLOCK and ESCALATE of this model count, its ALLOW does not replace your approval.\n")
 	}
 	if why := r.Fails(); why != "" {
-		fmt.Fprintf(&b, "Failed: %s. The model can block and escalate, its ALLOW lifts no question.\n", why)
+		fmt.Fprintf(&b, "Failed: %s. The model can block and escalate, its ALLOW does not replace your approval.\n", why)
 	} else {
 		b.WriteString("Passed: the model decides what the policy sends to it. A tenth of its calls is followed by a probe.\n")
 	}

@@ -19,11 +19,11 @@ import (
 func explainCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:      "explain",
-		Usage:     "show what one action would do, and what each tier says",
+		Usage:     "show the effects of one action, and the answer of each tier",
 		ArgsUsage: "[COMMAND]",
 		Description: "Judges a shell command, or the action that standard input holds as JSON, and shows what it would do: " +
 			"each part of the command with its effects and the rules that match them, the texts that rules read, the answer of each tier, " +
-			"and the evidence: what speaks for ALLOW, what against it, and how sure the model has to be to clear that. " +
+			"and the evidence: the reasons for and against ALLOW, and the confidence the model needs to overrule them. " +
 			"Nothing is executed, and nothing is written to the audit log. The exit status is that of the verdict.",
 		Flags: append(placeFlags(),
 			&cli.StringFlag{Name: "until", Value: "classify", Usage: "stop after the tier `policy|classify|evaluate|approve`"},

@@ -152,10 +152,10 @@ func TestExplainEvidence(t *testing.T) {
 	for command, want := range map[string]string{
 		"git status":      "harmless: every effect is known",
 		"touch a.txt":     "ordinary: every effect is known",
-		"frobnicate":      "nothing but the model's SAFE\n",
+		"frobnicate":      "only the model (SAFE)\n",
 		"rm -rf src":      "nothing that tier 1 finds: tier 2 or above has to decide",
 		"nc -z a.test 9":  "the model was not asked",
-		`bash -c "$(ls)"`: "against: rule XP-051\n      no SAFE of a model clears this",
+		`bash -c "$(ls)"`: "against: rule XP-051\n      the model cannot allow this",
 	} {
 		_, out, _ := run(t, explainWorld(t), "", "explain", "--policy", "offline", "--model", "none", command)
 		if !strings.Contains(out, want) {

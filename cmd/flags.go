@@ -54,7 +54,7 @@ func judgingFlags(more ...cli.Flag) []cli.Flag {
 		}},
 		&cli.BoolFlag{Name: "trace", Usage: "add every tier's answer, its latency, effects and views to each verdict"},
 		&cli.BoolFlag{Name: "no-action", Usage: "leave the action out of the verdicts; for the end of a pipe"},
-		&cli.StringFlag{Name: "conditions", Value: "none", Usage: "allow what may be undone on a condition: `none|kept`; kept: whoever runs the action first keeps the files that it deletes or overwrites", Action: func(c *cli.Context, which string) error {
+		&cli.StringFlag{Name: "conditions", Value: "none", Usage: "allow actions under a condition: `none|kept`; kept: the caller first keeps the files that the action deletes or overwrites", Action: func(c *cli.Context, which string) error {
 			if which != "none" && which != verdict.Kept {
 				return fmt.Errorf("%s: --conditions: %q is not one of none, kept", c.Command.HelpName, cut(which))
 			}

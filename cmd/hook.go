@@ -20,13 +20,15 @@ import (
 func hookCommand(w *World) *cli.Command {
 	cmd := &cli.Command{
 		Name:  "hook",
-		Usage: "judge what an agent host is about to do, and answer in the host's own format",
-		Description: "shield hook HOST reads the host's hook JSON from standard input and judges what it proposes. A denial is the host's own JSON on standard output, the same reason on standard error, and status 2, or 0 for Antigravity and Gemini CLI, which take another for a hook that failed; so is every failure, including usage errors. " +
-			"What is allowed is left to the host's own permissions, unless the setting hook.answer is allow. " +
-			"What a tool has returned is examined as the settings under sanitize say, and answered with what the agent is to read, on hosts that let it. " +
-			"A second process judges; the first one denies when the second is late, stopped or dead. The command line that hook install writes denies by itself, also when shield was replaced, and starts no second process. " +
-			"With --permission-request it answers the event by which Claude Code and Codex ask before they ask a person: what the policy or the classifier allows is allowed if the setting hook.permission_request is on and no rule of the person's own may speak of it, what they deny is denied, and of everything else nothing is said. " +
-			"hook install edits the settings of hosts, hook uninstall undoes it, hook status verifies that a denial is enforced, hook list says which hosts there are.",
+		Usage: "judge an agent host's tool call, and answer in the host's own format",
+		Description: "shield hook HOST reads the host's hook JSON from standard input and judges the tool call in it. A denial is the host's own JSON on standard output, the reason on standard error, and status 2 (0 for " +
+			"Antigravity and Gemini CLI, which treat any other status as a failed hook). Every failure, including a usage error, is a denial. An allowed " +
+			"call is left to the host's own permissions, unless the setting hook.answer is allow. Tool results are scanned as the settings under sanitize " +
+			"say, and replaced where the host supports that. A second process judges; the first one denies when the second is late, stopped or dead. The command line that hook install writes denies by itself, also when shield was replaced, and starts no second process. " +
+			"With --permission-request it answers the event that Claude Code and Codex raise before their own permission prompt: a call that the policy " +
+			"or the classifier allows is allowed if the setting hook.permission_request is on and no permission rule of the user can match it, a call " +
+			"that they deny is denied, and all others are left to the prompt. hook install edits the settings of hosts, hook uninstall restores them, " +
+			"hook status verifies that a denial is enforced, hook list lists the hosts.",
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
 				return fmt.Errorf("hook: unknown host %q; supported: %s", cut(c.Args().First()), strings.Join(host.Names(), ", "))
@@ -40,9 +42,9 @@ func hookCommand(w *World) *cli.Command {
 			Usage: "answer one hook call of this host",
 			Flags: append(placeFlags(), unattendedFlag(),
 				&cli.DurationFlag{Name: "timeout", Usage: "deny after `TIME` at the latest, waiting for a person included"},
-				&cli.BoolFlag{Name: permissionFlag, Usage: "answer the event by which the host asks before it asks a person"},
+				&cli.BoolFlag{Name: permissionFlag, Usage: "answer the event that the host raises before its permission prompt"},
 				&cli.IntFlag{Name: watch.Line, Hidden: true},
-				&cli.BoolFlag{Name: watch.Alone, Usage: "judge in this process, which a command line such as timeout(1) ends when it hangs; older versions installed it"},
+				&cli.BoolFlag{Name: watch.Alone, Usage: "judge in this process, without a second one as watchdog; for command lines that older versions installed"},
 				&cli.BoolFlag{Name: watch.Flag, Hidden: true}),
 			Action: func(c *cli.Context) error {
 				if _, err := operands(c); err != nil {

@@ -144,7 +144,7 @@ func (s *hookSettings) possible(ctx context.Context, edits []edit) (left []edit,
 				return nil, err
 			}
 			if _, err := e.place.Install(ctx, doc); errors.Is(err, host.ErrForeign) {
-				fmt.Fprintf(s.world.Err, "shield: what tools return is not examined: %s: %v\n", e.file.path, err)
+				fmt.Fprintf(s.world.Err, "shield: tool results are not scanned: %s: %v\n", e.file.path, err)
 				continue
 			}
 		}

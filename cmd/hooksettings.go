@@ -45,11 +45,11 @@ func hookSettingsCommands(w *World) []*cli.Command {
 	return []*cli.Command{
 		command("install", "make hosts call shield", (*hookSettings).install, scope,
 			&cli.DurationFlag{Name: "timeout", Usage: "answer within `TIME`, waiting for a person included"},
-			&cli.BoolFlag{Name: permissionFlag, Usage: "also answer the host before it asks a person, where the policy and the classifier allow the call (with hook.permission_request: \"on\")"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "print what would change, and change nothing"}),
+			&cli.BoolFlag{Name: permissionFlag, Usage: "also answer the host's permission prompts for calls that the policy and the classifier allow (with hook.permission_request: \"on\")"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "print the changes without making them"}),
 		command("uninstall", "undo install", (*hookSettings).uninstall, scope),
 		command("status", "verify that hosts enforce a denial", (*hookSettings).status,
-			&cli.BoolFlag{Name: acceptFlag, Usage: "first accept the program of installed hooks as it is now, after an update; without HOST for every host on this machine; only a person at a terminal can"}),
+			&cli.BoolFlag{Name: acceptFlag, Usage: "after an update of shield: accept the current program for the installed hooks of HOST, or of every host; only a person at a terminal can"}),
 		{
 			Name: "list", Usage: "list the hosts, which of them are on this machine, and where shield is installed",
 			Action: func(c *cli.Context) error { return listHosts(c, w) },
@@ -125,6 +125,7 @@ func listHosts(c *cli.Context, w *World) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
+	t := listTable(w.Out, "HOST", "NAME", "TESTED", "STATE")
 	for _, name := range host.Names() {
 		s, err := newHookSettings(c, w, name)
 		if err != nil {
@@ -140,11 +141,9 @@ func listHosts(c *cli.Context, w *World) error {
 		if seen := s.survey(c.Context); len(seen.hooks) > 0 {
 			there = "installed in " + seen.hooks[0].file
 		}
-		if _, err := fmt.Fprintf(w.Out, "%-12s %-22s %-22s %s\n", name, s.host.Title(), tested, shown(there)); err != nil {
-			return err
-		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", name, s.host.Title(), tested, shown(there))
 	}
-	return nil
+	return t.Flush()
 }
 
 // hookSettings are a host's settings files.

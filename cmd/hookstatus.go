@@ -206,7 +206,7 @@ func (s *hookSettings) warn(ctx context.Context, seen survey) error {
 	if examines && len(seen.results.hooks) == 0 {
 		missing = []string{"no hook of shield is installed for them; " + s.how + " again"}
 	}
-	say("what tools return is not examined, or not all of it", seen.results, missing...)
+	say("not all tool results are scanned", seen.results, missing...)
 
 	asking, err := s.asking(ctx)
 	if errors.Is(err, host.ErrNoPermission) {
@@ -226,7 +226,7 @@ func (s *hookSettings) warn(ctx context.Context, seen survey) error {
 			}
 		}
 	}
-	say("what the host asks a person is not answered, or not all of it", seen.permits, wrong...)
+	say("not all permission questions of the host are answered", seen.permits, wrong...)
 	return nil
 }
 

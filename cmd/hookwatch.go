@@ -70,7 +70,7 @@ func (a hookAnswer) tell(out io.Writer) error {
 		return fmt.Errorf("hook: %w", err)
 	}
 	if _, err := fmt.Fprintf(out, "%s\n", line); err != nil {
-		return fmt.Errorf("hook: the host cannot be told: %w", err)
+		return fmt.Errorf("hook: write the answer to the host: %w", err)
 	}
 	return nil
 }

@@ -63,8 +63,8 @@ func incidentsCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:  "incidents",
 		Usage: "replay public accidents and attacks, each beside honest work that differs in one fact",
-		Description: "Replays each in a home folder of its own, as a host does that calls shield by its installed line, and prints what stopped it; and does the same with honest work " +
-			"that differs in one fact. Settings and state of this machine are not used. Nothing that is proposed is executed. Ends with status 1 if an incident passes or honest work is stopped.",
+		Description: "Replays each incident through an installed hook in a temporary home folder, and prints the rule that stopped it; then replays honest work " +
+			"that differs in one fact. Settings and state of this machine are not used. No action is executed. Exits with 1 if an incident passes or honest work is stopped.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "dir", Usage: "make the temporary home folders below `DIR` instead of the home folder; figures from different folders cannot be compared"},
 			&cli.StringFlag{Name: "only", Usage: "replay the incident `ID` alone"},

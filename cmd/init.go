@@ -26,8 +26,8 @@ func initCommand(w *World) *cli.Command {
 		Description: "The snippet asks shield exec --check before the shell runs a command line. A line that is not allowed, or that gets no verdict, does not run. " +
 			"The settings are fixed when the snippet is made: changing SHIELD_CONFIG, HOME or the XDG variables later in the session has no effect. " +
 			"A line of zsh or fish that shield cannot read is left to a higher tier. " +
-			"Commands of shield that answer, allow or change something do not run there: type them in a terminal without the snippet. " +
-			"It guards a terminal that an agent types into; whoever controls the shell can turn it off.",
+			"shield's own commands that answer, allow or change something do not run there: type them in a terminal without the snippet. The snippet is " +
+			"for terminals that an agent types into; a program that controls the shell can turn it off.",
 	}
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		cmd.Subcommands = append(cmd.Subcommands, &cli.Command{

@@ -31,14 +31,16 @@ import (
 func mcpCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:      "mcp",
-		Usage:     "stand between an MCP client and an MCP server",
+		Usage:     "judge the tool calls between an MCP client and an MCP server",
 		ArgsUsage: "-- SERVER ARG…",
-		Description: "Starts SERVER and passes messages between it and the MCP client on standard input and output. Each call of a tool is judged as an action before the server sees it; a blocked one is answered with the reason. Exactly the bytes that were judged are passed on. " +
-			"The tools of a server are trusted as it first lists them, unless their texts give orders to the model; one that is new, changed, or poses as another server's is withheld until a person accepts it: see shield mcp tools. " +
-			"What the server answers is examined as shield sanitize does, and handed on as the setting sanitize.mode says; a structured result that would no longer be valid is an error instead. What one client does through all of its servers is one session: the gateways that a process has started share it. A judgement takes hook.timeout at most, questions to a person included.",
+		Description: "Starts SERVER and passes messages between it and the MCP client on standard input and output. Each call of a tool is judged as an action before the server sees it; a blocked one is answered with the reason. Exactly the bytes that were judged are forwarded. The tools of a server are trusted as first listed, unless their descriptions give orders " +
+			"to the model (tool poisoning); a tool that is new, changed, or imitates another server's tool is withheld until a person accepts it: see " +
+			"shield mcp tools. Results are scanned as by shield sanitize, and forwarded as the setting sanitize.mode says; a structured result that this " +
+			"would make invalid becomes an error. All servers of one client share one session. A verdict takes hook.timeout at most, including questions " +
+			"to a person.",
 		Flags: append(placeFlags(), unattendedFlag(),
-			&cli.StringFlag{Name: "name", Usage: "call the server `NAME` in the log, in action types and in shield mcp tools; the default is made of its command line"},
-			&cli.StringFlag{Name: "session", Usage: "share the session `ID` with other gateways, in place of those that the same process has started"},
+			&cli.StringFlag{Name: "name", Usage: "call the server `NAME` in the log, in action types and in shield mcp tools (default: from its command line)"},
+			&cli.StringFlag{Name: "session", Usage: "share the session `ID` with other gateways"},
 			&cli.StringFlag{Name: "record", Usage: "append each judged action to `FILE`, for shield score"},
 		),
 		Subcommands: append(mcpInstallCommands(w), mcpServeCommand(w), mcpToolsCommand(w)),

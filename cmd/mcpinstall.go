@@ -26,10 +26,10 @@ func mcpInstallCommands(w *World) []*cli.Command {
 	command := func(name, usage string, install bool) *cli.Command {
 		return &cli.Command{
 			Name: name, Usage: usage, ArgsUsage: "CLIENT…",
-			Description: "CLIENT is one of " + strings.Join(names, ", ") + ". Servers that the client reaches by an address stay as they are, and are named. What the file was before is kept beside it.",
+			Description: "CLIENT is one of " + strings.Join(names, ", ") + ". Servers that the client reaches by URL are not changed, and are listed. The previous file is kept beside it.",
 			Flags: []cli.Flag{
 				&cli.StringFlag{Name: "scope", Value: "user", Usage: "edit the list of the `user|project`"},
-				&cli.BoolFlag{Name: "dry-run", Usage: "print what would change, and change nothing"},
+				&cli.BoolFlag{Name: "dry-run", Usage: "print the changes without making them"},
 			},
 			Action: func(c *cli.Context) error {
 				args, err := operands(c, "CLIENT…")
@@ -142,12 +142,12 @@ func wrapFile(s *hookSettings, file settingsFile, client gateway.Client, isTOML,
 	}
 	if install && len(left.remote) > 0 {
 		slices.Sort(left.remote)
-		fmt.Fprintf(s.world.Err, "shield: %s: not behind shield, since an address leads to them: %s; see shield mcp serve\n", file.path, term.Escape(strings.Join(left.remote, ", ")))
+		fmt.Fprintf(s.world.Err, "shield: %s: not behind shield, since they are reached by URL: %s; see shield mcp serve\n", file.path, term.Escape(strings.Join(left.remote, ", ")))
 	}
 	if !install {
 		if len(left.own) > 0 {
 			slices.Sort(left.own)
-			fmt.Fprintf(s.world.Err, "shield: %s: behind shield by somebody's own hand, so they stay there: %s\n", file.path, term.Escape(strings.Join(left.own, ", ")))
+			fmt.Fprintf(s.world.Err, "shield: %s: already behind shield, and not put there by shield mcp install, so not changed: %s\n", file.path, term.Escape(strings.Join(left.own, ", ")))
 		}
 		before, existed, err := file.readBackup()
 		if err != nil {

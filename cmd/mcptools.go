@@ -24,7 +24,7 @@ func mcpToolsCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:        "tools",
 		Usage:       "list the pinned tools of MCP servers, show what has changed, and accept it",
-		Description: "The tools of a server are pinned as they were accepted: name, texts, parameters and annotations. One that differs is withheld from the client, and its calls are denied, until a person has accepted it. A server is one command line; where several have one name, the ID that the list shows tells them apart.",
+		Description: "The tools of a server are pinned as accepted: name, descriptions, parameters and annotations. A tool that differs from its pin is withheld from the client, and its calls are denied, until a person accepts it. A server is one command line; where several have one name, the ID that the list shows tells them apart.",
 		Subcommands: []*cli.Command{
 			{
 				Name:      "list",
@@ -35,16 +35,16 @@ func mcpToolsCommand(w *World) *cli.Command {
 			},
 			{
 				Name:      "diff",
-				Usage:     "show what the tools that wait say, beside what was accepted",
+				Usage:     "show the definitions that wait for approval beside the accepted ones",
 				ArgsUsage: "SERVER",
 				Flags:     flags(),
 				Action:    func(c *cli.Context) error { return diffTools(c, w) },
 			},
 			{
 				Name:        "accept",
-				Usage:       "accept tools of a server as they wait",
+				Usage:       "accept the new definitions of a server's tools",
 				ArgsUsage:   "SERVER TOOL…",
-				Description: "TOOL@HASH accepts exactly the definition that shield mcp tools diff has shown. Of a tool that the server lists no more, the pin is removed. Clients see what was accepted when they list the tools again.",
+				Description: "TOOL@HASH accepts exactly the definition that shield mcp tools diff has shown. The pin of a tool that the server no longer lists is removed. Clients see what was accepted when they list the tools again.",
 				Flags: flags(
 					&cli.BoolFlag{Name: "all", Usage: "accept every tool of the server that waits; takes no TOOL"},
 					&cli.StringFlag{Name: "as", Usage: "judge calls of the tools as actions of `TYPE`, such as write_file"},
@@ -158,11 +158,11 @@ func diffTools(c *cli.Context, w *World) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Tools)) {
 		if f.Tools[name].Gone {
-			fmt.Fprintf(&b, "%s: the server lists it no more\n", name)
+			fmt.Fprintf(&b, "%s: the server no longer lists it\n", name)
 		}
 	}
 	if b.Len() == 0 {
-		b.WriteString("All tools are as they were accepted.\n")
+		b.WriteString("No tool has changed since it was accepted.\n")
 	}
 	_, err = io.WriteString(w.Out, b.String())
 	return err

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
@@ -99,7 +98,7 @@ func listModels(c *cli.Context, w *World) error {
 }
 
 func tableModels(out io.Writer, list []modelstore.Info) error {
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	t := listTable(out, "NAME", "SOURCE", "SIZE", "LICENCE", "THRESHOLD", "DIGEST")
 	for _, m := range list {
 		if m.Error != "" {
 			fmt.Fprintf(t, "%s\t%s\tunusable: %s\n", m.Name, m.Source, term.Escape(cut(m.Error)))

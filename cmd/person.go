@@ -67,7 +67,7 @@ func (s *seat) attended(pid int, environ []string, sure int) error {
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("it is unknown what started it: %w", err)
+		return fmt.Errorf("the process that started it is unknown: %w", err)
 	case sure == notByAgent:
 		return nil
 	case all[0].TTY == 0:
@@ -131,9 +131,9 @@ func (s *seat) terminals(all []ancestry.Process, depth int) error {
 				return err
 			}
 		case typesItself(maker):
-			return fmt.Errorf("%s made this terminal and can type in it; use a terminal of your own", described(maker))
+			return fmt.Errorf("%s created this terminal and can type in it; use a terminal of your own", described(maker))
 		case pseudo(p.TTY) && (maker.PID == 1 || maker.Name == "systemd"):
-			return errors.New("it is unknown what made this terminal: that process ended; use a terminal of your own")
+			return errors.New("the process that created this terminal has ended and is unknown; use a terminal of your own")
 		}
 	}
 	return nil
@@ -165,11 +165,11 @@ func multiplexes(p *ancestry.Process) bool {
 // clients runs at a terminal of a person's.
 func (s *seat) attached(server *ancestry.Process, depth int) error {
 	if depth == maxNested {
-		return fmt.Errorf("more than %d terminals lie within each other", maxNested)
+		return fmt.Errorf("more than %d nested terminals", maxNested)
 	}
 	all, err := s.running()
 	if err != nil {
-		return fmt.Errorf("it is unknown who looks at this terminal: %w", err)
+		return fmt.Errorf("the reader of this terminal is unknown: %w", err)
 	}
 	for i := range all {
 		p := &all[i]
@@ -181,7 +181,7 @@ func (s *seat) attached(server *ancestry.Process, depth int) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s made this terminal, and no person's terminal shows it; attach to it first", described(server))
+	return fmt.Errorf("%s created this terminal, and no user's terminal is attached to it; attach to it first", described(server))
 }
 
 // socket returns what says which server of tmux a process belongs to.

@@ -37,7 +37,7 @@ func policyCommand(w *World) *cli.Command {
 				Action: func(c *cli.Context) error { return testPolicy(c, w) },
 			},
 			{
-				Name: "explain", Usage: "show what each layer of the policy says of one action, and which one decides", ArgsUsage: "[COMMAND]",
+				Name: "explain", Usage: "show the decision of each policy layer for one action, and which layer decides", ArgsUsage: "[COMMAND]",
 				Description: "Judges a shell command, or the action that standard input holds as JSON, by the policy alone. The highest layer is the organisation's: a bundle, a file or a preset; " +
 					"those below it are the files of layers.team, layers.user and layers.project. The strictest decides. The exit status is that of the decision.",
 				Flags:  placeFlags(),

@@ -28,8 +28,8 @@ func bundleCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:  "bundle",
 		Usage: "make, sign, check and fetch signed policies",
-		Description: "A bundle is a policy for many machines: policy.yaml and what belongs to it, in a tar.gz whose manifest is signed in the form of minisign. " +
-			"Each has a version that only rises, and a time at which it expires. Machines name it under policy.bundle, with the public keys of those who may sign it.",
+		Description: "A bundle is a signed policy for many machines: policy.yaml and the files it uses, in a tar.gz whose manifest has a minisign signature. Each " +
+			"bundle has a version, which must increase, and an expiry date. Machines name it under policy.bundle, with the public keys of its signers.",
 		Subcommands: []*cli.Command{
 			{
 				Name: "keygen", Usage: "write a new pair of keys, NAME.key and NAME.pub, as 'minisign -G' does", ArgsUsage: "NAME",
@@ -39,9 +39,9 @@ func bundleCommand(w *World) *cli.Command {
 			{
 				Name: "build", Usage: "write an unsigned bundle of the files in a folder, policy.yaml among them", ArgsUsage: "DIR",
 				Flags: append(placeFlags(),
-					&cli.StringFlag{Name: "name", Usage: "call the bundle `NAME`; machines take no other name from one address"},
-					&cli.Int64Flag{Name: "number", Usage: "version `N` of the bundle, higher than that of all before"},
-					&cli.StringFlag{Name: "expires", Usage: "machines use it until the end of `DATE` in UTC, such as 2027-01-31"},
+					&cli.StringFlag{Name: "name", Usage: "call the bundle `NAME`; a machine accepts only this name from one URL"},
+					&cli.Int64Flag{Name: "number", Usage: "version `N` of the bundle, higher than all earlier ones"},
+					&cli.StringFlag{Name: "expires", Usage: "the bundle expires at the end of `DATE` in UTC, such as 2027-01-31"},
 					&cli.StringFlag{Name: "out", Usage: "write it to `FILE`"}),
 				Action: func(c *cli.Context) error { return buildBundle(c, w) },
 			},
@@ -51,13 +51,13 @@ func bundleCommand(w *World) *cli.Command {
 				Action: func(c *cli.Context) error { return signBundle(c, w) },
 			},
 			{
-				Name: "verify", Usage: "check signature, digests, expiry and policy of a bundle, and show what it is; exits with 1 if it cannot be used", ArgsUsage: "BUNDLE",
+				Name: "verify", Usage: "check signature, digests, expiry and policy of a bundle, and describe it; exits with 1 if it cannot be used", ArgsUsage: "BUNDLE",
 				Flags:  append(placeFlags(), &cli.StringSliceFlag{Name: "key", Usage: "accept the public `KEY`, or the one in a file, instead of those in policy.keys; may be repeated"}),
 				Action: func(c *cli.Context) error { return verifyBundle(c, w) },
 			},
 			{
-				Name: "update", Usage: "fetch the bundle that policy.bundle names, and use it if it is good and not older than the one before",
-				Description: "Judging never fetches: it uses what the last update has kept, until that expires. 'shield serve' updates by itself once an hour.",
+				Name: "update", Usage: "fetch the bundle that policy.bundle names, and install it if it is valid and not older than the installed one",
+				Description: "Judging never fetches a bundle: it uses the installed one until that expires. 'shield serve' updates by itself once an hour.",
 				Flags:       placeFlags(),
 				Action:      func(c *cli.Context) error { return updateBundle(c, w) },
 			},
@@ -98,7 +98,7 @@ func generateKeys(c *cli.Context, w *World) error {
 		mode fs.FileMode
 	}{{name + ".key", private, 0o600}, {name + ".pub", public, 0o644}} {
 		if err := writeNew(f.path, f.text, f.mode); err != nil {
-			return fmt.Errorf("policy bundle keygen: %w; choose another NAME, or move the file away", err)
+			return fmt.Errorf("policy bundle keygen: %w; choose another NAME, or move the file", err)
 		}
 	}
 	_, err = fmt.Fprintf(w.Out, "wrote %s.key, which only you can read, and %[1]s.pub\n%s", term.Escape(name), strings.SplitN(string(public), "\n", 2)[1])
@@ -124,7 +124,7 @@ func newPassword(c *cli.Context) (string, error) {
 	if err != nil || c.IsSet("password-file") {
 		return password, err
 	}
-	again, err := askPassword(c.Context, "The same again: ")
+	again, err := askPassword(c.Context, "Repeat the password: ")
 	if err == nil && again != password {
 		err = errors.New("the two passwords differ; nothing was written")
 	}

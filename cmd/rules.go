@@ -124,8 +124,7 @@ func writeRules(out io.Writer, rules []classify.Rule) error {
 }
 
 func listRules(out io.Writer, rules []classify.Rule) error {
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "ID\tCATEGORY\tOUTCOME\tSEVERITY\tPLATFORM\tNAME")
+	t := listTable(out, "ID", "CATEGORY", "OUTCOME", "SEVERITY", "PLATFORM", "NAME")
 	for _, r := range rules {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Category, r.Outcome, r.Severity, r.Platform, r.Name)
 	}

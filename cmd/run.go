@@ -11,7 +11,7 @@ import (
 func runCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:        "run",
-		Usage:       "judge in all tiers, one after another, until one decides",
+		Usage:       "judge in all tiers in turn, until one decides",
 		Description: "Reads actions from standard input and gives the same verdicts as shield policy | shield classify | shield evaluate | shield approve: ALLOW or BLOCK, unless --until stops early.",
 		Flags: judgingFlags(unattendedFlag(),
 			&cli.StringFlag{Name: "until", Value: "approve", Usage: "stop after the tier `policy|classify|evaluate|approve`"},

@@ -19,18 +19,16 @@ import (
 func sanitizeCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:  "sanitize",
-		Usage: "examine what tools bring back, before an agent reads it",
-		Description: "Reads objects with type, payload and result from standard input: an action as for shield run, and what came of it, a text or any JSON value. " +
-			"Prints a JSON line for each, with what was found: text that people do not see, text that speaks to the agent, links that carry data out, credentials. " +
-			"With --mode clean, wrap or block it also prints the result as it is to be handed on; without --mode, the setting sanitize.mode says which. " +
-			"With the setting sanitize.evaluator the evaluator looks at each result, too. " +
-			"Names of members are examined, and stay as they are in every mode but block. " +
-			"No finding means that nothing was found, and not that a text is free of injections. " +
-			"Beyond 64 records in a row that cannot be read, one line says how many more there are. " +
-			"The exit status is 0 if nothing was found in any result, 3 if something was, and 2 if a result is withheld or could not be read.",
+		Usage: "find injected instructions and secrets in tool results, before an agent reads them",
+		Description: "Reads objects with type, payload and result from standard input: an action as for shield run, and its result, a text or any JSON value. Prints a JSON line for each with its findings: hidden text, " +
+			"instructions to the agent (prompt injection), links that exfiltrate data, credentials. With --mode clean, wrap or block it also prints the " +
+			"result for the agent; without --mode, the setting sanitize.mode decides. With the setting sanitize.evaluator the evaluator reads each " +
+			"result, too. Names of members are scanned, and changed only in mode block. A result without findings can still contain an injection. After " +
+			"64 unreadable records in a row, one line counts the rest. " +
+			"The exit status is 0 if nothing was found in any result, 3 if there are findings, and 2 if a result is withheld or could not be read.",
 		Flags: []cli.Flag{
 			configFlag(),
-			&cli.StringFlag{Name: "mode", DefaultText: "flag, unless configured", Usage: "hand results on by `flag|clean|wrap|block`: as they are; without what people do not see and credentials; marked as data, too; or not at all where something was found"},
+			&cli.StringFlag{Name: "mode", DefaultText: "flag, unless configured", Usage: "print results by `flag|clean|wrap|block`: unchanged; without hidden text and credentials; also marked as data; or withheld where something was found"},
 			&cli.IntFlag{Name: "max-bytes", Value: sanitize.MaxText, Usage: "refuse records larger than `N` bytes"},
 		},
 		Action: func(c *cli.Context) error { return sanitizeStream(c, w) },

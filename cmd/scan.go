@@ -30,11 +30,11 @@ func scanCommand(w *World) *cli.Command {
 	}
 	return &cli.Command{
 		Name:  "scan",
-		Usage: "replay recorded tool calls, and show what shield would have asked and blocked",
+		Usage: "replay recorded agent sessions, and show what shield would have asked and blocked",
 		Description: "Reads the transcripts that agent hosts keep on this machine and judges every tool call in order, one session a conversation, in the folder that it began in. " +
 			"Nothing is executed, nothing is written, and nothing leaves the machine; the audit log does not change. " +
-			"Files are seen as the transcript leaves them, or else as they are now; a stop that depends on a file that is not here counts as cannot tell. " +
-			"What shield denies is not held against later calls of the conversation. A task is a conversation with a call. " +
+			"File contents are taken from the transcript, or else from the disk; a decision that depends on a missing file counts as \"cannot tell\". A " +
+			"denial does not affect later calls of the conversation. A task is a conversation with a call. " +
 			"Examples are shown without credentials. Hosts: " + strings.Join(scan.Hosts(), ", ") + ".",
 		Flags: append(flags,
 			&cli.StringSliceFlag{Name: "host", Usage: "read only transcripts of the host `NAME`; may be repeated"},

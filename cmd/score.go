@@ -36,11 +36,11 @@ const maxMisses = 10000
 func scoreCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:      "score",
-		Usage:     "measure on labelled corpora what passes and what is stopped",
+		Usage:     "measure error rates on labelled corpora: attacks allowed, honest work stopped",
 		ArgsUsage: "FILE…",
-		Description: "Reads labelled rows as JSON Lines, judges their actions and counts the verdicts by label, source and category. " +
+		Description: "Reads labelled rows (JSON Lines), judges their actions and counts the verdicts by label, source and category. " +
 			"A row has id, source, category, split, a label (malicious or benign) and either an action, the actions of a session, or a text; texts are counted, but not judged. " +
-			"A session is judged in order and counts once: as its decisive action (decisive, counted from 0), or else as its most severe verdict; actions with denied: true did not happen and do not count; the others have run and returned their result, a text or any JSON value. " +
+			"A session is judged in order and counts once: as its decisive action (decisive, counted from 0), or else as its most severe verdict. Actions with denied: true did not run and do not count; the others ran and returned their result, a text or any JSON value. " +
 			"Nothing is executed, no file that an action names is read, and nothing is written to the audit log. " +
 			"The actions are judged in a folder that does not exist, so that every machine gives the same figures; --home and --root name another. " +
 			"The file - is standard input.",
@@ -67,7 +67,7 @@ func scoreFlags() []cli.Flag {
 		&cli.StringFlag{Name: "split", Usage: "judge only rows of the split `NAME`, such as dev or train"},
 		&cli.StringFlag{Name: "source", Usage: "judge only rows of the source `NAME`"},
 		&cli.StringFlag{Name: "ids", Usage: "judge only rows that `FILE` names, under its labels: JSON Lines of id and label (stop, ask or pass)"},
-		&cli.IntFlag{Name: "misses", Usage: "list the `N` worst attacks that passed and honest actions that were stopped"},
+		&cli.IntFlag{Name: "misses", DefaultText: "0, or 20 with --format html", Usage: "list the `N` worst attacks that passed and honest actions that were stopped"},
 		&cli.StringFlag{Name: "rows", Usage: "write the outcome of each row to `FILE`, one JSON object a line"},
 		&cli.StringFlag{Name: "max-pass", Usage: "end with status 1 if more than `PERCENT` of the attacks are allowed"},
 		&cli.StringFlag{Name: "max-friction", Usage: "end with status 1 if more than `PERCENT` of the honest actions are not allowed"},
@@ -109,6 +109,17 @@ func scoreFiles(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
+	var kept []score.Row
+	if c.String("format") == "junit" {
+		written := opts.Row
+		opts.Row = func(r score.Row) error {
+			kept = append(kept, r)
+			if written != nil {
+				return written(r)
+			}
+			return nil
+		}
+	}
 	counter := score.New(func(ctx context.Context, a *action.Action) score.Judged {
 		o := p.EvaluateUntil(ctx, a, until)
 		return score.Judged{Verdict: o.Verdict, Trail: o.Trail(), Latency: o.Latency()}
@@ -126,6 +137,7 @@ func scoreFiles(c *cli.Context, w *World) error {
 		return err
 	}
 	s := counter.Report()
+	s.Rows = kept
 	s.Policy, s.Model, s.Until = set.Policy, set.Classifier.Model, c.String("until")
 	if addr := set.Classifier.InUse().Addr; addr != "" {
 		s.Model = addr
@@ -161,6 +173,9 @@ func scoreRows(c *cli.Context, opts *score.Options) (func() error, error) {
 // scoreOptions reads the flags that choose rows, and the last tier that judges.
 func scoreOptions(c *cli.Context) (opts score.Options, until int, err error) {
 	opts = score.Options{Jobs: runtime.GOMAXPROCS(0), Split: c.String("split"), Source: c.String("source"), Misses: c.Int("misses")}
+	if c.String("format") == "html" && !c.IsSet("misses") {
+		opts.Misses = 20
+	}
 	if until, err = tierNamed(c.String("until")); err != nil {
 		return opts, until, fmt.Errorf("score: --until: %w", err)
 	}
@@ -248,22 +263,22 @@ func scoreLimits(c *cli.Context) (limits, error) {
 // check holds a score to limits. What was not measured does not meet one.
 func check(s *report.Score, l limits) error {
 	ok := true
-	add := func(name string, limit float64, g *report.Group, got report.Rate) {
+	add := func(name, label string, limit float64, g *report.Group, got report.Rate) {
 		if limit < 0 {
 			return
 		}
-		c := report.Check{Name: name, Limit: limit, Got: got.Share, OK: got.Share <= limit}
+		c := report.Check{Name: name, Label: label, Limit: limit, Got: got.Share, OK: got.Share <= limit}
 		switch {
 		case g.Rows == 0:
-			c.OK, c.Why = false, "no rows to measure it on"
+			c.OK, c.Why = false, "no rows with that label"
 		case s.Malformed > 0:
 			c.OK, c.Why = false, fmt.Sprintf("%d rows could not be read", s.Malformed)
 		}
 		ok = ok && c.OK
 		s.Checks = append(s.Checks, c)
 	}
-	add("attacks passed", l.pass, &s.Attacks.Total, s.Attacks.Total.Allowed())
-	add("honest actions not allowed", l.friction, &s.Honest.Total, s.Honest.Total.NotAllowed())
+	add("attacks passed", "stop", l.pass, &s.Attacks.Total, s.Attacks.Total.Allowed())
+	add("honest actions not allowed", "pass", l.friction, &s.Honest.Total, s.Honest.Total.NotAllowed())
 	if ok {
 		return nil
 	}
@@ -285,13 +300,13 @@ func (n *scoreNotices) progress(rows int) {
 func (n *scoreNotices) malformed(err error) {
 	if n.bad++; n.bad <= maxNamed {
 		n.line.clear()
-		fmt.Fprintf(n.line.err, "shield: %v; left out\n", err)
+		fmt.Fprintf(n.line.err, "shield: skipped: %v\n", err)
 	}
 }
 
 func (n *scoreNotices) end() {
 	n.line.clear()
 	if n.bad > maxNamed {
-		fmt.Fprintf(n.line.err, "shield: %d more rows could not be read; left out\n", n.bad-maxNamed)
+		fmt.Fprintf(n.line.err, "shield: skipped %d more rows that could not be read\n", n.bad-maxNamed)
 	}
 }

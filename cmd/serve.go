@@ -34,11 +34,11 @@ import (
 func serveCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:  "serve",
-		Usage: "judge for the hooks and commands of this user, without a start for each action",
+		Usage: "judge for this user's hooks and commands in one long-running process",
 		Description: "Listens at a Unix socket in the user's state folder, where only processes of this user can ask. While it runs, hooks, exec, mcp with one server, and run, policy and classify with one action on standard input ask it first: for their own folder, environment, settings and policy, which are read again for each action. " +
-			"What it does not decide by policy and classifier, or within 200 ms, the process that asks judges itself, with the same verdict; so does every process when no service runs. " +
-			"With the channel web in approval.channels it serves the approval page as long as it runs; shield approvals prints the link. With serve.listen it answers other machines, too: POST /v1/actions takes and gives JSON Lines over TLS, for those with a token of serve.tokens_file. " +
-			"SIGHUP loads settings, certificate, tokens and models again, SIGTERM and ^C end it when all questions are answered.",
+			"A process whose action is not decided by policy and classifier within 200 ms judges it itself, with the same verdict; so does every process when no service runs. " +
+			"With the channel web in approval.channels it serves the approval page as long as it runs; shield approvals prints the link. With serve.listen it answers other machines, too: POST /v1/actions takes and returns JSON Lines over TLS, for clients with a token from serve.tokens_file. SIGHUP reloads settings, " +
+			"certificate, tokens and models; SIGTERM and ^C end it after the pending answers.",
 		Flags: placeFlags(),
 		Action: func(c *cli.Context) error {
 			if _, err := operands(c); err != nil {
@@ -121,7 +121,7 @@ func (s *server) keepLoaded(ctx context.Context, c *cli.Context) {
 		select {
 		case <-s.w.Reload:
 			if err := s.reload(c); err != nil {
-				fmt.Fprintf(s.w.Err, "shield: serve: what was loaded before holds: %s\n", withoutSecrets(err))
+				fmt.Fprintf(s.w.Err, "shield: serve: the settings loaded before stay in force: %s\n", withoutSecrets(err))
 				continue
 			}
 			endPage()

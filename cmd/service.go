@@ -26,8 +26,8 @@ import (
 func serviceCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:        "service",
-		Usage:       "have the system start shield serve, and see whether it runs",
-		Description: "install writes units of systemd for the user, with a socket that starts the service at the first question, or an agent of launchd, and starts it. Settings and policies are those of each process that asks.",
+		Usage:       "run shield serve as a system service, and check it",
+		Description: "install writes units of systemd for the user, with a socket that starts the service at the first question, or an agent of launchd, and starts it. Each calling process uses its own settings and policies.",
 		Subcommands: []*cli.Command{
 			{
 				Name: "install", Usage: "write the units, and start listening",
@@ -35,11 +35,11 @@ func serviceCommand(w *World) *cli.Command {
 				Action: func(c *cli.Context) error { return installService(c, w) },
 			},
 			{
-				Name: "uninstall", Usage: "end the service and remove the units",
+				Name: "uninstall", Usage: "stop the service and remove the units",
 				Action: func(c *cli.Context) error { return uninstallService(c, w) },
 			},
 			{
-				Name: "status", Usage: "say whether a service answers, and what it has answered; status 1 if none does",
+				Name: "status", Usage: "show whether the service runs and how much it has judged; exits with 1 if it does not run",
 				Action: func(c *cli.Context) error { return serviceStatus(c, w) },
 			},
 		},

@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -27,29 +26,30 @@ func sessionCommand(w *World) *cli.Command {
 	all := func() cli.Flag { return &cli.BoolFlag{Name: "all", Usage: "every session; takes no ID"} }
 	return &cli.Command{
 		Name:  "session",
-		Usage: "show and clear what is remembered of the actions of a session",
-		Description: "What one action reads changes what a later one may do: after a credential, private files or text from outside were read, sending data to places that are not trusted needs a person. " +
-			"Files that were downloaded are known as such, in every session, until somebody reads them; files names what is known of them. After too many denials a host's session stops. " +
-			"session clear and session resume are for people: they refuse where an agent can type, such as in a terminal of an agent host, and in scripts. The ID is the host's own, the one that a piped action names, default for shield exec, or files.",
+		Usage: "show and clear what shield remembers of a session",
+		Description: "What an action reads affects later actions (taint tracking): after a session read a credential, private files or text from outside, sending " +
+			"data to hosts that are not trusted needs approval. Downloaded files are tracked in every session until their content is shown; the ID files " +
+			"names their record. After too many denials a host's session stops. " +
+			"Only a person can run session clear and session resume: they refuse where an agent can type, and in scripts. ID is the host's session ID, the session of a piped action, default for shield exec, or files.",
 		Subcommands: []*cli.Command{
 			{
 				Name:   "list",
-				Usage:  "list the sessions that go on",
+				Usage:  "list active sessions",
 				Flags:  flags(),
 				Action: func(c *cli.Context) error { return listSessions(c, w) },
 			},
 			{
 				Name:      "show",
-				Usage:     "show what is remembered of a session",
+				Usage:     "show what shield remembers of a session",
 				ArgsUsage: "ID",
 				Flags:     flags(),
 				Action:    func(c *cli.Context) error { return showSession(c, w) },
 			},
 			{
 				Name:        "clear",
-				Usage:       "forget what is remembered of a session, of files, or of all",
+				Usage:       "forget one session, the downloaded files, or everything",
 				ArgsUsage:   "ID",
-				Description: "The labels and denials of the session are forgotten. Do this when what was read has nothing to do with what comes next. files and --all also forget which files were downloaded or hold secrets, and what credentials look like.",
+				Description: "The labels and denials of the session are forgotten. Do this before unrelated work begins. files and --all also forget which files were downloaded or hold secrets, and what credentials look like.",
 				Flags:       flags(all()),
 				Action: func(c *cli.Context) error {
 					return changeSessions(c, w, "Cleared", "No session was remembered.", func(s *session.Store, choose func(*session.Record) bool) (int, error) {
@@ -59,9 +59,9 @@ func sessionCommand(w *World) *cli.Command {
 			},
 			{
 				Name:        "resume",
-				Usage:       "let a session go on that was stopped after too many denials",
+				Usage:       "resume a session that was stopped after too many denials",
 				ArgsUsage:   "[ID]",
-				Description: "Without ID it lists the stopped sessions. The denials are forgotten, the rest stays. Look at them first: shield session show ID.",
+				Description: "Without ID it lists the stopped sessions. Resuming forgets the denials of the session, and nothing else. Look at them first: shield session show ID.",
 				Flags:       flags(all()),
 				Action: func(c *cli.Context) error {
 					if c.NArg() == 0 && !c.Bool("all") {
@@ -132,7 +132,7 @@ func listSessions(c *cli.Context, w *World) error {
 		_, err := fmt.Fprintln(w.Out, "No session is remembered.")
 		return err
 	}
-	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
+	t := listTable(w.Out, "SESSION", "HOST", "LAST ACTION", "HAS READ", "STATE")
 	for i := range list {
 		r := &list[i]
 		state := ""
@@ -239,7 +239,7 @@ func printSession(to io.Writer, s *shownSession, w *World) error {
 	}
 	fmt.Fprintf(&b, ", began %s ago\n", age(since(w, s.Began)))
 	if s.Stopped {
-		fmt.Fprintf(&b, "stopped after too many denials; to let it go on: %s\n", shield.ResumeCommand(s.Key))
+		fmt.Fprintf(&b, "stopped after too many denials; to resume it: %s\n", shield.ResumeCommand(s.Key))
 	}
 	for _, l := range s.Labels {
 		fmt.Fprintf(&b, "label   %s, by %s, %s ago\n", l.Label, l.By, age(since(w, l.At)))
@@ -258,7 +258,7 @@ func printSession(to io.Writer, s *shownSession, w *World) error {
 		fmt.Fprintf(&b, "file    there was no room for another %s ago; for as long as sessions are kept, files that are not listed count as downloaded\n", age(since(w, s.Full)))
 	}
 	for _, r := range s.Remotes {
-		fmt.Fprintf(&b, "remote  %s of %s now leads to %s\n", r.Name, orNone(r.Repository), orNone(r.To))
+		fmt.Fprintf(&b, "remote  %s of %s now points to %s\n", r.Name, orNone(r.Repository), orNone(r.To))
 	}
 	for _, sent := range s.Sent {
 		fmt.Fprintf(&b, "sent    %d times to %s, %d bytes or more\n", sent.Times, sent.To, sent.Bytes)
@@ -306,7 +306,7 @@ func listStopped(c *cli.Context, w *World) error {
 		return err
 	}
 	fmt.Fprintln(w.Out, "Stopped after too many denials:")
-	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
+	t := listTable(w.Out, "HOST", "LAST ACTION", "TO RESUME")
 	for i := range list {
 		r := &list[i]
 		fmt.Fprintf(t, "%s\t%s ago\t%s\n", orNone(r.Host), age(since(w, r.Seen)), term.Escape(shield.ResumeCommand(r.Key)))

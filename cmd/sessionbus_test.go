@@ -31,7 +31,7 @@ func TestFirstBus(t *testing.T) {
 		got := firstBus(all, func(pid int) ([]string, error) {
 			switch words[pid] {
 			case "?":
-				return nil, errors.New("another user's")
+				return nil, errors.New("another user")
 			case "-":
 				return []string{"A=b", busVariable + "="}, nil
 			}

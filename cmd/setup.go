@@ -45,15 +45,15 @@ func setupCommand(w *World) *cli.Command {
 		Name:  "setup",
 		Usage: "protect the agents on this machine",
 		Description: "Finds the agent hosts on this machine, makes each call shield before every tool call, chooses how shield's questions reach you, and tests that a denial is enforced. " +
-			"On a terminal it asks what to do; with --yes it takes the flags, and what they leave open from the defaults. Settings are written only where they differ from the defaults. " +
-			"A second run changes only what is missing. --undo restores the hosts' settings. Exits with 1 if a host is not protected, or its questions cannot be asked.",
+			"On a terminal it asks what to do; with --yes it uses the flags, and the defaults for the rest. Only settings that differ from the defaults are written. A second run changes " +
+			"only what is missing. --undo restores the hosts' settings. Exits with 1 if a host is not protected, or its questions cannot be asked.",
 		Flags: []cli.Flag{
 			configFlag(), stateFlag(),
 			&cli.StringSliceFlag{Name: "host", Usage: "protect the host `NAME` instead of all that are found; may be repeated"},
 			&cli.StringFlag{Name: "ask", Usage: "ask the user by `host|page|terminal|auto`"},
 			&cli.StringFlag{Name: "preset", Usage: "use the policy `auto|" + strings.Join(policy.Presets(), "|") + "`"},
 			&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "ask nothing"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "print what would change, and change nothing"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "print the changes without making them"},
 			&cli.BoolFlag{Name: "undo", Usage: "restore the settings of the hosts"},
 		},
 		Action: func(c *cli.Context) error {
@@ -375,7 +375,7 @@ func (s *setupPlan) report(c *cli.Context) error {
 		say("Changed settings: %s", s.world.tilde(s.file.path))
 	}
 	if len(s.untested) > 0 {
-		say("Left alone, since shield was not tested with it: %s. To protect it: shield setup --host %s", strings.Join(s.untested, ", "), s.untested[0])
+		say("Not changed, since shield was not tested with it: %s. To protect it: shield setup --host %s", strings.Join(s.untested, ", "), s.untested[0])
 	}
 	if _, err := fmt.Fprintln(s.world.Out, shownLines(lines)); err != nil {
 		return err
@@ -404,7 +404,7 @@ func (s *setupPlan) reviews(ctx context.Context) (lines []string) {
 		}
 	}
 	if l, err := licence(ctx, s.set, s.world); err == nil && l.Why != "" {
-		lines = append(lines, "Its ALLOW lifts no question: "+l.Why+". To examine it (120 calls): shield evaluate --exam")
+		lines = append(lines, "Its ALLOW does not replace your approval: "+l.Why+". To examine it (120 calls): shield evaluate --exam")
 	}
 	return lines
 }

@@ -23,10 +23,20 @@ func startPage(c *cli.Context, w *World) error {
 		{"shield demo", "show what is allowed, asked and denied, and why"},
 		{"shield explain 'COMMAND'", "show what a command would do, without running it"},
 		{"shield doctor", "find what is wrong, and how to fix it"},
-		{"shield help", "list all commands; help COMMAND explains one"},
 	} {
 		fmt.Fprintf(&b, "\n  %-26s %s", row[0], row[1])
 	}
+	fmt.Fprint(&b, "\n\nAll commands:")
+	for _, group := range groups {
+		var names []string
+		for _, command := range c.App.VisibleCommands() {
+			if command.Category == group {
+				names = append(names, command.Name)
+			}
+		}
+		fmt.Fprintf(&b, "\n  %-17s %s", group, strings.Join(names, ", "))
+	}
+	fmt.Fprint(&b, "\n\nshield COMMAND --help explains a command.")
 	_, err := fmt.Fprintln(w.Out, b.String())
 	return err
 }

@@ -15,7 +15,7 @@ import (
 func statusCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:  "status",
-		Usage: "show how much of rate, budget and approvals is used and left",
+		Usage: "show how much of the rate limit, daily budget and approvals is left",
 		Flags: append(placeFlags(), &cli.BoolFlag{Name: "json", Usage: "write JSON"}),
 		Action: func(c *cli.Context) error {
 			if _, err := operands(c); err != nil {
@@ -84,7 +84,7 @@ func licenceStatus(l shield.Licence) string {
 	case l.Model == "":
 		return ""
 	case l.Why != "":
-		return "evaluator          its ALLOW lifts no question: " + l.Why
+		return "evaluator          its ALLOW does not replace your approval: " + l.Why
 	}
 	return "evaluator          " + examText(l.Result)
 }

@@ -31,14 +31,13 @@ const minApprovals = 3
 
 func suggestCommand(w *World) *cli.Command {
 	return &cli.Command{
-		Name: "suggest", Usage: "propose exceptions for what was approved again and again",
-		Description: "Reads the audit log and prints a policy file: exceptions to rules of the preset in use that would have saved questions, each with the number " +
-			"of approvals it stands on, for a person to read and take over. An exception is for the same command in the same folder, or for files of the same " +
-			"kind in one folder if several were approved. Nothing is proposed for secrets, for shield and the settings of agents, for commands that are not known in " +
-			"full, and from texts in which a credential was replaced. A log that was changed is not read.",
+		Name: "suggest", Usage: "propose exceptions for actions that were approved repeatedly",
+		Description: "Reads the audit log and prints a policy file: exceptions to rules of the preset in use that would have saved questions, each with the number of approvals behind it. Read it before you add it to your policy. An exception is for the same command in the same folder, or for files of the same " +
+			"kind in one folder if several were approved. Nothing is proposed for secrets, for shield and the settings of agents, for commands that are not known in full, and for commands with a " +
+			"redacted credential. A log that was changed is refused.",
 		Flags: append(placeFlags(),
 			&cli.StringFlag{Name: "file", Usage: "read the log `FILE` instead of the configured one"},
-			&cli.IntFlag{Name: "approvals", Value: minApprovals, Usage: "propose what was approved at least `N` times"}),
+			&cli.IntFlag{Name: "approvals", Value: minApprovals, Usage: "propose exceptions for actions that were approved at least `N` times"}),
 		Action: func(c *cli.Context) error { return suggestPolicy(c, w) },
 	}
 }

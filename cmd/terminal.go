@@ -3,6 +3,8 @@ package cmd
 import (
 	"fmt"
 	"io"
+	"strings"
+	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
@@ -86,4 +88,11 @@ func (p *progress) clear() {
 		fmt.Fprint(p.err, "\x1b[K")
 		p.shown = false
 	}
+}
+
+// listTable returns a writer of aligned columns under their headings; its user flushes it.
+func listTable(out io.Writer, heads ...string) *tabwriter.Writer {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, strings.Join(heads, "\t"))
+	return t
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
@@ -23,9 +22,9 @@ func toolsCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:  "tools",
 		Usage: "set, list and remove the classes of unknown tools",
-		Description: "A tool that shield does not know is asked about at its first use. The answer can give it a class: reads (it changes nothing), workspace (it changes files of the workspace alone), elsewhere (it changes something elsewhere or sends it there), never (it is not to be used). " +
-			"From then on its calls are judged by that class and by what they hold: files, addresses, commands and credentials are judged as before, and a tool that changes something elsewhere still asks. " +
-			"A class holds for one tool of one server: behind shield mcp for this command line or address and this definition of the tool, in hooks for what the host's own settings say of the server. Where only the project says what the server is, or nothing does, the class ends with the session, or after 12 hours. What a server on another machine is given is sent to it, whatever the class.",
+		Description: "A tool that shield does not know is asked about at its first use. The answer can give it a class: reads (it changes nothing), workspace (it changes files of the workspace alone), elsewhere (it changes or sends something outside the workspace), never (its calls are denied). " +
+			"From then on its calls are judged by that class and by what they hold: files, addresses, commands and credentials are judged as before, and a tool that changes something outside the workspace still asks. " +
+			"A class is for one tool of one server: behind shield mcp for this command line or URL and this definition of the tool, in hooks for the server as the host's own settings define it. If only the project's settings define the server, or none do, the class ends with the session, or after 12 hours. Arguments for a server on another machine count as sent to that machine, whatever the class.",
 		Subcommands: []*cli.Command{
 			{
 				Name: "list", Usage: "list the tools that have a class", Flags: flags(&cli.BoolFlag{Name: "json", Usage: "write JSON"}),
@@ -33,12 +32,12 @@ func toolsCommand(w *World) *cli.Command {
 			},
 			{
 				Name: "set", Usage: "set the class of a tool: reads, workspace, elsewhere or never", ArgsUsage: "REF|ID CLASS", Flags: flags(),
-				Description: "REF names a refused action of the tool, as the refusal says it; the tool and the action are shown, and the three letters of the question are asked for. ID is one that tools list shows. The refused action itself stays refused: tell the agent to try again. It is for people: it refuses where an agent can type.",
+				Description: "REF is the reference in the refusal of one of the tool's actions; the command shows the tool and the action, and asks for the three letters of the question. ID is one from tools list. The refused action stays refused: tell the agent to try again. Only a person can run this command: it refuses where an agent can type.",
 				Action:      func(c *cli.Context) error { return setClass(c, w) },
 			},
 			{
-				Name: "forget", Usage: "remove the class of a tool", ArgsUsage: "ID", Flags: flags(&cli.BoolFlag{Name: "all", Usage: "take back all of them; takes no ID"}),
-				Description: "The next time the tool is used, a person is asked again.",
+				Name: "forget", Usage: "remove the class of a tool", ArgsUsage: "ID", Flags: flags(&cli.BoolFlag{Name: "all", Usage: "remove the class of every tool; takes no ID"}),
+				Description: "shield asks again the next time the tool is used.",
 				Action:      func(c *cli.Context) error { return forgetClass(c, w) },
 			},
 		},
@@ -81,13 +80,13 @@ func listClasses(c *cli.Context, w *World) error {
 		_, err := fmt.Fprintln(w.Out, "No tool has a class.")
 		return err
 	}
-	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
+	t := listTable(w.Out, "ID", "TOOL", "CLASS", "SET BY", "SERVER", "UNTIL")
 	for i := range list {
 		of, lasts := &list[i], ""
 		if !of.Until.IsZero() {
 			lasts = "for session " + cut(of.Session) + ", " + age(of.Until.Sub(w.Now())) + " left"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\tsaid by %s\t%s\t%s\n", of.ID, term.Escape(cut(of.Tool)), approve.ClassWords[of.Class], term.Escape(cut(of.By)), term.Escape(cut(of.Server)), term.Escape(lasts))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", of.ID, term.Escape(cut(of.Tool)), approve.ClassWords[of.Class], term.Escape(cut(of.By)), term.Escape(cut(of.Server)), term.Escape(lasts))
 	}
 	return t.Flush()
 }
@@ -126,7 +125,7 @@ func setClass(c *cli.Context, w *World) error {
 		return fmt.Errorf("tools set %s: %w; 'shield allow' lists what was refused, 'shield tools list' the tools that have a class", cut(name), err)
 	}
 	if r.Tool == nil {
-		return fmt.Errorf("tools set %s: the action is of no unknown tool; to allow it: shield allow %s", r.Ref, r.Ref)
+		return fmt.Errorf("tools set %s: the action does not use an unknown tool; to allow it: shield allow %s", r.Ref, r.Ref)
 	}
 	fmt.Fprintf(w.Out, "Tool: %s\n", strings.Join(escaped(strings.Split(r.About, "\n")), "\n  "))
 	r.Asked = "From now on the tool " + approve.ClassWords[class]
@@ -147,7 +146,7 @@ func setClass(c *cli.Context, w *World) error {
 }
 
 func saidClass(w *World, t *approve.ToolClass) error {
-	_, err := fmt.Fprintf(w.Out, "%s %s. To take that back: shield tools forget %s\n", term.Escape(t.Tool), approve.ClassWords[t.Class], t.ID)
+	_, err := fmt.Fprintf(w.Out, "%s %s. To undo: shield tools forget %s\n", term.Escape(t.Tool), approve.ClassWords[t.Class], t.ID)
 	return err
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -27,8 +26,8 @@ func undoCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:  "undo",
 		Usage: "list and restore the files that allowed actions deleted or overwrote",
-		Description: "Before a hook, shield exec or the MCP gateway allows an action that deletes or overwrites files of the workspace, it keeps them, for seven days. Without a subcommand it lists the kept sets, newest first. " +
-			"undo apply and undo prune are for people: they refuse where an agent can type.",
+		Description: "Before a hook, shield exec or the MCP gateway allows an action that deletes or overwrites files of the workspace, it keeps them, for seven days. Without a subcommand it lists the kept sets, newest first. Only a person can run undo apply and undo prune: they refuse where an agent can " +
+			"type.",
 		Flags:  flags(),
 		Action: func(c *cli.Context) error { return listUndo(c, w) },
 		Subcommands: []*cli.Command{
@@ -36,13 +35,13 @@ func undoCommand(w *World) *cli.Command {
 			{Name: "show", Usage: "list the files of a set", ArgsUsage: "ID", Flags: flags(), Action: func(c *cli.Context) error { return showUndo(c, w) }},
 			{
 				Name: "apply", Usage: "restore a set, or some of its paths", ArgsUsage: "ID [PATH…]",
-				Description: "Asks for three letters, then restores what the action deleted or overwrote. Nothing is deleted. A file that changed after the action stays, and the kept one is written beside it with the set's ID as suffix; --force replaces it, after keeping it as another set.",
+				Description: "Asks for three letters, then restores what the action deleted or overwrote. Nothing is deleted. A file that changed after the action is not replaced: the kept copy is written beside it with the set's ID as suffix. --force replaces the file, and keeps it as another set first.",
 				Flags:       flags(&cli.BoolFlag{Name: "force", Usage: "replace files that changed after the action"}),
 				Action:      func(c *cli.Context) error { return applyUndo(c, w) },
 			},
 			{
-				Name: "prune", Usage: "drop the sets that are older than undo.keep, or all",
-				Flags:  flags(&cli.BoolFlag{Name: "all", Usage: "drop every set"}),
+				Name: "prune", Usage: "delete the sets that are older than undo.keep, or all",
+				Flags:  flags(&cli.BoolFlag{Name: "all", Usage: "delete every set"}),
 				Action: func(c *cli.Context) error { return pruneUndo(c, w) },
 			},
 		},
@@ -83,14 +82,14 @@ func listUndo(c *cli.Context, w *World) error {
 		_, err := fmt.Fprintln(w.Out, "No files are kept.")
 		return err
 	}
-	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
+	t := listTable(w.Out, "SET", "KEPT", "FILES", "SIZE", "ACTION", "STATE")
 	for i := range list {
 		set := &list[i]
 		applied := ""
 		if set.Applied != "" {
 			applied = "restored"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d files\t%s\t%s\t%s\n", set.ID, set.At.Local().Format("2006-01-02 15:04"), set.Names, size(set.Bytes), term.Escape(cut(set.What)), applied)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", set.ID, set.At.Local().Format("2006-01-02 15:04"), set.Names, size(set.Bytes), term.Escape(cut(set.What)), applied)
 	}
 	return t.Flush()
 }
@@ -123,7 +122,7 @@ func showUndo(c *cli.Context, w *World) error {
 		return json.NewEncoder(w.Out).Encode(set)
 	}
 	fmt.Fprintf(w.Out, "%s, %s, in %s:\n  %s\n\n", set.ID, set.At.Local().Format("2006-01-02 15:04"), term.Escape(set.CWD), term.Escape(set.What))
-	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
+	t := listTable(w.Out, "FILE", "SIZE", "STATE")
 	for i := range set.Entries {
 		e := &set.Entries[i]
 		what := e.By
@@ -136,7 +135,7 @@ func showUndo(c *cli.Context, w *World) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", term.Escape(e.Path), size(e.Size), what)
 	}
 	for _, p := range set.LeftOut {
-		fmt.Fprintf(t, "%s\t\tnot kept: a build makes it again\n", term.Escape(p))
+		fmt.Fprintf(t, "%s\t\tnot kept: build output\n", term.Escape(p))
 	}
 	return t.Flush()
 }
@@ -169,7 +168,7 @@ func applyUndo(c *cli.Context, w *World) error {
 	for i := range done {
 		counts[done[i].Did]++
 	}
-	said := fmt.Sprintf("%d restored, %d as they were, %d beside what is newer, %d failed", counts[undo.Restored], counts[undo.Same], counts[undo.Beside], counts[undo.Failed])
+	said := fmt.Sprintf("%d restored, %d unchanged, %d restored beside a newer file, %d failed", counts[undo.Restored], counts[undo.Same], counts[undo.Beside], counts[undo.Failed])
 	if saved != nil {
 		said += "; what was replaced is kept as " + saved.ID
 	}
@@ -264,7 +263,7 @@ func pruneUndo(c *cli.Context, w *World) error {
 	if c.Bool("json") {
 		return json.NewEncoder(w.Out).Encode(map[string]int64{"dropped": int64(n), "bytes": bytes})
 	}
-	_, err = fmt.Fprintf(w.Out, "Dropped %d sets, %s.\n", n, size(bytes))
+	_, err = fmt.Fprintf(w.Out, "Deleted %d sets, %s.\n", n, size(bytes))
 	return err
 }
 

@@ -97,8 +97,8 @@ func TestHookStatusOfEveryHost(t *testing.T) {
 			{"missing settings", "no hook of shield is installed", func(h *hooked) { _ = os.Remove(h.settings) }},
 			{"missing program", "the program is missing", func(h *hooked) { _ = os.Remove(h.bin) }},
 			{"not executable", "not a program", func(h *hooked) { h.copy(h.bin); h.mode(h.bin, 0o644) }},
-			{"others may write the program", "lets others in", func(h *hooked) { h.copy(h.bin); h.mode(h.bin, 0o757) }},
-			{"others may write the settings", "lets others in", func(h *hooked) { h.mode(h.settings, 0o757) }},
+			{"others may write the program", "lets other users access it", func(h *hooked) { h.copy(h.bin); h.mode(h.bin, 0o757) }},
+			{"others may write the settings", "lets other users access it", func(h *hooked) { h.mode(h.settings, 0o757) }},
 			{"no wrapper", "", func(h *hooked) { h.edit(`n() {`, `m() {`) }},
 			{"a wrapper that takes every answer", "", func(h *hooked) { h.edit(`case ${s%} in [02]`, `case ${s%} in *`) }},
 			{"a wrapper that lets pass", "", func(h *hooked) { h.edit(`exit 2`, `exit 0`) }},
@@ -236,7 +236,7 @@ func TestHookStatusOfResults(t *testing.T) {
 			h := hosted(t, c.host)
 			c.spoil(h)
 			out, errs, status := h.run("", h.bin, "hook", "status", c.host)
-			if status != 0 || !strings.Contains(out, works(t, c.host, h)) || !strings.Contains(errs, "what tools return is not examined") || !strings.Contains(errs, c.says) {
+			if status != 0 || !strings.Contains(out, works(t, c.host, h)) || !strings.Contains(errs, "tool results are") || !strings.Contains(errs, c.says) {
 				t.Errorf("status %d, stdout %q, stderr %q; want %q", status, out, errs, c.says)
 			}
 		})
@@ -290,7 +290,7 @@ func TestHookStatusOfPermission(t *testing.T) {
 			if status != 0 || !strings.Contains(out, works(t, c.host, h)) {
 				t.Errorf("status %d, stdout %q, stderr %q; want a denial that is enforced", status, out, errs)
 			}
-			if c.says == "" && warned(errs) != "" || c.says != "" && (!strings.Contains(errs, "what the host asks a person is not answered") || !strings.Contains(errs, c.says)) {
+			if c.says == "" && warned(errs) != "" || c.says != "" && (!strings.Contains(errs, "permission questions of the host are answered") || !strings.Contains(errs, c.says)) {
 				t.Errorf("it says %q, want %q", errs, c.says)
 			}
 		})
@@ -311,7 +311,7 @@ func TestHookBesideAnotherProgram(t *testing.T) {
 	if _, errs, status := h.run("", h.bin, "hook", "install", "--timeout", "20s", "cline"); status != 0 || !strings.Contains(errs, "of another program") {
 		t.Errorf("install: status %d, %s", status, errs)
 	}
-	if out, errs, status := h.run("", h.bin, "hook", "status", "cline"); status != 0 || !strings.Contains(errs, "what tools return is not examined") {
+	if out, errs, status := h.run("", h.bin, "hook", "status", "cline"); status != 0 || !strings.Contains(errs, "tool results are") {
 		t.Errorf("status: %d, %q, %s", status, out, errs)
 	}
 	if _, errs, status := h.run("", h.bin, "hook", "uninstall", "cline"); status != 0 {

@@ -112,9 +112,9 @@ func TestHookStatusOfBrokenInstallations(t *testing.T) {
 		{"the program was moved", "the program is missing", func(h *hooked) { _ = os.Rename(h.bin, h.bin+".old") }},
 		{"the program is a folder", "not a program", func(h *hooked) { _ = os.Remove(h.bin); _ = os.Mkdir(h.bin, 0o755) }},
 		{"not executable", "not a program", func(h *hooked) { h.copy(h.bin); h.mode(h.bin, 0o644) }},
-		{"others may write the program", "lets others in", func(h *hooked) { h.copy(h.bin); h.mode(h.bin, 0o757) }},
-		{"others may replace the program", "lets others in", func(h *hooked) { h.mode(filepath.Dir(h.bin), 0o777) }},
-		{"others may write the settings", "lets others in", func(h *hooked) { h.mode(h.settings, 0o646) }},
+		{"others may write the program", "lets other users access it", func(h *hooked) { h.copy(h.bin); h.mode(h.bin, 0o757) }},
+		{"others may replace the program", "lets other users access it", func(h *hooked) { h.mode(filepath.Dir(h.bin), 0o777) }},
+		{"others may write the settings", "lets other users access it", func(h *hooked) { h.mode(h.settings, 0o646) }},
 		{"not JSON", "not valid JSON", func(h *hooked) { h.edit("{", "{,") }},
 		{"a comment", "comments", func(h *hooked) { h.edit("{", "{ // mine\n") }},
 		{"a trailing comma", "comments", func(h *hooked) { h.edit(`"type": "command"`, `"type": "command",`) }},
@@ -127,7 +127,7 @@ func TestHookStatusOfBrokenInstallations(t *testing.T) {
 		}},
 		{"the program is a link to nothing", "the program is missing", func(h *hooked) { _ = os.Remove(h.bin); _ = os.Symlink("/nowhere/shield", h.bin) }},
 		{"the program is a link to itself", "the program is missing", func(h *hooked) { _ = os.Remove(h.bin); _ = os.Symlink(h.bin, h.bin) }},
-		{"the program is a link to what others may replace", "lets others in", func(h *hooked) {
+		{"the program is a link to what others may replace", "lets other users access it", func(h *hooked) {
 			open := filepath.Join(h.work, "open")
 			_ = errors.Join(os.Mkdir(open, 0o777), os.Chmod(open, 0o777), os.Rename(h.bin, filepath.Join(open, "shield")), os.Symlink(filepath.Join(open, "shield"), h.bin))
 		}},

@@ -54,7 +54,7 @@ func Destroys(body string) string {
 // A reader goes through a value of JSON.
 type reader struct{ left int }
 
-// verbFields are the last words of the names of fields that say what is done.
+// verbFields are the update of the messages of the names of fields that say what is done.
 var verbFields = map[string]bool{"action": true, "type": true, "op": true, "operation": true, "method": true, "command": true, "cmd": true, "mode": true, "verb": true, "task": true, "event": true}
 
 // verbsOfBodies are verbs that destroy in a body, beside those of knowledge: what is there is

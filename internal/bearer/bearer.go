@@ -62,7 +62,7 @@ func Load(name string, alone bool) (Tokens, error) {
 		}
 		sum := sha256.Sum256([]byte(words[1]))
 		if _, again := out[sum]; again {
-			return fail("the token stands in an earlier line")
+			return fail("the token is already used in an earlier line")
 		}
 		out[sum] = words[0]
 	}

@@ -288,7 +288,7 @@ func (p *parser) fail(err error) error {
 	var syntactic *jsontext.SyntacticError
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF:
-		e.Err = errors.New("not JSON: it ends too early")
+		e.Err = errors.New("not JSON: it is truncated")
 	case errors.As(err, &syntactic):
 		e.Offset = syntactic.ByteOffset
 		if at := e.Offset; at >= 0 && at <= int64(len(p.raw)) && isSurrogateEscape(p.raw[at:]) {

@@ -25,7 +25,7 @@ func Check(info fs.FileInfo, denied fs.FileMode) error {
 		return errors.New("belongs to another user; find out who put it there, then remove it, or run 'chown' to make it yours")
 	}
 	if mode := info.Mode().Perm(); mode&denied != 0 {
-		return fmt.Errorf("mode %04o lets others in; run 'chmod %04o' on it", mode, mode&^Access)
+		return fmt.Errorf("mode %04o lets other users access it; run 'chmod %04o' on it", mode, mode&^Access)
 	}
 	return nil
 }
@@ -34,7 +34,7 @@ func Check(info fs.FileInfo, denied fs.FileMode) error {
 // where nobody looks.
 func Single(info fs.FileInfo) error {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Nlink > 1 {
-		return errors.New("another name (a hard link) leads to it; find out what made that ('find -samefile'), and remove it")
+		return errors.New("a hard link to it exists; find it with 'find -samefile', and remove it")
 	}
 	return nil
 }
@@ -50,7 +50,7 @@ func Root(info fs.FileInfo) bool {
 func Open(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, syscall.ELOOP) {
-		return nil, errors.New("a symbolic link; put the file itself there")
+		return nil, errors.New("a symbolic link; replace it with the file itself")
 	}
 	return f, err
 }

@@ -182,7 +182,7 @@ func (q *Question) encode() []byte {
 	return append(b, q.Input...)
 }
 
-var errCut = errors.New("a question that ends too early")
+var errCut = errors.New("a truncated question")
 
 func decode(b []byte) (*Question, error) {
 	var err error

@@ -309,7 +309,7 @@ func given(args []arg, option string) bool {
 	return false
 }
 
-// under returns how many arguments there are up to the last word of sub, or -1
+// under returns how many arguments there are up to the update of the message of sub, or -1
 // if these words are not among them in this order.
 func under(args []arg, sub []string) int {
 	n := 0

@@ -58,7 +58,7 @@ func (d *Device) Raw() bool { return raw(d.In) }
 // them. ^C stays a signal. [Device.Restore] undoes it.
 func (d *Device) Keys() error {
 	if err := keys(d.In); err != nil {
-		return fmt.Errorf("have the terminal hand on keys: %w", err)
+		return fmt.Errorf("switch the terminal to raw mode: %w", err)
 	}
 	return nil
 }

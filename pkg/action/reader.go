@@ -93,7 +93,7 @@ func (r *Reader) Next() (Record, error) {
 	}
 	why := "not an object in JSON"
 	if err != errFraming {
-		why += ": it ends too early"
+		why += ": it is truncated"
 	}
 	if err = r.resume(&o, err); err == nil && o.deep {
 		err = errTooDeep

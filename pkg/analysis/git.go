@@ -17,7 +17,7 @@ func (c *Case) git() {
 	g := gitCall{sub: sub}
 	g.fields(c.Action.Payload)
 	if g.left {
-		c.dynamic(effect.CauseField, "a field of the git tool is not read")
+		c.dynamic(effect.CauseField, "unknown field of the git tool")
 	}
 	from := len(c.Effects)
 	if sub == "set-working-dir" { // of the server, not of git
@@ -218,7 +218,7 @@ func (g *gitCall) line() string {
 // gitFiles is the rank from which on operands are files.
 const gitFiles = 8
 
-// gitRanks are the last words of the fields that hold operands, with their place.
+// gitRanks are the update of the messages of the fields that hold operands, with their place.
 var gitRanks = map[string]int{
 	"remote": 1, "upstream": 1, "name": 2, "key": 2, "tag": 3, "path": gitFiles, "branch": 3, "value": 3, "base": 4, "point": 4, "commit": 4, "commits": 4,
 	"revision": 4, "rev": 4, "hash": 4, "ref": 4, "refs": 4, "refspec": 4, "target": 4, "source": 4, "from": 4, "to": 5, "stash": 4, "url": 6,
@@ -228,10 +228,10 @@ var gitRanks = map[string]int{
 // gitRepositories are the fields that name the repository.
 var gitRepositories = map[string]bool{"path": true, "repo": true, "repo-path": true, "repository": true, "repository-path": true, "directory": true, "cwd": true, "working-directory": true}
 
-// gitCounts are the last words of fields that hold numbers.
+// gitCounts are the update of the messages of fields that hold numbers.
 var gitCounts = map[string]bool{"count": true, "lines": true, "limit": true, "depth": true, "n": true, "number": true, "skip": true, "offset": true, "page": true, "max": true, "index": true, "timeout": true}
 
-// gitProse are the last words of fields that hold text for people.
+// gitProse are the update of the messages of fields that hold text for people.
 var gitProse = map[string]bool{"message": true, "body": true, "title": true, "description": true, "comment": true, "notes": true}
 
 // gitWords returns the words of a subcommand by the name of its tool.

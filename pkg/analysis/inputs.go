@@ -107,7 +107,7 @@ func (r *inputReader) unnamed(e *effect.Effect) error {
 	}
 	from := e.Reason != "" && e.Service == "" && slices.ContainsFunc(r.c.Effects, func(o effect.Effect) bool { return o.Kind == effect.ReadFile })
 	if !from {
-		return fmt.Errorf("%s sends data that the command does not name", e.Program)
+		return fmt.Errorf("%s sends data from its standard input or settings, which cannot be compared", e.Program)
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (r *inputReader) linkedRepository(file string) error {
 	text, err := r.line(file)
 	dir, found := strings.CutPrefix(text, "gitdir: ")
 	if err != nil || !found || dir == "" {
-		return errors.New("its .git is a file that does not say where the repository lies")
+		return errors.New("its .git file does not name the repository's folder")
 	}
 	if !path.IsAbs(dir) {
 		dir = path.Join(path.Dir(file), dir)
@@ -177,7 +177,7 @@ func (r *inputReader) linkedRepository(file string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil || shared == "":
-		return errors.New("its .git is a file that does not say where the repository lies")
+		return errors.New("its .git file does not name the repository's folder")
 	case !path.IsAbs(shared):
 		shared = path.Join(dir, shared)
 	}

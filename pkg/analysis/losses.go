@@ -58,7 +58,7 @@ func (c *Case) Losses() *Losses {
 			c.programLoses(l, i)
 		}
 		if later = later || e.Loses&effect.LosesLater != 0; later && len(l.List) > before {
-			l.open("it happens in the background, in a loop, or after a wait")
+			l.open("it runs in the background, in a loop, or after a delay")
 		}
 	}
 	if len(l.List) > maxLosses {
@@ -82,7 +82,7 @@ func (c *Case) loses(l *Losses, i int, loss undo.Loss) {
 		return
 	case e.Path == "":
 		if deletes {
-			l.open("it is not known which file is meant")
+			l.open("the file is unknown")
 		}
 		return
 	case !c.place.Inside(e.Path, e.Pattern, e.Tree):
@@ -95,7 +95,7 @@ func (c *Case) loses(l *Losses, i int, loss undo.Loss) {
 		cut := strings.LastIndexByte(e.Path[:max(strings.IndexAny(e.Path, `*?[\`), 0)], '/')
 		if cut <= 0 {
 			if deletes {
-				l.open("it is not known which files are meant")
+				l.open("the files are unknown")
 			}
 			return
 		}

@@ -293,7 +293,7 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict
 	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return verdict.Verdict{}, ctx.Err()
 	case err != nil:
-		return block("nobody", "a person must decide, but nobody could be asked: "+err.Error()), nil
+		return block("nobody", "the user must decide, but could not be asked: "+err.Error()), nil
 	}
 	return a.settle(ctx, c, r, ans, from), nil
 }
@@ -317,7 +317,7 @@ func (a *Approver) settle(ctx context.Context, c *analysis.Case, r *Request, ans
 		}
 		if ans.Class == analysis.ClassNever && r.Tool != "" {
 			if err := r.keepTool(ctx, ans.Class, who); err != nil {
-				said += "; that the tool is never used could not be remembered: " + err.Error()
+				said += "; the class of the tool could not be saved: " + err.Error()
 			}
 		}
 		v := block("", "denied by "+who+said)
@@ -328,21 +328,21 @@ func (a *Approver) settle(ctx context.Context, c *analysis.Case, r *Request, ans
 	if ans.Remember > 0 && r.Remember {
 		span := min(ans.Remember, maxRemember)
 		if err := a.keep(ctx, c, r.subject, who, span); err != nil {
-			v.Reasoning += "; the approval could not be remembered: " + err.Error()
+			v.Reasoning += "; the approval could not be saved: " + err.Error()
 		} else {
 			v.Reasoning = fmt.Sprintf("approved for %d minutes by %s%s", int(span.Minutes()), who, said)
 		}
 	}
 	if ans.Class != "" && r.Tool != "" {
 		if err := r.keepTool(ctx, ans.Class, who); err != nil {
-			v.Reasoning += "; what the tool does could not be remembered: " + err.Error()
+			v.Reasoning += "; the tool's class could not be saved: " + err.Error()
 		} else {
 			v.Reasoning += fmt.Sprintf(", who says that the tool %s", ClassWords[ans.Class])
 		}
 	}
 	if ans.Kind && r.Kind != "" {
 		if err := r.keepKind(ctx, who); err != nil {
-			v.Reasoning += "; the kind could not be remembered: " + err.Error()
+			v.Reasoning += "; the approval of this kind could not be saved: " + err.Error()
 		} else {
 			v.Reasoning = fmt.Sprintf("this kind is approved for the session by %s%s", who, said)
 		}
@@ -353,7 +353,7 @@ func (a *Approver) settle(ctx context.Context, c *analysis.Case, r *Request, ans
 // ClassWords say what the tools of a class do.
 var ClassWords = map[analysis.Class]string{
 	analysis.ClassReads: "only reads", analysis.ClassWorkspace: "changes this workspace only",
-	analysis.ClassElsewhere: "changes or sends something elsewhere", analysis.ClassNever: "is never used",
+	analysis.ClassElsewhere: "changes or sends something outside this workspace", analysis.ClassNever: "is never used",
 }
 
 // maxKind is how much of a kind is shown, in bytes.

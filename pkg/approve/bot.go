@@ -33,7 +33,7 @@ const (
 	maxBotAnswer = 1 << 20 // bytes
 	botWait      = 5 * time.Second
 	maxPause     = 30 * time.Second // between attempts to reach the service
-	editWait     = time.Second      // for the last word on a question
+	editWait     = time.Second      // for the update of the message on a question
 )
 
 // newBotClient returns a client that follows no redirect: the token is in the request.
@@ -60,14 +60,14 @@ type token struct {
 // read reads the token from a file. No error holds it.
 func (t token) read(file string) (string, error) {
 	if file == "" {
-		return "", fmt.Errorf("no bot is named; set %s to a file with its token", t.setting)
+		return "", fmt.Errorf("no bot is configured; set %s to a file with its token", t.setting)
 	}
 	text, err := owner.ReadSecret(file, 4<<10)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", t.setting, err)
 	}
 	if !regexp.MustCompile(t.pattern).MatchString(text) {
-		return "", fmt.Errorf("%s: %s holds no token of a bot, such as %s", t.setting, file, t.example)
+		return "", fmt.Errorf("%s: %s does not contain a bot token, such as %s", t.setting, file, t.example)
 	}
 	return text, nil
 }
@@ -89,7 +89,7 @@ type limitError struct {
 }
 
 func (e *limitError) Error() string {
-	return fmt.Sprintf("%s: the service wants no request for %s", e.name, e.after)
+	return fmt.Sprintf("%s: the service asks for a pause of %s", e.name, e.after)
 }
 
 // send sends a request and returns the service's answer.
@@ -108,7 +108,7 @@ func (b *bot) send(ctx context.Context, patience time.Duration, c call) (status 
 	}
 	req, err := http.NewRequestWithContext(ctx, c.method, b.base+c.path, bytes.NewReader(body))
 	if err != nil {
-		return 0, nil, errors.New("the address of the service cannot be used")
+		return 0, nil, errors.New("the URL of the service is invalid")
 	}
 	for key, values := range c.header {
 		req.Header[key] = values
@@ -128,7 +128,7 @@ func (b *bot) send(ctx context.Context, patience time.Duration, c call) (status 
 	case len(data) > maxBotAnswer:
 		err = fmt.Errorf("%s: the answer is longer than %d bytes", c.name, maxBotAnswer)
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
-		err = fmt.Errorf("%s: the service redirects, which is not followed", c.name)
+		err = fmt.Errorf("%s: the service sent a redirect, which shield does not follow", c.name)
 	case resp.StatusCode == http.StatusTooManyRequests:
 		err = &limitError{c.name, retryAfter(resp.Header)}
 	}
@@ -239,7 +239,7 @@ func message(r *Request, most int) (text string, whole bool) {
 	return text, whole
 }
 
-// last returns the last word on a question, and the answer.
+// last returns the update of the message on a question, and the answer.
 func last(g given, err error) (Answer, string, error) {
 	if err != nil {
 		return Answer{}, "No longer waiting: answered elsewhere, or no answer in time.", err

@@ -15,7 +15,7 @@ import (
 )
 
 // TestTelegramService: a service that refuses, hangs, redirects or sends something else
-// blocks, and what is said of it holds no token.
+// blocks, and what is said of it does not contain a bot token.
 func TestTelegramService(t *testing.T) {
 	t.Parallel()
 	stolen := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
@@ -34,12 +34,12 @@ func TestTelegramService(t *testing.T) {
 		"wrong token": {text(401, `{"ok":false,"description":"Unauthorized \u001b[2J`+botToken+`"}`), nil, "sendMessage: status 401: Unauthorized"},
 		"redirect": {func(rw http.ResponseWriter, r *http.Request) {
 			http.Redirect(rw, r, stolen.URL+r.URL.Path, http.StatusTemporaryRedirect)
-		}, nil, "redirects"},
-		"too many":       {text(429, `{"ok":false,"description":"Too Many Requests"}`), nil, "sendMessage: the service wants no request for 1s"},
+		}, nil, "redirect"},
+		"too many":       {text(429, `{"ok":false,"description":"Too Many Requests"}`), nil, "sendMessage: the service asks for a pause of 1s"},
 		"no JSON":        {text(200, "<html>"), nil, "status 200"},
 		"ok as text":     {text(200, `{"ok":"true","result":{}}`), nil, "status 200"},
 		"ok twice":       {text(200, `{"ok":false,"ok":true,"result":{}}`), nil, "status 200"},
-		"another result": {text(200, `{"ok":true,"result":[1]}`), nil, "not what the bot API describes"},
+		"another result": {text(200, `{"ok":true,"result":[1]}`), nil, "does not match the bot API"},
 		"giant":          {text(200, strings.Repeat("x", maxBotAnswer+1)), nil, "longer than"},
 		"hangs": {func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
@@ -48,8 +48,8 @@ func TestTelegramService(t *testing.T) {
 		"cut off":         {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, nil, "EOF"},
 		"giant updates":   {text(200, sent), text(200, `{"ok":true,"result":[`+strings.Repeat(" ", maxBotAnswer)+`]}`), "getUpdates: the answer is longer than"},
 		"another reader":  {text(200, sent), text(409, `{"ok":false,"description":"Conflict: terminated by other getUpdates request"}`), "getUpdates: status 409: Conflict"},
-		"odd updates":     {text(200, sent), text(200, `{"ok":true,"result":[{"update_id":1,"callback_query":{"id":"q","from":{"id":"1001"}}}]}`), "not what the bot API describes"},
-		"redirected read": {text(200, sent), func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, stolen.URL, http.StatusFound) }, "redirects"},
+		"odd updates":     {text(200, sent), text(200, `{"ok":true,"result":[{"update_id":1,"callback_query":{"id":"q","from":{"id":"1001"}}}]}`), "does not match the bot API"},
+		"redirected read": {text(200, sent), func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, stolen.URL, http.StatusFound) }, "redirect"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -110,8 +110,8 @@ func TestTelegramUsable(t *testing.T) {
 		"nobody":              {0o600, botToken, ann, nil, "approval.telegram.approvers"},
 		"no chat":             {0o600, botToken, 0, []int{ann, bob}, "approval.telegram.chat"},
 		"others can read it":  {0o644, botToken, 0, []int{ann}, "others"},
-		"no token":            {0o600, "hunter2", 0, []int{ann}, "holds no token"},
-		"a token with a path": {0o600, botToken + "/../x", 0, []int{ann}, "holds no token"},
+		"no token":            {0o600, "hunter2", 0, []int{ann}, "does not contain a bot token"},
+		"a token with a path": {0o600, botToken + "/../x", 0, []int{ann}, "does not contain a bot token"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -61,11 +61,11 @@ func Places(file string) ([]Place, error) {
 			return nil, fmt.Errorf("%s:%d: not the URL of a service, such as telegram://TOKEN@telegram?chats=CHAT", file, i+1)
 		}
 		if out = append(out, p); len(out) > maxPlaces {
-			return nil, fmt.Errorf("%s: more than %d places", file, maxPlaces)
+			return nil, fmt.Errorf("%s: more than %d URLs", file, maxPlaces)
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%s: names no place", file)
+		return nil, fmt.Errorf("%s: contains no URL", file)
 	}
 	return out, nil
 }
@@ -112,7 +112,7 @@ func (n *chats) tell(o *Options, summary string) {
 		}
 	}
 	if n.err != nil {
-		fail("nobody gets a notice of this question", n.err)
+		fail("no notice of this question can be sent", n.err)
 		return
 	}
 	text := notification(summary) + ". For the page and its code, run: shield approvals"
@@ -125,7 +125,7 @@ func (n *chats) tell(o *Options, summary string) {
 			defer n.busy.Add(-1)
 			defer func() { _ = recover() }() // of a service's code
 			if err := p.Send(context.Background(), "shield is waiting for your answer: "+text); err != nil {
-				fail("a notice by "+p.Service+" failed", err)
+				fail("the notice by "+p.Service+" failed", err)
 			}
 		}()
 	}

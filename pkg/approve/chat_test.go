@@ -48,7 +48,7 @@ func TestPlacesRefused(t *testing.T) {
 		want  string
 	}{
 		"others can read it": {0o644, []string{"generic://example.com"}, "others"},
-		"no place":           {0o600, []string{"", "# none"}, "names no place"},
+		"no place":           {0o600, []string{"", "# none"}, "contains no URL"},
 		"no URL":             {0o600, []string{"generic://example.com", "hunter2hunter2"}, ":2: not the URL of a service"},
 		"unknown service":    {0o600, []string{"pigeon://hunter2hunter2@loft"}, ":1: not the URL of a service"},
 		"too many":           {0o600, strings.Split(strings.Repeat("generic://example.com ", maxPlaces+1), " ")[:maxPlaces+1], "more than 16"},

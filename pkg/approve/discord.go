@@ -55,7 +55,7 @@ func (b *discordBoard) call(ctx context.Context, c call, out any) error {
 		return fmt.Errorf("%s: status %d: %s", c.name, status, b.hidden(reply.Message))
 	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return fmt.Errorf("%s: the answer is not what the API describes", c.name)
+		return fmt.Errorf("%s: the service's answer does not match its API", c.name)
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func (b *discordBoard) call(ctx context.Context, c call, out any) error {
 // discordNumber demands an ID, which becomes part of addresses.
 func discordNumber(name, id string) error {
 	if !regexp.MustCompile(discordID).MatchString(id) {
-		return fmt.Errorf("%s: the service does not say which it is", name)
+		return fmt.Errorf("%s: the service's answer has no valid ID", name)
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func (b *discordBoard) post(ctx context.Context, chat, text, word string) (post,
 		return post{}, err
 	}
 	if out.Channel != chat {
-		return post{}, errors.New(name + ": the service does not say that it was posted where it should be")
+		return post{}, errors.New(name + ": the service posted it to another channel")
 	}
 	return post{chat, out.ID}, discordNumber(name, out.ID)
 }
@@ -119,7 +119,7 @@ func (b *discordBoard) post(ctx context.Context, chat, text, word string) (post,
 func (p post) path() string { return "/channels/" + p.chat + "/messages/" + p.id }
 
 func (b *discordBoard) edit(ctx context.Context, p post, text, word string) error {
-	return b.call(ctx, call{name: "the last word", method: http.MethodPatch, path: p.path(), in: discordText(text, word)}, new(struct{}))
+	return b.call(ctx, call{name: "the update of the message", method: http.MethodPatch, path: p.path(), in: discordText(text, word)}, new(struct{}))
 }
 
 func (b *discordBoard) mark(ctx context.Context, p post, choice string) error {
@@ -145,7 +145,7 @@ func (b *discordBoard) marks(ctx context.Context, p post, choices []string) (map
 		return nil, err
 	}
 	if out.ID != p.id || out.Channel != p.chat {
-		return nil, errors.New(name + ": the answer is about another message")
+		return nil, errors.New(name + ": the service's answer is about another message")
 	}
 	marks := map[string][]marker{}
 	for _, choice := range choices {
@@ -163,20 +163,20 @@ func (b *discordBoard) marks(ctx context.Context, p post, choices []string) (map
 	return marks, nil
 }
 
-// users returns the users of a reaction.
+// users returns the users who reacted.
 func (b *discordBoard) users(ctx context.Context, p post, choice string) ([]marker, error) {
 	var out []struct {
 		ID       string `json:"id"`
 		Username string `json:"username"`
 		Bot      bool   `json:"bot"`
 	}
-	const name = "the users of a reaction"
+	const name = "the users who reacted"
 	path := fmt.Sprintf("%s/reactions/%s?limit=%d", p.path(), url.PathEscape(emoji(choice)), maxDiscordUsers)
 	if err := b.call(ctx, call{name: name, method: http.MethodGet, path: path}, &out); err != nil {
 		return nil, err
 	}
 	if len(out) >= maxDiscordUsers {
-		return nil, fmt.Errorf("%s: there are more than can be read", name)
+		return nil, fmt.Errorf("%s: too many users to read", name)
 	}
 	list := make([]marker, 0, len(out))
 	for _, u := range out {

@@ -36,18 +36,18 @@ var fakeDiscord = &fakeKind{
 	direct: func(user string) string { return "6" + user[1:] },
 	odd: map[string]oddAnswer{
 		"wrong token":          {"self", 401, `{"message":"401: Unauthorized \u001b[2J MTk4NjIyNDgzNDcxOTI1MjQ4.Gl2FMQ.zaYqPfE3hSX2lcmIEKuMCQkz5yV7wN8oT1rBdA","code":0}`, "status 401: 401: Unauthorized <U+001B>[2J [token]"},
-		"nobody's token":       {"self", 200, `{"username":"x"}`, "does not say which"},
+		"nobody's token":       {"self", 200, `{"username":"x"}`, "has no valid ID"},
 		"no access":            {"post", 403, `{"message":"Missing Access","code":50001}`, "the message: status 403: Missing Access"},
-		"posted elsewhere":     {"post", 200, `{"id":"500000000000000001","channel_id":"400000000000000009"}`, "posted where it should be"},
-		"posted nowhere":       {"post", 200, `{}`, "posted where it should be"},
-		"an odd message":       {"post", 200, `{"id":"../../users/1","channel_id":"ROOM"}`, "does not say which"},
+		"posted elsewhere":     {"post", 200, `{"id":"500000000000000001","channel_id":"400000000000000009"}`, "posted it to another channel"},
+		"posted nowhere":       {"post", 200, `{}`, "posted it to another channel"},
+		"an odd message":       {"post", 200, `{"id":"../../users/1","channel_id":"ROOM"}`, "has no valid ID"},
 		"accepted, not posted": {"post", 202, `{"id":"MESSAGE","channel_id":"ROOM"}`, "status 202"},
 		"another message":      {"read", 200, `{"id":"500000000000000002","channel_id":"ROOM","reactions":[` + discordYes + `]}`, "about another message"},
 		"another chat":         {"read", 200, `{"id":"MESSAGE","channel_id":"400000000000000009","reactions":[` + discordYes + `]}`, "about another message"},
 		"no content":           {"read", 204, ``, "status 204"},
 		"an error of HTTP":     {"read", 500, `{"id":"MESSAGE","channel_id":"ROOM","reactions":[` + discordYes + `]}`, "status 500"},
-		"a number as text":     {"read", 200, `{"id":"MESSAGE","channel_id":"ROOM","reactions":[{"emoji":{"id":null,"name":"✅"},"count":"1"}]}`, "not what the API describes"},
-		"an answer twice":      {"read", 200, `{"id":"x","id":"MESSAGE","channel_id":"ROOM","reactions":[` + discordYes + `]}`, "not what the API describes"},
+		"a number as text":     {"read", 200, `{"id":"MESSAGE","channel_id":"ROOM","reactions":[{"emoji":{"id":null,"name":"✅"},"count":"1"}]}`, "does not match"},
+		"an answer twice":      {"read", 200, `{"id":"x","id":"MESSAGE","channel_id":"ROOM","reactions":[` + discordYes + `]}`, "does not match"},
 	},
 }
 
@@ -128,7 +128,7 @@ func TestDiscordUsers(t *testing.T) {
 	for users, want := range map[string]string{
 		`[{"id":"` + k.ann + `","bot":true}]`: "",
 		many:                                  "more than can be read",
-		`{"id":"` + k.ann + `"}`:              "not what the API describes",
+		`{"id":"` + k.ann + `"}`:              "does not match",
 	} {
 		f := k.new(t)
 		f.odd, f.oddCall = func(rw http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(rw, users) }, "users"

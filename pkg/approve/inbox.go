@@ -133,7 +133,7 @@ func (b *inbox) add(ctx context.Context, r *Request, now time.Time) (alive *floc
 			return err
 		}
 		if taken, err := alive.TryLock(); err != nil || !taken {
-			return errors.Join(err, errors.New("the question's lock is taken"))
+			return errors.Join(err, errors.New("another process holds the question's lock"))
 		}
 		return b.write(r.ID+".request", e)
 	})
@@ -141,7 +141,7 @@ func (b *inbox) add(ctx context.Context, r *Request, now time.Time) (alive *floc
 		if alive != nil {
 			b.remove(r.ID, alive)
 		}
-		return nil, fmt.Errorf("put the question where it is answered: %w", err)
+		return nil, fmt.Errorf("store the question: %w", err)
 	}
 	return alive, nil
 }
@@ -296,10 +296,10 @@ func (b *inbox) give(e *entry, g given) error {
 		return errors.New("this action can only be approved once")
 	}
 	if g.Choice == pageKind && e.Request.Kind == "" {
-		return errors.New("a person decides about each action of this kind")
+		return errors.New("each action of this kind needs its own approval")
 	}
 	if classOf(g.Choice) != "" && e.Request.Tool == "" {
-		return errors.New("the action is of no tool to which a class can be given")
+		return errors.New("the action does not use a tool that can be given a class")
 	}
 	if !g.At.Before(e.Ends) || !b.alive(g.ID) {
 		return errNotWaiting

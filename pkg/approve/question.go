@@ -320,7 +320,7 @@ func content(r *Request, columns int) (out []string, whole bool) {
 		add("effects", strings.Join(r.Effects, "\n"))
 	}
 	if len(r.Tiers) > 0 {
-		add("what the tiers said", strings.Join(r.Tiers, "\n"))
+		add("each tier's answer", strings.Join(r.Tiers, "\n"))
 	}
 	for _, f := range []Field{{"asked by", r.Asker}, {"folder", r.CWD}, {"session", r.Session}, {"or answer at", r.Page}} {
 		if f.Value != "" {

@@ -81,7 +81,7 @@ type reactions struct {
 	client *http.Client
 	base   string        // URL of the service
 	wait   time.Duration // for an answer of it
-	edit   time.Duration // for the last word on a question
+	edit   time.Duration // for the update of the message on a question
 	every  time.Duration // reactions are asked for
 	failed sync.Once
 }
@@ -102,7 +102,7 @@ func (c *reactions) Usable() error {
 	switch bad := slices.IndexFunc(set.Approvers, func(user string) bool { return !isUser(user) }); {
 	case err != nil:
 	case len(set.Approvers) == 0:
-		err = fmt.Errorf("nobody's answer counts; set approval.%s.approvers to the IDs of users", c.name)
+		err = fmt.Errorf("no approver is configured; set approval.%s.approvers to the IDs of users", c.name)
 	case bad >= 0:
 		err = fmt.Errorf("approval.%s.approvers: %.80q is not the ID of a user", c.name, set.Approvers[bad])
 	case set.Chat == "" && len(set.Approvers) > 1:

@@ -243,7 +243,7 @@ func TestReactionsLimit(t *testing.T) {
 }
 
 // TestReactionsService: a service that refuses, hangs, redirects or says something else
-// approves nothing, and what is said of it holds no token.
+// approves nothing, and what is said of it does not contain a bot token.
 func TestReactionsService(t *testing.T) {
 	stolen := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
 	t.Cleanup(stolen.Close)
@@ -255,10 +255,10 @@ func TestReactionsService(t *testing.T) {
 			}{
 				"redirects": {func(rw http.ResponseWriter, r *http.Request) {
 					http.Redirect(rw, r, stolen.URL+r.URL.Path, http.StatusTemporaryRedirect)
-				}, "redirects"},
+				}, "redirect"},
 				"is giant":               {func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write(make([]byte, maxBotAnswer+1)) }, "longer than"},
-				"says what is no answer": {func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write([]byte("<html>")) }, "not what the API describes"},
-				"says nothing":           {func(http.ResponseWriter, *http.Request) {}, "not what the API describes"},
+				"says what is no answer": {func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write([]byte("<html>")) }, "does not match"},
+				"says nothing":           {func(http.ResponseWriter, *http.Request) {}, "does not match"},
 				"is cut off":             {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
 				"hangs": {func(_ http.ResponseWriter, r *http.Request) {
 					_, _ = io.Copy(io.Discard, r.Body)
@@ -267,7 +267,7 @@ func TestReactionsService(t *testing.T) {
 				"wants to be left alone": {func(rw http.ResponseWriter, _ *http.Request) {
 					rw.Header().Set("Retry-After", "1e300")
 					rw.WriteHeader(http.StatusTooManyRequests)
-				}, "wants no request for 1h"},
+				}, "asks for a pause of 1h"},
 			} {
 				if call == "read" && name == "wants to be left alone" {
 					continue // it is
@@ -363,8 +363,8 @@ func TestReactionsUsable(t *testing.T) {
 			"a chat's name":       {0o600, k.token, config.Chat{Approvers: []string{k.ann}, Chat: "#ops/../x"}, `.chat: "#ops/../x" is not the ID`},
 			"no chat":             {0o600, k.token, config.Chat{Approvers: []string{k.ann, k.bob}}, ".chat"},
 			"others can read it":  {0o644, k.token, config.Chat{Approvers: []string{k.ann}}, "others"},
-			"no token":            {0o600, "hunter2", config.Chat{Approvers: []string{k.ann}}, "holds no token"},
-			"a token with a line": {0o600, k.token + "\nX: y", config.Chat{Approvers: []string{k.ann}}, "holds no token"},
+			"no token":            {0o600, "hunter2", config.Chat{Approvers: []string{k.ann}}, "does not contain a bot token"},
+			"a token with a line": {0o600, k.token + "\nX: y", config.Chat{Approvers: []string{k.ann}}, "does not contain a bot token"},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -116,7 +116,7 @@ var verbs = map[effect.Kind]string{
 	effect.SendSecret:        "send secrets to",
 	effect.SendData:          "send local data to",
 	effect.RunCode:           "run the code in",
-	effect.ChangeGuard:       "change what guards the agent",
+	effect.ChangeGuard:       "change shield or the agent's security settings",
 	effect.RemoteShell:       "give another machine a shell",
 }
 

@@ -45,14 +45,14 @@ func (b *slackBoard) call(ctx context.Context, c call, out any) error {
 	}
 	switch err := json.Unmarshal(data, &reply); {
 	case err != nil || status != http.StatusOK || !reply.OK && reply.Error == "":
-		return fmt.Errorf("%s: status %d, and not what the API describes", c.name, status)
+		return fmt.Errorf("%s: status %d, and an answer that does not match the API", c.name, status)
 	case !reply.OK && reply.Needed != "":
 		return fmt.Errorf("%s: %s: the bot lacks the scope %s", c.name, b.hidden(reply.Error), b.hidden(reply.Needed))
 	case !reply.OK:
 		return fmt.Errorf("%s: %s", c.name, b.hidden(reply.Error))
 	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return fmt.Errorf("%s: the answer is not what the API describes", c.name)
+		return fmt.Errorf("%s: the service's answer does not match its API", c.name)
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func (b *slackBoard) self(ctx context.Context) (string, error) {
 	}
 	err := b.call(ctx, call{name: "auth.test", in: struct{}{}}, &out)
 	if err == nil && out.User == "" {
-		err = errors.New("auth.test: the service does not say which user the bot is")
+		err = errors.New("auth.test: the service's answer does not name the bot's user")
 	}
 	return out.User, err
 }
@@ -100,7 +100,7 @@ func (b *slackBoard) post(ctx context.Context, chat, text, word string) (post, e
 	switch {
 	case err != nil:
 	case !regexp.MustCompile(`^[0-9]{1,12}\.[0-9]{1,9}$`).MatchString(out.TS) || !regexp.MustCompile(slack.room).MatchString(out.Channel) || !direct && out.Channel != chat:
-		err = errors.New("chat.postMessage: the service does not say what was posted")
+		err = errors.New("chat.postMessage: the service's answer does not identify the message")
 	}
 	return post{out.Channel, out.TS}, err
 }
@@ -144,7 +144,7 @@ func (b *slackBoard) marks(ctx context.Context, p post, choices []string) (map[s
 	case err != nil:
 		return nil, err
 	case out.Channel != p.chat || out.Message.TS != p.id:
-		return nil, errors.New("reactions.get: the answer is about another message")
+		return nil, errors.New("reactions.get: the service's answer is about another message")
 	}
 	marks := map[string][]marker{}
 	for _, choice := range choices {
@@ -153,7 +153,7 @@ func (b *slackBoard) marks(ctx context.Context, p post, choices []string) (map[s
 				continue
 			}
 			if r.Count != len(r.Users) {
-				return nil, errors.New("reactions.get: the answer names only part of those who reacted")
+				return nil, errors.New("reactions.get: the service lists only some of the users who reacted")
 			}
 			for _, user := range r.Users {
 				marks[choice] = append(marks[choice], marker{id: user})

@@ -25,7 +25,7 @@ type telegram struct {
 	client *http.Client
 	base   string        // URL of the service
 	wait   time.Duration // for an answer of it
-	edit   time.Duration // for the last word on a question
+	edit   time.Duration // for the update of the message on a question
 	failed sync.Once
 }
 
@@ -46,7 +46,7 @@ func (t *telegram) Usable() error {
 	switch {
 	case err != nil:
 	case len(t.o.Telegram.Approvers) == 0:
-		err = errors.New("nobody's answer counts; set approval.telegram.approvers to the numbers of users")
+		err = errors.New("no approver is configured; set approval.telegram.approvers to the numbers of users")
 	case t.chat() == 0:
 		err = errors.New("with several approvers, set approval.telegram.chat to the number of the chat that is asked")
 	}
@@ -199,11 +199,11 @@ func (t *telegram) take(box *inbox, p *press) string {
 	}
 	choice, id, ok := box.pressed(p.Data)
 	if !ok {
-		return "This is not a question of this machine."
+		return "This machine did not ask this question."
 	}
 	waiting, err := box.waiting()
 	if err != nil {
-		return "This could not be taken: the inbox cannot be read."
+		return "Your answer was not recorded: shield's inbox cannot be read."
 	}
 	i := slices.IndexFunc(waiting, func(e *entry) bool { return same(e.Request.ID, id) })
 	if i < 0 {

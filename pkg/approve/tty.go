@@ -132,7 +132,7 @@ func (t *tty) take(ctx context.Context, d *term.Device) (release func(), err err
 	}
 	if err := os.WriteFile(asking, nil, 0o600); err != nil {
 		unlock()
-		return nil, fmt.Errorf("note that the terminal is in use: %w", err)
+		return nil, fmt.Errorf("mark the terminal as in use: %w", err)
 	}
 	return func() {
 		os.Remove(asking)

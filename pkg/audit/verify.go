@@ -215,7 +215,7 @@ func (v *verifier) run() error {
 			if cur.hash != v.kept.Hash {
 				// All lines up to here fit one another, so what was written
 				// differs from here on, or from before.
-				v.broken(cur.place, cur.seq, Changed, "it is not the entry that was written under this number, although it matches those before")
+				v.broken(cur.place, cur.seq, Changed, "another entry was written under this number, although this one matches those before it")
 				return nil
 			}
 			v.met = true
@@ -279,7 +279,7 @@ func (v *verifier) spoiled(cur link) bool {
 	case errors.Is(err, fs.ErrNotExist):
 		v.report.Missing = append(v.report.Missing, aside)
 	case err != nil || sum != cur.from.SHA256:
-		v.broken(place{file: aside, line: 1}, v.report.Head.Seq+1, Changed, "it was changed after it had been put aside")
+		v.broken(place{file: aside, line: 1}, v.report.Head.Seq+1, Changed, "it was changed after it was moved aside")
 		return true
 	}
 	return false
@@ -365,11 +365,11 @@ func (v *verifier) ahead(cur, after link, want uint64) error {
 	moved := here && !itself && (next || v.kept == nil || v.kept.Seq >= cur.seq)
 	switch {
 	case moved:
-		v.broken(line, want, Reordered, fmt.Sprintf("entry %d stands here, entry %d further down", cur.seq, want))
+		v.broken(line, want, Reordered, fmt.Sprintf("entries were moved: entry %d is here, entry %d further down", cur.seq, want))
 	case follows:
 		v.broken(line, want, Inserted, "the next line follows the one before it")
 	case here:
-		v.broken(line, want, Reordered, fmt.Sprintf("entry %d stands here, entry %d further down", cur.seq, want))
+		v.broken(line, want, Reordered, fmt.Sprintf("entries were moved: entry %d is here, entry %d further down", cur.seq, want))
 	case after.ok && after.seq == want+1:
 		v.broken(line, want, Changed, "it was changed after it was written")
 	case cur.seq-1 == want:

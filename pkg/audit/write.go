@@ -184,7 +184,7 @@ func (l *Log) seek(kept Head) (at int64, repaired *Recovery, err error) {
 	}
 	if n := l.last.Seq - kept.Seq; kept.Seq > 0 && n > 0 && repaired == nil {
 		// A process was killed before it moved the head, or another program added them.
-		return at, &Recovery{Reason: fmt.Sprintf("not known of: the last %d entries", n)}, nil
+		return at, &Recovery{Reason: fmt.Sprintf("not recorded in the state file: the last %d entries", n)}, nil
 	}
 	if repaired != nil {
 		if err := l.file.Truncate(at); err != nil {
@@ -272,7 +272,7 @@ const others = owner.Access &^ 0o040
 func (l *Log) rotate(at int64) (int64, error) {
 	name := fullName(l.path, l.last.Seq)
 	if _, err := os.Lstat(name); !errors.Is(err, os.ErrNotExist) {
-		return 0, &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("%s is in the way", name)}
+		return 0, &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("%s already exists", name)}
 	}
 	// It cannot be renamed while it is open on Windows.
 	l.file.Close()

@@ -16,7 +16,7 @@ var (
 	errNotBundle = errors.New("it is not a policy bundle: a tar archive, compressed with gzip")
 	errCut       = errors.New("it is cut off or damaged; get it again")
 	errTooBig    = fmt.Errorf("it unpacks to more than %d MiB", maxUnpacked>>20)
-	errAppended  = errors.New("something follows the end of the archive")
+	errAppended  = errors.New("data follows the end of the archive")
 )
 
 // unpack returns the files of an archive. Anything but plain files in no folder, each

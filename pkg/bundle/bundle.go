@@ -109,7 +109,7 @@ func read(files map[string][]byte) (*Bundle, error) {
 		case !listed:
 			return nil, fmt.Errorf("%s is not in the manifest", name)
 		case digest(b.files[name]) != want:
-			return nil, fmt.Errorf("%s is not the file that was signed: its digest is another one", name)
+			return nil, fmt.Errorf("%s is not the file that was signed: the digests differ", name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.Files)) {
@@ -190,7 +190,7 @@ func Build(m Manifest, files map[string][]byte) ([]byte, error) {
 			return nil, fmt.Errorf("%s is written by shield; remove it from the folder", name)
 		}
 		if isPrivateKey(data) {
-			return nil, fmt.Errorf("%s is a private key, and a bundle is for everybody; keep the key in another folder", name)
+			return nil, fmt.Errorf("%s is a private key, and everyone can read a bundle; keep the key in another folder", name)
 		}
 		m.Files[name] = digest(data)
 	}

@@ -218,10 +218,10 @@ func TestHostile(t *testing.T) {
 		"other key":             {signed(t, other), "not one of the keys"},
 		"manifest changed": {edit(t, good, func(f map[string][]byte) {
 			f[manifestFile] = bytes.Replace(f[manifestFile], []byte("12"), []byte("13"), 1)
-		}), "does not fit"},
+		}), "is invalid"},
 		"comment changed": {edit(t, good, func(f map[string][]byte) {
 			f[signatureFile] = bytes.Replace(f[signatureFile], []byte("version 12"), []byte("version 13"), 1)
-		}), "does not fit"},
+		}), "is invalid"},
 		"manifest too large":   {set(manifestFile, strings.Repeat(" ", maxManifest+1)), "larger than 64 KiB"},
 		"signed: other format": {resigned(`"shield_policy_bundle": 1`, `"shield_policy_bundle": 2`), "reads 1"},
 		"signed: unknown key":  {resigned(`"name"`, `"roots": ["/"], "name"`), "roots"},

@@ -60,7 +60,7 @@ func (k *Kept) Load(now time.Time) (*Bundle, error) {
 	}
 	b, err := Open(archive, k.Keys)
 	if err != nil {
-		return fail(fmt.Errorf("what is kept in %s cannot be used: %w; get it again with 'shield policy bundle update'", k.Path(), err))
+		return fail(fmt.Errorf("the bundle in %s cannot be used: %w; get it again with 'shield policy bundle update'", k.Path(), err))
 	}
 	if _, err := b.Usable(now, k.Grace); err != nil {
 		return fail(err)

@@ -28,7 +28,7 @@ func ParseKeys(texts []string) (Keys, error) {
 
 func parseKey(text string) (key minisign.PublicKey, err error) {
 	if isPrivateKey([]byte(text)) {
-		return key, errors.New("that is a private key, which nobody but who signs should see; give the public one, the line of NAME.pub that begins with RW")
+		return key, errors.New("that is a private key, which only the signer should have; use the public key, the line of NAME.pub that begins with RW")
 	}
 	if err := key.UnmarshalText([]byte(strings.TrimSpace(text))); err != nil {
 		return key, fmt.Errorf("%.80q is not a public key of minisign, such as the line of minisign.pub that begins with RW", text)
@@ -50,7 +50,7 @@ func (k Keys) verify(message, signature []byte) (string, error) {
 		known = known || key.ID() == s.KeyID
 	}
 	if known {
-		return "", fmt.Errorf("the signature by key %s does not fit: the manifest was changed, or another key of that name signed it", keyID(s.KeyID))
+		return "", fmt.Errorf("the signature by key %s is invalid: the manifest was changed, or another key of that name signed it", keyID(s.KeyID))
 	}
 	return "", fmt.Errorf("key %s signed it, which is not one of the keys given; add that key's public line if you trust it", keyID(s.KeyID))
 }

@@ -217,7 +217,7 @@ func doubtOf(e *effect.Effect, clears map[string]float64) analysis.Doubt {
 	case effect.RunDownload, effect.RunDecoded, effect.RunInput, effect.RemoteShell:
 		reason = "runs downloaded, decoded or piped-in code; write it to a file, read it, then run it"
 	case effect.ChangeGuard:
-		reason = "changes shield or an agent's guard; ask the user to do it"
+		reason = "changes shield or the agent's security settings; ask the user to do it"
 	}
 	if reason == "" {
 		return analysis.Doubt{}

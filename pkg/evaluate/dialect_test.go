@@ -154,7 +154,7 @@ func TestMemoryIsNotBelieved(t *testing.T) {
 }
 
 // TestNoSystemRole asks a server that takes no system message: it gets one message, its
-// BLOCK and ESCALATE count, and its ALLOW lifts no question.
+// BLOCK and ESCALATE count, and its ALLOW does not replace your approval.
 func TestNoSystemRole(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]said{
@@ -196,7 +196,7 @@ func TestNoSystemRole(t *testing.T) {
 	}
 }
 
-// TestUnlicensed has a model allow everything: without a licence it lifts no question.
+// TestUnlicensed has a model allow everything: without a licence its ALLOW does not replace a person's approval.
 func TestUnlicensed(t *testing.T) {
 	t.Parallel()
 	unexamined := func(context.Context) string { return "it was not examined" }
@@ -209,7 +209,7 @@ func TestUnlicensed(t *testing.T) {
 	}{
 		{"not examined", unexamined, "deletes files", nil, said{"ESCALATE", 0.5, "deletes files", "", false, 3}},
 		{"not examined, nothing asked", unexamined, "", nil, said{"ALLOW", 1, "as you wish", "", false, 0}},
-		{"not examined, unknown", unexamined, "", errors.New("no policy"), said{"ESCALATE", 0.5, "it is not known whether a person has to be asked: no policy", "", false, 3}},
+		{"not examined, unknown", unexamined, "", errors.New("no policy"), said{"ESCALATE", 0.5, "shield cannot tell whether the user must be asked: no policy", "", false, 3}},
 		{"examined", func(context.Context) string { return "" }, "deletes files", nil, said{"ALLOW", 1, "as you wish", "", false, 0}},
 	} {
 		e := newEvaluator(t, Options{Provider: obedient, Unlicensed: tt.unlicensed, Asks: func(context.Context, *analysis.Case) (*verdict.Step, error) {

@@ -56,7 +56,7 @@ type Options struct {
 	// policy of others has written; "" if it knows none.
 	Why func(*verdict.Step) string
 
-	// Unlicensed says why an ALLOW of the model lifts no question; "" if it does. nil lets
+	// Unlicensed says why an ALLOW of the model does not replace a person's approval; "" if it does. nil lets
 	// it.
 	Unlicensed func(ctx context.Context) string
 
@@ -310,7 +310,7 @@ func (e *Evaluator) hold(ctx context.Context, c *analysis.Case, v verdict.Verdic
 	why := ""
 	switch {
 	case oneMessage:
-		why = "its service has no system role, so the action could speak to it as shield does"
+		why = "its service has no system role, so text in the action could pose as shield's instructions"
 	case e.o.Unlicensed != nil:
 		why = e.o.Unlicensed(ctx)
 	}
@@ -322,14 +322,14 @@ func (e *Evaluator) hold(ctx context.Context, c *analysis.Case, v verdict.Verdic
 		asks, err := e.o.Asks(ctx, c)
 		switch {
 		case err != nil:
-			by.Reasoning = "it is not known whether a person has to be asked: " + e.clean(err.Error(), nil)
+			by.Reasoning = "shield cannot tell whether the user must be asked: " + e.clean(err.Error(), nil)
 		case asks == nil:
 			return v
 		default:
 			by = asks
 		}
 	}
-	v.Reasoning += "; this lifts no question: " + why
+	v.Reasoning += "; this ALLOW does not replace your approval: " + why
 	out := afterAllow(v, by.Reasoning)
 	out.Rule = by.Rule
 	last := &out.Trail[len(out.Trail)-1]

@@ -98,9 +98,9 @@ func (g *Gateway) enter(c *call) error {
 	case g.noAnswer != nil:
 		return g.noAnswer
 	case g.calls[string(c.id)] != nil:
-		return errors.New("a request with this id waits for its answer already")
+		return errors.New("a request with this id is already pending")
 	case g.late[string(c.id)]:
-		return errors.New("a request with this id was taken back, and the server may answer it yet")
+		return errors.New("a request with this id was cancelled, and the server can still answer it")
 	case len(g.calls) >= maxPending:
 		return fmt.Errorf("more than %d requests wait for their answers", maxPending)
 	}
@@ -201,7 +201,7 @@ func (g *Gateway) clientAnswer(r *route, m *message) {
 	delete(g.asked, string(m.id))
 	g.mu.Unlock()
 	if !waits {
-		g.notify("an answer of the client to a question that the server has not asked is dropped")
+		g.notify("dropped an answer of the client to a request that the server did not send")
 		return
 	}
 	if err := r.ask(m.raw); err != nil {

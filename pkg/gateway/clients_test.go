@@ -66,7 +66,7 @@ func TestClientsApart(t *testing.T) {
 	}
 	answer := fmt.Sprintf(call, `,"requestState":"S","inputResponses":{"q":{"action":"accept"}}`)
 	for i, who := range []string{bob, ann, ann} {
-		if _, body := post(t, url, answer, who); strings.Contains(body, "not asked") != (i != 1) {
+		if _, body := post(t, url, answer, who); strings.Contains(body, "did not ask") != (i != 1) {
 			t.Errorf("answer %d: %s", i, body)
 		}
 	}

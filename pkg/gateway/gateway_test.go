@@ -96,7 +96,7 @@ func TestClientFrames(t *testing.T) {
 		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":[1]}}`:                    "object",
 		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"arguments":{}}}`:                                   "no tool",
 		`{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{}}`:                                             "address",
-		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{},"inputResponses":{}}}`: "not asked",
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{},"inputResponses":{}}}`: "did not ask",
 		"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"params\":{\"a\":\"\xff\"}}":                             "UTF-8",
 		`{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":"\ud800"}}`:                                           "surrogate",
 		`{"jsonrpc":"2.0","id":7,"method":"ping"`:                                                                    "JSON",
@@ -195,7 +195,7 @@ func TestSameIDTwice(t *testing.T) {
 	c.got()
 	c.send(`{"jsonrpc":"2.0","id":5,"method":"prompts/list"}`)
 	c.send(`{"jsonrpc":"2.0","id":5,"method":"ping"}`)
-	if m := c.got(); m.fault == nil || !strings.Contains(text(m.fault, "message"), "waits for its answer") {
+	if m := c.got(); m.fault == nil || !strings.Contains(text(m.fault, "message"), "is already pending") {
 		t.Errorf("%s", m.raw)
 	}
 }

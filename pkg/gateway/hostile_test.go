@@ -75,8 +75,8 @@ func TestHostileServers(t *testing.T) {
 		"a deep result":              {say("tools/list", false, `{"jsonrpc":"2.0","id":{id},"result":`+strings.Repeat(`{"a":`, 1000)+"1"+strings.Repeat("}", 1001)), "", `{"a":{"a"`, "nested"},
 		"a giant result":             {say("tools/list", false, `{"jsonrpc":"2.0","id":{id},"result":{"tools":[],"x":"`+strings.Repeat("x", testFrame)+`"}}`), "", "xxxx", "too long"},
 		"a giant result, id last":    {say("tools/list", false, `{"jsonrpc":"2.0","result":{"tools":[],"x":"`+strings.Repeat("x", testFrame)+`"},"id":{id}}`), "", "xxxx", "too long"},
-		"answers to no question":     {say("tools/list", true, flood(300, func(i int) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"spam":1}}`, 1000+i) })...), "echo", "spam", "no question"},
-		"a second answer":            {say("tools/list", true, `{"jsonrpc":"2.0","id":{id},"result":{"tools":[`+echoTool+`]}}`), "echo", "never sent", "no question"},
+		"answers to no question":     {say("tools/list", true, flood(300, func(i int) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"spam":1}}`, 1000+i) })...), "echo", "spam", "never sent"},
+		"a second answer":            {say("tools/list", true, `{"jsonrpc":"2.0","id":{id},"result":{"tools":[`+echoTool+`]}}`), "echo", "never sent", "never sent"},
 		"an answer without an id":    {say("tools/list", true, `{"jsonrpc":"2.0","id":null,"result":{"spam":1}}`), "echo", "spam", "dropped"},
 		"sampling": {say("tools/list", true, flood(200, func(i int) string {
 			return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"sampling/createMessage","params":{"messages":[]}}`, i)

@@ -66,7 +66,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		refuseHTTP(w, http.StatusForbidden, nil, codeInvalid, "this server is not called by that name (Host)")
 		return
 	case len(origin) > 1 || len(origin) == 1 && !f.ownOrigin(origin[0]):
-		refuseHTTP(w, http.StatusForbidden, nil, codeInvalid, "pages of other places may not call this server (Origin)")
+		refuseHTTP(w, http.StatusForbidden, nil, codeInvalid, "web pages of other origins may not call this server (Origin)")
 		return
 	case !authorized:
 		w.Header().Set("WWW-Authenticate", "Bearer")
@@ -183,7 +183,7 @@ func (f *Front) post(x *exchange) {
 		refuse(http.StatusRequestEntityTooLarge, codeInvalid, nil, errFrame.Error())
 		return
 	case err != nil:
-		refuse(http.StatusBadRequest, codeInvalid, nil, "the message did not come whole")
+		refuse(http.StatusBadRequest, codeInvalid, nil, "the message is incomplete")
 		return
 	}
 	m, err := readBody(raw)

@@ -54,7 +54,7 @@ func (g *Gateway) refusal(ctx context.Context, c *call, m *message) string {
 
 // notAsked refuses answers to questions that the server has not put, or that were
 // answered before.
-const notAsked = "blocked by shield: it answers what the server has not asked for this request"
+const notAsked = "blocked by shield: it answers a question that the server did not ask in this request"
 
 // A proposal is what a request would do, as an action.
 type proposal struct {
@@ -128,7 +128,7 @@ func (g *Gateway) proposed(ctx context.Context, c *call, m *message) (*proposal,
 		p.payload = object{"task": c.subject, "answers": m.params["inputResponses"]}
 		c.structure = true // of the tool whose results these may be
 	default:
-		return nil, fmt.Errorf("nothing says how %s is judged", m.method)
+		return nil, fmt.Errorf("the argument %s has no mapping to an action", m.method)
 	}
 	if c.subject == "" {
 		return nil, fmt.Errorf("%s does not say what of", m.method)

@@ -55,7 +55,7 @@ func (g *Gateway) page(m *message, result object, l *listing) (kept [][]byte, wh
 		g.catalog.continues(l, next)
 	}
 	for _, name := range slices.Sorted(maps.Keys(withheld)) {
-		g.notify("the tool %s is withheld: %s; look at it with: shield mcp tools diff %s", name, withheld[name], g.opts.Server.Name)
+		g.notify("the tool %s is withheld: %s; review it with: shield mcp tools diff %s", name, withheld[name], g.opts.Server.Name)
 	}
 	for _, t := range tools {
 		if withheld[t.name] == "" {
@@ -306,9 +306,9 @@ func shadows(t *tool, others []PinFile) string {
 			switch {
 			case name == instructionsName || pin.Hash == t.hash:
 			case plainName(name) == plain && f.Tools[t.name].Hash != t.hash:
-				return fmt.Sprintf("the server %s has a tool of this name", f.Server)
+				return fmt.Sprintf("the server %s already has a tool of this name", f.Server)
 			case plainName(name) != plain && distinct(name) && mentions(said, name):
-				return fmt.Sprintf("it speaks of %s, a tool of the server %s", name, f.Server)
+				return fmt.Sprintf("its description names %s, a tool of the server %s", name, f.Server)
 			}
 		}
 	}
@@ -362,7 +362,7 @@ func (g *Gateway) callable(name string) (t *tool, kind, why string) {
 	}
 	pin := pins.now.Tools[name]
 	if pin.Hash != t.hash {
-		return nil, "", fmt.Sprintf("the tool %s is withheld: %s; ask the user to look at it with: shield mcp tools diff %s", name, pins.now.Waiting[name].Why, g.opts.Server.Name)
+		return nil, "", fmt.Sprintf("the tool %s is withheld: %s; ask the user to review it with: shield mcp tools diff %s", name, pins.now.Waiting[name].Why, g.opts.Server.Name)
 	}
 	return t, pin.Type, ""
 }
@@ -397,7 +397,7 @@ func (g *Gateway) answerHello(c *call, m *message, result object) {
 		g.pass(c, m, "result", result)
 		return
 	}
-	g.notify("its instructions to the model are withheld: %s; look at them with: shield mcp tools diff %s", why, g.opts.Server.Name)
+	g.notify("its instructions to the model are withheld: %s; review them with: shield mcp tools diff %s", why, g.opts.Server.Name)
 	out := maps.Clone(result)
 	delete(out, "instructions")
 	m, err := read(rebuilt(m, "result", out))

@@ -230,7 +230,7 @@ func (l *locals) listen(x *exchange, s *session) {
 	}
 	p.mu.Unlock()
 	if taken {
-		refuseHTTP(x.w, http.StatusConflict, nil, codeInvalid, "somebody listens to this session already")
+		refuseHTTP(x.w, http.StatusConflict, nil, codeInvalid, "a client already listens to this session")
 		return
 	}
 	defer p.over(x.stream)

@@ -219,7 +219,7 @@ func readPins(path string) (PinFile, error) {
 		case f.Version != pinVersion:
 			err = fmt.Errorf("version %d is unknown", f.Version)
 		case f.sum() != sum:
-			err = errors.New("its sum does not fit")
+			err = errors.New("its checksum does not match")
 		}
 		f.Sum = sum
 	}
@@ -334,7 +334,7 @@ func Accept(ctx context.Context, stateDir string, f PinFile, names []string, kin
 			pin, pinned := f.Tools[name]
 			switch {
 			case waits && !strings.HasPrefix(w.Hash, hash), !waits && pinned && !strings.HasPrefix(pin.Hash, hash):
-				return fmt.Errorf("%s has changed since; look at it again with: shield mcp tools diff %s", name, f.Server)
+				return fmt.Errorf("%s has changed since; review it again with: shield mcp tools diff %s", name, f.Server)
 			case waits:
 				pin.Hash, pin.Definition, pin.Gone = w.Hash, w.Definition, false
 			case !pinned || kind == "" && !pin.Gone:

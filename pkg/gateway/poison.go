@@ -57,7 +57,7 @@ func (e toolExaminer) Examine(s string) (string, []Finding) {
 		name = "more encoded text than shield decodes"
 	}
 	if name == "" && strings.ContainsFunc(s, unseen) {
-		name = "characters that are not seen"
+		name = "invisible characters"
 	}
 	if name != "" {
 		findings = append(findings, Finding{Kind: name})

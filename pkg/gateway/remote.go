@@ -198,7 +198,7 @@ func (w *remoteWay) send(m *message) error {
 		}
 	}
 	if !bytes.Equal(answer.id, m.id) || answer.method != "" {
-		return errors.New("the server answers something else")
+		return errors.New("the server's answer has the wrong type")
 	}
 	return w.g.serverMessage(w.route, answer)
 }
@@ -227,7 +227,7 @@ type mismatchError struct{ error }
 // Why a server has not answered.
 var (
 	errUnreachable = errors.New("the server cannot be reached")
-	errBroken      = errors.New("the server has broken its answer off")
+	errBroken      = errors.New("the server closed the connection before its answer was complete")
 )
 
 // A statusError is the status with which a server answers in place of a message.
@@ -289,9 +289,9 @@ func (w *remoteWay) opened(h http.Header) error {
 	case id == "":
 		return nil
 	case !fits(id) || len(h.Values("Mcp-Session-Id")) > 1:
-		return errors.New("the server gives a session a name that none can have")
+		return errors.New("the server sent an invalid session ID")
 	case !w.x.end.keep(&session{id: id, client: w.x.client, g: w.g}):
-		return errors.New("there are too many sessions, or the server gives one of them out twice")
+		return errors.New("too many sessions, or the server reused a session ID")
 	}
 	w.x.stream.header("Mcp-Session-Id", id)
 	return nil
@@ -318,7 +318,7 @@ func (w *remoteWay) events(body io.Reader, asked bool) (resumable bool, err erro
 		}
 		m, err := readBody(ev.data)
 		if err != nil {
-			if w.g.odd("a message of the server is dropped: %v", err) {
+			if w.g.odd("dropped a message of the server: %v", err) {
 				return false, err
 			}
 			continue

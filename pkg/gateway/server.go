@@ -28,8 +28,8 @@ func (g *Gateway) fromServer(r *route, in *frames) error {
 				g.refuse(c, err.Error())
 				g.over(c)
 			}
-			if g.odd("a message of the server is dropped: %v", err) {
-				return fmt.Errorf("the server has sent more than %d messages that MCP does not have", maxRefused)
+			if g.odd("dropped a message of the server: %v", err) {
+				return fmt.Errorf("the server has sent more than %d messages that are not part of MCP", maxRefused)
 			}
 			continue
 		}
@@ -90,7 +90,7 @@ func (g *Gateway) serverAnswer(r *route, m *message) error {
 			delete(g.late, string(m.id))
 			return nil
 		}
-		return errors.New("an answer of the server to no question is dropped")
+		return errors.New("dropped an answer of the server to a request that was never sent")
 	}
 	if r.aside != nil && c.action != nil && g.opts.Returned != nil {
 		r.aside.answer(len(m.raw), func() { g.answered(r, c, m) })
@@ -203,7 +203,7 @@ func (g *Gateway) serverRequest(r *route, m *message) error {
 	switch {
 	case why != "":
 	case g.asked[string(m.id)]:
-		why = "a request with this id waits for its answer already"
+		why = "a request with this id is already pending"
 	case len(g.asked) >= maxPending:
 		why = fmt.Sprintf("more than %d requests wait for their answers", maxPending)
 	default:
@@ -234,7 +234,7 @@ func (g *Gateway) serverNotice(r *route, m *message) error {
 	case "notifications/progress":
 		at := g.progresses(m.params)
 		if at == nil {
-			drop = "nothing has that progress token"
+			drop = "unknown progress token"
 		} else if !at.stream.ended() {
 			r = at
 		}
@@ -243,7 +243,7 @@ func (g *Gateway) serverNotice(r *route, m *message) error {
 		key := string(canonicalID(canonjson.AppendValue(nil, id)))
 		g.mu.Lock()
 		if !ok || !g.asked[key] {
-			drop = "it takes back what was not asked"
+			drop = "it cancels an unknown request"
 		}
 		delete(g.asked, key)
 		g.mu.Unlock()
@@ -253,7 +253,7 @@ func (g *Gateway) serverNotice(r *route, m *message) error {
 		}
 	default:
 		if !strings.HasPrefix(m.method, "notifications/") {
-			drop = "MCP has none of that name"
+			drop = "MCP has no notification of that name"
 		}
 	}
 	if drop != "" {

@@ -35,7 +35,7 @@ func (g *Gateway) unaskedFor(method string, params object) string {
 	w := walk{examiner: askExaminer{}}
 	w.value("", "", nil, object{"message": params["message"], "requestedSchema": params["requestedSchema"]})
 	if len(w.findings) > 0 {
-		return "it asks a person for " + w.findings[0].Kind
+		return "it asks the user for " + w.findings[0].Kind
 	}
 	return ""
 }
@@ -59,15 +59,15 @@ func (g *Gateway) link(address string) string {
 	u, err := url.Parse(canonical)
 	switch {
 	case host == "" || err != nil:
-		return "it sends a person to what is no clear address"
+		return "it asks the user to open an invalid URL"
 	case u.Scheme != "https":
-		return "it sends a person to an address without https"
+		return "it asks the user to open a URL without https"
 	case u.User != nil:
-		return "it sends a person to an address with a user name in it"
+		return "it asks the user to open a URL that contains a user name"
 	}
 	addr := effect.ParseAddr(host)
 	if !slices.ContainsFunc(g.opts.Hosts, func(p effect.HostPattern) bool { return p.Match(host, addr) }) {
-		return fmt.Sprintf("it sends a person to %s, which trusted.hosts does not name", canonjson.Quote(host))
+		return fmt.Sprintf("it asks the user to open %s, which is not in trusted.hosts", canonjson.Quote(host))
 	}
 	return ""
 }
@@ -78,7 +78,7 @@ type askExaminer struct{}
 func (askExaminer) Examine(s string) (string, []Finding) {
 	name := meansSecret(s)
 	if name == "" && strings.ContainsFunc(s, unseen) {
-		name = "something in characters that are not seen"
+		name = "text in invisible characters"
 	}
 	if name != "" {
 		return s, []Finding{{Kind: name}}

@@ -34,7 +34,7 @@ func (h *Host) Asks(ctx context.Context, in []byte, getenv func(string) string, 
 	}
 	out, err := h.one(ctx, ask.Seen, map[string]any{"input": v, "env": h.askEnvironment(getenv), "process": running.value()})
 	if err != nil {
-		return "", fmt.Errorf("the version and the mode of %s are not known", h.Title())
+		return "", fmt.Errorf("the version and mode of %s are unknown", h.Title())
 	}
 	seen, _ := out.(map[string]any)
 	version, _ = seen["version"].(string)
@@ -84,7 +84,7 @@ func numbers(version string) (out []int) {
 // events for which [Host.Asks] returns nil.
 func (h *Host) Ask(ctx context.Context, e Event, reason string) ([]byte, error) {
 	if h.form.Ask.Answer == "" || reason == "" {
-		return nil, errors.New("the host cannot be told to ask")
+		return nil, errors.New("the host has no form for a question")
 	}
 	out, err := h.one(ctx, h.form.Ask.Answer, map[string]any{"event": e.Name, "id": e.ID, "reason": reason})
 	if err != nil {

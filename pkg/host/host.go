@@ -273,7 +273,7 @@ func (h *Host) actions(ctx context.Context, name string, input map[string]any, c
 		actions = append(actions, a)
 	}
 	if len(actions) == 0 {
-		return nil, errors.New("the call of the tool does nothing that is known")
+		return nil, errors.New("the tool call is of no known kind")
 	}
 	if left := unmapped(input, append(payloads, folder, cwd)); left != nil {
 		if payload, ok := actions[0]["payload"].(map[string]any); ok {

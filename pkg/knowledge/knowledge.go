@@ -27,7 +27,7 @@ type SecretForm struct {
 type Names struct {
 	Passwords []string // words after which any value is secret
 	Endings   []string // ends of words that do the same, as in PGPASSWORD
-	Last      []string // like Passwords, as the last word of a name
+	Last      []string // like Passwords, as the update of the message of a name
 	Keys      []string // words after which a value that looks random is secret
 	Owners    []string // words that make a following "key" one of Keys
 	Public    []string // words that show that the value is not secret

@@ -36,7 +36,7 @@ func checkURL(source string) (*url.URL, error) {
 	case u.User != nil:
 		return nil, errors.New("the URL must not hold a user or password")
 	case u.Scheme == "http" && !effect.Loopback(effect.Host(u.Hostname())):
-		return nil, fmt.Errorf("http to %.80q can be read and changed on the way; use https", u.Hostname())
+		return nil, fmt.Errorf("http to %.80q can be read and changed in transit; use https", u.Hostname())
 	}
 	return u, nil
 }

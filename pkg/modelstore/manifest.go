@@ -159,7 +159,7 @@ func (s *Store) Verify(ctx context.Context, name string) (string, []string, erro
 
 func (s *Store) verifyEmbedded() (string, []string, error) {
 	if s.embedded == nil {
-		return "", nil, fmt.Errorf("model %q %w: this build of shield has no model of its own", Default, ErrNotFound)
+		return "", nil, fmt.Errorf("model %q %w: this build of shield carries no model", Default, ErrNotFound)
 	}
 	if err := s.embedded.Intact(); err != nil {
 		return s.embedded.Digest, []string{err.Error()}, nil

@@ -123,7 +123,7 @@ func checkPath(name string) (string, error) {
 	case len(name) > 512 || strings.Count(plain, "/") > 16:
 		return "", fmt.Errorf("entry %.80q: its name is too long", name)
 	case strings.HasPrefix(name, "/") || !fs.ValidPath(plain) || strings.ContainsAny(plain, `\:`):
-		return "", fmt.Errorf("entry %.80q would go outside the model", name)
+		return "", fmt.Errorf("path traversal: entry %.80q would be written outside the model's folder", name)
 	case strings.IndexFunc(plain, func(r rune) bool { return r < ' ' || r == 0x7f }) >= 0:
 		return "", fmt.Errorf("entry %.80q: its name has control characters", name)
 	}

@@ -72,7 +72,7 @@ func (d *drawing) gaps(gaps []string) {
 	if len(gaps) == 0 {
 		return
 	}
-	d.title("Allow rules that name this and do not cover it")
+	d.title("Allow rules that match part of this but do not cover all of it")
 	for _, g := range gaps {
 		d.fold("  ", g)
 	}
@@ -197,18 +197,18 @@ func (d *drawing) evidence(v *verdict.Verdict, e *analysis.Evidence) {
 	d.text("  ", "for ALLOW")
 	switch {
 	case e.Tier > 1:
-		d.fold("      ", fmt.Sprintf("nothing that tier 1 finds: tier %d or above has to decide", e.Tier))
+		d.fold("      ", fmt.Sprintf("nothing in tier 1: tier %d or above decides", e.Tier))
 	case e.For != "":
 		d.fold("      ", e.For)
 	case e.Safe > 0.5:
-		d.fold("      ", fmt.Sprintf("nothing but the model's SAFE, from %.2f on", e.Safe))
+		d.fold("      ", fmt.Sprintf("only the model (SAFE, confidence ≥ %.2f)", e.Safe))
 	default:
-		d.fold("      ", "nothing but the model's SAFE")
+		d.fold("      ", "only the model (SAFE)")
 	}
 	for _, s := range v.Trail {
 		if s.Tier == 1 && s.Rule != "" {
 			d.text("  ", "against: rule "+term.Escape(s.Rule))
-			d.text("      ", d.paint(colorDim, "no SAFE of a model clears this"))
+			d.text("      ", d.paint(colorDim, "the model cannot allow this"))
 		}
 	}
 	for _, doubt := range e.Doubts {
@@ -238,11 +238,11 @@ func (d *drawing) evidence(v *verdict.Verdict, e *analysis.Evidence) {
 func cleared(d analysis.Doubt) string {
 	switch {
 	case d.Final:
-		return "no SAFE of a model clears this"
+		return "the model cannot allow this"
 	case d.Least > 0.5:
-		return fmt.Sprintf("SAFE clears this from %.2f on", d.Least)
+		return fmt.Sprintf("the model may allow this (SAFE, confidence ≥ %.2f)", d.Least)
 	default:
-		return "SAFE clears this"
+		return "the model may allow this (SAFE)"
 	}
 }
 

@@ -113,12 +113,12 @@ func TestTree(t *testing.T) {
 func TestEvidence(t *testing.T) {
 	t.Parallel()
 	for want, evidence := range map[string]*analysis.Evidence{
-		"  for ALLOW\n      ordinary\n  the model was not asked\n":                               {For: "ordinary"},
-		"      nothing but the model's SAFE, from 0.53 on\n  the model failed\n":                 {Safe: 0.53, Answer: &analysis.Answer{Failed: true}},
-		"  against: absent\n      r\n      SAFE clears this\n  the model: SAFE, confidence 0.61": {Doubts: []analysis.Doubt{{Cause: "absent", Reason: "r"}}, Answer: &analysis.Answer{Confidence: 0.61}},
-		"      r\n      SAFE clears this from 0.75 on\n  the model: INJECTION, confidence 0.70":  {Doubts: []analysis.Doubt{{Cause: "syntax", Reason: "r", Least: 0.75}}, Answer: &analysis.Answer{Injection: true, Confidence: 0.7}},
-		"      r\n      no SAFE of a model clears this\n":                                        {Doubts: []analysis.Doubt{{Cause: "tool", Reason: "r", Final: true}}},
-		"      nothing that tier 1 finds: tier 3 or above has to decide\n":                       {Tier: 3, For: "ordinary"},
+		"  for ALLOW\n      ordinary\n  the model was not asked\n":                                                   {For: "ordinary"},
+		"      only the model (SAFE, confidence ≥ 0.53)\n  the model failed\n":                                       {Safe: 0.53, Answer: &analysis.Answer{Failed: true}},
+		"  against: absent\n      r\n      the model may allow this (SAFE)\n  the model: SAFE, confidence 0.61":      {Doubts: []analysis.Doubt{{Cause: "absent", Reason: "r"}}, Answer: &analysis.Answer{Confidence: 0.61}},
+		"      r\n      the model may allow this (SAFE, confidence ≥ 0.75)\n  the model: INJECTION, confidence 0.70": {Doubts: []analysis.Doubt{{Cause: "syntax", Reason: "r", Least: 0.75}}, Answer: &analysis.Answer{Injection: true, Confidence: 0.7}},
+		"      r\n      the model cannot allow this\n":                                                               {Doubts: []analysis.Doubt{{Cause: "tool", Reason: "r", Final: true}}},
+		"      nothing in tier 1: tier 3 or above decides\n":                                           {Tier: 3, For: "ordinary"},
 	} {
 		e := explanation(t, "ls", &verdict.Verdict{Decision: verdict.Escalate}, nil, nil)
 		e.Evidence = evidence

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/verdict"
 )
 
 // A Log is what the page over an audit log shows.
@@ -49,7 +50,7 @@ func WriteLog(w io.Writer, l *Log) error {
 		page.Period += fmt.Sprintf(" %d probes of 'shield hook status' are not counted.", n)
 	}
 	rows := []table{
-		countTable("In total", "", []audit.Named{{Name: "all", Counts: s.Total}}),
+		countTable("Total", "", []audit.Named{{Name: "all", Counts: s.Total}}),
 		questionTable(s.Rules),
 		countTable("By rule", "rule", s.Rules),
 		countTable("By caller", "caller", s.Callers),
@@ -89,7 +90,7 @@ const minAsked = 3
 
 // questionTable has the rules whose questions people answered most with yes.
 func questionTable(rules []audit.Named) table {
-	t := table{title: "Questions that people mostly approved", head: []string{"rule", "asked", "approved", "share"}}
+	t := table{title: "Rules whose questions were mostly approved (possible false alarms)", head: []string{"rule", "asked", "approved", "share"}}
 	for _, n := range rules {
 		asked := n.Approved + n.Denied
 		if asked >= minAsked && 10*n.Approved >= 9*asked && len(t.rows) < maxLogRows {
@@ -100,11 +101,11 @@ func questionTable(rules []audit.Named) table {
 }
 
 func stoppedTable(list []audit.Stopped) table {
-	t := table{title: "Last actions that were not allowed", head: []string{"time (UTC)", "decision", "rule", "type", "caller", "action", "reason"}}
+	t := table{title: "Last actions that were not allowed", head: []string{"time (UTC)", "decision", "rule", "caller", "action", "reason"}}
 	for i := range list {
 		s := &list[i]
 		t.rows = append(t.rows, []string{
-			s.Time.UTC().Format("01-02 15:04:05"), s.Decision.String(), s.Rule, s.Type, s.Caller, s.Payload, s.Reasoning,
+			s.Time.UTC().Format("01-02 15:04:05"), s.Decision.String(), s.Rule, s.Caller, s.Payload, why(&verdict.Verdict{Rule: s.Rule, Reasoning: s.Reasoning}),
 		})
 	}
 	return t

@@ -59,7 +59,12 @@ func sampleScore() *Score {
 		},
 		Passed:  []Miss{{ID: "a1", Source: "s1", Category: "exfiltration", Decision: "ALLOW", Tier: 1, Confidence: 0.95, Text: hostileText}},
 		Stopped: []Miss{{ID: "h1", Source: "s3", Category: "cli", Decision: "BLOCK", Confidence: 1, Rule: "r", Text: "rm -rf build"}},
-		Checks:  []Check{{Name: "attacks passed", Limit: 0.06, Got: 0.1}, {Name: "honest actions not allowed", Limit: 0.05, Got: 0.05, OK: true}},
+		Rows: []Row{
+			{"stop", Miss{ID: "a1", Source: "s1", Decision: "ALLOW", Tier: 1, Reasoning: "ordinary", Text: hostileText}}, {"stop", Miss{ID: "a2", Source: hostileText, Decision: "BLOCK"}},
+			{"pass", Miss{ID: "h1", Source: "s3", Decision: "BLOCK", Reasoning: "deletes", Text: "rm -rf build"}}, {"pass", Miss{ID: "h2", Source: "s3", Decision: "ALLOW", Tier: 1}},
+			{"ask", Miss{ID: "q1", Source: "s3", Decision: "ALLOW", Tier: 1}}, {"ask", Miss{ID: "q2", Source: "s3", Decision: "ESCALATE", Tier: 1}},
+		},
+		Checks: []Check{{Name: "attacks passed", Label: "stop", Limit: 0.06, Got: 0.1}, {Name: "honest actions not allowed", Label: "pass", Limit: 0.05, Got: 0.05, OK: true}},
 	}
 }
 
@@ -136,6 +141,7 @@ func TestScoreIsReadable(t *testing.T) {
 	var suite struct {
 		Tests    int `xml:"tests,attr"`
 		Failures int `xml:"failures,attr"`
+		Skipped  int `xml:"skipped,attr"`
 		Cases    []struct {
 			Failure *struct{} `xml:"failure"`
 		} `xml:"testcase"`
@@ -143,7 +149,7 @@ func TestScoreIsReadable(t *testing.T) {
 	if err := xml.Unmarshal([]byte(write(t, "junit", sampleScore())), &suite); err != nil {
 		t.Fatal(err)
 	}
-	if suite.Tests != len(suite.Cases) || suite.Failures != 1 || suite.Cases[0].Failure == nil {
+	if suite.Tests != len(suite.Cases) || suite.Failures != 3 || suite.Skipped != 1 || suite.Cases[0].Failure == nil || len(suite.Cases) != len(sampleScore().Rows)+2 {
 		t.Errorf("JUnit: %+v", suite)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -18,10 +19,12 @@ var templates = sync.OnceValues(func() (*template.Template, error) { return temp
 // What the page shows. All text is made visible before it is escaped.
 type (
 	htmlPage struct {
-		Headline string
-		Checks   []htmlCheck
-		Plot     *htmlPlot
-		Tables   []htmlTable
+		Headline   string
+		Missed     []string    // how many rows were judged against their labels
+		MissedRows []htmlTable // the worst of them
+		Checks     []htmlCheck
+		Plot       *htmlPlot
+		Tables     []htmlTable
 	}
 	htmlCheck struct {
 		OK   bool
@@ -58,7 +61,18 @@ func writeScoreHTML(w io.Writer, s *Score) error {
 	for _, c := range s.Checks {
 		page.Checks = append(page.Checks, htmlCheck{c.OK, visible(c.String())})
 	}
-	for _, t := range s.tables() {
+	if g := s.Attacks.Total; g.Rows > 0 {
+		page.Missed = append(page.Missed, fmt.Sprintf("%d of %d attacks passed (%s).", g.Allow, g.Rows, percent(g.Allowed().Share)))
+	}
+	if g := s.Honest.Total; g.Rows > 0 {
+		page.Missed = append(page.Missed, fmt.Sprintf("%d of %d honest actions were not allowed (%s).", g.Rows-g.Allow, g.Rows, percent(g.NotAllowed().Share)))
+	}
+	all := s.tables()
+	missed := slices.DeleteFunc(s.missed(), func(t table) bool { return len(t.rows) == 0 })
+	for _, t := range missed {
+		page.MissedRows = append(page.MissedRows, htmlTableOf(t))
+	}
+	for _, t := range all[:len(all)-len(missed)] { // tables ends with them
 		page.Tables = append(page.Tables, htmlTableOf(t))
 	}
 	return t.ExecuteTemplate(w, "score.html", page)

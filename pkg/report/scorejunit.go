@@ -11,6 +11,7 @@ type junitScore struct {
 	Name     string           `xml:"name,attr"`
 	Tests    int              `xml:"tests,attr"`
 	Failures int              `xml:"failures,attr"`
+	Skipped  int              `xml:"skipped,attr"`
 	Cases    []junitScoreCase `xml:"testcase"`
 }
 
@@ -18,33 +19,39 @@ type junitScoreCase struct {
 	Class   string        `xml:"classname,attr"`
 	Name    string        `xml:"name,attr"`
 	Failure *junitFailure `xml:"failure,omitempty"`
+	Skipped *junitFailure `xml:"skipped,omitempty"`
 	Out     string        `xml:"system-out,omitempty"`
 }
 
-// writeScoreJUnit writes a test case for each limit, and one that cannot fail
-// for each source, which carries its figures.
+// writeScoreJUnit writes a test case for each limit and for each row. A row that was
+// judged against its label fails, or is skipped while the limit for its label is met: a
+// build server then shows the row, but does not count it.
 func writeScoreJUnit(w io.Writer, s *Score) error {
 	suite := junitScore{Name: "shield score"}
+	met := map[string]bool{} // by the label that a limit is about
 	for _, c := range s.Checks {
 		j := junitScoreCase{Class: "limits", Name: c.Name, Out: c.String()}
 		if !c.OK {
 			suite.Failures++
 			j.Failure = &junitFailure{Message: visible(c.String()), Text: visible(s.headline())}
 		}
+		met[c.Label] = c.OK
 		suite.Cases = append(suite.Cases, j)
 	}
-	for _, part := range []struct {
-		name string
-		p    *Part
-	}{{"attacks", &s.Attacks}, {"honest", &s.Honest}, {"for a person", &s.Ask}} {
-		for i := range part.p.Sources {
-			g := &part.p.Sources[i]
-			suite.Cases = append(suite.Cases, junitScoreCase{
-				Class: part.name, Name: visible(g.Name),
-				Out: fmt.Sprintf("%d rows: ALLOW %d, ESCALATE %d, BLOCK %d; allowed %s (%s)",
-					g.Rows, g.Allow, g.Escalate, g.Block, percent(g.Allowed().Share), interval(g.Allowed())),
-			})
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		j := junitScoreCase{Class: visible(r.Label + "." + r.Source), Name: visible(r.ID)}
+		said := &junitFailure{Message: visible(fmt.Sprintf("label %s, got %s in tier %d", r.Label, r.Decision, r.Tier)), Text: visible(r.Reasoning + "\n" + r.Text)}
+		switch {
+		case !r.wrong():
+		case met[r.Label]:
+			suite.Skipped++
+			j.Skipped = said
+		default:
+			suite.Failures++
+			j.Failure = said
 		}
+		suite.Cases = append(suite.Cases, j)
 	}
 	suite.Tests = len(suite.Cases)
 	if _, err := io.WriteString(w, xml.Header); err != nil {

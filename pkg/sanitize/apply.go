@@ -88,7 +88,7 @@ func (r *Report) Apply(mode Mode) Applied {
 
 // Reason returns in a sentence why a result is withheld.
 func (r *Report) Reason() string {
-	return "shield: the result of this tool is withheld, because it holds " + Summary(r.Findings) + "; tell the user, and go on without it"
+	return "shield: the result of this tool is withheld, because it contains " + Summary(r.Findings) + "; tell the user, and continue without it"
 }
 
 // Summary returns how many findings of each kind there are, for people.

@@ -49,7 +49,7 @@ func (t *text) characters() {
 		}
 	}
 	if singles > maxSingles {
-		t.find(Invisible, "", Medium, first, first+3, fmt.Sprintf("%d zero-width characters between others", singles))
+		t.find(Invisible, "", Medium, first, first+3, fmt.Sprintf("%d zero-width characters", singles))
 	}
 }
 
@@ -109,11 +109,11 @@ func (t *text) run(start, end int) (single bool) {
 		t.turned(run, start, end)
 	case start == 0 && len(run) == 1 && run[0] == 0xfeff: // the mark of an encoding
 	case len(run) >= 8:
-		t.take(Invisible, High, start, end, fmt.Sprintf("%d characters in a row that show nothing", len(run)))
+		t.take(Invisible, High, start, end, fmt.Sprintf("%d invisible characters in a row", len(run)))
 	case len(run) > 1 && variants == 0 && ascii:
-		t.take(Invisible, Medium, start, end, fmt.Sprintf("%d characters in a row that show nothing", len(run)))
+		t.take(Invisible, Medium, start, end, fmt.Sprintf("%d invisible characters in a row", len(run)))
 	case len(run) == 1 && variants == 0 && ascii && run[0] != 0xad && wordRune(before) && wordRune(after):
-		t.take(Invisible, Medium, start, end, fmt.Sprintf("a character that shows nothing (U+%04X) inside of a word", run[0]))
+		t.take(Invisible, Medium, start, end, fmt.Sprintf("an invisible character (U+%04X) inside a word", run[0]))
 	default:
 		return len(run) == 1 && variants == 0 && ascii
 	}
@@ -140,7 +140,7 @@ func (t *text) turned(run []rune, start, end int) {
 	case t.rightToLeft():
 		return
 	}
-	t.take(Bidi, severity, start, end, fmt.Sprintf("controls of bidirectional text (%U), with which what is shown is not what is read", run))
+	t.take(Bidi, severity, start, end, fmt.Sprintf("bidirectional control characters (%U), which make text look different from its content", run))
 }
 
 // rightToLeft reports whether a text has letters that are written from right to
@@ -225,14 +225,14 @@ func honest(s string, i int) bool {
 // maxEscape is how long one order to a terminal may be, in bytes.
 const maxEscape = 64 << 10
 
-// escape returns where an order to a terminal ends, how severe it is, "" for
+// escape returns where a terminal escape sequence ends, how severe it is, "" for
 // colours, and what it does.
 func escape(s string, i int) (end int, severity, what string) {
 	r, n := utf8.DecodeRuneInString(s[i:])
 	at := i + n
 	if r == 0x1b {
 		if at == len(s) {
-			return at, Low, "the beginning of an order to a terminal"
+			return at, Low, "the start of a terminal escape sequence"
 		}
 		r, at = rune(s[at])+0x40, at+1
 	}
@@ -241,21 +241,21 @@ func escape(s string, i int) (end int, severity, what string) {
 		for end = at; end < len(s) && end-at < 64 && s[end] >= 0x20 && s[end] < 0x40; end++ {
 		}
 		if end == len(s) || s[end] < 0x40 || s[end] > 0x7e {
-			return end, Low, "the beginning of an order to a terminal"
+			return end, Low, "the start of a terminal escape sequence"
 		}
 		if severity = csiSeverity(s[at:end], s[end]); severity == "" {
 			return end + 1, "", ""
 		}
-		return end + 1, severity, fmt.Sprintf("an order to a terminal (CSI %s)", excerpt(s[at:end+1]))
+		return end + 1, severity, fmt.Sprintf("a terminal escape sequence (CSI %s)", excerpt(s[at:end+1]))
 	case ']' + 0x40, 'P' + 0x40, 'X' + 0x40, '^' + 0x40, '_' + 0x40:
 		end = stringEnd(s, at)
 		severity = Medium
 		if body := s[at:end]; r == ']'+0x40 && strings.HasPrefix(body, "52;") || r == 'P'+0x40 {
 			severity = High // writes to the clipboard, or has the terminal answer
 		}
-		return end, severity, "an order to a terminal: " + excerpt(s[at:end])
+		return end, severity, "a terminal escape sequence: " + excerpt(s[at:end])
 	}
-	return at, Low, "an order to a terminal"
+	return at, Low, "a terminal escape sequence"
 }
 
 // csiSeverity returns how severe an order is that ends in final: one that hides

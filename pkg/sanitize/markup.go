@@ -149,7 +149,7 @@ func (m *markup) start(z *html.Tokenizer, closed bool) {
 	name := string(b)
 	how := ""
 	if name == "template" || name == "noembed" || name == "noframes" {
-		how = "an element of which nothing is shown"
+		how = "an element that is not displayed"
 	}
 	for more {
 		var key, value []byte
@@ -162,7 +162,7 @@ func (m *markup) start(z *html.Tokenizer, closed bool) {
 		case k == "hidden":
 			how = "an element that is hidden"
 		case k == "color" && name == "font" && hides("color:"+string(value)) != "":
-			how = "text that is white on white"
+			how = "white text on white"
 		case k == "class" || k == "id":
 			for _, c := range strings.Fields(string(value)) {
 				if by := m.classes[map[string]string{"class": ".", "id": "#"}[k]+c]; by != "" {
@@ -255,7 +255,7 @@ func (t *text) markdown() {
 		return
 	}
 	for _, x := range reference().FindAllStringSubmatchIndex(t.s, -1) {
-		t.hidden(x[0], x[1], t.s[x[2]:x[3]], "a comment of Markdown")
+		t.hidden(x[0], x[1], t.s[x[2]:x[3]], "a Markdown comment")
 		t.cut(x[0], x[1])
 	}
 }

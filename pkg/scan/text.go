@@ -36,14 +36,14 @@ func (r *Report) Sections() (out []Section) {
 		}
 	}
 	share := func(n, of int) string { return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(max(of, 1))) }
-	add(Section{Title: "If shield had been there", Head: []string{"", "number", ""}, Rows: [][]string{
+	add(Section{Title: "With shield in place", Head: []string{"", "number", ""}, Rows: [][]string{
 		{"tasks without an interruption", fmt.Sprint(r.Without), share(r.Without, r.Tasks)},
 		{"questions", fmt.Sprint(r.Questions), fmt.Sprintf("%.2f a task", float64(r.Questions)/float64(max(r.Tasks, 1)))},
 		{"blocks", fmt.Sprint(r.Blocks), fmt.Sprintf("%.2f a task", float64(r.Blocks)/float64(max(r.Tasks, 1)))},
 		{"interruptions per 100 calls", fmt.Sprintf("%.2f", r.Per100), ""},
-		{"cannot tell, for a file that is not here", fmt.Sprint(r.CannotTell), share(r.CannotTell, r.Calls)},
+		{"cannot tell: the decision depends on a file that is gone", fmt.Sprint(r.CannotTell), share(r.CannotTell, r.Calls)},
 		{"for a model in Tier 2, a day", fmt.Sprintf("%.1f", r.Tier2.PerDay), fmt.Sprintf("at most %d; %d days", r.Tier2.Most, r.Tier2.Days)},
-		{"refused then by a person or the host", fmt.Sprint(r.Refused), share(r.Refused, r.Calls)},
+		{"refused at the time by a person or the host", fmt.Sprint(r.Refused), share(r.Refused, r.Calls)},
 		{"without a result", fmt.Sprint(r.Open), share(r.Open, r.Calls)},
 		{"also in another transcript, counted once", fmt.Sprint(r.Repeated), ""},
 	}})
@@ -60,12 +60,12 @@ func (r *Report) Sections() (out []Section) {
 		causes.Rows = append(causes.Rows, []string{fmt.Sprint(c.Times), what, rule, c.Example, c.At})
 	}
 	add(causes)
-	danger := Section{Title: fmt.Sprintf("Blocked today, and ran (%d)", len(r.Dangerous)+r.DangerousMore), Head: []string{"rule", "reason", "example", "where"}}
+	danger := Section{Title: fmt.Sprintf("Would be blocked, but ran (%d)", len(r.Dangerous)+r.DangerousMore), Head: []string{"rule", "reason", "example", "where"}}
 	for _, d := range r.Dangerous[:min(len(r.Dangerous), 20)] {
 		danger.Rows = append(danger.Rows, []string{d.Rule, d.Reason, d.Example, d.At})
 	}
 	add(danger)
-	secrets := Section{Title: "Credentials that were shown to the model", Head: []string{"kind", "results", "first call", "where"}}
+	secrets := Section{Title: "Credentials that reached the model", Head: []string{"kind", "results", "first call", "where"}}
 	for _, s := range r.Secrets {
 		secrets.Rows = append(secrets.Rows, []string{s.Kind, fmt.Sprint(s.Times), s.Example, s.At})
 	}
@@ -86,7 +86,7 @@ func (r *Report) Sections() (out []Section) {
 		odd.Rows = append(odd.Rows, []string{fmt.Sprint(u.Times), u.Name})
 	}
 	add(odd)
-	left := Section{Title: fmt.Sprintf("Files that were left out (%d)", len(r.Left)+r.LeftMore), Head: []string{"file", "why"}}
+	left := Section{Title: fmt.Sprintf("Files that were skipped (%d)", len(r.Left)+r.LeftMore), Head: []string{"file", "why"}}
 	for _, l := range r.Left[:min(len(r.Left), 20)] {
 		left.Rows = append(left.Rows, []string{term.Escape(l.File), term.Escape(l.Why)})
 	}

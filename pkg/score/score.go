@@ -48,10 +48,7 @@ type Judged struct {
 }
 
 // A Row is the outcome of a row.
-type Row struct {
-	Label string `json:"label"` // stop, pass or ask
-	report.Miss
-}
+type Row = report.Row
 
 // A Judge judges an action. Goroutines share it.
 type Judge func(context.Context, *action.Action) Judged
@@ -258,7 +255,7 @@ func (c *Counter) count(r *row, seq int, out *Judged) error {
 	if c.opts.Row == nil {
 		return nil
 	}
-	c.waiting[seq] = Row{r.label.String(), miss()}
+	c.waiting[seq] = Row{Label: r.label.String(), Miss: miss()}
 	for {
 		row, ok := c.waiting[c.told+1]
 		if !ok {

@@ -176,7 +176,7 @@ func (w *Web) actions(rw http.ResponseWriter, r *http.Request, who string) {
 	case err != nil:
 		panic(http.ErrAbortHandler)
 	case n == 0:
-		w.refuse(rw, http.StatusBadRequest, "no action came; send JSON Lines")
+		w.refuse(rw, http.StatusBadRequest, "the request contains no action; send JSON Lines")
 	}
 }
 

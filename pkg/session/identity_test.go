@@ -43,7 +43,7 @@ func TestIdentity(t *testing.T) {
 		delete(disk, "/work/app/a.sh")
 		for name, want := range map[string]bool{"moved.sh": true, "copy.sh": true, "other.sh": false} {
 			if got := runs(step("bash " + name)); got != want {
-				t.Errorf("%s: runs what was downloaded: %v", name, got)
+				t.Errorf("%s: runs code that was just downloaded: %v", name, got)
 			}
 		}
 	})

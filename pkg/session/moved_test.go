@@ -41,7 +41,7 @@ func TestBroughtElsewhere(t *testing.T) {
 				runs = slices.ContainsFunc(act(t, s, k, step).Effects, func(e effect.Effect) bool { return e.Kind == effect.RunCode })
 			}
 			if runs != c.runs {
-				t.Errorf("%s: runs what was downloaded: %v", c.steps, runs)
+				t.Errorf("%s: runs code that was just downloaded: %v", c.steps, runs)
 			}
 		})
 	}

@@ -106,7 +106,7 @@ func (r *Record) speak(d *Delta) bool {
 	if d.Spoken != nil {
 		r.Spoken = true
 		for _, n := range d.Spoken.Named {
-			// the last word on an object counts
+			// the update of the message on an object counts
 			r.Named = slices.DeleteFunc(slices.Clone(r.Named), func(o grounding.Named) bool {
 				return o.Name == n.Name && o.Not != n.Not && o.Does&n.Does != 0
 			})

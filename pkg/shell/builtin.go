@@ -296,7 +296,7 @@ func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value 
 		old, _ := s.lookup(name)
 		switch {
 		case v.Text == "HISTFILE":
-			s.emit(effect.Effect{Kind: effect.Destroy, Program: "unset", Cause: effect.CauseHistory, Reason: "turns the command history off", From: v.From})
+			s.emit(effect.Effect{Kind: effect.Destroy, Program: "unset", Cause: effect.CauseHistory, Reason: "disables the command history", From: v.From})
 		case strings.HasPrefix(v.Text, "-"), v.Text == "":
 			continue
 		case !v.Known():

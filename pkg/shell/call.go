@@ -343,7 +343,7 @@ func (s *state) execute(argv []abstract.Value, program string, class effect.Clas
 	s.words.WriteByte('\n')
 }
 
-// join returns the span from the first to the last word of a command.
+// join returns the span from the first to the update of the message of a command.
 func join(argv []abstract.Value) effect.Span {
 	at := argv[0].From
 	for _, v := range argv[1:] {

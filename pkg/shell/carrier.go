@@ -346,7 +346,7 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 		s.once(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "gives a network connection to " + base, From: at})
 		return abstract.Unknown("…", abstract.Network|abstract.Socket)
 	case base == "sed": // it may also read a file
-		return s.runText("shell", abstract.Unknown("what sed makes of its input", in.Taint|abstract.Foreign).Of(abstract.FromInput), base, at, nil)
+		return s.runText("shell", abstract.Unknown("sed's output", in.Taint|abstract.Foreign).Of(abstract.FromInput), base, at, nil)
 	case in.Known() && in.Text == "" && in.Plain():
 		return abstract.Value{} // the terminal: nothing is proposed
 	}
@@ -464,7 +464,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		return abstract.Value{}
 	}
 	if !pattern && (strings.HasPrefix(p, "/dev/") || strings.HasPrefix(p, "/proc/")) { // nothing that is there now
-		s.dynamic(effect.CauseScript, "cannot read the script "+abstract.Clip(f.String())+": the process will have it", at)
+		s.dynamic(effect.CauseScript, "cannot read the script "+abstract.Clip(f.String())+": it is a descriptor of the new process", at)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	if pattern || s.at.Script == nil {

@@ -29,18 +29,18 @@ func (s *state) servers(base string, argv []abstract.Value, use command.Use) {
 // run, or in whose folders they look for code.
 func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 	if strings.HasPrefix(name, guardVariables) {
-		s.guard(name, "gives shield other settings", at)
+		s.guard(name, "changes the settings that shield reads", at)
 		return
 	}
 	switch name {
 	case "HISTFILE":
 		if v.Known() && (v.Text == "" || v.Text == "/dev/null") {
-			s.emit(effect.Effect{Kind: effect.Destroy, Program: name, Cause: effect.CauseHistory, Reason: "turns the command history off", From: at})
+			s.emit(effect.Effect{Kind: effect.Destroy, Program: name, Cause: effect.CauseHistory, Reason: "disables the command history", From: at})
 		}
 		return
 	case "HISTSIZE", "HISTFILESIZE", "HISTIGNORE":
 		if v.Known() && v.Text == historyOff[name] {
-			s.emit(effect.Effect{Kind: effect.Destroy, Program: name, Cause: effect.CauseHistory, Reason: "turns the command history off", From: at})
+			s.emit(effect.Effect{Kind: effect.Destroy, Program: name, Cause: effect.CauseHistory, Reason: "disables the command history", From: at})
 		}
 		return
 	case "PATH":
@@ -173,7 +173,7 @@ func (s *state) unknownDefault(n command.Nested, v abstract.Value) {
 	case "check", "options", "server":
 	default:
 		if s.remote == 0 && namesUnknown(n, v) {
-			s.dynamic(effect.CauseLoaded, "$"+n.Variable+" makes programs run what nothing in the text names: "+abstract.Clip(v.String()), v.From)
+			s.dynamic(effect.CauseLoaded, "$"+n.Variable+" makes programs run code that the command does not name: "+abstract.Clip(v.String()), v.From)
 		}
 		s.runText(n.Language, v, "$"+n.Variable, v.From, nil)
 	}
@@ -234,7 +234,7 @@ func (s *state) quietDefault(n command.Nested, v abstract.Value) {
 		s.emit(effect.Effect{Kind: effect.ChangeRemote, Service: "server", Verb: "redirect", Harms: []effect.Harm{effect.Redirects}, Program: n.Variable, From: v.From,
 			Reason: "$" + n.Variable + " makes programs work with " + abstract.Clip(v.Text)})
 	case "check":
-		s.emit(effect.Effect{Kind: effect.ChangeSystem, Program: n.Variable, Harms: []effect.Harm{effect.Weakens}, Reason: "switches a check or a guard off", From: v.From})
+		s.emit(effect.Effect{Kind: effect.ChangeSystem, Program: n.Variable, Harms: []effect.Harm{effect.Weakens}, Reason: "disables a security check", From: v.From})
 	case "code":
 		// Options and settings that name what is to run, in no language of ours.
 		s.loads(n.Variable, v)
@@ -254,7 +254,7 @@ func (s *state) loads(name string, v abstract.Value) {
 	if p, _ := s.place().Path(v.Text, false); (v.Taint|s.fileTaint(p))&abstract.Network != 0 {
 		s.runs(effect.LabelNetwork, "programs load a download that $"+name+" names", v.From)
 	}
-	s.dynamic(effect.CauseLoaded, "$"+name+" makes programs load what its value names: "+abstract.Clip(v.String()), v.From)
+	s.dynamic(effect.CauseLoaded, "$"+name+" makes programs load code that its value names: "+abstract.Clip(v.String()), v.From)
 }
 
 // fileTaint returns where the content of a file comes from that the text itself

@@ -39,7 +39,7 @@ func (s *state) fed(base string, argv []abstract.Value, use command.Use) {
 func (s *state) away(base string, argv []abstract.Value, use command.Use, blind int) {
 	if s.blind > blind && use.Away != "" {
 		s.once(effect.Effect{Kind: effect.ChangeRemote, Service: "database", Verb: "run", Harms: []effect.Harm{effect.Runs}, Target: use.Away, From: join(argv),
-			Reason: base + " runs statements that were not read on a database of another machine"})
+			Reason: base + " runs unread SQL statements on a database of another machine"})
 	}
 }
 

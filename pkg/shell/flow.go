@@ -48,7 +48,7 @@ func (s *state) runText(language string, v abstract.Value, how string, at effect
 	case v.Taint&abstract.Decoded != 0:
 		s.runs(effect.LabelDecoded, how+" runs decoded text", at)
 	case v.Taint&abstract.Untrusted != 0:
-		s.runs(effect.LabelUntrusted, how+" runs what comes from a clone", at)
+		s.runs(effect.LabelUntrusted, how+" runs code from a fresh clone", at)
 	}
 	cause := s.codeCause(v)
 	if (cause == effect.CauseVariable || cause == effect.CauseHeld) && v.Loose {

@@ -139,9 +139,9 @@ func (s *state) recursion(f *function, at effect.Span) {
 	}
 	switch {
 	case endless:
-		s.once(effect.Effect{Kind: effect.StopProcess, Program: f.name, Cause: effect.CauseRecursion, Reason: "a function calls itself endlessly", From: at})
+		s.once(effect.Effect{Kind: effect.StopProcess, Program: f.name, Cause: effect.CauseRecursion, Reason: "infinite recursion of a function", From: at})
 	case slices.ContainsFunc(s.frames[first:], func(on frame) bool { return multiplies(f.name, on.of) }):
-		s.dynamic(effect.CauseLimit, "a function starts copies of itself beside it", at)
+		s.dynamic(effect.CauseLimit, "fork bomb: a function starts copies of itself in the background", at)
 	}
 }
 

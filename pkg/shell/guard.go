@@ -27,7 +27,7 @@ func (s *state) guard(program, why string, at effect.Span) {
 // shadow looks at a name that is given another meaning.
 func (s *state) shadow(name string, at effect.Span) {
 	if programName(name) == guardName {
-		s.guard(name, "puts another program in the place of shield", at)
+		s.guard(name, "replaces shield's program", at)
 	}
 }
 

@@ -82,7 +82,7 @@ func (s *state) inFish(text string, at effect.Span, walk func(string) abstract.V
 		if fishRuns().MatchString(text) {
 			cause = effect.CauseCode
 		}
-		s.dynamic(cause, "fish reads this in another way than other shells", at)
+		s.dynamic(cause, "fish parses this differently from other shells", at)
 		return walk(text)
 	}
 	return walk(other)

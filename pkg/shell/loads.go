@@ -185,13 +185,13 @@ func (s *state) runsForeign(base string, f *file, at effect.Span) {
 	e := effect.Effect{Kind: effect.RunCode, Program: base, Path: f.path, Recursive: f.tree, From: at}
 	switch {
 	case f.hosted:
-		e.Labels, e.Reason = []effect.Label{effect.LabelUntrusted}, base+" runs what was cloned just now"
+		e.Labels, e.Reason = []effect.Label{effect.LabelUntrusted}, base+" runs code that was just cloned"
 	case f.val.Taint&(abstract.Network|abstract.Socket) != 0:
-		e.Labels, e.Reason = []effect.Label{effect.LabelNetwork}, base+" runs what was downloaded just now"
+		e.Labels, e.Reason = []effect.Label{effect.LabelNetwork}, base+" runs code that was just downloaded"
 	case f.val.Taint&abstract.Decoded != 0:
-		e.Labels, e.Reason = []effect.Label{effect.LabelDecoded}, base+" runs what was decoded just now"
+		e.Labels, e.Reason = []effect.Label{effect.LabelDecoded}, base+" runs code that was just decoded"
 	case f.val.Taint&abstract.Untrusted != 0:
-		e.Labels, e.Reason = []effect.Label{effect.LabelUntrusted}, base+" runs what was copied from a clone"
+		e.Labels, e.Reason = []effect.Label{effect.LabelUntrusted}, base+" runs code that was copied from a clone"
 	default:
 		return
 	}

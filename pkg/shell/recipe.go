@@ -278,7 +278,7 @@ func (s *state) runRecipe(format, path, text string, goals []string, place *effe
 			goals = nil
 		}
 		if format == "compose" && rights().MatchString(text) {
-			s.dynamic(effect.CauseUnread, abstract.Clip(path)+" gives a container the rights of this machine", at)
+			s.dynamic(effect.CauseUnread, abstract.Clip(path)+" gives a container the host's privileges", at)
 		}
 		steps, whole := recipe.Steps(format, text, goals)
 		if !whole {

@@ -44,7 +44,7 @@ func (s *state) runsBrought(base, path string, labels []effect.Label, at effect.
 		if l == effect.LabelNetwork || l == effect.LabelDecoded || l == effect.LabelUntrusted {
 			s.once(effect.Effect{
 				Kind: effect.RunCode, Program: base, Path: path, Labels: []effect.Label{l},
-				Reason: base + " runs what an earlier action downloaded, decoded or cloned", From: at,
+				Reason: base + " runs code that an earlier action downloaded, decoded or cloned", From: at,
 			})
 			return true
 		}

@@ -24,13 +24,13 @@ func (s *state) sources(program string, v abstract.Value) {
 	for _, address := range found {
 		if e, ok := newSource(address, v.IsPattern && strings.Contains(address, "*"), false); ok {
 			e.Program, e.From = program, v.From
-			e.Reason = program + " is told to take packages from " + abstract.Clip(e.URL)
+			e.Reason = program + " takes packages from " + abstract.Clip(e.URL)
 			s.once(e)
 		}
 	}
 	if len(found) == 0 && computed(v) && !strings.Contains(v.Text, " ") {
 		s.once(effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "redirect", Harms: []effect.Harm{effect.Redirects}, Pattern: true, Program: program, From: v.From,
-			Reason: program + " is told to take packages from a place that is not known"})
+			Reason: program + " takes packages from an unknown source"})
 	}
 }
 
@@ -136,7 +136,7 @@ func (s *state) rewrites(file, said, put string, at effect.Span) {
 	found := fileSources(file, append(addresses, replacedHosts(said, put)...), code)
 	if checks {
 		found = append(found, effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "weaken", Harms: []effect.Harm{effect.Weakens},
-			Reason: path.Base(file) + " would no longer say what packages are checked against"})
+			Reason: path.Base(file) + " would no longer contain the checksums of packages"})
 	}
 	for _, e := range found {
 		e.From = at

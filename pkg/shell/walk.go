@@ -210,7 +210,7 @@ func (s *state) command(c syntax.Command, io abstract.Streams) (out abstract.Val
 		}
 	case *syntax.CoprocClause:
 		s.apart(func() {
-			out = s.stmt(c.Stmt, abstract.Unknown("what its descriptors bring", abstract.Foreign).Of(abstract.FromInput))
+			out = s.stmt(c.Stmt, abstract.Unknown("the input from its descriptors", abstract.Foreign).Of(abstract.FromInput))
 		})
 		name := "COPROC"
 		if c.Name != nil {

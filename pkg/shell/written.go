@@ -154,9 +154,9 @@ func (l *later) add(out []effect.Effect, e *effect.Effect) []effect.Effect {
 		if l.class == "" && !l.runs {
 			return out // installers do so; it is judged when one is run
 		}
-		n.Labels, n.Reason = []effect.Label{effect.LabelNetwork}, base+" would run what the network sends"
+		n.Labels, n.Reason = []effect.Label{effect.LabelNetwork}, base+" would run code from the network"
 		if e.Is(effect.LabelDecoded) {
-			n.Labels, n.Reason = []effect.Label{effect.LabelDecoded}, base+" would run what a decoder yields"
+			n.Labels, n.Reason = []effect.Label{effect.LabelDecoded}, base+" would run decoded code"
 		}
 	case effect.RemoteShell:
 		n.Labels, n.Reason = []effect.Label{effect.LabelNetwork}, base+" would give a shell to the network"

@@ -159,11 +159,11 @@ func rise(ctx context.Context, cfg Config, kept *bundle.Kept, b *bundle.Bundle, 
 		}
 		switch {
 		case name != "" && name != b.Name:
-			return fmt.Errorf("it is %s, and not %s as before; if that is meant, give it another address", b, name)
+			return fmt.Errorf("the bundle is named %s, not %s as before; to use both, serve it from another URL", b, name)
 		case b.Version < version:
-			return fmt.Errorf("%s is older than version %d, which was here before; the last good one stays in use", b, version)
+			return fmt.Errorf("%s is older than version %d, which was installed before; the installed bundle stays in use", b, version)
 		case b.Version == version && b.Digest != digest:
-			return fmt.Errorf("%s is not the same as the one that was here before; a change needs a higher version", b)
+			return fmt.Errorf("%s differs from the installed bundle of the same version; publish changes under a higher version", b)
 		case known != nil && b.Version == version:
 			return nil
 		}

@@ -138,7 +138,7 @@ func TestBundleLife(t *testing.T) {
 	p.serves = p.sign("acme", 1, "/work/b")
 	refused("older", "older than version 2")
 	p.serves = p.sign("acme", 2, "/work/b")
-	refused("the same version with other content", "needs a higher version")
+	refused("the same version with other content", "under a higher version")
 	p.serves = p.sign("staging", 3, "/work/b")
 	refused("another bundle by the same key", "not acme as before")
 	other := newPublisher(t)

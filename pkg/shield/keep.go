@@ -149,7 +149,7 @@ func (p *Pipeline) ended(ctx context.Context, actions []*action.Action) {
 	}
 	for _, a := range actions {
 		if _, err := p.undo.Ended(ctx, a.Session, a.Hash); err != nil && p.notify != nil {
-			p.notify("what was kept is restored beside newer files only: " + p.redactor.String(err.Error()))
+			p.notify("the kept copies can only be restored beside newer files: " + p.redactor.String(err.Error()))
 		}
 	}
 }

@@ -179,7 +179,7 @@ func (p *Pipeline) Licence(ctx context.Context) Licence {
 	case p.asked.Provider == nil:
 		l.Why = "no model can be asked"
 	case p.judgeName == "":
-		l.Why = "it has no name, so that no exam can be of it"
+		l.Why = "it has no name, so it cannot be examined"
 	case errors.Is(err, errForgedExam):
 		l.Why = "the result of its exam was " + err.Error()
 	case err != nil:
@@ -215,7 +215,7 @@ func LicenceOf(ctx context.Context, cfg Config, store *state.Store, key [verdict
 	return p.Licence(ctx), nil
 }
 
-// unlicensed says why an ALLOW of the evaluator's model lifts no question; "" if it does.
+// unlicensed says why an ALLOW of the evaluator's model does not replace a person's approval; "" if it does.
 // A call of one with a licence counts: a tenth of them is followed by a probe.
 func (p *Pipeline) unlicensed(ctx context.Context) string {
 	l := p.Licence(ctx)
@@ -244,7 +244,7 @@ func (p *Pipeline) unlicensed(ctx context.Context) string {
 	return ""
 }
 
-// tellUnlicensed says once a day that the model lifts no question.
+// tellUnlicensed says once a day that the model's ALLOW does not replace a person's approval.
 func (p *Pipeline) tellUnlicensed(ctx context.Context, l Licence) {
 	if p.store == nil {
 		return
@@ -254,7 +254,7 @@ func (p *Pipeline) tellUnlicensed(ctx context.Context, l Licence) {
 		return
 	}
 	_ = p.store.Put(ctx, key, nil, p.now().Add(24*time.Hour)) // else it is said again
-	p.Tell(audit.KindExam, "the evaluator's model can block and escalate, but its ALLOW lifts no question: "+l.Why+"; run 'shield evaluate --exam'")
+	p.Tell(audit.KindExam, "the evaluator's model can block and escalate, but its ALLOW does not replace your approval: "+l.Why+"; run 'shield evaluate --exam'")
 }
 
 // asksOffline returns why the preset for a setup without a model would ask about a case: the
@@ -575,7 +575,7 @@ func (p *Pipeline) Probe(ctx context.Context) error {
 		if err := p.change(ctx, func(j *modelRecord) error { j.Withdrawn = why; return nil }); err != nil {
 			return err
 		}
-		p.Tell(audit.KindExam, "the evaluator's model lost its licence: "+why+"; run 'shield evaluate --exam'")
+		p.Tell(audit.KindExam, "the evaluator's model may no longer allow actions: "+why+"; run 'shield evaluate --exam'")
 		return nil
 	}
 	return nil

@@ -252,7 +252,7 @@ func (r *recall) stricter(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 
 // unknown is the BLOCK for an action whose session cannot be read.
 func unknown(err error) verdict.Verdict {
-	return refusal(TierPolicy, "session", "it is not known what this session did before: "+err.Error()+"; blocked")
+	return refusal(TierPolicy, "session", "the record of this session cannot be read: "+err.Error()+"; blocked")
 }
 
 func ago(d time.Duration) string {
@@ -406,7 +406,7 @@ func (r *recall) add(v verdict.Verdict, s *session.Session, d *session.Delta) ve
 
 // unkept is the BLOCK for an action of which the next would not know.
 func unkept(v verdict.Verdict, err error) verdict.Verdict {
-	return refusal(v.Tier, "session", "what the action does could not be remembered: "+err.Error()+"; blocked")
+	return refusal(v.Tier, "session", "the action could not be recorded in its session: "+err.Error()+"; blocked")
 }
 
 // remember keeps what the action of an outcome leaves behind, if it is one of a stream.

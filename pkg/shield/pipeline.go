@@ -45,7 +45,7 @@ type Pipeline struct {
 	kinds      *approve.Refusals                 // nil without a state folder
 	answers    string                            // a person's file of answers; "" for none
 	which      func(*action.Action) approve.Tool // what is known of an unknown tool; nil knows nothing
-	strict     bool                              // what the user names lifts no question
+	strict     bool                              // what the user names does not replace a question
 	approvals  string                            // what bindings of approvals are for: this installation, also where the store is shared
 	person     *approve.Approver
 	log        *audit.Log // nil without an audit file

@@ -31,7 +31,7 @@ func Talks(kind sanitize.Kind) bool {
 func (p *Pipeline) Ran(ctx context.Context, r Returned, talks bool) (err error) {
 	defer func() {
 		if x := recover(); x != nil {
-			err = fmt.Errorf("a result was not remembered: panic: %.200q", fmt.Sprint(x))
+			err = fmt.Errorf("a tool result was not recorded: panic: %.200q", fmt.Sprint(x))
 		}
 	}()
 	if len(r.Actions) == 0 {
@@ -46,13 +46,13 @@ func (p *Pipeline) Ran(ctx context.Context, r Returned, talks bool) (err error) 
 		did.Cases = append(did.Cases, p.analyze(a, m))
 	}
 	if err := p.sessions.Returned(context.WithoutCancel(ctx), m.session(), did); err != nil {
-		return fmt.Errorf("what a tool returned could not be remembered: %w", err)
+		return fmt.Errorf("a tool result could not be recorded: %w", err)
 	}
 	if p.host == "" || m.key.ID == "" || !slices.ContainsFunc(did.Cases, func(c *analysis.Case) bool { return p.foreign(c.Action) || broughtIn(c) }) {
 		return nil
 	}
 	if err := p.sessions.Heard(context.WithoutCancel(ctx), m.session(), did.Texts); err != nil {
-		return fmt.Errorf("the names in a result could not be remembered: %w", err)
+		return fmt.Errorf("the names in a tool result could not be recorded: %w", err)
 	}
 	return nil
 }
@@ -69,7 +69,7 @@ func broughtIn(c *analysis.Case) bool {
 func (p *Pipeline) Denied(ctx context.Context, a *action.Action) (err error) {
 	defer func() {
 		if x := recover(); x != nil {
-			err = fmt.Errorf("a denial was not remembered: panic: %.200q", fmt.Sprint(x))
+			err = fmt.Errorf("a denial was not recorded: panic: %.200q", fmt.Sprint(x))
 		}
 	}()
 	m := p.recall(ctx, &item{Action: a})

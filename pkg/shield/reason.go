@@ -236,7 +236,7 @@ func ResumeCommand(k session.Key) string {
 // stopped is the BLOCK for a session with too many denials.
 func stopped(k session.Key) verdict.Verdict {
 	command := ResumeCommand(k)
-	v := refusal(TierPolicy, "stopped", "too many actions of this session were denied, so it is stopped; the user can let it go on with: "+command)
+	v := refusal(TierPolicy, "stopped", "too many actions of this session were denied, so it is stopped; the user can resume it with: "+command)
 	v.Told.Remedy = command
 	return v
 }

@@ -34,7 +34,7 @@ type Examined struct {
 func (p *Pipeline) Returned(ctx context.Context, r Returned) (e Examined, err error) {
 	defer func() {
 		if x := recover(); x != nil {
-			err = fmt.Errorf("a result was not examined: panic: %.200q", fmt.Sprint(x))
+			err = fmt.Errorf("a tool result was not scanned: panic: %.200q", fmt.Sprint(x))
 		}
 	}()
 	e.Result = r.Result
@@ -64,7 +64,7 @@ func (p *Pipeline) logFound(ctx context.Context, r Returned, found []sanitize.Fi
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxRecord)
 	defer cancel()
 	if err := p.log.Submit(p.found(r, found)).Wait(ctx); err != nil {
-		return fmt.Errorf("what was found in a result could not be logged: %w", err)
+		return fmt.Errorf("findings in a tool result could not be logged: %w", err)
 	}
 	return nil
 }

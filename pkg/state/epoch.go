@@ -45,9 +45,9 @@ func decodeEpoch(b []byte) (e epoch, err error) {
 func (e epoch) follows(old epoch) error {
 	switch {
 	case e.store != old.store:
-		return errors.New("it is another store than before: it was emptied and used again, or exchanged")
+		return errors.New("it is not the same store as before: it was emptied and reused, or replaced")
 	case e.count < old.count:
-		return fmt.Errorf("it was set back by %d transactions", old.count-e.count)
+		return fmt.Errorf("it was rolled back by %d transactions", old.count-e.count)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ var (
 	ErrBusy       = errors.New("state file is in use")
 	ErrAway       = errors.New("the shared store does not answer")
 	ErrRefused    = errors.New("the shared store refused")
-	ErrReset      = errors.New("the shared store is not what it was")
+	ErrReset      = errors.New("the shared store was replaced or rolled back")
 	ErrForeign    = errors.New("the shared store was changed by someone else")
 )
 

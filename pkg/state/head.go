@@ -133,7 +133,7 @@ func (h *headFile) latest(f *os.File) (seq uint64, hash string, err error) {
 	case seq < noted.seq:
 		return noted.seq, noted.hash, nil
 	case seq == noted.seq && seq > 0 && hash != noted.hash:
-		return 0, "", &Error{Kind: ErrCorrupt, Path: h.path, Err: fmt.Errorf("its entry %d is another one than the state file says", seq)}
+		return 0, "", &Error{Kind: ErrCorrupt, Path: h.path, Err: fmt.Errorf("its entry %d differs from the one that the state file records", seq)}
 	}
 	return seq, hash, nil
 }
@@ -217,7 +217,7 @@ func (h *headFile) now(t *tx) (seq uint64, hash string, err error) {
 // it.
 func (h *headFile) before(t *tx) (uint64, string, error) {
 	if t.get(limitsPlace, headBesideKey) != nil {
-		return 0, "", &Error{Kind: ErrVanished, Path: h.path, Err: errors.New("the state file says that it was there")}
+		return 0, "", &Error{Kind: ErrVanished, Path: h.path, Err: errors.New("the state file records that it existed")}
 	}
 	b := t.get(limitsPlace, headKey)
 	if b == nil {

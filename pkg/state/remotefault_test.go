@@ -23,7 +23,7 @@ func TestRemoteReset(t *testing.T) {
 	hash, field := limitsOf()
 	for name, reset := range map[string]func(t *testing.T, server *redistest.Server, before string){
 		"emptied": func(t *testing.T, server *redistest.Server, _ string) { server.Do("FLUSHALL") },
-		"set back": func(t *testing.T, server *redistest.Server, was string) {
+		"rolled back": func(t *testing.T, server *redistest.Server, was string) {
 			server.Do("HSET", hash, field, was)
 		},
 	} {

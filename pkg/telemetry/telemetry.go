@@ -86,7 +86,7 @@ func CheckURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
-		return errors.New("this is not the URL of a collector, such as http://localhost:4318")
+		return errors.New("not the URL of an OpenTelemetry collector, such as http://localhost:4318")
 	case u.User != nil:
 		return errors.New("the URL must not hold a user or password")
 	case u.Scheme == "https":
@@ -96,7 +96,7 @@ func CheckURL(text string) error {
 			return nil
 		}
 	}
-	return errors.New("a collector is reached at https://HOST, or on this machine at http://localhost:PORT")
+	return errors.New("use https://HOST, or http://localhost:PORT for a collector on this machine")
 }
 
 // New returns an exporter. Nothing is sent until [Exporter.Run].
@@ -178,7 +178,7 @@ func (e *Exporter) post(ctx context.Context, path string, m message) error {
 		e.failing = failing
 		text := "telemetry: the collector answers again"
 		if failing {
-			text = fmt.Sprintf("telemetry: %v; what it does not take is dropped", err)
+			text = fmt.Sprintf("telemetry: %v; spans that it does not accept are dropped", err)
 		}
 		if e.opts.Notify != nil {
 			e.opts.Notify(text)

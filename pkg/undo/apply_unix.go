@@ -65,7 +65,7 @@ func (s *Store) Apply(ctx context.Context, id string, paths []string, force bool
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, nil, fmt.Errorf("set %s holds none of these paths", id)
+		return nil, nil, fmt.Errorf("set %s contains none of these paths", id)
 	}
 	var losses []Loss
 	for _, i := range chosen {
@@ -75,7 +75,7 @@ func (s *Store) Apply(ctx context.Context, id string, paths []string, force bool
 	}
 	saved, err := s.Keep(ctx, About{Session: set.Session, CWD: set.CWD, Type: "undo", Of: id, What: "what undo apply " + id + " replaced"}, losses)
 	if err != nil {
-		return nil, nil, fmt.Errorf("nothing was restored, because what it replaces cannot be kept: %w", err)
+		return nil, nil, fmt.Errorf("nothing was restored, because the files that it would replace cannot be kept: %w", err)
 	}
 	step()
 	var out []Result
@@ -283,7 +283,7 @@ func (a *applier) entry(i int) (did, at string, err error) {
 			return Beside, filepath.Join(filepath.Dir(path), other), nil
 		}
 	}
-	return "", "", errors.New("something newer is there, and no other name is free")
+	return "", "", errors.New("a newer file exists, and no other name is free")
 }
 
 // makeFolder opens a folder, and creates what is missing of it.
@@ -321,7 +321,7 @@ func (a *applier) replace(dir int, name string, i int, found stamp) error {
 	move := func(from int, staged string) error {
 		var st unix.Stat_t
 		if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil || stampOf(&st) != found {
-			return errors.New("it changes while it is restored")
+			return errors.New("it changed while it was restored")
 		}
 		return unix.Renameat(from, staged, dir, name)
 	}
@@ -435,7 +435,7 @@ func (a *applier) overwrite(dir int, name string, e *Entry, found stamp) error {
 	defer to.Close()
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || stampOf(&st) != found {
-		return errors.New("it changes while it is restored")
+		return errors.New("it changed while it was restored")
 	}
 	step()
 	if err := to.Truncate(0); err != nil {

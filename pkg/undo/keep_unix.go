@@ -90,7 +90,7 @@ func (k *keeper) unkept(path, why string, args ...any) error {
 // loss keeps one loss.
 func (k *keeper) loss(l *Loss) error {
 	if !filepath.IsAbs(l.Path) {
-		return k.unkept(l.Path, "it is not known where it is")
+		return k.unkept(l.Path, "its path is unknown")
 	}
 	path := filepath.Clean(l.Path)
 	switch {
@@ -298,7 +298,7 @@ func (k *keeper) name(dir int, name, path string, l *Loss, level int) error {
 		k.add(path, e)
 	case unix.S_IFREG:
 		if s := k.s.o.Secret; s != nil && s(path, nil) {
-			return k.unkept(path, "it has the name of a credential")
+			return k.unkept(path, "its name is that of a credential file")
 		}
 		e.Kind, e.Size, e.Links = "file", st.Size, st.Nlink > 1
 		k.add(path, e)
@@ -369,7 +369,7 @@ func (k *keeper) file(dir int, name, path string, copied bool, e *Entry) error {
 	case err == nil:
 		var st unix.Stat_t
 		if err := unix.Fstatat(k.fd, e.Kept, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil || stampOf(&st).Ino != e.Was.Ino {
-			return k.unkept(path, "it changes while it is kept")
+			return k.unkept(path, "it changed while it was copied")
 		}
 		e.By, e.Copy = "link", stampOf(&st)
 		k.room -= e.Size
@@ -389,7 +389,7 @@ func (k *keeper) copy(dir int, name, path string, e *Entry) error {
 	}
 	defer from.Close()
 	if stampOf(st).Ino != e.Was.Ino {
-		return k.unkept(path, "it changes while it is kept")
+		return k.unkept(path, "it changed while it was copied")
 	}
 	e.Size, e.Was = st.Size, stampOf(st)
 	fd, err := unix.Openat(k.fd, e.Kept, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
@@ -421,10 +421,10 @@ func (k *keeper) copy(dir int, name, path string, e *Entry) error {
 	step()
 	var now, kept unix.Stat_t
 	if unix.Fstat(int(from.Fd()), &now) != nil || stampOf(&now).Size != e.Was.Size || stampOf(&now).MTime != e.Was.MTime {
-		return k.unkept(path, "it changes while it is kept")
+		return k.unkept(path, "it changed while it was copied")
 	}
 	if err := unix.Fstat(fd, &kept); err != nil || kept.Size != st.Size {
-		return k.unkept(path, "it changes while it is kept")
+		return k.unkept(path, "it changed while it was copied")
 	}
 	e.Copy = stampOf(&kept)
 	k.room -= e.Size

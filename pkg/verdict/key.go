@@ -112,7 +112,7 @@ func readKey(path string) (key [KeySize]byte, err error) {
 		case err != nil:
 			return [KeySize]byte{}, err
 		case n == KeySize && key == [KeySize]byte{}:
-			return key, errors.New("it is all zeros, which is no secret; remove it, and a new one is created")
+			return key, errors.New("it is all zeros, which is not a secret; remove it, and a new one is created")
 		case n == KeySize:
 			return key, nil
 		case n > KeySize || try == keyTries:

@@ -203,7 +203,7 @@ func (v *Verdict) fill(members []canonjson.Member) error {
 			ok = false
 		}
 		if !ok {
-			return unsealed(canonjson.Quote(m.Name), "not as this version of shield writes it")
+			return unsealed(canonjson.Quote(m.Name), "not in the form that this version of shield writes")
 		}
 	}
 	if v.Decision == None {

@@ -53,9 +53,9 @@ export class Verdict {
 
 /** Something kept shield from allowing an action. The action must not run. */
 export class ShieldError extends Error {}
-/** The action cannot be written as JSON, so nobody can judge it. */
+/** The action cannot be written as JSON, so it cannot be judged. */
 export class InvalidAction extends ShieldError {}
-/** shield did not answer: it is missing, ended, was late, or said something else than a verdict. */
+/** shield did not answer: it is missing, ended, was late, or sent something other than a verdict. */
 export class Unavailable extends ShieldError {}
 /** shield did not allow the action. */
 export class Blocked extends ShieldError {

@@ -102,7 +102,7 @@ export function toolAction(name, args, types = {}) {
       throw new InvalidAction(`the arguments of ${name} cannot be read: ${e.message}`, { cause: e });
     }
   }
-  if (typeof args !== 'object' || args === null || Array.isArray(args)) throw new InvalidAction(`the arguments of ${name} are no object`);
+  if (typeof args !== 'object' || args === null || Array.isArray(args)) throw new InvalidAction(`the arguments of ${name} are not a JSON object`);
   return { type: Object.hasOwn(types, name) ? types[name] : name, payload: args };
 }
 

@@ -22,7 +22,7 @@ export class Process {
     stdin.on('error', () => {}); // its end is seen below
     this.#child.on('error', (e) => this.#fail(new Unavailable(`shield cannot be started: ${e.message}`, { cause: e })));
     this.#child.on('close', () =>
-      this.#fail(new Unavailable(`shield ended without an answer: ${this.#said.trim() || 'it said nothing'}`)),
+      this.#fail(new Unavailable(`shield ended without an answer: ${this.#said.trim() || 'no output'}`)),
     );
     this.hold(false);
   }
@@ -80,13 +80,13 @@ export class Process {
     }
     this.#parts.push(text.slice(from));
     this.#length += text.length - from;
-    if (this.#length > maxLine) this.kill(new Unavailable("shield's answer is no verdict: it is too long"));
+    if (this.#length > maxLine) this.kill(new Unavailable("shield's answer is too long"));
   }
 
   #answer(line) {
     if (this.#failure) return;
     const next = this.#asked[0];
-    if (!next) return this.kill(new Unavailable('shield answered what nobody asked'));
+    if (!next) return this.kill(new Unavailable('shield sent an answer to a request that was not made'));
     try {
       const verdict = decode(line, next.number, next.action);
       this.#asked.shift();

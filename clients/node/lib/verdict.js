@@ -5,10 +5,10 @@ export class ShieldError extends Error {
   name = this.constructor.name;
 }
 
-/** The action cannot be written as JSON, so nobody can judge it. */
+/** The action cannot be written as JSON, so it cannot be judged. */
 export class InvalidAction extends ShieldError {}
 
-/** shield did not answer: it is missing, ended, was late, or said something else than a verdict. */
+/** shield did not answer: it is missing, ended, was late, or sent something other than a verdict. */
 export class Unavailable extends ShieldError {}
 
 /** shield did not allow the action. `verdict` says why. */
@@ -55,7 +55,7 @@ export function encode(action, number, session) {
 
 // JSON.stringify leaves out or changes what JSON has no form for; what runs would not be what was judged.
 function plain(key, value) {
-  if (typeof value === 'number' && !Number.isFinite(value)) throw new TypeError(`${key}: ${value} is no number of JSON`);
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new TypeError(`${key}: ${value} is not a JSON number`);
   if (['undefined', 'function', 'symbol'].includes(typeof value)) throw new TypeError(`${key}: ${typeof value} has no form in JSON`);
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
     const made = Object.getPrototypeOf(value);
@@ -71,13 +71,13 @@ export function decode(line, number, action) {
   try {
     raw = JSON.parse(line);
   } catch (e) {
-    throw new Unavailable(`shield's answer is no verdict: ${e.message}`, { cause: e });
+    throw new Unavailable(`shield's answer is not a verdict: ${e.message}`, { cause: e });
   }
-  if (!['ALLOW', 'BLOCK', 'ESCALATE'].includes(raw?.decision)) throw new Unavailable("shield's answer is no verdict: no decision");
+  if (!['ALLOW', 'BLOCK', 'ESCALATE'].includes(raw?.decision)) throw new Unavailable("shield's answer is not a verdict: it has no decision");
   const { id, ...rest } = raw;
   // The verdict about a record that could not be read has no id, and never allows.
   if (id !== String(number) && !(id === undefined && raw.decision === 'BLOCK')) {
-    throw new Unavailable("shield's answer is no verdict: it answers another action");
+    throw new Unavailable("shield's answer is not a verdict on this action");
   }
   return new Verdict(action.id == null ? rest : { id: action.id, ...rest });
 }

@@ -52,7 +52,7 @@ test('what shield cannot read is blocked', async (t) => {
   assert.ok((await s.evaluate(run('ls'))).allowed);
 });
 
-test('what is no JSON is an error', async (t) => {
+test('what is not JSON is an error', async (t) => {
   const s = shield(t);
   const loop = {};
   loop.loop = loop;

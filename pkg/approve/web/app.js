@@ -134,7 +134,7 @@ const answers = {
   kind: "This kind approved for this session",
   reads: "Approved once; the tool only reads",
   workspace: "Approved once; the tool changes this workspace only",
-  elsewhere: "Approved once; the tool changes or sends something elsewhere",
+  elsewhere: "Approved once; the tool changes or sends something outside this workspace",
   never: "Denied; the tool is never used",
 };
 

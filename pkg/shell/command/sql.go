@@ -97,7 +97,7 @@ func (r *reader) statement(w Word, text string) {
 			r.effect(effect.ChangeRemote)
 			r.means("run")
 		}
-		r.doubt("SQL statement %s runs text that is not looked at", first)
+		r.doubt("SQL statement %s runs text that shield does not read", first)
 	case "load":
 		r.doubt("SQL statement %s reads a file", first)
 	default:

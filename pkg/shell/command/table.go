@@ -47,7 +47,7 @@ const (
 	settings                   // operands NAME=VALUE in front are environment variables
 	bundled                    // letters may be bundled although style is long; options may share a word if it is slash
 	slash                      // options begin with / or -, in any case, and have their value behind a colon; those not listed are of no note
-	helpful                    // the last word help asks for help
+	helpful                    // the update of the message help asks for help
 	apart                      // the value of a bundled letter is the next word, never the rest: bash -oc errexit TEXT
 )
 

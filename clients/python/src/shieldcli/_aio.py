@@ -50,14 +50,14 @@ class _Process:
         except (asyncio.TimeoutError, TimeoutError):
             raise Unavailable(f"shield did not answer within {timeout:g} s") from None
         except ValueError as e:
-            raise Unavailable("shield's answer is no verdict: it is too long") from e
+            raise Unavailable("shield's answer is too long") from e
         if not line.endswith(b"\n"):
             raise await self._ended()
         return decode(line, number, action)
 
     async def _ended(self) -> Unavailable:
         await asyncio.wait([self._listening], timeout=1)
-        return Unavailable(f"shield ended without an answer: {'; '.join(self._said) or 'it said nothing'}")
+        return Unavailable(f"shield ended without an answer: {'; '.join(self._said) or 'no output'}")
 
     def alive(self) -> bool:
         return self._process.returncode is None

@@ -1,4 +1,4 @@
-"""Where the program lies."""
+"""Finds the program."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def find(binary: Optional[str] = None) -> str:
         return str(_packaged)
     found = shutil.which("shield")
     if not found:
-        raise Unavailable("shield is not installed: this package has no program for this system, and none is on the PATH")
+        raise Unavailable("shield is not installed: this package has no program for this system, and none is in PATH")
     return found
 
 

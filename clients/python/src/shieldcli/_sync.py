@@ -67,7 +67,7 @@ class _Process:
 
     def _ended(self) -> Unavailable:
         self._stderr.join(1)
-        why = "; ".join(self._said) or "it said nothing"
+        why = "; ".join(self._said) or "no output"
         return Unavailable(f"shield ended without an answer: {why}")
 
     def alive(self) -> bool:

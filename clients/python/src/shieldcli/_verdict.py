@@ -16,11 +16,11 @@ class ShieldError(Exception):
 
 
 class InvalidAction(ShieldError):
-    """The action cannot be written as JSON, so nobody can judge it."""
+    """The action cannot be written as JSON, so it cannot be judged."""
 
 
 class Unavailable(ShieldError):
-    """shield did not answer: it is missing, ended, was late, or said something else than a verdict."""
+    """shield did not answer: it is missing, ended, was late, or sent something other than a verdict."""
 
 
 class Blocked(ShieldError):
@@ -82,9 +82,9 @@ def decode(line: bytes, number: int, given: Mapping[str, Any]) -> Verdict:
         answered = raw.pop("id", None)
         # The verdict about a record that could not be read has no id, and never allows.
         if answered != str(number) and not (answered is None and raw["decision"] == "BLOCK"):
-            raise ValueError("it answers another action")
+            raise ValueError("it is about another action")
     except (ValueError, TypeError, RecursionError) as e:
-        raise Unavailable(f"shield's answer is no verdict: {e}") from e
+        raise Unavailable(f"shield's answer is not a verdict: {e}") from e
     if given.get("id") is not None:
         raw["id"] = given["id"]
     return Verdict(

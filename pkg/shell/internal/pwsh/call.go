@@ -277,7 +277,7 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 		p.w.Dynamic(effect.CauseCode, "runs machine code", p.at)
 	case "setvalue", "setsecurityprotocol":
 		if strings.Contains(strings.ToLower(p.text), "amsi") {
-			p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Cause: effect.CauseScanning, Reason: "turns script scanning off", From: p.at})
+			p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Cause: effect.CauseScanning, Reason: "disables AMSI script scanning", From: p.at})
 		}
 	case "setenvironmentvariable":
 		if one.Known() {
@@ -307,7 +307,7 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 			p.revealed()
 		}
 	case "copyfromscreen":
-		p.w.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "powershell", Reason: "takes a picture of the screen", From: p.at})
+		p.w.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "powershell", Reason: "takes a screenshot", From: p.at})
 	case "getstream", "new":
 		if strings.Contains(name, "tcpclient") || method == "getstream" {
 			p.connect(one)

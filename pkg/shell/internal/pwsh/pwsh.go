@@ -173,11 +173,11 @@ func (p *pwsh) element(in abstract.Value, until byte) abstract.Value {
 		if c == '.' && name.Bare {
 			// A variable that the text does not set holds nothing of the environment,
 			// and a script that is loaded becomes a part of this one.
-			p.w.Dynamic(effect.CauseUnresolved, "loads a script that nothing in the text names: "+name.Show, p.at)
+			p.w.Dynamic(effect.CauseUnresolved, "loads a script that the command does not name: "+name.Show, p.at)
 		}
 		if c == '&' && name.Bare && p.ends() && !strings.HasPrefix(strings.ToLower(name.Show), "$env:") {
 			// Without an argument it says no more than a script that is loaded.
-			p.w.Dynamic(effect.CauseUnresolved, "runs what nothing in the text names: "+name.Show, p.at)
+			p.w.Dynamic(effect.CauseUnresolved, "runs code that the command does not name: "+name.Show, p.at)
 		}
 		return p.command(name, in)
 	case strings.HasPrefix(p.text[p.i:], unset): // it stood there as text
@@ -249,7 +249,7 @@ func (p *pwsh) assignment(start int, v abstract.Value) bool {
 		right = abstract.Concat(v, right)
 	}
 	if strings.HasSuffix(name, "servercertificatevalidationcallback") || strings.HasSuffix(name, "certificatepolicy") {
-		p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Harms: []effect.Harm{effect.Weakens}, Reason: "switches the check of certificates off", From: p.at})
+		p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Harms: []effect.Harm{effect.Weakens}, Reason: "disables TLS certificate checks", From: p.at})
 	}
 	p.w.Set("ps:"+name, right)
 	if env, ok := strings.CutPrefix(name, "env:"); ok {

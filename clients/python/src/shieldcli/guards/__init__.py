@@ -30,7 +30,7 @@ def tool_action(name: Any, arguments: Any, types: Optional[Mapping[str, str]] = 
         except (ValueError, RecursionError) as e:
             raise InvalidAction(f"the arguments of {name} cannot be read: {e}") from e
     if not isinstance(arguments, Mapping):
-        raise InvalidAction(f"the arguments of {name} are no object")
+        raise InvalidAction(f"the arguments of {name} are not a JSON object")
     return {"type": (types or {}).get(name, name), "payload": dict(arguments)}
 
 
@@ -63,9 +63,9 @@ def _get(value: Any, key: str) -> Any:
 def _once(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        raise ValueError("a name stands twice in one object")
+        raise ValueError("duplicate key in an object")
     return made
 
 
 def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a JSON number")
