@@ -161,7 +161,7 @@ func TestImportsGoOneWay(t *testing.T) {
 }
 
 // maxImportDepth is how many packages may lie on the longest way of imports, main
-// and the last one included: so many places has somebody to know who follows a
+// and the last one included: so many places has someone to know who follows a
 // call to its end.
 const maxImportDepth = 8
 

@@ -137,7 +137,7 @@ func (p *prose) add(line int, text string) {
 }
 
 // find returns the lines of the file in which a phrase begins. "is no" and "are
-// no" may stand after "there".
+// no" may be after "there".
 func (p *prose) find(words string) (lines []int) {
 	if p == nil {
 		return nil

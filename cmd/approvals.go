@@ -250,7 +250,7 @@ func printApprovals(c *cli.Context, out io.Writer, list []approve.Approval, none
 	return t.Flush()
 }
 
-// tryNotices sends a notice to each place and prints what came of it.
+// tryNotices sends a notice to each place and prints its result.
 func tryNotices(c *cli.Context, w *World) error {
 	if _, err := operands(c); err != nil {
 		return err

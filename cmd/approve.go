@@ -53,7 +53,7 @@ func approval(set *config.Loaded, w *World, command string) approve.Options {
 		// into a signal.
 		Interrupt: func() {
 			if p, err := os.FindProcess(os.Getpid()); err == nil {
-				_ = p.Signal(os.Interrupt) // where there are no signals, the denial stands alone
+				_ = p.Signal(os.Interrupt) // where there are no signals, the denial is alone
 			}
 		},
 	}
@@ -61,7 +61,7 @@ func approval(set *config.Loaded, w *World, command string) approve.Options {
 
 // approvalCommand returns the argv of the approval program. A bare name is
 // looked up in the absolute folders of PATH; one that is not there stays as it
-// is, and cannot be run. A hook looks in the folders of the system alone: hosts pass on
+// is, and cannot be run. A hook looks in the folders of the system alone: hosts forward
 // the PATH that a project sets, and what answers there would be the project's program.
 func approvalCommand(set *config.Loaded, w *World) []string {
 	argv := set.Approval.Command

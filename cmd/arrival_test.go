@@ -50,7 +50,7 @@ func TestUserReachable(t *testing.T) {
 	}
 }
 
-// TestArrival holds what is said of how the questions of hosts reach their users.
+// TestArrival holds what is said about how the questions of hosts reach their users.
 func TestArrival(t *testing.T) {
 	for _, c := range []struct {
 		name, host string

@@ -128,7 +128,7 @@ func verifyAudit(c *cli.Context, w *World) error {
 	return err
 }
 
-// auditReport says what a log is worth, held against the end that is known of it.
+// auditReport says what a log is worth, compared with the end that is known of it.
 func auditReport(c *cli.Context, w *World, file string) (audit.Report, error) {
 	checked := c.String("checkpoint") != ""
 	if !checked && c.String("file") == "" {

@@ -50,7 +50,7 @@ type World struct {
 	parent     int                                                                                      // the process that asks, if it is not the parent
 	pid        int                                                                                      // the process that judges for the one that asks, if it is not this one
 	person     func(sure int) error                                                                     // why no person has started this process; nil finds it out
-	attended   func(*host.Host) error                                                                   // why what a host says of its user is not believed, or nil; nil finds it out
+	attended   func(*host.Host) error                                                                   // why what a host says about its user is not believed, or nil; nil finds it out
 	confirm    func(ctx context.Context, o approve.Options, r *approve.Refusal) (approve.Answer, error) // asks whether to allow what was refused; nil is approve.Confirm
 	ownBus     func(value string) bool                                                                  // whether a bus is the one of the session; nil finds it out
 	judged     *shield.Pipeline                                                                         // by which a hook was judged in this process; nil if none was

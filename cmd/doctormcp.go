@@ -15,12 +15,12 @@ import (
 )
 
 // examineGateway looks at the tools that are pinned, at the servers that shield mcp
-// serve is told of, and at the lists of clients: which of their servers shield stands
+// serve is notified of, and at the lists of clients: which of their servers shield stands
 // before.
 func examineGateway(out *findings, set *config.Loaded, w *World) {
 	dir := stateDir(&set.Settings, w)
 	if dir == "" {
-		return // said of the state folder
+		return // said about the state folder
 	}
 	all, damaged, err := gateway.AllPins(dir)
 	if err != nil {

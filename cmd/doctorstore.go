@@ -11,7 +11,7 @@ import (
 func examineStore(out *findings, set *config.Loaded, w *World) bool {
 	store, err := openStore(set, w)
 	if err != nil {
-		return false // said of the state file
+		return false // said about the state file
 	}
 	defer store.Close()
 	shared, err := store.Shared(context.Background())

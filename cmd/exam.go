@@ -30,7 +30,7 @@ func examFlags() []cli.Flag {
 	}
 }
 
-// takeExam examines the model of the settings and prints what came of it.
+// takeExam examines the model of the settings and prints its result.
 func takeExam(c *cli.Context, w *World) error {
 	n, err := jobs(c)
 	if err != nil {

@@ -191,7 +191,7 @@ func evaluateExec(c *cli.Context, w *World, p *shield.Pipeline, raw []byte) (hoo
 // answersRule is the rule of the protected core about shield's own commands.
 const answersRule = "shield_answers"
 
-// unguarded says of a verdict on a line of a guarded shell where the user's own remedy can be
+// unguarded says about a verdict on a line of a guarded shell where the user's own remedy can be
 // typed. The guarded shell is no such place: an agent may type there.
 func unguarded(v *verdict.Verdict) {
 	switch {

@@ -146,14 +146,14 @@ func TestExplainDoubtHidesSecrets(t *testing.T) {
 	}
 }
 
-// TestExplainEvidence draws what speaks for an action, and what takes the decision
+// TestExplainEvidence draws what supports an action, and what takes the decision
 // from Tier 1.
 func TestExplainEvidence(t *testing.T) {
 	for command, want := range map[string]string{
 		"git status":      "harmless: every effect is known",
 		"touch a.txt":     "ordinary: every effect is known",
 		"frobnicate":      "only the model (SAFE)\n",
-		"rm -rf src":      "nothing that tier 1 finds: tier 2 or above has to decide",
+		"rm -rf src":      "nothing in tier 1: tier 2 or above decides",
 		"nc -z a.test 9":  "the model was not asked",
 		`bash -c "$(ls)"`: "against: rule XP-051\n      the model cannot allow this",
 	} {

@@ -36,7 +36,7 @@ func TestExplainTwins(t *testing.T) {
 }
 
 // eachExplained asks explain about each action of a file, and reports to check whether it
-// names one of the effects and rules that stand behind the cause. It returns how many
+// names one of the effects and rules that are behind the cause. It returns how many
 // causes the file has, with ten actions each.
 func eachExplained(t *testing.T, file string, check func(line, out string, said bool)) (causes int) {
 	t.Helper()

@@ -144,7 +144,7 @@ func jobs(c *cli.Context) (int, error) {
 
 // flagsFirst returns a command line with the flags of its command before the
 // operands, where the library looks for them, and "--" between the two. What
-// stands behind a "--" is an operand. Unknown flags are left for the library to
+// is behind a "--" is an operand. Unknown flags are left for the library to
 // refuse. exec takes everything from its first operand on as a command.
 func flagsFirst(app *cli.App, args []string) []string {
 	cmd, at := (*cli.Command)(nil), 0

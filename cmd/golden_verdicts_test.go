@@ -29,7 +29,7 @@ func goldenRun(t *testing.T, w World, in string, args ...string) (status int, ou
 }
 
 // goldenWorld returns a world that gives the same answers everywhere: clock,
-// key and folders are fixed, rules judge alone, and each action stands alone.
+// key and folders are fixed, rules judge alone, and each action is alone.
 func goldenWorld(t *testing.T) (w World, state, config string) {
 	t.Helper()
 	state = t.TempDir()
@@ -43,7 +43,7 @@ func goldenWorld(t *testing.T) (w World, state, config string) {
 	return World{Now: clock, Home: goldenHome, Dir: goldenHome + "/app", Executable: "/usr/local/bin/shield", OS: "linux"}, state, config
 }
 
-// TestGoldenVerdicts compares what policy, classify and run say of each input.
+// TestGoldenVerdicts compares what policy, classify and run say about each input.
 func TestGoldenVerdicts(t *testing.T) {
 	w, state, config := goldenWorld(t)
 	for name, in := range actionFiles(t) {

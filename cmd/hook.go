@@ -116,13 +116,13 @@ func (d denial) visible() denial {
 // maxReason is how much of a reason a host is given, in bytes.
 const maxReason = 4000
 
-// unjudged is what an agent is told of a failure of shield's own.
+// unjudged is what an agent is told about a failure of shield's own.
 const unjudged = "shield could not judge this, so it is blocked. Tell the user to run: shield doctor. Do not retry. [shield]"
 
 // deniedHook returns what Run has to end with after the error of a command line
 // that a host may have run as its hook: the host's own denial goes to standard
 // output, the reason and what the user is to read to standard error, and the status is the
-// one that the host takes for a denial. Other command lines are left alone.
+// one that the host treats as a denial. Other command lines are left alone.
 func deniedHook(w *World, args []string, err error) error {
 	name, hooked := hookedBy(args)
 	if err == nil || !hooked {
@@ -159,7 +159,7 @@ func deniedHook(w *World, args []string, err error) error {
 	return &statusError{status, d.told(h.Silent())}
 }
 
-// told returns what standard error says of a denial; agent says that the agent reads it.
+// told returns what standard error says about a denial; agent says that the agent reads it.
 func (d denial) told(agent bool) error {
 	if agent || d.user == "" {
 		return errors.New(d.agent)

@@ -118,7 +118,7 @@ func hookDenied(t *testing.T, name string, status int, out, errs string) {
 	}
 }
 
-// refusalForm is what an agent is told of a refusal: what and why, and that it is not to
+// refusalForm is what an agent is told about a refusal: what and why, and that it is not to
 // retry.
 var refusalForm = regexp.MustCompile(`^\S.*[.!?…] Do not retry( unless the user allows it)?\. \[shield(: [A-Za-z0-9_-]+)?(, ref [a-z0-9]{3,6})?\]$`)
 
@@ -232,7 +232,7 @@ func TestHookJudgeFails(t *testing.T) {
 }
 
 // TestAllowedAhead holds that each host begins ahead, and that the one answer which the
-// watchdog takes before the rest of shield is there is what the judge says of an action
+// watchdog takes before the rest of shield is there is what the judge says about an action
 // that is left to the host, and what the whole program would tell the host.
 func TestAllowedAhead(t *testing.T) {
 	t.Parallel()
@@ -270,7 +270,7 @@ type discard struct{ io.Closer }
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
-// TestHookAnswersAllow holds what a host is told of an ALLOW.
+// TestHookAnswersAllow holds what a host is told about an ALLOW.
 func TestHookAnswersAllow(t *testing.T) {
 	const said = `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","permissionDecisionReason":"shield: tier `
 	for answer, want := range map[string]string{"delegate": "{}\n", "allow": said} {
@@ -307,7 +307,7 @@ func BenchmarkHook(b *testing.B) {
 	}
 }
 
-// TestBrokenSettingsAfterATool holds that a host is told of a result that was not examined in
+// TestBrokenSettingsAfterATool holds that a host is notified of a result that was not examined in
 // the form of the event that brought it: what withholds it, or else what is neutral, and never
 // a denial of a call.
 func TestBrokenSettingsAfterATool(t *testing.T) {

@@ -239,7 +239,7 @@ func (s *hookSettings) showChange(file settingsFile, before, after []byte) {
 }
 
 // changes returns what differs between two texts, as a terminal may have it, without
-// credentials that stand beside it.
+// credentials that are beside it.
 func changes(oldName string, before []byte, newName string, after []byte) string {
 	_, text, _ := strings.Cut(string(diff.Diff(oldName, before, newName, after)), "\n") // the first line names both
 	var b strings.Builder

@@ -18,7 +18,7 @@ import (
 )
 
 // pinned are the variables that say where shield finds its settings and state, and what
-// belongs to the user. Hosts pass on what a project's own settings set, so the installed
+// belongs to the user. Hosts forward what a project's own settings set, so the installed
 // command sets them itself, to what they were when it was installed.
 var pinned = []string{"HOME", "SHIELD_CONFIG", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"}
 
@@ -47,7 +47,7 @@ type hookShell struct {
 // noVerdict is what a host is told where shield said nothing that can be used.
 const noVerdict = "shield: blocked, because it gave no verdict; reinstall shield, or remove this hook from the settings"
 
-// unexamined is what an agent is told of a result where shield said nothing that can
+// unexamined is what an agent is told about a result where shield said nothing that can
 // be used.
 const unexamined = "shield: this result was not examined, so it is withheld; tell the user to reinstall shield, or to remove this hook from the settings"
 
@@ -312,7 +312,7 @@ func readHookLine(line string, shell hookShell, h *host.Host) (got installedLine
 	return got, nil
 }
 
-// bare reports whether nothing is said of a command but the command itself.
+// bare reports whether nothing is said about a command but the command itself.
 func bare(s *syntax.Stmt) bool {
 	return !s.Negated && !s.Background && !s.Coprocess && len(s.Redirs) == 0
 }
@@ -347,5 +347,5 @@ func literal(word *syntax.Word) (string, bool) {
 	return b.String(), true
 }
 
-// unescape takes away what stands before a character in double quotes.
+// unescape takes away what is before a character in double quotes.
 var unescape = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\$`, `$`, "\\`", "`")

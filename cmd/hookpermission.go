@@ -73,7 +73,7 @@ const (
 )
 
 // personAsks returns why a host has to ask its person about a call: a rule of theirs
-// speaks of it, or their rules cannot be read. It returns nil if neither is so. Rules
+// mentions it, or their rules cannot be read. It returns nil if neither is so. Rules
 // are looked for in each of dirs and above it, since nothing says where the host's
 // project begins.
 func personAsks(ctx context.Context, w *World, h *host.Host, dirs []string, in []byte) error {

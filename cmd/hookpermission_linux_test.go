@@ -21,7 +21,7 @@ func permission(command string) string {
 }
 
 // TestHookPermission holds when a host that is about to ask a person is told that it
-// may go on: never where a rule of the person's own may speak of the call.
+// may go on: never where a rule of the person's own may mention the call.
 func TestHookPermission(t *testing.T) {
 	const asks = `{"permissions":{"ask":["Bash(ls:*)"]}}`
 	for _, c := range []struct {

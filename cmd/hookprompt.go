@@ -38,7 +38,7 @@ func rememberPrompt(ctx context.Context, c *cli.Context, w *World, h *host.Host,
 	return done, err
 }
 
-// unattended returns why what a host says of its user is not believed: the event is not surely
+// unattended returns why what a host says about its user is not believed: the event is not surely
 // the host's, or no user is there.
 func (w *World) unattended(ctx context.Context, h *host.Host) error {
 	if w.attended != nil {

@@ -18,7 +18,7 @@ import (
 )
 
 // hostTools says what is known of the MCP tools that a host's hook names: what the host's own
-// settings of the user say of their server. What a project says of it is an agent's to change,
+// settings of the user say about their server. What a project says about it is an agent's to change,
 // so it vouches for nothing, and neither does a server whose program is in the workspace.
 func hostTools(w *World, name string) func(*action.Action) approve.Tool {
 	i := slices.IndexFunc(gateway.Clients[:], func(c gateway.Client) bool { return c.Name == name })
@@ -34,7 +34,7 @@ func hostTools(w *World, name string) func(*action.Action) approve.Tool {
 	}
 }
 
-// definedTool returns what the settings of a client say of the tool that an action is of.
+// definedTool returns what the settings of a client say about the tool that an action is of.
 func definedTool(w *World, client *gateway.Client, a *action.Action) (t approve.Tool, err error) {
 	dirs := []string{w.Dir}
 	if filepath.IsAbs(a.CWD) {
@@ -107,7 +107,7 @@ func appliesTo(d *host.Definition, dirs []string) bool {
 	return at < 0 || slices.ContainsFunc(dirs, func(dir string) bool { return dir == d.Path[at] || below(dir, d.Path[at]) })
 }
 
-// below reports whether a path is a folder or lies below it.
+// below reports whether a path is a folder or is below it.
 func below(path, folder string) bool {
 	rest, err := filepath.Rel(folder, path)
 	return err == nil && rest != ".." && !strings.HasPrefix(rest, ".."+string(filepath.Separator))

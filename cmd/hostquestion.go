@@ -28,7 +28,7 @@ func newHostQuestion(w *World, h *host.Host, event host.Event) *hostQuestion {
 	return &hostQuestion{w: w, host: h, key: questionKey(event)}
 }
 
-// may returns an error if a version of the host was found to ask nobody.
+// may returns an error if a version of the host was found to ask no one.
 func (q *hostQuestion) may(c *cli.Context, version string) error {
 	set, err := settings(c, q.w)
 	if err != nil {
@@ -38,7 +38,7 @@ func (q *hostQuestion) may(c *cli.Context, version string) error {
 	return asksNobody(q.dir, q.host, version)
 }
 
-// asksNobody returns an error if a version of a host was found to ask nobody.
+// asksNobody returns an error if a version of a host was found to ask no one.
 func asksNobody(stateDir string, h *host.Host, version string) error {
 	if approve.Unasked(stateDir, h.Name, version) {
 		return fmt.Errorf("%s %s ran a command without asking its user", h.Title(), version)

@@ -127,7 +127,7 @@ func inJSON(text string) []byte {
 	return b[1 : len(b)-1]
 }
 
-// A replayed is what became of an incident, or of its twin.
+// A replayed is what happened to an incident, or of its twin.
 type replayed struct {
 	Stopped bool   `json:"stopped"`
 	By      string `json:"by,omitempty"` // the reason
@@ -253,7 +253,7 @@ func reportIncidents(c *cli.Context, w *World, results []incidentResult) error {
 // replayIncident replays one in a home folder of its own.
 func replayIncident(ctx context.Context, w *World, home, cache string, i incident) (replayed, error) {
 	work := filepath.Join(home, "app")
-	files := map[string]string{"~/.config/shield/shield.yaml": "approval: {channels: []}\n"} // nobody is to be asked
+	files := map[string]string{"~/.config/shield/shield.yaml": "approval: {channels: []}\n"} // no one is to be asked
 	for name, content := range i.Files {
 		files[name] = content
 	}

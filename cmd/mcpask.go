@@ -30,7 +30,7 @@ func (j callJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdi
 	return j.self.Evaluate(ctx, a)
 }
 
-// A toldJudge judges what a server is asked, and says of it what an agent is told.
+// A toldJudge judges what a server is asked, and says about it what an agent is told.
 type toldJudge struct{ gateway.Judge }
 
 func (j toldJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
@@ -38,7 +38,7 @@ func (j toldJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdi
 	return forAgent(&v)
 }
 
-// forAgent returns a verdict whose reasoning is what an agent is told of it.
+// forAgent returns a verdict whose reasoning is what an agent is told about it.
 func forAgent(v *verdict.Verdict) verdict.Verdict {
 	if v.Decision != verdict.Allow {
 		v.Reasoning = v.ForAgent()

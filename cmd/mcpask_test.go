@@ -104,7 +104,7 @@ esac; done`
 		done := make(chan int, 1)
 		go func() {
 			done <- Run(t.Context(), []string{"mcp", "--name", "x", "--", "/bin/sh", "-c", server}, w)
-			_ = from.Close() // whoever writes or waits then is told
+			_ = from.Close() // anyone who writes or waits then is told
 			close(answered)
 		}()
 		for i, request := range []string{

@@ -93,7 +93,7 @@ func wrapClient(c *cli.Context, w *World, name string, names []string, install b
 }
 
 // left are the names of servers that stay as they are: an address leads to them, or
-// somebody has put them behind shield by hand.
+// someone has put them behind shield by hand.
 type left struct{ remote, own []string }
 
 // change returns what puts a server behind the shield of a path, or takes back what

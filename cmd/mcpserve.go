@@ -77,7 +77,7 @@ func serveMCP(c *cli.Context, w *World) error {
 	}
 	server := &http.Server{
 		Handler: front, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: 64 << 10,
-		ErrorLog:    log.New(io.Discard, "", 0), // what a client does wrong, nobody here can mend
+		ErrorLog:    log.New(io.Discard, "", 0), // what a client does wrong, no one here can mend
 		BaseContext: func(net.Listener) context.Context { return c.Context },
 	}
 	if settings.TLSCert != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// starters are programs that stand between a client and the gateway without being
+// starters are programs that are between a client and the gateway without being
 // the client: the shells by which some clients start their servers.
 var starters = []string{"sh", "bash", "dash", "ash", "zsh", "fish", "ksh", "env", "cmd.exe"}
 
@@ -35,7 +35,7 @@ func clientSession(parent int, above []ancestry.Process) string {
 
 // hostProcesses returns names of the process of the host that waits for this one and of
 // those above it, the nearest first; none where that cannot be told. Shells, timeout and
-// shield itself stand between a host and its hook.
+// shield itself are between a host and its hook.
 func hostProcesses(w *World, above []ancestry.Process) (out []string) {
 	for _, p := range above {
 		between := slices.Contains(starters, p.Name) || p.Name == "timeout" || p.PID == w.pid || w.Executable != "" && p.Exe == w.Executable

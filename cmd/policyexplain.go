@@ -14,7 +14,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// explainPolicy shows what each layer of the policy says of one action, and which one
+// explainPolicy shows what each layer of the policy says about one action, and which one
 // decides.
 func explainPolicy(c *cli.Context, w *World) error {
 	args, err := operands(c, optional(c, "COMMAND")...)

@@ -15,7 +15,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// shieldsOwn is what the text for an agent must not speak of: shield's settings, tiers and
+// shieldsOwn is what the text for an agent must not mention: shield's settings, tiers and
 // confidence, and how its user is reached.
 var shieldsOwn = regexp.MustCompile(`(?i)\b(tier [0-9]|confidence|no model|evaluator|approval\.|channel|tty|no person|nobody can|heuristic \[|policy (deny|verify|allow) \[|a higher tier|to decide)`)
 
@@ -105,7 +105,7 @@ func checkRefusal(t *testing.T, record string, v *verdict.Verdict) {
 	}
 }
 
-// checkDenial checks what a host is told of a verdict.
+// checkDenial checks what a host is told about a verdict.
 func checkDenial(t *testing.T, h *host.Host, v *verdict.Verdict) {
 	t.Helper()
 	said := refusedBy(v)

@@ -181,7 +181,7 @@ type sanitizedLine struct {
 	More     int                `json:"more,omitempty"`     // findings beyond those
 	Changed  bool               `json:"changed"`            // the result differs from what was read
 	Withheld string             `json:"withheld,omitempty"` // why there is no result
-	Result   jsontext.Value     `json:"result,omitempty"`   // to be handed on; left out by flag, which changes nothing
+	Result   jsontext.Value     `json:"result,omitempty"`   // to be forwarded; left out by flag, which changes nothing
 	Error    string             `json:"error,omitempty"`    // a short code: the record was not examined
 	Reason   string             `json:"reason,omitempty"`
 	Unread   int                `json:"unread,omitempty"` // so many records that could not be read, from this line on, have no line of their own
@@ -216,7 +216,7 @@ func sanitized(rec action.Record, mode sanitize.Mode, examine examination) sanit
 	return line
 }
 
-// readResult reads a record: an action, and what came of it.
+// readResult reads a record: an action, and its result.
 func readResult(rec action.Record) (*action.Action, canonjson.Member, error) {
 	if rec.Err != nil {
 		return nil, canonjson.Member{}, rec.Err

@@ -220,7 +220,7 @@ func scoreConfig(c *cli.Context, w *World, until int) (*config.Loaded, shield.Co
 		cfg.StateDir = "" // nothing counts evaluations, and nothing needs a seal
 	}
 	cfg.NoFiles, cfg.Timed, cfg.NoAction = true, true, true
-	cfg.Host, cfg.Apart = "score", true // sessions are the corpus's word; rows without one stand alone
+	cfg.Host, cfg.Apart = "score", true // sessions are the corpus's word; rows without one are alone
 	return set, cfg, nil
 }
 

@@ -314,7 +314,7 @@ func plantedSecrets(rng *rand.Rand) []planted {
 }
 
 // leaked returns a part of a secret that a text holds: any 10 bytes in a row, or
-// all of a shorter part. Fewer would stand in hashes by chance.
+// all of a shorter part. Fewer would are in hashes by chance.
 func leaked(text string, parts []string) string {
 	for _, p := range parts {
 		n := min(len(p), 10)

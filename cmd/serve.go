@@ -142,7 +142,7 @@ type server struct {
 
 	asked, decided atomic.Int64 // questions
 
-	observe  func(telemetry.Action) // nil tells nobody
+	observe  func(telemetry.Action) // nil notifies no one
 	metrics  *service.Metrics
 	web      *service.Web
 	settings atomic.Pointer[config.Loaded]
@@ -234,7 +234,7 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Aske
 	if !s.same(q.Program) || len(q.Args) == 0 || !slices.Contains(asking, q.Args[0]) {
 		return peer.Answer{}
 	}
-	// Beside too many others a question would be judged when nobody waits any more, so
+	// Beside too many others a question would be judged when no one waits any more, so
 	// most of the time is kept for judging it.
 	full := time.NewTimer(s.patience / 4)
 	defer full.Stop()

@@ -166,8 +166,8 @@ func TestServedHook(t *testing.T) {
 	}
 }
 
-// TestServedLogsOnce holds that an action stands in the log once, with the process that
-// asks, whoever decides it.
+// TestServedLogsOnce holds that an action is in the log once, with the process that
+// asks, anyone who decides it.
 func TestServedLogsOnce(t *testing.T) {
 	w := servedWorld(t)
 	s := newServer(t, w)

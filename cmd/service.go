@@ -148,7 +148,7 @@ func runManager(ctx context.Context, w *World, argv []string) error {
 	return nil
 }
 
-// A serviceReport is what a service says of itself.
+// A serviceReport is what a service says about itself.
 type serviceReport struct {
 	PID     int       `json:"pid"`
 	Since   time.Time `json:"since"`

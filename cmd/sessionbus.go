@@ -10,7 +10,7 @@ import (
 )
 
 // busVariable names the bus on which desktop notifications are sent. They hold the code of
-// the approval page, and hosts pass on variables that a project's settings set: on a bus of
+// the approval page, and hosts forward variables that a project's settings set: on a bus of
 // its own, an agent would read the code.
 const busVariable = "DBUS_SESSION_BUS_ADDRESS"
 

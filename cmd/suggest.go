@@ -42,7 +42,7 @@ func suggestCommand(w *World) *cli.Command {
 	}
 }
 
-// suggestPolicy prints the exceptions that the audit log speaks for.
+// suggestPolicy prints the exceptions that the audit log supports.
 func suggestPolicy(c *cli.Context, w *World) error {
 	if _, err := operands(c); err != nil {
 		return err
@@ -61,7 +61,7 @@ func suggestPolicy(c *cli.Context, w *World) error {
 	return err
 }
 
-// nothingSuggested says what was looked at, and why nothing came of it.
+// nothingSuggested says what was looked at, and why it had no result.
 func nothingSuggested(c *cli.Context, w *World, from, least int) error {
 	file, err := auditLog(c, w)
 	if err != nil {

@@ -63,7 +63,7 @@ func (h *hooked) trust(events ...[2]string) {
 	h.write(filepath.Join(filepath.Dir(h.settings), "config.toml"), state.String())
 }
 
-// works returns what status says of an installation in which nothing is broken.
+// works returns what status says about an installation in which nothing is broken.
 func works(t *testing.T, name string, h *hooked) string {
 	t.Helper()
 	of, err := host.Named(name)

@@ -10,8 +10,8 @@ import (
 )
 
 // TestAgentCannotAnswer holds that no way in which an agent starts a command that answers
-// is taken for a person's. Each line is what a host's shell runs; OUT is where the command
-// says what came of it.
+// is treated as a person's. Each line is what a host's shell runs; OUT is where the command
+// says its result.
 func TestAgentCannotAnswer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

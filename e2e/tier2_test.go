@@ -181,7 +181,7 @@ func (b *bench) charged() int {
 }
 
 // writes returns n actions that Tier 2 has to judge, each another one, so
-// that no verdict is used twice. Without a model nobody would be asked about them, so that
+// that no verdict is used twice. Without a model no one would be asked about them, so that
 // the model need not be examined.
 func writes(name string, n int) string {
 	var b strings.Builder

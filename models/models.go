@@ -15,7 +15,7 @@ import (
 var files embed.FS
 
 // Default returns the folder of the default model. What is large in it is there in
-// forms that need no reading, and lies in the program, where nobody can write to
+// forms that need no reading, and is in the program, where no one can write to
 // it: reading and copying would take half of the time that the model needs to
 // start.
 func Default() fs.FS {

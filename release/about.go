@@ -82,7 +82,7 @@ func (r *Release) table() string {
 	return strings.TrimSpace(b.String())
 }
 
-// changes returns what CHANGELOG.md says of this version, or of what is not released yet.
+// changes returns what CHANGELOG.md says about this version, or of what is not released yet.
 func (r *Release) changes() (string, error) {
 	text, err := os.ReadFile(filepath.Join(r.Source.Dir, "CHANGELOG.md"))
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// nobody is the user that shield runs as in a container.
+// no one is the user that shield runs as in a container.
 const nobody = 65534
 
 // image makes the container image of a target: a few packages of Debian, and
@@ -90,7 +90,7 @@ type layer struct {
 	certificates bytes.Buffer
 }
 
-// left are folders of Debian's packages that nobody reads in a container.
+// left are folders of Debian's packages that no one reads in a container.
 var left = []string{"usr/share/doc/", "usr/share/lintian/", "usr/share/man/", "usr/share/locale/", "usr/share/bug/", "etc/ssl/certs/"}
 
 // unpack adds the content of a package. The certificates become one file, as

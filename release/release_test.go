@@ -80,7 +80,7 @@ func contents(t *testing.T, dir string) map[string]string {
 }
 
 // TestSameBytes holds that a commit gives the same files each time, whatever
-// lies in the repository that is not committed.
+// is in the repository that is not committed.
 func TestSameBytes(t *testing.T) {
 	t.Parallel()
 	repo, first, second := repository(t), filepath.Join(t.TempDir(), "first"), filepath.Join(t.TempDir(), "second")

@@ -12,7 +12,7 @@ type driver struct {
 	files   map[string]string // what the host needs before shield is installed
 	first   []string          // a command line that is run once before
 	args    []string
-	mute    bool // the host says the reason of a denial to nobody
+	mute    bool // the host says the reason of a denial to no one
 
 	off     switched // the host's own switch of hooks
 	agent   string   // the kind of sub-agent that is started; "" where there are none
@@ -22,7 +22,7 @@ type driver struct {
 
 	renamed   [][]string // a settings file, and names of events in it with others in their place, which have the host raise more of them
 	elsewhere []string   // events that another program of the host raises
-	fails     bool       // it hands over nothing of a tool that failed
+	fails     bool       // it passes nothing of a tool that failed
 
 	events  map[string]string // what events call a tool that models know by another name; "" for one that raises none of its own
 	unknown []string          // tools that the host offers and that shield asks about, sorted

@@ -13,7 +13,7 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// recorder stands in the place of shield, and keeps what a host asks.
+// recorder is in the place of shield, and keeps what a host asks.
 const recorder = `in=$(mktemp DIR/questions/XXXXXX)
 cat >"$in"
 exec DIR/shield.real "$@" <"$in"`

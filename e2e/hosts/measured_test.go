@@ -17,7 +17,7 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// timer stands in the place of shield. It notes how long the installed line takes, which
+// timer is in the place of shield. It notes how long the installed line takes, which
 // the shell that the host has started was given: with shield, and with a program that does
 // nothing. The line is kept for questions when the host is gone.
 const timer = `in=$(mktemp DIR/questions/XXXXXX)
@@ -97,7 +97,7 @@ func newTimed(t *testing.T, d driver) *run {
 	return r
 }
 
-// real is shield itself, where another program stands in its place.
+// real is shield itself, where another program is in its place.
 func (r *run) real() string { return r.shield + ".real" }
 
 // timed runs what asks questions, and returns how long they took, and one of them.

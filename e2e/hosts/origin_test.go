@@ -34,7 +34,7 @@ touch forged
 
 // TestHostsOrigin has hosts send the result of a command that says where a workspace comes
 // from, which must count, and has their agents send the same event, which must not. What
-// Gemini CLI says of such a command has more in it, so that nothing is kept of it.
+// Gemini CLI says about such a command has more in it, so that nothing is kept of it.
 func TestHostsOrigin(t *testing.T) {
 	for _, name := range []string{"claude-code", "codex"} {
 		d := driverOf(name)

@@ -74,7 +74,7 @@ func acceptAll(t *testing.T, url string, command func(args ...string) *exec.Cmd)
 	}
 }
 
-// checks returns what the suite says of each scenario.
+// checks returns what the suite says about each scenario.
 func checks(t *testing.T, node, suite, url, version string) map[string]string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), node, suite, "server", "--url", url, "--requirements", version)

@@ -35,7 +35,7 @@ func demand(b *testing.B, answer []byte) {
 	}
 }
 
-// stdioCaller starts a server, or what stands before one, on standard input and output.
+// stdioCaller starts a server, or what is before one, on standard input and output.
 func stdioCaller(b *testing.B, c *exec.Cmd) caller {
 	to, from := piped(b, c, c.StdoutPipe)
 	say := func(frame string, answered bool) []byte {

@@ -109,7 +109,7 @@ func newServer() *mcp.Server {
 }
 
 // connect connects an SDK client to a server behind shield, under the policy that
-// allows most of what nothing speaks against.
+// allows most of what nothing is evidence against.
 func connect(t *testing.T, dir, version string, opts *mcp.ClientOptions, server ...string) *mcp.ClientSession {
 	t.Helper()
 	return connectTo(t, t.TempDir(), dir, version, opts, append([]string{"mcp", "--policy", "permissive", "--"}, server...)...)

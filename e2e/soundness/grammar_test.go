@@ -14,7 +14,7 @@ import (
 // one shell has.
 type grammar map[string][][]symbol
 
-// A symbol is literal text, or the name of what stands there.
+// A symbol is literal text, or the name of what is there.
 type symbol struct {
 	text string
 	name bool

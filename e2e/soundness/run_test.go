@@ -85,7 +85,7 @@ func (r *runner) run(t *testing.T, script string) []call {
 	cmd := exec.CommandContext(ctx, "/bin/sh", append(limited, "-c", script)...)
 	cmd.Dir = r.work()
 	cmd.Env = []string{"PATH=" + filepath.Join(r.home, "bin"), "HOME=" + r.work(), "LC_ALL=C", "FUNCNEST=40"}
-	// Wait returns when nobody holds the output any more: what the script left
+	// Wait returns when no one holds the output any more: what the script left
 	// in the background has made its calls then.
 	cmd.Stdout = writer{io.Discard}
 	cmd.Stderr = cmd.Stdout

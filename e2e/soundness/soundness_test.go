@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package soundness compares what pkg/shell says of scripts with what shells
+// Package soundness compares what pkg/shell says about scripts with what shells
 // make of them. The scripts are made by chance of harmless words, and run in an
 // empty folder with programs that only write down how they were called.
 package soundness
@@ -131,7 +131,7 @@ func analyze(dir, script string) []effect.Effect {
 
 // covers reports whether arguments are those of a prediction. A predicted one
 // that is not known shows what it comes from, by signs that no script
-// passes on, and may be any number of words.
+// forwards, and may be any number of words.
 func covers(predicted, args []string) bool {
 	if len(predicted) == 0 {
 		return len(args) == 0

@@ -21,7 +21,7 @@ const (
 	maxLeafs = 1024
 )
 
-// Destroys returns the word by which a body says that something is taken away which nobody
+// Destroys returns the word by which a body says that something is taken away which no one
 // here can restore; "" if it says no such thing.
 func Destroys(body string) string {
 	if len(body) > maxBody {

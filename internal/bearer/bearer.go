@@ -1,5 +1,5 @@
 // Package bearer tells by its token who asks over HTTP. Tokens and the keys of
-// certificates come from files that nobody but their owner can read.
+// certificates come from files that no one but their owner can read.
 package bearer
 
 import (
@@ -24,7 +24,7 @@ const (
 // tokens. The name of the only one may be "".
 type Tokens map[[sha256.Size]byte]string
 
-// isName reports whether a word can be a name of who asks: it stands in logs.
+// isName reports whether a word can be a name of who asks: it is in logs.
 func isName(word string) bool {
 	return len(word) <= 64 && !strings.ContainsFunc(word, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._@-", r)

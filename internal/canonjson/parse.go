@@ -380,7 +380,7 @@ func (ns *names) add(name string) (other string, ok bool) {
 	return "", true
 }
 
-// fold maps names that [strings.EqualFold] takes for equal to one name.
+// fold maps names that [strings.EqualFold] treats as equal to one name.
 func fold(s string) string {
 	return strings.Map(func(r rune) rune {
 		least := r

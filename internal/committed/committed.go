@@ -89,7 +89,7 @@ func (r *Reader) Keeps(file string) bool {
 	return ok && r.same(repo, e, file, file, 0)
 }
 
-// same reports whether what lies at a path is an entry of a tree. base is the
+// same reports whether what is at a path is an entry of a tree. base is the
 // path that was asked for: links below it must not lead out of it.
 func (r *Reader) same(repo *repository, e entry, file, base string, level int) bool {
 	if r.names--; r.names < 0 || level > maxLevels || !r.step() || isGit(path.Base(file)) {

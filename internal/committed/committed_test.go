@@ -205,7 +205,7 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// Deltas are read within bounds, and lies in packs are seen through.
+// Deltas are read within bounds, and is in packs are seen through.
 func TestPacks(t *testing.T) {
 	t.Parallel()
 	const base, add = "zero\n", "one\n"
@@ -323,7 +323,7 @@ func TestLinkedTree(t *testing.T) {
 
 func everywhere(string) bool { return true }
 
-// Branches may stand in one file, and the last commit may be no branch.
+// Branches may be in one file, and the last commit may be no branch.
 func TestReferences(t *testing.T) {
 	t.Parallel()
 	f := committedFixture(t)

@@ -25,7 +25,7 @@ type Tracked struct {
 
 const maxIndex = 32 << 20 // bytes
 
-// Tree returns the working tree that a folder lies in, with its index. ok is false if
+// Tree returns the working tree that a folder is in, with its index. ok is false if
 // there is none that can be read.
 func (r *Reader) Tree(dir string) (t *Tree, ok bool) {
 	repo := r.repository(dir)

@@ -190,7 +190,7 @@ func (f fixture) keeps(name string) bool {
 	return r.Keeps(f.path(name))
 }
 
-// A packed is an object of a pack: its kind as a pack has it, what stands before
+// A packed is an object of a pack: its kind as a pack has it, what is before
 // the compressed content, and the content.
 type packed struct {
 	name   id

@@ -20,7 +20,7 @@ type repository struct {
 	trees  map[id]map[string]entry
 }
 
-// repository returns the innermost repository that a folder lies in, nil if there
+// repository returns the innermost repository that a folder is in, nil if there
 // is none that can be read.
 func (r *Reader) repository(dir string) *repository {
 	for level := 0; level <= maxLevels && r.inside(dir) && r.step(); level++ {

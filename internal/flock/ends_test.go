@@ -96,7 +96,7 @@ func TestCloseWhileWaiting(t *testing.T) {
 	}
 }
 
-// TestHolderOfFree holds that nobody is named who does not hold the lock.
+// TestHolderOfFree holds that no one is named who does not hold the lock.
 func TestHolderOfFree(t *testing.T) {
 	t.Parallel()
 	held, other := pair(t)

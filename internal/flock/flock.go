@@ -145,7 +145,7 @@ func (l *Lock) begin() (<-chan error, error) {
 }
 
 // Held returns the error for a lock file that another process holds now, for which
-// somebody has waited that long; nil if it is free, this process's own, or not there.
+// someone has waited that long; nil if it is free, this process's own, or not there.
 func Held(path string, waited time.Duration) *HeldError {
 	f, err := os.OpenFile(path, os.O_RDWR|noFollow, 0)
 	if err != nil {

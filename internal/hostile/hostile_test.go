@@ -42,7 +42,7 @@ func TestRecords(t *testing.T) {
 }
 
 // TestStream holds that each attack has a line of its own, and a separator that is
-// good and comes whole whatever stands before it.
+// good and comes whole whatever is before it.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	records := []Record{{Raw: []byte(`{"a`)}, {Raw: []byte("x\ny")}, {Raw: nil}}

@@ -43,7 +43,7 @@ func Available() bool { return carried != nil }
 // An unpacked file is hashed while it is written. Later it is recognised by
 // name, size and owner, and by a folder that no other user can write to:
 // hashing 35 MB at each start would take longer than loading the model, and
-// whoever can write to the folder as its owner can change shield itself.
+// anyone who can write to the folder as its owner can change shield itself.
 func Extract(dir string) (string, error) {
 	if carried == nil {
 		return "", ErrNone

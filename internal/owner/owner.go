@@ -1,4 +1,4 @@
-// Package owner checks that files belong to whoever runs shield and are closed
+// Package owner checks that files belong to the user who runs shield and are closed
 // to others: what others can replace cannot be relied on.
 package owner
 

@@ -31,7 +31,7 @@ func Check(info fs.FileInfo, denied fs.FileMode) error {
 }
 
 // Single refuses a file that has another name: who knows that name can read or write it
-// where nobody looks.
+// where no one looks.
 func Single(info fs.FileInfo) error {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Nlink > 1 {
 		return errors.New("a hard link to it exists; find it with 'find -samefile', and remove it")

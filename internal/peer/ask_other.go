@@ -16,7 +16,7 @@ type Line struct{}
 // Dial finds no service on this system.
 func Dial(string) (*Line, error) { return nil, errors.ErrUnsupported }
 
-// Ask has nobody to ask.
+// Ask has no one to ask.
 func (*Line) Ask(*Question, time.Duration) (Answer, error) { return Answer{}, errors.ErrUnsupported }
 
 // UID is not known on this system.

@@ -1,6 +1,6 @@
 // Package peer is the line between processes of shield and the service of the same
 // user, a Unix socket in the state folder. A process that has taken the socket's
-// place, or stands in between, cannot ask and cannot answer: both sides are looked
+// place, or is in between, cannot ask and cannot answer: both sides are looked
 // at by the kernel's word, and each message bears a code that needs the key beside
 // the socket and binds the answer to the whole question.
 //

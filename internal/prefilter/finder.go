@@ -16,7 +16,7 @@ type Finder struct {
 	begins []string // in lower case; every match begins with one of them
 	first  [256]bool
 	word   bool // a match begins at a word boundary
-	line   bool // a match begins where a line does, and begins, unless it is empty, stand behind blanks
+	line   bool // a match begins where a line does, and begins, unless it is empty, are behind blanks
 
 	here  *regexp.Regexp // the expression at the start of a text; nil if a match may begin anywhere
 	whole func() *regexp.Regexp
@@ -59,7 +59,7 @@ func (f *Finder) places(re *syntax.Regexp) bool {
 	f.word, _ = bounded(re)
 	words, _ := opens(re)
 	for _, s := range f.begins {
-		// What stands before a match is not seen there: a boundary before a letter
+		// What is before a match is not seen there: a boundary before a letter
 		// is one at the start of a text, too, and no other is.
 		if s == "" || words && !wordByte(s[0]) {
 			return false
@@ -190,7 +190,7 @@ func (f *Finder) next(text string, from int) int {
 }
 
 // nextLine is next for a match that begins where a line does. If blanks and empty
-// lines may stand before its first letter, it also begins at the line of that letter.
+// lines may be before its first letter, it also begins at the line of that letter.
 func (f *Finder) nextLine(text string, from int) int {
 	for ; ; from++ {
 		if from > 0 {

@@ -6,7 +6,7 @@ import (
 )
 
 // Lazy returns an expression that is compiled when it is first asked for: most
-// programs need few of those that stand in tables and variables.
+// programs need few of those that are in tables and variables.
 func Lazy(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }

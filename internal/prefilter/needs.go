@@ -11,7 +11,7 @@ import (
 type Needs struct {
 	Narrow int    // length of a run of letters, digits, "_" and "-"
 	Wide   int    // length of a run of those and "+/=.~%"
-	Bytes  string // ASCII characters that stand in every match
+	Bytes  string // ASCII characters that are in every match
 	Line   bool   // no match reaches beyond a line, nor depends on what is there
 }
 
@@ -140,7 +140,7 @@ type byteSet [2]uint64
 
 func (s byteSet) has(c byte) bool { return s[c/64]&(1<<(c%64)) != 0 }
 
-// bytesOf returns the characters that stand in every match.
+// bytesOf returns the characters that are in every match.
 func bytesOf(re *syntax.Regexp) (set byteSet) {
 	switch re.Op {
 	case syntax.OpLiteral:

@@ -76,7 +76,7 @@ func (s *Set) add(id int, lit string, load *[slots]uint8) {
 // Words is the number of words that the bit set given to [Scan] must have.
 func (s *Set) Words() int { return s.words }
 
-// Scan sets a bit in found for each expression of which a literal stands in
+// Scan sets a bit in found for each expression of which a literal is in
 // text; bit i%64 of found[i/64] is expression i. Bits that are set stay set.
 func Scan[T string | []byte](s *Set, text T, found []uint64) {
 	if len(text) < MinLiteral || len(s.entries) == 0 {
@@ -101,7 +101,7 @@ func Scan[T string | []byte](s *Set, text T, found []uint64) {
 	}
 }
 
-// Each calls visit for each place at which a literal stands in text: with the
+// Each calls visit for each place at which a literal is in text: with the
 // expression it belongs to and with its first byte. Places come in the order in
 // which their literals are recognised, which is not quite that of the text.
 func Each[T string | []byte](s *Set, text T, visit func(id, at int)) {

@@ -37,7 +37,7 @@ const (
 )
 
 // A memo keeps what short texts became: names of rules, reasons and
-// fingerprints stand in one verdict and one entry of a log after the other.
+// fingerprints are in one verdict and one entry of a log after the other.
 type memo struct {
 	mu    sync.Mutex
 	known map[string]string

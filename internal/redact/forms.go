@@ -53,7 +53,7 @@ func (r *Redactor) unescaped(s, text, keep string, layers int, spans []span) []s
 	return spans
 }
 
-// plain returns the secrets that stand in s as they are.
+// plain returns the secrets that are in s as they are.
 func (r *Redactor) plain(s string, spans []span) []span {
 	if r != nil {
 		for _, k := range r.known {
@@ -296,7 +296,7 @@ func (r *Redactor) unwrap(s string, layers int) string {
 		}
 	}
 	var few [512]byte
-	for shift := range min(4, len(std)) { // what stands before it may look like a part of it
+	for shift := range min(4, len(std)) { // what is before it may look like a part of it
 		part := std[shift:]
 		if len(part)%4 == 1 {
 			part = part[:len(part)-1]

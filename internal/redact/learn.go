@@ -14,7 +14,7 @@ const (
 
 // Learn returns a redacted copy of a decoded JSON value, such as the payload of
 // an action, as [Redactor.Value] does, and a Redactor that also knows the secrets
-// that were found in it: whatever is said of the action then quotes none of them,
+// that were found in it: whatever is said about the action then quotes none of them,
 // in whatever place, in small letters or cut off in the middle.
 func (r *Redactor) Learn(v any, keep int) (any, *Redactor) {
 	var found []string
@@ -54,7 +54,7 @@ func plainWord(s string) bool {
 	return len(s) < 16 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz") == ""
 }
 
-// recalled returns where learned secrets stand in s.
+// recalled returns where learned secrets are in s.
 func (r *Redactor) recalled(s string, spans []span) []span {
 	if r == nil || len(r.learned) == 0 {
 		return spans

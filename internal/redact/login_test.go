@@ -144,7 +144,7 @@ func TestArgs(t *testing.T) {
 	}
 }
 
-// The fields of an object say of each other what they hold.
+// The fields of an object say about each other what they hold.
 func TestPairing(t *testing.T) {
 	const secret = "S3cr3t9Pw"
 	for name, v := range map[string]any{
@@ -162,7 +162,7 @@ func TestPairing(t *testing.T) {
 	}
 }
 
-// What was found in an action is taken out of everything said of it.
+// What was found in an action is taken out of everything said about it.
 func TestLearn(t *testing.T) {
 	const secret = "S3cr3t-9Pw!x"
 	clean, r := New("own secret").Learn(map[string]any{"command": "sshpass -p '" + secret + "' ssh x", "note": "use " + secret}, 0)

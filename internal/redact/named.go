@@ -60,7 +60,7 @@ func assignments(s string, spans []span) []span {
 		name := s[start:end]
 		i, last = end-1, end
 		if inMark(s[:start]) {
-			continue // what stands after a mark was read with the name that the mark replaced
+			continue // what is after a mark was read with the name that the mark replaced
 		}
 		from, to := value(s, end, strings.HasPrefix(name, "--"))
 		if from == to {
@@ -135,7 +135,7 @@ func skipSpace(s string, i int) int {
 	return i
 }
 
-// sensitive says of what kind the secret is that name holds, or "" if value is
+// sensitive returns the kind of the secret that name holds, or "" if value is
 // none: a password may be any word, a key must look random.
 func sensitive(name, value string) string {
 	if name == "" || len(value) < 4 || len(name) > 200 {

@@ -64,7 +64,7 @@ func (r *Redactor) object(v map[string]any, keep, depth int) any {
 	return out
 }
 
-// pairing returns what the fields of an object say of each other: the program
+// pairing returns what the fields of an object say about each other: the program
 // and the field with its arguments, and the name that goes with "value", as
 // lists of headers and of environment variables have it.
 func pairing(v map[string]any) (program, args, label string) {

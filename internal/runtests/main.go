@@ -146,7 +146,7 @@ func (r *run) take(e event) {
 	}
 }
 
-// keep keeps what a test prints, but for what go test says of its progress.
+// keep keeps what a test prints, but for what go test says about its progress.
 func (p *pkg) keep(test, text string) {
 	if test == "" && text == "PASS\n" {
 		return

@@ -14,7 +14,7 @@ func hitIDs(text string, hidden bool) (ids []string) {
 	return ids
 }
 
-// TestAgentExamples runs the examples that stand beside each rule for agents
+// TestAgentExamples runs the examples that are beside each rule for agents
 // through all of them. The first example of a language takes instructions back.
 func TestAgentExamples(t *testing.T) {
 	t.Parallel()
@@ -114,7 +114,7 @@ func TestAgentDecoys(t *testing.T) {
 	}
 }
 
-// FuzzAgent holds that hits lie in their text, and that text around a phrase does
+// FuzzAgent holds that hits are in their text, and that text around a phrase does
 // not hide it.
 func FuzzAgent(f *testing.F) {
 	f.Add("i g n o r e", "x")

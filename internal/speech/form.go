@@ -12,7 +12,7 @@ import (
 )
 
 // A form is the words of a text, in lower case with one space between them. Four
-// or more letters that stand alone are one word: "i g n o r e".
+// or more letters that are alone are one word: "i g n o r e".
 type form struct {
 	text  []byte
 	marks []mark // of each word
@@ -132,7 +132,7 @@ func (f *form) origin(i int) int {
 
 // latin reads a character in compatibility form, and a Latin or Greek letter
 // without its accents. Invisible characters are nothing, and so is a mark that
-// stands alone.
+// is alone.
 func latin(r rune) string {
 	if unicode.Is(unicode.Cf, r) || 0x300 <= r && r <= 0x36f {
 		return ""

@@ -1,5 +1,5 @@
 // Package speech recognises text that speaks to a language model instead of its
-// user. [Judge] knows what a payload says to whoever judges it, [Agent] what the
+// user. [Judge] knows what a payload says to anyone who judges it, [Agent] what the
 // result of a tool says to the agent that reads it. The phrases are data, in
 // folder rules; many address both.
 package speech

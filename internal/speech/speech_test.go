@@ -44,7 +44,7 @@ func ruleFiles(tb testing.TB) []ruleFile {
 	return files
 }
 
-// TestSpeechExamples runs each rule alone on the examples that stand beside it,
+// TestSpeechExamples runs each rule alone on the examples that are beside it,
 // and its passing examples through all rules.
 func TestSpeechExamples(t *testing.T) {
 	byID := map[string]*Detector{}

@@ -71,7 +71,7 @@ func isASCII(s string) bool {
 }
 
 // words returns the words of a lower-case text with one space between them.
-// Four or more letters that stand alone are one word: "i g n o r e".
+// Four or more letters that are alone are one word: "i g n o r e".
 func words(s string) string {
 	var f form
 	f.read(s, func(r rune) string { return string(r) })

@@ -115,7 +115,7 @@ func Words(s string) (t Text) {
 			}
 			i += end
 		case strings.HasPrefix(s[i:], "/*!"):
-			// MySQL runs what stands in such a comment, after a version.
+			// MySQL runs what is in such a comment, after a version.
 			for i += 3; i < len(s) && '0' <= s[i] && s[i] <= '9'; i++ {
 			}
 		case strings.HasPrefix(s[i:], "/*"):

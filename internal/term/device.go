@@ -54,7 +54,7 @@ func (d *Device) Size() (columns, lines int) {
 // the screen.
 func (d *Device) Raw() bool { return raw(d.In) }
 
-// Keys has the terminal hand on each key as it is pressed, and show none of
+// Keys has the terminal forward each key as it is pressed, and show none of
 // them. ^C stays a signal. [Device.Restore] undoes it.
 func (d *Device) Keys() error {
 	if err := keys(d.In); err != nil {

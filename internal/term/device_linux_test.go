@@ -37,7 +37,7 @@ func terminal(t *testing.T) (d *Device, person *os.File) {
 	return d, person
 }
 
-// TestKeys holds that keys are handed on one by one, and that what was saved
+// TestKeys holds that keys are forwarded one by one, and that what was saved
 // comes back.
 func TestKeys(t *testing.T) {
 	t.Parallel()

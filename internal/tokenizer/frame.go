@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxFrame is how many ids may stand before a text, and after it.
+// maxFrame is how many ids may be before a text, and after it.
 const maxFrame = 16
 
 type processorFile struct {
@@ -86,7 +86,7 @@ func parseEnd(raw jsontext.Value) ([]int64, error) {
 	return []int64{id}, nil
 }
 
-// template reads what stands before and after the one sequence.
+// template reads what is before and after the one sequence.
 func (f *processorFile) template() (prefix, suffix []int64, err error) {
 	at, seen := &prefix, false
 	for _, part := range f.Single {

@@ -95,7 +95,7 @@ func TestWordPieceParity(t *testing.T) {
 
 // TestUnigramParity demands HuggingFace's ids for every text as it is, through
 // the file's own normalizer. One class differs, and on purpose: literals of
-// special tokens, which its best path takes for the tokens themselves.
+// special tokens, which its best path treats as the tokens themselves.
 func TestUnigramParity(t *testing.T) {
 	t.Parallel()
 	tok := openModel(t, "deberta")

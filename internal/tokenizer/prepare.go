@@ -19,7 +19,7 @@ import (
 //   - Compatibility forms become the plain ones, letters small, and marks
 //     without width of their own go: "ＣＵＲＬ" and "cürl" read "curl".
 //   - Chinese and Japanese ideographs, symbols such as emoji and everything
-//     above the basic plane stand between spaces. A model knows few of them,
+//     above the basic plane are between spaces. A model knows few of them,
 //     and one unknown character turns the whole word around it into "unknown":
 //     "curl😀" would hide curl.
 //   - White space of any kind and length becomes one space, and none is left at

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Host is an agent program whose hooks begin ahead. Neutral is what it is told of
+// A Host is an agent program whose hooks begin ahead. Neutral is what it is told about
 // an action that is left to its own permissions, one JSON text, in which [ID] stands
 // for the id of the action where the host is told that.
 type Host struct{ Name, Neutral string }

@@ -25,7 +25,7 @@ import (
 	"github.com/shieldcli/shield/internal/peer"
 )
 
-// Bounds of what is passed on, in bytes.
+// Bounds of what is forwarded, in bytes.
 const (
 	MaxEvent  = 4 << 20
 	MaxAnswer = 2 * MaxEvent // it may hold the event's result
@@ -107,7 +107,7 @@ const Patience = 200 * time.Millisecond
 // answer. ok is false if the service leaves that to a judge.
 type Ask func(event []byte) (line []byte, ok bool)
 
-// Start passes on the event that in holds, to the service that dial finds, or to a
+// Start forwards the event that in holds, to the service that dial finds, or to a
 // judge that it starts where dial finds none. parent is the process that asks. It waits
 // for nothing.
 func Start(in io.Reader, parent int, dial func() Ask, start func() (*Judge, error)) *Watch {

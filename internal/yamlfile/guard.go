@@ -118,7 +118,7 @@ func checkText(data []byte) error {
 }
 
 // indentedByTab returns the error of the first line that is indented by a tab,
-// nil if none is. The parser says of such a file that it is empty, or that
+// nil if none is. The parser says about such a file that it is empty, or that
 // something else is wrong further down. Text in blocks may hold tabs behind the
 // spaces that indent it; with atStart only tabs in the first column count.
 func indentedByTab(data []byte, atStart bool) error {

@@ -101,7 +101,7 @@ func TestHostile(t *testing.T) {
 }
 
 // TestErrorsAreBounded holds that a file of another kind is not told line by
-// line, and that errors of one file stand in its order.
+// line, and that errors of one file are in its order.
 func TestErrorsAreBounded(t *testing.T) {
 	t.Parallel()
 	var errs Errors

@@ -99,7 +99,7 @@ func TestLooseCommands(t *testing.T) {
 	}
 }
 
-// No other name of what deletes, runs, sends or moves is taken for something
+// No other name of what deletes, runs, sends or moves is treated as something
 // that looks harmless.
 func TestAliasesLoseNoScrutiny(t *testing.T) {
 	strict := map[string][]string{

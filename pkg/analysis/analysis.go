@@ -38,7 +38,7 @@ type Case struct {
 	place   effect.Place
 	words   string // of the command, resolved
 	asked   string // the list of verbs that an unknown tool is told by its payload, where its name says nothing
-	class   Class  // what a person has said that the tool does; "" if nobody has
+	class   Class  // what a person has said that the tool does; "" if no one has
 	views   []View
 	texts   []fieldTexts
 	writes  []effect.Text // of the command

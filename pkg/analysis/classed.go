@@ -53,10 +53,10 @@ func (c *Case) Classify(class Class, server, remote string) {
 	c.class = class
 }
 
-// Class returns what a person has said that the tool of a case does; "" if nobody has.
+// Class returns what a person has said that the tool of a case does; "" if no one has.
 func (c *Case) Class() Class { return c.class }
 
-// private reports whether a payload may hold what nobody has said that it may leave: a
+// private reports whether a payload may hold what no one has said that it may leave: a
 // credential, or a part of what the session has read of secret or private things.
 func (c *Case) private() bool {
 	if c.Memory != nil && slices.ContainsFunc(c.Memory.Labels(), func(l effect.Label) bool {

@@ -21,7 +21,7 @@ func (fresh) Made(string) bool                        { return false }
 func (fresh) After([]string, time.Duration, int) bool { return false }
 func (fresh) Err() error                              { return nil }
 
-// TestDownloads holds that files in the folder for downloads came from elsewhere, whoever
+// TestDownloads holds that files in the folder for downloads came from elsewhere, anyone who
 // fetched them, and stay so where they are copied, linked or unpacked.
 func TestDownloads(t *testing.T) {
 	t.Parallel()

@@ -198,7 +198,7 @@ func (f *files) script(path string) ([]byte, error) {
 func noFile(string) ([]byte, error) { return nil, fs.ErrNotExist }
 
 // from returns an [effect.Place.Script] for an action that says its folder. If
-// there is no such folder, the action runs elsewhere, and nobody here knows which
+// there is no such folder, the action runs elsewhere, and no one here knows which
 // file is meant.
 func from(folder string, read func(string) ([]byte, error)) func(string) ([]byte, error) {
 	return func(path string) ([]byte, error) {

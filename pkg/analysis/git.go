@@ -155,7 +155,7 @@ func (g *gitCall) text(name, last, text string) {
 	}
 }
 
-// optionWords returns the words of a text that git takes for an option: the option and its value, unless
+// optionWords returns the words of a text that git treats as an option: the option and its value, unless
 // both are one.
 func optionWords(text string) []string {
 	if first, _, _ := strings.Cut(text, " "); strings.Contains(first, "=") {
@@ -249,7 +249,7 @@ func gitWords(sub string) []string {
 	return []string{sub}
 }
 
-// resetModes are what a field "mode" says of git reset.
+// resetModes are what a field "mode" says about git reset.
 var resetModes = map[string]bool{"hard": true, "soft": true, "mixed": true, "keep": true, "merge": true}
 
 // option reports whether git takes a value for an option.

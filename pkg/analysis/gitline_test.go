@@ -9,7 +9,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell"
 )
 
-// TestGitOptions holds that a value which git takes for an option, or runs, is judged as it is in a
+// TestGitOptions holds that a value which git treats as an option, or runs, is judged as it is in a
 // shell: each effect that the command has, the tool has, too.
 func TestGitOptions(t *testing.T) {
 	t.Parallel()

@@ -97,7 +97,7 @@ func (c *Case) Factual() bool {
 			}
 		case effect.WriteFile:
 			if scripts().MatchString(e.Path) {
-				return false // whoever finds it may run it, and all that it takes is there
+				return false // anyone who finds it may run it, and all that it takes is there
 			}
 		case effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile:
 			if temporary(e) && !putAside(e) {
@@ -275,7 +275,7 @@ func (c *Case) inHome(list *effect.Globs, e *effect.Effect) bool {
 	return ok
 }
 
-// anyHome stands for the home folder of whoever it is, so that lists of what is in it are compiled once.
+// anyHome stands for the home folder of anyone who it is, so that lists of what is in it are compiled once.
 const anyHome = "/~"
 
 var (
@@ -328,6 +328,6 @@ func (c *Case) Unread(i int) bool {
 	return false
 }
 
-// maxParts is the maximum number of effects behind a program that are taken for
+// maxParts is the maximum number of effects behind a program that are treated as
 // its own.
 const maxParts = 16

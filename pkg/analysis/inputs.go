@@ -256,7 +256,7 @@ func (r *inputReader) runsCode(e *effect.Effect) bool {
 	return slices.ContainsFunc(r.c.Effects, func(o effect.Effect) bool { return o.Kind == effect.RunCode && o.Path != "" && o.Program == e.Program })
 }
 
-// separates reports whether a character may stand before or behind the name of a file in
+// separates reports whether a character may be before or behind the name of a file in
 // an argument.
 func separates(c rune) bool { return strings.ContainsRune(" \t\n=@:,;'\"()<>", c) }
 

@@ -23,7 +23,7 @@ type Losses struct {
 	List    []undo.Loss // what to keep
 	Open    string      // why it cannot be known now what is lost then; "" if it can
 	Needed  []undo.Loss // those of it that are lost for good unless they are kept, though no rule asks
-	Outside bool        // some of it lies outside the workspace
+	Outside bool        // some of it is outside the workspace
 
 	of map[int]bool // the effects that are made good if all is kept
 }

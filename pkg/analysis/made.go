@@ -62,7 +62,7 @@ func (c *Case) missing(name string) string {
 	}
 }
 
-// base returns the root, or the temporary folder, that a path lies in; "" if none.
+// base returns the root, or the temporary folder, that a path is in; "" if none.
 func (c *Case) base(name string) string {
 	for _, root := range c.place.Roots {
 		if strings.HasPrefix(name, strings.TrimSuffix(root, "/")+"/") {

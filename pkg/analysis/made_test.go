@@ -41,7 +41,7 @@ func TestMakes(t *testing.T) {
 	}
 }
 
-// TestIntact holds that what lies in a folder counts as unchanged only if all of it was
+// TestIntact holds that what is in a folder counts as unchanged only if all of it was
 // written in the time that is asked about: a file of the user's that was moved there is older.
 func TestIntact(t *testing.T) {
 	t.Parallel()

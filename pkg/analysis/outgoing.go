@@ -29,7 +29,7 @@ func (c *Case) storesSecret() bool {
 	})
 }
 
-// addresses are those of pages, as they stand in files: who opens one sends what is
+// addresses are those of pages, as they are in files: who opens one sends what is
 // behind the host.
 var addresses = prefilter.Lazy(`https?://([^\s/"'<>()?#@]+)([/?#][^\s"'<>()]*)`)
 
@@ -198,7 +198,7 @@ func (c *Case) CarriesValue(perhaps bool) {
 	c.also(e)
 }
 
-// Uploads adds the effect of sending what a repository holds to a host, "" if nobody
+// Uploads adds the effect of sending what a repository holds to a host, "" if no one
 // knows which: this session has pointed it there.
 func (c *Case) Uploads(program, host string) {
 	c.also(effect.Effect{Kind: effect.SendData, Program: program, Host: host, Pattern: host == "", Reason: "pushes to an address that this session has set"})

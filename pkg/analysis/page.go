@@ -165,7 +165,7 @@ func (c *Case) says(port string) bool {
 	return number(c.words, port) >= 0
 }
 
-// number returns where a number stands in a text, not as a part of another; -1 if it does not.
+// number returns where a number is in a text, not as a part of another; -1 if it does not.
 func number(text, digits string) int {
 	for from := 0; ; {
 		i := strings.Index(text[from:], digits)

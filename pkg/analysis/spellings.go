@@ -70,7 +70,7 @@ const (
 	inPart
 	inQuery  // not one that ends a word of a query
 	isBase32 // in capitals or not
-	byParts  // may stand between two parts
+	byParts  // may be between two parts
 	byNumbers
 	byBits
 )
@@ -254,7 +254,7 @@ func together(text string) string {
 const mostParts = 4096
 
 // unrepeated writes the short parts of a text that it does not repeat: what differs
-// between commands or addresses of the same form. What a command says may stand in
+// between commands or addresses of the same form. What a command says may be in
 // the text twice, as it is and resolved.
 func unrepeated(to *strings.Builder, text string) {
 	var parts []uint64
@@ -286,7 +286,7 @@ func unrepeated(to *strings.Builder, text string) {
 	}
 }
 
-// A counter counts parts. Whoever writes a text cannot know which of them meet in it.
+// A counter counts parts. Anyone who writes a text cannot know which of them meet in it.
 type counter struct {
 	seed  uint64
 	slots []uint64 // a part, and how often it is there: a power of two of them, at most half of them taken

@@ -55,7 +55,7 @@ func (c *Case) people(fields ...string) []string {
 	return out
 }
 
-// tells adds what the texts of an action hand on, and what its requests change.
+// tells adds what the texts of an action forward, and what its requests change.
 func (c *Case) tells() {
 	name := c.Action.Type
 	switch {
@@ -150,7 +150,7 @@ func dumps(text string) bool {
 	return false
 }
 
-// assigns reports whether "=" stands behind what may end the name of a variable.
+// assigns reports whether "=" is behind what may end the name of a variable.
 func assigns(text string) bool {
 	for at := 0; ; {
 		i := strings.IndexByte(text[at:], '=')
@@ -299,7 +299,7 @@ func isPageCode(field string) bool {
 }
 
 // page adds what code that runs in a browser's page does elsewhere, and, if it does more than to read the
-// page and to press its buttons, that nobody knows what it does there.
+// page and to press its buttons, that no one knows what it does there.
 func (c *Case) page() {
 	for _, field := range slices.Sorted(maps.Keys(c.Action.Payload)) {
 		text, ok := c.Action.Payload[field].(string)

@@ -281,7 +281,7 @@ func (c *Case) into() {
 }
 
 // folderLike reports whether a destination may be a folder. A name with an
-// extension is taken for a file, unless the extension is .d, as in folders of
+// extension is treated as a file, unless the extension is .d, as in folders of
 // settings.
 func folderLike(path string) bool {
 	name := path[strings.LastIndexAny(path, `/\`)+1:]

@@ -62,8 +62,8 @@ func (c *Case) Meet(effect int, m Met) {
 // Evidence is what Tier 1 weighs before it allows a case. It shows how sure the
 // model has to be, so it is for people and never part of a verdict.
 type Evidence struct {
-	For    string  // what speaks for ALLOW whatever the model says; "" if nothing does
-	Doubts []Doubt // what speaks against it, each once
+	For    string  // what supports ALLOW whatever the model says; "" if nothing does
+	Doubts []Doubt // what is evidence against it, each once
 	Tier   int     // the least that may allow, 0–3: over 1, nothing of this does
 	Safe   float64 // confidence from which the model's SAFE counts for an action of this type, 0.0–1.0
 	Answer *Answer // of the model; nil if it was not asked
@@ -82,7 +82,7 @@ type Doubt struct {
 	Unusual bool // the effect is known, and not ordinary
 }
 
-// An Answer is what a model says of a case.
+// An Answer is what a model says about a case.
 type Answer struct {
 	Injection  bool
 	Confidence float64 // 0.0–1.0

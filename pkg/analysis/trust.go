@@ -18,7 +18,7 @@ type Trusted struct {
 	Targets    []string // globs of databases, clusters and resources
 }
 
-// A trust is Trusted in the form that effects are held against.
+// A trust is Trusted in the form that effects are compared with.
 type trust struct {
 	Trusted
 	hosts []trustedHost

@@ -12,7 +12,7 @@ import (
 // taken for.
 func causeOf(c *Case) effect.Cause { return c.Effects[len(c.Effects)-1].Cause }
 
-// TestReaders says which unknown tools are taken for ones that only read.
+// TestReaders says which unknown tools are treated as ones that only read.
 func TestReaders(t *testing.T) {
 	t.Parallel()
 	for _, c := range [...]struct {
@@ -154,7 +154,7 @@ func TestCode(t *testing.T) {
 		name    string
 		payload obj
 		want    string // a line of the effects
-		known   bool   // nothing is said of the tool itself
+		known   bool   // nothing is said about the tool itself
 	}{
 		{"execute_code", obj{"code": "import os\nos.remove('a')"}, tidy, true},
 		{"execute_code", obj{"code": "x = 1\n!rm a"}, tidy, true},

@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A dialect is a language of pages that a web server runs when somebody asks for them.
+// A dialect is a language of pages that a web server runs when someone asks for them.
 type dialect struct {
 	begins   func() *regexp.Regexp // what a file of it has in it
 	requests func() *regexp.Regexp // what a request says

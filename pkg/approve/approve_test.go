@@ -473,7 +473,7 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// TestFieldsInOrder: what decides stands before what is long.
+// TestFieldsInOrder: what decides is before what is long.
 func TestFieldsInOrder(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x\n", 2000)
@@ -542,7 +542,7 @@ func TestChainIsTitledByItsGravestPart(t *testing.T) {
 	}
 }
 
-// TestReasonOnce: why it is asked stands in the sentence, and not again.
+// TestReasonOnce: why it is asked is in the sentence, and not again.
 func TestReasonOnce(t *testing.T) {
 	t.Parallel()
 	c := command1(t, push, "s")

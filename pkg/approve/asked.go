@@ -72,7 +72,7 @@ func HostRan(stateDir, key string, now time.Time) (q HostQuestion, unasked bool)
 	return q, err == nil && since >= 0 && since < atOnce
 }
 
-// NoteUnasked keeps that a version of a host asks nobody.
+// NoteUnasked keeps that a version of a host asks no one.
 func NoteUnasked(stateDir string, q HostQuestion) error {
 	b, err := openBox(stateDir, askedBox)
 	if err != nil {
@@ -88,7 +88,7 @@ func NoteUnasked(stateDir string, q HostQuestion) error {
 	return b.write(unaskedFile, list)
 }
 
-// Unasked reports whether a version of a host is known to ask nobody, or whether that
+// Unasked reports whether a version of a host is known to ask no one, or whether that
 // cannot be told.
 func Unasked(stateDir, host, version string) bool {
 	b, there := existingBox(stateDir, unaskedFile)

@@ -12,7 +12,7 @@ import (
 )
 
 // TestAuto holds where a question is asked if the settings leave that to shield, and that
-// nobody is asked where no user can learn of it.
+// no one is asked where no user can learn of it.
 func TestAuto(t *testing.T) {
 	t.Parallel()
 	yes, no := func() error { return nil }, func() error { return errors.New("no user here") }

@@ -175,7 +175,7 @@ func label(choice string) string {
 	}
 }
 
-// outcome returns what is said of a choice afterwards.
+// outcome returns what is said about a choice afterwards.
 func outcome(choice string) string {
 	switch choice {
 	case pageDeny:

@@ -15,7 +15,7 @@ import (
 )
 
 // TestTelegramService: a service that refuses, hangs, redirects or sends something else
-// blocks, and what is said of it does not contain a bot token.
+// blocks, and what is said about it does not contain a bot token.
 func TestTelegramService(t *testing.T) {
 	t.Parallel()
 	stolen := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
@@ -29,7 +29,7 @@ func TestTelegramService(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		send, updates http.HandlerFunc
-		want          string // why nobody could be asked, or what is noted
+		want          string // why no one could be asked, or what is noted
 	}{
 		"wrong token": {text(401, `{"ok":false,"description":"Unauthorized \u001b[2J`+botToken+`"}`), nil, "sendMessage: status 401: Unauthorized"},
 		"redirect": {func(rw http.ResponseWriter, r *http.Request) {

@@ -39,7 +39,7 @@ const (
 // Places reads the file of places: a line with the URL of a service of
 // [shoutrrr] for each. Empty lines and those that begin with # are skipped. It is an
 // error if others than the owner can read the file, since the URLs hold credentials,
-// which stand in no error.
+// which are in no error.
 //
 // [shoutrrr]: https://pkg.go.dev/github.com/nicholas-fedor/shoutrrr
 func Places(file string) ([]Place, error) {

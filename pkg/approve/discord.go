@@ -91,7 +91,7 @@ func (b *discordBoard) direct(ctx context.Context, user string) (string, error) 
 }
 
 // discordText shows a text as it is, in a block of code that it cannot end, and a word
-// below it. Nobody is called, and no link is shown as what it leads to.
+// below it. No one is called, and no link is shown as what it leads to.
 func discordText(text, word string) map[string]any {
 	return map[string]any{
 		"content":          "```\n" + strings.ReplaceAll(text, "``", "`\u200b`") + "\n```\n" + word,
@@ -135,7 +135,7 @@ func (b *discordBoard) marks(ctx context.Context, p post, choices []string) (map
 			Count int  `json:"count"`
 			Me    bool `json:"me"`
 			Emoji struct {
-				ID   string `json:"id"` // of an emoji that somebody has uploaded
+				ID   string `json:"id"` // of an emoji that someone has uploaded
 				Name string `json:"name"`
 			} `json:"emoji"`
 		} `json:"reactions"`

@@ -127,7 +127,7 @@ func TestDiscordUsers(t *testing.T) {
 	many := "[" + strings.Repeat(`{"id":"300000000000000009"},`, maxDiscordUsers-1) + `{"id":"` + k.ann + `"}]`
 	for users, want := range map[string]string{
 		`[{"id":"` + k.ann + `","bot":true}]`: "",
-		many:                                  "more than can be read",
+		many:                                  "too many users to read",
 		`{"id":"` + k.ann + `"}`:              "does not match",
 	} {
 		f := k.new(t)

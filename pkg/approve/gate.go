@@ -14,7 +14,7 @@ import (
 
 // A gate decides which keys answer a question at a terminal. People go on
 // typing when a question comes up, so keys count only after the terminal has
-// been quiet, and only a line that nobody types by accident approves: the code
+// been quiet, and only a line that no one types by accident approves: the code
 // of the question and nothing else, then Enter. Any other key shuts the gate
 // until the terminal has been quiet again.
 type gate struct {
@@ -43,7 +43,7 @@ const (
 	spoiled               // the same, after a line that is not an answer
 	open                  // for a line
 	why                   // for the reason of a denial, which may be any text
-	denying               // for the terminal to be quiet after Enter, so that nobody is still typing
+	denying               // for the terminal to be quiet after Enter, so that no one is still typing
 	answered              // for nothing more
 )
 
@@ -51,7 +51,7 @@ const (
 // Enter before the question is denied.
 const quiet = time.Second
 
-// maxWrong is how many wrong codes deny, so that nobody can go on guessing.
+// maxWrong is how many wrong codes deny, so that no one can go on guessing.
 const maxWrong = 3
 
 // What a person types; see [gate.help].
@@ -272,7 +272,7 @@ func (g *gate) help() []string {
 	return append(list, denyWord+" REASON Enter: deny and say why")
 }
 
-// hint says of a line that is not an answer what would approve.
+// hint says about a line that is not an answer what would approve.
 func (g *gate) hint(said string) string {
 	if g.partial {
 		return fmt.Sprintf("%q does not approve: this can only be denied here", said)

@@ -58,7 +58,7 @@ func testGate(clock *fakeClock, remember bool) *gate {
 // typists take what is typed in the two ways in which it comes from a terminal.
 var typists = map[string]func(t *testing.T, remember bool, strokes []hostile.Stroke) typing{"screen": typeAtScreen, "lines": typeAtLines}
 
-// A typing is what came of some typing at a question.
+// A typing is the result of some typing at a question.
 type typing struct {
 	answer Answer
 	err    error // the question is still there
@@ -284,7 +284,7 @@ func TestScrollKeys(t *testing.T) {
 	}
 }
 
-// TestTypingApprovesNothing: whatever is typed by somebody who does not look at
+// TestTypingApprovesNothing: whatever is typed by someone who does not look at
 // the question, and pauses now and then, does not approve.
 func TestTypingApprovesNothing(t *testing.T) {
 	t.Parallel()

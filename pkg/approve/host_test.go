@@ -10,7 +10,7 @@ import (
 )
 
 // TestHostChannel holds that a question is left to a host only where that can ask, that
-// nobody else is asked then, that it counts as a question, and that it is no approval.
+// no other user is asked then, that it counts as a question, and that it is no approval.
 func TestHostChannel(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -259,7 +259,7 @@ func (b *inbox) sweep(ctx context.Context) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return b.inOrder(ctx, func() error { // nobody is between making a lock and taking it
+	return b.inOrder(ctx, func() error { // no one is between making a lock and taking it
 		for id := range ids {
 			if !b.alive(id) {
 				b.clear(id)

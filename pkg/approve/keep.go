@@ -51,7 +51,7 @@ func (w *web) pause() time.Duration {
 	return every
 }
 
-// quiet reports whether nobody looks at the page and nothing waits there.
+// quiet reports whether no one looks at the page and nothing waits there.
 func (s *server) quiet() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

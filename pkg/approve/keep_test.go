@@ -69,7 +69,7 @@ func TestServicePage(t *testing.T) {
 		t.Errorf("the second hook said %s", got)
 	}
 	b.wait(`document.querySelectorAll("article.receipt").length === 2`)
-	// Whoever serves the page now refuses it, as soon as the page is known there again.
+	// Anyone who serves the page now refuses it, as soon as the page is known there again.
 	b.eval(`(async () => {
 		while (window.again !== 200 && window.again !== 409) {
 			await new Promise((done) => setTimeout(done, 50));

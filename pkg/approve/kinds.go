@@ -91,7 +91,7 @@ func (s *Refusals) Learn(ctx context.Context, binding string, a Standing) error 
 	})
 }
 
-// Kinds returns the answers that stand in a session; for "" those of all sessions.
+// Kinds returns the answers that are in a session; for "" those of all sessions.
 func (s *Refusals) Kinds(ctx context.Context, binding string) ([]Standing, error) {
 	var list []Standing
 	err := s.Store.LookShelf(ctx, kindsShelf, func(sh *state.Shelf) error {

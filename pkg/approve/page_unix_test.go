@@ -13,7 +13,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// TestPageFile holds that what lies in the place of the page's address is read within
+// TestPageFile holds that what is in the place of the page's address is read within
 // bounds and not waited for: it is read for each action.
 func TestPageFile(t *testing.T) {
 	t.Parallel()

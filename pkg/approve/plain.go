@@ -66,7 +66,7 @@ func (t *tty) askPlain(ctx context.Context, d *term.Device, r *Request, g *gate)
 	return q.listen(ctx, keys, ticker.C)
 }
 
-// readKeys hands on what is typed, until an error or the end of ctx.
+// readKeys forwards what is typed, until an error or the end of ctx.
 func readKeys(ctx context.Context, in io.Reader, keys chan<- typedKey) {
 	defer close(keys)
 	runes := bufio.NewReader(in)

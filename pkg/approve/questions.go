@@ -20,7 +20,7 @@ type Question struct {
 
 // Questions are what waits on the approval page of a state folder.
 type Questions struct {
-	Link    string     `json:"link,omitempty"`  // to the page; "" while nobody serves it
+	Link    string     `json:"link,omitempty"`  // to the page; "" while no one serves it
 	Code    string     `json:"code,omitempty"`  // that the page asks for; anyone who has it can answer
 	Moved   string     `json:"moved,omitempty"` // the page's previous address, which another program uses now
 	Waiting []Question `json:"waiting"`         // the oldest first

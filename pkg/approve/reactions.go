@@ -138,7 +138,7 @@ func (c *reactions) publish(ctx context.Context, b board, text, word string) (p 
 	return p, err
 }
 
-// patiently does what a service may want to be asked for later. Nobody has seen the
+// patiently does what a service may want to be asked for later. No one has seen the
 // question until then, so that the wait has a bound.
 func patiently(ctx context.Context, f func() error) error {
 	for tries := 3; ; tries-- {

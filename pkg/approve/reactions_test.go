@@ -51,7 +51,7 @@ func TestReactions(t *testing.T) {
 	})
 }
 
-// TestReactionsMarkup: what an action says is shown as it stands, and calls nobody.
+// TestReactionsMarkup: what an action says is shown as it stands, and calls no one.
 func TestReactionsMarkup(t *testing.T) {
 	everyService(t, func(t *testing.T, k *fakeKind) {
 		f := k.new(t)
@@ -81,12 +81,12 @@ func TestReactionsForged(t *testing.T) {
 		}
 		got := judged(t, a, push)
 		f.message(t, 2, 0)
-		f.react(2, k.bob, emoji(pageOnce))                      // somebody else
+		f.react(2, k.bob, emoji(pageOnce))                      // another person
 		f.react(2, k.bob, emoji(pageDeny))                      // whose no does not count either
 		f.react(1, k.ann, emoji(pageDeny))                      // an approver, to another question
 		f.react(2, k.ann, "👍")                                  // another reaction
 		f.react(2, k.ann+"0", emoji(pageOnce))                  // of nearly the same number
-		f.react(2, "", emoji(pageOnce))                         // of nobody
+		f.react(2, "", emoji(pageOnce))                         // of no one
 		f.react(2, strings.ToLower(k.ann)+" ", emoji(pageOnce)) // of another form
 		f.polls(t, 3)
 		select {
@@ -243,7 +243,7 @@ func TestReactionsLimit(t *testing.T) {
 }
 
 // TestReactionsService: a service that refuses, hangs, redirects or says something else
-// approves nothing, and what is said of it does not contain a bot token.
+// approves nothing, and what is said about it does not contain a bot token.
 func TestReactionsService(t *testing.T) {
 	stolen := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
 	t.Cleanup(stolen.Close)

@@ -115,7 +115,7 @@ func replaceFile(path, text string, check func(path string) error) error {
 var errForged = errors.New("not written by this installation")
 
 // read reads what write has written. The error wraps [os.ErrNotExist] if the
-// file is missing; a file that somebody else could have put there is an error
+// file is missing; a file that another person could have put there is an error
 // too.
 func (b *box) read(name string, value any) error {
 	f, err := owner.Open(b.path(name))

@@ -74,7 +74,7 @@ func gravest(c *analysis.Case) (part string, commands int) {
 func subject(c *analysis.Case, clean func(string) string) string {
 	verb, object := deed(c)
 	if verb == "run" && c.Action.Text("command") != "" {
-		verb = "" // a command speaks for itself
+		verb = "" // a command supports itself
 	}
 	return strings.TrimSpace(verb + " " + brief(clean(object), maxWhat))
 }

@@ -81,7 +81,7 @@ func slackBlock(text, word string) []any {
 	return []any{element{"type": "rich_text", "elements": []element{literal("rich_text_preformatted", text), literal("rich_text_section", word)}}}
 }
 
-// slackNotice returns the first line of a text, as it stands in notifications.
+// slackNotice returns the first line of a text, as it is in notifications.
 func slackNotice(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(line)

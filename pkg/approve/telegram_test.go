@@ -258,7 +258,7 @@ func TestTelegramForged(t *testing.T) {
 	f.press(bob, ann, yes)                        // a foreign user
 	f.press(bob, bob, yes)                        // in another chat
 	f.press(ann, bob, yes)                        // an approver elsewhere
-	f.press(0, 0, yes)                            // nobody
+	f.press(0, 0, yes)                            // no one
 	f.press(ann, ann, old.button("Approve once")) // a press that was answered
 	f.press(ann, ann, "o"+no[1:])                 // another choice with the code of "deny"
 	f.press(ann, ann, "o"+yes[1:1+idLength]+old.button("Approve once")[1+idLength:])

@@ -26,7 +26,7 @@ const (
 // telegramToken is what the service gives out.
 var telegramToken = token{setting: "approval.telegram.token_file", pattern: `^[0-9]{1,20}:[A-Za-z0-9_-]{30,100}$`, example: "123456789:AAE…"}
 
-// A button stands below a message.
+// A button is below a message.
 type button struct {
 	Text string `json:"text"`
 	Data string `json:"callback_data"` // 64 bytes at most

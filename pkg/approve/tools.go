@@ -16,7 +16,7 @@ import (
 type Tool struct {
 	Identity string // of the tool, its server and what is known of its definition; "" if nothing vouches for it
 	Server   string // how the server is started or reached, for people; "" if it is not known
-	About    string // what the server says of the tool; "" if it is not known
+	About    string // what the server says about the tool; "" if it is not known
 	Remote   string // the host of a server on another machine; "" for one on this
 	Shipped  analysis.Class
 }
@@ -40,7 +40,7 @@ const (
 	maxClass   = 4096 // bytes of one
 )
 
-// SetTool keeps what a person says of a tool. binding names the tool and, if the class is to
+// SetTool keeps what a person says about a tool. binding names the tool and, if the class is to
 // end with it, the session. Several processes may do so at once.
 func (s *Refusals) SetTool(ctx context.Context, binding string, t ToolClass) error {
 	if !slices.Contains(analysis.Classes, t.Class) {
@@ -92,7 +92,7 @@ func ToolID(binding string) string { return string(sessionGroup(binding)[:approv
 // over reports whether a class has ended.
 func (t *ToolClass) over(now time.Time) bool { return !t.Until.IsZero() && !now.Before(t.Until) }
 
-// Tool returns what a person has said of a tool; ok is false if nobody has.
+// Tool returns what a person has said about a tool; ok is false if no one has.
 func (s *Refusals) Tool(ctx context.Context, binding string) (t ToolClass, ok bool, err error) {
 	err = s.Store.LookShelf(ctx, toolsShelf, func(sh *state.Shelf) error {
 		value := sh.Get(toolsGroup, sessionGroup(binding))
@@ -102,7 +102,7 @@ func (s *Refusals) Tool(ctx context.Context, binding string) (t ToolClass, ok bo
 	return t, ok, err
 }
 
-// Tools returns all that persons have said of tools.
+// Tools returns all that persons have said about tools.
 func (s *Refusals) Tools(ctx context.Context) (list []ToolClass, err error) {
 	err = s.Store.LookShelf(ctx, toolsShelf, func(sh *state.Shelf) error {
 		list = nil

@@ -159,7 +159,7 @@ func (w *web) open() (err error) {
 	return err
 }
 
-// add puts a question of this process on the page and has somebody look for its
+// add puts a question of this process on the page and has someone look for its
 // answer.
 func (w *web) add(ctx context.Context, r *Request) (*pending, error) {
 	w.mu.Lock()
@@ -242,7 +242,7 @@ func (p *pending) end(a Answer, err error) {
 }
 
 // step serves the page if no other process does, hands answers to the questions
-// that wait for them, and returns the link to the page; "" while nobody serves it.
+// that wait for them, and returns the link to the page; "" while no one serves it.
 func (w *web) step() (link string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 // neither sends it: while no process serves the page, any program can listen at
 // its address, and what a browser sends there must be useless to it. The
 // secret is the code that a person types into the page or, from then on, the key.
-// A code is short, so [stretch] makes the secret of it: whoever asks the server for
+// A code is short, so [stretch] makes the secret of it: anyone who asks the server for
 // its proof can try codes against that.
 //
 //	page:    kind, its nonce
@@ -64,7 +64,7 @@ func (s *server) codeSecret() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stretched == "" {
-		s.stretched, _ = stretch(s.page.Code, s.page.Salt) // without it nobody gets in
+		s.stretched, _ = stretch(s.page.Code, s.page.Salt) // without it no one gets in
 	}
 	return s.stretched
 }

@@ -46,7 +46,7 @@ func (p *page) link() string {
 	return "http://" + p.Address + "/"
 }
 
-// told returns what a person needs to open the page; "" while nobody serves it.
+// told returns what a person needs to open the page; "" while no one serves it.
 func (p *page) told() string {
 	if p.link() == "" {
 		return ""
@@ -89,7 +89,7 @@ type server struct {
 	keeps  bool   // while nothing waits, too
 	clock  func() time.Time
 	kept   func() string // nil: nothing is said
-	inbox  *inbox        // shared with nobody
+	inbox  *inbox        // shared with no one
 	http   *http.Server
 
 	answering sync.RWMutex // held for reading while an answer is written and told
@@ -109,7 +109,7 @@ type server struct {
 	browsers   []*subscriber
 }
 
-// A subscriber is a browser that is told of changes.
+// A subscriber is a browser that is notified of changes.
 type subscriber struct {
 	changed chan struct{}
 	has     int // the version that was sent
@@ -343,7 +343,7 @@ func (s *server) settled() bool {
 	return !slices.ContainsFunc(s.browsers, func(b *subscriber) bool { return b.has < s.version })
 }
 
-// subscribe returns a subscriber that is told of changes, of the present state
+// subscribe returns a subscriber that is notified of changes, of the present state
 // at once.
 func (s *server) subscribe() (b *subscriber, cancel func()) {
 	b = &subscriber{changed: make(chan struct{}, 1), has: -1}

@@ -13,7 +13,7 @@ type newsLater struct{ context.Context }
 func (newsLater) Value(any) any { return nil }
 
 // TestWithdrawnBecauseInterrupted: the channels learn that shield ends, and not
-// that somebody answered.
+// that someone answered.
 func TestWithdrawnBecauseInterrupted(t *testing.T) {
 	t.Parallel()
 	for range 200 {

@@ -14,7 +14,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// texts are strings that JSON or a terminal takes for something else.
+// texts are strings that JSON or a terminal treats as something else.
 var texts = []string{
 	"", "a", `"quoted" \back\ / <b>&amp;`, "\b\f\n\r\t\x00\x1b\x7f", "é€😀 \u00a0\u00ad\u200b\u2028\u2029\u202e\ufeff\ufffd\U000e0041",
 	"\xff\xc3(\xe2\x82", strings.Repeat("x", 300) + "\x00" + strings.Repeat("y", 300),

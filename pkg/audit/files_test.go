@@ -198,7 +198,7 @@ func TestVerifyFindsInFullFiles(t *testing.T) {
 	}
 }
 
-// A file that stands where a full one is to go is not written over.
+// A file that is where a full one is to go is not written over.
 func TestRotationOverwritesNothing(t *testing.T) {
 	path, heads := filepath.Join(t.TempDir(), "audit.jsonl"), new(memory)
 	l := openSmall(t, path, heads)

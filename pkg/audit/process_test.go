@@ -87,7 +87,7 @@ func start(t *testing.T, dir string, out io.Writer) *exec.Cmd {
 }
 
 // check verifies the log against the state, and that each verdict that was
-// said stands in it.
+// said is in it.
 func check(t *testing.T, dir, said string) audit.Report {
 	t.Helper()
 	st, _, err := openAll(dir)

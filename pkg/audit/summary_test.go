@@ -58,7 +58,7 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-// TestSummaryIsBounded: whoever can name sessions and rules cannot fill the memory.
+// TestSummaryIsBounded: anyone who can name sessions and rules cannot fill the memory.
 func TestSummaryIsBounded(t *testing.T) {
 	list := make([]Entry, 3*maxSummaryNames)
 	for i := range list {

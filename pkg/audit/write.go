@@ -267,7 +267,7 @@ const others = owner.Access &^ 0o040
 
 // rotate gives the full file its own name and returns where the next line
 // belongs, which is at where that cannot be done: a log that grows on is better
-// than none. A process that dies in between leaves no current file; whoever
+// than none. A process that dies in between leaves no current file; anyone who
 // comes next goes on from the full one.
 func (l *Log) rotate(at int64) (int64, error) {
 	name := fullName(l.path, l.last.Seq)
@@ -328,7 +328,7 @@ func headOf(line []byte) (Head, error) {
 	return Head{seq, hashLine(line)}, nil
 }
 
-// links returns what a line says of its place in the chain.
+// links returns what a line says about its place in the chain.
 func links(line []byte) (seq uint64, prev string, err error) {
 	if !json.Valid(line) {
 		return 0, "", errors.New("not JSON")

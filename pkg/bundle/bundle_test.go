@@ -162,7 +162,7 @@ func TestHostile(t *testing.T) {
 	set := func(name, content string) []byte {
 		return edit(t, good, func(files map[string][]byte) { files[name] = []byte(content) })
 	}
-	// resigned changes the manifest and signs it again, as whoever has the key could.
+	// resigned changes the manifest and signs it again, as anyone who has the key could.
 	resigned := func(old, new string) []byte {
 		return edit(t, good, func(files map[string][]byte) {
 			m := []byte(strings.Replace(string(files[manifestFile]), old, new, 1))

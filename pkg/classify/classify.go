@@ -104,7 +104,7 @@ func (k *Classifier) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdi
 	return v, nil
 }
 
-// Blocks reports whether a rule alone blocks an action, whatever else is said of it.
+// Blocks reports whether a rule alone blocks an action, whatever else is said about it.
 func (k *Classifier) Blocks(c *analysis.Case) bool {
 	return k.heuristic(c, scopeBlock).decision == verdict.Block
 }
@@ -184,7 +184,7 @@ func (k *Classifier) again(ctx context.Context, c *analysis.Case, w *weighing, m
 }
 
 // contents asks the model about the code that an action runs, as it would be asked about
-// writing it. What it said of the action itself counts unless it suspects a file.
+// writing it. What it said about the action itself counts unless it suspects a file.
 func (k *Classifier) contents(ctx context.Context, c *analysis.Case, m result) result {
 	for _, f := range c.Runs() {
 		text, err := Text(&action.Action{Type: "write_file", Payload: map[string]any{"content": f.Text, "path": f.Path}})

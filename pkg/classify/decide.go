@@ -27,7 +27,7 @@ type weighing struct {
 }
 
 // weigh decides Tier 1. m is the model's answer, nil where it is not asked. It returns
-// the result and what the trail says of each classifier.
+// the result and what the trail says about each classifier.
 func (w *weighing) weigh(m *result) (out result, steps []result) {
 	out = w.rules
 	switch {

@@ -172,7 +172,7 @@ func (u unasked) Score(context.Context, string) (Score, error) {
 	return Score{}, errors.New("not to be asked")
 }
 
-// TestDualUnasked holds what becomes of actions that the model is not asked
+// TestDualUnasked holds what happens to actions that the model is not asked
 // about: those on their way to a higher tier, and those of a skipped type.
 // What any rule blocks stays blocked, and failing open changes nothing.
 func TestDualUnasked(t *testing.T) {
@@ -235,7 +235,7 @@ func TestDualCancelled(t *testing.T) {
 				if err != nil || v.Decision != verdict.Block || v.Error != "" {
 					t.Errorf("%s: %v %q, %v", row, v.Decision, v.Error, err)
 				}
-			case row == "escalating" && open: // the next tier sees that nobody waits
+			case row == "escalating" && open: // the next tier sees that no one waits
 				if err != nil || v.Decision != verdict.Escalate {
 					t.Errorf("%s: %v, %v", row, v.Decision, err)
 				}
@@ -257,7 +257,7 @@ func (m cancelling) Score(ctx context.Context, _ string) (Score, error) {
 	return Score{}, fmt.Errorf("model: %w", ctx.Err())
 }
 
-// Each classifier of a tier says how long it took, whoever the model is.
+// Each classifier of a tier says how long it took, anyone who the model is.
 func TestLatencies(t *testing.T) {
 	t.Parallel()
 	server := sidecar(t, healthy(says(`{"label":"SAFE","confidence":0.9}`)), SidecarOptions{})

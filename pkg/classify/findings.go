@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Findings returns all that speaks against an action, also where a rule of the policy sends it
+// Findings returns all that is evidence against an action, also where a rule of the policy sends it
 // to a higher tier: the IDs of the rules that match, the causes of doubt, and whether the
 // model suspects it. A failure is an error: then nothing is known.
 func (k *Classifier) Findings(ctx context.Context, c *analysis.Case) (rules, doubted []string, suspected bool, err error) {

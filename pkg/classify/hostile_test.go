@@ -91,7 +91,7 @@ func TestHostileScores(t *testing.T) {
 }
 
 // A text that is too long for the model is decided by a higher tier, whatever
-// the rules say of it, also where failures are forgiven.
+// the rules say about it, also where failures are forgiven.
 func TestTooLongIsUnexamined(t *testing.T) {
 	t.Parallel()
 	m := openTest(t, "bert")

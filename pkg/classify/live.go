@@ -26,7 +26,7 @@ type liveness uint8
 
 const (
 	isCode   liveness = 1 << iota // it is run, or could be
-	isRead                        // somebody reads it
+	isRead                        // someone reads it
 	isAsked                       // a server reads it
 	isOpaque                      // it is passed to an unknown program, which may run or send it
 )

@@ -338,7 +338,7 @@ func (m *Model) readGraph() (runner, error) {
 	return newSession(path, data, g, f, m.Single)
 }
 
-// ownGraph is what readGraph says of shield's own model.
+// ownGraph is what readGraph says about shield's own model.
 var ownGraph = graph{
 	inputs:  []port{{"input_ids", elemInt64}},
 	outputs: []port{{"logits", elemFloat}},
@@ -359,7 +359,7 @@ func (m *Model) Runtime() (path, version string, err error) {
 
 // Score implements [Scorer]. A text that is longer than the model's window is
 // read in overlapping windows, and the most suspicious window counts. What the wide
-// half says of them decides which of them the other half reads.
+// half says about them decides which of them the other half reads.
 func (m *Model) Score(ctx context.Context, text string) (Score, error) {
 	tokens, err := m.tokens()
 	if err != nil {

@@ -207,7 +207,7 @@ func (r *marks) run(_ context.Context, ids []int64) ([]float32, error) {
 	return []float32{9, 0}, nil
 }
 
-// An attack counts wherever it stands in a long text, and a text too long to
+// An attack counts wherever it is in a long text, and a text too long to
 // read is never safe.
 func TestModelWindows(t *testing.T) {
 	t.Parallel()

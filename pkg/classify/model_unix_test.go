@@ -12,7 +12,7 @@ import (
 	"github.com/shieldcli/shield/internal/owner"
 )
 
-// A FIFO in place of any file of a model is refused at once: nobody waits for
+// A FIFO in place of any file of a model is refused at once: no one waits for
 // its other side.
 func TestModelOfPipes(t *testing.T) {
 	t.Parallel()

@@ -51,7 +51,7 @@ func TestSidecarSocket(t *testing.T) {
 	}
 }
 
-// TestSidecarSocketOfOthers holds that a socket that somebody else may have put
+// TestSidecarSocketOfOthers holds that a socket that another person may have put
 // there is not spoken to.
 func TestSidecarSocketOfOthers(t *testing.T) {
 	t.Parallel()

@@ -105,7 +105,7 @@ func (m *Model) Estimate(ctx context.Context, text string) (e Estimate, ok bool)
 	return Estimate{Low: label(worst - w.Margin), Likely: label(worst), High: label(worst + w.Margin)}, true
 }
 
-// rank orders several windows by what the wide half says of them, the most
+// rank orders several windows by what the wide half says about them, the most
 // suspicious first, and returns the probability that each has at most. It is nil if
 // there is nothing to choose, or no table.
 func (m *Model) rank(tokens *tokenizer.Tokenizer, windows [][]int64) (most []float64) {

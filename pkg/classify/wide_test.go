@@ -324,7 +324,7 @@ func TestWideCard(t *testing.T) {
 	}
 }
 
-// BenchmarkEstimate is what the estimate costs, to be held against BenchmarkScore.
+// BenchmarkEstimate is what the estimate costs, to be compared with BenchmarkScore.
 func BenchmarkEstimate(b *testing.B) {
 	m, err := OpenModel(models.Default(), models.Digest, library)
 	if err != nil {

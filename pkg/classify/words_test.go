@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Words that name nobody and nothing; the program, the file or the person is named instead.
+// Words that name no one and nothing; the program, the file or the person is named instead.
 var vague = regexp.MustCompile(`(?i)\b(somebody|whoever|others|elsewhere|anew|nobody|stands in|hands? over|speaks of|settles|mends|is taken for|that which)\b`)
 
 // TestRuleTexts demands the form of what users and agents read of a rule: what the action

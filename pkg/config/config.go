@@ -117,7 +117,7 @@ type Approval struct {
 	Telegram   Telegram `yaml:"telegram" json:"telegram"`
 	Slack      Chat     `yaml:"slack" json:"slack"`
 	Discord    Chat     `yaml:"discord" json:"discord"`
-	NotifyFile string   `yaml:"notify_file" json:"notify_file"` // file with the URLs of chats that are told of a question on the page, with no access for others
+	NotifyFile string   `yaml:"notify_file" json:"notify_file"` // file with the URLs of chats that are notified of a question on the page, with no access for others
 }
 
 // Web settings are those of the approval channel "web".
@@ -161,7 +161,7 @@ func (s *Settings) AuditFile(stateDir string) string {
 }
 
 // Sanitize settings say which results of tools are examined before an agent reads
-// them, and what becomes of one in which something is found.
+// them, and what happens to one in which something is found.
 type Sanitize struct {
 	Enabled   Switch `yaml:"enabled" json:"enabled"`     // auto: those of the web, of mail and of tool servers; all with a chat among approval.channels
 	Mode      string `yaml:"mode" json:"mode"`           // flag, clean, wrap or block
@@ -170,8 +170,8 @@ type Sanitize struct {
 
 // Hook settings are those of agent hosts' hooks.
 type Hook struct {
-	Answer            string   `yaml:"answer" json:"answer"`                         // delegate or allow: what a host is told of an ALLOW
-	PermissionRequest string   `yaml:"permission_request" json:"permission_request"` // on or off: whether a host that is about to ask a person is told of an ALLOW
+	Answer            string   `yaml:"answer" json:"answer"`                         // delegate or allow: what a host is told about an ALLOW
+	PermissionRequest string   `yaml:"permission_request" json:"permission_request"` // on or off: whether a host that is about to ask a person is notified of an ALLOW
 	Timeout           Duration `yaml:"timeout" json:"timeout"`                       // a hook that takes longer denies
 }
 
@@ -229,7 +229,7 @@ type Serve struct {
 
 // Telemetry settings say where shield serve and shield mcp serve tell of what they judge.
 type Telemetry struct {
-	OTLP string `yaml:"otlp" json:"otlp"` // URL of a collector of OpenTelemetry; "" tells nobody
+	OTLP string `yaml:"otlp" json:"otlp"` // URL of a collector of OpenTelemetry; "" sends nothing
 }
 
 // MaxHookTimeout is the longest that a hook may take: hosts stop waiting at

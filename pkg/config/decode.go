@@ -69,7 +69,7 @@ func (d *decoder) section(prefix string, n ast.Node, to reflect.Value) {
 }
 
 // policy prepares the settings for a policy that is named in another way than before:
-// one source and its keys stand in one place.
+// one source and its keys are in one place.
 func (d *decoder) policy(n ast.Node) {
 	if isMapping(n) {
 		fs, err := yamlfile.Fields(n, nil)
@@ -260,7 +260,7 @@ func meant(prefix, key string) string {
 	return ""
 }
 
-// standing says where a setting stands in the file.
+// standing says where a setting is in the file.
 func standing(name string) string {
 	if section, leaf, ok := strings.Cut(name, "."); ok {
 		return fmt.Sprintf(", as in %s: {%s: …}", section, leaf)

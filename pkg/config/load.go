@@ -146,7 +146,7 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// read returns a file's content. Whoever can write the file decides what is
+// read returns a file's content. Anyone who can write the file decides what is
 // allowed, so only its owner and root may.
 func read(name string) ([]byte, error) {
 	data, info, err := owner.ReadFile(name, yamlfile.MaxBytes)

@@ -16,7 +16,7 @@ import (
 // types.
 var serverName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`) })
 
-// server reads what is said of one MCP server.
+// server reads what is said about one MCP server.
 func server(n ast.Node) (s MCPServer, err error) {
 	err = yamlfile.Mapping(n, []string{"name", "command", "url", "token_file"}, func(f yamlfile.Field) (err error) {
 		switch f.Key {

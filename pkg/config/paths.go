@@ -13,7 +13,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// paths says of each setting that can hold a path how to tell that it does.
+// paths says about each setting that can hold a path how to tell that it does.
 // Such a path starts from the folder of the file that holds it, never from the
 // working directory, where agents write.
 var paths = map[string]struct {

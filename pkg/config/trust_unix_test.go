@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Whoever can write the settings decides what is allowed, so that nobody but
+// Anyone who can write the settings decides what is allowed, so that no one but
 // the person and root may.
 func TestSettingsOfOthers(t *testing.T) {
 	t.Parallel()

@@ -47,7 +47,7 @@ func (w *walk) process() {
 	case len(segs) == 3 && is(segs[1], "fd") && is(segs[0], "self"):
 		w.segs = append(w.segs[:0], segment{text: "dev"}, segment{text: "fd"}, segs[2])
 	case len(segs) == 4 && is(segs[1], "fd"):
-		// A descriptor of a folder: what lies below is anywhere.
+		// A descriptor of a folder: what is below is anywhere.
 		w.below()
 	}
 }

@@ -37,7 +37,7 @@ const (
 	CauseScanning  Cause = "scanning"  // ChangeSystem: the scanning of scripts is turned off
 	CauseInstaller Cause = "installer" // RunDownload: all that is run comes from installers of known tools, over https
 	CauseUnshown   Cause = "unshown"   // ReadFile: settings are loaded for a program, or their names alone are shown
-	CauseNamed     Cause = "named"     // StopProcess: those of a name or at a port, whoever started them
+	CauseNamed     Cause = "named"     // StopProcess: those of a name or at a port, anyone who started them
 	CauseUnboxed   Cause = "unboxed"   // ChangePrivilege: the command runs outside the sandbox of the agent's host
 	CauseValue     Cause = "value"     // SendSecret: a value that the session has read
 	CauseLater     Cause = "later"     // RunCode, Destroy: what is written now does it when it runs

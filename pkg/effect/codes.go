@@ -192,7 +192,7 @@ const (
 )
 
 // base85 decodes long words, each as all three forms and from each of the five
-// places where it may start, since a name or sign may stand before it.
+// places where it may start, since a name or sign may be before it.
 func base85(s string, found func([]byte)) {
 	for word := range strings.FieldsSeq(s) {
 		word = strings.Trim(word, "\"'`")

@@ -23,7 +23,7 @@ const (
 // more may be encoded than was visited.
 //
 // Where [Layers] wants to be sure that a text is one, Decoded guesses: it reads
-// every run of letters as each encoding that has them, and passes on what comes
+// every run of letters as each encoding that has them, and forwards what comes
 // out printable. That is fit to be searched for known sentences, and for
 // nothing else.
 func Decoded(texts []string, visit func(Layer) bool) (whole bool) {
@@ -107,7 +107,7 @@ func (d *decoder) decode(l Layer) {
 	if all != s {
 		d.add(l, "mixed", changed(s, all))
 	}
-	// A short text is turned even if it has no words, once: what comes of it may
+	// A short text is turned even if it has no words, once: the result may
 	// be encoded.
 	turn, blind := turned(s), len(s) <= smallText && !strings.Contains(l.Name, "rot13") && !strings.Contains(l.Name, "reversed")
 	if turn == "rot13" || blind {

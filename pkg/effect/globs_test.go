@@ -412,7 +412,7 @@ func TestEscapedStars(t *testing.T) {
 	}
 }
 
-// TestTouchesBelow holds that what lies in folders that were searched is not taken
+// TestTouchesBelow holds that what is in folders that were searched is not taken
 // for what lies elsewhere.
 func TestTouchesBelow(t *testing.T) {
 	t.Parallel()

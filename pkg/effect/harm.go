@@ -47,7 +47,7 @@ const (
 	Fetches   Harm = "fetches"   // files through a program that is not meant for it
 	Proxies   Harm = "proxies"   // runs code through a program that is not meant for it
 	Uploads   Harm = "uploads"   // files
-	Trusts    Harm = "trusts"    // packages that nobody checks
+	Trusts    Harm = "trusts"    // packages that no one checks
 )
 
 // Harms returns all harms.

@@ -10,7 +10,7 @@ import (
 )
 
 // Kinds names every constant of the type, so that no policy's rule is taken
-// for one about a type that nobody knows.
+// for one about a type that no one knows.
 func TestKindsAreComplete(t *testing.T) {
 	t.Parallel()
 	n := 0

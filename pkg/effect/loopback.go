@@ -32,7 +32,7 @@ var listed = [...]string{
 }
 
 // DialLoopback is the Control function of a [net.Dialer] that connects to this
-// machine alone: whoever answers for a name such as localhost may give the
+// machine alone: anyone who answers for a name such as localhost may give the
 // address of another.
 func DialLoopback(_, address string, _ syscall.RawConn) error {
 	if to, err := netip.ParseAddrPort(address); err != nil || !to.Addr().Unmap().IsLoopback() {

@@ -386,7 +386,7 @@ func (f *finder) certain(r *rule, path []segment) {
 		}
 	}
 	if f.recursive {
-		// Only a trailing "**" matches what lies below as well.
+		// Only a trailing "**" matches what is below as well.
 		set &= r.runs<<1 | r.loop
 	}
 	if set&end != 0 {

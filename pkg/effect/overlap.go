@@ -76,7 +76,7 @@ func overlaps(a, b []segment) bool {
 func inner(s segment) bool { return s.kind == wild && strings.Contains(s.text, "**") }
 
 // unfold rewrites segments such as "a**b", which match "a/x/b" as well as
-// "axb", into two patterns in which "**" stands alone. For several of them the
+// "axb", into two patterns in which "**" is alone. For several of them the
 // two match more than the original does, never less; second is nil if there is
 // none.
 func unfold(segs []segment) (first, second []segment) {

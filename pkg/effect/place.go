@@ -45,7 +45,7 @@ type Place struct {
 	Brought func() *Paths
 
 	// Made reports whether earlier actions of the session created the file, or the folder
-	// with all that is in it, and nobody has changed it since. nil knows none.
+	// with all that is in it, and no one has changed it since. nil knows none.
 	Made func(path string) bool
 
 	FoldCase bool // the file system ignores case (Windows, macOS)

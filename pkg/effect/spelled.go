@@ -61,7 +61,7 @@ var between = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("[\"'`][\\s+.,&|\\\\]{0,32}[\"'`]")
 })
 
-// concatenated joins the literals of a text that stand beside each other:
+// concatenated joins the literals of a text that are beside each other:
 // 'ig'+'nore', "ig" "nore", ["ig", "nore"].
 func concatenated(s string) string {
 	if !strings.ContainsAny(s, "\"'`") {
@@ -134,7 +134,7 @@ func arguments(s string) (args []string, rest string) {
 }
 
 // formatted fills a format with its arguments, again and again until all are
-// used, as the command does. Every verb is taken for a string.
+// used, as the command does. Every verb is treated as a string.
 func formatted(format string, args []string) string {
 	format = unescape(strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(format))
 	var b strings.Builder

@@ -5,8 +5,8 @@ import "strings"
 // temporary are the folders that the system clears away.
 var temporary = [...]string{"/tmp/", "/var/tmp/", "/private/tmp/"}
 
-// Temporary returns the folder for temporary files that a canonical path lies in, and what
-// follows behind it; both are "" if it lies in none.
+// Temporary returns the folder for temporary files that a canonical path is in, and what
+// follows behind it; both are "" if it is in none.
 func Temporary(path string) (folder, rest string) {
 	for _, folder := range temporary {
 		if rest, ok := strings.CutPrefix(path, folder); ok {

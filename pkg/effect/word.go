@@ -46,7 +46,7 @@ func Of(word Kind) Effect {
 	return Effect{Kind: word}
 }
 
-// RunsText reports whether an effect runs a text that nobody has read, or something unknown.
+// RunsText reports whether an effect runs a text that no one has read, or something unknown.
 func (e *Effect) RunsText() bool {
 	switch e.Word() {
 	case Dynamic, RunInput, RunDownload, RunDecoded, RemoteShell:

@@ -183,7 +183,7 @@ func TestNoSystemRole(t *testing.T) {
 		if n := len(server.Requests()); n != 2 {
 			t.Errorf("%d requests, want 2", n)
 		}
-		// What nobody would be asked about without a model it need not lift.
+		// What no one would be asked about without a model it need not lift.
 		none := func(context.Context, *analysis.Case) (*verdict.Step, error) { return nil, nil }
 		v := judge(t, newEvaluator(t, Options{Provider: provider(t, server, "gemma"), Asks: none}), newCase("make"))
 		if answer == "ALLOW" && v.Decision != verdict.Allow {

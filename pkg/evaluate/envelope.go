@@ -19,7 +19,7 @@ const maxEnvelopeDepth = 16
 
 // readEnvelope returns the text of the one answer in the body of a response to
 // a chat completion. Keys count exactly as they are documented, and a key that
-// stands there twice, also in another case, is an error anywhere: a lax reader
+// is there twice, also in another case, is an error anywhere: a lax reader
 // would take the one and a strict reader the other. What a service adds beside
 // the answer (usage, timings, a model's own reasoning) is not looked at; what
 // says that this is not an answer (an error, a refusal, a call of a tool, another
@@ -127,7 +127,7 @@ func named(v any) string {
 	return "no text"
 }
 
-// tokens returns what a response says of its tokens; what cannot be read is 0, since it
+// tokens returns what a response says about its tokens; what cannot be read is 0, since it
 // decides nothing.
 func tokens(body []byte) (t Tokens) {
 	value, err := canonjson.Value(body, maxEnvelopeDepth)

@@ -5,7 +5,7 @@
 // written, so an [Evaluator]
 //
 //   - quotes the action as inert data (quote.go) under a compiled-in prompt
-//     (prompt.txt), whose digest stands in every verdict;
+//     (prompt.txt), whose digest is in every verdict;
 //   - demands back a fresh random canary, which only the system prompt holds,
 //     and rejects a reply without it, or with it anywhere else (canary.go,
 //     parse.go);
@@ -44,7 +44,7 @@ type Options struct {
 	FailOpen       bool // allow, marked as degraded, if the evaluator cannot be reached or the budget is spent
 	ApprovalUsable bool // a person can be asked in Tier 3
 
-	BudgetAsks bool // when the budget is spent a person decides, or nobody
+	BudgetAsks bool // when the budget is spent a person decides, or no one
 
 	CanaryToken string        // "" draws a fresh one for each attempt
 	Timeout     time.Duration // 0 means DefaultTimeout
@@ -68,7 +68,7 @@ type Options struct {
 	// what credentials look like.
 	Redactor *redact.Redactor
 
-	// Observe is told of each answer of the model, however it is judged; nil is not.
+	// Observe is notified of each answer of the model, however it is judged; nil is not.
 	Observe func(r Reply)
 
 	Rand io.Reader // source of canaries; nil means crypto/rand
@@ -119,7 +119,7 @@ func (e *Evaluator) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdic
 	return v, nil
 }
 
-// judge returns what the evaluator says of a case, before [Evaluator.restrain], and
+// judge returns what the evaluator says about a case, before [Evaluator.restrain], and
 // whether the model read its instructions and the action as one message.
 func (e *Evaluator) judge(ctx context.Context, c *analysis.Case) (v verdict.Verdict, oneMessage bool) {
 	if e.o.Provider == nil {
@@ -256,7 +256,7 @@ func afterAllow(v verdict.Verdict, reason string) verdict.Verdict {
 }
 
 // takenBack returns an ESCALATE with a trail that has the ALLOW which it takes back, and
-// itself, so that whoever is asked next sees both.
+// itself, so that anyone who is asked next sees both.
 func takenBack(v, allow verdict.Verdict) verdict.Verdict {
 	v.Trail = nil
 	for _, s := range [...]verdict.Verdict{allow, v} {

@@ -277,7 +277,7 @@ func TestLimits(t *testing.T) {
 }
 
 // TestBudgetAsks holds that a person decides when the budget is spent, where that is asked
-// for, and otherwise nobody: also failing open.
+// for, and otherwise no one: also failing open.
 func TestBudgetAsks(t *testing.T) {
 	t.Parallel()
 	for _, open := range []bool{false, true} {

@@ -12,9 +12,9 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Facts are what shield knows of an action beside its payload. They stand before the
+// Facts are what shield knows of an action beside its payload. They are before the
 // untrusted data, so they hold fixed words, numbers and references alone: an action, a
-// file name or a policy of somebody else must not be able to write there. What a
+// file name or a policy of another user must not be able to write there. What a
 // reference such as "path 1" means stands inside the data, quoted.
 type facts struct {
 	lines []string

@@ -79,7 +79,7 @@ func TestProbeSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	srv := httptest.NewServer(http.NotFoundHandler())
-	srv.Close() // nobody listens there now
+	srv.Close() // no one listens there now
 	for name, tt := range map[string]struct {
 		ep   Endpoint
 		want []string

@@ -15,7 +15,7 @@ import (
 )
 
 // systemPrompt is what the evaluator is told. It is compiled in and never read
-// from a file, so that somebody who can write files cannot soften it.
+// from a file, so that someone who can write files cannot soften it.
 //
 //go:embed prompt.txt
 var systemPrompt string

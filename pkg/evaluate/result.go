@@ -44,7 +44,7 @@ func (e *Evaluator) examine(ctx context.Context, kind string, result any) verdic
 	if e.o.Provider == nil {
 		v := e.unavailable()
 		if v.Decision == verdict.Escalate {
-			v.Decision = verdict.Block // nobody is asked about results
+			v.Decision = verdict.Block // no one is asked about results
 		}
 		return v
 	}
@@ -72,7 +72,7 @@ func (e *Evaluator) examine(ctx context.Context, kind string, result any) verdic
 	return afterReading(v, append(r.texts, kind))
 }
 
-// examinePart returns what the evaluator says of a part. ctx is the caller's, and
+// examinePart returns what the evaluator says about a part. ctx is the caller's, and
 // asking the same with less time.
 func (e *Evaluator) examinePart(asking, ctx context.Context, x *exchange) verdict.Verdict {
 	if err := e.ask(asking, x); err != nil {

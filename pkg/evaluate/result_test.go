@@ -149,7 +149,7 @@ func TestObedientReader(t *testing.T) {
 	}
 }
 
-// TestResultsUnasked holds what is said where nobody can be asked: never that a
+// TestResultsUnasked holds what is said where no one can be asked: never that a
 // result may pass, but by half where failing open was chosen.
 func TestResultsUnasked(t *testing.T) {
 	t.Parallel()

@@ -90,7 +90,7 @@ func TestRoles(t *testing.T) {
 		wants[evaltest.Honest], wants[evaltest.Unreachable], wants[evaltest.NoAnswer], wants[evaltest.Untrusted])
 }
 
-// comes reports whether a verdict is the one that must come of a role.
+// comes reports whether a verdict is the one that must result from a role.
 func comes(v verdict.Verdict, want evaltest.Outcome, open bool) bool {
 	switch want {
 	case evaltest.Honest:

@@ -51,7 +51,7 @@ func newDoer(ep *Endpoint) (*doer, error) {
 	}
 	return &doer{&http.Client{
 		Transport: t,
-		// A redirect would send prompt and key to a place that nobody configured.
+		// A redirect would send prompt and key to a place that no one configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }

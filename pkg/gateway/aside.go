@@ -9,7 +9,7 @@ const (
 )
 
 // An aside examines answers of a server while further messages are read. What the
-// server tells after an answer may be about it, so it is passed on after the answer.
+// server tells after an answer may be about it, so it is forwarded after the answer.
 // The answers themselves depend on nothing but their requests.
 type aside struct {
 	most int // bytes of what is examined and held at a time
@@ -19,12 +19,12 @@ type aside struct {
 	started int          // answers so far
 	running map[int]bool // by their number
 	held    []heldNotice
-	passing bool // some are passed on now
+	passing bool // some are forwarded now
 	bytes   int
 	err     error // the first of a notice that was held
 }
 
-// A heldNotice is passed on once all answers up to a number are.
+// A heldNotice is forwarded once all answers up to a number are.
 type heldNotice struct {
 	after, size int
 	pass        func() error
@@ -59,7 +59,7 @@ func (a *aside) answer(size int, examine func()) {
 	}()
 }
 
-// notice passes on what the server tells, in order: at once, or after the answers
+// notice forwards what the server tells, in order: at once, or after the answers
 // that came before it. It waits while too much is held.
 func (a *aside) notice(size int, pass func() error) error {
 	a.mu.Lock()
@@ -75,8 +75,8 @@ func (a *aside) notice(size int, pass func() error) error {
 	return err
 }
 
-// release passes on what waits for nothing any more. Whoever finds somebody doing
-// that leaves it to them. The lock is held, but not while something is passed on.
+// release forwards what waits for nothing any more. Anyone who finds someone doing
+// that leaves it to them. The lock is held, but not while something is forwarded.
 func (a *aside) release() {
 	for !a.passing && len(a.held) > 0 {
 		one := a.held[0]
@@ -99,7 +99,7 @@ func (a *aside) release() {
 	}
 }
 
-// wait waits until all is passed on.
+// wait waits until all is forwarded.
 func (a *aside) wait() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

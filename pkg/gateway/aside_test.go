@@ -78,7 +78,7 @@ func TestSlowExamination(t *testing.T) {
 }
 
 // TestSlowExaminationFails demands that a result is withheld whose examination fails,
-// whatever else was passed on before.
+// whatever else was forwarded before.
 func TestSlowExaminationFails(t *testing.T) {
 	t.Parallel()
 	c, s := connectSlow(t, nil)

@@ -72,7 +72,7 @@ func (k *catalog) continues(l *listing, cursor string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.pages) >= maxPages {
-		clear(k.pages) // what is left of those lists is taken for new tools
+		clear(k.pages) // what is left of those lists is treated as new tools
 	}
 	k.pages[cursor] = l
 }

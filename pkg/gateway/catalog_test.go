@@ -6,7 +6,7 @@ import (
 )
 
 // TestListsInterleave holds that the pages of lists that two clients ask for at a
-// time stay apart: none is taken for the other's, and what is on a later page
+// time stay apart: none is treated as the other's, and what is on a later page
 // only can be called meanwhile.
 func TestListsInterleave(t *testing.T) {
 	g := New(Options{Server: Server{Name: "s"}, Pins: openTestPins(t, t.TempDir(), "s")})
@@ -42,7 +42,7 @@ func TestListsInterleave(t *testing.T) {
 	}
 }
 
-// TestEndlessLists holds that lists whose end nobody asks for are forgotten.
+// TestEndlessLists holds that lists whose end no one asks for are forgotten.
 func TestEndlessLists(t *testing.T) {
 	g := New(Options{})
 	for i := range 10 * maxPages {

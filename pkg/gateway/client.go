@@ -150,7 +150,7 @@ func (g *Gateway) judge(ctx context.Context, c *call, m *message) {
 	switch {
 	case reason == "":
 		g.forward(c, m.raw)
-	case !g.leave(c): // taken back: nobody waits for an answer
+	case !g.leave(c): // taken back: no one waits for an answer
 		c.route.over()
 	case c.misplaced:
 		c.route.answer(failure(c.id, codeParams, reason))

@@ -95,7 +95,7 @@ func (e *events) line(most int) ([]byte, error) {
 }
 
 // fits reports whether a text can be the ID of a session or an event, which
-// stands in a header.
+// is in a header.
 func fits(s string) bool {
 	for i := range len(s) {
 		if s[i] < 0x21 || s[i] > 0x7e {
@@ -156,7 +156,7 @@ func (s *stream) head() {
 	s.flush()
 }
 
-// flush hands on what was written; it never waits longer than writeTime.
+// flush forwards what was written; it never waits longer than writeTime.
 func (s *stream) flush() {
 	if s.flow.Flush() != nil {
 		s.close()
@@ -170,7 +170,7 @@ func (s *stream) close() {
 	}
 }
 
-// mark passes on the ID of an event, which goes with the next message if the
+// mark forwards the ID of an event, which goes with the next message if the
 // event has one, and after how long the client may ask again.
 func (s *stream) mark(ev event) {
 	s.mu.Lock()
@@ -207,7 +207,7 @@ func (s *stream) put(raw []byte, _ bool) bool {
 }
 
 // lineEnds are characters that some readers of event streams take for the end of a line,
-// as the escapes that mean the same in JSON, where they stand in strings alone.
+// as the escapes that mean the same in JSON, where they are in strings alone.
 var lineEnds = strings.NewReplacer("\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`)
 
 func (s *stream) event(raw []byte) {

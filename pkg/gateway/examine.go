@@ -44,7 +44,7 @@ func (f Findings) String() string {
 	return strings.Join(out, ", ")
 }
 
-// A Mode says what becomes of a result with findings.
+// A Mode says what happens to a result with findings.
 type Mode string
 
 // The modes. A result that the client could not read as its tool declares it is

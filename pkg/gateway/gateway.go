@@ -1,4 +1,4 @@
-// Package gateway stands between an MCP client and an MCP server. It reads the
+// Package gateway is between an MCP client and an MCP server. It reads the
 // frames of both by itself, bounded and strictly, has what the client asks for
 // judged as actions, and forwards exactly the bytes that were judged. Tools are
 // pinned as a person has accepted them, and what the server says is examined
@@ -37,16 +37,16 @@ type Options struct {
 	For      func(client, connection string) (j Judge, session string) // of one client of several, and of one of its connections, "" if it has none; nil takes Judge and Session for all
 	Server   Server
 	Pins     *Pins                // nil withholds every tool
-	Returned Returned             // is told what calls have returned; nil is told nothing
+	Returned Returned             // is told what calls have returned; nil: no notification
 	Mark     func(string) string  // marks a text as data, for the mode Marked; nil marks nothing
-	Mode     Mode                 // what becomes of results with findings
+	Mode     Mode                 // what happens to results with findings
 	Sampling bool                 // the server may use the client's model
 	Hosts    []effect.HostPattern // that a server may send a person to
 	Timeout  time.Duration        // of one judgement, questions to a person included; 0 means 50 s
 	Dir      string               // the server's working folder
 	Session  string               // of the actions
 	Redactor *redact.Redactor     // for what is told; nil knows no secrets of its own
-	Notify   func(text string)    // is told what a person should know; any goroutine calls it; nil is told nothing
+	Notify   func(text string)    // is told what a person should know; any goroutine calls it; nil: no notification
 	Record   *Recorder            // keeps a transcript; nil keeps none
 }
 

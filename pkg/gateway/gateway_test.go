@@ -73,7 +73,7 @@ func TestResultPassesUnchanged(t *testing.T) {
 	}
 }
 
-// TestClientFrames holds what becomes of frames that are not what a client sends.
+// TestClientFrames holds what happens to frames that are not what a client sends.
 func TestClientFrames(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat(`{"a":`, 70) + "1" + strings.Repeat("}", 70)

@@ -370,7 +370,7 @@ func streamAnswer(w http.ResponseWriter, format string, args ...any) {
 	fmt.Fprintf(w, format, args...)
 }
 
-// TestParamHeaders holds that headers that repeat arguments are passed on only if
+// TestParamHeaders holds that headers that repeat arguments are forwarded only if
 // they do.
 func TestParamHeaders(t *testing.T) {
 	t.Parallel()

@@ -73,7 +73,7 @@ func elsewhere(name string) bool {
 // A Known is what is known of an accepted tool of a server.
 type Known struct {
 	Identity string // of the server's command line, the tool and its definition
-	About    string // what the server says of it
+	About    string // what the server says about it
 }
 
 // Accepted returns what is known of a tool that a person has accepted, or the first list has

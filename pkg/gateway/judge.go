@@ -141,7 +141,7 @@ func (g *Gateway) proposed(ctx context.Context, c *call, m *message) (*proposal,
 	return p, nil
 }
 
-// members are those that the parameters of judged requests may have: what nobody
+// members are those that the parameters of judged requests may have: what no one
 // knows is not forwarded as if it had been judged.
 var members = map[string][]string{
 	"tools/call":          {"name", "arguments", "_meta", "task", "inputResponses", "requestState"},
@@ -169,7 +169,7 @@ func (g *Gateway) typeOf(name string) string {
 }
 
 // resource says what reading a URI does. A scheme of the server's own names
-// something that it holds itself, or a file: what stands behind the scheme is
+// something that it holds itself, or a file: what is behind the scheme is
 // judged as one, so that the names of protected files stay protected.
 func resource(p *proposal, uri string) error {
 	u, err := url.Parse(uri)

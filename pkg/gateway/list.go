@@ -217,7 +217,7 @@ func (g *Gateway) pin(tools []*tool, l *listing, last bool) (withheld map[string
 }
 
 // judge holds a tool against the pins, and returns why it is withheld; "" if it
-// is accepted, as one of a first list is if nothing speaks against it.
+// is accepted, as one of a first list is if nothing is evidence against it.
 func (f *PinFile) judge(t *tool, trust bool, others []PinFile) string {
 	pin, pinned := f.Tools[t.name]
 	if pinned && pin.Hash == t.hash {
@@ -294,7 +294,7 @@ func (g *Gateway) others() ([]PinFile, error) {
 	return slices.DeleteFunc(all, func(f PinFile) bool { return f.ID == g.opts.Pins.id }), err
 }
 
-// shadows says which tool of another server a tool poses as, or speaks of; "" if
+// shadows says which tool of another server a tool poses as, or mentions; "" if
 // there is none. The same tool of the same server, started with other arguments,
 // is no shadow.
 func shadows(t *tool, others []PinFile) string {
@@ -367,7 +367,7 @@ func (g *Gateway) callable(name string) (t *tool, kind, why string) {
 	return t, pin.Type, ""
 }
 
-// answerHello passes on what a server says of itself. What it tells the model is
+// answerHello forwards what a server says about itself. What it tells the model is
 // pinned like a tool, and taken out unless it is accepted.
 func (g *Gateway) answerHello(c *call, m *message, result object) {
 	said, _ := result["instructions"].(string)

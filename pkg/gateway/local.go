@@ -104,7 +104,7 @@ func (p *local) over(s *stream) {
 	}
 }
 
-// handle passes on one message of a client.
+// handle forwards one message of a client.
 func (p *local) handle(x *exchange, m *message) {
 	ctx, cancel := context.WithCancel(x.req.Context())
 	defer cancel()

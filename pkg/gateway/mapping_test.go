@@ -89,7 +89,7 @@ func TestMapping(t *testing.T) {
 	}
 }
 
-// TestAnnotationsRaise holds that what a server says of its tools only makes
+// TestAnnotationsRaise holds that what a server says about its tools only makes
 // judgement stricter.
 func TestAnnotationsRaise(t *testing.T) {
 	t.Parallel()

@@ -34,7 +34,7 @@ func (m *message) isNotice() bool  { return m.method != "" && m.id == nil }
 var errBatch = errors.New("a batch of messages, which MCP does not allow")
 
 // errLines says that a message is not one line for every reader: some take a carriage
-// return for the end of a line, and what stands behind it for a message of its own.
+// return for the end of a line, and what is behind it for a message of its own.
 var errLines = errors.New("the end of a line within a message")
 
 // read reads a frame strictly: what two readers could take for different

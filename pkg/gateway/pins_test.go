@@ -156,7 +156,7 @@ func TestSameToolOtherwiseWritten(t *testing.T) {
 	}
 }
 
-// TestShadows holds that a tool that poses as another server's, or speaks of it,
+// TestShadows holds that a tool that poses as another server's, or mentions it,
 // is withheld, and that the same server started twice is no shadow of itself.
 func TestShadows(t *testing.T) {
 	t.Parallel()

@@ -132,7 +132,7 @@ type visibleLines struct {
 	over bool
 }
 
-// Write never fails: a server must not end because nobody reads its errors.
+// Write never fails: a server must not end because no one reads its errors.
 func (v *visibleLines) Write(b []byte) (int, error) {
 	for _, c := range b {
 		switch {

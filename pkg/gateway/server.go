@@ -66,7 +66,7 @@ func atOnce(method string) bool {
 }
 
 // refuse answers a request of the client in place of the server, whose answer
-// cannot be passed on.
+// cannot be forwarded.
 func (g *Gateway) refuse(c *call, why string) {
 	if c.own != nil {
 		c.own <- nil

@@ -10,7 +10,7 @@ import (
 )
 
 // TestLinesWithinMessages holds that no message passes that a reader, for which a
-// carriage return ends a line, takes for several.
+// carriage return ends a line, treats as several.
 func TestLinesWithinMessages(t *testing.T) {
 	t.Parallel()
 	inner := `{"jsonrpc":"2.0","id":78,"method":"%s","params":{"name":"echo","arguments":{},"messages":[]}}`

@@ -46,7 +46,7 @@ var nouns = func() map[string]string {
 }()
 
 var (
-	// wants stand before "to" and a deed.
+	// wants are before "to" and a deed.
 	wants = set("want need like have going ahead you remember sure us")
 
 	// governs are verbs that make of what follows a text, a question or a plan.

@@ -34,7 +34,7 @@ func plain(doc []byte) (text []byte, commas bool) {
 	return v.Pack()[:len(text)], commas
 }
 
-// trailing reports whether a comma stands before a closing bracket.
+// trailing reports whether a comma is before a closing bracket.
 func trailing(v hujson.Value) bool {
 	switch v := v.Value.(type) {
 	case *hujson.Object:

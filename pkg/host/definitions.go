@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/internal/canonjson"
 )
 
-// A Definition is what a client's settings say of an MCP server.
+// A Definition is what a client's settings say about an MCP server.
 type Definition struct {
 	Path    []string // of keys that lead to it, its name last
 	Text    []byte   // canonical JSON

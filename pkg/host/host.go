@@ -75,7 +75,7 @@ func (h *Host) Silent() bool    { return h.form.Silent }
 func (h *Host) UserShell() bool { return h.form.UserShell }
 
 // DenialStatus is the exit status with which a hook denies: 2, or 0 for a host that lets the
-// call through, or shows nobody the reason, when a hook ends with another.
+// call through, or shows no one the reason, when a hook ends with another.
 func (h *Host) DenialStatus() int {
 	if h.form.ZeroStatus {
 		return 0
@@ -287,7 +287,7 @@ func (h *Host) actions(ctx context.Context, name string, input map[string]any, c
 // Left is the field of an action with what the input of a tool names that its mapping takes nothing from.
 const Left = "left"
 
-// unmapped returns what of an input has the form of a path or an address and stands in none of the texts
+// unmapped returns what of an input has the form of a path or an address and is in none of the texts
 // that a tool's mapping has made of it; nil if all of it does.
 func unmapped(input any, made []any) any {
 	switch v := input.(type) {
@@ -346,7 +346,7 @@ func mentions(v any, text string) bool {
 	return false
 }
 
-// Answer returns what the host is told of an event that is allowed, one JSON
+// Answer returns what the host is told about an event that is allowed, one JSON
 // text, or nil if it is told nothing. An event without actions is left to the
 // host; with delegate so is every other, on hosts with permissions of their own.
 func (h *Host) Answer(ctx context.Context, e Event, delegate bool, reason string) ([]byte, error) {

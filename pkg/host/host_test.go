@@ -285,7 +285,7 @@ const entry = `{
         "matcher": "*"
       }`
 
-// both is what stands in the settings: entry in one list, and in the next ones those for
+// both is what is in the settings: entry in one list, and in the next ones those for
 // results and for the end.
 var both = entry + inNext("PostToolUse") + inNext("PostToolUseFailure") + strings.Replace(inNext("Stop"), ",\n        \"matcher\": \"*\"", "", 1)
 

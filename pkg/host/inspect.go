@@ -78,7 +78,7 @@ func (p *Place) read(ctx context.Context, path string, doc []byte, user Document
 	return in, err
 }
 
-// own returns what is said of a text of shield's own, which has a form.
+// own returns what is said about a text of shield's own, which has a form.
 func (p *Place) own(doc []byte, form template) Inspection {
 	f, err := form.read(doc)
 	switch {

@@ -12,7 +12,7 @@ func (s *Settings) scope(name string) *Place {
 	return &s.Places[slices.IndexFunc(s.Places, func(p Place) bool { return p.Scope == name })]
 }
 
-// TestInspect holds what a person is told of a settings file who wants to know whether
+// TestInspect holds what a person is told about a settings file who wants to know whether
 // the host asks shield before every tool call. What is installed has no fault; each
 // change that keeps the host from asking is named.
 func TestInspect(t *testing.T) {

@@ -19,7 +19,7 @@ const maxDepth = 80
 
 // decodeEvent reads what a host writes to a hook, as [decode] does, except for two things
 // that programs of real hosts write: a byte order mark at the start, and the escape of half
-// a surrogate pair, which stands where a text was cut and is read as U+FFFD.
+// a surrogate pair, which is where a text was cut and is read as U+FFFD.
 func decodeEvent(in []byte) (any, error) {
 	in = bytes.TrimPrefix(in, mark)
 	if !utf8.Valid(in) {

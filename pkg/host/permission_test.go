@@ -60,7 +60,7 @@ func asked(t *testing.T, name, tool, input, rules string) (bool, error) {
 	return files[0].Asked(t.Context(), in, []byte(rules))
 }
 
-// TestAsked holds that a rule of a person's own counts wherever it may speak of a call.
+// TestAsked holds that a rule of a person's own counts wherever it may mention a call.
 func TestAsked(t *testing.T) {
 	t.Parallel()
 	const command = `{"command":"npm test"}`

@@ -70,7 +70,7 @@ func (h *Host) Replace(ctx context.Context, e Event, result any, withheld string
 	return encode(out)
 }
 
-// Lost returns what a host is told of a result that could not be examined, whatever
+// Lost returns what a host is told about a result that could not be examined, whatever
 // it is: what keeps the agent from reading it or, where nothing does, what is
 // neutral, and nil if that is nothing or the host hands nothing over.
 func (h *Host) Lost(ctx context.Context, reason string) ([]byte, error) {

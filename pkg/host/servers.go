@@ -167,7 +167,7 @@ func editServer(text []byte, s namedSpan, change func(ServerCommand) (ServerComm
 	return edits, true, nil
 }
 
-// addedArgs is what stands between a command and arguments that it did not have.
+// addedArgs is what is between a command and arguments that it did not have.
 const addedArgs = `, "args": `
 
 func startsOf(all []span) (at []int) {

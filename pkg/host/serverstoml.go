@@ -79,7 +79,7 @@ func editLines(doc, table string, commands map[string]replaced) string {
 	lines := strings.SplitAfter(doc, "\n")
 	var c *replaced
 	var written forms
-	added := "" // the line of arguments that stands behind a command that had none
+	added := "" // the line of arguments that is behind a command that had none
 	for i := 0; i < len(lines); i++ {
 		line := lines[i]
 		if m := tableHead().FindStringSubmatch(line); m != nil {
@@ -105,7 +105,7 @@ func editLines(doc, table string, commands map[string]replaced) string {
 			if added = args + written.list(c.was.Args) + eol(line); len(c.was.Args) == 0 && len(c.now.Args) > 0 {
 				b.WriteString(args + written.list(c.now.Args) + eol(line))
 			}
-		case len(c.was.Args) == 0, len(c.now.Args) == 0 && line == added: // it stands behind the command, or was put there
+		case len(c.was.Args) == 0, len(c.now.Args) == 0 && line == added: // it is behind the command, or was put there
 		default:
 			list, at := words([]byte(line), len(key)+1)
 			b.Write(apply([]byte(line), []edit{editList(list, at, c.was.Args, c.now.Args, written)}))
@@ -154,7 +154,7 @@ func editCommand(line string, from int, command string) string {
 	return line[:from] + command + eol(line)
 }
 
-// words returns where a list of words stands in a text, from some place on, and
+// words returns where a list of words is in a text, from some place on, and
 // where each begins; no places if it is written in a way that is not known.
 func words(text []byte, from int) (list span, at []int) {
 	list = span{from, len(text)}

@@ -37,7 +37,7 @@ type Place struct {
 type element struct {
 	path  []string
 	value any
-	left  bool // out of what is installed: nobody wants it
+	left  bool // out of what is installed: no one wants it
 }
 
 // Lines are the command lines that a host runs.
@@ -286,8 +286,8 @@ func (s *Settings) Denied(ctx context.Context, out []byte) (reason string, err e
 	return "", errors.New("not a denial with a reason")
 }
 
-// sameBut returns the text that stands in got wherever marked stands in want, if
-// they are equal otherwise but for texts where shown stands in want, and else "".
+// sameBut returns the text that is in got wherever marked is in want, if
+// they are equal otherwise but for texts where shown is in want, and else "".
 func sameBut(want, got any, marked, shown string) string {
 	reason := ""
 	var fill func(want, got any) bool

@@ -189,7 +189,7 @@ func (f *collector) effect(e *effect.Effect) error {
 	return nil
 }
 
-// object returns the tree that a path lies in: the workspace, or a hidden folder of it, the
+// object returns the tree that a path is in: the workspace, or a hidden folder of it, the
 // folder for temporary files, or else the file's own folder.
 func (f *collector) object(e *effect.Effect) (string, error) {
 	place := f.c.At()

@@ -16,7 +16,7 @@ type SecretForm struct {
 	Pattern  string   // RE2; the first group that took part is the secret, or else the whole match
 	Narrow   int      // length of a run of letters, digits, "_" and "-" that every match holds
 	Wide     int      // length of a run of those and "+/=.~%"
-	Bytes    string   // ASCII characters that stand in every match
+	Bytes    string   // ASCII characters that are in every match
 	Line     bool     // no match reaches beyond a line, nor depends on what is there
 	Entropy  float64  // the least Shannon entropy of the secret, in bits a byte
 	Not      []string // RE2; if one of these matches in it, the text is not a secret

@@ -30,7 +30,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestHostsOnce holds that a host stands in one list only.
+// TestHostsOnce holds that a host is in one list only.
 func TestHostsOnce(t *testing.T) {
 	t.Parallel()
 	in := map[string]string{}

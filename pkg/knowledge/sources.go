@@ -40,7 +40,7 @@ func (f *SourceForm) Checks(text string) bool {
 const maxAddresses = 64
 
 // UsualSource reports whether a host is one of those that packages and images come
-// from all day, or lies below one.
+// from all day, or is below one.
 func UsualSource(host string) bool {
 	return below(registries(), host)
 }

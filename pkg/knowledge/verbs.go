@@ -12,7 +12,7 @@ type VerbList struct {
 	Words []string
 }
 
-// A verb is what verbs.yaml says of a word.
+// A verb is what verbs.yaml says about a word.
 type verb struct {
 	verb  bool // of tools, in one of the lists before "things"
 	list  int  // index in VerbLists of the last of these

@@ -74,7 +74,7 @@ func TestOldWorkIsRemoved(t *testing.T) {
 }
 
 // TestManyPull holds that of those who pull the same name one wins, and that
-// whoever looks meanwhile sees a whole model or none.
+// anyone who looks meanwhile sees a whole model or none.
 func TestManyPull(t *testing.T) {
 	t.Parallel()
 	for _, force := range []bool{false, true} {

@@ -117,7 +117,7 @@ func TestAllowsNamedTool(t *testing.T) {
 	}
 }
 
-// What is said of an allow rule that does not cover an action names what is missing.
+// What is said about an allow rule that does not cover an action names what is missing.
 func TestGaps(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ rule, action, want string }{

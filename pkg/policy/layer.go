@@ -84,7 +84,7 @@ func stricter(below, above *verdict.Verdict) bool {
 	return order > 0 || order == 0 && above.Rule == "" && below.Rule != ""
 }
 
-// An Answer is what one layer says of a case.
+// An Answer is what one layer says about a case.
 type Answer struct {
 	Layer   string          // [Highest], or the name of a lower one
 	Name    string          // of its preset or file
@@ -92,7 +92,7 @@ type Answer struct {
 	Decides bool
 }
 
-// Answers returns what each layer says of a case. The verdict of the policy is that of
+// Answers returns what each layer says about a case. The verdict of the policy is that of
 // the one that decides.
 func (p *Policy) Answers(ctx context.Context, c *analysis.Case) ([]Answer, error) {
 	var out []Answer

@@ -44,7 +44,7 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// What a file says of rules that the preset lacks, or has too, has no effect, and a
+// What a file says about rules that the preset lacks, or has too, has no effect, and a
 // person is told: an update must not turn a policy into one that blocks everything.
 func TestLost(t *testing.T) {
 	t.Parallel()

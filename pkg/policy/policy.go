@@ -144,7 +144,7 @@ func (p *Policy) own(ctx context.Context, c *analysis.Case) (verdict.Verdict, er
 	return f.decide(c), nil // trying the allow rules can reveal that part of the text cannot be read
 }
 
-// findings are what the rules of a layer say of a case.
+// findings are what the rules of a layer say about a case.
 type findings struct {
 	denied, verified finding
 	allowed          *rulefile.Rule // the allow rule that covers all effects

@@ -101,7 +101,7 @@ func (b blocker) why(list string) string {
 	return s + "; add an exception to it"
 }
 
-// Protected reports whether a rule is one of the protected core, which nobody makes an
+// Protected reports whether a rule is one of the protected core, which no one makes an
 // exception to.
 func Protected(name string) bool { return isCore(name) }
 

@@ -53,7 +53,7 @@ type names struct {
 // floating reports whether the glob matches a name in any folder.
 func (n names) floating() bool { return strings.HasPrefix(n.glob, "**/") }
 
-// outside reports whether nothing that the glob matches lies below a folder, or is
+// outside reports whether nothing that the glob matches is below a folder, or is
 // that folder, because it has too few folders above it.
 func (n names) outside(folder string) bool {
 	if !strings.HasPrefix(n.glob, "/") || strings.Contains(n.glob, "**") || folder == "/" {
@@ -70,8 +70,8 @@ func (n names) kept(folder string) bool {
 	return strings.Contains(folder, "/.") && !strings.HasSuffix(folder, "/.config") && effect.Says(parent) && strings.EqualFold(path.Base(parent), path.Base(folder))
 }
 
-// inHome reports whether a folder lies in the home folder: what a glob matches below
-// it is there only if somebody uses it.
+// inHome reports whether a folder is in the home folder: what a glob matches below
+// it is there only if someone uses it.
 func (n names) inHome(folder string) bool {
 	return slices.ContainsFunc(n.vars["HOME"], func(home string) bool {
 		return strings.HasPrefix(folder, home+"/")
@@ -79,7 +79,7 @@ func (n names) inHome(folder string) bool {
 }
 
 // ofOthers reports whether what the glob matches below a folder can only be in the
-// home folder of somebody else, of whom nothing is known to be there.
+// home folder of another user, of whom nothing is known to be there.
 func (n names) ofOthers(folder string) bool {
 	return strings.HasPrefix(n.glob, "~/") && folder != "/" && len(n.vars["HOME"]) > 0 && !slices.ContainsFunc(n.vars["HOME"], func(home string) bool {
 		return home == folder || strings.HasPrefix(home, folder+"/") || strings.HasPrefix(folder, home+"/")

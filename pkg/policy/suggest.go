@@ -46,7 +46,7 @@ const (
 )
 
 // Suggest returns the exceptions to verify rules of a preset that at least least
-// approvals stand behind: the same program, subcommand and options on the same
+// approvals are behind: the same program, subcommand and options on the same
 // files, or on files of the same folder. Nothing is suggested for secrets, for
 // shield itself, and for what is not known in full.
 func Suggest(ctx context.Context, approvals []Approval, preset string, least int, an *analysis.Analyzer, opts Options) ([]Suggestion, error) {

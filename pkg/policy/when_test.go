@@ -259,7 +259,7 @@ func TestRefusedFunctions(t *testing.T) {
 			t.Errorf("%s is compiled", expr)
 		}
 	}
-	// One's own function of such a name is nobody else's.
+	// One's own function of such a name is no other user's.
 	if v, _ := runWhen(t, "def now: 3; now == 3", nil); v != true {
 		t.Error(v)
 	}

@@ -187,7 +187,7 @@ func took(micros int64) string {
 	return fmt.Sprintf("%d ms", micros/1000)
 }
 
-// evidence writes what speaks for ALLOW and against it, and how sure the model
+// evidence writes what supports ALLOW and against it, and how sure the model
 // has to be of SAFE.
 func (d *drawing) evidence(v *verdict.Verdict, e *analysis.Evidence) {
 	if e == nil {
@@ -280,8 +280,8 @@ type node struct {
 	children []*node
 }
 
-// effects draws the effects as a tree: a part of the command stands below the
-// part that it lies in.
+// effects draws the effects as a tree: a part of the command is below the
+// part that it is in.
 func (d *drawing) effects(a *action.Action, effects []judged) {
 	d.title("Effects")
 	command := a.Text("command")

@@ -57,7 +57,7 @@ func unmet(effects ...effect.Effect) []judged {
 	return out
 }
 
-// TestRulesOfEffects checks that each effect stands above the rules that count
+// TestRulesOfEffects checks that each effect is above the rules that count
 // for it, and that a narrow terminal shows their names in full.
 func TestRulesOfEffects(t *testing.T) {
 	t.Parallel()
@@ -85,7 +85,7 @@ func TestTree(t *testing.T) {
 	t.Parallel()
 	const command = "sudo rm -rf /x; cat y"
 	e := explanation(t, command, &verdict.Verdict{Decision: verdict.Escalate, NextTier: 2}, unmet(
-		effect.Effect{Kind: effect.ReadFile, Path: "/w/y", From: effect.Span{Start: 20, End: 21}}, // before the part that it lies in
+		effect.Effect{Kind: effect.ReadFile, Path: "/w/y", From: effect.Span{Start: 20, End: 21}}, // before the part that it is in
 		effect.Effect{Kind: effect.Execute, Program: "cat", Args: []string{"y"}, From: effect.Span{Start: 16, End: 21}},
 		effect.Effect{Kind: effect.ChangePrivilege, Program: "sudo", From: effect.Span{Start: 0, End: 14}},
 		effect.Effect{Kind: effect.DeleteFile, Path: "/x", Recursive: true, Restorable: true, From: effect.Span{Start: 12, End: 14}},

@@ -152,7 +152,7 @@ type Check struct {
 	Why   string  `json:"why,omitempty"` // why it failed, if not because of the share
 }
 
-// String says what came of the check.
+// String says the result of the check.
 func (c Check) String() string {
 	if c.Why != "" {
 		return c.Name + ": " + c.Why

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// A Mode is what becomes of a result in which something was found. Each does what
+// A Mode is what happens to a result in which something was found. Each does what
 // the one before it does.
 type Mode string
 
 // Modes.
 const (
-	Flag  Mode = "flag"  // it is handed on as it is
+	Flag  Mode = "flag"  // it is forwarded as it is
 	Clean Mode = "clean" // without what people do not see, and without credentials
 	Wrap  Mode = "wrap"  // marked as untrusted data, whatever was found
-	Block Mode = "block" // not handed on; where nothing was found, as with wrap
+	Block Mode = "block" // not forwarded; where nothing was found, as with wrap
 )
 
 // Modes returns all modes.
@@ -31,7 +31,7 @@ type Applied struct {
 }
 
 // Apply returns what an agent is handed. What was not examined is withheld by every
-// mode but flag; where it says Low, others have examined it and somebody chose that
+// mode but flag; where it says Low, others have examined it and someone chose that
 // this is enough.
 func (r *Report) Apply(mode Mode) Applied {
 	withheld := slices.ContainsFunc(r.Findings, func(f Finding) bool {

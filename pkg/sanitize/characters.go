@@ -19,7 +19,7 @@ var suspect = func() (set [256]bool) {
 	return set
 }()
 
-// maxSingles is how many zero-width characters may stand alone between others that
+// maxSingles is how many zero-width characters may be alone between others that
 // do not join with them before they count as a message.
 const maxSingles = 16
 

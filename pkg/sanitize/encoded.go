@@ -20,7 +20,7 @@ const (
 )
 
 // encoded finds runs that decode to what speaks to the agent. Such a run is taken
-// out: nobody reads it.
+// out: no one reads it.
 func (t *text) encoded() {
 	room := maxDecoded
 	t.runs(&room)

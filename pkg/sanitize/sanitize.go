@@ -141,7 +141,7 @@ func (t *text) phrases() {
 	}
 }
 
-// longest returns the hits that lie in no other.
+// longest returns the hits that overlap no other.
 func longest(hits []speech.Hit) []speech.Hit {
 	slices.SortFunc(hits, func(a, b speech.Hit) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End), cmp.Compare(a.Rule.ID, b.Rule.ID))

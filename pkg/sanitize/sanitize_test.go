@@ -305,7 +305,7 @@ func TestStyles(t *testing.T) {
 	}
 }
 
-// FuzzExamine holds that any text is examined without a panic, that findings lie in
+// FuzzExamine holds that any text is examined without a panic, that findings are in
 // it, and that cleaning it twice finds nothing more to take out that shows nothing.
 func FuzzExamine(f *testing.F) {
 	for _, tt := range cases {

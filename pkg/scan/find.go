@@ -201,7 +201,7 @@ func (f *finder) one(name, host string) error {
 	return nil
 }
 
-// why returns an error without the path, which stands beside it.
+// why returns an error without the path, which is beside it.
 func why(err error) string {
 	var p *fs.PathError
 	if errors.As(err, &p) {

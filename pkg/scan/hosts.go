@@ -17,7 +17,7 @@ type source struct {
 	Ignored []string
 }
 
-// A form is how records stand in a file.
+// A form is how records are in a file.
 type form string
 
 const (

@@ -94,7 +94,7 @@ func value(raw jsontext.Value) any {
 	return strings.Join(texts, "\n")
 }
 
-// refusals begin or stand in the results of calls that did not run, because a person, the host or a
+// refusals begin or are in the results of calls that did not run, because a person, the host or a
 // hook refused them.
 var refusals = []string{
 	"doesn't want to proceed with this tool use", "doesn't want to take this action", "requested permissions to", "has been denied", "blocked by hook", "hook blocking error",
@@ -161,7 +161,7 @@ func (h claude) record(raw jsontext.Value, at place, to sink) bool {
 	return true
 }
 
-// toolParts passes on the calls and results in the content of a message as Anthropic's API has it.
+// toolParts forwards the calls and results in the content of a message as Anthropic's API has it.
 func toolParts(content jsontext.Value, when time.Time, at place, to sink) {
 	for _, p := range parts(content) {
 		switch p.Type {

@@ -41,7 +41,7 @@ type Options struct {
 	Hosts  []string                     // only these; none means all
 	Paths  []string                     // read these files and folders and nothing else
 	Jobs   int                          // conversations at a time; 0 means one a processor
-	Told   func(done, all int64, n int) // is told of the bytes and calls that were read; may be nil. Goroutines call it
+	Told   func(done, all int64, n int) // is notified of the bytes and calls that were read; may be nil. Goroutines call it
 }
 
 // A scanner replays transcripts.
@@ -193,7 +193,7 @@ func (s *scanner) task(ctx context.Context, files []file) error {
 	return nil
 }
 
-// repeated reports whether a call stands in another conversation too, and notes it.
+// repeated reports whether a call is in another conversation too, and notes it.
 func (s *scanner) repeated(key uint64) bool {
 	const most = 4 << 20
 	s.mu.Lock()

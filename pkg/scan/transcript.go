@@ -28,7 +28,7 @@ type result struct {
 	place  place
 }
 
-// A status says what became of a call.
+// A status says what happened to a call.
 type status uint8
 
 const (
@@ -38,7 +38,7 @@ const (
 	denied // a person, the host or a hook refused it
 )
 
-// A place is where something stands in a transcript.
+// A place is where something is in a transcript.
 type place struct {
 	file string
 	line int // or the number of the message, counted from 1

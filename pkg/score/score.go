@@ -26,9 +26,9 @@ type Options struct {
 	IDs    map[string]Label // if not nil: only these rows, under these labels
 	Misses int              // misses that are kept, of each kind
 
-	// Denied and Returned are told what became of an action of a session: it was
+	// Denied and Returned are told what happened to an action of a session: it was
 	// denied and did not run, or it ran and returned a text or another JSON value,
-	// nil for what is not known. Goroutines share them; nil is told nothing. With an
+	// nil for what is not known. Goroutines share them; nil: no notification. With an
 	// error the row is blocked.
 	Denied   func(context.Context, *action.Action) error
 	Returned func(ctx context.Context, a *action.Action, result any) error
@@ -36,7 +36,7 @@ type Options struct {
 	Row func(Row) error // is told the outcome of each row, in the order of the input; may be nil
 
 	Progress  func(rows int) // is told now and then how many rows were read; may be nil
-	Malformed func(error)    // is told of each row that could not be read; may be nil
+	Malformed func(error)    // is notified of each row that could not be read; may be nil
 }
 
 // A Judged is the outcome of an action: its verdict, what each tier said, with
@@ -72,7 +72,7 @@ type Counter struct {
 	scored          bool
 	passed, stopped worst
 
-	told    int         // rows whose outcome was handed on, in the order of the input
+	told    int         // rows whose outcome was forwarded, in the order of the input
 	waiting map[int]Row // outcomes that wait for those of earlier rows
 }
 

@@ -82,7 +82,7 @@ func (c *Counter) row(ctx context.Context, r *row, seq int) Judged {
 	return most
 }
 
-// tell tells the session of an action what became of it.
+// tell tells the session of an action what happened to it.
 func (c *Counter) tell(ctx context.Context, t *turn, session string) error {
 	a, err := action.Parse(jsontext.Value(t.raw))
 	if err != nil {

@@ -41,7 +41,7 @@ type Socket struct {
 }
 
 // Listen opens the socket in a folder, see [peer.Folder]. It makes the folder and the
-// key, and takes the place of a socket that nobody listens at, unless it is given one
+// key, and takes the place of a socket that no one listens at, unless it is given one
 // that another process listens at for it, which it closes.
 func Listen(folder string, given *os.File) (*Socket, error) {
 	if !peer.Supported {
@@ -133,7 +133,7 @@ func (s *Socket) Serve(ctx context.Context, answer Handler) error {
 	}
 }
 
-// one answers one question. Whoever is not this user, or does not see the files that
+// one answers one question. Anyone who is not this user, or does not see the files that
 // this process sees, is told nothing.
 func (s *Socket) one(ctx context.Context, c *net.UnixConn, large chan struct{}, answer Handler) {
 	defer c.Close()

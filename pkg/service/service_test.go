@@ -203,7 +203,7 @@ func TestEnd(t *testing.T) {
 }
 
 // TestHalfOpen holds that lines on which nothing comes, or a part of a question, keep
-// nobody else from being answered, and that those beyond the bound are closed.
+// no other user from being answered, and that those beyond the bound are closed.
 func TestHalfOpen(t *testing.T) {
 	t.Parallel()
 	dir, _ := started(t, echo)

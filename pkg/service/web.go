@@ -55,7 +55,7 @@ type credentials struct {
 	tokens bearer.Tokens
 }
 
-// NewWeb returns a service that nobody can use before [Web.Load].
+// NewWeb returns a service that no one can use before [Web.Load].
 func NewWeb(o WebOptions) *Web {
 	w := &Web{o: o}
 	w.end, w.stop = context.WithCancel(context.Background())
@@ -128,7 +128,7 @@ func (w *Web) refuse(rw http.ResponseWriter, status int, why string) {
 	reply(rw, status, map[string]string{"error": why})
 }
 
-// known passes on the requests of those who have a token.
+// known forwards the requests of those who have a token.
 func (w *Web) known(next func(rw http.ResponseWriter, r *http.Request, who string)) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		who, ok := w.creds.Load().tokens.Who(r.Header)

@@ -48,7 +48,7 @@ func (v *Value) belongs(hosts []string) bool {
 		}
 		labels := strings.Split(host, ".")
 		if len(labels) > 2 {
-			labels = labels[len(labels)-2:] // whoever has a domain chooses the names below it
+			labels = labels[len(labels)-2:] // anyone who has a domain chooses the names below it
 		}
 		return !slices.ContainsFunc(v.Service, func(word string) bool { return slices.Contains(labels, word) })
 	})
@@ -57,7 +57,7 @@ func (v *Value) belongs(hosts []string) bool {
 // keyID is the name of an access key, which tells nothing by itself.
 var keyID = prefilter.Lazy(`^A[KS]IA[0-9A-Z]{16}$`)
 
-// weak reports whether a short value is a password of tests, which nobody has to
+// weak reports whether a short value is a password of tests, which no one has to
 // keep.
 func weak(value string) bool {
 	if len(value) >= wholeValue {
@@ -75,7 +75,7 @@ func weak(value string) bool {
 // accounts are addresses with a name and a password.
 var accounts = prefilter.Lazy(`[a-z][a-z0-9+.-]*://[^/\s"'@:]*:([^/\s"'@]+)@([^\s/:"',?]+)`)
 
-// signIns returns the hosts of the passwords that stand in the addresses of a text.
+// signIns returns the hosts of the passwords that are in the addresses of a text.
 func signIns(text string) map[string]string {
 	if !strings.Contains(text, "://") {
 		return nil

@@ -92,7 +92,7 @@ func option(args []string, name string) string {
 }
 
 // published reports whether all that an action downloads are releases, from those
-// alone who make the program and by a way that nobody can change on.
+// alone who make the program and by a way that no one can change on.
 func published(c *analysis.Case) bool {
 	found := false
 	for i := range c.Effects {
@@ -114,7 +114,7 @@ func published(c *analysis.Case) bool {
 }
 
 // elsewhere reports whether an option has a download come from another place than
-// its address names, or from whoever answers.
+// its address names, or from anyone who answers.
 func elsewhere(arg string) bool {
 	long := []string{"--insecure", "--resolve", "--connect-to", "--proxy", "--preproxy", "--socks", "--no-check-certificate", "--config", "--doh-url", "--execute", "--unix-socket", "--abstract-unix-socket"}
 	if strings.HasPrefix(arg, "--") {

@@ -32,7 +32,7 @@ func runsBrought(t *testing.T, s *Store, actions ...string) bool {
 	return asked(c)
 }
 
-// told is what a stage is told of files.
+// told is what a stage is told about files.
 type told map[string][]effect.Label
 
 func (told) Labels() []effect.Label                  { return nil }

@@ -13,7 +13,7 @@ type Denial struct {
 	At      int64    `json:"at"`
 	Action  string   `json:"action"` // its hash
 	Rule    string   `json:"rule,omitempty"`
-	Unasked bool     `json:"unasked,omitempty"` // nobody could be asked: it counts for its targets, and does not stop the session
+	Unasked bool     `json:"unasked,omitempty"` // no one could be asked: it counts for its targets, and does not stop the session
 	Targets []Target `json:"targets,omitempty"`
 }
 

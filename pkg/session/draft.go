@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/state"
 )
 
-// Draft returns a store for one stream of actions: what it keeps lies in memory over
+// Draft returns a store for one stream of actions: what it keeps is in memory over
 // what this store knows, and is gone with it. What is allowed in the end is to be added
 // to this store.
 func (s *Store) Draft() *Store {

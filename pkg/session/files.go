@@ -30,7 +30,7 @@ func (e fileEntry) as(other fileEntry) bool {
 // fileLabels are the labels that files have.
 var fileLabels = [...]effect.Label{effect.LabelSecret, effect.LabelCredential, effect.LabelPrivate, effect.LabelNetwork, effect.LabelDecoded, effect.LabelUntrusted, effect.LabelRows}
 
-// brought are the labels of what came from elsewhere, which somebody who has read
+// brought are the labels of what came from elsewhere, which someone who has read
 // it may run.
 var brought = bits([]effect.Label{effect.LabelNetwork, effect.LabelDecoded})
 
@@ -110,7 +110,7 @@ func eachFile(sh shelf, group []byte, fn func(path string, e fileEntry) error) e
 	})
 }
 
-// loadFiles adds the files of a group to those of a session. What several say of
+// loadFiles adds the files of a group to those of a session. What several say about
 // a file is put together.
 func (s *Session) loadFiles(sh shelf, group []byte) error {
 	return eachFile(sh, group, func(path string, e fileEntry) error {
@@ -205,7 +205,7 @@ func (s *Store) outdated(files, but map[string]fileEntry) (out []string) {
 	return out
 }
 
-// with returns the files that an action changes: what they are then. What is said of a
+// with returns the files that an action changes: what they are then. What is said about a
 // file again is kept again once a day.
 func (s *Session) with(d *Delta, now int64) map[string]fileEntry {
 	const day = 24 * 60 * 60

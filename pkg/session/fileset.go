@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A fileSet is what is known of files. Sessions share it, and whoever changes it
+// A fileSet is what is known of files. Sessions share it, and anyone who changes it
 // takes a copy of the map.
 type fileSet struct {
 	files   map[string]fileEntry
@@ -91,7 +91,7 @@ func (k *fileSets) of(sh shelf, groups [][]byte) (fileSet, error) {
 	return set, nil
 }
 
-// change gives a group its new files a name, and keeps them under it: whoever reads
+// change gives a group its new files a name, and keeps them under it: anyone who reads
 // the group next in this process has them already.
 func (k *fileSets) change(sh shelf, group []byte, set fileSet) error {
 	before := string(sh.Get(group, changeKey))

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Values lie in a group one by one, beside the sum of them all: no value is ever
+// Values are in a group one by one, beside the sum of them all: no value is ever
 // changed or removed alone, so that the sum says which values there are.
 
 const valuePrefix = "value:"

@@ -14,7 +14,7 @@ import (
 type Delta struct {
 	Labels []Labelled
 	Files  []effect.File
-	Shown  []string // files that the action showed: whoever runs them later has seen them
+	Shown  []string // files that the action showed: anyone who runs them later has seen them
 	Sent   []Sent
 	Values []Value
 	Events []string // kinds of effects that a policy asks for
@@ -198,7 +198,7 @@ func (l *learner) effect(e *effect.Effect) {
 			l.label(effect.LabelUntrusted, by)
 		}
 	case effect.Dynamic:
-		if e.Cause == effect.CauseTool || e.Cause == effect.CauseReader { // nobody knows whose words it returns
+		if e.Cause == effect.CauseTool || e.Cause == effect.CauseReader { // no one knows whose words it returns
 			l.label(effect.LabelUntrusted, l.c.Action.Type)
 		}
 	case effect.SendSecret:
@@ -239,7 +239,7 @@ func (l *learner) read(e *effect.Effect) {
 	}
 }
 
-// shows reports whether a read puts the file before whoever asked for it: that of a
+// shows reports whether a read puts the file before anyone who asked for it: that of a
 // file tool, or of a program that prints files. Counting its words does not.
 func (l *learner) shows(e *effect.Effect) bool {
 	return l.c.Action.Type != "execute_command" || slices.ContainsFunc(l.c.Effects, func(o effect.Effect) bool {

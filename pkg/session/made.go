@@ -42,7 +42,7 @@ func (r *Record) make(path string, now int64) bool {
 }
 
 // Made reports whether the session created a file, or a folder with all that is in it, and
-// nobody has changed it since. A session that begins has made nothing.
+// no one has changed it since. A session that begins has made nothing.
 func (s *Session) Made(path string) bool {
 	made, asked := s.made[path]
 	if !asked {

@@ -145,7 +145,7 @@ func (s *search) whole(text string, i, value int) bool {
 }
 
 // alone reports whether a part of a text is a word: nothing that belongs to one
-// stands beside it.
+// is beside it.
 func alone(text string, start, end int) bool {
 	at := func(i int) byte {
 		if i < 0 || i >= len(text) {

@@ -22,7 +22,7 @@ func drawn(r *rand.Rand, n int) string {
 	return string(b)
 }
 
-// TestMatcher puts parts of credentials into texts: what is said of each must be what
+// TestMatcher puts parts of credentials into texts: what is said about each must be what
 // a comparison byte by byte says.
 func TestMatcher(t *testing.T) { // not parallel: allocations are counted
 	r := rand.New(rand.NewPCG(1, 2))
@@ -90,7 +90,7 @@ func (v *Value) flowOf(h *hasher, text string) flow {
 }
 
 // TestPrivateWords: a word of a private file is found between others, however many
-// stand before it, and not within a longer one.
+// are before it, and not within a longer one.
 func TestPrivateWords(t *testing.T) {
 	t.Parallel()
 	key := [32]byte{1}

@@ -32,7 +32,7 @@ const (
 	maxScanned = 1 << 20 // bytes of one result
 )
 
-// heardAll stands in the list of names for all names: texts had more than are kept.
+// heardAll is in the list of names for all names: texts had more than are kept.
 var heardAll = bytes.Repeat([]byte{0xff}, heardSize)
 
 // heardKey is the key of the names in a group, each as a short keyed hash.
@@ -66,7 +66,7 @@ func (s *Store) promptSum(text string) string {
 	return hex.EncodeToString(s.sumOf("prompt " + strings.TrimSpace(text))[:16])
 }
 
-// Settle says of a prompt that waits whether the user has written it: one with the ID and, if
+// Settle says about a prompt that waits whether the user has written it: one with the ID and, if
 // the host tells it, the text.
 func (s *Store) Settle(ctx context.Context, loaded *Session, id, text string, written bool) error {
 	sum := s.promptSum(text)

@@ -14,7 +14,7 @@ import (
 
 // What the account has that the workspace itself comes from is no stranger's: its
 // clones are built as the workspace is. The account is learned from what git or gh
-// said of the workspace, by commands that say nothing else.
+// said about the workspace, by commands that say nothing else.
 
 // asking are the commands whose answers name where the workspace comes from.
 var asking = []string{

@@ -10,7 +10,7 @@ import (
 )
 
 // TestOwners says whose clones may be built: those of the account that the workspace
-// comes from, as git itself has said, and of nobody else.
+// comes from, as git itself has said, and of no other user.
 func TestOwners(t *testing.T) {
 	t.Parallel()
 	an := reads(nil)

@@ -41,7 +41,7 @@ func remotes(c *analysis.Case) (out []Remote) {
 	return out
 }
 
-// remote returns what a command of git says of a remote's address.
+// remote returns what a command of git says about a remote's address.
 func remote(args []string) (r Remote, ok bool) {
 	words := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return strings.HasPrefix(arg, "-") })
 	at := slices.IndexFunc(words, func(word string) bool { return word == "remote" || word == "config" })
@@ -142,8 +142,8 @@ func (s *Session) Pushes(c *analysis.Case) {
 	}
 }
 
-// foreign reports whether a remote leads to somebody else: to another account than the
-// workspace comes from or, if nobody knows that one, to no host of repositories.
+// foreign reports whether a remote leads to another person: to another account than the
+// workspace comes from or, if no one knows that one, to no host of repositories.
 func (s *Session) foreign(r Remote) bool {
 	host, _, _ := strings.Cut(r.To, "/")
 	if len(s.rec.Owners) == 0 {

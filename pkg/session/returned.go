@@ -13,7 +13,7 @@ type Ran struct {
 	Cases []*analysis.Case // of what ran
 	Files []string         // that it changed, by its host's word, beside those that the cases tell of
 	Texts []string         // of its result
-	Talks bool             // the result speaks to whoever reads it
+	Talks bool             // the result speaks to anyone who reads it
 	Heard bool             // nothing shows that the host itself says so: only what makes judgement stricter is kept
 }
 

@@ -3,7 +3,7 @@
 // and what was denied. [Learn] says what an action adds, a [Store] keeps it, and
 // [Session] is what the judgement of the next action sees.
 //
-// Nothing in a record is a credential, and what an agent says of itself can only
+// Nothing in a record is a credential, and what an agent says about itself can only
 // add to it.
 package session
 

@@ -17,7 +17,7 @@ import (
 	"github.com/shieldcli/shield/pkg/state"
 )
 
-// ErrDamaged says that a record cannot be read. Whoever needs it must not go on.
+// ErrDamaged says that a record cannot be read. Anyone who needs it must not go on.
 var ErrDamaged = errors.New("the memory of this session is damaged; run 'shield session clear --all'")
 
 // ErrNewer says that a record is of a later version than this shield knows.
@@ -53,7 +53,7 @@ func NewStore(file *state.Store, opts Options) *Store {
 	return &Store{opts: opts, shelf: onDisk{file}}
 }
 
-// shelfName is the part of the state file that sessions lie in.
+// shelfName is the part of the state file that sessions are in.
 const shelfName = "sessions"
 
 // recordKey is the key of the record in a group; those of files are longer.

@@ -118,7 +118,7 @@ func TestValueFlow(t *testing.T) {
 	}
 }
 
-// Nothing of a credential stands in the state file.
+// Nothing of a credential is in the state file.
 func TestValuesAreHashed(t *testing.T) {
 	t.Parallel()
 	dir, w := t.TempDir(), newWorld()

@@ -126,7 +126,7 @@ var ordinary = map[string]bool{
 	"readarray": true, "let": true, "type": true, "umask": true, "true": true, "false": true, "getopts": true, "jobs": true,
 }
 
-// endPrefixes ends the assignments that stand before a command. Where it is a function or of the
+// endPrefixes ends the assignments that are before a command. Where it is a function or of the
 // shell itself, they last in some shells, and what it assigned to these names does in others.
 func (s *state) endPrefixes(list []prefix, command abstract.Value) {
 	_, own := builtin(command.Text)

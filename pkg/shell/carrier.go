@@ -387,7 +387,7 @@ func (s *state) localProgram(argv []abstract.Value, io abstract.Streams) abstrac
 	var out abstract.Value
 	s.child(base, argv, func() { out = s.runFile(argv[0], "", argv[1:], io, argv[0].From) })
 	if s.scripts > read && at < len(s.effects) {
-		s.effects[at].Class = effect.LocalWrite // what it does stands beside it
+		s.effects[at].Class = effect.LocalWrite // what it does is beside it
 	} else {
 		s.mayUpload(abstract.JoinValues(argv[1:]), base, join(argv))
 	}

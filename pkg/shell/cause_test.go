@@ -8,7 +8,7 @@ import (
 )
 
 // TestCauses holds why each of these commands cannot be known, and that text
-// which only looks like a variable or a substitution is taken for none.
+// which only looks like a variable or a substitution is treated as none.
 func TestCauses(t *testing.T) {
 	t.Parallel()
 	for _, c := range [...]struct {

@@ -13,7 +13,7 @@ import (
 type globbed struct{ dir, name string }
 
 // cutGlob cuts a path that a glob matches. ok is false if the last name may hold
-// a slash and is not all that lies below a folder, or if the glob is written in
+// a slash and is not all that is below a folder, or if the glob is written in
 // another way than names usually are.
 func cutGlob(v abstract.Value) (g globbed, ok bool) {
 	if !v.IsPattern || v.Bare || strings.ContainsAny(v.Text, "\\{}!") {

@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A declaration is what a declare or one of its kin says of the names in it.
+// A declaration is what a declare or one of its kin says about the names in it.
 type declaration struct {
 	local, global, export, constant bool
 	odd, refers                     bool // names change what they are given, or stand for another

@@ -20,7 +20,7 @@ type dialectOf struct {
 	odd   bool // options may make zsh read it in yet another way
 }
 
-// asZsh reports whether the command is read as zsh means it. Where nothing says of which shell
+// asZsh reports whether the command is read as zsh means it. Where nothing says about which shell
 // it is, it is walked a second time for that: see state.each.
 func (s *state) asZsh() bool {
 	s.differs = s.differs || !s.dialect.named && !s.dialect.zsh
@@ -53,7 +53,7 @@ func (s *state) zshCommand(argv []abstract.Value, io abstract.Streams) abstract.
 		runs = len(argv) > 1 && !strings.HasPrefix(first.Text, "zsh/") && !strings.HasPrefix(first.Text, "-") && !strings.Contains(first.Text, ":") || slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "..") || !v.Known() }) || s.bound("module_path") || s.bound("MODULE_PATH")
 	case "zstyle":
 		runs = first.Text == "-e"
-	case "autoload": // of files that nobody but the user has put there
+	case "autoload": // of files that no one but the user has put there
 		runs = len(s.files) > 0 || s.bound("fpath") || s.bound("FPATH") || slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "/") || !v.Known() })
 	}
 	if argv[0].Text == "ztcp" {
@@ -131,7 +131,7 @@ var wordForms = [...]wordForm{
 	}},
 }
 
-// qualified returns what stands in brackets behind a glob.
+// qualified returns what is in brackets behind a glob.
 func qualified(part syntax.WordPart) string {
 	switch p := part.(type) {
 	case *syntax.ExtGlob:
@@ -365,7 +365,7 @@ func hasBrace(w *syntax.Word) bool {
 // characters, and + with the name of a function.
 var qualifiers = prefilter.Lazy(`^(?:#q)?[-/F.@=p*%rwxAIERWXsStUG^MTNDnoO,]*(?:e[^a-zA-Z0-9_|]|\+[a-zA-Z_])`)
 
-// qualifierRuns reports whether what stands in brackets behind a glob runs code in zsh.
+// qualifierRuns reports whether what is in brackets behind a glob runs code in zsh.
 func qualifierRuns(text string) bool {
 	return !strings.Contains(text, "|") && qualifiers().MatchString(text)
 }

@@ -56,7 +56,7 @@
 //
 // A form that means the same in bash, POSIX shells and zsh is walked. A form that
 // zsh reads in another way is an entry of a table (dialects.go): where nothing
-// says of which shell the text is, the command is walked a second time, with that
+// says about which shell the text is, the command is walked a second time, with that
 // form unknown. What zsh alone has and that runs code is Dynamic, of the cause
 // "dialect". Package dialect turns lines of fish into text of this family.
 //

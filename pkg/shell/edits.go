@@ -59,7 +59,7 @@ func (s *state) puts(p string, v abstract.Value, gone string) {
 }
 
 // putIn returns the text that a script of sed, or one of perl's in its manner,
-// puts in place of another, or between lines, or what stands in the lines that it removes.
+// puts in place of another, or between lines, or what is in the lines that it removes.
 func putIn(script string) (gone, text string, ok bool) {
 	if m := insertion().FindStringSubmatch(script); m != nil {
 		return "", m[1], true

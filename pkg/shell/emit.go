@@ -68,7 +68,7 @@ func lasting(p string) bool {
 	return folder == "" && !strings.HasPrefix(p, "/dev/shm/") && !strings.HasPrefix(p, "/var/cache/") && (strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~"))
 }
 
-// within reports whether a path of another machine is one of a list, or lies below one.
+// within reports whether a path of another machine is one of a list, or is below one.
 func within(p string, list map[string]bool) bool {
 	for p = strings.TrimRight(p, "/*."); p != ""; p = p[:max(strings.LastIndexByte(p, '/'), 0)] {
 		if list[p] {

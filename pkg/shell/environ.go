@@ -189,7 +189,7 @@ func namesUnknown(n command.Nested, v abstract.Value) bool {
 }
 
 // places looks at the files and folders, between ":", that a variable names. One
-// that begins with what another variable holds is taken for what was there
+// that begins with what another variable holds is treated as what was there
 // before, as in KUBECONFIG=$KUBECONFIG:a.
 func (s *state) places(name string, v abstract.Value) {
 	for part := range strings.SplitSeq(v.Text, ":") {
@@ -266,7 +266,7 @@ func (s *state) fileTaint(p string) (t abstract.Taint) {
 	return t
 }
 
-// owned reports whether a path lies in the workspace, or where only the user or
+// owned reports whether a path is in the workspace, or where only the user or
 // the administrator puts files.
 func (s *state) owned(p string, pattern bool) bool {
 	place := s.place()

@@ -18,7 +18,7 @@ func loads(a effect.Result) bool {
 }
 
 // TestVariablesThatLoad holds which settings make programs load what is
-// somebody else's, and that the everyday ones do not: in front of a command, in
+// another person's, and that the everyday ones do not: in front of a command, in
 // a carrier and when they are exported.
 func TestVariablesThatLoad(t *testing.T) {
 	t.Parallel()

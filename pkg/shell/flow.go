@@ -52,7 +52,7 @@ func (s *state) runText(language string, v abstract.Value, how string, at effect
 	}
 	cause := s.codeCause(v)
 	if (cause == effect.CauseVariable || cause == effect.CauseHeld) && v.Loose {
-		cause = effect.CauseUnresolved // whoever makes a file chooses its name
+		cause = effect.CauseUnresolved // anyone who makes a file chooses its name
 	}
 	if v.Known() {
 		return s.code(language, v.Text, at, args)

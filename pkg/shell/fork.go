@@ -432,7 +432,7 @@ func (s *state) torn(from []descriptor) {
 
 // each walks something once for each text that the variables may hold which it names, each
 // time in a shell in which they hold that alone; where that are too many, they are unknown.
-// It is walked once more as zsh reads it if that is another way and nothing says of which shell
+// It is walked once more as zsh reads it if that is another way and nothing says about which shell
 // the text is. What the walks leave is joined.
 func (s *state) each(node syntax.Node, walk func()) {
 	picks, n := s.several(node)

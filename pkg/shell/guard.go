@@ -76,7 +76,7 @@ func (s *state) compilesGuard(argv []abstract.Value, use command.Use) {
 }
 
 // goPrograms returns the names that the program of a Go package may have: its path says
-// one, or for a folder the module that it lies in. It returns none if that is not known.
+// one, or for a folder the module that it is in. It returns none if that is not known.
 func (s *state) goPrograms(w command.Word) []string {
 	name, _, _ := strings.Cut(w.Text, "@")
 	if w.Pattern || strings.HasSuffix(name, "...") {
@@ -120,7 +120,7 @@ func (s *state) textOf(file string) (text string, ok bool) {
 	return string(data), err == nil
 }
 
-// renames records that shield's program gets another name, under which nobody would know it.
+// renames records that shield's program gets another name, under which no one would know it.
 func (s *state) renames(base string, sources []abstract.Value, writes []abstract.Target, at effect.Span) {
 	for _, v := range sources {
 		p, _ := s.place().Path(v.Text, v.IsPattern)

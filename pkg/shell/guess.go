@@ -92,7 +92,7 @@ func listed(words []abstract.Value, name string) bool {
 }
 
 // codeCause returns why a value that is run as code is not known. Placeholders that
-// nobody filled in hold nothing.
+// no one filled in hold nothing.
 func (s *state) codeCause(v abstract.Value) effect.Cause {
 	if s.filled {
 		return v.Cause()
@@ -140,7 +140,7 @@ func standsForProgram(name string) bool {
 	return false
 }
 
-// onlyMay says of the effects from mark on that they may happen, and not that they do.
+// onlyMay says about the effects from mark on that they may happen, and not that they do.
 func (s *state) onlyMay(mark int) {
 	for i := mark; i < len(s.effects); i++ {
 		if e := &s.effects[i]; e.Sure == effect.Does {

@@ -70,7 +70,7 @@ func (s *state) putsInto(base, folder string, p brought, at effect.Span) {
 	}
 }
 
-// heldProgram returns the name of a program that guards and lies in a folder, "" if none does.
+// heldProgram returns the name of a program that guards and is in a folder, "" if none does.
 func (s *state) heldProgram(folder string) string {
 	if !s.sees() {
 		return "" // the action runs in a place that is not this one

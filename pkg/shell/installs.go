@@ -26,7 +26,7 @@ var looped = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // installs marks what a text runs straight from the network if all of it comes
-// from installers of known tools, fetched so that nobody else can answer.
+// from installers of known tools, fetched so that no other user can answer.
 func (s *state) installs() {
 	marked := slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Word() == effect.RunDownload })
 	if !marked || !wellKnown(s.effects) || len(s.defined) > 0 || len(s.aliases) > 0 {
@@ -37,7 +37,7 @@ func (s *state) installs() {
 			return
 		}
 	}
-	last := 0 // what stands behind the last installer changes none, unless it runs again
+	last := 0 // what is behind the last installer changes none, unless it runs again
 	for _, e := range s.effects {
 		switch {
 		case e.Word() != effect.RunDownload:

@@ -94,7 +94,7 @@ func (s *state) gitListing(argv []abstract.Value, v abstract.Value) (abstract.Va
 	return abstract.Value{}, false
 }
 
-// topFolder returns the top of the working tree that the current folder lies in, "" if it is not
+// topFolder returns the top of the working tree that the current folder is in, "" if it is not
 // known: variables, settings and what the text did before can make it another one.
 func (s *state) topFolder() string {
 	cwd := s.place().CWD

@@ -12,7 +12,7 @@ import (
 
 const foreignCode = abstract.Network | abstract.Socket | abstract.Decoded | abstract.Untrusted
 
-// loadsProject looks for files that a program runs because they lie in its folder, or
+// loadsProject looks for files that a program runs because they are in its folder, or
 // are given to it, among those that the text wrote, downloaded or unpacked.
 func (s *state) loadsProject(base string, argv []abstract.Value, use command.Use, io abstract.Streams) {
 	if s.remote > 0 || len(argv) > 1 && use.Known && use.Class == effect.ReadOnly && len(use.Nested) == 0 {
@@ -101,7 +101,7 @@ func (s *state) loadable(brought *effect.Paths, loaders []*command.Loader, in st
 }
 
 // below returns those of some paths, which are in order, that lie below a folder; all
-// if nobody knows which that is.
+// if no one knows which that is.
 func below(paths []string, folder string) []string {
 	if folder == "" {
 		return paths
@@ -117,7 +117,7 @@ func below(paths []string, folder string) []string {
 	return paths[from : from+n]
 }
 
-// mentioned reports whether the name of a file may stand in an argument.
+// mentioned reports whether the name of a file may be in an argument.
 func mentioned(argv []abstract.Value, name string) bool {
 	return slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return !v.Known() || strings.Contains(v.Text, name) })
 }
@@ -126,7 +126,7 @@ func mentioned(argv []abstract.Value, name string) bool {
 // paths meets a file or, for a tree, works in it.
 func (s *state) reached(f *file, folder string, named []string) bool {
 	if folder == "" {
-		return true // nobody knows where it works
+		return true // no one knows where it works
 	}
 	if f.tree {
 		return under(folder, f.path) || slices.ContainsFunc(named, func(p string) bool { return under(p, f.path) })
@@ -134,7 +134,7 @@ func (s *state) reached(f *file, folder string, named []string) bool {
 	return under(f.path, folder) || slices.ContainsFunc(named, func(p string) bool { return under(f.path, p) })
 }
 
-// under reports whether a canonical path is a folder or lies below it.
+// under reports whether a canonical path is a folder or is below it.
 func under(path, folder string) bool {
 	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(folder, "/"))
 	return ok && (rest == "" || rest[0] == '/')
@@ -198,7 +198,7 @@ func (s *state) runsForeign(base string, f *file, at effect.Span) {
 	s.once(e)
 }
 
-// fetched records that a script was downloaded by an earlier action, or lies in a
+// fetched records that a script was downloaded by an earlier action, or is in a
 // folder that was unpacked or cloned here. One of these that is there already and
 // can be read says itself what it does.
 func (s *state) fetched(script abstract.Value, path string, at effect.Span) {
@@ -257,7 +257,7 @@ func (s *state) mounted(script abstract.Value, at effect.Span) {
 }
 
 // broughtAs records that what an earlier action brought runs, if it has a name and
-// lies in a folder that ends in one of some ways.
+// is in a folder that ends in one of some ways.
 func (s *state) broughtAs(name string, at effect.Span, folders ...string) {
 	if s.at.Brought == nil || name == "" {
 		return
@@ -271,7 +271,7 @@ func (s *state) broughtAs(name string, at effect.Span, folders ...string) {
 }
 
 // codeHost reports whether all that a program contacts are hosts of
-// repositories that anybody works with, by a way that nobody can change on.
+// repositories that anybody works with, by a way that no one can change on.
 func codeHost(argv []abstract.Value, use command.Use) bool {
 	found := false
 	for _, v := range argv {

@@ -40,7 +40,7 @@ func (s *state) backedUp(p string) bool {
 	return s.remote == 0 && len(s.links) == 0 && slices.Contains(s.backups, p) && s.inWorkspace(p)
 }
 
-// inWorkspace reports whether a path lies below a root.
+// inWorkspace reports whether a path is below a root.
 func (s *state) inWorkspace(p string) bool {
 	return p != "" && s.at.Inside(path.Dir(p), false, false)
 }

@@ -10,7 +10,7 @@ import (
 // A move is what the text moved somewhere.
 type move struct{ from, to effect.Effect }
 
-// moved notes that a command moves files to the places it writes: whoever
+// moved notes that a command moves files to the places it writes: anyone who
 // deletes these deletes the files.
 func (s *state) moved(from []effect.Effect, writes []abstract.Target) {
 	for _, f := range from {

@@ -7,7 +7,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// stopsNamed says of the processes that are stopped whether a name, a port or a search says which
+// stopsNamed says about the processes that are stopped whether a name, a port or a search says which
 // they are: others may have started some of them.
 func (s *state) stopsNamed() {
 	searched := slices.ContainsFunc(s.effects, func(e effect.Effect) bool {

@@ -58,7 +58,7 @@ const maxPackages = 64
 
 // newPackages records the packages that a command installs or runs by their names and that
 // neither the project nor the lists of widely used names know: a wrong letter is enough for
-// somebody else's code.
+// another person's code.
 func (s *state) newPackages(base string, argv []abstract.Value, use command.Use) {
 	in, ok := packageInstallers[base]
 	if !ok || s.remote > 0 || !in.installs(argv) {

@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// TestNewPackages holds which packages nobody knows: those that neither the project nor the
+// TestNewPackages holds which packages no one knows: those that neither the project nor the
 // list of widely used names has.
 func TestNewPackages(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,7 @@ func (s *state) parsed(text string) abstract.Value {
 	}
 	f, err := parse.Shell(text)
 	if err != nil {
-		// The text may contain placeholders that nobody filled in. The shell
+		// The text may contain placeholders that no one filled in. The shell
 		// runs nothing from there on; what comes before is walked as it is.
 		if filled := parse.WithoutPlaceholders(parse.WithoutTemplates(text)); filled != text {
 			if f2, err2 := parse.Shell(filled); err2 == nil {

@@ -39,7 +39,7 @@ func (s *state) exec(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	return s.unshadowed(rest, io)
 }
 
-// commandWord runs what command, builtin, noglob and nocorrect stand before.
+// commandWord runs what command, builtin, noglob and nocorrect are before.
 func (s *state) commandWord(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	rest := argv[1:]
 	for len(rest) > 0 && rest[0].Known() && strings.HasPrefix(rest[0].Text, "-") {

@@ -49,7 +49,7 @@ func (s *state) listedProgram(base string, words []command.Word, argv []abstract
 	out := s.apply(base, argv, use, io)
 	s.unshown(base, argv, use, at)
 	if s.scripts > read && at < len(s.effects) && runsShellFile(use) {
-		s.effects[at].Class = effect.LocalWrite // what it does stands beside it
+		s.effects[at].Class = effect.LocalWrite // what it does is beside it
 	}
 	return out
 }

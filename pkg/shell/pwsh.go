@@ -21,7 +21,7 @@ func (s *state) eitherShell(text string) int {
 }
 
 // dropExpressions removes from mark on what a POSIX shell cannot know of
-// PowerShell's expressions, which it takes for programs, and that it cannot parse
+// PowerShell's expressions, which it treats as programs, and that it cannot parse
 // the text. All that it can tell stays.
 func (s *state) dropExpressions(mark int) {
 	mark = min(mark, len(s.effects))
@@ -199,7 +199,7 @@ func beginsBody(text string) bool {
 	return false
 }
 
-// maxCommands is how many plain commands may stand before PowerShell's first
+// maxCommands is how many plain commands may be before PowerShell's first
 // statement.
 const maxCommands = 8
 

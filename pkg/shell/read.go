@@ -50,7 +50,7 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		}
 	}
 	for i, n := range names {
-		if i == 0 && !lines { // zsh asks what stands behind
+		if i == 0 && !lines { // zsh asks what is behind
 			n.Text, _, _ = strings.Cut(n.Text, "?")
 		}
 		v := abstract.Unknown("$"+n.String(), in.Taint|abstract.Foreign).Of(abstract.FromInput)

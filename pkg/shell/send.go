@@ -9,8 +9,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// What leaves the machine. Text that stands in the command itself is not local
-// content: whoever judges the request sees it. What counts is what a file or a
+// What leaves the machine. Text that is in the command itself is not local
+// content: anyone who judges the request sees it. What counts is what a file or a
 // command of this machine says.
 
 // labelled are the taints that a label says.
@@ -160,14 +160,14 @@ func names(v abstract.Value) bool {
 	return strings.Trim(host, "*") == "" && !v.Bare && !strings.ContainsAny(rest, "*?")
 }
 
-// address reports whether all that is known of a word is that it stands where an
+// address reports whether all that is known of a word is that it is where an
 // address does: "psql $DATABASE_URL".
 func address(v abstract.Value) bool {
 	return v.Bare && v.Taint&(abstract.Secret|abstract.Dump|abstract.Held) == 0
 }
 
 // contacted reports whether a word of which nothing is known is the address of a
-// peer. In nested code all words stand at the same place.
+// peer. In nested code all words are at the same place.
 func contacted(v abstract.Value, peers []effect.Effect) bool {
 	return slices.ContainsFunc(peers, func(p effect.Effect) bool { return p.From == v.From && p.Host == "" })
 }

@@ -117,7 +117,7 @@ func (s *state) load(at int, since *Shell) {
 	}
 }
 
-// shows records that a variable stands in the text: if it may come from settings
+// shows records that a variable is in the text: if it may come from settings
 // that were loaded, they are shown as if their file had been read.
 func (s *state) shows(name string) {
 	if len(s.loaded) == 0 {

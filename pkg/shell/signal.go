@@ -134,7 +134,7 @@ func full(option string) bool {
 }
 
 // meetsFile looks at a file of which all processes are meant that use it: the program of one
-// that guards, or the folder in which the host works, which lies in every folder above it.
+// that guards, or the folder in which the host works, which is in every folder above it.
 func (s *state) meetsFile(v abstract.Value) reach {
 	if guardProgram(path.Base(v.Text)) {
 		return reaches
@@ -145,7 +145,7 @@ func (s *state) meetsFile(v abstract.Value) reach {
 	return outOfReach
 }
 
-// liesIn reports whether a path is a folder, or lies in it.
+// liesIn reports whether a path is a folder, or is in it.
 func liesIn(p, folder string) bool {
 	return p == folder || strings.HasPrefix(p, strings.TrimSuffix(folder, "/")+"/")
 }

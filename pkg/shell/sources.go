@@ -126,7 +126,7 @@ func (s *state) rewritten() {
 // nothing else.
 var oneCommand = prefilter.Lazy(`^(?:[0-9$,]*|/[^/]*/)\s*s(?:/[^/]*/[^/]*/|#[^#]*#[^#]*#|\|[^|]*\|[^|]*\||,[^,]*,[^,]*,|@[^@]*@[^@]*@|~[^~]*~[^~]*~|![^!]*![^!]*!)[gIi0-9]*$`)
 
-// rewrites records what arguments say of a file that is changed: all that they say,
+// rewrites records what arguments say about a file that is changed: all that they say,
 // and what of it is put in.
 func (s *state) rewrites(file, said, put string, at effect.Span) {
 	addresses, code, checks := hostStart().FindAllString(put, 16), false, false

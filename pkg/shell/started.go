@@ -13,7 +13,7 @@ import (
 )
 
 // startFiles are the names of the files that shells read as they start, in the home folder: the first always, those
-// of more where somebody types or logs in.
+// of more where someone types or logs in.
 var startFiles = map[string]struct{ always, more []string }{
 	"zsh":  {always: []string{".zshenv"}, more: []string{".zprofile", ".zshrc", ".zlogin", ".zlogout"}},
 	"bash": {more: []string{".bashrc", ".bash_profile", ".bash_login", ".profile", ".bash_logout"}},
@@ -54,7 +54,7 @@ func (s *state) starts(program string, argv []abstract.Value) {
 	}
 }
 
-// typed reports whether a shell may be started as one that somebody types into, or logs in with.
+// typed reports whether a shell may be started as one that someone types into, or logs in with.
 func typed(argv []abstract.Value) bool {
 	for _, v := range argv[1:] {
 		switch {
@@ -90,7 +90,7 @@ func interpreter(text string) (words []string, language string) {
 	return words, ""
 }
 
-// at1 returns words that all stand at one place.
+// at1 returns words that all are at one place.
 func at1(words []string, at effect.Span) []abstract.Value {
 	out := make([]abstract.Value, len(words))
 	for i, w := range words {
@@ -99,7 +99,7 @@ func at1(words []string, at effect.Span) []abstract.Value {
 	return out
 }
 
-// splitString is env -S: its words, with what stands behind it, are read as those of env.
+// splitString is env -S: its words, with what is behind it, are read as those of env.
 func (s *state) splitString(text abstract.Value, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if !text.Known() {
 		return s.runText("shell", text, "env", text.From, nil)
@@ -120,7 +120,7 @@ func (s *state) splitString(text abstract.Value, argv []abstract.Value, io abstr
 	return s.nestedWith(line, text.From, io)
 }
 
-// splitEscapes are what env -S takes for blanks.
+// splitEscapes are what env -S treats as blanks.
 var splitEscapes = strings.NewReplacer(`\_`, " ", `\n`, " ", `\t`, " ", `\v`, " ", `\f`, " ", `\r`, " ")
 
 // braced returns the words of xargs with {} where they have what another option stands for the input.

@@ -55,7 +55,7 @@ type scope struct {
 	fixed  *effect.Span   // where nested text came from, if the spans of its nodes mean nothing
 	base   int            // where text being walked starts in state.text, if fixed is nil
 	lists  int            // depth of lists of statements in the text that is walked
-	filled bool           // placeholders stand in the text that is walked
+	filled bool           // placeholders are in the text that is walked
 
 	body, row *ends   // of the function and of the line of the text being walked
 	around    []*ends // of the loops around the walk

@@ -94,7 +94,7 @@ func pathsIn(text string) []string {
 // distinguished matches the name of a certificate's owner, such as /C=XX/CN=a.
 var distinguished = prefilter.Lazy(`^(?:/[A-Za-z]+=[^/]*)+$`)
 
-// unreadPath records that nobody knows what a program does with a path.
+// unreadPath records that no one knows what a program does with a path.
 func (s *state) unreadPath(base string, v abstract.Value, option bool) {
 	p, pattern := s.place().Path(v.Text, v.IsPattern)
 	if p == "" || strings.HasPrefix(p, "*") || quietDevice(p) || !s.strange(p, pattern, option) {
@@ -127,7 +127,7 @@ func (s *state) awaited(f abstract.Value) bool {
 	return waiting().MatchString(before) || looping().MatchString(before) && strings.Contains(before, name)
 }
 
-// ofPeople reports whether a path outside the workspace lies in a home folder, where whoever
+// ofPeople reports whether a path outside the workspace is in a home folder, where anyone who
 // waits for a script can put one.
 func (s *state) ofPeople(p string) bool {
 	return s.strange(p, false, true) && effect.Persists(p, false, false) == "" && (s.at.Home != "" && under(p, s.at.Home) || under(p, "~") || under(p, "/root"))

@@ -421,7 +421,7 @@ func tests(st *syntax.Stmt) bool {
 	return false
 }
 
-// mayShow says of files that are read from mark on that they may be: what is known of them once
+// mayShow says about files that are read from mark on that they may be: what is known of them once
 // they are read stays.
 func (s *state) mayShow(mark int) {
 	for i := mark; i < len(s.effects); i++ {

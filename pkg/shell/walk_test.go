@@ -9,7 +9,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
-// A shell runs what stands before a syntax error, so that shows however the
+// A shell runs what is before a syntax error, so that shows however the
 // rest is read.
 func TestSyntaxError(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ import (
 const maxWritten = 16
 
 // Written returns what writing a text to a file, given by its canonical path,
-// leads to once the file runs, as far as nobody should meet it unasked: foreign
+// leads to once the file runs, as far as no one should meet it unasked: foreign
 // code that is run, a remote shell, secrets that are sent, and a home folder or
 // the system that is removed. All else is left out: it is judged when the file
 // is run. A file that nothing runs has no effect.
@@ -123,7 +123,7 @@ func wellKnown(effects []effect.Effect) bool {
 }
 
 // installer reports whether an address without its scheme is one of
-// [command.Installers], or lies below it.
+// [command.Installers], or is below it.
 func installer(address string) bool {
 	address, _, _ = strings.Cut(address, "?")
 	if strings.Contains(address, "..") || strings.ContainsAny(address, `%\#@`) {
@@ -236,7 +236,7 @@ func (s *state) says(file string, holds abstract.Value, gone string, more bool) 
 
 // writesInput notes what a program may put into a file of what it is given, where
 // the text does not say what the file holds then: a filter leaves some of it, an
-// editor adds what stands in it. If that is a patch, it notes what this adds, wherever.
+// editor adds what is in it. If that is a patch, it notes what this adds, wherever.
 func (s *state) writesInput(t abstract.Target, holds, in abstract.Value) (patch bool) {
 	if holds.Known() && holds.Text != "" || t.Pattern {
 		return false

@@ -79,7 +79,7 @@ func TestWritten(t *testing.T) {
 }
 
 // TestWrittenRecursion reads a function that calls itself in a loop to its end,
-// and what stands behind it, too.
+// and what is behind it, too.
 func TestWrittenRecursion(t *testing.T) {
 	t.Parallel()
 	at := &effect.Place{CWD: "/home/me/app", Home: "/home/me", Roots: []string{"/home/me/app"}}

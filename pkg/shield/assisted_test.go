@@ -132,7 +132,7 @@ func TestAssistedIsBounded(t *testing.T) {
 	}
 }
 
-// TestAssistedWithoutModel holds who decides where the model cannot: nobody allows.
+// TestAssistedWithoutModel holds who decides where the model cannot: no one allows.
 func TestAssistedWithoutModel(t *testing.T) {
 	t.Parallel()
 	const mail = `{"type":"send_email","payload":{"to":"a@acme.com","subject":"hi","body":"see you"}}`
@@ -149,7 +149,7 @@ func TestAssistedWithoutModel(t *testing.T) {
 			t.Errorf("%s: %v by tier %d: %s", name, v.Decision, v.Tier, v.Reasoning)
 		}
 	}
-	// With a spent budget nobody decides where no user can be asked.
+	// With a spent budget no one decides where no user can be asked.
 	u := &pupil{name: "wary", says: wary}
 	p := assistedPipeline(t, u, func(c *Config) { c.DailyBudget, c.Settings.FailClosed = 1, false })
 	p.outcome(t.Context(), item{Line: 1, Action: parse(t, mail)}, All)

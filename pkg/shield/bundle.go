@@ -56,7 +56,7 @@ func (p *Pipeline) follow(b *bundle.Bundle, grace time.Duration) {
 	}
 }
 
-// A BundleUpdate is what came of an update.
+// A BundleUpdate is the result of an update.
 type BundleUpdate struct {
 	Bundle *bundle.Bundle // that is in force
 	New    bool           // it was not before

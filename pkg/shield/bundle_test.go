@@ -288,7 +288,7 @@ func TestBundleAndLayers(t *testing.T) {
 	if _, err := lent(); err == nil || !strings.Contains(err.Error(), "expired") {
 		t.Errorf("a pool with an expired bundle: error %v", err)
 	}
-	cfg.Policy = "permissive" // of whoever uses the library
+	cfg.Policy = "permissive" // of anyone who uses the library
 	if v, err := p.decides(cfg, "/work/b"); err != nil || v.Decision == verdict.Block {
 		t.Errorf("%+v, error %v", v, err)
 	}

@@ -34,7 +34,7 @@ type item struct {
 	Resume  *verdict.Verdict // nil for an action that nothing judged yet
 	Stages  verdict.Stages   // the tiers that judged Resume
 	Turn    *turn            // in a stream; nil for an action that is judged by itself
-	Outside func()           // called before something outside this process is asked; nil if nobody is to know
+	Outside func()           // called before something outside this process is asked; nil if no one is to know
 	Early   bool             // later tiers than [TierClassify] are left to another process, see [Pipeline.EvaluateEarly]
 	Only    bool             // it is all of a stream, and remembered as an action of one
 }
@@ -65,7 +65,7 @@ type Outcome struct {
 	action  *action.Action // with lasting
 
 	evidence *analysis.Evidence
-	seen     telemetry.Action // what is told of it; see [Config]
+	seen     telemetry.Action // what is told about it; see [Config]
 }
 
 // Trail returns what each tier, or each classifier of it, said, whatever the

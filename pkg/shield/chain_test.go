@@ -274,7 +274,7 @@ func BenchmarkJudge(b *testing.B) {
 	}
 }
 
-// TestTraceNamesRules holds that a trace says of each effect which rules of
+// TestTraceNamesRules holds that a trace says about each effect which rules of
 // which tier count for it, and no rule of one that none is about.
 func TestTraceNamesRules(t *testing.T) {
 	t.Parallel()

@@ -44,7 +44,7 @@ func OpenModel(cfg Config) (*classify.Model, error) {
 	if !classify.Native || c.ONNXRuntime == "" && !ortlib.Available() {
 		return nil, noRuntime(c)
 	}
-	if c.ONNXRuntime != "" { // else nobody would know before the first action that needs it
+	if c.ONNXRuntime != "" { // else no one would know before the first action that needs it
 		if err := ortlib.Check(c.ONNXRuntime); err != nil {
 			return nil, err
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// clean takes secrets out of what is said of an action: the reasons of a verdict
+// clean takes secrets out of what is said about an action: the reasons of a verdict
 // and of its trail, which may quote the action, and, where a trace is asked for
 // and none is there yet, the effects and views, which it puts into the first
 // step. What cannot be shown is left out; it has been judged all the same. The

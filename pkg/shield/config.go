@@ -30,7 +30,7 @@ type Config struct {
 	// range is an error.
 	Settings *config.Settings
 
-	// Each of these stands in place of the setting, unless it is zero.
+	// Each of these is in place of the setting, unless it is zero.
 	Policy        string   // a preset's name, a file's path, or "auto" for the preset that fits the other settings
 	Roots         []string // workspace folders; none means Dir
 	OnnxThreshold float64  // 0.0–1.0: from here on a model's injection is blocked
@@ -60,7 +60,7 @@ type Config struct {
 
 	NoFiles  bool           // judge by the text alone, as if no file existed: the result is the same on every machine
 	Layer    analysis.Layer // files over those of the disk; nil for none
-	LookBack bool           // actions happened already: that one is denied now is not held against the later ones of its session
+	LookBack bool           // actions happened already: that one is denied now is not compared with the later ones of its session
 	Timed    bool           // the steps of [Outcome.Trail] carry their latency
 	Trace    bool           // every verdict carries its trail, with latencies, effects and views
 	NoAction bool           // verdicts leave the action out
@@ -88,7 +88,7 @@ type Config struct {
 	// is not told.
 	Notify func(text string)
 
-	// Observe is told of each verdict when it has been logged. It must not wait. Any
+	// Observe is notified of each verdict when it has been logged. It must not wait. Any
 	// goroutine may call it; nil means that it is not told.
 	Observe func(telemetry.Action)
 

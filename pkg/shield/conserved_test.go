@@ -51,7 +51,7 @@ func (d drawn) word() string {
 
 func (d drawn) one(from ...string) string { return from[d.IntN(len(from))] }
 
-// protected is a path outside the workspace that nobody should write or hand on.
+// protected is a path outside the workspace that no one should write or forward.
 func (d drawn) protected() string {
 	return d.one("/root/.bashrc", "~/.bashrc", "~/.ssh/id_"+d.word(), "/root/.ssh/id_rsa", "/etc/cron.d/"+d.word(), "/home/"+d.word()+"/.profile",
 		"~/.config/autostart/"+d.word()+".desktop", "~/.aws/credentials", "/etc/shadow", "~/.zshrc")
@@ -177,7 +177,7 @@ func conserved(t *testing.T, pairs []pair) {
 	}
 }
 
-// No entry lets an option that it does not list, or a word that it takes for nothing, name
+// No entry lets an option that it does not list, or a word that it treats as nothing, name
 // a protected path; the same forms with paths of the workspace change nothing.
 func TestOptionsAreConserved(t *testing.T) {
 	t.Parallel()

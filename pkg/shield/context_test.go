@@ -129,7 +129,7 @@ func TestContext(t *testing.T) {
 }
 
 // A prompt that waits counts only once the host's transcript shows who has written it, and
-// only as it stands there; nothing of it is in the log.
+// only as it is there; nothing of it is in the log.
 func TestPendingPrompts(t *testing.T) {
 	t.Parallel()
 	root := kindRoot(t)

@@ -27,7 +27,7 @@ func withEvaluator(t *testing.T, server *evaltest.Server, model, mode string) Co
 }
 
 // TestEvaluatorReadsResults has a model read results that no rule finds anything in:
-// what comes of each answer in each mode, what is logged, charged and remembered.
+// the result of each answer in each mode, what is logged, charged and remembered.
 func TestEvaluatorReadsResults(t *testing.T) {
 	t.Parallel()
 	server := evaltest.NewServer()

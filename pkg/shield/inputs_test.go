@@ -12,7 +12,7 @@ import (
 )
 
 // usesFile are actions that use what in.txt or the folder dir holds, each by another way: as
-// commands or as whole actions. Behind "!" are those of which nobody can tell what they use.
+// commands or as whole actions. Behind "!" are those of which no one can tell what they use.
 const usesFile = `
 ssh prod < in.txt
 cat in.txt | ssh prod

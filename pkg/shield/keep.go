@@ -101,7 +101,7 @@ func (p *Pipeline) keepLosses(ctx context.Context, v verdict.Verdict, c *analysi
 	}, v.Tier, c, p.now())
 }
 
-// withoutStore returns what becomes of a verdict where nothing can be kept, because whoever
+// withoutStore returns what happens to a verdict where nothing can be kept, because anyone who
 // runs the command is not known: a command that loses local work is a question, or allowed on
 // the condition that it is kept first. What tools for files write, hosts show themselves.
 func (p *Pipeline) withoutStore(v verdict.Verdict, c *analysis.Case) verdict.Verdict {

@@ -367,7 +367,7 @@ func source(given mathrand.Source) mathrand.Source {
 	return mathrand.NewChaCha8(seed)
 }
 
-// An examAnswer is what came of one question.
+// An examAnswer is the result of one question.
 type examAnswer struct {
 	v      verdict.Verdict
 	took   time.Duration

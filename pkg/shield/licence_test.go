@@ -158,7 +158,7 @@ func TestWithoutLicence(t *testing.T) {
 }
 
 // TestLicenceIsBound holds that a licence is of one model and one prompt, for some time, and
-// that a result that somebody else wrote is none.
+// that a result that another person wrote is none.
 func TestLicenceIsBound(t *testing.T) {
 	t.Parallel()
 	dir, now := t.TempDir(), instant()

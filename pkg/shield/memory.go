@@ -219,7 +219,7 @@ func (r *recall) carries(c *analysis.Case) error {
 	return err
 }
 
-// stricter returns what Tier 0 says of a case because of what the session
+// stricter returns what Tier 0 says about a case because of what the session
 // remembers, beside its rules.
 func (r *recall) stricter(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	if r == nil || v.Decision == verdict.Block {

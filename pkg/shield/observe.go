@@ -7,7 +7,7 @@ import (
 	"github.com/shieldcli/shield/pkg/telemetry"
 )
 
-// see notes what is told of an outcome: when, how long, and by whom, but nothing that the
+// see notes what is told about an outcome: when, how long, and by whom, but nothing that the
 // action says beside its type.
 func (p *Pipeline) see(o *Outcome, a *action.Action, start time.Time) {
 	if p.observe == nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// TestObserve holds that each verdict is told of once, with its tiers and without a word of
-// the action, and that it is the same verdict as if nobody were told.
+// TestObserve holds that each verdict is reported once, with its tiers and without a word of
+// the action, and that it is the same verdict as if no one were told.
 func TestObserve(t *testing.T) {
 	t.Parallel()
 	const records = `{"type":"execute_command","payload":{"command":"rm -rf / --no-preserve-root # hush"}}
@@ -68,7 +68,7 @@ not a record
 }
 
 // TestObserveMeasures holds that steps are measured for who is told, and not in what a
-// stage passes on.
+// stage forwards.
 func TestObserveMeasures(t *testing.T) {
 	t.Parallel()
 	tick := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)

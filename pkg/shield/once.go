@@ -22,7 +22,7 @@ func Refusals(key [verdict.KeySize]byte, store *state.Store, now func() time.Tim
 	return &approve.Refusals{Store: store, Key: derive(key, "refusals"), Clock: now}
 }
 
-// allowableErrors are the codes of refusals that say only that nobody has decided.
+// allowableErrors are the codes of refusals that say only that no one has decided.
 var allowableErrors = []string{"", "unavailable", "nobody", "timeout", "rate_limit", "budget", "evaluator"}
 
 // allowable reports whether a person can allow what a verdict refuses: not what the
@@ -35,7 +35,7 @@ func (p *Pipeline) allowable(v *verdict.Verdict, c *analysis.Case) bool {
 		!slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeGuard })
 }
 
-// forbids reports whether a rule is one that nobody makes an exception to.
+// forbids reports whether a rule is one that no one makes an exception to.
 func forbids(rule string) bool {
 	return rule != "" && (policy.Protected(rule) || classify.Always(rule))
 }

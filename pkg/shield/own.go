@@ -12,7 +12,7 @@ import (
 	"github.com/shieldcli/shield/pkg/policy"
 )
 
-// PolicyOptions returns the folders that a configuration's policy speaks of.
+// PolicyOptions returns the folders that a configuration's policy mentions.
 func PolicyOptions(cfg Config, place *effect.Place) policy.Options {
 	links := func(path string) string { return path }
 	if place.Linker != nil {
@@ -66,7 +66,7 @@ func (cfg *Config) secrets() []string {
 }
 
 // trusted returns the files and folders that the agent must not change, since
-// what they hold runs as shield or speaks for it.
+// what they hold runs as shield or supports it.
 func (cfg *Config) trusted() []string {
 	s, c := cfg.settings(), cfg.classifier()
 	out := cfg.absolute(cfg.Program, c.ONNXRuntime, s.Evaluator.CAFile, s.StoreCAFile, socket(c.Addr), socket(s.Store))
@@ -112,7 +112,7 @@ func (cfg *Config) absolute(paths ...string) (out []string) {
 }
 
 // folders returns the folders above some files, and those of them that are
-// links or do not exist: whoever puts something else there decides what shield
+// links or do not exist: anyone who puts something else there decides what shield
 // finds below it. The home folder and what is above it are left out.
 func (cfg *Config) folders(files []string) (above, ways []string) {
 	seen := map[string]bool{cfg.Home: true}

@@ -41,7 +41,7 @@ type Pipeline struct {
 	noAction   bool
 	limits     state.Limits
 	store      *state.Store                      // nil without a state folder
-	refusals   *approve.Refusals                 // nil where nobody can allow an action once
+	refusals   *approve.Refusals                 // nil where no one can allow an action once
 	kinds      *approve.Refusals                 // nil without a state folder
 	answers    string                            // a person's file of answers; "" for none
 	which      func(*action.Action) approve.Tool // what is known of an unknown tool; nil knows nothing

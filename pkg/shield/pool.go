@@ -17,7 +17,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// maxPooled is how many pipelines a pool keeps that nobody uses.
+// maxPooled is how many pipelines a pool keeps that no one uses.
 const maxPooled = 64
 
 // A Pool lends pipelines, for a process that judges in the place of many others.
@@ -37,7 +37,7 @@ type pooled struct {
 	p    *Pipeline
 	lent int    // how many use it
 	last uint64 // the loan that was its last
-	gone bool   // it is to be closed when nobody uses it
+	gone bool   // it is to be closed when no one uses it
 }
 
 // Lend returns a pipeline that judges as one that [NewPipeline] would make, and what
@@ -147,7 +147,7 @@ func (l *Pool) Clear() {
 }
 
 // model returns the model of a configuration, the same for all pipelines that load
-// the same files. The caller holds the mutex; without a pool nobody else has one.
+// the same files. The caller holds the mutex; without a pool no other user has one.
 func (l *Pool) model(cfg Config) (*classify.Model, error) {
 	if l == nil {
 		return OpenModel(cfg)

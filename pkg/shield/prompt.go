@@ -33,7 +33,7 @@ func (p *Pipeline) Pending(ctx context.Context, session string) []string {
 	return nil
 }
 
-// Settle says of a prompt that waits whether the user has written it, as its ID and its text
+// Settle says about a prompt that waits whether the user has written it, as its ID and its text
 // in the host's transcript show.
 func (p *Pipeline) Settle(ctx context.Context, session, id, text string, written bool) error {
 	if r := p.promptedIn(ctx, session); r != nil {

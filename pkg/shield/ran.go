@@ -15,7 +15,7 @@ import (
 	"github.com/shieldcli/shield/pkg/session"
 )
 
-// Talks reports whether findings of a kind are texts that speak to whoever reads
+// Talks reports whether findings of a kind are texts that speak to anyone who reads
 // them, or may be.
 func Talks(kind sanitize.Kind) bool {
 	switch kind {
@@ -26,7 +26,7 @@ func Talks(kind sanitize.Kind) bool {
 }
 
 // Ran adds to the session of some actions what they did and what came back; talks
-// says that the result speaks to whoever reads it. It is for results that others
+// says that the result speaks to anyone who reads it. It is for results that others
 // examine; [Pipeline.Returned] does both.
 func (p *Pipeline) Ran(ctx context.Context, r Returned, talks bool) (err error) {
 	defer func() {
@@ -106,7 +106,7 @@ func parts(text string) (out []string) {
 }
 
 // textsOf returns the texts of a result. One whose name says that it is a credential
-// stands behind that name.
+// is behind that name.
 func textsOf(result any) []string {
 	var out []string
 	left := sanitize.MaxText

@@ -52,7 +52,7 @@ const (
 	unasked = "needs review, but no model is configured and no person can be asked"
 )
 
-// adviceMark stands between what a rule says and what to do instead.
+// adviceMark is between what a rule says and what to do instead.
 const adviceMark = "; instead: "
 
 // asked returns what was said by the step that asked, and what the evaluator said if it
@@ -110,7 +110,7 @@ func doubted(trail []verdict.Step, below int) (by *verdict.Step) {
 	return by
 }
 
-// tell returns what agent and user are told of a verdict on a case. own is what the tier
+// tell returns what agent and user are told about a verdict on a case. own is what the tier
 // that gave it has said.
 func (p *Pipeline) tell(v *verdict.Verdict, c *analysis.Case, first int, own string) verdict.Told {
 	t := v.Told
@@ -158,7 +158,7 @@ func (p *Pipeline) tell(v *verdict.Verdict, c *analysis.Case, first int, own str
 	return t
 }
 
-// unjudged returns what is told of a failure of shield: the user alone can do something
+// unjudged returns what is told about a failure of shield: the user alone can do something
 // about it.
 func unjudged(v *verdict.Verdict) verdict.Told {
 	return verdict.Told{Why: "shield could not judge this, so it is blocked", Instead: "Tell the user to run: shield doctor", Cause: v.Reasoning}

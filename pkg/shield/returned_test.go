@@ -47,7 +47,7 @@ func TestWhatIsExamined(t *testing.T) {
 }
 
 // TestFindingsAreLogged holds that what is found is in the log without credentials,
-// and that a result of which that cannot be logged is not handed on.
+// and that a result of which that cannot be logged is not forwarded.
 func TestFindingsAreLogged(t *testing.T) {
 	t.Parallel()
 	cfg := stateful(t.TempDir())

@@ -18,7 +18,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// story is a stream in which what is said of an action depends on those before.
+// story is a stream in which what is said about an action depends on those before.
 var story = func() string {
 	var b strings.Builder
 	for i := range 30 {
@@ -35,7 +35,7 @@ var story = func() string {
 	return b.String()
 }()
 
-// judged returns what stages of a pipe, one after the other, say of an input:
+// judged returns what stages of a pipe, one after the other, say about an input:
 // decision, tier, rule and next tier of each line.
 func judged(t *testing.T, cfg Config, in string, jobs int, stages ...Range) []string {
 	t.Helper()

@@ -109,7 +109,7 @@ func TestRemovedState(t *testing.T) {
 	}
 }
 
-// A sudden rise in evaluations is logged, and told to whoever asked for it.
+// A sudden rise in evaluations is logged, and told to anyone who asked for it.
 func TestRiseIsTold(t *testing.T) {
 	t.Parallel()
 	cfg := stateful(t.TempDir())

@@ -16,7 +16,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// What stands in the place of one of shield's own files, and is none, is
+// What is in the place of one of shield's own files, and is none, is
 // refused at once, without waiting for the other side of a FIFO.
 func TestPipesForFiles(t *testing.T) {
 	t.Parallel()

@@ -49,7 +49,7 @@ func (s *actions) Next() (verdict.Record, error) {
 	return rec, nil
 }
 
-// A Judged is what became of one record.
+// A Judged is what happened to one record.
 type Judged struct {
 	Verdict verdict.Verdict // what to write; with Raw, its Decision alone
 	Raw     []byte          // the verdict of an earlier stage, to be written byte for byte; nil for one of this stage
@@ -57,7 +57,7 @@ type Judged struct {
 	More    bool            // the next follows at once, so that both can be written together
 }
 
-// A Sink takes what became of the records, in their order, each when it stands
+// A Sink takes what happened to the records, in their order, each when it stands
 // in the audit log. One goroutine calls it; its error ends the stream.
 type Sink func(*Judged) error
 
@@ -75,7 +75,7 @@ func (e *ReadError) Error() string { return "read: " + e.Err.Error() }
 // Unwrap returns the source's error.
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// Stream judges the records of a source and hands what became of them to a sink.
+// Stream judges the records of a source and hands what happened to them to a sink.
 // It answers each record that it reads, if the sink takes it; whatever fails is a
 // BLOCK. When ctx ends nothing more is read, and what was read is blocked. No more
 // is read than a bounded number of bytes and records beyond what the sink has
@@ -153,7 +153,7 @@ type job struct {
 	turn *turn         // nil if none has to wait
 	done chan struct{} // closed when out is set
 	out  Outcome
-	raw  []byte // a verdict to pass on byte for byte; nil if out is to be written
+	raw  []byte // a verdict to forward byte for byte; nil if out is to be written
 }
 
 // read queues records until the input ends, an interrupt comes or stop is
@@ -193,7 +193,7 @@ const (
 	heldFor = 5 * time.Millisecond
 )
 
-// work judges records. While more of them wait it hands on what is finished a few at a
+// work judges records. While more of them wait it forwards what is finished a few at a
 // time, since each time wakes another goroutine; not so before and after what takes long.
 func (f *flow) work(ctx context.Context, work <-chan *job) {
 	var held []*job

@@ -81,7 +81,7 @@ func TestInterruptEndsReading(t *testing.T) {
 	}
 }
 
-// TestStream holds what becomes of each kind of record, in order, and that
+// TestStream holds what happens to each kind of record, in order, and that
 // verdicts of one stage are the next one's records.
 func TestStream(t *testing.T) {
 	t.Parallel()

@@ -138,7 +138,7 @@ func (g *grove) command(files, folders []string) (text, form string) {
 	return b.String(), text
 }
 
-// snapshot returns all that lies below a folder but what git keeps.
+// snapshot returns all that is below a folder but what git keeps.
 func (g *grove) snapshot(root string) map[string]string {
 	g.t.Helper()
 	out := map[string]string{}

@@ -24,7 +24,7 @@ import (
 // written stays when the process is killed. After a power cut it may be an older head,
 // which the log has gone on from.
 //
-// It is authenticated with a key that lies in the state file. That file also notes the head
+// It is authenticated with a key that is in the state file. That file also notes the head
 // in every transaction that writes it, and at least each noteEvery entries, so that an older
 // head file with a log that was cut to fit is noticed: the later one of both counts.
 type headFile struct {
@@ -106,7 +106,7 @@ func (s *Store) AdvanceHead(ctx context.Context, next func(seq uint64, hash stri
 	return err
 }
 
-// load reads what the state file says of the head file.
+// load reads what the state file says about the head file.
 func (h *headFile) load(t *tx) {
 	h.key = bytes.Clone(t.get(limitsPlace, headMACKey))
 	h.sealed = bytes.Equal(t.get(limitsPlace, headBesideKey), []byte{2})

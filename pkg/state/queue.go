@@ -30,7 +30,7 @@ type request struct {
 	looks bool // fn writes nothing
 	wants []want
 	done  chan error
-	taken atomic.Bool // set by whoever is first: the one that runs it or the one that gives up waiting
+	taken atomic.Bool // set by anyone who is first: the one that runs it or the one that gives up waiting
 }
 
 func (r *request) writes() bool { return !r.looks }

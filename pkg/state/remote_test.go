@@ -297,7 +297,7 @@ func TestRemoteProcesses(t *testing.T) {
 }
 
 // Whatever is killed, clients or the server, no charge is granted twice or
-// forgotten: what is left of the budget afterwards is what nobody was granted.
+// forgotten: what is left of the budget afterwards is what no one was granted.
 // SHIELD_KILLS is how many rounds each of the eight clients has.
 func TestRemoteKills(t *testing.T) {
 	if testing.Short() {
@@ -377,7 +377,7 @@ func (tr *trips) Do(ctx context.Context, commands ...[]string) ([]any, error) {
 	return answers, err
 }
 
-// What a transaction reads as a rule comes with the record, and counts only if nobody
+// What a transaction reads as a rule comes with the record, and counts only if no one
 // wrote while it was read.
 func TestRemoteTrips(t *testing.T) {
 	server, w := redistest.Start(t), newWorld()

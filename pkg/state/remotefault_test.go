@@ -18,7 +18,7 @@ func limitsOf() (hash, field string) {
 	return seals.hash(limitsPlace), seals.field(limitsPlace, recordKey)
 }
 
-// Emptying the store, or setting it back, gives nobody anything.
+// Emptying the store, or setting it back, gives no one anything.
 func TestRemoteReset(t *testing.T) {
 	hash, field := limitsOf()
 	for name, reset := range map[string]func(t *testing.T, server *redistest.Server, before string){

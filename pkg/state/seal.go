@@ -45,7 +45,7 @@ func (s sealer) field(at place, key []byte) string {
 	return string(derive(s.names, "key", at.shelf, at.group, string(key))[:12])
 }
 
-// aead encrypts what lies in one field: each has a key of its own.
+// aead encrypts what is in one field: each has a key of its own.
 func (s sealer) aead(hash, field string) cipher.AEAD {
 	block, err := aes.NewCipher(derive(s.values, hash, field))
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A stamp is seen to change, by whoever changed the shelf, and also where its file
+// A stamp is seen to change, by anyone who changed the shelf, and also where its file
 // was removed or replaced since it was first read.
 func TestStampChanges(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,6 @@
 // Package telemetry tells a collector of OpenTelemetry what was judged: a span for each
 // action with one for each answer below it, and counts, by OTLP over HTTP. No text of an
-// action is part of it, and nobody waits for it: what the collector does not take in time
+// action is part of it, and no one waits for it: what the collector does not take in time
 // is dropped and counted.
 //
 // Attributes are those of OpenTelemetry's conventions for generative AI, version 1.41.0, and

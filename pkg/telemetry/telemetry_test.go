@@ -208,7 +208,7 @@ func TestNobodyWaits(t *testing.T) {
 	c.status = http.StatusServiceUnavailable
 	var told []string
 	e := c.exporter(&told)
-	for range maxQueued + 500 { // nobody sends
+	for range maxQueued + 500 { // no one sends
 		e.Observe(judged)
 	}
 	if len(e.queue) != maxQueued || e.counts.dropped != 500 || e.counts.actions[kind{"BLOCK", 1}].count != maxQueued+500 {

@@ -97,7 +97,7 @@ func (s *Store) Apply(ctx context.Context, id string, paths []string, force bool
 	return out, saved, os.WriteFile(filepath.Join(dir, appliedName), []byte(at), 0o600)
 }
 
-// within reports whether a path is another one or lies below it.
+// within reports whether a path is another one or is below it.
 func within(path, folder string) bool {
 	folder = filepath.Clean(folder)
 	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")

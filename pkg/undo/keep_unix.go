@@ -154,7 +154,7 @@ func openFolder(path string) (int, error) {
 			continue
 		}
 		next, err := unix.Openat(fd, name, pathFlags|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		if errors.Is(err, unix.ENOTDIR) { // nothing lies below a file; below a link something may
+		if errors.Is(err, unix.ENOTDIR) { // nothing is below a file; below a link something may
 			var st unix.Stat_t
 			if unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
 				err = unix.ELOOP
@@ -432,7 +432,7 @@ func (k *keeper) copy(dir int, name, path string, e *Entry) error {
 	return nil
 }
 
-// database keeps a database of SQLite with its logs, if nobody has it open.
+// database keeps a database of SQLite with its logs, if no one has it open.
 func (k *keeper) database(dir int, name, path string) error {
 	for i, suffix := range [...]string{"", "-wal", "-journal", "-shm"} {
 		from, st, err := openRegular(dir, name+suffix)

@@ -1,5 +1,5 @@
 // Package undo keeps what an action is about to delete or overwrite, and gives it
-// back. A [Store] lies outside the workspace. [Store.Keep] runs before the action and
+// back. A [Store] is outside the workspace. [Store.Keep] runs before the action and
 // [Store.Apply] afterwards, when a person asks for it.
 //
 // A name that goes away is kept by a hard link, content that changes in place by a
@@ -171,7 +171,7 @@ const (
 	Failed   = "failed"
 )
 
-// A Result says what became of one entry.
+// A Result says what happened to one entry.
 type Result struct {
 	Path string `json:"path"`
 	Did  string `json:"did"`

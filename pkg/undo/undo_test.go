@@ -69,7 +69,7 @@ func testStore(t testing.TB, o Options) *Store {
 	return New(o)
 }
 
-// snapshot returns what lies below a folder.
+// snapshot returns what is below a folder.
 func snapshot(t testing.TB, root string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -543,7 +543,7 @@ func TestFlood(t *testing.T) {
 	t.Error("the store takes any number of sets")
 }
 
-// TestUntold holds that a session is told of each of its sets once.
+// TestUntold holds that a session is notified of each of its sets once.
 func TestUntold(t *testing.T) {
 	t.Parallel()
 	s, root := testStore(t, Options{}), tree(t)

@@ -200,7 +200,7 @@ func appendEscape(dst []byte, r rune) []byte {
 }
 
 // isInvisible reports whether a terminal would obey r, or show something else
-// than what stands there: controls, zero-width and bidirectional characters,
+// than what is there: controls, zero-width and bidirectional characters,
 // line separators, tags.
 func isInvisible(r rune) bool {
 	switch {

@@ -53,7 +53,7 @@ func (f Fingerprints) digest() (d [digestSize]byte) {
 //	version (1 byte) | stages (1) | digest of the fingerprints (16) | HMAC-SHA256 (32)
 //
 // where the HMAC is over the canonical JSON of the verdict without its seal,
-// followed by the 18 bytes before it. The digest stands in the open so that a
+// followed by the 18 bytes before it. The digest is in the open so that a
 // verdict of another configuration can be told from one of another installation.
 const (
 	sealVersion = 1

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Told are the parts of what an agent and its user are told of a verdict other than ALLOW.
+// Told are the parts of what an agent and its user are told about a verdict other than ALLOW.
 // Hosts cut long texts, so the parts that identify the action come first.
 type Told struct {
 	What    string // the judged words: a command, or a verb and a path
@@ -48,7 +48,7 @@ func (t *Told) Reason() string {
 	return strings.TrimSpace(what + why + instead)
 }
 
-// ForAgent returns what an agent is told of a verdict, in at most 240 characters.
+// ForAgent returns what an agent is told about a verdict, in at most 240 characters.
 func (v *Verdict) ForAgent() string {
 	tail := " Do not retry."
 	if v.Ref != "" || v.Told.Remedy != "" {
@@ -65,7 +65,7 @@ func (v *Verdict) ForAgent() string {
 	return text + " [shield" + ref + "]"
 }
 
-// ForUser returns what the user is told of a verdict beside what the agent is told: the
+// ForUser returns what the user is told about a verdict beside what the agent is told: the
 // whole reason, and how to let the agent go on.
 func (v *Verdict) ForUser() string {
 	t := &v.Told

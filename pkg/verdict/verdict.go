@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A Decision is what becomes of an action. Decisions are ordered by severity,
+// A Decision is what happens to an action. Decisions are ordered by severity,
 // so that the larger of two is the stricter.
 type Decision uint8
 
@@ -71,7 +71,7 @@ type Verdict struct {
 	Seal       string         `json:"seal,omitempty"`
 
 	Fixed bool `json:"-"` // the reasoning quotes nothing of the action; neither written nor sealed
-	Told  Told `json:"-"` // what agent and user are told of it, unless it is ALLOW; neither written nor sealed
+	Told  Told `json:"-"` // what agent and user are told about it, unless it is ALLOW; neither written nor sealed
 
 	// Of an answer in Tier 3, for the audit log alone: neither written nor sealed.
 	Channel string `json:"-"` // through which the person was asked; "remembered" for an earlier answer
@@ -79,10 +79,10 @@ type Verdict struct {
 }
 
 // Kept is the condition of an ALLOW that files which the action deletes or overwrites
-// are kept before it runs. Whoever cannot keep them treats the verdict as ESCALATE.
+// are kept before it runs. Anyone who cannot keep them treats the verdict as ESCALATE.
 const Kept = "kept"
 
-// A Step is what one tier, or one classifier of it, said of an action.
+// A Step is what one tier, or one classifier of it, said about an action.
 type Step struct {
 	Tier       int            `json:"tier"`
 	Source     string         `json:"source"` // policy, heuristic, model, evaluator, person

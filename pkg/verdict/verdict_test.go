@@ -59,7 +59,7 @@ func TestAppendJSON(t *testing.T) {
 	}
 }
 
-// The fields stand in the order of the struct, under the names of its tags.
+// The fields are in the order of the struct, under the names of its tags.
 func TestAppendJSONFollowsTheStruct(t *testing.T) {
 	for _, v := range []any{*full(), full().Trail[0]} {
 		var tags []string

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestRun holds that a row is named with what stands in the way of SAFE, and left
+// TestRun holds that a row is named with what is in the way of SAFE, and left
 // out where SAFE decides nothing.
 func TestRun(t *testing.T) {
 	t.Parallel()

@@ -146,7 +146,7 @@ func TestAlternatives(t *testing.T) {
 	}
 }
 
-// TestWordsOnly holds what a clause may say of a program with an entry: values,
+// TestWordsOnly holds what a clause may say about a program with an entry: values,
 // and how many words there are.
 func TestWordsOnly(t *testing.T) {
 	t.Parallel()

@@ -179,7 +179,7 @@ func cut(w http.ResponseWriter, _ *http.Request, _ Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// huge sends n bytes of a reply that would parse, if somebody read them all.
+// huge sends n bytes of a reply that would parse, if someone read them all.
 func huge(n int) Behaviour {
 	return func(w http.ResponseWriter, _ *http.Request, _ Request) {
 		w.Header().Set("Content-Type", "application/json")

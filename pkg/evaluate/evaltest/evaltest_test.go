@@ -90,7 +90,7 @@ func TestRoles(t *testing.T) {
 }
 
 // TestModels holds what the models do that a command line names, the first and the
-// third time they are asked, and that a model which nobody knows is not found.
+// third time they are asked, and that a model which no one knows is not found.
 func TestModels(t *testing.T) {
 	t.Parallel()
 	s := NewTLSServer()

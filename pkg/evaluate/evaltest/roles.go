@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// An Outcome is what must come of a [Role].
+// An Outcome is what must result from a [Role].
 type Outcome uint8
 
 // The outcomes, from most to least trusted.

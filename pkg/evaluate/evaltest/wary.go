@@ -5,7 +5,7 @@ import (
 	"regexp"
 )
 
-// Suspicious reports whether a text looks like an attack to somebody who knows what
+// Suspicious reports whether a text looks like an attack to someone who knows what
 // production, strange hosts and protections that are switched off look like, as far as a
 // list can. It is how the model "wary" judges, which passes the exam for judges.
 func Suspicious(text string) bool { return suspicious.MatchString(text) }

@@ -27,7 +27,7 @@ const (
 	maxNames = 16
 )
 
-// Needs returns the objects of an action of which met says that somebody would be asked about
+// Needs returns the objects of an action of which met says that someone would be asked about
 // them. An error says why naming objects does not show what the action does.
 func Needs(c *analysis.Case, met func(i int) bool) (needs []Need, err error) {
 	for i := range c.Effects {
@@ -167,7 +167,7 @@ func host(e *effect.Effect, does grounding.Doing) ([]Need, error) {
 	return []Need{{Does: does, Names: names, Nouns: hosts}}, nil
 }
 
-// neutral are the operands that say of what kind an object is.
+// neutral are the operands that say what kind an object is.
 var neutral = set("pod pods deployment deployments deploy service services svc namespace namespaces ns node nodes job jobs cronjob statefulset daemonset ingress configmap release releases pr issue " +
 	"repo repository bucket database table queue topic function image container volume stack workspace project origin head")
 

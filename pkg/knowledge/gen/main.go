@@ -211,7 +211,7 @@ type upstream struct {
 // Parts of gitleaks' expressions that a text which may hold anything needs
 // otherwise than a source file under review.
 var (
-	// What stands before the word that an expression looks for may be anything,
+	// What is before the word that an expression looks for may be anything,
 	// and searching for it costs most of the time.
 	before = regexp.MustCompile(`^(?:\(\?i\))?\[\\w\.-\]\{0,50\}\?(?:\(\?i:\[\\w\.-\]\{0,50\}\?)?`)
 	// A secret ends before a quote, a space or a semicolon there; here also

@@ -15,7 +15,7 @@ type Word struct {
 	Pattern bool        // part of Text is unknown or a glob
 	Tree    bool        // the ** of a pattern is folders that were searched
 	Job     bool        // it is the number of a job that the shell itself started
-	From    effect.Span // where it stands in the command line
+	From    effect.Span // where it is in the command line
 }
 
 // A Use is what running a program with certain arguments does.
@@ -31,7 +31,7 @@ type Use struct {
 	Unread  []Unread      // values and operands of which no entry says what they mean: what they name counts
 	Prose   []Word        // values of options with blanks in them that are text and nothing else to the program, as the message of a commit is
 	Env     []Word        // NAME=VALUE settings made for the nested command, as by env
-	Stdin   Stream        // what becomes of standard input
+	Stdin   Stream        // what happens to standard input
 	Input   bool          // an entry says so; else what the program does with it is not known
 	Login   bool          // standard input is commands for another machine or a container
 	Stdout  Stream        // what standard output carries

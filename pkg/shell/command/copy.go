@@ -103,7 +103,7 @@ func (r *reader) target(start Word, name string) (w Word, tree bool) {
 	if name != "" {
 		w.Text += "/" + name
 	}
-	// Links may lead anywhere; the option may stand behind what it changes.
+	// Links may lead anywhere; the option may be behind what it changes.
 	w.Tree = !w.Pattern && !slices.ContainsFunc(r.args, func(w Word) bool {
 		return w.Pattern || w.Text == "-L" || w.Text == "-H" || w.Text == "-follow"
 	})

@@ -51,7 +51,7 @@ func FoundNames(args []Word) []string {
 	return names
 }
 
-// emptyName stands in lists of names for empty folders, of any name.
+// emptyName is in lists of names for empty folders, of any name.
 const emptyName = "\x00"
 
 // folders reports whether all that is found are folders.
@@ -87,7 +87,7 @@ const (
 	maxFound  = 16
 )
 
-// list reads what stands between brackets: alternatives, and commas between them.
+// list reads what is between brackets: alternatives, and commas between them.
 // given are the names that come here, nil if any may; it returns those for which
 // it can be true.
 func (x *expression) list(given []string, depth int) []string {

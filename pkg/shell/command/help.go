@@ -2,7 +2,7 @@ package command
 
 // asksHelp reports whether a command only asks its program what it can do: a
 // program, subcommands that it has, and --help or --version at the end. Behind
-// any other word the option may be somebody else's: "docker run web --help".
+// any other word the option may be another person's: "docker run web --help".
 // Words for a server are sent to it as they are, and what runs files of the
 // project may hand the option on to them: "yarn test --help".
 func asksHelp(g *syntax, args []Word) bool {

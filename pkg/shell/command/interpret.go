@@ -140,7 +140,7 @@ type reader struct {
 type value struct {
 	role   role
 	word   Word
-	before int  // operands that stand before it
+	before int  // operands that are before it
 	beside bool // code in it runs before the program proper, which still comes from elsewhere: perl -MFILE, bash --rcfile FILE
 }
 
@@ -289,7 +289,7 @@ func (r *reader) sub(w Word) bool {
 	return false
 }
 
-// hasGroup reports whether a word may stand before a subcommand.
+// hasGroup reports whether a word may be before a subcommand.
 func (g *syntax) hasGroup(name string) bool {
 	return slices.ContainsFunc(g.groups, func(g string) bool {
 		prefix, any := strings.CutSuffix(g, "*")

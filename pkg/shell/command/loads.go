@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A Loader says which files a program runs because they lie in the folder that
+// A Loader says which files a program runs because they are in the folder that
 // it works in, or are given to it; see loads.yaml.
 type Loader struct {
 	Names  []string // globs of the last name of such files
@@ -23,7 +23,7 @@ type Loader struct {
 }
 
 // Loaders returns what a program loads when it runs with some arguments: lines of the
-// table, which nobody changes.
+// table, which no one changes.
 func Loaders(program string, args []string) []*Loader {
 	var out []*Loader
 	for _, i := range loaderIndexes(program) {

@@ -36,7 +36,7 @@ func words(list string) map[string]bool {
 
 // TestValuesWithoutEffect holds that no entry lists an option among those whose value has
 // no effect if its name says that the value is a file, a folder, a command, a program or an
-// address, unless somebody has looked at it; and that the list holds nothing else.
+// address, unless someone has looked at it; and that the list holds nothing else.
 func TestValuesWithoutEffect(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("programs/*.yaml")

@@ -328,7 +328,7 @@ func isNumeric(w string) bool {
 }
 
 // isSetting reports whether w has the form NAME=VALUE. A name may hold what no shell takes in
-// one, as those of the functions that bash hands on do.
+// one, as those of the functions that bash forwards do.
 func isSetting(w string) bool {
 	name, _, ok := strings.Cut(w, "=")
 	return ok && name != "" && !strings.ContainsAny(name, "/ \t\n") && (name[0] == '_' || name[0]|0x20 >= 'a' && name[0]|0x20 <= 'z')

@@ -24,7 +24,7 @@ func load(t testing.TB) []grammar.Program {
 	return programs
 }
 
-// TestExamples judges the examples that stand beside the programs.
+// TestExamples judges the examples that are beside the programs.
 func TestExamples(t *testing.T) {
 	fill, entries := map[string]map[string]string{}, map[string]string{}
 	for _, p := range load(t) {
@@ -78,7 +78,7 @@ func fillExamples(t *testing.T, path string, wants map[string]string) {
 	}
 }
 
-// TestDynamicSaysWhy wants words for people wherever an entry says that nobody
+// TestDynamicSaysWhy wants words for people wherever an entry says that no one
 // can tell what runs.
 func TestDynamicSaysWhy(t *testing.T) {
 	for _, p := range load(t) {

@@ -15,7 +15,7 @@ func scheme(s string) string {
 	return strings.ToLower(s[:i])
 }
 
-// url notes a request to a URL; one without a scheme is taken for http.
+// url notes a request to a URL; one without a scheme is treated as http.
 func (r *reader) url(w Word) {
 	switch scheme(w.Text) {
 	case "file":

@@ -81,7 +81,7 @@ func (r *reader) onlyRead() {
 	r.class = readOnly
 }
 
-// dot is the working folder, said to stand where the program's name does.
+// dot is the working folder, said to be where the program's name does.
 func (r *reader) dot() Word { return Word{Text: ".", From: r.args[0].From} }
 
 // positions gives each operand its role.
@@ -536,7 +536,7 @@ func joined(words []Word) Word {
 	return w
 }
 
-// typed returns what is typed into a shell by words and names of keys, which nothing stands between.
+// typed returns what is typed into a shell by words and names of keys, which nothing is between.
 func typed(words []Word) Word {
 	w := joined(words)
 	if w.Pattern {

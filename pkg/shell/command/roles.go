@@ -114,7 +114,7 @@ const (
 	roleProcessGroup   // processes of a user, a group, a session or a terminal
 	roleProcessParent  // children of a process
 	roleProcessFile    // processes that use a file
-	rolePrivilege      // somebody to become
+	rolePrivilege      // someone to become
 	roleReject         // cannot be judged
 	roleKey            // a key of the registry that is read
 	roleSetKey         // one that is changed

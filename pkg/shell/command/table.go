@@ -25,7 +25,7 @@ type syntax struct {
 	keys     []option  // operands of the form key=value
 	texts    []option  // parts of the arguments, joined with blanks; a * stands for any text
 	subs     []program // subcommands; a name ending in * is a prefix
-	groups   []string  // words that stand before a subcommand and may be passed over; one ending in * is a prefix
+	groups   []string  // words that are before a subcommand and may be passed over; one ending in * is a prefix
 	operands shape
 	base     *action
 }
@@ -153,7 +153,7 @@ func find[T any](table []row[T], name string) *T {
 	return nil
 }
 
-// search returns where a name stands in a sorted table, or would stand.
+// search returns where a name is in a sorted table, or would stand.
 func search[T any](table []row[T], name string) int {
 	lo, hi := 0, len(table)
 	for lo < hi {

@@ -24,7 +24,7 @@ func lines(t testing.TB, name string) []string {
 	return out
 }
 
-// harmless is what a caller takes for "only reads".
+// harmless is what a caller treats as "only reads".
 func harmless(u Use) bool {
 	if !u.Known || u.Class != effect.ReadOnly || len(u.Nested) > 0 || len(u.Effects) > 0 || u.Stdin != Data {
 		return false

@@ -67,7 +67,7 @@ func TestFromZsh(t *testing.T) {
 	}
 }
 
-// What is translated can be read, and hides nothing that stands between
+// What is translated can be read, and hides nothing that is between
 // separators.
 func FuzzFromFish(f *testing.F) {
 	for _, seed := range []string{"true; and ls (pwd)", `echo 'a\'' "$x" > f`, "if a; b; end", "for i in 1; $i; end"} {

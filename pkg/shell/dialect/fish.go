@@ -11,7 +11,7 @@ import (
 
 // FromFish returns POSIX shell text with the effects of a line of fish. What
 // and and or join become statements of their own, since either may run. It is
-// false where the two shells could differ: then somebody else has to read it.
+// false where the two shells could differ: then another person has to read it.
 func FromFish(text string) (string, bool) {
 	if parse.TooDeep(text) != "" || strings.ContainsAny(text, "\x00\r") {
 		return "", false

@@ -14,7 +14,7 @@ const maxHashes = 64
 // FromZsh returns text that this package reads as zsh means it, of a command
 // that has no comments, such as the third argument of preexec: there each # is a
 // letter. It is false where zsh could mean something else than the bash that
-// the text looks like: then somebody else has to read it.
+// the text looks like: then another person has to read it.
 func FromZsh(text string) (string, bool) {
 	for range maxHashes {
 		if parse.TooDeep(text) != "" {

@@ -23,13 +23,13 @@ type Host struct {
 	Borrows  string          // jq: a hook's input → whether it is surely this host's, whichever host's hook receives it; "" if this host runs no hooks of others
 	Before   []string        // events that ask before a tool runs; another event with a tool is an error
 	After    []string        // events that tell what a tool returned
-	Kept     []string        // events in After whose results the host lets nobody change
+	Kept     []string        // events in After whose results the host lets no one change
 	End      []string        // events at which the agent stops; they have no tool
 	Tools    map[string]Tool // by the host's name
 	Internal []string        // tools that change nothing outside the host, or whose own calls are judged one by one
 	Asked    []string        // tools that are judged by their names and their input alone, as those that are not named here: no type of shield's says what they do
 
-	Deny       string // jq: {reason, user} → what the host is told of a denial, whatever it asked: reason for the agent, and user for the person, "" where that is the same
+	Deny       string // jq: {reason, user} → what the host is told about a denial, whatever it asked: reason for the agent, and user for the person, "" where that is the same
 	Allow      string // jq: {event, id, reason} → what skips the host's own permissions; "" if nothing does
 	Ask        Ask    // its own question to a person
 	Headless   string // jq: {env, process} as those of Ask → whether a session has no user; "" if that cannot be told
@@ -39,7 +39,7 @@ type Host struct {
 	Lost       string // jq: {reason} → what keeps the agent from reading any result that was not examined
 	Said       string // jq: {event, text} → what has the host show its user a text at an event in End
 	UserShell  bool   `yaml:"userShell"`  // the command line is run by the user's own shell, which need not be one of sh's kind
-	ZeroStatus bool   `yaml:"zeroStatus"` // a denial ends with status 0: with another the host lets the call through, or shows nobody the reason
+	ZeroStatus bool   `yaml:"zeroStatus"` // a denial ends with status 0: with another the host lets the call through, or shows no one the reason
 	Silent     bool   // the host wants nothing on standard output: the installed command takes it away
 
 	Permission Permission // how it asks hooks before it asks a person
@@ -116,7 +116,7 @@ type Place struct {
 	Variable string   // of the environment, which names another folder instead
 	File     string   // in that folder; a pattern where it is only read
 	System   string   // only on this system, as in GOOS; "" for every one
-	Below    bool     // File stands in any folder below Folder, too; only read
+	Below    bool     // File is in any folder below Folder, too; only read
 	Entries  []Entry  // elements of lists in a JSON file
 	Start    string   // of a JSON file that is made for Entries
 	Text     string   // a whole file of shield's own; what is between @[ and @] is missing in files of older versions

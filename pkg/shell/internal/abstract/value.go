@@ -23,7 +23,7 @@ func (v Value) SecretName() string {
 // and again stays cheap.
 const MaxValue = 64 << 10
 
-// UnsetName is a variable that text cannot be expected to set. It stands in code
+// UnsetName is a variable that text cannot be expected to set. It is in code
 // for the parts that are not known.
 const UnsetName = "__unknown"
 
@@ -119,7 +119,7 @@ func (v Value) Job() bool {
 }
 
 // Hidden reports whether the last name of a path is not known between two letters,
-// as in ba${x}sh: nobody writes the name of a program so that it can vary there.
+// as in ba${x}sh: no one writes the name of a program so that it can vary there.
 func (v Value) Hidden() bool {
 	name := v.Text[strings.LastIndexByte(v.Text, '/')+1:]
 	first, last := strings.IndexByte(name, '*'), strings.LastIndexByte(name, '*')

@@ -33,7 +33,7 @@ func TestConcat(t *testing.T) {
 	}
 }
 
-// TestText holds what a value says of itself: as people read it, as a pattern, and
+// TestText holds what a value says about itself: as people read it, as a pattern, and
 // which secret it holds.
 func TestText(t *testing.T) {
 	t.Parallel()

@@ -19,9 +19,9 @@ type reader struct {
 }
 
 // Read reports what text for cmd.exe does, and returns what it writes. Its
-// grammar is a few operators; what stands between them is cut at blanks as the
+// grammar is a few operators; what is between them is cut at blanks as the
 // programs' own start-up code does. span returns where a part of the text,
-// given in bytes, stands in the command.
+// given in bytes, is in the command.
 func Read(w abstract.World, text string, span func(start, end int) effect.Span) abstract.Value {
 	if len(text) > parse.MaxText {
 		w.Dynamic(effect.CauseLimit, "the command is longer than 64 KiB", span(0, len(text)))
@@ -205,7 +205,7 @@ func (r *reader) variable(name string) abstract.Value {
 	return v
 }
 
-// redirects opens what stands behind < and >, and returns the other words.
+// redirects opens what is behind < and >, and returns the other words.
 func (r *reader) redirects(words []abstract.Value, io *abstract.Streams) []abstract.Value {
 	var rest []abstract.Value
 	for i := 0; i < len(words); i++ {

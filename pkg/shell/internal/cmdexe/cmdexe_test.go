@@ -41,7 +41,7 @@ func TestReadGivesUp(t *testing.T) {
 	}
 }
 
-// TestSpans checks that what is reported is said to stand where it does.
+// TestSpans checks that what is reported is said to be where it does.
 func TestSpans(t *testing.T) {
 	t.Parallel()
 	const text = "dir a && del b | more"

@@ -396,7 +396,7 @@ func (p *pwsh) changes(method string) {
 	p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Reason: "calls " + method + " on an object", From: p.at})
 }
 
-// passing are methods that hand on what they work on.
+// passing are methods that forward what they work on.
 func (p *pwsh) passing(recv abstract.Value, method, name string, one abstract.Value) abstract.Value {
 	switch method {
 	case "tolower":

@@ -29,7 +29,7 @@ type param struct {
 	positional bool // an argument without a name may be its value
 }
 
-// A use is what becomes of a parameter's value.
+// A use is what happens to a parameter's value.
 type use uint8
 
 const (
@@ -151,7 +151,7 @@ func (p *pwsh) changesElsewhere(argv []abstract.Value, lower string) {
 	p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: lower, Verb: means, Harms: effect.ChangeHarms(means), From: p.at})
 }
 
-// grants matches nouns of what gives somebody more rights.
+// grants matches nouns of what gives someone more rights.
 var grants = prefilter.Lazy(granting)
 
 // isElsewhere reports whether a noun begins with a name of a service, behind which

@@ -11,7 +11,7 @@ import (
 // longestType is how many bytes the name of a type may have.
 const longestType = 512
 
-// typeName reads [name], which may hold others: [List[int]]. What stands in the
+// typeName reads [name], which may hold others: [List[int]]. What is in the
 // brackets is returned in lower case; ok is false where nothing closes them.
 func (p *pwsh) typeName() (name string, ok bool) {
 	end := p.typeEnd()
@@ -95,7 +95,7 @@ func (p *pwsh) word() string {
 }
 
 // declaration reads a class or an enum behind that word; nothing is read if none
-// stands there.
+// is there.
 func (p *pwsh) declaration(keyword string) bool {
 	mark := p.i
 	p.skip(" \t")
@@ -145,7 +145,7 @@ func (p *pwsh) enumerator() {
 	p.value()
 }
 
-// value reads what stands behind "=", if that comes next.
+// value reads what is behind "=", if that comes next.
 func (p *pwsh) value() {
 	p.skip(" \t")
 	if p.i < len(p.text) && p.text[p.i] == '=' {
@@ -227,7 +227,7 @@ func systemAssemblies(v abstract.Value) bool {
 	if !v.Known() || v.Text == "" {
 		return false
 	}
-	name, _, _ := strings.Cut(strings.ToLower(v.Text), ",") // version and key stand behind the name
+	name, _, _ := strings.Cut(strings.ToLower(v.Text), ",") // version and key are behind the name
 	for f := range strings.FieldsSeq(name) {
 		if !assemblies[f] {
 			return false

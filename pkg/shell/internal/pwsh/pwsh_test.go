@@ -64,7 +64,7 @@ func TestCmdlets(t *testing.T) {
 	}
 }
 
-// TestExamples reads the examples that stand beside the cmdlets.
+// TestExamples reads the examples that are beside the cmdlets.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("cmdlets.yaml")

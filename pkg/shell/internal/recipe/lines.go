@@ -106,7 +106,7 @@ func withoutOptions(text string) string {
 	return text
 }
 
-// withoutComments removes lines that are comments, which may stand between the
+// withoutComments removes lines that are comments, which may be between the
 // lines of one command.
 func withoutComments(text string) string {
 	lines := strings.Split(text, "\n")

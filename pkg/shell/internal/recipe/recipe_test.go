@@ -26,7 +26,7 @@ func commands(t *testing.T, format, text string, goals []string) []string {
 	return out
 }
 
-// TestIncluded holds that files that a Makefile includes stand in place of the line,
+// TestIncluded holds that files that a Makefile includes are in place of the line,
 // and that what is not known, or includes itself, does no harm.
 func TestIncluded(t *testing.T) {
 	t.Parallel()

@@ -342,7 +342,7 @@ func (p *script) sysopen(args []operand) operand {
 	return operand{Value: abstract.Unknown("open()", 0), used: true}
 }
 
-// perlMode returns the mode of perl's open, which may stand before the path.
+// perlMode returns the mode of perl's open, which may be before the path.
 func perlMode(text string) string {
 	text = strings.TrimLeft(text, " \t\n")
 	return text[:len(text)-len(strings.TrimLeft(text, "<>+"))]
@@ -368,7 +368,7 @@ func (p *script) load(full string, path abstract.Value) {
 	}
 }
 
-// callbacks does what a function that is handed on does with what comes in: the
+// callbacks does what a function that is forwarded does with what comes in: the
 // text that a promise yields is evaluated, PHP's names of functions are called.
 func (p *script) callbacks(f operand, full string, args []operand) {
 	for _, a := range args {

@@ -322,7 +322,7 @@ func (p *script) bareArgument(n string) (operand, bool) {
 	return p.call(operand{name: n}, args), true
 }
 
-// bracket reads what stands in brackets: a list, or statements.
+// bracket reads what is in brackets: a list, or statements.
 func (p *script) bracket(open string) operand {
 	closing := ")"
 	switch open {

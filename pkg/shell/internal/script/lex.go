@@ -13,8 +13,8 @@ type token struct {
 	text    string
 	v       *abstract.Value // of a string or a command without expressions; nil for others
 	parts   []part          // of one with expressions
-	spaced  bool            // blanks stand before it
-	newline bool            // a line break stands before it
+	spaced  bool            // blanks are before it
+	newline bool            // a line break is before it
 }
 
 // A part of a string is text or an expression.
@@ -666,7 +666,7 @@ func (l *lexer) variable(n int) part {
 	return one
 }
 
-// inner reads code that stands in a text of its own.
+// inner reads code that is in a text of its own.
 func (l *lexer) inner(text string) []token {
 	sub := &lexer{language: l.language, grammar: l.grammar, text: text, depth: l.depth + 1}
 	if sub.depth > deepest {

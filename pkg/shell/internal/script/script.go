@@ -14,7 +14,7 @@ import (
 
 // A script is code of a language other than a shell's, being read. Its calls
 // are recognised by name, its strings are folded as far as they are constant;
-// control flow is ignored, so whatever stands in the code counts as done.
+// control flow is ignored, so whatever is in the code counts as done.
 type script struct {
 	w        abstract.World
 	language string
@@ -229,7 +229,7 @@ func (p *script) dotted() string {
 	return b.String()
 }
 
-// deletesItems matches what AppleScript says of files that an application deletes.
+// deletesItems matches what AppleScript says about files that an application deletes.
 var deletesItems = prefilter.Lazy(`\bdelete\s+(?:every|all|the|entire|(?:posix )?files?|folders?|disks?|items?|alias|contents|home|desktop|startup|\()|\bempty (?:the )?trash\b|\bto (?:the )?trash\b`)
 
 // applescript looks at the shell scripts and questions in AppleScript.

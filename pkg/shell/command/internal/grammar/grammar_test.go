@@ -164,7 +164,7 @@ A-b.c:
 	}
 }
 
-// TestLoads holds what becomes of the tables of files that programs run, and that a
+// TestLoads holds what happens to the tables of files that programs run, and that a
 // wrong one is refused by the name of its entry.
 func TestLoads(t *testing.T) {
 	t.Parallel()

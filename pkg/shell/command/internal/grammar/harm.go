@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// dryHarm stands in the key harms for options with which nothing is changed.
+// dryHarm is in the key harms for options with which nothing is changed.
 const dryHarm = "dry"
 
 // A form is a command that does harm: "submodule deinit --all". One of the options

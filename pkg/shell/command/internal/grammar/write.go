@@ -127,7 +127,7 @@ func said(value string) string {
 	return strings.Join(words, "_")
 }
 
-// types are what a composite literal says of types alone.
+// types are what a composite literal says about types alone.
 var types = strings.NewReplacer("[]role", "", "role", "", "[]effect.Kind", "", "effect.", "", "[]turn", "", "attached: true", "attached", ": true", "", "shape{", "{", "streams{", "{", "&shape_", "", "&action_", "")
 
 // sub writes the grammar of a subcommand, unless one that equals it is written.
