@@ -202,8 +202,11 @@ func divided(reasoning, source string) (why, instead, kind, place string) {
 	if !found {
 		why, instead, _ = strings.Cut(text, "; ")
 	}
-	if source == "heuristic" {
-		why, _, _ = strings.Cut(why, "; in ") // the view, which says more of shield than of the action
+	if source == "heuristic" { // the view describes shield, not the action
+		why, _, _ = strings.Cut(why, "; in ")
+		if instead, _, _ = strings.Cut(instead, "; in "); strings.HasPrefix(instead, "in ") {
+			instead = ""
+		}
 	}
 	return approve.Lowered(why), instead, kind, place
 }

@@ -25,23 +25,28 @@ const (
 	maxTold    = 240
 	maxReason  = 160
 	maxWhat    = 60
+	minWhat    = 36 // to which the action is cut before the reason is
 	maxInstead = 70
 )
 
 // Reason returns what, why and what to do instead, in at most 160 characters. What does not
-// fit is cut between words, and the advice last of all.
+// fit is cut: first the action, then the harm, then the advice.
 func (t *Told) Reason() string {
+	why, instead := ended(oneLine(t.Why)), sentence(t.Instead)
+	rest := utf8.RuneCountInString(why) + utf8.RuneCountInString(instead) + len(":  ")
 	what := clipped(oneLine(t.What), maxWhat)
+	if n := max(minWhat, maxReason-rest); utf8.RuneCountInString(what) > n {
+		what = string([]rune(what)[:n-1]) + "…"
+	}
 	if what != "" {
 		what += ": "
 	}
-	why := ended(oneLine(t.Why))
 	room := maxReason - utf8.RuneCountInString(what)
-	instead := clipped(sentence(t.Instead), max(maxInstead, room-utf8.RuneCountInString(why)-1))
 	if instead != "" {
-		instead = " " + instead
+		brief := utf8.RuneCountInString(withoutHarm(why))
+		instead = " " + shortened(instead, max(maxInstead, room-brief-1))
 	}
-	why = clipped(why, room-utf8.RuneCountInString(instead))
+	why = shortened(why, room-utf8.RuneCountInString(instead))
 	if what == "" {
 		why = capital(why)
 	}
@@ -86,6 +91,41 @@ func (v *Verdict) ForUser() string {
 		}
 	}
 	return text
+}
+
+// withoutHarm returns a reason of the form "what it does: harm." without the harm.
+func withoutHarm(why string) string {
+	does, _, found := strings.Cut(why, ": ")
+	if !found || strings.HasPrefix(does, "unknown ") { // what follows is the thing, not the harm
+		return why
+	}
+	return ended(does)
+}
+
+// shortened returns a text of at most n characters: without what is in parentheses, without
+// the harm, without its last part, or else cut between words.
+func shortened(s string, n int) string {
+	fits := func(s string) bool { return utf8.RuneCountInString(s) <= n }
+	if fits(s) {
+		return s
+	}
+	if before, rest, found := strings.Cut(s, " ("); found {
+		if _, after, closed := strings.Cut(rest, ")"); closed {
+			s = before + after
+		}
+	}
+	if fits(s) {
+		return s
+	}
+	if s = withoutHarm(s); fits(s) {
+		return s
+	}
+	for _, mark := range []string{"; ", ", or ", ", and ", ", "} {
+		if i := strings.LastIndex(s, mark); i >= 24 && utf8.RuneCountInString(s[:i]) < n {
+			return s[:i] + "…"
+		}
+	}
+	return clipped(s, n)
 }
 
 // oneLine returns a text with single spaces between its words.
