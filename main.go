@@ -42,7 +42,7 @@ func main() {
 	status := cmd.Run(ctx, os.Args[1:], cmd.World{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		Getenv: os.Getenv, Environ: os.Environ, Now: time.Now,
-		Home: home, Dir: dir, Executable: exe, User: os.Getenv("USER"), OS: runtime.GOOS,
+		Home: home, Dir: dir, Executable: exe, User: os.Getenv("USER"), OS: runtime.GOOS, Kernel: os.DirFS("/"),
 		Reload: reload, Ahead: watch.Ahead(),
 	})
 	stop()

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -39,6 +40,7 @@ type World struct {
 	Executable string // shield's own file; "" if unknown
 	User       string // the user's name; may be unknown
 	OS         string // the operating system, as in GOOS
+	Kernel     fs.FS  // the file system from / on, for what the kernel says of this process; nil shows nothing
 
 	Reload <-chan os.Signal // tells a service to load its models again; nil never does
 

@@ -114,6 +114,7 @@ func examine(ctx context.Context, set *config.Loaded, settingsErr error, w *Worl
 	}
 	cfg := shieldConfig(set, w, "doctor")
 	cfg.StateDir = ""
+	examineContainer(&out, set, w)
 	examineWorkspace(&out, set, w)
 	examinePolicy(ctx, &out, set, cfg)
 	out = append(out, examineModel(set, cfg, w))

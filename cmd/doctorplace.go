@@ -26,6 +26,15 @@ func at(set *config.Loaded, setting string) string {
 	return ""
 }
 
+// examineContainer says whether what stays in a container is ordinary here, and if not, why.
+func examineContainer(out *findings, set *config.Loaded, w *World) {
+	if _, err := inContainer(set, w); err != nil {
+		out.add(fine, "", "container: none: %v%s", err, at(set, "container"))
+		return
+	}
+	out.add(fine, "", "container: yes, so the presets offline and permissive allow packages of its sources and changes of its files outside the home folders")
+}
+
 // examineWorkspace looks at the roots: what is outside all of them is never
 // harmless.
 func examineWorkspace(out *findings, set *config.Loaded, w *World) {

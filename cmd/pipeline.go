@@ -1,12 +1,14 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/shieldcli/shield/internal/container"
 	"github.com/shieldcli/shield/pkg/audit"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/shield"
@@ -55,8 +57,9 @@ func shieldConfig(set *config.Loaded, w *World, command string) shield.Config {
 	if _, given := set.Origin["classifier.threshold"]; !given {
 		s.Classifier.Threshold = 0 // so that the model's own holds
 	}
+	in, _ := inContainer(set, w)
 	return shield.Config{
-		Settings: &s,
+		Settings: &s, Container: in,
 		Home:     w.Home,
 		Dir:      w.Dir,
 		FoldCase: w.OS == "windows" || w.OS == "darwin",
@@ -73,6 +76,22 @@ func shieldConfig(set *config.Loaded, w *World, command string) shield.Config {
 		Notify:   func(text string) { fmt.Fprintln(w.Err, "shield:", text) },
 		Clock:    w.Now,
 	}
+}
+
+// inContainer returns the container that this process runs in, or an error that says what
+// speaks against one.
+func inContainer(set *config.Loaded, w *World) (*container.Container, error) {
+	switch {
+	case set.Container != "auto":
+		return nil, errors.New("the setting container is no")
+	case w.Kernel == nil || w.OS != "linux":
+		return nil, errors.New("this system does not show it")
+	}
+	roots := set.Roots
+	if len(roots) == 0 {
+		roots = []string{w.Dir}
+	}
+	return container.Find(w.Kernel, w.Home, roots)
 }
 
 // answersFile returns the user's file of answers in advance; "" where others say what the

@@ -261,7 +261,7 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Aske
 	var out bytes.Buffer
 	w := World{
 		Out: &out, Getenv: func(name string) string { return env[name] }, Environ: func() []string { return q.Environ }, Now: s.w.Now,
-		Home: env["HOME"], Dir: q.Dir, Executable: q.Program, User: env["USER"], OS: s.w.OS,
+		Home: env["HOME"], Dir: q.Dir, Executable: q.Program, User: env["USER"], OS: s.w.OS, Kernel: s.w.Kernel,
 		parent: max(q.Parent, 1), pid: from.PID, served: of,
 	}
 	w.fill()

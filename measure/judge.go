@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 )
 
@@ -74,8 +75,15 @@ func (o *options) newJudge(program, home, root string, flags ...string) (*judge,
 		return nil, err
 	}
 	args := []string{"run", "--until", cmp.Or(o.until, "classify"), "--policy", o.preset, "--trace", "--no-action", "--state", state, "--root", root}
-	if o.config != "" {
-		args = append(args, "--config", o.config)
+	config := o.config
+	if config == "" { // figures are those of a machine, also where they are taken in a container
+		config = filepath.Join(state, "measure.yaml")
+		if err := os.WriteFile(config, []byte("container: no\n"), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	if o.config != "" || understands(program, config) {
+		args = append(args, "--config", config)
 	}
 	args = append(append(args, strings.Fields(o.extra)...), flags...)
 	j := &judge{cmd: exec.Command(program, args...), state: state}
@@ -94,6 +102,12 @@ func (o *options) newJudge(program, home, root string, flags ...string) (*judge,
 		return nil, err
 	}
 	return j, nil
+}
+
+// understands reports whether a build knows the settings of a file: an older one does not.
+func understands(program, config string) bool {
+	out, _ := exec.Command(program, "policy", "--config", config).CombinedOutput() // without records it fails
+	return !strings.Contains(string(out), "unknown setting") && !strings.Contains(string(out), "unknown key")
 }
 
 func (j *judge) close() {

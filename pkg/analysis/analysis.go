@@ -91,6 +91,8 @@ type Analyzer struct {
 	trust *trust // nil trusts this machine alone
 	files *files // nil looks at no files
 	page  Page   // nil knows no approval page
+
+	container Container // nil is in none
 }
 
 // Bounds of one analysis. A case that exceeds them is dynamic or unexamined.
@@ -136,6 +138,7 @@ func (an *Analyzer) Case(a *action.Action) *Case {
 	c.told()
 	c.asksHere(an.page)
 	an.trust.mark(c.Effects, c.Action.Text("command"))
+	c.contain(an.container)
 	c.restorable(an.files)
 	return c
 }

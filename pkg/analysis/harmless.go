@@ -240,7 +240,7 @@ func (c *Case) ordinaryType() bool {
 func (c *Case) ordinary(e *effect.Effect) bool {
 	switch e.Word() {
 	case effect.Execute:
-		return e.Class != effect.UnknownClass && e.Class != effect.Privileged && len(e.Harms) == 0
+		return e.Class != effect.UnknownClass && (e.Class != effect.Privileged || e.Cause == effect.CauseContained) && len(e.Harms) == 0
 	case effect.ReadFile, effect.ListDirectory:
 		return e.Path != ""
 	case effect.HTTPRequest, effect.Connect, effect.SendData:
@@ -249,10 +249,12 @@ func (c *Case) ordinary(e *effect.Effect) bool {
 		return e.Kept || e.Trusted && e.Variant() == "" && e.Verb == "change"
 	case effect.Listen:
 		return effect.Loopback(e.Host)
+	case effect.ChangeSystem:
+		return e.Cause == effect.CauseContained
 	case effect.Destroy:
 		return e.Kept
 	case effect.WriteFile, effect.CreateDirectory, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ChangePermissions:
-		return nowhere(e) || c.place.Inside(e.Path, e.Pattern, e.Tree) || temporary(e) || c.ClearsCache(e) || c.worksHere(e)
+		return nowhere(e) || c.place.Inside(e.Path, e.Pattern, e.Tree) || temporary(e) || c.ClearsCache(e) || c.worksHere(e) || e.Cause == effect.CauseContained
 	}
 	return false
 }

@@ -21,6 +21,8 @@ type Options struct {
 	Layer    Layer    // with Files: what is there in place of the disk; nil for nothing
 	Page     Page     // where questions are answered; nil if that is not known
 	Trusted  Trusted  // places that data may go to in ordinary work
+
+	Container Container // with Files: that actions run in; nil for none
 }
 
 // New returns an Analyzer for a place. It is an error if a folder is not absolute,
@@ -77,7 +79,7 @@ func New(o Options) (*Analyzer, error) {
 	}
 	an := &Analyzer{Shell: o.Shell, Written: o.Written, Replay: o.Replay, Place: place, trust: trust, page: o.Page}
 	if o.Files {
-		an.files = f
+		an.files, an.container = f, o.Container
 	}
 	return an, nil
 }

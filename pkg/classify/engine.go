@@ -379,7 +379,7 @@ func (b *bound) holds(s *scratch, e *effect.Effect, args []byte) bool {
 	if len(b.causes) > 0 && !slices.Contains(b.causes, effect.Cause(e.Variant())) {
 		return false
 	}
-	if len(b.classes) > 0 && !slices.Contains(b.classes, e.Class) || b.recursive && !e.Recursive || b.single && e.Recursive || b.lost && (e.Restorable || e.Kept) {
+	if len(b.classes) > 0 && !slices.Contains(b.classes, e.Class) || b.recursive && !e.Recursive || b.single && e.Recursive || b.lost && (e.Restorable || e.Kept || e.Cause == effect.CauseContained) {
 		return false
 	}
 	if len(b.hosts) > 0 && !slices.ContainsFunc(b.hosts, func(h string) bool { return underHost(e.Host, h) }) {

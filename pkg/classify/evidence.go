@@ -123,6 +123,9 @@ func becauseOrdinary(c *analysis.Case) string {
 	if c.Class() != "" {
 		return classedReason
 	}
+	if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Cause == effect.CauseContained }) {
+		return "ordinary: every effect is known, and what changes outside the workspace is gone with the container"
+	}
 	if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Restorable }) {
 		return ordinaryReason + "; what it deletes is in the last commit, or does not exist"
 	}
@@ -233,7 +236,7 @@ func unknown(e *effect.Effect, clears map[string]float64) analysis.Doubt {
 		advice = "check its name, or run its commands directly"
 	case effect.CauseScript:
 		advice = "check that the script is readable, or run its commands directly"
-	case effect.CauseUnread:
+	case effect.CausePackage, effect.CauseUnread:
 		advice = "use a path of the workspace, or ask the user"
 	case effect.CauseLoaded:
 		advice = "leave the variable unset"

@@ -42,6 +42,7 @@ type Settings struct {
 	Hook          Hook       `yaml:"hook" json:"hook"`
 	Trusted       Trusted    `yaml:"trusted" json:"trusted"`
 	Session       Session    `yaml:"session" json:"session"`
+	Container     string     `yaml:"container" json:"container"` // auto or no: whether what stays in a container is ordinary
 	Undo          Undo       `yaml:"undo" json:"undo"`
 	MCP           MCP        `yaml:"mcp" json:"mcp"`
 	Serve         Serve      `yaml:"serve" json:"serve"`
@@ -255,6 +256,7 @@ func Default() Settings {
 		Hook:         Hook{Answer: "delegate", PermissionRequest: "off", Timeout: Duration(50 * time.Second)},
 		Trusted:      Trusted{GitRemotes: []string{"origin"}},
 		Session:      Session{Enabled: true, Keep: Duration(24 * time.Hour), MaxFiles: 10_000, MaxDenials: 10},
+		Container:    "auto",
 		Undo:         Undo{Enabled: true, Keep: Duration(7 * 24 * time.Hour), MaxBytes: 5 << 30},
 		MCP:          MCP{Sampling: "deny"},
 		MaxRecordLen: 1 << 20,
@@ -297,6 +299,7 @@ func (s *Settings) faults() []fault {
 		oneOf("hook.answer", s.Hook.Answer, "delegate", "allow"),
 		oneOf("mcp.sampling", s.MCP.Sampling, "deny", "allow"),
 		oneOf("hook.permission_request", s.Hook.PermissionRequest, "off", "on"),
+		oneOf("container", s.Container, "auto", "no"),
 		oneOf("budget_reset", s.BudgetReset, "local", "utc"),
 		oneOf("evaluator.provider", s.Evaluator.Provider, "", "openai", "anthropic", "google", "ollama", "custom"),
 	} {

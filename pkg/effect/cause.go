@@ -25,6 +25,7 @@ const (
 	CauseLimit      Cause = "limit"      // a bound was exceeded: too long, too deep, too many
 	CauseTool       Cause = "tool"       // an unknown tool or action type
 	CauseReader     Cause = "reader"     // an unknown tool whose name and fields say that it only reads
+	CausePackage    Cause = "package"    // a package that neither the project nor the list of widely used names has
 	CauseUnread     Cause = "unread"     // a word or an input that shield does not read names a place outside the workspace, or a command
 	CauseField      Cause = "field"      // a field of the action is missing or invalid
 	CauseFailure    Cause = "failure"    // the analysis failed
@@ -40,12 +41,14 @@ const (
 	CauseNamed     Cause = "named"     // StopProcess: those of a name or at a port, anyone who started them
 	CauseUnboxed   Cause = "unboxed"   // ChangePrivilege: the command runs outside the sandbox of the agent's host
 	CauseValue     Cause = "value"     // SendSecret: a value that the session has read
+	CausePackages  Cause = "packages"  // ChangeSystem: packages are installed by their names, from the sources that the system has
+	CauseContained Cause = "contained" // a program, a change of files or of the system: what it changes is gone with the container
 	CauseLater     Cause = "later"     // RunCode, Destroy: what is written now does it when it runs
 )
 
 var causes = [...]Cause{
 	CauseVariable, CauseHeld, CauseOutput, CauseInput, CauseFile, CauseDownload, CauseUnresolved, CauseDialect, CauseScript, CauseAbsent,
-	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseReader, CauseUnread, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning, CauseValue, CauseLater, CauseUnshown, CauseNamed, CauseUnboxed, CauseInstaller,
+	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseReader, CausePackage, CauseUnread, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning, CauseValue, CauseLater, CauseUnshown, CauseNamed, CauseUnboxed, CauseInstaller, CausePackages, CauseContained,
 }
 
 // Causes returns all words that a rule may look for as a cause, see [Effect.Variant].

@@ -374,6 +374,16 @@ var PathLists = [...]PathList{
 	{Name: "rights_files", Globs: []string{
 		"/etc/{sudoers,sudoers.d,pam.d,security,polkit-1,doas.conf}/**",
 	}},
+	{Name: "package_sources", Globs: []string{
+		"/etc/{apt,yum.repos.d,dnf,zypp,pacman.d,portage,xbps.d,pkg,nix,opkg,swupd}/**",
+		"/etc/{yum.conf,pacman.conf,pip.conf,npmrc,gemrc,gitconfig,environment,hosts,resolv.conf,nsswitch.conf,host.conf,wgetrc}",
+		"/{usr,usr/local}/etc/npmrc",
+		"/etc/apk/{repositories,repositories.d/**,keys/**}",
+		"/etc/{ssl,pki,ca-certificates,ca-certificates.conf}/**",
+		"/usr/{share,local/share}/{keyrings,ca-certificates}/**",
+		"/usr/share/distribution-gpg-keys/**",
+		"/etc/{docker,containers,containerd}/**",
+	}},
 	{Name: "prose_files", Globs: []string{
 		"**/*.{md,markdown,rst,adoc,asciidoc,tex,bib}",
 	}},

@@ -89,6 +89,15 @@ func (p *Policy) AcceptsKept() bool {
 	})
 }
 
+// Excepts reports whether a verify rule of the policy makes an exception of a cause.
+func (p *Policy) Excepts(cause string) bool {
+	return slices.ContainsFunc(p.set.Verify, func(r rulefile.Rule) bool {
+		return slices.ContainsFunc(r.Except, func(c rulefile.Criteria) bool {
+			return slices.ContainsFunc(c.Facts, func(f rulefile.Fact) bool { return f.Name == "causes" && slices.Contains(f.Of, cause) })
+		})
+	})
+}
+
 // Name returns the preset's or the file's name.
 func (p *Policy) Name() string { return p.name }
 

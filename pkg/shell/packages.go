@@ -72,7 +72,7 @@ func (s *state) newPackages(base string, argv []abstract.Value, use command.Use)
 		if used, ok := knowledge.WidelyUsed(in.registry, name); !ok || used || s.inProject(in.registry, name) {
 			continue
 		}
-		s.dynamic(effect.CauseUnread, "unknown package "+abstract.Clip(name)+": neither the project nor the list of widely used names has it", w.From)
+		s.dynamic(effect.CausePackage, "unknown package "+abstract.Clip(name)+": neither the project nor the list of widely used names has it", w.From)
 	}
 }
 

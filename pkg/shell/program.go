@@ -232,6 +232,9 @@ func (s *state) itself(use command.Use, f flow, e effect.Effect) {
 		case k == effect.SendData:
 			e.Service = "registry"
 			s.toPeers(e, f.peers)
+		case k == effect.ChangeSystem && use.ByName:
+			e.Cause = effect.CausePackages
+			s.once(e)
 		case k == effect.ReadSecret && use.Stdout == command.Secret && s.holds():
 		default:
 			s.once(e)

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/shieldcli/shield/internal/container"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/approve"
@@ -58,7 +59,11 @@ type Config struct {
 	Approve  approve.Options                           // who is asked in Tier 3; the pipeline fills Approval, Store, Binding, StateDir, Redactor and Clock
 	Lookup   func(variable string) (v string, ok bool) // finds the evaluator's key in the environment; nil finds none
 
-	NoFiles  bool           // judge by the text alone, as if no file existed: the result is the same on every machine
+	NoFiles bool // judge by the text alone, as if no file existed: the result is the same on every machine
+	// Container is the container that actions run in, as the kernel shows it; nil for none, or if
+	// the setting "container" is no.
+	Container *container.Container
+
 	Layer    analysis.Layer // files over those of the disk; nil for none
 	LookBack bool           // actions happened already: that one is denied now is not compared with the later ones of its session
 	Timed    bool           // the steps of [Outcome.Trail] carry their latency

@@ -17,6 +17,7 @@ import (
 	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/audit"
 	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/evaluate"
 	"github.com/shieldcli/shield/pkg/policy"
 	"github.com/shieldcli/shield/pkg/session"
@@ -108,6 +109,12 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	rules, from, err := loadPolicy(cfg, PolicyOptions(cfg, &p.analyzer.Place))
 	if err != nil {
 		return nil, err
+	}
+	if cfg.Container != nil && !rules.Excepts(string(effect.CauseContained)) {
+		cfg.Container = nil
+		if p.analyzer, err = NewAnalyzer(cfg); err != nil {
+			return nil, err
+		}
 	}
 	p.rules, p.lost = rules, rules.Lost()
 	preset, err := PolicyPreset(cfg)

@@ -24,7 +24,11 @@ const maxPolicy = 4 << 20
 // NewAnalyzer returns the analyzer of a configuration, or an error if a root
 // cannot be one.
 func NewAnalyzer(cfg Config) (*analysis.Analyzer, error) {
-	return analysis.New(analysis.Options{Shell: shell.Analyze, Written: shell.Written, Replay: session.Replay, CWD: cfg.Dir, Home: cfg.Home, Roots: cfg.settings().Roots, FoldCase: cfg.FoldCase, Files: !cfg.NoFiles, Layer: cfg.Layer, Page: approve.Page(cfg.StateDir), Trusted: analysis.Trusted(cfg.settings().Trusted)})
+	opts := analysis.Options{Shell: shell.Analyze, Written: shell.Written, Replay: session.Replay, CWD: cfg.Dir, Home: cfg.Home, Roots: cfg.settings().Roots, FoldCase: cfg.FoldCase, Files: !cfg.NoFiles, Layer: cfg.Layer, Page: approve.Page(cfg.StateDir), Trusted: analysis.Trusted(cfg.settings().Trusted)}
+	if cfg.Container != nil && cfg.settings().Container == "auto" {
+		opts.Container = cfg.Container
+	}
+	return analysis.New(opts)
 }
 
 // policyName returns the name of the policy that a configuration asks for, and

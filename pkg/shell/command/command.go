@@ -46,6 +46,7 @@ type Use struct {
 	Database bool   // a word that is nothing but a variable is the address of the database
 	Remotes  []GitRemote
 	Packages []Word // names of packages that are installed, or of which a program is run
+	ByName   bool   // packages are installed or upgraded, and all that are given are names
 	Servers  []Word // machines through which requests go, or that get them in place of those that are named
 	Signals  []Signal
 	Builds   []Word // packages or folders of source that are built, and run or installed

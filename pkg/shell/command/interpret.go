@@ -66,6 +66,7 @@ func Interpret(args []Word, listed ...Word) Use {
 	if r.flags&elsewhereTo == 0 || r.flags&(near|dry) != 0 {
 		r.keep()
 	}
+	r.use.ByName = r.use.Known && r.shape.rest == rolePackage && len(r.use.Touches) == 0
 	r.use.Class = r.class.class()
 	if r.use.Loses != 0 {
 		r.use.Folder = r.inEntered(r.dot())

@@ -42,7 +42,7 @@ var programs = [...]program{
 	{"activemq", &syntaxNeonctl},
 	{"actool", &syntaxCodesign},
 	{"adb", &syntaxAdb},
-	{"add-apt-repository", &syntaxApt_key},
+	{"add-apt-repository", &syntaxAdd_apt_repository},
 	{"add-skill", &syntaxSkills},
 	{"add-trailing-comma", &syntaxBeautysh},
 	{"addgroup", &syntaxUseradd},
@@ -108,7 +108,7 @@ var programs = [...]program{
 	{"apptainer", &syntaxKubectx},
 	{"apropos", &syntaxMan},
 	{"apt", &syntaxApt_get},
-	{"apt-add-repository", &syntaxApt_key},
+	{"apt-add-repository", &syntaxAdd_apt_repository},
 	{"apt-cache", &syntaxApt_cache},
 	{"apt-fast", &syntaxApt_get},
 	{"apt-file", &syntaxApt_cache},
@@ -836,7 +836,7 @@ var programs = [...]program{
 	{"es", &syntaxCsh},
 	{"esbuild", &syntaxJest},
 	{"escript", &syntaxRscript},
-	{"eselect", &syntaxBootc},
+	{"eselect", &syntaxLayman},
 	{"esentutl", &syntaxEsentutl},
 	{"eslint", &syntaxMypy},
 	{"esno", &syntaxTsx},
@@ -1527,7 +1527,7 @@ var programs = [...]program{
 	{"latexmk", &syntaxPdflatex},
 	{"launchctl", &syntaxLaunchctl},
 	{"launchdarkly", &syntaxNeonctl},
-	{"layman", &syntaxBootc},
+	{"layman", &syntaxLayman},
 	{"lbzip2", &syntaxGzip},
 	{"lcl", &syntaxDevtunnel},
 	{"ld", &syntaxGcc},
@@ -3675,6 +3675,13 @@ var syntaxAdb = syntax{style: open, subs: []program{
 	{"update", &syntax_operands_rest_Text_base_effects_ChangeRemote},
 	{"version", &syntax_operands_rest_Text_base_class_readOnly},
 }, operands: shape{rest: roleMaybeFile}, base: &action_class_network}
+
+var syntaxAdd_apt_repository = syntax{style: open, options: []option{
+	{"--list", &action_operands_rest_Text},
+	{"--remove", &action_operands_rest_Text},
+	{"-L", &action_operands_rest_Text},
+	{"-r", &action_operands_rest_Text},
+}, operands: shape{rest: roleSource}, base: &action_class_network_effects_ChangeSystem}
 
 var syntaxAg = syntax{style: numeric, options: []option{
 	{"--after", &action_values_Word},
@@ -9862,15 +9869,15 @@ var syntaxDnf = syntax{style: bundled | open, options: []option{
 	{"-x", &action_values_Word},
 	{"-y", &action_none},
 }, subs: []program{
-	{"addlock", &syntax_07dd36ab9a61},
-	{"addrepo", &syntax_07dd36ab9a61},
-	{"ar", &syntax_07dd36ab9a61},
+	{"addlock", &syntax_8b176118da46},
+	{"addrepo", &syntax_8b176118da46},
+	{"ar", &syntax_8b176118da46},
 	{"autoremove", &syntax_07dd36ab9a61},
 	{"builddep", &syntax_07dd36ab9a61},
 	{"check-update", &syntax_5540ad8b69b1},
 	{"clean", &syntax_07dd36ab9a61},
-	{"config-manager", &syntax_07dd36ab9a61},
-	{"copr", &syntax_07dd36ab9a61},
+	{"config-manager", &syntax_8b176118da46},
+	{"copr", &syntax_8b176118da46},
 	{"deplist", &syntax_5540ad8b69b1},
 	{"distro-sync", &syntax_07dd36ab9a61},
 	{"downgrade", &syntax_07dd36ab9a61},
@@ -9898,15 +9905,15 @@ var syntaxDnf = syntax{style: bundled | open, options: []option{
 	{"refresh", &syntax_07dd36ab9a61},
 	{"reinstall", &syntax_07dd36ab9a61},
 	{"remove", &syntax_07dd36ab9a61},
-	{"removerepo", &syntax_07dd36ab9a61},
+	{"removerepo", &syntax_8b176118da46},
 	{"repolist", &syntax_5540ad8b69b1},
 	{"repoquery", &syntax_5540ad8b69b1},
 	{"repos", &syntax_5540ad8b69b1},
 	{"rm", &syntax_07dd36ab9a61},
-	{"rr", &syntax_07dd36ab9a61},
+	{"rr", &syntax_8b176118da46},
 	{"se", &syntax_5540ad8b69b1},
 	{"search", &syntax_5540ad8b69b1},
-	{"shell", &syntax_07dd36ab9a61},
+	{"shell", &syntax_8b176118da46},
 	{"swap", &syntax_07dd36ab9a61},
 	{"up", &syntax_07dd36ab9a61},
 	{"update", &syntax_07dd36ab9a61},
@@ -19244,6 +19251,8 @@ var syntaxLaunchctl = syntax{options: []option{
 	{"unsetenv", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"version", &syntax_operands_rest_Text_base_class_readOnly},
 }}
+
+var syntaxLayman = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_network_effects_ChangeSystem}
 
 var syntaxLerna = syntax{style: open, why: "gives a package to everybody who installs it", options: []option{
 	{"--dry", &action_flags_dry},
@@ -34909,6 +34918,7 @@ var syntax_7fabb3fd5ce9 = syntax{operands: shape{rest: roleText}, base: &action_
 var syntax_80e1d92eb5b8 = syntax{style: open, operands: shape{head: []role{roleProcess}, rest: roleText}, base: &action_effects_ReadClipboard}
 var syntax_857f9b55a908 = syntax{operands: shape{rest: roleMaybeFile}, base: &action_effects_ChangeRemote_verb_change}
 var syntax_87a0702fe09e = syntax{operands: shape{head: []role{roleWrite}, rest: roleText}, base: &action_effects_ChangeRemote_verb_delete}
+var syntax_8b176118da46 = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_class_network_effects_ChangeSystem}
 var syntax_8d6124a4cbb9 = syntax{style: long, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
 var syntax_8eec4dc3cd02 = syntax{operands: shape{head: []role{roleRead, roleText}}, base: &action_effects_ChangeRemote_SendData}
 var syntax_8f2250718967 = syntax{style: bundled, operands: shape{head: []role{roleText, rolePlugin}}, base: &action_class_network}

@@ -1,0 +1,230 @@
+// Package container says whether this process runs in a container that holds nothing of
+// its machine but the workspace. It believes the kernel alone: an agent can create a file
+// such as /.dockerenv, or set a variable.
+package container
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Container is one that is thrown away with all that was changed in it.
+type Container struct {
+	Mounts []string // the folders that are not of its own disk, the workspace among them
+}
+
+// Holds reports whether a canonical path is on the container's own disk, and no part of
+// what is below it is on another.
+func (c *Container) Holds(file string) bool {
+	return !slices.ContainsFunc(c.Mounts, func(m string) bool { return below(file, m) || below(m, file) })
+}
+
+// below reports whether a path is a folder or inside it.
+func below(file, folder string) bool {
+	return file == folder || strings.HasPrefix(file, strings.TrimSuffix(folder, "/")+"/")
+}
+
+// Numbers that the kernel gives to the first namespaces of a machine: those of its host.
+var hostNamespaces = map[string]uint64{
+	"pid": 0xEFFFFFFC, "ipc": 0xEFFFFFFF, "uts": 0xEFFFFFFE, "net": 0xEFFFFFF9, // that of net since Linux 6.18
+}
+
+// Capabilities by which a process reaches the host: CAP_DAC_READ_SEARCH opens files of any
+// mounted disk, the others load modules, touch the hardware or mount.
+var escapes = map[uint]string{2: "CAP_DAC_READ_SEARCH", 16: "CAP_SYS_MODULE", 17: "CAP_SYS_RAWIO", 21: "CAP_SYS_ADMIN"}
+
+// maxKernel is how many bytes of one file of the kernel are read.
+const maxKernel = 1 << 20
+
+// Find returns the container that this process runs in, or an error that says which fact
+// speaks against one. root is the file system from / on, home and roots are canonical.
+func Find(root fs.FS, home string, roots []string) (*Container, error) {
+	mounts, err := mountsOf(root, "self")
+	if err != nil {
+		return nil, err
+	}
+	top := mounts[len(mounts)-1]
+	for _, m := range mounts {
+		if m.at == "/" {
+			top = m // the last one covers the others
+		}
+	}
+	if top.at != "/" || !top.image() {
+		return nil, fmt.Errorf("the root file system is %s, not an image's", top.kind)
+	}
+	if first, err := mountsOf(root, "1"); err != nil || !slices.Contains(first, top) {
+		return nil, errors.New("process 1 has another root file system, or does not show it")
+	}
+	if err := apart(root); err != nil {
+		return nil, err
+	}
+	if err := bounded(root); err != nil {
+		return nil, err
+	}
+	c := &Container{}
+	for _, m := range mounts {
+		switch {
+		case m.at == "/":
+			continue
+		case !m.own() && !m.workspace(home, roots):
+			return nil, fmt.Errorf("%s is of the host, and not the workspace", m.at)
+		}
+		if !slices.Contains(c.Mounts, m.at) {
+			c.Mounts = append(c.Mounts, m.at)
+		}
+	}
+	for _, glob := range sockets {
+		found, err := fs.Glob(root, glob)
+		if len(found) > 0 || err != nil {
+			return nil, fmt.Errorf("/%s answers for the container runtime", glob)
+		}
+	}
+	return c, nil
+}
+
+// sockets are those of container runtimes: who reaches one reaches the host.
+var sockets = []string{
+	"run/docker.sock", "var/run/docker.sock", "run/containerd/containerd.sock", "run/podman/podman.sock", "run/crio/crio.sock",
+	"run/buildkit/buildkitd.sock", "run/user/*/docker.sock", "run/user/*/podman/podman.sock",
+}
+
+// apart returns an error if a namespace is one of the host.
+func apart(root fs.FS) error {
+	for _, name := range [...]string{"pid", "ipc", "uts", "net"} {
+		target, err := fs.ReadLink(root, "proc/self/ns/"+name)
+		number, ok := strings.CutPrefix(strings.TrimSuffix(target, "]"), name+":[")
+		n, failed := strconv.ParseUint(number, 10, 64)
+		switch {
+		case err != nil || !ok || failed != nil:
+			return fmt.Errorf("the kernel does not show the namespace %s", name)
+		case n == hostNamespaces[name]:
+			return fmt.Errorf("the namespace %s is the host's", name)
+		}
+	}
+	// The first network has settings that no other has.
+	if _, err := fs.Stat(root, "proc/sys/net/core/netdev_max_backlog"); !errors.Is(err, fs.ErrNotExist) {
+		return errors.New("the network is the host's")
+	}
+	return nil
+}
+
+// bounded returns an error unless no process here can get the capabilities of the host.
+func bounded(root fs.FS) error {
+	status, err := read(root, "proc/self/status")
+	if err != nil {
+		return err
+	}
+	for _, set := range [...]string{"CapPrm", "CapEff", "CapBnd"} {
+		_, rest, ok := strings.Cut("\n"+status, "\n"+set+":")
+		line, _, _ := strings.Cut(rest, "\n")
+		bits, err := strconv.ParseUint(strings.TrimSpace(line), 16, 64)
+		if !ok || err != nil {
+			return fmt.Errorf("the kernel does not show %s", set)
+		}
+		for bit, name := range escapes {
+			if bits&(1<<bit) != 0 {
+				return fmt.Errorf("it has %s", name)
+			}
+		}
+	}
+	return nil
+}
+
+// A mount is a line of mountinfo.
+type mount struct {
+	id, device string
+	part       string // of the mounted file system, a path in it
+	at         string
+	kind       string // of file system
+}
+
+// layers are the file systems that runtimes make of images; the folders of others that do
+// it are part of the disk of the host.
+var layers = regexp.MustCompile(`^(?:overlay|aufs|fuse\.fuse-overlayfs|fuse-overlayfs)$`)
+
+var snapshots = regexp.MustCompile(`/(?:io\.containerd\.snapshotter\.v1\.[a-z-]+|(?:docker|storage)/(?:btrfs/subvolumes|vfs/dir))/`)
+
+// image reports whether a mount of / is what a runtime makes of an image.
+func (m mount) image() bool {
+	return layers.MatchString(m.kind) && m.part == "/" || snapshots.MatchString(m.part+"/")
+}
+
+// own reports whether a mount is one that every container has: of the kernel, in memory, or
+// a file by which the runtime names the machine.
+func (m mount) own() bool {
+	kernel := below(m.at, "/proc") || below(m.at, "/sys")
+	switch m.kind {
+	case "proc", "sysfs", "cgroup", "cgroup2", "devpts", "mqueue", "hugetlbfs", "securityfs", "binfmt_misc":
+		return kernel || below(m.at, "/dev")
+	case "devtmpfs":
+		return path.Dir(m.at) == "/dev" && slices.Contains([]string{"/null", "/zero", "/full", "/random", "/urandom", "/tty"}, m.part)
+	case "tmpfs": // elsewhere it may be the host's /run or /tmp
+		if m.part == "/" && (kernel || below(m.at, "/dev") || below(m.at, "/run/secrets")) || m.part == "/null" && kernel {
+			return true
+		}
+	}
+	switch m.at {
+	case "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/dev/termination-log", "/run/.containerenv", "/sbin/docker-init", "/run/podman-init", "/dev/init":
+		return !strings.HasSuffix(m.part, ".sock")
+	}
+	return false
+}
+
+// workspace reports whether a mount is of the workspace: in a root, or with a root in it and
+// no more of the user than that.
+func (m mount) workspace(home string, roots []string) bool {
+	return slices.ContainsFunc(roots, func(root string) bool {
+		return below(m.at, root) || below(root, m.at) && !below(home, m.at)
+	})
+}
+
+// mountsOf returns the mounts that a process sees, in their order.
+func mountsOf(root fs.FS, process string) (out []mount, err error) {
+	text, err := read(root, "proc/"+process+"/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(text) {
+		own, of, ok := strings.Cut(line, " - ")
+		f, g := strings.Fields(own), strings.Fields(of)
+		if !ok || len(f) < 6 || len(g) < 2 {
+			return nil, errors.New("the kernel's list of mounts cannot be read")
+		}
+		out = append(out, mount{id: f[0], device: f[2], part: unescape(f[3]), at: path.Clean(unescape(f[4])), kind: g[0]})
+	}
+	if len(out) == 0 {
+		return nil, errors.New("the kernel shows no mounts")
+	}
+	return out, nil
+}
+
+var escaped = regexp.MustCompile(`\\[0-7]{3}`)
+
+// unescape returns a name of mountinfo with its blanks.
+func unescape(s string) string {
+	return escaped.ReplaceAllStringFunc(s, func(code string) string {
+		n, _ := strconv.ParseUint(code[1:], 8, 16)
+		return string([]byte{byte(n)})
+	})
+}
+
+// read returns a file of the kernel.
+func read(root fs.FS, name string) (string, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return "", fmt.Errorf("the kernel does not show %s", name)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxKernel+1))
+	if err != nil || len(text) > maxKernel {
+		return "", fmt.Errorf("%s cannot be read, or is longer than %d bytes", name, maxKernel)
+	}
+	return string(text), nil
+}
