@@ -91,7 +91,7 @@ func (c *Case) Factual() bool {
 				}
 				_, open := openFiles().Covers(e.Path, e.Pattern, e.Tree, e.Recursive)
 				_, rights := rightsFiles().Touches(e.Path, e.Pattern, e.Recursive)
-				if rights || !open && !temporary(e) {
+				if rights || !open && !temporary(e) && c.Action.Type != "read_file" {
 					return false
 				}
 			}

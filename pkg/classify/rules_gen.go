@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:dd7ca2bb0f55c890fc901c2b2cdaca52d10c0d9955a5266522c3da01cf5c0acd"
+const rulesFingerprint = "sha256:d9ea807d9cabbb452377ce38f4ea312995c8c2f1d61fffdcca80c2ddcddd5d50"
 
 var ruleTable = [...]Rule{
 	{
@@ -4218,14 +4218,14 @@ var ruleTable = [...]Rule{
 		Advice:      "show the change in a commit, and ask the user",
 		FormerNames: []string{"repository_hides_changes"},
 		Match:       []string{"pre-commit uninstall", "npx husky uninstall", "lefthook uninstall", "overcommit --uninstall", "git update-index --assume-unchanged src/auth.py", "git update-index -q --skip-worktree src/auth.py", "git replace abc123 def456", "git replace -f abc123 def456", "git replace --force abc123 def456", "git replace --graft abc123 def456", "git replace --edit --force abc123 def456", "git config --global commit.gpgsign false", "git config set --global --bool tag.gpgsign no", "git config --system push.gpgsign off", "git config --global commit.gpgsign 0", "git maintenance register", "git maintenance start"},
-		Pass:        []string{"pre-commit run --all-files", "npx husky init", "lefthook install", "git update-index --no-assume-unchanged src/auth.py", "git replace --list", "git replace -d abc123", "git config commit.gpgsign false", "git config --global commit.gpgsign true", "git maintenance run"},
+		Pass:        []string{"pre-commit run --all-files", "npx husky init", "lefthook install", "git update-index --no-assume-unchanged src/auth.py", "git replace --list", "git replace -d abc123", "git commit -m 'Fix the logo; replace the broken file'", "git commit -m \"$(cat <<'EOF'\nFix the logo; replace the broken file\nEOF\n)\"", "git config commit.gpgsign false", "git config --global commit.gpgsign true", "git maintenance run"},
 		clauses: []clause{
 			{
 				harms: []effect.Harm{"conceals"},
 			},
 			{
 				programs: []string{"git"},
-				args:     pattern{expr: " replace (?:-f |--force |--graft |--edit )*[^- ]\\S* [^- ]", lits: []string{" replace "}},
+				args:     pattern{expr: "^[^']* replace (?:-f |--force |--graft |--edit )*[^- ]\\S* [^- ]", lits: []string{" replace "}},
 			},
 			{
 				programs: []string{"git"},

@@ -115,6 +115,7 @@ func (s *state) prefixes(c *syntax.CallExpr) (out []prefix) {
 		if v, ok := s.vars.names[a.Name.Value]; ok {
 			v.exported = true
 			s.Shell.bind(a.Name.Value, v)
+			s.exports(a.Name.Value, s.spanOf(a))
 		}
 	}
 	return out

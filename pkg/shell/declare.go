@@ -169,4 +169,7 @@ func (s *state) marks(name string, d declaration) {
 	if d.export || d.constant || d.odd || d.refers {
 		s.Shell.bind(name, v)
 	}
+	if d.export {
+		s.exports(name, s.span(0, len(s.text)))
+	}
 }

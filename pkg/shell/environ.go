@@ -69,7 +69,9 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 	setting := name + "=" + v.Text
 	n, ok := command.Variable(command.Word{Text: setting, Pattern: v.IsPattern, From: at})
 	if !ok {
-		s.startsLater(v, at)
+		if name != strings.ToLower(name) || s.vars.get(name).exported { // else it is the shell's own until it is exported
+			s.startsLater(v, at)
+		}
 		return
 	}
 	v.From = at
@@ -96,6 +98,13 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 // startClasses are the classes of files that run by themselves; those of the others are programs and
 // settings, which variables name all day.
 var startClasses = map[string]bool{"loader": true, "privilege": true, "ssh": true, "shell_startup": true, "schedule": true, "service": true, "autostart": true, "git_hook": true, "agent_config": true}
+
+// exports looks at a variable of the shell's own that programs see from now on.
+func (s *state) exports(name string, at effect.Span) {
+	if v, ok := s.lookup(name); ok && name == strings.ToLower(name) {
+		s.startsLater(v.val, at)
+	}
+}
 
 // startsLater notes the files that run later which a variable of no known meaning names: the program that
 // takes it may write them.
@@ -348,6 +357,9 @@ func (s *state) settings(base string, argv []abstract.Value, use command.Use) {
 				next = next.or(s.vars.get(name))
 			}
 			s.Shell.bind(name, next)
+			if _, known := command.Variable(command.Word{Text: name + "=x"}); !known {
+				s.startsLater(v, v.From)
+			}
 		case v.IsPattern:
 			s.forget()
 		}

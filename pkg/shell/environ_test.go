@@ -200,3 +200,32 @@ func TestUnknownValuesThatRun(t *testing.T) {
 		}
 	}
 }
+
+// TestVariablesThatStartLater holds that a file which runs later counts as written where a program
+// finds its name in the environment, and not where the shell alone works with it.
+func TestVariablesThatStartLater(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"LOG=~/.bashrc ./tool":                                           true,
+		"log=~/.bashrc ./tool":                                           true,
+		"export LOG=~/.bashrc; ./tool":                                   true,
+		"log=~/.bashrc; export log; ./tool":                              true,
+		"declare -x log=~/.bashrc; ./tool":                               true,
+		"export log; log=~/.bashrc; ./tool":                              true,
+		"env LOG=~/.bashrc ./tool":                                       true,
+		"env log=~/.bashrc ./tool":                                       true,
+		"for log in ~/.bashrc; do export log; ./tool; done":              true,
+		"for f in ~/.bashrc ~/.zshrc; do cat \"$f\"; done":               false,
+		"rc=~/.bashrc; grep -n alias \"$rc\"":                            false,
+		"rc=~/.bashrc; echo x >>\"$rc\"":                                 true,
+		"for f in ~/.claude/projects/a/b.jsonl; do head -1 \"$f\"; done": false,
+	} {
+		got := false
+		for _, e := range Analyze(text, here()).Effects {
+			got = got || e.Kind == effect.WriteFile
+		}
+		if got != want {
+			t.Errorf("%s: writes a file that runs later: %v", text, got)
+		}
+	}
+}
