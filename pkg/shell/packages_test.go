@@ -32,7 +32,7 @@ func TestNewPackages(t *testing.T) {
 	} {
 		got := false
 		for _, e := range Analyze(text, place).Effects {
-			got = got || e.Cause == effect.CauseUnread && strings.Contains(e.Reason, "unknown package")
+			got = got || e.Cause == effect.CausePackage && strings.Contains(e.Reason, "unknown package")
 		}
 		if got != want {
 			t.Errorf("%s: a package that nobody knows: %t", text, got)

@@ -191,6 +191,9 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 		use.Stdout = command.Rows
 	}
 	out := s.output(base, argv, use, io, f)
+	if use.Stdout == command.Secret && out.Secrets == "" {
+		out.Secrets = "$(" + abstract.Clip(shownWords(base, argv[1:])) + ")"
+	}
 	if len(use.Nested) > 0 {
 		// A carrier's output is that of the command it runs.
 		if out.Bare || out.Known() && out.Text == "" {
@@ -200,6 +203,15 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 		}
 	}
 	return out
+}
+
+// shownWords returns a command as people read it.
+func shownWords(base string, args []abstract.Value) string {
+	words := []string{base}
+	for _, v := range args[:min(len(args), 8)] {
+		words = append(words, v.String())
+	}
+	return strings.Join(words, " ")
 }
 
 // takesAway notes what the program that was just recorded loses beside its operands.

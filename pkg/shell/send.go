@@ -4,7 +4,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
 	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
@@ -83,6 +85,7 @@ func (s *state) sends(base string, argv []abstract.Value, use command.Use, f flo
 		}
 		return
 	}
+	s.handsOver(base, argv[1:], f.peers, io.In)
 	for _, file := range f.sent[:min(len(f.sent), maxNames)] {
 		s.sendFile(base, file, f.peers)
 	}
@@ -113,7 +116,10 @@ func (s *state) sends(base string, argv []abstract.Value, use command.Use, f flo
 		case address(v) && (use.Database || contacted(v, f.peers)):
 			continue
 		case v.Taint&(abstract.Secret|abstract.Dump) == 0 && loginOption(argv, i+1):
-			v.Taint &^= abstract.Credential // what a store handed out is not known to be meant for this machine
+			v.Taint &^= abstract.Credential
+			if owner := ownerOf(v); owner != nil && served(owner, f.peers) {
+				v.Taint &^= abstract.Held // else what a store handed out is not known to be meant for this machine
+			}
 		case v.Taint&(abstract.Secret|abstract.Dump|abstract.Credential) != 0:
 			s.upload(v, base, at)
 		}
@@ -121,6 +127,63 @@ func (s *state) sends(base string, argv []abstract.Value, use command.Use, f flo
 			s.leaves(v, base, f.peers, v.From)
 		}
 	}
+}
+
+// handsOver records that a credential whose service is known goes to a machine of another one, in
+// whatever way: the names of machines in a text are the agent's choice.
+func (s *state) handsOver(base string, argv []abstract.Value, peers []effect.Effect, in abstract.Value) {
+	for _, v := range append(slices.Clip(argv), in) {
+		owner := ownerOf(v)
+		if owner == nil || served(owner, peers) {
+			continue
+		}
+		for _, p := range peers[:min(len(peers), maxPeers)] {
+			if p.Host == "" {
+				p.Host = behindUser(p.URL)
+			}
+			if p.Host == "" || effect.Loopback(p.Host) || owner.Serves(p.Host) {
+				continue
+			}
+			s.once(effect.Effect{Kind: effect.SendData, Program: base, Host: p.Host, URL: p.URL, Labels: []effect.Label{effect.LabelCredential}, From: v.From,
+				Reason: "gives " + p.Host + " a credential of " + owner.Hosts[0]})
+		}
+	}
+}
+
+// served reports whether all machines that a program contacts are of the service of a credential.
+func served(owner *knowledge.Owner, peers []effect.Effect) bool {
+	return len(peers) > 0 && !slices.ContainsFunc(peers, func(p effect.Effect) bool {
+		return !owner.Serves(p.Host) && !owner.Serves(behindUser(p.URL))
+	})
+}
+
+// behindUser returns the host of an address whose part before the "@" is not known, "" if it names none.
+func behindUser(url string) string {
+	_, rest, _ := strings.Cut(url, "://")
+	_, rest, ok := strings.Cut(rest, "@")
+	host, _, _ := strings.Cut(rest, "/")
+	if !ok || strings.ContainsAny(host, "$*@") {
+		return ""
+	}
+	return effect.Host(host)
+}
+
+// shownSource finds the variables and commands that a value is made of, as people read them.
+var shownSource = prefilter.Lazy(`\$\{?([A-Za-z_]\w{1,99})|\$\(([a-z][^()]{1,99})\)`)
+
+// ownerOf returns whose credential a value holds, if its variable or the command that wrote it
+// says so; nil if not.
+func ownerOf(v abstract.Value) *knowledge.Owner {
+	text := v.Show[:min(len(v.Show), 4096)] + " " + v.Secrets
+	for _, m := range shownSource().FindAllStringSubmatch(text, 16) {
+		if o := knowledge.OwnerOf(m[1]); o != nil && m[1] != "" {
+			return o
+		}
+		if o := knowledge.OwnerShown(m[2]); o != nil && m[2] != "" {
+			return o
+		}
+	}
+	return nil
 }
 
 // keepsSecrets reports whether a program's work, as it is called, is to keep secrets.

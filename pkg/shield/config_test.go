@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shieldcli/shield/internal/container"
 	"github.com/shieldcli/shield/pkg/config"
 )
 
@@ -35,6 +36,8 @@ func TestFingerprintCoversTheConfig(t *testing.T) {
 			*p = []string{"x"}
 		case *bool:
 			*p = true
+		case **container.Container:
+			*p = &container.Container{}
 		default:
 			t.Fatalf("%s: no test changes a field of type %T", f.Name, p)
 		}

@@ -183,6 +183,25 @@ func hostList(item yaml.MapItem) (knowledge.HostList, error) {
 	return entry, nil
 }
 
+// owners returns the source of the table of owners.yaml.
+func owners(dir string) ([]byte, error) {
+	return compiled[[]knowledge.Owner](dir, "owners.yaml", "Owners are the services whose credentials are known by their names.", "Owners", func(o knowledge.Owner) (knowledge.Owner, error) {
+		if len(o.Names) == 0 || strings.Trim(strings.Join(o.Names, ""), "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+			return o, fmt.Errorf("%v are no words in capitals", o.Names)
+		}
+		hosts, err := hostList(yaml.MapItem{Key: o.Names[0], Value: anyOf(o.Hosts)})
+		o.Hosts = hosts.Hosts
+		return o, err
+	})
+}
+
+func anyOf(list []string) (out []any) {
+	for _, s := range list {
+		out = append(out, s)
+	}
+	return out
+}
+
 // verbs returns the source of the table of verbs.yaml.
 func verbs(dir string) ([]byte, error) {
 	return compiled[yaml.MapSlice](dir, "verbs.yaml", "VerbLists are the verbs in the names of tools, from those that read to those that destroy.", "VerbLists", verbList)

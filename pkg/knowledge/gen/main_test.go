@@ -13,7 +13,7 @@ import (
 
 // TestFresh checks that go generate would change nothing.
 func TestFresh(t *testing.T) {
-	gentest.Fresh(t, main, []string{"credentials.yaml", "gitleaks", "later.yaml", "logins.yaml", "output.yaml", "running.yaml", "secrets.yaml", "services.yaml", "settings.yaml", "sources.yaml", "verbs.yaml"}, slices.Sorted(maps.Keys(outputs)))
+	gentest.Fresh(t, main, []string{"credentials.yaml", "gitleaks", "later.yaml", "logins.yaml", "output.yaml", "owners.yaml", "running.yaml", "secrets.yaml", "services.yaml", "settings.yaml", "sources.yaml", "verbs.yaml"}, slices.Sorted(maps.Keys(outputs)))
 }
 
 // What is imported must be found: each form has a literal to look for, in small
@@ -85,6 +85,10 @@ func TestRefuses(t *testing.T) {
 		{verbs, "verbs.yaml", "a: [b]", "a is no list", "", ""},
 		{verbs, "verbs.yaml", "a: [", "verbs.yaml", "", ""},
 		{verbs, "verbs.yaml", "a: b", "", "", ""},
+		{owners, "owners.yaml", "- {names: [A], hosts: [a.test]}", "", "", ""},
+		{owners, "owners.yaml", "- {names: [a], hosts: [a.test]}", "capitals", "", ""},
+		{owners, "owners.yaml", "- {names: [A], hosts: ['*.test']}", "*.test", "", ""},
+		{owners, "owners.yaml", "- {names: [A]}", "A holds no hosts", "", ""},
 		{credentials, "later.yaml", "classes: [{name: a, paths: ['@b']}]", "@b", "", ""},
 		{credentials, "later.yaml", "lists: {a: ['@b'], b: [/x]}", "before it", "", ""},
 		{credentials, "later.yaml", "classes: [{paths: [/x]}]", "no name", "", ""},

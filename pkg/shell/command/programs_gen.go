@@ -10367,6 +10367,14 @@ var syntaxDocker_Import = syntax{style: bundled, options: []option{
 	{"-q", &action_none},
 }, operands: shape{head: []role{roleRead, roleText}}, base: &action_class_localWrite}
 
+var syntaxDocker_Login = syntax{style: open, options: []option{
+	{"--password", &action_values_Word},
+	{"--password-stdin", &action_none},
+	{"--username", &action_values_Word},
+	{"-p", &action_values_Word},
+	{"-u", &action_values_Word},
+}, operands: shape{head: []role{roleHost}}, base: &action_class_network}
+
 var syntaxDocker_Logs = syntax{style: bundled, options: []option{
 	{"--details", &action_none},
 	{"--follow", &action_none},
@@ -10587,7 +10595,7 @@ var syntaxDocker = syntax{style: bundled, options: []option{
 	{"kube", &syntaxDocker_Builder},
 	{"list", &syntax_d6d9d0388051},
 	{"load", &syntaxDocker_Import},
-	{"login", &syntax_style_open_operands_head_Text_base_class_network},
+	{"login", &syntaxDocker_Login},
 	{"logout", &syntax_style_open_operands_head_Text_base_class_network},
 	{"logs", &syntaxDocker_Logs},
 	{"ls", &syntax_d6d9d0388051},
@@ -33467,7 +33475,7 @@ var syntaxNerdctl = syntax{style: bundled, options: []option{
 	{"kube", &syntaxDocker_Builder},
 	{"list", &syntax_d6d9d0388051},
 	{"load", &syntaxDocker_Import},
-	{"login", &syntax_style_open_operands_head_Text_base_class_network},
+	{"login", &syntaxDocker_Login},
 	{"logout", &syntax_style_open_operands_head_Text_base_class_network},
 	{"logs", &syntaxDocker_Logs},
 	{"ls", &syntax_d6d9d0388051},
@@ -33843,7 +33851,7 @@ var syntaxPodman = syntax{style: bundled, options: []option{
 	{"kube", &syntaxDocker_Builder},
 	{"list", &syntax_d6d9d0388051},
 	{"load", &syntaxDocker_Import},
-	{"login", &syntax_style_open_operands_head_Text_base_class_network},
+	{"login", &syntaxDocker_Login},
 	{"logout", &syntax_style_open_operands_head_Text_base_class_network},
 	{"logs", &syntaxDocker_Logs},
 	{"ls", &syntax_d6d9d0388051},

@@ -1,0 +1,42 @@
+package knowledge
+
+import (
+	"slices"
+	"strings"
+)
+
+// An Owner is a service whose credentials are known by their names.
+type Owner struct {
+	Names []string // parts of the names of variables, in capitals
+	Shown []string // commands that print one
+	Hosts []string // of the service
+}
+
+// OwnerOf returns whose credential a variable holds; nil if its name does not say it.
+func OwnerOf(variable string) *Owner {
+	if !SecretVariable(variable) {
+		return nil
+	}
+	first, rest, _ := strings.Cut(strings.ToUpper(variable), "_")
+	for i := range Owners {
+		if slices.Contains(Owners[i].Names, first) || first == "MY" && slices.Contains(Owners[i].Names, strings.Split(rest, "_")[0]) {
+			return &Owners[i]
+		}
+	}
+	return nil
+}
+
+// OwnerShown returns whose credential a command prints; nil if it prints none that is known.
+func OwnerShown(command string) *Owner {
+	for i := range Owners {
+		if slices.ContainsFunc(Owners[i].Shown, func(c string) bool { return command == c || strings.HasPrefix(command, c+" ") }) {
+			return &Owners[i]
+		}
+	}
+	return nil
+}
+
+// Serves reports whether a host is one of the service.
+func (o *Owner) Serves(host string) bool {
+	return slices.ContainsFunc(o.Hosts, func(h string) bool { return host == h || strings.HasSuffix(host, "."+h) })
+}
