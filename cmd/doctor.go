@@ -116,6 +116,7 @@ func examine(ctx context.Context, set *config.Loaded, settingsErr error, w *Worl
 	cfg.StateDir = ""
 	examineContainer(&out, set, w)
 	examineWorkspace(&out, set, w)
+	examineContain(&out)
 	examinePolicy(ctx, &out, set, cfg)
 	out = append(out, examineModel(set, cfg, w))
 	examineSkipTypes(&out, set)

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/shieldcli/shield/internal/contain"
 	"github.com/shieldcli/shield/internal/owner"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/config"
@@ -59,6 +61,26 @@ func examineWorkspace(out *findings, set *config.Loaded, w *World) {
 			out.add(fine, "", "workspace: %s", root)
 		}
 	}
+}
+
+// examineContain says by what --contain holds programs here.
+func examineContain(out *findings) {
+	for _, m := range contain.Probe() {
+		if m.Works {
+			out.add(fine, "", "containment: %s%s", m.Name, cmp.Or(about(m.About), " works"))
+		} else if m.Name == "namespaces" {
+			out.add(note, "docs/containment.md says what Landlock alone does not stop", "containment: no %s%s", m.Name, about(m.About))
+		} else {
+			out.add(note, "--contain runs programs without it here, --contain=require refuses", "containment: no %s%s", m.Name, about(m.About))
+		}
+	}
+}
+
+func about(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ": " + text
 }
 
 // examinePolicy looks at the policy in force.

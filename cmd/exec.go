@@ -25,11 +25,14 @@ func execCommand(w *World) *cli.Command {
 		Usage:     "judge a command, and run it if it is allowed",
 		ArgsUsage: "-- CMD ARG…",
 		Description: "Judges CMD with its arguments as an execute_command action in the current folder. If it is allowed, shield replaces itself with it, and the exit status is the command's; otherwise nothing runs and the status is 2. " +
-			"Variables that make programs load or run something else are dropped from the environment and named on standard error.",
+			"Variables that make programs load or run something else are dropped from the environment and named on standard error. " +
+			"With --contain the command and all that it starts reach no more than what was judged: see docs/containment.md.",
 		Flags: append(placeFlags(), unattendedFlag(),
 			&cli.BoolFlag{Name: "shell", Usage: "take the one operand as text for sh -c"},
 			&cli.BoolFlag{Name: "check", Usage: "only judge: exit with 0 if the command is allowed, and run nothing"},
 			&cli.StringFlag{Name: "dialect", Usage: "with --check: take the one operand as a line that an interactive `SHELL` has read: bash, zsh or fish"},
+			containFlagOf("the command"),
+			&cli.BoolFlag{Name: "profile", Usage: "print as JSON what the command could reach with --contain, and run nothing"},
 			&cli.StringSliceFlag{Name: "keep-env", Usage: "keep the variable `NAME` instead of dropping it; may be repeated"},
 		),
 		Action: func(c *cli.Context) error {
@@ -61,7 +64,7 @@ func runAllowed(c *cli.Context, w *World) error {
 	var judged judgedText
 	var err error
 	if c.IsSet("dialect") {
-		if !c.Bool("check") {
+		if !c.Bool("check") || c.Bool("profile") {
 			return errors.New("exec --dialect: works only with --check")
 		}
 		judged, err = newLine(argv, c.String("dialect"))
@@ -86,6 +89,10 @@ func runAllowed(c *cli.Context, w *World) error {
 	if c.Bool("check") {
 		return nil
 	}
+	if c.Bool("profile") {
+		_, err := runContained(c, w, cmd, raw)
+		return err
+	}
 	if c.Context.Err() != nil { // the signal was meant for the command, too
 		return errors.New("exec: interrupted; nothing was run")
 	}
@@ -96,6 +103,11 @@ func runAllowed(c *cli.Context, w *World) error {
 	}
 	if len(gone) > 0 {
 		fmt.Fprintf(w.Err, "shield: dropped %s from the command's environment; to keep one, use --keep-env NAME\n", term.Escape(strings.Join(gone, ", ")))
+	}
+	if containing(c) != "" {
+		if ran, err := runContained(c, w, cmd, raw); ran || err != nil {
+			return err
+		}
 	}
 	return become(cmd, w)
 }

@@ -41,6 +41,7 @@ func mcpCommand(w *World) *cli.Command {
 		Flags: append(placeFlags(), unattendedFlag(),
 			&cli.StringFlag{Name: "name", Usage: "call the server `NAME` in the log, in action types and in shield mcp tools (default: from its command line)"},
 			&cli.StringFlag{Name: "session", Usage: "share the session `ID` with other gateways"},
+			containFlagOf("SERVER"),
 			&cli.StringFlag{Name: "record", Usage: "append each judged action to `FILE`, for shield score"},
 		),
 		Subcommands: append(mcpInstallCommands(w), mcpServeCommand(w), mcpToolsCommand(w)),
@@ -95,7 +96,13 @@ func relay(c *cli.Context, w *World) error {
 		defer f.Close()
 		opts.Record = gateway.NewRecorder(f, nil)
 	}
-	process, err := gateway.Start(path, argv, env, w.Dir, w.Err)
+	mode, grants := containing(c), config.Contain{}
+	for i := range set.MCP.Servers {
+		if s := &set.MCP.Servers[i]; s.Name == server.Name && s.Contain != nil {
+			mode, grants = containmentOf(s.Contain, mode), *s.Contain
+		}
+	}
+	process, err := startServer(mode, grants, set, w, server, path, argv, env, p.ForServer(server.Name), session)
 	if err != nil {
 		return fmt.Errorf("mcp: %s: %w", term.Escape(argv[0]), err)
 	}

@@ -144,8 +144,12 @@ func endpoint(ctx context.Context, set *config.Loaded, w *World, p *shield.Pipel
 	if err != nil {
 		return nil, err
 	}
+	mode, grants := containment(""), config.Contain{}
+	if s.Contain != nil {
+		mode, grants = containmentOf(s.Contain, contained), *s.Contain
+	}
 	return gateway.NewLocal(opts, func() (*gateway.Process, error) {
-		return gateway.Start(path, s.Command, env, w.Dir, w.Err)
+		return startServer(mode, grants, set, w, opts.Server, path, s.Command, env, p.ForServer(s.Name), session)
 	}), nil
 }
 

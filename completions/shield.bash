@@ -152,7 +152,7 @@ _shield() {
 	"shield run --max-bytes") choices="" action=none ;;
 	"shield run --unattended") choices="deny" action=none ;;
 	"shield run --until") choices="policy classify evaluate approve" action=none ;;
-	"shield exec ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --shell --check --dialect --keep-env --help" ;;
+	"shield exec ") choices="--config --policy --model --onnxruntime --state --root --color --unattended --shell --check --dialect --contain --profile --keep-env --help" ;;
 	"shield exec --config") choices="" action=file ;;
 	"shield exec --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield exec --model") choices="none" action=directory ;;
@@ -341,7 +341,7 @@ _shield() {
 	"shield hook uninstall --scope") choices="user project managed" action=none ;;
 	"shield hook status ") choices="--accept --all --help" ;;
 	"shield hook list ") choices="--help" ;;
-	"shield mcp ") choices="install uninstall serve tools --config --policy --model --onnxruntime --state --root --color --unattended --name --session --record --help" ;;
+	"shield mcp ") choices="install uninstall serve tools --config --policy --model --onnxruntime --state --root --color --unattended --name --session --contain --record --help" ;;
 	"shield mcp --config") choices="" action=file ;;
 	"shield mcp --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield mcp --model") choices="none" action=directory ;;

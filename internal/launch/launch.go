@@ -7,6 +7,7 @@ package launch
 import (
 	"fmt"
 	"io"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ func New(argv, env []string) (*Command, error) {
 		return nil, err
 	}
 	judged := slices.Clone(argv)
-	if !standardFolder(filepath.Dir(path)) {
+	if !StandardFolder(filepath.Dir(path)) {
 		judged[0] = path // a program from elsewhere is not taken for the one its name suggests
 	}
 	text, err := quote(judged)
@@ -65,6 +66,15 @@ func (cmd *Command) Text() string { return cmd.text }
 
 // Path returns where the program is.
 func (cmd *Command) Path() string { return cmd.program.file.Name() }
+
+// Child returns the command as one that another process than shield becomes, if its path
+// still leads to the file that was opened.
+func (cmd *Command) Child() (*exec.Cmd, error) {
+	if err := cmd.program.unmoved(); err != nil {
+		return nil, err
+	}
+	return &exec.Cmd{Path: cmd.Path(), Args: cmd.argv, Env: cmd.env}, nil
+}
 
 // Close closes the program's file, if the command did not run.
 func (cmd *Command) Close() error { return cmd.program.file.Close() }

@@ -109,8 +109,8 @@ func LookPath(name string, env []string) (string, error) {
 	return "", fmt.Errorf("%.80q is not in PATH", name)
 }
 
-// standardFolder reports whether only an administrator or a package manager
+// StandardFolder reports whether only an administrator or a package manager
 // puts programs into a folder.
-func standardFolder(dir string) bool {
+func StandardFolder(dir string) bool {
 	return slices.Contains([]string{"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", `C:\Windows\System32`}, dir)
 }

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/shieldcli/shield/internal/ancestry"
+	"github.com/shieldcli/shield/internal/contain"
 	"github.com/shieldcli/shield/internal/ortlib"
 	"github.com/shieldcli/shield/pkg/host"
 )
@@ -36,12 +38,23 @@ func Params(t *testing.T, repo string, commands map[string]Command) testscript.P
 			switch name {
 			case "runtime":
 				return ortlib.Available(), nil
+			case "contain", "namespaces":
+				return works(name), nil
 			case "person":
 				return byPerson(), nil
 			}
 			return false, fmt.Errorf("no condition is called %q", name)
 		},
 	}
+}
+
+// works reports whether programs can be contained here, or by namespaces.
+func works(name string) bool {
+	all := contain.Probe()
+	if name == "contain" {
+		all = all[:min(2, len(all))]
+	}
+	return !slices.ContainsFunc(all, func(m contain.Means) bool { return !m.Works })
 }
 
 // byPerson reports whether shield can find that a person has started the tests: no agent

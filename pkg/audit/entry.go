@@ -23,6 +23,7 @@ const (
 	KindResult   = "result"   // what was found in what a tool returned
 	KindAllow    = "allow"    // a person allowed a refused action once
 	KindExam     = "exam"     // the evaluator's model was examined, or lost its licence
+	KindContain  = "contain"  // what a contained program was refused, or why one was not contained
 	KindUndo     = "undo"     // a person restored files that an action deleted or overwrote
 )
 

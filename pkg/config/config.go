@@ -217,6 +217,15 @@ type MCPServer struct {
 	Command   []string `yaml:"command" json:"command,omitempty"`
 	URL       string   `yaml:"url" json:"url,omitempty"`
 	TokenFile string   `yaml:"token_file" json:"token_file,omitempty"` // file with the token that shield sends to it
+	Contain   *Contain `yaml:"contain" json:"contain,omitempty"`       // of a command; nil starts it without containment
+}
+
+// Contain says what a contained server may reach beside the workspace.
+type Contain struct {
+	Read    []string `yaml:"read" json:"read,omitempty"`       // files and folders, although they hold credentials
+	Write   []string `yaml:"write" json:"write,omitempty"`     // files and folders that are there
+	Network string   `yaml:"network" json:"network,omitempty"` // open or none; "" is open
+	Require bool     `yaml:"require" json:"require,omitempty"` // it is not started where it cannot be contained
 }
 
 // Serve settings are those of the service for other machines. No Listen means that it

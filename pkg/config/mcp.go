@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -18,7 +19,7 @@ var serverName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 
 // server reads what is said about one MCP server.
 func server(n ast.Node) (s MCPServer, err error) {
-	err = yamlfile.Mapping(n, []string{"name", "command", "url", "token_file"}, func(f yamlfile.Field) (err error) {
+	err = yamlfile.Mapping(n, []string{"name", "command", "url", "token_file", "contain"}, func(f yamlfile.Field) (err error) {
 		switch f.Key {
 		case "name":
 			s.Name, err = line(f.Value)
@@ -28,16 +29,44 @@ func server(n ast.Node) (s MCPServer, err error) {
 			s.URL, err = line(f.Value)
 		case "token_file":
 			s.TokenFile, err = line(f.Value)
+		case "contain":
+			s.Contain, err = containOf(f.Value)
 		}
 		return err
 	})
 	return s, err
 }
 
-// tokenFiles returns the files with shield's own tokens for servers.
-func tokenFiles(s *Settings) (out []*string) {
+// containOf reads what a contained server may reach.
+func containOf(n ast.Node) (*Contain, error) {
+	c := new(Contain)
+	return c, yamlfile.Mapping(n, []string{"read", "write", "network", "require"}, func(f yamlfile.Field) (err error) {
+		switch f.Key {
+		case "read":
+			c.Read, err = yamlfile.List(f.Value, line)
+		case "write":
+			c.Write, err = yamlfile.List(f.Value, line)
+		case "network":
+			c.Network, err = line(f.Value)
+		case "require":
+			b, ok := f.Value.(*ast.BoolNode)
+			if !ok {
+				return errors.New("expected true or false")
+			}
+			c.Require = b.Value
+		}
+		return err
+	})
+}
+
+// serverFiles returns the files with shield's own tokens for servers, and what contained
+// ones may reach.
+func serverFiles(s *Settings) (out []*string) {
 	for i := range s.MCP.Servers {
 		out = append(out, &s.MCP.Servers[i].TokenFile)
+		if c := s.MCP.Servers[i].Contain; c != nil {
+			out = append(append(out, each(c.Read)...), each(c.Write)...)
+		}
 	}
 	return out
 }
@@ -58,6 +87,10 @@ func (m *MCP) faults() (out []fault) {
 			add("mcp.servers", "%s needs either command or url", s.Name)
 		case s.URL == "" && s.TokenFile != "":
 			add("mcp.servers", "%s has a token_file, which is for a url", s.Name)
+		case s.URL != "" && s.Contain != nil:
+			add("mcp.servers", "%s has contain, which is for a command", s.Name)
+		case s.Contain != nil && s.Contain.Network != "" && s.Contain.Network != "none" && s.Contain.Network != "open":
+			add("mcp.servers", "contain.network of %s must be open or none", s.Name)
 		case s.URL != "":
 			if why := serverURL(s.URL); why != "" {
 				add("mcp.servers", "the url of %s %s", s.Name, why)

@@ -41,7 +41,7 @@ var paths = map[string]struct {
 	"mcp.tls_cert":                 {one(func(s *Settings) *string { return &s.MCP.TLSCert }), always},
 	"mcp.tls_key":                  {one(func(s *Settings) *string { return &s.MCP.TLSKey }), always},
 	"mcp.token_file":               {one(func(s *Settings) *string { return &s.MCP.TokenFile }), always},
-	"mcp.servers":                  {tokenFiles, always},
+	"mcp.servers":                  {serverFiles, always},
 	"store_key_file":               {one(func(s *Settings) *string { return &s.StoreKeyFile }), always},
 	"store_password_file":          {one(func(s *Settings) *string { return &s.StorePassFile }), always},
 	"store_ca_file":                {one(func(s *Settings) *string { return &s.StoreCAFile }), always},

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/shieldcli/shield/internal/contain"
 	"github.com/shieldcli/shield/internal/subprocess"
 	"github.com/shieldcli/shield/internal/term"
 )
@@ -28,33 +29,42 @@ const (
 type Process struct {
 	Side
 	cmd  *exec.Cmd
-	done chan struct{} // closed when the process has ended
+	in   *contain.Process // what contains it; nil if nothing does
+	done chan struct{}    // closed when the process has ended
 	err  error
 	once sync.Once
 }
 
 // Start starts a server: the program at a path, with a command line, an
 // environment and a folder. What it writes to its standard error goes to errs,
-// line by line, with controls made visible.
-func Start(path string, argv, env []string, dir string, errs io.Writer) (*Process, error) {
+// line by line, with controls made visible. A profile contains it, unless it is nil;
+// refused is told of what it then was refused.
+func Start(path string, argv, env []string, dir string, errs io.Writer, profile *contain.Profile, refused func(contain.Refusal)) (*Process, error) {
+	in, its, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	out, their, err := os.Pipe()
+	if err != nil {
+		its.Close()
+		return nil, err
+	}
+	defer their.Close()
 	p := &Process{done: make(chan struct{})}
-	p.cmd = &exec.Cmd{Path: path, Args: argv, Env: env, Dir: dir, Stderr: &visibleLines{w: errs}, WaitDelay: leftGrace}
-	subprocess.OwnGroup(p.cmd)
-	p.cmd.Cancel = nil // of a command without a context
-	tie(p.cmd)
-	in, err := p.cmd.StdinPipe()
-	if err != nil {
-		return nil, err
+	command := func() *exec.Cmd {
+		cmd := &exec.Cmd{Path: path, Args: argv, Env: env, Dir: dir, Stdin: in, Stdout: their, Stderr: &visibleLines{w: errs}, WaitDelay: leftGrace}
+		subprocess.OwnGroup(cmd)
+		cmd.Cancel = nil // of a command without a context
+		tie(cmd)
+		return cmd
 	}
-	out, its, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	p.cmd.Stdout = its
-	p.Side = Side{Out: out, In: &ending{in, p}}
+	p.Side = Side{Out: out, In: &ending{its, p}}
 	started := make(chan error, 1)
-	go p.run(out, its, started)
+	go p.run(command, profile, refused, out, started)
 	if err := <-started; err != nil {
+		its.Close()
+		out.Close()
 		return nil, err
 	}
 	return p, nil
@@ -62,19 +72,26 @@ func Start(path string, argv, env []string, dir string, errs io.Writer) (*Proces
 
 // run starts the process and waits for it, on one thread: where the process is
 // tied to what started it, it is tied to the thread.
-func (p *Process) run(out, its *os.File, started chan<- error) {
+func (p *Process) run(command func() *exec.Cmd, profile *contain.Profile, refused func(contain.Refusal), out *os.File, started chan<- error) {
 	runtime.LockOSThread()
 	defer close(p.done)
-	err := p.cmd.Start()
-	its.Close()
+	var err error
+	if profile == nil {
+		p.cmd = command()
+		err = p.cmd.Start()
+	} else if p.in, err = contain.Start(command, profile, contain.Landlock|contain.Namespaces, refused); err == nil {
+		p.cmd = p.in.Cmd
+	}
 	if started <- err; err != nil {
-		out.Close()
 		return
 	}
 	if p.err = p.cmd.Wait(); errors.Is(p.err, exec.ErrWaitDelay) {
 		p.err = nil
 	}
 	subprocess.KillGroup(p.cmd)
+	if p.in != nil {
+		p.in.End()
+	}
 	time.AfterFunc(leftGrace, func() { out.Close() }) // which one that has left the group may hold open
 }
 

@@ -29,6 +29,7 @@ func main() {
 var outputs = map[string]func(dir string) ([]byte, error){
 	"secrets_gen.go":     tables,
 	"credentials_gen.go": credentials,
+	"keeps_gen.go":       keeps,
 	"owners_gen.go":      owners,
 	"running_gen.go":     running,
 	"services_gen.go":    services,

@@ -2,6 +2,8 @@ package main
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,7 +15,7 @@ import (
 
 // TestFresh checks that go generate would change nothing.
 func TestFresh(t *testing.T) {
-	gentest.Fresh(t, main, []string{"credentials.yaml", "gitleaks", "later.yaml", "logins.yaml", "output.yaml", "owners.yaml", "running.yaml", "secrets.yaml", "services.yaml", "settings.yaml", "sources.yaml", "verbs.yaml"}, slices.Sorted(maps.Keys(outputs)))
+	gentest.Fresh(t, main, []string{"credentials.yaml", "gitleaks", "keeps.yaml", "later.yaml", "logins.yaml", "output.yaml", "owners.yaml", "running.yaml", "secrets.yaml", "services.yaml", "settings.yaml", "sources.yaml", "verbs.yaml"}, slices.Sorted(maps.Keys(outputs)))
 }
 
 // What is imported must be found: each form has a literal to look for, in small
@@ -117,5 +119,18 @@ func TestListsWithin(t *testing.T) {
 	}
 	if got := strings.Join(file.Classes[0].Paths, " "); got != "/z /x /y" {
 		t.Errorf("class c holds %s", got)
+	}
+}
+
+// TestKeepsRefuses: an entry that says nothing, names a program twice, or leads elsewhere.
+func TestKeepsRefuses(t *testing.T) {
+	for _, text := range []string{"", "x: {programs: a}", "x: {programs: a a, caches: ~/a}", "x: {programs: a, caches: /etc}", "x: {programs: a, credentials: $WORKSPACE/a}", "x: {colour: red}"} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "keeps.yaml"), []byte(text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := keeps(dir); err == nil {
+			t.Errorf("taken: %s", text)
+		}
 	}
 }

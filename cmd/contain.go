@@ -1,0 +1,282 @@
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/internal/bounds"
+	"github.com/shieldcli/shield/internal/contain"
+	"github.com/shieldcli/shield/internal/launch"
+	"github.com/shieldcli/shield/internal/term"
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/gateway"
+	"github.com/shieldcli/shield/pkg/shield"
+)
+
+// A containFlag is --contain, or --contain=require.
+type containFlag struct{ *cli.GenericFlag }
+
+// TakesValue reports that no word behind the flag is its value.
+func (containFlag) TakesValue() bool { return false }
+
+// A containment is how a program is contained: not at all, if the machine can, or always.
+type containment string
+
+const (
+	contained containment = "true"
+	required  containment = "require"
+)
+
+// Set implements [flag.Value].
+func (m *containment) Set(s string) error {
+	switch s {
+	case "true", "require":
+		*m = containment(s)
+	case "false":
+		*m = ""
+	default:
+		return errors.New("write --contain or --contain=require")
+	}
+	return nil
+}
+
+func (m *containment) String() string { return "" }
+
+// IsBoolFlag lets the flag stand without a value.
+func (m *containment) IsBoolFlag() bool { return true }
+
+func containFlagOf(what string) cli.Flag {
+	return containFlag{&cli.GenericFlag{Name: "contain", Value: new(containment), Usage: "let " + what + " reach only what it needs; --contain=require starts nothing where that is not possible"}}
+}
+
+// containing returns what the flag says.
+func containing(c *cli.Context) containment {
+	m, _ := c.Generic("contain").(*containment)
+	if m == nil {
+		return ""
+	}
+	return *m
+}
+
+// placeOf returns where a program is started.
+func placeOf(set *config.Loaded, w *World) bounds.Place {
+	at := bounds.Place{Home: w.Home, Roots: set.Roots, Own: append(ownFiles(set, w), absolute([]string{stateDir(&set.Settings, w)}, w.Dir)...)}
+	if len(at.Roots) == 0 && effect.CheckRoot(w.Dir, w.Home) == nil {
+		at.Roots = []string{w.Dir}
+	}
+	return at
+}
+
+// profileOf returns the profile of a command that was judged, by its effects.
+func profileOf(set *config.Loaded, w *World, raw []byte) (*contain.Profile, error) {
+	an, err := shield.NewAnalyzer(shieldConfig(set, w, "exec"))
+	if err != nil {
+		return nil, err
+	}
+	a, err := action.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	return bounds.OfCommand(an.Case(a).Effects, placeOf(set, w))
+}
+
+// printProfile prints a profile, and by what it is put into force.
+func printProfile(w *World, p *contain.Profile) error {
+	out := json.NewEncoder(w.Out)
+	out.SetIndent("", "  ")
+	out.SetEscapeHTML(false)
+	return out.Encode(struct {
+		*contain.Profile
+		Means []contain.Means `json:"means"`
+	}{p, contain.Probe()})
+}
+
+// runContained runs a command contained, as a child. ran is false if it cannot be, for a reason that was
+// told, and may run without.
+func runContained(c *cli.Context, w *World, cmd *launch.Command, raw []byte) (ran bool, err error) {
+	mode := containing(c)
+	set, err := settings(c, w)
+	if err != nil {
+		return false, err
+	}
+	p, err := profileOf(set, w, raw)
+	if err == nil && c.Bool("profile") {
+		return true, printProfile(w, p)
+	}
+	if err == nil {
+		var child *exec.Cmd
+		if child, err = cmd.Child(); err != nil {
+			return false, fmt.Errorf("exec %s: %w", cmd.Path(), err)
+		}
+		child.Dir, child.Stdin, child.Stdout, child.Stderr = w.Dir, w.In, w.Out, w.Err
+		var refused []contain.Refusal
+		var started *contain.Process
+		if started, err = contain.Start(func() *exec.Cmd { own := *child; return &own }, p, contain.Landlock|contain.Namespaces, func(r contain.Refusal) { refused = append(refused, r) }); err == nil {
+			err = waitContained(c.Context, started)
+			explainRefusals(c, w, refused, err != nil)
+			return true, err
+		}
+	}
+	if free, why := uncontained(err); !free {
+		return false, fmt.Errorf("exec %s: %w", cmd.Path(), err)
+	} else if mode == required || c.Bool("profile") {
+		return false, fmt.Errorf("exec --contain=require: %s; nothing was run", why)
+	} else {
+		fmt.Fprintf(w.Err, "shield: runs without containment: %s\n", term.Escape(why))
+		tellContained(c, w, "ran without containment: "+why)
+	}
+	return false, nil
+}
+
+// uncontained reports whether an error leaves a program without containment where that is not
+// required, and why.
+func uncontained(err error) (bool, string) {
+	var cannot *bounds.UnboundedError
+	var unavailable *contain.UnavailableError
+	return errors.As(err, &cannot) || errors.As(err, &unavailable), err.Error()
+}
+
+// mostRefusals is how many refusals a person is told of at once.
+const mostRefusals = 5
+
+// explainRefusals says what a contained command was refused, and how it gets it. Of one that
+// has not failed only what it must not read or reach is told: what it tried to write beside
+// its work, such as a cache, it did without.
+func explainRefusals(c *cli.Context, w *World, refused []contain.Refusal, failed bool) {
+	if len(refused) == 0 {
+		return
+	}
+	var names []string
+	told := failed
+	for i, r := range refused {
+		told = told || r.What != contain.Write
+		if i < mostRefusals {
+			names = append(names, r.String())
+		}
+	}
+	if more := len(refused) - mostRefusals; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	list := strings.Join(names, ", ")
+	tellContained(c, w, "a contained command was refused: "+list)
+	if told {
+		fmt.Fprintf(w.Err, "shield: the command was refused what nothing in it names: %s. To allow it, name it in the command, or run it without --contain\n", term.Escape(list))
+	}
+}
+
+// waitContained waits for a contained program, and hands on the signal that ends shield. What a
+// terminal sends, it sends to both.
+func waitContained(ctx context.Context, started *contain.Process) error {
+	defer started.End()
+	stop := context.AfterFunc(ctx, func() {
+		if !strings.Contains(fmt.Sprint(context.Cause(ctx)), "interrupt") {
+			_ = started.Process.Signal(syscall.SIGTERM)
+		}
+	})
+	defer stop()
+	err := started.Wait()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return &statusError{exit.ExitCode(), nil}
+	}
+	return err
+}
+
+// tellContained writes to the audit log.
+func tellContained(c *cli.Context, w *World, text string) {
+	_, p, err := pipelineOf(c, w, func(*shield.Config) {})
+	if err != nil {
+		fmt.Fprintln(w.Err, "shield: this could not be logged:", err)
+		return
+	}
+	defer p.Close()
+	p.Tell(audit.KindContain, text)
+}
+
+// containmentOf returns how a server of the settings is contained; asked is what the command
+// line says.
+func containmentOf(s *config.Contain, asked containment) containment {
+	if s.Require || asked == required {
+		return required
+	}
+	return contained
+}
+
+// startServer starts a server, contained if that is wanted.
+func startServer(mode containment, grants config.Contain, set *config.Loaded, w *World, server gateway.Server, path string, argv, env []string, p *shield.Pipeline, session string) (*gateway.Process, error) {
+	var profile *contain.Profile
+	err := error(nil)
+	tell := func(text string) { p.Tell(audit.KindContain, term.Escape("mcp "+server.Name+": "+text)) }
+	refused := func(r contain.Refusal) {
+		tell("the server was refused " + r.String() + "; to allow it, " + remedy(r, server.Name))
+		if a := attempt(r, session, w.Dir); a != nil {
+			if err := p.Denied(context.Background(), a); err != nil {
+				tell(err.Error())
+			}
+		}
+	}
+	if mode != "" {
+		at := placeOf(set, w)
+		profile, err = bounds.OfServer(path, at, bounds.Grants{Read: grants.Read, Write: slices.Concat(grants.Write, server.Folders), NoNetwork: grants.Network == "none"})
+		if err != nil {
+			return nil, err
+		}
+	}
+	process, err := gateway.Start(path, argv, env, w.Dir, w.Err, profile, refused)
+	if profile == nil || err == nil {
+		return process, err
+	}
+	free, why := uncontained(err)
+	switch {
+	case !free:
+		return nil, err
+	case mode == required:
+		return nil, fmt.Errorf("%s; the server was not started", why)
+	}
+	tell("runs without containment: " + why)
+	return gateway.Start(path, argv, env, w.Dir, w.Err, nil, nil)
+}
+
+// remedy says which setting of a server allows what it was refused.
+func remedy(r contain.Refusal, server string) string {
+	switch r.What {
+	case contain.Read:
+		return fmt.Sprintf("put the path under contain.read of the server %s in mcp.servers", server)
+	case contain.Write:
+		return fmt.Sprintf("put the path, or its folder, under contain.write of the server %s in mcp.servers", server)
+	}
+	return fmt.Sprintf("set contain.network of the server %s in mcp.servers to open", server)
+}
+
+// attempt returns what a server was refused as an action of its session; nil if it is not known enough.
+func attempt(r contain.Refusal, session, dir string) *action.Action {
+	fields := map[string]any{"type": "read_file", "payload": map[string]string{"path": r.Name}, "session": session, "cwd": dir}
+	switch {
+	case r.Name == "":
+		return nil
+	case r.What == contain.Write:
+		fields["type"], fields["payload"] = "write_file", map[string]string{"path": r.Name, "content": ""}
+	case r.What == contain.Network:
+		fields["type"], fields["payload"] = "http_request", map[string]string{"url": "http://" + r.Name + "/"}
+	}
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return nil
+	}
+	a, err := action.Parse(raw)
+	if err != nil {
+		return nil
+	}
+	return a
+}

@@ -1,0 +1,472 @@
+// Package bounds says what a program needs to reach, as a profile for package contain: what
+// the effects of a command say, which this process judged, or what a server is given that
+// shield starts. All that holds credentials is hidden; only the workspace, what the effects
+// name and the caches of the program can be changed.
+package bounds
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/contain"
+	"github.com/shieldcli/shield/internal/launch"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
+)
+
+// A Place is where a program is started.
+type Place struct {
+	Home  string   // the user's home folder
+	Roots []string // the folders of the workspace
+	Own   []string // files and folders of shield, which are hidden
+}
+
+// Grants are what a person gives a server beside its workspace.
+type Grants struct {
+	Read, Write []string // files and folders; Read lifts what is hidden
+	NoNetwork   bool
+}
+
+// An UnboundedError says why what a command does cannot be contained.
+type UnboundedError struct{ Why string }
+
+func (e *UnboundedError) Error() string { return "this cannot be contained: " + e.Why }
+
+// OfCommand returns the profile of a command by its effects, all of them. It is an
+// [*UnboundedError] if containment would stop the command from doing what was judged.
+func OfCommand(effects []effect.Effect, at Place) (*contain.Profile, error) {
+	b := newBuilder(at)
+	for i := range effects {
+		if e := &effects[i]; (e.Kind == effect.ReadFile || e.Kind == effect.RunCode) && !launch.StandardFolder(filepath.Dir(e.Path)) {
+			b.others[filepath.Base(e.Path)] = true
+		}
+	}
+	for i := range effects {
+		if err := b.effect(&effects[i]); err != nil {
+			return nil, err
+		}
+	}
+	return b.profile()
+}
+
+// OfServer returns the profile of a server by the program that it is started by: it has no
+// verdict, so that it gets the workspace, what its program keeps, and what a person gives it.
+func OfServer(program string, at Place, g Grants) (*contain.Profile, error) {
+	b := newBuilder(at)
+	b.network = !g.NoNetwork
+	b.program(program)
+	for _, path := range g.Read {
+		b.read(path)
+	}
+	for _, path := range g.Write {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			return nil, fmt.Errorf("containment: write: %w", err)
+		}
+		b.write = append(b.write, real)
+		b.free = append(b.free, real)
+	}
+	return b.profile()
+}
+
+// A builder collects a profile.
+type builder struct {
+	Place
+	hidden, shown, write []string
+	free                 []string // what is written to on purpose, and so is not fixed
+	network              bool
+	others               map[string]bool // names that files have which are read or run, and which may be other programs than those by that name
+}
+
+func newBuilder(at Place) *builder {
+	b := &builder{Place: at, others: map[string]bool{}}
+	if real, err := filepath.EvalSymlinks(at.Home); err == nil {
+		b.Home = real
+	}
+	b.Roots = nil
+	for _, root := range at.Roots {
+		if real, err := filepath.EvalSymlinks(root); err == nil {
+			b.Roots = append(b.Roots, real)
+		}
+	}
+	b.hide()
+	return b
+}
+
+// Limits on what is looked at to find what is hidden. What lies beyond them is hidden with
+// its folder.
+const (
+	maxNames  = 4096 // of one folder
+	maxLinked = 256  // entries of a hidden folder that may be links
+)
+
+// hide finds what is hidden: credentials, profiles of browsers, wallets, files of shield, and
+// the .env files beside the workspace.
+func (b *builder) hide() {
+	for _, list := range []string{"credential_stores", "browser_data", "wallets", "system_secrets", "secret_names", "private_messages"} {
+		globs, _ := knowledge.Paths(list)
+		for _, glob := range globs {
+			b.hideGlob(glob)
+		}
+	}
+	for _, path := range b.Own {
+		if !contain.Within(path, b.Roots) { // there it is fixed
+			b.hideTree(path)
+		}
+	}
+	for _, root := range b.Roots {
+		beside, err := filepath.Glob(escape(filepath.Dir(root)) + "/*/.env*")
+		if err != nil || len(beside) > maxNames {
+			beside = nil
+		}
+		for _, path := range beside {
+			if !contain.Within(path, b.Roots) && effect.SecretPath(path, false) {
+				b.hidePath(path)
+			}
+		}
+	}
+}
+
+// escape returns a path as a pattern of [filepath.Glob].
+func escape(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// hideGlob hides what a glob of package knowledge names in the home folder, or by its whole
+// path. One that may lie anywhere is not looked for.
+func (b *builder) hideGlob(glob string) {
+	for _, g := range expand(glob) {
+		if rest, ok := strings.CutPrefix(g, "~/"); ok && b.Home != "" {
+			g = escape(b.Home) + "/" + rest
+		}
+		if !strings.HasPrefix(g, "/") || strings.HasPrefix(g, "/proc/") || strings.HasPrefix(g, "/dev/") {
+			continue // who reads of another process, and of devices, is bounded otherwise
+		}
+		g, _, tree := strings.Cut(g, "/**") // a folder in the middle is hidden as a whole
+		paths, err := filepath.Glob(g)
+		if err != nil {
+			continue
+		}
+		for _, path := range paths {
+			if tree {
+				b.hideTree(path)
+			} else {
+				b.hidePath(path)
+			}
+		}
+	}
+}
+
+// hidePath hides a file, or folder, wherever it lies.
+func (b *builder) hidePath(path string) {
+	if real, err := filepath.EvalSymlinks(path); err == nil && real != "/" && !contain.Holds(real, b.Roots) && !contain.Holds(real, []string{b.Home}) {
+		b.hidden = append(b.hidden, real)
+	}
+}
+
+// hideTree is hidePath, and hides what links in the folder lead to in the home folder.
+func (b *builder) hideTree(path string) {
+	b.hidePath(path)
+	for _, real := range links(path, b.Home) {
+		b.hidePath(real)
+	}
+}
+
+// links returns where the links in a folder lead to in the home folder.
+func links(folder, home string) (out []string) {
+	f, err := os.Open(folder)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	entries, _ := f.ReadDir(maxLinked)
+	for _, e := range entries {
+		if e.Type()&fs.ModeSymlink == 0 {
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(filepath.Join(folder, e.Name())); err == nil && real != home && contain.Within(real, []string{home}) {
+			out = append(out, real)
+		}
+	}
+	return out
+}
+
+// expand returns what the braces of a glob stand for.
+func expand(glob string) []string {
+	start := strings.IndexByte(glob, '{')
+	if start < 0 {
+		return []string{glob}
+	}
+	depth, from := 0, start+1
+	var out, parts []string
+	for i := start; i < len(glob); i++ {
+		switch glob[i] {
+		case '{':
+			depth++
+		case ',':
+			if depth == 1 {
+				parts = append(parts, glob[from:i])
+				from = i + 1
+			}
+		case '}':
+			if depth--; depth > 0 {
+				continue
+			}
+			for _, part := range append(parts, glob[from:i]) {
+				out = append(out, expand(glob[:start]+part+glob[i+1:])...)
+			}
+			return out
+		}
+	}
+	return []string{glob}
+}
+
+// effect adds what an effect needs.
+func (b *builder) effect(e *effect.Effect) error {
+	if why := outside[e.Kind]; why != "" {
+		return &UnboundedError{cmp.Or(e.Reason, "it "+why)}
+	}
+	switch e.Kind {
+	case effect.Execute:
+		if why := knowledge.Outside(e.Program); why != "" {
+			return &UnboundedError{e.Program + " " + why}
+		}
+		b.program(e.Program)
+		b.network = b.network || e.Class == effect.Network
+	case effect.HTTPRequest, effect.Connect, effect.Listen, effect.SendMessage, effect.SendData, effect.ChangeRemote:
+		b.network = true
+	case effect.ReadFile, effect.RunCode, effect.ReadSecret:
+		if e.Path != "" && !e.Pattern {
+			b.read(e.Path)
+		}
+	case effect.WriteFile, effect.CreateDirectory, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ChangePermissions, effect.Persist:
+		if e.Path != "" {
+			return b.change(e)
+		}
+	}
+	return nil
+}
+
+// outside are the effects that containment would stop, and why: what they change is not
+// below any path.
+var outside = map[effect.Kind]string{
+	effect.ChangePrivilege: "takes other privileges",
+	effect.ChangeSystem:    "changes the system",
+	effect.StopProcess:     "ends other processes",
+	effect.ReadClipboard:   "reads the screen, keys or memory of other programs",
+	effect.RemoteShell:     "hands a shell to another machine",
+	effect.ChangeGuard:     "changes shield itself",
+}
+
+// program gives a program what it keeps: caches, which are made if they are missing, and the
+// credentials of its own service.
+func (b *builder) program(name string) {
+	caches, credentials := knowledge.Keeps(filepath.Base(name))
+	for _, glob := range caches {
+		for _, path := range b.paths(glob) {
+			if _, err := os.Lstat(path); err != nil && !contain.Within(path, b.Roots) {
+				_ = os.MkdirAll(path, 0o755)
+			}
+			if real, err := filepath.EvalSymlinks(path); err == nil {
+				b.free = append(b.free, real)
+				if !contain.Within(real, b.Roots) {
+					b.write = append(b.write, real)
+				}
+			}
+		}
+	}
+	if strings.ContainsRune(name, '/') && !launch.StandardFolder(filepath.Dir(name)) || b.others[name] {
+		return // another program by that name
+	}
+	for _, glob := range credentials {
+		for _, path := range b.paths(glob) {
+			for _, real := range append(links(path, b.Home), path) {
+				b.read(real)
+			}
+			if real, err := filepath.EvalSymlinks(path); err == nil { // a folder of nothing but its credentials
+				b.hidden = slices.DeleteFunc(b.hidden, func(h string) bool { return contain.Within(h, []string{real}) })
+			}
+		}
+	}
+}
+
+// paths returns what a glob of an entry stands for here.
+func (b *builder) paths(glob string) (out []string) {
+	for _, g := range expand(glob) {
+		if rest, ok := strings.CutPrefix(g, "~/"); ok && b.Home != "" {
+			out = append(out, filepath.Join(b.Home, rest))
+		} else if rest, ok := strings.CutPrefix(g, "$WORKSPACE/"); ok {
+			for _, root := range b.Roots {
+				out = append(out, filepath.Join(root, rest))
+			}
+		}
+	}
+	return out
+}
+
+// read lets a path be read, although it is hidden, or lies in /tmp.
+func (b *builder) read(path string) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return
+	}
+	if contain.Within(real, []string{"/tmp"}) && real != "/tmp" {
+		b.shown = append(b.shown, real)
+	}
+	for i := 0; i < len(b.hidden); i++ {
+		h := b.hidden[i]
+		switch {
+		case h == real:
+		case contain.Within(real, []string{h}): // all that is beside it stays hidden
+			entries, err := os.ReadDir(h)
+			if err != nil {
+				continue
+			}
+			for _, e := range entries {
+				b.hidden = append(b.hidden, filepath.Join(h, e.Name()))
+			}
+		default:
+			continue
+		}
+		b.hidden = slices.Delete(b.hidden, i, i+1)
+		i--
+	}
+}
+
+// change lets the path of an effect be changed: the file itself, or the folder in which
+// names come and go.
+func (b *builder) change(e *effect.Effect) error {
+	path := e.Path
+	if i := strings.IndexAny(path, `*?[\`); e.Pattern && i >= 0 {
+		path = path[:strings.LastIndexByte(path[:i], '/')+1]
+	}
+	path = filepath.Clean(path)
+	real, exists, err := resolve(path)
+	if err != nil {
+		return &UnboundedError{err.Error()}
+	}
+	if slices.Contains(devices, real) {
+		return nil
+	}
+	b.free = append(b.free, real)
+	if contain.Within(real, b.Roots) {
+		return nil
+	}
+	stays := e.Kind == effect.WriteFile || e.Kind == effect.ChangePermissions || e.Kind == effect.Persist || e.Kind == effect.CreateDirectory || e.Pattern
+	if exists && stays {
+		info, err := os.Stat(real)
+		if err != nil {
+			return &UnboundedError{err.Error()}
+		}
+		if !info.IsDir() || !b.wide(real) {
+			b.write = append(b.write, real)
+			return nil
+		}
+	}
+	folder := filepath.Dir(real) // or the first above it that is there
+	for info, err := os.Stat(folder); err != nil || !info.IsDir(); info, err = os.Stat(folder) {
+		folder = filepath.Dir(folder)
+	}
+	if b.wide(folder) {
+		return &UnboundedError{fmt.Sprintf("it adds or removes names in %s, which holds more than may be changed", folder)}
+	}
+	b.write = append(b.write, folder)
+	return nil
+}
+
+// devices take what is written and keep nothing.
+var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/stdout", "/dev/stderr"}
+
+// wide reports whether a folder is too much to be changed as a whole: it holds the home
+// folder, something hidden, or files that run later.
+func (b *builder) wide(folder string) bool {
+	return contain.Holds(folder, []string{b.Home}) || contain.Holds(folder, b.hidden) || strings.Count(folder, "/") < 2 && folder != "/tmp" || len(b.later(folder)) > 0
+}
+
+// resolve returns a path without symbolic links, and whether it is there.
+func resolve(path string) (real string, exists bool, err error) {
+	var rest []string
+	for p := path; ; p = filepath.Dir(p) {
+		switch real, err := filepath.EvalSymlinks(p); {
+		case err == nil:
+			slices.Reverse(rest)
+			return filepath.Join(append([]string{real}, rest...)...), len(rest) == 0, nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return "", false, err
+		}
+		if _, err := os.Lstat(p); err == nil {
+			return "", false, fmt.Errorf("%s is a link that leads nowhere", p)
+		}
+		rest = append(rest, filepath.Base(p))
+	}
+}
+
+// later returns what is in a folder of the files that run later, or tell an agent what to do.
+func (b *builder) later(folder string) (out []string) {
+	for _, list := range []string{"agent_settings", "starts_later"} {
+		globs, _ := knowledge.Paths(list)
+		for _, glob := range globs {
+			for _, g := range expand(glob) {
+				rest, float := strings.CutPrefix(g, "**/")
+				home, inHome := strings.CutPrefix(g, "~/")
+				switch {
+				case float:
+					g = escape(folder) + "/" + rest
+				case inHome && contain.Within(folder, []string{b.Home}):
+					g = escape(b.Home) + "/" + home
+				default:
+					continue
+				}
+				g, _, _ = strings.Cut(g, "/**")
+				paths, _ := filepath.Glob(g)
+				for _, path := range paths {
+					if real, err := filepath.EvalSymlinks(path); err == nil && contain.Within(real, []string{folder}) && real != folder {
+						out = append(out, real)
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// profile returns what was collected.
+func (b *builder) profile() (*contain.Profile, error) {
+	p := &contain.Profile{Hidden: outermost(b.hidden), Write: outermost(append(slices.Clone(b.Roots), b.write...)), Network: b.network}
+	for _, root := range p.Write {
+		for _, path := range b.later(root) {
+			if !contain.Within(path, b.free) && !contain.Holds(path, b.free) {
+				p.Fixed = append(p.Fixed, path)
+			}
+		}
+	}
+	for _, path := range b.Own {
+		if _, err := os.Lstat(path); err == nil && contain.Within(path, b.Roots) {
+			p.Fixed = append(p.Fixed, path)
+		}
+	}
+	p.Fixed = outermost(p.Fixed)
+	for _, path := range outermost(b.shown) {
+		if !contain.Within(path, p.Write) {
+			p.Shown = append(p.Shown, path)
+		}
+	}
+	return p, nil
+}
+
+// outermost returns paths without those that lie in another, sorted.
+func outermost(paths []string) []string {
+	out := []string{}
+	for _, path := range slices.Sorted(slices.Values(paths)) {
+		if !contain.Within(path, out) {
+			out = append(out, path)
+		}
+	}
+	return out
+}

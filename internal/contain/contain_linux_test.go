@@ -1,0 +1,218 @@
+//go:build amd64 || arm64
+
+package contain
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// sh runs a script in a profile, and returns what it printed and its status.
+func sh(t *testing.T, with Mechanism, p *Profile, script string) (string, int) {
+	t.Helper()
+	var out bytes.Buffer
+	started, err := Start(func() *exec.Cmd {
+		return &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", script}, Dir: p.Write[0], Env: []string{"PATH=/usr/bin:/bin", "A=b"}, Stdin: strings.NewReader("in\n"), Stdout: &out, Stderr: &out}
+	}, p, with, func(Refusal) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = started.Wait()
+	started.End()
+	return out.String(), started.ProcessState.ExitCode()
+}
+
+// TestStart: the program gets its streams, folder and variables, and its status is returned.
+func TestStart(t *testing.T) {
+	t.Parallel()
+	forEach(t, func(t *testing.T, with Mechanism) {
+		for script, want := range map[string]string{
+			"cat; echo $A; pwd; exit 3":           "in\nb\nWORK\n3",
+			"kill -TERM $$":                       "143",
+			"echo x > $TMPDIR/a && cat $TMPDIR/a": "x\n0",
+			"echo x > a && mkdir b && mv a b/ && cat b/a && rm -r b && ls": "x\nlink-to-keys\nsub\n0",
+			"ls ../.keys": "key\n0", // names are not hidden
+		} {
+			_, p := newGround(t)
+			p.Hidden = p.Hidden[:1]
+			got, status := sh(t, with, p, script)
+			got = strings.ReplaceAll(got, p.Write[0], "WORK")
+			if got += strconv.Itoa(status); got != want {
+				t.Errorf("%s\ngot  %q\nwant %q", script, got, want)
+			}
+		}
+	})
+}
+
+// TestStartFails: what cannot be put into force as it is said is not started.
+func TestStartFails(t *testing.T) {
+	t.Parallel()
+	forEach(t, func(t *testing.T, with Mechanism) {
+		g, ok := newGround(t)
+		if err := os.Link(g.Secret, g.Away+"/other"); err != nil {
+			t.Fatal(err)
+		}
+		var unavailable *UnavailableError
+		start := func(path string, p Profile) error {
+			started, err := Start(func() *exec.Cmd { return &exec.Cmd{Path: path, Args: []string{path}, Dir: g.Work} }, &p, with, func(Refusal) {})
+			if err == nil {
+				_ = started.Wait()
+				started.End()
+			}
+			return err
+		}
+		if err := start("/bin/true", *ok); err != nil {
+			t.Error(err)
+		}
+		if err := start("/bin/no-such-program", *ok); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a program that is not there: %v", err)
+		}
+		if err := start("/bin/true", Profile{Hidden: []string{g.Secret}, Write: ok.Write}); !errors.As(err, &unavailable) {
+			t.Errorf("a secret with another name: %v", err)
+		}
+		if err := start("/bin/true", Profile{Write: []string{"relative"}}); err == nil {
+			t.Error("a relative path was taken")
+		}
+		link := g.Away + "/link"
+		if err := os.Symlink(g.Home, link); err != nil {
+			t.Fatal(err)
+		}
+		if err := start("/bin/true", Profile{Write: []string{filepath.Join(link, "work")}}); err == nil {
+			t.Error("a folder that has become a link was taken")
+		}
+	})
+}
+
+// TestHiddenInside: beside something hidden in a folder that can be changed, new files can
+// be written, and not be read.
+func TestHiddenInside(t *testing.T) {
+	t.Parallel()
+	forEach(t, func(t *testing.T, with Mechanism) {
+		_, p := newGround(t)
+		if got, _ := sh(t, with, p, "echo x > a && ls a && cat a 2>/dev/null; echo y > sub/b && cat sub/b"); got != "a\ny\n" {
+			t.Error(got)
+		}
+	})
+}
+
+// TestRefusals: what is refused is told, and what is not is not.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	forEach(t, func(t *testing.T, with Mechanism) {
+		g, p := newGround(t)
+		p.Hidden = p.Hidden[:1]
+		for script, want := range map[string]string{
+			"cat ../.keys/key; cat ../.keys/key; cat ../.keys/none": "reading HOME/.keys/key",
+			"cat link-to-keys/key":                            "reading HOME/.keys/key",
+			"echo x >> ../.startup; rm ../.startup":           "changing HOME/.startup",
+			"cd ..; mkdir new; mv .startup work/s; ln -s a b": "changing HOME/.startup, changing HOME/b, changing HOME/new",
+			"echo x > a; cat a ../.startup; rm a; ls -R .. > /dev/null; cat /no/such/file; ls -A ../.keys; cat /etc/hostname": "",
+		} {
+			var mu sync.Mutex
+			var got []string
+			started, err := Start(func() *exec.Cmd {
+				return &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", script}, Dir: g.Work, Env: []string{"PATH=/usr/bin:/bin"}}
+			}, p, with, func(r Refusal) {
+				mu.Lock()
+				defer mu.Unlock()
+				got = append(got, strings.ReplaceAll(r.String(), g.Home, "HOME"))
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = started.Wait()
+			started.End()
+			slices.Sort(got)
+			if s := strings.Join(got, ", "); s != want {
+				t.Errorf("%s\ngot  %s\nwant %s", script, s, want)
+			}
+		}
+	})
+}
+
+// TestFixed: where there are namespaces, what is fixed inside a folder stays as it is.
+func TestFixed(t *testing.T) {
+	t.Parallel()
+	forEach(t, func(t *testing.T, with Mechanism) {
+		if with&Namespaces == 0 {
+			return
+		}
+		g, p := newGround(t)
+		p.Hidden, p.Fixed = p.Hidden[:1], []string{g.Work + "/sub"}
+		got, _ := sh(t, with, p, "echo x > sub/a; mv sub other; rm -r sub; ls -d sub && echo x > b && cat b")
+		if !strings.HasSuffix(got, "sub\nx\n") {
+			t.Error(got)
+		}
+		if _, err := os.Stat(g.Work + "/sub/a"); err == nil {
+			t.Error("it was written to")
+		}
+	})
+}
+
+// TestLoopback: without a network, a server and its client reach each other in namespaces.
+func TestLoopback(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("python3 is not installed")
+	}
+	forEach(t, func(t *testing.T, with Mechanism) {
+		_, p := newGround(t)
+		got, _ := sh(t, with, p, `python3 -c '
+import socket
+s = socket.create_server(("127.0.0.1", 0))
+c = socket.create_connection(s.getsockname())
+print("met")'`)
+		if met := got == "met\n"; met != (with&Namespaces != 0) {
+			t.Error(got)
+		}
+	})
+}
+
+// BenchmarkStart is what containment adds to the start of a program: ms is the
+// difference of the least times.
+func BenchmarkStart(b *testing.B) {
+	home := b.TempDir()
+	for i := range 500 {
+		if err := os.WriteFile(filepath.Join(home, strconv.Itoa(i)), nil, 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for name, with := range map[string]Mechanism{"Landlock": Landlock, "all": Landlock | Namespaces, "home of 500 entries": Landlock} {
+		b.Run(name, func(b *testing.B) {
+			p := &Profile{Hidden: []string{"/etc/shadow", "/etc/ssl/private"}, Write: []string{b.TempDir()}}
+			if name == "home of 500 entries" {
+				p.Hidden = append(p.Hidden, home+"/7")
+			}
+			command := func() *exec.Cmd { return &exec.Cmd{Path: "/bin/true", Args: []string{"true"}, Dir: "/"} }
+			free, held := time.Hour, time.Hour
+			for b.Loop() {
+				begin := time.Now()
+				if err := command().Run(); err != nil {
+					b.Fatal(err)
+				}
+				free = min(free, time.Since(begin))
+				begin = time.Now()
+				started, err := Start(command, p, with, func(Refusal) {})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := started.Wait(); err != nil {
+					b.Fatal(err)
+				}
+				started.End()
+				held = min(held, time.Since(begin))
+			}
+			b.ReportMetric(float64((held-free).Microseconds())/1000, "ms")
+		})
+	}
+}

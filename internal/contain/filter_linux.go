@@ -1,0 +1,127 @@
+//go:build amd64 || arm64
+
+package contain
+
+import "golang.org/x/sys/unix"
+
+// refused are system calls that reach around files and sockets, or that change the machine.
+// A contained program needs none of them.
+var refused = []uintptr{
+	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK,
+	unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_MOUNT_SETATTR, unix.SYS_SETNS, unix.SYS_OPEN_BY_HANDLE_AT,
+	unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
+	unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE,
+	unix.SYS_REBOOT, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME,
+	unix.SYS_SYSLOG, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_VHANGUP, unix.SYS_FANOTIFY_INIT, unix.SYS_LOOKUP_DCOOKIE, unix.SYS_NFSSERVCTL,
+}
+
+// absent are those that answer as in a kernel that has none: programs then do without.
+// The flags of clone3 cannot be seen here, and clone does the same.
+var absent = []uintptr{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_CLONE3}
+
+// namespaces are the flags by which a process leaves the namespaces it is in.
+const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
+
+// Where the kernel shows a system call to a filter.
+const (
+	atCall = 0
+	atArch = 4
+	atArgs = 16 // 8 bytes each, the low half first
+)
+
+// An assembler writes a filter.
+type assembler []unix.SockFilter
+
+func (a *assembler) op(code uint16, k uint32, yes, no uint8) {
+	*a = append(*a, unix.SockFilter{Code: code, Jt: yes, Jf: no, K: k})
+}
+
+func (a *assembler) load(at uint32)      { a.op(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, at, 0, 0) }
+func (a *assembler) answer(v uint32)     { a.op(unix.BPF_RET|unix.BPF_K, v, 0, 0) }
+func (a *assembler) allow()              { a.answer(unix.SECCOMP_RET_ALLOW) }
+func (a *assembler) refuse(e unix.Errno) { a.answer(unix.SECCOMP_RET_ERRNO | uint32(e)) }
+
+func (a *assembler) notify() { a.answer(unix.SECCOMP_RET_USER_NOTIF) }
+
+// when answers e if the loaded value is k.
+func (a *assembler) when(k uintptr, e unix.Errno) {
+	a.op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, uint32(k), 0, 1)
+	a.refuse(e)
+}
+
+// pass allows if the loaded value is k.
+func (a *assembler) pass(k uintptr) {
+	a.op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, uint32(k), 0, 1)
+	a.allow()
+}
+
+// of writes what is asked of one system call, and allows it in the end. The number of the
+// call is loaded before and after.
+func (a *assembler) of(call uintptr, body func(*assembler)) {
+	var b assembler
+	body(&b)
+	b.allow()
+	a.op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, uint32(call), 0, uint8(len(b)))
+	*a = append(*a, b...)
+}
+
+// filter returns the system calls of a profile.
+func filter(o *order) []unix.SockFilter {
+	var a assembler
+	a.load(atArch) // the numbers of another one mean something else
+	a.op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, arch, 1, 0)
+	a.refuse(unix.ENOSYS)
+	a.load(atCall)
+	a.op(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, 1<<30, 0, 1) // x32
+	a.refuse(unix.ENOSYS)
+	for _, call := range refused {
+		a.when(call, unix.EPERM)
+	}
+	for _, call := range absent {
+		a.when(call, unix.ENOSYS)
+	}
+	for _, call := range []uintptr{unix.SYS_CLONE, unix.SYS_UNSHARE} {
+		a.of(call, func(a *assembler) {
+			a.load(atArgs)
+			a.op(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, namespaces, 0, 1)
+			a.refuse(unix.EPERM)
+		})
+	}
+	a.of(unix.SYS_IOCTL, func(a *assembler) { // input of a terminal, as if a person had typed it
+		a.load(atArgs + 8)
+		a.when(unix.TIOCSTI, unix.EPERM)
+		a.when(unix.TIOCLINUX, unix.EPERM)
+	})
+	a.of(unix.SYS_SOCKET, func(a *assembler) {
+		a.load(atArgs)
+		a.pass(unix.AF_NETLINK) // addresses and routes are read by it
+		if o.Profile.Network || o.Namespaces {
+			a.pass(unix.AF_INET)
+			a.pass(unix.AF_INET6)
+		}
+		for _, family := range []uint32{unix.AF_INET, unix.AF_INET6} {
+			a.op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, family, 0, 1)
+			a.notify() // the watcher refuses it
+		}
+		a.refuse(unix.EAFNOSUPPORT)
+	})
+	seen := map[uintptr]bool{}
+	for _, w := range watched {
+		if !seen[w.call] {
+			seen[w.call] = true
+			a.op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, uint32(w.call), 0, 1)
+			a.notify()
+		}
+	}
+	if !o.Profile.Network {
+		a.op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.SYS_CONNECT, 0, 1)
+		a.notify()
+		a.of(unix.SYS_SENDTO, func(a *assembler) {
+			a.load(atArgs + 8*4)
+			a.pass(0) // connected
+			a.notify()
+		})
+	}
+	a.allow()
+	return a
+}

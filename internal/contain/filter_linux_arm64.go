@@ -1,0 +1,8 @@
+package contain
+
+import "golang.org/x/sys/unix"
+
+const arch = unix.AUDIT_ARCH_AARCH64
+
+// watchedHere are the older system calls that only this processor has.
+var watchedHere = []watch{{unix.SYS_RENAMEAT, 0, 1, -1, true}, {unix.SYS_RENAMEAT, 2, 3, -1, true}}

@@ -1,0 +1,29 @@
+//go:build !linux || (!amd64 && !arm64)
+
+package contain
+
+import (
+	"os/exec"
+	"runtime"
+)
+
+// Probe says what works here.
+func Probe() []Means {
+	return []Means{{Name: "Landlock", About: unavailable}}
+}
+
+const unavailable = "not available on this system (" + runtime.GOOS + "/" + runtime.GOARCH + ")"
+
+// A Process is a contained program.
+type Process struct {
+	*exec.Cmd
+	Used Mechanism
+}
+
+// Start fails with an [*UnavailableError].
+func Start(func() *exec.Cmd, *Profile, Mechanism, func(Refusal)) (*Process, error) {
+	return nil, &UnavailableError{unavailable}
+}
+
+// End does nothing.
+func (*Process) End() {}
