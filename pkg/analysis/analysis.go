@@ -30,6 +30,9 @@ type Case struct {
 	// record with [Case.Meet]. nil means that nothing is recorded.
 	Met [][]Met
 
+	// Said are the objects of the action of which the user of the session has spoken.
+	Said []Said
+
 	// Evidence is filled by Tier 1 if it is not nil.
 	Evidence *Evidence
 
@@ -49,6 +52,12 @@ type Case struct {
 	inputs  *inputs // nil until asked for
 
 	expansions map[expanding]Expansion
+}
+
+// A Said is an object of an action of which the user of the session has spoken.
+type Said struct {
+	Name string // as the action has it
+	Not  bool   // the user does not want it done; else has asked for it
 }
 
 // At returns the place in which the action is judged; its CWD is the action's.

@@ -1,9 +1,12 @@
 package analysis
 
 import (
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,6 +34,17 @@ func stampOf(folder string) (s stamp, ok bool) {
 		return s, false
 	}
 	return stamp{uint64(st.Dev), st.Ino, st.Ctim.Nano()}, true //nolint:unconvert // its type differs between processors
+}
+
+// changedLast returns when a file, or what is known of it, was changed last. No program can set
+// that.
+func changedLast(info fs.FileInfo) time.Time {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		if changed := time.Unix(0, st.Ctim.Nano()); changed.After(info.ModTime()) {
+			return changed
+		}
+	}
+	return info.ModTime()
 }
 
 // newFiles returns files that trust the file system of the root.

@@ -3,9 +3,11 @@
 package analysis
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 func cutRoot(path string) (root, rest string) {
@@ -17,6 +19,9 @@ func cutRoot(path string) (root, rest string) {
 
 // A looker looks up names.
 type looker struct{}
+
+// changedLast returns when a file was changed last.
+func changedLast(info fs.FileInfo) time.Time { return info.ModTime() }
 
 func newFiles() *files { return &files{} }
 

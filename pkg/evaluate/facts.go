@@ -95,6 +95,7 @@ func newFacts(c *analysis.Case, r *redact.Redactor, why func(*verdict.Step) stri
 	f.asked(c, why)
 	f.effects(c)
 	f.session(c)
+	f.said(c)
 	place := c.At()
 	for _, known := range [...]struct{ kind, path string }{{"workspace", first(place.Roots)}, {"home", place.Home}} {
 		if known.path != "" {
@@ -151,6 +152,17 @@ func (f *facts) session(c *analysis.Case) {
 	}
 	if len(said) > 0 {
 		f.add("earlier in the session: %s", strings.Join(said, ", "))
+	}
+}
+
+// said says of which objects the user has spoken.
+func (f *facts) said(c *analysis.Case) {
+	for _, s := range c.Said {
+		text := "%s was named by the user, with a verb of what is done to it"
+		if s.Not {
+			text = "%s was named by the user as what this is not to be done to"
+		}
+		f.add(text, f.names.ref("object", f.names.redactor.String(s.Name), maxName))
 	}
 }
 

@@ -1,16 +1,13 @@
 package session
 
 import (
-	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"slices"
 	"strings"
 
-	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/grounding"
 )
 
@@ -20,23 +17,17 @@ type Prompt struct {
 	ID    string            `json:"id,omitempty"` // by the host
 	Sum   string            `json:"sum"`          // keyed hash of the text
 	Named []grounding.Named `json:"named,omitempty"`
+	Words []byte            `json:"words,omitempty"` // short keyed hashes of the names in it
 	At    int64             `json:"at"`
 }
 
-// Bounds of what is kept of prompts, and of names in results that anybody may have written.
+// Bounds of what is kept of prompts.
 const (
 	maxObjects = 64
 	maxPending = 16
-	maxHeard   = 8192
-	heardSize  = 8
-	maxScanned = 1 << 20 // bytes of one result
+	maxWords   = 256  // names of one prompt
+	maxSpoken  = 2048 // names of all
 )
-
-// heardAll is in the list of names for all names: texts had more than are kept.
-var heardAll = bytes.Repeat([]byte{0xff}, heardSize)
-
-// heardKey is the key of the names in a group, each as a short keyed hash.
-var heardKey = []byte("heard")
 
 // NameKey returns what a name is kept as.
 func (s *Store) NameKey(name string) string { return hex.EncodeToString(s.sumOf("name " + name)[:16]) }
@@ -54,6 +45,9 @@ func (s *Store) Prompted(ctx context.Context, loaded *Session, id, text string, 
 	for i := range p.Named {
 		n := &p.Named[i]
 		n.Name, n.Said = s.NameKey(n.Name), cut(clean(n.Said))
+	}
+	for _, w := range grounding.Words(text, maxWords) {
+		p.Words = append(p.Words, s.short(w)...)
 	}
 	d := &Delta{Prompt: &p}
 	if !pending {
@@ -113,81 +107,8 @@ func (r *Record) speak(d *Delta) bool {
 			r.Named = append(r.Named, n)
 		}
 		r.Named = r.Named[max(0, len(r.Named)-maxObjects):]
+		r.Words = append(slices.Clone(r.Words), d.Spoken.Words...)
+		r.Words = r.Words[max(0, len(r.Words)-maxSpoken*shortSize):]
 	}
 	return len(d.Settled) > 0 || d.Prompt != nil || d.Spoken != nil
-}
-
-var heardName = prefilter.Lazy(`[A-Za-z0-9~./_@][A-Za-z0-9~./_@:+=-]{2,199}`)
-
-// Heard keeps the names in texts that anybody may have written, so that no user's word about
-// one of them counts from then on.
-func (s *Store) Heard(ctx context.Context, loaded *Session, texts []string) error {
-	var fresh []byte
-	seen, left := map[uint64]bool{}, maxScanned
-	add := func(name string) {
-		if name = grounding.Canonical(strings.Trim(name, ".,:;")); len(name) < 3 {
-			return
-		}
-		sum := s.sumOf("name " + name)[:heardSize]
-		if n := binary.LittleEndian.Uint64(sum); !seen[n] && len(seen) < maxHeard {
-			seen[n] = true
-			fresh = append(fresh, sum...)
-		}
-	}
-	over := false
-	for _, text := range texts {
-		over = over || len(text) > left
-		if text = text[:min(len(text), left)]; text == "" {
-			continue
-		}
-		left -= len(text)
-		list := heardName().FindAllString(text, maxHeard)
-		over = over || len(list) == maxHeard
-		for _, w := range list {
-			add(w)
-			if _, rest, ok := strings.Cut(w, "://"); ok {
-				w = rest
-			}
-			for part := range strings.FieldsFuncSeq(w, func(r rune) bool { return strings.ContainsRune("/@:=+", r) }) {
-				add(part)
-			}
-		}
-	}
-	over = over || len(seen) == maxHeard
-	if len(fresh) == 0 && !over || loaded.err != nil {
-		return loaded.err
-	}
-	group := loaded.key.group()
-	return s.shelf.change(ctx, func(sh shelf) error {
-		all := append(slices.Clone(fresh), sh.Get(group, heardKey)...)
-		over = over || bytes.HasSuffix(all, heardAll)
-		for i := len(fresh); i+heardSize <= len(all); {
-			if seen[binary.LittleEndian.Uint64(all[i:])] {
-				all = slices.Delete(all, i, i+heardSize)
-			} else {
-				i += heardSize
-			}
-		}
-		if over || len(all) > maxHeard*heardSize {
-			all = heardAll // from now on the user's words lift nothing in this session
-		}
-		return sh.Put(group, heardKey, all)
-	}, s.wants(loaded.key, loaded.lineage.Parent)...)
-}
-
-// HasHeard reports whether a text that anybody may have written had one of some names.
-func (s *Store) HasHeard(ctx context.Context, loaded *Session, names []string) (heard bool, err error) {
-	group := loaded.key.group()
-	err = s.shelf.look(ctx, func(sh shelf) error {
-		all := sh.Get(group, heardKey)
-		heard = bytes.HasPrefix(all, heardAll)
-		for _, name := range names {
-			sum := s.sumOf("name " + name)[:heardSize]
-			for i := 0; i+heardSize <= len(all); i += heardSize {
-				heard = heard || string(all[i:i+heardSize]) == string(sum)
-			}
-		}
-		return nil
-	}, s.wants(loaded.key, loaded.lineage.Parent)...)
-	return heard, err
 }

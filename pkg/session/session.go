@@ -71,6 +71,8 @@ type Record struct {
 	Prompts []Prompt          `json:"prompts,omitempty"` // that may be the user's
 	Named   []grounding.Named `json:"named,omitempty"`   // what the user has named, the newest last
 	Spoken  bool              `json:"spoken,omitempty"`  // the user has written a prompt
+	Words   []byte            `json:"words,omitempty"`   // short keyed hashes of the names in these
+	Texts   int64             `json:"texts,omitempty"`   // how many texts came in that anybody may have written
 	Stopped bool              `json:"stopped,omitempty"` // nothing is allowed until a person has looked
 
 	// Of the shared record alone.

@@ -162,6 +162,7 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 				o.stages |= verdict.Approve
 				break
 			}
+			c.Said = p.said(ctx, c, r)
 		}
 		if it.Outside != nil && (tier >= TierEvaluate || tier == TierClassify && p.sidecar) {
 			it.Outside()

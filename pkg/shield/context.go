@@ -2,6 +2,7 @@ package shield
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/grounding"
 	"github.com/shieldcli/shield/pkg/grounding/objects"
 	"github.com/shieldcli/shield/pkg/kind"
+	"github.com/shieldcli/shield/pkg/session"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -24,18 +26,46 @@ var softRules = []string{
 	"doubt contact", "doubt outside", "doubt remote", "doubt " + string(effect.SendData), "doubt " + string(effect.ChangeRemote),
 }
 
-// inContext returns what a verdict of the lower tiers becomes by what the user of the session
-// has said: an ALLOW is a question where the user has said that the action is not wanted, or
+// inContext returns what a verdict of the lower tiers becomes by what is known of the words of
+// the user of the session, and of others: what the user has said decides, and what else they
+// allow, or the evaluator might, is a question for the user if a text of others named it.
+func (p *Pipeline) inContext(ctx context.Context, tier int, v verdict.Verdict, c *analysis.Case, r *recall) verdict.Verdict {
+	if !p.inSession(r) || v.Error != "" || v.Decision == verdict.Block || r.session().Err() != nil {
+		return v
+	}
+	if named, spoken := r.session().Named(); spoken {
+		v = p.asSaid(ctx, tier, v, c, r, named)
+		if len(c.Trail) > 0 && v.Decision == verdict.Allow && c.Trail[len(c.Trail)-1].Source == byContext {
+			return v
+		}
+	}
+	if v.Decision == verdict.Allow || tier == TierClassify && v.NextTier < TierApprove {
+		if why := p.suggested(ctx, c, r); why != "" {
+			return p.askUser(why, tier, c)
+		}
+	}
+	return v
+}
+
+// byContext is the source of a step in the trail.
+const byContext = "context"
+
+// inSession reports whether a memory is that of a session of a host.
+func (p *Pipeline) inSession(r *recall) bool {
+	return r != nil && r.known == nil && p.host != "" && r.key.ID != ""
+}
+
+// askUser returns the question for the user that the words of others, or the user's own, make
+// of a verdict.
+func (p *Pipeline) askUser(why string, tier int, c *analysis.Case) verdict.Verdict {
+	return p.noted(verdict.Verdict{Decision: verdict.Escalate, Confidence: 1, NextTier: TierApprove, Fixed: true, Reasoning: why}, tier, c, p.now())
+}
+
+// asSaid returns what a verdict of the lower tiers becomes by what the user of the session has
+// said: an ALLOW is a question where the user has said that the action is not wanted, or
 // where it destroys a remote resource that the user did not name; a question about objects
 // that the user has named, with a verb of what is done to them, is answered.
-func (p *Pipeline) inContext(ctx context.Context, tier int, v verdict.Verdict, c *analysis.Case, r *recall) verdict.Verdict {
-	if r == nil || r.known != nil || p.host == "" || r.key.ID == "" || v.Error != "" || v.Decision == verdict.Block {
-		return v
-	}
-	named, spoken := r.session().Named()
-	if !spoken || r.session().Err() != nil {
-		return v
-	}
+func (p *Pipeline) asSaid(ctx context.Context, tier int, v verdict.Verdict, c *analysis.Case, r *recall, named []grounding.Named) verdict.Verdict {
 	key := p.sessions.NameKey
 	if v.Decision == verdict.Allow {
 		why := ""
@@ -47,8 +77,7 @@ func (p *Pipeline) inContext(ctx context.Context, tier int, v verdict.Verdict, c
 		if why == "" {
 			return v
 		}
-		asked := verdict.Verdict{Decision: verdict.Escalate, Confidence: 1, NextTier: TierApprove, Fixed: true, Reasoning: why}
-		return p.noted(asked, tier, c, p.now())
+		return p.askUser(why, tier, c)
 	}
 	if tier < TierClassify || p.strict || p.deniedBefore(c) || objects.Forbidden(c, named, key) != "" {
 		return v
@@ -66,8 +95,32 @@ func (p *Pipeline) inContext(ctx context.Context, tier int, v verdict.Verdict, c
 		return v
 	}
 	allowed := verdict.Verdict{Decision: verdict.Allow, Tier: TierClassify, Confidence: 1, Reasoning: "the user named " + strings.Join(by, " and ")}
-	c.Trail = append(c.Trail, verdict.Step{Tier: TierClassify, Source: "context", Decision: allowed.Decision, Confidence: 1, Reasoning: allowed.Reasoning})
+	c.Trail = append(c.Trail, verdict.Step{Tier: TierClassify, Source: byContext, Decision: allowed.Decision, Confidence: 1, Reasoning: allowed.Reasoning})
 	return allowed
+}
+
+// suggested says which text that anybody may have written named what an action fetches,
+// installs or sends to, where neither the user nor the project did; "" if none has.
+func (p *Pipeline) suggested(ctx context.Context, c *analysis.Case, r *recall) string {
+	s := r.session()
+	if s.Texts() == 0 {
+		return ""
+	}
+	for _, part := range objects.Parts(c) {
+		heard, more, err := p.sessions.HasHeard(ctx, s, part.Names)
+		switch {
+		case heard != nil && part.Host != "" && part.Host == heard.Host: // a page names its own host
+			continue
+		case heard == nil && !more && err == nil || p.sessions.Spoke(s, part.Names):
+			continue
+		case heard == nil:
+			heard = &session.Heard{In: "one of more texts than can be remembered", At: s.Began()}
+		}
+		if !c.Holds(part.Names, heard.At) {
+			return fmt.Sprintf("%s is named by what others wrote (%s), and neither by the user nor in the project", part.Names[0], heard.In)
+		}
+	}
+	return ""
 }
 
 // grounded returns the names by which the user has named the objects of an action; nil unless
@@ -82,7 +135,7 @@ func (p *Pipeline) grounded(ctx context.Context, c *analysis.Case, r *recall, na
 		if by == "" {
 			return nil
 		}
-		if heard, err := p.sessions.HasHeard(ctx, r.session(), needs[i].Names); heard || err != nil {
+		if heard, more, err := p.sessions.HasHeard(ctx, r.session(), needs[i].Names); heard != nil || more || err != nil {
 			return nil
 		}
 		if !slices.Contains(names, by) {
@@ -97,13 +150,39 @@ func destroysOnly(c *analysis.Case) func(i int) bool {
 	return func(i int) bool { return c.Effects[i].Kind == effect.ChangeRemote && c.Effects[i].Destroys() }
 }
 
-// forbiddenByUser reports whether the user of the session has said that an action is not
-// wanted.
-func (p *Pipeline) forbiddenByUser(c *analysis.Case) bool {
+// keepsAsking reports whether an answer for more than one action does not hold for one: the
+// user of the session has said that it is not wanted, or others have named what it is about.
+func (p *Pipeline) keepsAsking(ctx context.Context, c *analysis.Case) bool {
 	r, ok := c.Memory.(*recall)
-	if !ok || r == nil || r.known != nil || p.host == "" || r.key.ID == "" {
+	if !ok || !p.inSession(r) {
 		return false
 	}
 	named, spoken := r.session().Named()
-	return spoken && objects.Forbidden(c, named, p.sessions.NameKey) != ""
+	return spoken && objects.Forbidden(c, named, p.sessions.NameKey) != "" || p.suggested(ctx, c, r) != ""
+}
+
+// said returns the objects of a case of which the user of the session has spoken. One that
+// stands in a text of others too is not the user's alone.
+func (p *Pipeline) said(ctx context.Context, c *analysis.Case, r *recall) (out []analysis.Said) {
+	if !p.inSession(r) || r.session().Err() != nil {
+		return nil
+	}
+	named, spoken := r.session().Named()
+	if !spoken {
+		return nil
+	}
+	key := p.sessions.NameKey
+	if name := objects.Forbidden(c, named, key); name != "" {
+		out = append(out, analysis.Said{Name: name, Not: true})
+	}
+	for _, n := range objects.Each(c) {
+		by := n.Met(named, key)
+		if by == "" || slices.Contains(out, analysis.Said{Name: by}) {
+			continue
+		}
+		if heard, more, err := p.sessions.HasHeard(ctx, r.session(), n.Names); heard == nil && !more && err == nil {
+			out = append(out, analysis.Said{Name: by})
+		}
+	}
+	return out
 }

@@ -1,12 +1,15 @@
 package shield
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/evaluate"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -167,5 +170,52 @@ func TestPendingPrompts(t *testing.T) {
 	settle("2", prompt, true)
 	if !allowed() {
 		t.Error("a prompt that the user has written does not count")
+	}
+}
+
+// saysNo is an evaluator that blocks and keeps what it was asked.
+type saysNo struct{ asked *[]string }
+
+func (s saysNo) Complete(_ context.Context, prompt evaluate.Prompt) (string, error) {
+	*s.asked = append(*s.asked, prompt.User)
+	out, err := json.Marshal(map[string]any{"decision": "BLOCK", "confidence": 0.9, "reasoning": "no", "canary": canary.FindString(prompt.System)})
+	return string(out), err
+}
+
+// The evaluator is told which objects the user has named, and nothing of the prompt.
+func TestNamedForEvaluator(t *testing.T) {
+	t.Parallel()
+	root := kindRoot(t)
+	var asked []string
+	s := config.Default()
+	s.Policy, s.Classifier.Model, s.Roots, s.Audit.Enabled, s.Approval.Channels, s.Undo.Enabled = "default", "none", []string{root}, false, nil, false
+	p, err := NewPipeline(Config{Settings: &s, StateDir: t.TempDir(), Home: "/home/somebody", Dir: root, Host: "test", Once: true, Provider: saysNo{&asked}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	const command = "scp src/a staging.example.com:/srv/ && scp src/a prod.example.com:/srv/"
+	if err := p.Prompted(t.Context(), Prompt{Session: "s", Text: "Deploy to staging.example.com. The secret word is xyzzy."}); err != nil {
+		t.Fatal(err)
+	}
+	facts := func(session string) string {
+		t.Helper()
+		asked = nil
+		p.EvaluateUntil(t.Context(), kindAction(t, root, session, command), TierEvaluate)
+		if len(asked) != 1 {
+			t.Fatalf("%d questions", len(asked))
+		}
+		before, data, _ := strings.Cut(asked[0], "BEGIN UNTRUSTED DATA")
+		if strings.Contains(asked[0], "xyzzy") || strings.Contains(before, "staging") || !strings.Contains(data, "staging") {
+			t.Errorf("asked %s", asked[0])
+		}
+		return before
+	}
+	const named = "object 1 was named by the user, with a verb of what is done to it\n"
+	if before := facts("s"); strings.Count(before, "named by the user") != 1 || !strings.Contains(before, named) {
+		t.Errorf("asked with %s", before)
+	}
+	if before := facts("other"); strings.Contains(before, "named by the user") {
+		t.Errorf("another session: %s", before)
 	}
 }

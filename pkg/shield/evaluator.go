@@ -146,8 +146,13 @@ type kept struct {
 	PromptHash string           `json:"prompt_hash"`
 }
 
+// key returns the key of a verdict, which also depends on what the user has named.
+func (c cache) key(cs *analysis.Case) string {
+	return c.p.binding("evaluate", cs, fmt.Sprint(cs.Said))
+}
+
 func (c cache) Lookup(ctx context.Context, cs *analysis.Case) (verdict.Verdict, bool) {
-	key := c.p.binding("evaluate", cs)
+	key := c.key(cs)
 	if key == "" {
 		return verdict.Verdict{}, false
 	}
@@ -161,7 +166,7 @@ func (c cache) Lookup(ctx context.Context, cs *analysis.Case) (verdict.Verdict, 
 
 func (c cache) Store(ctx context.Context, cs *analysis.Case, v verdict.Verdict) {
 	data, err := json.Marshal(kept{v.Decision, v.Confidence, v.Reasoning, v.NextTier, v.PromptHash})
-	key := c.p.binding("evaluate", cs)
+	key := c.key(cs)
 	if err != nil || key == "" {
 		return
 	}
@@ -173,13 +178,14 @@ func (c cache) Store(ctx context.Context, cs *analysis.Case, v verdict.Verdict) 
 // the same action, in the same place, with the same effects and the same content of the
 // files that it uses, under the same policy, rules, model and configuration, and for
 // nothing else. "" means that no answer may be used again.
-func (p *Pipeline) binding(use string, c *analysis.Case) string {
+func (p *Pipeline) binding(use string, c *analysis.Case, also ...string) string {
 	inputs, err := c.Inputs()
 	if err != nil {
 		return ""
 	}
 	h := sha256.New()
-	for _, part := range []string{use, p.caller.User, c.Action.Hash, c.At().CWD, c.Action.Session, c.Digest(), inputs, p.prints.Policy, p.prints.Rules, p.prints.Model, p.prints.Config, labelNames(c)} {
+	parts := []string{use, p.caller.User, c.Action.Hash, c.At().CWD, c.Action.Session, c.Digest(), inputs, p.prints.Policy, p.prints.Rules, p.prints.Model, p.prints.Config, labelNames(c)}
+	for _, part := range append(parts, also...) {
 		fmt.Fprintf(h, "%d:", len(part))
 		_, _ = io.WriteString(h, part) // a hash does not fail
 	}

@@ -146,7 +146,7 @@ func (p *Pipeline) answered(ctx context.Context, c *analysis.Case) (verdict.Verd
 			}
 		}
 	}
-	if len(list) == 0 || p.deniedBefore(c) || p.forbiddenByUser(c) {
+	if len(list) == 0 || p.deniedBefore(c) || p.keepsAsking(ctx, c) {
 		return none, false
 	}
 	own, findings, err := p.kindOf(ctx, c)

@@ -10,6 +10,7 @@ import (
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/sanitize"
 	"github.com/shieldcli/shield/pkg/session"
@@ -51,10 +52,21 @@ func (p *Pipeline) Ran(ctx context.Context, r Returned, talks bool) (err error) 
 	if p.host == "" || m.key.ID == "" || !slices.ContainsFunc(did.Cases, func(c *analysis.Case) bool { return p.foreign(c.Action) || broughtIn(c) }) {
 		return nil
 	}
-	if err := p.sessions.Heard(context.WithoutCancel(ctx), m.session(), did.Texts); err != nil {
+	if err := p.sessions.Heard(context.WithoutCancel(ctx), m.session(), p.source(did.Cases[0]), did.Texts); err != nil {
 		return fmt.Errorf("the names in a tool result could not be recorded: %w", err)
 	}
 	return nil
+}
+
+// source says for people which action a text came from.
+func (p *Pipeline) source(c *analysis.Case) (h session.Heard) {
+	h.In = p.redactor.String(approve.Judged(c, nil))
+	for i := range c.Effects {
+		if e := &c.Effects[i]; e.Kind == effect.HTTPRequest && e.Host != "" && h.Host == "" {
+			h.Host = e.Host
+		}
+	}
+	return h
 }
 
 // broughtIn reports whether an action reads a file that came from elsewhere.

@@ -51,6 +51,19 @@ func Needs(c *analysis.Case, met func(i int) bool) (needs []Need, err error) {
 	return needs, nil
 }
 
+// Each returns the objects of an action that have a name, whatever else it does.
+func Each(c *analysis.Case) (needs []Need) {
+	for i := range c.Effects {
+		more, _ := needsOf(c, i) // an effect without one says nothing here
+		for _, n := range more {
+			if len(needs) < maxNeeds && !slices.ContainsFunc(needs, n.equal) {
+				needs = append(needs, n)
+			}
+		}
+	}
+	return needs
+}
+
 func (n *Need) equal(o Need) bool {
 	return n.Does == o.Does && slices.Equal(n.Names, o.Names) && slices.Equal(n.Nouns, o.Nouns)
 }

@@ -1,0 +1,73 @@
+package grounding
+
+import (
+	"regexp"
+	"strings"
+)
+
+var anyName = regexp.MustCompile(`[A-Za-z0-9~./_@][A-Za-z0-9~./_@:+=-]{1,199}`)
+
+// leastName is how many bytes a name has at least that is compared.
+const leastName = 3
+
+// Names returns the names in a text, each also in the parts that an action may name: of a URL its
+// host, the host with the folders below it, and the folders. all is false if there are more than most.
+func Names(text string, most int) (names []string, all bool) {
+	seen := map[string]bool{}
+	all = true
+	add := func(name string) {
+		name = Canonical(strings.Trim(name, ".,:;="))
+		switch {
+		case len(name) < leastName || seen[name]:
+		case len(seen) == most:
+			all = false
+		default:
+			seen[name] = true
+			names = append(names, name)
+		}
+	}
+	for rest := text; all; {
+		at := anyName.FindStringIndex(rest)
+		if at == nil {
+			break
+		}
+		w := rest[at[0]:at[1]]
+		rest = rest[at[1]:]
+		add(w)
+		if _, place, ok := strings.Cut(w, "://"); ok {
+			w = place
+			add(w)
+		}
+		if scp, path, ok := strings.Cut(w, ":"); ok && !strings.HasPrefix(path, "/") { // git@github.com:a/b
+			w = scp[strings.LastIndexByte(scp, '@')+1:] + "/" + path
+		}
+		w = strings.TrimSuffix(w, ".git")
+		for i, n := 0, 0; i < len(w) && n < maxFolders; i++ {
+			if w[i] == '/' && i > 0 {
+				add(w[:i])
+				n++
+			}
+		}
+		add(w)
+		if host, path, ok := strings.Cut(w, "/"); ok && strings.Contains(host, ".") {
+			folders := strings.SplitN(path, "/", 3)
+			add(strings.Join(folders[:min(len(folders), 2)], "/"))
+		}
+		for part := range strings.FieldsFuncSeq(w, func(r rune) bool { return strings.ContainsRune("/@:=+", r) }) {
+			add(part)
+		}
+	}
+	return names, all
+}
+
+// maxFolders is how many folders of a path are names together with what is before them.
+const maxFolders = 3
+
+// Words returns the names in what of a prompt are surely the words of who wrote it.
+func Words(prompt string, most int) []string {
+	if len(prompt) > maxPrompt {
+		prompt = prompt[:maxPrompt]
+	}
+	names, _ := Names(own(prompt), most)
+	return names
+}

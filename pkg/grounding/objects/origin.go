@@ -1,0 +1,125 @@
+package objects
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
+)
+
+// A Part is what an action fetches, installs or sends to, by its names: a program, a host, a
+// package, a recipient, or the path of a URL where anybody may publish.
+type Part struct {
+	Names []string // canonical; the first is the one for people
+	Host  string   // that is only read from; "" if more is done
+}
+
+// installing are the subcommands of programs that fetch what their operands name, where the
+// entries of these programs do not say that the operands are packages.
+var installing = map[string][]string{
+	"cargo": {"add"}, "go": {"get", "install", "run"}, "gem": {"install"}, "bundle": {"add"}, "brew": {"install", "tap"}, "apt": {"install"}, "apt-get": {"install"}, "dnf": {"install"},
+	"yum": {"install"}, "apk": {"add"}, "pacman": {"-S"}, "composer": {"require"}, "dotnet": {"add", "tool"}, "nuget": {"install"}, "luarocks": {"install"}, "snap": {"install"},
+	"conda": {"install"}, "mamba": {"install"}, "flatpak": {"install"}, "choco": {"install"}, "winget": {"install"}, "scoop": {"install"}, "gh": {"repo", "extension", "release"},
+	"docker": {"pull", "run", "create"}, "podman": {"pull", "run", "create"}, "nerdctl": {"pull", "run", "create"}, "helm": {"install", "pull", "upgrade"}, "code": {"--install-extension"},
+	"ollama": {"pull", "run"}, "huggingface-cli": {"download"}, "deno": {"add", "install", "run"}, "cpan": nil, "cpanm": nil,
+}
+
+// Parts returns what an action fetches, installs or sends to, without what the settings trust.
+func Parts(c *analysis.Case) (parts []Part) {
+	add := func(host string, names ...string) {
+		if names = canonical(names...); len(names) > 0 && len(parts) < maxNeeds && !slices.ContainsFunc(parts, func(p Part) bool { return slices.Equal(p.Names, names) }) {
+			parts = append(parts, Part{names, host})
+		}
+	}
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		switch {
+		case e.Kind == effect.Execute:
+			for _, name := range fetched(c, e) {
+				add("", versionless(name), name)
+			}
+			if e.Class == effect.UnknownClass && e.Program != "" && !command.HasEntry(e.Program) {
+				add("", e.Program)
+			}
+		case e.Trusted || e.Host != "" && effect.Loopback(e.Host):
+		case e.Kind == effect.HTTPRequest, e.Kind == effect.Connect, e.Kind == effect.SendData, e.Kind == effect.SendMessage, e.Kind == effect.ChangeRemote && e.Host != "":
+			host := ""
+			if e.Kind == effect.HTTPRequest && e.Verb == "" {
+				host = e.Host
+			}
+			if shared := published(e); shared != "" {
+				add("", shared, strings.TrimPrefix(shared, e.Host+"/"))
+			} else if e.Host != "" {
+				add(host, e.Host)
+			}
+			if e.Kind != effect.ChangeRemote && e.Target != "" {
+				add("", e.Target)
+			}
+		}
+	}
+	return parts
+}
+
+// published returns the host and the first two folders of a URL where anybody may publish;
+// "" for other places.
+func published(e *effect.Effect) string {
+	if !command.CodeHosts[e.Host] && !command.Installers[e.Host] {
+		return ""
+	}
+	u, err := url.Parse(e.URL)
+	if err != nil {
+		return e.Host
+	}
+	folders := strings.Split(strings.Trim(u.Path, "/"), "/")
+	return strings.TrimSuffix(strings.Trim(e.Host+"/"+strings.Join(folders[:min(len(folders), 2)], "/"), "/"), ".git")
+}
+
+// fetched returns the words by which a program names what it fetches.
+func fetched(c *analysis.Case, e *effect.Effect) (names []string) {
+	words := []command.Word{{Text: e.Program}}
+	for _, a := range e.Args {
+		words = append(words, command.Word{Text: a})
+	}
+	use := command.Interpret(words)
+	for _, w := range use.Packages {
+		names = append(names, w.Text)
+	}
+	verbs, listed := installing[e.Program]
+	if len(names) > 0 || !listed && !use.Tells {
+		return names
+	}
+	if len(verbs) > 0 && !slices.ContainsFunc(e.Args, func(a string) bool { return slices.Contains(verbs, a) }) {
+		return nil
+	}
+	left := command.Subcommands(e.Program, e.Args)
+	for _, a := range e.Args {
+		switch {
+		case len(left) > 0 && a == left[0]:
+			left = left[1:]
+		case slices.Contains(verbs, a), a == "", strings.ContainsAny(a[:1], "-./~+"), strings.ContainsAny(a, " $*?{}"), readsHere(c, e, a):
+		default:
+			names = append(names, a)
+		}
+	}
+	if slices.Contains(verbs, "run") && len(names) > 1 { // what follows is for the program
+		names = slices.DeleteFunc(names, func(n string) bool { return !strings.ContainsAny(n, "/:") })
+	}
+	return names
+}
+
+// versionless returns the name of a package or image without a version.
+func versionless(name string) string {
+	if i := strings.LastIndexByte(name, '@'); i > 0 {
+		name = name[:i]
+	}
+	if i := strings.IndexAny(name, "=<>!~[;"); i > 0 {
+		name = name[:i]
+	}
+	if at := strings.LastIndexByte(name, ':'); at > strings.LastIndexByte(name, '/') {
+		name = name[:at]
+	}
+	return name
+}

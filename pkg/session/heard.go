@@ -1,0 +1,145 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/grounding"
+)
+
+// Bounds of what is kept of names in texts that anybody may have written.
+const (
+	maxHeard   = 32768   // names of a session
+	maxNew     = 8192    // names of one text
+	maxTexts   = 254     // that can be told apart
+	maxScanned = 1 << 20 // bytes of one text
+	shortSize  = 4
+	heardSize  = shortSize + 1 // a short keyed hash, and the number of the text
+)
+
+// The keys of the names in a group, which begin with a byte that says whether more were heard
+// than are kept, of the texts that they are from, and of an earlier form.
+var (
+	namesKey    = []byte("heard names")
+	textsKey    = []byte("heard texts")
+	oldHeardKey = []byte("heard")
+)
+
+// A Heard says in which text a name came first.
+type Heard struct {
+	Name string    `json:"-"`              // "" if so many names came in that it is not known which
+	In   string    `json:"in"`             // what the text is, for people
+	Host string    `json:"host,omitempty"` // where it came from
+	At   time.Time `json:"at"`
+}
+
+// short returns a name as names are kept that are only compared.
+func (s *Store) short(name string) []byte { return s.sumOf("name " + name)[:shortSize] }
+
+// Heard keeps the names in texts that anybody may have written, so that no user's word about
+// one of them counts from then on. in says what the texts are.
+func (s *Store) Heard(ctx context.Context, loaded *Session, in Heard, texts []string) error {
+	in.At = s.opts.Clock()
+	if err := s.Add(ctx, loaded, &Delta{Texts: true}); err != nil {
+		return err
+	}
+	var names []string
+	left, over := maxScanned, false
+	for _, text := range texts {
+		over = over || len(text) > left
+		text = text[:min(len(text), left)]
+		left -= len(text)
+		found, all := grounding.Names(text, maxNew-len(names))
+		names, over = append(names, found...), over || !all
+	}
+	if loaded.err != nil || len(names) == 0 && !over {
+		return loaded.err
+	}
+	group := loaded.key.group()
+	return s.shelf.change(ctx, func(sh shelf) error {
+		all := slices.Clone(sh.Get(group, namesKey))
+		if len(all) == 0 {
+			all = []byte{0}
+		}
+		known := make(map[[shortSize]byte]bool, len(all)/heardSize)
+		for i := 1; i+heardSize <= len(all); i += heardSize {
+			known[[shortSize]byte(all[i:])] = true
+		}
+		var list []Heard
+		_ = json.Unmarshal(sh.Get(group, textsKey), &list) // what cannot be read names no text
+		number := min(len(list), maxTexts)
+		for _, name := range names {
+			sum := [shortSize]byte(s.short(name))
+			if known[sum] {
+				continue
+			}
+			if over = over || len(known) == maxHeard; over {
+				break
+			}
+			known[sum] = true
+			all = append(append(all, sum[:]...), byte(number))
+		}
+		if over {
+			all[0] = 1
+		}
+		if len(list) < maxTexts {
+			in.In = cut(in.In)
+			if text, err := json.Marshal(append(list, in)); err == nil {
+				if err := sh.Put(group, textsKey, text); err != nil {
+					return err
+				}
+			}
+		}
+		return sh.Put(group, namesKey, all)
+	}, s.wants(loaded.key, loaded.lineage.Parent)...)
+}
+
+// HasHeard returns the first text that anybody may have written and that had one of some
+// names. more reports that so many names came in that it is not known of others.
+func (s *Store) HasHeard(ctx context.Context, loaded *Session, names []string) (first *Heard, more bool, err error) {
+	group := loaded.key.group()
+	sums := make([][]byte, len(names))
+	for i, name := range names {
+		sums[i] = s.short(name)
+	}
+	err = s.shelf.look(ctx, func(sh shelf) error {
+		all := sh.Get(group, namesKey)
+		more = len(all) > 0 && all[0] != 0 || len(sh.Get(group, oldHeardKey)) > 0
+		for i := 1; i+heardSize <= len(all) && first == nil; i += heardSize {
+			at := slices.IndexFunc(sums, func(sum []byte) bool { return bytes.Equal(sum, all[i:i+shortSize]) })
+			if at < 0 {
+				continue
+			}
+			first = &Heard{Name: names[at], In: "a text that came in"}
+			var list []Heard
+			if number := int(all[i+shortSize]); json.Unmarshal(sh.Get(group, textsKey), &list) == nil && number < len(list) {
+				*first = list[number]
+				first.Name = names[at]
+			}
+		}
+		return nil
+	}, s.wants(loaded.key, loaded.lineage.Parent)...)
+	return first, more, err
+}
+
+// Spoke reports whether the user has written one of some names.
+func (s *Store) Spoke(loaded *Session, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		sum := s.short(name)
+		for i := 0; i+shortSize <= len(loaded.rec.Words); i += shortSize {
+			if bytes.Equal(sum, loaded.rec.Words[i:i+shortSize]) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// Texts returns how many texts came in that anybody may have written.
+func (s *Session) Texts() int64 { return s.rec.Texts }
+
+// Began returns when the session began.
+func (s *Session) Began() time.Time { return time.Unix(s.rec.Began, 0) }
