@@ -89,6 +89,20 @@ func (r *Reader) Keeps(file string) bool {
 	return ok && r.same(repo, e, file, file, 0)
 }
 
+// Has reports whether a regular file is in the last commit, whatever it holds now.
+func (r *Reader) Has(file string) bool {
+	repo := r.repository(path.Dir(file))
+	if repo == nil {
+		return false
+	}
+	rel, ok := strings.CutPrefix(file, strings.TrimSuffix(repo.top, "/")+"/")
+	if !ok {
+		return false
+	}
+	e, ok := repo.find(rel)
+	return ok && e.kind == regular
+}
+
 // same reports whether what is at a path is an entry of a tree. base is the
 // path that was asked for: links below it must not lead out of it.
 func (r *Reader) same(repo *repository, e entry, file, base string, level int) bool {

@@ -12,6 +12,24 @@ var replacedFields = [...]string{"old_string", "old_str", "old_text", "oldText",
 // comments and imports, which check nothing. It is "" if the payload does not say
 // what is replaced.
 func changeText(payload map[string]any) string {
+	gone := replacedText(payload)
+	text, _ := payload["content"].(string)
+	old, come, isDiff := parted(text)
+	gone += old
+	if gone == "" {
+		return ""
+	}
+	if !isDiff {
+		come = writtenText(payload)
+	}
+	var b strings.Builder
+	without(&b, "-", gone, come)
+	without(&b, "+", come, gone)
+	return b.String()
+}
+
+// replacedText returns the text that the edits of a payload replace.
+func replacedText(payload map[string]any) string {
 	var gone strings.Builder
 	keep := func(fields map[string]any) {
 		for _, name := range replacedFields {
@@ -27,19 +45,7 @@ func changeText(payload map[string]any) string {
 			keep(fields)
 		}
 	}
-	text, _ := payload["content"].(string)
-	old, come, isDiff := parted(text)
-	gone.WriteString(old)
-	if gone.Len() == 0 {
-		return ""
-	}
-	if !isDiff {
-		come = writtenText(payload)
-	}
-	var b strings.Builder
-	without(&b, "-", gone.String(), come)
-	without(&b, "+", come, gone.String())
-	return b.String()
+	return gone.String()
 }
 
 // without writes the lines of a text that are not in another, behind a sign.

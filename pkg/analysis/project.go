@@ -120,9 +120,25 @@ func (c *Case) Committed(file string) bool {
 	if c.files == nil {
 		return false
 	}
-	inside := func(p string) bool { return c.place.Inside(p, false, false) }
-	home := strings.TrimSuffix(c.place.Home, "/") + "/"
-	r := committed.New(disk{c.files}, inside, func(p string) bool { return inside(p) || len(home) > 1 && strings.HasPrefix(p, home) })
+	r := c.history()
 	defer r.Close()
 	return c.kept(r, c.files, file)
+}
+
+// Tracked reports whether a file of the workspace is in the last commit of its repository,
+// whatever it holds now.
+func (c *Case) Tracked(file string) bool {
+	if c.files == nil {
+		return false
+	}
+	r := c.history()
+	defer r.Close()
+	return r.Has(file)
+}
+
+// history returns a reader of the repositories in the workspace.
+func (c *Case) history() *committed.Reader {
+	inside := func(p string) bool { return c.place.Inside(p, false, false) }
+	home := strings.TrimSuffix(c.place.Home, "/") + "/"
+	return committed.New(disk{c.files}, inside, func(p string) bool { return inside(p) || len(home) > 1 && strings.HasPrefix(p, home) })
 }

@@ -30,11 +30,7 @@ func (c *Case) restorable(f *files) {
 	if len(deleted) == 0 || len(deleted) > maxRestored || slices.ContainsFunc(c.Effects, unsettles) {
 		return
 	}
-	inside := func(p string) bool { return c.place.Inside(p, false, false) }
-	home := strings.TrimSuffix(c.place.Home, "/") + "/"
-	r := committed.New(disk{f}, inside, func(p string) bool {
-		return inside(p) || len(home) > 1 && strings.HasPrefix(p, home)
-	})
+	r := c.history()
 	defer r.Close()
 	var unmissed, kept []int
 	for _, i := range deleted {

@@ -87,6 +87,9 @@ func (a *Approver) newRequest(ctx context.Context, c *analysis.Case, remember bo
 		r.binding = a.o.Binding(c)
 	}
 	r.Payload, r.Cut = fields(c.Action.Payload, payload, known.String)
+	if e, ok := c.Edits(); ok && len(r.Payload) > 0 {
+		r.Payload = slices.Insert(r.Payload, 1, Field{"difference", known.String(shortText(e.Difference(), maxValue))})
+	}
 	if c.Unexamined != "" {
 		r.Effects = append(r.Effects, brief("not fully examined: "+c.Unexamined, maxStep))
 	}

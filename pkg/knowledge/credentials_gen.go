@@ -80,6 +80,14 @@ var PathLists = [...]PathList{
 		"**/.github/{copilot-instructions.md,instructions/**,chatmodes/**,agents/**}",
 		"**/{.mcp.json,mcp.json,mcp_config.json,mcp_settings.json,claude_desktop_config.json,opencode.json,opencode.jsonc}",
 	}},
+	{Name: "agent_instructions", Globs: []string{
+		"**/{AGENT,AGENTS,AGENTS.override,CLAUDE,GEMINI,QWEN,CONVENTIONS}.md",
+		"**/{.cursorrules,.windsurfrules,.clinerules,.goosehints,.rules,.roorules,.kilocoderules,.augment-guidelines}",
+		"**/.github/copilot-instructions.md",
+		"**/.github/instructions/**",
+		"**/{.cursor,.windsurf}/rules/**",
+		"**/.clinerules/**",
+	}},
 	{Name: "agent_reads", Globs: []string{
 		"**/{SOUL,IDENTITY,AGENT,AGENTS,AGENTS.override,CLAUDE,CLAUDE.local,GEMINI,MEMORY,HEARTBEAT,BOOTSTRAP,QWEN,CONVENTIONS}.md",
 		"**/{.cursorrules,.windsurfrules,.clinerules,.goosehints,.rules,.roorules,.kilocoderules,.augment-guidelines,.aider.conf.yml,.aiderignore,.replit.md}",

@@ -29,6 +29,8 @@ type Delta struct {
 	Settled []string // sums of prompts of which it is known now
 	Texts   bool     // a text came in that anybody may have written
 
+	Instruction *Instruction // a file of instructions of the project's that the session changes
+
 	Remotes   []Remote
 	Repointed bool // the address of the workspace may be another one
 
@@ -58,7 +60,7 @@ func (d *Delta) words() (out []Value) {
 // Empty reports whether an action adds nothing for sure.
 func (d *Delta) Empty() bool {
 	return len(d.Labels)+len(d.Files)+len(d.Sent)+len(d.Events)+len(d.Values)+len(d.Owners)+len(d.Remotes)+len(d.Made) == 0 && !d.Repointed && !d.Counts && d.Denial == nil &&
-		d.Prompt == nil && d.Spoken == nil && len(d.Settled) == 0 && !d.Texts
+		d.Prompt == nil && d.Spoken == nil && len(d.Settled) == 0 && !d.Texts && d.Instruction == nil
 }
 
 // Learn returns what an action adds to its session if it runs. events are the

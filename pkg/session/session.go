@@ -56,24 +56,25 @@ const (
 type Record struct {
 	Version int `json:"v"`
 	Key
-	Parent  string            `json:"parent,omitempty"`      // the ID of the session that this one began in
-	Above   string            `json:"parent_host,omitempty"` // the host of that session, if it is another one
-	Process string            `json:"process,omitempty"`     // of the host, see [Lineage]
-	Began   int64             `json:"began"`
-	Seen    int64             `json:"seen"` // the last action, to an eighth of how long a session is kept
-	Labels  []Labelled        `json:"labels,omitempty"`
-	Sent    []Sent            `json:"sent,omitempty"`
-	Denials []Denial          `json:"denials,omitempty"` // the newest last
-	Events  map[string]Event  `json:"events,omitempty"`  // by kind of effect; those alone that a policy asks for
-	Count   int64             `json:"count,omitempty"`   // actions, if a policy counts them
-	Owners  []string          `json:"owners,omitempty"`  // the host and account that the workspace comes from
-	Made    []Made            `json:"made,omitempty"`    // what the session created, the newest last
-	Prompts []Prompt          `json:"prompts,omitempty"` // that may be the user's
-	Named   []grounding.Named `json:"named,omitempty"`   // what the user has named, the newest last
-	Spoken  bool              `json:"spoken,omitempty"`  // the user has written a prompt
-	Words   []byte            `json:"words,omitempty"`   // short keyed hashes of the names in these
-	Texts   int64             `json:"texts,omitempty"`   // how many texts came in that anybody may have written
-	Stopped bool              `json:"stopped,omitempty"` // nothing is allowed until a person has looked
+	Parent       string            `json:"parent,omitempty"`      // the ID of the session that this one began in
+	Above        string            `json:"parent_host,omitempty"` // the host of that session, if it is another one
+	Process      string            `json:"process,omitempty"`     // of the host, see [Lineage]
+	Began        int64             `json:"began"`
+	Seen         int64             `json:"seen"` // the last action, to an eighth of how long a session is kept
+	Labels       []Labelled        `json:"labels,omitempty"`
+	Sent         []Sent            `json:"sent,omitempty"`
+	Denials      []Denial          `json:"denials,omitempty"`      // the newest last
+	Events       map[string]Event  `json:"events,omitempty"`       // by kind of effect; those alone that a policy asks for
+	Count        int64             `json:"count,omitempty"`        // actions, if a policy counts them
+	Owners       []string          `json:"owners,omitempty"`       // the host and account that the workspace comes from
+	Made         []Made            `json:"made,omitempty"`         // what the session created, the newest last
+	Prompts      []Prompt          `json:"prompts,omitempty"`      // that may be the user's
+	Named        []grounding.Named `json:"named,omitempty"`        // what the user has named, the newest last
+	Spoken       bool              `json:"spoken,omitempty"`       // the user has written a prompt
+	Words        []byte            `json:"words,omitempty"`        // short keyed hashes of the names in these
+	Texts        int64             `json:"texts,omitempty"`        // how many texts came in that anybody may have written
+	Instructions []Instruction     `json:"instructions,omitempty"` // files of the project's that the session changes
+	Stopped      bool              `json:"stopped,omitempty"`      // nothing is allowed until a person has looked
 
 	// Of the shared record alone.
 	Remotes   []Remote `json:"remotes,omitempty"`      // that have another address since

@@ -188,7 +188,7 @@ func (s *Session) News(d *Delta) bool { return s.changes(d) || s.shares(d) }
 // changes reports whether there is anything in a delta that the session itself does
 // not know.
 func (s *Session) changes(d *Delta) bool {
-	if d.Counts || d.Denial != nil || d.Prompt != nil || d.Spoken != nil || d.Texts || len(d.Settled) > 0 || len(d.Events)+len(d.words()) > 0 {
+	if d.Counts || d.Denial != nil || d.Prompt != nil || d.Spoken != nil || d.Texts || d.Instruction != nil || len(d.Settled) > 0 || len(d.Events)+len(d.words()) > 0 {
 		return true
 	}
 	for _, sent := range d.Sent {
@@ -260,6 +260,9 @@ func (r *Record) apply(d *Delta, now int64, opts *Options) (changed bool) {
 		}
 	}
 	changed = r.speak(d) || changed
+	if d.Instruction != nil {
+		changed = r.instruct(*d.Instruction) || changed
+	}
 	if d.Texts {
 		r.Texts++
 		changed = true

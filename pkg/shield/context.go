@@ -39,6 +39,11 @@ func (p *Pipeline) inContext(ctx context.Context, tier int, v verdict.Verdict, c
 			return v
 		}
 	}
+	if tier == TierClassify && v.Decision == verdict.Escalate {
+		if own, ok := p.ownInstructions(ctx, v, c, r); ok {
+			return own
+		}
+	}
 	if v.Decision == verdict.Allow || tier == TierClassify && v.NextTier < TierApprove {
 		if why := p.suggested(ctx, c, r); why != "" {
 			return p.askUser(why, tier, c)
@@ -79,7 +84,7 @@ func (p *Pipeline) asSaid(ctx context.Context, tier int, v verdict.Verdict, c *a
 		}
 		return p.askUser(why, tier, c)
 	}
-	if tier < TierClassify || p.strict || p.deniedBefore(c) || objects.Forbidden(c, named, key) != "" {
+	if tier < TierClassify || p.strict || c.Action.MinTier > TierClassify || p.deniedBefore(c) || objects.Forbidden(c, named, key) != "" {
 		return v
 	}
 	findings, met, err := p.findings(ctx, c)

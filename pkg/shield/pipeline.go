@@ -88,6 +88,8 @@ type Pipeline struct {
 	keptCounts bool        // what is kept can be allowed
 	asksLosses bool        // a command that loses what is not kept is a question
 
+	trustsProject bool // a file of instructions of the project's is asked about once a session
+
 	lent bool // a [Pool] closes it
 }
 
@@ -118,6 +120,7 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	}
 	p.rules, p.lost = rules, rules.Lost()
 	preset, err := PolicyPreset(cfg)
+	p.trustsProject = err == nil && (preset == assisted || preset == "offline" || preset == "permissive")
 	p.strict, p.assisted = err != nil || preset == "strict", err == nil && preset == assisted
 	p.follow(from, s.Bundle.Grace.Std())
 	p.redactor = redact.New(s.Evaluator.CanaryToken)

@@ -49,7 +49,21 @@ func (p *Pipeline) Ran(ctx context.Context, r Returned, talks bool) (err error) 
 	if err := p.sessions.Returned(context.WithoutCancel(ctx), m.session(), did); err != nil {
 		return fmt.Errorf("a tool result could not be recorded: %w", err)
 	}
-	if p.host == "" || m.key.ID == "" || !slices.ContainsFunc(did.Cases, func(c *analysis.Case) bool { return p.foreign(c.Action) || broughtIn(c) }) {
+	if p.host == "" || m.key.ID == "" {
+		return nil
+	}
+	for _, c := range did.Cases {
+		if r.Heard {
+			break
+		}
+		if err := p.edited(ctx, c, m); err != nil {
+			return fmt.Errorf("what a tool changed could not be remembered: %w", err)
+		}
+	}
+	if !slices.ContainsFunc(did.Cases, func(c *analysis.Case) bool { return p.foreign(c.Action) || broughtIn(c) }) {
+		if talks { // a file of the project's, perhaps
+			return p.sessions.Add(context.WithoutCancel(ctx), m.session(), &session.Delta{Texts: true})
+		}
 		return nil
 	}
 	if err := p.sessions.Heard(context.WithoutCancel(ctx), m.session(), p.source(did.Cases[0]), did.Texts); err != nil {

@@ -1,0 +1,100 @@
+package analysis
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
+)
+
+// An Edit is what a tool for files changes about one file of the workspace that holds instructions
+// for agents: the lines that go, and those that come.
+type Edit struct {
+	Path       string
+	Gone, Come []string
+}
+
+// Edits returns the edit of a file of instructions that an action is. ok is false if it is none,
+// does more, or if it is not known what it changes.
+func (c *Case) Edits() (e Edit, ok bool) {
+	if c.files == nil || !slices.Contains([]string{"write_file", "edit_file", "append_file"}, c.Action.Type) {
+		return e, false
+	}
+	for i := range c.Effects {
+		switch f := &c.Effects[i]; {
+		case f.Pattern || f.Recursive || f.Sure != effect.Does || f.Path == "" || e.Path != "" && f.Path != e.Path:
+			return e, false
+		case f.Kind == effect.WriteFile || f.Kind == effect.ReadFile || f.Kind == effect.Persist && f.Reason == "agent_config":
+			e.Path = f.Path
+		default:
+			return e, false
+		}
+	}
+	if e.Path == "" || !c.place.Inside(e.Path, false, false) {
+		return e, false
+	}
+	if _, is := instructions().Touches(e.Path, false, false); !is {
+		return e, false
+	}
+	come := writtenText(c.Action.Payload)
+	gone := replacedText(c.Action.Payload)
+	if _, _, patch := parted(come); patch || come == "" && gone == "" {
+		return e, false
+	}
+	if gone == "" && c.Action.Type == "write_file" {
+		text, err := c.files.script(e.Path)
+		if err != nil {
+			return e, false
+		}
+		gone = string(text)
+	}
+	e.Gone, e.Come = linesOnlyIn(gone, come), linesOnlyIn(come, gone)
+	return e, true
+}
+
+var instructions = sync.OnceValue(func() *effect.Globs {
+	list, _ := knowledge.Paths("agent_instructions")
+	g, err := effect.NewGlobs(list, map[string][]string{"HOME": nil, "WORKSPACE": nil})
+	if err != nil {
+		panic(err) // a test reads them
+	}
+	return g
+})
+
+// linesOnlyIn returns the lines of a text that are not in another.
+func linesOnlyIn(text, other string) (out []string) {
+	have := map[string]bool{}
+	for line := range strings.Lines(other) {
+		have[strings.TrimRight(line, " \t\r\n")] = true
+	}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimRight(line, " \t\r\n"); line != "" && !have[line] {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// Bounds of a difference that is shown.
+const maxShownLines = 60
+
+// Difference returns the lines that an edit takes out and puts in, as a person reads them.
+func (e *Edit) Difference() string {
+	var b strings.Builder
+	left := maxShownLines
+	for _, part := range [...]struct {
+		sign  string
+		lines []string
+	}{{"- ", e.Gone}, {"+ ", e.Come}} {
+		for _, line := range part.lines {
+			if left--; left < 0 {
+				b.WriteString("…\n")
+				return b.String()
+			}
+			b.WriteString(part.sign + line + "\n")
+		}
+	}
+	return b.String()
+}

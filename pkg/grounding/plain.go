@@ -1,0 +1,49 @@
+package grounding
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// Plain reports whether a line of a document only says how something is: it holds no command, no
+// address, and nothing that tells its reader what to do. What is not surely so is not plain.
+func Plain(line string) bool {
+	line = strings.TrimSpace(line)
+	text := strings.TrimSpace(strings.TrimLeft(line, "-*+# \t"))
+	if text == "" {
+		return true
+	}
+	if strings.ContainsAny(text, "`$|;&<>{}\\=!\"") || address.MatchString(text) || strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII || r < ' ' && r != '\t' }) {
+		return false
+	}
+	list := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("'-_./", r) })
+	if len(list) == 0 || directs[list[0]] || deeds[list[0]] != 0 || works[list[0]] || governs[list[0]] {
+		return false
+	}
+	states := false
+	for _, w := range list {
+		switch w = strings.Trim(w, "'-./"); {
+		case tellsReader[w], negations[w], strings.HasSuffix(w, "n't"):
+			return false
+		case is[w]:
+			states = true
+		}
+	}
+	return states || strings.HasPrefix(line, "#") && len(list) <= 6
+}
+
+var (
+	address = regexp.MustCompile(`(?i)://|\bwww\.|@[\w-]+\.\w|\b\d+\.\d+\.\d+\.\d+\b|\b[\w-]+\.(com|net|org|io|dev|app|sh|co|ai|me|info|site|online|cloud|run|xyz|ru|cn|de|uk|eu|us)\b`)
+
+	// is are verbs of statements.
+	is = set("is are was were has have had holds contains lives lies uses means stands belongs depends comes returns consists covers describes defines provides supports")
+
+	// tellsReader are words by which a text speaks to its reader.
+	tellsReader = set("you your yours yourself agent agents assistant assistants model models llm ai claude codex gemini copilot qwen must always shall should ought need needs required requires please remember ensure sure " +
+		"ignore disregard override obey follow instead before after when whenever if unless until run runs running execute executes invoke user approve approved allowed permission permissions secret secrets token password credential credentials key keys sudo curl wget")
+
+	// directs begin sentences that tell somebody what to do, beside the deeds.
+	directs = set("use prefer keep follow make take give tell let try call put have be do go write think treat assume consider respect respond answer reply report skip stick wrap name pass store save load copy paste place check verify confirm validate " +
+		"prefix start begin end always only when before after if on for to never whenever")
+)

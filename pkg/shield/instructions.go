@@ -1,0 +1,72 @@
+package shield
+
+import (
+	"context"
+	"path"
+	"slices"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/grounding"
+	"github.com/shieldcli/shield/pkg/grounding/objects"
+	"github.com/shieldcli/shield/pkg/session"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// asksForInstructions are the findings about an edit of a file of instructions for agents.
+var asksForInstructions = []string{"agent_identity", "doubt later"}
+
+// ownInstructions answers the question about an edit of a file of instructions for agents that
+// is the project's own, and that the user has seen this session change: what is added and taken
+// out only says how something is, and no text that anybody may have written has come in since.
+func (p *Pipeline) ownInstructions(ctx context.Context, v verdict.Verdict, c *analysis.Case, r *recall) (verdict.Verdict, bool) {
+	edit, ok := c.Edits()
+	if !ok || !c.Tracked(edit.Path) {
+		return v, false
+	}
+	s := r.session()
+	i, now := s.Instruction(p.sessions, edit.Path)
+	committed := c.Committed(edit.Path)
+	next := p.sessions.NewInstruction(edit.Path)
+	if i != nil {
+		next = *i
+		next.Mixed = !committed && (i.Mixed || i.Sum != now)
+	} else {
+		next.Mixed = !committed
+	}
+	if i == nil || *i != next {
+		if p.sessions.Add(context.WithoutCancel(ctx), s, &session.Delta{Instruction: &next}) != nil {
+			return v, false
+		}
+	}
+	if i == nil || next.Mixed || i.Sum == "" || now == "" || i.Texts != s.Texts() || !p.trustsProject || c.Action.MinTier > TierClassify || p.deniedBefore(c) {
+		return v, false
+	}
+	if named, _ := s.Named(); objects.Forbidden(c, named, p.sessions.NameKey) != "" {
+		return v, false
+	}
+	unplain := func(line string) bool { return !grounding.Plain(line) }
+	if slices.ContainsFunc(edit.Come, unplain) || slices.ContainsFunc(edit.Gone, unplain) {
+		return v, false
+	}
+	findings, _, err := p.findings(ctx, c)
+	if err != nil || slices.ContainsFunc(findings, func(f string) bool { return !slices.Contains(asksForInstructions, f) }) {
+		return v, false
+	}
+	allowed := verdict.Verdict{Decision: verdict.Allow, Tier: TierClassify, Confidence: 1, Reasoning: "the user has seen this session change " + path.Base(edit.Path) + ", which is the project's own"}
+	c.Trail = append(c.Trail, verdict.Step{Tier: TierClassify, Source: byContext, Decision: allowed.Decision, Confidence: 1, Reasoning: allowed.Reasoning})
+	return allowed, true
+}
+
+// edited notes what the edit of a file of instructions has left in it.
+func (p *Pipeline) edited(ctx context.Context, c *analysis.Case, r *recall) error {
+	edit, ok := c.Edits()
+	if !ok {
+		return nil
+	}
+	i, now := r.session().Instruction(p.sessions, edit.Path)
+	if i == nil || now == "" {
+		return nil
+	}
+	i.Sum, i.Texts = now, r.session().Texts()
+	return p.sessions.Add(context.WithoutCancel(ctx), r.session(), &session.Delta{Instruction: i})
+}
