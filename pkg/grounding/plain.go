@@ -17,7 +17,9 @@ func Plain(line string) bool {
 	if strings.ContainsAny(text, "`$|;&<>{}\\=!\"") || address.MatchString(text) || strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII || r < ' ' && r != '\t' }) {
 		return false
 	}
-	list := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("'-_./", r) })
+	list := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("'-_./", r)
+	})
 	if len(list) == 0 || directs[list[0]] || deeds[list[0]] != 0 || works[list[0]] || governs[list[0]] {
 		return false
 	}
