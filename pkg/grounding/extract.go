@@ -32,6 +32,9 @@ type Named struct {
 	Said string `json:"said"`          // the words, short
 }
 
+// Everything is the name of all that was named before, where the user takes that back.
+const Everything = "*"
+
 // Bounds of a prompt.
 const (
 	maxPrompt = 8 << 10 // bytes that are read: of a longer one the first line counts
@@ -42,22 +45,29 @@ const (
 	maxSaid   = 80
 )
 
-// Extract returns the objects that a prompt names with a verb, each with what is to be done.
-func Extract(prompt string) (out []Named) {
+// Extract returns the objects that a prompt names with a verb, each with what is to be done,
+// and up to most names of any kind.
+func Extract(prompt string, most int) (out []Named, names []string) {
 	if len(prompt) > maxPrompt {
 		prompt = prompt[:maxPrompt]
 	}
-	for _, sentence := range sentences(own(prompt)) {
-		for _, n := range objects(sentence) {
+	text := own(prompt)
+	names, _ = Names(text, most)
+	if retracts().MatchString(text) {
+		out = append(out, Named{Name: Everything, Not: true})
+	}
+	var about []Named // what was spoken of last
+	for _, sentence := range sentences(text) {
+		for _, n := range objects(sentence, &about) {
 			if len(out) == maxNamed {
-				return out
+				return out, names
 			}
 			if !slices.Contains(out, n) {
 				out = append(out, n)
 			}
 		}
 	}
-	return out
+	return out, names
 }
 
 // Canonical returns a name as names are compared; "" for one that is not compared.
@@ -116,7 +126,10 @@ func own(prompt string) string {
 	return strings.Join(lines, "\n")
 }
 
-var sentenceEnd = prefilter.Lazy(`[.!;:]+(\s+|$)|\n+|(\?)\s*|,?\s+(?:but|however|instead)\s+|—|–`)
+// retracts are words by which somebody takes back what was said before.
+var retracts = prefilter.Lazy(`(?i)\b(never ?mind|scratch that|forget (it|that|about it|what i said|my last)|(wait|hold on|hang on|no|stop),? (no|wait|stop|hold on)\b|stop (it|that|everything|right there)\b|hold off|changed my mind|on second thoughts?|cancel that|ignore (that|what i said|my last))`)
+
+var sentenceEnd = prefilter.Lazy(`[.!;:]+(\s+|$)|\n+|(\?)\s*|,?\s+(?:but|however|instead)\s+|—|–|→|->|=>`)
 
 // sentences cuts a text into sentences, each with the mark that ends it if that is a question
 // mark.
@@ -156,18 +169,16 @@ func words(sentence string) []string {
 	return out
 }
 
-// objects returns the objects of one sentence.
-func objects(sentence string) (out []Named) {
-	list := words(sentence)
+// objects returns the objects of one sentence. about are the names of the last one that had any,
+// which "it" stands for.
+func objects(sentence string, about *[]Named) (out []Named) {
+	list := words(joined(sentence))
 	if len(list) == 0 || strings.ContainsFunc(norm.NFKC.String(sentence), func(r rune) bool { return r > unicode.MaxASCII && unicode.IsLetter(r) }) {
 		return nil // another language, or letters that look like others
 	}
-	lower := make([]string, len(list))
-	for i, w := range list {
-		lower[i] = strings.ToLower(w)
-	}
+	lower := lowered(list)
 	asks := strings.HasSuffix(sentence, "?") && !requests(lower)
-	if asks || supposes[lower[0]] {
+	if asks || supposes[lower[0]] && !requests(lower) {
 		return nil
 	}
 	said := sentence
@@ -175,6 +186,13 @@ func objects(sentence string) (out []Named) {
 		said = said[:maxSaid]
 	}
 	negated := false
+	before := *about
+	topic := words(aside().ReplaceAllString(sentence, " "))
+	if mentioned := mentions(topic, lowered(topic)); len(mentioned) > 0 {
+		*about = mentioned
+	} else if mentioned := mentions(list, lower); len(mentioned) > 0 {
+		*about = mentioned
+	}
 	var does Doing
 	governed := false // a verb that is no deed governs what follows: explain how to …
 	ends := false     // with the next part of the sentence
@@ -185,6 +203,38 @@ func objects(sentence string) (out []Named) {
 		switch {
 		case foreign[w]:
 			return nil
+		case done[w] != 0 && i > 0 && lower[i-1] == "be" && !governed: // … must be deleted
+			from, not := subject(lower, i)
+			for _, n := range mentions(list[from:i], lower[from:i]) {
+				out = append(out, Named{Name: n.Name, Noun: n.Noun, Does: done[w], Not: not, Said: said})
+			}
+			if does, fresh = 0, false; negated { // nothing may be deleted on …
+				does = done[w]
+			}
+			continue
+		case w == "let" && fresh && !governed && i+2 < len(lower) && lower[i+2] == "know":
+			does, fresh, first = Send, false, true
+			continue
+		case (pronouns[w] || stands(lower, i)) && does != 0 && (first || negated) && !governed: // delete it
+			of := before
+			if here := mentions(list[:i], lower[:i]); len(here) > 0 {
+				of = here
+			}
+			if noun := nouns[w]; noun != "" && !oneMention(of) {
+				of = slices.DeleteFunc(slices.Clone(of), func(n Named) bool {
+					return n.Noun != noun && (n.Noun != "" || strings.Contains(n.Name, ".") != (noun == "host"))
+				})
+			}
+			if telling := slices.DeleteFunc(slices.Clone(of), func(n Named) bool { return !telling(n.Name) }); len(telling) > 0 && !negated {
+				of = telling
+			}
+			if oneMention(of) || negated {
+				for _, n := range of {
+					out = append(out, Named{Name: n.Name, Noun: n.Noun, Does: does, Not: negated, Said: said})
+				}
+			}
+			first = false
+			continue
 		case negates(lower, i):
 			negated, fresh, apart = true, true, false
 			first = i+1 < len(lower) && (lower[i+1] == "to" || lower[i+1] == "on" || lower[i+1] == "in" || lower[i+1] == "from")
@@ -195,7 +245,7 @@ func objects(sentence string) (out []Named) {
 		case w == "," || w == "and" || w == "then" || w == "please":
 			fresh, governed, apart = true, governed && !ends, apart || w == ","
 			continue
-		case governed && relates[w]:
+		case governed && relates[w] && (w != "to" || i+1 < len(lower) && (deeds[lower[i+1]] != 0 || !ends)):
 			ends = false
 		case w == "to" && i+1 < len(lower) && deeds[lower[i+1]] != 0 && does != 0: // write a script to delete …
 			governed, ends, does, fresh = true, false, 0, false
@@ -210,19 +260,32 @@ func objects(sentence string) (out []Named) {
 			governed, ends, does, fresh = true, true, 0, false
 			continue
 		}
-		if d, ok := deeds[w]; ok && (fresh || negated) && !(i+1 < len(lower) && lower[i+1] == "branch" && i > 0 && lower[i-1] == "the") {
+		method := methods[list[i]]
+		if d := doing[w]; negated && d != 0 && deeds[w] == 0 {
+			does, governed, first = d, false, true
+			continue
+		}
+		if d, ok := deeds[w]; ok && (fresh || negated || method && !governed) && !(i+1 < len(lower) && lower[i+1] == "branch" && i > 0 && lower[i-1] == "the") {
 			if w == "push" && i > 0 && (lower[i-1] == "force" || strings.HasPrefix(lower[i-1], "--force")) {
 				d |= Delete
 			}
 			if !governed || lower[max(i-1, 0)] == "then" {
 				does, governed, first = d, false, true
 			}
+			if i+1 == len(lower) && i == 0 && !governed && oneMention(before) { // …: delete
+				for _, n := range before {
+					out = append(out, Named{Name: n.Name, Noun: n.Noun, Does: does, Not: negated, Said: said})
+				}
+			}
 			if fresh = w == "force" || w == "force-push"; w == "force-push" {
 				fresh = false
 			}
 			continue
 		}
-		if opens[w] {
+		if strings.HasPrefix(w, "--delete") && does != 0 || w == "--force" || w == "--force-with-lease" {
+			does |= Delete
+		}
+		if opens[w] || fresh && (programs[w] || nouns[w] != "" && i > 0 && programs[lower[i-1]]) {
 			continue
 		}
 		fresh = false
@@ -234,10 +297,128 @@ func objects(sentence string) (out []Named) {
 		if !ok {
 			continue
 		}
-		out = append(out, Named{Name: name, Noun: noun, Does: does, Not: negated, Said: said})
+		for _, n := range variants(name, does) {
+			out = append(out, Named{Name: n.Name, Noun: noun, Does: n.Does, Not: negated, Said: said})
+		}
+	}
+	return scaled(lower, out)
+}
+
+// aside is what stands in brackets.
+var aside = prefilter.Lazy(`\([^()]*\)`)
+
+func lowered(list []string) []string {
+	out := make([]string, len(list))
+	for i, w := range list {
+		out[i] = strings.ToLower(w)
 	}
 	return out
 }
+
+// stands reports whether a noun stands for what was spoken of before: that queue.
+func stands(lower []string, i int) bool {
+	return nouns[lower[i]] != "" && i > 0 && (lower[i-1] == "that" || lower[i-1] == "this" || lower[i-1] == "the" && (i+1 == len(lower) || lower[i+1] == ","))
+}
+
+// scaled adds to what is done to the objects of a sentence that scales them to nothing.
+func scaled(lower []string, out []Named) []Named {
+	at := slices.Index(lower, "scale")
+	for i := max(at, 0); at >= 0 && i+1 < len(lower); i++ {
+		if lower[i] == "to" && (lower[i+1] == "zero" || lower[i+1] == "0") {
+			for k := range out {
+				out[k].Does |= Delete
+			}
+		}
+	}
+	return out
+}
+
+// methods are those of HTTP, as they are written.
+var methods = map[string]bool{"POST": true, "GET": true, "PUT": true, "PATCH": true, "DELETE": true}
+
+// oneMention reports whether names are those of one mention.
+func oneMention(list []Named) bool {
+	return len(list) > 0 && !slices.ContainsFunc(list, func(n Named) bool { return n.Said != list[0].Said })
+}
+
+// subject returns where the part of a sentence begins that a participle is about, and whether it
+// is said not to be.
+func subject(lower []string, i int) (from int, not bool) {
+	modal := false
+	for from = i - 1; from > 0; from-- {
+		switch w := lower[from]; {
+		case negations[w] || strings.HasSuffix(w, "n't") || w == "cannot":
+			not, modal = true, true
+		case modals[w]:
+			modal = true
+		case modal && (w == "," || w == "and" || w == "so" || w == "means" || w == "because" || w == "since" || w == "but"):
+			return from + 1, not
+		}
+	}
+	if !modal {
+		return i, false
+	}
+	return from, not
+}
+
+// mentions returns the names in a sentence that a pronoun may stand for, whatever is said of them.
+// Those of one mention have the same words.
+func mentions(list, lower []string) (out []Named) {
+	for i := range lower {
+		if name, noun, ok := named(list, lower, i, false); ok && !opens[lower[i]] && !programs[lower[i]] && Doing(0) == deeds[lower[i]] {
+			for _, n := range variants(name, Delete|Change|Send|Fetch) {
+				out = append(out, Named{Name: n.Name, Noun: noun, Said: list[i]})
+			}
+		}
+	}
+	return out
+}
+
+// variants returns the names by which an action may have what a user has named: a URL without its
+// scheme, its host, and what it names there.
+func variants(name string, does Doing) (out []Named) {
+	add := func(name string, does Doing) {
+		if name = Canonical(name); name != "" && does != 0 && !slices.ContainsFunc(out, func(n Named) bool { return n.Name == name }) {
+			out = append(out, Named{Name: name, Does: does})
+		}
+	}
+	if at := strings.IndexByte(name, '@'); at > 0 && !strings.ContainsAny(name, "/:") && does&Delete == 0 { // to put something somewhere is not to send it to a person
+		if does != Send {
+			return nil
+		}
+	}
+	_, rest, isURL := strings.Cut(name, "://")
+	if !isURL {
+		rest = name
+	}
+	rest = strings.TrimSuffix(rest, "/")
+	add(rest, does)
+	host, path, _ := strings.Cut(rest, "/")
+	at, file, remote := strings.Cut(host, ":")
+	_, at, _ = cutLast(at, "@")
+	switch place := does &^ Delete; { // to delete a page is not to delete its host
+	case strings.HasPrefix(name, "@"), strings.HasPrefix(name, "/"), strings.HasPrefix(name, "~"):
+	case isURL && path == "":
+		add(at, does)
+	case isURL:
+		add(at, place|Fetch)
+		folders := strings.SplitN(strings.TrimSuffix(path, ".git"), "/", 3)
+		add(strings.Join(folders[:min(len(folders), 2)], "/"), does)
+	case remote && file != "" && strings.Contains(at, "."), path != "" && strings.Contains(strings.TrimPrefix(host, "."), ".") && !strings.HasPrefix(host, "."):
+		add(at, place)
+		if path != "" && remote {
+			folders := strings.SplitN(strings.TrimSuffix(path, ".git"), "/", 3)
+			add(strings.Join(folders[:min(len(folders), 2)], "/"), does)
+		}
+	}
+	return out
+}
+
+// pronouns stand for what was spoken of before.
+var pronouns = map[string]bool{"it": true, "them": true, "both": true, "her": true, "him": true}
+
+// programs begin commands that people write as sentences.
+var programs = set("kubectl git gh helm aws gcloud az gsutil docker podman npm pnpm yarn psql mysql terraform heroku vercel fly flyctl doctl twine cargo curl wget rsync-cli mongosh redis-cli systemctl")
 
 // requests reports whether a question asks for something to be done.
 func requests(lower []string) bool {
@@ -247,7 +428,10 @@ func requests(lower []string) bool {
 // negates reports whether the words at an index say that what follows is not wanted.
 func negates(lower []string, i int) bool {
 	w := lower[i]
-	return negations[w] || strings.HasSuffix(w, "n't") || strings.HasSuffix(w, "n’t") || w == "leave" && slices.Contains(lower[i:], "alone") || w == "stay" && slices.Contains(lower[i:], "away") ||
+	if w == "stop" && i+1 < len(lower) {
+		return strings.HasSuffix(lower[i+1], "ing")
+	}
+	return negations[w] || w == "save" && i+1 < len(lower) && lower[i+1] == "for" || w == "apart" && i+1 < len(lower) && lower[i+1] == "from" || strings.HasSuffix(w, "n't") || strings.HasSuffix(w, "n’t") || w == "leave" && slices.Contains(lower[i:], "alone") || w == "stay" && slices.Contains(lower[i:], "away") ||
 		w == "hands" && i+1 < len(lower) && lower[i+1] == "off" || w == "other" && i+1 < len(lower) && lower[i+1] == "than" || w == "rather" && i+1 < len(lower) && lower[i+1] == "than"
 }
 
@@ -258,6 +442,9 @@ func named(list, lower []string, i int, bare bool) (name, noun string, ok bool) 
 	if lower[i] == "," || nouns[lower[i]] != "" || common[lower[i]] {
 		return "", "", false
 	}
+	if !bare && brands[lower[i]] && i+1 < len(lower) && nouns[lower[i+1]] != "" {
+		return "", "", false
+	}
 	for _, k := range [...]int{i - 1, i + 1} { // the branch main, the main branch
 		if k >= 0 && k < len(lower) && nouns[lower[k]] != "" && noun == "" {
 			noun = nouns[lower[k]]
@@ -266,23 +453,25 @@ func named(list, lower []string, i int, bare bool) (name, noun string, ok bool) 
 	if i >= 2 && lower[i-1] == "called" || i >= 2 && lower[i-1] == "named" {
 		noun = nouns[lower[i-2]]
 	}
-	if strings.HasPrefix(w, "@") && strings.Contains(w, "/") && strings.Contains(w, ".") {
+	if strings.HasPrefix(w, "@") && strings.Contains(w, "/") && strings.Contains(w, ".") && !strings.Contains(w[1:], "@") {
 		w = w[1:] // a reference to a file
 	}
 	name = Canonical(w)
 	if name == "" || !plainName().MatchString(name) {
 		return "", "", false
 	}
-	if host, rest, isURL := strings.Cut(name, "://"); isURL && host != "" {
-		host, _, _ = strings.Cut(rest, "/")
-		_, host, _ = cutLast(host, "@")
-		return host, noun, host != ""
+	if scheme, rest, isURL := strings.Cut(name, "://"); isURL {
+		return name, noun, scheme != "" && rest != ""
 	}
-	telling := strings.ContainsAny(name, "./_-@~0123456789") && len(name) >= 5 && strings.ContainsFunc(name, unicode.IsLetter)
-	if noun == "" && !telling && !(bare && len(name) > 2) {
+	if noun == "" && !telling(name) && !(bare && len(name) > 2) {
 		return "", "", false
 	}
 	return name, noun, true
+}
+
+// telling reports whether a name is surely one, and no word of the dictionary.
+func telling(name string) bool {
+	return strings.ContainsAny(name, "./_-@~0123456789") && len(name) >= 5 && strings.ContainsFunc(name, unicode.IsLetter)
 }
 
 func cutLast(s, sep string) (before, after string, found bool) {

@@ -29,6 +29,11 @@ func told(list []Named) string {
 	return strings.Join(out, "; ")
 }
 
+func extract(prompt string) []Named {
+	list, _ := Extract(prompt, 0)
+	return list
+}
+
 func TestExtract(t *testing.T) {
 	t.Parallel()
 	for prompt, want := range map[string]string{
@@ -38,7 +43,7 @@ func TestExtract(t *testing.T) {
 		"Can you drop the database staging?":                       "delete staging (database)",
 		"push to the main branch":                                  "change send main (branch)",
 		"Deploy to staging.example.com":                            "change send staging.example.com",
-		"fetch https://api.example.com/v1/users and save it":       "fetch api.example.com",
+		"fetch https://api.example.com/v1/users and save it":       "fetch api.example.com/v1/users; fetch api.example.com; fetch v1/users",
 		"rm -rf ~/old-project":                                     "delete ~/old-project",
 		"delete src/old.go and src/older.go":                       "delete src/old.go; delete src/older.go",
 		"fix the bug and push to origin/release-2":                 "change send origin/release-2",
@@ -83,15 +88,15 @@ func TestExtract(t *testing.T) {
 		"what does `git push --force` do?":                   "",
 		"":                                                   "",
 	} {
-		if got := told(Extract(prompt)); got != want {
+		if got := told(extract(prompt)); got != want {
 			t.Errorf("%q: %q, want %q", prompt, got, want)
 		}
 	}
 	long := "delete feature-x\n" + strings.Repeat("line of a log that was pasted\n", 20) + "delete prod-db\n"
-	if got := told(Extract(long)); got != "delete feature-x" {
+	if got := told(extract(long)); got != "delete feature-x" {
 		t.Errorf("a long prompt: %q", got)
 	}
-	if got := told(Extract(strings.Repeat("a", 601) + ". delete prod-db")); got != "" && !strings.HasPrefix(got, "delete prod-db") {
+	if got := told(extract(strings.Repeat("a", 601) + ". delete prod-db")); got != "" && !strings.HasPrefix(got, "delete prod-db") {
 		t.Errorf("a long line: %q", got)
 	}
 }
@@ -100,9 +105,28 @@ func TestExtract(t *testing.T) {
 func TestExtractBounds(t *testing.T) {
 	t.Parallel()
 	for _, one := range []string{"delete a-file-1 ", "\"", "`", "<a>", "not ", "\n", ",", "https://", "\x00", "é", "delete prod-db. "} {
-		list := Extract(strings.Repeat(one, (1<<20)/len(one)))
-		if len(list) > maxNamed {
-			t.Errorf("%q: %d objects", one, len(list))
+		list, names := Extract(strings.Repeat(one, (1<<20)/len(one)), 10)
+		if len(list) > maxNamed || len(names) > 10 {
+			t.Errorf("%q: %d objects, %d names", one, len(list), len(names))
 		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"see https://Github.com/Acme/lib.git, or (x.test)": "see|https://github.com/acme/lib.git|github.com/acme/lib.git|github.com|github.com/acme|github.com/acme/lib|acme/lib|acme|lib|x.test",
+		"git@github.com:a/b.git":                           "git@github.com:a/b.git|github.com|github.com/a|github.com/a/b|a/b",
+		"pip install left_pad==1.2 é":                      "pip|install|left_pad==1.2|left_pad|1.2",
+		"ann@example.com.":                                 "ann@example.com|ann|example.com",
+		"a":                                                "",
+	} {
+		names, all := Names(text, 100)
+		if got := strings.Join(names, "|"); got != want || !all {
+			t.Errorf("%q: %q, %v", text, got, all)
+		}
+	}
+	if names, all := Names("one two three four", 2); len(names) != 2 || all {
+		t.Errorf("more than two: %q, %v", names, all)
 	}
 }

@@ -1,11 +1,11 @@
 package grounding
 
 import (
-	"regexp"
+	"github.com/shieldcli/shield/internal/prefilter"
 	"strings"
 )
 
-var anyName = regexp.MustCompile(`[A-Za-z0-9~./_@][A-Za-z0-9~./_@:+=-]{1,199}`)
+var anyName = prefilter.Lazy(`[A-Za-z0-9~./_@][A-Za-z0-9~./_@:+=-]{1,199}`)
 
 // leastName is how many bytes a name has at least that is compared.
 const leastName = 3
@@ -27,7 +27,7 @@ func Names(text string, most int) (names []string, all bool) {
 		}
 	}
 	for rest := text; all; {
-		at := anyName.FindStringIndex(rest)
+		at := anyName().FindStringIndex(rest)
 		if at == nil {
 			break
 		}
@@ -62,12 +62,3 @@ func Names(text string, most int) (names []string, all bool) {
 
 // maxFolders is how many folders of a path are names together with what is before them.
 const maxFolders = 3
-
-// Words returns the names in what of a prompt are surely the words of who wrote it.
-func Words(prompt string, most int) []string {
-	if len(prompt) > maxPrompt {
-		prompt = prompt[:maxPrompt]
-	}
-	names, _ := Names(own(prompt), most)
-	return names
-}

@@ -1,7 +1,7 @@
 package grounding
 
 import (
-	"regexp"
+	"github.com/shieldcli/shield/internal/prefilter"
 	"strings"
 	"unicode"
 )
@@ -14,7 +14,7 @@ func Plain(line string) bool {
 	if text == "" {
 		return true
 	}
-	if strings.ContainsAny(text, "`$|;&<>{}\\=!\"") || address.MatchString(text) || strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII || r < ' ' && r != '\t' }) {
+	if strings.ContainsAny(text, "`$|;&<>{}\\=!\"") || address().MatchString(text) || strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII || r < ' ' && r != '\t' }) {
 		return false
 	}
 	list := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
@@ -36,7 +36,7 @@ func Plain(line string) bool {
 }
 
 var (
-	address = regexp.MustCompile(`(?i)://|\bwww\.|@[\w-]+\.\w|\b\d+\.\d+\.\d+\.\d+\b|\b[\w-]+\.(com|net|org|io|dev|app|sh|co|ai|me|info|site|online|cloud|run|xyz|ru|cn|de|uk|eu|us)\b`)
+	address = prefilter.Lazy(`(?i)://|\bwww\.|@[\w-]+\.\w|\b\d+\.\d+\.\d+\.\d+\b|\b[\w-]+\.(com|net|org|io|dev|app|sh|co|ai|me|info|site|online|cloud|run|xyz|ru|cn|de|uk|eu|us)\b`)
 
 	// is are verbs of statements.
 	is = set("is are was were has have had holds contains lives lies uses means stands belongs depends comes returns consists covers describes defines provides supports")

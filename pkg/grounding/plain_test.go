@@ -5,7 +5,7 @@ import "testing"
 func TestPlain(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
-		"", "  ", "# Layout", "- The API lives in src/api.", "Tests are in test/, one file for each module.", "## How the cache is built", "* Dates have the form of ISO 8601.",
+		"", "  ", "# Layout", "- The API lives in src/api.", "Tests are in test/, one file for each module.", "## The cache, and how it is built", "* Dates have the form of ISO 8601.",
 	} {
 		if !Plain(line) {
 			t.Errorf("%q is taken for more than a statement", line)

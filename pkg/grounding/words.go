@@ -1,6 +1,9 @@
 package grounding
 
-import "strings"
+import (
+	"github.com/shieldcli/shield/internal/prefilter"
+	"strings"
+)
 
 func set(text string) map[string]bool {
 	out := map[string]bool{}
@@ -14,16 +17,16 @@ func set(text string) map[string]bool {
 var deeds = func() map[string]Doing {
 	out := map[string]Doing{}
 	for does, text := range map[Doing]string{
-		Delete:                "delete remove rm drop destroy erase wipe purge clean clear uninstall prune nuke kill truncate reset terminate discard unlink",
-		Change:                "update upgrade change modify edit write move rename merge rebase restart scale apply set configure migrate restore commit tag rollback stop start tweak touch use alter patch",
+		Delete:                "delete remove rm drop destroy erase wipe purge clean clear uninstall prune nuke kill truncate reset terminate discard unlink empty flush unpublish scrap trash decommission undeploy evict dismantle axe cut",
+		Change:                "update upgrade change modify edit write move rename merge rebase restart scale apply set configure migrate restore commit tag rollback stop start tweak touch use alter patch restart scale resize kick trigger rerun enable disable switch point cancel close reopen resume pause suspend drain cordon",
 		Change | Delete:       "overwrite replace force force-push",
-		Change | Send:         "push deploy publish release sync upload copy ship mirror promote",
-		Send:                  "send email mail post share forward submit notify message tell announce",
+		Change | Send:         "push deploy publish release sync upload copy ship mirror promote put rsync scp transfer ",
+		Send:                  "send email mail post share forward submit notify message tell announce reply",
 		Fetch:                 "fetch download get read open look check visit browse curl pull clone query call ping test see inspect view request hit",
 		Fetch | Change | Send: "connect ssh log",
 	} {
 		for w := range strings.FieldsSeq(text) {
-			out[w] = does
+			out[w] |= does
 		}
 	}
 	return out
@@ -34,9 +37,10 @@ var nouns = func() map[string]string {
 	out := map[string]string{}
 	for noun, text := range map[string]string{
 		"branch": "branch branches", "remote": "remote remotes", "bucket": "bucket buckets", "database": "database databases db schema", "cluster": "cluster clusters context",
-		"namespace": "namespace namespaces ns", "host": "host hosts server servers machine domain site endpoint url", "file": "file files", "folder": "folder folders directory directories dir",
-		"table": "table tables collection", "repository": "repo repos repository repositories", "package": "package packages", "channel": "channel channels", "person": "person recipient",
-		"resource": "service deployment pod container volume instance stack queue topic function image secret job release environment env project tag workspace",
+		"namespace": "namespace namespaces ns", "host": "host hosts server servers machine domain endpoint url", "file": "file files", "folder": "folder folders directory directories dir",
+		"table": "table tables", "repository": "repo repos repository repositories", "package": "package packages", "channel": "channel channels", "person": "person recipient",
+		"resource": "service services svc deployment deployments deploy pod pods container containers volume volumes instance instances stack stacks queue queues topic topics function functions image images secret secrets job jobs release releases environment " +
+			"environments env project projects tag tags workspace workspaces droplet droplets app apps site statefulset daemonset cronjob ingress configmap pvc pv node nodes chart charts workflow workflows pipeline vm vms server disk snapshot snapshots group groups zone index collection",
 	} {
 		for w := range strings.FieldsSeq(text) {
 			out[w] = noun
@@ -44,6 +48,79 @@ var nouns = func() map[string]string {
 	}
 	return out
 }()
+
+// Kind reports whether a word says of what kind an object is, or what is done to it, and is the
+// name of none.
+func Kind(w string) bool { return nouns[w] != "" || deeds[w] != 0 || kinds[w] }
+
+// kinds are such words of command lines alone.
+var kinds = set("repository compute sql s3api webapp functionapp run rollout pr issue workflow ns svc sts ds deploy cron alb elb rds ec2 ecs eks gke aks container-registry")
+
+// asOne are phrases, each with the word that says the same.
+var asOne = func() *strings.Replacer {
+	var list []string
+	for phrase, word := range map[string]string{
+		"get rid of": "remove", "getting rid of": "removing", "tear down": "remove", "blow away": "remove", "take down": "remove", "throw away": "remove", "throw out": "remove", "clean out": "clear", "clean up": "clear",
+		"wipe out": "wipe", "spin down": "stop", "shut down": "stop", "turn off": "stop", "switch off": "stop", "kick off": "start", "fire up": "start", "spin up": "start", "roll out": "deploy", "roll back": "rollback",
+		"make a post to": "post", "do a post to": "post", "send a post to": "post", "post request to": "post", "make a get to": "get", "hard reset": "reset", "hard-delete": "delete",
+		"go ahead and": "and", "feel free to": "and", "needs to be": "must be", "need to be": "must be", "has to be": "must be", "have to be": "must be", "is to be": "must be", "are to be": "must be", "ought to be": "must be",
+		"may go": "may be deleted", "can go": "can be deleted", "should go": "should be deleted", "must go": "must be deleted", "should disappear": "should be deleted", "can disappear": "can be deleted", "must disappear": "must be deleted", "has to go": "must be deleted", "needs to go": "must be deleted", "may not be": "must not be", " = ": ", ",
+	} {
+		list = append(list, phrase, word, strings.ToUpper(phrase[:1])+phrase[1:], strings.ToUpper(word[:1])+word[1:])
+	}
+	return strings.NewReplacer(list...)
+}()
+
+// apart are such phrases with a name between their words.
+var apart = prefilter.Lazy(`(?i)\b(take|tear|shut|roll|throw|spin|turn|switch|write|drop|shoot)\s+((?:an?\s+(?:e-?mail|message|note|line)\s+)?to\s+)?([\w~./@:-]+)\s*(down|back|away|off|out|a line|a mail|an e-?mail|a message)?\b`)
+
+// joined writes a sentence with single verbs in the place of phrases.
+func joined(sentence string) string {
+	return apart().ReplaceAllStringFunc(asOne.Replace(sentence), func(text string) string {
+		m := apart().FindStringSubmatch(text)
+		verb, to, object, end := strings.ToLower(m[1]), m[2], m[3], strings.ToLower(m[4])
+		switch {
+		case verb == "write" && to != "" && strings.Contains(object, "@"), (verb == "drop" || verb == "shoot") && strings.Contains(object, "@"):
+			return "mail " + object + " "
+		case to != "" || end == "":
+		case verb == "roll" && end == "back":
+			return "rollback " + object + " "
+		case verb == "take" && end == "down", verb == "tear" && end == "down", verb == "throw" && (end == "away" || end == "out"):
+			return "remove " + object + " "
+		case verb == "shut" && end == "down", verb == "spin" && end == "down", (verb == "turn" || verb == "switch") && end == "off":
+			return "stop " + object + " "
+		}
+		return text
+	})
+}
+
+// done are the participles of deeds.
+var done = func() map[string]Doing {
+	out := map[string]Doing{"sent": Send, "put": Change | Send, "set": Change, "reset": Delete, "overwritten": Change | Delete, "cut": Delete, "written": Change, "shut": Change}
+	for w, does := range deeds {
+		switch {
+		case strings.HasSuffix(w, "e"):
+			out[w+"d"] = does
+		default:
+			out[w+"ed"] = does
+			out[w+w[len(w)-1:]+"ed"] = does // dropped
+		}
+	}
+	return out
+}()
+
+// doing are other forms of deeds, which count behind a negation: without deleting, no pushes.
+var doing = func() map[string]Doing {
+	out := map[string]Doing{}
+	for w, does := range deeds {
+		out[w+"s"], out[w+"es"] = does, does
+		out[w+"ing"], out[w+w[len(w)-1:]+"ing"], out[strings.TrimSuffix(w, "e")+"ing"] = does, does, does
+	}
+	return out
+}()
+
+// modals stand before "be" and a participle.
+var modals = set("can could should must may shall will cannot")
 
 var (
 	// wants are before "to" and a deed.
@@ -66,13 +143,16 @@ var (
 
 	// opens are words before a deed or an object that say nothing.
 	opens = set("can could will would you i we i'd i'll let's lets let just now also so ok okay go ahead the a an this that these those my our your all any both of on in into from at with to for via up out off away down over it its them and/or " +
-		"please kindly simply first next finally again old new whole entire current local remote-side everything except")
+		"please pls plz oops hey hi thanks great good right kindly simply first next finally again old new whole entire current local remote-side everything except")
+
+	// brands are services: the GitHub release v1.0.
+	brands = set("github gitlab bitbucket aws amazon azure gcp google cloud digitalocean heroku vercel netlify cloudflare dockerhub npm pypi s3 gcs sql postgres postgresql mysql mongodb mongo redis dynamodb rds gke eks aks kafka k8s kubernetes docker helm blob sqs sns lambda ")
 
 	// common are words that name no object, also after a negation.
-	common = set("it them this that these those anything everything something nothing the a an my our your all any to on in into from at for of with and or then so please yet now again ever even unless until without first me us him her you i we is are be do does")
+	common = set("it them this that these those anything everything something nothing the a an my our your all any to on in into from at for of with and or then so please yet now again as under over by if about there here called named ever even unless until without first me us him her you i we is are be do does")
 
 	// negations say that what follows is not wanted.
-	negations = set("not never no don't dont doesn't cannot can't without avoid except excluding skip ignore keep nor neither unless besides stop forbid forbidden prohibited refrain untouched dnt donot")
+	negations = set("minus bar barring sparing spare omit omitting forget nothing nobody none not never no don't dont doesn't cannot can't without avoid except excluding skip ignore keep nor neither unless besides forbid forbidden prohibited refrain untouched dnt donot")
 
 	// foreign are words of other languages, of which a sentence is not read.
 	foreign = set("nicht kein keine keinen niemals bitte und oder der die das ne pas jamais sans et le la les nunca jamas jamás sin por favor nao não sem mai senza niet geen nooit inte ikke aldrig nie nem bukan jangan tidak hindi mat nahi ali ama non ei ikkje kun nur seulement solo el los las il lo gli och og ja nein oui ")

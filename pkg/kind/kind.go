@@ -38,11 +38,8 @@ var never = []effect.Kind{
 // reports whether a rule asks about an effect, by its index. An error says why the action can
 // only be allowed by itself.
 func Of(c *analysis.Case, findings []string, met func(i int) bool) (Kind, error) {
-	if c.Unexamined != "" {
-		return Kind{}, errors.New("part of it was not read")
-	}
-	if slices.Contains(findings, ModelFinding) {
-		return Kind{}, errors.New("the model suspects it by its words")
+	if err := Personal(c, findings); err != nil {
+		return Kind{}, err
 	}
 	f := collector{c: c}
 	command := c.Action.Type == "execute_command"
@@ -51,18 +48,6 @@ func Of(c *analysis.Case, findings []string, met func(i int) bool) (Kind, error)
 	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if slices.Contains(never, e.Word()) {
-			return Kind{}, fmt.Errorf("a person decides each time about: %s", e.Word())
-		}
-		if e.Kind == effect.RunCode && len(e.Labels) > 0 {
-			return Kind{}, errors.New("it runs code that came from elsewhere")
-		}
-		if e.Path != "" && secret(e) {
-			return Kind{}, errors.New("it touches a place where credentials, settings that run code, or shield's files can be")
-		}
-		if e.Is(effect.LabelSecret) || e.Is(effect.LabelCredential) {
-			return Kind{}, errors.New("it carries credentials")
-		}
 		if !met(i) && !c.Notable(e) {
 			continue
 		}
@@ -90,6 +75,33 @@ func Of(c *analysis.Case, findings []string, met func(i int) bool) (Kind, error)
 	findings = slices.Clone(findings)
 	slices.Sort(findings)
 	return Kind{Facts: slices.Compact(f.list), Findings: slices.Compact(findings)}, nil
+}
+
+// Personal says why a person has to see each action of a kind, whatever was answered or said
+// before; nil if that need not be.
+func Personal(c *analysis.Case, findings []string) error {
+	if c.Unexamined != "" {
+		return errors.New("part of it was not read")
+	}
+	if slices.Contains(findings, ModelFinding) {
+		return errors.New("the model suspects it by its words")
+	}
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		if slices.Contains(never, e.Word()) {
+			return fmt.Errorf("a person decides each time about: %s", e.Word())
+		}
+		if e.Kind == effect.RunCode && len(e.Labels) > 0 {
+			return errors.New("it runs code that came from elsewhere")
+		}
+		if e.Path != "" && secret(e) {
+			return errors.New("it touches a place where credentials, settings that run code, or shield's files can be")
+		}
+		if e.Is(effect.LabelSecret) || e.Is(effect.LabelCredential) {
+			return errors.New("it carries credentials")
+		}
+	}
+	return nil
 }
 
 // Exact returns the kind that holds this action alone, with what the files that it reads and

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -18,6 +19,7 @@ type Prompt struct {
 	Sum   string            `json:"sum"`          // keyed hash of the text
 	Named []grounding.Named `json:"named,omitempty"`
 	Words []byte            `json:"words,omitempty"` // short keyed hashes of the names in it
+	Heed  []byte            `json:"heed,omitempty"`  // what it is known by
 	At    int64             `json:"at"`
 }
 
@@ -25,6 +27,8 @@ type Prompt struct {
 const (
 	maxObjects = 64
 	maxPending = 16
+	maxHeeded  = 256
+	heededSize = 8
 	maxWords   = 256  // names of one prompt
 	maxSpoken  = 2048 // names of all
 )
@@ -41,12 +45,19 @@ func (s *Store) sumOf(text string) []byte {
 // Prompted keeps what a prompt names. With pending it counts only once [Store.Settle] says
 // that the user has written the prompt. clean takes credentials out of the words.
 func (s *Store) Prompted(ctx context.Context, loaded *Session, id, text string, pending bool, clean func(string) string) error {
-	p := Prompt{ID: cut(id), Sum: s.promptSum(text), Named: grounding.Extract(text), At: s.now()}
+	p := Prompt{ID: cut(id), Sum: s.promptSum(text), At: s.now()}
+	if p.Heed = s.heed(id, p.Sum); loaded.rec.heeded(p.Heed) {
+		return nil // the host's event once more
+	}
+	named, words := grounding.Extract(text, maxWords)
+	p.Named = named
 	for i := range p.Named {
 		n := &p.Named[i]
-		n.Name, n.Said = s.NameKey(n.Name), cut(clean(n.Said))
+		if n.Name != grounding.Everything {
+			n.Name, n.Said = s.NameKey(n.Name), cut(clean(n.Said))
+		}
 	}
-	for _, w := range grounding.Words(text, maxWords) {
+	for _, w := range words {
 		p.Words = append(p.Words, s.short(w)...)
 	}
 	d := &Delta{Prompt: &p}
@@ -54,6 +65,25 @@ func (s *Store) Prompted(ctx context.Context, loaded *Session, id, text string, 
 		d.Spoken, d.Prompt = &p, nil
 	}
 	return s.Add(ctx, loaded, d)
+}
+
+// heed returns what a prompt with an ID is known by; nil for one without.
+func (s *Store) heed(id, sum string) []byte {
+	if id == "" {
+		return nil
+	}
+	return s.sumOf("prompt " + sum + " " + id)[:heededSize]
+}
+
+// heeded reports whether a prompt has been taken for the user's before: what the user has said
+// since counts.
+func (r *Record) heeded(sum []byte) bool {
+	for i := 0; len(sum) > 0 && i+heededSize <= len(r.Heeded); i += heededSize {
+		if bytes.Equal(r.Heeded[i:i+heededSize], sum) {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *Store) promptSum(text string) string {
@@ -99,8 +129,14 @@ func (r *Record) speak(d *Delta) bool {
 	}
 	if d.Spoken != nil {
 		r.Spoken = true
+		r.Heeded = append(slices.Clone(r.Heeded), d.Spoken.Heed...)
+		r.Heeded = r.Heeded[max(0, len(r.Heeded)-maxHeeded*heededSize):]
 		for _, n := range d.Spoken.Named {
-			// the update of the message on an object counts
+			if n.Name == grounding.Everything {
+				r.Named = slices.DeleteFunc(slices.Clone(r.Named), func(o grounding.Named) bool { return !o.Not })
+				continue
+			}
+			// the last word on an object counts
 			r.Named = slices.DeleteFunc(slices.Clone(r.Named), func(o grounding.Named) bool {
 				return o.Name == n.Name && o.Not != n.Not && o.Does&n.Does != 0
 			})

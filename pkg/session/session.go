@@ -72,6 +72,7 @@ type Record struct {
 	Named        []grounding.Named `json:"named,omitempty"`        // what the user has named, the newest last
 	Spoken       bool              `json:"spoken,omitempty"`       // the user has written a prompt
 	Words        []byte            `json:"words,omitempty"`        // short keyed hashes of the names in these
+	Heeded       []byte            `json:"heeded,omitempty"`       // short keyed hashes of these
 	Texts        int64             `json:"texts,omitempty"`        // how many texts came in that anybody may have written
 	Instructions []Instruction     `json:"instructions,omitempty"` // files of the project's that the session changes
 	Stopped      bool              `json:"stopped,omitempty"`      // nothing is allowed until a person has looked

@@ -91,10 +91,10 @@ func (p *Pipeline) asSaid(ctx context.Context, tier int, v verdict.Verdict, c *a
 	if err != nil || slices.ContainsFunc(findings, func(f string) bool { return !slices.Contains(softRules, f) }) {
 		return v
 	}
-	asked := func(i int) bool { return met[i] }
-	if _, err := kind.Of(c, findings, asked); err != nil { // what a person sees each time
+	if kind.Personal(c, findings) != nil { // what a person sees each time
 		return v
 	}
+	asked := func(i int) bool { return met[i] }
 	by := p.grounded(ctx, c, r, named, asked)
 	if by == nil {
 		return v
@@ -137,6 +137,9 @@ func (p *Pipeline) grounded(ctx context.Context, c *analysis.Case, r *recall, na
 	}
 	for i := range needs {
 		by := needs[i].Met(named, p.sessions.NameKey)
+		if by == "" && needs[i].Place && p.sessions.Spoke(r.session(), needs[i].Names) {
+			continue // where it is done: the user has spoken of it
+		}
 		if by == "" {
 			return nil
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/sqltext"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/grounding"
@@ -19,6 +20,7 @@ type Need struct {
 	Does  grounding.Doing
 	Names []string // of which one has to be named; canonical
 	Nouns []string // that the user may have used for it; "" is none
+	Place bool     // it says where, beside what is done to what: it is enough that the user has spoken of it
 }
 
 // Bounds of what is compared.
@@ -32,7 +34,7 @@ const (
 func Needs(c *analysis.Case, met func(i int) bool) (needs []Need, err error) {
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if !met(i) && !c.Notable(e) {
+		if !met(i) && !c.Notable(e) || c.Effects[i].Kind == effect.WriteFile && below(c, i) {
 			continue
 		}
 		more, err := needsOf(c, i)
@@ -51,6 +53,16 @@ func Needs(c *analysis.Case, met func(i int) bool) (needs []Need, err error) {
 	return needs, nil
 }
 
+// below reports whether an effect is the write of a file below a folder that the same word names,
+// should that be one: mv a b writes b, or b/a.
+func below(c *analysis.Case, i int) bool {
+	e := &c.Effects[i]
+	return slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return o.Kind == e.Kind && o.From == e.From && o.Path == path.Dir(e.Path) }) &&
+		slices.ContainsFunc(c.Effects, func(o effect.Effect) bool {
+			return (o.Kind == effect.MoveFile || o.Kind == effect.ReadFile) && path.Base(o.Path) == path.Base(e.Path)
+		})
+}
+
 // Each returns the objects of an action that have a name, whatever else it does.
 func Each(c *analysis.Case) (needs []Need) {
 	for i := range c.Effects {
@@ -65,13 +77,13 @@ func Each(c *analysis.Case) (needs []Need) {
 }
 
 func (n *Need) equal(o Need) bool {
-	return n.Does == o.Does && slices.Equal(n.Names, o.Names) && slices.Equal(n.Nouns, o.Nouns)
+	return n.Does == o.Does && n.Place == o.Place && slices.Equal(n.Names, o.Names) && slices.Equal(n.Nouns, o.Nouns)
 }
 
 var (
 	errUnnamed = errors.New("its object has no name")
 	places     = []string{"", "file", "folder", "resource"}
-	hosts      = []string{"", "host", "resource"}
+	hosts      = []string{"", "host", "resource", "bucket", "database", "cluster", "repository", "remote", "person"}
 )
 
 // needsOf returns the objects of one effect.
@@ -120,10 +132,10 @@ func needsOf(c *analysis.Case, i int) ([]Need, error) {
 		if e.Trusted {
 			return nil, nil
 		}
-		return nil, errUnnamed
+		return sent(c, i)
 	case effect.ChangeRemote, effect.Destroy:
 		does := grounding.Change
-		if e.Kind == effect.Destroy || e.Destroys() {
+		if e.Kind == effect.Destroy || e.Destroys() || e.Verb == "delete" {
 			does = grounding.Delete
 		}
 		if e.Variant() != "" && !e.Destroys() && e.Kind == effect.ChangeRemote {
@@ -180,9 +192,35 @@ func host(e *effect.Effect, does grounding.Doing) ([]Need, error) {
 	return []Need{{Does: does, Names: names, Nouns: hosts}}, nil
 }
 
-// neutral are the operands that say what kind an object is.
-var neutral = set("pod pods deployment deployments deploy service services svc namespace namespaces ns node nodes job jobs cronjob statefulset daemonset ingress configmap release releases pr issue " +
-	"repo repository bucket database table queue topic function image container volume stack workspace project origin head")
+// sent returns the files that a program sends to where it always sends them.
+func sent(c *analysis.Case, i int) (needs []Need, err error) {
+	e := &c.Effects[i]
+	for k := range c.Effects {
+		f := &c.Effects[k]
+		if f.Kind != effect.ReadFile || f.From.Start < e.From.Start && f.From.End > e.From.End || !c.At().Inside(f.Path, f.Pattern, f.Tree) {
+			continue
+		}
+		need, err := paths(c, f, grounding.Send)
+		if err != nil {
+			return nil, err
+		}
+		needs = append(needs, need...)
+	}
+	if len(needs) == 0 {
+		return operands(c, i, grounding.Send)
+	}
+	return needs, nil
+}
+
+// always are operands that name the usual thing, and verbs that stand for all of it.
+var always = set("origin head database_url flushall flushdb")
+
+// places are options whose value says where something is done.
+var placing = set("-n --namespace -h --host --hostname -p --port --zone --region --location --resource-group -g --context --kube-context --cluster --project -d --dbname --database --db -u -U --user --username " +
+	"--profile --account --account-name --subscription --ref --endpoint-url --server --app -a --confirm --org --organization --team --scope")
+
+// wide are options that reach further than what is named.
+var wide = set("--all -A --all-namespaces --mirror --prune --tags --yes-all --all-tags --force-all")
 
 func set(text string) map[string]bool {
 	out := map[string]bool{}
@@ -191,9 +229,6 @@ func set(text string) map[string]bool {
 	}
 	return out
 }
-
-// wide are options that reach further than what is named.
-var wide = set("--all -A --all-namespaces --mirror --prune --tags --recursive --yes-all --all-tags --force-all")
 
 // operands returns the objects that the words of a command name: each of them has to be named.
 func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
@@ -205,7 +240,7 @@ func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
 			run = x
 		}
 	}
-	nouns := []string{"", "branch", "remote", "bucket", "database", "cluster", "namespace", "table", "repository", "resource", "host", "package"}
+	nouns := []string{"", "branch", "remote", "bucket", "database", "cluster", "namespace", "table", "repository", "resource", "host", "package", "file", "folder"}
 	if run.Kind != effect.Execute {
 		if e.Target == "" {
 			return nil, errUnnamed
@@ -218,22 +253,38 @@ func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
 		does |= grounding.Delete
 	}
 	var needs []Need
+	add := func(n Need) {
+		if len(n.Names) > 0 && !slices.ContainsFunc(needs, n.equal) {
+			needs = append(needs, n)
+		}
+	}
 	left := slices.Clone(command.Subcommands(run.Program, run.Args))
+	object, place := false, false // an object came; the next word says where
 	for _, w := range run.Args {
 		if len(left) > 0 && w == left[0] {
-			left = left[1:]
-			continue
+			if left = left[1:]; !place {
+				continue
+			}
 		}
-		name := w
+		name, where := w, place
+		place = false
 		if strings.HasPrefix(w, "-") {
 			option, value, assigned := strings.Cut(w, "=")
 			if wide[option] {
 				return nil, errors.New("it reaches further than what it names")
 			}
-			if !assigned {
+			if place = placing[option] && !assigned; !assigned || number(value) {
 				continue
 			}
-			name = value
+			name, where = value, placing[option]
+		}
+		if verb, table := sqltext.Destroys(name); verb != "" && strings.Contains(name, " ") {
+			if _, rest := sqltext.Next(name); table == "" || strings.Trim(rest, "; \t\n") != "" {
+				return nil, errUnnamed
+			}
+			object = true
+			add(Need{Does: does, Names: canonical(table), Nouns: nouns})
+			continue
 		}
 		if strings.ContainsAny(name, "$`*?{}[] \t\n") {
 			return nil, errUnnamed
@@ -242,32 +293,57 @@ func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
 			if forced, ok := strings.CutPrefix(name, "+"); ok {
 				name, does = forced, does|grounding.Delete
 			}
-			if _, to, ok := strings.Cut(name, ":"); ok && !strings.Contains(name, "//") {
-				name = to
+			if from, to, ok := strings.Cut(name, ":"); ok && !strings.Contains(name, "//") {
+				if name = to; from == "" {
+					does |= grounding.Delete
+				}
 			}
 		}
-		if neutral[strings.ToLower(name)] || readsHere(c, run, name) {
+		if lower := strings.ToLower(name); always[lower] || !object && !where && grounding.Kind(lower) || readsHere(c, run, name) {
 			continue
 		}
+		if number(name) && where {
+			continue // of a port
+		}
 		names := canonical(name)
-		if scheme, rest, ok := strings.Cut(name, "://"); ok && scheme != "" {
-			place, _, _ := strings.Cut(rest, "/")
-			names = canonical(strings.TrimSuffix(rest, "/"), place)
-		} else if at, _, ok := strings.Cut(name, ":"); ok && run.Program != "git" { // of a machine: user@host:path
-			names = canonical(at[strings.LastIndexByte(at, '@')+1:])
+		switch scheme, rest, ok := strings.Cut(name, "://"); {
+		case ok && scheme != "":
+			host, _, _ := strings.Cut(rest, "/")
+			names = canonical(strings.TrimSuffix(rest, "/"), host)
+		case run.Program == "git":
+			for _, kind := range [...]string{"refs/tags/", "refs/heads/"} {
+				if short, ok := strings.CutPrefix(name, kind); ok {
+					names = canonical(name, short)
+				}
+			}
+		case strings.Contains(name, ":"): // of a machine: user@host:path, or of an image
+			at, _, _ := strings.Cut(name, ":")
+			names = canonical(at[strings.LastIndexByte(at, '@')+1:], name)
+		default:
+			if of, rest, ok := strings.Cut(name, "/"); ok && grounding.Kind(strings.ToLower(of)) { // deployment/web
+				names = canonical(name, rest)
+			}
 		}
 		if len(names) == 0 {
 			return nil, errUnnamed
 		}
-		need := Need{Does: does, Names: names, Nouns: nouns}
-		if !slices.ContainsFunc(needs, need.equal) {
-			needs = append(needs, need)
+		object = object || !where
+		add(Need{Does: does, Names: names, Nouns: nouns, Place: where})
+	}
+	if !object { // all of what is there
+		for k := range needs {
+			needs[k].Place = false
 		}
 	}
 	if len(needs) == 0 {
 		return nil, errUnnamed
 	}
 	return needs, nil
+}
+
+// number reports whether a word is nothing but a number or a truth value.
+func number(w string) bool {
+	return w != "" && strings.Trim(w, "0123456789") == "" || w == "true" || w == "false"
 }
 
 // deletesFiles reports whether all that a program destroys are files, which have effects of
@@ -291,6 +367,9 @@ func deletesFiles(c *analysis.Case, i int) bool {
 
 // readsHere reports whether a word is a file of the workspace that a program reads.
 func readsHere(c *analysis.Case, run *effect.Effect, name string) bool {
+	if strings.Contains(strings.TrimPrefix(name, "@"), "@") {
+		return false // a package and its version
+	}
 	at, pattern := c.At().Path(strings.TrimPrefix(name, "@"), false)
 	return !pattern && slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 		return e.Kind == effect.ReadFile && e.Path == at && e.From.Start >= run.From.Start && e.From.End <= run.From.End && c.At().Inside(e.Path, e.Pattern, e.Tree) && len(e.Labels) == 0
