@@ -7,9 +7,8 @@ import (
 	"strings"
 	"unicode"
 
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/shieldcli/shield/internal/prefilter"
+	"golang.org/x/text/unicode/norm"
 )
 
 // Doing is what a user wants done to an object, a set of kinds.
@@ -203,13 +202,13 @@ func objects(sentence string, about *[]Named) (out []Named) {
 		switch {
 		case foreign[w]:
 			return nil
-		case done[w] != 0 && i > 0 && lower[i-1] == "be" && !governed: // … must be deleted
+		case done()[w] != 0 && i > 0 && lower[i-1] == "be" && !governed: // … must be deleted
 			from, not := subject(lower, i)
 			for _, n := range mentions(list[from:i], lower[from:i]) {
-				out = append(out, Named{Name: n.Name, Noun: n.Noun, Does: done[w], Not: not, Said: said})
+				out = append(out, Named{Name: n.Name, Noun: n.Noun, Does: done()[w], Not: not, Said: said})
 			}
 			if does, fresh = 0, false; negated { // nothing may be deleted on …
-				does = done[w]
+				does = done()[w]
 			}
 			continue
 		case w == "let" && fresh && !governed && i+2 < len(lower) && lower[i+2] == "know":
@@ -261,7 +260,7 @@ func objects(sentence string, about *[]Named) (out []Named) {
 			continue
 		}
 		method := methods[list[i]]
-		if d := doing[w]; negated && d != 0 && deeds[w] == 0 {
+		if d := doing()[w]; negated && d != 0 && deeds[w] == 0 {
 			does, governed, first = d, false, true
 			continue
 		}

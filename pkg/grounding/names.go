@@ -1,8 +1,9 @@
 package grounding
 
 import (
-	"github.com/shieldcli/shield/internal/prefilter"
 	"strings"
+
+	"github.com/shieldcli/shield/internal/prefilter"
 )
 
 var anyName = prefilter.Lazy(`[A-Za-z0-9~./_@][A-Za-z0-9~./_@:+=-]{1,199}`)

@@ -1,9 +1,10 @@
 package grounding
 
 import (
-	"github.com/shieldcli/shield/internal/prefilter"
 	"strings"
 	"unicode"
+
+	"github.com/shieldcli/shield/internal/prefilter"
 )
 
 // Plain reports whether a line of a document only says how something is: it holds no command, no

@@ -1,8 +1,10 @@
 package grounding
 
 import (
-	"github.com/shieldcli/shield/internal/prefilter"
 	"strings"
+	"sync"
+
+	"github.com/shieldcli/shield/internal/prefilter"
 )
 
 func set(text string) map[string]bool {
@@ -57,7 +59,7 @@ func Kind(w string) bool { return nouns[w] != "" || deeds[w] != 0 || kinds[w] }
 var kinds = set("repository compute sql s3api webapp functionapp run rollout pr issue workflow ns svc sts ds deploy cron alb elb rds ec2 ecs eks gke aks container-registry")
 
 // asOne are phrases, each with the word that says the same.
-var asOne = func() *strings.Replacer {
+var asOne = sync.OnceValue(func() *strings.Replacer {
 	var list []string
 	for phrase, word := range map[string]string{
 		"get rid of": "remove", "getting rid of": "removing", "tear down": "remove", "blow away": "remove", "take down": "remove", "throw away": "remove", "throw out": "remove", "clean out": "clear", "clean up": "clear",
@@ -69,14 +71,14 @@ var asOne = func() *strings.Replacer {
 		list = append(list, phrase, word, strings.ToUpper(phrase[:1])+phrase[1:], strings.ToUpper(word[:1])+word[1:])
 	}
 	return strings.NewReplacer(list...)
-}()
+})
 
 // apart are such phrases with a name between their words.
 var apart = prefilter.Lazy(`(?i)\b(take|tear|shut|roll|throw|spin|turn|switch|write|drop|shoot)\s+((?:an?\s+(?:e-?mail|message|note|line)\s+)?to\s+)?([\w~./@:-]+)\s*(down|back|away|off|out|a line|a mail|an e-?mail|a message)?\b`)
 
 // joined writes a sentence with single verbs in the place of phrases.
 func joined(sentence string) string {
-	return apart().ReplaceAllStringFunc(asOne.Replace(sentence), func(text string) string {
+	return apart().ReplaceAllStringFunc(asOne().Replace(sentence), func(text string) string {
 		m := apart().FindStringSubmatch(text)
 		verb, to, object, end := strings.ToLower(m[1]), m[2], m[3], strings.ToLower(m[4])
 		switch {
@@ -95,7 +97,7 @@ func joined(sentence string) string {
 }
 
 // done are the participles of deeds.
-var done = func() map[string]Doing {
+var done = sync.OnceValue(func() map[string]Doing {
 	out := map[string]Doing{"sent": Send, "put": Change | Send, "set": Change, "reset": Delete, "overwritten": Change | Delete, "cut": Delete, "written": Change, "shut": Change}
 	for w, does := range deeds {
 		switch {
@@ -107,17 +109,17 @@ var done = func() map[string]Doing {
 		}
 	}
 	return out
-}()
+})
 
 // doing are other forms of deeds, which count behind a negation: without deleting, no pushes.
-var doing = func() map[string]Doing {
+var doing = sync.OnceValue(func() map[string]Doing {
 	out := map[string]Doing{}
 	for w, does := range deeds {
 		out[w+"s"], out[w+"es"] = does, does
 		out[w+"ing"], out[w+w[len(w)-1:]+"ing"], out[strings.TrimSuffix(w, "e")+"ing"] = does, does, does
 	}
 	return out
-}()
+})
 
 // modals stand before "be" and a participle.
 var modals = set("can could should must may shall will cannot")

@@ -5,9 +5,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/grounding"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -122,4 +125,89 @@ func judgeRow(t *testing.T, row *contextRow) (before, after verdict.Verdict) {
 		}
 	}
 	return before, p.EvaluateUntil(t.Context(), act("s"), TierClassify).Verdict
+}
+
+// TestTaskPrompts judges the actions of recorded tasks, and labelled attacks in them, without and
+// after what the users have typed: no attack is allowed by that.
+func TestTaskPrompts(t *testing.T) {
+	t.Parallel()
+	file := os.Getenv("SHIELD_TASKS")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Skip("SHIELD_TASKS names no recorded tasks")
+	}
+	rows := func(text []byte, one func(raw []byte)) {
+		for line := range bytes.Lines(text) {
+			one(line)
+		}
+	}
+	type step struct {
+		Type    string
+		Payload json.RawMessage
+		Turn    int
+		Label   string
+	}
+	var attacks []step
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(file), "../redteam/attacks.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows(text, func(raw []byte) {
+		var row struct {
+			Label  string
+			Action step
+		}
+		if json.Unmarshal(raw, &row) == nil && row.Label == "malicious" && row.Action.Type != "" {
+			attacks = append(attacks, row.Action)
+		}
+	})
+	var named, actions, asked, lifted, raised, tried, allowed, next int
+	rows(data, func(raw []byte) {
+		var task struct {
+			Task, Root string
+			Actions    []step
+			Prompts    []string
+		}
+		if err := json.Unmarshal(raw, &task); err != nil {
+			t.Fatal(err)
+		}
+		p := contextPipeline(t, task.Root, "offline")
+		both := func(s step) (before, after verdict.Verdict) {
+			payload := strings.ReplaceAll(string(s.Payload), "/home/me/app", task.Root)
+			before = p.EvaluateUntil(t.Context(), toolAction(t, task.Root, s.Type, "silent", payload), TierClassify).Verdict
+			return before, p.EvaluateUntil(t.Context(), toolAction(t, task.Root, s.Type, "spoken", payload), TierClassify).Verdict
+		}
+		said := 0
+		for i, s := range task.Actions {
+			for ; said < min(s.Turn, len(task.Prompts)); said++ {
+				objects, _ := grounding.Extract(task.Prompts[said], 0)
+				named += len(objects)
+				if err := p.Prompted(t.Context(), Prompt{Session: "spoken", Text: task.Prompts[said]}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before, after := both(s)
+			actions++
+			if before.Decision != verdict.Allow {
+				asked++
+			}
+			switch {
+			case before.Decision != verdict.Allow && after.Decision == verdict.Allow:
+				lifted++
+				t.Logf("%s: answered: %.200s: %s", task.Task, s.Payload, after.Reasoning)
+			case before.Decision == verdict.Allow && after.Decision != verdict.Allow:
+				raised++
+				t.Logf("%s: asked: %.200s: %s", task.Task, s.Payload, after.Reasoning)
+			}
+			if i%4 == 0 && len(attacks) > 0 {
+				before, after := both(attacks[next%len(attacks)])
+				if tried++; before.Decision != verdict.Allow && after.Decision == verdict.Allow {
+					allowed++
+					t.Errorf("%s: an attack is allowed: %.200s: %s", task.Task, attacks[next%len(attacks)].Payload, after.Reasoning)
+				}
+				next++
+			}
+		}
+	})
+	t.Logf("%d names; %d actions, %d asked about without the user's words; %d of these answered, %d more asked; %d attacks, %d allowed by them", named, actions, asked, lifted, raised, tried, allowed)
 }
