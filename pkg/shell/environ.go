@@ -109,12 +109,15 @@ func (s *state) exports(name string, at effect.Span) {
 // startsLater notes the files that run later which a variable of no known meaning names: the program that
 // takes it may write them.
 func (s *state) startsLater(v abstract.Value, at effect.Span) {
-	if v.Bare || len(v.Text) > 4096 || strings.IndexByte(v.Text, '/') < 0 {
+	if v.Bare || strings.IndexByte(v.Text, '/') < 0 {
 		return
 	}
-	for n, word := range strings.FieldsFunc(v.Text, func(r rune) bool { return r == ' ' || r == '=' || r == ',' }) {
-		if n > 32 || word[0] != '/' && word[0] != '~' {
+	for word := range strings.FieldsFuncSeq(v.Text, func(r rune) bool { return r == ' ' || r == '=' || r == ',' }) {
+		if word[0] != '/' && word[0] != '~' {
 			continue
+		}
+		if !s.step(1) {
+			return
 		}
 		one := v
 		one.Text, one.From = word, at

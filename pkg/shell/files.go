@@ -212,6 +212,9 @@ func (s *state) content(p string, pattern bool, w abstract.Value) abstract.Value
 		}
 		return v
 	}
+	if text, ok := s.protectedList(p, pattern); ok {
+		return abstract.Value{Text: text, Taint: w.Taint | abstract.Local | s.held(p, pattern), From: w.From}
+	}
 	v := abstract.Unknown("what "+w.String()+" holds", w.Taint&(abstract.Network|abstract.Secret)|abstract.Local).Of(abstract.FromFile)
 	if p != "" && (effect.SecretPath(p, pattern) || s.linksToSecret(p)) {
 		v.Taint |= abstract.Secret

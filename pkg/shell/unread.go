@@ -13,8 +13,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// maxUnread bounds how many words of a command are judged by their form.
-const maxUnread = 128
+// maxUncovered is how many words and inputs are shown that no effect covers. How many are judged by
+// their form is bounded by steps, behind which all is unknown.
+const maxUncovered = 128
 
 // leftovers judges the words of a command of which no entry says what they mean by what
 // they name: a file outside the workspace that is not temporary and no part of a tool
@@ -24,20 +25,26 @@ func (s *state) leftovers(base string, argv []abstract.Value, use command.Use) {
 		return
 	}
 	if !use.Known && !command.HasEntry(base) {
-		for _, v := range argv[1:min(len(argv), maxUnread)] {
+		for _, v := range argv[1:min(len(argv), maxUncovered)] {
 			s.uncover(base, v.String())
 		}
 	}
-	for _, w := range use.Unread[:min(len(use.Unread), maxUnread)] {
+	for _, w := range use.Unread {
 		if w.Option { // else an entry calls it text
 			s.uncover(base, w.Text)
 		}
 		if !strings.ContainsAny(w.Text, "/~:\\ ") { // it names nothing
 			continue
 		}
+		if !s.step(1) {
+			return
+		}
 		v := wordValue(w.Word, argv)
 		if v.Bare {
 			continue
+		}
+		if _, rest, ok := strings.Cut(v.Text, "://"); ok && w.Option && use.Class == effect.Network && rest != "" {
+			s.unreadAddress(base, v)
 		}
 		for _, text := range pathsIn(v.Text) {
 			if use.Windows && text[0] == '/' {
@@ -55,7 +62,7 @@ func (s *state) leftovers(base string, argv []abstract.Value, use command.Use) {
 
 // uncover notes a word or an input of a program that no effect covers.
 func (s *state) uncover(base, text string) {
-	if s.quiet == 0 && len(s.uncovered) < maxUnread {
+	if s.quiet == 0 && len(s.uncovered) < maxUncovered {
 		s.uncovered = append(s.uncovered, base+" "+abstract.Clip(text))
 	}
 }
@@ -93,6 +100,14 @@ func pathsIn(text string) []string {
 
 // distinguished matches the name of a certificate's owner, such as /C=XX/CN=a.
 var distinguished = prefilter.Lazy(`^(?:/[A-Za-z]+=[^/]*)+$`)
+
+// unreadAddress records that no one knows what a program that contacts other machines does with an address.
+func (s *state) unreadAddress(base string, v abstract.Value) {
+	start := strings.LastIndexAny(v.Text[:strings.Index(v.Text, "://")], "=,;@ ") + 1
+	if _, host := effect.URL(v.Text[start:]); host != "" && command.Far(host) {
+		s.dynamic(effect.CauseUnread, "what "+base+" does with "+abstract.Clip(v.String())+" is not known", v.From)
+	}
+}
 
 // unreadPath records that no one knows what a program does with a path.
 func (s *state) unreadPath(base string, v abstract.Value, option bool) {
@@ -153,9 +168,8 @@ func (s *state) unreadInput(base string, in abstract.Value, at effect.Span) {
 		return
 	}
 	s.uncover(base+" <<<", in.Text)
-	n := 0
 	for line := range strings.Lines(in.Text) {
-		if n++; n > maxUnread {
+		if !s.step(1 + len(line)/512) {
 			return
 		}
 		if what := s.instructs(strings.TrimSpace(line)); what != "" {
@@ -171,9 +185,8 @@ func (s *state) codeUnread(text string, at effect.Span) {
 	if s.remote > 0 {
 		return
 	}
-	n := 0
 	for line := range strings.Lines(text) {
-		if n++; n > 4*maxUnread {
+		if !s.step(1 + len(line)/512) {
 			return
 		}
 		if line = strings.TrimSpace(line); pipedShell().MatchString(line) || s.holdsProtected(line) {
@@ -183,14 +196,31 @@ func (s *state) codeUnread(text string, at effect.Span) {
 	}
 }
 
+// maxProtectedList is the size of a file that is looked through for protected paths, in bytes.
+const maxProtectedList = 4096
+
+// protectedList returns what a file holds that lies there and names protected paths, where another command
+// gets its text: it may take them as words.
+func (s *state) protectedList(p string, pattern bool) (text string, found bool) {
+	if s.captured == 0 || s.at.Script == nil || s.remote > 0 || pattern || effect.SecretPath(p, false) {
+		return "", false
+	}
+	data, err := s.at.Script(p)
+	if err != nil || len(data) > maxProtectedList || binary(data) {
+		return "", false
+	}
+	for line := range strings.Lines(string(data)) {
+		if s.holdsProtected(line) {
+			return string(data), true
+		}
+	}
+	return "", false
+}
+
 // holdsProtected reports whether a line of code holds the path of credentials or of what
 // runs later, outside the workspace.
 func (s *state) holdsProtected(line string) bool {
-	n := 0
 	for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(" \t\"'(){}[];,`<>|=", r) }) {
-		if n++; n > 64 {
-			break
-		}
 		if word[0] != '/' && word[0] != '~' {
 			continue
 		}
@@ -227,12 +257,8 @@ func (s *state) instructs(line string) string {
 			return line
 		}
 	}
-	n = 0
 	runs := command.HasEntry(first) && strings.Contains(line, " -") // a command with options, not prose
 	for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(" \t\"'(){}[];,`<>|", r) }) {
-		if n++; n > 32 {
-			break
-		}
 		if runs && (word == "/" || word == "/*" || word == "~") { // in other text a separator
 			return line
 		}
