@@ -79,7 +79,7 @@ func placeOf(set *config.Loaded, w *World) bounds.Place {
 }
 
 // profileOf returns the profile of a command that was judged, by its effects.
-func profileOf(set *config.Loaded, w *World, raw []byte) (*contain.Profile, error) {
+func profileOf(set *config.Loaded, w *World, program string, raw []byte) (*contain.Profile, error) {
 	an, err := shield.NewAnalyzer(shieldConfig(set, w, "exec"))
 	if err != nil {
 		return nil, err
@@ -88,7 +88,9 @@ func profileOf(set *config.Loaded, w *World, raw []byte) (*contain.Profile, erro
 	if err != nil {
 		return nil, err
 	}
-	return bounds.OfCommand(an.Case(a).Effects, placeOf(set, w))
+	at := placeOf(set, w)
+	at.Words = []string{program}
+	return bounds.OfCommand(an.Case(a).Effects, at)
 }
 
 // printProfile prints a profile, and by what it is put into force.
@@ -110,7 +112,7 @@ func runContained(c *cli.Context, w *World, cmd *launch.Command, raw []byte) (ra
 	if err != nil {
 		return false, err
 	}
-	p, err := profileOf(set, w, raw)
+	p, err := profileOf(set, w, cmd.Path(), raw)
 	if err == nil && c.Bool("profile") {
 		return true, printProfile(w, p)
 	}
@@ -228,6 +230,7 @@ func startServer(mode containment, grants config.Contain, set *config.Loaded, w 
 	}
 	if mode != "" {
 		at := placeOf(set, w)
+		at.Words = append([]string{path}, argv...)
 		profile, err = bounds.OfServer(path, at, bounds.Grants{Read: grants.Read, Write: slices.Concat(grants.Write, server.Folders), NoNetwork: grants.Network == "none"})
 		if err != nil {
 			return nil, err

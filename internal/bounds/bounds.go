@@ -25,6 +25,7 @@ type Place struct {
 	Home  string   // the user's home folder
 	Roots []string // the folders of the workspace
 	Own   []string // files and folders of shield, which are hidden
+	Words []string // the command line: what of it lies in /tmp is seen there
 }
 
 // Grants are what a person gives a server beside its workspace.
@@ -438,6 +439,11 @@ func (b *builder) later(folder string) (out []string) {
 
 // profile returns what was collected.
 func (b *builder) profile() (*contain.Profile, error) {
+	for _, word := range b.Words {
+		if real, err := filepath.EvalSymlinks(word); err == nil && filepath.IsAbs(word) && real != "/tmp" && contain.Within(real, []string{"/tmp"}) {
+			b.shown = append(b.shown, real)
+		}
+	}
 	p := &contain.Profile{Hidden: outermost(b.hidden), Write: outermost(append(slices.Clone(b.Roots), b.write...)), Network: b.network}
 	for _, root := range p.Write {
 		for _, path := range b.later(root) {

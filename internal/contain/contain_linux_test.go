@@ -5,6 +5,7 @@ package contain
 import (
 	"bytes"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -136,6 +138,41 @@ func TestRefusals(t *testing.T) {
 			if s := strings.Join(got, ", "); s != want {
 				t.Errorf("%s\ngot  %s\nwant %s", script, s, want)
 			}
+		}
+	})
+}
+
+// TestDaemon: a server that ignores that it is to end, and has left its group, ends with it.
+func TestDaemon(t *testing.T) {
+	t.Parallel()
+	forEach(t, func(t *testing.T, with Mechanism) {
+		g, p := newGround(t)
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		started, err := Start(func() *exec.Cmd {
+			return &exec.Cmd{
+				Path: "/bin/sh", Dir: g.Work, Env: []string{"PATH=/usr/bin:/bin"}, Stdout: w, SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+				Args: []string{"sh", "-c", `trap "" TERM; setsid sh -c 'trap "" TERM HUP; echo ready; while :; do sleep 1; done' & while :; do sleep 1; done`},
+			}
+		}, p, with, func(Refusal) {})
+		w.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(r, make([]byte, len("ready"))); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(-started.Process.Pid, syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		_ = started.Wait()
+		started.End()
+		_ = r.SetReadDeadline(time.Now().Add(10 * time.Second))
+		if _, err := io.Copy(io.Discard, r); err != nil { // until nobody has its output
+			t.Error(err)
 		}
 	})
 }

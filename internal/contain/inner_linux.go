@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,6 +27,9 @@ func init() {
 		os.Exit(inner())
 	}
 }
+
+// hurry is how long a program may take to end that is in a hurry.
+const hurry = time.Second
 
 // failed is the status where the program did not start.
 const failed = 126
@@ -103,6 +107,9 @@ func inner() int {
 		for s := range ends {
 			if s == unix.SIGTERM || s == unix.SIGHUP { // a terminal sends the others to all
 				_ = unix.Kill(got.pid, s.(syscall.Signal))
+				if o.Hurry { // or this process is killed before it has ended what the program leaves
+					time.AfterFunc(hurry, func() { _ = unix.Kill(got.pid, unix.SIGKILL) })
+				}
 			}
 		}
 	}()

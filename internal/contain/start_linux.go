@@ -36,6 +36,7 @@ type order struct {
 	Tmp        string // the program's own temporary folder
 	Private    bool   // it is in a /tmp of the program's own
 	Namespaces bool
+	Hurry      bool // who started it ends its group soon after it was told to end
 	Probe      bool // nothing is started
 }
 
@@ -81,6 +82,10 @@ func start(cmd *exec.Cmd, o *order, refused func(Refusal)) (_ *Process, err erro
 	if err != nil {
 		return nil, err
 	}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	o.Hurry = cmd.SysProcAttr.Setpgid
 	o.Path, o.Argv, o.Env, o.Dir = cmd.Path, cmd.Args, cmd.Env, cmd.Dir
 	if p.tmp, err = os.MkdirTemp("", "shield-"); err != nil {
 		return nil, err
@@ -101,11 +106,8 @@ func start(cmd *exec.Cmd, o *order, refused func(Refusal)) (_ *Process, err erro
 		}
 	}()
 	cmd.Path, cmd.Args, cmd.Dir = self, []string{argv0}, "/"
-	cmd.Env = []string{"GOMAXPROCS=1", "GOTRACEBACK=none"}
+	cmd.Env = []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=32MiB", "GOTRACEBACK=none"}
 	cmd.ExtraFiles = []*os.File{spec, its}
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-	}
 	if o.Namespaces {
 		p.Used |= Namespaces
 		own(cmd.SysProcAttr, o.Profile.Network)
