@@ -145,6 +145,8 @@ func (an *Analyzer) Case(a *action.Action) *Case {
 	c.resolve()
 	c.persist()
 	c.told()
+	c.published()
+	c.weaker()
 	c.asksHere(an.page)
 	an.trust.mark(c.Effects, c.Action.Text("command"))
 	c.contain(an.container)

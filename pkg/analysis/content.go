@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/internal/canonjson"
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/effect"
 )
@@ -76,6 +77,9 @@ func (c *Case) Writes(f func(*Case)) {
 	}
 }
 
+// onlyPrints matches code that does nothing, or nothing but write texts that stand in it.
+var onlyPrints = prefilter.Lazy(`\A(?:\s*(?:#[^\n]*|//[^\n]*|<\?php|\?>|['"]use strict['"];?|(?:console\.(?:log|info|warn|error)|print|puts|echo)[ (]\s*(?:"[^"\\$\x60{}\n]*"|'[^'\\\n]*')\s*\)?;?)[ \t\r]*(?:\n|\z))*\s*\z`)
+
 // Runs returns the files of the workspace and of temporary folders whose code the case
 // runs, and of which analysis knows only what literal calls show.
 func (c *Case) Runs() (out []effect.Text) {
@@ -85,7 +89,7 @@ func (c *Case) Runs() (out []effect.Text) {
 			continue
 		}
 		at := slices.IndexFunc(c.seen, func(t effect.Text) bool { return t.Path == e.Path })
-		if at >= 0 && (c.harmless(e) || temporary(e)) {
+		if at >= 0 && (c.harmless(e) || temporary(e)) && !onlyPrints().MatchString(c.seen[at].Text) {
 			out = append(out, c.seen[at])
 		}
 	}

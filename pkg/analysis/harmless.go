@@ -86,7 +86,7 @@ func (c *Case) Factual() bool {
 		case effect.ReadFile, effect.ListDirectory:
 			if !c.harmless(e) {
 				outside = true
-				if e.Kind == effect.ListDirectory && !e.Pattern && !e.Recursive && strings.HasPrefix(e.Path, "/") {
+				if e.Kind == effect.ListDirectory && !e.Pattern && !e.Recursive && (strings.HasPrefix(e.Path, "/") || len(e.Path) > 2 && e.Path[1:3] == ":/") {
 					continue // names, and those of credentials are for the rules
 				}
 				_, open := openFiles().Covers(e.Path, e.Pattern, e.Tree, e.Recursive)

@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:d9ea807d9cabbb452377ce38f4ea312995c8c2f1d61fffdcca80c2ddcddd5d50"
+const rulesFingerprint = "sha256:c8dfa25dfe2af74ffac3ac6d93c6fe929e4e67a0e5d61bc412425fc3198ed7ea"
 
 var ruleTable = [...]Rule{
 	{
@@ -4143,7 +4143,7 @@ var ruleTable = [...]Rule{
 		Description: "Changes trusted certificates or algorithms, the clock's source or macOS protections, or disables a check by a variable.",
 		Advice:      "ask the user to change what the machine trusts",
 		FormerNames: []string{"trust_or_clock_changed"},
-		Match:       []string{"systemsetup -setremotelogin on", "sudo systemsetup -f -setremotelogin on", "systemsetup -setusingnetworktime off", "systemsetup -setremoteappleevents on", "launchctl setenv DYLD_INSERT_LIBRARIES /tmp/x", "launchctl setenv PATH /tmp/x", "launchctl config user path /tmp", "launchctl config system path /tmp", "profiles remove -all", "profiles install -path x.mobileconfig", "profiles -I -F x", "profiles -R -F x", "profiles -D", "security list-keychains -s /tmp/x", "security set-key-partition-list -S apple-tool: -k x", "security import x.p12 -A", "security delete-keychain login.keychain", "softwareupdate --ignore x", "softwareupdate --schedule off", "defaults write com.apple.SoftwareUpdate AutomaticCheckEnabled -bool false", "defaults write com.apple.commerce AutoUpdate -bool false", "defaults write com.apple.Safari AutoOpenSafeDownloads -bool true", "/usr/libexec/ApplicationFirewall/socketfilterfw --setglobalstate off", "socketfilterfw --setstealthmode 0", "log config --mode level:off", "log config --reset", "fdesetup removerecovery -personal", "fdesetup add -usertoadd x", "fdesetup changerecovery -personal", "systemextensionsctl uninstall x y", "systemextensionsctl reset", "jamf removeFramework", "sysadminctl -screenLock off", "export NODE_TLS_REJECT_UNAUTHORIZED=0", "NODE_TLS_REJECT_UNAUTHORIZED=0 node app.js", "env GIT_SSL_NO_VERIFY=1 git fetch", "export OPENCODE_PERMISSION='{\"bash\":\"allow\"}'", "export SSL_CERT_FILE=/tmp/ca.pem", "update-crypto-policies --set LEGACY", "keytool -importcert -noprompt -alias x -file ca.crt -cacerts", "keytool -import -file ca.crt -keystore /usr/lib/jvm/lib/security/cacerts", "timedatectl set-ntp false", "timedatectl set-ntp no", "timedatectl set-ntp off", "timedatectl set-ntp 0", "timedatectl set-time '2001-01-01'"},
+		Match:       []string{"systemsetup -setremotelogin on", "sudo systemsetup -f -setremotelogin on", "systemsetup -setusingnetworktime off", "systemsetup -setremoteappleevents on", "launchctl setenv DYLD_INSERT_LIBRARIES /tmp/x", "launchctl setenv PATH /tmp/x", "launchctl config user path /tmp", "launchctl config system path /tmp", "profiles remove -all", "profiles install -path x.mobileconfig", "profiles -I -F x", "profiles -R -F x", "profiles -D", "security list-keychains -s /tmp/x", "security set-key-partition-list -S apple-tool: -k x", "security import x.p12 -A", "security delete-keychain login.keychain", "softwareupdate --ignore x", "softwareupdate --schedule off", "defaults write com.apple.SoftwareUpdate AutomaticCheckEnabled -bool false", "defaults write com.apple.commerce AutoUpdate -bool false", "defaults write com.apple.Safari AutoOpenSafeDownloads -bool true", "/usr/libexec/ApplicationFirewall/socketfilterfw --setglobalstate off", "socketfilterfw --setstealthmode 0", "log config --mode level:off", "log config --reset", "fdesetup removerecovery -personal", "fdesetup add -usertoadd x", "fdesetup changerecovery -personal", "systemextensionsctl uninstall x y", "systemextensionsctl reset", "jamf removeFramework", "sysadminctl -screenLock off", "export NODE_TLS_REJECT_UNAUTHORIZED=0", "NODE_TLS_REJECT_UNAUTHORIZED=0 node app.js", "env GIT_SSL_NO_VERIFY=1 git fetch", "export OPENCODE_PERMISSION='{\"bash\":\"allow\"}'", "export SSL_CERT_FILE=/tmp/ca.pem", "update-crypto-policies --set LEGACY", "pip3 install --break-system-packages x", "keytool -importcert -noprompt -alias x -file ca.crt -cacerts", "keytool -import -file ca.crt -keystore /usr/lib/jvm/lib/security/cacerts", "timedatectl set-ntp false", "timedatectl set-ntp no", "timedatectl set-ntp off", "timedatectl set-ntp 0", "timedatectl set-time '2001-01-01'"},
 		Pass:        []string{"defaults write com.apple.dock autohide -bool true", "systemsetup -getremotelogin", "security list-keychains", "launchctl setenv NODE_ENV test", "profiles list", "softwareupdate -l", "log show --last 1h", "fdesetup status", "export NODE_TLS_REJECT_UNAUTHORIZED=1", "export SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt", "unset GIT_SSL_NO_VERIFY", "echo NODE_TLS_REJECT_UNAUTHORIZED=0", "OPENAI_BASE_URL=http://localhost:11434/v1 python3 app.py", "update-crypto-policies --show", "mkcert -install", "keytool -importcert -alias dev -file dev.crt -keystore build/test.jks", "keytool -list -cacerts", "timedatectl set-ntp true"},
 		clauses: []clause{
 			{
@@ -4161,6 +4161,10 @@ var ruleTable = [...]Rule{
 			{
 				kinds:  []effect.Kind{"change_system"},
 				causes: []effect.Cause{"weakens"},
+			},
+			{
+				programs: []string{"pip"},
+				harms:    []effect.Harm{"weakens"},
 			},
 			{
 				programs: []string{"systemsetup"},
@@ -5404,6 +5408,19 @@ var ruleTable = [...]Rule{
 			{
 				kinds:  []effect.Kind{"stop_process"},
 				causes: []effect.Cause{"named"},
+			},
+		},
+	},
+	{
+		ID: "XP-232", Name: "weaker_afterwards", Category: "defense_evasion", Severity: High, Outcome: Escalate, Platform: "any",
+		Description: "Changes what CI, an image, a container, a cluster, a cloud or an editor reads so that it grants more or guards less than before.",
+		Advice:      "say what is weaker and why, and let the user confirm",
+		Match:       []string{"{\"type\":\"write_file\",\"payload\":{\"content\":\"services:\\n  a:\\n    image: a\\n    privileged: true\\n\",\"path\":\"compose.yml\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"on: push\\npermissions: write-all\\njobs: {}\\n\",\"path\":\".github/workflows/a.yml\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"kind: Pod\\nspec:\\n  hostNetwork: true\\n\",\"path\":\"k8s/a.yaml\"}}", "cat > compose.yaml <<'E'\nservices:\n  a:\n    volumes: ['/:/host']\nE"},
+		Pass:        []string{"{\"type\":\"write_file\",\"payload\":{\"content\":\"services:\\n  a:\\n    image: a\\n    read_only: true\\n\",\"path\":\"compose.yml\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"on: push\\npermissions: {contents: read}\\njobs: {}\\n\",\"path\":\".github/workflows/a.yml\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"kind: Pod\\nspec:\\n  hostNetwork: false\\n\",\"path\":\"k8s/a.yaml\"}}", "cat > compose.yaml <<'E'\nservices:\n  a:\n    volumes: ['./a:/a']\nE"},
+		clauses: []clause{
+			{
+				kinds:  []effect.Kind{"write_file", "delete_file", "move_file"},
+				causes: []effect.Cause{"weakens", "grants", "exposes"},
 			},
 		},
 	},

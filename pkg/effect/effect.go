@@ -149,6 +149,10 @@ type Text struct {
 	Path string // canonical
 	Text string // what is not known of it is a variable that nothing sets
 	Gone string // what it takes the place of, if that is known
+
+	Whole bool   // the file then holds Text and nothing else
+	Added bool   // Text is added to what it held
+	After string // what it holds then, if Text is a part of it and the rest is known
 }
 
 // A File is a file or folder that holds labelled data.

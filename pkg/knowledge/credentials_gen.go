@@ -308,6 +308,7 @@ var PathLists = [...]PathList{
 	}},
 	{Name: "secret_names", Globs: []string{
 		"**/.env",
+		"**/{.dev.vars,.dev.vars.*}",
 		"**/.env.{local,dev,development,prod,production,staging,stage,live,secret,secrets}",
 		"**/.env.{development,production,staging}.local",
 		"**/{.netrc,.git-credentials,.htpasswd,.pypirc,.dockercfg,.pgpass,.vault-token,.vault_pass}",

@@ -15,6 +15,8 @@ var (
 	npmNames []byte
 	//go:embed packages/pypi.txt.gz
 	pypiNames []byte
+	//go:embed packages/others.txt
+	otherNames string
 )
 
 // WidelyUsed reports whether the package of a name in a registry, npm or pypi, is one of
@@ -43,6 +45,27 @@ var (
 	npmList  = sync.OnceValue(func() *names { return unpacked(npmNames) })
 	pypiList = sync.OnceValue(func() *names { return unpacked(pypiNames) })
 )
+
+// WellKnown reports whether a package of a registry of which only a few names are known is one of them:
+// crates, go, gems or packagist. A module of Go holds what lies below its path.
+func WellKnown(registry, name string) bool {
+	_, list, ok := strings.Cut("\n"+otherNames, "\n"+registry+": ")
+	if !ok {
+		return false
+	}
+	list, _, _ = strings.Cut(list, "\n")
+	list = " " + list + " "
+	for {
+		if strings.Contains(list, " "+name+" ") {
+			return true
+		}
+		cut := strings.LastIndexByte(name, '/')
+		if registry != "go" || cut < 0 {
+			return false
+		}
+		name = name[:cut]
+	}
+}
 
 // unpacked returns the names of a list. One that cannot be read holds none, and asks.
 func unpacked(data []byte) *names {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -85,9 +86,70 @@ func (s *state) remotely(base string, argv []abstract.Value, walk func() abstrac
 			s.standing++
 		}
 		s.remote++
+		binds := s.binds
+		defer func() { s.binds = binds }()
+		s.binds = bindsOf(argv)
 		out = walk()
 	})
 	return out
+}
+
+// A bind is a folder of this machine that a container has under a path of its own.
+type bind struct{ here, there string }
+
+// bindsOf returns the folders that a container gets, behind the one that it starts in if
+// that is one of them.
+func bindsOf(argv []abstract.Value) (out []bind) {
+	folder := ""
+	for i := 1; i < len(argv); i++ {
+		option, value, attached := strings.Cut(argv[i].Text, "=")
+		if !attached && i+1 < len(argv) {
+			value = argv[i+1].Text
+		}
+		switch option {
+		case "-v", "--volume":
+			if parts := strings.Split(value, ":"); len(parts) > 1 && strings.HasPrefix(parts[1], "/") && strings.ContainsAny(parts[0], "/.~") && (len(parts) < 3 || !strings.Contains(parts[2], "ro")) {
+				out = append(out, bind{parts[0], path.Clean(parts[1])})
+			}
+		case "--mount":
+			var b bind
+			for part := range strings.SplitSeq(value, ",") {
+				switch key, v, _ := strings.Cut(part, "="); key {
+				case "source", "src":
+					b.here = v
+				case "target", "destination", "dst":
+					b.there = path.Clean(v)
+				}
+			}
+			if strings.ContainsAny(b.here, "/.~") && b.there != "" && b.there[0] == '/' {
+				out = append(out, b)
+			}
+		case "-w", "--workdir":
+			folder = path.Clean(value)
+		}
+	}
+	if here, ok := bound(out, folder); ok {
+		out = append(out, bind{here, ""})
+	}
+	return out
+}
+
+// bound returns where a path of a container is on this machine.
+func bound(binds []bind, p string) (here string, ok bool) {
+	if p == "" {
+		return "", false
+	}
+	for _, b := range binds {
+		rest, under := strings.CutPrefix(p, b.there)
+		switch {
+		case b.there == "" && p[0] != '/' && p[0] != '~':
+			return strings.TrimSuffix(b.here, "/") + "/" + p, true
+		case b.there == "" || !under:
+		case b.there == "/" || rest == "" || rest[0] == '/':
+			return strings.TrimSuffix(b.here, "/") + "/" + strings.TrimPrefix(rest, "/"), true
+		}
+	}
+	return "", false
 }
 
 // opensVolume reports whether a container gets a volume that the engine keeps under a name.

@@ -149,6 +149,8 @@ func looksCmd(text string) bool {
 	switch {
 	case name == "pwsh": // runs elsewhere, too
 		return false
+	case name == "cmd" && strings.Count(rest, "'") == 2 && strings.HasSuffix(strings.TrimSpace(rest), "'"):
+		return false // only a POSIX shell takes such quotes off
 	case command.CmdWords[name]:
 		return windowsSwitch(rest) || strings.Contains(rest, `:\`) || strings.Count(rest, "%") > 1 && !strings.ContainsAny(rest, "$'") ||
 			name == "net" && netVerb(rest)

@@ -41,3 +41,32 @@ func TestPathsElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// TestBinds looks at what a container deletes in folders of this machine.
+func TestBinds(t *testing.T) {
+	for command, want := range map[string]string{
+		"docker run --rm -v $(pwd):/app -w /app node npx rimraf server":            "/work/app/server",
+		"docker run --rm -v /work/app:/app alpine rm -rf /app/data":                "/work/app/data",
+		"docker run --rm -v .:/app:rw alpine sh -c 'rm -rf /app/*'":                "/work/app/*",
+		"podman run --mount type=bind,source=/srv/db,target=/d alpine rm -rf /d/x": "/srv/db/x",
+		"docker run --rm -v /work/app:/app:ro alpine rm -rf /app/data":             "",
+		"docker run --rm -v /work/app:/app alpine rm -rf /apple":                   "",
+		"docker run --rm -v /work/app:/app alpine rm -rf /tmp/x":                   "",
+		"docker run --rm -v data:/app alpine rm -rf /app/data":                     "",
+		"docker run --rm -v /work/app:/app alpine rm -rf dist":                     "", // in a folder of the image
+		"docker exec web rm -rf /app/data":                                         "",
+	} {
+		place := here()
+		place.CWD = "/work/app"
+		effects := Analyze(command, place).Effects
+		got := ""
+		for _, e := range effects {
+			if e.Kind == effect.DeleteFile || e.Kind == effect.DeleteDirectory {
+				got = e.Path
+			}
+		}
+		if got != want {
+			t.Errorf("%s: deletes %q, want %q", command, got, want)
+		}
+	}
+}

@@ -125,8 +125,12 @@ func (s *state) path(kind effect.Kind, v abstract.Value, recursive bool) (path s
 		return "", true
 	}
 	if s.remote > 0 {
-		s.pathElsewhere(kind, v, recursive)
-		return v.Text, v.IsPattern
+		here, ok := bound(s.binds, v.Text)
+		if !ok || kind != effect.DeleteFile && kind != effect.DeleteDirectory {
+			s.pathElsewhere(kind, v, recursive)
+			return v.Text, v.IsPattern
+		}
+		v.Text = here
 	}
 	e.Path, e.Pattern = s.place().Path(v.Text, v.IsPattern)
 	if (kind == effect.DeleteFile || kind == effect.DeleteDirectory) && (!e.Pattern && s.made(e.Path) || s.backedUp(e.Path)) {

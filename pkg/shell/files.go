@@ -18,6 +18,7 @@ type file struct {
 	pattern bool
 	val     abstract.Value
 	append  bool
+	adds    bool          // val is added to what the file held before the text
 	tree    bool          // path is a folder, and val what was put in it
 	hosted  bool          // a tree that was cloned from one of [command.CodeHosts]
 	weak    bool          // may not have been written
@@ -44,11 +45,13 @@ func (s *state) addFile(f file) {
 		s.giveUp("the command writes too many files")
 		return
 	}
+	f.adds = f.append
 	for i := len(s.files) - 1; i >= 0; i-- {
 		old := &s.files[i]
 		if old.path != f.path {
 			continue
 		}
+		f.adds = f.append && old.adds
 		if old.consumer != nil {
 			s.consume(i, f.val)
 			return
@@ -74,6 +77,7 @@ func (s *state) addFile(f file) {
 	s.files = append(s.files, f)
 	if !f.pattern && f.consumer == nil {
 		s.says(f.path, f.val, "", f.append)
+		s.wholly(&f)
 	}
 }
 

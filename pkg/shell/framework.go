@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"strings"
+
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
@@ -13,7 +15,7 @@ func (s *state) framework(script abstract.Value, args []abstract.Value) {
 	if !script.Known() || !command.Frameworks[base] {
 		return
 	}
-	words := append([]command.Word{{Text: base}}, commandWords(args)...)
+	words := append([]command.Word{{Text: base}}, s.withoutEnvironment(base, commandWords(args))...)
 	use := command.Interpret(words)
 	use.At(s.placesOf(base)...)
 	for _, k := range use.Effects {
@@ -23,4 +25,20 @@ func (s *state) framework(script abstract.Value, args []abstract.Value) {
 			s.once(e)
 		}
 	}
+}
+
+// withoutEnvironment leaves out that artisan is told to use the settings of an environment that it has none
+// for: it takes those of .env then, whatever the name says.
+func (s *state) withoutEnvironment(base string, args []command.Word) (out []command.Word) {
+	for _, w := range args {
+		name, ok := strings.CutPrefix(w.Text, "--env=")
+		if ok && base == "artisan" && s.at.Script != nil {
+			has := func(file string) bool { _, err := s.at.Script(s.place().CWD + "/" + file); return err == nil }
+			if has(".env") && !has(".env."+name) {
+				continue
+			}
+		}
+		out = append(out, w)
+	}
+	return out
 }

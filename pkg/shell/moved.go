@@ -1,7 +1,11 @@
 package shell
 
 import (
+	"errors"
+	"io/fs"
 	"path"
+	"slices"
+	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
@@ -19,8 +23,33 @@ func (s *state) moved(from []effect.Effect, writes []abstract.Target) {
 				return
 			}
 			s.moves = append(s.moves, move{f, effect.Effect{Path: w.Path, Pattern: w.Pattern, Recursive: true}})
+			if f.Pattern && !w.Pattern && s.noFolder(w.Path) {
+				s.once(effect.Effect{Kind: effect.Destroy, Program: "mv", From: f.From,
+					Reason: "each takes the place of the one before: there is no folder " + abstract.Clip(w.Path)})
+			}
 		}
 	}
+}
+
+// noFolder reports whether a path is surely no folder: nothing or a file lies there, and the text makes none.
+func (s *state) noFolder(p string) bool {
+	before := s.effects
+	for i := len(before) - 1; i >= 0; i-- { // what the program at hand does stands behind it
+		if before[i].Kind == effect.Execute {
+			before = before[:i]
+			break
+		}
+	}
+	if s.at.Script == nil || slices.ContainsFunc(before, func(e effect.Effect) bool {
+		return e.Kind == effect.CreateDirectory && (e.Pattern || e.Path == p || strings.HasPrefix(p, e.Path+"/") || strings.HasPrefix(e.Path, p+"/")) || e.Sure == effect.Unknown || e.Kind == effect.WriteFile && (e.Recursive || strings.HasPrefix(e.Path, p+"/"))
+	}) {
+		return false
+	}
+	if _, err := s.at.Script(s.at.CWD); errors.Is(err, fs.ErrNotExist) {
+		return false // nothing is known of what is there
+	}
+	_, err := s.at.Script(p)
+	return err == nil || errors.Is(err, fs.ErrNotExist)
 }
 
 // loses records that deleting a path deletes what the text moved there before.

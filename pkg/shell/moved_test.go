@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -35,6 +37,35 @@ func TestLosesWhatWasMoved(t *testing.T) {
 		})
 		if got != loses {
 			t.Errorf("%s: src is deleted: %v, want %v\n%+v", text, got, loses, Analyze(text, workspace("src")).Effects)
+		}
+	}
+}
+
+// TestMovedOntoOne looks at files that are moved one by one to a place that is no folder.
+func TestMovedOntoOne(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.txt", "b.txt", "there/x", "file"} {
+		if err := os.MkdirAll(filepath.Dir(dir+"/"+name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(dir+"/"+name, []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	place := &effect.Place{CWD: dir, Home: "/home/me", Roots: []string{dir}, Script: os.ReadFile}
+	for text, want := range map[string]bool{
+		`for f in *.txt; do mv "$f" archive; done`:                 true,
+		`for f in *.txt; do mv "$f" file; done`:                    true,
+		`mkdir archive; for f in *.txt; do mv "$f" archive; done`:  false,
+		`mkdir -p archive && for f in *; do mv "$f" archive; done`: false,
+		`for f in *.txt; do mv "$f" there; done`:                   false,
+		`for f in *.txt; do mv "$f" "$f.bak"; done`:                false,
+		`mv a.txt archive`: false,
+		`cp -r there archive; for f in *.txt; do mv "$f" archive; done`: false,
+	} {
+		got := slices.ContainsFunc(Analyze(text, place).Effects, func(e effect.Effect) bool { return e.Kind == effect.Destroy })
+		if got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
 		}
 	}
 }

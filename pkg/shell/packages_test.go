@@ -17,6 +17,12 @@ func TestNewPackages(t *testing.T) {
 		switch {
 		case strings.HasSuffix(p, "/package.json") && !strings.Contains(p, "node_modules"):
 			return []byte(`{"dependencies":{"own-little-thing":"1"}}`), nil
+		case strings.HasSuffix(p, "/go.mod"):
+			return []byte("module example.com/me\n\nrequire (\n\tgithub.com/a/b v1.0.0\n)\n"), nil
+		case strings.HasSuffix(p, "/Cargo.toml"):
+			return []byte("[dependencies]\nserde = \"1\"\n"), nil
+		case strings.HasSuffix(p, "/composer.json"):
+			return []byte(`{"require": {"laravel/framework": "^12"}}`), nil
 		case strings.HasSuffix(p, "/node_modules/.bin/own-tool"):
 			return []byte("x"), nil
 		}
@@ -28,6 +34,15 @@ func TestNewPackages(t *testing.T) {
 		"npm i lodash": false, "npm i @types/node": false, "npm ci": false, "npm install": false, "npm i own-little-thing@2": false, "npx own-tool": false, "npx jest": false,
 		"pip install requests": false, "pip install -r requirements.txt": false, "pip install .": false, "uv python install 3.12": false, "poetry install --with docs": false,
 		"uv add --group docs requests": false, "npm run expresss": false,
+		"go run github.com/x/y@latest": true, "go get github.com/sirupsen/logruss": true, "go install github.com/x/y/cmd/z@v1": true, "composer require laravel/framwork": true,
+		"cargo add serdee": true, "cargo install --locked riipgrep": true, "gem install raills -v 1": true, "brew tap some/body": true, "brew install some/body/x": true,
+		"npx degit some/body app": true, "degit some/body#main app": true, "cookiecutter gh:some/body": true, "uv tool run pandsa": true, "npm create vitee@latest app": true, "npm init @somebody/app": true,
+		"deno run -A npm:expresss": true, "yarn dlx expresss": true, "pnpm dlx expresss": true,
+		"go run ./cmd/x": false, "go run . a/b.c": false, "go get ./...": false, "go get -u": false, "go get github.com/a/b/c@v2": false, "go run golang.org/x/tools/cmd/goimports@latest": false,
+		"go run example.com/me/cmd/x": false, "go install ./...": false, "composer require laravel/framework:^12": false, "composer install": false, "cargo add serde --features derive": false,
+		"cargo install --path .": false, "gem install ./a.gem": false, "brew install jq": false, "brew tap homebrew/cask-fonts": false, "degit ./template app": false, "npm create vite@latest app": false, "npm init": false, "npm init -y": false,
+		"uv tool run ruff check": false, "deno run -A main.ts": false, "deno run npm:prettier": false,
+		"cargo add tokio anyhow": false, "go get github.com/stretchr/testify/assert@v1": false, "gem install rails": false, "composer require phpunit/phpunit": false,
 		"npm i own-little-thin": true, "npm i little-thing": true, // a part of a name of the manifest is another name
 	} {
 		got := false

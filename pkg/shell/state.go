@@ -65,6 +65,7 @@ type scope struct {
 	remote   int      // depth of commands that run on another machine
 	hosts    int      // how many of these are machines, and no containers
 	standing int      // how many of these are containers that were there before
+	binds    []bind   // what a container that is walked has of this machine
 	captured int      // depth of text whose output another part of the text takes
 	inner    int      // depth of shells that the text starts, which may end before it does
 	foreign  int      // depth of code of other languages, which may show what it takes

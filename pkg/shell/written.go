@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"errors"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -234,6 +236,15 @@ func (s *state) says(file string, holds abstract.Value, gone string, more bool) 
 	s.writes = append(s.writes, w)
 }
 
+// wholly notes that a file holds what was noted last, and nothing else, or in addition to what it held.
+func (s *state) wholly(f *file) {
+	last := len(s.writes) - 1
+	if last < 0 || s.writes[last].Path != f.path || !f.val.Known() || f.tree || f.weak && s.writes[last].Gone != "" {
+		return
+	}
+	s.writes[last].Whole, s.writes[last].Added = !f.adds, f.adds
+}
+
 // writesInput notes what a program may put into a file of what it is given, where
 // the text does not say what the file holds then: a filter leaves some of it, an
 // editor adds what is in it. If that is a patch, it notes what this adds, wherever.
@@ -274,9 +285,25 @@ func (s *state) putsPatch(v abstract.Value) (found bool) {
 		if p, pattern := s.place().Path(c.Path, false); !pattern {
 			v.Text = c.Added
 			s.puts(p, v, gone)
+			s.patched(p, &c)
 		}
 	}
 	return found
+}
+
+// patched notes what a file holds once a patch is applied to it.
+func (s *state) patched(file string, c *command.Change) {
+	last := len(s.writes) - 1
+	if last < 0 || s.writes[last].Path != file || s.at.Script == nil {
+		return
+	}
+	old, err := s.at.Script(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if text, ok := c.Applied(string(old)); ok {
+		s.writes[last].After = text
+	}
 }
 
 // linesWithout returns the lines of a text but some, which are named without blanks around them.

@@ -360,3 +360,44 @@ func (s setting) entry() (knowledge.SettingForm, error) {
 	}
 	return out, nil
 }
+
+// grants returns the source of the table of grants.yaml.
+func grants(dir string) ([]byte, error) {
+	return compiled[[]grant](dir, "grants.yaml", "GrantForms are what files say that carry checks and rights.", "GrantForms", grant.entry)
+}
+
+// A grant is an entry of grants.yaml.
+type grant struct {
+	Files  string        `yaml:"files"`
+	Kind   string        `yaml:"kind"`
+	Old    bool          `yaml:"old"`
+	Harm   string        `yaml:"harm"`
+	At     string        `yaml:"at"`
+	If     yaml.MapSlice `yaml:"if"`
+	Unless yaml.MapSlice `yaml:"unless"`
+	Of     yaml.MapSlice `yaml:"of"`
+	Says   string        `yaml:"says"`
+}
+
+func (g grant) entry() (out knowledge.GrantForm, err error) {
+	out = knowledge.GrantForm{Files: strings.Fields(g.Files), Kind: g.Kind, Old: g.Old, Harm: g.Harm, At: g.At, Says: g.Says}
+	if len(out.Files) == 0 || g.Says == "" || g.Harm == "" || !slices.Contains([]string{"grant", "guard", "gone", "check"}, g.Kind) || len(g.If) == 0 && g.Kind != "check" && g.Kind != "gone" {
+		return out, fmt.Errorf("%q: files, kind, harm, if or says is missing", g.Says)
+	}
+	if _, err := regexp.Compile(g.At); err != nil {
+		return out, fmt.Errorf("%s: %w", g.Says, err)
+	}
+	for _, c := range []struct {
+		from yaml.MapSlice
+		to   *[]string
+	}{{g.If, &out.If}, {g.Unless, &out.Unless}, {g.Of, &out.Of}} {
+		for _, item := range c.from {
+			key, value := fmt.Sprint(item.Key), fmt.Sprint(item.Value)
+			if _, err := regexp.Compile(value); err != nil || strings.ContainsAny(key, " ") {
+				return out, fmt.Errorf("%s: %s: %s is no condition", g.Says, key, value)
+			}
+			*c.to = append(*c.to, key+" "+value)
+		}
+	}
+	return out, nil
+}

@@ -30,6 +30,7 @@ var outputs = map[string]func(dir string) ([]byte, error){
 	"secrets_gen.go":     tables,
 	"credentials_gen.go": credentials,
 	"keeps_gen.go":       keeps,
+	"grants_gen.go":      grants,
 	"owners_gen.go":      owners,
 	"running_gen.go":     running,
 	"services_gen.go":    services,

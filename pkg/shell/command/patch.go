@@ -1,6 +1,7 @@
 package command
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -12,6 +13,56 @@ type Change struct {
 	Path  string      // as the patch names it, without the a/ or b/ of git
 	Added string      // the lines that it adds
 	Gone  string      // the lines that it removes
+
+	lines []string // all lines of it
+}
+
+// Applied returns what a file holds after a change, given what it held. ok is false if the
+// lines that the change names are not there.
+func (c *Change) Applied(old string) (text string, ok bool) {
+	var out, pre, post []string
+	left := strings.SplitAfter(old, "\n")
+	if left[len(left)-1] == "" {
+		left = left[:len(left)-1]
+	}
+	flush := func() bool {
+		defer func() { pre, post = nil, nil }()
+		switch at := indexOf(left, pre); {
+		case len(pre) == 0 && len(left) > 0 && len(post) > 0: // at the end
+			out, left = append(append(out, left...), post...), nil
+		case at < 0:
+			return false
+		default:
+			out, left = append(append(out, left[:at]...), post...), left[at+len(pre):]
+		}
+		return true
+	}
+	for _, line := range append(c.lines, "@@") {
+		switch {
+		case strings.HasPrefix(line, "@@"):
+			if !flush() {
+				return "", false
+			}
+		case line[0] == '+':
+			post = append(post, line[1:])
+		case line[0] == '-':
+			pre = append(pre, line[1:])
+		case line[0] == ' ', line == "\n", line == "\r\n":
+			same := strings.TrimPrefix(line, " ")
+			pre, post = append(pre, same), append(post, same)
+		}
+	}
+	return strings.Join(append(out, left...), ""), true
+}
+
+// indexOf returns where some lines stand in others, apart from the blanks around them; -1 if nowhere.
+func indexOf(lines, part []string) int {
+	for at := 0; at+len(part) <= len(lines); at++ {
+		if slices.EqualFunc(lines[at:at+len(part)], part, func(a, b string) bool { return strings.TrimSpace(a) == strings.TrimSpace(b) }) {
+			return at
+		}
+	}
+	return -1
 }
 
 // changeHeads begin the lines of a patch that name a file: those of diff, and those of the
@@ -40,9 +91,15 @@ func Changes(patch string) (out []Change) {
 			if keep(); c.Path != "/dev/null" {
 				out = append(out, c)
 			}
-		} else if line[0] == '+' {
+			continue
+		}
+		if len(out) > 0 {
+			out[len(out)-1].lines = append(out[len(out)-1].lines, line)
+		}
+		switch line[0] {
+		case '+':
 			added.WriteString(line[1:])
-		} else if line[0] == '-' {
+		case '-':
 			gone.WriteString(line[1:])
 		}
 	}

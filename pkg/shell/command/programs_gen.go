@@ -179,7 +179,7 @@ var programs = [...]program{
 	{"avdmanager", &syntaxAdb},
 	{"avifdec", &syntaxCjxl},
 	{"avifenc", &syntaxAvifenc},
-	{"avrdude", &syntaxAdb},
+	{"avrdude", &syntaxEsptool},
 	{"awk", &syntaxAwk},
 	{"aws", &syntaxAws},
 	{"aws-okta", &syntaxCredstash},
@@ -515,6 +515,7 @@ var programs = [...]program{
 	{"cosign", &syntaxCosign},
 	{"couchbase-cli", &syntaxNeonctl},
 	{"couchdb", &syntaxArangosh},
+	{"courier", &syntaxTwilio},
 	{"coverage", &syntaxPytest},
 	{"cowsay", &syntaxWall},
 	{"cp", &syntaxCp},
@@ -656,7 +657,7 @@ var programs = [...]program{
 	{"devtunnel", &syntaxDevtunnel},
 	{"df", &syntaxDf},
 	{"dfmt", &syntaxBlack},
-	{"dfu-util", &syntaxAdb},
+	{"dfu-util", &syntaxEsptool},
 	{"dialog", &syntaxWall},
 	{"diantz", &syntaxDiantz},
 	{"diceware", &syntaxDiceware},
@@ -842,8 +843,10 @@ var programs = [...]program{
 	{"esno", &syntaxTsx},
 	{"espeak", &syntaxWall},
 	{"espeak-ng", &syntaxSox},
-	{"esptool", &syntaxAdb},
-	{"esptool.py", &syntaxAdb},
+	{"espefuse", &syntaxEsptool},
+	{"espefuse.py", &syntaxEsptool},
+	{"esptool", &syntaxEsptool},
+	{"esptool.py", &syntaxEsptool},
 	{"esxcli", &syntaxNeonctl},
 	{"esy", &syntaxMvn},
 	{"etcdctl", &syntaxNeonctl},
@@ -928,7 +931,7 @@ var programs = [...]program{
 	{"flake8", &syntaxMypy},
 	{"flameshot", &syntaxFlameshot},
 	{"flarectl", &syntaxNeonctl},
-	{"flashrom", &syntaxAdb},
+	{"flashrom", &syntaxEsptool},
 	{"flask", &syntaxFlask},
 	{"flatc", &syntaxGcc},
 	{"flatpak", &syntaxAppimage},
@@ -1279,7 +1282,7 @@ var programs = [...]program{
 	{"identify", &syntaxFfprobe},
 	{"idevice_id", &syntaxAdb},
 	{"ideviceinfo", &syntaxAdb},
-	{"idf.py", &syntaxAdb},
+	{"idf.py", &syntaxEsptool},
 	{"idris2", &syntaxMvn},
 	{"ieexec", &syntaxRegsvr32},
 	{"iex", &syntaxRscript},
@@ -1616,6 +1619,7 @@ var programs = [...]program{
 	{"lolcat", &syntaxWall},
 	{"look", &syntaxLook},
 	{"loophole", &syntaxDevtunnel},
+	{"loops", &syntaxTwilio},
 	{"losetup", &syntaxLosetup},
 	{"lpass", &syntaxBw},
 	{"ls", &syntaxLs},
@@ -1684,6 +1688,7 @@ var programs = [...]program{
 	{"magic-wormhole", &syntaxCroc},
 	{"magick", &syntaxConvert},
 	{"mail", &syntaxMail},
+	{"mailgun", &syntaxTwilio},
 	{"mailx", &syntaxMail},
 	{"maim", &syntaxFlameshot},
 	{"make", &syntaxMake},
@@ -1734,6 +1739,7 @@ var programs = [...]program{
 	{"mergerfs", &syntaxMount},
 	{"mesg", &syntaxWall},
 	{"meson", &syntaxMake},
+	{"messagebird", &syntaxTwilio},
 	{"metal", &syntaxNeonctl},
 	{"mg", &syntaxNano},
 	{"mhwd", &syntaxBootc},
@@ -1922,6 +1928,7 @@ var programs = [...]program{
 	{"newlisp", &syntaxRscript},
 	{"newrelic", &syntaxNeonctl},
 	{"newusers", &syntaxNewusers},
+	{"nexmo", &syntaxTwilio},
 	{"next", &syntaxJest},
 	{"nexus-cli", &syntaxNeonctl},
 	{"nfsstat", &syntaxPwdx},
@@ -1972,6 +1979,7 @@ var programs = [...]program{
 	{"notepad++", &syntaxCode},
 	{"notify-send", &syntaxWall},
 	{"nova", &syntaxDoctl},
+	{"novu", &syntaxTwilio},
 	{"now", &syntaxWrangler},
 	{"nox", &syntaxNox},
 	{"nping", &syntaxPing},
@@ -2063,7 +2071,7 @@ var programs = [...]program{
 	{"openai", &syntaxJupyter},
 	{"opencode", &syntaxCodex},
 	{"openhands", &syntaxCodex},
-	{"openocd", &syntaxAdb},
+	{"openocd", &syntaxEsptool},
 	{"openrc", &syntaxRc_update},
 	{"opensearch-plugin", &syntaxGrafana_cli},
 	{"opensnoop", &syntaxLog},
@@ -2204,7 +2212,7 @@ var programs = [...]program{
 	{"phpunit", &syntaxMvn},
 	{"pico", &syntaxNano},
 	{"picolisp", &syntaxRscript},
-	{"picotool", &syntaxAdb},
+	{"picotool", &syntaxEsptool},
 	{"pidof", &syntaxPs},
 	{"pidstat", &syntaxPs},
 	{"pigz", &syntaxGzip},
@@ -2245,6 +2253,7 @@ var programs = [...]program{
 	{"playwright", &syntaxJest},
 	{"please", &syntaxMake},
 	{"plenv", &syntaxMvn},
+	{"plivo", &syntaxTwilio},
 	{"plocate", &syntaxLocate},
 	{"plutil", &syntaxPlutil},
 	{"pm", &syntaxPm},
@@ -2302,6 +2311,7 @@ var programs = [...]program{
 	{"positron", &syntaxCode},
 	{"postcss", &syntaxJest},
 	{"postgres", &syntaxPg_upgrade},
+	{"postmark", &syntaxTwilio},
 	{"potrace", &syntaxConvert},
 	{"powermetrics", &syntaxLog},
 	{"poweroff", &syntaxPoweroff},
@@ -2552,6 +2562,7 @@ var programs = [...]program{
 	{"repo", &syntaxRepo},
 	{"reprepro", &syntaxDpkg_deb},
 	{"reptyr", &syntaxReptyr},
+	{"resend", &syntaxTwilio},
 	{"reset", &syntaxTput},
 	{"resize2fs", &syntaxResize2fs},
 	{"resolvectl", &syntaxDig},
@@ -2700,7 +2711,7 @@ var programs = [...]program{
 	{"semanage", &syntaxSemanage},
 	{"semantic-release", &syntaxSemantic_release},
 	{"semgrep", &syntaxMypy},
-	{"sendgrid", &syntaxNeonctl},
+	{"sendgrid", &syntaxTwilio},
 	{"sendmail", &syntaxMail},
 	{"sensors", &syntaxPs},
 	{"sentry-cli", &syntaxNeonctl},
@@ -2750,6 +2761,7 @@ var programs = [...]program{
 	{"shellcheck", &syntaxMypy},
 	{"shellharden", &syntaxBeautysh},
 	{"shellinaboxd", &syntaxTtyd},
+	{"shelljs", &syntaxShx},
 	{"shfmt", &syntaxBlack},
 	{"shield", &syntaxShield},
 	{"shift", &syntaxExit},
@@ -2760,6 +2772,7 @@ var programs = [...]program{
 	{"shred", &syntaxShred},
 	{"shuf", &syntaxShuf},
 	{"shutdown", &syntaxShutdown},
+	{"shx", &syntaxShx},
 	{"shyaml", &syntaxGron},
 	{"sidekiq", &syntaxMvn},
 	{"siege", &syntaxRpcclient},
@@ -2863,7 +2876,8 @@ var programs = [...]program{
 	{"ssmtp", &syntaxMail},
 	{"sssctl", &syntaxRealm},
 	{"sst", &syntaxNeonctl},
-	{"st-flash", &syntaxAdb},
+	{"st-flash", &syntaxEsptool},
+	{"st-info", &syntaxEsptool},
 	{"stack", &syntaxMvn},
 	{"standard", &syntaxMypy},
 	{"stap", &syntaxRscript},
@@ -3117,7 +3131,7 @@ var programs = [...]program{
 	{"tup", &syntaxMake},
 	{"turbo", &syntaxJest},
 	{"turso", &syntaxTurso},
-	{"twilio", &syntaxNeonctl},
+	{"twilio", &syntaxTwilio},
 	{"twine", &syntaxTwine},
 	{"twopi", &syntaxDot},
 	{"txiki", &syntaxTsx},
@@ -3259,6 +3273,7 @@ var programs = [...]program{
 	{"vmstat", &syntaxPs},
 	{"vnstat", &syntaxNetstat},
 	{"volta", &syntaxNvm},
+	{"vonage", &syntaxTwilio},
 	{"vpddecode", &syntaxPwdx},
 	{"vsce", &syntaxTwine},
 	{"vsql", &syntaxCqlsh},
@@ -11327,6 +11342,13 @@ var syntaxEsentutl = syntax{style: slash, why: "copies a locked database", optio
 	{"ntds.dit", &action_effects_ReadSecret},
 }, operands: shape{head: []role{roleRead, roleWrite}, rest: roleText}, base: &action_class_localWrite_effects_ReadSecret}
 
+var syntaxEsptool = syntax{style: open, texts: []option{
+	{"-e ", &action_effects_Destroy},
+	{"burn", &action_effects_Destroy},
+	{"erase", &action_effects_Destroy},
+	{"mass_erase", &action_effects_Destroy},
+}, operands: shape{rest: roleMaybeFile}, base: &action_class_network}
+
 var syntaxEu_readelf = syntax{style: long, options: []option{
 	{"--all", &action_none},
 	{"--class_name", &action_values_Word},
@@ -12902,6 +12924,29 @@ var syntaxGh_Gpg_key = syntax{style: open, subs: []program{
 	{"set", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
 }}
 
+var syntaxGh_Release_Create = syntax{style: open, options: []option{
+	{"--discussion-category", &action_values_Text},
+	{"--notes", &action_values_Text},
+	{"--notes-file", &action_values_Read},
+	{"--notes-start-tag", &action_values_Text},
+	{"--target", &action_values_Text},
+	{"--title", &action_values_Text},
+	{"-F", &action_values_Read},
+	{"-n", &action_values_Text},
+	{"-t", &action_values_Text},
+}, operands: shape{head: []role{roleText}, rest: roleSendFile}, base: &action_effects_ChangeRemote}
+
+var syntaxGh_Release = syntax{style: open, subs: []program{
+	{"create", &syntaxGh_Release_Create},
+	{"delete", &syntax_a51387fff051},
+	{"delete-asset", &syntax_a51387fff051},
+	{"download", &syntaxGh_Cache_Download},
+	{"edit", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"upload", &syntax_e7e0ca5d8064},
+	{"view", &syntax_operands_rest_Text_base_class_readOnly},
+}}
+
 var syntaxGh_Repo = syntax{style: open, subs: []program{
 	{"archive", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
 	{"autolink", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
@@ -12956,7 +13001,7 @@ var syntaxGh = syntax{style: open, why: "changes what others use, or runs the co
 	{"preview", &syntaxGh_Accessibility},
 	{"project", &syntaxGh_Cache},
 	{"reference", &syntaxGh_Accessibility},
-	{"release", &syntaxGh_Cache},
+	{"release", &syntaxGh_Release},
 	{"repo", &syntaxGh_Repo},
 	{"ruleset", &syntaxGh_Accessibility},
 	{"run", &syntaxGh_Cache},
@@ -15828,7 +15873,7 @@ var syntaxGlab = syntax{style: open, why: "changes what others use, or runs the 
 	{"preview", &syntaxGh_Accessibility},
 	{"project", &syntaxGh_Cache},
 	{"reference", &syntaxGh_Accessibility},
-	{"release", &syntaxGh_Cache},
+	{"release", &syntaxGh_Release},
 	{"repo", &syntaxGh_Repo},
 	{"ruleset", &syntaxGh_Accessibility},
 	{"run", &syntaxGh_Cache},
@@ -23536,7 +23581,7 @@ var syntaxPing = syntax{style: numeric | bundled, options: []option{
 var syntaxPip = syntax{style: open | bundled, options: []option{
 	{"--abi", &action_values_Word},
 	{"--all", &action_none},
-	{"--break-system-packages", &action_none},
+	{"--break-system-packages", &action_effects_ChangeSystem_harm_weakens},
 	{"--cache-dir", &action_values_WriteTree},
 	{"--cert", &action_values_Word},
 	{"--compile", &action_none},
@@ -26961,6 +27006,12 @@ var syntaxShuf = syntax{style: gnu, options: []option{
 	{"-z", &action_none},
 }, operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
 
+var syntaxShx = syntax{style: first, options: []option{
+	{"--noglob", &action_none},
+	{"--silent", &action_none},
+	{"-s", &action_none},
+}, operands: shape{rest: roleArgv}}
+
 var syntaxSips = syntax{style: long, options: []option{
 	{"--addIcon", &action_none},
 	{"--cropOffset", &action_values_Word},
@@ -29817,6 +29868,34 @@ var syntaxTune2fs = syntax{style: open, options: []option{
 var syntaxTurso = syntax{style: open, service: "database", input: roleSQL, subs: []program{
 	{"shell", &syntax_7dccaa2fd5d8},
 }, groups: []string{"db"}, operands: shape{rest: roleText}, base: &action_class_network}
+
+var syntaxTwilio = syntax{style: open, service: "messages", options: []option{
+	{"--bootstrap-server", &action_values_Place},
+}, texts: []option{
+	{"--delete", &action_effects_ChangeRemote_verb_delete},
+	{"=~.*", &action_effects_ChangeRemote_verb_weaken},
+	{"=~.+", &action_effects_ChangeRemote_verb_weaken},
+	{"broadcasts*send", &action_effects_SendMessage},
+	{"calls:create", &action_effects_SendMessage},
+	{"delete-records", &action_effects_ChangeRemote_verb_delete},
+	{"email*send", &action_effects_SendMessage},
+	{"email:send", &action_effects_SendMessage},
+	{"emails*send", &action_effects_SendMessage},
+	{"mail*send", &action_effects_SendMessage},
+	{"messages:create", &action_effects_SendMessage},
+	{"reset-offsets*--execute", &action_effects_ChangeRemote_verb_delete},
+	{"sms ", &action_effects_SendMessage},
+	{"sms*send", &action_effects_SendMessage},
+	{"trigger", &action_effects_SendMessage},
+}, subs: []program{
+	{"assassinate", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"clean", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"clear", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"decommission", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"drop-*", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"removenode", &syntax_base_effects_ChangeRemote_verb_delete},
+	{"truncatehints", &syntax_base_effects_ChangeRemote_verb_delete},
+}, operands: shape{rest: roleMaybeFile}, base: &action_class_network}
 
 var syntaxTwine_Publish = syntax{style: open, options: []option{
 	{"--dry-run", &action_flags_dry},
@@ -35320,6 +35399,7 @@ var action_effects_ChangeSystem_harm_erases = action{effects: []effect.Kind{effe
 var action_effects_ChangeSystem_harm_installs = action{effects: []effect.Kind{effect.ChangeSystem}, harm: "installs"}
 var action_effects_ChangeSystem_harm_proxies = action{effects: []effect.Kind{effect.ChangeSystem}, harm: "proxies"}
 var action_effects_ChangeSystem_harm_registers = action{effects: []effect.Kind{effect.ChangeSystem}, harm: "registers"}
+var action_effects_ChangeSystem_harm_weakens = action{effects: []effect.Kind{effect.ChangeSystem}, harm: "weakens"}
 var action_effects_ChangeSystem_operands_rest_Package = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_rest_Package}
 var action_effects_ChangeSystem_operands_rest_Read = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_rest_Read}
 var action_effects_ChangeSystem_operands_rest_Text = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_rest_Text}
@@ -35352,6 +35432,7 @@ var action_effects_ReadSecret = action{effects: []effect.Kind{effect.ReadSecret}
 var action_effects_ReadSecret_harm_shows = action{effects: []effect.Kind{effect.ReadSecret}, harm: "shows"}
 var action_effects_ReadSecret_streams_out_Secret_setOut = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}}
 var action_effects_SendData = action{effects: []effect.Kind{effect.SendData}}
+var action_effects_SendMessage = action{effects: []effect.Kind{effect.SendMessage}}
 var action_effects_SendMessage_flags_reject = action{effects: []effect.Kind{effect.SendMessage}, flags: reject}
 var action_effects_SendMessage_streams_in_Upload_setIn = action{effects: []effect.Kind{effect.SendMessage}, streams: streams{in: Upload, setIn: true}}
 var action_effects_StopProcess = action{effects: []effect.Kind{effect.StopProcess}}

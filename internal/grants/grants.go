@@ -1,0 +1,222 @@
+// Package grants says what a file that carries checks or rights grants, or no longer
+// guards, beside what it said before: CI workflows, images, compose files, manifests of a
+// cluster, Terraform, policies of a cloud, settings of editors, owners of code. Such files
+// are parsed into objects, about which pkg/knowledge/grants.yaml says what counts.
+package grants
+
+import (
+	"errors"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/shieldcli/shield/pkg/knowledge"
+)
+
+// A Fact is something that is weaker than before.
+type Fact struct {
+	Harm string // as of effect.Harm
+	Says string // what the file says now, or no longer says
+}
+
+// The bounds of a file.
+const (
+	MaxBytes   = 128 << 10
+	maxObjects = 20_000 // also those that aliases repeat
+	maxDepth   = 64
+	maxFacts   = 8
+)
+
+// ErrLimit says that a file is larger or deeper than is read.
+var ErrLimit = errors.New("larger or deeper than is read")
+
+// Weaker returns what a file with a new text grants that it did not with an old one, and
+// what it guards no longer. was says that there was a file; forms are the entries of
+// [knowledge.GrantForms] that files of this name have. An error that is not [ErrLimit] says
+// that the new text could not be parsed.
+func Weaker(file, old, text string, was bool, forms []int) ([]Fact, error) {
+	if len(text) > MaxBytes || len(old) > MaxBytes {
+		return nil, ErrLimit
+	}
+	if owned(file) {
+		return disowned(old, text), nil
+	}
+	after, err := parse(file, text)
+	if err != nil {
+		return nil, err
+	}
+	before, err := parse(file, old)
+	if errors.Is(err, ErrLimit) {
+		return nil, err
+	}
+	if err != nil {
+		before, was = nil, false // nothing is known of it
+	}
+	var out []Fact
+	for _, i := range forms {
+		f := &knowledge.GrantForms[i]
+		if f.Old && !was || len(out) == maxFacts {
+			continue
+		}
+		if (f.Kind == "check" && lost(f, before, after)) || f.Kind != "check" && weaker(f, before, after) {
+			out = append(out, Fact{f.Harm, f.Says})
+		}
+	}
+	return out, nil
+}
+
+// Sharp reports whether a file of a name is there for its checks or rights alone, so that one that
+// cannot be read may hide something.
+func Sharp(file string) bool {
+	return owned(file) || strings.Contains(file, "/workflows/") || strings.HasSuffix(file, ".gitlab-ci.yml") || strings.Contains(file, "/.circleci/")
+}
+
+// An object is a mapping of a file, with what is in it by its keys: texts, and those of
+// lists. A key below another is behind a slash.
+type object struct {
+	at     string
+	fields map[string][]string
+	soft   bool // what fails in it does not count
+}
+
+// weaker reports whether an entry says that objects grant more, or guard less.
+func weaker(f *knowledge.GrantForm, before, after []object) bool {
+	of0, has0 := count(f, before)
+	of1, has1 := count(f, after)
+	switch f.Kind {
+	case "grant":
+		return has1 > has0
+	case "gone":
+		return has1 < has0
+	}
+	return has1 < has0 && of1-has1 > of0-has0
+}
+
+// count returns how many objects an entry is about, and how many of them are as it says.
+func count(f *knowledge.GrantForm, objects []object) (of, has int) {
+	at := expression(f.At)
+	for i := range objects {
+		o := &objects[i]
+		if !at.MatchString(o.at) || !o.meets(f.Of, true) {
+			continue
+		}
+		if of++; o.meets(f.If, true) && (len(f.Unless) == 0 || !o.meets(f.Unless, false)) {
+			has++
+		}
+	}
+	return of, has
+}
+
+// meets reports whether an object has all, or one, of some conditions.
+func (o *object) meets(conditions []string, all bool) bool {
+	for _, c := range conditions {
+		keys, value, _ := strings.Cut(c, " ")
+		if o.has(keys, expression("(?is)^(?:"+value+")$")) != all {
+			return !all
+		}
+	}
+	return all
+}
+
+func (o *object) has(keys string, value *regexp.Regexp) bool {
+	for key := range strings.SplitSeq(keys, "|") {
+		folder, deep := strings.CutSuffix(key, "/*")
+		if slices.ContainsFunc(o.fields[folder], value.MatchString) {
+			return true
+		}
+		if !deep {
+			continue
+		}
+		for name, values := range o.fields {
+			if strings.HasPrefix(name, folder+"/") && slices.ContainsFunc(values, value.MatchString) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// lost reports whether no step does a check any more that one did.
+func lost(f *knowledge.GrantForm, before, after []object) bool {
+	return checks(f, before) && !checks(f, after)
+}
+
+// idleCommand matches commands that check nothing, or whose failure does not count.
+var idleCommand = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*(?:echo\b[^|&;]*|true|:|exit 0|printf\b[^|&;]*|#.*)?\s*$|\|\|\s*(?:true|:|exit 0|echo\b)|--passWithNoTests\b|--exit-zero\b|;\s*(?:true|exit 0)\s*$`)
+})
+
+func checks(f *knowledge.GrantForm, objects []object) bool {
+	what := expression(f.At)
+	for i := range objects {
+		o := &objects[i]
+		if o.soft {
+			continue
+		}
+		for key, values := range o.fields {
+			script := o.at == "scripts" && !strings.Contains(key, "/")
+			if !script && !slices.Contains(commandKeys, key) {
+				continue
+			}
+			for _, v := range values {
+				for line := range strings.Lines(v) {
+					if idleCommand().MatchString(line) {
+						continue
+					}
+					if what.MatchString(line) || script && what.MatchString(key) {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// commandKeys are the keys behind which CI has commands and actions.
+var commandKeys = []string{"run", "script", "before_script", "after_script", "command", "commands", "uses", "bash", "sh", "pwsh", "args", "id", "orb", "template", "task", "image"}
+
+// owned reports whether a file says who owns code.
+func owned(file string) bool { return path.Base(file) == "CODEOWNERS" }
+
+// disowned returns the owners that paths no longer have.
+func disowned(old, text string) (out []Fact) {
+	now := owners(text)
+	for pattern, who := range owners(old) {
+		for _, owner := range who {
+			if !slices.Contains(now[pattern], owner) && len(out) < maxFacts {
+				out = append(out, Fact{"weakens", "no longer has " + owner + " look at changes of " + pattern})
+			}
+		}
+	}
+	for pattern, who := range now {
+		if _, was := owners(old)[pattern]; len(who) == 0 && !was && old != "" && len(out) < maxFacts {
+			out = append(out, Fact{"weakens", "has nobody look at changes of " + pattern})
+		}
+	}
+	slices.SortFunc(out, func(a, b Fact) int { return strings.Compare(a.Says, b.Says) })
+	return out
+}
+
+func owners(text string) map[string][]string {
+	out := map[string][]string{}
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "#")
+		if words := strings.Fields(line); len(words) > 0 && words[0][0] != '[' && len(out) < maxObjects {
+			out[words[0]] = words[1:]
+		}
+	}
+	return out
+}
+
+var expressions sync.Map // of *regexp.Regexp by their text, which only the table gives
+
+func expression(text string) *regexp.Regexp {
+	if re, ok := expressions.Load(text); ok {
+		return re.(*regexp.Regexp)
+	}
+	re, _ := expressions.LoadOrStore(text, regexp.MustCompile(text))
+	return re.(*regexp.Regexp)
+}

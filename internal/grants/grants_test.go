@@ -1,0 +1,222 @@
+package grants
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/knowledge"
+)
+
+// formsOf returns all entries whose files have the ending of a file; the globs are not looked at.
+func formsOf(file string) (out []int) {
+	for i := range knowledge.GrantForms {
+		for _, glob := range knowledge.GrantForms[i].Files {
+			if strings.Contains(glob, path.Base(path.Dir(file))+"/") || strings.Contains(glob, strings.TrimSuffix(path.Base(file), path.Ext(file))) || strings.HasPrefix(glob, "**/*") && strings.Contains(glob, strings.TrimPrefix(path.Ext(file), ".")) {
+				out = append(out, i)
+				break
+			}
+		}
+	}
+	return out
+}
+
+const workflow = `name: ci
+on: [push, pull_request]
+permissions:
+  contents: read
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@0123456789012345678901234567890123456789
+      - run: npm ci
+      - name: lint
+        run: npm run lint
+      - run: npm test
+      - uses: aquasecurity/trivy-action@v1
+  deploy:
+    needs: [test]
+    runs-on: ubuntu-latest
+    environment: production
+    steps: [{run: ./deploy.sh}]
+`
+
+func TestWeaker(t *testing.T) {
+	edit := func(text string, pairs ...string) string {
+		for i := 0; i < len(pairs); i += 2 {
+			if !strings.Contains(text, pairs[i]) {
+				t.Fatalf("%q is not there", pairs[i])
+			}
+			text = strings.ReplaceAll(text, pairs[i], pairs[i+1])
+		}
+		return text
+	}
+	const compose = "services:\n  db:\n    image: postgres:16\n    ports: ['127.0.0.1:5432:5432']\n    read_only: true\n    security_opt: ['no-new-privileges:true']\n    user: '1000'\n"
+	const deployment = "apiVersion: apps/v1\nkind: Deployment\nspec:\n  template:\n    spec:\n      containers:\n        - name: a\n          image: a\n          securityContext: {runAsNonRoot: true, readOnlyRootFilesystem: true, privileged: false}\n---\napiVersion: v1\nkind: NetworkPolicy\nspec: {podSelector: {}}\n"
+	const hcl = "resource \"aws_db_instance\" \"a\" {\n  deletion_protection = true\n  storage_encrypted = true\n  publicly_accessible = false\n  lifecycle {\n    prevent_destroy = true\n  }\n}\nresource \"aws_s3_bucket_public_access_block\" \"b\" {\n  bucket = aws_s3_bucket.b.id\n}\nresource \"aws_security_group\" \"c\" {\n  ingress {\n    from_port = 22\n    to_port = 22\n    cidr_blocks = [\"10.0.0.0/8\"]\n  }\n}\n"
+	const policy = `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": ["s3:GetObject"], "Resource": "arn:x", "Condition": {"Bool": {"aws:SecureTransport": "true"}}}, {"Effect": "Deny", "Action": "s3:DeleteBucket", "Resource": "*"}]}`
+	const image = "FROM node:22@sha256:abc AS build\nRUN npm ci && \\\n  npm test\nFROM node:22\nCOPY . .\nUSER app\nCMD [\"node\", \"x\"]\n"
+	const scripts = `{"name": "a", "scripts": {"test": "jest", "lint": "eslint .", "build": "tsc -p ."}}`
+	const owners = "* @core\n/.github/ @ops @sec\n# a note\n/docs/ @docs\n"
+	const ci = "/p/.github/workflows/ci.yml"
+	for _, c := range []struct{ file, old, text, want string }{
+		{ci, workflow, workflow, ""},
+		{ci, workflow, edit(workflow, "      - run: npm test\n", ""), "tests"},
+		{ci, workflow, edit(workflow, "npm test", "npm test || true"), "tests"},
+		{ci, workflow, edit(workflow, "- run: npm test", "- run: npm test\n        continue-on-error: true"), "tests"},
+		{ci, workflow, edit(workflow, "  test:\n", "  test:\n    if: false\n"), "tests"},
+		{ci, workflow, edit(workflow, "npm run lint", "echo ok"), "linter"},
+		{ci, workflow, edit(workflow, "aquasecurity/trivy-action@v1", "actions/cache@v4"), "weaknesses"},
+		{ci, workflow, edit(workflow, "contents: read", "contents: write"), "token of a workflow more rights"},
+		{ci, workflow, edit(workflow, "permissions:\n  contents: read", "permissions: write-all"), "all rights"},
+		{ci, workflow, edit(workflow, "permissions:\n  contents: read\n", ""), "no longer says"},
+		{ci, workflow, edit(workflow, "[push, pull_request]", "[push]"), "pull requests"},
+		{ci, workflow, edit(workflow, "[push, pull_request]", "[push, pull_request, pull_request_target]"), "strangers"},
+		{ci, workflow, edit(workflow, "[push, pull_request]", "{push: {branches: [main]}, pull_request: null}"), ""},
+		{ci, workflow, edit(workflow, "checkout@0123456789012345678901234567890123456789", "checkout@main"), "moving|may move"},
+		{ci, workflow, edit(workflow, "    environment: production\n", ""), "approval"},
+		{ci, workflow, edit(workflow, "    needs: [test]\n", ""), "waits for other jobs"},
+		{ci, workflow, edit(workflow, "  test:\n", "  unit:\n", "[test]", "[unit]", "npm test", "npx vitest run"), ""},
+		{ci, workflow, edit(workflow, "npm ci", "npm ci --ignore-scripts", "ubuntu-latest", "ubuntu-24.04"), ""},
+		{ci, "", workflow, ""},
+		{ci, "", edit(workflow, "permissions:\n  contents: read", "permissions: write-all"), "all rights"},
+		{ci, workflow, "", "tests"},
+		{"/p/compose.yml", compose, compose, ""},
+		{"/p/compose.yml", compose, edit(compose, "127.0.0.1:5432:5432", "5432:5432"), "other machines"},
+		{"/p/compose.yml", compose, edit(compose, "    read_only: true\n", ""), "its own files"},
+		{"/p/compose.yml", compose, edit(compose, "    user: '1000'\n", "    privileged: true\n"), "all rights of the machine"},
+		{"/p/compose.yml", compose, edit(compose, "postgres:16", "postgres:17", "  db:", "  store:"), ""},
+		{"/p/compose.yml", "", "services:\n  a:\n    volumes: ['/:/host']\n", "write folders"},
+		{"/p/compose.yml", "", "services:\n  a:\n    volumes: ['./a:/a', 'data:/d']\n", ""},
+		{"/p/k8s/a.yaml", deployment, deployment, ""},
+		{"/p/k8s/a.yaml", deployment, edit(deployment, "privileged: false", "privileged: true"), "all rights of its machine"},
+		{"/p/k8s/a.yaml", deployment, edit(deployment, "runAsNonRoot: true, ", ""), "as root"},
+		{"/p/k8s/a.yaml", deployment, edit(deployment, "NetworkPolicy", "ConfigMap"), "what may talk"},
+		{"/p/k8s/a.yaml", deployment, edit(deployment, "image: a", "image: b", "name: a", "name: b"), ""},
+		{"/p/k8s/a.yaml", "", "kind: ClusterRoleBinding\nroleRef: {name: cluster-admin}\n", "all rights of the cluster"},
+		{"/p/chart/templates/a.yaml", "", "{{- if .Values.x }}\nkind: Pod\nspec:\n  hostPID: true\n  x: {{ .Values.y }}\n{{- end }}\n", "what its machine runs"},
+		{"/p/a.tf", hcl, hcl, ""},
+		{"/p/a.tf", hcl, edit(hcl, "deletion_protection = true", "deletion_protection = false"), "protection off"},
+		{"/p/a.tf", hcl, edit(hcl, "    prevent_destroy = true\n", "", "  deletion_protection = true\n", ""), "deleted"},
+		{"/p/a.tf", hcl, edit(hcl, "publicly_accessible = false", "publicly_accessible = true"), "everywhere"},
+		{"/p/a.tf", hcl, edit(hcl, "10.0.0.0/8", "0.0.0.0/0"), "all addresses"},
+		{"/p/a.tf", hcl, edit(hcl, "aws_s3_bucket_public_access_block", "null_resource"), "protection or a log"},
+		{"/p/a.tf", hcl, edit(hcl, "\"a\"", "\"main\""), ""},
+		{"/p/a.tf", "", "resource \"aws_iam_policy\" \"a\" {\n  policy = jsonencode({Statement = [{Effect = \"Allow\", Action = \"*\", Resource = \"*\"}]})\n}\n", "allows everything"},
+		{"/p/policy.json", policy, policy, ""},
+		{"/p/policy.json", policy, edit(policy, "s3:GetObject", "*", "arn:x", "*"), "allows everything"},
+		{"/p/policy.json", policy, edit(policy, `"Effect": "Deny"`, `"Effect": "Allow"`), "forbids"},
+		{"/p/policy.json", policy, edit(policy, `, "Condition": {"Bool": {"aws:SecureTransport": "true"}}`, ""), "condition"},
+		{"/p/policy.json", "", `{"Statement": [{"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": "s3:GetObject", "Resource": "x"}]}`, "everybody"},
+		{"/p/Dockerfile", image, image, ""},
+		{"/p/Dockerfile", image, edit(image, "USER app", "USER root"), "as root"},
+		{"/p/Dockerfile", image, edit(image, "USER app\n", ""), "as root"},
+		{"/p/Dockerfile", image, edit(image, "@sha256:abc", ""), "base image"},
+		{"/p/Dockerfile", image, edit(image, "COPY . .", "COPY dist ."), ""},
+		{"/p/package.json", scripts, edit(scripts, "jest", "echo ok"), "tests"},
+		{"/p/package.json", scripts, edit(scripts, "jest", "vitest run"), ""},
+		{"/p/package.json", scripts, edit(scripts, `"lint": "eslint .", `, "", "tsc -p .", "vite build"), "linter"},
+		{"/p/.pre-commit-config.yaml", "repos:\n- repo: x\n  hooks:\n  - id: gitleaks\n  - id: ruff\n", "repos:\n- repo: x\n  hooks:\n  - id: ruff\n", "secrets"},
+		{"/p/.vscode/tasks.json", "", "{\n// a note\n\"tasks\": [{\"label\": \"a\", \"runOptions\": {\"runOn\": \"folderOpen\"},}]}", "opened"},
+		{"/p/CODEOWNERS", owners, owners, ""},
+		{"/p/CODEOWNERS", owners, edit(owners, "/.github/ @ops @sec", "/.github/ @ops"), "@sec"},
+		{"/p/CODEOWNERS", owners, owners + "/src/auth/\n", "nobody"},
+		{"/p/CODEOWNERS", owners, owners + "/src/ @me\n", ""},
+		{"/p/CODEOWNERS", owners, "", "@core"},
+	} {
+		facts, err := Weaker(c.file, c.old, c.text, c.old != "", formsOf(c.file))
+		if err != nil {
+			t.Errorf("%s: %v\n%s", c.file, err, c.text)
+		}
+		if (len(facts) > 0) != (c.want != "") || c.want != "" && !said(facts, c.want) {
+			t.Errorf("%s: %v, want %q\n%s", c.file, facts, c.want, c.text)
+		}
+	}
+}
+
+func said(facts []Fact, want string) bool {
+	for _, part := range strings.Split(want, "|") {
+		if strings.Contains(fmt.Sprint(facts), part) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestBad reads what is made to be long or deep, or is no file of its kind.
+func TestBad(t *testing.T) {
+	bomb := "a: &a [x, x]\n"
+	for i := range 30 {
+		bomb += fmt.Sprintf("%c%d: &%c%d [*%s, *%s]\n", 'b', i, 'b', i, last(i), last(i))
+	}
+	merged := "a: &a {k: v}\n"
+	for i := range 40 {
+		merged += fmt.Sprintf("m%d: &m%d {<<: [*%s, *%s], k%d: v}\n", i, i, lastMerge(i), lastMerge(i), i)
+	}
+	for name, c := range map[string]struct {
+		file, text string
+		limit      bool
+	}{
+		"a megabyte":     {"/p/.github/workflows/a.yml", strings.Repeat("x: y\n", 200_000), true},
+		"many keys":      {"/p/.github/workflows/a.yml", strings.Repeat("- {a: b}\n", 12_000), true},
+		"bomb":           {"/p/a.yaml", bomb, true},
+		"merges":         {"/p/a.yaml", merged, true},
+		"itself":         {"/p/a.yaml", "a: &a\n  b: *a\n", true},
+		"deep flow":      {"/p/a.yaml", "a: " + strings.Repeat("[", 500) + strings.Repeat("]", 500), true},
+		"deep block":     {"/p/a.yaml", deep(400), true},
+		"deep list":      {"/p/a.yaml", strings.Repeat("- ", 500) + "a\n", true},
+		"deep json":      {"/p/a.json", strings.Repeat("[", 5000) + strings.Repeat("]", 5000), true},
+		"deep terraform": {"/p/a.tf", "a = " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000), true},
+		"no yaml":        {"/p/a.yaml", "a: [b\nc: d}", false},
+		"no terraform":   {"/p/a.tf", "resource \"a\" {", false},
+		"no json":        {"/p/a.json", "{", false},
+		"no text":        {"/p/a.yaml", "a: \x00\xff", false},
+	} {
+		start := time.Now()
+		_, err := Weaker(c.file, "", c.text, false, formsOf(c.file))
+		if err == nil || errors.Is(err, ErrLimit) != c.limit {
+			t.Errorf("%s: %v", name, err)
+		}
+		if d := time.Since(start); d > 20*time.Second {
+			t.Errorf("%s took %v", name, d)
+		}
+	}
+}
+
+func last(i int) string {
+	if i == 0 {
+		return "a"
+	}
+	return fmt.Sprintf("b%d", i-1)
+}
+
+func lastMerge(i int) string {
+	if i == 0 {
+		return "a"
+	}
+	return fmt.Sprintf("m%d", i-1)
+}
+
+func deep(n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(strings.Repeat(" ", i) + "a:\n")
+	}
+	return b.String()
+}
+
+func FuzzWeaker(f *testing.F) {
+	f.Add("/p/.github/workflows/a.yml", workflow, workflow)
+	f.Add("/p/a.tf", "resource \"a\" \"b\" {}", "a = 1")
+	f.Add("/p/Dockerfile", "FROM a", "USER x\\")
+	f.Fuzz(func(t *testing.T, file, old, text string) {
+		facts, _ := Weaker(file, old, text, true, formsOf(file))
+		if len(facts) > maxFacts {
+			t.Errorf("%d facts", len(facts))
+		}
+	})
+}

@@ -1,0 +1,83 @@
+package yamlfile
+
+import (
+	"errors"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/scanner"
+	"github.com/goccy/go-yaml/token"
+)
+
+// The bounds of files of others, where anchors, tags and several documents are usual.
+const (
+	manyTokens = 60_000
+	deepest    = 24  // brackets
+	rightmost  = 160 // columns
+)
+
+// ErrTooLarge says that a file of others exceeds a bound.
+var ErrTooLarge = errors.New("larger or deeper than is read")
+
+// TooLarge reports whether an error says that a bound is exceeded.
+func TooLarge(err error) bool { return errors.Is(err, ErrTooLarge) }
+
+// Documents returns the top nodes of a file of others, within bounds. Aliases are nodes of their own: who
+// follows them has to count.
+func Documents(data []byte) ([]ast.Node, error) {
+	if len(data) > MaxBytes {
+		return nil, ErrTooLarge
+	}
+	if err := checkText(data); err != nil {
+		return nil, err
+	}
+	var s scanner.Scanner
+	s.Init(string(data))
+	var all token.Tokens
+	depth, line, entries := 0, 0, 0
+	for {
+		found, err := s.Scan()
+		if err != nil {
+			break
+		}
+		for _, tk := range found {
+			if tk.Position.Line != line {
+				line, entries = tk.Position.Line, 0
+			}
+			switch tk.Type {
+			case token.SequenceStartType, token.MappingStartType:
+				depth++
+			case token.SequenceEndType, token.MappingEndType:
+				depth--
+			case token.SequenceEntryType, token.MappingKeyType:
+				if entries++; tk.Position.Column > rightmost || entries > deepest {
+					return nil, ErrTooLarge
+				}
+			case token.AnchorType, token.TagType:
+				if entries++; entries > 4*deepest {
+					return nil, ErrTooLarge
+				}
+			case token.InvalidType:
+				return nil, Pos{line, tk.Position.Column}.Errorf("%s", printable(tk.Error))
+			default: // what stands for itself
+			}
+			if depth > deepest {
+				return nil, ErrTooLarge
+			}
+		}
+		if all.Add(found...); len(all) > manyTokens {
+			return nil, ErrTooLarge
+		}
+	}
+	file, err := parser.Parse(all, 0)
+	if err != nil {
+		return nil, Pos{}.Errorf("not YAML")
+	}
+	var out []ast.Node
+	for _, doc := range file.Docs {
+		if doc.Body != nil && doc.Body.Type() != ast.CommentType {
+			out = append(out, doc.Body)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,293 @@
+package analysis
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+
+	"github.com/shieldcli/shield/internal/committed"
+	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
+	"github.com/shieldcli/shield/pkg/shell/command"
+)
+
+// Bounds of a look at what git is told to keep.
+const (
+	maxStaged      = 512      // files that are read
+	maxStagedBytes = 4 << 20  // of them together
+	maxStagedOne   = 64 << 10 // of one
+	maxLookedAt    = 20_000   // names that are looked at
+	maxPatterns    = 4096     // lines of files of names that git leaves out
+)
+
+// published adds the credentials that an action puts where others read them: in text for
+// people, into a repository, or into a file that its repository takes up.
+func (c *Case) published() {
+	for i, n := 0, len(c.Effects); i < n; i++ {
+		e := &c.Effects[i]
+		if e.Kind != effect.Execute || len(e.Args) == 0 {
+			continue
+		}
+		if where := c.prose(e); where != "" {
+			c.handOn(effect.Effect{Target: e.Program, From: e.From, Sure: e.Sure}, where)
+		}
+		if e.Program == "git" && stages(e.Args) {
+			if where := c.staged(e); where != "" {
+				c.handOn(effect.Effect{Target: "git", From: e.From, Sure: e.Sure}, where)
+			}
+		}
+	}
+	c.source()
+}
+
+// prose returns which words of a command that reaches other people hold a credential, or
+// the file that it takes them from.
+func (c *Case) prose(e *effect.Effect) string {
+	commits := e.Program == "git" && slices.Contains([]string{"commit", "tag", "notes", "stash"}, e.Args[0])
+	if !commits && !slices.ContainsFunc(c.Effects, func(o effect.Effect) bool {
+		return (o.Kind == effect.ChangeRemote || o.Kind == effect.SendMessage) && o.From == e.From && o.Host == ""
+	}) || slices.ContainsFunc(e.Args[:min(len(e.Args), 3)], func(arg string) bool { return command.SecretStores[arg] || arg == "variable" }) {
+		return ""
+	}
+	for i, arg := range e.Args {
+		name, value, attached := strings.Cut(arg, "=")
+		if !strings.HasPrefix(arg, "-") {
+			continue
+		}
+		if !attached && i+1 < len(e.Args) {
+			value = e.Args[i+1]
+		}
+		if !attached && len(name) > 2 && name[1] != '-' { // -mTEXT
+			name, value = arg[:2], arg[2:]
+		}
+		switch strings.TrimLeft(name, "-") {
+		case "b", "body", "t", "title", "n", "notes", "m", "message", "d", "description", "desc", "c", "comment", "subject", "text", "summary":
+			if redact.Issued(value) != "" {
+				return "the text behind " + name
+			}
+		case "F", "body-file", "notes-file", "file":
+			if file, pattern := c.place.Path(value, false); !pattern && c.place.Script != nil && value != "-" {
+				if out := (effect.Effect{Kind: effect.SendData, Program: e.Program, Path: file, From: e.From, Reason: "publishes a file from outside the workspace"}); !commits && !c.place.Inside(file, false, false) && !temporary(&out) {
+					c.Effects = append(c.Effects, out)
+				}
+				if text, err := c.place.Script(file); err == nil && redact.Issued(string(text)) != "" {
+					return "the file " + value
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// stages reports whether git is told to take up files.
+func stages(args []string) bool {
+	switch args[0] {
+	case "add", "stage":
+		return true
+	case "commit":
+		return slices.ContainsFunc(args[1:], func(a string) bool {
+			return a == "--all" || len(a) > 1 && a[0] == '-' && a[1] != '-' && strings.Contains(strings.SplitN(a, "m", 2)[0], "a")
+		})
+	}
+	return false
+}
+
+// staged returns the first file with a credential that git is told to take up.
+func (c *Case) staged(e *effect.Effect) string {
+	if c.files == nil || c.place.CWD == "" {
+		return ""
+	}
+	inside := func(p string) bool { return c.place.Inside(p, false, false) }
+	r := committed.New(disk{c.files}, inside, inside)
+	defer r.Close()
+	folder := c.place.CWD
+	var below []string
+	for i := range c.Effects {
+		if o := &c.Effects[i]; o.Kind == effect.ReadFile && o.From.Start >= e.From.Start && o.From.End <= e.From.End && o.Path != "" && !o.Pattern && inside(o.Path) {
+			below = append(below, c.real(o.Path))
+		}
+	}
+	if len(below) > 0 {
+		folder = path.Dir(below[0])
+	}
+	t, ok := r.Tree(c.real(folder))
+	if !ok {
+		if t, ok = r.Tree(c.real(c.place.CWD)); !ok {
+			return ""
+		}
+	}
+	tracked := make(map[string]bool, len(t.Files))
+	s := search{files: disk{c.files}, left: maxLookedAt}
+	whole := len(below) == 0 || slices.Contains(e.Args, "-A") || slices.Contains(e.Args, "--all")
+	within := func(p string) bool {
+		return whole && len(below) == 0 || slices.ContainsFunc(below, func(b string) bool { return p == b || strings.HasPrefix(p, b+"/") })
+	}
+	for i := range t.Files {
+		f := &t.Files[i]
+		if tracked[f.Path] = true; within(f.Path) && differs(f) {
+			s.found = append(s.found, f.Path)
+		}
+	}
+	if e.Args[0] != "commit" && !slices.Contains(e.Args, "-u") && !slices.Contains(e.Args, "--update") {
+		forced := slices.ContainsFunc(e.Args, func(a string) bool { return a == "-f" || a == "--force" })
+		s.untracked(t, tracked, within, forced)
+	}
+	return s.credential(t.Top)
+}
+
+// A search looks for files that git would take up.
+type search struct {
+	files disk
+	found []string
+	left  int // names that may still be looked at
+}
+
+// untracked adds the files that git does not track and does not leave out.
+func (s *search) untracked(t *committed.Tree, tracked map[string]bool, within func(string) bool, forced bool) {
+	ignored := s.patterns(t.Folder+"/info/exclude", nil, nil)
+	var walk func(dir string, at []string, ps []gitignore.Pattern)
+	walk = func(dir string, at []string, ps []gitignore.Pattern) {
+		entries, err := s.files.ReadDir(dir, s.left+1)
+		if s.left -= len(entries); err != nil || s.left <= 0 || len(at) > 40 {
+			return
+		}
+		if !forced {
+			ps = s.patterns(dir+"/.gitignore", at, ps)
+		}
+		m := gitignore.NewMatcher(ps)
+		for _, d := range entries {
+			p := dir + "/" + d.Name()
+			below := append(slices.Clone(at), d.Name())
+			switch {
+			case d.Name() == ".git" || tracked[p] || !forced && m.Match(below, d.IsDir()):
+			case d.IsDir():
+				walk(p, below, ps)
+			case d.Type().IsRegular() && within(p):
+				s.found = append(s.found, p)
+			}
+		}
+	}
+	walk(t.Top, nil, ignored)
+}
+
+// patterns adds the names that a file says git leaves out.
+func (s *search) patterns(file string, at []string, ps []gitignore.Pattern) []gitignore.Pattern {
+	text, _ := s.read(file)
+	for line := range strings.Lines(text) {
+		if line = strings.TrimRight(line, "\r\n"); line != "" && line[0] != '#' && len(ps) < maxPatterns {
+			ps = append(ps[:len(ps):len(ps)], gitignore.ParsePattern(line, at))
+		}
+	}
+	return ps
+}
+
+func (s *search) read(file string) (string, error) {
+	f, err := s.files.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxStagedOne))
+	return string(data), err
+}
+
+// credential returns what says that a file holds a credential, "" if none does.
+func (s *search) credential(top string) string {
+	read := 0
+	for _, p := range s.found {
+		if HoldsCredential(p, nil) {
+			return "the file " + strings.TrimPrefix(p, top+"/") + ", which git would take up,"
+		}
+	}
+	for i, p := range s.found {
+		if i == maxStaged || read > maxStagedBytes {
+			return ""
+		}
+		text, err := s.read(p)
+		if err != nil || strings.IndexByte(text, 0) >= 0 {
+			continue
+		}
+		if read += len(text); redact.Issued(text) != "" {
+			return "the file " + strings.TrimPrefix(p, top+"/") + ", which git would take up,"
+		}
+	}
+	return ""
+}
+
+// source adds that an action writes a credential into a file that its repository takes up, where
+// the file did not hold it.
+func (c *Case) source() {
+	if c.files == nil {
+		return
+	}
+	look := func(p, text string) {
+		kind := redact.Issued(text)
+		if kind == "" || !c.place.Inside(p, false, false) || HoldsCredential(p, nil) || !c.takenUp(p) {
+			return
+		}
+		if old, err := c.place.Script(p); err == nil && redact.Issued(string(old)) == kind {
+			return
+		}
+		c.handOn(effect.Effect{Target: p}, "what is written to "+path.Base(p))
+	}
+	if c.Action.Type != "execute_command" {
+		text := writtenText(c.Action.Payload)
+		for i, n := 0, len(c.Effects); i < n && text != ""; i++ {
+			if e := &c.Effects[i]; e.Kind == effect.WriteFile && !e.Pattern && e.Path != "" {
+				look(e.Path, text)
+			}
+		}
+	}
+	for _, w := range c.writes[:min(len(c.writes), maxRead)] {
+		look(w.Path, w.Text)
+	}
+}
+
+// notSource reports whether a file holds examples of credentials by its place in a repository.
+func notSource(p string) bool {
+	return slices.ContainsFunc(knowledge.Words(p), func(w string) bool {
+		return slices.Contains([]string{"test", "tests", "spec", "specs", "fixture", "fixtures", "testdata", "example", "examples", "mock", "mocks", "md", "rst", "docs"}, w)
+	})
+}
+
+// takenUp reports whether a file lies in a repository that does not leave it out, and is neither
+// a test nor a document.
+func (c *Case) takenUp(p string) bool {
+	inside := func(p string) bool { return c.place.Inside(p, false, false) }
+	r := committed.New(disk{c.files}, inside, inside)
+	defer r.Close()
+	dir := c.real(path.Dir(p))
+	for dir != "/" && dir != "." {
+		if _, err := (disk{c.files}).Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		dir = path.Dir(dir)
+	}
+	t, ok := r.Tree(dir)
+	if !ok {
+		return false
+	}
+	below, under := strings.CutPrefix(p, t.Top+"/")
+	if !under || notSource(below) {
+		return false
+	}
+	s := search{files: disk{c.files}}
+	ps := s.patterns(t.Folder+"/info/exclude", nil, nil)
+	names := strings.Split(below, "/")
+	for i := range names {
+		ps = s.patterns(strings.Join(append([]string{t.Top}, names[:i]...), "/")+"/.gitignore", names[:i], ps)
+	}
+	m := gitignore.NewMatcher(ps)
+	for i := range names {
+		if m.Match(names[:i+1], i+1 < len(names)) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,96 @@
+//go:build unix
+
+package analysis
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell"
+)
+
+// TestPublished looks at credentials that others would read: in text for people, in what git takes up,
+// in source. Files that git leaves out, examples and tests are no such place.
+func TestPublished(t *testing.T) {
+	t.Parallel()
+	top := repository(t)
+	token := "ghp_16C7e42F292c6912E7710c838347" + "Ae178B4a"
+	for name, text := range map[string]string{
+		".gitignore": "*.local\nbuild/\n", "deploy/.gitignore": "keys/\n",
+		"deploy/run.sh": "TOKEN=" + token + "\n", "deploy/keys/a.txt": token, "x.local": token, "build/out.js": token, "note.txt": "say " + token,
+		"plain/a.txt": "nothing\n", "server/.env": "A=1\n",
+	} {
+		put(t, top+"/"+name, text)
+	}
+	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", Roots: []string{top}, Files: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handsOn := func(c *Case) bool {
+		return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
+			return e.Kind == effect.SendData && e.Is(effect.LabelCredential)
+		})
+	}
+	for command, want := range map[string]bool{
+		"git add deploy": true,
+		"git add .":      true,
+		"git add -A && git commit -m x && git push": true,
+		"git stage deploy/run.sh":                   true,
+		"git add server/.env":                       true,
+		"git add -f x.local":                        true,
+		"git commit -am x":                          false, // nothing that is tracked has changed
+		"git add plain":                             false,
+		"git add x.local":                           false, // left out
+		"git add deploy/keys build":                 false,
+		"git add -u":                                false,
+		"gh issue create --title x --body 'use " + token + "'":    true,
+		"gh pr create --title=" + token:                           true,
+		"gh issue comment 5 -F note.txt":                          true,
+		"gh issue comment 5 --body 'the token is in note.txt'":    false,
+		"gh issue comment 5 --body 'use ghp_xxxxxxxxxxxxxxxx'":    false,
+		"git commit -m 'key " + token + "'":                       true,
+		"git commit -m" + token:                                   true,
+		"git tag -a v1 -m '" + token + "'":                        true,
+		"gh secret set X --body " + token:                         false, // a store of secrets
+		"gh pr view --json body -q '" + token + "'":               false,
+		"echo 'x = \"" + token + "\"' > src/new.js":               true,
+		"cat > src/k.js <<'E'\nconst k = '" + token + "'\nE":      true,
+		"echo 'x = \"" + token + "\"' > build/new.js":             false,
+		"echo 'x = \"" + token + "\"' > tests/new_test.py":        false,
+		"echo 'x = \"" + token + "\"' > deploy/run.sh":            false, // it held it before
+		"echo 'x = \"AKIAIOSFODNN7" + "EXAMPLE\"' > src/new.js":   false,
+		"echo 'url = \"postgres://u:pw1234@h/db\"' > src/conf.js": false,
+	} {
+		c := an.Case(&action.Action{Type: "execute_command", Payload: map[string]any{"command": command}})
+		if got := handsOn(c); got != want {
+			t.Errorf("%s: %v, want %v", command, got, want)
+		}
+	}
+	for p, want := range map[string]bool{"src/a.ts": true, "x.local": false, "docs/a.md": false, "../outside.ts": false} {
+		c := an.Case(&action.Action{Type: "write_file", Payload: map[string]any{"path": p, "content": "const t = '" + token + "'\n"}})
+		if got := handsOn(c); got != want {
+			t.Errorf("write %s: %v, want %v", p, got, want)
+		}
+	}
+}
+
+// TestPublishedBounds looks at a folder with many and large files: what is read is bounded.
+func TestPublishedBounds(t *testing.T) {
+	t.Parallel()
+	top := repository(t)
+	put(t, top+"/.gitignore", strings.Repeat("a*b*c*d\n", 20_000))
+	for _, n := range []string{"a", "b", "c"} {
+		put(t, top+"/big/"+n, strings.Repeat("x", 3<<20))
+	}
+	s := search{files: disk{newFiles()}, left: 3}
+	s.found = []string{top + "/big/a", top + "/big/b"}
+	if got := s.credential(top); got != "" {
+		t.Errorf("found %q", got)
+	}
+	if ps := s.patterns(top+"/.gitignore", nil, nil); len(ps) > maxPatterns {
+		t.Errorf("%d patterns", len(ps))
+	}
+}

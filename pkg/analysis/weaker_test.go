@@ -1,0 +1,86 @@
+//go:build unix
+
+package analysis
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell"
+)
+
+// TestWeaker changes the same file in all the ways in which an agent can: the old file says what is
+// weaker afterwards.
+func TestWeaker(t *testing.T) {
+	t.Parallel()
+	top := repository(t)
+	const ci = "on: [push]\njobs:\n  a:\n    runs-on: x\n    steps:\n      - run: npm ci\n      - run: npm test\n"
+	const weaker = "on: [push]\njobs:\n  a:\n    runs-on: x\n    steps:\n      - run: npm ci\n"
+	const same = "on: [push]\njobs:\n  a:\n    runs-on: y\n    steps:\n      - run: npm ci\n      - run: npm test\n"
+	put(t, top+"/.github/workflows/ci.yml", ci)
+	put(t, top+"/.github/CODEOWNERS", "* @core\n/x @ops\n")
+	put(t, top+"/.github/workflows/long.yml", ci+strings.Repeat("# x\n", 40_000))
+	put(t, top+"/out.patch", "--- a/.github/workflows/ci.yml\n+++ b/.github/workflows/ci.yml\n@@ -5,3 +5,2 @@\n     steps:\n       - run: npm ci\n-      - run: npm test\n")
+	put(t, top+"/good.patch", "--- a/.github/workflows/ci.yml\n+++ b/.github/workflows/ci.yml\n@@ -3,3 +3,3 @@\n   a:\n-    runs-on: x\n+    runs-on: y\n     steps:\n")
+	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", Roots: []string{top}, Files: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const file = ".github/workflows/ci.yml"
+	command := func(text string) *action.Action {
+		return &action.Action{Type: "execute_command", Payload: map[string]any{"command": text}}
+	}
+	write := func(kind string, payload map[string]any) *action.Action {
+		return &action.Action{Type: kind, Payload: payload}
+	}
+	const weakens, unknown, nothing = "weakens", "unknown", ""
+	for name, c := range map[string]struct {
+		a    *action.Action
+		want string
+	}{
+		"write":             {write("write_file", map[string]any{"path": file, "content": weaker}), weakens},
+		"write the same":    {write("write_file", map[string]any{"path": file, "content": same}), nothing},
+		"edit":              {write("edit_file", map[string]any{"path": file, "old_string": "      - run: npm test\n", "new_string": ""}), weakens},
+		"edit to the same":  {write("edit_file", map[string]any{"path": file, "old_string": "runs-on: x", "new_string": "runs-on: y"}), nothing},
+		"edits":             {write("edit_file", map[string]any{"path": file, "edits": []any{map[string]any{"old_string": "npm test", "new_string": "npm test || true"}, map[string]any{"old_string": "runs-on: x", "new_string": "runs-on: y"}}}), weakens},
+		"here-document":     {command("cat > " + file + " <<'E'\n" + weaker + "E"), weakens},
+		"here-document 2":   {command("cat > " + file + " <<'E'\n" + same + "E"), nothing},
+		"sed":               {command("sed -i 's/npm test/true/' " + file), weakens},
+		"sed to the same":   {command("sed -i 's/runs-on: x/runs-on: y/' " + file), nothing},
+		"patch":             {command("patch -p1 < out.patch"), weakens},
+		"git apply":         {command("git apply out.patch"), weakens},
+		"patch to the same": {command("patch -p1 < good.patch"), nothing},
+		"apply_patch":       {write("apply_patch", map[string]any{"patch": "*** Begin Patch\n*** Update File: " + file + "\n@@\n       - run: npm ci\n-      - run: npm test\n*** End Patch\n"}), weakens},
+		"delete":            {command("rm " + file), weakens},
+		"delete owners":     {write("delete_file", map[string]any{"path": ".github/CODEOWNERS"}), weakens},
+		"add owners":        {command("echo '/y @new' >> .github/CODEOWNERS"), nothing},
+		"nobody owns":       {command("echo '/secret/' >> .github/CODEOWNERS"), weakens},
+		"no yaml":           {write("write_file", map[string]any{"path": file, "content": "a: [b\nc: d}\n"}), unknown},
+		"too long":          {write("write_file", map[string]any{"path": file, "content": strings.Repeat("# x\n", 60_000)}), unknown},
+		"was too long":      {write("write_file", map[string]any{"path": ".github/workflows/long.yml", "content": weaker}), unknown},
+		"other":             {write("write_file", map[string]any{"path": "a.txt", "content": "permissions: write-all"}), nothing},
+	} {
+		got := nothing
+		for _, e := range an.Case(c.a).Effects {
+			switch {
+			case e.Does(effect.Weakens):
+				got = weakens
+			case e.Sure == effect.Unknown && got == nothing && (e.Cause == effect.CauseLimit || e.Cause == effect.CauseSyntax) && strings.Contains(e.Path, ".github"):
+				got = unknown
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q: %+v", name, got, c.want, an.Case(c.a).Effects)
+		}
+	}
+	many := "touch"
+	for i := range 40 {
+		many += " .github/workflows/" + string(rune('a'+i%26)) + string(rune('a'+i/26)) + ".yml"
+	}
+	if c := an.Case(command(many)); !slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Sure == effect.Unknown && e.Cause == effect.CauseLimit }) {
+		t.Error("many files are not unknown")
+	}
+}
