@@ -52,12 +52,17 @@ func Extract(prompt string, most int) (out []Named, names []string) {
 	}
 	text := own(prompt)
 	names, _ = Names(text, most)
-	if retracts().MatchString(text) {
-		out = append(out, Named{Name: Everything, Not: true})
-	}
 	var about []Named // what was spoken of last
 	for _, sentence := range sentences(text) {
+		taken := retracts().MatchString(sentence)
+		if taken { // what was said before, and in the same breath
+			out = slices.DeleteFunc(out, func(n Named) bool { return !n.Not || n.Name == Everything })
+			out = slices.Insert(out, 0, Named{Name: Everything, Not: true})
+		}
 		for _, n := range objects(sentence, &about) {
+			if taken && !n.Not {
+				continue
+			}
 			if len(out) == maxNamed {
 				return out, names
 			}
@@ -204,6 +209,10 @@ func objects(sentence string, about *[]Named) (out []Named) {
 			return nil
 		case done()[w] != 0 && i > 0 && lower[i-1] == "be" && !governed: // … must be deleted
 			from, not := subject(lower, i)
+			if !not && !negated && (!orders[lower[max(i-2, 0)]] || i+1 < len(lower) && lower[i+1] == "by" || slices.ContainsFunc(lower[:i], func(w string) bool { return reporting[w] && w != "that" || w == "that" && lower[0] != "that" })) {
+				does, fresh = 0, false
+				continue
+			}
 			for _, n := range mentions(list[from:i], lower[from:i]) {
 				out = append(out, Named{Name: n.Name, Noun: n.Noun, Does: done()[w], Not: not, Said: said})
 			}
@@ -259,12 +268,11 @@ func objects(sentence string, about *[]Named) (out []Named) {
 			governed, ends, does, fresh = true, true, 0, false
 			continue
 		}
-		method := methods[list[i]]
 		if d := doing()[w]; negated && d != 0 && deeds[w] == 0 {
 			does, governed, first = d, false, true
 			continue
 		}
-		if d, ok := deeds[w]; ok && (fresh || negated || method && !governed) && !(i+1 < len(lower) && lower[i+1] == "branch" && i > 0 && lower[i-1] == "the") {
+		if d, ok := deeds[w]; ok && (fresh || negated) && !(i > 0 && articles[lower[i-1]]) && !(i+1 < len(lower) && lower[i+1] == "branch" && i > 0 && lower[i-1] == "the") {
 			if w == "push" && i > 0 && (lower[i-1] == "force" || strings.HasPrefix(lower[i-1], "--force")) {
 				d |= Delete
 			}
@@ -296,7 +304,11 @@ func objects(sentence string, about *[]Named) (out []Named) {
 		if !ok {
 			continue
 		}
-		for _, n := range variants(name, does) {
+		of := variants(name, does)
+		if len(of) == 0 && negated {
+			of = []Named{{Name: name, Does: does}}
+		}
+		for _, n := range of {
 			out = append(out, Named{Name: n.Name, Noun: noun, Does: n.Does, Not: negated, Said: said})
 		}
 	}
@@ -332,8 +344,8 @@ func scaled(lower []string, out []Named) []Named {
 	return out
 }
 
-// methods are those of HTTP, as they are written.
-var methods = map[string]bool{"POST": true, "GET": true, "PUT": true, "PATCH": true, "DELETE": true}
+// articles stand before nouns: the push to main-1 fails.
+var articles = set("the a an this that every each our my your their its last first previous")
 
 // oneMention reports whether names are those of one mention.
 func oneMention(list []Named) bool {

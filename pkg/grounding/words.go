@@ -51,12 +51,15 @@ var nouns = func() map[string]string {
 	return out
 }()
 
-// Kind reports whether a word says of what kind an object is, or what is done to it, and is the
-// name of none.
-func Kind(w string) bool { return nouns[w] != "" || deeds[w] != 0 || kinds[w] }
+// Kind reports whether a word of a command says of what kind an object is, as a noun does, or
+// what is done to it.
+func Kind(w string) (noun, deed, is bool) {
+	noun, deed = nouns[w] != "", deeds[w] != 0
+	return noun, deed, noun || deed || kinds[w]
+}
 
 // kinds are such words of command lines alone.
-var kinds = set("repository compute sql s3api webapp functionapp run rollout pr issue workflow ns svc sts ds deploy cron alb elb rds ec2 ecs eks gke aks container-registry")
+var kinds = set("compute sql s3api webapp functionapp run rollout pr issue workflow ns svc sts ds deploy cron alb elb rds ec2 ecs eks gke aks container-registry")
 
 // asOne are phrases, each with the word that says the same.
 var asOne = sync.OnceValue(func() *strings.Replacer {
@@ -64,9 +67,9 @@ var asOne = sync.OnceValue(func() *strings.Replacer {
 	for phrase, word := range map[string]string{
 		"get rid of": "remove", "getting rid of": "removing", "tear down": "remove", "blow away": "remove", "take down": "remove", "throw away": "remove", "throw out": "remove", "clean out": "clear", "clean up": "clear",
 		"wipe out": "wipe", "spin down": "stop", "shut down": "stop", "turn off": "stop", "switch off": "stop", "kick off": "start", "fire up": "start", "spin up": "start", "roll out": "deploy", "roll back": "rollback",
-		"make a post to": "post", "do a post to": "post", "send a post to": "post", "post request to": "post", "make a get to": "get", "hard reset": "reset", "hard-delete": "delete",
+		"hard reset": "reset", "hard-delete": "delete",
 		"go ahead and": "and", "feel free to": "and", "needs to be": "must be", "need to be": "must be", "has to be": "must be", "have to be": "must be", "is to be": "must be", "are to be": "must be", "ought to be": "must be",
-		"may go": "may be deleted", "can go": "can be deleted", "should go": "should be deleted", "must go": "must be deleted", "should disappear": "should be deleted", "can disappear": "can be deleted", "must disappear": "must be deleted", "has to go": "must be deleted", "needs to go": "must be deleted", "may not be": "must not be", " = ": ", ",
+		"should go": "should be deleted", "must go": "must be deleted", "should disappear": "should be deleted", "must disappear": "must be deleted", "has to go": "must be deleted", "needs to go": "must be deleted", "may not be": "must not be", " = ": ", ",
 	} {
 		list = append(list, phrase, word, strings.ToUpper(phrase[:1])+phrase[1:], strings.ToUpper(word[:1])+word[1:])
 	}
@@ -76,9 +79,12 @@ var asOne = sync.OnceValue(func() *strings.Replacer {
 // apart are such phrases with a name between their words.
 var apart = prefilter.Lazy(`(?i)\b(take|tear|shut|roll|throw|spin|turn|switch|write|drop|shoot)\s+((?:an?\s+(?:e-?mail|message|note|line)\s+)?to\s+)?([\w~./@:-]+)\s*(down|back|away|off|out|a line|a mail|an e-?mail|a message)?\b`)
 
+// request is a phrase for a request by HTTP.
+var request = prefilter.Lazy(`(?i)\b(?:make|send|do|issue|fire)\s+(?:an?|the)\s+(post|get|put|patch|delete)(?:\s+request)?\s+(?:to|on|at)\b`)
+
 // joined writes a sentence with single verbs in the place of phrases.
 func joined(sentence string) string {
-	return apart().ReplaceAllStringFunc(asOne().Replace(sentence), func(text string) string {
+	return apart().ReplaceAllStringFunc(request().ReplaceAllString(asOne().Replace(sentence), ", $1"), func(text string) string {
 		m := apart().FindStringSubmatch(text)
 		verb, to, object, end := strings.ToLower(m[1]), m[2], m[3], strings.ToLower(m[4])
 		switch {
@@ -123,6 +129,12 @@ var doing = sync.OnceValue(func() map[string]Doing {
 
 // modals stand before "be" and a participle.
 var modals = set("can could should must may shall will cannot")
+
+// orders are those by which somebody wants something done, and reporting words that others do.
+var (
+	orders    = set("should must")
+	reporting = set("say says said claim claims claimed report reports reported suggest suggests suggested think thinks believe believes states stated mentions mentioned recommends recommended wants ticket issue docs documentation page comment that whether if when because how why")
+)
 
 var (
 	// wants are before "to" and a deed.

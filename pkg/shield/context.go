@@ -137,14 +137,15 @@ func (p *Pipeline) grounded(ctx context.Context, c *analysis.Case, r *recall, na
 	}
 	for i := range needs {
 		by := needs[i].Met(named, p.sessions.NameKey)
-		if by == "" && needs[i].Place && p.sessions.Spoke(r.session(), needs[i].Names) {
-			continue // where it is done: the user has spoken of it
-		}
-		if by == "" {
+		where := by == "" && needs[i].Place && p.sessions.Spoke(r.session(), needs[i].Names) // the user has spoken of it
+		if by == "" && !where {
 			return nil
 		}
 		if heard, more, err := p.sessions.HasHeard(ctx, r.session(), needs[i].Names); heard != nil || more || err != nil {
 			return nil
+		}
+		if where {
+			continue
 		}
 		if !slices.Contains(names, by) {
 			names = append(names, by)

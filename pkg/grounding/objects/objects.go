@@ -197,7 +197,7 @@ func sent(c *analysis.Case, i int) (needs []Need, err error) {
 	e := &c.Effects[i]
 	for k := range c.Effects {
 		f := &c.Effects[k]
-		if f.Kind != effect.ReadFile || f.From.Start < e.From.Start && f.From.End > e.From.End || !c.At().Inside(f.Path, f.Pattern, f.Tree) {
+		if f.Kind != effect.ReadFile || f.From.Start < e.From.Start && f.From.End > e.From.End || !c.At().Inside(f.Path, f.Pattern, f.Tree) && !c.Notable(f) {
 			continue
 		}
 		need, err := paths(c, f, grounding.Send)
@@ -215,7 +215,10 @@ func sent(c *analysis.Case, i int) (needs []Need, err error) {
 // always are operands that name the usual thing, and verbs that stand for all of it.
 var always = set("origin head database_url flushall flushdb")
 
-// places are options whose value says where something is done.
+// clients are the programs whose short options say where.
+var clients = set("kubectl oc helm psql mysql mysqldump mariadb dropdb createdb pg_restore redis-cli mongosh mongo az heroku")
+
+// placing are options whose value says where something is done.
 var placing = set("-n --namespace -h --host --hostname -p --port --zone --region --location --resource-group -g --context --kube-context --cluster --project -d --dbname --database --db -u -U --user --username " +
 	"--profile --account --account-name --subscription --ref --endpoint-url --server --app -a --confirm --org --organization --team --scope")
 
@@ -260,9 +263,16 @@ func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
 	}
 	left := slices.Clone(command.Subcommands(run.Program, run.Args))
 	object, place := false, false // an object came; the next word says where
+	deed, kind := false, false    // words came that say what is done, and to which kind of object
+	learn := func(w string) (is bool) {
+		noun, does, is := grounding.Kind(strings.ToLower(w))
+		deed, kind = deed || does && !noun, kind || noun
+		return is
+	}
 	for _, w := range run.Args {
 		if len(left) > 0 && w == left[0] {
 			if left = left[1:]; !place {
+				learn(w)
 				continue
 			}
 		}
@@ -273,10 +283,11 @@ func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
 			if wide[option] {
 				return nil, errors.New("it reaches further than what it names")
 			}
-			if place = placing[option] && !assigned; !assigned || number(value) {
+			says := placing[option] && run.Program != "git" && (len(option) > 2 || clients[run.Program])
+			if place = says && !assigned; !assigned || number(value) {
 				continue
 			}
-			name, where = value, placing[option]
+			name, where = value, says
 		}
 		if verb, table := sqltext.Destroys(name); verb != "" && strings.Contains(name, " ") {
 			if _, rest := sqltext.Next(name); table == "" || strings.Trim(rest, "; \t\n") != "" {
@@ -299,7 +310,10 @@ func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
 				}
 			}
 		}
-		if lower := strings.ToLower(name); always[lower] || !object && !where && grounding.Kind(lower) || readsHere(c, run, name) {
+		if always[strings.ToLower(name)] || readsHere(c, run, name) {
+			continue
+		}
+		if !object && !where && run.Program != "git" && !(deed && kind) && learn(name) {
 			continue
 		}
 		if number(name) && where {
@@ -320,8 +334,10 @@ func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
 			at, _, _ := strings.Cut(name, ":")
 			names = canonical(at[strings.LastIndexByte(at, '@')+1:], name)
 		default:
-			if of, rest, ok := strings.Cut(name, "/"); ok && grounding.Kind(strings.ToLower(of)) { // deployment/web
-				names = canonical(name, rest)
+			if of, rest, ok := strings.Cut(name, "/"); ok { // deployment/web
+				if noun, _, _ := grounding.Kind(strings.ToLower(of)); noun {
+					names = canonical(name, rest)
+				}
 			}
 		}
 		if len(names) == 0 {
