@@ -82,11 +82,12 @@ type builder struct {
 	hidden, shown, write []string
 	free                 []string // what is written to on purpose, and so is not fixed
 	network              bool
-	others               map[string]bool // names that files have which are read or run, and which may be other programs than those by that name
+	names                map[string]map[string]bool // of folders, see mayMatch
+	others               map[string]bool            // names that files have which are read or run, and which may be other programs than those by that name
 }
 
 func newBuilder(at Place) *builder {
-	b := &builder{Place: at, others: map[string]bool{}}
+	b := &builder{Place: at, others: map[string]bool{}, names: map[string]map[string]bool{}}
 	if real, err := filepath.EvalSymlinks(at.Home); err == nil {
 		b.Home = real
 	}
@@ -136,6 +137,9 @@ func (b *builder) hide() {
 
 // escape returns a path as a pattern of [filepath.Glob].
 func escape(path string) string {
+	if !strings.ContainsAny(path, `\*?[`) {
+		return path
+	}
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
@@ -148,6 +152,9 @@ func (b *builder) hideGlob(glob string) {
 		}
 		if !strings.HasPrefix(g, "/") || strings.HasPrefix(g, "/proc/") || strings.HasPrefix(g, "/dev/") {
 			continue // who reads of another process, and of devices, is bounded otherwise
+		}
+		if !b.mayMatch(g) {
+			continue
 		}
 		g, _, tree := strings.Cut(g, "/**") // a folder in the middle is hidden as a whole
 		paths, err := filepath.Glob(g)
@@ -162,6 +169,37 @@ func (b *builder) hideGlob(glob string) {
 			}
 		}
 	}
+}
+
+// mayMatch reports whether a pattern may match something: not if the home folder or a root,
+// whose names are read once, lacks its first name there. Most globs end here.
+func (b *builder) mayMatch(pattern string) bool {
+	for _, dir := range append([]string{b.Home}, b.Roots...) {
+		rest, ok := strings.CutPrefix(pattern, escape(dir)+"/")
+		if !ok {
+			continue
+		}
+		first, _, _ := strings.Cut(rest, "/")
+		if strings.ContainsAny(first, `*?[\\`) {
+			return true
+		}
+		names, known := b.names[dir]
+		if !known {
+			entries, err := os.ReadDir(dir)
+			if err != nil {
+				return true
+			}
+			names = map[string]bool{}
+			for _, e := range entries {
+				names[e.Name()] = true
+			}
+			b.names[dir] = names
+		}
+		if !names[first] {
+			return false
+		}
+	}
+	return true
 }
 
 // hidePath hides a file, or folder, wherever it lies.
@@ -422,6 +460,9 @@ func (b *builder) later(folder string) (out []string) {
 				case inHome && contain.Within(folder, []string{b.Home}):
 					g = escape(b.Home) + "/" + home
 				default:
+					continue
+				}
+				if !b.mayMatch(g) {
 					continue
 				}
 				g, _, _ = strings.Cut(g, "/**")

@@ -154,10 +154,11 @@ func (r *ruleset) around(dir string, hidden []string) {
 		_ = r.add(dir, readFile) // without the rule it cannot be read
 		return
 	}
-	f, err := os.Open(dir)
+	fd, err := openAs(dir, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return
 	}
+	f := os.NewFile(uintptr(fd), dir)
 	defer f.Close()
 	names, _ := f.Readdirnames(-1)
 	below := make([]string, 0, len(hidden))
@@ -171,8 +172,15 @@ func (r *ruleset) around(dir string, hidden []string) {
 	}
 	for _, name := range names {
 		path := dir + "/" + name
-		if !Within(path, hidden) {
+		switch {
+		case Within(path, below):
+		case Holds(path, below):
 			r.around(path, below)
+		default: // a link opens as itself, and leads nowhere by this rule
+			if entry, err := unix.Openat(fd, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
+				_ = r.addFile(entry, readFile)
+				unix.Close(entry)
+			}
 		}
 	}
 }
@@ -185,6 +193,14 @@ func (r *ruleset) add(path string, rights uint64) error {
 		return err
 	}
 	defer unix.Close(fd)
+	if err := r.addFile(fd, rights); err != nil {
+		return fmt.Errorf("%s: rule: %w", path, err)
+	}
+	return nil
+}
+
+// addFile is add for an open file.
+func (r *ruleset) addFile(fd int, rights uint64) error {
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights & r.handled, Parent_fd: int32(fd)}
 	for {
 		_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
@@ -194,7 +210,7 @@ func (r *ruleset) add(path string, rights uint64) error {
 		case errno == unix.EINVAL && file != rule.Allowed_access && file != 0:
 			rule.Allowed_access = file
 		default:
-			return fmt.Errorf("%s: rule: %w", path, errno)
+			return errno
 		}
 	}
 }

@@ -99,8 +99,10 @@ func byDepth(paths []string) []string {
 
 // open opens a canonical path for what concerns its name alone. One that leads over a
 // symbolic link now is not what was judged.
-func open(path string) (int, error) {
-	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
+func open(path string) (int, error) { return openAs(path, unix.O_PATH) }
+
+func openAs(path string, flags uint64) (int, error) {
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
 	if err != nil {
 		return -1, fmt.Errorf("%s: %w", path, err)
 	}
