@@ -188,6 +188,8 @@ var agreements = []struct{ text, want string }{
 	{`x=$(echo w1 >&2; echo w2); a1 $x`, "a1 w2"},
 	{`exec 3>f; echo w1 >&3; echo w2 >&3; a1 $(cat f)`, "a1 w1 w2"},
 	{`echo w1 w2 | xargs -n1 a1`, "a1 …"},
+	{"y=$((0 && (y = 3))); x='w1 w2'\na1 $x", "a1 w1 w2"},
+	{`x=w1; a1 w2 ${x+''}`, "a1 w2 ${…}"},
 	{`echo 'a1 "$@"' | sh -s w1`, "a1 w1"},
 	{`export y=w1; env y=w2 sh -c 'a1 $y'`, "a1 w2"},
 	{`x=w3; x+=($((x = 2))); a1 "${x[@]}"`, "a1 ${x…}"},

@@ -150,6 +150,7 @@ func (sh *Shell) or(o *Shell) {
 	sh.ended.loop, sh.ended.call, sh.ended.shell = sh.ended.loop || o.ended.loop, sh.ended.call || o.ended.call, sh.ended.shell || o.ended.shell
 	sh.astray, sh.strict, sh.anyWord = sh.astray || o.astray, sh.strict || o.strict, sh.anyWord || o.anyWord
 	sh.dialect.odd = sh.dialect.odd || o.dialect.odd
+	sh.dialect.zsh = sh.dialect.zsh && o.dialect.zsh // how zsh reads one command does not outlast it
 }
 
 func (sh *Shell) joinVars(o *Shell) {

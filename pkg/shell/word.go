@@ -191,6 +191,9 @@ func (s *state) unsplit(f *splitter, p *syntax.ParamExp, v abstract.Value) {
 	switch {
 	case blank && quotedDefault(p) && v.Known():
 		f.Add(vague("${…}", v))
+	case v.Known() && v.Text == "" && quotedDefault(p): // one empty word, or none where the variable is empty
+		f.Add(vague("${…}", v))
+		f.many = true
 	case blank && s.asZsh():
 		if s.dialect.odd {
 			v = vague("${…}", v)
