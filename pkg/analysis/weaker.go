@@ -44,8 +44,9 @@ const maxWeakened = 32
 // weaker adds to what an action writes and deletes what files that carry checks or rights then
 // grant, or no longer guard.
 func (c *Case) weaker() {
-	if c.place.Script == nil {
-		return
+	read := c.place.Script
+	if read == nil {
+		read = noFile
 	}
 	compared := 0
 	for i, n := 0, len(c.Effects); i < n; i++ {
@@ -61,7 +62,7 @@ func (c *Case) weaker() {
 			c.dynamic(effect.CauseLimit, "the action changes more than 32 files that carry checks or rights")
 			return
 		}
-		old, err := c.place.Script(e.Path)
+		old, err := read(e.Path)
 		was := err == nil
 		unread := err != nil && !errors.Is(err, fs.ErrNotExist) && c.files != nil
 		text, known := "", e.Kind != effect.WriteFile

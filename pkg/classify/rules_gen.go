@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:c8dfa25dfe2af74ffac3ac6d93c6fe929e4e67a0e5d61bc412425fc3198ed7ea"
+const rulesFingerprint = "sha256:a263a7693de744ae6d2798e76fbe1ee525ae035b3115a1322e95de30dee4dc33"
 
 var ruleTable = [...]Rule{
 	{
@@ -4163,7 +4163,7 @@ var ruleTable = [...]Rule{
 				causes: []effect.Cause{"weakens"},
 			},
 			{
-				programs: []string{"pip"},
+				programs: []string{"pip", "pip3"},
 				harms:    []effect.Harm{"weakens"},
 			},
 			{
