@@ -86,8 +86,6 @@ func (s *state) remotely(base string, argv []abstract.Value, walk func() abstrac
 			s.standing++
 		}
 		s.remote++
-		binds := s.binds
-		defer func() { s.binds = binds }()
 		s.binds = bindsOf(argv)
 		out = walk()
 	})

@@ -137,10 +137,10 @@ func (s *state) cellCode(_, text string, at effect.Span, args []abstract.Value) 
 // queryCode is text that only one program reads, such as SQL.
 func (s *state) queryCode(language, text string, at effect.Span, _ []abstract.Value) abstract.Value {
 	if command.OnlyWrites(language) {
-		disk := s.onDisk
-		s.onDisk = 0 // what it writes is written now
-		s.putsPatch(abstract.Lit(text))
-		s.onDisk = disk
+		s.within(func() {
+			s.onDisk = 0 // what it writes is written now
+			s.putsPatch(abstract.Lit(text))
+		})
 	}
 	use, ok := command.Query(language, command.Word{Text: text, From: at})
 	if !ok || !s.enter(at) {
