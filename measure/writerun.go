@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/base64"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -110,6 +111,11 @@ func (o *options) eachRun(rows []labelled, got func(r *labelled, run, decision s
 		path := strings.TrimPrefix(strings.TrimPrefix(a.text("path"), "/home/me/app/"), "~/")
 		path = filepath.Clean("/" + path)[1:]
 		content := a.text("content")
+		if a.text("encoding") == "base64" {
+			if plain, err := base64.StdEncoding.DecodeString(content); err == nil {
+				content = string(plain)
+			}
+		}
 		run := runOf(path, content)
 		if run == "" {
 			got(&rows[n], "", "")

@@ -348,13 +348,13 @@ func typeField(typ string, key []byte) string {
 		return ""
 	case "create_directory":
 		switch string(key) {
-		case "dir", "directory", "folder", "path", "targetdirectory":
+		case "dir", "directory", "directoryname", "dirname", "folder", "foldername", "path", "targetdirectory":
 			return "path"
 		}
 		return ""
 	case "delete_directory":
 		switch string(key) {
-		case "dir", "directory", "folder", "path", "targetdirectory":
+		case "dir", "directory", "directoryname", "dirname", "folder", "foldername", "path", "targetdirectory":
 			return "path"
 		}
 		return ""
@@ -400,7 +400,7 @@ func typeField(typ string, key []byte) string {
 		return ""
 	case "list_directory":
 		switch string(key) {
-		case "dir", "directory", "folder", "path", "targetdirectory":
+		case "dir", "directory", "directoryname", "dirname", "folder", "foldername", "path", "targetdirectory":
 			return "path"
 		}
 		return ""

@@ -85,15 +85,27 @@ var onlyPrints = prefilter.Lazy(`\A(?:\s*(?:#[^\n]*|//[^\n]*|<\?php|\?>|['"]use 
 func (c *Case) Runs() (out []effect.Text) {
 	for i := 1; i < len(c.Effects); i++ {
 		e, by := &c.Effects[i], &c.Effects[i-1]
-		if e.Kind != effect.ReadFile || e.Pattern || by.Kind != effect.Execute || by.Class != effect.UnknownClass {
+		if e.Kind != effect.ReadFile || e.Pattern || by.Kind != effect.Execute || by.Class != effect.UnknownClass && !compilesAndRuns(by) {
 			continue
 		}
 		at := slices.IndexFunc(c.seen, func(t effect.Text) bool { return t.Path == e.Path })
-		if at >= 0 && (c.harmless(e) || temporary(e)) && !onlyPrints().MatchString(c.seen[at].Text) {
+		switch {
+		case !c.harmless(e) && !temporary(e):
+		case at >= 0 && onlyPrints().MatchString(c.seen[at].Text):
+		case at >= 0:
 			out = append(out, c.seen[at])
+		case compilesAndRuns(by) && c.place.Script != nil:
+			if text, err := c.place.Script(e.Path); err == nil {
+				out = append(out, effect.Text{Path: e.Path, Text: string(text)})
+			}
 		}
 	}
 	return out
+}
+
+// compilesAndRuns reports whether a program runs the source file that it is given.
+func compilesAndRuns(e *effect.Effect) bool {
+	return e.Program == "go" && len(e.Args) > 1 && e.Args[0] == "run" && strings.HasSuffix(e.Args[len(e.Args)-1], ".go")
 }
 
 // writtenText returns the text that a payload writes: its content, and what its

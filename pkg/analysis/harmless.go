@@ -91,7 +91,7 @@ func (c *Case) Factual() bool {
 				}
 				_, open := openFiles().Covers(e.Path, e.Pattern, e.Tree, e.Recursive)
 				_, rights := rightsFiles().Touches(e.Path, e.Pattern, e.Recursive)
-				if rights || !open && !temporary(e) && c.Action.Type != "read_file" {
+				if rights || !open && !temporary(e) && c.Action.Type != "read_file" && !c.worksHere(e) && !c.inHome(agentTranscripts(), e) {
 					return false
 				}
 			}
@@ -283,6 +283,8 @@ const anyHome = "/~"
 var (
 	ownCaches     = sync.OnceValue(func() *effect.Globs { return homeList("own_caches") })
 	agentWorkings = sync.OnceValue(func() *effect.Globs { return homeList("agent_workings") })
+
+	agentTranscripts = sync.OnceValue(func() *effect.Globs { return homeList("agent_transcripts") })
 )
 
 func homeList(name string) *effect.Globs {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -92,6 +93,11 @@ func (k *Classifier) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdi
 	w := k.weighing(c)
 	if w.above || k.opts.Model == nil || w.harmless || w.skips || w.factual {
 		w.rules = k.heuristic(c, w.scope())
+		if w.factual && w.unmatched() {
+			if r := k.code(c); r.rule != "" {
+				w.rules = r
+			}
+		}
 		if w.above || k.opts.Model == nil || w.harmless || w.skips || w.unmatched() {
 			k.note(c, &w, nil)
 			return w.verdict(c, nil), nil
@@ -183,11 +189,14 @@ func (k *Classifier) again(ctx context.Context, c *analysis.Case, w *weighing, m
 	return m
 }
 
-// contents asks the model about the code that an action runs, as it would be asked about
-// writing it. What it said about the action itself counts unless it suspects a file.
+// contents asks rules and model about the code that an action runs, as they would be asked
+// about writing it. What it said about the action itself counts unless it suspects a file.
 func (k *Classifier) contents(ctx context.Context, c *analysis.Case, m result) result {
+	if r := k.code(c); r.rule != "" {
+		return r
+	}
 	for _, f := range c.Runs() {
-		text, err := Text(&action.Action{Type: "write_file", Payload: map[string]any{"content": f.Text, "path": f.Path}})
+		text, err := Text(writing(f))
 		if err != nil {
 			return failed("model", err, k.opts.FailOpen)
 		}
@@ -206,6 +215,24 @@ func (k *Classifier) contents(ctx context.Context, c *analysis.Case, m result) r
 		}
 	}
 	return m
+}
+
+// code returns what the rules find in the code that an action runs, and that they would ask about
+// where it is written.
+func (k *Classifier) code(c *analysis.Case) result {
+	for _, f := range c.Runs() {
+		if r := k.heuristic(&analysis.Case{Action: writing(f)}, scopeAll); r.decision != verdict.Allow && r.rule != "" {
+			r.decision = verdict.Escalate
+			r.reasoning += "; in the code of " + clip(f.Path, 80)
+			return r
+		}
+	}
+	return result{}
+}
+
+// writing returns the action that writes a file.
+func writing(f effect.Text) *action.Action {
+	return &action.Action{Type: "write_file", Payload: map[string]any{"content": f.Text, "path": f.Path}}
 }
 
 // estimate returns the least, the likely and the gravest answer that the model

@@ -43,7 +43,7 @@ var RunningGroups = [...]RunningGroup{
 	{Why: "neovim takes settings and a connection from these", Names: []string{"NVIM_*"}},
 	{Why: "tools take options or settings from here that name programs", Names: []string{"TAR_OPTIONS", "GREP_OPTIONS", "RIPGREP_CONFIG_PATH", "XZ_OPT", "MAKEFLAGS", "GNUMAKEFLAGS", "MFLAGS"}, Runs: "code", Only: "[=/]"},
 	{Why: "zip starts a program by these options", Names: []string{"ZIPOPT", "ZIP"}, Runs: "code", Only: "-[a-z]*T|--unzip-command"},
-	{Why: "fzf runs commands by these options", Names: []string{"FZF_DEFAULT_OPTS"}, Runs: "code", Only: "execute|become|reload|transform|preview|--with-shell|--listen"},
+	{Why: "fzf runs commands by these options", Names: []string{"FZF_DEFAULT_OPTS"}, Runs: "code", Only: "execute|become|reload|transform|preview(?:[=(: ]|$)|--with-shell|--listen"},
 	{Why: "tools read settings or plug-ins from here, which may name programs", Names: []string{"BAT_CONFIG_PATH", "FZF_DEFAULT_OPTS_FILE", "CURL_HOME", "WGETRC", "SYSTEM_WGETRC", "SCREENRC", "PSQLRC", "KUBECONFIG", "HELM_PLUGINS", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "CLOUDSDK_CONFIG", "ANSIBLE_CONFIG", "ANSIBLE_INVENTORY", "ANSIBLE_LIBRARY", "ANSIBLE_ROLES_PATH", "ANSIBLE_COLLECTIONS_PATH*", "ANSIBLE_*_PLUGINS"}, Holds: "place"},
 	{Why: "tools take settings from these", Names: []string{"TAPE", "UNZIP", "UNZIPOPT", "ZIPINFO", "FZF_DEFAULT_*", "ANSIBLE_*"}},
 	{Why: "make reads these files of rules", Names: []string{"MAKEFILES"}, Runs: "file"},

@@ -42,3 +42,21 @@ func TestCredentialOfAService(t *testing.T) {
 		}
 	}
 }
+
+// TestFetchHead holds that a file out of what git fetched from an address came from there.
+func TestFetchHead(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"git fetch https://h.test/fork main && git checkout FETCH_HEAD -- deploy.py && python3 deploy.py":  true,
+		"git fetch https://h.test/fork main; git restore --source FETCH_HEAD deploy.py; python3 deploy.py": true,
+		"git fetch https://h.test/fork main && git checkout FETCH_HEAD -- deploy.py && python3 other.py":   false,
+		"git checkout main -- deploy.py && python3 deploy.py":                                              false,
+	} {
+		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool {
+			return e.Kind == effect.RunCode && e.Is(effect.LabelNetwork)
+		})
+		if got != want {
+			t.Errorf("%s: runs what came from elsewhere: %v", text, got)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -374,11 +375,30 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 		}
 	}
 	s.empties(base, sources, f.writes, join(argv))
+	s.fetchHead(base, argv, &f, &b)
 	f.reads = b.Value()
 	s.linked(base, sources, f.writes)
 	s.renames(base, sources, f.writes, join(argv))
 	s.moved(moved, f.writes)
 	return f
+}
+
+// fetchHead notes what "git fetch" of an address leaves in FETCH_HEAD, and what comes from there into files.
+func (s *state) fetchHead(base string, argv []abstract.Value, f *flow, b *abstract.Builder) {
+	cwd := s.place().CWD
+	if base != "git" || cwd == "" {
+		return
+	}
+	head := cwd + "/.git/FETCH_HEAD"
+	switch {
+	case len(f.writes) > 0 && slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.HasSuffix(v.Text, "FETCH_HEAD") }):
+		b.Add(s.content(head, false, abstract.Lit(head)))
+		f.nreads++
+	case f.network && len(f.writes) == 0 && slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == "fetch" || v.Text == "pull" }):
+		if slices.ContainsFunc(f.peers, func(p effect.Effect) bool { return p.Kind == effect.HTTPRequest || p.Kind == effect.Connect }) {
+			s.addFile(file{path: head, val: abstract.Unknown("what git fetched", abstract.Network)})
+		}
+	}
 }
 
 func (s *state) readOperand(t command.Touch, v abstract.Value) abstract.Value {

@@ -15787,6 +15787,7 @@ var syntaxGit = syntax{style: gnu | numeric | own, options: []option{
 	{"upload-pack", &syntax_7480064cd7e7},
 	{"var", &syntaxGit_Cat_file},
 	{"verify-commit", &syntaxGit_Cat_file},
+	{"verify-pack", &syntaxGit_Cat_file},
 	{"verify-tag", &syntaxGit_Cat_file},
 	{"version", &syntaxGit_Cat_file},
 	{"whatchanged", &syntaxGit_Log},
@@ -18240,7 +18241,7 @@ var syntaxK3s_Kubectl_Config_Set_cluster = syntax{style: open, options: []option
 	{"--insecure-skip-tls-verify=false", &action_none},
 	{"--kubeconfig", &action_values_Word},
 	{"--proxy-url", &action_values_Word},
-	{"--server", &action_values_Word},
+	{"--server", &action_values_Source},
 	{"--tls-server-name", &action_values_Word},
 }, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
