@@ -16,7 +16,7 @@ import (
 // listers are the programs that write paths, one a line.
 var listers = map[string]bool{
 	"find": true, "gfind": true, "bfs": true, "ls": true, "gls": true, "dir": true, "vdir": true, "fd": true, "fdfind": true, "tree": true,
-	"git": true, "rg": true, "grep": true, "egrep": true, "fgrep": true, "ag": true, "locate": true, "mlocate": true, "plocate": true, "mdfind": true,
+	"git": true, "npm": true, "rg": true, "grep": true, "egrep": true, "fgrep": true, "ag": true, "locate": true, "mlocate": true, "plocate": true, "mdfind": true,
 }
 
 // oneEach are the forms of printf that write one word a line.
@@ -33,6 +33,11 @@ func (s *state) listing(base string, argv []abstract.Value, f flow) (abstract.Va
 	switch base {
 	case "git":
 		return s.gitListing(argv, v)
+	case "npm":
+		if top := s.packageFolder(); first == "root" && len(argv) == 2 && top != "" {
+			return abstract.Value{Text: top + "/node_modules", From: v.From}, true
+		}
+		return abstract.Value{}, false
 	case "grep", "egrep", "fgrep", "rg", "ag":
 		if !slices.ContainsFunc(argv[1:], listsNames) {
 			return abstract.Value{}, false
@@ -330,4 +335,33 @@ func (s *state) argumentFile(argv []abstract.Value, at effect.Span) (text string
 		return s.lying(p, at)
 	}
 	return "", false
+}
+
+// packageFolder returns the folder of the package that the current folder is in, as npm finds it: the
+// nearest one with a manifest or installed packages; "" if it is not known, as in a workspace, whose
+// packages are installed further up.
+func (s *state) packageFolder() string {
+	cwd := s.place().CWD
+	if s.at.Script == nil || s.remote > 0 || cwd == "" || slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
+		return (e.Kind == effect.WriteFile || e.Kind == effect.MoveFile || e.Kind == effect.CreateDirectory) && (e.Pattern || path.Base(e.Path) == "package.json" || path.Base(e.Path) == "node_modules")
+	}) {
+		return ""
+	}
+	if _, err := s.at.Script(cwd); errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	found := ""
+	for dir, n := cwd, 0; ; dir, n = path.Dir(dir), n+1 {
+		manifest, err := s.at.Script(path.Join(dir, "package.json"))
+		switch {
+		case n == maxAbove || path.Base(dir) == "node_modules" || err == nil && strings.Contains(string(manifest), "workspaces"),
+			err != nil && !errors.Is(err, fs.ErrNotExist):
+			return ""
+		case found == "" && (err == nil || s.exists(path.Join(dir, "node_modules"))):
+			found = dir
+		}
+		if dir == path.Dir(dir) {
+			return found
+		}
+	}
 }

@@ -58,3 +58,45 @@ func TestTopFolder(t *testing.T) {
 		}
 	}
 }
+
+// TestPackageFolder holds that the folder of installed packages is known where npm is sure to find it.
+func TestPackageFolder(t *testing.T) {
+	t.Parallel()
+	lies := map[string]string{"/work/app/package.json": "{}", "/work/mono/package.json": `{"workspaces": ["a"]}`, "/work/mono/a/package.json": "{}"}
+	folders := map[string]bool{"/work/app": true, "/work/app/src": true, "/work/mono": true, "/work/mono/a": true, "/": true, "/work": true, "/work/bare": true}
+	place := &effect.Place{CWD: "/work/app/src", Home: "/home/me", Roots: []string{"/work/app"}, Script: func(p string) ([]byte, error) {
+		if text, ok := lies[p]; ok {
+			return []byte(text), nil
+		}
+		if folders[p] {
+			return nil, errors.New("a folder")
+		}
+		return nil, fs.ErrNotExist
+	}}
+	for command, want := range map[string]string{
+		`cat "$(npm root)/a"`:                                   "/work/app/node_modules/a",
+		`cd ..; cat $(npm root)/a`:                              "/work/app/node_modules/a",
+		`R=$(npm root); cat $R/a`:                               "/work/app/node_modules/a",
+		`cat "$(npm root -g)/a"`:                                "?",
+		`cat "$(npm root --prefix /)/a"`:                        "?",
+		`cd /work/mono/a; cat "$(npm root)/a"`:                  "?",
+		`cd /work/bare; cat "$(npm root)/a"`:                    "?",
+		`cd /nowhere; cat "$(npm root)/a"`:                      "?",
+		`echo {} >package.json; cat "$(npm root)/a"`:            "?",
+		`mkdir x && cd x && npm init -y && cat "$(npm root)/a"`: "?",
+		`npm() { echo /; }; cat "$(npm root)/a"`:                "/a",
+	} {
+		got := ""
+		for _, e := range Analyze(command, place).Effects {
+			if e.Word() != effect.ReadFile {
+				continue
+			}
+			if got = e.Path; e.Pattern {
+				got = "?"
+			}
+		}
+		if got != want && !(want == "/a" && got == "//a") {
+			t.Errorf("%s: reads %q, want %q", command, got, want)
+		}
+	}
+}
