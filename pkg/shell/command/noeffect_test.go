@@ -22,7 +22,7 @@ var reviewedValues = words(`
 	ag:--exclude-dir ag:--include-dir journalctl:--output kubectl:--output npm:--dir pipdeptree:--output pwdx:--output py:cProfile:--ignore-dir
 	radeontop:--path salt:--output sfdisk:--output systemctl:--output systemd-run:--working-directory tar:--starting-file unshare:--dir wipefs:--output
 	cargo:--manifest-path deno:--config java:--module-path node:--icu-data-dir ctr:--config ctr:--runtime-endpoint ctr:--image-endpoint
-	docker:--add-host git:--directory git:--path git:--add-virtual-file git:--url hg:--pager kubectl:--server kubectl:--proxy-url npx:--registry
+	docker:--add-host git:--directory git:--path git:--add-virtual-file git:--url hg:--pager kubectl:--proxy-url npx:--registry
 	pdsh:--host pip:--trusted-host sudo:--host
 `)
 
