@@ -1,11 +1,15 @@
 package main
 
 import (
+	"fmt"
+	"go/ast"
+	"go/parser"
 	"go/scanner"
 	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sort"
 	"strconv"
@@ -217,3 +221,120 @@ func goText(path string, src []byte) *prose {
 		}
 	}
 }
+
+// unclear are words that errors and help do not use: a reader must not have to find out who or what is meant.
+var unclear = regexp.MustCompile(`(?i)\b(nobody|somebody|whoever|it is not known|to be had|anew|(speak|say|said|told|tell)s? of|(hand|pass)(s|es|ed)? (on|over)|stands? in|takes? it for|(there )?(is|are) no [a-z]+)\b`)
+
+// TestMessageForm checks the form of what errors, flags and commands say, all over the code.
+func TestMessageForm(t *testing.T) {
+	t.Parallel()
+	counts := map[string]int{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && slices.Contains([]string{".git", "build", "golden", "measure", "release", "shared", "testdata", "training"}, path):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, "_gen.go"):
+			return nil
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			kind, text := message(n)
+			if text == "" {
+				return true
+			}
+			counts[kind]++
+			if fault := malformed(kind, text); fault != "" {
+				t.Errorf("%s: %s %q: %s", set.Position(n.Pos()), kind, text, fault)
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if counts["error"] < 1000 || counts["usage"] < 150 || counts["description"] < 40 {
+		t.Errorf("only %v were read", counts)
+	}
+	for _, bad := range [][2]string{
+		{"error", "Cannot read it"}, {"error", "cannot read it."}, {"error", "nobody reads it"}, {"error", "x is no file"}, {"error", strings.Repeat("long ", 60)},
+		{"usage", "Print it"}, {"usage", "print it."}, {"usage", strings.Repeat("long ", 40)}, {"description", "Prints it"}, {"description", "whoever asks gets it."},
+	} {
+		if malformed(bad[0], bad[1]) == "" {
+			t.Errorf("%s %q has no fault", bad[0], bad[1])
+		}
+	}
+}
+
+// message returns the kind and the text of an error, a flag's or command's usage, or a command's description.
+func message(n ast.Node) (kind, text string) {
+	switch n := n.(type) {
+	case *ast.CallExpr:
+		f, ok := n.Fun.(*ast.SelectorExpr)
+		if !ok || len(n.Args) == 0 {
+			return "", ""
+		}
+		if of, ok := f.X.(*ast.Ident); ok && (of.Name == "errors" && f.Sel.Name == "New" || of.Name == "fmt" && f.Sel.Name == "Errorf") {
+			return "error", literal(n.Args[0])
+		}
+	case *ast.KeyValueExpr:
+		if key, ok := n.Key.(*ast.Ident); ok && (key.Name == "Usage" || key.Name == "Description") {
+			return strings.ToLower(key.Name), literal(n.Value)
+		}
+	}
+	return "", ""
+}
+
+// literal returns the text of a string, or of several that are joined; "" if a part is computed.
+func literal(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		s, _ := strconv.Unquote(e.Value)
+		return s
+	case *ast.BinaryExpr:
+		if x, y := literal(e.X), literal(e.Y); x != "" && y != "" {
+			return x + y
+		}
+	}
+	return ""
+}
+
+// malformed returns what is wrong with the form of a message; "" for nothing.
+func malformed(kind, text string) string {
+	most := map[string]int{"error": 260, "usage": 170, "description": 2000}[kind]
+	first, rest, _ := strings.Cut(text, " ")
+	capital := first != "" && unicode.IsUpper(rune(first[0])) && rest != "" && len(first) > 1 && unicode.IsLower(rune(first[1]))
+	ends := strings.HasSuffix(text, ".") && !strings.HasSuffix(text, "…") && !strings.HasSuffix(text, "..")
+	switch {
+	case utf8.RuneCountInString(text) > most:
+		return fmt.Sprintf("more than %d characters", most)
+	case vague(text) != "":
+		return "says " + strconv.Quote(vague(text))
+	case kind != "description" && capital && !slices.Contains(names, first):
+		return "begins with a capital"
+	case kind != "description" && ends:
+		return "ends with a full stop"
+	case kind == "description" && !ends:
+		return "does not end with a full stop"
+	}
+	return ""
+}
+
+// vague returns the first unclear words of a text; "" if there are none.
+func vague(text string) string {
+	for _, words := range unclear.FindAllString(text, -1) {
+		if !strings.HasPrefix(words, "there ") && !strings.HasSuffix(words, " no longer") {
+			return words
+		}
+	}
+	return ""
+}
+
+// names begin messages although they have a capital.
+var names = []string{"Telegram", "Slack", "Discord", "PowerShell", "Claude"}

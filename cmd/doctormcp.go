@@ -30,7 +30,7 @@ func examineGateway(out *findings, set *config.Loaded, w *World) {
 		out.add(wrong, "until then its tools are withheld", "MCP tools: %v", err)
 	}
 	if len(all) > 0 {
-		out.add(fine, "", "MCP tools: of %d servers are pinned", len(all))
+		out.add(fine, "", "MCP tools: the tools of %d servers are pinned", len(all))
 	}
 	for _, f := range all {
 		if n := len(f.Waiting); n > 0 {

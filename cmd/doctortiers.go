@@ -126,7 +126,7 @@ func examineHosts(ctx context.Context, out *findings, set *config.Loaded, w *Wor
 		}
 		out.add(m, fix, "%s: %s", h.Title(), a)
 		if h.Verified() == "" {
-			out.add(doubt, "let it try a command that a rule denies, and see that it does not run", "%s: unverified: its program was never run with shield's hook", h.Title())
+			out.add(doubt, "let the agent try a command that a rule denies, and check that it does not run", "%s: unverified: %[1]s was never run with shield's hook", h.Title())
 		}
 	}
 }

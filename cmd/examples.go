@@ -42,7 +42,7 @@ var examples = map[string][]example{
 		{"Record that the tool whose call was refused with the reference 3f2 only reads.", `shield tools set 3f2 reads`},
 	},
 	"undo": {
-		{"List what was kept, the newest first.", `shield undo`},
+		{"List the kept sets, the newest first.", `shield undo`},
 		{"Restore every file of set u17; newer files stay.", `shield undo apply u17`},
 		{"Restore one file of it.", `shield undo apply u17 src/main.go`},
 	},

@@ -139,7 +139,7 @@ func oneAction(w *World, args []string, maxBytes int) (a *action.Action, line in
 	rec, err := in.Next()
 	switch {
 	case errors.Is(err, io.EOF):
-		return nil, 0, nil, errors.New("no action was read, so nothing is allowed")
+		return nil, 0, nil, errors.New("standard input contains no action, so the result is BLOCK")
 	case err != nil:
 		return nil, 0, nil, fmt.Errorf("read standard input: %w", err)
 	}

@@ -53,7 +53,7 @@ func TestExplainStatus(t *testing.T) {
 		"blocked":      {"", []string{"cat ~/.ssh/id_rsa"}, statusBlock, ""},
 		"open":         {"", []string{"--until", "policy", "ls"}, statusEscalate, ""},
 		"stdin":        {one, nil, statusAllow, ""},
-		"silence":      {"", nil, statusBlock, "no action was read"},
+		"silence":      {"", nil, statusBlock, "standard input contains no action"},
 		"two":          {one + "\n" + one, nil, statusBlock, "more than one action"},
 		"broken":       {"lorem", nil, statusBlock, ""},
 		"no UTF-8":     {"", []string{"ls \xff"}, statusBlock, ""},

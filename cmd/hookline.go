@@ -165,7 +165,7 @@ func (t hookShell) inside(line string) (command string, seconds int, err error) 
 var (
 	errUnknownLine = errors.New("shield did not install this command")
 	errOlderLine   = errors.New("an older version of shield installed this command: it does not deny where one of its processes is stopped, nor where shield was replaced")
-	errOtherLine   = errors.New("the command does not block when shield is missing, killed or unclear")
+	errOtherLine   = errors.New("the installed command does not block when shield is missing, killed or gives no clear answer")
 )
 
 // hookLines returns the command lines that a host is given to run, for sh: before a

@@ -25,7 +25,7 @@ func sentByHost(w *World, h *host.Host, shell hookShell) error {
 	}
 	above, err := ancestry.Of(w.parent)
 	if len(above) < 2 {
-		return errors.Join(err, errors.New("the processes that have started shield are not known"))
+		return errors.Join(err, errors.New("the parent processes of shield are unknown"))
 	}
 	return startedByHost(above, h, shell)
 }

@@ -106,7 +106,7 @@ func digestWords() (string, error) {
 	}
 	path, err := tool("shasum")
 	if err != nil {
-		return "", errors.New("neither sha256sum nor shasum is there, one of which the hook needs")
+		return "", errors.New("the hook needs sha256sum or shasum, and neither is installed")
 	}
 	return path + " -a 256", nil
 }

@@ -24,7 +24,7 @@ func mcpServeCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:  "serve",
 		Usage: "judge the tool calls between MCP clients and servers over HTTP",
-		Description: "Answers MCP clients by the streamable HTTP transport, at the address that the setting mcp.listen names, and passes on what is allowed to the servers that mcp.servers lists: http://ADDRESS/NAME is the server NAME. Messages are judged, tools pinned and answers examined as by shield mcp. " +
+		Description: "Answers MCP clients by the streamable HTTP transport, at the address that the setting mcp.listen names, and forwards what is allowed to the servers that mcp.servers lists: http://ADDRESS/NAME is the server NAME. Messages are judged, tools pinned and answers examined as by shield mcp. " +
 			"A server has a command, which is started for each session, or a url. Without TLS and a token (mcp.tls_cert, mcp.tls_key, mcp.token_file) the address must be a loopback one. A client's token is never forwarded to a server; a server gets the token in its own token_file. All servers of one client share one session; a client is identified by its token, or by its address if tokens have no names. Denials are counted per connection.",
 		Flags: placeFlags(),
 		Action: func(c *cli.Context) error {

@@ -189,7 +189,7 @@ func acceptTools(c *cli.Context, w *World) error {
 	case len(args) == 1 && !all:
 		return fmt.Errorf("%s: TOOL is missing; to accept all that wait, write --all", c.Command.HelpName)
 	case len(args) > 1 && all:
-		return errors.New("mcp tools accept: --all takes no TOOL")
+		return errors.New("mcp tools accept: give either TOOL names or --all")
 	}
 	kind := c.String("as")
 	if kind != "" {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A screen is a terminal: what is written to it is kept, what is typed is read.
+// A screen is a terminal: the content written to it is kept, what is typed is read.
 type screen struct {
 	bytes.Buffer
 	tty *os.File

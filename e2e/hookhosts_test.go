@@ -206,7 +206,7 @@ func TestHookStatusOfResults(t *testing.T) {
 		{"claude-code", "one tool only", "matcher Write", claude(`"*"`, `"Write"`)},
 		{"claude-code", "not waited for", "async", claude(`"type"`, `"async": true, "type"`)},
 		{"claude-code", "the host waits too short", "stops waiting", claude(`"timeout": 30`, `"timeout": 3`)},
-		{"claude-code", "another shape", "missing, killed or unclear", claude(`exit 0; }; {`, `exit 1; }; {`)},
+		{"claude-code", "another shape", "missing, killed or gives no clear", claude(`exit 0; }; {`, `exit 1; }; {`)},
 		{"claude-code", "more than the command", "did not install this command", claude(`|| c; `, `|| c; true; `)},
 		{"claude-code", "a malformed neighbour", "is malformed", claude(`[`, `[{"matcher": 7, "hooks": []},`)},
 		{"claude-code", "another program", "does not notice that", claude("it's", "its")},
@@ -215,7 +215,7 @@ func TestHookStatusOfResults(t *testing.T) {
 		{"droid", "one tool only", "matcher Write", claude(`"*"`, `"Write"`)},
 		{"codex", "not trusted", "no person has trusted it", func(h *hooked) { h.trust(codexBefore) }},
 		{"cursor", "of an older version", "run 'shield hook install cursor' again", edited(`"hooks"`, `postToolUse`, `stop`)},
-		{"windsurf", "another shape", "missing, killed or unclear", edited(`"post_mcp_tool_use"`, `exit 0; }; {`, `exit 1; }; {`)},
+		{"windsurf", "another shape", "missing, killed or gives no clear", edited(`"post_mcp_tool_use"`, `exit 0; }; {`, `exit 1; }; {`)},
 		{"cline", "of an older version", "run 'shield hook install cline' again", func(h *hooked) { _ = os.Remove(filepath.Join(filepath.Dir(h.settings), "PostToolUse")) }},
 		{"cline", "another program's", "run 'shield hook install cline' again", func(h *hooked) {
 			h.write(filepath.Join(filepath.Dir(h.settings), "PostToolUse"), "#!/bin/sh\nexit 0\n")
@@ -262,8 +262,8 @@ func TestHookStatusOfPermission(t *testing.T) {
 		{"claude-code", "one tool only", "matcher Write", edited(head, `"*"`, `"Write"`)},
 		{"claude-code", "not waited for", "async", edited(head, `"type"`, `"async": true, "type"`)},
 		{"claude-code", "the host waits too short", "stops waiting", edited(head, `"timeout": 30`, `"timeout": 3`)},
-		{"claude-code", "another shape", "missing, killed or unclear", edited(head, `exit 2; }; {`, `exit 0; }; {`)},
-		{"claude-code", "the denial of another event", "missing, killed or unclear", edited(head, `behavior`, `permission`)},
+		{"claude-code", "another shape", "missing, killed or gives no clear", edited(head, `exit 2; }; {`, `exit 0; }; {`)},
+		{"claude-code", "the denial of another event", "missing, killed or gives no clear", edited(head, `behavior`, `permission`)},
 		{"claude-code", "the command of another event", "not a denial with a reason", edited(head, ` --permission-request`, ``)},
 		{"claude-code", "more than the command", "did not install this command", edited(head, `|| c; `, `|| c; true; `)},
 		{"claude-code", "a malformed neighbour", "is malformed", edited(head, `[`, `[{"matcher": 7, "hooks": []},`)},

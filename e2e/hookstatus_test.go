@@ -55,13 +55,13 @@ func TestHookStatusOfBrokenInstallations(t *testing.T) {
 		{"only for some calls", "if", func(h *hooked) { h.edit(`"type"`, `"if": "Bash(git *)", "type"`) }},
 		{"without a shell", "args", func(h *hooked) { h.edit(`"type"`, `"args": [], "type"`) }},
 		{"another kind of hook", "type is not command", func(h *hooked) { h.edit(`"type": "command"`, `"type": "prompt"`) }},
-		{"no wrapper", "missing, killed or unclear", func(h *hooked) { h.edit(`"n() {`, `"m() {`) }},
+		{"no wrapper", "missing, killed or gives no clear", func(h *hooked) { h.edit(`"n() {`, `"m() {`) }},
 		{"a wrapper on another line", "did not install this command", func(h *hooked) { h.edit(` --line`, `\n --line`) }},
 		{"a wrapper behind a comment", "did not install this command", func(h *hooked) { h.edit(` --line`, ` # --line`) }},
 		{"a wrapper for something else", "did not install this command", func(h *hooked) { h.edit(` --line`, `; true --line`) }},
-		{"a wrapper that lets pass", "missing, killed or unclear", func(h *hooked) { h.edit(`exit 2; }; {`, `exit 0; }; {`) }},
-		{"a wrapper that ends with 1", "missing, killed or unclear", func(h *hooked) { h.edit(`exit 2; }; {`, `exit 1; }; {`) }},
-		{"a wrapper that takes every answer", "missing, killed or unclear", func(h *hooked) { h.edit(`case ${s%} in [02]`, `case ${s%} in *`) }},
+		{"a wrapper that lets pass", "missing, killed or gives no clear", func(h *hooked) { h.edit(`exit 2; }; {`, `exit 0; }; {`) }},
+		{"a wrapper that ends with 1", "missing, killed or gives no clear", func(h *hooked) { h.edit(`exit 2; }; {`, `exit 1; }; {`) }},
+		{"a wrapper that takes every answer", "missing, killed or gives no clear", func(h *hooked) { h.edit(`case ${s%} in [02]`, `case ${s%} in *`) }},
 		{"more than the command", "did not install this command", func(h *hooked) { h.edit(`|| c; `, `|| c; true; `) }},
 		{"in the background", "did not install this command", func(h *hooked) { h.edit(` --line`, ` & --line`) }},
 		{"not heard", "did not install this command", func(h *hooked) { h.edit(` --line`, ` >/dev/null --line`) }},
@@ -69,7 +69,7 @@ func TestHookStatusOfBrokenInstallations(t *testing.T) {
 		{"denies after the host has gone on", "stops waiting", func(h *hooked) { h.edit(`sleep 25`, `sleep 600`) }},
 		{"waits with another program", "did not install this command", func(h *hooked) { h.edit(`/usr/bin/sleep 25`, `/usr/bin/true 25`) }},
 		{"waits with a program of PATH", "did not install this command", func(h *hooked) { h.edit(`/usr/bin/sleep 25`, `sleep 25`) }},
-		{"the process that asks is another", "missing, killed or unclear", func(h *hooked) { h.edit(`--line $$`, `--line 1`) }},
+		{"the process that asks is another", "missing, killed or gives no clear", func(h *hooked) { h.edit(`--line $$`, `--line 1`) }},
 		{"an older version installed it", "an older version", func(h *hooked) {
 			h.write(h.settings, `{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","timeout":30,"command":`+strconv.Quote(h.older("--timeout 20s"))+`}]}]}}`)
 		}},
@@ -81,8 +81,8 @@ func TestHookStatusOfBrokenInstallations(t *testing.T) {
 		{"the program was replaced", "not the program that was installed", func(h *hooked) { h.copy(h.bin); h.append(h.bin, "x") }},
 		{"what it should be is not recorded", "is not recorded", func(h *hooked) { _ = os.Remove(h.recordFile()) }},
 		{"its answer goes into a file, too", "did not install this command", func(h *hooked) { h.edit(` --line`, ` | tee hook.log --line`) }},
-		{"the line goes into a file, too", "missing, killed or unclear", func(h *hooked) { h.edit(`n \"status ${s%}\""`, `n \"status ${s%}\" | tee hook.log"`) }},
-		{"never fails", "missing, killed or unclear", func(h *hooked) { h.edit(`n \"status ${s%}\""`, `n \"status ${s%}\" || true"`) }},
+		{"the line goes into a file, too", "missing, killed or gives no clear", func(h *hooked) { h.edit(`n \"status ${s%}\""`, `n \"status ${s%}\" | tee hook.log"`) }},
+		{"never fails", "missing, killed or gives no clear", func(h *hooked) { h.edit(`n \"status ${s%}\""`, `n \"status ${s%}\" || true"`) }},
 		{"says nothing to people", "did not install this command", func(h *hooked) { h.edit(` --line`, ` 2>/dev/null --line`) }},
 		{"nice", "absolute path", func(h *hooked) { h.edit(h.quoted()+" hook", "nice -n 19 "+h.quoted()+" hook") }},
 		{"a path that only a shell knows", "more than its text", func(h *hooked) { h.edit(h.quoted()+" hook", "~/bin/shield hook") }},
@@ -122,7 +122,7 @@ func TestHookStatusOfBrokenInstallations(t *testing.T) {
 		{"another setting is malformed", "model is not of type", func(h *hooked) { h.edit("{", `{"model": 5,`) }},
 		{"a permission is malformed", "permissions are malformed", func(h *hooked) { h.edit("{", `{"permissions": {"allow": "x"},`) }},
 		{"another hook is malformed", "malformed", func(h *hooked) { h.edit(`"PreToolUse": [`, `"PreToolUse": [{"matcher": 5, "hooks": []},`) }},
-		{"a second hook that is broken", "missing, killed or unclear", func(h *hooked) {
+		{"a second hook that is broken", "missing, killed or gives no clear", func(h *hooked) {
 			h.write(project(h, "settings.json"), `{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"/x/shield hook claude-code"}]}]}}`)
 		}},
 		{"the program is a link to nothing", "the program is missing", func(h *hooked) { _ = os.Remove(h.bin); _ = os.Symlink("/nowhere/shield", h.bin) }},

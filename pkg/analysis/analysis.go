@@ -93,7 +93,7 @@ type Replay func(an *Analyzer, events []string, counts bool, actions []*action.A
 // folders, does not read files, and treats every command as unknown.
 type Analyzer struct {
 	Shell   Shell
-	Written Written      // reads what is written to files; nil reads none
+	Written Written      // reads the content written to files; nil reads none
 	Replay  Replay       // gives the case of an action after others; nil knows none
 	Place   effect.Place // of actions without a folder; CWD is the first root
 

@@ -104,7 +104,7 @@ func writesText(name string) bool {
 // spokenWords are those of them that a tool which runs commands may take for what it is to run or to type.
 var spokenWords = map[string]bool{"body": true, "message": true, "prompt": true, "query": true, "action": true, "instruction": true, "instructions": true}
 
-// The last words of the fields that hold what is written to a file, or what it replaces.
+// The last words of the fields that hold the content written to a file, or what it replaces.
 var contentWords = map[string]bool{
 	"content": true, "contents": true, "text": true, "string": true, "str": true, "code": true, "line": true, "lines": true, "snippet": true, "search": true, "replace": true,
 	"replacement": true, "value": true, "old": true, "new": true, "updated": true, "data": true, "insert": true, "edit": true, "edits": true, "changes": true, "diff": true,

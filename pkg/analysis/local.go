@@ -11,7 +11,7 @@ import (
 // Options say where actions are judged. The zero Options have no folders.
 type Options struct {
 	Shell    Shell    // analyses commands; nil means that commands are unknown
-	Written  Written  // analyses what is written to files; nil means that it is not read
+	Written  Written  // analyses the content written to files; nil means that it is not read
 	Replay   Replay   // judges actions after others; nil means that none can be
 	CWD      string   // where shield was started; the only root if Roots is empty and CWD is allowed as a root
 	Home     string   // the user's home folder

@@ -259,7 +259,7 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict
 		}
 	}
 	if a.stopped.Load() {
-		return block("interrupted", "shield was interrupted (^C) and asks no more questions"), nil
+		return block("interrupted", "shield was interrupted (^C) and asks no further questions"), nil
 	}
 	channels, patience, why := a.usable(a.asksItself(c))
 	if len(channels) == 0 {
@@ -367,7 +367,7 @@ func block(code, reason string) verdict.Verdict {
 // channel has the answer.
 var (
 	errTimeout  = errors.New("no answer in time")
-	errAnswered = errors.New("answered elsewhere")
+	errAnswered = errors.New("answered on another channel")
 )
 
 // A reply is what one channel came back with.
@@ -408,7 +408,7 @@ func (a *Approver) ask(ctx context.Context, r *Request, channels []Channel) (Ans
 			why = errTimeout
 			return Answer{}, "", errTimeout
 		case <-queue.C:
-			return Answer{}, "", errors.New("the terminal was in use for over an hour")
+			return Answer{}, "", errors.New("another question was on the terminal for over an hour")
 		case <-ctx.Done():
 			why = context.Cause(ctx)
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {

@@ -438,8 +438,8 @@ func TestReceipt(t *testing.T) {
 		{t.Context(), Answer{Reason: "no"}, nil, "denied"},
 		{t.Context(), Answer{Interrupt: true}, nil, "interrupted"},
 		{t.Context(), Answer{}, errUnanswered, "not answered"},
-		{ended(errAnswered), Answer{}, context.Canceled, "answered elsewhere"},
-		{ended(errAnswered), yes, nil, "answered elsewhere"}, // by whom it was denied
+		{ended(errAnswered), Answer{}, context.Canceled, "answered on another channel"},
+		{ended(errAnswered), yes, nil, "answered on another channel"}, // by whom it was denied
 		{ended(errTimeout), yes, nil, "not answered in time"},
 		{late, Answer{}, context.DeadlineExceeded, "not answered in time"},
 		{ended(nil), Answer{}, context.Canceled, "interrupted"},

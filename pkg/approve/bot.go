@@ -242,7 +242,7 @@ func message(r *Request, most int) (text string, whole bool) {
 // last returns the update of the message on a question, and the answer.
 func last(g given, err error) (Answer, string, error) {
 	if err != nil {
-		return Answer{}, "No longer waiting: answered elsewhere, or no answer in time.", err
+		return Answer{}, "No longer waiting: answered on another channel, or no answer in time.", err
 	}
 	a, err := g.answer()
 	return a, outcome(g.Choice) + " by " + g.By + ".", err

@@ -24,7 +24,7 @@ func (*hostChannel) Name() string { return HostChannel }
 
 func (h *hostChannel) Usable() error {
 	if h.o.Host == nil {
-		return errors.New("only the hook of an agent host can leave a question to it")
+		return errors.New("only a hook can let the agent host ask its user")
 	}
 	return h.o.Host()
 }

@@ -276,25 +276,7 @@ func effects(list []effect.Effect, clean func(string) string) []string {
 	var out []string
 	for i := range list {
 		e := &list[i]
-		parts := []string{string(e.Word())}
-		add := func(s string) {
-			if s != "" {
-				parts = append(parts, s)
-			}
-		}
-		add(e.Path)
-		if e.Recursive {
-			add("and everything below")
-		}
-		if add(e.URL); e.URL == "" {
-			add(e.Host)
-		}
-		add(e.Program)
-		add(strings.Join(e.Args, " "))
-		if e.Reason != "" {
-			add("(" + e.Reason + ")")
-		}
-		line := brief(clean(strings.Join(parts, " ")), 500)
+		line := brief(clean(described(e)), 500)
 		if slices.Contains(out, line) {
 			continue
 		}

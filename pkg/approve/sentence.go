@@ -1,6 +1,7 @@
 package approve
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -74,7 +75,7 @@ func gravest(c *analysis.Case) (part string, commands int) {
 func subject(c *analysis.Case, clean func(string) string) string {
 	verb, object := deed(c)
 	if verb == "run" && c.Action.Text("command") != "" {
-		verb = "" // a command supports itself
+		verb = "" // a command needs no verb
 	}
 	return strings.TrimSpace(verb + " " + brief(clean(object), maxWhat))
 }
@@ -118,6 +119,53 @@ var verbs = map[effect.Kind]string{
 	effect.RunCode:           "run the code in",
 	effect.ChangeGuard:       "change shield or the agent's security settings",
 	effect.RemoteShell:       "give another machine a shell",
+}
+
+// described returns what an effect does, to what, and by which program, as a person reads it.
+func described(e *effect.Effect) string {
+	verb, known := verbs[e.Word()]
+	if !known {
+		verb = cmp.Or(alone[e.Word()], string(e.Word()))
+	}
+	var places []string
+	for _, place := range []string{e.Path, cmp.Or(e.URL, e.Host)} {
+		if place != "" {
+			places = append(places, place)
+		}
+	}
+	program := strings.TrimSpace(e.Program + " " + strings.Join(e.Args, " "))
+	switch {
+	case len(places) == 0 && e.Kind == effect.Execute:
+		verb, program = verb+" "+program, ""
+	case len(places) == 0:
+		verb = cmp.Or(alone[e.Word()], verb)
+	default:
+		verb += " " + strings.Join(places, ", ")
+	}
+	if e.Recursive {
+		verb += " and everything below"
+	}
+	if program != "" {
+		verb += " (" + program + ")"
+	}
+	if e.Reason != "" {
+		verb += ": " + e.Reason
+	}
+	return verb
+}
+
+// alone are the verbs of effects whose object is not known.
+var alone = map[effect.Kind]string{
+	effect.HTTPRequest:  "send a request",
+	effect.SendMessage:  "send a message",
+	effect.Connect:      "connect to a host",
+	effect.Persist:      "set up code to run later",
+	effect.ChangeSystem: "change the system",
+	effect.ChangeRemote: "change a remote resource",
+	effect.SendSecret:   "send secrets",
+	effect.SendData:     "send local data",
+	effect.RunCode:      "run code",
+	effect.Dynamic:      "do something that is not known before it runs",
 }
 
 // deed returns what an action would do, and to what: a command is run, another

@@ -80,7 +80,7 @@ func lastLine(ctx context.Context, r *Request, a Answer, err error) string {
 	said := "denied"
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errAnswered):
-		said = "answered elsewhere"
+		said = "answered on another channel"
 	case errors.Is(cause, errTimeout) || errors.Is(cause, context.DeadlineExceeded):
 		said = "not answered in time"
 	case cause != nil || a.Interrupt:

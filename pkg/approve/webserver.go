@@ -454,7 +454,7 @@ func (s *server) take(id string, also []string, choice, reason string) (receipt,
 			continue
 		}
 		if !e.same(o) {
-			return receipt{}, errors.New("the answer is for different questions")
+			return receipt{}, errors.New("the answer does not match the questions shown")
 		}
 		others = append(others, o)
 	}

@@ -144,7 +144,7 @@ func permitted(c *analysis.Case) bool {
 	return slices.ContainsFunc(c.Trail, func(s verdict.Step) bool { return s.Tier == 0 && s.Allows })
 }
 
-// note records for people what supports a case and against it, and what the
+// note records for people the reasons for and against a case, and what the
 // model said about it; nil means that it was not asked.
 func (k *Classifier) note(c *analysis.Case, w *weighing, m *result) {
 	e := c.Evidence

@@ -11,18 +11,18 @@ import (
 // unprinted lists the settings that [Settings.Fingerprint] leaves out, each
 // with the reason why it cannot change a verdict.
 var unprinted = map[string]string{
-	"policy":                       "the fingerprint of the rules stands for it, whichever name they were loaded by",
+	"policy":                       "the fingerprint of the rules covers it, whatever name they were loaded by",
 	"policy.bundle":                "as policy",
 	"policy.keys":                  "as policy",
 	"policy.grace":                 "a bundle that is past it judges nothing",
 	"layers.team":                  "as policy",
 	"layers.user":                  "as policy",
 	"layers.project":               "as policy",
-	"classifier.model":             "the fingerprint of the model stands for it",
-	"classifier.addr":              "the fingerprint of the model stands for it",
+	"classifier.model":             "the fingerprint of the model covers it",
+	"classifier.addr":              "the fingerprint of the model covers it",
 	"evaluator.api_key_env":        "a key decides who pays, not which model answers",
 	"evaluator.api_key_file":       "a key decides who pays, not which model answers",
-	"evaluator.canary_token":       "a secret; any canary leads to the same verdict",
+	"evaluator.canary_token":       "a secret; the verdict is the same with any canary",
 	"approval.notify_file":         "it says who hears of a question, not who answers",
 	"approval.telegram.token_file": "a token says by which bot is asked",
 	"approval.slack.token_file":    "as approval.telegram.token_file",
@@ -39,8 +39,8 @@ var unprinted = map[string]string{
 	"sanitize.enabled":             "it is about what comes back, after the verdict",
 	"sanitize.mode":                "it is about what comes back, after the verdict",
 	"sanitize.evaluator":           "it is about what comes back, after the verdict",
-	"hook.answer":                  "it says how a verdict is told to a host",
-	"hook.permission_request":      "it says how a verdict is told to a host",
+	"hook.answer":                  "it only changes the form of the answer to a host",
+	"hook.permission_request":      "it only changes the form of the answer to a host",
 	"hook.timeout":                 "a hook that takes too long denies whatever the verdict is",
 	"mcp.listen":                   "a call is judged the same at every address",
 	"mcp.tls_cert":                 "a call is judged the same at every address",
@@ -51,7 +51,7 @@ var unprinted = map[string]string{
 	"serve.tls_cert":               "as serve.listen",
 	"serve.tls_key":                "as serve.listen",
 	"serve.tokens_file":            "as serve.listen",
-	"telemetry.otlp":               "it is told of verdicts",
+	"telemetry.otlp":               "it only receives verdicts",
 	"max_bytes":                    "a longer record is never judged",
 }
 

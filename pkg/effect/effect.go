@@ -144,7 +144,7 @@ type Result struct {
 	Uncovered []string // words and inputs that no effect covers and no entry calls without effect; they were judged by their form
 }
 
-// A Text is what is written to a file, as far as it is known.
+// A Text is the content written to a file, as far as it is known.
 type Text struct {
 	Path string // canonical
 	Text string // what is not known of it is a variable that nothing sets

@@ -196,7 +196,7 @@ func (g *Gateway) found(where string, f Findings) {
 	case n < maxFinds:
 		g.notify("%s holds %s (%s)", canonjson.Quote(where), f, modeWord(g.opts.Mode))
 	case n == maxFinds:
-		g.notify("%d of its messages hold something; of further ones nobody is told", n)
+		g.notify("%d of its messages have findings; further ones are not reported", n)
 	}
 }
 

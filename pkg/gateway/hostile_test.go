@@ -231,7 +231,7 @@ func TestSecretsInResults(t *testing.T) {
 				t.Errorf("%s: the client gets %s", one.mode, got)
 			}
 			if one.not != "withheld" && !strings.Contains(c.told(), "holds") {
-				t.Errorf("nobody is told: %q", c.told())
+				t.Errorf("are not reported: %q", c.told())
 			}
 			if strings.Contains(c.told(), secret) {
 				t.Errorf("a person is told the secret: %s", c.told())

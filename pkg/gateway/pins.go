@@ -338,7 +338,7 @@ func Accept(ctx context.Context, stateDir string, f PinFile, names []string, kin
 			case waits:
 				pin.Hash, pin.Definition, pin.Gone = w.Hash, w.Definition, false
 			case !pinned || kind == "" && !pin.Gone:
-				return fmt.Errorf("%s has no tool %q that waits to be accepted", f.Server, canonjson.Quote(name))
+				return fmt.Errorf("%s has no new or changed tool %q to accept", f.Server, canonjson.Quote(name))
 			case pin.Gone && kind == "":
 				delete(f.Tools, name)
 				done = append(done, name)

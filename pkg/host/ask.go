@@ -14,7 +14,7 @@ import (
 // CanAsk returns nil if the host was seen to wait for its user, in any version and mode.
 func (h *Host) CanAsk() error {
 	if h.form.Ask.Answer == "" {
-		return fmt.Errorf("%s was not seen to wait for its user when a hook asks for that", h.Title())
+		return fmt.Errorf("%s did not wait for its user in tests when a hook asked for it", h.Title())
 	}
 	return nil
 }
@@ -43,7 +43,7 @@ func (h *Host) Asks(ctx context.Context, in []byte, getenv func(string) string, 
 	case seen == nil:
 		return "", fmt.Errorf("%s runs without a user here, or in a way in which it may not ask one", h.Title())
 	case !slices.Contains(ask.Modes, mode):
-		return "", fmt.Errorf("%s was not seen to wait for its user in mode %.40q, only in %s", h.Title(), mode, strings.Join(ask.Modes, ", "))
+		return "", fmt.Errorf("in tests %s did not wait for its user in mode %.40q, only in %s", h.Title(), mode, strings.Join(ask.Modes, ", "))
 	}
 	return version, h.AsksIn(version)
 }
@@ -57,7 +57,7 @@ func (h *Host) AsksIn(version string) error {
 	}
 	got, from := numbers(version), numbers(ask.From)
 	if got == nil || slices.Compare(got, from) < 0 || got[0] != from[0] || slices.Contains(ask.Failed, version) {
-		return fmt.Errorf("version %.40q of %s was not seen to wait for its user; those from %s on were", version, h.Title(), ask.From)
+		return fmt.Errorf("version %.40q of %s is older than %[3]s, the first that waited for its user in tests", version, h.Title(), ask.From)
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func Of(c *analysis.Case, findings []string, met func(i int) bool) (Kind, error)
 		by, carried := f.enclosing(i)
 		switch {
 		case by == nil:
-			return Kind{}, errors.New("it is not known which program does it")
+			return Kind{}, errors.New("the program is unknown")
 		case carried != nil:
 			return Kind{}, fmt.Errorf("%s runs what another word says", carried.Program)
 		}
@@ -92,7 +92,7 @@ func Personal(c *analysis.Case, findings []string) error {
 			return fmt.Errorf("a person decides each time about: %s", e.Word())
 		}
 		if e.Kind == effect.RunCode && len(e.Labels) > 0 {
-			return errors.New("it runs code that came from elsewhere")
+			return errors.New("it runs code from outside the workspace")
 		}
 		if e.Path != "" && secret(e) {
 			return errors.New("it touches a place where credentials, settings that run code, or shield's files can be")
@@ -275,7 +275,7 @@ func (f *collector) program(e *effect.Effect) error {
 		f.add("run a program that only reads")
 		return nil
 	case e.Class == effect.UnknownClass || e.Class == effect.Privileged:
-		return fmt.Errorf("it is not known what %s does", e.Program)
+		return fmt.Errorf("the effects of %s are unknown", e.Program)
 	case command.Language(e.Program) != "" || command.Compilers[e.Program] || command.Placers[e.Program] || e.Program != "git" && len(command.Loaders(e.Program, e.Args)) > 0:
 		return fmt.Errorf("%s runs code that may change", e.Program)
 	}

@@ -332,7 +332,7 @@ func TestWhen(t *testing.T) {
 	}
 }
 
-// A deny rule that is met supports itself, also where another rule fails.
+// A deny rule that is met decides by itself, also where another rule fails.
 func TestWhenFailsBesideADeny(t *testing.T) {
 	t.Parallel()
 	p := mustLoad(t, "deny:\n- {name: d, paths: [/x/**]}\nverify:\n- {name: v, when: 'error'}\n")

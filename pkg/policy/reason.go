@@ -40,10 +40,10 @@ func explain(list string, r *rulefile.Rule, by *effect.Effect) string {
 // inFull returns the advice for an effect that only possibly matches a rule.
 func inFull(by *effect.Effect) string {
 	if by != nil && by.Cause == effect.CauseValue {
-		return "; what is sent holds a part of one that was read in this session, leave it out"
+		return "; the data contains part of a credential that was read in this session, leave it out"
 	}
 	if by != nil && !by.Pattern && (by.Kind == effect.ReadFile || by.Kind == effect.ListDirectory) {
-		return "; it is not known whether the folder holds such files, name the files or folders that are needed"
+		return "; the folder can contain such files, name the files or folders that are needed"
 	}
 	if by != nil && !by.Pattern {
 		return "; this might change it, list the files that are written"

@@ -187,7 +187,7 @@ func took(micros int64) string {
 	return fmt.Sprintf("%d ms", micros/1000)
 }
 
-// evidence writes what supports ALLOW and against it, and how sure the model
+// evidence writes the reasons for and against ALLOW, and how sure the model
 // has to be of SAFE.
 func (d *drawing) evidence(v *verdict.Verdict, e *analysis.Evidence) {
 	if e == nil {

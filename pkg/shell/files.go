@@ -94,7 +94,7 @@ func (s *state) elsewhere(p string, w abstract.Value) bool {
 	return false
 }
 
-// consume walks the commands of >(…) with what is written to it.
+// consume walks the commands of >(…) with the content written to it.
 func (s *state) consume(i int, in abstract.Value) {
 	f := s.files[i]
 	s.files[i].used = true

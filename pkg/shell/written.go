@@ -57,7 +57,7 @@ func written(file, text string, at *effect.Place, runs bool) (out []effect.Effec
 	runs = runs || format == "notebook" || format == "yaml" && strings.Contains(text, "kind") && workload().MatchString(text)
 	defer func() {
 		if recover() != nil {
-			out = []effect.Effect{{Sure: effect.Unknown, Cause: effect.CauseFailure, Path: file, Reason: "what is written could not be analysed"}}
+			out = []effect.Effect{{Sure: effect.Unknown, Cause: effect.CauseFailure, Path: file, Reason: "the written file could not be analysed"}}
 		}
 	}()
 	s := newState(text, &place)
@@ -93,7 +93,7 @@ func (s *state) recipeSteps(format string) bool {
 
 // unread says that a file that is written was not read to its end.
 func unread(file string) effect.Effect {
-	return effect.Effect{Sure: effect.Unknown, Cause: effect.CauseLimit, Path: file, Reason: "what is written to " + abstract.Clip(file) + " is too long to be read to its end"}
+	return effect.Effect{Sure: effect.Unknown, Cause: effect.CauseLimit, Path: file, Reason: "the content written to " + abstract.Clip(file) + " is too long to be analysed"}
 }
 
 // without removes the effects of a kind from an index on.

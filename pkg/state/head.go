@@ -367,7 +367,7 @@ func (h *headFile) read(f *os.File) (seq uint64, hash string, err error) {
 	case err != nil || crc32.ChecksumIEEE(b[4:]) != order.Uint32(b[:]):
 		return 0, "", &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("it does not match its checksum")}
 	case (h.sealed || !zero(b[headTag:])) && (h.key == nil || !hmac.Equal(b[headTag:], headMAC(b[4:headTag], h.key))):
-		return 0, "", &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("shield did not write it, or an older shield that still runs did")}
+		return 0, "", &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("it was written by another program, or by an older shield that still runs")}
 	}
 	return order.Uint64(b[4:]), string(bytes.TrimRight(b[12:headTag], "\x00")), nil
 }

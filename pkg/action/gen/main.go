@@ -47,7 +47,7 @@ func generate(text []byte) ([]byte, error) {
 	}
 	for _, typ := range slices.Concat(slices.Sorted(maps.Keys(t.TypeFields)), slices.Sorted(maps.Keys(t.Required))) {
 		if _, ok := t.Types[typ]; !ok {
-			return nil, fmt.Errorf("%s is no type", typ)
+			return nil, fmt.Errorf("%s is not a type", typ)
 		}
 	}
 	var out bytes.Buffer

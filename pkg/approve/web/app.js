@@ -200,7 +200,7 @@ function show(page) {
     }
   }
   for (const id of [...cards.keys()]) {
-    if (!present.has(id)) keepGone(id, "No longer waiting: answered elsewhere, or the program that asked has ended");
+    if (!present.has(id)) keepGone(id, "No longer waiting: answered on another channel, or the program that asked has ended");
   }
   for (const request of page.waiting) {
     if (done.has(request.id)) continue;

@@ -93,12 +93,12 @@ func needsOf(c *analysis.Case, i int) ([]Need, error) {
 		return nil, errors.New("it carries a credential or private data")
 	}
 	if e.Sure == effect.Unknown {
-		return nil, errors.New("part of it is not known before it runs")
+		return nil, errors.New("part of it is unknown until it runs")
 	}
 	switch e.Kind {
 	case effect.Execute:
 		if e.Class == effect.UnknownClass || e.Class == effect.Privileged {
-			return nil, errors.New("it is not known what the program does")
+			return nil, errors.New("the effects of the program are unknown")
 		}
 		if slices.ContainsFunc(e.Harms, func(h effect.Harm) bool { return h != effect.Destroys && h != effect.Rewrites }) {
 			return nil, errors.New("it does harm that has no object")

@@ -173,7 +173,7 @@ func hostList(item yaml.MapItem) (knowledge.HostList, error) {
 	for _, host := range hosts {
 		name, ok := host.(string)
 		if !ok || name == "" || name != strings.ToLower(name) || strings.ContainsAny(name, "*/@ ") || strings.Trim(name, ".") != name {
-			return entry, fmt.Errorf("%s: %v is no name of a host in lower case", entry.Name, host)
+			return entry, fmt.Errorf("%s: %v is not a host name in lower case", entry.Name, host)
 		}
 		entry.Hosts = append(entry.Hosts, name)
 	}
@@ -211,7 +211,7 @@ func verbList(item yaml.MapItem) (knowledge.VerbList, error) {
 	text, _ := item.Value.(string)
 	entry := knowledge.VerbList{Name: fmt.Sprint(item.Key), Words: strings.Fields(text)}
 	if len(entry.Words) == 0 || strings.Trim(strings.Join(entry.Words, ""), "abcdefghijklmnopqrstuvwxyz") != "" {
-		return entry, fmt.Errorf("%s is no list of words in lower case", entry.Name)
+		return entry, fmt.Errorf("%s is not a list of words in lower case", entry.Name)
 	}
 	return entry, nil
 }
@@ -302,7 +302,7 @@ type source struct {
 func (s source) entry() (knowledge.SourceForm, error) {
 	out := knowledge.SourceForm{Files: strings.Fields(s.Files), Setting: s.Setting, Code: s.Code, Sums: s.Sums}
 	if re, err := regexp.Compile(out.Setting); err != nil || re.NumSubexp() != 1 {
-		return out, fmt.Errorf("%s: %q is no expression with one group", s.Files, s.Setting)
+		return out, fmt.Errorf("%s: %q is not an expression with one group", s.Files, s.Setting)
 	}
 	if len(out.Files) == 0 || len(s.Match) == 0 || len(s.Pass) == 0 {
 		return out, fmt.Errorf("%q: files, match or pass is missing", s.Files)
@@ -338,7 +338,7 @@ type setting struct {
 func (s setting) entry() (knowledge.SettingForm, error) {
 	out := knowledge.SettingForm{Files: strings.Fields(s.Files), Setting: s.Setting, Only: s.Only, Harmless: s.Harmless}
 	if re, err := regexp.Compile(out.Setting); err != nil || re.NumSubexp() != 1 {
-		return out, fmt.Errorf("%s: %q is no expression with one group", s.Files, s.Setting)
+		return out, fmt.Errorf("%s: %q is not an expression with one group", s.Files, s.Setting)
 	}
 	for _, text := range []string{out.Only, out.Harmless} {
 		if _, err := regexp.Compile(text); err != nil {

@@ -70,7 +70,7 @@ func TestParseErrors(t *testing.T) {
 		{"session asks for nothing", "deny: [{name: a, session: {}}]\n", "session asks for nothing"},
 		{"session of another kind", "deny: [{name: a, session: [secret]}]\n", "expected a mapping"},
 		{"session with an unknown key", "deny: [{name: a, session: {label: secret}}]\n", "unknown key \"label\"; did you mean \"labels\"?"},
-		{"session with an unknown label", "deny: [{name: a, session: {labels: [secret+untrustd]}}]\n", "\"untrustd\" is no label of a session; did you mean \"untrusted\"?"},
+		{"session with an unknown label", "deny: [{name: a, session: {labels: [secret+untrustd]}}]\n", "\"untrustd\" is not a label of a session; did you mean \"untrusted\"?"},
 		{"session within nothing", "deny: [{name: a, session: {labels: secret, within: 30m}}]\n", "give after, or remove it"},
 		{"session within no time", "deny: [{name: a, session: {after: read_file, within: soon}}]\n", "within \"soon\" is neither a time"},
 		{"session within no actions", "deny: [{name: a, session: {after: read_file, within: 0 actions}}]\n", "neither a time"},

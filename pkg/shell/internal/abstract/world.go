@@ -29,7 +29,7 @@ type World interface {
 	Store(path string, pattern bool, content Value)
 	// Link records that a path is a link to another from now on.
 	Link(path, to Value)
-	// Discards reports whether what is written to a path is lost.
+	// Discards reports whether the content written to a path is lost.
 	Discards(path string) bool
 	// Secret reports whether a path is known to hold credentials.
 	Secret(path string) bool

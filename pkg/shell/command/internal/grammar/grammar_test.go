@@ -29,7 +29,7 @@ func TestRefused(t *testing.T) {
 		{"a form of nothing", "p:\n  harms:\n    wipes: a,, b" + example, "an empty form"},
 		{"a form in the wrong order", "p:\n  harms:\n    wipes: -x a" + example, "a subcommand behind an option"},
 		{"harm of another program", "p:\n  harms:\n    wipes: 'q: a'" + example, "q is not one of its names"},
-		{"harm of a word that may be an operand", "p:\n  operands: read text\n  harms:\n    wipes: a" + example, "a is no subcommand"},
+		{"harm of a word that may be an operand", "p:\n  operands: read text\n  harms:\n    wipes: a" + example, "a is not a listed subcommand"},
 		{"harms of a subcommand", "p:\n  subs:\n    a:\n      harms:\n        wipes: b" + example, "not of a program"},
 		{"unknown key", "p:\n  flag: -a" + example, "unknown key"},
 		{"unknown role", "p:\n  operands: reed" + example, `unknown role "reed"`},

@@ -87,7 +87,7 @@ func added(name string, g *Grammar, subs []Sub) (Sub, error) {
 		return Sub{name, subs[i].Grammar}, nil
 	}
 	if len(g.Operands.Head)+len(g.Operands.Tail) > 0 {
-		return Sub{}, fmt.Errorf("harms: %s is no subcommand; list it", name)
+		return Sub{}, fmt.Errorf("harms: %s is not a listed subcommand; list it", name)
 	}
 	shape := g.Operands
 	if shape.Rest == "" {
