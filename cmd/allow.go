@@ -101,7 +101,7 @@ func allow(c *cli.Context, w *World) error {
 	}
 	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s allowed this once, until %s: %s", g.By, g.Until.UTC().Format(time.RFC3339), r.What), g.By); err != nil {
 		refusals.Take(c.Context, g.Binding) // what is not logged is not allowed
-		return fmt.Errorf("allow %s: not allowed, because it cannot be logged: %w", r.Ref, err)
+		return fmt.Errorf("allow %s: not allowed, because the audit log cannot be written: %w; run 'shield doctor'", r.Ref, err)
 	}
 	_, err = fmt.Fprintf(w.Out, "Allowed once, until %s. Tell the agent to try again.\n", g.Until.Local().Format("15:04"))
 	return err
@@ -202,13 +202,13 @@ func standing(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusal, 
 	}
 	switch {
 	case s == nil:
-		return nil, fmt.Errorf("only this one action can be allowed, without --%s: %s", scope, cmp.Or(r.Alone, "what it uses cannot be compared later"))
+		return nil, fmt.Errorf("this action can only be allowed once; leave out --%s: %s", scope, cmp.Or(r.Alone, "what it uses cannot be compared later"))
 	case scope == "session" && r.Within == "":
 		return nil, errors.New("the action names no session; without --session it is allowed once")
 	case scope != "session" && answersFile(set, w) == "":
 		return nil, fmt.Errorf("your organisation manages this machine's policy; use --session, or allow it once")
 	case scope == "project" && r.CWD == "":
-		return nil, errors.New("the action names no folder")
+		return nil, errors.New("the action names no folder; allow it once or with --session")
 	}
 	kept := *s
 	if scope != "session" {
@@ -216,7 +216,7 @@ func standing(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusal, 
 	}
 	if scope == "project" {
 		if len(r.Roots) == 0 {
-			return nil, errors.New("the action was in no project")
+			return nil, errors.New("the action was in no project; allow it once or with --session")
 		}
 		kept.Project = r.Roots[0]
 	}
@@ -243,7 +243,7 @@ func standing(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusal, 
 // keepStanding logs an answer and keeps it where it counts from now on.
 func keepStanding(c *cli.Context, w *World, set *config.Loaded, store *state.Store, refusals *approve.Refusals, r *approve.Refusal, s *approve.Standing, scope string) error {
 	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s allowed %s: %s", s.By, scopeWords[scope], s.Kind.String()), s.By); err != nil {
-		return fmt.Errorf("not allowed, because it cannot be logged: %w", err)
+		return fmt.Errorf("not allowed, because the audit log cannot be written: %w; run 'shield doctor'", err)
 	}
 	if scope == "session" {
 		err := refusals.Learn(c.Context, r.Within, *s)

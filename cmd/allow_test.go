@@ -40,8 +40,8 @@ func TestAllowCommand(t *testing.T) {
 	ref := m[1]
 	check(statusAllow, ref+"  0 s  git push --force", "allow")
 	check(statusAllow, "To allow one: shield allow REF", "allow")
-	check(statusBroken, "no refusal has this reference; 'shield allow' lists those", "allow", "zzz")
-	check(statusBroken, "no refusal has this reference", "allow", "")
+	check(statusBroken, "no refusal has this reference; run 'shield allow' for the list; 'shield allow' lists those", "allow", "zzz")
+	check(statusBroken, "no refusal has this reference; run 'shield allow' for the list", "allow", "")
 	check(statusBroken, `unexpected operand "b"`, "allow", "a", "b")
 	w.person = func(sure int) error {
 		if sure != atTerminal {
@@ -57,7 +57,7 @@ func TestAllowCommand(t *testing.T) {
 	check(statusBroken, "allow "+ref+": not allowed", "allow", ref)
 	answer = approve.Answer{Approve: true, By: "ann"}
 	check(statusAllow, "Allowed once, until ", "allow", strings.ToUpper(ref))
-	check(statusBroken, "this refusal was already allowed", "allow", ref)
+	check(statusBroken, "this refusal was already allowed; tell the agent to try again", "allow", ref)
 	check(statusAllow, "Nothing that can be allowed", "allow")
 	if asked != 2 {
 		t.Errorf("asked %d times, want twice", asked)
@@ -87,7 +87,7 @@ func TestAllowCommand(t *testing.T) {
 	if err := os.WriteFile(config, []byte("audit: {file: "+place+"}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	check(statusBroken, "not allowed, because it cannot be logged", "allow", ref, "--config", config)
+	check(statusBroken, "not allowed, because it the audit log cannot be written", "allow", ref, "--config", config)
 	if status, _, _ := run(t, inProcess(w), event, "hook", "claude-code", "--state", state); status != statusBlock {
 		t.Error("what was not logged runs")
 	}

@@ -299,7 +299,7 @@ func tryNotices(c *cli.Context, w *World) error {
 		err = t.Flush()
 	}
 	if err == nil && failed {
-		return errors.New("approvals notify: a notice was not delivered")
+		return errors.New("approvals notify: a notice was not delivered; correct approval.notify_file")
 	}
 	return err
 }

@@ -148,7 +148,7 @@ func userReachable(w *World, hosted bool) error {
 	if approve.Notifies(w.sessionEnv) || hosted && hasTerminal(w.parent) {
 		return nil
 	}
-	return errors.New("no user can be reached: no terminal and no desktop belong to this session")
+	return errors.New("this session has no terminal and no desktop to ask on; set approval.unattended to let questions wait")
 }
 
 // hasTerminal reports whether a process, or one that started it, belongs to a terminal.

@@ -318,7 +318,7 @@ func reportAudit(c *cli.Context, w *World) error {
 	var since time.Time
 	switch days := c.Int("days"); {
 	case days < 0:
-		return fmt.Errorf("audit report: --days %d is less than 0", days)
+		return fmt.Errorf("audit report: --days %d is less than 0; use 0 for all days", days)
 	case days > 0:
 		since = w.Now().AddDate(0, 0, -days)
 	}

@@ -51,7 +51,7 @@ func (t *entryTable) Write(text []byte) (int, error) {
 		line, rest, ended := bytes.Cut(t.rest, []byte("\n"))
 		if !ended {
 			if len(t.rest) > maxEntry {
-				return 0, fmt.Errorf("audit tail: an entry of the log is larger than %d MiB", maxEntry>>20)
+				return 0, fmt.Errorf("audit tail: an entry of the log is larger than %d MiB; run 'shield audit verify'", maxEntry>>20)
 			}
 			return len(text), nil
 		}

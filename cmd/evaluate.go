@@ -24,7 +24,7 @@ func evaluateCommand(w *World) *cli.Command {
 			case c.Bool(probeFlag):
 				return takeProbes(c, w)
 			case c.Bool("json"):
-				return errors.New("evaluate: --json goes with --exam")
+				return errors.New("evaluate: --json only works with --exam; leave it out")
 			}
 			return stage{tiers: shield.Range{First: shield.TierEvaluate, Last: shield.TierEvaluate}}.judge(c, w)
 		},

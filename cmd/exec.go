@@ -231,10 +231,10 @@ func answerExec(c *cli.Context, w *World) error {
 // byte is refused: what is judged has to be what runs.
 func (l judgedText) action(dir string) ([]byte, error) {
 	if !utf8.ValidString(l.text) {
-		return nil, errors.New("exec --shell: the text is not valid UTF-8")
+		return nil, errors.New("exec --shell: the text is not valid UTF-8; correct its encoding")
 	}
 	if !utf8.ValidString(dir) {
-		return nil, errors.New("exec: the name of the current folder is not valid UTF-8")
+		return nil, errors.New("exec: the name of the current folder is not valid UTF-8; run it in another folder")
 	}
 	fields := map[string]any{
 		"type": "execute_command", "payload": map[string]string{"command": l.text}, "cwd": dir,

@@ -102,7 +102,7 @@ func explainStyle(c *cli.Context, w *World) (report.Style, error) {
 	if c.IsSet("width") {
 		style.Columns = c.Int("width")
 		if style.Columns < 40 || style.Columns > 1000 {
-			return style, fmt.Errorf("explain: --width %d is outside 40 to 1000", style.Columns)
+			return style, fmt.Errorf("explain: --width %d is outside 40 to 1000; choose a width in that range", style.Columns)
 		}
 	}
 	style.Color = coloured(c, w, w.Out)
@@ -139,7 +139,7 @@ func oneAction(w *World, args []string, maxBytes int) (a *action.Action, line in
 	rec, err := in.Next()
 	switch {
 	case errors.Is(err, io.EOF):
-		return nil, 0, nil, errors.New("standard input contains no action, so the result is BLOCK")
+		return nil, 0, nil, errors.New("standard input contains no action, so the result is BLOCK; write one JSON object a line")
 	case err != nil:
 		return nil, 0, nil, fmt.Errorf("read standard input: %w", err)
 	}

@@ -55,7 +55,7 @@ func (s *hookSettings) install(c *cli.Context) error {
 		return err
 	}
 	if c.Bool(permissionFlag) && !slices.ContainsFunc(edits, func(e edit) bool { return e.place.Permits() }) {
-		return fmt.Errorf("--%s has no place in the settings of --scope %s", permissionFlag, c.String("scope"))
+		return fmt.Errorf("--%s cannot be set in --scope %s; use another scope", permissionFlag, c.String("scope"))
 	}
 	if c.Bool("dry-run") {
 		for _, e := range edits {

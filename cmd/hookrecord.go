@@ -206,7 +206,7 @@ func (r record) changed() error {
 		return fmt.Errorf("which program %s should be is not recorded in %s, so the hook denies everything; run 'shield hook status --accept'", r.program, r.file)
 	}
 	if err != nil {
-		return fmt.Errorf("which program %s should be cannot be read, so the hook denies everything: %w", r.program, err)
+		return fmt.Errorf("the record of the installed program %s cannot be read, so the hook denies everything: %w; run 'shield hook status --accept'", r.program, err)
 	}
 	if now, err := r.identity(); err == nil && now == identity {
 		return nil

@@ -434,25 +434,25 @@ func (s *hookSettings) try(ctx context.Context, h installed) error {
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("did not deny: no answer within %s", statusTime)
+		return fmt.Errorf("the hook did not deny a test command: shield gave no answer within %s; run 'shield doctor'", statusTime)
 	case err != nil && !errors.As(err, &exit) || cmd.ProcessState.ExitCode() != s.host.DenialStatus():
-		return fmt.Errorf("did not deny: it ended with %v: %q", cmd.ProcessState, cut(errs.String()))
+		return fmt.Errorf("the hook did not deny a test command: it ended with %v: %q", cmd.ProcessState, cut(errs.String()))
 	case len(out.Bytes()) > maxDenial:
-		return fmt.Errorf("did not deny: more than %d KiB of output", maxDenial>>10)
+		return fmt.Errorf("the hook did not deny a test command: more than %d KiB of output", maxDenial>>10)
 	}
 	reason := strings.TrimSpace(errs.String())
 	if !s.host.Silent() {
 		reason, err = s.Denied(ctx, out.Bytes())
 	} else if err = nil; len(out.Bytes()) > 0 || reason == "" {
-		err = errors.New("not a reason on standard error alone")
+		err = errors.New("the reason must be on standard error, and nothing on standard output")
 	}
 	switch {
 	case strings.Contains(reason, noVerdict):
 		return fmt.Errorf("gives no verdict: %q", cut(errs.String()))
 	case err != nil:
-		return fmt.Errorf("did not deny: %w: %q, %q", err, cut(out.String()), cut(errs.String()))
+		return fmt.Errorf("the hook did not deny a test command: %w: %q, %q", err, cut(out.String()), cut(errs.String()))
 	case !strings.Contains(errs.String(), reason):
-		return fmt.Errorf("did not deny: the reason is missing on standard error: %q", cut(errs.String()))
+		return fmt.Errorf("the hook did not deny a test command: the reason is missing on standard error: %q", cut(errs.String()))
 	}
 	if err := s.tryJudge(ctx, h.command); err != nil {
 		return fmt.Errorf("denies everything: %w", err)

@@ -41,7 +41,7 @@ func (q *hostQuestion) may(c *cli.Context, version string) error {
 // asksNobody returns an error if a version of a host was found to ask no one.
 func asksNobody(stateDir string, h *host.Host, version string) error {
 	if approve.Unasked(stateDir, h.Name, version) {
-		return fmt.Errorf("%s %s ran a command without asking its user", h.Title(), version)
+		return fmt.Errorf("%s %s ran a command without asking its user; shield asks on the approval page instead", h.Title(), version)
 	}
 	return nil
 }

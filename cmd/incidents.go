@@ -157,7 +157,7 @@ func demoIncidents(c *cli.Context, w *World) error {
 	if only := c.String("only"); only != "" {
 		all = slices.DeleteFunc(all, func(i incident) bool { return i.ID != only })
 		if len(all) == 0 {
-			return fmt.Errorf("demo incidents: no incident is called %q", cut(only))
+			return fmt.Errorf("demo incidents: unknown incident %q; run 'shield demo incidents' for the list", cut(only))
 		}
 	}
 	dir := c.String("dir")

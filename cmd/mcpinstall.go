@@ -89,7 +89,7 @@ func wrapClient(c *cli.Context, w *World, name string, names []string, install b
 		}
 		return edit()
 	}
-	return fmt.Errorf("%s has no list of scope %s on this system", client.Title, scope)
+	return fmt.Errorf("%s has no list of scope %s on this system; use the other --scope", client.Title, scope)
 }
 
 // left are the names of servers that stay as they are: an address leads to them, or

@@ -126,7 +126,7 @@ func newPassword(c *cli.Context) (string, error) {
 	}
 	again, err := askPassword(c.Context, "Repeat the password: ")
 	if err == nil && again != password {
-		err = errors.New("the two passwords differ; nothing was written")
+		err = errors.New("the two passwords differ; nothing was written; run the command again")
 	}
 	return password, err
 }
@@ -172,7 +172,7 @@ func buildBundle(c *cli.Context, w *World) error {
 	}
 	m := bundle.Manifest{Name: c.String("name"), Version: c.Int64("number"), Expires: day.AddDate(0, 0, 1)}
 	if !w.Now().Before(m.Expires) {
-		return fmt.Errorf("policy bundle build: --expires %s is in the past", c.String("expires"))
+		return fmt.Errorf("policy bundle build: --expires %s is in the past; use a later date", c.String("expires"))
 	}
 	files, err := bundleFiles(args[0])
 	if err != nil {
@@ -199,7 +199,7 @@ func buildBundle(c *cli.Context, w *World) error {
 		}
 	}
 	if !usable {
-		return fmt.Errorf("policy bundle build: %s cannot be used; nothing was written", name)
+		return fmt.Errorf("policy bundle build: nothing was written; correct the policy %s first", name)
 	}
 	if err := replaceFile(absolute([]string{c.String("out")}, w.Dir)[0], archive, nil); err != nil {
 		return err

@@ -42,7 +42,7 @@ func sanitizeStream(c *cli.Context, w *World) error {
 	}
 	maxBytes := c.Int("max-bytes")
 	if maxBytes < 1<<10 || maxBytes > 1<<30 {
-		return fmt.Errorf("sanitize: --max-bytes %d is outside 1024 to 1073741824", maxBytes)
+		return fmt.Errorf("sanitize: --max-bytes %d is outside 1024 to 1073741824; choose a value in that range", maxBytes)
 	}
 	mode, err := sanitizeMode(c, w)
 	if err != nil {
@@ -231,7 +231,7 @@ func readResult(rec action.Record) (*action.Action, canonjson.Member, error) {
 	}
 	a, err := action.Parse(rec.Raw) // says what is wrong
 	if err == nil {
-		err = &action.Error{Code: action.MissingField, Field: "result", Err: errors.New("missing; it is what came of the action")}
+		err = &action.Error{Code: action.MissingField, Field: "result", Err: errors.New("missing; add what the tool returned")}
 	}
 	return a, canonjson.Member{}, err
 }

@@ -147,7 +147,7 @@ func scoreFiles(c *cli.Context, w *World) error {
 		return err
 	}
 	if s.Judged == 0 {
-		return errors.New("score: no row was judged")
+		return errors.New("score: no row was judged; check the file, --split, --source and --ids")
 	}
 	return failed
 }
@@ -185,7 +185,7 @@ func scoreOptions(c *cli.Context) (opts score.Options, until int, err error) {
 		}
 	}
 	if opts.Misses < 0 || opts.Misses > maxMisses {
-		return opts, until, fmt.Errorf("score: --misses %d is outside 0 to %d", opts.Misses, maxMisses)
+		return opts, until, fmt.Errorf("score: --misses %d is outside 0 to %d; choose a value in that range", opts.Misses, maxMisses)
 	}
 	if name := c.String("ids"); name != "" {
 		f, err := os.Open(name)
@@ -282,7 +282,7 @@ func check(s *report.Score, l limits) error {
 	if ok {
 		return nil
 	}
-	return &statusError{statusBroken, errors.New("score: a limit is not met")}
+	return &statusError{statusBroken, errors.New("score: a limit is not met; the report lists the misses")}
 }
 
 // scoreNotices tells a person what happens while rows are judged.

@@ -166,12 +166,12 @@ func serviceStatus(c *cli.Context, w *World) error {
 	socket := filepath.Join(peer.Folder(serviceState(w)), peer.SocketName)
 	line, err := peer.Dial(peer.Folder(serviceState(w)))
 	if err != nil {
-		return fmt.Errorf("no service answers at %s: %w; each process judges for itself", socket, err)
+		return fmt.Errorf("the service at %s is not running: %w; each process judges for itself; to start it: shield service install", socket, err)
 	}
 	q := w.question([]string{"service", "status"}, nil)
 	answer, err := line.Ask(&q, maxStatus)
 	if err != nil {
-		return fmt.Errorf("the service at %s does not answer: %w; each process judges for itself", socket, err)
+		return fmt.Errorf("the service at %s does not answer: %w; each process judges for itself; restart the service", socket, err)
 	}
 	var r serviceReport
 	if err := json.Unmarshal(answer.Output, &r); err != nil || !answer.Decided {

@@ -45,7 +45,7 @@ func TestServiceInstall(t *testing.T) {
 	if got, err := os.ReadFile(log); err != nil || string(got) != start+start+"--user disable --now shield.socket\n--user stop shield.service\n" {
 		t.Errorf("%s%v", got, err)
 	}
-	if status, _, errs := run(t, w, "", "service", "status"); status != 1 || !strings.Contains(errs, "no service answers") {
+	if status, _, errs := run(t, w, "", "service", "status"); status != 1 || !strings.Contains(errs, "is not running") {
 		t.Errorf("status %d: %s", status, errs)
 	}
 }

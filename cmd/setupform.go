@@ -80,7 +80,7 @@ func runForm(w *World, fields ...huh.Field) error {
 	case errors.Is(err, huh.ErrUserAborted), errors.Is(err, io.EOF):
 		return errors.New("stopped; nothing was changed")
 	case err != nil:
-		return fmt.Errorf("the terminal cannot be used: %w", err)
+		return fmt.Errorf("the terminal cannot be used: %w; run setup with --yes", err)
 	}
 	return nil
 }

@@ -133,7 +133,7 @@ func refuseAll(ctx context.Context, w *World, out output, cause error) error {
 // silence explains the status of a stream without records.
 func (t *tally) silence() error {
 	if t.allow+t.escalate+t.block == 0 {
-		return errors.New("standard input contains no action, so the result is BLOCK")
+		return errors.New("standard input contains no action, so the result is BLOCK; write one JSON object a line")
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func suggestPolicy(c *cli.Context, w *World) error {
 	}
 	least := c.Int("approvals")
 	if least < 2 {
-		return fmt.Errorf("policy suggest: --approvals %d is less than 2", least)
+		return fmt.Errorf("policy suggest: --approvals %d is less than 2; use 2 or more", least)
 	}
 	text, from, err := suggested(c, w, least)
 	if err == nil && text == "" {

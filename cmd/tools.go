@@ -122,7 +122,7 @@ func setClass(c *cli.Context, w *World) error {
 	}
 	r, err := answers.Find(c.Context, w.User, name)
 	if err != nil {
-		return fmt.Errorf("tools set %s: %w; 'shield allow' lists what was refused, 'shield tools list' the tools that have a class", cut(name), err)
+		return fmt.Errorf("tools set %s: %w; 'shield allow' lists refused actions, 'shield tools list' the tools with a class", cut(name), err)
 	}
 	if r.Tool == nil {
 		return fmt.Errorf("tools set %s: the action does not use an unknown tool; to allow it: shield allow %s", r.Ref, r.Ref)

@@ -196,7 +196,7 @@ func applyUndo(c *cli.Context, w *World) error {
 	}
 	fmt.Fprintf(w.Out, "%s: %s.\n", kept.ID, said)
 	if err == nil && counts[undo.Failed] > 0 {
-		err = fmt.Errorf("undo apply %s: some files were not restored", kept.ID)
+		err = fmt.Errorf("undo apply %s: some files were not restored; correct the causes above, and run it again", kept.ID)
 	}
 	return err
 }

@@ -408,7 +408,7 @@ func (a *Approver) ask(ctx context.Context, r *Request, channels []Channel) (Ans
 			why = errTimeout
 			return Answer{}, "", errTimeout
 		case <-queue.C:
-			return Answer{}, "", errors.New("another question was on the terminal for over an hour")
+			return Answer{}, "", errors.New("another shield process has asked on this terminal for over an hour; answer its question, or end that process")
 		case <-ctx.Done():
 			why = context.Cause(ctx)
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -438,7 +438,7 @@ func askOne(ctx context.Context, ch Channel, r *Request) (got reply) {
 	}()
 	got.answer, got.err = ch.Ask(ctx, r)
 	if got.err == nil && !same(got.answer.ID, r.ID) {
-		got.err = errors.New("the answer is for another request")
+		got.err = errors.New("the answer is for another question, so this one is denied")
 	}
 	return got
 }

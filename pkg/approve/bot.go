@@ -108,7 +108,7 @@ func (b *bot) send(ctx context.Context, patience time.Duration, c call) (status 
 	}
 	req, err := http.NewRequestWithContext(ctx, c.method, b.base+c.path, bytes.NewReader(body))
 	if err != nil {
-		return 0, nil, errors.New("the URL of the service is invalid")
+		return 0, nil, errors.New("the URL of the service is invalid; correct the settings of the channel")
 	}
 	for key, values := range c.header {
 		req.Header[key] = values
@@ -128,7 +128,7 @@ func (b *bot) send(ctx context.Context, patience time.Duration, c call) (status 
 	case len(data) > maxBotAnswer:
 		err = fmt.Errorf("%s: the answer is longer than %d bytes", c.name, maxBotAnswer)
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
-		err = fmt.Errorf("%s: the service sent a redirect, which shield does not follow", c.name)
+		err = fmt.Errorf("%s: the service sent a redirect, which shield does not follow; check the proxy and the URL", c.name)
 	case resp.StatusCode == http.StatusTooManyRequests:
 		err = &limitError{c.name, retryAfter(resp.Header)}
 	}

@@ -58,7 +58,7 @@ func Places(file string) ([]Place, error) {
 			p.Service, _, _ = strings.Cut(u.Scheme, "+")
 		}
 		if _, err := shoutrrr.CreateSender(line); err != nil || p.Service == "" {
-			return nil, fmt.Errorf("%s:%d: not the URL of a service, such as telegram://TOKEN@telegram?chats=CHAT", file, i+1)
+			return nil, fmt.Errorf("%s:%d: not the URL of a chat service, such as telegram://TOKEN@telegram?chats=CHAT", file, i+1)
 		}
 		if out = append(out, p); len(out) > maxPlaces {
 			return nil, fmt.Errorf("%s: more than %d URLs", file, maxPlaces)
@@ -75,7 +75,7 @@ func Places(file string) ([]Place, error) {
 func (p Place) Send(ctx context.Context, text string) error {
 	sender, err := shoutrrr.CreateSender(p.url)
 	if err != nil {
-		return errors.New("not the URL of a service")
+		return errors.New("not the URL of a chat service")
 	}
 	select {
 	case err = <-sender.SendAsync(text, nil):

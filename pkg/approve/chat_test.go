@@ -49,8 +49,8 @@ func TestPlacesRefused(t *testing.T) {
 	}{
 		"others can read it": {0o644, []string{"generic://example.com"}, "others"},
 		"no place":           {0o600, []string{"", "# none"}, "contains no URL"},
-		"no URL":             {0o600, []string{"generic://example.com", "hunter2hunter2"}, ":2: not the URL of a service"},
-		"unknown service":    {0o600, []string{"pigeon://hunter2hunter2@loft"}, ":1: not the URL of a service"},
+		"no URL":             {0o600, []string{"generic://example.com", "hunter2hunter2"}, ":2: not the URL of a chat service"},
+		"unknown service":    {0o600, []string{"pigeon://hunter2hunter2@loft"}, ":1: not the URL of a chat service"},
 		"too many":           {0o600, strings.Split(strings.Repeat("generic://example.com ", maxPlaces+1), " ")[:maxPlaces+1], "more than 16"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -125,25 +125,25 @@ func parseReply(data []byte, id string) (Answer, error) {
 		a.Approve = true
 	case "deny":
 	default:
-		return Answer{}, fmt.Errorf("the program's decision %.20q is neither approve nor deny", reply.Decision)
+		return Answer{}, fmt.Errorf("the program's decision %.20q must be approve or deny", reply.Decision)
 	}
 	switch reply.Scope {
 	case "", "once":
 	case "session":
 		a.Kind = true
 	default:
-		return Answer{}, fmt.Errorf("the program's scope %.20q is neither once nor session", reply.Scope)
+		return Answer{}, fmt.Errorf("the program's scope %.20q must be once or session", reply.Scope)
 	}
 	a.Class = analysis.Class(reply.Class)
 	switch {
 	case reply.Class == "":
 	case !slices.Contains(analysis.Classes, a.Class):
-		return Answer{}, fmt.Errorf("the program's class %.20q is none of reads, workspace, elsewhere and never", reply.Class)
+		return Answer{}, fmt.Errorf("the program's class %.20q must be reads, workspace, elsewhere or never", reply.Class)
 	case a.Approve == (a.Class == analysis.ClassNever):
-		return Answer{}, fmt.Errorf("the program's decision does not fit its class %s", reply.Class)
+		return Answer{}, fmt.Errorf("the program's decision contradicts its class %s: never goes with deny, the others with approve", reply.Class)
 	}
 	if reply.Minutes < 0 {
-		return Answer{}, errors.New("the program's minutes are negative")
+		return Answer{}, errors.New("the program's minutes must be 0 or more")
 	}
 	a.Remember = time.Duration(min(reply.Minutes, 60)) * time.Minute
 	return a, nil

@@ -133,7 +133,7 @@ func (b *inbox) add(ctx context.Context, r *Request, now time.Time) (alive *floc
 			return err
 		}
 		if taken, err := alive.TryLock(); err != nil || !taken {
-			return errors.Join(err, errors.New("another process holds the question's lock"))
+			return errors.Join(err, errors.New("another process is answering this question; try again"))
 		}
 		return b.write(r.ID+".request", e)
 	})

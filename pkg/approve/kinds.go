@@ -80,7 +80,7 @@ func (s *Refusals) Learn(ctx context.Context, binding string, a Standing) error 
 			return err
 		}
 		if count >= maxKinds {
-			return fmt.Errorf("this session has %d kinds already", count)
+			return fmt.Errorf("this session already has %d approved kinds; revoke one with 'shield approvals revoke'", count)
 		}
 		for _, o := range old {
 			if err := sh.Put(o[0], o[1], nil); err != nil {
@@ -234,7 +234,7 @@ func AddAnswer(ctx context.Context, file string, a *Standing, comment string) er
 			return "", err
 		}
 		if slices.ContainsFunc(list, func(o Standing) bool { return o.Name == a.Name }) {
-			return "", fmt.Errorf("an answer is already named %s", a.Name)
+			return "", fmt.Errorf("an answer named %s already exists; choose another name", a.Name)
 		}
 		if text == "" {
 			text = answersHead

@@ -72,10 +72,10 @@ const (
 
 // What can be wrong with the name of a refusal.
 var (
-	ErrUnknownRef = errors.New("no refusal has this reference")
-	ErrUsedRef    = errors.New("this refusal was already allowed")
+	ErrUnknownRef = errors.New("no refusal has this reference; run 'shield allow' for the list")
+	ErrUsedRef    = errors.New("this refusal was already allowed; tell the agent to try again")
 	ErrOldRef     = errors.New("this refusal is too old to be allowed; let the agent try again")
-	ErrTooLarge   = errors.New("the action is too large to be shown whole")
+	ErrTooLarge   = errors.New("the action is too large to be shown in full, so it cannot be allowed; split it into smaller steps")
 )
 
 // Refusals are the refused actions of one installation, in its state. A record that does

@@ -44,7 +44,7 @@ const (
 // end with it, the session. Several processes may do so at once.
 func (s *Refusals) SetTool(ctx context.Context, binding string, t ToolClass) error {
 	if !slices.Contains(analysis.Classes, t.Class) {
-		return fmt.Errorf("%q is not a class of tools", t.Class)
+		return fmt.Errorf("%q is not a class of tools; use reads, workspace, elsewhere or never", t.Class)
 	}
 	t.ID, t.At = ToolID(binding), s.Clock()
 	if t.Session != "" {

@@ -435,7 +435,7 @@ func (s *server) waits(id string) *entry {
 	return nil
 }
 
-var errNotWaiting = errors.New("this question is no longer waiting")
+var errNotWaiting = errors.New("this question is no longer waiting; let the agent try again")
 
 // take takes an answer to a question, the first one only, and puts it where the
 // process that asked looks for it. also are the identical questions that the person was shown

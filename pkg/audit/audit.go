@@ -118,7 +118,7 @@ type Log struct {
 // its folder (mode 0700) if need be; how long it is does not matter.
 func Open(path string, opts Options) (*Log, error) {
 	if opts.Clock == nil {
-		return nil, errors.New("open audit log: no clock given")
+		return nil, errors.New("open audit log: the caller gave no clock")
 	}
 	opts.MaxBytes, opts.LockWait = cmp.Or(opts.MaxBytes, MaxBytes), cmp.Or(opts.LockWait, LockWait)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -25,7 +25,7 @@ type Checkpoint struct {
 }
 
 // ErrBadSignature is the error for a checkpoint that the key did not sign.
-var ErrBadSignature = errors.New("checkpoint was not signed with this key, or was changed")
+var ErrBadSignature = errors.New("the checkpoint was not signed with this key, or was changed; use the key that signed it")
 
 // message returns what is signed. The first line keeps a signature from
 // meaning anything elsewhere.
@@ -110,11 +110,11 @@ func LoadKey(path string) (ed25519.PrivateKey, error) {
 	}
 	key, err := x509.ParsePKCS8PrivateKey(der)
 	if err != nil {
-		return nil, fmt.Errorf("load checkpoint key %s: not an ed25519 key", path)
+		return nil, fmt.Errorf("load checkpoint key %s: not an ed25519 key; make one with 'shield audit checkpoint --generate'", path)
 	}
 	private, ok := key.(ed25519.PrivateKey)
 	if !ok {
-		return nil, fmt.Errorf("load checkpoint key %s: not an ed25519 key", path)
+		return nil, fmt.Errorf("load checkpoint key %s: not an ed25519 key; make one with 'shield audit checkpoint --generate'", path)
 	}
 	return private, nil
 }
@@ -127,11 +127,11 @@ func LoadPublicKey(path string) (ed25519.PublicKey, error) {
 	}
 	key, err := x509.ParsePKIXPublicKey(der)
 	if err != nil {
-		return nil, fmt.Errorf("load checkpoint key %s: not an ed25519 key", path)
+		return nil, fmt.Errorf("load checkpoint key %s: not an ed25519 key; make one with 'shield audit checkpoint --generate'", path)
 	}
 	public, ok := key.(ed25519.PublicKey)
 	if !ok {
-		return nil, fmt.Errorf("load checkpoint key %s: not an ed25519 key", path)
+		return nil, fmt.Errorf("load checkpoint key %s: not an ed25519 key; make one with 'shield audit checkpoint --generate'", path)
 	}
 	return public, nil
 }
@@ -147,7 +147,7 @@ func loadPEM(path, kind string, private bool) ([]byte, error) {
 		return nil, fmt.Errorf("load checkpoint key: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("load checkpoint key %s: not a regular file", path)
+		return nil, fmt.Errorf("load checkpoint key %s: not a regular file; name the file itself", path)
 	}
 	if private && othersMayRead(info) {
 		return nil, fmt.Errorf("load checkpoint key %s: others can read it (mode %v); run 'chmod 600 %q'", path, info.Mode().Perm(), path)

@@ -35,7 +35,7 @@ func (e *QueryError) Unwrap() error { return e.Err }
 // the query.
 func Query(ctx context.Context, r io.Reader, program string, emit func([]byte) error) (skipped int, err error) {
 	if len(program) > maxProgram {
-		return 0, &QueryError{"", fmt.Errorf("program is longer than %d bytes", maxProgram)}
+		return 0, &QueryError{"", fmt.Errorf("the jq program is longer than %d bytes; shorten it", maxProgram)}
 	}
 	q, err := gojq.Parse(program)
 	if err != nil {
@@ -83,7 +83,7 @@ func ask(ctx context.Context, code *gojq.Code, entry map[string]any, emit func([
 			return fmt.Errorf("query: entry %v: %w", entry["seq"], err)
 		}
 		if n >= maxResults {
-			return fmt.Errorf("query: entry %v: more than %d results", entry["seq"], maxResults)
+			return fmt.Errorf("query: entry %v: more than %d results; narrow the jq program", entry["seq"], maxResults)
 		}
 		b, err := gojq.Marshal(v)
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	errNotBundle = errors.New("it is not a policy bundle: a tar archive, compressed with gzip")
+	errNotBundle = errors.New("it is not a policy bundle (a tar.gz archive); make one with 'shield policy bundle build'")
 	errCut       = errors.New("it is cut off or damaged; get it again")
 	errTooBig    = fmt.Errorf("it unpacks to more than %d MiB", maxUnpacked>>20)
 	errAppended  = errors.New("data follows the end of the archive")

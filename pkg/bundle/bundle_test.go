@@ -214,7 +214,7 @@ func TestHostile(t *testing.T) {
 		"no manifest":           {edit(t, good, func(f map[string][]byte) { delete(f, manifestFile) }), "manifest.json is missing"},
 		"no signature":          {unsigned(t), "no signature"},
 		"no policy":             {edit(t, good, func(f map[string][]byte) { delete(f, PolicyFile) }), "in the manifest, but not in the bundle"},
-		"signature is garbage":  {set(signatureFile, "hello"), "not a signature"},
+		"signature is garbage":  {set(signatureFile, "hello"), "not a minisign signature"},
 		"other key":             {signed(t, other), "not one of the keys"},
 		"manifest changed": {edit(t, good, func(f map[string][]byte) {
 			f[manifestFile] = bytes.Replace(f[manifestFile], []byte("12"), []byte("13"), 1)

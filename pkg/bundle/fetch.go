@@ -72,7 +72,7 @@ func Fetch(ctx context.Context, source string, roots *x509.CertPool) ([]byte, er
 		},
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			if r.URL.Scheme != "https" || len(via) > maxRedirects {
-				return fmt.Errorf("redirected more than %d times, or away from https", maxRedirects)
+				return fmt.Errorf("more than %d redirects, or a redirect to a URL without https; use the final URL", maxRedirects)
 			}
 			return nil
 		},

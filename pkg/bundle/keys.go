@@ -40,7 +40,7 @@ func parseKey(text string) (key minisign.PublicKey, err error) {
 func (k Keys) verify(message, signature []byte) (string, error) {
 	var s minisign.Signature
 	if err := s.UnmarshalText(signature); err != nil {
-		return "", fmt.Errorf("%s is not a signature of minisign", signatureFile)
+		return "", fmt.Errorf("%s is not a minisign signature; sign the bundle with 'shield policy bundle sign'", signatureFile)
 	}
 	known := false
 	for _, key := range k {
@@ -96,7 +96,7 @@ func ParsePrivateKey(text []byte, password string) (*PrivateKey, error) {
 			return nil, errors.New("the password does not open the private key, or the key is damaged")
 		}
 	} else if err := key.UnmarshalText(text); err != nil {
-		return nil, errors.New("this is not a private key of minisign")
+		return nil, errors.New("this is not a minisign private key; name NAME.key")
 	}
 	return &PrivateKey{key}, nil
 }

@@ -117,7 +117,7 @@ func (l *Loaded) resolve(src *Sources, name, dir string, errs *yamlfile.Errors) 
 func absolute(path, dir, home string) (string, error) {
 	switch {
 	case path == "":
-		return "", errors.New("the path is empty; write a path, or leave the setting out")
+		return "", errors.New("the value is an empty path; write a path, or leave the setting out")
 	case filepath.IsAbs(path):
 		return filepath.Clean(path), nil
 	case path == "~" || strings.HasPrefix(path, "~/") || strings.HasPrefix(path, `~\`):

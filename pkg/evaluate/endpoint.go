@@ -63,7 +63,7 @@ func (ep *Endpoint) base(s service) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {
 		// The error of url.Parse quotes the URL, which may hold a password.
-		return nil, errors.New("base_url is not a URL")
+		return nil, errors.New("base_url is not a URL; write https://HOST/PATH")
 	}
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
@@ -110,11 +110,11 @@ func (ep *Endpoint) proxyURL() (*url.URL, error) {
 	}
 	u, err := url.Parse(ep.Proxy)
 	if err != nil || u.Host == "" {
-		return nil, errors.New("proxy is not a URL")
+		return nil, errors.New("proxy is not a URL; write http://HOST:PORT")
 	}
 	switch u.Scheme {
 	case "http", "https", "socks5", "socks5h":
 		return u, nil
 	}
-	return nil, fmt.Errorf("proxy: scheme %.20q is not http, https or socks5", u.Scheme)
+	return nil, fmt.Errorf("proxy: the scheme %.20q is not supported; use http, https or socks5", u.Scheme)
 }

@@ -62,14 +62,14 @@ func loadKey(name string) (string, error) {
 // message must not reveal what is in some other file.
 func checkKey(key string) error {
 	if key == "" {
-		return errors.New("the API key is empty")
+		return errors.New("the API key is empty; set the variable or the file that the settings name")
 	}
 	if len(key) > maxKey {
-		return fmt.Errorf("the API key is longer than %d bytes", maxKey)
+		return fmt.Errorf("the API key is longer than %d bytes; check that the settings name the right file", maxKey)
 	}
 	for i := range len(key) {
 		if key[i] <= ' ' || key[i] > '~' {
-			return errors.New("the API key holds a character that is not printable ASCII")
+			return errors.New("the API key contains a character that is not printable ASCII; check that the settings name the right file")
 		}
 	}
 	return nil

@@ -54,8 +54,8 @@ func TestEndpointRefused(t *testing.T) {
 		{"plain HTTP to a private address", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "http://10.0.0.7/v1"}}, ""},
 		{"plain HTTP to a container", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "http://ollama:11434/v1"}}, ""},
 		{"proxy", Endpoint{Evaluator: config.Evaluator{Provider: "ollama", Model: "m", Proxy: "socks5://127.0.0.1:1080"}}, ""},
-		{"proxy of another scheme", Endpoint{Evaluator: config.Evaluator{Provider: "ollama", Model: "m", Proxy: "ftp://x.test"}}, "proxy: scheme"},
-		{"proxy without host", Endpoint{Evaluator: config.Evaluator{Provider: "ollama", Model: "m", Proxy: "x.test"}}, "proxy is not a URL"},
+		{"proxy of another scheme", Endpoint{Evaluator: config.Evaluator{Provider: "ollama", Model: "m", Proxy: "ftp://x.test"}}, "proxy: the scheme"},
+		{"proxy without host", Endpoint{Evaluator: config.Evaluator{Provider: "ollama", Model: "m", Proxy: "x.test"}}, "proxy is not a URL; write http://HOST:PORT"},
 		{"no CA file", Endpoint{Evaluator: config.Evaluator{Provider: "ollama", Model: "m", CAFile: "/does/not/exist"}}, "ca_file"},
 		{"CA file without certificates", Endpoint{Evaluator: config.Evaluator{Provider: "ollama", Model: "m", CAFile: "provider_test.go"}}, "contains no PEM certificate"},
 	} {

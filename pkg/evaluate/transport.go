@@ -67,7 +67,7 @@ func (ep *Endpoint) roots() (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("ca_file: %s contains no PEM certificate", ep.CAFile)
+		return nil, fmt.Errorf("ca_file: %s contains no PEM certificate; name the file of the CA", ep.CAFile)
 	}
 	return pool, nil
 }

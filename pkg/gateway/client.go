@@ -98,11 +98,11 @@ func (g *Gateway) enter(c *call) error {
 	case g.noAnswer != nil:
 		return g.noAnswer
 	case g.calls[string(c.id)] != nil:
-		return errors.New("a request with this id is already pending")
+		return errors.New("a request with this id is already pending; use a new id for each request")
 	case g.late[string(c.id)]:
-		return errors.New("a request with this id was cancelled, and the server can still answer it")
+		return errors.New("the id of a cancelled request was used again; use a new id for each request")
 	case len(g.calls) >= maxPending:
-		return fmt.Errorf("more than %d requests wait for their answers", maxPending)
+		return fmt.Errorf("more than %d requests are pending; wait for answers before sending more", maxPending)
 	}
 	g.calls[string(c.id)] = c
 	return nil

@@ -172,7 +172,7 @@ func (g *Gateway) Relay(ctx context.Context, client, server Side) error {
 			}
 			return err
 		case <-toClient.broken:
-			return errors.New("the client has closed its end")
+			return errors.New("the client closed the connection")
 		case <-ctx.Done():
 			toServer.close()
 			return ctx.Err()
@@ -270,7 +270,7 @@ func (r *route) over() {
 // ask hands the server a frame, or fails if it reads nothing.
 func (r *route) ask(raw []byte) error {
 	if !r.server.put(raw, false) {
-		return errors.New("the server does not read what it is sent")
+		return errors.New("the server stopped reading its input")
 	}
 	return nil
 }

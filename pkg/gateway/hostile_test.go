@@ -183,7 +183,7 @@ func TestServerThatDoesNotRead(t *testing.T) {
 		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"resources/list","params":{"cursor":"%s"}}`, i, big))
 	}
 	m := c.got()
-	if m.fault == nil || !strings.Contains(text(m.fault, "message"), "does not read") {
+	if m.fault == nil || !strings.Contains(text(m.fault, "message"), "stopped reading") {
 		t.Errorf("%.200s", m.raw)
 	}
 }

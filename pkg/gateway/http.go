@@ -259,7 +259,7 @@ func headed(h http.Header, t *tool, arguments object) (map[string]string, error)
 		}
 		said, ok := decoded(h.Get(header))
 		if !ok || arguments[name] == nil || said != want {
-			return nil, fmt.Errorf("the header %s says something else than the message", header)
+			return nil, fmt.Errorf("the header %s contradicts the message", header)
 		}
 		out[header] = h.Get(header)
 	}

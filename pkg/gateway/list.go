@@ -151,7 +151,7 @@ func toolTexts(m *message) ([][]byte, error) {
 			}
 		}
 	}
-	return nil, errors.New("it has no list of tools")
+	return nil, errors.New("its answer contains no list of tools")
 }
 
 // pin holds a page of tools against the pins and returns those that are

@@ -67,7 +67,7 @@ func TestPins(t *testing.T) {
 	step("add sub", "it is new", add, sub, named("mul", "Multiplies."))
 	step("add", "it is sub under another name", add, named("mul", "Subtracts."))
 	accept("has changed since", "", "mul@000000000000")
-	accept("no tool", "", "nothing")
+	accept("no new or changed tool", "", "nothing")
 	accept("mul", "", "mul")
 	step("add mul", "", add, named("mul", "Subtracts."))
 	accept("sub", "", "sub") // gone: its pin is removed

@@ -203,9 +203,9 @@ func (g *Gateway) serverRequest(r *route, m *message) error {
 	switch {
 	case why != "":
 	case g.asked[string(m.id)]:
-		why = "a request with this id is already pending"
+		why = "a request with this id is already pending; use a new id for each request"
 	case len(g.asked) >= maxPending:
-		why = fmt.Sprintf("more than %d requests wait for their answers", maxPending)
+		why = fmt.Sprintf("more than %d requests are pending; wait for answers before sending more", maxPending)
 	default:
 		g.asked[string(m.id)] = true
 	}

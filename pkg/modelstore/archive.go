@@ -18,7 +18,7 @@ import (
 )
 
 // errTooBig says that an archive is a bomb, or too large for a classifier.
-var errTooBig = fmt.Errorf("it unpacks to more than %d bytes", maxModel)
+var errTooBig = fmt.Errorf("it unpacks to more than %d bytes, which no model needs", maxModel)
 
 // unpackArchive copies the files of a model from an archive: tar, as it is or
 // compressed with gzip or zstd, or zip. The format is told by the content. The
@@ -127,7 +127,7 @@ func (e *entries) entry(name string, mode fs.FileMode, size int64) (string, bool
 	switch {
 	case mode.IsDir():
 	case !mode.IsRegular():
-		return "", false, fmt.Errorf("entry %.80q is neither a plain file nor a folder", name)
+		return "", false, fmt.Errorf("entry %.80q is neither a plain file nor a folder; remove it from the archive", name)
 	case size < 0 || size > maxModel-e.bytes:
 		return "", false, errTooBig
 	default:
@@ -140,7 +140,7 @@ func (e *entries) entry(name string, mode fs.FileMode, size int64) (string, bool
 	}
 	e.seen[folded] = !mode.IsDir()
 	if len(e.seen) > maxNames {
-		return "", false, fmt.Errorf("it has more than %d entries", maxNames)
+		return "", false, fmt.Errorf("it has more than %d entries; remove what is not part of the model", maxNames)
 	}
 	return plain, !mode.IsDir(), nil
 }

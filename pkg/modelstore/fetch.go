@@ -61,7 +61,7 @@ func fetch(ctx context.Context, u *url.URL, f *os.File) error {
 		Transport: transport,
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			if r.URL.Scheme != "https" || len(via) > 5 {
-				return errors.New("too many redirects, or a redirect to a URL without https")
+				return errors.New("too many redirects, or a redirect to a URL without https; use the final URL")
 			}
 			return nil
 		},

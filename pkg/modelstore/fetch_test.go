@@ -60,7 +60,7 @@ func TestDownloadRefuses(t *testing.T) {
 		"a digest too short":  {srv.URL + "/tiny", good[:32], "64 hexadecimal digits"},
 		"another digest":      {srv.URL + "/tiny", strings.Repeat("0", 64), "its sha256 is " + good},
 		"not found":           {srv.URL + "/not-found", good, "status 404"},
-		"away from https":     {srv.URL + "/moved", good, "away from https"},
+		"without https":       {srv.URL + "/moved", good, "without https"},
 		"cut":                 {srv.URL + "/cut", good, "unexpected EOF"},
 		"http":                {"http://models.example/tiny", good, "use https"},
 		"http of a network":   {"http://10.0.0.1/tiny", good, "use https"},

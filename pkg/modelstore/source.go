@@ -66,7 +66,7 @@ func openPlain(root *os.Root, name string) (*os.File, error) {
 	}
 	if after, err := f.Stat(); err != nil || !os.SameFile(before, after) {
 		f.Close()
-		return nil, fmt.Errorf("%s was replaced while it was read", name)
+		return nil, fmt.Errorf("%s was replaced while it was read; try again", name)
 	}
 	return f, nil
 }

@@ -62,7 +62,7 @@ type matcher struct {
 
 func compileList(rules []rulefile.Rule, vars map[string][]string, allow bool) (*index, error) {
 	if len(rules) > most {
-		return nil, fmt.Errorf("more than %d rules in a list", most)
+		return nil, fmt.Errorf("more than %d rules in a list; combine rules", most)
 	}
 	x := &index{
 		rules: make([]matcher, len(rules)), byType: make(map[string]*ruleSet, 32),

@@ -21,9 +21,9 @@ const (
 )
 
 var (
-	errOperand = errors.New("the action is too large for the condition")
+	errOperand = errors.New("the action is too large for the condition; simplify the rule")
 	errSteps   = errors.New("the condition needs too many steps")
-	errWork    = errors.New("the condition has to process too much text")
+	errWork    = errors.New("the condition has to process too much text; simplify the rule")
 )
 
 // A meter is the context of a running condition. It ends when a bound is

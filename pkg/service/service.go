@@ -25,7 +25,7 @@ const (
 )
 
 // ErrRunning is the error for a folder that another service listens in.
-var ErrRunning = errors.New("a service of this user is running already")
+var ErrRunning = errors.New("a service of this user is already running; stop it first")
 
 // An Asker is the process that has put a question.
 type Asker struct{ PID int }

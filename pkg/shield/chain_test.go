@@ -215,7 +215,7 @@ func TestConfigThatCannotWork(t *testing.T) {
 		cfg  Config
 		want string
 	}{
-		"no such policy":                  {Config{Policy: "none"}, "neither a file nor one of the presets"},
+		"no such policy":                  {Config{Policy: "none"}, "not a file or preset"},
 		"a broken policy":                 {Config{Policy: file}, `did you mean "deny"?`},
 		"a policy that is a folder":       {Config{Policy: t.TempDir()}, "load policy"},
 		"a root that is none":             {Config{Roots: []string{"/"}}, "root"},

@@ -293,7 +293,7 @@ func (p *Pipeline) asksOffline(ctx context.Context, c *analysis.Case) (*verdict.
 }
 
 // ErrExams means that the exams of a model are used up for the day.
-var ErrExams = fmt.Errorf("this model was examined %d times in the last 24 hours", ExamsADay)
+var ErrExams = fmt.Errorf("this model was examined %d times in the last 24 hours; try again tomorrow", ExamsADay)
 
 // ExamOptions say how an exam is taken.
 type ExamOptions struct {
@@ -335,7 +335,7 @@ func (p *Pipeline) Exam(ctx context.Context, o ExamOptions) (*ExamResult, error)
 		return nil, err
 	}
 	if r.Unreached > maxUnreached {
-		return nil, fmt.Errorf("%d of %d questions got no answer, so the exam does not count", r.Unreached, len(paper))
+		return nil, fmt.Errorf("%d of %d questions got no answer, so the exam does not count; check the service, and repeat the exam", r.Unreached, len(paper))
 	}
 	if err := p.change(ctx, func(j *modelRecord) error {
 		j.Result, j.Withdrawn, j.Calls, j.Due = r, "", 0, 0
@@ -449,7 +449,7 @@ func (p *Pipeline) takeExam(ctx context.Context, paper []exam.Question, o ExamOp
 					stop(err)
 				case a.v.Error == "evaluator" && !strings.HasPrefix(a.v.Reasoning, "failed to parse"):
 					if r.Unreached++; r.Unreached > maxUnreached {
-						failed = fmt.Errorf("the model does not answer: %s", a.v.Reasoning)
+						failed = fmt.Errorf("the model does not answer: %s; check the service", a.v.Reasoning)
 						stop(failed)
 					}
 				default:

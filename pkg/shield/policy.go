@@ -88,7 +88,7 @@ func loadHighest(cfg Config, opts policy.Options) (p *policy.Policy, from *bundl
 	}
 	data, err := ReadPolicyFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("policy %q is neither a file nor one of the presets %s", name, strings.Join(policy.Presets(), ", "))
+		return nil, nil, fmt.Errorf("policy %q is not a file or preset; the presets are %s", name, strings.Join(policy.Presets(), ", "))
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("load policy: %w", err)

@@ -223,7 +223,7 @@ func (a *applier) content(e *Entry) (*os.File, error) {
 	}
 	if !ok {
 		f.Close()
-		return nil, errors.New("the kept copy has changed since")
+		return nil, errors.New("the kept copy was changed after it was made, so it is not restored")
 	}
 	return f, nil
 }
@@ -321,7 +321,7 @@ func (a *applier) replace(dir int, name string, i int, found stamp) error {
 	move := func(from int, staged string) error {
 		var st unix.Stat_t
 		if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil || stampOf(&st) != found {
-			return errors.New("it changed while it was restored")
+			return errors.New("it changed while it was restored; try again")
 		}
 		return unix.Renameat(from, staged, dir, name)
 	}
@@ -435,7 +435,7 @@ func (a *applier) overwrite(dir int, name string, e *Entry, found stamp) error {
 	defer to.Close()
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || stampOf(&st) != found {
-		return errors.New("it changed while it was restored")
+		return errors.New("it changed while it was restored; try again")
 	}
 	step()
 	if err := to.Truncate(0); err != nil {

@@ -381,7 +381,7 @@ func TestTampered(t *testing.T) {
 		}
 	}
 	for _, r := range apply(t, s, set.ID, true) {
-		if r.Did != Failed || !strings.Contains(r.Why, "has changed since") {
+		if r.Did != Failed || !strings.Contains(r.Why, "was changed after") {
 			t.Errorf("%+v", r)
 		}
 	}
