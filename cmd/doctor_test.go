@@ -71,7 +71,7 @@ func TestDoctor(t *testing.T) {
 		"evaluator with a missing key file": {"evaluator: {provider: custom, model: judge, api_key_file: key, base_url: '" + up.URL + "'}\n", bad,
 			[]string{"bad   evaluator: api_key_file: stat DIR/key: no such file or directory (DIR/shield.yaml:1)"}},
 		"evaluator with a loose key file": {"evaluator: {provider: custom, model: judge, api_key_file: shield.yaml, base_url: '" + up.URL + "'}\n", bad,
-			[]string{"bad   evaluator: api_key_file: DIR/shield.yaml: the API key holds a character"}},
+			[]string{"bad   evaluator: api_key_file: DIR/shield.yaml: the API key contains a character"}},
 		"evaluator without model": {"evaluator: {provider: custom, base_url: '" + up.URL + "'}\n", bad, []string{"bad   evaluator: no model is set\n      set evaluator.model"}},
 		"evaluator with another model": {"evaluator: {provider: custom, model: jugde, base_url: '" + up.URL + "'}\n", good,
 			[]string{`warn  evaluator: ` + up.URL + ` does not list the model "jugde"; it has judge (DIR/shield.yaml:1)`}},

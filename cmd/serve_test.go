@@ -233,7 +233,7 @@ func TestServedRefuses(t *testing.T) {
 		"no command":          {Args: nil},
 		"another command":     {Args: []string{"score"}},
 		"a change of hooks":   {Args: []string{"hook", "install", "claude-code"}},
-		"only shield itself":          {Args: []string{"hook", "claude-code"}},
+		"only shield itself":  {Args: []string{"hook", "claude-code"}},
 		"an unknown flag":     {Args: append(slices.Clone(good.Args), "--frob")},
 		"missing settings":    {Args: append(slices.Clone(good.Args), "--config", "/nonexistent")},
 		"a malformed event":   {Args: good.Args, Input: []byte("{")},

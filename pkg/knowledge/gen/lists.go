@@ -187,7 +187,7 @@ func hostList(item yaml.MapItem) (knowledge.HostList, error) {
 func owners(dir string) ([]byte, error) {
 	return compiled[[]knowledge.Owner](dir, "owners.yaml", "Owners are the services whose credentials are known by their names.", "Owners", func(o knowledge.Owner) (knowledge.Owner, error) {
 		if len(o.Names) == 0 || strings.Trim(strings.Join(o.Names, ""), "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
-			return o, fmt.Errorf("%v are no words in capitals", o.Names)
+			return o, fmt.Errorf("%v are not words in capitals", o.Names)
 		}
 		hosts, err := hostList(yaml.MapItem{Key: o.Names[0], Value: anyOf(o.Hosts)})
 		o.Hosts = hosts.Hosts
