@@ -99,8 +99,8 @@ var statWords = sync.OnceValues(func() ([]string, error) {
 	return nil, fmt.Errorf("%s prints no identity of a file", path)
 })
 
-// digestWords returns the words of a shell that print the SHA-256 of standard input.
-func digestWords() (string, error) {
+// sha256Command returns the words of a shell that print the SHA-256 of standard input.
+func sha256Command() (string, error) {
 	if path, err := tool("sha256sum"); err == nil {
 		return path, nil
 	}
@@ -123,7 +123,7 @@ func (r record) check() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	digest, err := digestWords()
+	digest, err := sha256Command()
 	if err != nil {
 		return "", err
 	}

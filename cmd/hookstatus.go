@@ -72,7 +72,7 @@ func (s *hookSettings) status(c *cli.Context) error {
 	}
 	var files []string
 	for _, h := range hooks {
-		if !slices.Contains(files, h.file) { // one with a hook for each event
+		if !slices.Contains(files, h.file) { // a file can hold several hooks, one for each event
 			files = append(files, h.file)
 		}
 	}

@@ -107,12 +107,12 @@ func relay(c *cli.Context, w *World) error {
 		return fmt.Errorf("mcp: %s: %w", term.Escape(argv[0]), err)
 	}
 	err = gateway.New(opts).Relay(c.Context, gateway.Side{Out: w.In, In: kept{w.Out}}, process.Side)
-	return endOf(process.End(err != nil), err, c.Context.Err() != nil)
+	return exitStatusOf(process.End(err != nil), err, c.Context.Err() != nil)
 }
 
-// endOf returns what a command ends with after its server: the server's own
-// status if that ended first.
-func endOf(ended, relayed error, interrupted bool) error {
+// exitStatusOf returns the exit status of a command whose server has ended: the status of the server
+// if that ended first.
+func exitStatusOf(ended, relayed error, interrupted bool) error {
 	var exit *exec.ExitError
 	switch {
 	case interrupted:

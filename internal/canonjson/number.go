@@ -75,7 +75,7 @@ func parseDecimal(lit []byte) (d decimal, ok bool) {
 		d.negative = true
 		i++
 	}
-	var point, zeros int64 // digits before the point; zeros not yet known to be inside the number
+	var point, zeros int64 // digits before the point; zeros read since the last digit other than 0
 	seenPoint := false
 	for ; i < len(lit) && lit[i] != 'e' && lit[i] != 'E'; i++ {
 		c := lit[i]

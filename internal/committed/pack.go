@@ -170,8 +170,8 @@ var packKinds = [...]string{1: "commit", 2: "tree", 3: "blob", 4: "tag"}
 
 // Kinds of objects that are differences to another one.
 const (
-	toOffset = 6 // to one that starts earlier
-	toName   = 7 // to one with a name
+	deltaByOffset = 6 // to one that starts earlier
+	toName        = 7 // to one with a name
 )
 
 // object reads the object that starts at an offset: the last of a chain of
@@ -189,7 +189,7 @@ func (p *pack) object(r *Reader, at int64) (kind string, data []byte, err error)
 		}
 		next := at
 		switch number {
-		case toOffset:
+		case deltaByOffset:
 			back, err := distance(in)
 			if err != nil || back <= 0 || back > at {
 				return "", nil, errPack
@@ -211,7 +211,7 @@ func (p *pack) object(r *Reader, at int64) (kind string, data []byte, err error)
 		if data, err = r.inflate(in, size); err != nil {
 			return "", nil, err
 		}
-		if next == at && number < toOffset {
+		if next == at && number < deltaByOffset {
 			for i := len(deltas) - 1; i >= 0; i-- {
 				if data, err = r.apply(data, deltas[i]); err != nil {
 					return "", nil, err

@@ -75,7 +75,7 @@ func newSearcher(rules []Rule) *searcher {
 type places struct {
 	near     int   // the last that must stand near; -1 for none
 	first    int   // the last other one; -1 for none
-	from, to int   // of the window around such that is still to be read; to is 0 for none
+	from, to int   // the part of the window around a match that is still to be read; to is 0 for none
 	waiting  []int // those that begin a match, if one near follows
 }
 

@@ -70,7 +70,7 @@ func (w *words) all() iter.Seq2[string, int64] {
 // newHash is the hash of nothing.
 const newHash uint32 = 2166136261
 
-// hash goes on with the hash of a text that text follows: FNV-1a, 32 bits.
+// hash continues the FNV-1a hash h (32 bits) with a text.
 func hash(h uint32, text string) uint32 {
 	for i := range len(text) {
 		h = mix(h, text[i])

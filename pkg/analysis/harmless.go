@@ -100,7 +100,7 @@ func (c *Case) Factual() bool {
 				return false // anyone who finds it may run it, and all that it takes is there
 			}
 		case effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile:
-			if temporary(e) && !putAside(e) {
+			if temporary(e) && !movedToTemp(e) {
 				return false
 			}
 		case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ChangeRemote:
@@ -221,9 +221,9 @@ func known(lists ...string) func() *effect.Globs {
 	})
 }
 
-// putAside reports whether the path of an effect has a known name, which is not hidden, below a
+// movedToTemp reports whether the path of an effect has a known name, which is not hidden, below a
 // folder for temporary files.
-func putAside(e *effect.Effect) bool {
+func movedToTemp(e *effect.Effect) bool {
 	_, rest := effect.Temporary(e.Path)
 	name, _, _ := strings.Cut(rest, "/")
 	return name != "" && name[0] != '.' && !(e.Pattern && strings.ContainsAny(name, `*?[\`))

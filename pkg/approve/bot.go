@@ -186,7 +186,7 @@ func outcome(choice string) string {
 		return "Approved for 10 minutes"
 	case pageKind:
 		return "This kind approved for this session"
-	case pageReads, pageWorkspace, pageElsewhere:
+	case choiceReads, pageWorkspace, pageElsewhere:
 		return "Approved once, and the tool " + ClassWords[classOf(choice)] + ":"
 	case pageNever:
 		return "Denied, and the tool is never used:"

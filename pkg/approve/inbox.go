@@ -322,7 +322,7 @@ func (g *given) answer() (Answer, error) {
 		a.Approve, a.Remember = true, rememberFor
 	case pageKind:
 		a.Approve, a.Kind = true, true
-	case pageReads, pageWorkspace, pageElsewhere:
+	case choiceReads, pageWorkspace, pageElsewhere:
 		a.Approve, a.Class = true, classOf(g.Choice)
 	case pageNever:
 		a.Class, a.Reason = classOf(g.Choice), strings.TrimSpace(g.Reason)
@@ -339,7 +339,7 @@ const (
 	pageRemember = "remember"
 	pageKind     = "kind"
 
-	pageReads     = "reads" // once, and the class of the tool
+	choiceReads   = "reads" // once, and the class of the tool
 	pageWorkspace = "workspace"
 	pageElsewhere = "elsewhere"
 	pageNever     = "never"

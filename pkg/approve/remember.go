@@ -48,7 +48,7 @@ func Approvals(ctx context.Context, s *state.Store) ([]Approval, error) {
 	for _, e := range entries {
 		var r remembered
 		dec := json.NewDecoder(bytes.NewReader(e.Value))
-		dec.DisallowUnknownFields() // the store keeps verdicts of models too
+		dec.DisallowUnknownFields() // skips the verdicts of models, which the same store holds
 		if dec.Decode(&r) != nil || r.Until.IsZero() {
 			continue
 		}

@@ -98,7 +98,7 @@ func (t *telegram) Ask(ctx context.Context, r *Request) (Answer, error) {
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.edit)
 	defer cancel()
 	a, word, err := last(g, err)
-	_ = b.edit(end, t.chat(), number, text+"\n\n"+word) // without it the buttons stay, and say that nothing waits
+	_ = b.edit(end, t.chat(), number, text+"\n\n"+word) // a failure is harmless: the buttons stay, and pressing one says that the question is closed
 	return a, err
 }
 

@@ -143,7 +143,7 @@ func toldOf(ctx context.Context, channels []Channel) string {
 	return ""
 }
 
-// linkTries is more than what listening at the remembered address takes.
+// linkTries bounds the waiting for the page's address: longer than the attempts to listen at the remembered one.
 const linkTries = 2 * listenTries
 
 // open opens the inbox, once.

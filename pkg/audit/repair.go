@@ -73,8 +73,8 @@ func Check(path string, kept Head) error {
 	return l.compare(kept, nil)
 }
 
-// asideInfix is between a log's name and the time at which it was put aside.
-const asideInfix = ".damaged-"
+// damagedSuffix is between a log's name and the time at which it was put aside.
+const damagedSuffix = ".damaged-"
 
 // Repair moves a log to which nothing can be appended any more aside and begins
 // a new one in its place. The new one's first entry goes on from the head that
@@ -111,7 +111,7 @@ func Repair(ctx context.Context, path string, opts Options) (aside string, err e
 			return 0, "", err
 		}
 		reason := err.Error()
-		aside = path + asideInfix + opts.Clock().UTC().Format("20060102T150405.000000000")
+		aside = path + damagedSuffix + opts.Clock().UTC().Format("20060102T150405.000000000")
 		if err := os.Rename(path, aside); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return 0, "", err
 		}

@@ -252,7 +252,7 @@ func (v *verifier) vouched(cur link) bool {
 		return false
 	case v.gaps[cur.seq] == cur.hash, v.kept != nil && *v.kept == Head{cur.seq - 1, cur.prev}:
 		return true
-	case v.path == "" || filepath.Dir(cur.from.File) != filepath.Dir(v.path) || !strings.HasPrefix(filepath.Base(cur.from.File), filepath.Base(v.path)+asideInfix):
+	case v.path == "" || filepath.Dir(cur.from.File) != filepath.Dir(v.path) || !strings.HasPrefix(filepath.Base(cur.from.File), filepath.Base(v.path)+damagedSuffix):
 		return false
 	}
 	f, err := openRead(cur.from.File)

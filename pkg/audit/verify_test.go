@@ -126,7 +126,7 @@ func TestVerifyGoesOn(t *testing.T) {
 	lines, head := chained(5)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "log")
-	aside := path + asideInfix + "now"
+	aside := path + damagedSuffix + "now"
 	e := Entry{Kind: KindRecovery, Recovery: &Recovery{Reason: "cut", File: aside}}
 	first, next := chain(nil, head, e.body(clock(), nil))
 	two := entry(7)

@@ -59,7 +59,7 @@ type bound struct {
 type textPattern struct {
 	rule      int
 	bytes     string // that every match has
-	also, end int    // from also up to end: the sets in textSet of which a text that matches has a literal each
+	also, end int    // range of sets in textSet; a text that matches contains a literal of each of them
 	re        lazyFinder
 	except    lazyFinder
 }

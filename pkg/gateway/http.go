@@ -242,10 +242,10 @@ func aboutOf(m *message) string {
 	return ""
 }
 
-// headed returns the values of the headers that repeat arguments of a call, as the
-// tool's parameters say (x-mcp-header), by the names of the headers. It fails if a
-// client has sent another one, or for an argument that is not there.
-func headed(h http.Header, t *tool, arguments object) (map[string]string, error) {
+// argumentHeaders returns the HTTP headers that repeat arguments of a call, for the
+// parameters whose schema has x-mcp-header. It returns an error if the client sent a
+// header of this kind that no argument requires, or if the argument is missing.
+func argumentHeaders(h http.Header, t *tool, arguments object) (map[string]string, error) {
 	out := map[string]string{}
 	for name, schema := range inner(inner(t.value, "inputSchema"), "properties") {
 		schema, _ := schema.(object)

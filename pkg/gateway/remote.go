@@ -211,7 +211,7 @@ func (w *remoteWay) repeat(req *http.Request, m *message) error {
 	if t == nil {
 		return nil
 	}
-	headers, err := headed(w.x.req.Header, t, inner(m.params, "arguments"))
+	headers, err := argumentHeaders(w.x.req.Header, t, inner(m.params, "arguments"))
 	if err != nil {
 		return mismatchError{err}
 	}

@@ -183,7 +183,7 @@ func (g *Gateway) serverRequest(r *route, m *message) error {
 	switch m.method {
 	case "ping", "roots/list":
 	case "sampling/createMessage", "elicitation/create":
-		why = g.unaskedFor(m.method, m.params)
+		why = g.refuseServerRequest(m.method, m.params)
 	default:
 		why = "a client has no such method"
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// unaskedFor says why a server may not ask for something; "" if it may: for the
+// refuseServerRequest says why a server may not ask for something; "" if it may: for the
 // client's model only where a person has allowed it, and of a person neither
 // secrets nor to follow a link to a place that is not trusted.
-func (g *Gateway) unaskedFor(method string, params object) string {
+func (g *Gateway) refuseServerRequest(method string, params object) string {
 	g.mu.Lock()
 	g.unasked++
 	over := g.unasked > maxUnasked
@@ -46,7 +46,7 @@ func (g *Gateway) linksOf(fault object) string {
 	all, _ := inner(fault, "data")["elicitations"].([]any)
 	for _, one := range all {
 		params, _ := one.(object)
-		if why := g.unaskedFor("elicitation/create", params); why != "" {
+		if why := g.refuseServerRequest("elicitation/create", params); why != "" {
 			return why
 		}
 	}
@@ -128,7 +128,7 @@ func (g *Gateway) inputs(c *call, result object) string {
 		if method != "sampling/createMessage" && method != "elicitation/create" {
 			return fmt.Sprintf("it asks for %q", canonjson.Quote(method))
 		}
-		if why := g.unaskedFor(method, inner(request, "params")); why != "" {
+		if why := g.refuseServerRequest(method, inner(request, "params")); why != "" {
 			return why
 		}
 	}

@@ -29,9 +29,9 @@ func (x *index) meetsSingle(e *effect.Effect) bool {
 	})
 }
 
-// keepsSingle reports whether such a file lies directly in a folder, other than
+// holdsLoneFiles reports whether such a file lies directly in a folder, other than
 // that of a workspace, in which all kinds of files are written all day.
-func (x *index) keepsSingle(folder string) bool {
+func (x *index) holdsLoneFiles(folder string) bool {
 	return !slices.Contains(x.roots, folder) && slices.ContainsFunc(x.single, func(file string) bool {
 		return strings.EqualFold(path.Dir(file), folder)
 	})

@@ -198,7 +198,7 @@ func (s *search) literal(t *touched, e *effect.Effect, path string, recursive bo
 		}
 		for _, g := range set.set.AppendTouched(s.found[:0], path, false, recursive) {
 			switch {
-			case writes && set.names(g).single() && s.x.keepsSingle(path):
+			case writes && set.names(g).single() && s.x.holdsLoneFiles(path):
 				t.sure.add(set.rule[g])
 			case above && (writes || !set.names(g).single()) && !slices.Contains(itself, g) && (!set.names(g).kept(path) || s.searches(path)):
 				t.perhaps.add(set.rule[g])

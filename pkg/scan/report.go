@@ -111,16 +111,16 @@ type Suggested struct {
 type tally struct {
 	calls, questions, blocks, cannot, repeated, refused, open int
 
-	causes    map[string]*Cause
-	danger    []Ran
-	moreRan   int
-	shown     map[string]*Shown
-	loopList  []*Loop
-	kinds     map[string]int // unknown records
-	lefts     []Left
-	days      map[string]day
-	approvals map[string][]policy.Approval // by workspace
-	approved  int
+	causes       map[string]*Cause
+	danger       []Ran
+	moreRan      int
+	shown        map[string]*Shown
+	loopList     []*Loop
+	kinds        map[string]int // unknown records
+	skippedFiles []Left
+	days         map[string]day
+	approvals    map[string][]policy.Approval // by workspace
+	approved     int
 }
 
 type day struct{ calls, tier2 int }
@@ -220,7 +220,7 @@ func (t *tally) unknown(host, kind string) {
 	}
 }
 
-func (t *tally) left(file, why string) { t.lefts = append(t.lefts, Left{file, why}) }
+func (t *tally) left(file, why string) { t.skippedFiles = append(t.skippedFiles, Left{file, why}) }
 
 func (t *tally) approve(root string, a policy.Approval) {
 	if t.approved < maxApproved {
@@ -281,7 +281,7 @@ func (t *tally) add(o *tally) {
 			t.kinds[kind] += n
 		}
 	}
-	t.lefts = append(t.lefts, o.lefts...)
+	t.skippedFiles = append(t.skippedFiles, o.skippedFiles...)
 	for date, d := range o.days {
 		if was, known := t.days[date]; known || len(t.days) < maxDays {
 			t.days[date] = day{was.calls + d.calls, was.tier2 + d.tier2}
@@ -322,7 +322,7 @@ func (s *scanner) finish() {
 		r.Unknown = append(r.Unknown, Count{kind, n})
 	}
 	slices.SortFunc(r.Unknown, func(a, b Count) int { return cmp.Or(b.Times-a.Times, cmp.Compare(a.Name, b.Name)) })
-	for _, l := range t.lefts {
+	for _, l := range t.skippedFiles {
 		if len(r.Left) == maxLeft {
 			r.LeftMore++
 			continue

@@ -15,7 +15,7 @@ import (
 // A Prompt is what a user has named in one prompt, of which it is not yet known whether the
 // user has written it.
 type Prompt struct {
-	ID    string            `json:"id,omitempty"` // by the host
+	ID    string            `json:"id,omitempty"` // given by the host
 	Sum   string            `json:"sum"`          // keyed hash of the text
 	Named []grounding.Named `json:"named,omitempty"`
 	Words []byte            `json:"words,omitempty"` // short keyed hashes of the names in it

@@ -5,7 +5,7 @@ import "slices"
 // maxAbove is how many sessions a session began in, one in the other.
 const maxAbove = 8
 
-// A Lineage says in what a session of a host began.
+// A Lineage identifies the parent session and the processes in which a session of a host began.
 type Lineage struct {
 	Parent string // the ID of the session of the same host, by the host's word; "" if it names none
 

@@ -20,7 +20,7 @@ type Value struct {
 	Tag     uint32   // of its first pieceSize bytes
 	Pieces  []byte   // of each run of pieceSize bytes in it: its tag and its hash
 	Service []string // words of the name that it had, which the service's host may hold
-	Private bool     // it is no credential: a word of a private file that is hardly in another text
+	Private bool     // not a credential, but a word of a private file that is unlikely to occur in other texts
 }
 
 // The bounds of values.

@@ -216,7 +216,7 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 	first := wordValue(n.Words[0], argv)
 	if n.Variable != "" {
 		if first.Known() {
-			s.quietDefault(n, first)
+			s.walkVariableCode(n, first)
 		} else {
 			s.unknownDefault(n, first)
 		}

@@ -89,7 +89,7 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 		}
 	}
 	if v.Known() {
-		s.quietDefault(n, abstract.Value{Text: n.Words[0].Text, From: at, Taint: v.Taint})
+		s.walkVariableCode(n, abstract.Value{Text: n.Words[0].Text, From: at, Taint: v.Taint})
 		return
 	}
 	s.unknownDefault(n, v)
@@ -222,8 +222,8 @@ func computed(v abstract.Value) bool {
 	return !v.Known() && v.Lead&abstract.FromCommand != 0
 }
 
-// quietDefault walks the command or code that a variable names.
-func (s *state) quietDefault(n command.Nested, v abstract.Value) {
+// walkVariableCode walks the command or code that a variable names.
+func (s *state) walkVariableCode(n command.Nested, v abstract.Value) {
 	switch n.Language {
 	case "file":
 		if n.Of != "" {

@@ -176,7 +176,7 @@ func (s *state) programsOf(in command.Installation) (p brought) {
 		case in.Names == "go":
 			s.goBrings(w, &p)
 		case fromPath(w.Text):
-			s.pathBrings(in.Names, w, &p)
+			s.addInstalledPrograms(in.Names, w, &p)
 		case in.Remote:
 			p.remote = append(p.remote, registryName(w.Text))
 		case in.Names == "operand":
@@ -185,7 +185,7 @@ func (s *state) programsOf(in command.Installation) (p brought) {
 			name := w.Text[strings.LastIndexAny(w.Text, "/#:")+1:]
 			p.local = append(p.local, strings.TrimSuffix(name, path.Ext(name)))
 		case in.Names == "npm", in.Names == "python", in.Names == "cargo":
-			s.pathBrings(in.Names, w, &p)
+			s.addInstalledPrograms(in.Names, w, &p)
 		default:
 			p.unknown = true
 		}
@@ -249,8 +249,8 @@ func (s *state) goBrings(w command.Word, p *brought) {
 // sees reports whether files of this machine can be looked for at all.
 func (s *state) sees() bool { return !s.exists("/.shield/no/such/file") }
 
-// pathBrings adds the programs of a folder, as its manifest says.
-func (s *state) pathBrings(kind string, w command.Word, p *brought) {
+// addInstalledPrograms adds the programs of a folder, as its manifest says.
+func (s *state) addInstalledPrograms(kind string, w command.Word, p *brought) {
 	text := w.Text
 	for _, cutAt := range [...]string{"@file:", "file://", "file:"} {
 		if i := strings.Index(text, cutAt); i >= 0 {

@@ -99,8 +99,8 @@ func programName(p string) string {
 	return base
 }
 
-// systemFolder reports whether a folder, given with its final slash, holds the
-// programs that their names promise.
+// systemFolder reports whether a folder, given with its final slash, is a system folder:
+// a program in it is the one that its name suggests.
 func systemFolder(dir string) bool {
 	switch dir {
 	case "/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/", "/opt/homebrew/bin/", "/opt/homebrew/sbin/",

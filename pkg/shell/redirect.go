@@ -343,7 +343,7 @@ func (s *state) deliver(io abstract.Streams, out abstract.Value) abstract.Value 
 	return abstract.Value{}
 }
 
-// empties records what files lose to a program that leaves nothing in them.
+// empties records that a program truncates the files it writes to.
 func (s *state) empties(base string, sources []abstract.Value, writes []abstract.Target, at effect.Span) {
 	if command.Emptiers[base] || slices.ContainsFunc(sources, func(v abstract.Value) bool { return v.Text == "/dev/null" || v.Text == "/dev/zero" }) {
 		for _, w := range writes {

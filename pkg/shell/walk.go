@@ -135,7 +135,7 @@ func (s *state) foreground(st *syntax.Stmt, in abstract.Value) abstract.Value {
 		}
 		out = s.asChanged(io, written, s.command(st.Cmd, io), func(io abstract.Streams) abstract.Value { return s.command(st.Cmd, io) })
 	})
-	if !fed { // then it has not run
+	if !fed { // no input reached the command, so it has not run
 		s.orElse(from, written)
 	}
 	if coproc, ok := st.Cmd.(*syntax.CoprocClause); !ok || coproc == nil {

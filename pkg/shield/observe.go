@@ -34,7 +34,7 @@ func (p *Pipeline) see(o *Outcome, a *action.Action, start time.Time) {
 	}
 }
 
-// told tells of an outcome that was logged.
+// told passes an outcome that was logged to Config.Observe.
 func (p *Pipeline) told(o *Outcome) {
 	if p.observe == nil {
 		return

@@ -189,8 +189,8 @@ func (f *flow) read(ctx context.Context, in Source, queue, work chan<- *job, sto
 // The most that a worker keeps back while it goes on: verdicts, and the time that
 // judging them took.
 const (
-	maxHeld = 64
-	heldFor = 5 * time.Millisecond
+	maxHeld     = 64
+	maxHoldTime = 5 * time.Millisecond
 )
 
 // work judges records. While more of them wait it forwards what is finished a few at a
@@ -219,7 +219,7 @@ func (f *flow) work(ctx context.Context, work <-chan *job) {
 		}
 		f.one(ctx, j, handOn)
 		held = append(held, j)
-		if took += j.out.latency; len(held) == maxHeld || took > heldFor {
+		if took += j.out.latency; len(held) == maxHeld || took > maxHoldTime {
 			handOn()
 		}
 	}

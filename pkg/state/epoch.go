@@ -18,9 +18,9 @@ type epoch struct {
 
 const epochSize = 16 + 8
 
-// epochLeap is more transactions than any machine can be ahead of another, so
+// repairEpochStep is more transactions than any machine can be ahead of another, so
 // that one repair is enough for all.
-const epochLeap = 1 << 32
+const repairEpochStep = 1 << 32
 
 func newEpoch() (e epoch) {
 	_, _ = rand.Read(e.store[:]) // never fails

@@ -97,7 +97,7 @@ func (r *remote) repair(ctx context.Context) error {
 		if seen && merr == nil {
 			v.epoch = epoch{old.store, max(old.count, v.epoch.count)}
 		}
-		v.epoch.count += epochLeap
+		v.epoch.count += repairEpochStep
 		if err := v.drop(cachePlace); err != nil { // it may hold approvals that were used
 			return err
 		}

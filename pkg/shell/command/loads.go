@@ -85,8 +85,8 @@ func Recipe(file string) (format string, elsewhere bool) {
 	return FileLanguage(file), false
 }
 
-// endsAs reports whether a file may be one of a glob by how both end: a glob's last
-// character stands for itself unless it ends a class or is a wildcard.
+// endsAs reports whether a file can match a glob, judged by their last characters alone: those
+// must be equal, unless the glob ends with a wildcard or a class.
 func endsAs(file, glob string) bool {
 	if file == "" || glob == "" {
 		return true

@@ -167,8 +167,8 @@ func (v Value) String() string {
 
 func (v Value) Known() bool { return !v.IsPattern }
 
-// Plain reports whether nothing that matters to running a value is known of
-// where it comes from: only what leaves the machine asks for more.
+// Plain reports whether the origin of a value is harmless to run: it has no taint other than
+// Local and Held, which count only when data leaves the machine.
 func (v Value) Plain() bool { return v.Taint&^(Local|Held) == 0 }
 
 // AsPattern returns the text in the pattern language.
