@@ -394,7 +394,7 @@ func (g grant) entry() (out knowledge.GrantForm, err error) {
 		for _, item := range c.from {
 			key, value := fmt.Sprint(item.Key), fmt.Sprint(item.Value)
 			if _, err := regexp.Compile(value); err != nil || strings.ContainsAny(key, " ") {
-				return out, fmt.Errorf("%s: %s: %s is no condition", g.Says, key, value)
+				return out, fmt.Errorf("%s: %s: %s is not a condition", g.Says, key, value)
 			}
 			*c.to = append(*c.to, key+" "+value)
 		}
