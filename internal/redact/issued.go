@@ -1,6 +1,10 @@
 package redact
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/internal/prefilter"
+)
 
 // written are the forms whose secret anybody may have made up: where they stand in a
 // file, they often are examples.
@@ -9,6 +13,10 @@ var written = map[string]bool{
 	"session-cookie": true, "query-credential": true, "bearer-token": true, "url-password": true, "url-token": true, "netrc": true, "htpasswd-hash": true,
 	"npmrc-auth": true, "docker-auth": true, "secret-key-prefix": true,
 }
+
+// keyBody is a part of what a private key holds between its first and last line: words
+// around these lines, as in a message about keys, have none.
+var keyBody = prefilter.Lazy(`[A-Za-z0-9+/]{24}`)
 
 // Issued returns the name of the form of a credential in a text that a service has
 // issued, or of a private key; "" if it holds none, is too long to be searched, or holds
@@ -19,6 +27,9 @@ func Issued(text string) string {
 	}
 	for _, sp := range credentials(text, nil) {
 		secret := strings.ToLower(text[sp.start:sp.end])
+		if sp.kind == "private-key" && !keyBody().MatchString(secret) {
+			continue
+		}
 		if written[sp.kind] || strings.Contains(secret, "example") || strings.Contains(secret, "xxxx") {
 			continue
 		}

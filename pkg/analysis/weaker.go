@@ -69,6 +69,11 @@ func (c *Case) weaker() {
 		if !known {
 			text, known = c.after(e.Path, string(old), was)
 		}
+		if !was && e.Kind != effect.WriteFile && c.place.Script == nil && grants.Sharp(e.Path) { // no file can be looked at
+			e.Harms = append(slices.Clip(e.Harms), effect.Weakens)
+			e.Reason = path.Base(e.Path) + " is gone, and what it checked cannot be read"
+			continue
+		}
 		if !known || !was && e.Kind != effect.WriteFile {
 			continue
 		}

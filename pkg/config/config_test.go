@@ -271,7 +271,7 @@ func TestLockedPaths(t *testing.T) {
 func TestPathsThatMeanNothing(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"roots: ['']\n":                       "roots: the path is empty; write a path",
+		"roots: ['']\n":                       "roots: the value is an empty path; write a path",
 		"roots: ['~']\n":                      "roots: root /home/me is or contains the home folder; choose a folder inside it",
 		"roots: [/]\n":                        "roots: root / is or contains the home folder",
 		"roots: [~/a, /etc]\n":                "roots: root /etc is a system folder",
