@@ -56,7 +56,7 @@ func examineWorkspace(out *findings, set *config.Loaded, w *World) {
 		case err != nil:
 			out.add(wrong, "fix it, or remove it from roots", "workspace: %v%s", err, at(set, "roots"))
 		case !info.IsDir():
-			out.add(wrong, "put its folder in roots", "workspace: %s is not a folder%s", root, at(set, "roots"))
+			out.add(wrong, "in roots, name the folder that holds it", "workspace: %s is not a folder%s", root, at(set, "roots"))
 		default:
 			out.add(fine, "", "workspace: %s", root)
 		}

@@ -200,7 +200,7 @@ func permissionLine(ctx context.Context, w *World, h *host.Host, deadline time.D
 // hookLine returns the command line that runs shield. more are further words of it.
 func hookLine(w *World, h *host.Host, shell hookShell, deadline time.Duration, more ...string) (string, error) {
 	if w.Executable == "" {
-		return "", errors.New("hook: the path of shield itself is unknown")
+		return "", errors.New("hook: shield cannot find its own program file; start it by its full path")
 	}
 	judge, err := fixedShield(w, true)
 	if err != nil {

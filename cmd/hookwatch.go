@@ -79,7 +79,7 @@ func (a hookAnswer) tell(out io.Writer) error {
 // the group of this one, since a person may have to be asked at the terminal.
 func (w *World) judgeProcess(args []string) (*watch.Judge, error) {
 	if w.Executable == "" {
-		return nil, errors.New("the path of shield itself is unknown")
+		return nil, errors.New("shield cannot find its own program file; start it by its full path")
 	}
 	cmd := exec.Command(w.Executable, args...)
 	cmd.Args[0] = "shield"

@@ -38,7 +38,7 @@ func initCommand(w *World) *cli.Command {
 					return err
 				}
 				if w.Executable == "" {
-					return errors.New("init: the path of shield itself is unknown")
+					return errors.New("init: shield cannot find its own program file; start it by its full path")
 				}
 				text, err := snippets.ReadFile("snippets/" + shell)
 				if err != nil {

@@ -84,7 +84,7 @@ func setupCommand(w *World) *cli.Command {
 func setup(c *cli.Context, w *World, asks bool) error {
 	switch {
 	case c.Bool("undo") && (c.IsSet("ask") || c.IsSet("preset")):
-		return errors.New("--undo goes with --host, --yes and --dry-run alone")
+		return errors.New("--undo can be combined only with --host, --yes and --dry-run")
 	case c.IsSet("ask") && channelsOf(c.String("ask")) == "":
 		return fmt.Errorf("--ask: %q is not one of host, page, terminal, auto", cut(c.String("ask")))
 	case c.IsSet("preset") && !slices.Contains(append(policy.Presets(), "auto"), c.String("preset")):

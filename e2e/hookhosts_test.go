@@ -308,7 +308,7 @@ func TestHookBesideAnotherProgram(t *testing.T) {
 	}
 	const mine = "#!/bin/sh\necho '{}'\n"
 	h.write(after, mine)
-	if _, errs, status := h.run("", h.bin, "hook", "install", "--timeout", "20s", "cline"); status != 0 || !strings.Contains(errs, "of another program") {
+	if _, errs, status := h.run("", h.bin, "hook", "install", "--timeout", "20s", "cline"); status != 0 || !strings.Contains(errs, "belongs to another program") {
 		t.Errorf("install: status %d, %s", status, errs)
 	}
 	if out, errs, status := h.run("", h.bin, "hook", "status", "cline"); status != 0 || !strings.Contains(errs, "tool results are") {

@@ -414,7 +414,7 @@ func TestExamOfServers(t *testing.T) {
 			if out, _ := b.run(strings.Replace(mail, "ann", "bob", 1), "run", "--until", "evaluate"); verdicts(t, out)[0].Decision != want.decision {
 				t.Errorf("after the exam: %s", out)
 			}
-			if out, _ := b.run("", "status"); strings.Contains(out, "lifts no question") != (want.status != 0) {
+			if out, _ := b.run("", "status"); strings.Contains(out, "does not replace your approval") != (want.status != 0) {
 				t.Errorf("status says\n%s", out)
 			}
 			var s struct {

@@ -295,7 +295,7 @@ var attempts = map[string]func(*ground) error{
 		// It waits until the command has ended, and the one that contains it.
 		first := os.Getenv("SHIELD_TEST_LATE")
 		wait := func(until func() bool) {
-			for i := 0; i < 300 && !until(); i++ {
+			for i := 0; i < 20_000 && !until(); i++ { // a busy machine ends the command late
 				time.Sleep(time.Millisecond)
 			}
 		}

@@ -126,7 +126,7 @@ func (b *bot) send(ctx context.Context, patience time.Duration, c call) (status 
 	case err != nil:
 		err = fmt.Errorf("%s: %w", c.name, plainly(err))
 	case len(data) > maxBotAnswer:
-		err = fmt.Errorf("%s: the answer is longer than %d bytes", c.name, maxBotAnswer)
+		err = fmt.Errorf("%s: the answer of the chat service is longer than %d bytes; check the address in the settings", c.name, maxBotAnswer)
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		err = fmt.Errorf("%s: the service sent a redirect, which shield does not follow; check the proxy and the URL", c.name)
 	case resp.StatusCode == http.StatusTooManyRequests:

@@ -46,7 +46,7 @@ func TestTelegramService(t *testing.T) {
 			<-r.Context().Done()
 		}, nil, "no answer in time"},
 		"cut off":         {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, nil, "EOF"},
-		"giant updates":   {text(200, sent), text(200, `{"ok":true,"result":[`+strings.Repeat(" ", maxBotAnswer)+`]}`), "getUpdates: the answer is longer than"},
+		"giant updates":   {text(200, sent), text(200, `{"ok":true,"result":[`+strings.Repeat(" ", maxBotAnswer)+`]}`), "getUpdates: the answer of the chat service is longer than"},
 		"another reader":  {text(200, sent), text(409, `{"ok":false,"description":"Conflict: terminated by other getUpdates request"}`), "getUpdates: status 409: Conflict"},
 		"odd updates":     {text(200, sent), text(200, `{"ok":true,"result":[{"update_id":1,"callback_query":{"id":"q","from":{"id":"1001"}}}]}`), "does not match the bot API"},
 		"redirected read": {text(200, sent), func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, stolen.URL, http.StatusFound) }, "redirect"},

@@ -132,7 +132,7 @@ func parseReply(data []byte, id string) (Answer, error) {
 	case "session":
 		a.Kind = true
 	default:
-		return Answer{}, fmt.Errorf("the program's scope %.20q must be once or session", reply.Scope)
+		return Answer{}, fmt.Errorf("the program answered with scope %.20q; it must answer once or session", reply.Scope)
 	}
 	a.Class = analysis.Class(reply.Class)
 	switch {

@@ -61,7 +61,7 @@ func entries(t *tar.Reader) (map[string][]byte, error) {
 		case err != nil:
 			return nil, errCut
 		case h.Typeflag != tar.TypeReg:
-			return nil, fmt.Errorf("%.80q is not a plain file", h.Name)
+			return nil, fmt.Errorf("%.80q is not a plain file; ask the publisher for a bundle without folders and links", h.Name)
 		}
 		if err := checkName(h.Name); err != nil {
 			return nil, err

@@ -109,7 +109,7 @@ func read(files map[string][]byte) (*Bundle, error) {
 		case !listed:
 			return nil, fmt.Errorf("%s is not in the manifest", name)
 		case digest(b.files[name]) != want:
-			return nil, fmt.Errorf("%s is not the file that was signed: the digests differ", name)
+			return nil, fmt.Errorf("%s is not the file that was signed: the digests differ; fetch it again, or ask its publisher", name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.Files)) {
@@ -124,7 +124,7 @@ func read(files map[string][]byte) (*Bundle, error) {
 func (m *Manifest) check() error {
 	switch {
 	case m.Format != 1:
-		return fmt.Errorf("shield_policy_bundle is %d; this shield reads 1", m.Format)
+		return fmt.Errorf("the bundle has format %d, and this shield reads format 1; upgrade shield, or ask the publisher for format 1", m.Format)
 	case checkName(m.Name) != nil:
 		return fmt.Errorf("name: %w", checkName(m.Name))
 	case m.Version < 1:

@@ -223,7 +223,7 @@ func TestHostile(t *testing.T) {
 			f[signatureFile] = bytes.Replace(f[signatureFile], []byte("version 12"), []byte("version 13"), 1)
 		}), "is invalid"},
 		"manifest too large":   {set(manifestFile, strings.Repeat(" ", maxManifest+1)), "larger than 64 KiB"},
-		"signed: other format": {resigned(`"shield_policy_bundle": 1`, `"shield_policy_bundle": 2`), "reads 1"},
+		"signed: other format": {resigned(`"shield_policy_bundle": 1`, `"shield_policy_bundle": 2`), "reads format 1"},
 		"signed: unknown key":  {resigned(`"name"`, `"roots": ["/"], "name"`), "roots"},
 		"signed: key twice":    {resigned(`"version": 12`, `"version": 12, "version": 13`), "version"},
 		"signed: no version":   {resigned(`"version": 12`, `"version": 0`), "starts with 1"},

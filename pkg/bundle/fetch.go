@@ -106,7 +106,7 @@ func Fetch(ctx context.Context, source string, roots *x509.CertPool) ([]byte, er
 // late names the bound if a download ran past it.
 func late(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("it takes longer than %v", maxFetch)
+		return fmt.Errorf("the download did not finish within %v and was stopped; check the connection and try again", maxFetch)
 	}
 	return err
 }

@@ -49,7 +49,7 @@ func (k *Kept) Load(now time.Time) (*Bundle, error) {
 		return nil, fmt.Errorf("policy bundle %s: %w", Shown(k.Source), err)
 	}
 	if k.Dir == "" {
-		return fail(errors.New("the state folder, which keeps it, is not known; set HOME or --state"))
+		return fail(errors.New("there is no state folder to keep it in; set HOME or --state"))
 	}
 	archive, err := k.Read()
 	switch {

@@ -318,7 +318,7 @@ func sameBut(want, got any, marked, shown string) string {
 }
 
 // ErrForeign says that a file which shield would write is another program's.
-var ErrForeign = errors.New("this file is of another program, and the host has room for one; move it away")
+var ErrForeign = errors.New("this file belongs to another program, and the host reads only one such file; rename it, then install again")
 
 // ErrNotInstalled says that a settings file holds no hook of shield.
 var ErrNotInstalled = errors.New("no hook of shield is installed")

@@ -51,7 +51,7 @@ func Digest(ctx context.Context, model fs.FS) (string, []File, error) {
 			continue
 		}
 		if !e.Type().IsRegular() {
-			return "", nil, fmt.Errorf("%.80q is not a plain file", e.Name())
+			return "", nil, fmt.Errorf("%.80q is not a plain file; a model has no folders and no links", e.Name())
 		}
 		file, err := hashFile(ctx, model, e.Name())
 		if err != nil {

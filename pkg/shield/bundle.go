@@ -83,7 +83,7 @@ func UpdateBundle(ctx context.Context, cfg Config, roots *x509.CertPool) (Bundle
 	case kept == nil:
 		return BundleUpdate{}, errors.New("no policy bundle is set; write policy: {bundle: URL, keys: [KEY]} in the settings")
 	case cfg.Bundles == "" || cfg.StateDir == "":
-		return BundleUpdate{}, errors.New("policy bundle: the state folder, which keeps it, is not known; set HOME or --state")
+		return BundleUpdate{}, errors.New("policy bundle: there is no state folder to keep it in; set HOME or --state")
 	}
 	u, err := update(ctx, cfg, kept, roots)
 	if err != nil {

@@ -65,7 +65,7 @@ func (s *Store) Apply(ctx context.Context, id string, paths []string, force bool
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, nil, fmt.Errorf("set %s contains none of these paths", id)
+		return nil, nil, fmt.Errorf("none of the paths is in the saved set %s; 'shield undo show %s' lists what is", id, id)
 	}
 	var losses []Loss
 	for _, i := range chosen {
