@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -238,6 +239,10 @@ func (p *opened) send(c *http.Client, path, body string, headers map[string]stri
 		req.Header.Set(name, value)
 	}
 	resp, err := c.Do(req)
+	if errors.Is(err, io.EOF) && path == "/hello" { // a connection that the page closed when its settings changed
+		req.Body, _ = req.GetBody()
+		resp, err = c.Do(req)
+	}
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -101,7 +102,7 @@ func (r *running) do(t testing.TB, method, path, token string, body io.Reader) (
 	}
 	res, err := r.client.Do(req)
 	for range 4 { // on a busy machine a handshake takes longer than the service waits, see waiting.go
-		if again, ok := body.(io.Seeker); err == nil || !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) || !ok {
+		if again, ok := body.(io.Seeker); err == nil || !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) || !ok {
 			break
 		} else if _, err := again.Seek(0, io.SeekStart); err != nil {
 			t.Fatal(err)
