@@ -149,7 +149,7 @@ func TestSetupOfWhatIsThere(t *testing.T) {
 		"an unknown host":              {args: []string{"setup", "--yes", "--host", "claude"}, status: 1, says: "claude-code"},
 		"an unknown way to ask":        {args: []string{"setup", "--yes", "--ask", "mail"}, status: 1, says: "host, page, terminal, auto"},
 		"an unknown preset":            {args: []string{"setup", "--yes", "--preset", "lax"}, status: 1, says: "offline"},
-		"undo with a preset":           {args: []string{"setup", "--undo", "--yes", "--preset", "strict"}, status: 1, says: "--undo goes with"},
+		"undo with a preset":           {args: []string{"setup", "--undo", "--yes", "--preset", "strict"}, status: 1, says: "--undo can be combined only with"},
 		"questions that reach no user": {args: []string{"setup", "--yes", "--ask", "terminal"}, status: 1, says: "reach no user", changes: true, lasting: true},
 		"an operand":                   {args: []string{"setup", "claude-code"}, status: 1, says: "unexpected operand"},
 		"no host":                      {prepare: func(m *machine) { _ = os.RemoveAll(m.path(".claude")) }, status: 1, says: "no agent host"},
