@@ -146,7 +146,7 @@ func escape(path string) string {
 // hideGlob hides what a glob of package knowledge names in the home folder, or by its whole
 // path. One that may lie anywhere is not looked for.
 func (b *builder) hideGlob(glob string) {
-	for _, g := range expand(glob) {
+	for _, g := range effect.ExpandBraces(glob) {
 		if rest, ok := strings.CutPrefix(g, "~/"); ok && b.Home != "" {
 			g = escape(b.Home) + "/" + rest
 		}
@@ -236,36 +236,6 @@ func links(folder, home string) (out []string) {
 	return out
 }
 
-// expand returns what the braces of a glob stand for.
-func expand(glob string) []string {
-	start := strings.IndexByte(glob, '{')
-	if start < 0 {
-		return []string{glob}
-	}
-	depth, from := 0, start+1
-	var out, parts []string
-	for i := start; i < len(glob); i++ {
-		switch glob[i] {
-		case '{':
-			depth++
-		case ',':
-			if depth == 1 {
-				parts = append(parts, glob[from:i])
-				from = i + 1
-			}
-		case '}':
-			if depth--; depth > 0 {
-				continue
-			}
-			for _, part := range append(parts, glob[from:i]) {
-				out = append(out, expand(glob[:start]+part+glob[i+1:])...)
-			}
-			return out
-		}
-	}
-	return []string{glob}
-}
-
 // effect adds what an effect needs.
 func (b *builder) effect(e *effect.Effect) error {
 	if why := outside[e.Kind]; why != "" {
@@ -337,7 +307,7 @@ func (b *builder) program(name string) {
 
 // paths returns what a glob of an entry stands for here.
 func (b *builder) paths(glob string) (out []string) {
-	for _, g := range expand(glob) {
+	for _, g := range effect.ExpandBraces(glob) {
 		if rest, ok := strings.CutPrefix(g, "~/"); ok && b.Home != "" {
 			out = append(out, filepath.Join(b.Home, rest))
 		} else if rest, ok := strings.CutPrefix(g, "$WORKSPACE/"); ok {
@@ -451,7 +421,7 @@ func (b *builder) later(folder string) (out []string) {
 	for _, list := range []string{"agent_settings", "starts_later"} {
 		globs, _ := knowledge.Paths(list)
 		for _, glob := range globs {
-			for _, g := range expand(glob) {
+			for _, g := range effect.ExpandBraces(glob) {
 				rest, float := strings.CutPrefix(g, "**/")
 				home, inHome := strings.CutPrefix(g, "~/")
 				switch {

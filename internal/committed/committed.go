@@ -77,30 +77,27 @@ func (r *Reader) Stores() []string {
 // Keeps reports whether a file, link or folder with all that is in it is in the
 // last commit as it is. A path that does not exist is not.
 func (r *Reader) Keeps(file string) bool {
-	repo := r.repository(path.Dir(file))
-	if repo == nil {
-		return false
-	}
-	rel, ok := strings.CutPrefix(file, strings.TrimSuffix(repo.top, "/")+"/")
-	if !ok {
-		return false
-	}
-	e, ok := repo.find(rel)
+	repo, e, ok := r.entry(file)
 	return ok && r.same(repo, e, file, file, 0)
 }
 
 // Has reports whether a regular file is in the last commit, whatever it holds now.
 func (r *Reader) Has(file string) bool {
-	repo := r.repository(path.Dir(file))
-	if repo == nil {
-		return false
+	_, e, ok := r.entry(file)
+	return ok && e.kind == regular
+}
+
+// entry returns what the last commit of its repository holds under the name of a file.
+func (r *Reader) entry(file string) (repo *repository, e entry, ok bool) {
+	if repo = r.repository(path.Dir(file)); repo == nil {
+		return nil, e, false
 	}
 	rel, ok := strings.CutPrefix(file, strings.TrimSuffix(repo.top, "/")+"/")
 	if !ok {
-		return false
+		return nil, e, false
 	}
-	e, ok := repo.find(rel)
-	return ok && e.kind == regular
+	e, ok = repo.find(rel)
+	return repo, e, ok
 }
 
 // same reports whether what is at a path is an entry of a tree. base is the

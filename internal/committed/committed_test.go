@@ -205,7 +205,7 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// Deltas are read within bounds, and is in packs are seen through.
+// Deltas are read within bounds, and a pack that contradicts itself is an error.
 func TestPacks(t *testing.T) {
 	t.Parallel()
 	const base, add = "zero\n", "one\n"

@@ -85,20 +85,49 @@ func (b *builder) braces(glob string) error {
 }
 
 func (b *builder) expand(glob string) error {
-	open := strings.IndexByte(glob, '{')
-	for open > 0 && glob[open-1] == '\\' {
-		i := strings.IndexByte(glob[open+1:], '{')
-		if i < 0 {
-			open = -1
-			break
-		}
-		open += 1 + i
+	parts, err := alternatives(glob)
+	if err != nil {
+		return err
 	}
-	if open < 0 {
+	if parts == nil {
 		if b.expanded++; b.expanded > maxExpansions {
 			return fmt.Errorf("its braces stand for more than %d globs", maxExpansions)
 		}
 		return b.add(glob)
+	}
+	for _, part := range parts {
+		if err := b.expand(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ExpandBraces returns the globs without braces that one of shield's own data stands for.
+func ExpandBraces(glob string) []string {
+	parts, err := alternatives(glob)
+	if parts == nil || err != nil {
+		return []string{glob}
+	}
+	var out []string
+	for _, part := range parts {
+		out = append(out, ExpandBraces(part)...)
+	}
+	return out
+}
+
+// alternatives returns the globs that the first braces of one stand for; nil if it has none.
+func alternatives(glob string) ([]string, error) {
+	open := strings.IndexByte(glob, '{')
+	for open > 0 && glob[open-1] == '\\' {
+		i := strings.IndexByte(glob[open+1:], '{')
+		if i < 0 {
+			return nil, nil
+		}
+		open += 1 + i
+	}
+	if open < 0 {
+		return nil, nil
 	}
 	start, depth := open+1, 0
 	var parts []string
@@ -110,22 +139,21 @@ func (b *builder) expand(glob string) error {
 			depth++
 		case ',':
 			if depth == 1 {
-				parts = append(parts, glob[start:i])
+				parts = append(parts, glob[:open]+glob[start:i])
 				start = i + 1
 			}
 		case '}':
 			if depth--; depth > 0 {
 				continue
 			}
-			for _, part := range append(parts, glob[start:i]) {
-				if err := b.expand(glob[:open] + part + glob[i+1:]); err != nil {
-					return err
-				}
+			parts = append(parts, glob[:open]+glob[start:i])
+			for k := range parts {
+				parts[k] += glob[i+1:]
 			}
-			return nil
+			return parts, nil
 		}
 	}
-	return errors.New("a brace is not closed")
+	return nil, errors.New("a brace is not closed")
 }
 
 // add adds a glob without braces.

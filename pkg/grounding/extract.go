@@ -53,6 +53,7 @@ func Extract(prompt string, most int) (out []Named, names []string) {
 	text := own(prompt)
 	names, _ = Names(text, most)
 	var about []Named // what was spoken of last
+	reported := false // what follows are somebody else's words, which forbid and do not order
 	for _, sentence := range sentences(text) {
 		taken := retracts().MatchString(sentence)
 		if taken { // what was said before, and in the same breath
@@ -60,7 +61,7 @@ func Extract(prompt string, most int) (out []Named, names []string) {
 			out = slices.Insert(out, 0, Named{Name: Everything, Not: true})
 		}
 		for _, n := range objects(sentence, &about) {
-			if taken && !n.Not {
+			if (taken || reported) && !n.Not {
 				continue
 			}
 			if len(out) == maxNamed {
@@ -70,6 +71,7 @@ func Extract(prompt string, most int) (out []Named, names []string) {
 				out = append(out, n)
 			}
 		}
+		reported = reported || strings.HasSuffix(sentence, ":") && slices.ContainsFunc(lowered(words(sentence)), func(w string) bool { return reports[w] })
 	}
 	return out, names
 }
@@ -136,13 +138,15 @@ var retracts = prefilter.Lazy(`(?i)\b(never ?mind|scratch that|forget (it|that|a
 var sentenceEnd = prefilter.Lazy(`[.!;:]+(\s+|$)|\n+|(\?)\s*|,?\s+(?:but|however|instead)\s+|—|–|→|->|=>`)
 
 // sentences cuts a text into sentences, each with the mark that ends it if that is a question
-// mark.
+// mark or a colon.
 func sentences(text string) (out []string) {
 	at := 0
 	for _, m := range sentenceEnd().FindAllStringSubmatchIndex(text, -1) {
 		end := m[0]
 		if m[4] >= 0 {
 			end = m[5]
+		} else if text[end] == ':' {
+			end++
 		}
 		if s := strings.TrimSpace(text[at:end]); s != "" {
 			out = append(out, s)
@@ -203,7 +207,13 @@ func objects(sentence string, about *[]Named) (out []Named) {
 	fresh := true     // a deed can begin here
 	first := false    // no object has come since the deed
 	apart := false    // a comma has come since the negation
+	within := false   // what follows says where the deed is done, and is not what it is done to
 	for i, w := range lower {
+		if deeds[w] != 0 || w == "," || w == "and" {
+			within = false
+		} else if places[w] && does&Delete != 0 && !negated && (w != "at" || len(out) > 0) { // all of the redis at …
+			within = true
+		}
 		switch {
 		case foreign[w]:
 			return nil
@@ -309,7 +319,12 @@ func objects(sentence string, about *[]Named) (out []Named) {
 			of = []Named{{Name: name, Does: does}}
 		}
 		for _, n := range of {
-			out = append(out, Named{Name: n.Name, Noun: noun, Does: n.Does, Not: negated, Said: said})
+			if within && !negated {
+				n.Does &^= Delete
+			}
+			if n.Does != 0 {
+				out = append(out, Named{Name: n.Name, Noun: noun, Does: n.Does, Not: negated, Said: said})
+			}
 		}
 	}
 	return scaled(lower, out)

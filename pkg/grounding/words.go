@@ -42,7 +42,7 @@ var nouns = func() map[string]string {
 		"namespace": "namespace namespaces ns", "host": "host hosts server servers machine domain endpoint url", "file": "file files", "folder": "folder folders directory directories dir",
 		"table": "table tables", "repository": "repo repos repository repositories", "package": "package packages", "channel": "channel channels", "person": "person recipient",
 		"resource": "service services svc deployment deployments deploy pod pods container containers volume volumes instance instances stack stacks queue queues topic topics function functions image images secret secrets job jobs release releases environment " +
-			"environments env project projects tag tags workspace workspaces droplet droplets app apps site statefulset daemonset cronjob ingress configmap pvc pv node nodes chart charts workflow workflows pipeline vm vms server disk snapshot snapshots group groups zone index collection",
+			"environments env project projects tag tags workspace workspaces droplet droplets app apps site statefulset daemonset cronjob ingress configmap pvc pv node nodes chart charts workflow workflows pipeline vm vms disk snapshot snapshots group groups zone index collection",
 	} {
 		for w := range strings.FieldsSeq(text) {
 			out[w] = noun
@@ -130,9 +130,15 @@ var doing = sync.OnceValue(func() map[string]Doing {
 // modals stand before "be" and a participle.
 var modals = set("can could should must may shall will cannot")
 
-// orders are those by which somebody wants something done, and reporting words that others do.
+// places stand before where something is done.
+var places = set("from in on inside within at")
+
+// orders are those by which somebody wants something done, reporting words that others do, and
+// reports those before a colon behind which the words of others begin.
 var (
-	orders    = set("should must")
+	orders  = set("should must")
+	reports = set("say says said claim claims claimed report reports reported suggest suggests suggested states stated mentions mentioned recommends recommended ticket issue docs documentation page comment " +
+		"wrote write writes written mail mails email emails message messages sent asked asks log logs output chat thread quote quoted reply answer answered told tells")
 	reporting = set("say says said claim claims claimed report reports reported suggest suggests suggested think thinks believe believes states stated mentions mentioned recommends recommended wants ticket issue docs documentation page comment that whether if when because how why")
 )
 

@@ -35,9 +35,6 @@ func (p *Pipeline) inContext(ctx context.Context, tier int, v verdict.Verdict, c
 	}
 	if named, spoken := r.session().Named(); spoken {
 		v = p.asSaid(ctx, tier, v, c, r, named)
-		if len(c.Trail) > 0 && v.Decision == verdict.Allow && c.Trail[len(c.Trail)-1].Source == byContext {
-			return v
-		}
 	}
 	if tier == TierClassify && v.Decision == verdict.Escalate {
 		if own, ok := p.ownInstructions(ctx, v, c, r); ok {
@@ -122,7 +119,7 @@ func (p *Pipeline) suggested(ctx context.Context, c *analysis.Case, r *recall) s
 			heard = &session.Heard{In: "one of more texts than can be remembered", At: s.Began()}
 		}
 		if !c.Holds(part.Names, heard.At) {
-			return fmt.Sprintf("%s is named by what others wrote (%s), and neither by the user nor in the project", part.Names[0], heard.In)
+			return fmt.Sprintf("untrusted text (%[2]s) names %[1]s, named neither by the user nor in the project: possible prompt injection", part.Names[0], heard.In)
 		}
 	}
 	return ""

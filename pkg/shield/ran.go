@@ -57,16 +57,17 @@ func (p *Pipeline) Ran(ctx context.Context, r Returned, talks bool) (err error) 
 			break
 		}
 		if err := p.edited(ctx, c, m); err != nil {
-			return fmt.Errorf("what a tool changed could not be remembered: %w", err)
+			return fmt.Errorf("a changed instruction file could not be recorded: %w", err)
 		}
 	}
-	if !slices.ContainsFunc(did.Cases, func(c *analysis.Case) bool { return p.foreign(c.Action) || broughtIn(c) }) {
+	from := slices.IndexFunc(did.Cases, func(c *analysis.Case) bool { return p.foreign(c.Action) || broughtIn(c) })
+	if from < 0 {
 		if talks { // a file of the project's, perhaps
 			return p.sessions.Add(context.WithoutCancel(ctx), m.session(), &session.Delta{Texts: true})
 		}
 		return nil
 	}
-	if err := p.sessions.Heard(context.WithoutCancel(ctx), m.session(), p.source(did.Cases[0]), did.Texts); err != nil {
+	if err := p.sessions.Heard(context.WithoutCancel(ctx), m.session(), p.source(did.Cases[from]), did.Texts); err != nil {
 		return fmt.Errorf("the names in a tool result could not be recorded: %w", err)
 	}
 	return nil

@@ -222,6 +222,9 @@ var clients = set("kubectl oc helm psql mysql mysqldump mariadb dropdb createdb 
 var placing = set("-n --namespace -h --host --hostname -p --port --zone --region --location --resource-group -g --context --kube-context --cluster --project -d --dbname --database --db -u -U --user --username " +
 	"--profile --account --account-name --subscription --ref --endpoint-url --server --app -a --confirm --org --organization --team --scope")
 
+// counts are options whose number says how many there are to be.
+var counts = set("--replicas --desired-count --desired-capacity --grace-period")
+
 // wide are options that reach further than what is named.
 var wide = set("--all -A --all-namespaces --mirror --prune --tags --yes-all --all-tags --force-all")
 
@@ -284,7 +287,7 @@ func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
 				return nil, errors.New("it reaches further than what it names")
 			}
 			says := placing[option] && run.Program != "git" && (len(option) > 2 || clients[run.Program])
-			if place = says && !assigned; !assigned || number(value) {
+			if place = says && !assigned; !assigned || (says || counts[option]) && number(value) {
 				continue
 			}
 			name, where = value, says
@@ -323,7 +326,10 @@ func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
 		switch scheme, rest, ok := strings.Cut(name, "://"); {
 		case ok && scheme != "":
 			host, _, _ := strings.Cut(rest, "/")
-			names = canonical(strings.TrimSuffix(rest, "/"), host)
+			names = canonical(strings.TrimSuffix(rest, "/"))
+			if does&grounding.Delete == 0 { // what is deleted has to be named itself
+				names = canonical(strings.TrimSuffix(rest, "/"), host)
+			}
 		case run.Program == "git":
 			for _, kind := range [...]string{"refs/tags/", "refs/heads/"} {
 				if short, ok := strings.CutPrefix(name, kind); ok {
