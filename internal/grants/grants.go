@@ -24,6 +24,7 @@ type Fact struct {
 // The bounds of a file.
 const (
 	MaxBytes   = 128 << 10
+	maxPlace   = 4096   // bytes of the keys above a value
 	maxObjects = 20_000 // also those that aliases repeat
 	maxDepth   = 64
 	maxFacts   = 8
@@ -183,8 +184,8 @@ func owned(file string) bool { return path.Base(file) == "CODEOWNERS" }
 
 // disowned returns the owners that paths no longer have.
 func disowned(old, text string) (out []Fact) {
-	now := owners(text)
-	for pattern, who := range owners(old) {
+	now, before := owners(text), owners(old)
+	for pattern, who := range before {
 		for _, owner := range who {
 			if !slices.Contains(now[pattern], owner) && len(out) < maxFacts {
 				out = append(out, Fact{"weakens", "no longer has " + owner + " look at changes of " + pattern})
@@ -192,8 +193,8 @@ func disowned(old, text string) (out []Fact) {
 		}
 	}
 	for pattern, who := range now {
-		if _, was := owners(old)[pattern]; len(who) == 0 && !was && old != "" && len(out) < maxFacts {
-			out = append(out, Fact{"weakens", "has nobody look at changes of " + pattern})
+		if _, was := before[pattern]; len(who) == 0 && !was && old != "" && len(out) < maxFacts {
+			out = append(out, Fact{"weakens", "leaves nobody as a code owner of " + pattern})
 		}
 	}
 	slices.SortFunc(out, func(a, b Fact) int { return strings.Compare(a.Says, b.Says) })

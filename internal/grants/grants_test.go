@@ -220,3 +220,28 @@ func FuzzWeaker(f *testing.F) {
 		}
 	})
 }
+
+// TestAliasesAreBounded holds that aliases of aliases, and keys that are as long as a file may be, end.
+func TestAliasesAreBounded(t *testing.T) {
+	t.Parallel()
+	var bomb, merged strings.Builder
+	bomb.WriteString("a0: &a0 []\n")
+	merged.WriteString("m0: &m0 {}\n")
+	for i := 1; i < 15; i++ {
+		fmt.Fprintf(&bomb, "a%d: &a%d\n%s", i, i, strings.Repeat(fmt.Sprintf("- *a%d\n", i-1), 12))
+		fmt.Fprintf(&merged, "m%d: &m%d\n  <<: [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*m%d, ", i-1), 12), ", "))
+	}
+	long := `{"` + strings.Repeat("k", 50<<10) + `": [` + strings.TrimSuffix(strings.Repeat(`{"a": {"b": 1}},`, 3000), ",") + `]}`
+	for name, text := range map[string]string{"compose.yaml": bomb.String(), "docker-compose.yml": merged.String(), "policy.json": long} {
+		if _, err := Weaker("/work/app/"+name, "", text, false, []int{0}); !errors.Is(err, ErrLimit) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	var owners strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&owners, "p%d\n", i)
+	}
+	if _, err := Weaker("/work/app/CODEOWNERS", owners.String(), owners.String(), true, nil); err != nil {
+		t.Error(err)
+	}
+}

@@ -45,6 +45,7 @@ func parse(file, text string) ([]object, error) {
 type builder struct {
 	objects []object
 	left    int // that were made
+	visited int // nodes of YAML, also those that aliases repeat
 	full    bool
 }
 
@@ -64,7 +65,7 @@ type above struct {
 
 // enter returns the place of a mapping's object.
 func (b *builder) enter(p place) (place, bool) {
-	if b.left++; b.left > maxObjects || p.depth > maxDepth {
+	if b.left++; b.left > maxObjects || p.depth > maxDepth || len(p.at) > maxPlace {
 		b.full = true
 		return p, false
 	}
@@ -92,7 +93,7 @@ func join(a, b string) string {
 
 // put adds a text to the objects that it stands in.
 func (b *builder) put(p place, text string) {
-	if b.left++; b.left > 8*maxObjects {
+	if b.left++; b.left > 8*maxObjects || len(p.at) > maxPlace {
 		b.full = true
 		return
 	}
@@ -218,6 +219,9 @@ func (b *builder) yaml(text string) error {
 
 // node adds a node of YAML. Aliases are followed, within the bounds of all that is made.
 func (b *builder) node(p place, n ast.Node, anchors map[string]ast.Node) {
+	if b.visited++; b.visited > 8*maxObjects || len(p.at) > maxPlace {
+		b.full = true
+	}
 	if p.depth++; b.full || p.depth > 4*maxDepth {
 		b.full = true
 		return
@@ -279,7 +283,7 @@ func (b *builder) mapping(p place, values []*ast.MappingValueNode, anchors map[s
 
 // merge adds the values of a mapping to another that takes them over.
 func (b *builder) merge(p place, n ast.Node, anchors map[string]ast.Node, depth int) {
-	if depth > maxDepth {
+	if b.visited++; b.full || depth > maxDepth || b.visited > 8*maxObjects {
 		b.full = true
 		return
 	}
@@ -412,8 +416,8 @@ func (b *builder) image(text string) {
 		}
 		line = continued.String() + line
 		continued.Reset()
-		word, rest, _ := strings.Cut(line, " ")
-		word, rest = strings.ToLower(word), strings.TrimSpace(rest)
+		word := strings.Fields(line)[0]
+		word, rest := strings.ToLower(word), strings.TrimSpace(line[len(word):])
 		if word == "from" || stage == nil {
 			in, ok := b.enter(place{at: "stage"})
 			if !ok {

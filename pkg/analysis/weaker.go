@@ -71,7 +71,7 @@ func (c *Case) weaker() {
 		}
 		if !was && e.Kind != effect.WriteFile && c.place.Script == nil && grants.Sharp(e.Path) { // no file can be looked at
 			e.Harms = append(slices.Clip(e.Harms), effect.Weakens)
-			e.Reason = path.Base(e.Path) + " is gone, and what it checked cannot be read"
+			e.Reason = path.Base(e.Path) + " is deleted, and shield cannot read which checks it had"
 			continue
 		}
 		if !known || !was && e.Kind != effect.WriteFile {

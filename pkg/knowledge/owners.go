@@ -38,5 +38,16 @@ func OwnerShown(command string) *Owner {
 
 // Serves reports whether a host is one of the service.
 func (o *Owner) Serves(host string) bool {
-	return slices.ContainsFunc(o.Hosts, func(h string) bool { return host == h || strings.HasSuffix(host, "."+h) })
+	return slices.ContainsFunc(o.Hosts, func(h string) bool {
+		want, has := strings.Split(h, "."), strings.Split(host, ".")
+		if len(has) < len(want) {
+			return false
+		}
+		for i, part := range has[len(has)-len(want):] {
+			if part != want[i] && (want[i] != "*" || part == "") {
+				return false
+			}
+		}
+		return true
+	})
 }

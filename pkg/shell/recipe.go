@@ -108,6 +108,9 @@ func (s *state) installedFolders(l *command.Loader, c *recipeCall, at effect.Spa
 		return
 	}
 	for _, dir := range c.operands[1:] {
+		if !strings.HasPrefix(dir, "file:") && !strings.HasPrefix(dir, "link:") && dir[:min(len(dir), 1)] != "." && !strings.Contains(dir, "/") {
+			continue // a name of the registry
+		}
 		dir = strings.TrimPrefix(strings.TrimPrefix(dir, "file:"), "link:")
 		p, pattern := c.place.Path(path.Join(dir, "package.json"), false)
 		if pattern {

@@ -153,15 +153,17 @@ func (s *state) handsOver(base string, argv []abstract.Value, peers []effect.Eff
 // served reports whether all machines that a program contacts are of the service of a credential.
 func served(owner *knowledge.Owner, peers []effect.Effect) bool {
 	return len(peers) > 0 && !slices.ContainsFunc(peers, func(p effect.Effect) bool {
-		return !owner.Serves(p.Host) && !owner.Serves(behindUser(p.URL))
+		return !owner.Serves(p.Host) && (p.Host != "" || !owner.Serves(behindUser(p.URL)))
 	})
 }
 
 // behindUser returns the host of an address whose part before the "@" is not known, "" if it names none.
 func behindUser(url string) string {
 	_, rest, _ := strings.Cut(url, "://")
-	_, rest, ok := strings.Cut(rest, "@")
-	host, _, _ := strings.Cut(rest, "/")
+	if end := strings.IndexAny(rest, `/?#\`); end >= 0 {
+		rest = rest[:end]
+	}
+	_, host, ok := strings.Cut(rest, "@")
 	if !ok || strings.ContainsAny(host, "$*@") {
 		return ""
 	}

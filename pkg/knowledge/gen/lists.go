@@ -189,8 +189,13 @@ func owners(dir string) ([]byte, error) {
 		if len(o.Names) == 0 || strings.Trim(strings.Join(o.Names, ""), "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
 			return o, fmt.Errorf("%v are not words in capitals", o.Names)
 		}
-		hosts, err := hostList(yaml.MapItem{Key: o.Names[0], Value: anyOf(o.Hosts)})
-		o.Hosts = hosts.Hosts
+		plain := slices.Clone(o.Hosts)
+		for i, host := range plain { // "*" stands for one part beside four that are fixed
+			if parts := strings.Split(host, "."); len(parts)-strings.Count(host, "*") >= 4 {
+				plain[i] = strings.ReplaceAll(host, "*", "any")
+			}
+		}
+		_, err := hostList(yaml.MapItem{Key: o.Names[0], Value: anyOf(plain)})
 		return o, err
 	})
 }
