@@ -124,7 +124,12 @@ func runContained(c *cli.Context, w *World, cmd *launch.Command, raw []byte) (ra
 		child.Dir, child.Stdin, child.Stdout, child.Stderr = w.Dir, w.In, w.Out, w.Err
 		var refused []contain.Refusal
 		var started *contain.Process
-		if started, err = contain.Start(func() *exec.Cmd { own := *child; return &own }, p, contain.Landlock|contain.Namespaces, func(r contain.Refusal) { refused = append(refused, r) }); err == nil {
+		if started, err = contain.Start(func() *exec.Cmd { own := *child; return &own }, p, mechanisms(p, mode == required), func(r contain.Refusal) { refused = append(refused, r) }); err == nil {
+			if started.Used&contain.Namespaces == 0 && len(p.Fixed) > 0 {
+				const why = "contained by Landlock alone: git hooks and agent settings in the workspace can be written"
+				fmt.Fprintf(w.Err, "shield: %s\n", why)
+				tellContained(c, w, why)
+			}
 			err = waitContained(c.Context, started)
 			explainRefusals(c, w, refused, err != nil)
 			return true, err
@@ -139,6 +144,15 @@ func runContained(c *cli.Context, w *World, cmd *launch.Command, raw []byte) (ra
 		tellContained(c, w, "ran without containment: "+why)
 	}
 	return false, nil
+}
+
+// mechanisms returns by what a profile is put into force: where containment is required, by nothing that leaves what is
+// fixed in the workspace open.
+func mechanisms(p *contain.Profile, need bool) contain.Mechanism {
+	if need && p != nil && len(p.Fixed) > 0 {
+		return contain.Namespaces
+	}
+	return contain.Landlock | contain.Namespaces
 }
 
 // uncontained reports whether an error leaves a program without containment where that is not
@@ -171,9 +185,9 @@ func explainRefusals(c *cli.Context, w *World, refused []contain.Refusal, failed
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
 	list := strings.Join(names, ", ")
-	tellContained(c, w, "a contained command was refused: "+list)
+	tellContained(c, w, "a contained command was refused: "+term.Escape(list))
 	if told {
-		fmt.Fprintf(w.Err, "shield: the command was refused what nothing in it names: %s. To allow it, name it in the command, or run it without --contain\n", term.Escape(list))
+		fmt.Fprintf(w.Err, "shield: containment blocked %s: the command does not name it. Name it in the command, or run it without --contain\n", term.Escape(list))
 	}
 }
 
@@ -236,7 +250,7 @@ func startServer(mode containment, grants config.Contain, set *config.Loaded, w 
 			return nil, err
 		}
 	}
-	process, err := gateway.Start(path, argv, env, w.Dir, w.Err, profile, refused)
+	process, err := gateway.Start(path, argv, env, w.Dir, w.Err, profile, mechanisms(profile, mode == required), refused)
 	if profile == nil || err == nil {
 		return process, err
 	}
@@ -248,7 +262,7 @@ func startServer(mode containment, grants config.Contain, set *config.Loaded, w 
 		return nil, fmt.Errorf("%s; the server was not started", why)
 	}
 	tell("runs without containment: " + why)
-	return gateway.Start(path, argv, env, w.Dir, w.Err, nil, nil)
+	return gateway.Start(path, argv, env, w.Dir, w.Err, nil, 0, nil)
 }
 
 // remedy says which setting of a server allows what it was refused.

@@ -277,8 +277,12 @@ var outside = map[effect.Kind]string{
 // credentials of its own service.
 func (b *builder) program(name string) {
 	caches, credentials := knowledge.Keeps(filepath.Base(name))
+	another := strings.ContainsRune(name, '/') && !launch.StandardFolder(filepath.Dir(name)) || b.others[name] // a program by that name
 	for _, glob := range caches {
 		for _, path := range b.paths(glob) {
+			if another && !contain.Within(path, b.Roots) {
+				continue
+			}
 			if _, err := os.Lstat(path); err != nil && !contain.Within(path, b.Roots) {
 				_ = os.MkdirAll(path, 0o755)
 			}
@@ -290,8 +294,8 @@ func (b *builder) program(name string) {
 			}
 		}
 	}
-	if strings.ContainsRune(name, '/') && !launch.StandardFolder(filepath.Dir(name)) || b.others[name] {
-		return // another program by that name
+	if another {
+		return
 	}
 	for _, glob := range credentials {
 		for _, path := range b.paths(glob) {

@@ -79,7 +79,7 @@ func TestStartFails(t *testing.T) {
 		if err := start("/bin/no-such-program", *ok); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("a program that is not there: %v", err)
 		}
-		if err := start("/bin/true", Profile{Hidden: []string{g.Secret}, Write: ok.Write}); !errors.As(err, &unavailable) {
+		if err := start("/bin/true", Profile{Hidden: []string{g.Secret}, Write: ok.Write}); err == nil || errors.As(err, &unavailable) { // it could be made by what is contained, to run without
 			t.Errorf("a secret with another name: %v", err)
 		}
 		if err := start("/bin/true", Profile{Write: []string{"relative"}}); err == nil {

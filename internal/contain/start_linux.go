@@ -54,7 +54,8 @@ type Process struct {
 // files need a Wait, and what Start leaves behind [Process.End]. refused is told of what the program is
 // refused, each once.
 func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Refusal)) (*Process, error) {
-	if _, err := abi(); err != nil {
+	level, err := abi()
+	if err != nil {
 		return nil, err
 	}
 	if err := plain(p); err != nil {
@@ -67,8 +68,17 @@ func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Re
 			return started, err
 		}
 	}
+	switch {
+	case level < truncates:
+		return nil, &UnavailableError{"namespaces are not available, and Landlock before Linux 6.2 cannot stop a program from emptying files"}
+	case with&Landlock == 0:
+		return nil, &UnavailableError{"namespaces are not available, and Landlock alone cannot protect files inside the workspace: git hooks, agent settings"}
+	}
 	return start(command(), &order{Profile: *p}, refused)
 }
+
+// truncates is the version of Landlock from which on it bounds who empties files.
+const truncates = 3
 
 // start starts the process that contains a command, and waits until the program runs.
 func start(cmd *exec.Cmd, o *order, refused func(Refusal)) (_ *Process, err error) {
@@ -204,7 +214,7 @@ func plain(p *Profile) error {
 	for _, path := range p.Hidden {
 		var st unix.Stat_t
 		if unix.Lstat(path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Nlink > 1 {
-			return &UnavailableError{fmt.Sprintf("%.200q has another name as well, a hard link, by which it could be read; remove one of the two", path)}
+			return fmt.Errorf("containment: %.200q has a second hard link, by which a contained program could read it; remove one of the two links", path)
 		}
 	}
 	return nil

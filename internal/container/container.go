@@ -9,10 +9,11 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/shieldcli/shield/internal/prefilter"
 )
 
 // A Container is one that is thrown away with all that was changed in it.
@@ -73,7 +74,7 @@ func Find(root fs.FS, home string, roots []string) (*Container, error) {
 		switch {
 		case m.at == "/":
 			continue
-		case !m.own() && !m.workspace(home, roots):
+		case !m.own() && (!m.workspace(home, roots) || hostDisk(root, m)):
 			return nil, fmt.Errorf("%s is of the host, and not the workspace", m.at)
 		}
 		if !slices.Contains(c.Mounts, m.at) {
@@ -107,6 +108,9 @@ func apart(root fs.FS) error {
 		case n == hostNamespaces[name]:
 			return fmt.Errorf("the namespace %s is the host's", name)
 		}
+	}
+	if _, err := fs.Stat(root, "proc/sys/net/core/somaxconn"); err != nil { // every network has it
+		return errors.New("the kernel does not show the settings of the network")
 	}
 	// The first network has settings that no other has.
 	if _, err := fs.Stat(root, "proc/sys/net/core/netdev_max_backlog"); !errors.Is(err, fs.ErrNotExist) {
@@ -147,13 +151,13 @@ type mount struct {
 
 // layers are the file systems that runtimes make of images; the folders of others that do
 // it are part of the disk of the host.
-var layers = regexp.MustCompile(`^(?:overlay|aufs|fuse\.fuse-overlayfs|fuse-overlayfs)$`)
+var layers = prefilter.Lazy(`^(?:overlay|aufs|fuse\.fuse-overlayfs|fuse-overlayfs)$`)
 
-var snapshots = regexp.MustCompile(`/(?:io\.containerd\.snapshotter\.v1\.[a-z-]+|(?:docker|storage)/(?:btrfs/subvolumes|vfs/dir))/`)
+var snapshots = prefilter.Lazy(`/(?:io\.containerd\.snapshotter\.v1\.[a-z-]+|(?:docker|storage)/(?:btrfs/subvolumes|vfs/dir))/`)
 
 // image reports whether a mount of / is what a runtime makes of an image.
 func (m mount) image() bool {
-	return layers.MatchString(m.kind) && m.part == "/" || snapshots.MatchString(m.part+"/")
+	return layers().MatchString(m.kind) && m.part == "/" || snapshots().MatchString(m.part+"/")
 }
 
 // own reports whether a mount is one that every container has: of the kernel, in memory, or
@@ -185,6 +189,16 @@ func (m mount) workspace(home string, roots []string) bool {
 	})
 }
 
+// hostDisk reports whether a mount holds what the disk of a machine does, and not a workspace alone.
+func hostDisk(root fs.FS, m mount) bool {
+	for _, name := range [...]string{"/etc/passwd", "/var/lib", "/proc/1"} {
+		if _, err := fs.Stat(root, strings.TrimPrefix(m.at+name, "/")); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // mountsOf returns the mounts that a process sees, in their order.
 func mountsOf(root fs.FS, process string) (out []mount, err error) {
 	text, err := read(root, "proc/"+process+"/mountinfo")
@@ -205,11 +219,11 @@ func mountsOf(root fs.FS, process string) (out []mount, err error) {
 	return out, nil
 }
 
-var escaped = regexp.MustCompile(`\\[0-7]{3}`)
+var escaped = prefilter.Lazy(`\\[0-7]{3}`)
 
 // unescape returns a name of mountinfo with its blanks.
 func unescape(s string) string {
-	return escaped.ReplaceAllStringFunc(s, func(code string) string {
+	return escaped().ReplaceAllStringFunc(s, func(code string) string {
 		n, _ := strconv.ParseUint(code[1:], 8, 16)
 		return string([]byte{byte(n)})
 	})

@@ -38,8 +38,8 @@ type Process struct {
 // Start starts a server: the program at a path, with a command line, an
 // environment and a folder. What it writes to its standard error goes to errs,
 // line by line, with controls made visible. A profile contains it, unless it is nil;
-// refused is told of what it then was refused.
-func Start(path string, argv, env []string, dir string, errs io.Writer, profile *contain.Profile, refused func(contain.Refusal)) (*Process, error) {
+// with says by what mechanisms, and refused is told of what it then was refused.
+func Start(path string, argv, env []string, dir string, errs io.Writer, profile *contain.Profile, with contain.Mechanism, refused func(contain.Refusal)) (*Process, error) {
 	in, its, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func Start(path string, argv, env []string, dir string, errs io.Writer, profile 
 	}
 	p.Side = Side{Out: out, In: &ending{its, p}}
 	started := make(chan error, 1)
-	go p.run(command, profile, refused, out, started)
+	go p.run(command, profile, with, refused, out, started)
 	if err := <-started; err != nil {
 		its.Close()
 		out.Close()
@@ -72,14 +72,14 @@ func Start(path string, argv, env []string, dir string, errs io.Writer, profile 
 
 // run starts the process and waits for it, on one thread: where the process is
 // tied to what started it, it is tied to the thread.
-func (p *Process) run(command func() *exec.Cmd, profile *contain.Profile, refused func(contain.Refusal), out *os.File, started chan<- error) {
+func (p *Process) run(command func() *exec.Cmd, profile *contain.Profile, with contain.Mechanism, refused func(contain.Refusal), out *os.File, started chan<- error) {
 	runtime.LockOSThread()
 	defer close(p.done)
 	var err error
 	if profile == nil {
 		p.cmd = command()
 		err = p.cmd.Start()
-	} else if p.in, err = contain.Start(command, profile, contain.Landlock|contain.Namespaces, refused); err == nil {
+	} else if p.in, err = contain.Start(command, profile, with, refused); err == nil {
 		p.cmd = p.in.Cmd
 	}
 	if started <- err; err != nil {

@@ -17,7 +17,7 @@ import (
 
 func shell(t *testing.T, script string, errs io.Writer) *Process {
 	t.Helper()
-	p, err := Start("/bin/sh", []string{"sh", "-c", script}, os.Environ(), t.TempDir(), errs, nil, nil)
+	p, err := Start("/bin/sh", []string{"sh", "-c", script}, os.Environ(), t.TempDir(), errs, nil, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestErrorsOfServerAreVisible(t *testing.T) {
 
 func TestProcessThatCannotStart(t *testing.T) {
 	t.Parallel()
-	if _, err := Start(filepath.Join(t.TempDir(), "none"), []string{"none"}, nil, "", io.Discard, nil, nil); err == nil {
+	if _, err := Start(filepath.Join(t.TempDir(), "none"), []string{"none"}, nil, "", io.Discard, nil, 0, nil); err == nil {
 		t.Error("it has started")
 	}
 }

@@ -141,11 +141,15 @@ func (s *state) handsOver(base string, argv []abstract.Value, peers []effect.Eff
 			if p.Host == "" {
 				p.Host = behindUser(p.URL)
 			}
-			if p.Host == "" || effect.Loopback(p.Host) || owner.Serves(p.Host) {
+			to := p.Host
+			if to == "" && strings.Contains(p.URL, "://") && !strings.ContainsAny(p.URL, "$*`") { // written out, and no host
+				to = abstract.Clip(p.URL)
+			}
+			if to == "" || effect.Loopback(p.Host) || owner.Serves(p.Host) {
 				continue
 			}
 			s.once(effect.Effect{Kind: effect.SendData, Program: base, Host: p.Host, URL: p.URL, Labels: []effect.Label{effect.LabelCredential}, From: v.From,
-				Reason: "gives " + p.Host + " a credential of " + owner.Hosts[0]})
+				Reason: "gives " + to + " a credential of " + owner.Hosts[0]})
 		}
 	}
 }
