@@ -101,13 +101,6 @@ func newBuilder(at Place) *builder {
 	return b
 }
 
-// Limits on what is looked at to find what is hidden. What lies beyond them is hidden with
-// its folder.
-const (
-	maxNames  = 4096 // of one folder
-	maxLinked = 256  // entries of a hidden folder that may be links
-)
-
 // hide finds what is hidden: credentials, profiles of browsers, wallets, files of shield, and
 // the .env files beside the workspace.
 func (b *builder) hide() {
@@ -123,10 +116,7 @@ func (b *builder) hide() {
 		}
 	}
 	for _, root := range b.Roots {
-		beside, err := filepath.Glob(escape(filepath.Dir(root)) + "/*/.env*")
-		if err != nil || len(beside) > maxNames {
-			beside = nil
-		}
+		beside, _ := filepath.Glob(escape(filepath.Dir(root)) + "/*/.env*")
 		for _, path := range beside {
 			if !contain.Within(path, b.Roots) && effect.SecretPath(path, false) {
 				b.hidePath(path)
@@ -224,7 +214,7 @@ func links(folder, home string) (out []string) {
 		return nil
 	}
 	defer f.Close()
-	entries, _ := f.ReadDir(maxLinked)
+	entries, _ := f.ReadDir(-1)
 	for _, e := range entries {
 		if e.Type()&fs.ModeSymlink == 0 {
 			continue
