@@ -35,7 +35,7 @@ type Options struct {
 	TLS              *tls.Config   // nil for none
 	User, Password   string        // "" for none
 	DB               int           // the number of the database
-	Timeout          time.Duration // for one answer, or a connection
+	Timeout          time.Duration // for each of: a turn, a connection, an answer
 	Clock            func() time.Time
 }
 
@@ -109,25 +109,30 @@ func (c *Client) Close() error {
 
 // Do sends commands together, and returns an answer for each: nil, a string, an
 // int64, an [Error], or a []any of these. The error is one of the connection:
-// whether the commands were carried out is unknown then.
+// whether the commands were carried out is unknown then, and Do never sends them
+// again. ctx bounds the whole, [Options.Timeout] each step.
 func (c *Client) Do(ctx context.Context, commands ...[]string) ([]any, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
+	turn, cancel := context.WithTimeout(ctx, c.opts.Timeout)
 	defer cancel()
 	select {
 	case c.turns <- struct{}{}:
 		defer func() { <-c.turns }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	case <-turn.Done():
+		return nil, turn.Err()
 	}
 	one, err := c.conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	answers, err := one.do(ctx, commands)
+	answers, err := one.do(ctx, commands, c.opts.Timeout)
 	if err != nil {
 		one.net.Close()
 		_ = c.Close() // what broke one has often broken all
 		return nil, err
+	}
+	if one.late {
+		one.net.Close()
+		return answers, nil
 	}
 	one.used = c.opts.Clock()
 	c.mu.Lock()
@@ -158,9 +163,12 @@ type conn struct {
 	net  net.Conn
 	in   *bufio.Reader
 	used time.Time
+	late bool // its deadline may have passed just after the last answer
 }
 
 func dial(ctx context.Context, o Options) (*conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
 	plain, err := (&net.Dialer{}).DialContext(ctx, o.Network, o.Address)
 	if err != nil {
 		return nil, err
@@ -184,7 +192,7 @@ func dial(ctx context.Context, o Options) (*conn, error) {
 	if o.DB != 0 {
 		first = append(first, []string{"SELECT", strconv.Itoa(o.DB)})
 	}
-	answers, err := c.do(ctx, first)
+	answers, err := c.do(ctx, first, o.Timeout)
 	for _, answer := range answers {
 		if refused, ok := answer.(Error); ok && err == nil {
 			err = refused
@@ -197,11 +205,14 @@ func dial(ctx context.Context, o Options) (*conn, error) {
 	return c, nil
 }
 
-func (c *conn) do(ctx context.Context, commands [][]string) ([]any, error) {
-	stop := context.AfterFunc(ctx, func() { _ = c.net.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
-	if until, ok := ctx.Deadline(); ok {
-		_ = c.net.SetDeadline(until)
+// do sends commands and reads their answers, each within the time limit.
+func (c *conn) do(ctx context.Context, commands [][]string, limit time.Duration) ([]any, error) {
+	late := func() { _ = c.net.SetDeadline(time.Unix(1, 0)) } // ends what is being read or written
+	stop, step := context.AfterFunc(ctx, late), time.AfterFunc(limit, late)
+	defer func() { c.late = !stop() || !step.Stop() }()
+	_ = c.net.SetDeadline(time.Time{})
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	var out bytes.Buffer
 	for _, words := range commands {
@@ -216,6 +227,7 @@ func (c *conn) do(ctx context.Context, commands [][]string) ([]any, error) {
 	answers := make([]any, 0, len(commands))
 	left := maxAnswer
 	for range commands {
+		step.Reset(limit)
 		answer, err := c.answer(maxDepth, &left)
 		if err != nil {
 			return nil, err

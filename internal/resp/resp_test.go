@@ -100,3 +100,33 @@ func TestParseURL(t *testing.T) {
 		}
 	}
 }
+
+// Each answer has its own time, so that one that is slow does not take the next one's.
+func TestSteps(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	const limit = 400 * time.Millisecond
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		_, _ = c.Read(make([]byte, 1024))
+		for range 4 {
+			time.Sleep(limit / 2)
+			_, _ = c.Write([]byte(":1\r\n"))
+		}
+	}()
+	c := NewClient(Options{Network: "tcp", Address: l.Addr().String(), Timeout: limit, Clock: time.Now})
+	if got, err := c.Do(t.Context(), []string{"A"}, []string{"B"}, []string{"C"}, []string{"D"}); err != nil || len(got) != 4 {
+		t.Errorf("%v, %v", got, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if _, err := c.Do(ctx, []string{"E"}); err == nil {
+		t.Error("its context has ended, and it waits on")
+	}
+}

@@ -109,9 +109,9 @@ func (b *browser) open(url string) {
 func (b *browser) enter(link *url.URL) {
 	b.t.Helper()
 	b.open("http://" + link.Host + "/")
-	b.wait(`!document.getElementById("enter").hidden`)
+	b.wait(`document.getElementById("enter")?.hidden === false`)
 	b.keys("#code", strings.ToUpper(link.Fragment)+"\ue007")
-	b.wait(`document.getElementById("enter").hidden`)
+	b.wait(`document.getElementById("enter")?.hidden === true`)
 }
 
 // eval runs a script in the page and returns what it returns.
@@ -181,7 +181,7 @@ func (b *browser) screenshot(name string) {
 	}
 }
 
-const enabled = `!document.querySelector("article button").disabled`
+const enabled = `document.querySelector("article button")?.disabled === false`
 
 // size sets the size of the window, and dark its colours.
 func (b *browser) size(width, height int) {
@@ -318,7 +318,7 @@ func TestBrowserKeyboard(t *testing.T) {
 	if err := p.a.Close(); err != nil {
 		t.Fatal(err)
 	}
-	b.wait(`document.querySelectorAll("article button").length === 0 && document.getElementById("status").textContent.startsWith("Nothing is waiting.")`)
+	b.wait(`document.querySelectorAll("article button").length === 0 && document.getElementById("status")?.textContent.startsWith("Nothing is waiting.")`)
 	b.screenshot("ended")
 }
 
@@ -370,7 +370,7 @@ func TestBrowserTakeover(t *testing.T) {
 		defer w.mu.Unlock()
 		return w.server != nil
 	})
-	b.wait(`document.getElementById("status").textContent === "1 question is waiting"`)
+	b.wait(`document.getElementById("status")?.textContent === "1 question is waiting"`)
 	b.wait(enabled)
 	b.click(`[data-choice="deny"]`)
 	if v := <-second.verdict; v.Reasoning != "denied by ann on the approval page (web): not this one" {
@@ -415,7 +415,7 @@ func TestBrowserSquatter(t *testing.T) {
 	})}
 	go func() { _ = squatter.Serve(l) }()
 	t.Cleanup(func() { squatter.Close() })
-	b.wait(`document.getElementById("status").textContent.includes("not the shield that opened this page")`)
+	b.wait(`document.getElementById("status")?.textContent.includes("not the shield that opened this page")`)
 	mu.Lock()
 	defer mu.Unlock()
 	if text := heard.String(); !strings.Contains(text, "/hello") || strings.Contains(text, key.Key) || strings.Contains(text, key.Code) || strings.Contains(text, "/session") || strings.Contains(text, "/answer") {

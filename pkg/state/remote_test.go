@@ -341,8 +341,17 @@ func TestRemoteKills(t *testing.T) {
 			pause = time.Second + rand.N(2*time.Second)
 		}
 	}
-	s := shared(t, server, t.TempDir(), newWorld())
+	w := newWorld()
+	s := shared(t, server, t.TempDir(), w)
+	// A disk that is slow makes an answer late: the store is asked again, as the next action would.
+	away := func(err error) bool {
+		w.pass(2 * remoteRest)
+		return errors.Is(err, ErrAway)
+	}
 	st, err := s.Status(t.Context(), Limits{PerDay: 1 << 20})
+	for away(err) {
+		st, err = s.Status(t.Context(), Limits{PerDay: 1 << 20})
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,14 +359,17 @@ func TestRemoteKills(t *testing.T) {
 		t.Errorf("%d charged, %d said so, of %d it is not known", st.Used, said, unknown)
 	}
 	t.Logf("%d charged, %d said so, of %d it is not known", st.Used, said, unknown)
-	left := 0
-	for err == nil {
-		if _, _, err = s.Admit(t.Context(), 1_000_000, budget); err == nil {
+	left, late := 0, 0
+	for err == nil || away(err) {
+		switch _, _, err = s.Admit(t.Context(), 1_000_000, budget); {
+		case err == nil:
 			left++
+		case errors.Is(err, ErrAway):
+			late++ // charged or not
 		}
 	}
-	if !errors.Is(err, ErrBudgetExhausted) || left != budget-st.Used {
-		t.Errorf("%d were left of %d, %d charged: %v", left, budget, st.Used, err)
+	if rest := budget - st.Used; !errors.Is(err, ErrBudgetExhausted) || left > rest || left+late < rest {
+		t.Errorf("%d and perhaps %d were left of %d, %d charged: %v", left, late, budget, st.Used, err)
 	}
 }
 

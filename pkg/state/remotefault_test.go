@@ -242,3 +242,19 @@ func TestRemoteHostile(t *testing.T) {
 		}
 	}
 }
+
+// A server that was restarted has closed the connections that clients keep; the next
+// transaction takes a new one.
+func TestRemoteRestarted(t *testing.T) {
+	server := redistest.Start(t)
+	s := shared(t, server, t.TempDir(), newWorld())
+	for i := range 3 {
+		if _, _, err := s.Admit(t.Context(), 100, 3); err != nil {
+			t.Fatalf("%d: %v", i, err)
+		}
+		server.Restart()
+	}
+	if _, _, err := s.Admit(t.Context(), 100, 3); !errors.Is(err, ErrBudgetExhausted) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -7,10 +7,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/shieldcli/shield/internal/resp"
@@ -59,6 +61,9 @@ func (v *remoteView) begin(old epoch, known bool, wants []want) (whole bool, err
 	}
 	commands = append(commands, record, []string{"TIME"})
 	got, err := r.client.Do(v.ctx, commands...)
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
+		got, err = r.client.Do(v.ctx, commands...) // a server that was restarted has closed the old connections; reading changes nothing
+	}
 	if err != nil {
 		return false, r.fault(err)
 	}
