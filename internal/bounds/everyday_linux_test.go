@@ -4,11 +4,14 @@ package bounds
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -124,17 +127,86 @@ func TestEveryday(t *testing.T) {
 							}
 						}
 					}
-					everydayCommand(t, line, with, nil)
+					everydayCommand(t, line, line, with, nil)
 				})
 			}
 		})
 	}
 }
 
-// traced is a system call of strace -y that did not fail: its name, the folder and the path.
-var traced = regexp.MustCompile(`(?m)^\d+ +(\w+)\((?:AT_FDCWD<([^>]*)>|\d+<([^>]*)>)?(?:, )?"([^"]*)"(.*) = \d+`)
+// traced is a system call of strace -y that did not fail: its name, its arguments, and the file that it has opened.
+var traced = regexp.MustCompile(`(?m)^\d+ +(\w+)\((.*)\) = \d+(?:<(/[^>]*)>)?$`)
 
-// TestTraceWithinProfile: what random commands really do is in their profile.
+// argument is a path among the arguments, with the folder that it begins in.
+var argument = regexp.MustCompile(`(?:(?:AT_FDCWD|\d+)<([^>]*)>, )?"([^"]*)"`)
+
+// A touch is a file that a system call has read or changed.
+type touch struct{ call, path, does string }
+
+// touches returns what a trace shows.
+func touches(trace string) (out []touch) {
+	for _, m := range traced.FindAllStringSubmatch(trace, -1) {
+		call, rest, led := m[1], m[2], m[3]
+		var paths []string
+		for _, a := range argument.FindAllStringSubmatch(rest, -1) {
+			path := a[2]
+			if !filepath.IsAbs(path) {
+				if path = filepath.Join(a[1], path); a[1] == "" {
+					continue // older calls do not show the folder
+				}
+			}
+			if real, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+				path = filepath.Join(real, filepath.Base(path))
+			}
+			paths = append(paths, filepath.Clean(path))
+		}
+		if len(paths) == 0 {
+			continue
+		}
+		switch {
+		case call == "creat" || strings.HasPrefix(call, "open"):
+			does := "reads"
+			switch {
+			case strings.Contains(rest, "O_DIRECTORY") || strings.Contains(rest, "O_PATH"):
+				continue
+			case strings.Contains(rest, "O_RDWR"):
+				does = "reads and changes"
+			case call == "creat" || strings.Contains(rest, "O_WRONLY") || strings.Contains(rest, "O_CREAT"):
+				does = "changes"
+			}
+			out = append(out, touch{call, led, does}) // where it led, which links may no longer say
+		case strings.HasPrefix(call, "rename"):
+			for _, path := range paths {
+				out = append(out, touch{call, path, "changes"})
+			}
+		case strings.HasPrefix(call, "mkdir") || strings.HasPrefix(call, "unlink") || strings.HasPrefix(call, "rmdir") || strings.HasPrefix(call, "symlink") || strings.HasPrefix(call, "link"):
+			out = append(out, touch{call, paths[len(paths)-1], "changes"})
+		}
+	}
+	return out
+}
+
+// operands are what random commands work on, in the workspace and outside it.
+var operands = strings.Fields("a.txt b.txt new dep/cli.js link link/credentials . ../out.txt ../kept.txt ~/.aws/credentials ~/docs/a.txt ~/docs/new /tmp/shield-none/x .git/hooks/post-commit")
+
+// verbs are programs of random commands, with their operands as #.
+var verbs = strings.Split("cat #|cat # #|cp # #|cp -r # #|mv # #|rm -f #|rm -r #|ln -f # #|ln -sf # #|touch #|mkdir -p #|rmdir #|tee #|truncate -s0 #|sed -i s/o/0/ #|head -c9 #|dd if=# of=# status=none|echo x > #|echo x >> #|cat < # > #|chmod 700 #|git add #|git rm -qf #|install # #|tar cf # #|find # -newer #|python3 -c 'open(\"a.txt\").read()'", "|")
+
+// randomCommand returns a command of one or two verbs.
+func randomCommand(random *rand.Rand) string {
+	var parts []string
+	for range 1 + random.IntN(2) {
+		verb := verbs[random.IntN(len(verbs))]
+		for strings.Contains(verb, "#") {
+			verb = strings.Replace(verb, "#", operands[random.IntN(len(operands))], 1)
+		}
+		parts = append(parts, verb)
+	}
+	return strings.Join(parts, " ; ")
+}
+
+// TestTraceWithinProfile: what random commands really do is in their profile, also what was not
+// judged.
 func TestTraceWithinProfile(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("strace"); err != nil {
@@ -145,47 +217,32 @@ func TestTraceWithinProfile(t *testing.T) {
 			t.Skipf("the kernel cannot contain by %s: %s", m.Name, m.About)
 		}
 	}
-	lines := strings.Split(strings.TrimSpace(everyday), "\n")
-	random := rand.New(rand.NewPCG(1, 2))
-	checked := atomic.Int64{}
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 1))
+	checked, bounded := atomic.Int64{}, atomic.Int64{}
+	const commands = 40
 	t.Cleanup(func() {
-		if n := checked.Load(); n < 500 && !t.Skipped() {
-			t.Errorf("only %d system calls were looked at", n)
+		if n := checked.Load(); n < 50*commands && !t.Skipped() {
+			t.Errorf("seed %d: only %d system calls were looked at", seed, n)
+		}
+		if n := bounded.Load(); n < commands/4 && !t.Skipped() {
+			t.Errorf("seed %d: only %d commands could be contained", seed, n)
 		}
 	})
-	for range 12 {
-		line := lines[random.IntN(len(lines))] + " ; cat ~/.aws/credentials ; echo x > ../out.txt"
-		if strings.Contains(line, "strace") || strings.Contains(line, "serve") {
-			continue
-		}
-		t.Run(line, func(t *testing.T) {
+	for i := range commands {
+		judged, beside := randomCommand(random), randomCommand(random)
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			t.Parallel()
-			// The end of the line is not judged: what is analysed is the line without it.
-			everydayCommand(t, line, contain.Landlock, func(p *contain.Profile, home, trace string) {
-				for _, m := range traced.FindAllStringSubmatch(trace, -1) {
-					call, path, flags := m[1], m[4], m[5]
-					if !filepath.IsAbs(path) {
-						if m[2]+m[3] == "" {
-							continue // older calls do not show the folder
-						}
-						path = filepath.Join(m[2]+m[3], path)
-					}
-					path = filepath.Clean(path)
-					if real, _, err := resolve(path); err == nil {
-						path = real
-					}
+			everydayCommand(t, judged, judged+" ; "+beside+" ; cat ~/.aws/credentials; echo x > ../last.txt", contain.Landlock, func(p *contain.Profile, home, trace string) {
+				bounded.Add(1)
+				for _, at := range touches(trace) {
 					checked.Add(1)
-					open := strings.HasPrefix(call, "open") || call == "creat"
-					change := call == "creat" || open && (strings.Contains(flags, "O_WRONLY") || strings.Contains(flags, "O_RDWR") || strings.Contains(flags, "O_CREAT")) ||
-						strings.HasPrefix(call, "mkdir") || strings.HasPrefix(call, "unlink") || strings.HasPrefix(call, "rmdir") || strings.HasPrefix(call, "rename")
-					switch {
-					case change && !contain.Within(path, p.Write) && !strings.HasPrefix(path, "/dev/") && !strings.HasPrefix(path, "/tmp/shield-"):
-						t.Errorf("%s changes %s", call, path)
-					case open && !strings.Contains(flags, "O_DIRECTORY") && contain.Within(path, p.Hidden):
-						t.Errorf("%s reads %s", call, path)
+					if strings.HasSuffix(at.does, "changes") && !contain.Within(at.path, p.Write) && !strings.HasPrefix(at.path, "/dev/") && !strings.HasPrefix(at.path, "/tmp/shield-") ||
+						strings.HasPrefix(at.does, "reads") && contain.Within(at.path, p.Hidden) {
+						t.Errorf("seed %d: judged %q, run with %q: %s %s %s", seed, judged, beside, at.call, at.does, at.path)
 					}
 				}
-				if !strings.Contains(trace, ".aws/credentials") || !strings.Contains(trace, "out.txt") {
+				if !strings.Contains(trace, ".aws/credentials") || !strings.Contains(trace, "last.txt") {
 					t.Errorf("the trace is not whole: %d bytes", len(trace))
 				}
 			})
@@ -193,53 +250,94 @@ func TestTraceWithinProfile(t *testing.T) {
 	}
 }
 
-// everydayCommand runs a command contained, in a workspace of its own, and looks at a trace of
+// repository is a workspace with a commit, made once; nothing if git is not installed.
+var repository = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp(scratch, "repository")
+	if err != nil {
+		return "", err
+	}
+	for name, text := range workspace {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			return "", err
+		}
+	}
+	made := exec.Command("sh", "-c", "git init -q --template= -b main && mkdir .git/hooks .git/info && git add . && git commit -qm a && echo two > b.txt")
+	made.Dir, made.Env = dir, append(os.Environ(), gitSettings...)
+	if out, err := made.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("git is not installed: an everyday command needs it: %w: %s", err, out)
+	}
+	return dir, nil
+})
+
+var gitSettings = []string{"GIT_AUTHOR_NAME=x", "GIT_AUTHOR_EMAIL=x@example.com", "GIT_COMMITTER_NAME=x", "GIT_COMMITTER_EMAIL=x@example.com", "GIT_CONFIG_NOSYSTEM=1"}
+
+// scratch is a folder of all tests.
+var scratch string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "bounds")
+	if err != nil {
+		panic(err)
+	}
+	scratch = dir
+	status := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(status)
+}
+
+// everydayCommand runs a line contained as what was judged, in a workspace of its own, and looks at a trace of
 // it if check is not nil.
-func everydayCommand(t *testing.T, line string, with contain.Mechanism, check func(p *contain.Profile, home, trace string)) {
+func everydayCommand(t *testing.T, judged, line string, with contain.Mechanism, check func(p *contain.Profile, home, trace string)) {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	home, root := base+"/home", base+"/home/work"
-	for name, text := range workspace {
-		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+	made, err := repository()
+	if err != nil {
+		t.Skip(err)
 	}
-	env := append(os.Environ(), "HOME="+home, "GIT_AUTHOR_NAME=x", "GIT_AUTHOR_EMAIL=x@example.com", "GIT_COMMITTER_NAME=x", "GIT_COMMITTER_EMAIL=x@example.com", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local", "PAGER=cat", "GIT_CONFIG_NOSYSTEM=1")
+	if err := os.CopyFS(root, os.DirFS(made)); err != nil {
+		t.Fatal(err)
+	}
+	env := append(os.Environ(), append(gitSettings, "HOME="+home, "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local", "PAGER=cat")...)
 	if real, err := os.UserHomeDir(); err == nil {
 		env = append(env, "RUSTUP_HOME="+filepath.Join(real, ".rustup"))
 	}
 	command := func(text string, out *bytes.Buffer) *exec.Cmd {
 		return &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", text}, Dir: root, Env: env, Stdout: out, Stderr: out}
 	}
-	var prepared bytes.Buffer
-	if err := command("git init -q -b main && git add . && git commit -qm a && echo two > b.txt", &prepared).Run(); err != nil {
-		t.Skipf("git is not installed: an everyday command needs it: %v: %s", err, prepared.String())
-	}
 	program, _, _ := strings.Cut(line, " ")
 	if _, err := exec.LookPath(program); err != nil {
 		t.Skipf("%s is not installed: an everyday command needs it", program)
 	}
-	judged, _, _ := strings.Cut(line, " ; ")
-	if err := os.MkdirAll(home+"/.aws", 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(home+"/.aws/credentials", []byte("key"), 0o600); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{".aws/credentials": "key", "docs/a.txt": "one", "kept.txt": "two"} {
+		path := filepath.Join(home, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	at := Place{Home: home, Roots: []string{root}}
 	p, err := OfCommand(shell.Analyze(judged, &effect.Place{CWD: root, Home: home, Roots: at.Roots}).Effects, at)
+	if unbounded := (*UnboundedError)(nil); check != nil && errors.As(err, &unbounded) {
+		return // it is not contained
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.Shown = append(p.Shown, home)
 	if check != nil {
+		if err := os.Symlink("../.aws", root+"/link"); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.Mkdir(home+"/trace", 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -247,7 +345,7 @@ func everydayCommand(t *testing.T, line string, with contain.Mechanism, check fu
 	}
 	run := line
 	if check != nil {
-		run = "exec strace -f -y -s 4096 -e trace=%file,%network -o ../trace/out sh -c '" + strings.ReplaceAll(line, "'", `'\\''`) + "'"
+		run = "exec strace -f -y -s 4096 -e trace=%file,%network -o ../trace/out sh -c '" + strings.ReplaceAll(line, "'", `'\''`) + "'"
 	}
 	var out bytes.Buffer
 	var mu sync.Mutex

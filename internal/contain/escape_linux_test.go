@@ -34,7 +34,7 @@ type ground struct {
 	Pid              int    // the test
 	TCP, UDP         string // of the test
 	Unix, Abstract   string
-	Host             bool // the attempts are made with the network of the machine
+	Free             bool // the attempt is made without containment
 }
 
 const attemptVariable = "SHIELD_TEST_ATTEMPT"
@@ -48,12 +48,12 @@ func TestMain(m *testing.M) {
 	if err := json.Unmarshal([]byte(text), &g); err != nil {
 		panic(err)
 	}
-	err := attempts[g.Attempt](&g)
-	if err == nil {
+	if err := attempts[g.Attempt](&g); err != nil {
+		fmt.Println("held:", err)
+	} else {
 		fmt.Println("through")
-		return
 	}
-	fmt.Println("held:", err)
+	syscall.Exit(0) // the race detector makes os.Exit wait for a second
 }
 
 var errHeld = errors.New("nothing was reached")
@@ -300,8 +300,9 @@ var attempts = map[string]func(*ground) error{
 			}
 		}
 		wait(func() bool { return strconv.Itoa(os.Getppid()) != first })
-		second := os.Getppid()
-		wait(func() bool { return os.Getppid() != second })
+		if second := os.Getppid(); !g.Free {
+			wait(func() bool { return os.Getppid() != second })
+		}
 		return os.WriteFile(g.Work+"/late", nil, 0o600)
 	},
 }
@@ -447,7 +448,7 @@ func TestEscapes(t *testing.T) {
 				g.Attempt = attempt
 				if os.Getuid() == 0 && !strings.Contains(attempt, "/proc/1/") || !slices.Contains(privileged, attempt) { // it is able to get through
 					free, _ := newGround(t)
-					free.Attempt = attempt
+					free.Attempt, free.Free = attempt, true
 					got := try(t, free, nil, 0)
 					if _, err := os.Stat(free.Work + "/late"); !strings.HasPrefix(got, "through") && err != nil {
 						t.Errorf("without containment: %s", strings.TrimSpace(got))
