@@ -34,6 +34,7 @@ func auditCommand(w *World) *cli.Command {
 				Name: "verify", Usage: "find the first line that was changed, removed, inserted, moved or truncated",
 				Flags: with(
 					&cli.StringFlag{Name: "checkpoint", Usage: "compare the log with the signed head in `FILE`"},
+					&cli.StringFlag{Name: "segment", Usage: "verify the exported segment in `FILE` with --key alone, without a log"},
 					&cli.StringFlag{Name: "key", Usage: "check the checkpoint with the public key in `FILE`"},
 					&cli.BoolFlag{Name: "json", Usage: "write JSON"},
 				),
@@ -53,10 +54,14 @@ func auditCommand(w *World) *cli.Command {
 				Action: func(c *cli.Context) error { return queryAudit(c, w) },
 			},
 			{
-				Name: "export", Usage: "export the log to spreadsheets and SIEM systems",
+				Name: "export", Usage: "export the log to spreadsheets, SIEM systems and third parties",
+				Description: "The format segment is for someone who has neither the log nor this machine: entries as they are in the log, after a checkpoint that signs the last one. 'shield audit verify --segment FILE --key FILE.pub' verifies it with the public key alone.",
 				Flags: with(
-					&cli.StringFlag{Name: "format", Value: "jsonl", Usage: "write `jsonl|csv|ocsf|cef`"},
+					&cli.StringFlag{Name: "format", Value: "jsonl", Usage: "write `jsonl|csv|ocsf|cef|segment`"},
 					&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "keep writing new entries"},
+					&cli.Uint64Flag{Name: "from", Value: 1, Usage: "start a segment with entry `N`"},
+					&cli.StringFlag{Name: "key", Usage: "end a segment with the last entry, and sign it with the ed25519 key in `FILE`"},
+					&cli.StringFlag{Name: "checkpoint", Usage: "end a segment with the signed head in `FILE`"},
 				),
 				Action: func(c *cli.Context) error { return exportAudit(c, w) },
 			},
@@ -108,6 +113,9 @@ func openAudit(c *cli.Context, w *World) (*audit.Reader, error) {
 func verifyAudit(c *cli.Context, w *World) error {
 	if _, err := operands(c); err != nil {
 		return err
+	}
+	if c.IsSet("segment") {
+		return verifySegment(c, w)
 	}
 	file, err := auditLog(c, w)
 	if err != nil {
@@ -181,13 +189,9 @@ func verified(file string, r *audit.Report) string {
 // configured log, from the state file, which also has the gaps that it has seen.
 func keptHead(c *cli.Context, w *World) (head *audit.Head, gaps map[uint64]string, err error) {
 	if name := c.String("checkpoint"); name != "" {
-		data, err := os.ReadFile(name)
+		point, err := audit.LoadCheckpoint(name)
 		if err != nil {
 			return nil, nil, err
-		}
-		point, err := audit.ParseCheckpoint(data)
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		}
 		if c.String("key") == "" {
 			return nil, nil, errors.New("audit verify: --checkpoint needs --key, the public key")
@@ -242,9 +246,17 @@ func exportAudit(c *cli.Context, w *World) error {
 		return err
 	}
 	format := c.String("format")
+	if format == "segment" {
+		return exportSegment(c, w)
+	}
+	for _, only := range []string{"from", "key", "checkpoint"} {
+		if c.IsSet(only) {
+			return fmt.Errorf("audit export: --%s needs --format segment", only)
+		}
+	}
 	known := strings.Join(audit.Formats(), ", ")
 	if !strings.Contains(", "+known+",", ", "+format+",") {
-		return fmt.Errorf("audit export: --format %q is not one of %s", cut(format), known)
+		return fmt.Errorf("audit export: --format %q is not one of %s, segment", cut(format), known)
 	}
 	var log io.ReadCloser
 	var err error
@@ -296,18 +308,27 @@ func checkpointAudit(c *cli.Context, w *World) error {
 			return err
 		}
 	}
-	key, err := audit.LoadKey(name)
+	point, err := signedHead(c, w, file, name)
 	if err != nil {
 		return err
+	}
+	return json.NewEncoder(w.Out).Encode(point)
+}
+
+// signedHead returns a checkpoint of the log at file, which must be whole.
+func signedHead(c *cli.Context, w *World, file, key string) (audit.Checkpoint, error) {
+	private, err := audit.LoadKey(key)
+	if err != nil {
+		return audit.Checkpoint{}, err
 	}
 	report, err := auditReport(c, w, file)
 	if err != nil {
-		return err
+		return audit.Checkpoint{}, err
 	}
 	if !report.OK() {
-		return &statusError{statusBlock, fmt.Errorf("audit checkpoint: %s: %s", file, report.Break)}
+		return audit.Checkpoint{}, &statusError{statusBlock, fmt.Errorf("audit %s: %s: %s", c.Command.Name, file, report.Break)}
 	}
-	return json.NewEncoder(w.Out).Encode(audit.Sign(key, report.Head, w.Now()))
+	return audit.Sign(private, report.Head, w.Now()), nil
 }
 
 // reportAudit writes the page over the log.

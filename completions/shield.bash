@@ -5,7 +5,7 @@ _shield() {
 	for word in "${typed_words[@]}"; do
 		if [[ -n $skip ]]; then
 			skip=
-		elif [[ " --config --state --host --ask --preset --policy --model --onnxruntime --root --color --jobs --format --conditions --max-bytes --password-file --name --number --expires --out --key --file --approvals --unattended --until --dialect --keep-env --timeout --scope --record --as --width --dir --only --mode --path --home --split --source --ids --misses --rows --max-pass --max-friction --category --sha256 --checkpoint --lines --days " == *" $word "* || '|shield mcp --session|' == *"|$typed $word|"* ]]; then
+		elif [[ " --config --state --host --ask --preset --policy --model --onnxruntime --root --color --jobs --format --conditions --max-bytes --password-file --name --number --expires --out --key --file --approvals --unattended --until --dialect --keep-env --timeout --scope --record --as --width --dir --only --mode --path --home --split --source --ids --misses --rows --max-pass --max-friction --category --sha256 --checkpoint --segment --lines --from --days " == *" $word "* || '|shield mcp --session|' == *"|$typed $word|"* ]]; then
 			skip=$word
 		elif [[ $word != -* ]]; then
 			typed+=" $word"
@@ -526,11 +526,12 @@ _shield() {
 	"shield status --root") choices="" action=directory ;;
 	"shield status --color") choices="auto always never" action=none ;;
 	"shield audit ") choices="verify tail query export report checkpoint --help" ;;
-	"shield audit verify ") choices="--config --state --file --checkpoint --key --json --help" ;;
+	"shield audit verify ") choices="--config --state --file --checkpoint --segment --key --json --help" ;;
 	"shield audit verify --config") choices="" action=file ;;
 	"shield audit verify --state") choices="" action=directory ;;
 	"shield audit verify --file") choices="" action=file ;;
 	"shield audit verify --checkpoint") choices="" action=file ;;
+	"shield audit verify --segment") choices="" action=file ;;
 	"shield audit verify --key") choices="" action=file ;;
 	"shield audit tail ") choices="--config --state --file --lines --follow --format --help" ;;
 	"shield audit tail --config") choices="" action=file ;;
@@ -542,11 +543,14 @@ _shield() {
 	"shield audit query --config") choices="" action=file ;;
 	"shield audit query --state") choices="" action=directory ;;
 	"shield audit query --file") choices="" action=file ;;
-	"shield audit export ") choices="--config --state --file --format --follow --help" ;;
+	"shield audit export ") choices="--config --state --file --format --follow --from --key --checkpoint --help" ;;
 	"shield audit export --config") choices="" action=file ;;
 	"shield audit export --state") choices="" action=directory ;;
 	"shield audit export --file") choices="" action=file ;;
-	"shield audit export --format") choices="jsonl csv ocsf cef" action=none ;;
+	"shield audit export --format") choices="jsonl csv ocsf cef segment" action=none ;;
+	"shield audit export --from") choices="" action=none ;;
+	"shield audit export --key") choices="" action=file ;;
+	"shield audit export --checkpoint") choices="" action=file ;;
 	"shield audit report ") choices="--config --policy --model --onnxruntime --state --root --color --file --days --help" ;;
 	"shield audit report --config") choices="" action=file ;;
 	"shield audit report --policy") choices="default offline assisted strict permissive" action=file ;;

@@ -61,7 +61,25 @@ func ParseCheckpoint(data []byte) (Checkpoint, error) {
 	return c, nil
 }
 
-const maxKeyFile = 4 << 10 // bytes
+const maxKeyFile = 4 << 10 // bytes; also of a checkpoint
+
+// LoadCheckpoint reads a file with a checkpoint. It is not checked.
+func LoadCheckpoint(path string) (Checkpoint, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Checkpoint{}, fmt.Errorf("read checkpoint: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
+	if err != nil {
+		return Checkpoint{}, fmt.Errorf("read checkpoint %s: %w", path, err)
+	}
+	c, err := ParseCheckpoint(data)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return c, err
+}
 
 // GenerateKey writes a new signing key to path, which must not exist, for this
 // user alone (mode 0600), and its public key to path.pub.

@@ -130,6 +130,8 @@ type verifier struct {
 	before Head  // the head before report.Head
 	last   place // of the entry that is report.Head
 	met    bool  // kept was there
+
+	segment bool // the first entry goes on from one that is not here
 }
 
 // open goes on with the next file and says whether there is one.
@@ -190,6 +192,9 @@ func (v *verifier) run() error {
 	cur, err := v.next()
 	for ; err == nil && !cur.end; cur, err = v.next() {
 		v.report.Lines++
+		if v.segment && v.report.First == 0 && cur.ok {
+			v.report.Head = Head{cur.seq - 1, cur.prev}
+		}
 		if cur.line == 1 && cur.follows(v.report.Head) && v.misnamed() {
 			return nil
 		}

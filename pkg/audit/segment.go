@@ -1,0 +1,113 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// segmentForm is the value of the first key of a segment, which names its form.
+const segmentForm = "shield audit segment v1"
+
+// segmentHeader is the first line of a segment: the signed head of its last entry.
+type segmentHeader struct {
+	Form       string     `json:"form"`
+	Checkpoint Checkpoint `json:"checkpoint"`
+}
+
+// ErrNoSegment is the error for a file that [WriteSegment] did not write.
+var ErrNoSegment = errors.New("not a segment of an audit log; write one with 'shield audit export --format segment'")
+
+// WriteSegment writes the entries of a log from number from (1 is the first) to the head
+// that a checkpoint signs, after a line with the checkpoint. Whoever has the public
+// key can verify these lines without the rest of the log ([VerifySegment]): each
+// holds the hash of the line before, and the checkpoint the hash of the last.
+// A log that does not hold these entries, in order and unchanged, is an error.
+func WriteSegment(w io.Writer, r io.Reader, from uint64, point Checkpoint) error {
+	if from == 0 || from > point.Seq {
+		return fmt.Errorf("export segment: there is no entry %d: the checkpoint is of entry %d", from, point.Seq)
+	}
+	header, err := json.Marshal(segmentHeader{segmentForm, point})
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(append(header, '\n')); err != nil {
+		return err
+	}
+	var head Head // of what was written
+	lines := newLines(r)
+	for started := false; head.Seq < point.Seq; {
+		line, err := lines.next()
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("export segment: the log ends before entry %d; run 'shield audit verify'", point.Seq)
+		}
+		if err != nil {
+			return fmt.Errorf("export segment: %w", err)
+		}
+		seq, prev, err := links(line)
+		if err != nil {
+			return fmt.Errorf("export segment: %w; run 'shield audit verify'", err)
+		}
+		if seq < from {
+			continue
+		}
+		if !started {
+			started, head = true, Head{from - 1, prev}
+		}
+		if seq != head.Seq+1 || prev != head.Hash {
+			return fmt.Errorf("export segment: entry %d does not follow entry %d; export from entry %d on, or run 'shield audit verify'", seq, head.Seq, seq)
+		}
+		head = Head{seq, hashLine(line)}
+		if _, err := w.Write(append(line, '\n')); err != nil {
+			return err
+		}
+	}
+	if head != point.Head {
+		return fmt.Errorf("export segment: entry %d is not the one that the checkpoint signs; run 'shield audit verify'", head.Seq)
+	}
+	return nil
+}
+
+// A SegmentReport is what [VerifySegment] found.
+type SegmentReport struct {
+	Report
+	Checkpoint Checkpoint `json:"checkpoint"` // whose signature is right
+}
+
+// VerifySegment reads what [WriteSegment] wrote, in bounded memory, and reports the first
+// line that is not what was in the log when the checkpoint was signed; lines
+// after the signed one count as inserted. The error is [ErrNoSegment], [ErrBadSignature] or that of reading.
+func VerifySegment(r io.Reader, key ed25519.PublicKey) (SegmentReport, error) {
+	lines := newLines(r)
+	line, err := lines.next()
+	if errors.Is(err, io.EOF) || errors.Is(err, errLongLine) {
+		return SegmentReport{}, ErrNoSegment
+	}
+	if err != nil {
+		return SegmentReport{}, fmt.Errorf("read segment: %w", err)
+	}
+	var header segmentHeader
+	if json.Unmarshal(line, &header) != nil || header.Form != segmentForm {
+		return SegmentReport{}, ErrNoSegment
+	}
+	point := header.Checkpoint
+	// What other programs read in this line is what is verified: no key twice, none in other case, none besides.
+	if same, err := json.Marshal(header); err != nil || !bytes.Equal(same, line) || point.Seq == 0 {
+		return SegmentReport{}, ErrNoSegment
+	}
+	if err := point.Check(key); err != nil {
+		return SegmentReport{}, err
+	}
+	v := &verifier{kept: &point.Head, segment: true, lines: lines, at: place{line: 1}, files: func() (string, io.Reader, error) { return "", nil, io.EOF }}
+	v.report.Files = 1
+	if err := v.run(); err != nil {
+		return SegmentReport{}, err
+	}
+	if v.report.OK() && (v.report.Beyond > 0 || v.report.Torn) {
+		v.broken(place{line: v.at.line - int(v.report.Beyond)}, point.Seq+1, Inserted, fmt.Sprintf("the signature covers entries up to %d only", point.Seq))
+	}
+	return SegmentReport{v.report, point}, nil
+}
