@@ -12,6 +12,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/verdict"
 )
 
 // Digest returns the digest of the resolved effects, "sha256:" and hex. Cached
@@ -68,6 +69,8 @@ type Evidence struct {
 	Safe   float64 // confidence from which the model's SAFE counts for an action of this type, 0.0–1.0
 	Answer *Answer // of the model; nil if it was not asked
 
+	Weighed []verdict.Finding // what the rules of policy and heuristic found, as both tiers weighed it
+
 	Uncovered []string // words, inputs and fields that no effect covers and no entry calls without effect
 }
 
@@ -101,6 +104,13 @@ func (e *Evidence) Doubt(d Doubt) {
 		return
 	}
 	e.Doubts = append(e.Doubts, d)
+}
+
+// Weighs records findings that a tier has weighed, if e is not nil.
+func (e *Evidence) Weighs(list ...verdict.Finding) {
+	if e != nil {
+		e.Weighed = append(e.Weighed, list...)
+	}
 }
 
 // A tracedEffect is an effect as policies call it, with the rules that count for it.

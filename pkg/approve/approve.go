@@ -324,7 +324,8 @@ func (a *Approver) settle(ctx context.Context, c *analysis.Case, r *Request, ans
 		v.Channel, v.By = from, ans.By
 		return v
 	}
-	v := verdict.Verdict{Decision: verdict.Allow, Confidence: 1, Reasoning: "approved once by " + who + said, Channel: from, By: ans.By}
+	v := verdict.Finding{Who: verdict.Person, Confidence: 1, Reasoning: "approved once by " + who + said}.Verdict(3)
+	v.Channel, v.By = from, ans.By
 	if ans.Remember > 0 && r.Remember {
 		span := min(ans.Remember, maxRemember)
 		if err := a.keep(ctx, c, r.subject, who, span); err != nil {
@@ -360,7 +361,7 @@ var ClassWords = map[analysis.Class]string{
 const maxKind = 1000
 
 func block(code, reason string) verdict.Verdict {
-	return verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: code, Reasoning: reason}
+	return verdict.Finding{Who: verdict.Never, Confidence: 1, Error: code, Reasoning: reason}.Verdict(3)
 }
 
 // Why a request is withdrawn: it was shown and no answer came, or another

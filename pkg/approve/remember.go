@@ -132,11 +132,12 @@ func (a *Approver) recall(ctx context.Context, c *analysis.Case) (verdict.Verdic
 	if json.Unmarshal(data, &r) != nil || !a.o.Clock().Before(r.Until) {
 		return verdict.Verdict{}, false
 	}
-	return verdict.Verdict{
-		Decision: verdict.Allow, Confidence: 1,
+	v := verdict.Finding{
+		Who: verdict.Person, Confidence: 1,
 		Reasoning: fmt.Sprintf("this exact action is approved until %s by %s", r.Until.UTC().Format(time.RFC3339), r.Who),
-		Channel:   "remembered", By: r.Who,
-	}, true
+	}.Verdict(3)
+	v.Channel, v.By = "remembered", r.Who
+	return v, true
 }
 
 // keep remembers an approval.

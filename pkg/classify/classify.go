@@ -9,6 +9,7 @@
 package classify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,7 +95,7 @@ func (k *Classifier) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdi
 	if w.above || k.opts.Model == nil || w.harmless || w.skips || w.factual {
 		w.rules = k.heuristic(c, w.scope())
 		if w.factual && w.unmatched() {
-			if r := k.code(c); r.rule != "" {
+			if r := k.code(c); r.Rule != "" {
 				w.rules = r
 			}
 		}
@@ -112,7 +113,8 @@ func (k *Classifier) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdi
 
 // Blocks reports whether a rule alone blocks an action, whatever else is said about it.
 func (k *Classifier) Blocks(c *analysis.Case) bool {
-	return k.heuristic(c, scopeBlock).decision == verdict.Block
+	r := k.heuristic(c, scopeBlock)
+	return r.decision() == verdict.Block
 }
 
 // both runs rules and model at the same time. Where the decision is the same
@@ -140,7 +142,7 @@ func (k *Classifier) both(ctx context.Context, c *analysis.Case, w *weighing) ve
 		close(estimated)
 		scored <- ask()
 	}()
-	if w.rules.source == "" {
+	if w.rules.Source == "" {
 		w.rules = k.heuristic(c, w.scope())
 	}
 	e, ok := <-estimated
@@ -151,10 +153,10 @@ func (k *Classifier) both(ctx context.Context, c *analysis.Case, w *weighing) ve
 	case !w.settled(e):
 		m = ask()
 	}
-	if r, _ := w.weigh(&m); r.decision != verdict.Allow && w.unmatched() && m.err == nil {
+	if r, _ := w.weigh(&m); r.decision() != verdict.Allow && w.unmatched() && m.err == nil {
 		m = k.again(ctx, c, w, m)
 	}
-	if r, _ := w.weigh(&m); r.decision == verdict.Allow && k.opts.Facts {
+	if r, _ := w.weigh(&m); r.decision() == verdict.Allow && k.opts.Facts {
 		m = k.contents(ctx, c, m)
 	}
 	k.note(c, w, &m)
@@ -166,7 +168,7 @@ func (w *weighing) settled(e [3]result) bool {
 	var d [3]verdict.Decision
 	for i := range e {
 		r, _ := w.weigh(&e[i])
-		d[i] = r.decision
+		d[i] = r.decision()
 	}
 	return d[0] == d[1] && d[1] == d[2]
 }
@@ -183,7 +185,7 @@ func (k *Classifier) again(ctx context.Context, c *analysis.Case, w *weighing, m
 	if !ok || !w.settled(e) {
 		second = k.score(ctx, c.Action.Type, text)
 	}
-	if r, _ := w.weigh(&second); r.decision == verdict.Allow {
+	if r, _ := w.weigh(&second); r.decision() == verdict.Allow {
 		return second
 	}
 	return m
@@ -192,7 +194,7 @@ func (k *Classifier) again(ctx context.Context, c *analysis.Case, w *weighing, m
 // contents asks rules and model about the code that an action runs, as they would be asked
 // about writing it. What it said about the action itself counts unless it suspects a file.
 func (k *Classifier) contents(ctx context.Context, c *analysis.Case, m result) result {
-	if r := k.code(c); r.rule != "" {
+	if r := k.code(c); r.Rule != "" {
 		return r
 	}
 	for _, f := range c.Runs() {
@@ -202,15 +204,15 @@ func (k *Classifier) contents(ctx context.Context, c *analysis.Case, m result) r
 		}
 		e, ok := k.estimate(ctx, "write_file", text)
 		said := e[1]
-		if !ok || e[0].decision != e[2].decision {
+		if !ok || e[0].Who != e[2].Who {
 			said = k.score(ctx, "write_file", text)
 		}
 		switch {
 		case said.err != nil:
 			return said
 		case !said.safe && !said.unread:
-			said.decision = verdict.Escalate
-			said.reasoning = "model: the code of " + clip(f.Path, 80) + " might be an attack; read it first, then ask the user"
+			said.Who = verdict.Evaluator
+			said.Reasoning = "model: the code of " + clip(f.Path, 80) + " might be an attack; read it first, then ask the user"
 			return said
 		}
 	}
@@ -221,9 +223,9 @@ func (k *Classifier) contents(ctx context.Context, c *analysis.Case, m result) r
 // where it is written.
 func (k *Classifier) code(c *analysis.Case) result {
 	for _, f := range c.Runs() {
-		if r := k.heuristic(&analysis.Case{Action: writing(f)}, scopeAll); r.decision != verdict.Allow && r.rule != "" {
-			r.decision = verdict.Escalate
-			r.reasoning += "; in the code of " + clip(f.Path, 80)
+		if r := k.heuristic(&analysis.Case{Action: writing(f)}, scopeAll); r.Rule != "" {
+			r.Who = verdict.Evaluator
+			r.Reasoning += "; in the code of " + clip(f.Path, 80)
 			return r
 		}
 	}
@@ -262,14 +264,11 @@ func (k *Classifier) estimate(ctx context.Context, kind, text string) (out [3]re
 // verdict returns the verdict of Tier 1 with its trail.
 func (w *weighing) verdict(c *analysis.Case, m *result) verdict.Verdict {
 	r, steps := w.weigh(m)
-	v := verdict.Verdict{Tier: 1, Decision: r.decision, Confidence: r.confidence, Reasoning: r.reasoning, Rule: r.rule, Fixed: r.fixed}
-	if r.err != nil {
-		v.Error = errorCode
-	}
-	if r.decision == verdict.Escalate {
+	v := r.Verdict(1)
+	if v.Decision == verdict.Escalate {
 		v.NextTier = max(2, c.MinTier)
 	}
-	v.Degraded = r.source == "none" && r.decision == verdict.Allow
+	v.Degraded = r.Source == "none" && v.Decision == verdict.Allow
 	for i := range steps {
 		v.Trail = append(v.Trail, steps[i].step())
 	}
@@ -303,18 +302,25 @@ func (k *Classifier) heuristic(c *analysis.Case, sc scope) (r result) {
 	if err := k.exempt(eng, s, c); err != nil {
 		return failed("heuristic", err, false)
 	}
-	if len(s.hits) > 0 {
-		h := eng.worst(s.hits)
+	found := s.findings(eng)
+	r = result{matched: found, Finding: found[verdict.Weigh(found...)]}
+	return r
+}
+
+// findings returns what the rules that matched say, in the order of their IDs, and at the end that
+// none matched.
+func (s *scratch) findings(eng *engine) []verdict.Finding {
+	slices.SortFunc(s.hits, func(a, b hit) int { return cmp.Compare(a.rule, b.rule) })
+	var list []verdict.Finding
+	for _, h := range s.hits {
 		rule := &eng.rules[h.rule]
-		if d := h.decision(rule); d == verdict.Block || !s.over {
-			return result{source: "heuristic", decision: d, confidence: rule.Severity.Confidence(), rule: rule.ID, reasoning: reasoning(rule, h), fixed: h.where == ""}
-		}
+		list = append(list, verdict.Finding{Who: h.who(rule), Source: "heuristic", Confidence: rule.Severity.Confidence(), Rule: rule.ID, Reasoning: reasoning(rule, h), Fixed: h.where == ""})
 	}
 	if s.over {
-		return result{source: "heuristic", decision: verdict.Escalate, confidence: errorConfidence,
-			reasoning: "unexamined: too long for the rules; split it into smaller steps"}
+		return append(list, verdict.Finding{Who: verdict.Evaluator, Source: "heuristic", Confidence: errorConfidence,
+			Reasoning: "unexamined: too long for the rules; split it into smaller steps"})
 	}
-	return result{source: "heuristic", decision: verdict.Allow, confidence: noMatchConfidence, reasoning: "no rule matched", fixed: true}
+	return append(list, verdict.Finding{Source: "heuristic", Confidence: noMatchConfidence, Reasoning: "no rule matched", Fixed: true})
 }
 
 // exempt drops the hits of rules to which the policy makes an exception. What always blocks stays.
@@ -359,8 +365,8 @@ func (k *Classifier) score(ctx context.Context, kind, text string) (r result) {
 	}()
 	s, err := k.opts.Model.Score(ctx, text)
 	if errors.Is(err, ErrTooLong) {
-		return result{source: "model", decision: verdict.Escalate, confidence: errorConfidence, unread: true,
-			reasoning: "unexamined: too long for the model; split it into smaller steps"}
+		return result{unread: true, Finding: verdict.Finding{Who: verdict.Evaluator, Source: "model", Confidence: errorConfidence,
+			Reasoning: "unexamined: too long for the model; split it into smaller steps"}}
 	}
 	if err == nil && (math.IsNaN(s.Confidence) || s.Confidence < 0 || s.Confidence > 1) {
 		err = errors.New("model: confidence is not between 0 and 1")

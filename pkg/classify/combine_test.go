@@ -54,11 +54,11 @@ func unknownProgram(name string) effect.Effect {
 
 func TestCombine(t *testing.T) {
 	t.Parallel()
-	const a, e, b = verdict.Allow, verdict.Escalate, verdict.Block
+	const a, e, b = verdict.NoApproval, verdict.Evaluator, verdict.Never
 	tests := []struct {
-		heuristic, model verdict.Decision
+		heuristic, model verdict.Who
 		hc, mc           float64
-		want             verdict.Decision
+		want             verdict.Who
 		conf             float64
 		source           string
 	}{
@@ -76,11 +76,11 @@ func TestCombine(t *testing.T) {
 		{b, b, 0.95, 0.9, b, 0.95, "heuristic"},
 	}
 	for _, tt := range tests {
-		got := graver(result{source: "heuristic", decision: tt.heuristic, confidence: tt.hc},
-			result{source: "model", decision: tt.model, confidence: tt.mc})
-		if got.decision != tt.want || got.confidence != tt.conf || got.source != tt.source {
+		w := weighing{rules: result{Finding: verdict.Finding{Source: "heuristic", Who: tt.heuristic, Confidence: tt.hc}}}
+		got, _ := w.weigh(&result{Finding: verdict.Finding{Source: "model", Who: tt.model, Confidence: tt.mc}})
+		if got.Who != tt.want || got.Confidence != tt.conf || got.Source != tt.source {
 			t.Errorf("heuristic %v %v, model %v %v: got %v %v of %s, want %v %v of %s",
-				tt.heuristic, tt.hc, tt.model, tt.mc, got.decision, got.confidence, got.source, tt.want, tt.conf, tt.source)
+				tt.heuristic, tt.hc, tt.model, tt.mc, got.Who, got.Confidence, got.Source, tt.want, tt.conf, tt.source)
 		}
 	}
 }

@@ -9,9 +9,10 @@ import (
 
 // A weighing is everything that Tier 1 decides by, apart from the model's answer.
 type weighing struct {
-	rules result // the gravest finding of the rules; ALLOW if none matched
+	rules result // the gravest finding of the rules; if none matched, that no one has to approve
 
 	above     bool          // a higher tier must decide: Tier 1 may only block
+	least     verdict.Who   // who may decide then
 	asked     *verdict.Step // the rule of the policy that asks for it; nil for none
 	why       string        // why a higher tier must decide where no rule asks
 	harmless  bool          // every effect is known and only reads inside the workspace
@@ -26,67 +27,85 @@ type weighing struct {
 	skips             bool   // the model does not judge this type of action
 }
 
-// weigh decides Tier 1. m is the model's answer, nil where it is not asked. It returns
-// the result and what the trail says about each classifier.
-func (w *weighing) weigh(m *result) (out result, steps []result) {
-	out = w.rules
-	switch {
-	case w.above && (out.decision == verdict.Block || out.err != nil):
-	case w.above:
-		out.decision, out.confidence, out.rule, out.reasoning, out.fixed = verdict.Escalate, min(out.confidence, noMatchConfidence), "", w.why, w.asked != nil
-		if w.asked != nil {
-			out.reasoning = "no blocking rule matched"
-			steps = []result{out}
-			out.rule, out.reasoning, out.fixed = w.asked.Rule, w.asked.Reasoning, w.asked.Fixed
-		}
-	case m != nil:
-		said := w.worth(*m)
-		if w.noRules && w.rules.decision == verdict.Allow {
-			return said, []result{said}
-		}
-		return graver(w.rules, said), []result{w.rules, said}
-	case out.decision == verdict.Allow:
-		out = w.facts()
+// weigh decides Tier 1. m is the model's answer, nil where it is not asked. It returns the
+// finding that decides and those that were weighed, one of each classifier.
+func (w *weighing) weigh(m *result) (out result, weighed []result) {
+	weighed = w.findings(m)
+	list := make([]verdict.Finding, len(weighed), 2)
+	for i := range weighed {
+		list[i] = weighed[i].Finding
 	}
-	if steps == nil {
-		steps = []result{out}
+	out = weighed[verdict.Weigh(list...)]
+	if len(list) == 2 && out.Source == list[0].Source && out.Who == list[1].Who && out.Who == verdict.NoApproval {
+		out.Reasoning += "; " + list[1].Reasoning // that no rule matched is no reason
 	}
-	return out, steps
+	if r := &weighed[0]; w.asked != nil && r.Rule == w.asked.Rule && r.Who == w.least { // its own step is in the trail
+		r.Rule, r.Reasoning, r.Fixed = "", "no blocking rule matched", true
+	}
+	return out, weighed
 }
 
-// facts decides a case in which no rule matched, without a model.
+// findings returns what Tier 1 may use: where a higher tier must decide, only what blocks;
+// otherwise what the rules found, and beside it the model's answer or, without one and if no rule matched,
+// the facts.
+func (w *weighing) findings(m *result) []result {
+	switch {
+	case w.above && w.rules.Who < verdict.Never && w.rules.err == nil:
+		return []result{w.higher()}
+	case w.above:
+	case m != nil && w.noRules && w.rules.Who == verdict.NoApproval:
+		return []result{w.worth(*m)}
+	case m != nil:
+		return []result{w.rules, w.worth(*m)}
+	case w.rules.Who == verdict.NoApproval:
+		return []result{w.facts()}
+	}
+	return []result{w.rules}
+}
+
+// higher is the finding that a higher tier must decide.
+func (w *weighing) higher() result {
+	out := w.rules
+	out.Finding = verdict.Finding{Who: w.least, Source: out.Source, Confidence: min(out.Confidence, noMatchConfidence), Reasoning: w.why}
+	if w.asked != nil {
+		out.Rule, out.Reasoning, out.Fixed = w.asked.Rule, w.asked.Reasoning, w.asked.Fixed
+	}
+	return out
+}
+
+// facts is the finding about a case in which no rule matched, without a model.
 func (w *weighing) facts() result {
 	out := w.rules
 	known := w.doubt.Reason == "" || w.doubt.Unusual
 	switch {
 	case w.harmless:
-		out.confidence, out.reasoning = harmlessConfidence, harmlessReason
+		out.Confidence, out.Reasoning = harmlessConfidence, harmlessReason
 		return out
 	case w.permitted:
-		out.confidence, out.reasoning = ordinaryConfidence, permittedReason
+		out.Confidence, out.Reasoning = ordinaryConfidence, permittedReason
 	case known && !w.skips && w.noRules:
-		out = result{source: "none", confidence: errorConfidence, decision: verdict.Escalate,
-			reasoning: "no classifier is available: heuristics are switched off and no model is loaded"}
+		out = result{Finding: verdict.Finding{Who: verdict.Evaluator, Source: "none", Confidence: errorConfidence,
+			Reasoning: "no classifier is available: heuristics are switched off and no model is loaded"}}
 		if w.failOpen {
-			out.decision = verdict.Allow
+			out.Who = verdict.NoApproval
 		}
 	case known && !w.skips && w.ordinary != "":
-		out.confidence, out.reasoning = ordinaryConfidence, w.ordinary
+		out.Confidence, out.Reasoning = ordinaryConfidence, w.ordinary
 	default:
-		out.decision, out.fixed = verdict.Escalate, known && w.skips
-		out.reasoning = cmp.Or(w.doubt.Reason, "no rule matched, and nothing shows that this is ordinary work")
-		if out.fixed {
-			out.reasoning = "the model does not judge this type of action"
+		out.Who, out.Fixed = verdict.Evaluator, known && w.skips
+		out.Reasoning = cmp.Or(w.doubt.Reason, "no rule matched, and nothing shows that this is ordinary work")
+		if out.Fixed {
+			out.Reasoning = "the model does not judge this type of action"
 		}
 	}
 	if w.note != "" {
-		out.reasoning += "; " + w.note
+		out.Reasoning += "; " + w.note
 	}
 	return out
 }
 
 // unmatched reports whether rules were tried and none matched.
-func (w *weighing) unmatched() bool { return w.rules.decision == verdict.Allow && !w.noRules }
+func (w *weighing) unmatched() bool { return w.rules.Who == verdict.NoApproval && !w.noRules }
 
 // scope is which rules count.
 func (w *weighing) scope() scope {
@@ -101,14 +120,14 @@ func (w *weighing) scope() scope {
 func (w *weighing) worth(m result) result {
 	switch {
 	case m.err != nil:
-	case m.decision == verdict.Allow && !w.permitted && (w.doubt.Final || m.confidence < w.doubt.Least):
-		m.decision, m.reasoning = verdict.Escalate, w.doubt.Reason
+	case m.Who == verdict.NoApproval && !w.permitted && (w.doubt.Final || m.Confidence < w.doubt.Least):
+		m.Who, m.Reasoning = verdict.Evaluator, w.doubt.Reason
 	case m.safe && w.unmatched() && w.permitted:
-		m.decision, m.confidence, m.reasoning = verdict.Allow, ordinaryConfidence, permittedReason
-	case m.decision == verdict.Block && w.unmatched() && w.noBlock:
-		m.decision, m.reasoning = verdict.Escalate, "model: looks like an attack, though every effect is known and ordinary"
+		m.Who, m.Confidence, m.Reasoning = verdict.NoApproval, ordinaryConfidence, permittedReason
+	case m.Who == verdict.Never && w.unmatched() && w.noBlock:
+		m.Who, m.Reasoning = verdict.Evaluator, "model: looks like an attack, though every effect is known and ordinary"
 	case m.safe && w.unmatched() && w.ordinary != "":
-		m.decision, m.confidence, m.reasoning = verdict.Allow, ordinaryConfidence, w.ordinary
+		m.Who, m.Confidence, m.Reasoning = verdict.NoApproval, ordinaryConfidence, w.ordinary
 	}
 	return m
 }

@@ -152,6 +152,7 @@ func (k *Classifier) note(c *analysis.Case, w *weighing, m *result) {
 		return
 	}
 	e.Tier, e.Uncovered = c.MinTier, c.Uncovered
+	e.Weighs(w.rules.matched...)
 	switch {
 	case w.harmless:
 		e.For = harmlessReason
@@ -164,14 +165,14 @@ func (k *Classifier) note(c *analysis.Case, w *weighing, m *result) {
 		e.Safe = k.opts.Safe[c.Action.Type]
 	}
 	if m != nil {
-		e.Answer = &analysis.Answer{Injection: !m.safe, Confidence: m.confidence, Failed: m.err != nil}
+		e.Answer = &analysis.Answer{Injection: !m.safe, Confidence: m.Confidence, Failed: m.err != nil}
 	}
 }
 
 // weighing returns what Tier 1 decides by, without the findings of the rules.
 func (k *Classifier) weighing(c *analysis.Case) weighing {
 	w := weighing{
-		above: c.MinTier >= 2, harmless: c.Harmless(), permitted: permitted(c), doubt: doubts(c, k.opts.Doubts),
+		above: c.MinTier >= 2, least: verdict.Least(max(2, c.MinTier)), harmless: c.Harmless(), permitted: permitted(c), doubt: doubts(c, k.opts.Doubts),
 		noRules: k.opts.NoHeuristic, failOpen: k.opts.FailOpen, note: k.opts.Note,
 		skips: k.opts.Model != nil && c.Action != nil && slices.Contains(k.opts.SkipTypes, c.Action.Type),
 	}

@@ -59,7 +59,7 @@ func (k *Classifier) Findings(ctx context.Context, c *analysis.Case) (rules, dou
 	c.MinTier = min(tier, 1) // what the model's word is worth, not which tier decides
 	w := k.weighing(c)
 	c.MinTier = tier
-	w.rules = result{source: "heuristic", decision: verdict.Allow, confidence: noMatchConfidence}
+	w.rules = result{Finding: verdict.Finding{Source: "heuristic", Confidence: noMatchConfidence}}
 	r, _ := w.weigh(&m)
-	return rules, doubted, r.decision != verdict.Allow, nil
+	return rules, doubted, r.decision() != verdict.Allow, nil
 }

@@ -1,7 +1,6 @@
 package classify
 
 import (
-	"cmp"
 	"math/bits"
 	"regexp"
 	"slices"
@@ -45,11 +44,12 @@ type hit struct {
 	perhaps bool   // it is not known whether anyone reads the text, or the effect happens: at most ESCALATE
 }
 
-func (h hit) decision(r *Rule) verdict.Decision {
-	if h.perhaps {
-		return verdict.Escalate
+// who may allow what a rule has matched.
+func (h hit) who(r *Rule) verdict.Who {
+	if h.perhaps || r.Outcome == Escalate {
+		return verdict.Evaluator
 	}
-	return r.Outcome.Decision()
+	return verdict.Never
 }
 
 // A scratch holds what one run needs. It is used by one goroutine at a time.
@@ -298,17 +298,4 @@ func anyHolds(s *scratch, c *analysis.Case, list []bound) bool {
 		}
 	}
 	return false
-}
-
-// worst returns the hit that decides: the most severe decision, then the
-// highest confidence, then the lowest id.
-func (eng *engine) worst(hits []hit) hit {
-	return slices.MinFunc(hits, func(a, b hit) int {
-		ra, rb := &eng.rules[a.rule], &eng.rules[b.rule]
-		return cmp.Or(
-			cmp.Compare(b.decision(rb), a.decision(ra)),
-			cmp.Compare(rb.Severity.Confidence(), ra.Severity.Confidence()),
-			cmp.Compare(a.rule, b.rule),
-		)
-	})
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
-	"github.com/shieldcli/shield/pkg/verdict"
 )
 
 //go:generate go run ./gen
@@ -25,14 +24,6 @@ const (
 	Escalate    Outcome = "escalate"     // a higher tier has to see the context
 	AlwaysBlock Outcome = "always_block" // like Block, also with heuristics switched off
 )
-
-// Decision returns the outcome as a decision.
-func (o Outcome) Decision() verdict.Decision {
-	if o == Escalate {
-		return verdict.Escalate
-	}
-	return verdict.Block
-}
 
 // A Severity says how certain it is that a match is an attack of the rule's
 // class. It does not decide what happens to the action.

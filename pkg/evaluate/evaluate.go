@@ -20,6 +20,7 @@
 package evaluate
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -126,8 +127,7 @@ func (e *Evaluator) judge(ctx context.Context, c *analysis.Case) (v verdict.Verd
 		return e.unavailable(), false
 	}
 	if e.o.CanaryToken != "" && holds(c, e.o.CanaryToken) {
-		return verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: "canary",
-			Reasoning: "the payload contains the configured canary token, which only the evaluator should know; change canary_token, or remove it"}, false
+		return forbidden("canary", "the payload contains the configured canary token, which only the evaluator should know; change canary_token, or remove it"), false
 	}
 	if e.o.Cache != nil {
 		if v, ok := e.o.Cache.Lookup(ctx, c); ok {
@@ -136,8 +136,7 @@ func (e *Evaluator) judge(ctx context.Context, c *analysis.Case) (v verdict.Verd
 	}
 	q, err := newQuestion(c, e.o.Redactor, e.o.Why)
 	if err != nil {
-		return verdict.Verdict{Decision: verdict.Escalate, Confidence: 0.5, NextTier: 3, Error: "unexamined",
-			Reasoning: fmt.Sprintf("the payload is longer than the %d bytes that the evaluator reads; split the action, or let a person decide", MaxPayload)}, false
+		return left("unexamined", fmt.Sprintf("the payload is longer than the %d bytes that the evaluator reads; split the action, or let a person decide", MaxPayload)), false
 	}
 	asking, cancel := context.WithTimeout(ctx, e.o.Timeout)
 	defer cancel()
@@ -155,6 +154,9 @@ func (e *Evaluator) judge(ctx context.Context, c *analysis.Case) (v verdict.Verd
 	return v, x.reply.OneMessage
 }
 
+// answers are what the decisions of a model mean.
+var answers = [...]verdict.Who{verdict.None: verdict.Never, verdict.Allow: verdict.NoApproval, verdict.Escalate: verdict.Person, verdict.Block: verdict.Never}
+
 // conclude turns the model's reply into a verdict.
 func (e *Evaluator) conclude(x *exchange) verdict.Verdict {
 	last := len(x.canaries) - 1
@@ -162,7 +164,7 @@ func (e *Evaluator) conclude(x *exchange) verdict.Verdict {
 	var unknown decisionError
 	switch {
 	case errors.Is(err, errCanary), errors.Is(err, errSpread):
-		return verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: "canary", Reasoning: err.Error()}
+		return forbidden("canary", err.Error())
 	case errors.As(err, &unknown):
 		return e.open(failed("evaluator", "failed to parse evaluator response: "+e.clean(err.Error(), x.canaries)))
 	case err != nil:
@@ -170,14 +172,8 @@ func (e *Evaluator) conclude(x *exchange) verdict.Verdict {
 		// babble must not get through that way.
 		return failed("evaluator", "failed to parse evaluator response: "+e.clean(err.Error(), x.canaries))
 	}
-	v := verdict.Verdict{Decision: a.decision, Confidence: a.confidence, Reasoning: e.clean(a.reasoning, x.canaries)}
-	if v.Reasoning == "" {
-		v.Reasoning = "the evaluator gave no reason"
-	}
-	if v.Decision == verdict.Escalate {
-		v.NextTier = 3
-	}
-	return v
+	reason := cmp.Or(e.clean(a.reasoning, x.canaries), "the evaluator gave no reason")
+	return verdict.Finding{Who: answers[a.decision], Confidence: a.confidence, Reasoning: reason}.Verdict(2)
 }
 
 // unavailable returns the verdict if no provider is configured: a person decides
@@ -192,12 +188,11 @@ func (e *Evaluator) unavailable() verdict.Verdict {
 	}
 	switch {
 	case e.o.ApprovalUsable:
-		return verdict.Verdict{Decision: verdict.Escalate, Confidence: 0.5, NextTier: 3, Error: "unavailable", Reasoning: reason}
+		return left("unavailable", reason)
 	case e.o.FailOpen:
-		return verdict.Verdict{Decision: verdict.Allow, Confidence: 0.5, Degraded: true, Error: "unavailable",
-			Reasoning: "needs review, and no model can be used, allowing with reduced confidence"}
+		reason = "needs review, and no model can be used"
 	}
-	return failed("unavailable", reason)
+	return e.open(failed("unavailable", reason))
 }
 
 // failure returns the verdict if the evaluator could not be asked. ctx is the
@@ -208,9 +203,9 @@ func (e *Evaluator) failure(ctx context.Context, err error, canaries []string) v
 	var random randomError
 	switch {
 	case errors.Is(err, ErrRateLimited):
-		return verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: "rate_limit", Reasoning: ErrRateLimited.Error()}
+		return forbidden("rate_limit", ErrRateLimited.Error())
 	case errors.Is(err, ErrBudgetExhausted) && e.o.BudgetAsks && e.o.ApprovalUsable:
-		return verdict.Verdict{Decision: verdict.Escalate, Confidence: 0.5, NextTier: 3, Error: "budget", Reasoning: ErrBudgetExhausted.Error()}
+		return left("budget", ErrBudgetExhausted.Error())
 	case errors.Is(err, ErrBudgetExhausted) && e.o.BudgetAsks:
 		return failed("budget", ErrBudgetExhausted.Error())
 	case errors.Is(err, ErrBudgetExhausted):
@@ -235,15 +230,25 @@ func (e *Evaluator) failure(ctx context.Context, err error, canaries []string) v
 
 // failed returns the BLOCK of a failure.
 func failed(code, reason string) verdict.Verdict {
-	return verdict.Verdict{Decision: verdict.Block, Confidence: 0.5, Error: code, Reasoning: reason}
+	return verdict.Finding{Who: verdict.Never, Confidence: 0.5, Error: code, Reasoning: reason}.Verdict(2)
+}
+
+// forbidden returns the BLOCK of what nobody may allow.
+func forbidden(code, reason string) verdict.Verdict {
+	return verdict.Finding{Who: verdict.Never, Confidence: 1, Error: code, Reasoning: reason}.Verdict(2)
+}
+
+// left returns the ESCALATE of what the evaluator leaves to a person.
+func left(code, reason string) verdict.Verdict {
+	return verdict.Finding{Who: verdict.Person, Confidence: 0.5, Error: code, Reasoning: reason}.Verdict(2)
 }
 
 // open turns the BLOCK of a failure into a degraded ALLOW if failing open was
 // chosen.
 func (e *Evaluator) open(v verdict.Verdict) verdict.Verdict {
 	if e.o.FailOpen {
-		v.Decision, v.Degraded = verdict.Allow, true
-		v.Reasoning += ", allowing with reduced confidence"
+		v = verdict.Finding{Who: verdict.NoApproval, Confidence: v.Confidence, Error: v.Error, Reasoning: v.Reasoning + ", allowing with reduced confidence"}.Verdict(2)
+		v.Degraded = true
 	}
 	return v
 }
@@ -251,8 +256,7 @@ func (e *Evaluator) open(v verdict.Verdict) verdict.Verdict {
 // afterAllow returns the ESCALATE that takes back an ALLOW, with the reason why;
 // the ALLOW stays in the trail.
 func afterAllow(v verdict.Verdict, reason string) verdict.Verdict {
-	out := verdict.Verdict{Decision: verdict.Escalate, Confidence: 0.5, NextTier: 3, Error: v.Error, Reasoning: reason}
-	return takenBack(out, v)
+	return takenBack(left(v.Error, reason), v)
 }
 
 // takenBack returns an ESCALATE with a trail that has the ALLOW which it takes back, and

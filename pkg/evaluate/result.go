@@ -43,14 +43,14 @@ func (e *Evaluator) Examine(ctx context.Context, kind string, result any) verdic
 func (e *Evaluator) examine(ctx context.Context, kind string, result any) verdict.Verdict {
 	if e.o.Provider == nil {
 		v := e.unavailable()
-		if v.Decision == verdict.Escalate {
-			v.Decision = verdict.Block // no one is asked about results
+		if v.Decision == verdict.Escalate { // no one is asked about results
+			v = failed(v.Error, v.Reasoning)
 		}
 		return v
 	}
 	r := shownResult(result, e.o.Redactor)
 	if e.o.CanaryToken != "" && slices.ContainsFunc(r.texts, func(text string) bool { return strings.Contains(text, e.o.CanaryToken) }) {
-		return verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: "canary", Reasoning: "the result contains the configured canary token; change canary_token, or remove it"}
+		return forbidden("canary", "the result contains the configured canary token; change canary_token, or remove it")
 	}
 	parts := r.parts()
 	if len(parts) == 0 {
@@ -58,7 +58,7 @@ func (e *Evaluator) examine(ctx context.Context, kind string, result any) verdic
 	}
 	asking, cancel := context.WithTimeout(ctx, e.o.Timeout)
 	defer cancel()
-	v := verdict.Verdict{Confidence: 1, Decision: verdict.Allow}
+	v := verdict.Finding{Who: verdict.NoApproval, Confidence: 1}.Verdict(2)
 	for i, part := range parts {
 		x := &exchange{question: resultQuestion(kind, part, i, len(parts), e.o.Redactor)}
 		one := e.examinePart(asking, ctx, x)
@@ -87,10 +87,10 @@ func afterReading(v verdict.Verdict, texts []string) verdict.Verdict {
 	rule := speechIn(texts)
 	switch {
 	case rule != nil:
-		return verdict.Verdict{Decision: verdict.Escalate, Confidence: 0.85, Rule: rule.ID,
-			Reasoning: fmt.Sprintf("the result contains text addressed to its reviewer (%s); an evaluator that obeys it would let it pass", rule.Name)}
+		return verdict.Finding{Who: verdict.Person, Confidence: 0.85, Rule: rule.ID,
+			Reasoning: fmt.Sprintf("the result contains text addressed to its reviewer (%s); an evaluator that obeys it would let it pass", rule.Name)}.Verdict(2)
 	case v.Confidence < 0.5:
-		return verdict.Verdict{Decision: verdict.Escalate, Confidence: v.Confidence, Reasoning: "the evaluator would let it pass but is not sure: " + v.Reasoning}
+		return verdict.Finding{Who: verdict.Person, Confidence: v.Confidence, Reasoning: "the evaluator would let it pass but is not sure: " + v.Reasoning}.Verdict(2)
 	}
 	return v
 }

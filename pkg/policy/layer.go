@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 
 	"github.com/shieldcli/shield/internal/yamlfile"
 	"github.com/shieldcli/shield/pkg/analysis"
@@ -77,10 +76,7 @@ func (p *Policy) Over(lower ...*Policy) *Policy {
 // stricter reports whether what a lower layer says counts instead of what was said
 // above it.
 func stricter(below, above *verdict.Verdict) bool {
-	rank := func(v *verdict.Verdict) int {
-		return slices.Index([]verdict.Decision{verdict.None, verdict.Allow, verdict.Escalate, verdict.Block}, v.Decision)
-	}
-	order := cmp.Or(cmp.Compare(rank(below), rank(above)), cmp.Compare(below.NextTier, above.NextTier))
+	order := cmp.Or(cmp.Compare(below.Decision, above.Decision), cmp.Compare(below.NextTier, above.NextTier))
 	return order > 0 || order == 0 && above.Rule == "" && below.Rule != ""
 }
 

@@ -141,16 +141,16 @@ func (p *Policy) own(ctx context.Context, c *analysis.Case) (verdict.Verdict, er
 	var f findings
 	var err error
 	if f.denied, f.verified, err = p.guarded(s); err != nil {
-		return f.failed(err, p.guards.rules)
+		return f.failed(c, err, p.guards.rules)
 	}
-	if v := f.decide(c); v.Decision != verdict.None || p.layer != "" {
-		return v, nil
+	if list := f.list(c); len(list) > 0 || p.layer != "" {
+		return decide(c, list), nil
 	}
 	if f.allowed, err = p.allow.covering(s); err != nil {
-		return f.failed(err, p.allow.rules)
+		return f.failed(c, err, p.allow.rules)
 	}
 	f.complete = true
-	return f.decide(c), nil // trying the allow rules can reveal that part of the text cannot be read
+	return decide(c, f.list(c)), nil // trying the allow rules can reveal that part of the text cannot be read
 }
 
 // findings are what the rules of a layer say about a case.
@@ -162,46 +162,51 @@ type findings struct {
 	why              error
 }
 
-// decide is where Tier 0 decides: by deny, verify and allow rules, in this order. The
-// verdict has no decision if it takes the allow rules to know.
-func (f *findings) decide(c *analysis.Case) verdict.Verdict {
-	v := verdict.Verdict{Confidence: 1}
-	switch {
-	case f.broken != nil:
-		v.Decision, v.Rule, v.Error = verdict.Block, f.broken.Name, "policy"
-		v.Reasoning = "policy: rule " + f.broken.Name + " could not be evaluated: " + shown(f.why.Error())
-		return v
-	case f.denied.sure.rule != nil:
-		v.Decision, v.Rule, v.Reasoning = verdict.Block, f.denied.sure.rule.Name, explain("deny", f.denied.sure.rule, f.denied.sure.by)
-		return v
+// list returns the findings that Tier 0 weighs, in the order of deny, verify and allow rules.
+// It is empty if it takes the allow rules to know.
+func (f *findings) list(c *analysis.Case) (list []verdict.Finding) {
+	if f.broken != nil {
+		return []verdict.Finding{{Who: verdict.Never, Confidence: 1, Rule: f.broken.Name, Error: "policy",
+			Reasoning: "policy: rule " + f.broken.Name + " could not be evaluated: " + shown(f.why.Error())}}
 	}
-	ask := func(ch choice, tier int, confidence float64, more string) {
-		if ch.rule != nil && v.NextTier < tier {
-			v.Decision, v.NextTier, v.Confidence, v.Rule, v.Reasoning = verdict.Escalate, tier, confidence, ch.rule.Name, explain("verify", ch.rule, ch.by)+more
+	add := func(how string, ch choice, who verdict.Who, confidence float64, more string) {
+		if ch.rule != nil && who > verdict.NoApproval {
+			list = append(list, verdict.Finding{Who: who, Confidence: confidence, Rule: ch.rule.Name, Reasoning: explain(how, ch.rule, ch.by) + more})
 		}
 	}
-	ask(f.verified.sure, f.verified.sure.tier(), 1, "")
-	ask(f.verified.perhaps, f.verified.perhaps.tier(), 0.7, inFull(f.verified.perhaps.by))
-	ask(f.denied.perhaps, 2, 0.7, inFull(f.denied.perhaps.by))
+	add("deny", f.denied.sure, verdict.Never, 1, "")
+	add("verify", f.verified.sure, verdict.Least(f.verified.sure.tier()), 1, "")
+	add("verify", f.verified.perhaps, verdict.Least(f.verified.perhaps.tier()), 0.7, inFull(f.verified.perhaps.by))
+	add("verify", f.denied.perhaps, verdict.Evaluator, 0.7, inFull(f.denied.perhaps.by))
+	higher := func(f verdict.Finding) bool { return f.Who >= verdict.Evaluator }
 	switch {
-	case c.Unexamined != "" && v.NextTier < 2:
-		v = verdict.Verdict{Decision: verdict.Escalate, Confidence: 1, NextTier: 2, Reasoning: "policy: part of the action could not be examined: " + shown(c.Unexamined)}
-	case v.Decision != verdict.None || !f.complete:
+	case c.Unexamined != "" && !slices.ContainsFunc(list, higher):
+		return []verdict.Finding{{Who: verdict.Evaluator, Confidence: 1, Reasoning: "policy: part of the action could not be examined: " + shown(c.Unexamined)}}
+	case len(list) > 0 || !f.complete:
 	case f.allowed != nil:
-		v.Decision, v.Rule, v.Reasoning, v.Fixed = verdict.Allow, f.allowed.Name, explain("allow", f.allowed, nil), true
+		return []verdict.Finding{{Who: verdict.NoApproval, Confidence: 1, Rule: f.allowed.Name, Reasoning: explain("allow", f.allowed, nil), Fixed: true}}
 	default:
-		v = verdict.Verdict{Decision: verdict.Escalate, Confidence: 0.7, NextTier: 1, Reasoning: "policy: no rule matches", Fixed: true}
+		return []verdict.Finding{{Who: verdict.Classifier, Confidence: 0.7, Reasoning: "policy: no rule matches", Fixed: true}}
 	}
-	return v
+	return list
+}
+
+// decide returns what Tier 0 decides by the findings of a layer; without any, no decision.
+func decide(c *analysis.Case, list []verdict.Finding) verdict.Verdict {
+	c.Evidence.Weighs(list...)
+	if at := verdict.Weigh(list...); at >= 0 {
+		return list[at].Verdict(0)
+	}
+	return verdict.Verdict{Confidence: 1}
 }
 
 // failed returns the verdict for a rule that could not be evaluated, or the error
 // itself if no rule caused it.
-func (f *findings) failed(err error, rules []rulefile.Rule) (verdict.Verdict, error) {
+func (f *findings) failed(c *analysis.Case, err error, rules []rulefile.Rule) (verdict.Verdict, error) {
 	var re *ruleError
 	if !errors.As(err, &re) {
 		return verdict.Verdict{}, err
 	}
 	f.broken, f.why = &rules[re.rule], re.err
-	return f.decide(nil), nil
+	return decide(c, f.list(c)), nil
 }

@@ -205,10 +205,10 @@ func (d *drawing) evidence(v *verdict.Verdict, e *analysis.Evidence) {
 	default:
 		d.fold("      ", "only the model (SAFE)")
 	}
-	for _, s := range v.Trail {
-		if s.Tier == 1 && s.Rule != "" {
-			d.text("  ", "against: rule "+term.Escape(s.Rule))
-			d.text("      ", d.paint(colorDim, "the model cannot allow this"))
+	for _, f := range e.Weighed {
+		if f.Rule != "" && f.Who > verdict.NoApproval {
+			d.text("  ", "against: rule "+term.Escape(f.Rule))
+			d.text("      ", d.paint(colorDim, mayAllow[min(f.Who, verdict.Never)]))
 		}
 	}
 	for _, doubt := range e.Doubts {
@@ -232,6 +232,12 @@ func (d *drawing) evidence(v *verdict.Verdict, e *analysis.Evidence) {
 	default:
 		d.text("  ", fmt.Sprintf("the model: SAFE, confidence %.2f", m.Confidence))
 	}
+}
+
+// mayAllow says who may allow an action in spite of a finding.
+var mayAllow = [...]string{
+	verdict.Classifier: "the model may allow this", verdict.Evaluator: "the model cannot allow this",
+	verdict.Person: "only a person may allow this", verdict.Never: "no one may allow this",
 }
 
 // cleared says whether the model's SAFE clears a doubt.

@@ -50,8 +50,9 @@ func (p *Pipeline) assists(ctx context.Context, c *analysis.Case) verdict.Verdic
 
 // forUser returns the question of an earlier tier as one for the user.
 func (p *Pipeline) forUser(c *analysis.Case, by *verdict.Step, reason string) verdict.Verdict {
-	v := verdict.Verdict{Decision: verdict.Escalate, Confidence: by.Confidence, NextTier: TierApprove, Rule: by.Rule, Reasoning: reason}
-	v.Trail = []verdict.Step{{Source: by.Source, Decision: v.Decision, Confidence: v.Confidence, Rule: v.Rule, Reasoning: reason}}
+	f := verdict.Finding{Who: verdict.Person, Source: by.Source, Confidence: by.Confidence, Rule: by.Rule, Reasoning: reason}
+	v := f.Verdict(TierEvaluate)
+	v.Trail = []verdict.Step{f.Step(TierEvaluate)}
 	return p.noted(v, TierEvaluate, c, p.now())
 }
 

@@ -304,11 +304,11 @@ func (p *Pipeline) noted(v verdict.Verdict, tier int, c *analysis.Case, start ti
 	held := v.Decision == verdict.Allow && c.MinTier > tier
 	switch {
 	case held:
-		v.Decision = verdict.Escalate
+		v.Decision = verdict.Least(c.MinTier).At(tier)
 		v.Reasoning += "; " + c.WhyTier()
 		v.Fixed = false
 	case v.Decision == verdict.Escalate && tier == TierApprove && v.Channel != approve.HostChannel, v.Decision == verdict.None:
-		v.Decision = verdict.Block
+		v.Decision = verdict.Never.At(tier)
 	}
 	v.NextTier, v.Expires = escalated(v, c, tier), time.Time{}
 	steps := p.steps(v, tier, c, start)
@@ -348,7 +348,7 @@ func (p *Pipeline) steps(v verdict.Verdict, tier int, c *analysis.Case, start ti
 
 // refusal returns the BLOCK for something that went wrong at a tier.
 func refusal(tier int, code, reason string) verdict.Verdict {
-	return verdict.Verdict{Decision: verdict.Block, Tier: tier, Confidence: 1, Error: code, Reasoning: reason}
+	return verdict.Finding{Who: verdict.Never, Confidence: 1, Error: code, Reasoning: reason}.Verdict(tier)
 }
 
 // pass returns how a verdict that an earlier stage decided leaves this one:

@@ -36,6 +36,9 @@ func (p *Pipeline) clean(v *verdict.Verdict, o *Outcome, c *analysis.Case, first
 		for i := range c.Evidence.Uncovered {
 			c.Evidence.Uncovered[i] = r.String(c.Evidence.Uncovered[i])
 		}
+		for i := range c.Evidence.Weighed {
+			c.Evidence.Weighed[i].Reasoning = r.String(c.Evidence.Weighed[i].Reasoning)
+		}
 		for i := range c.Evidence.Doubts {
 			c.Evidence.Doubts[i].Reason = r.String(c.Evidence.Doubts[i].Reason)
 		}

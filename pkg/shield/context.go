@@ -49,6 +49,12 @@ func (p *Pipeline) inContext(ctx context.Context, tier int, v verdict.Verdict, c
 	return v
 }
 
+// added notes a finding that a tier goes by in the trail, and returns what it decides.
+func added(c *analysis.Case, tier int, f verdict.Finding) verdict.Verdict {
+	c.Trail = append(c.Trail, f.Step(tier))
+	return f.Verdict(tier)
+}
+
 // byContext is the source of a step in the trail.
 const byContext = "context"
 
@@ -60,7 +66,7 @@ func (p *Pipeline) inSession(r *recall) bool {
 // askUser returns the question for the user that the words of others, or the user's own, make
 // of a verdict.
 func (p *Pipeline) askUser(why string, tier int, c *analysis.Case) verdict.Verdict {
-	return p.noted(verdict.Verdict{Decision: verdict.Escalate, Confidence: 1, NextTier: TierApprove, Fixed: true, Reasoning: why}, tier, c, p.now())
+	return p.noted(verdict.Finding{Who: verdict.Person, Confidence: 1, Fixed: true, Reasoning: why}.Verdict(tier), tier, c, p.now())
 }
 
 // asSaid returns what a verdict of the lower tiers becomes by what the user of the session has
@@ -96,9 +102,7 @@ func (p *Pipeline) asSaid(ctx context.Context, tier int, v verdict.Verdict, c *a
 	if by == nil {
 		return v
 	}
-	allowed := verdict.Verdict{Decision: verdict.Allow, Tier: TierClassify, Confidence: 1, Reasoning: "the user named " + strings.Join(by, " and ")}
-	c.Trail = append(c.Trail, verdict.Step{Tier: TierClassify, Source: byContext, Decision: allowed.Decision, Confidence: 1, Reasoning: allowed.Reasoning})
-	return allowed
+	return added(c, TierClassify, verdict.Finding{Who: verdict.NoApproval, Source: byContext, Confidence: 1, Reasoning: "the user named " + strings.Join(by, " and ")})
 }
 
 // suggested says which text that anybody may have written named what an action fetches,

@@ -52,9 +52,8 @@ func (p *Pipeline) ownInstructions(ctx context.Context, v verdict.Verdict, c *an
 	if err != nil || slices.ContainsFunc(findings, func(f string) bool { return !slices.Contains(asksForInstructions, f) }) {
 		return v, false
 	}
-	allowed := verdict.Verdict{Decision: verdict.Allow, Tier: TierClassify, Confidence: 1, Reasoning: "the user has seen this session change " + path.Base(edit.Path) + ", which is the project's own"}
-	c.Trail = append(c.Trail, verdict.Step{Tier: TierClassify, Source: byContext, Decision: allowed.Decision, Confidence: 1, Reasoning: allowed.Reasoning})
-	return allowed, true
+	return added(c, TierClassify, verdict.Finding{Who: verdict.NoApproval, Source: byContext, Confidence: 1,
+		Reasoning: "the user has seen this session change " + path.Base(edit.Path) + ", which is the project's own"}), true
 }
 
 // edited notes what the edit of a file of instructions has left in it.

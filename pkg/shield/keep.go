@@ -96,9 +96,9 @@ func (p *Pipeline) keepLosses(ctx context.Context, v verdict.Verdict, c *analysi
 		return kept
 	}
 	c.MinTier = max(c.MinTier, TierEvaluate)
-	return p.noted(verdict.Verdict{
-		Decision: verdict.Escalate, Confidence: 1, NextTier: TierEvaluate, Reasoning: "overwrites or deletes files that git cannot restore: " + err.Error(),
-	}, v.Tier, c, p.now())
+	return p.noted(verdict.Finding{
+		Who: verdict.Evaluator, Confidence: 1, Reasoning: "overwrites or deletes files that git cannot restore: " + err.Error(),
+	}.Verdict(v.Tier), v.Tier, c, p.now())
 }
 
 // withoutStore returns what happens to a verdict where nothing can be kept, because anyone who
@@ -119,10 +119,10 @@ func (p *Pipeline) withoutStore(v verdict.Verdict, c *analysis.Case) verdict.Ver
 		return v
 	}
 	c.MinTier = max(c.MinTier, TierEvaluate)
-	return p.noted(verdict.Verdict{
-		Decision: verdict.Escalate, Confidence: 1, NextTier: TierEvaluate,
+	return p.noted(verdict.Finding{
+		Who: verdict.Evaluator, Confidence: 1,
 		Reasoning: "overwrites or deletes local changes that git cannot restore: " + p.redactor.String(lost) + "; commit or stash them first",
-	}, v.Tier, c, p.now())
+	}.Verdict(v.Tier), v.Tier, c, p.now())
 }
 
 // keep keeps what an action deletes or overwrites, and returns the verdict that says so. If

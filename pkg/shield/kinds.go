@@ -123,7 +123,7 @@ func (p *Pipeline) deniedBefore(c *analysis.Case) bool {
 // answered returns the ALLOW of a person who has answered for all actions of a case's kind.
 func (p *Pipeline) answered(ctx context.Context, c *analysis.Case) (verdict.Verdict, bool) {
 	var none verdict.Verdict
-	if blocked := (verdict.Verdict{Decision: verdict.Block}); p.kinds == nil || !p.allowable(&blocked, c) {
+	if p.kinds == nil || !liftable(c) {
 		return none, false
 	}
 	var list []approve.Standing
@@ -175,11 +175,8 @@ func (p *Pipeline) answered(ctx context.Context, c *analysis.Case) (verdict.Verd
 			case s.Session == "":
 				scope = "in this project"
 			}
-			v := verdict.Verdict{
-				Decision: verdict.Allow, Tier: TierApprove, Confidence: 1, Channel: "kind", By: s.By,
-				Reasoning: fmt.Sprintf("%s has allowed this kind %s (%s)", s.By, scope, s.Name),
-			}
-			c.Trail = append(c.Trail, verdict.Step{Tier: v.Tier, Source: sources[v.Tier], Decision: v.Decision, Confidence: v.Confidence, Reasoning: v.Reasoning})
+			v := added(c, TierApprove, verdict.Finding{Who: verdict.Person, Source: sources[TierApprove], Confidence: 1, Reasoning: fmt.Sprintf("%s has allowed this kind %s (%s)", s.By, scope, s.Name)})
+			v.Channel, v.By = "kind", s.By
 			return v, true
 		}
 	}

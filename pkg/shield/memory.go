@@ -241,10 +241,10 @@ func (r *recall) stricter(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 		return stopped(r.key)
 	case v.Decision != verdict.Escalate || v.NextTier < TierApprove:
 		if d := s.Around(c); d != nil {
-			return verdict.Verdict{
-				Decision: verdict.Escalate, Confidence: 1, Rule: v.Rule, NextTier: TierApprove, Fixed: true,
+			return verdict.Finding{
+				Who: verdict.Person, Confidence: 1, Rule: v.Rule, Fixed: true,
 				Reasoning: "an action that does the same to the same target was denied" + ago(s.Since(d.At)) + by(d.Rule) + "; do what the denial advised, or ask the user to confirm",
-			}
+			}.Verdict(TierPolicy)
 		}
 	}
 	return v

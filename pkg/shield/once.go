@@ -28,10 +28,12 @@ var allowableErrors = []string{"", "unavailable", "nobody", "timeout", "rate_lim
 // allowable reports whether a person can allow what a verdict refuses: not what the
 // protected core forbids, nor what has no legitimate use, nor what was not judged.
 func (p *Pipeline) allowable(v *verdict.Verdict, c *analysis.Case) bool {
-	if v.Decision != verdict.Block || c == nil || c.Action == nil || !slices.Contains(allowableErrors, v.Error) {
-		return false
-	}
-	return !forbids(v.Rule) && !slices.ContainsFunc(c.Trail, func(s verdict.Step) bool { return s.Decision != verdict.Allow && forbids(s.Rule) }) &&
+	return v.Decision == verdict.Block && slices.Contains(allowableErrors, v.Error) && !forbids(v.Rule) && liftable(c)
+}
+
+// liftable reports whether the answer of a person counts for a case, by what was said of it so far.
+func liftable(c *analysis.Case) bool {
+	return c != nil && c.Action != nil && !slices.ContainsFunc(c.Trail, func(s verdict.Step) bool { return s.Decision != verdict.Allow && forbids(s.Rule) }) &&
 		!slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeGuard })
 }
 
@@ -56,7 +58,7 @@ func (p *Pipeline) allowed(ctx context.Context, c *analysis.Case, in Range, only
 // allowedOnce returns the ALLOW of a person who has allowed exactly this action once, and
 // uses it up if the chain decides whether the action runs.
 func (p *Pipeline) allowedOnce(ctx context.Context, c *analysis.Case, in Range) (verdict.Verdict, bool) {
-	if blocked := (verdict.Verdict{Decision: verdict.Block}); p.refusals == nil || !p.allowable(&blocked, c) {
+	if p.refusals == nil || !liftable(c) {
 		return verdict.Verdict{}, false
 	}
 	take := p.refusals.Take
@@ -71,11 +73,8 @@ func (p *Pipeline) allowedOnce(ctx context.Context, c *analysis.Case, in Range) 
 	if !ok {
 		return verdict.Verdict{}, false
 	}
-	v := verdict.Verdict{
-		Decision: verdict.Allow, Tier: TierApprove, Confidence: 1, Channel: "allow", By: g.By,
-		Reasoning: fmt.Sprintf("allowed once by %s (shield allow %s)", g.By, g.Ref),
-	}
-	c.Trail = append(c.Trail, verdict.Step{Tier: v.Tier, Source: sources[v.Tier], Decision: v.Decision, Confidence: v.Confidence, Reasoning: v.Reasoning})
+	v := added(c, TierApprove, verdict.Finding{Who: verdict.Person, Source: sources[TierApprove], Confidence: 1, Reasoning: fmt.Sprintf("allowed once by %s (shield allow %s)", g.By, g.Ref)})
+	v.Channel, v.By = "allow", g.By
 	return v, true
 }
 

@@ -68,10 +68,12 @@ func (p *Pipeline) never(ctx context.Context, c *analysis.Case) (verdict.Verdict
 	if err != nil || !ok || said.Class != analysis.ClassNever {
 		return verdict.Verdict{}, false
 	}
-	return verdict.Verdict{
-		Decision: verdict.Block, Tier: TierApprove, Confidence: 1, Channel: neverChannel, By: said.By,
+	v := verdict.Finding{
+		Who: verdict.Never, Confidence: 1,
 		Reasoning: said.By + " decided that this tool is never used; use another tool, or ask the user to change it: shield tools",
-	}, true
+	}.Verdict(TierApprove)
+	v.Channel, v.By = neverChannel, said.By
+	return v, true
 }
 
 // offerTool says what a person is asked to give a class, and how to keep the answer; nil
