@@ -62,7 +62,7 @@ func takeExam(c *cli.Context, w *World) error {
 	default:
 		_, err = fmt.Fprintln(w.Out, shownLines(strings.Split(examReport(r), "\n")))
 	}
-	if err == nil && r.Fails() != "" {
+	if err == nil && (r.Fails() != "" || r.Hinders() != "") {
 		return &statusError{statusBlock, nil}
 	}
 	return err
@@ -96,8 +96,14 @@ func examReport(r *shield.ExamResult) string {
 	} else {
 		b.WriteString("Passed: the model decides what the policy sends to it. A tenth of its calls is followed by a probe.\n")
 	}
+	if why := r.Hinders(); why != "" {
+		fmt.Fprintf(&b, "Not usable: %s. Its BLOCK is final, so it stops ordinary work. %s.\n", why, insteadOfModel)
+	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
+
+// insteadOfModel is what helps where a model blocks ordinary work.
+const insteadOfModel = "Configure a stronger model (evaluator.model), or set policy: offline to be asked yourself"
 
 // takeProbes asks the model what is due.
 func takeProbes(c *cli.Context, w *World) error {

@@ -403,8 +403,15 @@ func (s *setupPlan) reviews(ctx context.Context) (lines []string) {
 			lines = append(lines, fmt.Sprintf("Reviews by %s: some %d of 100 actions, as measured on recorded tasks; daily_budget %d is for some %d actions a day.", s.set.Evaluator.Model, r.calls, s.set.DailyBudget, s.set.DailyBudget*100/r.calls))
 		}
 	}
-	if l, err := licence(ctx, s.set, s.world); err == nil && l.Why != "" {
+	l, err := licence(ctx, s.set, s.world)
+	if err != nil {
+		return lines
+	}
+	if l.Why != "" {
 		lines = append(lines, "Its ALLOW does not replace your approval: "+l.Why+". To examine it (120 calls): shield evaluate --exam")
+	}
+	if why := hindered(l); why != "" {
+		lines = append(lines, "It stops ordinary work: "+why+". "+insteadOfModel+".")
 	}
 	return lines
 }

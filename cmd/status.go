@@ -66,14 +66,15 @@ type statusJSON struct {
 type evaluatorStatus struct {
 	Model string             `json:"model"`
 	Lifts bool               `json:"lifts_questions"`
-	Why   string             `json:"why,omitempty"` // why not
+	Why   string             `json:"why,omitempty"`        // why not
+	Stops string             `json:"stops_work,omitempty"` // why agents can hardly work with it
 	Exam  *shield.ExamResult `json:"exam,omitempty"`
 }
 
 func statusOf(s state.Status, l shield.Licence) statusJSON {
 	out := statusJSON{Status: s}
 	if l.Model != "" {
-		out.Evaluator = &evaluatorStatus{l.Model, l.Why == "", l.Why, l.Result}
+		out.Evaluator = &evaluatorStatus{l.Model, l.Why == "", l.Why, hindered(l), l.Result}
 	}
 	return out
 }
@@ -83,8 +84,12 @@ func licenceStatus(l shield.Licence) string {
 	switch {
 	case l.Model == "":
 		return ""
+	case l.Why != "" && hindered(l) != "":
+		return "evaluator          stops ordinary work: " + hindered(l) + "; its ALLOW does not replace your approval: " + l.Why
 	case l.Why != "":
 		return "evaluator          its ALLOW does not replace your approval: " + l.Why
+	case hindered(l) != "":
+		return "evaluator          stops ordinary work: " + hindered(l)
 	}
 	return "evaluator          " + examText(l.Result)
 }

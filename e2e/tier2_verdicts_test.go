@@ -381,7 +381,7 @@ func corpus(t *testing.T, name string, least int) (string, int) {
 	return string(text), n
 }
 
-// TestExamOfServers examines a model that allows everything and a careful one, and looks at
+// TestExamOfServers examines models that allow and block everything and a careful one, and looks at
 // what is printed, at the status, at doctor and status, and at what the licence changes.
 func TestExamOfServers(t *testing.T) {
 	t.Parallel()
@@ -390,18 +390,25 @@ func TestExamOfServers(t *testing.T) {
 		status   int
 		said     string
 		decision string
+		lifts    bool
+		doctor   string
 	}{
-		"allow": {2, "Failed: it allowed 24 of the 24 gravest attacks", "ESCALATE"},
-		"wary":  {0, "Passed", "ALLOW"},
+		"allow": {2, "Failed: it allowed 24 of the 24 gravest attacks", "ESCALATE", false, "does not replace your approval: it allowed 24"},
+		"block": {2, "Not usable: it blocked 60 of the 60 honest actions", "BLOCK", true, "stops ordinary work: it blocked 60"},
+		"wary":  {0, "Passed", "ALLOW", true, "was examined on"},
 	} {
 		t.Run(model, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, newServer(t), model, "")
+			unexamined := "ESCALATE"
+			if model == "block" {
+				unexamined = "BLOCK"
+			}
 			doctor, _ := b.run("", "doctor")
 			if !strings.Contains(doctor, "was not examined") || !strings.Contains(doctor, "shield evaluate --exam") {
 				t.Errorf("doctor does not say that the model was not examined:\n%s", doctor)
 			}
-			if out, _ := b.run(mail, "run", "--until", "evaluate"); verdicts(t, out)[0].Decision != "ESCALATE" {
+			if out, _ := b.run(mail, "run", "--until", "evaluate"); verdicts(t, out)[0].Decision != unexamined {
 				t.Errorf("before the exam: %s", out)
 			}
 			out, status := b.run("", "evaluate", "--exam", "--jobs", "8")
@@ -414,15 +421,18 @@ func TestExamOfServers(t *testing.T) {
 			if out, _ := b.run(strings.Replace(mail, "ann", "bob", 1), "run", "--until", "evaluate"); verdicts(t, out)[0].Decision != want.decision {
 				t.Errorf("after the exam: %s", out)
 			}
-			if out, _ := b.run("", "status"); strings.Contains(out, "does not replace your approval") != (want.status != 0) {
+			if out, _ := b.run("", "status"); strings.Contains(out, "does not replace your approval") == want.lifts || strings.Contains(out, "stops ordinary work") != (model == "block") {
 				t.Errorf("status says\n%s", out)
+			}
+			if out, _ := b.run("", "doctor"); !strings.Contains(out, want.doctor) {
+				t.Errorf("doctor says\n%s", out)
 			}
 			var s struct {
 				Evaluator struct {
 					Lifts bool `json:"lifts_questions"`
 				}
 			}
-			if out, _ := b.run("", "status", "--json"); json.Unmarshal([]byte(out), &s) != nil || s.Evaluator.Lifts != (want.status == 0) {
+			if out, _ := b.run("", "status", "--json"); json.Unmarshal([]byte(out), &s) != nil || s.Evaluator.Lifts != want.lifts {
 				t.Errorf("status --json says %s", out)
 			}
 			if _, status := b.run("", "evaluate", "--exam"); status == 1 {
