@@ -143,12 +143,12 @@ type kept struct {
 	Confidence float64          `json:"confidence"`
 	Reasoning  string           `json:"reasoning"`
 	NextTier   int              `json:"next_tier,omitempty"`
-	PromptHash string           `json:"prompt_hash"`
 }
 
-// key returns the key of a verdict, which also depends on what the user has named.
+// key returns the key of a verdict, which also depends on what the user has named and on the
+// prompt: a later version asks again.
 func (c cache) key(cs *analysis.Case) string {
-	return c.p.binding("evaluate", cs, fmt.Sprint(cs.Said))
+	return c.p.binding("evaluate", cs, fmt.Sprint(cs.Said), evaluate.PromptHash())
 }
 
 func (c cache) Lookup(ctx context.Context, cs *analysis.Case) (verdict.Verdict, bool) {
@@ -161,11 +161,11 @@ func (c cache) Lookup(ctx context.Context, cs *analysis.Case) (verdict.Verdict, 
 	if err != nil || !ok || json.Unmarshal(data, &k) != nil {
 		return verdict.Verdict{}, false
 	}
-	return verdict.Verdict{Decision: k.Decision, Confidence: k.Confidence, Reasoning: k.Reasoning, NextTier: k.NextTier, PromptHash: k.PromptHash}, true
+	return verdict.Verdict{Decision: k.Decision, Confidence: k.Confidence, Reasoning: k.Reasoning, NextTier: k.NextTier}, true
 }
 
 func (c cache) Store(ctx context.Context, cs *analysis.Case, v verdict.Verdict) {
-	data, err := json.Marshal(kept{v.Decision, v.Confidence, v.Reasoning, v.NextTier, v.PromptHash})
+	data, err := json.Marshal(kept{v.Decision, v.Confidence, v.Reasoning, v.NextTier})
 	key := c.key(cs)
 	if err != nil || key == "" {
 		return
