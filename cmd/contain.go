@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -197,7 +196,7 @@ func waitContained(ctx context.Context, started *contain.Process) error {
 	defer started.End()
 	stop := context.AfterFunc(ctx, func() {
 		if !strings.Contains(fmt.Sprint(context.Cause(ctx)), "interrupt") {
-			_ = started.Process.Signal(syscall.SIGTERM)
+			_ = started.Terminate()
 		}
 	})
 	defer stop()

@@ -9,8 +9,8 @@ package contain
 
 import (
 	"fmt"
-	"slices"
-	"strings"
+
+	"github.com/shieldcli/shield/internal/confine"
 )
 
 // A Profile says what a program can reach. Its paths are canonical: absolute, and without
@@ -74,20 +74,11 @@ func (r Refusal) String() string {
 	return "the network, to " + r.Name
 }
 
-// within reports whether a canonical path is a folder or lies in it.
-func within(path, folder string) bool {
-	return path == folder || folder == "/" || strings.HasPrefix(path, folder+"/")
-}
-
 // Within reports whether a canonical path is one of the folders or lies in one.
-func Within(path string, folders []string) bool {
-	return slices.ContainsFunc(folders, func(f string) bool { return within(path, f) })
-}
+func Within(path string, folders []string) bool { return confine.Within(path, folders) }
 
 // Holds reports whether a folder is one of the paths or holds one.
-func Holds(folder string, paths []string) bool {
-	return slices.ContainsFunc(paths, func(p string) bool { return within(p, folder) })
-}
+func Holds(folder string, paths []string) bool { return confine.Holds(folder, paths) }
 
 // A stageError says at which step a process could not be contained.
 type stageError struct{ stage, text string }

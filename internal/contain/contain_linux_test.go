@@ -165,7 +165,7 @@ func TestDaemon(t *testing.T) {
 		if _, err := io.ReadFull(r, make([]byte, len("ready"))); err != nil {
 			t.Fatal(err)
 		}
-		if err := syscall.Kill(-started.Process.Pid, syscall.SIGTERM); err != nil {
+		if err := started.Terminate(); err != nil {
 			t.Fatal(err)
 		}
 		_ = started.Wait()

@@ -334,8 +334,8 @@ func forEach(t *testing.T, test func(*testing.T, Mechanism)) {
 	}
 }
 
-// sockets counts abstract sockets.
-var sockets atomic.Int64
+// abstracts counts abstract sockets.
+var abstracts atomic.Int64
 
 // newGround makes a ground, and the profile of its workspace.
 func newGround(t *testing.T) (*ground, *Profile) {
@@ -363,7 +363,7 @@ func newGround(t *testing.T) (*ground, *Profile) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { unix.Close(passed) })
-	g.TCP, g.UDP, g.Unix, g.Abstract = answering(t, "tcp", "127.0.0.1:0"), answeringPackets(t), answering(t, "unix", base+"/socket"), answering(t, "unix", fmt.Sprintf("@shield-test-%d-%d", os.Getpid(), sockets.Add(1)))
+	g.TCP, g.UDP, g.Unix, g.Abstract = answering(t, "tcp", "127.0.0.1:0"), answeringPackets(t), answering(t, "unix", base+"/socket"), answering(t, "unix", fmt.Sprintf("@shield-test-%d-%d", os.Getpid(), abstracts.Add(1)))
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

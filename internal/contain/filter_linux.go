@@ -2,7 +2,13 @@
 
 package contain
 
-import "golang.org/x/sys/unix"
+import (
+	"encoding/binary"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/shieldcli/shield/internal/confine"
+)
 
 // refused are system calls that reach around files and sockets, or that change the machine.
 // A contained program needs none of them.
@@ -21,6 +27,17 @@ var absent = []uintptr{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SY
 
 // namespaces are the flags by which a process leaves the namespaces it is in.
 const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
+
+func at(call uintptr, dir, path, flags int, name bool) confine.Watch {
+	return confine.Watch{Call: call, Dir: dir, Path: path, Flags: flags, Name: name}
+}
+
+// watched are the calls that the containing process looks at.
+var watched = append([]confine.Watch{
+	at(unix.SYS_OPENAT, 0, 1, 2, false),
+	at(unix.SYS_UNLINKAT, 0, 1, -1, true), at(unix.SYS_MKDIRAT, 0, 1, -1, true), at(unix.SYS_MKNODAT, 0, 1, -1, true), at(unix.SYS_SYMLINKAT, 1, 2, -1, true),
+	at(unix.SYS_LINKAT, 2, 3, -1, true), at(unix.SYS_RENAMEAT2, 0, 1, -1, true), at(unix.SYS_RENAMEAT2, 2, 3, -1, true), at(unix.SYS_TRUNCATE, -1, 0, -1, false),
+}, watchedHere...)
 
 // Where the kernel shows a system call to a filter.
 const (
@@ -66,7 +83,7 @@ func (a *assembler) of(call uintptr, body func(*assembler)) {
 }
 
 // filter returns the system calls of a profile.
-func filter(o *order) []unix.SockFilter {
+func filter(o *confine.Order) []byte {
 	var a assembler
 	a.load(atArch) // the numbers of another one mean something else
 	a.op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, arch, 1, 0)
@@ -95,7 +112,7 @@ func filter(o *order) []unix.SockFilter {
 	a.of(unix.SYS_SOCKET, func(a *assembler) {
 		a.load(atArgs)
 		a.pass(unix.AF_NETLINK) // addresses and routes are read by it
-		if o.Profile.Network || o.Namespaces {
+		if o.Network || o.Namespaces {
 			a.pass(unix.AF_INET)
 			a.pass(unix.AF_INET6)
 		}
@@ -107,13 +124,13 @@ func filter(o *order) []unix.SockFilter {
 	})
 	seen := map[uintptr]bool{}
 	for _, w := range watched {
-		if !seen[w.call] {
-			seen[w.call] = true
-			a.op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, uint32(w.call), 0, 1)
+		if !seen[w.Call] {
+			seen[w.Call] = true
+			a.op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, uint32(w.Call), 0, 1)
 			a.notify()
 		}
 	}
-	if !o.Profile.Network {
+	if !o.Network {
 		a.op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.SYS_CONNECT, 0, 1)
 		a.notify()
 		a.of(unix.SYS_SENDTO, func(a *assembler) {
@@ -123,5 +140,11 @@ func filter(o *order) []unix.SockFilter {
 		})
 	}
 	a.allow()
-	return a
+	var out []byte
+	for _, op := range a {
+		out = binary.NativeEndian.AppendUint16(out, op.Code)
+		out = append(out, op.Jt, op.Jf)
+		out = binary.NativeEndian.AppendUint32(out, op.K)
+	}
+	return out
 }

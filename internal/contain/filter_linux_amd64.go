@@ -1,12 +1,16 @@
 package contain
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/shieldcli/shield/internal/confine"
+)
 
 const arch = unix.AUDIT_ARCH_X86_64
 
 // watchedHere are the older system calls that only this processor has.
-var watchedHere = []watch{
-	{unix.SYS_OPEN, -1, 0, 1, false}, {unix.SYS_CREAT, -1, 0, -1, false}, {unix.SYS_UNLINK, -1, 0, -1, true}, {unix.SYS_RMDIR, -1, 0, -1, true}, {unix.SYS_MKDIR, -1, 0, -1, true},
-	{unix.SYS_MKNOD, -1, 0, -1, true}, {unix.SYS_SYMLINK, -1, 1, -1, true}, {unix.SYS_LINK, -1, 1, -1, true}, {unix.SYS_RENAME, -1, 0, -1, true}, {unix.SYS_RENAME, -1, 1, -1, true},
-	{unix.SYS_RENAMEAT, 0, 1, -1, true}, {unix.SYS_RENAMEAT, 2, 3, -1, true},
+var watchedHere = []confine.Watch{
+	at(unix.SYS_OPEN, -1, 0, 1, false), at(unix.SYS_CREAT, -1, 0, -1, false), at(unix.SYS_UNLINK, -1, 0, -1, true), at(unix.SYS_RMDIR, -1, 0, -1, true), at(unix.SYS_MKDIR, -1, 0, -1, true),
+	at(unix.SYS_MKNOD, -1, 0, -1, true), at(unix.SYS_SYMLINK, -1, 1, -1, true), at(unix.SYS_LINK, -1, 1, -1, true), at(unix.SYS_RENAME, -1, 0, -1, true), at(unix.SYS_RENAME, -1, 1, -1, true),
+	at(unix.SYS_RENAMEAT, 0, 1, -1, true), at(unix.SYS_RENAMEAT, 2, 3, -1, true),
 }

@@ -3,42 +3,23 @@
 package contain
 
 import (
-	"bufio"
-	"encoding/json"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/shieldcli/shield/internal/confine"
 )
-
-// argv0 is what the process is called that contains a program: it is this program again,
-// and begins in [init], before the rest of shield is there.
-const argv0 = "shield-contained"
-
-// The files that it is given beside the standard ones.
-const (
-	specFile   = 3 // an [order]
-	reportFile = 4 // takes "ready", or a stage and what went wrong there
-)
-
-// An order is what the containing process is to do.
-type order struct {
-	Profile    Profile
-	Path       string
-	Argv, Env  []string
-	Dir        string
-	Tmp        string // the program's own temporary folder
-	Private    bool   // it is in a /tmp of the program's own
-	Namespaces bool
-	Hurry      bool // who started it ends its group soon after it was told to end
-	Probe      bool // nothing is started
-}
 
 // A Process is a contained program: the process that contains it, which ends with its
 // status, or 128 and the signal that ended it.
@@ -46,6 +27,7 @@ type Process struct {
 	*exec.Cmd
 	Used Mechanism
 	tmp  string
+	line *os.File      // by which the two processes tell each other
 	seen chan struct{} // closed when nothing more is refused
 }
 
@@ -62,7 +44,7 @@ func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Re
 		return nil, err
 	}
 	if with&Namespaces != 0 {
-		started, err := start(command(), &order{Profile: *p, Namespaces: true}, refused)
+		started, err := start(command(), p, &confine.Order{Namespaces: true}, level, refused)
 		var stage *stageError
 		if err == nil || !(errors.As(err, &stage) && stage.stage == "namespaces" || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL)) {
 			return started, err
@@ -74,14 +56,15 @@ func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Re
 	case with&Landlock == 0:
 		return nil, &UnavailableError{"namespaces are not available, and Landlock alone cannot protect files inside the workspace: git hooks, agent settings"}
 	}
-	return start(command(), &order{Profile: *p}, refused)
+	return start(command(), p, &confine.Order{}, level, refused)
 }
 
 // truncates is the version of Landlock from which on it bounds who empties files.
 const truncates = 3
 
-// start starts the process that contains a command, and waits until the program runs.
-func start(cmd *exec.Cmd, o *order, refused func(Refusal)) (_ *Process, err error) {
+// start starts the process that contains a command, and waits until the program runs. The rules
+// are made while that process begins.
+func start(cmd *exec.Cmd, profile *Profile, o *confine.Order, level int, refused func(Refusal)) (_ *Process, err error) {
 	p := &Process{Cmd: cmd, Used: Landlock}
 	defer func() {
 		if err != nil {
@@ -95,75 +78,141 @@ func start(cmd *exec.Cmd, o *order, refused func(Refusal)) (_ *Process, err erro
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
-	o.Hurry = cmd.SysProcAttr.Setpgid
-	o.Path, o.Argv, o.Env, o.Dir = cmd.Path, cmd.Args, cmd.Env, cmd.Dir
 	if p.tmp, err = os.MkdirTemp("", "shield-"); err != nil {
 		return nil, err
 	}
-	o.Tmp = p.tmp
-	spec, err := memory(o)
-	if err != nil {
+	if err := os.Mkdir(p.tmp+"/own", 0o700); err != nil {
 		return nil, err
 	}
-	defer spec.Close()
-	report, its, err := os.Pipe()
+	rules, err := newRuleset(level)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("containment: Landlock: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			report.Close()
+	rulesFile := os.NewFile(uintptr(rules.fd), "rules")
+	defer rulesFile.Close()
+	o.Hidden, o.Shown, o.Write, o.Fixed, o.Network = profile.Hidden, profile.Shown, profile.Write, profile.Fixed, profile.Network
+	o.Path, o.Argv, o.Env, o.Dir = cmd.Path, cmd.Args, cmd.Env, cmd.Dir
+	o.Tmp, o.Hurry = p.tmp, cmd.SysProcAttr.Setpgid
+	o.ReadRights, o.WriteRights = readFile&rules.handled, (writeFile|changeDir)&rules.handled
+	o.Filter, o.Watches = hex.EncodeToString(filter(o)), watched
+	for _, texts := range [][]string{o.Hidden, o.Shown, o.Write, o.Fixed, o.Argv, o.Env, {o.Path, o.Dir}} {
+		if slices.ContainsFunc(texts, func(s string) bool { return strings.IndexByte(s, 0) >= 0 }) {
+			return nil, syscall.EINVAL
 		}
-	}()
-	cmd.Path, cmd.Args, cmd.Dir = self, []string{argv0}, "/"
-	cmd.Env = []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=32MiB", "GOTRACEBACK=none"}
-	cmd.ExtraFiles = []*os.File{spec, its}
+	}
+	order, err := memory(o.Encode())
+	if err != nil {
+		return nil, err
+	}
+	defer order.Close()
+	line, its, err := sockets()
+	if err != nil {
+		return nil, err
+	}
+	p.line = line
+	cmd.Path, cmd.Args, cmd.Dir = self, []string{confine.Argv0}, "/"
+	// More than one P: one that waits for the kernel would hold up the others.
+	cmd.Env = []string{"GOMAXPROCS=4", "GOGC=off", "GOMEMLIMIT=32MiB", "GOTRACEBACK=none", confine.Variable + "=1"}
+	cmd.ExtraFiles = []*os.File{order, its, rulesFile}
 	if o.Namespaces {
 		p.Used |= Namespaces
-		own(cmd.SysProcAttr, o.Profile.Network)
+		own(cmd.SysProcAttr, o.Network)
 	}
+	made := make(chan error, 1)
+	go func() { made <- rules.add(o) }()
 	err = cmd.Start()
 	its.Close()
-	if err != nil {
-		return nil, err
-	}
-	lines := bufio.NewReader(report)
-	line, err := lines.ReadString('\n')
-	if stage, text, _ := strings.Cut(strings.TrimSpace(line), " "); stage != "ready" {
+	if wrong := <-made; err == nil && wrong != nil {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		if stage == "" {
-			return nil, &stageError{"start", fmt.Sprint("the process ended: ", err)}
-		}
-		if code, err := strconv.Atoi(text); err == nil && stage == "exec" {
+		err = &stageError{"Landlock", wrong.Error()}
+	}
+	if err != nil {
+		line.Close()
+		return nil, err
+	}
+	_, _ = line.Write([]byte{confine.Go}) // it has ended if that fails
+	kind, text := p.hear()
+	if kind != confine.Ready {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		line.Close()
+		switch code, err := strconv.Atoi(text); {
+		case kind == confine.NoExec && err == nil:
 			return nil, syscall.Errno(code)
+		case kind == confine.Failed:
+			stage, why, _ := strings.Cut(text, "\x00")
+			return nil, &stageError{stage, why}
 		}
-		return nil, &stageError{stage, text}
+		return nil, &stageError{"start", "the process ended"}
 	}
 	p.seen = make(chan struct{})
 	go func() {
 		defer close(p.seen)
-		defer report.Close()
-		for d := json.NewDecoder(lines); ; {
-			var r Refusal
-			if d.Decode(&r) != nil {
+		for {
+			kind, text := p.hear()
+			if kind == 0 {
 				return
 			}
-			refused(r)
+			refused(refusalOf(kind, text))
 		}
 	}()
 	return p, nil
 }
 
-// End waits until all refusals are told, and removes what a contained program has left in its
+// hear waits for a message; its kind is 0 when there will be no more.
+func (p *Process) hear() (kind byte, text string) {
+	b := make([]byte, confine.MaxMessage)
+	n, err := p.line.Read(b)
+	if err != nil || n == 0 {
+		return 0, ""
+	}
+	return b[0], string(b[1:n])
+}
+
+// refusalOf returns what a message tells.
+func refusalOf(kind byte, text string) Refusal {
+	switch kind {
+	case confine.Reading:
+		return Refusal{Read, text}
+	case confine.Changing:
+		return Refusal{Write, text}
+	}
+	if len(text) < 6 {
+		return Refusal{Network, ""}
+	}
+	addr, port := text[:len(text)-2], text[len(text)-2:]
+	ip, _ := netip.AddrFromSlice([]byte(addr))
+	return Refusal{Network, netip.AddrPortFrom(ip, binary.BigEndian.Uint16([]byte(port))).String()}
+}
+
+// Terminate tells the program to end. What it leaves ends with it; if the command has a process group of its
+// own, so does the program itself, a second later.
+func (p *Process) Terminate() error {
+	_, err := p.line.Write([]byte{confine.Term})
+	return err
+}
+
+// End waits until nothing more is refused, and removes what a contained program has left in its
 // temporary folder.
 func (p *Process) End() {
 	if p.seen != nil {
 		<-p.seen
+		p.line.Close()
 	}
 	if p.tmp != "" {
 		_ = os.RemoveAll(p.tmp)
 	}
+}
+
+// sockets returns two sockets for messages to each other.
+func sockets() (ours, its *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	_ = unix.SetNonblock(fds[0], true) // so that reading it holds no thread
+	return os.NewFile(uintptr(fds[0]), "line"), os.NewFile(uintptr(fds[1]), "line"), nil
 }
 
 // own gives a process namespaces of its own. Users keep their numbers.
@@ -183,21 +232,14 @@ func own(a *syscall.SysProcAttr, network bool) {
 	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: size}}
 }
 
-// memory returns an open file of JSON that lies on no disk.
-func memory(v any) (*os.File, error) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
+// memory returns an open file that lies on no disk.
+func memory(text []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate("order", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, err
 	}
 	f := os.NewFile(uintptr(fd), "order")
-	if _, err = f.Write(text); err == nil {
-		_, err = f.Seek(0, 0)
-	}
-	if err != nil {
+	if _, err = f.Write(text); err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -233,7 +275,7 @@ var Probe = sync.OnceValue(func() []Means {
 		name       string
 		namespaces bool
 	}{{"seccomp", false}, {"namespaces", true}} {
-		p, err := start(&exec.Cmd{}, &order{Probe: true, Namespaces: m.namespaces}, func(Refusal) {})
+		p, err := start(&exec.Cmd{}, &Profile{}, &confine.Order{Probe: true, Namespaces: m.namespaces}, level, func(Refusal) {})
 		found := Means{m.name, "", err == nil}
 		if err != nil {
 			found.About = err.Error()

@@ -25,5 +25,8 @@ func Start(func() *exec.Cmd, *Profile, Mechanism, func(Refusal)) (*Process, erro
 	return nil, &UnavailableError{unavailable}
 }
 
+// Terminate does nothing.
+func (*Process) Terminate() error { return nil }
+
 // End does nothing.
 func (*Process) End() {}

@@ -110,6 +110,9 @@ func (p *Process) End(hurry bool) error {
 func (p *Process) terminate() {
 	p.once.Do(func() {
 		subprocess.TerminateGroup(p.cmd)
+		if p.in != nil { // what contains it is not ended by that, or it would leave what has left the group
+			_ = p.in.Terminate()
+		}
 		time.AfterFunc(termGrace, func() {
 			select {
 			case <-p.done:

@@ -1,0 +1,289 @@
+//go:build amd64 || arm64
+
+package confine
+
+import (
+	"runtime"
+	"slices"
+	"strconv"
+	"syscall"
+	"unsafe"
+)
+
+// Argv0 is what the process is called, and Variable, in its environment, what lets it look for that.
+const (
+	Argv0    = "shield-contained"
+	Variable = "SHIELD_CONTAINED"
+)
+
+// The files that it is given beside the standard ones.
+const (
+	orderFile = 3 + iota // an [Order]
+	lineFile             // a socket of messages, both ways
+	rulesFile            // the rules of Landlock
+)
+
+func init() {
+	if v, _ := syscall.Getenv(Variable); v != "" && called() {
+		syscall.Exit(inner()) // in a test with the race detector os.Exit waits for a second
+	}
+}
+
+// called reports whether this process has the name of one that contains a program. Package
+// os, which knows the arguments, is not there yet.
+func called() bool {
+	fd, err := syscall.Open("/proc/self/cmdline", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer syscall.Close(fd)
+	var b [64]byte
+	n, err := syscall.Read(fd, b[:])
+	return err == nil && string(b[:n]) == Argv0+"\x00"
+}
+
+// hurry is how long a program may take to end that is in a hurry, in seconds.
+const hurry = 1
+
+// failed is the status where the program did not start.
+const failed = 126
+
+// say sends a message.
+func say(kind byte, text string) {
+	_, _ = syscall.Write(lineFile, append([]byte{kind}, text...))
+}
+
+func fail(stage string, err error) int {
+	say(Failed, stage+"\x00"+err.Error())
+	return failed
+}
+
+// wrap says what an error concerns.
+func wrap(what string, err error) error { return &wrapped{what, err} }
+
+type wrapped struct {
+	what string
+	err  error
+}
+
+func (w *wrapped) Error() string { return w.what + ": " + w.err.Error() }
+func (w *wrapped) Unwrap() error { return w.err }
+
+func inner() int {
+	// What the standard streams are not, the program does not get: folders and sockets
+	// that are open reach around every path.
+	if _, err := call(sysCloseRange, orderFile, 1<<31-1, closeRangeCloexec); err != nil {
+		return fail("files", err)
+	}
+	o, err := read()
+	if err != nil {
+		return fail("order", err)
+	}
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} { // a terminal sends them to all; the program has its own
+		if err := ignore(s); err != nil {
+			return fail("signals", err)
+		}
+	}
+	if syscall.Getpid() != 1 {
+		if err := prctl(prChildSubreaper, 1); err != nil {
+			return fail("processes", err)
+		}
+	}
+	own := o.Tmp + "/own"
+	if o.Namespaces {
+		if err := view(o); err != nil {
+			return fail("namespaces", err)
+		}
+		if o.Private() {
+			own = tmp + "/own"
+		}
+	}
+	o.Env = slices.DeleteFunc(o.Env, func(v string) bool { return hasPrefix(v, "TMPDIR=") })
+	o.Env = append(o.Env, "TMPDIR="+own)
+	if told() != Go {
+		return failed
+	}
+	type result struct {
+		pid   int
+		watch int
+		stage string
+		err   error
+	}
+	started := make(chan result)
+	go func() {
+		runtime.LockOSThread() // for good: it is no thread for anything else
+		fd, stage, err := restrict(o)
+		if err != nil || o.Probe {
+			started <- result{0, fd, stage, err}
+			return
+		}
+		pid, err := syscall.ForkExec(o.Path, o.Argv, &syscall.ProcAttr{
+			Dir: o.Dir, Env: o.Env, Files: []uintptr{0, 1, 2},
+			Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, // when this thread ends
+		})
+		started <- result{pid, fd, "exec", err}
+		select {}
+	}()
+	got := <-started
+	if errno, ok := got.err.(syscall.Errno); ok && got.stage == "exec" {
+		say(NoExec, strconv.Itoa(int(errno)))
+		return failed
+	}
+	if got.err != nil {
+		return fail(got.stage, got.err)
+	}
+	go (&watcher{o, got.watch, map[string]bool{}}).run() // until then the program waits
+	say(Ready, "")
+	if o.Probe {
+		return 0
+	}
+	go func() {
+		for {
+			switch told() {
+			case Term:
+				_ = syscall.Kill(got.pid, syscall.SIGTERM)
+				if o.Hurry { // or this process is killed before it has ended what the program leaves
+					go func() {
+						_ = syscall.Nanosleep(&syscall.Timespec{Sec: hurry}, nil)
+						_ = syscall.Kill(got.pid, syscall.SIGKILL)
+					}()
+				}
+			case 0:
+				_ = syscall.Kill(got.pid, syscall.SIGKILL)
+				return
+			}
+		}
+	}()
+	status := wait(got.pid)
+	if syscall.Getpid() != 1 { // as the first of its namespace it takes all with it
+		endAll()
+	}
+	return status
+}
+
+// read returns the order.
+func read() (*Order, error) {
+	var st syscall.Stat_t
+	if err := syscall.Fstat(orderFile, &st); err != nil {
+		return nil, err
+	}
+	b := make([]byte, st.Size)
+	n, err := syscall.Pread(orderFile, b, 0)
+	if err != nil {
+		return nil, err
+	}
+	o := &Order{}
+	return o, o.decode(b[:n])
+}
+
+// told waits for what this process is told; 0 if nobody is there.
+func told() byte {
+	var b [1]byte
+	for {
+		switch n, err := syscall.Read(lineFile, b[:]); {
+		case err == syscall.EINTR:
+		case err != nil || n == 0:
+			return 0
+		default:
+			return b[0]
+		}
+	}
+}
+
+// ignore lets this process ignore a signal. What it starts begins as if it did not.
+func ignore(s syscall.Signal) error {
+	action := struct{ handler, flags, restorer, mask uintptr }{handler: 1} // SIG_IGN
+	_, err := call(syscall.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&action)), 0, 8)
+	return err
+}
+
+// wait waits for a process, and for those that have lost their parent.
+func wait(pid int) int {
+	for {
+		var status syscall.WaitStatus
+		switch got, err := syscall.Wait4(-1, &status, 0, nil); {
+		case err == syscall.EINTR:
+		case err != nil:
+			return failed
+		case got != pid:
+		case status.Signaled():
+			return 128 + int(status.Signal())
+		case status.Exited():
+			return status.ExitStatus()
+		}
+	}
+}
+
+// endAll ends all that a contained program has left: whoever loses its parent becomes a
+// child of this process.
+func endAll() {
+	for {
+		switch got, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); {
+		case err == syscall.ECHILD:
+			return
+		case got > 0 || err == syscall.EINTR:
+			continue
+		}
+		for _, pid := range children() {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if _, err := syscall.Wait4(-1, nil, 0, nil); err == syscall.ECHILD {
+			return
+		}
+	}
+}
+
+// children returns the processes whose parent this one is.
+func children() (out []int) {
+	proc, err := syscall.Open("/proc", syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer syscall.Close(proc)
+	parent := strconv.Itoa(syscall.Getpid())
+	entries(proc, func(name string) {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			return
+		}
+		fd, err := syscall.Openat(proc, name+"/stat", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+		if err != nil {
+			return
+		}
+		defer syscall.Close(fd)
+		var b [512]byte
+		n, _ := syscall.Read(fd, b[:])
+		stat := string(b[:max(n, 0)])
+		for i := index(stat, ')'); i >= 0; i = index(stat, ')') {
+			stat = stat[i+1:] // a name may hold anything
+		}
+		if parts := fields(stat, ' '); len(parts) > 2 && parts[2] == parent {
+			out = append(out, pid)
+		}
+	})
+	return out
+}
+
+// entries calls each for the names in an open folder.
+func entries(folder int, each func(name string)) {
+	buf := make([]byte, 1<<15)
+	for {
+		n, err := syscall.ReadDirent(folder, buf)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil || n <= 0 {
+			return
+		}
+		for b := buf[:n]; len(b) > 19; { // struct linux_dirent64
+			size := int(b[16]) | int(b[17])<<8
+			if size < 19 || size > len(b) {
+				return
+			}
+			if name := string(b[19 : 19+max(index(b[19:size], 0), 0)]); name != "." && name != ".." {
+				each(name)
+			}
+			b = b[size:]
+		}
+	}
+}

@@ -1,0 +1,107 @@
+//go:build amd64 || arm64
+
+package confine
+
+import (
+	"errors"
+	"strconv"
+	"syscall"
+	"unsafe"
+)
+
+// restrict holds the calling thread, and what it starts, to a profile. It returns a file by
+// which a watcher sees what they ask of the kernel, or the stage at which that failed.
+func restrict(o *Order) (watch int, stage string, err error) {
+	if o.Namespaces { // of the file systems that only this process sees
+		for path, rights := range map[string]uint64{"/proc": o.ReadRights, shm: o.WriteRights} {
+			fd, err := open(path)
+			if path == shm && errors.Is(err, syscall.ENOENT) {
+				continue
+			}
+			if err == nil {
+				err = addRule(rulesFile, fd, rights)
+				syscall.Close(fd)
+			}
+			if err != nil {
+				return -1, "Landlock", err
+			}
+		}
+	}
+	if err := prctl(prNoNewPrivs, 1); err != nil {
+		return -1, "privileges", err
+	}
+	if err := dropCapabilities(); err != nil {
+		return -1, "privileges", err
+	}
+	if _, err := call(sysLandlockSelf, rulesFile, 0); err != nil {
+		return -1, "Landlock", err
+	}
+	program, err := hex(o.Filter)
+	if err != nil || len(program) == 0 {
+		return -1, "seccomp", errors.New("no filter")
+	}
+	filter := struct {
+		size uint16
+		at   *byte
+	}{uint16(len(program) / 8), &program[0]}
+	for _, flags := range []uintptr{filterWaitKillable, 0} { // since 5.19: no signal interrupts what is seen
+		fd, errno := call(sysSeccomp, seccompFilter, flags|filterNewListener, uintptr(unsafe.Pointer(&filter)))
+		if errno == nil {
+			return int(fd), "", nil
+		}
+		err = errno
+	}
+	return -1, "seccomp", err
+}
+
+// hex returns the bytes of hexadecimal digits.
+func hex(digits string) ([]byte, error) {
+	b := make([]byte, len(digits)/2)
+	for i := range b {
+		n, err := strconv.ParseUint(digits[2*i:2*i+2], 16, 8)
+		if err != nil {
+			return nil, err
+		}
+		b[i] = byte(n)
+	}
+	return b, nil
+}
+
+// prctl changes what holds for this thread.
+func prctl(option int, value uintptr) error {
+	_, err := call(syscall.SYS_PRCTL, uintptr(option), value, 0, 0, 0)
+	return err
+}
+
+// kept are the capabilities that a contained program of root keeps: those over the files
+// and numbers of users, which the profile bounds in turn.
+const kept = 1<<0 /* CHOWN */ | 1<<1 /* DAC_OVERRIDE */ | 1<<3 /* FOWNER */ | 1<<4 /* FSETID */ | 1<<6 /* SETGID */ | 1<<7 /* SETUID */ | 1<<10 /* NET_BIND_SERVICE */
+
+// dropCapabilities takes all others away for good.
+func dropCapabilities() error {
+	for c := uintptr(0); c < 64; c++ {
+		if kept>>c&1 == 1 {
+			continue
+		}
+		// A user without privileges cannot, and need not.
+		if err := prctl(prDropBound, c); errors.Is(err, syscall.EINVAL) {
+			break
+		}
+	}
+	head := struct {
+		version uint32
+		pid     int32
+	}{capVersion, 0}
+	var has [2]struct{ effective, permitted, inheritable uint32 }
+	if _, err := call(syscall.SYS_CAPGET, uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&has[0]))); err != nil {
+		return err
+	}
+	for i := range has {
+		left := uint32(uint64(kept) >> (32 * i))
+		has[i].effective &= left
+		has[i].permitted &= left
+		has[i].inheritable = 0
+	}
+	_, err := call(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&has[0])))
+	return err
+}

@@ -1,0 +1,116 @@
+//go:build amd64 || arm64
+
+package confine
+
+import (
+	"syscall"
+	"unsafe"
+)
+
+// What package syscall lacks. golang.org/x/sys/unix has it, and is ready too late. System calls
+// from 424 on have the same number on all processors.
+const (
+	sysOpenTree        = 428
+	sysMoveMount       = 429
+	sysCloseRange      = 436
+	sysOpenat2         = 437
+	sysFaccessat2      = 439
+	sysMountSetattr    = 442
+	sysLandlockAddRule = 445
+	sysLandlockSelf    = 446
+
+	oPath              = 0x200000
+	atFDCWD            = -0x64
+	atEmptyPath        = 0x1000
+	atRecursive        = 0x8000
+	atEaccess          = 0x200
+	accessWrite        = 2
+	closeRangeCloexec  = 4
+	resolveNoMagic     = 2
+	resolveNoLinks     = 4
+	openTreeClone      = 1
+	openTreeCloexec    = syscall.O_CLOEXEC
+	moveEmptyPaths     = 0x4 | 0x40
+	mountReadOnly      = 1
+	rulePathBeneath    = 1
+	prNoNewPrivs       = 38
+	prChildSubreaper   = 36
+	prDropBound        = 24
+	capVersion         = 0x20080522
+	seccompFilter      = 1
+	filterNewListener  = 1 << 3
+	filterWaitKillable = 1 << 5
+	notifReceive       = 0xc0502100
+	notifSend          = 0xc0182101
+	notifContinue      = 1
+)
+
+// call makes a system call.
+func call(nr uintptr, args ...uintptr) (uintptr, error) {
+	var a [6]uintptr
+	copy(a[:], args)
+	r, _, errno := syscall.Syscall6(nr, a[0], a[1], a[2], a[3], a[4], a[5])
+	if errno != 0 {
+		return 0, errno
+	}
+	return r, nil
+}
+
+// onPath makes a system call whose arguments are an open folder, or a negative number, a path and others.
+func onPath(nr uintptr, dir int, path string, args ...uintptr) (uintptr, error) {
+	p, err := syscall.BytePtrFromString(path)
+	if err != nil {
+		return 0, err
+	}
+	return call(nr, append([]uintptr{uintptr(dir), uintptr(unsafe.Pointer(p))}, args...)...)
+}
+
+// setReadOnly makes a mount, and those below it, read-only.
+func setReadOnly(tree int, path string, flags uintptr) error {
+	attr := struct{ set, clear, propagation, userns uint64 }{set: mountReadOnly}
+	_, err := onPath(sysMountSetattr, tree, path, atRecursive|flags, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	return err
+}
+
+// addRule gives rights to an open file, and to what lies below it.
+func addRule(rules, fd int, rights uint64) error {
+	rule := struct { // packed in the kernel
+		rights uint64
+		parent int32
+		_      int32
+	}{rights, int32(fd), 0}
+	_, err := call(sysLandlockAddRule, uintptr(rules), rulePathBeneath, uintptr(unsafe.Pointer(&rule)), 0)
+	return err
+}
+
+// readMemory reads memory of a process.
+func readMemory(pid uint32, at uint64, into []byte) (int, error) {
+	type vector struct{ base, size uintptr }
+	local, remote := vector{uintptr(unsafe.Pointer(&into[0])), uintptr(len(into))}, vector{uintptr(at), uintptr(len(into))}
+	n, err := call(sysProcessVMReadv, uintptr(pid), uintptr(unsafe.Pointer(&local)), 1, uintptr(unsafe.Pointer(&remote)), 1, 0)
+	return int(n), err
+}
+
+// hasPrefix and those below are those of package strings, which is ready too late, too.
+func hasPrefix(s, prefix string) bool { return len(s) >= len(prefix) && s[:len(prefix)] == prefix }
+
+// index returns where a byte is, or -1.
+func index[T string | []byte](s T, c byte) int {
+	for i := range len(s) {
+		if s[i] == c {
+			return i
+		}
+	}
+	return -1
+}
+
+// fields splits a text at a byte.
+func fields(s string, c byte) (out []string) {
+	for {
+		i := index(s, c)
+		if i < 0 {
+			return append(out, s)
+		}
+		out, s = append(out, s[:i]), s[i+1:]
+	}
+}

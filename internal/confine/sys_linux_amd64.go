@@ -1,0 +1,6 @@
+package confine
+
+const (
+	sysProcessVMReadv = 310
+	sysSeccomp        = 317
+)

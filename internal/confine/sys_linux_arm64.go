@@ -1,0 +1,6 @@
+package confine
+
+const (
+	sysProcessVMReadv = 270
+	sysSeccomp        = 277
+)

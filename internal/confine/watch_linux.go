@@ -1,0 +1,242 @@
+//go:build amd64 || arm64
+
+package confine
+
+import (
+	"errors"
+	"path"
+	"strconv"
+	"syscall"
+	"unsafe"
+)
+
+// maxRefusals is how many different refusals of a program are told.
+const maxRefusals = 64
+
+// A watcher sees what a contained program asks of the kernel, and tells what that refuses. It
+// decides nothing: whatever it reads of the program's memory may be something else a moment
+// later, and what is not refused already by the rules goes on.
+type watcher struct {
+	order *Order
+	fd    int
+	told  map[string]bool // the messages
+}
+
+// A notice is struct seccomp_notif, and an answer struct seccomp_notif_resp.
+type notice struct {
+	id      uint64
+	pid     uint32
+	flags   uint32
+	call    int32
+	arch    uint32
+	pointer uint64
+	args    [6]uint64
+}
+
+type answer struct {
+	id    uint64
+	value int64
+	errno int32
+	flags uint32
+}
+
+// run answers until the program is gone.
+func (w *watcher) run() {
+	for {
+		var n notice
+		if _, err := call(syscall.SYS_IOCTL, uintptr(w.fd), notifReceive, uintptr(unsafe.Pointer(&n))); err != nil {
+			if err == syscall.EINTR || err == syscall.ENOENT { // the process was ended meanwhile
+				continue
+			}
+			return
+		}
+		a := answer{id: n.id, flags: notifContinue}
+		if n.call == syscall.SYS_SOCKET { // of a family that the filter sends here because it is refused
+			a.errno, a.flags = -int32(syscall.EACCES), 0
+			w.tell(Reaching, "")
+		} else if len(w.told) < maxRefusals {
+			w.look(&n)
+		}
+		_, _ = call(syscall.SYS_IOCTL, uintptr(w.fd), notifSend, uintptr(unsafe.Pointer(&a)))
+	}
+}
+
+// tell reports a refusal once.
+func (w *watcher) tell(kind byte, name string) {
+	message := string(kind) + name
+	if w.told[message] || len(w.told) >= maxRefusals || len(message) > MaxMessage {
+		return
+	}
+	w.told[message] = true
+	say(kind, name)
+}
+
+// look tells if a call is refused.
+func (w *watcher) look(n *notice) {
+	switch n.call {
+	case syscall.SYS_CONNECT:
+		w.address(n.pid, n.args[1], n.args[2])
+		return
+	case syscall.SYS_SENDTO:
+		w.address(n.pid, n.args[4], n.args[5])
+		return
+	}
+	for _, c := range w.order.Watches {
+		if n.call != int32(c.Call) {
+			continue
+		}
+		change := c.Flags < 0
+		if !change {
+			if n.args[c.Flags]&(syscall.O_DIRECTORY|oPath) != 0 {
+				return // names are not hidden
+			}
+			const changes = syscall.O_WRONLY | syscall.O_RDWR | syscall.O_CREAT | syscall.O_TRUNC
+			change = n.args[c.Flags]&changes != 0
+		}
+		dir := int32(atFDCWD)
+		if c.Dir >= 0 {
+			dir = int32(n.args[c.Dir])
+		}
+		if path, err := pathOf(n.pid, dir, n.args[c.Path]); err == nil {
+			w.path(path, change, c.Name)
+		}
+	}
+}
+
+// pathOf reads a path in the memory of a process, and makes it absolute.
+func pathOf(pid uint32, dir int32, at uint64) (string, error) {
+	text, err := memoryOf(pid, at, syscall.PathMax)
+	if err != nil {
+		return "", err
+	}
+	end := index(text, 0)
+	if end <= 0 {
+		return "", errors.New("no path")
+	}
+	name := string(text[:end])
+	if name[0] == '/' {
+		return path.Clean(name), nil
+	}
+	link := "/proc/" + strconv.Itoa(int(pid)) + "/cwd"
+	if dir != atFDCWD {
+		link = "/proc/" + strconv.Itoa(int(pid)) + "/fd/" + strconv.Itoa(int(dir))
+	}
+	base, err := readlink(link)
+	if err != nil || base[0] != '/' {
+		return "", errors.New("no folder")
+	}
+	return path.Join(base, name), nil
+}
+
+// readlink returns what a link says.
+func readlink(link string) (string, error) {
+	b := make([]byte, syscall.PathMax)
+	n, err := syscall.Readlink(link, b)
+	if err != nil || n <= 0 {
+		return "", errors.New("no link")
+	}
+	return string(b[:n]), nil
+}
+
+// realPath returns a path that exists without symbolic links.
+func realPath(path string) (string, error) {
+	fd, err := syscall.Open(path, oPath|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	defer syscall.Close(fd)
+	return readlink("/proc/self/fd/" + strconv.Itoa(fd))
+}
+
+// memoryOf reads up to max bytes of the memory of a process, less where a page ends.
+func memoryOf(pid uint32, at uint64, most int) ([]byte, error) {
+	var b []byte
+	for most > 0 {
+		part := min(most, 4096-int(at%4096))
+		buf := make([]byte, part)
+		n, err := readMemory(pid, at, buf)
+		if err != nil || n == 0 {
+			if len(b) == 0 {
+				return nil, errors.New("cannot be read")
+			}
+			break
+		}
+		b = append(b, buf[:n]...)
+		if index(buf[:n], 0) >= 0 {
+			break
+		}
+		at, most = at+uint64(n), most-n
+	}
+	return b, nil
+}
+
+// path tells if the rules refuse a path, and the rights of the file do not refuse it anyway.
+func (w *watcher) path(name string, change, itself bool) {
+	if hasPrefix(name, "/proc/") || hasPrefix(name, "/sys/") || within(name, "/dev") {
+		return
+	}
+	o := w.order
+	real, err := realPath(name)
+	exists := err == nil
+	if !exists || itself {
+		folder, err := realPath(path.Dir(name))
+		if err != nil {
+			if Within(name, o.Hidden) { // below a /tmp that the program does not see
+				w.tell(Reading, name)
+			}
+			return
+		}
+		real = path.Join(folder, path.Base(name))
+	}
+	if Within(real, o.Hidden) {
+		if exists {
+			w.tell(Reading, real)
+		}
+		return
+	}
+	if !change || within(real, o.Tmp) || o.Private() && within(real, tmp) && !Within(real, o.Shown) || Within(real, o.Write) && !(o.Namespaces && Within(real, o.Fixed)) {
+		return
+	}
+	ask := real
+	if !exists || itself {
+		ask = path.Dir(real)
+	}
+	if _, err := onPath(sysFaccessat2, atFDCWD, ask, accessWrite, atEaccess); err == nil || err == syscall.EROFS {
+		w.tell(Changing, real)
+	}
+}
+
+// self is ::1, and mapped begins the addresses of IPv6 that are of IPv4.
+const (
+	self   = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01"
+	mapped = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff"
+)
+
+// address tells if an address is not reached without a network.
+func (w *watcher) address(pid uint32, at, size uint64) {
+	if at == 0 || size < 8 {
+		return
+	}
+	b := make([]byte, min(size, 28))
+	n, err := readMemory(pid, at, b)
+	if err != nil || n < 8 {
+		return
+	}
+	port := string(b[2:4])
+	var addr []byte
+	switch family := uint16(b[0]) | uint16(b[1])<<8; {
+	case family == syscall.AF_INET:
+		addr = b[4:8]
+	case family == syscall.AF_INET6 && n >= 24:
+		addr = b[8:24]
+		if hasPrefix(string(addr), mapped) {
+			addr = addr[12:]
+		}
+	default:
+		return
+	}
+	loopback := len(addr) == 4 && addr[0] == 127 || string(addr) == self
+	if !loopback && port != "\x00\x00" {
+		w.tell(Reaching, string(addr)+port)
+	}
+}

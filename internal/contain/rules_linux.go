@@ -1,0 +1,217 @@
+//go:build amd64 || arm64
+
+package contain
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/shieldcli/shield/internal/confine"
+)
+
+// Rights of Landlock.
+const (
+	readFile  = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE
+	writeFile = readFile | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	changeDir = unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG |
+		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
+	allRights = writeFile | changeDir | unix.LANDLOCK_ACCESS_FS_READ_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
+)
+
+// devices can be read and written by everybody and lead nowhere. Of /dev nothing else is
+// there: who reads a disk reads every file.
+var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"}
+
+// shm is the memory that programs share.
+const shm = "/dev/shm"
+
+// tmp is the folder in whose place a contained program gets one of its own.
+const tmp = "/tmp"
+
+// A ruleset are rules of Landlock.
+type ruleset struct {
+	fd      int
+	handled uint64 // the rights that they bound
+}
+
+// newRuleset returns rules that allow nothing, for a version of Landlock.
+func newRuleset(level int) (*ruleset, error) {
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: allRights}
+	if level < 2 {
+		attr.Handled_access_fs &^= unix.LANDLOCK_ACCESS_FS_REFER
+	}
+	if level < 3 {
+		attr.Handled_access_fs &^= unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	}
+	if level < 5 {
+		attr.Handled_access_fs &^= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	}
+	size := unsafe.Offsetof(attr.Scoped)
+	if level >= 6 {
+		size = unsafe.Offsetof(attr.Quiet_access_fs)
+		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
+	} else if level < 4 {
+		size = unsafe.Offsetof(attr.Handled_access_net)
+	}
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	if errno != 0 {
+		return nil, errno
+	}
+	return &ruleset{int(fd), attr.Handled_access_fs}, nil
+}
+
+// add adds what an order allows, but for what only the containing process sees.
+func (r *ruleset) add(o *confine.Order) error {
+	// Names can be listed everywhere: a right to a folder holds for what is below it.
+	if err := r.path("/", unix.LANDLOCK_ACCESS_FS_READ_DIR); err != nil {
+		return err
+	}
+	hidden := append([]string{"/dev"}, o.Hidden...)
+	temporary := uint64(writeFile | changeDir)
+	if o.Private() && Holds(tmp, o.Hidden) { // it stands where something is hidden, and so has no right of its own to be read
+		temporary &^= readFile
+		hidden = append(hidden, o.Tmp)
+		for _, path := range o.Shown { // the folders above them are others there
+			r.around(path, hidden)
+		}
+	}
+	r.around("/", hidden)
+	for _, path := range devices {
+		if err := r.path(path, writeFile); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ELOOP) {
+			return err
+		}
+	}
+	for _, path := range o.Write {
+		rights := uint64(writeFile | changeDir)
+		if Holds(path, o.Hidden) {
+			rights &^= readFile // what may be read of it is said beside what is hidden
+		}
+		if err := r.path(path, rights); err != nil {
+			return err
+		}
+	}
+	if err := r.path(o.Tmp, temporary); err != nil {
+		return err
+	}
+	if err := r.path(o.Tmp+"/own", writeFile|changeDir); err != nil {
+		return err
+	}
+	if err := r.path(shm, writeFile|changeDir); err != nil && !errors.Is(err, unix.ENOENT) {
+		return err
+	}
+	return nil
+}
+
+// around lets all of a folder be read but the hidden paths. What is not there yet cannot
+// be read beside them: it might be hidden.
+func (r *ruleset) around(dir string, hidden []string) {
+	if !Holds(dir, hidden) {
+		_ = r.path(dir, readFile) // without the rule it cannot be read
+		return
+	}
+	fd, err := openAs(dir, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	below := make([]string, 0, len(hidden))
+	for _, h := range hidden {
+		if confine.Within(h, []string{dir}) {
+			below = append(below, h)
+		}
+	}
+	if dir == "/" {
+		dir = ""
+	}
+	first := map[string]bool{} // the names in dir of what is hidden, or holds it
+	for _, h := range below {
+		name, _, _ := strings.Cut(h[len(dir)+1:], "/")
+		first[name] = true
+	}
+	entries(fd, func(name string, kind byte) {
+		switch {
+		case first[name]:
+			if path := dir + "/" + name; !Within(path, below) {
+				r.around(path, below)
+			}
+		case kind == unix.DT_LNK: // it leads nowhere by a rule of its own
+		default:
+			if entry, err := unix.Openat(fd, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
+				_ = r.file(entry, readFile)
+				unix.Close(entry)
+			}
+		}
+	})
+}
+
+// path gives rights to a path and to what lies below it. Rights that a file cannot have are
+// left out.
+func (r *ruleset) path(path string, rights uint64) error {
+	fd, err := open(path)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := r.file(fd, rights); err != nil {
+		return fmt.Errorf("%s: rule: %w", path, err)
+	}
+	return nil
+}
+
+// file is path for an open file.
+func (r *ruleset) file(fd int, rights uint64) error {
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights & r.handled, Parent_fd: int32(fd)}
+	for {
+		_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+		switch file := uint64(writeFile) & rule.Allowed_access; {
+		case errno == 0:
+			return nil
+		case errno == unix.EINVAL && file != rule.Allowed_access && file != 0:
+			rule.Allowed_access = file
+		default:
+			return errno
+		}
+	}
+}
+
+// open opens a canonical path for what concerns its name alone. One that leads over a
+// symbolic link now is not what was judged.
+func open(path string) (int, error) { return openAs(path, unix.O_PATH) }
+
+func openAs(path string, flags uint64) (int, error) {
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
+	if err != nil {
+		return -1, fmt.Errorf("%s: %w", path, err)
+	}
+	return fd, nil
+}
+
+// entries calls each for the names in an open folder, with their types as readdir has them.
+func entries(folder int, each func(name string, kind byte)) {
+	buf := make([]byte, 1<<15)
+	for {
+		n, err := unix.Getdents(folder, buf)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n <= 0 {
+			return
+		}
+		for b := buf[:n]; len(b) > 19; { // struct linux_dirent64
+			size := int(b[16]) | int(b[17])<<8
+			if size < 19 || size > len(b) {
+				return
+			}
+			name, _, _ := bytes.Cut(b[19:size], []byte{0})
+			if s := string(name); s != "." && s != ".." {
+				each(s, b[18])
+			}
+			b = b[size:]
+		}
+	}
+}
