@@ -14,9 +14,10 @@
 # make load   what the service answers a second, how long 200 clients wait beside clients that misbehave, and how long one action takes by
 #             socket, hook, Python, Node, and with a store
 # make bench  Go benchmarks, and whole processes beside the commit before (or BASE=COMMIT)
-# make release VERSION=v0.1.0   every file of a release, in dist, from the last commit
+# make release VERSION=v0.1.0 KEY=FILE   every file of a release, in dist, from the last commit, signed with the secret key in FILE
+#             (PASSWORD_FILE=FILE: its password; VERSION=v0.0.0 TEST_KEY=1: to try the packages, with a key that proves nothing)
 # make try    installs what dist has for this machine, each package into a folder of its own, and runs its first example
-# make reproduce VERSION=v0.1.0 the same once more with empty caches, compared with dist
+# make reproduce VERSION=v0.1.0 KEY=FILE   the same once more with empty caches, compared with dist
 # make typing 200 streams of typing at questions in bash, zsh and a raw terminal
 # make generate docs runtime   rebuild what is generated and committed
 
@@ -142,8 +143,12 @@ build/zig: release/zig.txt
 # TARGETS names targets of release/release.yaml, with commas between them
 DIST ?= dist
 IMAGE ?= true
+KEY ?=
+PASSWORD_FILE ?=
+TEST_KEY ?=
 release: build/zig
-	$(GO) -C release run . -version "$(VERSION)" -to "$(abspath $(DIST))" -zig $(CURDIR)/build/zig/ziglang/zig -only "$(TARGETS)" -image=$(IMAGE)
+	$(GO) -C release run . -version "$(VERSION)" -to "$(abspath $(DIST))" -zig $(CURDIR)/build/zig/ziglang/zig -only "$(TARGETS)" -image=$(IMAGE) \
+		$(if $(KEY),-key "$(abspath $(KEY))") $(if $(PASSWORD_FILE),-password-file "$(abspath $(PASSWORD_FILE))") $(if $(TEST_KEY),-test-key)
 
 # installs what dist has for this machine
 try:

@@ -26,12 +26,20 @@ func doctorCommand(w *World) *cli.Command {
 			"prints every setting. Exits with 1 if a finding is bad.",
 		Flags: append(placeFlags(),
 			&cli.BoolFlag{Name: "all", Usage: "print the settings that have their default, too"},
+			&cli.StringFlag{Name: "release", Usage: "verify signature and checksums of the downloaded release in `FOLDER`, or of one file"},
+			&cli.StringFlag{Name: "key", Usage: "verify --release with the public key of minisign in `FILE`, in place of those in this program"},
 			&cli.BoolFlag{Name: "repair-state", Usage: "replace a damaged or missing state file; every limit counts as used"},
 			&cli.BoolFlag{Name: "repair-audit", Usage: "move a damaged audit log aside and continue in a new one"},
 		),
 		Action: func(c *cli.Context) error {
 			if _, err := operands(c); err != nil {
 				return err
+			}
+			if c.IsSet("release") {
+				return checkRelease(c, w)
+			}
+			if c.IsSet("key") {
+				return errors.New("doctor: --key needs --release")
 			}
 			return doctor(c, w)
 		},

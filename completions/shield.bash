@@ -5,7 +5,7 @@ _shield() {
 	for word in "${typed_words[@]}"; do
 		if [[ -n $skip ]]; then
 			skip=
-		elif [[ " --config --state --host --ask --preset --policy --model --onnxruntime --root --color --jobs --format --conditions --max-bytes --password-file --name --number --expires --out --key --file --approvals --unattended --until --dialect --keep-env --timeout --scope --record --as --width --dir --only --mode --path --home --split --source --ids --misses --rows --max-pass --max-friction --category --sha256 --checkpoint --segment --lines --from --days " == *" $word "* || '|shield mcp --session|' == *"|$typed $word|"* ]]; then
+		elif [[ " --config --state --host --ask --preset --policy --model --onnxruntime --root --color --jobs --format --conditions --max-bytes --password-file --name --number --expires --out --key --file --approvals --unattended --until --dialect --keep-env --timeout --scope --record --as --width --dir --only --mode --path --home --split --source --ids --misses --rows --max-pass --max-friction --category --sha256 --checkpoint --segment --lines --from --days --release " == *" $word "* || '|shield mcp --session|' == *"|$typed $word|"* ]]; then
 			skip=$word
 		elif [[ $word != -* ]]; then
 			typed+=" $word"
@@ -566,7 +566,7 @@ _shield() {
 	"shield audit checkpoint --state") choices="" action=directory ;;
 	"shield audit checkpoint --file") choices="" action=file ;;
 	"shield audit checkpoint --key") choices="" action=file ;;
-	"shield doctor ") choices="--config --policy --model --onnxruntime --state --root --color --all --repair-state --repair-audit --help" ;;
+	"shield doctor ") choices="--config --policy --model --onnxruntime --state --root --color --all --release --key --repair-state --repair-audit --help" ;;
 	"shield doctor --config") choices="" action=file ;;
 	"shield doctor --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield doctor --model") choices="none" action=directory ;;
@@ -574,6 +574,8 @@ _shield() {
 	"shield doctor --state") choices="" action=directory ;;
 	"shield doctor --root") choices="" action=directory ;;
 	"shield doctor --color") choices="auto always never" action=none ;;
+	"shield doctor --release") choices="" action=none ;;
+	"shield doctor --key") choices="" action=file ;;
 	"shield completion ") choices="bash zsh fish --help" ;;
 	"shield completion bash ") choices="--help" ;;
 	"shield completion zsh ") choices="--help" ;;

@@ -763,6 +763,8 @@ complete -c shield -n '__fish_seen_subcommand_from doctor' -l state -r -d "keep 
 complete -c shield -n '__fish_seen_subcommand_from doctor' -l root -r -d "treat DIR as workspace; may be repeated"
 complete -c shield -n '__fish_seen_subcommand_from doctor' -l color -x -a 'auto always never' -d "colour text for people: auto|always|never"
 complete -c shield -n '__fish_seen_subcommand_from doctor' -l all -d "print the settings that have their default, too"
+complete -c shield -n '__fish_seen_subcommand_from doctor' -l release -x -d "verify signature and checksums of the downloaded release in FOLDER, or of one file"
+complete -c shield -n '__fish_seen_subcommand_from doctor' -l key -r -d "verify --release with the public key of minisign in FILE, in place of those in this program"
 complete -c shield -n '__fish_seen_subcommand_from doctor' -l repair-state -d "replace a damaged or missing state file; every limit counts as used"
 complete -c shield -n '__fish_seen_subcommand_from doctor' -l repair-audit -d "move a damaged audit log aside and continue in a new one"
 complete -c shield -n '__fish_seen_subcommand_from doctor' -l help -d "show help"

@@ -24,7 +24,7 @@ func installer(t *testing.T, r *Release) (run func(args ...string) (string, erro
 			t.Fatal(err)
 		}
 	}
-	if err := r.about(); err != nil {
+	if err := r.finish(); err != nil {
 		t.Fatal(err)
 	}
 	home = t.TempDir()

@@ -19,7 +19,11 @@ func sample(t *testing.T) *Release {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Release{Facts: facts, Source: Source{Dir: repository(t), Version: "v1.2.3", Commit: strings.Repeat("a", 40), Time: time.Unix(1790000000, 0)}, dir: t.TempDir()}
+	signer, err := testSigner()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Release{Facts: facts, signer: signer, Source: Source{Dir: repository(t), Version: "v1.2.3", Commit: strings.Repeat("a", 40), Time: time.Unix(1790000000, 0)}, dir: t.TempDir()}
 }
 
 // target is the build of a target in which the program is a text.

@@ -16,6 +16,8 @@ var releaseYAML []byte
 type Facts struct {
 	Name, Summary, Homepage, License, Maintainer, Downloads string
 
+	Security string // where vulnerabilities are reported
+
 	Targets  []Target
 	Packages map[string]Package // by format
 	Image    []string           // the packages of Debian below shield

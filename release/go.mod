@@ -3,6 +3,7 @@ module github.com/shieldcli/shield/release
 go 1.26.0
 
 require (
+	aead.dev/minisign v0.3.0
 	github.com/BurntSushi/toml v1.6.0
 	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/goccy/go-yaml v1.19.2

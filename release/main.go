@@ -1,8 +1,8 @@
 // Command release makes every file of a release of shield from the last commit:
 //
-//	go -C release run . -version v0.1.0 -to dist -zig zig
+//	go -C release run . -version v0.1.0 -to dist -zig zig -key release.key
 //
-// The same commit, version, Go and C compiler give the same bytes.
+// The same commit, version, Go, C compiler and key give the same bytes.
 package main
 
 import (
@@ -33,6 +33,9 @@ func release(ctx context.Context, args []string) error {
 	repo := flags.String("repo", "..", "the repository")
 	zig := flags.String("zig", "zig", "the program zig, which is the C compiler")
 	only := flags.String("only", "", "targets, with commas between them; all by default")
+	key := flags.String("key", "", "the secret key of minisign that signs")
+	password := flags.String("password-file", "", "file whose first line opens the key")
+	test := flags.Bool("test-key", false, "sign "+testVersion+" with a key that everybody has, to try the packages")
 	image := flags.Bool("image", true, "make images, from packages that apt-get downloads")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -42,9 +45,20 @@ func release(ctx context.Context, args []string) error {
 		return fmt.Errorf("-version %q: expected vX.Y.Z", *version)
 	case *to == "":
 		return errors.New("-to: expected a folder")
+	case *test && *version != testVersion:
+		return fmt.Errorf("-test-key: only %s may have it", testVersion)
 	}
 	targets := strings.FieldsFunc(*only, func(r rune) bool { return r == ',' })
 	facts, err := readFacts(targets)
+	if err != nil {
+		return err
+	}
+	var signer *Signer
+	if *test {
+		signer, err = testSigner()
+	} else if err = facts.examples(); err == nil {
+		signer, err = newSigner(*key, *password)
+	}
 	if err != nil {
 		return err
 	}
@@ -63,7 +77,12 @@ func release(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	r := &Release{Facts: facts, Source: source, dir: *to}
+	if !*test {
+		if err := signer.committed(source); err != nil {
+			return err
+		}
+	}
+	r := &Release{Facts: facts, Source: source, dir: *to, signer: signer}
 	for _, t := range facts.Targets {
 		b, err := source.build(ctx, t, *zig, work)
 		if err == nil {

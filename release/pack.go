@@ -15,8 +15,9 @@ type Release struct {
 	Facts
 	Source Source
 
-	dir   string
-	files []Made
+	dir    string
+	signer *Signer
+	files  []Made
 	built []Packed
 }
 
@@ -65,7 +66,18 @@ func (r *Release) finish() error {
 	for _, f := range r.files {
 		fmt.Fprintf(&sums, "%s  %s\n", f.Sum, f.Name)
 	}
-	return r.write("SHA256SUMS", []byte(sums.String()), nil)
+	if err := r.write("SHA256SUMS", []byte(sums.String()), nil); err != nil {
+		return err
+	}
+	for _, f := range r.files {
+		switch {
+		case f.Name == "SHA256SUMS", f.Name == "install.sh", strings.HasSuffix(f.Name, ".tar.gz"), strings.HasSuffix(f.Name, ".zip"):
+			if err := r.sign(f.Name); err != nil {
+				return fmt.Errorf("%s: %w", f.Name, err)
+			}
+		}
+	}
+	return nil
 }
 
 // write writes a file of the release, unless making it has failed.

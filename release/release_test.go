@@ -86,7 +86,7 @@ func TestSameBytes(t *testing.T) {
 	repo, first, second := repository(t), filepath.Join(t.TempDir(), "first"), filepath.Join(t.TempDir(), "second")
 	make := func(to string) {
 		t.Helper()
-		if err := release(t.Context(), []string{"-version=v1.2.3", "-to", to, "-repo", repo, "-only=linux_musl_amd64"}); err != nil {
+		if err := release(t.Context(), []string{"-version=v0.0.0", "-test-key", "-to", to, "-repo", repo, "-only=linux_musl_amd64"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -104,14 +104,14 @@ func TestSameBytes(t *testing.T) {
 		}
 		t.Errorf("%q and %q", slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b)))
 	}
-	if !strings.Contains(a["SHA256SUMS"], "  shield_1.2.3_linux_musl_amd64.tar.gz\n") {
+	if !strings.Contains(a["SHA256SUMS"], "  shield_0.0.0_linux_musl_amd64.tar.gz\n") {
 		t.Errorf("SHA256SUMS:\n%s", a["SHA256SUMS"])
 	}
 	want := []string{"shield", "THIRD-PARTY.txt", "README.md", "LICENSE", "CHANGELOG.md", "man/shield.1", "completions/_shield", "completions/shield.bash", "completions/shield.fish"}
-	if text := entry(t, a["shield_1.2.3_linux_musl_amd64.tar.gz"], "shield_1.2.3_linux_musl_amd64/THIRD-PARTY.txt"); !bytes.Contains(text, []byte("The Go Authors")) {
+	if text := entry(t, a["shield_0.0.0_linux_musl_amd64.tar.gz"], "shield_0.0.0_linux_musl_amd64/THIRD-PARTY.txt"); !bytes.Contains(text, []byte("The Go Authors")) {
 		t.Errorf("THIRD-PARTY.txt has\n%s", text)
 	}
-	if got := inTar(t, a["shield_1.2.3_linux_musl_amd64.tar.gz"], "shield_1.2.3_linux_musl_amd64/"); !slices.Equal(got, want) {
+	if got := inTar(t, a["shield_0.0.0_linux_musl_amd64.tar.gz"], "shield_0.0.0_linux_musl_amd64/"); !slices.Equal(got, want) {
 		t.Errorf("the archive has %q, want %q", got, want)
 	}
 }
@@ -151,7 +151,8 @@ func TestRefused(t *testing.T) {
 		"v1.2.3-rc.1":        {"-version=v1.2.3-rc.1", "-to=x"},
 		"expected a folder":  {"-version=v1.2.3"},
 		"no target is named": {"-version=v1.2.3", "-to=x", "-only=plan9_386"},
-		"is not empty":       {"-version=v1.2.3", "-to", full},
+		"is not empty":       {"-version=v0.0.0", "-test-key", "-to", full},
+		"only v0.0.0":        {"-version=v1.2.3", "-test-key", "-to=x"},
 	} {
 		if err := release(t.Context(), args); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", args, err, want)

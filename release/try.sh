@@ -52,6 +52,22 @@ mkdir "$work/archive"
 tar -xzf "$dist/shield_${number}_linux_$arch.tar.gz" -C "$work/archive" --strip-components=1
 example 'archive' yes "$work/archive/shield"
 
+# The program verifies the release that it is from, and refuses one that was tampered with.
+sed -n 's/^key=//p' "$dist/install.sh" >"$work/key.pub"
+verify() { HOME=$work "$work/archive/shield" doctor --release "$@" --key "$work/key.pub" 2>&1; }
+got=$(verify "$dist") || fail "doctor --release: $got"
+[[ $got = *'this program ('*') is the one in shield_'* ]] || fail "doctor --release: $got"
+got=$(verify "$dist/shield_${number}_linux_$arch.tar.gz") || fail "doctor --release of a file: $got"
+mkdir "$work/bad"
+for what in SHA256SUMS SHA256SUMS.minisig install.sh "shield_${number}_linux_$arch.tar.gz" "shield_${number}_linux_$arch.tar.gz.minisig"; do
+	cp "$dist"/SHA256SUMS* "$dist"/install.sh* "$dist/shield_${number}_linux_$arch.tar.gz"* "$work/bad/"
+	got=$(verify "$work/bad") || fail "doctor --release of a part: $got"
+	printf x >>"$work/bad/$what"
+	! got=$(verify "$work/bad") || fail "doctor --release takes a changed $what: $got"
+done
+rm -r "$work/bad"
+tried 'shield doctor --release, and five changed files'
+
 if have dpkg deb; then
 	mkdir -p "$work/deb/var/lib/dpkg/"{info,updates}
 	touch "$work/deb/var/lib/dpkg/status"

@@ -1,8 +1,10 @@
 #!/bin/sh
-# Installs shield {{.Number}} for Linux and macOS: sh install.sh [--to FOLDER] [--from FOLDER|URL]
-# An archive whose sum is not in this file is not unpacked.
+# Installs shield {{.Number}} for Linux and macOS: sh install.sh [--to FOLDER] [--from FOLDER|URL] [--signed]
+# An archive whose sum is not in this file is not unpacked, nor, where minisign is installed, one whose signature
+# is not by this key; --signed refuses to install without minisign. This file's own signature is install.sh.minisig.
 set -eu
 
+key={{.Key}}
 from={{.Downloads}}/{{.Source.Version}}
 sums='
 {{- range archives}}
@@ -62,14 +64,31 @@ put() {
 	mv -f "$to/$3.new" "$to/$3"
 }
 
+# verify NAME: stops unless the key has signed a file that was fetched
+verify() {
+	if ! command -v minisign >/dev/null; then
+		[ -z "$signed" ] || stop 'minisign is not installed, so the signature cannot be verified; nothing was installed'
+		echo "checksum verified; install minisign to verify the signature of $1, too"
+		return
+	fi
+	fetch "$1.minisig" || stop "$1.minisig cannot be fetched from $from; nothing was installed"
+	minisign -V -P "$key" -m "$1" >/dev/null || stop "the signature of $1 is not by the key of the release; nothing was installed"
+	echo "checksum and signature verified"
+}
+
 # All of the script has arrived when this runs.
 main() {
 	to=${HOME:?}/.local
+	signed=
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--to) to=${2:?} ;;
 		--from) from=${2:?} ;;
-		*) stop "usage: sh install.sh [--to FOLDER] [--from FOLDER|URL]" ;;
+		--signed)
+			signed=yes
+			shift
+			continue ;;
+		*) stop "usage: sh install.sh [--to FOLDER] [--from FOLDER|URL] [--signed]" ;;
 		esac
 		shift 2
 	done
@@ -84,6 +103,7 @@ main() {
 	fetch "$name.tar.gz" || stop "$name.tar.gz cannot be fetched from $from"
 	got=$(sum "$name.tar.gz")
 	[ "$got" = "$want" ] || stop "$name.tar.gz is not the file of the release: its SHA-256 is $got, and should be $want; nothing was installed"
+	verify "$name.tar.gz"
 	tar -xzf "$name.tar.gz"
 	put 755 "$name/shield" bin/shield
 	for page in "$name"/man/*.1; do put 644 "$page" "share/man/man1/${page##*/}"; done

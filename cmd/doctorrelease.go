@@ -1,0 +1,80 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/internal/genuine"
+)
+
+// checkRelease verifies a downloaded release, or one file of it, and reads no settings.
+func checkRelease(c *cli.Context, w *World) error {
+	keys, err := releaseKeys(c.String("key"))
+	if err != nil {
+		return &statusError{statusBroken, err}
+	}
+	path := c.String("release")
+	info, err := os.Stat(path)
+	if err != nil {
+		return &statusError{statusBroken, err}
+	}
+	if !info.IsDir() {
+		version, key, err := genuine.CheckFile(path, keys)
+		if err != nil {
+			return &statusError{statusBroken, fmt.Errorf("%s: %w; do not install it", path, err)}
+		}
+		_, err = fmt.Fprintf(w.Out, "%-4s  %s: a file of shield %s, signed by key %s\n", fine, path, version, key)
+		return err
+	}
+	found, err := genuine.Check(path, keys, w.Executable, runtime.GOOS, runtime.GOARCH)
+	if err != nil {
+		return &statusError{statusBroken, fmt.Errorf("%s: %w; do not install from this folder", path, err)}
+	}
+	good, bad := 0, false
+	for _, f := range found.Files {
+		if f.Err == nil {
+			good++
+			continue
+		}
+		bad = true
+		fmt.Fprintf(w.Out, "%-4s  %s: %v\n      do not install it; download the release again\n", wrong, cut(f.Name), f.Err)
+	}
+	absent := ""
+	if found.Absent > 0 {
+		absent = fmt.Sprintf("; %d others are not in this folder", found.Absent)
+	}
+	fmt.Fprintf(w.Out, "%-4s  %d files are those of shield %s, whose checksums key %s signed%s\n", fine, good, found.Version, found.KeyID, absent)
+	switch {
+	case bad:
+		return &statusError{statusBroken, nil}
+	case found.Program != "":
+		fmt.Fprintf(w.Out, "%-4s  this program (%s) is the one in %s\n", fine, w.Executable, found.Program)
+	default:
+		fmt.Fprintf(w.Out, "%-4s  this program (%s) is in no archive of this folder: it is of another version or system, or was built from source\n", note, w.Executable)
+	}
+	return nil
+}
+
+// releaseKeys returns the keys that this program carries, or the one in a file.
+func releaseKeys(file string) (genuine.Keys, error) {
+	if file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		keys, err := genuine.ParseKey(text)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", file, err)
+		}
+		return keys, err
+	}
+	keys, err := genuine.OwnKeys()
+	if err == nil && len(keys) == 0 {
+		err = errors.New("doctor: this program has no release key, since its source had none; name the public key with --key")
+	}
+	return keys, err
+}

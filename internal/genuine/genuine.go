@@ -1,0 +1,332 @@
+// Package genuine verifies the files of a release of shield: that one of the release keys
+// signed their checksums, and that they have these checksums.
+package genuine
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"aead.dev/minisign"
+)
+
+//go:embed keys
+var keyFiles embed.FS
+
+// Keys are the public keys of minisign of which any one may have signed a release.
+type Keys []minisign.PublicKey
+
+// OwnKeys returns the keys that this program carries. There are none before the owner of the
+// repository adds one.
+func OwnKeys() (Keys, error) {
+	names, err := fs.Glob(keyFiles, "keys/*.pub")
+	if err != nil {
+		return nil, err
+	}
+	var keys Keys
+	for _, name := range names {
+		text, err := keyFiles.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		key, err := ParseKey(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		keys = append(keys, key...)
+	}
+	return keys, nil
+}
+
+// ParseKey reads a public key as minisign writes it, with or without its comment.
+func ParseKey(text []byte) (Keys, error) {
+	var key minisign.PublicKey
+	if err := key.UnmarshalText(bytes.TrimSpace(text)); err != nil {
+		return nil, errors.New("not a public key of minisign")
+	}
+	return Keys{key}, nil
+}
+
+// SumsFile has the checksums of all files of a release but the signatures.
+const SumsFile = "SHA256SUMS"
+
+// SignatureSuffix ends the names of signatures.
+const SignatureSuffix = ".minisig"
+
+// Bounds on what is read whole, in bytes.
+const (
+	maxSignature = 4 << 10
+	maxSums      = 1 << 20
+	maxProgram   = 1 << 30
+)
+
+// A Finding is what was found about one file.
+type Finding struct {
+	Name string
+	Err  error // nil: the file is as it was released
+}
+
+// A Release is what a folder holds of one release.
+type Release struct {
+	Version string // as signed, such as v1.2.3
+	KeyID   string // of the key that signed it, as minisign writes it
+	Files   []Finding
+	Absent  int    // files of the release that are not in the folder
+	Program string // archive that has the program; "" if none has
+}
+
+// signed matches the trusted comment of a signature, which names what is signed: a genuine
+// file under the name of another, or of another release, is refused.
+var signed = regexp.MustCompile(`^shield (v\d+\.\d+\.\d+) (\S+)$`)
+
+// Comment returns the trusted comment of the signature of a file.
+func Comment(version, name string) string { return "shield " + version + " " + name }
+
+// sumLine matches a line of the checksums: names have no folder, and do not begin with a dot or a dash.
+var sumLine = regexp.MustCompile(`^([0-9a-f]{64})  ([A-Za-z0-9_][A-Za-z0-9_.+~-]*)$`)
+
+// Check verifies a release in a folder: the signature of its checksums, every file, and signatures of single
+// files where they are there. A file that is not part of the release is an error, since it looks as if it were.
+// program is shield's own file, which is compared with the program in the archive for goos and goarch; "" skips that.
+// The error says why the checksums themselves count for nothing.
+func Check(dir string, keys Keys, program, goos, goarch string) (*Release, error) {
+	sums, err := read(filepath.Join(dir, SumsFile), maxSums)
+	if err != nil {
+		return nil, err
+	}
+	signature, err := read(filepath.Join(dir, SumsFile+SignatureSuffix), maxSignature)
+	if err != nil {
+		return nil, err
+	}
+	r := &Release{}
+	if r.Version, r.KeyID, err = verify(bytes.NewReader(sums), SumsFile, signature, keys); err != nil {
+		return nil, err
+	}
+	want := map[string]string{SumsFile: ""}
+	var order []string
+	for line := range strings.Lines(string(sums)) {
+		m := sumLine.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
+		if m == nil {
+			return nil, fmt.Errorf("%s: a line is not a checksum and a name: %.80q", SumsFile, line)
+		}
+		if _, twice := want[m[2]]; twice {
+			return nil, fmt.Errorf("%s: %s is there twice", SumsFile, m[2])
+		}
+		want[m[2]] = m[1]
+		order = append(order, m[2])
+	}
+	for _, name := range order {
+		err := r.file(dir, name, want[name], keys)
+		if errors.Is(err, fs.ErrNotExist) {
+			r.Absent++
+			continue
+		}
+		r.Files = append(r.Files, Finding{name, err})
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if _, part := want[strings.TrimSuffix(e.Name(), SignatureSuffix)]; !part {
+			r.Files = append(r.Files, Finding{e.Name(), errors.New("not part of the release")})
+		}
+	}
+	if program != "" && r.ok() {
+		r.Program, err = r.archiveOf(dir, order, program, goos, goarch)
+	}
+	return r, err
+}
+
+func (r *Release) ok() bool {
+	for _, f := range r.Files {
+		if f.Err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// file checks one file of the release.
+func (r *Release) file(dir, name, sum string, keys Keys) error {
+	f, err := open(filepath.Join(dir, name))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(h.Sum(nil)); got != sum {
+		return fmt.Errorf("its SHA-256 is %s, and should be %s", got, sum)
+	}
+	signature, err := read(filepath.Join(dir, name+SignatureSuffix), maxSignature)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the checksums are signed
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	version, _, err := verify(f, name, signature, keys)
+	if err == nil && version != r.Version {
+		err = fmt.Errorf("its signature is of %s, the checksums are of %s", version, r.Version)
+	}
+	return err
+}
+
+// CheckFile verifies a single file with the signature beside it, and returns the version and the key's name.
+func CheckFile(path string, keys Keys) (version, keyID string, err error) {
+	signature, err := read(path+SignatureSuffix, maxSignature)
+	if err != nil {
+		return "", "", err
+	}
+	f, err := open(path)
+	if err != nil {
+		return "", "", err
+	}
+	defer f.Close()
+	return verify(f, filepath.Base(path), signature, keys)
+}
+
+// verify checks the signature of a file, and that it was made for a file of this name.
+func verify(file io.Reader, name string, signature []byte, keys Keys) (version, keyID string, err error) {
+	var s minisign.Signature
+	if err := s.UnmarshalText(signature); err != nil {
+		return "", "", fmt.Errorf("%s%s is not a signature of minisign", name, SignatureSuffix)
+	}
+	if s.Algorithm != minisign.HashEdDSA {
+		return "", "", fmt.Errorf("%s%s is a signature in the old form of minisign, which no release has", name, SignatureSuffix)
+	}
+	message := minisign.NewReader(file)
+	if _, err := io.Copy(io.Discard, message); err != nil {
+		return "", "", err
+	}
+	id := fmt.Sprintf("%016X", s.KeyID)
+	for _, key := range keys {
+		if !message.Verify(key, signature) {
+			continue
+		}
+		m := signed.FindStringSubmatch(s.TrustedComment)
+		if m == nil || m[2] != name {
+			return "", "", fmt.Errorf("the signature of %s was made for another file: %.80q", name, s.TrustedComment)
+		}
+		return m[1], id, nil
+	}
+	return "", "", fmt.Errorf("no release key has signed this %s: the file or its signature was changed, or key %s is another's", name, id)
+}
+
+// archiveOf returns the archive whose program is the file at path.
+func (r *Release) archiveOf(dir string, names []string, path, goos, goarch string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	own := sha256.New()
+	if _, err := io.Copy(own, f); err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		parts := strings.Split(strings.TrimSuffix(strings.TrimSuffix(name, ".tar.gz"), ".zip"), "_")
+		if len(parts) < 4 || parts[2] != goos || parts[len(parts)-1] != goarch || !strings.HasSuffix(name, ".tar.gz") && !strings.HasSuffix(name, ".zip") {
+			continue
+		}
+		sum, err := programIn(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", name, err)
+		}
+		if bytes.Equal(sum, own.Sum(nil)) {
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
+// programIn returns the SHA-256 of the program in an archive whose checksum is right.
+func programIn(path string) ([]byte, error) {
+	h := sha256.New()
+	if strings.HasSuffix(path, ".zip") {
+		z, err := zip.OpenReader(path)
+		if err != nil {
+			return nil, err
+		}
+		defer z.Close()
+		for _, f := range z.File {
+			if strings.HasSuffix(f.Name, "/shield.exe") {
+				r, err := f.Open()
+				if err != nil {
+					return nil, err
+				}
+				defer r.Close()
+				_, err = io.Copy(h, io.LimitReader(r, maxProgram))
+				return h.Sum(nil), err
+			}
+		}
+		return nil, errors.New("no program is in it")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(bufio.NewReader(f))
+	if err != nil {
+		return nil, err
+	}
+	for r := tar.NewReader(io.LimitReader(z, maxProgram)); ; {
+		entry, err := r.Next()
+		if err != nil {
+			return nil, err
+		}
+		if strings.HasSuffix(entry.Name, "/shield") {
+			_, err := io.Copy(h, r)
+			return h.Sum(nil), err
+		}
+	}
+}
+
+// open opens a regular file that is no link.
+func open(path string) (*os.File, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", filepath.Base(path))
+	}
+	return os.Open(path)
+}
+
+// read returns a small file.
+func read(path string, limit int64) ([]byte, error) {
+	f, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("%s is larger than %d bytes", filepath.Base(path), limit)
+	}
+	return data, err
+}
