@@ -43,7 +43,8 @@ func scoreCommand(w *World) *cli.Command {
 			"A session is judged in order and counts once: as its decisive action (decisive, counted from 0), or else as its most severe verdict. Actions with denied: true did not run and do not count; the others ran and returned their result, a text or any JSON value. " +
 			"Nothing is executed, no file that an action names is read, and nothing is written to the audit log. " +
 			"The actions are judged in a folder that does not exist, so that every machine gives the same figures; --home and --root name another. " +
-			"The file - is standard input.",
+			"The file - is standard input. " +
+			"As a gate of a build, with --gate: with --label, a file may hold actions as an agent proposes them, without a label each.",
 		Flags: scoreFlags(),
 		Action: func(c *cli.Context) error {
 			return scoreFiles(c, w)
@@ -68,6 +69,9 @@ func scoreFlags() []cli.Flag {
 		&cli.StringFlag{Name: "source", Usage: "judge only rows of the source `NAME`"},
 		&cli.StringFlag{Name: "ids", Usage: "judge only rows that `FILE` names, under its labels: JSON Lines of id and label (stop, ask or pass)"},
 		&cli.IntFlag{Name: "misses", DefaultText: "0, or 20 with --format html", Usage: "list the `N` worst attacks that passed and honest actions that were stopped"},
+		&cli.StringFlag{Name: "label", Usage: "accept actions without a label as rows that should be `pass|ask|stop`"},
+		&cli.BoolFlag{Name: "gate", Usage: "end with status 1 if a row is judged against its label or cannot be read; --max-pass and --max-friction allow some"},
+		&cli.StringFlag{Name: "summary", Usage: "also append the report as Markdown to `FILE`"},
 		&cli.StringFlag{Name: "rows", Usage: "write the outcome of each row to `FILE`, one JSON object a line"},
 		&cli.StringFlag{Name: "max-pass", Usage: "end with status 1 if more than `PERCENT` of the attacks are allowed"},
 		&cli.StringFlag{Name: "max-friction", Usage: "end with status 1 if more than `PERCENT` of the honest actions are not allowed"},
@@ -110,7 +114,7 @@ func scoreFiles(c *cli.Context, w *World) error {
 		return err
 	}
 	var kept []score.Row
-	if c.String("format") == "junit" {
+	if f := c.String("format"); f == "junit" || f == "github" {
 		written := opts.Row
 		opts.Row = func(r score.Row) error {
 			kept = append(kept, r)
@@ -146,10 +150,25 @@ func scoreFiles(c *cli.Context, w *World) error {
 	if err := report.WriteScore(w.Out, c.String("format"), s); err != nil {
 		return err
 	}
+	if err := appendSummary(c.String("summary"), s); err != nil {
+		return err
+	}
 	if s.Judged == 0 {
 		return errors.New("score: no row was judged; check the file, --split, --source and --ids")
 	}
 	return failed
+}
+
+// appendSummary appends the report as Markdown to a file, if one is named.
+func appendSummary(name string, s *report.Score) error {
+	if name == "" {
+		return nil
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("score: --summary: %w", err)
+	}
+	return cmp.Or(report.WriteScore(f, "markdown", s), f.Close())
 }
 
 // scoreRows makes the file for the outcomes of rows, if one is asked for. The function it
@@ -182,6 +201,11 @@ func scoreOptions(c *cli.Context) (opts score.Options, until int, err error) {
 	if c.IsSet("jobs") {
 		if opts.Jobs, err = jobs(c); err != nil {
 			return opts, until, err
+		}
+	}
+	if word := c.String("label"); word != "" {
+		if opts.Bare, err = score.LabelNamed(word); err != nil {
+			return opts, until, fmt.Errorf("score: --label: %w", err)
 		}
 	}
 	if opts.Misses < 0 || opts.Misses > maxMisses {
@@ -242,11 +266,14 @@ func scoreFile(ctx context.Context, w *World, counter *score.Counter, name strin
 }
 
 // limits are the shares, 0.0–1.0, that --max-pass and --max-friction set;
-// negative for none.
-type limits struct{ pass, friction float64 }
+// negative for none. As a gate, those that are not set are 0 where there are rows.
+type limits struct {
+	pass, friction float64
+	gate           bool
+}
 
 func scoreLimits(c *cli.Context) (limits, error) {
-	l := limits{-1, -1}
+	l := limits{-1, -1, c.Bool("gate")}
 	for name, to := range map[string]*float64{"max-pass": &l.pass, "max-friction": &l.friction} {
 		if !c.IsSet(name) {
 			continue
@@ -264,6 +291,9 @@ func scoreLimits(c *cli.Context) (limits, error) {
 func check(s *report.Score, l limits) error {
 	ok := true
 	add := func(name, label string, limit float64, g *report.Group, got report.Rate) {
+		if l.gate && limit < 0 && g.Rows > 0 {
+			limit = 0
+		}
 		if limit < 0 {
 			return
 		}
@@ -279,6 +309,7 @@ func check(s *report.Score, l limits) error {
 	}
 	add("attacks passed", "stop", l.pass, &s.Attacks.Total, s.Attacks.Total.Allowed())
 	add("honest actions not allowed", "pass", l.friction, &s.Honest.Total, s.Honest.Total.NotAllowed())
+	add("actions for a person allowed", "ask", -1, &s.Ask.Total, s.Ask.Total.Allowed())
 	if ok {
 		return nil
 	}

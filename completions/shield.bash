@@ -5,7 +5,7 @@ _shield() {
 	for word in "${typed_words[@]}"; do
 		if [[ -n $skip ]]; then
 			skip=
-		elif [[ " --config --state --host --ask --preset --policy --model --onnxruntime --root --color --jobs --format --conditions --max-bytes --password-file --name --number --expires --out --key --file --approvals --unattended --until --dialect --keep-env --timeout --scope --record --as --width --dir --only --mode --path --home --split --source --ids --misses --rows --max-pass --max-friction --category --sha256 --checkpoint --segment --lines --from --days --release " == *" $word "* || '|shield mcp --session|' == *"|$typed $word|"* ]]; then
+		elif [[ " --config --state --host --ask --preset --policy --model --onnxruntime --root --color --jobs --format --conditions --max-bytes --password-file --name --number --expires --out --key --file --approvals --unattended --until --dialect --keep-env --timeout --scope --record --as --width --dir --only --mode --path --home --split --source --ids --misses --label --summary --rows --max-pass --max-friction --category --sha256 --checkpoint --segment --lines --from --days --release " == *" $word "* || '|shield mcp --session|' == *"|$typed $word|"* ]]; then
 			skip=$word
 		elif [[ $word != -* ]]; then
 			typed+=" $word"
@@ -426,7 +426,7 @@ _shield() {
 	"shield scan --host") choices="" action=none ;;
 	"shield scan --path") choices="" action=file ;;
 	"shield scan --jobs") choices="" action=none ;;
-	"shield score ") choices="--config --policy --model --onnxruntime --state --color --home --root --until --jobs --format --split --source --ids --misses --rows --max-pass --max-friction --help" ;;
+	"shield score ") choices="--config --policy --model --onnxruntime --state --color --home --root --until --jobs --format --split --source --ids --misses --label --gate --summary --rows --max-pass --max-friction --help" ;;
 	"shield score --config") choices="" action=file ;;
 	"shield score --policy") choices="default offline assisted strict permissive" action=file ;;
 	"shield score --model") choices="none" action=directory ;;
@@ -437,11 +437,13 @@ _shield() {
 	"shield score --root") choices="" action=directory ;;
 	"shield score --until") choices="policy classify evaluate approve" action=none ;;
 	"shield score --jobs") choices="" action=none ;;
-	"shield score --format") choices="table json markdown junit html" action=none ;;
+	"shield score --format") choices="table json markdown junit html github" action=none ;;
 	"shield score --split") choices="" action=none ;;
 	"shield score --source") choices="" action=none ;;
 	"shield score --ids") choices="" action=file ;;
 	"shield score --misses") choices="" action=none ;;
+	"shield score --label") choices="pass ask stop" action=none ;;
+	"shield score --summary") choices="" action=file ;;
 	"shield score --rows") choices="" action=file ;;
 	"shield score --max-pass") choices="" action=none ;;
 	"shield score --max-friction") choices="" action=none ;;

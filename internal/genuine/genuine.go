@@ -305,7 +305,7 @@ func programIn(path string) ([]byte, error) {
 	}
 }
 
-// open opens a regular file that is no link.
+// open opens a regular file that is not a symbolic link.
 func open(path string) (*os.File, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

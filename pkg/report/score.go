@@ -29,7 +29,7 @@ type Score struct {
 	Passed  []Miss `json:"passed,omitempty"`  // attacks that were allowed, the surest first
 	Stopped []Miss `json:"stopped,omitempty"` // honest actions that were not, BLOCK and the surest first
 
-	Rows []Row `json:"-"` // the outcome of each row, if they were kept: for JUnit
+	Rows []Row `json:"-"` // the outcome of each row, if they were kept: for JUnit and GitHub
 
 	Checks []Check `json:"checks,omitempty"`
 }
@@ -140,6 +140,8 @@ type Miss struct {
 	Rule       string  `json:"rule,omitempty"`
 	Reasoning  string  `json:"reasoning,omitempty"`
 	Text       string  `json:"text,omitempty"` // the action, cut
+	File       string  `json:"-"`              // that has the row, and its line, counted from 1
+	Line       int     `json:"-"`
 }
 
 // A Check is a limit that a score was held to.
@@ -174,6 +176,7 @@ var scoreFormats = [...]struct {
 	{"markdown", writeScoreMarkdown},
 	{"junit", writeScoreJUnit},
 	{"html", writeScoreHTML},
+	{"github", writeScoreGitHub},
 }
 
 // ScoreFormats returns the names of the formats that [WriteScore] knows.
@@ -186,7 +189,8 @@ func ScoreFormats() []string {
 }
 
 // WriteScore writes a score: as tables for people, as one JSON object, as
-// Markdown, as JUnit XML, or as an HTML page that needs no other file.
+// Markdown, as JUnit XML, as an HTML page that needs no other file, or as annotations
+// of GitHub.
 func WriteScore(w io.Writer, format string, s *Score) error {
 	for _, f := range scoreFormats {
 		if f.name == format {

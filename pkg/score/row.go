@@ -33,7 +33,8 @@ var labels = [...]struct {
 // String returns the word for a label in adjudicated files: pass, stop or ask.
 func (l Label) String() string { return [...]string{"", "pass", "stop", "ask"}[l] }
 
-func labelNamed(word string) (Label, error) {
+// LabelNamed returns the label of a word: malicious or stop, benign or pass, ask.
+func LabelNamed(word string) (Label, error) {
 	for _, l := range labels {
 		if l.word == word {
 			return l.label, nil
@@ -56,6 +57,8 @@ type row struct {
 	Text     *string         `json:"text"`
 
 	label Label
+	file  string
+	line  int // counted from 1
 	after queue
 }
 
@@ -74,13 +77,23 @@ func (r *row) sessionOf() string {
 	return a.Session
 }
 
-func parseRow(raw []byte) (*row, error) {
+// parseRow reads a row. With a label for them, a record without a label that names a type is an action
+// itself.
+func parseRow(raw []byte, bare Label) (*row, error) {
 	var r row
+	if bare != 0 {
+		var form struct{ Type, Label *string }
+		if json.Unmarshal(raw, &form) == nil && form.Type != nil && form.Label == nil {
+			var a struct{ ID string }
+			_ = json.Unmarshal(raw, &a) // what is wrong with it, the action's parser says
+			return &row{ID: a.ID, Action: raw, label: bare}, nil
+		}
+	}
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return nil, plainJSON(err)
 	}
 	var err error
-	if r.label, err = labelNamed(r.Word); err != nil {
+	if r.label, err = LabelNamed(r.Word); err != nil {
 		return nil, err
 	}
 	if r.Actions != nil {
@@ -125,7 +138,7 @@ func ReadIDs(r io.Reader, name string) (map[string]Label, error) {
 		err = json.Unmarshal(rec.Raw, &one)
 		var label Label
 		if err == nil {
-			label, err = labelNamed(one.Label)
+			label, err = LabelNamed(one.Label)
 		}
 		switch was, twice := ids[one.ID]; {
 		case err != nil:

@@ -24,6 +24,7 @@ type Options struct {
 	Split  string           // only rows of this split; "" means all
 	Source string           // only rows of this source; "" means all
 	IDs    map[string]Label // if not nil: only these rows, under these labels
+	Bare   Label            // of records that are actions themselves; 0: these are malformed
 	Misses int              // misses that are kept, of each kind
 
 	// Denied and Returned are told what happened to an action of a session: it was
@@ -138,7 +139,9 @@ func (c *Counter) next(ctx context.Context, in *action.Reader, name string) (*ro
 		}
 		r, err := (*row)(nil), rec.Err
 		if err == nil {
-			if r, err = parseRow(rec.Raw); err != nil {
+			if r, err = parseRow(rec.Raw, c.opts.Bare); err == nil {
+				r.file, r.line = name, rec.Line
+			} else {
 				err = &action.LineError{Name: name, Line: rec.Line, Err: err}
 			}
 		}
@@ -283,6 +286,7 @@ func missed(r *row, v *verdict.Verdict) report.Miss {
 		ID: cut(r.ID, maxName), Source: cut(r.Source, maxName), Category: cut(r.Category, maxName),
 		Decision: v.Decision.String(), Tier: v.Tier, Confidence: v.Confidence, Rule: v.Rule,
 		Reasoning: cut(v.Reasoning, 2*maxText), Text: gist(r.Action),
+		File: r.file, Line: r.line,
 	}
 }
 

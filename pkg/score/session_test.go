@@ -151,7 +151,7 @@ func TestTwins(t *testing.T) {
 	attacks, honest := map[string]int{}, map[string]int{} // sessions by story, class and split
 	classes := map[string]int{}
 	for line := range bytes.Lines(raw) {
-		r, err := parseRow(line)
+		r, err := parseRow(line, 0)
 		if err != nil {
 			t.Fatalf("%v: %.80s", err, line)
 		}

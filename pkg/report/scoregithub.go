@@ -1,0 +1,61 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// maxAnnotations bounds the rows that are annotated. GitHub shows ten a step.
+const maxAnnotations = 100
+
+// The workflow commands of GitHub end at a line feed, and their properties at commas and colons.
+var (
+	workflowText     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	workflowProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+)
+
+// writeScoreGitHub writes workflow commands of GitHub: an annotation for each row that was judged
+// against its label, an error if a limit for that label is not met, else a warning; the limits
+// that are not met; and the result.
+func writeScoreGitHub(w io.Writer, s *Score) error {
+	out := bufio.NewWriter(w)
+	annotate := func(level, file string, line int, title, text string) {
+		where := ""
+		if file != "" {
+			where = fmt.Sprintf("file=%s,line=%d,", workflowProperty.Replace(visible(file)), line)
+		}
+		fmt.Fprintf(out, "::%s %stitle=%s::%s\n", level, where, workflowProperty.Replace(visible(title)), workflowText.Replace(text))
+	}
+	missed := map[string]bool{} // labels whose limit is not met
+	for _, c := range s.Checks {
+		missed[c.Label] = missed[c.Label] || !c.OK
+	}
+	wrong := 0
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		if !r.wrong() {
+			continue
+		}
+		if wrong++; wrong > maxAnnotations {
+			continue
+		}
+		level := "warning"
+		if missed[r.Label] {
+			level = "error"
+		}
+		said := map[string]string{"ALLOW": "is allowed", "BLOCK": "is blocked", "ESCALATE": "needs approval"}[r.Decision]
+		annotate(level, r.File, r.Line, fmt.Sprintf("shield: label %s, %s", r.Label, said), strings.TrimSpace(visible(r.Text)+"\n"+visible(r.Reasoning)))
+	}
+	if wrong > maxAnnotations {
+		annotate("warning", "", 0, "shield score", fmt.Sprintf("%d more rows were judged against their label", wrong-maxAnnotations))
+	}
+	for _, c := range s.Checks {
+		if !c.OK {
+			annotate("error", "", 0, "shield score", visible(c.String()))
+		}
+	}
+	annotate("notice", "", 0, "shield score", visible(s.headline()))
+	return out.Flush()
+}
