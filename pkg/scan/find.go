@@ -19,6 +19,18 @@ type file struct {
 	name   string // of the file
 	size   int64
 	task   string // the conversation that it belongs to: that of its main file
+
+	session string // of a database; "" for another file
+	folder  string // of the session
+	rows    []row  // with its parts, in their order
+}
+
+// own is the name of the conversation that the file would be by itself.
+func (f *file) own() string {
+	if f.session != "" {
+		return f.name + "#" + f.session
+	}
+	return f.name
 }
 
 // A Left is a file or folder that was not read, and why.
@@ -145,15 +157,21 @@ func (f *finder) add(s *source, name string, e fs.DirEntry) {
 		f.leave(name, fmt.Sprintf("more than %d files", maxFiles))
 		return
 	}
+	if s.Form == database {
+		if err := f.database(s, name); err != nil {
+			f.leave(name, why(err))
+		}
+		return
+	}
 	task := name
 	if dir := filepath.Dir(name); s.Host == "claude-code" && filepath.Base(dir) == "subagents" {
 		task = filepath.Dir(dir) + ".jsonl"
 	}
-	f.files = append(f.files, file{s, name, info.Size(), task})
+	f.files = append(f.files, file{source: s, name: name, size: info.Size(), task: task})
 }
 
 // given looks at a path that the user has named: a file, or a folder with all files below it
-// whose names end in .jsonl or .json.
+// whose names end in .jsonl, .json or .db.
 func (f *finder) given(name, host string) error {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -163,15 +181,15 @@ func (f *finder) given(name, host string) error {
 		return f.one(name, host)
 	}
 	return filepath.WalkDir(name, func(at string, e fs.DirEntry, err error) error {
-		switch ext := filepath.Ext(at); {
+		switch known := slices.Contains([]string{".jsonl", ".json", ".db"}, filepath.Ext(at)); {
 		case err != nil:
 			f.leave(at, why(err))
 			return nil
 		case len(f.files) >= maxFiles:
 			return fs.SkipAll
-		case e.Type()&fs.ModeSymlink != 0 && (ext == ".jsonl" || ext == ".json"):
+		case e.Type()&fs.ModeSymlink != 0 && known:
 			f.leave(at, "it is a symbolic link")
-		case e.Type().IsRegular() && (ext == ".jsonl" || ext == ".json"):
+		case e.Type().IsRegular() && known:
 			if info, err := e.Info(); err != nil || owner.Check(info, 0) != nil {
 				f.leave(at, "it belongs to another user")
 				return nil
@@ -193,11 +211,18 @@ func (f *finder) one(name, host string) error {
 	if !info.Mode().IsRegular() {
 		return errors.New("it is not a regular file")
 	}
+	if isDatabase(name) {
+		for i := range sources() {
+			if s := &sources()[i]; s.Form == database && (host == "" || host == s.Host) {
+				return f.database(s, name)
+			}
+		}
+	}
 	s, err := sourceOf(name, host)
 	if err != nil {
 		return err
 	}
-	f.files = append(f.files, file{s, name, info.Size(), name})
+	f.files = append(f.files, file{source: s, name: name, size: info.Size(), task: name})
 	return nil
 }
 
@@ -216,7 +241,7 @@ func sourceOf(name, host string) (*source, error) {
 	most := 0
 	for i := range sources() {
 		s := &sources()[i]
-		if host != "" && s.Host != host {
+		if host != "" && s.Host != host || s.Form == database {
 			continue
 		}
 		n := sample{}
@@ -250,17 +275,17 @@ func order(files []file) (tasks [][]file) {
 		if c := strings.Compare(a.task, b.task); c != 0 {
 			return c
 		}
-		if (a.name == a.task) != (b.name == b.task) {
-			if a.name == a.task {
+		if (a.own() == a.task) != (b.own() == b.task) {
+			if a.own() == a.task {
 				return -1
 			}
 			return 1
 		}
-		return strings.Compare(a.name, b.name)
+		return strings.Compare(a.own(), b.own())
 	})
 	for i, f := range files {
 		switch {
-		case i > 0 && f.name == files[i-1].name:
+		case i > 0 && f.own() == files[i-1].own():
 		case i > 0 && f.task == files[i-1].task:
 			tasks[len(tasks)-1] = append(tasks[len(tasks)-1], f)
 		default:

@@ -15,6 +15,9 @@ type source struct {
 	Form    form
 	Reader  string
 	Ignored []string
+
+	Folder   string // below the home folder; "" for that of the host's settings
+	Variable string // of the environment, that names another, with what is below it
 }
 
 // A form is how records are in a file.
@@ -23,6 +26,7 @@ type form string
 const (
 	lines    form = "lines"
 	document form = "document"
+	database form = "database"
 )
 
 //go:embed hosts.yaml

@@ -26,6 +26,8 @@ var readers = map[string]func(*source) reader{
 	"copilot": func(s *source) reader { return copilot{s} },
 	"cline":   func(*source) reader { return cline{} },
 	"pi":      func(s *source) reader { return pi{s} },
+
+	"opencode": func(s *source) reader { return opencode{s} },
 }
 
 // skip counts a kind of record that is not known to hold no call.
@@ -520,6 +522,46 @@ func (h pi) record(raw jsontext.Value, at place, to sink) bool {
 		if p.Type == "toolCall" {
 			to.call(call{id: p.ID, tool: p.Name, input: p.Arguments, at: instant(r.Time), place: at})
 		}
+	}
+	return true
+}
+
+// opencode reads the parts of messages of opencode. A call and its result are one part.
+type opencode struct{ from *source }
+
+func (h opencode) record(raw jsontext.Value, at place, to sink) bool {
+	var r struct {
+		Type   string `json:"type"`
+		Tool   string `json:"tool"`
+		CallID string `json:"callID"`
+		State  struct {
+			Status string         `json:"status"`
+			Input  jsontext.Value `json:"input"`
+			Output jsontext.Value `json:"output"`
+			Error  jsontext.Value `json:"error"`
+			Time   struct {
+				Start float64 `json:"start"`
+			} `json:"time"`
+		} `json:"state"`
+	}
+	if decode(raw, &r) != nil || r.Type == "" {
+		return false
+	}
+	if r.Type != "tool" {
+		h.from.skip(r.Type, to)
+		return true
+	}
+	var when time.Time
+	if ms := r.State.Time.Start; ms > 0 && ms < 1e14 {
+		when = time.UnixMilli(int64(ms))
+	}
+	to.call(call{id: r.CallID, tool: r.Tool, input: r.State.Input, at: when, place: at})
+	switch r.State.Status {
+	case "completed":
+		to.result(result{id: r.CallID, value: value(r.State.Output), status: ran, place: at})
+	case "error":
+		v := value(r.State.Error)
+		to.result(result{id: r.CallID, value: v, status: outcome(true, v), place: at})
 	}
 	return true
 }

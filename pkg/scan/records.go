@@ -23,6 +23,18 @@ var errEnough = errors.New("enough records")
 // records reads the records of a file, at most most of them where that is not 0. progress is told
 // of the bytes that were read.
 func records(f file, to sink, most int, progress func(n int64)) error {
+	if progress == nil {
+		progress = func(int64) {}
+	}
+	if f.source.Form == database {
+		r := readers[f.source.Reader](f.source)
+		return readRows(f, func(raw jsontext.Value, n int) error {
+			if !r.record(raw, place{f.name, n}, to) {
+				to.unknown(unreadable)
+			}
+			return nil
+		}, to, progress)
+	}
 	in, err := owner.Open(f.name)
 	if err != nil {
 		return err
@@ -34,9 +46,6 @@ func records(f file, to sink, most int, progress func(n int64)) error {
 	}
 	if !info.Mode().IsRegular() {
 		return errors.New("it is not a regular file")
-	}
-	if progress == nil {
-		progress = func(int64) {}
 	}
 	from := io.Reader(io.LimitReader(in, info.Size())) // a host may go on writing
 	if cwd := folderBeside(f); cwd != "" && most == 0 {

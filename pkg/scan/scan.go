@@ -100,11 +100,14 @@ func Run(ctx context.Context, opts Options) (*Report, error) {
 // root returns the folder in which a host keeps its transcripts: that of its settings, unless the
 // environment names another.
 func (s *source) root(opts Options) string {
-	h, err := host.Named(s.Host)
-	if err != nil {
-		return "" // a test names each
+	folder, variable := s.Folder, s.Variable
+	if folder == "" {
+		h, err := host.Named(s.Host)
+		if err != nil {
+			return "" // a test names each
+		}
+		folder, variable = h.Folder()
 	}
-	folder, variable := h.Folder()
 	name, below, _ := strings.Cut(variable, "/")
 	if name != "" && opts.Getenv != nil {
 		if dir := opts.Getenv(name); filepath.IsAbs(dir) {

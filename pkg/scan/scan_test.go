@@ -407,3 +407,42 @@ func FuzzReaders(f *testing.F) {
 		}
 	})
 }
+
+// TestDatabase holds that a damaged database is left out and named, and that a log which is there counts.
+func TestDatabase(t *testing.T) {
+	t.Parallel()
+	good, err := os.ReadFile(filepath.Join(recorded, ".local/share/opencode/opencode.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		db, log []byte
+		calls   int
+	}{
+		"as it is":     {good, nil, 5},
+		"cut off":      {good[:len(good)-3000], nil, 0},
+		"header alone": {good[:100], nil, 0},
+		"empty":        {nil, nil, 0},
+		"another log":  {good, []byte(strings.Repeat("x", 5000)), 5},
+	} {
+		home := t.TempDir()
+		dir := filepath.Join(home, ".local/share/opencode")
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for end, data := range map[string][]byte{"": tt.db, "-wal": tt.log} {
+			if end == "" || data != nil {
+				if err := os.WriteFile(filepath.Join(dir, "opencode.db"+end), data, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		r := scanned(t, Options{Home: home})
+		if r.Calls != tt.calls || (len(r.Left) == 0) != (tt.calls > 0) {
+			t.Errorf("%s: %d calls, left %v", name, r.Calls, r.Left)
+		}
+		if tree, err := os.ReadDir(dir); err != nil || len(tree) > 2 {
+			t.Errorf("%s: files were made: %v, %v", name, tree, err)
+		}
+	}
+}

@@ -1,0 +1,486 @@
+// Package sqlitefile reads the tables of SQLite databases, with what their write-ahead log has committed, and
+// changes neither. A file may hold anything: pages that form a circle, sizes that are not true and rows without
+// end are errors. It reads UTF-8 texts in tables with a rowid; it knows no indexes, views and expressions, and
+// takes no lock, so that a row that is written meanwhile can be an error.
+//
+// The form is described at https://www.sqlite.org/fileformat2.html.
+package sqlitefile
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Magic begins each database.
+const Magic = "SQLite format 3\x00"
+
+// ErrDamaged is the error for a file that is not as the form says.
+var ErrDamaged = errors.New("damaged SQLite database")
+
+func damaged(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
+}
+
+// Bounds.
+const (
+	maxDepth  = 24      // of a tree
+	maxFrames = 4 << 20 // of a log
+	maxSchema = 1 << 20 // bytes of the description of a table
+)
+
+// A DB is an open database. One goroutine at a time uses it.
+type DB struct {
+	main     io.ReaderAt
+	wal      io.ReaderAt
+	pageSize int64
+	usable   int // of a page, in bytes
+	pages    uint32
+	frames   map[uint32]int64 // where the log has a page
+}
+
+// Open reads the header of a database of size bytes, and the frames of its log. wal is nil if there is none.
+func Open(main io.ReaderAt, size int64, wal io.ReaderAt, walSize int64) (*DB, error) {
+	h := make([]byte, 100)
+	if _, err := main.ReadAt(h, 0); err != nil || string(h[:16]) != Magic {
+		return nil, damaged("it has no header")
+	}
+	d := &DB{main: main, wal: wal, pageSize: int64(binary.BigEndian.Uint16(h[16:]))}
+	if d.pageSize == 1 {
+		d.pageSize = 65536
+	}
+	if d.pageSize < 512 || d.pageSize&(d.pageSize-1) != 0 {
+		return nil, damaged("pages of %d bytes", d.pageSize)
+	}
+	if d.usable = int(d.pageSize) - int(h[20]); d.usable < 480 {
+		return nil, damaged("%d usable bytes a page", d.usable)
+	}
+	d.pages = uint32(min(size/d.pageSize, 1<<32-2))
+	if wal != nil {
+		if err := d.log(walSize); err != nil {
+			return nil, err
+		}
+	}
+	// The first page may be in the log.
+	first, err := d.page(1)
+	if err != nil {
+		return nil, err
+	}
+	if code := binary.BigEndian.Uint32(first[56:]); code > 1 {
+		return nil, errors.New("a SQLite database whose texts are not UTF-8")
+	}
+	return d, nil
+}
+
+// log notes the frames that the log has committed: those up to the last that ends a transaction, as long as
+// salts and checksums fit.
+func (d *DB) log(size int64) error {
+	h := make([]byte, 32)
+	if size < 32 {
+		return nil
+	}
+	if _, err := d.wal.ReadAt(h, 0); err != nil {
+		return err
+	}
+	magic := binary.BigEndian.Uint32(h)
+	if magic&^1 != 0x377f0682 || int64(binary.BigEndian.Uint32(h[8:])) != d.pageSize {
+		return nil // not a log of this database: SQLite begins a new one
+	}
+	order := binary.ByteOrder(binary.LittleEndian)
+	if magic&1 == 1 {
+		order = binary.BigEndian
+	}
+	s0, s1 := checksum(order, 0, 0, h[:24])
+	if s0 != binary.BigEndian.Uint32(h[24:]) || s1 != binary.BigEndian.Uint32(h[28:]) {
+		return nil
+	}
+	d.frames = map[uint32]int64{}
+	open := map[uint32]int64{} // of a transaction that is not committed
+	frame := make([]byte, 24+d.pageSize)
+	for at, n := int64(32), 0; at+int64(len(frame)) <= size; at, n = at+int64(len(frame)), n+1 {
+		if n == maxFrames {
+			return damaged("a log of more than %d frames", maxFrames)
+		}
+		if _, err := d.wal.ReadAt(frame, at); err != nil {
+			return err
+		}
+		if string(frame[8:16]) != string(h[16:24]) {
+			return nil // of an earlier round
+		}
+		s0, s1 = checksum(order, s0, s1, frame[:8])
+		s0, s1 = checksum(order, s0, s1, frame[24:])
+		if s0 != binary.BigEndian.Uint32(frame[16:]) || s1 != binary.BigEndian.Uint32(frame[20:]) {
+			return nil
+		}
+		open[binary.BigEndian.Uint32(frame)] = at + 24
+		if pages := binary.BigEndian.Uint32(frame[4:]); pages > 0 {
+			for page, where := range open {
+				d.frames[page] = where
+			}
+			clear(open)
+			d.pages = pages
+		}
+	}
+	return nil
+}
+
+// checksum is that of a log, over a multiple of 8 bytes.
+func checksum(order binary.ByteOrder, s0, s1 uint32, data []byte) (a, b uint32) {
+	for ; len(data) >= 8; data = data[8:] {
+		s0 += order.Uint32(data) + s1
+		s1 += order.Uint32(data[4:]) + s0
+	}
+	return s0, s1
+}
+
+// page reads a page; the first is 1.
+func (d *DB) page(n uint32) ([]byte, error) {
+	if n == 0 || n > d.pages {
+		return nil, damaged("page %d of %d", n, d.pages)
+	}
+	b := make([]byte, d.pageSize)
+	from, at := d.main, int64(n-1)*d.pageSize
+	if where, logged := d.frames[n]; logged {
+		from, at = d.wal, where
+	}
+	if _, err := from.ReadAt(b, at); err != nil {
+		return nil, damaged("page %d: %v", n, err)
+	}
+	return b, nil
+}
+
+// A node is a page of a table's tree.
+type node struct {
+	data  []byte
+	leaf  bool
+	cells []int // where they begin
+	right uint32
+}
+
+func (d *DB) node(n uint32) (*node, error) {
+	b, err := d.page(n)
+	if err != nil {
+		return nil, err
+	}
+	at := 0
+	if n == 1 {
+		at = 100
+	}
+	x := &node{data: b[:d.usable], leaf: b[at] == 13}
+	first := at + 8
+	if !x.leaf {
+		if b[at] != 5 {
+			return nil, damaged("page %d is not of a table", n)
+		}
+		x.right, first = binary.BigEndian.Uint32(b[at+8:]), at+12
+	}
+	count := int(binary.BigEndian.Uint16(b[at+3:]))
+	if first+2*count > d.usable {
+		return nil, damaged("page %d: %d cells", n, count)
+	}
+	for i := range count {
+		cell := int(binary.BigEndian.Uint16(b[first+2*i:]))
+		if cell < first || cell+4 > d.usable {
+			return nil, damaged("page %d: a cell at %d", n, cell)
+		}
+		x.cells = append(x.cells, cell)
+	}
+	return x, nil
+}
+
+// varint reads a number of up to nine bytes; n is 0 if there is none.
+func varint(b []byte) (v uint64, n int) {
+	for i := range 9 {
+		if i == len(b) {
+			return 0, 0
+		}
+		if i == 8 {
+			return v<<8 | uint64(b[i]), 9
+		}
+		v = v<<7 | uint64(b[i]&0x7f)
+		if b[i] < 0x80 {
+			return v, i + 1
+		}
+	}
+	return 0, 0
+}
+
+// A Table is a table with a rowid.
+type Table struct {
+	db      *DB
+	root    uint32
+	columns []string
+}
+
+// Table returns a table by its name.
+func (d *DB) Table(name string) (*Table, error) {
+	schema := &Table{d, 1, []string{"type", "name", "tbl_name", "rootpage", "sql"}}
+	var found *Table
+	err := schema.Rows(maxSchema, func(_ int64, r *Row) error {
+		if r.Text("type") != "table" || r.Text("name") != name {
+			return nil
+		}
+		columns, err := columnsOf(r.Text("sql"))
+		found = &Table{d, uint32(r.Int("rootpage")), columns}
+		return err
+	})
+	if err == nil && found == nil {
+		err = fmt.Errorf("the database has no table %s", name)
+	}
+	return found, err
+}
+
+// columnsOf returns the names of the columns that a CREATE TABLE describes.
+func columnsOf(sql string) (names []string, err error) {
+	_, body, found := strings.Cut(sql, "(")
+	if !found || strings.Contains(strings.ToUpper(sql[max(0, len(sql)-40):]), "WITHOUT") {
+		return nil, errors.New("a table of a form that is not read")
+	}
+	depth, quote, start := 0, byte(0), 0
+	add := func(text string) {
+		text = strings.TrimSpace(text)
+		name := strings.FieldsFunc(text, func(r rune) bool { return r <= ' ' || r == '(' })
+		if len(name) == 0 {
+			return
+		}
+		switch strings.ToUpper(name[0]) {
+		case "CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN":
+			return
+		}
+		names = append(names, strings.Trim(name[0], "\"`[]'"))
+	}
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '\'' || c == '"' || c == '`':
+			quote = c
+		case c == '(':
+			depth++
+		case c == ')' && depth > 0:
+			depth--
+		case c == ',' && depth == 0, c == ')':
+			add(body[start:i])
+			if start = i + 1; c == ')' {
+				return names, nil
+			}
+		}
+	}
+	return nil, damaged("a description of a table without an end")
+}
+
+// Rows calls fn with each row, in the order of their rowids, until it returns an error. At most most bytes of a row are
+// read; fields behind them are empty.
+func (t *Table) Rows(most int, fn func(rowid int64, r *Row) error) error {
+	b := &budget{int64(t.db.pages), int64(t.db.pages) * t.db.pageSize}
+	return t.rows(t.root, maxDepth, b, most, fn)
+}
+
+// A budget is what a tree can have at most: each page is in it once, and rows share no bytes.
+type budget struct{ pages, bytes int64 }
+
+func (t *Table) rows(page uint32, depth int, left *budget, most int, fn func(int64, *Row) error) error {
+	if left.pages--; left.pages < 0 || depth == 0 {
+		return damaged("pages of a table form a circle")
+	}
+	x, err := t.db.node(page)
+	if err != nil {
+		return err
+	}
+	for _, cell := range x.cells {
+		if !x.leaf {
+			if err := t.rows(binary.BigEndian.Uint32(x.data[cell:]), depth-1, left, most, fn); err != nil {
+				return err
+			}
+			continue
+		}
+		size, _ := varint(x.data[cell:])
+		if size > uint64(left.bytes) {
+			return damaged("rows are larger than the file")
+		}
+		left.bytes -= int64(size)
+		rowid, r, err := t.row(x.data[cell:], most)
+		if err == nil {
+			err = fn(rowid, r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if x.leaf {
+		return nil
+	}
+	return t.rows(x.right, depth-1, left, most, fn)
+}
+
+// Row returns the row with a rowid, of which at most most bytes are read. It is nil if there is none.
+func (t *Table) Row(rowid int64, most int) (*Row, error) {
+	page := t.root
+	for range maxDepth {
+		x, err := t.db.node(page)
+		if err != nil {
+			return nil, err
+		}
+		if x.leaf {
+			for _, cell := range x.cells {
+				if id, n, err := ids(x.data[cell:]); err != nil || id == rowid && n > 0 {
+					if err != nil {
+						return nil, err
+					}
+					_, r, err := t.row(x.data[cell:], most)
+					return r, err
+				}
+			}
+			return nil, nil
+		}
+		page = x.right
+		for _, cell := range x.cells {
+			key, n := varint(x.data[cell+4:])
+			if n == 0 {
+				return nil, damaged("a key is cut off")
+			}
+			if rowid <= int64(key) {
+				page = binary.BigEndian.Uint32(x.data[cell:])
+				break
+			}
+		}
+	}
+	return nil, damaged("a tree of more than %d levels", maxDepth)
+}
+
+// ids returns the rowid of a cell, and how many bytes are before its payload.
+func ids(cell []byte) (rowid int64, n int, err error) {
+	_, a := varint(cell)
+	id, b := varint(cell[a:])
+	if a == 0 || b == 0 {
+		return 0, 0, damaged("a cell is cut off")
+	}
+	return int64(id), a + b, nil
+}
+
+// row reads the cell of a leaf.
+func (t *Table) row(cell []byte, most int) (int64, *Row, error) {
+	size, _ := varint(cell)
+	rowid, n, err := ids(cell)
+	if err != nil {
+		return 0, nil, err
+	}
+	if size > uint64(t.db.pages)*uint64(t.db.pageSize) {
+		return 0, nil, damaged("a row of %d bytes", size)
+	}
+	usable := uint64(t.db.usable)
+	local := size
+	if size > usable-35 {
+		least := (usable-12)*32/255 - 23
+		if local = least + (size-least)%(usable-4); local > usable-35 {
+			local = least
+		}
+	}
+	if uint64(len(cell)-n) < local {
+		return 0, nil, damaged("a row is cut off")
+	}
+	want := min(size, uint64(most))
+	data := append([]byte(nil), cell[n:n+int(min(local, want))]...)
+	if want > local {
+		if len(cell)-n-int(local) < 4 {
+			return 0, nil, damaged("a row is cut off")
+		}
+		next := binary.BigEndian.Uint32(cell[n+int(local):])
+		for uint64(len(data)) < want {
+			page, err := t.db.page(next)
+			if err != nil {
+				return 0, nil, err
+			}
+			next = binary.BigEndian.Uint32(page)
+			data = append(data, page[4:4+int(min(usable-4, want-uint64(len(data))))]...)
+		}
+	}
+	r, err := t.record(data, size > want)
+	if err == nil {
+		r.Size = int64(size)
+	}
+	return rowid, r, err
+}
+
+// A Row holds the fields of a row.
+type Row struct {
+	Cut    bool  // the row is longer than what was read
+	Size   int64 // of the row in the file, in bytes
+	names  []string
+	fields []field
+}
+
+type field struct {
+	kind uint64
+	data []byte
+}
+
+// record divides the data of a row.
+func (t *Table) record(data []byte, cut bool) (*Row, error) {
+	r := &Row{Cut: cut, names: t.columns}
+	size, n := varint(data)
+	if n == 0 || size > uint64(len(data)) || size < uint64(n) {
+		return nil, damaged("the header of a row")
+	}
+	header, rest := data[n:size], data[size:]
+	for len(header) > 0 && len(r.fields) < len(t.columns) {
+		kind, n := varint(header)
+		if n == 0 {
+			return nil, damaged("the header of a row")
+		}
+		header = header[n:]
+		length := uint64(0)
+		switch {
+		case kind >= 12:
+			length = (kind - 12) / 2
+		case kind < 8:
+			length = [...]uint64{0, 1, 2, 3, 4, 6, 8, 8}[kind]
+		}
+		if length > uint64(len(rest)) {
+			if !cut {
+				return nil, damaged("a field is longer than its row")
+			}
+			return r, nil
+		}
+		r.fields = append(r.fields, field{kind, rest[:length]})
+		rest = rest[length:]
+	}
+	return r, nil
+}
+
+func (r *Row) field(name string) (field, bool) {
+	for i, f := range r.fields {
+		if r.names[i] == name {
+			return f, true
+		}
+	}
+	return field{}, false
+}
+
+// Text returns a text or the bytes of a blob; "" for another value and for none.
+func (r *Row) Text(name string) string {
+	if f, ok := r.field(name); ok && f.kind >= 12 {
+		return string(f.data)
+	}
+	return ""
+}
+
+// Int returns an integer; 0 for another value and for none.
+func (r *Row) Int(name string) int64 {
+	f, ok := r.field(name)
+	switch {
+	case !ok || f.kind > 9 || f.kind == 7 || f.kind == 0:
+		return 0
+	case f.kind >= 8:
+		return int64(f.kind - 8)
+	}
+	v := int64(int8(f.data[0]))
+	for _, b := range f.data[1:] {
+		v = v<<8 | int64(b)
+	}
+	return v
+}

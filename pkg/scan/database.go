@@ -1,0 +1,177 @@
+package scan
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/shieldcli/shield/internal/owner"
+	"github.com/shieldcli/shield/internal/sqlitefile"
+)
+
+// Bounds of a database.
+const (
+	maxParts = 4 << 20
+	maxKeys  = 4 << 10 // bytes of a row in which its keys are
+)
+
+// opened opens a SQLite database with its log.
+func opened(name string) (db *sqlitefile.DB, end func(), err error) {
+	var files []*os.File
+	end = func() {
+		for _, f := range files {
+			f.Close()
+		}
+	}
+	var size [2]int64
+	for i, path := range []string{name, name + "-wal"} {
+		f, err := owner.Open(path)
+		if i == 1 && errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err == nil {
+			files = append(files, f)
+			var info fs.FileInfo
+			if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
+				err = errors.New("it is not a regular file")
+			}
+			if err == nil {
+				size[i] = info.Size()
+			}
+		}
+		if err != nil {
+			end()
+			return nil, nil, err
+		}
+	}
+	var log io.ReaderAt
+	if len(files) == 2 {
+		log = files[1]
+	}
+	if db, err = sqlitefile.Open(files[0], size[0], log, size[1]); err != nil {
+		end()
+		return nil, nil, err
+	}
+	return db, end, nil
+}
+
+// isDatabase reports whether a file begins as a SQLite database does.
+func isDatabase(name string) bool {
+	f, err := owner.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	start := make([]byte, len(sqlitefile.Magic))
+	_, err = io.ReadFull(f, start)
+	return err == nil && string(start) == sqlitefile.Magic
+}
+
+// database adds the sessions of a database, each as a file.
+func (f *finder) database(s *source, name string) error {
+	db, end, err := opened(name)
+	if err != nil {
+		return err
+	}
+	defer end()
+	sessions, err := db.Table("session")
+	if err != nil {
+		return err
+	}
+	parts, err := db.Table("part")
+	if err != nil {
+		return err
+	}
+	type session struct {
+		parent, folder string
+		rows           []row
+	}
+	all := map[string]*session{}
+	err = sessions.Rows(maxKeys, func(_ int64, r *sqlitefile.Row) error {
+		if len(all) == maxFiles {
+			return fmt.Errorf("more than %d sessions", maxFiles)
+		}
+		all[r.Text("id")] = &session{parent: r.Text("parent_id"), folder: r.Text("directory")}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	n := 0
+	err = parts.Rows(maxKeys, func(rowid int64, r *sqlitefile.Row) error {
+		if n++; n > maxParts {
+			return fmt.Errorf("more than %d parts of messages", maxParts)
+		}
+		if one := all[r.Text("session_id")]; one != nil {
+			one.rows = append(one.rows, row{r.Text("message_id") + " " + r.Text("id"), rowid, r.Size})
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for id, one := range all {
+		if len(one.rows) == 0 || len(f.files) >= maxFiles {
+			continue
+		}
+		slices.SortFunc(one.rows, func(a, b row) int { return strings.Compare(a.key, b.key) })
+		top := id
+		for range 16 { // a sub-agent belongs to the session that began it
+			if up := all[all[top].parent]; up == nil {
+				break
+			}
+			top = all[top].parent
+		}
+		size := int64(0)
+		for i := range one.rows {
+			size += one.rows[i].size
+			one.rows[i].key = ""
+		}
+		f.files = append(f.files, file{source: s, name: name, size: size, task: name + "#" + top, session: id, folder: one.folder, rows: one.rows})
+	}
+	return nil
+}
+
+// A row is where a part of a message is in a database.
+type row struct {
+	key   string // by which they are ordered: IDs rise with the time
+	rowid int64
+	size  int64 // in bytes
+}
+
+// readRows reads the parts of a session.
+func readRows(f file, read func(jsontext.Value, int) error, to sink, progress func(int64)) error {
+	db, end, err := opened(f.name)
+	if err != nil {
+		return err
+	}
+	defer end()
+	parts, err := db.Table("part")
+	if err != nil {
+		return err
+	}
+	to.folder(f.folder)
+	for i, at := range f.rows {
+		r, err := parts.Row(at.rowid, maxRecord)
+		if err != nil {
+			return err
+		}
+		progress(at.size)
+		switch {
+		case r == nil: // deleted since
+		case r.Cut:
+			to.unknown(tooLong)
+		default:
+			if err := read(jsontext.Value(r.Text("data")), i+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
