@@ -18,7 +18,7 @@ type Release struct {
 	dir    string
 	signer *Signer
 	files  []Made
-	built []Packed
+	built  []Packed
 }
 
 // Packed is a target whose files are made.
