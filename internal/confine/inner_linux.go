@@ -50,7 +50,11 @@ const failed = 126
 
 // say sends a message.
 func say(kind byte, text string) {
-	_, _ = syscall.Write(lineFile, append([]byte{kind}, text...))
+	for message := append([]byte{kind}, text...); ; {
+		if _, err := syscall.Write(lineFile, message); err != syscall.EINTR {
+			return
+		}
+	}
 }
 
 func fail(stage string, err error) int {
@@ -132,8 +136,8 @@ func inner() int {
 	if got.err != nil {
 		return fail(got.stage, got.err)
 	}
+	say(Ready, "")                                       // before what is refused
 	go (&watcher{o, got.watch, map[string]bool{}}).run() // until then the program waits
-	say(Ready, "")
 	if o.Probe {
 		return 0
 	}

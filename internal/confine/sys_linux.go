@@ -45,7 +45,9 @@ const (
 	notifContinue      = 1
 )
 
-// call makes a system call.
+// call makes a system call. What pointers among its arguments lead to stays where it is meanwhile.
+//
+//go:uintptrescapes
 func call(nr uintptr, args ...uintptr) (uintptr, error) {
 	var a [6]uintptr
 	copy(a[:], args)
@@ -56,13 +58,15 @@ func call(nr uintptr, args ...uintptr) (uintptr, error) {
 	return r, nil
 }
 
-// onPath makes a system call whose arguments are an open folder, or a negative number, a path and others.
-func onPath(nr uintptr, dir int, path string, args ...uintptr) (uintptr, error) {
+// onPath makes a system call whose arguments are an open folder, or a negative number, a path and up to three others.
+//
+//go:uintptrescapes
+func onPath(nr uintptr, dir int, path string, third, fourth, fifth uintptr) (uintptr, error) {
 	p, err := syscall.BytePtrFromString(path)
 	if err != nil {
 		return 0, err
 	}
-	return call(nr, append([]uintptr{uintptr(dir), uintptr(unsafe.Pointer(p))}, args...)...)
+	return call(nr, uintptr(dir), uintptr(unsafe.Pointer(p)), third, fourth, fifth)
 }
 
 // setReadOnly makes a mount, and those below it, read-only.
@@ -85,8 +89,11 @@ func addRule(rules, fd int, rights uint64) error {
 
 // readMemory reads memory of a process.
 func readMemory(pid uint32, at uint64, into []byte) (int, error) {
-	type vector struct{ base, size uintptr }
-	local, remote := vector{uintptr(unsafe.Pointer(&into[0])), uintptr(len(into))}, vector{uintptr(at), uintptr(len(into))}
+	local := struct {
+		base *byte
+		size int
+	}{&into[0], len(into)}
+	remote := struct{ base, size uintptr }{uintptr(at), uintptr(len(into))}
 	n, err := call(sysProcessVMReadv, uintptr(pid), uintptr(unsafe.Pointer(&local)), 1, uintptr(unsafe.Pointer(&remote)), 1, 0)
 	return int(n), err
 }

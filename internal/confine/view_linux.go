@@ -106,7 +106,7 @@ func open(path string) (int, error) { return openAs(path, oPath) }
 
 func openAs(path string, flags uint64) (int, error) {
 	how := struct{ flags, mode, resolve uint64 }{flags | syscall.O_CLOEXEC, 0, resolveNoLinks | resolveNoMagic}
-	fd, err := onPath(sysOpenat2, atFDCWD, path, uintptr(unsafe.Pointer(&how)), unsafe.Sizeof(how))
+	fd, err := onPath(sysOpenat2, atFDCWD, path, uintptr(unsafe.Pointer(&how)), unsafe.Sizeof(how), 0)
 	if err != nil {
 		return -1, wrap(path, err)
 	}
@@ -120,7 +120,7 @@ func clone(path string) (int, error) {
 		return -1, err
 	}
 	defer syscall.Close(fd)
-	tree, err := onPath(sysOpenTree, fd, "", atEmptyPath|openTreeClone|openTreeCloexec|atRecursive)
+	tree, err := onPath(sysOpenTree, fd, "", atEmptyPath|openTreeClone|openTreeCloexec|atRecursive, 0, 0)
 	if err != nil {
 		return -1, wrap(path+": open_tree", err)
 	}

@@ -201,7 +201,7 @@ func (w *watcher) path(name string, change, itself bool) {
 	if !exists || itself {
 		ask = path.Dir(real)
 	}
-	if _, err := onPath(sysFaccessat2, atFDCWD, ask, accessWrite, atEaccess); err == nil || err == syscall.EROFS {
+	if _, err := onPath(sysFaccessat2, atFDCWD, ask, accessWrite, atEaccess, 0); err == nil || err == syscall.EROFS {
 		w.tell(Changing, real)
 	}
 }

@@ -81,6 +81,7 @@ func connects(network, address string) error {
 	return err
 }
 
+//go:uintptrescapes
 func call(nr uintptr, args ...uintptr) error {
 	var a [6]uintptr
 	copy(a[:], args)

@@ -144,7 +144,7 @@ func start(cmd *exec.Cmd, profile *Profile, o *confine.Order, level int, refused
 			stage, why, _ := strings.Cut(text, "\x00")
 			return nil, &stageError{stage, why}
 		}
-		return nil, &stageError{"start", "the process ended"}
+		return nil, &stageError{"start", "the containing process ended: " + cmd.ProcessState.String()}
 	}
 	p.seen = make(chan struct{})
 	go func() {
