@@ -108,9 +108,11 @@ func (l *library) unpack(dir, path string) error {
 	return nil
 }
 
+const maxWindow = 1 << 27 // bytes that decompressing may take: what gen writes claims as many
+
 // write decompresses the library, and refuses it if its size or hash is wrong.
 func (l *library) write(w io.Writer) error {
-	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(l.size)+1))
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxWindow), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		return err
 	}
