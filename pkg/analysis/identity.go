@@ -13,12 +13,22 @@ import (
 // looked at.
 const maxIdentified = 4 << 20
 
-// An Identifier says what files are. It looks at each folder once, so it is good for
-// one action and one goroutine. A nil Identifier sees no file.
+// An Identifier says what files are. It looks at each folder and each file once, so it
+// is good for one goroutine, and for actions of which none can have run before the
+// last is judged. A nil Identifier sees no file.
 type Identifier struct {
 	files *files
 	known folders
 	seen  stamps
+	found map[string]identified
+
+	list    []string // that Perhaps was asked for last
+	perhaps []string
+}
+
+type identified struct {
+	effect.Identity
+	ok bool
 }
 
 // Identifier returns an Identifier for the next action.
@@ -26,7 +36,7 @@ func (an *Analyzer) Identifier() *Identifier {
 	if an.files == nil {
 		return nil
 	}
-	return &Identifier{an.files, folders{}, stamps{}}
+	return &Identifier{files: an.files, known: folders{}, seen: stamps{}, found: map[string]identified{}}
 }
 
 // Identify says what the file at a canonical path is. ok is false for what is not
@@ -35,7 +45,12 @@ func (i *Identifier) Identify(path string) (id effect.Identity, ok bool) {
 	if i == nil {
 		return id, false
 	}
-	return i.files.identify(path, i.known, i.seen)
+	f, looked := i.found[path]
+	if !looked {
+		f.Identity, f.ok = i.files.identify(path, i.known, i.seen)
+		i.found[path] = f
+	}
+	return f.Identity, f.ok
 }
 
 // Perhaps returns those of some files that may be there: of the others each was
@@ -48,7 +63,10 @@ func (i *Identifier) Perhaps(paths []string) []string {
 	if i.files.layer != nil {
 		return paths
 	}
-	return i.files.absent.perhaps(paths, i.seen)
+	if len(paths) != len(i.list) || len(paths) > 0 && &paths[0] != &i.list[0] {
+		i.list, i.perhaps = paths, i.files.absent.perhaps(paths, i.seen)
+	}
+	return i.perhaps
 }
 
 func (f *files) identify(path string, known folders, seen stamps) (id effect.Identity, ok bool) {

@@ -2,6 +2,8 @@ package effect
 
 import (
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -32,8 +34,8 @@ func TestPaths(t *testing.T) {
 	for i := range 2 * maxChosen {
 		ending(fmt.Sprint(i))
 	}
-	if len(p.chosen) > maxChosen {
-		t.Errorf("%d choices are kept", len(p.chosen))
+	if len(p.choices.kept) > maxChosen {
+		t.Errorf("%d choices are kept", len(p.choices.kept))
 	}
 }
 
@@ -42,5 +44,50 @@ func TestNoPaths(t *testing.T) {
 	var p *Paths
 	if p.All() != nil || p.Chosen("", func(string) bool { return true }) != nil || p.Named("") != nil {
 		t.Error("no paths hold one")
+	}
+}
+
+// After any changes the choices are those of the paths alone, of older paths, too, and
+// what was looked at is not looked at again.
+func TestNextPaths(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	looked := 0
+	odd := func(path string) bool { looked++; return path[len(path)-1]%2 == 1 }
+	have := map[string]bool{}
+	p := NewPaths(nil)
+	for i := range 2000 {
+		old := p
+		for range random.IntN(3) {
+			have[fmt.Sprint("/", random.IntN(400))] = true
+		}
+		for path := range have {
+			if random.IntN(50) == 0 {
+				delete(have, path)
+			}
+			break
+		}
+		p = p.Next(slices.Sorted(maps.Keys(have)))
+		asked := []*Paths{p}
+		if i%7 == 0 {
+			asked = []*Paths{old, p, old}
+		}
+		if i%3 == 0 {
+			asked = nil
+		}
+		for _, p := range asked {
+			want := slices.DeleteFunc(slices.Clone(p.All()), func(path string) bool { return path[len(path)-1]%2 == 0 })
+			if got := p.Chosen("odd", odd); !slices.Equal(got, want) {
+				t.Fatalf("change %d: %q, want %q", i, got, want)
+			}
+		}
+	}
+	p.Chosen("odd", odd)
+	looked = 0
+	if p = p.Next(append(slices.Clone(p.All()), "/x1")); p.Chosen("odd", odd) == nil || looked != 1 {
+		t.Errorf("looked at %d paths to choose from one more", looked)
+	}
+	if p.Next(slices.Clone(p.All())) != p {
+		t.Error("the same paths are others")
 	}
 }

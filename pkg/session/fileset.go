@@ -16,8 +16,15 @@ type fileSet struct {
 	brought *effect.Paths // those that came from elsewhere
 }
 
-func newFileSet(files map[string]fileEntry) fileSet {
-	return fileSet{files: files, unmet: strangers(files), brought: effect.NewPaths(arrived(files))}
+func newFileSet(files map[string]fileEntry) fileSet { return fileSet{}.next(files) }
+
+// next returns the set after a change of its files.
+func (s fileSet) next(files map[string]fileEntry) fileSet {
+	unmet := strangers(files)
+	if slices.Equal(unmet, s.unmet) {
+		unmet = s.unmet // what is known of a list is kept by where it lies
+	}
+	return fileSet{files: files, unmet: unmet, brought: s.brought.Next(arrived(files))}
 }
 
 // strangers returns the labelled files whose identity is not known, by path.

@@ -34,6 +34,7 @@ type item struct {
 	Resume  *verdict.Verdict // nil for an action that nothing judged yet
 	Stages  verdict.Stages   // the tiers that judged Resume
 	Turn    *turn            // in a stream; nil for an action that is judged by itself
+	Disk    *disk            // what was looked at for actions that wait together; nil for nothing
 	Outside func()           // called before something outside this process is asked; nil if no one is to know
 	Early   bool             // later tiers than [TierClassify] are left to another process, see [Pipeline.EvaluateEarly]
 	Only    bool             // it is all of a stream, and remembered as an action of one

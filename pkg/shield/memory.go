@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/shieldcli/shield/pkg/action"
@@ -61,11 +62,32 @@ type recall struct {
 	ctx   context.Context
 	key   session.Key
 	alias string
+	disk  *disk
 	flows bool             // the action carries out a value, or a part of one
 	now   *session.Session // nil until it is needed
 	own   *session.Session // which counts the denials of a connection of its own; nil until it is needed
 	known *told            // what the stage that judged the action was told; nil if none did
 	left  *session.Delta   // what the action adds, once that is known
+}
+
+// A disk is what was looked at of the disk for actions that one goroutine judges. It is
+// looked at again once a verdict has been handed on: before that, no action can have run
+// that waited together with them.
+type disk struct {
+	handed *atomic.Uint64 // how often verdicts were handed on
+	at     uint64
+	looked *analysis.Identifier
+}
+
+// identifier returns what looks at the disk for the next action. A nil disk looks anew.
+func (d *disk) identifier(an *analysis.Analyzer) *analysis.Identifier {
+	if d == nil {
+		return an.Identifier()
+	}
+	if at := d.handed.Load(); d.looked == nil || d.at != at {
+		d.looked, d.at = an.Identifier(), at
+	}
+	return d.looked
 }
 
 // told is what Tier 0 was told of a session, for the next stage of a pipe, which has no
@@ -81,7 +103,7 @@ func (p *Pipeline) recall(ctx context.Context, it *item) *recall {
 	if p.sessions == nil || it.Action == nil || p.apart && it.Action.Session == "" {
 		return nil
 	}
-	r := &recall{p: p, ctx: ctx, key: session.Key{User: p.caller.User}}
+	r := &recall{p: p, ctx: ctx, key: session.Key{User: p.caller.User}, disk: it.Disk}
 	if p.host == "" {
 		r.alias = it.Action.Session // the agent's word: it adds what that session knows, and keeps nothing apart
 		if p.kept != nil || it.Only {
@@ -105,7 +127,7 @@ func (p *Pipeline) recall(ctx context.Context, it *item) *recall {
 func (r *recall) session() *session.Session {
 	if r.now == nil {
 		r.now = r.p.sessions.Load(r.ctx, r.key, r.p.lineage, r.alias)
-		r.now.Identify(r.p.analyzer.Identifier())
+		r.now.Identify(r.disk.identifier(r.p.analyzer))
 	}
 	return r.now
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/shieldcli/shield/pkg/action"
@@ -138,12 +139,13 @@ const maxBatch = 256
 
 // A flow is a stream of records on its way from a source to a sink.
 type flow struct {
-	p     *Pipeline
-	tiers Range
-	bytes *inFlight
-	gate  gate
-	quiet chan struct{} // closed by an interrupt that finds the source silent
-	last  chan struct{} // closed when the action that was read last has had its turn; of the goroutine that reads
+	p      *Pipeline
+	tiers  Range
+	bytes  *inFlight
+	gate   gate
+	quiet  chan struct{} // closed by an interrupt that finds the source silent
+	handed atomic.Uint64 // how often a worker has handed verdicts on
+	last   chan struct{} // closed when the action that was read last has had its turn; of the goroutine that reads
 }
 
 // A job is one record on its way.
@@ -198,7 +200,11 @@ const (
 func (f *flow) work(ctx context.Context, work <-chan *job) {
 	var held []*job
 	var took time.Duration
+	looked := &disk{handed: &f.handed}
 	handOn := func() {
+		if len(held) > 0 {
+			f.handed.Add(1)
+		}
 		for _, j := range held {
 			close(j.done)
 		}
@@ -217,7 +223,7 @@ func (f *flow) work(ctx context.Context, work <-chan *job) {
 		if !more {
 			return
 		}
-		f.one(ctx, j, handOn)
+		f.one(ctx, j, looked, handOn)
 		held = append(held, j)
 		if took += j.out.latency; len(held) == maxHeld || took > maxHoldTime {
 			handOn()
@@ -227,7 +233,7 @@ func (f *flow) work(ctx context.Context, work <-chan *job) {
 
 // one judges one record, and lets go of what writing its verdict does not need. handOn
 // is called before something outside this process is asked.
-func (f *flow) one(ctx context.Context, j *job, handOn func()) {
+func (f *flow) one(ctx context.Context, j *job, looked *disk, handOn func()) {
 	defer j.turn.end()
 	rec := j.rec
 	j.rec = verdict.Record{Err: rec.Err}
@@ -243,7 +249,7 @@ func (f *flow) one(ctx context.Context, j *job, handOn func()) {
 		if rec.Verdict != nil {
 			line = rec.Verdict.Line
 		}
-		j.out = f.p.outcome(ctx, item{Line: line, Action: rec.Action, Resume: rec.Verdict, Stages: rec.Stages, Turn: j.turn, Outside: handOn}, f.tiers)
+		j.out = f.p.outcome(ctx, item{Line: line, Action: rec.Action, Resume: rec.Verdict, Stages: rec.Stages, Turn: j.turn, Disk: looked, Outside: handOn}, f.tiers)
 	}
 	size := len(j.raw) + j.out.size()
 	f.bytes.change(j.size, size)

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -124,6 +125,11 @@ func programs(t *testing.T, scripts map[string]string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if zstd, err := exec.LookPath("zstd"); err != nil {
+		t.Fatal(err)
+	} else if err := os.Symlink(zstd, filepath.Join(dir, "zstd")); err != nil {
+		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir)
 }
