@@ -22,7 +22,7 @@
 # make generate docs runtime   rebuild what is generated and committed
 
 GO ?= go
-.PHONY: build demo tasks compare test hosts hosttimes hostcheck mcp mcpbench tier2 trace corpora efficacy typing load bench generate runtime docs fuzz release try reproduce check
+.PHONY: build demo tasks compare test hosts hosttimes hostcheck mcp mcpbench tier2 trace corpora efficacy typing load bench bench-gate generate runtime docs fuzz release try reproduce check
 
 # The flags of "go install .", so that each finds what the other has compiled.
 build:
@@ -114,6 +114,10 @@ tier2: build
 
 bench: build
 	@testdata/bench.sh build/shield
+
+# fails if anything takes more than 10 % longer than with BASE, the commit before
+bench-gate: build
+	@GATE=yes testdata/bench.sh build/shield
 
 generate:
 	$(GO) generate ./...

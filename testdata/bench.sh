@@ -1,24 +1,25 @@
 #!/usr/bin/env bash
 # Go benchmarks, then what whole processes cost: this build in turn with that of a
 # commit before, in pairs.
-# usage: [BASE=COMMIT] bench.sh SHIELD
+# usage: [BASE=COMMIT] [GATE=yes] bench.sh SHIELD
+# GATE: only what is compared with the commit before, and a failure if it is slower
 set -eu
 shield=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 cd "$(dirname "$0")/.."
-[ -n "${PROCESSES_ONLY:-}" ] || go test -run '^$' -bench . -benchmem ./... | grep -E '^(Benchmark|pkg:)'
+[ -n "${PROCESSES_ONLY:-}${GATE:-}" ] || go test -run '^$' -bench . -benchmem ./... | grep -E '^(Benchmark|pkg:)'
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-mkdir "$scratch/work" "$scratch/before"
+mkdir "$scratch/work" "$scratch/before" "$scratch/ratios"
 base=${BASE:-HEAD~1}
 before=
 sample() { go -C "$1" test -c -o "$2" ./pkg/shield 2>/dev/null || true; }
-sample . "$scratch/sample"
+[ -n "${GATE:-}" ] || sample . "$scratch/sample"
 if git archive "$base" 2>/dev/null | tar -x -C "$scratch/before" 2>/dev/null; then
 	make -s -C "$scratch/before" build
 	before=$scratch/before/build/shield
 	cp "$before" "$before.new" && mv "$before.new" "$before" # a copy, as the other is: how a file came to be on the disk shows in cold starts
-	sample "$scratch/before" "$scratch/before/build/sample"
+	[ -n "${GATE:-}" ] || sample "$scratch/before" "$scratch/before/build/sample"
 	echo "before: $(git log -1 --format='%h %s' "$base")"
 else
 	echo "before: nothing, since git gives no $base here"
@@ -27,6 +28,8 @@ fi
 tree=$PWD
 cp "$shield" "$scratch/shield" # as new, and on the same disk, as the one before
 shield=$scratch/shield
+(cd "$scratch/ratios" && python3 "$tree/testdata/ratios.py" ${GATE:+--gate} "$shield" ${before:+"$before"})
+[ -z "${GATE:-}" ] || exit 0
 cd "$scratch/work"
 python3 - "$tree" "$scratch/sample" "$shield" ${before:+"$before"} <<'PY'
 import ctypes, json, os, resource, shutil, subprocess, sys, time
