@@ -79,7 +79,7 @@ type disk struct {
 	looked *analysis.Identifier
 }
 
-// identifier returns what looks at the disk for the next action. A nil disk looks anew.
+// identifier returns what looks at the disk for the next action. A nil disk keeps nothing.
 func (d *disk) identifier(an *analysis.Analyzer) *analysis.Identifier {
 	if d == nil {
 		return an.Identifier()
