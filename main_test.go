@@ -11,7 +11,9 @@ import (
 	"github.com/shieldcli/shield/internal/scripttest"
 )
 
-func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"shield": main}) }
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"shield": main, "without": without})
+}
 
 // TestScripts runs what needs a process of its own as a person would: one
 // behaviour a script. All other scripts are those of cmd.

@@ -125,7 +125,7 @@ func runContained(c *cli.Context, w *World, cmd *launch.Command, raw []byte) (ra
 		var started *contain.Process
 		if started, err = contain.Start(func() *exec.Cmd { own := *child; return &own }, p, mechanisms(p, mode == required), func(r contain.Refusal) { refused = append(refused, r) }); err == nil {
 			if started.Used&contain.Namespaces == 0 && len(p.Fixed) > 0 {
-				const why = "contained by Landlock alone: git hooks and agent settings in the workspace can be written"
+				why := landlockAlone(p)
 				fmt.Fprintf(w.Err, "shield: %s\n", why)
 				tellContained(c, w, why)
 			}
@@ -143,6 +143,15 @@ func runContained(c *cli.Context, w *World, cmd *launch.Command, raw []byte) (ra
 		tellContained(c, w, "ran without containment: "+why)
 	}
 	return false, nil
+}
+
+// landlockAlone says what a program can do that Landlock contains without namespaces.
+func landlockAlone(p *contain.Profile) string {
+	can := []string{"permissions and times of other files can be changed"}
+	if len(p.Fixed) > 0 {
+		can = append(can, "git hooks and agent settings in the workspace can be written")
+	}
+	return "contained by Landlock alone: " + strings.Join(can, ", ")
 }
 
 // mechanisms returns by what a profile is put into force: where containment is required, by nothing that leaves what is
@@ -250,8 +259,14 @@ func startServer(mode containment, grants config.Contain, set *config.Loaded, w 
 		}
 	}
 	process, err := gateway.Start(path, argv, env, w.Dir, w.Err, profile, mechanisms(profile, mode == required), refused)
-	if profile == nil || err == nil {
+	if profile == nil {
 		return process, err
+	}
+	if err == nil {
+		if process.Used()&contain.Namespaces == 0 {
+			tell(landlockAlone(profile))
+		}
+		return process, nil
 	}
 	free, why := uncontained(err)
 	switch {

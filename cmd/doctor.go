@@ -124,7 +124,7 @@ func examine(ctx context.Context, set *config.Loaded, settingsErr error, w *Worl
 	cfg.StateDir = ""
 	examineContainer(&out, set, w)
 	examineWorkspace(&out, set, w)
-	examineContain(&out)
+	examineContain(&out, set)
 	examinePolicy(ctx, &out, set, cfg)
 	out = append(out, examineModel(set, cfg, w))
 	examineSkipTypes(&out, set)

@@ -64,14 +64,33 @@ func examineWorkspace(out *findings, set *config.Loaded, w *World) {
 }
 
 // examineContain says by what --contain holds programs here.
-func examineContain(out *findings) {
+func examineContain(out *findings, set *config.Loaded) {
+	works := map[string]bool{}
 	for _, m := range contain.Probe() {
+		works[m.Name] = m.Works
 		if m.Works {
 			out.add(fine, "", "containment: %s%s", m.Name, cmp.Or(about(m.About), " works"))
 		} else if m.Name == "namespaces" {
 			out.add(note, "docs/containment.md says what Landlock alone does not stop", "containment: no %s%s", m.Name, about(m.About))
 		} else {
 			out.add(note, "--contain runs programs without it here, --contain=require refuses", "containment: no %s%s", m.Name, about(m.About))
+		}
+	}
+	for i := range set.MCP.Servers {
+		c := set.MCP.Servers[i].Contain
+		if c == nil || works["namespaces"] {
+			continue
+		}
+		name := set.MCP.Servers[i].Name
+		switch alone := works["Landlock"] && works["seccomp"]; {
+		case alone && c.Require:
+			out.add(doubt, "it does not start if the workspace has git hooks or agent settings", "MCP server %s: contain.require, and only Landlock works here", name)
+		case alone:
+			out.add(note, "docs/containment.md says what that does not stop", "MCP server %s: contained by Landlock alone", name)
+		case c.Require:
+			out.add(wrong, "remove require, or start it on a machine with Landlock", "MCP server %s: contain.require, and it cannot be contained here, so it does not start", name)
+		default:
+			out.add(doubt, "set contain.require to refuse that", "MCP server %s: has contain, and runs without containment here", name)
 		}
 	}
 }

@@ -81,6 +81,7 @@ type builder struct {
 	Place
 	hidden, shown, write []string
 	free                 []string // what is written to on purpose, and so is not fixed
+	missing              []string // of write: what is made at the start
 	network              bool
 	names                map[string]map[string]bool // of folders, see mayMatch
 	others               map[string]bool            // names that files have which are read or run, and which may be other programs than those by that name
@@ -263,7 +264,7 @@ var outside = map[effect.Kind]string{
 	effect.ChangeGuard:     "changes shield itself",
 }
 
-// program gives a program what it keeps: caches, which are made if they are missing, and the
+// program gives a program what it keeps: caches, which are made at the start if they are missing, and the
 // credentials of its own service.
 func (b *builder) program(name string) {
 	caches, credentials := knowledge.Keeps(filepath.Base(name))
@@ -273,11 +274,11 @@ func (b *builder) program(name string) {
 			if another && !contain.Within(path, b.Roots) {
 				continue
 			}
-			if _, err := os.Lstat(path); err != nil && !contain.Within(path, b.Roots) {
-				_ = os.MkdirAll(path, 0o755)
-			}
-			if real, err := filepath.EvalSymlinks(path); err == nil {
+			if real, exists, err := resolve(path); err == nil {
 				b.free = append(b.free, real)
+				if !exists && !contain.Within(real, b.Roots) {
+					b.missing = append(b.missing, real)
+				}
 				if !contain.Within(real, b.Roots) {
 					b.write = append(b.write, real)
 				}
@@ -455,6 +456,11 @@ func (b *builder) profile() (*contain.Profile, error) {
 			if !contain.Within(path, b.free) && !contain.Holds(path, b.free) {
 				p.Fixed = append(p.Fixed, path)
 			}
+		}
+	}
+	for _, path := range slices.Sorted(slices.Values(b.missing)) {
+		if slices.Contains(p.Write, path) {
+			p.Make = append(p.Make, path)
 		}
 	}
 	for _, path := range b.Own {

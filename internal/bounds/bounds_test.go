@@ -114,6 +114,12 @@ func TestCommands(t *testing.T) {
 		if got := difference(at, plain, p); got != want {
 			t.Errorf("%s\ngot  %s\nwant %s", command, got, want)
 		}
+		if _, err := os.Stat(at.Home + "/.npm"); err == nil {
+			t.Errorf("%s: its cache was made although nothing was started", command)
+		}
+		if strings.HasPrefix(command, "npm install") && short(at.Home, p.Make) != ".cache/node-gyp .npm" {
+			t.Errorf("%s: made at the start: %s", command, p.Make)
+		}
 	}
 }
 

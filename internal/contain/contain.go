@@ -19,6 +19,7 @@ type Profile struct {
 	Hidden  []string `json:"hidden"`          // files and folders whose contents cannot be read, wherever they lie
 	Shown   []string `json:"shown,omitempty"` // in a temporary folder: can be read although the program gets one of its own
 	Write   []string `json:"write"`           // files, and folders with all they hold, that can be changed
+	Make    []string `json:"make,omitempty"`  // of Write: folders that are made if they are missing
 	Fixed   []string `json:"fixed,omitempty"` // inside Write, and cannot be changed where there are namespaces
 	Network bool     `json:"network"`         // without it only this machine is reached, where there are namespaces, or nothing
 }

@@ -4,7 +4,9 @@ package contain
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -61,9 +63,6 @@ func TestStartFails(t *testing.T) {
 	t.Parallel()
 	forEach(t, func(t *testing.T, with Mechanism) {
 		g, ok := newGround(t)
-		if err := os.Link(g.Secret, g.Away+"/other"); err != nil {
-			t.Fatal(err)
-		}
 		var unavailable *UnavailableError
 		start := func(path string, p Profile) error {
 			started, err := Start(func() *exec.Cmd { return &exec.Cmd{Path: path, Args: []string{path}, Dir: g.Work} }, &p, with, func(Refusal) {})
@@ -79,8 +78,19 @@ func TestStartFails(t *testing.T) {
 		if err := start("/bin/no-such-program", *ok); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("a program that is not there: %v", err)
 		}
-		if err := start("/bin/true", Profile{Hidden: []string{g.Secret}, Write: ok.Write}); err == nil || errors.As(err, &unavailable) { // it could be made by what is contained, to run without
-			t.Errorf("a secret with another name: %v", err)
+		if err := os.Link(g.Secret, g.Home+"/.keys/other"); err != nil {
+			t.Fatal(err)
+		}
+		if err := start("/bin/true", *ok); err != nil {
+			t.Errorf("a secret with two names that are hidden: %v", err)
+		}
+		if err := os.Rename(g.Home+"/.keys/other", g.Away+"/other"); err != nil {
+			t.Fatal(err)
+		}
+		for _, hidden := range []string{g.Secret, g.Home + "/.keys", g.Home + "/.keys/.."} {
+			if err := start("/bin/true", Profile{Hidden: []string{filepath.Clean(hidden)}, Write: ok.Write}); err == nil || errors.As(err, &unavailable) { // it could be made by what is contained, to run without
+				t.Errorf("a secret with another name, in %s: %v", hidden, err)
+			}
 		}
 		if err := start("/bin/true", Profile{Write: []string{"relative"}}); err == nil {
 			t.Error("a relative path was taken")
@@ -213,6 +223,68 @@ print("met")'`)
 			t.Error(got)
 		}
 	})
+}
+
+// TestMountedTwice: what is hidden stays so where its file system, or a part of it, is mounted a second
+// time. The mounts are those of a process in namespaces of its own.
+func TestMountedTwice(t *testing.T) {
+	t.Parallel()
+	forEach(t, func(t *testing.T, with Mechanism) {
+		g, p := newGround(t)
+		for _, dir := range []string{g.Away + "/home", g.Away + "/key s"} {
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g.Mounts, g.Profile, g.With = [][2]string{{g.Home, g.Away + "/home"}, {g.Home + "/.keys", g.Away + "/key s"}}, p, with
+		text, err := json.Marshal(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Env = append(os.Environ(), attemptVariable+"="+string(text))
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}, GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}}
+		out, err := cmd.CombinedOutput()
+		if errors.Is(err, syscall.EPERM) {
+			t.Skipf("the kernel cannot contain by namespaces: %v", err)
+		}
+		if got := string(out); err != nil || got != "secretheld\nheld\nheld\n" {
+			t.Errorf("%v: %q", err, got)
+		}
+	})
+}
+
+// mounted mounts what it is told, and tries to read the secret by each way: first what is not hidden.
+func mounted(g *ground) {
+	for _, m := range g.Mounts {
+		if err := syscall.Mount(m[0], m[1], "", syscall.MS_BIND|syscall.MS_REC, ""); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	script := fmt.Sprintf("cat %q; for f in %q %q %q; do cat \"$f\" 2> /dev/null || echo held; done", g.Away+"/home/.startup", g.Secret, g.Away+"/home/.keys/key", g.Away+"/key s/key")
+	started, err := Start(func() *exec.Cmd {
+		return &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", script}, Dir: g.Work, Env: []string{"PATH=/usr/bin:/bin"}, Stdout: os.Stdout, Stderr: os.Stderr}
+	}, g.Profile, g.With, func(Refusal) {})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_ = started.Wait()
+	started.End()
+}
+
+// TestMounts: the list of mounts is read as the kernel writes it.
+func TestMounts(t *testing.T) {
+	t.Parallel()
+	if got, want := octal(`/a\040b\134c\`), `/a b\c\`; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	all, err := mounts()
+	if err != nil || !slices.ContainsFunc(all, func(m mount) bool { return m.point == "/" && m.root != "" }) {
+		t.Errorf("%v: %v", err, all)
+	}
 }
 
 // BenchmarkStart is what containment adds to the start of a program: ms is the

@@ -34,6 +34,9 @@ type ground struct {
 	Pid              int    // the test
 	TCP, UDP         string // of the test
 	Unix, Abstract   string
+	Mounts           [][2]string // see mounted
+	Profile          *Profile
+	With             Mechanism
 	Free             bool // the attempt is made without containment
 }
 
@@ -48,7 +51,9 @@ func TestMain(m *testing.M) {
 	if err := json.Unmarshal([]byte(text), &g); err != nil {
 		panic(err)
 	}
-	if err := attempts[g.Attempt](&g); err != nil {
+	if g.Mounts != nil {
+		mounted(&g)
+	} else if err := attempts[g.Attempt](&g); err != nil {
 		fmt.Println("held:", err)
 	} else {
 		fmt.Println("through")

@@ -3,6 +3,7 @@
 package contain
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -43,6 +44,10 @@ func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Re
 	if err := plain(p); err != nil {
 		return nil, err
 	}
+	p, err = here(p)
+	if err != nil {
+		return nil, err
+	}
 	if with&Namespaces != 0 {
 		started, err := start(command(), p, &confine.Order{Namespaces: true}, level, refused)
 		var stage *stageError
@@ -57,6 +62,21 @@ func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Re
 		return nil, &UnavailableError{"namespaces are not available, and Landlock alone cannot protect files inside the workspace: git hooks, agent settings"}
 	}
 	return start(command(), p, &confine.Order{}, level, refused)
+}
+
+// here returns a profile as it is put into force: with the folders that are to be there, and with
+// whatever leads to what is hidden.
+func here(p *Profile) (*Profile, error) {
+	all, err := mounts()
+	if err != nil {
+		return nil, fmt.Errorf("containment: mounts: %w", err)
+	}
+	own := *p
+	own.Hidden = append(slices.Clone(p.Hidden), again(p.Hidden, all)...)
+	own.Write = slices.DeleteFunc(slices.Clone(p.Write), func(path string) bool {
+		return slices.Contains(p.Make, path) && os.MkdirAll(path, 0o755) != nil // the program does without
+	})
+	return &own, nil
 }
 
 // truncates is the version of Landlock from which on it bounds who empties files.
@@ -119,13 +139,13 @@ func start(cmd *exec.Cmd, profile *Profile, o *confine.Order, level int, refused
 		own(cmd.SysProcAttr, o.Network)
 	}
 	made := make(chan error, 1)
-	go func() { made <- rules.add(o) }()
+	go func() { made <- cmp.Or(linked(o.Hidden), rules.add(o)) }()
 	err = cmd.Start()
 	its.Close()
 	if wrong := <-made; err == nil && wrong != nil {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		err = &stageError{"Landlock", wrong.Error()}
+		err = wrong
 	}
 	if err != nil {
 		line.Close()
@@ -251,12 +271,6 @@ func plain(p *Profile) error {
 	for _, path := range append(append([]string{}, p.Hidden...), p.Write...) {
 		if !strings.HasPrefix(path, "/") {
 			return fmt.Errorf("containment: %.80q is not an absolute path", path)
-		}
-	}
-	for _, path := range p.Hidden {
-		var st unix.Stat_t
-		if unix.Lstat(path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Nlink > 1 {
-			return fmt.Errorf("containment: %.200q has a second hard link, by which a contained program could read it; remove one of the two links", path)
 		}
 	}
 	return nil

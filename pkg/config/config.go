@@ -7,6 +7,7 @@
 package config
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -226,6 +227,18 @@ type Contain struct {
 	Write   []string `yaml:"write" json:"write,omitempty"`     // files and folders that are there
 	Network string   `yaml:"network" json:"network,omitempty"` // open or none; "" is open
 	Require bool     `yaml:"require" json:"require,omitempty"` // it is not started where it cannot be contained
+}
+
+// String returns the settings as a line of JSON, and nothing for none.
+func (c *Contain) String() string {
+	if c == nil {
+		return ""
+	}
+	b, err := json.Marshal(c)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
 }
 
 // Serve settings are those of the service for other machines. No Listen means that it

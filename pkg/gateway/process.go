@@ -70,6 +70,14 @@ func Start(path string, argv, env []string, dir string, errs io.Writer, profile 
 	return p, nil
 }
 
+// Used returns by what the process is contained; 0 if it is not.
+func (p *Process) Used() contain.Mechanism {
+	if p.in == nil {
+		return 0
+	}
+	return p.in.Used
+}
+
 // run starts the process and waits for it, on one thread: where the process is
 // tied to what started it, it is tied to the thread.
 func (p *Process) run(command func() *exec.Cmd, profile *contain.Profile, with contain.Mechanism, refused func(contain.Refusal), out *os.File, started chan<- error) {
