@@ -122,6 +122,7 @@ func examine(ctx context.Context, set *config.Loaded, settingsErr error, w *Worl
 	}
 	cfg := shieldConfig(set, w, "doctor")
 	cfg.StateDir = ""
+	examinePlatform(&out, w.OS)
 	examineContainer(&out, set, w)
 	examineWorkspace(&out, set, w)
 	examineContain(&out, set)

@@ -1,0 +1,76 @@
+package cmd
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+//go:embed platforms.yaml
+var platformsFile []byte
+
+// A platformRow says what of a feature works on each system.
+type platformRow struct {
+	Feature, Linux, Darwin, Windows string
+}
+
+// The words of platforms.yaml that are not sentences.
+const (
+	platformWorks    = "works"
+	platformUntested = "untested"
+)
+
+func platforms() (rows []platformRow, err error) {
+	err = yaml.UnmarshalWithOptions(platformsFile, &rows, yaml.Strict())
+	return rows, err
+}
+
+// on returns what works on a system, as GOOS names it. No test runs on one that the table lacks.
+func (r *platformRow) on(system string) string {
+	switch system {
+	case "linux":
+		return r.Linux
+	case "darwin":
+		return r.Darwin
+	case "windows":
+		return r.Windows
+	}
+	return platformUntested
+}
+
+// examinePlatform says what is missing on this system, and what was never tested there.
+func examinePlatform(out *findings, system string) {
+	if system == "linux" {
+		return // the other findings say what works here
+	}
+	rows, err := platforms()
+	if err != nil {
+		out.add(wrong, "", "platform: %v", err)
+		return
+	}
+	var untested []string
+	for i := range rows {
+		switch on := rows[i].on(system); {
+		case on == platformWorks:
+		case on == platformUntested:
+			untested = append(untested, rows[i].Feature)
+		default:
+			out.add(note, "", "%s: %s: %s", system, strings.ReplaceAll(rows[i].Feature, "`", ""), strings.ReplaceAll(on, "`", ""))
+		}
+	}
+	if len(untested) > 0 {
+		out.add(note, "docs/platforms.md has the table", "%s: shield is compiled for it, but not tested there: %s", system, strings.ReplaceAll(strings.Join(untested, "; "), "`", ""))
+	}
+}
+
+// platformTable returns the table of docs/platforms.md.
+func platformTable(rows []platformRow) string {
+	var b strings.Builder
+	b.WriteString("| | Linux | macOS | Windows |\n|---|---|---|---|\n")
+	for _, r := range rows {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", r.Feature, r.Linux, r.Darwin, r.Windows)
+	}
+	return b.String()
+}
