@@ -100,9 +100,12 @@ func (h *hasher) values(text string, all bool, from string) (out []Value) {
 			}
 		}
 	}
+	if !all {
+		return out
+	}
 	for _, word := range bare().FindAllString(text, 4*maxFound) {
 		within := func(value string) bool { return strings.Contains(value, word) }
-		if all && looksBare(word) && !slices.ContainsFunc(seen, within) {
+		if looksBare(word) && !slices.ContainsFunc(seen, within) {
 			add(word, "")
 		}
 	}
