@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/shieldcli/shield/internal/apicall"
 	"github.com/shieldcli/shield/internal/canonjson"
@@ -88,19 +89,21 @@ func (c *Case) told() {
 
 // signatures are the parameters by which an address is signed in advance, in lower case, with all that belong to
 // such a signature: its key signs, and is not in it.
-var signatures = map[string]*regexp.Regexp{
-	"x-amz-signature":  regexp.MustCompile(`^x-amz-(?:algorithm|credential|date|expires|signedheaders|signature|security-token)$`),
-	"x-goog-signature": regexp.MustCompile(`^x-goog-(?:algorithm|credential|date|expires|signedheaders|signature)$`),
-	"signature":        regexp.MustCompile(`^(?:awsaccesskeyid|googleaccessid|signature|expires|policy|key-pair-id|hdnea)$`),
-	"sig":              regexp.MustCompile(`^(?:sv|ss|srt|sp|se|st|spr|sig|sr|skoid|sktid|skt|ske|sks|skv)$`),
-}
+var signatures = sync.OnceValue(func() map[string]*regexp.Regexp {
+	return map[string]*regexp.Regexp{
+		"x-amz-signature":  regexp.MustCompile(`^x-amz-(?:algorithm|credential|date|expires|signedheaders|signature|security-token)$`),
+		"x-goog-signature": regexp.MustCompile(`^x-goog-(?:algorithm|credential|date|expires|signedheaders|signature)$`),
+		"signature":        regexp.MustCompile(`^(?:awsaccesskeyid|googleaccessid|signature|expires|policy|key-pair-id|hdnea)$`),
+		"sig":              regexp.MustCompile(`^(?:sv|ss|srt|sp|se|st|spr|sig|sr|skoid|sktid|skt|ske|sks|skv)$`),
+	}
+})
 
 // withoutSignature returns a query without the parameters of a signature that it ends in or holds.
 func withoutSignature(query string) string {
 	parts := strings.Split(query, "&")
 	for _, part := range parts {
 		name, _, _ := strings.Cut(part, "=")
-		if own := signatures[strings.ToLower(name)]; own != nil {
+		if own := signatures()[strings.ToLower(name)]; own != nil {
 			return strings.Join(slices.DeleteFunc(slices.Clone(parts), func(p string) bool {
 				n, _, _ := strings.Cut(p, "=")
 				return own.MatchString(strings.ToLower(n))

@@ -209,7 +209,7 @@ func objects(sentence string, about *[]Named) (out []Named) {
 	apart := false    // a comma has come since the negation
 	within := false   // what follows says where the deed is done, and is not what it is done to
 	for i, w := range lower {
-		if deeds[w] != 0 || w == "," || w == "and" {
+		if deeds()[w] != 0 || w == "," || w == "and" {
 			within = false
 		} else if places[w] && does&Delete != 0 && !negated && (w != "at" || len(out) > 0) { // all of the redis at …
 			within = true
@@ -238,7 +238,7 @@ func objects(sentence string, about *[]Named) (out []Named) {
 			if here := mentions(list[:i], lower[:i]); len(here) > 0 {
 				of = here
 			}
-			if noun := nouns[w]; noun != "" && !oneMention(of) {
+			if noun := nouns()[w]; noun != "" && !oneMention(of) {
 				of = slices.DeleteFunc(slices.Clone(of), func(n Named) bool {
 					return n.Noun != noun && (n.Noun != "" || strings.Contains(n.Name, ".") != (noun == "host"))
 				})
@@ -263,9 +263,9 @@ func objects(sentence string, about *[]Named) (out []Named) {
 		case w == "," || w == "and" || w == "then" || w == "please":
 			fresh, governed, apart = true, governed && !ends, apart || w == ","
 			continue
-		case governed && relates[w] && (w != "to" || i+1 < len(lower) && (deeds[lower[i+1]] != 0 || !ends)):
+		case governed && relates[w] && (w != "to" || i+1 < len(lower) && (deeds()[lower[i+1]] != 0 || !ends)):
 			ends = false
-		case w == "to" && i+1 < len(lower) && deeds[lower[i+1]] != 0 && does != 0: // write a script to delete …
+		case w == "to" && i+1 < len(lower) && deeds()[lower[i+1]] != 0 && does != 0: // write a script to delete …
 			governed, ends, does, fresh = true, false, 0, false
 			continue
 		case w == "to" && !governed && i > 0 && wants[lower[i-1]]:
@@ -278,11 +278,11 @@ func objects(sentence string, about *[]Named) (out []Named) {
 			governed, ends, does, fresh = true, true, 0, false
 			continue
 		}
-		if d := doing()[w]; negated && d != 0 && deeds[w] == 0 {
+		if d := doing()[w]; negated && d != 0 && deeds()[w] == 0 {
 			does, governed, first = d, false, true
 			continue
 		}
-		if d, ok := deeds[w]; ok && (fresh || negated) && !(i > 0 && articles[lower[i-1]]) && !(i+1 < len(lower) && lower[i+1] == "branch" && i > 0 && lower[i-1] == "the") {
+		if d, ok := deeds()[w]; ok && (fresh || negated) && !(i > 0 && articles[lower[i-1]]) && !(i+1 < len(lower) && lower[i+1] == "branch" && i > 0 && lower[i-1] == "the") {
 			if w == "push" && i > 0 && (lower[i-1] == "force" || strings.HasPrefix(lower[i-1], "--force")) {
 				d |= Delete
 			}
@@ -302,7 +302,7 @@ func objects(sentence string, about *[]Named) (out []Named) {
 		if strings.HasPrefix(w, "--delete") && does != 0 || w == "--force" || w == "--force-with-lease" {
 			does |= Delete
 		}
-		if opens[w] || fresh && (programs[w] || nouns[w] != "" && i > 0 && programs[lower[i-1]]) {
+		if opens[w] || fresh && (programs[w] || nouns()[w] != "" && i > 0 && programs[lower[i-1]]) {
 			continue
 		}
 		fresh = false
@@ -310,7 +310,7 @@ func objects(sentence string, about *[]Named) (out []Named) {
 			continue
 		}
 		name, noun, ok := named(list, lower, i, negated && first && !apart)
-		first = first && nouns[w] != ""
+		first = first && nouns()[w] != ""
 		if !ok {
 			continue
 		}
@@ -343,7 +343,7 @@ func lowered(list []string) []string {
 
 // stands reports whether a noun stands for what was spoken of before: that queue.
 func stands(lower []string, i int) bool {
-	return nouns[lower[i]] != "" && i > 0 && (lower[i-1] == "that" || lower[i-1] == "this" || lower[i-1] == "the" && (i+1 == len(lower) || lower[i+1] == ","))
+	return nouns()[lower[i]] != "" && i > 0 && (lower[i-1] == "that" || lower[i-1] == "this" || lower[i-1] == "the" && (i+1 == len(lower) || lower[i+1] == ","))
 }
 
 // scaled adds to what is done to the objects of a sentence that scales them to nothing.
@@ -391,7 +391,7 @@ func subject(lower []string, i int) (from int, not bool) {
 // Those of one mention have the same words.
 func mentions(list, lower []string) (out []Named) {
 	for i := range lower {
-		if name, noun, ok := named(list, lower, i, false); ok && !opens[lower[i]] && !programs[lower[i]] && Doing(0) == deeds[lower[i]] {
+		if name, noun, ok := named(list, lower, i, false); ok && !opens[lower[i]] && !programs[lower[i]] && Doing(0) == deeds()[lower[i]] {
 			for _, n := range variants(name, Delete|Change|Send|Fetch) {
 				out = append(out, Named{Name: n.Name, Noun: noun, Said: list[i]})
 			}
@@ -465,19 +465,19 @@ func negates(lower []string, i int) bool {
 // With bare, a word of the dictionary counts too.
 func named(list, lower []string, i int, bare bool) (name, noun string, ok bool) {
 	w := list[i]
-	if lower[i] == "," || nouns[lower[i]] != "" || common[lower[i]] {
+	if lower[i] == "," || nouns()[lower[i]] != "" || common[lower[i]] {
 		return "", "", false
 	}
-	if !bare && brands[lower[i]] && i+1 < len(lower) && nouns[lower[i+1]] != "" {
+	if !bare && brands[lower[i]] && i+1 < len(lower) && nouns()[lower[i+1]] != "" {
 		return "", "", false
 	}
 	for _, k := range [...]int{i - 1, i + 1} { // the branch main, the main branch
-		if k >= 0 && k < len(lower) && nouns[lower[k]] != "" && noun == "" {
-			noun = nouns[lower[k]]
+		if k >= 0 && k < len(lower) && nouns()[lower[k]] != "" && noun == "" {
+			noun = nouns()[lower[k]]
 		}
 	}
 	if i >= 2 && lower[i-1] == "called" || i >= 2 && lower[i-1] == "named" {
-		noun = nouns[lower[i-2]]
+		noun = nouns()[lower[i-2]]
 	}
 	if strings.HasPrefix(w, "@") && strings.Contains(w, "/") && strings.Contains(w, ".") && !strings.Contains(w[1:], "@") {
 		w = w[1:] // a reference to a file

@@ -21,7 +21,7 @@ func Plain(line string) bool {
 	list := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("'-_./", r)
 	})
-	if len(list) == 0 || directs[list[0]] || deeds[list[0]] != 0 || works[list[0]] || governs[list[0]] {
+	if len(list) == 0 || directs[list[0]] || deeds()[list[0]] != 0 || works[list[0]] || governs[list[0]] {
 		return false
 	}
 	states := false

@@ -16,7 +16,7 @@ func set(text string) map[string]bool {
 }
 
 // deeds are the verbs that say what is to be done to an object, in the form of a request.
-var deeds = func() map[string]Doing {
+var deeds = sync.OnceValue(func() map[string]Doing {
 	out := map[string]Doing{}
 	for does, text := range map[Doing]string{
 		Delete:                "delete remove rm drop destroy erase wipe purge clean clear uninstall prune nuke kill truncate reset terminate discard unlink empty flush unpublish scrap trash decommission undeploy evict dismantle axe cut",
@@ -32,10 +32,10 @@ var deeds = func() map[string]Doing {
 		}
 	}
 	return out
-}()
+})
 
 // nouns say what a name is the name of.
-var nouns = func() map[string]string {
+var nouns = sync.OnceValue(func() map[string]string {
 	out := map[string]string{}
 	for noun, text := range map[string]string{
 		"branch": "branch branches", "remote": "remote remotes", "bucket": "bucket buckets", "database": "database databases db schema", "cluster": "cluster clusters context",
@@ -49,12 +49,12 @@ var nouns = func() map[string]string {
 		}
 	}
 	return out
-}()
+})
 
 // Kind reports whether a word of a command says of what kind an object is, as a noun does, or
 // what is done to it.
 func Kind(w string) (noun, deed, is bool) {
-	noun, deed = nouns[w] != "", deeds[w] != 0
+	noun, deed = nouns()[w] != "", deeds()[w] != 0
 	return noun, deed, noun || deed || kinds[w]
 }
 
@@ -105,7 +105,7 @@ func joined(sentence string) string {
 // done are the participles of deeds.
 var done = sync.OnceValue(func() map[string]Doing {
 	out := map[string]Doing{"sent": Send, "put": Change | Send, "set": Change, "reset": Delete, "overwritten": Change | Delete, "cut": Delete, "written": Change, "shut": Change}
-	for w, does := range deeds {
+	for w, does := range deeds() {
 		switch {
 		case strings.HasSuffix(w, "e"):
 			out[w+"d"] = does
@@ -120,7 +120,7 @@ var done = sync.OnceValue(func() map[string]Doing {
 // doing are other forms of deeds, which count behind a negation: without deleting, no pushes.
 var doing = sync.OnceValue(func() map[string]Doing {
 	out := map[string]Doing{}
-	for w, does := range deeds {
+	for w, does := range deeds() {
 		out[w+"s"], out[w+"es"] = does, does
 		out[w+"ing"], out[w+w[len(w)-1:]+"ing"], out[strings.TrimSuffix(w, "e")+"ing"] = does, does, does
 	}
