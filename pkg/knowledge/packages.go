@@ -19,7 +19,7 @@ var (
 	otherNames string
 )
 
-// WidelyUsed reports whether the package of a name in a registry, npm or pypi, is one of
+// WidelyUsed reports whether the package of a name in a registry, npm, pypi or conda, is one of
 // those that are installed all day, or of their scope. ok is false if nothing is known of
 // the registry.
 func WidelyUsed(registry, name string) (used, ok bool) {
@@ -27,7 +27,7 @@ func WidelyUsed(registry, name string) (used, ok bool) {
 	switch registry {
 	case "npm":
 		list = npmList()
-	case "pypi":
+	case "pypi", "conda": // whose names are mostly the same
 		list = pypiList()
 	default:
 		return false, false
@@ -47,7 +47,7 @@ var (
 )
 
 // WellKnown reports whether a package of a registry of which only a few names are known is one of them:
-// crates, go, gems or packagist. A module of Go holds what lies below its path.
+// see packages/README.md. What lies below a known module, scope or owner is known.
 func WellKnown(registry, name string) bool {
 	_, list, ok := strings.Cut("\n"+otherNames, "\n"+registry+": ")
 	if !ok {
@@ -60,7 +60,7 @@ func WellKnown(registry, name string) bool {
 			return true
 		}
 		cut := strings.LastIndexByte(name, '/')
-		if registry != "go" || cut < 0 {
+		if cut < 0 {
 			return false
 		}
 		name = name[:cut]

@@ -43,7 +43,16 @@ func TestNewPackages(t *testing.T) {
 		"cargo install --path .": false, "gem install ./a.gem": false, "brew install jq": false, "brew tap homebrew/cask-fonts": false, "degit ./template app": false, "npm create vite@latest app": false, "npm init": false, "npm init -y": false,
 		"uv tool run ruff check": false, "deno run -A main.ts": false, "deno run npm:prettier": false,
 		"cargo add tokio anyhow": false, "go get github.com/stretchr/testify/assert@v1": false, "gem install rails": false, "composer require phpunit/phpunit": false,
-		"npm i own-little-thin": true, "npm i little-thing": true, // a part of a name of the manifest is another name
+		"deno run npm:@evil/tsc": true, "deno run -A npm:@evil/pkg@1.0.0/cli": true, "deno run jsr:@evil/pkg": true, "deno compile -o x npm:expresss": true, "deno x npm:expresss": true, "deno init --npm evilthing": true, "npx @evil/tsc": true,
+		"go get -v github.com/evil/x": true, "go -C sub install -v github.com/evil/x@latest": true, "go run -race github.com/evil/x@latest": true, "go mod edit -require=github.com/evil/x@v1.0.0": true,
+		"uv tool run --with pandsa ruff": true, "uv tool run --with requests,pandsa ruff check": true, "uv run --with pandsa python -c 'x()'": true, "uvx --from pandsa ruff": true, "uv tool install --with pandsa ruff": true, "pipx run --spec pandsa ruff": true,
+		"bunx npm:expresss": true, "bunx --bun expresss": true, "bun create github.com/evil/x app": true, "pnpm --package=expresss dlx tsc": true, "npm exec --package=expresss -- tsc": true, "yarn dlx -p expresss tsc": true, "npm i jsr:@evil/pkg": true, "npm i express@npm:expresss": true,
+		"mise use -g npm:expresss": true, "mise x pipx:pandsa -- pandsa": true, "volta install expresss": true, "ni expresss": true, "conda install -y pandsa": true, "mamba install conda-forge::pandsa": true, "pixi exec evilx": true, "rye add pandsa": true,
+		"dotnet tool install -g EvilTool": true, "dotnet add src/a.csproj package EvilPkg": true, "gem exec evilx": true, "composer global require evil/x": true, "mix archive.install hex evilx": true, "cpanm Evil::X": true, "flutter pub add evilx": true, "opam install evilx": true,
+		"deno run jsr:@std/http/file-server": false, "deno add npm:express jsr:@std/path": false, "uvx --from huggingface_hub hf download x": false, "npx -p typescript tsx-thing": false, "uv pip install --python 3.12 requests": false, "uv add --group docs 'requests[socks,x]>=1,<2'": false, "go get -u -v github.com/a/b": false,
+		"mise use -g node@20 python@3.12": false, "volta install node@20": false, "conda create -n my-env -c conda-forge python=3.12 numpy": false, "dotnet add package Newtonsoft.Json --version 13.0.3": false, "cpanm Try::Tiny": false, "poetry new pandsa": false, "uv init pandsa": false, "bun init pandsa": false, "npm update expresss": false,
+		"npm i " + strings.Repeat("lodash ", 70) + "expresss": false,                            // more than are looked up: unknown, see below
+		"npm i own-little-thin":                               true, "npm i little-thing": true, // a part of a name of the manifest is another name
 	} {
 		got := false
 		for _, e := range Analyze(text, place).Effects {
@@ -52,5 +61,12 @@ func TestNewPackages(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: a package that nobody knows: %t", text, got)
 		}
+	}
+	many := false
+	for _, e := range Analyze("npm i "+strings.Repeat("lodash ", 70)+"expresss", place).Effects {
+		many = many || e.Cause == effect.CauseLimit
+	}
+	if !many {
+		t.Error("more packages than are looked up: nothing is unknown")
 	}
 }

@@ -139,7 +139,7 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 	s.stops(base, argv, use)
 	s.signals(base, argv, use)
 	s.servers(base, argv, use)
-	s.newPackages(base, argv, use)
+	s.newPackages(use)
 	s.leftovers(base, argv, use)
 	s.compilesGuard(argv, use)
 	s.putsPrograms(base, argv)

@@ -45,9 +45,9 @@ type Use struct {
 	Tells    bool   // its words reach another machine as they are, as questions of dig do
 	Database bool   // a word that is nothing but a variable is the address of the database
 	Remotes  []GitRemote
-	Packages []Word // names of packages that are installed, or of which a program is run
-	ByName   bool   // packages are installed or upgraded, and all that are given are names
-	Servers  []Word // machines through which requests go, or that get them in place of those that are named
+	Packages []Package // that are installed, or of which a program is run
+	ByName   bool      // packages are installed or upgraded, and all that are given are names
+	Servers  []Word    // machines through which requests go, or that get them in place of those that are named
 	Signals  []Signal
 	Builds   []Word // packages or folders of source that are built, and run or installed
 	Harms    []effect.Harm
@@ -56,6 +56,13 @@ type Use struct {
 	places   []Word // hosts, databases, clusters and accounts that are worked on
 
 	trialDrop bool // a database for tests is dropped, which is no loss unless a place is in use
+}
+
+// A Package is one that is named, by its registry: npm, jsr, pypi, go, crates, gems and others
+// that entries of programs name; "" if none is known.
+type Package struct {
+	Word     // with its version
+	Registry string
 }
 
 // Unread is a word of which no entry says what the program does with it.

@@ -382,10 +382,12 @@ func (r *reader) script(language string, w Word) {
 		r.use.Stdin, r.codeRead = Code, false
 		return
 	}
-	if i := slices.IndexFunc(r.args, func(a Word) bool { return a.Text == w.Text }); hasPrefix(w.Text, "npm:") && i > 0 { // of deno
-		words := slices.Clone(r.args[i:])
-		words[0] = cut(words[0], len("npm:"))
-		r.code(Nested{Language: "argv", Words: r.packageProgram(words)})
+	if i := slices.IndexFunc(r.args, func(a Word) bool { return a.Text == w.Text }); language == "node" && i > 0 && r.specified(w) { // of deno
+		if hasPrefix(w.Text, "npm:") {
+			words := slices.Clone(r.args[i:])
+			words[0] = cut(words[0], len("npm:"))
+			r.code(Nested{Language: "argv", Words: programOf(words)})
+		}
 		return
 	}
 	r.code(Nested{Language: "file", Of: language, Words: []Word{w}})

@@ -16,6 +16,11 @@ func (r *reader) pkg(w Word) {
 		if Hides(name, other) {
 			r.change("redirect")
 		}
+		w.Text = other
+		r.use.Packages = append(r.use.Packages, Package{w, "npm"})
+		return
+	}
+	if r.specified(w) {
 		return
 	}
 	if i := strings.IndexByte(s, '@'); i > 0 {
@@ -49,8 +54,60 @@ func (r *reader) pkg(w Word) {
 	case hasPrefix(s, "/"), hasPrefix(s, "."), hasPrefix(s, "~"):
 		r.touch(effect.ReadFile, w, true)
 	default:
-		r.use.Packages = append(r.use.Packages, w)
+		r.use.Packages = append(r.use.Packages, Package{w, r.registry()})
 	}
+}
+
+// registries are those that a prefix of a package's name stands for, as deno and mise write them.
+var registries = map[string]string{
+	"npm": "npm", "jsr": "jsr", "pypi": "pypi", "pipx": "pypi", "cargo": "crates", "gem": "gems", "go": "go", "nuget": "nuget", "dotnet": "nuget", "conda": "conda",
+	"ubi": "repository", "aqua": "repository", "spm": "repository",
+}
+
+// specified notes a package of the registry that its prefix says, and reports whether there
+// is one.
+func (r *reader) specified(w Word) bool {
+	prefix, name, ok := strings.Cut(w.Text, ":")
+	registry := registries[prefix]
+	if !ok || registry == "" || name == "" || hasPrefix(name, "//") {
+		return false
+	}
+	w = cut(w, len(prefix)+1)
+	if registry == "npm" || registry == "jsr" { // npm:/NAME@VERSION/PROGRAM of deno
+		w.Text = strings.TrimPrefix(w.Text, "/")
+		parts := 1
+		if hasPrefix(w.Text, "@") {
+			parts = 2
+		}
+		w.Text = strings.Join(strings.SplitN(w.Text, "/", parts+1)[:min(parts, strings.Count(w.Text, "/")+1)], "/")
+	}
+	r.use.Packages = append(r.use.Packages, Package{w, registry})
+	return true
+}
+
+// registry returns where the program looks names of packages up, "" if no entry says so.
+func (r *reader) registry() string {
+	for d := r.depth - 1; d >= 0; d-- {
+		if r.levels[d].registry != "" {
+			return r.levels[d].registry
+		}
+	}
+	return ""
+}
+
+// eachPackage returns the packages of a word: uv takes a list with commas, which may also
+// stand in the extras and in the versions of one.
+func (r *reader) eachPackage(w Word) (out []Word) {
+	for r.registry() == "pypi" {
+		end := strings.IndexByte(w.Text, ',')
+		if end < 0 || strings.ContainsAny(w.Text[:end], "<>=!~[; ") {
+			break
+		}
+		one := w
+		one.Text = w.Text[:end]
+		out, w = append(out, one), cut(w, end+1)
+	}
+	return append(out, w)
 }
 
 // aliased splits what installs a package of npm under the name of another:
@@ -88,9 +145,21 @@ func (r *reader) npmPackage(w Word) {
 }
 
 // packageProgram notes the package that the first word names, and returns the command
-// that it brings: the version and the scope say nothing of what the program does.
+// that it brings.
 func (r *reader) packageProgram(words []Word) []Word {
-	r.npmPackage(words[0])
+	brought := false // by a package that an option names
+	for _, v := range r.values {
+		brought = brought || v.role == roleFromPackage
+	}
+	if !brought {
+		r.npmPackage(words[0])
+	}
+	return programOf(words)
+}
+
+// programOf returns the command that a package brings: the version and the scope say nothing of
+// what the program does.
+func programOf(words []Word) []Word {
 	name := words[0].Text
 	if i := strings.LastIndexByte(name, '@'); i > 0 && !strings.ContainsAny(name[i:], ":/") {
 		name = name[:i]
@@ -105,6 +174,28 @@ func (r *reader) packageProgram(words []Word) []Word {
 	return words
 }
 
+// creator notes what "npm create NAME" runs, or the repository that "bun create" copies.
+func (r *reader) creator(w Word) {
+	name, version, _ := strings.Cut(w.Text, "@")
+	scope, rest, scoped := strings.Cut(version, "/")
+	switch {
+	case shorthand().MatchString(w.Text) && name != "":
+		r.npmPackage(w)
+		return
+	case strings.Contains(name, "/") || scheme(w.Text) != "" || hasPrefix(w.Text, "."):
+		r.packageWord(roleTemplate, w)
+		return
+	case name != "": // with a version
+		w.Text = "create-" + name
+	case scoped:
+		w.Text = "@" + scope + "/create-" + rest
+	default:
+		w.Text = "@" + version + "/create"
+	}
+	w.Text = "npm:" + w.Text
+	r.specified(w)
+}
+
 // modulePath notes a Go module that comes from a host which is neither one of code
 // nor one of those that modules come from all day.
 func (r *reader) modulePath(w Word) {
@@ -113,6 +204,7 @@ func (r *reader) modulePath(w Word) {
 	if w.Pattern || !strings.Contains(host, ".") || strings.Trim(host, ".") == "" {
 		return
 	}
+	r.use.Packages = append(r.use.Packages, Package{w, "go"})
 	w.Text = "https://" + w.Text
 	r.plugin(w)
 }
@@ -121,9 +213,18 @@ func (r *reader) modulePath(w Word) {
 func (r *reader) packageWord(role role, w Word) {
 	switch role {
 	case rolePackage:
-		r.pkg(w)
-	case roleNPMPackage:
+		for _, one := range r.eachPackage(w) {
+			r.pkg(one)
+		}
+	case roleNPMPackage, roleFromPackage:
 		r.npmPackage(w)
+	case roleCreator:
+		r.creator(w)
+	case roleTemplate:
+		if r.plugin(w); FileLanguage(w.Text) != "" {
+			break
+		}
+		r.use.Packages = append(r.use.Packages, Package{w, "repository"})
 	case roleModulePath:
 		r.modulePath(w)
 	case roleModuleProgram:
@@ -134,6 +235,8 @@ func (r *reader) packageWord(role role, w Word) {
 		r.use.Builds = append(r.use.Builds, built)
 		if strings.Contains(w.Text, "@") {
 			r.modulePath(w)
+		} else if host, _, below := strings.Cut(w.Text, "/"); below && strings.Contains(strings.TrimLeft(host, "."), ".") && !w.Pattern {
+			r.use.Packages = append(r.use.Packages, Package{w, "go"})
 		} else if hasPrefix(w.Text, ".") || hasPrefix(w.Text, "/") || strings.HasSuffix(w.Text, ".go") {
 			r.touch(effect.ReadFile, w, false)
 		}

@@ -26,6 +26,9 @@ func (r *reader) plugin(w Word) {
 	if r.flags&adopts != 0 && usualManifest(w) {
 		return
 	}
+	if r.specified(w) {
+		return
+	}
 	for _, getter := range [...]string{"git::", "hg::", "s3::", "gcs::", "url::", "git+"} { // terraform, npm and R
 		if hasPrefix(w.Text, getter) {
 			w = cut(w, len(getter))

@@ -157,6 +157,7 @@ var programs = [...]program{
 	{"atrm", &syntaxAtq},
 	{"attrib", &syntaxAttrib},
 	{"attw", &syntaxMypy},
+	{"aube", &syntaxNpm},
 	{"audit2allow", &syntaxUpdate_alternatives},
 	{"auditctl", &syntaxUpdate_alternatives},
 	{"auditpol", &syntaxAuditpol},
@@ -284,8 +285,8 @@ var programs = [...]program{
 	{"buildkite-agent", &syntaxNeonctl},
 	{"builtin", &syntaxNohup},
 	{"bun", &syntaxBun},
-	{"bundle", &syntaxMvn},
-	{"bundler", &syntaxMvn},
+	{"bundle", &syntaxBundle},
+	{"bundler", &syntaxBundle},
 	{"bundletool", &syntaxJar},
 	{"bunx", &syntaxNpx},
 	{"bunzip2", &syntaxGzip},
@@ -305,7 +306,7 @@ var programs = [...]program{
 	{"c++", &syntaxGcc},
 	{"c++filt", &syntaxObjdump},
 	{"c8", &syntaxJest},
-	{"cabal", &syntaxMvn},
+	{"cabal", &syntaxLuarocks},
 	{"cabextract", &syntaxCabextract},
 	{"cachix", &syntaxNix},
 	{"cacls", &syntaxIcacls},
@@ -487,7 +488,7 @@ var programs = [...]program{
 	{"commitlint", &syntaxMypy},
 	{"compgen", &syntaxWait},
 	{"complete", &syntaxWait},
-	{"composer", &syntaxMvn},
+	{"composer", &syntaxComposer},
 	{"composite", &syntaxConvert},
 	{"compress", &syntaxGzip},
 	{"conan", &syntaxMvn},
@@ -944,7 +945,7 @@ var programs = [...]program{
 	{"flox", &syntaxNix},
 	{"fltmc", &syntaxAppcmd},
 	{"fluidsynth", &syntaxSox},
-	{"flutter", &syntaxMvn},
+	{"flutter", &syntaxFlutter},
 	{"flux", &syntaxKustomize},
 	{"fly", &syntaxDoctl},
 	{"flyctl", &syntaxDoctl},
@@ -1022,7 +1023,7 @@ var programs = [...]program{
 	{"gdrive", &syntaxCroc},
 	{"gdu", &syntaxDu},
 	{"gedit", &syntaxCode},
-	{"gem", &syntaxMvn},
+	{"gem", &syntaxGem},
 	{"gemini", &syntaxCodex},
 	{"gemini-cli", &syntaxCodex},
 	{"genhtml", &syntaxGenhtml},
@@ -1379,7 +1380,7 @@ var programs = [...]program{
 	{"javac", &syntaxGcc},
 	{"javap", &syntaxObjdump},
 	{"jb", &syntaxDegit},
-	{"jbang", &syntaxCpanm},
+	{"jbang", &syntaxJbang},
 	{"jbuilder", &syntaxMake},
 	{"jc", &syntaxGron},
 	{"jconsole", &syntaxRscript},
@@ -1655,7 +1656,7 @@ var programs = [...]program{
 	{"luacheck", &syntaxMypy},
 	{"luajit", &syntaxLua},
 	{"lualatex", &syntaxPdflatex},
-	{"luarocks", &syntaxMvn},
+	{"luarocks", &syntaxLuarocks},
 	{"luatex", &syntaxPdflatex},
 	{"luigi", &syntaxJupyter},
 	{"lumo", &syntaxRscript},
@@ -1767,7 +1768,7 @@ var programs = [...]program{
 	{"misspell", &syntaxTypos},
 	{"mit-scheme", &syntaxRscript},
 	{"mit-scheme-native", &syntaxRscript},
-	{"mix", &syntaxMvn},
+	{"mix", &syntaxMix},
 	{"mkdir", &syntaxMkdir},
 	{"mkdocs", &syntaxJest},
 	{"mkdosfs", &syntaxMkfs_2evfat},
@@ -1936,12 +1937,12 @@ var programs = [...]program{
 	{"ng", &syntaxJest},
 	{"ngrep", &syntaxNgrep},
 	{"ngrok", &syntaxNgrok},
-	{"ni", &syntaxNpm},
+	{"ni", &syntaxNi},
 	{"nice", &syntaxNice},
 	{"nightwatch", &syntaxJest},
 	{"nikto", &syntaxNikto},
 	{"nim", &syntaxNim},
-	{"nimble", &syntaxMvn},
+	{"nimble", &syntaxLuarocks},
 	{"ninja", &syntaxMake},
 	{"nix", &syntaxNix},
 	{"nix-build", &syntaxNix_shell},
@@ -1958,6 +1959,7 @@ var programs = [...]program{
 	{"nl", &syntaxNl},
 	{"nload", &syntaxNetstat},
 	{"nltest", &syntaxNltest},
+	{"nlx", &syntaxNpx},
 	{"nm", &syntaxObjdump},
 	{"nmake", &syntaxMake},
 	{"nmap", &syntaxNmap},
@@ -2066,7 +2068,7 @@ var programs = [...]program{
 	{"oomctl", &syntaxBootctl},
 	{"op", &syntaxOp},
 	{"opa", &syntaxKustomize},
-	{"opam", &syntaxMvn},
+	{"opam", &syntaxLuarocks},
 	{"open", &syntaxOpen},
 	{"openai", &syntaxJupyter},
 	{"opencode", &syntaxCodex},
@@ -2229,10 +2231,10 @@ var programs = [...]program{
 	{"pip2", &syntaxPip},
 	{"pip3", &syntaxPip},
 	{"pipdeptree", &syntaxPipdeptree},
-	{"pipenv", &syntaxPoetry},
+	{"pipenv", &syntaxPipenv},
 	{"pipes.sh", &syntaxAsciiquarium},
 	{"pipx", &syntaxPipx},
-	{"pixi", &syntaxPoetry},
+	{"pixi", &syntaxPixi},
 	{"pixz", &syntaxGzip},
 	{"pkexec", &syntaxPkexec},
 	{"pkg", &syntaxBootc},
@@ -2878,7 +2880,7 @@ var programs = [...]program{
 	{"sst", &syntaxNeonctl},
 	{"st-flash", &syntaxEsptool},
 	{"st-info", &syntaxEsptool},
-	{"stack", &syntaxMvn},
+	{"stack", &syntaxLuarocks},
 	{"standard", &syntaxMypy},
 	{"stap", &syntaxRscript},
 	{"stapler", &syntaxCodesign},
@@ -3267,12 +3269,14 @@ var programs = [...]program{
 	{"vivid", &syntaxChoose},
 	{"vlc", &syntaxSox},
 	{"vllm", &syntaxJupyter},
+	{"vlt", &syntaxNpm},
+	{"vlx", &syntaxNpx},
 	{"vm_stat", &syntaxPs},
 	{"vmmap", &syntaxLog},
 	{"vmrun", &syntaxKubectx},
 	{"vmstat", &syntaxPs},
 	{"vnstat", &syntaxNetstat},
-	{"volta", &syntaxNvm},
+	{"volta", &syntaxVolta},
 	{"vonage", &syntaxTwilio},
 	{"vpddecode", &syntaxPwdx},
 	{"vsce", &syntaxTwine},
@@ -4958,6 +4962,15 @@ var syntaxAsciiquarium = syntax{options: []option{
 	{"-v", &action_none},
 }, operands: shape{rest: roleText}}
 
+var syntaxAsdf_I = syntax{style: open, options: []option{
+	{"--env", &action_values_Word},
+	{"--jobs", &action_values_Word},
+	{"--path", &action_values_Write},
+	{"-e", &action_values_Word},
+	{"-j", &action_values_Word},
+	{"-p", &action_values_Write},
+}, operands: shape{rest: rolePlugin}, base: &action_class_network}
+
 var syntaxAsdf_P = syntax{style: open, subs: []program{
 	{"*", &syntax_operands_head_Text_Plugin_base_class_localWrite},
 	{"available", &syntax_operands_rest_Text_base_class_readOnly},
@@ -4973,10 +4986,11 @@ var syntaxAsdf_P = syntax{style: open, subs: []program{
 var syntaxAsdf = syntax{style: open, subs: []program{
 	{"current", &syntax_operands_rest_Text_base_class_readOnly},
 	{"doctor", &syntax_operands_rest_Text_base_class_readOnly},
-	{"exec", &syntax_b805be8b7a5a},
+	{"exec", &syntax_operands_head_Plugin_rest_Argv_base_class_network},
 	{"fetch", &syntax_operands_rest_Plugin_base_class_network},
 	{"help", &syntax_operands_rest_Text_base_class_readOnly},
-	{"install", &syntax_operands_rest_Plugin_base_class_network},
+	{"i", &syntaxAsdf_I},
+	{"install", &syntaxAsdf_I},
 	{"list", &syntax_operands_rest_Text_base_class_readOnly},
 	{"ls", &syntax_operands_rest_Text_base_class_readOnly},
 	{"ls-remote", &syntax_operands_rest_Text_base_class_readOnly},
@@ -4986,11 +5000,13 @@ var syntaxAsdf = syntax{style: open, subs: []program{
 	{"plugin-install", &syntax_operands_head_Text_Plugin_base_class_network},
 	{"plugins", &syntaxAsdf_P},
 	{"root", &syntax_operands_rest_Text_base_class_readOnly},
+	{"u", &syntaxAsdf_I},
+	{"use", &syntaxAsdf_I},
 	{"version", &syntax_operands_rest_Text_base_class_readOnly},
 	{"versions", &syntax_operands_rest_Text_base_class_readOnly},
 	{"where", &syntax_operands_rest_Text_base_class_readOnly},
 	{"which", &syntax_operands_rest_Text_base_class_readOnly},
-	{"x", &syntax_b805be8b7a5a},
+	{"x", &syntax_operands_head_Plugin_rest_Argv_base_class_network},
 }, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxAt = syntax{language: "shell", options: []option{
@@ -5909,7 +5925,7 @@ var syntaxBq = syntax{style: open, service: "database", subs: []program{
 	{"show", &syntax_operands_rest_Text_base_class_readOnly},
 }, operands: shape{rest: roleText}, base: &action_class_network}
 
-var syntaxBrew = syntax{style: open | bundled, options: []option{
+var syntaxBrew = syntax{style: open | bundled, registry: "taps", options: []option{
 	{"--HEAD", &action_none},
 	{"--build-from-source", &action_none},
 	{"--cache", &action_none},
@@ -5997,7 +6013,7 @@ var syntaxBrew = syntax{style: open | bundled, options: []option{
 	{"style", &syntax_e7709c616dcd},
 	{"switch", &syntax_5783a2d4e926},
 	{"sync", &syntax_2fdde2dadf36},
-	{"tap", &syntax_8f2250718967},
+	{"tap", &syntax_cbe17049da7e},
 	{"test", &syntax_e7709c616dcd},
 	{"uninstall", &syntax_5783a2d4e926},
 	{"unlink", &syntax_5783a2d4e926},
@@ -6190,6 +6206,21 @@ var syntaxBun_Dist_tag = syntax{style: open, subs: []program{
 	{"rm", &syntax_27ec894d905e},
 }, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
 
+var syntaxBun_Dlx = syntax{style: first | open, options: []option{
+	{"--allow-build", &action_values_Word},
+	{"--call", &action_values_Shell},
+	{"--package", &action_values_FromPackage},
+	{"--silent", &action_none},
+	{"--workspace", &action_values_Word},
+	{"--yes", &action_none},
+	{"-c", &action_values_Shell},
+	{"-p", &action_values_FromPackage},
+	{"-q", &action_none},
+	{"-s", &action_none},
+	{"-w", &action_values_Word},
+	{"-y", &action_none},
+}, operands: shape{rest: roleArgvPackage}, base: &action_class_network}
+
 var syntaxBun_Publish = syntax{style: open, options: []option{
 	{"--dry-run", &action_flags_dry},
 	{"--registry", &action_values_URL},
@@ -6199,7 +6230,7 @@ var syntaxBun_Unpublish = syntax{style: open, options: []option{
 	{"--dry-run", &action_flags_dry},
 }, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_verb_delete}
 
-var syntaxBun = syntax{style: open | bundled, language: "node", options: []option{
+var syntaxBun = syntax{style: open | bundled, language: "node", registry: "npm", options: []option{
 	{"--access", &action_values_Word},
 	{"--all", &action_none},
 	{"--cache", &action_values_Word},
@@ -6243,6 +6274,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"--offline", &action_none},
 	{"--omit", &action_values_Word},
 	{"--otp", &action_values_Word},
+	{"--package", &action_values_FromPackage},
 	{"--parallel", &action_none},
 	{"--passWithNoTests", &action_none},
 	{"--port", &action_values_Word},
@@ -6321,37 +6353,37 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"bugs", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"build", &syntax_5783a2d4e926},
 	{"build:*", &syntax_5783a2d4e926},
-	{"c", &syntax_423d045f8631},
+	{"c", &syntax_630f6379d891},
 	{"cache", &syntax_5783a2d4e926},
 	{"check", &syntax_5783a2d4e926},
-	{"ci", &syntax_7ec1d91f2855},
-	{"cit", &syntax_7ec1d91f2855},
-	{"clean-install", &syntax_7ec1d91f2855},
+	{"ci", &syntax_605ae1f9c21a},
+	{"cit", &syntax_605ae1f9c21a},
+	{"clean-install", &syntax_605ae1f9c21a},
 	{"completion", &syntax_5783a2d4e926},
 	{"config", &syntaxBun_Config},
 	{"constraints", &syntax_5783a2d4e926},
 	{"coverage", &syntax_5783a2d4e926},
-	{"create", &syntax_423d045f8631},
+	{"create", &syntax_630f6379d891},
 	{"db:*", &syntax_5783a2d4e926},
 	{"dedup", &syntax_5783a2d4e926},
-	{"dedupe", &syntax_7ec1d91f2855},
+	{"dedupe", &syntax_605ae1f9c21a},
 	{"deprecate", &syntax_e5f081bd6bad},
 	{"dev", &syntax_5783a2d4e926},
 	{"dev:*", &syntax_5783a2d4e926},
 	{"dist-tag", &syntaxBun_Dist_tag},
 	{"dist-tags", &syntaxBun_Dist_tag},
-	{"dlx", &syntax_ce1f36aebc13},
+	{"dlx", &syntaxBun_Dlx},
 	{"docs", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"doctor", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"e2e", &syntax_5783a2d4e926},
 	{"edit", &syntax_5783a2d4e926},
 	{"env", &syntax_5783a2d4e926},
 	{"eslint", &syntax_5783a2d4e926},
-	{"exec", &syntax_ce1f36aebc13},
+	{"exec", &syntaxBun_Dlx},
 	{"explain", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"explore", &syntax_5783a2d4e926},
 	{"feedback", &syntax_5783a2d4e926},
-	{"fetch", &syntax_7ec1d91f2855},
+	{"fetch", &syntax_605ae1f9c21a},
 	{"find-dupes", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"format", &syntax_5783a2d4e926},
 	{"format:*", &syntax_5783a2d4e926},
@@ -6362,15 +6394,15 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"help", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"hook", &syntaxBun_Access},
 	{"i", &syntax_7ec1d91f2855},
-	{"immutable", &syntax_7ec1d91f2855},
-	{"import", &syntax_7ec1d91f2855},
+	{"immutable", &syntax_605ae1f9c21a},
+	{"import", &syntax_605ae1f9c21a},
 	{"in", &syntax_7ec1d91f2855},
 	{"info", &syntax_style_bundled_operands_rest_Text_base_none},
-	{"init", &syntax_f5f34287d65d},
-	{"innit", &syntax_f5f34287d65d},
+	{"init", &syntax_8bd1d7aa0853},
+	{"innit", &syntax_630f6379d891},
 	{"ins", &syntax_7ec1d91f2855},
 	{"install", &syntax_7ec1d91f2855},
-	{"install-ci-test", &syntax_7ec1d91f2855},
+	{"install-ci-test", &syntax_605ae1f9c21a},
 	{"install-test", &syntax_7ec1d91f2855},
 	{"isntall", &syntax_7ec1d91f2855},
 	{"it", &syntax_7ec1d91f2855},
@@ -6378,7 +6410,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"la", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"lerna", &syntax_5783a2d4e926},
 	{"licenses", &syntax_style_bundled_operands_rest_Text_base_none},
-	{"link", &syntax_7ec1d91f2855},
+	{"link", &syntax_605ae1f9c21a},
 	{"lint", &syntax_5783a2d4e926},
 	{"lint:*", &syntax_5783a2d4e926},
 	{"list", &syntax_style_bundled_operands_rest_Text_base_none},
@@ -6395,7 +6427,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"patch", &syntax_5783a2d4e926},
 	{"patch-commit", &syntax_5783a2d4e926},
 	{"ping", &syntax_style_bundled_operands_rest_Text_base_none},
-	{"pkg", &syntax_2fdde2dadf36},
+	{"pkg", &syntax_e9bbb5cceed2},
 	{"plugin", &syntax_eb2a7a9c1062},
 	{"pm", &syntax_5783a2d4e926},
 	{"policies", &syntax_5783a2d4e926},
@@ -6403,12 +6435,12 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"prettier", &syntax_5783a2d4e926},
 	{"preview", &syntax_5783a2d4e926},
 	{"profile", &syntaxBun_Access},
-	{"prune", &syntax_7ec1d91f2855},
+	{"prune", &syntax_605ae1f9c21a},
 	{"publish", &syntaxBun_Publish},
 	{"query", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"r", &syntax_5783a2d4e926},
-	{"rb", &syntax_7ec1d91f2855},
-	{"rebuild", &syntax_7ec1d91f2855},
+	{"rb", &syntax_605ae1f9c21a},
+	{"rebuild", &syntax_605ae1f9c21a},
 	{"remove", &syntax_5783a2d4e926},
 	{"repl", &syntax_0925bc6af5bf},
 	{"repo", &syntax_style_bundled_operands_rest_Text_base_none},
@@ -6422,7 +6454,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"self-update", &syntax_5783a2d4e926},
 	{"serve", &syntax_5783a2d4e926},
 	{"set", &syntax_5783a2d4e926},
-	{"set-script", &syntax_7ec1d91f2855},
+	{"set-script", &syntax_605ae1f9c21a},
 	{"setup", &syntax_5783a2d4e926},
 	{"show", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"shrinkwrap", &syntax_5783a2d4e926},
@@ -6434,7 +6466,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"stop", &syntax_5783a2d4e926},
 	{"store", &syntax_5783a2d4e926},
 	{"storybook", &syntax_5783a2d4e926},
-	{"sync", &syntax_7ec1d91f2855},
+	{"sync", &syntax_605ae1f9c21a},
 	{"t", &syntax_5783a2d4e926},
 	{"tag-no", &syntax_5783a2d4e926},
 	{"team", &syntaxBun_Access},
@@ -6453,10 +6485,10 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"unpublish", &syntaxBun_Unpublish},
 	{"unstage", &syntax_ea6a3cd0c166},
 	{"unstar", &syntax_ea6a3cd0c166},
-	{"up", &syntax_7ec1d91f2855},
-	{"update", &syntax_7ec1d91f2855},
-	{"upgrade", &syntax_7ec1d91f2855},
-	{"upgrade-interactive", &syntax_7ec1d91f2855},
+	{"up", &syntax_605ae1f9c21a},
+	{"update", &syntax_605ae1f9c21a},
+	{"upgrade", &syntax_605ae1f9c21a},
+	{"upgrade-interactive", &syntax_605ae1f9c21a},
 	{"v", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"version", &syntax_5783a2d4e926},
 	{"view", &syntax_style_bundled_operands_rest_Text_base_none},
@@ -6467,8 +6499,97 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"why", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"workspace", &syntax_0236d1c57dca},
 	{"workspaces", &syntax_5783a2d4e926},
-	{"x", &syntax_ce1f36aebc13},
+	{"x", &syntaxBun_Dlx},
 }, operands: shape{rest: roleArgvListed}}
+
+var syntaxBundle_Add = syntax{style: open, options: []option{
+	{"--branch", &action_values_Word},
+	{"--git", &action_values_Source},
+	{"--github", &action_values_Template},
+	{"--group", &action_values_Word},
+	{"--path", &action_values_ReadTree},
+	{"--ref", &action_values_Word},
+	{"--require", &action_values_Word},
+	{"--source", &action_values_Source},
+	{"--version", &action_values_Word},
+	{"-g", &action_values_Word},
+	{"-r", &action_values_Word},
+	{"-s", &action_values_Source},
+	{"-v", &action_values_Word},
+}, operands: shape{rest: rolePackage}, base: &action_class_network}
+
+var syntaxBundle_Deploy = syntax{style: open, options: []option{
+	{"--dry-run", &action_flags_dry},
+	{"--host", &action_values_URL},
+	{"--repository-url", &action_values_URL},
+	{"--source", &action_values_URL},
+	{"-n", &action_flags_dry},
+	{"-s", &action_values_URL},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_SendData}
+
+var syntaxBundle_Owner = syntax{style: open, options: []option{
+	{"--add", &action_values_Text_effects_ChangeRemote_verb_grant},
+	{"--remove", &action_values_Text_effects_ChangeRemote_verb_delete},
+	{"-a", &action_values_Text_effects_ChangeRemote_verb_grant},
+	{"-r", &action_values_Text_effects_ChangeRemote_verb_delete},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
+
+var syntaxBundle = syntax{style: open | long | bundled, registry: "gems", options: []option{
+	{"--build-script", &action_values_Script},
+	{"--init-script", &action_values_Script},
+	{"--source", &action_values_Source},
+	{"-I", &action_values_Script},
+	{"-Source", &action_values_Source},
+}, prefixes: []option{
+	{"-D", &action_values_Text},
+	{"-P", &action_values_Text},
+}, texts: []option{
+	{" add", &action_values_Plugin},
+	{"--server", &action_values_Source},
+	{"--setup-info", &action_values_Source},
+	{"-m ", &action_values_Source},
+	{"-s ", &action_values_Source},
+	{"-source", &action_values_Source},
+	{".install github", &action_effects_ChangeRemote_verb_redirect},
+	{"add ", &action_values_Plugin},
+	{"add source", &action_values_Source},
+	{"add-dependency", &action_values_Plugin},
+	{"catalog", &action_values_Source},
+	{"config*disable-tls*true", &action_effects_ChangeRemote_verb_weaken},
+	{"config*secure-http*false", &action_effects_ChangeRemote_verb_weaken},
+	{"global activate", &action_values_Plugin},
+	{"install", &action_values_Source},
+	{"mirror", &action_values_Source},
+	{"repo", &action_values_Source},
+	{"source add", &action_values_Source},
+	{"sources add", &action_values_Source},
+	{"sources*--add", &action_values_Source},
+	{"sources*-a", &action_values_Source},
+	{"ssl_verify_mode", &action_effects_ChangeRemote_verb_weaken},
+}, subs: []program{
+	{"--version", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"-version", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"add", &syntaxBundle_Add},
+	{"dependencies", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"deploy", &syntaxBundle_Deploy},
+	{"doctor", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"env", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"exec", &syntax_1db00a6f8f12},
+	{"help", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"info", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"list", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"login", &syntax_ef2e080bb60f},
+	{"outdated", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"owner", &syntaxBundle_Owner},
+	{"publish", &syntaxBundle_Deploy},
+	{"push", &syntaxBundle_Deploy},
+	{"show", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"signin", &syntax_ef2e080bb60f},
+	{"tasks", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"upload", &syntaxBundle_Deploy},
+	{"version", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"yank", &syntax_09e60deefe2c},
+}, groups: []string{"hex", "pub"}, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxBusybox = syntax{style: first, options: []option{
 	{"--install", &action_class_localWrite_here_WriteTree},
@@ -6584,20 +6705,13 @@ var syntaxCal = syntax{options: []option{
 	{"-y", &action_none},
 }, operands: shape{rest: roleText}}
 
-var syntaxCargo_Owner = syntax{style: open, options: []option{
-	{"--add", &action_values_Text_effects_ChangeRemote_verb_grant},
-	{"--remove", &action_values_Text_effects_ChangeRemote_verb_delete},
-	{"-a", &action_values_Text_effects_ChangeRemote_verb_grant},
-	{"-r", &action_values_Text_effects_ChangeRemote_verb_delete},
-}, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
-
 var syntaxCargo_Publish = syntax{style: open | own, options: []option{
 	{"--dry-run", &action_flags_dry},
 	{"--registry", &action_values_Text},
 	{"-n", &action_flags_dry},
 }, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_SendData}
 
-var syntaxCargo = syntax{style: open, why: "starts what its settings name", options: []option{
+var syntaxCargo = syntax{style: open, why: "starts what its settings name", registry: "crates", options: []option{
 	{"--all", &action_none},
 	{"--all-features", &action_none},
 	{"--all-targets", &action_none},
@@ -6693,7 +6807,7 @@ var syntaxCargo = syntax{style: open, why: "starts what its settings name", opti
 	{"install*--registry=", &action_effects_ChangeRemote_verb_redirect},
 }, subs: []program{
 	{"--list", &syntax_operands_rest_Text_base_class_readOnly},
-	{"add", &syntax_operands_rest_Text_base_class_localWrite},
+	{"add", &syntax_operands_rest_Package_base_class_network},
 	{"asm", &syntax_operands_rest_Text_base_class_localWrite},
 	{"audit", &syntax_operands_rest_Text_base_class_localWrite},
 	{"b", &syntax_operands_rest_Text_base_class_localWrite},
@@ -6712,7 +6826,7 @@ var syntaxCargo = syntax{style: open, why: "starts what its settings name", opti
 	{"deny", &syntax_operands_rest_Text_base_class_localWrite},
 	{"doc", &syntax_operands_rest_Text_base_class_localWrite},
 	{"expand", &syntax_operands_rest_Text_base_class_localWrite},
-	{"fetch", &syntax_operands_rest_Package_base_class_network},
+	{"fetch", &syntax_operands_rest_Text_base_class_network},
 	{"fix", &syntax_operands_rest_Text_base_class_localWrite},
 	{"flamegraph", &syntax_operands_rest_Text_base_class_localWrite},
 	{"fmt", &syntax_operands_rest_Text_base_class_localWrite},
@@ -6737,7 +6851,7 @@ var syntaxCargo = syntax{style: open, why: "starts what its settings name", opti
 	{"new", &syntax_operands_rest_Text_base_class_localWrite},
 	{"nextest", &syntax_operands_rest_Text_base_class_localWrite},
 	{"outdated", &syntax_operands_rest_Text_base_class_localWrite},
-	{"owner", &syntaxCargo_Owner},
+	{"owner", &syntaxBundle_Owner},
 	{"package", &syntax_operands_rest_Text_base_class_localWrite},
 	{"pkgid", &syntax_operands_rest_Text_base_class_readOnly},
 	{"publish", &syntaxCargo_Publish},
@@ -6758,7 +6872,7 @@ var syntaxCargo = syntax{style: open, why: "starts what its settings name", opti
 	{"test", &syntax_operands_rest_Text_base_class_localWrite},
 	{"tree", &syntax_operands_rest_Text_base_class_readOnly},
 	{"udeps", &syntax_operands_rest_Text_base_class_localWrite},
-	{"uninstall", &syntax_operands_rest_Package_base_class_network},
+	{"uninstall", &syntax_operands_rest_Text_base_class_localWrite},
 	{"update", &syntax_operands_rest_Text_base_class_localWrite},
 	{"upgrade", &syntax_operands_rest_Text_base_class_localWrite},
 	{"vendor", &syntax_operands_rest_Text_base_class_localWrite},
@@ -7975,6 +8089,77 @@ var syntaxCommand = syntax{style: first, options: []option{
 	{"-v", &action_operands_rest_Text},
 }, operands: shape{rest: roleArgv}}
 
+var syntaxComposer_Create_project = syntax{style: open, options: []option{
+	{"--repository", &action_values_Source},
+	{"--stability", &action_values_Word},
+	{"--working-dir", &action_values_Folder},
+	{"-d", &action_values_Folder},
+	{"-s", &action_values_Word},
+}, operands: shape{head: []role{rolePackage}, rest: roleText}, base: &action_class_network}
+
+var syntaxComposer_Require = syntax{style: open, options: []option{
+	{"--working-dir", &action_values_Folder},
+	{"-d", &action_values_Folder},
+}, operands: shape{rest: rolePackage}, base: &action_class_network}
+
+var syntaxComposer = syntax{style: open | long | bundled, registry: "packagist", options: []option{
+	{"--build-script", &action_values_Script},
+	{"--init-script", &action_values_Script},
+	{"--source", &action_values_Source},
+	{"-I", &action_values_Script},
+	{"-Source", &action_values_Source},
+}, prefixes: []option{
+	{"-D", &action_values_Text},
+	{"-P", &action_values_Text},
+}, texts: []option{
+	{" add", &action_values_Plugin},
+	{"--server", &action_values_Source},
+	{"--setup-info", &action_values_Source},
+	{"-m ", &action_values_Source},
+	{"-s ", &action_values_Source},
+	{"-source", &action_values_Source},
+	{".install github", &action_effects_ChangeRemote_verb_redirect},
+	{"add ", &action_values_Plugin},
+	{"add source", &action_values_Source},
+	{"add-dependency", &action_values_Plugin},
+	{"catalog", &action_values_Source},
+	{"config*disable-tls*true", &action_effects_ChangeRemote_verb_weaken},
+	{"config*secure-http*false", &action_effects_ChangeRemote_verb_weaken},
+	{"global activate", &action_values_Plugin},
+	{"install", &action_values_Source},
+	{"mirror", &action_values_Source},
+	{"repo", &action_values_Source},
+	{"source add", &action_values_Source},
+	{"sources add", &action_values_Source},
+	{"sources*--add", &action_values_Source},
+	{"sources*-a", &action_values_Source},
+	{"ssl_verify_mode", &action_effects_ChangeRemote_verb_weaken},
+}, subs: []program{
+	{"--version", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"-version", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"create-project", &syntaxComposer_Create_project},
+	{"dependencies", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"deploy", &syntaxBundle_Deploy},
+	{"doctor", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"env", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"exec", &syntax_1cc03ab17304},
+	{"help", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"info", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"list", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"login", &syntax_ef2e080bb60f},
+	{"outdated", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"owner", &syntaxBundle_Owner},
+	{"publish", &syntaxBundle_Deploy},
+	{"push", &syntaxBundle_Deploy},
+	{"require", &syntaxComposer_Require},
+	{"show", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"signin", &syntax_ef2e080bb60f},
+	{"tasks", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"upload", &syntaxBundle_Deploy},
+	{"version", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"yank", &syntax_09e60deefe2c},
+}, groups: []string{"global"}, operands: shape{rest: roleText}, base: &action_class_network}
+
 var syntaxConcurrently = syntax{style: open, options: []option{
 	{"--default-input-target", &action_values_Word},
 	{"--group", &action_none},
@@ -8005,6 +8190,24 @@ var syntaxConcurrently = syntax{style: open, options: []option{
 	{"-s", &action_none},
 }, operands: shape{rest: roleShell}, base: &action_class_localWrite}
 
+var syntaxConda_Create = syntax{style: open, registry: "conda", options: []option{
+	{"--channel", &action_values_Word},
+	{"--clone", &action_values_Word},
+	{"--file", &action_values_Read},
+	{"--name", &action_values_Word},
+	{"--platform", &action_values_Word},
+	{"--prefix", &action_values_Word},
+	{"--rc-file", &action_values_Read},
+	{"--revision", &action_values_Word},
+	{"--solver", &action_values_Word},
+	{"--subdir", &action_values_Word},
+	{"--use-local", &action_values_Word},
+	{"-c", &action_values_Word},
+	{"-f", &action_values_Read},
+	{"-n", &action_values_Word},
+	{"-p", &action_values_Word},
+}, operands: shape{rest: rolePackage}, base: &action_class_network}
+
 var syntaxConda = syntax{style: open, texts: []option{
 	{"-c ", &action_values_Source},
 	{"config*channel", &action_values_Source},
@@ -8017,14 +8220,14 @@ var syntaxConda = syntax{style: open, texts: []option{
 	{"clean", &syntax_operands_rest_Text_base_class_network},
 	{"compare", &syntax_operands_rest_Text_base_class_readOnly},
 	{"config", &syntax_operands_rest_Text_base_class_readOnly},
-	{"create", &syntax_operands_rest_Text_base_class_network},
+	{"create", &syntaxConda_Create},
 	{"deactivate", &syntax_operands_rest_Text_base_class_network},
 	{"doctor", &syntax_operands_rest_Text_base_class_readOnly},
 	{"env", &syntax_operands_rest_Text_base_class_network},
 	{"export", &syntax_operands_rest_Text_base_class_network},
 	{"info", &syntax_operands_rest_Text_base_class_readOnly},
 	{"init", &syntax_operands_rest_Text_base_class_network},
-	{"install", &syntax_operands_rest_Text_base_class_network},
+	{"install", &syntaxConda_Create},
 	{"list", &syntax_operands_rest_Text_base_class_readOnly},
 	{"notices", &syntax_operands_rest_Text_base_class_readOnly},
 	{"package", &syntax_operands_rest_Text_base_class_network},
@@ -8034,8 +8237,8 @@ var syntaxConda = syntax{style: open, texts: []option{
 	{"run", &syntax_operands_rest_Argv_base_class_localWrite},
 	{"search", &syntax_operands_rest_Text_base_class_readOnly},
 	{"uninstall", &syntax_operands_rest_Text_base_class_network},
-	{"update", &syntax_operands_rest_Text_base_class_network},
-	{"upgrade", &syntax_operands_rest_Text_base_class_network},
+	{"update", &syntaxConda_Create},
+	{"upgrade", &syntaxConda_Create},
 }, base: &action_class_network}
 
 var syntaxConfigure = syntax{style: open | bundled | long, input: roleRecipes, options: []option{
@@ -8202,21 +8405,16 @@ var syntaxCp = syntax{style: gnu, options: []option{
 	{"-x", &action_none},
 }, operands: shape{rest: roleRead, tail: []role{roleWriteTo}}}
 
-var syntaxCpanm_Deploy = syntax{style: open, options: []option{
-	{"--dry-run", &action_flags_dry},
-	{"--host", &action_values_URL},
-	{"--repository-url", &action_values_URL},
-	{"--source", &action_values_URL},
-	{"-n", &action_flags_dry},
-	{"-s", &action_values_URL},
-}, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_SendData}
-
-var syntaxCpanm = syntax{style: open | long | bundled, options: []option{
+var syntaxCpanm = syntax{style: open | long | bundled, registry: "cpan", options: []option{
 	{"--build-script", &action_values_Script},
 	{"--init-script", &action_values_Script},
+	{"--local-lib", &action_values_WriteTree},
+	{"--local-lib-contained", &action_values_WriteTree},
 	{"--source", &action_values_Source},
 	{"-I", &action_values_Script},
+	{"-L", &action_values_WriteTree},
 	{"-Source", &action_values_Source},
+	{"-l", &action_values_WriteTree},
 }, prefixes: []option{
 	{"-D", &action_values_Text},
 	{"-P", &action_values_Text},
@@ -8247,7 +8445,7 @@ var syntaxCpanm = syntax{style: open | long | bundled, options: []option{
 	{"--version", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"-version", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"dependencies", &syntax_style_long_bundled_operands_rest_Text_base_none},
-	{"deploy", &syntaxCpanm_Deploy},
+	{"deploy", &syntaxBundle_Deploy},
 	{"doctor", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"env", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"exec", &syntax_1db00a6f8f12},
@@ -8256,16 +8454,16 @@ var syntaxCpanm = syntax{style: open | long | bundled, options: []option{
 	{"list", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"login", &syntax_ef2e080bb60f},
 	{"outdated", &syntax_style_long_bundled_operands_rest_Text_base_none},
-	{"owner", &syntaxCargo_Owner},
-	{"publish", &syntaxCpanm_Deploy},
-	{"push", &syntaxCpanm_Deploy},
+	{"owner", &syntaxBundle_Owner},
+	{"publish", &syntaxBundle_Deploy},
+	{"push", &syntaxBundle_Deploy},
 	{"show", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"signin", &syntax_ef2e080bb60f},
 	{"tasks", &syntax_style_long_bundled_operands_rest_Text_base_none},
-	{"upload", &syntaxCpanm_Deploy},
+	{"upload", &syntaxBundle_Deploy},
 	{"version", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"yank", &syntax_09e60deefe2c},
-}, groups: []string{"hex", "pub"}, operands: shape{rest: roleSource}, base: &action_class_network}
+}, groups: []string{"hex", "pub"}, operands: shape{rest: rolePackage}, base: &action_class_network}
 
 var syntaxCpio = syntax{style: gnu | bundled, options: []option{
 	{"--create", &action_a1aa5e6e0c4a},
@@ -9055,7 +9253,24 @@ var syntaxCypher_shell = syntax{style: open, service: "database", input: roleSQL
 	{"-u", &action_values_Text},
 }, operands: shape{rest: roleSQL}, base: &action_c11780522550}
 
-var syntaxDart = syntax{style: open, language: "code", options: []option{
+var syntaxDart_Add = syntax{style: open, options: []option{
+	{"--git-path", &action_values_Text},
+	{"--git-ref", &action_values_Word},
+	{"--git-url", &action_values_Plugin},
+	{"--path", &action_values_ReadTree},
+	{"--sdk", &action_values_Word},
+}, operands: shape{rest: rolePackage}, base: &action_class_network}
+
+var syntaxDart_Global_Activate = syntax{style: open, options: []option{
+	{"--source", &action_values_Word},
+	{"-s", &action_values_Word},
+}, operands: shape{head: []role{rolePackage}, rest: roleText}, base: &action_class_network}
+
+var syntaxDart_Global = syntax{style: open, subs: []program{
+	{"activate", &syntaxDart_Global_Activate},
+}, operands: shape{rest: roleText}}
+
+var syntaxDart = syntax{style: open, language: "code", registry: "pub", options: []option{
 	{"--build-script", &action_values_Script},
 	{"--init-script", &action_values_Script},
 	{"--source", &action_values_Source},
@@ -9090,24 +9305,26 @@ var syntaxDart = syntax{style: open, language: "code", options: []option{
 }, subs: []program{
 	{"--version", &syntax_operands_rest_Text_base_none},
 	{"-version", &syntax_operands_rest_Text_base_none},
+	{"add", &syntaxDart_Add},
 	{"dependencies", &syntax_operands_rest_Text_base_none},
-	{"deploy", &syntaxCpanm_Deploy},
+	{"deploy", &syntaxBundle_Deploy},
 	{"doctor", &syntax_operands_rest_Text_base_none},
 	{"env", &syntax_operands_rest_Text_base_none},
 	{"exec", &syntax_operands_rest_Argv_base_class_localWrite},
+	{"global", &syntaxDart_Global},
 	{"help", &syntax_operands_rest_Text_base_none},
 	{"info", &syntax_operands_rest_Text_base_none},
 	{"list", &syntax_operands_rest_Text_base_none},
 	{"login", &syntax_operands_rest_Text_base_effects_ChangeRemote},
 	{"outdated", &syntax_operands_rest_Text_base_none},
-	{"owner", &syntaxCargo_Owner},
-	{"publish", &syntaxCpanm_Deploy},
-	{"push", &syntaxCpanm_Deploy},
+	{"owner", &syntaxBundle_Owner},
+	{"publish", &syntaxBundle_Deploy},
+	{"push", &syntaxBundle_Deploy},
 	{"run", &syntax_9d2ab78da9dd},
 	{"show", &syntax_operands_rest_Text_base_none},
 	{"signin", &syntax_operands_rest_Text_base_effects_ChangeRemote},
 	{"tasks", &syntax_operands_rest_Text_base_none},
-	{"upload", &syntaxCpanm_Deploy},
+	{"upload", &syntaxBundle_Deploy},
 	{"version", &syntax_operands_rest_Text_base_none},
 	{"yank", &syntax_27ec894d905e},
 }, groups: []string{"hex", "pub"}, operands: shape{head: []role{roleMaybeScript}, rest: roleText}, base: &action_class_network}
@@ -9292,7 +9509,7 @@ var syntaxDegit = syntax{style: open, why: "puts source from elsewhere in the pr
 	{"branches", &syntax_operands_rest_Text_base_none},
 	{"check", &syntax_operands_rest_Text_base_none},
 	{"clone", &syntax_operands_rest_Plugin_base_class_network},
-	{"copy", &syntax_operands_rest_Plugin_base_class_network},
+	{"copy", &syntax_ade08c9ac096},
 	{"create", &syntax_operands_rest_Plugin_base_class_network},
 	{"diff", &syntax_operands_rest_Text_base_none},
 	{"doctor", &syntax_operands_rest_Text_base_none},
@@ -9312,7 +9529,7 @@ var syntaxDegit = syntax{style: open, why: "puts source from elsewhere in the pr
 	{"topics", &syntax_operands_rest_Text_base_none},
 	{"update", &syntax_operands_rest_Plugin_base_class_network},
 	{"version", &syntax_operands_rest_Text_base_none},
-}, operands: shape{rest: rolePlugin}, base: &action_class_network_flags_adopts}
+}, operands: shape{head: []role{roleTemplate}, rest: rolePlugin}, base: &action_class_network_flags_adopts}
 
 var syntaxDeno_Add = syntax{style: open, options: []option{
 	{"--allow-all", &action_none},
@@ -9338,13 +9555,19 @@ var syntaxDeno_Add = syntax{style: open, options: []option{
 var syntaxDeno_Compile = syntax{style: open, options: []option{
 	{"--output", &action_values_Write},
 	{"-o", &action_values_Write},
-}, operands: shape{rest: roleText}, base: &action_class_network}
+}, operands: shape{head: []role{rolePlugin}, rest: roleText}, base: &action_class_network}
 
 var syntaxDeno_Eval = syntax{style: first, options: []option{
 	{"--print", &action_none},
 	{"-p", &action_none},
 	{"-q", &action_none},
 }, operands: shape{head: []role{roleNode}, rest: roleText}}
+
+var syntaxDeno_Init = syntax{style: open, options: []option{
+	{"--lib", &action_none},
+	{"--npm", &action_values_Creator},
+	{"--serve", &action_none},
+}, operands: shape{rest: roleMaybeFile}, base: &action_class_network_streams_in_Data_setIn}
 
 var syntaxDeno_Run = syntax{style: first, options: []option{
 	{"--allow-all", &action_none},
@@ -9385,6 +9608,14 @@ var syntaxDeno_Run = syntax{style: first, options: []option{
 	{"-r", &action_none},
 }, operands: shape{head: []role{roleScriptNode}, rest: roleText}, base: &action_class_localWrite}
 
+var syntaxDeno_X = syntax{style: first, registry: "npm", options: []option{
+	{"--allow-all", &action_none},
+	{"--yes", &action_none},
+	{"-A", &action_none},
+	{"-q", &action_none},
+	{"-y", &action_none},
+}, operands: shape{rest: roleArgvPackage}, base: &action_class_network_streams_in_Data_setIn}
+
 var syntaxDeno = syntax{style: first, language: "node", options: []option{
 	{"-V", &action_none},
 	{"-h", &action_none},
@@ -9403,7 +9634,7 @@ var syntaxDeno = syntax{style: first, language: "node", options: []option{
 	{"eval", &syntaxDeno_Eval},
 	{"fmt", &syntax_9706a83d13b5},
 	{"info", &syntax_79a0b6f4d463},
-	{"init", &syntax_9706a83d13b5},
+	{"init", &syntaxDeno_Init},
 	{"install", &syntaxDeno_Add},
 	{"jupyter", &syntax_9706a83d13b5},
 	{"lint", &syntax_79a0b6f4d463},
@@ -9420,6 +9651,7 @@ var syntaxDeno = syntax{style: first, language: "node", options: []option{
 	{"update", &syntax_9706a83d13b5},
 	{"upgrade", &syntax_9706a83d13b5},
 	{"vendor", &syntax_9706a83d13b5},
+	{"x", &syntaxDeno_X},
 }, operands: shape{head: []role{roleScriptNode}, rest: roleText}, base: &action_streams_in_Code_setIn}
 
 var syntaxDf = syntax{style: gnu, options: []option{
@@ -10812,6 +11044,18 @@ var syntaxDot = syntax{style: long, options: []option{
 	{"-s", &action_values_Text},
 }, operands: shape{rest: roleRead}}
 
+var syntaxDotnet_Add = syntax{style: open, options: []option{
+	{"--framework", &action_values_Word},
+	{"--project", &action_values_Word},
+	{"--source", &action_values_Source},
+	{"--version", &action_values_Word},
+	{"-f", &action_values_Word},
+	{"-s", &action_values_Source},
+	{"-v", &action_values_Word},
+}, subs: []program{
+	{"package", &syntax_caef18d6935d},
+}, groups: []string{"*"}, operands: shape{rest: roleText}}
+
 var syntaxDotnet_Nuget_Push = syntax{style: open, options: []option{
 	{"--source", &action_values_URL},
 	{"-s", &action_values_URL},
@@ -10821,7 +11065,21 @@ var syntaxDotnet_Nuget = syntax{style: long | bundled, subs: []program{
 	{"push", &syntaxDotnet_Nuget_Push},
 }, operands: shape{rest: roleText}}
 
-var syntaxDotnet = syntax{style: open | long | bundled, options: []option{
+var syntaxDotnet_Tool = syntax{style: open, options: []option{
+	{"--add-source", &action_values_Source},
+	{"--configfile", &action_values_Read},
+	{"--framework", &action_values_Word},
+	{"--source", &action_values_Source},
+	{"--tool-path", &action_values_WriteTree},
+	{"--version", &action_values_Word},
+	{"-v", &action_values_Word},
+}, subs: []program{
+	{"exec", &syntax_8877cfc26cb8},
+	{"install", &syntax_caef18d6935d},
+	{"update", &syntax_caef18d6935d},
+}, operands: shape{rest: roleText}}
+
+var syntaxDotnet = syntax{style: open | long | bundled, registry: "nuget", options: []option{
 	{"--build-script", &action_values_Script},
 	{"--init-script", &action_values_Script},
 	{"--source", &action_values_Source},
@@ -10856,8 +11114,9 @@ var syntaxDotnet = syntax{style: open | long | bundled, options: []option{
 }, subs: []program{
 	{"--version", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"-version", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"add", &syntaxDotnet_Add},
 	{"dependencies", &syntax_style_long_bundled_operands_rest_Text_base_none},
-	{"deploy", &syntaxCpanm_Deploy},
+	{"deploy", &syntaxBundle_Deploy},
 	{"doctor", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"env", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"exec", &syntax_1db00a6f8f12},
@@ -10867,14 +11126,15 @@ var syntaxDotnet = syntax{style: open | long | bundled, options: []option{
 	{"login", &syntax_ef2e080bb60f},
 	{"nuget", &syntaxDotnet_Nuget},
 	{"outdated", &syntax_style_long_bundled_operands_rest_Text_base_none},
-	{"owner", &syntaxCargo_Owner},
+	{"owner", &syntaxBundle_Owner},
 	{"publish", &syntax_style_long_bundled_operands_rest_Text_base_none},
-	{"push", &syntaxCpanm_Deploy},
+	{"push", &syntaxBundle_Deploy},
 	{"script", &syntax_539c362700dc},
 	{"show", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"signin", &syntax_ef2e080bb60f},
 	{"tasks", &syntax_style_long_bundled_operands_rest_Text_base_none},
-	{"upload", &syntaxCpanm_Deploy},
+	{"tool", &syntaxDotnet_Tool},
+	{"upload", &syntaxBundle_Deploy},
 	{"version", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"yank", &syntax_09e60deefe2c},
 }, groups: []string{"hex", "pub"}, operands: shape{rest: roleText}, base: &action_class_network}
@@ -12212,6 +12472,64 @@ var syntaxFlock = syntax{options: []option{
 	{"-x", &action_none},
 }, operands: shape{head: []role{roleWrite}, rest: roleArgv}, base: &action_class_localWrite}
 
+var syntaxFlutter = syntax{style: open | long | bundled, registry: "pub", options: []option{
+	{"--build-script", &action_values_Script},
+	{"--init-script", &action_values_Script},
+	{"--source", &action_values_Source},
+	{"-I", &action_values_Script},
+	{"-Source", &action_values_Source},
+}, prefixes: []option{
+	{"-D", &action_values_Text},
+	{"-P", &action_values_Text},
+}, texts: []option{
+	{" add", &action_values_Plugin},
+	{"--server", &action_values_Source},
+	{"--setup-info", &action_values_Source},
+	{"-m ", &action_values_Source},
+	{"-s ", &action_values_Source},
+	{"-source", &action_values_Source},
+	{".install github", &action_effects_ChangeRemote_verb_redirect},
+	{"add ", &action_values_Plugin},
+	{"add source", &action_values_Source},
+	{"add-dependency", &action_values_Plugin},
+	{"catalog", &action_values_Source},
+	{"config*disable-tls*true", &action_effects_ChangeRemote_verb_weaken},
+	{"config*secure-http*false", &action_effects_ChangeRemote_verb_weaken},
+	{"global activate", &action_values_Plugin},
+	{"install", &action_values_Source},
+	{"mirror", &action_values_Source},
+	{"repo", &action_values_Source},
+	{"source add", &action_values_Source},
+	{"sources add", &action_values_Source},
+	{"sources*--add", &action_values_Source},
+	{"sources*-a", &action_values_Source},
+	{"ssl_verify_mode", &action_effects_ChangeRemote_verb_weaken},
+}, subs: []program{
+	{"--version", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"-version", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"add", &syntaxDart_Add},
+	{"dependencies", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"deploy", &syntaxBundle_Deploy},
+	{"doctor", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"env", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"exec", &syntax_1db00a6f8f12},
+	{"global", &syntaxDart_Global},
+	{"help", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"info", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"list", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"login", &syntax_ef2e080bb60f},
+	{"outdated", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"owner", &syntaxBundle_Owner},
+	{"publish", &syntaxBundle_Deploy},
+	{"push", &syntaxBundle_Deploy},
+	{"show", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"signin", &syntax_ef2e080bb60f},
+	{"tasks", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"upload", &syntaxBundle_Deploy},
+	{"version", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"yank", &syntax_09e60deefe2c},
+}, groups: []string{"hex", "pub"}, operands: shape{rest: roleText}, base: &action_class_network}
+
 var syntaxFlyway = syntax{style: open | long, service: "database", subs: []program{
 	{"baseline", &syntax_8d6124a4cbb9},
 	{"clean", &syntax_9a8d62dcbb20},
@@ -12641,6 +12959,84 @@ var syntaxGdb = syntax{style: long | first, why: "reads the memory of another pr
 	{"source ", &action_effects_Dynamic},
 	{"target remote |", &action_effects_Dynamic},
 }, operands: shape{head: []role{roleRead, roleCore}}}
+
+var syntaxGem_Exec = syntax{style: first | open, options: []option{
+	{"--gem", &action_values_FromPackage},
+	{"--version", &action_values_Word},
+	{"-g", &action_values_FromPackage},
+	{"-v", &action_values_Word},
+}, operands: shape{rest: roleArgvPackage}, base: &action_class_network}
+
+var syntaxGem_I = syntax{style: open, options: []option{
+	{"--bindir", &action_values_WriteTree},
+	{"--install-dir", &action_values_WriteTree},
+	{"--platform", &action_values_Word},
+	{"--trust-policy", &action_values_Word},
+	{"--version", &action_values_Word},
+	{"-P", &action_values_Word},
+	{"-i", &action_values_WriteTree},
+	{"-n", &action_values_WriteTree},
+	{"-v", &action_values_Word},
+}, operands: shape{rest: rolePackage}, base: &action_class_network}
+
+var syntaxGem = syntax{style: open | long | bundled, registry: "gems", options: []option{
+	{"--build-script", &action_values_Script},
+	{"--init-script", &action_values_Script},
+	{"--source", &action_values_Source},
+	{"-I", &action_values_Script},
+	{"-Source", &action_values_Source},
+}, prefixes: []option{
+	{"-D", &action_values_Text},
+	{"-P", &action_values_Text},
+}, texts: []option{
+	{" add", &action_values_Plugin},
+	{"--server", &action_values_Source},
+	{"--setup-info", &action_values_Source},
+	{"-m ", &action_values_Source},
+	{"-s ", &action_values_Source},
+	{"-source", &action_values_Source},
+	{".install github", &action_effects_ChangeRemote_verb_redirect},
+	{"add ", &action_values_Plugin},
+	{"add source", &action_values_Source},
+	{"add-dependency", &action_values_Plugin},
+	{"catalog", &action_values_Source},
+	{"config*disable-tls*true", &action_effects_ChangeRemote_verb_weaken},
+	{"config*secure-http*false", &action_effects_ChangeRemote_verb_weaken},
+	{"global activate", &action_values_Plugin},
+	{"install", &action_values_Source},
+	{"mirror", &action_values_Source},
+	{"repo", &action_values_Source},
+	{"source add", &action_values_Source},
+	{"sources add", &action_values_Source},
+	{"sources*--add", &action_values_Source},
+	{"sources*-a", &action_values_Source},
+	{"ssl_verify_mode", &action_effects_ChangeRemote_verb_weaken},
+}, subs: []program{
+	{"--version", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"-version", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"dependencies", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"deploy", &syntaxBundle_Deploy},
+	{"doctor", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"env", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"exec", &syntaxGem_Exec},
+	{"help", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"i", &syntaxGem_I},
+	{"info", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"install", &syntaxGem_I},
+	{"list", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"login", &syntax_ef2e080bb60f},
+	{"outdated", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"owner", &syntaxBundle_Owner},
+	{"publish", &syntaxBundle_Deploy},
+	{"push", &syntaxBundle_Deploy},
+	{"show", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"signin", &syntax_ef2e080bb60f},
+	{"tasks", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"update", &syntaxGem_I},
+	{"upload", &syntaxBundle_Deploy},
+	{"version", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"yank", &syntax_09e60deefe2c},
+}, groups: []string{"hex", "pub"}, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxGenhtml = syntax{style: gnu, options: []option{
 	{"--baseline-file", &action_values_Read},
@@ -17772,6 +18168,77 @@ var syntaxJava = syntax{style: long | first, language: "code", options: []option
 	{"@", &action_values_Read},
 }, operands: shape{head: []role{roleMaybeScript}, rest: roleText}, base: &action_class_localWrite}
 
+var syntaxJbang_App = syntax{subs: []program{
+	{"install", &syntax_6ae949c55385},
+	{"list", &syntax_base_class_readOnly},
+}, operands: shape{rest: roleText}}
+
+var syntaxJbang = syntax{style: first | open, options: []option{
+	{"--build-script", &action_values_Script},
+	{"--init-script", &action_values_Script},
+	{"--source", &action_values_Source},
+	{"-I", &action_values_Script},
+	{"-Source", &action_values_Source},
+}, prefixes: []option{
+	{"-D", &action_values_Text},
+	{"-P", &action_values_Text},
+}, texts: []option{
+	{" add", &action_values_Plugin},
+	{"--server", &action_values_Source},
+	{"--setup-info", &action_values_Source},
+	{"-m ", &action_values_Source},
+	{"-s ", &action_values_Source},
+	{"-source", &action_values_Source},
+	{".install github", &action_effects_ChangeRemote_verb_redirect},
+	{"add ", &action_values_Plugin},
+	{"add source", &action_values_Source},
+	{"add-dependency", &action_values_Plugin},
+	{"catalog", &action_values_Source},
+	{"config*disable-tls*true", &action_effects_ChangeRemote_verb_weaken},
+	{"config*secure-http*false", &action_effects_ChangeRemote_verb_weaken},
+	{"global activate", &action_values_Plugin},
+	{"install", &action_values_Source},
+	{"mirror", &action_values_Source},
+	{"repo", &action_values_Source},
+	{"source add", &action_values_Source},
+	{"sources add", &action_values_Source},
+	{"sources*--add", &action_values_Source},
+	{"sources*-a", &action_values_Source},
+	{"ssl_verify_mode", &action_effects_ChangeRemote_verb_weaken},
+}, subs: []program{
+	{"--version", &syntax_operands_rest_Text_base_none},
+	{"-version", &syntax_operands_rest_Text_base_none},
+	{"app", &syntaxJbang_App},
+	{"build", &syntax_operands_rest_Text_base_class_localWrite},
+	{"cache", &syntax_operands_rest_Text_base_class_localWrite},
+	{"config", &syntax_operands_rest_Text_base_class_localWrite},
+	{"dependencies", &syntax_operands_rest_Text_base_none},
+	{"deploy", &syntaxBundle_Deploy},
+	{"doctor", &syntax_operands_rest_Text_base_none},
+	{"edit", &syntax_operands_rest_Text_base_class_localWrite},
+	{"env", &syntax_operands_rest_Text_base_none},
+	{"exec", &syntax_operands_rest_Argv_base_class_localWrite},
+	{"help", &syntax_operands_rest_Text_base_none},
+	{"info", &syntax_operands_rest_Text_base_none},
+	{"init", &syntax_operands_rest_Text_base_class_localWrite},
+	{"jdk", &syntax_operands_rest_Text_base_class_localWrite},
+	{"list", &syntax_operands_rest_Text_base_none},
+	{"login", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"outdated", &syntax_operands_rest_Text_base_none},
+	{"owner", &syntaxBundle_Owner},
+	{"publish", &syntaxBundle_Deploy},
+	{"push", &syntaxBundle_Deploy},
+	{"run", &syntax_fdfdb2bee00c},
+	{"show", &syntax_operands_rest_Text_base_none},
+	{"signin", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"tasks", &syntax_operands_rest_Text_base_none},
+	{"template", &syntax_operands_rest_Text_base_class_localWrite},
+	{"trust", &syntax_operands_rest_Text_base_class_localWrite},
+	{"upload", &syntaxBundle_Deploy},
+	{"version", &syntax_operands_rest_Text_base_none},
+	{"yank", &syntax_27ec894d905e},
+}, groups: []string{"hex", "pub"}, operands: shape{head: []role{roleTemplate}, rest: roleText}, base: &action_class_network}
+
 var syntaxJest = syntax{style: open, options: []option{
 	{"--globalSetup", &action_values_ScriptNode},
 	{"--import", &action_values_ScriptNode},
@@ -19766,6 +20233,63 @@ var syntaxLua = syntax{style: first, language: "lua", options: []option{
 	{"-v", &action_streams_in_Data_setIn},
 }, operands: shape{head: []role{roleScriptLua}, rest: roleText}, base: &action_streams_in_Code_setIn}
 
+var syntaxLuarocks = syntax{style: open | long | bundled, registry: "others", options: []option{
+	{"--build-script", &action_values_Script},
+	{"--init-script", &action_values_Script},
+	{"--source", &action_values_Source},
+	{"-I", &action_values_Script},
+	{"-Source", &action_values_Source},
+}, prefixes: []option{
+	{"-D", &action_values_Text},
+	{"-P", &action_values_Text},
+}, texts: []option{
+	{" add", &action_values_Plugin},
+	{"--server", &action_values_Source},
+	{"--setup-info", &action_values_Source},
+	{"-m ", &action_values_Source},
+	{"-s ", &action_values_Source},
+	{"-source", &action_values_Source},
+	{".install github", &action_effects_ChangeRemote_verb_redirect},
+	{"add ", &action_values_Plugin},
+	{"add source", &action_values_Source},
+	{"add-dependency", &action_values_Plugin},
+	{"catalog", &action_values_Source},
+	{"config*disable-tls*true", &action_effects_ChangeRemote_verb_weaken},
+	{"config*secure-http*false", &action_effects_ChangeRemote_verb_weaken},
+	{"global activate", &action_values_Plugin},
+	{"install", &action_values_Source},
+	{"mirror", &action_values_Source},
+	{"repo", &action_values_Source},
+	{"source add", &action_values_Source},
+	{"sources add", &action_values_Source},
+	{"sources*--add", &action_values_Source},
+	{"sources*-a", &action_values_Source},
+	{"ssl_verify_mode", &action_effects_ChangeRemote_verb_weaken},
+}, subs: []program{
+	{"--version", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"-version", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"dependencies", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"deploy", &syntaxBundle_Deploy},
+	{"doctor", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"env", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"exec", &syntax_1db00a6f8f12},
+	{"help", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"info", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"install", &syntax_3a74f4b6d6f0},
+	{"list", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"login", &syntax_ef2e080bb60f},
+	{"outdated", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"owner", &syntaxBundle_Owner},
+	{"publish", &syntaxBundle_Deploy},
+	{"push", &syntaxBundle_Deploy},
+	{"show", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"signin", &syntax_ef2e080bb60f},
+	{"tasks", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"upload", &syntaxBundle_Deploy},
+	{"version", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"yank", &syntax_09e60deefe2c},
+}, groups: []string{"hex", "pub"}, operands: shape{rest: roleText}, base: &action_class_network}
+
 var syntaxLvremove = syntax{style: open | bundled, options: []option{
 	{"--test", &action_flags_dry},
 	{"-t", &action_flags_dry},
@@ -20274,6 +20798,64 @@ var syntaxMinikube = syntax{style: open, texts: []option{
 	{"vol-delete", &syntax_operands_rest_Text_base_effects_Destroy},
 	{"vol-wipe", &syntax_operands_rest_Text_base_effects_Destroy},
 }, groups: []string{"cluster"}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
+var syntaxMix = syntax{style: open | long | bundled, registry: "hex", options: []option{
+	{"--build-script", &action_values_Script},
+	{"--init-script", &action_values_Script},
+	{"--source", &action_values_Source},
+	{"-I", &action_values_Script},
+	{"-Source", &action_values_Source},
+}, prefixes: []option{
+	{"-D", &action_values_Text},
+	{"-P", &action_values_Text},
+}, texts: []option{
+	{" add", &action_values_Plugin},
+	{"--server", &action_values_Source},
+	{"--setup-info", &action_values_Source},
+	{"-m ", &action_values_Source},
+	{"-s ", &action_values_Source},
+	{"-source", &action_values_Source},
+	{".install github", &action_effects_ChangeRemote_verb_redirect},
+	{"add ", &action_values_Plugin},
+	{"add source", &action_values_Source},
+	{"add-dependency", &action_values_Plugin},
+	{"catalog", &action_values_Source},
+	{"config*disable-tls*true", &action_effects_ChangeRemote_verb_weaken},
+	{"config*secure-http*false", &action_effects_ChangeRemote_verb_weaken},
+	{"global activate", &action_values_Plugin},
+	{"install", &action_values_Source},
+	{"mirror", &action_values_Source},
+	{"repo", &action_values_Source},
+	{"source add", &action_values_Source},
+	{"sources add", &action_values_Source},
+	{"sources*--add", &action_values_Source},
+	{"sources*-a", &action_values_Source},
+	{"ssl_verify_mode", &action_effects_ChangeRemote_verb_weaken},
+}, subs: []program{
+	{"--version", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"-version", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"archive.install", &syntax_c99348144fc3},
+	{"dependencies", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"deploy", &syntaxBundle_Deploy},
+	{"doctor", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"env", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"escript.install", &syntax_c99348144fc3},
+	{"exec", &syntax_1db00a6f8f12},
+	{"help", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"info", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"list", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"login", &syntax_ef2e080bb60f},
+	{"outdated", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"owner", &syntaxBundle_Owner},
+	{"publish", &syntaxBundle_Deploy},
+	{"push", &syntaxBundle_Deploy},
+	{"show", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"signin", &syntax_ef2e080bb60f},
+	{"tasks", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"upload", &syntaxBundle_Deploy},
+	{"version", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"yank", &syntax_09e60deefe2c},
+}, groups: []string{"hex", "pub"}, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxMkdir = syntax{style: gnu, options: []option{
 	{"--context", &action_values_Word_attached},
@@ -20806,7 +21388,7 @@ var syntaxMvn = syntax{style: open | long | bundled, options: []option{
 	{"--version", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"-version", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"dependencies", &syntax_style_long_bundled_operands_rest_Text_base_none},
-	{"deploy", &syntaxCpanm_Deploy},
+	{"deploy", &syntaxBundle_Deploy},
 	{"doctor", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"env", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"exec", &syntax_1db00a6f8f12},
@@ -20815,13 +21397,13 @@ var syntaxMvn = syntax{style: open | long | bundled, options: []option{
 	{"list", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"login", &syntax_ef2e080bb60f},
 	{"outdated", &syntax_style_long_bundled_operands_rest_Text_base_none},
-	{"owner", &syntaxCargo_Owner},
-	{"publish", &syntaxCpanm_Deploy},
-	{"push", &syntaxCpanm_Deploy},
+	{"owner", &syntaxBundle_Owner},
+	{"publish", &syntaxBundle_Deploy},
+	{"push", &syntaxBundle_Deploy},
 	{"show", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"signin", &syntax_ef2e080bb60f},
 	{"tasks", &syntax_style_long_bundled_operands_rest_Text_base_none},
-	{"upload", &syntaxCpanm_Deploy},
+	{"upload", &syntaxBundle_Deploy},
 	{"version", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"yank", &syntax_09e60deefe2c},
 }, groups: []string{"hex", "pub"}, operands: shape{rest: roleText}, base: &action_class_network}
@@ -21355,6 +21937,259 @@ var syntaxNgrok = syntax{style: open, why: "opens a way from other machines to t
 	{"version", &syntax_operands_rest_Text_base_flags_dry},
 }, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen_harm_tunnels}
 
+var syntaxNi = syntax{style: open | bundled, registry: "npm", options: []option{
+	{"--access", &action_values_Word},
+	{"--all", &action_none},
+	{"--cache", &action_values_Word},
+	{"--cwd", &action_values_Word},
+	{"--depth", &action_values_Word},
+	{"--dev", &action_none},
+	{"--dir", &action_values_Word},
+	{"--dry-run", &action_none},
+	{"--exact", &action_none},
+	{"--filter", &action_values_Word},
+	{"--force", &action_none},
+	{"--frozen-lockfile", &action_none},
+	{"--global", &action_none},
+	{"--globalconfig", &action_values_Read},
+	{"--if-present", &action_none},
+	{"--ignore-scripts", &action_none},
+	{"--immutable", &action_none},
+	{"--include", &action_values_Word},
+	{"--include-workspace-root", &action_none},
+	{"--json", &action_none},
+	{"--legacy-peer-deps", &action_none},
+	{"--loglevel", &action_values_Word},
+	{"--long", &action_none},
+	{"--mode", &action_values_Word},
+	{"--no-audit", &action_none},
+	{"--no-bail", &action_none},
+	{"--no-fund", &action_none},
+	{"--no-optional", &action_none},
+	{"--no-save", &action_none},
+	{"--node-options", &action_values_Shell},
+	{"--offline", &action_none},
+	{"--omit", &action_values_Word},
+	{"--otp", &action_values_Word},
+	{"--package", &action_values_FromPackage},
+	{"--parallel", &action_none},
+	{"--passWithNoTests", &action_none},
+	{"--prefer-offline", &action_none},
+	{"--prefix", &action_values_Word},
+	{"--prod", &action_none},
+	{"--production", &action_none},
+	{"--recursive", &action_none},
+	{"--registry", &action_values_Source},
+	{"--save", &action_none},
+	{"--save-dev", &action_none},
+	{"--save-exact", &action_none},
+	{"--save-optional", &action_none},
+	{"--save-peer", &action_none},
+	{"--script-shell", &action_values_Shell},
+	{"--shell", &action_values_Shell},
+	{"--silent", &action_none},
+	{"--stream", &action_none},
+	{"--tag", &action_values_Word},
+	{"--userconfig", &action_values_Read},
+	{"--verbose", &action_none},
+	{"--watch", &action_none},
+	{"--workspace", &action_values_Word},
+	{"--workspaces", &action_none},
+	{"--yes", &action_none},
+	{"-C", &action_values_Word},
+	{"-D", &action_none},
+	{"-E", &action_none},
+	{"-F", &action_values_Word},
+	{"-O", &action_none},
+	{"-P", &action_none},
+	{"-S", &action_none},
+	{"-a", &action_none},
+	{"-d", &action_none},
+	{"-f", &action_none},
+	{"-g", &action_none},
+	{"-h", &action_none},
+	{"-q", &action_none},
+	{"-r", &action_none},
+	{"-s", &action_none},
+	{"-v", &action_none},
+	{"-w", &action_none},
+	{"-y", &action_none},
+}, texts: []option{
+	{"config*set*cafile", &action_effects_ChangeRemote_verb_weaken},
+	{"config*set*ignore-scripts*false", &action_effects_ChangeRemote_verb_weaken},
+	{"config*set*node-options* -r ", &action_effects_ChangeRemote_verb_weaken},
+	{"config*set*node-options*-import", &action_effects_ChangeRemote_verb_weaken},
+	{"config*set*node-options*-require", &action_effects_ChangeRemote_verb_weaken},
+	{"config*set*node-options*=-r ", &action_effects_ChangeRemote_verb_weaken},
+	{"config*set*proxy", &action_effects_ChangeRemote_verb_redirect},
+	{"config*set*registry", &action_values_Source},
+	{"config*set*script-shell", &action_effects_ChangeRemote_verb_weaken},
+	{"config*set*strict-ssl*false", &action_effects_ChangeRemote_verb_weaken},
+	{"enablestrictssl*false", &action_effects_ChangeRemote_verb_weaken},
+	{"npmregistryserver", &action_values_Source},
+	{"pkg set*scripts.*=", &action_values_Shell},
+	{"set registry", &action_values_Source},
+}, subs: []program{
+	{"--version", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"access", &syntaxBun_Access},
+	{"add", &syntax_7ec1d91f2855},
+	{"adduser", &syntax_ea6a3cd0c166},
+	{"approve-builds", &syntax_5783a2d4e926},
+	{"audit", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"author", &syntaxBun_Author},
+	{"bin", &syntax_5540ad8b69b1},
+	{"bugs", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"build", &syntax_5783a2d4e926},
+	{"build:*", &syntax_5783a2d4e926},
+	{"c", &syntax_5783a2d4e926},
+	{"cache", &syntax_5783a2d4e926},
+	{"check", &syntax_5783a2d4e926},
+	{"ci", &syntax_605ae1f9c21a},
+	{"cit", &syntax_605ae1f9c21a},
+	{"clean-install", &syntax_605ae1f9c21a},
+	{"completion", &syntax_5783a2d4e926},
+	{"config", &syntaxBun_Config},
+	{"constraints", &syntax_5783a2d4e926},
+	{"coverage", &syntax_5783a2d4e926},
+	{"create", &syntax_630f6379d891},
+	{"db:*", &syntax_5783a2d4e926},
+	{"dedup", &syntax_5783a2d4e926},
+	{"dedupe", &syntax_605ae1f9c21a},
+	{"deprecate", &syntax_e5f081bd6bad},
+	{"dev", &syntax_5783a2d4e926},
+	{"dev:*", &syntax_5783a2d4e926},
+	{"dist-tag", &syntaxBun_Dist_tag},
+	{"dist-tags", &syntaxBun_Dist_tag},
+	{"dlx", &syntaxBun_Dlx},
+	{"docs", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"doctor", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"e2e", &syntax_5783a2d4e926},
+	{"edit", &syntax_5783a2d4e926},
+	{"env", &syntax_5783a2d4e926},
+	{"eslint", &syntax_5783a2d4e926},
+	{"exec", &syntaxBun_Dlx},
+	{"explain", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"explore", &syntax_5783a2d4e926},
+	{"feedback", &syntax_5783a2d4e926},
+	{"fetch", &syntax_605ae1f9c21a},
+	{"find-dupes", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"format", &syntax_5783a2d4e926},
+	{"format:*", &syntax_5783a2d4e926},
+	{"fund", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"generate", &syntax_5783a2d4e926},
+	{"get", &syntax_5783a2d4e926},
+	{"global", &syntax_7ec1d91f2855},
+	{"help", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"hook", &syntaxBun_Access},
+	{"i", &syntax_7ec1d91f2855},
+	{"immutable", &syntax_605ae1f9c21a},
+	{"import", &syntax_605ae1f9c21a},
+	{"in", &syntax_7ec1d91f2855},
+	{"info", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"init", &syntax_630f6379d891},
+	{"innit", &syntax_630f6379d891},
+	{"ins", &syntax_7ec1d91f2855},
+	{"install", &syntax_7ec1d91f2855},
+	{"install-ci-test", &syntax_605ae1f9c21a},
+	{"install-test", &syntax_7ec1d91f2855},
+	{"isntall", &syntax_7ec1d91f2855},
+	{"it", &syntax_7ec1d91f2855},
+	{"jest", &syntax_5783a2d4e926},
+	{"la", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"lerna", &syntax_5783a2d4e926},
+	{"licenses", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"link", &syntax_605ae1f9c21a},
+	{"lint", &syntax_5783a2d4e926},
+	{"lint:*", &syntax_5783a2d4e926},
+	{"list", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"ll", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"login", &syntax_ea6a3cd0c166},
+	{"logout", &syntax_ea6a3cd0c166},
+	{"ls", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"next", &syntax_5783a2d4e926},
+	{"nx", &syntax_5783a2d4e926},
+	{"org", &syntaxBun_Access},
+	{"outdated", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"owner", &syntaxBun_Author},
+	{"pack", &syntax_5783a2d4e926},
+	{"patch", &syntax_5783a2d4e926},
+	{"patch-commit", &syntax_5783a2d4e926},
+	{"ping", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"pkg", &syntax_e9bbb5cceed2},
+	{"plugin", &syntax_eb2a7a9c1062},
+	{"pm", &syntax_5783a2d4e926},
+	{"policies", &syntax_5783a2d4e926},
+	{"prefix", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"prettier", &syntax_5783a2d4e926},
+	{"preview", &syntax_5783a2d4e926},
+	{"profile", &syntaxBun_Access},
+	{"prune", &syntax_605ae1f9c21a},
+	{"publish", &syntaxBun_Publish},
+	{"query", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"r", &syntax_5783a2d4e926},
+	{"rb", &syntax_605ae1f9c21a},
+	{"rebuild", &syntax_605ae1f9c21a},
+	{"remove", &syntax_5783a2d4e926},
+	{"repl", &syntax_5783a2d4e926},
+	{"repo", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"restart", &syntax_5783a2d4e926},
+	{"rm", &syntax_5783a2d4e926},
+	{"root", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"rum", &syntax_37b19b1f8464},
+	{"run", &syntax_37b19b1f8464},
+	{"run-script", &syntax_37b19b1f8464},
+	{"search", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"self-update", &syntax_5783a2d4e926},
+	{"serve", &syntax_5783a2d4e926},
+	{"set", &syntax_5783a2d4e926},
+	{"set-script", &syntax_605ae1f9c21a},
+	{"setup", &syntax_5783a2d4e926},
+	{"show", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"shrinkwrap", &syntax_5783a2d4e926},
+	{"stage", &syntax_ea6a3cd0c166},
+	{"star", &syntax_ea6a3cd0c166},
+	{"stars", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"start", &syntax_5783a2d4e926},
+	{"start:*", &syntax_5783a2d4e926},
+	{"stop", &syntax_5783a2d4e926},
+	{"store", &syntax_5783a2d4e926},
+	{"storybook", &syntax_5783a2d4e926},
+	{"sync", &syntax_605ae1f9c21a},
+	{"t", &syntax_5783a2d4e926},
+	{"tag-no", &syntax_5783a2d4e926},
+	{"team", &syntaxBun_Access},
+	{"test", &syntax_5783a2d4e926},
+	{"test:*", &syntax_5783a2d4e926},
+	{"token", &syntax_2ed9c9ea8622},
+	{"tsc", &syntax_5783a2d4e926},
+	{"tst", &syntax_5783a2d4e926},
+	{"turbo", &syntax_5783a2d4e926},
+	{"type-check", &syntax_5783a2d4e926},
+	{"typecheck", &syntax_5783a2d4e926},
+	{"un", &syntax_5783a2d4e926},
+	{"uninstall", &syntax_5783a2d4e926},
+	{"unlink", &syntax_5783a2d4e926},
+	{"unplug", &syntax_5783a2d4e926},
+	{"unpublish", &syntaxBun_Unpublish},
+	{"unstage", &syntax_ea6a3cd0c166},
+	{"unstar", &syntax_ea6a3cd0c166},
+	{"up", &syntax_605ae1f9c21a},
+	{"update", &syntax_605ae1f9c21a},
+	{"upgrade", &syntax_605ae1f9c21a},
+	{"upgrade-interactive", &syntax_605ae1f9c21a},
+	{"v", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"version", &syntax_5783a2d4e926},
+	{"view", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"vite", &syntax_5783a2d4e926},
+	{"vitest", &syntax_5783a2d4e926},
+	{"watch", &syntax_5783a2d4e926},
+	{"whoami", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"why", &syntax_style_bundled_operands_rest_Text_base_none},
+	{"workspace", &syntax_0236d1c57dca},
+	{"workspaces", &syntax_5783a2d4e926},
+	{"x", &syntaxBun_Dlx},
+}, operands: shape{rest: roleNPMPackage}}
+
 var syntaxNice = syntax{style: gnu | first | numeric, options: []option{
 	{"--adjustment", &action_values_Word},
 	{"--all-tasks", &action_none},
@@ -21712,7 +22547,7 @@ var syntaxNox = syntax{style: open, options: []option{
 	{"-p", &action_values_Text},
 }, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
-var syntaxNpm = syntax{style: open | bundled, options: []option{
+var syntaxNpm = syntax{style: open | bundled, registry: "npm", options: []option{
 	{"--access", &action_values_Word},
 	{"--all", &action_none},
 	{"--cache", &action_values_Word},
@@ -21746,6 +22581,7 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"--offline", &action_none},
 	{"--omit", &action_values_Word},
 	{"--otp", &action_values_Word},
+	{"--package", &action_values_FromPackage},
 	{"--parallel", &action_none},
 	{"--passWithNoTests", &action_none},
 	{"--prefer-offline", &action_none},
@@ -21818,34 +22654,34 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"c", &syntax_5783a2d4e926},
 	{"cache", &syntax_5783a2d4e926},
 	{"check", &syntax_5783a2d4e926},
-	{"ci", &syntax_7ec1d91f2855},
-	{"cit", &syntax_7ec1d91f2855},
-	{"clean-install", &syntax_7ec1d91f2855},
+	{"ci", &syntax_605ae1f9c21a},
+	{"cit", &syntax_605ae1f9c21a},
+	{"clean-install", &syntax_605ae1f9c21a},
 	{"completion", &syntax_5783a2d4e926},
 	{"config", &syntaxBun_Config},
 	{"constraints", &syntax_5783a2d4e926},
 	{"coverage", &syntax_5783a2d4e926},
-	{"create", &syntax_f5f34287d65d},
+	{"create", &syntax_630f6379d891},
 	{"db:*", &syntax_5783a2d4e926},
 	{"dedup", &syntax_5783a2d4e926},
-	{"dedupe", &syntax_7ec1d91f2855},
+	{"dedupe", &syntax_605ae1f9c21a},
 	{"deprecate", &syntax_e5f081bd6bad},
 	{"dev", &syntax_5783a2d4e926},
 	{"dev:*", &syntax_5783a2d4e926},
 	{"dist-tag", &syntaxBun_Dist_tag},
 	{"dist-tags", &syntaxBun_Dist_tag},
-	{"dlx", &syntax_ce1f36aebc13},
+	{"dlx", &syntaxBun_Dlx},
 	{"docs", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"doctor", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"e2e", &syntax_5783a2d4e926},
 	{"edit", &syntax_5783a2d4e926},
 	{"env", &syntax_5783a2d4e926},
 	{"eslint", &syntax_5783a2d4e926},
-	{"exec", &syntax_ce1f36aebc13},
+	{"exec", &syntaxBun_Dlx},
 	{"explain", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"explore", &syntax_5783a2d4e926},
 	{"feedback", &syntax_5783a2d4e926},
-	{"fetch", &syntax_7ec1d91f2855},
+	{"fetch", &syntax_605ae1f9c21a},
 	{"find-dupes", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"format", &syntax_5783a2d4e926},
 	{"format:*", &syntax_5783a2d4e926},
@@ -21856,15 +22692,15 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"help", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"hook", &syntaxBun_Access},
 	{"i", &syntax_7ec1d91f2855},
-	{"immutable", &syntax_7ec1d91f2855},
-	{"import", &syntax_7ec1d91f2855},
+	{"immutable", &syntax_605ae1f9c21a},
+	{"import", &syntax_605ae1f9c21a},
 	{"in", &syntax_7ec1d91f2855},
 	{"info", &syntax_style_bundled_operands_rest_Text_base_none},
-	{"init", &syntax_f5f34287d65d},
-	{"innit", &syntax_f5f34287d65d},
+	{"init", &syntax_630f6379d891},
+	{"innit", &syntax_630f6379d891},
 	{"ins", &syntax_7ec1d91f2855},
 	{"install", &syntax_7ec1d91f2855},
-	{"install-ci-test", &syntax_7ec1d91f2855},
+	{"install-ci-test", &syntax_605ae1f9c21a},
 	{"install-test", &syntax_7ec1d91f2855},
 	{"isntall", &syntax_7ec1d91f2855},
 	{"it", &syntax_7ec1d91f2855},
@@ -21872,7 +22708,7 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"la", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"lerna", &syntax_5783a2d4e926},
 	{"licenses", &syntax_style_bundled_operands_rest_Text_base_none},
-	{"link", &syntax_7ec1d91f2855},
+	{"link", &syntax_605ae1f9c21a},
 	{"lint", &syntax_5783a2d4e926},
 	{"lint:*", &syntax_5783a2d4e926},
 	{"list", &syntax_style_bundled_operands_rest_Text_base_none},
@@ -21889,7 +22725,7 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"patch", &syntax_5783a2d4e926},
 	{"patch-commit", &syntax_5783a2d4e926},
 	{"ping", &syntax_style_bundled_operands_rest_Text_base_none},
-	{"pkg", &syntax_2fdde2dadf36},
+	{"pkg", &syntax_e9bbb5cceed2},
 	{"plugin", &syntax_eb2a7a9c1062},
 	{"pm", &syntax_5783a2d4e926},
 	{"policies", &syntax_5783a2d4e926},
@@ -21897,12 +22733,12 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"prettier", &syntax_5783a2d4e926},
 	{"preview", &syntax_5783a2d4e926},
 	{"profile", &syntaxBun_Access},
-	{"prune", &syntax_7ec1d91f2855},
+	{"prune", &syntax_605ae1f9c21a},
 	{"publish", &syntaxBun_Publish},
 	{"query", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"r", &syntax_5783a2d4e926},
-	{"rb", &syntax_7ec1d91f2855},
-	{"rebuild", &syntax_7ec1d91f2855},
+	{"rb", &syntax_605ae1f9c21a},
+	{"rebuild", &syntax_605ae1f9c21a},
 	{"remove", &syntax_5783a2d4e926},
 	{"repl", &syntax_5783a2d4e926},
 	{"repo", &syntax_style_bundled_operands_rest_Text_base_none},
@@ -21916,7 +22752,7 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"self-update", &syntax_5783a2d4e926},
 	{"serve", &syntax_5783a2d4e926},
 	{"set", &syntax_5783a2d4e926},
-	{"set-script", &syntax_7ec1d91f2855},
+	{"set-script", &syntax_605ae1f9c21a},
 	{"setup", &syntax_5783a2d4e926},
 	{"show", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"shrinkwrap", &syntax_5783a2d4e926},
@@ -21928,7 +22764,7 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"stop", &syntax_5783a2d4e926},
 	{"store", &syntax_5783a2d4e926},
 	{"storybook", &syntax_5783a2d4e926},
-	{"sync", &syntax_7ec1d91f2855},
+	{"sync", &syntax_605ae1f9c21a},
 	{"t", &syntax_5783a2d4e926},
 	{"tag-no", &syntax_5783a2d4e926},
 	{"team", &syntaxBun_Access},
@@ -21947,10 +22783,10 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"unpublish", &syntaxBun_Unpublish},
 	{"unstage", &syntax_ea6a3cd0c166},
 	{"unstar", &syntax_ea6a3cd0c166},
-	{"up", &syntax_7ec1d91f2855},
-	{"update", &syntax_7ec1d91f2855},
-	{"upgrade", &syntax_7ec1d91f2855},
-	{"upgrade-interactive", &syntax_7ec1d91f2855},
+	{"up", &syntax_605ae1f9c21a},
+	{"update", &syntax_605ae1f9c21a},
+	{"upgrade", &syntax_605ae1f9c21a},
+	{"upgrade-interactive", &syntax_605ae1f9c21a},
 	{"v", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"version", &syntax_5783a2d4e926},
 	{"view", &syntax_style_bundled_operands_rest_Text_base_none},
@@ -21961,7 +22797,7 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"why", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"workspace", &syntax_0236d1c57dca},
 	{"workspaces", &syntax_5783a2d4e926},
-	{"x", &syntax_ce1f36aebc13},
+	{"x", &syntaxBun_Dlx},
 }, operands: shape{rest: roleArgvListed}}
 
 var syntaxNproc = syntax{style: gnu, options: []option{
@@ -21972,21 +22808,22 @@ var syntaxNproc = syntax{style: gnu, options: []option{
 	{"-s", &action_none},
 }}
 
-var syntaxNpx = syntax{style: first, options: []option{
+var syntaxNpx = syntax{style: first, registry: "npm", options: []option{
+	{"--bun", &action_none},
 	{"--cache", &action_values_Word},
 	{"--call", &action_values_Shell},
 	{"--ignore-existing", &action_none},
 	{"--legacy-peer-deps", &action_none},
 	{"--no", &action_none},
 	{"--no-install", &action_none},
-	{"--package", &action_values_NPMPackage},
+	{"--package", &action_values_FromPackage},
 	{"--prefer-offline", &action_none},
 	{"--quiet", &action_none},
 	{"--registry", &action_values_Word},
 	{"--workspace", &action_values_Word},
 	{"--yes", &action_none},
 	{"-c", &action_values_Shell},
-	{"-p", &action_values_NPMPackage},
+	{"-p", &action_values_FromPackage},
 	{"-q", &action_none},
 	{"-w", &action_values_Word},
 	{"-y", &action_none},
@@ -23579,7 +24416,7 @@ var syntaxPing = syntax{style: numeric | bundled, options: []option{
 	{"-z", &action_none},
 }, operands: shape{head: []role{roleHost}, rest: roleText}, base: &action_class_network}
 
-var syntaxPip = syntax{style: open | bundled, options: []option{
+var syntaxPip = syntax{style: open | bundled, registry: "pypi", options: []option{
 	{"--abi", &action_values_Word},
 	{"--all", &action_none},
 	{"--break-system-packages", &action_effects_ChangeSystem_harm_weakens},
@@ -23721,6 +24558,90 @@ var syntaxPipdeptree = syntax{style: gnu, options: []option{
 	{"-w", &action_none},
 }}
 
+var syntaxPipenv_Add = syntax{style: open, registry: "pypi", options: []option{
+	{"--extras", &action_values_Word},
+	{"--group", &action_values_Word},
+	{"--optional", &action_values_Word},
+	{"--platform", &action_values_Word},
+	{"--python", &action_values_Word},
+	{"--source", &action_values_Word},
+	{"-E", &action_values_Word},
+	{"-G", &action_values_Word},
+}, operands: shape{rest: rolePackage}, base: &action_class_network}
+
+var syntaxPipenv_Install = syntax{style: open, registry: "pypi", options: []option{
+	{"--categories", &action_values_Word},
+	{"--editable", &action_values_Package},
+	{"--extra-pip-args", &action_values_Word},
+	{"--index", &action_values_Source},
+	{"--pypi-mirror", &action_values_Source},
+	{"--python", &action_values_Word},
+	{"--requirements", &action_values_Read},
+	{"-e", &action_values_Package},
+	{"-i", &action_values_Source},
+	{"-r", &action_values_Read},
+}, operands: shape{rest: rolePackage}, base: &action_class_network}
+
+var syntaxPipenv_Publish = syntax{style: open, options: []option{
+	{"--dry-run", &action_flags_dry},
+	{"--publish-url", &action_values_URL},
+	{"--repository-url", &action_values_URL},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_SendData}
+
+var syntaxPipenv = syntax{style: open, options: []option{
+	{"--directory", &action_values_Folder},
+	{"--project", &action_values_Folder},
+	{"-C", &action_values_Folder},
+	{"-P", &action_values_Folder},
+}, texts: []option{
+	{"cert*false", &action_effects_ChangeRemote_verb_weaken},
+	{"config*repositories.", &action_values_Source},
+	{"source add", &action_values_Source},
+}, subs: []program{
+	{"about", &syntax_operands_rest_Text_base_class_readOnly},
+	{"add", &syntaxPipenv_Add},
+	{"build", &syntax_operands_rest_Package_base_class_network},
+	{"cache", &syntax_operands_rest_Package_base_class_network},
+	{"check", &syntax_operands_rest_Text_base_class_readOnly},
+	{"config", &syntax_operands_rest_Package_base_class_network},
+	{"dev", &syntax_operands_rest_Package_base_class_network},
+	{"env", &syntax_operands_rest_Package_base_class_network},
+	{"env-list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"export", &syntax_operands_rest_Package_base_class_network},
+	{"fix", &syntax_operands_rest_Package_base_class_network},
+	{"graph", &syntax_operands_rest_Package_base_class_network},
+	{"init", &syntax_operands_rest_Package_base_class_network},
+	{"install", &syntaxPipenv_Install},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"lock", &syntax_operands_rest_Package_base_class_network},
+	{"new", &syntax_operands_rest_Package_base_class_network},
+	{"publish", &syntaxPipenv_Publish},
+	{"python", &syntax_operands_rest_Package_base_class_network},
+	{"remove", &syntax_operands_rest_Package_base_class_network},
+	{"run", &syntax_operands_rest_Argv_base_class_localWrite},
+	{"scripts", &syntax_operands_rest_Package_base_class_network},
+	{"search", &syntax_operands_rest_Text_base_class_readOnly},
+	{"self", &syntax_operands_rest_Package_base_class_network},
+	{"shell", &syntax_operands_rest_Package_base_class_network},
+	{"show", &syntax_operands_rest_Text_base_class_readOnly},
+	{"source", &syntax_operands_rest_Package_base_class_network},
+	{"sync", &syntax_operands_rest_Package_base_class_network},
+	{"tree", &syntax_operands_rest_Text_base_class_readOnly},
+	{"update", &syntax_operands_rest_Package_base_class_network},
+	{"verify", &syntax_operands_rest_Package_base_class_network},
+	{"version", &syntax_operands_rest_Text_base_class_readOnly},
+	{"why", &syntax_operands_rest_Text_base_class_readOnly},
+}, base: &action_class_localWrite}
+
+var syntaxPipx_Inject = syntax{style: open, options: []option{
+	{"--index-url", &action_values_Source},
+	{"--pip-args", &action_values_Word},
+	{"--preinstall", &action_values_Package},
+	{"--python", &action_values_Word},
+	{"--suffix", &action_values_Word},
+	{"-i", &action_values_Source},
+}, operands: shape{rest: rolePackage}, base: &action_class_network}
+
 var syntaxPipx_Run = syntax{style: first, options: []option{
 	{"--backend", &action_values_Word},
 	{"--index-url", &action_values_Source},
@@ -23730,7 +24651,7 @@ var syntaxPipx_Run = syntax{style: first, options: []option{
 	{"--pypackages", &action_none},
 	{"--python", &action_values_Word},
 	{"--quiet", &action_none},
-	{"--spec", &action_values_Package},
+	{"--spec", &action_values_FromPackage},
 	{"--verbose", &action_none},
 	{"--with", &action_values_Package},
 	{"-i", &action_values_Source},
@@ -23738,24 +24659,108 @@ var syntaxPipx_Run = syntax{style: first, options: []option{
 	{"-v", &action_none},
 }, operands: shape{rest: roleArgvPackage}, base: &action_class_network}
 
-var syntaxPipx = syntax{style: open, subs: []program{
+var syntaxPipx = syntax{style: open, registry: "pypi", subs: []program{
 	{"completions", &syntax_base_class_readOnly},
-	{"ensurepath", &syntax_operands_rest_Package_base_class_network},
+	{"ensurepath", &syntax_operands_rest_Text_base_class_network},
 	{"environment", &syntax_base_class_readOnly},
-	{"inject", &syntax_operands_rest_Package_base_class_network},
-	{"install", &syntax_operands_rest_Package_base_class_network},
-	{"install-all", &syntax_operands_rest_Package_base_class_network},
+	{"inject", &syntaxPipx_Inject},
+	{"install", &syntaxPipx_Inject},
+	{"install-all", &syntax_operands_rest_Text_base_class_network},
 	{"list", &syntax_base_class_readOnly},
-	{"reinstall", &syntax_operands_rest_Package_base_class_network},
-	{"reinstall-all", &syntax_operands_rest_Package_base_class_network},
+	{"reinstall", &syntax_operands_rest_Text_base_class_network},
+	{"reinstall-all", &syntax_operands_rest_Text_base_class_network},
 	{"run", &syntaxPipx_Run},
 	{"runpip", &syntax_operands_head_Text_rest_Text_base_class_network},
 	{"uninject", &syntax_operands_rest_Text_base_class_destructive},
 	{"uninstall", &syntax_operands_rest_Text_base_class_destructive},
 	{"uninstall-all", &syntax_operands_rest_Text_base_class_destructive},
-	{"upgrade", &syntax_operands_rest_Package_base_class_network},
-	{"upgrade-all", &syntax_operands_rest_Package_base_class_network},
+	{"upgrade", &syntax_operands_rest_Text_base_class_network},
+	{"upgrade-all", &syntax_operands_rest_Text_base_class_network},
 }, base: &action_class_network}
+
+var syntaxPixi_Add = syntax{style: open, registry: "conda", options: []option{
+	{"--channel", &action_values_Source},
+	{"--environment", &action_values_Word},
+	{"--feature", &action_values_Word},
+	{"--platform", &action_values_Word},
+	{"-c", &action_values_Source},
+	{"-e", &action_values_Word},
+	{"-f", &action_values_Word},
+	{"-p", &action_values_Word},
+}, operands: shape{rest: rolePackage}, base: &action_class_network}
+
+var syntaxPixi_Exec = syntax{style: first | open, registry: "conda", options: []option{
+	{"--channel", &action_values_Source},
+	{"--spec", &action_values_FromPackage},
+	{"--with", &action_values_Package},
+	{"-c", &action_values_Source},
+	{"-s", &action_values_FromPackage},
+	{"-w", &action_values_Package},
+}, operands: shape{rest: roleArgvPackage}, base: &action_class_network}
+
+var syntaxPixi_Global_I = syntax{style: open, registry: "conda", options: []option{
+	{"--channel", &action_values_Source},
+	{"--environment", &action_values_Word},
+	{"--expose", &action_values_Word},
+	{"--platform", &action_values_Word},
+	{"--with", &action_values_Package},
+	{"-c", &action_values_Source},
+	{"-e", &action_values_Word},
+	{"-p", &action_values_Word},
+}, operands: shape{rest: rolePackage}, base: &action_class_network}
+
+var syntaxPixi_Global = syntax{style: open, subs: []program{
+	{"i", &syntaxPixi_Global_I},
+	{"install", &syntaxPixi_Global_I},
+}, operands: shape{rest: roleText}}
+
+var syntaxPixi = syntax{style: open, options: []option{
+	{"--directory", &action_values_Folder},
+	{"--project", &action_values_Folder},
+	{"-C", &action_values_Folder},
+	{"-P", &action_values_Folder},
+}, texts: []option{
+	{"cert*false", &action_effects_ChangeRemote_verb_weaken},
+	{"config*repositories.", &action_values_Source},
+	{"source add", &action_values_Source},
+}, subs: []program{
+	{"about", &syntax_operands_rest_Text_base_class_readOnly},
+	{"add", &syntaxPixi_Add},
+	{"build", &syntax_operands_rest_Package_base_class_network},
+	{"cache", &syntax_operands_rest_Package_base_class_network},
+	{"check", &syntax_operands_rest_Text_base_class_readOnly},
+	{"config", &syntax_operands_rest_Package_base_class_network},
+	{"dev", &syntax_operands_rest_Package_base_class_network},
+	{"env", &syntax_operands_rest_Package_base_class_network},
+	{"env-list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"exec", &syntaxPixi_Exec},
+	{"export", &syntax_operands_rest_Package_base_class_network},
+	{"fix", &syntax_operands_rest_Package_base_class_network},
+	{"global", &syntaxPixi_Global},
+	{"graph", &syntax_operands_rest_Package_base_class_network},
+	{"init", &syntax_operands_rest_Package_base_class_network},
+	{"install", &syntax_operands_rest_Package_base_class_network},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"lock", &syntax_operands_rest_Package_base_class_network},
+	{"new", &syntax_operands_rest_Package_base_class_network},
+	{"publish", &syntaxPipenv_Publish},
+	{"python", &syntax_operands_rest_Package_base_class_network},
+	{"remove", &syntax_operands_rest_Package_base_class_network},
+	{"run", &syntax_operands_rest_Argv_base_class_localWrite},
+	{"scripts", &syntax_operands_rest_Package_base_class_network},
+	{"search", &syntax_operands_rest_Text_base_class_readOnly},
+	{"self", &syntax_operands_rest_Package_base_class_network},
+	{"shell", &syntax_operands_rest_Package_base_class_network},
+	{"show", &syntax_operands_rest_Text_base_class_readOnly},
+	{"source", &syntax_operands_rest_Package_base_class_network},
+	{"sync", &syntax_operands_rest_Package_base_class_network},
+	{"tree", &syntax_operands_rest_Text_base_class_readOnly},
+	{"update", &syntax_operands_rest_Package_base_class_network},
+	{"verify", &syntax_operands_rest_Package_base_class_network},
+	{"version", &syntax_operands_rest_Text_base_class_readOnly},
+	{"why", &syntax_operands_rest_Text_base_class_readOnly},
+	{"x", &syntaxPixi_Exec},
+}, base: &action_class_localWrite}
 
 var syntaxPkexec = syntax{style: first, options: []option{
 	{"--disable-internal-agent", &action_none},
@@ -23915,12 +24920,6 @@ var syntaxPod2text = syntax{style: gnu, options: []option{
 	{"-w", &action_values_Word},
 }, operands: shape{head: []role{roleRead, roleWrite}}, base: &action_streams_out_Input_setOut}
 
-var syntaxPoetry_Publish = syntax{style: open, options: []option{
-	{"--dry-run", &action_flags_dry},
-	{"--publish-url", &action_values_URL},
-	{"--repository-url", &action_values_URL},
-}, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_SendData}
-
 var syntaxPoetry = syntax{style: open, options: []option{
 	{"--directory", &action_values_Folder},
 	{"--project", &action_values_Folder},
@@ -23932,7 +24931,7 @@ var syntaxPoetry = syntax{style: open, options: []option{
 	{"source add", &action_values_Source},
 }, subs: []program{
 	{"about", &syntax_operands_rest_Text_base_class_readOnly},
-	{"add", &syntax_operands_rest_Package_base_class_network},
+	{"add", &syntaxPipenv_Add},
 	{"build", &syntax_operands_rest_Package_base_class_network},
 	{"cache", &syntax_operands_rest_Package_base_class_network},
 	{"check", &syntax_operands_rest_Text_base_class_readOnly},
@@ -23948,7 +24947,7 @@ var syntaxPoetry = syntax{style: open, options: []option{
 	{"list", &syntax_operands_rest_Text_base_class_readOnly},
 	{"lock", &syntax_operands_rest_Package_base_class_network},
 	{"new", &syntax_operands_rest_Package_base_class_network},
-	{"publish", &syntaxPoetry_Publish},
+	{"publish", &syntaxPipenv_Publish},
 	{"python", &syntax_operands_rest_Package_base_class_network},
 	{"remove", &syntax_operands_rest_Package_base_class_network},
 	{"run", &syntax_operands_rest_Argv_base_class_localWrite},
@@ -30401,12 +31400,53 @@ var syntaxUuidgen = syntax{style: gnu, options: []option{
 	{"-x", &action_none},
 }}
 
+var syntaxUv_Add = syntax{style: open, options: []option{
+	{"--bounds", &action_values_Word},
+	{"--branch", &action_values_Word},
+	{"--constraints", &action_values_Read},
+	{"--editable", &action_values_Package},
+	{"--extra", &action_values_Word},
+	{"--group", &action_values_Word},
+	{"--index", &action_values_Word},
+	{"--marker", &action_values_Word},
+	{"--optional", &action_values_Word},
+	{"--package", &action_values_Word},
+	{"--python", &action_values_Word},
+	{"--requirements", &action_values_Read},
+	{"--rev", &action_values_Word},
+	{"--script", &action_values_Write},
+	{"--tag", &action_values_Word},
+	{"-c", &action_values_Read},
+	{"-m", &action_values_Word},
+	{"-p", &action_values_Word},
+	{"-r", &action_values_Read},
+}, operands: shape{rest: rolePackage}, base: &action_class_network}
+
 var syntaxUv_Pip_Compile = syntax{style: open, options: []option{
 	{"--constraint", &action_values_Read},
-	{"--editable", &action_values_Package},
 	{"--requirement", &action_values_Read},
 	{"-c", &action_values_Read},
+	{"-r", &action_values_Read},
+}, operands: shape{rest: roleMaybeFile}, base: &action_class_network}
+
+var syntaxUv_Pip_Install = syntax{style: open, options: []option{
+	{"--constraint", &action_values_Read},
+	{"--editable", &action_values_Package},
+	{"--extra", &action_values_Word},
+	{"--group", &action_values_Word},
+	{"--no-binary", &action_values_Word},
+	{"--only-binary", &action_values_Word},
+	{"--prefix", &action_values_Word},
+	{"--prerelease", &action_values_Word},
+	{"--python", &action_values_Word},
+	{"--python-version", &action_values_Word},
+	{"--requirement", &action_values_Read},
+	{"--resolution", &action_values_Word},
+	{"--target", &action_values_Word},
+	{"--torch-backend", &action_values_Word},
+	{"-c", &action_values_Read},
 	{"-e", &action_values_Package},
+	{"-p", &action_values_Word},
 	{"-r", &action_values_Read},
 }, operands: shape{rest: rolePackage}, base: &action_class_network}
 
@@ -30414,12 +31454,12 @@ var syntaxUv_Pip = syntax{style: open, subs: []program{
 	{"check", &syntax_operands_rest_Text_base_class_readOnly},
 	{"compile", &syntaxUv_Pip_Compile},
 	{"freeze", &syntax_operands_rest_Text_base_class_readOnly},
-	{"install", &syntaxUv_Pip_Compile},
+	{"install", &syntaxUv_Pip_Install},
 	{"list", &syntax_operands_rest_Text_base_class_readOnly},
 	{"show", &syntax_operands_rest_Text_base_class_readOnly},
 	{"sync", &syntaxUv_Pip_Compile},
 	{"tree", &syntax_operands_rest_Text_base_class_readOnly},
-	{"uninstall", &syntaxUv_Pip_Compile},
+	{"uninstall", &syntax_operands_rest_Text_base_class_localWrite},
 }}
 
 var syntaxUv_Run = syntax{style: first | open, options: []option{
@@ -30451,17 +31491,53 @@ var syntaxUv_Run = syntax{style: first | open, options: []option{
 	{"-s", &action_values_ScriptPython_operands_rest_Text_flags_stop},
 }, operands: shape{rest: roleArgvScript}, base: &action_class_network}
 
+var syntaxUv_Tool_Install = syntax{style: open, options: []option{
+	{"--default-index", &action_values_Source},
+	{"--extra-index-url", &action_values_Source},
+	{"--from", &action_values_Package},
+	{"--index", &action_values_Source},
+	{"--index-url", &action_values_Source},
+	{"--python", &action_values_Word},
+	{"--python-preference", &action_values_Word},
+	{"--with", &action_values_Package},
+	{"--with-editable", &action_values_Package},
+	{"--with-requirements", &action_values_Read},
+	{"-i", &action_values_Source},
+	{"-p", &action_values_Word},
+}, operands: shape{rest: rolePackage}, base: &action_class_network}
+
+var syntaxUv_Tool_Run = syntax{style: first, registry: "pypi", options: []option{
+	{"--default-index", &action_values_Source},
+	{"--extra-index-url", &action_values_Source},
+	{"--find-links", &action_values_Source},
+	{"--from", &action_values_FromPackage},
+	{"--index", &action_values_Source},
+	{"--index-url", &action_values_Source},
+	{"--isolated", &action_none},
+	{"--no-cache", &action_none},
+	{"--python", &action_values_Word},
+	{"--quiet", &action_none},
+	{"--refresh", &action_none},
+	{"--with", &action_values_Package},
+	{"--with-editable", &action_values_Package},
+	{"--with-requirements", &action_values_Read},
+	{"-f", &action_values_Source},
+	{"-i", &action_values_Source},
+	{"-p", &action_values_Word},
+	{"-q", &action_none},
+}, operands: shape{rest: roleArgvPackage}, base: &action_class_network}
+
 var syntaxUv_Tool = syntax{subs: []program{
 	{"dir", &syntax_base_class_readOnly},
-	{"install", &syntax_operands_rest_Package_base_class_network},
+	{"install", &syntaxUv_Tool_Install},
 	{"list", &syntax_base_class_readOnly},
-	{"run", &syntax_operands_rest_Argv_base_class_network},
-	{"uninstall", &syntax_operands_rest_Package_base_class_network},
-	{"update-shell", &syntax_operands_rest_Package_base_class_network},
-	{"upgrade", &syntax_operands_rest_Package_base_class_network},
+	{"run", &syntaxUv_Tool_Run},
+	{"uninstall", &syntax_operands_rest_Text_base_class_network},
+	{"update-shell", &syntax_operands_rest_Text_base_class_network},
+	{"upgrade", &syntax_operands_rest_Text_base_class_network},
 }}
 
-var syntaxUv = syntax{style: open, language: "python", options: []option{
+var syntaxUv = syntax{style: open, language: "python", registry: "pypi", options: []option{
 	{"--default-index", &action_values_Source},
 	{"--directory", &action_values_Folder},
 	{"--extra-index-url", &action_values_Source},
@@ -30470,31 +31546,31 @@ var syntaxUv = syntax{style: open, language: "python", options: []option{
 	{"--project", &action_values_Folder},
 	{"-i", &action_values_Source},
 }, subs: []program{
-	{"add", &syntax_operands_rest_Package_base_class_network},
-	{"build", &syntax_operands_rest_Package_base_class_network},
-	{"cache", &syntax_operands_rest_Package_base_class_network},
-	{"export", &syntax_operands_rest_Package_base_class_network},
+	{"add", &syntaxUv_Add},
+	{"build", &syntax_operands_rest_Text_base_class_network},
+	{"cache", &syntax_operands_rest_Text_base_class_network},
+	{"export", &syntax_operands_rest_Text_base_class_network},
 	{"help", &syntax_operands_rest_Text_base_class_readOnly},
-	{"init", &syntax_operands_rest_Package_base_class_network},
-	{"lock", &syntax_operands_rest_Package_base_class_network},
+	{"init", &syntax_operands_rest_Text_base_class_network},
+	{"lock", &syntax_operands_rest_Text_base_class_network},
 	{"pip", &syntaxUv_Pip},
-	{"publish", &syntaxPoetry_Publish},
-	{"python", &syntax_operands_rest_Package_base_class_network},
-	{"remove", &syntax_operands_rest_Package_base_class_network},
+	{"publish", &syntaxPipenv_Publish},
+	{"python", &syntax_operands_rest_Text_base_class_network},
+	{"remove", &syntax_operands_rest_Text_base_class_network},
 	{"run", &syntaxUv_Run},
-	{"self", &syntax_operands_rest_Package_base_class_network},
-	{"sync", &syntax_operands_rest_Package_base_class_network},
+	{"self", &syntax_operands_rest_Text_base_class_network},
+	{"sync", &syntax_operands_rest_Text_base_class_network},
 	{"tool", &syntaxUv_Tool},
 	{"tree", &syntax_operands_rest_Text_base_class_readOnly},
-	{"venv", &syntax_operands_rest_Package_base_class_network},
+	{"venv", &syntax_operands_rest_Text_base_class_network},
 	{"version", &syntax_operands_rest_Text_base_class_readOnly},
 }, base: &action_class_network}
 
-var syntaxUvx = syntax{style: first, options: []option{
+var syntaxUvx = syntax{style: first, registry: "pypi", options: []option{
 	{"--default-index", &action_values_Source},
 	{"--extra-index-url", &action_values_Source},
 	{"--find-links", &action_values_Source},
-	{"--from", &action_values_Package},
+	{"--from", &action_values_FromPackage},
 	{"--index", &action_values_Source},
 	{"--index-url", &action_values_Source},
 	{"--isolated", &action_none},
@@ -30656,6 +31732,24 @@ var syntaxVim = syntax{style: plus | long | bundled, options: []option{
 var syntaxVipe = syntax{style: gnu, options: []option{
 	{"--suffix", &action_values_Word},
 }, base: &action_class_localWrite_streams_out_Input_setOut}
+
+var syntaxVolta = syntax{style: open, registry: "npm", subs: []program{
+	{"current", &syntax_operands_rest_Text_base_class_readOnly},
+	{"doctor", &syntax_operands_rest_Text_base_class_readOnly},
+	{"exec", &syntax_b805be8b7a5a},
+	{"fetch", &syntax_operands_rest_Plugin_base_class_network},
+	{"help", &syntax_operands_rest_Text_base_class_readOnly},
+	{"install", &syntax_operands_rest_Package_base_class_network},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"ls", &syntax_operands_rest_Text_base_class_readOnly},
+	{"ls-remote", &syntax_operands_rest_Text_base_class_readOnly},
+	{"root", &syntax_operands_rest_Text_base_class_readOnly},
+	{"version", &syntax_operands_rest_Text_base_class_readOnly},
+	{"versions", &syntax_operands_rest_Text_base_class_readOnly},
+	{"where", &syntax_operands_rest_Text_base_class_readOnly},
+	{"which", &syntax_operands_rest_Text_base_class_readOnly},
+	{"x", &syntax_b805be8b7a5a},
+}, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxVssadmin_Delete = syntax{style: slash, why: "deletes shadow copies", options: []option{
 	{"/all", &action_none},
@@ -34309,7 +35403,7 @@ var syntaxRepo = syntax{style: open, why: "puts source from elsewhere in the pro
 	{"branches", &syntax_operands_rest_Text_base_none},
 	{"check", &syntax_operands_rest_Text_base_none},
 	{"clone", &syntax_operands_rest_Plugin_base_class_network},
-	{"copy", &syntax_operands_rest_Plugin_base_class_network},
+	{"copy", &syntax_ade08c9ac096},
 	{"create", &syntax_operands_rest_Plugin_base_class_network},
 	{"diff", &syntax_operands_rest_Text_base_none},
 	{"doctor", &syntax_operands_rest_Text_base_none},
@@ -34329,7 +35423,7 @@ var syntaxRepo = syntax{style: open, why: "puts source from elsewhere in the pro
 	{"topics", &syntax_operands_rest_Text_base_none},
 	{"update", &syntax_operands_rest_Plugin_base_class_network},
 	{"version", &syntax_operands_rest_Text_base_none},
-}, operands: shape{rest: rolePlugin}, base: &action_class_network_flags_adopts}
+}, operands: shape{head: []role{roleTemplate}, rest: rolePlugin}, base: &action_class_network_flags_adopts}
 
 var syntaxRfkill = syntax{style: open, subs: []program{
 	{"block", &syntax_622d36c247f3},
@@ -34966,6 +36060,7 @@ var syntax_181bb9fd5470 = syntax{style: long, operands: shape{rest: roleText}, b
 var syntax_1aaf602e1705 = syntax{operands: shape{rest: roleText}, base: &action_class_destructive_harm_destroys}
 var syntax_1ba3c909a31b = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_localWrite_harm_disarms}
 var syntax_1bc98bb233fc = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_ChangeRemote}
+var syntax_1cc03ab17304 = syntax{style: first, operands: shape{rest: roleArgv}, base: &action_class_localWrite}
 var syntax_1cd135f017da = syntax{operands: shape{head: []role{roleText, roleRepo}}, base: &action_class_network_flags_adopts}
 var syntax_1db00a6f8f12 = syntax{style: long | bundled, operands: shape{rest: roleArgv}, base: &action_class_localWrite}
 var syntax_1eb37e08c34c = syntax{style: long, operands: shape{head: []role{roleText, roleWrite}}, base: &action_class_readOnly}
@@ -34990,12 +36085,12 @@ var syntax_37b19b1f8464 = syntax{style: bundled, operands: shape{rest: roleArgvL
 var syntax_380122daaf27 = syntax{style: slash, operands: shape{rest: roleText}, base: &action_effects_Persist}
 var syntax_38bf87b63fe6 = syntax{operands: shape{head: []role{roleWrite, roleText, roleRead}}, base: &action_class_localWrite}
 var syntax_391f314321a8 = syntax{style: long, operands: shape{rest: roleEdit}, base: &action_class_localWrite}
+var syntax_3a74f4b6d6f0 = syntax{style: open, operands: shape{rest: rolePackage}, base: &action_class_network}
 var syntax_3b5cc95fb1c3 = syntax{style: open, operands: shape{rest: roleSystem}, base: &action_class_localWrite_harm_accounts}
 var syntax_3c9b271de633 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_verb_expose}
 var syntax_3fb0dbbae4cc = syntax{style: slash, why: "changes the certificates that are trusted", operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 var syntax_4016036cb6eb = syntax{operands: shape{head: []role{roleText}, rest: roleArgvRemote}, base: &action_class_localWrite}
 var syntax_4085e94c64ae = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_class_localWrite}
-var syntax_423d045f8631 = syntax{style: bundled, operands: shape{head: []role{rolePlugin}, rest: roleText}, base: &action_class_network}
 var syntax_43cf50ab4cdf = syntax{operands: shape{rest: roleText}, base: &action_class_localWrite_flags_reject}
 var syntax_475d37bf256b = syntax{operands: shape{rest: roleText}, base: &action_effects_Destroy_streams_in_Data_setIn}
 var syntax_498e5086b811 = syntax{style: open, operands: shape{rest: roleRead}, base: &action_effects_ChangeSystem}
@@ -35012,11 +36107,13 @@ var syntax_5783a2d4e926 = syntax{style: bundled, operands: shape{rest: roleText}
 var syntax_590b8643fccb = syntax{operands: shape{head: []role{rolePHP}}, base: &action_values_PHP_effects_ChangeRemote_verb_run}
 var syntax_5f620ad6fcf8 = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_flags_reject}
 var syntax_5fa93ced8971 = syntax{operands: shape{head: []role{roleReadTree}, rest: roleText}, base: &action_class_readOnly}
+var syntax_605ae1f9c21a = syntax{style: open | bundled, registry: "none", operands: shape{rest: roleNPMPackage}, base: &action_class_network}
 var syntax_616e4cb431f7 = syntax{operands: shape{head: []role{roleWriteTree, roleText}}, base: &action_class_localWrite}
 var syntax_61d3ee1f11df = syntax{style: long | bundled, operands: shape{head: []role{roleMove, roleWriteTo}}, base: &action_none}
 var syntax_61dcb156555a = syntax{operands: shape{head: []role{roleText, roleURL}}, base: &action_effects_ChangeRemote_verb_redirect}
 var syntax_622d36c247f3 = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_localWrite_harm_halts}
 var syntax_62d220fb0f3e = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_effects_Destroy_harm_discards_undo_LosesRefs}
+var syntax_630f6379d891 = syntax{style: bundled, operands: shape{head: []role{roleCreator}, rest: roleText}, base: &action_class_network}
 var syntax_6368e793bc2a = syntax{operands: shape{rest: roleText}, base: &action_class_network_effects_Dynamic}
 var syntax_6482781b0fb2 = syntax{operands: shape{head: []role{roleText}, rest: roleArgv}, base: &action_effects_ChangePrivilege}
 var syntax_6517c6dbdd16 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_SendData}
@@ -35024,6 +36121,7 @@ var syntax_682175a0d89a = syntax{style: long | bundled, operands: shape{head: []
 var syntax_69c556d694b5 = syntax{style: long | first, operands: shape{head: []role{roleModuleProgram}, rest: roleText}, base: &action_class_localWrite}
 var syntax_6a2a50e290c4 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_verb_weaken}
 var syntax_6a62e8238b5f = syntax{operands: shape{head: []role{roleWrite}, rest: roleText}, base: &action_class_localWrite}
+var syntax_6ae949c55385 = syntax{style: open, operands: shape{head: []role{roleTemplate}, rest: roleText}, base: &action_class_network}
 var syntax_74712eeaff42 = syntax{operands: shape{rest: roleScriptCode}, base: &action_effects_Persist_harm_installs}
 var syntax_7480064cd7e7 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_Listen_flags_reject}
 var syntax_753a2efd685f = syntax{operands: shape{head: []role{roleText, roleWriteTree, roleRead}}, base: &action_class_localWrite}
@@ -35042,10 +36140,11 @@ var syntax_7fabb3fd5ce9 = syntax{operands: shape{rest: roleText}, base: &action_
 var syntax_80e1d92eb5b8 = syntax{style: open, operands: shape{head: []role{roleProcess}, rest: roleText}, base: &action_effects_ReadClipboard}
 var syntax_857f9b55a908 = syntax{operands: shape{rest: roleMaybeFile}, base: &action_effects_ChangeRemote_verb_change}
 var syntax_87a0702fe09e = syntax{operands: shape{head: []role{roleWrite}, rest: roleText}, base: &action_effects_ChangeRemote_verb_delete}
+var syntax_8877cfc26cb8 = syntax{style: first | open, operands: shape{head: []role{rolePackage}, rest: roleText}, base: &action_class_network}
 var syntax_8b176118da46 = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_class_network_effects_ChangeSystem}
+var syntax_8bd1d7aa0853 = syntax{style: bundled, operands: shape{rest: roleMaybePath}, base: &action_class_localWrite}
 var syntax_8d6124a4cbb9 = syntax{style: long, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
 var syntax_8eec4dc3cd02 = syntax{operands: shape{head: []role{roleRead, roleText}}, base: &action_effects_ChangeRemote_SendData}
-var syntax_8f2250718967 = syntax{style: bundled, operands: shape{head: []role{roleText, rolePlugin}}, base: &action_class_network}
 var syntax_8f5e87fa8ffc = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_class_destructive}
 var syntax_931cccb9a567 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_Destroy}
 var syntax_9706a83d13b5 = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_class_network_streams_in_Data_setIn}
@@ -35068,6 +36167,7 @@ var syntax_a70c1bc15258 = syntax{style: open, why: "opens an editor with a termi
 var syntax_a7375c6f9853 = syntax{style: slash, operands: shape{head: []role{roleSetKey}, rest: roleText}, base: &action_class_privileged}
 var syntax_aa4f22d93748 = syntax{style: gnu | open, operands: shape{rest: roleText}, base: &action_class_localWrite_harm_discards}
 var syntax_aaa1e497dcdb = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_class_localWrite_harm_discards}
+var syntax_ade08c9ac096 = syntax{operands: shape{head: []role{roleTemplate}, rest: roleText}, base: &action_class_network}
 var syntax_af0c58b31589 = syntax{style: bundled | long | numeric, operands: shape{rest: roleText}, base: &action_class_readOnly}
 var syntax_afc5698e3053 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_Destroy_harm_halts}
 var syntax_b0209ef9bdd9 = syntax{operands: shape{head: []role{roleScriptPHP}}, base: &action_effects_ChangeRemote_verb_run}
@@ -35096,9 +36196,11 @@ var syntax_c6c475dd951e = syntax{style: long, operands: shape{head: []role{roleS
 var syntax_c71d1e5167aa = syntax{style: slash, operands: shape{rest: roleText}, base: &action_class_anything}
 var syntax_c7a83365e815 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_Persist_harm_enables}
 var syntax_c8c0b38ba3ac = syntax{operands: shape{head: []role{roleRepo}, rest: roleText}, base: &action_class_network_flags_adopts}
+var syntax_c99348144fc3 = syntax{style: open, operands: shape{head: []role{roleText}, rest: rolePackage}, base: &action_class_network}
+var syntax_caef18d6935d = syntax{style: open, operands: shape{head: []role{rolePackage}}, base: &action_class_network}
+var syntax_cbe17049da7e = syntax{style: bundled, operands: shape{head: []role{rolePackage, rolePlugin}}, base: &action_class_network}
 var syntax_cc84c5b29bb9 = syntax{style: long | bundled, operands: shape{rest: roleDeleteTree}, base: &action_flags_recursive}
 var syntax_cd85718caae4 = syntax{operands: shape{head: []role{roleRuby}, rest: roleText}, base: &action_class_localWrite}
-var syntax_ce1f36aebc13 = syntax{style: bundled, operands: shape{rest: roleArgvPackage}, base: &action_class_network}
 var syntax_cf89a1ceea50 = syntax{operands: shape{rest: roleRead}, base: &action_effects_ReadSecret_streams_out_Secret_setOut}
 var syntax_d20e46316748 = syntax{style: long | bundled, operands: shape{rest: roleEditTree}, base: &action_class_localWrite}
 var syntax_d2f131b27d50 = syntax{style: slash, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
@@ -35122,13 +36224,13 @@ var syntax_e5f081bd6bad = syntax{style: bundled, operands: shape{rest: roleText}
 var syntax_e618b1597e80 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 var syntax_e7709c616dcd = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_class_localWrite_flags_reject}
 var syntax_e7e0ca5d8064 = syntax{operands: shape{head: []role{roleText}, rest: roleSendFile}, base: &action_effects_ChangeRemote}
+var syntax_e9bbb5cceed2 = syntax{style: open, registry: "none", operands: shape{rest: rolePackage}, base: &action_class_network}
 var syntax_ea6a3cd0c166 = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
 var syntax_eadc669ed506 = syntax{operands: shape{head: []role{roleText}, rest: roleRead}, base: &action_streams_out_Input_setOut}
 var syntax_eb2a7a9c1062 = syntax{style: bundled, operands: shape{head: []role{roleText}, rest: roleSource}, base: &action_class_network}
 var syntax_eb6077740bb9 = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 var syntax_ef2e080bb60f = syntax{style: long | bundled, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
 var syntax_f11b25b01db4 = syntax{style: open, operands: shape{rest: roleObject, tail: []role{roleObjectDst}}, base: &action_class_network}
-var syntax_f5f34287d65d = syntax{style: bundled, operands: shape{head: []role{roleNPMPackage}, rest: roleText}, base: &action_class_network}
 var syntax_f81b11e97803 = syntax{style: slash, operands: shape{rest: roleText}, base: &action_class_anything_harm_shows}
 var syntax_f8f384470c04 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_SendData}
 var syntax_f9b1ae15dc76 = syntax{style: slash, why: "changes a service", operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
@@ -35137,12 +36239,14 @@ var syntax_fa99595042ce = syntax{style: open, operands: shape{rest: roleText}, b
 var syntax_fadfd888a902 = syntax{style: open, base: &action_effects_ReadSecret_streams_out_Secret_setOut}
 var syntax_fc7adc2a9aca = syntax{style: long | bundled, operands: shape{rest: roleRead}, base: &action_class_readOnly}
 var syntax_fdd84df409ba = syntax{operands: shape{rest: rolePackage}, base: &action_class_network_effects_ChangeSystem}
+var syntax_fdfdb2bee00c = syntax{style: first | open, operands: shape{head: []role{roleTemplate}, rest: roleText}, base: &action_class_network}
 var syntax_operands_head_Beside_base_class_localWrite = syntax{operands: shape{head: []role{roleBeside}}, base: &action_class_localWrite}
 var syntax_operands_head_Clone_WriteTree = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}}
 var syntax_operands_head_Clone_WriteTree_base_class_network = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}, base: &action_class_network}
 var syntax_operands_head_EditTree_rest_Text_base_none = syntax{operands: shape{head: []role{roleEditTree}, rest: roleText}, base: &action_none}
 var syntax_operands_head_Move_WriteTo_base_class_localWrite = syntax{operands: shape{head: []role{roleMove, roleWriteTo}}, base: &action_class_localWrite}
 var syntax_operands_head_Place_base_effects_Destroy = syntax{operands: shape{head: []role{rolePlace}}, base: &action_effects_Destroy}
+var syntax_operands_head_Plugin_rest_Argv_base_class_network = syntax{operands: shape{head: []role{rolePlugin}, rest: roleArgv}, base: &action_class_network}
 var syntax_operands_head_ReadTree_WriteTree_base_none = syntax{operands: shape{head: []role{roleReadTree, roleWriteTree}}, base: &action_none}
 var syntax_operands_head_Read_Shell_base_none = syntax{operands: shape{head: []role{roleRead, roleShell}}, base: &action_none}
 var syntax_operands_head_Read_rest_Text_base_class_readOnly = syntax{operands: shape{head: []role{roleRead}, rest: roleText}, base: &action_class_readOnly}
@@ -35165,7 +36269,6 @@ var syntax_operands_head_Text_rest_ShellRemote_base_none = syntax{operands: shap
 var syntax_operands_head_Text_rest_Text_base_class_network = syntax{operands: shape{head: []role{roleText}, rest: roleText}, base: &action_class_network}
 var syntax_operands_head_WriteTree_base_class_network = syntax{operands: shape{head: []role{roleWriteTree}}, base: &action_class_network}
 var syntax_operands_rest_Argv_base_class_localWrite = syntax{operands: shape{rest: roleArgv}, base: &action_class_localWrite}
-var syntax_operands_rest_Argv_base_class_network = syntax{operands: shape{rest: roleArgv}, base: &action_class_network}
 var syntax_operands_rest_Argv_base_none = syntax{operands: shape{rest: roleArgv}, base: &action_none}
 var syntax_operands_rest_MaybeFile_base_class_localWrite = syntax{operands: shape{rest: roleMaybeFile}, base: &action_class_localWrite}
 var syntax_operands_rest_MaybeFile_base_class_readOnly = syntax{operands: shape{rest: roleMaybeFile}, base: &action_class_readOnly}
@@ -35601,6 +36704,7 @@ var action_values_Code_effects_Dynamic = action{values: []role{roleCode}, effect
 var action_values_Code_operands_rest_Text = action{values: []role{roleCode}, operands: &shape_rest_Text}
 var action_values_Code_streams_in_Data_setIn = action{values: []role{roleCode}, streams: streams{in: Data, setIn: true}}
 var action_values_Control = action{values: []role{roleControl}}
+var action_values_Creator = action{values: []role{roleCreator}}
 var action_values_Data = action{values: []role{roleData}}
 var action_values_DryRun_attached = action{values: []role{roleDryRun}, attached: true}
 var action_values_Edit = action{values: []role{roleEdit}}
@@ -35611,6 +36715,7 @@ var action_values_Folder = action{values: []role{roleFolder}}
 var action_values_Folder_flags_notHere = action{values: []role{roleFolder}, flags: notHere}
 var action_values_Form = action{values: []role{roleForm}}
 var action_values_Form_effects_ChangeRemote = action{values: []role{roleForm}, effects: []effect.Kind{effect.ChangeRemote}}
+var action_values_FromPackage = action{values: []role{roleFromPackage}}
 var action_values_GitConfig = action{values: []role{roleGitConfig}}
 var action_values_Host = action{values: []role{roleHost}}
 var action_values_Host_class_network = action{values: []role{roleHost}, class: network}
@@ -35637,7 +36742,6 @@ var action_values_Method = action{values: []role{roleMethod}}
 var action_values_Module = action{values: []role{roleModule}}
 var action_values_ModulePath = action{values: []role{roleModulePath}}
 var action_values_Mount = action{values: []role{roleMount}}
-var action_values_NPMPackage = action{values: []role{roleNPMPackage}}
 var action_values_Named = action{values: []role{roleNamed}}
 var action_values_Names = action{values: []role{roleNames}}
 var action_values_Node_operands_rest_Text_flags_stop = action{values: []role{roleNode}, operands: &shape_rest_Text, flags: stop}
@@ -35731,6 +36835,7 @@ var action_values_Shell_operands_rest_Write = action{values: []role{roleShell}, 
 var action_values_Source = action{values: []role{roleSource}}
 var action_values_System = action{values: []role{roleSystem}}
 var action_values_System_harm_hides = action{values: []role{roleSystem}, harm: "hides"}
+var action_values_Template = action{values: []role{roleTemplate}}
 var action_values_Text = action{values: []role{roleText}}
 var action_values_Text_Read = action{values: []role{roleText, roleRead}}
 var action_values_Text_Text = action{values: []role{roleText, roleText}}

@@ -344,7 +344,7 @@ func (r *reader) applyOther(role role, w Word) {
 		} else {
 			r.touch(effect.ReadFile, w, false)
 		}
-	case rolePackage, roleNPMPackage, roleModulePath, roleModuleProgram:
+	case rolePackage, roleNPMPackage, roleFromPackage, roleCreator, roleTemplate, roleModulePath, roleModuleProgram:
 		r.packageWord(role, w)
 	case roleObject, roleObjectDst:
 		r.object(w, role == roleObjectDst)

@@ -79,6 +79,9 @@ const (
 	roleMaybeURL      // a URL, or a file that is read
 	rolePackage       // a package's name, its URL or its path
 	roleNPMPackage    // the same for npm, to which USER/REPO is an address, too
+	roleFromPackage   // a package that brings the program which is run
+	roleCreator       // what a new project is made from: NAME stands for the package create-NAME of npm
+	roleTemplate      // a repository that source is copied from
 	roleModulePath    // the path of a Go module, which begins with a host, behind an optional NAME=
 	roleModuleProgram // the same with a version, or a folder or file that is read
 	roleObject        // s3://bucket/key and the like, or a path that is read

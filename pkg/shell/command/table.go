@@ -19,6 +19,7 @@ type syntax struct {
 	why      string // what its effects without an operand mean, behind its name, for people
 	language string // of code on standard input
 	service  string // what it changes elsewhere, "" if its words are not read as verbs
+	registry string // that its words of the roles of packages are names in, "" if its parent says so
 	input    role   // of a text on standard input, and in a file that it runs
 	options  []option
 	prefixes []option  // options such as -W*, whose name is the start of a word

@@ -147,6 +147,8 @@ func (b *builder) field(g *Grammar, key string, v any, own map[string]bool) erro
 		g.Why = text
 	case "service":
 		g.Service = text
+	case "registry":
+		g.Registry = text
 	case "input":
 		role, err := parseRole(text)
 		g.Input = role

@@ -31,6 +31,7 @@ type Grammar struct {
 	Why      string
 	Language string
 	Service  string
+	Registry string
 	Input    string // role of standard input, as Go code
 	Options  []Option
 	Prefixes []Option

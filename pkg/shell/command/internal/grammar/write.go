@@ -165,6 +165,9 @@ func (w *writer) syntax(name string, g *Grammar) string {
 	if g.Service != "" {
 		f.add("service", fmt.Sprintf("%q", g.Service))
 	}
+	if g.Registry != "" {
+		f.add("registry", fmt.Sprintf("%q", g.Registry))
+	}
 	f.add("input", g.Input)
 	f.add("options", w.options(g.Options))
 	f.add("prefixes", w.options(g.Prefixes))
