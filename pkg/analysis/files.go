@@ -5,6 +5,8 @@ import (
 	"io"
 	"io/fs"
 	"strings"
+
+	"github.com/shieldcli/shield/internal/packed"
 )
 
 // files looks at local files for an analysis: it follows symbolic links and
@@ -192,6 +194,27 @@ func (f *files) script(path string) ([]byte, error) {
 		return nil, errUnseen
 	}
 	return text, nil
+}
+
+// archive reads what is in an archive; see [effect.Place].
+func (f *files) archive(path string, want func(string) bool) ([]packed.Member, error) {
+	real, err := f.follow(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, _, known := f.layered(real); known {
+		return nil, errUnseen
+	}
+	file, err := f.open(real)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, errUnseen
+	}
+	return packed.Members(file, info.Size(), want)
 }
 
 // noFile is [effect.Place.Script] where no file is.

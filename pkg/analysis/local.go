@@ -50,7 +50,7 @@ func New(o Options) (*Analyzer, error) {
 	f := newFiles()
 	if o.Files {
 		f.layer = o.Layer
-		place.Links, place.Linker, place.Script = f.links, f.linker, f.script
+		place.Links, place.Linker, place.Script, place.Archive = f.links, f.linker, f.script, f.archive
 		f.trust(place.Home)
 	}
 	for _, r := range o.Roots {

@@ -3,6 +3,8 @@ package effect
 import (
 	"fmt"
 	"strings"
+
+	"github.com/shieldcli/shield/internal/packed"
 )
 
 // PageAddressFile is the file of the state folder that holds HOST:PORT of the approval
@@ -32,6 +34,10 @@ type Place struct {
 	// one for what is not a regular file, is larger than 64 KiB, or is not on a
 	// local file system. nil reads nothing.
 	Script func(path string) ([]byte, error)
+
+	// Archive returns what is in an archive, by canonical path, with the text of the members
+	// that are wanted; its errors are those of Script and of [packed.Members]. nil reads nothing.
+	Archive func(path string, want func(name string) bool) ([]packed.Member, error)
 
 	// Origin returns the labels that a file has from earlier actions of the same
 	// session, by its own or a parent's canonical path; nil if it has none. A nil

@@ -68,6 +68,7 @@
 //	redirect.go files.go                                  descriptors, here-documents, /dev/tcp; what the text wrote
 //	builtin.go builtincode.go read.go fold.go             what the shell does itself; text that can be computed
 //	program.go                                            a program: command.Interpret, then apply
+//	packages.go unpack.go                                 packages by registry and name; members of archives
 //	listing.go guess.go                                   lists of paths; commands that an unknown program may run
 //	carrier.go                                            commands and code in a program's arguments or its input
 //	environ.go windows.go                                 variables and registry keys that run code

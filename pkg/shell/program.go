@@ -143,6 +143,7 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 	s.leftovers(base, argv, use)
 	s.compilesGuard(argv, use)
 	s.putsPrograms(base, argv)
+	s.unpacks(base, argv, use)
 	for _, k := range use.Keys {
 		f.secretKey = s.registryKey(base, argv, k) || f.secretKey
 	}

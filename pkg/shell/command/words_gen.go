@@ -58,6 +58,21 @@ var Compilers = Words{
 	"zig":     true,
 }
 
+// Unpackers are programs that put what an archive holds, which they read, into a folder, which they write.
+var Unpackers = Words{
+	"7z":         true,
+	"7za":        true,
+	"7zr":        true,
+	"7zz":        true,
+	"bsdtar":     true,
+	"gtar":       true,
+	"py:tarfile": true,
+	"py:zipfile": true,
+	"tar":        true,
+	"unar":       true,
+	"unzip":      true,
+}
+
 // SettingsOptions are options that name a file of settings for the program that is started.
 var SettingsOptions = Words{
 	"--env-file":           true,

@@ -1,0 +1,133 @@
+package packed
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
+)
+
+// A part is a member of an archive that a test makes.
+type part struct {
+	name, link, text string
+	kind             byte
+}
+
+func tarOf(t *testing.T, parts ...part) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, p := range parts {
+		h := tar.Header{Name: p.name, Linkname: p.link, Typeflag: p.kind, Size: int64(len(p.text)), Mode: 0o644}
+		if err := w.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(p.text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func gzipOf(t *testing.T, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func members(data []byte) ([]Member, error) {
+	return Members(bytes.NewReader(data), int64(len(data)), func(name string) bool { return strings.HasSuffix(name, ".envrc") })
+}
+
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	plain := tarOf(t, part{name: "a/.envrc", text: "x"}, part{name: "../b", text: "y"}, part{name: "/etc/c"}, part{name: "d/", kind: tar.TypeDir},
+		part{name: "l", link: "/root", kind: tar.TypeSymlink}, part{name: "h", link: "l/k", kind: tar.TypeLink})
+	want := []Member{{Name: "a/.envrc", Text: "x", Read: true}, {Name: "../b"}, {Name: "/etc/c"}, {Name: "d/", Dir: true}, {Name: "l", Link: "/root"}, {Name: "h", Link: "l/k", Hard: true}}
+	z, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{"tar": plain, "tar.gz": gzipOf(t, plain), "tar.zst": z.EncodeAll(plain, nil)} {
+		got, err := members(data)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v\n%s", name, err, diff)
+		}
+	}
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for _, name := range []string{"a/.envrc", `..\b`, "/etc/c", "d/", "l"} {
+		h := zip.FileHeader{Name: name}
+		if name == "l" {
+			h.SetMode(fs.ModeSymlink | 0o777)
+		}
+		f, err := w.CreateHeader(&h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(name, "/") {
+			if _, err := f.Write([]byte("/root")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := members(b.Bytes())
+	if diff := cmp.Diff([]Member{{Name: "a/.envrc", Text: "/root", Read: true}, {Name: "../b"}, {Name: "/etc/c"}, {Name: "d/", Dir: true}, {Name: "l", Link: "/root"}}, got); diff != "" || err != nil {
+		t.Errorf("zip: %v\n%s", err, diff)
+	}
+}
+
+// TestBounds holds that what is too much, damaged or of another format is an error.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	many := make([]part, MaxMembers+1)
+	for i := range many {
+		many[i].name = fmt.Sprint(i)
+	}
+	large := tarOf(t, part{name: "a", text: strings.Repeat("\x00", MaxBytes)}, part{name: "b"})
+	for name, c := range map[string]struct {
+		data []byte
+		want error
+	}{
+		"members": {tarOf(t, many...), ErrLimit}, "bomb": {gzipOf(t, large), ErrLimit}, "text": {[]byte(strings.Repeat("text ", 200)), ErrFormat},
+		"one file": {gzipOf(t, []byte("text")), ErrFormat}, "nothing": {nil, ErrFormat}, "xz": {append([]byte{0xfd, '7', 'z', 'X', 'Z', 0}, make([]byte, 600)...), ErrFormat},
+		"large, but seen without reading": {large, nil},
+	} {
+		if _, err := members(c.data); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	random := strings.Repeat("0123456789abcdef", 40)
+	for i := range random {
+		random += fmt.Sprint(i * i * 7919)
+	}
+	cut := gzipOf(t, tarOf(t, part{name: "a"}, part{name: "b", text: random}))
+	if got, err := members(cut[:len(cut)/2]); err == nil || len(got) == 0 {
+		t.Errorf("a damaged archive: %v, %v", got, err)
+	}
+	long := tarOf(t, part{name: "a/.envrc", text: strings.Repeat("x", MaxText+1)})
+	if got, err := members(long); err != nil || len(got) != 1 || got[0].Read {
+		t.Errorf("a long text: %v", err)
+	}
+}
