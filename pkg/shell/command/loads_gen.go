@@ -126,6 +126,14 @@ var loaders = [...]Loader{
 		ends:   "b",
 		Recipe: "notebook",
 	},
+	{ // notebooks_converted
+		Names:  []string{"*.ipynb"},
+		Words:  []string{"--execute", "--ExecutePreprocessor.enabled=True", "execute", "run", "--nbmake", "--nbval", "--nbval-lax"},
+		Goals:  []string{"*=*"},
+		Given:  true,
+		ends:   "b",
+		Recipe: "notebook",
+	},
 	{ // other_languages
 		Names:  []string{"*.ex", "*.exs", "*.erl", "*.hrl", "rebar.config", "*.gleam", "gleam.toml", "*.hs", "*.cabal", "package.yaml", "stack.yaml", "cabal.project", "*.ml", "*.mli", "dune", "dune-project", "*.opam", "*.purs", "*.nim", "*.nimble", "*.nims", "*.cr", "shard.yml", "*.lua", "*.rockspec", "*.jl", "*.R", "*.r", "*.Rmd", ".Rprofile", "*.swift", "Package.swift", "*.xcconfig", "*.pbxproj", "*.zig", "build.zig", "build.zig.zon", "*.d", "dub.json", "dub.sdl", "*.raku", "*.rkt", "*.scm", "*.lisp", "*.el", ".dir-locals.el", "*.tcl", "*.exp", "*.m", "*.sage", "*.mac", "*.dart", "pubspec.yaml", "build.yaml", "*.v", "*.odin", "*.lean", "lakefile.lean", "*.janet", "*.fnl"},
 		ends:   "Racdegijlmnprstuvx",
@@ -246,15 +254,15 @@ func loaderIndexes(program string) []int {
 	case "kubectl", "oc", "terraform", "tofu":
 		return []int{12, 16}
 	case "helm":
-		return []int{12, 16, 21}
+		return []int{12, 16, 22}
 	case "cdk", "pulumi", "serverless":
 		return []int{12, 18}
 	case "nix-env":
-		return []int{12, 21}
+		return []int{12, 22}
 	case "ansible-playbook":
-		return []int{12, 26}
+		return []int{12, 27}
 	case "chef-client", "puppet", "vagrant":
-		return []int{12, 28}
+		return []int{12, 29}
 	case "just":
 		return []int{13}
 	case "amm", "bld", "boot", "clj", "clojure", "groovy", "jbang", "jshell", "kotlin", "lein", "mill", "scala-cli":
@@ -264,83 +272,89 @@ func loaderIndexes(program string) []int {
 	case "pypy", "pypy3", "python", "python2", "python3":
 		return []int{17}
 	case "lua", "luajit":
-		return []int{17, 20}
+		return []int{17, 21}
 	case "perl":
-		return []int{17, 23}
-	case "php":
 		return []int{17, 24}
+	case "php":
+		return []int{17, 25}
 	case "ruby":
-		return []int{17, 28}
+		return []int{17, 29}
 	case "artillery", "astro", "ava", "babel", "bower", "browserify", "bunx", "c8", "changeset", "commitlint", "cypress", "docusaurus", "drizzle-kit", "electron", "electron-builder", "eleventy", "ember", "esbuild", "eslint", "esno", "expo", "forever", "gatsby", "graphql-codegen", "grunt", "gulp", "hardhat", "hexo", "hygen", "ionic", "jasmine", "jest", "jsdoc", "k6", "karma", "knex", "lerna", "lighthouse", "lint-staged", "mocha", "nest", "netlify", "newman", "next", "ng", "nightwatch", "node-gyp", "nodemon", "npx", "nuxt", "nx", "nyc", "openapi-generator-cli", "parcel", "patch-package", "playwright", "plop", "pm2", "pnpx", "postcss", "prettier", "prisma", "puppeteer", "quasar", "react-native", "react-scripts", "release-it", "remix", "rollup", "rush", "sass", "sb", "semantic-release", "sequelize", "sls", "storybook", "stylelint", "svelte-kit", "sw-precache", "swc", "tailwindcss", "tap", "tape", "testcafe", "truffle", "ts-node", "ts-node-dev", "tsc", "tsup", "tsx", "turbo", "typedoc", "typeorm", "unbuild", "vercel", "vite", "vitest", "vue", "vue-cli-service", "vuepress", "wdio", "web-ext", "webpack", "wrangler", "zx":
 		return []int{18}
 	case "elm":
-		return []int{18, 20}
+		return []int{18, 21}
 	case "bun", "cnpm", "npm", "pnpm", "yarn":
-		return []int{18, 21, 31}
+		return []int{18, 22, 32}
 	case "deno", "ni", "nr":
-		return []int{18, 31}
+		return []int{18, 32}
 	case "husky":
-		return []int{18, 35}
-	case "ipython", "jupyter", "nbconvert", "papermill":
-		return []int{19, 26}
+		return []int{18, 36}
+	case "jupyter-execute", "jupyter-run", "nbclient", "py:IPython", "py:papermill", "runipy", "testbook", "treon", "voila":
+		return []int{19}
+	case "ipython", "papermill":
+		return []int{19, 27}
 	case "autoconf", "automake", "autoreconf", "bazelisk", "bazelw", "bitbake", "buck", "buck2", "cmake", "ctest", "meson", "ninja", "pants", "premake5", "samu", "vcpkg", "waf", "xmake":
 		return []int{2}
 	case "bazel":
 		return []int{2, 14}
 	case "conan", "scons":
-		return []int{2, 26}
-	case "R", "Rscript", "agda", "alire", "bb", "busted", "carthage", "clisp", "coqc", "crystal", "dart", "dub", "dune", "elixir", "elixirc", "esy", "expect", "fennel", "flutter", "ghci", "ghdl", "gleam", "guile", "idris2", "iex", "iverilog", "janet", "julia", "lake", "lean", "matlab", "maxima", "melos", "mix", "nim", "nimble", "octave", "odin", "poly", "pub", "racket", "raco", "raku", "rebar3", "runghc", "sage", "sbcl", "shards", "sml", "spago", "stack", "swift", "swipl", "tclsh", "tuist", "v", "wish", "xcodebuild", "xcodegen", "zig":
+		return []int{2, 27}
+	case "jupyter-nbconvert", "jupytext", "py:jupyter", "py:jupytext", "py:nbconvert", "quarto":
 		return []int{20}
-	case "cabal", "luarocks", "opam":
-		return []int{20, 21}
-	case "apk", "apt", "apt-get", "aptitude", "brew", "choco", "conda", "dnf", "dpkg", "flatpak", "installer", "krew", "mamba", "microdnf", "micromamba", "msiexec", "pacman", "pipx", "pkg", "port", "rpm", "scoop", "snap", "winget", "yum", "zypper":
+	case "jupyter", "nbconvert", "py.test", "py:pytest", "pytest":
+		return []int{20, 27}
+	case "R", "Rscript", "agda", "alire", "bb", "busted", "carthage", "clisp", "coqc", "crystal", "dart", "dub", "dune", "elixir", "elixirc", "esy", "expect", "fennel", "flutter", "ghci", "ghdl", "gleam", "guile", "idris2", "iex", "iverilog", "janet", "julia", "lake", "lean", "matlab", "maxima", "melos", "mix", "nim", "nimble", "octave", "odin", "poly", "pub", "racket", "raco", "raku", "rebar3", "runghc", "sage", "sbcl", "shards", "sml", "spago", "stack", "swift", "swipl", "tclsh", "tuist", "v", "wish", "xcodebuild", "xcodegen", "zig":
 		return []int{21}
-	case "pip", "pip3", "py:pip", "uv":
-		return []int{21, 26, 27}
-	case "gem":
-		return []int{21, 28}
-	case "cargo":
-		return []int{21, 29, 30}
-	case "asdf":
-		return []int{21, 35}
-	case "easy_install", "gdebi", "pkg_add", "urpmi":
+	case "cabal", "luarocks", "opam":
+		return []int{21, 22}
+	case "apk", "apt", "apt-get", "aptitude", "brew", "choco", "conda", "dnf", "dpkg", "flatpak", "installer", "krew", "mamba", "microdnf", "micromamba", "msiexec", "pacman", "pipx", "pkg", "port", "rpm", "scoop", "snap", "winget", "yum", "zypper":
 		return []int{22}
-	case "cpan", "cpanm":
-		return []int{22, 23}
-	case "carton", "cpanminus", "dzil", "minil", "plenv", "prove":
+	case "pip", "pip3", "py:pip", "uv":
+		return []int{22, 27, 28}
+	case "gem":
+		return []int{22, 29}
+	case "cargo":
+		return []int{22, 30, 31}
+	case "asdf":
+		return []int{22, 36}
+	case "easy_install", "gdebi", "pkg_add", "urpmi":
 		return []int{23}
-	case "artisan", "drupal", "drush", "pest", "php-cs-fixer", "phpcs", "phpstan", "phpunit", "psalm", "symfony", "wp":
+	case "cpan", "cpanm":
+		return []int{23, 24}
+	case "carton", "cpanminus", "dzil", "minil", "plenv", "prove":
 		return []int{24}
+	case "artisan", "drupal", "drush", "pest", "php-cs-fixer", "phpcs", "phpstan", "phpunit", "psalm", "symfony", "wp":
+		return []int{25}
 	case "foreman", "goreman", "hivemind", "honcho", "overmind":
-		return []int{25, 35}
-	case "accelerate", "airflow", "alembic", "behave", "bpython", "buildout", "celery", "coverage", "cython", "cythonize", "dagster", "daphne", "dbt", "deepspeed", "django-admin", "flask", "flit", "gradio", "gunicorn", "hatch", "hypercorn", "hypothesis", "kedro", "locust", "luigi", "marimo", "mitmdump", "mitmproxy", "mitmweb", "mkdocs", "modal", "mypyc", "nose2", "pdm", "pelican", "pixi", "poetry", "prefect", "ptpython", "py.test", "py:build", "py:cProfile", "py:coverage", "py:doctest", "py:nose", "py:pytest", "py:timeit", "py:trace", "py:unittest", "pyinstaller", "pytest", "robot", "rye", "scrapy", "setuptools", "snakemake", "sphinx-build", "streamlit", "tensorboard", "torchrun", "unittest", "uvicorn", "waitress-serve":
-		return []int{26}
+		return []int{26, 36}
+	case "accelerate", "airflow", "alembic", "behave", "bpython", "buildout", "celery", "coverage", "cython", "cythonize", "dagster", "daphne", "dbt", "deepspeed", "django-admin", "flask", "flit", "gradio", "gunicorn", "hatch", "hypercorn", "hypothesis", "kedro", "locust", "luigi", "marimo", "mitmdump", "mitmproxy", "mitmweb", "mkdocs", "modal", "mypyc", "nose2", "pdm", "pelican", "pixi", "poetry", "prefect", "ptpython", "py:build", "py:cProfile", "py:coverage", "py:doctest", "py:nose", "py:timeit", "py:trace", "py:unittest", "pyinstaller", "robot", "rye", "scrapy", "setuptools", "snakemake", "sphinx-build", "streamlit", "tensorboard", "torchrun", "unittest", "uvicorn", "waitress-serve":
+		return []int{27}
 	case "maturin":
-		return []int{26, 29}
+		return []int{27, 30}
 	case "fab", "invoke", "nox", "tox":
-		return []int{26, 35}
+		return []int{27, 36}
 	case "berks", "bundle", "bundler", "cap", "chef-solo", "cucumber", "fastlane", "guard", "inspec", "irb", "jekyll", "kitchen", "knife", "pod", "pry", "puma", "rails", "rspec", "rubocop", "sidekiq", "spring", "unicorn":
-		return []int{28}
-	case "rake", "thor":
-		return []int{28, 35}
-	case "trunk", "wasm-pack":
 		return []int{29}
-	case "cross":
-		return []int{29, 30}
+	case "rake", "thor":
+		return []int{29, 36}
 	case "docker-compose", "podman-compose":
 		return []int{3, 5}
 	case "docker", "nerdctl", "podman":
 		return []int{3, 5, 11, 16}
+	case "trunk", "wasm-pack":
+		return []int{30}
+	case "cross":
+		return []int{30, 31}
 	case "node", "nodejs":
-		return []int{32, 33}
+		return []int{33, 34}
 	case "go-task", "task":
-		return []int{34}
-	case "act", "direnv", "doit", "earthly", "garden", "inv", "lefthook", "mage", "mise", "mprocs", "overcommit", "pre-commit", "prek", "rtx", "skaffold", "tilt":
 		return []int{35}
-	case "asy", "at", "awk", "batch", "bc", "blender", "byobu", "crontab", "cue", "dc", "dex", "exo-open", "freecad", "ftp", "gawk", "gdb", "ghostscript", "gimp", "gio", "gnuplot", "gs", "gtk-launch", "i3", "i3-msg", "inkscape", "jq", "jsonnet", "kde-open", "kioclient", "latex", "latexmk", "launchctl", "lftp", "libreoffice", "lldb", "logrotate", "lualatex", "luatex", "m4", "mawk", "open", "openscad", "pdflatex", "povray", "pwndbg", "r2", "radare2", "rizin", "screen", "sed", "sftp", "soffice", "start", "sway", "swaymsg", "systemctl", "tex", "tmux", "udevadm", "xdg-open", "xelatex", "yq", "zellij":
+	case "act", "direnv", "doit", "earthly", "garden", "inv", "lefthook", "mage", "mise", "mprocs", "overcommit", "pre-commit", "prek", "rtx", "skaffold", "tilt":
 		return []int{36}
+	case "asy", "at", "awk", "batch", "bc", "blender", "byobu", "crontab", "cue", "dc", "dex", "exo-open", "freecad", "ftp", "gawk", "gdb", "ghostscript", "gimp", "gio", "gnuplot", "gs", "gtk-launch", "i3", "i3-msg", "inkscape", "jq", "jsonnet", "kde-open", "kioclient", "latex", "latexmk", "launchctl", "lftp", "libreoffice", "lldb", "logrotate", "lualatex", "luatex", "m4", "mawk", "open", "openscad", "pdflatex", "povray", "pwndbg", "r2", "radare2", "rizin", "screen", "sed", "sftp", "soffice", "start", "sway", "swaymsg", "systemctl", "tex", "tmux", "udevadm", "xdg-open", "xelatex", "yq", "zellij":
+		return []int{37}
 	case "composer":
-		return []int{4, 21, 24}
+		return []int{4, 22, 25}
 	case "buildctl", "devcontainer", "img", "kaniko":
 		return []int{5}
 	case "buildah":
@@ -350,13 +364,13 @@ func loaderIndexes(program string) []int {
 	case "cake", "csc", "csi", "dotnet-script", "fsi", "msbuild", "paket", "xbuild":
 		return []int{7}
 	case "dotnet", "nuget":
-		return []int{7, 21}
+		return []int{7, 22}
 	case "ex", "gvim", "helix", "hx", "kak", "micro", "mvim", "nano", "nvim", "rvim", "subl", "vi", "view", "vim", "vimdiff":
 		return []int{8}
 	case "emacs", "emacsclient":
-		return []int{8, 20}
-	case "code", "codium", "cursor":
 		return []int{8, 21}
+	case "code", "codium", "cursor":
+		return []int{8, 22}
 	case "git":
 		return []int{9}
 	}

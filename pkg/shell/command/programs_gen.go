@@ -2124,7 +2124,7 @@ var programs = [...]program{
 	{"pamtopnm", &syntaxPamscale},
 	{"pandoc", &syntaxPandoc},
 	{"pants", &syntaxMake},
-	{"papermill", &syntaxJupyter},
+	{"papermill", &syntaxPapermill},
 	{"paplay", &syntaxSox},
 	{"parallel", &syntaxParallel},
 	{"parallel-ssh", &syntaxPdsh},
@@ -2421,6 +2421,7 @@ var programs = [...]program{
 	{"py:ipykernel", &syntaxPytest},
 	{"py:json.tool", &syntaxPy_3ajson_2etool},
 	{"py:jupyter", &syntaxPytest},
+	{"py:papermill", &syntaxPapermill},
 	{"py:pickletools", &syntaxPy_3apickletools},
 	{"py:pip", &syntaxPip},
 	{"py:pip_audit", &syntaxPytest},
@@ -23745,6 +23746,25 @@ var syntaxPandoc = syntax{style: gnu | bundled, options: []option{
 	{"-t", &action_values_MaybeScript},
 	{"-w", &action_values_MaybeScript},
 }, operands: shape{rest: roleMaybeURL}, base: &action_streams_out_Input_setOut}
+
+var syntaxPapermill = syntax{style: open, options: []option{
+	{"--cwd", &action_values_Folder},
+	{"--ip", &action_values_Listen},
+	{"--parameters", &action_values_Text_Text},
+	{"--parameters_base64", &action_values_Text},
+	{"--parameters_file", &action_values_Read},
+	{"--parameters_raw", &action_values_Text_Text},
+	{"--parameters_yaml", &action_values_Text},
+	{"-b", &action_values_Text},
+	{"-f", &action_values_Read},
+	{"-p", &action_values_Text_Text},
+	{"-r", &action_values_Text_Text},
+	{"-y", &action_values_Text},
+}, subs: []program{
+	{"labextension", &syntaxAlembic_Labextension},
+	{"nbextension", &syntaxAlembic_Labextension},
+	{"serverextension", &syntaxAlembic_Labextension},
+}, operands: shape{head: []role{rolePlugin, roleMaybePath}}, base: &action_class_network}
 
 var syntaxParallel = syntax{style: first, language: "shell", options: []option{
 	{"--arg-file", &action_values_Read},

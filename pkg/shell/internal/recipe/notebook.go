@@ -1,7 +1,10 @@
 package recipe
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/shieldcli/shield/internal/prefilter"
@@ -15,9 +18,18 @@ func notebookSteps(text string) (out []Step) {
 			Kind   string `json:"cell_type"`
 			Source any    `json:"source"`
 		} `json:"cells"`
+		Meta struct {
+			Kernel struct {
+				Language string `json:"language"`
+			} `json:"kernelspec"`
+			Info struct {
+				Name string `json:"name"`
+			} `json:"language_info"`
+		} `json:"metadata"`
 	}
+	b := &notebook{}
 	if json.Unmarshal([]byte(text), &file) != nil {
-		return cellSteps(text)
+		return b.cellSteps(text)
 	}
 	for _, cell := range file.Cells {
 		if cell.Kind != "code" {
@@ -29,64 +41,126 @@ func notebookSteps(text string) (out []Step) {
 			s, _ := line.(string)
 			source += s
 		}
-		out = append(out, cellSteps(source)...)
+		switch language := strings.ToLower(cmp.Or(file.Meta.Kernel.Language, file.Meta.Info.Name, "python")); language {
+		case "python", "ipython":
+			out = append(out, b.cellSteps(source)...)
+		case "bash", "sh", "zsh":
+			out = append(out, shellSteps(source)...)
+		case "ruby", "perl", "php", "lua", "powershell":
+			out = append(out, Step{language, source})
+		case "javascript", "typescript":
+			out = append(out, Step{"node", source})
+		default:
+			out = append(out, Step{"code", source})
+		}
 	}
 	return out
 }
 
+// A notebook is what its cells have in common.
+type notebook struct {
+	folders []string // what %cd has changed to, in order
+	env     []string // commands that set what %env has set
+}
+
+// shell returns the steps of a command where the cells before it have led.
+func (b *notebook) shell(command string) []Step {
+	if strings.TrimSpace(command) == "" {
+		return nil
+	}
+	set := strings.Join(append(slices.Clone(b.env), b.folders...), "; ")
+	if set != "" {
+		command = set + "; " + command
+	}
+	return shellSteps(command)
+}
+
+// python returns the step of code where the cells before it have led.
+func (b *notebook) python(code string) Step {
+	for i := len(b.folders) - 1; i >= 0; i-- {
+		code = "import os; os.chdir(" + strconv.Quote(strings.Trim(strings.TrimPrefix(b.folders[i], "cd "), `"'`)) + ")\n" + code
+	}
+	return Step{"python", code}
+}
+
 // cellSteps returns what a shell runs of a cell, and the rest as Python. Magics are
 // those of IPython 8: lines that begin with "%", and "%%" for a whole cell.
-func cellSteps(text string) []Step {
+func (b *notebook) cellSteps(text string) []Step {
 	first, rest, _ := strings.Cut(strings.TrimLeft(text, " \t\n"), "\n")
 	if magic, ok := strings.CutPrefix(first, "%%"); ok {
 		words := append(strings.Fields(magic), "", "")
 		switch name := words[0]; name {
 		case "bash", "sh", "system", "sx", "!":
-			return shellSteps(inShell(rest))
+			return b.shell(inShell(rest))
 		case "script", "perl", "ruby", "pypy", "python2", "python3":
-			return shellSteps(strings.TrimPrefix(magic, "script ") + fed(rest))
+			return b.shell(strings.TrimPrefix(magic, "script ") + fed(rest))
 		case "writefile", "file":
-			return shellSteps("tee " + strings.TrimPrefix(magic, name) + " >/dev/null" + fed(rest))
+			return b.shell("tee " + strings.TrimPrefix(magic, name) + " >/dev/null" + fed(rest))
 		case "javascript", "js", "html", "latex", "markdown", "svg":
 			return nil
 		}
 		text = rest
 	}
 	var code strings.Builder
-	steps := lineSteps(joinLines(text), func(line string) string {
+	var steps []Step
+	for _, line := range joinLines(text) {
+		if parts := timedForm().FindStringSubmatch(line); parts != nil {
+			line = parts[1] + parts[2]
+		}
 		if parts := shellForm().FindStringSubmatch(line); parts != nil {
-			return inShell(parts[1])
+			steps = append(steps, b.shell(inShell(parts[1]))...)
+		} else if parts := magicForm().FindStringSubmatch(line); parts != nil {
+			steps = append(steps, b.magic(parts[1], inShell(parts[2]))...)
+		} else {
+			code.WriteString(line + "\n")
 		}
-		if parts := magicForm().FindStringSubmatch(line); parts != nil {
-			return magicCommand(parts[1], inShell(parts[2]))
-		}
-		code.WriteString(line + "\n")
-		return ""
-	})
+	}
 	if strings.TrimSpace(code.String()) == "" {
 		return steps
 	}
-	return append(steps, Step{"python", code.String()})
+	return append(steps, b.python(code.String()))
 }
 
 var (
 	shellForm = prefilter.Lazy(`^[ \t]*(?:[\w.\[\], \t]+=[ \t]*)?(?:!!?|%(?:sx|system)[ \t]+)(.*)$`)
 	magicForm = prefilter.Lazy(`^[ \t]*(?:[\w.\[\], \t]+=[ \t]*)?%([A-Za-z_]\w*)(?:[ \t]+(.*))?$`)
+	timedForm = prefilter.Lazy(`^([ \t]*)%(?:time|timeit|prun|memit|mprun|lprun|capture)[ \t]+(?:-\w+(?:[ \t]+\d+)?[ \t]+)*(.*)$`)
 	putIn     = prefilter.Lazy(`\{[A-Za-z_][^{},]*\}`)
 )
 
 // inShell returns a command of a cell for a shell: IPython puts values of Python in it.
 func inShell(command string) string { return putIn().ReplaceAllLiteralString(command, "${python}") }
 
-// magicCommand returns the command that does what a magic of one line does.
-func magicCommand(name, arguments string) string {
+// maxSet is how many changes of the folder and of variables are followed.
+const maxSet = 16
+
+// magic returns the steps of a magic of one line.
+func (b *notebook) magic(name, arguments string) []Step {
 	switch name {
-	case "pip", "conda", "mamba", "micromamba", "uv", "cd", "ls", "cat", "cp", "mv", "rm", "mkdir", "rmdir", "ln", "less", "more", "man":
-		return name + " " + arguments
+	case "cd":
+		if b.folders = append(b.folders, "cd "+arguments); len(b.folders) > maxSet {
+			b.folders = append(b.folders[:0], `cd "$unknown"`)
+		}
+		return shellSteps("cd " + arguments)
+	case "env", "set_env":
+		variable, value, ok := strings.Cut(arguments, "=")
+		if !ok {
+			variable, value, ok = strings.Cut(arguments, " ")
+		}
+		if !ok {
+			return nil
+		}
+		set := "export " + strings.TrimSpace(variable) + "=" + quote([]string{strings.TrimSpace(value)})
+		if b.env = append(b.env, set); len(b.env) > maxSet {
+			b.env = b.env[1:]
+		}
+		return b.shell(":")
+	case "pip", "conda", "mamba", "micromamba", "uv", "ls", "cat", "cp", "mv", "rm", "mkdir", "rmdir", "ln", "less", "more", "man":
+		return b.shell(name + " " + arguments)
 	case "run":
-		return "python3 " + arguments
+		return b.shell("python3 " + arguments)
 	}
-	return ""
+	return nil
 }
 
 // fed returns a text as the input of the command before it.

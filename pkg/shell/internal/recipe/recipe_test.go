@@ -332,6 +332,12 @@ func TestNotebook(t *testing.T) {
 		"%%time\na()":      {{"python", "a()\n"}},
 		"%%html\n<b>x</b>": nil,
 		`{"cells":[{"cell_type":"markdown","source":"!no"},{"cell_type":"code","source":["a()\n","!ls"]},{"cell_type":"code","source":"b()"}]}`: {{"shell", "ls"}, {"python", "a()\n"}, {"python", "b()\n"}},
+		"%cd sub\n!ls\nb()": {{"shell", "cd sub"}, {"shell", "cd sub; ls"}, {"python", "import os; os.chdir(\"sub\")\nb()\n"}},
+		"%env A=b c\n!ls":   {{"shell", "export A='b c'; :"}, {"shell", "export A='b c'; ls"}},
+		"%time !id":         {{"shell", "id"}},
+		"%timeit -n 3 a()":  {{"python", "a()\n"}},
+		`{"cells":[{"cell_type":"code","source":"ls"}],"metadata":{"kernelspec":{"language":"bash"}}}`:    {{"shell", "ls"}},
+		`{"cells":[{"cell_type":"code","source":"unlink(x)"}],"metadata":{"language_info":{"name":"R"}}}`: {{"code", "unlink(x)"}},
 		`{"cells":[]}`: nil,
 	} {
 		if got, whole := Steps("notebook", text, nil); !whole || !slices.Equal(got, want) {
