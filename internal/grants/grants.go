@@ -74,6 +74,74 @@ func Sharp(file string) bool {
 	return owned(file) || strings.Contains(file, "/workflows/") || strings.HasSuffix(file, ".gitlab-ci.yml") || strings.Contains(file, "/.circleci/")
 }
 
+// Marked reports whether a text is that of a file that entries are about, as far as the file's name
+// leaves that open.
+func Marked(forms []int, text string) bool {
+	for _, i := range forms {
+		if mark := knowledge.GrantForms[i].Mark; mark == "" || expression(mark).MatchString(text) {
+			return true
+		}
+	}
+	return false
+}
+
+// Touched reports whether lines that a change takes out of a file that cannot be parsed, or puts
+// there, say what an entry is about. Both are texts of whole lines.
+func Touched(forms []int, gone, come string) bool {
+	for _, i := range forms {
+		f := &knowledge.GrantForms[i]
+		switch {
+		case f.Kind == "check":
+			if lineMatches(gone, func(line string) bool { return expression(f.At).MatchString(line) }) {
+				return true
+			}
+		case f.Kind == "grant" && lineMatches(come, func(line string) bool { return inLine(f, line) }), f.Kind != "grant" && lineMatches(gone, func(line string) bool { return inLine(f, line) }):
+			return true
+		}
+	}
+	return false
+}
+
+// keyed splits a line of YAML, JSON, Terraform or an image into a key and a value.
+var keyed = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:-\s+)?["']?([\w./-]+)["']?\s*(?:[:=]|\s)\s*(.*?)[,\s]*$`)
+})
+
+// inLine reports whether a line says what an entry asks for, as far as a line can.
+func inLine(f *knowledge.GrantForm, line string) bool {
+	key, value := "", strings.Trim(strings.TrimPrefix(line, "- "), ` "',`)
+	if m := keyed().FindStringSubmatch(line); m != nil {
+		key, value = m[1], strings.Trim(m[2], ` "'`)
+	}
+	conditions := f.If
+	if f.Kind == "grant" {
+		conditions = slices.Concat(f.If, f.Of)
+	}
+	for _, c := range conditions {
+		keys, want, _ := strings.Cut(c, " ")
+		matches := expression("(?is)^(?:" + want + ")$")
+		for k := range strings.SplitSeq(keys, "|") {
+			k = strings.TrimSuffix(k, "/*")
+			if strings.EqualFold(path.Base(k), key) && (matches.MatchString(value) || strings.ContainsAny(value, "[{$")) {
+				return true
+			}
+		}
+		if loose := matches.MatchString(""); !loose && !matches.MatchString("x y") && (key == "" || strings.HasPrefix(line, "- ")) && matches.MatchString(strings.Trim(strings.TrimPrefix(line, "- "), ` "',`)) {
+			return true // an item of a list
+		}
+	}
+	return false
+}
+
+func lineMatches(text string, matches func(string) bool) bool {
+	for line := range strings.Lines(text) {
+		if matches(strings.TrimSpace(line)) {
+			return true
+		}
+	}
+	return false
+}
+
 // An object is a mapping of a file, with what is in it by its keys: texts, and those of
 // lists. A key below another is behind a slash.
 type object struct {
@@ -84,30 +152,77 @@ type object struct {
 
 // weaker reports whether an entry says that objects grant more, or guard less.
 func weaker(f *knowledge.GrantForm, before, after []object) bool {
-	of0, has0 := count(f, before)
-	of1, has1 := count(f, after)
+	of0, has0, old := count(f, before)
+	of1, has1, now := count(f, after)
 	switch f.Kind {
 	case "grant":
-		return has1 > has0
+		for right, n := range now {
+			if n > old[right] {
+				return true
+			}
+		}
+		return false
 	case "gone":
 		return has1 < has0
 	}
 	return has1 < has0 && of1-has1 > of0-has0
 }
 
-// count returns how many objects an entry is about, and how many of them are as it says.
-func count(f *knowledge.GrantForm, objects []object) (of, has int) {
+// count returns how many objects an entry is about, how many of them are as it says, and the rights that
+// these give: each value that the entry asks for, and how far it reaches.
+func count(f *knowledge.GrantForm, objects []object) (of, has int, rights map[string]int) {
 	at := expression(f.At)
+	rights = map[string]int{}
 	for i := range objects {
 		o := &objects[i]
 		if !at.MatchString(o.at) || !o.meets(f.Of, true) {
 			continue
 		}
 		if of++; o.meets(f.If, true) && (len(f.Unless) == 0 || !o.meets(f.Unless, false)) {
-			has++
+			if has++; f.Kind == "grant" {
+				o.rights(f, rights)
+			}
 		}
 	}
-	return of, has
+	return of, has, rights
+}
+
+// rights counts the values of an object that an entry asks for, with those that say how far they reach.
+func (o *object) rights(f *knowledge.GrantForm, out map[string]int) {
+	seen := map[string]bool{"": true}
+	if f.With != "" {
+		for _, v := range o.values(f.With) {
+			seen["with "+v] = true
+		}
+	}
+	for _, c := range slices.Concat(f.Of, f.If) {
+		keys, value, _ := strings.Cut(c, " ")
+		matches := expression("(?is)^(?:" + value + ")$")
+		for _, v := range o.values(keys) {
+			if matches.MatchString(v[strings.IndexByte(v, '=')+1:]) {
+				seen[v] = true
+			}
+		}
+	}
+	for right := range seen {
+		out[right]++
+	}
+}
+
+// values returns the texts behind keys, as KEY=TEXT.
+func (o *object) values(keys string) (out []string) {
+	for key := range strings.SplitSeq(keys, "|") {
+		folder, deep := strings.CutSuffix(key, "/*")
+		for name, values := range o.fields {
+			if name != folder && (!deep || !strings.HasPrefix(name, folder+"/")) {
+				continue
+			}
+			for _, v := range values {
+				out = append(out, name+"="+v)
+			}
+		}
+	}
+	return out
 }
 
 // meets reports whether an object has all, or one, of some conditions.

@@ -65,6 +65,12 @@ func (c *Case) weaker() {
 		old, err := read(e.Path)
 		was := err == nil
 		unread := err != nil && !errors.Is(err, fs.ErrNotExist) && c.files != nil
+		if unread && !grants.Sharp(e.Path) && len(forms) > 0 {
+			if gone, come, whole := c.changed(e.Path); grants.Touched(forms, gone, come) || whole && grants.Marked(forms, come) {
+				c.unclear(i, true)
+			}
+			continue
+		}
 		text, known := "", e.Kind != effect.WriteFile
 		if !known {
 			text, known = c.after(e.Path, string(old), was)
@@ -74,12 +80,19 @@ func (c *Case) weaker() {
 			e.Reason = path.Base(e.Path) + " is deleted, and shield cannot read which checks it had"
 			continue
 		}
+		if unread && grants.Sharp(e.Path) {
+			c.unclear(i, true)
+			continue
+		}
 		if !known || !was && e.Kind != effect.WriteFile {
 			continue
 		}
 		facts, err := grants.Weaker(e.Path, string(old), text, was, forms)
-		if unread || err != nil {
-			c.unclear(e, unread || errors.Is(err, grants.ErrLimit))
+		if err != nil {
+			gone, come := differing(string(old), text)
+			if grants.Sharp(e.Path) || grants.Marked(forms, text+"\n"+string(old)) && grants.Touched(forms, gone, come) {
+				c.unclear(i, errors.Is(err, grants.ErrLimit))
+			}
 		}
 		e = &c.Effects[i]
 		for _, f := range facts {
@@ -94,16 +107,59 @@ func (c *Case) weaker() {
 	}
 }
 
-// unclear adds that nobody knows what a file that is there for its checks and rights says afterwards.
-func (c *Case) unclear(e *effect.Effect, limit bool) {
-	if !grants.Sharp(e.Path) {
-		return
-	}
-	d := effect.Effect{Sure: effect.Unknown, Cause: effect.CauseSyntax, Path: e.Path, From: e.From, Reason: "what " + path.Base(e.Path) + " says then cannot be parsed"}
+// unclear adds that it is not known what a file of the effect i says afterwards about checks and rights.
+func (c *Case) unclear(i int, limit bool) {
+	e := &c.Effects[i]
+	d := effect.Effect{Sure: effect.Unknown, Cause: effect.CauseSyntax, Path: e.Path, From: e.From, Reason: path.Base(e.Path) + " cannot be parsed, so its checks and permissions cannot be compared with those before"}
 	if limit {
-		d.Cause, d.Reason = effect.CauseLimit, path.Base(e.Path)+" is too long or too deep to be compared with what it was"
+		d.Cause, d.Reason = effect.CauseLimit, path.Base(e.Path)+" is too large or nested too deeply to compare its checks and permissions with those before"
 	}
 	c.Effects = append(c.Effects, d)
+}
+
+// changed returns what the action takes out of a file and puts there, as far as it says so, and
+// whether that is all of the file.
+func (c *Case) changed(file string) (gone, come string, whole bool) {
+	if c.Action.Type != "execute_command" && c.Action.Type != "apply_patch" {
+		list, _ := c.Action.Payload["edits"].([]any)
+		for _, item := range append(list, c.Action.Payload) {
+			if fields, ok := item.(map[string]any); ok {
+				g, n := replaced(fields)
+				gone, come = gone+g+"\n", come+n+"\n"
+			}
+		}
+		return gone, come, strings.TrimSpace(gone) == ""
+	}
+	for _, w := range c.writes {
+		if w.Path == file {
+			gone, come, whole = gone+w.Gone+"\n", come+w.Text+"\n", whole || w.Whole
+		}
+	}
+	return gone, come, whole
+}
+
+// differing returns the lines that only one of two texts has, each as often as it has them more.
+func differing(old, text string) (gone, come string) {
+	left := map[string]int{}
+	for line := range strings.Lines(old) {
+		left[strings.TrimSpace(line)]++
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); left[line] > 0 {
+			left[line]--
+			continue
+		}
+		b.WriteString(line + "\n")
+	}
+	come = b.String()
+	b.Reset()
+	for line, n := range left {
+		if n > 0 {
+			b.WriteString(line + "\n")
+		}
+	}
+	return b.String(), come
 }
 
 // after returns what a file holds once an action has run.

@@ -381,16 +381,20 @@ type grant struct {
 	If     yaml.MapSlice `yaml:"if"`
 	Unless yaml.MapSlice `yaml:"unless"`
 	Of     yaml.MapSlice `yaml:"of"`
+	With   string        `yaml:"with"`
+	Mark   string        `yaml:"mark"`
 	Says   string        `yaml:"says"`
 }
 
 func (g grant) entry() (out knowledge.GrantForm, err error) {
-	out = knowledge.GrantForm{Files: strings.Fields(g.Files), Kind: g.Kind, Old: g.Old, Harm: g.Harm, At: g.At, Says: g.Says}
+	out = knowledge.GrantForm{Files: strings.Fields(g.Files), Kind: g.Kind, Old: g.Old, Harm: g.Harm, At: g.At, With: g.With, Mark: g.Mark, Says: g.Says}
 	if len(out.Files) == 0 || g.Says == "" || g.Harm == "" || !slices.Contains([]string{"grant", "guard", "gone", "check"}, g.Kind) || len(g.If) == 0 && g.Kind != "check" && g.Kind != "gone" {
 		return out, fmt.Errorf("%q: files, kind, harm, if or says is missing", g.Says)
 	}
-	if _, err := regexp.Compile(g.At); err != nil {
-		return out, fmt.Errorf("%s: %w", g.Says, err)
+	for _, text := range [...]string{g.At, g.Mark} {
+		if _, err := regexp.Compile(text); err != nil {
+			return out, fmt.Errorf("%s: %w", g.Says, err)
+		}
 	}
 	for _, c := range []struct {
 		from yaml.MapSlice
