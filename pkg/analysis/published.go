@@ -19,8 +19,8 @@ import (
 
 // Bounds of a look at what git is told to keep.
 const (
-	maxStaged      = 512      // files that are read
-	maxStagedBytes = 4 << 20  // of them together
+	maxStaged      = 4096     // files that are read
+	maxStagedBytes = 16 << 20 // of them together
 	maxStagedOne   = 64 << 10 // of one
 	maxLookedAt    = 20_000   // names that are looked at
 	maxPatterns    = 4096     // lines of files of names that git leaves out
@@ -38,8 +38,11 @@ func (c *Case) published() {
 			c.handOn(effect.Effect{Target: e.Program, From: e.From, Sure: e.Sure}, where)
 		}
 		if e.Program == "git" && stages(e.Args) {
-			if where := c.staged(e); where != "" {
+			where, whole := c.staged(e)
+			if where != "" {
 				c.handOn(effect.Effect{Target: "git", From: e.From, Sure: e.Sure}, where)
+			} else if !whole {
+				c.Effects = append(c.Effects, effect.Effect{Sure: effect.Unknown, Cause: effect.CauseLimit, From: e.From, Reason: "git would take up more files than are searched for credentials"})
 			}
 		}
 	}
@@ -98,10 +101,11 @@ func stages(args []string) bool {
 	return false
 }
 
-// staged returns the first file with a credential that git is told to take up.
-func (c *Case) staged(e *effect.Effect) string {
+// staged returns the first file with a credential that git is told to take up, and whether all of them
+// were looked at.
+func (c *Case) staged(e *effect.Effect) (where string, whole bool) {
 	if c.files == nil || c.place.CWD == "" {
-		return ""
+		return "", true
 	}
 	inside := func(p string) bool { return c.place.Inside(p, false, false) }
 	r := committed.New(disk{c.files}, inside, inside)
@@ -119,14 +123,14 @@ func (c *Case) staged(e *effect.Effect) string {
 	t, ok := r.Tree(c.real(folder))
 	if !ok {
 		if t, ok = r.Tree(c.real(c.place.CWD)); !ok {
-			return ""
+			return "", true
 		}
 	}
 	tracked := make(map[string]bool, len(t.Files))
 	s := search{files: disk{c.files}, left: maxLookedAt}
-	whole := len(below) == 0 || slices.Contains(e.Args, "-A") || slices.Contains(e.Args, "--all")
+	everything := len(below) == 0 || slices.Contains(e.Args, "-A") || slices.Contains(e.Args, "--all")
 	within := func(p string) bool {
-		return whole && len(below) == 0 || slices.ContainsFunc(below, func(b string) bool { return p == b || strings.HasPrefix(p, b+"/") })
+		return everything && len(below) == 0 || slices.ContainsFunc(below, func(b string) bool { return p == b || strings.HasPrefix(p, b+"/") })
 	}
 	for i := range t.Files {
 		f := &t.Files[i]
@@ -197,27 +201,28 @@ func (s *search) read(file string) (string, error) {
 	return string(data), err
 }
 
-// credential returns what says that a file holds a credential, "" if none does.
-func (s *search) credential(top string) string {
+// credential returns what says that a file holds a credential, "" if none does, and whether all
+// were looked at.
+func (s *search) credential(top string) (where string, whole bool) {
 	read := 0
 	for _, p := range s.found {
 		if HoldsCredential(p, nil) {
-			return "the file " + strings.TrimPrefix(p, top+"/") + ", which git would take up,"
+			return "the file " + strings.TrimPrefix(p, top+"/") + ", which git would take up,", true
 		}
 	}
 	for i, p := range s.found {
 		if i == maxStaged || read > maxStagedBytes {
-			return ""
+			return "", false
 		}
 		text, err := s.read(p)
 		if err != nil || strings.IndexByte(text, 0) >= 0 {
 			continue
 		}
 		if read += len(text); redact.Issued(text) != "" {
-			return "the file " + strings.TrimPrefix(p, top+"/") + ", which git would take up,"
+			return "the file " + strings.TrimPrefix(p, top+"/") + ", which git would take up,", true
 		}
 	}
-	return ""
+	return "", s.left > 0
 }
 
 // source adds that an action writes a credential into a file that its repository takes up, where

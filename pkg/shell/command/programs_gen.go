@@ -52,6 +52,8 @@ var programs = [...]program{
 	{"afplay", &syntaxSox},
 	{"ag", &syntaxAg},
 	{"agda", &syntaxMvn},
+	{"agent-deck", &syntaxWorkmux},
+	{"agentapi", &syntaxWorkmux},
 	{"agvtool", &syntaxCodesign},
 	{"aichat", &syntaxCodex},
 	{"aider", &syntaxAider},
@@ -190,11 +192,14 @@ var programs = [...]program{
 	{"axel", &syntaxAria2c},
 	{"az", &syntaxAz},
 	{"azcopy", &syntaxAzcopy},
-	{"b2", &syntaxMake},
+	{"b2", &syntaxB2},
 	{"b2a", &syntaxBase91},
 	{"b2sum", &syntaxMd5sum},
+	{"b2v3", &syntaxB2},
+	{"b2v4", &syntaxB2},
 	{"babel", &syntaxJest},
 	{"babel-node", &syntaxTsx},
+	{"backblaze-b2", &syntaxB2},
 	{"badblocks", &syntaxBadblocks},
 	{"balena", &syntaxAdb},
 	{"bandit", &syntaxMypy},
@@ -219,6 +224,7 @@ var programs = [...]program{
 	{"bc", &syntaxBc},
 	{"bcachefs", &syntaxBcachefs},
 	{"bcdedit", &syntaxBcdedit},
+	{"bcecmd", &syntaxGsutil},
 	{"bconsole", &syntaxRestic},
 	{"bcp", &syntaxCqlsh},
 	{"beautysh", &syntaxBeautysh},
@@ -333,6 +339,7 @@ var programs = [...]program{
 	{"ccache", &syntaxRlwrap},
 	{"ccat", &syntaxBat},
 	{"ccl", &syntaxRscript},
+	{"ccmanager", &syntaxWorkmux},
 	{"ccze", &syntaxCcze},
 	{"cd", &syntaxCd},
 	{"cdk", &syntaxPulumi},
@@ -409,6 +416,8 @@ var programs = [...]program{
 	{"clasp", &syntaxTwine},
 	{"claude", &syntaxClaude},
 	{"claude-code", &syntaxClaude},
+	{"claude-flow", &syntaxWorkmux},
+	{"claude-squad", &syntaxWorkmux},
 	{"cleancss", &syntaxBlack},
 	{"clear", &syntaxTput},
 	{"clickhouse", &syntaxCypher_shell},
@@ -513,6 +522,7 @@ var programs = [...]program{
 	{"coredumpctl", &syntaxBootctl},
 	{"corepack", &syntaxNvm},
 	{"cortextool", &syntaxNeonctl},
+	{"coscmd", &syntaxGsutil},
 	{"cosign", &syntaxCosign},
 	{"couchbase-cli", &syntaxNeonctl},
 	{"couchdb", &syntaxArangosh},
@@ -2039,6 +2049,7 @@ var programs = [...]program{
 	{"oathtool", &syntaxCredstash},
 	{"objcopy", &syntaxObjcopy},
 	{"objdump", &syntaxObjdump},
+	{"obsutil", &syntaxGsutil},
 	{"oc", &syntaxKubectl},
 	{"ocaml", &syntaxRscript},
 	{"ocamlbuild", &syntaxMake},
@@ -2093,6 +2104,7 @@ var programs = [...]program{
 	{"osh", &syntaxAsh},
 	{"oshare", &syntaxCroc},
 	{"osql", &syntaxCqlsh},
+	{"ossutil", &syntaxGsutil},
 	{"ostree", &syntaxBootc},
 	{"otfinfo", &syntaxFfprobe},
 	{"otool", &syntaxObjdump},
@@ -2653,6 +2665,7 @@ var programs = [...]program{
 	{"rzsh", &syntaxKsh93},
 	{"s-nail", &syntaxMail},
 	{"s3cmd", &syntaxGsutil},
+	{"s4cmd", &syntaxGsutil},
 	{"s5cmd", &syntaxGsutil},
 	{"s6-rc", &syntaxRc_update},
 	{"s6-setuidgid", &syntaxGosu},
@@ -3224,6 +3237,7 @@ var programs = [...]program{
 	{"uvicorn", &syntaxJupyter},
 	{"uvx", &syntaxUvx},
 	{"uxterm", &syntaxXterm},
+	{"uzi", &syntaxWorkmux},
 	{"v2ray", &syntaxTailscale},
 	{"vagrant", &syntaxVagrant},
 	{"vala", &syntaxGcc},
@@ -3252,6 +3266,7 @@ var programs = [...]program{
 	{"vgscan", &syntaxPvs},
 	{"vi", &syntaxVim},
 	{"vibe", &syntaxCodex},
+	{"vibe-kanban", &syntaxWorkmux},
 	{"view", &syntaxVim},
 	{"vigr", &syntaxVigr},
 	{"vim", &syntaxVim},
@@ -3359,6 +3374,7 @@ var programs = [...]program{
 	{"wmic", &syntaxWmic},
 	{"wodim", &syntaxSox},
 	{"woodpecker-cli", &syntaxNeonctl},
+	{"workmux", &syntaxWorkmux},
 	{"wormhole", &syntaxCroc},
 	{"wormhole-william", &syntaxCroc},
 	{"wp", &syntaxWp},
@@ -5488,6 +5504,66 @@ var syntaxAzcopy = syntax{style: own, options: []option{
 	{"set-properties", &syntax_9bf8845220be},
 	{"sync", &syntax_a444bd77dd35},
 }}
+
+var syntaxB2_Bucket = syntax{style: open, subs: []program{
+	{"*", &syntax_db40ede62d80},
+	{"delete", &syntax_9bf8845220be},
+	{"get", &syntax_operands_rest_Text_base_class_network},
+	{"get-download-auth", &syntax_operands_rest_Text_base_class_network},
+	{"list", &syntax_operands_rest_Text_base_class_network},
+}, operands: shape{rest: roleText}}
+
+var syntaxB2_File = syntax{style: open, subs: []program{
+	{"*", &syntax_9bf8845220be},
+	{"cat", &syntax_operands_rest_Text_base_class_network},
+	{"download", &syntax_operands_head_Text_Write_base_class_network},
+	{"info", &syntax_operands_rest_Text_base_class_network},
+	{"ls", &syntax_operands_rest_Text_base_class_network},
+	{"parts", &syntax_operands_rest_Text_base_class_network},
+	{"upload", &syntax_0e57672b1995},
+	{"url", &syntax_operands_rest_Text_base_class_network},
+}, operands: shape{rest: roleText}}
+
+var syntaxB2_Key = syntax{style: open, subs: []program{
+	{"*", &syntax_db40ede62d80},
+	{"list", &syntax_operands_rest_Text_base_class_network},
+	{"status", &syntax_operands_rest_Text_base_class_network},
+}, operands: shape{rest: roleText}}
+
+var syntaxB2_Sync = syntax{style: open, options: []option{
+	{"--delete", &action_effects_ChangeRemote_verb_delete},
+	{"--keep-days", &action_effects_ChangeRemote_verb_delete},
+	{"--keepDays", &action_effects_ChangeRemote_verb_delete},
+}, operands: shape{head: []role{roleObject, roleObjectDst}}, base: &action_class_network}
+
+var syntaxB2 = syntax{style: open, service: "bucket", subs: []program{
+	{"account", &syntax_operands_rest_Text_base_class_network},
+	{"bucket", &syntaxB2_Bucket},
+	{"cancel-*", &syntax_9bf8845220be},
+	{"cat", &syntax_operands_rest_Text_base_class_network},
+	{"copy-*", &syntax_db40ede62d80},
+	{"create-*", &syntax_db40ede62d80},
+	{"delete-*", &syntax_9bf8845220be},
+	{"download-*", &syntax_operands_rest_Text_base_class_network},
+	{"file", &syntaxB2_File},
+	{"get-*", &syntax_operands_rest_Text_base_class_network},
+	{"headers", &syntax_306cef57f678},
+	{"hide-*", &syntax_9bf8845220be},
+	{"install", &syntax_306cef57f678},
+	{"key", &syntaxB2_Key},
+	{"large-file", &syntaxB2_File},
+	{"list", &syntax_operands_rest_Text_base_class_network},
+	{"list-*", &syntax_operands_rest_Text_base_class_network},
+	{"ls", &syntax_operands_rest_Text_base_class_network},
+	{"replication", &syntaxB2_Key},
+	{"rm", &syntax_9bf8845220be},
+	{"stage", &syntax_306cef57f678},
+	{"sync", &syntaxB2_Sync},
+	{"update-*", &syntax_db40ede62d80},
+	{"upload-*", &syntax_0e57672b1995},
+	{"url", &syntax_operands_rest_Text_base_class_network},
+	{"version", &syntax_operands_rest_Text_base_class_network},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
 var syntaxBadblocks = syntax{options: []option{
 	{"-B", &action_none},
@@ -16888,6 +16964,10 @@ var syntaxGs = syntax{style: long | open | bundled, options: []option{
 	{"-s", &action_values_Text},
 }, operands: shape{rest: roleEdit}, base: &action_class_localWrite_streams_out_Input_setOut}
 
+var syntaxGsutil_Mirror = syntax{style: open, options: []option{
+	{"--remove", &action_effects_ChangeRemote_verb_delete},
+}, operands: shape{rest: roleObject, tail: []role{roleObjectDst}}, base: &action_class_network}
+
 var syntaxGsutil = syntax{style: own, service: "bucket", options: []option{
 	{"-D", &action_none},
 	{"-m", &action_none},
@@ -16909,6 +16989,7 @@ var syntaxGsutil = syntax{style: own, service: "bucket", options: []option{
 	{"head", &syntax_style_open_operands_rest_Text_base_class_network},
 	{"help", &syntax_style_open_operands_rest_Text_base_class_network},
 	{"ls", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"mirror", &syntaxGsutil_Mirror},
 	{"mv", &syntax_f11b25b01db4},
 	{"presign", &syntax_style_open_operands_rest_Text_base_3c50926646fb},
 	{"put", &syntax_f11b25b01db4},
@@ -32214,6 +32295,40 @@ var syntaxWmic = syntax{style: slash | expr, why: "changes the system, or runs c
 	{"shadowcopy*delete", &action_effects_Destroy},
 }, operands: shape{rest: roleText}, base: &action_flags_runURLs}
 
+var syntaxWorkmux = syntax{style: open, why: "tells another agent what to do, which is judged only where shield is its hook", options: []option{
+	{"--prompt", &action_values_MaybeFile_effects_Dynamic},
+	{"--prompt-file", &action_values_MaybeFile_effects_Dynamic},
+	{"-p", &action_values_MaybeFile_effects_Dynamic},
+}, texts: []option{
+	{" broadcast ", &action_effects_Dynamic},
+	{" message ", &action_effects_Dynamic},
+	{" prompt ", &action_effects_Dynamic},
+	{" send ", &action_effects_Dynamic},
+}, subs: []program{
+	{"ask", &syntax_operands_rest_Text_base_effects_Dynamic},
+	{"broadcast", &syntax_operands_rest_Text_base_effects_Dynamic},
+	{"changelog", &syntax_operands_rest_Text_base_class_readOnly},
+	{"dashboard", &syntax_operands_rest_Text_base_class_readOnly},
+	{"docs", &syntax_operands_rest_Text_base_class_readOnly},
+	{"help", &syntax_operands_rest_Text_base_class_readOnly},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"log", &syntax_operands_rest_Text_base_class_readOnly},
+	{"logs", &syntax_operands_rest_Text_base_class_readOnly},
+	{"ls", &syntax_operands_rest_Text_base_class_readOnly},
+	{"mail", &syntax_operands_rest_Text_base_effects_Dynamic},
+	{"message", &syntax_operands_rest_Text_base_effects_Dynamic},
+	{"nudge", &syntax_operands_rest_Text_base_effects_Dynamic},
+	{"open", &syntax_operands_rest_Text_base_class_readOnly},
+	{"path", &syntax_operands_rest_Text_base_class_readOnly},
+	{"prompt", &syntax_operands_rest_Text_base_effects_Dynamic},
+	{"run", &syntax_operands_rest_Text_base_effects_Dynamic},
+	{"send", &syntax_operands_rest_Text_base_effects_Dynamic},
+	{"sling", &syntax_operands_rest_Text_base_effects_Dynamic},
+	{"status", &syntax_operands_rest_Text_base_class_readOnly},
+	{"tell", &syntax_operands_rest_Text_base_effects_Dynamic},
+	{"version", &syntax_operands_rest_Text_base_class_readOnly},
+}, operands: shape{rest: roleText}, base: &action_class_network}
+
 var syntaxWp_Db = syntax{style: open, subs: []program{
 	{"clean", &syntax_operands_rest_Text_base_effects_Destroy},
 	{"drop", &syntax_operands_rest_Text_base_effects_Destroy},
@@ -36068,6 +36183,7 @@ var syntax_07dd36ab9a61 = syntax{style: bundled, operands: shape{rest: rolePacka
 var syntax_0925bc6af5bf = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_streams_in_Code_setIn}
 var syntax_09e60deefe2c = syntax{style: long | bundled, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_verb_delete}
 var syntax_0b03e523a9ff = syntax{operands: shape{rest: roleText}, base: &action_class_localWrite_harm_discards}
+var syntax_0e57672b1995 = syntax{style: open, operands: shape{head: []role{roleText, roleSendFile, roleText}}, base: &action_class_network_effects_ChangeRemote}
 var syntax_0ef1c6770d1d = syntax{style: slash, operands: shape{rest: roleText}, base: &action_effects_Destroy}
 var syntax_1066c201e467 = syntax{style: long, operands: shape{head: []role{roleRead}, rest: roleText}, base: &action_here_WriteTree}
 var syntax_10841f646ac2 = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_localWrite_harm_conceals}
@@ -36278,6 +36394,7 @@ var syntax_operands_head_Text_Plugin_base_class_localWrite = syntax{operands: sh
 var syntax_operands_head_Text_Plugin_base_class_network = syntax{operands: shape{head: []role{roleText, rolePlugin}}, base: &action_class_network}
 var syntax_operands_head_Text_Source_base_class_network = syntax{operands: shape{head: []role{roleText, roleSource}}, base: &action_class_network}
 var syntax_operands_head_Text_WriteTo_base_class_network = syntax{operands: shape{head: []role{roleText, roleWriteTo}}, base: &action_class_network}
+var syntax_operands_head_Text_Write_base_class_network = syntax{operands: shape{head: []role{roleText, roleWrite}}, base: &action_class_network}
 var syntax_operands_head_Text_Write_base_none = syntax{operands: shape{head: []role{roleText, roleWrite}}, base: &action_none}
 var syntax_operands_head_Text_base_class_localWrite = syntax{operands: shape{head: []role{roleText}}, base: &action_class_localWrite}
 var syntax_operands_head_Text_base_class_readOnly = syntax{operands: shape{head: []role{roleText}}, base: &action_class_readOnly}
