@@ -87,8 +87,15 @@ func TestPublishedBounds(t *testing.T) {
 	}
 	s := search{files: disk{newFiles()}, left: 3}
 	s.found = []string{top + "/big/a", top + "/big/b"}
-	if got := s.credential(top); got != "" {
-		t.Errorf("found %q", got)
+	if got, whole := s.credential(top); got != "" || !whole {
+		t.Errorf("found %q, %t", got, whole)
+	}
+	s.found = make([]string, maxStaged+1)
+	for i := range s.found {
+		s.found[i] = top + "/big/a"
+	}
+	if got, whole := s.credential(top); got != "" || whole {
+		t.Errorf("more than is looked at: %q, %t", got, whole)
 	}
 	if ps := s.patterns(top+"/.gitignore", nil, nil); len(ps) > maxPatterns {
 		t.Errorf("%d patterns", len(ps))
