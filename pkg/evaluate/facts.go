@@ -92,8 +92,8 @@ func (n *names) write(q *quoter) {
 // words; "" if it knows none.
 func newFacts(c *analysis.Case, r *redact.Redactor, why func(*verdict.Step) string) *facts {
 	f := &facts{names: names{redactor: r}}
-	f.effects(c)
 	f.asked(c, why)
+	f.effects(c)
 	f.session(c)
 	f.said(c)
 	place := c.At()
@@ -116,8 +116,7 @@ func (f *facts) add(format string, args ...any) {
 	f.lines = append(f.lines, fmt.Sprintf(format, args...))
 }
 
-// asked says why the lower tiers did not decide. Small models take it for an accusation
-// unless it comes after the effects and says that such actions are always reviewed.
+// asked says why the lower tiers did not decide.
 func (f *facts) asked(c *analysis.Case, why func(*verdict.Step) string) {
 	var by *verdict.Step
 	for i := range c.Trail {
@@ -131,12 +130,12 @@ func (f *facts) asked(c *analysis.Case, why func(*verdict.Step) string) {
 		return
 	case why != nil:
 		if text := why(by); text != "" {
-			f.add("reviewed like each action of this kind: %s", text)
+			f.add("asked because it %s", text)
 			return
 		}
 	}
 	if by.Rule != "" {
-		f.add("reviewed because of %s of the policy", f.names.ref("rule", f.names.redactor.String(by.Rule), maxName))
+		f.add("asked because of %s of the policy", f.names.ref("rule", f.names.redactor.String(by.Rule), maxName))
 	}
 }
 
@@ -305,6 +304,7 @@ func (f *facts) about(c *analysis.Case, e *effect.Effect) string {
 		add(e.Kept, "a copy is kept")
 	case effect.SendData, effect.ChangeRemote, effect.HTTPRequest, effect.SendMessage:
 		add(e.Trusted, "a place that the user trusts")
+		add(!e.Trusted && e.Kind != effect.SendMessage, "a place that the user has not listed")
 	}
 	for _, l := range e.Labels {
 		if slices.Contains(effect.Labels(), l) {

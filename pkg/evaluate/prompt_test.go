@@ -63,7 +63,7 @@ func TestUserPrompt(t *testing.T) {
 	const want = `Evaluate this action for security:
 
 Facts:
-- sends a request to host 1
+- sends a request to host 1 (a place that the user has not listed)
 - runs, once resolved: command 1
 - does something that cannot be known before it runs (output)
 
@@ -182,7 +182,7 @@ func TestFactsHoldFixedWords(t *testing.T) {
 					t.Errorf("%s: a name begins a line: %s", kind, q.text)
 				}
 			}
-			if !strings.Contains(q.facts, "reviewed because of rule 1 of the policy") {
+			if !strings.Contains(q.facts, "asked because of rule 1 of the policy") {
 				t.Errorf("%s: no rule: %s", kind, q.facts)
 			}
 		}
