@@ -130,7 +130,7 @@ func (f *facts) asked(c *analysis.Case, why func(*verdict.Step) string) {
 		return
 	case why != nil:
 		if text := why(by); text != "" {
-			f.add("asked because it %s", text)
+			f.add("asked because: %s", text)
 			return
 		}
 	}
