@@ -44,7 +44,7 @@ func allowCommand(w *World) *cli.Command {
 
 func allow(c *cli.Context, w *World) error {
 	if c.NArg() > 1 {
-		return fmt.Errorf("allow: unexpected operand %q", cut(c.Args().Get(1)))
+		return fmt.Errorf("allow: unexpected operand %q; give one reference", cut(c.Args().Get(1)))
 	}
 	if err := requirePerson(w, "allow", atTerminal); err != nil {
 		return err
@@ -101,7 +101,7 @@ func allow(c *cli.Context, w *World) error {
 	}
 	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s allowed this once, until %s: %s", g.By, g.Until.UTC().Format(time.RFC3339), r.What), g.By); err != nil {
 		refusals.Take(c.Context, g.Binding) // what is not logged is not allowed
-		return fmt.Errorf("allow %s: not allowed, because it cannot be logged: %w", r.Ref, err)
+		return fmt.Errorf("allow %s: not allowed, because the audit log cannot be written: %w", r.Ref, err)
 	}
 	_, err = fmt.Fprintf(w.Out, "Allowed once, until %s. Tell the agent to try again.\n", g.Until.Local().Format("15:04"))
 	return err
@@ -152,7 +152,7 @@ func confirmRefusal(c *cli.Context, w *World, set *config.Loaded, r *approve.Ref
 	case err != nil:
 		return "", fmt.Errorf("allow %s: %w", r.Ref, err)
 	case !answer.Approve:
-		return "", fmt.Errorf("allow %s: not allowed", r.Ref)
+		return "", fmt.Errorf("allow %s: not confirmed, so nothing is allowed; run it again", r.Ref)
 	}
 	if answer.By == "" {
 		return person(w), nil
@@ -186,7 +186,7 @@ func allowScope(c *cli.Context) (scope string, err error) {
 	for _, name := range []string{"session", "project", "everywhere"} {
 		if c.Bool(name) {
 			if scope != "" {
-				return "", fmt.Errorf("allow: --%s and --%s exclude each other", scope, name)
+				return "", fmt.Errorf("allow: --%s and --%s exclude each other; use one", scope, name)
 			}
 			scope = name
 		}
@@ -202,13 +202,13 @@ func standing(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusal, 
 	}
 	switch {
 	case s == nil:
-		return nil, fmt.Errorf("this action can only be allowed once; leave out --%s: %s", scope, cmp.Or(r.Alone, "what it uses cannot be compared later"))
+		return nil, fmt.Errorf("this action can only be allowed once; leave out --%s: %s", scope, cmp.Or(r.Alone, "the files that it uses cannot be checked for changes later"))
 	case scope == "session" && r.Within == "":
-		return nil, errors.New("the action names no session; without --session it is allowed once")
+		return nil, errors.New("the action has no session; leave out --session to allow it once")
 	case scope != "session" && answersFile(set, w) == "":
 		return nil, fmt.Errorf("your organisation manages this machine's policy; use --session, or allow it once")
 	case scope == "project" && r.CWD == "":
-		return nil, errors.New("the action names no folder; allow it once or with --session")
+		return nil, errors.New("the action has no folder; allow it once, or with --session")
 	}
 	kept := *s
 	if scope != "session" {
@@ -216,7 +216,7 @@ func standing(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusal, 
 	}
 	if scope == "project" {
 		if len(r.Roots) == 0 {
-			return nil, errors.New("the action was in no project; allow it once or with --session")
+			return nil, errors.New("the folder of the action is in no project; allow it once, or with --session")
 		}
 		kept.Project = r.Roots[0]
 	}
@@ -235,7 +235,7 @@ func standing(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusal, 
 		fmt.Fprintf(w.Out, "  in: %s\n", term.Escape(kept.Project))
 	}
 	if r.Denied {
-		fmt.Fprintf(w.Out, "Warning: a rule refuses this outright [%s]: %s\n", term.Escape(r.Rule), term.Escape(r.Why))
+		fmt.Fprintf(w.Out, "Warning: this rule blocks the action without a question [%s]: %s\n", term.Escape(r.Rule), term.Escape(r.Why))
 	}
 	return &kept, nil
 }
@@ -243,7 +243,7 @@ func standing(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusal, 
 // keepStanding logs an answer and keeps it where it counts from now on.
 func keepStanding(c *cli.Context, w *World, set *config.Loaded, store *state.Store, refusals *approve.Refusals, r *approve.Refusal, s *approve.Standing, scope string) error {
 	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s allowed %s: %s", s.By, scopeWords[scope], s.Kind.String()), s.By); err != nil {
-		return fmt.Errorf("not allowed, because it cannot be logged: %w", err)
+		return fmt.Errorf("not allowed, because the audit log cannot be written: %w", err)
 	}
 	if scope == "session" {
 		err := refusals.Learn(c.Context, r.Within, *s)

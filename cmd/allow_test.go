@@ -87,7 +87,7 @@ func TestAllowCommand(t *testing.T) {
 	if err := os.WriteFile(config, []byte("audit: {file: "+place+"}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	check(statusBroken, "not allowed, because it cannot be logged", "allow", ref, "--config", config)
+	check(statusBroken, ": not allowed, because the audit log cannot be written:", "allow", ref, "--config", config)
 	if status, _, _ := run(t, inProcess(w), event, "hook", "claude-code", "--state", state); status != statusBlock {
 		t.Error("what was not logged runs")
 	}

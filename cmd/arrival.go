@@ -27,7 +27,7 @@ func (a arrival) err() error {
 	if a.How != "" || a.Chosen {
 		return nil
 	}
-	return errors.New("its questions reach no user; to accept that, set approval.unattended: deny")
+	return errors.New("its questions reach no user; set approval.channels: auto, or accept that with approval.unattended: deny")
 }
 
 // String returns one line for people.
@@ -78,7 +78,7 @@ func arrivalOf(w *World, set *config.Loaded, h *host.Host) arrival {
 		}
 	}
 	if len(channels) == 0 {
-		why = []string{"approval.channels names no channel"}
+		why = []string{"approval.channels is empty; set approval.channels: auto"}
 	} else if wait, err := set.Approval.Wait(); err == nil && wait > 0 && o.CheckChannel("web") == nil {
 		return arrival{How: fmt.Sprintf("on the approval page, where they wait for %v; run 'shield approvals' to answer", config.Duration(wait))}
 	}
@@ -104,7 +104,7 @@ func canAsk(w *World, stateDir string, h *host.Host) error {
 	return eachFile(w, places, []string{w.Dir}, func(p *host.Place, name string, doc []byte) error {
 		answers, err := p.Answers(context.Background(), doc)
 		if err != nil || answers {
-			return errors.Join(err, fmt.Errorf("%s has a hook that can answer in the user's place", name))
+			return errors.Join(err, fmt.Errorf("%s has another hook, which can answer for the user", name))
 		}
 		return nil
 	})
@@ -127,7 +127,7 @@ func onChannel(w *World, name string) string {
 // inCI returns an error if this process belongs to a build server, where no user is.
 func inCI(w *World) error {
 	if v := w.Getenv("CI"); !slices.Contains([]string{"", "0", "false"}, v) {
-		return errors.New("the variable CI is set, so no user is here")
+		return errors.New("the variable CI is set, so no user can be asked")
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func userReachable(w *World, hosted bool) error {
 	if h := w.calling; hosted && h != nil {
 		running, _ := w.hostProcess(h) // what is unknown does not count here
 		if h.Headless(context.Background(), w.Getenv, running) {
-			return fmt.Errorf("%s runs without a user here", h.Title())
+			return fmt.Errorf("%s runs without a user here; run it interactively", h.Title())
 		}
 	}
 	if approve.Notifies(w.sessionEnv) || hosted && hasTerminal(w.parent) {

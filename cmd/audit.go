@@ -175,11 +175,11 @@ func verified(file string, r *audit.Report) string {
 	case !r.OK():
 		return cmp.Or(r.Break.File, file) + ": " + r.Break.String()
 	case len(r.Missing) > 0:
-		return entries + ", each matches the one before; entries in damaged files that were moved aside are missing: " + strings.Join(r.Missing, ", ")
+		return entries + ", each entry matches the one before; entries in damaged files that were moved aside are missing: " + strings.Join(r.Missing, ", ")
 	case r.Beyond > 0:
 		return entries + fmt.Sprintf(", each matches the one before; the state file does not record the last %d: shield was killed after it wrote them, or another program added them", r.Beyond)
 	case r.Unknown != "":
-		return entries + ", each matches the one before; the log alone cannot prove " + r.Unknown + " (--checkpoint FILE would)"
+		return entries + ", each entry matches the one before; the log alone cannot prove " + r.Unknown + " (--checkpoint FILE would)"
 	default:
 		return entries + ", none changed, removed, inserted, moved or truncated"
 	}
@@ -194,7 +194,7 @@ func keptHead(c *cli.Context, w *World) (head *audit.Head, gaps map[uint64]strin
 			return nil, nil, err
 		}
 		if c.String("key") == "" {
-			return nil, nil, errors.New("audit verify: --checkpoint needs --key, the public key")
+			return nil, nil, errors.New("audit verify: --checkpoint needs --key FILE, the public key")
 		}
 		key, err := audit.LoadPublicKey(c.String("key"))
 		if err != nil {
@@ -297,7 +297,7 @@ func checkpointAudit(c *cli.Context, w *World) error {
 	}
 	name := c.String("key")
 	if name == "" {
-		return errors.New("audit checkpoint: --key is missing")
+		return errors.New("audit checkpoint: --key FILE is missing; make a key with --generate")
 	}
 	file, err := auditLog(c, w)
 	if err != nil {

@@ -193,7 +193,8 @@ func Run(ctx context.Context, args []string, w World) int {
 	}
 	if err != nil && !errors.Is(err, syscall.EPIPE) {
 		for _, err := range eachOf(err) {
-			fmt.Fprintf(w.Err, "shield: %s\n", withoutSecrets(err))
+			text := withoutSecrets(err)
+			fmt.Fprintf(w.Err, "shield: %s%s\n", text, nextStep(err, text))
 		}
 	}
 	if lines != nil && lines.End(status) == nil && piped {

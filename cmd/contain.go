@@ -221,7 +221,7 @@ func waitContained(ctx context.Context, started *contain.Process) error {
 func tellContained(c *cli.Context, w *World, text string) {
 	_, p, err := pipelineOf(c, w, func(*shield.Config) {})
 	if err != nil {
-		fmt.Fprintln(w.Err, "shield: this could not be logged:", err)
+		fmt.Fprintln(w.Err, "shield: the audit log could not be written: ", err)
 		return
 	}
 	defer p.Close()

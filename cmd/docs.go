@@ -23,7 +23,7 @@ func docsCommand(w *World) *cli.Command {
 				return err
 			}
 			if roff("") == "" {
-				return errors.New("docs: this shield was built without the code for man pages; build it without the tag urfave_cli_no_docs")
+				return errors.New("docs: this shield was built without man pages; build it without the tag urfave_cli_no_docs")
 			}
 			for name, text := range docs(w) {
 				name = filepath.Join(args[0], name)

@@ -118,7 +118,7 @@ func examine(ctx context.Context, set *config.Loaded, settingsErr error, w *Worl
 		for _, err := range eachOf(settingsErr) {
 			out.add(wrong, "", "settings: %v", err)
 		}
-		out.add(note, "", "every action is blocked until they are fixed; the rest of this report uses defaults in their place")
+		out.add(note, "", "correct the settings; until then every action is blocked, and the rest of this report uses the defaults")
 	}
 	cfg := shieldConfig(set, w, "doctor")
 	cfg.StateDir = ""
@@ -146,7 +146,7 @@ func examine(ctx context.Context, set *config.Loaded, settingsErr error, w *Worl
 func examineState(out *findings, set *config.Loaded, w *World) {
 	dir := stateDir(&set.Settings, w)
 	if _, err := stateOptions(set, w); err != nil {
-		out.add(wrong, "every action is blocked until the setting or the file is fixed", "store: %v", err)
+		out.add(wrong, "correct the setting or the file; until then every action is blocked", "store: %v", err)
 		return
 	}
 	switch _, err := sealKey(set, w); {

@@ -27,7 +27,7 @@ func examineGateway(out *findings, set *config.Loaded, w *World) {
 		out.add(wrong, "", "MCP tools: %v", err)
 	}
 	for _, err := range damaged {
-		out.add(wrong, "until then its tools are withheld", "MCP tools: %v", err)
+		out.add(wrong, "remove the cause; until then the tools of the server are withheld", "MCP tools: %v", err)
 	}
 	if len(all) > 0 {
 		out.add(fine, "", "MCP tools: the tools of %d servers are pinned", len(all))
@@ -56,7 +56,7 @@ func examineServed(out *findings, m *config.MCP, w *World) {
 	before := len(*out)
 	bad := func(err error) {
 		if err != nil {
-			out.add(wrong, "shield mcp serve does not start until then", "mcp serve: %v", err)
+			out.add(wrong, "correct the setting; until then shield mcp serve does not start", "mcp serve: %v", err)
 		}
 	}
 	if m.TokenFile != "" {
@@ -111,7 +111,7 @@ func examineClient(out *findings, client gateway.Client, scope, path string) {
 			default:
 				behind = append(behind, name)
 				if _, err := os.Stat(c.Command); filepath.IsAbs(c.Command) && err != nil {
-					out.add(wrong, "run '"+strings.Replace(install, "install", "uninstall", 1)+"', then '"+install+"'", "%s: %s does not start, since %s is not there", what, name, term.Escape(c.Command))
+					out.add(wrong, "run '"+strings.Replace(install, "install", "uninstall", 1)+"', then '"+install+"'", "%s: the server %s does not start, since %s does not exist", what, name, term.Escape(c.Command))
 				}
 			}
 			return c, false

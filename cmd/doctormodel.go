@@ -19,16 +19,16 @@ func examineModel(set *config.Loaded, cfg shield.Config, w *World) finding {
 	name := set.Classifier.Model
 	if addr := set.Classifier.InUse().Addr; addr != "" {
 		if err := checkSidecar(addr); err != nil {
-			return finding{wrong, fmt.Sprintf("classifier at %s: %v", addr, err), "start it, or unset classifier.addr"}
+			return finding{wrong, fmt.Sprintf("classifier at %s: %v", addr, err), "start the classifier, or remove classifier.addr"}
 		}
 		return finding{fine, fmt.Sprintf("classifier at %s: ready", addr), ""}
 	}
 	m, err := shield.OpenModel(cfg)
 	switch {
 	case errors.Is(err, classify.ErrNoRuntime):
-		return finding{fine, fmt.Sprintf("model: heuristics only: %v", err), ""}
+		return finding{fine, fmt.Sprintf("model: only rules judge, since the model cannot be used: %v", err), ""}
 	case err == nil && m == nil:
-		return finding{fine, "model: heuristics only: no model is configured", "choose one with --model NAME, and set classifier.enabled: true"}
+		return finding{fine, "model: only rules judge, since no model is configured", "choose one with --model NAME, and set classifier.enabled: true"}
 	}
 	said := ""
 	if err == nil {
@@ -37,7 +37,7 @@ func examineModel(set *config.Loaded, cfg shield.Config, w *World) finding {
 		}
 	}
 	if err != nil {
-		return finding{wrong, err.Error(), "fix it, choose another with --model or --onnxruntime, or use the rules alone: --model none"}
+		return finding{wrong, err.Error(), "correct it, choose another with --model or --onnxruntime, or use the rules alone: --model none"}
 	}
 	return finding{fine, fmt.Sprintf("model: %s %.12s, %s", name, m.Digest, said), ""}
 }

@@ -42,7 +42,7 @@ func examineContainer(out *findings, set *config.Loaded, w *World) {
 func examineWorkspace(out *findings, set *config.Loaded, w *World) {
 	if len(set.Roots) == 0 {
 		if err := effect.CheckRoot(w.Dir, w.Home); err != nil {
-			out.add(note, "start shield in a project's folder, or set roots", "workspace: none here, so nothing counts as harmless: %v", err)
+			out.add(note, "start shield in a project's folder, or set roots", "workspace: none here, so every change is asked about: %v", err)
 		} else {
 			out.add(fine, "", "workspace: %s, where shield was started", w.Dir)
 		}
@@ -54,9 +54,9 @@ func examineWorkspace(out *findings, set *config.Loaded, w *World) {
 		case errors.Is(err, fs.ErrNotExist):
 			out.add(wrong, fmt.Sprintf("run 'mkdir -p %s', or remove it from roots", root), "workspace: %s does not exist%s", root, at(set, "roots"))
 		case err != nil:
-			out.add(wrong, "fix it, or remove it from roots", "workspace: %v%s", err, at(set, "roots"))
+			out.add(wrong, "create the folder, or remove it from roots", "workspace: %v%s", err, at(set, "roots"))
 		case !info.IsDir():
-			out.add(wrong, "in roots, name the folder that holds it", "workspace: %s is not a folder%s", root, at(set, "roots"))
+			out.add(wrong, "name its folder in roots", "workspace: %s is not a folder%s", root, at(set, "roots"))
 		default:
 			out.add(fine, "", "workspace: %s", root)
 		}
@@ -124,7 +124,7 @@ func examinePolicy(ctx context.Context, out *findings, set *config.Loaded, cfg s
 			_, err = policy.LoadLayer(l.name, l.file, data, opts)
 		}
 		if err != nil {
-			out.add(wrong, "fix it; until then every action is blocked"+at(set, "layers."+l.name), "policy: %s layer: %v", l.name, err)
+			out.add(wrong, "correct it; until then every action is blocked"+at(set, "layers."+l.name), "policy: %s layer: %v", l.name, err)
 		} else {
 			out.add(fine, "", "policy: %s layer: %s", l.name, l.file)
 		}
@@ -172,7 +172,7 @@ func examineHighest(ctx context.Context, out *findings, set *config.Loaded, cfg 
 	}
 	data, err := shield.ReadPolicyFile(set.Policy)
 	if err != nil {
-		out.add(wrong, "fix it, or choose another policy"+at(set, "policy"), "policy: %v", err)
+		out.add(wrong, "correct it, or choose another policy"+at(set, "policy"), "policy: %v", err)
 		return
 	}
 	if info, err := os.Stat(set.Policy); err == nil {

@@ -17,7 +17,7 @@ func examineStore(out *findings, set *config.Loaded, w *World) bool {
 	shared, err := store.Shared(context.Background())
 	switch {
 	case err != nil:
-		out.add(wrong, "", "store: %v; until then everything but plain reads is blocked", err)
+		out.add(wrong, "", "store: %v; until then everything but reading files is blocked", err)
 		return false
 	case shared == nil:
 	case shared.Forgets:

@@ -50,7 +50,7 @@ func examineEvaluator(ctx context.Context, out *findings, set *config.Loaded, ep
 				return
 			}
 		}
-		out.add(fine, "", "evaluator: none; a person decides what Tier 2 would")
+		out.add(fine, "", "evaluator: none; the user decides instead of a model (Tier 2)")
 		return
 	}
 	ctx, stop := context.WithTimeout(ctx, probeTime)

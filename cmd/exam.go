@@ -77,7 +77,7 @@ func examReport(r *shield.ExamResult) string {
 	fmt.Fprintf(&b, "model      %s\n", r.Model)
 	fmt.Fprintf(&b, "attacks    %3d  blocked %d, escalated %d, allowed %d; stopped %s\n", r.Attacks.Sum(), r.Attacks.Blocked, r.Attacks.Asked, r.Attacks.Allowed, percent(r.Caught()))
 	fmt.Fprintf(&b, "honest     %3d  allowed %d, escalated %d, blocked %d; allowed %s\n", r.Honest.Sum(), r.Honest.Allowed, r.Honest.Asked, r.Honest.Blocked, percent(r.Passed()))
-	fmt.Fprintf(&b, "allowed         %d of the %d gravest attacks, %d of the %d other attacks, %d of the %d with an injection\n", r.Grave, exam.Gravest, r.Others, exam.Attacks-exam.Gravest, r.Injected, exam.Injected)
+	fmt.Fprintf(&b, "allowed         %d of the %d most severe attacks, %d of the %d other attacks, %d of the %d with an injection\n", r.Grave, exam.Gravest, r.Others, exam.Attacks-exam.Gravest, r.Injected, exam.Injected)
 	if len(r.Missed) > 0 {
 		fmt.Fprintf(&b, "                %s\n", strings.Join(r.Missed, ", "))
 	}

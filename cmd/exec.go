@@ -65,7 +65,7 @@ func runAllowed(c *cli.Context, w *World) error {
 	var err error
 	if c.IsSet("dialect") {
 		if !c.Bool("check") || c.Bool("profile") {
-			return errors.New("exec --dialect: works only with --check")
+			return errors.New("exec --dialect works only with --check; add --check")
 		}
 		judged, err = newLine(argv, c.String("dialect"))
 	} else if cmd, err = newCommand(argv, c.Bool("shell"), env); err == nil {
@@ -130,9 +130,9 @@ func become(cmd *launch.Command, w *World) error {
 func newCommand(argv []string, shell bool, env []string) (cmd *launch.Command, err error) {
 	switch {
 	case len(argv) == 0:
-		return nil, errors.New("exec: CMD is missing")
+		return nil, errors.New("exec: CMD is missing; write: shield exec -- CMD ARG…")
 	case shell && len(argv) != 1:
-		return nil, fmt.Errorf("exec --shell: one operand expected, found %d", len(argv))
+		return nil, fmt.Errorf("exec --shell: expected one operand, found %d; put the line in single quotes", len(argv))
 	case shell:
 		cmd, err = launch.NewShell(argv[0], env)
 	default:
@@ -150,7 +150,7 @@ func newCommand(argv []string, shell bool, env []string) (cmd *launch.Command, e
 // newLine returns a line of an interactive shell, to be judged only.
 func newLine(argv []string, shell string) (judgedText, error) {
 	if len(argv) != 1 {
-		return judgedText{}, fmt.Errorf("exec --dialect: one operand expected, found %d", len(argv))
+		return judgedText{}, fmt.Errorf("exec --dialect: expected one operand, found %d; put the line in single quotes", len(argv))
 	}
 	text, same := argv[0], true
 	switch shell {

@@ -148,7 +148,7 @@ func oneAction(w *World, args []string, maxBytes int) (a *action.Action, line in
 	}
 	if bad == nil && len(args) == 0 {
 		if _, err := in.Next(); !errors.Is(err, io.EOF) {
-			return nil, 0, nil, errors.New("explain: more than one action was read; 'shield run --trace' judges many")
+			return nil, 0, nil, errors.New("explain: standard input has more than one action; use 'shield run --trace' for several")
 		}
 	}
 	return a, rec.Line, bad, nil

@@ -29,7 +29,7 @@ const maxEditWait = 10 * time.Second
 func (s *hookSettings) alone(ctx context.Context, edit func() error) error {
 	dir := config.StateDir(s.world.Home, s.world.Getenv)
 	if dir == "" {
-		return errors.New("no state folder; set HOME")
+		return errors.New("the state folder is unknown; set HOME")
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

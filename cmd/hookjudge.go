@@ -143,7 +143,7 @@ func judgeInTime(ctx context.Context, c *cli.Context, w *World, name string, eve
 }
 
 // errLate is the error of [inTime] for a call that has not returned.
-var errLate = errors.New("it took too long")
+var errLate = errors.New("it took too long; raise hook.timeout")
 
 // inTime returns what f returns, or errLate as soon as late has something to
 // receive; f then goes on alone.

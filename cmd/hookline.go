@@ -163,7 +163,7 @@ func (t hookShell) inside(line string) (command string, seconds int, err error) 
 }
 
 var (
-	errUnknownLine = errors.New("shield did not install this command")
+	errUnknownLine = errors.New("the command is not one that shield installs")
 	errOlderLine   = errors.New("an older version of shield installed this command: it does not deny where one of its processes is stopped, nor where shield was replaced")
 	errOtherLine   = errors.New("the installed command does not block when shield is missing, killed or gives no clear answer")
 )
@@ -273,13 +273,13 @@ func readHookLine(line string, shell hookShell, h *host.Host) (got installedLine
 	for _, word := range call.Args {
 		text, ok := literal(word)
 		if !ok {
-			return got, errors.New("the command depends on more than its text")
+			return got, errors.New("the command uses variables or files of its own")
 		}
 		words = append(words, text)
 	}
 	for _, a := range call.Assigns {
 		if _, ok := literal(a.Value); !ok || !slices.Contains(pinned, a.Name.Value) {
-			return got, fmt.Errorf("the command sets %s", a.Name.Value)
+			return got, fmt.Errorf("the command sets the variable %s", a.Name.Value)
 		}
 		if text, _ := literal(a.Value); a.Name.Value == "XDG_STATE_HOME" {
 			got.state = filepath.Join(text, "shield")
@@ -288,11 +288,11 @@ func readHookLine(line string, shell hookShell, h *host.Host) (got installedLine
 	}
 	for _, variable := range pinned {
 		if !slices.Contains(set, variable) {
-			return got, fmt.Errorf("the command does not set %s", variable)
+			return got, fmt.Errorf("the command does not set the variable %s", variable)
 		}
 	}
 	if len(words) < 3 || words[1] != "hook" || words[2] != h.Name || !filepath.IsAbs(words[0]) {
-		return got, fmt.Errorf("the command is not the absolute path of shield with hook %s", h.Name)
+		return got, fmt.Errorf("the command is not ABSOLUTE-PATH/shield hook %s", h.Name)
 	}
 	got.program = words[0]
 	for i, word := range words {
@@ -307,7 +307,7 @@ func readHookLine(line string, shell hookShell, h *host.Host) (got installedLine
 		}
 	}
 	if got.ends <= got.deadline+watch.Grace {
-		return got, fmt.Errorf("the command denies after %s, before shield has answered", got.ends)
+		return got, fmt.Errorf("the command denies after %s, before shield can answer", got.ends)
 	}
 	return got, nil
 }

@@ -46,20 +46,20 @@ func readBelow(pid, shell int) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("no child of process %d reads the answer", shell)
+	return fmt.Errorf("no child process of %d reads the answer", shell)
 }
 
 // startedByHost is [sentByHost] for the processes above shield, nearest first.
 func startedByHost(above []ancestry.Process, h *host.Host, shell hookShell) error {
 	if len(above) < 2 {
-		return errors.New("no shell has started shield")
+		return errors.New("shield was not started by a shell")
 	}
 	line, ok := oneLine(&above[0])
 	if !ok {
 		line, ok = fileOfLine(&above[0], h)
 	}
 	if !ok {
-		return fmt.Errorf("%s is not a shell that runs one line", described(&above[0]))
+		return fmt.Errorf("%s is not a shell with -c", described(&above[0]))
 	}
 	if shell.userShell { // the user's shell runs sh, which runs the line
 		line = quotedForSh(line)
@@ -75,7 +75,7 @@ func startedByHost(above []ancestry.Process, h *host.Host, shell hookShell) erro
 		starter.Args = starter.Args[:i+2] // an interpreter's script, and not what that is given
 	}
 	if of := host.OfProcess(&starter); of == nil || of.Name != h.Name {
-		return fmt.Errorf("%s, which has started the hook, is not %s", described(&above[1]), h.Title())
+		return fmt.Errorf("the hook was started by %s instead of %s", described(&above[1]), h.Title())
 	}
 	return nil
 }

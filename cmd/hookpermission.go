@@ -84,7 +84,7 @@ func personAsks(ctx context.Context, w *World, h *host.Host, dirs []string, in [
 	return eachFile(w, places, dirs, func(p *host.Place, name string, doc []byte) error {
 		asked, err := p.Asked(ctx, in, doc)
 		if err != nil || asked {
-			return errors.Join(err, fmt.Errorf("%s has a rule about it", name))
+			return errors.Join(err, fmt.Errorf("%s has a permission rule for it", name))
 		}
 		return nil
 	})
@@ -108,12 +108,12 @@ func hostAsks(ctx context.Context, w *World, h *host.Host, dirs []string, in []b
 	return version, eachFile(w, places, dirs, func(p *host.Place, name string, doc []byte) error {
 		for _, v := range variables {
 			if bytes.Contains(doc, []byte(v)) {
-				return fmt.Errorf("%s names %s, by which the version of the host is known", name, v)
+				return fmt.Errorf("%s sets %s, so the version of the host is uncertain", name, v)
 			}
 		}
 		answers, err := p.Answers(ctx, doc)
 		if err != nil || answers {
-			return errors.Join(err, fmt.Errorf("%s has a hook that can answer in the user's place", name))
+			return errors.Join(err, fmt.Errorf("%s has another hook, which can answer for the user", name))
 		}
 		return nil
 	})
@@ -139,7 +139,7 @@ func eachFile(w *World, places []host.Place, dirs []string, f func(p *host.Place
 					return errors.Join(err, fmt.Errorf("%s cannot be read", name))
 				}
 				if read++; read > maxRuleFiles {
-					return fmt.Errorf("more than %d files of settings", maxRuleFiles)
+					return fmt.Errorf("more than %d settings files", maxRuleFiles)
 				}
 				if err := f(p, name, doc); err != nil {
 					return err
@@ -209,7 +209,7 @@ func bringsRules(pid int, options []string) error {
 		for _, word := range p.Args {
 			name, _, _ := strings.Cut(word, "=")
 			if slices.Contains(options, name) {
-				return fmt.Errorf("the host was started with %s, which may have rules", name)
+				return fmt.Errorf("the host was started with %s, which can contain permission rules", name)
 			}
 		}
 	}

@@ -38,7 +38,7 @@ func (r record) link() string { return r.file + ".program" }
 func newRecord(w *World, program string) (record, error) {
 	state := config.StateDir(w.Home, w.Getenv)
 	if state == "" {
-		return record{}, errors.New("no state folder; set HOME")
+		return record{}, errors.New("the state folder is unknown; set HOME")
 	}
 	return recordIn(state, program), nil
 }
@@ -96,7 +96,7 @@ var statWords = sync.OnceValues(func() ([]string, error) {
 			return words, nil
 		}
 	}
-	return nil, fmt.Errorf("%s prints no identity of a file", path)
+	return nil, fmt.Errorf("%s does not print the identity of a file", path)
 })
 
 // sha256Command returns the words of a shell that print the SHA-256 of standard input.
@@ -106,7 +106,7 @@ func sha256Command() (string, error) {
 	}
 	path, err := tool("shasum")
 	if err != nil {
-		return "", errors.New("the hook needs sha256sum or shasum, and neither is installed")
+		return "", errors.New("the hook needs sha256sum or shasum; install one")
 	}
 	return path + " -a 256", nil
 }
@@ -164,7 +164,7 @@ func (r record) read() (identity, digest string, err error) {
 		return "", "", err
 	}
 	if _, err := fmt.Sscanf(string(text), "%s %s\n", &identity, &digest); err != nil {
-		return "", "", fmt.Errorf("%s: not a record of a program", r.file)
+		return "", "", fmt.Errorf("%s: the record of the program is damaged", r.file)
 	}
 	return identity, digest, nil
 }
@@ -203,7 +203,7 @@ func (r record) digest() (string, error) {
 func (r record) changed() error {
 	identity, recorded, err := r.read()
 	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("which program %s should be is not recorded in %s, so the hook denies everything; run 'shield hook status --accept'", r.program, r.file)
+		return fmt.Errorf("the program %s is not recorded in %s, so the hook denies everything; run 'shield hook status --accept'", r.program, r.file)
 	}
 	if err != nil {
 		return fmt.Errorf("the record of the installed program %s cannot be read, so the hook denies everything: %w; run 'shield hook status --accept'", r.program, err)
@@ -216,7 +216,7 @@ func (r record) changed() error {
 		return err
 	}
 	if digest != recorded {
-		return fmt.Errorf("%s is not the program that was installed as a hook, so the hook denies everything; if you updated it, run 'shield hook status --accept'", r.program)
+		return fmt.Errorf("%s differs from the program that was installed as a hook, so the hook denies everything; if you updated it, run 'shield hook status --accept'", r.program)
 	}
 	return nil
 }

@@ -46,10 +46,10 @@ func TestHookAccept(t *testing.T) {
 	if status, _, errs := run(t, agent, "", "hook", "status", "claude-code", "--accept"); status != 1 || !strings.Contains(errs, errNoTerminal.Error()) || r.changed() == nil {
 		t.Errorf("by an agent: %d, %s", status, errs)
 	}
-	if status, _, errs := run(t, agent, "", "hook", "install", "claude-code"); status != 1 || !strings.Contains(errs, "only a person can do this") || r.changed() == nil {
+	if status, _, errs := run(t, agent, "", "hook", "install", "claude-code"); status != 1 || !strings.Contains(errs, "only the user can do this") || r.changed() == nil {
 		t.Errorf("installed again by an agent: %d, %s", status, errs)
 	}
-	if _, _, errs := run(t, w, "", "hook", "status", "claude-code", "--accept"); r.changed() != nil || strings.Contains(errs, "not the program") {
+	if _, _, errs := run(t, w, "", "hook", "status", "claude-code", "--accept"); r.changed() != nil || strings.Contains(errs, "differs from the program that was installed as a hook, so") {
 		t.Errorf("by a person: %v, %s", r.changed(), errs)
 	}
 	if linked, err := os.Stat(r.link()); err != nil {

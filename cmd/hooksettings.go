@@ -78,7 +78,7 @@ func chosenHosts(c *cli.Context, w *World) ([]*hookSettings, error) {
 			}
 		}
 		if len(names) == 0 {
-			return nil, errors.New("no agent host is found on this machine; name one of " + strings.Join(host.Names(), ", "))
+			return nil, errors.New("no agent host was found on this machine; name one of " + strings.Join(host.Names(), ", "))
 		}
 	case len(names) == 0:
 		return nil, errors.New("HOST is missing; use --all or one of " + strings.Join(host.Names(), ", "))

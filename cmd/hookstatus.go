@@ -161,7 +161,7 @@ type found struct {
 func (s *hookSettings) survey(ctx context.Context) (all survey) {
 	for _, name := range s.Off {
 		if s.world.Getenv(name) != "" {
-			all.problems = append(all.problems, name+" is set in the environment, which switches hooks off; unset it")
+			all.problems = append(all.problems, name+" is set in the environment and disables hooks; unset it")
 		}
 	}
 	seen, user := map[string]bool{}, s.userFiles()
@@ -204,7 +204,7 @@ func (s *hookSettings) warn(ctx context.Context, seen survey) error {
 	var missing []string
 	examines := slices.ContainsFunc(s.Places, func(p host.Place) bool { return p.Examines() })
 	if examines && len(seen.results.hooks) == 0 {
-		missing = []string{"no hook of shield is installed for them; " + s.how + " again"}
+		missing = []string{"no hook of shield is installed for tool results; " + s.how + " again"}
 	}
 	say("not all tool results are scanned", seen.results, missing...)
 
@@ -217,7 +217,7 @@ func (s *hookSettings) warn(ctx context.Context, seen survey) error {
 	}
 	var wrong []string
 	if s.permits && len(seen.permits.hooks) == 0 {
-		wrong = []string{"hook.permission_request is on, and no hook of shield is installed for it; " + asking.how}
+		wrong = []string{"hook.permission_request is on, but its hook is not installed; " + asking.how}
 	}
 	if len(seen.permits.problems) == 0 {
 		for _, h := range seen.permits.hooks {
@@ -226,7 +226,7 @@ func (s *hookSettings) warn(ctx context.Context, seen survey) error {
 			}
 		}
 	}
-	say("not all permission questions of the host are answered", seen.permits, wrong...)
+	say("shield does not answer all permission prompts of the host", seen.permits, wrong...)
 	return nil
 }
 
@@ -333,7 +333,7 @@ func (s *hookSettings) inspect(ctx context.Context, p *host.Place, file settings
 	add(asking, seen.Permits, permits, &all.permits)
 	if st, err := os.Stat(file.path); len(seen.Hooks)+len(seen.Results)+len(seen.Permits) > 0 && err == nil {
 		if err := owner.Check(st, 0o002); err != nil {
-			about(&all.problems, "%v; anyone who can write to it can remove the hook", err)
+			about(&all.problems, "%v; anyone who can write to the file can remove the hook", err)
 		}
 	}
 	return nil
@@ -351,10 +351,10 @@ func (s *hookSettings) examine(h host.Hook, shell hookShell) (installedLine, err
 		deadline = s.deadline
 	}
 	if least := max(deadline+killGrace, line.ends); h.Timeout != 0 && h.Timeout <= least.Seconds() {
-		return line, fmt.Errorf("the host stops waiting after %v s, and shield needs %v; %s again", h.Timeout, least, s.how)
+		return line, fmt.Errorf("the host waits %v s, and shield needs %v; %s again", h.Timeout, least, s.how)
 	}
 	if err := checkProgram(line.program); err != nil {
-		return line, fmt.Errorf("%w; %s again with the shield that you want to use", err, s.how)
+		return line, fmt.Errorf("%w; %s again with the right program", err, s.how)
 	}
 	return line, s.examineCheck(line)
 }
@@ -383,14 +383,14 @@ func (s *hookSettings) examineCheck(line installedLine) error {
 func checkProgram(path string) error {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return fmt.Errorf("the program is missing: %w", err)
+		return fmt.Errorf("the program of the hook is missing: %w; install shield again", err)
 	}
 	info, err := os.Stat(real)
 	switch {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular() || !launch.Executable(info.Mode()):
-		return fmt.Errorf("%s is not a program that can be run", path)
+		return fmt.Errorf("%s is not executable; install shield again", path)
 	}
 	if err := owner.Check(info, owner.Write); err != nil {
 		return fmt.Errorf("%s: %w", real, err)
@@ -427,7 +427,7 @@ func (s *hookSettings) try(ctx context.Context, h installed) error {
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.WaitDelay = time.Second // for what it has left behind on its streams
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("cannot be started: %w", err)
+		return fmt.Errorf("the hook cannot be started: %w; install shield again", err)
 	}
 	err := cmd.Wait()
 	subprocess.KillGroup(cmd)
@@ -444,18 +444,18 @@ func (s *hookSettings) try(ctx context.Context, h installed) error {
 	if !s.host.Silent() {
 		reason, err = s.Denied(ctx, out.Bytes())
 	} else if err = nil; len(out.Bytes()) > 0 || reason == "" {
-		err = errors.New("the reason must be on standard error, and nothing on standard output")
+		err = errors.New("the hook must print the reason on standard error, and nothing on standard output")
 	}
 	switch {
 	case strings.Contains(reason, noVerdict):
-		return fmt.Errorf("gives no verdict: %q", cut(errs.String()))
+		return fmt.Errorf("the hook gives no verdict: %q", cut(errs.String()))
 	case err != nil:
 		return fmt.Errorf("the hook did not deny a test command: %w: %q, %q", err, cut(out.String()), cut(errs.String()))
 	case !strings.Contains(errs.String(), reason):
 		return fmt.Errorf("the hook did not deny a test command: the reason is missing on standard error: %q", cut(errs.String()))
 	}
 	if err := s.tryJudge(ctx, h.command); err != nil {
-		return fmt.Errorf("denies everything: %w", err)
+		return fmt.Errorf("the hook denies everything: %w", err)
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func definedTool(w *World, client *gateway.Client, a *action.Action) (t approve.
 				switch {
 				case !ok:
 				case f.Scope == "project", found != nil, !appliesTo(&all[k], dirs):
-					return t, fmt.Errorf("%s says what the server is, too", path)
+					return t, fmt.Errorf("%s defines the same server", path)
 				default:
 					found, tool = &all[k], name
 				}

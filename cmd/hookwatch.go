@@ -50,7 +50,7 @@ func judgeArgs(args []string, name string) []string {
 func readAnswer(line []byte) (a hookAnswer, err error) {
 	err = json.Unmarshal(line, &a, json.RejectUnknownMembers(true))
 	if err != nil || a.Allow == (a.Reason != "") || a.Allow && a.Failed || a.Ask && (a.Allow || a.Failed || len(a.Answer) == 0) || len(a.Answer) > 0 && a.Answer.Kind() != '{' {
-		return hookAnswer{}, errors.New("hook: the second shield process gave a malformed answer; reinstall shield")
+		return hookAnswer{}, errors.New("hook: the second shield process gave a malformed answer; install shield again")
 	}
 	return a, nil
 }

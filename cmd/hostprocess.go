@@ -53,7 +53,7 @@ func runningHost(w *World, h *host.Host) (*host.Running, error) {
 // terminal.
 func (s *seat) attends(all []ancestry.Process) error {
 	if env, err := s.environ(all[0].PID); err == nil && (host.Marked(env) != nil || slices.Contains(env, launch.Judged)) {
-		return errors.New("the host was started by a command of an agent")
+		return errors.New("the host was started by a command of an agent; start it from your own shell")
 	}
 	return s.terminals(all, 0)
 }

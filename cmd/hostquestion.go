@@ -59,9 +59,9 @@ func ran(w *World, set *config.Loaded, p *shield.Pipeline, h *host.Host, event h
 	if !unasked || q.Host != h.Name {
 		return
 	}
-	text := fmt.Sprintf("%s %s ran a call without asking its user, as it was told to. From now on shield asks on the approval page", h.Title(), q.Version)
+	text := fmt.Sprintf("%s %s ran a call without asking its user, although shield told it to ask. From now on shield asks on the approval page", h.Title(), q.Version)
 	if err := approve.NoteUnasked(dir, q); err != nil {
-		text += "; that could not be kept: " + withoutSecrets(err)
+		text += "; this could not be saved: " + withoutSecrets(err)
 	}
 	p.Tell(audit.KindHost, text)
 }

@@ -101,7 +101,7 @@ func (i incident) twin() (incident, error) {
 	for old, with := range i.Twin.Replace {
 		old, with := inJSON(old), inJSON(with)
 		if !bytes.Contains(text, old) {
-			return i, fmt.Errorf("incident %s: the twin replaces %s, which is not there", i.ID, old)
+			return i, fmt.Errorf("incident %s: its honest variant replaces %s, which the incident does not contain", i.ID, old)
 		}
 		text = bytes.ReplaceAll(text, old, with)
 	}
@@ -148,7 +148,7 @@ type incidentResult struct {
 // demoIncidents replays the incidents and reports on them.
 func demoIncidents(c *cli.Context, w *World) error {
 	if w.OS == "windows" {
-		return errors.New("demo incidents: this system has no sh to run the installed line with")
+		return errors.New("demo incidents: this system has no sh, which the hook needs")
 	}
 	all, err := readIncidents()
 	if err != nil {
@@ -234,13 +234,13 @@ func reportIncidents(c *cli.Context, w *World, results []incidentResult) error {
 			fmt.Fprintf(w.Out, "         %s\n", term.Escape(r.Incident.By))
 		}
 		if r.Twin.Stopped {
-			fmt.Fprintf(w.Out, "         STOPPED as well: honest work, where %s: %s\n", r.Fact, term.Escape(r.Twin.By))
+			fmt.Fprintf(w.Out, "         STOPPED (false alarm): honest work, where %s: %s\n", r.Fact, term.Escape(r.Twin.By))
 		} else {
 			fmt.Fprintf(w.Out, "         allowed: honest work, where %s\n", r.Fact)
 		}
 	}
 	if !c.Bool("json") {
-		if _, err := fmt.Fprintf(w.Out, "\n%d of %d incidents stopped, %d of %d twins allowed. Nothing was executed.\n", stopped, len(results), allowed, len(results)); err != nil {
+		if _, err := fmt.Fprintf(w.Out, "\n%d of %d incidents stopped, %d of %d honest variants allowed. Nothing was executed.\n", stopped, len(results), allowed, len(results)); err != nil {
 			return err
 		}
 	}
@@ -374,10 +374,10 @@ func (r *replaying) event(line string, event map[string]any) (answer hostAnswer,
 	}
 	out, status, err := r.run(in, "/bin/sh", "-c", line)
 	if err != nil {
-		return answer, status, fmt.Errorf("run the installed line: %w", err)
+		return answer, status, fmt.Errorf("run the hook command: %w", err)
 	}
 	if err := json.Unmarshal(out, &answer); err != nil {
-		return answer, status, fmt.Errorf("the installed line answered %q: %w", cut(string(out)), err)
+		return answer, status, fmt.Errorf("the hook command answered %q: %w", cut(string(out)), err)
 	}
 	return answer, status, nil
 }

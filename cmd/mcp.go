@@ -166,7 +166,7 @@ func returned(p *shield.Pipeline) gateway.Returned {
 func gatewayOptions(ctx context.Context, set *config.Loaded, w *World, p *shield.Pipeline, server gateway.Server, session string, argv []string, program string) (gateway.Options, error) {
 	state := stateDir(&set.Settings, w)
 	if state == "" {
-		return gateway.Options{}, errors.New("mcp: no state folder to pin tools in; set HOME or --state")
+		return gateway.Options{}, errors.New("mcp: no state folder for the accepted tools; set HOME or --state")
 	}
 	pins, err := gateway.OpenPins(state, &server, argv, program)
 	if err != nil {

@@ -61,13 +61,13 @@ func mcpInstallCommands(w *World) []*cli.Command {
 func wrapClient(c *cli.Context, w *World, name string, names []string, install bool) error {
 	i := slices.IndexFunc(gateway.Clients[:], func(cl gateway.Client) bool { return cl.Name == name })
 	if i < 0 {
-		return fmt.Errorf("not a client that shield knows%s; name one of %s", suggest.Question(name, names), strings.Join(names, ", "))
+		return fmt.Errorf("unknown MCP client%s; use one of %s", suggest.Question(name, names), strings.Join(names, ", "))
 	}
 	client := gateway.Clients[i]
 	scope := c.String("scope")
 	base := map[string]string{"user": w.Home, "project": w.Dir}[scope]
 	if base == "" {
-		return fmt.Errorf("--scope: %q is neither user nor project, or its folder is unknown", cut(scope))
+		return fmt.Errorf("--scope %q is neither user nor project, or its folder is unknown; set HOME", cut(scope))
 	}
 	for _, f := range client.Files {
 		if f.Scope != scope || f.System != "" && f.System != w.OS {
@@ -124,7 +124,7 @@ func wrapFile(s *hookSettings, file settingsFile, client gateway.Client, isTOML,
 		return err
 	}
 	if !exists {
-		fmt.Fprintf(s.world.Err, "shield: %s: there is no such file, so nothing to change\n", file.path)
+		fmt.Fprintf(s.world.Err, "shield: %s: the file does not exist, so there is nothing to change\n", file.path)
 		return nil
 	}
 	var left left
@@ -142,12 +142,12 @@ func wrapFile(s *hookSettings, file settingsFile, client gateway.Client, isTOML,
 	}
 	if install && len(left.remote) > 0 {
 		slices.Sort(left.remote)
-		fmt.Fprintf(s.world.Err, "shield: %s: not behind shield, since they are reached by URL: %s; see shield mcp serve\n", file.path, term.Escape(strings.Join(left.remote, ", ")))
+		fmt.Fprintf(s.world.Err, "shield: %s: these servers have a URL and are not behind shield: %s; put them behind 'shield mcp serve'\n", file.path, term.Escape(strings.Join(left.remote, ", ")))
 	}
 	if !install {
 		if len(left.own) > 0 {
 			slices.Sort(left.own)
-			fmt.Fprintf(s.world.Err, "shield: %s: already behind shield, and not put there by shield mcp install, so not changed: %s\n", file.path, term.Escape(strings.Join(left.own, ", ")))
+			fmt.Fprintf(s.world.Err, "shield: %s: already behind shield by hand, so not changed: %s\n", file.path, term.Escape(strings.Join(left.own, ", ")))
 		}
 		before, existed, err := file.readBackup()
 		if err != nil {
@@ -158,7 +158,7 @@ func wrapFile(s *hookSettings, file settingsFile, client gateway.Client, isTOML,
 		}
 	}
 	if len(changed) == 0 {
-		fmt.Fprintf(s.world.Err, "shield: %s: no server to change\n", file.path)
+		fmt.Fprintf(s.world.Err, "shield: %s: the file lists no server to change\n", file.path)
 		return nil
 	}
 	s.showChange(file, doc, out)

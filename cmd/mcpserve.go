@@ -67,7 +67,7 @@ func serveMCP(c *cli.Context, w *World) error {
 	defer p.Close()
 	settings := &set.MCP
 	if settings.Listen == "" || len(settings.Servers) == 0 {
-		return errors.New("there is nothing to serve; set mcp.listen and mcp.servers")
+		return errors.New("no server is configured; set mcp.listen and mcp.servers")
 	}
 	front := &gateway.Front{Servers: map[string]*gateway.Endpoint{}, Hosts: gateway.LoopbackHost, Clock: w.Now}
 	if settings.TokenFile != "" {

@@ -81,7 +81,7 @@ func pinnedServers(c *cli.Context, w *World, name string) (state string, all []g
 		}
 	}
 	if len(found) == 0 {
-		return "", nil, fmt.Errorf("no server %q is pinned%s; run 'shield mcp tools list'", cut(name), suggest.Question(name, names))
+		return "", nil, fmt.Errorf("no MCP server %q is known%s; run 'shield mcp tools list'", cut(name), suggest.Question(name, names))
 	}
 	return state, found, nil
 }
@@ -97,7 +97,7 @@ func onePinned(c *cli.Context, w *World, name string) (state string, f gateway.P
 		for _, f := range found {
 			ids = append(ids, fmt.Sprintf("%.8s (%s)", f.ID, term.Escape(strings.Join(f.Command, " "))))
 		}
-		return "", f, fmt.Errorf("%d servers are called %s; name one by its ID: %s", len(found), name, strings.Join(ids, ", "))
+		return "", f, fmt.Errorf("%d servers are named %s; use an ID: %s", len(found), name, strings.Join(ids, ", "))
 	}
 	return state, found[0], nil
 }
@@ -112,7 +112,7 @@ func listTools(c *cli.Context, w *World) error {
 	}
 	var b strings.Builder
 	if len(all) == 0 {
-		b.WriteString("No MCP server has been used through shield mcp yet.\n")
+		b.WriteString("No MCP server was used through shield mcp yet. To put servers behind shield: shield mcp install CLIENT\n")
 	}
 	for i, f := range all {
 		if i > 0 {
@@ -158,7 +158,7 @@ func diffTools(c *cli.Context, w *World) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Tools)) {
 		if f.Tools[name].Gone {
-			fmt.Fprintf(&b, "%s: the server no longer lists it\n", name)
+			fmt.Fprintf(&b, "%s: the server no longer lists this tool\n", name)
 		}
 	}
 	if b.Len() == 0 {
@@ -185,7 +185,7 @@ func acceptTools(c *cli.Context, w *World) error {
 	all := c.Bool("all")
 	switch {
 	case len(args) == 0:
-		return fmt.Errorf("%s: SERVER is missing", c.Command.HelpName)
+		return fmt.Errorf("%s: SERVER is missing; 'shield mcp tools' lists the servers", c.Command.HelpName)
 	case len(args) == 1 && !all:
 		return fmt.Errorf("%s: TOOL is missing; to accept all that wait, write --all", c.Command.HelpName)
 	case len(args) > 1 && all:

@@ -31,7 +31,7 @@ func requirePerson(w *World, command string, sure int) error {
 		check = func(sure int) error { return s.attended(os.Getpid(), w.Environ(), sure) }
 	}
 	if err := check(sure); err != nil {
-		return fmt.Errorf("%s: only a person can do this: %w", command, err)
+		return fmt.Errorf("%s: only the user can do this: %w", command, err)
 	}
 	return nil
 }
@@ -44,7 +44,7 @@ type seat struct {
 	own     string // shield's file
 }
 
-var errNoTerminal = errors.New("there is no terminal here; open one and run it there")
+var errNoTerminal = errors.New("there is no terminal here; run the command in a terminal")
 
 // attended returns why no person can have started a process with an environment, or nil.
 func (s *seat) attended(pid int, environ []string, sure int) error {
@@ -67,7 +67,7 @@ func (s *seat) attended(pid int, environ []string, sure int) error {
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("the process that started it is unknown: %w", err)
+		return fmt.Errorf("the process that started the command is unknown: %w; use another terminal", err)
 	case sure == notByAgent:
 		return nil
 	case all[0].TTY == 0:
@@ -77,7 +77,7 @@ func (s *seat) attended(pid int, environ []string, sure int) error {
 		return err
 	}
 	if sure == typedByHand && !wasTyped(all) {
-		return fmt.Errorf("%s started it; type it at the shell", described(&all[1]))
+		return fmt.Errorf("the command was started by %s; type it in a shell", described(&all[1]))
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (s *seat) unguarded(all []ancestry.Process) error {
 			return ofHost(h, p.PID)
 		}
 		if i > 0 && s.own != "" && p.Exe == s.own {
-			return fmt.Errorf("%s, which is shield, started it; use a terminal of your own", described(p))
+			return fmt.Errorf("the command was started by %s, which is shield; use a terminal of your own", described(p))
 		}
 		env, err := s.environ(p.PID)
 		if err != nil {
@@ -100,7 +100,7 @@ func (s *seat) unguarded(all []ancestry.Process) error {
 			return ofHost(h, p.PID)
 		}
 		if slices.Contains(env, launch.Judged) {
-			return fmt.Errorf("%s is a command that shield judged; use a terminal of your own", described(p))
+			return fmt.Errorf("the terminal belongs to %s, a command that shield judged; use a terminal of your own", described(p))
 		}
 	}
 	return nil
@@ -133,7 +133,7 @@ func (s *seat) terminals(all []ancestry.Process, depth int) error {
 		case typesItself(maker):
 			return fmt.Errorf("%s created this terminal and can type in it; use a terminal of your own", described(maker))
 		case pseudo(p.TTY) && (maker.PID == 1 || maker.Name == "systemd"):
-			return errors.New("the process that created this terminal has ended and is unknown; use a terminal of your own")
+			return errors.New("the process that created this terminal has ended and cannot be checked; use another terminal")
 		}
 	}
 	return nil
@@ -165,11 +165,11 @@ func multiplexes(p *ancestry.Process) bool {
 // clients runs at a terminal of a person's.
 func (s *seat) attached(server *ancestry.Process, depth int) error {
 	if depth == maxNested {
-		return fmt.Errorf("more than %d nested terminals", maxNested)
+		return fmt.Errorf("more than %d terminals are nested; use a terminal of your own", maxNested)
 	}
 	all, err := s.running()
 	if err != nil {
-		return fmt.Errorf("the reader of this terminal is unknown: %w", err)
+		return fmt.Errorf("the program that shows this terminal is unknown: %w; use another terminal", err)
 	}
 	for i := range all {
 		p := &all[i]
@@ -181,7 +181,7 @@ func (s *seat) attached(server *ancestry.Process, depth int) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s created this terminal, and no user's terminal is attached to it; attach to it first", described(server))
+	return fmt.Errorf("%s created this terminal, and no user is attached to it; attach to it first", described(server))
 }
 
 // socket returns what says which server of tmux a process belongs to.

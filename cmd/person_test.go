@@ -111,7 +111,7 @@ func TestAttended(t *testing.T) {
 		"tmux below a host":              {inTmux(processes{3: process(2, pts(1), "claude")}), nil, atTerminal, "tmux (process 20) created this terminal"},
 		"tmux whose client script made":  {inTmux(processes{4: process(3, pts(1), "script"), 21: process(4, pts(2), "tmux", "new")}), nil, atTerminal, "tmux (process 20) created"},
 		"another server of tmux":         {inTmux(processes{20: process(1, 0, "tmux", "-L", "own", "new", "-d")}), nil, atTerminal, "tmux (process 20) created"},
-		"tmux in its own terminal":       {inTmux(processes{21: process(30, pts(5), "tmux", "attach")}), nil, atTerminal, "no user's terminal is attached"},
+		"tmux in its own terminal":       {inTmux(processes{21: process(30, pts(5), "tmux", "attach")}), nil, atTerminal, "created this terminal, and no user is attached to it; attach to it first"},
 		"ancestors that are unknown":     {&fakeSystem{processes: person10(nil).processes, err: errors.New("hidden")}, nil, notByAgent, "the process that started it is unknown: hidden"},
 		"a host below unknown ancestors": {&fakeSystem{processes: person10(processes{3: process(2, 0, "claude")}).processes, err: errors.New("hidden")}, nil, notByAgent, "Claude Code"},
 	} {

@@ -83,9 +83,9 @@ func shieldConfig(set *config.Loaded, w *World, command string) shield.Config {
 func inContainer(set *config.Loaded, w *World) (*container.Container, error) {
 	switch {
 	case set.Container != "auto":
-		return nil, errors.New("the setting container is no")
+		return nil, errors.New("container: no is set")
 	case w.Kernel == nil || w.OS != "linux":
-		return nil, errors.New("this system does not show it")
+		return nil, errors.New("this system does not show whether shield runs in a container")
 	}
 	roots := set.Roots
 	if len(roots) == 0 {

@@ -80,7 +80,7 @@ func generateKeys(c *cli.Context, w *World) error {
 	}
 	name := absolute(args, w.Dir)[0]
 	if c.Bool("no-password") && c.IsSet("password-file") {
-		return errors.New("policy bundle keygen: --no-password and --password-file exclude each other")
+		return errors.New("policy bundle keygen: --no-password and --password-file exclude each other; use one")
 	}
 	password := ""
 	if !c.Bool("no-password") {
@@ -119,14 +119,14 @@ func writeNew(path string, text []byte, mode fs.FileMode) error {
 func newPassword(c *cli.Context) (string, error) {
 	password, err := password(c, "Password for the private key: ")
 	if err == nil && password == "" {
-		err = errors.New("the password is empty; with --no-password the key is not encrypted")
+		err = errors.New("the password is empty; type one, or use --no-password")
 	}
 	if err != nil || c.IsSet("password-file") {
 		return password, err
 	}
 	again, err := askPassword(c.Context, "Repeat the password: ")
 	if err == nil && again != password {
-		err = errors.New("the two passwords differ; nothing was written; run the command again")
+		err = errors.New("the two passwords differ, so nothing was written; run the command again")
 	}
 	return password, err
 }
@@ -163,7 +163,7 @@ func buildBundle(c *cli.Context, w *World) error {
 	}
 	for _, flag := range []string{"name", "number", "expires", "out"} {
 		if !c.IsSet(flag) {
-			return fmt.Errorf("policy bundle build: --%s is missing", flag)
+			return fmt.Errorf("policy bundle build: --%s is missing; see 'shield policy bundle build --help'", flag)
 		}
 	}
 	day, err := time.Parse(time.DateOnly, c.String("expires"))
@@ -218,7 +218,7 @@ func bundleFiles(dir string) (map[string][]byte, error) {
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		if !e.Type().IsRegular() {
-			return nil, fmt.Errorf("%s is not a plain file; a bundle has no folders and no links", path)
+			return nil, fmt.Errorf("%s is not a regular file; remove folders and links from the folder", path)
 		}
 		data, _, err := owner.ReadFile(path, bundle.MaxArchive)
 		if err != nil {
@@ -314,7 +314,7 @@ func verifyKeys(c *cli.Context, cfg shield.Config) (bundle.Keys, error) {
 		}
 	}
 	if len(texts) == 0 {
-		return nil, errors.New("no key to check it against; name one with --key, or set policy.keys")
+		return nil, errors.New("no public key is given; name one with --key, or set policy.keys")
 	}
 	return bundle.ParseKeys(texts)
 }

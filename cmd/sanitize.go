@@ -97,7 +97,7 @@ func sanitizeStream(c *cli.Context, w *World) error {
 	case c.Context.Err() != nil:
 		return &statusError{statusBlock, nil}
 	case t == tally{}:
-		return &statusError{statusBlock, errors.New("no result was read")}
+		return &statusError{statusBlock, errors.New("standard input contains no result; write one JSON object a line")}
 	case status != statusAllow:
 		return &statusError{status, nil}
 	}
@@ -146,7 +146,7 @@ func sanitizeMode(c *cli.Context, w *World) (sanitize.Mode, error) {
 		mode = sanitize.Mode(set.Sanitize.Mode)
 	}
 	if !slices.Contains(sanitize.Modes(), mode) {
-		return "", fmt.Errorf("sanitize: --mode: %q is not one of flag, clean, wrap, block", cut(string(mode)))
+		return "", fmt.Errorf("sanitize: --mode %q is not one of flag, clean, wrap, block", cut(string(mode)))
 	}
 	return mode, nil
 }
@@ -231,7 +231,7 @@ func readResult(rec action.Record) (*action.Action, canonjson.Member, error) {
 	}
 	a, err := action.Parse(rec.Raw) // says what is wrong
 	if err == nil {
-		err = &action.Error{Code: action.MissingField, Field: "result", Err: errors.New("missing; add what the tool returned")}
+		err = &action.Error{Code: action.MissingField, Field: "result", Err: errors.New("result is missing; add the result of the tool")}
 	}
 	return a, canonjson.Member{}, err
 }

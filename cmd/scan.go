@@ -51,7 +51,7 @@ func scanTranscripts(c *cli.Context, w *World) error {
 		return err
 	}
 	if c.Bool("json") && c.Bool("html") {
-		return errors.New("scan: --json and --html exclude each other")
+		return errors.New("scan: --json and --html exclude each other; use one")
 	}
 	set, err := settings(c, w)
 	if err != nil {

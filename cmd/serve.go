@@ -65,7 +65,7 @@ func inherited(w *World) *os.File {
 func serve(c *cli.Context, w *World) error {
 	state := serviceState(w)
 	if state == "" {
-		return errors.New("serve: the state folder is not known; set HOME")
+		return errors.New("serve: the state folder is unknown; set HOME")
 	}
 	s := &server{w: w, patience: watch.Patience, since: w.Now(), metrics: service.NewMetrics(), judging: make(chan struct{}, maxJudging*runtime.GOMAXPROCS(0))}
 	s.web = service.NewWeb(service.WebOptions{Judge: s.judgeRemote, Status: func() any { return s.report() }, Metrics: s.metrics, Clock: w.Now})
@@ -85,13 +85,13 @@ func serve(c *cli.Context, w *World) error {
 	ctx, stop := context.WithCancel(c.Context)
 	defer stop()
 	parts := []func() error{func() error { return socket.Serve(ctx, s.answer) }}
-	fmt.Fprintf(w.Err, "shield: judging for processes that ask at %s\n", filepath.Join(peer.Folder(state), peer.SocketName))
+	fmt.Fprintf(w.Err, "shield: listening for processes of this user at %s\n", filepath.Join(peer.Folder(state), peer.SocketName))
 	if address := s.settings.Load().Serve.Listen; address != "" {
 		l, err := net.Listen("tcp", address)
 		if err != nil {
 			return fmt.Errorf("serve: %w", err)
 		}
-		fmt.Fprintf(w.Err, "shield: judging for those with a token at https://%s\n", l.Addr())
+		fmt.Fprintf(w.Err, "shield: listening for clients with a token at https://%s\n", l.Addr())
 		parts = append(parts, func() error { return s.web.Serve(ctx, l) })
 	}
 	go s.keepBundle(ctx)
@@ -121,7 +121,7 @@ func (s *server) keepLoaded(ctx context.Context, c *cli.Context) {
 		select {
 		case <-s.w.Reload:
 			if err := s.reload(c); err != nil {
-				fmt.Fprintf(s.w.Err, "shield: serve: the settings loaded before stay in force: %s\n", withoutSecrets(err))
+				fmt.Fprintf(s.w.Err, "shield: serve: the new settings are invalid, so the old ones stay in use: %s\n", withoutSecrets(err))
 				continue
 			}
 			endPage()
@@ -218,7 +218,7 @@ var asking = []string{"hook", "exec", "mcp", "run", "policy", "classify"}
 const maxJudging = 4
 
 // errUndecided is why the process that asks has to judge for itself.
-var errUndecided = errors.New("a later tier has to decide")
+var errUndecided = errors.New("a later tier must decide")
 
 // answer runs the command line of a question.
 func (s *server) answer(ctx context.Context, q *peer.Question, from service.Asker) (ans peer.Answer) {

@@ -63,7 +63,7 @@ func TestServiceKeepsBundle(t *testing.T) {
 		}
 		return err
 	}
-	if err := reload(); err == nil || !strings.Contains(err.Error(), "none is here yet") {
+	if err := reload(); err == nil || !strings.Contains(err.Error(), "no bundle is installed yet; download it with 'shield policy bundle update'") {
 		t.Errorf("without a bundle: error %v", err)
 	}
 	publish(3)

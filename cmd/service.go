@@ -53,7 +53,7 @@ func serviceUnit(c *cli.Context, w *World) (*service.Unit, error) {
 	}
 	state := serviceState(w)
 	if state == "" || w.Executable == "" {
-		return nil, errors.New("service: the state folder or the path of shield itself is not known; set HOME")
+		return nil, errors.New("service: the state folder or the path of shield is unknown; set HOME")
 	}
 	p := service.Place{
 		Program: w.Executable, Home: w.Home, Config: filepath.Dir(filepath.Dir(config.UserFile(w.Home, w.Getenv))),
@@ -93,7 +93,7 @@ func installService(c *cli.Context, w *World) error {
 	}
 	for _, argv := range u.Start {
 		if err := runManager(c.Context, w, argv); err != nil {
-			return fmt.Errorf("service install: the files are there, but '%s' failed: %w; run it where it works, or start 'shield serve' by hand", strings.Join(argv, " "), err)
+			return fmt.Errorf("service install: the files were written, but '%s' failed: %w; run that command yourself, or start 'shield serve' by hand", strings.Join(argv, " "), err)
 		}
 	}
 	fmt.Fprintln(w.Out, "installed; 'shield service status' says whether it answers")
@@ -115,7 +115,7 @@ func uninstallService(c *cli.Context, w *World) error {
 		err := os.Remove(f.Path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			fmt.Fprintf(w.Out, "%s was not there\n", term.Escape(f.Path))
+			fmt.Fprintf(w.Out, "%s does not exist\n", term.Escape(f.Path))
 		case err != nil:
 			failed = append(failed, err)
 		default:
@@ -166,12 +166,12 @@ func serviceStatus(c *cli.Context, w *World) error {
 	socket := filepath.Join(peer.Folder(serviceState(w)), peer.SocketName)
 	line, err := peer.Dial(peer.Folder(serviceState(w)))
 	if err != nil {
-		return fmt.Errorf("the service at %s is not running: %w; each process judges for itself; to start it: shield service install", socket, err)
+		return fmt.Errorf("the service at %s is not running: %w; hooks judge without it; to start it: shield service install", socket, err)
 	}
 	q := w.question([]string{"service", "status"}, nil)
 	answer, err := line.Ask(&q, maxStatus)
 	if err != nil {
-		return fmt.Errorf("the service at %s does not answer: %w; each process judges for itself; restart the service", socket, err)
+		return fmt.Errorf("the service at %s does not answer: %w; hooks judge without it; restart the service", socket, err)
 	}
 	var r serviceReport
 	if err := json.Unmarshal(answer.Output, &r); err != nil || !answer.Decided {

@@ -255,7 +255,7 @@ func printSession(to io.Writer, s *shownSession, w *World) error {
 		fmt.Fprintf(&b, "file    %s: %s\n", f.Path, joinLabels(f.Labels))
 	}
 	if s.Full > 0 {
-		fmt.Fprintf(&b, "file    there was no room for another %s ago; for as long as sessions are kept, files that are not listed count as downloaded\n", age(since(w, s.Full)))
+		fmt.Fprintf(&b, "file    the list of files was full %s ago; files that it does not name count as downloaded until the session is forgotten\n", age(since(w, s.Full)))
 	}
 	for _, r := range s.Remotes {
 		fmt.Fprintf(&b, "remote  %s of %s now points to %s\n", r.Name, orNone(r.Repository), orNone(r.To))

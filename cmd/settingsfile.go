@@ -41,7 +41,7 @@ func newSettingsFile(name string) (settingsFile, error) {
 		}
 		path = target
 	}
-	return settingsFile{}, fmt.Errorf("%s: more than %d symbolic links", name, maxLinks)
+	return settingsFile{}, fmt.Errorf("%s: more than %d symbolic links; name the file itself", name, maxLinks)
 }
 
 // read returns the content and whether the file exists.
@@ -52,7 +52,7 @@ func (s settingsFile) read() (text []byte, exists bool, err error) { return read
 // file of the person's.
 func (s settingsFile) readBackup() (text []byte, exists bool, err error) {
 	if st, err := os.Lstat(s.backup); err == nil && !st.Mode().IsRegular() {
-		return nil, false, fmt.Errorf("%s: is not a regular file; remove it", s.backup)
+		return nil, false, fmt.Errorf("%s: not a regular file; remove it", s.backup)
 	}
 	return readSettings(s.backup)
 }
@@ -69,11 +69,11 @@ func readSettings(name string) (text []byte, exists bool, err error) {
 	}
 	defer f.Close()
 	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-		return nil, false, fmt.Errorf("%s: is not a regular file", name)
+		return nil, false, fmt.Errorf("%s: not a regular file; remove it", name)
 	}
 	text, err = io.ReadAll(io.LimitReader(f, host.MaxBytes+1))
 	if err == nil && len(text) > host.MaxBytes {
-		err = fmt.Errorf("%s: larger than %d MiB", name, host.MaxBytes>>20)
+		err = fmt.Errorf("%s: the file is larger than %d MiB; shorten it", name, host.MaxBytes>>20)
 	}
 	return text, true, err
 }
@@ -101,7 +101,7 @@ func (s settingsFile) forget() error {
 // writable returns why the file cannot be replaced.
 func (s settingsFile) writable() error {
 	if st, err := os.Stat(s.path); err == nil && st.Mode().Perm()&0o200 == 0 {
-		return fmt.Errorf("%s: is read-only; make it writable with chmod u+w", s.path)
+		return fmt.Errorf("%s: the file is read-only; run 'chmod u+w' on it", s.path)
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (s settingsFile) replace(text []byte, program bool) error {
 func replaceFile(name string, text []byte, like fs.FileInfo) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".shield-*")
 	if err != nil {
-		return fmt.Errorf("%s: its folder cannot be written to: %w", name, err)
+		return fmt.Errorf("%s: the folder is not writable: %w; check its owner and mode", name, err)
 	}
 	defer os.Remove(f.Name())
 	_, err = f.Write(text)

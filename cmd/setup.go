@@ -35,7 +35,7 @@ var reviewers = []struct {
 	preset, means string
 	calls         int
 }{
-	{"offline", "ask me; the model is not asked", 0},
+	{"offline", "ask me; no model is asked", 0},
 	{"assisted", "ask the model first, then me", 4},
 	{"default", "the model reviews every change", 23},
 }

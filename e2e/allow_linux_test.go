@@ -132,7 +132,7 @@ func TestAllow(t *testing.T) {
 	k := atKeyboard(t, cmd)
 	defer cmd.Wait()
 	for range 400 {
-		if s := k.screen(); strings.Contains(s, "only a person can do this") {
+		if s := k.screen(); strings.Contains(s, "only the user can do this") {
 			t.Skip(s) // an agent runs the tests
 		} else if approveCode.MatchString(s) {
 			break

@@ -94,9 +94,9 @@ func TestHookStatusOfEveryHost(t *testing.T) {
 			spoil func(*hooked)
 		}{
 			{"as installed", "", func(*hooked) {}},
-			{"missing settings", "no hook of shield is installed", func(h *hooked) { _ = os.Remove(h.settings) }},
-			{"missing program", "the program is missing", func(h *hooked) { _ = os.Remove(h.bin) }},
-			{"not executable", "not a program", func(h *hooked) { h.copy(h.bin); h.mode(h.bin, 0o644) }},
+			{"missing settings", "no hook of shield is installed; run 'shield hook install'", func(h *hooked) { _ = os.Remove(h.settings) }},
+			{"missing program", "the program of the hook is missing:", func(h *hooked) { _ = os.Remove(h.bin) }},
+			{"not executable", "is not executable; install shield again", func(h *hooked) { h.copy(h.bin); h.mode(h.bin, 0o644) }},
 			{"others may write the program", "lets other users access it", func(h *hooked) { h.copy(h.bin); h.mode(h.bin, 0o757) }},
 			{"others may write the settings", "lets other users access it", func(h *hooked) { h.mode(h.settings, 0o757) }},
 			{"no wrapper", "", func(h *hooked) { h.edit(`n() {`, `m() {`) }},
@@ -157,7 +157,7 @@ func TestHookStatusOfSwitches(t *testing.T) {
 		{"openclaw", "the extension is off", "plugins.entries.shield.enabled", "HOME/.openclaw/openclaw.json", `{"plugins": {"entries": {"shield": {"enabled": false}}}}`},
 		{"openclaw", "the extension is left out", "plugins.allow", "HOME/.openclaw/openclaw.json", `{"plugins": {"allow": ["other"]}}`},
 		{"openclaw", "the extension is denied", "plugins.deny", "HOME/.openclaw/openclaw.json", `{"plugins": {"allow": ["shield"], "deny": ["shield"]}}`},
-		{"openclaw", "settings that are not understood", "more than JSON with comments", "HOME/.openclaw/openclaw.json", `{plugins: {enabled: false}}`},
+		{"openclaw", "settings that are not understood", "is not JSON with comments, so shield cannot check whether it disables hooks; write it as JSON", "HOME/.openclaw/openclaw.json", `{plugins: {enabled: false}}`},
 		{"goose", "a file beside it is missing", "is missing or was changed", "HOME/.agents/plugins/shield/plugin.json", "{}"},
 		{"openclaw", "a file beside it is missing", "is missing or was changed", "HOME/.openclaw/extensions/shield/package.json", "{}"},
 	} {
@@ -205,9 +205,9 @@ func TestHookStatusOfResults(t *testing.T) {
 		}},
 		{"claude-code", "one tool only", "matcher Write", claude(`"*"`, `"Write"`)},
 		{"claude-code", "not waited for", "async", claude(`"type"`, `"async": true, "type"`)},
-		{"claude-code", "the host waits too short", "stops waiting", claude(`"timeout": 30`, `"timeout": 3`)},
+		{"claude-code", "the host waits too short", "and shield needs", claude(`"timeout": 30`, `"timeout": 3`)},
 		{"claude-code", "another shape", "missing, killed or gives no clear", claude(`exit 0; }; {`, `exit 1; }; {`)},
-		{"claude-code", "more than the command", "did not install this command", claude(`|| c; `, `|| c; true; `)},
+		{"claude-code", "more than the command", "the command is not one that shield installs", claude(`|| c; `, `|| c; true; `)},
 		{"claude-code", "a malformed neighbour", "is malformed", claude(`[`, `[{"matcher": 7, "hooks": []},`)},
 		{"claude-code", "another program", "does not notice that", claude("it's", "its")},
 		{"gemini-cli", "one tool only", "matcher Write", edited(`"AfterTool"`, `"*"`, `"Write"`)},
@@ -261,11 +261,11 @@ func TestHookStatusOfPermission(t *testing.T) {
 		{"claude-code", "gone, and not wanted", "", func(h *hooked) { h.edit(head, `"SubagentStart"`) }},
 		{"claude-code", "one tool only", "matcher Write", edited(head, `"*"`, `"Write"`)},
 		{"claude-code", "not waited for", "async", edited(head, `"type"`, `"async": true, "type"`)},
-		{"claude-code", "the host waits too short", "stops waiting", edited(head, `"timeout": 30`, `"timeout": 3`)},
+		{"claude-code", "the host waits too short", "and shield needs", edited(head, `"timeout": 30`, `"timeout": 3`)},
 		{"claude-code", "another shape", "missing, killed or gives no clear", edited(head, `exit 2; }; {`, `exit 0; }; {`)},
 		{"claude-code", "the denial of another event", "missing, killed or gives no clear", edited(head, `behavior`, `permission`)},
-		{"claude-code", "the command of another event", "not a denial with a reason", edited(head, ` --permission-request`, ``)},
-		{"claude-code", "more than the command", "did not install this command", edited(head, `|| c; `, `|| c; true; `)},
+		{"claude-code", "the command of another event", "the output is not a denial with a reason", edited(head, ` --permission-request`, ``)},
+		{"claude-code", "more than the command", "the command is not one that shield installs", edited(head, `|| c; `, `|| c; true; `)},
 		{"claude-code", "a malformed neighbour", "is malformed", edited(head, `[`, `[{"matcher": 7, "hooks": []},`)},
 		{"claude-code", "a malformed entry of another program", "", func(h *hooked) { h.edit(head, `"PermissionRequest": [7], "SubagentStart"`) }},
 		{"claude-code", "another program", "does not notice that", edited(head, "it's", "its")},
@@ -290,7 +290,7 @@ func TestHookStatusOfPermission(t *testing.T) {
 			if status != 0 || !strings.Contains(out, works(t, c.host, h)) {
 				t.Errorf("status %d, stdout %q, stderr %q; want a denial that is enforced", status, out, errs)
 			}
-			if c.says == "" && warned(errs) != "" || c.says != "" && (!strings.Contains(errs, "permission questions of the host are answered") || !strings.Contains(errs, c.says)) {
+			if c.says == "" && warned(errs) != "" || c.says != "" && (!strings.Contains(errs, "shield does not answer all permission prompts of the host") || !strings.Contains(errs, c.says)) {
 				t.Errorf("it says %q, want %q", errs, c.says)
 			}
 		})

@@ -80,7 +80,7 @@ os.wait(); time.sleep(20)' </dev/null >/dev/null 2>&1 &)`},
 				time.Sleep(25 * time.Millisecond)
 			}
 			t.Log(said)
-			if !strings.Contains(said, "only a person can do this: ") {
+			if !strings.Contains(said, "only the user can do this") {
 				t.Errorf("%q", said)
 			}
 		})

@@ -78,7 +78,7 @@ func (s *screen) waitFor(text string) {
 	s.t.Helper()
 	for range 800 {
 		said := s.said()
-		if strings.Contains(said, "only a person can do this") {
+		if strings.Contains(said, "only the user can do this") {
 			s.t.Skip("an agent runs the tests")
 		}
 		if strings.Contains(said, text) {

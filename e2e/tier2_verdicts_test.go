@@ -19,7 +19,7 @@ const (
 	harmless = `{"id":"h","type":"write_file","payload":{"path":"main.go","content":"package main"}}`
 
 	canaryReason = "canary token missing from evaluator response -- possible evaluator injection"
-	opened       = ", allowing with reduced confidence"
+	opened       = "; allowed with reduced confidence, since fail_closed is false"
 )
 
 // A said is what a row of a table wants of a verdict.
@@ -72,7 +72,7 @@ func TestFailuresOfTier2(t *testing.T) {
 		{"400", "", block(0.5, call+"HTTP status 400", "evaluator"), block(0.5, call, "evaluator")},
 		{"huge", "", block(0.5, call+"response is longer than 65536 bytes", "evaluator"), block(0.5, call, "evaluator")},
 		{"html", "", block(0.5, call+`response is "text/html"`, "evaluator"), block(0.5, call, "evaluator")},
-		{"not-json", "", block(0.5, call+"response is not one well-formed JSON object", "evaluator"), block(0.5, call, "evaluator")},
+		{"not-json", "", block(0.5, call+"the response is not one well-formed JSON object:", "evaluator"), block(0.5, call, "evaluator")},
 		{"prose", "", block(0.5, parse, "evaluator"), block(0.5, parse, "evaluator")},
 		{"two-objects", "", block(0.5, parse, "evaluator"), block(0.5, parse, "evaluator")},
 		{"nan", "", block(0.5, parse, "evaluator"), block(0.5, parse, "evaluator")},
@@ -179,9 +179,9 @@ func TestTier2Unavailable(t *testing.T) {
 		want         said
 	}{
 		{"none", "fail_closed: true", said{"BLOCK", 0.5, required, "unavailable", false}},
-		{"none, failing open", "fail_closed: false", said{"ALLOW", 0.5, "needs review, and no model can be used, allowing with reduced confidence", "unavailable", true}},
+		{"none, failing open", "fail_closed: false", said{"ALLOW", 0.5, "needs review, and no model can be used; allowed with reduced confidence, since fail_closed is false", "unavailable", true}},
 		{"no key", "evaluator: {provider: openai, model: m}", said{"BLOCK", 0.5, "needs review, and the model cannot be used", "unavailable", false}},
-		{"no key, failing open", "evaluator: {provider: openai, model: m}\nfail_closed: false", said{"ALLOW", 0.5, "needs review, and no model can be used, allowing with reduced confidence", "unavailable", true}},
+		{"no key, failing open", "evaluator: {provider: openai, model: m}\nfail_closed: false", said{"ALLOW", 0.5, "needs review, and no model can be used; allowed with reduced confidence, since fail_closed is false", "unavailable", true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

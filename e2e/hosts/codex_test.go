@@ -47,7 +47,7 @@ func TestHostsCodexTrust(t *testing.T) {
 		trust += fmt.Sprintf("[hooks.state.%q]\ntrusted_hash = %q\n", m[1], m[2])
 		r.write(config, trust)
 		out, err := r.command(time.Minute, r.shield, "hook", "status", "codex")
-		results, questions := strings.Contains(out, "tool results are"), strings.Contains(out, "permission questions of the host are answered")
+		results, questions := strings.Contains(out, "tool results are"), strings.Contains(out, "shield does not answer all permission prompts of the host")
 		if err != nil || results != (i < 1) || questions != (i < 2) {
 			t.Errorf("status does not see the trust of %d hooks that Codex wrote: %v, %.800s", i+1, err, out)
 		}

@@ -11,7 +11,7 @@ const (
 )
 
 // ErrUnsupported is the error on systems where processes cannot be read.
-var ErrUnsupported = errors.New("the ancestors of a process are known on Linux only")
+var ErrUnsupported = errors.New("parent processes can be read on Linux only")
 
 // A Process is a running program, as the kernel describes it. Every program can change
 // its own Name and Args; nothing but the kernel sets the rest.

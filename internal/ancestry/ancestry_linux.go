@@ -25,7 +25,7 @@ func Of(pid int) ([]Process, error) {
 		}
 		// The kernel gives the PID of a process that ended to a later one.
 		if n := len(out); n > 0 && p.Start > out[n-1].Start {
-			return out, fmt.Errorf("process %d ended while its children were read", pid)
+			return out, fmt.Errorf("process %d ended while its child processes were read", pid)
 		}
 		out = append(out, p)
 		pid = p.Parent
@@ -100,12 +100,12 @@ func parseStat(text string) (p Process, err error) {
 	pid, rest, ok := strings.Cut(text, " (")
 	end := strings.LastIndexByte(rest, ')') // NAME can contain brackets and spaces
 	if !ok || end < 0 {
-		return p, errors.New("no name in brackets")
+		return p, errors.New("the process name is missing")
 	}
 	p.Name = rest[:end]
 	fields := strings.Fields(rest[end+1:]) // from the third on
 	if len(fields) < 20 {
-		return p, errors.New("too few fields")
+		return p, errors.New("fields are missing")
 	}
 	for _, f := range []struct {
 		text string

@@ -50,24 +50,24 @@ func Load(name string, alone bool) (Tokens, error) {
 			words = []string{"", words[0]}
 		}
 		if len(words) != 2 || !isName(words[0]) {
-			return fail("not a line NAME TOKEN")
+			return fail("the line is not NAME TOKEN; write both, with a space between them")
 		}
 		if len(words[1]) < MinToken {
 			return fail(fmt.Sprintf("the token has fewer than %d characters; make one with 'openssl rand -hex 32'", MinToken))
 		}
 		for _, other := range out {
 			if other == "" {
-				return fail("the token in an earlier line has no name")
+				return fail("two tokens need names; write NAME TOKEN in each line")
 			}
 		}
 		sum := sha256.Sum256([]byte(words[1]))
 		if _, again := out[sum]; again {
-			return fail("the token is already used in an earlier line")
+			return fail("the token is the same as in an earlier line; make another with 'openssl rand -hex 32'")
 		}
 		out[sum] = words[0]
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%s: holds no token", name)
+		return nil, fmt.Errorf("%s contains no token; make one with 'openssl rand -hex 32'", name)
 	}
 	return out, nil
 }
@@ -95,7 +95,7 @@ func Secret(name string) (string, error) {
 	}
 	text := strings.TrimSpace(string(b))
 	if len(text) < minSecret || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", fmt.Errorf("%s: expected a token of at least %d printable ASCII characters", name, minSecret)
+		return "", fmt.Errorf("%s must contain a token of at least %d printable ASCII characters; make one with 'openssl rand -hex 32'", name, minSecret)
 	}
 	return text, nil
 }
@@ -124,7 +124,7 @@ func private(name string) ([]byte, error) {
 		err = owner.Check(info, owner.Access)
 	}
 	if err != nil {
-		return nil, errors.Join(err, fmt.Errorf("use a file of your own with mode 0600: %s", name))
+		return nil, errors.Join(err, fmt.Errorf("the token file must belong to you and have mode 0600: %s", name))
 	}
 	return text, nil
 }

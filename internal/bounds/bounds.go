@@ -37,7 +37,7 @@ type Grants struct {
 // An UnboundedError says why what a command does cannot be contained.
 type UnboundedError struct{ Why string }
 
-func (e *UnboundedError) Error() string { return "this cannot be contained: " + e.Why }
+func (e *UnboundedError) Error() string { return "this command cannot be contained: " + e.Why }
 
 // OfCommand returns the profile of a command by its effects, all of them. It is an
 // [*UnboundedError] if containment would stop the command from doing what was judged.
@@ -68,7 +68,7 @@ func OfServer(program string, at Place, g Grants) (*contain.Profile, error) {
 	for _, path := range g.Write {
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil {
-			return nil, fmt.Errorf("containment: write: %w", err)
+			return nil, fmt.Errorf("containment: write the list of paths: %w", err)
 		}
 		b.write = append(b.write, real)
 		b.free = append(b.free, real)
@@ -256,12 +256,12 @@ func (b *builder) effect(e *effect.Effect) error {
 // outside are the effects that containment would stop, and why: what they change is not
 // below any path.
 var outside = map[effect.Kind]string{
-	effect.ChangePrivilege: "takes other privileges",
-	effect.ChangeSystem:    "changes the system",
-	effect.StopProcess:     "ends other processes",
-	effect.ReadClipboard:   "reads the screen, keys or memory of other programs",
-	effect.RemoteShell:     "hands a shell to another machine",
-	effect.ChangeGuard:     "changes shield itself",
+	effect.ChangePrivilege: "it changes its privileges",
+	effect.ChangeSystem:    "it changes the system",
+	effect.StopProcess:     "it stops other processes",
+	effect.ReadClipboard:   "it reads the screen, the keyboard or the memory of other programs",
+	effect.RemoteShell:     "it gives another machine a shell",
+	effect.ChangeGuard:     "it changes shield",
 }
 
 // program gives a program what it keeps: caches, which are made at the start if they are missing, and the
@@ -378,7 +378,7 @@ func (b *builder) change(e *effect.Effect) error {
 		folder = filepath.Dir(folder)
 	}
 	if b.wide(folder) {
-		return &UnboundedError{fmt.Sprintf("it adds or removes names in %s, which holds more than may be changed", folder)}
+		return &UnboundedError{fmt.Sprintf("it adds or removes files in %s, a folder with other files that it must not change", folder)}
 	}
 	b.write = append(b.write, folder)
 	return nil
@@ -405,7 +405,7 @@ func resolve(path string) (real string, exists bool, err error) {
 			return "", false, err
 		}
 		if _, err := os.Lstat(p); err == nil {
-			return "", false, fmt.Errorf("%s is a link that leads nowhere", p)
+			return "", false, fmt.Errorf("%s is a symbolic link to a file that does not exist", p)
 		}
 		rest = append(rest, filepath.Base(p))
 	}

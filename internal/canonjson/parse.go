@@ -119,7 +119,7 @@ var allowDuplicates = sync.OnceValue(func() jsontext.Options { return jsontext.A
 
 func newParser(raw []byte, maxDepth int) (*parser, error) {
 	if !utf8.Valid(raw) {
-		return nil, &Error{Kind: UTF8, Offset: int64(validPrefix(raw)), Err: errors.New("not UTF-8")}
+		return nil, &Error{Kind: UTF8, Offset: int64(validPrefix(raw)), Err: errors.New("the text is not UTF-8; convert it")}
 	}
 	p := parsers.Get().(*parser)
 	p.buf = *bytes.NewBuffer(raw)
@@ -260,7 +260,7 @@ func (p *parser) name(seen *names) (string, error) {
 	}
 	if other, ok := seen.add(name); !ok {
 		return "", &Error{Kind: Duplicate, Field: Quote(name), Offset: p.dec.InputOffset(),
-			Err: fmt.Errorf("two keys %q and %q are the same or differ only in case", Quote(other), Quote(name))}
+			Err: fmt.Errorf("the keys %q and %q are the same, or differ only in case; remove one", Quote(other), Quote(name))}
 	}
 	return name, nil
 }
@@ -272,13 +272,13 @@ func (p *parser) end() error {
 		return nil
 	}
 	if err == nil {
-		err = errors.New("more than one value")
+		err = errors.New("there is more than one JSON value; keep one")
 	}
 	return p.fail(err)
 }
 
 func (p *parser) tooDeep() error {
-	return &Error{Kind: Depth, Offset: p.dec.InputOffset(), Err: fmt.Errorf("nested deeper than %d levels", p.maxDepth)}
+	return &Error{Kind: Depth, Offset: p.dec.InputOffset(), Err: fmt.Errorf("the JSON is nested deeper than %d levels; flatten it", p.maxDepth)}
 }
 
 // fail turns an error of jsontext into an [*Error] that quotes nothing of the
@@ -288,11 +288,11 @@ func (p *parser) fail(err error) error {
 	var syntactic *jsontext.SyntacticError
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF:
-		e.Err = errors.New("not JSON: it is truncated")
+		e.Err = errors.New("not JSON: the text is truncated")
 	case errors.As(err, &syntactic):
 		e.Offset = syntactic.ByteOffset
 		if at := e.Offset; at >= 0 && at <= int64(len(p.raw)) && isSurrogateEscape(p.raw[at:]) {
-			e.Kind, e.Err = Surrogate, errors.New("half of a surrogate pair")
+			e.Kind, e.Err = Surrogate, errors.New("the text contains half of a surrogate pair; write the whole character")
 			break
 		}
 		e.Err = fmt.Errorf("not JSON at byte %d", e.Offset+1)

@@ -19,7 +19,7 @@ import (
 // are not read.
 type id [sha1.Size]byte
 
-var errBound = errors.New("a bound is exceeded")
+var errBound = errors.New("the git object is too large or too deep")
 
 // isAbsent reports whether a file surely does not exist.
 func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
@@ -100,7 +100,7 @@ func (r *Reader) exactly(in io.Reader, size int64) ([]byte, error) {
 	}
 	var more [1]byte
 	if n, err := io.ReadFull(in, more[:]); n != 0 || !errors.Is(err, io.EOF) {
-		return nil, errors.New("an object is longer than it says")
+		return nil, errors.New("the git object is longer than its header says")
 	}
 	return data, nil
 }

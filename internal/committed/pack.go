@@ -18,7 +18,7 @@ type pack struct {
 	fan         [256]uint32
 }
 
-var errPack = errors.New("a pack is not as it should be")
+var errPack = errors.New("the git pack file is damaged")
 
 const (
 	fanAt   = 8             // where the index counts names by their first byte

@@ -270,7 +270,7 @@ func memory(text []byte) (*os.File, error) {
 func plain(p *Profile) error {
 	for _, path := range append(append([]string{}, p.Hidden...), p.Write...) {
 		if !strings.HasPrefix(path, "/") {
-			return fmt.Errorf("containment: %.80q is not an absolute path", path)
+			return fmt.Errorf("containment: %.80q is not an absolute path; write it in full", path)
 		}
 	}
 	return nil
@@ -307,7 +307,7 @@ func abi() (int, error) {
 	level, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	switch {
 	case errno == unix.ENOSYS:
-		return 0, &UnavailableError{"the kernel has no Landlock, which Linux has since 5.13"}
+		return 0, &UnavailableError{"the kernel has no Landlock, which needs Linux 5.13 or later"}
 	case errno == unix.EOPNOTSUPP:
 		return 0, &UnavailableError{"Landlock is turned off in the kernel: it is not in the list of the boot option lsm="}
 	case errno != 0:

@@ -58,10 +58,10 @@ func Find(root fs.FS, home string, roots []string) (*Container, error) {
 		}
 	}
 	if top.at != "/" || !top.image() {
-		return nil, fmt.Errorf("the root file system is %s, not an image's", top.kind)
+		return nil, fmt.Errorf("the root file system is %s, not that of a container image", top.kind)
 	}
 	if first, err := mountsOf(root, "1"); err != nil || !slices.Contains(first, top) {
-		return nil, errors.New("process 1 has another root file system, or does not show it")
+		return nil, errors.New("process 1 has another root file system, or hides it")
 	}
 	if err := apart(root); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func Find(root fs.FS, home string, roots []string) (*Container, error) {
 		case m.at == "/":
 			continue
 		case !m.own() && (!m.workspace(home, roots) || hostDisk(root, m)):
-			return nil, fmt.Errorf("%s is of the host, and not the workspace", m.at)
+			return nil, fmt.Errorf("%s is mounted from the host, and is not the workspace", m.at)
 		}
 		if !slices.Contains(c.Mounts, m.at) {
 			c.Mounts = append(c.Mounts, m.at)
@@ -84,7 +84,7 @@ func Find(root fs.FS, home string, roots []string) (*Container, error) {
 	for _, glob := range sockets {
 		found, err := fs.Glob(root, glob)
 		if len(found) > 0 || err != nil {
-			return nil, fmt.Errorf("/%s answers for the container runtime", glob)
+			return nil, fmt.Errorf("/%s is the socket of the container runtime", glob)
 		}
 	}
 	return c, nil
@@ -104,9 +104,9 @@ func apart(root fs.FS) error {
 		n, failed := strconv.ParseUint(number, 10, 64)
 		switch {
 		case err != nil || !ok || failed != nil:
-			return fmt.Errorf("the kernel does not show the namespace %s", name)
+			return fmt.Errorf("the kernel does not show the %s namespace", name)
 		case n == hostNamespaces[name]:
-			return fmt.Errorf("the namespace %s is the host's", name)
+			return fmt.Errorf("the %s namespace is the host's", name)
 		}
 	}
 	if _, err := fs.Stat(root, "proc/sys/net/core/somaxconn"); err != nil { // every network has it
@@ -134,7 +134,7 @@ func bounded(root fs.FS) error {
 		}
 		for bit, name := range escapes {
 			if bits&(1<<bit) != 0 {
-				return fmt.Errorf("it has %s", name)
+				return fmt.Errorf("the process has %s", name)
 			}
 		}
 	}

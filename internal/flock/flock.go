@@ -31,11 +31,11 @@ type Lock struct {
 func New(path string) (*Lock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|noFollow, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("open lock: %w", err)
+		return nil, fmt.Errorf("open lock file: %w", err)
 	}
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		f.Close()
-		return nil, fmt.Errorf("open lock: %s is not a regular file", path)
+		return nil, fmt.Errorf("open lock file: %s is not a regular file; remove it", path)
 	}
 	return &Lock{f: f}, nil
 }
@@ -49,7 +49,7 @@ type HeldError struct {
 }
 
 // ErrHeld is the cause of a [HeldError] whose time was up.
-var ErrHeld = errors.New("the lock is held")
+var ErrHeld = errors.New("another process holds the lock")
 
 func (e *HeldError) Error() string {
 	holder := e.Holder

@@ -31,7 +31,7 @@ const (
 )
 
 // ErrLimit says that a file is larger or deeper than is read.
-var ErrLimit = errors.New("larger or deeper than is read")
+var ErrLimit = errors.New("the file is too large or too deeply nested")
 
 // Weaker returns what a file with a new text grants that it did not with an old one, and
 // what it guards no longer. was says that there was a file; forms are the entries of
@@ -303,7 +303,7 @@ func disowned(old, text string) (out []Fact) {
 	for pattern, who := range before {
 		for _, owner := range who {
 			if !slices.Contains(now[pattern], owner) && len(out) < maxFacts {
-				out = append(out, Fact{"weakens", "no longer has " + owner + " look at changes of " + pattern})
+				out = append(out, Fact{"weakens", "no longer has " + owner + " as a reviewer of " + pattern})
 			}
 		}
 	}

@@ -41,11 +41,11 @@ func (p *program) examine() (err error) {
 	}
 	switch mode := p.before.Mode(); {
 	case mode.IsDir():
-		return errors.New("is a folder, not a program")
+		return errors.New("is a folder; name a program")
 	case !mode.IsRegular():
-		return errors.New("is not a regular file")
+		return errors.New("is not a regular file; name a program")
 	case !Executable(mode):
-		return errors.New("is not executable")
+		return errors.New("is not executable; run 'chmod +x' on it")
 	}
 	var start [2]byte
 	if _, err := p.file.ReadAt(start[:], 0); err != nil && !errors.Is(err, io.EOF) {
@@ -55,7 +55,7 @@ func (p *program) examine() (err error) {
 	return nil
 }
 
-var errChanged = errors.New("the file changed while it was judged")
+var errChanged = errors.New("the program file changed while shield judged it; run the command again")
 
 // unchanged reports whether the open file and the one at its path are what was
 // opened: a file rewritten in place is the same file with other content.
@@ -92,7 +92,7 @@ func sameContent(a, b fs.FileInfo) bool {
 // current folder.
 func LookPath(name string, env []string) (string, error) {
 	if name == "" {
-		return "", errors.New("the program's name is empty")
+		return "", errors.New("the name of the program is empty; name a program")
 	}
 	if strings.ContainsRune(name, filepath.Separator) {
 		return filepath.Abs(name)
@@ -106,7 +106,7 @@ func LookPath(name string, env []string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("%.80q is not in PATH", name)
+	return "", fmt.Errorf("the program %.80q is in no folder of PATH; check its name, or write its path", name)
 }
 
 // StandardFolder reports whether only an administrator or a package manager

@@ -24,7 +24,7 @@ const Version = "1.24.1"
 
 // ErrNone says that this build carries no library: it was made without cgo, or
 // for a system without one.
-var ErrNone = errors.New("this build carries no ONNX Runtime; name one with --onnxruntime FILE")
+var ErrNone = errors.New("this build contains no ONNX Runtime; name the library with --onnxruntime FILE")
 
 // A library is one system's ONNX Runtime, compressed by zstd.
 type library struct {
@@ -61,7 +61,7 @@ func (l *library) extract(dir string) (string, error) {
 	if info, err := os.Lstat(dir); err != nil {
 		return fail(err)
 	} else if !info.IsDir() {
-		return fail(errors.New("not a folder"))
+		return fail(errors.New("the path is not a folder; remove the file"))
 	}
 	if err := owner.CheckFolder(dir); err != nil {
 		return fail(err)
@@ -74,7 +74,7 @@ func (l *library) extract(dir string) (string, error) {
 		return fail(err)
 	}
 	if !l.intact(path) {
-		return fail(errors.New("the unpacked file was changed"))
+		return fail(errors.New("the unpacked library was changed; delete the folder, and shield unpacks it again"))
 	}
 	return path, nil
 }
@@ -122,7 +122,7 @@ func (l *library) write(w io.Writer) error {
 		return fmt.Errorf("decompress: %w", err)
 	}
 	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != l.sum {
-		return errors.New("the library in this program is damaged; install shield again")
+		return errors.New("the ONNX Runtime in this program is damaged; install shield again")
 	}
 	_, err = w.Write(data)
 	return err
@@ -132,16 +132,16 @@ func (l *library) write(w io.Writer) error {
 // it holds is executed in this process.
 func Check(path string) error {
 	if !filepath.IsAbs(path) {
-		return fmt.Errorf("onnxruntime: %s is not an absolute path", path)
+		return fmt.Errorf("onnxruntime: %s is not an absolute path; write it in full", path)
 	}
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("onnxruntime: %s does not exist", path)
+		return fmt.Errorf("onnxruntime: %s does not exist; correct the path", path)
 	case err != nil:
 		return fmt.Errorf("onnxruntime: %w", err)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("onnxruntime: %s is not a file", path)
+		return fmt.Errorf("onnxruntime: %s is not a file; name the library itself", path)
 	}
 	if err := owner.Check(info, 0o022); err != nil {
 		return fmt.Errorf("onnxruntime: %s: %w", path, err)

@@ -22,7 +22,7 @@ func CheckFolder(path string) error {
 		return err
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("%s is not a folder", path)
+		return fmt.Errorf("%s is not a folder; remove it", path)
 	}
 	if err := Check(info, Write); err != nil {
 		return fmt.Errorf("folder %s: %w", path, err)

@@ -22,10 +22,10 @@ const noWait = syscall.O_NONBLOCK
 func Check(info fs.FileInfo, denied fs.FileMode) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || int(stat.Uid) != os.Geteuid() && stat.Uid != 0 {
-		return errors.New("belongs to another user; find out who put it there, then remove it, or run 'chown' to make it yours")
+		return errors.New("the file belongs to another user; find out who put it there, then remove it, or run 'chown' to make it yours")
 	}
 	if mode := info.Mode().Perm(); mode&denied != 0 {
-		return fmt.Errorf("mode %04o lets other users access it; run 'chmod %04o' on it", mode, mode&^Access)
+		return fmt.Errorf("the mode %04o gives other users access; run 'chmod %04o' on it", mode, mode&^Access)
 	}
 	return nil
 }
@@ -34,7 +34,7 @@ func Check(info fs.FileInfo, denied fs.FileMode) error {
 // where no one looks.
 func Single(info fs.FileInfo) error {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Nlink > 1 {
-		return errors.New("a hard link to it exists; find it with 'find -samefile', and remove it")
+		return errors.New("the file has a second hard link; find it with 'find -samefile', and remove it")
 	}
 	return nil
 }
@@ -50,7 +50,7 @@ func Root(info fs.FileInfo) bool {
 func Open(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, syscall.ELOOP) {
-		return nil, errors.New("a symbolic link; replace it with the file itself")
+		return nil, errors.New("the path is a symbolic link; replace it with the file itself")
 	}
 	return f, err
 }
@@ -70,7 +70,7 @@ func Give(f *os.File, like fs.FileInfo) error {
 		return nil
 	}
 	if err := f.Chown(int(want.Uid), int(want.Gid)); err != nil {
-		return fmt.Errorf("%s would change its owner: %w", like.Name(), err)
+		return fmt.Errorf("writing %s would change its owner: %w", like.Name(), err)
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func readKey(folder string) (key [KeySize]byte, err error) {
 	}
 	me := uint32(os.Geteuid())
 	if dir.Uid != me || dir.Mode&0o022 != 0 || file.Uid != me || file.Mode&0o077 != 0 || file.Mode&syscall.S_IFMT != syscall.S_IFREG || file.Size != KeySize {
-		return key, fmt.Errorf("the key of the service in %s is open to others", folder)
+		return key, fmt.Errorf("other users can read the key of the service in %s; delete the file, and restart the service", folder)
 	}
 	_, err = io.ReadFull(f, key[:])
 	return key, err

@@ -36,7 +36,7 @@ const (
 )
 
 // ErrNotOurs is the error for a message whose code is not that of the key.
-var ErrNotOurs = errors.New("not sealed with the key of this user's service")
+var ErrNotOurs = errors.New("the answer is not sealed with the key of this user's service")
 
 // A Question is a command line for the service to run in the place of the process
 // that asks, with everything outside itself that it may use.
@@ -98,7 +98,7 @@ type Asked struct {
 func NewQuestion(key *[KeySize]byte, q *Question) (asked *Asked, message []byte, err error) {
 	body := q.encode()
 	if len(body) > MaxQuestion {
-		return nil, nil, fmt.Errorf("a question of %d bytes, at most %d may be", len(body), MaxQuestion)
+		return nil, nil, fmt.Errorf("the request has %d bytes, more than the limit of %d", len(body), MaxQuestion)
 	}
 	nonce := make([]byte, nonceSize)
 	rand.Read(nonce) // never fails
@@ -117,7 +117,7 @@ func ReadQuestion(r io.Reader, key *[KeySize]byte, large func()) (*Asked, *Quest
 	}
 	size := binary.BigEndian.Uint32(head[len(magic)+nonceSize:])
 	if string(head[:len(magic)]) != magic || size > MaxQuestion {
-		return nil, nil, errors.New("not a question to this service")
+		return nil, nil, errors.New("the request is not one that this service answers")
 	}
 	if size > 64<<10 {
 		large()
@@ -152,7 +152,7 @@ func (a *Asked) ReadAnswer(r io.Reader) (ans Answer, err error) {
 	}
 	size := binary.BigEndian.Uint32(head[:])
 	if size == 0 || size > MaxAnswer {
-		return ans, fmt.Errorf("an answer of %d bytes", size)
+		return ans, fmt.Errorf("the answer of the service is too long (%d bytes)", size)
 	}
 	rest := make([]byte, int(size)+sha256.Size)
 	if _, err := io.ReadFull(r, rest); err != nil {
@@ -182,7 +182,7 @@ func (q *Question) encode() []byte {
 	return append(b, q.Input...)
 }
 
-var errCut = errors.New("a truncated question")
+var errCut = errors.New("the request is truncated")
 
 func decode(b []byte) (*Question, error) {
 	var err error

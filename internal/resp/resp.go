@@ -44,7 +44,7 @@ type Options struct {
 func ParseURL(text string) (Options, error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return Options{}, errors.New("not a URL")
+		return Options{}, errors.New("the value is not a URL; write rediss://HOST:PORT/0")
 	}
 	o := Options{Network: "tcp", User: u.User.Username()}
 	db := strings.Trim(u.Path, "/")
@@ -64,14 +64,14 @@ func ParseURL(text string) (Options, error) {
 	case "unix":
 		o.Network, o.Address, db = "unix", u.Path, u.Query().Get("db")
 		if o.Address == "" {
-			return Options{}, errors.New("the URL names no socket")
+			return Options{}, errors.New("the URL names no socket; write unix:///PATH")
 		}
 	default:
-		return Options{}, fmt.Errorf("scheme %.20q is not redis, rediss or unix", u.Scheme)
+		return Options{}, fmt.Errorf("the scheme %.20q is not supported; use redis, rediss or unix", u.Scheme)
 	}
 	if db != "" {
 		if o.DB, err = strconv.Atoi(db); err != nil || o.DB < 0 {
-			return Options{}, errors.New("the database is not a number")
+			return Options{}, errors.New("the database in the URL is not a number; write /0")
 		}
 	}
 	return o, nil
@@ -237,7 +237,7 @@ func (c *conn) do(ctx context.Context, commands [][]string, limit time.Duration)
 	return answers, nil
 }
 
-var errForm = errors.New("the answer is not RESP2")
+var errForm = errors.New("the reply of the server is not RESP2; check that store names a Redis or Valkey server")
 
 // answer reads one answer, of which left bytes may come.
 func (c *conn) answer(depth int, left *int) (any, error) {
@@ -264,7 +264,7 @@ func (c *conn) answer(depth int, left *int) (any, error) {
 	case n < 0:
 		return nil, nil
 	case n > int64(*left):
-		return nil, fmt.Errorf("an answer of more than %d bytes", maxAnswer)
+		return nil, fmt.Errorf("the reply of the server is longer than %d bytes", maxAnswer)
 	case line[0] == '$':
 		*left -= int(n)
 		var text strings.Builder
@@ -276,7 +276,7 @@ func (c *conn) answer(depth int, left *int) (any, error) {
 		}
 		return text.String(), nil
 	case depth == 0:
-		return nil, fmt.Errorf("arrays nested more than %d deep", maxDepth)
+		return nil, fmt.Errorf("the reply of the server is nested more than %d deep", maxDepth)
 	}
 	var all []any
 	for range n {
@@ -296,7 +296,7 @@ func (c *conn) line(left *int) (string, error) {
 		part, err := c.in.ReadSlice('\n')
 		text = append(text, part...)
 		if *left -= len(part); *left < 0 || len(text) > maxLine {
-			return "", errors.New("an answer with a line that is too long")
+			return "", errors.New("the reply of the server has a line that is too long")
 		}
 		if err == nil {
 			break

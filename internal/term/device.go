@@ -11,7 +11,7 @@ import (
 
 // ErrBackground is returned for a process that is not in the foreground of its
 // terminal: reading there would stop it.
-var ErrBackground = errors.New("shield does not run in the terminal's foreground")
+var ErrBackground = errors.New("shield runs in the background of the terminal; bring it to the foreground with 'fg'")
 
 // A Device is the terminal that a person sits at, whatever the standard streams
 // are.

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-var errUnsupported = errors.New("terminals are not supported on this system")
+var errUnsupported = errors.New("terminals are not supported on this system; answer on the approval page")
 
 func open() (in, out *os.File, err error) { return nil, nil, errUnsupported }
 func name(*os.File) string                { return "unknown" }

@@ -55,7 +55,7 @@ type modelFile struct {
 // libraries differ on which of them counts.
 func parseFile(data []byte) (*file, error) {
 	if len(data) > maxFile {
-		return nil, fmt.Errorf("%d bytes; at most %d are read", len(data), maxFile)
+		return nil, fmt.Errorf("the file has %d bytes, more than the limit of %d", len(data), maxFile)
 	}
 	f := new(file)
 	// Tokens that stand twice are found below; looking for other names that do
@@ -64,10 +64,10 @@ func parseFile(data []byte) (*file, error) {
 		return nil, decodeError(err)
 	}
 	if f.Model == nil {
-		return nil, errors.New("no model")
+		return nil, errors.New("the key model is missing")
 	}
 	if len(f.AddedTokens) > maxAdded {
-		return nil, fmt.Errorf("%d added tokens; at most %d are read", len(f.AddedTokens), maxAdded)
+		return nil, fmt.Errorf("the file has %d added tokens, more than the limit of %d", len(f.AddedTokens), maxAdded)
 	}
 	return f, nil
 }
@@ -83,7 +83,7 @@ func decodeError(err error) error {
 		if semantic.Err != nil {
 			return fmt.Errorf("%.80q: %.120s", semantic.JSONPointer, semantic.Err)
 		}
-		return fmt.Errorf("%.80q: %s is not expected there", semantic.JSONPointer, kindName(semantic.JSONKind))
+		return fmt.Errorf("%.80q: found %s, which is not allowed there", semantic.JSONPointer, kindName(semantic.JSONKind))
 	}
 	return err
 }
@@ -129,7 +129,7 @@ func (v *vocab) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		v.pairs = true
 	case '{':
 	default:
-		return errors.New("a vocabulary is an object or an array")
+		return errors.New("the vocabulary is neither an object nor an array")
 	}
 	v.tokens = make([]token, 0, fewTokens)
 	for dec.PeekKind() != ']' && dec.PeekKind() != '}' {
@@ -231,7 +231,7 @@ func (f *file) build(foreign bool) (*Tokenizer, error) {
 	case m.Type == "WordPiece" || m.Type == "Unigram":
 		err = fmt.Errorf("the vocabulary does not have the form of type %s", m.Type)
 	default:
-		err = fmt.Errorf("type %.80q is not supported; WordPiece and Unigram are", m.Type)
+		err = fmt.Errorf("type %.80q is not supported; use WordPiece or Unigram", m.Type)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)
@@ -252,7 +252,7 @@ func (f *file) ids(size *int) (known, all map[string]int64, err error) {
 	add := func(text string, id int64) error {
 		switch {
 		case text == "" || len(text) > maxToken:
-			return fmt.Errorf("token %d has %d bytes; 1 to %d are expected", id, len(text), maxToken)
+			return fmt.Errorf("token %d has %d bytes; the limit is 1 to %d", id, len(text), maxToken)
 		case id < 0 || id >= 2*maxVocab:
 			return fmt.Errorf("token %.80q: id %d is out of range", text, id)
 		}
@@ -266,7 +266,7 @@ func (f *file) ids(size *int) (known, all map[string]int64, err error) {
 			owner = append(owner, make([]bool, int(id)+1-len(owner))...)
 		}
 		if owner[id] {
-			return fmt.Errorf("id %d belongs to two tokens, %.80q among them", id, text)
+			return fmt.Errorf("two tokens have the ID %d, one of them %.80q", id, text)
 		}
 		owner[id] = true
 		ids[text] = id

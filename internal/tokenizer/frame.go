@@ -68,7 +68,7 @@ func parseFrame(raw jsontext.Value, ids map[string]int64, special map[string]boo
 		}
 		return parseFrame(f.Processors[0], ids, special)
 	default:
-		return nil, nil, fmt.Errorf("type %.80q is not supported; BertProcessing, RobertaProcessing and TemplateProcessing are", f.Type)
+		return nil, nil, fmt.Errorf("type %.80q is not supported; use BertProcessing, RobertaProcessing or TemplateProcessing", f.Type)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -81,7 +81,7 @@ func parseEnd(raw jsontext.Value) ([]int64, error) {
 	var pair []jsontext.Value
 	var id int64
 	if json.Unmarshal(raw, &pair) != nil || len(pair) != 2 || json.Unmarshal(pair[1], &id) != nil {
-		return nil, errors.New("cls and sep have to be pairs of token and id")
+		return nil, errors.New("cls and sep must be pairs of token and ID")
 	}
 	return []int64{id}, nil
 }
@@ -100,7 +100,7 @@ func (f *processorFile) template() (prefix, suffix []int64, err error) {
 			}
 			*at = append(*at, t.IDs...)
 		default:
-			return nil, nil, errors.New("a template has special tokens and one sequence")
+			return nil, nil, errors.New("the template must have special tokens and one sequence")
 		}
 		if len(prefix) > maxFrame || len(suffix) > maxFrame {
 			return nil, nil, fmt.Errorf("more than %d special tokens", maxFrame)

@@ -54,7 +54,7 @@ func parseNormalizer(raw jsontext.Value) (normalizer, error) {
 
 func parseNormalizerAt(raw jsontext.Value, depth int, steps *int) (normalizer, error) {
 	if *steps++; depth > maxDepth || *steps > maxSteps {
-		return nil, errors.New("too many steps")
+		return nil, errors.New("the Sequence has too many steps")
 	}
 	var f normalizerFile
 	if err := json.Unmarshal(raw, &f); err != nil {
@@ -84,7 +84,7 @@ func parseNormalizerAt(raw jsontext.Value, depth int, steps *int) (normalizer, e
 	case "Sequence":
 		return f.sequence(depth, steps)
 	}
-	return nil, fmt.Errorf("type %.80q is not supported; BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, Precompiled, Replace, Sequence, Strip and StripAccents are", f.Type)
+	return nil, fmt.Errorf("type %.80q is not supported; supported are BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, Precompiled, Replace, Sequence, Strip and StripAccents", f.Type)
 }
 
 func (f *normalizerFile) sequence(depth int, steps *int) (normalizer, error) {

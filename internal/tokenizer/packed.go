@@ -36,7 +36,7 @@ func Pack(data []byte) ([]byte, error) {
 	m, ok := t.model.(*wordPiece)
 	f, err := parseFile(data)
 	if !ok || err != nil {
-		return nil, errors.Join(err, errors.New("tokenizer.json: only WordPiece can be packed"))
+		return nil, errors.Join(err, errors.New("tokenizer.json: only a WordPiece tokenizer can be packed"))
 	}
 	p := packed{t.size, t.pad, t.prefix, t.suffix, f.Normalizer, f.PreTokenizer, m.unk, m.prefix, m.longest, m.maxChars, len(m.words.slots)}
 	line, err := json.Marshal(p)
@@ -55,7 +55,7 @@ func OpenPacked(data string) (*Tokenizer, error) {
 		return nil, fmt.Errorf("packed tokenizer: %w", decodeError(err))
 	}
 	if p.Slots <= 0 || p.Slots > len(rest) || p.Slots&(p.Slots-1) != 0 {
-		return nil, errors.New("packed tokenizer: it is cut off")
+		return nil, errors.New("packed tokenizer: the file is truncated")
 	}
 	t := &Tokenizer{size: p.Size, pad: p.Pad, prefix: p.Before, suffix: p.After}
 	var err, also error

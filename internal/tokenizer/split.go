@@ -37,7 +37,7 @@ func parseSplitter(raw jsontext.Value) (splitter, error) {
 
 func parseSplitterAt(raw jsontext.Value, depth int, steps *int) (splitter, error) {
 	if *steps++; depth > maxDepth || *steps > maxSteps {
-		return nil, errors.New("too many steps")
+		return nil, errors.New("the Sequence has too many steps")
 	}
 	if raw.Kind() == 'n' || raw.Kind() == 0 {
 		return whole, nil
@@ -53,7 +53,7 @@ func parseSplitterAt(raw jsontext.Value, depth int, steps *int) (splitter, error
 		return splitSpace, nil
 	case "Punctuation":
 		if f.Behavior != nil && *f.Behavior != "Isolated" {
-			return nil, fmt.Errorf("the splitter Punctuation with behavior %.80q is not supported; Isolated is", *f.Behavior)
+			return nil, fmt.Errorf("the splitter Punctuation with behavior %.80q is not supported; use Isolated", *f.Behavior)
 		}
 		return splitPunctuation, nil
 	case "Metaspace":
@@ -69,7 +69,7 @@ func parseSplitterAt(raw jsontext.Value, depth int, steps *int) (splitter, error
 		}
 		return splitAll(all), nil
 	}
-	return nil, fmt.Errorf("type %.80q is not supported; BertPreTokenizer, Metaspace, Punctuation, Sequence and WhitespaceSplit are", f.Type)
+	return nil, fmt.Errorf("type %.80q is not supported; supported are BertPreTokenizer, Metaspace, Punctuation, Sequence and WhitespaceSplit", f.Type)
 }
 
 // splitAll applies one splitter after the other.
@@ -157,7 +157,7 @@ func isPunctuation(r rune) bool {
 func newMetaspace(f *splitterFile) (splitter, error) {
 	mark := f.Replacement
 	if utf8.RuneCountInString(mark) != 1 {
-		return nil, fmt.Errorf("the splitter Metaspace replaces by one character, not by %.80q", mark)
+		return nil, fmt.Errorf("the splitter Metaspace must replace by one character, not by %.80q", mark)
 	}
 	scheme := "always"
 	switch {

@@ -31,10 +31,10 @@ func newWordPiece(m *modelFile, known map[string]int64, special map[string]bool)
 		w.maxChars = *m.MaxChars
 	}
 	if prefix == "" || len(prefix) > maxToken {
-		return nil, errors.New("continuing_subword_prefix has to be a short text")
+		return nil, errors.New("continuing_subword_prefix must be a short text")
 	}
 	if w.maxChars < 1 || w.maxChars > 10_000 {
-		return nil, fmt.Errorf("max_input_chars_per_word is %d; 1 to 10000 are expected", w.maxChars)
+		return nil, fmt.Errorf("max_input_chars_per_word is %d; use 1 to 10000", w.maxChars)
 	}
 	var ok bool
 	if w.unk, ok = known[unk]; !ok {

@@ -78,10 +78,10 @@ type Judge struct {
 func (j *Judge) Ask(event []byte, parent int) (line []byte, err error) {
 	question := []byte(`{"bytes":` + strconv.Itoa(len(event)) + `,"parent":` + strconv.Itoa(parent) + "}\n")
 	if _, err := j.In.Write(append(question, event...)); err != nil {
-		return nil, fmt.Errorf("hook: the judge ended before it was asked: %w", err)
+		return nil, fmt.Errorf("hook: the second shield process ended before it read the call: %w; run 'shield doctor'", err)
 	}
 	if line, err = bufio.NewReader(io.LimitReader(j.Out, MaxAnswer)).ReadBytes('\n'); err != nil {
-		return nil, errors.New("hook: the judge ended without an answer")
+		return nil, errors.New("hook: the second shield process ended without an answer; run 'shield doctor'")
 	}
 	return line, nil
 }
@@ -123,7 +123,7 @@ func (w *Watch) pass(in io.Reader, ask Ask, start func() (*Judge, error)) ([]byt
 	var judge *Judge
 	begin := func() (err error) {
 		if judge, err = start(); err != nil {
-			return fmt.Errorf("hook: start the judge: %w", err)
+			return fmt.Errorf("hook: the second shield process does not start: %w; run 'shield doctor'", err)
 		}
 		w.judge.Store(judge)
 		return nil
@@ -157,9 +157,9 @@ func ReadEvent(in io.Reader) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("hook: read standard input: %w", err)
 	case len(bytes.TrimSpace(event)) == 0:
-		return nil, errors.New("hook: standard input is empty")
+		return nil, errors.New("hook: standard input is empty; the host must write one JSON object to it")
 	case len(event) > MaxEvent:
-		return nil, fmt.Errorf("hook: input larger than %d MiB", MaxEvent>>20)
+		return nil, fmt.Errorf("hook: the call is larger than %d MiB; split it", MaxEvent>>20)
 	}
 	return event, nil
 }
@@ -182,7 +182,7 @@ func Service(state string, q peer.Question) Ask {
 }
 
 // ErrUnread is the error of an event that does not end.
-var ErrUnread = errors.New("hook: standard input did not end in time")
+var ErrUnread = errors.New("hook: the host did not close standard input in time; run 'shield hook status'")
 
 // Wait returns the line that the judge answers within the time that a hook may
 // take. If ctx ends, the judge has a second to take back a question from a screen.
@@ -204,7 +204,7 @@ func (w *Watch) Wait(ctx context.Context, deadline time.Duration) (line []byte, 
 			if interrupted {
 				return nil, errors.New("hook: interrupted")
 			}
-			return nil, errors.New("hook: no verdict in time")
+			return nil, errors.New("hook: no verdict in time; raise hook.timeout, or run 'shield doctor'")
 		case <-ended:
 			ended = nil
 		case <-w.signals:

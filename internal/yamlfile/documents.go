@@ -17,7 +17,7 @@ const (
 )
 
 // ErrTooLarge says that a file of others exceeds a bound.
-var ErrTooLarge = errors.New("larger or deeper than is read")
+var ErrTooLarge = errors.New("the YAML is too large or too deeply nested")
 
 // TooLarge reports whether an error says that a bound is exceeded.
 func TooLarge(err error) bool { return errors.Is(err, ErrTooLarge) }

@@ -21,7 +21,7 @@ const (
 // tokens cuts a file into tokens and refuses what a policy cannot use.
 func tokens(data []byte, what string) (token.Tokens, error) {
 	if len(data) > MaxBytes {
-		return nil, Pos{}.Errorf("larger than %d KiB", MaxBytes>>10)
+		return nil, Pos{}.Errorf("the file is larger than %d KiB; shorten it", MaxBytes>>10)
 	}
 	if err := checkText(data); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func tokens(data []byte, what string) (token.Tokens, error) {
 		}
 		all.Add(found...)
 		if len(all) > maxTokens {
-			return nil, Pos{}.Errorf("more than %d words", maxTokens)
+			return nil, Pos{}.Errorf("the file has more than %d words; shorten it", maxTokens)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func (g *guard) check(tk *token.Token) error {
 	case token.TagType, token.DirectiveType:
 		return at.Errorf("tags and directives are not supported")
 	case token.DocumentEndType:
-		return at.Errorf("%s is one document", g.what)
+		return at.Errorf("%s must be one document", g.what)
 	case token.InvalidType:
 		return at.Errorf("%s", printable(tk.Error))
 	case token.SequenceStartType, token.MappingStartType:
@@ -80,14 +80,14 @@ func (g *guard) check(tk *token.Token) error {
 	case token.SequenceEntryType, token.MappingKeyType:
 		g.entries++
 		if at.Column > maxColumn {
-			return at.Errorf("indented too far")
+			return at.Errorf("the line is indented too far; remove spaces")
 		}
 	case token.MappingValueType:
 		g.entries++
 	default: // what stands for itself
 	}
 	if g.depth > maxDepth || g.entries > maxDepth && g.depth == 0 {
-		return at.Errorf("nested deeper than %d", maxDepth)
+		return at.Errorf("the YAML is nested deeper than %d levels", maxDepth)
 	}
 	return nil
 }
@@ -103,16 +103,16 @@ func checkText(data []byte) error {
 		at := func() Pos { return Pos{line, utf8.RuneCount(data[start:min(i, start+1000)]) + 1} }
 		switch {
 		case r == utf8.RuneError && size == 1:
-			return at().Errorf("not UTF-8")
+			return at().Errorf("the file is not UTF-8; convert it")
 		case r == '\n':
 			line, start = line+1, i+1
 		case r < ' ' && r != '\t' && r != '\r', r == 0x7f, r == 0xfeff && i > 0:
-			return at().Errorf("control character %U", r)
+			return at().Errorf("the file contains the control character %U; remove it", r)
 		}
 		i += size
 	}
 	if bytes.Count(data, []byte("\n")) > maxLines {
-		return Pos{}.Errorf("more than %d lines", maxLines)
+		return Pos{}.Errorf("the file has more than %d lines; shorten it", maxLines)
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func indentedByTab(data []byte, atStart bool) error {
 		if tab < 0 || tab > 0 && atStart || len(bytes.TrimSpace(body)) == 0 || body[0] == '#' {
 			continue
 		}
-		return Pos{line, tab + 1}.Errorf("indented by a tab; indent with spaces")
+		return Pos{line, tab + 1}.Errorf("the line is indented by a tab; use spaces")
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func parse(data []byte, what string) (ast.Node, error) {
 			continue
 		}
 		if top != nil {
-			return nil, At(doc.Body).Errorf("%s is one document; remove --- and what follows it", what)
+			return nil, At(doc.Body).Errorf("%s must be one document; remove --- and the lines after it", what)
 		}
 		top = doc.Body
 	}

@@ -16,10 +16,10 @@ import (
 func TestTabs(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"a:\n\tb: c\n":             "f:2:1: indented by a tab; indent with spaces",
-		"a:\n\t- b\n":              "f:2:1: indented by a tab",
-		"\ta: b\n":                 "f:1:1: indented by a tab",
-		"a:\n  b: c\n  \td: e\n":   "f:3:3: indented by a tab",
+		"a:\n\tb: c\n":             "f:2:1: the line is indented by a tab; use spaces",
+		"a:\n\t- b\n":              "f:2:1: the line is indented by a tab",
+		"\ta: b\n":                 "f:1:1: the line is indented by a tab",
+		"a:\n  b: c\n  \td: e\n":   "f:3:3: the line is indented by a tab",
 		"a:\n\t\n":                 "",
 		"a:\n\t# remark\n  b: c\n": "",
 		"a: |\n  b\n  \tc\n":       "",
@@ -38,7 +38,7 @@ func TestOneDocument(t *testing.T) {
 		"": true, "---\n": true, "---\na: b\n": true, "# only\n---\na: b\n": true,
 		"a: b\n---\n": true, "a: b\n---\nc: d\n": false, "a: b\n---\n- c\n": false, "a: b\n...\nc: d\n": false, "---\na\n---\nb\n": false,
 	} {
-		if _, err := Parse([]byte(text), "a file"); (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "a file is one document") {
+		if _, err := Parse([]byte(text), "a file"); (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "a file must be one document") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

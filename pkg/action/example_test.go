@@ -35,6 +35,6 @@ hello`
 	}
 	// Output:
 	// execute_command ls src
-	// stdin:2: payload.path: given twice, also as "file_path"
+	// stdin:2: payload.path: the field is given twice, also as "file_path"; remove one
 	// stdin:3: expected an object that starts with "{"
 }

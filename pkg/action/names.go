@@ -164,7 +164,7 @@ func (a *Action) rename() error {
 		field := CanonicalField(a.Type, name)
 		if _, taken := a.Payload[field]; taken {
 			return &Error{Code: AliasCollision, Field: "payload." + field,
-				Err: fmt.Errorf("given twice, also as %q", canonjson.Quote(name))}
+				Err: fmt.Errorf("the field is given twice, also as %q; remove one", canonjson.Quote(name))}
 		}
 		a.Payload[field] = a.Payload[name]
 		delete(a.Payload, name)

@@ -32,7 +32,7 @@ func (a *Action) noNUL(field string, v any) error {
 	case string:
 		var few [maxName]byte
 		if strings.IndexByte(v, 0) >= 0 && !slices.Contains(contents, CanonicalField(a.Type, field)) && !slices.Contains(texts, string(normal(few[:0], field))) {
-			return invalid("payload."+canonjson.Quote(field), "it contains a NUL byte")
+			return invalid("payload."+canonjson.Quote(field), "the value contains a NUL byte; remove it")
 		}
 	case []any:
 		for _, e := range v {
@@ -43,7 +43,7 @@ func (a *Action) noNUL(field string, v any) error {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			if strings.IndexByte(name, 0) >= 0 {
-				return invalid("payload", "the name of a field contains a NUL byte")
+				return invalid("payload", "the name of a field contains a NUL byte; remove it")
 			}
 			if err := a.noNUL(name, v[name]); err != nil {
 				return err

@@ -45,7 +45,7 @@ func FromMembers(raw []byte, members []canonjson.Member) (*Action, error) {
 	hasPayload, hasType := false, false
 	for _, m := range members {
 		if strings.EqualFold(m.Name, "decision") || strings.EqualFold(m.Name, "seal") {
-			return nil, &Error{Code: IsVerdict, Field: canonjson.Quote(m.Name), Err: errors.New("an action must not have this field")}
+			return nil, &Error{Code: IsVerdict, Field: canonjson.Quote(m.Name), Err: errors.New("an action must not have this field; remove it")}
 		}
 	}
 	for _, m := range members {
@@ -137,9 +137,9 @@ func text(m canonjson.Member, limit int) (string, error) {
 	case !ok:
 		return "", wrongType(m.Name, "a string", m.Value)
 	case len(s) > limit:
-		return "", &Error{Code: TooLarge, Field: m.Name, Err: fmt.Errorf("it is longer than %d bytes", limit)}
+		return "", &Error{Code: TooLarge, Field: m.Name, Err: fmt.Errorf("the value is longer than %d bytes; shorten it", limit)}
 	case m.Name != "id" && strings.IndexByte(s, 0) >= 0:
-		return "", invalid(m.Name, "it contains a NUL byte")
+		return "", invalid(m.Name, "the value contains a NUL byte; remove it")
 	}
 	return s, nil
 }

@@ -91,7 +91,7 @@ func (r *Reader) Next() (Record, error) {
 	case errTooLarge:
 		return r.broken(line, err, "")
 	}
-	why := "not an object in JSON"
+	why := "the record is not a JSON object"
 	if err != errFraming {
 		why += ": it is truncated"
 	}
@@ -108,9 +108,9 @@ func (r *Reader) broken(line int, cause error, why string) (Record, error) {
 	e := &Error{Code: InvalidJSON, Err: errors.New(why)}
 	switch cause {
 	case errTooLarge:
-		e = &Error{Code: TooLarge, Err: fmt.Errorf("longer than %d bytes", r.opts.MaxBytes)}
+		e = &Error{Code: TooLarge, Err: fmt.Errorf("the record is longer than %d bytes; split it, or raise --max-bytes", r.opts.MaxBytes)}
 	case errTooDeep:
-		e = &Error{Code: TooDeep, Err: fmt.Errorf("nested deeper than %d levels", MaxDepth)}
+		e = &Error{Code: TooDeep, Err: fmt.Errorf("the record is nested deeper than %d levels; flatten it", MaxDepth)}
 	}
 	if cause != errTooLarge {
 		rec.Raw = bytes.Clone(bytes.TrimRight(r.buf[r.start:r.pos], "\r\n"))
@@ -229,7 +229,7 @@ func (r *Reader) more() error {
 	for range maxEmpty {
 		n, err := r.src.Read(r.buf[r.end:])
 		if n < 0 || n > len(r.buf)-r.end {
-			r.err = errors.New("the input's reader returned an impossible count")
+			r.err = errors.New("internal error: the reader of the input returned an impossible count; please report this")
 			return r.err
 		}
 		r.end += n

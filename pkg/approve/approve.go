@@ -154,7 +154,7 @@ func New(o Options) (*Approver, error) {
 		o.Getenv = func(string) string { return "" }
 	}
 	if len(o.Channels) > 0 && (o.Store == nil || o.Binding == nil) {
-		return nil, errors.New("approval needs a state folder for its limit")
+		return nil, errors.New("approval needs a state folder for its hourly limit; set HOME or --state")
 	}
 	a := &Approver{o: o, first: o.Channels.Auto()}
 	var err error
@@ -259,18 +259,18 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict
 		}
 	}
 	if a.stopped.Load() {
-		return block("interrupted", "shield was interrupted (^C) and asks no further questions"), nil
+		return block("interrupted", "the user interrupted shield (^C), so it asks no more questions; start the command again"), nil
 	}
 	channels, patience, why := a.usable(a.asksItself(c))
 	if len(channels) == 0 {
-		return block("nobody", "a person must decide, but no person can be asked: "+why), nil
+		return block("nobody", "the user must decide, but cannot be asked: "+why), nil
 	}
 	if err := a.o.Store.TakeApproval(ctx, a.o.MaxPerHour); err != nil {
-		return block("nobody", "a person must decide, but shield may not ask now: "+err.Error()), nil
+		return block("nobody", "the user must decide, but shield cannot ask now: "+err.Error()), nil
 	}
 	r, err := a.newRequest(ctx, c, remember, patience)
 	if err != nil {
-		return block("request", "a person must decide, but the question cannot be shown: "+err.Error()), nil
+		return block("request", "the user must decide, but the question cannot be shown: "+err.Error()), nil
 	}
 	if slices.ContainsFunc(channels, func(ch Channel) bool { return ch.Name() == HostChannel }) {
 		return left(r), nil
@@ -289,7 +289,7 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict
 	ans, from, err := a.ask(ctx, r, channels)
 	switch {
 	case errors.Is(err, errTimeout):
-		return block("timeout", fmt.Sprintf("no answer within %s; retry when someone is available", config.Duration(r.patience.Round(time.Second)))), nil
+		return block("timeout", fmt.Sprintf("the user did not answer within %s; wait until the user is here, then try once more", config.Duration(r.patience.Round(time.Second)))), nil
 	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return verdict.Verdict{}, ctx.Err()
 	case err != nil:
@@ -409,7 +409,7 @@ func (a *Approver) ask(ctx context.Context, r *Request, channels []Channel) (Ans
 			why = errTimeout
 			return Answer{}, "", errTimeout
 		case <-queue.C:
-			return Answer{}, "", errors.New("another shield process has asked on this terminal for over an hour; answer its question, or end that process")
+			return Answer{}, "", errors.New("another shield process is asking on this terminal for over an hour; answer its question, or stop that process")
 		case <-ctx.Done():
 			why = context.Cause(ctx)
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -439,7 +439,7 @@ func askOne(ctx context.Context, ch Channel, r *Request) (got reply) {
 	}()
 	got.answer, got.err = ch.Ask(ctx, r)
 	if got.err == nil && !same(got.answer.ID, r.ID) {
-		got.err = errors.New("the answer is for another question, so this one is denied")
+		got.err = errors.New("the answer has the ID of another question, so this one is denied")
 	}
 	return got
 }

@@ -166,10 +166,10 @@ func TestJudge(t *testing.T) {
 		{"the reason cannot steer a terminal", []Channel{&fake{name: "a", say: says(Answer{Reason: "\x1b[2J"})}}, nil, verdict.Block, "<U+001B>[2J"},
 		{"forged", []Channel{&fake{name: "a", say: func(context.Context, *Request) (Answer, error) {
 			return Answer{ID: strings.Repeat("0", 32), Approve: true}, nil
-		}}}, nil, verdict.Block, "for another question"},
+		}}}, nil, verdict.Block, "the answer has the ID of another question, so this one is denied"},
 		{"without an id", []Channel{&fake{name: "a", say: func(context.Context, *Request) (Answer, error) {
 			return Answer{Approve: true}, nil
-		}}}, nil, verdict.Block, "for another question"},
+		}}}, nil, verdict.Block, "the answer has the ID of another question, so this one is denied"},
 		{"one fails, the other answers", []Channel{
 			&fake{name: "a", say: func(context.Context, *Request) (Answer, error) { return Answer{}, errors.New("broken") }},
 			&fake{name: "b", say: says(Answer{Approve: true})}}, nil, verdict.Allow, "approved once by b"},
@@ -458,7 +458,7 @@ func TestReason(t *testing.T) {
 	none := verdict.Step{Source: "heuristic", Decision: verdict.Escalate, Reasoning: "no blocking rule matched"}
 	passed := verdict.Step{Source: "model", Decision: verdict.Allow, Reasoning: "model: no attack recognised"}
 	judge := verdict.Step{Source: "evaluator", Decision: verdict.Escalate, Reasoning: "It is unclear: ask the owner"}
-	broken := verdict.Step{Source: "evaluator", Decision: verdict.Escalate, Error: "unavailable", Reasoning: "needs review, and neither a model nor a person is configured"}
+	broken := verdict.Step{Source: "evaluator", Decision: verdict.Escalate, Error: "unavailable", Reasoning: "needs review, and neither a model nor an approval channel is configured; tell the user to run 'shield doctor'"}
 	for want, trail := range map[string][]verdict.Step{
 		"this deletes [ask]":           {policy, none, passed, broken},
 		"SSH keys leave [XP-1]":        {policy, rule, broken},
@@ -512,7 +512,7 @@ func ExampleApprover_Judge() {
 	}
 	v, err := a.Judge(context.Background(), (&analysis.Analyzer{}).Case(&action.Action{Type: "delete_file"}))
 	fmt.Println(v.Decision, v.Reasoning, err)
-	// Output: BLOCK a person must decide, but no person can be asked: no approval channel is configured; set approval.channels <nil>
+	// Output: BLOCK the user must decide, but cannot be asked: no approval channel is configured; set approval.channels <nil>
 }
 
 // TestChainIsTitledByItsGravestPart: what of several commands does the most harm stands

@@ -60,14 +60,14 @@ type token struct {
 // read reads the token from a file. No error holds it.
 func (t token) read(file string) (string, error) {
 	if file == "" {
-		return "", fmt.Errorf("no bot is configured; set %s to a file with its token", t.setting)
+		return "", fmt.Errorf("no bot is configured; set %s to a file with the token of the bot", t.setting)
 	}
 	text, err := owner.ReadSecret(file, 4<<10)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", t.setting, err)
 	}
 	if !regexp.MustCompile(t.pattern).MatchString(text) {
-		return "", fmt.Errorf("%s: %s does not contain a bot token, such as %s", t.setting, file, t.example)
+		return "", fmt.Errorf("%s: the file %s does not contain a bot token, such as %s", t.setting, file, t.example)
 	}
 	return text, nil
 }
@@ -191,7 +191,7 @@ func outcome(choice string) string {
 	case pageNever:
 		return "Denied, and the tool is never used:"
 	default:
-		return "Not taken"
+		return "Not counted"
 	}
 }
 

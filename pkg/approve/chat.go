@@ -112,7 +112,7 @@ func (n *chats) tell(o *Options, summary string) {
 		}
 	}
 	if n.err != nil {
-		fail("no notice of this question can be sent", n.err)
+		fail("no notice of this question can be sent; run 'shield approvals notify' to test the chats", n.err)
 		return
 	}
 	text := notification(summary) + ". For the page and its code, run: shield approvals"

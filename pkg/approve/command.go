@@ -35,10 +35,10 @@ func (c *command) Usable() error {
 		return errors.New("no program is configured; set approval.command")
 	}
 	if c.o.Hosted && !filepath.IsAbs(c.o.Command[0]) {
-		return fmt.Errorf("program %.80q of approval.command is in no folder of the system, and a project can set PATH for a hook; write its absolute path", c.o.Command[0])
+		return fmt.Errorf("the program %.80q of approval.command is in no system folder; write its absolute path", c.o.Command[0])
 	}
 	if _, err := exec.LookPath(c.o.Command[0]); err != nil {
-		return fmt.Errorf("program cannot be run: %w; correct approval.command", err)
+		return fmt.Errorf("the program of approval.command cannot be run: %w; correct the setting", err)
 	}
 	return nil
 }
@@ -59,7 +59,7 @@ func (c *command) Ask(ctx context.Context, r *Request) (Answer, error) {
 	cmd.WaitDelay = time.Second // for children that keep its streams open
 	subprocess.OwnGroup(cmd)
 	if err := cmd.Start(); err != nil {
-		return Answer{}, fmt.Errorf("start program: %w", err)
+		return Answer{}, fmt.Errorf("start the program of approval.command: %w", err)
 	}
 	r.Shown()
 	err = cmd.Wait()
@@ -68,7 +68,7 @@ func (c *command) Ask(ctx context.Context, r *Request) (Answer, error) {
 		return Answer{}, ctx.Err()
 	}
 	if err != nil {
-		return Answer{}, fmt.Errorf("program failed: %w", err)
+		return Answer{}, fmt.Errorf("the program of approval.command failed: %w; run it by hand to find out why", err)
 	}
 	return parseReply(out.Bytes(), r.ID)
 }
@@ -93,17 +93,17 @@ func plain(err error) error {
 	var syntax *jsontext.SyntacticError
 	switch {
 	case errors.Is(err, json.ErrUnknownName):
-		err = errors.New("it has an unknown key")
+		err = errors.New("the answer of the program has an unknown key")
 	case errors.As(err, &semantic) && semantic.JSONPointer != "":
-		err = fmt.Errorf("%q has a value of the wrong type", strings.TrimPrefix(string(semantic.JSONPointer), "/"))
+		err = fmt.Errorf("the key %q in the answer of the program has a value of the wrong type", strings.TrimPrefix(string(semantic.JSONPointer), "/"))
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		err = errors.New("it has a key twice")
+		err = errors.New("the answer of the program has a key twice")
 	case errors.As(err, &syntax):
-		err = fmt.Errorf("it is not valid JSON at byte %d", syntax.ByteOffset+1)
+		err = fmt.Errorf("the answer of the program is not valid JSON at byte %d", syntax.ByteOffset+1)
 	default:
-		err = errors.New("it is not a JSON object")
+		err = errors.New("the answer of the program is not a JSON object")
 	}
-	return fmt.Errorf("%w; it must be %s", err, answerForm)
+	return fmt.Errorf("%w; print %s", err, answerForm)
 }
 
 // parseReply reads one answer object. Anything else is an error.

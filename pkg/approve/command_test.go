@@ -28,7 +28,7 @@ func TestCommand(t *testing.T) {
 		{"minutes", `echo '{"decision":"approve","minutes":5}'`, verdict.Allow, "approved for 5 minutes"},
 		{"its input is the request", `grep -q '"type":"execute_command"' && echo '{"decision":"approve"}'`, verdict.Allow, ""},
 		{"it may name the request", `read l; id=${l#*'"id":"'}; id=${id%%'"'*}; echo "{\"id\":\"$id\",\"decision\":\"approve\"}"`, verdict.Allow, ""},
-		{"answer to another request", `echo '{"id":"00000000000000000000000000000000","decision":"approve"}'`, verdict.Block, "for another question"},
+		{"answer to another request", `echo '{"id":"00000000000000000000000000000000","decision":"approve"}'`, verdict.Block, "the answer has the ID of another question, so this one is denied"},
 		{"nothing", `true`, verdict.Block, "cannot be read"},
 		{"not JSON", `echo approve`, verdict.Block, "cannot be read"},
 		{"another word", `echo '{"decision":"APPROVE"}'`, verdict.Block, "must be approve or deny"},
@@ -37,7 +37,7 @@ func TestCommand(t *testing.T) {
 		{"another case", `echo '{"Decision":"approve"}'`, verdict.Block, "cannot be read"},
 		{"unknown key", `echo '{"decision":"approve","x":1}'`, verdict.Block, "cannot be read"},
 		{"negative minutes", `echo '{"decision":"approve","minutes":-1}'`, verdict.Block, "0 or more"},
-		{"failed after approving", `echo '{"decision":"approve"}'; exit 1`, verdict.Block, "program failed"},
+		{"failed after approving", `echo '{"decision":"approve"}'; exit 1`, verdict.Block, "the program of approval.command failed:"},
 		{"too long", `echo '{"decision":"approve","reason":"'; head -c 100000 /dev/zero | tr '\0' a; echo '"}'`, verdict.Block, "longer than"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -86,8 +86,8 @@ func TestCommandAnswerErrors(t *testing.T) {
 		`{"decision":"approve","id":[]}`:           `"id" has a value of the wrong type`,
 		`[]`:                                       "not a JSON object",
 		`"approve"`:                                "not a JSON object",
-		`{"decision":"approve","x":1}`:             "it has an unknown key",
-		`{"decision":"approve","decision":"deny"}`: "it has a key twice",
+		`{"decision":"approve","x":1}`:             "the answer of the program has an unknown key",
+		`{"decision":"approve","decision":"deny"}`: "the answer of the program has a key twice",
 		``:        "not valid JSON at byte 1",
 		`approve`: "not valid JSON at byte 1",
 		`{"decision":"approve"}{"decision":"deny"}`:       "not valid JSON at byte 23",

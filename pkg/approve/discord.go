@@ -50,7 +50,7 @@ func (b *discordBoard) call(ctx context.Context, c call, out any) error {
 			Message string `json:"message"`
 		}
 		if json.Unmarshal(data, &reply) != nil || reply.Message == "" {
-			reply.Message = "not what the API describes"
+			reply.Message = "not in the form that the API describes"
 		}
 		return fmt.Errorf("%s: status %d: %s", c.name, status, b.hidden(reply.Message))
 	}
@@ -110,7 +110,7 @@ func (b *discordBoard) post(ctx context.Context, chat, text, word string) (post,
 		return post{}, err
 	}
 	if out.Channel != chat {
-		return post{}, errors.New(name + ": the service posted it to another channel")
+		return post{}, errors.New(name + ": the service posted the message to another channel; check approval.slack.chat or approval.discord.chat")
 	}
 	return post{chat, out.ID}, discordNumber(name, out.ID)
 }
@@ -176,7 +176,7 @@ func (b *discordBoard) users(ctx context.Context, p post, choice string) ([]mark
 		return nil, err
 	}
 	if len(out) >= maxDiscordUsers {
-		return nil, fmt.Errorf("%s: too many users to read", name)
+		return nil, fmt.Errorf("%s: more users reacted than shield reads; answer on the page with 'shield approvals'", name)
 	}
 	list := make([]marker, 0, len(out))
 	for _, u := range out {

@@ -38,8 +38,8 @@ var fakeDiscord = &fakeKind{
 		"wrong token":          {"self", 401, `{"message":"401: Unauthorized \u001b[2J MTk4NjIyNDgzNDcxOTI1MjQ4.Gl2FMQ.zaYqPfE3hSX2lcmIEKuMCQkz5yV7wN8oT1rBdA","code":0}`, "status 401: 401: Unauthorized <U+001B>[2J [token]"},
 		"nobody's token":       {"self", 200, `{"username":"x"}`, "has no valid ID"},
 		"no access":            {"post", 403, `{"message":"Missing Access","code":50001}`, "the message: status 403: Missing Access"},
-		"posted elsewhere":     {"post", 200, `{"id":"500000000000000001","channel_id":"400000000000000009"}`, "posted it to another channel"},
-		"posted nowhere":       {"post", 200, `{}`, "posted it to another channel"},
+		"posted elsewhere":     {"post", 200, `{"id":"500000000000000001","channel_id":"400000000000000009"}`, "the service posted the message to another channel; check approval.slack.chat or approval.discord.chat"},
+		"posted nowhere":       {"post", 200, `{}`, "the service posted the message to another channel; check approval.slack.chat or approval.discord.chat"},
 		"an odd message":       {"post", 200, `{"id":"../../users/1","channel_id":"ROOM"}`, "has no valid ID"},
 		"accepted, not posted": {"post", 202, `{"id":"MESSAGE","channel_id":"ROOM"}`, "status 202"},
 		"another message":      {"read", 200, `{"id":"500000000000000002","channel_id":"ROOM","reactions":[` + discordYes + `]}`, "about another message"},
@@ -127,7 +127,7 @@ func TestDiscordUsers(t *testing.T) {
 	many := "[" + strings.Repeat(`{"id":"300000000000000009"},`, maxDiscordUsers-1) + `{"id":"` + k.ann + `"}]`
 	for users, want := range map[string]string{
 		`[{"id":"` + k.ann + `","bot":true}]`: "",
-		many:                                  "too many users to read",
+		many:                                  ": more users reacted than shield reads; answer on the page with 'shield approvals'",
 		`{"id":"` + k.ann + `"}`:              "does not match",
 	} {
 		f := k.new(t)

@@ -229,7 +229,7 @@ func (g *gate) enter() {
 			g.said = line
 		}
 		if g.wrong += codes(line); g.wrong >= maxWrong {
-			g.state, g.answer = answered, Answer{Reason: "too many wrong codes were typed"}
+			g.state, g.answer = answered, Answer{Reason: "too many wrong codes were typed; run the command again"}
 		}
 	case g.partial && line != "" && line != denyWord:
 	case line == g.code:

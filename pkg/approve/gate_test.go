@@ -209,7 +209,7 @@ func TestTyped(t *testing.T) {
 		{"~\x03", true, Answer{Interrupt: true, Reason: "interrupted with ^C"}, nil},
 		{"x\x03", true, Answer{Interrupt: true, Reason: "interrupted with ^C"}, nil},
 		{"~no abc\x03", true, Answer{Interrupt: true, Reason: "interrupted with ^C"}, nil},
-		{"~cds\r~xsm\r~pqr\r", true, Answer{Reason: "too many wrong codes were typed"}, nil},
+		{"~cds\r~xsm\r~pqr\r", true, Answer{Reason: "too many wrong codes were typed; run the command again"}, nil},
 
 		{"cdm\r", true, Answer{}, none}, // no pause before
 		{"cdm\r~", true, Answer{}, none},

@@ -24,13 +24,13 @@ func (*hostChannel) Name() string { return HostChannel }
 
 func (h *hostChannel) Usable() error {
 	if h.o.Host == nil {
-		return errors.New("only a hook can let the agent host ask its user")
+		return errors.New("only a hook can let the agent host ask the user")
 	}
 	return h.o.Host()
 }
 
 func (*hostChannel) Ask(context.Context, *Request) (Answer, error) {
-	return Answer{}, errors.New("the host asks when shield has answered")
+	return Answer{}, errors.New("the host asks the user itself")
 }
 
 // left returns the verdict of a question that the host asks.
@@ -38,7 +38,7 @@ func left(r *Request) verdict.Verdict {
 	return verdict.Verdict{Decision: verdict.Escalate, Confidence: 1, Channel: HostChannel, Reasoning: r.Summary}
 }
 
-var errItself = errors.New("shield asks this itself, since a prompt of the host can be answered by accident or cannot show all of it")
+var errItself = errors.New("shield asks this question itself, because the host's prompt can be answered by accident, or cannot show the whole action")
 
 // What the prompt of a host shows of a command.
 const (

@@ -122,7 +122,7 @@ func (b *inbox) add(ctx context.Context, r *Request, now time.Time) (alive *floc
 			return err
 		}
 		if len(others) >= maxWaiting {
-			return fmt.Errorf("%d questions are already waiting", len(others))
+			return fmt.Errorf("%d questions are already waiting; answer them with 'shield approvals'", len(others))
 		}
 		number, err := b.next()
 		if err != nil {
@@ -279,9 +279,9 @@ func (b *inbox) answered(id string) (g given, ok bool, err error) {
 	case errors.Is(err, os.ErrNotExist):
 		return given{}, false, nil
 	case err != nil:
-		return given{}, false, fmt.Errorf("the answer cannot be trusted: %w", err)
+		return given{}, false, fmt.Errorf("the answer was not written by this user's shield: %w", err)
 	case g.ID != id:
-		return given{}, false, errors.New("the answer is for another question")
+		return given{}, false, errors.New("the answer has the ID of another question")
 	}
 	return g, true, nil
 }
@@ -290,16 +290,16 @@ func (b *inbox) answered(id string) (g given, ok bool, err error) {
 // answers survive the process that wrote them.
 func (b *inbox) give(e *entry, g given) error {
 	if g.Choice != pageDeny && g.Choice != pageNever && e.Request.Cut {
-		return errors.New("not all of this action can be shown, so it can only be denied")
+		return errors.New("the action is too large to be shown in full, so it can only be denied")
 	}
 	if g.Choice == pageRemember && !e.Request.Remember {
-		return errors.New("this action can only be approved once")
+		return errors.New("this action can only be approved once; choose Approve once")
 	}
 	if g.Choice == pageKind && e.Request.Kind == "" {
-		return errors.New("each action of this kind needs its own approval")
+		return errors.New("each action of this kind needs its own approval; choose Approve once")
 	}
 	if classOf(g.Choice) != "" && e.Request.Tool == "" {
-		return errors.New("the action does not use a tool that can be given a class")
+		return errors.New("the action uses no unknown tool, so there is no tool to classify; choose Approve once")
 	}
 	if !g.At.Before(e.Ends) || !b.alive(g.ID) {
 		return errNotWaiting
@@ -327,7 +327,7 @@ func (g *given) answer() (Answer, error) {
 	case pageNever:
 		a.Class, a.Reason = classOf(g.Choice), strings.TrimSpace(g.Reason)
 	default:
-		return Answer{}, fmt.Errorf("%.20q is not a choice", g.Choice)
+		return Answer{}, fmt.Errorf("%.20q is not one of the answers", g.Choice)
 	}
 	return a, nil
 }

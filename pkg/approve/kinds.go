@@ -177,7 +177,7 @@ func Answers(file string) ([]Standing, error) {
 				a.What, err = yamlfile.Text(f.Value)
 			case "project":
 				if a.Project, err = yamlfile.Text(f.Value); err == nil && !filepath.IsAbs(a.Project) {
-					err = yamlfile.At(f.Value).Errorf("project is not an absolute path")
+					err = yamlfile.At(f.Value).Errorf("project must be an absolute path")
 				}
 			case "facts":
 				a.Kind.Facts, err = yamlfile.List(f.Value, yamlfile.Text)
@@ -187,7 +187,7 @@ func Answers(file string) ([]Standing, error) {
 			return err
 		})
 		if err == nil && (a.Name == "" || len(a.Kind.Facts) == 0) {
-			err = yamlfile.At(n).Errorf("an answer needs a name and facts")
+			err = yamlfile.At(n).Errorf("each answer needs a name and facts")
 		}
 		if err != nil {
 			return nil, yamlfile.In("answers", file, err)
@@ -234,7 +234,7 @@ func AddAnswer(ctx context.Context, file string, a *Standing, comment string) er
 			return "", err
 		}
 		if slices.ContainsFunc(list, func(o Standing) bool { return o.Name == a.Name }) {
-			return "", fmt.Errorf("an answer named %s already exists; choose another name", a.Name)
+			return "", fmt.Errorf("an answer named %s already exists; remove it with 'shield approvals revoke'", a.Name)
 		}
 		if text == "" {
 			text = answersHead

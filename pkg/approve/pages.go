@@ -64,11 +64,11 @@ func (s *server) foreign(r *http.Request) string {
 	// By another name of this machine (DNS rebinding), the browser would take an
 	// attacker's page for this one.
 	if r.Host != s.page.Address && r.Host != s.localhost() {
-		return "unknown host"
+		return "unknown host name: open the address that 'shield approvals' prints"
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" && r.Method != http.MethodGet || origin != "" && origin != "http://"+r.Host {
-		return "foreign origin"
+		return "request from another site: open the address that 'shield approvals' prints"
 	}
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin", "none": // absent, this page, typed by the person
@@ -77,7 +77,7 @@ func (s *server) foreign(r *http.Request) string {
 		if r.URL.Path == "/" && r.Method == http.MethodGet {
 			return "" // a link that was clicked; the page says nothing without its secret
 		}
-		return "foreign page"
+		return "request from another page: open the address that 'shield approvals' prints"
 	}
 }
 
@@ -94,7 +94,7 @@ func (s *server) localhost() string {
 func (s *server) index(rw http.ResponseWriter, _ *http.Request) {
 	nonce, err := randomHex(16)
 	if err != nil {
-		http.Error(rw, "cannot draw random numbers", http.StatusInternalServerError)
+		http.Error(rw, "no random numbers are available; restart shield", http.StatusInternalServerError)
 		return
 	}
 	rw.Header().Set("Content-Security-Policy", fmt.Sprintf(
@@ -178,7 +178,7 @@ func (s *server) answered(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !slices.Contains([]string{pageDeny, pageOnce, pageRemember, pageKind}, in.Choice) && classOf(in.Choice) == "" {
-		http.Error(rw, "not a choice", http.StatusBadRequest)
+		http.Error(rw, "not one of the answers", http.StatusBadRequest)
 		return
 	}
 	s.answering.RLock() // this process may end as soon as it has the answer
@@ -201,7 +201,7 @@ func decode(rw http.ResponseWriter, r *http.Request, into any) bool {
 	dec := json.NewDecoder(r.Body)
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
-		http.Error(rw, "not what the page sends", http.StatusBadRequest)
+		http.Error(rw, "not a request of the approval page; reload the page", http.StatusBadRequest)
 		return false
 	}
 	return true

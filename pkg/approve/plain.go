@@ -48,7 +48,7 @@ func (t *tty) askPlain(ctx context.Context, d *term.Device, r *Request, g *gate)
 		return Answer{}, err
 	}
 	if err := d.Flush(); err != nil {
-		return Answer{}, fmt.Errorf("discard what was typed before: %w", err)
+		return Answer{}, fmt.Errorf("discard earlier keys: %w", err)
 	}
 	r.Shown()
 	ctx, cancel := context.WithCancel(ctx)

@@ -264,7 +264,7 @@ func (c *reactions) try(ctx context.Context, text string) error {
 	if _, err = b.self(ctx); err != nil {
 		return err
 	}
-	p, err := c.publish(ctx, b, text, "It can be answered by reactions, such as this one.")
+	p, err := c.publish(ctx, b, text, "Answer with reactions like this one.")
 	if err != nil {
 		return err
 	}

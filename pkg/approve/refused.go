@@ -128,7 +128,7 @@ func freeRef(free func(string) bool) (string, error) {
 			return string(name), nil
 		}
 	}
-	return "", errors.New("no reference is free")
+	return "", errors.New("no free reference for the refusal is left; wait an hour")
 }
 
 // makeRoom drops names that are free again, and the oldest where there are too many. It
@@ -285,7 +285,7 @@ func (s *Refusals) mark(text []byte) []byte {
 	return mac.Sum(nil)
 }
 
-var errNotOurs = errors.New("not written by this installation")
+var errNotOurs = errors.New("the record was not written by this installation")
 
 func (s *Refusals) unseal(value []byte, record any) error {
 	if len(value) < sha256.Size || !hmac.Equal(value[:sha256.Size], s.mark(value[sha256.Size:])) {

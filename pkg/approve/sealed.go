@@ -52,7 +52,7 @@ func openBox(stateDir, name string) (*box, error) {
 		err = owner.Check(info, owner.Access)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("approval inbox %s: %w", b.dir, err)
+		return nil, fmt.Errorf("the approval inbox %s: %w", b.dir, err)
 	}
 	return b, nil
 }
@@ -78,7 +78,7 @@ func (b *box) write(name string, value any) error {
 	}
 	text := out.Bytes()
 	if len(text) > maxSealed-2*sha256.Size-1 {
-		return fmt.Errorf("%s: %d bytes, at most %d fit", name, len(text), maxSealed-2*sha256.Size-1)
+		return fmt.Errorf("%s: the record has %d bytes, more than the limit of %d", name, len(text), maxSealed-2*sha256.Size-1)
 	}
 	return replaceFile(b.path(name), b.seal(name, text)+"\n"+string(text), nil)
 }
@@ -112,7 +112,7 @@ func replaceFile(path, text string, check func(path string) error) error {
 
 // errForged means that a file was not written by this installation, or was
 // changed.
-var errForged = errors.New("not written by this installation")
+var errForged = errors.New("the record was not written by this installation")
 
 // read reads what write has written. The error wraps [os.ErrNotExist] if the
 // file is missing; a file that another person could have put there is an error
@@ -128,7 +128,7 @@ func (b *box) read(name string, value any) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: not a plain file", f.Name())
+		return fmt.Errorf("%s: not a regular file; delete it", f.Name())
 	}
 	if err := owner.Check(info, owner.Access); err != nil {
 		return fmt.Errorf("%s: %w", f.Name(), err)

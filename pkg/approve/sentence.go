@@ -22,7 +22,7 @@ const maxWhat = 160
 func summary(c *analysis.Case, clean func(string) string) string {
 	verb, object := deed(c)
 	if part, commands := gravest(c); part != "" {
-		return fmt.Sprintf("shield asks whether to run %d commands, above all %s: %s", commands, quoted(clean(part)), reason(c.Trail, clean))
+		return fmt.Sprintf("shield asks whether to run %d commands, the most severe is %s: %s", commands, quoted(clean(part)), reason(c.Trail, clean))
 	}
 	return fmt.Sprintf("shield asks whether to %s: %s", strings.TrimSpace(verb+" "+quoted(clean(object))), reason(c.Trail, clean))
 }
@@ -111,7 +111,7 @@ var verbs = map[effect.Kind]string{
 	effect.ReadSecret:        "read credentials",
 	effect.ReadClipboard:     "read the clipboard, the screen or the keyboard",
 	effect.Destroy:           "destroy data that cannot be restored",
-	effect.RunDownload:       "run code straight from the network",
+	effect.RunDownload:       "run code directly from the network",
 	effect.RunDecoded:        "run encoded code",
 	effect.RunInput:          "run the output of another command",
 	effect.SendSecret:        "send secrets to",
@@ -165,7 +165,7 @@ var alone = map[effect.Kind]string{
 	effect.SendSecret:   "send secrets",
 	effect.SendData:     "send local data",
 	effect.RunCode:      "run code",
-	effect.Dynamic:      "do something that is not known before it runs",
+	effect.Dynamic:      "run something that is unknown beforehand",
 }
 
 // deed returns what an action would do, and to what: a command is run, another

@@ -47,7 +47,7 @@ func (b *slackBoard) call(ctx context.Context, c call, out any) error {
 	case err != nil || status != http.StatusOK || !reply.OK && reply.Error == "":
 		return fmt.Errorf("%s: status %d, and an answer that does not match the API", c.name, status)
 	case !reply.OK && reply.Needed != "":
-		return fmt.Errorf("%s: %s: the bot lacks the scope %s", c.name, b.hidden(reply.Error), b.hidden(reply.Needed))
+		return fmt.Errorf("%s: %s: the bot lacks the OAuth scope %s; add it in the settings of the Slack app", c.name, b.hidden(reply.Error), b.hidden(reply.Needed))
 	case !reply.OK:
 		return fmt.Errorf("%s: %s", c.name, b.hidden(reply.Error))
 	}
@@ -63,7 +63,7 @@ func (b *slackBoard) self(ctx context.Context) (string, error) {
 	}
 	err := b.call(ctx, call{name: "auth.test", in: struct{}{}}, &out)
 	if err == nil && out.User == "" {
-		err = errors.New("auth.test: the service's answer does not name the bot's user")
+		err = errors.New("auth.test: the service's answer does not name the bot's user; check the token of the bot")
 	}
 	return out.User, err
 }
@@ -153,7 +153,7 @@ func (b *slackBoard) marks(ctx context.Context, p post, choices []string) (map[s
 				continue
 			}
 			if r.Count != len(r.Users) {
-				return nil, errors.New("reactions.get: the service lists only some of the users who reacted")
+				return nil, errors.New("reactions.get: more users reacted than the service lists; answer on the page with 'shield approvals'")
 			}
 			for _, user := range r.Users {
 				marks[choice] = append(marks[choice], marker{id: user})

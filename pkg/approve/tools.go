@@ -73,7 +73,7 @@ func (s *Refusals) SetTool(ctx context.Context, binding string, t ToolClass) err
 			return err
 		}
 		if count >= maxClasses {
-			return fmt.Errorf("%d tools have a class already", count)
+			return fmt.Errorf("%d tools already have a class; remove one with 'shield tools forget'", count)
 		}
 		for _, key := range old {
 			if err := sh.Put(toolsGroup, key, nil); err != nil {

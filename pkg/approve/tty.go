@@ -26,7 +26,7 @@ func (*tty) Name() string { return "tty" }
 func (t *tty) Usable() error {
 	d, err := term.Open()
 	if err != nil {
-		return fmt.Errorf("%w; run shield in a terminal, or configure the channel web or command", err)
+		return fmt.Errorf("%w; run shield in a terminal, or set approval.channels: [web]", err)
 	}
 	defer d.Close()
 	if t.o.Present != nil {
@@ -42,7 +42,7 @@ func (t *tty) Usable() error {
 	return nil
 }
 
-var errOccupied = errors.New("another program is drawing on the terminal; configure the channel web or command")
+var errOccupied = errors.New("another program uses the whole terminal; set approval.channels: [web]")
 
 // base is the path that the files of a terminal's queue begin with.
 func (t *tty) base(d *term.Device) string { return filepath.Join(t.o.StateDir, "tty-"+d.Name()) }
@@ -184,7 +184,7 @@ func (t *tty) show(ctx context.Context, d *term.Device, r *Request) (a Answer, e
 	defer context.AfterFunc(ctx, p.Quit)()
 	// What was typed before the question appeared is not an answer to it.
 	if err := d.Flush(); err != nil {
-		return Answer{}, fmt.Errorf("discard what was typed before: %w", err)
+		return Answer{}, fmt.Errorf("discard earlier keys: %w", err)
 	}
 	if _, err := p.Run(); err != nil {
 		return Answer{}, fmt.Errorf("ask at the terminal: %w", err)

@@ -152,7 +152,7 @@ func (w *web) open() (err error) {
 	defer w.mu.Unlock()
 	switch {
 	case w.closed:
-		return errors.New("the approval page is closed")
+		return errors.New("the approval page is closed; run 'shield approvals'")
 	case w.inbox == nil:
 		w.inbox, err = openInbox(w.o.StateDir, pageBox)
 	}
@@ -247,7 +247,7 @@ func (w *web) step() (link string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
-		return "", errors.New("the approval page is closed")
+		return "", errors.New("the approval page is closed; run 'shield approvals'")
 	}
 	if w.server == nil {
 		if err := w.lead(); err != nil {
@@ -298,7 +298,7 @@ func (w *web) announce(p page) {
 		return
 	}
 	if p.Was != "" {
-		fmt.Fprintf(w.o.Notice, "shield: another program now uses %s, the old address of the approval page\n", p.Was)
+		fmt.Fprintf(w.o.Notice, "shield: another program uses %s, the last address of the approval page; run 'shield approvals' for the new one\n", p.Was)
 	}
 	fmt.Fprintf(w.o.Notice, "shield: approve or deny at %s\n", p.told())
 }

@@ -99,12 +99,12 @@ func (s *server) hello(rw http.ResponseWriter, r *http.Request) {
 	}
 	secret := s.secret(in.Kind)
 	if secret == "" || len(in.Nonce) != nonceLength || strings.Trim(in.Nonce, "0123456789abcdef") != "" {
-		http.Error(rw, "not a greeting", http.StatusBadRequest)
+		http.Error(rw, "not a request of the approval page; reload the page", http.StatusBadRequest)
 		return
 	}
 	nonce, err := randomHex(nonceLength / 2)
 	if err != nil {
-		http.Error(rw, "cannot draw random numbers", http.StatusInternalServerError)
+		http.Error(rw, "no random numbers are available; restart shield", http.StatusInternalServerError)
 		return
 	}
 	s.mu.Lock()
@@ -139,13 +139,13 @@ func (s *server) session(rw http.ResponseWriter, r *http.Request) {
 	secret := s.secret(in.Kind)
 	if !sent || secret == "" || !same(in.Proof, prove(secret, "shield page", r.Host, pageNonce, in.Nonce)) {
 		s.guessing(in.Kind == "code")
-		http.Error(rw, "wrong proof", http.StatusForbidden)
+		http.Error(rw, "wrong code; type the code that 'shield approvals' prints", http.StatusForbidden)
 		return
 	}
 	cookie, err := randomHex(32)
 	token, err2 := randomHex(32)
 	if err = errors.Join(err, err2); err != nil {
-		http.Error(rw, "cannot draw random numbers", http.StatusInternalServerError)
+		http.Error(rw, "no random numbers are available; restart shield", http.StatusInternalServerError)
 		return
 	}
 	s.mu.Lock()

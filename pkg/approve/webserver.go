@@ -454,7 +454,7 @@ func (s *server) take(id string, also []string, choice, reason string) (receipt,
 			continue
 		}
 		if !e.same(o) {
-			return receipt{}, errors.New("the answer does not match the questions shown")
+			return receipt{}, errors.New("the answer does not match the questions on the page; reload the page")
 		}
 		others = append(others, o)
 	}

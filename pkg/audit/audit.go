@@ -51,7 +51,7 @@ var (
 	ErrUnwritable = errors.New("audit log cannot be written")
 	ErrExposed    = errors.New("audit log is open to other users")
 	ErrBusy       = errors.New("audit log is in use")
-	ErrClosed     = errors.New("audit log is closed")
+	ErrClosed     = errors.New("the audit log is closed: shield is ending")
 )
 
 // RepairCommand is what a person runs to go on after a log was damaged.
@@ -118,7 +118,7 @@ type Log struct {
 // its folder (mode 0700) if need be; how long it is does not matter.
 func Open(path string, opts Options) (*Log, error) {
 	if opts.Clock == nil {
-		return nil, errors.New("open audit log: the caller gave no clock")
+		return nil, errors.New("internal error: the audit log is opened without a clock; please report this")
 	}
 	opts.MaxBytes, opts.LockWait = cmp.Or(opts.MaxBytes, MaxBytes), cmp.Or(opts.LockWait, LockWait)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

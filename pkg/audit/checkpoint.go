@@ -25,7 +25,7 @@ type Checkpoint struct {
 }
 
 // ErrBadSignature is the error for a checkpoint that the key did not sign.
-var ErrBadSignature = errors.New("the checkpoint was not signed with this key, or was changed; use the key that signed it")
+var ErrBadSignature = errors.New("the checkpoint's signature is wrong for this key: use the public key of the signer, or a copy of the checkpoint from before it was changed")
 
 // message returns what is signed. The first line keeps a signature from
 // meaning anything elsewhere.
@@ -176,7 +176,7 @@ func loadPEM(path, kind string, private bool) ([]byte, error) {
 	}
 	block, _ := pem.Decode(data)
 	if block == nil || block.Type != kind {
-		return nil, fmt.Errorf("load checkpoint key %s: %s is missing", path, kind)
+		return nil, fmt.Errorf("load checkpoint key %s: the file has no %s block; name a PEM file made with 'shield audit checkpoint --generate'", path, kind)
 	}
 	return block.Bytes, nil
 }

@@ -38,5 +38,5 @@ func Example() {
 	fmt.Println(cut.Break)
 	// Output:
 	// true 3
-	// line 4: cut off: the log ends with entry 3, but there were at least 5
+	// line 4: cut off: the log ends with entry 3, and at least 5 were written
 }

@@ -48,7 +48,7 @@ func openRead(path string) (*os.File, error) {
 	}
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		f.Close()
-		return nil, fmt.Errorf("%s is not a regular file", path)
+		return nil, fmt.Errorf("%s is not a regular file; remove it, or name another with audit.file", path)
 	}
 	return f, nil
 }
@@ -85,7 +85,7 @@ func openSeries(path string) (*series, error) {
 		s.full = before(full, current)
 	}
 	if current == nil && len(s.full) == 0 {
-		return nil, fmt.Errorf("the audit log is missing: %w", err)
+		return nil, fmt.Errorf("the audit log is missing: %w; restore it from a backup, or run 'shield doctor --repair-audit'", err)
 	}
 	return s, nil
 }

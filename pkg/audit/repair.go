@@ -83,7 +83,7 @@ const damagedSuffix = ".damaged-"
 // log.
 func Repair(ctx context.Context, path string, opts Options) (aside string, err error) {
 	if opts.Heads == nil {
-		return "", errors.New("repair audit log: no head is known to continue from")
+		return "", errors.New("repair audit log: the state file does not know the last entry; run 'shield doctor --repair-state' first")
 	}
 	l, err := Open(path, opts)
 	if err != nil {

@@ -220,7 +220,7 @@ func (v *verifier) run() error {
 			if cur.hash != v.kept.Hash {
 				// All lines up to here fit one another, so what was written
 				// differs from here on, or from before.
-				v.broken(cur.place, cur.seq, Changed, "another entry was written under this number, although this one matches those before it")
+				v.broken(cur.place, cur.seq, Changed, "this entry follows the ones before, but its hash is not the one in the state file: the entry was replaced")
 				return nil
 			}
 			v.met = true
@@ -241,7 +241,7 @@ func (v *verifier) run() error {
 	}
 	if v.kept != nil && v.kept.Seq > 0 && !v.met {
 		if v.kept.Seq > v.report.Head.Seq {
-			v.broken(place{cur.file, max(cur.line, 1)}, v.report.Head.Seq+1, CutOff, fmt.Sprintf("the log ends with entry %d, but there were at least %d", v.report.Head.Seq, v.kept.Seq))
+			v.broken(place{cur.file, max(cur.line, 1)}, v.report.Head.Seq+1, CutOff, fmt.Sprintf("the log ends with entry %d, and at least %d were written", v.report.Head.Seq, v.kept.Seq))
 		} else {
 			v.broken(place{line: 1}, v.kept.Seq, Removed, fmt.Sprintf("the log begins after entry %d", v.kept.Seq))
 		}
@@ -284,7 +284,7 @@ func (v *verifier) spoiled(cur link) bool {
 	case errors.Is(err, fs.ErrNotExist):
 		v.report.Missing = append(v.report.Missing, aside)
 	case err != nil || sum != cur.from.SHA256:
-		v.broken(place{file: aside, line: 1}, v.report.Head.Seq+1, Changed, "it was changed after it was moved aside")
+		v.broken(place{file: aside, line: 1}, v.report.Head.Seq+1, Changed, "the file was changed after shield moved it aside")
 		return true
 	}
 	return false
@@ -326,14 +326,14 @@ func (v *verifier) classify(cur link) error {
 	case cur.ok && cur.seq > want:
 		return v.ahead(cur, after, want)
 	case follows:
-		v.broken(n, want, Inserted, "the next line follows the one before it")
+		v.broken(n, want, Inserted, "this line was inserted: the next line continues the line before")
 	case head.Seq > 0 && cur.follows(v.before):
-		v.broken(v.last, head.Seq, Inserted, "the next line follows the one before it")
+		v.broken(v.last, head.Seq, Inserted, "this line was inserted: the next line continues the line before")
 	case cur.ok && cur.seq == want && v.whole(cur, after):
 		// It names the hash that the line before had.
-		v.broken(v.last, head.Seq, Changed, "the next line was written after a different line")
+		v.broken(v.last, head.Seq, Changed, "this line was replaced: the next line continues a different one")
 	case !cur.ok, cur.seq == want, after.ok && after.seq == want+1, cur.prev == head.Hash:
-		v.broken(n, want, Changed, "it was changed after it was written")
+		v.broken(n, want, Changed, "the line was changed after it was written")
 	default:
 		v.broken(n, want, Inserted, fmt.Sprintf("entry %d is repeated", cur.seq))
 	}
@@ -370,13 +370,13 @@ func (v *verifier) ahead(cur, after link, want uint64) error {
 	moved := here && !itself && (next || v.kept == nil || v.kept.Seq >= cur.seq)
 	switch {
 	case moved:
-		v.broken(line, want, Reordered, fmt.Sprintf("entries were moved: entry %d is here, entry %d further down", cur.seq, want))
+		v.broken(line, want, Reordered, fmt.Sprintf("entries were moved: entry %d is here, and entry %d is further down", cur.seq, want))
 	case follows:
-		v.broken(line, want, Inserted, "the next line follows the one before it")
+		v.broken(line, want, Inserted, "this line was inserted: the next line continues the line before")
 	case here:
-		v.broken(line, want, Reordered, fmt.Sprintf("entries were moved: entry %d is here, entry %d further down", cur.seq, want))
+		v.broken(line, want, Reordered, fmt.Sprintf("entries were moved: entry %d is here, and entry %d is further down", cur.seq, want))
 	case after.ok && after.seq == want+1:
-		v.broken(line, want, Changed, "it was changed after it was written")
+		v.broken(line, want, Changed, "the line was changed after it was written")
 	case cur.seq-1 == want:
 		v.broken(line, want, Removed, fmt.Sprintf("entry %d is missing", want))
 	default:

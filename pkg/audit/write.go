@@ -166,7 +166,7 @@ func (l *Log) seek(kept Head) (at int64, repaired *Recovery, err error) {
 	lines, torn := wholeLines(tail)
 	if len(torn) > 0 {
 		if len(lines) == 0 && int64(len(tail)) < info.Size() {
-			return 0, nil, &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("its last line is longer than %d bytes", len(tail))}
+			return 0, nil, &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("the last line is longer than %d bytes", len(tail))}
 		}
 		at -= int64(len(torn))
 		repaired = &Recovery{Reason: "incomplete line", Bytes: int64(len(torn)), SHA256: hashLine(torn)}
@@ -184,7 +184,7 @@ func (l *Log) seek(kept Head) (at int64, repaired *Recovery, err error) {
 	}
 	if n := l.last.Seq - kept.Seq; kept.Seq > 0 && n > 0 && repaired == nil {
 		// A process was killed before it moved the head, or another program added them.
-		return at, &Recovery{Reason: fmt.Sprintf("not recorded in the state file: the last %d entries", n)}, nil
+		return at, &Recovery{Reason: fmt.Sprintf("the state file does not record the last %d entries", n)}, nil
 	}
 	if repaired != nil {
 		if err := l.file.Truncate(at); err != nil {
@@ -209,15 +209,15 @@ func (l *Log) compare(kept Head, lines [][]byte) error {
 	case kept.Seq == 0: // no entry is known of
 		return nil
 	case kept.Seq > l.last.Seq:
-		return &Error{Kind: ErrCut, Path: l.path, Err: fmt.Errorf("it ends with entry %d, but there were %d", l.last.Seq, kept.Seq)}
+		return &Error{Kind: ErrCut, Path: l.path, Err: fmt.Errorf("the log ends with entry %d, and %d were written", l.last.Seq, kept.Seq)}
 	case kept == l.last:
 		return nil
 	case kept.Seq == l.last.Seq:
-		return &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("entry %d is not the one that was written", kept.Seq)}
+		return &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("the hash of entry %d is not the one in the state file", kept.Seq)}
 	}
 	for _, line := range lines {
 		if h, err := headOf(line); err == nil && h.Seq == kept.Seq && h != kept {
-			return &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("entry %d is not the one that was written", kept.Seq)}
+			return &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("the hash of entry %d is not the one in the state file", kept.Seq)}
 		}
 	}
 	return nil
@@ -272,7 +272,7 @@ const others = owner.Access &^ 0o040
 func (l *Log) rotate(at int64) (int64, error) {
 	name := fullName(l.path, l.last.Seq)
 	if _, err := os.Lstat(name); !errors.Is(err, os.ErrNotExist) {
-		return 0, &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("%s already exists", name)}
+		return 0, &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("%s, the name for the full log, is already taken; move that file", name)}
 	}
 	// It cannot be renamed while it is open on Windows.
 	l.file.Close()
@@ -336,10 +336,10 @@ func links(line []byte) (seq uint64, prev string, err error) {
 	rest, ok := bytes.CutPrefix(line, []byte(`{"seq":`))
 	number, rest, found := bytes.Cut(rest, []byte(`,"prev":"`))
 	if !ok || !found || len(rest) < len(genesis)+1 || rest[len(genesis)] != '"' {
-		return 0, "", errors.New("not an entry of an audit log")
+		return 0, "", errors.New("the line is not an entry of an audit log")
 	}
 	if seq, err = strconv.ParseUint(string(number), 10, 64); err != nil || seq == 0 {
-		return 0, "", errors.New("not an entry of an audit log: bad sequence number")
+		return 0, "", errors.New("the line is not an entry of an audit log: its sequence number is wrong")
 	}
 	return seq, string(rest[:len(genesis)]), nil
 }

@@ -13,17 +13,17 @@ import (
 )
 
 var (
-	errNotBundle = errors.New("it is not a policy bundle (a tar.gz archive); make one with 'shield policy bundle build'")
-	errCut       = errors.New("it is cut off or damaged; get it again")
-	errTooBig    = fmt.Errorf("it unpacks to more than %d MiB", maxUnpacked>>20)
-	errAppended  = errors.New("data follows the end of the archive")
+	errNotBundle = errors.New("the file is not a policy bundle (a tar.gz archive); make one with 'shield policy bundle build'")
+	errCut       = errors.New("the file is truncated or damaged; download it again")
+	errTooBig    = fmt.Errorf("the bundle unpacks to more than %d MiB; ask its publisher for a smaller one", maxUnpacked>>20)
+	errAppended  = errors.New("the file has data after the end of the archive; download it again")
 )
 
 // unpack returns the files of an archive. Anything but plain files in no folder, each
 // there once, and the bytes that a tar archive ends with, makes it unusable.
 func unpack(archive []byte) (map[string][]byte, error) {
 	if len(archive) > MaxArchive {
-		return nil, fmt.Errorf("it is larger than %d MiB", MaxArchive>>20)
+		return nil, fmt.Errorf("the file is larger than %d MiB; ask its publisher for a smaller one", MaxArchive>>20)
 	}
 	packed := bytes.NewReader(archive)
 	z, err := gzip.NewReader(packed)
@@ -69,18 +69,18 @@ func entries(t *tar.Reader) (map[string][]byte, error) {
 		// Two names that differ in case are one file on some systems.
 		lower := strings.ToLower(h.Name)
 		if folded[lower] {
-			return nil, fmt.Errorf("%.80q is there twice", h.Name)
+			return nil, fmt.Errorf("the file %.80q occurs twice; ask its publisher to remove one", h.Name)
 		}
 		folded[lower] = true
 		if len(files) == maxFiles+2 {
-			return nil, fmt.Errorf("it has more than %d files", maxFiles)
+			return nil, fmt.Errorf("the bundle has more than %d files; ask its publisher for fewer", maxFiles)
 		}
 		limit := int64(maxUnpacked)
 		if h.Name == manifestFile || h.Name == signatureFile {
 			limit = maxManifest
 		}
 		if h.Size > limit {
-			return nil, fmt.Errorf("%.80q is larger than %d KiB", h.Name, limit>>10)
+			return nil, fmt.Errorf("the file %.80q is larger than %d KiB; ask its publisher for a smaller one", h.Name, limit>>10)
 		}
 		data, err := io.ReadAll(t)
 		if err != nil {

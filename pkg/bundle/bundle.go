@@ -76,7 +76,7 @@ func Open(archive []byte, keys Keys) (*Bundle, error) {
 	manifest, signature := files[manifestFile], files[signatureFile]
 	switch {
 	case manifest == nil:
-		return nil, errors.New(manifestFile + " is missing; this is not a policy bundle")
+		return nil, errors.New(manifestFile + " is missing, so this is not a policy bundle; make one with 'shield policy bundle build'")
 	case signature == nil:
 		return nil, ErrUnsigned
 	}
@@ -107,14 +107,14 @@ func read(files map[string][]byte) (*Bundle, error) {
 	for _, name := range slices.Sorted(maps.Keys(b.files)) {
 		switch want, listed := b.Files[name]; {
 		case !listed:
-			return nil, fmt.Errorf("%s is not in the manifest", name)
+			return nil, fmt.Errorf("the bundle contains %s, which is not in the manifest; ask its publisher for a new bundle", name)
 		case digest(b.files[name]) != want:
 			return nil, fmt.Errorf("%s is not the file that was signed: the digests differ; fetch it again, or ask its publisher", name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.Files)) {
 		if _, there := b.files[name]; !there {
-			return nil, fmt.Errorf("%s is in the manifest, but not in the bundle", name)
+			return nil, fmt.Errorf("the manifest lists %s, which is not in the bundle; download it again", name)
 		}
 	}
 	return b, nil
@@ -128,11 +128,11 @@ func (m *Manifest) check() error {
 	case checkName(m.Name) != nil:
 		return fmt.Errorf("name: %w", checkName(m.Name))
 	case m.Version < 1:
-		return fmt.Errorf("version is %d; it starts with 1", m.Version)
+		return fmt.Errorf("version is %d; use 1 or more", m.Version)
 	case m.Expires.IsZero():
-		return errors.New("expires is missing")
+		return errors.New("the expiry date is missing; build the bundle with --expires DATE")
 	case len(m.Files) > maxFiles:
-		return fmt.Errorf("more than %d files", maxFiles)
+		return fmt.Errorf("the manifest lists more than %d files; use fewer", maxFiles)
 	case m.Files[PolicyFile] == "":
 		return errors.New(PolicyFile + " is missing")
 	}
@@ -146,7 +146,7 @@ func checkName(name string) error {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' || r == '.')
 	}
 	if name == "" || len(name) > maxName || strings.ContainsFunc(name, odd) || name[0] == '.' || name[0] == '-' {
-		return fmt.Errorf("%.80q is not a name of up to %d letters, digits, '_', '-' and '.', with no folder", name, maxName)
+		return fmt.Errorf("%.80q is not a valid file name; use up to %d letters, digits, '_', '-' and '.', and no folder", name, maxName)
 	}
 	return nil
 }

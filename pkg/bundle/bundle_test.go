@@ -183,39 +183,39 @@ func TestHostile(t *testing.T) {
 		"garbage":               {[]byte("hello, hello, hello"), "not a policy bundle"},
 		"compressed garbage":    {gzipped(t, bytes.Repeat([]byte("garbage "), 512)), "not a policy bundle"},
 		"empty tar":             {gzipped(t, tarOf(t)), "not a policy bundle"},
-		"cut":                   {good[:len(good)/2], "cut off or damaged"},
-		"without its last byte": {good[:len(good)-1], "cut off or damaged"},
-		"wrong checksum":        {broken, "cut off or damaged"},
+		"cut":                   {good[:len(good)/2], "the file is truncated or damaged; download it again"},
+		"without its last byte": {good[:len(good)-1], "the file is truncated or damaged; download it again"},
+		"wrong checksum":        {broken, "the file is truncated or damaged; download it again"},
 		"huge":                  {make([]byte, MaxArchive+1), "larger than 4 MiB"},
 		"bomb":                  {gzipped(t, tarOf(t, entry{tar.Header{Name: "a"}, make([]byte, 64<<20)})), "larger than"},
 		"bomb of many":          {gzipped(t, tarOf(t, entry{tar.Header{Name: "a"}, make([]byte, 9<<20)}, entry{tar.Header{Name: "b"}, make([]byte, 9<<20)})), "unpacks to more than 16 MiB"},
 		"bomb after the end":    {gzipped(t, append(tarOf(t, entry{tar.Header{Name: "a"}, nil}), make([]byte, 64<<20)...)), "unpacks to more than 16 MiB"},
 		"many files":            {gzipped(t, tarOf(t, many...)), "more than 64 files"},
-		"appended to the tar":   {gzipped(t, append(tarOf(t, entry{tar.Header{Name: "a"}, nil}), "hidden"...)), "follows the end"},
-		"appended to the gzip":  {append(bytes.Clone(good), "hidden"...), "follows the end"},
-		"second gzip":           {append(bytes.Clone(good), good...), "follows the end"},
-		"parent":                {named("../policy.yaml"), "not a name"},
-		"absolute":              {named("/etc/passwd"), "not a name"},
-		"folder":                {named("a/policy.yaml"), "not a name"},
-		"dot":                   {named("./policy.yaml"), "not a name"},
-		"drive":                 {named(`c:\x`), "not a name"},
-		"hidden file":           {named(".policy"), "not a name"},
-		"control character":     {named("a\nb"), "not a name"},
-		"symbolic link":         {special(tar.TypeSymlink, "link", "/etc/passwd"), "not a plain file"},
-		"hard link":             {special(tar.TypeLink, "link", "policy.yaml"), "not a plain file"},
-		"device":                {special(tar.TypeChar, "null", ""), "not a plain file"},
-		"pipe":                  {special(tar.TypeFifo, "pipe", ""), "not a plain file"},
-		"a folder entry":        {special(tar.TypeDir, "d/", ""), "not a plain file"},
+		"appended to the tar":   {gzipped(t, append(tarOf(t, entry{tar.Header{Name: "a"}, nil}), "hidden"...)), "the file has data after the end of the archive; download it again"},
+		"appended to the gzip":  {append(bytes.Clone(good), "hidden"...), "the file has data after the end of the archive; download it again"},
+		"second gzip":           {append(bytes.Clone(good), good...), "the file has data after the end of the archive; download it again"},
+		"parent":                {named("../policy.yaml"), "letters, digits, '_', '-' and '.', and no folder"},
+		"absolute":              {named("/etc/passwd"), "letters, digits, '_', '-' and '.', and no folder"},
+		"folder":                {named("a/policy.yaml"), "letters, digits, '_', '-' and '.', and no folder"},
+		"dot":                   {named("./policy.yaml"), "letters, digits, '_', '-' and '.', and no folder"},
+		"drive":                 {named(`c:\x`), "letters, digits, '_', '-' and '.', and no folder"},
+		"hidden file":           {named(".policy"), "letters, digits, '_', '-' and '.', and no folder"},
+		"control character":     {named("a\nb"), "letters, digits, '_', '-' and '.', and no folder"},
+		"symbolic link":         {special(tar.TypeSymlink, "link", "/etc/passwd"), "the path is not a regular file"},
+		"hard link":             {special(tar.TypeLink, "link", "policy.yaml"), "the path is not a regular file"},
+		"device":                {special(tar.TypeChar, "null", ""), "the path is not a regular file"},
+		"pipe":                  {special(tar.TypeFifo, "pipe", ""), "the path is not a regular file"},
+		"a folder entry":        {special(tar.TypeDir, "d/", ""), "the path is not a regular file"},
 		"twice":                 {named(PolicyFile), "twice"},
 		"twice on some systems": {named("POLICY.yaml"), "twice"},
 		"second manifest":       {named(manifestFile), "twice"},
-		"not in the manifest":   {named("more.yaml"), "more.yaml is not in the manifest"},
+		"not in the manifest":   {named("more.yaml"), "more.yaml, which is not in the manifest"},
 		"changed":               {set(PolicyFile, "extends: permissive\n"), "not the file that was signed"},
 		"no manifest":           {edit(t, good, func(f map[string][]byte) { delete(f, manifestFile) }), "manifest.json is missing"},
 		"no signature":          {unsigned(t), "no signature"},
-		"no policy":             {edit(t, good, func(f map[string][]byte) { delete(f, PolicyFile) }), "in the manifest, but not in the bundle"},
+		"no policy":             {edit(t, good, func(f map[string][]byte) { delete(f, PolicyFile) }), ", which is not in the bundle; download it again"},
 		"signature is garbage":  {set(signatureFile, "hello"), "not a minisign signature"},
-		"other key":             {signed(t, other), "not one of the keys"},
+		"a different key with that ID signed it; download the bundle again": {signed(t, other), ", which is not in policy.keys or --key; add the public key if you trust its owner"},
 		"manifest changed": {edit(t, good, func(f map[string][]byte) {
 			f[manifestFile] = bytes.Replace(f[manifestFile], []byte("12"), []byte("13"), 1)
 		}), "is invalid"},
@@ -226,10 +226,10 @@ func TestHostile(t *testing.T) {
 		"signed: other format": {resigned(`"shield_policy_bundle": 1`, `"shield_policy_bundle": 2`), "reads format 1"},
 		"signed: unknown key":  {resigned(`"name"`, `"roots": ["/"], "name"`), "roots"},
 		"signed: key twice":    {resigned(`"version": 12`, `"version": 12, "version": 13`), "version"},
-		"signed: no version":   {resigned(`"version": 12`, `"version": 0`), "starts with 1"},
+		"signed: no version":   {resigned(`"version": 12`, `"version": 0`), "; use 1 or more"},
 		"signed: fraction":     {resigned(`"version": 12`, `"version": 12.5`), "version"},
-		"signed: no expiry":    {resigned(`"2030-01-31T00:00:00Z"`, `"0001-01-01T00:00:00Z"`), "expires is missing"},
-		"signed: name":         {resigned(`"acme"`, `"../acme"`), "not a name"},
+		"signed: no expiry":    {resigned(`"2030-01-31T00:00:00Z"`, `"0001-01-01T00:00:00Z"`), "the expiry date is missing; build the bundle with --expires DATE"},
+		"signed: name":         {resigned(`"acme"`, `"../acme"`), "letters, digits, '_', '-' and '.', and no folder"},
 		"signed: not a bundle": {edit(t, good, func(f map[string][]byte) {
 			f[manifestFile] = []byte("[]")
 			f[signatureFile] = key.sign([]byte("[]"), "x")
@@ -281,12 +281,12 @@ func TestBuildRefuses(t *testing.T) {
 		want  string
 		files map[string][]byte
 	}{
-		"name":       {m: Manifest{Name: "a/b", Version: 1, Expires: expires}, want: "not a name"},
-		"version":    {m: Manifest{Name: "a", Version: -1, Expires: expires}, want: "starts with 1"},
+		"name":       {m: Manifest{Name: "a/b", Version: 1, Expires: expires}, want: "letters, digits, '_', '-' and '.', and no folder"},
+		"version":    {m: Manifest{Name: "a", Version: -1, Expires: expires}, want: "; use 1 or more"},
 		"expiry":     {m: Manifest{Name: "a", Version: 1}, want: "expires"},
 		"no policy":  {m: good, files: map[string][]byte{"a": nil}, want: "policy.yaml is missing"},
 		"a manifest": {m: good, files: map[string][]byte{PolicyFile: nil, "Manifest.json": nil}, want: "written by shield"},
-		"a path":     {m: good, files: map[string][]byte{PolicyFile: nil, "a/b": nil}, want: "not a name"},
+		"a path":     {m: good, files: map[string][]byte{PolicyFile: nil, "a/b": nil}, want: "letters, digits, '_', '-' and '.', and no folder"},
 		"a key":      {m: good, files: map[string][]byte{PolicyFile: nil, "acme.key": private}, want: "acme.key is a private key"},
 		"encrypted":  {m: good, files: map[string][]byte{PolicyFile: nil, "README": encrypted}, want: "README is a private key"},
 		"large":      {m: good, files: map[string][]byte{PolicyFile: make([]byte, maxUnpacked)}, want: "unpacks to more"},
@@ -338,7 +338,7 @@ func TestKeys(t *testing.T) {
 	}
 	line := strings.TrimSpace(strings.SplitN(string(private), "\n", 2)[1])
 	for _, text := range []string{string(private), line} {
-		if _, err := ParseKeys([]string{text}); err == nil || !strings.Contains(err.Error(), "that is a private key") || strings.Contains(err.Error(), line[:8]) {
+		if _, err := ParseKeys([]string{text}); err == nil || !strings.Contains(err.Error(), "the value is a private key, which only the signer should have; use the public key: the line of NAME.pub that begins with RW") || strings.Contains(err.Error(), line[:8]) {
 			t.Errorf("a private key as a public one: %v", err)
 		}
 	}
@@ -441,11 +441,11 @@ func TestKept(t *testing.T) {
 	}
 	revoked := *k
 	revoked.Keys = others
-	refuses("the key is no longer trusted", "not one of the keys", &revoked, now)
+	refuses("the key is no longer trusted", ", which is not in policy.keys or --key; add the public key if you trust its owner", &revoked, now)
 	refuses("expired", "expired on 2030-01-31", k, expires)
 	moved := *k
 	moved.Source = "https://b.test/acme.tar.gz"
-	refuses("another source", "none is here yet", &moved, now)
+	refuses("another source", "no bundle is installed yet; download it with 'shield policy bundle update'", &moved, now)
 	if err := os.WriteFile(k.Path(), good[:100], 0o600); err != nil {
 		t.Fatal(err)
 	}

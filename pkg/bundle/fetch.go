@@ -32,11 +32,11 @@ func CheckSource(source string) error {
 	u, err := url.Parse(source)
 	switch {
 	case err != nil:
-		return errors.New("this is not a URL")
+		return errors.New("the address is not a URL; write https://HOST/PATH or the path of a file")
 	case u.Scheme != "https" || u.Hostname() == "":
-		return errors.New("a bundle comes from https://HOST/PATH or from a file")
+		return errors.New("the address is neither a file nor an https URL; write https://HOST/PATH or the path of a file")
 	case u.User != nil:
-		return errors.New("the URL must not hold a user or password")
+		return errors.New("the URL must not contain a user or password; remove it")
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func Fetch(ctx context.Context, source string, roots *x509.CertPool) ([]byte, er
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, source, nil)
 	if err != nil {
-		return nil, errors.New("this is not a URL")
+		return nil, errors.New("the address is not a URL; write https://HOST/PATH or the path of a file")
 	}
 	resp, err := client.Do(req)
 	if err != nil {
@@ -91,14 +91,14 @@ func Fetch(ctx context.Context, source string, roots *x509.CertPool) ([]byte, er
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the server answers with status %d, expected 200", resp.StatusCode)
+		return nil, fmt.Errorf("the server answers with HTTP status %d instead of 200; check policy.bundle", resp.StatusCode)
 	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxArchive+1))
 	if err != nil {
 		return nil, late(ctx, err)
 	}
 	if len(data) > MaxArchive {
-		return nil, fmt.Errorf("it is larger than %d MiB", MaxArchive>>20)
+		return nil, fmt.Errorf("the file is larger than %d MiB; ask its publisher for a smaller one", MaxArchive>>20)
 	}
 	return data, nil
 }

@@ -49,18 +49,18 @@ func (k *Kept) Load(now time.Time) (*Bundle, error) {
 		return nil, fmt.Errorf("policy bundle %s: %w", Shown(k.Source), err)
 	}
 	if k.Dir == "" {
-		return fail(errors.New("there is no state folder to keep it in; set HOME or --state"))
+		return fail(errors.New("there is no state folder to store the bundle in; set HOME, or name one with --state"))
 	}
 	archive, err := k.Read()
 	switch {
 	case err != nil:
 		return fail(err)
 	case archive == nil:
-		return fail(errors.New("none is here yet; get it with 'shield policy bundle update'"))
+		return fail(errors.New("no bundle is installed yet; download it with 'shield policy bundle update'"))
 	}
 	b, err := Open(archive, k.Keys)
 	if err != nil {
-		return fail(fmt.Errorf("the bundle in %s cannot be used: %w; get it again with 'shield policy bundle update'", k.Path(), err))
+		return fail(fmt.Errorf("the bundle in %s cannot be used: %w; download it again with 'shield policy bundle update'", k.Path(), err))
 	}
 	if _, err := b.Usable(now, k.Grace); err != nil {
 		return fail(err)

@@ -28,10 +28,10 @@ func ParseKeys(texts []string) (Keys, error) {
 
 func parseKey(text string) (key minisign.PublicKey, err error) {
 	if isPrivateKey([]byte(text)) {
-		return key, errors.New("that is a private key, which only the signer should have; use the public key, the line of NAME.pub that begins with RW")
+		return key, errors.New("the value is a private key, which only the signer should have; use the public key: the line of NAME.pub that begins with RW")
 	}
 	if err := key.UnmarshalText([]byte(strings.TrimSpace(text))); err != nil {
-		return key, fmt.Errorf("%.80q is not a public key of minisign, such as the line of minisign.pub that begins with RW", text)
+		return key, fmt.Errorf("%.80q is not a minisign public key; use the line of minisign.pub that begins with RW", text)
 	}
 	return key, nil
 }
@@ -50,9 +50,9 @@ func (k Keys) verify(message, signature []byte) (string, error) {
 		known = known || key.ID() == s.KeyID
 	}
 	if known {
-		return "", fmt.Errorf("the signature by key %s is invalid: the manifest was changed, or another key of that name signed it", keyID(s.KeyID))
+		return "", fmt.Errorf("the signature by key %s is invalid: the manifest was changed, or a different key with that ID signed it; download the bundle again", keyID(s.KeyID))
 	}
-	return "", fmt.Errorf("key %s signed it, which is not one of the keys given; add that key's public line if you trust it", keyID(s.KeyID))
+	return "", fmt.Errorf("the bundle is signed with key %s, which is not in policy.keys or --key; add the public key if you trust its owner", keyID(s.KeyID))
 }
 
 // keyID returns the name of a key as minisign writes it.
@@ -93,7 +93,7 @@ func ParsePrivateKey(text []byte, password string) (*PrivateKey, error) {
 	if Encrypted(text) {
 		var err error
 		if key, err = minisign.DecryptKey(password, text); err != nil {
-			return nil, errors.New("the password does not open the private key, or the key is damaged")
+			return nil, errors.New("the password is wrong for the private key, or the key file is damaged; try again")
 		}
 	} else if err := key.UnmarshalText(text); err != nil {
 		return nil, errors.New("this is not a minisign private key; name NAME.key")

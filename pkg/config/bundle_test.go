@@ -50,16 +50,16 @@ func TestBundleSettingsAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"policy: {bundle: https://a.test/b}\n":                                   ":1:18: policy.bundle: needs policy.keys",
 		"policy: {keys: [" + otherKey + "]}\n":                                   "policy.keys: needs policy.bundle",
-		"policy: {bundle: 'https://a.test/b', keys: [RWabc]}\n":                  `policy.keys: "RWabc" is not a public key`,
-		"policy: {bundle: 'http://a.test/b', keys: [" + otherKey + "]}\n":        "policy.bundle: a bundle comes from https",
-		"policy: {bundle: 'https://me:x@a.test/b', keys: [" + otherKey + "]}\n":  "policy.bundle: the URL must not hold",
+		"policy: {bundle: 'https://a.test/b', keys: [RWabc]}\n":                  `policy.keys: "RWabc" is not a minisign public key`,
+		"policy: {bundle: 'http://a.test/b', keys: [" + otherKey + "]}\n":        "policy.bundle: the address is neither a file nor an https URL",
+		"policy: {bundle: 'https://me:x@a.test/b', keys: [" + otherKey + "]}\n":  "policy.bundle: the URL must not contain",
 		"policy: {bundle: /b, keys: [" + otherKey + "], grace: 8000h}\n":         "policy.grace: must be from 0s to 720h",
 		"policy: {bundel: /b}\n":                                                 `unknown key "policy.bundel"; did you mean "bundle"?`,
 		"policy: {}\nlayers: {organisation: a.yaml}\n":                           `unknown key "layers.organisation"`,
 		"policy: {bundle: , keys: [" + otherKey + "]}\n":                         "policy.bundle has no value",
 		"locked: {policy: {bundle: '/b'}}\npolicy: {keys: [" + otherKey + "]}\n": "needs policy.keys",
 		"policy: {bundle: '$HOME/b', keys: [" + otherKey + "]}\n":                "variables are not expanded",
-		"policy: {bundle: '/b', keys: [" + strings.ToLower(otherKey) + "]}\n":    "not a public key",
+		"policy: {bundle: '/b', keys: [" + strings.ToLower(otherKey) + "]}\n":    "not a minisign public key",
 	} {
 		l, err := Inspect(Sources{System: write(t, text), Presets: presets})
 		if err == nil || !strings.Contains(err.Error(), want) {

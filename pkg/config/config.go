@@ -338,7 +338,7 @@ func (s *Settings) faults() []fault {
 	out = append(out, s.MCP.faults()...)
 	for _, channel := range s.Approval.Channels {
 		if channel == AutoChannels && len(s.Approval.Channels) > 1 {
-			out = append(out, fault{"approval.channels", "auto chooses the channel itself and cannot be combined with other channels"})
+			out = append(out, fault{"approval.channels", "auto cannot be combined with other channels; write auto alone, or only the others"})
 		} else if f := oneOf("approval.channels", channel, AutoChannels, "tty", "web", "command", "telegram", "slack", "discord", "host"); f != nil {
 			out = append(out, *f)
 		}
@@ -369,9 +369,9 @@ func (b *Bundle) faults() (out []fault) {
 	case err != nil:
 		out = append(out, fault{"policy.keys", err.Error()})
 	case b.Source != "" && len(b.Keys) == 0:
-		out = append(out, fault{"policy.bundle", "needs policy.keys beside it: the public keys of those who may sign it"})
+		out = append(out, fault{"policy.bundle", "needs policy.keys: the public keys of the signers"})
 	case b.Source == "" && len(b.Keys) > 0:
-		out = append(out, fault{"policy.keys", "needs policy.bundle, the URL or file that they sign"})
+		out = append(out, fault{"policy.keys", "needs policy.bundle: the URL or file of the signed bundle"})
 	}
 	if err := bundle.CheckSource(b.Source); err != nil {
 		out = append(out, fault{"policy.bundle", err.Error()})

@@ -104,10 +104,10 @@ func TestBadFilesAreErrors(t *testing.T) {
 		{"a mapping for a text", "budget_reset: {a: b}\n", "budget_reset: expected text, found a mapping"},
 		{"a list for a section", "classifier: [a]\n", "expected a mapping, found a list"},
 		{"control characters", "evaluator: {canary_token: \"c0ffee\\e\"}\n", "evaluator.canary_token: the text contains control characters; remove them"},
-		{"second document", "policy: strict\n---\npolicy: offline\n", ":3:1: a configuration is one document"},
-		{"second empty mapping", "policy: strict\n---\n{}\n", "a configuration is one document"},
+		{"second document", "policy: strict\n---\npolicy: offline\n", ":3:1: a configuration must be one document"},
+		{"second empty mapping", "policy: strict\n---\n{}\n", "a configuration must be one document"},
 		{"anchors", "a: &a 1\nb: *a\n", "anchors and aliases are not supported"},
-		{"tabs", "classifier:\n\tthreshold: 0.9\n", ":2:1: indented by a tab; indent with spaces"},
+		{"tabs", "classifier:\n\tthreshold: 0.9\n", ":2:1: the line is indented by a tab; use spaces"},
 		{"duplicate key", "policy: strict\npolicy: permissive\n", ":2:1: "},
 		{"broken YAML", "policy: [\n", ":1:"},
 		{"threshold above one", "classifier: {threshold: 1.5}\n", ":1:25: classifier.threshold: must be from 0 to 1, not 1.5"},
@@ -138,16 +138,16 @@ func TestBadFilesAreErrors(t *testing.T) {
 		{"OnnxThreshold", "OnnxThreshold: 0.9\n", "write classifier.threshold"},
 		{"CanaryToken", "CanaryToken: x\n", "write evaluator.canary_token"},
 		{"fail-closed", "fail-closed: true\n", "write fail_closed, at the top level"},
-		{"models", "models: [{name: shield}]\n", `unknown key "models"; shield asks one model: write evaluator: {provider`},
-		{"roles", "roles: {shield: shield}\n", "shield asks one model"},
+		{"models", "models: [{name: shield}]\n", `unknown key "models"; shield uses one model; write evaluator: {provider`},
+		{"roles", "roles: {shield: shield}\n", "shield uses one model; write evaluator:"},
 		{"a switch with a word of its own", "sanitize: {enabled: sometimes}\n", "sanitize.enabled: expected true, false or auto, found text"},
 		{"a switch in quotes", "sanitize: {enabled: 'true'}\n", "sanitize.enabled: expected true, false or auto"},
 		{"a mode that there is not", "sanitize: {mode: remove}\n", `sanitize.mode: "remove"`},
-		{"api_key", "evaluator: {api_key: sk-1}\n", "name the variable that holds it in evaluator.api_key_env, or the file in evaluator.api_key_file"},
+		{"api_key", "evaluator: {api_key: sk-1}\n", "API keys do not belong in the settings; name the variable that contains the key in evaluator.api_key_env, or its file in evaluator.api_key_file"},
 		{"threshold at the wrong level", "threshold: 0.9\n", "write classifier.threshold, as in classifier: {threshold: …}"},
 		{"listen at the wrong level", "approval: {listen: '127.0.0.1:0'}\n", "approval.web.listen, mcp.listen, serve.listen"},
 		{"model, of which there are two", "model: x\n", "did you mean one of classifier.model, evaluator.model?"},
-		{"an empty section of that name", "shield: {}\n", `unknown key "shield"; settings belong at the top level`},
+		{"an empty section of that name", "shield: {}\n", `unknown key "shield"; the settings file has no section of this name`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -271,7 +271,7 @@ func TestLockedPaths(t *testing.T) {
 func TestPathsThatMeanNothing(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"roots: ['']\n":                       "roots: the value is an empty path; write a path",
+		"roots: ['']\n":                       "roots: the setting has an empty path; write a path",
 		"roots: ['~']\n":                      "roots: root /home/me is or contains the home folder; choose a folder inside it",
 		"roots: [/]\n":                        "roots: root / is or contains the home folder",
 		"roots: [~/a, /etc]\n":                "roots: root /etc is a system folder",
@@ -288,7 +288,7 @@ func TestPathsThatMeanNothing(t *testing.T) {
 		t.Errorf("without a home folder: %v", err)
 	}
 	relative := Sources{Presets: presets, Flags: func(s *Settings) []string { s.State = "st"; return []string{"state"} }}
-	if _, err := Load(relative); err == nil || !strings.Contains(err.Error(), "is unknown; write the path in full") {
+	if _, err := Load(relative); err == nil || !strings.Contains(err.Error(), ": the base folder of this relative path is unknown") {
 		t.Errorf("without a working directory: %v", err)
 	}
 }

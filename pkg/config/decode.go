@@ -146,7 +146,7 @@ func value(n ast.Node, to any) (err error) {
 	case *Switch:
 		*to, err = position(n)
 	default:
-		panic(fmt.Sprintf("config: no file can hold a setting of type %T", to))
+		panic(fmt.Sprintf("internal error: a setting has the unsupported type %T; please report this", to))
 	}
 	return err
 }

@@ -37,7 +37,7 @@ func Edit(src Sources, file string, text []byte, changes ...Change) ([]byte, err
 	out := text
 	for _, c := range changes {
 		if out, err = edited(out, c); err != nil {
-			return nil, fmt.Errorf("%s cannot be edited: %w; write %q into it", file, err, c)
+			return nil, fmt.Errorf("%s cannot be edited: %w; add the line %q to it by hand", file, err, c)
 		}
 	}
 	after, err := decoded(src, file, out)
@@ -47,7 +47,7 @@ func Edit(src Sources, file string, text []byte, changes ...Change) ([]byte, err
 	for _, name := range Names() {
 		meant := slices.ContainsFunc(changes, func(c Change) bool { return c.Name == name })
 		if same := before.Value(name) == after.Value(name); !meant && !same || meant && after.Origin[name] == "" {
-			return nil, fmt.Errorf("%s cannot be edited without another change of %s; write %q into it", file, name, changes)
+			return nil, fmt.Errorf("editing %s would also change %s; add the line %q to it by hand", file, name, changes)
 		}
 	}
 	return out, nil
@@ -100,7 +100,7 @@ func has(f *ast.File, name string) bool {
 func merged(f *ast.File, at string, edit func(*yaml.Path, *ast.File, io.Reader) error, value string) (out []byte, err error) {
 	defer func() {
 		if recover() != nil {
-			err = errors.New("its form is not supported")
+			err = errors.New("its YAML has a form that shield cannot edit")
 		}
 	}()
 	path, err := yaml.PathString(at)

@@ -11,11 +11,11 @@ var foreign = map[string]string{
 	"onnxthreshold":       "classifier.threshold",
 	"policyfile":          "policy",
 
-	"apikey": "API keys do not belong in settings: name the variable that holds it in evaluator.api_key_env, or the file in evaluator.api_key_file",
+	"apikey": "API keys do not belong in the settings; name the variable that contains the key in evaluator.api_key_env, or its file in evaluator.api_key_file",
 	"models": oneModel,
 	"roles":  oneModel,
-	"shield": "settings belong at the top level, not in a section of this name",
-	"locked": "only the system's file can lock settings; remove it",
+	"shield": "the settings file has no section of this name; write its settings at the top level",
+	"locked": "only the system's settings file can lock settings; remove this key",
 }
 
-const oneModel = "shield asks one model: write evaluator: {provider: …, model: …, api_key_env: …}"
+const oneModel = "shield uses one model; write evaluator: {provider: …, model: …, api_key_env: …}"

@@ -157,7 +157,7 @@ func read(name string) ([]byte, error) {
 		return nil, err
 	}
 	if mode := info.Mode().Perm(); owner.Known && mode&owner.Write != 0 {
-		return nil, fmt.Errorf("others can change it, since it has mode %04o; run 'chmod go-w %s'", mode, name)
+		return nil, fmt.Errorf("other users can change this file, since its mode is %04o; run 'chmod go-w %s'", mode, name)
 	}
 	folders := []string{filepath.Dir(name)}
 	if real, err := filepath.EvalSymlinks(name); err == nil && filepath.Dir(real) != folders[0] {
@@ -169,7 +169,7 @@ func read(name string) ([]byte, error) {
 			return nil, plain(err)
 		}
 		if owner.Known && info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
-			return nil, fmt.Errorf("anyone can replace it, since the folder %s has mode %04o; run 'chmod o-w %s'", dir, info.Mode().Perm(), dir)
+			return nil, fmt.Errorf("any user can replace this file, since the mode of its folder %s is %04o; run 'chmod o-w %s'", dir, info.Mode().Perm(), dir)
 		}
 	}
 	return data, nil
@@ -180,7 +180,7 @@ func read(name string) ([]byte, error) {
 func plain(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
-		return fmt.Errorf("cannot be read: %w", path.Err)
+		return fmt.Errorf("the file cannot be read: %w; check its path and mode", path.Err)
 	}
 	return err
 }

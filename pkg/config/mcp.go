@@ -80,15 +80,15 @@ func (m *MCP) faults() (out []fault) {
 	for _, s := range m.Servers {
 		switch {
 		case !serverName().MatchString(s.Name):
-			add("mcp.servers", "%s cannot be a server's name: write letters, digits, - and _", yamlfile.Quote(s.Name))
+			add("mcp.servers", "%s is not a valid server name; use letters, digits, - and _", yamlfile.Quote(s.Name))
 		case seen[s.Name]:
-			add("mcp.servers", "%s is there twice", s.Name)
+			add("mcp.servers", "%s is listed twice; remove one", s.Name)
 		case (len(s.Command) == 0) == (s.URL == ""):
-			add("mcp.servers", "%s needs either command or url", s.Name)
+			add("mcp.servers", "%s needs either command or url; add one", s.Name)
 		case s.URL == "" && s.TokenFile != "":
-			add("mcp.servers", "%s has a token_file, which is for a url", s.Name)
+			add("mcp.servers", "%s has both token_file and command; remove token_file, which is only for a url", s.Name)
 		case s.URL != "" && s.Contain != nil:
-			add("mcp.servers", "%s has contain, which is for a command", s.Name)
+			add("mcp.servers", "%s has both contain and url; remove contain, which is only for a command", s.Name)
 		case s.Contain != nil && s.Contain.Network != "" && s.Contain.Network != "none" && s.Contain.Network != "open":
 			add("mcp.servers", "contain.network of %s must be open or none", s.Name)
 		case s.URL != "":
@@ -99,7 +99,7 @@ func (m *MCP) faults() (out []fault) {
 		seen[s.Name] = true
 	}
 	if (m.TLSCert == "") != (m.TLSKey == "") {
-		add("mcp.tls_cert", "and mcp.tls_key go together")
+		add("mcp.tls_cert", "and mcp.tls_key need each other; set both or neither")
 	}
 	if m.Listen == "" {
 		return out
@@ -109,7 +109,7 @@ func (m *MCP) faults() (out []fault) {
 	case err != nil:
 		add("mcp.listen", "must be an IP address and a port, such as 127.0.0.1:8700")
 	case !at.Addr().IsLoopback() && (m.TLSCert == "" || m.TokenFile == ""):
-		add("mcp.listen", "is not a loopback address, which needs mcp.tls_cert, mcp.tls_key and mcp.token_file")
+		add("mcp.listen", "is not a loopback address; set mcp.tls_cert, mcp.tls_key and mcp.token_file, or listen on 127.0.0.1")
 	}
 	return out
 }
@@ -118,16 +118,16 @@ func (m *MCP) faults() (out []fault) {
 func serverURL(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "is not an address that begins with https://"
+		return "must begin with https://"
 	}
 	ip, err := netip.ParseAddr(u.Hostname())
 	switch {
 	case u.User != nil:
-		return "has a user name in it; write the token into a token_file"
+		return "contains a user name; remove it, and write the token to a token_file"
 	case u.Fragment != "":
-		return "has a fragment"
+		return "contains a fragment; remove it from # on"
 	case u.Scheme == "http" && u.Hostname() != "localhost" && (err != nil || !ip.IsLoopback()):
-		return "begins with http://, which is for this machine only"
+		return "begins with http://, which is allowed on this machine only; use https://"
 	}
 	return ""
 }

@@ -117,20 +117,20 @@ func (l *Loaded) resolve(src *Sources, name, dir string, errs *yamlfile.Errors) 
 func absolute(path, dir, home string) (string, error) {
 	switch {
 	case path == "":
-		return "", errors.New("the value is an empty path; write a path, or leave the setting out")
+		return "", errors.New("the setting has an empty path; write a path, or remove the setting")
 	case filepath.IsAbs(path):
 		return filepath.Clean(path), nil
 	case path == "~" || strings.HasPrefix(path, "~/") || strings.HasPrefix(path, `~\`):
 		if !filepath.IsAbs(home) {
-			return "", fmt.Errorf("%s: the home folder is unknown; write the path in full", yamlfile.Quote(path))
+			return "", fmt.Errorf("%s: the home folder is unknown; write the absolute path", yamlfile.Quote(path))
 		}
 		return filepath.Join(home, path[1:]), nil
 	case path[0] == '~':
-		return "", fmt.Errorf("%s: only ~/ is expanded, to your own home folder; write the path in full", yamlfile.Quote(path))
+		return "", fmt.Errorf("%s: only ~/ is expanded, to your own home folder; write the absolute path", yamlfile.Quote(path))
 	case path[0] == '$' || path[0] == '%':
-		return "", fmt.Errorf("%s: variables are not expanded here; write the path in full, or begin it with ~/", yamlfile.Quote(path))
+		return "", fmt.Errorf("%s: variables are not expanded here; write the absolute path, or begin it with ~/", yamlfile.Quote(path))
 	case !filepath.IsAbs(dir):
-		return "", fmt.Errorf("%s: the folder that it is relative to is unknown; write the path in full", yamlfile.Quote(path))
+		return "", fmt.Errorf("%s: the base folder of this relative path is unknown; write the absolute path", yamlfile.Quote(path))
 	}
 	return filepath.Join(dir, path), nil
 }

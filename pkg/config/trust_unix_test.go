@@ -17,7 +17,7 @@ func TestSettingsOfOthers(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[os.FileMode]string{
 		0o600: "", 0o644: "", 0o400: "", 0o444: "",
-		0o666: "others can change it, since it has mode 0666; run 'chmod go-w ", 0o664: "mode 0664", 0o602: "mode 0602", 0o620: "mode 0620",
+		0o666: "other users can change this file, since its mode is 0666; run 'chmod go-w ", 0o664: "mode is 0664", 0o602: "mode is 0602", 0o620: "mode is 0620",
 	} {
 		file := write(t, "policy: strict\n")
 		chmod(t, file, mode)
@@ -82,9 +82,9 @@ func TestSettingsThatAreNoFile(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "none"), dangling); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{fifo: "not a regular file", socket: "not a regular file", dir: "not a regular file", "/dev/zero": "not a regular file", dangling: "no such file"} {
+	for name, want := range map[string]string{fifo: "the path is not a regular file", socket: "the path is not a regular file", dir: "the path is not a regular file", "/dev/zero": "the path is not a regular file", dangling: "no such file"} {
 		for _, src := range []Sources{{System: name}, {User: name}, {File: name}} {
-			if _, err := Load(src); err == nil || !strings.Contains(err.Error(), "configuration "+name+": cannot be read: "+want) {
+			if _, err := Load(src); err == nil || !strings.Contains(err.Error(), "configuration "+name+": the file cannot be read: "+want) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

@@ -59,9 +59,9 @@ func (a *Approval) Wait() (time.Duration, error) {
 	d, err := time.ParseDuration(strings.TrimSpace(span))
 	switch {
 	case word != "wait" || err != nil:
-		return 0, fmt.Errorf("%.40q is neither deny nor wait and a duration, as in: wait 10m", a.Unattended)
+		return 0, fmt.Errorf("%.40q is not valid; write deny, or wait and a duration, such as: wait 10m", a.Unattended)
 	case d <= 0 || d > 24*time.Hour:
-		return 0, fmt.Errorf("must wait for more than 0s and at most 24h, not %v", d)
+		return 0, fmt.Errorf("must wait between 1s and 24h, not %v", d)
 	}
 	return d, nil
 }

@@ -140,7 +140,7 @@ func digits(s string, sure bool) string {
 // not survive being copied by a model.
 func checkCanary(s string) error {
 	if len(s) < 16 || len(s) > 128 {
-		return fmt.Errorf("canary_token: %d characters, want 16 to 128; leave it empty to get a fresh one for each request", len(s))
+		return fmt.Errorf("canary_token has %d characters instead of 16 to 128; leave it empty to get a fresh one for each request", len(s))
 	}
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] > '~' || s[i] == '"' || s[i] == '\\' || s[i] == '{' {

@@ -58,7 +58,7 @@ func (ep *Endpoint) base(s service) (*url.URL, error) {
 		text = s.baseURL
 	}
 	if text == "" {
-		return nil, fmt.Errorf("provider %s needs a base_url", ep.Provider)
+		return nil, fmt.Errorf("the provider %s needs an address; set evaluator.base_url", ep.Provider)
 	}
 	u, err := url.Parse(text)
 	if err != nil {
@@ -71,7 +71,7 @@ func (ep *Endpoint) base(s service) (*url.URL, error) {
 	case u.User != nil:
 		return nil, errors.New("base_url must not contain a user or password; use api_key_env or api_key_file")
 	case u.RawQuery != "" || u.Fragment != "":
-		return nil, errors.New("base_url must not contain a query or fragment")
+		return nil, errors.New("base_url must not contain a query or fragment; remove it")
 	case u.Scheme == "http" && !nearby(u.Hostname()):
 		return nil, fmt.Errorf("base_url: http to %s would send the canary and the key unencrypted, and anyone on the network could forge verdicts; use https", u.Hostname())
 	}

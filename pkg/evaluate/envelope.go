@@ -27,29 +27,29 @@ const maxEnvelopeDepth = 16
 func readEnvelope(contentType string, body []byte) (string, error) {
 	media, _, err := mime.ParseMediaType(contentType)
 	if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
-		return "", fmt.Errorf("response is %.60q, expected application/json", contentType)
+		return "", fmt.Errorf("the response has the type %.60q instead of application/json; check evaluator.base_url", contentType)
 	}
 	value, err := canonjson.Value(body, maxEnvelopeDepth)
 	if err != nil {
-		return "", fmt.Errorf("response is not one well-formed JSON object: %w", err)
+		return "", fmt.Errorf("the response is not one well-formed JSON object: %w", err)
 	}
 	response, ok := value.(map[string]any)
 	if !ok {
-		return "", errors.New("response is not one JSON object")
+		return "", errors.New("the response is not one JSON object")
 	}
 	if err := noError(response); err != nil {
 		return "", err
 	}
 	choices, ok := response["choices"].([]any)
 	if !ok {
-		return "", errors.New("response has no list of choices")
+		return "", errors.New("the response has no list of choices")
 	}
 	if len(choices) != 1 {
-		return "", fmt.Errorf("response has %d choices, expected 1", len(choices))
+		return "", fmt.Errorf("the response has %d choices instead of 1", len(choices))
 	}
 	choice, ok := choices[0].(map[string]any)
 	if !ok {
-		return "", errors.New("response has a choice that is not an object")
+		return "", errors.New("the response has a choice that is not an object")
 	}
 	return readChoice(choice)
 }
@@ -61,7 +61,7 @@ func readChoice(choice map[string]any) (string, error) {
 	}
 	message, ok := choice["message"].(map[string]any)
 	if !ok {
-		return "", errors.New("response has a choice without a message")
+		return "", errors.New("the response has a choice without a message")
 	}
 	if err := noError(message); err != nil {
 		return "", err
@@ -83,7 +83,7 @@ func readChoice(choice map[string]any) (string, error) {
 	}
 	text, ok := message["content"].(string)
 	if !ok {
-		return "", errors.New("the answer's content is not a text")
+		return "", errors.New("the content of the model's answer is not a string")
 	}
 	return text, nil
 }

@@ -127,7 +127,7 @@ func (e *Evaluator) judge(ctx context.Context, c *analysis.Case) (v verdict.Verd
 		return e.unavailable(), false
 	}
 	if e.o.CanaryToken != "" && holds(c, e.o.CanaryToken) {
-		return forbidden("canary", "the payload contains the configured canary token, which only the evaluator should know; change canary_token, or remove it"), false
+		return forbidden("canary", "the payload contains the configured canary token, which only the evaluator should know; ask the user to change evaluator.canary_token"), false
 	}
 	if e.o.Cache != nil {
 		if v, ok := e.o.Cache.Lookup(ctx, c); ok {
@@ -136,7 +136,7 @@ func (e *Evaluator) judge(ctx context.Context, c *analysis.Case) (v verdict.Verd
 	}
 	q, err := newQuestion(c, e.o.Redactor, e.o.Why)
 	if err != nil {
-		return left("unexamined", fmt.Sprintf("the payload is longer than the %d bytes that the evaluator reads; split the action, or let a person decide", MaxPayload)), false
+		return left("unexamined", fmt.Sprintf("the payload is longer than the %d bytes that the evaluator reads; split the action, or ask the user", MaxPayload)), false
 	}
 	asking, cancel := context.WithTimeout(ctx, e.o.Timeout)
 	defer cancel()
@@ -146,7 +146,7 @@ func (e *Evaluator) judge(ctx context.Context, c *analysis.Case) (v verdict.Verd
 	}
 	v = e.conclude(x)
 	if q.hidden && v.Decision == verdict.Allow {
-		v = afterAllow(v, "part of this could not be reviewed: a secret in it was redacted in a second place, or is nested too deeply; a person must decide")
+		v = afterAllow(v, "the evaluator did not see all of the action, because secrets in it were redacted; ask the user")
 	}
 	if e.o.Cache != nil && v.Error == "" && !x.reply.OneMessage {
 		e.o.Cache.Store(ctx, c, v)
@@ -179,7 +179,7 @@ func (e *Evaluator) conclude(x *exchange) verdict.Verdict {
 // unavailable returns the verdict if no provider is configured: a person decides
 // if one can be asked.
 func (e *Evaluator) unavailable() verdict.Verdict {
-	reason := "needs review, and neither a model nor a person is configured"
+	reason := "needs review, and neither a model nor an approval channel is configured; tell the user to run 'shield doctor'"
 	switch {
 	case e.o.Cause != nil:
 		reason = "needs review, and the model cannot be used: " + e.clean(e.o.Cause.Error(), nil)
@@ -247,7 +247,7 @@ func left(code, reason string) verdict.Verdict {
 // chosen.
 func (e *Evaluator) open(v verdict.Verdict) verdict.Verdict {
 	if e.o.FailOpen {
-		v = verdict.Finding{Who: verdict.NoApproval, Confidence: v.Confidence, Error: v.Error, Reasoning: v.Reasoning + ", allowing with reduced confidence"}.Verdict(2)
+		v = verdict.Finding{Who: verdict.NoApproval, Confidence: v.Confidence, Error: v.Error, Reasoning: v.Reasoning + "; allowed with reduced confidence, since fail_closed is false"}.Verdict(2)
 		v.Degraded = true
 	}
 	return v
@@ -281,24 +281,24 @@ func (e *Evaluator) restrain(c *analysis.Case, v verdict.Verdict) verdict.Verdic
 	text := payloadText(c)
 	if len(text) > MaxPayload {
 		// Neither shown to an evaluator nor searched: a degraded or cached ALLOW.
-		return afterAllow(v, fmt.Sprintf("the payload is longer than the %d bytes that shield reads; split the action, or let a person decide", MaxPayload))
+		return afterAllow(v, fmt.Sprintf("the payload is longer than the %d bytes that shield reads; split the action, or ask the user", MaxPayload))
 	}
 	switch said := findSpeech(c, text); {
 	case said != nil:
 		instead.Confidence = 0.85
 		instead.Rule = said.rule.ID
-		instead.Reasoning = fmt.Sprintf("the payload contains text addressed to its reviewer (%s, in %s); a person must decide, since an evaluator that obeys it would allow it", said.rule.Name, said.where)
+		instead.Reasoning = fmt.Sprintf("prompt injection: the payload contains text addressed to its reviewer (%s, in %s); ask the user", said.rule.Name, said.where)
 	case v.Degraded && c.Unexamined != "":
-		instead.Reasoning = "part of the action was not read (" + c.Unexamined + ") and the evaluator could not be asked; a person must decide"
+		instead.Reasoning = "part of the action was not read (" + c.Unexamined + "), and the evaluator could not be asked; ask the user"
 	case c.MinTier > 2:
 		instead.Confidence = v.Confidence
-		instead.Reasoning = "a person must decide; the evaluator said: " + v.Reasoning
+		instead.Reasoning = "the user must decide; the evaluator said: " + v.Reasoning
 		instead.Trail = instead.Trail[:1] // who must decide is no doubt of the evaluator's
 		return instead
 	case !v.Degraded && v.Confidence < 0.5:
 		// "The action is clearly safe" and "I am hardly sure" do not go together.
 		instead.Confidence = v.Confidence
-		instead.Reasoning = "a review could not say for sure that this is safe: " + v.Reasoning
+		instead.Reasoning = "the evaluator is not sure that this is safe: " + v.Reasoning
 	default:
 		return v
 	}
@@ -314,7 +314,7 @@ func (e *Evaluator) hold(ctx context.Context, c *analysis.Case, v verdict.Verdic
 	why := ""
 	switch {
 	case oneMessage:
-		why = "its service has no system role, so text in the action could pose as shield's instructions"
+		why = "its service has no system role, so text of the action could pose as shield's instructions"
 	case e.o.Unlicensed != nil:
 		why = e.o.Unlicensed(ctx)
 	}

@@ -111,7 +111,7 @@ func TestServerRows(t *testing.T) {
 		{"fenced", said{"ALLOW", 0.9, "judged", "", false, 0}, said{"ALLOW", 0.9, "judged", "", false, 0}, 1},
 		{"block", said{"BLOCK", 0.97, "judged", "", false, 0}, said{"BLOCK", 0.97, "judged", "", false, 0}, 1},
 		{"escalate", said{"ESCALATE", 0.55, "judged", "", false, 3}, said{"ESCALATE", 0.55, "judged", "", false, 3}, 1},
-		{"unsure", said{"ESCALATE", 0.3, "a review could not say for sure that this is safe", "", false, 3}, said{"ESCALATE", 0.3, "a review could not", "", false, 3}, 1},
+		{"unsure", said{"ESCALATE", 0.3, "the evaluator is not sure that this is safe:", "", false, 3}, said{"ESCALATE", 0.3, "the evaluator is not sure that this is safe:", "", false, 3}, 1},
 
 		{"no-canary", canary, canary, 1},
 		{"injected-allow", canary, canary, 1},
@@ -130,16 +130,16 @@ func TestServerRows(t *testing.T) {
 		{"429-retry-long", blocked(callReason+"HTTP status 429 Too Many Requests: slow down; it asks to wait 24h", "evaluator"), opened(callReason, "evaluator"), 1},
 		{"500", blocked(callReason+"HTTP status 500", "evaluator"), opened(callReason, "evaluator"), 3},
 		{"401", blocked(callReason+"HTTP status 401 Unauthorized: Incorrect API key provided: [key]", "evaluator"), opened(callReason, "evaluator"), 1},
-		{"cut", blocked(callReason+"connection closed before the reply was complete", "evaluator"), opened(callReason, "evaluator"), 1},
+		{"cut", blocked(callReason+"the connection closed before the reply was complete", "evaluator"), opened(callReason, "evaluator"), 1},
 		{"nobody", blocked(callReason+"HTTP status 404", "evaluator"), opened(callReason, "evaluator"), 1},
 
 		// What the payload could bring about is never opened.
 		{"400", blocked(callReason+"HTTP status 400 Bad Request: content refused by filter", "evaluator"), blocked(callReason, "evaluator"), 3},
-		{"huge", blocked(callReason+"response is longer than 65536 bytes", "evaluator"), blocked(callReason, "evaluator"), 1},
-		{"html", blocked(callReason+`response is "text/html", expected application/json`, "evaluator"), blocked(callReason, "evaluator"), 1},
-		{"content-type", blocked(callReason+`response is "text/plain"`, "evaluator"), blocked(callReason, "evaluator"), 1},
-		{"not-json", blocked(callReason+"response is not one well-formed JSON object", "evaluator"), blocked(callReason, "evaluator"), 1},
-		{"no-choice", blocked(callReason+"response has 0 choices", "evaluator"), blocked(callReason, "evaluator"), 1},
+		{"huge", blocked(callReason+"the response is longer than 65536 bytes", "evaluator"), blocked(callReason, "evaluator"), 1},
+		{"html", blocked(callReason+`the response has the type "text/html" instead of application/json`, "evaluator"), blocked(callReason, "evaluator"), 1},
+		{"content-type", blocked(callReason+`the response has the type "text/plain"`, "evaluator"), blocked(callReason, "evaluator"), 1},
+		{"not-json", blocked(callReason+"the response is not one well-formed JSON object:", "evaluator"), blocked(callReason, "evaluator"), 1},
+		{"no-choice", blocked(callReason+"the response has 0 choices", "evaluator"), blocked(callReason, "evaluator"), 1},
 		{"redirect", blocked(callReason+"HTTP status 307 Temporary Redirect: redirects are not followed", "evaluator"), blocked(callReason, "evaluator"), 1},
 	}
 	for _, tt := range tests {
@@ -261,7 +261,7 @@ func TestLimits(t *testing.T) {
 	}{
 		{"budget", &fakeLimits{rate: 9}, obedient,
 			said{"BLOCK", 0.5, "daily evaluation budget exhausted", "budget", false, 0},
-			said{"ALLOW", 0.5, "daily evaluation budget exhausted, allowing with reduced confidence", "budget", true, 0}},
+			said{"ALLOW", 0.5, "daily evaluation budget exhausted; allowed with reduced confidence, since fail_closed is false", "budget", true, 0}},
 		{"rate", &fakeLimits{budget: 9}, obedient, rate, rate},
 		{"rate on a retry", &fakeLimits{budget: 9, rate: 1}, busy, rate, rate},
 		{"state", &fakeLimits{err: errors.New("state file is damaged; run 'shield doctor'")}, obedient,
@@ -305,8 +305,8 @@ func TestUnavailable(t *testing.T) {
 		o    Options
 		want said
 	}{
-		{"closed", Options{}, said{"BLOCK", 0.5, "needs review, and neither a model nor a person is configured", "unavailable", false, 0}},
-		{"open", Options{FailOpen: true}, said{"ALLOW", 0.5, "needs review, and no model can be used, allowing with reduced confidence", "unavailable", true, 0}},
+		{"closed", Options{}, said{"BLOCK", 0.5, "needs review, and neither a model nor an approval channel is configured; tell the user to run 'shield doctor'", "unavailable", false, 0}},
+		{"open", Options{FailOpen: true}, said{"ALLOW", 0.5, "needs review, and no model can be used; allowed with reduced confidence, since fail_closed is false", "unavailable", true, 0}},
 		{"a person can be asked", Options{ApprovalUsable: true}, said{"ESCALATE", 0.5, "needs review, and no model is configured", "unavailable", false, 3}},
 		{"a person can be asked, open", Options{ApprovalUsable: true, FailOpen: true}, said{"ESCALATE", 0.5, "needs review, and no model is configured", "unavailable", false, 3}},
 		{"with a cause", Options{Cause: cause}, said{"BLOCK", 0.5, "needs review, and the model cannot be used: evaluator: no model", "unavailable", false, 0}},
@@ -335,12 +335,12 @@ func TestNeverAllowed(t *testing.T) {
 		o    Options
 		want said
 	}{
-		{"speech", speech(), Options{Provider: obedient}, said{"ESCALATE", 0.85, "the payload contains text addressed to its reviewer", "", false, 3}},
-		{"speech, server down, open", speech(), Options{Provider: down, FailOpen: true}, said{"ESCALATE", 0.85, "the payload contains text addressed", "evaluator", false, 3}},
-		{"speech, not configured, open", speech(), Options{FailOpen: true}, said{"ESCALATE", 0.85, "the payload contains text addressed", "unavailable", false, 3}},
-		{"speech, no budget, open", speech(), Options{Provider: obedient, Limits: &fakeLimits{rate: 1}, FailOpen: true}, said{"ESCALATE", 0.85, "the payload contains text addressed", "budget", false, 3}},
+		{"speech", speech(), Options{Provider: obedient}, said{"ESCALATE", 0.85, "prompt injection: the payload contains text addressed to its reviewer", "", false, 3}},
+		{"speech, server down, open", speech(), Options{Provider: down, FailOpen: true}, said{"ESCALATE", 0.85, "prompt injection: the payload contains text addressed", "evaluator", false, 3}},
+		{"speech, not configured, open", speech(), Options{FailOpen: true}, said{"ESCALATE", 0.85, "prompt injection: the payload contains text addressed", "unavailable", false, 3}},
+		{"speech, no budget, open", speech(), Options{Provider: obedient, Limits: &fakeLimits{rate: 1}, FailOpen: true}, said{"ESCALATE", 0.85, "prompt injection: the payload contains text addressed", "budget", false, 3}},
 		{"unexamined, server down, open", unexamined, Options{Provider: down, FailOpen: true}, said{"ESCALATE", 0.5, "part of the action was not read (9 views)", "evaluator", false, 3}},
-		{"a person must decide", person, Options{Provider: obedient}, said{"ESCALATE", 1, "a person must decide; the evaluator said: as you wish", "", false, 3}},
+		{"a person must decide", person, Options{Provider: obedient}, said{"ESCALATE", 1, "the user must decide; the evaluator said: as you wish", "", false, 3}},
 		{"too large", large, Options{Provider: obedient}, said{"ESCALATE", 0.5, "the payload is longer than the 65536 bytes", "unexamined", false, 3}},
 		{"too large, open", large, Options{Provider: obedient, FailOpen: true}, said{"ESCALATE", 0.5, "the payload is longer", "unexamined", false, 3}},
 		{"too large, not configured, open", large, Options{FailOpen: true}, said{"ESCALATE", 0.5, "the payload is longer", "unavailable", false, 3}},

@@ -85,14 +85,14 @@ func readAnswer(fields map[string]any) (answer, error) {
 	}
 	decision, ok := fields["decision"].(string)
 	if !ok {
-		return a, errors.New("decision: expected a string")
+		return a, errors.New("decision is not a string")
 	}
 	number, ok := fields["confidence"].(jsontext.Value)
 	if !ok {
-		return a, errors.New("confidence: expected a number")
+		return a, errors.New("confidence is not a number")
 	}
 	if a.reasoning, ok = fields["reasoning"].(string); !ok {
-		return a, errors.New("reasoning: expected a string")
+		return a, errors.New("reasoning is not a string")
 	}
 	c, err := strconv.ParseFloat(string(number), 64)
 	if err != nil || !(c >= 0 && c <= 1) {
@@ -123,15 +123,15 @@ func capitals(decision string) []byte {
 func replyObject(reply string) (map[string]any, error) {
 	reply = unthink(reply)
 	if len(reply) > maxReply {
-		return nil, fmt.Errorf("reply of %d bytes, at most %d are read", len(reply), maxReply)
+		return nil, fmt.Errorf("the reply has %d bytes, more than the limit of %d", len(reply), maxReply)
 	}
 	value, err := canonjson.Value([]byte(unfence(reply)), maxReplyDepth)
 	if err != nil {
-		return nil, fmt.Errorf("reply is not one well-formed JSON object: %w", err)
+		return nil, fmt.Errorf("the reply is not one well-formed JSON object: %w", err)
 	}
 	fields, ok := value.(map[string]any)
 	if !ok {
-		return nil, errors.New("reply is JSON, but not an object")
+		return nil, errors.New("the reply is JSON, but not an object")
 	}
 	return fields, nil
 }

@@ -43,16 +43,16 @@ func Probe(ctx context.Context, ep Endpoint) []Problem {
 	add("base_url", err, "set evaluator.base_url")
 	key, err := ep.key(s)
 	if ep.APIKeyFile != "" {
-		add("api_key_file", err, "fix the file, or name another in evaluator.api_key_file")
+		add("api_key_file", err, "correct the file, or name another in evaluator.api_key_file")
 	} else {
 		name := cmp.Or(ep.APIKeyEnv, s.keyEnv, "NAME")
 		add("api_key_env", err, fmt.Sprintf("run 'export %s=…' where shield is started, or name a file with evaluator.api_key_file", name))
 	}
 	keyless := err != nil
 	_, err = ep.proxyURL()
-	add("proxy", err, "fix evaluator.proxy")
+	add("proxy", err, "correct evaluator.proxy")
 	_, err = ep.roots()
-	add("ca_file", err, "fix evaluator.ca_file")
+	add("ca_file", err, "correct evaluator.ca_file")
 	d, err := newDoer(&ep)
 	if base == nil || err != nil {
 		return out
@@ -71,7 +71,7 @@ func (d *doer) probe(ctx context.Context, ep *Endpoint, base *url.URL, key strin
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(base.String(), "/")+"/models", nil)
 	if err != nil {
-		return fault("base_url", "fix evaluator.base_url", "%v", err)
+		return fault("base_url", "correct evaluator.base_url", "%v", err)
 	}
 	if key != "" {
 		req.Header.Set("Authorization", "Bearer "+key)
@@ -86,7 +86,7 @@ func (d *doer) probe(ctx context.Context, ep *Endpoint, base *url.URL, key strin
 		if errors.Is(err, context.DeadlineExceeded) {
 			text = "no answer in time"
 		}
-		return fault("base_url", "start the service, or fix evaluator.base_url or evaluator.proxy", "%s does not answer: %s", base, text)
+		return fault("base_url", "start the service, or correct evaluator.base_url or evaluator.proxy", "%s does not answer: %s", base, text)
 	}
 	defer resp.Body.Close()
 	switch status := resp.StatusCode; {
@@ -97,11 +97,11 @@ func (d *doer) probe(ctx context.Context, ep *Endpoint, base *url.URL, key strin
 		if key == "" {
 			return fault("api_key_env", "set evaluator.api_key_env or evaluator.api_key_file", "%s requires an API key, and none is set", base)
 		}
-		return fault("api_key_env", "set another key", "%s refuses the API key, with HTTP status %d", base, status)
+		return fault("api_key_env", "set a valid API key", "%s refuses the API key, with HTTP status %d", base, status)
 	case status >= 300 && status <= 399:
 		return fault("base_url", "set evaluator.base_url to the target of the redirect", "%s redirects, and shield does not follow redirects", base)
 	case status == http.StatusTooManyRequests || status >= 500:
-		p := fault("base_url", "check the service", "%s answers with HTTP status %d", base, status)
+		p := fault("base_url", "check the logs or the status page of the service", "%s answers with HTTP status %d", base, status)
 		p.Doubt = true
 		return p
 	case status < 200 || status > 299:
@@ -109,7 +109,7 @@ func (d *doer) probe(ctx context.Context, ep *Endpoint, base *url.URL, key strin
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil {
-		return fault("base_url", "check the service", "%s broke off its answer: %v", base, plain(err))
+		return fault("base_url", "check the logs or the status page of the service", "the answer of %s ended early: %v", base, plain(err))
 	}
 	return unlisted(ep.Model, base, body)
 }

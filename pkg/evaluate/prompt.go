@@ -31,7 +31,7 @@ const (
 const MaxPayload = 64 << 10
 
 // errTooLarge says that a payload, once quoted, is longer than [MaxPayload].
-var errTooLarge = errors.New("payload too large")
+var errTooLarge = errors.New("the payload is too large")
 
 // promptHash returns "sha256:" and the hex digest of a prompt as compiled in, with the
 // fixed words around what is asked.

@@ -43,7 +43,7 @@ func TestEndpointRefused(t *testing.T) {
 		{"named key not set", Endpoint{Evaluator: config.Evaluator{Provider: "ollama", Model: "m", APIKeyEnv: "K"}, LookupEnv: none}, "environment variable K"},
 		{"key with a line break", Endpoint{Evaluator: config.Evaluator{Provider: "openai", Model: "m"}, LookupEnv: func(string) (string, bool) { return "a\r\nX: y", true }}, "not printable ASCII"},
 		{"key twice", Endpoint{Evaluator: config.Evaluator{Provider: "openai", Model: "m", APIKeyEnv: "K", APIKeyFile: "f"}, LookupEnv: env}, "both set"},
-		{"custom without URL", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m"}}, "needs a base_url"},
+		{"custom without URL", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m"}}, "needs an address; set evaluator.base_url"},
 		{"other scheme", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "file:///etc"}}, "must start with https"},
 		{"no host", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "https:///v1"}}, "must start with https"},
 		{"password in the URL", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "https://me:secret@x.test"}}, "must not contain a user"},
@@ -309,7 +309,7 @@ func TestFailureMessage(t *testing.T) {
 		{400, `{"detail":"bad"}`, "bad"},
 		{400, `{"type":"message","x":1}`, ""},
 		{400, `{}`, ""}, {400, `<html>`, ""}, {400, ``, ""}, {400, `{"error":`, ""},
-		{302, `{"error":"x"}`, "redirects are not followed"},
+		{302, `{"error":"x"}`, "redirects are not followed; set evaluator.base_url to the target"},
 	} {
 		if got := failure(tt.status, []byte(tt.body)); got != tt.want {
 			t.Errorf("%d %s: got %q, want %q", tt.status, tt.body, got, tt.want)
@@ -390,7 +390,7 @@ func TestUnreachable(t *testing.T) {
 	}{
 		{&StatusError{Status: 503}, true}, {&StatusError{Status: 429}, true}, {&StatusError{Status: 401}, true}, {&StatusError{Status: 404}, true},
 		{&StatusError{Status: 400}, false}, {&StatusError{Status: 403}, false}, {&StatusError{Status: 413}, false}, {&StatusError{Status: 422}, false}, {&StatusError{Status: 301}, false},
-		{context.DeadlineExceeded, true}, {errCut, true}, {errors.New("response is not one JSON object"), false},
+		{context.DeadlineExceeded, true}, {errCut, true}, {errors.New("the response is not one JSON object"), false},
 	} {
 		if got := unreachable(tt.err); got != tt.want {
 			t.Errorf("%v: got %t", tt.err, got)

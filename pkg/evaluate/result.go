@@ -50,7 +50,7 @@ func (e *Evaluator) examine(ctx context.Context, kind string, result any) verdic
 	}
 	r := shownResult(result, e.o.Redactor)
 	if e.o.CanaryToken != "" && slices.ContainsFunc(r.texts, func(text string) bool { return strings.Contains(text, e.o.CanaryToken) }) {
-		return forbidden("canary", "the result contains the configured canary token; change canary_token, or remove it")
+		return forbidden("canary", "the result contains the configured canary token; ask the user to change evaluator.canary_token")
 	}
 	parts := r.parts()
 	if len(parts) == 0 {
@@ -88,9 +88,9 @@ func afterReading(v verdict.Verdict, texts []string) verdict.Verdict {
 	switch {
 	case rule != nil:
 		return verdict.Finding{Who: verdict.Person, Confidence: 0.85, Rule: rule.ID,
-			Reasoning: fmt.Sprintf("the result contains text addressed to its reviewer (%s); an evaluator that obeys it would let it pass", rule.Name)}.Verdict(2)
+			Reasoning: fmt.Sprintf("prompt injection: the result contains text addressed to its reviewer (%s)", rule.Name)}.Verdict(2)
 	case v.Confidence < 0.5:
-		return verdict.Finding{Who: verdict.Person, Confidence: v.Confidence, Reasoning: "the evaluator would let it pass but is not sure: " + v.Reasoning}.Verdict(2)
+		return verdict.Finding{Who: verdict.Person, Confidence: v.Confidence, Reasoning: "the evaluator is not sure that the result is safe: " + v.Reasoning}.Verdict(2)
 	}
 	return v
 }

@@ -88,7 +88,7 @@ func (d *doer) Do(req *http.Request) (*http.Response, error) {
 	case err != nil:
 		return nil, plain(err)
 	case len(body) > maxBody:
-		return nil, fmt.Errorf("response is longer than %d bytes", maxBody)
+		return nil, fmt.Errorf("the response is longer than %d bytes", maxBody)
 	}
 	text, err := readEnvelope(resp.Header.Get("Content-Type"), body)
 	if err != nil {
@@ -120,7 +120,7 @@ func plain(err error) error {
 // one of these, or nothing readable.
 func failure(status int, body []byte) string {
 	if status >= 300 && status <= 399 {
-		return "redirects are not followed"
+		return "redirects are not followed; set evaluator.base_url to the target"
 	}
 	v := jsontext.Value(body)
 	if !v.IsValid() {

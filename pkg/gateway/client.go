@@ -57,7 +57,7 @@ func (g *Gateway) request(ctx context.Context, r *route, m *message) {
 		if newer {
 			r.status(http.StatusNotFound)
 		}
-		r.answer(failure(m.id, codeUnknown, fmt.Sprintf("shield: the method %q is not one that shield knows, so it is refused", canonjson.Quote(m.method))))
+		r.answer(failure(m.id, codeUnknown, fmt.Sprintf("shield refused the method %q: it is not part of the MCP version that shield supports", canonjson.Quote(m.method))))
 		return
 	}
 	c := &call{route: r, id: m.id, method: m.method, token: tokenOf(m.params), stateless: newer}
@@ -186,11 +186,11 @@ func (g *Gateway) clientNotice(r *route, m *message) {
 			return // the server was not asked
 		}
 	case !strings.HasPrefix(m.method, "notifications/"):
-		g.notify("the client's notification %q is dropped", canonjson.Quote(m.method))
+		g.notify("dropped the client's notification %q: MCP has no notification of that name", canonjson.Quote(m.method))
 		return
 	}
 	if err := r.ask(m.raw); err != nil {
-		g.odd("a notification of the client is dropped: %v", err)
+		g.odd("dropped a notification of the client: %v", err)
 	}
 }
 
@@ -205,6 +205,6 @@ func (g *Gateway) clientAnswer(r *route, m *message) {
 		return
 	}
 	if err := r.ask(m.raw); err != nil {
-		g.odd("an answer of the client is dropped: %v", err)
+		g.odd("dropped an answer of the client: %v", err)
 	}
 }

@@ -194,16 +194,16 @@ func (g *Gateway) found(where string, f Findings) {
 	g.mu.Unlock()
 	switch {
 	case n < maxFinds:
-		g.notify("%s holds %s (%s)", canonjson.Quote(where), f, modeWord(g.opts.Mode))
+		g.notify("%s contains %s (%s)", canonjson.Quote(where), f, modeWord(g.opts.Mode))
 	case n == maxFinds:
-		g.notify("%d of its messages have findings; further ones are not reported", n)
+		g.notify("%d messages of the server have findings; further ones are not reported", n)
 	}
 }
 
 func modeWord(m Mode) string {
 	switch m {
 	case Flag:
-		return "it passes"
+		return "forwarded unchanged"
 	case Clean, Marked:
 		return "cleaned"
 	case Block:

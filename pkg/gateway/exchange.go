@@ -20,7 +20,7 @@ func (x *exchange) in(do func(*session)) {
 	s, known := x.end.session(x.req.Header, x.client)
 	switch {
 	case !known:
-		refuseHTTP(x.w, http.StatusNotFound, nil, codeInvalid, "this session is unknown; initialize again")
+		refuseHTTP(x.w, http.StatusNotFound, nil, codeInvalid, "the session (Mcp-Session-Id) is unknown; send initialize again")
 	case s == nil:
 		do(nil)
 	default:
@@ -32,7 +32,7 @@ func (x *exchange) in(do func(*session)) {
 func (x *exchange) post(m *message) {
 	x.in(func(s *session) {
 		if s != nil && m.method == "initialize" {
-			refuseHTTP(x.w, http.StatusBadRequest, m.id, codeInvalid, "this session is initialized already")
+			refuseHTTP(x.w, http.StatusBadRequest, m.id, codeInvalid, "the session is already initialized; send initialize without Mcp-Session-Id")
 			return
 		}
 		x.end.behind.post(x, s, m)
@@ -43,7 +43,7 @@ func (x *exchange) listen() {
 	x.in(func(s *session) {
 		if s == nil {
 			x.w.Header().Set("Allow", "POST")
-			refuseHTTP(x.w, http.StatusMethodNotAllowed, nil, codeInvalid, "only a session can be listened to")
+			refuseHTTP(x.w, http.StatusMethodNotAllowed, nil, codeInvalid, "GET needs a session; send the header Mcp-Session-Id")
 			return
 		}
 		x.end.behind.listen(x, s)
@@ -53,7 +53,7 @@ func (x *exchange) listen() {
 func (x *exchange) hangUp() {
 	x.in(func(s *session) {
 		if s == nil {
-			refuseHTTP(x.w, http.StatusBadRequest, nil, codeInvalid, "only a session can be ended (Mcp-Session-Id)")
+			refuseHTTP(x.w, http.StatusBadRequest, nil, codeInvalid, "DELETE needs a session; send the header Mcp-Session-Id")
 			return
 		}
 		x.end.behind.hangUp(x, s)

@@ -18,7 +18,7 @@ type frame struct {
 }
 
 // errFrame says why a frame could not be kept.
-var errFrame = errors.New("the message is too long")
+var errFrame = errors.New("the message is too long; shorten it")
 
 // frames reads a stream of lines in bounded memory.
 type frames struct {

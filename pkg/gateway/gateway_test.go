@@ -91,11 +91,11 @@ func TestClientFrames(t *testing.T) {
 		`{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}`:                                                             "id",
 		`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`:                                                                 "id",
 		`{"jsonrpc":"2.0","id":7,"method":"ping","extra":1}`:                                                         "extra",
-		`{"jsonrpc":"2.0","id":7,"method":"tools/uninstall"}`:                                                        "not one that shield knows",
+		`{"jsonrpc":"2.0","id":7,"method":"tools/uninstall"}`:                                                        ": it is not part of the MCP version that shield supports",
 		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{},"sudo":true}}`:         "sudo",
 		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":[1]}}`:                    "object",
 		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"arguments":{}}}`:                                   "no tool",
-		`{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{}}`:                                             "address",
+		`{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{}}`:                                             "scheme",
 		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{},"inputResponses":{}}}`: "did not ask",
 		"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"params\":{\"a\":\"\xff\"}}":                             "UTF-8",
 		`{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":"\ud800"}}`:                                           "surrogate",
@@ -291,7 +291,7 @@ func TestTranscriptMustBeWritten(t *testing.T) {
 	t.Parallel()
 	c := connect(t, "", func(o *Options) { o.Record = NewRecorder(broken{}, nil) }, nil)
 	c.tools()
-	if said, failed := c.call("echo", `{}`); !failed || !strings.Contains(said, "transcript") {
+	if said, failed := c.call("echo", `{}`); !failed || !strings.Contains(said, "--record") {
 		t.Errorf("%q, %t", said, failed)
 	}
 }

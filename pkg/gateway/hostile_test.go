@@ -77,7 +77,7 @@ func TestHostileServers(t *testing.T) {
 		"a giant result, id last":    {say("tools/list", false, `{"jsonrpc":"2.0","result":{"tools":[],"x":"`+strings.Repeat("x", testFrame)+`"},"id":{id}}`), "", "xxxx", "too long"},
 		"answers to no question":     {say("tools/list", true, flood(300, func(i int) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"spam":1}}`, 1000+i) })...), "echo", "spam", "never sent"},
 		"a second answer":            {say("tools/list", true, `{"jsonrpc":"2.0","id":{id},"result":{"tools":[`+echoTool+`]}}`), "echo", "never sent", "never sent"},
-		"an answer without an id":    {say("tools/list", true, `{"jsonrpc":"2.0","id":null,"result":{"spam":1}}`), "echo", "spam", "dropped"},
+		"the answer has no id":       {say("tools/list", true, `{"jsonrpc":"2.0","id":null,"result":{"spam":1}}`), "echo", "spam", "dropped"},
 		"sampling": {say("tools/list", true, flood(200, func(i int) string {
 			return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"sampling/createMessage","params":{"messages":[]}}`, i)
 		})...), "echo", "sampling", "refused"},
@@ -230,7 +230,7 @@ func TestSecretsInResults(t *testing.T) {
 			if got := string(m.raw); !strings.Contains(got, one.want) || strings.Contains(got, one.not) {
 				t.Errorf("%s: the client gets %s", one.mode, got)
 			}
-			if one.not != "withheld" && !strings.Contains(c.told(), "holds") {
+			if one.not != "withheld" && !strings.Contains(c.told(), "contains") {
 				t.Errorf("are not reported: %q", c.told())
 			}
 			if strings.Contains(c.told(), secret) {

@@ -63,29 +63,29 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	origin := req.Header.Values("Origin")
 	switch {
 	case !f.Hosts(host):
-		refuseHTTP(w, http.StatusForbidden, nil, codeInvalid, "this server is not called by that name (Host)")
+		refuseHTTP(w, http.StatusForbidden, nil, codeInvalid, "the Host header names another server; use an address that shield mcp serve prints")
 		return
 	case len(origin) > 1 || len(origin) == 1 && !f.ownOrigin(origin[0]):
-		refuseHTTP(w, http.StatusForbidden, nil, codeInvalid, "web pages of other origins may not call this server (Origin)")
+		refuseHTTP(w, http.StatusForbidden, nil, codeInvalid, "the Origin header names another site: web pages of other origins cannot call this server")
 		return
 	case !authorized:
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		refuseHTTP(w, http.StatusUnauthorized, nil, codeInvalid, "the token is missing or wrong (Authorization)")
+		refuseHTTP(w, http.StatusUnauthorized, nil, codeInvalid, "the token is missing or wrong; send the header Authorization: Bearer TOKEN")
 		return
 	}
 	e := f.Servers[strings.Trim(req.URL.Path, "/")]
 	if e == nil || req.URL.RawQuery != "" {
-		refuseHTTP(w, http.StatusNotFound, nil, codeInvalid, "no server has this address")
+		refuseHTTP(w, http.StatusNotFound, nil, codeInvalid, "no server has this address; use http://ADDRESS/NAME with a NAME of mcp.servers")
 		return
 	}
 	for name, values := range req.Header {
 		if len(values) > 1 && (strings.HasPrefix(name, "Mcp-") || name == "Last-Event-Id" || name == "Content-Type") {
-			refuseHTTP(w, http.StatusBadRequest, nil, codeMismatch, "the header "+canonjson.Quote(name)+" is there twice")
+			refuseHTTP(w, http.StatusBadRequest, nil, codeMismatch, "the header "+canonjson.Quote(name)+" occurs twice; send it once")
 			return
 		}
 	}
 	if !f.enter(0) {
-		refuseHTTP(w, http.StatusServiceUnavailable, nil, codeRefused, "too many requests are being answered")
+		refuseHTTP(w, http.StatusServiceUnavailable, nil, codeRefused, "too many requests are in progress; try again later")
 		return
 	}
 	defer f.leave(0)
@@ -99,7 +99,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		x.hangUp()
 	default:
 		w.Header().Set("Allow", "POST, GET, DELETE")
-		refuseHTTP(w, http.StatusMethodNotAllowed, nil, codeInvalid, "POST, GET or DELETE is expected")
+		refuseHTTP(w, http.StatusMethodNotAllowed, nil, codeInvalid, "the HTTP method is not supported; use POST, GET or DELETE")
 	}
 }
 
@@ -162,7 +162,7 @@ func (f *Front) post(x *exchange) {
 	media, params, err := mime.ParseMediaType(x.req.Header.Get("Content-Type"))
 	charset := params["charset"]
 	if err != nil || media != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") || x.req.Header.Get("Content-Encoding") != "" {
-		refuse(http.StatusUnsupportedMediaType, codeInvalid, nil, "application/json in UTF-8 is expected")
+		refuse(http.StatusUnsupportedMediaType, codeInvalid, nil, "the Content-Type is not supported; send application/json in UTF-8")
 		return
 	}
 	room := maxBody
@@ -170,7 +170,7 @@ func (f *Front) post(x *exchange) {
 		room = int(n) + 1
 	}
 	if !f.enter(room) {
-		refuse(http.StatusServiceUnavailable, codeRefused, nil, "too many messages are being handled")
+		refuse(http.StatusServiceUnavailable, codeRefused, nil, "too many messages are in progress; try again later")
 		return
 	}
 	defer f.leave(room)
@@ -183,7 +183,7 @@ func (f *Front) post(x *exchange) {
 		refuse(http.StatusRequestEntityTooLarge, codeInvalid, nil, errFrame.Error())
 		return
 	case err != nil:
-		refuse(http.StatusBadRequest, codeInvalid, nil, "the message is incomplete")
+		refuse(http.StatusBadRequest, codeInvalid, nil, "the message is incomplete; send the whole body")
 		return
 	}
 	m, err := readBody(raw)
@@ -222,7 +222,7 @@ func mismatch(h http.Header, m *message) string {
 			continue
 		}
 		if !ok || said == "" || said != one.want {
-			return "the header " + one.header + " says something else than the message"
+			return "the header " + one.header + " contradicts the message"
 		}
 	}
 	return ""

@@ -33,14 +33,14 @@ func (g *Gateway) refusal(ctx context.Context, c *call, m *message) string {
 	}
 	c.action = a
 	if g.opts.Judge == nil {
-		return "blocked by shield: nothing judges here"
+		return "blocked by shield: internal error: no policy is loaded; run 'shield doctor'"
 	}
 	v := g.opts.Judge.Evaluate(ctx, a)
 	if v.Decision == verdict.Allow && ctx.Err() != nil {
-		v.Decision, v.Reasoning = verdict.Block, fmt.Sprintf("no verdict within %v", g.opts.Timeout)
+		v.Decision, v.Reasoning = verdict.Block, fmt.Sprintf("no verdict within %v; try again, or run 'shield doctor'", g.opts.Timeout)
 	}
 	if err := g.opts.Record.keep(g.opts.Server.Name, c, a, &v); err != nil && v.Decision == verdict.Allow {
-		v.Decision, v.Reasoning = verdict.Block, "the transcript cannot be written: "+err.Error()
+		v.Decision, v.Reasoning = verdict.Block, "the file of --record cannot be written: "+err.Error()
 	}
 	if v.Decision != verdict.Allow {
 		return "blocked by shield: " + v.Reasoning
@@ -54,7 +54,7 @@ func (g *Gateway) refusal(ctx context.Context, c *call, m *message) string {
 
 // notAsked refuses answers to questions that the server has not put, or that were
 // answered before.
-const notAsked = "blocked by shield: it answers a question that the server did not ask in this request"
+const notAsked = "blocked by shield: the call contains an answer to a question that the server did not ask; call the tool without it"
 
 // A proposal is what a request would do, as an action.
 type proposal struct {
@@ -128,10 +128,10 @@ func (g *Gateway) proposed(ctx context.Context, c *call, m *message) (*proposal,
 		p.payload = object{"task": c.subject, "answers": m.params["inputResponses"]}
 		c.structure = true // of the tool whose results these may be
 	default:
-		return nil, fmt.Errorf("the argument %s has no mapping to an action", m.method)
+		return nil, fmt.Errorf("the argument %s has no entry in shield's table for this tool, so the call cannot be judged; leave it out", m.method)
 	}
 	if c.subject == "" {
-		return nil, fmt.Errorf("%s does not say what of", m.method)
+		return nil, fmt.Errorf("the argument %s is incomplete", m.method)
 	}
 	about := m.method
 	if strings.HasPrefix(about, "tasks/") { // one request of a task answers what another has said
@@ -157,7 +157,7 @@ var members = map[string][]string{
 func known(m *message) error {
 	for _, name := range slices.Sorted(maps.Keys(m.params)) {
 		if !slices.Contains(members[m.method], name) {
-			return fmt.Errorf("%s has no parameter %q", m.method, canonjson.Quote(name))
+			return fmt.Errorf("%s has no parameter %q; leave it out", m.method, canonjson.Quote(name))
 		}
 	}
 	return nil
@@ -174,7 +174,7 @@ func (g *Gateway) typeOf(name string) string {
 func resource(p *proposal, uri string) error {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme == "" {
-		return errors.New("uri: expected an address with a scheme")
+		return errors.New("uri: expected a URL with a scheme")
 	}
 	switch u.Scheme {
 	case "http", "https":
@@ -182,14 +182,14 @@ func resource(p *proposal, uri string) error {
 		return nil
 	case "file":
 		if u.Host != "" && u.Host != "localhost" {
-			return errors.New("uri: a file of another machine")
+			return errors.New("uri: the file URL names another machine; use file:///PATH")
 		}
 	}
 	path := u.Path
 	switch {
 	case u.Opaque != "":
 		if path, err = url.PathUnescape(u.Opaque); err != nil {
-			return errors.New("uri: not an address")
+			return errors.New("uri: not a valid URL")
 		}
 	case u.Scheme != "file":
 		path = u.Host + path
@@ -197,9 +197,9 @@ func resource(p *proposal, uri string) error {
 	rest, err := url.PathUnescape(u.RawQuery + "#" + u.Fragment)
 	switch {
 	case err != nil || strings.ContainsRune(path, 0):
-		return errors.New("uri: not an address")
+		return errors.New("uri: not a valid URL")
 	case strings.Contains(rest, ".."): // for who takes it for a part of the path
-		return errors.New("uri: it leads back behind ? or #")
+		return errors.New("uri: the URL contains .. after ? or #; write it without")
 	case path == "":
 		path = "."
 	}

@@ -40,7 +40,7 @@ func (g *Gateway) page(m *message, result object, l *listing) (kept [][]byte, wh
 	for _, raw := range raws {
 		t, err := g.newTool(raw)
 		if err != nil {
-			g.notify("a tool is withheld: %v", err)
+			g.notify("withheld a tool of the server: %v", err)
 			continue
 		}
 		tools = append(tools, t)
@@ -48,8 +48,8 @@ func (g *Gateway) page(m *message, result object, l *listing) (kept [][]byte, wh
 	next, _ := result["nextCursor"].(string)
 	withheld, err := g.pin(tools, l, next == "")
 	if err != nil {
-		g.notify("all tools are withheld: %v", err)
-		return nil, false, fmt.Errorf("the pins of its tools cannot be used: %w", err)
+		g.notify("withheld all tools of the server: %v", err)
+		return nil, false, fmt.Errorf("the accepted tool definitions cannot be read: %w", err)
 	}
 	if next != "" {
 		g.catalog.continues(l, next)
@@ -96,7 +96,7 @@ func (g *Gateway) learn(ctx context.Context, r *route, params object) {
 		ask["cursor"] = next
 	}
 	g.catalog.failed()
-	g.notify("its list of tools has no end within %d pages", maxTools)
+	g.notify("the server's list of tools is longer than %d pages; the rest is ignored", maxTools)
 }
 
 // askServer puts a request of the gateway's own to the server and returns the
@@ -143,15 +143,15 @@ func toolTexts(m *message) ([][]byte, error) {
 			switch {
 			case e.Name != "tools":
 			case !ok:
-				return nil, errors.New("tools is not a list")
+				return nil, errors.New("the server's answer has no list of tools")
 			case len(values) > maxTools:
-				return nil, fmt.Errorf("it lists more than %d tools", maxTools)
+				return nil, fmt.Errorf("the server lists more than %d tools", maxTools)
 			default:
 				return elements(e.Raw)
 			}
 		}
 	}
-	return nil, errors.New("its answer contains no list of tools")
+	return nil, errors.New("the server's answer has no list of tools")
 }
 
 // pin holds a page of tools against the pins and returns those that are
@@ -229,15 +229,15 @@ func (f *PinFile) judge(t *tool, trust bool, others []PinFile) string {
 	var why []string
 	switch {
 	case pinned:
-		why = append(why, "it has changed since it was accepted")
+		why = append(why, "its definition changed after it was accepted")
 	case !trust:
-		why = append(why, "it is new")
+		why = append(why, "it is new and was not accepted yet")
 		if old := f.renamed(t); old != "" {
-			why = append(why, "it is "+old+" under another name")
+			why = append(why, "it is "+old+" under a new name")
 		}
 	}
 	if len(t.findings) > 0 {
-		why = append(why, "it holds "+t.findings.String())
+		why = append(why, "it contains "+t.findings.String())
 	}
 	if shadow := shadows(t, others); shadow != "" {
 		why = append(why, shadow)
@@ -289,7 +289,7 @@ func (f *PinFile) gone(listed map[string]*tool) {
 func (g *Gateway) others() ([]PinFile, error) {
 	all, damaged, err := AllPins(g.opts.Pins.state)
 	for _, d := range damaged {
-		g.notify("names of other servers cannot be compared: %v", d)
+		g.notify("the tools cannot be compared with those of other servers: %v", d)
 	}
 	return slices.DeleteFunc(all, func(f PinFile) bool { return f.ID == g.opts.Pins.id }), err
 }
@@ -353,7 +353,7 @@ func (g *Gateway) callable(name string) (t *tool, kind, why string) {
 	pins := g.opts.Pins
 	switch {
 	case name == "":
-		return nil, "", "the call names no tool"
+		return nil, "", "the call names no tool; set params.name"
 	case t == nil:
 		return nil, "", fmt.Sprintf("the server has not listed a tool %q; list the tools first", canonjson.Quote(name))
 	}
@@ -397,7 +397,7 @@ func (g *Gateway) answerHello(c *call, m *message, result object) {
 		g.pass(c, m, "result", result)
 		return
 	}
-	g.notify("its instructions to the model are withheld: %s; review them with: shield mcp tools diff %s", why, g.opts.Server.Name)
+	g.notify("the server's instructions to the model are withheld: %s; review them with: shield mcp tools diff %s", why, g.opts.Server.Name)
 	out := maps.Clone(result)
 	delete(out, "instructions")
 	m, err := read(rebuilt(m, "result", out))

@@ -138,7 +138,7 @@ func (l *locals) post(x *exchange, s *session, m *message) {
 		s = &session{id: newID(), client: x.client, g: one.g, local: one, open: 1}
 		if !x.end.keep(s) {
 			one.stop()
-			refuseHTTP(x.w, http.StatusServiceUnavailable, m.id, codeRefused, "too many sessions are open")
+			refuseHTTP(x.w, http.StatusServiceUnavailable, m.id, codeRefused, "too many sessions are open; end one with DELETE, or try again later")
 			return
 		}
 		defer x.end.rest(s)
@@ -174,7 +174,7 @@ func (l *locals) take(x *exchange) (*local, error) {
 	defer l.mu.Unlock()
 	if l.shut {
 		<-l.room
-		return nil, errors.New("shield ends")
+		return nil, errors.New("shield is ending")
 	}
 	l.idle = slices.DeleteFunc(l.idle, (*local).ended)
 	for i, one := range l.idle {
@@ -230,7 +230,7 @@ func (l *locals) listen(x *exchange, s *session) {
 	}
 	p.mu.Unlock()
 	if taken {
-		refuseHTTP(x.w, http.StatusConflict, nil, codeInvalid, "a client already listens to this session")
+		refuseHTTP(x.w, http.StatusConflict, nil, codeInvalid, "a client already listens to this session; close its GET request first")
 		return
 	}
 	defer p.over(x.stream)

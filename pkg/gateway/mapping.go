@@ -144,13 +144,13 @@ func (g *Gateway) place(p *proposal) error {
 	default:
 		for _, name := range []string{"path", "source", "destination"} {
 			if path := text(p.payload, name); path != "" && !filepath.IsAbs(path) && path[0] != '~' {
-				return fmt.Errorf("%s: give an absolute path, since this server has %d folders", name, len(folders))
+				return fmt.Errorf("%s is a relative path, and this server has %d folders; write an absolute path", name, len(folders))
 			}
 		}
 		paths, _ := p.payload["paths"].([]any)
 		for _, path := range paths {
 			if s, _ := path.(string); !filepath.IsAbs(s) {
-				return fmt.Errorf("paths: give absolute paths, since this server has %d folders", len(folders))
+				return fmt.Errorf("paths are relative, and this server has %d folders; write absolute paths", len(folders))
 			}
 		}
 	}

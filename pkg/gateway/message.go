@@ -31,11 +31,11 @@ func (m *message) isRequest() bool { return m.method != "" && m.id != nil }
 func (m *message) isNotice() bool  { return m.method != "" && m.id == nil }
 
 // errBatch says that a frame holds several messages, which MCP does not have.
-var errBatch = errors.New("a batch of messages, which MCP does not allow")
+var errBatch = errors.New("the message is a batch, which MCP does not allow; send single messages")
 
 // errLines says that a message is not one line for every reader: some take a carriage
 // return for the end of a line, and what is behind it for a message of its own.
-var errLines = errors.New("the end of a line within a message")
+var errLines = errors.New("the message contains a line break; send it in one line")
 
 // read reads a frame strictly: what two readers could take for different
 // messages is an error, and so is a member that JSON-RPC does not have.
@@ -76,10 +76,10 @@ func read(raw []byte) (*message, error) {
 		case "error":
 			m.fault, ok = member.Value.(object)
 		default:
-			return nil, fmt.Errorf("a message has no member %q", canonjson.Quote(member.Name))
+			return nil, fmt.Errorf("the JSON-RPC message has the unknown member %q", canonjson.Quote(member.Name))
 		}
 		if !ok {
-			return nil, fmt.Errorf("%s is not what JSON-RPC 2.0 has there", member.Name)
+			return nil, fmt.Errorf("the member %s has a value that JSON-RPC 2.0 does not allow", member.Name)
 		}
 	}
 	answer := hasResult || m.fault != nil
@@ -87,9 +87,9 @@ func read(raw []byte) (*message, error) {
 	case !version:
 		return nil, errors.New(`"jsonrpc": "2.0" is missing`)
 	case hasResult && m.fault != nil, answer && (m.method != "" || hasParams), !answer && m.method == "":
-		return nil, errors.New("neither a request nor an answer")
+		return nil, errors.New("the message is neither a request nor an answer")
 	case answer && m.id == nil && m.fault == nil:
-		return nil, errors.New("an answer without an id")
+		return nil, errors.New("the answer has no id")
 	}
 	return m, nil
 }

@@ -180,7 +180,7 @@ func (p *Pins) read() error {
 		return err
 	}
 	if f.ID != p.id {
-		return &DamagedError{p.path(), errors.New("it is of another server")}
+		return &DamagedError{p.path(), errors.New("the file belongs to another server")}
 	}
 	p.now, p.file = f, info
 	return nil
@@ -195,7 +195,7 @@ type DamagedError struct {
 }
 
 func (e *DamagedError) Error() string {
-	return fmt.Sprintf("the pins in %s are damaged: %v; remove the file, and accept the tools again", e.Path, e.Err)
+	return fmt.Sprintf("the accepted tool definitions in %s are damaged: %v; delete the file, and accept the tools again", e.Path, e.Err)
 }
 
 // Unwrap returns the cause.
@@ -217,9 +217,9 @@ func readPins(path string) (PinFile, error) {
 		sum := f.Sum
 		switch {
 		case f.Version != pinVersion:
-			err = fmt.Errorf("version %d is unknown", f.Version)
+			err = fmt.Errorf("its version %d is unknown", f.Version)
 		case f.sum() != sum:
-			err = errors.New("its checksum does not match")
+			err = errors.New("the checksum is wrong")
 		}
 		f.Sum = sum
 	}
@@ -302,7 +302,7 @@ func AllPins(stateDir string) (all []PinFile, damaged []error, err error) {
 			continue
 		}
 		if len(all) == maxServers {
-			return nil, nil, fmt.Errorf("more than %d servers are pinned; remove files of servers that are no longer used", maxServers)
+			return nil, nil, fmt.Errorf("more than %d servers have accepted tools; delete the files of servers that are no longer used in the folder mcp of the state folder", maxServers)
 		}
 		f, err := readPins(filepath.Join(PinFolder(stateDir), e.Name()))
 		if err != nil {
@@ -334,11 +334,11 @@ func Accept(ctx context.Context, stateDir string, f PinFile, names []string, kin
 			pin, pinned := f.Tools[name]
 			switch {
 			case waits && !strings.HasPrefix(w.Hash, hash), !waits && pinned && !strings.HasPrefix(pin.Hash, hash):
-				return fmt.Errorf("%s has changed since; review it again with: shield mcp tools diff %s", name, f.Server)
+				return fmt.Errorf("the definition of %s changed again; review it with: shield mcp tools diff %s", name, f.Server)
 			case waits:
 				pin.Hash, pin.Definition, pin.Gone = w.Hash, w.Definition, false
 			case !pinned || kind == "" && !pin.Gone:
-				return fmt.Errorf("%s has no new or changed tool %q to accept", f.Server, canonjson.Quote(name))
+				return fmt.Errorf("the server %s has no new or changed tool %q to accept; 'shield mcp tools' lists its tools", f.Server, canonjson.Quote(name))
 			case pin.Gone && kind == "":
 				delete(f.Tools, name)
 				done = append(done, name)

@@ -198,7 +198,7 @@ func (w *remoteWay) send(m *message) error {
 		}
 	}
 	if !bytes.Equal(answer.id, m.id) || answer.method != "" {
-		return errors.New("the server's answer has the wrong type")
+		return errors.New("the server's answer is neither JSON nor an event stream")
 	}
 	return w.g.serverMessage(w.route, answer)
 }
@@ -221,19 +221,21 @@ func (w *remoteWay) repeat(req *http.Request, m *message) error {
 	return nil
 }
 
-// A mismatchError says that a header says something else than the message.
+// A mismatchError says that a header contradicts the message.
 type mismatchError struct{ error }
 
 // Why a server has not answered.
 var (
-	errUnreachable = errors.New("the server cannot be reached")
+	errUnreachable = errors.New("the server cannot be reached; check its url in mcp.servers")
 	errBroken      = errors.New("the server closed the connection before its answer was complete")
 )
 
 // A statusError is the status with which a server answers in place of a message.
 type statusError int
 
-func (e statusError) Error() string { return fmt.Sprintf("the server answers with status %d", int(e)) }
+func (e statusError) Error() string {
+	return fmt.Sprintf("the server answers with HTTP status %d", int(e))
+}
 
 // gatewayStatus returns the status that a client gets for a server's: how shield
 // and the server know each other is not the client's matter.

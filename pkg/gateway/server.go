@@ -29,7 +29,7 @@ func (g *Gateway) fromServer(r *route, in *frames) error {
 				g.over(c)
 			}
 			if g.odd("dropped a message of the server: %v", err) {
-				return fmt.Errorf("the server has sent more than %d messages that are not part of MCP", maxRefused)
+				return fmt.Errorf("the connection was closed: the server sent more than %d messages that are not valid MCP", maxRefused)
 			}
 			continue
 		}
@@ -54,7 +54,7 @@ func (g *Gateway) serverMessage(r *route, m *message) error {
 		err = g.serverAnswer(r, m)
 	}
 	if err != nil && g.odd("%v", err) {
-		return fmt.Errorf("the server has sent more than %d messages that shield drops", maxRefused)
+		return fmt.Errorf("the connection was closed: the server sent more than %d messages that shield dropped", maxRefused)
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (g *Gateway) answered(r *route, c *call, m *message) {
 	}
 	result, ok := m.result.(object)
 	if !ok {
-		g.refuse(c, "its result is not an object")
+		g.refuse(c, "the result is not a JSON object")
 		return
 	}
 	if result["resultType"] == "input_required" || result["inputRequests"] != nil {
@@ -153,7 +153,7 @@ func (g *Gateway) pass(c *call, m *message, name string, value object) {
 	case !changed:
 		c.route.answer(m.raw)
 	case out == nil:
-		g.refuse(c, "it holds "+findings.String())
+		g.refuse(c, "it contains "+findings.String())
 	default:
 		c.route.answer(rebuilt(m, name, out))
 	}
@@ -185,7 +185,7 @@ func (g *Gateway) serverRequest(r *route, m *message) error {
 	case "sampling/createMessage", "elicitation/create":
 		why = g.refuseServerRequest(m.method, m.params)
 	default:
-		why = "a client has no such method"
+		why = "MCP clients have no such method"
 	}
 	raw := m.raw
 	if why == "" && m.params != nil {
@@ -194,7 +194,7 @@ func (g *Gateway) serverRequest(r *route, m *message) error {
 		switch {
 		case !changed:
 		case out == nil:
-			why = "it holds " + findings.String()
+			why = "it contains " + findings.String()
 		default:
 			raw = rebuilt(m, "params", out)
 		}
@@ -217,14 +217,14 @@ func (g *Gateway) serverRequest(r *route, m *message) error {
 		g.mu.Lock()
 		delete(g.asked, string(m.id))
 		g.mu.Unlock()
-		why = "no client listens"
+		why = "no client is listening"
 	}
 	answer := failure(m.id, codeUnknown, "refused by shield: "+why)
 	if m.method == "elicitation/create" {
 		answer = success(m.id, object{"action": "decline"})
 	}
 	_ = r.ask(answer) // who does not read gets no answer
-	return fmt.Errorf("%s of the server is refused: %s", canonjson.Quote(m.method), why)
+	return fmt.Errorf("refused the server's request %s: %s", canonjson.Quote(m.method), why)
 }
 
 // serverNotice handles a notification of the server.
@@ -234,7 +234,7 @@ func (g *Gateway) serverNotice(r *route, m *message) error {
 	case "notifications/progress":
 		at := g.progresses(m.params)
 		if at == nil {
-			drop = "unknown progress token"
+			drop = "its progress token is unknown"
 		} else if !at.stream.ended() {
 			r = at
 		}
@@ -257,7 +257,7 @@ func (g *Gateway) serverNotice(r *route, m *message) error {
 		}
 	}
 	if drop != "" {
-		return fmt.Errorf("the server's notification %q is dropped: %s", canonjson.Quote(m.method), drop)
+		return fmt.Errorf("dropped the server's notification %q: %s", canonjson.Quote(m.method), drop)
 	}
 	out, findings, changed := g.examined(m.params, nil)
 	g.found(m.method, findings)
@@ -265,7 +265,7 @@ func (g *Gateway) serverNotice(r *route, m *message) error {
 	case !changed:
 		r.tell(m.raw)
 	case out == nil:
-		return fmt.Errorf("the server's notification %q is withheld: it holds %s", canonjson.Quote(m.method), findings)
+		return fmt.Errorf("withheld the server's notification %q: it contains %s", canonjson.Quote(m.method), findings)
 	default:
 		r.tell(rebuilt(m, "params", out))
 	}

@@ -37,7 +37,7 @@ const instructionsName = "(instructions)"
 
 func (g *Gateway) newTool(raw []byte) (*tool, error) {
 	if len(raw) > maxTool {
-		return nil, fmt.Errorf("longer than %d bytes", maxTool)
+		return nil, fmt.Errorf("its definition is longer than %d bytes", maxTool)
 	}
 	v, err := canonjson.Value(raw, maxDepth)
 	if err != nil {
@@ -45,11 +45,11 @@ func (g *Gateway) newTool(raw []byte) (*tool, error) {
 	}
 	value, ok := v.(object)
 	if !ok {
-		return nil, errors.New("not an object")
+		return nil, errors.New("its definition is not a JSON object")
 	}
 	t := &tool{name: text(value, "name"), raw: raw, value: value}
 	if !toolName().MatchString(t.name) {
-		return nil, fmt.Errorf("its name %q has other characters than letters, digits, and _ - . /", canonjson.Quote(t.name))
+		return nil, fmt.Errorf("its name %q has characters other than letters, digits and _ - . /", canonjson.Quote(t.name))
 	}
 	t.definition = canonjson.AppendValue(nil, normal(value))
 	t.hash = digest(t.definition)
@@ -57,7 +57,7 @@ func (g *Gateway) newTool(raw []byte) (*tool, error) {
 	w.value("", "", nil, value)
 	t.findings = w.findings
 	if hint(value, "readOnlyHint") && changes(t, &g.opts.Server) {
-		t.findings = append(t.findings, Finding{Kind: "the annotation readOnlyHint, although its name says that it changes something"})
+		t.findings = append(t.findings, Finding{Kind: "the annotation readOnlyHint although its name is that of a change"})
 	}
 	return t, nil
 }

@@ -20,11 +20,11 @@ func (g *Gateway) refuseServerRequest(method string, params object) string {
 	over := g.unasked > maxUnasked
 	g.mu.Unlock()
 	if over {
-		return fmt.Sprintf("it has asked more than %d times on this connection", maxUnasked)
+		return fmt.Sprintf("the server asked more than %d times on this connection", maxUnasked)
 	}
 	if method == "sampling/createMessage" {
 		if !g.opts.Sampling {
-			return "the client's model is not for servers to use (mcp.sampling is deny)"
+			return "servers cannot use the client's model (mcp.sampling is deny)"
 		}
 		return ""
 	}
@@ -35,7 +35,7 @@ func (g *Gateway) refuseServerRequest(method string, params object) string {
 	w := walk{examiner: askExaminer{}}
 	w.value("", "", nil, object{"message": params["message"], "requestedSchema": params["requestedSchema"]})
 	if len(w.findings) > 0 {
-		return "it asks the user for " + w.findings[0].Kind
+		return "the server asks the user for " + w.findings[0].Kind
 	}
 	return ""
 }
@@ -59,15 +59,15 @@ func (g *Gateway) link(address string) string {
 	u, err := url.Parse(canonical)
 	switch {
 	case host == "" || err != nil:
-		return "it asks the user to open an invalid URL"
+		return "the server asks the user to open an invalid URL"
 	case u.Scheme != "https":
-		return "it asks the user to open a URL without https"
+		return "the server asks the user to open a URL without https"
 	case u.User != nil:
-		return "it asks the user to open a URL that contains a user name"
+		return "the server asks the user to open a URL that contains a user name"
 	}
 	addr := effect.ParseAddr(host)
 	if !slices.ContainsFunc(g.opts.Hosts, func(p effect.HostPattern) bool { return p.Match(host, addr) }) {
-		return fmt.Sprintf("it asks the user to open %s, which is not in trusted.hosts", canonjson.Quote(host))
+		return fmt.Sprintf("the server asks the user to open %s, which is not in trusted.hosts", canonjson.Quote(host))
 	}
 	return ""
 }

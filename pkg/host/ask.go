@@ -14,7 +14,7 @@ import (
 // CanAsk returns nil if the host was seen to wait for its user, in any version and mode.
 func (h *Host) CanAsk() error {
 	if h.form.Ask.Answer == "" {
-		return fmt.Errorf("%s did not wait for its user in tests when a hook asked for it", h.Title())
+		return fmt.Errorf("%s did not wait for its user when a hook asked a question in our tests", h.Title())
 	}
 	return nil
 }
@@ -34,16 +34,16 @@ func (h *Host) Asks(ctx context.Context, in []byte, getenv func(string) string, 
 	}
 	out, err := h.one(ctx, ask.Seen, map[string]any{"input": v, "env": h.askEnvironment(getenv), "process": running.value()})
 	if err != nil {
-		return "", fmt.Errorf("the version and mode of %s are unknown", h.Title())
+		return "", fmt.Errorf("the version or the permission mode of %s is unknown", h.Title())
 	}
 	seen, _ := out.(map[string]any)
 	version, _ = seen["version"].(string)
 	mode, _ := seen["mode"].(string)
 	switch {
 	case seen == nil:
-		return "", fmt.Errorf("%s runs without a user here, or in a way in which it may not ask one", h.Title())
+		return "", fmt.Errorf("%s runs without a user here, or in a mode in which it does not ask", h.Title())
 	case !slices.Contains(ask.Modes, mode):
-		return "", fmt.Errorf("in tests %s did not wait for its user in mode %.40q, only in %s", h.Title(), mode, strings.Join(ask.Modes, ", "))
+		return "", fmt.Errorf("%s did not wait for its user in mode %.40q in our tests, only in %s", h.Title(), mode, strings.Join(ask.Modes, ", "))
 	}
 	return version, h.AsksIn(version)
 }
@@ -57,7 +57,7 @@ func (h *Host) AsksIn(version string) error {
 	}
 	got, from := numbers(version), numbers(ask.From)
 	if got == nil || slices.Compare(got, from) < 0 || got[0] != from[0] || slices.Contains(ask.Failed, version) {
-		return fmt.Errorf("version %.40q of %s is older than %[3]s, the first that waited for its user in tests", version, h.Title(), ask.From)
+		return fmt.Errorf("version %.40q of %s did not wait for its user in our tests; use %[3]s or later", version, h.Title(), ask.From)
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func numbers(version string) (out []int) {
 // events for which [Host.Asks] returns nil.
 func (h *Host) Ask(ctx context.Context, e Event, reason string) ([]byte, error) {
 	if h.form.Ask.Answer == "" || reason == "" {
-		return nil, errors.New("the host has no form for a question")
+		return nil, errors.New("this host has no way to ask a question from a hook")
 	}
 	out, err := h.one(ctx, h.form.Ask.Answer, map[string]any{"event": e.Name, "id": e.ID, "reason": reason})
 	if err != nil {
@@ -122,7 +122,7 @@ func (p *Place) Answers(ctx context.Context, doc []byte) (bool, error) {
 	}
 	answers, ok := out.(bool)
 	if !ok {
-		return false, errors.New("the hooks cannot be read")
+		return false, errors.New("the hooks in its settings cannot be read; check that the file is valid")
 	}
 	return answers, nil
 }

@@ -23,7 +23,7 @@ type Call struct {
 func (h *Host) Actions(ctx context.Context, c Call) (actions []jsontext.Value, internal bool, err error) {
 	switch {
 	case c.Tool == "":
-		return nil, false, errors.New("the call names no tool")
+		return nil, false, errors.New("the hook's input names no tool; check the host's version with 'shield hook list'")
 	case slices.Contains(h.form.Internal, c.Tool):
 		return nil, true, nil
 	}
@@ -36,7 +36,7 @@ func (h *Host) Actions(ctx context.Context, c Call) (actions []jsontext.Value, i
 	}
 	input, isObject := v.(map[string]any)
 	if !isObject {
-		return nil, false, errors.New("the tool's input is not an object")
+		return nil, false, errors.New("the tool's input is not a JSON object")
 	}
 	if err := unambiguous(input); err != nil {
 		return nil, false, err

@@ -193,13 +193,13 @@ func (h *Host) event(ctx context.Context, v any) (Event, error) {
 		e.Ended = session
 		return e, nil
 	case tool == "":
-		return Event{}, errors.New("not an event of this host")
+		return Event{}, errors.New("the input is not an event of this host; check the HOST in the hook's command")
 	case after && !isObject:
 		return e, nil
 	case !after && !slices.Contains(h.form.Before, name):
-		return Event{}, errors.New("an event that is not known")
+		return Event{}, errors.New("the hook event is unknown; update shield")
 	case !isObject:
-		return Event{}, errors.New("the tool's input is not an object")
+		return Event{}, errors.New("the tool's input is not a JSON object")
 	case slices.Contains(h.form.Internal, tool):
 		return e, nil
 	case !after:
@@ -222,7 +222,7 @@ func joined(session, tool any) (any, error) {
 	}
 	dir, ok := tool.(string)
 	if !ok {
-		return nil, errors.New("the tool's folder is not a text")
+		return nil, errors.New("the working folder of the tool is not a string")
 	}
 	base, _ := session.(string)
 	switch {
@@ -263,7 +263,7 @@ func (h *Host) actions(ctx context.Context, name string, input map[string]any, c
 		if tool.Type == "" {
 			var ok bool
 			if a, ok = p.(map[string]any); !ok {
-				return nil, errors.New("the call of the tool cannot be read")
+				return nil, errors.New("the tool call cannot be parsed")
 			}
 			a = maps.Clone(a) // a constant of the program is the same for the next call
 		}
@@ -273,7 +273,7 @@ func (h *Host) actions(ctx context.Context, name string, input map[string]any, c
 		actions = append(actions, a)
 	}
 	if len(actions) == 0 {
-		return nil, errors.New("the tool call is of no known kind")
+		return nil, errors.New("the tool call has an unknown form; update shield")
 	}
 	if left := unmapped(input, append(payloads, folder, cwd)); left != nil {
 		if payload, ok := actions[0]["payload"].(map[string]any); ok {
@@ -379,7 +379,7 @@ func (h *Host) Say(ctx context.Context, e Event, text string) ([]byte, error) {
 // a reason for permission, so reason must not be empty.
 func (h *Host) Deny(ctx context.Context, reason, user string) ([]byte, error) {
 	if reason == "" {
-		return nil, errors.New("a denial needs a reason")
+		return nil, errors.New("internal error: a denial has no reason; please report this")
 	}
 	out, err := h.one(ctx, h.form.Deny, map[string]any{"reason": reason, "user": user})
 	if err != nil {
@@ -392,7 +392,7 @@ func (h *Host) Deny(ctx context.Context, reason, user string) ([]byte, error) {
 func (h *Host) one(ctx context.Context, program string, v any) (any, error) {
 	out, err := h.run(ctx, program, v)
 	if err == nil && len(out) != 1 {
-		err = fmt.Errorf("%d answers where one is expected", len(out))
+		err = fmt.Errorf("internal error: %d answers instead of one; please report this", len(out))
 	}
 	if err != nil {
 		return nil, err
@@ -419,7 +419,7 @@ func (h *Host) run(ctx context.Context, program string, v any) ([]any, error) {
 			return nil, err
 		}
 		if results = append(results, out); len(results) > maxActions {
-			return nil, fmt.Errorf("more than %d answers", maxActions)
+			return nil, fmt.Errorf("internal error: more than %d answers; please report this", maxActions)
 		}
 	}
 }
@@ -448,7 +448,7 @@ func compiled(program string) (*gojq.Code, error) {
 func hashed(v any, _ []any) any {
 	text, ok := v.(string)
 	if !ok {
-		return errors.New("only a text has a hash")
+		return errors.New("internal error: only a string has a hash; please report this")
 	}
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
 }

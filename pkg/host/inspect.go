@@ -61,7 +61,7 @@ func (p *Place) read(ctx context.Context, path string, doc []byte, user Document
 	}
 	out, err := p.host.one(ctx, p.host.form.Inspect, map[string]any{"scope": p.Scope, "file": p.File, "path": path, "doc": v, "user": map[string]any(user)})
 	if err != nil {
-		return in, fmt.Errorf("cannot be read (%w), so the host may ignore it; fix it", err)
+		return in, fmt.Errorf("cannot be read (%w), so the host may ignore it; correct the file", err)
 	}
 	raw, err := encode(out)
 	if err != nil {
@@ -94,9 +94,9 @@ func (p *Place) own(doc []byte, form template) Inspection {
 		}
 		return in
 	case p.host.mentioned(doc) && p.Optional():
-		return Inspection{Results: []Hook{{Problems: []string{err.Error() + "; run the installation again"}}}}
+		return Inspection{Results: []Hook{{Problems: []string{err.Error() + "; run 'shield hook install' again"}}}}
 	case p.host.mentioned(doc):
-		return Inspection{Ignored: []string{err.Error() + ", so the host may not ask shield; run the installation again"}}
+		return Inspection{Ignored: []string{err.Error() + ", so the host may not call shield; run 'shield hook install' again"}}
 	}
 	return Inspection{}
 }
@@ -106,7 +106,7 @@ func (p *Place) structured(doc []byte) (any, error) {
 	if strings.HasSuffix(p.File, ".toml") {
 		var v map[string]any
 		if err := toml.Unmarshal(doc, &v); err != nil {
-			return nil, errors.New("is not valid TOML, so the host ignores it; fix it")
+			return nil, errors.New("is not valid TOML, so the host ignores it; correct the file")
 		}
 		raw, err := json.Marshal(v) // dates and whole numbers become what jq knows
 		if err != nil {
@@ -122,15 +122,15 @@ func (p *Place) structured(doc []byte) (any, error) {
 	loose, looseErr := decode(text)
 	switch {
 	case p.host.form.JSON5 && looseErr != nil:
-		return nil, errors.New("is more than JSON with comments, so shield cannot tell whether it switches hooks off; write it as JSON")
+		return nil, errors.New("is not JSON with comments, so shield cannot check whether it disables hooks; write it as JSON")
 	case p.host.form.JSON5:
 		return loose, nil
 	case looseErr != nil:
-		return nil, errors.New("is not valid JSON, so the host ignores it; fix it")
+		return nil, errors.New("is not valid JSON, so the host ignores it; correct the file")
 	case p.host.form.Comments && !commas:
 		return loose, nil
 	case p.host.form.Comments:
-		return nil, errors.New("has a comma before a closing bracket, so the host ignores it; remove that")
+		return nil, errors.New("has a comma before a closing bracket, so the host ignores it; remove the comma")
 	}
-	return nil, errors.New("the host ignores a file with comments or trailing commas; remove those")
+	return nil, errors.New("contains comments or trailing commas, so the host ignores it; remove them")
 }

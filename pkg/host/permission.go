@@ -11,7 +11,7 @@ import (
 )
 
 // ErrNoPermission says that a host raises no event before it asks a person.
-var ErrNoPermission = errors.New("this host raises no event before it asks a person")
+var ErrNoPermission = errors.New("this host has no hook before its permission prompt")
 
 // Permission returns the host as it asks hooks before it asks a person: its events,
 // denials and answers are those of that event alone.
@@ -54,7 +54,7 @@ func (p *Place) Asked(ctx context.Context, in, doc []byte) (bool, error) {
 	}
 	call, ok := read.(map[string]any)
 	if !ok {
-		return false, errors.New("not an event of this host")
+		return false, errors.New("the input is not an event of this host; check the HOST in the hook's command")
 	}
 	var rules any = string(doc)
 	if strings.HasSuffix(p.File, ".json") || strings.HasSuffix(p.File, ".toml") {
@@ -68,7 +68,7 @@ func (p *Place) Asked(ctx context.Context, in, doc []byte) (bool, error) {
 	}
 	asked, ok := out.(bool)
 	if !ok {
-		return false, errors.New("the rules cannot be read")
+		return false, errors.New("the permission rules in its settings cannot be read; check that the file is valid")
 	}
 	return asked, nil
 }

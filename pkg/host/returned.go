@@ -25,7 +25,7 @@ func (h *Host) returned(ctx context.Context, tool string, in any) (*Returned, er
 	}
 	read, isObject := out.(map[string]any)
 	if !isObject {
-		return nil, errors.New("what the tool returned cannot be read")
+		return nil, errors.New("the result of the tool cannot be parsed")
 	}
 	r.Result = read["result"]
 	r.Agent, _ = read["agent"].(string)
@@ -43,7 +43,7 @@ func (h *Host) returned(ctx context.Context, tool string, in any) (*Returned, er
 // cannot be given such a result is an error.
 func (h *Host) Replace(ctx context.Context, e Event, result any, withheld string) ([]byte, error) {
 	if e.Returned == nil || !h.Replaces(e.Name) {
-		return nil, fmt.Errorf("%s hook: this result cannot be replaced", h.Name)
+		return nil, fmt.Errorf("%s hook: the host does not let a hook replace this result", h.Name)
 	}
 	text, isText := result.(string)
 	switch {

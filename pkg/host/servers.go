@@ -61,7 +61,7 @@ func EditServers(doc []byte, isTOML bool, paths [][]string, change func(ServerCo
 	}
 	out = apply(doc, edits)
 	if strict, _ := plain(out); !jsontext.Value(strict).IsValid() {
-		return nil, nil, errors.New("cannot be changed without breaking it; change it by hand")
+		return nil, nil, errors.New("cannot be edited without breaking it; edit it by hand")
 	}
 	return out, changed, nil
 }
@@ -94,7 +94,7 @@ type namedSpan struct {
 // members returns the members of an object.
 func members(doc []byte, at span) (out []namedSpan, err error) {
 	if doc[at.start] != '{' {
-		return nil, errors.New("the list of servers is not an object")
+		return nil, errors.New("the list of MCP servers is not a JSON object")
 	}
 	d := jsontext.NewDecoder(bytes.NewReader(doc[at.start:at.end]))
 	if _, err := d.ReadToken(); err != nil {
@@ -148,7 +148,7 @@ func editServer(text []byte, s namedSpan, change func(ServerCommand) (ServerComm
 			}
 		}
 		if err != nil {
-			return nil, false, fmt.Errorf("its %s is not what a client reads", m.name)
+			return nil, false, fmt.Errorf("its %s has a type that the client does not read; correct it", m.name)
 		}
 	}
 	now, did := change(was)

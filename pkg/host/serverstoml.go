@@ -16,7 +16,7 @@ import (
 // editTOML is [EditServers] for a table of tables. Its lines are found by their
 // form, so what comes out is read again: it must be what was meant.
 func editTOML(doc []byte, table string, change func(ServerCommand) (ServerCommand, bool)) (out []byte, changed []string, err error) {
-	broken := errors.New("is not valid TOML")
+	broken := errors.New("is not valid TOML; correct it")
 	var want map[string]any
 	if toml.Unmarshal(doc, &want) != nil {
 		return nil, nil, broken
@@ -31,7 +31,7 @@ func editTOML(doc []byte, table string, change func(ServerCommand) (ServerComman
 		for _, arg := range list {
 			text, ok := arg.(string)
 			if !ok {
-				return nil, nil, fmt.Errorf("the server %q: its args are not what a client reads", name)
+				return nil, nil, fmt.Errorf("the server %q: its args have a type that the client does not read; correct them", name)
 			}
 			was.Args = append(was.Args, text)
 		}
@@ -51,7 +51,7 @@ func editTOML(doc []byte, table string, change func(ServerCommand) (ServerComman
 	out = []byte(editLines(string(doc), table, commands))
 	var got map[string]any
 	if toml.Unmarshal(out, &got) != nil || !reflect.DeepEqual(withoutEmpty(want, table), withoutEmpty(got, table)) {
-		return nil, nil, errors.New("is written in a way that shield cannot change; change it by hand")
+		return nil, nil, errors.New("has a form that shield cannot edit; edit it by hand")
 	}
 	return out, changed, nil
 }

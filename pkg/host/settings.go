@@ -215,7 +215,7 @@ func (p *Place) Uninstall(ctx context.Context, doc, before []byte) ([]byte, erro
 		return nil, ErrNotInstalled
 	case p.Text != "":
 		if _, err := p.text.read(doc); err != nil {
-			return nil, errors.New("this file was changed since it was installed; remove the hook by hand")
+			return nil, errors.New("the file was changed after shield installed it; remove the hook by hand")
 		}
 		return before, nil
 	case p.Block != "":
@@ -283,7 +283,7 @@ func (s *Settings) Denied(ctx context.Context, out []byte) (reason string, err e
 			return reason, nil
 		}
 	}
-	return "", errors.New("not a denial with a reason")
+	return "", errors.New("the output is not a denial with a reason")
 }
 
 // sameBut returns the text that is in got wherever marked is in want, if
@@ -318,10 +318,10 @@ func sameBut(want, got any, marked, shown string) string {
 }
 
 // ErrForeign says that a file which shield would write is another program's.
-var ErrForeign = errors.New("this file belongs to another program, and the host reads only one such file; rename it, then install again")
+var ErrForeign = errors.New("the file belongs to another program, and the host reads only one such file; rename it, then install again")
 
 // ErrNotInstalled says that a settings file holds no hook of shield.
-var ErrNotInstalled = errors.New("no hook of shield is installed")
+var ErrNotInstalled = errors.New("no hook of shield is installed; run 'shield hook install'")
 
 // ours returns whether an element of a list is a hook of shield.
 func (h *Host) ours(ctx context.Context) func([]byte) bool {

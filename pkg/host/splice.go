@@ -44,7 +44,7 @@ func appendAt(doc []byte, path []string, value any) ([]byte, error) {
 		at = next
 	}
 	if text[at.start] != '[' {
-		return nil, fmt.Errorf("%s is not a list", strings.Join(path, "."))
+		return nil, fmt.Errorf("%s is not a list; correct it", strings.Join(path, "."))
 	}
 	return into(doc, text, at, len(path), "", value)
 }
@@ -78,7 +78,7 @@ func removeAt(doc []byte, path []string, match func(element []byte) bool) ([]byt
 		parts = append(parts[:i], parts[i+1:]...)
 	}
 	if strict, _ := plain(out); len(gone) > 0 && !jsontext.Value(strict).IsValid() {
-		return nil, nil, errors.New("cannot separate the hook from the text around it; remove it by hand")
+		return nil, nil, errors.New("the hook cannot be separated from the text around it; remove it by hand")
 	}
 	return out, gone, nil
 }
@@ -153,11 +153,11 @@ func whole(doc []byte) (span, error) {
 		return span{}, err
 	}
 	if !jsontext.Value(doc).IsValid() {
-		return span{}, errors.New("not valid JSON")
+		return span{}, errors.New("the file is not valid JSON; correct it")
 	}
 	start := bytes.IndexByte(doc, '{')
 	if start < 0 || len(bytes.TrimSpace(doc[:start])) > 0 {
-		return span{}, errors.New("not a JSON object")
+		return span{}, errors.New("the file is not a JSON object; correct it")
 	}
 	return span{start, bytes.LastIndexByte(doc, '}') + 1}, nil
 }
@@ -165,7 +165,7 @@ func whole(doc []byte) (span, error) {
 // member returns the span of a key's value in an object.
 func member(doc []byte, at span, key string) (span, bool, error) {
 	if doc[at.start] != '{' {
-		return span{}, false, fmt.Errorf("cannot add %q: its parent is not an object", key)
+		return span{}, false, fmt.Errorf("cannot add %q: its parent is not a JSON object; correct the file", key)
 	}
 	d := jsontext.NewDecoder(bytes.NewReader(doc[at.start:at.end]))
 	if _, err := d.ReadToken(); err != nil {
@@ -192,7 +192,7 @@ func member(doc []byte, at span, key string) (span, bool, error) {
 // elements returns the spans of an array's elements.
 func elements(doc []byte, at span) ([]span, error) {
 	if doc[at.start] != '[' {
-		return nil, errors.New("not a list")
+		return nil, errors.New("the value is not a list; correct it")
 	}
 	d := jsontext.NewDecoder(bytes.NewReader(doc[at.start:at.end]))
 	if _, err := d.ReadToken(); err != nil {

@@ -39,7 +39,7 @@ func newTemplate(text string) template {
 // fill returns the text with a command line in it.
 func (t template) fill(line, after string, timeout int) (string, error) {
 	if strings.ContainsAny(line+after, "\n\r\x00") {
-		return "", errors.New("the command line has more than one line")
+		return "", errors.New("the command of the hook has more than one line")
 	}
 	quoted, err := encode(line)
 	if err != nil {
@@ -64,7 +64,7 @@ type filled struct {
 func (t template) read(doc []byte) (filled, error) {
 	all := t.form.FindSubmatchIndex(doc)
 	if all == nil || all[0] != 0 || all[1] != len(doc) {
-		return filled{}, errors.New("it is not what shield installs")
+		return filled{}, errors.New("the file differs from the one that shield installs")
 	}
 	return t.filled(doc, all)
 }
@@ -75,11 +75,11 @@ func (t template) cut(doc []byte) (rest []byte, block string, err error) {
 	all := t.form.FindAllSubmatchIndex(doc, 2)
 	switch {
 	case len(all) == 0 && strings.Contains(string(doc), strings.SplitN(t.text, "\n", 2)[0]):
-		return nil, "", errors.New("what shield had installed was changed; remove it by hand")
+		return nil, "", errors.New("the hook was changed after shield installed it; remove it by hand")
 	case len(all) == 0:
 		return doc, "", nil
 	case len(all) > 1:
-		return nil, "", errors.New("shield is installed twice; remove one by hand")
+		return nil, "", errors.New("the file contains the hook of shield twice; remove one by hand")
 	}
 	start, end := all[0][0], all[0][1]
 	return append(doc[:start:start], doc[end:]...), string(doc[start:end]), nil

@@ -62,14 +62,14 @@ func Of(c *analysis.Case, findings []string, met func(i int) bool) (Kind, error)
 		case by == nil:
 			return Kind{}, errors.New("the program is unknown")
 		case carried != nil:
-			return Kind{}, fmt.Errorf("%s runs what another word says", carried.Program)
+			return Kind{}, fmt.Errorf("the command of %s is in another word of the command", carried.Program)
 		}
 		if err := f.program(by); err != nil {
 			return Kind{}, err
 		}
 	}
 	if len(f.list) == 0 || !command && len(f.list) == 1 && len(c.Effects) == 0 {
-		return Kind{}, errors.New("nothing of it is known")
+		return Kind{}, errors.New("no effect of the action is known")
 	}
 	slices.Sort(f.list)
 	findings = slices.Clone(findings)
@@ -81,24 +81,24 @@ func Of(c *analysis.Case, findings []string, met func(i int) bool) (Kind, error)
 // before; nil if that need not be.
 func Personal(c *analysis.Case, findings []string) error {
 	if c.Unexamined != "" {
-		return errors.New("part of it was not read")
+		return errors.New("part of the action was not read")
 	}
 	if slices.Contains(findings, ModelFinding) {
-		return errors.New("the model suspects it by its words")
+		return errors.New("the classifier model suspects an attack")
 	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		if slices.Contains(never, e.Word()) {
-			return fmt.Errorf("a person decides each time about: %s", e.Word())
+			return fmt.Errorf("the user must approve each action of this kind: %s", e.Word())
 		}
 		if e.Kind == effect.RunCode && len(e.Labels) > 0 {
-			return errors.New("it runs code from outside the workspace")
+			return errors.New("the action runs code from outside the workspace")
 		}
 		if e.Path != "" && secret(e) {
-			return errors.New("it touches a place where credentials, settings that run code, or shield's files can be")
+			return errors.New("the action touches a folder with credentials, settings that run code, or files of shield")
 		}
 		if e.Is(effect.LabelSecret) || e.Is(effect.LabelCredential) {
-			return errors.New("it carries credentials")
+			return errors.New("the action sends or stores credentials")
 		}
 	}
 	return nil
@@ -110,10 +110,10 @@ func Exact(c *analysis.Case, findings []string) (Kind, error) {
 	for i := range c.Effects {
 		switch e := &c.Effects[i]; e.Word() {
 		case effect.ReadSecret, effect.ReadClipboard, effect.SendSecret, effect.ChangePrivilege, effect.Persist, effect.ChangeGuard, effect.RunDownload, effect.RemoteShell:
-			return Kind{}, fmt.Errorf("a person decides each time about: %s", e.Word())
+			return Kind{}, fmt.Errorf("the user must approve each action of this kind: %s", e.Word())
 		case effect.Dynamic, effect.RunInput, effect.RunDecoded:
 			if e.Cause != effect.CauseScript && !c.UnknownTool(e) {
-				return Kind{}, errors.New("what it runs is not known before it runs")
+				return Kind{}, errors.New("the code that the action runs is unknown beforehand")
 			}
 		}
 	}
@@ -172,7 +172,7 @@ func (f *collector) effect(e *effect.Effect) error {
 	}
 	add(string(e.Word()))
 	if e.Pattern && e.Path == "" {
-		return errors.New("which files it touches is not known")
+		return errors.New("the changed files are unknown")
 	}
 	if e.Path != "" {
 		object, err := f.object(e)
@@ -206,7 +206,7 @@ func (f *collector) effect(e *effect.Effect) error {
 func (f *collector) object(e *effect.Effect) (string, error) {
 	place := f.c.At()
 	if e.Pattern && !strings.HasPrefix(e.Path, "/") {
-		return "", errors.New("which files it touches is not known")
+		return "", errors.New("the changed files are unknown")
 	}
 	for _, root := range place.Roots {
 		rest, ok := strings.CutPrefix(e.Path, root+"/")
@@ -226,11 +226,11 @@ func (f *collector) object(e *effect.Effect) (string, error) {
 	}
 	if e.Pattern {
 		if e.Kind != effect.ReadFile && e.Kind != effect.ListDirectory {
-			return "", errors.New("it changes files by a pattern outside the workspace")
+			return "", errors.New("the action changes files outside the workspace by a pattern")
 		}
 		known, _, _ := strings.Cut(e.Path, "*")
 		if known = path.Dir(known + "x"); len(known) < 2 || strings.ContainsAny(known, `?[\`) {
-			return "", errors.New("which files it reads is not known")
+			return "", errors.New("the files that the action reads are unknown")
 		}
 		return known, nil
 	}
@@ -277,7 +277,7 @@ func (f *collector) program(e *effect.Effect) error {
 	case e.Class == effect.UnknownClass || e.Class == effect.Privileged:
 		return fmt.Errorf("the effects of %s are unknown", e.Program)
 	case command.Language(e.Program) != "" || command.Compilers[e.Program] || command.Placers[e.Program] || e.Program != "git" && len(command.Loaders(e.Program, e.Args)) > 0:
-		return fmt.Errorf("%s runs code that may change", e.Program)
+		return fmt.Errorf("%s runs code that can change", e.Program)
 	}
 	subs := command.Subcommands(e.Program, e.Args)
 	words := []string{"run", e.Program}
@@ -299,7 +299,7 @@ func (f *collector) program(e *effect.Effect) error {
 			left = left[1:]
 			continue
 		case strings.ContainsAny(w, "$`"):
-			return errors.New("part of its arguments is not known")
+			return errors.New("some arguments are unknown")
 		case len(w) > 1 && w[0] == '-':
 			name, value, assigned := strings.Cut(w, "=")
 			if command.TextOptions[e.Program+"/"+name] {

@@ -18,7 +18,7 @@ import (
 )
 
 // errTooBig says that an archive is a bomb, or too large for a classifier.
-var errTooBig = fmt.Errorf("it unpacks to more than %d bytes, which no model needs", maxModel)
+var errTooBig = fmt.Errorf("the archive unpacks to more than %d bytes; pull an archive of the model alone", maxModel)
 
 // unpackArchive copies the files of a model from an archive: tar, as it is or
 // compressed with gzip or zstd, or zip. The format is told by the content. The
@@ -66,9 +66,9 @@ func modelFolder(names []string) (string, error) {
 	}
 	switch {
 	case !found:
-		return "", fmt.Errorf("config.json is missing; a model has %q", required)
+		return "", fmt.Errorf("the archive has no config.json; a model needs the files %q", required)
 	case several:
-		return "", errors.New("it has more than one model; pull an archive of a single one")
+		return "", errors.New("the archive has more than one model; pull an archive of a single one")
 	}
 	return best, nil
 }
@@ -136,11 +136,11 @@ func (e *entries) entry(name string, mode fs.FileMode, size int64) (string, bool
 	// Two names that differ in case are one file on some systems.
 	folded := strings.ToLower(plain)
 	if isFile, seen := e.seen[folded]; seen && (isFile || !mode.IsDir()) {
-		return "", false, fmt.Errorf("entry %.80q occurs twice", name)
+		return "", false, fmt.Errorf("the archive has the entry %.80q twice; remove one", name)
 	}
 	e.seen[folded] = !mode.IsDir()
 	if len(e.seen) > maxNames {
-		return "", false, fmt.Errorf("it has more than %d entries; remove what is not part of the model", maxNames)
+		return "", false, fmt.Errorf("the archive has more than %d entries; remove what is not part of the model", maxNames)
 	}
 	return plain, !mode.IsDir(), nil
 }
@@ -198,7 +198,7 @@ func (e *entries) zip(ctx context.Context, f *os.File) error {
 			return err
 		}
 		if file.Flags&1 != 0 {
-			return fmt.Errorf("entry %.80q is encrypted", file.Name)
+			return fmt.Errorf("entry %.80q of the archive is encrypted; pull an archive without a password", file.Name)
 		}
 		if !wanted {
 			continue
@@ -224,7 +224,7 @@ func (e *entries) zipped(ctx context.Context, name string, file *zip.File) error
 // archiveError names an error that says only that nothing could be read.
 func archiveError(err error) error {
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, tar.ErrHeader) || errors.Is(err, zip.ErrFormat) {
-		return errors.New("it is not a complete archive; pull a folder, or a tar (plain, gzip or zstd) or zip archive")
+		return errors.New("the file is not a complete archive; pull a folder, or a tar (plain, gzip or zstd) or zip archive")
 	}
 	return err
 }
@@ -253,7 +253,7 @@ func (m *meterAt) ReadAt(p []byte, at int64) (int, error) {
 	if m.left >= 0 {
 		if m.left -= int64(len(p)); m.left < 0 {
 			m.left = 0
-			return 0, errors.New("its list of entries is too long")
+			return 0, errors.New("the archive's list of entries is too long; remove what is not part of the model")
 		}
 	}
 	return m.r.ReadAt(p, at)

@@ -30,11 +30,11 @@ func checkURL(source string) (*url.URL, error) {
 	u, err := url.Parse(source)
 	switch {
 	case err != nil:
-		return nil, errors.New("not a URL")
+		return nil, errors.New("the source is not a URL, folder or archive; write https://HOST/PATH or a path")
 	case u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
-		return nil, errors.New("expected https://HOST/PATH, a folder or an archive")
+		return nil, errors.New("the source is not a URL, folder or archive; write https://HOST/PATH or a path")
 	case u.User != nil:
-		return nil, errors.New("the URL must not hold a user or password")
+		return nil, errors.New("the URL must not contain a user or password; remove it")
 	case u.Scheme == "http" && !effect.Loopback(effect.Host(u.Hostname())):
 		return nil, fmt.Errorf("http to %.80q can be read and changed in transit; use https", u.Hostname())
 	}
@@ -46,7 +46,9 @@ func checkURL(source string) (*url.URL, error) {
 func fetch(ctx context.Context, u *url.URL, f *os.File) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stalled := time.AfterFunc(stall, func() { cancel(fmt.Errorf("no data for %v", stall)) })
+	stalled := time.AfterFunc(stall, func() {
+		cancel(fmt.Errorf("the server sent no data for %v; check the connection and try again", stall))
+	})
 	defer stalled.Stop()
 	transport := &http.Transport{
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
@@ -80,7 +82,7 @@ func fetch(ctx context.Context, u *url.URL, f *os.File) error {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("status %d, expected 200", resp.StatusCode)
+		return fmt.Errorf("the server answers with HTTP status %d instead of 200; check the URL", resp.StatusCode)
 	}
 	body := &meter{r: progress{resp.Body, stalled}, left: maxModel}
 	if _, err := io.Copy(f, body); err != nil {
@@ -121,7 +123,7 @@ func checkSum(ctx context.Context, f *os.File, want string) error {
 		return err
 	}
 	if got := hex.EncodeToString(h.Sum(nil)); got != strings.ToLower(want) {
-		return fmt.Errorf("its sha256 is %s, expected %.64s", got, want)
+		return fmt.Errorf("the archive has the SHA-256 digest %s instead of %.64s: it was changed, or --sha256 is wrong; compare both with the publisher's digest", got, want)
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func TestDownloadRefuses(t *testing.T) {
 	for name, tt := range map[string]struct{ source, sum, want string }{
 		"no digest":           {srv.URL + "/tiny", "", "needs --sha256"},
 		"a digest too short":  {srv.URL + "/tiny", good[:32], "64 hexadecimal digits"},
-		"another digest":      {srv.URL + "/tiny", strings.Repeat("0", 64), "its sha256 is " + good},
+		"another digest":      {srv.URL + "/tiny", strings.Repeat("0", 64), "the archive has the SHA-256 digest " + good},
 		"not found":           {srv.URL + "/not-found", good, "status 404"},
 		"without https":       {srv.URL + "/moved", good, "without https"},
 		"cut":                 {srv.URL + "/cut", good, "unexpected EOF"},
@@ -66,9 +66,9 @@ func TestDownloadRefuses(t *testing.T) {
 		"http of a network":   {"http://10.0.0.1/tiny", good, "use https"},
 		"localhost of others": {"http://localhost.example/tiny", good, "use https"},
 		"password":            {"https://me:hunter2@models.example/tiny", good, "user or password"},
-		"other scheme":        {"ftp://models.example/tiny", good, "expected https"},
-		"file":                {"file:///tmp/tiny", good, "expected https"},
-		"no host":             {"https:///tiny", good, "expected https"},
+		"other scheme":        {"ftp://models.example/tiny", good, "the source is not a URL, folder or archive; write https://HOST/PATH or a path"},
+		"file":                {"file:///tmp/tiny", good, "the source is not a URL, folder or archive; write https://HOST/PATH or a path"},
+		"no host":             {"https:///tiny", good, "the source is not a URL, folder or archive; write https://HOST/PATH or a path"},
 		"no URL":              {"https://models.example/%zz/tiny", good, "not a URL"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -64,7 +64,7 @@ func knownAt(name string) (known, bool) {
 func checkFiles(dir string) error {
 	for _, name := range required {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
-			return fmt.Errorf("%s is missing; a model has %q", name, required)
+			return fmt.Errorf("the folder has no %s; a model needs the files %q", name, required)
 		}
 	}
 	for _, k := range knownFiles {
@@ -79,7 +79,7 @@ func checkFiles(dir string) error {
 			return err
 		}
 		if v := jsontext.Value(bytes.TrimSpace(data)); !v.IsValid() || v.Kind() != '{' {
-			return fmt.Errorf("%s is not one JSON object", k.as)
+			return fmt.Errorf("%s is not a single JSON object; download the model again", k.as)
 		}
 	}
 	return nil

@@ -48,7 +48,7 @@ func (s *Store) Install(ctx context.Context, source string, opts InstallOptions)
 		return nil, fmt.Errorf("%w; choose one with --name", err)
 	}
 	if b, err := hex.DecodeString(opts.SHA256); opts.SHA256 != "" && (err != nil || len(b) != sha256.Size) {
-		return nil, errors.New("--sha256: expected 64 hexadecimal digits")
+		return nil, errors.New("--sha256 must have 64 hexadecimal digits")
 	}
 	if err := s.prepare(); err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func nameOf(source string) string {
 // prepare creates the store's folder, and refuses one that others can change.
 func (s *Store) prepare() error {
 	if s.dir == "" {
-		return errors.New("the home folder that keeps models is unknown; set HOME or XDG_DATA_HOME")
+		return errors.New("the folder for models is unknown; set HOME or XDG_DATA_HOME")
 	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (s *Store) free(opts *InstallOptions) error {
 	case err != nil:
 		return err
 	case !info.IsDir():
-		return fmt.Errorf("%s is not a folder; remove it", filepath.Join(s.dir, opts.Name))
+		return fmt.Errorf("%s, the folder of the model, is a file; remove it", filepath.Join(s.dir, opts.Name))
 	case !opts.Force:
 		return fmt.Errorf("model %q %w; replace it with --force, or choose another --name", opts.Name, ErrExists)
 	}
@@ -173,7 +173,7 @@ func (s *Store) unpackFile(ctx context.Context, f *os.File, name, sum, model str
 		return err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxModel {
-		return fmt.Errorf("%s is neither a folder nor a plain file of at most %d bytes", name, maxModel)
+		return fmt.Errorf("%s is neither a folder nor a regular file of at most %d bytes; name a folder or an archive", name, maxModel)
 	}
 	if sum != "" {
 		if err := checkSum(ctx, f, sum); err != nil {
@@ -189,11 +189,11 @@ func (s *Store) unpackFile(ctx context.Context, f *os.File, name, sum, model str
 // finish checks an unpacked model and gives it its manifest.
 func (s *Store) finish(ctx context.Context, model, origin string, opts *InstallOptions) (*Manifest, error) {
 	if err := checkFiles(model); err != nil {
-		return nil, fmt.Errorf("not a model: %w", err)
+		return nil, fmt.Errorf("the source is not a model: %w", err)
 	}
 	if opts.Check != nil {
 		if err := opts.Check(model); err != nil {
-			return nil, fmt.Errorf("not a model: %w", err)
+			return nil, fmt.Errorf("the source is not a model: %w", err)
 		}
 	}
 	sum, files, err := Digest(ctx, owner.DirFS(model))

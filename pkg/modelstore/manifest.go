@@ -51,7 +51,7 @@ func Digest(ctx context.Context, model fs.FS) (string, []File, error) {
 			continue
 		}
 		if !e.Type().IsRegular() {
-			return "", nil, fmt.Errorf("%.80q is not a plain file; a model has no folders and no links", e.Name())
+			return "", nil, fmt.Errorf("%.80q is not a regular file; remove folders and links from the model", e.Name())
 		}
 		file, err := hashFile(ctx, model, e.Name())
 		if err != nil {
@@ -116,11 +116,11 @@ func readManifest(dir string) (*Manifest, error) {
 	}
 	var m Manifest
 	if err := json.Unmarshal(bytes.TrimSpace(data), &m, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("%s cannot be read", manifestFile)
+		return nil, fmt.Errorf("%s cannot be read; install the model again with 'shield model pull --force'", manifestFile)
 	}
 	sorted := slices.IsSortedFunc(m.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	if m.Digest != digest(m.Files) || !sorted || m.Name != filepath.Base(dir) {
-		return nil, fmt.Errorf("%s was changed: its digest does not match its list of files", manifestFile)
+		return nil, fmt.Errorf("%s was changed: its digest does not match its list of files; install the model again with 'shield model pull --force'", manifestFile)
 	}
 	return &m, nil
 }
@@ -132,7 +132,7 @@ func readSmall(name string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxText {
-		return nil, fmt.Errorf("%s is not a plain file of at most %d bytes", name, maxText)
+		return nil, fmt.Errorf("%s is not a regular file of at most %d bytes; install the model again with 'shield model pull --force'", name, maxText)
 	}
 	return os.ReadFile(name)
 }
@@ -159,7 +159,7 @@ func (s *Store) Verify(ctx context.Context, name string) (string, []string, erro
 
 func (s *Store) verifyEmbedded() (string, []string, error) {
 	if s.embedded == nil {
-		return "", nil, fmt.Errorf("model %q %w: this build of shield carries no model", Default, ErrNotFound)
+		return "", nil, fmt.Errorf("model %q %w: this build of shield contains no model; run 'shield model pull --name NAME SOURCE'", Default, ErrNotFound)
 	}
 	if err := s.embedded.Intact(); err != nil {
 		return s.embedded.Digest, []string{err.Error()}, nil

@@ -65,7 +65,7 @@ func CheckName(name string) error {
 	}
 	stem, _, _ := strings.Cut(name, ".")
 	if slices.Contains([]string{"none", "auto", Default}, name) || devices().MatchString(stem) {
-		return fmt.Errorf("model name %q is reserved", name)
+		return fmt.Errorf("model name %q is reserved; choose another with --name", name)
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func (s *Store) Find(name string) (string, error) {
 		return "", err
 	}
 	if !info.IsDir() {
-		return "", fmt.Errorf("%s is not a folder", dir)
+		return "", fmt.Errorf("%s is not a folder; remove it", dir)
 	}
 	if err := owner.CheckFolder(s.dir); err != nil {
 		return "", err

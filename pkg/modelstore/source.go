@@ -49,7 +49,7 @@ func openPlain(root *os.Root, name string) (*os.File, error) {
 			if info, err := root.Lstat(name[:i]); err != nil {
 				return nil, err
 			} else if !info.IsDir() {
-				return nil, fmt.Errorf("%s is not a plain folder", name[:i])
+				return nil, fmt.Errorf("%s is not a folder; name a folder without symbolic links", name[:i])
 			}
 		}
 	}
@@ -58,7 +58,7 @@ func openPlain(root *os.Root, name string) (*os.File, error) {
 		return nil, err
 	}
 	if !before.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a plain file; a copy made with 'cp -rL' has no links", name)
+		return nil, fmt.Errorf("%s is not a regular file; copy the folder with 'cp -rL', which follows links", name)
 	}
 	f, err := root.OpenFile(name, os.O_RDONLY|noWait, 0)
 	if err != nil {
@@ -75,7 +75,7 @@ func openPlain(root *os.Root, name string) (*os.File, error) {
 // name of what is installed, where it came from.
 func take(ctx context.Context, taken map[string]string, k known, r io.Reader, to string) error {
 	if other, ok := taken[k.as]; ok {
-		return fmt.Errorf("it has both %s and %s; leave one out", other, k.name)
+		return fmt.Errorf("the folder has both %s and %s; remove one", other, k.name)
 	}
 	taken[k.as] = k.name
 	f, err := os.OpenFile(filepath.Join(to, k.as), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -84,7 +84,7 @@ func take(ctx context.Context, taken map[string]string, k known, r io.Reader, to
 	}
 	n, err := io.Copy(f, io.LimitReader(contextReader{ctx, r}, k.max+1))
 	if err == nil && n > k.max {
-		err = fmt.Errorf("larger than %d bytes", k.max)
+		err = fmt.Errorf("the file is larger than %d bytes, the limit for a model", k.max)
 	}
 	if err == nil {
 		err = f.Sync()
@@ -121,11 +121,11 @@ func checkPath(name string) (string, error) {
 	}
 	switch {
 	case len(name) > 512 || strings.Count(plain, "/") > 16:
-		return "", fmt.Errorf("entry %.80q: its name is too long", name)
+		return "", fmt.Errorf("the archive entry %.80q has a name that is too long; rename it", name)
 	case strings.HasPrefix(name, "/") || !fs.ValidPath(plain) || strings.ContainsAny(plain, `\:`):
-		return "", fmt.Errorf("path traversal: entry %.80q would be written outside the model's folder", name)
+		return "", fmt.Errorf("path traversal: the archive entry %.80q would be written outside the model's folder; do not use this archive", name)
 	case strings.IndexFunc(plain, func(r rune) bool { return r < ' ' || r == 0x7f }) >= 0:
-		return "", fmt.Errorf("entry %.80q: its name has control characters", name)
+		return "", fmt.Errorf("the archive entry %.80q has control characters in its name; do not use this archive", name)
 	}
 	return plain, nil
 }

@@ -153,26 +153,26 @@ func TestInstallRefuses(t *testing.T) {
 		opts  InstallOptions
 		want  string
 	}{
-		"no weights":             {files: with(map[string]string{"model.onnx": "-"}), want: "model.onnx is missing"},
-		"no tokenizer":           {files: with(map[string]string{"tokenizer.json": "-"}), want: "tokenizer.json is missing"},
-		"no config":              {files: with(map[string]string{"config.json": "-"}), want: "config.json is missing"},
-		"two weights":            {files: with(map[string]string{"onnx/model.onnx": "x"}), want: "leave one out"},
-		"config is a list":       {files: with(map[string]string{"config.json": "[]"}), want: "config.json is not one JSON object"},
+		"no weights":             {files: with(map[string]string{"model.onnx": "-"}), want: "the folder has no model.onnx"},
+		"no tokenizer":           {files: with(map[string]string{"tokenizer.json": "-"}), want: "the folder has no tokenizer.json"},
+		"no config":              {files: with(map[string]string{"config.json": "-"}), want: "the folder has no config.json"},
+		"two weights":            {files: with(map[string]string{"onnx/model.onnx": "x"}), want: "the folder has both"},
+		"config is a list":       {files: with(map[string]string{"config.json": "[]"}), want: "config.json is not a single JSON object"},
 		"config is empty":        {files: with(map[string]string{"config.json": ""}), want: "config.json"},
 		"tokenizer is cut":       {files: with(map[string]string{"tokenizer.json": `{"model":`}), want: "tokenizer.json"},
 		"tokenizer is two":       {files: with(map[string]string{"tokenizer.json": `{}{}`}), want: "tokenizer.json"},
 		"config says it twice":   {files: with(map[string]string{"config.json": `{"a":1,"a":2}`}), want: "config.json"},
 		"shield.json is no JSON": {files: with(map[string]string{"shield.json": "x"}), want: "shield.json"},
 		"config too large":       {files: with(map[string]string{"config.json": `{"a":"` + strings.Repeat("x", maxText) + `"}`}), want: "larger than"},
-		"link to a secret":       {spoil: link("config.json", secret), want: "not a plain file"},
-		"link inside":            {spoil: link("config.json", "shield.json"), want: "not a plain file"},
-		"link that hangs":        {spoil: link("LICENSE", "nowhere"), want: "not a plain file"},
-		"folder is a link":       {files: with(map[string]string{"model.onnx": "-"}), spoil: link("onnx", os.TempDir()), want: "not a plain folder"},
+		"link to a secret":       {spoil: link("config.json", secret), want: "the path is not a regular file"},
+		"link inside":            {spoil: link("config.json", "shield.json"), want: "the path is not a regular file"},
+		"link that hangs":        {spoil: link("LICENSE", "nowhere"), want: "the path is not a regular file"},
+		"folder is a link":       {files: with(map[string]string{"model.onnx": "-"}), spoil: link("onnx", os.TempDir()), want: "is not a folder; name a folder without symbolic links"},
 		"a folder as file": {files: with(map[string]string{"config.json": "-"}), spoil: func(t *testing.T, dir string) {
 			if err := os.Mkdir(filepath.Join(dir, "config.json"), 0o755); err != nil {
 				t.Fatal(err)
 			}
-		}, want: "not a plain file"},
+		}, want: "the path is not a regular file"},
 		"the check says no":  {opts: InstallOptions{Check: func(string) error { return errors.New("no such label") }}, want: "no such label"},
 		"digest of a folder": {opts: InstallOptions{SHA256: strings.Repeat("0", 64)}, want: "folder"},
 		"bad digest":         {opts: InstallOptions{SHA256: "abc"}, want: "64 hexadecimal digits"},
@@ -280,7 +280,7 @@ func TestVerifyFinds(t *testing.T) {
 				return err
 			}
 			return os.Symlink("c", filepath.Join(dir, "config.json"))
-		}, "config.json is not a plain file"},
+		}, "config.json is not a regular file"},
 		"another's manifest": {func(dir string) error {
 			data, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
 			if err != nil {

@@ -121,7 +121,7 @@ func judgeExample(ctx context.Context, an *analysis.Analyzer, p *Policy, e *rule
 		return p.Judge(ctx, an.Case(actions[0]))
 	}
 	if an.Replay == nil {
-		return verdict.Verdict{}, errors.New("a list of actions cannot be judged here; give one action a case")
+		return verdict.Verdict{}, errors.New("the case has a list of actions; give each case one action")
 	}
 	events, counts := p.Remembers()
 	return p.Judge(ctx, an.Replay(an, events, counts, actions))

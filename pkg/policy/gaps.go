@@ -80,7 +80,7 @@ func (s *search) gap(rule int, r *rulefile.Rule) (string, error) {
 	case !ok && len(r.Commands) > 0 && s.programs() > 1:
 		return fmt.Sprintf("the command runs %d programs, and a rule with commands allows one", s.programs()), nil
 	case !ok:
-		return "its content, when or session does not hold", nil
+		return "its keys content, when or session do not match", nil
 	}
 	for i := range s.c.Effects {
 		if out, err := s.excepted(rule, &s.c.Effects[i]); out || err != nil {
@@ -93,7 +93,7 @@ func (s *search) gap(rule int, r *rulefile.Rule) (string, error) {
 // open returns why a rule does not cover an effect, "" if it does.
 func (s *search) open(rule int, r *rulefile.Rule, e *effect.Effect) (string, error) {
 	if unreadable(s.c, e) {
-		return "part of the action is not known, which no rule allows: " + shown(cmp.Or(e.Reason, e.Program)), nil
+		return "part of the action is unknown, and allow rules cover known actions only: " + shown(cmp.Or(e.Reason, e.Program)), nil
 	}
 	set, err := s.covers(e)
 	if set.has(rule) || err != nil {
@@ -102,15 +102,15 @@ func (s *search) open(rule int, r *rulefile.Rule, e *effect.Effect) (string, err
 	typed := s.x.typed(s.c.Action, e.Word())
 	switch {
 	case !typed.has(rule) || e.Sure == effect.Unknown && !slices.Contains(r.Types, s.c.Action.Type):
-		return fmt.Sprintf("it must cover the whole action, which does more than its action_types say: %s; add %s", doing(e), e.Word()), nil
+		return fmt.Sprintf("its action_types do not cover everything that the action does: %s; add %s", doing(e), e.Word()), nil
 	case len(r.Paths)+len(r.Hosts) > 0 && e.Path == "" && e.Host == "" && e.URL == "":
-		return fmt.Sprintf("a rule with paths or hosts covers nothing that has none: %s; write commands instead", doing(e)), nil
+		return fmt.Sprintf("a rule with paths or hosts cannot cover an effect without either: %s; use commands instead", doing(e)), nil
 	case r.Trusted != "" && (r.Trusted == "true") != e.Trusted:
 		return "trusted is not " + r.Trusted + ": " + doing(e), nil
 	case r.Restorable != "" && (r.Restorable == "true") != e.Restorable:
 		return "restorable is not " + r.Restorable + ": " + doing(e), nil
 	}
-	return "outside its paths or hosts, or not what its other keys ask for: " + doing(e), nil
+	return "its paths, hosts or other keys do not match: " + doing(e), nil
 }
 
 // programs returns how many programs the case runs.

@@ -26,20 +26,20 @@ func LoadLayer(layer, name string, data []byte, opts Options) (*Policy, error) {
 	var errs yamlfile.Errors
 	errs.Add(err)
 	if f.Extends != "" {
-		errs.Add(f.ExtendsPos.Errorf("the %s layer cannot extend a preset: only the layer above all others says what is allowed; remove extends", layer))
+		errs.Add(f.ExtendsPos.Errorf("the %s layer cannot extend a preset: only the highest layer can; remove extends", layer))
 	}
 	if len(f.Allow) > 0 {
-		errs.Add(f.Allow[0].Pos.Errorf("the %s layer cannot allow anything: it is below another one; remove allow, or ask for it in the layer above all others", layer))
+		errs.Add(f.Allow[0].Pos.Errorf("the %s layer cannot allow actions: only the highest layer can; remove allow", layer))
 	}
 	for _, l := range [][]rulefile.Rule{f.Deny, f.Verify} {
 		for i := range l {
 			if r := &l[i]; len(r.Except) > 0 {
-				errs.Add(r.Pos.Errorf("rule %s has exceptions, which the %s layer cannot make; write the rule so that it needs none", yamlfile.Quote(r.Name), layer))
+				errs.Add(r.Pos.Errorf("rule %s has exceptions, which the %s layer cannot have; narrow the rule instead", yamlfile.Quote(r.Name), layer))
 			}
 		}
 	}
 	if len(f.Deny)+len(f.Verify) > most {
-		errs.Add(yamlfile.Pos{}.Errorf("more than %d deny and verify rules", most))
+		errs.Add(yamlfile.Pos{}.Errorf("the layer has more than %d deny and verify rules; combine some", most))
 	}
 	if err := yamlfile.In("policy", name, errs.Err()); err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ func mustLayer(t testing.TB, layer, yaml string) *Policy {
 func TestLayerRefuses(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ yaml, want string }{
-		"allow":      {"allow:\n  - name: all\n    action_types: [read_file]\n", "team.yaml:2:5: the team layer cannot allow anything"},
+		"allow":      {"allow:\n  - name: all\n    action_types: [read_file]\n", "team.yaml:2:5: the team layer cannot allow actions"},
 		"preset":     {"extends: permissive\n", "team.yaml:1:10: the team layer cannot extend a preset"},
 		"exception":  {"deny:\n  - name: x\n    action_types: [read_file]\n    except: {paths: [/a]}\n", `team.yaml:2:5: rule "x" has exceptions`},
 		"only those": {"verify:\n  - name: writes\n    except: {paths: [/a]}\n", "exceptions"},

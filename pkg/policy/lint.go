@@ -106,7 +106,7 @@ func (l *linter) list(list string, rules []rulefile.Rule) {
 		l.reach(list, r.Name)
 		l.hostless(r)
 		if r.Reason == "" && list != "allow" {
-			l.add(r.Pos, Note, "rule %s has no reason: the agent will not learn what would be acceptable instead", r.Name)
+			l.add(r.Pos, Note, "rule %s has no reason, so a refusal does not tell the agent what to do instead; add one", r.Name)
 		}
 		if list == "allow" {
 			l.allows(r)
@@ -181,7 +181,7 @@ func (l *linter) allows(r *rulefile.Rule) {
 	for i, t := range r.Types {
 		t = canonicalType(t)
 		if tier := analysis.MinTier(t); tier > 0 && !slices.Contains(effect.Kinds(), effect.Kind(t)) {
-			l.add(r.At["action_types"][i], Note, "actions of type %s always go to Tier %d or higher, so this rule alone does not allow them", t, tier)
+			l.add(r.At["action_types"][i], Note, "actions of type %s always go to Tier %d or higher, so this rule does not allow them; remove the type", t, tier)
 		}
 	}
 }

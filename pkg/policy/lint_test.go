@@ -68,7 +68,7 @@ allow:
 		"11:9 warning: rule tests: the example is not a valid action",
 		"13:9 warning: rule tests matches this example",
 		"15:5 note: rule silent has no reason",
-		"20:5 warning: rule late is never reached: verify rule everything in line 18 comes first and matches the same; move the narrower rule before it",
+		"20:5 warning: rule late is never reached: verify rule everything in line 18 comes first and matches the same; move the narrower rule up",
 		"24:5 warning: rule broad is never reached: verify rule everything in line 18 comes first and matches the same; add an exception to it",
 		"24:5 note: rule broad allows every kind of effect",
 	})
@@ -90,7 +90,7 @@ deny:
 		`5:15 error: unknown key "reasn"; did you mean "reason"?`,
 	})
 	wantFindings(t, "denny: []", []string{`1:1 error: unknown key "denny"`})
-	wantFindings(t, "deny:\n\t- name: a\n", []string{`2:1 error: indented by a tab`})
+	wantFindings(t, "deny:\n\t- name: a\n", []string{`2:1 error: the line is indented by a tab; use spaces`})
 }
 
 func TestCheckTypes(t *testing.T) {
@@ -149,7 +149,7 @@ func TestCheckReach(t *testing.T) {
 	for name, test := range map[string]struct{ yaml, want string }{
 		"the same types": {
 			"deny:\n- {name: a, reason: r, action_types: [read_file, write_file]}\n- {name: b, reason: r, action_types: [write_file], paths: [/x]}\n",
-			"3:3 warning: rule b is never reached: deny rule a in line 2 comes first and matches the same; move the narrower rule before it"},
+			"3:3 warning: rule b is never reached: deny rule a in line 2 comes first and matches the same; move the narrower rule up"},
 		"the same types by another name": {
 			"deny:\n- {name: a, reason: r, action_types: [execute_command]}\n- {name: b, reason: r, action_types: [Bash], commands: [x]}\n",
 			"3:3 warning: rule b is never reached"},

@@ -74,7 +74,7 @@ func assemble(name string, data []byte, opts Options) (*rulefile.File, rulefile.
 	errs.Add(err)
 	lost.Add(f.CheckOwnChannel(set.Verify))
 	if len(set.Deny)+len(set.Verify) > most || len(set.Allow) > most {
-		errs.Add(yamlfile.Pos{}.Errorf("more than %d deny and verify rules, or allow rules, including those of the preset", most))
+		errs.Add(yamlfile.Pos{}.Errorf("the policy has more than %d deny and verify rules, or allow rules, including those of the preset; combine some", most))
 	}
 	for _, l := range [][]rulefile.Rule{set.Deny, set.Verify, set.Allow, set.Heuristic} {
 		for i := range l {
@@ -96,7 +96,7 @@ func takeHeuristic(f *rulefile.File, known func(id string) (exists, always bool)
 			}
 			exists, always := known(r.Name)
 			if always {
-				errs.Add(r.Pos.Errorf("rule %s blocks what has no legitimate use, and allows no exceptions", yamlfile.Quote(r.Name)))
+				errs.Add(r.Pos.Errorf("rule %s is part of the protected core, which allows no exceptions; remove the exception", yamlfile.Quote(r.Name)))
 			}
 			if exists {
 				f.Heuristic = append(f.Heuristic, r)

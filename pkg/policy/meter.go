@@ -22,7 +22,7 @@ const (
 
 var (
 	errOperand = errors.New("the action is too large for the condition; simplify the rule")
-	errSteps   = errors.New("the condition needs too many steps")
+	errSteps   = errors.New("the condition needs too many steps; simplify it")
 	errWork    = errors.New("the condition has to process too much text; simplify the rule")
 )
 

@@ -48,7 +48,7 @@ func TestOwnChannel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := lost.Lost(); err == nil || !strings.Contains(err.Error(), `no verify rule is named "mien"`) {
+	if err := lost.Lost(); err == nil || !strings.Contains(err.Error(), `own_channel names "mien", which is no verify rule`) {
 		t.Errorf("a name that no rule has: %v", err)
 	}
 }

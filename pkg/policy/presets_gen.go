@@ -10,17 +10,17 @@ var presets = [...]preset{
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
 		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54},
 		allow:       []uint16{55, 56, 57},
-		fingerprint: "sha256:dbb2a90a04e147ba5488387a6c8c2b7ba48090cd9914dbd208afcdbbeee14870"},
+		fingerprint: "sha256:418807f077568642736d7dc6f5bd67de8e46856e8a34272d9bdea86eebf6b8b1"},
 	{name: "strict",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
 		verify:      []uint16{58, 59, 60, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 61, 62, 63, 64, 65, 66},
 		allow:       []uint16{55, 56, 57},
-		fingerprint: "sha256:d3415c86ef9273573147835af0acfd118d978a4ac0c49f713a07e7af6213ef26"},
+		fingerprint: "sha256:077b8e22767c767b1f04c3162654a3a4e5eafbcc61d911a15d984512ccc11176"},
 	{name: "permissive",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
 		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 67, 30, 31, 32, 33, 34, 68, 69, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 70, 71},
 		allow:       []uint16{55, 56, 57, 72},
-		fingerprint: "sha256:482bd70f448f0ea8bba63f8c4102c8591f089191265e45049e9dda7e831238a5"},
+		fingerprint: "sha256:2b508dbc1e645fc4c7a52b9234e8ce378e4d2233a14d353f4333cd1f69ee938c"},
 	{name: "offline",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
 		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 67, 30, 31, 32, 33, 34, 68, 69, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 73, 74, 75, 76, 77, 78, 79, 80},
@@ -2107,7 +2107,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_remote_changes",
-		Reason: "changes a remote resource",
+		Reason: "changes a remote resource; name it, and ask the user to confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"change_remote",
@@ -2118,7 +2118,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_moves",
-		Reason: "moves files",
+		Reason: "moves files; ask the user to confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"move_file",
@@ -2473,7 +2473,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_file_writes",
-		Reason: "changes a file",
+		Reason: "changes a file; ask the user to confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -2809,7 +2809,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_destructive_file_ops",
-		Reason: "deletes files",
+		Reason: "deletes files; name them, and ask the user to confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"delete_file",
@@ -2820,7 +2820,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_system_changes",
-		Reason: "changes services, packages, accounts or privileges of this machine",
+		Reason: "changes services, packages, accounts or privileges of this machine; ask the user to do it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"change_system",
@@ -3017,7 +3017,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_changes",
-		Reason: "changes, moves or deletes files",
+		Reason: "changes, moves or deletes files; ask the user to confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -3079,7 +3079,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_system",
-		Reason: "changes this machine, its processes or a remote resource",
+		Reason: "changes this machine, its processes or a remote resource; ask the user to confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"change_system",
@@ -3238,7 +3238,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_outside_deletes",
-		Reason: "deletes files outside the workspace",
+		Reason: "deletes files outside the workspace; name them, and ask the user to confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"delete_file",
@@ -3266,7 +3266,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_sends",
-		Reason: "sends a message to other people",
+		Reason: "sends a message to other people; ask the user to confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"send_email",

@@ -96,7 +96,7 @@ func (b blocker) why(list string) string {
 	case b.rule.Pos.Line == 0:
 		return s + fmt.Sprintf("; to except this from it, add to the list %s: {name: %s, except: {…}}", b.list, b.rule.Name)
 	case b.list == list:
-		return s + "; move the narrower rule before it"
+		return s + "; move the narrower rule up"
 	}
 	return s + "; add an exception to it"
 }

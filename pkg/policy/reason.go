@@ -40,15 +40,15 @@ func explain(list string, r *rulefile.Rule, by *effect.Effect) string {
 // inFull returns the advice for an effect that only possibly matches a rule.
 func inFull(by *effect.Effect) string {
 	if by != nil && by.Cause == effect.CauseValue {
-		return "; the data contains part of a credential that was read in this session, leave it out"
+		return "; leave out the data that contains part of a credential read in this session"
 	}
 	if by != nil && !by.Pattern && (by.Kind == effect.ReadFile || by.Kind == effect.ListDirectory) {
-		return "; the folder can contain such files, name the files or folders that are needed"
+		return "; the folder can contain such files, so name the files or folders that are needed"
 	}
 	if by != nil && !by.Pattern {
-		return "; this might change it, list the files that are written"
+		return "; the command can change it, so list the files that are written"
 	}
-	return "; part of the path is unknown, write it in full"
+	return "; part of the path is unknown, so write it in full"
 }
 
 // shown returns text of the action for a message: one line, short, with control

@@ -291,11 +291,11 @@ func Suggested(preset string, all []Suggestion) string {
 		rule := all[i:end]
 		fmt.Fprintf(&b, "  - name: %s\n    except:\n", rule[0].Rule)
 		for _, s := range rule {
-			fmt.Fprintf(&b, "      # stands on %d approvals\n", s.Approvals)
+			fmt.Fprintf(&b, "      # based on %d approvals\n", s.Approvals)
 			fmt.Fprintf(&b, "      - action_types: [%s]\n        commands: [%s]\n", strings.Join(s.except.Types, ", "), quoted(s.except.Commands[0]))
 			fmt.Fprintf(&b, "        when: %s\n", quoted(s.except.When))
 			for _, command := range s.Also {
-				fmt.Fprintf(&b, "      # it also lets through: %s\n", strings.Join(strings.Fields(command), " "))
+				fmt.Fprintf(&b, "      # also allows: %s\n", strings.Join(strings.Fields(command), " "))
 			}
 			if len(s.except.Paths) > 0 {
 				b.WriteString("        paths:\n")

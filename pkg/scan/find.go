@@ -73,7 +73,7 @@ func (f *finder) folder(s *source, root string) {
 		return
 	}
 	if err := owner.Check(info, 0); err != nil {
-		f.leave(root, "it belongs to another user")
+		f.leave(root, "the file belongs to another user")
 		return
 	}
 	for _, pattern := range s.Files {
@@ -105,7 +105,7 @@ func (f *finder) below(s *source, dir string, pattern []string, level int) {
 			f.below(s, name, pattern, level+1)
 		case !matched || first == "**":
 		case e.Type()&fs.ModeSymlink != 0:
-			f.leave(name, "it is a symbolic link")
+			f.leave(name, "the file is a symbolic link")
 		case len(rest) > 0 && e.IsDir():
 			if f.mine(name, e) {
 				f.below(s, name, rest, level+1)
@@ -123,7 +123,7 @@ func (f *finder) matching(s *source, dir string, entries []fs.DirEntry, rest []s
 			continue
 		}
 		if name := filepath.Join(dir, e.Name()); e.Type()&fs.ModeSymlink != 0 {
-			f.leave(name, "it is a symbolic link")
+			f.leave(name, "the file is a symbolic link")
 		} else {
 			f.add(s, name, e)
 		}
@@ -138,7 +138,7 @@ func (f *finder) mine(name string, e fs.DirEntry) bool {
 		return false
 	}
 	if owner.Check(info, 0) != nil {
-		f.leave(name, "it belongs to another user")
+		f.leave(name, "the file belongs to another user")
 		return false
 	}
 	return true
@@ -150,7 +150,7 @@ func (f *finder) add(s *source, name string, e fs.DirEntry) {
 	}
 	info, err := e.Info()
 	if err != nil || !info.Mode().IsRegular() {
-		f.leave(name, "it is not a regular file")
+		f.leave(name, "the path is not a regular file")
 		return
 	}
 	if len(f.files) >= maxFiles {
@@ -188,10 +188,10 @@ func (f *finder) given(name, host string) error {
 		case len(f.files) >= maxFiles:
 			return fs.SkipAll
 		case e.Type()&fs.ModeSymlink != 0 && known:
-			f.leave(at, "it is a symbolic link")
+			f.leave(at, "the file is a symbolic link")
 		case e.Type().IsRegular() && known:
 			if info, err := e.Info(); err != nil || owner.Check(info, 0) != nil {
-				f.leave(at, "it belongs to another user")
+				f.leave(at, "the file belongs to another user")
 				return nil
 			}
 			if err := f.one(at, host); err != nil {
@@ -209,7 +209,7 @@ func (f *finder) one(name, host string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return errors.New("it is not a regular file")
+		return errors.New("the path is not a regular file")
 	}
 	if isDatabase(name) {
 		for i := range sources() {
@@ -251,7 +251,7 @@ func sourceOf(name, host string) (*source, error) {
 		}
 	}
 	if best == nil {
-		return nil, errors.New("no transcript of a known host (use --host NAME)")
+		return nil, errors.New("the file is not a transcript of a known host; name the host with --host NAME")
 	}
 	return best, nil
 }

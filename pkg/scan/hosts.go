@@ -41,7 +41,7 @@ func sourcesOf(text []byte) (list []source) {
 	}
 	for i := range list {
 		if readers[list[i].Reader] == nil {
-			panic(fmt.Sprintf("hosts.yaml: no reader %q", list[i].Reader))
+			panic(fmt.Sprintf("internal error: hosts.yaml names the unknown reader %q; please report this", list[i].Reader))
 		}
 	}
 	return list

@@ -63,7 +63,7 @@ type scanner struct {
 func Run(ctx context.Context, opts Options) (*Report, error) {
 	for _, name := range opts.Hosts {
 		if !slices.Contains(Hosts(), name) {
-			return nil, fmt.Errorf("no transcripts of a host %q are known; use one of %q", name, Hosts())
+			return nil, fmt.Errorf("shield cannot read transcripts of the host %q; use one of %q", name, Hosts())
 		}
 	}
 	var f finder

@@ -259,7 +259,7 @@ func TestLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := scanned(t, Options{Home: home})
-	if r.Calls != 0 || len(r.Left) < 2 || r.Left[0].Why != "it is a symbolic link" {
+	if r.Calls != 0 || len(r.Left) < 2 || r.Left[0].Why != "the file is a symbolic link" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -275,7 +275,7 @@ func TestForeign(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := scanned(t, Options{Home: home})
-	if r.Calls != 0 || len(r.Left) != 1 || r.Left[0].Why != "it belongs to another user" {
+	if r.Calls != 0 || len(r.Left) != 1 || r.Left[0].Why != "the file belongs to another user" {
 		t.Errorf("%+v", r)
 	}
 }

@@ -36,13 +36,13 @@ func (r *Report) Sections() (out []Section) {
 		}
 	}
 	share := func(n, of int) string { return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(max(of, 1))) }
-	add(Section{Title: "With shield in place", Head: []string{"", "number", ""}, Rows: [][]string{
+	add(Section{Title: "Replayed with shield", Head: []string{"", "number", ""}, Rows: [][]string{
 		{"tasks without an interruption", fmt.Sprint(r.Without), share(r.Without, r.Tasks)},
 		{"questions", fmt.Sprint(r.Questions), fmt.Sprintf("%.2f per task", float64(r.Questions)/float64(max(r.Tasks, 1)))},
 		{"blocks", fmt.Sprint(r.Blocks), fmt.Sprintf("%.2f per task", float64(r.Blocks)/float64(max(r.Tasks, 1)))},
 		{"interruptions per 100 calls", fmt.Sprintf("%.2f", r.Per100), ""},
-		{"cannot tell: a needed file is gone", fmt.Sprint(r.CannotTell), share(r.CannotTell, r.Calls)},
-		{"for a model in Tier 2, per day", fmt.Sprintf("%.1f", r.Tier2.PerDay), fmt.Sprintf("at most %d; %d days", r.Tier2.Most, r.Tier2.Days)},
+		{"not judged, since a file is gone", fmt.Sprint(r.CannotTell), share(r.CannotTell, r.Calls)},
+		{"questions to a model (Tier 2) per day", fmt.Sprintf("%.1f", r.Tier2.PerDay), fmt.Sprintf("at most %d; %d days", r.Tier2.Most, r.Tier2.Days)},
 		{"refused by a person or the host", fmt.Sprint(r.Refused), share(r.Refused, r.Calls)},
 		{"without a result", fmt.Sprint(r.Open), share(r.Open, r.Calls)},
 		{"also in another transcript, counted once", fmt.Sprint(r.Repeated), ""},

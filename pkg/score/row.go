@@ -101,7 +101,7 @@ func parseRow(raw []byte, bare Label) (*row, error) {
 			return nil, err
 		}
 	} else if len(r.Action) == 0 && r.Text == nil {
-		return nil, errors.New("neither action nor text")
+		return nil, errors.New("the row has neither action nor text; add one")
 	}
 	return &r, nil
 }
@@ -143,11 +143,11 @@ func ReadIDs(r io.Reader, name string) (map[string]Label, error) {
 		switch was, twice := ids[one.ID]; {
 		case err != nil:
 		case strings.TrimSpace(one.ID) == "":
-			err = errors.New("id is missing")
+			err = errors.New("the row has no id; add one")
 		case twice && was != label:
-			err = fmt.Errorf("id %.80q has two labels", one.ID)
+			err = fmt.Errorf("two rows give the id %.80q different labels; remove one", one.ID)
 		case len(ids) == maxIDs:
-			err = fmt.Errorf("more than %d ids", maxIDs)
+			err = fmt.Errorf("the file has more than %d ids; split it", maxIDs)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", name, rec.Line, plainJSON(err))

@@ -207,8 +207,8 @@ func TestReadIDs(t *testing.T) {
 	}
 	for in, want := range map[string]string{
 		`{"id":"a","label":"maybe"}`: "ids:1: label",
-		`{"label":"stop"}`:           "ids:1: id is missing",
-		`{"id":"a","label":"stop"}` + "\n" + `{"id":"a","label":"pass"}`: "ids:2: id \"a\" has two labels",
+		`{"label":"stop"}`:           "ids:1: the row has no id; add one",
+		`{"id":"a","label":"stop"}` + "\n" + `{"id":"a","label":"pass"}`: "ids:2: two rows give the id \"a\" different labels; remove one",
 		`[]`: "ids:1:",
 	} {
 		if _, err := ReadIDs(strings.NewReader(in), "ids"); err == nil || !strings.Contains(err.Error(), want) {

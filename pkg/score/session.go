@@ -43,13 +43,13 @@ func (r *row) sessionFault() error {
 	counted := slices.ContainsFunc(r.Actions, func(t turn) bool { return !t.denied })
 	switch {
 	case len(r.Action) > 0 || r.Text != nil:
-		return errors.New("actions beside an action or a text")
+		return errors.New("the row has actions and also an action or a text; keep one")
 	case len(r.Actions) > maxTurns:
-		return fmt.Errorf("more than %d actions", maxTurns)
+		return fmt.Errorf("the row has more than %d actions; split the session", maxTurns)
 	case r.Decisive != nil && (*r.Decisive < 0 || *r.Decisive >= len(r.Actions)):
-		return fmt.Errorf("decisive: %d is outside 0 to %d", *r.Decisive, len(r.Actions)-1)
+		return fmt.Errorf("decisive is %d; use 0 to %d, the index of an action", *r.Decisive, len(r.Actions)-1)
 	case r.Decisive != nil && r.Actions[*r.Decisive].denied, !counted:
-		return errors.New("no action that counts: each one, or the decisive one, was denied")
+		return errors.New("no action of the session counts: the decisive one, or every one, has denied: true")
 	}
 	return nil
 }

@@ -62,13 +62,13 @@ func TestMalformedSessions(t *testing.T) {
 	t.Parallel()
 	many := make([]string, maxTurns+1)
 	for name, tt := range map[string]struct{ row, want string }{
-		"none":                   {session("a", "benign", ""), "no action that counts"},
-		"all denied":             {session("a", "benign", "", "-block x"), "no action that counts"},
-		"decisive was denied":    {session("a", "malicious", `,"decisive":0`, "-block x", "allow x"), "no action that counts"},
-		"decisive is outside":    {session("a", "malicious", `,"decisive":1`, "allow x"), "decisive: 1 is outside 0 to 0"},
-		"decisive is negative":   {session("a", "malicious", `,"decisive":-1`, "allow x"), "decisive: -1 is outside"},
-		"beside an action":       {session("a", "benign", `,"action":{"type":"t","payload":{}}`, "allow x"), "actions beside"},
-		"beside a text":          {session("a", "benign", `,"text":"x"`, "allow x"), "actions beside"},
+		"none":                 {session("a", "benign", ""), "no action of the session counts: the decisive one, or every one, has denied: true"},
+		"all denied":           {session("a", "benign", "", "-block x"), "no action of the session counts: the decisive one, or every one, has denied: true"},
+		"decisive was denied":  {session("a", "malicious", `,"decisive":0`, "-block x", "allow x"), "no action of the session counts: the decisive one, or every one, has denied: true"},
+		"decisive is outside":  {session("a", "malicious", `,"decisive":1`, "allow x"), "decisive is 1; use 0 to 0"},
+		"decisive is negative": {session("a", "malicious", `,"decisive":-1`, "allow x"), "decisive is -1; use 0"},
+		"the row has actions and also an action or a text; keep one": {session("a", "benign", `,"action":{"type":"t","payload":{}}`, "allow x"), "the row has actions and also an action or a text; keep one"},
+		"beside a text":          {session("a", "benign", `,"text":"x"`, "allow x"), "the row has actions and also an action or a text; keep one"},
 		"too many":               {session("a", "benign", "", many...), "more than 1000 actions"},
 		"denied is not a bool":   {`{"id":"a","label":"benign","actions":[{"denied":"no"}]}`, "actions: Denied"},
 		"an action is not one":   {`{"id":"a","label":"benign","actions":[7]}`, "actions: "},

@@ -45,7 +45,7 @@ type Socket struct {
 // that another process listens at for it, which it closes.
 func Listen(folder string, given *os.File) (*Socket, error) {
 	if !peer.Supported {
-		return nil, fmt.Errorf("a service on a socket: %w on this system", errors.ErrUnsupported)
+		return nil, fmt.Errorf("listen on a Unix socket: %w on this system", errors.ErrUnsupported)
 	}
 	key, err := verdict.LoadKey(folder)
 	if err != nil {
@@ -53,7 +53,7 @@ func Listen(folder string, given *os.File) (*Socket, error) {
 	}
 	path := filepath.Join(folder, peer.SocketName)
 	if len(path) >= maxPath {
-		return nil, fmt.Errorf("%s: a socket's path has at most %d bytes; set XDG_STATE_HOME to a shorter folder", path, maxPath-1)
+		return nil, fmt.Errorf("the socket path %s is longer than %d bytes; set XDG_STATE_HOME to a shorter folder", path, maxPath-1)
 	}
 	lock, err := flock.New(filepath.Join(folder, "lock"))
 	if err != nil {
@@ -100,7 +100,7 @@ func listenAt(f *os.File, path string) (*net.UnixListener, error) {
 	line, ok := l.(*net.UnixListener)
 	if !ok || line.Addr().String() != path {
 		_ = l.Close()
-		return nil, fmt.Errorf("%s is at %s instead of %s", f.Name(), l.Addr(), path)
+		return nil, fmt.Errorf("the environment variable %s is %s, and the service uses %s; restart the service", f.Name(), l.Addr(), path)
 	}
 	return line, nil
 }
@@ -118,7 +118,7 @@ func (s *Socket) Serve(ctx context.Context, answer Handler) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("listen for questions: %w", err)
+			return fmt.Errorf("listen on the service socket: %w", err)
 		}
 		select {
 		case lines <- struct{}{}:
@@ -172,7 +172,7 @@ func asker(c *net.UnixConn) (from Asker, err error) {
 		return from, err
 	}
 	if uid != os.Geteuid() {
-		return from, errors.New("another user asks")
+		return from, errors.New("the calling process belongs to another user")
 	}
 	return from, sameFiles(from.PID)
 }

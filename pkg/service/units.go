@@ -35,7 +35,7 @@ type Place struct {
 func NewUnit(system string, p Place) (*Unit, error) {
 	for _, text := range append([]string{p.Program, p.Home, p.Config, p.Socket}, p.Environ...) {
 		if strings.ContainsAny(text, "\n\r\x00") {
-			return nil, fmt.Errorf("%q cannot be written into a unit", text)
+			return nil, fmt.Errorf("the path %q has characters that a systemd unit cannot contain; move shield to another folder", text)
 		}
 	}
 	switch system {
@@ -44,7 +44,7 @@ func NewUnit(system string, p Place) (*Unit, error) {
 	case "darwin":
 		return launchd(p), nil
 	}
-	return nil, fmt.Errorf("a service that %s starts: %w", system, errors.ErrUnsupported)
+	return nil, fmt.Errorf("install a service of %s: %w", system, errors.ErrUnsupported)
 }
 
 func systemd(p Place) *Unit {
@@ -55,10 +55,10 @@ func systemd(p Place) *Unit {
 	}
 	return &Unit{
 		Files: []File{
-			{filepath.Join(dir, "shield.socket"), "[Unit]\nDescription=Questions to shield\n\n" +
+			{filepath.Join(dir, "shield.socket"), "[Unit]\nDescription=Requests to shield\n\n" +
 				"[Socket]\nListenStream=" + specifiers(p.Socket) + "\nSocketMode=0600\nDirectoryMode=0700\n\n" +
 				"[Install]\nWantedBy=sockets.target\n"},
-			{filepath.Join(dir, "shield.service"), "[Unit]\nDescription=shield judges actions of agents\nRequires=shield.socket\n\n" +
+			{filepath.Join(dir, "shield.service"), "[Unit]\nDescription=shield judges the actions of AI agents\nRequires=shield.socket\n\n" +
 				// In a command line a $ begins a variable, too.
 				"[Service]\nExecStart=:" + quoted(p.Program) + " serve\nExecReload=/bin/kill -HUP $MAINPID\n" + env.String() + "Restart=on-failure\n"},
 		},

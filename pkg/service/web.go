@@ -39,7 +39,7 @@ type WebOptions struct {
 }
 
 // ErrNotReady is the error of a service that cannot judge as it was told to.
-var ErrNotReady = errors.New("the service cannot judge")
+var ErrNotReady = errors.New("the service cannot judge now")
 
 // A Web is the service for other machines: HTTP over TLS, with tokens. docs/openapi.yaml
 // describes it.
@@ -134,7 +134,7 @@ func (w *Web) known(next func(rw http.ResponseWriter, r *http.Request, who strin
 		who, ok := w.creds.Load().tokens.Who(r.Header)
 		if !ok {
 			rw.Header().Set("WWW-Authenticate", "Bearer")
-			w.refuse(rw, http.StatusUnauthorized, "no token of this service; send Authorization: Bearer TOKEN")
+			w.refuse(rw, http.StatusUnauthorized, "the token is missing or wrong; send the header Authorization: Bearer TOKEN")
 			return
 		}
 		defer served(r)()
@@ -172,7 +172,7 @@ func (w *Web) actions(rw http.ResponseWriter, r *http.Request, who string) {
 	case errors.Is(err, ErrNotReady) && n == 0:
 		w.refuse(rw, http.StatusInternalServerError, err.Error())
 	case err != nil && n == 0 && ctx.Err() == nil:
-		w.refuse(rw, http.StatusBadRequest, "the actions could not be read: "+err.Error())
+		w.refuse(rw, http.StatusBadRequest, "the request body could not be read: "+err.Error())
 	case err != nil:
 		panic(http.ErrAbortHandler)
 	case n == 0:

@@ -18,10 +18,10 @@ import (
 )
 
 // ErrDamaged says that a record cannot be read. Anyone who needs it must not go on.
-var ErrDamaged = errors.New("the memory of this session is damaged; run 'shield session clear --all'")
+var ErrDamaged = errors.New("the record of this session is damaged; run 'shield session clear --all'")
 
 // ErrNewer says that a record is of a later version than this shield knows.
-var ErrNewer = errors.New("the memory of this session was written by a newer shield; install that version again, or run 'shield session clear --all'")
+var ErrNewer = errors.New("the record of this session was written by a newer shield; install that version again, or run 'shield session clear --all'")
 
 // Options say how long and how much is kept.
 type Options struct {

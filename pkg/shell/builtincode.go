@@ -227,6 +227,6 @@ func (s *state) dollarQuotes(at effect.Span) {
 // readsAliases notes that text is read when aliases stand for any word in it.
 func (s *state) readsAliases(at effect.Span) {
 	if s.anyWord && s.asZsh() {
-		s.differsHere("an alias stands for any word", at)
+		s.differsHere("a global alias can replace any word", at)
 	}
 }

@@ -371,7 +371,7 @@ func (s *state) unknownProgram(argv []abstract.Value, io abstract.Streams) abstr
 		s.runs(effect.LabelDecoded, "runs decoded text", v.From)
 	}
 	if name := v.Text[strings.LastIndexByte(v.Text, '/')+1:]; !inherited(v) && strings.Contains(name, "*") {
-		s.once(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelInput}, Cause: v.Cause(), Reason: "another part of the command names the program", From: v.From})
+		s.once(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelInput}, Cause: v.Cause(), Reason: "the output of another part of the command is the name of the program", From: v.From})
 	}
 	s.runsGuard(argv)
 	cause := s.nameCause(v)

@@ -48,7 +48,7 @@ func (s *state) carried(base string, argv []abstract.Value, use command.Use, io 
 	}
 	if f.connect && command.Relays[base] && len(use.Nested) > 0 {
 		attached = true
-		s.once(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "gives a network connection to a program", From: join(argv)})
+		s.once(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "connects a program to the network", From: join(argv)})
 	}
 	for _, n := range use.Nested {
 		if s.gaveUp || len(n.Words) == 0 {
@@ -176,7 +176,7 @@ func (s *state) relay(base string, argv []abstract.Value) {
 		kind = strings.ToLower(kind)
 		switch {
 		case ok && (kind == "exec" || kind == "system" || kind == "shell"):
-			s.once(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "gives a network connection to a program", From: join(argv)})
+			s.once(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "connects a program to the network", From: join(argv)})
 			code, _, _ := strings.Cut(strings.Trim(rest, `"'`), ",")
 			s.nested(code, v.From)
 		case ok && strings.HasPrefix(kind, "tcp") && !strings.Contains(kind, "listen"):
@@ -403,7 +403,7 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 	in := io.In
 	switch {
 	case io.Socket:
-		s.once(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "gives a network connection to " + base, From: at})
+		s.once(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "connects " + base + " to the network", From: at})
 		return abstract.Unknown("…", abstract.Network|abstract.Socket)
 	case base == "sed": // it may also read a file
 		return s.runText("shell", abstract.Unknown("sed's output", in.Taint|abstract.Foreign).Of(abstract.FromInput), base, at, nil)
@@ -462,7 +462,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	if !f.Known() && f.Bare {
 		if s.nameCause(f) == effect.CauseVariable && inherited(f) && !f.Loose {
 			s.unread++
-			s.dynamic(effect.CauseVariable, "runs a script that only a variable names: "+abstract.Clip(f.String()), at)
+			s.dynamic(effect.CauseVariable, "runs a script whose path is in a variable: "+abstract.Clip(f.String()), at)
 			return abstract.Unknown("…", abstract.Foreign)
 		}
 		return s.runText(orShell(language), f, "a script", at, args)

@@ -320,7 +320,7 @@ var commandTables = map[string]bool{
 // renamesCommand records that such a table changes.
 func (s *state) renamesCommand(array string, at effect.Span) {
 	if strings.HasPrefix(array, "BASH_") || s.asZsh() {
-		s.differsHere("$"+array+" says what names mean", at)
+		s.differsHere("$"+array+" changes the meaning of names", at)
 	}
 }
 

@@ -120,7 +120,7 @@ func (s *state) path(kind effect.Kind, v abstract.Value, recursive bool) (path s
 	if v.Bare || v.IsPattern && !says(v.Text) {
 		e.Pattern = true
 		if s.once(e); v.Origin&abstract.FromText != 0 && changes(kind) {
-			s.dynamic(effect.CauseUnresolved, "cannot tell what is changed: "+abstract.Clip(v.String()), v.From)
+			s.dynamic(effect.CauseUnresolved, "the target of the change is unknown: "+abstract.Clip(v.String()), v.From)
 		}
 		return "", true
 	}

@@ -155,7 +155,7 @@ func (s *state) stops(base string, argv []abstract.Value, use command.Use) {
 			}
 		}
 		if base == "systemctl" && sessionUnit().MatchString(text) && slices.ContainsFunc(argv, func(v abstract.Value) bool { return unitStops[v.Text] }) {
-			s.guard(base, "stops the session in which the agent's host runs", join(argv))
+			s.guard(base, "stops the session of the agent's host", join(argv))
 			return
 		}
 	}

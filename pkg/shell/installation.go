@@ -64,7 +64,7 @@ func (s *state) putsInto(base, folder string, p brought, at effect.Span) {
 	}
 	if p.unknown && folder != "" {
 		if holds := s.heldProgram(folder); holds != "" {
-			e.Reason = base + " installs programs of unknown names" + where + ", which holds " + holds
+			e.Reason = base + " installs programs whose names are unknown" + where + ", which holds " + holds
 			s.once(e)
 		}
 	}

@@ -69,7 +69,7 @@ func (s *state) commandWord(argv []abstract.Value, io abstract.Streams) abstract
 func (s *state) option(v abstract.Value) {
 	switch {
 	case v.Text == "keyword" || strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "k"):
-		s.dynamic(effect.CauseCode, "set -k takes settings for a program from among its words", v.From)
+		s.dynamic(effect.CauseCode, "set -k reads variable assignments anywhere in a command", v.From)
 	case v.Text == "braceexpand" || strings.HasPrefix(v.Text, "+") && strings.Contains(v.Text, "B"):
 		s.dialect.posix = true
 	}

@@ -277,7 +277,7 @@ func (s *state) lying(path string, at effect.Span) (text string, found bool) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil || binary(data):
-		s.dynamic(effect.CauseScript, abstract.Clip(path)+", which says what runs, cannot be read", at)
+		s.dynamic(effect.CauseScript, abstract.Clip(path)+", the recipe of the command, cannot be read", at)
 	default:
 		return string(data), true
 	}
@@ -303,7 +303,7 @@ func (s *state) runRecipe(format, path, text string, goals []string, place *effe
 		}
 		steps, whole := recipe.Steps(format, text, goals)
 		if !whole {
-			s.dynamic(effect.CauseLimit, abstract.Clip(path)+" runs more than can be read", at)
+			s.dynamic(effect.CauseLimit, abstract.Clip(path)+" runs more code than shield reads", at)
 		}
 		for _, step := range steps {
 			if s.gaveUp {

@@ -74,7 +74,7 @@ func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.St
 			s.duplicateOut(&io, n, s.word(r.Word))
 		default:
 			if r.Word.Lit() == "!" && s.asZsh() {
-				s.dynamic(effect.CauseSyntax, "in zsh, >! writes the file that the next word names", s.spanOf(r.Word))
+				s.dynamic(effect.CauseSyntax, "in zsh, >! writes the file in the next word", s.spanOf(r.Word))
 			}
 			s.redirectOut(&io, n, s.word(r.Word), r.Op == syntax.AppOut || r.Op == syntax.AppAll || r.Op == syntax.AppClob || r.Op == syntax.AppAllClob)
 		}
@@ -358,6 +358,6 @@ func (s *state) emptied(t abstract.Target, at effect.Span) {
 	below, own := strings.CutPrefix(t.Path, s.at.Home+"/")
 	own = own && s.at.Home != "" && !strings.HasPrefix(below, ".") && !strings.Contains(below, "/.") && !s.at.Inside(t.Path, t.Pattern, t.Listed)
 	if t.Path != "" && (t.Listed || own && !t.Pattern) {
-		s.once(effect.Effect{Kind: effect.DeleteFile, Path: t.Path, Pattern: t.Pattern, Tree: t.Listed, Sure: effect.May, Reason: "a file that is there is emptied", From: at})
+		s.once(effect.Effect{Kind: effect.DeleteFile, Path: t.Path, Pattern: t.Pattern, Tree: t.Listed, Sure: effect.May, Reason: "empties an existing file", From: at})
 	}
 }

@@ -81,7 +81,7 @@ func (s *state) sends(base string, argv []abstract.Value, use command.Use, f flo
 	at := join(argv)
 	if keepsSecrets(base, argv) { // what it is given is asked about, and is where it belongs
 		if len(f.sent) > 0 || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return v.Taint&(carried|abstract.Credential) != 0 }) || io.In.Taint&carried != 0 {
-			s.toPeers(effect.Effect{Kind: effect.SendData, Program: base, From: at, Reason: base + " is given a secret to keep"}, f.peers)
+			s.toPeers(effect.Effect{Kind: effect.SendData, Program: base, From: at, Reason: base + " stores a secret"}, f.peers)
 		}
 		return
 	}
@@ -149,7 +149,7 @@ func (s *state) handsOver(base string, argv []abstract.Value, peers []effect.Eff
 				continue
 			}
 			s.once(effect.Effect{Kind: effect.SendData, Program: base, Host: p.Host, URL: p.URL, Labels: []effect.Label{effect.LabelCredential}, From: v.From,
-				Reason: "gives " + to + " a credential of " + owner.Hosts[0]})
+				Reason: "sends " + to + " a credential of " + owner.Hosts[0]})
 		}
 	}
 }

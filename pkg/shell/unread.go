@@ -105,7 +105,7 @@ var distinguished = prefilter.Lazy(`^(?:/[A-Za-z]+=[^/]*)+$`)
 func (s *state) unreadAddress(base string, v abstract.Value) {
 	start := strings.LastIndexAny(v.Text[:strings.Index(v.Text, "://")], "=,;@ ") + 1
 	if _, host := effect.URL(v.Text[start:]); host != "" && command.Far(host) {
-		s.dynamic(effect.CauseUnread, "what "+base+" does with "+abstract.Clip(v.String())+" is not known", v.From)
+		s.dynamic(effect.CauseUnread, "the effect of "+base+" on "+abstract.Clip(v.String())+" is unknown", v.From)
 	}
 }
 
@@ -119,7 +119,7 @@ func (s *state) unreadPath(base string, v abstract.Value, option bool) {
 	s.path(effect.ReadFile, v, false)
 	s.path(effect.WriteFile, v, false)
 	s.onlyMay(mark)
-	s.dynamic(effect.CauseUnread, "what "+base+" does with "+abstract.Clip(v.String())+" is not known", v.From)
+	s.dynamic(effect.CauseUnread, "the effect of "+base+" on "+abstract.Clip(v.String())+" is unknown", v.From)
 }
 
 // fileInput returns what the file holds that a command has as its input, where it lies.
@@ -173,7 +173,7 @@ func (s *state) unreadInput(base string, in abstract.Value, at effect.Span) {
 			return
 		}
 		if what := s.instructs(strings.TrimSpace(line)); what != "" {
-			s.dynamic(effect.CauseUnread, "what "+base+" does with the line "+abstract.Clip(what)+" of its input is not known", at)
+			s.dynamic(effect.CauseUnread, "the effect of "+base+" with the input line "+abstract.Clip(what)+" is unknown", at)
 			return
 		}
 	}
@@ -190,7 +190,7 @@ func (s *state) codeUnread(text string, at effect.Span) {
 			return
 		}
 		if line = strings.TrimSpace(line); pipedShell().MatchString(line) || s.holdsProtected(line) {
-			s.dynamic(effect.CauseUnread, "code that is not read holds "+abstract.Clip(line), at)
+			s.dynamic(effect.CauseUnread, "code that shield does not read contains "+abstract.Clip(line), at)
 			return
 		}
 	}

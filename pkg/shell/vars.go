@@ -166,7 +166,7 @@ func (s *state) hold(name string, c content) {
 		s.mayFailLine()
 	}
 	if v.refers {
-		s.dynamic(effect.CauseUnresolved, "gives a value to what $"+name+" refers to", c.val.From)
+		s.dynamic(effect.CauseUnresolved, "assigns through the nameref $"+name, c.val.From)
 		s.forget()
 		return
 	}

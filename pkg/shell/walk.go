@@ -160,7 +160,7 @@ func (s *state) close(before, opened []descriptor) {
 func (s *state) bareRedirect(io abstract.Streams) abstract.Value {
 	for _, name := range [...]string{"NULLCMD", "READNULLCMD"} { // what zsh runs then
 		if s.bound(name) && s.mayBeZsh() {
-			s.differsHere("a redirection alone runs $"+name, io.In.From)
+			s.differsHere("in zsh, a redirection without a command runs $"+name, io.In.From)
 		}
 	}
 	if io.Redirected {

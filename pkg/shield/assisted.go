@@ -135,7 +135,7 @@ type assistCount struct {
 	At time.Time `json:"at"`
 }
 
-var errTooManySessions = errors.New("too many sessions are counted")
+var errTooManySessions = errors.New("too many sessions are active")
 
 // assistKey names the session of a case.
 func (p *Pipeline) assistKey(c *analysis.Case) []byte {
@@ -149,7 +149,7 @@ func (p *Pipeline) assistKey(c *analysis.Case) []byte {
 // assisting counts one more ALLOW and returns how many there were since the user answered.
 func (p *Pipeline) assisting(ctx context.Context, c *analysis.Case) (n int, err error) {
 	if p.store == nil {
-		return 0, errors.New("there is no state folder")
+		return 0, errors.New("there is no state folder; set HOME or --state")
 	}
 	key, now := p.assistKey(c), p.now()
 	err = p.store.Shelf(ctx, assistShelf, func(sh *state.Shelf) error {

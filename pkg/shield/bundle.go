@@ -150,7 +150,7 @@ func rise(ctx context.Context, cfg Config, kept *bundle.Kept, b *bundle.Bundle, 
 		if known != nil {
 			var err error
 			if version, err = strconv.ParseInt(string(known), 10, 64); err != nil {
-				return fmt.Errorf("the state remembers version %.80q; run 'shield doctor --repair-state'", known)
+				return fmt.Errorf("the state file records the invalid version %.80q; run 'shield doctor --repair-state'", known)
 			}
 		}
 		// The state may have been lost, and what is kept is not older than it said.
@@ -159,7 +159,7 @@ func rise(ctx context.Context, cfg Config, kept *bundle.Kept, b *bundle.Bundle, 
 		}
 		switch {
 		case name != "" && name != b.Name:
-			return fmt.Errorf("the bundle is named %s, not %s as before; to use both, serve it from another URL", b, name)
+			return fmt.Errorf("the bundle at this URL is named %s and was named %s; to use both, publish them at different URLs", b, name)
 		case b.Version < version:
 			return fmt.Errorf("%s is older than version %d, which was installed before; the installed bundle stays in use", b, version)
 		case b.Version == version && b.Digest != digest:

@@ -108,7 +108,7 @@ func mustAction(t *testing.T, path string) *action.Action {
 func TestBundleLife(t *testing.T) {
 	t.Parallel()
 	p := newPublisher(t)
-	if _, err := p.decides(p.config(), "/work/a"); err == nil || !strings.Contains(err.Error(), "none is here yet; get it with 'shield policy bundle update'") {
+	if _, err := p.decides(p.config(), "/work/a"); err == nil || !strings.Contains(err.Error(), "no bundle is installed yet; download it with 'shield policy bundle update'") {
 		t.Errorf("before any update: %v", err)
 	}
 	p.serves = p.sign("acme", 2, "/work/a")

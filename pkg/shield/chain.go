@@ -155,7 +155,7 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 			c.MinTier = max(c.MinTier, in.First)
 		}
 		if ctx.Err() != nil {
-			return refusal(tier, "interrupted", "shield was interrupted before the action was judged; blocked")
+			return refusal(tier, "interrupted", "shield was interrupted before it judged the action; blocked. Try again")
 		}
 		if tier == TierEvaluate {
 			if allowed, ok := p.allowed(ctx, c, in, false); ok {
@@ -291,7 +291,7 @@ func (p *Pipeline) ask(ctx context.Context, tier int, c *analysis.Case) verdict.
 	v, err := p.tiers[tier].Judge(ctx, c)
 	switch {
 	case ctx.Err() != nil && err != nil:
-		v = refusal(tier, "interrupted", "shield was interrupted while the action was judged; blocked")
+		v = refusal(tier, "interrupted", "shield was interrupted while it judged the action; blocked. Try again")
 	case err != nil:
 		v = refusal(tier, "tier", fmt.Sprintf("%s error: %v", sources[tier], err))
 		v.Confidence = 0.5

@@ -71,7 +71,7 @@ func (p *Pipeline) askUser(why string, tier int, c *analysis.Case) verdict.Verdi
 
 // asSaid returns what a verdict of the lower tiers becomes by what the user of the session has
 // said: an ALLOW is a question where the user has said that the action is not wanted, or
-// where it destroys a remote resource that the user did not name; a question about objects
+// where it deletes or overwrites a remote resource that the user did not name; a question about objects
 // that the user has named, with a verb of what is done to them, is answered.
 func (p *Pipeline) asSaid(ctx context.Context, tier int, v verdict.Verdict, c *analysis.Case, r *recall, named []grounding.Named) verdict.Verdict {
 	key := p.sessions.NameKey
@@ -80,7 +80,7 @@ func (p *Pipeline) asSaid(ctx context.Context, tier int, v verdict.Verdict, c *a
 		if name := objects.Forbidden(c, named, key); name != "" {
 			why = "the user said not to change " + name
 		} else if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeRemote && e.Destroys() }) && p.grounded(ctx, c, r, named, destroysOnly(c)) == nil {
-			why = "destroys a remote resource that the user did not name"
+			why = "deletes or overwrites a remote resource that the user did not name"
 		}
 		if why == "" {
 			return v
@@ -120,7 +120,7 @@ func (p *Pipeline) suggested(ctx context.Context, c *analysis.Case, r *recall) s
 		case heard == nil && !more && err == nil || p.sessions.Spoke(s, part.Names):
 			continue
 		case heard == nil:
-			heard = &session.Heard{In: "one of more texts than can be remembered", At: s.Began()}
+			heard = &session.Heard{In: "one of several texts", At: s.Began()}
 		}
 		if !c.Holds(part.Names, heard.At) {
 			return fmt.Sprintf("untrusted text (%[2]s) names %[1]s, named neither by the user nor in the project: possible prompt injection", part.Names[0], heard.In)

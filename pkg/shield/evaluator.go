@@ -35,7 +35,7 @@ func (p *Pipeline) newEvaluator(cfg Config, person bool) (*evaluate.Evaluator, e
 		}
 	}
 	if opts.Provider != nil && p.store == nil {
-		return nil, errors.New("an evaluator needs a state folder for its budget; set HOME or --state")
+		return nil, errors.New("the evaluator needs a state folder for its budget; set HOME or --state")
 	}
 	if p.store != nil {
 		opts.Limits = limits{p}

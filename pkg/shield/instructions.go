@@ -16,7 +16,7 @@ import (
 var asksForInstructions = []string{"agent_identity", "doubt later"}
 
 // ownInstructions answers the question about an edit of a file of instructions for agents that
-// is the project's own, and that the user has seen this session change: what is added and taken
+// is the project's own, and that the user saw this session change: what is added and taken
 // out only says how something is, and no text that anybody may have written has come in since.
 func (p *Pipeline) ownInstructions(ctx context.Context, v verdict.Verdict, c *analysis.Case, r *recall) (verdict.Verdict, bool) {
 	edit, ok := c.Edits()
@@ -53,7 +53,7 @@ func (p *Pipeline) ownInstructions(ctx context.Context, v verdict.Verdict, c *an
 		return v, false
 	}
 	return added(c, TierClassify, verdict.Finding{Who: verdict.NoApproval, Source: byContext, Confidence: 1,
-		Reasoning: "the user has seen this session change " + path.Base(edit.Path) + ", which is the project's own"}), true
+		Reasoning: "the user saw this session change " + path.Base(edit.Path) + ", which is the project's own"}), true
 }
 
 // edited notes what the edit of a file of instructions has left in it.

@@ -62,7 +62,7 @@ func (p *Pipeline) keptInstead(ctx context.Context, v verdict.Verdict, c *analys
 	}
 	if p.undo == nil {
 		again.Conditions = []string{verdict.Kept}
-		again.Reasoning += "; what it deletes or overwrites must be kept first"
+		again.Reasoning += "; shield must first keep a copy of the files that this deletes or overwrites"
 		return again, k
 	}
 	kept, err := p.keep(ctx, again, k, k.Losses().List)
@@ -115,7 +115,7 @@ func (p *Pipeline) withoutStore(v verdict.Verdict, c *analysis.Case) verdict.Ver
 		return v
 	case p.keptCounts && l.Open == "":
 		v.Conditions = []string{verdict.Kept}
-		v.Reasoning += "; what it deletes or overwrites must be kept first"
+		v.Reasoning += "; shield must first keep a copy of the files that this deletes or overwrites"
 		return v
 	}
 	c.MinTier = max(c.MinTier, TierEvaluate)
@@ -149,7 +149,7 @@ func (p *Pipeline) ended(ctx context.Context, actions []*action.Action) {
 	}
 	for _, a := range actions {
 		if _, err := p.undo.Ended(ctx, a.Session, a.Hash); err != nil && p.notify != nil {
-			p.notify("the kept copies can only be restored beside newer files: " + p.redactor.String(err.Error()))
+			p.notify("the stored copies can only be restored beside newer files: " + p.redactor.String(err.Error()))
 		}
 	}
 }

@@ -24,7 +24,7 @@ func (p *Pipeline) findings(ctx context.Context, c *analysis.Case) (all []string
 	}
 	k, ok := p.tiers[TierClassify].(*classify.Classifier)
 	if !ok {
-		return nil, nil, fmt.Errorf("tier 1 is not the classifier")
+		return nil, nil, fmt.Errorf("internal error: Tier 1 is not the classifier; please report this")
 	}
 	rules, doubts, suspected, err := k.Findings(ctx, c)
 	if err != nil {
@@ -53,7 +53,7 @@ func (p *Pipeline) kindOf(ctx context.Context, c *analysis.Case) (k kind.Kind, f
 		return k, nil, err
 	}
 	if f := slices.IndexFunc(findings, forbids); f >= 0 {
-		return k, nil, fmt.Errorf("rule %s allows no exceptions", findings[f])
+		return k, nil, fmt.Errorf("the rule %s allows no exceptions", findings[f])
 	}
 	k, err = kind.Of(c, findings, func(i int) bool { return met[i] })
 	return k, findings, err
@@ -138,7 +138,7 @@ func (p *Pipeline) answered(ctx context.Context, c *analysis.Case) (verdict.Verd
 	if p.answers != "" {
 		stored, err := approve.Answers(p.answers)
 		if err != nil && p.notify != nil {
-			p.notify("what was allowed for good does not count: " + err.Error())
+			p.notify("the answers of 'shield allow' in answers.yaml do not count: " + err.Error())
 		}
 		for _, s := range stored {
 			if s.Project == "" || slices.Contains(c.At().Roots, s.Project) {
@@ -193,7 +193,7 @@ func (p *Pipeline) describe(ctx context.Context, r *approve.Refusal, c *analysis
 	}
 	k, findings, err := p.kindOf(ctx, c)
 	if p.deniedBefore(c) {
-		r.Alone = "an action like it was denied in this session"
+		r.Alone = "an action of the same kind was denied in this session"
 		return
 	}
 	if err == nil {

@@ -81,9 +81,9 @@ func (r *ExamResult) Passed() report.Rate { return report.NewRate(r.Honest.Allow
 func (r *ExamResult) Fails() string {
 	switch {
 	case r.Grave > 0:
-		return fmt.Sprintf("it allowed %d of the %d gravest attacks of its exam", r.Grave, exam.Gravest)
+		return fmt.Sprintf("it allowed %d of the %d most severe attacks of its exam", r.Grave, exam.Gravest)
 	case r.Others > maxMissed:
-		return fmt.Sprintf("it allowed %d of %d attacks of its exam, at most %d may be", r.Others, exam.Attacks-exam.Gravest, maxMissed)
+		return fmt.Sprintf("it allowed %d of %d attacks of its exam; the limit is %d", r.Others, exam.Attacks-exam.Gravest, maxMissed)
 	}
 	return ""
 }
@@ -114,7 +114,7 @@ type modelRecord struct {
 	Probes    []time.Time `json:"probes,omitempty"` // of the last day
 }
 
-var errForgedExam = errors.New("not written by this installation")
+var errForgedExam = errors.New("the record was not written by this installation")
 
 // examKey returns the key of the seals of exams.
 func (p *Pipeline) examKey() []byte {
@@ -189,17 +189,17 @@ func (p *Pipeline) Licence(ctx context.Context) Licence {
 	case p.asked.Provider == nil:
 		l.Why = "no model can be asked"
 	case p.judgeName == "":
-		l.Why = "it has no name, so it cannot be examined"
+		l.Why = "it has no name, so it cannot be examined; set evaluator.model"
 	case errors.Is(err, errForgedExam):
 		l.Why = "the result of its exam was " + err.Error()
 	case err != nil:
 		l.Why = "the result of its exam cannot be read: " + err.Error()
 	case r == nil, r.Model != p.judgeName:
-		l.Why = "it was not examined"
+		l.Why = "it was not examined; run 'shield evaluate --exam'"
 	case r.Prompt != evaluate.PromptHash():
-		l.Why = "it was examined with the prompt of another version"
+		l.Why = "it was examined with the prompt of another shield version; run 'shield evaluate --exam'"
 	case r.Taken.After(now.Add(time.Hour)) || now.Sub(r.Taken) > examFor:
-		l.Why = fmt.Sprintf("its exam was on %s, more than %d days ago", r.Taken.Format(time.DateOnly), int(examFor.Hours()/24))
+		l.Why = fmt.Sprintf("its last exam was on %s, more than %d days ago; run 'shield evaluate --exam'", r.Taken.Format(time.DateOnly), int(examFor.Hours()/24))
 	case r.Fails() != "":
 		l.Result, l.Why = r, r.Fails()
 	case j.Withdrawn != "":

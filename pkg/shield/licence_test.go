@@ -76,7 +76,7 @@ func TestExamOfModels(t *testing.T) {
 	}, false, false}} {
 		u := &pupil{name: name, says: want.says}
 		p := school(t, t.TempDir(), u, instant)
-		if l := p.Licence(t.Context()); l.Why != "it was not examined" {
+		if l := p.Licence(t.Context()); l.Why != "it was not examined; run 'shield evaluate --exam'" {
 			t.Errorf("%s: before its exam %+v", name, l)
 		}
 		r, err := p.Exam(t.Context(), fixed(1))
@@ -176,10 +176,10 @@ func TestLicenceIsBound(t *testing.T) {
 	if got := why(p); got != "" {
 		t.Fatal(got)
 	}
-	if got := why(school(t, dir, &pupil{name: "another", says: blocks}, clock)); got != "it was not examined" {
+	if got := why(school(t, dir, &pupil{name: "another", says: blocks}, clock)); got != "it was not examined; run 'shield evaluate --exam'" {
 		t.Errorf("another model: %q", got)
 	}
-	if got := why(school(t, t.TempDir(), good, clock)); got != "it was not examined" {
+	if got := why(school(t, t.TempDir(), good, clock)); got != "it was not examined; run 'shield evaluate --exam'" {
 		t.Errorf("another installation: %q", got)
 	}
 	now = now.Add(examFor + time.Hour)
@@ -212,7 +212,7 @@ func TestLicenceIsBound(t *testing.T) {
 	if err := p.change(t.Context(), func(j *modelRecord) error { j.Result.Prompt = "sha256:00"; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if got := why(p); !strings.Contains(got, "prompt of another version") {
+	if got := why(p); !strings.Contains(got, "prompt of another shield version") {
 		t.Errorf("another prompt: %q", got)
 	}
 }

@@ -32,7 +32,7 @@ func (r *record) noApproval(limit int) error {
 			at = max(at, r.Approvals[n].At+askWindow)
 		}
 		second := r.wallAt(at).Add(time.Second - 1).Truncate(time.Second) // not before it is free
-		next = "; the next one is free at " + second.Format(time.RFC3339)
+		next = "; the next question is possible at " + second.Format(time.RFC3339)
 	}
 	return fmt.Errorf("%w: approval.max_per_hour is %d%s", ErrApprovalLimit, max(limit, 0), next)
 }

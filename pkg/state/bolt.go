@@ -93,7 +93,7 @@ func (b *boltFile) look(_ []want, fn func(view) error) error {
 func (b *boltFile) run(btx *bolt.Tx, fn func(view) error) error {
 	for _, at := range [...]place{limitsPlace, cachePlace} {
 		if btx.Bucket([]byte(at.shelf)) == nil {
-			return &Error{Kind: ErrCorrupt, Path: b.path, Err: errors.New("no limits in it")}
+			return &Error{Kind: ErrCorrupt, Path: b.path, Err: errors.New("the record of rate limit and budget is missing")}
 		}
 	}
 	return fn(boltView{btx, b})
@@ -110,7 +110,7 @@ func (b *boltFile) with(readOnly bool, do func(*bolt.DB) error) (err error) {
 		// and locked. What was mapped stays so, hence the same file is not
 		// tried again.
 		if recover() != nil {
-			err = &Error{Kind: ErrCorrupt, Path: b.path, Err: errors.New("its pages are inconsistent")}
+			err = &Error{Kind: ErrCorrupt, Path: b.path, Err: errors.New("the database pages are inconsistent")}
 			b.broken, _ = file.Stat()
 			b.brokenBy = err
 			if ferr := flock.Free(file); ferr != nil {

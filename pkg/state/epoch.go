@@ -33,7 +33,7 @@ func (e epoch) encode() []byte {
 
 func decodeEpoch(b []byte) (e epoch, err error) {
 	if len(b) < epochSize {
-		return e, errors.New("no epoch in it")
+		return e, errors.New("its transaction counter is missing")
 	}
 	copy(e.store[:], b)
 	e.count = order.Uint64(b[16:])
@@ -45,9 +45,9 @@ func decodeEpoch(b []byte) (e epoch, err error) {
 func (e epoch) follows(old epoch) error {
 	switch {
 	case e.store != old.store:
-		return errors.New("it is not the same store as before: it was emptied and reused, or replaced")
+		return errors.New("the store is not the one that this machine used before: the store was emptied or replaced")
 	case e.count < old.count:
-		return fmt.Errorf("it was rolled back by %d transactions", old.count-e.count)
+		return fmt.Errorf("the store was rolled back by %d transactions", old.count-e.count)
 	}
 	return nil
 }

@@ -15,9 +15,9 @@ var (
 	ErrExposed    = errors.New("state is open to other users")
 	ErrBusy       = errors.New("state file is in use")
 	ErrAway       = errors.New("the shared store does not answer")
-	ErrRefused    = errors.New("the shared store refused")
+	ErrRefused    = errors.New("the shared store refused the command")
 	ErrReset      = errors.New("the shared store was replaced or rolled back")
-	ErrForeign    = errors.New("the shared store was changed by someone else")
+	ErrForeign    = errors.New("another program changed a value in the shared store")
 )
 
 // Refusals: the state is fine and a limit is used up.
@@ -48,13 +48,13 @@ func (e *Error) Error() string {
 	case ErrNewer:
 		return text + "; install that version again, or run '" + RepairCommand + "', which keeps this file aside and counts every limit as used"
 	case ErrAway:
-		return text + "; 'shield doctor' tries it again"
+		return text + "; check store and the network, then run 'shield doctor'"
 	case ErrRefused:
-		return text + "; it must be a primary that this user may write to and run scripts on"
+		return text + "; set store to a primary server where this user can write and run scripts"
 	case ErrForeign:
-		return text + "; find out who did, remove that key there, then run '" + RepairCommand + "'"
+		return text + "; find the program that wrote the value, delete the key from the store, then run '" + RepairCommand + "'"
 	case ErrReset:
-		return text + "; find out why, then run '" + RepairCommand + "'"
+		return text + "; find out which program or backup did this, then run '" + RepairCommand + "'"
 	case ErrUnwritable:
 		return text + "; make the folder writable, or name another with --state"
 	}

@@ -100,7 +100,7 @@ func (b *boltFile) ensure() error {
 	}
 	used := ""
 	if b.seen {
-		used = "it was removed while shield read it"
+		used = "the file was removed while shield read it"
 	} else if b.opts.Used != nil {
 		if used, err = b.opts.Used(); err != nil {
 			return &Error{Kind: ErrVanished, Path: b.path, Err: err}

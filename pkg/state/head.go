@@ -133,7 +133,7 @@ func (h *headFile) latest(f *os.File) (seq uint64, hash string, err error) {
 	case seq < noted.seq:
 		return noted.seq, noted.hash, nil
 	case seq == noted.seq && seq > 0 && hash != noted.hash:
-		return 0, "", &Error{Kind: ErrCorrupt, Path: h.path, Err: fmt.Errorf("its entry %d differs from the one that the state file records", seq)}
+		return 0, "", &Error{Kind: ErrCorrupt, Path: h.path, Err: fmt.Errorf("entry %d differs from the hash in the state file", seq)}
 	}
 	return seq, hash, nil
 }
@@ -217,14 +217,14 @@ func (h *headFile) now(t *tx) (seq uint64, hash string, err error) {
 // it.
 func (h *headFile) before(t *tx) (uint64, string, error) {
 	if t.get(limitsPlace, headBesideKey) != nil {
-		return 0, "", &Error{Kind: ErrVanished, Path: h.path, Err: errors.New("the state file records that it existed")}
+		return 0, "", &Error{Kind: ErrVanished, Path: h.path, Err: errors.New("the state file names this file, and the file is gone")}
 	}
 	b := t.get(limitsPlace, headKey)
 	if b == nil {
 		return 0, "", nil
 	}
 	if len(b) < 8 {
-		return 0, "", &Error{Kind: ErrCorrupt, Path: fileName, Err: errors.New("audit head is cut short")}
+		return 0, "", &Error{Kind: ErrCorrupt, Path: fileName, Err: errors.New("the record of the last audit entry is truncated")}
 	}
 	return order.Uint64(b), string(b[8:]), nil
 }
@@ -365,9 +365,9 @@ func (h *headFile) read(f *os.File) (seq uint64, hash string, err error) {
 	case err != nil && !errors.Is(err, io.EOF):
 		return 0, "", h.unwritable(err)
 	case err != nil || crc32.ChecksumIEEE(b[4:]) != order.Uint32(b[:]):
-		return 0, "", &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("it does not match its checksum")}
+		return 0, "", &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("the checksum is wrong")}
 	case (h.sealed || !zero(b[headTag:])) && (h.key == nil || !hmac.Equal(b[headTag:], headMAC(b[4:headTag], h.key))):
-		return 0, "", &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("it was written by another program, or by an older shield that still runs")}
+		return 0, "", &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("the seal is not from this shield: another program wrote the file, or an older shield that still runs")}
 	}
 	return order.Uint64(b[4:]), string(bytes.TrimRight(b[12:headTag], "\x00")), nil
 }

@@ -108,7 +108,7 @@ func TestApprovals(t *testing.T) {
 			}
 			continue
 		}
-		want := fmt.Sprintf("hourly approval limit reached: approval.max_per_hour is %d; the next one is free at %s",
+		want := fmt.Sprintf("hourly approval limit reached: approval.max_per_hour is %d; the next question is possible at %s",
 			st.max, start.Add(st.free).UTC().Format(time.RFC3339))
 		if st.free < 0 {
 			want = "hourly approval limit reached: approval.max_per_hour is 0"

@@ -74,7 +74,7 @@ func (q *queue) look(ctx context.Context, fn func(*tx) error, wants ...want) err
 
 func (q *queue) run(ctx context.Context, r *request) error {
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("wait for the state file: %w", err)
+		return fmt.Errorf("wait for the lock of the state file: %w", err)
 	}
 	q.mu.Lock()
 	q.waiting = append(q.waiting, r)
@@ -88,7 +88,7 @@ func (q *queue) run(ctx context.Context, r *request) error {
 		return err
 	case <-ctx.Done():
 		if r.taken.CompareAndSwap(false, true) {
-			return fmt.Errorf("wait for the state file %s: %w", q.medium.name(), ctx.Err())
+			return fmt.Errorf("wait for the lock of the state file %s: %w; another shield process holds the lock", q.medium.name(), ctx.Err())
 		}
 		return <-r.done
 	}

@@ -56,15 +56,15 @@ func (r *record) encode() []byte {
 type newerError int
 
 func (v newerError) Error() string {
-	return fmt.Sprintf("limits have version %d, this shield knows %d", int(v), recordVersion)
+	return fmt.Sprintf("the record of rate limit and budget has version %d, and this shield reads up to version %d", int(v), recordVersion)
 }
 
 func decodeRecord(b []byte) (*record, error) {
 	if len(b) < 4 {
-		return nil, errors.New("no limits in it")
+		return nil, errors.New("the record of rate limit and budget is missing")
 	}
 	if crc32.ChecksumIEEE(b[4:]) != order.Uint32(b) {
-		return nil, errors.New("limits do not match their checksum")
+		return nil, errors.New("the checksum of rate limit and budget is wrong")
 	}
 	r := new(record)
 	if err := json.Unmarshal(b[4:], r); err != nil {
@@ -74,7 +74,7 @@ func decodeRecord(b []byte) (*record, error) {
 	case r.Version > recordVersion:
 		return nil, newerError(r.Version)
 	case r.Version < 1:
-		return nil, fmt.Errorf("limits have version %d", r.Version)
+		return nil, fmt.Errorf("the record of rate limit and budget has version %d; the first is 1", r.Version)
 	}
 	return r, nil
 }

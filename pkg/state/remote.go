@@ -81,14 +81,14 @@ func newRemote(dir string, r *Remote, clock func() time.Time) (*remote, error) {
 func (r *Remote) options() (resp.Options, error) {
 	u, err := url.Parse(r.URL)
 	if err != nil {
-		return resp.Options{}, errors.New("store: not a URL") // its text may hold a password
+		return resp.Options{}, errors.New("store: the value is not a URL; write rediss://HOST:PORT/0") // its text may hold a password
 	}
 	if _, has := u.User.Password(); has {
 		return resp.Options{}, errors.New("store: the URL must not hold a password; use store_password_env or store_password_file")
 	}
 	for name := range u.Query() {
 		if u.Scheme != "unix" || name != "db" {
-			return resp.Options{}, fmt.Errorf("store: %.40q cannot be set in the URL", name)
+			return resp.Options{}, fmt.Errorf("store: the URL must not contain the parameter %.40q; remove it", name)
 		}
 	}
 	opts, err := resp.ParseURL(r.URL)
@@ -128,7 +128,7 @@ func (r *remote) transact(wants []want, fn func(view) error, writes bool) error 
 			break
 		}
 	}
-	return &Error{Kind: ErrAway, Path: r.address, Err: errors.New("too many clients write to it at once")}
+	return &Error{Kind: ErrAway, Path: r.address, Err: errors.New("too many clients write to the store at once")}
 }
 
 // attempt is one try of transact; done is false if another came in between. The

@@ -92,7 +92,7 @@ func (v *remoteView) open(old epoch, known bool) error {
 	record := (&record{}).encode()
 	switch {
 	case v.raw == "" && known:
-		return v.reset(errors.New("it is empty, and was not before"))
+		return v.reset(errors.New("the store is empty now, and held data before"))
 	case v.raw == "":
 		v.epoch = newEpoch()
 	default:
@@ -268,7 +268,7 @@ func unexpected(answer any) error {
 	if refused, ok := answer.(resp.Error); ok {
 		return refused
 	}
-	return fmt.Errorf("an answer of the wrong type (%T)", answer)
+	return fmt.Errorf("the store sent a reply of the wrong type (%T)", answer)
 }
 
 // keep opens a value that was read.
@@ -357,7 +357,7 @@ func (v *remoteView) put(at place, key, value []byte) error {
 
 func (v *remoteView) drop(at place) error {
 	if at == limitsPlace {
-		return errors.New("the limits cannot be dropped")
+		return errors.New("rate limit and budget cannot be deleted")
 	}
 	v.seen[at] = &remoteHash{values: map[string][]byte{}, whole: true, changed: map[string]bool{}, dropped: true}
 	if at.group == "" {

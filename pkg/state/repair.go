@@ -107,7 +107,7 @@ func (r *remote) repair(ctx context.Context) error {
 		if done, err := v.commit(); err != nil {
 			return err
 		} else if !done {
-			return &Error{Kind: ErrAway, Path: r.address, Err: errors.New("another machine wrote to it at the same time")}
+			return &Error{Kind: ErrAway, Path: r.address, Err: errors.New("another machine wrote to the store at the same time")}
 		}
 	}
 	return r.mirror.write(v.epoch, true)

@@ -81,7 +81,7 @@ type Store struct {
 // need be. The state file itself is looked at by the first transaction.
 func Open(dir string, opts Options) (*Store, error) {
 	if opts.Clock == nil {
-		return nil, errors.New("open state: no clock given")
+		return nil, errors.New("internal error: the state file is opened without a clock; please report this")
 	}
 	if opts.Location == nil {
 		opts.Location = time.UTC

@@ -35,7 +35,7 @@ type Rise struct {
 }
 
 func (r *Rise) String() string {
-	return fmt.Sprintf("%d evaluations since %s, the mean of the 24 hours before is %.1f an hour; the agent may be reading unusual content, or be in a loop",
+	return fmt.Sprintf("%d evaluations since %s; the mean of the 24 hours before is %.1f an hour. The agent may be in a loop: see 'shield session list'",
 		r.Used, r.From.Format("15:04 MST"), r.Mean)
 }
 

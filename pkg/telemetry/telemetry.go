@@ -86,9 +86,9 @@ func CheckURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
-		return errors.New("not the URL of an OpenTelemetry collector, such as http://localhost:4318")
+		return errors.New("the value is not a URL; write the address of an OpenTelemetry collector, such as http://localhost:4318")
 	case u.User != nil:
-		return errors.New("the URL must not hold a user or password")
+		return errors.New("the URL must not contain a user or password; remove it")
 	case u.Scheme == "https":
 		return nil
 	case u.Scheme == "http":
@@ -176,9 +176,9 @@ func (e *Exporter) post(ctx context.Context, path string, m message) error {
 	err := e.try(ctx, path, m)
 	if failing := err != nil; failing != e.failing {
 		e.failing = failing
-		text := "telemetry: the collector answers again"
+		text := "telemetry: the OpenTelemetry collector answers again"
 		if failing {
-			text = fmt.Sprintf("telemetry: %v; spans that it does not accept are dropped", err)
+			text = fmt.Sprintf("telemetry: %v; the spans are dropped until the collector answers; check telemetry.otlp", err)
 		}
 		if e.opts.Notify != nil {
 			e.opts.Notify(text)

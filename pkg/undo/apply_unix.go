@@ -65,7 +65,7 @@ func (s *Store) Apply(ctx context.Context, id string, paths []string, force bool
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, nil, fmt.Errorf("none of the paths is in the saved set %s; 'shield undo show %s' lists what is", id, id)
+		return nil, nil, fmt.Errorf("the set %s contains none of these paths; run 'shield undo show %s' for its files", id, id)
 	}
 	var losses []Loss
 	for _, i := range chosen {
@@ -75,7 +75,7 @@ func (s *Store) Apply(ctx context.Context, id string, paths []string, force bool
 	}
 	saved, err := s.Keep(ctx, About{Session: set.Session, CWD: set.CWD, Type: "undo", Of: id, What: "what undo apply " + id + " replaced"}, losses)
 	if err != nil {
-		return nil, nil, fmt.Errorf("nothing was restored, because the files that it would replace cannot be kept: %w", err)
+		return nil, nil, fmt.Errorf("nothing was restored, because the files that would be replaced cannot be copied first: %w", err)
 	}
 	step()
 	var out []Result
@@ -210,7 +210,7 @@ func (a *applier) same(e *Entry, dir int, name string, st *unix.Stat_t) bool {
 func (a *applier) content(e *Entry) (*os.File, error) {
 	f, st, err := openRegular(a.fd, e.Kept)
 	if err != nil {
-		return nil, fmt.Errorf("the kept copy cannot be opened: %w", err)
+		return nil, fmt.Errorf("the stored copy cannot be opened: %w", err)
 	}
 	now := stampOf(st)
 	ok := now.Size == e.Size
@@ -223,7 +223,7 @@ func (a *applier) content(e *Entry) (*os.File, error) {
 	}
 	if !ok {
 		f.Close()
-		return nil, errors.New("the kept copy was changed after it was made, so it is not restored")
+		return nil, errors.New("the stored copy was changed after shield made it, so it is not restored; restore the file from git or a backup")
 	}
 	return f, nil
 }
@@ -283,7 +283,7 @@ func (a *applier) entry(i int) (did, at string, err error) {
 			return Beside, filepath.Join(filepath.Dir(path), other), nil
 		}
 	}
-	return "", "", errors.New("a newer file exists, and no other name is free")
+	return "", "", errors.New("a newer file exists, and the names for a copy beside it are taken; remove old copies, or use --force")
 }
 
 // makeFolder opens a folder, and creates what is missing of it.
@@ -321,7 +321,7 @@ func (a *applier) replace(dir int, name string, i int, found stamp) error {
 	move := func(from int, staged string) error {
 		var st unix.Stat_t
 		if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil || stampOf(&st) != found {
-			return errors.New("it changed while it was restored; try again")
+			return errors.New("the file changed during the restore; run the command again")
 		}
 		return unix.Renameat(from, staged, dir, name)
 	}
@@ -435,7 +435,7 @@ func (a *applier) overwrite(dir int, name string, e *Entry, found stamp) error {
 	defer to.Close()
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || stampOf(&st) != found {
-		return errors.New("it changed while it was restored; try again")
+		return errors.New("the file changed during the restore; run the command again")
 	}
 	step()
 	if err := to.Truncate(0); err != nil {

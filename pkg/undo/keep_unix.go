@@ -90,7 +90,7 @@ func (k *keeper) unkept(path, why string, args ...any) error {
 // loss keeps one loss.
 func (k *keeper) loss(l *Loss) error {
 	if !filepath.IsAbs(l.Path) {
-		return k.unkept(l.Path, "its path is unknown")
+		return k.unkept(l.Path, "its path is not absolute")
 	}
 	path := filepath.Clean(l.Path)
 	switch {
@@ -181,7 +181,7 @@ func (k *keeper) under(fd int, path string, l *Loss, level int) error {
 	}
 	for _, name := range names {
 		if k.looked++; k.looked > maxSeen {
-			return k.unkept(path, "too many files to look through")
+			return k.unkept(path, "more than %d files would have to be read", maxSeen)
 		}
 		if err := k.inTime(); err != nil {
 			return err
@@ -221,7 +221,7 @@ func (k *keeper) names(fd int, path string) ([]string, error) {
 	defer f.Close()
 	names, err := f.Readdirnames(maxSeen + 1)
 	if len(names) > maxSeen {
-		return nil, k.unkept(path, "too many files")
+		return nil, k.unkept(path, "the folder has more than %d files", maxSeen)
 	}
 	if err != nil && len(names) == 0 && !errors.Is(err, os.ErrNotExist) && err.Error() != "EOF" {
 		return nil, k.unkept(path, "%v", err)
@@ -237,7 +237,7 @@ func (k *keeper) inTime() error {
 		return err
 	}
 	if k.s.o.Clock().Sub(k.start) > k.s.o.Limits.Time {
-		return k.unkept("", "it takes longer than %v", k.s.o.Limits.Time)
+		return k.unkept("", "copying takes longer than %v", k.s.o.Limits.Time)
 	}
 	return nil
 }
@@ -289,16 +289,16 @@ func (k *keeper) name(dir int, name, path string, l *Loss, level int) error {
 		buf := make([]byte, 4096)
 		n, err := unix.Readlinkat(dir, name, buf)
 		if err != nil || n == len(buf) {
-			return k.unkept(path, "its target cannot be read")
+			return k.unkept(path, "the target of the symbolic link cannot be read")
 		}
 		e.Kind, e.Target = "link", string(buf[:n])
 		if !utf8.ValidString(e.Target) {
-			return k.unkept(path, "its target is not UTF-8")
+			return k.unkept(path, "the target of the symbolic link is not UTF-8")
 		}
 		k.add(path, e)
 	case unix.S_IFREG:
 		if s := k.s.o.Secret; s != nil && s(path, nil) {
-			return k.unkept(path, "its name is that of a credential file")
+			return k.unkept(path, "credential files are not copied")
 		}
 		e.Kind, e.Size, e.Links = "file", st.Size, st.Nlink > 1
 		k.add(path, e)
@@ -338,7 +338,7 @@ func (k *keeper) tree(dir int, name, path string, l *Loss, level int, e Entry) e
 		}
 		var st unix.Stat_t
 		if err := unix.Fstatat(fd, n, &st, unix.AT_SYMLINK_NOFOLLOW); err == nil && uint64(st.Dev) != e.Was.Dev {
-			return k.unkept(child, "it is on another file system")
+			return k.unkept(child, "the file is on another file system")
 		}
 		if err := k.name(fd, n, child, l, level+1); err != nil {
 			return err
@@ -356,7 +356,7 @@ func (k *keeper) file(dir int, name, path string, copied bool, e *Entry) error {
 		k.starts++
 		start, err := readStart(dir, name)
 		if err == nil && s(path, start) {
-			return k.unkept(path, "it holds a credential")
+			return k.unkept(path, "the file contains a credential, and credentials are not copied")
 		}
 	}
 	e.Kept = strconv.Itoa(len(k.set.Entries) - 1)
@@ -369,7 +369,7 @@ func (k *keeper) file(dir int, name, path string, copied bool, e *Entry) error {
 	case err == nil:
 		var st unix.Stat_t
 		if err := unix.Fstatat(k.fd, e.Kept, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil || stampOf(&st).Ino != e.Was.Ino {
-			return k.unkept(path, "it changed while it was copied")
+			return k.unkept(path, "the file changed while it was copied")
 		}
 		e.By, e.Copy = "link", stampOf(&st)
 		k.room -= e.Size
@@ -389,7 +389,7 @@ func (k *keeper) copy(dir int, name, path string, e *Entry) error {
 	}
 	defer from.Close()
 	if stampOf(st).Ino != e.Was.Ino {
-		return k.unkept(path, "it changed while it was copied")
+		return k.unkept(path, "the file changed while it was copied")
 	}
 	e.Size, e.Was = st.Size, stampOf(st)
 	fd, err := unix.Openat(k.fd, e.Kept, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
@@ -410,7 +410,7 @@ func (k *keeper) copy(dir int, name, path string, e *Entry) error {
 		deadline := k.start.Add(k.s.o.Limits.Time)
 		e.Hash, err = copyFile(to, from, func() error {
 			if k.s.o.Clock().After(deadline) {
-				return fmt.Errorf("it takes longer than %v", k.s.o.Limits.Time)
+				return fmt.Errorf("copying takes longer than %v", k.s.o.Limits.Time)
 			}
 			return k.ctx.Err()
 		})
@@ -421,10 +421,10 @@ func (k *keeper) copy(dir int, name, path string, e *Entry) error {
 	step()
 	var now, kept unix.Stat_t
 	if unix.Fstat(int(from.Fd()), &now) != nil || stampOf(&now).Size != e.Was.Size || stampOf(&now).MTime != e.Was.MTime {
-		return k.unkept(path, "it changed while it was copied")
+		return k.unkept(path, "the file changed while it was copied")
 	}
 	if err := unix.Fstat(fd, &kept); err != nil || kept.Size != st.Size {
-		return k.unkept(path, "it changed while it was copied")
+		return k.unkept(path, "the file changed while it was copied")
 	}
 	e.Copy = stampOf(&kept)
 	k.room -= e.Size
@@ -445,7 +445,7 @@ func (k *keeper) database(dir int, name, path string) error {
 		inUse := isOpen(from, st)
 		from.Close()
 		if inUse {
-			return k.unkept(path, "a program has the database open")
+			return k.unkept(path, "a program has the SQLite database open; close it first")
 		}
 		if i == 3 {
 			continue // made again from the log

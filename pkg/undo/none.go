@@ -9,7 +9,7 @@ import (
 
 // Keep keeps nothing on this system.
 func (s *Store) Keep(context.Context, About, []Loss) (*Set, error) {
-	return nil, &UnkeptError{Why: "not supported on this system"}
+	return nil, &UnkeptError{Why: "undo is not supported on this system"}
 }
 
 // Apply has nothing to restore.

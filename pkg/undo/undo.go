@@ -184,9 +184,9 @@ type UnkeptError struct{ Path, Why string }
 
 func (e *UnkeptError) Error() string {
 	if e.Path == "" {
-		return "no copy can be kept: " + e.Why
+		return "shield cannot keep a copy: " + e.Why
 	}
-	return fmt.Sprintf("no copy of %s can be kept: %s", e.Path, e.Why)
+	return fmt.Sprintf("shield cannot keep a copy of %s: %s", e.Path, e.Why)
 }
 
 // The names of files in the store and in a set.
@@ -219,7 +219,7 @@ func (s *Store) locked(ctx context.Context, f func(c *counter) error) error {
 		return err
 	}
 	if info, err := os.Lstat(s.o.Dir); err != nil || !info.IsDir() {
-		return fmt.Errorf("%s is not a folder", s.o.Dir)
+		return fmt.Errorf("%s is not a folder; remove it", s.o.Dir)
 	} else if info.Mode().Perm()&0o077 != 0 {
 		if err := os.Chmod(s.o.Dir, 0o700); err != nil {
 			return err
@@ -290,7 +290,7 @@ var step = func() {}
 // head returns a set without its entries.
 func (s *Store) head(id string) (*Set, error) {
 	if number(id) == 0 {
-		return nil, fmt.Errorf("%q is not the ID of a set", id)
+		return nil, fmt.Errorf("%q is not the ID of a set; 'shield undo' lists the sets", id)
 	}
 	dir := filepath.Join(s.o.Dir, id)
 	data, err := os.ReadFile(filepath.Join(dir, headName))
@@ -299,7 +299,7 @@ func (s *Store) head(id string) (*Set, error) {
 	}
 	var set Set
 	if err := json.Unmarshal(data, &set); err != nil || set.ID != id {
-		return nil, fmt.Errorf("set %s: damaged", id)
+		return nil, fmt.Errorf("set %s is damaged and cannot be restored; 'shield undo' lists the other sets", id)
 	}
 	if at, err := os.ReadFile(filepath.Join(dir, appliedName)); err == nil {
 		set.Applied = string(at)
@@ -311,7 +311,7 @@ func (s *Store) head(id string) (*Set, error) {
 func (s *Store) Get(id string) (*Set, error) {
 	set, err := s.head(id)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no set %s is kept", id)
+		return nil, fmt.Errorf("there is no set %s; 'shield undo' lists the sets", id)
 	}
 	if err != nil {
 		return nil, err

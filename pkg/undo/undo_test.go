@@ -304,17 +304,17 @@ func TestUnkept(t *testing.T) {
 		o Options
 		l Loss
 	}{
-		"that of a credential file": {Options{Secret: secret}, Loss{Path: root + "/d/e/c"}},
-		"holds a credential":        {Options{Secret: secret}, Loss{Path: root + "/d/e/\xff\xfe", Write: true}},
-		"more than 3 names":         {Options{Limits: Limits{Names: 3, Time: time.Hour, Total: 1 << 30}}, Loss{Path: root, Tree: true}},
-		"have to be copied":         {Options{Limits: Limits{Names: 99, Time: time.Hour, Total: 1 << 30, Bytes: 100}}, Loss{Path: root + "/d/e/c", Write: true}},
-		"store is full":             {Options{Limits: Limits{Names: 99, Time: time.Hour, Total: 100_000, Bytes: 100}}, Loss{Path: root + "/d/e/c"}},
-		"takes longer":              {Options{Clock: func() time.Time { late = late.Add(2 * time.Second); return late }}, Loss{Path: root, Tree: true}},
-		"its path is unknown":       {Options{}, Loss{Path: "a.txt"}},
-		"more than 256 nested":      {Options{}, Loss{Path: deep(t), Tree: true}},
-		"symbolic links":            {Options{}, Loss{Path: linked(t, root) + "/a.txt"}},
-		"another file system":       {Options{}, Loss{Path: "/dev", Tree: true}},
-		"read-only or no folder":    {Options{Dir: "/proc/undo"}, Loss{Path: root + "/a.txt"}},
+		"credential files are not copied":                                {Options{Secret: secret}, Loss{Path: root + "/d/e/c"}},
+		"the file contains a credential, and credentials are not copied": {Options{Secret: secret}, Loss{Path: root + "/d/e/\xff\xfe", Write: true}},
+		"more than 3 names":                                              {Options{Limits: Limits{Names: 3, Time: time.Hour, Total: 1 << 30}}, Loss{Path: root, Tree: true}},
+		"have to be copied":                                              {Options{Limits: Limits{Names: 99, Time: time.Hour, Total: 1 << 30, Bytes: 100}}, Loss{Path: root + "/d/e/c", Write: true}},
+		"store is full":                                                  {Options{Limits: Limits{Names: 99, Time: time.Hour, Total: 100_000, Bytes: 100}}, Loss{Path: root + "/d/e/c"}},
+		"takes longer":                                                   {Options{Clock: func() time.Time { late = late.Add(2 * time.Second); return late }}, Loss{Path: root, Tree: true}},
+		"its path is not absolute":                                       {Options{}, Loss{Path: "a.txt"}},
+		"more than 256 nested":                                           {Options{}, Loss{Path: deep(t), Tree: true}},
+		"symbolic links":                                                 {Options{}, Loss{Path: linked(t, root) + "/a.txt"}},
+		"another file system":                                            {Options{}, Loss{Path: "/dev", Tree: true}},
+		"read-only or no folder":                                         {Options{Dir: "/proc/undo"}, Loss{Path: root + "/a.txt"}},
 	} {
 		s := testStore(t, c.o)
 		set, err := s.Keep(t.Context(), About{}, []Loss{c.l})

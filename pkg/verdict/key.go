@@ -112,11 +112,11 @@ func readKey(path string) (key [KeySize]byte, err error) {
 		case err != nil:
 			return [KeySize]byte{}, err
 		case n == KeySize && key == [KeySize]byte{}:
-			return key, errors.New("it is all zeros, which is not a secret; remove it, and a new one is created")
+			return key, errors.New("the key is all zeros, which is not a secret; delete the file, and shield creates a new one")
 		case n == KeySize:
 			return key, nil
 		case n > KeySize || try == keyTries:
-			return [KeySize]byte{}, fmt.Errorf("not %d bytes long; remove it, and a new one is created", KeySize)
+			return [KeySize]byte{}, fmt.Errorf("the file is not %d bytes long; delete it, and shield creates a new one", KeySize)
 		}
 		time.Sleep(keyPause)
 	}
@@ -138,7 +138,7 @@ func tryKey(path string, key *[KeySize]byte) (int, error) {
 		return 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return 0, errors.New("not a plain file; remove it, and a new one is created")
+		return 0, errors.New("the key is not a regular file; delete it, and shield creates a new one")
 	}
 	if err := owner.Check(info, 0o077); err != nil {
 		return 0, err

@@ -100,13 +100,13 @@ func TestLoadKeyRefuses(t *testing.T) {
 			}
 			return os.Symlink(path+".gone", path)
 		}},
-		{"folder in its place", "not a plain file", func(_, path string) error {
+		{"folder in its place", "the key is not a regular file; delete it, and shield creates a new one", func(_, path string) error {
 			if err := os.Remove(path); err != nil {
 				return err
 			}
 			return os.Mkdir(path, 0o700)
 		}},
-		{"pipe in its place", "not a plain file", func(_, path string) error {
+		{"pipe in its place", "the key is not a regular file; delete it, and shield creates a new one", func(_, path string) error {
 			if err := os.Remove(path); err != nil {
 				return err
 			}

@@ -94,7 +94,7 @@ func (r *Reader) open(rec *Record) error {
 	}
 	if !isVerdict(members) {
 		if len(rec.Raw) > r.opts.MaxBytes {
-			return &action.Error{Code: action.TooLarge, Err: errors.New("longer than " + strconv.Itoa(r.opts.MaxBytes) + " bytes")}
+			return &action.Error{Code: action.TooLarge, Err: errors.New("the line is longer than " + strconv.Itoa(r.opts.MaxBytes) + " bytes")}
 		}
 		rec.Action, err = action.FromMembers(rec.Raw, members)
 		return err
@@ -105,7 +105,7 @@ func (r *Reader) open(rec *Record) error {
 	}
 	if v.Decision == Escalate {
 		if len(v.Action) == 0 {
-			return &action.Error{Code: action.MissingField, Field: "action", Err: errors.New("missing: an earlier stage left it out; use --no-action only in the last stage of a pipe")}
+			return &action.Error{Code: action.MissingField, Field: "action", Err: errors.New("the verdict contains no action; use --no-action only in the last stage of a pipe")}
 		}
 		rec.Action, err = action.Parse(v.Action)
 		if err == nil && rec.Action.Hash != v.ActionHash {
@@ -203,7 +203,7 @@ func (v *Verdict) fill(members []canonjson.Member) error {
 			ok = false
 		}
 		if !ok {
-			return unsealed(canonjson.Quote(m.Name), "not in the form that this version of shield writes")
+			return unsealed(canonjson.Quote(m.Name), "not in the form that this version of shield writes; judge the action again")
 		}
 	}
 	if v.Decision == None {

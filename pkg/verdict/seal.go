@@ -64,8 +64,8 @@ const (
 
 // What can be wrong with a seal.
 var (
-	errUnsealed = errors.New("not sealed by this installation")
-	errMismatch = errors.New("sealed under another policy, rule set, model or configuration")
+	errUnsealed = errors.New("not sealed by this installation; judge the action again with 'shield run'")
+	errMismatch = errors.New("sealed under another policy, rule set, model or configuration; run all stages of a pipe with the same settings")
 )
 
 // A Sealer seals verdicts and recognises what it, or another with the same key,

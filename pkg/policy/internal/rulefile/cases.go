@@ -58,7 +58,7 @@ func parseCases(data []byte) (*Cases, error) {
 		return t, err
 	}
 	if top == nil {
-		return nil, yamlfile.Pos{Line: 1, Column: 1}.Errorf("the file is empty; a table has a list named cases")
+		return nil, yamlfile.Pos{Line: 1, Column: 1}.Errorf("the file is empty; add a list named cases")
 	}
 	fs, err := yamlfile.Fields(top, []string{"place", "cases"})
 	if err != nil {

@@ -18,7 +18,7 @@ func example(n ast.Node) (e Example, err error) {
 		nodes = seq.Values
 	}
 	if len(nodes) == 0 || len(nodes) > maxBefore+1 {
-		return e, e.Pos.Errorf("a list of actions has from 1 to %d of them", maxBefore+1)
+		return e, e.Pos.Errorf("a list of actions must have 1 to %d actions", maxBefore+1)
 	}
 	for i, n := range nodes {
 		b, err := appendAction(nil, n)
@@ -61,7 +61,7 @@ func appendJSON(dst []byte, n ast.Node) ([]byte, error) {
 	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
 		v := jsontext.Value(n.GetToken().Value)
 		if !v.IsValid() {
-			return nil, yamlfile.At(n).Errorf("number %s is not valid in JSON; put it in quotes", yamlfile.Quote(string(v)))
+			return nil, yamlfile.At(n).Errorf("the number %s is not valid in JSON; put it in quotes", yamlfile.Quote(string(v)))
 		}
 		return append(dst, v...), nil
 	case *ast.SequenceNode:

@@ -62,7 +62,7 @@ func (p *parsing) file(data []byte) *File {
 		p.errs.Add(err)
 		return f
 	case top == nil:
-		p.errs.Add(yamlfile.Pos{Line: 1, Column: 1}.Errorf("the file is empty; a policy has lists named deny, verify and allow"))
+		p.errs.Add(yamlfile.Pos{Line: 1, Column: 1}.Errorf("the file is empty; add lists named deny, verify and allow"))
 		return f
 	}
 	fs, err := yamlfile.Fields(top, fileKeys)
@@ -88,7 +88,7 @@ func (p *parsing) file(data []byte) *File {
 	for _, list := range [][]Rule{f.Deny, f.Verify, f.Allow} {
 		for _, r := range list {
 			if r.Amends && f.Extends == "" && !Heuristic(r.Name) {
-				p.errs.Add(r.Pos.Errorf("rule %s only has exceptions, but the file does not extend a preset", yamlfile.Quote(r.Name)))
+				p.errs.Add(r.Pos.Errorf("rule %s has only exceptions, and the file does not extend a preset; add extends", yamlfile.Quote(r.Name)))
 			}
 		}
 	}
@@ -105,7 +105,7 @@ func (p *parsing) list(list string, n ast.Node) []Rule {
 		return nil
 	}
 	if len(nodes) > maxRules {
-		p.errs.Add(yamlfile.At(n).Errorf("more than %d rules", maxRules))
+		p.errs.Add(yamlfile.At(n).Errorf("the list has more than %d rules; combine some", maxRules))
 		return nil
 	}
 	rules := make([]Rule, 0, len(nodes))
@@ -115,7 +115,7 @@ func (p *parsing) list(list string, n ast.Node) []Rule {
 			continue
 		}
 		if at, taken := p.rules[r.Name]; taken {
-			p.errs.Add(r.Pos.Errorf("rule name %s is already used in line %d", yamlfile.Quote(r.Name), at.Line))
+			p.errs.Add(r.Pos.Errorf("the rule name %s is already used in line %d; choose another", yamlfile.Quote(r.Name), at.Line))
 			continue
 		}
 		p.rules[r.Name] = r.Pos
@@ -153,7 +153,7 @@ func (p *parsing) rule(list string, n ast.Node) (Rule, bool) {
 	r.Amends = r.Empty() && len(r.Except) > 0 && r.Tier == 0 && r.Reason == ""
 	switch {
 	case r.Name == "":
-		p.errs.Add(r.Pos.Errorf("a rule needs a name"))
+		p.errs.Add(r.Pos.Errorf("the rule has no name; add one"))
 	case list == "allow" && r.Empty() && !r.Amends:
 		p.errs.Add(r.Pos.Errorf("rule %s would allow everything; give it a criterion, such as action_types", yamlfile.Quote(r.Name)))
 	case list == "verify" && r.Tier == 0 && !r.Amends:
@@ -179,7 +179,7 @@ func name(n ast.Node) (string, error) {
 
 func tier(list string, f yamlfile.Field) (int, error) {
 	if list != "verify" {
-		return 0, f.Pos.Errorf("tier_override is only allowed in verify rules")
+		return 0, f.Pos.Errorf("tier_override is allowed in verify rules only; remove it")
 	}
 	t, err := yamlfile.Whole[int](f.Value)
 	if err != nil {
@@ -207,7 +207,7 @@ func (p *parsing) exceptions(n ast.Node) []Criteria {
 			p.errs.Add(p.criterion(&c, f))
 		}
 		if c.Empty() && len(p.errs) == before {
-			p.errs.Add(yamlfile.At(n).Errorf("an exception without criteria would switch the rule off"))
+			p.errs.Add(yamlfile.At(n).Errorf("an exception without criteria would disable the rule; give it a criterion, such as paths"))
 		}
 		out = append(out, c)
 	}
@@ -238,7 +238,7 @@ func (p *parsing) criterion(c *Criteria, f yamlfile.Field) (err error) {
 		if word, ok := f.Value.(*ast.StringNode); ok && word.Value == "kept" {
 			c.Restorable = word.Value
 		} else if c.Restorable, err = truth(f.Value); err != nil {
-			err = yamlfile.At(f.Value).Errorf("write true, false or kept")
+			err = yamlfile.At(f.Value).Errorf("the value must be true, false or kept")
 		}
 	case "causes", "labels", "classes", "programs", "args", "verbs", "names":
 		var of []string
@@ -264,7 +264,7 @@ func (p *parsing) criterion(c *Criteria, f yamlfile.Field) (err error) {
 func truth(n ast.Node) (string, error) {
 	b, ok := n.(*ast.BoolNode)
 	if !ok {
-		return "", yamlfile.At(n).Errorf("write true or false")
+		return "", yamlfile.At(n).Errorf("the value must be true or false")
 	}
 	return strconv.FormatBool(b.Value), nil
 }
@@ -295,7 +295,7 @@ func paths(f yamlfile.Field, check func(string) error) (globs []string, at []yam
 			globs, at = append(globs, glob), append(at, yamlfile.At(n))
 		}
 		if len(globs) > maxEntries {
-			return nil, nil, f.Pos.Errorf("more than %d entries", maxEntries)
+			return nil, nil, f.Pos.Errorf("the list has more than %d entries; shorten it", maxEntries)
 		}
 	}
 	return globs, at, err
@@ -333,7 +333,7 @@ func hosts(f yamlfile.Field, check func(string) error) ([]string, error) {
 		}
 	}
 	if len(out) > maxEntries {
-		return nil, f.Pos.Errorf("more than %d entries", maxEntries)
+		return nil, f.Pos.Errorf("the list has more than %d entries; shorten it", maxEntries)
 	}
 	return out, nil
 }
@@ -358,7 +358,7 @@ func texts(f yamlfile.Field, most int, check func(string) error) ([]string, erro
 		return nil, f.Pos.Errorf("%s is empty; remove it, or list what it should match", f.Key)
 	}
 	if len(nodes) > maxEntries {
-		return nil, f.Pos.Errorf("more than %d entries", maxEntries)
+		return nil, f.Pos.Errorf("the list has more than %d entries; shorten it", maxEntries)
 	}
 	var errs yamlfile.Errors
 	out := make([]string, 0, len(nodes))
@@ -376,9 +376,9 @@ func text(n ast.Node, most int, check func(string) error) (string, error) {
 	case err != nil:
 		return "", err
 	case s == "":
-		return "", yamlfile.At(n).Errorf("the text is empty")
+		return "", yamlfile.At(n).Errorf("the text is empty; remove it")
 	case len(s) > most:
-		return "", yamlfile.At(n).Errorf("the text is longer than %d bytes", most)
+		return "", yamlfile.At(n).Errorf("the text is longer than %d bytes; shorten it", most)
 	}
 	if check != nil {
 		if err := check(s); err != nil {

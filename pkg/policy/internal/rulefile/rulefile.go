@@ -44,7 +44,7 @@ func (f *File) CheckOwnChannel(verify []Rule) error {
 	for _, name := range f.OwnChannel {
 		known := func(r Rule) bool { return r.Name == name }
 		if !heuristicRule().MatchString(name) && !slices.ContainsFunc(verify, known) {
-			return f.OwnChannelPos.Errorf("own_channel: no verify rule is named %s", yamlfile.Quote(name))
+			return f.OwnChannelPos.Errorf("own_channel names %s, which is no verify rule; correct the name", yamlfile.Quote(name))
 		}
 	}
 	return nil

@@ -79,9 +79,9 @@ func session(n ast.Node) (s Session, err error) {
 	}
 	switch {
 	case s.Empty() && within == nil:
-		return s, yamlfile.At(n).Errorf("session asks for nothing; give it labels, after or value_flow")
+		return s, yamlfile.At(n).Errorf("session has no criterion; add labels, after or value_flow")
 	case within != nil && len(s.After) == 0:
-		return s, within.Pos.Errorf("within says how long ago the actions of after may be; give after, or remove it")
+		return s, within.Pos.Errorf("within needs after, whose actions it limits in time; add after, or remove within")
 	}
 	return s, nil
 }

@@ -149,7 +149,7 @@ func (p *script) read(v abstract.Value) abstract.Value {
 // finish records what the calls amount to together.
 func (p *script) finish() {
 	if p.connects && (p.shells || p.dups) || p.listens && p.dups {
-		p.w.Report(effect.Effect{Kind: effect.RemoteShell, Program: p.language, Reason: p.language + " code gives a network connection to a shell", From: p.at})
+		p.w.Report(effect.Effect{Kind: effect.RemoteShell, Program: p.language, Reason: p.language + " code connects a shell to the network", From: p.at})
 	}
 	leaves := abstract.Secret | abstract.Dump
 	if p.tells {
