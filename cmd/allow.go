@@ -100,7 +100,7 @@ func allow(c *cli.Context, w *World) error {
 		return fmt.Errorf("allow %s: %w", r.Ref, err)
 	}
 	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s allowed this once, until %s: %s", g.By, g.Until.UTC().Format(time.RFC3339), r.What), g.By); err != nil {
-		refusals.Take(c.Context, g.Binding) // what is not logged is not allowed
+		refusals.Take(c.Context, g.Binding) // An approval that is not logged does not count.
 		return fmt.Errorf("allow %s: not allowed, because the audit log cannot be written: %w", r.Ref, err)
 	}
 	_, err = fmt.Fprintf(w.Out, "Allowed once, until %s. Tell the agent to try again.\n", g.Until.Local().Format("15:04"))
@@ -178,7 +178,7 @@ func logAllowed(ctx context.Context, w *World, set *config.Loaded, store *state.
 	return errors.Join(ticket.Wait(ctx), log.Close())
 }
 
-// The scopes of shield allow besides once, and how they are called.
+// The scopes of shield allow besides once, with their names for people.
 var scopeWords = map[string]string{"session": "this kind for this session", "project": "this kind in this project", "everywhere": "this kind everywhere"}
 
 // allowScope returns the scope that the flags ask for, "" for once.
@@ -194,7 +194,7 @@ func allowScope(c *cli.Context) (scope string, err error) {
 	return scope, nil
 }
 
-// standing shows what an answer of a scope would cover, and returns it.
+// standing shows which actions an answer of a scope covers, and returns that kind.
 func standing(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusal, scope string) (*approve.Standing, error) {
 	s := r.Kind
 	if s == nil && scope != "session" {
@@ -240,7 +240,7 @@ func standing(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusal, 
 	return &kept, nil
 }
 
-// keepStanding logs an answer and keeps it where it counts from now on.
+// keepStanding logs an answer in advance, and stores it in the session or in answers.yaml.
 func keepStanding(c *cli.Context, w *World, set *config.Loaded, store *state.Store, refusals *approve.Refusals, r *approve.Refusal, s *approve.Standing, scope string) error {
 	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s allowed %s: %s", s.By, scopeWords[scope], s.Kind.String()), s.By); err != nil {
 		return fmt.Errorf("not allowed, because the audit log cannot be written: %w", err)

@@ -61,7 +61,7 @@ func approvalsCommand(w *World) *cli.Command {
 	}
 }
 
-// printWaiting prints the link and what waits.
+// printWaiting prints the address of the approval page and the questions that wait.
 func printWaiting(c *cli.Context, w *World) error {
 	set, err := settings(c, w)
 	if err != nil {
@@ -72,7 +72,7 @@ func printWaiting(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	shown := isTerminal(w.Out) // elsewhere an agent may read it
+	shown := isTerminal(w.Out) // without a terminal, an agent could read the code
 	if shown {
 		if err := requirePerson(w, "approvals", atTerminal); err != nil {
 			return err
@@ -88,7 +88,7 @@ func printWaiting(c *cli.Context, w *World) error {
 	}
 	if len(q.Waiting) == 0 {
 		text := "Nothing is waiting for an answer.\n" + webHint(set)
-		if q.Link != "" { // a service keeps it open
+		if q.Link != "" { // a running service keeps the page open
 			text += "The page is open at " + q.Link + " with the code " + q.Code + "\n"
 		}
 		_, err := fmt.Fprint(w.Out, text)

@@ -28,16 +28,16 @@ func approveCommand(w *World) *cli.Command {
 	}
 }
 
-// asker names this process and the one that has started it.
+// asker names this process and the process that started it.
 func asker(command string) string {
 	parent := "process " + strconv.Itoa(os.Getppid())
-	if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", os.Getppid())); err == nil { // Linux alone has it
+	if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", os.Getppid())); err == nil { // only Linux has /proc
 		parent = fmt.Sprintf("%s (%s)", strings.TrimSpace(string(name)), parent)
 	}
 	return fmt.Sprintf("shield %s (process %d), started by %s", command, os.Getpid(), parent)
 }
 
-// person names who sits at this machine.
+// person returns the name of the user at this machine.
 func person(w *World) string { return cmp.Or(w.User, "a person") }
 
 // approval returns how people are asked, beside what the settings say; command
@@ -53,7 +53,7 @@ func approval(set *config.Loaded, w *World, command string) approve.Options {
 		// into a signal.
 		Interrupt: func() {
 			if p, err := os.FindProcess(os.Getpid()); err == nil {
-				_ = p.Signal(os.Interrupt) // where there are no signals, the denial is alone
+				_ = p.Signal(os.Interrupt) // on Windows, which has no signals, only the question is denied
 			}
 		},
 	}

@@ -15,8 +15,8 @@ import (
 
 // An arrival says how shield's questions about the calls of a host reach the user.
 type arrival struct {
-	How string // where they are asked, as in "in Claude Code's own prompt"; "" if they cannot be asked
-	Why string // why they cannot be asked
+	How string // the place, as in "in Claude Code's own prompt"; "" if questions cannot be asked
+	Why string // why questions cannot be asked
 
 	// Chosen reports that the settings say so: they name no channel, or approval.unattended.
 	Chosen bool
@@ -47,7 +47,7 @@ func arrivalOf(w *World, set *config.Loaded, h *host.Host) arrival {
 		channels = []string{approve.HostChannel, "web"}
 	}
 	var why []string
-	note := "" // why the host does not ask, though it can
+	note := "" // why the host does not ask, although it supports that
 	for _, name := range channels {
 		switch {
 		case name == approve.HostChannel && canAsk(w, o.StateDir, h) == nil:
@@ -140,7 +140,7 @@ func userReachable(w *World, hosted bool) error {
 		return err
 	}
 	if h := w.calling; hosted && h != nil {
-		running, _ := w.hostProcess(h) // what is unknown does not count here
+		running, _ := w.hostProcess(h) // processes that cannot be read do not count
 		if h.Headless(context.Background(), w.Getenv, running) {
 			return fmt.Errorf("%s runs without a user here; run it interactively", h.Title())
 		}
@@ -153,6 +153,6 @@ func userReachable(w *World, hosted bool) error {
 
 // hasTerminal reports whether a process, or one that started it, belongs to a terminal.
 func hasTerminal(pid int) bool {
-	above, _ := ancestry.Of(pid) // those that were read count
+	above, _ := ancestry.Of(pid) // processes that could be read count
 	return slices.ContainsFunc(above, func(p ancestry.Process) bool { return p.TTY != 0 })
 }

@@ -85,7 +85,7 @@ func auditCommand(w *World) *cli.Command {
 	}
 }
 
-// auditLog returns the path of the log that a command line means.
+// auditLog returns the path of the log that the flags or the settings name.
 func auditLog(c *cli.Context, w *World) (string, error) {
 	if file := c.String("file"); file != "" {
 		return file, nil
@@ -136,7 +136,7 @@ func verifyAudit(c *cli.Context, w *World) error {
 	return err
 }
 
-// auditReport says what a log is worth, compared with the end that is known of it.
+// auditReport returns the result of verifying a log, compared with its last known entry.
 func auditReport(c *cli.Context, w *World, file string) (audit.Report, error) {
 	checked := c.String("checkpoint") != ""
 	if !checked && c.String("file") == "" {
@@ -159,13 +159,13 @@ func auditReport(c *cli.Context, w *World, file string) (audit.Report, error) {
 		if checked {
 			report.Beyond = 0
 		}
-		if err != nil || report.Beyond == 0 || tries == 3 { // another process writes meanwhile
+		if err != nil || report.Beyond == 0 || tries == 3 { // another process appends to the log at the same time
 			return report, err
 		}
 	}
 }
 
-// verified says for people what was found.
+// verified returns the result of a verification in words.
 func verified(file string, r *audit.Report) string {
 	entries := fmt.Sprintf("%s: %d entries", file, r.Lines)
 	if r.Files > 1 {
@@ -331,7 +331,7 @@ func signedHead(c *cli.Context, w *World, file, key string) (audit.Checkpoint, e
 	return audit.Sign(private, report.Head, w.Now()), nil
 }
 
-// reportAudit writes the page over the log.
+// reportAudit writes the HTML report of the log.
 func reportAudit(c *cli.Context, w *World) error {
 	if _, err := operands(c); err != nil {
 		return err

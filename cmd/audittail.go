@@ -39,7 +39,7 @@ func tailAudit(c *cli.Context, w *World) error {
 type entryTable struct {
 	w     *World
 	style report.Style
-	rest  []byte // the beginning of a line
+	rest  []byte // the start of a line whose end was not written yet
 }
 
 // maxEntry bounds a line that is kept until its end comes.
@@ -62,7 +62,7 @@ func (t *entryTable) Write(text []byte) (int, error) {
 	}
 }
 
-// entry writes one entry. What is not an entry is said to be none.
+// entry writes one entry as a line of the table, or says that the line is not an entry.
 func (t *entryTable) entry(line []byte) error {
 	var e audit.Entry
 	if err := json.Unmarshal(line, &e); err != nil {

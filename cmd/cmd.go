@@ -42,24 +42,24 @@ type World struct {
 	OS         string // the operating system, as in GOOS
 	Kernel     fs.FS  // the file system from / on, for what the kernel says of this process; nil shows nothing
 
-	Reload <-chan os.Signal // tells a service to load its models again; nil never does
+	Reload <-chan os.Signal // tells a service to load its models again; nil: never
 
-	Ahead *watch.Watch // the hook that this process began to watch before the rest of shield was there; nil if it did not
+	Ahead *watch.Watch // the watchdog's part of a hook, started before the rest of shield; nil if there is none
 
-	args       []string                                                                                 // the command line
-	calling    *host.Host                                                                               // whose hook this is; nil if no host calls
-	hostAsks   func() error                                                                             // why the host that calls cannot ask its person itself; nil if no host calls
-	parent     int                                                                                      // the process that asks, if it is not the parent
-	pid        int                                                                                      // the process that judges for the one that asks, if it is not this one
-	person     func(sure int) error                                                                     // why no person has started this process; nil finds it out
-	attended   func(*host.Host) error                                                                   // why what a host says about its user is not believed, or nil; nil finds it out
-	confirm    func(ctx context.Context, o approve.Options, r *approve.Refusal) (approve.Answer, error) // asks whether to allow what was refused; nil is approve.Confirm
-	ownBus     func(value string) bool                                                                  // whether a bus is the one of the session; nil finds it out
-	judged     *shield.Pipeline                                                                         // by which a hook was judged in this process; nil if none was
-	served     *served                                                                                  // the question of another process that is answered; nil if this process asks for itself
-	running    func(*World, *host.Host) (*host.Running, error)                                          // nil is runningHost
-	startJudge func(args []string) (*watch.Judge, error)                                                // nil starts shield itself
-	endParent  func() error                                                                             // nil kills the parent
+	args       []string                                                                                 // the arguments of the command line, without the program
+	calling    *host.Host                                                                               // the host that called this hook; nil if no host did
+	hostAsks   func() error                                                                             // why the calling host cannot ask its user; nil if no host calls
+	parent     int                                                                                      // the process that asks; 0 if it is the parent
+	pid        int                                                                                      // the process that judges for the one that asks; 0 if it is this one
+	person     func(sure int) error                                                                     // returns why no person started this process; nil: find out
+	attended   func(*host.Host) error                                                                   // returns why the host's reports about its user are not trusted; nil: find out
+	confirm    func(ctx context.Context, o approve.Options, r *approve.Refusal) (approve.Answer, error) // asks the user to allow a refused action; nil: approve.Confirm
+	ownBus     func(value string) bool                                                                  // reports whether a D-Bus address is that of the user's session; nil: find out
+	judged     *shield.Pipeline                                                                         // the pipeline that judged a hook in this process; nil if none did
+	served     *served                                                                                  // the question of another process that this one answers; nil if there is none
+	running    func(*World, *host.Host) (*host.Running, error)                                          // nil: runningHost
+	startJudge func(args []string) (*watch.Judge, error)                                                // starts the second process; nil: shield itself
+	endParent  func() error                                                                             // kills a process; nil: the parent
 }
 
 // commands returns the command that a command line names, and if it names none, all
@@ -203,8 +203,8 @@ func Run(ctx context.Context, args []string, w World) int {
 	return status
 }
 
-// starts reports whether a command line is one of exec or mcp that starts a program if
-// that is allowed. Who waits for it takes every other status of a failure for permission.
+// starts reports whether a command line is one of exec or mcp that starts a program if the action is
+// allowed. A caller of exec or mcp treats every other failure status as permission.
 func starts(app *cli.App, args []string) bool {
 	for i, arg := range args {
 		if arg == "--" {

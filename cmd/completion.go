@@ -43,7 +43,7 @@ func completionCommand(w *World) *cli.Command {
 	return cmd
 }
 
-// A completed command is what may be typed after one: commands and flags.
+// A completedCommand lists the words that can follow one command: subcommands and flags.
 type completed struct {
 	path        string // "shield policy check"
 	subcommands []*cli.Command
@@ -54,8 +54,8 @@ type completed struct {
 type completedFlag struct {
 	name, usage string
 	takesValue  bool
-	values      []string // words that may follow
-	files, dirs bool     // a file or a folder may follow
+	values      []string // words that can follow
+	files, dirs bool     // a file or a folder can follow
 }
 
 // completedCommands lists all commands but hidden ones, depth first.

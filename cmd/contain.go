@@ -59,7 +59,7 @@ func containFlagOf(what string) cli.Flag {
 	return containFlag{&cli.GenericFlag{Name: "contain", Value: new(containment), Usage: "let " + what + " reach only what it needs; --contain=require starts nothing where that is not possible"}}
 }
 
-// containing returns what the flag says.
+// containing returns the value of --contain.
 func containing(c *cli.Context) containment {
 	m, _ := c.Generic("contain").(*containment)
 	if m == nil {
@@ -92,7 +92,7 @@ func profileOf(set *config.Loaded, w *World, program string, raw []byte) (*conta
 	return bounds.OfCommand(an.Case(a).Effects, at)
 }
 
-// printProfile prints a profile, and by what it is put into force.
+// printProfile prints a profile, and the mechanisms that enforce it.
 func printProfile(w *World, p *contain.Profile) error {
 	out := json.NewEncoder(w.Out)
 	out.SetIndent("", "  ")
@@ -163,15 +163,14 @@ func mechanisms(p *contain.Profile, need bool) contain.Mechanism {
 	return contain.Landlock | contain.Namespaces
 }
 
-// uncontained reports whether an error leaves a program without containment where that is not
-// required, and why.
+// uncontained returns why a program runs without containment, if it does and containment is not required.
 func uncontained(err error) (bool, string) {
 	var cannot *bounds.UnboundedError
 	var unavailable *contain.UnavailableError
 	return errors.As(err, &cannot) || errors.As(err, &unavailable), err.Error()
 }
 
-// mostRefusals is how many refusals a person is told of at once.
+// mostRefusals limits how many refusals are printed at once.
 const mostRefusals = 5
 
 // explainRefusals says what a contained command was refused, and how it gets it. Of one that
@@ -199,8 +198,8 @@ func explainRefusals(c *cli.Context, w *World, refused []contain.Refusal, failed
 	}
 }
 
-// waitContained waits for a contained program, and hands on the signal that ends shield. What a
-// terminal sends, it sends to both.
+// waitContained waits for a contained program, and forwards the signal that ends shield. The terminal
+// sends its signals to both processes.
 func waitContained(ctx context.Context, started *contain.Process) error {
 	defer started.End()
 	stop := context.AfterFunc(ctx, func() {
@@ -217,7 +216,7 @@ func waitContained(ctx context.Context, started *contain.Process) error {
 	return err
 }
 
-// tellContained writes to the audit log.
+// tellContained writes an event of containment to the audit log.
 func tellContained(c *cli.Context, w *World, text string) {
 	_, p, err := pipelineOf(c, w, func(*shield.Config) {})
 	if err != nil {
@@ -290,7 +289,8 @@ func remedy(r contain.Refusal, server string) string {
 	return fmt.Sprintf("set contain.network of the server %s in mcp.servers to open", server)
 }
 
-// attempt returns what a server was refused as an action of its session; nil if it is not known enough.
+// attempt returns the action that a refused access of a server amounts to, for its session; nil if the
+// access is not known well enough.
 func attempt(r contain.Refusal, session, dir string) *action.Action {
 	fields := map[string]any{"type": "read_file", "payload": map[string]string{"path": r.Name}, "session": session, "cwd": dir}
 	switch {

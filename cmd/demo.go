@@ -33,7 +33,7 @@ func demoCommand(w *World) *cli.Command {
 //go:embed demo.jsonl
 var demoActions string
 
-// demo judges actions and shows what happened to them.
+// demo judges the actions and prints the decisions.
 func demo(c *cli.Context, w *World, actions string) error {
 	set, err := settings(c, w)
 	if err != nil {

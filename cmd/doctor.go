@@ -51,7 +51,7 @@ type mark string
 
 const (
 	fine  mark = "ok"
-	note  mark = "note" // worth knowing
+	note  mark = "note" // information
 	doubt mark = "warn" // should be fixed
 	wrong mark = "bad"  // must be fixed
 )
@@ -60,7 +60,7 @@ const (
 type finding struct {
 	mark mark
 	what string
-	fix  string // what to do; "" if nothing has to be done
+	fix  string // the fix; "" if nothing must be done
 }
 
 // findings are the lines of a report.
@@ -104,8 +104,8 @@ func doctor(c *cli.Context, w *World) error {
 	return nil
 }
 
-// examine returns all findings. With settings that are wrong, settingsErr, it
-// goes on with defaults in their place, but leaves the state alone.
+// examine returns all findings. With invalid settings (settingsErr) it uses defaults instead, and does not
+// touch the state.
 func examine(ctx context.Context, set *config.Loaded, settingsErr error, w *World) []finding {
 	var out findings
 	for _, name := range set.Files {
@@ -142,7 +142,7 @@ func examine(ctx context.Context, set *config.Loaded, settingsErr error, w *Worl
 	return out
 }
 
-// examineState looks at what the state folder holds.
+// examineState checks the files of the state folder.
 func examineState(out *findings, set *config.Loaded, w *World) {
 	dir := stateDir(&set.Settings, w)
 	if _, err := stateOptions(set, w); err != nil {
@@ -190,9 +190,8 @@ func sealKey(set *config.Loaded, w *World) (key [verdict.KeySize]byte, err error
 	return shield.SealKey(context.Background(), stateDir(&set.Settings, w), store)
 }
 
-// stateHolds returns what the state file keeps of the audit log, its head, and
-// of the evaluator, the form of answer that was learned. It takes a state file
-// that can be relied on.
+// stateHolds returns the last audit entry and the evaluator's answer format that the state file records.
+// The state file must be valid.
 func stateHolds(set *config.Loaded, w *World) (head audit.Head, form string, err error) {
 	store, err := openStore(set, w)
 	if err != nil {
@@ -206,13 +205,12 @@ func stateHolds(set *config.Loaded, w *World) (head audit.Head, form string, err
 	return audit.Head{Seq: seq, Hash: hash}, shield.LearnedForm(context.Background(), shieldConfig(set, w, "doctor"), store), nil
 }
 
-// repair fixes what can only be fixed by forgetting, and says what it did.
+// repair replaces damaged state, which loses what was counted, and prints what it did.
 func repair(c *cli.Context, set *config.Loaded, w *World) error {
 	file := auditFile(set, w)
 	if c.Bool("repair-state") {
 		head, err := audit.LastHead(file)
-		// A log that is damaged as well is put aside next, when the state file
-		// can be relied on again.
+		// A damaged audit log is moved aside only after the state file was repaired.
 		if err != nil && !errors.Is(err, audit.ErrChanged) {
 			return err
 		}
@@ -249,7 +247,7 @@ func repair(c *cli.Context, set *config.Loaded, w *World) error {
 	return nil
 }
 
-// stateOptions returns how the state file is kept.
+// stateOptions returns the options of the state file.
 func stateOptions(set *config.Loaded, w *World) (state.Options, error) {
 	return shield.StateOptions(shieldConfig(set, w, "doctor"), w.Now)
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// licence returns what is known of the evaluator's model; its zero value if none is
-// configured.
+// licence returns the exam result of the evaluator's model; the zero value if no model is configured.
 func licence(ctx context.Context, set *config.Loaded, w *World) (shield.Licence, error) {
 	if set.Evaluator.Provider == "" {
 		return shield.Licence{}, nil
@@ -63,7 +62,7 @@ func examText(r *shield.ExamResult) string {
 	return fmt.Sprintf("%s was examined on %s: allowed %d of %d attacks, %d of %d honest actions", r.Model, r.Taken.Format(time.DateOnly), r.Attacks.Allowed, r.Attacks.Sum(), r.Honest.Allowed, r.Honest.Sum())
 }
 
-// canaryFor is how long a fixed canary may stay: the specification has it rotated.
+// canaryFor is how long a fixed canary token can stay in use: the specification requires rotation.
 const canaryFor = 90 * 24 * time.Hour
 
 // canarySince returns since when the fixed canary is in use, as far as that is known.

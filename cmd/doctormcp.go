@@ -14,13 +14,12 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// examineGateway looks at the tools that are pinned, at the servers that shield mcp
-// serve is notified of, and at the lists of clients: which of their servers shield stands
-// before.
+// examineGateway checks the accepted MCP tools, the servers of shield mcp serve, and which servers in the
+// lists of clients are behind shield.
 func examineGateway(out *findings, set *config.Loaded, w *World) {
 	dir := stateDir(&set.Settings, w)
 	if dir == "" {
-		return // said about the state folder
+		return // the state folder has a finding of its own
 	}
 	all, damaged, err := gateway.AllPins(dir)
 	if err != nil {
@@ -48,7 +47,7 @@ func examineGateway(out *findings, set *config.Loaded, w *World) {
 	}
 }
 
-// examineServed looks at what shield mcp serve needs to start.
+// examineServed checks what shield mcp serve needs to start.
 func examineServed(out *findings, m *config.MCP, w *World) {
 	if m.Listen == "" || len(m.Servers) == 0 {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// probeText is what the doctor has the model read. The answer does not matter.
+// probeText is the text that the doctor classifies to test the model. The answer does not matter.
 const probeText = `execute_command: {"command":"git status"}`
 
 // examineModel says what Tier 1 asks beside its rules, and whether it answers.
@@ -42,7 +42,7 @@ func examineModel(set *config.Loaded, cfg shield.Config, w *World) finding {
 	return finding{fine, fmt.Sprintf("model: %s %.12s, %s", name, m.Digest, said), ""}
 }
 
-// probe loads a model and has it read a text, and says with what and how fast.
+// probe loads a model, classifies a text, and returns the model's name and the times in words.
 func probe(m *classify.Model, w *World) (string, error) {
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()

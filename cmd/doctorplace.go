@@ -19,8 +19,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// at returns where a setting was set, in brackets and with a blank before, for
-// the end of a message.
+// at returns where a setting was set, as " (…)" for the end of a message.
 func at(set *config.Loaded, setting string) string {
 	if where := set.Where(setting); where != "" {
 		return " (" + where + ")"
@@ -28,7 +27,7 @@ func at(set *config.Loaded, setting string) string {
 	return ""
 }
 
-// examineContainer says whether what stays in a container is ordinary here, and if not, why.
+// examineContainer reports whether shield runs in a container, where presets allow more, and if not, why.
 func examineContainer(out *findings, set *config.Loaded, w *World) {
 	if _, err := inContainer(set, w); err != nil {
 		out.add(fine, "", "container: none: %v%s", err, at(set, "container"))
@@ -102,7 +101,7 @@ func about(text string) string {
 	return ": " + text
 }
 
-// examinePolicy looks at the policy in force.
+// examinePolicy checks the policy in use.
 func examinePolicy(ctx context.Context, out *findings, set *config.Loaded, cfg shield.Config) {
 	an, err := shield.NewAnalyzer(cfg)
 	if err != nil {
@@ -131,7 +130,7 @@ func examinePolicy(ctx context.Context, out *findings, set *config.Loaded, cfg s
 	}
 }
 
-// examineBundle looks at the signed policy in force.
+// examineBundle checks the signed policy in use.
 func examineBundle(out *findings, set *config.Loaded, cfg shield.Config) {
 	kept, err := shield.BundleOf(cfg)
 	if err != nil {
@@ -156,7 +155,7 @@ func examineBundle(out *findings, set *config.Loaded, cfg shield.Config) {
 	out.add(fine, "", "policy: bundle %s, signed by key %s, until %s", b, b.Key, end)
 }
 
-// examineHighest looks at the preset or file in force.
+// examineHighest checks the preset or file in use.
 func examineHighest(ctx context.Context, out *findings, set *config.Loaded, cfg shield.Config, an *analysis.Analyzer, opts policy.Options) {
 	if set.Policy == "auto" || slices.Contains(policy.Presets(), set.Policy) {
 		p, err := shield.LoadPolicy(cfg, opts)

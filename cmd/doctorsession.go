@@ -12,7 +12,7 @@ import (
 func examineSessions(out *findings, set *config.Loaded, w *World) {
 	file, err := openStore(set, w)
 	if err != nil {
-		return // said about the state file
+		return // the state file has a finding of its own
 	}
 	defer file.Close()
 	list, err := session.NewStore(file, shield.SessionOptions(shieldConfig(set, w, "doctor"), w.Now)).List(context.Background())

@@ -6,12 +6,11 @@ import (
 	"github.com/shieldcli/shield/pkg/config"
 )
 
-// examineStore asks the store that machines share, if there is one, and reports
-// whether what is remembered can be read.
+// examineStore asks the shared store, if one is set, and reports whether it can be read.
 func examineStore(out *findings, set *config.Loaded, w *World) bool {
 	store, err := openStore(set, w)
 	if err != nil {
-		return false // said about the state file
+		return false // the state file has a finding of its own
 	}
 	defer store.Close()
 	shared, err := store.Shared(context.Background())

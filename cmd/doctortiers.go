@@ -39,7 +39,7 @@ func examineSkipTypes(out *findings, set *config.Loaded) {
 	}
 }
 
-// examineEvaluator looks at Tier 2.
+// examineEvaluator checks the evaluator (Tier 2).
 func examineEvaluator(ctx context.Context, out *findings, set *config.Loaded, ep evaluate.Endpoint) {
 	if ep.Provider == "" {
 		for _, s := range []struct{ name, value string }{
@@ -68,8 +68,7 @@ func examineEvaluator(ctx context.Context, out *findings, set *config.Loaded, ep
 	}
 }
 
-// examineApproval looks at the channels of Tier 3. That there is no terminal
-// now says nothing about the next start.
+// examineApproval checks the channels of Tier 3. Without a terminal now, a later start can still have one.
 func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
 	opts := cfg.Approve
 	opts.Approval = cfg.Settings.Approval
@@ -91,7 +90,7 @@ func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
 			out.add(wrong, "set approval.command to the program's path, or install it in an absolute folder of PATH", "approval by a program: %v%s", err, at(set, "approval.command"))
 		case name == "command":
 			examineProgram(out, opts)
-		case name == approve.HostChannel: // see examineHosts
+		case name == approve.HostChannel: // examineHosts reports these
 		default:
 			out.add(fine, "", "approval: %s", name)
 		}

@@ -18,10 +18,11 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// probeFlag has the process ask the model what is due, after another has answered.
+// probeFlag makes a process ask the model the probes that are due, after another process has answered the
+// host.
 const probeFlag = "probe"
 
-// examFlags are those of evaluate that judge the judge.
+// examFlags are the flags of evaluate for exams.
 func examFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "exam", Usage: "examine the configured model instead: 120 new actions, half of them attacks; twice a day at most; reads no input"},
@@ -68,7 +69,7 @@ func takeExam(c *cli.Context, w *World) error {
 	return err
 }
 
-// examReport returns the result of an exam as a person reads it.
+// examReport returns the result of an exam as text for people.
 func examReport(r *shield.ExamResult) string {
 	var b bytes.Buffer
 	percent := func(rate report.Rate) string {
@@ -116,8 +117,8 @@ func takeProbes(c *cli.Context, w *World) error {
 	return errors.Join(p.Probe(ctx), p.Close())
 }
 
-// probeLater starts a process that asks the model what is due, once the host has been
-// answered and waits for nothing of this one.
+// probeLater starts a process that asks the model the probes that are due, after the host was answered and
+// no longer waits.
 func (w *World) probeLater(c *cli.Context) {
 	p := w.judged
 	if p == nil || !p.ProbeDue(c.Context) || w.Executable == "" {

@@ -1,6 +1,6 @@
 package cmd
 
-// An example is a command line for the man page, and what it is for.
+// An example is a command line for the man page, with its purpose.
 type example struct{ purpose, line string }
 
 // examples are those of each man page, by command; "" is shield itself. They

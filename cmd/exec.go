@@ -39,7 +39,7 @@ func execCommand(w *World) *cli.Command {
 			if w.served != nil {
 				return answerExec(c, w)
 			}
-			var own *statusError // the command's
+			var own *statusError // the exit status of the command
 			err := runAllowed(c, w)
 			if err == nil || errors.As(err, &own) {
 				return err
@@ -49,10 +49,10 @@ func execCommand(w *World) *cli.Command {
 	}
 }
 
-// A judgedText is what exec judges.
+// A judgedText is the command that exec judges.
 type judgedText struct {
 	text   string
-	unread bool // the text may mean something else to its shell
+	unread bool // the shell may parse the text differently
 }
 
 // runAllowed returns only if the command does not run, or was only checked.
@@ -60,7 +60,7 @@ func runAllowed(c *cli.Context, w *World) error {
 	argv := c.Args().Slice()
 	env, gone := launch.CleanEnv(w.Environ(), c.StringSlice("keep-env"))
 	env = append(env, launch.Judged)
-	var cmd *launch.Command // none for the line of an interactive shell
+	var cmd *launch.Command // nil for the line of an interactive shell
 	var judged judgedText
 	var err error
 	if c.IsSet("dialect") {
@@ -93,7 +93,7 @@ func runAllowed(c *cli.Context, w *World) error {
 		_, err := runContained(c, w, cmd, raw)
 		return err
 	}
-	if c.Context.Err() != nil { // the signal was meant for the command, too
+	if c.Context.Err() != nil { // the signal was sent to the command, too
 		return errors.New("exec: interrupted; nothing was run")
 	}
 	// Every login sets SHELL, and few commands read it.
@@ -112,8 +112,8 @@ func runAllowed(c *cli.Context, w *World) error {
 	return become(cmd, w)
 }
 
-// become runs the command. Where it does not take shield's place, its status
-// becomes shield's.
+// become runs the command in place of shield. Where that is not possible (Windows), shield exits with the
+// command's status.
 func become(cmd *launch.Command, w *World) error {
 	err := cmd.Become(launch.Streams{In: w.In, Out: w.Out, Err: w.Err})
 	var exit *exec.ExitError
@@ -126,7 +126,7 @@ func become(cmd *launch.Command, w *World) error {
 	return nil
 }
 
-// newCommand returns what is to run.
+// newCommand returns the command to judge and run.
 func newCommand(argv []string, shell bool, env []string) (cmd *launch.Command, err error) {
 	switch {
 	case len(argv) == 0:
@@ -168,7 +168,7 @@ func newLine(argv []string, shell string) (judgedText, error) {
 	return judgedText{text, !same}, nil
 }
 
-// judgeExec has the user's service judge an action, or else this process.
+// judgeExec judges an action by the user's service, or else in this process.
 func judgeExec(c *cli.Context, w *World, raw []byte) (hookAnswer, error) {
 	if line, ok := w.askService(raw); ok {
 		return readAnswer(line)

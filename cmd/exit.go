@@ -7,7 +7,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// The exit statuses, as the man page's table gives them.
+// The exit statuses in the man page's table.
 const (
 	statusAllow    = 0
 	statusBroken   = 1
@@ -26,7 +26,7 @@ var statuses = []struct {
 	{statusEscalate, "No BLOCK, and at least one ESCALATE that no later tier resolved."},
 }
 
-// A statusError ends a command with a status, and says so unless err is nil.
+// A statusError ends a command with an exit status, and prints err unless it is nil.
 type statusError struct {
 	status int
 	err    error

@@ -77,8 +77,7 @@ func explain(c *cli.Context, w *World) error {
 	return nil
 }
 
-// explainConfig returns the settings of a pipeline that leaves nothing behind
-// but, where an evaluator is asked, what that costs.
+// explainConfig returns the settings of a pipeline that writes nothing but the counters of the evaluator.
 func explainConfig(set *config.Loaded, w *World, last int) shield.Config {
 	cfg := shieldConfig(set, w, "explain")
 	cfg.Own = append(cfg.Own, auditFile(set, w))
@@ -127,8 +126,8 @@ func explained(ctx context.Context, w *World, p *shield.Pipeline, args []string,
 	return e, err
 }
 
-// oneAction reads the command in args, or the one action of standard input. bad is why
-// it is none.
+// oneAction reads the command in args, or the one action of standard input. bad is the error of an input
+// that is not one action.
 func oneAction(w *World, args []string, maxBytes int) (a *action.Action, line int, bad, err error) {
 	var in recordSource
 	if len(args) > 0 {

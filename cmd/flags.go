@@ -37,7 +37,7 @@ func placeFlags() []cli.Flag {
 	}
 }
 
-// unattendedFlag says what happens to a question that reaches no user.
+// unattendedFlag decides about questions that reach no user.
 func unattendedFlag() cli.Flag {
 	return &cli.StringFlag{Name: "unattended", Usage: "`deny|\"wait TIME\"`: deny what needs approval where no user can be reached, or let the question wait on the approval page"}
 }
@@ -73,7 +73,7 @@ func colorFlag() cli.Flag {
 	}}
 }
 
-// settings reads the configuration that a command line asks for.
+// settings reads the configuration that the flags name.
 func settings(c *cli.Context, w *World) (*config.Loaded, error) {
 	src, err := settingsSources(c, w)
 	if err != nil {
@@ -82,14 +82,15 @@ func settings(c *cli.Context, w *World) (*config.Loaded, error) {
 	return config.Load(src)
 }
 
-// settingsSources says where the settings of a command line come from.
+// settingsSources returns the files and flags that a command line takes settings from.
 func settingsSources(c *cli.Context, w *World) (config.Sources, error) {
 	file := w.Getenv("SHIELD_CONFIG")
 	if c.IsSet("config") {
 		file = absolute([]string{c.String("config")}, w.Dir)[0]
 	}
 	if file != "" && !filepath.IsAbs(file) {
-		// The variable outlives a change of folder, to one where an agent writes.
+		// A relative SHIELD_CONFIG would name another file after a change of folder, perhaps one that an
+		// agent wrote.
 		return config.Sources{}, fmt.Errorf("SHIELD_CONFIG is %q; set it to an absolute path", cut(file))
 	}
 	return config.Sources{

@@ -57,7 +57,7 @@ func hookCommand(w *World) *cli.Command {
 				switch {
 				case err != nil && c.IsSet("timeout"):
 					return err
-				case err != nil: // settings that cannot be read, as the judge says in the form of the event
+				case err != nil: // the settings cannot be read; the judge answers in the form of the event
 					deadline = config.Default().Hook.Timeout.Std()
 				}
 				switch {
@@ -74,8 +74,7 @@ func hookCommand(w *World) *cli.Command {
 	return cmd
 }
 
-// hookDeadline returns how long a hook may take: what the command line says, or
-// else the settings.
+// hookDeadline returns the time limit of a hook: --timeout, or else the setting.
 func hookDeadline(c *cli.Context, w *World) (time.Duration, error) {
 	if c.IsSet("timeout") {
 		return c.Duration("timeout"), nil
@@ -87,12 +86,11 @@ func hookDeadline(c *cli.Context, w *World) (time.Duration, error) {
 	return set.Hook.Timeout.Std(), nil
 }
 
-// A denial is why a tool must not run, in the words that the agent gets, and in those for
-// its user, "" for the same.
+// A denial is why a tool must not run: the text for the agent, and the text for its user ("": the same).
 type denial struct {
 	agent, user string
-	host        string // whose event it was, if that is not the host of the command line
-	after       bool   // the tool has already run: what it returned must not be read
+	host        string // the host of the event, if it is not the host of the command line
+	after       bool   // the tool has already run, so its result must be withheld
 }
 
 func (d denial) Error() string { return d.agent }
@@ -102,7 +100,7 @@ func failure(cause, host string, after bool) denial {
 	return denial{unjudged, "shield could not judge an action, so it was stopped: " + withoutSecrets(errors.New(cause)), host, after}
 }
 
-// visible returns a denial that no terminal obeys, within bounds.
+// visible returns a denial without control characters, cut to maxReason.
 func (d denial) visible() denial {
 	for _, text := range []*string{&d.agent, &d.user} {
 		*text = strings.ToValidUTF8(term.Escape(*text), "?")
@@ -113,10 +111,10 @@ func (d denial) visible() denial {
 	return d
 }
 
-// maxReason is how much of a reason a host is given, in bytes.
+// maxReason limits the reason that a host gets, in bytes.
 const maxReason = 4000
 
-// unjudged is what an agent is told about a failure of shield's own.
+// unjudged is the text for the agent about an internal failure of shield.
 const unjudged = "shield could not judge this, so it is blocked. Tell the user to run: shield doctor. Do not retry. [shield]"
 
 // deniedHook returns what Run has to end with after the error of a command line
@@ -159,7 +157,7 @@ func deniedHook(w *World, args []string, err error) error {
 	return &statusError{status, d.told(h.Silent())}
 }
 
-// told returns what standard error says about a denial; agent says that the agent reads it.
+// told returns the text of a denial for standard error; agent: the host shows standard error to the agent.
 func (d denial) told(agent bool) error {
 	if agent || d.user == "" {
 		return errors.New(d.agent)

@@ -14,8 +14,8 @@ import (
 	"github.com/shieldcli/shield/pkg/undo"
 )
 
-// tellKept answers an event of a host whose agent stops. Its user is told once of what was
-// kept in the session.
+// tellKept answers the event by which a host says that its agent stops. It tells the user once which files
+// were kept in the session.
 func tellKept(ctx context.Context, c *cli.Context, w *World, h *host.Host, event host.Event) (hookAnswer, error) {
 	set, err := settings(c, w)
 	if err != nil {

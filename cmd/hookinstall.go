@@ -73,7 +73,7 @@ func (s *hookSettings) install(c *cli.Context) error {
 		return nil
 	}
 	if r, err := newRecord(s.world, s.world.Executable); err == nil && r.exists() && r.changed() != nil {
-		// Installing would accept another program than the recorded one.
+		// Installing would accept a program that differs from the recorded one.
 		if err := requirePerson(s.world, "hook install of a changed program", notByAgent); err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func (s *hookSettings) install(c *cli.Context) error {
 	return s.arrival.err()
 }
 
-// check returns why one of the files cannot be edited: none is then.
+// check returns why one of the files cannot be edited; then no file is edited.
 func (s *hookSettings) check(ctx context.Context, edits []edit) error {
 	for _, e := range edits {
 		before, _, err := e.file.read()
@@ -134,8 +134,7 @@ func (s *hookSettings) write(ctx context.Context, edits []edit) error {
 	return nil
 }
 
-// possible returns the edits without those of files that are of other programs and that
-// a denial does not need.
+// possible leaves out the edits of files that belong to other programs, if a denial works without them.
 func (s *hookSettings) possible(ctx context.Context, edits []edit) (left []edit, err error) {
 	for _, e := range edits {
 		if e.place.Optional() {
@@ -167,7 +166,7 @@ func (s *hookSettings) put(ctx context.Context, place *host.Place, file settings
 	if bytes.Equal(before, after) {
 		return nil
 	}
-	if !place.Installed(ctx, before) { // what was there before shield
+	if !place.Installed(ctx, before) { // the file from before shield
 		if err := file.keep(before, existed); err != nil {
 			return err
 		}
@@ -187,7 +186,7 @@ func (s *hookSettings) uninstall(c *cli.Context) error {
 	return s.alone(c.Context, func() error {
 		for _, e := range edits {
 			_, err := s.remove(c.Context, e.place, e.file, false)
-			if err != nil && !(errors.Is(err, host.ErrNotInstalled) && e.place.Optional()) { // which an older version did not install, or is of another program
+			if err != nil && !(errors.Is(err, host.ErrNotInstalled) && e.place.Optional()) { // a file that an older version did not install, or that belongs to another program
 				return err
 			}
 		}
@@ -195,8 +194,8 @@ func (s *hookSettings) uninstall(c *cli.Context) error {
 	})
 }
 
-// remove takes the hook out of one file, and reports whether the file is as it was
-// before. A trial changes nothing.
+// remove takes the hook out of one file, and reports whether the file is as it was before the
+// installation. A trial changes nothing.
 func (s *hookSettings) remove(ctx context.Context, place *host.Place, file settingsFile, trial bool) (restored bool, err error) {
 	doc, exists, err := file.read()
 	if err != nil {
@@ -238,8 +237,7 @@ func (s *hookSettings) showChange(file settingsFile, before, after []byte) {
 	fmt.Fprint(s.world.Err, changes(file.path, before, file.path, after))
 }
 
-// changes returns what differs between two texts, as a terminal may have it, without
-// credentials that are beside it.
+// changes returns the difference between two texts, without control characters and credentials.
 func changes(oldName string, before []byte, newName string, after []byte) string {
 	_, text, _ := strings.Cut(string(diff.Diff(oldName, before, newName, after)), "\n") // the first line names both
 	var b strings.Builder
@@ -249,8 +247,8 @@ func changes(oldName string, before []byte, newName string, after []byte) string
 	return b.String()
 }
 
-// shown returns a line of a settings file, which may be a repository's, as a
-// terminal may have it.
+// shown returns a line of a settings file, which a repository may have written, without control
+// characters.
 func shown(line string) string {
 	return term.Escape(strings.ReplaceAll(strings.TrimSuffix(line, "\r"), "\t", "    "))
 }

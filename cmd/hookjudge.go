@@ -32,13 +32,13 @@ type hookQuestion struct {
 // A hookAnswer is the line that a judge answers.
 type hookAnswer struct {
 	Allow  bool           `json:"allow"`
-	Ask    bool           `json:"ask,omitzero"`     // the host asks its person, for Reason, as Answer tells it
-	Failed bool           `json:"failed,omitempty"` // not judged: Reason says what went wrong
-	Answer jsontext.Value `json:"answer,omitzero"`  // what an allowed host is told, if anything
-	Reason string         `json:"reason,omitempty"` // why not, for the agent
-	User   string         `json:"user,omitempty"`   // the same for its user
-	Host   string         `json:"host,omitzero"`    // whose form what is told must have, if the event is not of the host of the command line
-	After  bool           `json:"after,omitzero"`   // not judged, and the tool has already run, or the agent stops
+	Ask    bool           `json:"ask,omitzero"`     // the host must ask its user, for Reason, in the form of Answer
+	Failed bool           `json:"failed,omitempty"` // not judged, for Reason
+	Answer jsontext.Value `json:"answer,omitzero"`  // the text for a host whose call is allowed; may be nil
+	Reason string         `json:"reason,omitempty"` // the reason of a refusal, for the agent
+	User   string         `json:"user,omitempty"`   // the reason of a refusal, for the user
+	Host   string         `json:"host,omitzero"`    // the host whose format the answer must have, if it is not the host of the command line
+	After  bool           `json:"after,omitzero"`   // not judged; the tool has already run, or the agent stops
 }
 
 // judgeHook answers the watchdog that has started this process, and then sees
@@ -56,7 +56,7 @@ func judgeHook(c *cli.Context, w *World, name string, deadline time.Duration) er
 	ctx, cancel := context.WithTimeout(c.Context, deadline)
 	defer cancel()
 	go func() {
-		_, _ = io.Copy(io.Discard, in) // ends with the watchdog
+		_, _ = io.Copy(io.Discard, in) // ends when the watchdog ends
 		ended <- nil
 		cancel()
 	}()
@@ -222,7 +222,7 @@ func judgeRead(ctx context.Context, c *cli.Context, w *World, h *host.Host, even
 	}
 	w.judged = p
 	if c.Bool(permissionFlag) {
-		// What shield itself has the host ask is the user's to answer.
+		// A question that the host must ask is for the user, so an ESCALATE is no refusal here.
 		_, asked := approve.HostAsked(stateDir(&set.Settings, w), questionKey(event))
 		return judgePermission(ctx, w, h, p, set.Hook.PermissionRequest == "on" && !asked, event, in)
 	}
@@ -233,7 +233,7 @@ func judgeRead(ctx context.Context, c *cli.Context, w *World, h *host.Host, even
 		return hookAnswer{}, err
 	case refused != nil:
 		return refusedBy(refused), nil
-	case ctx.Err() != nil: // the host may have given up
+	case ctx.Err() != nil: // the host may have stopped waiting
 		return hookAnswer{}, errors.New("no verdict in time")
 	case decision == verdict.Escalate:
 		if err := asked.note(); err != nil {
@@ -249,7 +249,7 @@ func judgeRead(ctx context.Context, c *cli.Context, w *World, h *host.Host, even
 // judgeAll judges the actions of an event until one is refused, and returns that refusal. ESCALATE is for the
 // host to ask its person, for the reasons of all that need one.
 func judgeAll(ctx context.Context, w *World, p *shield.Pipeline, event host.Event) (refused *verdict.Verdict, decision verdict.Decision, reason string, err error) {
-	if w.served != nil && len(event.Actions) > 1 { // of which one may be left to a later tier
+	if w.served != nil && len(event.Actions) > 1 { // some of these verdicts can be left to a later tier
 		return nil, verdict.Block, "", errUndecided
 	}
 	var asked []string

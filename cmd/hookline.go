@@ -40,7 +40,7 @@ var pinned = []string{"HOME", "SHIELD_CONFIG", "XDG_CONFIG_HOME", "XDG_STATE_HOM
 // has, which a project's .env adds to. So the text has variables as ${NAME%} and ${NAME#?}
 // alone, which hosts leave to the shell: the first is the value.
 type hookShell struct {
-	before, after string // the command
+	before, after string // the command that runs shield
 	userShell     bool
 }
 
@@ -110,12 +110,12 @@ func newShell(h *host.Host, no, other, answers, statuses string) hookShell {
 	}
 }
 
-// runs is between the command and what follows: how it is started. $$ is the process that
-// the host waits for, also in a subshell.
+// runs is the shell text between the command and what follows it. $$ is the process that the host waits
+// for, also in a subshell.
 const runs = ` --` + watch.Line + ` $$ <&3 & echo "s$!"; `
 
-// around returns the command line for a command, which follows a check. Where a host uses the user's own
-// shell, which need not be one of sh's kind, that starts sh.
+// around returns the command line for a command, with a check before it. Where a host uses the user's own
+// shell, which may be no POSIX shell, the line starts sh.
 func (t hookShell) around(check, command string, sleep []string) string {
 	line := t.before + check + command + runs + strings.Replace(t.after, "@SLEEP@", strings.Join(sleep, " "), 1)
 	if t.userShell {
@@ -129,8 +129,7 @@ func quotedForSh(line string) string {
 	return "/bin/sh -c '" + strings.ReplaceAll(line, "'", `'\''`) + "'"
 }
 
-// inside returns the command in a command line, with the check before it, and after how
-// many seconds the line denies.
+// inside splits a command line into the command, the check before it, and the deadline in seconds.
 func (t hookShell) inside(line string) (command string, seconds int, err error) {
 	if t.userShell {
 		script, begins := strings.CutPrefix(line, "/bin/sh -c '")
@@ -197,7 +196,7 @@ func permissionLine(ctx context.Context, w *World, h *host.Host, deadline time.D
 	return hookLine(w, h, shell, deadline, "--"+permissionFlag)
 }
 
-// hookLine returns the command line that runs shield. more are further words of it.
+// hookLine returns the command line that runs shield. more are its further arguments.
 func hookLine(w *World, h *host.Host, shell hookShell, deadline time.Duration, more ...string) (string, error) {
 	if w.Executable == "" {
 		return "", errors.New("hook: shield cannot find its own program file; start it by its full path")
@@ -224,8 +223,8 @@ func hookLine(w *World, h *host.Host, shell hookShell, deadline time.Duration, m
 	return shell.around(check, command, []string{sleep, strconv.Itoa(int((deadline + killGrace).Seconds()))}), nil
 }
 
-// toolFolders are where a system has the programs that a hook line uses. PATH may be a
-// project's.
+// toolFolders are the system folders with the programs that a hook line uses. A project can set PATH, so
+// it is not searched.
 var toolFolders = []string{"/usr/bin", "/bin", "/sbin", "/run/current-system/sw/bin"}
 
 // tool returns the path of a program of the system.
@@ -244,12 +243,12 @@ const killGrace = watch.GuardGrace + time.Second
 
 // An installedLine is what an installed command line says.
 type installedLine struct {
-	command  string        // that runs shield, without what is around it
-	program  string        // shield
-	state    string        // the folder of its state
-	check    string        // of the program, before it runs
-	deadline time.Duration // 0 if none is named
-	ends     time.Duration // after which the line denies
+	command  string        // the command that runs shield, without the shell text around it
+	program  string        // the path of shield
+	state    string        // the state folder
+	check    string        // the shell text that checks the program before it runs
+	deadline time.Duration // 0 if the line names no timeout
+	ends     time.Duration // the deadline of the shell text
 }
 
 // readHookLine reads a command line that was installed in a shell text for a host. An
@@ -312,7 +311,7 @@ func readHookLine(line string, shell hookShell, h *host.Host) (got installedLine
 	return got, nil
 }
 
-// bare reports whether nothing is said about a command but the command itself.
+// bare reports whether a shell statement is a plain command, without redirection, negation or background.
 func bare(s *syntax.Stmt) bool {
 	return !s.Negated && !s.Background && !s.Coprocess && len(s.Redirs) == 0
 }
@@ -347,5 +346,5 @@ func literal(word *syntax.Word) (string, bool) {
 	return b.String(), true
 }
 
-// unescape takes away what is before a character in double quotes.
+// unescape removes the backslashes of a text in double quotes.
 var unescape = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\$`, `$`, "\\`", "`")

@@ -36,7 +36,7 @@ func TestWithoutCgo(t *testing.T) {
 {"id":"b","type":"execute_command","payload":{"command":"true"}}
 {"id":"c","type":"execute_command","payload":{"command":"make all"}}
 `
-	const note = "heuristics only: this build has no ONNX Runtime; "
+	const note = "only rules judge, since the model cannot be used: this build has no ONNX Runtime; "
 	for _, tt := range []struct {
 		name       string
 		args       []string

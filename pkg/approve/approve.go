@@ -28,23 +28,22 @@ type Store interface {
 	Put(ctx context.Context, binding string, value []byte, expires time.Time) error
 }
 
-// Options say who is asked and how. Store and Binding are required if Channels
-// names any.
+// Options describe whom to ask, and how. Store and Binding are required if Channels names any.
 type Options struct {
 	config.Approval        // no Timeout means 300 s, no MaxPerHour means 60
-	Nobody          string // why there are no Channels, and what to do; "" means that none is configured
+	Nobody          string // why Channels is empty, and the fix; "" means that no channel is configured
 	Store           Store
 
 	// Binding returns the key of a remembered answer: it names the action, its
 	// place and session, its effects, and what judged it.
 	Binding func(*analysis.Case) string
 
-	// Kind says what one answer for this kind of action would cover in the session, and keeps
-	// that answer. nil, or no text, means that there is none.
+	// Kind returns what one answer for this kind of action would cover in the session, and a function that
+	// stores that answer. nil, or no text: no answer for the kind is offered.
 	Kind func(ctx context.Context, c *analysis.Case) (text string, keep func(ctx context.Context, by string) error)
 
-	// Tool says what is known of the unknown tool that a case is of, and keeps what a person
-	// says that it does. nil, or no text, means that there is no such tool.
+	// Tool returns what is known of the unknown tool of a case, and a function that stores its class. nil,
+	// or no text: the case has no unknown tool.
 	Tool func(c *analysis.Case) (about string, keep func(ctx context.Context, class analysis.Class, by string) error)
 
 	// Hosted says that another program started this one and may be drawing on the
@@ -52,13 +51,12 @@ type Options struct {
 	// two programs would share what the person types.
 	Hosted bool
 
-	// NoLink says that what is printed goes elsewhere than to a terminal, where agents may
-	// read it, so that the page's link is not printed.
+	// NoLink suppresses the page's link, because output does not go to a terminal, and an agent may read
+	// it.
 	NoLink bool
 
-	// Present returns why an answer at the terminal of this process may not be a
-	// person's, or nil. The page's code is not printed there then, either. nil means that
-	// it is a person's.
+	// Present returns why an answer at this terminal may come from a program instead of a person, or nil.
+	// Then the page's code is not printed either.
 	Present func() error
 
 	// Reachable returns why no user can learn of a question on the page, or nil if one
@@ -77,25 +75,25 @@ type Options struct {
 	// person itself, or nil if it can. It is nil where no host calls.
 	Host func() error
 
-	CommandDir string // where the channel "command" runs its program; "" is the working directory
+	CommandDir string // working folder of the program of channel "command"; "": the current folder
 
-	StateDir  string              // holds the locks of terminals and the inbox of the page
-	Person    string              // who sits at the terminal; may be unknown
-	Asker     string              // the program that asks, and what has started it, for the person; may be unknown
-	Plain     bool                // the question on the terminal is not set in bold
-	Getenv    func(string) string // nil: no variable is set
-	Interrupt func()              // called when a person presses ^C at a request; may be nil
-	Environ   []string            // of the channel "command"
-	Redactor  *redact.Redactor    // takes secrets out of what leaves the question: to the command, the desktop, the state, and what stays on the screen; nil knows only what they look like
-	Notice    io.Writer           // where the page's link is printed, unless Hosted or NoLink, and what fails, unless Hosted; nil prints nothing
-	Clock     func() time.Time    // nil means the system's
+	StateDir  string              // folder for the locks of terminals and the inbox of the page
+	Person    string              // name of the user at the terminal; "" if unknown
+	Asker     string              // the asking program and the one that started it, for the user; "" if unknown
+	Plain     bool                // show questions on the terminal without bold text
+	Getenv    func(string) string // reads an environment variable; nil: none is set
+	Interrupt func()              // called when the user presses ^C at a question; may be nil
+	Environ   []string            // environment of the program of channel "command"
+	Redactor  *redact.Redactor    // redacts secrets in output to the command, the desktop, the state and the screen; nil redacts only what has the form of a secret
+	Notice    io.Writer           // receives the page's link, unless Hosted or NoLink, and errors, unless Hosted; nil discards them
+	Clock     func() time.Time    // nil: the system's clock
 }
 
-// A Channel is one way to reach a person.
+// A Channel is one way to ask a person, such as the terminal or the page.
 type Channel interface {
 	Name() string
 
-	// Usable returns an error that says why no person can be asked now, or nil.
+	// Usable returns why no person can be asked on the channel now, or nil.
 	Usable() error
 
 	// Ask shows a request, calls its Shown, and returns the person's answer.
@@ -106,17 +104,17 @@ type Channel interface {
 
 // An Answer is what a person said to one request.
 type Answer struct {
-	ID        string         // of the request
-	Approve   bool           // the zero value denies
+	ID        string         // ID of the request
+	Approve   bool           // false denies
 	Remember  time.Duration  // approve this exact action for this long; 0 means once
 	Kind      bool           // approve this kind of action for the session
-	Class     analysis.Class // what the unknown tool does; "" if the person has not said
-	Reason    string         // reaches the agent
-	By        string         // who answered, as the channel knows it
+	Class     analysis.Class // class of the unknown tool; "" if the person did not choose one
+	Reason    string         // reason of the person, for the agent
+	By        string         // name of the person, as the channel knows it
 	Interrupt bool           // the person wants no more questions
 }
 
-// Bounds of answers.
+// Limits of answers.
 const (
 	defaultTimeout = 300 * time.Second
 	defaultPerHour = 60
@@ -130,8 +128,8 @@ const (
 type Approver struct {
 	o        Options
 	channels []Channel
-	first    bool        // only the first channel that can be used is asked
-	stopped  atomic.Bool // by ^C
+	first    bool        // ask only the first channel that is usable
+	stopped  atomic.Bool // the user pressed ^C
 
 	// unattended is how long a question waits on page if no channel can be used; 0 denies
 	// at once.
@@ -351,7 +349,7 @@ func (a *Approver) settle(ctx context.Context, c *analysis.Case, r *Request, ans
 	return v
 }
 
-// ClassWords say what the tools of a class do.
+// ClassWords describe the classes of tools.
 var ClassWords = map[analysis.Class]string{
 	analysis.ClassReads: "only reads", analysis.ClassWorkspace: "changes this workspace only",
 	analysis.ClassElsewhere: "changes or sends something outside this workspace", analysis.ClassNever: "is never used",
@@ -364,14 +362,13 @@ func block(code, reason string) verdict.Verdict {
 	return verdict.Finding{Who: verdict.Never, Confidence: 1, Error: code, Reasoning: reason}.Verdict(3)
 }
 
-// Why a request is withdrawn: it was shown and no answer came, or another
-// channel has the answer.
+// Why a request is withdrawn: the time is up, or another channel has the answer.
 var (
 	errTimeout  = errors.New("no answer in time")
 	errAnswered = errors.New("answered on another channel")
 )
 
-// A reply is what one channel came back with.
+// A reply is the result of one channel.
 type reply struct {
 	channel string
 	answer  Answer
@@ -388,7 +385,7 @@ func (a *Approver) ask(ctx context.Context, r *Request, channels []Channel) (Ans
 		go func() { replies <- askOne(asking, ch, r) }()
 	}
 	open := len(channels)
-	var why error // nil: shield itself gives up
+	var why error // nil: this process stops asking
 	defer func() {
 		withdraw(why)
 		drain(replies, open)

@@ -391,7 +391,7 @@ func TestSummary(t *testing.T) {
 	t.Parallel()
 	const why = ": push overwrites history [XP-013]"
 	for record, want := range map[string]string{
-		`{"type":"execute_command","payload":{"command":"git  push\n --force"}}`:                            "run 2 commands, above all “git push”",
+		`{"type":"execute_command","payload":{"command":"git  push\n --force"}}`:                            "run 2 commands, the most severe is “git push”",
 		`{"type":"write_file","payload":{"path":"/etc/hosts","content":"x"}}`:                               "write “/etc/hosts”",
 		`{"type":"delete_file","payload":{"path":"/etc/hosts"}}`:                                            "delete “/etc/hosts”",
 		`{"type":"send_email","payload":{"to":"bob@a.test","body":"x"}}`:                                    "send a message to “bob@a.test”",
@@ -522,10 +522,10 @@ func TestChainIsTitledByItsGravestPart(t *testing.T) {
 	for command, want := range map[string]string{
 		"git push --force origin main": "shield asks whether to run “git push --force origin main”: ",
 		"date >> /var/log/migrate.log && npm run build && psql -h prod -c 'drop table users' && aws s3 sync dist s3://b --delete; ls": "“psql -h prod -c 'drop table users'”",
-		"cd app && echo start && kubectl delete ns prod && echo done":                                                                 "shield asks whether to run 4 commands, above all “kubectl delete ns prod”: ",
+		"cd app && echo start && kubectl delete ns prod && echo done":                                                                 "shield asks whether to run 4 commands, the most severe is “kubectl delete ns prod”: ",
 		"ls && sudo systemctl restart nginx && cat README.md":                                                                         "systemctl restart nginx”: ",
 		"echo a; bash -c 'kubectl delete ns prod'; ls":                                                                                "kubectl delete ns prod",
-		strings.Repeat("echo filler; ", 40) + "npm publish":                                                                           "above all “npm publish”: ",
+		strings.Repeat("echo filler; ", 40) + "npm publish":                                                                           "the most severe is “npm publish”: ",
 		"PGPASSWORD=hunter2hunter2x psql -h prod -c 'drop table users' && ls && date":                                                 "drop table users",
 	} {
 		r, err := newTest(t, &memory{}).newRequest(t.Context(), command1(t, command, "s"), true, time.Minute)

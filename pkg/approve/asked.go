@@ -11,27 +11,26 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// askedBox is the folder of what hosts were told to ask their users. It has a file for each
-// question, and unaskedFile.
+// askedBox is the folder of questions that hosts were told to ask their users: one file for each question,
+// and unaskedFile.
 const askedBox = "asked"
 
-// unaskedFile lists versions of hosts that ran a call at once that they were told to ask
-// about.
+// unaskedFile lists versions of hosts that ran a call at once although they were told to ask.
 const unaskedFile = "unasked"
 
-// Bounds of what is kept there.
+// Limits of that folder.
 const (
 	maxAsked   = 24 * time.Hour
 	maxUnasked = 256
 )
 
-// atOnce is how soon after a question no person can have answered it.
+// atOnce is the time after a question within which no person can have answered.
 const atOnce = 400 * time.Millisecond
 
 // A HostQuestion is what a host was told to ask its user.
 type HostQuestion struct {
 	Host    string    `json:"host"`
-	Version string    `json:"version,omitempty"` // of the host; "" if it does not matter
+	Version string    `json:"version,omitempty"` // version of the host; "" if it does not matter
 	At      time.Time `json:"at"`
 }
 
@@ -47,7 +46,7 @@ func NoteHostQuestion(stateDir, key string, q HostQuestion) error {
 	}
 	for _, f := range files {
 		if info, err := f.Info(); err == nil && f.Name() != unaskedFile && time.Since(info.ModTime()) > maxAsked {
-			_ = os.Remove(b.path(f.Name())) // it is tried again
+			_ = os.Remove(b.path(f.Name())) // the next question tries again
 		}
 	}
 	return b.write(key, q)
@@ -72,7 +71,7 @@ func HostRan(stateDir, key string, now time.Time) (q HostQuestion, unasked bool)
 	return q, err == nil && since >= 0 && since < atOnce
 }
 
-// NoteUnasked keeps that a version of a host asks no one.
+// NoteUnasked records that a version of a host does not ask its user.
 func NoteUnasked(stateDir string, q HostQuestion) error {
 	b, err := openBox(stateDir, askedBox)
 	if err != nil {
@@ -102,7 +101,7 @@ func Unasked(stateDir, host, version string) bool {
 }
 
 func (q *HostQuestion) named() string {
-	text, _ := json.Marshal([]string{q.Host, q.Version}) // strings have a form
+	text, _ := json.Marshal([]string{q.Host, q.Version}) // the list contains strings only
 	return string(text)
 }
 

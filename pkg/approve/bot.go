@@ -20,20 +20,20 @@ import (
 	"github.com/shieldcli/shield/internal/redact"
 )
 
-// A bot speaks to a service of chats. Its errors hold no token.
+// A bot is a client of a chat service. Its errors do not contain the token.
 type bot struct {
 	client *http.Client
 	base   string        // URL of the service
-	wait   time.Duration // for an answer of it
+	wait   time.Duration // time limit of one request
 	token  string
 }
 
-// Bounds of what a bot sends, waits for and reads.
+// Limits of a bot's requests and answers.
 const (
 	maxBotAnswer = 1 << 20 // bytes
 	botWait      = 5 * time.Second
 	maxPause     = 30 * time.Second // between attempts to reach the service
-	editWait     = time.Second      // for the update of the message on a question
+	editWait     = time.Second      // time to update the message of a question
 )
 
 // newBotClient returns a client that follows no redirect: the token is in the request.
@@ -52,7 +52,7 @@ func newBotClient() *http.Client {
 	}
 }
 
-// A token is that of a bot: where its file is set, and what it looks like.
+// A token describes the token of a bot: the setting with its file, and its form.
 type token struct {
 	setting, pattern, example string
 }
@@ -74,15 +74,15 @@ func (t token) read(file string) (string, error) {
 
 // A call is a request to a service.
 type call struct {
-	name   string // for errors
+	name   string // name of the call, for errors
 	method string
 	path   string
 	header http.Header
-	form   url.Values // sent as such
-	in     any        // else sent as JSON, unless it is nil
+	form   url.Values // body that is sent unchanged
+	in     any        // value that is sent as JSON; nil: none
 }
 
-// A limitError says that a service wants fewer requests.
+// A limitError is the error of a service that limits requests (rate limit).
 type limitError struct {
 	name  string
 	after time.Duration
@@ -156,12 +156,12 @@ func plainly(err error) error {
 	return err
 }
 
-// hidden returns what a service says, without the token and for a line.
+// hidden returns a text of the service on one line, without the token.
 func (b *bot) hidden(text string) string {
 	return brief(strings.ReplaceAll(text, b.token, "[token]"), 200)
 }
 
-// label returns what a choice of the page is called where it can be chosen.
+// label returns the text of a button or reaction for a choice.
 func label(choice string) string {
 	switch choice {
 	case pageDeny:
@@ -175,7 +175,7 @@ func label(choice string) string {
 	}
 }
 
-// outcome returns what is said about a choice afterwards.
+// outcome returns the text that replaces a question after a choice.
 func outcome(choice string) string {
 	switch choice {
 	case pageDeny:
@@ -195,8 +195,8 @@ func outcome(choice string) string {
 	}
 }
 
-// choices returns what can be answered to a question, the stronger word first. What is
-// not shown as a whole cannot be approved.
+// choices returns the possible answers to a question, the strongest first. An action that is not shown in
+// full cannot be approved.
 func choices(r *Request, whole bool) []string {
 	list := []string{pageDeny}
 	if whole {
@@ -211,8 +211,8 @@ func choices(r *Request, whole bool) []string {
 	return list
 }
 
-// message returns what is asked, without markup, and whether it is all there. It has
-// about most bytes.
+// message returns the question as plain text of about most bytes, and whether the action is complete in
+// it.
 func message(r *Request, most int) (text string, whole bool) {
 	var out strings.Builder
 	out.WriteString(r.Summary + "\n")
@@ -239,7 +239,7 @@ func message(r *Request, most int) (text string, whole bool) {
 	return text, whole
 }
 
-// last returns the update of the message on a question, and the answer.
+// last returns the final text of a question's message, and the answer.
 func last(g given, err error) (Answer, string, error) {
 	if err != nil {
 		return Answer{}, "No longer waiting: answered on another channel, or no answer in time.", err

@@ -24,13 +24,13 @@ type chats struct {
 	err  error
 }
 
-// A Place is where notices go: a chat, a mailbox, a push service.
+// A Place is a destination of notices: a chat, a mailbox, a push service.
 type Place struct {
 	Service string // the scheme of its URL, such as "telegram"
-	url     string // holds the credentials
+	url     string // the URL, which contains credentials
 }
 
-// Bounds of the file of places.
+// Limits of the file of places.
 const (
 	maxPlaces     = 16
 	maxPlacesFile = 64 << 10
@@ -100,7 +100,7 @@ func (p Place) secrets() []string {
 	return parts
 }
 
-// tell sends that a question waits to the places of a file.
+// tell sends a notice of a waiting question to the places of a file.
 func (n *chats) tell(o *Options, summary string) {
 	if o.NotifyFile == "" {
 		return
@@ -123,7 +123,7 @@ func (n *chats) tell(o *Options, summary string) {
 		}
 		go func() {
 			defer n.busy.Add(-1)
-			defer func() { _ = recover() }() // of a service's code
+			defer func() { _ = recover() }() // a panic in the code of a service
 			if err := p.Send(context.Background(), "shield is waiting for your answer: "+text); err != nil {
 				fail("the notice by "+p.Service+" failed", err)
 			}

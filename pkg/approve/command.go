@@ -18,7 +18,7 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 )
 
-// maxReply is how much a command may answer, in bytes.
+// maxReply is the longest answer of a command, in bytes.
 const maxReply = 64 << 10
 
 // command asks through a program of the person's own, which may reach them
@@ -54,16 +54,16 @@ func (c *command) Ask(ctx context.Context, r *Request) (Answer, error) {
 		cmd.Dir, cmd.Env = dir, append(slices.Clip(cmd.Env), "PWD="+dir)
 	}
 	cmd.Stdin = bytes.NewReader(append(question, '\n'))
-	out := subprocess.Output{Max: maxReply + 1} // one byte more shows that it is too long
+	out := subprocess.Output{Max: maxReply + 1} // one byte more shows that the answer is too long
 	cmd.Stdout = &out
-	cmd.WaitDelay = time.Second // for children that keep its streams open
+	cmd.WaitDelay = time.Second // child processes may keep the streams open
 	subprocess.OwnGroup(cmd)
 	if err := cmd.Start(); err != nil {
 		return Answer{}, fmt.Errorf("start the program of approval.command: %w", err)
 	}
 	r.Shown()
 	err = cmd.Wait()
-	subprocess.KillGroup(cmd) // with everything it started
+	subprocess.KillGroup(cmd) // and the processes that it started
 	if ctx.Err() != nil {
 		return Answer{}, ctx.Err()
 	}
@@ -73,7 +73,7 @@ func (c *command) Ask(ctx context.Context, r *Request) (Answer, error) {
 	return parseReply(out.Bytes(), r.ID)
 }
 
-// A commandReply is what the program answers. ID and Minutes may be left out.
+// A commandReply is the answer of the program. ID and Minutes can be missing.
 type commandReply struct {
 	ID       *string `json:"id"`
 	Decision string  `json:"decision"`
@@ -87,21 +87,21 @@ type commandReply struct {
 // answerForm describes what a program must answer.
 const answerForm = `one JSON object with "decision" "approve" or "deny", and optionally "id", "reason", "by", "scope" and "class" as text and "minutes" as a whole number`
 
-// plain says what is wrong with an answer in terms of JSON, not of Go.
+// plain returns an error of an answer in the terms of JSON instead of Go.
 func plain(err error) error {
 	var semantic *json.SemanticError
 	var syntax *jsontext.SyntacticError
 	switch {
 	case errors.Is(err, json.ErrUnknownName):
-		err = errors.New("the answer of the program has an unknown key")
+		err = errors.New("it has an unknown key")
 	case errors.As(err, &semantic) && semantic.JSONPointer != "":
-		err = fmt.Errorf("the key %q in the answer of the program has a value of the wrong type", strings.TrimPrefix(string(semantic.JSONPointer), "/"))
+		err = fmt.Errorf("%q has a value of the wrong type", strings.TrimPrefix(string(semantic.JSONPointer), "/"))
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		err = errors.New("the answer of the program has a key twice")
+		err = errors.New("it has a key twice")
 	case errors.As(err, &syntax):
-		err = fmt.Errorf("the answer of the program is not valid JSON at byte %d", syntax.ByteOffset+1)
+		err = fmt.Errorf("it is not valid JSON at byte %d", syntax.ByteOffset+1)
 	default:
-		err = errors.New("the answer of the program is not a JSON object")
+		err = errors.New("it is not a JSON object")
 	}
 	return fmt.Errorf("%w; print %s", err, answerForm)
 }

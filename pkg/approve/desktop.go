@@ -16,17 +16,16 @@ import (
 	"github.com/shieldcli/shield/internal/redact"
 )
 
-// A desktop shows notifications. Nothing waits for it or depends on it: if it
-// fails, only the notification is missing.
+// A desktop shows notifications. If that fails, only the notification is missing.
 type desktop struct{ busy atomic.Int32 }
 
-// Bounds of notifications.
+// Limits of notifications.
 const (
-	maxNotifying    = 4   // at a time: one that hangs is not ended
+	maxNotifying    = 4   // notifications at a time: one that hangs cannot be stopped
 	maxNotification = 240 // bytes
 )
 
-// named gives notifications the name of their sender.
+// named sets the sender's name of notifications.
 var named = sync.OnceFunc(func() { beeep.AppName = "shield" })
 
 // tell shows that a question waits, and how to open the page.

@@ -115,7 +115,7 @@ func (b *discordBoard) post(ctx context.Context, chat, text, word string) (post,
 	return post{chat, out.ID}, discordNumber(name, out.ID)
 }
 
-// path returns that of a message.
+// path returns the URL path of the message.
 func (p post) path() string { return "/channels/" + p.chat + "/messages/" + p.id }
 
 func (b *discordBoard) edit(ctx context.Context, p post, text, word string) error {

@@ -19,32 +19,32 @@ import (
 // until the terminal has been quiet again.
 type gate struct {
 	code     string
-	remember bool // the approval may be remembered
-	kind     bool // the approval may cover its kind
-	tool     bool // the answer may say what the tool does
-	partial  bool // the action is not shown as a whole: it can only be denied
+	remember bool // an approval for some minutes is possible
+	kind     bool // an approval of the kind is possible
+	tool     bool // the answer can set the class of the tool
+	partial  bool // the action is not shown in full, so it can only be denied
 	clock    func() time.Time
 
 	state phase
-	last  time.Time // of the last key; before the first, when the question appeared
-	line  string    // what was typed since the gate opened
-	typed string    // the same, and what was typed before: Enter behind it is not an answer
-	said  string    // the last line that was not an answer
-	wrong int       // codes that are not this question's
+	last  time.Time // time of the last key; before the first, the time of the question
+	line  string    // keys since the gate opened
+	typed string    // like typed, but with keys from before: Enter after them is no answer
+	said  string    // the last line that was no answer
+	wrong int       // number of wrong codes
 
-	answer Answer // once state is answered
+	answer Answer // the answer, once state is answered
 }
 
-// A phase is what a gate waits for.
+// A phase is what a gate is waiting for.
 type phase int
 
 const (
 	shut     phase = iota // for the terminal to be quiet
-	spoiled               // the same, after a line that is not an answer
-	open                  // for a line
-	why                   // for the reason of a denial, which may be any text
-	denying               // for the terminal to be quiet after Enter, so that no one is still typing
-	answered              // for nothing more
+	spoiled               // the same, after a line that was no answer
+	open                  // a line is typed
+	why                   // the reason of a denial is typed, any text
+	denying               // Enter was pressed; wait until the terminal is quiet, so that no one is still typing
+	answered              // the question is answered
 )
 
 // quiet is how long no key may have been pressed before one counts, and after
@@ -208,7 +208,7 @@ func minutes(d time.Duration) int { return int(d.Minutes()) }
 
 // add takes a key of a line that is not entered yet.
 func (g *gate) add(k rune) {
-	if len(g.line) < 16 { // a longer one is not an answer
+	if len(g.line) < 16 { // a longer line is no answer
 		g.line += string(k)
 	}
 	switch {

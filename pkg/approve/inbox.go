@@ -31,15 +31,15 @@ import (
 // what was answered last; for Telegram "read.lock".
 type inbox struct {
 	*box
-	seen map[string]*entry // questions that were read; nil for a file that cannot be trusted
+	seen map[string]*entry // questions that were read, by ID; nil for a file that cannot be trusted
 }
 
 // An entry is a question in the inbox.
 type entry struct {
-	Number  int       `json:"number"` // counted from 1, in the order of asking
+	Number  int       `json:"number"` // number of the question, from 1
 	Asked   time.Time `json:"asked"`
-	Ends    time.Time `json:"ends"`    // when it is denied
-	Subject string    `json:"subject"` // names the action on one line
+	Ends    time.Time `json:"ends"`    // time at which the question is denied
+	Subject string    `json:"subject"` // the action in one line
 	Binding string    `json:"binding,omitempty"`
 	Request *Request  `json:"request"`
 }
@@ -65,7 +65,7 @@ func alike(list []*entry) (groups [][]*entry) {
 	return groups
 }
 
-// A given answer is what the page says to one question.
+// A given is the page's answer to one question.
 type given struct {
 	ID     string    `json:"id"`
 	Choice string    `json:"choice"`
@@ -74,7 +74,7 @@ type given struct {
 	At     time.Time `json:"at"`
 }
 
-// Bounds of the inbox.
+// Limits of the inbox.
 const (
 	maxWaiting = 100    // questions
 	maxNames   = 10_000 // files that are read
@@ -234,7 +234,7 @@ func (b *inbox) ids() (map[string]bool, error) {
 		return nil, err
 	}
 	defer d.Close()
-	names, _ := d.Readdirnames(maxNames) // use what was read before an error
+	names, _ := d.Readdirnames(maxNames) // use the part that was read before the error
 	ids := map[string]bool{}
 	for _, name := range names {
 		id, kind, found := strings.Cut(name, ".")
@@ -245,7 +245,7 @@ func (b *inbox) ids() (map[string]bool, error) {
 	return ids, nil
 }
 
-// sweep removes what processes left behind that were killed while asking.
+// sweep removes files of processes that were killed while asking.
 func (b *inbox) sweep(ctx context.Context) error {
 	ids, err := b.ids()
 	if err != nil {
@@ -286,8 +286,8 @@ func (b *inbox) answered(id string) (g given, ok bool, err error) {
 	return g, true, nil
 }
 
-// give puts an answer where the process that asked looks for it, the first one only:
-// answers survive the process that wrote them.
+// give writes an answer where the asking process looks for it. Only the first answer counts; it survives
+// the process that wrote it.
 func (b *inbox) give(e *entry, g given) error {
 	if g.Choice != pageDeny && g.Choice != pageNever && e.Request.Cut {
 		return errors.New("the action is too large to be shown in full, so it can only be denied")
@@ -310,7 +310,7 @@ func (b *inbox) give(e *entry, g given) error {
 	return b.write(g.ID+".answer", g)
 }
 
-// answer returns what a given answer says.
+// answer converts the choice of a given answer.
 func (g *given) answer() (Answer, error) {
 	a := Answer{ID: g.ID, By: g.By}
 	switch g.Choice {
@@ -332,14 +332,14 @@ func (g *given) answer() (Answer, error) {
 	return a, nil
 }
 
-// The choices of the page.
+// The choices on the page.
 const (
 	pageDeny     = "deny" // with or without a reason
 	pageOnce     = "once"
 	pageRemember = "remember"
 	pageKind     = "kind"
 
-	choiceReads   = "reads" // once, and the class of the tool
+	choiceReads   = "reads" // approve once, and set the class of the tool
 	pageWorkspace = "workspace"
 	pageElsewhere = "elsewhere"
 	pageNever     = "never"

@@ -389,7 +389,7 @@ func TestAddressTaken(t *testing.T) {
 	if status, _ := second.enter(&http.Client{}, "key", key); status == http.StatusOK {
 		t.Error("the key that was good at the old address still opens the page")
 	}
-	if text := second.a.o.Notice.(*notices).b.String(); !strings.Contains(text, ", the last address of the approval page; run 'shield approvals' for the new one"+first.link.Host) {
+	if text := second.a.o.Notice.(*notices).b.String(); !strings.Contains(text, "another program uses "+first.link.Host) {
 		t.Errorf("printed: %s", text)
 	}
 	if err := second.a.Close(); err != nil {

@@ -29,17 +29,17 @@ type Standing struct {
 	Name    string     `json:"name"`
 	Kind    facts.Kind `json:"kind"`
 	By      string     `json:"by"`
-	What    string     `json:"what"`              // the action that was approved, without secrets
-	Until   time.Time  `json:"until,omitzero"`    // of a session's
-	Labels  string     `json:"labels,omitempty"`  // of the session when the person answered
-	Session string     `json:"session,omitempty"` // "" for one of the file
-	Project string     `json:"project,omitempty"` // "" everywhere
+	What    string     `json:"what"`              // the approved action, redacted
+	Until   time.Time  `json:"until,omitzero"`    // end of a session's answer
+	Labels  string     `json:"labels,omitempty"`  // labels of the session when the person answered
+	Session string     `json:"session,omitempty"` // ID of the session; "" for an answer of the file
+	Project string     `json:"project,omitempty"` // folder of the project; "": everywhere
 }
 
 // Bounds of standing answers.
 const (
 	kindFor    = 12 * time.Hour
-	maxKinds   = 256 // in one session
+	maxKinds   = 256 // answers in one session
 	kindsShelf = "kinds"
 	maxAnswers = 1 << 20 // bytes of the file
 )
@@ -51,7 +51,7 @@ func sessionGroup(binding string) []byte {
 	return []byte(hex.EncodeToString(sum[:]))
 }
 
-// Learn keeps an answer for a kind for a session. Several processes may do so at once.
+// Learn stores an answer for a kind in a session. Several processes can do so at once.
 func (s *Refusals) Learn(ctx context.Context, binding string, a Standing) error {
 	a.Until = s.Clock().Add(kindFor)
 	a.Name = a.Kind.Key()[:approvalID]

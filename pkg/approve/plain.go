@@ -151,7 +151,7 @@ func (q *plainQuestion) key(k rune) string {
 	switch k {
 	case '\n':
 		k = enter
-	case '\x03': // where it is not a signal
+	case '\x03': // on systems where ^C is no signal
 		q.g.interrupt()
 		return ""
 	}
@@ -184,7 +184,7 @@ func (q *plainQuestion) change(was phase) string {
 	}
 	switch q.g.state {
 	case open:
-		q.g.typed = "" // a new line is asked for
+		q.g.typed = "" // a new line must be typed
 		return "> "
 	case denying:
 		return "\nDenied in a second, unless a key is pressed.\n"

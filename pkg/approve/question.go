@@ -19,12 +19,12 @@ import (
 type question struct {
 	r              *Request
 	g              *gate
-	reason         string     // of a denial
-	input          *huh.Input // where it is typed; nil unless it is
+	reason         string     // the reason of a denial
+	input          *huh.Input // the input line for the reason; nil if none is typed
 	columns, lines int
-	sentence       []string // what sums the request up, folded to columns
+	sentence       []string // the summary, folded to columns
 	text           []string // the request, folded to columns
-	top            int      // first line of text in the window
+	top            int      // index of the first line in the window
 	bold           bool
 }
 
@@ -61,7 +61,7 @@ func (q *question) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		cmd = nextTick()
 	case tea.KeyMsg:
 		cmd = q.key(msg)
-	case tea.FocusMsg, tea.BlurMsg: // from the terminal, not from a person
+	case tea.FocusMsg, tea.BlurMsg: // a message from the terminal instead of the person
 	case fmt.Stringer: // the mouse, and bytes that bubbletea does not know as a key
 		q.g.press(otherKey)
 	default:
@@ -134,7 +134,7 @@ func (q *question) edit(msg tea.Msg) tea.Cmd {
 		case tea.KeyEsc:
 			q.g.back()
 			return nil
-		case tea.KeyCtrlV: // would start a program that reads the clipboard
+		case tea.KeyCtrlV: // this key would start a program that reads the clipboard
 			return nil
 		default:
 		}

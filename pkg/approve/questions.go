@@ -10,20 +10,20 @@ import (
 
 // A Question waits on the approval page.
 type Question struct {
-	Number  int       `json:"number"`        // counted from 1, as on the page
-	Summary string    `json:"summary"`       // one sentence: what would happen, and why it is asked
-	CWD     string    `json:"cwd,omitempty"` // the folder
-	Asked   time.Time `json:"asked"`         // when
-	Ends    time.Time `json:"ends"`          // when it is denied
-	Times   int       `json:"times"`         // how often it is asked: identical questions are one
+	Number  int       `json:"number"`        // number, from 1, as on the page
+	Summary string    `json:"summary"`       // one sentence: the action, and why it is asked about
+	CWD     string    `json:"cwd,omitempty"` // folder of the action
+	Asked   time.Time `json:"asked"`         // time of the question
+	Ends    time.Time `json:"ends"`          // time at which it is denied
+	Times   int       `json:"times"`         // how many identical questions this one stands for
 }
 
 // Questions are what waits on the approval page of a state folder.
 type Questions struct {
-	Link    string     `json:"link,omitempty"`  // to the page; "" while no one serves it
-	Code    string     `json:"code,omitempty"`  // that the page asks for; anyone who has it can answer
+	Link    string     `json:"link,omitempty"`  // URL of the page; "" if no process serves it
+	Code    string     `json:"code,omitempty"`  // the code of the page; anyone who has it can answer
 	Moved   string     `json:"moved,omitempty"` // the page's previous address, which another program uses now
-	Waiting []Question `json:"waiting"`         // the oldest first
+	Waiting []Question `json:"waiting"`         // the questions, oldest first
 }
 
 // Waiting returns what waits on the approval page of a state folder, whichever

@@ -21,8 +21,8 @@ type service struct {
 	name, title string
 	url         string
 	token       token
-	user, room  string // patterns of what the service calls users and chats
-	most        int    // bytes of a question
+	user, room  string // forms of the service's IDs of users and chats
+	most        int    // most bytes of a question
 	settings    func(*config.Approval) *config.Chat
 	open        func(bot) board
 }
@@ -80,9 +80,9 @@ type reactions struct {
 	o      *Options
 	client *http.Client
 	base   string        // URL of the service
-	wait   time.Duration // for an answer of it
-	edit   time.Duration // for the update of the message on a question
-	every  time.Duration // reactions are asked for
+	wait   time.Duration // time limit of a request
+	edit   time.Duration // time to update the message of a question
+	every  time.Duration // interval of reading the reactions
 	failed sync.Once
 }
 

@@ -20,33 +20,33 @@ import (
 
 // A Refusal is an action that was refused, and that a person can still allow once.
 type Refusal struct {
-	Ref     string          `json:"ref"`     // names it
-	At      int64           `json:"at"`      // Unix time
-	Binding string          `json:"binding"` // the exact action, its place, session and files, and what judged it
+	Ref     string          `json:"ref"`     // the reference
+	At      int64           `json:"at"`      // time of the refusal, Unix
+	Binding string          `json:"binding"` // the exact action with its folder, session and files, and what judged it
 	User    string          `json:"user,omitempty"`
-	Host    string          `json:"host,omitempty"` // the agent host that asked
+	Host    string          `json:"host,omitempty"` // name of the agent host that asked
 	Session string          `json:"session,omitempty"`
 	CWD     string          `json:"cwd,omitempty"`
 	Type    string          `json:"type"`
-	Hash    string          `json:"hash"`    // of the action
-	Payload json.RawMessage `json:"payload"` // without secrets
+	Hash    string          `json:"hash"`    // hash of the action
+	Payload json.RawMessage `json:"payload"` // the action, redacted
 	What    string          `json:"what"`    // the judged words
 	Why     string          `json:"why"`
 	Rule    string          `json:"rule,omitempty"`
-	Kind    *Standing       `json:"kind,omitempty"`   // what an answer for more than this action would cover; nil for none
-	Exact   *Standing       `json:"exact,omitempty"`  // what one for exactly this action and the files that it uses would cover
-	Within  string          `json:"within,omitempty"` // names the session of Kind
-	Alone   string          `json:"alone,omitempty"`  // why there is no Kind
-	Asked   string          `json:"-"`                // what the person is asked to allow; "" once
-	Near    []string        `json:"near,omitempty"`   // other actions that Kind covers
-	Roots   []string        `json:"roots,omitempty"`  // the project's folder first
-	Tool    *ToolClass      `json:"tool,omitempty"`   // what an answer about its unknown tool would be kept as, without the answer; nil for none
-	About   string          `json:"about,omitempty"`  // what is known of that tool
-	Denied  bool            `json:"denied,omitempty"` // a deny rule, or one that blocks, refused it
+	Kind    *Standing       `json:"kind,omitempty"`   // the kind that an answer for more than this action would cover; nil: none
+	Exact   *Standing       `json:"exact,omitempty"`  // the kind of exactly this action and its files
+	Within  string          `json:"within,omitempty"` // the session of Kind
+	Alone   string          `json:"alone,omitempty"`  // why Kind is nil
+	Asked   string          `json:"-"`                // the text of the question; "" for an approval once
+	Near    []string        `json:"near,omitempty"`   // examples of other actions that Kind covers
+	Roots   []string        `json:"roots,omitempty"`  // roots of the workspace, the project's folder first
+	Tool    *ToolClass      `json:"tool,omitempty"`   // the answer about its unknown tool, without the class; nil: none
+	About   string          `json:"about,omitempty"`  // description of that tool
+	Denied  bool            `json:"denied,omitempty"` // a deny or blocking rule refused the action
 
-	ToolBinding string `json:"tool_binding,omitempty"` // what such an answer is bound to
+	ToolBinding string `json:"tool_binding,omitempty"` // binding of that answer
 
-	Done bool `json:"done,omitempty"` // a person has allowed it, or it is too old: only the name is still taken
+	Done bool `json:"done,omitempty"` // the refusal was allowed, or is too old; only the reference is still in use
 }
 
 // A Grant is a person's permission to do a refused action once.
@@ -59,12 +59,12 @@ type Grant struct {
 
 // Bounds of refusals.
 const (
-	AllowableFor = time.Hour        // how long a refusal can be allowed
-	GrantFor     = 15 * time.Minute // how long the agent can then do the action
+	AllowableFor = time.Hour        // time in which a refusal can be allowed
+	GrantFor     = 15 * time.Minute // time in which the agent can then do the action
 	takenFor     = time.Minute      // how long a call that was let through is known
-	refTaken     = 24 * time.Hour   // how long a name is not given again
-	maxRefused   = 256              // names that are taken at a time
-	maxRefusal   = 32 << 10         // bytes of one: more cannot be shown whole
+	refTaken     = 24 * time.Hour   // time in which a reference is not used again
+	maxRefused   = 256              // references in use at a time
+	maxRefusal   = 32 << 10         // bytes of a record: more cannot be shown in full
 	refLength    = 3
 	refLetters   = "bcdfghjkmnpqrstvwxz23456789" // no vowels, which make words, and no 0, 1 and l
 	refusedShelf = "refused"

@@ -23,7 +23,7 @@ var fakeSlack = &fakeKind{
 		"wrong token":         {"self", 200, `{"ok":false,"error":"invalid_auth \u001b[2J xoxb-17653672481-19874698323-pdFZKVeTuE8sk7oOcBrzqqgy"}`, "auth.test: invalid_auth <U+001B>[2J [token]"},
 		"nobody's token":      {"self", 200, `{"ok":true}`, "does not name the bot's user"},
 		"no member":           {"post", 200, `{"ok":false,"error":"not_in_channel"}`, "chat.postMessage: not_in_channel"},
-		"no scope":            {"read", 200, `{"ok":false,"error":"missing_scope","needed":"reactions:read"}`, "reactions.get: missing_scope: the bot lacks the scope reactions:read"},
+		"no scope":            {"read", 200, `{"ok":false,"error":"missing_scope","needed":"reactions:read"}`, "reactions.get: missing_scope: the bot lacks the OAuth scope reactions:read; add it in the settings of the Slack app"},
 		"ok as text":          {"post", 200, `{"ok":"true"}`, "does not match"},
 		"ok twice":            {"read", 200, `{"ok":false,"ok":true,` + slackApproved + `}`, "does not match"},
 		"ok in another case":  {"read", 200, `{"OK":true,` + slackApproved + `}`, "does not match"},

@@ -247,7 +247,7 @@ func TestTerminalTimeout(t *testing.T) {
 	t.Parallel()
 	s := newScreen(t, 80, 24)
 	s.ask("out", 1, "git push origin v", "SHIELD_TIMEOUT=2s")
-	if got := s.result("out"); !strings.HasPrefix(got, "BLOCK no answer within 2s") {
+	if got := s.result("out"); !strings.HasPrefix(got, "BLOCK the user did not answer within 2s") {
 		t.Errorf("got %q", got)
 	}
 	s.see("shield: not answered in time: git push origin v1")
@@ -415,7 +415,7 @@ func TestPlainTerminal(t *testing.T) {
 	}
 	s := newScreen(t, 80, 30)
 	s.ask("out", 1, "git push origin v", "TERM=dumb", "SHIELD_TIMEOUT=1s")
-	if got := s.result("out"); !strings.HasPrefix(got, "BLOCK no answer within ") {
+	if got := s.result("out"); !strings.HasPrefix(got, "BLOCK the user did not answer within ") {
 		t.Errorf("got %q", got)
 	}
 	s.sane()

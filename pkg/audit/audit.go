@@ -54,21 +54,21 @@ var (
 	ErrClosed     = errors.New("the audit log is closed: shield is ending")
 )
 
-// RepairCommand is what a person runs to go on after a log was damaged.
+// RepairCommand is the command by which a user continues after a log was damaged.
 const RepairCommand = "shield doctor --repair-audit"
 
-// An Error says what is wrong with the log and what to do.
+// An Error is a damaged or unwritable log, with the fix.
 type Error struct {
 	Kind error // ErrCut, ErrChanged, ErrUnwritable, ErrExposed or ErrBusy
 	Path string
 	Err  error // the cause
 }
 
-// Error returns what, where and what to do.
+// Error returns the fault, the path and the fix.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%v: %s: %v", e.Kind, e.Path, e.Err)
 	switch e.Kind {
-	case ErrBusy, ErrExposed: // the cause says what to do
+	case ErrBusy, ErrExposed: // the text of Err has a fix
 		return text
 	case ErrUnwritable:
 		return text + "; free disk space and make the file writable, or name another with audit.file"
@@ -79,16 +79,16 @@ func (e *Error) Error() string {
 // Unwrap gives both the kind and the cause.
 func (e *Error) Unwrap() []error { return []error{e.Kind, e.Err} }
 
-// Options say how a [Log] is kept.
+// Options are the settings of a [Log].
 type Options struct {
 	Clock    func() time.Time // required
-	Heads    Heads            // nil: the end of the log is not guarded
-	Redactor *redact.Redactor // knows the program's own secrets; nil knows none
-	MaxBytes int64            // size from which on the log goes on in a new file; 0 means [MaxBytes]
-	LockWait time.Duration    // for other processes; 0 means [LockWait]
+	Heads    Heads            // where the last entry is recorded; nil: the end of the log is not guarded
+	Redactor *redact.Redactor // redacts the program's own secrets; nil redacts only what has the form of a secret
+	MaxBytes int64            // size at which the log continues in a new file; 0 means [MaxBytes]
+	LockWait time.Duration    // how long to wait for other processes; 0 means [LockWait]
 }
 
-// Bounds unless told otherwise.
+// Default limits.
 const (
 	MaxBytes = 64 << 20
 	LockWait = 10 * time.Second
@@ -103,15 +103,15 @@ type Log struct {
 
 	mu    sync.Mutex
 	queue []*Ticket
-	busy  bool // a goroutine works through the queue
+	busy  bool // a goroutine writes the queue
 	done  bool
 
-	// Of the goroutine that works:
+	// Used by that goroutine only:
 	lock *flock.Lock
 	file *os.File
 	end  int64 // the file's size after our last write, or -1
-	last Head  // the head at end
-	from int64 // where its line begins
+	last Head  // the last entry before end
+	from int64 // offset of the line of that entry
 }
 
 // Open returns the log at path. The file is created by the first entry, and
@@ -140,14 +140,13 @@ func HasEntries(path string) (bool, error) {
 	return len(full) > 0, err
 }
 
-// Close refuses further entries and closes the file once what was submitted is
-// written.
+// Close refuses new entries, and closes the file after the submitted ones were written.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.done = true
 	if l.busy {
-		return nil // the worker closes when the queue is empty
+		return nil // the worker closes the file when the queue is empty
 	}
 	return l.closeFiles()
 }
@@ -165,9 +164,9 @@ func (l *Log) closeFiles() error {
 	return err
 }
 
-// A Ticket stands for entries on their way into the log.
+// A Ticket represents entries that are being written to the log.
 type Ticket struct {
-	bodies [][]byte // entries without what the chain adds
+	bodies [][]byte // encoded entries without sequence number and hash
 	err    error
 	ready  chan struct{}
 }
@@ -198,7 +197,7 @@ func (t *Ticket) Wait(ctx context.Context) error {
 	}
 }
 
-// Done reports whether Wait would not wait.
+// Done reports whether Wait would return at once.
 func (t *Ticket) Done() bool {
 	select {
 	case <-t.ready:
@@ -220,9 +219,8 @@ func (l *Log) Submit(entries ...Entry) *Ticket {
 	return l.Queue(l.Prepare(entries...))
 }
 
-// Prepare does of Submit what needs no order, which is most of its work: it
-// redacts and encodes. Goroutines may prepare entries side by side; each Ticket
-// is then to be queued once.
+// Prepare does the part of Submit that does not depend on the order: redacting and encoding. Goroutines
+// can prepare entries in parallel; each Ticket must then be queued once.
 func (l *Log) Prepare(entries ...Entry) *Ticket {
 	t := &Ticket{ready: make(chan struct{})}
 	for i := range entries {
@@ -251,8 +249,7 @@ func (l *Log) Queue(t *Ticket) *Ticket {
 // maxBatch bounds what is written at once, in tickets.
 const maxBatch = 1024
 
-// work writes what waits, as much of it as possible at once, until nothing
-// waits any more.
+// work writes the waiting entries, as many at once as possible, until none is left.
 func (l *Log) work() {
 	for {
 		l.mu.Lock()

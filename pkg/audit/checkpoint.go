@@ -14,21 +14,19 @@ import (
 	"time"
 )
 
-// A Checkpoint is the head of a log at some time, signed. Kept where those
-// who write the log cannot reach, it shows later whether the log up to there
-// is still the one it was.
+// A Checkpoint is the signed last entry of a log at a time. Stored out of reach of the writers of the log,
+// it later proves whether the log up to that entry is unchanged.
 type Checkpoint struct {
 	Head
 	Time      time.Time `json:"time"`
-	Key       string    `json:"key"`       // the public key, in base64, to know which one to check with
-	Signature string    `json:"signature"` // in base64
+	Key       string    `json:"key"`       // the public key, in base64, by which the right key is found
+	Signature string    `json:"signature"` // the signature, in base64
 }
 
 // ErrBadSignature is the error for a checkpoint that the key did not sign.
 var ErrBadSignature = errors.New("the checkpoint's signature is wrong for this key: use the public key of the signer, or a copy of the checkpoint from before it was changed")
 
-// message returns what is signed. The first line keeps a signature from
-// meaning anything elsewhere.
+// message returns the signed bytes. Their first line keeps the signature from being valid for other data.
 func (c *Checkpoint) message() []byte {
 	return fmt.Appendf(nil, "shield audit checkpoint v1\n%d\n%s\n%s\n%s\n", c.Seq, c.Hash, c.Time.UTC().Format(time.RFC3339Nano), c.Key)
 }

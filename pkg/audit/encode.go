@@ -40,7 +40,7 @@ func (e *Entry) encode() []byte {
 	b = optional(b, `,"error":`, e.Error)
 	b = optional(b, `,"action_hash":`, e.ActionHash)
 	if e.Payload != nil {
-		b, _ = appendValue(append(b, `,"payload":`...), e.Payload) // as [payload] returns it, which cannot fail
+		b, _ = appendValue(append(b, `,"payload":`...), e.Payload) // payload returned it as JSON, so it cannot fail
 	}
 	for i := range e.Trail {
 		if i == 0 {
@@ -87,13 +87,13 @@ func (e *Entry) encode() []byte {
 	}
 	b = append(b, '}')
 	line := bytes.Clone(b)
-	if *room = b; cap(b) <= maxLine { // a large one would stay for good
+	if *room = b; cap(b) <= maxLine { // a large buffer would never be freed
 		rooms.Put(room)
 	}
 	return line
 }
 
-// rooms are what entries are written into: how long one gets is not known before.
+// rooms are reusable buffers for entries, whose length is not known beforehand.
 var rooms = sync.Pool{New: func() any { return new([]byte) }}
 
 func appendStep(b []byte, s *verdict.Step) []byte {
@@ -113,7 +113,7 @@ func object(b []byte, name string, members func([]byte) []byte) []byte {
 	b = append(b, name...)
 	at := len(b)
 	b = append(members(b), '}')
-	if len(b) == at+1 { // it has none
+	if len(b) == at+1 { // the object has no members
 		return append(b[:at], "{}"...)
 	}
 	b[at] = '{'

@@ -15,15 +15,15 @@ import (
 // Kinds of entries.
 const (
 	KindVerdict  = "verdict"  // the default
-	KindProbe    = "probe"    // the verdict on what 'shield hook status' tries, which no agent proposed
+	KindProbe    = "probe"    // the verdict on a test call of 'shield hook status', which no agent proposed
 	KindRecovery = "recovery" // the log itself was repaired
 	KindBudget   = "budget"   // a sudden rise in evaluations
-	KindServer   = "server"   // what was withheld of an MCP server, or found in what it says
-	KindHost     = "host"     // a host did not ask its user, as it was told to
-	KindResult   = "result"   // what was found in what a tool returned
+	KindServer   = "server"   // a tool or message of an MCP server was withheld, or has findings
+	KindHost     = "host"     // a host did not ask its user, although shield told it to
+	KindResult   = "result"   // findings in the result of a tool
 	KindAllow    = "allow"    // a person allowed a refused action once
-	KindExam     = "exam"     // the evaluator's model was examined, or lost its licence
-	KindContain  = "contain"  // what a contained program was refused, or why one was not contained
+	KindExam     = "exam"     // the evaluator's model was examined, or its ALLOW no longer counts
+	KindContain  = "contain"  // an access that a contained program was refused, or why a program ran without containment
 	KindUndo     = "undo"     // a person restored files that an action deleted or overwrote
 )
 
@@ -36,24 +36,24 @@ type Entry struct {
 	Time time.Time `json:"time"` // UTC
 	Kind string    `json:"kind"`
 
-	ID         string           `json:"id,omitempty"` // the action's
+	ID         string           `json:"id,omitempty"` // ID of the action
 	Line       int              `json:"line,omitempty"`
 	Session    string           `json:"session,omitempty"`
 	Type       string           `json:"type,omitempty"`
-	CWD        string           `json:"cwd,omitempty"` // folder of the action, if it says one
+	CWD        string           `json:"cwd,omitempty"` // folder of the action, if it names one
 	Decision   verdict.Decision `json:"decision,omitempty"`
 	Tier       int              `json:"tier"`
 	Confidence float64          `json:"confidence"`
 	Rule       string           `json:"rule,omitempty"`
 	Reasoning  string           `json:"reasoning,omitempty"`
-	Ref        string           `json:"ref,omitempty"` // by which a person can allow what was refused
+	Ref        string           `json:"ref,omitempty"` // reference for shield allow, of a refusal
 	Degraded   bool             `json:"degraded,omitempty"`
 	Error      string           `json:"error,omitempty"`
 	ActionHash string           `json:"action_hash,omitempty"`
 	Payload    any              `json:"payload,omitempty"` // a decoded JSON value
 	Trail      []verdict.Step   `json:"trail,omitempty"`   // without effects and views
-	Channel    string           `json:"channel,omitempty"` // through which a person decided
-	By         string           `json:"by,omitempty"`      // the person
+	Channel    string           `json:"channel,omitempty"` // the approval channel by which a person decided
+	By         string           `json:"by,omitempty"`      // the person who decided
 
 	Fingerprints Fingerprints `json:"fingerprints,omitzero"`
 	Latency      int64        `json:"latency_us"` // microseconds
@@ -63,7 +63,7 @@ type Entry struct {
 	Clean bool `json:"-"` // Payload and reasonings are redacted already, and the payload's strings are cut to MaxString
 }
 
-// Fingerprints say what the verdict was made with.
+// Fingerprints identify the policy, rules, model and settings of a verdict.
 type Fingerprints struct {
 	Policy string `json:"policy,omitempty"`
 	Rules  string `json:"rules,omitempty"`
@@ -72,21 +72,21 @@ type Fingerprints struct {
 	Prompt string `json:"prompt,omitempty"`
 }
 
-// A Caller is who asked for the verdict.
+// A Caller is the program that asked for the verdict.
 type Caller struct {
-	Command string `json:"command,omitempty"` // of shield: run, hook claude-code, …
+	Command string `json:"command,omitempty"` // the command of shield: run, hook claude-code, …
 	Server  string `json:"server,omitempty"`  // the MCP server that the action is for
 	User    string `json:"user,omitempty"`
 	PID     int    `json:"pid,omitempty"`
 	Parent  int    `json:"parent,omitempty"`
 }
 
-// A Recovery says what was wrong with the log and became of it.
+// A Recovery is what was wrong with the log, and how it was repaired.
 type Recovery struct {
 	Reason string `json:"reason"`
-	Bytes  int64  `json:"bytes,omitempty"`  // of the incomplete line that was taken away
-	SHA256 string `json:"sha256,omitempty"` // of it, or of File, in hex
-	File   string `json:"file,omitempty"`   // where the damaged log was put
+	Bytes  int64  `json:"bytes,omitempty"`  // length of the removed incomplete line
+	SHA256 string `json:"sha256,omitempty"` // SHA-256 of that line, or of File, in hex
+	File   string `json:"file,omitempty"`   // where the damaged log was moved
 
 	// After is the sequence number of the last entry before the damaged log, 0 if it began with
 	// the first; nil if an earlier version wrote the entry.
@@ -99,7 +99,7 @@ const (
 	maxPayload = 32 << 10
 	maxTrail   = 16
 	maxBody    = 60 << 10
-	// maxLine is the longest line of a log, with what the chain adds.
+	// maxLine is the longest line of a log, with sequence number and hash.
 	maxLine = 64 << 10
 )
 
@@ -108,7 +108,7 @@ const (
 func (e *Entry) body(now time.Time, r *redact.Redactor) []byte {
 	c := e.clean(now, r)
 	b := c.encode()
-	if len(b) > maxBody { // only by what no verdict of ours has
+	if len(b) > maxBody { // fails only for values that no verdict of shield has
 		c.Payload, c.Trail = nil, nil
 		for _, s := range c.strings() {
 			*s = redact.Cut(*s, 256)
@@ -118,7 +118,7 @@ func (e *Entry) body(now time.Time, r *redact.Redactor) []byte {
 	return b
 }
 
-// clean returns a copy without secrets and within bounds.
+// clean returns a copy with secrets redacted and texts cut.
 func (e *Entry) clean(now time.Time, r *redact.Redactor) *Entry {
 	c := *e
 	if c.Time.IsZero() {

@@ -37,7 +37,7 @@ func Export(w io.Writer, r io.Reader, format, version string) (skipped int, err 
 			return 0, err
 		}
 		row = func(_ []byte, e *Entry) error {
-			_ = table.Write(cells(e)) // the error is kept
+			_ = table.Write(cells(e)) // the error is returned by the next write
 			table.Flush()
 			return table.Error()
 		}
@@ -108,7 +108,7 @@ func cells(e *Entry) []string {
 	return out
 }
 
-// inert keeps a spreadsheet from taking text for a formula.
+// inert keeps a spreadsheet from interpreting text as a formula (CSV injection).
 func inert(s string) string {
 	t := strings.TrimLeft(s, " ")
 	if t != "" && strings.ContainsRune("=+-@\t\r\n|%", rune(t[0])) {

@@ -63,8 +63,8 @@ func Files(path string) ([]string, error) {
 // A series is the files of a log, one after the other.
 type series struct {
 	full    []string
-	current *os.File // nil if there is none
-	open    *os.File // the one that next returned
+	current *os.File // nil before the first
+	open    *os.File // the file that next returned last
 }
 
 // openSeries opens a log with all its files. It is [fs.ErrNotExist] if there is

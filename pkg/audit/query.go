@@ -14,7 +14,7 @@ import (
 // Bounds of a query.
 const (
 	maxProgram = 16 << 10 // bytes
-	maxResults = 10_000   // of one entry
+	maxResults = 10_000   // results of one entry
 	entryTime  = time.Second
 )
 

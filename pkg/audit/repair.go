@@ -33,7 +33,7 @@ func fullHead(path string) (Head, error) {
 	return headIn(full[len(full)-1])
 }
 
-// headIn returns the head that the last line of one file is.
+// headIn returns the sequence number and hash of the last line of a file.
 func headIn(path string) (Head, error) {
 	f, err := openRead(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -135,8 +135,8 @@ func Repair(ctx context.Context, path string, opts Options) (aside string, err e
 	return aside, nil
 }
 
-// putAside says what was put aside, and which entries the log has before it, so that they are
-// missed if they are removed.
+// putAside moves the damaged files aside, and records which entries the log has before them, so that their
+// removal is noticed.
 func putAside(path, aside string) (*Recovery, error) {
 	full, err := fullFiles(path)
 	if err != nil {
@@ -168,7 +168,7 @@ func hashFile(name string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// put writes a recovery entry after head.
+// put writes a recovery entry after an entry.
 func (l *Log) put(at int64, head Head, what *Recovery) (Head, error) {
 	e := Entry{Kind: KindRecovery, Recovery: what}
 	line, head := chain(nil, head, e.body(l.opts.Clock(), l.opts.Redactor))

@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// An outcome is what a decision is called elsewhere.
+// An outcome is a decision in the words of SIEM formats.
 type outcome struct {
 	name     string // CEF, act
 	severity int    // CEF, 0–10
@@ -32,7 +32,7 @@ func outcomeOf(e *Entry) outcome {
 	return outcome{"Noted", 3, 2, 99, 99} // not a verdict: a repair, a result, a tool server
 }
 
-// title says in a few words what an entry is about.
+// title returns a few words about an entry.
 func (e *Entry) title() string {
 	switch {
 	case e.Kind != KindVerdict:
@@ -73,7 +73,7 @@ type finding struct {
 			Version string `json:"version,omitempty"`
 		} `json:"product"`
 	} `json:"metadata"`
-	Entry json.RawMessage `json:"unmapped"` // the line itself
+	Entry json.RawMessage `json:"unmapped"` // the line of the log
 }
 
 // A rule is OCSF's analytic.

@@ -14,9 +14,9 @@ import (
 // Bounds of a summary, which takes the same memory whatever the log's length.
 const (
 	maxSummaryDays  = 366
-	maxSummaryNames = 2_000 // rules, callers or sessions; further ones are counted together
-	maxStopped      = 100   // entries that are kept
-	maxShownPayload = 300   // bytes
+	maxSummaryNames = 2_000 // rules, callers or sessions; others are counted together
+	maxStopped      = 100   // stopped actions that are listed
+	maxShownPayload = 300   // bytes of a command that are shown
 )
 
 // A Summary counts the verdicts of a log.
@@ -31,7 +31,7 @@ type Summary struct {
 	Stopped     []Stopped      // the last actions that were not allowed, the newest first
 }
 
-// Counts are those of verdicts.
+// Counts are numbers of verdicts.
 type Counts struct {
 	Allowed   int // without a person
 	Escalated int // not decided
@@ -76,7 +76,7 @@ type Stopped struct {
 	Session, Channel, Who string
 }
 
-// Rest is the name under which what is beyond the bounds of a summary is counted.
+// Rest is the name under which further rules, callers and sessions are counted together.
 const Rest = "others"
 
 type tally map[string]*Counts

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncData has what was written, and the file's new size, on the disk; its times may be older.
+// syncData writes the data of a file and its new size to the disk; its times may be older.
 func syncData(f *os.File) error {
 	for {
 		if err := unix.Fdatasync(int(f.Fd())); err != unix.EINTR {

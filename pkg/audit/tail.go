@@ -97,7 +97,7 @@ func copyFull(w io.Writer, path string, last, now *os.File) error {
 		return err
 	}
 	older := before(full, last)
-	if len(older) == len(full) { // it was replaced by something else
+	if len(older) == len(full) { // the file was replaced by another file
 		return nil
 	}
 	for _, name := range before(full, now)[len(older)+1:] {

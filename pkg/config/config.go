@@ -25,7 +25,7 @@ import (
 // Settings are all that a person can set. [Default] gives the strict values.
 type Settings struct {
 	Policy        string     `yaml:"policy" json:"policy"`         // auto, a preset's name, or a path
-	Bundle        Bundle     `yaml:"policy,mapping" json:"bundle"` // what policy says if it is a mapping
+	Bundle        Bundle     `yaml:"policy,mapping" json:"bundle"` // the settings under policy, if it is a mapping
 	Layers        Layers     `yaml:"layers" json:"layers"`
 	Roots         []string   `yaml:"roots" json:"roots"`
 	Classifier    Classifier `yaml:"classifier" json:"classifier"`
@@ -33,9 +33,9 @@ type Settings struct {
 	Evaluator     Evaluator  `yaml:"evaluator" json:"evaluator"`
 	Approval      Approval   `yaml:"approval" json:"approval"`
 	FailClosed    bool       `yaml:"fail_closed" json:"fail_closed"`
-	RateLimit     int        `yaml:"rate_limit" json:"rate_limit"`     // Tier 2 attempts a minute
-	DailyBudget   int        `yaml:"daily_budget" json:"daily_budget"` // Tier 2 evaluations a day
-	BudgetReset   string     `yaml:"budget_reset" json:"budget_reset"` // local or utc
+	RateLimit     int        `yaml:"rate_limit" json:"rate_limit"`     // most calls of the evaluator (Tier 2) in a minute
+	DailyBudget   int        `yaml:"daily_budget" json:"daily_budget"` // most evaluations (Tier 2) in a day
+	BudgetReset   string     `yaml:"budget_reset" json:"budget_reset"` // the day starts at midnight: local or utc
 	VerdictTTL    Duration   `yaml:"verdict_ttl" json:"verdict_ttl"`
 	State         string     `yaml:"state" json:"state"` // folder of seal key, state and audit log; "" is the user's state folder
 	Audit         Audit      `yaml:"audit" json:"audit"`
@@ -51,17 +51,17 @@ type Settings struct {
 	Store         string     `yaml:"store" json:"store"`                             // URL of a Redis or Valkey server that machines share; "" keeps everything in the state folder
 	StoreKeyFile  string     `yaml:"store_key_file" json:"store_key_file"`           // file that holds the key of the store's machines, in hex
 	StorePassEnv  string     `yaml:"store_password_env" json:"store_password_env"`   // environment variable that holds the server's password
-	StorePassFile string     `yaml:"store_password_file" json:"store_password_file"` // file that holds it, with no access for others
+	StorePassFile string     `yaml:"store_password_file" json:"store_password_file"` // file with the server's password, readable by its owner only
 	StoreCAFile   string     `yaml:"store_ca_file" json:"store_ca_file"`             // PEM certificates to trust instead of the system's
-	MaxRecordLen  int        `yaml:"max_bytes" json:"max_bytes"`                     // of one input record
+	MaxRecordLen  int        `yaml:"max_bytes" json:"max_bytes"`                     // most bytes of one input record
 }
 
 // Bundle settings name a signed policy, which is used instead of Policy. No Source
 // means none.
 type Bundle struct {
 	Source string   `yaml:"bundle" json:"bundle"` // an https URL, or a path
-	Keys   []string `yaml:"keys" json:"keys"`     // public keys of minisign, one of which signed it
-	Grace  Duration `yaml:"grace" json:"grace"`   // after it has expired
+	Keys   []string `yaml:"keys" json:"keys"`     // minisign public keys; one of them must have signed the bundle
+	Grace  Duration `yaml:"grace" json:"grace"`   // how long an expired bundle is still used
 }
 
 // Layers name policy files below the policy, which only tighten. Each may be "".
@@ -75,13 +75,13 @@ type Layers struct {
 type Classifier struct {
 	Enabled     bool    `yaml:"enabled" json:"enabled"`
 	Model       string  `yaml:"model" json:"model"`             // a name, a folder, or none
-	Threshold   float64 `yaml:"threshold" json:"threshold"`     // 0.0–1.0: from here on an injection is blocked; 0 leaves it to the model
+	Threshold   float64 `yaml:"threshold" json:"threshold"`     // 0.0–1.0: an injection with this confidence or more is blocked; 0: the model's own value
 	SkipTypes   Types   `yaml:"skip_types" json:"skip_types"`   // auto, or a list of action types
-	Addr        string  `yaml:"addr" json:"addr"`               // a sidecar's URL or Unix socket
-	ONNXRuntime string  `yaml:"onnxruntime" json:"onnxruntime"` // the runtime library's path
+	Addr        string  `yaml:"addr" json:"addr"`               // URL or Unix socket of a classifier in another process
+	ONNXRuntime string  `yaml:"onnxruntime" json:"onnxruntime"` // path of the ONNX Runtime library
 }
 
-// InUse returns the settings, or the zero value if no model is to be asked.
+// InUse returns the settings, or the zero value if no model is used.
 func (c Classifier) InUse() Classifier {
 	if !c.Enabled || c.Model == "none" {
 		return Classifier{}
@@ -100,26 +100,26 @@ type Evaluator struct {
 	Provider    string   `yaml:"provider" json:"provider"` // openai, anthropic, google, ollama or custom
 	Model       string   `yaml:"model" json:"model"`
 	APIKeyEnv   string   `yaml:"api_key_env" json:"api_key_env"`   // environment variable that holds the key; "" for the provider's usual one
-	APIKeyFile  string   `yaml:"api_key_file" json:"api_key_file"` // file that holds the key, with no access for others
-	BaseURL     string   `yaml:"base_url" json:"base_url"`         // instead of the provider's; needed for custom
-	CanaryToken string   `yaml:"canary_token" json:"-"`            // fixes the canary; "" draws one for each evaluation
-	Proxy       string   `yaml:"proxy" json:"proxy"`               // URL; "" connects directly, whatever the environment says
+	APIKeyFile  string   `yaml:"api_key_file" json:"api_key_file"` // file with the key, readable by its owner only
+	BaseURL     string   `yaml:"base_url" json:"base_url"`         // address of the service, if not the provider's; needed for custom
+	CanaryToken string   `yaml:"canary_token" json:"-"`            // a fixed canary token; "" draws a new one for each evaluation
+	Proxy       string   `yaml:"proxy" json:"proxy"`               // URL of a proxy; "" connects directly, and ignores the proxy variables of the environment
 	CAFile      string   `yaml:"ca_file" json:"ca_file"`           // PEM certificates to trust instead of the system's
-	Timeout     Duration `yaml:"timeout" json:"timeout"`           // of one evaluation
+	Timeout     Duration `yaml:"timeout" json:"timeout"`           // time limit of one evaluation
 }
 
 // Approval settings are those of Tier 3.
 type Approval struct {
 	Channels   Channels `yaml:"channels" json:"channels"`         // auto, or a list of tty, web, command, telegram, slack, discord, host
-	Unattended string   `yaml:"unattended" json:"unattended"`     // deny, or wait and a duration: what happens to a question that reaches no user
-	Timeout    Duration `yaml:"timeout" json:"timeout"`           // from when a request is shown
-	MaxPerHour int      `yaml:"max_per_hour" json:"max_per_hour"` // requests
-	Command    []string `yaml:"command" json:"command"`           // argv of the channel "command"
+	Unattended string   `yaml:"unattended" json:"unattended"`     // what happens to a question that reaches no user: deny, or wait and a duration
+	Timeout    Duration `yaml:"timeout" json:"timeout"`           // time for an answer, from when the question is shown
+	MaxPerHour int      `yaml:"max_per_hour" json:"max_per_hour"` // most questions in an hour
+	Command    []string `yaml:"command" json:"command"`           // the program and arguments of the channel "command"
 	Web        Web      `yaml:"web" json:"web"`
 	Telegram   Telegram `yaml:"telegram" json:"telegram"`
 	Slack      Chat     `yaml:"slack" json:"slack"`
 	Discord    Chat     `yaml:"discord" json:"discord"`
-	NotifyFile string   `yaml:"notify_file" json:"notify_file"` // file with the URLs of chats that are notified of a question on the page, with no access for others
+	NotifyFile string   `yaml:"notify_file" json:"notify_file"` // file with the URLs of chats that get a notice of a question on the page, readable by its owner only
 }
 
 // Web settings are those of the approval channel "web".
@@ -129,15 +129,15 @@ type Web struct {
 
 // Telegram settings are those of the approval channel "telegram".
 type Telegram struct {
-	TokenFile string `yaml:"token_file" json:"token_file"` // file with the token of a bot that no other machine uses, with no access for others
-	Chat      int    `yaml:"chat" json:"chat"`             // number of the chat that is asked; 0 is that with the one approver
+	TokenFile string `yaml:"token_file" json:"token_file"` // file with the token of a bot that no other machine uses, readable by its owner only
+	Chat      int    `yaml:"chat" json:"chat"`             // number of the chat in which shield asks; 0 is the chat with the only approver
 	Approvers []int  `yaml:"approvers" json:"approvers"`   // numbers of the users whose answers count
 }
 
 // Chat settings are those of an approval channel that is answered by reactions.
 type Chat struct {
-	TokenFile string   `yaml:"token_file" json:"token_file"` // file with the token of a bot, with no access for others
-	Chat      string   `yaml:"chat" json:"chat"`             // ID of the chat that is asked; "" is that with the one approver
+	TokenFile string   `yaml:"token_file" json:"token_file"` // file with the token of a bot, readable by its owner only
+	Chat      string   `yaml:"chat" json:"chat"`             // ID of the chat in which shield asks; "" is the chat with the only approver
 	Approvers []string `yaml:"approvers" json:"approvers"`   // IDs of the users whose answers count
 }
 
@@ -146,7 +146,7 @@ type Chat struct {
 type Audit struct {
 	Enabled  bool   `yaml:"enabled" json:"enabled"`
 	File     string `yaml:"file" json:"file"`
-	MaxBytes int    `yaml:"max_bytes" json:"max_bytes"` // size from which on the log goes on in a new file
+	MaxBytes int    `yaml:"max_bytes" json:"max_bytes"` // size at which the log continues in a new file
 }
 
 // AuditFile returns the path of the audit log, or "" if there is none. stateDir
@@ -162,54 +162,53 @@ func (s *Settings) AuditFile(stateDir string) string {
 	}
 }
 
-// Sanitize settings say which results of tools are examined before an agent reads
-// them, and what happens to one in which something is found.
+// Sanitize settings choose which tool results are examined before an agent reads them, and what happens to
+// a result with findings.
 type Sanitize struct {
-	Enabled   Switch `yaml:"enabled" json:"enabled"`     // auto: those of the web, of mail and of tool servers; all with a chat among approval.channels
+	Enabled   Switch `yaml:"enabled" json:"enabled"`     // auto: results of the web, of mail and of tool servers; every result if a chat is among approval.channels
 	Mode      string `yaml:"mode" json:"mode"`           // flag, clean, wrap or block
-	Evaluator bool   `yaml:"evaluator" json:"evaluator"` // the evaluator looks at them, too
+	Evaluator bool   `yaml:"evaluator" json:"evaluator"` // the evaluator examines the results, too
 }
 
 // Hook settings are those of agent hosts' hooks.
 type Hook struct {
-	Answer            string   `yaml:"answer" json:"answer"`                         // delegate or allow: what a host is told about an ALLOW
-	PermissionRequest string   `yaml:"permission_request" json:"permission_request"` // on or off: whether a host that is about to ask a person is notified of an ALLOW
+	Answer            string   `yaml:"answer" json:"answer"`                         // the answer to a host for an ALLOW: delegate or allow
+	PermissionRequest string   `yaml:"permission_request" json:"permission_request"` // on or off: whether shield answers a host's permission prompt for an ALLOW
 	Timeout           Duration `yaml:"timeout" json:"timeout"`                       // a hook that takes longer denies
 }
 
-// Trusted settings name the places that data may go to, and that may be
-// changed, in the course of ordinary work. They lift no deny rule, and secrets
-// stay where they are.
+// Trusted settings name hosts and resources that ordinary work may send data to or change. They do not
+// override deny rules, and secrets are never sent there.
 type Trusted struct {
-	Hosts      []string `yaml:"hosts" json:"hosts"`             // names, globs or CIDR prefixes; HOST/PATH for a part of a host that many people share
-	GitRemotes []string `yaml:"git_remotes" json:"git_remotes"` // names of remotes
-	Recipients []string `yaml:"recipients" json:"recipients"`   // globs of addresses and channels
+	Hosts      []string `yaml:"hosts" json:"hosts"`             // names, globs or CIDR prefixes; HOST/PATH for a part of a shared host
+	GitRemotes []string `yaml:"git_remotes" json:"git_remotes"` // names of git remotes
+	Recipients []string `yaml:"recipients" json:"recipients"`   // globs of mail addresses and channels
 	Targets    []string `yaml:"targets" json:"targets"`         // globs of databases, clusters and resources
 }
 
-// Undo settings say what is kept of what actions delete or overwrite.
+// Undo settings limit the copies of files that actions delete or overwrite.
 type Undo struct {
 	Enabled  bool     `yaml:"enabled" json:"enabled"`
 	Keep     Duration `yaml:"keep" json:"keep"`
-	MaxBytes int64    `yaml:"max_bytes" json:"max_bytes"` // of all that is kept; at most a twentieth of the disk
+	MaxBytes int64    `yaml:"max_bytes" json:"max_bytes"` // most bytes of all copies; at most a twentieth of the disk
 }
 
-// Session settings say what is remembered of the actions of a session.
+// Session settings limit the memory of a session.
 type Session struct {
 	Enabled    bool     `yaml:"enabled" json:"enabled"`
-	Keep       Duration `yaml:"keep" json:"keep"`               // after the last action of a session
-	MaxFiles   int      `yaml:"max_files" json:"max_files"`     // of a session; of others it is then not known where they come from
-	MaxDenials int      `yaml:"max_denials" json:"max_denials"` // within ten minutes, after which a host's session stops
+	Keep       Duration `yaml:"keep" json:"keep"`               // how long a session is remembered after its last action
+	MaxFiles   int      `yaml:"max_files" json:"max_files"`     // most files of a session whose origin is remembered; files beyond it have an unknown origin
+	MaxDenials int      `yaml:"max_denials" json:"max_denials"` // denials within ten minutes after which a host's session stops
 }
 
-// MCP settings are those of the gateway before MCP servers.
+// MCP settings are those of the gateway in front of MCP servers.
 type MCP struct {
-	Sampling  string      `yaml:"sampling" json:"sampling"`     // deny or allow: whether servers may use the client's model
-	Listen    string      `yaml:"listen" json:"listen"`         // HOST:PORT of shield mcp serve
-	TLSCert   string      `yaml:"tls_cert" json:"tls_cert"`     // PEM file
-	TLSKey    string      `yaml:"tls_key" json:"tls_key"`       // PEM file
-	TokenFile string      `yaml:"token_file" json:"token_file"` // file with the token that clients send, with no access for others
-	Servers   []MCPServer `yaml:"servers" json:"servers"`       // behind shield mcp serve
+	Sampling  string      `yaml:"sampling" json:"sampling"`     // deny or allow: whether servers can use the client's model
+	Listen    string      `yaml:"listen" json:"listen"`         // HOST:PORT at which shield mcp serve listens
+	TLSCert   string      `yaml:"tls_cert" json:"tls_cert"`     // PEM file with the certificate
+	TLSKey    string      `yaml:"tls_key" json:"tls_key"`       // PEM file with the private key
+	TokenFile string      `yaml:"token_file" json:"token_file"` // file with the token that clients must send, readable by its owner only
+	Servers   []MCPServer `yaml:"servers" json:"servers"`       // the servers behind shield mcp serve
 }
 
 // An MCPServer is a server behind shield mcp serve: a command line, or a URL.
@@ -217,16 +216,16 @@ type MCPServer struct {
 	Name      string   `yaml:"name" json:"name"` // letters, digits, - and _
 	Command   []string `yaml:"command" json:"command,omitempty"`
 	URL       string   `yaml:"url" json:"url,omitempty"`
-	TokenFile string   `yaml:"token_file" json:"token_file,omitempty"` // file with the token that shield sends to it
-	Contain   *Contain `yaml:"contain" json:"contain,omitempty"`       // of a command; nil starts it without containment
+	TokenFile string   `yaml:"token_file" json:"token_file,omitempty"` // file with the token that shield sends to the server
+	Contain   *Contain `yaml:"contain" json:"contain,omitempty"`       // containment of a command; nil starts it without
 }
 
-// Contain says what a contained server may reach beside the workspace.
+// Contain lists what a contained server can reach besides the workspace.
 type Contain struct {
-	Read    []string `yaml:"read" json:"read,omitempty"`       // files and folders, although they hold credentials
-	Write   []string `yaml:"write" json:"write,omitempty"`     // files and folders that are there
-	Network string   `yaml:"network" json:"network,omitempty"` // open or none; "" is open
-	Require bool     `yaml:"require" json:"require,omitempty"` // it is not started where it cannot be contained
+	Read    []string `yaml:"read" json:"read,omitempty"`       // files and folders that it can read, even with credentials
+	Write   []string `yaml:"write" json:"write,omitempty"`     // existing files and folders that it can change
+	Network string   `yaml:"network" json:"network,omitempty"` // network access: open or none; "" is open
+	Require bool     `yaml:"require" json:"require,omitempty"` // the server does not start where it cannot be contained
 }
 
 // String returns the settings as a line of JSON, and nothing for none.
@@ -246,13 +245,13 @@ func (c *Contain) String() string {
 type Serve struct {
 	Listen     string `yaml:"listen" json:"listen"`           // HOST:PORT
 	TLSCert    string `yaml:"tls_cert" json:"tls_cert"`       // file of PEM certificates
-	TLSKey     string `yaml:"tls_key" json:"tls_key"`         // file with the key of the first, with no access for others
-	TokensFile string `yaml:"tokens_file" json:"tokens_file"` // file with a line NAME TOKEN for each who may ask, with no access for others
+	TLSKey     string `yaml:"tls_key" json:"tls_key"`         // file with the private key, readable by its owner only
+	TokensFile string `yaml:"tokens_file" json:"tokens_file"` // file with a line NAME TOKEN for each client, readable by its owner only
 }
 
-// Telemetry settings say where shield serve and shield mcp serve tell of what they judge.
+// Telemetry settings name where shield serve and shield mcp serve send spans and metrics.
 type Telemetry struct {
-	OTLP string `yaml:"otlp" json:"otlp"` // URL of a collector of OpenTelemetry; "" sends nothing
+	OTLP string `yaml:"otlp" json:"otlp"` // URL of an OpenTelemetry collector; "" sends nothing
 }
 
 // MaxHookTimeout is the longest that a hook may take: hosts stop waiting at

@@ -24,7 +24,7 @@ type decoder struct {
 	src    *Sources
 	file   string
 	origin string
-	system bool // the file may hold a locked section
+	system bool // the file may have a section locked
 	locked ast.Node
 	errs   *yamlfile.Errors
 }
@@ -68,8 +68,8 @@ func (d *decoder) section(prefix string, n ast.Node, to reflect.Value) {
 	}
 }
 
-// policy prepares the settings for a policy that is named in another way than before:
-// one source and its keys are in one place.
+// policy prepares the settings for a policy given as a mapping or as text: the source of a bundle and its
+// keys are always set together.
 func (d *decoder) policy(n ast.Node) {
 	if isMapping(n) {
 		fs, err := yamlfile.Fields(n, nil)
@@ -104,7 +104,7 @@ func (d *decoder) set(name string, f yamlfile.Field, to reflect.Value) {
 	d.l.resolve(d.src, name, filepath.Dir(d.file), d.errs)
 }
 
-// value reads a node into what a setting's pointer points to.
+// value decodes a node into the variable that a setting's pointer points to.
 func value(n ast.Node, to any) (err error) {
 	switch to := to.(type) {
 	case *string:
@@ -151,8 +151,7 @@ func value(n ast.Node, to any) (err error) {
 	return err
 }
 
-// line reads a text without control characters but those that a program's
-// argument may hold.
+// line reads a string without control characters, except those that a program's argument can contain.
 func line(n ast.Node) (string, error) {
 	s, err := yamlfile.Text(n)
 	if err == nil && strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
@@ -182,7 +181,7 @@ func types(n ast.Node) (Types, error) {
 	return Types{List: list}, err
 }
 
-// position reads the position of a switch.
+// position reads the value of a switch: true, false or auto.
 func position(n ast.Node) (Switch, error) {
 	switch n := n.(type) {
 	case *ast.BoolNode:
@@ -213,7 +212,7 @@ func fieldNamed(v reflect.Value, name string, mapping bool) (field reflect.Value
 // unknown notes an unknown key and which setting is probably meant.
 func (d *decoder) unknown(prefix string, f yamlfile.Field) {
 	if prefix == "" && f.Key == "shield" {
-		// The specification's section: each of its keys is told.
+		// The specification names a section; each of its keys gets its own message.
 		if fs, err := yamlfile.Fields(f.Value, nil); err == nil && len(fs) > 0 {
 			for _, sub := range fs {
 				d.add(sub.Pos.Errorf("unknown key %s%s", yamlfile.Quote("shield."+sub.Key), meant("shield.", sub.Key)))
@@ -224,8 +223,7 @@ func (d *decoder) unknown(prefix string, f yamlfile.Field) {
 	d.add(f.Pos.Errorf("unknown key %s%s", yamlfile.Quote(prefix+f.Key), meant(prefix, f.Key)))
 }
 
-// meant returns what a message adds about an unknown key: the setting that is
-// meant, as far as that can be told.
+// meant returns the end of a message about an unknown key: the setting that is probably meant.
 func meant(prefix, key string) string {
 	if word, ok := foreign[plainKey(key)]; ok {
 		if strings.Contains(word, " ") {
@@ -260,7 +258,7 @@ func meant(prefix, key string) string {
 	return ""
 }
 
-// standing says where a setting is in the file.
+// standing returns where a setting is in the file, for a message.
 func standing(name string) string {
 	if section, leaf, ok := strings.Cut(name, "."); ok {
 		return fmt.Sprintf(", as in %s: {%s: …}", section, leaf)

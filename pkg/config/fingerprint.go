@@ -65,7 +65,7 @@ func (s *Settings) Fingerprint() string {
 		}
 		value, err := json.Marshal(v.Interface())
 		if err != nil {
-			value = []byte(err.Error()) // only NaN or an infinity, which no file can hold
+			value = []byte(err.Error()) // only NaN or an infinity fails, which no file can contain
 		}
 		fmt.Fprintf(h, "%s=%s\n", name, value)
 	})

@@ -19,8 +19,8 @@ type Sources struct {
 	User   string // the user's file; its absence is no error
 	File   string // read in place of User, an absolute path; must exist
 
-	Home    string   // the folder that ~ in settings means; may be unknown
-	Dir     string   // the folder that relative paths of the command line start from; may be unknown
+	Home    string   // the home folder for ~ in settings; "" if unknown
+	Dir     string   // the base folder for relative paths of the command line; "" if unknown
 	Presets []string // names of policies that are not files
 
 	// Flags sets what the command line asks for and returns the names of the
@@ -28,11 +28,10 @@ type Sources struct {
 	Flags func(*Settings) []string
 }
 
-// Loaded are the settings in force, and where each came from. What they name
-// by a path is absolute.
+// Loaded are the settings in force, and where each was set. Paths in them are absolute.
 type Loaded struct {
 	Settings
-	Origin map[string]string // by dotted name, such as "classifier.model": a file's path, "command line" or "locked by" and a path
+	Origin map[string]string // by dotted name, such as "classifier.model": a file's path, "command line", or "locked by" and a path
 	Files  []string          // the files that were read
 
 	// CommandDir is the folder of the file that names the approval program, for
@@ -81,7 +80,7 @@ func Inspect(src Sources) (*Loaded, error) {
 	return l, errs.Err()
 }
 
-// unbundle takes out what names a signed policy.
+// unbundle removes the settings of a signed policy.
 func (l *Loaded) unbundle() {
 	for _, name := range []string{"policy.bundle", "policy.keys", "policy.grace"} {
 		restore(&l.Settings, name)
@@ -90,8 +89,7 @@ func (l *Loaded) unbundle() {
 	}
 }
 
-// Where returns where a setting was set, as "FILE:LINE" or "command line"; "" if
-// its default is in force.
+// Where returns where a setting was set, as "FILE:LINE" or "command line"; "" for a default.
 func (l *Loaded) Where(setting string) string {
 	at := l.places[setting]
 	if at.Line == 0 {
@@ -100,7 +98,7 @@ func (l *Loaded) Where(setting string) string {
 	return fmt.Sprintf("%s:%d", at.Name, at.Line)
 }
 
-// refuse notes what is wrong with settings, and sets the defaults in their place.
+// refuse records the faults of settings, and sets their defaults.
 func (l *Loaded) refuse(faults []fault, errs *yamlfile.Errors) {
 	for _, f := range faults {
 		e := l.places[f.setting]
@@ -139,15 +137,14 @@ func (l *Loaded) file(src *Sources, name string, optional bool, errs *yamlfile.E
 	return d.locked
 }
 
-// exists reports whether there is something of that name, be it a link that
-// leads nowhere.
+// exists reports whether a path exists, even as a symbolic link without a target.
 func exists(name string) bool {
 	_, err := os.Lstat(name)
 	return err == nil
 }
 
-// read returns a file's content. Anyone who can write the file decides what is
-// allowed, so only its owner and root may.
+// read returns a file's content. Only its owner and root may be able to write the file, because it decides
+// what is allowed.
 func read(name string) ([]byte, error) {
 	data, info, err := owner.ReadFile(name, yamlfile.MaxBytes)
 	if err != nil {
@@ -175,8 +172,7 @@ func read(name string) ([]byte, error) {
 	return data, nil
 }
 
-// plain takes the operation and the path off an error, which its message
-// names already.
+// plain removes the operation and the path from an error, because the message names the path already.
 func plain(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

@@ -13,11 +13,10 @@ import (
 	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
-// serverName is what a server may be called: a part of an address and of action
-// types.
+// serverName matches the name of a server, which becomes a part of a URL and of action types.
 var serverName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`) })
 
-// server reads what is said about one MCP server.
+// server decodes one MCP server.
 func server(n ast.Node) (s MCPServer, err error) {
 	err = yamlfile.Mapping(n, []string{"name", "command", "url", "token_file", "contain"}, func(f yamlfile.Field) (err error) {
 		switch f.Key {
@@ -37,7 +36,7 @@ func server(n ast.Node) (s MCPServer, err error) {
 	return s, err
 }
 
-// containOf reads what a contained server may reach.
+// containOf decodes what a contained server can reach.
 func containOf(n ast.Node) (*Contain, error) {
 	c := new(Contain)
 	return c, yamlfile.Mapping(n, []string{"read", "write", "network", "require"}, func(f yamlfile.Field) (err error) {
@@ -59,8 +58,7 @@ func containOf(n ast.Node) (*Contain, error) {
 	})
 }
 
-// serverFiles returns the files with shield's own tokens for servers, and what contained
-// ones may reach.
+// serverFiles returns the token files of servers, and the paths that contained servers can reach.
 func serverFiles(s *Settings) (out []*string) {
 	for i := range s.MCP.Servers {
 		out = append(out, &s.MCP.Servers[i].TokenFile)
@@ -71,7 +69,7 @@ func serverFiles(s *Settings) (out []*string) {
 	return out
 }
 
-// faults returns what cannot be used of the servers, and of how they are reached.
+// faults returns the invalid settings of the servers and of the listener.
 func (m *MCP) faults() (out []fault) {
 	add := func(setting, format string, args ...any) {
 		out = append(out, fault{setting, fmt.Sprintf(format, args...)})
@@ -114,7 +112,7 @@ func (m *MCP) faults() (out []fault) {
 	return out
 }
 
-// serverURL says why an address cannot be a server's; "" if it can.
+// serverURL returns why a URL cannot be a server's; "" if it can.
 func serverURL(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

@@ -13,9 +13,8 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// paths says about each setting that can hold a path how to tell that it does.
-// Such a path starts from the folder of the file that holds it, never from the
-// working directory, where agents write.
+// paths tells for each setting with a path whether its value is a path. Relative paths start from the
+// folder of the settings file, never from the working directory, where agents write.
 var paths = map[string]struct {
 	values func(*Settings) []*string
 	isPath func(value string, src *Sources) bool
@@ -54,7 +53,7 @@ var paths = map[string]struct {
 	"approval.slack.token_file":    {one(func(s *Settings) *string { return &s.Approval.Slack.TokenFile }), always},
 	"approval.discord.token_file":  {one(func(s *Settings) *string { return &s.Approval.Discord.TokenFile }), always},
 	"approval.command": {func(s *Settings) []*string { return each(s.Approval.Command[:min(1, len(s.Approval.Command))]) }, func(v string, _ *Sources) bool {
-		return v == "~" || strings.ContainsAny(v, `/\`) // else it is looked up in PATH
+		return v == "~" || strings.ContainsAny(v, `/\`) // a bare name is looked up in PATH
 	}},
 }
 
@@ -75,7 +74,7 @@ func each(list []string) []*string {
 	return out
 }
 
-// resolve makes what a setting names by a path absolute, from a folder.
+// resolve makes the paths of a setting absolute, relative to a folder.
 func (l *Loaded) resolve(src *Sources, name, dir string, errs *yamlfile.Errors) {
 	if name == "approval.command" {
 		l.CommandDir = dir
@@ -90,7 +89,7 @@ func (l *Loaded) resolve(src *Sources, name, dir string, errs *yamlfile.Errors) 
 			continue
 		}
 		if name == "policy" && !strings.ContainsAny(*v, `/\.~`) {
-			// A name that is mistyped must not become a file beside the settings.
+			// A mistyped preset must not become the name of a file beside the settings.
 			faults = append(faults, fault{name, fmt.Sprintf("%s is not a preset (auto, %s); to name a file, write a path such as ./%s.yaml%s",
 				yamlfile.Quote(*v), strings.Join(src.Presets, ", "), *v, suggest.Question(*v, append([]string{"auto"}, src.Presets...)))})
 			continue

@@ -10,8 +10,7 @@ import (
 // A Duration is a time span, written as in "300s" or "5m".
 type Duration time.Duration
 
-// String returns the form that a file may hold, without the zeros that the
-// standard library ends with.
+// String returns the form for a settings file, without trailing zero units such as "0s".
 func (d Duration) String() string {
 	s := time.Duration(d).String()
 	if short, ok := strings.CutSuffix(s, "m0s"); ok {
@@ -23,7 +22,7 @@ func (d Duration) String() string {
 	return s
 }
 
-// Std returns the span as the standard library has it.
+// Std returns the span as a [time.Duration].
 func (d Duration) Std() time.Duration { return time.Duration(d) }
 
 // MarshalText implements [encoding.TextMarshaler].
@@ -39,8 +38,8 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// AutoChannels is the channel that stands for the one that fits: the prompt of the agent
-// host that calls, the terminal, or the page.
+// AutoChannels is the channel by which shield chooses: the prompt of the calling agent host, the terminal,
+// or the page.
 const AutoChannels = "auto"
 
 // Channels are the ways to reach a person. A file may give [AutoChannels] as a word.
@@ -86,7 +85,7 @@ func (s Switch) MarshalJSON() ([]byte, error) {
 
 // Types is a list of action types, or the choice of the model's own list.
 type Types struct {
-	Auto bool // the model's shield.json says which
+	Auto bool // the list in the model's shield.json
 	List []string
 }
 

@@ -2,26 +2,26 @@ package gateway
 
 import "sync"
 
-// Bounds of what is examined beside the loop that reads a server.
+// Limits of what is examined while further messages are read.
 const (
-	maxAside = 16   // answers
-	maxHeld  = 1024 // notices that wait for answers before them
+	maxAside = 16   // answers that are examined at a time
+	maxHeld  = 1024 // notifications that wait for earlier answers
 )
 
 // An aside examines answers of a server while further messages are read. What the
 // server tells after an answer may be about it, so it is forwarded after the answer.
 // The answers themselves depend on nothing but their requests.
 type aside struct {
-	most int // bytes of what is examined and held at a time
+	most int // bytes of answers and notifications in memory
 
 	mu      sync.Mutex
 	changed sync.Cond
 	started int          // answers so far
 	running map[int]bool // by their number
 	held    []heldNotice
-	passing bool // some are forwarded now
+	passing bool // a goroutine forwards notifications
 	bytes   int
-	err     error // the first of a notice that was held
+	err     error
 }
 
 // A heldNotice is forwarded once all answers up to a number are.
@@ -75,8 +75,8 @@ func (a *aside) notice(size int, pass func() error) error {
 	return err
 }
 
-// release forwards what waits for nothing any more. Anyone who finds someone doing
-// that leaves it to them. The lock is held, but not while something is forwarded.
+// release forwards the notifications that need not wait any more. If another goroutine is forwarding, it
+// does this. The lock is held, except while a message is forwarded.
 func (a *aside) release() {
 	for !a.passing && len(a.held) > 0 {
 		one := a.held[0]

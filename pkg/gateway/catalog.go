@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// Bounds of what the connections to one server share.
+// Limits of what the connections to one server share.
 const (
-	maxPages  = 64   // of lists of tools that may yet go on
-	maxStates = 4096 // that a server gave with what it asked for
+	maxPages  = 64   // lists of tools with further pages
+	maxStates = 4096 // requests of a server that were not answered yet
 )
 
 // A catalog is what the connections to one server share: the tools that it lists,

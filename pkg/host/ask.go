@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-// CanAsk returns nil if the host was seen to wait for its user, in any version and mode.
+// CanAsk returns nil if some version and mode of the host waited for its user in tests.
 func (h *Host) CanAsk() error {
 	if h.form.Ask.Answer == "" {
 		return fmt.Errorf("%s did not wait for its user when a hook asked a question in our tests", h.Title())
@@ -65,7 +65,7 @@ func (h *Host) AsksIn(version string) error {
 // versioned is what a version looks like that can be compared.
 var versioned = prefilter.Lazy(`^[0-9]{1,9}(\.[0-9]{1,9}){0,3}$`)
 
-// numbers returns the parts of a version, nil if there is anything else in it.
+// numbers returns the numbers of a version; nil if it has other parts.
 func numbers(version string) (out []int) {
 	if !versioned().MatchString(version) {
 		return nil
@@ -80,8 +80,8 @@ func numbers(version string) (out []int) {
 	return out
 }
 
-// Ask returns what has the host ask its user about an event, one JSON text. It is for
-// events for which [Host.Asks] returns nil.
+// Ask returns the answer that makes the host ask its user about an event, one JSON text. It is for events
+// for which [Host.Asks] returns nil.
 func (h *Host) Ask(ctx context.Context, e Event, reason string) ([]byte, error) {
 	if h.form.Ask.Answer == "" || reason == "" {
 		return nil, errors.New("this host has no way to ask a question from a hook")
@@ -93,9 +93,9 @@ func (h *Host) Ask(ctx context.Context, e Event, reason string) ([]byte, error) 
 	return encode(out)
 }
 
-// AskSources are the variables of the environment that [Host.Asks] reads, and the files
-// by which a project could have set them, or have a hook answer in the user's place: what
-// these name proves nothing.
+// AskSources returns the environment variables that [Host.Asks] reads, and the files in which a project
+// could set them, or install a hook that answers for the user. A variable that such a file names is not
+// trusted.
 func (h *Host) AskSources() (variables []string, files []Place) {
 	for _, f := range h.form.Ask.Sources {
 		files = append(files, Place{Place: f, host: h})
@@ -103,8 +103,8 @@ func (h *Host) AskSources() (variables []string, files []Place) {
 	return h.form.Ask.Variables, files
 }
 
-// Answers reports whether a file of [Host.AskSources] has a hook of another program that
-// can answer what the host asks its user. An error means that this cannot be told.
+// Answers reports whether a file of [Host.AskSources] has a hook of another program that can answer for
+// the user. An error means that shield cannot tell.
 func (p *Place) Answers(ctx context.Context, doc []byte) (bool, error) {
 	if p.host.form.Ask.Answered == "" {
 		return false, nil

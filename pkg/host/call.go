@@ -9,12 +9,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A Call is a call of a tool, as a host's transcript has it.
+// A Call is a tool call in a host's transcript.
 type Call struct {
 	Tool    string
-	Input   jsontext.Value // its arguments, an object
+	Input   jsontext.Value // arguments of the tool, an object
 	ID      string
-	CWD     string // of the session
+	CWD     string // folder of the session
 	Session string
 }
 

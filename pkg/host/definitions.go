@@ -10,10 +10,10 @@ import (
 	"github.com/shieldcli/shield/internal/canonjson"
 )
 
-// A Definition is what a client's settings say about an MCP server.
+// A Definition is an MCP server in a client's settings.
 type Definition struct {
-	Path    []string // of keys that lead to it, its name last
-	Text    []byte   // canonical JSON
+	Path    []string // keys that lead to the definition; the last is the server's name
+	Text    []byte   // the definition as canonical JSON
 	Command string
 	Args    []string
 	URL     string

@@ -47,7 +47,7 @@ func Names() []string { return slices.Clone(hosts) }
 type Host struct {
 	Name string
 	form *form.Host
-	asks bool // it reads the event by which the program asks before it asks a person, as [Host.Permission]
+	asks bool // the host reads events for [Host.Permission]
 }
 
 // Named returns a host by its name.
@@ -66,7 +66,7 @@ func (h *Host) Title() string    { return h.form.Title }
 func (h *Host) Verified() string { return h.form.Verified }
 func (h *Host) Source() string   { return h.form.Source }
 
-// Limits are what no hook of this host can prevent, in sentences.
+// Limits are sentences about what no hook of this host can prevent.
 func (h *Host) Limits() []string { return h.form.Limits }
 
 // Silent reports whether the host wants nothing on a hook's standard output, and
@@ -83,8 +83,8 @@ func (h *Host) DenialStatus() int {
 	return 2
 }
 
-// Found are the programs, and the folders below the home folder, that show that
-// the host is there.
+// Found returns the programs, and the folders below the home folder, by which the host is found on a
+// machine.
 func (h *Host) Found() (programs, folders []string) { return h.form.Programs, h.form.Folders }
 
 // Events returns the names of the events that are read: those before a tool runs, and
@@ -109,23 +109,23 @@ func (h *Host) Internal() []string { return slices.Clone(h.form.Internal) }
 // input says anything of, so that they are asked about.
 func (h *Host) Asked() []string { return slices.Clone(h.form.Asked) }
 
-// An Event is what a host asks.
+// An Event is one request of a host to its hook.
 type Event struct {
-	Host     *Host            // that sent it: the one that reads it, or another that also runs the hooks of that one. Answers have its form
-	Name     string           // the host's own name for it
-	ID       string           // of the tool call; "" if the host gives none
-	Parent   string           // the session that the one of this event began in; "" if it is not known, or this is one of its own
-	Actions  []jsontext.Value // to be judged, all of which must be allowed; none if the event proposes nothing
-	Returned *Returned        // what a tool returned; nil for an event before a tool runs. Actions are then what it was called for
-	Ended    string           // the session whose agent stops, for an event of that; else ""
-	Prompt   *Prompt          // what the user may have written; nil for another event
+	Host     *Host            // the host that sent the event; not always the one that reads it, since some hosts run the hooks of others. Answers have its form
+	Name     string           // the host's name of the event
+	ID       string           // ID of the tool call; "" if the host gives none
+	Parent   string           // ID of the parent session; "" if there is none, or it is unknown
+	Actions  []jsontext.Value // the actions to judge, all of which must be allowed; none if the event proposes nothing
+	Returned *Returned        // the result of a tool; nil for an event before a tool runs. Actions are then those that ran
+	Ended    string           // ID of the session whose agent stops; "" for another event
+	Prompt   *Prompt          // a prompt that the user may have written; nil for another event
 }
 
-// Returned is what a tool has returned.
+// Returned is the result of a tool.
 type Returned struct {
-	Result any      // a text, or a JSON value; nil if the host does not say
-	Files  []string // that the host says the tool changed
-	Agent  string   // the sub-agent that called the tool; "" for the session's own, or if the host does not say
+	Result any      // a string or a JSON value; nil if the host does not report it
+	Files  []string // files that the tool changed, as the host reports
+	Agent  string   // the sub-agent that called the tool; "" for the session's main agent, or if unknown
 	tool   string
 }
 
@@ -265,7 +265,7 @@ func (h *Host) actions(ctx context.Context, name string, input map[string]any, c
 			if a, ok = p.(map[string]any); !ok {
 				return nil, errors.New("the tool call cannot be parsed")
 			}
-			a = maps.Clone(a) // a constant of the program is the same for the next call
+			a = maps.Clone(a) // a constant of the program is reused by the next call
 		}
 		if folder != nil {
 			a["cwd"] = folder

@@ -13,19 +13,19 @@ import (
 
 // An Inspection is how a host reads one of its settings files.
 type Inspection struct {
-	Ignored []string `json:"ignored"` // why it does not read the file, each with what to do
-	Stops   []string `json:"stops"`   // what in the file keeps it from running hooks, whichever file has them
-	Hooks   []Hook   `json:"hooks"`   // those of shield that are asked before a tool runs
-	Results []Hook   `json:"results"` // those of shield that are given what a tool returned
-	Permits []Hook   `json:"permits"` // those of shield that are asked before a person is, as [Host.Permission]
+	Ignored []string `json:"ignored"` // why the host does not read the file, each with the fix
+	Stops   []string `json:"stops"`   // settings in the file that disable the hooks of every file
+	Hooks   []Hook   `json:"hooks"`   // shield's hooks that run before a tool
+	Results []Hook   `json:"results"` // shield's hooks that get the result of a tool
+	Permits []Hook   `json:"permits"` // shield's hooks that run before the host asks its user, as [Host.Permission]
 }
 
 // A Hook is one hook of shield in a settings file.
 type Hook struct {
 	Command  string   `json:"command"`
-	Timeout  float64  `json:"timeout"`  // in seconds: how long the host waits; 0 if it waits without end
-	Problems []string `json:"problems"` // why the host does not run it for every tool call, each with what to do
-	Todo     []string `json:"todo"`     // the same, where the person who installs it has to do it
+	Timeout  float64  `json:"timeout"`  // how long the host waits, in seconds; 0: without limit
+	Problems []string `json:"problems"` // why the host does not run the hook for every tool call, each with the fix
+	Todo     []string `json:"todo"`     // what the user must still do before the host runs the hook
 }
 
 // Documents are settings files of the user by their names in the host's file, as
@@ -78,7 +78,7 @@ func (p *Place) read(ctx context.Context, path string, doc []byte, user Document
 	return in, err
 }
 
-// own returns what is said about a text of shield's own, which has a form.
+// own returns how the host reads a text that shield installed in the form of a template.
 func (p *Place) own(doc []byte, form template) Inspection {
 	f, err := form.read(doc)
 	switch {

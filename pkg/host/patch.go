@@ -68,7 +68,7 @@ func readPatch(text string) ([]any, error) {
 			return nil, errors.New("the patch has a line before its first file")
 		case strings.HasPrefix(line, "+") && content["content"] != nil:
 			content["content"] = content["content"].(string) + line[1:] + "\n"
-		case strings.HasPrefix(line, "-") && content["content"] != nil && !added[strings.TrimSpace(line[1:])]: // what the patch moves is not gone
+		case strings.HasPrefix(line, "-") && content["content"] != nil && !added[strings.TrimSpace(line[1:])]: // a moved file is not deleted
 			gone, _ := content["old_string"].(string)
 			content["old_string"] = gone + line[1:] + "\n"
 		}

@@ -92,9 +92,9 @@ func Interprets(p *ancestry.Process) bool {
 
 // Running is a host's process, as far as it is known.
 type Running struct {
-	Args     []string // behind the program, or behind the script that an interpreter runs
-	Terminal bool     // it reads from a terminal and writes to one
-	Version  string   // "" if unknown
+	Args     []string // arguments after the program, or after the script of an interpreter
+	Terminal bool     // standard input and output are a terminal
+	Version  string   // path of the program; "" if unknown
 }
 
 // value returns what jq programs get of a process.
@@ -129,7 +129,7 @@ func (h *Host) Running(all []ancestry.Process) (at int, args []string, file stri
 				return i, p.Args[n+1:], p.Args[n]
 			}
 		}
-		return i, nil, "" // it runs what an option says
+		return i, nil, "" // an option names the program that runs
 	}
 	return -1, nil, ""
 }

@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// A Prompt is what a host says that its user has written.
+// A Prompt is a text that the host reports as its user's.
 type Prompt struct {
 	Session string
-	ID      string // by the host; "" if it gives none
+	ID      string // ID of the prompt; "" if the host gives none
 	Text    string // "" if it is surely not the user's
-	Waits   bool   // the host's transcript says whether the user has written it
+	Waits   bool   // whether the user wrote it must be looked up in the host's transcript
 }
 
 // prompt reads the event by which the host tells what its user has written.

@@ -13,7 +13,7 @@ import (
 	"github.com/shieldcli/shield/pkg/host/internal/form"
 )
 
-// Settings say how a host is made to call shield.
+// Settings describe how a host is configured to call shield.
 type Settings struct {
 	Places []Place
 	Off    []string // environment variables that switch the host's hooks off
@@ -40,7 +40,7 @@ type element struct {
 	left  bool // out of what is installed: no one wants it
 }
 
-// Lines are the command lines that a host runs.
+// Lines are the command lines that a host runs as hooks.
 type Lines struct {
 	Before     string // before a tool runs
 	After      string // after it has returned something
@@ -125,7 +125,7 @@ func (p *Place) Install(ctx context.Context, doc []byte) ([]byte, error) {
 		}
 		doc = rest
 	}
-	if err := ctx.Err(); err != nil { // our own entries were not found
+	if err := ctx.Err(); err != nil { // entries of shield were not found
 		return nil, err
 	}
 	return addAll(doc, p.wanted())

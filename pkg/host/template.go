@@ -52,11 +52,11 @@ func (t template) fill(line, after string, timeout int) (string, error) {
 	return strings.NewReplacer("@LINE@", line, "@QUOTED@", string(quoted), "@AFTERLINE@", after, "@AFTER@", string(quotedAfter), "@TIMEOUT@", strconv.Itoa(timeout), "@[", "", "@]", "").Replace(t.text), nil
 }
 
-// A filled is what was put into a template.
+// A filled holds the values that were put into a template.
 type filled struct {
 	line    string
-	after   string  // the command line for results; "" where the text has none
-	timeout float64 // in the host's unit; 0 where the text has none
+	after   string  // the command line for results; "" if the template has none
+	timeout float64 // timeout in the host's unit; 0 if the template has none
 }
 
 // read returns what was put into a text, which must be the template's and nothing

@@ -107,7 +107,7 @@ func (p *Pipeline) newClassifier(cfg Config, rules *policy.Policy) (*classify.Cl
 	m, err := cfg.pool.model(cfg)
 	switch {
 	case errors.Is(err, classify.ErrNoRuntime):
-		p.note = "heuristics only: " + err.Error()
+		p.note = "only rules judge, since the model cannot be used: " + err.Error()
 		opts.Note = p.note
 		return classify.New(opts), noModel, nil
 	case err != nil:

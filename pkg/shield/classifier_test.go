@@ -131,7 +131,7 @@ func TestHeuristicsOnly(t *testing.T) {
 		}
 		t.Skip("this build carries ONNX Runtime")
 	}
-	if !strings.HasPrefix(p.Note(), "heuristics only: this build has no ONNX Runtime; ") {
+	if !strings.HasPrefix(p.Note(), "only rules judge, since the model cannot be used: this build has no ONNX Runtime; ") {
 		t.Errorf("note %q", p.Note())
 	}
 	for command, said := range map[string]bool{"touch a.txt": true, "true": false} {

@@ -12,26 +12,26 @@ import (
 // the filters of hosts/shared.jq.
 type Host struct {
 	Title    string   // the name that people know
-	Verified string   // the version whose real program was tested; "" if only recorded events were
+	Verified string   // the version that was tested with the real program; "" if only recorded events were tested
 	Source   string   // where the forms of its events come from, if its program was not tested
-	Programs []string // its commands, by which it is found
-	Folders  []string // below the home folder, by which it is found
-	Marks    []string // variables of the environment that it gives to the commands of its agent
-	Limits   []string // what no hook of this host can prevent, in sentences
+	Programs []string // program names by which the host is found
+	Folders  []string // folders below the home folder by which the host is found
+	Marks    []string // environment variables that the host sets for its agent's commands
+	Limits   []string // sentences about what no hook of this host can prevent
 
 	Read     string          // jq: a hook's input → {event, tool, input, id, cwd, session}, null where it has none
 	Borrows  string          // jq: a hook's input → whether it is surely this host's, whichever host's hook receives it; "" if this host runs no hooks of others
 	Before   []string        // events that ask before a tool runs; another event with a tool is an error
 	After    []string        // events that tell what a tool returned
-	Kept     []string        // events in After whose results the host lets no one change
+	Kept     []string        // events in After whose results cannot be replaced
 	End      []string        // events at which the agent stops; they have no tool
-	Tools    map[string]Tool // by the host's name
+	Tools    map[string]Tool // tools, by the host's name
 	Internal []string        // tools that change nothing outside the host, or whose own calls are judged one by one
 	Asked    []string        // tools that are judged by their names and their input alone, as those that are not named here: no type of shield's says what they do
 
 	Deny       string // jq: {reason, user} → what the host is told about a denial, whatever it asked: reason for the agent, and user for the person, "" where that is the same
 	Allow      string // jq: {event, id, reason} → what skips the host's own permissions; "" if nothing does
-	Ask        Ask    // its own question to a person
+	Ask        Ask    // how the host asks its user for a hook
 	Headless   string // jq: {env, process} as those of Ask → whether a session has no user; "" if that cannot be told
 	Neutral    string // jq: {event, id} → what leaves a call to the host's own permissions, and a result as it is; "" prints nothing
 	Result     string // jq: the input of an event in After → {result, files, agent}: what the tool returned, which files the host says it changed, and in which sub-agent; null where it has none
@@ -42,14 +42,14 @@ type Host struct {
 	ZeroStatus bool   `yaml:"zeroStatus"` // a denial ends with status 0: with another the host lets the call through, or shows no one the reason
 	Silent     bool   // the host wants nothing on standard output: the installed command takes it away
 
-	Permission Permission // how it asks hooks before it asks a person
-	Prompt     Prompt     // how it tells hooks what its user has written
+	Permission Permission // the event before the host's permission prompt
+	Prompt     Prompt     // the event that reports the user's prompt
 
-	Off      []string // environment variables that switch the host's hooks off
-	Next     string   // what a person has to do for the host to use the hook
-	Unit     string   // of timeouts: s or ms
-	Places   []Place  // where settings are
-	Comments bool     // its JSON files may have comments
+	Off      []string // environment variables that disable the host's hooks
+	Next     string   // what the user must do before the host runs the hook
+	Unit     string   // unit of timeouts: s or ms
+	Places   []Place  // the settings files
+	Comments bool     // the JSON files can contain comments
 	JSON5    bool     // its JSON files may be JSON5, of which shield reads JSON with comments and trailing commas
 	Inspect  string   // jq: {scope, file, path, doc, user} → what the host makes of a settings file, as host.Inspection; "" for hosts without
 	Sample   string   // jq: {cwd, event} → an event that must be denied; event is the first of Before, or that of Permission
@@ -59,26 +59,26 @@ type Host struct {
 // answer. The zero value is for hosts in which it was not: some run what they are told to
 // ask about.
 type Ask struct {
-	Answer    string   // jq: {event, id, reason} → what has the host ask
-	Variables []string // of the environment, that Seen reads
+	Answer    string   // jq: {event, id, reason} → the answer that makes the host ask
+	Variables []string // environment variables that Seen reads
 	Seen      string   // jq: {input, env, process} → {version, mode}, where a user attends; else null. process is {args, terminal, version} of the host, null if unknown
-	Package   string   // of npm, that has the host's program: its version is that of process
+	Package   string   // npm package of the host's program; the version of process is that of the package
 	Sources   []Place  // files from which the host takes its environment and hooks: they must not name Variables; only read
 	Answered  string   // jq: {doc} → whether one of Sources has a hook of another program that can answer in the user's place. doc is a text if the file is neither JSON nor TOML; "" if the host has no such hooks
 	From      string   // the first version that was seen to wait; later ones of the same major version count. "" if a plugin of shield's own asks
-	Failed    []string // later versions that were seen not to wait
-	Modes     []string // in which it was seen to wait
+	Failed    []string // later versions that did not wait in tests
+	Modes     []string // permission modes in which the host waited in tests
 }
 
 // A Permission is an event by which a host asks hooks before it asks a person. The
 // zero value is for hosts that have none.
 type Permission struct {
-	Event   string   // its name
-	Allow   string   // jq: {} → what answers in the place of the person
-	Deny    string   // jq: {reason} → what denies
-	Project string   // variable of the environment that names the folder of the project
-	Options []string // of the host's command line, that bring in rules of the person's own
-	Rules   []Place  // files that may have such rules; they are only read
+	Event   string   // name of the event
+	Allow   string   // jq: {} → the answer that allows the call in the user's place
+	Deny    string   // jq: {reason} → the answer that denies the call
+	Project string   // environment variable with the project's folder
+	Options []string // options of the host's command line that add permission rules
+	Rules   []Place  // files that can contain permission rules; read only
 
 	// jq: {tool, input, doc} → whether a file has a rule of the person's own by which
 	// a person has to be asked, or the call refused, or that cannot be told from one.
@@ -89,21 +89,21 @@ type Permission struct {
 // A Prompt is an event by which a host tells what its user has written. The zero value is for
 // hosts that have none, or of which it cannot be told who has written it.
 type Prompt struct {
-	Event string // its name
+	Event string // name of the event
 	Read  string // jq: the event → {text, id, session}; text is null where it is surely not the user's
 
 	// Where the event comes for texts of the model and of other programs too, the host's
 	// transcript says who has written it.
 	Transcript string // jq: an event before a tool runs → the path of the transcript; "" if the event alone shows it
-	Folder     string // below the home folder, that has the transcripts
-	Variable   string // of the environment, which names another folder for the first part of Folder
+	Folder     string // folder of the transcripts, below the home folder
+	Variable   string // environment variable with another folder in place of the first part of Folder
 	Row        string // jq: {row, id}, a row of the transcript → {text, written}, null if it is not that of the prompt with the ID
 }
 
 // A Tool says what a call of a tool becomes: one action for each value that
 // Payload gives.
 type Tool struct {
-	Type    string // of the actions; "" if Payload gives {type, payload}
+	Type    string // type of the actions; "" if Payload gives {type, payload}
 	Payload string // jq: the tool's input → payloads
 	Folder  string // jq: the tool's input → the folder it runs in, null for the host's own
 }
@@ -112,26 +112,26 @@ type Tool struct {
 // without any, the file is read and never changed.
 type Place struct {
 	Scope    string   // user, project, managed, or another name for what is only read
-	Folder   string   // below the home folder, the project, or the root
-	Variable string   // of the environment, which names another folder instead
-	File     string   // in that folder; a pattern where it is only read
+	Folder   string   // folder below the home folder, the project, or the root
+	Variable string   // environment variable with another folder instead
+	File     string   // name of the file in Folder; a pattern if the file is only read
 	System   string   // only on this system, as in GOOS; "" for every one
 	Below    bool     // File is in any folder below Folder, too; only read
-	Entries  []Entry  // elements of lists in a JSON file
-	Start    string   // of a JSON file that is made for Entries
+	Entries  []Entry  // hook entries in lists of a JSON file
+	Start    string   // content of a JSON file that is created for Entries
 	Text     string   // a whole file of shield's own; what is between @[ and @] is missing in files of older versions
 	Block    string   // lines at the end of a file, with the same marks
-	Older    []string // what older versions installed in place of Block
+	Older    []string // lines that older versions installed in place of Block
 	Program  bool     // the file is made executable
 }
 
 // An Entry is an element of a list in a JSON file.
 type Entry struct {
-	Path       []string // keys, from the outermost
+	Path       []string // keys that lead to the list, from the outermost
 	Value      string   // jq: {command, after, timeout} → the element; after is the command for events that tell what a tool returned
-	Permission bool     // it is for the event of [Permission], and installed only if a person wants it
-	Prompt     bool     // it is for the event of [Prompt]
-	Older      bool     // older versions installed it: it is only taken out
+	Permission bool     // the entry is for the event of [Permission], installed only on request
+	Prompt     bool     // the entry is for the event of [Prompt]
+	Older      bool     // an entry of older versions, which is only removed
 }
 
 // Check returns what is wrong with a host's file.
