@@ -14,10 +14,10 @@ import (
 // exportSegment writes a part of the log that verifies by itself.
 func exportSegment(c *cli.Context, w *World) error {
 	if c.Bool("follow") {
-		return errors.New("audit export: --follow does not go with --format segment, which has an end")
+		return errors.New("audit export: --follow cannot be combined with --format segment; leave one out")
 	}
 	if (c.String("key") == "") == (c.String("checkpoint") == "") {
-		return errors.New("audit export: --format segment needs --key, to sign the last entry now, or --checkpoint, an earlier signature")
+		return errors.New("audit export: --format segment needs either --key FILE, to sign the last entry now, or --checkpoint FILE, an earlier signature")
 	}
 	file, err := auditLog(c, w)
 	if err != nil {
@@ -44,11 +44,11 @@ func exportSegment(c *cli.Context, w *World) error {
 func verifySegment(c *cli.Context, w *World) error {
 	for _, other := range []string{"file", "checkpoint", "state", "config"} {
 		if c.IsSet(other) {
-			return fmt.Errorf("audit verify: --%s does not go with --segment, which has its checkpoint in it", other)
+			return fmt.Errorf("audit verify: --%s cannot be combined with --segment, which contains its checkpoint; leave it out", other)
 		}
 	}
 	if c.String("key") == "" {
-		return errors.New("audit verify: --segment needs --key, the public key")
+		return errors.New("audit verify: --segment needs --key FILE, the public key")
 	}
 	name := c.String("segment")
 	key, err := audit.LoadPublicKey(c.String("key"))
