@@ -49,12 +49,12 @@ func TestAllowCommand(t *testing.T) {
 		}
 		return errNoTerminal
 	}
-	check(statusBroken, "allow: only a person can do this: there is no terminal here", "allow", ref)
+	check(statusBroken, "allow: only the user can do this: there is no terminal here", "allow", ref)
 	w.person = func(int) error { return nil }
 	if asked > 0 {
 		t.Errorf("asked %d times", asked)
 	}
-	check(statusBroken, "allow "+ref+": not allowed", "allow", ref)
+	check(statusBroken, "allow "+ref+": not confirmed", "allow", ref)
 	answer = approve.Answer{Approve: true, By: "ann"}
 	check(statusAllow, "Allowed once, until ", "allow", strings.ToUpper(ref))
 	check(statusBroken, "this refusal was already allowed; tell the agent to try again", "allow", ref)

@@ -128,7 +128,7 @@ func TestApproveLimit(t *testing.T) {
 		t.Errorf("%d of 7 were put to the person, want 5:\n%s", n, out)
 	}
 	next := w.Now().Add(time.Hour + time.Second).UTC().Truncate(time.Second).Format(time.RFC3339) // rounded up
-	if n := strings.Count(out, "approval.max_per_hour is 5; the next one is free at "+next); n != 2 {
+	if n := strings.Count(out, "approval.max_per_hour is 5; the next question is possible at "+next); n != 2 {
 		t.Errorf("%d refusals name the setting and %s, want 2:\n%s", n, next, out)
 	}
 }

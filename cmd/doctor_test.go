@@ -81,10 +81,10 @@ func TestDoctor(t *testing.T) {
 
 		"program":                     {"approval: {channels: [command], command: [ask-somebody]}\n", good, []string{"ok    approval by a program: DIR/bin/ask-somebody, in DIR"}},
 		"program beside the settings": {"approval: {channels: [command], command: [bin/ask-somebody]}\n", good, []string{"ok    approval by a program: DIR/bin/ask-somebody"}},
-		"program that others change":  {"approval: {channels: [command], command: [ask-anybody]}\n", good, []string{"warn  approval by a program: DIR/bin/ask-anybody: mode 0777 lets other users access it"}},
+		"program that others change":  {"approval: {channels: [command], command: [ask-anybody]}\n", good, []string{"warn  approval by a program: DIR/bin/ask-anybody: the mode 0777 gives other users access"}},
 		"missing program": {"approval: {channels: [tty, command], command: [./ask]}\n", bad,
-			[]string{"bad   approval by a program: program cannot be run: ", "DIR/ask", "(DIR/shield.yaml:1)\n      set approval.command"}},
-		"program that is not in PATH": {"approval: {channels: [command], command: [ask-nobody]}\n", bad, []string{"bad   approval by a program: program cannot be run"}},
+			[]string{"bad   approval by a program: the program of approval.command cannot be run: ", "DIR/ask", "(DIR/shield.yaml:1)\n      set approval.command"}},
+		"program that is not in PATH": {"approval: {channels: [command], command: [ask-nobody]}\n", bad, []string{"bad   approval by a program: the program of approval.command cannot be run"}},
 		"no program":                  {"approval: {channels: [command]}\n", bad, []string{"bad   approval by a program: no program is configured"}},
 		"program without channel":     {"approval: {command: [ask-somebody]}\n", good, []string{"warn  approval.command is set, but the channel command is not used", "set approval.channels: [command]"}},
 		"page for everybody": {"approval: {channels: [web], web: {listen: '0.0.0.0:8080'}}\n", bad,

@@ -98,7 +98,7 @@ func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
 	if file := opts.NotifyFile; file != "" {
 		switch places, err := approve.Places(file); {
 		case err != nil:
-			out.add(wrong, "fix the file, then run 'shield approvals notify'", "notices of questions: %v%s", err, at(set, "approval.notify_file"))
+			out.add(wrong, "correct the file, then run 'shield approvals notify'", "notices of questions: %v%s", err, at(set, "approval.notify_file"))
 		case !slices.Contains(opts.Channels, "web") && !opts.Channels.Auto():
 			out.add(doubt, "add web to approval.channels", "notices of questions: they are sent only for questions on the approval page, and the channel web is off%s", at(set, "approval.notify_file"))
 		default:

@@ -22,7 +22,7 @@ func TestExecRefusesWhatItCannotJudge(t *testing.T) {
 		{"invalid UTF-8 in the folder", "not valid UTF-8", "/tmp/\xff", []string{"--", "true"}},
 		{"NUL in a word", "null", w.Dir, []string{"--", "echo", "a\x00b"}},
 		{"an empty program", "is empty", w.Dir, []string{"--", "", "x"}},
-		{"a program of a line end", "not in PATH", w.Dir, []string{"--", "\n"}},
+		{"a program of a line end", "in no folder of PATH", w.Dir, []string{"--", "\n"}},
 		{"no word", "CMD is missing", w.Dir, []string{"--"}},
 	} {
 		w.Dir = c.dir

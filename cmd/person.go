@@ -100,7 +100,7 @@ func (s *seat) unguarded(all []ancestry.Process) error {
 			return ofHost(h, p.PID)
 		}
 		if slices.Contains(env, launch.Judged) {
-			return fmt.Errorf("the terminal belongs to %s, a command that shield judged; use a terminal of your own", described(p))
+			return fmt.Errorf("%s, a parent process of this command, is a command that shield judged; use a terminal of your own", described(p))
 		}
 	}
 	return nil

@@ -94,25 +94,25 @@ func TestAttended(t *testing.T) {
 		"a host far above":               {person10(processes{1: process(0, 0, "codex")}), nil, notByAgent, "OpenAI Codex"},
 		"a mark in its own environment":  {person10(nil), []string{"A=b", "CLAUDECODE=1"}, notByAgent, "Claude Code"},
 		"a mark in an ancestor's":        {marked(person10(nil), 3, "GEMINI_CLI=1"), nil, notByAgent, "Gemini CLI"},
-		"below what shield judged":       {marked(person10(nil), 3, "SHIELD_JUDGED=1"), nil, notByAgent, "bash (process 3) is a command that shield judged"},
+		"below what shield judged":       {marked(person10(nil), 3, "SHIELD_JUDGED=1"), nil, notByAgent, "is a command that shield judged"},
 		"below shield":                   {person10(processes{3: process(2, pts(1), "shield", "mcp"), 2: process(1, 0, "gnome-terminal-server")}), nil, notByAgent, "which is shield"},
 		"script":                         {person10(processes{2: process(1, 0, "script")}), nil, atTerminal, "script (process 2) created this terminal"},
 		"script at a person's terminal":  {person10(processes{4: process(3, pts(1), "script"), 5: process(4, pts(2), "bash"), 10: process(5, pts(2), "shield")}), nil, atTerminal, "script (process 4) created this terminal"},
 		"expect":                         {person10(processes{2: process(1, 0, "expect", "-f", "x")}), nil, atTerminal, "expect (process 2) created"},
 		"python":                         {person10(processes{2: {Parent: 1, Name: "python3", Exe: "/usr/bin/python3.12", Args: []string{"python3", "-c", "import pty"}}}), nil, atTerminal, "python3.12 (process 2) created"},
 		"python that renamed itself":     {person10(processes{2: {Parent: 1, Name: "xterm", Exe: "/usr/bin/python3", Args: []string{"xterm"}}}), nil, atTerminal, "python3 (process 2) created"},
-		"a shell script of a terminal":   {person10(processes{4: process(3, pts(1), "sh", ".git/hooks/pre-commit"), 10: process(4, pts(1), "shield")}), nil, typedByHand, "sh (process 4) started it; type it"},
-		"a hook of git":                  {person10(processes{4: process(3, pts(1), "git", "commit"), 10: process(4, pts(1), "shield")}), nil, typedByHand, "git (process 4) started it"},
+		"a shell script of a terminal":   {person10(processes{4: process(3, pts(1), "sh", ".git/hooks/pre-commit"), 10: process(4, pts(1), "shield")}), nil, typedByHand, "the command was started by sh (process 4); type it"},
+		"a hook of git":                  {person10(processes{4: process(3, pts(1), "git", "commit"), 10: process(4, pts(1), "shield")}), nil, typedByHand, "the command was started by git (process 4)"},
 		"text for a shell":               {person10(processes{4: process(3, pts(1), "bash", "-ic", "shield allow"), 10: process(4, pts(1), "shield")}), nil, typedByHand, "bash (process 4)"},
 		"a shell in a shell":             {person10(processes{4: process(3, pts(1), "zsh", "-i", "-o", "x"), 10: process(4, pts(1), "shield")}), nil, never, ""},
 		"what made the terminal ended":   {person10(processes{3: process(1, pts(1), "bash")}), nil, atTerminal, "the process that created this terminal has ended"},
 		"tmux of a person":               {inTmux(nil), nil, never, ""},
-		"tmux that nobody looks at":      {inTmux(processes{21: process(3, 0, "tmux", "new")}), nil, atTerminal, "tmux (process 20) created this terminal, and no user's terminal is attached"},
+		"tmux that nobody looks at":      {inTmux(processes{21: process(3, 0, "tmux", "new")}), nil, atTerminal, "tmux (process 20) created this terminal, and no user is attached"},
 		"tmux below a host":              {inTmux(processes{3: process(2, pts(1), "claude")}), nil, atTerminal, "tmux (process 20) created this terminal"},
 		"tmux whose client script made":  {inTmux(processes{4: process(3, pts(1), "script"), 21: process(4, pts(2), "tmux", "new")}), nil, atTerminal, "tmux (process 20) created"},
 		"another server of tmux":         {inTmux(processes{20: process(1, 0, "tmux", "-L", "own", "new", "-d")}), nil, atTerminal, "tmux (process 20) created"},
 		"tmux in its own terminal":       {inTmux(processes{21: process(30, pts(5), "tmux", "attach")}), nil, atTerminal, "created this terminal, and no user is attached to it; attach to it first"},
-		"ancestors that are unknown":     {&fakeSystem{processes: person10(nil).processes, err: errors.New("hidden")}, nil, notByAgent, "the process that started it is unknown: hidden"},
+		"ancestors that are unknown":     {&fakeSystem{processes: person10(nil).processes, err: errors.New("hidden")}, nil, notByAgent, "the process that started the command is unknown: hidden"},
 		"a host below unknown ancestors": {&fakeSystem{processes: person10(processes{3: process(2, 0, "claude")}).processes, err: errors.New("hidden")}, nil, notByAgent, "Claude Code"},
 	} {
 		for _, sure := range []int{notByAgent, atTerminal, typedByHand} {
@@ -153,7 +153,7 @@ func TestForPeople(t *testing.T) {
 		w, asked := newWorld(t), 0
 		w.person = func(int) error { asked++; return errNoTerminal }
 		status, out, errs := run(t, inProcess(w), "", args...)
-		if status != statusBroken || asked != 1 || out != "" || !strings.Contains(errs, "only a person can do this: there is no terminal") {
+		if status != statusBroken || asked != 1 || out != "" || !strings.Contains(errs, "only the user can do this: there is no terminal") {
 			t.Errorf("%q: status %d, stdout %q, stderr %q, asked %d times", args, status, out, errs, asked)
 		}
 	}

@@ -231,7 +231,7 @@ func readResult(rec action.Record) (*action.Action, canonjson.Member, error) {
 	}
 	a, err := action.Parse(rec.Raw) // says what is wrong
 	if err == nil {
-		err = &action.Error{Code: action.MissingField, Field: "result", Err: errors.New("result is missing; add the result of the tool")}
+		err = &action.Error{Code: action.MissingField, Field: "result", Err: errors.New("missing; add the result of the tool")}
 	}
 	return a, canonjson.Member{}, err
 }

@@ -94,11 +94,11 @@ func TestHookStatusOfEveryHost(t *testing.T) {
 			spoil func(*hooked)
 		}{
 			{"as installed", "", func(*hooked) {}},
-			{"missing settings", "no hook of shield is installed; run 'shield hook install'", func(h *hooked) { _ = os.Remove(h.settings) }},
+			{"missing settings", "no hook of shield is installed", func(h *hooked) { _ = os.Remove(h.settings) }},
 			{"missing program", "the program of the hook is missing:", func(h *hooked) { _ = os.Remove(h.bin) }},
 			{"not executable", "is not executable; install shield again", func(h *hooked) { h.copy(h.bin); h.mode(h.bin, 0o644) }},
-			{"others may write the program", "lets other users access it", func(h *hooked) { h.copy(h.bin); h.mode(h.bin, 0o757) }},
-			{"others may write the settings", "lets other users access it", func(h *hooked) { h.mode(h.settings, 0o757) }},
+			{"others may write the program", "gives other users access", func(h *hooked) { h.copy(h.bin); h.mode(h.bin, 0o757) }},
+			{"others may write the settings", "gives other users access", func(h *hooked) { h.mode(h.settings, 0o757) }},
 			{"no wrapper", "", func(h *hooked) { h.edit(`n() {`, `m() {`) }},
 			{"a wrapper that takes every answer", "", func(h *hooked) { h.edit(`case ${s%} in [02]`, `case ${s%} in *`) }},
 			{"a wrapper that lets pass", "", func(h *hooked) { h.edit(`exit 2`, `exit 0`) }},

@@ -32,8 +32,8 @@ func TestHookStatusOfBrokenInstallations(t *testing.T) {
 		spoil func(*hooked)
 	}{
 		{"no settings file", "settings.json is missing", func(h *hooked) { _ = os.Remove(h.settings) }},
-		{"another hook only", "no hook of shield is installed; run 'shield hook install'", func(h *hooked) { h.write(h.settings, `{"hooks":{"PreToolUse":[]}}`) }},
-		{"another event", "no hook of shield is installed; run 'shield hook install'", func(h *hooked) { h.edit("PreToolUse", "SubagentStart") }},
+		{"another hook only", "no hook of shield is installed", func(h *hooked) { h.write(h.settings, `{"hooks":{"PreToolUse":[]}}`) }},
+		{"another event", "no hook of shield is installed", func(h *hooked) { h.edit("PreToolUse", "SubagentStart") }},
 		{"hooks are off", "disableAllHooks", func(h *hooked) { h.edit("{", `{"disableAllHooks": true,`) }},
 		{"hooks are off in the project", "disableAllHooks", func(h *hooked) { h.write(project(h, "settings.json"), `{"disableAllHooks":true}`) }},
 		{"hooks are off for this project", "disableAllHooks", func(h *hooked) { h.write(project(h, "settings.local.json"), `{"disableAllHooks":true}`) }},
@@ -41,7 +41,7 @@ func TestHookStatusOfBrokenInstallations(t *testing.T) {
 		{"hooks are off by the environment", "CLAUDE_CODE_SIMPLE", func(h *hooked) { h.env = append(h.env, "CLAUDE_CODE_SIMPLE=1") }},
 		{"hooks are off by the settings' environment", "CLAUDE_CODE_SIMPLE", func(h *hooked) { h.edit("{", `{"env": {"CLAUDE_CODE_SIMPLE": "1"},`) }},
 		{"a library is loaded into the hook", "LD_PRELOAD", func(h *hooked) { h.write(project(h, "settings.json"), `{"env":{"LD_PRELOAD":"/x.so"}}`) }},
-		{"settings are elsewhere", "no hook of shield is installed; run 'shield hook install'", func(h *hooked) { h.env = append(h.env, "CLAUDE_CONFIG_DIR="+h.work) }},
+		{"settings are elsewhere", "no hook of shield is installed", func(h *hooked) { h.env = append(h.env, "CLAUDE_CONFIG_DIR="+h.work) }},
 		{"one tool only", "matcher Write", func(h *hooked) { h.edit(`"*"`, `"Write"`) }},
 		{"a pattern that matches nothing", "matcher ^$", func(h *hooked) { h.edit(`"*"`, `"^$"`) }},
 		{"a matcher that is not a text", "malformed", func(h *hooked) { h.edit(`"*"`, `7`) }},
@@ -90,9 +90,9 @@ func TestHookStatusOfBrokenInstallations(t *testing.T) {
 		{"the list of hooks of an entry is left out", "malformed", func(h *hooked) {
 			h.write(h.settings, `{"hooks":{"PreToolUse":[{"type":"command","command":"/x/shield hook claude-code"}]}}`)
 		}},
-		{"in the settings and not under hooks", "no hook of shield is installed; run 'shield hook install'", func(h *hooked) { h.edit(`"hooks": {`, `"hook": {`) }},
+		{"in the settings and not under hooks", "no hook of shield is installed", func(h *hooked) { h.edit(`"hooks": {`, `"hook": {`) }},
 		{"renamed by an editor", "settings.json is missing", func(h *hooked) { _ = os.Rename(h.settings, h.settings+"~") }},
-		{"for another host", "no hook of shield is installed; run 'shield hook install'", func(h *hooked) { h.edit(`hook claude-code`, `hook codex`) }},
+		{"for another host", "no hook of shield is installed", func(h *hooked) { h.edit(`hook claude-code`, `hook codex`) }},
 		{"settings that are not there", "denies everything", func(h *hooked) { h.edit(`--timeout 20s`, `--timeout 20s --config /nowhere.yaml`) }},
 		{"a misspelt setting", "unknown key", func(h *hooked) {
 			h.write(filepath.Join(h.home, ".config", "shield", "shield.yaml"), "polcy: offline\n")
@@ -112,9 +112,9 @@ func TestHookStatusOfBrokenInstallations(t *testing.T) {
 		{"the program was moved", "the program of the hook is missing:", func(h *hooked) { _ = os.Rename(h.bin, h.bin+".old") }},
 		{"the program is a folder", "is not executable; install shield again", func(h *hooked) { _ = os.Remove(h.bin); _ = os.Mkdir(h.bin, 0o755) }},
 		{"not executable", "is not executable; install shield again", func(h *hooked) { h.copy(h.bin); h.mode(h.bin, 0o644) }},
-		{"others may write the program", "lets other users access it", func(h *hooked) { h.copy(h.bin); h.mode(h.bin, 0o757) }},
-		{"others may replace the program", "lets other users access it", func(h *hooked) { h.mode(filepath.Dir(h.bin), 0o777) }},
-		{"others may write the settings", "lets other users access it", func(h *hooked) { h.mode(h.settings, 0o646) }},
+		{"others may write the program", "gives other users access", func(h *hooked) { h.copy(h.bin); h.mode(h.bin, 0o757) }},
+		{"others may replace the program", "gives other users access", func(h *hooked) { h.mode(filepath.Dir(h.bin), 0o777) }},
+		{"others may write the settings", "gives other users access", func(h *hooked) { h.mode(h.settings, 0o646) }},
 		{"not JSON", "not valid JSON", func(h *hooked) { h.edit("{", "{,") }},
 		{"a comment", "comments", func(h *hooked) { h.edit("{", "{ // mine\n") }},
 		{"a trailing comma", "comments", func(h *hooked) { h.edit(`"type": "command"`, `"type": "command",`) }},
@@ -127,7 +127,7 @@ func TestHookStatusOfBrokenInstallations(t *testing.T) {
 		}},
 		{"the program is a link to nothing", "the program of the hook is missing:", func(h *hooked) { _ = os.Remove(h.bin); _ = os.Symlink("/nowhere/shield", h.bin) }},
 		{"the program is a link to itself", "the program of the hook is missing:", func(h *hooked) { _ = os.Remove(h.bin); _ = os.Symlink(h.bin, h.bin) }},
-		{"the program is a link to what others may replace", "lets other users access it", func(h *hooked) {
+		{"the program is a link to what others may replace", "gives other users access", func(h *hooked) {
 			open := filepath.Join(h.work, "open")
 			_ = errors.Join(os.Mkdir(open, 0o777), os.Chmod(open, 0o777), os.Rename(h.bin, filepath.Join(open, "shield")), os.Symlink(filepath.Join(open, "shield"), h.bin))
 		}},
@@ -135,15 +135,15 @@ func TestHookStatusOfBrokenInstallations(t *testing.T) {
 		{"the folder of the program is another user's", "belongs to another user", func(h *hooked) { h.give(filepath.Dir(h.bin)) }},
 		{"the settings are another user's", "belongs to another user", func(h *hooked) { h.give(h.settings) }},
 		{"the settings are a link to themselves", "symbolic links", func(h *hooked) { _ = os.Remove(h.settings); _ = os.Symlink(h.settings, h.settings) }},
-		{"the settings are a link to nothing", "no hook of shield is installed; run 'shield hook install'", func(h *hooked) { _ = os.Remove(h.settings); _ = os.Symlink("/nowhere/settings.json", h.settings) }},
+		{"the settings are a link to nothing", "no hook of shield is installed", func(h *hooked) { _ = os.Remove(h.settings); _ = os.Symlink("/nowhere/settings.json", h.settings) }},
 		{"the settings are a folder", "not a regular file", func(h *hooked) { _ = os.Remove(h.settings); _ = os.Mkdir(h.settings, 0o755) }},
 		{"the settings are a pipe", "not a regular file", func(h *hooked) { _ = os.Remove(h.settings); _ = syscall.Mkfifo(h.settings, 0o600) }},
-		{"the settings are empty", "no hook of shield is installed; run 'shield hook install'", func(h *hooked) { h.write(h.settings, "") }},
-		{"the settings are a list", "no hook of shield is installed; run 'shield hook install'", func(h *hooked) { h.write(h.settings, "[]") }},
+		{"the settings are empty", "no hook of shield is installed", func(h *hooked) { h.write(h.settings, "") }},
+		{"the settings are a list", "no hook of shield is installed", func(h *hooked) { h.write(h.settings, "[]") }},
 		{"the settings are too large", "larger than", func(h *hooked) { h.edit("{", "{"+strings.Repeat(" ", 5<<20)) }},
-		{"the settings are cut off", "no hook of shield is installed; run 'shield hook install'", func(h *hooked) { _ = os.Truncate(h.settings, 100) }},
+		{"the settings are cut off", "no hook of shield is installed", func(h *hooked) { _ = os.Truncate(h.settings, 100) }},
 		{"the hooks are a text", "hooks is not of type object", func(h *hooked) { h.edit(`"hooks": {`, `"hooks": "none", "x": {`) }},
-		{"the hook is in a key of another spelling", "no hook of shield is installed; run 'shield hook install'", func(h *hooked) { h.edit(`"PreToolUse"`, `"preToolUse"`) }},
+		{"the hook is in a key of another spelling", "no hook of shield is installed", func(h *hooked) { h.edit(`"PreToolUse"`, `"preToolUse"`) }},
 		{"it is a hook of another shield", "gives no verdict", func(h *hooked) { h.script("echo shield version 0.0.1") }},
 		{"it allows", "gives no verdict", func(h *hooked) { h.script("exit 0") }},
 		{"it fails", "gives no verdict", func(h *hooked) { h.script("exit 2") }},

@@ -110,7 +110,7 @@ func TestExtractRefuses(t *testing.T) {
 	if err := os.Symlink(t.TempDir(), link); err != nil {
 		t.Fatal(err)
 	}
-	for dir, want := range map[string]string{open: "lets other users access it", link: "the path is not a folder; remove the file"} {
+	for dir, want := range map[string]string{open: "gives other users access", link: "the path is not a folder; remove the file"} {
 		if _, err := l.extract(dir); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", dir, err, want)
 		}
@@ -173,7 +173,7 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		file: "", own: "", replaceable: "lets other users access it", link: "lets other users access it", shared: "lets other users access it", dir: "not a file", "lib.so": "not an absolute path", dir + "/none": "does not exist",
+		file: "", own: "", replaceable: "gives other users access", link: "lets other users access it", shared: "lets other users access it", dir: "not a file", "lib.so": "not an absolute path", dir + "/none": "does not exist",
 	} {
 		if err := Check(path); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)

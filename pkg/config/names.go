@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
@@ -23,6 +24,9 @@ func (s *Settings) Value(name string) string {
 			text = "(set)"
 		case v.Type() == reflect.TypeFor[Types]():
 			b, _ := v.Interface().(Types).MarshalJSON()
+			text = string(b)
+		case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct:
+			b, _ := json.Marshal(v.Interface())
 			text = string(b)
 		case v.Kind() == reflect.String, v.Kind() == reflect.Slice:
 			text = fmt.Sprintf("%q", v.Interface())

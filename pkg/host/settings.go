@@ -321,7 +321,7 @@ func sameBut(want, got any, marked, shown string) string {
 var ErrForeign = errors.New("the file belongs to another program, and the host reads only one such file; rename it, then install again")
 
 // ErrNotInstalled says that a settings file holds no hook of shield.
-var ErrNotInstalled = errors.New("no hook of shield is installed; run 'shield hook install'")
+var ErrNotInstalled = errors.New("no hook of shield is installed")
 
 // ours returns whether an element of a list is a hook of shield.
 func (h *Host) ours(ctx context.Context) func([]byte) bool {

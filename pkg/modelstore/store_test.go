@@ -164,15 +164,15 @@ func TestInstallRefuses(t *testing.T) {
 		"config says it twice":   {files: with(map[string]string{"config.json": `{"a":1,"a":2}`}), want: "config.json"},
 		"shield.json is no JSON": {files: with(map[string]string{"shield.json": "x"}), want: "shield.json"},
 		"config too large":       {files: with(map[string]string{"config.json": `{"a":"` + strings.Repeat("x", maxText) + `"}`}), want: "larger than"},
-		"link to a secret":       {spoil: link("config.json", secret), want: "the path is not a regular file"},
-		"link inside":            {spoil: link("config.json", "shield.json"), want: "the path is not a regular file"},
-		"link that hangs":        {spoil: link("LICENSE", "nowhere"), want: "the path is not a regular file"},
+		"link to a secret":       {spoil: link("config.json", secret), want: "is not a regular file"},
+		"link inside":            {spoil: link("config.json", "shield.json"), want: "is not a regular file"},
+		"link that hangs":        {spoil: link("LICENSE", "nowhere"), want: "is not a regular file"},
 		"folder is a link":       {files: with(map[string]string{"model.onnx": "-"}), spoil: link("onnx", os.TempDir()), want: "is not a folder; name a folder without symbolic links"},
 		"a folder as file": {files: with(map[string]string{"config.json": "-"}), spoil: func(t *testing.T, dir string) {
 			if err := os.Mkdir(filepath.Join(dir, "config.json"), 0o755); err != nil {
 				t.Fatal(err)
 			}
-		}, want: "the path is not a regular file"},
+		}, want: "is not a regular file"},
 		"the check says no":  {opts: InstallOptions{Check: func(string) error { return errors.New("no such label") }}, want: "no such label"},
 		"digest of a folder": {opts: InstallOptions{SHA256: strings.Repeat("0", 64)}, want: "folder"},
 		"bad digest":         {opts: InstallOptions{SHA256: "abc"}, want: "64 hexadecimal digits"},

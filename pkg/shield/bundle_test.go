@@ -140,12 +140,12 @@ func TestBundleLife(t *testing.T) {
 	p.serves = p.sign("acme", 2, "/work/b")
 	refused("the same version with other content", "under a higher version")
 	p.serves = p.sign("staging", 3, "/work/b")
-	refused("another bundle by the same key", "not acme as before")
+	refused("another bundle by the same key", "was named acme")
 	other := newPublisher(t)
 	p.serves = other.sign("acme", 3, "/work/b")
-	refused("another key", "not one of the keys")
+	refused("another key", "not in policy.keys")
 	p.serves = p.sign("acme", 3, "/work/b")[:300]
-	refused("cut", "cut off")
+	refused("cut", "truncated or damaged")
 	p.serves = p.sign("acme", 3, "'[*'")
 	refused("a policy that cannot be used", "policy.yaml")
 	p.serves = nil

@@ -81,9 +81,9 @@ func TestLoadKeyRefuses(t *testing.T) {
 		name, want string
 		do         func(dir, path string) error
 	}{
-		{"readable by the group", "lets other users access it", func(_, path string) error { return os.Chmod(path, 0o640) }},
+		{"readable by the group", "gives other users access", func(_, path string) error { return os.Chmod(path, 0o640) }},
 		{"readable by others", "chmod 0600", func(_, path string) error { return os.Chmod(path, 0o604) }},
-		{"folder writable by others", "lets other users access it", func(dir, _ string) error { return os.Chmod(dir, 0o777) }},
+		{"folder writable by others", "gives other users access", func(dir, _ string) error { return os.Chmod(dir, 0o777) }},
 		{"folder writable by the group", "chmod 0700", func(dir, _ string) error { return os.Chmod(dir, 0o770) }},
 		{"too short", "not 32 bytes", func(_, path string) error { return os.WriteFile(path, make([]byte, 31), 0o600) }},
 		{"empty", "not 32 bytes", func(_, path string) error { return os.WriteFile(path, nil, 0o600) }},

@@ -47,7 +47,7 @@ func Needs(c *analysis.Case, met func(i int) bool) (needs []Need, err error) {
 			}
 		}
 		if len(needs) > maxNeeds {
-			return nil, errors.New("it has too many objects")
+			return nil, errors.New("the command affects too many objects")
 		}
 	}
 	return needs, nil
@@ -81,7 +81,7 @@ func (n *Need) equal(o Need) bool {
 }
 
 var (
-	errUnnamed = errors.New("its object has no name")
+	errUnnamed = errors.New("the affected object has no name")
 	places     = []string{"", "file", "folder", "resource"}
 	hosts      = []string{"", "host", "resource", "bucket", "database", "cluster", "repository", "remote", "person"}
 )
@@ -90,10 +90,10 @@ var (
 func needsOf(c *analysis.Case, i int) ([]Need, error) {
 	e := &c.Effects[i]
 	if e.Does(effect.Leaks) || e.Is(effect.LabelSecret) || e.Is(effect.LabelCredential) || e.Is(effect.LabelPrivate) {
-		return nil, errors.New("it carries a credential or private data")
+		return nil, errors.New("the command sends a credential or private data")
 	}
 	if e.Sure == effect.Unknown {
-		return nil, errors.New("part of it is unknown until it runs")
+		return nil, errors.New("a part of the command is unknown until it runs")
 	}
 	switch e.Kind {
 	case effect.Execute:
@@ -101,7 +101,7 @@ func needsOf(c *analysis.Case, i int) ([]Need, error) {
 			return nil, errors.New("the effects of the program are unknown")
 		}
 		if slices.ContainsFunc(e.Harms, func(h effect.Harm) bool { return h != effect.Destroys && h != effect.Rewrites }) {
-			return nil, errors.New("it does harm that has no object")
+			return nil, errors.New("the command does harm without a named object")
 		}
 		if (len(e.Harms) == 0 && e.Class != effect.Destructive) || deletesFiles(c, i) {
 			return nil, nil
@@ -139,11 +139,11 @@ func needsOf(c *analysis.Case, i int) ([]Need, error) {
 			does = grounding.Delete
 		}
 		if e.Variant() != "" && !e.Destroys() && e.Kind == effect.ChangeRemote {
-			return nil, errors.New("it grants, exposes, weakens, redirects or runs something")
+			return nil, errors.New("the command grants, exposes, weakens, redirects or runs something")
 		}
 		return operands(c, i, does)
 	}
-	return nil, errors.New("it does more than a name can say")
+	return nil, errors.New("the command has effects that no object name covers")
 }
 
 func canonical(names ...string) (out []string) {
@@ -284,7 +284,7 @@ func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
 		if strings.HasPrefix(w, "-") {
 			option, value, assigned := strings.Cut(w, "=")
 			if wide[option] {
-				return nil, errors.New("it reaches further than what it names")
+				return nil, errors.New("the command affects more than the object that it names")
 			}
 			says := placing[option] && run.Program != "git" && (len(option) > 2 || clients[run.Program])
 			if place = says && !assigned; !assigned || (says || counts[option]) && number(value) {
