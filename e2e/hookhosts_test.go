@@ -220,7 +220,7 @@ func TestHookStatusOfResults(t *testing.T) {
 		{"cline", "another program's", "run 'shield hook install cline' again", func(h *hooked) {
 			h.write(filepath.Join(filepath.Dir(h.settings), "PostToolUse"), "#!/bin/sh\nexit 0\n")
 		}},
-		{"cline", "another shape", "not what shield installs", func(h *hooked) {
+		{"cline", "another shape", "differs from the one that shield installs", func(h *hooked) {
 			h.settings = filepath.Join(filepath.Dir(h.settings), "PostToolUse")
 			h.edit("#!/bin/sh\n", "#!/bin/sh\nexit 0\n")
 			h.settings = filepath.Join(filepath.Dir(h.settings), "PreToolUse")

@@ -84,7 +84,7 @@ func TestHookStatusOfBrokenInstallations(t *testing.T) {
 		{"the line goes into a file, too", "missing, killed or gives no clear", func(h *hooked) { h.edit(`n \"status ${s%}\""`, `n \"status ${s%}\" | tee hook.log"`) }},
 		{"never fails", "missing, killed or gives no clear", func(h *hooked) { h.edit(`n \"status ${s%}\""`, `n \"status ${s%}\" || true"`) }},
 		{"says nothing to people", "the command is not one that shield installs", func(h *hooked) { h.edit(` --line`, ` 2>/dev/null --line`) }},
-		{"nice", "absolute path", func(h *hooked) { h.edit(h.quoted()+" hook", "nice -n 19 "+h.quoted()+" hook") }},
+		{"nice", "ABSOLUTE-PATH", func(h *hooked) { h.edit(h.quoted()+" hook", "nice -n 19 "+h.quoted()+" hook") }},
 		{"a path that only a shell knows", "the command uses variables or files of its own", func(h *hooked) { h.edit(h.quoted()+" hook", "~/bin/shield hook") }},
 		{"some tools only", "matcher Bash|Write", func(h *hooked) { h.edit(`"*"`, `"Bash|Write"`) }},
 		{"the list of hooks of an entry is left out", "malformed", func(h *hooked) {
@@ -101,13 +101,13 @@ func TestHookStatusOfBrokenInstallations(t *testing.T) {
 			_ = os.RemoveAll(filepath.Join(h.home, ".local"))
 			h.write(filepath.Join(h.home, ".local"), "")
 		}},
-		{"through another program", "absolute path", func(h *hooked) { h.edit(h.quoted()+" hook", "/tmp/timeout "+h.quoted()+" hook") }},
+		{"through another program", "ABSOLUTE-PATH", func(h *hooked) { h.edit(h.quoted()+" hook", "/tmp/timeout "+h.quoted()+" hook") }},
 		{"an expansion", "the command uses variables or files of its own", func(h *hooked) { h.edit(`hook claude-code`, `hook claude-code $X`) }},
-		{"settings from the environment", "does not set SHIELD_CONFIG", func(h *hooked) { h.edit(`SHIELD_CONFIG= `, ``) }},
-		{"settings by a variable", "sets SHIELD_CONFIG", func(h *hooked) { h.edit(`SHIELD_CONFIG= `, `SHIELD_CONFIG=$X `) }},
-		{"a home from the environment", "does not set HOME", func(h *hooked) { h.edit(` HOME=`+h.home, ``) }},
-		{"a library for the program", "sets LD_PRELOAD", func(h *hooked) { h.edit(`SHIELD_CONFIG= `, `LD_PRELOAD=/x.so SHIELD_CONFIG= `) }},
-		{"found by PATH", "absolute path", func(h *hooked) { h.edit(h.quoted()+" hook", "shield hook") }},
+		{"settings from the environment", "does not set the variable SHIELD_CONFIG", func(h *hooked) { h.edit(`SHIELD_CONFIG= `, ``) }},
+		{"settings by a variable", "sets the variable SHIELD_CONFIG", func(h *hooked) { h.edit(`SHIELD_CONFIG= `, `SHIELD_CONFIG=$X `) }},
+		{"a home from the environment", "does not set the variable HOME", func(h *hooked) { h.edit(` HOME=`+h.home, ``) }},
+		{"a library for the program", "sets the variable LD_PRELOAD", func(h *hooked) { h.edit(`SHIELD_CONFIG= `, `LD_PRELOAD=/x.so SHIELD_CONFIG= `) }},
+		{"found by PATH", "ABSOLUTE-PATH", func(h *hooked) { h.edit(h.quoted()+" hook", "shield hook") }},
 		{"the program of the hook is missing:", "the program of the hook is missing:", func(h *hooked) { _ = os.Remove(h.bin) }},
 		{"the program was moved", "the program of the hook is missing:", func(h *hooked) { _ = os.Rename(h.bin, h.bin+".old") }},
 		{"the program is a folder", "is not executable; install shield again", func(h *hooked) { _ = os.Remove(h.bin); _ = os.Mkdir(h.bin, 0o755) }},

@@ -161,7 +161,7 @@ func TestSetupOfWhatIsThere(t *testing.T) {
 		"read-only settings": {prepare: func(m *machine) {
 			m.write(".config/shield/shield.yaml", "rate_limit: 5\n")
 			_ = os.Chmod(m.path(".config/shield/shield.yaml"), 0o400)
-		}, args: []string{"setup", "--yes", "--preset", "strict"}, status: 1, says: "shield.yaml: is read-only; make it writable"},
+		}, args: []string{"setup", "--yes", "--preset", "strict"}, status: 1, says: "shield.yaml: the file is read-only"},
 		"settings that say it": {prepare: func(m *machine) { m.write(".config/shield/shield.yaml", "policy: strict # mine\n") },
 			args: []string{"setup", "--yes", "--preset", "strict"}, says: "Protected: Claude Code", changes: true},
 		"settings that say otherwise": {prepare: func(m *machine) { m.write(".config/shield/shield.yaml", "policy: strict # mine\n") },

@@ -70,8 +70,8 @@ func TestFailuresOfTier2(t *testing.T) {
 
 		// What the payload could bring about is not opened.
 		{"400", "", block(0.5, call+"HTTP status 400", "evaluator"), block(0.5, call, "evaluator")},
-		{"huge", "", block(0.5, call+"response is longer than 65536 bytes", "evaluator"), block(0.5, call, "evaluator")},
-		{"html", "", block(0.5, call+`response is "text/html"`, "evaluator"), block(0.5, call, "evaluator")},
+		{"huge", "", block(0.5, call+"the response is longer than 65536 bytes", "evaluator"), block(0.5, call, "evaluator")},
+		{"html", "", block(0.5, call+`the response has the type "text/html"`, "evaluator"), block(0.5, call, "evaluator")},
 		{"not-json", "", block(0.5, call+"the response is not one well-formed JSON object:", "evaluator"), block(0.5, call, "evaluator")},
 		{"prose", "", block(0.5, parse, "evaluator"), block(0.5, parse, "evaluator")},
 		{"two-objects", "", block(0.5, parse, "evaluator"), block(0.5, parse, "evaluator")},

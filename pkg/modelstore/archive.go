@@ -17,7 +17,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// errTooBig says that an archive is a bomb, or too large for a classifier.
+// errTooBig is the error for an archive bomb, or an archive too large for a classifier.
 var errTooBig = fmt.Errorf("the archive unpacks to more than %d bytes; pull an archive of the model alone", maxModel)
 
 // unpackArchive copies the files of a model from an archive: tar, as it is or
@@ -113,8 +113,8 @@ func walkArchive(ctx context.Context, f *os.File, visit visitor) error {
 
 // entries checks the entries of one archive.
 type entries struct {
-	seen  map[string]bool // folded names, false for folders
-	bytes int64           // of all plain files
+	seen  map[string]bool // names in lower case; false for folders
+	bytes int64           // bytes of all regular files
 	visit visitor
 }
 
@@ -162,7 +162,7 @@ func (e *entries) tar(r io.Reader) error {
 		mode := h.FileInfo().Mode()
 		switch h.Typeflag {
 		case tar.TypeReg, tar.TypeDir:
-		case tar.TypeXGlobalHeader: // a comment of git
+		case tar.TypeXGlobalHeader: // a comment that git writes
 			continue
 		default:
 			mode |= fs.ModeIrregular // a hard link has the mode of a plain file

@@ -52,7 +52,7 @@ func fetch(ctx context.Context, u *url.URL, f *os.File) error {
 	defer stalled.Stop()
 	transport := &http.Transport{
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
-		DisableCompression:     true, // the digest is of what is sent
+		DisableCompression:     true, // the digest is that of the bytes that are sent
 		DisableKeepAlives:      true,
 		MaxResponseHeaderBytes: 64 << 10,
 	}

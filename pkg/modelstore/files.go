@@ -11,12 +11,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Bounds of what is installed, in bytes.
+// Limits of an installed model, in bytes.
 const (
-	maxModel = 1 << 30  // all of an archive, unpacked or not
-	maxVocab = 64 << 20 // the tokenizer
+	maxModel = 1 << 30  // all files of an archive, installed or not
+	maxVocab = 64 << 20 // tokenizer.json
 	maxText  = 1 << 20
-	maxNames = 1000 // entries of an archive
+	maxNames = 1000 // number of entries of an archive
 
 	modelFile  = "model.onnx"
 	shieldFile = "shield.json"
@@ -24,10 +24,10 @@ const (
 
 // A known file is one that a model consists of; others are left out.
 type known struct {
-	name string // where a source has it
-	as   string // where it is installed
-	max  int64  // bytes
-	json bool   // holds one JSON object
+	name string // path in a source
+	as   string // name in the installed model
+	max  int64  // most bytes
+	json bool   // the file must contain one JSON object
 }
 
 // knownFiles lists the files of a model. The weights have three usual places.

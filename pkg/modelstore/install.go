@@ -20,17 +20,17 @@ import (
 // Names in the store that no model can have.
 const (
 	lockFile   = ".lock"
-	workPrefix = ".pull-" // what is not installed yet, or no more
-	oldPrefix  = ".old-"  // a model whose place is about to be taken
+	workPrefix = ".pull-" // a model that is being installed or removed
+	oldPrefix  = ".old-"  // a model that is being replaced
 )
 
 // workAge is how old a folder of work is that was left by a process that died.
 const workAge = 24 * time.Hour
 
-// InstallOptions say what is installed and how.
+// InstallOptions describe what to install.
 type InstallOptions struct {
-	Name   string // "" takes it from the source
-	SHA256 string // of the archive, in hex; a URL needs one
+	Name   string // name of the model; "" uses the source's name
+	SHA256 string // SHA-256 of the archive, in hex; required for a URL
 	Force  bool   // replace an installed model of that name
 
 	// Check says whether the model in a folder can be used; nil checks no more
@@ -54,7 +54,7 @@ func (s *Store) Install(ctx context.Context, source string, opts InstallOptions)
 		return nil, err
 	}
 	if err := s.free(&opts); err != nil {
-		return nil, err // before anything is downloaded
+		return nil, err // fail before the download
 	}
 	work, err := os.MkdirTemp(s.dir, workPrefix)
 	if err != nil {
@@ -138,7 +138,7 @@ func (s *Store) unpack(ctx context.Context, source, sum, work, model string) (st
 		if err := fetch(ctx, u, f); err != nil {
 			return "", fmt.Errorf("download: %w", err)
 		}
-		u.RawQuery, u.Fragment = "", "" // they may hold a token
+		u.RawQuery, u.Fragment = "", "" // query and fragment may contain a token
 		return u.String(), s.unpackFile(ctx, f, u.String(), sum, model)
 	}
 	info, err := os.Stat(source)
@@ -219,7 +219,7 @@ func (s *Store) commit(ctx context.Context, model string, opts *InstallOptions) 
 		return err
 	}
 	if err := s.free(opts); err != nil {
-		return err // another process was faster
+		return err // another process installed the model first
 	}
 	place := filepath.Join(s.dir, opts.Name)
 	if _, err := os.Lstat(place); errors.Is(err, fs.ErrNotExist) {
@@ -255,13 +255,13 @@ func (s *Store) replace(model, name string) error {
 func (s *Store) clean() {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
-		return // to clean is not what was asked for
+		return // an error here does not matter to the caller
 	}
 	for _, e := range entries {
 		path := filepath.Join(s.dir, e.Name())
 		if name, ok := strings.CutPrefix(e.Name(), oldPrefix); ok {
 			if os.Rename(path, filepath.Join(s.dir, name)) != nil {
-				_ = os.RemoveAll(path) // the new one is there
+				_ = os.RemoveAll(path) // the new model is in place
 			}
 		}
 		if strings.HasPrefix(e.Name(), workPrefix) {

@@ -13,12 +13,12 @@ import (
 type Info struct {
 	Name      string   `json:"name"`
 	Source    string   `json:"source"` // embedded or installed
-	Size      int64    `json:"size"`   // bytes
+	Size      int64    `json:"size"`   // bytes of all files
 	Licence   string   `json:"licence,omitzero"`
 	Threshold *float64 `json:"threshold,omitzero"`
 	Digest    string   `json:"digest,omitzero"`
-	From      string   `json:"from,omitzero"`  // where it was pulled from
-	Error     string   `json:"error,omitzero"` // why it cannot be used
+	From      string   `json:"from,omitzero"`  // path or URL that it was pulled from
+	Error     string   `json:"error,omitzero"` // why the model cannot be used
 }
 
 // List describes all models. It believes the manifests; [Store.Verify] does not.

@@ -21,20 +21,20 @@ import (
 
 const manifestFile = "manifest.json"
 
-// A Manifest says what was installed, when and from where.
+// A Manifest records what was installed, when and from where.
 type Manifest struct {
 	Name      string    `json:"name"`
 	Source    string    `json:"source"` // path or URL, without a query
 	Installed time.Time `json:"installed"`
-	Digest    string    `json:"digest"` // of all files, as [Digest] gives it
+	Digest    string    `json:"digest"` // digest of all files, as [Digest] returns it
 	Files     []File    `json:"files"`
 }
 
 // A File is one file of a model.
 type File struct {
 	Name   string `json:"name"`
-	Size   int64  `json:"size"`   // bytes
-	SHA256 string `json:"sha256"` // in hex
+	Size   int64  `json:"size"`   // size in bytes
+	SHA256 string `json:"sha256"` // SHA-256, in hex
 }
 
 // Digest returns the digest of a model, "sha256:" and hex over names and

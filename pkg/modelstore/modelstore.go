@@ -24,7 +24,7 @@ import (
 // Default is the name of the model that is part of shield itself.
 const Default = "default"
 
-// Errors to test for.
+// Errors for [errors.Is].
 var (
 	ErrExists   = errors.New("is already installed")
 	ErrNotFound = errors.New("not found")
@@ -39,10 +39,10 @@ type Store struct {
 
 // An Embedded model is part of the program.
 type Embedded struct {
-	FS     fs.FS        // its plain files
-	Digest string       // of the folder that it was made of, as [Digest] gives it
+	FS     fs.FS        // the unpacked files
+	Digest string       // digest of its source folder, as [Digest] returns it
 	Size   int64        // bytes in the program
-	Intact func() error // says that the program was changed
+	Intact func() error // returns an error if the program was changed
 }
 
 // Open returns the store in the folder dir, which need not exist. embedded is

@@ -27,12 +27,12 @@ type conversation struct {
 
 	cwd, root, home string
 	layer           *layer
-	p               Pipeline // nil until the first call
-	failed          error    // why nothing can be judged
+	p               Pipeline // nil before the first call
+	failed          error    // why the calls cannot be judged
 
 	pending map[string]*pending
-	last    uint64 // the call before
-	times   int    // it came in a row
+	last    uint64 // hash of the call before
+	times   int    // how many times in a row that call came
 	loop    *Loop
 }
 
@@ -43,13 +43,13 @@ type pending struct {
 	outcome *judged
 }
 
-// A judged call is a call with what shield would have said.
+// A judged call is a call with shield's decision.
 type judged struct {
 	decision verdict.Decision
 	action   *action.Action
 	v        verdict.Verdict
-	asked    string // the rule of the policy that asked, if it was one
-	cannot   bool   // cannot tell
+	asked    string // the rule of the policy that asked, if one did
+	cannot   bool   // not judged, since a file is gone
 }
 
 // maxPending bounds the calls that wait for results.
@@ -179,7 +179,7 @@ func (c *conversation) judge(x *call) (actions []*action.Action, out *judged) {
 	return actions, out
 }
 
-// loops notes calls that are the same as the one before.
+// loops counts calls that are the same as the one before.
 func (c *conversation) loops(key uint64, x *call) {
 	if key != c.last {
 		c.last, c.times, c.loop = key, 0, nil
@@ -261,7 +261,7 @@ func (c *conversation) show(text string, most int) string {
 	return term.Cut(term.Escape(strings.Join(strings.Fields(text), " ")), most)
 }
 
-// gist returns what an action is about.
+// gist returns the command, path or URL of an action.
 func (c *conversation) gist(a *action.Action, x *call) string {
 	if a != nil {
 		for _, field := range []string{"command", "path", "url", "pattern"} {

@@ -13,7 +13,7 @@ import (
 	"github.com/shieldcli/shield/internal/owner"
 )
 
-// A file is a transcript that was found.
+// A file is a transcript to read.
 type file struct {
 	source *source
 	name   string // of the file
@@ -33,24 +33,24 @@ func (f *file) own() string {
 	return f.name
 }
 
-// A Left is a file or folder that was not read, and why.
+// A Left is a file or folder that was not read, with the reason.
 type Left struct {
 	File string `json:"file"`
 	Why  string `json:"why"`
 }
 
-// Bounds of the search.
+// Limits of the search.
 const (
 	maxFiles  = 200_000
 	maxLevels = 12
-	maxLeft   = 100 // that are named
+	maxLeft   = 100 // left-out files that are listed
 )
 
 // finder looks for transcripts.
 type finder struct {
 	files []file
 	left  []Left
-	more  int // files left out that are not named
+	more  int // number of left-out files that are not listed
 }
 
 func (f *finder) leave(name, why string) {
@@ -64,7 +64,7 @@ func (f *finder) leave(name, why string) {
 // folder looks in the folder of a host. Symbolic links are not followed, and what belongs to
 // another user is left out.
 func (f *finder) folder(s *source, root string) {
-	info, err := os.Stat(root) // the folder itself may be a link that its user has made
+	info, err := os.Stat(root) // the folder itself can be a symbolic link of its user
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return

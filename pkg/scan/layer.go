@@ -18,16 +18,16 @@ import (
 // empty. It implements [analysis.Layer].
 type layer struct {
 	at    map[string]analysis.Entry
-	below map[string][]string // names in a folder, of what is in at
+	below map[string][]string // names in a folder, from the paths of at
 	bytes int
 
 	home   string
 	roots  []string // folders of the conversation that are not on the disk
-	absent bool     // a file of those folders was asked for that nothing is known of
+	absent bool     // a file of those folders was read, and its content is unknown
 	assume bool     // such a file is judged as if it were there, empty
 }
 
-// Bounds of a layer. What is beyond them has no content.
+// Limits of a layer. Files beyond them have no content.
 const (
 	maxLayer   = 32 << 20 // bytes
 	maxEntries = 50_000
@@ -96,7 +96,7 @@ func (l *layer) above(dir string) {
 			return
 		} else if !known {
 			if _, err := os.Lstat(dir); err == nil {
-				return // on the disk
+				return // the path exists on the disk
 			}
 		}
 		l.note(dir, analysis.Entry{Folder: true})
@@ -241,7 +241,7 @@ func (l *layer) write(p, text, old string) {
 		text = string(was.Text) + "\n" + text
 	default:
 		if _, err := os.Lstat(p); err == nil {
-			return // the disk has it as it is today
+			return // the content is the one on the disk today
 		}
 		text = old + "\n" + text
 	}

@@ -66,7 +66,7 @@ type functionReply struct {
 // parts returns the parts of a message's content, none for a text.
 func parts(content jsontext.Value) (out []part) {
 	if content.Kind() == '[' {
-		_ = decode(content, &out) // what is not of this form has no parts
+		_ = decode(content, &out) // content of another form has no parts
 	}
 	return out
 }
@@ -124,7 +124,7 @@ func outcome(isError bool, v any) status {
 	return failed
 }
 
-// instant reads a time; the zero time for what is none.
+// instant parses a time; the zero time if the text is none.
 func instant(text string) time.Time {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
@@ -189,7 +189,7 @@ func (h codex) record(raw jsontext.Value, at place, to sink) bool {
 			Name      string         `json:"name"`
 			Namespace string         `json:"namespace"`
 			CallID    string         `json:"call_id"`
-			Arguments jsontext.Value `json:"arguments"` // a text of JSON
+			Arguments jsontext.Value `json:"arguments"` // arguments, as a string of JSON
 			Input     jsontext.Value `json:"input"`
 			Action    jsontext.Value `json:"action"`
 			Output    jsontext.Value `json:"output"`
@@ -381,7 +381,7 @@ func (h qwen) record(raw jsontext.Value, at place, to sink) bool {
 	for _, p := range r.Message.Parts {
 		if f := p.Call; f != nil {
 			one := call{id: f.ID, tool: f.Name, input: f.Args, at: instant(r.Time), place: at}
-			if f.Name == "tool_call" { // it runs another tool
+			if f.Name == "tool_call" { // the subcommand runs another tool
 				var in struct {
 					Name      string         `json:"name"`
 					Arguments jsontext.Value `json:"arguments"`

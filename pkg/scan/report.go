@@ -22,12 +22,12 @@ type Report struct {
 
 	Questions  int     `json:"questions"`
 	Blocks     int     `json:"blocks"`
-	CannotTell int     `json:"cannot_tell"` // depends on a file that is not here
+	CannotTell int     `json:"cannot_tell"` // calls that depend on a missing file
 	PerTask    float64 `json:"interruptions_per_task"`
 	Per100     float64 `json:"interruptions_per_100_calls"`
 
-	Repeated int `json:"calls_in_another_transcript"` // of which each counts once
-	Refused  int `json:"calls_refused_then"`          // by a person, the host or a hook
+	Repeated int `json:"calls_in_another_transcript"` // calls of several transcripts, each counted once
+	Refused  int `json:"calls_refused_then"`          // calls refused by a person, the host or a hook
 	Open     int `json:"calls_without_result"`
 
 	Causes        []Cause    `json:"causes"`
@@ -53,17 +53,17 @@ type Host struct {
 	Calls int    `json:"calls"`
 }
 
-// A Count is how often something was met.
+// A Count is a name and how often it occurred.
 type Count struct {
 	Name  string `json:"name"`
 	Times int    `json:"times"`
 }
 
-// A Cause is why calls were stopped.
+// A Cause is a reason why calls would be asked about or blocked.
 type Cause struct {
 	Decision string `json:"decision"` // ESCALATE or BLOCK
 	Rule     string `json:"rule,omitempty"`
-	Reason   string `json:"reason"` // of the example
+	Reason   string `json:"reason"` // reason of the example
 	Times    int    `json:"times"`
 	Example  string `json:"example"`
 	At       string `json:"at"`
@@ -80,8 +80,8 @@ type Ran struct {
 // Shown are credentials of one kind that calls returned to the model.
 type Shown struct {
 	Kind    string `json:"kind"`
-	Times   int    `json:"times"`   // results
-	Example string `json:"example"` // the call
+	Times   int    `json:"times"`   // number of results
+	Example string `json:"example"` // the first call
 	At      string `json:"at"`
 }
 
@@ -94,7 +94,7 @@ type Loop struct {
 
 // Tier2 is how many calls a day Tier 2 would judge: those that Tier 0 and 1 do not decide.
 type Tier2 struct {
-	Days   int     `json:"days"` // with a call
+	Days   int     `json:"days"` // days with a call
 	PerDay float64 `json:"per_day"`
 	Most   int     `json:"most"`
 }
@@ -119,13 +119,13 @@ type tally struct {
 	kinds        map[string]int // unknown records
 	skippedFiles []Left
 	days         map[string]day
-	approvals    map[string][]policy.Approval // by workspace
+	approvals    map[string][]policy.Approval // commands that ran after a question, by workspace
 	approved     int
 }
 
 type day struct{ calls, tier2 int }
 
-// Bounds of what is kept.
+// Limits of a report.
 const (
 	maxCauses    = 5000
 	maxDangerous = 200
@@ -253,7 +253,7 @@ func (t *tally) add(o *tally) {
 	for key, c := range o.causes {
 		if was := t.causes[key]; was != nil {
 			n := was.Times + c.Times
-			if c.At < was.At { // whichever conversation ends first
+			if c.At < was.At { // the result must not depend on which conversation ends first
 				*was = *c
 			}
 			was.Times = n

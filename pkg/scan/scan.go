@@ -36,11 +36,11 @@ type Options struct {
 	// a home folder. Goroutines call it.
 	Open func(host, home, folder string, files analysis.Layer) (Pipeline, error)
 
-	Home   string                       // where the hosts' folders are looked for
-	Getenv func(name string) string     // names the hosts' folders where they are elsewhere; nil knows none
-	Hosts  []string                     // only these; none means all
-	Paths  []string                     // read these files and folders and nothing else
-	Jobs   int                          // conversations at a time; 0 means one a processor
+	Home   string                       // the home folder with the hosts' folders
+	Getenv func(name string) string     // reads the environment variables with other folders of hosts; nil: none
+	Hosts  []string                     // hosts to read; none means all
+	Paths  []string                     // files and folders to read instead of the hosts' own
+	Jobs   int                          // conversations judged at a time; 0 means one a processor
 	Told   func(done, all int64, n int) // is notified of the bytes and calls that were read; may be nil. Goroutines call it
 }
 
@@ -55,7 +55,7 @@ type scanner struct {
 	mu     sync.Mutex
 	report *Report
 	tally  *tally
-	seen   map[uint64]struct{} // calls of other conversations, which a resumed one repeats
+	seen   map[uint64]struct{} // calls of all conversations, since a resumed one repeats them
 }
 
 // Run replays the transcripts that the options name. The error is for options that cannot be used,

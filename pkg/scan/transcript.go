@@ -10,47 +10,47 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A call is one call of a tool.
+// A call is one tool call.
 type call struct {
 	id    string
 	tool  string
-	input jsontext.Value // an object
-	cwd   string         // "" for that of the conversation
-	at    time.Time      // the zero time if the transcript does not say
+	input jsontext.Value // arguments of the tool, an object
+	cwd   string         // folder of the call; "" for that of the conversation
+	at    time.Time      // time of the call; zero if the transcript does not say
 	place place
 }
 
-// A result is what a call returned.
+// A result is the result of a call.
 type result struct {
 	id     string
-	value  any // a text or a JSON value; nil if it is not in the transcript
+	value  any // the result, a string or a JSON value; nil if it is not in the transcript
 	status status
 	place  place
 }
 
-// A status says what happened to a call.
+// A status is what happened to a call.
 type status uint8
 
 const (
 	unknown status = iota // the transcript has no result
 	ran
-	failed // it ran and returned an error, or was not started
-	denied // a person, the host or a hook refused it
+	failed // the call returned an error, or did not start
+	denied // a person, the host or a hook refused the call
 )
 
-// A place is where something is in a transcript.
+// A place is a position in a transcript.
 type place struct {
 	file string
-	line int // or the number of the message, counted from 1
+	line int // line, or number of the message, from 1
 }
 
-// A sink takes what a transcript holds, in its order.
+// A sink receives the records of a transcript, in order.
 type sink interface {
 	// folder says where the calls that follow run.
 	folder(cwd string)
 	call(c call)
 	result(r result)
-	// unknown counts a record that is not read, by its kind.
+	// unknown counts a record of an unknown kind.
 	unknown(kind string)
 }
 

@@ -21,21 +21,21 @@ import (
 type applier struct {
 	s       *Store
 	set     *Set
-	fd      int           // of the set's folder
-	left    map[int]stamp // what the action left
+	fd      int           // descriptor of the set's folder
+	left    map[int]stamp // the files as the action left them
 	writing string        // a path that was written in place when the process was killed
 	force   bool
 }
 
-// What there is to do about an entry.
+// Steps to restore an entry.
 type plan uint8
 
 const (
 	nothing plan = iota
 	create
-	replace   // what the action left, or anything with force
-	overwrite // the same in place, because the file has other names
-	rights    // only these are others
+	replace   // replace the file: it is as the action left it, or force is set
+	overwrite // write into the file, because it has other names (hard links)
+	rights    // only mode or time differ
 	beside
 )
 
@@ -70,7 +70,7 @@ func (s *Store) Apply(ctx context.Context, id string, paths []string, force bool
 	var losses []Loss
 	for _, i := range chosen {
 		if p, _, _ := a.plan(i); p == replace || p == overwrite {
-			losses = append(losses, Loss{Path: set.Entries[i].path(), Write: true}) // a link would change its change time
+			losses = append(losses, Loss{Path: set.Entries[i].path(), Write: true}) // a new hard link would change the file's change time
 		}
 	}
 	saved, err := s.Keep(ctx, About{Session: set.Session, CWD: set.CWD, Type: "undo", Of: id, What: "what undo apply " + id + " replaced"}, losses)
@@ -159,7 +159,7 @@ func (a *applier) links(s stamp) bool {
 	return slices.ContainsFunc(a.set.Entries, func(e Entry) bool { return e.By == "link" && e.Copy.Ino == s.Ino && e.Copy.Dev == s.Dev })
 }
 
-// same reports whether what is there is what was kept.
+// same reports whether the current file is the kept one.
 func (a *applier) same(e *Entry, dir int, name string, st *unix.Stat_t) bool {
 	now := stampOf(st)
 	switch kind := st.Mode & unix.S_IFMT; e.Kind {
@@ -206,7 +206,7 @@ func (a *applier) same(e *Entry, dir int, name string, st *unix.Stat_t) bool {
 	return err == nil && got == want
 }
 
-// content opens what was kept of a file, and checks that it is still that.
+// content opens the kept content of a file, and checks that it is unchanged.
 func (a *applier) content(e *Entry) (*os.File, error) {
 	f, st, err := openRegular(a.fd, e.Kept)
 	if err != nil {
@@ -338,7 +338,7 @@ func (a *applier) replace(dir int, name string, i int, found stamp) error {
 	return move(dir, staged)
 }
 
-// staged returns the name under which an entry is prepared.
+// staged returns the temporary name of an entry.
 func (a *applier) staged(i int) string {
 	return ".shield-undo-" + a.set.ID + "-" + strconv.Itoa(i)
 }
@@ -369,7 +369,7 @@ func (a *applier) stage(dir, i int, use func(from int, staged string) error) err
 			step()
 			err = use(at, staged)
 		}
-		_ = unix.Unlinkat(at, staged, 0) // gone if it was renamed
+		_ = unix.Unlinkat(at, staged, 0) // the file is gone if it was renamed
 		if !errors.Is(err, unix.EXDEV) {
 			break
 		}
@@ -472,7 +472,7 @@ func (a *applier) settle(entries []int) {
 	}
 }
 
-// openReal opens a folder for more than walking through it.
+// openReal opens a folder for reading, not only for walking through it.
 func openReal(path string) (int, error) {
 	fd, err := openFolder(path)
 	if err != nil {
@@ -543,7 +543,7 @@ func (s *Store) Ended(ctx context.Context, session, hash string) (*Set, error) {
 	}
 	err = s.locked(ctx, func(c *counter) error {
 		c.Used -= freed
-		if remain == 0 { // the action took nothing away
+		if remain == 0 { // the action deleted nothing
 			c.Used -= set.cost()
 			_ = os.Rename(dir, dir+goneSuffix)
 		}

@@ -25,7 +25,7 @@ func nextData(f *os.File, at int64) (int64, error) {
 	case unix.ENXIO:
 		return 0, io.EOF
 	}
-	return at, nil // the file system does not know
+	return at, nil // the file system does not support this
 }
 
 // isOpen reports whether another process has a file open or locked, as far as this user

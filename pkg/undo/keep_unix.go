@@ -16,12 +16,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bounds of one walk beside the limits of a set.
+// Limits of one walk, in addition to those of a set.
 const (
-	maxLevels = 256     // of folders
-	maxSeen   = 100_000 // names that are looked at to find those that match
+	maxLevels = 256     // nested folders
+	maxSeen   = 100_000 // names that are compared with a pattern
 	startSize = 16 << 10
-	maxStarts = 256 // files whose start is looked at for a credential
+	maxStarts = 256 // files whose start is searched for a credential
 )
 
 // A keeper makes one set.
@@ -29,14 +29,14 @@ type keeper struct {
 	s      *Store
 	ctx    context.Context
 	set    *Set
-	fd     int // of the set's folder
+	fd     int // descriptor of the set's folder
 	start  time.Time
 	room   int64
 	copied int64
 	looked int
 	starts int
-	at     map[string]int // index of the entry of a path
-	folder string         // the folder that dir is open on
+	at     map[string]int // index of the entry, by path
+	folder string         // the folder that dir refers to
 	dir    int
 }
 
@@ -154,7 +154,7 @@ func openFolder(path string) (int, error) {
 			continue
 		}
 		next, err := unix.Openat(fd, name, pathFlags|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		if errors.Is(err, unix.ENOTDIR) { // nothing is below a file; below a link something may
+		if errors.Is(err, unix.ENOTDIR) { // a file has nothing below it; a symbolic link may
 			var st unix.Stat_t
 			if unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
 				err = unix.ELOOP
@@ -381,7 +381,7 @@ func (k *keeper) file(dir int, name, path string, copied bool, e *Entry) error {
 	return k.unkept(path, "%v", err)
 }
 
-// copy keeps the content of a file apart from it.
+// copy keeps the content of a file as a separate copy.
 func (k *keeper) copy(dir int, name, path string, e *Entry) error {
 	from, st, err := openRegular(dir, name)
 	if err != nil {
@@ -448,7 +448,7 @@ func (k *keeper) database(dir int, name, path string) error {
 			return k.unkept(path, "a program has the SQLite database open; close it first")
 		}
 		if i == 3 {
-			continue // made again from the log
+			continue // SQLite creates this file again from the log
 		}
 		if err := k.name(dir, name+suffix, path+suffix, &Loss{Write: true}, 0); err != nil {
 			return err

@@ -31,12 +31,12 @@ import (
 
 // Limits bound one set, and the store.
 type Limits struct {
-	QuietNames, Names int           // names of a set; beyond the first number the answer says so
-	QuietBytes, Bytes int64         // bytes that are copied
-	QuietTime, Time   time.Duration // to keep a set
-	Keep              time.Duration // how long a set is kept
+	QuietNames, Names int           // names of a set; from the first number on the answer mentions it
+	QuietBytes, Bytes int64         // most bytes that are copied
+	QuietTime, Time   time.Duration // time limit of keeping a set
+	Keep              time.Duration // age after which a set is deleted
 	Young             time.Duration // a set, or one of a session with a set, of this age is never dropped to make room
-	Total             int64         // bytes of the store; it is also at most a twentieth of the disk
+	Total             int64         // most bytes of the store; also at most a twentieth of the disk
 }
 
 // DefaultLimits are those of the documentation.
@@ -45,11 +45,11 @@ var DefaultLimits = Limits{
 	Keep: 7 * 24 * time.Hour, Young: 24 * time.Hour, Total: 5 << 30,
 }
 
-// Options say how a store is kept.
+// Options describe a store.
 type Options struct {
-	Dir    string           // outside every workspace; created with mode 0700
-	Limits Limits           // zero means [DefaultLimits]
-	Clock  func() time.Time // required
+	Dir    string           // the folder, outside every workspace; created with mode 0700
+	Limits Limits           // the zero value means [DefaultLimits]
+	Clock  func() time.Time // the current time; required
 
 	// Secret reports whether a file has the name of a credential, or, given its start,
 	// the form of one. It is then not kept. nil knows none.
@@ -73,7 +73,7 @@ func New(o Options) *Store {
 // A Loss is something that an action deletes or changes.
 type Loss struct {
 	Path  string                 // absolute, in canonical form, and its folder holds no symbolic link
-	Under bool                   // Path is a folder, and what Match reports of the names in it is lost
+	Under bool                   // Path is a folder, and the names in it for which Match is true are lost
 	Deep  bool                   // of Under: Match is asked about all that is below Path
 	Match func(path string) bool `json:"-"` // with Under
 	Skip  func(path string) bool `json:"-"` // with Deep: folders that are not searched
@@ -83,15 +83,15 @@ type Loss struct {
 	Text  string                 // a file that does not exist, and would hold this; a ref of git that is packed
 }
 
-// About says which action a set is of.
+// About describes the action of a set.
 type About struct {
 	Session string `json:"session,omitempty"`
 	Host    string `json:"host,omitempty"`
 	CWD     string `json:"cwd,omitempty"`
 	Type    string `json:"type,omitempty"`
 	Hash    string `json:"action_hash,omitempty"`
-	What    string `json:"what,omitempty"` // for people, without credentials
-	Of      string `json:"of,omitempty"`   // the set whose restoring replaced this
+	What    string `json:"what,omitempty"` // the action in words, redacted
+	Of      string `json:"of,omitempty"`   // ID of the set whose restoring replaced these files
 }
 
 // A Set is what was kept for one action.
@@ -100,11 +100,11 @@ type Set struct {
 	At time.Time `json:"at"`
 	About
 	Names   int      `json:"names"`
-	Bytes   int64    `json:"bytes"`              // of the content that is kept, linked content included
-	Said    bool     `json:"said,omitempty"`     // it is so large that the answer says so
-	LeftOut []string `json:"left_out,omitempty"` // what a build makes again, and sockets
-	Applied string   `json:"applied,omitempty"`  // when it was restored last; not stored with the set
-	Entries []Entry  `json:"entries,omitempty"`  // only of one set that was asked for
+	Bytes   int64    `json:"bytes"`              // bytes of the kept content, linked content included
+	Said    bool     `json:"said,omitempty"`     // the set is so large that the answer mentions it
+	LeftOut []string `json:"left_out,omitempty"` // paths that were not kept: build output and sockets
+	Applied string   `json:"applied,omitempty"`  // time of the last restoring; not stored with the set
+	Entries []Entry  `json:"entries,omitempty"`  // set by Get only
 }
 
 // overhead is what a name costs a store beside its content: so the bytes of a store bound
@@ -117,18 +117,18 @@ func (s *Set) cost() int64 { return s.Bytes + int64(s.Names+2)*overhead }
 // An Entry is one kept name.
 type Entry struct {
 	Path   string `json:"path"`
-	Raw    []byte `json:"raw,omitempty"` // Path, if that is not UTF-8
-	Kind   string `json:"kind"`          // file, dir, link, text
+	Raw    []byte `json:"raw,omitempty"` // the path as bytes, if it is not UTF-8
+	Kind   string `json:"kind"`          // kind: file, dir, link or text
 	Mode   uint32 `json:"mode,omitempty"`
 	Size   int64  `json:"size,omitempty"`
 	Was    stamp  `json:"was,omitzero"`
-	Kept   string `json:"kept,omitempty"` // the name of the content in the set's folder
-	By     string `json:"by,omitempty"`   // link, clone, copy
-	Copy   stamp  `json:"copy,omitzero"`  // of the kept file, if it was not hashed
+	Kept   string `json:"kept,omitempty"` // name of the content in the set's folder
+	By     string `json:"by,omitempty"`   // how the content is kept: link, clone or copy
+	Copy   stamp  `json:"copy,omitzero"`  // state of the kept file, if it was not hashed
 	Hash   string `json:"hash,omitempty"` // see hashFile
 	Target string `json:"target,omitempty"`
-	Links  bool   `json:"links,omitempty"` // the file had other names
-	Gone   bool   `json:"gone,omitempty"`  // the set no longer holds it: the action did not take it away
+	Links  bool   `json:"links,omitempty"` // the file had other names (hard links)
+	Gone   bool   `json:"gone,omitempty"`  // the content was dropped, because the action did not delete the file
 }
 
 // path returns where an entry belongs.
@@ -139,13 +139,13 @@ func (e *Entry) path() string {
 	return e.Path
 }
 
-// A stamp tells a state of a file from another one.
+// A stamp identifies a state of a file.
 type stamp struct {
 	Dev   uint64 `json:"dev,omitempty"`
 	Ino   uint64 `json:"ino,omitempty"`
 	Size  int64  `json:"size,omitempty"`
-	MTime int64  `json:"mtime,omitempty"` // ns
-	CTime int64  `json:"ctime,omitempty"` // ns; 0 if it is not known
+	MTime int64  `json:"mtime,omitempty"` // modification time, ns
+	CTime int64  `json:"ctime,omitempty"` // change time, ns; 0 if unknown
 }
 
 // is reports whether two stamps are of the same state. Programs that keep the modification
@@ -163,23 +163,23 @@ func (s stamp) looks(o stamp) bool {
 	return s == o
 }
 
-// What became of an entry.
+// Results of restoring an entry.
 const (
-	Restored = "restored" // as it was
-	Same     = "same"     // it is there as it was
-	Beside   = "beside"   // something newer is there: it was restored under another name
+	Restored = "restored" // the file is as it was before the action
+	Same     = "same"     // unchanged: the file is the kept one
+	Beside   = "beside"   // restored under another name, because a newer file exists
 	Failed   = "failed"
 )
 
-// A Result says what happened to one entry.
+// A Result is what happened to one entry.
 type Result struct {
 	Path string `json:"path"`
 	Did  string `json:"did"`
-	At   string `json:"at,omitempty"`  // with Beside
-	Why  string `json:"why,omitempty"` // with Failed
+	At   string `json:"at,omitempty"`  // the other name, with Beside
+	Why  string `json:"why,omitempty"` // the error, with Failed
 }
 
-// An UnkeptError says what could not be kept, and why.
+// An UnkeptError names a file that could not be kept, and the reason.
 type UnkeptError struct{ Path, Why string }
 
 func (e *UnkeptError) Error() string {
