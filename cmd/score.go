@@ -313,7 +313,7 @@ func check(s *report.Score, l limits) error {
 	if ok {
 		return nil
 	}
-	return &statusError{statusBroken, errors.New("score: a limit is exceeded (--max-pass or --max-friction); the report lists the rows")}
+	return &statusError{statusBroken, errors.New("score: a limit of --max-pass, --max-friction or --gate is exceeded; the report lists the rows")}
 }
 
 // scoreNotices tells a person what happens while rows are judged.
