@@ -55,7 +55,7 @@ func (b *discordBoard) call(ctx context.Context, c call, out any) error {
 		return fmt.Errorf("%s: status %d: %s", c.name, status, b.hidden(reply.Message))
 	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return fmt.Errorf("%s: the answer of the service does not match its API; update shield", c.name)
+		return fmt.Errorf("%s: the service's answer does not match its API", c.name)
 	}
 	return nil
 }
