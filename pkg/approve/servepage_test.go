@@ -209,7 +209,7 @@ func TestServiceReloadsPage(t *testing.T) {
 		return err == nil
 	}
 	r.settings("{channels: [nobody]}")
-	r.reload(func() bool { return strings.Contains(r.text(), "the settings loaded before stay in force") })
+	r.reload(func() bool { return strings.Contains(r.text(), "the new settings are invalid") })
 	if !reachable(first) {
 		t.Error("the page is closed by settings that cannot be read")
 	}
