@@ -28,8 +28,8 @@ type gate struct {
 	state phase
 	last  time.Time // time of the last key; before the first, the time of the question
 	line  string    // keys since the gate opened
-	typed string    // like typed, but with keys from before: Enter after them is no answer
-	said  string    // the last line that was no answer
+	typed string    // like typed, but with keys from before: Enter after them is not an answer
+	said  string    // the last line that was not an answer
 	wrong int       // number of wrong codes
 
 	answer Answer // the answer, once state is answered
@@ -40,7 +40,7 @@ type phase int
 
 const (
 	shut     phase = iota // for the terminal to be quiet
-	spoiled               // the same, after a line that was no answer
+	spoiled               // the same, after a line that was not an answer
 	open                  // a line is typed
 	why                   // the reason of a denial is typed, any text
 	denying               // Enter was pressed; wait until the terminal is quiet, so that no one is still typing
@@ -208,7 +208,7 @@ func minutes(d time.Duration) int { return int(d.Minutes()) }
 
 // add takes a key of a line that is not entered yet.
 func (g *gate) add(k rune) {
-	if len(g.line) < 16 { // a longer line is no answer
+	if len(g.line) < 16 { // a longer line is not an answer
 		g.line += string(k)
 	}
 	switch {
