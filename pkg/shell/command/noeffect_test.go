@@ -19,7 +19,7 @@ var valueNames = regexp.MustCompile(`(?i)^(?:command|cmd|exec|program|script|url
 // what is shown, addresses that only a message holds.
 var reviewedValues = words(`
 	aws:--output bwm-ng:--output cmake:--config df:--output diff:--starting-file fdisk:--output grep:--exclude-dir grep:--include-dir ag:--ignore-dir
-	ag:--exclude-dir ag:--include-dir journalctl:--output kubectl:--output npm:--dir pipdeptree:--output pwdx:--output py:cProfile:--ignore-dir
+	ag:--exclude-dir ag:--include-dir journalctl:--output kubectl:--output pipdeptree:--output pwdx:--output py:cProfile:--ignore-dir
 	radeontop:--path salt:--output sfdisk:--output systemctl:--output systemd-run:--working-directory tar:--starting-file unshare:--dir wipefs:--output
 	cargo:--manifest-path deno:--config java:--module-path node:--icu-data-dir ctr:--config ctr:--runtime-endpoint ctr:--image-endpoint
 	docker:--add-host git:--directory git:--path git:--add-virtual-file git:--url hg:--pager kubectl:--proxy-url npx:--registry

@@ -376,7 +376,7 @@ var programs = [...]program{
 	{"chef-client", &syntaxNeonctl},
 	{"chez", &syntaxRscript},
 	{"chflags", &syntaxCodesign},
-	{"chfn", &syntaxUseradd},
+	{"chfn", &syntaxChfn},
 	{"chgrp", &syntaxChown},
 	{"chibi-scheme", &syntaxRscript},
 	{"chicken-csi", &syntaxRscript},
@@ -397,7 +397,7 @@ var programs = [...]program{
 	{"chrpath", &syntaxStrip},
 	{"chrt", &syntaxTaskset},
 	{"chruby", &syntaxNvm},
-	{"chsh", &syntaxUseradd},
+	{"chsh", &syntaxChfn},
 	{"cifsiostat", &syntaxPwdx},
 	{"cilium", &syntaxKustomize},
 	{"cipher", &syntaxCipher},
@@ -760,9 +760,9 @@ var programs = [...]program{
 	{"dropuser", &syntaxDropdb},
 	{"drupal", &syntaxMvn},
 	{"drush", &syntaxDrush},
-	{"dscl", &syntaxUseradd},
+	{"dscl", &syntaxChfn},
 	{"dsconfigad", &syntaxInstaller},
-	{"dseditgroup", &syntaxUseradd},
+	{"dseditgroup", &syntaxChfn},
 	{"dsenableroot", &syntaxInstaller},
 	{"dsh", &syntaxPdsh},
 	{"dsquery", &syntaxDsquery},
@@ -1121,7 +1121,7 @@ var programs = [...]program{
 	{"govulncheck", &syntaxMypy},
 	{"gp", &syntaxRscript},
 	{"gpart", &syntaxGpart},
-	{"gpasswd", &syntaxUseradd},
+	{"gpasswd", &syntaxChfn},
 	{"gpg", &syntaxGpg},
 	{"gpg-agent", &syntaxGpgconf},
 	{"gpg-connect-agent", &syntaxGpg_connect_agent},
@@ -1158,10 +1158,10 @@ var programs = [...]program{
 	{"groovysh", &syntaxRscript},
 	{"groupadd", &syntaxUseradd},
 	{"groupdel", &syntaxGroupdel},
-	{"groupmod", &syntaxUseradd},
+	{"groupmod", &syntaxChfn},
 	{"groups", &syntaxId},
 	{"growisofs", &syntaxSox},
-	{"grpck", &syntaxUseradd},
+	{"grpck", &syntaxChfn},
 	{"grpcurl", &syntaxGrpcurl},
 	{"grr", &syntaxNeonctl},
 	{"grub-install", &syntaxUpdate_alternatives},
@@ -1935,7 +1935,7 @@ var programs = [...]program{
 	{"networksetup", &syntaxIfconfig},
 	{"newfs", &syntaxMkfs},
 	{"newfs_apfs", &syntaxMkfs},
-	{"newgrp", &syntaxUseradd},
+	{"newgrp", &syntaxChfn},
 	{"newlisp", &syntaxRscript},
 	{"newrelic", &syntaxNeonctl},
 	{"newusers", &syntaxNewusers},
@@ -2409,8 +2409,8 @@ var programs = [...]program{
 	{"pvremove", &syntaxLvremove},
 	{"pvs", &syntaxPvs},
 	{"pvscan", &syntaxPvs},
-	{"pw", &syntaxUseradd},
-	{"pwconv", &syntaxUseradd},
+	{"pw", &syntaxChfn},
+	{"pwconv", &syntaxChfn},
 	{"pwd", &syntaxPwd},
 	{"pwdx", &syntaxPwdx},
 	{"pwgen", &syntaxPwgen},
@@ -2960,7 +2960,7 @@ var programs = [...]program{
 	{"symfony", &syntaxMvn},
 	{"sync", &syntaxSync},
 	{"syncappvpublishingserver", &syntaxSyncappvpublishingserver},
-	{"sysadminctl", &syntaxUseradd},
+	{"sysadminctl", &syntaxChfn},
 	{"sysctl", &syntaxSysctl},
 	{"sysdiagnose", &syntaxInstaller},
 	{"sysrc", &syntaxRc_update},
@@ -6310,14 +6310,14 @@ var syntaxBun_Unpublish = syntax{style: open, options: []option{
 var syntaxBun = syntax{style: open | bundled, language: "node", registry: "npm", options: []option{
 	{"--access", &action_values_Word},
 	{"--all", &action_none},
-	{"--cache", &action_values_Word},
+	{"--cache", &action_values_MaybePath},
 	{"--conditions", &action_values_Word},
 	{"--config", &action_values_Read},
 	{"--cwd", &action_values_Word},
 	{"--define", &action_values_Word},
 	{"--depth", &action_values_Word},
 	{"--dev", &action_none},
-	{"--dir", &action_values_Word},
+	{"--dir", &action_values_MaybePath},
 	{"--dry-run", &action_none},
 	{"--env-file", &action_values_Read},
 	{"--eval", &action_values_Node_operands_rest_Text_flags_stop},
@@ -6356,7 +6356,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", registry: "npm",
 	{"--passWithNoTests", &action_none},
 	{"--port", &action_values_Word},
 	{"--prefer-offline", &action_none},
-	{"--prefix", &action_values_Word},
+	{"--prefix", &action_values_MaybePath},
 	{"--preload", &action_values_ScriptNode},
 	{"--print", &action_values_Node_operands_rest_Text_flags_stop},
 	{"--prod", &action_none},
@@ -6381,7 +6381,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", registry: "npm",
 	{"--workspace", &action_values_Word},
 	{"--workspaces", &action_none},
 	{"--yes", &action_none},
-	{"-C", &action_values_Word},
+	{"-C", &action_values_MaybePath},
 	{"-D", &action_none},
 	{"-E", &action_none},
 	{"-F", &action_values_Word},
@@ -22022,11 +22022,11 @@ var syntaxNgrok = syntax{style: open, why: "opens a way from other machines to t
 var syntaxNi = syntax{style: open | bundled, registry: "npm", options: []option{
 	{"--access", &action_values_Word},
 	{"--all", &action_none},
-	{"--cache", &action_values_Word},
-	{"--cwd", &action_values_Word},
+	{"--cache", &action_values_MaybePath},
+	{"--cwd", &action_values_MaybePath},
 	{"--depth", &action_values_Word},
 	{"--dev", &action_none},
-	{"--dir", &action_values_Word},
+	{"--dir", &action_values_MaybePath},
 	{"--dry-run", &action_none},
 	{"--exact", &action_none},
 	{"--filter", &action_values_Word},
@@ -22057,7 +22057,7 @@ var syntaxNi = syntax{style: open | bundled, registry: "npm", options: []option{
 	{"--parallel", &action_none},
 	{"--passWithNoTests", &action_none},
 	{"--prefer-offline", &action_none},
-	{"--prefix", &action_values_Word},
+	{"--prefix", &action_values_MaybePath},
 	{"--prod", &action_none},
 	{"--production", &action_none},
 	{"--recursive", &action_none},
@@ -22078,7 +22078,7 @@ var syntaxNi = syntax{style: open | bundled, registry: "npm", options: []option{
 	{"--workspace", &action_values_Word},
 	{"--workspaces", &action_none},
 	{"--yes", &action_none},
-	{"-C", &action_values_Word},
+	{"-C", &action_values_MaybePath},
 	{"-D", &action_none},
 	{"-E", &action_none},
 	{"-F", &action_values_Word},
@@ -22632,11 +22632,11 @@ var syntaxNox = syntax{style: open, options: []option{
 var syntaxNpm = syntax{style: open | bundled, registry: "npm", options: []option{
 	{"--access", &action_values_Word},
 	{"--all", &action_none},
-	{"--cache", &action_values_Word},
-	{"--cwd", &action_values_Word},
+	{"--cache", &action_values_MaybePath},
+	{"--cwd", &action_values_MaybePath},
 	{"--depth", &action_values_Word},
 	{"--dev", &action_none},
-	{"--dir", &action_values_Word},
+	{"--dir", &action_values_MaybePath},
 	{"--dry-run", &action_none},
 	{"--exact", &action_none},
 	{"--filter", &action_values_Word},
@@ -22667,7 +22667,7 @@ var syntaxNpm = syntax{style: open | bundled, registry: "npm", options: []option
 	{"--parallel", &action_none},
 	{"--passWithNoTests", &action_none},
 	{"--prefer-offline", &action_none},
-	{"--prefix", &action_values_Word},
+	{"--prefix", &action_values_MaybePath},
 	{"--prod", &action_none},
 	{"--production", &action_none},
 	{"--recursive", &action_none},
@@ -22688,7 +22688,7 @@ var syntaxNpm = syntax{style: open | bundled, registry: "npm", options: []option
 	{"--workspace", &action_values_Word},
 	{"--workspaces", &action_none},
 	{"--yes", &action_none},
-	{"-C", &action_values_Word},
+	{"-C", &action_values_MaybePath},
 	{"-D", &action_none},
 	{"-E", &action_none},
 	{"-F", &action_values_Word},
@@ -31439,7 +31439,7 @@ var syntaxUpdate_alternatives = syntax{style: open, operands: shape{rest: roleTe
 
 var syntaxUpdatedb = syntax{base: &action_effects_ChangeSystem}
 
-var syntaxUseradd = syntax{style: open, options: []option{
+var syntaxUseradd = syntax{style: open, why: "makes an account or a group of the machine", options: []option{
 	{"--file", &action_values_Read},
 	{"--home", &action_values_Text},
 	{"--shell", &action_values_Text},
@@ -31447,7 +31447,7 @@ var syntaxUseradd = syntax{style: open, options: []option{
 	{"-d", &action_values_Text},
 	{"-f", &action_values_Read},
 	{"-s", &action_values_Text},
-}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+}, operands: shape{rest: roleText}, base: &action_effects_ChangePrivilege_ChangeSystem}
 
 var syntaxUserdel = syntax{style: open, options: []option{
 	{"--file", &action_values_Read},
@@ -31462,6 +31462,24 @@ var syntaxUserdel = syntax{style: open, options: []option{
 	{"-r", &action_effects_Destroy},
 	{"-s", &action_values_Text},
 }, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_harm_accounts}
+
+var syntaxUsermod = syntax{style: open, options: []option{
+	{"--expiredate", &action_class_localWrite_harm_accounts},
+	{"--file", &action_values_Read},
+	{"--home", &action_values_Text},
+	{"--lock", &action_class_localWrite_harm_accounts},
+	{"--password", &action_class_localWrite_harm_accounts},
+	{"--shell", &action_values_Text},
+	{"--unlock", &action_class_localWrite_harm_accounts},
+	{"-L", &action_class_localWrite_harm_accounts},
+	{"-U", &action_class_localWrite_harm_accounts},
+	{"-c", &action_values_Shell},
+	{"-d", &action_values_Text},
+	{"-e", &action_class_localWrite_harm_accounts},
+	{"-f", &action_values_Read},
+	{"-p", &action_class_localWrite_harm_accounts},
+	{"-s", &action_values_Text},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 
 var syntaxUudecode = syntax{options: []option{
 	{"--output-file", &action_values_Write_flags_notHere},
@@ -33397,6 +33415,16 @@ var syntaxChage = syntax{style: open, options: []option{
 	{"--home", &action_values_Text},
 	{"--shell", &action_values_Text},
 	{"-E", &action_class_localWrite_harm_accounts},
+	{"-c", &action_values_Shell},
+	{"-d", &action_values_Text},
+	{"-f", &action_values_Read},
+	{"-s", &action_values_Text},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+
+var syntaxChfn = syntax{style: open, options: []option{
+	{"--file", &action_values_Read},
+	{"--home", &action_values_Text},
+	{"--shell", &action_values_Text},
 	{"-c", &action_values_Shell},
 	{"-d", &action_values_Text},
 	{"-f", &action_values_Read},
@@ -35929,24 +35957,6 @@ var syntaxUfw = syntax{style: open, options: []option{
 	{"reset", &syntax_1ba3c909a31b},
 }, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 
-var syntaxUsermod = syntax{style: open, options: []option{
-	{"--expiredate", &action_class_localWrite_harm_accounts},
-	{"--file", &action_values_Read},
-	{"--home", &action_values_Text},
-	{"--lock", &action_class_localWrite_harm_accounts},
-	{"--password", &action_class_localWrite_harm_accounts},
-	{"--shell", &action_values_Text},
-	{"--unlock", &action_class_localWrite_harm_accounts},
-	{"-L", &action_class_localWrite_harm_accounts},
-	{"-U", &action_class_localWrite_harm_accounts},
-	{"-c", &action_values_Shell},
-	{"-d", &action_values_Text},
-	{"-e", &action_class_localWrite_harm_accounts},
-	{"-f", &action_values_Read},
-	{"-p", &action_class_localWrite_harm_accounts},
-	{"-s", &action_values_Text},
-}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
-
 var syntaxVaultcmd = syntax{style: slash, why: "reads credentials", options: []option{
 	{"/accepteula", &action_none},
 	{"/list", &action_none},
@@ -36635,6 +36645,7 @@ var action_efc2bec1d86b = action{values: []role{roleProcess}, effects: []effect.
 var action_effects_ChangeGuard = action{effects: []effect.Kind{effect.ChangeGuard}}
 var action_effects_ChangeGuard_harm_halts = action{effects: []effect.Kind{effect.ChangeGuard}, harm: "halts"}
 var action_effects_ChangePrivilege = action{effects: []effect.Kind{effect.ChangePrivilege}}
+var action_effects_ChangePrivilege_ChangeSystem = action{effects: []effect.Kind{effect.ChangePrivilege, effect.ChangeSystem}}
 var action_effects_ChangeRemote = action{effects: []effect.Kind{effect.ChangeRemote}}
 var action_effects_ChangeRemote_SendData = action{effects: []effect.Kind{effect.ChangeRemote, effect.SendData}}
 var action_effects_ChangeRemote_flags_adopts = action{effects: []effect.Kind{effect.ChangeRemote}, flags: adopts}
