@@ -10,13 +10,13 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A dialect is a language of pages that a web server runs when someone asks for them.
+// A dialect is a server-side page language: PHP, JSP or ASP(.NET).
 type dialect struct {
-	begins   func() *regexp.Regexp // what a file of it has in it
-	requests func() *regexp.Regexp // what a request says
-	runs     func() *regexp.Regexp // a call that runs a command or code, up to its opening parenthesis
-	assigns  func() *regexp.Regexp // a variable, and what it is set to
-	defines  func() *regexp.Regexp // a function, and its parameters
+	begins   func() *regexp.Regexp // marks a file of the language
+	requests func() *regexp.Regexp // reads request input
+	runs     func() *regexp.Regexp // runs a command or code, up to the opening parenthesis
+	assigns  func() *regexp.Regexp // assigns a variable: its name and value
+	defines  func() *regexp.Regexp // defines a function: its name and parameters
 }
 
 var dialects = [...]dialect{
@@ -43,7 +43,7 @@ var dialects = [...]dialect{
 	},
 }
 
-// confined finds what keeps a text of a request from being more than one argument.
+// confined finds what escapes or validates request input.
 var confined = prefilter.Lazy(`(?i)\bescapeshell(?:arg|cmd)\s*\(|\bintval\s*\(|\(int\)|\b(?:is_numeric|ctype_\w+|in_array|filter_var|array_key_exists|parseInt|Integer\.parse\w*)\s*\(|\?\s*["'][^"']*["']\s*:\s*["']`)
 
 // Bounds of what is read of one file.
@@ -54,31 +54,31 @@ const (
 	maxNames = 64
 )
 
-// A backShell is how source of a language that is compiled joins a shell to a connection. What
-// the program does that is built of it cannot be read later.
-type backShell struct {
+// A reverseShell says how source of a compiled language connects a shell to a socket. What
+// the compiled program does cannot be read later.
+type reverseShell struct {
 	suffixes []string
-	all      []func() *regexp.Regexp // the connection, the shell, and what joins them
+	all      []func() *regexp.Regexp // the socket, the shell, and what connects them
 }
 
 var (
-	aShell     = prefilter.Lazy(`(?i)"(?:/bin/|/usr/bin/)?(?:ba|z|da|k)?sh"|"(?:cmd|powershell)(?:\.exe)?"`)
-	backShells = [...]backShell{
+	shellProgram     = prefilter.Lazy(`(?i)"(?:/bin/|/usr/bin/)?(?:ba|z|da|k)?sh"|"(?:cmd|powershell)(?:\.exe)?"`)
+	reverseShells = [...]reverseShell{
 		{[]string{".c", ".cc", ".cpp", ".cxx", ".h"}, []func() *regexp.Regexp{
-			prefilter.Lazy(`\b(?:connect|WSAConnect|accept)\s*\(`), aShell,
+			prefilter.Lazy(`\b(?:connect|WSAConnect|accept)\s*\(`), shellProgram,
 			prefilter.Lazy(`\bdup[23]?\s*\(|\bhStdInput\s*=`), prefilter.Lazy(`\b(?:exec[lv]p?e?|CreateProcess[AW]?)\s*\(`),
 		}},
 		{[]string{".cs", ".vb", ".fs"}, []func() *regexp.Regexp{
-			prefilter.Lazy(`\bTcpClient\b`), aShell, prefilter.Lazy(`\bStandardInput\b`), prefilter.Lazy(`\bGetStream\b`),
+			prefilter.Lazy(`\bTcpClient\b`), shellProgram, prefilter.Lazy(`\bStandardInput\b`), prefilter.Lazy(`\bGetStream\b`),
 		}},
 		{[]string{".java", ".kt", ".scala", ".groovy", ".jsp", ".jspx"}, []func() *regexp.Regexp{
-			prefilter.Lazy(`\bSocket\s*\(`), aShell, prefilter.Lazy(`\.exec\s*\(|\bProcessBuilder\b`), prefilter.Lazy(`\bgetOutputStream\b`), prefilter.Lazy(`\bgetInputStream\b`),
+			prefilter.Lazy(`\bSocket\s*\(`), shellProgram, prefilter.Lazy(`\.exec\s*\(|\bProcessBuilder\b`), prefilter.Lazy(`\bgetOutputStream\b`), prefilter.Lazy(`\bgetInputStream\b`),
 		}},
 		{[]string{".go"}, []func() *regexp.Regexp{
-			prefilter.Lazy(`\bnet\.Dial`), aShell, prefilter.Lazy(`\bexec\.Command`), prefilter.Lazy(`\.Std(?:in|out)\s*(?:,[^=\n]*)?=\s*(?:c|conn|connection|s|sock)\b`),
+			prefilter.Lazy(`\bnet\.Dial`), shellProgram, prefilter.Lazy(`\bexec\.Command`), prefilter.Lazy(`\.Std(?:in|out)\s*(?:,[^=\n]*)?=\s*(?:c|conn|connection|s|sock)\b`),
 		}},
 		{[]string{".rs"}, []func() *regexp.Regexp{
-			prefilter.Lazy(`\bTcpStream::connect`), aShell, prefilter.Lazy(`\bfrom_raw_(?:fd|socket)\b`), prefilter.Lazy(`\bCommand::new`),
+			prefilter.Lazy(`\bTcpStream::connect`), shellProgram, prefilter.Lazy(`\bfrom_raw_(?:fd|socket)\b`), prefilter.Lazy(`\bCommand::new`),
 		}},
 		{[]string{".c", ".cc", ".cpp", ".cs", ".vb", ".java", ".kt", ".scala", ".groovy", ".go", ".rs"}, []func() *regexp.Regexp{
 			prefilter.Lazy(`\b(?:ba|z|da|k)?sh\b[^"\n]{0,40}-i\b[^"\n]{0,12}(?:>&|<>|<)\s*/dev/(?:tcp|udp)/`),
@@ -86,7 +86,7 @@ var (
 	}
 )
 
-func (b *backShell) in(name, text string) bool {
+func (b *reverseShell) in(name, text string) bool {
 	if !slices.Contains(b.suffixes, strings.ToLower(path.Ext(name))) {
 		return false
 	}
@@ -105,8 +105,8 @@ func servesShell(name, text string) []effect.Effect {
 	if len(text) > maxPage || shown(name) {
 		return nil
 	}
-	for i := range backShells {
-		if backShells[i].in(name, text) {
+	for i := range reverseShells {
+		if reverseShells[i].in(name, text) {
 			return []effect.Effect{{Kind: effect.RemoteShell, Path: name, Sure: effect.May, Reason: "reverse shell: source that connects a shell to a network connection"}}
 		}
 	}
