@@ -62,7 +62,7 @@ type reverseShell struct {
 }
 
 var (
-	shellProgram     = prefilter.Lazy(`(?i)"(?:/bin/|/usr/bin/)?(?:ba|z|da|k)?sh"|"(?:cmd|powershell)(?:\.exe)?"`)
+	shellProgram  = prefilter.Lazy(`(?i)"(?:/bin/|/usr/bin/)?(?:ba|z|da|k)?sh"|"(?:cmd|powershell)(?:\.exe)?"`)
 	reverseShells = [...]reverseShell{
 		{[]string{".c", ".cc", ".cpp", ".cxx", ".h"}, []func() *regexp.Regexp{
 			prefilter.Lazy(`\b(?:connect|WSAConnect|accept)\s*\(`), shellProgram,
