@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:4abb954854b06029e37b01ebe7b5aa1e7f868c78152d8508069e64ecbeb14dd4"
+const rulesFingerprint = "sha256:75290135108ffab4678f8d7ea1361eed436a8474829c9664c25c7932a58bdd54"
 
 var ruleTable = [...]Rule{
 	{
@@ -1936,10 +1936,6 @@ var ruleTable = [...]Rule{
 				kinds:  []effect.Kind{"change_remote"},
 				causes: []effect.Cause{"destroys"},
 				lost:   true,
-			},
-			{
-				programs: []string{"b2"},
-				args:     pattern{expr: " (?:bucket delete|delete-bucket|rm|delete-file-version) ", lits: []string{" bucket delete ", " delete-bucket ", " rm ", " delete-file-version "}},
 			},
 			{
 				programs: []string{"wsl"},
