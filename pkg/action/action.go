@@ -19,6 +19,9 @@ type Action struct {
 	MinTier int    // least tier that may allow the action, 0–3
 	Given   string // the type as it was given, where other tools have that name as well, such as "run"; else empty
 
+	// PowerShell is true if the tool's name says that its commands are PowerShell.
+	PowerShell bool
+
 	// Payload holds the tool's arguments by canonical field name. Values are
 	// string, bool, nil, jsontext.Value (a number's literal text), []any and
 	// map[string]any.

@@ -81,10 +81,12 @@ func (a *Action) canonicalize() error {
 		}
 		return &Error{Code: MissingField, Field: "payload." + field, Err: errors.New("missing; " + typ + " needs it")}
 	}
+	given := a.Type
 	a.Type = typ
 	if err := a.rename(); err != nil || !touches {
 		return err
 	}
+	a.PowerShell = typ == "execute_command" && ofPowerShell(given)
 	for _, field := range [...]string{"command", "path", "source", "destination", "url"} {
 		if err := checkText(field, a.Payload[field]); err != nil {
 			return err
@@ -123,6 +125,12 @@ func (a *Action) looseCommand() bool {
 		}
 	}
 	return commands == 1
+}
+
+// ofPowerShell reports whether a name of a tool says that its commands are PowerShell.
+func ofPowerShell(name string) bool {
+	name = strings.ToLower(name)
+	return strings.Contains(name, "powershell") || strings.Contains(name, "pwsh")
 }
 
 // blank reports whether a text, or every text of a list, contains nothing that a

@@ -22,7 +22,12 @@ func (c *Case) command() {
 		return
 	}
 	c.inFolder()
-	c.run(text, &c.place, text == c.Action.Text("command"))
+	place := c.place
+	if inner, ok := strings.CutPrefix(text, powerShell); ok && inner == quoteWord(c.Action.Text("command")) {
+		text, place.PowerShell = c.Action.Text("command"), true
+	}
+	place.PowerShell = place.PowerShell || c.Action.PowerShell && text == c.Action.Text("command")
+	c.run(text, &place, text == c.Action.Text("command"))
 	c.elsewhere(text)
 	c.withList(text)
 	c.placed()
@@ -304,6 +309,9 @@ func arguments(v any) string {
 	return "" // settings of the tool, which are judged by their form
 }
 
+// powerShell runs the word behind it as PowerShell.
+const powerShell = "powershell -Command "
+
 // inShell returns a command that runs text in the given shell.
 func inShell(name, text string) string {
 	if program, rest, ok := strings.Cut(name, " "); ok {
@@ -318,7 +326,7 @@ func inShell(name, text string) string {
 	base := strings.ToLower(name[strings.LastIndexAny(name, `/\`)+1:])
 	switch strings.TrimSuffix(base, ".exe") {
 	case "powershell", "pwsh":
-		return "powershell -Command " + quoteWord(text)
+		return powerShell + quoteWord(text)
 	case "cmd":
 		return "cmd /c " + quoteWord(text)
 	case "sh", "bash", "zsh", "dash", "ksh", "true", "default", "system":

@@ -258,11 +258,12 @@ func (c *Case) gitLoses(l *Losses, e *effect.Effect, within func(*effect.Effect)
 		}
 	}
 	if dirty || e.Loses&effect.LosesBelow != 0 {
-		var below []string // nil for all
+		var below []string                                                                                        // nil for all
+		around := func(o *effect.Effect) bool { return o.From.Start <= e.From.Start && o.From.End >= e.From.End } // of a program that hands it names
 		if !dirty {
 			below = []string{}
 			for i := range c.Effects {
-				if o := &c.Effects[i]; o.Kind == effect.WriteFile && within(o) {
+				if o := &c.Effects[i]; o.Kind == effect.WriteFile && (within(o) || around(o)) {
 					if o.Pattern {
 						below = nil
 						break
@@ -275,7 +276,7 @@ func (c *Case) gitLoses(l *Losses, e *effect.Effect, within func(*effect.Effect)
 			if below != nil && !slices.ContainsFunc(below, func(p string) bool { return file.Path == p || strings.HasPrefix(file.Path, p+"/") }) {
 				continue
 			}
-			if differs(&file) {
+			if differs(&file) || below != nil && fromCommit(e) {
 				l.List = append(l.List, undo.Loss{Path: file.Path, Write: true})
 			}
 		}
@@ -297,6 +298,15 @@ func (c *Case) gitLoses(l *Losses, e *effect.Effect, within func(*effect.Effect)
 		}})
 	}
 	return true
+}
+
+// fromCommit reports whether git restore takes files from a commit, so that what only the index
+// has is lost, too.
+func fromCommit(e *effect.Effect) bool {
+	return slices.Contains(e.Args, "restore") && slices.ContainsFunc(e.Args, func(arg string) bool {
+		name, _, _ := strings.Cut(arg, "=")
+		return name == "--staged" || name == "--source" || strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.ContainsAny(arg, "sS")
+	})
 }
 
 // stashes reports whether a command stashes changes of tracked files, or untracked files,

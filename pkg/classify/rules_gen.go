@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:75290135108ffab4678f8d7ea1361eed436a8474829c9664c25c7932a58bdd54"
+const rulesFingerprint = "sha256:35c0ac49d3b8ae79a257e4355693f0f356ff86b55469ed569cab0c04c8df94e7"
 
 var ruleTable = [...]Rule{
 	{
@@ -3010,7 +3010,7 @@ var ruleTable = [...]Rule{
 			{
 				programs: []string{"azcopy", "croc", "dropbox_uploader.sh", "ffsend", "filezilla", "gdrive", "magic-wormhole", "mega-put", "megacmd", "megaput", "onionshare-cli", "rclone", "restic", "transfer", "winscp", "wormhole"},
 				args:     pattern{expr: "\\S"},
-				not:      pattern{expr: " (?:version|ls|lsd|config show|snapshots|receive|--version|--help|list)(?: |$)", lits: []string{" version", " ls", " config show", " snapshots", " receive", " --version", " --help", " list"}},
+				not:      pattern{expr: " (?:version|ls|lsd|lsf|lsl|lsjson|tree|size|about|config show|snapshots|receive|--version|--help|list)(?: |$)", lits: []string{" version", " ls", " tree", " size", " about", " config show", " snapshots", " receive", " --version", " --help", " list"}},
 			},
 			{
 				programs: []string{"curl"},

@@ -54,7 +54,8 @@ type Place struct {
 	// with all that is in it, and no one has changed it since. nil knows none.
 	Made func(path string) bool
 
-	FoldCase bool // the file system ignores case (Windows, macOS)
+	FoldCase   bool // the file system ignores case (Windows, macOS)
+	PowerShell bool // the text is PowerShell, whatever it looks like
 }
 
 // In returns the place after changing into a folder: a word or a canonical path.

@@ -153,6 +153,9 @@ func bound(binds []bind, p string) (here string, ok bool) {
 // opensVolume reports whether a container gets a volume that the engine keeps under a name.
 func opensVolume(argv []abstract.Value) bool {
 	for i, v := range argv[1:] {
+		if option, _, _ := strings.Cut(v.Text, "="); option == "--volumes-from" {
+			return true
+		}
 		value, attached := strings.CutPrefix(v.Text, "--volume=")
 		if !attached && (v.Text == "-v" || v.Text == "--volume") && i+2 < len(argv) {
 			value = argv[i+2].Text

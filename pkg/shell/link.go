@@ -8,19 +8,22 @@ import (
 )
 
 // A link is another name that the text gives to a file or folder.
-type link struct{ at, to string }
+type link struct {
+	at, to  string
+	pattern bool // at is a pattern; what goes through it begins with the same text
+}
 
 const maxNames = 64
 
 // link notes that a path becomes another name of what a word names. Both stay
 // what they are without it, so one that is forgotten loses no effect.
-func (s *state) link(at string, to abstract.Value) {
+func (s *state) link(at string, atPattern bool, to abstract.Value) {
 	if len(s.links) == maxNames || at == "" || !to.Known() || s.remote > 0 {
 		return
 	}
 	path, pattern := s.place().Path(to.Text, false)
 	if !pattern && path != at {
-		s.links = append(s.links, link{at, path})
+		s.links = append(s.links, link{at, path, atPattern})
 	}
 }
 
@@ -29,8 +32,14 @@ func (s *state) link(at string, to abstract.Value) {
 func (s *state) behind(e effect.Effect) {
 	for _, l := range s.links {
 		at, to := l.at, l.to
-		if e.Pattern {
-			at, to = effect.Quote(at), effect.Quote(to)
+		switch {
+		case l.pattern && !e.Pattern:
+			continue
+		case e.Pattern:
+			to = effect.Quote(to)
+			if !l.pattern {
+				at = effect.Quote(at)
+			}
 		}
 		rest, ok := strings.CutPrefix(e.Path, at)
 		if ok && (rest == "" || rest[0] == '/') {
@@ -50,9 +59,7 @@ func (s *state) linked(base string, sources []abstract.Value, writes []abstract.
 	}
 	for _, src := range sources[:min(len(sources), maxNames)] {
 		for _, w := range writes[:min(len(writes), maxNames)] {
-			if !w.Pattern {
-				s.link(w.Path, src)
-			}
+			s.link(w.Path, w.Pattern, src)
 		}
 	}
 }

@@ -20,10 +20,20 @@ func (s *state) stopsNamed() {
 		}) {
 			continue
 		}
-		if e.Kind == effect.StopProcess && e.Cause == "" && (enders[e.Program] || searched && takers[e.Program]) {
+		if e.Kind == effect.StopProcess && e.Cause == "" && (enders[e.Program] || takers[e.Program] && (searched || s.givenName(e.Program))) {
 			e.Cause = effect.CauseNamed
 		}
 	}
+}
+
+// givenName reports whether a program that is given processes is given the name of one.
+func (s *state) givenName(program string) bool {
+	return slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
+		return e.Kind == effect.Execute && e.Program == program && slices.ContainsFunc(e.Args, func(a string) bool {
+			a = strings.ToLower(a)
+			return a == "-name" || a == "-processname" || a == "/im"
+		})
+	})
 }
 
 // searchers tell the numbers of processes by their name, their files or their ports; takers are

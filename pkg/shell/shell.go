@@ -55,7 +55,7 @@ func (s *state) analyze() (r effect.Result) {
 	}()
 	own := -1
 	switch {
-	case looksPowerShell(text):
+	case s.at.PowerShell || looksPowerShell(text):
 		s.foreign++
 		s.powershell(text)
 	case looksCmd(text):

@@ -193,7 +193,7 @@ func (u *unpacking) linked(p string, m *packed.Member) {
 		u.found = maxUnpacked + 1
 		return
 	}
-	u.links = append(u.links, link{p, to})
-	u.s.link(p, abstract.Lit(to))
+	u.links = append(u.links, link{at: p, to: to})
+	u.s.link(p, false, abstract.Lit(to))
 	u.s.once(effect.Effect{Kind: effect.ReadFile, Path: to, Program: u.base, From: u.at, Reason: path.Base(u.archive) + " makes a link to it"})
 }

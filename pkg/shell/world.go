@@ -105,6 +105,6 @@ func (w world) CallWindows(argv []abstract.Value, io abstract.Streams) abstract.
 func (w world) Suspect(v abstract.Value) { w.suspect(v) }
 
 func (w world) Link(path, to abstract.Value) {
-	at, _ := w.place().Path(path.Text, path.IsPattern)
-	w.link(at, to)
+	at, pattern := w.place().Path(path.Text, path.IsPattern)
+	w.link(at, pattern, to)
 }

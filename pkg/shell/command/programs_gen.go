@@ -520,7 +520,7 @@ var programs = [...]program{
 	{"copyparty", &syntaxHttpd},
 	{"coqc", &syntaxMvn},
 	{"coredumpctl", &syntaxBootctl},
-	{"corepack", &syntaxNvm},
+	{"corepack", &syntaxCorepack},
 	{"cortextool", &syntaxNeonctl},
 	{"coscmd", &syntaxGsutil},
 	{"cosign", &syntaxCosign},
@@ -898,7 +898,7 @@ var programs = [...]program{
 	{"faketime", &syntaxNohup},
 	{"fallocate", &syntaxFallocate},
 	{"false", &syntaxFalse},
-	{"fastboot", &syntaxAdb},
+	{"fastboot", &syntaxFastboot},
 	{"fastfetch", &syntaxPs},
 	{"fastlane", &syntaxLerna},
 	{"fastly", &syntaxNeonctl},
@@ -8426,6 +8426,18 @@ var syntaxConsul = syntax{style: open, service: "kubernetes", options: []option{
 
 var syntaxConvert = syntax{style: long | open | plus, operands: shape{rest: roleEdit}, base: &action_class_localWrite}
 
+var syntaxCorepack = syntax{style: open, subs: []program{
+	{"cache", &syntax_operands_rest_Text_base_class_localWrite},
+	{"disable", &syntax_operands_rest_Text_base_class_localWrite},
+	{"enable", &syntax_operands_rest_Text_base_class_localWrite},
+	{"hydrate", &syntax_operands_rest_Plugin_base_class_network},
+	{"install", &syntax_operands_rest_Plugin_base_class_network},
+	{"pack", &syntax_operands_rest_Plugin_base_class_network},
+	{"prepare", &syntax_operands_rest_Plugin_base_class_network},
+	{"up", &syntax_operands_rest_Plugin_base_class_network},
+	{"use", &syntax_operands_rest_Plugin_base_class_network},
+}, operands: shape{rest: roleArgv}, base: &action_class_network}
+
 var syntaxCp = syntax{style: gnu, options: []option{
 	{"--archive", &action_flags_recursive},
 	{"--archive=", &action_none},
@@ -10410,10 +10422,10 @@ var syntaxDocker_Compose_Down = syntax{style: open, options: []option{
 	{"-v", &action_effects_Destroy},
 }, operands: shape{rest: roleText}, base: &action_class_destructive}
 
-var syntaxDocker_Compose_Exec = syntax{style: bundled, options: []option{
+var syntaxDocker_Compose_Exec = syntax{style: bundled | first, options: []option{
 	{"--build", &action_none},
 	{"--detach", &action_none},
-	{"--entrypoint", &action_values_Shell},
+	{"--entrypoint", &action_values_Entry},
 	{"--env", &action_values_Word},
 	{"--index", &action_values_Word},
 	{"--interactive", &action_none},
@@ -10538,7 +10550,7 @@ var syntaxDocker_Cp = syntax{style: bundled, options: []option{
 	{"-q", &action_none},
 }, operands: shape{head: []role{roleObject, roleObjectDst}}, base: &action_class_localWrite_flags_near}
 
-var syntaxDocker_Create = syntax{style: bundled, options: []option{
+var syntaxDocker_Create = syntax{style: bundled | first, options: []option{
 	{"--add-host", &action_values_Word},
 	{"--annotation", &action_values_Word},
 	{"--arch", &action_values_Word},
@@ -10557,7 +10569,7 @@ var syntaxDocker_Create = syntax{style: bundled, options: []option{
 	{"--dns", &action_values_Word},
 	{"--dns-search", &action_values_Word},
 	{"--domainname", &action_values_Word},
-	{"--entrypoint", &action_values_Shell},
+	{"--entrypoint", &action_values_Entry},
 	{"--env", &action_values_Text},
 	{"--env-file", &action_values_Read},
 	{"--expose", &action_values_Word},
@@ -11965,6 +11977,27 @@ var syntaxFallocate = syntax{options: []option{
 }, operands: shape{head: []role{roleWrite}}}
 
 var syntaxFalse = syntax{style: literal, operands: shape{rest: roleText}}
+
+var syntaxFastboot = syntax{style: open, options: []option{
+	{"-w", &action_effects_Destroy},
+}, subs: []program{
+	{"boot", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
+	{"continue", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
+	{"delete-logical-partition", &syntax_f31c63f17356},
+	{"devices", &syntax_operands_rest_Text_base_class_readOnly},
+	{"erase", &syntax_f31c63f17356},
+	{"flash", &syntax_f31c63f17356},
+	{"flashall", &syntax_f31c63f17356},
+	{"flashing", &syntax_f31c63f17356},
+	{"format", &syntax_f31c63f17356},
+	{"getvar", &syntax_operands_rest_Text_base_class_readOnly},
+	{"help", &syntax_operands_rest_Text_base_class_readOnly},
+	{"oem", &syntax_f31c63f17356},
+	{"reboot", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
+	{"set_active", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
+	{"update", &syntax_f31c63f17356},
+	{"wipe-super", &syntax_f31c63f17356},
+}, operands: shape{rest: roleMaybeFile}, base: &action_class_network}
 
 var syntaxFd = syntax{options: []option{
 	{"--absolute-path", &action_none},
@@ -36377,6 +36410,7 @@ var syntax_eb2a7a9c1062 = syntax{style: bundled, operands: shape{head: []role{ro
 var syntax_eb6077740bb9 = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 var syntax_ef2e080bb60f = syntax{style: long | bundled, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
 var syntax_f11b25b01db4 = syntax{style: open, operands: shape{rest: roleObject, tail: []role{roleObjectDst}}, base: &action_class_network}
+var syntax_f31c63f17356 = syntax{operands: shape{head: []role{roleText}, rest: roleMaybeFile}, base: &action_effects_Destroy}
 var syntax_f81b11e97803 = syntax{style: slash, operands: shape{rest: roleText}, base: &action_class_anything_harm_shows}
 var syntax_f8f384470c04 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_SendData}
 var syntax_f9b1ae15dc76 = syntax{style: slash, why: "changes a service", operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
@@ -36857,6 +36891,7 @@ var action_values_Data = action{values: []role{roleData}}
 var action_values_DryRun_attached = action{values: []role{roleDryRun}, attached: true}
 var action_values_Edit = action{values: []role{roleEdit}}
 var action_values_Enter = action{values: []role{roleEnter}}
+var action_values_Entry = action{values: []role{roleEntry}}
 var action_values_Ex = action{values: []role{roleEx}}
 var action_values_Ex_streams_in_Data_setIn = action{values: []role{roleEx}, streams: streams{in: Data, setIn: true}}
 var action_values_Folder = action{values: []role{roleFolder}}

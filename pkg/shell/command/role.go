@@ -40,6 +40,9 @@ func (r *reader) finish() {
 	}
 	r.list()
 	r.positions()
+	if entry := r.entry(); len(entry) > 0 && !slices.ContainsFunc(r.use.Nested, func(n Nested) bool { return n.Remote }) {
+		r.code(Nested{Language: "argv", Words: entry, Remote: true})
+	}
 	if r.here != 0 {
 		r.apply(r.here, r.dot(), false)
 	}
@@ -196,7 +199,7 @@ func (r *reader) apply(role role, w Word, operand bool) {
 		r.unread(w, false)
 		return
 	}
-	if role == roleNone || role == roleText || role == roleFolder || role == roleEnter || role == roleStep || role.takesAll() {
+	if role == roleNone || role == roleText || role == roleEntry || role == roleFolder || role == roleEnter || role == roleStep || role.takesAll() {
 		return
 	}
 	if w.Text == "-" && role != roleChange {
@@ -437,10 +440,30 @@ func (r *reader) effect(k effect.Kind) {
 	r.use.Effects = append(r.use.Effects, k)
 }
 
+// entry returns the words of the program that a container starts in place of its own: what
+// follows are arguments of that.
+func (r *reader) entry() (words []Word) {
+	for _, v := range r.values {
+		if v.role != roleEntry {
+			continue
+		}
+		words = words[:0]
+		for part := range strings.FieldsSeq(v.word.Text) {
+			w := v.word
+			w.Text = part
+			words = append(words, w)
+		}
+	}
+	return words
+}
+
 // nest notes the words of a command.
 func (r *reader) nest(role role, words []Word) {
 	switch role {
 	case roleArgv, roleArgvSemi, roleArgvRemote, roleArgvStdin:
+		if role == roleArgvRemote {
+			words = append(r.entry(), words...)
+		}
 		for _, words := range r.placeholders(role, words) {
 			r.code(Nested{Language: "argv", Words: words, Remote: role == roleArgvRemote, Stdin: role == roleArgvStdin})
 		}

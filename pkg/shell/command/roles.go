@@ -126,6 +126,7 @@ const (
 	roleFolder         // entered, and written to if other options say so
 	roleEnter          // entered before anything else is done
 	roleStep           // entered for the operands that follow
+	roleEntry          // the program that a container starts in place of its own
 
 	// Code, by language.
 	roleShell

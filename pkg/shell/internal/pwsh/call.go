@@ -166,6 +166,9 @@ func (p *pwsh) members(v abstract.Value, dotted string) abstract.Value {
 				name = p.text[start:p.i]
 			}
 			dotted += "." + strings.ToLower(name)
+			if v.Lines && nameMembers[strings.ToLower(name)] {
+				v = abstract.Short(v.Show+dotted, abstract.FromCommand)
+			}
 			if p.i < len(p.text) && p.text[p.i] == '(' {
 				p.i++
 				v = p.call(v, dotted, p.arguments())
@@ -185,6 +188,9 @@ func (p *pwsh) members(v abstract.Value, dotted string) abstract.Value {
 	}
 	return v
 }
+
+// nameMembers are members of a file that hold no folder.
+var nameMembers = map[string]bool{"name": true, "basename": true, "extension": true, "length": true, "lastwritetime": true, "creationtime": true}
 
 func (p *pwsh) arguments() []abstract.Value {
 	var args []abstract.Value

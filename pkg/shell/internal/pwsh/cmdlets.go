@@ -27,6 +27,7 @@ type param struct {
 	name       string
 	use        use
 	positional bool // an argument without a name may be its value
+	piped      bool // each object of the input is its value if no argument is
 }
 
 // A use is what happens to a parameter's value.
@@ -51,6 +52,7 @@ const (
 	sends
 	holds    // what a written file holds from then on
 	switches // it has no value
+	requests // the method of a web request
 	calls    // a method or a property of each object
 )
 
@@ -64,6 +66,9 @@ const (
 	output           // its output is its arguments
 	joins            // its output is its arguments as a path
 	passes           // its output says nothing of its input
+	items            // its output are the files that it lists
+	each             // it runs code on each object of its input, and its output says nothing of that
+	same             // its output are objects of its input
 	object           // a .NET object: it may connect
 	folder           // its first argument is the working folder from then on
 	alias            // its arguments are a name and what that stands for

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/apicall"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
@@ -21,6 +22,9 @@ type psArg struct {
 func (p *pwsh) command(name, in abstract.Value) abstract.Value {
 	name.From = p.at
 	lower := strings.ToLower(strings.TrimSuffix(name.Text, ".exe"))
+	if reader := short[lower]; reader != "" {
+		lower = reader
+	}
 	c := findCmdlet(lower)
 	if strings.HasSuffix(strings.ToLower(name.Text), ".exe") {
 		c = nil
@@ -28,6 +32,14 @@ func (p *pwsh) command(name, in abstract.Value) abstract.Value {
 	if v, ok := p.w.Get("psalias:" + lower); ok && v.Known() {
 		name = v
 		c = findCmdlet(strings.ToLower(name.Text))
+	}
+	if in.Lines && c != nil && (c.special == each || c.special == same) {
+		p.w.Set("ps:_", in)
+		p.w.Set("ps:psitem", in)
+		defer func() {
+			p.w.Set("ps:_", abstract.Variable("_", 0))
+			p.w.Set("ps:psitem", abstract.Variable("PSItem", 0))
+		}()
 	}
 	var args []psArg
 	var io abstract.Streams
@@ -67,6 +79,9 @@ func (p *pwsh) command(name, in abstract.Value) abstract.Value {
 		for _, v := range argv[1:] {
 			p.w.Suspect(v)
 			out.Taint |= v.Taint
+		}
+		if in.Lines && choosers[lower] {
+			out = in
 		}
 	default:
 		out = p.w.CallWindows(argv, io)
@@ -190,6 +205,7 @@ func (p *pwsh) parameter(c *cmdlet) psArg {
 // argument reads one argument: words that touch each other are one.
 func (p *pwsh) argument() abstract.Value {
 	var b abstract.Builder
+	text, names := "", ""
 	start := p.i
 	for p.i < len(p.text) && !p.w.Ended() {
 		c := p.text[p.i]
@@ -203,7 +219,9 @@ func (p *pwsh) argument() abstract.Value {
 			p.i++
 			p.skip(" \t\r\n")
 		case c == '\'' || c == '"' || c == '(' || c == '$' || c == '@' || c == '{' || c == '[' && p.i == start:
-			b.Add(p.operand())
+			v := p.operand()
+			text, names = v.Text, v.Names
+			b.Add(v)
 		default:
 			b.Literal(p.bare())
 		}
@@ -215,6 +233,9 @@ func (p *pwsh) argument() abstract.Value {
 		}
 	}
 	v := b.Value()
+	if v.Lines && names != "" && v.Text == text { // nothing stands beside the list
+		v.Names = names
+	}
 	v.From = p.at
 	return v
 }
@@ -228,6 +249,7 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 		e.Program, e.Reason, e.From = c.name, c.name, p.at
 		p.w.Report(e)
 	}
+	args = piped(c, args, in)
 	recursive, posts := false, false
 	var program abstract.Value
 	var programArgs []abstract.Value
@@ -283,6 +305,7 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 			out.Taint |= v.Taint
 		}
 	}
+	p.deletesRemote(c, args)
 	p.after(c, args, in, program, programArgs)
 	if c.special == evaluate {
 		return p.evaluate(in)
@@ -293,7 +316,14 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 		return abstract.JoinValues(values(args))
 	case joins:
 		return joined(args)
-	case passes:
+	case same:
+		if in.Lines {
+			return in
+		}
+		return abstract.Unknown("…", out.Taint)
+	case items:
+		return listed(c, args, out)
+	case passes, each:
 		return abstract.Unknown("…", out.Taint)
 	case asks:
 		v := abstract.Unknown("…", abstract.Credential)
@@ -303,6 +333,87 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 		return out
 	}
 }
+
+// deletesRemote reports that a web request tells another machine to delete something: by its method,
+// or by what it sends.
+func (p *pwsh) deletesRemote(c *cmdlet, args []psArg) {
+	var to, says string
+	for _, a := range args {
+		switch {
+		case a.use == contactsURL && a.given:
+			_, to = effect.URL(a.val.Text)
+		case a.use == requests && strings.EqualFold(a.val.Text, "delete"):
+			says = "the method is DELETE"
+		case a.use == sends && a.given:
+			if word := apicall.Destroys(a.val.Text); word != "" {
+				says = "the body says " + word
+			}
+		}
+	}
+	if says != "" && !effect.ThisMachine(to) {
+		p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: c.name, Host: to, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Reason: says, From: p.at})
+	}
+}
+
+// choosers are commands whose output are objects of their input.
+var choosers = map[string]bool{"select-object": true, "sort-object": true, "get-unique": true}
+
+// piped adds the objects of the input as the value of the parameter that takes them, if no argument
+// is its value. What only reads takes no text, which it may search.
+func piped(c *cmdlet, args []psArg, in abstract.Value) []psArg {
+	for _, p := range c.params {
+		if !p.piped || in.Text == "" || slices.ContainsFunc(args, func(a psArg) bool {
+			return a.given && a.use == p.use && (a.param == "" || a.param == p.name || a.param == "literalpath")
+		}) {
+			continue
+		}
+		if in.Lines || p.use != reads && p.use != lists || in.Known() && c.special == content {
+			args = append(args, psArg{param: p.name, use: p.use, val: in, given: true})
+		}
+	}
+	return args
+}
+
+// listed is the output of a cmdlet that lists files: those in its folders, or those that it names.
+func listed(c *cmdlet, args []psArg, out abstract.Value) abstract.Value {
+	v := abstract.Value{Text: ".", Show: "what " + c.name + " lists", IsPattern: true, Lines: true, Tree: true, Taint: out.Taint}.Of(abstract.FromCommand)
+	folders, tail := 0, "/**"
+	var names []string
+	for _, a := range args {
+		switch {
+		case !a.given:
+		case a.use == lists && folders == 0:
+			root := abstract.WindowsGlob(a.val)
+			v.Tree = root.Known()
+			if root.IsPattern && !root.Bare { // what the name itself matches
+				tail = ""
+			}
+			if root.Known() {
+				root.Text = strings.ReplaceAll(root.Text, `\`, "/")
+			}
+			v.Text, v.Taint = strings.TrimSuffix(root.AsPattern(), "/"), v.Taint|root.Taint
+			folders++
+			if a.val.Known() && strings.ContainsAny(a.val.Text, " ") {
+				folders++
+			}
+		case a.use == lists:
+			folders++
+		case (a.param == "filter" || a.param == "include") && a.val.Known():
+			names = append(names, strings.Fields(a.val.Text)...)
+		}
+	}
+	if folders > 1 {
+		v.Text, v.Tree = "**", false
+		v.Bare = true
+	} else if findChildren[c.name] {
+		v.Text += tail
+		v.Names = strings.Join(names, "\n")
+	}
+	return v
+}
+
+// findChildren lists what is in a folder, the others the folder itself.
+var findChildren = map[string]bool{"get-childitem": true}
 
 // joined is the path of the folders and names that join-path is given.
 func joined(args []psArg) abstract.Value {
@@ -379,6 +490,15 @@ func (p *pwsh) touch(c *cmdlet, u use, v abstract.Value, recursive bool) []abstr
 
 // list cuts a list of paths, which argument joined with blanks.
 func (p *pwsh) list(v abstract.Value) []abstract.Value {
+	if names := strings.Fields(v.Names); v.Lines && len(names) > 0 {
+		out := make([]abstract.Value, 0, len(names))
+		for _, name := range names {
+			one := v
+			one.Names, one.Text = "", v.Text+"/"+name
+			out = append(out, one)
+		}
+		return out
+	}
 	if v.Written || !v.Known() || !strings.Contains(v.Text, " ") {
 		return []abstract.Value{v}
 	}

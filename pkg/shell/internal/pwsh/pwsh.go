@@ -185,7 +185,7 @@ func (p *pwsh) element(in abstract.Value, until byte) abstract.Value {
 	case c == '$' || c == '[' || c == '(' || c == '\'' || c == '"' || c == '@' || c == '{' || c >= '0' && c <= '9' || c == '!' || c == '-' || c == '+' || c == ',':
 		v := p.expression()
 		p.skip(" \t")
-		if p.assignment(start, v) {
+		if p.assignment(start, v) || p.loopVariable(start) {
 			return abstract.Value{}
 		}
 		if p.i == start {
@@ -254,6 +254,20 @@ func (p *pwsh) assignment(start int, v abstract.Value) bool {
 	p.w.Set("ps:"+name, right)
 	if env, ok := strings.CutPrefix(name, "env:"); ok {
 		p.w.SetEnvironment(strings.ToUpper(env), right, p.at)
+	}
+	return true
+}
+
+// loopVariable reads `in pipeline` behind the variable of a foreach loop, which starts at start.
+func (p *pwsh) loopVariable(start int) bool {
+	word, rest, _ := strings.Cut(p.text[p.i:], " ")
+	if p.text[start] != '$' || !strings.EqualFold(word, "in") || rest == "" {
+		return false
+	}
+	name := strings.ToLower(strings.Trim(strings.TrimSpace(p.text[start:p.i]), "${}"))
+	p.i += len(word)
+	if v := p.pipeline(')'); v.Lines {
+		p.w.Set("ps:"+name, v)
 	}
 	return true
 }
@@ -488,6 +502,10 @@ func (p *pwsh) named(name string) abstract.Value {
 	}
 	env, isEnv := strings.CutPrefix(lower, "env:")
 	switch lower {
+	case "pid":
+		v := abstract.Short("$PID", abstract.FromVariable)
+		v.From = p.at
+		return v
 	case "true", "false", "null":
 		return abstract.Value{Text: "$" + lower, From: p.at}
 	case "env:temp", "env:tmp", "env:appdata", "env:localappdata", "env:programdata", "env:systemroot", "env:windir", "env:public":

@@ -84,7 +84,7 @@ var roles = map[string]string{
 	"git-key": "roleGitKey", "git-value": "roleGitValue", "sed": "roleSed", "sql": "roleSQL", "transfer": "roleTransfer", "ex": "roleEx", "date": "roleDate", "suffix": "roleSuffix",
 	"secret-name": "roleSecret", "secret-all": "roleSecretAll", "setting": "roleSetting", "module": "roleModule", "change": "roleChange", "system": "roleSystem",
 	"remote": "roleRemote", "destroy": "roleDestroy", "process": "roleProcess", "core": "roleCore", "process-name": "roleProcessName", "process-pattern": "roleProcessPattern", "process-line": "roleProcessLine", "process-exact": "roleProcessExact", "process-group": "roleProcessGroup", "process-parent": "roleProcessParent", "process-file": "roleProcessFile", "privilege": "rolePrivilege", "reject": "roleReject",
-	"archive": "roleArchive", "folder": "roleFolder", "enter": "roleEnter", "step": "roleStep", "shell": "roleShell", "python": "rolePython", "perl": "rolePerl",
+	"archive": "roleArchive", "folder": "roleFolder", "enter": "roleEnter", "step": "roleStep", "entry": "roleEntry", "shell": "roleShell", "python": "rolePython", "perl": "rolePerl",
 	"ruby": "roleRuby", "node": "roleNode", "php": "rolePHP", "awk": "roleAwk", "applescript": "roleAppleScript", "lua": "roleLua",
 	"powershell": "rolePowerShell", "encoded": "roleEncoded", "key": "roleKey", "set-key": "roleSetKey", "maybe-script": "roleMaybeScript", "cmd": "roleCmd", "ipython": "roleIPython", "code": "roleCode", "script": "roleScript", "script-shell": "roleScriptShell",
 	"script-python": "roleScriptPython", "script-perl": "roleScriptPerl", "script-ruby": "roleScriptRuby", "script-node": "roleScriptNode",

@@ -17,7 +17,7 @@ import (
 // A file is cmdlets.yaml.
 type file struct {
 	Readers, Verbs, Assemblies, Elsewhere, Reading, Granting string
-	Meanings                                                 map[string]string
+	Meanings, Short                                          map[string]string
 	Cmdlets                                                  map[string]entry
 }
 
@@ -41,11 +41,11 @@ var (
 	uses = map[string]string{
 		"": "noted", "read": "reads", "write": "writes", "delete": "deletes", "list": "lists", "create": "creates", "move": "moves", "mode": "setsMode",
 		"url": "contactsURL", "host": "contactsHost", "code": "evaluates", "program": "starts", "arguments": "passesOn", "block": "runsBlock",
-		"sent": "sends", "content": "holds", "switch": "switches", "method": "calls",
+		"sent": "sends", "content": "holds", "switch": "switches", "method": "calls", "request": "requests",
 	}
 	specials = map[string]string{
 		"content": "content", "evaluate": "evaluate", "output": "output", "joins": "joins", "passes": "passes", "object": "object", "folder": "folder",
-		"alias": "alias", "variable": "variable", "module": "module", "remote": "remote", "types": "types", "asks": "asks", "reveals": "reveals",
+		"items": "items", "each": "each", "same": "same", "alias": "alias", "variable": "variable", "module": "module", "remote": "remote", "types": "types", "asks": "asks", "reveals": "reveals",
 	}
 )
 
@@ -107,6 +107,10 @@ func compile(data []byte) ([]byte, error) {
 			fmt.Fprintf(&out, "%q: %q,\n", verb, meaning)
 		}
 	}
+	out.WriteString("}\n\n// short are aliases of readers.\nvar short = map[string]string{\n")
+	for _, alias := range slices.Sorted(maps.Keys(f.Short)) {
+		fmt.Fprintf(&out, "%q: %q,\n", alias, f.Short[alias])
+	}
 	out.WriteString("}\n")
 	return format.Source(out.Bytes())
 }
@@ -148,12 +152,13 @@ func (e entry) literal(name string) (string, error) {
 	if params := strings.Fields(e.Parameters); len(params) > 0 {
 		b.WriteString(", params: []param{\n")
 		for _, p := range params {
+			p, piped := strings.CutSuffix(p, "<")
 			p, positional := strings.CutSuffix(p, "+")
 			n, use, _ := strings.Cut(p, ":")
 			if uses[use] == "" || n == "" {
 				return "", fmt.Errorf("parameters: %q has an unknown use", p)
 			}
-			fmt.Fprintf(&b, "{%q, %s, %t},\n", n, uses[use], positional)
+			fmt.Fprintf(&b, "{%q, %s, %t, %t},\n", n, uses[use], positional, piped)
 		}
 		b.WriteString("}")
 	}
