@@ -173,7 +173,7 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		file: "", own: "", replaceable: "gives other users access", link: "lets other users access it", shared: "lets other users access it", dir: "not a file", "lib.so": "not an absolute path", dir + "/none": "does not exist",
+		file: "", own: "", replaceable: "gives other users access", link: "gives other users access", shared: "gives other users access", dir: "not a file", "lib.so": "not an absolute path", dir + "/none": "does not exist",
 	} {
 		if err := Check(path); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)

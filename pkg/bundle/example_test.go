@@ -24,5 +24,5 @@ func ExampleGenerateKey() {
 		fmt.Println(err)
 	}
 	// Output:
-	// that is a private key, which only the signer should have; use the public key, the line of NAME.pub that begins with RW
+	// the value is a private key, which only the signer should have; use the public key: the line of NAME.pub that begins with RW
 }
