@@ -54,7 +54,7 @@ func setupCommand(w *World) *cli.Command {
 			&cli.StringFlag{Name: "preset", Usage: "use the policy `auto|" + strings.Join(policy.Presets(), "|") + "`"},
 			&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "ask nothing"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print the changes without making them"},
-			&cli.BoolFlag{Name: "undo", Usage: "restore the settings of the hosts"},
+			&cli.BoolFlag{Name: "undo", Usage: "take the hooks of shield out of the settings of agent hosts, which are then as before setup"},
 		},
 		Action: func(c *cli.Context) error {
 			if _, err := operands(c); err != nil {

@@ -37,7 +37,7 @@ complete -c shield -n '__fish_seen_subcommand_from setup' -l ask -x -a 'host pag
 complete -c shield -n '__fish_seen_subcommand_from setup' -l preset -x -a 'auto default strict permissive offline assisted' -d "use the policy auto|default|strict|permissive|offline|assisted"
 complete -c shield -n '__fish_seen_subcommand_from setup' -l yes -d "ask nothing"
 complete -c shield -n '__fish_seen_subcommand_from setup' -l dry-run -d "print the changes without making them"
-complete -c shield -n '__fish_seen_subcommand_from setup' -l undo -d "restore the settings of the hosts"
+complete -c shield -n '__fish_seen_subcommand_from setup' -l undo -d "take the hooks of shield out of the settings of agent hosts, which are then as before setup"
 complete -c shield -n '__fish_seen_subcommand_from setup' -l help -d "show help"
 complete -c shield -n '__fish_seen_subcommand_from policy' -f -a check -d "check a policy file, and judge its rules' examples"
 complete -c shield -n '__fish_seen_subcommand_from policy' -f -a test -d "judge a table of actions and expected decisions"

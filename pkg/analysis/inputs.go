@@ -159,7 +159,7 @@ func (r *inputReader) linkedRepository(file string) error {
 	text, err := r.line(file)
 	dir, found := strings.CutPrefix(text, "gitdir: ")
 	if err != nil || !found || dir == "" {
-		return errors.New("its .git file does not name the repository's folder")
+		return errors.New("the .git file of the worktree does not name the folder of its repository; run 'git worktree repair'")
 	}
 	if !path.IsAbs(dir) {
 		dir = path.Join(path.Dir(file), dir)
@@ -177,7 +177,7 @@ func (r *inputReader) linkedRepository(file string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil || shared == "":
-		return errors.New("its .git file does not name the repository's folder")
+		return errors.New("the .git file of the worktree does not name the folder of its repository; run 'git worktree repair'")
 	case !path.IsAbs(shared):
 		shared = path.Join(dir, shared)
 	}
@@ -334,7 +334,7 @@ func (r *inputReader) tree(p string, depth int) error {
 func (r *inputReader) absent(p string) error {
 	if f := r.c.files; f != nil && r.c.place.CWD != "" {
 		if _, err := f.follow(r.c.place.CWD); err != nil {
-			return fmt.Errorf("%s cannot be read: its folder is not on this machine", p)
+			return fmt.Errorf("%s cannot be read: the working folder of the action does not exist on this machine", p)
 		}
 	}
 	_, _ = io.WriteString(r.sum, "absent;") // a hash does not fail

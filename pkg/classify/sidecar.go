@@ -211,7 +211,7 @@ func readAnswer(contentType string, body []byte) (Score, error) {
 	}
 	switch {
 	case a.Label == nil || a.Confidence == nil:
-		return Score{}, errors.New("answer without label or confidence")
+		return Score{}, errors.New("the server's answer lacks label or confidence; see the log of the server")
 	case *a.Label != "INJECTION" && *a.Label != "SAFE":
 		return Score{}, fmt.Errorf("label %.40q is neither INJECTION nor SAFE", *a.Label)
 	case !(*a.Confidence >= 0 && *a.Confidence <= 1):

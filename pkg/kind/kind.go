@@ -62,7 +62,7 @@ func Of(c *analysis.Case, findings []string, met func(i int) bool) (Kind, error)
 		case by == nil:
 			return Kind{}, errors.New("the program is unknown")
 		case carried != nil:
-			return Kind{}, fmt.Errorf("the command of %s is in another word of the command", carried.Program)
+			return Kind{}, fmt.Errorf("another program starts %s, so its command cannot be remembered; allow the exact action once", carried.Program)
 		}
 		if err := f.program(by); err != nil {
 			return Kind{}, err

@@ -216,7 +216,7 @@ func (p Place) check() error {
 	case kinds > 1:
 		return errors.New("more than one of entries, text and block")
 	case p.Edited() && !slices.Contains([]string{"user", "project", "managed"}, p.Scope):
-		return errors.New("is edited, and neither user, project nor managed")
+		return errors.New("a settings file that setup edits needs the scope user, project or managed")
 	case p.Edited() && strings.Contains(p.File, "*"):
 		return errors.New("a pattern of files is edited")
 	}
