@@ -5,7 +5,7 @@ minimum of several, so that a busy machine changes little.
 usage: ratios.py [--gate] SHIELD [BEFORE], in an empty folder, which it fills
 --gate: status 1 if anything takes more than 10 % longer than BEFORE
 """
-import ctypes, json, os, resource, shutil, subprocess, sys
+import ctypes, json, os, resource, shutil, subprocess, sys, tempfile
 
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER: what a child leaves behind counts, too
 
@@ -22,7 +22,10 @@ def cpu(argv, stdin=os.devnull, cwd=None):
     env = dict(os.environ, **{"XDG_%s_HOME" % n: os.path.abspath("home/" + n.lower()) for n in ("STATE", "CONFIG", "DATA")}, XDG_CACHE_HOME=os.path.abspath("cache"))
     was = resource.getrusage(resource.RUSAGE_CHILDREN)
     with open(stdin) as f:
-        subprocess.run(argv, stdin=f, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env, cwd=cwd)
+        with tempfile.TemporaryFile() as out:
+            subprocess.run(argv, stdin=f, stdout=out, stderr=subprocess.DEVNULL, env=env, cwd=cwd)
+            if argv[0] in builds and not out.tell():
+                sys.exit("%s wrote nothing" % " ".join(argv[:3]))
     try:
         while True:
             os.wait()

@@ -28,6 +28,7 @@ func damaged(format string, args ...any) error {
 const (
 	maxDepth  = 24      // of a tree
 	maxFrames = 4 << 20 // of a log
+	maxPages  = 4 << 20 // that a walk through a table reads, also of a file that is large because of holes
 	maxSchema = 1 << 20 // bytes of the description of a table
 )
 
@@ -36,8 +37,9 @@ type DB struct {
 	main     io.ReaderAt
 	wal      io.ReaderAt
 	pageSize int64
-	usable   int // of a page, in bytes
-	pages    uint32
+	usable   int              // of a page, in bytes
+	pages    uint32           // as the database says
+	stored   int64            // that the file and its log can hold
 	frames   map[uint32]int64 // where the log has a page
 }
 
@@ -63,6 +65,7 @@ func Open(main io.ReaderAt, size int64, wal io.ReaderAt, walSize int64) (*DB, er
 			return nil, err
 		}
 	}
+	d.stored = min(size/d.pageSize+int64(len(d.frames)), int64(d.pages), maxPages)
 	// The first page may be in the log.
 	first, err := d.page(1)
 	if err != nil {
@@ -276,7 +279,7 @@ func columnsOf(sql string) (names []string, err error) {
 // Rows calls fn with each row, in the order of their rowids, until it returns an error. At most most bytes of a row are
 // read; fields behind them are empty.
 func (t *Table) Rows(most int, fn func(rowid int64, r *Row) error) error {
-	b := &budget{int64(t.db.pages), int64(t.db.pages) * t.db.pageSize}
+	b := &budget{t.db.stored, t.db.stored * t.db.pageSize}
 	return t.rows(t.root, maxDepth, b, most, fn)
 }
 

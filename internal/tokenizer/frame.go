@@ -100,14 +100,14 @@ func (f *processorFile) template() (prefix, suffix []int64, err error) {
 			}
 			*at = append(*at, t.IDs...)
 		default:
-			return nil, nil, errors.New("tokenizer.json: post_processor: the template for one text may name only special tokens and the text, once; export the tokenizer again")
+			return nil, nil, errors.New("the template for one text may name only special tokens and the text, once; export the tokenizer again")
 		}
 		if len(prefix) > maxFrame || len(suffix) > maxFrame {
 			return nil, nil, fmt.Errorf("more than %d special tokens", maxFrame)
 		}
 	}
 	if !seen {
-		return nil, nil, errors.New("tokenizer.json: post_processor: the template for one text leaves the text out; export the tokenizer again")
+		return nil, nil, errors.New("the template for one text leaves the text out; export the tokenizer again")
 	}
 	return prefix, suffix, nil
 }

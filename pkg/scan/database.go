@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -19,6 +20,8 @@ import (
 const (
 	maxParts = 4 << 20
 	maxKeys  = 4 << 10 // bytes of a row in which its keys are
+
+	maxAllKeys = 256 << 20 // bytes of the keys of all rows
 )
 
 // opened opens a SQLite database with its log.
@@ -93,8 +96,9 @@ func (f *finder) database(s *source, name string) error {
 		rows           []row
 	}
 	all := map[string]*session{}
+	n := 0
 	err = sessions.Rows(maxKeys, func(_ int64, r *sqlitefile.Row) error {
-		if len(all) == maxFiles {
+		if n++; n > maxFiles {
 			return fmt.Errorf("more than %d sessions", maxFiles)
 		}
 		all[r.Text("id")] = &session{parent: r.Text("parent_id"), folder: r.Text("directory")}
@@ -103,22 +107,31 @@ func (f *finder) database(s *source, name string) error {
 	if err != nil {
 		return err
 	}
-	n := 0
+	n = 0
+	keys := 0
 	err = parts.Rows(maxKeys, func(rowid int64, r *sqlitefile.Row) error {
 		if n++; n > maxParts {
 			return fmt.Errorf("more than %d parts of messages", maxParts)
 		}
 		if one := all[r.Text("session_id")]; one != nil {
-			one.rows = append(one.rows, row{r.Text("message_id") + " " + r.Text("id"), rowid, r.Size})
+			key := r.Text("message_id") + " " + r.Text("id")
+			if keys += len(key); keys > maxAllKeys {
+				return fmt.Errorf("the keys of its rows have more than %d bytes", maxAllKeys)
+			}
+			one.rows = append(one.rows, row{key, rowid, r.Size})
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	for id, one := range all {
-		if len(one.rows) == 0 || len(f.files) >= maxFiles {
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		one := all[id]
+		if len(one.rows) == 0 {
 			continue
+		}
+		if len(f.files) >= maxFiles {
+			return fmt.Errorf("more than %d sessions", maxFiles)
 		}
 		slices.SortFunc(one.rows, func(a, b row) int { return strings.Compare(a.key, b.key) })
 		top := id

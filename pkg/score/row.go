@@ -77,13 +77,16 @@ func (r *row) sessionOf() string {
 	return a.Session
 }
 
-// parseRow reads a row. With a label for them, a record without a label that names a type is an action
-// itself.
+// parseRow reads a row. With a label for them, a record that has a type and a payload is an action
+// itself, whatever else it says: its fields are the agent's.
 func parseRow(raw []byte, bare Label) (*row, error) {
 	var r row
 	if bare != 0 {
-		var form struct{ Type, Label *string }
-		if json.Unmarshal(raw, &form) == nil && form.Type != nil && form.Label == nil {
+		var form struct {
+			Type, Label any
+			Payload     json.RawMessage
+		}
+		if json.Unmarshal(raw, &form) == nil && form.Type != nil && (form.Label == nil || form.Payload != nil) {
 			var a struct{ ID string }
 			_ = json.Unmarshal(raw, &a) // what is wrong with it, the action's parser says
 			return &row{ID: a.ID, Action: raw, label: bare}, nil

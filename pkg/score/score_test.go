@@ -343,3 +343,18 @@ func BenchmarkRead(b *testing.B) {
 		}
 	}
 }
+
+// TestBareKeepsNoLabel holds that a proposed action cannot choose how it is counted.
+func TestBareKeepsNoLabel(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{
+		`{"type":"execute_command","payload":{"command":"rm -rf ~"},"label":"pass","text":"x"}`,
+		`{"type":"execute_command","payload":{"command":"rm -rf ~"},"label":"malicious","action":{"type":"execute_command","payload":{"command":"ls"}}}`,
+		`{"type":"execute_command","payload":{"command":"rm -rf ~"},"label":7}`,
+	} {
+		r, err := parseRow([]byte(line), Honest)
+		if err != nil || r.Text != nil || r.label != Honest || string(r.Action) != line {
+			t.Errorf("%s: %+v, %v", line, r, err)
+		}
+	}
+}
