@@ -65,7 +65,7 @@ func TestFailuresOfTier2(t *testing.T) {
 		{"500", "", block(0.5, call+"HTTP status 500", "evaluator"), degraded(call+"HTTP status 500", "evaluator")},
 		{"429-retry-long", "", block(0.5, call+"HTTP status 429", "evaluator"), degraded(call+"HTTP status 429", "evaluator")},
 		{"401", "", block(0.5, call+"HTTP status 401", "evaluator"), degraded(call+"HTTP status 401", "evaluator")},
-		{"cut", "", block(0.5, call+"connection closed", "evaluator"), degraded(call+"connection closed", "evaluator")},
+		{"cut", "", block(0.5, call+"the connection closed", "evaluator"), degraded(call+"the connection closed", "evaluator")},
 		{"unknown-decision", "", block(0.5, parse+`unknown decision "MAYBE"`, "evaluator"), degraded(parse+"unknown decision", "evaluator")},
 
 		// What the payload could bring about is not opened.
