@@ -26,7 +26,7 @@ type unigram struct {
 func newUnigram(m *modelFile, known map[string]int64, special map[string]bool) (*unigram, error) {
 	tokens := m.Vocab.tokens
 	if m.UnkID == nil || *m.UnkID < 0 || *m.UnkID >= int64(len(tokens)) {
-		return nil, errors.New("unk_id is no token of the vocabulary; export the tokenizer again")
+		return nil, errors.New("unk_id is not in the vocabulary; export the tokenizer again")
 	}
 	u := &unigram{pieces: known, scores: make([]float64, len(tokens)), unk: *m.UnkID}
 	if m.ByteFallback {
