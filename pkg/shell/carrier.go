@@ -82,7 +82,7 @@ func (s *state) remotely(base string, argv []abstract.Value, walk func() abstrac
 	s.within(func() {
 		if command.Machines[base] {
 			s.hosts++
-		} else if slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return command.Entering[v.Text] }) || opensVolume(argv) {
+		} else if slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return command.Entering[v.Text] }) || opensVolume(argv) || runsService(base, argv) {
 			s.standing++
 		}
 		s.remote++
@@ -90,6 +90,15 @@ func (s *state) remotely(base string, argv []abstract.Value, walk func() abstrac
 		out = walk()
 	})
 	return out
+}
+
+// runsService reports whether a container is one of a service of compose, which has the volumes of
+// that service.
+func runsService(base string, argv []abstract.Value) bool {
+	named := func(word string) bool {
+		return slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return v.Text == word })
+	}
+	return named("run") && (strings.HasSuffix(base, "-compose") || named("compose"))
 }
 
 // A bind is a folder of this machine that a container has under a path of its own.

@@ -90,10 +90,8 @@ func (s *state) gitListing(argv []abstract.Value, v abstract.Value) (abstract.Va
 		}
 		v.Text, v.Show, v.Lines = effect.Quote(s.place().CWD)+"*", "$(git rev-parse --show-toplevel)", false
 		return v, false
-	case sub == "rev-parse" && len(argv) == 4 && argv[2].Text == "--git-path" && argv[3].Known():
-		return abstract.Value{Text: ".git/" + argv[3].Text, From: v.From}, true
-	case sub == "rev-parse" && len(argv) == 3 && (argv[2].Text == "--git-dir" || argv[2].Text == "--git-common-dir"):
-		return abstract.Value{Text: ".git", From: v.From}, true
+	case sub == "rev-parse" && len(argv) == 4 && argv[2].Text == "--git-path" && argv[3].Known() && s.topFolder() != "":
+		return abstract.Value{Text: s.topFolder() + "/.git/" + argv[3].Text, From: v.From}, true
 	case sub == "ls-files", sub == "diff", sub == "rev-parse", sub == "branch", sub == "describe", sub == "status", names:
 		v.Text, v.Show = "./**", "$(git "+sub+")"
 		v.Lines = names || sub == "ls-files" && !slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == "-s" || v.Text == "--stage" })

@@ -55,9 +55,17 @@ func (s *state) analyze() (r effect.Result) {
 	}()
 	own := -1
 	switch {
-	case s.at.PowerShell || looksPowerShell(text):
+	case looksPowerShell(text):
 		s.foreign++
 		s.powershell(text)
+	case s.at.PowerShell: // as a field or a name says, which need not be true
+		if looksCmd(text) {
+			s.apart(func() {
+				s.foreign++
+				s.cmdexe(text)
+			})
+		}
+		own = s.eitherShell(text)
 	case looksCmd(text):
 		s.foreign++
 		s.cmdexe(text)

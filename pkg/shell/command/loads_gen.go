@@ -128,7 +128,7 @@ var loaders = [...]Loader{
 	},
 	{ // notebooks_converted
 		Names:  []string{"*.ipynb"},
-		Words:  []string{"--execute", "--ExecutePreprocessor.enabled=True", "execute", "run", "--nbmake", "--nbval", "--nbval-lax"},
+		Words:  []string{"--exec*", "--Exec*", "execute", "run", "--nbmake", "--nbval", "--nbval-lax"},
 		Goals:  []string{"*=*"},
 		Given:  true,
 		ends:   "b",

@@ -24698,7 +24698,7 @@ var syntaxPipenv_Add = syntax{style: open, registry: "pypi", options: []option{
 	{"--optional", &action_values_Word},
 	{"--platform", &action_values_Word},
 	{"--python", &action_values_Word},
-	{"--source", &action_values_Word},
+	{"--source", &action_values_Source},
 	{"-E", &action_values_Word},
 	{"-G", &action_values_Word},
 }, operands: shape{rest: rolePackage}, base: &action_class_network}
@@ -31559,7 +31559,7 @@ var syntaxUv_Add = syntax{style: open, options: []option{
 	{"--editable", &action_values_Package},
 	{"--extra", &action_values_Word},
 	{"--group", &action_values_Word},
-	{"--index", &action_values_Word},
+	{"--index", &action_values_Source},
 	{"--marker", &action_values_Word},
 	{"--optional", &action_values_Word},
 	{"--package", &action_values_Word},

@@ -448,6 +448,9 @@ func (r *reader) entry() (words []Word) {
 			continue
 		}
 		words = words[:0]
+		if strings.ContainsAny(v.word.Text, "'\"\\;|&$`") { // compose splits it as a shell does
+			r.code(Nested{Language: "shell", Words: []Word{v.word}, Remote: true})
+		}
 		for part := range strings.FieldsSeq(v.word.Text) {
 			w := v.word
 			w.Text = part

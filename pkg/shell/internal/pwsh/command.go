@@ -81,7 +81,10 @@ func (p *pwsh) command(name, in abstract.Value) abstract.Value {
 			out.Taint |= v.Taint
 		}
 		if in.Lines && choosers[lower] {
-			out = in
+			out = some(in)
+			if slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return nameMembers[strings.ToLower(v.Text)] }) {
+				out = abstract.Short("what "+lower+" writes", abstract.FromCommand)
+			}
 		}
 	default:
 		out = p.w.CallWindows(argv, io)
@@ -318,7 +321,7 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 		return joined(args)
 	case same:
 		if in.Lines {
-			return in
+			return some(in)
 		}
 		return abstract.Unknown("…", out.Taint)
 	case items:
@@ -358,6 +361,14 @@ func (p *pwsh) deletesRemote(c *cmdlet, args []psArg) {
 // choosers are commands whose output are objects of their input.
 var choosers = map[string]bool{"select-object": true, "sort-object": true, "get-unique": true}
 
+// some is a choice of the files of a list: which of them is not known.
+func some(list abstract.Value) abstract.Value {
+	if list.Names == "" && strings.HasSuffix(list.Text, "/**") {
+		list.Names = "?*"
+	}
+	return list
+}
+
 // piped adds the objects of the input as the value of the parameter that takes them, if no argument
 // is its value. What only reads takes no text, which it may search.
 func piped(c *cmdlet, args []psArg, in abstract.Value) []psArg {
@@ -367,7 +378,7 @@ func piped(c *cmdlet, args []psArg, in abstract.Value) []psArg {
 		}) {
 			continue
 		}
-		if in.Lines || p.use != reads && p.use != lists || in.Known() && c.special == content {
+		if in.Lines || p.use != reads && p.use != lists || in.Known() && (c.special == content || p.use == lists) {
 			args = append(args, psArg{param: p.name, use: p.use, val: in, given: true})
 		}
 	}
@@ -378,6 +389,9 @@ func piped(c *cmdlet, args []psArg, in abstract.Value) []psArg {
 func listed(c *cmdlet, args []psArg, out abstract.Value) abstract.Value {
 	v := abstract.Value{Text: ".", Show: "what " + c.name + " lists", IsPattern: true, Lines: true, Tree: true, Taint: out.Taint}.Of(abstract.FromCommand)
 	folders, tail := 0, "/**"
+	has := func(name string) bool {
+		return slices.ContainsFunc(args, func(a psArg) bool { return a.param == name })
+	}
 	var names []string
 	for _, a := range args {
 		switch {
@@ -406,6 +420,12 @@ func listed(c *cmdlet, args []psArg, out abstract.Value) abstract.Value {
 		v.Text, v.Tree = "**", false
 		v.Bare = true
 	} else if findChildren[c.name] {
+		if has("name") { // without their folder
+			return abstract.Short(v.Show, abstract.FromCommand)
+		}
+		if len(names) > 0 && tail != "" && !has("recurse") {
+			tail = "/*"
+		}
 		v.Text += tail
 		v.Names = strings.Join(names, "\n")
 	}
@@ -495,6 +515,9 @@ func (p *pwsh) list(v abstract.Value) []abstract.Value {
 		for _, name := range names {
 			one := v
 			one.Names, one.Text = "", v.Text+"/"+name
+			if folder, ok := strings.CutSuffix(v.Text, "/*"); ok {
+				one.Text, one.Tree = folder+"/"+name, false
+			}
 			out = append(out, one)
 		}
 		return out

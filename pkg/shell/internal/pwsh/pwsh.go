@@ -266,7 +266,11 @@ func (p *pwsh) loopVariable(start int) bool {
 	}
 	name := strings.ToLower(strings.Trim(strings.TrimSpace(p.text[start:p.i]), "${}"))
 	p.i += len(word)
-	if v := p.pipeline(')'); v.Lines {
+	v := p.pipeline(')')
+	if _, set := p.w.Get("ps:" + name); set || !v.Lines { // the loop may not run
+		v = abstract.Variable(name, v.Taint)
+	}
+	if automatic[name] == "" {
 		p.w.Set("ps:"+name, v)
 	}
 	return true

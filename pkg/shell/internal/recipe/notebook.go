@@ -18,19 +18,13 @@ func notebookSteps(text string) (out []Step) {
 			Kind   string `json:"cell_type"`
 			Source any    `json:"source"`
 		} `json:"cells"`
-		Meta struct {
-			Kernel struct {
-				Language string `json:"language"`
-			} `json:"kernelspec"`
-			Info struct {
-				Name string `json:"name"`
-			} `json:"language_info"`
-		} `json:"metadata"`
+		Meta json.RawMessage `json:"metadata"`
 	}
 	b := &notebook{}
 	if json.Unmarshal([]byte(text), &file) != nil {
 		return b.cellSteps(text)
 	}
+	language, python := kernelOf(file.Meta)
 	for _, cell := range file.Cells {
 		if cell.Kind != "code" {
 			continue
@@ -41,9 +35,11 @@ func notebookSteps(text string) (out []Step) {
 			s, _ := line.(string)
 			source += s
 		}
-		switch language := strings.ToLower(cmp.Or(file.Meta.Kernel.Language, file.Meta.Info.Name, "python")); language {
-		case "python", "ipython":
+		if python {
 			out = append(out, b.cellSteps(source)...)
+		}
+		switch language {
+		case "python", "ipython":
 		case "bash", "sh", "zsh":
 			out = append(out, shellSteps(source)...)
 		case "ruby", "perl", "php", "lua", "powershell":
@@ -55,6 +51,23 @@ func notebookSteps(text string) (out []Step) {
 		}
 	}
 	return out
+}
+
+// kernelOf returns the language that the metadata of a notebook names, and whether its cells may be
+// Python all the same: what runs is the kernel of the name, and the language is a label beside it.
+func kernelOf(meta json.RawMessage) (language string, python bool) {
+	var parts struct {
+		Kernelspec json.RawMessage
+		Info       json.RawMessage `json:"language_info"`
+	}
+	var kernel struct{ Name, Language string }
+	var info struct{ Name string }
+	_ = json.Unmarshal(meta, &parts) // what does not fit says nothing
+	_ = json.Unmarshal(parts.Kernelspec, &kernel)
+	_ = json.Unmarshal(parts.Info, &info)
+	language = strings.ToLower(cmp.Or(kernel.Language, info.Name, "python"))
+	agree := kernel.Language != "" && strings.Contains(strings.ToLower(kernel.Name), language)
+	return language, !agree || language == "python" || language == "ipython"
 }
 
 // A notebook is what its cells have in common.

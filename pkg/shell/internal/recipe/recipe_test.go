@@ -336,8 +336,12 @@ func TestNotebook(t *testing.T) {
 		"%env A=b c\n!ls":   {{"shell", "export A='b c'; :"}, {"shell", "export A='b c'; ls"}},
 		"%time !id":         {{"shell", "id"}},
 		"%timeit -n 3 a()":  {{"python", "a()\n"}},
-		`{"cells":[{"cell_type":"code","source":"ls"}],"metadata":{"kernelspec":{"language":"bash"}}}`:    {{"shell", "ls"}},
-		`{"cells":[{"cell_type":"code","source":"unlink(x)"}],"metadata":{"language_info":{"name":"R"}}}`: {{"code", "unlink(x)"}},
+		`{"cells":[{"cell_type":"code","source":"ls"}],"metadata":{"kernelspec":{"language":"bash"}}}`:                  {{"python", "ls\n"}, {"shell", "ls"}},
+		`{"cells":[{"cell_type":"code","source":"ls"}],"metadata":{"kernelspec":{"language":"bash","name":"bash"}}}`:    {{"shell", "ls"}},
+		`{"cells":[{"cell_type":"code","source":"!ls"}],"metadata":{"kernelspec":{"language":"lua","name":"python3"}}}`: {{"shell", "ls"}, {"lua", "!ls"}},
+		`{"cells":[{"cell_type":"code","source":"!ls"}],"metadata":{"kernelspec":"x"}}`:                                 {{"shell", "ls"}},
+		`{"cells":[{"cell_type":"code","source":"!ls"}],"metadata":[]}`:                                                 {{"shell", "ls"}},
+		`{"cells":[{"cell_type":"code","source":"unlink(x)"}],"metadata":{"language_info":{"name":"R"}}}`:               {{"python", "unlink(x)\n"}, {"code", "unlink(x)"}},
 		`{"cells":[]}`: nil,
 	} {
 		if got, whole := Steps("notebook", text, nil); !whole || !slices.Equal(got, want) {
