@@ -84,6 +84,10 @@ func (c *Case) weaker() {
 			c.unclear(i, true)
 			continue
 		}
+		if !known && grants.Sharp(e.Path) && slices.ContainsFunc(c.writes, func(w effect.Text) bool { return w.Path == e.Path && w.Lost }) {
+			c.unclear(i, false)
+			continue
+		}
 		if !known || !was && e.Kind != effect.WriteFile {
 			continue
 		}
@@ -173,6 +177,8 @@ func (c *Case) after(file, old string, was bool) (text string, known bool) {
 			continue
 		}
 		switch {
+		case w.Lost, w.After != "" && known && w.After != text: // After is of the file as it is now
+			return "", false
 		case w.Whole:
 			text = w.Text
 		case w.Added:

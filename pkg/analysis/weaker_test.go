@@ -21,6 +21,7 @@ func TestWeaker(t *testing.T) {
 	const weaker = "on: [push]\njobs:\n  a:\n    runs-on: x\n    steps:\n      - run: npm ci\n"
 	const same = "on: [push]\njobs:\n  a:\n    runs-on: y\n    steps:\n      - run: npm ci\n      - run: npm test\n"
 	put(t, top+"/.github/workflows/ci.yml", ci)
+	put(t, top+"/.github/workflows/two.yml", ci+"  b:\n    runs-on: x\n    steps:\n      - run: npm test\n")
 	put(t, top+"/.github/CODEOWNERS", "* @core\n/x @ops\n")
 	put(t, top+"/.github/workflows/long.yml", ci+strings.Repeat("# x\n", 40_000))
 	put(t, top+"/out.patch", "--- a/.github/workflows/ci.yml\n+++ b/.github/workflows/ci.yml\n@@ -5,3 +5,2 @@\n     steps:\n       - run: npm ci\n-      - run: npm test\n")
@@ -75,6 +76,7 @@ func TestWeaker(t *testing.T) {
 		"deep":                     {write("write_file", map[string]any{"path": "k.yaml", "content": "apiVersion: v1\nspec: " + strings.Repeat("{a: ", 90) + "{privileged: true}" + strings.Repeat("}", 90) + "\nprivileged: true\n"}), unknown},
 		"long ci, edited":          {write("edit_file", map[string]any{"path": ".github/workflows/long.yml", "old_string": "runs-on: x", "new_string": "runs-on: y"}), unknown},
 		"other":                    {write("write_file", map[string]any{"path": "a.txt", "content": "permissions: write-all"}), nothing},
+		"one of two":               {write("apply_patch", map[string]any{"patch": "*** Begin Patch\n*** Update File: .github/workflows/two.yml\n@@\n-      - run: npm test\n+      - run: npm run test\n*** End Patch\n"}), unknown},
 	} {
 		got := nothing
 		for _, e := range an.Case(c.a).Effects {

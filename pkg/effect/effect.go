@@ -153,6 +153,7 @@ type Text struct {
 	Whole bool   // the file then holds Text and nothing else
 	Added bool   // Text is added to what it held
 	After string // what it holds then, if Text is a part of it and the rest is known
+	Lost  bool   // it is not known where in the file Text and Gone are
 }
 
 // A File is a file or folder that holds labelled data.

@@ -294,7 +294,17 @@ func (s *state) putsPatch(v abstract.Value) (found bool) {
 // patched notes what a file holds once a patch is applied to it.
 func (s *state) patched(file string, c *command.Change) {
 	last := len(s.writes) - 1
-	if last < 0 || s.writes[last].Path != file || s.at.Script == nil {
+	if last < 0 || s.writes[last].Path != file {
+		return
+	}
+	w := &s.writes[last]
+	w.Lost = true
+	defer func() {
+		if slices.Contains(s.writes[:last], *w) {
+			s.writes = s.writes[:last]
+		}
+	}()
+	if s.at.Script == nil {
 		return
 	}
 	old, err := s.at.Script(file)
@@ -302,7 +312,7 @@ func (s *state) patched(file string, c *command.Change) {
 		return
 	}
 	if text, ok := c.Applied(string(old)); ok {
-		s.writes[last].After = text
+		w.After, w.Lost = text, false
 	}
 }
 

@@ -2,6 +2,7 @@ package command
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -17,52 +18,91 @@ type Change struct {
 	lines []string // all lines of it
 }
 
-// Applied returns what a file holds after a change, given what it held. ok is false if the
-// lines that the change names are not there.
+// Applied returns what a file holds after a change, given what it held. ok is false if the lines
+// that the change names are not there, or stand in more than one place and none of these is the line that it names.
 func (c *Change) Applied(old string) (text string, ok bool) {
 	var out, pre, post []string
 	left := strings.SplitAfter(old, "\n")
 	if left[len(left)-1] == "" {
 		left = left[:len(left)-1]
 	}
+	done, line := 0, 0 // lines before left; where the part begins, counted from 1; 0 if it says nothing
 	flush := func() bool {
 		defer func() { pre, post = nil, nil }()
-		switch at := indexOf(left, pre); {
-		case len(pre) == 0 && len(left) > 0 && len(post) > 0: // at the end
-			out, left = append(append(out, left...), post...), nil
-		case at < 0:
+		at := standsAt(left, pre, max(line-done, 0))
+		switch {
+		case len(pre)+len(post) == 0:
+			return true
+		case at < 0, at > len(left), line > 0 && line <= done:
 			return false
-		default:
-			out, left = append(append(out, left[:at]...), post...), left[at+len(pre):]
 		}
+		out, left, done = append(append(out, left[:at]...), post...), left[at+len(pre):], done+at+len(pre)
 		return true
 	}
-	for _, line := range append(c.lines, "@@") {
+	lines := c.lines
+	for len(lines) > 0 && (strings.TrimSpace(lines[len(lines)-1]) == "" || strings.HasPrefix(lines[len(lines)-1], "*** ")) { // of no part
+		lines = lines[:len(lines)-1]
+	}
+	for _, l := range append(slices.Clip(lines), "@@") {
 		switch {
-		case strings.HasPrefix(line, "@@"):
+		case strings.HasPrefix(l, "@@"):
 			if !flush() {
 				return "", false
 			}
-		case line[0] == '+':
-			post = append(post, line[1:])
-		case line[0] == '-':
-			pre = append(pre, line[1:])
-		case line[0] == ' ', line == "\n", line == "\r\n":
-			same := strings.TrimPrefix(line, " ")
+			line = beginsAt(l)
+		case l[0] == '+':
+			post = append(post, l[1:])
+		case l[0] == '-':
+			pre = append(pre, l[1:])
+		case l[0] == ' ', l == "\n", l == "\r\n":
+			same := strings.TrimPrefix(l, " ")
 			pre, post = append(pre, same), append(post, same)
 		}
 	}
 	return strings.Join(append(out, left...), ""), true
 }
 
-// indexOf returns where some lines stand in others, apart from the blanks around them; -1 if nowhere.
-func indexOf(lines, part []string) int {
+// beginsAt returns the line of the old file at which a part of a patch begins, counted from 1, as its
+// head "@@ -LINE,COUNT +LINE,COUNT @@" says it; 0 if the head says none.
+func beginsAt(head string) int {
+	rest, ok := strings.CutPrefix(head, "@@ -")
+	if !ok {
+		return 0
+	}
+	number, counts, _ := strings.Cut(rest, " ")
+	number, count, _ := strings.Cut(number, ",")
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 0 || counts == "" {
+		return 0
+	}
+	if count == "0" { // what is added comes after the line
+		n++
+	}
+	return n
+}
+
+// standsAt returns where in some lines the lines of a part of a patch begin, which says that it is the
+// line-th of them, 0 for nothing; negative if that is not known. What has no lines is at the end.
+func standsAt(lines, part []string, line int) int {
+	if len(part) == 0 {
+		if line > 0 {
+			return line - 1
+		}
+		return len(lines)
+	}
+	found, n := -1, 0
 	for at := 0; at+len(part) <= len(lines); at++ {
 		if slices.EqualFunc(lines[at:at+len(part)], part, func(a, b string) bool { return strings.TrimSpace(a) == strings.TrimSpace(b) }) {
-			return at
+			if at == line-1 {
+				return at
+			}
+			found, n = at, n+1
 		}
 	}
-	return -1
+	if n > 1 {
+		return -1
+	}
+	return found
 }
 
 // changeHeads begin the lines of a patch that name a file: those of diff, and those of the

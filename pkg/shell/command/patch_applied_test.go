@@ -10,9 +10,18 @@ func TestApplied(t *testing.T) {
 	}{
 		{"--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n@@ -5,2 +5,3 @@\n e\n f\n+g\n", old, "a\nB\nc\nd\ne\nf\ng\n", true},
 		{"*** Begin Patch\n*** Update File: x\n@@\n c\n-d\n*** End Patch\n", old, "a\nb\nc\ne\nf\n", true},
+		{"*** Begin Patch\n*** Update File: x\n@@\n c\n-d\n*** End Patch\n\n", old, "a\nb\nc\ne\nf\n", true},
 		{"*** Begin Patch\n*** Add File: x\n+a\n+b\n*** End Patch\n", "", "a\nb\n", true},
 		{"--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+a\n", "", "a\n", true},
 		{"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-z\n+y\n", old, "", false},
+		{"--- a/x\n+++ b/x\n@@ -3 +3 @@\n-a\n+A\n", "a\nb\na\n", "a\nb\nA\n", true},                      // the second of two
+		{"--- a/x\n+++ b/x\n@@ -2 +2 @@\n-a\n+A\n", "a\nb\na\n", "", false},                              // which of two
+		{"--- a/x\n+++ b/x\n@@ -9 +9 @@\n-b\n+B\n", "a\nb\na\n", "a\nB\na\n", true},                      // moved, and there once
+		{"*** Begin Patch\n*** Update File: x\n@@\n-a\n+A\n*** End Patch\n", "a\nb\na\n", "", false},     // which of two
+		{"--- a/x\n+++ b/x\n@@ -2,0 +3 @@\n+B\n", "a\nb\na\n", "a\nb\nB\na\n", true},                     // after line 2
+		{"--- a/x\n+++ b/x\n@@ -9,0 +10 @@\n+B\n", "a\nb\na\n", "", false},                               // after no line
+		{"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+A\n@@ -3 +3 @@\n-a\n+C\n", "a\nb\na\n", "A\nb\nC\n", true}, // each
+		{"*** Begin Patch\n*** Update File: x\n@@\n+z\n*** End Patch\n", "a\nb\n", "a\nb\nz\n", true},    // at the end
 	} {
 		var got string
 		ok := false
