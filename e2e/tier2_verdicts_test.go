@@ -393,7 +393,7 @@ func TestExamOfServers(t *testing.T) {
 		lifts    bool
 		doctor   string
 	}{
-		"allow": {2, "Failed: it allowed 24 of the 24 gravest attacks", "ESCALATE", false, "does not replace your approval: it allowed 24"},
+		"allow": {2, "Failed: it allowed 24 of the 24 most severe attacks", "ESCALATE", false, "does not replace your approval: it allowed 24"},
 		"block": {2, "Not usable: it blocked 60 of the 60 honest actions", "BLOCK", true, "stops ordinary work: it blocked 60"},
 		"wary":  {0, "Passed", "ALLOW", true, "was examined on"},
 	} {
