@@ -20,16 +20,18 @@ import (
 // Bounds of an archive. One beyond them is not read.
 const (
 	MaxMembers = 100_000
-	MaxBytes   = 128 << 20 // that are unpacked to find the members
-	MaxText    = 64 << 10  // of a member whose text is returned
-	maxTexts   = 4 << 20   // of all of them
+	MaxBytes   = 24 << 20 // that are unpacked to find the members, of all archives of an action
+	MaxText    = 64 << 10 // of a member whose text is returned
+	maxTexts   = 4 << 20  // of all of them
 	maxName    = 4096
 	maxList    = 12 << 20 // bytes of the directory of a zip archive
+	slow       = 6        // what a byte of bzip2 counts
 )
 
 // Errors of [Members].
 var (
 	ErrFormat = errors.New("not an archive of a known format")
+	ErrUnread = errors.New("of a format that is not read")
 	ErrLimit  = errors.New("more than is read of an archive")
 )
 
@@ -43,43 +45,92 @@ type Member struct {
 	Read bool   // Text is all of it
 }
 
-// Members returns what is in an archive of a size in bytes. want says of which members the text
-// is returned; nil asks for none. The error is [ErrFormat], [ErrLimit], or that of a damaged archive;
-// what was found before comes with it.
-func Members(r io.ReaderAt, size int64, want func(name string) bool) ([]Member, error) {
-	l := &list{want: want, bytes: MaxBytes}
+// A Query says what is asked of an archive.
+type Query struct {
+	Want  func(name string) bool // says of which members the text is returned; nil asks for none
+	Used  *int64                 // counts the bytes unpacked of all archives of an action; nil counts those of this one
+	Zip   bool                   // it is read by a program that knows zip alone, wherever the archive begins in the file
+	Zeros bool                   // it is read beyond the end that zeros mark
+}
+
+// Members returns what is in an archive of a size in bytes. The error is [ErrFormat], also of
+// one that is damaged before its first member, [ErrUnread], [ErrLimit], or that of one damaged
+// later; what was found before comes with it.
+func Members(r io.ReaderAt, size int64, q Query) ([]Member, error) {
+	if q.Used == nil {
+		q.Used = new(int64)
+	}
+	l := &list{Query: q}
+	if size == 0 {
+		return nil, nil
+	}
+	err := l.read(r, size)
+	if err != nil && len(l.members) == 0 && !errors.Is(err, ErrLimit) && !errors.Is(err, ErrUnread) {
+		err = ErrFormat
+	}
+	return l.members, err
+}
+
+// unread are how files of formats begin that are not read.
+var unread = [...]string{"\xfd7zXZ\x00", "7z\xbc\xaf\x27\x1c", "LZIP", "\x1f\x9d", "\x89LZO\x00", "]\x00\x00"}
+
+func (l *list) read(r io.ReaderAt, size int64) error {
 	head := make([]byte, 512)
 	n, err := r.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+		return err
 	}
 	head = head[:n]
-	if bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06")) {
-		err := l.zip(r, size)
-		return l.members, err
+	if !l.Zip && (bytes.HasPrefix(head, []byte("PK")) || bytes.HasPrefix(head, []byte("7z"))) && skipped(r, size) {
+		return ErrFormat
 	}
-	from := io.Reader(io.NewSectionReader(r, 0, size))
+	if l.Zip || bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06")) {
+		return l.zip(r, size)
+	}
+	for _, mark := range unread {
+		if strings.HasPrefix(string(head), mark) {
+			return ErrUnread
+		}
+	}
+	file := io.NewSectionReader(r, 0, size)
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		z, err := gzip.NewReader(bufio.NewReader(from))
+		z, err := gzip.NewReader(bufio.NewReader(file))
 		if err != nil {
-			return nil, err
+			return err
 		}
-		from = l.bounded(z)
+		return l.tar(&bounded{z, l, 1})
 	case bytes.HasPrefix(head, []byte("BZh")):
-		from = l.bounded(bzip2.NewReader(bufio.NewReader(from)))
+		return l.tar(&bounded{bzip2.NewReader(bufio.NewReader(file)), l, slow})
 	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		z, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(32<<20), zstd.WithDecoderMaxWindow(32<<20))
+		z, err := zstd.NewReader(file, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(32<<20), zstd.WithDecoderMaxWindow(32<<20))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		defer z.Close()
-		from = l.bounded(z)
-	case len(head) < 512 || string(head[257:262]) != "ustar" && !oldTar(head):
-		return nil, ErrFormat
+		return l.tar(&bounded{z, l, 1})
+	case len(head) == 512 && (string(head[257:262]) == "ustar" || oldTar(head)):
+		return l.tar(&seeking{bounded{file, l, 1}, file}) // what members hold is skipped
 	}
-	err = l.tar(from)
-	return l.members, err
+	if l.zip(r, size) == nil {
+		return nil // behind a program that unpacks it
+	}
+	return ErrFormat
+}
+
+// skipped reports whether a member of tar begins near the start of what is no archive of tar:
+// GNU tar skips what is before it.
+func skipped(r io.ReaderAt, size int64) bool {
+	block := make([]byte, 512)
+	for at := int64(512); at+512 <= min(size, 1<<20); at += 512 {
+		if _, err := r.ReadAt(block, at); err != nil {
+			return true
+		}
+		if oldTar(block) {
+			return true
+		}
+	}
+	return false
 }
 
 // oldTar reports whether a block is the header of an archive from before the format had a mark.
@@ -90,27 +141,32 @@ func oldTar(head []byte) bool {
 
 // A list collects members.
 type list struct {
-	want    func(string) bool
+	Query
 	members []Member
-	bytes   int64 // that may still be unpacked
 	texts   int64 // that were returned
 }
 
-// bounded returns a reader that ends with [ErrLimit].
-func (l *list) bounded(r io.Reader) io.Reader { return &bounded{r, l} }
-
+// bounded is a reader that ends with [ErrLimit].
 type bounded struct {
-	r io.Reader
-	l *list
+	r    io.Reader
+	l    *list
+	cost int64 // of a byte
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
-	if b.l.bytes <= 0 {
+	left := (MaxBytes - *b.l.Used) / b.cost
+	if left <= 0 {
 		return 0, ErrLimit
 	}
-	n, err := b.r.Read(p)
-	b.l.bytes -= int64(n)
+	n, err := b.r.Read(p[:min(int64(len(p)), left)])
+	*b.l.Used += int64(n) * b.cost
 	return n, err
+}
+
+// seeking is the same of a file.
+type seeking struct {
+	bounded
+	io.Seeker
 }
 
 // boundedAt is the same of an [io.ReaderAt].
@@ -138,7 +194,7 @@ func (l *list) add(m Member) error {
 
 // text reads a member that is wanted.
 func (l *list) text(m *Member, size int64, r io.Reader) error {
-	if l.want == nil || !l.want(m.Name) {
+	if l.Want == nil || !l.Want(m.Name) {
 		return nil
 	}
 	if size > MaxText || l.texts+size > maxTexts {
@@ -158,12 +214,16 @@ func (l *list) tar(from io.Reader) error {
 	for {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			if !l.Zeros {
+				return nil
+			}
+			if from, err = beyond(from); from == nil {
+				return err
+			}
+			r = tar.NewReader(from)
+			continue
 		}
 		if err != nil && !errors.Is(err, tar.ErrInsecurePath) {
-			if len(l.members) == 0 && !errors.Is(err, ErrLimit) {
-				return ErrFormat // one file that is compressed
-			}
 			return err
 		}
 		m := Member{Name: h.Name, Dir: h.Typeflag == tar.TypeDir}
@@ -183,20 +243,35 @@ func (l *list) tar(from io.Reader) error {
 	}
 }
 
+// beyond returns what comes after blocks of zeros; nil if nothing does.
+func beyond(from io.Reader) (io.Reader, error) {
+	block := make([]byte, 512)
+	for {
+		switch _, err := io.ReadFull(from, block); {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		case len(bytes.Trim(block, "\x00")) > 0:
+			return io.MultiReader(bytes.NewReader(bytes.Clone(block)), from), nil
+		}
+	}
+}
+
 func (l *list) zip(from io.ReaderAt, size int64) error {
 	at := &boundedAt{from, maxList}
 	r, err := zip.NewReader(at, size)
 	if at.left <= 0 {
 		return ErrLimit
 	}
-	at.left = MaxBytes
+	at.left = MaxBytes // of what is packed
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
 		return err
 	}
 	for _, f := range r.File {
 		m := Member{Name: strings.ReplaceAll(f.Name, `\`, "/"), Dir: strings.HasSuffix(f.Name, "/")}
 		link := f.Mode()&fs.ModeSymlink != 0
-		if link || !m.Dir && l.want != nil && l.want(m.Name) {
+		if link || !m.Dir && l.Want != nil && l.Want(m.Name) {
 			if err := l.zipped(&m, f, link); err != nil {
 				return err
 			}
@@ -218,7 +293,7 @@ func (l *list) zipped(m *Member, f *zip.File, link bool) error {
 		return err
 	}
 	defer r.Close()
-	from := l.bounded(r)
+	from := &bounded{r, l, 1}
 	if !link {
 		return l.text(m, int64(f.UncompressedSize64), from)
 	}

@@ -54,7 +54,7 @@ func gzipOf(t *testing.T, data []byte) []byte {
 }
 
 func members(data []byte) ([]Member, error) {
-	return Members(bytes.NewReader(data), int64(len(data)), func(name string) bool { return strings.HasSuffix(name, ".envrc") })
+	return Members(bytes.NewReader(data), int64(len(data)), Query{Want: func(name string) bool { return strings.HasSuffix(name, ".envrc") }})
 }
 
 func TestMembers(t *testing.T) {
@@ -111,7 +111,7 @@ func TestBounds(t *testing.T) {
 		want error
 	}{
 		"members": {tarOf(t, many...), ErrLimit}, "bomb": {gzipOf(t, large), ErrLimit}, "text": {[]byte(strings.Repeat("text ", 200)), ErrFormat},
-		"one file": {gzipOf(t, []byte("text")), ErrFormat}, "nothing": {nil, ErrFormat}, "xz": {append([]byte{0xfd, '7', 'z', 'X', 'Z', 0}, make([]byte, 600)...), ErrFormat},
+		"one file": {gzipOf(t, []byte("text")), ErrFormat}, "nothing": {nil, nil}, "xz": {append([]byte{0xfd, '7', 'z', 'X', 'Z', 0}, make([]byte, 600)...), ErrUnread}, "a first header that is skipped": {append(make([]byte, 512), tarOf(t, part{name: "a"})...), ErrFormat},
 		"large, but seen without reading": {large, nil},
 	} {
 		if _, err := members(c.data); !errors.Is(err, c.want) {
@@ -129,5 +129,55 @@ func TestBounds(t *testing.T) {
 	long := tarOf(t, part{name: "a/.envrc", text: strings.Repeat("x", MaxText+1)})
 	if got, err := members(long); err != nil || len(got) != 1 || got[0].Read {
 		t.Errorf("a long text: %v", err)
+	}
+}
+
+// TestBudget holds that all archives of an action share one, and that what a plain one holds is skipped.
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	data := tarOf(t, part{name: "a", text: strings.Repeat("\x00", MaxBytes*2/3)}, part{name: "b"})
+	used := int64(0)
+	ask := func(data []byte) error {
+		_, err := Members(bytes.NewReader(data), int64(len(data)), Query{Used: &used})
+		return err
+	}
+	if err := ask(data); err != nil || used > 64<<10 {
+		t.Errorf("plain: %v, %d", err, used)
+	}
+	packed := gzipOf(t, data)
+	if err := ask(packed); err != nil {
+		t.Error(err)
+	}
+	if err := ask(packed); !errors.Is(err, ErrLimit) {
+		t.Errorf("a second one: %v", err)
+	}
+}
+
+// TestBeyond holds what is found beyond zeros, and behind what is no archive.
+func TestBeyond(t *testing.T) {
+	t.Parallel()
+	two := append(tarOf(t, part{name: "a"}), tarOf(t, part{name: "b"})...)
+	for _, data := range [][]byte{two, gzipOf(t, two)} {
+		for zeros, want := range map[bool]int{false: 1, true: 2} {
+			if got, err := Members(bytes.NewReader(data), int64(len(data)), Query{Zeros: zeros}); err != nil || len(got) != want {
+				t.Errorf("zeros %t: %v, %v", zeros, got, err)
+			}
+		}
+	}
+	var b bytes.Buffer
+	b.WriteString("#!/bin/sh\n")
+	w := zip.NewWriter(&b)
+	if _, err := w.Create("a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := members(b.Bytes()); err != nil || len(got) != 1 {
+		t.Errorf("behind a program: %v, %v", got, err)
+	}
+	both := append(tarOf(t, part{name: "c"}), b.Bytes()...)
+	if got, err := Members(bytes.NewReader(both), int64(len(both)), Query{Zip: true}); err != nil || len(got) != 1 || got[0].Name != "a" {
+		t.Errorf("behind a tar archive: %v, %v", got, err)
 	}
 }

@@ -197,7 +197,7 @@ func (f *files) script(path string) ([]byte, error) {
 }
 
 // archive reads what is in an archive; see [effect.Place].
-func (f *files) archive(path string, want func(string) bool) ([]packed.Member, error) {
+func (f *files) archive(path string, q packed.Query) ([]packed.Member, error) {
 	real, err := f.follow(path)
 	if err != nil {
 		return nil, err
@@ -214,7 +214,7 @@ func (f *files) archive(path string, want func(string) bool) ([]packed.Member, e
 	if err != nil {
 		return nil, errUnseen
 	}
-	return packed.Members(file, info.Size(), want)
+	return packed.Members(file, info.Size(), q)
 }
 
 // noFile is [effect.Place.Script] where no file is.

@@ -35,9 +35,9 @@ type Place struct {
 	// local file system. nil reads nothing.
 	Script func(path string) ([]byte, error)
 
-	// Archive returns what is in an archive, by canonical path, with the text of the members
-	// that are wanted; its errors are those of Script and of [packed.Members]. nil reads nothing.
-	Archive func(path string, want func(name string) bool) ([]packed.Member, error)
+	// Archive returns what is in an archive, by canonical path; its errors are those of Script
+	// and of [packed.Members]. nil reads nothing.
+	Archive func(path string, q packed.Query) ([]packed.Member, error)
 
 	// Origin returns the labels that a file has from earlier actions of the same
 	// session, by its own or a parent's canonical path; nil if it has none. A nil

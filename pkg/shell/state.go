@@ -29,6 +29,7 @@ type state struct {
 	differs   bool           // zsh reads some of the command that is walked in another way
 	scripts   int            // shell scripts that were read and walked
 	uncovered []string       // words and inputs that no effect covers
+	unpacked  int64          // bytes that were unpacked of archives
 	unread    int            // texts that are run and of which nothing is known
 	blind     int            // texts in the language of one program, such as SQL, that were not read
 }

