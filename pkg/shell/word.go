@@ -3,6 +3,7 @@ package shell
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"mvdan.cc/sh/v3/syntax"
 
@@ -58,6 +59,7 @@ type splitter struct {
 	many   bool // it may be any number of words, though it is quoted
 	at     effect.Span
 	usual  bool // words are split at blanks
+	letter bool // they may be split at letters
 }
 
 func (f *splitter) end() {
@@ -80,6 +82,12 @@ func (s *state) usualSplit() bool {
 	return !ok || c.gone || c.val.Known() && c.val.Text == usualIFS && !c.array
 }
 
+// splitsLetters reports whether words may be split at letters.
+func (s *state) splitsLetters() bool {
+	c, ok := s.lookup("IFS")
+	return ok && (c.array || !c.val.Known() || strings.ContainsFunc(c.val.Text, unicode.IsLetter))
+}
+
 // unquoted adds the result of an expansion, which is split at blanks.
 func (f *splitter) unquoted(v abstract.Value) {
 	switch {
@@ -87,7 +95,7 @@ func (f *splitter) unquoted(v abstract.Value) {
 		f.Add(f.apart(v, f.begins(v)))
 		f.many = true
 		return
-	case !f.usual && strings.Trim(v.Text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "":
+	case !f.usual && (f.letter || strings.Trim(v.Text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != ""):
 		f.Add(vague("${…}", v))
 		f.many = true
 		return
@@ -148,6 +156,7 @@ func (f *splitter) globbed(text string, v abstract.Value) {
 // split appends the fields of a word's parts.
 func (s *state) split(out []abstract.Value, parts []syntax.WordPart, at effect.Span) []abstract.Value {
 	f := splitter{out: out, at: at, usual: s.usualSplit()}
+	f.letter = !f.usual && s.splitsLetters()
 	for _, part := range s.asWord(parts, false) {
 		switch p := part.(type) {
 		case *syntax.Lit:
