@@ -123,9 +123,8 @@ func runContained(c *cli.Context, w *World, cmd *launch.Command, raw []byte) (ra
 		child.Dir, child.Stdin, child.Stdout, child.Stderr = w.Dir, w.In, w.Out, w.Err
 		var refused []contain.Refusal
 		var started *contain.Process
-		if started, err = contain.Start(func() *exec.Cmd { own := *child; return &own }, p, mechanisms(p, mode == required), func(r contain.Refusal) { refused = append(refused, r) }); err == nil {
-			if started.Used&contain.Namespaces == 0 && len(p.Fixed) > 0 {
-				why := landlockAlone(p)
+		if started, err = contain.Start(func() *exec.Cmd { own := *child; return &own }, p, mechanisms(mode), func(r contain.Refusal) { refused = append(refused, r) }); err == nil {
+			for _, why := range shortfalls(p, started.Used, started.Unseen) {
 				fmt.Fprintf(w.Err, "shield: %s\n", why)
 				tellContained(c, w, why)
 			}
@@ -145,6 +144,17 @@ func runContained(c *cli.Context, w *World, cmd *launch.Command, raw []byte) (ra
 	return false, nil
 }
 
+// shortfalls says what containment leaves open here, each to be told.
+func shortfalls(p *contain.Profile, used contain.Mechanism, unseen []string) (out []string) {
+	if used&contain.Namespaces == 0 {
+		out = append(out, landlockAlone(p))
+	}
+	if len(unseen) > 0 {
+		out = append(out, term.Escape("contained, and not all names were looked through for hard links to what is hidden: "+strings.Join(unseen, ", ")))
+	}
+	return out
+}
+
 // landlockAlone says what a program can do that Landlock contains without namespaces.
 func landlockAlone(p *contain.Profile) string {
 	can := []string{"permissions and times of other files can be changed"}
@@ -154,10 +164,10 @@ func landlockAlone(p *contain.Profile) string {
 	return "contained by Landlock alone: " + strings.Join(can, ", ")
 }
 
-// mechanisms returns by what a profile is put into force: where containment is required, by nothing that leaves what is
-// fixed in the workspace open.
-func mechanisms(p *contain.Profile, need bool) contain.Mechanism {
-	if need && p != nil && len(p.Fixed) > 0 {
+// mechanisms returns by what a profile is put into force: where containment is required, by nothing that leaves a part of
+// it open.
+func mechanisms(mode containment) contain.Mechanism {
+	if mode == required {
 		return contain.Namespaces
 	}
 	return contain.Landlock | contain.Namespaces
@@ -257,13 +267,13 @@ func startServer(mode containment, grants config.Contain, set *config.Loaded, w 
 			return nil, err
 		}
 	}
-	process, err := gateway.Start(path, argv, env, w.Dir, w.Err, profile, mechanisms(profile, mode == required), refused)
+	process, err := gateway.Start(path, argv, env, w.Dir, w.Err, profile, mechanisms(mode), refused)
 	if profile == nil {
 		return process, err
 	}
 	if err == nil {
-		if process.Used()&contain.Namespaces == 0 {
-			tell(landlockAlone(profile))
+		for _, why := range shortfalls(profile, process.Used(), process.Unseen()) {
+			tell(why)
 		}
 		return process, nil
 	}

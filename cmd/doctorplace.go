@@ -83,7 +83,7 @@ func examineContain(out *findings, set *config.Loaded) {
 		name := set.MCP.Servers[i].Name
 		switch alone := works["Landlock"] && works["seccomp"]; {
 		case alone && c.Require:
-			out.add(doubt, "it does not start if the workspace has git hooks or agent settings", "MCP server %s: contain.require, and only Landlock works here", name)
+			out.add(wrong, "remove require, or start it on a machine with namespaces", "MCP server %s: contain.require, and only Landlock works here, so it does not start", name)
 		case alone:
 			out.add(note, "docs/containment.md says what that does not stop", "MCP server %s: contained by Landlock alone", name)
 		case c.Require:

@@ -95,12 +95,17 @@ func inner() int {
 	}
 	own := o.Tmp + "/own"
 	if o.Namespaces {
-		if err := view(o); err != nil {
-			return fail("namespaces", err)
+		if stage, err := view(o); err != nil {
+			return fail(stage, err)
 		}
 		if o.Private() {
 			own = tmp + "/own"
 		}
+	}
+	// The thread that starts the program is in the same Landlock domain: the program could debug it, and by way of it
+	// the threads that nothing holds. A program that is executed is as it always is.
+	if err := prctl(prSetDumpable, 0); err != nil {
+		return fail("processes", err)
 	}
 	o.Env = slices.DeleteFunc(o.Env, func(v string) bool { return hasPrefix(v, "TMPDIR=") })
 	o.Env = append(o.Env, "TMPDIR="+own)

@@ -125,6 +125,9 @@ const (
 	Reaching = 'n' // it was refused to reach the address that follows, of 4 or 16 bytes and two of a port, or an unknown one
 )
 
+// Unavailable is the stage at which a process has failed that gets no namespaces on this machine.
+const Unavailable = "namespaces"
+
 // MaxMessage is how long a message is at most, in bytes.
 const MaxMessage = 1 << 14
 

@@ -34,6 +34,7 @@ const (
 	mountReadOnly      = 1
 	rulePathBeneath    = 1
 	prNoNewPrivs       = 38
+	prSetDumpable      = 4
 	prChildSubreaper   = 36
 	prDropBound        = 24
 	capVersion         = 0x20080522

@@ -15,11 +15,15 @@ const tmp = "/tmp"
 // shm is the memory that programs share.
 const shm = "/dev/shm"
 
+// visible is the stage at which a view is made that is for this profile.
+const visible = "view"
+
 // view makes the file system read-only but for what a profile says, and gives the process
-// its own /tmp, /dev/shm, /proc, and a loopback if it has no other network.
-func view(o *Order) error {
+// its own /tmp, /dev/shm, /proc, and a loopback if it has no other network. If that fails, the stage is [Unavailable]
+// where the machine lets this process make no view, and visible where the profile cannot be put into force.
+func view(o *Order) (stage string, err error) {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
-		return wrap("mount /", err)
+		return Unavailable, wrap("mount /", err)
 	}
 	type part struct {
 		tree     int
@@ -37,54 +41,54 @@ func view(o *Order) error {
 	}
 	own, err := clone(o.Tmp)
 	if err != nil {
-		return err
+		return visible, err
 	}
 	for _, path := range byDepth(o.Shown) {
 		if err := take(path, true); err != nil {
-			return err
+			return visible, err
 		}
 	}
 	for _, path := range byDepth(o.Write) {
 		if err := take(path, false); err != nil {
-			return err
+			return visible, err
 		}
 	}
 	for _, path := range byDepth(o.Fixed) {
 		if err := take(path, true); err != nil {
-			return err
+			return visible, err
 		}
 	}
 	if err := setReadOnly(-1, "/", 0); err != nil {
-		return wrap("read-only", err)
+		return visible, wrap("read-only", err)
 	}
 	if err := syscall.Mount("proc", "/proc", "proc", syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_NOEXEC, ""); err != nil {
-		return wrap("mount /proc", err)
+		return Unavailable, wrap("mount /proc", err)
 	}
 	var st syscall.Stat_t
 	if syscall.Lstat(shm, &st) == nil {
 		if err := syscall.Mount("shm", shm, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "mode=1777"); err != nil {
-			return wrap("mount /dev/shm", err)
+			return visible, wrap("mount /dev/shm", err)
 		}
 	}
 	if o.Private() {
 		if err := place(own, tmp); err != nil {
-			return err
+			return visible, err
 		}
 		for _, p := range parts {
 			if err := point(p.tree, p.path); err != nil {
-				return err
+				return visible, err
 			}
 		}
 	}
 	for _, p := range parts {
 		if err := place(p.tree, p.path); err != nil {
-			return err
+			return visible, err
 		}
 	}
 	if !o.Network {
-		return loopback()
+		return visible, loopback()
 	}
-	return nil
+	return visible, nil
 }
 
 // byDepth returns paths so that a folder is before what lies in it.

@@ -95,6 +95,11 @@ func TestStartFails(t *testing.T) {
 		if err := start("/bin/true", Profile{Write: []string{"relative"}}); err == nil {
 			t.Error("a relative path was taken")
 		}
+		if with&Namespaces != 0 {
+			if err := start("/bin/true", Profile{Write: ok.Write, Fixed: []string{g.Work + "/none"}}); err == nil || errors.As(err, &unavailable) { // and not by Landlock alone
+				t.Errorf("a fixed path that is not there: %v", err)
+			}
+		}
 		link := g.Away + "/link"
 		if err := os.Symlink(g.Home, link); err != nil {
 			t.Fatal(err)
@@ -263,6 +268,20 @@ func mounted(g *ground) {
 			return
 		}
 	}
+	if err := os.Link(g.Secret, g.Work+"/second"); err != nil {
+		fmt.Println(err)
+		return
+	}
+	command := func() *exec.Cmd { return &exec.Cmd{Path: "/bin/true", Args: []string{"true"}, Dir: g.Work} }
+	if started, err := Start(command, g.Profile, g.With, func(Refusal) {}); err == nil { // seen by two mounts the first name is still one
+		_ = started.Wait()
+		started.End()
+		fmt.Println("a second link was not found")
+	}
+	if err := os.Remove(g.Work + "/second"); err != nil {
+		fmt.Println(err)
+		return
+	}
 	script := fmt.Sprintf("cat %q; for f in %q %q %q; do cat \"$f\" 2> /dev/null || echo held; done", g.Away+"/home/.startup", g.Secret, g.Away+"/home/.keys/key", g.Away+"/key s/key")
 	started, err := Start(func() *exec.Cmd {
 		return &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", script}, Dir: g.Work, Env: []string{"PATH=/usr/bin:/bin"}, Stdout: os.Stdout, Stderr: os.Stderr}
@@ -324,4 +343,62 @@ func BenchmarkStart(b *testing.B) {
 			b.ReportMetric(float64((held-free).Microseconds())/1000, "ms")
 		})
 	}
+}
+
+// TestLinked: a second hard link is found whatever hides it, and where too much is hidden to look for one, that is said.
+func TestLinked(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	few, many := base+"/few", base+"/many"
+	for _, dir := range []string{few, many} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files := []string{few + "/key", many + "/key"}
+	for i := range mostLinked {
+		files = append(files, many+"/"+strconv.Itoa(i))
+	}
+	for _, file := range files {
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(what string, hidden []string, all bool, unseen int, second bool) {
+		t.Helper()
+		if got, err := linked(hidden, all); len(got) != unseen || (err != nil) != second {
+			t.Errorf("%s: %v, %v", what, got, err)
+		}
+	}
+	check("no link", []string{few, many}, false, 1, false)
+	check("no link, all looked through", []string{few, many}, true, 0, false)
+	for _, secret := range files[:2] {
+		if err := os.Link(secret, secret+".other"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("both names are hidden", []string{few}, false, 0, false)
+	check("one of two, hidden twice", []string{few + "/key", few + "/key"}, false, 0, true)
+	if err := os.Rename(few+"/key.other", base+"/other"); err != nil {
+		t.Fatal(err)
+	}
+	check("in a folder and by itself", []string{few, few + "/key"}, false, 0, true)
+	check("both names in a folder of many", []string{many}, true, 0, false)
+	if err := os.Rename(many+"/key.other", base+"/more"); err != nil {
+		t.Fatal(err)
+	}
+	check("in a folder of many", []string{many}, true, 0, true)
+	if found, whole := linkedIn(many, mostLinked+3); !whole || len(found) != 1 {
+		t.Errorf("%v: %v", whole, found)
+	}
+	if _, whole := linkedIn(many, mostLinked); whole {
+		t.Error("more than the limit was looked through")
+	}
+}
+
+// TestAroundHidden: beside what is hidden itself nothing is to be read.
+func TestAroundHidden(t *testing.T) {
+	t.Parallel()
+	(&ruleset{fd: -1}).around("/usr", []string{"/usr"})
+	(&ruleset{fd: -1}).around("/usr/bin", []string{"/usr"})
 }

@@ -104,6 +104,22 @@ func unless(ready, err error) error {
 	return err
 }
 
+// eachThread returns nil if try does so for a thread of the process that started this one.
+func eachThread(try func(tid int) error) error {
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", os.Getppid()))
+	if err != nil {
+		return err
+	}
+	err = errHeld
+	for _, entry := range threads {
+		tid, _ := strconv.Atoi(entry.Name())
+		if err = try(tid); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
 // attempts are the ways out, each as a small program: nil if it got through.
 var attempts = map[string]func(*ground) error{
 	"secret by its path":                  func(g *ground) error { return reads(g.Secret) },
@@ -239,6 +255,46 @@ var attempts = map[string]func(*ground) error{
 			f.Close()
 		}
 		return err
+	},
+	// Of the process that contains the program one thread is held as the program is: by way of it the
+	// others would be reached, which are not.
+	"a debugger on the containing process": func(g *ground) error {
+		return eachThread(func(tid int) error { return call(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(tid), 0, 0) })
+	},
+	"writing the memory of the containing process": func(g *ground) error {
+		return eachThread(func(tid int) error {
+			b := make([]byte, 1)
+			_, err := unix.ProcessVMWritev(tid, []unix.Iovec{{Base: &b[0], Len: 1}}, []unix.RemoteIovec{{Base: 8, Len: 1}}, 0)
+			return unless(unix.EFAULT, err) // nothing lies there
+		})
+	},
+	"the memory of the containing process": func(g *ground) error {
+		return eachThread(func(tid int) error {
+			f, err := os.OpenFile(fmt.Sprintf("/proc/%d/task/%d/mem", os.Getppid(), tid), os.O_RDWR, 0)
+			if err == nil {
+				f.Close()
+			}
+			return err
+		})
+	},
+	"secret by the root of the containing process": func(g *ground) error {
+		return eachThread(func(tid int) error {
+			_, err := os.Stat(fmt.Sprintf("/proc/%d/task/%d/root/", os.Getppid(), tid))
+			return err
+		})
+	},
+	"an open file of the containing process": func(g *ground) error {
+		pid, err := unix.PidfdOpen(os.Getppid(), 0)
+		if err != nil {
+			return err
+		}
+		if _, err = unix.PidfdGetfd(pid, 0, 0); err == nil {
+			return nil
+		}
+		return eachThread(func(tid int) error {
+			_, err := os.Stat(fmt.Sprintf("/proc/%d/task/%d/fd/0", os.Getppid(), tid))
+			return err
+		})
 	},
 	"the environment of another process": func(g *ground) error {
 		_, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", g.Pid))

@@ -5,6 +5,7 @@ package contain
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -92,64 +93,91 @@ func same(a, b string) bool {
 	return unix.Lstat(a, &x) == nil && unix.Lstat(b, &y) == nil && x.Dev == y.Dev && x.Ino == y.Ino
 }
 
-// mostLinked is how many names are looked through in one hidden folder; one with more is none whose files
-// are looked at.
-const mostLinked = 1000
+// How many names are looked through in one hidden folder: at first, and where that is not enough to say whether
+// there is a second name.
+const (
+	mostLinked   = 1000
+	mostSearched = 100 * mostLinked
+)
 
-// linked returns an error if a hidden file has a name that is not hidden: a hard link.
-func linked(hidden []string) error {
-	type inode struct{ device, number uint64 }
-	type file struct {
-		path        string
-		links, seen uint64
+// An inode is a file, whatever its names.
+type inode struct{ device, number uint64 }
+
+// A linkedFile is a file that has more than one name.
+type linkedFile struct {
+	path  string
+	links int
+	names map[nameIn]bool
+}
+
+// A nameIn is a name in a folder. Two paths to it are one name.
+type nameIn struct {
+	folder inode
+	name   string
+}
+
+// linked returns an error if a hidden file has a name that is not hidden: a hard link. unseen are the folders with more names
+// than were looked through; all makes them few.
+func linked(hidden []string, all bool) (unseen []string, _ error) {
+	files := map[inode]*linkedFile{}
+	for _, h := range hidden {
+		found, whole := linkedIn(h, mostLinked)
+		if !whole && (all || len(found) > 0) { // its other names may lie in the rest
+			found, whole = linkedIn(h, mostSearched)
+		}
+		if !whole {
+			unseen = append(unseen, h)
+		}
+		for at, f := range found {
+			if files[at] == nil {
+				files[at] = f
+			}
+			maps.Copy(files[at].names, f.names)
+		}
 	}
-	files := map[inode]*file{}
-	var walk func(dir int, path string, left *int, found map[inode]*file)
-	look := func(dir int, name, path string, left *int, found map[inode]*file) {
-		var st unix.Stat_t
-		if *left--; *left < 0 || unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+	for _, f := range files {
+		if len(f.names) < f.links {
+			return nil, fmt.Errorf("containment: %.200q has a second hard link, by which a contained program could read it; remove one of the two links", f.path)
+		}
+	}
+	return unseen, nil
+}
+
+// linkedIn returns the files with more than one name that a path is or holds; whole is false if it has more than left names.
+func linkedIn(path string, left int) (found map[inode]*linkedFile, whole bool) {
+	found = map[inode]*linkedFile{}
+	var look func(dir int, name, path string)
+	look = func(dir int, name, path string) {
+		var st, folder unix.Stat_t
+		if left--; left < 0 || unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 			return
 		}
 		switch st.Mode & unix.S_IFMT {
 		case unix.S_IFDIR:
 			if fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
-				walk(fd, path, left, found)
+				entries(fd, func(name string, kind byte) {
+					if kind != unix.DT_LNK && left >= 0 {
+						look(fd, name, path+"/"+name)
+					}
+				})
 				unix.Close(fd)
 			}
 		case unix.S_IFREG:
-			if st.Nlink > 1 {
-				at := inode{uint64(st.Dev), st.Ino}
-				if found[at] == nil {
-					found[at] = &file{path: path, links: uint64(st.Nlink)}
-				}
-				found[at].seen++
+			if st.Nlink < 2 {
+				return
 			}
-		}
-	}
-	walk = func(dir int, path string, left *int, found map[inode]*file) {
-		entries(dir, func(name string, kind byte) {
-			if kind != unix.DT_LNK && *left >= 0 {
-				look(dir, name, path+"/"+name, left, found)
+			if dir == unix.AT_FDCWD {
+				_ = unix.Stat(filepath.Dir(path), &folder)
+			} else {
+				_ = unix.Fstat(dir, &folder)
 			}
-		})
-	}
-	for _, h := range hidden {
-		left, found := mostLinked, map[inode]*file{}
-		look(unix.AT_FDCWD, h, h, &left, found)
-		if left < 0 {
-			continue
-		}
-		for at, f := range found {
-			if files[at] == nil {
-				files[at] = &file{path: f.path, links: f.links}
+			at := inode{uint64(st.Dev), st.Ino}
+			if found[at] == nil {
+				found[at] = &linkedFile{path, int(st.Nlink), map[nameIn]bool{}}
 			}
-			files[at].seen += f.seen
+			found[at].names[nameIn{inode{uint64(folder.Dev), folder.Ino}, filepath.Base(name)}] = true
 		}
 	}
-	for _, f := range files {
-		if f.seen < f.links {
-			return fmt.Errorf("containment: %.200q has a second hard link, by which a contained program could read it; remove one of the two links", f.path)
-		}
-	}
-	return nil
+	look(unix.AT_FDCWD, path, path)
+	return found, left >= 0
 }

@@ -110,6 +110,9 @@ func (r *ruleset) add(o *confine.Order) error {
 // around lets all of a folder be read but the hidden paths. What is not there yet cannot
 // be read beside them: it might be hidden.
 func (r *ruleset) around(dir string, hidden []string) {
+	if Within(dir, hidden) {
+		return
+	}
 	if !Holds(dir, hidden) {
 		_ = r.path(dir, readFile) // without the rule it cannot be read
 		return

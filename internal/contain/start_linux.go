@@ -26,14 +26,15 @@ import (
 // status, or 128 and the signal that ended it.
 type Process struct {
 	*exec.Cmd
-	Used Mechanism
-	tmp  string
-	line *os.File      // by which the two processes tell each other
-	seen chan struct{} // closed when nothing more is refused
+	Used   Mechanism
+	Unseen []string // hidden folders with too many names to look through all of them for hard links
+	tmp    string
+	line   *os.File      // by which the two processes tell each other
+	seen   chan struct{} // closed when nothing more is refused
 }
 
 // Start starts the program of a command in a profile, by as many of the mechanisms as the
-// kernel offers; Landlock is always one of them. It may make the command more than once. Streams of it that are not
+// kernel offers; Landlock is always one of them. Without [Landlock] in with, all that a profile says is needed. It may make the command more than once. Streams of it that are not
 // files need a Wait, and what Start leaves behind [Process.End]. refused is told of what the program is
 // refused, each once.
 func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Refusal)) (*Process, error) {
@@ -44,24 +45,32 @@ func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Re
 	if err := plain(p); err != nil {
 		return nil, err
 	}
-	p, err = here(p)
+	need := with&Landlock == 0
+	links := func() ([]string, error) { // of the names themselves, not of the places where they are seen again
+		unseen, err := linked(p.Hidden, need)
+		if err == nil && need && len(unseen) > 0 {
+			err = &UnavailableError{fmt.Sprintf("%.200q has more names than can be looked through for hard links", unseen[0])}
+		}
+		return unseen, err
+	}
+	own, err := here(p)
 	if err != nil {
 		return nil, err
 	}
 	if with&Namespaces != 0 {
-		started, err := start(command(), p, &confine.Order{Namespaces: true}, level, refused)
+		started, err := start(command(), own, &confine.Order{Namespaces: true}, level, links, refused)
 		var stage *stageError
-		if err == nil || !(errors.As(err, &stage) && stage.stage == "namespaces" || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL)) {
+		if err == nil || !(errors.As(err, &stage) && stage.stage == confine.Unavailable || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL)) {
 			return started, err
 		}
 	}
 	switch {
 	case level < truncates:
 		return nil, &UnavailableError{"namespaces are not available, and Landlock before Linux 6.2 cannot stop a program from emptying files"}
-	case with&Landlock == 0:
-		return nil, &UnavailableError{"namespaces are not available, and Landlock alone cannot protect files inside the workspace: git hooks, agent settings"}
+	case need:
+		return nil, &UnavailableError{"namespaces are not available, and Landlock alone cannot protect files inside the workspace: git hooks, agent settings; nor permissions and times of other files"}
 	}
-	return start(command(), p, &confine.Order{}, level, refused)
+	return start(command(), own, &confine.Order{}, level, links, refused)
 }
 
 // here returns a profile as it is put into force: with the folders that are to be there, and with
@@ -83,8 +92,8 @@ func here(p *Profile) (*Profile, error) {
 const truncates = 3
 
 // start starts the process that contains a command, and waits until the program runs. The rules
-// are made while that process begins.
-func start(cmd *exec.Cmd, profile *Profile, o *confine.Order, level int, refused func(Refusal)) (_ *Process, err error) {
+// are made, and links are looked for, while that process begins.
+func start(cmd *exec.Cmd, profile *Profile, o *confine.Order, level int, links func() ([]string, error), refused func(Refusal)) (_ *Process, err error) {
 	p := &Process{Cmd: cmd, Used: Landlock}
 	defer func() {
 		if err != nil {
@@ -139,7 +148,11 @@ func start(cmd *exec.Cmd, profile *Profile, o *confine.Order, level int, refused
 		own(cmd.SysProcAttr, o.Network)
 	}
 	made := make(chan error, 1)
-	go func() { made <- cmp.Or(linked(o.Hidden), rules.add(o)) }()
+	go func() {
+		unseen, err := links()
+		p.Unseen = unseen
+		made <- cmp.Or(err, rules.add(o))
+	}()
 	err = cmd.Start()
 	its.Close()
 	if wrong := <-made; err == nil && wrong != nil {
@@ -289,7 +302,7 @@ var Probe = sync.OnceValue(func() []Means {
 		name       string
 		namespaces bool
 	}{{"seccomp", false}, {"namespaces", true}} {
-		p, err := start(&exec.Cmd{}, &Profile{}, &confine.Order{Probe: true, Namespaces: m.namespaces}, level, func(Refusal) {})
+		p, err := start(&exec.Cmd{}, &Profile{}, &confine.Order{Probe: true, Namespaces: m.namespaces}, level, func() ([]string, error) { return nil, nil }, func(Refusal) {})
 		found := Means{m.name, "", err == nil}
 		if err != nil {
 			found.About = err.Error()

@@ -17,7 +17,8 @@ const unavailable = "not available on this system (" + runtime.GOOS + "/" + runt
 // A Process is a contained program.
 type Process struct {
 	*exec.Cmd
-	Used Mechanism
+	Used   Mechanism
+	Unseen []string
 }
 
 // Start fails with an [*UnavailableError].

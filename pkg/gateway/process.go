@@ -78,6 +78,14 @@ func (p *Process) Used() contain.Mechanism {
 	return p.in.Used
 }
 
+// Unseen returns the hidden folders that were not looked through for hard links.
+func (p *Process) Unseen() []string {
+	if p.in == nil {
+		return nil
+	}
+	return p.in.Unseen
+}
+
 // run starts the process and waits for it, on one thread: where the process is
 // tied to what started it, it is tied to the thread.
 func (p *Process) run(command func() *exec.Cmd, profile *contain.Profile, with contain.Mechanism, refused func(contain.Refusal), out *os.File, started chan<- error) {
