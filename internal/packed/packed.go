@@ -118,7 +118,7 @@ func (l *list) read(r io.ReaderAt, size int64) error {
 	return ErrFormat
 }
 
-// skipped reports whether a member of tar begins near the start of what is no archive of tar:
+// skipped reports whether a member of tar begins near the start of what is not an archive of tar:
 // GNU tar skips what is before it.
 func skipped(r io.ReaderAt, size int64) bool {
 	block := make([]byte, 512)

@@ -71,7 +71,7 @@ func (s *state) unpacks(base string, argv []abstract.Value, use command.Use) {
 	}
 }
 
-// tars are programs that take the options of tar, and skip what is no archive before its first member.
+// tars are programs that take the options of tar, and skip what is not an archive before its first member.
 var tars = map[string]bool{"tar": true, "gtar": true, "bsdtar": true}
 
 // zips are programs that find an archive of zip by its end.
