@@ -55,7 +55,7 @@ type Place struct {
 	Made func(path string) bool
 
 	FoldCase   bool // the file system ignores case (Windows, macOS)
-	PowerShell bool // the text is PowerShell, whatever it looks like
+	PowerShell bool // a field of the action or the name of its tool says that the text is PowerShell
 }
 
 // In returns the place after changing into a folder: a word or a canonical path.

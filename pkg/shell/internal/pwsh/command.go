@@ -358,7 +358,7 @@ func (p *pwsh) deletesRemote(c *cmdlet, args []psArg) {
 	}
 }
 
-// choosers are commands whose output are objects of their input.
+// choosers are commands that output some of the objects of their input.
 var choosers = map[string]bool{"select-object": true, "sort-object": true, "get-unique": true}
 
 // some is a choice of the files of a list: which of them is not known.
@@ -385,7 +385,8 @@ func piped(c *cmdlet, args []psArg, in abstract.Value) []psArg {
 	return args
 }
 
-// listed is the output of a cmdlet that lists files: those in its folders, or those that it names.
+// listed is the output of a cmdlet that lists files: what is in its folders for Get-ChildItem, else
+// the files that it names.
 func listed(c *cmdlet, args []psArg, out abstract.Value) abstract.Value {
 	v := abstract.Value{Text: ".", Show: "what " + c.name + " lists", IsPattern: true, Lines: true, Tree: true, Taint: out.Taint}.Of(abstract.FromCommand)
 	folders, tail := 0, "/**"
@@ -419,7 +420,7 @@ func listed(c *cmdlet, args []psArg, out abstract.Value) abstract.Value {
 	if folders > 1 {
 		v.Text, v.Tree = "**", false
 		v.Bare = true
-	} else if findChildren[c.name] {
+	} else if c.name == "get-childitem" {
 		if has("name") { // without their folder
 			return abstract.Short(v.Show, abstract.FromCommand)
 		}
@@ -431,9 +432,6 @@ func listed(c *cmdlet, args []psArg, out abstract.Value) abstract.Value {
 	}
 	return v
 }
-
-// findChildren lists what is in a folder, the others the folder itself.
-var findChildren = map[string]bool{"get-childitem": true}
 
 // joined is the path of the folders and names that join-path is given.
 func joined(args []psArg) abstract.Value {
