@@ -50,9 +50,10 @@ compare: build
 
 # Four packages at a time, since some wait for terminals; the time limit is for a machine that does much besides.
 # ALLOW=FILE lists the reasons for which a test may be skipped; with it, any other skip is a failure.
+# AGAIN=N: up to N tests that failed are run once more, alone; see internal/runtests.
 test:
 	$(GO) vet ./...
-	$(GO) run ./internal/runtests $(if $(ALLOW),-allow $(ALLOW)) -vet=off $(RACE) -shuffle=on -p 4 -timeout 40m ./...
+	$(GO) run ./internal/runtests $(if $(ALLOW),-allow $(ALLOW)) $(if $(AGAIN),-again $(AGAIN)) -vet=off $(RACE) -shuffle=on -p 4 -timeout 40m ./...
 
 # takes half an hour; the tests of every day take a few streams
 TYPING ?= 200

@@ -1,8 +1,10 @@
 // Command runtests runs go test, prints each package as it ends and what failed in it,
 // and at the end which tests were skipped and why, which go test hides.
-// usage: runtests [-allow FILE] [ARGUMENT OF GO TEST]...
+// usage: runtests [-allow FILE] [-again N] [ARGUMENT OF GO TEST]...
 // FILE has a regular expression on each line; a skip whose reason matches none of them is
-// a failure. Lines that begin with # are comments.
+// a failure. Lines that begin with # are comments. Up to N tests that failed beside the
+// others are run once more, alone; those that pass then are listed, and are no failure.
+// A data race, a panic or a time limit is never tried again.
 package main
 
 import (
@@ -11,8 +13,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
@@ -22,15 +26,39 @@ import (
 )
 
 func main() {
-	args, allowed := os.Args[1:], []*regexp.Regexp(nil)
-	strict := len(args) > 1 && args[0] == "-allow"
-	if strict {
+	allow := flag.String("allow", "", "")
+	again := flag.Int("again", 0, "")
+	args := flags(os.Args[1:])
+	var allowed []*regexp.Regexp
+	if *allow != "" {
 		var err error
-		if allowed, err = readAllowed(args[1]); err != nil {
+		if allowed, err = readAllowed(*allow); err != nil {
+			fail(err)
+		}
+	}
+	r := &run{out: os.Stdout, packages: map[string]*pkg{}}
+	err := r.test(args)
+	if err != nil && r.retry(*again, args) {
+		err = nil
+	}
+	if r.summarize(*allow != "", allowed) || err != nil {
+		fail(err)
+	}
+}
+
+// flags reads the flags of this command, which come first, and returns the others.
+func flags(args []string) []string {
+	for len(args) > 1 && (args[0] == "-allow" || args[0] == "-again") {
+		if err := flag.CommandLine.Parse(args[:2]); err != nil {
 			fail(err)
 		}
 		args = args[2:]
 	}
+	return args
+}
+
+// test runs go test.
+func (r *run) test(args []string) error {
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -38,13 +66,9 @@ func main() {
 		err = cmd.Start()
 	}
 	if err != nil {
-		fail(err)
+		return err
 	}
-	r := &run{out: os.Stdout, packages: map[string]*pkg{}}
-	err = errors.Join(r.read(out), cmd.Wait())
-	if r.summarize(strict, allowed) || err != nil {
-		fail(err)
-	}
+	return errors.Join(r.read(out), cmd.Wait())
 }
 
 func fail(err error) {
@@ -84,9 +108,11 @@ type run struct {
 	out      io.Writer
 	packages map[string]*pkg
 	passed   int // tests
-	failed   []string
+	failed   []failure
+	flaky    []failure // failed beside the others, passed alone
 	skipped  []skip
 	ended    []*pkg
+	final    bool // something failed that is not tried again
 }
 
 // A pkg is a package that is tested.
@@ -96,6 +122,11 @@ type pkg struct {
 	output  map[string]*bytes.Buffer // by test; "" is the package itself
 	order   []string                 // of these
 }
+
+// A failure is a test that failed, or a package without one that did.
+type failure struct{ pkg, test string }
+
+func (f failure) String() string { return strings.TrimSuffix(short(f.pkg)+" "+f.test, " ") }
 
 // A skip is a test that was not run.
 type skip struct{ test, reason string }
@@ -173,10 +204,10 @@ func (r *run) endTest(p *pkg, e event) {
 		r.passed++
 		delete(p.output, e.Test)
 	case "skip":
-		r.skipped = append(r.skipped, skip{p.short() + " " + e.Test, reason(p.output[e.Test])})
+		r.skipped = append(r.skipped, skip{short(p.name) + " " + e.Test, reason(p.output[e.Test])})
 		delete(p.output, e.Test)
 	case "fail":
-		r.failed = append(r.failed, p.short()+" "+e.Test)
+		r.failed = append(r.failed, failure{p.name, e.Test})
 	}
 }
 
@@ -191,9 +222,10 @@ func (r *run) endPackage(p *pkg, e event) {
 				fmt.Fprintf(r.out, "%s", b)
 			}
 		}
-		if !slices.ContainsFunc(r.failed, func(test string) bool { return strings.HasPrefix(test, p.short()+" ") }) {
-			r.failed = append(r.failed, p.short())
+		if !slices.ContainsFunc(r.failed, func(f failure) bool { return f.pkg == p.name }) {
+			r.failed = append(r.failed, failure{pkg: p.name})
 		}
+		r.final = r.final || !p.endedItself()
 	}
 	if b := p.output[""]; b != nil {
 		fmt.Fprintf(r.out, "%s", b)
@@ -201,10 +233,51 @@ func (r *run) endPackage(p *pkg, e event) {
 	p.output = nil
 }
 
-// short returns the name of a package without what the names of most begin with.
-func (p *pkg) short() string {
-	return strings.TrimPrefix(p.name, "github.com/shieldcli/shield/")
+// endedItself reports whether each test of a package that failed was run to its end,
+// and none met a data race.
+func (p *pkg) endedItself() bool {
+	for _, b := range p.output {
+		if bytes.Contains(b.Bytes(), []byte("WARNING: DATA RACE")) || bytes.Contains(b.Bytes(), []byte("race detected during execution")) {
+			return false
+		}
+	}
+	b := p.output[""]
+	return b != nil && (bytes.HasPrefix(b.Bytes(), []byte("FAIL\n")) || bytes.Contains(b.Bytes(), []byte("\nFAIL\n")))
 }
+
+// retry runs what failed once more, one package after the other, if it is at most
+// most tests. It reports whether all of it passed.
+func (r *run) retry(most int, args []string) bool {
+	tests := map[string][]string{} // by package
+	n := 0
+	for _, f := range r.failed {
+		name, _, _ := strings.Cut(f.test, "/")
+		if f.test == "" {
+			return false
+		}
+		if !slices.Contains(tests[f.pkg], name) {
+			tests[f.pkg] = append(tests[f.pkg], name)
+			n++
+		}
+	}
+	if r.final || n == 0 || n > most {
+		return false
+	}
+	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return strings.HasPrefix(arg, "./") })
+	for _, name := range slices.Sorted(maps.Keys(tests)) {
+		fmt.Fprintf(r.out, "again, alone: %s %s\n", short(name), strings.Join(tests[name], " "))
+		alone := &run{out: r.out, packages: map[string]*pkg{}}
+		err := alone.test(append(slices.Clone(args), "-count=1", "-run", "^("+strings.Join(tests[name], "|")+")$", name))
+		if err != nil || alone.passed < len(tests[name]) {
+			return false
+		}
+	}
+	r.flaky, r.failed = r.failed, nil
+	return true
+}
+
+// short returns the name of a package without what the names of most begin with.
+func short(name string) string { return strings.TrimPrefix(name, "github.com/shieldcli/shield/") }
 
 // position is the file and line before a test's words.
 var position = regexp.MustCompile(`(?m)^\s+\S+\.go:\d+: `)
@@ -245,7 +318,7 @@ func (r *run) summarize(strict bool, allowed []*regexp.Regexp) (bad bool) {
 	fmt.Fprintf(r.out, "\n%d tests passed, %d failed, %d skipped.", r.passed, len(r.failed), len(r.skipped))
 	slices.SortFunc(r.ended, func(a, b *pkg) int { return int(b.elapsed - a.elapsed) })
 	for i, p := range r.ended[:min(maxSlowest, len(r.ended))] {
-		fmt.Fprintf(r.out, "%s%s %.0f s", []string{" Slowest: ", ", "}[min(i, 1)], p.short(), p.elapsed.Seconds())
+		fmt.Fprintf(r.out, "%s%s %.0f s", []string{" Slowest: ", ", "}[min(i, 1)], short(p.name), p.elapsed.Seconds())
 	}
 	fmt.Fprintln(r.out)
 	var reasons []string
@@ -269,8 +342,11 @@ func (r *run) summarize(strict bool, allowed []*regexp.Regexp) (bad bool) {
 		}
 		fmt.Fprintf(r.out, "%s: %s: %s%s\n", mark, why, strings.Join(names, ", "), more)
 	}
-	for _, test := range r.failed {
-		fmt.Fprintln(r.out, "FAILED:", test)
+	for _, f := range r.flaky {
+		fmt.Fprintln(r.out, "FLAKY: failed beside the others, passed alone:", f)
+	}
+	for _, f := range r.failed {
+		fmt.Fprintln(r.out, "FAILED:", f)
 	}
 	return bad || len(r.failed) > 0
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -79,6 +81,52 @@ func TestReason(t *testing.T) {
 	} {
 		if got := reason(bytes.NewBufferString(text)); got != want {
 			t.Errorf("%q: %q, not %q", text, got, want)
+		}
+	}
+}
+
+// TestRetry runs tests that fail beside the others: what passes alone is listed, and
+// what fails again, races or ends the program stays a failure.
+func TestRetry(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles")
+	}
+	for _, c := range []struct {
+		name, body string
+		most       int
+		passes     bool
+	}{
+		{"passes alone", `if _, err := os.Stat("tried"); err != nil { os.WriteFile("tried", nil, 0o600); t.Run("part", func(t *testing.T) { t.Error("once") }) }`, 1, true},
+		{"not tried", `if _, err := os.Stat("tried"); err != nil { os.WriteFile("tried", nil, 0o600); t.Error("once") }`, 0, false},
+		{"fails again", `t.Error("always", os.Args[0])`, 1, false},
+		{"skips", `if _, err := os.Stat("tried"); err != nil { os.WriteFile("tried", nil, 0o600); t.Error("once") } else { t.Skip() }`, 1, false},
+		{"panics", `if _, err := os.Stat("tried"); err != nil { os.WriteFile("tried", nil, 0o600); panic("once") }`, 1, false},
+		{"exits", `if _, err := os.Stat("tried"); err != nil { os.WriteFile("tried", nil, 0o600); os.Exit(1) }`, 1, false},
+		{"races", `if _, err := os.Stat("tried"); err != nil { os.WriteFile("tried", nil, 0o600); t.Error("WARNING: DATA RACE") }`, 1, false},
+	} {
+		dir := t.TempDir()
+		write := func(name, text string) {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write("go.mod", "module m\n")
+		write("a_test.go", "package m\n\nimport (\n\"os\"\n\"testing\"\n)\n\nfunc TestA(t *testing.T) { "+c.body+" }\n\nfunc TestB(t *testing.T) {}\n")
+		t.Chdir(dir)
+		var out strings.Builder
+		r := &run{out: &out, packages: map[string]*pkg{}}
+		args := []string{"-vet=off", "./..."}
+		if err := r.test(args); err == nil {
+			t.Fatalf("%s: the first run passed:\n%s", c.name, out.String())
+		}
+		if got := r.retry(c.most, args); got != c.passes {
+			t.Errorf("%s: %v, want %v\n%s", c.name, got, c.passes, out.String())
+		}
+		if bad := r.summarize(false, nil); bad == c.passes {
+			t.Errorf("%s: failed: %v\n%s", c.name, bad, out.String())
+		}
+		if c.passes && !strings.Contains(out.String(), "FLAKY: failed beside the others, passed alone: m TestA\n") {
+			t.Errorf("%s:\n%s", c.name, out.String())
 		}
 	}
 }

@@ -2,12 +2,14 @@ package approve
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -366,18 +368,27 @@ func TestForgedPage(t *testing.T) {
 // page moves, with other secrets, and says so.
 func TestAddressTaken(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	first := pageIn(t, dir, push)
-	_, key := first.enter(&http.Client{}, "code", first.link.Fragment)
-	if err := first.a.Close(); err != nil {
-		t.Fatal(err)
+	var (
+		dir, key string
+		first    *opened
+	)
+	for taken := false; !taken; {
+		dir = t.TempDir()
+		first = pageIn(t, dir, push)
+		_, key = first.enter(&http.Client{}, "code", first.link.Fragment)
+		if err := first.a.Close(); err != nil {
+			t.Fatal(err)
+		}
+		<-first.verdict
+		l, err := net.Listen("tcp", first.link.Host)
+		switch {
+		case err == nil:
+			t.Cleanup(func() { l.Close() })
+			taken = true
+		case !errors.Is(err, syscall.EADDRINUSE): // a test beside this one may hold the free port for a moment
+			t.Fatal(err)
+		}
 	}
-	<-first.verdict
-	l, err := net.Listen("tcp", first.link.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
 	second := pageIn(t, dir, push)
 	if second.link.Host == first.link.Host {
 		t.Fatalf("both at %s", second.link.Host)
