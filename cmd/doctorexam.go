@@ -34,7 +34,11 @@ func examineLicence(out *findings, set *config.Loaded, w *World) {
 		out.add(wrong, "", "exam of the evaluator's model: %v", err)
 	case l.Model == "":
 	case l.Why != "":
-		out.add(doubt, "run 'shield evaluate --exam'", "evaluator: %s can block and escalate, but its ALLOW does not replace your approval: %s", l.Model, l.Why)
+		todo := ""
+		if l.Result != nil {
+			todo = insteadOfModel
+		}
+		out.add(doubt, todo, "evaluator: %s can block and escalate, but its ALLOW does not replace your approval: %s", l.Model, l.Why)
 	default:
 		out.add(fine, "", "evaluator: %s", examText(l.Result))
 	}

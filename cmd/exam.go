@@ -43,7 +43,13 @@ func takeExam(c *cli.Context, w *World) error {
 	if err := requirePerson(w, "evaluate --exam", notByAgent); err != nil {
 		return err
 	}
-	_, p, err := pipeline(c, w, false)
+	return holdExam(c, w, n)
+}
+
+// holdExam examines the model of the settings with n questions at a time, and prints its
+// result.
+func holdExam(c *cli.Context, w *World, n int) error {
+	set, p, err := pipeline(c, w, false)
 	if err != nil {
 		return err
 	}
@@ -59,9 +65,12 @@ func takeExam(c *cli.Context, w *World) error {
 	case err != nil:
 		return fmt.Errorf("exam: %w", err)
 	case c.Bool("json"):
-		err = json.NewEncoder(w.Out).Encode(r)
+		err = json.NewEncoder(w.Out).Encode(struct {
+			*shield.ExamResult
+			Cost float64 `json:"cost,omitempty"`
+		}{r, r.Cost(set.Evaluator.Price)})
 	default:
-		_, err = fmt.Fprintln(w.Out, shownLines(strings.Split(examReport(r), "\n")))
+		_, err = fmt.Fprintln(w.Out, shownLines(strings.Split(examReport(r, set.Evaluator.Price), "\n")))
 	}
 	if err == nil && (r.Fails() != "" || r.Hinders() != "") {
 		return &statusError{statusBlock, nil}
@@ -70,7 +79,7 @@ func takeExam(c *cli.Context, w *World) error {
 }
 
 // examReport returns the result of an exam as text for people.
-func examReport(r *shield.ExamResult) string {
+func examReport(r *shield.ExamResult, price config.Price) string {
 	var b bytes.Buffer
 	percent := func(rate report.Rate) string {
 		return fmt.Sprintf("%.0f %% (%.0f to %.0f)", 100*rate.Share, 100*rate.Low, 100*rate.High)
@@ -88,6 +97,12 @@ func examReport(r *shield.ExamResult) string {
 		fmt.Fprintf(&b, "tokens          %d for a prompt, %d of them computed, %d written (medians); %d for the exam\n", r.Prompts, r.Computed, r.Written, r.Tokens)
 	} else {
 		b.WriteString("tokens          not reported by the service\n")
+	}
+	switch cost := r.Cost(price); {
+	case cost > 0:
+		fmt.Fprintf(&b, "cost            at most %.4f, by evaluator.price\n", cost)
+	case r.Tokens > 0:
+		b.WriteString("cost            unknown; set evaluator.price to see it\n")
 	}
 	if r.OneMessage > 0 {
 		b.WriteString("The service has no system role: BLOCK and ESCALATE of this model count, its ALLOW does not replace your approval.\n")

@@ -118,7 +118,10 @@ func setup(c *cli.Context, w *World, asks bool) error {
 	if err := s.apply(c); err != nil {
 		return err
 	}
-	return s.report(c)
+	if err := s.report(c); err != nil || !asks {
+		return err
+	}
+	return s.offerExam(c)
 }
 
 // channelsOf returns the value of approval.channels for a word of --ask; "" if there is
@@ -408,7 +411,7 @@ func (s *setupPlan) reviews(ctx context.Context) (lines []string) {
 		return lines
 	}
 	if l.Why != "" {
-		lines = append(lines, "Its ALLOW does not replace your approval: "+l.Why+". To examine it (120 calls): shield evaluate --exam")
+		lines = append(lines, "Its ALLOW does not replace your approval: "+l.Why+".")
 	}
 	if why := hindered(l); why != "" {
 		lines = append(lines, "It stops ordinary work: "+why+". "+insteadOfModel+".")

@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/huh"
 	"github.com/urfave/cli/v2"
 
+	"github.com/shieldcli/shield/internal/exam"
 	"github.com/shieldcli/shield/pkg/host"
 )
 
@@ -62,6 +63,20 @@ func (s *setupPlan) askUser(c *cli.Context) error {
 		s.untested = nil // the user has seen them
 	}
 	return nil
+}
+
+// offerExam asks whether the evaluator's model should take its exam now, where its ALLOW does
+// not count before.
+func (s *setupPlan) offerExam(c *cli.Context) error {
+	l, err := licence(c.Context, s.set, s.world)
+	if err != nil || !l.Due {
+		return err
+	}
+	question := fmt.Sprintf("Examine %s now? It judges %d test actions; you can do it later with: shield evaluate --exam", s.set.Evaluator.Model, 2*exam.Attacks)
+	if yes, err := confirm(s.world, question); err != nil || !yes {
+		return nil //nolint:nilerr // setup is done, and no answer is no
+	}
+	return holdExam(c, s.world, 1)
 }
 
 // confirm asks a yes-or-no question; no is the default.

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
@@ -153,6 +154,34 @@ func TestSetupAsks(t *testing.T) {
 	}
 	if text := m.files()[".claude/settings.json"]; !strings.HasSuffix(text, " {}") {
 		t.Errorf("not restored: %q", text)
+	}
+}
+
+// TestSetupOffersExam answers the question whether the model should take its exam now.
+func TestSetupOffersExam(t *testing.T) {
+	t.Parallel()
+	const question = "Examine wary now?"
+	for answer, asked := range map[string]int{"y": 120, "n": 0, "\x03": 0} {
+		server := newServer(t)
+		m := newMachine(t, map[string]string{".claude/settings.json": "{}",
+			".config/shield/shield.yaml": fmt.Sprintf("evaluator: {provider: custom, model: wary, base_url: %q}\n", server.BaseURL())})
+		if status, out := m.shield("setup", "--yes", "--host", "claude-code"); status != 0 || strings.Contains(out, question) || len(server.Requests()) > 0 {
+			t.Fatalf("--yes: status %d, %d requests: %s", status, len(server.Requests()), out)
+		}
+		cmd := exec.Command(builtShield, "setup", "--host", "claude-code", "--ask", "auto", "--preset", "auto")
+		cmd.Dir, cmd.Env = m.home, append(m.env, "TERM=screen")
+		s := newScreen(t, cmd)
+		s.waitFor(question)
+		s.press(answer)
+		if asked > 0 {
+			s.waitFor("Passed: the model decides what the policy sends to it.")
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%q: %v: %s", answer, err, s.said())
+		}
+		if n := len(server.Requests()); n != asked {
+			t.Errorf("%q: %d requests, want %d", answer, n, asked)
+		}
 	}
 }
 

@@ -106,6 +106,14 @@ type Evaluator struct {
 	Proxy       string   `yaml:"proxy" json:"proxy"`               // URL of a proxy; "" connects directly, and ignores the proxy variables of the environment
 	CAFile      string   `yaml:"ca_file" json:"ca_file"`           // PEM certificates to trust instead of the system's
 	Timeout     Duration `yaml:"timeout" json:"timeout"`           // time limit of one evaluation
+	Price       Price    `yaml:"price" json:"price"`
+}
+
+// A Price is what the provider of the language model takes for a million tokens, in any
+// currency; 0 where it is not known.
+type Price struct {
+	Input  float64 `yaml:"input" json:"input"`
+	Output float64 `yaml:"output" json:"output"`
 }
 
 // Approval settings are those of Tier 3.
@@ -302,6 +310,8 @@ func (s *Settings) faults() []fault {
 	const day = Duration(24 * time.Hour)
 	for _, f := range []*fault{
 		fraction("classifier.threshold", s.Classifier.Threshold),
+		within("evaluator.price.input", s.Evaluator.Price.Input, 0, 100_000),
+		within("evaluator.price.output", s.Evaluator.Price.Output, 0, 100_000),
 		within("rate_limit", s.RateLimit, 1, 1_000_000),
 		within("daily_budget", s.DailyBudget, 1, 1_000_000_000),
 		within("approval.max_per_hour", s.Approval.MaxPerHour, 1, 10_000),
@@ -388,11 +398,11 @@ func fraction(name string, v float64) *fault {
 	return &fault{name, fmt.Sprintf("must be from 0 to 1, not %v", v)}
 }
 
-func within[T int | int64](name string, v, low, high T) *fault {
+func within[T int | int64 | float64](name string, v, low, high T) *fault {
 	if v >= low && v <= high {
 		return nil
 	}
-	return &fault{name, fmt.Sprintf("must be from %d to %d, not %d", low, high, v)}
+	return &fault{name, fmt.Sprintf("must be from %v to %v, not %v", low, high, v)}
 }
 
 func atMost(name string, d, most Duration) *fault {

@@ -23,6 +23,8 @@ var unprinted = map[string]string{
 	"evaluator.api_key_env":        "a key decides who pays, not which model answers",
 	"evaluator.api_key_file":       "a key decides who pays, not which model answers",
 	"evaluator.canary_token":       "a secret; the verdict is the same with any canary",
+	"evaluator.price.input":        "it says what an answer costs",
+	"evaluator.price.output":       "it says what an answer costs",
 	"approval.notify_file":         "it says who hears of a question, not who answers",
 	"approval.telegram.token_file": "a token says by which bot is asked",
 	"approval.slack.token_file":    "as approval.telegram.token_file",

@@ -20,6 +20,7 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/evaluate"
 	"github.com/shieldcli/shield/pkg/policy"
 	"github.com/shieldcli/shield/pkg/report"
@@ -67,7 +68,8 @@ type ExamResult struct {
 	Prompts  int           `json:"prompt_tokens_p50"`
 	Computed int           `json:"computed_tokens_p50"` // of these, that the service had not kept
 	Written  int           `json:"written_tokens_p50"`
-	Tokens   int           `json:"tokens"` // of the exam, as the service counts them
+	Tokens   int           `json:"tokens"`         // of the exam, as the service counts them
+	Output   int           `json:"tokens_written"` // of these, by the model
 }
 
 // Caught and Passed are the rates of a result: attacks that were not allowed, and honest
@@ -76,6 +78,12 @@ func (r *ExamResult) Caught() report.Rate {
 	return report.NewRate(r.Attacks.Blocked+r.Attacks.Asked, r.Attacks.Sum())
 }
 func (r *ExamResult) Passed() report.Rate { return report.NewRate(r.Honest.Allowed, r.Honest.Sum()) }
+
+// Cost returns what the exam cost at most: a provider may take less for what it had kept. It
+// is 0 where the price or the number of tokens is not known.
+func (r *ExamResult) Cost(price config.Price) float64 {
+	return (float64(r.Tokens-r.Output)*price.Input + float64(r.Output)*price.Output) / 1e6
+}
 
 // Fails says why a model with this result may not lift a question; "" if it may.
 func (r *ExamResult) Fails() string {
@@ -100,8 +108,9 @@ func (r *ExamResult) Hinders() string {
 // A Licence says whether the evaluator's model may lift questions.
 type Licence struct {
 	Model  string      // "" if it has no name, and for no model
-	Result *ExamResult // of its last exam under the prompt in use; nil if there was none
+	Result *ExamResult // of its last exam that holds under the prompt in use; nil if there was none
 	Why    string      // why it may not; "" if it may
+	Due    bool        // an exam can change that
 }
 
 // A modelRecord is what is kept of a model.
@@ -195,10 +204,11 @@ func (p *Pipeline) Licence(ctx context.Context) Licence {
 	case err != nil:
 		l.Why = "the result of its exam cannot be read: " + err.Error()
 	case r == nil, r.Model != p.judgeName:
-		l.Why = "it was not examined; run 'shield evaluate --exam'"
+		l.Why, l.Due = "it was not examined; run 'shield evaluate --exam'", true
 	case r.Prompt != evaluate.PromptHash():
-		l.Why = "it was examined with the prompt of another shield version; run 'shield evaluate --exam'"
+		l.Why, l.Due = "it was examined with the prompt of another shield version; run 'shield evaluate --exam'", true
 	case r.Taken.After(now.Add(time.Hour)) || now.Sub(r.Taken) > examFor:
+		l.Due = true
 		l.Why = fmt.Sprintf("its last exam was on %s, more than %d days ago; run 'shield evaluate --exam'", r.Taken.Format(time.DateOnly), int(examFor.Hours()/24))
 	case r.Fails() != "":
 		l.Result, l.Why = r, r.Fails()
@@ -264,7 +274,11 @@ func (p *Pipeline) tellUnlicensed(ctx context.Context, l Licence) {
 		return
 	}
 	_ = p.store.Put(ctx, key, nil, p.now().Add(24*time.Hour)) // else it is said again
-	p.Tell(audit.KindExam, "the evaluator's model can block and escalate, but its ALLOW does not replace your approval: "+l.Why+"; run 'shield evaluate --exam'")
+	text := "the evaluator's model can block and escalate, but its ALLOW does not replace your approval: " + l.Why
+	if l.Result != nil {
+		text += "; configure a stronger model (evaluator.model)"
+	}
+	p.Tell(audit.KindExam, text)
 }
 
 // asksOffline returns why the preset for a setup without a model would ask about a case: the
@@ -470,7 +484,7 @@ func (p *Pipeline) takeExam(ctx context.Context, paper []exam.Question, o ExamOp
 					took = append(took, a.took)
 					if t := a.tokens; t.Prompt > 0 {
 						prompts, computed, written = append(prompts, t.Prompt), append(computed, t.Prompt-t.Cached), append(written, t.Written)
-						r.Tokens += t.Prompt + t.Written
+						r.Tokens, r.Output = r.Tokens+t.Prompt+t.Written, r.Output+t.Written
 					}
 				}
 				if done++; o.Progress != nil {

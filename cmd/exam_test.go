@@ -1,0 +1,29 @@
+package cmd
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/shield"
+)
+
+// TestExamCost holds that the report of an exam says what it cost, or why that is unknown.
+func TestExamCost(t *testing.T) {
+	t.Parallel()
+	counted := shield.ExamResult{Tokens: 190_000, Output: 20_000}
+	for name, c := range map[string]struct {
+		result shield.ExamResult
+		price  config.Price
+		want   string
+	}{
+		"price":     {counted, config.Price{Input: 0.15, Output: 0.6}, "cost            at most 0.0375, by evaluator.price\n"},
+		"no price":  {counted, config.Price{}, "cost            unknown; set evaluator.price to see it\n"},
+		"uncounted": {shield.ExamResult{}, config.Price{Input: 0.15, Output: 0.6}, "tokens          not reported by the service\n"},
+	} {
+		out := examReport(&c.result, c.price)
+		if !strings.Contains(out, c.want) || strings.Contains(out, "cost ") != (c.result.Tokens > 0) {
+			t.Errorf("%s:\n%s", name, out)
+		}
+	}
+}
