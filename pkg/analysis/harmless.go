@@ -38,17 +38,8 @@ func (c *Case) readOnlyType() bool {
 	}
 }
 
-func (c *Case) harmless(e *effect.Effect) bool {
-	switch e.Word() {
-	case effect.Execute:
-		return e.Class == effect.ReadOnly && len(e.Harms) == 0
-	case effect.ReadFile, effect.ListDirectory:
-		return nowhere(e) || c.place.Inside(e.Path, e.Pattern, e.Tree)
-	case effect.WriteFile:
-		return nowhere(e)
-	}
-	return false
-}
+// harmless reports whether an effect changes nothing, and no one has to allow it.
+func (c *Case) harmless(e *effect.Effect) bool { return c.danger(e).level == harmless }
 
 // Ordinary reports whether the case is ordinary by analysis: everything about it
 // is known and surely so, each program is one whose arguments shield reads, and
@@ -59,7 +50,7 @@ func (c *Case) Ordinary() bool {
 		return false
 	}
 	for i := range c.Effects {
-		if !c.ordinary(&c.Effects[i]) {
+		if c.Notable(&c.Effects[i]) {
 			return false
 		}
 	}
@@ -175,8 +166,8 @@ func (c *Case) shows(program *effect.Effect) bool {
 	return false
 }
 
-// StopsOthers reports whether a program is told to stop processes of another user.
-func (c *Case) StopsOthers(e *effect.Effect) bool {
+// stopsOthers reports whether a program is told to stop processes of another user.
+func (c *Case) stopsOthers(e *effect.Effect) bool {
 	for i := range c.Effects {
 		x := &c.Effects[i]
 		if x.Kind != effect.Execute || x.Program != e.Program || x.From.Start > e.From.Start || x.From.End < e.From.End {
@@ -237,28 +228,6 @@ func (c *Case) ordinaryType() bool {
 	return known || c.class != "" || name == "execute_command" || strings.HasPrefix(name, "git_")
 }
 
-func (c *Case) ordinary(e *effect.Effect) bool {
-	switch e.Word() {
-	case effect.Execute:
-		return e.Class != effect.UnknownClass && (e.Class != effect.Privileged || e.Cause == effect.CauseContained) && len(e.Harms) == 0
-	case effect.ReadFile, effect.ListDirectory:
-		return e.Path != ""
-	case effect.HTTPRequest, effect.Connect, effect.SendData:
-		return e.Trusted
-	case effect.ChangeRemote:
-		return e.Kept || e.Trusted && e.Variant() == "" && e.Verb == "change"
-	case effect.Listen:
-		return effect.Loopback(e.Host)
-	case effect.ChangeSystem:
-		return e.Cause == effect.CauseContained
-	case effect.Destroy:
-		return e.Kept
-	case effect.WriteFile, effect.CreateDirectory, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ChangePermissions:
-		return nowhere(e) || c.place.Inside(e.Path, e.Pattern, e.Tree) || temporary(e) || c.ClearsCache(e) || c.worksHere(e) || e.Cause == effect.CauseContained
-	}
-	return false
-}
-
 // worksHere reports whether an effect is on what the agent's host lets it keep: plans, scratch files.
 func (c *Case) worksHere(e *effect.Effect) bool { return c.inHome(agentWorkings(), e) }
 
@@ -315,14 +284,18 @@ func nowhere(e *effect.Effect) bool {
 }
 
 // Notable reports whether an effect is neither harmless nor ordinary.
-func (c *Case) Notable(e *effect.Effect) bool { return !c.harmless(e) && !c.ordinary(e) }
+func (c *Case) Notable(e *effect.Effect) bool {
+	level := c.danger(e).level
+	return level != harmless && level != ordinary
+}
 
-// Unread reports whether the effect with an index is a program whose doubt is
+// unread reports whether an effect is a program whose doubt is
 // that of the script which it would run, and which is an effect of its own.
-func (c *Case) Unread(i int) bool {
-	at := c.Effects[i].From
-	for _, e := range c.Effects[i+1 : min(i+1+maxParts, len(c.Effects))] {
-		if e.From.Start < at.Start || e.From.End > at.End {
+func (c *Case) unread(program *effect.Effect) bool {
+	all := c.behind(program)
+	for i := range all[:min(maxParts, len(all))] {
+		e := &all[i]
+		if e.From.Start < program.From.Start || e.From.End > program.From.End {
 			break
 		}
 		if e.Sure == effect.Unknown {

@@ -74,17 +74,6 @@ type Evidence struct {
 	Uncovered []string // words, inputs and fields that no effect covers and no entry calls without effect
 }
 
-// A Doubt says why the silence of rules and a model's SAFE are not enough to
-// allow a case. The zero Doubt is none.
-type Doubt struct {
-	Cause  string  // of what is unknown or unusual; otherwise the kind of the effect, or "unexamined"
-	Reason string  // for people
-	Final  bool    // no confidence of the model clears it
-	Least  float64 // confidence of the model's SAFE that clears it; 0 means whatever counts for the action's type
-
-	Unusual bool // the effect is known, and not ordinary
-}
-
 // An Answer is what a model says about a case.
 type Answer struct {
 	Injection  bool

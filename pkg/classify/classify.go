@@ -15,9 +15,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
@@ -51,7 +53,7 @@ type Options struct {
 	Threshold   float64            // least confidence at which the model blocks; 0 means 0.85
 	Thresholds  map[string]float64 // the same by type of action
 	Safe        map[string]float64 // by type of action: least confidence at which the model's SAFE counts; below it the action ESCALATEs
-	Doubts      map[string]float64 // by cause of doubt: least confidence at which the model's SAFE clears it; nil: what suits most models
+	Doubts      map[string]float64 // by cause of doubt: least confidence at which the model's SAFE clears it, no other is cleared; nil: those of policies/dangers.yaml
 	Facts       bool               // the model has no say where every effect is known and ordinary and no rule matches
 	SkipTypes   []string           // action types that the model does not judge: they ESCALATE unless a rule blocks them
 	Home        string             // the canonical home folder; "~" in rules means it and the usual home folders
@@ -75,9 +77,6 @@ type Classifier struct {
 func New(opts Options) *Classifier {
 	if opts.Threshold == 0 {
 		opts.Threshold = 0.85
-	}
-	if opts.Doubts == nil {
-		opts.Doubts = clearable
 	}
 	return &Classifier{opts: opts, engine: sync.OnceValue(func() *engine { return newEngine(ruleTable[:], opts.Home, opts.Roots) })}
 }
@@ -212,7 +211,7 @@ func (k *Classifier) contents(ctx context.Context, c *analysis.Case, m result) r
 			return said
 		case !said.safe && !said.unread:
 			said.Who = verdict.Evaluator
-			said.Reasoning = "model: the code of " + clip(f.Path, 80) + " might be an attack; read it first, then ask the user"
+			said.Reasoning = "model: the code of " + redact.Clip(f.Path, 80) + " might be an attack; read it first, then ask the user"
 			return said
 		}
 	}
@@ -225,7 +224,7 @@ func (k *Classifier) code(c *analysis.Case) result {
 	for _, f := range c.Runs() {
 		if r := k.heuristic(&analysis.Case{Action: writing(f)}, scopeAll); r.Rule != "" {
 			r.Who = verdict.Evaluator
-			r.Reasoning += "; in the code of " + clip(f.Path, 80)
+			r.Reasoning += "; in the code of " + redact.Clip(f.Path, 80)
 			return r
 		}
 	}
@@ -347,7 +346,7 @@ func (k *Classifier) exempt(eng *engine, s *scratch, c *analysis.Case) (err erro
 func reasoning(r *Rule, h hit) string {
 	text := fmt.Sprintf("heuristic [%s, %s]: %s", r.Name, r.Severity, firstSentence(r.Description))
 	if h.where != "" {
-		text += "; in " + clip(h.where, 80)
+		text += "; in " + redact.Clip(h.where, 80)
 	}
 	if r.Advice != "" {
 		text += "; instead: " + r.Advice
@@ -382,4 +381,12 @@ func (k *Classifier) threshold(kind string) float64 {
 		return t
 	}
 	return k.opts.Threshold
+}
+
+// firstSentence returns a description up to its first full stop.
+func firstSentence(s string) string {
+	if i := strings.Index(s, ". "); i >= 0 {
+		return s[:i]
+	}
+	return strings.TrimSuffix(s, ".")
 }

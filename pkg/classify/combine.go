@@ -3,6 +3,7 @@ package classify
 import (
 	"time"
 
+	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -36,7 +37,7 @@ func failed(source string, err error, failOpen bool) result {
 		who = verdict.Evaluator
 	}
 	return result{err: err, Finding: verdict.Finding{Who: who, Source: source, Confidence: errorConfidence, Error: errorCode,
-		Reasoning: "classifier error: " + clip(err.Error(), 300)}}
+		Reasoning: "classifier error: " + redact.Clip(err.Error(), 300)}}
 }
 
 // result turns a model's label into a decision: an injection blocks from the

@@ -92,7 +92,7 @@ func (w *weighing) facts() result {
 	case known && !w.skips && w.ordinary != "":
 		out.Confidence, out.Reasoning = ordinaryConfidence, w.ordinary
 	default:
-		out.Who, out.Fixed = verdict.Evaluator, known && w.skips
+		out.Who, out.Fixed = max(verdict.Evaluator, w.doubt.Who), known && w.skips
 		out.Reasoning = cmp.Or(w.doubt.Reason, "no rule matched, and nothing shows that this is ordinary work")
 		if out.Fixed {
 			out.Reasoning = "the model does not judge this type of action"
@@ -120,8 +120,8 @@ func (w *weighing) scope() scope {
 func (w *weighing) worth(m result) result {
 	switch {
 	case m.err != nil:
-	case m.Who == verdict.NoApproval && !w.permitted && (w.doubt.Final || m.Confidence < w.doubt.Least):
-		m.Who, m.Reasoning = verdict.Evaluator, w.doubt.Reason
+	case m.Who == verdict.NoApproval && !w.permitted && (w.doubt.Final() || m.Confidence < w.doubt.Least):
+		m.Who, m.Reasoning = max(verdict.Evaluator, w.doubt.Who), w.doubt.Reason
 	case m.safe && w.unmatched() && w.permitted:
 		m.Who, m.Confidence, m.Reasoning = verdict.NoApproval, ordinaryConfidence, permittedReason
 	case m.Who == verdict.Never && w.unmatched() && w.noBlock:

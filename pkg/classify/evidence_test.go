@@ -43,7 +43,7 @@ func TestNoModelClears(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d := doubts(an.Case(a), clearable)
+			d := an.Case(a).Doubt(nil)
 			without, err := alone.Judge(t.Context(), an.Case(a))
 			if err != nil {
 				t.Fatal(err)
@@ -52,12 +52,12 @@ func TestNoModelClears(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d.Final {
+			if d.Final() {
 				final++
 			}
 			switch {
 			case with.Decision != verdict.Allow:
-			case d.Final:
+			case d.Final():
 				t.Errorf("%.200s: allowed though %s", raw, d.Reason)
 			case without.Rule != "":
 				t.Errorf("%.200s: allowed though the rule %s matches", raw, without.Rule)
@@ -102,8 +102,8 @@ func TestEvidence(t *testing.T) {
 	var causes []string
 	for _, d := range got.Doubts {
 		causes = append(causes, d.Cause)
-		if d.Final != (d.Cause == "send_data") {
-			t.Errorf("%s: final is %v", d.Cause, d.Final)
+		if d.Final() != (d.Cause == "send_data") {
+			t.Errorf("%s: final is %v", d.Cause, d.Final())
 		}
 	}
 	if !slices.Equal(causes, []string{"variable", "contact", "remote", "send_data"}) {

@@ -30,7 +30,7 @@ func (k *Classifier) Findings(ctx context.Context, c *analysis.Case) (rules, dou
 	}
 	before := c.Evidence
 	c.Evidence = &analysis.Evidence{}
-	doubts(c, k.opts.Doubts)
+	c.Doubt(k.opts.Doubts)
 	if c.Evidence.Full() {
 		rules = append(rules, "more doubts than are counted")
 	}

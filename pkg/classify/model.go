@@ -19,6 +19,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/shieldcli/shield/internal/tokenizer"
+	"github.com/shieldcli/shield/pkg/analysis"
 )
 
 // ErrNoRuntime means that this build cannot run models in-process.
@@ -155,7 +156,7 @@ func (m *Model) readCard() error {
 	}
 	limits := slices.AppendSeq([]float64{m.Card.Threshold}, maps.Values(m.Card.Doubts))
 	for cause := range m.Card.Doubts {
-		if _, ok := clearable[cause]; !ok {
+		if !analysis.Clears(cause) {
 			return fmt.Errorf("model: shield.json: doubts: no confidence clears the cause %.40q", cause)
 		}
 	}

@@ -65,7 +65,7 @@ func TestEveryPresetFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := len(Presets()) + len([]string{"core", "base", "policies.go"})
+	known := len(Presets()) + len([]string{"core", "base", "dangers", "policies.go"})
 	if len(files) != known {
 		t.Errorf("%d files in policies/, %d are compiled", len(files), known)
 	}

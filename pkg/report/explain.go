@@ -243,8 +243,8 @@ var mayAllow = [...]string{
 // cleared says whether the model's SAFE clears a doubt.
 func cleared(d analysis.Doubt) string {
 	switch {
-	case d.Final:
-		return "the model cannot allow this"
+	case d.Final():
+		return mayAllow[min(d.Who, verdict.Never)]
 	case d.Least > 0.5:
 		return fmt.Sprintf("the model may allow this (SAFE, confidence ≥ %.2f)", d.Least)
 	default:

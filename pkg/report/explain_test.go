@@ -117,7 +117,7 @@ func TestEvidence(t *testing.T) {
 		"      only the model (SAFE, confidence ≥ 0.53)\n  the model failed\n":                                       {Safe: 0.53, Answer: &analysis.Answer{Failed: true}},
 		"  against: absent\n      r\n      the model may allow this (SAFE)\n  the model: SAFE, confidence 0.61":      {Doubts: []analysis.Doubt{{Cause: "absent", Reason: "r"}}, Answer: &analysis.Answer{Confidence: 0.61}},
 		"      r\n      the model may allow this (SAFE, confidence ≥ 0.75)\n  the model: INJECTION, confidence 0.70": {Doubts: []analysis.Doubt{{Cause: "syntax", Reason: "r", Least: 0.75}}, Answer: &analysis.Answer{Injection: true, Confidence: 0.7}},
-		"      r\n      the model cannot allow this\n":                                                               {Doubts: []analysis.Doubt{{Cause: "tool", Reason: "r", Final: true}}},
+		"      r\n      the model cannot allow this\n":                                                               {Doubts: []analysis.Doubt{{Cause: "tool", Reason: "r", Who: verdict.Evaluator}}},
 		"      nothing in tier 1: tier 3 or above decides\n":                                                         {Tier: 3, For: "ordinary"},
 	} {
 		e := explanation(t, "ls", &verdict.Verdict{Decision: verdict.Escalate}, nil, nil)

@@ -141,7 +141,7 @@ func (c *corpora) row(raw []byte) {
 func uncleared(o *Outcome) string {
 	if e := o.Evidence(); e != nil {
 		for _, d := range e.Doubts {
-			if d.Final {
+			if d.Final() {
 				return d.Cause + ": " + d.Reason
 			}
 		}

@@ -80,7 +80,7 @@ func open(p *shield.Pipeline, a *action.Action) []string {
 	var causes []string
 	for _, d := range e.Doubts {
 		switch {
-		case d.Final:
+		case d.Final():
 			return nil
 		case !seen[d.Cause]:
 			seen[d.Cause] = true

@@ -1,0 +1,232 @@
+package analysis
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+//go:generate go run ./gen
+
+// A danger is a row of policies/dangers.yaml: for some effects, who may allow them.
+type danger struct {
+	level    level
+	name     string // "": the word or the cause of the effect
+	effects  []effect.Kind
+	all, any []fact
+	who      verdict.Who
+	least    float64
+	reason   string
+}
+
+// A level is one of the lists of the table.
+type level uint8
+
+const (
+	doubtful level = iota
+	harmless
+	ordinary
+	unusual
+)
+
+// A fact is one that an effect of a case has, or has not.
+type fact struct {
+	not      bool
+	name, of string
+}
+
+// dangersOf are the rows for each word, in order.
+var dangersOf = sync.OnceValue(func() map[effect.Kind][]*danger {
+	rows := map[effect.Kind][]*danger{}
+	for _, word := range append(slices.Clone(effect.Kinds()), unexamined) {
+		for i := range dangers {
+			if d := &dangers[i]; len(d.effects) == 0 || slices.Contains(d.effects, word) {
+				rows[word] = append(rows[word], d)
+			}
+		}
+	}
+	return rows
+})
+
+// unexamined is the word for what of a case was not examined.
+const unexamined effect.Kind = "unexamined"
+
+// danger returns the row that counts for an effect of the case.
+func (c *Case) danger(e *effect.Effect) *danger {
+	holds := func(f fact) bool { return c.has(e, f) != f.not }
+	for _, d := range dangersOf()[e.Word()] {
+		if !slices.ContainsFunc(d.all, func(f fact) bool { return !holds(f) }) && (len(d.any) == 0 || slices.ContainsFunc(d.any, holds)) {
+			return d
+		}
+	}
+	return &dangers[len(dangers)-1]
+}
+
+// has reports whether an effect has a fact.
+func (c *Case) has(e *effect.Effect, f fact) bool {
+	switch f.name {
+	case "label":
+		return e.Is(effect.Label(f.of))
+	case "harm":
+		return f.of == "" && len(e.Harms) > 0 || e.Does(effect.Harm(f.of))
+	case "cause":
+		return f.of == "" && e.Variant() != "" || f.of != "" && e.Variant() == f.of
+	case "class":
+		return f.of == "" && e.Class != effect.UnknownClass || f.of != "" && string(e.Class) == f.of
+	case "verb":
+		return e.Verb == f.of
+	case "path":
+		return e.Path != ""
+	case "trusted":
+		return e.Trusted
+	case "kept":
+		return e.Kept
+	case "loopback":
+		return effect.Loopback(e.Host)
+	case "nowhere":
+		return nowhere(e)
+	case "workspace":
+		return c.place.Inside(e.Path, e.Pattern, e.Tree)
+	case "temporary":
+		return temporary(e)
+	case "own-caches":
+		return c.ClearsCache(e)
+	case "agent-workings":
+		return c.worksHere(e)
+	case "others":
+		return c.stopsOthers(e)
+	case "unread":
+		return c.unread(e)
+	}
+	panic("no fact " + f.name) // a test reads them
+}
+
+// A Doubt says why the silence of rules and a model's SAFE are not enough to
+// allow a case. The zero Doubt is none.
+type Doubt struct {
+	Cause  string      // the name of the danger
+	Reason string      // for people
+	Who    verdict.Who // the least that may allow it
+	Least  float64     // confidence of the model's SAFE that clears it; 0 means whatever counts for the action's type
+
+	Unusual bool // the effect is known, and not ordinary
+}
+
+// Final reports whether no confidence of the model clears a doubt.
+func (d Doubt) Final() bool { return d.Who > verdict.Classifier }
+
+// Doubt returns the gravest doubt about the case. clears are the confidences that a model's card says, by
+// the name of the danger: it may allow no other; nil means those of the table. What is unknown is graver than what is unusual.
+func (c *Case) Doubt(clears map[string]float64) (worst Doubt) {
+	if c.Unexamined != "" {
+		worst = c.doubt(&effect.Effect{Kind: unexamined, Reason: c.Unexamined}, clears)
+		c.Evidence.Doubt(worst)
+	}
+	for i := range c.Effects {
+		if worst.Final() && c.Evidence == nil {
+			break
+		}
+		d := c.doubt(&c.Effects[i], clears)
+		c.Evidence.Doubt(d)
+		if !worst.Final() && graver(d, worst) {
+			worst = d
+		}
+	}
+	return worst
+}
+
+// graver reports whether the first of two doubts is the graver: it is final, clearing it takes more
+// confidence, or its effect is unknown and not only unusual.
+func graver(d, than Doubt) bool {
+	switch {
+	case d.Reason == "" || than.Reason == "" || d.Final() != than.Final():
+		return d.Reason != "" && (than.Reason == "" || d.Final())
+	case d.Least != than.Least:
+		return d.Least > than.Least
+	}
+	return than.Unusual && !d.Unusual
+}
+
+// doubt returns the doubt about an effect.
+func (c *Case) doubt(e *effect.Effect, clears map[string]float64) Doubt {
+	row := c.danger(e)
+	if row.reason == "" {
+		return Doubt{}
+	}
+	d := Doubt{Cause: row.name, Who: row.who, Least: row.least, Unusual: row.level == unusual}
+	if d.Cause == "" {
+		d.Cause = string(e.Word())
+		if e.Sure == effect.Unknown {
+			d.Cause = string(e.Cause)
+		}
+	}
+	if clears != nil && row.who == verdict.Classifier {
+		least, ok := clears[d.Cause]
+		if d.Least = least; !ok {
+			d.Who = verdict.Evaluator
+		}
+	}
+	d.Reason = c.fill(row.reason, e)
+	return d
+}
+
+// fill puts what an effect is about into the reason of a row.
+func (c *Case) fill(text string, e *effect.Effect) string {
+	before, rest, open := strings.Cut(text, "{")
+	if !open {
+		return text
+	}
+	name, rest, _ := strings.Cut(rest, "}")
+	switch name {
+	case "object":
+		name = concern(e)
+	case "reason":
+		name = redact.Clip(e.Reason, 120)
+	case "harm":
+		name = string(e.Harms[0])
+	case "program":
+		name = c.runs(e)
+	}
+	return before + name + c.fill(rest, e)
+}
+
+// concern names what an effect concerns.
+func concern(e *effect.Effect) string {
+	for _, s := range [...]string{e.Host, e.Target, e.Path, e.Program, e.Reason} {
+		if s != "" {
+			return redact.Clip(s, 80)
+		}
+	}
+	return "a remote host"
+}
+
+// runs names what runs with the privileges that an effect gives.
+func (c *Case) runs(e *effect.Effect) string {
+	for _, x := range c.behind(e) {
+		if x.Kind == effect.Execute {
+			return redact.Clip(strings.Join(append([]string{x.Program}, x.Args...), " "), 80)
+		}
+	}
+	return concern(e)
+}
+
+// behind returns the effects of the case behind one of them.
+func (c *Case) behind(e *effect.Effect) []effect.Effect {
+	for i := range c.Effects {
+		if &c.Effects[i] == e {
+			return c.Effects[i+1:]
+		}
+	}
+	return nil
+}
+
+// Clears reports whether a model may clear a danger of a name.
+func Clears(name string) bool {
+	return slices.ContainsFunc(dangers[:], func(d danger) bool {
+		return d.who == verdict.Classifier && (d.name == name && name != "" || d.name == "" && slices.Contains(d.all, fact{name: "cause", of: name}))
+	})
+}

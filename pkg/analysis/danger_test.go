@@ -1,0 +1,89 @@
+package analysis
+
+import (
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// TestDangers holds that every fact of the table is one, with words that effects have, that every word has a
+// row for what no other row takes, and that no row is behind one that takes all that it would.
+func TestDangers(t *testing.T) {
+	t.Parallel()
+	known := map[string][]string{}
+	for _, l := range effect.Labels() {
+		known["label"] = append(known["label"], string(l))
+	}
+	for _, h := range effect.Harms() {
+		known["harm"] = append(known["harm"], string(h))
+	}
+	for _, w := range effect.Causes() {
+		known["cause"] = append(known["cause"], string(w))
+	}
+	known["class"] = []string{string(effect.ReadOnly), string(effect.LocalWrite), string(effect.Network), string(effect.Destructive), string(effect.Privileged)}
+	known["verb"] = []string{"change"}
+	var c Case
+	for _, d := range dangers {
+		for _, f := range slices.Concat(d.all, d.any) {
+			c.has(&effect.Effect{}, f) // panics for a fact that is none
+			if words, ok := known[f.name]; f.of != "" && (!ok || !slices.Contains(words, f.of)) {
+				t.Errorf("%+v: no effect is %s=%s", d, f.name, f.of)
+			}
+		}
+		for _, m := range regexp.MustCompile(`\{(\w*)\}?`).FindAllStringSubmatch(d.reason, -1) {
+			if !slices.Contains([]string{"object", "reason", "harm", "program"}, m[1]) {
+				t.Errorf("%q: nothing stands for %s", d.reason, m[0])
+			}
+		}
+	}
+	for word, rows := range dangersOf() {
+		for i, d := range rows[:len(rows)-1] {
+			if len(d.all)+len(d.any) == 0 && len(rows[i+1].effects) > 0 {
+				t.Errorf("%s: %+v is never read", word, *rows[i+1])
+			}
+		}
+		if last := rows[len(rows)-1]; len(last.all)+len(last.any) > 0 || last.who == verdict.NoApproval {
+			t.Errorf("%s: an effect that no row is about", word)
+		}
+	}
+}
+
+// TestDoubt holds who may allow an effect, what a model's card changes about it, and that it is the gravest doubt
+// that counts.
+func TestDoubt(t *testing.T) {
+	t.Parallel()
+	variable := effect.Effect{Kind: effect.Execute, Sure: effect.Unknown, Cause: effect.CauseVariable, Reason: "$A"}
+	output := effect.Effect{Kind: effect.Execute, Sure: effect.Unknown, Cause: effect.CauseOutput, Reason: "$(b)"}
+	outside := effect.Effect{Kind: effect.WriteFile, Path: "/srv/a"}
+	for name, tt := range map[string]struct {
+		effects []effect.Effect
+		clears  map[string]float64
+		cause   string
+		who     verdict.Who
+		least   float64
+	}{
+		"none":                 {[]effect.Effect{{Kind: effect.WriteFile, Path: "/dev/null"}}, nil, "", verdict.NoApproval, 0},
+		"unusual":              {[]effect.Effect{outside}, nil, "outside", verdict.Classifier, 0},
+		"unknown":              {[]effect.Effect{outside, variable}, nil, "variable", verdict.Classifier, 0.75},
+		"final":                {[]effect.Effect{variable, output, outside}, nil, "output", verdict.Evaluator, 0},
+		"of a card":            {[]effect.Effect{outside, variable}, map[string]float64{"outside": 0.9, "variable": 0.6}, "outside", verdict.Classifier, 0.9},
+		"not on a card":        {[]effect.Effect{outside, variable}, map[string]float64{"outside": 0.9}, "variable", verdict.Evaluator, 0},
+		"final whatever it is": {[]effect.Effect{output}, map[string]float64{"output": 0.1}, "output", verdict.Evaluator, 0},
+	} {
+		d := (&Case{Effects: tt.effects}).Doubt(tt.clears)
+		if d.Cause != tt.cause || d.Who != tt.who || d.Least != tt.least || d.Final() != (tt.who > verdict.Classifier) {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+	if d := (&Case{Unexamined: "too long"}).Doubt(nil); d.Cause != "unexamined" || !d.Final() {
+		t.Errorf("unexamined: %+v", d)
+	}
+	for name, want := range map[string]bool{"variable": true, "outside": true, "script": false, "output": false, "frob": false, "": false} {
+		if Clears(name) != want {
+			t.Errorf("Clears(%q) is not %t", name, want)
+		}
+	}
+}
