@@ -162,6 +162,22 @@ func TestImportsGoOneWay(t *testing.T) {
 	}
 }
 
+// TestPackagesHaveExamples holds that every package for other programs shows how it is used,
+// in an example that go test compiles and runs.
+func TestPackagesHaveExamples(t *testing.T) {
+	t.Parallel()
+	for path := range sources(t) {
+		dir := filepath.Dir(path)
+		if name := filepath.Base(dir); !strings.HasPrefix(path, "pkg/") || name == "gen" || name == "evaltest" || strings.Contains(path, "/internal/") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "example_test.go"))
+		if err != nil || !bytes.Contains(text, []byte("\nfunc Example")) || !bytes.Contains(text, []byte("// Output:")) {
+			t.Errorf("%s has no example with its output in example_test.go", dir)
+		}
+	}
+}
+
 // maxImportDepth is how many packages may lie on the longest way of imports, main
 // and the last one included: so many places has someone to know who follows a
 // call to its end.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -502,17 +501,6 @@ func TestFieldsInOrder(t *testing.T) {
 			last = at
 		}
 	}
-}
-
-func ExampleApprover_Judge() {
-	a, err := New(Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	v, err := a.Judge(context.Background(), (&analysis.Analyzer{}).Case(&action.Action{Type: "delete_file"}))
-	fmt.Println(v.Decision, v.Reasoning, err)
-	// Output: BLOCK the user must decide, but cannot be asked: no approval channel is configured; set approval.channels <nil>
 }
 
 // TestChainIsTitledByItsGravestPart: what of several commands does the most harm stands

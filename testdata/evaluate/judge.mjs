@@ -2,7 +2,8 @@
 //   node judge.mjs MODEL.gguf PORT [THREADS]
 // It runs in the folder of an installation of node-llama-cpp, whose prebuilt library needs no
 // compiler. A JSON schema is held to as a grammar; what precedes the canary is kept from one
-// request to the next, and usage says how much was not computed again. It listens on loopback.
+// request to the next, and usage says how much was not computed again. An answer that is four
+// times as long as most repeats itself: it is cut, so that it cannot be read. It listens on loopback.
 import {createServer} from "node:http";
 import {createRequire} from "node:module";
 import {pathToFileURL} from "node:url";
@@ -16,6 +17,7 @@ const model = await llama.loadModel({modelPath: file});
 const context = await model.createContext({contextSize: 8192, threads: Number(threads)});
 const sequence = context.getSequence();
 const grammars = new Map();
+const longest = 640; // tokens of an answer
 
 async function grammarOf(format) {
   const schema = format?.type === "json_schema" ? format.json_schema?.schema : undefined;
@@ -31,7 +33,7 @@ async function answer(body) {
   const session = new LlamaChatSession({contextSequence: sequence, systemPrompt: said("system")});
   const start = Date.now();
   const text = await session.prompt(said("user"), {
-    grammar: await grammarOf(body.response_format), temperature: 0, maxTokens: body.max_completion_tokens ?? body.max_tokens ?? 1024,
+    grammar: await grammarOf(body.response_format), temperature: 0, maxTokens: Math.min(body.max_completion_tokens ?? body.max_tokens ?? longest, longest),
   });
   const used = sequence.tokenMeter.diff(before);
   session.dispose({disposeSequence: false});

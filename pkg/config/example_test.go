@@ -1,0 +1,21 @@
+package config_test
+
+import (
+	"fmt"
+
+	"github.com/shieldcli/shield/pkg/config"
+)
+
+func ExampleEdit() {
+	text, err := config.Edit(config.Sources{Home: "/home/me", Dir: "/home/me"}, "/home/me/.config/shield/shield.yaml",
+		[]byte("# mine\ndaily_budget: 100\n"), config.Change{Name: "daily_budget", Value: "200"}, config.Change{Name: "approval.channels", Value: "[web]"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Print(string(text))
+	// Output:
+	// # mine
+	// daily_budget: 200
+	// approval: {channels: [web]}
+}

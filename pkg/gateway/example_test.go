@@ -1,0 +1,18 @@
+package gateway_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/gateway"
+)
+
+func ExampleWrap() {
+	argv, _ := gateway.Wrap("/usr/bin/shield", "files", []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "."})
+	fmt.Println(strings.Join(argv, " "))
+	argv, wrapped := gateway.Unwrap(argv)
+	fmt.Println(strings.Join(argv, " "), wrapped)
+	// Output:
+	// /usr/bin/shield mcp --name files -- npx -y @modelcontextprotocol/server-filesystem .
+	// npx -y @modelcontextprotocol/server-filesystem . true
+}

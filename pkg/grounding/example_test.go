@@ -1,0 +1,17 @@
+package grounding_test
+
+import (
+	"fmt"
+
+	"github.com/shieldcli/shield/pkg/grounding"
+)
+
+func ExampleExtract() {
+	named, _ := grounding.Extract("Delete the branch fix-retries, but do not delete the branch release-2.", 10)
+	for _, n := range named {
+		fmt.Println(n.Name, n.Does == grounding.Delete, n.Not)
+	}
+	// Output:
+	// fix-retries true false
+	// release-2 true true
+}

@@ -1,0 +1,25 @@
+package objects_test
+
+import (
+	"fmt"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/grounding"
+	"github.com/shieldcli/shield/pkg/grounding/objects"
+	"github.com/shieldcli/shield/pkg/shell"
+)
+
+func ExampleForbidden() {
+	an := analysis.Analyzer{Shell: shell.Analyze, Written: shell.Written, Place: effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}}}
+	a, err := action.Parse([]byte(`{"type":"execute_command","payload":{"command":"git push --delete origin release-2"}}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	named, _ := grounding.Extract("Delete the branch fix-retries, but do not delete the branch release-2.", 10)
+	fmt.Printf("%q\n", objects.Forbidden(an.Case(a), named, func(name string) string { return name }))
+	// Output:
+	// "release-2"
+}

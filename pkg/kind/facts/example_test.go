@@ -1,0 +1,15 @@
+package facts_test
+
+import (
+	"fmt"
+
+	"github.com/shieldcli/shield/pkg/kind/facts"
+)
+
+func ExampleKind_Covers() {
+	push := facts.Kind{Facts: []string{"object:main", "program:git", "verb:push"}}
+	forced := facts.Kind{Facts: []string{"object:main", "option:--force", "program:git", "verb:push"}}
+	fmt.Println(push.Covers(&forced), forced.Covers(&push))
+	// Output:
+	// false true
+}

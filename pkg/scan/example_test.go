@@ -1,0 +1,35 @@
+package scan_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/scan"
+	"github.com/shieldcli/shield/pkg/shield"
+)
+
+// What shield would have asked and blocked in the recorded sessions of nine hosts.
+func ExampleRun() {
+	s := shield.Defaults()
+	s.Policy, s.Classifier.Enabled = "offline", false
+	cfg, pool := shield.Config{Settings: &s}, &shield.Pool{}
+	defer pool.Clear()
+	r, err := scan.Run(context.Background(), scan.Options{
+		Open: func(host, home, folder string, files analysis.Layer) (scan.Pipeline, error) {
+			one := cfg.Replayed(home, folder, files)
+			one.Host = host
+			return pool.Replay(one)
+		},
+		Paths: []string{"../../testdata/transcripts"},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%d calls of %d tasks: %d questions, %d blocks\n", r.Calls, r.Tasks, r.Questions, r.Blocks)
+	fmt.Println(r.Causes[0].Decision, r.Causes[0].Rule, r.Causes[0].Times)
+	// Output:
+	// 70 calls of 10 tasks: 19 questions, 9 blocks
+	// ESCALATE force_push_main 9
+}

@@ -1,0 +1,29 @@
+package service_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/service"
+)
+
+func ExampleNewUnit() {
+	u, err := service.NewUnit("linux", service.Place{
+		Program: "/usr/bin/shield", Home: "/home/me", Config: "/home/me/.config", Socket: "/run/user/1000/shield/socket", UID: 1000,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, f := range u.Files {
+		fmt.Println(f.Path)
+	}
+	for _, argv := range u.Start {
+		fmt.Println(strings.Join(argv, " "))
+	}
+	// Output:
+	// /home/me/.config/systemd/user/shield.socket
+	// /home/me/.config/systemd/user/shield.service
+	// systemctl --user daemon-reload
+	// systemctl --user enable --now shield.socket
+}

@@ -1,0 +1,43 @@
+package session_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/session"
+	"github.com/shieldcli/shield/pkg/shell"
+)
+
+// A session that has read a page of the web goes on with text that others wrote.
+func Example() {
+	an := analysis.Analyzer{
+		Shell: shell.Analyze, Written: shell.Written, Replay: session.Replay,
+		Place: effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}},
+	}
+	store := session.NewStore(nil, session.Options{Clock: time.Now, Keep: time.Hour, MaxFiles: 100, MaxDenials: 10})
+	ctx, key := context.Background(), session.Key{Host: "claude-code", ID: "s", User: "me"}
+	for _, record := range []string{
+		`{"type":"read_file","payload":{"path":"main.go"}}`,
+		`{"type":"web_fetch","payload":{"url":"https://example.com/"}}`,
+	} {
+		a, err := action.Parse([]byte(record))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		s := store.Load(ctx, key, session.Lineage{}, "")
+		d := store.Learn(an.Case(a), nil, true)
+		if err := store.Add(ctx, s, &d); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(store.Load(ctx, key, session.Lineage{}, "").Labels())
+	}
+	// Output:
+	// []
+	// [untrusted]
+}
