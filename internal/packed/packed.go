@@ -72,7 +72,7 @@ func Members(r io.ReaderAt, size int64, q Query) ([]Member, error) {
 }
 
 // unread are how files of formats begin that are not read.
-var unread = [...]string{"\xfd7zXZ\x00", "7z\xbc\xaf\x27\x1c", "LZIP", "\x1f\x9d", "\x89LZO\x00", "]\x00\x00"}
+var unread = [...]string{"\xfd7zXZ\x00", "7z\xbc\xaf\x27\x1c", "LZIP", "\x1f\x9d", "\x89LZO\x00", "]\x00\x00", "Rar!\x1a\x07", "070701", "070702", "070707", "\xc7\x71", "\x71\xc7"}
 
 func (l *list) read(r io.ReaderAt, size int64) error {
 	head := make([]byte, 512)

@@ -199,7 +199,7 @@ func (c *Case) persist() {
 		if e.Path == "" || e.Path == "/dev/null" {
 			continue
 		}
-		if class := effect.Persists(e.Path, e.Pattern, e.Recursive); class != "" && !(class == "agent_config" && c.worksHere(&e)) {
+		if class := c.place.Persists(e.Path, e.Pattern, e.Recursive); class != "" && !(class == "agent_config" && c.worksHere(&e)) {
 			c.Effects = append(c.Effects, effect.Effect{
 				Kind: effect.Persist, Path: e.Path, Pattern: e.Pattern, Recursive: e.Recursive, Reason: class, From: e.From, Sure: e.Sure,
 			})

@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/shieldcli/shield/pkg/knowledge"
@@ -29,6 +30,14 @@ func Persists(path string, pattern, recursive bool) string {
 		i -= len(class.Globs)
 	}
 	return ""
+}
+
+// Persists is like the function Persists, for a home folder that lies anywhere.
+func (pl *Place) Persists(path string, pattern, recursive bool) string {
+	if rest, ok := strings.CutPrefix(path, pl.Home+"/"); ok && pl.Home != "" {
+		path = "/root/" + rest
+	}
+	return Persists(path, pattern, recursive)
 }
 
 // Everyday reports whether a class of files that run code later is written in

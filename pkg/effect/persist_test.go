@@ -67,3 +67,13 @@ func TestEveryday(t *testing.T) {
 		}
 	}
 }
+
+func TestPersistsInHome(t *testing.T) {
+	t.Parallel()
+	pl := &Place{Home: "/data/users/me"}
+	for path, want := range map[string]string{"/data/users/me/.bashrc": "shell_startup", "/data/users/you/.bashrc": "", "/data/users/me/app/x": "", "/etc/ld.so.preload": "loader"} {
+		if got := pl.Persists(path, false, false); got != want {
+			t.Errorf("Persists(%q) = %q, want %q", path, got, want)
+		}
+	}
+}

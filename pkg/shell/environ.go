@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -121,7 +122,7 @@ func (s *state) startsLater(v abstract.Value, at effect.Span) {
 		}
 		one := v
 		one.Text, one.From = word, at
-		if p, pattern := s.place().Path(word, v.IsPattern); !pattern && startClasses[effect.Persists(p, false, false)] {
+		if p, pattern := s.place().Path(word, v.IsPattern); !pattern && startClasses[s.at.Persists(p, false, false)] {
 			s.path(effect.WriteFile, one, false)
 		}
 	}
@@ -330,6 +331,28 @@ func (s *state) placesOf(base string) []command.Word {
 		}
 	}
 	return out
+}
+
+// addedOptions returns the words of a program with the options that a variable adds to them.
+func (s *state) addedOptions(base string, argv []abstract.Value) []abstract.Value {
+	for _, name := range command.OptionVariables(base) {
+		c, ok := s.lookup(name)
+		if !ok || c.array || c.gone || !c.val.Known() {
+			continue // how it was set has been judged
+		}
+		var added []abstract.Value
+		for word := range strings.FieldsSeq(c.val.Text) {
+			v := c.val
+			v.Text = word
+			added = append(added, v)
+		}
+		end := slices.IndexFunc(argv, func(v abstract.Value) bool { return v.Text == "--" && v.Known() })
+		if end < 0 {
+			end = len(argv) // behind the letters that tar takes first
+		}
+		argv = slices.Concat(argv[:end], added, argv[end:])
+	}
+	return argv
 }
 
 // handsFunction defines a function that the environment hands to bash.

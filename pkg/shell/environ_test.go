@@ -229,3 +229,17 @@ func TestVariablesThatStartLater(t *testing.T) {
 		}
 	}
 }
+
+// TestHomeAnywhere holds that start-up files are known in a home folder that lies elsewhere than most.
+func TestHomeAnywhere(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{"FROB=~/.bashrc frob": true, "FROB=$HOME/.zshrc ls": true, "FROB=~/x ls": false, "FROB=.bashrc ls": false} {
+		got := false
+		for _, e := range Analyze(text, &effect.Place{CWD: "/data/users/me/app", Home: "/data/users/me"}).Effects {
+			got = got || e.Kind == effect.WriteFile
+		}
+		if got != want {
+			t.Errorf("%s: writes %t", text, got)
+		}
+	}
+}

@@ -20,7 +20,7 @@ func (s *state) program(argv []abstract.Value, io abstract.Streams) abstract.Val
 		return s.localProgram(argv, io)
 	}
 	base := programName(name)
-	argv = braced(base, argv)
+	argv = s.addedOptions(base, braced(base, argv))
 	words := commandWords(argv)
 	words[0].Text = base
 	s.installed(base, argv[0].From)

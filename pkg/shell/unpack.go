@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/internal/packed"
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
@@ -95,11 +96,15 @@ func archiveName(p string) bool {
 type tarWords struct {
 	clear   bool
 	shows   bool // members are written to standard output
+	top     bool // members keep names from the top, and that climb
 	zeros   bool
 	archive string
 	only    []string // members that are unpacked; empty for all
 	without []string // names of which nothing is unpacked
 }
+
+// absolute matches letters of tar without a value that keep names from the top.
+var absolute = prefilter.Lazy(`^-[a-zA-Z]*P[a-zA-Z]*$`)
 
 // readTar reads the words of tar. Options of which it does not know whether they have
 // a value make them unclear.
@@ -109,11 +114,17 @@ func readTar(argv []abstract.Value) (w tarWords) {
 		if v.Text == "--ignore-zeros" || len(v.Text) > 1 && v.Text[0] == '-' && v.Text[1] != '-' && strings.Contains(v.Text, "i") || strings.HasPrefix(v.Text, "--ig") {
 			w.zeros = true
 		}
+		if strings.HasPrefix(v.Text, "--abs") || v.Text == "-P" || absolute().MatchString(v.Text) {
+			w.top = true
+		}
+	}
+	if len(argv) > 1 && !strings.HasPrefix(argv[1].Text, "-") && strings.Contains(argv[1].Text, "P") {
+		w.top = true
 	}
 	if len(argv) > 1 && !strings.HasPrefix(argv[1].Text, "-") && strings.Contains(argv[1].Text, "i") {
 		w.zeros = true
 	}
-	unclear, listed := tarWords{zeros: w.zeros}, false // listed: what is unpacked is said elsewhere too
+	unclear, listed := tarWords{zeros: w.zeros, top: w.top}, false // listed: what is unpacked is said elsewhere too
 	for i := 1; i < len(argv); i++ {
 		v := argv[i]
 		if !v.Known() {
@@ -151,7 +162,7 @@ func readTar(argv []abstract.Value) (w tarWords) {
 			for letters != "" {
 				letter := letters[0]
 				letters = letters[1:]
-				if strings.IndexByte("xzjJvpkmoiawO", letter) >= 0 {
+				if strings.IndexByte("xzjJvpkmoiawOP", letter) >= 0 {
 					w.shows = w.shows || letter == 'O'
 					continue
 				}
@@ -191,7 +202,7 @@ func readTar(argv []abstract.Value) (w tarWords) {
 var tarFlags = map[string]bool{
 	"--extract": true, "--get": true, "--gzip": true, "--gunzip": true, "--ungzip": true, "--bzip2": true, "--xz": true, "--zstd": true, "--auto-compress": true,
 	"--verbose": true, "--touch": true, "--no-same-owner": true, "--no-same-permissions": true, "--same-owner": true, "--same-permissions": true, "--preserve-permissions": true,
-	"--overwrite": true, "--keep-old-files": true, "--skip-old-files": true, "--keep-newer-files": true, "--ignore-zeros": true, "--to-stdout": true, "--wildcards": true,
+	"--overwrite": true, "--keep-old-files": true, "--skip-old-files": true, "--keep-newer-files": true, "--ignore-zeros": true, "--to-stdout": true, "--wildcards": true, "--absolute-names": true,
 }
 
 // tarValues are those with one.
@@ -252,12 +263,16 @@ func (u *unpacking) unpack() {
 	switch {
 	case errors.Is(err, packed.ErrLimit), u.found > maxUnpacked:
 		u.s.dynamic(effect.CauseLimit, name+" holds more than is read of an archive (large, or many files that run code later), so the rest is not known; approve it if you know where it comes from, or list it first", u.at)
+	case errors.Is(err, packed.ErrUnread):
+		u.s.dynamic(effect.CauseUnread, "what "+name+" holds is not known, as shield does not read archives of its format", u.at)
 	case errors.Is(err, packed.ErrFormat) && u.named && (tars[u.base] || zips[u.base]):
 		u.s.dynamic(effect.CauseLimit, name+" does not begin as an archive, so what it holds is not known", u.at)
 	case u.twice:
 		u.s.dynamic(effect.CauseLimit, "links in "+name+" may lead to more than one place", u.at)
 	case err != nil && len(members) > 0:
 		u.s.dynamic(effect.CauseLimit, "what "+name+" holds cannot be read to its end", u.at)
+	case err != nil && u.top:
+		u.s.dynamic(effect.CauseUnread, u.base+" unpacks paths from the top of the file system, and what "+name+" holds was not read", u.at)
 	case err == nil && u.renames:
 		u.s.dynamic(effect.CauseUnresolved, u.base+" gives what "+name+" holds other names", u.at)
 	}
@@ -348,7 +363,7 @@ func (u *unpacking) wanted(name string) bool {
 
 // counts reports whether a file has an effect beside that on its folder.
 func (u *unpacking) counts(p string) bool {
-	return p != "" && (effect.Persists(p, false, false) != "" || path.Base(p) == "CODEOWNERS")
+	return p != "" && (u.s.at.Persists(p, false, false) != "" || path.Base(p) == "CODEOWNERS")
 }
 
 // member records the effects of a member.

@@ -59,10 +59,17 @@ func TestUnpacks(t *testing.T) {
 	}
 	cwd := place.CWD
 	for text, want := range map[string]string{
-		"tar xf good.tar": "", "tar xf nothere.tar": "", "tar xf a.tar.xz": "", "tar tf up.tar": "", "tar cf up.tar x": "",
+		"tar xf good.tar": "", "tar xf nothere.tar": "", "tar tf a.tar.xz": "", "tar tf up.tar": "", "tar cf up.tar x": "",
 		"tar xf hook.tar": "write_file " + cwd + "/p/.git/hooks/pre-commit", "tar xf hook.tar --strip-components=1": "write_file " + cwd + "/.git/hooks/pre-commit",
 		"cat hook.tar | tar x -C sub": "write_file " + cwd + "/sub/p/.git/hooks/pre-commit", "tar x < hook.tar": "write_file " + cwd + "/p/.git/hooks/pre-commit",
 		"tar xf up.tar": "write_file /home/.bashrc", "unzip -d sub up.tar": "write_file /home/me/.bashrc", "tar xf abs.tar": "write_file /home/me/.bashrc", "tar xf link.tar": "write_file /home/me/.bashrc", "tar xf hard.tar": "read_file /home/.bashrc",
+		"tar xf a.tar.xz": "unread", "xz -dc a.tar.xz | tar x": "unread", "7z x a.tar.xz": "unread", "tar xPf nothere.tar": "unread", "TAR_OPTIONS=-P tar xf nothere.tar": "unread", "tar xPf good.tar": "",
+		"TAR_OPTIONS='-C sub' tar xf hook.tar": "write_file " + cwd + "/sub/p/.git/hooks/pre-commit", "TAR_OPTIONS=--exclude=.git tar xf hook.tar": "",
+		"jar xf hook.zip": "pre-commit", "jar tf hook.zip": "read_file " + cwd + "/hook.zip;", "unar hook.zip": "pre-commit", "cpio -i < hook.tar": "pre-commit",
+		"pwsh -c 'Expand-Archive hook.zip .'": "pre-commit", "pwsh -c 'Expand-Archive -Path good.tar -DestinationPath x'": "create_directory " + cwd + "/x;",
+		"python3 -c 'import zipfile; zipfile.ZipFile(\"hook.zip\").extractall()'": "pre-commit", "python3 -c 'import shutil; shutil.unpack_archive(\"hook.tar\", \"x\")'": cwd + "/x/p/.git/hooks/pre-commit",
+		"python3 -c 'import tarfile\nwith tarfile.open(\"hook.tar\") as t:\n  t.extractall(path=\"x\")'": cwd + "/x/p/.git/hooks/pre-commit", "python3 -c 'import zipfile; print(zipfile.ZipFile(\"hook.zip\").namelist())'": "read_file " + cwd + "/hook.zip;",
+		"python3 -c 'import tarfile; tarfile.open(\"good.tar\").extractall()'": "",
 		"tar xf in.tar": "write_file " + cwd + "/.git/hooks/pre-commit", "tar xf in2.tar": "write_file /home/me/z/.bashrc", "tar xf over.tar": "write_file " + cwd + "/.git/hooks/pre-commit", "tar xf two.tar": "limit",
 		"tar xf bad.tar": "limit", "cat bad.tar | tar x": "limit", "7z x bad.tar": "", "unzip bad.tar": "limit",
 		"tar xf zeros.tar": "", "tar xif zeros.tar": "pre-commit", "tar xf zeros.tar --ignore-zeros": "pre-commit",

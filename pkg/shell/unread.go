@@ -145,7 +145,7 @@ func (s *state) awaited(f abstract.Value) bool {
 // ofPeople reports whether a path outside the workspace is in a home folder, where anyone who
 // waits for a script can put one.
 func (s *state) ofPeople(p string) bool {
-	return s.strange(p, false, true) && effect.Persists(p, false, false) == "" && (s.at.Home != "" && under(p, s.at.Home) || under(p, "~") || under(p, "/root"))
+	return s.strange(p, false, true) && s.at.Persists(p, false, false) == "" && (s.at.Home != "" && under(p, s.at.Home) || under(p, "~") || under(p, "/root"))
 }
 
 // shared reports whether a path lies in a folder in which every user and program can put a file.
@@ -309,7 +309,7 @@ func (s *state) strange(p string, pattern, option bool) bool {
 	if _, tool := toolFolders().Covers(tail, pattern, false, false); tool {
 		return false
 	}
-	return option || effect.Persists(p, pattern, false) != ""
+	return option || s.at.Persists(p, pattern, false) != ""
 }
 
 // toolFolders are where programs, their libraries and their caches are.

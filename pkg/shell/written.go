@@ -44,7 +44,7 @@ func written(file, text string, at *effect.Place, runs bool) (out []effect.Effec
 	if strings.HasPrefix(text, "#!") && (format == "" || format == "shell") {
 		format = scriptLanguage(file, []byte(text))
 	}
-	class := effect.Persists(file, false, false)
+	class := place.Persists(file, false, false)
 	if !runs {
 		out = append(writtenSources(file, text), settingCode(file, text)...)
 	}

@@ -1,9 +1,10 @@
 package command
 
 import (
-	"github.com/shieldcli/shield/pkg/effect"
 	"strings"
+	"sync"
 
+	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
@@ -41,6 +42,25 @@ func Far(address string) bool {
 	_, ok := Variable(Word{Text: "ALL_PROXY=http://" + address})
 	return ok
 }
+
+// OptionVariables returns the variables whose value a program adds to its own options.
+func OptionVariables(program string) []string { return optionVariables()[program] }
+
+var optionVariables = sync.OnceValue(func() map[string][]string {
+	out := map[string][]string{}
+	for _, g := range knowledge.RunningGroups {
+		if g.Holds != "options" {
+			continue
+		}
+		program, _, _ := strings.Cut(g.Of, " ")
+		for _, name := range g.Names {
+			if !strings.Contains(name, "*") {
+				out[program] = append(out[program], name)
+			}
+		}
+	}
+	return out
+})
 
 // RunsUnknown reports whether a value of which nothing is known may be code, a
 // program or a file of code to the programs that look at a variable. Folders and

@@ -24,7 +24,7 @@ var programs = [...]program{
 	{"a2ps", &syntaxGs},
 	{"aa-enforce", &syntaxUpdate_alternatives},
 	{"aafire", &syntaxAafire},
-	{"aapt", &syntaxJar},
+	{"aapt", &syntaxJarsigner},
 	{"aarch64", &syntaxSetarch},
 	{"ab", &syntaxRpcclient},
 	{"abcl", &syntaxRscript},
@@ -99,7 +99,7 @@ var programs = [...]program{
 	{"any:service", &syntaxAny_3aservice},
 	{"apg", &syntaxApg},
 	{"apk", &syntaxApk},
-	{"apksigner", &syntaxJar},
+	{"apksigner", &syntaxJarsigner},
 	{"aplay", &syntaxSox},
 	{"apparmor_parser", &syntaxApparmor_parser},
 	{"appcmd", &syntaxAppcmd},
@@ -293,7 +293,7 @@ var programs = [...]program{
 	{"bun", &syntaxBun},
 	{"bundle", &syntaxBundle},
 	{"bundler", &syntaxBundle},
-	{"bundletool", &syntaxJar},
+	{"bundletool", &syntaxJarsigner},
 	{"bunx", &syntaxNpx},
 	{"bunzip2", &syntaxGzip},
 	{"busctl", &syntaxBootctl},
@@ -603,7 +603,7 @@ var programs = [...]program{
 	{"cypress", &syntaxJest},
 	{"cython", &syntaxGcc},
 	{"d2", &syntaxGs},
-	{"d8", &syntaxJar},
+	{"d8", &syntaxJarsigner},
 	{"dagster", &syntaxNeonctl},
 	{"dapr", &syntaxNeonctl},
 	{"darkhttpd", &syntaxHttpd},
@@ -1383,7 +1383,7 @@ var programs = [...]program{
 	{"janet", &syntaxRscript},
 	{"jaq", &syntaxJq},
 	{"jar", &syntaxJar},
-	{"jarsigner", &syntaxJar},
+	{"jarsigner", &syntaxJarsigner},
 	{"jasmine", &syntaxJest},
 	{"jattach", &syntaxReptyr},
 	{"java", &syntaxJava},
@@ -1407,7 +1407,7 @@ var programs = [...]program{
 	{"jj", &syntaxJj},
 	{"jjs", &syntaxRscript},
 	{"jless", &syntaxJless},
-	{"jlink", &syntaxJar},
+	{"jlink", &syntaxJarsigner},
 	{"jo", &syntaxJo},
 	{"jobs", &syntaxJobs},
 	{"joe", &syntaxNano},
@@ -1416,7 +1416,7 @@ var programs = [...]program{
 	{"jot", &syntaxColrm},
 	{"journalctl", &syntaxJournalctl},
 	{"jp2a", &syntaxJp2a},
-	{"jpackage", &syntaxJar},
+	{"jpackage", &syntaxJarsigner},
 	{"jpeginfo", &syntaxFfprobe},
 	{"jpegoptim", &syntaxConvert},
 	{"jpegtopnm", &syntaxPamscale},
@@ -1487,7 +1487,7 @@ var programs = [...]program{
 	{"kextload", &syntaxKextload},
 	{"keydb-cli", &syntaxRedis_cli},
 	{"keyring", &syntaxBw},
-	{"keytool", &syntaxJar},
+	{"keytool", &syntaxJarsigner},
 	{"kibana-plugin", &syntaxGrafana_cli},
 	{"kill", &syntaxKill},
 	{"killall", &syntaxKillall},
@@ -1634,7 +1634,7 @@ var programs = [...]program{
 	{"losetup", &syntaxLosetup},
 	{"lpass", &syntaxBw},
 	{"ls", &syntaxLs},
-	{"lsar", &syntax7z},
+	{"lsar", &syntaxUnar},
 	{"lsattr", &syntaxLsattr},
 	{"lsb_release", &syntaxPs},
 	{"lsblk", &syntaxDf},
@@ -2360,7 +2360,7 @@ var programs = [...]program{
 	{"productbuild", &syntaxCodesign},
 	{"productsign", &syntaxCodesign},
 	{"profiles", &syntaxInstaller},
-	{"proguard", &syntaxJar},
+	{"proguard", &syntaxJarsigner},
 	{"promptfoo", &syntaxJupyter},
 	{"proot", &syntaxUnshare},
 	{"proselint", &syntaxGocloc},
@@ -2498,7 +2498,7 @@ var programs = [...]program{
 	{"qwinsta", &syntaxQwinsta},
 	{"r2", &syntaxRscript},
 	{"r3", &syntaxRscript},
-	{"r8", &syntaxJar},
+	{"r8", &syntaxJarsigner},
 	{"rabbitmq-plugins", &syntaxNeonctl},
 	{"rabbitmq-streams", &syntaxNeonctl},
 	{"rabbitmqadmin", &syntaxNats},
@@ -3176,7 +3176,7 @@ var programs = [...]program{
 	{"umount", &syntaxUmount},
 	{"unalias", &syntaxAlias},
 	{"uname", &syntaxUname},
-	{"unar", &syntax7z},
+	{"unar", &syntaxUnar},
 	{"unbuffer", &syntaxNohup},
 	{"unbuild", &syntaxJest},
 	{"uncompress", &syntaxGzip},
@@ -3493,7 +3493,7 @@ var programs = [...]program{
 	{"zig", &syntaxGcc},
 	{"zinit", &syntaxKrew},
 	{"zip", &syntaxZip},
-	{"zipalign", &syntaxJar},
+	{"zipalign", &syntaxJarsigner},
 	{"zipgrep", &syntaxZipgrep},
 	{"zipinfo", &syntaxUnzip},
 	{"zipnote", &syntaxZipnote},
@@ -18242,7 +18242,46 @@ var syntaxIsoinfo = syntax{style: long, options: []option{
 	{"dev=", &action_values_Read},
 }, base: &action_streams_out_Input_setOut}
 
-var syntaxJar = syntax{style: open | bare, operands: shape{rest: roleMaybeFile}, base: &action_class_localWrite_here_WriteTree}
+var syntaxJar = syntax{style: gnu | bare, options: []option{
+	{"--create", &action_operands_rest_ReadTree_turns_Archive_Write},
+	{"--date", &action_values_Word},
+	{"--describe-module", &action_none},
+	{"--dir", &action_values_Folder_flags_notHere},
+	{"--extract", &action_4f976e1638d2},
+	{"--file", &action_values_Archive},
+	{"--generate-index", &action_none},
+	{"--hash-modules", &action_values_Word},
+	{"--keep-old-files", &action_none},
+	{"--list", &action_operands_rest_Text_turns_Archive_Read},
+	{"--main-class", &action_values_Word},
+	{"--manifest", &action_values_Read},
+	{"--module-path", &action_values_Read},
+	{"--module-version", &action_values_Word},
+	{"--no-compress", &action_none},
+	{"--no-manifest", &action_none},
+	{"--release", &action_values_Word},
+	{"--update", &action_operands_rest_ReadTree_turns_Archive_Edit},
+	{"--verbose", &action_none},
+	{"-0", &action_none},
+	{"-C", &action_values_Folder_flags_notHere},
+	{"-M", &action_none},
+	{"-P", &action_none},
+	{"-c", &action_operands_rest_ReadTree_turns_Archive_Write},
+	{"-d", &action_none},
+	{"-e", &action_values_Word},
+	{"-f", &action_values_Archive},
+	{"-i", &action_none},
+	{"-k", &action_none},
+	{"-m", &action_values_Read},
+	{"-n", &action_none},
+	{"-p", &action_values_Read},
+	{"-t", &action_operands_rest_Text_turns_Archive_Read},
+	{"-u", &action_operands_rest_ReadTree_turns_Archive_Edit},
+	{"-v", &action_none},
+	{"-x", &action_4f976e1638d2},
+}, operands: shape{rest: roleText}}
+
+var syntaxJarsigner = syntax{style: open | bare, operands: shape{rest: roleMaybeFile}, base: &action_class_localWrite_here_WriteTree}
 
 var syntaxJava = syntax{style: long | first, language: "code", options: []option{
 	{"--add-exports", &action_values_Word},
@@ -31181,6 +31220,41 @@ var syntaxUname = syntax{style: long | bundled, options: []option{
 	{"-v", &action_none},
 }}
 
+var syntaxUnar = syntax{style: gnu, options: []option{
+	{"-D", &action_none},
+	{"-E", &action_values_Word},
+	{"-copy-time", &action_none},
+	{"-d", &action_none},
+	{"-e", &action_values_Word},
+	{"-encoding", &action_values_Word},
+	{"-f", &action_none},
+	{"-force-directory", &action_none},
+	{"-force-overwrite", &action_none},
+	{"-force-rename", &action_none},
+	{"-force-skip", &action_none},
+	{"-forks", &action_values_Word},
+	{"-h", &action_none},
+	{"-help", &action_none},
+	{"-i", &action_none},
+	{"-indexes", &action_none},
+	{"-k", &action_values_Word},
+	{"-no-directory", &action_none},
+	{"-no-recursion", &action_none},
+	{"-nr", &action_none},
+	{"-o", &action_values_WriteTree_flags_notHere},
+	{"-output-directory", &action_values_WriteTree_flags_notHere},
+	{"-p", &action_values_Word},
+	{"-password", &action_values_Word},
+	{"-password-encoding", &action_values_Word},
+	{"-q", &action_none},
+	{"-quiet", &action_none},
+	{"-r", &action_none},
+	{"-s", &action_none},
+	{"-t", &action_none},
+	{"-v", &action_none},
+	{"-version", &action_none},
+}, operands: shape{head: []role{roleRead}, rest: roleText}, base: &action_class_localWrite_here_WriteTree}
+
 var syntaxUni2ascii = syntax{options: []option{
 	{"-B", &action_none},
 	{"-E", &action_none},
@@ -36545,6 +36619,7 @@ var action_3ef27b3420af = action{values: []role{roleText}, class: localWrite, st
 var action_3f35b15c72e8 = action{class: destructive, turns: []turn{{roleReadTree, roleDelete}}, flags: recursive}
 var action_494e032f391f = action{values: []role{roleProcess}, effects: []effect.Kind{effect.ReadClipboard}, operands: &shape_rest_Text}
 var action_4d6b69cb0ece = action{effects: []effect.Kind{effect.Persist}, streams: streams{in: Code, setIn: true}, harm: "schedules", undo: effect.LosesLater}
+var action_4f976e1638d2 = action{class: localWrite, operands: &shape_rest_Text, turns: []turn{{roleArchive, roleRead}}, here: roleWriteTree}
 var action_516a498c9f2d = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, flags: reject, verb: "run"}
 var action_60394c34c26c = action{class: network, streams: streams{in: Upload, setIn: true, out: Download, setOut: true}}
 var action_668836957217 = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, flags: reject}
@@ -36810,6 +36885,8 @@ var action_operands_rest_Move = action{operands: &shape_rest_Move}
 var action_operands_rest_Process = action{operands: &shape_rest_Process}
 var action_operands_rest_Read = action{operands: &shape_rest_Read}
 var action_operands_rest_ReadTree = action{operands: &shape_rest_ReadTree}
+var action_operands_rest_ReadTree_turns_Archive_Edit = action{operands: &shape_rest_ReadTree, turns: []turn{{roleArchive, roleEdit}}}
+var action_operands_rest_ReadTree_turns_Archive_Write = action{operands: &shape_rest_ReadTree, turns: []turn{{roleArchive, roleWrite}}}
 var action_operands_rest_Read_turns_Archive_Read = action{operands: &shape_rest_Read, turns: []turn{{roleArchive, roleRead}}}
 var action_operands_rest_ShellWords = action{operands: &shape_rest_ShellWords}
 var action_operands_rest_Text = action{operands: &shape_rest_Text}

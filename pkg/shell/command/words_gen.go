@@ -65,11 +65,14 @@ var Unpackers = Words{
 	"7zr":        true,
 	"7zz":        true,
 	"bsdtar":     true,
+	"cpio":       true,
 	"gtar":       true,
+	"jar":        true,
 	"py:tarfile": true,
 	"py:zipfile": true,
 	"tar":        true,
 	"unar":       true,
+	"unrar":      true,
 	"unzip":      true,
 }
 

@@ -78,6 +78,8 @@ const (
 	types            // it loads code, or compiles it
 	asks             // its output is a password that the user is asked for
 	reveals          // it may show such a password as text
+	unpacks          // it puts what an archive holds into a folder
+	makes            // it makes a file or a folder, or a link to one
 )
 
 var cmdletIndex = sync.OnceValue(func() map[string]*cmdlet {

@@ -75,9 +75,9 @@ var cmdlets = [...]cmdlet{
 		{"computername", contactsHost, true, false},
 		{"credential", noted, false, false},
 	}},
-	{name: "expand-archive", class: effect.LocalWrite, params: []param{
+	{name: "expand-archive", class: effect.LocalWrite, special: unpacks, params: []param{
 		{"path", reads, true, true},
-		{"destinationpath", writes, true, false},
+		{"destinationpath", creates, true, false},
 		{"literalpath", reads, false, false},
 		{"force", switches, false, false},
 	}},
@@ -316,13 +316,14 @@ var cmdlets = [...]cmdlet{
 		{"name", noted, true, false},
 		{"value", noted, true, false},
 	}},
-	{name: "new-item", aliases: []string{"ni"}, class: effect.LocalWrite, params: []param{
+	{name: "new-item", aliases: []string{"ni"}, class: effect.LocalWrite, special: makes, params: []param{
 		{"path", writes, true, false},
 		{"itemtype", noted, false, false},
 		{"name", noted, false, false},
-		{"value", noted, false, false},
+		{"value", holds, false, false},
 		{"force", switches, false, false},
 		{"type", noted, false, false},
+		{"target", holds, false, false},
 	}},
 	{name: "new-itemproperty", class: effect.LocalWrite, params: []param{
 		{"path", writes, true, false},

@@ -283,6 +283,9 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 			}
 		case writes, deletes, moves, setsMode, creates, lists:
 			written = append(written, p.touch(c, a.use, v, recursive)...)
+			if name, ok := strings.CutPrefix(strings.ToLower(v.Text), "env:"); ok && a.use == writes {
+				p.w.SetEnvironment(strings.ToUpper(strings.TrimLeft(name, `\/`)), valueOf(args), p.at)
+			}
 			if strings.HasPrefix(strings.ToLower(v.Text), "env:") && a.use == lists {
 				out.Taint |= abstract.Dump
 			}
@@ -356,6 +359,19 @@ func (p *pwsh) deletesRemote(c *cmdlet, args []psArg) {
 	if says != "" && !effect.ThisMachine(to) {
 		p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: c.name, Host: to, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Reason: says, From: p.at})
 	}
+}
+
+// valueOf is what a cmdlet gives the item that it names.
+func valueOf(args []psArg) abstract.Value {
+	for _, a := range args {
+		if a.param == "value" && a.given {
+			return a.val
+		}
+	}
+	if vals := values(args); len(vals) == 2 {
+		return vals[1]
+	}
+	return abstract.Unknown("…", 0)
 }
 
 // choosers are commands that output some of the objects of their input.
@@ -487,7 +503,7 @@ func (p *pwsh) touch(c *cmdlet, u use, v abstract.Value, recursive bool) []abstr
 		}
 		return nil
 	}
-	if name, ok := strings.CutPrefix(lower, "env:"); ok && u != reads && u != lists {
+	if name, ok := strings.CutPrefix(lower, "env:"); ok && u != reads && u != lists && u != writes {
 		p.w.SetEnvironment(strings.ToUpper(strings.TrimLeft(name, `\/`)), abstract.Unknown("…", v.Taint), p.at)
 	}
 	for _, drive := range [...]string{"env:", "function:", "variable:", "alias:", "cert:", "wsman:"} {
@@ -524,6 +540,43 @@ func (p *pwsh) list(v abstract.Value) []abstract.Value {
 		return []abstract.Value{v}
 	}
 	return splitWords(v)
+}
+
+// unpack puts what an archive holds into a folder: the one that is named, else one of its name.
+func (p *pwsh) unpack(args []psArg) {
+	from, into := abstract.Value{}, abstract.Lit(".")
+	for _, a := range args {
+		switch {
+		case !a.given:
+		case a.use == reads:
+			from = a.val
+		case a.use == creates:
+			into = a.val
+		}
+	}
+	if from.Known() && from.Text != "" && into.Known() {
+		p.w.Call([]abstract.Value{abstract.Lit("bsdtar"), abstract.Lit("-xf"), from, abstract.Lit("-C"), into})
+	}
+}
+
+// link notes what a new item names that is a link.
+func (p *pwsh) link(args []psArg) {
+	is := false
+	var at, to abstract.Value
+	for _, a := range args {
+		switch {
+		case !a.given:
+		case a.use == writes:
+			at = a.val
+		case a.use == holds:
+			to = a.val
+		case strings.HasSuffix(strings.ToLower(a.val.Text), "link") || strings.EqualFold(a.val.Text, "junction"):
+			is = true
+		}
+	}
+	if is {
+		p.w.Link(at, to)
+	}
 }
 
 // after does what is special to some cmdlets.
@@ -588,5 +641,9 @@ func (p *pwsh) after(c *cmdlet, args []psArg, in, program abstract.Value, progra
 		}
 	case types:
 		p.addType(c, args)
+	case unpacks:
+		p.unpack(args)
+	case makes:
+		p.link(args)
 	}
 }

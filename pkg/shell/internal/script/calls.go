@@ -46,6 +46,8 @@ const (
 	queries // its first argument is SQL
 	wipes   // all that a table or a database holds
 	changesFolder
+	opensArchive // a path and a mode
+	unpacks      // an archive into a folder
 )
 
 // A callRole says what a call does if its owner and language fit.
@@ -137,6 +139,10 @@ func (p *script) call(f operand, args []operand) operand {
 		recv.Value = abstract.Unknown("…", recv.Taint) // p.unlink(): the path is not known
 		args, first = []operand{recv}, recv
 	}
+	if r == unpacks && full[0] == '.' {
+		args = append([]operand{recv}, args...)
+		first = recv
+	}
 	// Path("x").read_text(): the receiver is the path.
 	if full[0] == '.' && len(recv.Text) > 0 && (r == readsFile || r == writesFile || r == deletes || r == lists || r == deletesTree || r == opens || r == setsMode || r == makesFolder) && !recv.Bare {
 		args = append([]operand{recv}, args...)
@@ -207,6 +213,10 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 		} else {
 			p.run(path)
 		}
+	case opensArchive:
+		return p.archive(args, path)
+	case unpacks:
+		p.unpack(full, args)
 	case opens, readsFile, writesFile, deletes, deletesTree, lists, moves, copies, links, setsMode, makesFolder:
 		return p.actOnFile(r, full, path, args, result)
 	case sendsFile:

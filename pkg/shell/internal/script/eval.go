@@ -32,6 +32,9 @@ func (p *script) expr() operand {
 		case t.text == "/" && t.kind == punctToken && p.language == "python" && isPath(left):
 			p.i++
 			left, _ = joinPath([]operand{left, p.operand()})
+		case t.kind == nameToken && t.text == "as" && p.language == "python" && !t.newline:
+			p.as(left)
+			return left
 		case t.kind != punctToken:
 			return left
 		case t.text == "+" || t.text == "." || t.text == ".." || t.text == "<<" && p.language == "ruby":
@@ -73,6 +76,16 @@ func (p *script) expr() operand {
 		}
 	}
 	return left
+}
+
+// as binds the name behind the "as" of a with statement.
+func (p *script) as(v operand) {
+	if p.i+1 < len(p.tokens) && p.tokens[p.i+1].kind == nameToken && len(p.vars) < 1024 {
+		p.i += 2
+		p.loose(v)
+		v.used = true
+		p.vars[p.tokens[p.i-1].text] = v
+	}
 }
 
 // isPath reports whether a value that is divided is a path, not a number.

@@ -95,6 +95,29 @@ func (p *script) write(path, content abstract.Value) {
 	p.w.Store(at, pattern, content)
 }
 
+// archive is the opening of an archive: its value is its path.
+func (p *script) archive(args []operand, path abstract.Value) operand {
+	if len(args) > 1 && strings.ContainsAny(args[1].Text, "wax") {
+		p.write(path, abstract.Value{})
+		return operand{Value: abstract.Unknown("archive", path.Taint), used: true}
+	}
+	p.read(path)
+	return operand{Value: path, used: true}
+}
+
+// unpack puts what the first argument holds, an archive, into the folder that the second names.
+func (p *script) unpack(full string, args []operand) {
+	into := abstract.Lit(".")
+	if len(args) > 1 {
+		into = args[1].Value
+	}
+	into.From = p.at
+	p.w.Path(effect.WriteFile, into, true)
+	if from := args[0]; from.Known() && from.Text != "" && !from.isList && from.name == "" {
+		p.w.Call([]abstract.Value{abstract.Lit("bsdtar"), abstract.Lit("-xf"), from.Value, abstract.Lit("-C"), into})
+	}
+}
+
 // treeCopies are the calls that copy folders.
 var treeCopies = [...]string{"copytree", "cp_r", "cpSync", "cp"}
 

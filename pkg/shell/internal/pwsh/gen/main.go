@@ -45,7 +45,7 @@ var (
 	}
 	specials = map[string]string{
 		"content": "content", "evaluate": "evaluate", "output": "output", "joins": "joins", "passes": "passes", "object": "object", "folder": "folder",
-		"items": "items", "each": "each", "same": "same", "alias": "alias", "variable": "variable", "module": "module", "remote": "remote", "types": "types", "asks": "asks", "reveals": "reveals",
+		"items": "items", "each": "each", "same": "same", "alias": "alias", "variable": "variable", "module": "module", "remote": "remote", "types": "types", "asks": "asks", "reveals": "reveals", "unpacks": "unpacks", "makes": "makes",
 	}
 )
 
