@@ -100,7 +100,7 @@ func (r *inputReader) effect(e *effect.Effect) error {
 // or comes from a file that the action reads.
 func (r *inputReader) unnamed(e *effect.Effect) error {
 	if e.Program == "git" {
-		return r.repository(nil)
+		return r.repository(command.GitLine{})
 	}
 	if r.c.Action.Type != "execute_command" {
 		return nil
@@ -114,19 +114,13 @@ func (r *inputReader) unnamed(e *effect.Effect) error {
 
 // repository hashes what says which commits a push sends, where to, and what runs before
 // it: the content of commits is in their names.
-func (r *inputReader) repository(args []string) error {
-	dir := r.c.place.CWD
-	for i, arg := range args {
-		switch {
-		case arg == "-C" && i+1 < len(args):
-			at, pattern := r.c.place.Path(args[i+1], false)
-			if pattern {
-				return errors.New("its repository is not known")
-			}
-			dir = at
-		case strings.HasPrefix(arg, "--git-dir"), strings.HasPrefix(arg, "--work-tree"), arg == "--recurse-submodules":
-			return errors.New("its repository is not known")
-		}
+func (r *inputReader) repository(git command.GitLine) error {
+	dir, pattern := r.c.place.CWD, false
+	if git.Folder != "" {
+		dir, pattern = r.c.place.Path(git.Folder, false)
+	}
+	if pattern || git.Elsewhere || git.Has("", "--recurse-submodules") {
+		return errors.New("its repository is not known")
 	}
 	for at := dir; ; at = path.Dir(at) {
 		kind, err := r.kind(path.Join(at, ".git"))
@@ -214,8 +208,8 @@ func (r *inputReader) line(p string) (string, error) {
 // code or are not known. Those that only work with files are known by their effects.
 func (r *inputReader) arguments(e *effect.Effect) error {
 	if e.Program == "git" {
-		if slices.Contains(e.Args, "push") {
-			return r.repository(e.Args)
+		if git := command.Git(e.Args); git.Sub == "push" {
+			return r.repository(git)
 		}
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/knowledge"
+	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/undo"
 )
 
@@ -199,7 +200,7 @@ func (c *Case) programLoses(l *Losses, i int) {
 	within := func(o *effect.Effect) bool { return o.From.Start >= e.From.Start && o.From.End <= e.From.End }
 	const ofGit = effect.LosesDirty | effect.LosesBelow | effect.LosesUntracked | effect.LosesRefs
 	switch {
-	case e.Program == "git" && slices.Contains(e.Args, "stash") && slices.Contains(e.Args, "pop"):
+	case e.Program == "git" && command.Git(e.Args).Sub == "stash" && slices.Contains(e.Args, "pop"):
 		l.open("git stash pop changes files first, and keeps no copy of them")
 	case e.Loses&effect.LosesDatabase != 0:
 		for j := range c.Effects {
@@ -303,10 +304,8 @@ func (c *Case) gitLoses(l *Losses, e *effect.Effect, within func(*effect.Effect)
 // fromCommit reports whether git restore takes files from a commit, so that what only the index
 // has is lost, too.
 func fromCommit(e *effect.Effect) bool {
-	return slices.Contains(e.Args, "restore") && slices.ContainsFunc(e.Args, func(arg string) bool {
-		name, _, _ := strings.Cut(arg, "=")
-		return name == "--staged" || name == "--source" || strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.ContainsAny(arg, "sS")
-	})
+	git := command.Git(e.Args)
+	return git.Sub == "restore" && git.Has("sS", "--staged", "--source")
 }
 
 // stashes reports whether a command stashes changes of tracked files, or untracked files,
@@ -314,11 +313,10 @@ func fromCommit(e *effect.Effect) bool {
 func (c *Case) stashes(before *effect.Effect) (changes, untracked bool) {
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if e.Kind == effect.Execute && e.Program == "git" && e.From.Start < before.From.Start && slices.Contains(e.Args, "stash") {
-			changes = true
-			untracked = untracked || slices.ContainsFunc(e.Args, func(arg string) bool {
-				return arg == "--include-untracked" || arg == "--all" || strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.ContainsAny(arg, "ua")
-			})
+		if git := command.Git(e.Args); e.Kind == effect.Execute && e.Program == "git" && e.From.Start < before.From.Start && git.Sub == "stash" {
+			if len(git.Args) == 0 || strings.HasPrefix(git.Args[0], "-") || git.Args[0] == "push" || git.Args[0] == "save" {
+				changes, untracked = true, untracked || git.Has("ua", "--include-untracked", "--all")
+			}
 		}
 	}
 	return changes, untracked

@@ -37,7 +37,7 @@ func (c *Case) published() {
 		if where := c.prose(e); where != "" {
 			c.handOn(effect.Effect{Target: e.Program, From: e.From, Sure: e.Sure}, where)
 		}
-		if e.Program == "git" && stages(e.Args) {
+		if e.Program == "git" && stages(command.Git(e.Args)) {
 			where, whole := c.staged(e)
 			if where != "" {
 				c.handOn(effect.Effect{Target: "git", From: e.From, Sure: e.Sure}, where)
@@ -52,7 +52,7 @@ func (c *Case) published() {
 // prose returns which words of a command that reaches other people hold a credential, or
 // the file that it takes them from.
 func (c *Case) prose(e *effect.Effect) string {
-	commits := e.Program == "git" && slices.Contains([]string{"commit", "tag", "notes", "stash"}, e.Args[0])
+	commits := e.Program == "git" && slices.Contains([]string{"commit", "tag", "notes", "stash"}, command.Git(e.Args).Sub)
 	if !commits && !slices.ContainsFunc(c.Effects, func(o effect.Effect) bool {
 		return (o.Kind == effect.ChangeRemote || o.Kind == effect.SendMessage) && o.From == e.From && o.Host == ""
 	}) || slices.ContainsFunc(e.Args[:min(len(e.Args), 3)], func(arg string) bool { return command.SecretStores[arg] || arg == "variable" }) {
@@ -89,16 +89,8 @@ func (c *Case) prose(e *effect.Effect) string {
 }
 
 // stages reports whether git is told to take up files.
-func stages(args []string) bool {
-	switch args[0] {
-	case "add", "stage":
-		return true
-	case "commit":
-		return slices.ContainsFunc(args[1:], func(a string) bool {
-			return a == "--all" || len(a) > 1 && a[0] == '-' && a[1] != '-' && strings.Contains(strings.SplitN(a, "m", 2)[0], "a")
-		})
-	}
-	return false
+func stages(git command.GitLine) bool {
+	return git.Sub == "add" || git.Sub == "stage" || git.Sub == "commit" && git.Has("a", "--all")
 }
 
 // staged returns the first file with a credential that git is told to take up, and whether all of them
@@ -128,7 +120,8 @@ func (c *Case) staged(e *effect.Effect) (where string, whole bool) {
 	}
 	tracked := make(map[string]bool, len(t.Files))
 	s := search{files: disk{c.files}, left: maxLookedAt}
-	everything := len(below) == 0 || slices.Contains(e.Args, "-A") || slices.Contains(e.Args, "--all")
+	git := command.Git(e.Args)
+	everything := len(below) == 0 || git.Has("A", "--all")
 	within := func(p string) bool {
 		return everything && len(below) == 0 || slices.ContainsFunc(below, func(b string) bool { return p == b || strings.HasPrefix(p, b+"/") })
 	}
@@ -138,9 +131,8 @@ func (c *Case) staged(e *effect.Effect) (where string, whole bool) {
 			s.found = append(s.found, f.Path)
 		}
 	}
-	if e.Args[0] != "commit" && !slices.Contains(e.Args, "-u") && !slices.Contains(e.Args, "--update") {
-		forced := slices.ContainsFunc(e.Args, func(a string) bool { return a == "-f" || a == "--force" })
-		s.untracked(t, tracked, within, forced)
+	if git.Sub != "commit" && !git.Has("u", "--update") {
+		s.untracked(t, tracked, within, git.Has("f", "--force"))
 	}
 	return s.credential(t.Top)
 }

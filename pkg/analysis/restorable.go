@@ -97,14 +97,20 @@ func unsettles(e effect.Effect) bool {
 // keepsHistory reports whether git leaves the last commit, and all that it holds,
 // in the history. Options before the subcommand may make it anything.
 func keepsHistory(args []string) bool {
-	if len(args) == 0 || command.HistoryKeepers[args[0]] {
+	git := command.Git(args)
+	switch {
+	case len(args) == 0:
+		return true
+	case git.Sub != args[0]:
+		return false
+	case command.HistoryKeepers[git.Sub]:
 		return true
 	}
-	switch args[0] {
+	switch git.Sub {
 	case "commit":
-		return !slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--am") })
+		return !slices.ContainsFunc(git.Args, func(a string) bool { return strings.HasPrefix(a, "--am") })
 	case "push": // to a remote by its name: a path or a URL may be this repository
-		return !slices.ContainsFunc(args[1:], func(a string) bool {
+		return !slices.ContainsFunc(git.Args, func(a string) bool {
 			return a != "-u" && a != "--set-upstream" && (strings.ContainsAny(a, ":+.~") || strings.HasPrefix(a, "-") || strings.HasPrefix(a, "/"))
 		})
 	}

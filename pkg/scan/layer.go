@@ -11,6 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
 // A layer holds the files of one conversation as its transcript leaves them, over those of the
@@ -223,7 +224,7 @@ func (l *layer) apply(c *analysis.Case) {
 		case effect.DeleteFile, effect.DeleteDirectory:
 			l.remove(e.Path)
 		case effect.Execute:
-			if e.Program == "git" && len(e.Args) > 0 && slices.Contains(e.Args, "commit") {
+			if e.Program == "git" && command.Git(e.Args).Sub == "commit" {
 				l.commit(c.At().CWD)
 			}
 		}

@@ -136,7 +136,7 @@ func written(t *testing.T, texts ...string) (home string) {
 	return home
 }
 
-func command(text string) any { return map[string]string{"command": text} }
+func shellCommand(text string) any { return map[string]string{"command": text} }
 
 // TestFiles judges commands by the files that the transcript has written; what depends on one that is
 // not here is neither a question nor allowed.
@@ -146,7 +146,7 @@ func TestFiles(t *testing.T) {
 	write := func(path, text string) string {
 		return claudeLines("w"+path, app, "Write", map[string]string{"file_path": app + "/" + path, "content": text}, "ok")
 	}
-	run := func(text string) string { return claudeLines("r"+text, app, "Bash", command(text), "ok") }
+	run := func(text string) string { return claudeLines("r"+text, app, "Bash", shellCommand(text), "ok") }
 	for name, c := range map[string]struct {
 		text                      string
 		questions, blocks, cannot int
@@ -172,7 +172,7 @@ func TestFiles(t *testing.T) {
 func TestRan(t *testing.T) {
 	t.Parallel()
 	const key = "AKIAIOSFODNN7EXAMPLQ"
-	r := scanned(t, Options{Home: written(t, claudeLines("1", "/home/nobody-here/app", "Bash", command("rm -rf ~/ # "+key), "gone"))})
+	r := scanned(t, Options{Home: written(t, claudeLines("1", "/home/nobody-here/app", "Bash", shellCommand("rm -rf ~/ # "+key), "gone"))})
 	if len(r.Dangerous) != 1 || !strings.Contains(r.Dangerous[0].Example, "rm -rf ~/") {
 		t.Fatalf("%+v", r.Dangerous)
 	}
@@ -184,7 +184,7 @@ func TestRan(t *testing.T) {
 // TestRepeated counts a call once that a resumed conversation holds again.
 func TestRepeated(t *testing.T) {
 	t.Parallel()
-	text := claudeLines("toolu_0123456789abcdef", "/home/nobody-here/app", "Bash", command("git push -f"), "ok")
+	text := claudeLines("toolu_0123456789abcdef", "/home/nobody-here/app", "Bash", shellCommand("git push -f"), "ok")
 	r := scanned(t, Options{Home: written(t, text, text)})
 	if r.Calls != 1 || r.Repeated != 1 || r.Tasks != 1 {
 		t.Errorf("%+v", r)
@@ -194,7 +194,7 @@ func TestRepeated(t *testing.T) {
 // TestMalformed reads what is no transcript of a version that is known.
 func TestMalformed(t *testing.T) {
 	t.Parallel()
-	good := claudeLines("1", "/home/nobody-here/app", "Bash", command("ls"), "ok")
+	good := claudeLines("1", "/home/nobody-here/app", "Bash", shellCommand("ls"), "ok")
 	for name, c := range map[string]struct {
 		text, unknown string
 		calls         int
@@ -233,7 +233,7 @@ func TestMalformed(t *testing.T) {
 // TestEscapes makes visible what a terminal would obey.
 func TestEscapes(t *testing.T) {
 	t.Parallel()
-	text := claudeLines("1", "/home/nobody-here/app", "Bash", command("git push --force origin main # \x1b]0;x\x07\u202e"), "ok")
+	text := claudeLines("1", "/home/nobody-here/app", "Bash", shellCommand("git push --force origin main # \x1b]0;x\x07\u202e"), "ok")
 	r := scanned(t, Options{Home: written(t, text)})
 	if r.Questions != 1 {
 		t.Errorf("%+v", r)
@@ -250,7 +250,7 @@ func TestLinks(t *testing.T) {
 		t.Skip("links need a privilege")
 	}
 	home := written(t)
-	outside := written(t, claudeLines("1", "/home/nobody-here/app", "Bash", command("ls"), "ok"))
+	outside := written(t, claudeLines("1", "/home/nobody-here/app", "Bash", shellCommand("ls"), "ok"))
 	dir := filepath.Join(home, ".claude/projects")
 	if err := os.Symlink(filepath.Join(outside, ".claude/projects/-app/s0.jsonl"), filepath.Join(dir, "-app/a.jsonl")); err != nil {
 		t.Fatal(err)
@@ -270,7 +270,7 @@ func TestForeign(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give a file away")
 	}
-	home := written(t, claudeLines("1", "/home/nobody-here/app", "Bash", command("ls"), "ok"))
+	home := written(t, claudeLines("1", "/home/nobody-here/app", "Bash", shellCommand("ls"), "ok"))
 	if err := os.Chown(filepath.Join(home, ".claude/projects/-app/s0.jsonl"), 12345, 12345); err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +283,7 @@ func TestForeign(t *testing.T) {
 // TestReadOnly leaves the folder of a home as it was.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
-	home := written(t, claudeLines("1", "/home/nobody-here/app", "Bash", command("git push --force origin main; touch x"), "ok"))
+	home := written(t, claudeLines("1", "/home/nobody-here/app", "Bash", shellCommand("git push --force origin main; touch x"), "ok"))
 	list := func() (out []string) {
 		_ = filepath.WalkDir(home, func(path string, d fs.DirEntry, _ error) error {
 			info, err := d.Info()

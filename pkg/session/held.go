@@ -8,6 +8,7 @@ import (
 
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
 // A value that an action writes down may leave with what the next one sends: a file,
@@ -48,21 +49,17 @@ func Keeps(c *analysis.Case) bool {
 
 // recording reports whether an effect writes into a repository what a push sends.
 func recording(e *effect.Effect) bool {
-	return e.Kind == effect.Execute && e.Program == "git" && slices.ContainsFunc(e.Args[:min(len(e.Args), 4)], func(arg string) bool {
-		return slices.Contains([]string{"add", "branch", "checkout", "commit", "notes", "stage", "switch", "tag"}, arg)
-	})
+	return e.Kind == effect.Execute && e.Program == "git" &&
+		slices.Contains([]string{"add", "branch", "checkout", "commit", "notes", "stage", "switch", "tag"}, command.Git(e.Args).Sub)
 }
 
 // repository returns the path by which a repository is known: that of its metadata in
 // the workspace or, outside of one, in the working folder.
 func repository(c *analysis.Case, e *effect.Effect) string {
 	place := c.At()
-	dir := place.CWD
-	if i := slices.Index(e.Args, "-C"); i >= 0 && i+1 < len(e.Args) {
-		dir = e.Args[i+1]
-		if !path.IsAbs(dir) {
-			dir = path.Join(place.CWD, dir)
-		}
+	dir := command.Git(e.Args).Folder
+	if !path.IsAbs(dir) {
+		dir = path.Join(place.CWD, dir)
 	}
 	for _, root := range place.Roots {
 		if dir == root || strings.HasPrefix(dir, root+"/") {
@@ -77,21 +74,12 @@ func (s *Session) takes(c *analysis.Case, e *effect.Effect) bool {
 	if len(s.files) == 0 {
 		return false
 	}
-	var paths []string
-	all, commits := false, false
-	for _, arg := range e.Args {
-		switch {
-		case arg == "commit":
-			commits = true
-		case arg == "--all" || arg == "-A" || arg == ".":
-			all = true
-		case commits && strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.Contains(arg, "a"):
-			all = true
-		case !strings.HasPrefix(arg, "-"):
-			if !path.IsAbs(arg) {
-				arg = path.Join(c.At().CWD, arg)
-			}
-			paths = append(paths, arg)
+	git := command.Git(e.Args)
+	paths := git.Operands()
+	all := slices.Contains(paths, ".") || git.Has("A", "--all") || git.Sub == "commit" && git.Has("a")
+	for i, p := range paths {
+		if !path.IsAbs(p) {
+			paths[i] = path.Join(c.At().CWD, p)
 		}
 	}
 	top := path.Dir(repository(c, e))
@@ -130,7 +118,7 @@ func (s *Session) sends(c *analysis.Case) bool {
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		switch {
-		case e.Kind == effect.Execute && e.Program == "git" && slices.Contains(e.Args, "push"):
+		case e.Kind == effect.Execute && e.Program == "git" && command.Git(e.Args).Sub == "push":
 			if held(repository(c, e)) || slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return recording(&o) && s.takes(c, &o) }) {
 				return true
 			}

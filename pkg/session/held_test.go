@@ -64,6 +64,8 @@ func TestHeld(t *testing.T) {
 	}{
 		{"part", []string{"git commit -m 'key " + secretKey + "'", "git push"}},
 		{"part", []string{"git commit --allow-empty -m " + backwards, "git push origin main"}},
+		{"part", []string{"git -C . -c user.name=x -c user.email=y commit -m 'key " + secretKey + "'", "git -c user.name=x --no-pager push"}},
+		{"", []string{"git commit -m 'key " + secretKey + "'", "git log --grep push"}},
 		{"part", []string{"git tag -a v1 -m " + secretKey, "git push --tags"}},
 		{"part", []string{"git checkout -b x/" + secretKey, "git push -u origin HEAD"}},
 		{"part", []string{"git notes add -m " + secretKey, "git push origin refs/notes/*"}},

@@ -10,6 +10,7 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
 // What the account has that the workspace itself comes from is no stranger's: its
@@ -109,14 +110,19 @@ func repoints(c *analysis.Case) bool {
 		case e.Kind != effect.Execute || e.Program != "git" && e.Program != "gh":
 			return false
 		}
-		has := func(words ...string) bool {
-			return !slices.ContainsFunc(words, func(word string) bool { return !slices.Contains(e.Args, word) })
-		}
-		return has("remote", "set-url") || has("remote", "rename") || has("remote", "add", "origin") || has("repo", "set-default") ||
-			has("config") && slices.ContainsFunc(e.Args, func(arg string) bool {
+		has := func(word string) bool { return slices.Contains(e.Args, word) }
+		switch git := command.Git(e.Args); git.Sub {
+		case "repo":
+			return has("set-default")
+		case "remote":
+			return has("set-url") || has("rename") || has("add") && has("origin")
+		case "config":
+			return slices.ContainsFunc(git.Args, func(arg string) bool {
 				arg = strings.ToLower(arg)
-				return strings.Contains(arg, "insteadof") || strings.HasPrefix(arg, "include") || strings.HasPrefix(arg, "remote.") && !has("--get") && len(e.Args) > 2 || arg == "-e" || arg == "--edit"
+				return strings.Contains(arg, "insteadof") || strings.HasPrefix(arg, "include") || strings.HasPrefix(arg, "remote.") && !has("--get") && len(git.Args) > 1 || arg == "-e" || arg == "--edit"
 			})
+		}
+		return false
 	})
 }
 

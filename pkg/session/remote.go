@@ -26,7 +26,7 @@ func remotes(c *analysis.Case) (out []Remote) {
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.Execute && e.Program == "git" {
 			runs = true
-			if r, ok := remote(e.Args); ok {
+			if r, ok := remote(command.Git(e.Args)); ok {
 				r.Repository = repository(c, e)
 				out = append(out, r)
 			}
@@ -42,19 +42,14 @@ func remotes(c *analysis.Case) (out []Remote) {
 }
 
 // remote returns what a command of git says about a remote's address.
-func remote(args []string) (r Remote, ok bool) {
-	words := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return strings.HasPrefix(arg, "-") })
-	at := slices.IndexFunc(words, func(word string) bool { return word == "remote" || word == "config" })
-	if at < 0 {
-		return r, false
-	}
-	words = words[at:]
+func remote(git command.GitLine) (r Remote, ok bool) {
+	words := append([]string{git.Sub}, git.Operands()...)
 	n := len(words)
 	switch key := strings.ToLower(words[min(1, n-1)]); {
-	case n < 3 || slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--get") || strings.HasPrefix(arg, "--unset") }):
+	case n < 3 || slices.ContainsFunc(git.Args, func(arg string) bool { return strings.HasPrefix(arg, "--get") || strings.HasPrefix(arg, "--unset") }):
 		return r, false
 	case words[0] == "remote" && (key == "add" || key == "set-url") && n > 3:
-		r = Remote{Name: words[n-2], To: place(words[n-1]), Apart: slices.Contains(args, "--push")}
+		r = Remote{Name: words[n-2], To: place(words[n-1]), Apart: git.Has("", "--push")}
 		if key == "set-url" {
 			r.Name, r.To = words[2], place(words[3])
 		}
@@ -62,7 +57,7 @@ func remote(args []string) (r Remote, ok bool) {
 			return r, false // a fork, or a new project's
 		}
 	case words[0] == "config" && n > 3 && (words[1] == "set" || words[1] == "add"):
-		return remote(slices.Delete(slices.Clone(words), 1, 2))
+		return remote(command.GitLine{Sub: "config", Args: words[2:]})
 	case words[0] == "config" && strings.HasPrefix(key, "remote.") && (strings.HasSuffix(key, ".url") || strings.HasSuffix(key, ".pushurl")):
 		name := words[1][len("remote."):strings.LastIndexByte(words[1], '.')]
 		r = Remote{Name: name, To: place(words[2]), Apart: strings.HasSuffix(key, ".pushurl")}
@@ -124,13 +119,13 @@ func (s *Session) Pushes(c *analysis.Case) {
 	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		at := slices.Index(e.Args, "push")
-		if e.Kind != effect.Execute || e.Program != "git" || at < 0 {
+		git := command.Git(e.Args)
+		if e.Kind != effect.Execute || e.Program != "git" || git.Sub != "push" {
 			continue
 		}
 		name, repo := "origin", repository(c, e)
-		if n := slices.IndexFunc(e.Args[at+1:], func(arg string) bool { return !strings.HasPrefix(arg, "-") }); n >= 0 {
-			name = e.Args[at+1+n]
+		if to := git.Operands(); len(to) > 0 {
+			name = to[0]
 		}
 		for _, r := range s.all.Remotes {
 			if (r.Name == name || r.Name == "*") && (r.Repository == repo || r.Repository == "") && s.foreign(r) {

@@ -1,0 +1,61 @@
+package command
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// A GitLine is what the arguments of git say, whatever the subcommand.
+type GitLine struct {
+	Folder    string   // that -C names, as it is written; "" for the working folder
+	Elsewhere bool     // other options say where the repository is
+	Sub       string   // the subcommand; "" if there is none
+	Args      []string // what follows it
+}
+
+// Git reads the arguments of git.
+func Git(args []string) (l GitLine) {
+	for i := 0; i < len(args); i++ {
+		name, _, joined := strings.Cut(args[i], "=")
+		switch name {
+		case "-C":
+			if i++; i < len(args) && path.IsAbs(args[i]) {
+				l.Folder = args[i]
+			} else if i < len(args) {
+				l.Folder = path.Join(l.Folder, args[i])
+			}
+			continue
+		case "--git-dir", "--work-tree":
+			l.Elsewhere = true
+		case "-c", "--namespace", "--super-prefix", "--config-env", "--attr-source", "--list-cmds", "--shallow-file":
+		default:
+			if strings.HasPrefix(name, "-") {
+				continue
+			}
+			l.Sub, l.Args = args[i], args[i+1:]
+			return l
+		}
+		if !joined {
+			i++
+		}
+	}
+	return l
+}
+
+// Operands returns the words behind the subcommand that are no options.
+func (l GitLine) Operands() []string {
+	return slices.DeleteFunc(slices.Clone(l.Args), func(arg string) bool { return strings.HasPrefix(arg, "-") })
+}
+
+// Has reports whether an option stands behind the subcommand: one of some letters, alone or
+// before the text of -m, or one of some names.
+func (l GitLine) Has(letters string, names ...string) bool {
+	return slices.ContainsFunc(l.Args, func(arg string) bool {
+		if name, _, _ := strings.Cut(arg, "="); slices.Contains(names, name) {
+			return true
+		}
+		bundle, _, _ := strings.Cut(arg, "m")
+		return len(arg) > 1 && arg[0] == '-' && arg[1] != '-' && strings.ContainsAny(bundle, letters)
+	})
+}

@@ -1,0 +1,40 @@
+package command
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestGit holds where the subcommand of git is, which repository is meant, and which options count.
+func TestGit(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]GitLine{
+		"":                                   {},
+		"-C":                                 {},
+		"--version":                          {},
+		"push origin main":                   {Sub: "push", Args: []string{"origin", "main"}},
+		"-C a -c user.name=push -C b commit": {Folder: "a/b", Sub: "commit"},
+		"-C a -C /b status":                  {Folder: "/b", Sub: "status"},
+		"-c push commit -C HEAD":             {Sub: "commit", Args: []string{"-C", "HEAD"}},
+		"--git-dir push commit":              {Elsewhere: true, Sub: "commit"},
+		"--work-tree=push add":               {Elsewhere: true, Sub: "add"},
+		"--namespace x --no-pager push":      {Sub: "push"},
+		"--exec-path=/x push":                {Sub: "push"},
+	} {
+		got := Git(strings.Fields(line))
+		if got.Folder != want.Folder || got.Elsewhere != want.Elsewhere || got.Sub != want.Sub || !slices.Equal(got.Args, want.Args) {
+			t.Errorf("%s: %+v, want %+v", line, got, want)
+		}
+	}
+	for line, want := range map[string]bool{
+		"commit -a": true, "commit -qam x": true, "commit --all": true, "commit -mfast": false, "commit --amend": false, "commit a": false, "commit": false, "commit -": false,
+	} {
+		if Git(strings.Fields(line)).Has("a", "--all") != want {
+			t.Errorf("%s: not %t", line, want)
+		}
+	}
+	if got := Git(strings.Fields("push -u origin --tags main")).Operands(); !slices.Equal(got, []string{"origin", "main"}) {
+		t.Errorf("operands %q", got)
+	}
+}
