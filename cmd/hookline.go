@@ -15,6 +15,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/watch"
 	"github.com/shieldcli/shield/pkg/host"
+	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
 // pinned are the variables that say where shield finds its settings and state, and what
@@ -126,7 +127,7 @@ func (t hookShell) around(check, command string, sleep []string) string {
 
 // quotedForSh returns a line for any shell that has sh run another line.
 func quotedForSh(line string) string {
-	return "/bin/sh -c '" + strings.ReplaceAll(line, "'", `'\''`) + "'"
+	return "/bin/sh -c " + command.Quote(line)
 }
 
 // inside splits a command line into the command, the check before it, and the deadline in seconds.

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
 // A labelled row is one of a corpus: an action, or those of a session.
@@ -71,8 +73,6 @@ func readForms(path string) (out []form, err error) {
 	return out, lines.Err()
 }
 
-func word(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
-
 // started are the shells that a form can be started in, where bash does not read it.
 var started = map[byte]string{'z': "zsh", 'f': "fish"}
 
@@ -84,14 +84,14 @@ func (f form) around(t text) (text, bool) {
 	if !strings.Contains(t.shells, f.shells[:1]) || f.oneLine && strings.Contains(t.command, "\n") {
 		return t, false
 	}
-	out := text{strings.NewReplacer("«c»", t.command, "«q»", word(t.command)).Replace(f.template), ""}
+	out := text{strings.NewReplacer("«c»", t.command, "«q»", command.Quote(t.command)).Replace(f.template), ""}
 	for _, shell := range f.shells { // what is inside has to be read by it, too
 		if strings.ContainsRune(t.shells, shell) {
 			out.shells += string(shell)
 		}
 	}
 	if name, ok := started[f.shells[0]]; ok {
-		out = text{name + " -c " + word(out.command), "bz"}
+		out = text{name + " -c " + command.Quote(out.command), "bz"}
 	}
 	return out, true
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
 // runners are the commands that run a file, by its extension.
@@ -28,7 +30,7 @@ func runOf(path, content string) string {
 	if command, ok := names[base]; ok {
 		return command
 	}
-	quoted := word("./" + base)
+	quoted := command.Quote("./" + base)
 	if program, ok := runners[strings.ToLower(filepath.Ext(base))]; ok {
 		return program + " " + quoted
 	}

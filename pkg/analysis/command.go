@@ -10,6 +10,7 @@ import (
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/knowledge"
+	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
 // command adds the effects of a command: text for a shell, or a program with
@@ -23,7 +24,7 @@ func (c *Case) command() {
 	}
 	c.inFolder()
 	place := c.place
-	if inner, ok := strings.CutPrefix(text, powerShell); ok && inner == quoteWord(c.Action.Text("command")) {
+	if inner, ok := strings.CutPrefix(text, powerShell); ok && inner == command.QuoteWord(c.Action.Text("command")) {
 		text, place.PowerShell = c.Action.Text("command"), true
 	}
 	place.PowerShell = place.PowerShell || c.Action.PowerShell && text == c.Action.Text("command")
@@ -186,7 +187,7 @@ func (c *Case) patch() {
 		return
 	}
 	c.inFolder()
-	c.run("apply_patch <<<"+quoteWord(text), &c.place, false)
+	c.run("apply_patch <<<"+command.QuoteWord(text), &c.place, false)
 }
 
 // run adds the effects of a text for a shell. spans says that their positions are
@@ -291,7 +292,7 @@ func commandText(payload map[string]any) (text string, ok bool) {
 			text = withEnvironment(payload[field], text)
 		case inputField:
 			if in := textOf(payload[field]); in != "" {
-				text = "printf %s " + quoteWord(in) + " | { " + text + "\n}"
+				text = "printf %s " + command.QuoteWord(in) + " | { " + text + "\n}"
 			}
 		}
 	}
@@ -316,23 +317,23 @@ const powerShell = "powershell -Command "
 func inShell(name, text string) string {
 	if program, rest, ok := strings.Cut(name, " "); ok {
 		if last := name[strings.LastIndexByte(name, ' ')+1:]; strings.HasPrefix(last, "-") && strings.HasSuffix(last, "c") {
-			return name + " " + quoteWord(text)
+			return name + " " + command.QuoteWord(text)
 		}
 		if strings.HasPrefix(strings.TrimSpace(rest), "-") {
-			return name + " -c " + quoteWord(text)
+			return name + " -c " + command.QuoteWord(text)
 		}
-		return program + " " + rest + " " + quoteWord(text) // another machine's, as with ssh
+		return program + " " + rest + " " + command.QuoteWord(text) // another machine's, as with ssh
 	}
 	base := strings.ToLower(name[strings.LastIndexAny(name, `/\`)+1:])
 	switch strings.TrimSuffix(base, ".exe") {
 	case "powershell", "pwsh":
-		return powerShell + quoteWord(text)
+		return powerShell + command.QuoteWord(text)
 	case "cmd":
-		return "cmd /c " + quoteWord(text)
+		return "cmd /c " + command.QuoteWord(text)
 	case "sh", "bash", "zsh", "dash", "ksh", "true", "default", "system":
 		return text
 	}
-	return quoteWord(name) + " -c " + quoteWord(text)
+	return command.QuoteWord(name) + " -c " + command.QuoteWord(text)
 }
 
 // withEnvironment puts variables before a command: an object of names and values, or texts NAME=VALUE.
@@ -340,7 +341,7 @@ func withEnvironment(env any, text string) string {
 	var b strings.Builder
 	set := func(name, value string) {
 		if strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == "" && name != "" {
-			b.WriteString("export " + name + "=" + quoteWord(value) + "\n")
+			b.WriteString("export " + name + "=" + command.QuoteWord(value) + "\n")
 		}
 	}
 	switch env := env.(type) {
@@ -392,15 +393,7 @@ func argv(list []any) string {
 		if !isText {
 			word = fmt.Sprint(v)
 		}
-		words[i] = quoteWord(word)
+		words[i] = command.QuoteWord(word)
 	}
 	return strings.Join(words, " ")
-}
-
-// quoteWord quotes a word for a shell if necessary.
-func quoteWord(s string) string {
-	if s != "" && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./=:,@%+") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
 // A draw makes paths, names and hosts that no table knows, from a seed.
@@ -213,13 +214,13 @@ func FuzzPowerShellRedirects(f *testing.F) {
 			for _, sign := range []string{">", ">>", "2>", "*>"} {
 				path := d.outside()
 				for _, target := range []string{path, `"` + path + `"`, `'` + path + `'`, `("` + path + `")`} {
-					c := testAnalyzer.Case(act("execute_command", obj{"command": fmt.Sprintf("pwsh -c %s", quoteWord(element+" "+sign+" "+target))}))
+					c := testAnalyzer.Case(act("execute_command", obj{"command": fmt.Sprintf("pwsh -c %s", command.QuoteWord(element+" "+sign+" "+target))}))
 					if !slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return final(e) || e.Path == path && e.Kind == effect.WriteFile }) {
 						t.Errorf("seed %d: %s %s %s writes nothing:\n%s", seed, element, sign, target, show(c.Effects))
 					}
 				}
 			}
-			honest := testAnalyzer.Case(act("execute_command", obj{"command": "pwsh -c " + quoteWord(element+" > "+d.word()+".txt")}))
+			honest := testAnalyzer.Case(act("execute_command", obj{"command": "pwsh -c " + command.QuoteWord(element+" > "+d.word()+".txt")}))
 			if slices.ContainsFunc(honest.Effects, final) {
 				t.Errorf("seed %d: a doubt about %s > file:\n%s", seed, element, show(honest.Effects))
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/knowledge"
+	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
 // git adds the effects of the command of git that a tool stands for, and what it does to the repository
@@ -187,7 +188,7 @@ func (g *gitCall) line() string {
 	b.WriteString("git")
 	word := func(text string) {
 		if text != "" {
-			b.WriteString(" " + quoteWord(text))
+			b.WriteString(" " + command.QuoteWord(text))
 		}
 	}
 	for _, repository := range g.repositories {

@@ -307,7 +307,7 @@ func (c *Case) page() {
 			continue
 		}
 		from := len(c.Effects)
-		c.run("node -e "+quoteWord("("+text+"\n)()"), &c.place, false)
+		c.run("node -e "+command.QuoteWord("("+text+"\n)()"), &c.place, false)
 		c.Effects = slices.Concat(c.Effects[:from], slices.DeleteFunc(slices.Clone(c.Effects[from:]), func(e effect.Effect) bool { return e.Kind == effect.Execute }))
 		if !readsPage(text) {
 			c.dynamic(effect.CauseCode, "the code in "+field+" does more than read the page")

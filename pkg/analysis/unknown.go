@@ -12,6 +12,7 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/knowledge"
+	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
 // unknown adds the effects that the name of an unknown tool and the texts of its
@@ -155,7 +156,7 @@ func (s *stranger) leaf(field, text string) {
 	switch {
 	case named(field, "sql", "query", "statement") && isSQL(text):
 		s.queries = true
-		s.run(queryClient+" -c "+quoteWord(text), &s.place, false)
+		s.run(queryClient+" -c "+command.QuoteWord(text), &s.place, false)
 	case isCode(field):
 		s.programs = true
 		if s.code(text, s.spoken()); s.known && s.runs {
@@ -333,7 +334,7 @@ func CodeLine(a *action.Action) (line string, ok bool) {
 		return "", false
 	}
 	starts, known := interpreterOf(languageOf(a.Payload))
-	return strings.Replace(starts, "ipython", "python3", 1) + " " + quoteWord(text), known
+	return strings.Replace(starts, "ipython", "python3", 1) + " " + command.QuoteWord(text), known
 }
 
 // interpreterOf returns how code of a language is started. Versions do not count: python3.12 is python.
@@ -354,7 +355,7 @@ func (c *Case) code(text, language string) {
 	case !known:
 		c.dynamic(effect.CauseTool, "the code is in a language that shield does not read: "+strconv.Quote(redact.Cut(language, 40)))
 	case !strings.HasPrefix(starts, "ipython") || !isWord(text):
-		c.run(starts+" "+quoteWord(text), &c.place, false)
+		c.run(starts+" "+command.QuoteWord(text), &c.place, false)
 	}
 }
 

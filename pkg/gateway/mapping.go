@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/shieldcli/shield/internal/canonjson"
+	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
 // A Server is the program behind a gateway.
@@ -176,7 +177,7 @@ func filled(template string, arguments object) object {
 		if isURL {
 			return escapePath(plain(v)), true
 		}
-		return quoted(plain(v)), true
+		return command.Quote(plain(v)), true
 	})
 	switch {
 	case !complete:
@@ -237,9 +238,6 @@ func plain(v any) string {
 	}
 	return string(canonjson.AppendValue(nil, v))
 }
-
-// quoted returns a text as one word of a shell.
-func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // NewServer returns the server that a command line starts; dir is the folder
 // that it starts in, and name what a person calls it, "" for a name made of the

@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
 // decode reads JSON that may be malformed in ways that hosts write; what is judged is read strictly
@@ -289,10 +291,7 @@ func commandLine(words []string) string {
 	}
 	quoted := make([]string, len(words))
 	for i, w := range words {
-		quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		if w != "" && strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%") == "" {
-			quoted[i] = w
-		}
+		quoted[i] = command.QuoteWord(w)
 	}
 	return strings.Join(quoted, " ")
 }

@@ -60,7 +60,7 @@ func parse(t *testing.T, record string) *action.Action {
 
 const (
 	read    = `{"type":"read_file","payload":{"path":"a"}}`
-	command = `{"type":"execute_command","payload":{"command":"ls"}}`
+	listing = `{"type":"execute_command","payload":{"command":"ls"}}`
 	deletes = `{"type":"delete_file","payload":{"path":"a"}}`
 	person  = `{"type":"read_file","payload":{"path":"a"},"min_tier":3}`
 )
@@ -84,7 +84,7 @@ func TestChain(t *testing.T) {
 		{"the first that decides ends it", read, []Tier{allow}, 3, verdict.Allow, 0, 0, ""},
 		{"a block ends it", read, []Tier{block}, 3, verdict.Block, 0, 0, ""},
 		{"escalation goes on", read, []Tier{escalate, escalate, allow}, 3, verdict.Allow, 2, 0, ""},
-		{"a command needs tier 1", command, []Tier{allow, allow}, 3, verdict.Allow, 1, 0, ""},
+		{"a command needs tier 1", listing, []Tier{allow, allow}, 3, verdict.Allow, 1, 0, ""},
 		{"a deletion needs tier 2", deletes, []Tier{allow, allow, allow}, 3, verdict.Allow, 2, 0, ""},
 		{"min_tier raises", person, []Tier{allow, allow, allow, allow}, 3, verdict.Allow, 3, 0, ""},
 		{"a lower tier still blocks", person, []Tier{escalate, block}, 3, verdict.Block, 1, 0, ""},

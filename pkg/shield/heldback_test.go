@@ -30,7 +30,7 @@ func TestHeldBack(t *testing.T) {
 			p.sidecar = tier == TierClassify
 			asks := deletes
 			if tier == TierClassify {
-				asks = command
+				asks = listing
 			}
 			in := Actions(strings.NewReader(read+"\n"+asks+"\n"+read+"\n"), "in", 1<<20)
 			var decisions []string

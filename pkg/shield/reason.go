@@ -8,6 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/session"
+	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -233,7 +234,7 @@ func ResumeCommand(k session.Key) string {
 	if k.Default() {
 		return "shield session resume default"
 	}
-	return "shield session resume " + quotedWord(k.ID)
+	return "shield session resume " + command.QuoteWord(k.ID)
 }
 
 // stopped is the BLOCK for a session with too many denials.
@@ -243,13 +244,3 @@ func stopped(k session.Key) verdict.Verdict {
 	v.Told.Remedy = command
 	return v
 }
-
-// quotedWord returns a word as a shell takes it.
-func quotedWord(s string) string {
-	if s != "" && !strings.HasPrefix(s, "-") && !strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(plainRunes, r) }) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-const plainRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/@%+="

@@ -86,7 +86,7 @@ func TestInterruptEndsReading(t *testing.T) {
 func TestStream(t *testing.T) {
 	t.Parallel()
 	p := pipelineOf(t, Config{Policy: "offline", Home: "/home/me", Dir: "/home/me/app", StateDir: t.TempDir(), Clock: instant})
-	records := read + "\n{\"type\":3}\n" + command + "\n" + `{"decision":"ALLOW"}` + "\n" + deletes
+	records := read + "\n{\"type\":3}\n" + listing + "\n" + `{"decision":"ALLOW"}` + "\n" + deletes
 	stage := func(in Source, tiers Range) (decisions []string, out string) {
 		t.Helper()
 		var b strings.Builder

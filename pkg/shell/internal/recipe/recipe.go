@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/internal/prefilter"
+	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
 // A Step is text that a recipe runs.
@@ -121,7 +122,7 @@ func joinLines(text string) []string {
 func quote(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
-		quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		quoted[i] = command.Quote(w)
 	}
 	return strings.Join(quoted, " ")
 }
