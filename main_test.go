@@ -2,17 +2,36 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/shieldcli/shield/internal/built"
 	"github.com/shieldcli/shield/internal/scripttest"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"shield": main, "without": without})
+	testscript.Main(withShield{m}, map[string]func(){"without": without})
+}
+
+// A withShield runs the tests with shield in PATH.
+type withShield struct{ *testing.M }
+
+func (m withShield) Run() int {
+	shield, err := built.Shield()
+	if err == nil {
+		err = os.Setenv("PATH", filepath.Dir(shield)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.M.Run()
 }
 
 // TestScripts runs what needs a process of its own as a person would: one

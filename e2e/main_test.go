@@ -8,10 +8,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/shieldcli/shield/internal/built"
 )
 
-// builtShield is shield itself, which every run of the tests builds. It is in
-// PATH too.
+// builtShield is shield itself. It is in PATH too.
 var builtShield string
 
 func TestMain(m *testing.M) {
@@ -32,12 +33,9 @@ func TestMain(m *testing.M) {
 // build builds shield, where the folders of tests can link to it: in a folder for
 // temporary files, if these lie on another file system.
 func build(dir string) error {
-	path, err := filepath.Abs(filepath.Join("..", "build", "test", "shield"))
+	path, err := built.Shield()
 	if err != nil {
 		return err
-	}
-	if out, err := exec.Command("go", "build", "-o", path, "..").CombinedOutput(); err != nil {
-		return fmt.Errorf("build: %w\n%s", err, out)
 	}
 	if err := os.Link(path, filepath.Join(dir, "probe")); err != nil {
 		text, err := os.ReadFile(path)

@@ -4,9 +4,10 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/shieldcli/shield/internal/built"
 )
 
 // TestWrapped holds that an attack of the repository that is not allowed alone is not allowed
@@ -15,12 +16,11 @@ func TestWrapped(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts shield")
 	}
-	dir := t.TempDir()
-	shield := filepath.Join(dir, "shield")
-	if out, err := exec.Command("go", "build", "-o", shield, "..").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	shield, err := built.Shield()
+	if err != nil {
+		t.Fatal(err)
 	}
-	o := &options{shield: shield, home: filepath.Join(dir, "home"), repo: "..", preset: "offline", extra: "--model none", rows: 2000, seed: 1}
+	o := &options{shield: shield, home: filepath.Join(t.TempDir(), "home"), repo: "..", preset: "offline", extra: "--model none", rows: 2000, seed: 1}
 	bad, n, err := o.leaks()
 	if err != nil {
 		t.Fatal(err)

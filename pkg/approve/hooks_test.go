@@ -18,6 +18,7 @@ import (
 
 	"github.com/godbus/dbus/v5"
 
+	"github.com/shieldcli/shield/internal/built"
 	"github.com/shieldcli/shield/pkg/audit"
 )
 
@@ -30,16 +31,7 @@ type install struct {
 }
 
 // builtShield builds shield, once for all tests, and returns where it is.
-var builtShield = sync.OnceValues(func() (string, error) {
-	path, err := filepath.Abs("../../build/test/approve/shield")
-	if err != nil {
-		return "", err
-	}
-	if out, err := exec.Command("go", "build", "-o", path, "github.com/shieldcli/shield").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build: %w\n%s", err, out)
-	}
-	return path, nil
-})
+var builtShield = sync.OnceValues(built.Shield)
 
 func newInstall(t *testing.T, env ...string) *install {
 	t.Helper()
