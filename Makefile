@@ -1,6 +1,6 @@
 # make demo   build shield, and show what it decides about six example actions
 # make test   every test, and at the end which were skipped and why
-#             (RACE=-race: with the race detector, which takes twice as long)
+#             (RACE=-race: with the race detector, but for those in which it has nothing to find)
 # make hosts  installs the agent hosts that the npm registry has, tries shield in each, and writes docs/hosts.md
 # make hostcheck  what the newest packages of these hosts name that shield's files of them lack; 2.5 GB once
 # make hosttimes   how long each of these hosts waits for shield, and nothing else; four minutes on a quiet machine
@@ -51,9 +51,27 @@ compare: build
 # Four packages at a time, since some wait for terminals; the time limit is for a machine that does much besides.
 # ALLOW=FILE lists the reasons for which a test may be skipped; with it, any other skip is a failure.
 # AGAIN=N: up to N tests that failed are run once more, alone; see internal/runtests.
+# RACE=-race: processes end at once, rather than wait a second for goroutines that the detector may still find.
+TEST = $(GO) run ./internal/runtests $(if $(ALLOW),-allow $(ALLOW)) $(if $(AGAIN),-again $(AGAIN)) -vet=off -shuffle=on -p 4 -timeout 40m
 test:
 	$(GO) vet ./...
-	$(GO) run ./internal/runtests $(if $(ALLOW),-allow $(ALLOW)) $(if $(AGAIN),-again $(AGAIN)) -vet=off $(RACE) -shuffle=on -p 4 -timeout 40m ./...
+ifeq ($(RACE),)
+	$(TEST) ./...
+else
+	GORACE=atexit_sleep_ms=10 $(TEST) $(RACE) -skip '^($(PLAIN))$$' ./...
+	$(TEST) -run '^($(PLAIN))$$' $(PLAIN_PACKAGES)
+endif
+
+# Tests that judge much, one thing after another. The race detector makes them five times as long and has nothing to find
+# that it does not find in others: RACE=-race runs these without it. No other test has the name of one of them.
+PLAIN_cmd = TestServedHook TestHostileRecordsAlone TestGoldenHook TestNoSecretLeaves TestExplainCauses TestExplainDoubts TestHostileModel
+PLAIN_bundle = TestHostileBundles TestUnpackedIsBounded TestBuildRefuses
+PLAIN_classify = TestEveryAlternative TestHostileScores TestOwnModel TestWindowsOfDefault TestEstimateOfDefault TestNoModelClears
+PLAIN_policy = TestReachIsSound TestBoundIsNotCaught TestCaseTables TestSameAsJQ
+PLAIN_score = TestSessionFiles
+PLAIN_shield = TestContextRows TestContextSequences
+PLAIN_PACKAGES = ./cmd ./pkg/bundle ./pkg/classify ./pkg/policy ./pkg/score ./pkg/shield
+PLAIN = $(subst $() ,|,$(strip $(PLAIN_cmd) $(PLAIN_bundle) $(PLAIN_classify) $(PLAIN_policy) $(PLAIN_score) $(PLAIN_shield)))
 
 # takes half an hour; the tests of every day take a few streams
 TYPING ?= 200

@@ -46,11 +46,11 @@ var judging = []struct {
 	{[]string{"classify"}, false},
 }
 
-// TestHostileRecords gives attacks, each alone, to one command each, so that each
+// TestHostileRecordsAlone gives attacks, each alone, to one command each, so that each
 // command gets up to four of every class: exactly one verdict, never ALLOW, never
 // status 0. What is rare goes to all commands. pkg/action and pkg/verdict read all
 // of them.
-func TestHostileRecords(t *testing.T) {
+func TestHostileRecordsAlone(t *testing.T) {
 	w := attackedWorld(t)
 	records := hostile.Records(1)
 	rare := map[string]bool{}

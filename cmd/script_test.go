@@ -105,10 +105,11 @@ func runScript(ts *testscript.TestScript, args []string) int {
 	in := strings.NewReader(ts.Getenv(scriptInput))
 	ts.Setenv(scriptInput, "")
 	ts.Setenv("XDG_CACHE_HOME", testCache())
-	exe, err := exec.LookPath("process") // see TestMain
+	ts.Setenv("GORACE", os.Getenv("GORACE")) // how processes that are tested for races end
+	exe, err := exec.LookPath("process")     // see TestMain
 	ts.Check(err)
 	environ := func() (vars []string) {
-		for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "GOCOVERDIR"} {
+		for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "GOCOVERDIR", "GORACE"} {
 			vars = append(vars, name+"="+ts.Getenv(name))
 		}
 		return vars

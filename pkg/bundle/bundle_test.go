@@ -149,8 +149,8 @@ func with(t testing.TB, archive []byte, more ...entry) []byte {
 	return gzipped(t, tarOf(t, append(list, more...)...))
 }
 
-// TestHostile holds that each attack is refused for what it is.
-func TestHostile(t *testing.T) {
+// TestHostileBundles holds that each attack is refused for what it is.
+func TestHostileBundles(t *testing.T) {
 	t.Parallel()
 	key, keys := pair(t)
 	other, _ := pair(t)

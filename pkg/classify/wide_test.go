@@ -190,9 +190,9 @@ func TestWindowsOfDefault(t *testing.T) {
 	}
 }
 
-// TestPacked holds that shield's own model answers to the last bit what the ONNX
+// TestOwnModel holds that shield's own model answers to the last bit what the ONNX
 // file answers that it was made of, whether it is loaded for one text or for many.
-func TestPacked(t *testing.T) {
+func TestOwnModel(t *testing.T) {
 	t.Parallel()
 	openTest(t, "bert") // skips where there is no runtime
 	folder := os.DirFS(filepath.Join("..", "..", "models", "default"))
