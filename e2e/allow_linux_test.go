@@ -32,7 +32,7 @@ func (k *keyboard) screen() string {
 // until waits until the screen matches an expression, and returns its match.
 func (k *keyboard) until(t *testing.T, expr *regexp.Regexp) []string {
 	t.Helper()
-	for range 400 {
+	for range 2400 {
 		if m := expr.FindStringSubmatch(k.screen()); m != nil {
 			return m
 		}
@@ -131,7 +131,7 @@ func TestAllow(t *testing.T) {
 	cmd.Dir, cmd.Env = work, env
 	k := atKeyboard(t, cmd)
 	defer cmd.Wait()
-	for range 400 {
+	for range 2400 {
 		if s := k.screen(); strings.Contains(s, "only the user can do this") {
 			t.Skip(s) // an agent runs the tests
 		} else if approveCode.MatchString(s) {

@@ -90,7 +90,7 @@ func TestHookLineSignals(t *testing.T) {
 				hits[c.name] += hit
 				select {
 				case <-ended:
-				case <-time.After(20 * time.Second):
+				case <-time.After(time.Minute):
 					t.Fatalf("no answer; %d processes were hit, left are %v", hit, members(group))
 				}
 				if status := cmd.ProcessState.ExitCode(); status != 2 || strings.Count(out.String(), "\n") != 1 || !strings.Contains(out.String(), `"deny"`) || errs.Len() == 0 {
@@ -144,22 +144,24 @@ func signalNamed(group int, name string, signal syscall.Signal, delay time.Durat
 // the streams of the line waits no longer.
 func TestHookLineOpenStreams(t *testing.T) {
 	t.Parallel()
+	// Machines do much besides; finish waits 20 s for open streams, which is too long for each.
 	for name, c := range map[string]struct {
 		script string
 		status int
+		sleep  string // until the deadline of the line
 		most   time.Duration
 	}{
-		"a child, and shield has answered":  {`sleep 30 & echo '0{}'`, 0, 2500 * time.Millisecond},
-		"a child, and shield is gone":       {`sleep 30 & exit 1`, 2, 2500 * time.Millisecond},
-		"shield itself, which has answered": {`echo '0{}'; exec sleep 30`, 0, 2500 * time.Millisecond},
-		"shield itself, which says nothing": {`exec sleep 30`, 2, 15 * time.Second},
-		"a child, and shield says nothing":  {`sleep 30 & wait`, 2, 15 * time.Second},
+		"a child, and shield has answered":  {`sleep 90 & echo '0{}'`, 0, "sleep 60", 15 * time.Second},
+		"a child, and shield is gone":       {`sleep 90 & exit 1`, 2, "sleep 60", 15 * time.Second},
+		"shield itself, which has answered": {`echo '0{}'; exec sleep 90`, 0, "sleep 60", 15 * time.Second},
+		"shield itself, which says nothing": {`exec sleep 90`, 2, "sleep 5", 20 * time.Second},
+		"a child, and shield says nothing":  {`sleep 90 & wait`, 2, "sleep 5", 20 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHooked(t)
 			h.script(c.script)
-			h.edit("sleep 25", "sleep 5")
+			h.edit("sleep 25", c.sleep)
 			cmd := exec.Command("/bin/sh", "-c", h.line())
 			cmd.Dir, cmd.Env, cmd.Stdin = h.work, h.env, strings.NewReader(hookRead)
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -72,7 +72,7 @@ os.wait(); time.sleep(20)' </dev/null >/dev/null 2>&1 &)`},
 				t.Logf("%v: %s", err, out)
 			}
 			said := ""
-			for range 400 {
+			for range 2400 {
 				text, _ := os.ReadFile(filepath.Join(dir, "said"))
 				if said = string(text); strings.HasSuffix(said, "\n") {
 					break

@@ -77,7 +77,7 @@ func (s *screen) said() string {
 // waitFor waits until the program has printed a text.
 func (s *screen) waitFor(text string) {
 	s.t.Helper()
-	for range 800 {
+	for range 2400 {
 		said := s.said()
 		if strings.Contains(said, "only the user can do this") {
 			s.t.Skip("an agent runs the tests")

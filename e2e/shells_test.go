@@ -200,7 +200,7 @@ func TestShellSnippetsFailClosed(t *testing.T) {
 					t.Error("a line ran without a verdict")
 				}
 				term.press("C-d")
-				for range 200 {
+				for range 2400 {
 					if exec.Command("tmux", "-S", term.sock, "has-session").Run() != nil {
 						return
 					}
@@ -223,7 +223,7 @@ func TestShellSnippetsInterrupted(t *testing.T) {
 				judging := filepath.Join(term.work, "judging")
 				term.withShield("#!/bin/sh\ncase $* in *ran*) touch " + judging + "; sleep 30;; esac\nexec " + builtShield + ` "$@"` + "\n")
 				term.keys("touch ran")
-				for range 400 {
+				for range 6000 {
 					if _, err := os.Stat(judging); err == nil {
 						break
 					}

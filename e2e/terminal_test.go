@@ -107,7 +107,7 @@ func (term *terminal) screen() string { return term.tmux("capture-pane", "-p", "
 // waitFor waits until the screen shows a text.
 func (term *terminal) waitFor(text string) {
 	term.t.Helper()
-	for range 800 {
+	for range 2400 {
 		if strings.Contains(term.screen(), text) {
 			return
 		}

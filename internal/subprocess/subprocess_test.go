@@ -45,7 +45,7 @@ func TestGroupEndsWithItsLeader(t *testing.T) {
 		t.Fatalf("the program left behind is gone already: %v", err)
 	}
 	KillGroup(cmd)
-	for range 200 {
+	for range 3000 {
 		if err := syscall.Kill(left, 0); errors.Is(err, syscall.ESRCH) || zombie(left) {
 			return
 		}

@@ -1,9 +1,11 @@
 package approve
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,8 +13,10 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -25,6 +29,9 @@ type browser struct {
 	base string // of the session
 }
 
+// driverPort is where chromedriver listens, as it says itself.
+var driverPort = regexp.MustCompile(`started successfully on port (\d+)`)
+
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
 	binary, err := exec.LookPath("chromium")
@@ -34,13 +41,11 @@ func newBrowser(t *testing.T) *browser {
 	if _, err := exec.LookPath("chromedriver"); err != nil {
 		t.Skip("chromedriver is not installed: the page is not tested in a browser")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	driver := exec.Command("chromedriver", "--port=0") // one that is free, which it says once it listens
+	out, err := driver.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
-	driver := exec.Command("chromedriver", fmt.Sprintf("--port=%d", port))
 	if err := driver.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -48,17 +53,17 @@ func newBrowser(t *testing.T) *browser {
 		_ = driver.Process.Kill()
 		_ = driver.Wait()
 	})
-	b := &browser{t: t, base: fmt.Sprintf("http://127.0.0.1:%d/session", port)}
-	for start := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			c.Close()
-			break
-		}
-		if time.Since(start) > 20*time.Second {
-			t.Fatal(err)
+	said, port := bufio.NewReader(out), ""
+	for port == "" {
+		line, err := said.ReadString('\n')
+		if m := driverPort.FindStringSubmatch(line); m != nil {
+			port = m[1]
+		} else if err != nil {
+			t.Fatalf("chromedriver ends with %q, %v", line, err)
 		}
 	}
+	go func() { _, _ = io.Copy(io.Discard, said) }()
+	b := &browser{t: t, base: "http://127.0.0.1:" + port + "/session"}
 	var session struct{ SessionID string }
 	b.call("POST", "", map[string]any{"capabilities": map[string]any{"alwaysMatch": map[string]any{
 		"goog:chromeOptions": map[string]any{"binary": binary, "args": []string{"--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=900,900"}},
@@ -125,7 +130,7 @@ func (b *browser) eval(script string) any {
 // wait waits until a script returns true.
 func (b *browser) wait(script string) {
 	b.t.Helper()
-	for range 200 {
+	for range 1200 {
 		if b.eval("return "+script) == true {
 			return
 		}
@@ -396,6 +401,10 @@ func TestBrowserSquatter(t *testing.T) {
 	}
 	<-p.verdict
 	l, err := net.Listen("tcp", p.link.Host)
+	for errors.Is(err, syscall.EADDRINUSE) { // a connection of a test beside this one may have the free port for a moment
+		time.Sleep(50 * time.Millisecond)
+		l, err = net.Listen("tcp", p.link.Host)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,7 @@ func (r *remote) ask(ctx context.Context, command string, n int) <-chan verdict.
 func (r *remote) page() (*opened, *http.Client) {
 	r.t.Helper()
 	// A service that loads its settings again serves the page anew.
-	for range 50 {
+	for range 1200 {
 		p := &opened{t: r.t, link: r.install.page()}
 		if conn, err := net.Dial("tcp", p.link.Host); err == nil {
 			conn.Close()

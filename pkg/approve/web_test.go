@@ -37,7 +37,7 @@ func (n *notices) Write(p []byte) (int, error) {
 // link waits for the link.
 func (n *notices) link(t *testing.T) *url.URL {
 	t.Helper()
-	for range 500 {
+	for range 6000 {
 		n.mu.Lock()
 		text := n.b.String()
 		n.mu.Unlock()

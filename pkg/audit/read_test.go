@@ -121,7 +121,7 @@ func TestQuery(t *testing.T) {
 		t.Error("no bound on results")
 	}
 	began := time.Now()
-	if _, err := Query(t.Context(), strings.NewReader(log), `def f: f; f`, nil); err == nil || time.Since(began) > 5*time.Second {
+	if _, err := Query(t.Context(), strings.NewReader(log), `def f: f; f`, nil); err == nil || time.Since(began) > time.Minute {
 		t.Errorf("endless program: %v after %v", err, time.Since(began))
 	}
 	stop := errors.New("stop")

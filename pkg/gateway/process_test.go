@@ -43,7 +43,7 @@ func TestProcessEnds(t *testing.T) {
 	if err := p.End(false); !errors.As(err, &exit) || exit.ExitCode() != 3 {
 		t.Errorf("it ends with %v", err)
 	}
-	for range 500 {
+	for range 3000 {
 		state, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(left), "stat"))
 		if syscall.Kill(left, 0) != nil || err == nil && strings.Contains(string(state), ") Z ") {
 			return
