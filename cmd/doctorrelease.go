@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -17,7 +18,7 @@ func checkRelease(c *cli.Context, w *World) error {
 	if err != nil {
 		return &statusError{statusBroken, err}
 	}
-	path := c.String("release")
+	path, installed := c.String("release"), version()
 	info, err := os.Stat(path)
 	if err != nil {
 		return &statusError{statusBroken, err}
@@ -27,7 +28,7 @@ func checkRelease(c *cli.Context, w *World) error {
 		if err != nil {
 			return &statusError{statusBroken, fmt.Errorf("%s: %w; do not install it", path, err)}
 		}
-		_, err = fmt.Fprintf(w.Out, "%-4s  %s: a file of shield %s, signed by key %s\n", fine, path, version, key)
+		_, err = fmt.Fprintf(w.Out, "%-4s  %s: a file of shield %s, signed by key %s\n%s", fine, path, version, key, downgrade(version, installed))
 		return err
 	}
 	found, err := genuine.Check(path, keys, w.Executable, runtime.GOOS, runtime.GOARCH)
@@ -48,6 +49,7 @@ func checkRelease(c *cli.Context, w *World) error {
 		absent = fmt.Sprintf("; %d others are not in this folder", found.Absent)
 	}
 	fmt.Fprintf(w.Out, "%-4s  %d files are those of shield %s, whose checksums key %s signed%s\n", fine, good, found.Version, found.KeyID, absent)
+	fmt.Fprint(w.Out, downgrade(found.Version, installed))
 	switch {
 	case bad:
 		return &statusError{statusBroken, nil}
@@ -57,6 +59,30 @@ func checkRelease(c *cli.Context, w *World) error {
 		fmt.Fprintf(w.Out, "%-4s  this program (%s) is in no archive of this folder: it is of another version or system, or was built from source\n", note, w.Executable)
 	}
 	return nil
+}
+
+// downgrade returns the warning that a release is older than the program that is installed:
+// its signature is good for ever, also with what was corrected since. "" if it is not.
+func downgrade(release, installed string) string {
+	if !older(release, installed) {
+		return ""
+	}
+	return fmt.Sprintf("%-4s  shield %s is older than this program, %s\n      do not install it unless you want to go back: it lacks what was corrected since\n", doubt, release, installed)
+}
+
+// older reports whether a version vX.Y.Z is before another; false where one has no such form,
+// as a build without a version.
+func older(a, b string) bool {
+	var x, y [3]int
+	for _, v := range []struct {
+		text string
+		n    *[3]int
+	}{{a, &x}, {b, &y}} {
+		if _, err := fmt.Sscanf(v.text, "v%d.%d.%d", &v.n[0], &v.n[1], &v.n[2]); err != nil {
+			return false
+		}
+	}
+	return slices.Compare(x[:], y[:]) < 0
 }
 
 // releaseKeys returns the keys that this program carries, or the one in a file.

@@ -68,3 +68,26 @@ func TestDoctorRelease(t *testing.T) {
 	put(filepath.Join(dir, genuine.SumsFile), []byte("x"))
 	expect(1, "do not install from this folder", "--release", dir, "--key", key)
 }
+
+// TestDowngrade holds that a release is called older only if it is, and by its numbers.
+func TestDowngrade(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		release, installed string
+		warns              bool
+	}{
+		{"v1.2.3", "v1.2.4", true},
+		{"v1.9.0", "v1.10.0", true},
+		{"v0.9.9", "v1.0.0", true},
+		{"v1.2.3", "v1.2.4-0.20261129220000-0123456789ab", true}, // a build from source after v1.2.3
+		{"v1.2.3", "v1.2.3", false},
+		{"v1.10.0", "v1.9.0", false},
+		{"v1.0.0", "v0.9.9", false},
+		{"v1.2.3", "(devel)", false},
+		{"", "v1.2.3", false},
+	} {
+		if got := downgrade(c.release, c.installed); (got != "") != c.warns || c.warns && !strings.Contains(got, c.release+" is older than this program, "+c.installed) {
+			t.Errorf("%s over %s: %q", c.release, c.installed, got)
+		}
+	}
+}

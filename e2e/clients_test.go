@@ -1,11 +1,13 @@
 package e2e
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -41,6 +43,46 @@ func TestClients(t *testing.T) {
 				t.Fatalf("%d tests ran:\n%s", n, out)
 			}
 			t.Logf("%s tests ran", ran[1])
+		})
+	}
+}
+
+// TestClientReadmes runs the first example of each client's README as it stands there.
+func TestClientReadmes(t *testing.T) {
+	t.Parallel()
+	for language, fence := range map[string]string{"python": "python", "node": "js"} {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			needs(t, map[string]string{"python": "python3", "node": "node"}[language])
+			client, err := filepath.Abs(filepath.Join("..", "clients", language))
+			if err != nil {
+				t.Fatal(err)
+			}
+			readme, err := os.ReadFile(filepath.Join(client, "README.md"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, rest, _ := strings.Cut(string(readme), "\n```"+fence+"\n")
+			example, _, found := strings.Cut(rest, "\n```\n")
+			if !found {
+				t.Fatalf("README.md of %s has no example", language)
+			}
+			dir := t.TempDir()
+			cmd := exec.Command("python3", "-W", "error", "-c", example)
+			if language == "node" {
+				scope := filepath.Join(dir, "node_modules", "@shieldcli")
+				file := filepath.Join(dir, "example.mjs")
+				if err := errors.Join(os.MkdirAll(scope, 0o700), os.Symlink(client, filepath.Join(scope, "shield")), os.WriteFile(file, []byte(example), 0o600)); err != nil {
+					t.Fatal(err)
+				}
+				cmd = exec.Command("node", file)
+			}
+			cmd.Dir = dir
+			cmd.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join(client, "src"), "PYTHONDONTWRITEBYTECODE=1", "HOME="+dir)
+			out, err := cmd.CombinedOutput()
+			if err != nil || !strings.HasPrefix(string(out), "BLOCK ") || strings.Count(string(out), "\n") != 1 {
+				t.Errorf("%v: %v\n%s\n%s", cmd.Args, err, example, out)
+			}
 		})
 	}
 }

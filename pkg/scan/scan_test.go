@@ -3,6 +3,7 @@ package scan
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -227,6 +228,52 @@ func TestMalformed(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 		})
+	}
+}
+
+// TestLoops reports a call that came 20 times in a row, and none that came less often or was
+// interrupted by another.
+func TestLoops(t *testing.T) {
+	t.Parallel()
+	n := 0
+	calls := func(text string, times int) (out string) {
+		for range times {
+			n++
+			out += claudeLines(fmt.Sprint(n), "/home/nobody-here/app", "Bash", command(text), "ok")
+		}
+		return out
+	}
+	r := scanned(t, Options{Home: written(t, calls("make test", 23)+calls("ls", 19)+calls("pwd", 1)+calls("ls", 19))})
+	if len(r.Loops) != 1 || r.Loops[0].Times != 23 || !strings.Contains(r.Loops[0].Example, "make test") || r.Calls != 62 {
+		t.Errorf("%d calls, loops %+v", r.Calls, r.Loops)
+	}
+}
+
+// TestHuge reads a transcript of 2 GiB, nearly all of which is one record, in bounded memory.
+func TestHuge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reads 2 GiB")
+	}
+	good := claudeLines("1", "/home/nobody-here/app", "Bash", command("ls"), "ok")
+	home := written(t, good)
+	f, err := os.OpenFile(filepath.Join(home, ".claude/projects/-app/s0.jsonl"), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size = 2 << 30 // sparse
+	_, err = f.WriteAt([]byte("\n"+strings.ReplaceAll(good, `"1"`, `"2"`)), size)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Skip(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r := scanned(t, Options{Home: home})
+	runtime.ReadMemStats(&after)
+	if r.Calls != 2 || len(r.Unknown) != 1 || !strings.Contains(r.Unknown[0].Name, tooLong) {
+		t.Errorf("%d calls, unknown %+v", r.Calls, r.Unknown)
+	}
+	if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 256 {
+		t.Errorf("%d MiB were allocated", used)
 	}
 }
 
