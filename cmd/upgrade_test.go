@@ -22,6 +22,9 @@ type upgraded struct {
 	World
 	from string // the folder in testdata/upgrade
 	exe  string // a process of the present build
+	kept string // what undo has kept; "" if the build had none
+
+	pinned bool // the lines of hosts know their program
 }
 
 // upgradedFrom copies the home folder of an older build. The time is a minute after it
@@ -37,6 +40,8 @@ func upgradedFrom(t *testing.T, from string) upgraded {
 		t.Fatal(err)
 	}
 	home := filepath.Join(dir, "home")
+	pinned := pinnedIn(t, from)
+	pin := filepath.Base(recordIn(filepath.Join(home, ".local/state/shield"), exe).file)
 	err = filepath.WalkDir(filepath.Join(from, "home"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -54,6 +59,11 @@ func upgradedFrom(t *testing.T, from string) upgraded {
 		}
 		if rel := filepath.ToSlash(rel); !strings.HasPrefix(rel, ".local/state/") {
 			data = bytes.ReplaceAll(bytes.ReplaceAll(data, []byte("@HOME@"), []byte(home)), []byte("@SHIELD@"), []byte(exe))
+			if pinned != "" {
+				data = bytes.ReplaceAll(data, []byte(pinned), []byte(pin))
+			}
+		} else if filepath.Base(rel) == pinned {
+			return os.WriteFile(filepath.Join(home, filepath.Dir(rel), pin), data, 0o600)
 		}
 		mode := os.FileMode(0o600)
 		if strings.Contains(rel, "/.cline/hooks/") {
@@ -75,11 +85,29 @@ func upgradedFrom(t *testing.T, from string) upgraded {
 	if err != nil {
 		t.Fatal(err)
 	}
+	kept := ""
+	if _, err := os.Stat(filepath.Join(from, "home/.local/state/shield/undo")); err == nil {
+		kept = "rm scratch/notes.txt"
+	}
 	getenv := func(name string) string { return map[string]string{"HOME": home, "XDG_CACHE_HOME": testCache()}[name] }
 	return upgraded{World{
 		Now: func() time.Time { return at.Add(time.Minute) }, Home: home, Dir: filepath.Join(home, "app"), Getenv: getenv,
 		Executable: exe, User: "me", OS: runtime.GOOS, person: func(int) error { return nil },
-	}, from, exe}
+	}, from, exe, kept, pinned != ""}
+}
+
+// pinnedIn returns the name of the record of the program, which is made of the program's path;
+// "" for a build that had none.
+func pinnedIn(t *testing.T, from string) string {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(from, "home/.local/state/shield/programs/*"))
+	if err != nil || len(list) > 1 {
+		t.Fatal(list, err)
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return filepath.Base(list[0])
 }
 
 // upgrades calls test for each older build.
@@ -122,13 +150,27 @@ func TestUpgrade(t *testing.T) {
 			}
 		}
 		for _, c := range []struct{ want, args string }{
-			{"", "audit verify"}, {`wipe`, "audit query .id"}, {"kim", "approvals list"}, {"secret", "session list"}, {"label   secret", "session show default"}, {"", "status"},
+			{"", "audit verify"}, {`wipe`, "audit query .id"}, {"kim", "approvals list"}, {"secret", "session list"}, {"label   secret", "session show " + u.session(t)}, {"", "status"},
+			{u.kept, "undo list"},
 		} {
 			if status, out, errs := run(t, u.World, "", strings.Fields(c.args)...); status != 0 || !strings.Contains(out, c.want) {
 				t.Errorf("%s: status %d, %s%s", c.args, status, out, errs)
 			}
 		}
 	})
+}
+
+// session returns the first session that the older build remembers.
+func (u *upgraded) session(t *testing.T) string {
+	t.Helper()
+	_, out, errs := run(t, u.World, "", "session", "list")
+	for line := range strings.Lines(out) {
+		if strings.Contains(line, "secret") {
+			return strings.Fields(line)[0]
+		}
+	}
+	t.Fatalf("no session has read a secret: %s%s", out, errs)
+	return ""
 }
 
 // TestUpgradeNames holds that a policy may go on to name every rule, action and effect
@@ -193,7 +235,22 @@ func TestUpgradeHooks(t *testing.T) {
 	upgrades(t, func(t *testing.T, u upgraded) {
 		read := `{"session_id":"h1","cwd":"` + u.Dir + `","hook_event_name":"PreToolUse","tool_name":"Read","tool_input":{"file_path":"` + u.Dir + `/main.go"}}`
 		wipe := `{"session_id":"h1","cwd":"` + u.Dir + `","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"rm -rf /"}}`
-		for _, line := range oldLines(t, filepath.Join(u.Home, ".claude", "settings.json")) {
+		lines := oldLines(t, filepath.Join(u.Home, ".claude", "settings.json"))
+		// Lines that know their program judge once a person has accepted the new one.
+		for _, line := range lines {
+			_, answer := runLine(t, u, line, read)
+			if strings.Contains(answer, "deny") != u.pinned {
+				t.Errorf("before the new program is accepted: %s", answer)
+			}
+			if !u.pinned {
+				continue
+			}
+			if status, out, errs := run(t, u.World, "", "hook", "status", "claude-code", "--accept"); status != 0 || !strings.Contains(answer, "shield hook status --accept") {
+				t.Errorf("%s, and accept: status %d, %s%s", answer, status, out, errs)
+			}
+			break
+		}
+		for _, line := range lines {
 			if _, answer := runLine(t, u, line, read); strings.Contains(answer, "deny") {
 				t.Errorf("a read: %s", answer)
 			}

@@ -8,7 +8,7 @@ shield=$(realpath "$1")
 repo=$(realpath "$(dirname "$0")/../..")
 mkdir -p "$2"
 out=$(realpath "$2")
-home=$(mktemp -d /var/tmp/upgrade-XXXXXX)
+home=$(mktemp -d ~/upgrade-XXXXXX) # what is deleted in a folder for temporary files is not kept
 trap 'rm -rf "$home"' EXIT
 mkdir -p "$home/bin" "$home/app" "$home/.config/shield"
 cp "$shield" "$home/bin/shield"
@@ -21,8 +21,8 @@ layers: {team: $home/.config/shield/team.yaml}
 roots: [$home/app]
 classifier: {enabled: true, model: none, threshold: 0.85, skip_types: auto}
 heuristic: {enabled: true}
-evaluator: {timeout: 30s}
-approval: {channels: [command], timeout: 300s, max_per_hour: 60, command: [/bin/sh, $home/.config/shield/answer], web: {listen: "127.0.0.1:0"}}
+evaluator: {timeout: 30s, price: {input: 0.15, output: 0.6}}
+approval: {channels: [command], unattended: deny, timeout: 300s, max_per_hour: 60, command: [/bin/sh, $home/.config/shield/answer], web: {listen: "127.0.0.1:0"}}
 fail_closed: true
 rate_limit: 60
 daily_budget: 100
@@ -33,6 +33,9 @@ sanitize: {enabled: auto, mode: flag, evaluator: false}
 hook: {answer: delegate, permission_request: "off", timeout: 50s}
 trusted: {hosts: [deploy.example.com], git_remotes: [origin], recipients: ["*@example.com"], targets: [staging]}
 session: {enabled: true, keep: 24h, max_files: 10000, max_denials: 10}
+container: auto
+undo: {enabled: true, keep: 168h, max_bytes: 5368709120}
+telemetry: {otlp: "http://127.0.0.1:4318"}
 mcp: {sampling: deny, servers: [{name: files, command: [npx, -y, "@modelcontextprotocol/server-filesystem", .]}]}
 max_bytes: 1048576
 EOF
@@ -69,6 +72,11 @@ run() { USER=me HOME=$home SHIELD_CONFIG='' XDG_CONFIG_HOME='' XDG_STATE_HOME=''
 EOF
 	printf '%s' '{"session_id":"h1","cwd":"'"$home/app"'","hook_event_name":"PreToolUse","tool_name":"Read","tool_input":{"file_path":"'"$home/app"'/.env"}}' |
 		run hook claude-code >/dev/null || true
+	# what an action deletes is kept
+	mkdir scratch && printf 'all that I know\n' >scratch/notes.txt
+	printf '%s' '{"session_id":"h2","cwd":"'"$home/app"'","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"rm scratch/notes.txt"}}' |
+		run hook claude-code
+	run undo list
 	run approvals list --json
 	run audit verify
 )
@@ -82,6 +90,7 @@ date -u +%Y-%m-%dT%H:%M:%SZ >"$out/made"
 rm -rf "$home/cache" "$home/bin" "$home/app"
 cp -r "$home/." "$out/home"
 find "$out/home" -name '*.lock' -delete
+find "$out/home" -path '*/programs/*.program' -delete # a link to the program
 find "$out/home" -type d -empty -delete
 grep -rlI --exclude-dir=state -e "$home" "$out/home" | while read -r f; do sed -i "s|$home/bin/shield|@SHIELD@|g; s|$home|@HOME@|g" "$f"; done
 
@@ -97,10 +106,10 @@ def read(name):
         if now and (m := re.match(r"  - name: (\S+)", line)): lists[now].append(m[1])
     if extends:
         for k, v in read(extends).items(): lists[k] += v
-    return lists
+    return {k: list(dict.fromkeys(v)) for k, v in lists.items()}
 for f in sorted(os.listdir(f"{repo}/policies")):
     name = f.removesuffix(".yaml")
-    if not f.endswith(".yaml") or name in ("base", "core"): continue
+    if not f.endswith(".yaml") or name in ("base", "core", "dangers"): continue
     core = sum(read("core").values(), [])
     with open(f"{out}/except-{name}.yaml", "w") as o:
         o.write(f"# an exception to every rule of the preset {name} that allows one\nextends: {name}\n")
