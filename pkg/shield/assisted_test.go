@@ -2,6 +2,8 @@ package shield
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/shieldcli/shield/pkg/evaluate"
@@ -156,5 +158,41 @@ func TestAssistedWithoutModel(t *testing.T) {
 	second := parse(t, `{"type":"send_email","payload":{"to":"b@acme.com","subject":"hi","body":"see you"}}`)
 	if v := p.outcome(t.Context(), item{Line: 2, Action: second}, All).Verdict; v.Decision != verdict.Block || v.Error != "budget" {
 		t.Errorf("budget spent: %v by tier %d: %s", v.Decision, v.Tier, v.Reasoning)
+	}
+}
+
+// TestAssistedAsksWhatOfflineAsks holds on many actions that the model is asked what the preset
+// offline asks, but for what the user alone decides, and nothing else.
+func TestAssistedAsksWhatOfflineAsks(t *testing.T) {
+	t.Parallel()
+	u := &pupil{name: "wary", says: wary}
+	alone := func(c *Config) { c.Settings.Session.Enabled, c.Settings.Classifier.Enabled = false, false }
+	p := assistedPipeline(t, u, func(c *Config) { alone(c); c.Settings.DailyBudget, c.Settings.RateLimit = 100_000, 100_000 })
+	offline := assistedPipeline(t, nil, func(c *Config) { alone(c); c.Provider, c.Policy = nil, "offline" })
+	text, err := os.ReadFile("../../testdata/sample/actions.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, left := 0, 0
+	for line := range strings.Lines(string(text)) {
+		a := parse(t, line)
+		up := offline.outcome(t.Context(), item{Line: 1, Action: a}, Range{TierPolicy, TierClassify}).Verdict
+		before := u.calls
+		v := p.outcome(t.Context(), item{Line: 1, Action: parse(t, line)}, Range{TierPolicy, TierEvaluate}).Verdict
+		switch model := u.calls > before; {
+		case up.Decision != verdict.Escalate && (model || v.Decision != up.Decision):
+			t.Errorf("%.200s: offline says %v, assisted %v, asked %t", line, up.Decision, v.Decision, model)
+		case up.Decision != verdict.Escalate:
+		case model:
+			asked++
+		case v.Decision != verdict.Escalate || v.NextTier != TierApprove:
+			t.Errorf("%.200s: a question of offline is decided by no one: %v by tier %d: %s", line, v.Decision, v.Tier, v.Reasoning)
+		default:
+			left++
+		}
+	}
+	t.Logf("the model was asked %d times, the user is asked %d times without it", asked, left)
+	if asked < 10 || left < 10 {
+		t.Errorf("%d and %d questions are too few to show anything", asked, left)
 	}
 }
