@@ -239,7 +239,7 @@ func TestLoops(t *testing.T) {
 	calls := func(text string, times int) (out string) {
 		for range times {
 			n++
-			out += claudeLines(fmt.Sprint(n), "/home/nobody-here/app", "Bash", command(text), "ok")
+			out += claudeLines(fmt.Sprint(n), "/home/nobody-here/app", "Bash", shellCommand(text), "ok")
 		}
 		return out
 	}
@@ -254,7 +254,7 @@ func TestHuge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it reads 2 GiB")
 	}
-	good := claudeLines("1", "/home/nobody-here/app", "Bash", command("ls"), "ok")
+	good := claudeLines("1", "/home/nobody-here/app", "Bash", shellCommand("ls"), "ok")
 	home := written(t, good)
 	f, err := os.OpenFile(filepath.Join(home, ".claude/projects/-app/s0.jsonl"), os.O_WRONLY, 0)
 	if err != nil {
