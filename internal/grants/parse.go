@@ -2,6 +2,7 @@ package grants
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"regexp"
@@ -206,9 +207,7 @@ func (b *builder) yaml(text string) error {
 	}
 	docs, err := yamlfile.Documents([]byte(text))
 	if err != nil {
-		if yamlfile.TooLarge(err) {
-			b.full = true
-		}
+		b.full = b.full || errors.Is(err, yamlfile.ErrTooLarge)
 		return err
 	}
 	for _, doc := range docs {

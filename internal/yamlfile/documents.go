@@ -19,9 +19,6 @@ const (
 // ErrTooLarge says that a file of others exceeds a bound.
 var ErrTooLarge = errors.New("the YAML is too large or too deeply nested")
 
-// TooLarge reports whether an error says that a bound is exceeded.
-func TooLarge(err error) bool { return errors.Is(err, ErrTooLarge) }
-
 // Documents returns the top nodes of a file of others, within bounds. Aliases are nodes of their own: who
 // follows them has to count.
 func Documents(data []byte) ([]ast.Node, error) {

@@ -15,3 +15,10 @@ func Temporary(path string) (folder, rest string) {
 	}
 	return "", ""
 }
+
+// Shared reports whether a canonical path is in a folder where all users put what goes away by itself: one for
+// temporary files, or one in memory.
+func Shared(path string) bool {
+	folder, _ := Temporary(path)
+	return folder != "" || strings.HasPrefix(path, "/dev/shm/")
+}

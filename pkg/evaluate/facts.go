@@ -322,17 +322,15 @@ func (f *facts) about(c *analysis.Case, e *effect.Effect) string {
 
 // where says in fixed words where a path is.
 func where(p *effect.Place, e *effect.Effect) string {
-	below := func(folder string) bool {
-		return folder != "" && (e.Path == folder || strings.HasPrefix(e.Path, strings.TrimSuffix(folder, "/")+"/"))
-	}
+	temporary, _ := effect.Temporary(e.Path + "/")
 	switch {
 	case len(p.Roots) == 0:
 		return "the workspace is unknown"
 	case p.Inside(e.Path, e.Pattern, e.Tree):
 		return "in the workspace"
-	case below("/tmp"), below("/var/tmp"):
+	case temporary != "":
 		return "a temporary file"
-	case below(p.Home):
+	case p.Home != "" && (e.Path == p.Home || strings.HasPrefix(e.Path, strings.TrimSuffix(p.Home, "/")+"/")):
 		return "outside the workspace, in home"
 	}
 	return "outside workspace and home"

@@ -64,8 +64,7 @@ func (s *state) dropRepeated(mark int) {
 // lasting reports whether a path of another machine is written out from its top, and no
 // place for what may go.
 func lasting(p string) bool {
-	folder, _ := effect.Temporary(p)
-	return folder == "" && !strings.HasPrefix(p, "/dev/shm/") && !strings.HasPrefix(p, "/var/cache/") && (strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~"))
+	return !effect.Shared(p) && !strings.HasPrefix(p, "/var/cache/") && (strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~"))
 }
 
 // within reports whether a path of another machine is one of a list, or is below one.

@@ -311,10 +311,8 @@ func (s *state) searchPath(v abstract.Value) {
 		return
 	}
 	s.hold(pathChanged, content{val: abstract.Lit(first)})
-	for _, shared := range [...]string{"/tmp/", "/var/tmp/", "/dev/shm/"} {
-		if strings.HasPrefix(first+"/", shared) && !strings.Contains(first, "*") {
-			s.places("PATH", abstract.Value{Text: first, From: v.From})
-		}
+	if effect.Shared(first+"/") && !strings.Contains(first, "*") {
+		s.places("PATH", abstract.Value{Text: first, From: v.From})
 	}
 }
 

@@ -102,10 +102,7 @@ func programName(p string) string {
 // systemFolder reports whether a folder, given with its final slash, is a system folder:
 // a program in it is the one that its name suggests.
 func systemFolder(dir string) bool {
-	switch dir {
-	case "/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/", "/opt/homebrew/bin/", "/opt/homebrew/sbin/",
-		"/snap/bin/", "/usr/games/", "/usr/lib/git-core/", "/usr/libexec/", "/run/current-system/sw/bin/", "/usr/local/go/bin/", "/opt/local/bin/",
-		"//bin/", "/usr/bin/../bin/", "/bin/./", "/usr/bin/./":
+	if command.SystemFolder(strings.TrimSuffix(dir, "/")) {
 		return true
 	}
 	lower := strings.ToLower(dir)
@@ -119,7 +116,7 @@ func systemFolder(dir string) bool {
 	}
 	// What package managers install for a project or a user.
 	for _, tail := range [...]string{"node_modules/.bin/", ".venv/bin/", "venv/bin/", "env/bin/", "vendor/bin/", ".cargo/bin/", "go/bin/", ".local/bin/", "miniconda3/bin/", "anaconda3/bin/", ".pyenv/shims/", ".rbenv/shims/", ".venv/scripts/", "venv/scripts/"} {
-		if strings.HasSuffix(lower, tail) && !strings.HasPrefix(dir, "/tmp/") {
+		if strings.HasSuffix(lower, tail) && !effect.Shared(dir) {
 			return true
 		}
 	}

@@ -296,7 +296,7 @@ func (s *state) strange(p string, pattern, option bool) bool {
 	if s.place().Inside(p, pattern, false) {
 		return false
 	}
-	if folder, _ := effect.Temporary(p + "/"); folder != "" || under(p, "/dev/shm") || under(p, "/dev/fd") || under(p, "/proc/self") {
+	if effect.Shared(p+"/") || under(p, "/dev/fd") || under(p, "/proc/self") {
 		return false
 	}
 	if effect.SecretPath(p, pattern) {

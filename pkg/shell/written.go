@@ -194,12 +194,7 @@ func (l *later) wide(e *effect.Effect) bool {
 	if !e.Recursive || e.Path == "" || strings.HasPrefix(e.Path, "*") || l.at.Inside(e.Path, e.Pattern, e.Tree) {
 		return false
 	}
-	for _, passing := range [...]string{"/tmp/", "/var/tmp/", "/private/tmp/", "/var/cache/", "/.cache/"} {
-		if strings.Contains(e.Path+"/", passing) {
-			return false
-		}
-	}
-	return true
+	return !effect.Shared(e.Path+"/") && !strings.Contains(e.Path+"/", "/var/cache/") && !strings.Contains(e.Path+"/", "/.cache/")
 }
 
 // everything reports whether the home folder, or a folder that holds it, is removed.

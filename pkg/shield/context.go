@@ -136,21 +136,20 @@ func (p *Pipeline) grounded(ctx context.Context, c *analysis.Case, r *recall, na
 	if err != nil || len(needs) == 0 {
 		return nil
 	}
+	var all []string
 	for i := range needs {
 		by := needs[i].Met(named, p.sessions.NameKey)
 		where := by == "" && needs[i].Place && p.sessions.Spoke(r.session(), needs[i].Names) // the user has spoken of it
 		if by == "" && !where {
 			return nil
 		}
-		if heard, more, err := p.sessions.HasHeard(ctx, r.session(), needs[i].Names); heard != nil || more || err != nil {
-			return nil
-		}
-		if where {
-			continue
-		}
-		if !slices.Contains(names, by) {
+		all = append(all, needs[i].Names...)
+		if !where && !slices.Contains(names, by) {
 			names = append(names, by)
 		}
+	}
+	if heard, more, err := p.sessions.HasHeard(ctx, r.session(), all); heard != nil || more || err != nil {
+		return nil
 	}
 	return names
 }

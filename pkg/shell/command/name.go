@@ -5,12 +5,16 @@ import (
 	"sync"
 )
 
-// systemFolders hold programs that came with the system or its package
-// manager. The same name anywhere else may be anything.
-var systemFolders = [...]string{
-	"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin",
-	"/opt/homebrew/bin", "/opt/local/bin", "/snap/bin", "/usr/libexec", "/usr/lib/git-core",
-	"/run/current-system/sw/bin", "/Library/Developer/CommandLineTools/usr/bin",
+// SystemFolder reports whether a folder holds programs that came with the system or its
+// package manager. The same name anywhere else may be anything.
+func SystemFolder(dir string) bool {
+	switch dir {
+	case "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin",
+		"/opt/homebrew/bin", "/opt/homebrew/sbin", "/opt/local/bin", "/snap/bin", "/usr/games", "/usr/libexec", "/usr/lib/git-core",
+		"/usr/local/go/bin", "/run/current-system/sw/bin", "/Library/Developer/CommandLineTools/usr/bin":
+		return true
+	}
+	return false
 }
 
 // environmentFolders end the path of folders that hold a project's own copies
@@ -105,10 +109,8 @@ func placeOf(path, dir string) place {
 	if dir == "" && !strings.ContainsAny(path, `/\`) {
 		return searched
 	}
-	for _, s := range systemFolders {
-		if dir == s {
-			return system
-		}
+	if SystemFolder(dir) {
+		return system
 	}
 	for _, s := range environmentFolders {
 		if strings.HasSuffix(dir, s) && (len(dir) == len(s) || dir[len(dir)-len(s)-1] == '/') {
