@@ -152,20 +152,17 @@ func newLine(argv []string, shell string) (judgedText, error) {
 	if len(argv) != 1 {
 		return judgedText{}, fmt.Errorf("exec --dialect: expected one operand, found %d; put the line in single quotes", len(argv))
 	}
-	text, same := argv[0], true
+	same := true
 	switch shell {
 	case "bash":
 	case "zsh":
-		text, same = dialect.FromZsh(text)
+		same = dialect.SameInZsh(argv[0])
 	case "fish":
-		text, same = dialect.FromFish(text)
+		same = dialect.SameInFish(argv[0])
 	default:
 		return judgedText{}, fmt.Errorf("exec --dialect: %q is not one of bash, zsh, fish", cut(shell))
 	}
-	if !same {
-		text = argv[0]
-	}
-	return judgedText{text, !same}, nil
+	return judgedText{argv[0], !same}, nil
 }
 
 // judgeExec judges an action by the user's service, or else in this process.

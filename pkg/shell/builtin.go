@@ -260,7 +260,7 @@ func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.
 			return abstract.Value{}
 		}
 		s.shadow(name, v.From)
-		s.aliases = append(slices.Clip(s.aliases), alias{name: name, text: text})
+		s.aliases = append(slices.Clip(s.aliases), alias{name: name})
 		// It may be used in a later command; what it runs shows here.
 		s.apart(func() { s.nested(text, v.From) })
 	}

@@ -3,7 +3,6 @@ package shell
 import (
 	"slices"
 	"strings"
-	"unicode"
 
 	"mvdan.cc/sh/v3/syntax"
 
@@ -145,7 +144,7 @@ func (s *state) hashes(names []abstract.Value, file abstract.Value) {
 		if !file.Known() {
 			s.dynamic(file.Cause(), "unknown command: "+abstract.Clip(file.String()), file.From)
 		} else if len(s.aliases) < 256 {
-			s.aliases = append(slices.Clip(s.aliases), alias{name.Text, file.Text, true})
+			s.aliases = append(slices.Clip(s.aliases), alias{name.Text, true})
 		}
 	}
 }
@@ -200,25 +199,18 @@ func listsHistory(words []abstract.Value) bool {
 	return list
 }
 
-// dollarQuotes walks what eval runs in a small shell where $'x' stands: it is $x there.
+// dollarQuotes records that eval is given $'x', which is $x in a small shell.
 func (s *state) dollarQuotes(at effect.Span) {
 	if s.dialect.named && !s.dialect.posix || len(s.typed) == 0 || s.typed[0].Lit() != "eval" {
 		return
 	}
 	for _, w := range s.typed[1:] {
 		for _, part := range w.Parts {
-			text := ""
-			if q, ok := part.(*syntax.SglQuoted); ok && q.Dollar {
-				text = q.Value
-			} else if q, ok := part.(*syntax.DblQuoted); ok && q.Dollar {
-				text = s.asTyped([]*syntax.Word{{Parts: q.Parts}})[1:]
-			}
-			end := strings.IndexFunc(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-			if end < 0 {
-				end = len(text)
-			}
-			if end > 0 && s.bound(text[:end]) || text != "" && strings.IndexByte("@*{(123456789", text[0]) >= 0 {
-				s.atAnyTime(func() { s.nested("$"+text, at) })
+			single, ok := part.(*syntax.SglQuoted)
+			double, also := part.(*syntax.DblQuoted)
+			if ok && single.Dollar || also && double.Dollar {
+				s.differsHere("eval $'…'", at)
+				return
 			}
 		}
 	}

@@ -172,11 +172,8 @@ func (s *state) run(argv []abstract.Value, io abstract.Streams, named func(strin
 func (s *state) named(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	var outs []abstract.Value
 	var walks []func()
-	for i, n := len(s.aliases)-1, 0; i >= 0 && n < 4; i-- {
-		if a := s.aliases[i]; a.name == name {
-			n++
-			walks = append(walks, func() { outs = append(outs, s.runAlias(a, argv, io)) })
-		}
+	if slices.ContainsFunc(s.aliases, func(a alias) bool { return a.name == name }) {
+		walks = append(walks, func() { outs = append(outs, s.aliased(argv)) })
 	}
 	d, ok := s.funcs[name]
 	if len(d.may) > maxAlternatives {
@@ -223,61 +220,11 @@ func (s *state) ownOrProgram(name string, argv []abstract.Value, io abstract.Str
 	return s.program(argv, io)
 }
 
-// runAlias replaces the command's name by its alias.
-func (s *state) runAlias(a alias, argv []abstract.Value, io abstract.Streams) (out abstract.Value) {
-	text, rest := a.text, argv[1:]
-	if strings.TrimRight(text, " \t") != text && len(rest) > 0 { // the next word may be an alias, too
-		if next := slices.IndexFunc(s.aliases, func(o alias) bool { return o.name == rest[0].Text && o != a }); next >= 0 {
-			s.may(func() {
-				s.runAlias(alias{name: a.name, text: strings.TrimRight(text, " \t") + " " + s.aliasText(next)}, append([]abstract.Value{argv[0]}, rest[1:]...), io)
-			})
-		}
-	}
-	// Words that are expanded behind another command of it are not known.
-	late := strings.ContainsAny(text, "=;&|\n(){}`") && slices.ContainsFunc(s.typed, expands)
-	if late && s.typed[0].Lit() == a.name {
-		text += s.asTyped(s.typed[1:])
-		rest = nil
-	}
-	for _, v := range rest {
-		if v.Known() && !late {
-			if q, err := syntax.Quote(v.Text, syntax.LangBash); err == nil {
-				text += " " + q
-				continue
-			}
-		}
-		text += " ${" + abstract.UnsetName + "}"
-	}
-	all := s.aliases
-	s.aliases = slices.DeleteFunc(slices.Clone(all), func(o alias) bool { return o.name == a.name }) // it does not expand itself
-	out = s.nestedWith(text, argv[0].From, io)
-	s.aliases = append(slices.Clip(s.aliases), a)
-	return out
-}
-
-// aliasText returns what an alias stands for, with the aliases that it begins with.
-func (s *state) aliasText(i int) string {
-	text, used := s.aliases[i].text, []string{s.aliases[i].name}
-	for {
-		first, _, _ := strings.Cut(text, " ")
-		next := slices.IndexFunc(s.aliases, func(a alias) bool { return a.name == first && a.name != "" })
-		if next < 0 || slices.Contains(used, first) || len(text) > parse.MaxText {
-			return text
-		}
-		text, used = s.aliases[next].text+text[len(first):], append(used, first)
-	}
-}
-
-// asTyped returns words as text.
-func (s *state) asTyped(words []*syntax.Word) string {
-	var b strings.Builder
-	for _, w := range words {
-		b.WriteByte(' ')
-		if err := syntax.NewPrinter().Print(&b, w); err != nil {
-			s.giveUp("a word cannot be written")
-		}
-	}
-	return b.String()
+// aliased is a command whose name stands for other text, which is not put in its place.
+func (s *state) aliased(argv []abstract.Value) abstract.Value {
+	s.dynamic(effect.CauseUnresolved, "an alias stands for this command: "+abstract.Clip(argv[0].Text), argv[0].From)
+	s.forget()
+	return abstract.Unknown("$("+abstract.Clip(argv[0].Text)+")", abstract.Foreign).Of(abstract.FromCommand)
 }
 
 // expands reports whether a word is not the same wherever it stands.

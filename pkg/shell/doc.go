@@ -24,9 +24,11 @@
 // are known, functions. All else is unknown, with a cause: arithmetic on
 // variables (a number), what read and mapfile get, members that are set one by
 // one, attributes (declare -i, -u, -A, -n), words that are split at other
-// characters than blanks, statuses of commands. An unknown value that comes from
-// the text itself has the origin FromText: as the name of a program, as code and
-// as what a command changes, it is a Dynamic effect of the cause "unresolved",
+// characters than blanks, statuses of commands, expansions that cut or change a text
+// by a pattern or by numbers, what an alias stands for, printf but for %s, and what
+// filters write but for tr and decoders. An unknown value that comes from
+// the text itself has the origin FromText: as the name of a program, as code, as
+// what a command changes and as the path of a file that is read, it is a Dynamic effect of the cause "unresolved",
 // which no model clears.
 //
 // # One value for what a shell knows
@@ -58,7 +60,7 @@
 // zsh reads in another way is an entry of a table (dialects.go): where nothing
 // says about which shell the text is, the command is walked a second time, with that
 // form unknown. What zsh alone has and that runs code is Dynamic, of the cause
-// "dialect". Package dialect turns lines of fish into text of this family.
+// "dialect". Package dialect says which lines of fish mean the same.
 //
 // # From words to effects
 //

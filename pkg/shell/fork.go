@@ -67,8 +67,8 @@ type defined struct {
 
 // An alias is an alias that the text defines.
 type alias struct {
-	name, text string
-	hashed     bool // it is no alias, but what the shell runs when it looks for a program of that name
+	name   string
+	hashed bool // it is no alias, but what the shell runs when it looks for a program of that name
 }
 
 // A descriptor is a file descriptor that the text opens: shells that share it share the

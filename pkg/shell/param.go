@@ -5,13 +5,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/shieldcli/shield/pkg/knowledge"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
 // param returns the values of a parameter expansion: one, or as many as the
@@ -41,15 +39,13 @@ func (s *state) param(p *syntax.ParamExp) []abstract.Value {
 	}
 	switch {
 	case p.Length:
-		return []abstract.Value{s.length(p, vals)}
+		return []abstract.Value{abstract.Short("${#"+p.Param.Value+"}", abstract.FromVariable)}
 	case p.Slice != nil:
-		return s.slice(p, vals, show)
+		s.arithm(p.Slice.Offset)
+		s.arithm(p.Slice.Length)
+		return []abstract.Value{vague(show, vals...)}
 	case p.Repl != nil:
-		orig, with := s.word(p.Repl.Orig), abstract.Value{}
-		if p.Repl.With != nil {
-			with = s.word(p.Repl.With)
-		}
-		return each(vals, func(v abstract.Value) abstract.Value { return s.replace(v, orig, with, p.Repl.All, show) })
+		return []abstract.Value{vague(show, append(slices.Clip(vals), s.word(p.Repl.Orig), s.word(p.Repl.With))...)}
 	case p.Exp != nil:
 		return s.expansion(p, vals, set, show)
 	}
@@ -242,81 +238,6 @@ func (s *state) environment(name string) []abstract.Value {
 	return []abstract.Value{v}
 }
 
-func (s *state) length(p *syntax.ParamExp, vals []abstract.Value) abstract.Value {
-	c, ok := s.lookup(p.Param.Value)
-	list := p.Param.Value == "@" || p.Param.Value == "*" || listIndex(p) || ok && c.array && p.Index == nil
-	switch known := !slices.ContainsFunc(vals, func(v abstract.Value) bool { return !v.Known() }); {
-	case list && known && ok && c.array && (listIndex(p) || s.asZsh()), list && known && !ok:
-		return abstract.Lit(strconv.Itoa(len(vals)))
-	case !list && known && len(vals) == 1:
-		return abstract.Lit(strconv.Itoa(utf8.RuneCountInString(vals[0].Text)))
-	}
-	return abstract.Short("${#"+p.Param.Value+"}", abstract.FromVariable)
-}
-
-// slice is ${x:o:l}, of numbers that are written out.
-func (s *state) slice(p *syntax.ParamExp, vals []abstract.Value, show string) []abstract.Value {
-	from, ok := literalNumber(s.arithm(p.Slice.Offset))
-	count, counted := int64(1<<31), true
-	if p.Slice.Length != nil {
-		count, counted = literalNumber(s.arithm(p.Slice.Length))
-	}
-	if !ok || !counted || s.dialect.odd {
-		return each(vals, func(v abstract.Value) abstract.Value { return vague(show, v) })
-	}
-	name := p.Param.Value
-	if c, bound := s.lookup(name); name == "@" || name == "*" || bound && c.array {
-		positional := name == "@" || name == "*"
-		if positional && from <= 0 || !positional && !listIndex(p) || from < 0 || slices.ContainsFunc(vals, func(v abstract.Value) bool { return !v.Known() }) { // counts $0, or from the end
-			return []abstract.Value{vague(show, vals...)}
-		}
-		if positional {
-			from--
-		}
-		lo, hi := cut(from, count, len(vals))
-		return vals[lo:hi]
-	}
-	if listIndex(p) || from < 0 && len(vals) == 1 && int(-from) > utf8.RuneCountInString(vals[0].Text) {
-		return []abstract.Value{vague(show, vals...)}
-	}
-	return each(vals, func(v abstract.Value) abstract.Value {
-		if !v.Known() {
-			// These start with a slash wherever they are set.
-			if from == 0 && count == 1 && (name == "PATH" || name == "PWD" || name == "OLDPWD" || name == "HOME" || name == "SHELL") {
-				return abstract.Lit("/")
-			}
-			return vague(show, v)
-		}
-		text := v.Text
-		if text == "~" && from == 0 && count == 1 {
-			return abstract.Lit("/")
-		}
-		runes := []rune(text)
-		lo, hi := cut(from, count, len(runes))
-		v.Text = string(runes[lo:hi])
-		return v
-	})
-}
-
-func literalNumber(v abstract.Value) (int64, bool) {
-	n, err := strconv.ParseInt(v.Text, 10, 64)
-	return n, err == nil && v.Known()
-}
-
-// cut turns an offset and a length as in ${x:o:l} into bounds.
-func cut(from, count int64, n int) (lo, hi int) {
-	size := int64(n)
-	if from < 0 {
-		from = max(0, from+size)
-	}
-	from = min(from, size)
-	end := from + count
-	if count < 0 {
-		end = size + count
-	}
-	return int(from), int(max(from, min(end, size)))
-}
-
 func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, show string) []abstract.Value {
 	e := p.Exp
 	empty := len(vals) == 0 || len(vals) == 1 && vals[0].Known() && vals[0].Text == ""
@@ -336,32 +257,13 @@ func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, s
 		return vals
 	case syntax.RemSmallSuffix, syntax.RemLargeSuffix, syntax.RemSmallPrefix, syntax.RemLargePrefix:
 		pat := s.word(e.Word)
-		return each(vals, func(v abstract.Value) abstract.Value { return s.trim(v, pat, e.Op, show) })
-	case syntax.UpperFirst, syntax.UpperAll, syntax.LowerFirst, syntax.LowerAll:
-		return each(vals, func(v abstract.Value) abstract.Value { return changeCase(v, e.Op) })
+		return each(vals, func(v abstract.Value) abstract.Value { return trim(v, pat, e.Op, show) })
 	case syntax.OtherParamOps:
-		op := s.word(e.Word).Text
-		return each(vals, func(v abstract.Value) abstract.Value {
-			if !v.Known() {
-				return v
+		if s.word(e.Word).Text == "P" { // a prompt, which runs the command substitutions in it
+			for _, v := range vals {
+				s.expandsText(v.Text, s.spanOf(p))
 			}
-			switch op {
-			case "E":
-				v.Text = plain.ANSIC(v.Text)
-			case "U":
-				v.Text = strings.ToUpper(v.Text)
-			case "L":
-				v.Text = strings.ToLower(v.Text)
-			case "P":
-				// A prompt runs the command substitutions in it.
-				s.nested("echo \""+strings.ReplaceAll(v.Text, `"`, `\"`)+"\"", s.spanOf(p))
-				v.Taint |= abstract.Foreign
-				return vague(show, v)
-			default:
-				return vague(show, v)
-			}
-			return v
-		})
+		}
 	}
 	return each(vals, func(v abstract.Value) abstract.Value { return vague(show, v) })
 }
@@ -447,26 +349,4 @@ func (s *state) orAlternate(p *syntax.ParamExp, vals []abstract.Value, set, empt
 		return []abstract.Value{{}}
 	}
 	return []abstract.Value{vague(show, word)}
-}
-
-func changeCase(v abstract.Value, op syntax.ParExpOperator) abstract.Value {
-	if !v.Known() {
-		return v
-	}
-	switch op {
-	case syntax.UpperAll:
-		v.Text = strings.ToUpper(v.Text)
-	case syntax.LowerAll:
-		v.Text = strings.ToLower(v.Text)
-	default:
-		r, n := utf8.DecodeRuneInString(v.Text)
-		first := strings.ToUpper(string(r))
-		if op == syntax.LowerFirst {
-			first = strings.ToLower(string(r))
-		}
-		if n > 0 {
-			v.Text = first + v.Text[n:]
-		}
-	}
-	return v
 }

@@ -81,10 +81,8 @@ func (s *state) unshadowed(argv []abstract.Value, io abstract.Streams) abstract.
 	return s.run(argv, io, func(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 		var outs []abstract.Value
 		var walks []func()
-		for _, a := range s.aliases {
-			if a.name == name && a.hashed {
-				walks = append(walks, func() { outs = append(outs, s.runAlias(a, argv, io)) })
-			}
+		if slices.ContainsFunc(s.aliases, func(a alias) bool { return a.name == name && a.hashed }) {
+			walks = append(walks, func() { outs = append(outs, s.aliased(argv)) })
 		}
 		if walks = append(walks, func() { outs = append(outs, s.ownOrProgram(name, argv, io)) }); len(walks) == 1 {
 			walks[0]()

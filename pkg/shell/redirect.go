@@ -156,7 +156,12 @@ func (s *state) duplicate(w abstract.Value) (d descriptor, ok bool) {
 		return d, true
 	}
 	switch {
-	case !w.Known():
+	case !w.Known(): // any that is open
+		v := abstract.Unknown("what descriptor "+w.String()+" holds", abstract.Foreign)
+		for _, d := range s.fds {
+			v.Taint |= d.val.Taint
+		}
+		return descriptor{stream: &stream{val: v}}, true
 	case w.Text == "": // an error
 		return descriptor{stream: &stream{}}, true
 	case n == "":
