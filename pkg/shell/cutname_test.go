@@ -1,0 +1,62 @@
+package shell
+
+import (
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// TestCutGlobs holds that the file is unknown which is written where its name is cut out of
+// one that a glob or a list gives: but for the last name of that in another folder.
+func TestCutGlobs(t *testing.T) {
+	t.Parallel()
+	const unknown = "unknown"
+	dir := here().CWD + "/"
+	for text, want := range map[string]string{
+		`for f in *.a; do touch "${f%.a}.b"; done`:                              unknown,
+		`for f in src/*.a; do touch "${f%.*}.b"; done`:                          unknown,
+		`for f in src/*.a; do touch "${f%%.*}.b"; done`:                         unknown,
+		`for f in src.d/*.a; do touch "${f%%.*}.b"; done`:                       unknown, // the folder's dot is the first
+		`for f in */*.a; do touch "${f%%.*}.b"; done`:                           unknown,
+		`for f in src/*; do touch "${f%.*}.b"; done`:                            unknown, // src.d/a has no other dot
+		`for f in src/*.a; do touch "${f%/*}.b"; done`:                          unknown,
+		`for f in src/*.a; do touch "${f%src/x.a}.b"; done`:                     unknown,
+		`for f in src/*.a; do touch "${f%$X}.b"; done`:                          unknown,
+		`for f in src/*.a; do touch "out/${f##*/}"; done`:                       dir + "out/*",
+		`for f in src/*.a; do touch "out/${f#*/}"; done`:                        unknown,
+		`for f in src/*.a; do touch "out/${f#src/}"; done`:                      unknown,
+		`for f in src/*.a; do touch "${f/.a/.b}"; done`:                         unknown,
+		`for f in src/*.a; do touch "${f/src/..\/..\/etc}"; done`:               unknown,
+		`for f in src/*.a; do touch "${f/.a/\/..\/..\/b}"; done`:                unknown,
+		`for f in src/*.a; do touch "$(basename "$f" .a).b"; done`:              unknown,
+		`for f in src/*.a; do touch "$(basename "$f" .a)/../../b"; done`:        unknown,
+		`for f in src/*.a; do touch "$(dirname "$f")/b"; done`:                  unknown,
+		`for f in $(find src -name '*.a'); do touch "${f%.a}.b"; done`:          unknown,
+		`find src -name '*.a' | while read -r f; do touch "${f%.a}.b"; done`:    unknown,
+		`find src -name '*.a' -exec sh -c 'touch "${1%.a}.b"' _ {} \;`:          unknown,
+		`for f in $(find src -name '*.a'); do touch "${f%.a}/../../../b"; done`: unknown,
+		`for f in $(find src -name '*.a'); do touch "${f%/*}.b"; done`:          unknown,
+	} {
+		got := unknown
+		for _, e := range Analyze(text, here()).Effects {
+			if e.Word() == effect.WriteFile && here().Inside(e.Path, e.Pattern, e.Tree) {
+				got = e.Path
+			}
+		}
+		if got != want {
+			t.Errorf("%s: writes %q, want %q", text, got, want)
+		}
+	}
+	for _, text := range []string{
+		`for f in $(find .); do rm -rf "$f."; done`,
+		`for f in $(find . -name '*.a'); do rm -rf "$f/../.."; done`,
+		`for f in *; do rm -rf "/${f%x}"; done`,
+		`for f in /*; do rm -rf "${f%x}"; done`,
+	} {
+		for _, e := range Analyze(text, here()).Effects {
+			if e.Word() == effect.DeleteFile && here().Inside(e.Path, e.Pattern, e.Tree) {
+				t.Errorf("%s: deletes %s inside the workspace alone", text, e.Path)
+			}
+		}
+	}
+}
