@@ -107,8 +107,17 @@ func merged(f *ast.File, at string, edit func(*yaml.Path, *ast.File, io.Reader) 
 	if err != nil {
 		return nil, err
 	}
+	before, err := path.FilterFile(f)
+	if err != nil {
+		return nil, err
+	}
 	if err := edit(path, f, strings.NewReader(value)); err != nil {
 		return nil, err
+	}
+	if after, err := path.FilterFile(f); err == nil && before.GetComment() != nil && after.GetComment() == nil {
+		if err := after.SetComment(before.GetComment()); err != nil { // what stands behind a value that was replaced
+			return nil, err
+		}
 	}
 	return []byte(f.String()), nil
 }

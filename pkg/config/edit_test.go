@@ -15,6 +15,8 @@ func TestEdit(t *testing.T) {
 		want       string // "" for an error
 	}{
 		{"no file", "", channels, "approval: {channels: [web]}\n"},
+		{"comment behind the value", "approval: {timeout: 5s}\npolicy: auto # mine\nfail_closed: true # yours\n", Change{"policy", "strict"}, "approval: {timeout: 5s}\npolicy: strict # mine\nfail_closed: true # yours\n"},
+		{"comment behind a list", "approval:\n  channels: [tty] # here\n  timeout: 60s\n", channels, "approval:\n  channels: [web] # here\n  timeout: 60s\n"},
 		{"comments alone", "# mine\n", channels, "# mine\napproval: {channels: [web]}\n"},
 		{"no newline at the end", "rate_limit: 5", channels, "rate_limit: 5\napproval: {channels: [web]}\n"},
 		{"another setting of the section", "approval:\n  timeout: 60s # short\n", channels, "approval:\n  timeout: 60s # short\n  channels: [web]\n"},

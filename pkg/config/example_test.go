@@ -8,7 +8,7 @@ import (
 
 func ExampleEdit() {
 	text, err := config.Edit(config.Sources{Home: "/home/me", Dir: "/home/me"}, "/home/me/.config/shield/shield.yaml",
-		[]byte("# mine\ndaily_budget: 100\n"), config.Change{Name: "daily_budget", Value: "200"}, config.Change{Name: "approval.channels", Value: "[web]"})
+		[]byte("# mine\ndaily_budget: 100 # a day\n"), config.Change{Name: "daily_budget", Value: "200"}, config.Change{Name: "approval.channels", Value: "[web]"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -16,6 +16,6 @@ func ExampleEdit() {
 	fmt.Print(string(text))
 	// Output:
 	// # mine
-	// daily_budget: 200
+	// daily_budget: 200 # a day
 	// approval: {channels: [web]}
 }
