@@ -84,6 +84,8 @@ type Refusals struct {
 	Store *state.Store
 	Key   [32]byte
 	Clock func() time.Time
+
+	tools toolReader
 }
 
 var refusedGroup = []byte("refs")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/shieldcli/shield/pkg/analysis"
@@ -94,12 +95,41 @@ func (t *ToolClass) over(now time.Time) bool { return !t.Until.IsZero() && !now.
 
 // Tool returns what a person has said about a tool; ok is false if no one has.
 func (s *Refusals) Tool(ctx context.Context, binding string) (t ToolClass, ok bool, err error) {
-	err = s.Store.LookShelf(ctx, toolsShelf, func(sh *state.Shelf) error {
-		value := sh.Get(toolsGroup, sessionGroup(binding))
-		ok = value != nil && s.unseal(value, &t) == nil && t.ID == ToolID(binding) && !t.over(s.Clock())
+	value, err := s.tools.get(ctx, s.Store, sessionGroup(binding))
+	ok = value != nil && s.unseal(value, &t) == nil && t.ID == ToolID(binding) && !t.over(s.Clock())
+	return t, ok, err
+}
+
+// maxRead is how many classes are kept as they were read.
+const maxRead = 256
+
+// A toolReader reads no class again before one of them has changed, by whichever process.
+// Goroutines share it.
+type toolReader struct {
+	mu    sync.Mutex
+	stamp state.Stamp
+	read  map[string][]byte // by key; nil where no one has said anything
+}
+
+func (r *toolReader) get(ctx context.Context, store *state.Store, key []byte) (value []byte, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	stamp, ok := store.Stamp(toolsShelf) // before what is read
+	if value, known := r.read[string(key)]; known && ok && stamp == r.stamp {
+		return value, nil
+	}
+	err = store.LookShelf(ctx, toolsShelf, func(sh *state.Shelf) error {
+		value = slices.Clone(sh.Get(toolsGroup, key))
 		return nil
 	})
-	return t, ok, err
+	if err != nil || !ok {
+		return value, err
+	}
+	if stamp != r.stamp || len(r.read) >= maxRead {
+		r.stamp, r.read = stamp, map[string][]byte{}
+	}
+	r.read[string(key)] = value
+	return value, nil
 }
 
 // Tools returns all that persons have said about tools.

@@ -15,7 +15,7 @@ import (
 // what this store knows, and is gone with it. What is allowed in the end is to be added
 // to this store.
 func (s *Store) Draft() *Store {
-	return &Store{opts: s.opts, shelf: &overlay{base: s.shelf, groups: map[string]map[string][]byte{}}}
+	return &Store{opts: s.opts, shelf: &overlay{base: &remembered{base: s.shelf}, groups: map[string]map[string][]byte{}}}
 }
 
 // An overlay is a shelf that shows what was written to it over another one, which it
@@ -38,10 +38,12 @@ func (o *overlay) stamp() (s state.Stamp, ok bool) {
 }
 
 func (o *overlay) look(ctx context.Context, fn func(shelf) error, wants ...state.Want) error {
+	var j journal
 	return o.base.look(ctx, func(sh shelf) error {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		return fn(overlaid{o, sh})
+		j.undo(o) // of a run that does not count
+		return fn(overlaid{o, sh, &j})
 	}, wants...)
 }
 
@@ -49,10 +51,33 @@ func (o *overlay) change(ctx context.Context, fn func(shelf) error, wants ...sta
 	return o.look(ctx, fn, wants...)
 }
 
+// A journal is what one run has written, with what was there before.
+type journal []written
+
+type written struct {
+	group, key string
+	value      []byte
+	was        bool
+}
+
+// undo takes back what was written. The count of changes stays: what was read in between
+// has a stamp of its own.
+func (j *journal) undo(o *overlay) {
+	for _, w := range slices.Backward(*j) {
+		if w.was {
+			o.groups[w.group][w.key] = w.value
+		} else {
+			delete(o.groups[w.group], w.key)
+		}
+	}
+	*j = nil
+}
+
 // overlaid is an overlay in one transaction of the shelf below.
 type overlaid struct {
-	over *overlay
-	base shelf
+	over    *overlay
+	base    shelf
+	journal *journal
 }
 
 func (o overlaid) Get(group, key []byte) []byte {
@@ -123,6 +148,8 @@ func (o overlaid) Put(group, key, value []byte) error {
 		g = map[string][]byte{}
 		o.over.groups[string(group)] = g
 	}
+	was, have := g[string(key)]
+	*o.journal = append(*o.journal, written{string(group), string(key), was, have})
 	if g[string(key)] = nil; value != nil {
 		g[string(key)] = slices.Clone(value)
 	}

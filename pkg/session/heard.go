@@ -107,6 +107,7 @@ func (s *Store) HasHeard(ctx context.Context, loaded *Session, names []string) (
 	}
 	err = s.shelf.look(ctx, func(sh shelf) error {
 		all := sh.Get(group, namesKey)
+		first = nil
 		more = len(all) > 0 && all[0] != 0 || len(sh.Get(group, oldHeardKey)) > 0
 		for i := 1; i+heardSize <= len(all) && first == nil; i += heardSize {
 			at := slices.IndexFunc(sums, func(sum []byte) bool { return bytes.Equal(sum, all[i:i+shortSize]) })

@@ -40,6 +40,7 @@ type Store struct {
 	cache cache
 	tally tally
 
+	decoded  decoded
 	matchers matchers
 	fileSets fileSets
 }
@@ -161,7 +162,7 @@ func (s *Store) now() int64 { return s.opts.Clock().Unix() }
 // which are the session's alone; nil for none.
 func (s *Store) of(sh shelf, k Key, lineage Lineage) (r *Record, from []byte, err error) {
 	own := k.group()
-	r, err = record(sh, own)
+	r, err = s.decoded.of(sh, own)
 	if err != nil || r != nil && r.live(s.now(), s.opts.Keep) {
 		return r, own, err
 	}
@@ -175,7 +176,7 @@ func (s *Store) of(sh shelf, k Key, lineage Lineage) (r *Record, from []byte, er
 		}
 		from = parent.group()
 	}
-	if all, err := record(sh, s.shared(k).group()); err != nil {
+	if all, err := s.decoded.of(sh, s.shared(k).group()); err != nil {
 		return nil, nil, err
 	} else if all != nil && !k.Default() {
 		for _, l := range all.Labels { // of sessions for which there was no more room: this may be one of them
@@ -193,7 +194,7 @@ func (s *Store) of(sh shelf, k Key, lineage Lineage) (r *Record, from []byte, er
 // themselves: earlier versions kept files and values there.
 func (s *Store) sharedOf(sh shelf, k Key) (r *Record, from [][]byte, err error) {
 	k = s.shared(k)
-	r, err = record(sh, k.group())
+	r, err = s.decoded.of(sh, k.group())
 	if err != nil || r != nil {
 		return r, [][]byte{k.group()}, err
 	}
@@ -367,7 +368,7 @@ func (s *Store) share(sh shelf, k Key, d *Delta) error {
 		return err
 	}
 	r.Seen = max(r.Seen, now)
-	return sh.Put(group, recordKey, r.encode())
+	return s.decoded.put(sh, group, r)
 }
 
 // put writes what an action adds to a record.
@@ -382,7 +383,7 @@ func (s *Store) put(sh shelf, group []byte, r *Record, d *Delta) error {
 		return nil
 	}
 	r.Seen = max(r.Seen, now)
-	return sh.Put(group, recordKey, r.encode())
+	return s.decoded.put(sh, group, r)
 }
 
 // Flush writes what was only counted.

@@ -240,7 +240,7 @@ func TestForgedRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := *s
+	other := &approve.Refusals{Store: s.Store, Key: s.Key, Clock: s.Clock}
 	other.Key[0]++
 	if r, err := other.Find(t.Context(), "", v.Ref); !errors.Is(err, approve.ErrUnknownRef) {
 		t.Errorf("with another key: %+v, %v", r, err)

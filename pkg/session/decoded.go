@@ -1,0 +1,68 @@
+package session
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"sync"
+)
+
+// maxDecoded is how many records are kept as they were read last.
+const maxDecoded = 8
+
+// decoded are records by their group, with the bytes that they were read from: most are
+// read again unchanged. Goroutines share them.
+type decoded struct {
+	mu      sync.Mutex
+	byGroup map[string]decodedRecord
+}
+
+type decodedRecord struct {
+	data []byte
+	rec  Record
+}
+
+// of returns the record of a group, nil if there is none, to whoever asks for their own.
+func (d *decoded) of(sh shelf, group []byte) (*Record, error) {
+	data := sh.Get(group, recordKey)
+	if data == nil {
+		return nil, nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if has, ok := d.byGroup[string(group)]; ok && bytes.Equal(has.data, data) {
+		return has.rec.clone(), nil
+	}
+	r, err := decode(data)
+	if err != nil {
+		return nil, err
+	}
+	d.keep(group, slices.Clone(data), r)
+	return r.clone(), nil
+}
+
+// put writes a record, which nobody may change any more.
+func (d *decoded) put(sh shelf, group []byte, r *Record) error {
+	data := r.encode()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.keep(group, data, r)
+	return sh.Put(group, recordKey, data)
+}
+
+func (d *decoded) keep(group, data []byte, r *Record) {
+	if d.byGroup == nil || len(d.byGroup) >= maxDecoded {
+		d.byGroup = map[string]decodedRecord{}
+	}
+	d.byGroup[string(group)] = decodedRecord{data, *r}
+}
+
+// clone returns a record that shares nothing with r that is ever changed: what its elements
+// hold is not.
+func (r *Record) clone() *Record {
+	c := *r
+	c.Labels, c.Sent, c.Denials, c.Events = slices.Clone(r.Labels), slices.Clone(r.Sent), slices.Clone(r.Denials), maps.Clone(r.Events)
+	c.Owners, c.Made, c.Prompts, c.Named = slices.Clone(r.Owners), slices.Clone(r.Made), slices.Clone(r.Prompts), slices.Clone(r.Named)
+	c.Words, c.Heeded, c.Instructions, c.Remotes = slices.Clone(r.Words), slices.Clone(r.Heeded), slices.Clone(r.Instructions), slices.Clone(r.Remotes)
+	return &c
+}

@@ -1,0 +1,129 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/shieldcli/shield/pkg/state"
+)
+
+// maxRemembered is how many values are remembered.
+const maxRemembered = 4096
+
+// A remembered shelf is another one of which nothing is read again before it has
+// changed, by whichever process. Nothing is changed through it. Goroutines share it.
+type remembered struct {
+	base shelves
+
+	mu     sync.Mutex
+	at     state.Stamp                  // the stamp of what is known
+	values map[string]map[string][]byte // by group and key; nil where there is none
+	groups map[string][]value           // by key
+	size   int
+}
+
+// A value is that of one key in a group.
+type value struct{ group, value []byte }
+
+func (m *remembered) stamp() (state.Stamp, bool) { return m.base.stamp() }
+
+// look runs fn on what is known and, where that is not all that fn asks for, once more
+// on what is there.
+func (m *remembered) look(ctx context.Context, fn func(shelf) error, wants ...state.Want) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	stamp, ok := m.base.stamp() // before what is read
+	if !ok {
+		return m.base.look(ctx, fn, wants...)
+	}
+	if stamp != m.at || m.size > maxRemembered {
+		m.at, m.values, m.groups, m.size = stamp, map[string]map[string][]byte{}, map[string][]value{}, 0
+	}
+	k := known{m: m}
+	if err := fn(&k); !k.asked {
+		return err
+	}
+	return m.base.look(ctx, func(sh shelf) error { return fn(noting{sh, m}) }, wants...)
+}
+
+func (m *remembered) change(ctx context.Context, fn func(shelf) error, wants ...state.Want) error {
+	return m.base.change(ctx, fn, wants...)
+}
+
+// A noting shelf notes what is read.
+type noting struct {
+	shelf
+	m *remembered
+}
+
+func (n noting) Get(group, key []byte) []byte {
+	value := slices.Clone(n.shelf.Get(group, key))
+	of := n.m.values[string(group)]
+	if of == nil {
+		of = map[string][]byte{}
+		n.m.values[string(group)] = of
+	}
+	of[string(key)] = value
+	n.m.size++
+	return value
+}
+
+func (n noting) Groups(key []byte, fn func(name, value []byte) error) error {
+	var all []value
+	err := n.shelf.Groups(key, func(name, v []byte) error {
+		all = append(all, value{slices.Clone(name), slices.Clone(v)})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	n.m.groups[string(key)] = all
+	n.m.size += len(all)
+	return show(all, fn)
+}
+
+func show(all []value, fn func(name, value []byte) error) error {
+	for _, v := range all {
+		if err := fn(v.group, v.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The errors of a known shelf, which nobody sees: fn runs again.
+var (
+	errAsked    = errors.New("not known")
+	errReadOnly = errors.New("internal error: a remembered shelf was written to; please report this")
+)
+
+// A known shelf shows what is known, and notes whether more was asked for.
+type known struct {
+	m     *remembered
+	asked bool
+}
+
+func (k *known) Get(group, key []byte) []byte {
+	value, ok := k.m.values[string(group)][string(key)]
+	k.asked = k.asked || !ok
+	return value
+}
+
+func (k *known) Groups(key []byte, fn func(name, value []byte) error) error {
+	all, ok := k.m.groups[string(key)]
+	if k.asked = k.asked || !ok; k.asked {
+		return errAsked
+	}
+	return show(all, fn)
+}
+
+func (k *known) Each([]byte, func(key, value []byte) error) error {
+	k.asked = true
+	return errAsked
+}
+
+func (k *known) Put(_, _, _ []byte) error { return errReadOnly }
+
+func (k *known) Drop([]byte) error { return errReadOnly }
