@@ -89,7 +89,7 @@ func (s stage) stream(ctx context.Context, w *World, p *shield.Pipeline, in shie
 			return out.Pass(j.Raw)
 		}
 		return out.Write(&j.Verdict)
-	}, shield.StreamOptions{Tiers: s.tiers, Jobs: n})
+	}, shield.StreamOptions{Tiers: s.tiers, Jobs: n, Untold: true})
 	line.clear()
 	var unread *shield.ReadError
 	switch {

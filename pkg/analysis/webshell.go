@@ -58,29 +58,30 @@ const (
 // the compiled program does cannot be read later.
 type reverseShell struct {
 	suffixes []string
+	word     string                  // in every text that meets all
 	all      []func() *regexp.Regexp // the socket, the shell, and what connects them
 }
 
 var (
 	shellProgram  = prefilter.Lazy(`(?i)"(?:/bin/|/usr/bin/)?(?:ba|z|da|k)?sh"|"(?:cmd|powershell)(?:\.exe)?"`)
 	reverseShells = [...]reverseShell{
-		{[]string{".c", ".cc", ".cpp", ".cxx", ".h"}, []func() *regexp.Regexp{
+		{[]string{".c", ".cc", ".cpp", ".cxx", ".h"}, "", []func() *regexp.Regexp{
 			prefilter.Lazy(`\b(?:connect|WSAConnect|accept)\s*\(`), shellProgram,
 			prefilter.Lazy(`\bdup[23]?\s*\(|\bhStdInput\s*=`), prefilter.Lazy(`\b(?:exec[lv]p?e?|CreateProcess[AW]?)\s*\(`),
 		}},
-		{[]string{".cs", ".vb", ".fs"}, []func() *regexp.Regexp{
+		{[]string{".cs", ".vb", ".fs"}, "TcpClient", []func() *regexp.Regexp{
 			prefilter.Lazy(`\bTcpClient\b`), shellProgram, prefilter.Lazy(`\bStandardInput\b`), prefilter.Lazy(`\bGetStream\b`),
 		}},
-		{[]string{".java", ".kt", ".scala", ".groovy", ".jsp", ".jspx"}, []func() *regexp.Regexp{
+		{[]string{".java", ".kt", ".scala", ".groovy", ".jsp", ".jspx"}, "Socket", []func() *regexp.Regexp{
 			prefilter.Lazy(`\bSocket\s*\(`), shellProgram, prefilter.Lazy(`\.exec\s*\(|\bProcessBuilder\b`), prefilter.Lazy(`\bgetOutputStream\b`), prefilter.Lazy(`\bgetInputStream\b`),
 		}},
-		{[]string{".go"}, []func() *regexp.Regexp{
+		{[]string{".go"}, "net.Dial", []func() *regexp.Regexp{
 			prefilter.Lazy(`\bnet\.Dial`), shellProgram, prefilter.Lazy(`\bexec\.Command`), prefilter.Lazy(`\.Std(?:in|out)\s*(?:,[^=\n]*)?=\s*(?:c|conn|connection|s|sock)\b`),
 		}},
-		{[]string{".rs"}, []func() *regexp.Regexp{
+		{[]string{".rs"}, "TcpStream::connect", []func() *regexp.Regexp{
 			prefilter.Lazy(`\bTcpStream::connect`), shellProgram, prefilter.Lazy(`\bfrom_raw_(?:fd|socket)\b`), prefilter.Lazy(`\bCommand::new`),
 		}},
-		{[]string{".c", ".cc", ".cpp", ".cs", ".vb", ".java", ".kt", ".scala", ".groovy", ".go", ".rs"}, []func() *regexp.Regexp{
+		{[]string{".c", ".cc", ".cpp", ".cs", ".vb", ".java", ".kt", ".scala", ".groovy", ".go", ".rs"}, "/dev/", []func() *regexp.Regexp{
 			prefilter.Lazy(`\b(?:ba|z|da|k)?sh\b[^"\n]{0,40}-i\b[^"\n]{0,12}(?:>&|<>|<)\s*/dev/(?:tcp|udp)/`),
 		}},
 	}
@@ -88,6 +89,9 @@ var (
 
 func (b *reverseShell) in(name, text string) bool {
 	if !slices.Contains(b.suffixes, strings.ToLower(path.Ext(name))) {
+		return false
+	}
+	if !strings.Contains(text, b.word) {
 		return false
 	}
 	for _, part := range b.all {

@@ -38,6 +38,7 @@ type item struct {
 	Outside func()           // called before something outside this process is asked; nil if no one is to know
 	Early   bool             // later tiers than [TierClassify] are left to another process, see [Pipeline.EvaluateEarly]
 	Only    bool             // it is all of a stream, and remembered as an action of one
+	Untold  bool             // agent and user are told nothing about an ESCALATE, see [StreamOptions]
 }
 
 // A Range says which tiers judge, from the first up to and including the last.
@@ -106,7 +107,7 @@ func (p *Pipeline) outcome(ctx context.Context, it item, r Range) Outcome {
 	o.latency = p.now().Sub(start)
 	p.see(&o, it.Action, start)
 	v := &o.Verdict
-	if v.Decision != verdict.Allow && v.Told == (verdict.Told{}) {
+	if v.Decision != verdict.Allow && v.Told == (verdict.Told{}) && (v.Decision != verdict.Escalate || !it.Untold) {
 		v.Told = unjudged(v)
 	}
 	v.Line = it.Line
@@ -224,7 +225,7 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 	}
 	own := v.Reasoning
 	v, o.forLog = p.withReason(v, c.Trail, first)
-	if v.Decision != verdict.Allow {
+	if v.Decision != verdict.Allow && (v.Decision != verdict.Escalate || !it.Untold) {
 		v.Told = p.tell(&v, c, first, own)
 	}
 	o.payload = p.clean(&v, o, c, it.Resume == nil)

@@ -18,7 +18,7 @@ import (
 func (p *Pipeline) clean(v *verdict.Verdict, o *Outcome, c *analysis.Case, first bool) any {
 	var payload any
 	r := p.redactor
-	if p.log != nil || p.trace || v.Decision != verdict.Allow || !v.Fixed || slices.ContainsFunc(c.Trail, func(s verdict.Step) bool { return !s.Fixed }) {
+	if p.log != nil || p.trace || !sameForAll(v, c) {
 		payload, r = r.Learn(c.Action.Payload, audit.MaxString)
 	}
 	v.Reasoning, o.forLog = r.String(v.Reasoning), r.String(o.forLog)
@@ -44,4 +44,13 @@ func (p *Pipeline) clean(v *verdict.Verdict, o *Outcome, c *analysis.Case, first
 		}
 	}
 	return payload
+}
+
+// sameForAll reports whether all that is said about an action is the same for every action: an
+// ALLOW, or a question of Tier 0 that a later tier answers.
+func sameForAll(v *verdict.Verdict, c *analysis.Case) bool {
+	if v.Decision == verdict.Block || v.Decision == verdict.Escalate && v.Tier != TierPolicy || v.Told != (verdict.Told{}) {
+		return false
+	}
+	return v.Fixed && !slices.ContainsFunc(c.Trail, func(s verdict.Step) bool { return !s.Fixed })
 }

@@ -66,6 +66,10 @@ type Sink func(*Judged) error
 type StreamOptions struct {
 	Tiers Range // that judge; what an earlier stage has decided passes
 	Jobs  int   // records judged at a time; 0 means 1
+
+	// Untold leaves out what agent and user are told about an ESCALATE, [verdict.Told]: for
+	// verdicts that only another stage reads.
+	Untold bool
 }
 
 // A ReadError is why a source could not be read to its end.
@@ -93,7 +97,7 @@ func (p *Pipeline) Stream(ctx context.Context, in Source, out Sink, opts StreamO
 		own.sessions, own.kept, own.stream = p.sessions.Draft(), p.sessions, rand.Text()
 		p = &own
 	}
-	f := &flow{p: p, tiers: opts.Tiers, bytes: newInFlight(maxInFlight), quiet: make(chan struct{})}
+	f := &flow{p: p, tiers: opts.Tiers, untold: opts.Untold, bytes: newInFlight(maxInFlight), quiet: make(chan struct{})}
 	queue := make(chan *job, maxBatch) // in input order
 	work := make(chan *job, maxBatch)
 	stop := make(chan struct{})
@@ -141,6 +145,7 @@ const maxBatch = 256
 type flow struct {
 	p      *Pipeline
 	tiers  Range
+	untold bool
 	bytes  *inFlight
 	gate   gate
 	quiet  chan struct{} // closed by an interrupt that finds the source silent
@@ -249,7 +254,7 @@ func (f *flow) one(ctx context.Context, j *job, looked *disk, handOn func()) {
 		if rec.Verdict != nil {
 			line = rec.Verdict.Line
 		}
-		j.out = f.p.outcome(ctx, item{Line: line, Action: rec.Action, Resume: rec.Verdict, Stages: rec.Stages, Turn: j.turn, Disk: looked, Outside: handOn}, f.tiers)
+		j.out = f.p.outcome(ctx, item{Line: line, Action: rec.Action, Resume: rec.Verdict, Stages: rec.Stages, Turn: j.turn, Disk: looked, Outside: handOn, Untold: f.untold}, f.tiers)
 	}
 	size := len(j.raw) + j.out.size()
 	f.bytes.change(j.size, size)
