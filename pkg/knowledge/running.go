@@ -14,7 +14,7 @@ type RunningGroup struct {
 	Why      string   // what programs do with them
 	Names    []string // "*" stands for any text
 	Runs     string   // the language of the value, as of command.Nested
-	Holds    string   // "place", "tools", "output", "source", "server", "options", "build" or "check": the value names what programs read, a file that they write, where packages come from, or what clients work with, where builds put what they make, holds options, or switches a check off; without it and Runs, a setting is not judged
+	Holds    string   // "place", "tools", "home", "output", "source", "server", "options", "build" or "check": the value names what programs read, a file that they write, where packages come from, or what clients work with, where builds put what they make, holds options, or switches a check off; without it and Runs, a setting is not judged
 	Of       string   // the language of the file that the value names
 	Prefix   string   // characters in front of the code
 	Only     string   // RE2; a value without a match runs nothing
@@ -86,7 +86,7 @@ var judged = sync.OnceValue(func() nameIndex {
 
 var changing = sync.OnceValue(func() nameIndex {
 	return indexNames(func(r *RunningGroup) bool {
-		return !slices.Contains([]string{"source", "server", "check", "build", "tools"}, r.Holds)
+		return !slices.Contains([]string{"source", "server", "check", "build", "tools", "home"}, r.Holds)
 	}, strings.ToUpper)
 })
 

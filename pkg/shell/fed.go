@@ -13,7 +13,7 @@ import (
 // in a file that the text fetched, wherever in its arguments that stands: it
 // may take any file that it does not take for data to be such text.
 func (s *state) fed(base string, argv []abstract.Value, use command.Use) {
-	if !command.IsQuery(use.Language) || s.remote > 0 {
+	if !command.IsQuery(use.Language) || s.remote > 0 || command.OnlyWrites(use.Language) && use.Stdin != command.Code {
 		return
 	}
 	for _, v := range argv[1:] {

@@ -20,7 +20,7 @@ func (s *state) program(argv []abstract.Value, io abstract.Streams) abstract.Val
 		return s.localProgram(argv, io)
 	}
 	base := programName(name)
-	argv = s.addedOptions(base, braced(base, argv))
+	argv = s.responses(base, s.addedOptions(base, braced(base, argv)))
 	words := commandWords(argv)
 	words[0].Text = base
 	s.installed(base, argv[0].From)
@@ -82,7 +82,7 @@ func runsCode(use command.Use) bool {
 		}
 		switch n.Language {
 		case "argv", "shell", "awk", "cmd", "powershell", "encoded":
-		case "place", "tools", "output", "source", "server", "options", "build", "check": // what a variable holds, which is judged
+		case "place", "tools", "home", "output", "source", "server", "options", "build", "check": // what a variable holds, which is judged
 		default:
 			return true
 		}

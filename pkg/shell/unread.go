@@ -232,10 +232,10 @@ func (s *state) holdsProtected(line string) bool {
 }
 
 // pipedShell matches a text that a shell is given to run; rights matches what gives a
-// container those of the machine.
+// container those of the machine, or somebody those of a cluster.
 var (
 	pipedShell = prefilter.Lazy(`\|\s*(?:sudo\s+)?(?:ba|z|da|k)?sh\b`)
-	rights     = prefilter.Lazy(`\b(?:privileged|hostPID|hostIPC)["']?\s*[:=]\s*["']?true|(?:^|[\s"'\[])/:/|docker\.sock\b`)
+	rights     = prefilter.Lazy(`\b(?:privileged|hostPID|hostIPC)["']?\s*[:=]\s*["']?true|(?:^|[\s"'\[])/:/|docker\.sock\b|\bcluster-admin\b|\bsystem:(?:unauthenticated|anonymous|masters)\b`)
 )
 
 // instructs returns a line that is more than data: it names a strange path or an address,

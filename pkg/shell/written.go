@@ -15,8 +15,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/recipe"
 )
 
-// maxWritten is how many files that a text writes are read.
-const maxWritten = 16
+// maxWritten is how many files that a text writes, and that run or say where packages come from, are read.
+const maxWritten = 64
 
 // Written returns what writing a text to a file, given by its canonical path,
 // leads to once the file runs, as far as no one should meet it unasked: foreign
@@ -332,13 +332,20 @@ func (s *state) putsPatches(vals []abstract.Value) (found bool) {
 
 // writtenFiles sums up what the files of a text that run later would do.
 func (s *state) writtenFiles() {
-	seen := map[string]bool{}
-	for i := len(s.files) - 1; i >= 0 && len(seen) < maxWritten; i-- {
+	seen, read := map[string]bool{}, 0
+	for i := len(s.files) - 1; i >= 0; i-- {
 		f := &s.files[i]
 		if seen[f.path] || f.pattern || f.consumer != nil || !f.val.Known() || strings.TrimSpace(f.val.Text) == "" {
 			continue
 		}
 		seen[f.path] = true
+		if format, _ := command.Recipe(f.path); format != "" || len(sourceForms(f.path)) > 0 {
+			read++
+		}
+		if read > maxWritten {
+			s.dynamic(effect.CauseLimit, "the command writes more files that run later than shield reads", effect.Span{End: len(s.text)})
+			return
+		}
 		for _, e := range Written(f.path, f.val.Text, s.at) {
 			e.From = effect.Span{End: len(s.text)}
 			s.once(e)

@@ -267,7 +267,7 @@ func (g *group) entry() (knowledge.RunningGroup, error) {
 	switch {
 	case out.Why == "" || len(out.Names) == 0:
 		return out, fmt.Errorf("why or names is missing")
-	case out.Runs != "" && out.Holds != "" || out.Holds != "" && !slices.Contains([]string{"place", "output", "source", "server", "options", "check", "build", "tools"}, out.Holds):
+	case out.Runs != "" && out.Holds != "" || out.Holds != "" && !slices.Contains([]string{"place", "output", "source", "server", "options", "check", "build", "tools", "home"}, out.Holds):
 		return out, fmt.Errorf("holds is %q; write place, output, source, server, options or check, and leave runs out", out.Holds)
 	case out.Test != "" && out.Test != "pager":
 		return out, fmt.Errorf("unknown test %q", out.Test)

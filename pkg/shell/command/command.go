@@ -135,7 +135,7 @@ type Key struct {
 type Nested struct {
 	Language string // "argv" (Words are a command), "shell" (Words[0] is text), "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "encoded" (PowerShell text in UTF-16 and base64), "cmd", "ipython" (a cell of a notebook), "code" (text of another language), "file" (Words[0] is a script's path)
 	Of       string // of a "file": its language, named as above; "" if the file says itself
-	Variable string // the variable that holds it, if one does; "place", "output", "source" and "check" are the languages of [Variable]
+	Variable string // the variable that holds it, if one does, "-" for an option; "place", "output", "source" and "check" are the languages of [Variable]
 	Words    []Word // of "powershell" and "cmd" there may be several, to be joined with blanks
 	Remote   bool   // runs on another machine or in a container
 	Stdin    bool   // its arguments are completed from standard input, as by xargs

@@ -6327,7 +6327,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", registry: "npm",
 	{"--force", &action_none},
 	{"--frozen-lockfile", &action_none},
 	{"--global", &action_none},
-	{"--globalconfig", &action_values_Read},
+	{"--globalconfig", &action_values_Settings},
 	{"--if-present", &action_none},
 	{"--ignore-scripts", &action_none},
 	{"--immutable", &action_none},
@@ -6375,7 +6375,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", registry: "npm",
 	{"--stream", &action_none},
 	{"--tag", &action_values_Word},
 	{"--tsconfig-override", &action_values_Word},
-	{"--userconfig", &action_values_Read},
+	{"--userconfig", &action_values_Settings},
 	{"--verbose", &action_none},
 	{"--watch", &action_none},
 	{"--workspace", &action_values_Word},
@@ -8915,6 +8915,7 @@ var syntaxCtags = syntax{style: gnu, options: []option{
 	{"--kinds-c", &action_values_Word},
 	{"--langmap", &action_values_Word},
 	{"--languages", &action_values_Word},
+	{"--options", &action_values_Settings},
 	{"--quiet", &action_none},
 	{"--recurse", &action_none},
 	{"--sort", &action_none},
@@ -13721,7 +13722,7 @@ var syntaxGit_Apply = syntax{style: gnu, options: []option{
 	{"-q", &action_none},
 	{"-v", &action_none},
 	{"-z", &action_none},
-}, operands: shape{rest: rolePatch}, base: &action_class_localWrite_here_WriteTree}
+}, operands: shape{rest: rolePatch}, base: &action_bd0095900711}
 
 var syntaxGit_Archive = syntax{style: gnu | numeric, options: []option{
 	{"--add-file", &action_values_Read},
@@ -16123,7 +16124,7 @@ var syntaxGit_Worktree = syntax{style: gnu | numeric, options: []option{
 	{"unlock", &syntax_operands_rest_Text_base_class_localWrite},
 }, base: &action_class_localWrite}
 
-var syntaxGit = syntax{style: gnu | numeric | own, options: []option{
+var syntaxGit = syntax{style: gnu | numeric | own, input: roleDiff, options: []option{
 	{"--attr-source", &action_values_Text},
 	{"--bare", &action_none},
 	{"--config-env", &action_values_Text_flags_reject},
@@ -22105,7 +22106,7 @@ var syntaxNi = syntax{style: open | bundled, registry: "npm", options: []option{
 	{"--force", &action_none},
 	{"--frozen-lockfile", &action_none},
 	{"--global", &action_none},
-	{"--globalconfig", &action_values_Read},
+	{"--globalconfig", &action_values_Settings},
 	{"--if-present", &action_none},
 	{"--ignore-scripts", &action_none},
 	{"--immutable", &action_none},
@@ -22144,7 +22145,7 @@ var syntaxNi = syntax{style: open | bundled, registry: "npm", options: []option{
 	{"--silent", &action_none},
 	{"--stream", &action_none},
 	{"--tag", &action_values_Word},
-	{"--userconfig", &action_values_Read},
+	{"--userconfig", &action_values_Settings},
 	{"--verbose", &action_none},
 	{"--watch", &action_none},
 	{"--workspace", &action_values_Word},
@@ -22682,6 +22683,7 @@ var syntaxNomad = syntax{style: open, service: "kubernetes", options: []option{
 var syntaxNox = syntax{style: open, options: []option{
 	{"--basetemp", &action_values_MaybePath},
 	{"--confcutdir", &action_values_MaybePath},
+	{"--config-file", &action_values_Settings},
 	{"--cov-report", &action_values_MaybePath},
 	{"--html", &action_values_MaybePath},
 	{"--junit-xml", &action_values_MaybePath},
@@ -22692,7 +22694,7 @@ var syntaxNox = syntax{style: open, options: []option{
 	{"--pyargs", &action_values_Text},
 	{"--resultlog", &action_values_MaybePath},
 	{"--rootdir", &action_values_MaybePath},
-	{"-c", &action_values_MaybePath},
+	{"-c", &action_values_Settings},
 	{"-f", &action_values_ScriptPython},
 	{"-k", &action_values_Text},
 	{"-m", &action_values_Text},
@@ -22715,7 +22717,7 @@ var syntaxNpm = syntax{style: open | bundled, registry: "npm", options: []option
 	{"--force", &action_none},
 	{"--frozen-lockfile", &action_none},
 	{"--global", &action_none},
-	{"--globalconfig", &action_values_Read},
+	{"--globalconfig", &action_values_Settings},
 	{"--if-present", &action_none},
 	{"--ignore-scripts", &action_none},
 	{"--immutable", &action_none},
@@ -22754,7 +22756,7 @@ var syntaxNpm = syntax{style: open | bundled, registry: "npm", options: []option
 	{"--silent", &action_none},
 	{"--stream", &action_none},
 	{"--tag", &action_values_Word},
-	{"--userconfig", &action_values_Read},
+	{"--userconfig", &action_values_Settings},
 	{"--verbose", &action_none},
 	{"--watch", &action_none},
 	{"--workspace", &action_values_Word},
@@ -25934,6 +25936,7 @@ var syntaxPy_3azipfile = syntax{options: []option{
 var syntaxPytest = syntax{style: open, options: []option{
 	{"--basetemp", &action_values_MaybePath},
 	{"--confcutdir", &action_values_MaybePath},
+	{"--config-file", &action_values_Settings},
 	{"--cov-report", &action_values_MaybePath},
 	{"--html", &action_values_MaybePath},
 	{"--junit-xml", &action_values_MaybePath},
@@ -25943,7 +25946,7 @@ var syntaxPytest = syntax{style: open, options: []option{
 	{"--pyargs", &action_values_Text},
 	{"--resultlog", &action_values_MaybePath},
 	{"--rootdir", &action_values_MaybePath},
-	{"-c", &action_values_MaybePath},
+	{"-c", &action_values_Settings},
 	{"-k", &action_values_Text},
 	{"-m", &action_values_Text},
 	{"-n", &action_values_Text},
@@ -35392,6 +35395,7 @@ var syntaxPoweroff = syntax{style: open | bundled, options: []option{
 var syntaxPre_commit = syntax{style: open, options: []option{
 	{"--basetemp", &action_values_MaybePath},
 	{"--confcutdir", &action_values_MaybePath},
+	{"--config-file", &action_values_Settings},
 	{"--cov-report", &action_values_MaybePath},
 	{"--html", &action_values_MaybePath},
 	{"--junit-xml", &action_values_MaybePath},
@@ -35401,7 +35405,7 @@ var syntaxPre_commit = syntax{style: open, options: []option{
 	{"--pyargs", &action_values_Text},
 	{"--resultlog", &action_values_MaybePath},
 	{"--rootdir", &action_values_MaybePath},
-	{"-c", &action_values_MaybePath},
+	{"-c", &action_values_Settings},
 	{"-k", &action_values_Text},
 	{"-m", &action_values_Text},
 	{"-n", &action_values_Text},
@@ -37085,6 +37089,7 @@ var action_values_SendFile_effects_ChangeRemote = action{values: []role{roleSend
 var action_values_SendFile_harm_uploads = action{values: []role{roleSendFile}, harm: "uploads"}
 var action_values_SendTree = action{values: []role{roleSendTree}}
 var action_values_Server = action{values: []role{roleServer}}
+var action_values_Settings = action{values: []role{roleSettings}}
 var action_values_Shell = action{values: []role{roleShell}}
 var action_values_ShellRemote = action{values: []role{roleShellRemote}}
 var action_values_Shell_attached_flags_reject = action{values: []role{roleShell}, attached: true, flags: reject}

@@ -96,6 +96,9 @@ func (r *reader) applyInput(role role, w Word) {
 			break
 		}
 		r.code(Nested{Language: "file", Of: queryPrefix + "patch", Words: []Word{w}})
+	case roleSettings:
+		r.touch(effect.ReadFile, w, false)
+		r.use.Nested = append(r.use.Nested, Nested{Language: "place", Variable: "-", Words: []Word{w}})
 	case roleServer:
 		r.server(w)
 	case roleBody:

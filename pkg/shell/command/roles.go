@@ -66,6 +66,7 @@ const (
 	roleRecipes       // rules for make, with the commands that they run
 	roleDiff          // differences of files, with their names
 	rolePatch         // a file with such differences, which are applied
+	roleSettings      // a file or folder of settings, which may name programs
 	roleServer        // what requests go through, or to in place of the host that is named
 	roleBody          // text that is sent
 	roleRepo          // a git remote: URL, host:path, path or name

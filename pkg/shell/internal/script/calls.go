@@ -375,6 +375,8 @@ func (p *script) load(full string, path abstract.Value) {
 		p.evaluate(full, path)
 	} else if plain.IsURL(path.Text) {
 		p.w.RunFile(path, p.language, p.at)
+	} else if path.Known() && (strings.HasPrefix(path.Text, "npm:") || strings.HasPrefix(path.Text, "jsr:")) {
+		p.w.Call([]abstract.Value{abstract.Lit("deno"), abstract.Lit("run"), path})
 	}
 }
 

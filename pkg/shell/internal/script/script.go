@@ -91,6 +91,9 @@ func (p *script) statements(until string) {
 		start := p.i
 		if t.kind == nameToken && (t.text == "import" || t.text == "from") && p.language == "python" {
 			p.pythonImport()
+		} else if t.kind == nameToken && t.text == "import" && p.language == "node" {
+			p.nodeImport()
+			p.loose(p.expr())
 		} else {
 			p.loose(p.expr())
 		}
@@ -175,6 +178,25 @@ func carriesShell(text string) bool {
 		contains("exec.Command", "ProcessBuilder", "getRuntime", "Process.start", "Command::new", "Process.run", "process.new", "execve", "execl(", "Process.Start") &&
 		contains("/sh", "sh\"", "sh'", "cmd.exe", "powershell", "\"cmd")
 }
+
+// nodeImport looks at the module that an import statement names, which is left to be read.
+func (p *script) nodeImport() {
+	for i := p.i + 1; i < min(p.i+256, len(p.tokens)); i++ {
+		switch t := p.tokens[i]; {
+		case t.kind == stringToken:
+			module := p.inserted(&t)
+			if _, host := effect.URL(module.Text); module.Known() && !moduleHosts[host] {
+				p.load("import", module)
+			}
+			return
+		case t.text == "(" || t.text == ";" || t.text == ".":
+			return // a call
+		}
+	}
+}
+
+// moduleHosts serve modules of registries.
+var moduleHosts = map[string]bool{"deno.land": true, "esm.sh": true, "jsr.io": true, "cdn.skypack.dev": true, "esm.run": true, "unpkg.com": true, "cdn.jsdelivr.net": true, "raw.githubusercontent.com": true}
 
 // pythonImport reads `import a.b as c, d` and `from a import b as c`.
 func (p *script) pythonImport() {

@@ -1,0 +1,43 @@
+package shell
+
+import (
+	"path"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+)
+
+// homeSettings are files of a home folder from which programs take settings, and with them code or
+// the names of programs.
+const homeSettings = `
+	.gitconfig .config/git/config .npmrc .yarnrc .bashrc .bash_profile .profile .zshrc .zshenv .config/fish/config.fish .vimrc .vim/vimrc
+	.config/nvim/init.vim .config/nvim/init.lua .emacs .emacs.d/init.el .config/emacs/init.el .ssh/config .pip/pip.conf .config/pip/pip.conf
+	.cargo/config.toml .cargo/config .gdbinit .lldbinit .psqlrc .tmux.conf .config/tmux/tmux.conf .docker/config.json .kube/config .aws/config
+	.curlrc .wgetrc .gemrc .irbrc .pryrc .Rprofile .gradle/init.gradle .m2/settings.xml .config/composer/config.json .hgrc .mailcap .inputrc .screenrc
+`
+
+// settingsFrom looks at the folder from which programs take all their settings: what lies there and
+// is not the user's own may name programs.
+func (s *state) settingsFrom(name string, v abstract.Value) {
+	folder, pattern := s.place().Path(v.Text, false)
+	if pattern || folder == "" || s.remote > 0 || s.at.Home != "" && (folder == s.at.Home || folder == s.at.Home+"/.config") {
+		return
+	}
+	for file := range strings.FieldsSeq(homeSettings) {
+		if name != "HOME" {
+			if file, _ = strings.CutPrefix(file, ".config/"); file[0] == '.' {
+				continue
+			}
+		}
+		p := path.Join(folder, file)
+		lies := len(s.fileValues(p, false)) > 0
+		if !lies && s.at.Script != nil {
+			data, err := s.at.Script(p)
+			lies = err == nil && len(data) > 0
+		}
+		if lies {
+			s.loads(name, v)
+			return
+		}
+	}
+}
