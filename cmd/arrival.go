@@ -104,7 +104,7 @@ func canAsk(w *World, stateDir string, h *host.Host) error {
 	return eachFile(w, places, []string{w.Dir}, func(p *host.Place, name string, doc []byte) error {
 		answers, err := p.Answers(context.Background(), doc)
 		if err != nil || answers {
-			return errors.Join(err, fmt.Errorf("%s has another hook, which can answer for the user", name))
+			return errors.Join(err, fmt.Errorf("%s has another hook, which can answer for the user; remove that hook", name))
 		}
 		return nil
 	})
@@ -127,7 +127,7 @@ func onChannel(w *World, name string) string {
 // inCI returns an error if this process belongs to a build server, where no user is.
 func inCI(w *World) error {
 	if v := w.Getenv("CI"); !slices.Contains([]string{"", "0", "false"}, v) {
-		return errors.New("the variable CI is set, so no user can be asked")
+		return errors.New("the variable CI is set, so no user can be asked; unset it")
 	}
 	return nil
 }

@@ -251,7 +251,7 @@ func exportAudit(c *cli.Context, w *World) error {
 	}
 	for _, only := range []string{"from", "key", "checkpoint"} {
 		if c.IsSet(only) {
-			return fmt.Errorf("audit export: --%s needs --format segment", only)
+			return fmt.Errorf("audit export: --%s needs --format segment; add it, or leave --%[1]s out", only)
 		}
 	}
 	known := strings.Join(audit.Formats(), ", ")

@@ -138,7 +138,7 @@ func runContained(c *cli.Context, w *World, cmd *launch.Command, raw []byte) (ra
 	} else if mode == required || c.Bool("profile") {
 		return false, fmt.Errorf("exec --contain=require: %s; nothing was run", why)
 	} else {
-		fmt.Fprintf(w.Err, "shield: runs without containment: %s\n", term.Escape(why))
+		fmt.Fprintf(w.Err, "shield: runs without containment: %s. To refuse instead: --contain=require\n", term.Escape(why))
 		tellContained(c, w, "ran without containment: "+why)
 	}
 	return false, nil
@@ -150,7 +150,7 @@ func shortfalls(p *contain.Profile, used contain.Mechanism, unseen []string) (ou
 		out = append(out, landlockAlone(p))
 	}
 	if len(unseen) > 0 {
-		out = append(out, term.Escape("contained, and not all names were looked through for hard links to what is hidden: "+strings.Join(unseen, ", ")))
+		out = append(out, term.Escape("contained, but not all files were searched for hard links to hidden files: "+strings.Join(unseen, ", ")))
 	}
 	return out
 }

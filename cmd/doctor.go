@@ -154,7 +154,7 @@ func examineState(out *findings, set *config.Loaded, w *World) {
 		out.add(wrong, "set HOME, or name a folder with --state", "state folder: none")
 		return
 	case err != nil:
-		out.add(wrong, "remove what is in the way, or choose another folder with --state", "seal key: %v", err)
+		out.add(wrong, "remove the file at that path, or choose another folder with --state", "seal key: %v", err)
 	default:
 		out.add(fine, "", "seal key: in %s", dir)
 	}

@@ -26,7 +26,7 @@ func examineGateway(out *findings, set *config.Loaded, w *World) {
 		out.add(wrong, "", "MCP tools: %v", err)
 	}
 	for _, err := range damaged {
-		out.add(wrong, "remove the cause; until then the tools of the server are withheld", "MCP tools: %v", err)
+		out.add(wrong, "correct this; until then the server's tools are withheld", "MCP tools: %v", err)
 	}
 	if len(all) > 0 {
 		out.add(fine, "", "MCP tools: the tools of %d servers are pinned", len(all))

@@ -70,9 +70,9 @@ func examineContain(out *findings, set *config.Loaded) {
 		if m.Works {
 			out.add(fine, "", "containment: %s%s", m.Name, cmp.Or(about(m.About), " works"))
 		} else if m.Name == "namespaces" {
-			out.add(note, "docs/containment.md says what Landlock alone does not stop", "containment: no %s%s", m.Name, about(m.About))
+			out.add(note, "see docs/containment.md for what Landlock alone does not stop", "containment: no %s%s", m.Name, about(m.About))
 		} else {
-			out.add(note, "--contain runs programs without it here, --contain=require refuses", "containment: no %s%s", m.Name, about(m.About))
+			out.add(note, "--contain starts programs uncontained here; use --contain=require to refuse instead", "containment: no %s%s", m.Name, about(m.About))
 		}
 	}
 	for i := range set.MCP.Servers {
@@ -85,11 +85,11 @@ func examineContain(out *findings, set *config.Loaded) {
 		case alone && c.Require:
 			out.add(wrong, "remove require, or start it on a machine with namespaces", "MCP server %s: contain.require, and only Landlock works here, so it does not start", name)
 		case alone:
-			out.add(note, "docs/containment.md says what that does not stop", "MCP server %s: contained by Landlock alone", name)
+			out.add(note, "see docs/containment.md for what Landlock alone does not stop", "MCP server %s: contained by Landlock alone", name)
 		case c.Require:
 			out.add(wrong, "remove require, or start it on a machine with Landlock", "MCP server %s: contain.require, and it cannot be contained here, so it does not start", name)
 		default:
-			out.add(doubt, "set contain.require to refuse that", "MCP server %s: has contain, and runs without containment here", name)
+			out.add(doubt, "set contain.require to refuse to start it", "MCP server %s: has contain, and runs without containment here", name)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func examineBundle(out *findings, set *config.Loaded, cfg shield.Config) {
 		err = shield.CheckBundle(cfg, b)
 	}
 	if err != nil {
-		out.add(wrong, "until then every action is blocked"+at(set, "policy.bundle"), "policy: %v", err)
+		out.add(wrong, "install a valid bundle; until then every action is blocked"+at(set, "policy.bundle"), "policy: %v", err)
 		return
 	}
 	end := b.Expires.UTC().Format(time.RFC3339)

@@ -20,7 +20,7 @@ func examineStore(out *findings, set *config.Loaded, w *World) bool {
 		return false
 	case shared == nil:
 	case shared.Forgets:
-		out.add(doubt, "set 'appendonly yes' and 'appendfsync always' there", "store: %s, shared as %s: a restart of the server loses what was used, and stops every machine", set.Store, shared.Name)
+		out.add(doubt, "set 'appendonly yes' and 'appendfsync always' there", "store: %s, shared as %s: a restart of the server loses the counters, and blocks every machine", set.Store, shared.Name)
 	default:
 		out.add(fine, "", "store: %s, shared as %s", set.Store, shared.Name)
 	}

@@ -102,7 +102,7 @@ func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
 		case !slices.Contains(opts.Channels, "web") && !opts.Channels.Auto():
 			out.add(doubt, "add web to approval.channels", "notices of questions: they are sent only for questions on the approval page, and the channel web is off%s", at(set, "approval.notify_file"))
 		default:
-			out.add(fine, "", "notices of questions: %d places", len(places))
+			out.add(fine, "", "notices of questions: %d addresses", len(places))
 		}
 	}
 	if len(set.Approval.Command) > 0 && !slices.Contains(opts.Channels, "command") {

@@ -138,7 +138,7 @@ func stateDir(s *config.Settings, w *World) string {
 func jobs(c *cli.Context) (int, error) {
 	n := c.Int("jobs")
 	if n < 1 || n > 256 {
-		return 0, fmt.Errorf("%s: --jobs %d is outside 1 to 256", c.Command.HelpName, n)
+		return 0, fmt.Errorf("%s: --jobs %d is outside 1 to 256; choose a value in that range", c.Command.HelpName, n)
 	}
 	return n, nil
 }

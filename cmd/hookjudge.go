@@ -135,7 +135,7 @@ func judgeInTime(ctx context.Context, c *cli.Context, w *World, name string, eve
 	answer, err := inTime(late, func() (hookAnswer, error) { return judgeEvent(ctx, c, w, name, event) })
 	switch {
 	case errors.Is(err, errLate):
-		return hookAnswer{Failed: true, Reason: "no verdict in time"}
+		return hookAnswer{Failed: true, Reason: "no verdict in time; raise hook.timeout, or run 'shield doctor'"}
 	case err != nil:
 		return hookAnswer{Failed: true, Reason: err.Error(), Host: answer.Host, After: answer.After}
 	}
@@ -234,7 +234,7 @@ func judgeRead(ctx context.Context, c *cli.Context, w *World, h *host.Host, even
 	case refused != nil:
 		return refusedBy(refused), nil
 	case ctx.Err() != nil: // the host may have stopped waiting
-		return hookAnswer{}, errors.New("no verdict in time")
+		return hookAnswer{}, errors.New("no verdict in time; raise hook.timeout, or run 'shield doctor'")
 	case decision == verdict.Escalate:
 		if err := asked.note(); err != nil {
 			return hookAnswer{}, err

@@ -84,7 +84,7 @@ func personAsks(ctx context.Context, w *World, h *host.Host, dirs []string, in [
 	return eachFile(w, places, dirs, func(p *host.Place, name string, doc []byte) error {
 		asked, err := p.Asked(ctx, in, doc)
 		if err != nil || asked {
-			return errors.Join(err, fmt.Errorf("%s has a permission rule for it", name))
+			return errors.Join(err, fmt.Errorf("%s has a permission rule for this call", name))
 		}
 		return nil
 	})
@@ -113,7 +113,7 @@ func hostAsks(ctx context.Context, w *World, h *host.Host, dirs []string, in []b
 		}
 		answers, err := p.Answers(ctx, doc)
 		if err != nil || answers {
-			return errors.Join(err, fmt.Errorf("%s has another hook, which can answer for the user", name))
+			return errors.Join(err, fmt.Errorf("%s has another hook, which can answer for the user; remove that hook", name))
 		}
 		return nil
 	})
@@ -139,7 +139,7 @@ func eachFile(w *World, places []host.Place, dirs []string, f func(p *host.Place
 					return errors.Join(err, fmt.Errorf("%s cannot be read", name))
 				}
 				if read++; read > maxRuleFiles {
-					return fmt.Errorf("more than %d settings files", maxRuleFiles)
+					return fmt.Errorf("more than %d settings files; remove some", maxRuleFiles)
 				}
 				if err := f(p, name, doc); err != nil {
 					return err

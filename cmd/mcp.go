@@ -180,7 +180,7 @@ func gatewayOptions(ctx context.Context, set *config.Loaded, w *World, p *shield
 			return gateway.Options{}, fmt.Errorf("mcp: %w", err)
 		}
 		if changed {
-			notify(fmt.Sprintf("mcp %s: its program %s has changed since its tools were last listed", server.Name, program))
+			notify(fmt.Sprintf("mcp %s: the program %s was replaced since the server's tools were last listed; review them with: shield mcp tools diff %[1]s", server.Name, program))
 		}
 	}
 	var hosts []effect.HostPattern

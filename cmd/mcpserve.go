@@ -29,7 +29,7 @@ func mcpServeCommand(w *World) *cli.Command {
 		Flags: placeFlags(),
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
-				return fmt.Errorf("mcp serve: unexpected operand %q", cut(c.Args().First()))
+				return fmt.Errorf("mcp serve: unexpected operand %q; leave it out", cut(c.Args().First()))
 			}
 			if err := serveMCP(c, w); err != nil {
 				return &statusError{statusBlock, fmt.Errorf("mcp serve: %w", err)}

@@ -61,7 +61,7 @@ func examinePlatform(out *findings, system string) {
 		}
 	}
 	if len(untested) > 0 {
-		out.add(note, "docs/platforms.md has the table", "%s: shield is compiled for it, but not tested there: %s", system, strings.ReplaceAll(strings.Join(untested, "; "), "`", ""))
+		out.add(note, "see the table in docs/platforms.md", "%s: shield is compiled for it, but not tested there: %s", system, strings.ReplaceAll(strings.Join(untested, "; "), "`", ""))
 	}
 }
 

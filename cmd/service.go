@@ -96,7 +96,7 @@ func installService(c *cli.Context, w *World) error {
 			return fmt.Errorf("service install: the files were written, but '%s' failed: %w; run that command yourself, or start 'shield serve' by hand", strings.Join(argv, " "), err)
 		}
 	}
-	fmt.Fprintln(w.Out, "installed; 'shield service status' says whether it answers")
+	fmt.Fprintln(w.Out, "installed; check it with 'shield service status'")
 	return nil
 }
 

@@ -227,7 +227,7 @@ func (s *setupPlan) planSettings(c *cli.Context) error {
 			continue
 		}
 		if strings.HasPrefix(s.set.Origin[want.name], "locked by ") {
-			return fmt.Errorf("%s cannot be set to %s: it is %s", want.name, want.value, s.set.Origin[want.name])
+			return fmt.Errorf("%s cannot be set to %s, because it is %s", want.name, want.value, s.set.Origin[want.name])
 		}
 		changes = append(changes, config.Change{Name: want.name, Value: want.value})
 	}
@@ -369,7 +369,7 @@ func (s *setupPlan) report(c *cli.Context) error {
 		arrives, unasked := s.arrivals()
 		lines = append(lines, arrives...)
 		failed = append(failed, unasked...)
-		say("No answer is a denial; shield's page waits %s for one.", s.set.Hook.Timeout.Std())
+		say("A question without an answer is denied; shield's page waits %s.", s.set.Hook.Timeout.Std())
 		say("Allow what was denied: shield allow")
 		say("Remove shield: shield setup --undo")
 	}

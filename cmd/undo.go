@@ -128,7 +128,7 @@ func showUndo(c *cli.Context, w *World) error {
 		what := e.By
 		switch {
 		case e.Gone:
-			what = "not taken away"
+			what = "not deleted"
 		case e.Kind != "file":
 			what = e.Kind
 		}

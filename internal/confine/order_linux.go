@@ -75,7 +75,7 @@ func (o *Order) decode(b []byte) error {
 		}
 		return s
 	}
-	bad := errors.New("it is not whole")
+	bad := errors.New("internal error: the containment order is incomplete; please report this")
 	var err error
 	number := func() (n int) {
 		n, e := strconv.Atoi(next())

@@ -27,7 +27,7 @@ func mounts() ([]mount, error) {
 		return nil, err
 	}
 	if len(text) > mostMounts {
-		return nil, errors.New("more is mounted than can be looked through")
+		return nil, errors.New("too many file systems are mounted to search them for hard links")
 	}
 	var out []mount
 	for line := range strings.Lines(string(text)) {

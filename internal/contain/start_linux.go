@@ -49,7 +49,7 @@ func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Re
 	links := func() ([]string, error) { // of the names themselves, not of the places where they are seen again
 		unseen, err := linked(p.Hidden, need)
 		if err == nil && need && len(unseen) > 0 {
-			err = &UnavailableError{fmt.Sprintf("%.200q has more names than can be looked through for hard links", unseen[0])}
+			err = &UnavailableError{fmt.Sprintf("%.200q has too many files to search for hard links", unseen[0])}
 		}
 		return unseen, err
 	}

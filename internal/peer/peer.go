@@ -36,7 +36,7 @@ const (
 )
 
 // ErrNotOurs is the error for a message whose code is not that of the key.
-var ErrNotOurs = errors.New("the answer is not sealed with the key of this user's service")
+var ErrNotOurs = errors.New("the answer is not sealed with the key of this user's service; restart the service")
 
 // A Question is a command line for the service to run in the place of the process
 // that asks, with everything outside itself that it may use.
@@ -117,7 +117,7 @@ func ReadQuestion(r io.Reader, key *[KeySize]byte, large func()) (*Asked, *Quest
 	}
 	size := binary.BigEndian.Uint32(head[len(magic)+nonceSize:])
 	if string(head[:len(magic)]) != magic || size > MaxQuestion {
-		return nil, nil, errors.New("the request is not one that this service answers")
+		return nil, nil, errors.New("the request has a form that this service does not know; restart the service after an update")
 	}
 	if size > 64<<10 {
 		large()

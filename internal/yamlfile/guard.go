@@ -68,7 +68,7 @@ func (g *guard) check(tk *token.Token) error {
 	case token.AnchorType, token.AliasType, token.MergeKeyType:
 		return at.Errorf("anchors and aliases are not supported; write the value out")
 	case token.TagType, token.DirectiveType:
-		return at.Errorf("tags and directives are not supported")
+		return at.Errorf("tags and directives are not supported; remove them")
 	case token.DocumentEndType:
 		return at.Errorf("%s must be one document", g.what)
 	case token.InvalidType:
@@ -87,7 +87,7 @@ func (g *guard) check(tk *token.Token) error {
 	default: // what stands for itself
 	}
 	if g.depth > maxDepth || g.entries > maxDepth && g.depth == 0 {
-		return at.Errorf("the YAML is nested deeper than %d levels", maxDepth)
+		return at.Errorf("the YAML is nested deeper than %d levels; flatten it", maxDepth)
 	}
 	return nil
 }

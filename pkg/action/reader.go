@@ -67,7 +67,7 @@ const (
 var (
 	errTooLarge = errors.New("too large")
 	errTooDeep  = errors.New("too deep")
-	errFraming  = errors.New("not an object, whatever follows")
+	errFraming  = errors.New("the record is not a JSON object")
 )
 
 // Next returns the next record. At the end of the input it returns [io.EOF],

@@ -201,7 +201,7 @@ func (c *Case) CarriesValue(perhaps bool) {
 // Uploads adds the effect of sending what a repository holds to a host, "" if no one
 // knows which: this session has pointed it there.
 func (c *Case) Uploads(program, host string) {
-	c.also(effect.Effect{Kind: effect.SendData, Program: program, Host: host, Pattern: host == "", Reason: "pushes to an address that this session has set"})
+	c.also(effect.Effect{Kind: effect.SendData, Program: program, Host: host, Pattern: host == "", Reason: "pushes to a git remote whose address this session changed"})
 }
 
 func (c *Case) also(e effect.Effect) {

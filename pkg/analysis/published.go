@@ -42,7 +42,7 @@ func (c *Case) published() {
 			if where != "" {
 				c.handOn(effect.Effect{Target: "git", From: e.From, Sure: e.Sure}, where)
 			} else if !whole {
-				c.Effects = append(c.Effects, effect.Effect{Sure: effect.Unknown, Cause: effect.CauseLimit, From: e.From, Reason: "git would take up more files than are searched for credentials"})
+				c.Effects = append(c.Effects, effect.Effect{Sure: effect.Unknown, Cause: effect.CauseLimit, From: e.From, Reason: "git would add more files than shield searches for credentials"})
 			}
 		}
 	}
@@ -199,7 +199,7 @@ func (s *search) credential(top string) (where string, whole bool) {
 	read := 0
 	for _, p := range s.found {
 		if HoldsCredential(p, nil) {
-			return "the file " + strings.TrimPrefix(p, top+"/") + ", which git would take up,", true
+			return "the file " + strings.TrimPrefix(p, top+"/") + ", which git would add,", true
 		}
 	}
 	for i, p := range s.found {
@@ -211,7 +211,7 @@ func (s *search) credential(top string) (where string, whole bool) {
 			continue
 		}
 		if read += len(text); redact.Issued(text) != "" {
-			return "the file " + strings.TrimPrefix(p, top+"/") + ", which git would take up,", true
+			return "the file " + strings.TrimPrefix(p, top+"/") + ", which git would add,", true
 		}
 	}
 	return "", s.left > 0

@@ -130,7 +130,7 @@ func (c *Case) bodyCall() {
 				text = string(canonjson.AppendValue(nil, v))
 			}
 			if word := apicall.Destroys(text); word != "" {
-				c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemote, Host: e.Host, URL: e.URL, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Reason: "the body says " + word})
+				c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemote, Host: e.Host, URL: e.URL, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Reason: "the request body contains the verb " + word})
 				return
 			}
 		}

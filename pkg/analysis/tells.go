@@ -228,7 +228,7 @@ func (c *Case) urlVerb(e effect.Effect, host, path string, values url.Values) {
 	if word == "" {
 		return
 	}
-	change := effect.Effect{Kind: effect.ChangeRemote, Host: e.Host, URL: e.URL, Verb: word, Reason: "the URL says " + word}
+	change := effect.Effect{Kind: effect.ChangeRemote, Host: e.Host, URL: e.URL, Verb: word, Reason: "the URL contains the verb " + word}
 	if destroys {
 		change.Harms = []effect.Harm{effect.Destroys}
 	}

@@ -253,10 +253,10 @@ func (s *stranger) verb(word, list string) {
 		}
 	}
 	if s.pays && !change.Destroys() {
-		change.Verb, change.Harms, change.Reason = "pay", []effect.Harm{effect.Destroys}, "the tool is given an amount of money"
+		change.Verb, change.Harms, change.Reason = "pay", []effect.Harm{effect.Destroys}, "the arguments contain an amount of money"
 	}
 	if s.grants && !change.Destroys() {
-		change.Verb, change.Reason = "grant", "the tool is given roles, members or who may see something"
+		change.Verb, change.Reason = "grant", "the arguments set roles, members or visibility"
 	}
 	if list == "sends" || len(s.to) > 0 {
 		s.messages(s.to)

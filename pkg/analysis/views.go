@@ -135,7 +135,7 @@ func (r *reader) add(name, field, text string) {
 		r.c.unexamined("the action has more than 8 texts to scan")
 		return
 	case len(text) > room:
-		r.c.unexamined("more text than is scanned")
+		r.c.unexamined("the action has more text than shield scans")
 		if text = strings.ToValidUTF8(text[:room], ""); text == "" {
 			return
 		}

@@ -89,7 +89,7 @@ type limitError struct {
 }
 
 func (e *limitError) Error() string {
-	return fmt.Sprintf("%s: the service asks for a pause of %s", e.name, e.after)
+	return fmt.Sprintf("%s: the chat service limits the rate; wait %s", e.name, e.after)
 }
 
 // send sends a request and returns the service's answer.

@@ -61,11 +61,11 @@ func Places(file string) ([]Place, error) {
 			return nil, fmt.Errorf("%s:%d: not the URL of a chat service, such as telegram://TOKEN@telegram?chats=CHAT", file, i+1)
 		}
 		if out = append(out, p); len(out) > maxPlaces {
-			return nil, fmt.Errorf("%s: more than %d URLs", file, maxPlaces)
+			return nil, fmt.Errorf("%s: more than %d URLs; remove some", file, maxPlaces)
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%s: contains no URL", file)
+		return nil, fmt.Errorf("%s: contains no URL; write one in each line", file)
 	}
 	return out, nil
 }

@@ -55,7 +55,7 @@ func (b *discordBoard) call(ctx context.Context, c call, out any) error {
 		return fmt.Errorf("%s: status %d: %s", c.name, status, b.hidden(reply.Message))
 	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return fmt.Errorf("%s: the service's answer does not match its API", c.name)
+		return fmt.Errorf("%s: the service's answer does not match its API; check the channel's address in the settings", c.name)
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func (b *discordBoard) call(ctx context.Context, c call, out any) error {
 // discordNumber demands an ID, which becomes part of addresses.
 func discordNumber(name, id string) error {
 	if !regexp.MustCompile(discordID).MatchString(id) {
-		return fmt.Errorf("%s: the service's answer has no valid ID", name)
+		return fmt.Errorf("%s: the service's answer has no valid ID; check the channel's address in the settings", name)
 	}
 	return nil
 }

@@ -327,7 +327,7 @@ func (g *given) answer() (Answer, error) {
 	case pageNever:
 		a.Class, a.Reason = classOf(g.Choice), strings.TrimSpace(g.Reason)
 	default:
-		return Answer{}, fmt.Errorf("%.20q is not one of the answers", g.Choice)
+		return Answer{}, fmt.Errorf("%.20q is not an answer to this question; choose one that is shown", g.Choice)
 	}
 	return a, nil
 }

@@ -114,12 +114,12 @@ func static(kind string, text *string) http.HandlerFunc {
 func (s *server) events(rw http.ResponseWriter, r *http.Request) {
 	flusher, ok := rw.(http.Flusher)
 	if !ok {
-		http.Error(rw, "streaming is not supported", http.StatusInternalServerError)
+		http.Error(rw, "internal error: the page cannot be streamed; please report this", http.StatusInternalServerError)
 		return
 	}
 	// The stream lasts longer than a request may take to arrive.
 	if err := http.NewResponseController(rw).SetReadDeadline(time.Time{}); err != nil {
-		http.Error(rw, "streaming is not supported", http.StatusInternalServerError)
+		http.Error(rw, "internal error: the page cannot be streamed; please report this", http.StatusInternalServerError)
 		return
 	}
 	rw.Header().Set("Content-Type", "text/event-stream")
@@ -178,7 +178,7 @@ func (s *server) answered(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !slices.Contains([]string{pageDeny, pageOnce, pageRemember, pageKind}, in.Choice) && classOf(in.Choice) == "" {
-		http.Error(rw, "not one of the answers", http.StatusBadRequest)
+		http.Error(rw, "the answer is not one that the page shows; reload the page", http.StatusBadRequest)
 		return
 	}
 	s.answering.RLock() // this process may end as soon as it has the answer

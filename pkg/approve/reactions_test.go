@@ -267,7 +267,7 @@ func TestReactionsService(t *testing.T) {
 				"wants to be left alone": {func(rw http.ResponseWriter, _ *http.Request) {
 					rw.Header().Set("Retry-After", "1e300")
 					rw.WriteHeader(http.StatusTooManyRequests)
-				}, "asks for a pause of 1h"},
+				}, "limits the rate; wait 1h"},
 			} {
 				if call == "read" && name == "wants to be left alone" {
 					continue // it is

@@ -45,14 +45,14 @@ func (b *slackBoard) call(ctx context.Context, c call, out any) error {
 	}
 	switch err := json.Unmarshal(data, &reply); {
 	case err != nil || status != http.StatusOK || !reply.OK && reply.Error == "":
-		return fmt.Errorf("%s: status %d, and an answer that does not match the API", c.name, status)
+		return fmt.Errorf("%s: status %d, and an answer that does not match the API; check the channel's address in the settings", c.name, status)
 	case !reply.OK && reply.Needed != "":
 		return fmt.Errorf("%s: %s: the bot lacks the OAuth scope %s; add it in the settings of the Slack app", c.name, b.hidden(reply.Error), b.hidden(reply.Needed))
 	case !reply.OK:
 		return fmt.Errorf("%s: %s", c.name, b.hidden(reply.Error))
 	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return fmt.Errorf("%s: the service's answer does not match its API", c.name)
+		return fmt.Errorf("%s: the service's answer does not match its API; check the channel's address in the settings", c.name)
 	}
 	return nil
 }

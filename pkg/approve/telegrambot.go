@@ -100,7 +100,7 @@ func (b *telegramBot) call(ctx context.Context, patience time.Duration, method s
 		return fmt.Errorf("%s: status %d: %s", method, status, b.hidden(reply.Description))
 	}
 	if err := json.Unmarshal(reply.Result, out); err != nil {
-		return fmt.Errorf("%s: the service's answer does not match the bot API", method)
+		return fmt.Errorf("%s: the service's answer does not match the bot API; check the channel's address in the settings", method)
 	}
 	return nil
 }

@@ -128,7 +128,7 @@ func (m *Manifest) check() error {
 	case checkName(m.Name) != nil:
 		return fmt.Errorf("name: %w", checkName(m.Name))
 	case m.Version < 1:
-		return fmt.Errorf("version is %d; use 1 or more", m.Version)
+		return fmt.Errorf("the version is %d; use 1 or more", m.Version)
 	case m.Expires.IsZero():
 		return errors.New("the expiry date is missing; build the bundle with --expires DATE")
 	case len(m.Files) > maxFiles:

@@ -368,7 +368,7 @@ func (k *Classifier) score(ctx context.Context, kind, text string) (r result) {
 			Reasoning: "unexamined: too long for the model; split it into smaller steps"}}
 	}
 	if err == nil && (math.IsNaN(s.Confidence) || s.Confidence < 0 || s.Confidence > 1) {
-		err = errors.New("model: confidence is not between 0 and 1")
+		err = errors.New("the classifier model's confidence is not between 0 and 1; choose another model")
 	}
 	if err != nil {
 		return failed("model", err, k.opts.FailOpen)

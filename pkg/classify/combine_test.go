@@ -107,7 +107,7 @@ func TestJudge(t *testing.T) {
 	absent := command(run("sh", "a.sh"), effect.Effect{Sure: effect.Unknown, Cause: effect.CauseAbsent, Reason: "the script a.sh does not exist"})
 	dynamic := command(run("make"), effect.Effect{Sure: effect.Unknown, Reason: "eval of an unknown value"})
 	unexamined := command(run("make"))
-	unexamined.Unexamined = "more text than is scanned"
+	unexamined.Unexamined = "the action has more text than shield scans"
 	tier2, tier3 := command(run("make")), command(effect.Of(effect.RunDownload))
 	tier2.MinTier, tier3.MinTier = 2, 3
 	tier3escalate := command(run("git", "push", "--force", "origin", "main"))

@@ -32,7 +32,7 @@ func (k *Classifier) Findings(ctx context.Context, c *analysis.Case) (rules, dou
 	c.Evidence = &analysis.Evidence{}
 	c.Doubt(k.opts.Doubts)
 	if c.Evidence.Full() {
-		rules = append(rules, "more doubts than are counted")
+		rules = append(rules, "more unknown effects than shield counts")
 	}
 	for _, d := range c.Evidence.Doubts {
 		doubted = append(doubted, d.Cause)

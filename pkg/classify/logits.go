@@ -34,7 +34,7 @@ func (g *graph) known() ([]port, error) {
 // probability returns the softmax of logits at one label.
 func probability(logits []float32, label int) (float64, error) {
 	if label >= len(logits) {
-		return 0, errors.New("model: fewer logits than labels")
+		return 0, errors.New("model: model.onnx returns fewer numbers than config.json has labels; use the files of one model")
 	}
 	top := math.Inf(-1)
 	for _, l := range logits {
@@ -46,7 +46,7 @@ func probability(logits []float32, label int) (float64, error) {
 	}
 	p := math.Exp(float64(logits[label])-top) / sum
 	if math.IsNaN(p) || math.IsInf(p, 0) {
-		return 0, errors.New("model: the logits are not finite numbers")
+		return 0, errors.New("model: model.onnx returned a number that is not finite; choose another model")
 	}
 	return p, nil
 }

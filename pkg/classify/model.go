@@ -23,7 +23,7 @@ import (
 )
 
 // ErrNoRuntime means that this build cannot run models in-process.
-var ErrNoRuntime = errors.New("this build has no ONNX Runtime")
+var ErrNoRuntime = errors.New("this build has no ONNX Runtime; install one that was built with cgo")
 
 // A Card is a model's shield.json: what shield needs to know in addition to
 // HuggingFace's files. Every field is optional.
@@ -106,7 +106,7 @@ type runner interface {
 func OpenModel(files fs.FS, digest string, runtime func() (string, error)) (*Model, error) {
 	m := &Model{files: files, own: digest != "", Digest: digest, runtime: runtime}
 	if info, err := fs.Stat(files, "."); err != nil || !info.IsDir() {
-		return nil, errors.New("model: the folder does not exist")
+		return nil, errors.New("model: the folder does not exist; name a folder with model.onnx")
 	}
 	if err := m.readCard(); err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (m *Model) findGraph() error {
 			return nil
 		}
 	}
-	return errors.New("model: model.onnx is missing in the folder")
+	return errors.New("model: model.onnx is missing in the folder; name the model's folder")
 }
 
 func (m *Model) readCard() error {
@@ -261,7 +261,7 @@ func (m *Model) read() (*loaded, error) {
 	ids := l.tokens.Frame(nil, nil)
 	logits, err := l.session.run(context.Background(), ids)
 	if err == nil && len(logits) != m.labels {
-		err = fmt.Errorf("the graph returns %d numbers, but config.json has %d labels", len(logits), m.labels)
+		err = fmt.Errorf("model: model.onnx returns %d numbers, but config.json has %d labels; use the files of one model", len(logits), m.labels)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("model: first run: %w", err)

@@ -191,7 +191,7 @@ func (s *Sidecar) do(ctx context.Context, method, name string, body []byte) (*ht
 	case err != nil:
 		return fail(err)
 	case len(answer) > sidecarAnswer:
-		return fail(fmt.Errorf("answer is longer than %d bytes", sidecarAnswer))
+		return fail(fmt.Errorf("the classifier server's answer is longer than %d bytes; check classifier.addr", sidecarAnswer))
 	}
 	return resp, answer, nil
 }
@@ -199,7 +199,7 @@ func (s *Sidecar) do(ctx context.Context, method, name string, body []byte) (*ht
 // readAnswer reads {"label":…,"confidence":…}.
 func readAnswer(contentType string, body []byte) (Score, error) {
 	if media, _, err := mime.ParseMediaType(contentType); err != nil || media != "application/json" {
-		return Score{}, fmt.Errorf("answer has the type %.60q, expected application/json", contentType)
+		return Score{}, fmt.Errorf("the classifier server's answer has the type %.60q instead of application/json; check classifier.addr", contentType)
 	}
 	var a struct {
 		Label      *string  `json:"label"`
@@ -213,9 +213,9 @@ func readAnswer(contentType string, body []byte) (Score, error) {
 	case a.Label == nil || a.Confidence == nil:
 		return Score{}, errors.New("the server's answer lacks label or confidence; see the log of the server")
 	case *a.Label != "INJECTION" && *a.Label != "SAFE":
-		return Score{}, fmt.Errorf("label %.40q is neither INJECTION nor SAFE", *a.Label)
+		return Score{}, fmt.Errorf("the classifier server's label %.40q is neither INJECTION nor SAFE; check classifier.addr", *a.Label)
 	case !(*a.Confidence >= 0 && *a.Confidence <= 1):
-		return Score{}, errors.New("confidence is not between 0 and 1")
+		return Score{}, errors.New("the classifier server's confidence is not between 0 and 1; check classifier.addr")
 	}
 	return Score{Injection: *a.Label == "INJECTION", Confidence: *a.Confidence}, nil
 }

@@ -363,7 +363,7 @@ func (s *Settings) faults() []fault {
 	}
 	if v := s.Serve; v.Listen != "" {
 		if _, _, err := net.SplitHostPort(v.Listen); err != nil {
-			out = append(out, fault{"serve.listen", fmt.Sprintf("%s is not HOST:PORT", yamlfile.Quote(v.Listen))})
+			out = append(out, fault{"serve.listen", fmt.Sprintf("%s is not HOST:PORT; write both", yamlfile.Quote(v.Listen))})
 		}
 		if v.TLSCert == "" || v.TLSKey == "" || v.TokensFile == "" {
 			out = append(out, fault{"serve.listen", "needs serve.tls_cert, serve.tls_key and serve.tokens_file"})

@@ -78,7 +78,7 @@ type builder struct {
 // braces expands the braces of a glob and adds what comes out.
 func (b *builder) braces(glob string) error {
 	if len(glob) > maxGlob {
-		return fmt.Errorf("it is longer than %d bytes", maxGlob)
+		return fmt.Errorf("it is longer than %d bytes; shorten it", maxGlob)
 	}
 	b.expanded = 0
 	return b.expand(glob)
@@ -91,7 +91,7 @@ func (b *builder) expand(glob string) error {
 	}
 	if parts == nil {
 		if b.expanded++; b.expanded > maxExpansions {
-			return fmt.Errorf("its braces stand for more than %d globs", maxExpansions)
+			return fmt.Errorf("its braces stand for more than %d globs; write fewer alternatives", maxExpansions)
 		}
 		return b.add(glob)
 	}
@@ -153,7 +153,7 @@ func alternatives(glob string) ([]string, error) {
 			return parts, nil
 		}
 	}
-	return nil, errors.New("a brace is not closed")
+	return nil, errors.New("a brace is not closed; add }")
 }
 
 // add adds a glob without braces.
@@ -161,7 +161,7 @@ func (b *builder) add(glob string) error {
 	head, rest, _ := strings.Cut(glob, "/")
 	switch {
 	case strings.IndexByte(glob, 0) >= 0:
-		return errors.New("it contains a NUL byte")
+		return errors.New("it contains a NUL byte; remove it")
 	case head == "~" || head == "$HOME":
 		return b.rule(&b.g.home, nil, rest, rule{})
 	case head == "**":
@@ -199,7 +199,7 @@ func isDrive(s string) bool {
 func (b *builder) rule(ix *index, anchor []segment, rest string, r rule) error {
 	n := len(anchor) + strings.Count(rest, "/") + 1
 	if n > maxRuleDepth {
-		return fmt.Errorf("it is deeper than %d folders", maxRuleDepth)
+		return fmt.Errorf("it is deeper than %d folders; shorten it", maxRuleDepth)
 	}
 	r.glob = b.glob
 	r.exact = append(b.segments(n), anchor...)
@@ -249,7 +249,7 @@ func (b *builder) segments(n int) []segment {
 func globSegment(name string) (segment, error) {
 	switch name {
 	case "":
-		return segment{}, errors.New("it contains two slashes in a row")
+		return segment{}, errors.New("it contains two slashes in a row; remove one")
 	case ".", "..":
 		return segment{}, fmt.Errorf("it contains %q; write the folder's full path", name)
 	}
@@ -259,7 +259,7 @@ func globSegment(name string) (segment, error) {
 	for i := 0; i < len(name); {
 		t, n := nextToken(name[i:])
 		if t.kind == tokenRune && t.r == '[' && n == 1 {
-			return segment{}, errors.New("a bracket is not closed")
+			return segment{}, errors.New("a bracket is not closed; add ]")
 		}
 		i += n
 	}

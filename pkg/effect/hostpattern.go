@@ -21,7 +21,7 @@ func ParseHostPattern(s string) (HostPattern, error) {
 	if strings.Contains(s, "/") {
 		p, err := netip.ParsePrefix(s)
 		if err != nil {
-			return HostPattern{}, fmt.Errorf("host %q is not a CIDR prefix such as 10.0.0.0/8", s)
+			return HostPattern{}, fmt.Errorf("host %q is not a CIDR prefix; write one such as 10.0.0.0/8", s)
 		}
 		return HostPattern{prefix: p.Masked()}, nil
 	}
@@ -33,12 +33,12 @@ func ParseHostPattern(s string) (HostPattern, error) {
 	case strings.Count(s, ":") == 1:
 		return HostPattern{}, fmt.Errorf("host %q: remove the port; rules match hosts on every port", s)
 	case strings.Count(s, "*") > 8:
-		return HostPattern{}, fmt.Errorf("host %q: more than 8 stars", s)
+		return HostPattern{}, fmt.Errorf("host %q: more than 8 stars; remove some", s)
 	}
 	if !strings.Contains(s, "*") {
 		name := Host(s)
 		if name == "" {
-			return HostPattern{}, fmt.Errorf("host %q is neither a name nor an address", s)
+			return HostPattern{}, fmt.Errorf("host %q is neither a name nor an address; write one of them", s)
 		}
 		return HostPattern{glob: name}, nil
 	}

@@ -114,7 +114,7 @@ func CheckRoot(path, home string) error {
 	fold := foldPath(path)
 	switch {
 	case path == "" || path[0] != '/' && !windowsPath(path):
-		return fmt.Errorf("root %q is not an absolute path", path)
+		return fmt.Errorf("root %q is not an absolute path; write it in full", path)
 	case home != "" && (fold == foldPath(home) || strings.HasPrefix(foldPath(home), strings.TrimSuffix(fold, "/")+"/")):
 		return fmt.Errorf("root %s is or contains the home folder; choose a folder inside it", path)
 	}

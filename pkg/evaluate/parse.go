@@ -80,23 +80,23 @@ func readAnswer(fields map[string]any) (answer, error) {
 	}
 	for _, name := range replyFields {
 		if _, ok := fields[name]; !ok {
-			return a, fmt.Errorf("field %q is missing", name)
+			return a, fmt.Errorf("the model's reply lacks the field %q", name)
 		}
 	}
 	decision, ok := fields["decision"].(string)
 	if !ok {
-		return a, errors.New("decision is not a string")
+		return a, errors.New("the decision in the model's reply is not a string")
 	}
 	number, ok := fields["confidence"].(jsontext.Value)
 	if !ok {
-		return a, errors.New("confidence is not a number")
+		return a, errors.New("the confidence in the model's reply is not a number")
 	}
 	if a.reasoning, ok = fields["reasoning"].(string); !ok {
-		return a, errors.New("reasoning is not a string")
+		return a, errors.New("the reasoning in the model's reply is not a string")
 	}
 	c, err := strconv.ParseFloat(string(number), 64)
 	if err != nil || !(c >= 0 && c <= 1) {
-		return a, fmt.Errorf("confidence %.20q is outside 0.0 to 1.0", string(number))
+		return a, fmt.Errorf("the confidence %.20q in the model's reply is outside 0.0 to 1.0", string(number))
 	}
 	a.confidence = c
 	if err := a.decision.UnmarshalText(capitals(decision)); err != nil {
@@ -123,15 +123,15 @@ func capitals(decision string) []byte {
 func replyObject(reply string) (map[string]any, error) {
 	reply = unthink(reply)
 	if len(reply) > maxReply {
-		return nil, fmt.Errorf("the reply has %d bytes, more than the limit of %d", len(reply), maxReply)
+		return nil, fmt.Errorf("the model's reply has %d bytes, more than the limit of %d", len(reply), maxReply)
 	}
 	value, err := canonjson.Value([]byte(unfence(reply)), maxReplyDepth)
 	if err != nil {
-		return nil, fmt.Errorf("the reply is not one well-formed JSON object: %w", err)
+		return nil, fmt.Errorf("the model's reply is not one well-formed JSON object: %w", err)
 	}
 	fields, ok := value.(map[string]any)
 	if !ok {
-		return nil, errors.New("the reply is JSON, but not an object")
+		return nil, errors.New("the model's reply is JSON, but not an object")
 	}
 	return fields, nil
 }

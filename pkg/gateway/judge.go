@@ -128,10 +128,10 @@ func (g *Gateway) proposed(ctx context.Context, c *call, m *message) (*proposal,
 		p.payload = object{"task": c.subject, "answers": m.params["inputResponses"]}
 		c.structure = true // of the tool whose results these may be
 	default:
-		return nil, fmt.Errorf("the argument %s has no entry in shield's table for this tool, so the call cannot be judged; leave it out", m.method)
+		return nil, fmt.Errorf("shield cannot judge the method %s; do not use it", m.method)
 	}
 	if c.subject == "" {
-		return nil, fmt.Errorf("the argument %s is incomplete", m.method)
+		return nil, fmt.Errorf("%s does not say what it is about; set its name, URI or task", m.method)
 	}
 	about := m.method
 	if strings.HasPrefix(about, "tasks/") { // one request of a task answers what another has said

@@ -227,14 +227,14 @@ type mismatchError struct{ error }
 // Why a server has not answered.
 var (
 	errUnreachable = errors.New("the server cannot be reached; check its url in mcp.servers")
-	errBroken      = errors.New("the server closed the connection before its answer was complete")
+	errBroken      = errors.New("the server closed the connection before its answer was complete; try again")
 )
 
 // A statusError is the status with which a server answers in place of a message.
 type statusError int
 
 func (e statusError) Error() string {
-	return fmt.Sprintf("the server answers with HTTP status %d", int(e))
+	return fmt.Sprintf("the server answers with HTTP status %d; check its url and token_file in mcp.servers", int(e))
 }
 
 // gatewayStatus returns the status that a client gets for a server's: how shield

@@ -36,7 +36,7 @@ func (h *Host) Actions(ctx context.Context, c Call) (actions []jsontext.Value, i
 	}
 	input, isObject := v.(map[string]any)
 	if !isObject {
-		return nil, false, errors.New("the tool's input is not a JSON object")
+		return nil, false, errors.New("the tool's input is not a JSON object; update shield")
 	}
 	if err := unambiguous(input); err != nil {
 		return nil, false, err

@@ -199,7 +199,7 @@ func (h *Host) event(ctx context.Context, v any) (Event, error) {
 	case !after && !slices.Contains(h.form.Before, name):
 		return Event{}, errors.New("the hook event is unknown; update shield")
 	case !isObject:
-		return Event{}, errors.New("the tool's input is not a JSON object")
+		return Event{}, errors.New("the tool's input is not a JSON object; update shield")
 	case slices.Contains(h.form.Internal, tool):
 		return e, nil
 	case !after:
@@ -222,7 +222,7 @@ func joined(session, tool any) (any, error) {
 	}
 	dir, ok := tool.(string)
 	if !ok {
-		return nil, errors.New("the working folder of the tool is not a string")
+		return nil, errors.New("the working folder of the tool is not a string; update shield")
 	}
 	base, _ := session.(string)
 	switch {
@@ -263,7 +263,7 @@ func (h *Host) actions(ctx context.Context, name string, input map[string]any, c
 		if tool.Type == "" {
 			var ok bool
 			if a, ok = p.(map[string]any); !ok {
-				return nil, errors.New("the tool call cannot be parsed")
+				return nil, errors.New("the tool call cannot be parsed; update shield")
 			}
 			a = maps.Clone(a) // a constant of the program is reused by the next call
 		}

@@ -13,7 +13,7 @@ import (
 func patched(v any, _ []any) any {
 	text, ok := v.(string)
 	if !ok {
-		return errors.New("the patch is not a string")
+		return errors.New("the patch is not a string; send it as text")
 	}
 	actions, err := readPatch(text)
 	if err != nil {
@@ -49,23 +49,23 @@ func readPatch(text string) ([]any, error) {
 		name = strings.TrimSpace(name)
 		isHead := slices.Contains(headers, head)
 		if isHead && name == "" {
-			return nil, errors.New("a file of the patch has no name")
+			return nil, errors.New("a file of the patch has no name; write it")
 		}
 		switch {
 		case isHead && head == "*** Delete File":
 			add("delete_file", map[string]any{"path": name})
 		case isHead && head == "*** Move to":
 			if content["content"] == nil {
-				return nil, errors.New("a move of the patch has no file")
+				return nil, errors.New("a move of the patch names no target; write it")
 			}
 			add("move_file", map[string]any{"source": content["path"], "destination": name})
 			add("write_file", map[string]any{"path": name, "content": ""})
 		case isHead:
 			add("write_file", map[string]any{"path": name, "content": ""})
 		case strings.HasPrefix(line, "***") && strings.TrimSpace(line) != "*** End of File":
-			return nil, errors.New("the patch has an unknown line that begins with ***")
+			return nil, errors.New("the patch has an unknown line that begins with ***; correct it")
 		case content == nil && strings.TrimSpace(line) != "":
-			return nil, errors.New("the patch has a line before its first file")
+			return nil, errors.New("the patch has a line before its first file; remove it")
 		case strings.HasPrefix(line, "+") && content["content"] != nil:
 			content["content"] = content["content"].(string) + line[1:] + "\n"
 		case strings.HasPrefix(line, "-") && content["content"] != nil && !added[strings.TrimSpace(line[1:])]: // a moved file is not deleted
@@ -74,7 +74,7 @@ func readPatch(text string) ([]any, error) {
 		}
 	}
 	if len(actions) == 0 {
-		return nil, errors.New("the patch changes no file")
+		return nil, errors.New("the patch changes no file; name one")
 	}
 	return actions, nil
 }

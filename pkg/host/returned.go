@@ -25,7 +25,7 @@ func (h *Host) returned(ctx context.Context, tool string, in any) (*Returned, er
 	}
 	read, isObject := out.(map[string]any)
 	if !isObject {
-		return nil, errors.New("the result of the tool cannot be parsed")
+		return nil, errors.New("the result of the tool cannot be parsed; update shield")
 	}
 	r.Result = read["result"]
 	r.Agent, _ = read["agent"].(string)

@@ -48,7 +48,7 @@ func (s *Store) Install(ctx context.Context, source string, opts InstallOptions)
 		return nil, fmt.Errorf("%w; choose one with --name", err)
 	}
 	if b, err := hex.DecodeString(opts.SHA256); opts.SHA256 != "" && (err != nil || len(b) != sha256.Size) {
-		return nil, errors.New("--sha256 must have 64 hexadecimal digits")
+		return nil, errors.New("--sha256 must have 64 hexadecimal digits; copy the whole digest")
 	}
 	if err := s.prepare(); err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ type WebOptions struct {
 }
 
 // ErrNotReady is the error of a service that cannot judge as it was told to.
-var ErrNotReady = errors.New("the service cannot judge now")
+var ErrNotReady = errors.New("the service cannot judge now; try again")
 
 // A Web is the service for other machines: HTTP over TLS, with tokens. docs/openapi.yaml
 // describes it.

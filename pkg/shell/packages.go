@@ -35,7 +35,7 @@ func (s *state) newPackages(use command.Use) {
 			continue
 		}
 		if i == maxPackages {
-			s.dynamic(effect.CauseLimit, "more packages than are looked up", p.From)
+			s.dynamic(effect.CauseLimit, "the command installs more packages than shield looks up", p.From)
 			return
 		}
 		name := packageName(p.Registry, p.Text)

@@ -67,6 +67,6 @@ func TestNewPackages(t *testing.T) {
 		many = many || e.Cause == effect.CauseLimit
 	}
 	if !many {
-		t.Error("more packages than are looked up: nothing is unknown")
+		t.Error("the command installs more packages than shield looks up: nothing is unknown")
 	}
 }

@@ -53,7 +53,7 @@ func (p *Pipeline) ownInstructions(ctx context.Context, v verdict.Verdict, c *an
 		return v, false
 	}
 	return added(c, TierClassify, verdict.Finding{Who: verdict.NoApproval, Source: byContext, Confidence: 1,
-		Reasoning: "the user saw this session change " + path.Base(edit.Path) + ", which is the project's own"}), true
+		Reasoning: "the user already approved this session's change of " + path.Base(edit.Path)}), true
 }
 
 // edited notes what the edit of a file of instructions has left in it.

@@ -186,7 +186,7 @@ func divided(reasoning, source string) (why, instead, kind, place string) {
 		}
 	}
 	if source == "model" {
-		return text + ", by its words", "Use a simpler command", "", ""
+		return text + ", judged by its wording", "Use a simpler command", "", ""
 	}
 	if i := strings.LastIndex(text, " ("); i >= 0 && source == "policy" {
 		inside, after, closed := strings.Cut(text[i+len(" ("):], ")")

@@ -37,7 +37,7 @@ func Remote(cfg Config) (*state.Remote, error) {
 		}
 		r.CAs = x509.NewCertPool()
 		if !r.CAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("store_ca_file: %s contains no PEM certificate; name the file of the CA; name the file of the CA", s.StoreCAFile)
+			return nil, fmt.Errorf("store_ca_file: %s contains no PEM certificate; name the file of the CA", s.StoreCAFile)
 		}
 	}
 	return r, nil

@@ -352,7 +352,7 @@ func (p *pwsh) deletesRemote(c *cmdlet, args []psArg) {
 			says = "the method is DELETE"
 		case a.use == sends && a.given:
 			if word := apicall.Destroys(a.val.Text); word != "" {
-				says = "the body says " + word
+				says = "the request body contains the verb " + word
 			}
 		}
 	}
