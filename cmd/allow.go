@@ -77,7 +77,7 @@ func allow(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	var s *approve.Standing
+	var s *approve.AdvanceApproval
 	if scope != "" {
 		if s, err = standing(c, w, set, r, scope); err != nil {
 			return fmt.Errorf("allow %s: %w", r.Ref, err)
@@ -195,15 +195,15 @@ func allowScope(c *cli.Context) (scope string, err error) {
 }
 
 // standing shows which actions an answer of a scope covers, and returns that kind.
-func standing(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusal, scope string) (*approve.Standing, error) {
+func standing(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusal, scope string) (*approve.AdvanceApproval, error) {
 	s := r.Kind
 	if s == nil && scope != "session" {
-		s = r.Exact
+		s = r.ExactKind
 	}
 	switch {
 	case s == nil:
-		return nil, fmt.Errorf("this action can only be allowed once; leave out --%s: %s", scope, cmp.Or(r.Alone, "the files that it uses cannot be checked for changes later"))
-	case scope == "session" && r.Within == "":
+		return nil, fmt.Errorf("this action can only be allowed once; leave out --%s: %s", scope, cmp.Or(r.NoKindReason, "the files that it uses cannot be checked for changes later"))
+	case scope == "session" && r.KindSession == "":
 		return nil, errors.New("the action has no session; leave out --session to allow it once")
 	case scope != "session" && answersFile(set, w) == "":
 		return nil, fmt.Errorf("your organisation manages this machine's policy; use --session, or allow it once")
@@ -226,7 +226,7 @@ func standing(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusal, 
 		covers = "exactly this command in this folder, while the files that it reads and runs do not change"
 	}
 	fmt.Fprintf(w.Out, "This kind: %s\n", term.Escape(covers))
-	for _, n := range r.Near {
+	for _, n := range r.KindExamples {
 		if !kept.Kind.IsExact() {
 			fmt.Fprintf(w.Out, "  it also allows: %s\n", term.Escape(n))
 		}
@@ -241,12 +241,12 @@ func standing(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusal, 
 }
 
 // keepStanding logs an answer in advance, and stores it in the session or in answers.yaml.
-func keepStanding(c *cli.Context, w *World, set *config.Loaded, store *state.Store, refusals *approve.Refusals, r *approve.Refusal, s *approve.Standing, scope string) error {
+func keepStanding(c *cli.Context, w *World, set *config.Loaded, store *state.Store, refusals *approve.Refusals, r *approve.Refusal, s *approve.AdvanceApproval, scope string) error {
 	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s allowed %s: %s", s.By, scopeWords[scope], s.Kind.String()), s.By); err != nil {
 		return fmt.Errorf("not allowed, because the audit log cannot be written: %w", err)
 	}
 	if scope == "session" {
-		err := refusals.Learn(c.Context, r.Within, *s)
+		err := refusals.AddKind(c.Context, r.KindSession, *s)
 		s.Name = s.Kind.Key()[:12]
 		return err
 	}

@@ -83,8 +83,8 @@ func printWaiting(c *cli.Context, w *World) error {
 	if c.Bool("json") {
 		return json.NewEncoder(w.Out).Encode(q)
 	}
-	if q.Moved != "" && q.Link != "" {
-		fmt.Fprintf(w.Out, "Another program is using %s, the address of the approval page.\n", q.Moved)
+	if q.OldAddress != "" && q.Link != "" {
+		fmt.Fprintf(w.Out, "Another program is using %s, the address of the approval page.\n", q.OldAddress)
 	}
 	if len(q.Waiting) == 0 {
 		text := "Nothing is waiting for an answer.\n" + webHint(set)
@@ -305,7 +305,7 @@ func tryNotices(c *cli.Context, w *World) error {
 }
 
 // standingAnswers returns the kinds of all sessions, and the answers of the user's file.
-func standingAnswers(c *cli.Context, w *World, set *config.Loaded, store *state.Store) ([]approve.Standing, error) {
+func standingAnswers(c *cli.Context, w *World, set *config.Loaded, store *state.Store) ([]approve.AdvanceApproval, error) {
 	key, err := shield.SealKey(c.Context, stateDir(&set.Settings, w), store)
 	if err != nil {
 		return nil, err
@@ -324,7 +324,7 @@ func revokeStanding(c *cli.Context, w *World, set *config.Loaded, store *state.S
 	if err != nil {
 		return 0, err
 	}
-	n, err := shield.Refusals(key, store, w.Now).Forget(c.Context, name)
+	n, err := shield.Refusals(key, store, w.Now).RemoveKind(c.Context, name)
 	if err != nil || answersFile(set, w) == "" {
 		return n, err
 	}
@@ -332,7 +332,7 @@ func revokeStanding(c *cli.Context, w *World, set *config.Loaded, store *state.S
 	return n + m, err
 }
 
-func printStanding(w *World, list []approve.Standing) error {
+func printStanding(w *World, list []approve.AdvanceApproval) error {
 	t := listTable(w.Out, "NAME", "WHERE", "APPROVED BY", "KIND")
 	for i := range list {
 		s := &list[i]

@@ -45,10 +45,10 @@ func person(w *World) string { return cmp.Or(w.User, "a person") }
 func approval(set *config.Loaded, w *World, command string) approve.Options {
 	return approve.Options{
 		Hosted: strings.HasPrefix(command, "hook ") || command == "mcp", NoLink: command == "serve" || !isTerminal(w.Err), Host: w.hostAsks,
-		Present:   func() error { return requirePerson(w, command, atTerminal) },
-		Reachable: func() error { return userReachable(w, strings.HasPrefix(command, "hook ")) },
-		Kept:      func() string { return keptToday(set, w) },
-		Person:    person(w), Asker: asker(command), Getenv: w.sessionEnv, Environ: w.Environ(), CommandDir: set.CommandDir, Notice: w.Err,
+		NotPersonReason: func() error { return requirePerson(w, command, atTerminal) },
+		Reachable:       func() error { return userReachable(w, strings.HasPrefix(command, "hook ")) },
+		UndoHint:        func() string { return keptToday(set, w) },
+		Person:          person(w), Asker: asker(command), Getenv: w.sessionEnv, Environ: w.Environ(), CommandDir: set.CommandDir, Notice: w.Err,
 		// In the mode in which a question is asked the terminal does not turn ^C
 		// into a signal.
 		Interrupt: func() {

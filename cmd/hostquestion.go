@@ -40,7 +40,7 @@ func (q *hostQuestion) may(c *cli.Context, version string) error {
 
 // asksNobody returns an error if a version of a host was found to ask no one.
 func asksNobody(stateDir string, h *host.Host, version string) error {
-	if approve.Unasked(stateDir, h.Name, version) {
+	if approve.HostNotAsking(stateDir, h.Name, version) {
 		return fmt.Errorf("%s %s ran a command without asking its user; shield asks on the approval page instead", h.Title(), version)
 	}
 	return nil
@@ -55,12 +55,12 @@ func (q *hostQuestion) note() error {
 // no user can have answered, the host is not told to ask again.
 func ran(w *World, set *config.Loaded, p *shield.Pipeline, h *host.Host, event host.Event) {
 	dir := stateDir(&set.Settings, w)
-	q, unasked := approve.HostRan(dir, questionKey(event), w.Now())
+	q, unasked := approve.HostRanUnasked(dir, questionKey(event), w.Now())
 	if !unasked || q.Host != h.Name {
 		return
 	}
 	text := fmt.Sprintf("%s %s ran a call without asking its user, although shield told it to ask. From now on shield asks on the approval page", h.Title(), q.Version)
-	if err := approve.NoteUnasked(dir, q); err != nil {
+	if err := approve.NoteHostNotAsking(dir, q); err != nil {
 		text += "; this could not be saved: " + withoutSecrets(err)
 	}
 	p.Tell(audit.KindHost, text)

@@ -19,7 +19,7 @@ func (s *server) keepPage(ctx context.Context, set *config.Loaded) (end func()) 
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	failed := func(err error) { fmt.Fprintf(s.w.Err, "shield: serve: the approval page: %s\n", withoutSecrets(err)) }
-	o := approve.Options{Approval: set.Approval, StateDir: stateDir(&set.Settings, s.w), Person: person(s.w), Clock: s.w.Now, Kept: func() string { return keptToday(set, s.w) }}
+	o := approve.Options{Approval: set.Approval, StateDir: stateDir(&set.Settings, s.w), Person: person(s.w), Clock: s.w.Now, UndoHint: func() string { return keptToday(set, s.w) }}
 	go func() {
 		defer close(done)
 		if err := approve.KeepPage(ctx, o, failed); err != nil {

@@ -156,7 +156,7 @@ func knownFiles(ctx context.Context, store *session.Store) (out []shownSession, 
 			return nil, err
 		}
 		var files []effect.File
-		if files, err = store.Files(ctx, r.Key); len(files) > 0 || len(r.Remotes) > 0 || r.Full > 0 {
+		if files, err = store.Files(ctx, r.Key); len(files) > 0 || len(r.Remotes) > 0 || r.FilesFullAt > 0 {
 			out = append(out, shownSession{r, files})
 		}
 	}
@@ -254,8 +254,8 @@ func printSession(to io.Writer, s *shownSession, w *World) error {
 	for _, f := range s.Files {
 		fmt.Fprintf(&b, "file    %s: %s\n", f.Path, joinLabels(f.Labels))
 	}
-	if s.Full > 0 {
-		fmt.Fprintf(&b, "file    the list of files was full %s ago; files that it does not name count as downloaded until the session is forgotten\n", age(since(w, s.Full)))
+	if s.FilesFullAt > 0 {
+		fmt.Fprintf(&b, "file    the list of files was full %s ago; files that it does not name count as downloaded until the session is forgotten\n", age(since(w, s.FilesFullAt)))
 	}
 	for _, r := range s.Remotes {
 		fmt.Fprintf(&b, "remote  %s of %s now points to %s\n", r.Name, orNone(r.Repository), orNone(r.To))

@@ -127,7 +127,7 @@ func setClass(c *cli.Context, w *World) error {
 	if r.Tool == nil {
 		return fmt.Errorf("tools set %s: the action does not use an unknown tool; to allow it: shield allow %s", r.Ref, r.Ref)
 	}
-	fmt.Fprintf(w.Out, "Tool: %s\n", strings.Join(escaped(strings.Split(r.About, "\n")), "\n  "))
+	fmt.Fprintf(w.Out, "Tool: %s\n", strings.Join(escaped(strings.Split(r.ToolDescription, "\n")), "\n  "))
 	r.Asked = "From now on the tool " + approve.ClassWords[class]
 	by, err := confirmRefusal(c, w, set, r)
 	if err != nil {

@@ -19,7 +19,7 @@ func TestAnswersAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			a := Standing{Name: fmt.Sprint("allow-", i), By: "ann", What: "x\"\n  - name: forged", Kind: facts.Kind{Facts: []string{"run a: \"b\"\n# c"}, Findings: []string{"é\u2028"}}}
+			a := AdvanceApproval{Name: fmt.Sprint("allow-", i), By: "ann", What: "x\"\n  - name: forged", Kind: facts.Kind{Facts: []string{"run a: \"b\"\n# c"}, Findings: []string{"é\u2028"}}}
 			if err := AddAnswer(t.Context(), file, &a, "a comment\n- name: forged"); err != nil {
 				t.Error(err)
 			}

@@ -31,7 +31,7 @@ type Store interface {
 // Options describe whom to ask, and how. Store and Binding are required if Channels names any.
 type Options struct {
 	config.Approval        // no Timeout means 300 s, no MaxPerHour means 60
-	Nobody          string // why Channels is empty, and the fix; "" means that no channel is configured
+	NoChannelReason string // why Channels is empty, and the fix; "" means that no channel is configured
 	Store           Store
 
 	// Binding returns the key of a remembered answer: it names the action, its
@@ -57,7 +57,7 @@ type Options struct {
 
 	// Present returns why an answer at this terminal may come from a program instead of a person, or nil.
 	// Then the page's code is not printed either.
-	Present func() error
+	NotPersonReason func() error
 
 	// Reachable returns why no user can learn of a question on the page, or nil if one
 	// can. The channels "auto" need it; nil means that one can.
@@ -69,7 +69,7 @@ type Options struct {
 
 	// Kept returns a line for the page about files that were kept before actions deleted or
 	// overwrote them, "" if there are none; nil says nothing.
-	Kept func() string
+	UndoHint func() string
 
 	// Host returns why the agent host that calls shield as its hook cannot ask its
 	// person itself, or nil if it can. It is nil where no host calls.
@@ -116,20 +116,20 @@ type Answer struct {
 
 // Limits of answers.
 const (
-	defaultTimeout = 300 * time.Second
-	defaultPerHour = 60
-	maxRemember    = time.Hour
-	maxReason      = 500             // bytes
-	maxQueue       = time.Hour       // for a terminal that others use
-	maxWithdraw    = 3 * time.Second // for a channel to clean up
+	defaultTimeout  = 300 * time.Second
+	defaultPerHour  = 60
+	maxRemember     = time.Hour
+	maxReason       = 500             // bytes
+	maxTerminalWait = time.Hour       // for a terminal that others use
+	withdrawTimeout = 3 * time.Second // for a channel to clean up
 )
 
 // An Approver puts cases to people. Goroutines may share it.
 type Approver struct {
-	o        Options
-	channels []Channel
-	first    bool        // ask only the first channel that is usable
-	stopped  atomic.Bool // the user pressed ^C
+	o                Options
+	channels         []Channel
+	firstChannelOnly bool        // ask only the first channel that is usable
+	stopped          atomic.Bool // the user pressed ^C
 
 	// unattended is how long a question waits on page if no channel can be used; 0 denies
 	// at once.
@@ -154,12 +154,12 @@ func New(o Options) (*Approver, error) {
 	if len(o.Channels) > 0 && (o.Store == nil || o.Binding == nil) {
 		return nil, errors.New("approval needs a state folder for its hourly limit; set HOME or --state")
 	}
-	a := &Approver{o: o, first: o.Channels.Auto()}
+	a := &Approver{o: o, firstChannelOnly: o.Channels.Auto()}
 	var err error
 	if a.unattended, err = o.Wait(); err != nil {
 		return nil, fmt.Errorf("approval.unattended %w", err)
 	}
-	for _, name := range o.names() {
+	for _, name := range o.channelNames() {
 		ch, err := channelNamed(name, &a.o)
 		if err != nil {
 			return nil, err
@@ -175,9 +175,9 @@ func New(o Options) (*Approver, error) {
 	return a, nil
 }
 
-// names returns the channels by name. For auto these are the ones of which the first that
+// channelNames returns the channels by name. For auto these are the ones of which the first that
 // can be used is asked.
-func (o *Options) names() []string {
+func (o *Options) channelNames() []string {
 	switch {
 	case !o.Channels.Auto():
 		return o.Channels
@@ -190,14 +190,14 @@ func (o *Options) names() []string {
 
 // Usable reports whether a person can be asked now, and if not, why.
 func (a *Approver) Usable() (bool, string) {
-	usable, _, why := a.usable(false)
+	usable, _, why := a.usableChannels(false)
 	return len(usable) > 0, why
 }
 
-// usable returns the channels to ask now, for how long a question waits there, and why
+// usableChannels returns the channels to ask now, for how long a question waits there, and why
 // others cannot be asked. With itself shield asks, and not the host.
-func (a *Approver) usable(itself bool) (usable []Channel, patience time.Duration, why string) {
-	usable, why = a.working(itself)
+func (a *Approver) usableChannels(itself bool) (usable []Channel, patience time.Duration, why string) {
+	usable, why = a.workingChannels(itself)
 	if len(usable) > 0 || a.unattended == 0 || len(a.channels) == 0 {
 		return usable, a.o.Timeout.Std(), why
 	}
@@ -207,11 +207,11 @@ func (a *Approver) usable(itself bool) (usable []Channel, patience time.Duration
 	return []Channel{a.page}, a.unattended, ""
 }
 
-// working returns the channels that work now, and why the others do not.
-func (a *Approver) working(itself bool) (usable []Channel, why string) {
+// workingChannels returns the channels that work now, and why the others do not.
+func (a *Approver) workingChannels(itself bool) (usable []Channel, why string) {
 	if len(a.channels) == 0 {
-		if a.o.Nobody != "" {
-			return nil, a.o.Nobody
+		if a.o.NoChannelReason != "" {
+			return nil, a.o.NoChannelReason
 		}
 		return nil, "no approval channel is configured; set approval.channels"
 	}
@@ -219,16 +219,16 @@ func (a *Approver) working(itself bool) (usable []Channel, why string) {
 	for _, ch := range a.channels {
 		err := ch.Usable()
 		if err == nil && itself && ch.Name() == HostChannel {
-			err = errItself
+			err = errNotByHost
 		}
-		if err == nil && a.first && ch.Name() == "web" && a.o.Reachable != nil {
+		if err == nil && a.firstChannelOnly && ch.Name() == "web" && a.o.Reachable != nil {
 			err = a.o.Reachable()
 		}
 		if err != nil {
 			reasons = append(reasons, ch.Name()+": "+err.Error())
 			continue
 		}
-		if usable = append(usable, ch); a.first {
+		if usable = append(usable, ch); a.firstChannelOnly {
 			break
 		}
 	}
@@ -259,7 +259,7 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict
 	if a.stopped.Load() {
 		return block("interrupted", "the user interrupted shield (^C), so it asks no more questions; start the command again"), nil
 	}
-	channels, patience, why := a.usable(a.asksItself(c))
+	channels, patience, why := a.usableChannels(a.notByHost(c))
 	if len(channels) == 0 {
 		return block("nobody", "the user must decide, but cannot be asked: "+why), nil
 	}
@@ -271,19 +271,19 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict
 		return block("request", "the user must decide, but the question cannot be shown: "+err.Error()), nil
 	}
 	if slices.ContainsFunc(channels, func(ch Channel) bool { return ch.Name() == HostChannel }) {
-		return left(r), nil
+		return leftToHost(r), nil
 	}
 	if a.o.Kind != nil {
 		var text string
 		text, r.keepKind = a.o.Kind(ctx, c)
-		r.Kind = brief(a.o.Redactor.String(text), maxKind)
+		r.Kind = visibleLine(a.o.Redactor.String(text), maxKind)
 	}
 	if a.o.Tool != nil {
 		var about string
 		about, r.keepTool = a.o.Tool(c)
-		r.Tool = visible(a.o.Redactor.String(about), maxKind)
+		r.Tool = visibleLines(a.o.Redactor.String(about), maxKind)
 	}
-	r.Page = toldOf(ctx, channels)
+	r.Page = announcePage(ctx, channels)
 	ans, from, err := a.ask(ctx, r, channels)
 	switch {
 	case errors.Is(err, errTimeout):
@@ -293,18 +293,18 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict
 	case err != nil:
 		return block("nobody", "the user must decide, but could not be asked: "+err.Error()), nil
 	}
-	return a.settle(ctx, c, r, ans, from), nil
+	return a.verdictOf(ctx, c, r, ans, from), nil
 }
 
-// settle turns an answer into a verdict and remembers it if asked to.
-func (a *Approver) settle(ctx context.Context, c *analysis.Case, r *Request, ans Answer, from string) verdict.Verdict {
+// verdictOf turns an answer into a verdict and remembers it if asked to.
+func (a *Approver) verdictOf(ctx context.Context, c *analysis.Case, r *Request, ans Answer, from string) verdict.Verdict {
 	who := from
 	if ans.By != "" {
-		who = fmt.Sprintf("%s (%s)", brief(ans.By, 80), from)
+		who = fmt.Sprintf("%s (%s)", visibleLine(ans.By, 80), from)
 	}
 	said := ""
 	if ans.Reason != "" {
-		said = ": " + brief(ans.Reason, maxReason)
+		said = ": " + visibleLine(ans.Reason, maxReason)
 	}
 	if !ans.Approve {
 		if ans.Interrupt {
@@ -382,15 +382,15 @@ func (a *Approver) ask(ctx context.Context, r *Request, channels []Channel) (Ans
 	asking, withdraw := context.WithCancelCause(ctx)
 	replies := make(chan reply, len(channels))
 	for _, ch := range channels {
-		go func() { replies <- askOne(asking, ch, r) }()
+		go func() { replies <- askChannel(asking, ch, r) }()
 	}
 	open := len(channels)
 	var why error // nil: this process stops asking
 	defer func() {
 		withdraw(why)
-		drain(replies, open)
+		drainReplies(replies, open)
 	}()
-	queue := time.NewTimer(maxQueue)
+	queue := time.NewTimer(maxTerminalWait)
 	defer queue.Stop()
 	shown, late := r.shown, (<-chan time.Time)(nil)
 	var failures []string
@@ -426,8 +426,8 @@ func (a *Approver) ask(ctx context.Context, r *Request, channels []Channel) (Ans
 	}
 }
 
-// askOne asks one channel. Anything but an answer to this request is an error.
-func askOne(ctx context.Context, ch Channel, r *Request) (got reply) {
+// askChannel asks one channel. Anything but an answer to this request is an error.
+func askChannel(ctx context.Context, ch Channel, r *Request) (got reply) {
 	got.channel = ch.Name()
 	defer func() {
 		if x := recover(); x != nil {
@@ -435,16 +435,16 @@ func askOne(ctx context.Context, ch Channel, r *Request) (got reply) {
 		}
 	}()
 	got.answer, got.err = ch.Ask(ctx, r)
-	if got.err == nil && !same(got.answer.ID, r.ID) {
+	if got.err == nil && !equalSecrets(got.answer.ID, r.ID) {
 		got.err = errors.New("the answer has the ID of another question, so this one is denied")
 	}
 	return got
 }
 
-// drain waits until the channels have cleaned up: a process that ends earlier
+// drainReplies waits until the channels have cleaned up: a process that ends earlier
 // would leave the terminal in the mode of the question.
-func drain(replies <-chan reply, open int) {
-	limit := time.NewTimer(maxWithdraw)
+func drainReplies(replies <-chan reply, open int) {
+	limit := time.NewTimer(withdrawTimeout)
 	defer limit.Stop()
 	for range open {
 		select {

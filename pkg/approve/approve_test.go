@@ -443,7 +443,7 @@ func TestReceipt(t *testing.T) {
 		{late, Answer{}, context.DeadlineExceeded, "not answered in time"},
 		{ended(nil), Answer{}, context.Canceled, "interrupted"},
 	} {
-		if got := lastLine(tc.ctx, &Request{subject: "ls"}, tc.a, tc.err); got != "shield: "+tc.want+": ls" {
+		if got := outcomeLine(tc.ctx, &Request{subject: "ls"}, tc.a, tc.err); got != "shield: "+tc.want+": ls" {
 			t.Errorf("%+v, %v: got %q, want %s", tc.a, tc.err, got, tc.want)
 		}
 	}
@@ -466,7 +466,7 @@ func TestReason(t *testing.T) {
 		"no earlier tier judged it":    {},
 		"no earlier tier judged it ":   {passed},
 	} {
-		if got := reason(trail, strings.TrimSpace); got != strings.TrimSpace(want) {
+		if got := askReason(trail, strings.TrimSpace); got != strings.TrimSpace(want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -491,7 +491,7 @@ func TestFieldsInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Asker = "ASKER"
-		lines, _ := content(r, 80)
+		lines, _ := requestLines(r, 80)
 		shown, last := strings.Join(lines, "\n"), -1
 		for _, want := range []string{"PATH", "MODE", "effects:", "confidence 0.85", "ASKER", "| x\n| x"} {
 			at := strings.Index(shown, want)
@@ -572,7 +572,7 @@ func TestCutIsOnlyDenied(t *testing.T) {
 		{[]any{strings.Repeat("a line of text\n", 30_000)}, false, false},
 	} {
 		r := request(c.content)
-		_, whole := content(r, 80)
+		_, whole := requestLines(r, 80)
 		if whole != c.here || r.Cut == c.all {
 			t.Errorf("%.20v: whole %v, cut %v", c.content, whole, r.Cut)
 		}
@@ -582,11 +582,11 @@ func TestCutIsOnlyDenied(t *testing.T) {
 		clock := &fakeClock{time.Unix(1_800_000_000, 0)}
 		g := testGate(clock, true)
 		g.partial = !whole
-		clock.pass(quiet)
+		clock.pass(quietTime)
 		for _, k := range g.code + "\r" {
 			g.press(k)
 		}
-		if approved := g.state == answered && g.answer.Approve; approved != c.here {
+		if approved := g.state == gateAnswered && g.answer.Approve; approved != c.here {
 			t.Errorf("%.20v: approved %v", c.content, approved)
 		}
 	}

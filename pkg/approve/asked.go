@@ -11,12 +11,12 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// askedBox is the folder of questions that hosts were told to ask their users: one file for each question,
-// and unaskedFile.
-const askedBox = "asked"
+// hostQuestionsFolder is the folder of questions that hosts were told to ask their users: one file for each question,
+// and hostsNotAskingFile.
+const hostQuestionsFolder = "asked"
 
-// unaskedFile lists versions of hosts that ran a call at once although they were told to ask.
-const unaskedFile = "unasked"
+// hostsNotAskingFile lists versions of hosts that ran a call at once although they were told to ask.
+const hostsNotAskingFile = "unasked"
 
 // Limits of that folder.
 const (
@@ -24,8 +24,8 @@ const (
 	maxUnasked = 256
 )
 
-// atOnce is the time after a question within which no person can have answered.
-const atOnce = 400 * time.Millisecond
+// fastestAnswer is the time after a question within which no person can have answered.
+const fastestAnswer = 400 * time.Millisecond
 
 // A HostQuestion is what a host was told to ask its user.
 type HostQuestion struct {
@@ -36,7 +36,7 @@ type HostQuestion struct {
 
 // NoteHostQuestion keeps a question for a day. key names the actions that it is about.
 func NoteHostQuestion(stateDir, key string, q HostQuestion) error {
-	b, err := openBox(stateDir, askedBox)
+	b, err := openSealedFolder(stateDir, hostQuestionsFolder)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func NoteHostQuestion(stateDir, key string, q HostQuestion) error {
 		return err
 	}
 	for _, f := range files {
-		if info, err := f.Info(); err == nil && f.Name() != unaskedFile && time.Since(info.ModTime()) > maxAsked {
+		if info, err := f.Info(); err == nil && f.Name() != hostsNotAskingFile && time.Since(info.ModTime()) > maxAsked {
 			_ = os.Remove(b.path(f.Name())) // the next question tries again
 		}
 	}
@@ -54,65 +54,65 @@ func NoteHostQuestion(stateDir, key string, q HostQuestion) error {
 
 // HostAsked returns the question about some actions that a host was told to ask.
 func HostAsked(stateDir, key string) (q HostQuestion, asked bool) {
-	b, there := existingBox(stateDir, key)
+	b, there := existingSealedFolder(stateDir, key)
 	return q, there && b.read(key, &q) == nil
 }
 
-// HostRan is told at a time that the actions of a question ran, which is forgotten. It
+// HostRanUnasked is told at a time that the actions of a question ran, which is forgotten. It
 // reports whether no user can have been asked.
-func HostRan(stateDir, key string, now time.Time) (q HostQuestion, unasked bool) {
-	b, there := existingBox(stateDir, key)
+func HostRanUnasked(stateDir, key string, now time.Time) (q HostQuestion, unasked bool) {
+	b, there := existingSealedFolder(stateDir, key)
 	if !there {
 		return q, false
 	}
 	err := b.read(key, &q)
 	_ = os.Remove(b.path(key)) // else the same call is a question until a day is over
 	since := now.Sub(q.At)
-	return q, err == nil && since >= 0 && since < atOnce
+	return q, err == nil && since >= 0 && since < fastestAnswer
 }
 
-// NoteUnasked records that a version of a host does not ask its user.
-func NoteUnasked(stateDir string, q HostQuestion) error {
-	b, err := openBox(stateDir, askedBox)
+// NoteHostNotAsking records that a version of a host does not ask its user.
+func NoteHostNotAsking(stateDir string, q HostQuestion) error {
+	b, err := openSealedFolder(stateDir, hostQuestionsFolder)
 	if err != nil {
 		return err
 	}
 	var list []string
-	if err := b.read(unaskedFile, &list); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := b.read(hostsNotAskingFile, &list); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if list = append(list, q.named()); len(list) > maxUnasked {
+	if list = append(list, q.fileName()); len(list) > maxUnasked {
 		list = list[1:]
 	}
-	return b.write(unaskedFile, list)
+	return b.write(hostsNotAskingFile, list)
 }
 
-// Unasked reports whether a version of a host is known to ask no one, or whether that
+// HostNotAsking reports whether a version of a host is known to ask no one, or whether that
 // cannot be told.
-func Unasked(stateDir, host, version string) bool {
-	b, there := existingBox(stateDir, unaskedFile)
+func HostNotAsking(stateDir, host, version string) bool {
+	b, there := existingSealedFolder(stateDir, hostsNotAskingFile)
 	if !there {
 		return false
 	}
 	var list []string
-	err := b.read(unaskedFile, &list)
+	err := b.read(hostsNotAskingFile, &list)
 	q := HostQuestion{Host: host, Version: version}
-	return err != nil || slices.Contains(list, q.named())
+	return err != nil || slices.Contains(list, q.fileName())
 }
 
-func (q *HostQuestion) named() string {
+func (q *HostQuestion) fileName() string {
 	text, _ := json.Marshal([]string{q.Host, q.Version}) // the list contains strings only
 	return string(text)
 }
 
-// existingBox opens the box if it has a file, and makes nothing.
-func existingBox(stateDir, name string) (*box, bool) {
-	if _, err := os.Lstat(filepath.Join(stateDir, askedBox, name)); err != nil {
+// existingSealedFolder opens the box if it has a file, and makes nothing.
+func existingSealedFolder(stateDir, name string) (*sealedFolder, bool) {
+	if _, err := os.Lstat(filepath.Join(stateDir, hostQuestionsFolder, name)); err != nil {
 		return nil, false
 	}
 	if has, err := verdict.HasKey(stateDir); err != nil || !has {
 		return nil, false
 	}
-	b, err := openBox(stateDir, askedBox)
+	b, err := openSealedFolder(stateDir, hostQuestionsFolder)
 	return b, err == nil
 }

@@ -45,7 +45,7 @@ func TestAuto(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.channels = replaceTTY(a.channels)
-		usable, patience, why := a.usable(false)
+		usable, patience, why := a.usableChannels(false)
 		var names []string
 		for _, ch := range usable {
 			names = append(names, ch.Name())

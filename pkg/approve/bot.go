@@ -22,18 +22,18 @@ import (
 
 // A bot is a client of a chat service. Its errors do not contain the token.
 type bot struct {
-	client *http.Client
-	base   string        // URL of the service
-	wait   time.Duration // time limit of one request
-	token  string
+	client         *http.Client
+	base           string        // URL of the service
+	requestTimeout time.Duration // time limit of one request
+	token          string
 }
 
 // Limits of a bot's requests and answers.
 const (
-	maxBotAnswer = 1 << 20 // bytes
-	botWait      = 5 * time.Second
-	maxPause     = 30 * time.Second // between attempts to reach the service
-	editWait     = time.Second      // time to update the message of a question
+	maxBotAnswer  = 1 << 20 // bytes
+	botTimeout    = 5 * time.Second
+	maxRetryPause = 30 * time.Second // between attempts to reach the service
+	editTimeout   = time.Second      // time to update the message of a question
 )
 
 // newBotClient returns a client that follows no redirect: the token is in the request.
@@ -42,7 +42,7 @@ func newBotClient() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
-			TLSHandshakeTimeout:    botWait,
+			TLSHandshakeTimeout:    botTimeout,
 			DisableCompression:     true,
 			MaxResponseHeaderBytes: 64 << 10,
 			MaxConnsPerHost:        16,
@@ -118,13 +118,13 @@ func (b *bot) send(ctx context.Context, patience time.Duration, c call) (status 
 	}
 	resp, err := b.client.Do(req)
 	if err != nil {
-		return 0, nil, fmt.Errorf("%s: %w", c.name, plainly(err))
+		return 0, nil, fmt.Errorf("%s: %w", c.name, withoutURL(err))
 	}
 	defer resp.Body.Close()
 	data, err = io.ReadAll(io.LimitReader(resp.Body, maxBotAnswer+1))
 	switch {
 	case err != nil:
-		err = fmt.Errorf("%s: %w", c.name, plainly(err))
+		err = fmt.Errorf("%s: %w", c.name, withoutURL(err))
 	case len(data) > maxBotAnswer:
 		err = fmt.Errorf("%s: the answer of the chat service is longer than %d bytes; check the address in the settings", c.name, maxBotAnswer)
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
@@ -144,8 +144,8 @@ func retryAfter(h http.Header) time.Duration {
 	return time.Duration(min(n, time.Hour.Seconds()) * float64(time.Second)).Round(time.Millisecond)
 }
 
-// plainly returns an error without the URL, which may hold the token.
-func plainly(err error) error {
+// withoutURL returns an error without the URL, which may hold the token.
+func withoutURL(err error) error {
 	var wrapped *url.Error
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -156,13 +156,13 @@ func plainly(err error) error {
 	return err
 }
 
-// hidden returns a text of the service on one line, without the token.
-func (b *bot) hidden(text string) string {
-	return brief(strings.ReplaceAll(text, b.token, "[token]"), 200)
+// withoutToken returns a text of the service on one line, without the token.
+func (b *bot) withoutToken(text string) string {
+	return visibleLine(strings.ReplaceAll(text, b.token, "[token]"), 200)
 }
 
-// label returns the text of a button or reaction for a choice.
-func label(choice string) string {
+// buttonLabel returns the text of a button or reaction for a choice.
+func buttonLabel(choice string) string {
 	switch choice {
 	case pageDeny:
 		return "Deny"
@@ -175,8 +175,8 @@ func label(choice string) string {
 	}
 }
 
-// outcome returns the text that replaces a question after a choice.
-func outcome(choice string) string {
+// outcomeText returns the text that replaces a question after a choice.
+func outcomeText(choice string) string {
 	switch choice {
 	case pageDeny:
 		return "Denied"
@@ -211,9 +211,9 @@ func choices(r *Request, whole bool) []string {
 	return list
 }
 
-// message returns the question as plain text of about most bytes, and whether the action is complete in
+// questionText returns the question as plain text of about most bytes, and whether the action is complete in
 // it.
-func message(r *Request, most int) (text string, whole bool) {
+func questionText(r *Request, most int) (text string, whole bool) {
 	var out strings.Builder
 	out.WriteString(r.Summary + "\n")
 	whole = !r.Cut
@@ -239,17 +239,17 @@ func message(r *Request, most int) (text string, whole bool) {
 	return text, whole
 }
 
-// last returns the final text of a question's message, and the answer.
-func last(g given, err error) (Answer, string, error) {
+// finalText returns the final text of a question's message, and the answer.
+func finalText(g pageAnswer, err error) (Answer, string, error) {
 	if err != nil {
 		return Answer{}, "No longer waiting: answered on another channel, or no answer in time.", err
 	}
 	a, err := g.answer()
-	return a, outcome(g.Choice) + " by " + g.By + ".", err
+	return a, outcomeText(g.Choice) + " by " + g.By + ".", err
 }
 
-// pause waits for a span, or until ctx ends.
-func pause(ctx context.Context, span time.Duration) {
+// sleep waits for a span, or until ctx ends.
+func sleep(ctx context.Context, span time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(span):

@@ -65,7 +65,7 @@ func TestTelegramService(t *testing.T) {
 			a := asks(t, t.TempDir(), srv.URL)
 			a.o.Notice = &n
 			if name == "hangs" {
-				a.channels[0].(*telegram).wait = 300 * time.Millisecond
+				a.channels[0].(*telegram).requestTimeout = 300 * time.Millisecond
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()

@@ -18,10 +18,10 @@ import (
 // chats are told that a question waits on the page. Nothing waits for them or depends
 // on them: if one fails, only the notice is missing.
 type chats struct {
-	busy atomic.Int32
-	once sync.Once
-	to   []Place
-	err  error
+	notifying atomic.Int32
+	once      sync.Once
+	places    []Place
+	err       error
 }
 
 // A Place is a destination of notices: a chat, a mailbox, a push service.
@@ -100,12 +100,12 @@ func (p Place) secrets() []string {
 	return parts
 }
 
-// tell sends a notice of a waiting question to the places of a file.
-func (n *chats) tell(o *Options, summary string) {
+// notify sends a notice of a waiting question to the places of a file.
+func (n *chats) notify(o *Options, summary string) {
 	if o.NotifyFile == "" {
 		return
 	}
-	n.once.Do(func() { n.to, n.err = Places(o.NotifyFile) })
+	n.once.Do(func() { n.places, n.err = Places(o.NotifyFile) })
 	fail := func(where string, err error) {
 		if o.Notice != nil && !o.Hosted {
 			fmt.Fprintf(o.Notice, "shield: %s: %v\n", where, err)
@@ -116,13 +116,13 @@ func (n *chats) tell(o *Options, summary string) {
 		return
 	}
 	text := notification(summary) + ". For the page and its code, run: shield approvals"
-	for _, p := range n.to {
-		if n.busy.Add(1) > maxNotifying*maxPlaces {
-			n.busy.Add(-1)
+	for _, p := range n.places {
+		if n.notifying.Add(1) > maxNotifying*maxPlaces {
+			n.notifying.Add(-1)
 			return
 		}
 		go func() {
-			defer n.busy.Add(-1)
+			defer n.notifying.Add(-1)
 			defer func() { _ = recover() }() // a panic in the code of a service
 			if err := p.Send(context.Background(), "shield is waiting for your answer: "+text); err != nil {
 				fail("the notice by "+p.Service+" failed", err)

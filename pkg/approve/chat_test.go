@@ -33,7 +33,7 @@ func TestNotices(t *testing.T) {
 	var n chats
 	o := &Options{}
 	o.NotifyFile = file
-	n.tell(o, "shield asks whether to run “<b>rm</b> `x`”")
+	n.notify(o, "shield asks whether to run “<b>rm</b> `x`”")
 	got := <-told
 	if !strings.Contains(got, "shield is waiting for your answer: shield asks whether to run ·b·rm·/b· ·x·") || !strings.Contains(got, "shield approvals") {
 		t.Errorf("told %q", got)

@@ -87,8 +87,8 @@ type commandReply struct {
 // answerForm describes what a program must answer.
 const answerForm = `one JSON object with "decision" "approve" or "deny", and optionally "id", "reason", "by", "scope" and "class" as text and "minutes" as a whole number`
 
-// plain returns an error of an answer in the terms of JSON instead of Go.
-func plain(err error) error {
+// plainJSONError returns an error of an answer in the terms of JSON instead of Go.
+func plainJSONError(err error) error {
 	var semantic *json.SemanticError
 	var syntax *jsontext.SyntacticError
 	switch {
@@ -114,7 +114,7 @@ func parseReply(data []byte, id string) (Answer, error) {
 	var reply commandReply
 	// Strict, since of two decisions in one object the last would count.
 	if err := json.Unmarshal(data, &reply, json.RejectUnknownMembers(true)); err != nil {
-		return Answer{}, fmt.Errorf("the program's answer cannot be read: %w", plain(err))
+		return Answer{}, fmt.Errorf("the program's answer cannot be read: %w", plainJSONError(err))
 	}
 	a := Answer{ID: id, Reason: reply.Reason, By: reply.By}
 	if reply.ID != nil {

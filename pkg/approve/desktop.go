@@ -17,7 +17,7 @@ import (
 )
 
 // A desktop shows notifications. If that fails, only the notification is missing.
-type desktop struct{ busy atomic.Int32 }
+type desktop struct{ notifying atomic.Int32 }
 
 // Limits of notifications.
 const (
@@ -25,22 +25,22 @@ const (
 	maxNotification = 240 // bytes
 )
 
-// named sets the sender's name of notifications.
-var named = sync.OnceFunc(func() { beeep.AppName = "shield" })
+// setAppName sets the sender's name of notifications.
+var setAppName = sync.OnceFunc(func() { beeep.AppName = "shield" })
 
-// tell shows that a question waits, and how to open the page.
-func (d *desktop) tell(getenv func(string) string, summary, page string) {
-	if !hasDesktop(runtime.GOOS, getenv) || !ownHelpers(runtime.GOOS) {
+// notify shows that a question waits, and how to open the page.
+func (d *desktop) notify(getenv func(string) string, summary, page string) {
+	if !hasDesktop(runtime.GOOS, getenv) || !systemHelpers(runtime.GOOS) {
 		return
 	}
-	if d.busy.Add(1) > maxNotifying {
-		d.busy.Add(-1)
+	if d.notifying.Add(1) > maxNotifying {
+		d.notifying.Add(-1)
 		return
 	}
 	go func() {
-		defer d.busy.Add(-1)
+		defer d.notifying.Add(-1)
 		defer func() { _ = recover() }()
-		named()
+		setAppName()
 		_ = beeep.Notify("shield is waiting for your answer", notification(summary)+". Answer at "+page, "")
 	}()
 }
@@ -48,9 +48,9 @@ func (d *desktop) tell(getenv func(string) string, summary, page string) {
 // Notifies reports whether a notification that this process sends is shown on a desktop.
 func Notifies(getenv func(string) string) bool { return hasDesktop(runtime.GOOS, getenv) }
 
-// ownHelpers reports whether the programs that send a notification where the bus does not
+// systemHelpers reports whether the programs that send a notification where the bus does not
 // take it are the system's: PATH may be a project's, and they are given the code of the page.
-func ownHelpers(system string) bool {
+func systemHelpers(system string) bool {
 	if system == "windows" || system == "darwin" {
 		return true
 	}

@@ -18,14 +18,14 @@ import (
 // channel, send messages, add reactions and read the history of messages.
 //
 // [Discord's HTTP API]: https://discord.com/developers/docs/reference
-var discord = service{
+var discord = chatService{
 	name: "discord", title: "Discord", url: "https://discord.com/api/v10",
-	token:    token{setting: "approval.discord.token_file", pattern: `^[A-Za-z0-9_-]{20,40}\.[A-Za-z0-9_-]{5,10}\.[A-Za-z0-9_-]{20,100}$`, example: "MTk4NjIyNDgzNDcx….Gxyz12.…"},
-	user:     discordID,
-	room:     discordID,
-	most:     1600, // a message has 2,000 characters
-	settings: func(a *config.Approval) *config.Chat { return &a.Discord },
-	open:     func(b bot) board { return &discordBoard{b} },
+	token:            token{setting: "approval.discord.token_file", pattern: `^[A-Za-z0-9_-]{20,40}\.[A-Za-z0-9_-]{5,10}\.[A-Za-z0-9_-]{20,100}$`, example: "MTk4NjIyNDgzNDcx….Gxyz12.…"},
+	userIDPattern:    discordID,
+	chatIDPattern:    discordID,
+	maxQuestionBytes: 1600, // a message has 2,000 characters
+	settings:         func(a *config.Approval) *config.Chat { return &a.Discord },
+	connect:          func(b bot) chatBoard { return &discordBoard{b} },
 }
 
 // discordID is the pattern of what the service calls users, chats and messages.
@@ -39,7 +39,7 @@ type discordBoard struct{ bot }
 // call calls the service. A nil out is for an answer without content.
 func (b *discordBoard) call(ctx context.Context, c call, out any) error {
 	c.header = http.Header{"Authorization": {"Bot " + b.token}, "User-Agent": {"DiscordBot (https://github.com/shieldcli/shield, 1)"}}
-	status, data, err := b.send(ctx, b.wait, c)
+	status, data, err := b.send(ctx, b.requestTimeout, c)
 	switch {
 	case err != nil:
 		return err
@@ -52,7 +52,7 @@ func (b *discordBoard) call(ctx context.Context, c call, out any) error {
 		if json.Unmarshal(data, &reply) != nil || reply.Message == "" {
 			reply.Message = "not in the form that the API describes"
 		}
-		return fmt.Errorf("%s: status %d: %s", c.name, status, b.hidden(reply.Message))
+		return fmt.Errorf("%s: status %d: %s", c.name, status, b.withoutToken(reply.Message))
 	}
 	if err := json.Unmarshal(data, out); err != nil {
 		return fmt.Errorf("%s: the service's answer does not match its API; check the channel's address in the settings", c.name)
@@ -127,7 +127,7 @@ func (b *discordBoard) mark(ctx context.Context, p post, choice string) error {
 }
 
 // marks reads the message, and the users of the reactions that not the bot alone has.
-func (b *discordBoard) marks(ctx context.Context, p post, choices []string) (map[string][]marker, error) {
+func (b *discordBoard) marks(ctx context.Context, p post, choices []string) (map[string][]reactingUser, error) {
 	var out struct {
 		ID        string `json:"id"`
 		Channel   string `json:"channel_id"`
@@ -147,7 +147,7 @@ func (b *discordBoard) marks(ctx context.Context, p post, choices []string) (map
 	if out.ID != p.id || out.Channel != p.chat {
 		return nil, errors.New(name + ": the service's answer is about another message")
 	}
-	marks := map[string][]marker{}
+	marks := map[string][]reactingUser{}
 	for _, choice := range choices {
 		for _, r := range out.Reactions {
 			if r.Emoji.ID != "" || r.Emoji.Name != emoji(choice) || r.Me && r.Count == 1 {
@@ -164,7 +164,7 @@ func (b *discordBoard) marks(ctx context.Context, p post, choices []string) (map
 }
 
 // users returns the users who reacted.
-func (b *discordBoard) users(ctx context.Context, p post, choice string) ([]marker, error) {
+func (b *discordBoard) users(ctx context.Context, p post, choice string) ([]reactingUser, error) {
 	var out []struct {
 		ID       string `json:"id"`
 		Username string `json:"username"`
@@ -178,9 +178,9 @@ func (b *discordBoard) users(ctx context.Context, p post, choice string) ([]mark
 	if len(out) >= maxDiscordUsers {
 		return nil, fmt.Errorf("%s: more users reacted than shield reads; answer on the page with 'shield approvals'", name)
 	}
-	list := make([]marker, 0, len(out))
+	list := make([]reactingUser, 0, len(out))
 	for _, u := range out {
-		list = append(list, marker{u.ID, u.Username, u.Bot})
+		list = append(list, reactingUser{u.ID, u.Username, u.Bot})
 	}
 	return list, nil
 }

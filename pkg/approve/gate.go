@@ -25,12 +25,12 @@ type gate struct {
 	partial  bool // the action is not shown in full, so it can only be denied
 	clock    func() time.Time
 
-	state phase
-	last  time.Time // time of the last key; before the first, the time of the question
-	line  string    // keys since the gate opened
-	typed string    // like typed, but with keys from before: Enter after them is not an answer
-	said  string    // the last line that was not an answer
-	wrong int       // number of wrong codes
+	state    phase
+	last     time.Time // time of the last key; before the first, the time of the question
+	line     string    // keys since the gate opened
+	typed    string    // like typed, but with keys from before: Enter after them is not an answer
+	hintText string    // the last line that was not an answer
+	wrong    int       // number of wrong codes
 
 	answer Answer // the answer, once state is answered
 }
@@ -39,24 +39,24 @@ type gate struct {
 type phase int
 
 const (
-	shut     phase = iota // for the terminal to be quiet
-	spoiled               // the same, after a line that was not an answer
-	open                  // a line is typed
-	why                   // the reason of a denial is typed, any text
-	denying               // Enter was pressed; wait until the terminal is quiet, so that no one is still typing
-	answered              // the question is answered
+	gateShut      phase = iota // for the terminal to be quiet
+	gateShutAgain              // the same, after a line that was not an answer
+	gateOpen                   // a line is typed
+	gateReason                 // the reason of a denial is typed, any text
+	gateDenying                // Enter was pressed; wait until the terminal is quiet, so that no one is still typing
+	gateAnswered               // the question is answered
 )
 
-// quiet is how long no key may have been pressed before one counts, and after
+// quietTime is how long no key may have been pressed before one counts, and after
 // Enter before the question is denied.
-const quiet = time.Second
+const quietTime = time.Second
 
 // maxWrong is how many wrong codes deny, so that no one can go on guessing.
 const maxWrong = 3
 
 // What a person types; see [gate.help].
 const (
-	enter       = '\r'
+	enterKey    = '\r'
 	otherKey    = '\x00' // a key that is not a character
 	denyWord    = "no"
 	rememberFor = 10 * time.Minute
@@ -67,9 +67,9 @@ const (
 // vi; and no y, which looks like v.
 const codeLetters = "cdmpqrsvxz"
 
-// typedCodes are the codes that people type: programs, folders, neighbours on a
+// guessableCodes are the codes that people type: programs, folders, neighbours on a
 // keyboard.
-var typedCodes = []string{
+var guessableCodes = []string{
 	"cmd", "cmp", "cms", "csv", "cvs", "cvx", "cxz", "dmz", "mcs", "mpv", "pdm", "pvs", "rcd", "rcp", "rcs", "rpm",
 	"rvm", "scp", "src", "srm", "srv", "svc", "vcs", "vcx", "vpc", "xcv", "zxc",
 }
@@ -83,7 +83,7 @@ func newCode() (string, error) {
 		}
 		a, b, c := codeLetters[n.Int64()/100], codeLetters[n.Int64()/10%10], codeLetters[n.Int64()%10]
 		code := string([]byte{a, b, c})
-		if a != b && b != c && a != c && !slices.Contains(typedCodes, code) {
+		if a != b && b != c && a != c && !slices.Contains(guessableCodes, code) {
 			return code, nil
 		}
 	}
@@ -95,17 +95,17 @@ func newGate(remember, kind bool, clock func() time.Time) (*gate, error) {
 	return &gate{code: code, remember: remember, kind: kind, clock: clock, last: clock()}, err
 }
 
-// settle does what is due when no key is pressed. The code that shows the
-// question calls it at least once per [quiet].
-func (g *gate) settle() {
-	if g.clock().Sub(g.last) < quiet {
+// update does what is due when no key is pressed. The code that shows the
+// question calls it at least once per [quietTime].
+func (g *gate) update() {
+	if g.clock().Sub(g.last) < quietTime {
 		return
 	}
 	switch g.state {
-	case shut, spoiled:
-		g.state, g.line = open, ""
-	case denying:
-		g.state = answered
+	case gateShut, gateShutAgain:
+		g.state, g.line = gateOpen, ""
+	case gateDenying:
+		g.state = gateAnswered
 	default:
 	}
 }
@@ -113,61 +113,61 @@ func (g *gate) settle() {
 // press takes a key. It reports whether the key belongs to the reason of a
 // denial, which the caller edits.
 func (g *gate) press(k rune) (edits bool) {
-	if g.state == shut || g.state == spoiled {
-		g.settle()
+	if g.state == gateShut || g.state == gateShutAgain {
+		g.update()
 	}
 	g.last = g.clock()
 	switch g.state {
-	case why:
-		if k != enter {
+	case gateReason:
+		if k != enterKey {
 			return true
 		}
-		g.state = denying
-	case denying:
-		if k != enter { // the person is still typing
-			g.state = shut
+		g.state = gateDenying
+	case gateDenying:
+		if k != enterKey { // the person is still typing
+			g.state = gateShut
 		}
-	case open, spoiled:
-		if k == enter {
+	case gateOpen, gateShutAgain:
+		if k == enterKey {
 			g.enter()
 		} else {
-			g.note(k)
+			g.addKey(k)
 			g.add(k)
 		}
-	case shut:
-		if k == enter {
+	case gateShut:
+		if k == enterKey {
 			g.typed = ""
 		} else {
-			g.note(k)
+			g.addKey(k)
 		}
 	default:
 	}
 	return false
 }
 
-// note remembers a key of a line.
-func (g *gate) note(k rune) {
-	if g.said = ""; len(g.typed) < 16 && unicode.IsPrint(k) {
+// addKey remembers a key of a line.
+func (g *gate) addKey(k rune) {
+	if g.hintText = ""; len(g.typed) < 16 && unicode.IsPrint(k) {
 		g.typed += string(k)
 	}
 }
 
-// scrolled takes a key that only moves the text. It does not shut an open gate.
-func (g *gate) scrolled() {
-	if g.state == shut || g.state == spoiled {
-		g.settle()
+// scrollKey takes a key that only moves the text. It does not shut an open gate.
+func (g *gate) scrollKey() {
+	if g.state == gateShut || g.state == gateShutAgain {
+		g.update()
 	}
-	if g.state != open && g.state != why {
+	if g.state != gateOpen && g.state != gateReason {
 		g.press(otherKey)
 	}
 }
 
-// back leaves the reason of a denial.
-func (g *gate) back() { g.state = shut }
+// leaveReason leaves the reason of a denial.
+func (g *gate) leaveReason() { g.state = gateShut }
 
 // interrupt answers for a person who wants no more questions.
 func (g *gate) interrupt() {
-	g.state, g.answer = answered, Answer{Interrupt: true, Reason: "interrupted with ^C"}
+	g.state, g.answer = gateAnswered, Answer{Interrupt: true, Reason: "interrupted with ^C"}
 }
 
 // lines are what may be typed before Enter.
@@ -213,41 +213,41 @@ func (g *gate) add(k rune) {
 	}
 	switch {
 	case g.line == denyWord+" ", g.line == denyWord+",":
-		g.state = why
+		g.state = gateReason
 	case !slices.ContainsFunc(g.lines(), func(l string) bool { return strings.HasPrefix(l, g.line) }):
-		g.state = spoiled
+		g.state = gateShutAgain
 	}
 }
 
 // enter takes Enter at the end of a line.
 func (g *gate) enter() {
 	was, line, typed := g.state, g.line, g.typed
-	g.state, g.line, g.typed = shut, "", ""
+	g.state, g.line, g.typed = gateShut, "", ""
 	switch {
-	case was == spoiled || line == "" && typed != "":
-		if g.said = typed; g.said == "" {
-			g.said = line
+	case was == gateShutAgain || line == "" && typed != "":
+		if g.hintText = typed; g.hintText == "" {
+			g.hintText = line
 		}
-		if g.wrong += codes(line); g.wrong >= maxWrong {
-			g.state, g.answer = answered, Answer{Reason: "too many wrong codes were typed; run the command again"}
+		if g.wrong += codesIn(line); g.wrong >= maxWrong {
+			g.state, g.answer = gateAnswered, Answer{Reason: "too many wrong codes were typed; run the command again"}
 		}
 	case g.partial && line != "" && line != denyWord:
 	case line == g.code:
-		g.state, g.answer = answered, Answer{Approve: true}
+		g.state, g.answer = gateAnswered, Answer{Approve: true}
 	case g.remember && line == g.rememberLine():
-		g.state, g.answer = answered, Answer{Approve: true, Remember: rememberFor}
+		g.state, g.answer = gateAnswered, Answer{Approve: true, Remember: rememberFor}
 	case g.kind && line == g.kindLine():
-		g.state, g.answer = answered, Answer{Approve: true, Kind: true}
+		g.state, g.answer = gateAnswered, Answer{Approve: true, Kind: true}
 	case g.class(line) != "":
 		class := g.class(line)
-		g.state, g.answer = answered, Answer{Approve: class != analysis.ClassNever, Class: class}
+		g.state, g.answer = gateAnswered, Answer{Approve: class != analysis.ClassNever, Class: class}
 	case line == "", line == denyWord:
-		g.state = denying
+		g.state = gateDenying
 	}
 }
 
-// codes returns 1 if a line has the form of a code.
-func codes(line string) int {
+// codesIn returns 1 if a line has the form of a code.
+func codesIn(line string) int {
 	if len(line) == 3 && strings.Trim(line, codeLetters) == "" {
 		return 1
 	}
@@ -283,11 +283,11 @@ func (g *gate) hint(said string) string {
 // choice says what would be answered now, and what the gate waits for.
 func (g *gate) choice() string {
 	switch {
-	case g.state == denying:
+	case g.state == gateDenying:
 		return "Deny, unless a key is pressed now"
-	case (g.state == shut || g.state == spoiled) && g.said != "":
-		return "Deny   stop typing for a second; " + g.hint(g.said)
-	case g.state == shut || g.state == spoiled:
+	case (g.state == gateShut || g.state == gateShutAgain) && g.hintText != "":
+		return "Deny   stop typing for a second; " + g.hint(g.hintText)
+	case g.state == gateShut || g.state == gateShutAgain:
 		return "Deny   stop typing for a second before you answer"
 	case g.line == g.code:
 		return "Approve once: press Enter"
@@ -299,8 +299,8 @@ func (g *gate) choice() string {
 		return "The tool " + ClassWords[g.class(g.line)] + ": press Enter"
 	case g.line != "":
 		return "Deny   typed: " + g.line
-	case g.said != "":
-		return "Deny   type your answer; " + g.hint(g.said)
+	case g.hintText != "":
+		return "Deny   type your answer; " + g.hint(g.hintText)
 	default:
 		return "Deny   type your answer"
 	}

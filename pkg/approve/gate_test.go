@@ -27,18 +27,18 @@ func TestNewCode(t *testing.T) {
 		if len(code) != 3 || strings.Trim(code, codeLetters) != "" || code[0] == code[1] || code[1] == code[2] || code[0] == code[2] {
 			t.Fatalf("code %q", code)
 		}
-		if slices.Contains(typedCodes, code) {
+		if slices.Contains(guessableCodes, code) {
 			t.Fatalf("%q is what people type", code)
 		}
 	}
-	if want := 10*9*8 - len(typedCodes); len(seen) != want {
+	if want := 10*9*8 - len(guessableCodes); len(seen) != want {
 		t.Errorf("%d codes were drawn, want all %d", len(seen), want)
 	}
 	if strings.ContainsAny(codeLetters, "aeiouyhjklwbenftg") {
 		t.Error("codes may hold vowels or movements")
 	}
-	for _, code := range typedCodes {
-		if codes(code) != 1 {
+	for _, code := range guessableCodes {
+		if codesIn(code) != 1 {
 			t.Errorf("%q could never be drawn", code)
 		}
 	}
@@ -72,7 +72,7 @@ func strokes(text string) []hostile.Stroke {
 	var pause time.Duration
 	for _, r := range text {
 		if r == '~' {
-			pause += quiet
+			pause += quietTime
 			continue
 		}
 		out = append(out, hostile.Stroke{Pause: pause, Bytes: string(r)})
@@ -99,7 +99,7 @@ func (m *timed) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	}
 	was := m.g.state
 	_, cmd := m.question.Update(msg)
-	if was != open && m.g.state == open {
+	if was != gateOpen && m.g.state == gateOpen {
 		*m.opened++
 	}
 	return m, cmd
@@ -159,13 +159,13 @@ func typeAtLines(t *testing.T, remember bool, strokes []hostile.Stroke) (typed t
 	q := &plainQuestion{g: testGate(clock, remember), out: io.Discard}
 	step := func(k *typedKey) {
 		was := q.g.state
-		if q.g.state == answered {
+		if q.g.state == gateAnswered {
 			return
 		}
-		if err := q.step(k); err != nil {
+		if err := q.pressOrTick(k); err != nil {
 			t.Fatal(err)
 		}
-		if was != open && q.g.state == open {
+		if was != gateOpen && q.g.state == gateOpen {
 			typed.opened++
 		}
 	}
@@ -259,8 +259,8 @@ func TestTyped(t *testing.T) {
 func TestScrollKeys(t *testing.T) {
 	t.Parallel()
 	const down, pageDown = "\x1b[B", "\x1b[6~"
-	quietly := func(bytes string) hostile.Stroke { return hostile.Stroke{Pause: quiet, Bytes: bytes} }
-	soon := func(bytes string) hostile.Stroke { return hostile.Stroke{Pause: quiet / 2, Bytes: bytes} }
+	quietly := func(bytes string) hostile.Stroke { return hostile.Stroke{Pause: quietTime, Bytes: bytes} }
+	soon := func(bytes string) hostile.Stroke { return hostile.Stroke{Pause: quietTime / 2, Bytes: bytes} }
 	for name, tc := range map[string]struct {
 		strokes []hostile.Stroke
 		approve bool
@@ -323,11 +323,11 @@ func TestCodeWithinTyping(t *testing.T) {
 				typed := hostile.Typing(seed)
 				for range 8 {
 					code := []hostile.Stroke{
-						{Pause: 2 * quiet, Bytes: []string{"x", "cd", "\x1b[D", "ls -", "\x00", "\t", "é"}[rnd.IntN(7)]},
+						{Pause: 2 * quietTime, Bytes: []string{"x", "cd", "\x1b[D", "ls -", "\x00", "\t", "é"}[rnd.IntN(7)]},
 						{Bytes: "cdm"}, {Bytes: []string{"\r", " 10\r", "\n", "cdm\r"}[rnd.IntN(4)]},
 					}
 					if rnd.IntN(2) == 0 { // the code, then anything
-						code = []hostile.Stroke{{Pause: 2 * quiet, Bytes: "cdm"}, {Bytes: []string{"x", " ", "c", "\x7f", "\x1b", "\x1b[C", " 1", " 100", "\t"}[rnd.IntN(9)]}, {Bytes: "\r"}}
+						code = []hostile.Stroke{{Pause: 2 * quietTime, Bytes: "cdm"}, {Bytes: []string{"x", " ", "c", "\x7f", "\x1b", "\x1b[C", " 1", " 100", "\t"}[rnd.IntN(9)]}, {Bytes: "\r"}}
 					}
 					typed = slices.Insert(typed, rnd.IntN(len(typed)+1), code...)
 				}
@@ -343,22 +343,22 @@ func TestCodeWithinTyping(t *testing.T) {
 // would, also if it was begun before keys count; Enter behind it does not deny.
 func TestWrongAnswerNamesTheRight(t *testing.T) {
 	t.Parallel()
-	for _, pause := range []time.Duration{0, 2 * quiet} {
+	for _, pause := range []time.Duration{0, 2 * quietTime} {
 		clock := &fakeClock{time.Unix(1_800_000_000, 0)}
 		g := testGate(clock, true)
 		clock.pass(pause)
 		g.press('y')
-		clock.pass(2 * quiet)
-		g.press(enter)
-		g.settle()
-		if got := g.choice(); g.state == answered || g.state == denying || !strings.Contains(got, `"y" does not approve: type cdm`) {
+		clock.pass(2 * quietTime)
+		g.press(enterKey)
+		g.update()
+		if got := g.choice(); g.state == gateAnswered || g.state == gateDenying || !strings.Contains(got, `"y" does not approve: type cdm`) {
 			t.Errorf("after %v: state %d, %s", pause, g.state, got)
 		}
-		clock.pass(2 * quiet)
+		clock.pass(2 * quietTime)
 		for _, k := range "cdm\r" {
 			g.press(k)
 		}
-		if g.state != answered || !g.answer.Approve {
+		if g.state != gateAnswered || !g.answer.Approve {
 			t.Errorf("after %v: the code does not approve then", pause)
 		}
 	}

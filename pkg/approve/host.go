@@ -33,12 +33,12 @@ func (*hostChannel) Ask(context.Context, *Request) (Answer, error) {
 	return Answer{}, errors.New("the host asks the user itself")
 }
 
-// left returns the verdict of a question that the host asks.
-func left(r *Request) verdict.Verdict {
+// leftToHost returns the verdict of a question that the host asks.
+func leftToHost(r *Request) verdict.Verdict {
 	return verdict.Verdict{Decision: verdict.Escalate, Confidence: 1, Channel: HostChannel, Reasoning: r.Summary}
 }
 
-var errItself = errors.New("shield asks this question itself, because the host's prompt can be answered by accident, or cannot show the whole action")
+var errNotByHost = errors.New("shield asks this question itself, because the host's prompt can be answered by accident, or cannot show the whole action")
 
 // What the prompt of a host shows of a command.
 const (
@@ -46,9 +46,9 @@ const (
 	maxPromptText  = 1000 // characters
 )
 
-// asksItself reports whether shield asks about a case itself, though the host could: the
+// notByHost reports whether shield asks about a case itself, though the host could: the
 // danger is grave, or the host's prompt hides the start of the command.
-func (a *Approver) asksItself(c *analysis.Case) bool {
+func (a *Approver) notByHost(c *analysis.Case) bool {
 	if a.o.OwnChannel != nil && a.o.OwnChannel(c) {
 		return true
 	}

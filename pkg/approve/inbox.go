@@ -30,12 +30,12 @@ import (
 // for the page it holds "serve.lock", "page" says where, and "history"
 // what was answered last; for Telegram "read.lock".
 type inbox struct {
-	*box
-	seen map[string]*entry // questions that were read, by ID; nil for a file that cannot be trusted
+	*sealedFolder
+	seen map[string]*inboxQuestion // questions that were read, by ID; nil for a file that cannot be trusted
 }
 
 // An entry is a question in the inbox.
-type entry struct {
+type inboxQuestion struct {
 	Number  int       `json:"number"` // number of the question, from 1
 	Asked   time.Time `json:"asked"`
 	Ends    time.Time `json:"ends"`    // time at which the question is denied
@@ -44,18 +44,18 @@ type entry struct {
 	Request *Request  `json:"request"`
 }
 
-// same reports whether two questions are one for the person: about exactly the same action,
+// sameQuestion reports whether two questions are one for the person: about exactly the same action,
 // in the same place and session, and for the same reasons. Only the processes that ask differ.
-func (e *entry) same(o *entry) bool {
+func (e *inboxQuestion) sameQuestion(o *inboxQuestion) bool {
 	return e.Binding != "" && e.Binding == o.Binding && e.Request.Summary == o.Request.Summary &&
 		slices.Equal(e.Request.Tiers, o.Request.Tiers) && e.Request.Remember == o.Request.Remember && e.Request.Kind == o.Request.Kind &&
 		e.Request.Tool == o.Request.Tool
 }
 
-// alike groups questions that are one for the person, each group in the order of its first.
-func alike(list []*entry) (groups [][]*entry) {
+// groupSame groups questions that are one for the person, each group in the order of its first.
+func groupSame(list []*inboxQuestion) (groups [][]*inboxQuestion) {
 	for _, e := range list {
-		i := slices.IndexFunc(groups, func(g []*entry) bool { return g[0].same(e) })
+		i := slices.IndexFunc(groups, func(g []*inboxQuestion) bool { return g[0].sameQuestion(e) })
 		if i < 0 {
 			groups = append(groups, nil)
 			i = len(groups) - 1
@@ -66,7 +66,7 @@ func alike(list []*entry) (groups [][]*entry) {
 }
 
 // A given is the page's answer to one question.
-type given struct {
+type pageAnswer struct {
 	ID     string    `json:"id"`
 	Choice string    `json:"choice"`
 	Reason string    `json:"reason,omitempty"`
@@ -76,10 +76,10 @@ type given struct {
 
 // Limits of the inbox.
 const (
-	maxWaiting = 100    // questions
-	maxNames   = 10_000 // files that are read
-	idLength   = 32     // characters
-	maxNumber  = 999    // of a question; the next one is 1
+	maxWaiting    = 100    // questions
+	maxInboxFiles = 10_000 // files that are read
+	idLength      = 32     // characters
+	maxNumber     = 999    // of a question; the next one is 1
 )
 
 // numberFile is the name of the file of the last number.
@@ -89,25 +89,25 @@ const numberFile = "number"
 const pageBox = "inbox"
 
 func openInbox(stateDir, name string) (*inbox, error) {
-	b, err := openBox(stateDir, name)
+	b, err := openSealedFolder(stateDir, name)
 	if err != nil {
 		return nil, err
 	}
-	return &inbox{box: b, seen: map[string]*entry{}}, nil
+	return &inbox{sealedFolder: b, seen: map[string]*inboxQuestion{}}, nil
 }
 
-// orderWait is how long a process waits for the lock that is held while a
+// inboxLockWait is how long a process waits for the lock that is held while a
 // question is written.
-const orderWait = 2 * time.Second
+const inboxLockWait = 2 * time.Second
 
-// inOrder runs f while no other process changes which questions there are.
-func (b *inbox) inOrder(ctx context.Context, f func() error) error {
+// locked runs f while no other process changes which questions there are.
+func (b *inbox) locked(ctx context.Context, f func() error) error {
 	l, err := flock.New(b.path("order.lock"))
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	if err := l.Lock(ctx, orderWait); err != nil {
+	if err := l.Lock(ctx, inboxLockWait); err != nil {
 		return err
 	}
 	return f()
@@ -116,7 +116,7 @@ func (b *inbox) inOrder(ctx context.Context, f func() error) error {
 // add puts a question into the inbox. It stays there until the lock that is
 // returned is given to remove, or this process dies.
 func (b *inbox) add(ctx context.Context, r *Request, now time.Time) (alive *flock.Lock, err error) {
-	err = b.inOrder(ctx, func() error {
+	err = b.locked(ctx, func() error {
 		others, err := b.waiting()
 		if err != nil {
 			return err
@@ -124,11 +124,11 @@ func (b *inbox) add(ctx context.Context, r *Request, now time.Time) (alive *floc
 		if len(others) >= maxWaiting {
 			return fmt.Errorf("%d questions are already waiting; answer them with 'shield approvals'", len(others))
 		}
-		number, err := b.next()
+		number, err := b.nextNumber()
 		if err != nil {
 			return err
 		}
-		e := &entry{Number: number, Asked: now, Ends: now.Add(r.TimeLeft()), Subject: r.subject, Binding: r.binding, Request: fitting(r)}
+		e := &inboxQuestion{Number: number, Asked: now, Ends: now.Add(r.TimeLeft()), Subject: r.subject, Binding: r.binding, Request: fitToInbox(r)}
 		if alive, err = flock.New(b.path(r.ID + ".lock")); err != nil {
 			return err
 		}
@@ -146,9 +146,9 @@ func (b *inbox) add(ctx context.Context, r *Request, now time.Time) (alive *floc
 	return alive, nil
 }
 
-// next returns the number of the next question: a page that stays open
+// nextNumber returns the number of the next question: a page that stays open
 // must not show two questions with the same number.
-func (b *inbox) next() (int, error) {
+func (b *inbox) nextNumber() (int, error) {
 	var last int
 	if err := b.read(numberFile, &last); err != nil || last >= maxNumber {
 		last = 0
@@ -188,12 +188,12 @@ func (b *inbox) alive(id string) bool {
 }
 
 // waiting returns the questions that wait, the oldest first.
-func (b *inbox) waiting() ([]*entry, error) {
+func (b *inbox) waiting() ([]*inboxQuestion, error) {
 	ids, err := b.ids()
 	if err != nil {
 		return nil, err
 	}
-	var list []*entry
+	var list []*inboxQuestion
 	for id, asked := range ids {
 		if !asked || !b.alive(id) {
 			continue
@@ -212,15 +212,15 @@ func (b *inbox) waiting() ([]*entry, error) {
 			delete(b.seen, id)
 		}
 	}
-	slices.SortFunc(list, func(x, y *entry) int {
+	slices.SortFunc(list, func(x, y *inboxQuestion) int {
 		return cmp.Or(x.Asked.Compare(y.Asked), cmp.Compare(x.Number, y.Number), strings.Compare(x.Request.ID, y.Request.ID))
 	})
 	return list[:min(len(list), maxWaiting)], nil
 }
 
 // load reads a question; nil if there is none that can be trusted.
-func (b *inbox) load(id string) *entry {
-	e := new(entry)
+func (b *inbox) load(id string) *inboxQuestion {
+	e := new(inboxQuestion)
 	if err := b.read(id+".request", e); err != nil || e.Request == nil || e.Request.ID != id {
 		return nil
 	}
@@ -234,7 +234,7 @@ func (b *inbox) ids() (map[string]bool, error) {
 		return nil, err
 	}
 	defer d.Close()
-	names, _ := d.Readdirnames(maxNames) // use the part that was read before the error
+	names, _ := d.Readdirnames(maxInboxFiles) // use the part that was read before the error
 	ids := map[string]bool{}
 	for _, name := range names {
 		id, kind, found := strings.Cut(name, ".")
@@ -259,7 +259,7 @@ func (b *inbox) sweep(ctx context.Context) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return b.inOrder(ctx, func() error { // no one is between making a lock and taking it
+	return b.locked(ctx, func() error { // no one is between making a lock and taking it
 		for id := range ids {
 			if !b.alive(id) {
 				b.clear(id)
@@ -270,25 +270,25 @@ func (b *inbox) sweep(ctx context.Context) error {
 	})
 }
 
-// answered returns the answer to a question of this process; ok is false while
+// readAnswer returns the answer to a question of this process; ok is false while
 // there is none. A file in its place that the serving process did not write is
 // an error.
-func (b *inbox) answered(id string) (g given, ok bool, err error) {
+func (b *inbox) readAnswer(id string) (g pageAnswer, ok bool, err error) {
 	err = b.read(id+".answer", &g)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return given{}, false, nil
+		return pageAnswer{}, false, nil
 	case err != nil:
-		return given{}, false, fmt.Errorf("the answer was not written by this user's shield: %w", err)
+		return pageAnswer{}, false, fmt.Errorf("the answer was not written by this user's shield: %w", err)
 	case g.ID != id:
-		return given{}, false, errors.New("the answer has the ID of another question")
+		return pageAnswer{}, false, errors.New("the answer has the ID of another question")
 	}
 	return g, true, nil
 }
 
-// give writes an answer where the asking process looks for it. Only the first answer counts; it survives
+// writeAnswer writes an answer where the asking process looks for it. Only the first answer counts; it survives
 // the process that wrote it.
-func (b *inbox) give(e *entry, g given) error {
+func (b *inbox) writeAnswer(e *inboxQuestion, g pageAnswer) error {
 	if g.Choice != pageDeny && g.Choice != pageNever && e.Request.Cut {
 		return errors.New("the action is too large to be shown in full, so it can only be denied")
 	}
@@ -311,7 +311,7 @@ func (b *inbox) give(e *entry, g given) error {
 }
 
 // answer converts the choice of a given answer.
-func (g *given) answer() (Answer, error) {
+func (g *pageAnswer) answer() (Answer, error) {
 	a := Answer{ID: g.ID, By: g.By}
 	switch g.Choice {
 	case pageDeny:
@@ -353,9 +353,9 @@ func classOf(choice string) analysis.Class {
 	return ""
 }
 
-// fitting returns a request whose payload fits into the inbox; one that is cut can only be
+// fitToInbox returns a request whose payload fits into the inbox; one that is cut can only be
 // denied.
-func fitting(r *Request) *Request {
+func fitToInbox(r *Request) *Request {
 	size := 0
 	for _, f := range r.Payload {
 		size += len(f.Value)
@@ -363,7 +363,7 @@ func fitting(r *Request) *Request {
 	if size <= maxPayload {
 		return r
 	}
-	short := r.with(maxPayload / len(r.Payload))
+	short := r.cutFields(maxPayload / len(r.Payload))
 	short.Cut = true
 	return short
 }
@@ -388,7 +388,7 @@ func Page(stateDir string) func() (address string, waits bool) {
 		if err != nil || len(text) > maxAddress {
 			return "", false
 		}
-		return strings.TrimSpace(string(text)), waits(filepath.Join(stateDir, pageBox))
+		return strings.TrimSpace(string(text)), anyWaiting(filepath.Join(stateDir, pageBox))
 	}
 }
 
@@ -398,7 +398,7 @@ const maxAddress = 300
 // maxWait is longer than any question waits.
 const maxWait = 15 * time.Minute
 
-func waits(dir string) bool {
+func anyWaiting(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return false

@@ -119,7 +119,7 @@ func (p *opened) question() string {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	var list []*entry
+	var list []*inboxQuestion
 	until(p.t, func() bool {
 		list, err = q.waiting()
 		return err != nil || len(list) == 1
@@ -135,13 +135,13 @@ func (p *opened) question() string {
 // user alone, counts; the rest blocks.
 func TestForgedAnswers(t *testing.T) {
 	t.Parallel()
-	sealed := func(t *testing.T, b *box, id string) []byte {
+	sealed := func(t *testing.T, b *sealedFolder, id string) []byte {
 		t.Helper()
-		text := []byte(toJSON(t, given{ID: id, Choice: pageOnce, By: "eve"}))
+		text := []byte(toJSON(t, pageAnswer{ID: id, Choice: pageOnce, By: "eve"}))
 		return []byte(b.seal(id+".answer", text) + "\n" + string(text))
 	}
-	put := func(mode os.FileMode) func(*testing.T, *box, string, []byte) {
-		return func(t *testing.T, b *box, path string, text []byte) {
+	put := func(mode os.FileMode) func(*testing.T, *sealedFolder, string, []byte) {
+		return func(t *testing.T, b *sealedFolder, path string, text []byte) {
 			t.Helper()
 			fresh := path + ".forged"
 			if err := os.WriteFile(fresh, text, 0o600); err != nil {
@@ -155,9 +155,9 @@ func TestForgedAnswers(t *testing.T) {
 			}
 		}
 	}
-	other := func(t *testing.T) *box {
+	other := func(t *testing.T) *sealedFolder {
 		t.Helper()
-		b, err := openBox(t.TempDir(), pageBox)
+		b, err := openSealedFolder(t.TempDir(), pageBox)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,58 +165,58 @@ func TestForgedAnswers(t *testing.T) {
 	}
 	tests := []struct {
 		name  string
-		text  func(t *testing.T, b *box, id string) []byte
-		put   func(t *testing.T, b *box, path string, text []byte)
+		text  func(t *testing.T, b *sealedFolder, id string) []byte
+		put   func(t *testing.T, b *sealedFolder, path string, text []byte)
 		allow bool
 	}{
 		{"the installation's own", sealed, put(0o600), true}, // so that it is the forgery that is refused
-		{"no seal", func(t *testing.T, _ *box, id string) []byte {
-			return []byte(toJSON(t, given{ID: id, Choice: pageOnce}))
+		{"no seal", func(t *testing.T, _ *sealedFolder, id string) []byte {
+			return []byte(toJSON(t, pageAnswer{ID: id, Choice: pageOnce}))
 		}, put(0o600), false},
-		{"an empty seal", func(t *testing.T, _ *box, id string) []byte {
-			return []byte("\n" + toJSON(t, given{ID: id, Choice: pageOnce}))
+		{"an empty seal", func(t *testing.T, _ *sealedFolder, id string) []byte {
+			return []byte("\n" + toJSON(t, pageAnswer{ID: id, Choice: pageOnce}))
 		}, put(0o600), false},
-		{"another installation's", func(t *testing.T, _ *box, id string) []byte { return sealed(t, other(t), id) }, put(0o600), false},
-		{"one bit changed", func(t *testing.T, b *box, id string) []byte {
+		{"another installation's", func(t *testing.T, _ *sealedFolder, id string) []byte { return sealed(t, other(t), id) }, put(0o600), false},
+		{"one bit changed", func(t *testing.T, b *sealedFolder, id string) []byte {
 			return bytes.Replace(sealed(t, b, id), []byte("eve"), []byte("ann"), 1)
 		}, put(0o600), false},
-		{"an answer to another question", func(t *testing.T, b *box, _ string) []byte {
+		{"an answer to another question", func(t *testing.T, b *sealedFolder, _ string) []byte {
 			return sealed(t, b, strings.Repeat("0", idLength))
 		}, put(0o600), false},
-		{"its own seal, another id", func(t *testing.T, b *box, id string) []byte {
-			text := []byte(toJSON(t, given{ID: strings.Repeat("0", idLength), Choice: pageOnce}))
+		{"its own seal, another id", func(t *testing.T, b *sealedFolder, id string) []byte {
+			text := []byte(toJSON(t, pageAnswer{ID: strings.Repeat("0", idLength), Choice: pageOnce}))
 			return []byte(b.seal(id+".answer", text) + "\n" + string(text))
 		}, put(0o600), false},
-		{"the question itself", func(t *testing.T, b *box, id string) []byte {
+		{"the question itself", func(t *testing.T, b *sealedFolder, id string) []byte {
 			text, err := os.ReadFile(b.path(id + ".request"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			return text
 		}, put(0o600), false},
-		{"an unknown choice", func(t *testing.T, b *box, id string) []byte {
-			text := []byte(toJSON(t, given{ID: id, Choice: "yes"}))
+		{"an unknown choice", func(t *testing.T, b *sealedFolder, id string) []byte {
+			text := []byte(toJSON(t, pageAnswer{ID: id, Choice: "yes"}))
 			return []byte(b.seal(id+".answer", text) + "\n" + string(text))
 		}, put(0o600), false},
-		{"empty", func(*testing.T, *box, string) []byte { return nil }, put(0o600), false},
-		{"too long", func(t *testing.T, b *box, id string) []byte {
+		{"empty", func(*testing.T, *sealedFolder, string) []byte { return nil }, put(0o600), false},
+		{"too long", func(t *testing.T, b *sealedFolder, id string) []byte {
 			return append(sealed(t, b, id), bytes.Repeat([]byte(" "), maxSealed)...)
 		}, put(0o600), false},
 		{"open to others", sealed, put(0o640), false},
 		{"open to all", sealed, put(0o666), false},
-		{"a folder", sealed, func(t *testing.T, _ *box, path string, _ []byte) {
+		{"a folder", sealed, func(t *testing.T, _ *sealedFolder, path string, _ []byte) {
 			if err := os.Mkdir(path, 0o700); err != nil {
 				t.Fatal(err)
 			}
 		}, false},
-		{"a link to a good one", sealed, func(t *testing.T, b *box, path string, text []byte) {
+		{"a link to a good one", sealed, func(t *testing.T, b *sealedFolder, path string, text []byte) {
 			target := filepath.Join(t.TempDir(), "answer")
 			put(0o600)(t, b, target, text)
 			if err := os.Symlink(target, path); err != nil {
 				t.Skip(err)
 			}
 		}, false},
-		{"another user's", sealed, func(t *testing.T, b *box, path string, text []byte) {
+		{"another user's", sealed, func(t *testing.T, b *sealedFolder, path string, text []byte) {
 			if os.Geteuid() != 0 {
 				t.Skip("only root can give a file away")
 			}
@@ -235,7 +235,7 @@ func TestForgedAnswers(t *testing.T) {
 			t.Parallel()
 			p := newPage(t, push)
 			id := p.question()
-			b, err := openBox(p.a.o.StateDir, pageBox)
+			b, err := openSealedFolder(p.a.o.StateDir, pageBox)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -262,7 +262,7 @@ func TestForgedQuestions(t *testing.T) {
 		t.Fatal(err)
 	}
 	dead := strings.Repeat("d", idLength)
-	if err := b.write(dead+".request", entry{Number: 7, Ends: time.Now().Add(time.Hour), Request: &Request{ID: dead, Summary: "be dead"}}); err != nil {
+	if err := b.write(dead+".request", inboxQuestion{Number: 7, Ends: time.Now().Add(time.Hour), Request: &Request{ID: dead, Summary: "be dead"}}); err != nil {
 		t.Fatal(err)
 	}
 	killed := strings.Repeat("e", idLength)
@@ -394,7 +394,7 @@ func TestAddressTaken(t *testing.T) {
 		t.Fatalf("both at %s", second.link.Host)
 	}
 	q, err := Waiting(dir, time.Now())
-	if err != nil || q.Moved != first.link.Host || q.Link != "http://"+second.link.Host+"/" || len(q.Waiting) != 1 {
+	if err != nil || q.OldAddress != first.link.Host || q.Link != "http://"+second.link.Host+"/" || len(q.Waiting) != 1 {
 		t.Errorf("%+v, %v", q, err)
 	}
 	if status, _ := second.enter(&http.Client{}, "key", key); status == http.StatusOK {

@@ -5,28 +5,28 @@ import (
 	"time"
 )
 
-// idle is how often a process that serves the page looks for questions while no browser
+// idlePoll is how often a process that serves the page looks for questions while no browser
 // is there and nothing waits.
-const idle = time.Second
+const idlePoll = time.Second
 
-// linkRest is how long a kept page's code is good after the last question is gone.
-const linkRest = 10 * time.Second
+// codeValidAfterLast is how long a kept page's code is good after the last question is gone.
+const codeValidAfterLast = 10 * time.Second
 
 // KeepPage serves the approval page until ctx ends, whether or not something waits, so
 // that it is there before the first question and between two. It takes the page over when a
 // process that serves it ends. failed is told what keeps it from being served, once until it
 // is served again. Clock is required.
 func KeepPage(ctx context.Context, o Options, failed func(error)) error {
-	w := &web{o: &o, keeps: true, asked: map[string]*pending{}, wake: make(chan struct{}, 1)}
+	w := &web{o: &o, keepsServing: true, pendingByID: map[string]*pending{}, wake: make(chan struct{}, 1)}
 	if err := w.Usable(); err != nil {
 		return err
 	}
-	if err := w.open(); err != nil {
+	if err := w.openInboxOnce(); err != nil {
 		return err
 	}
 	told := false
 	for {
-		_, err := w.step()
+		_, err := w.serveAndCollect()
 		if err != nil && !told {
 			failed(err)
 		}
@@ -45,31 +45,31 @@ func (w *web) pause() time.Duration {
 	w.mu.Lock()
 	s := w.server
 	w.mu.Unlock()
-	if s != nil && s.quiet() {
-		return idle
+	if s != nil && s.unused() {
+		return idlePoll
 	}
-	return every
+	return webPoll
 }
 
-// quiet reports whether no one looks at the page and nothing waits there.
-func (s *server) quiet() bool {
+// unused reports whether no one looks at the page and nothing waits there.
+func (s *server) unused() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.browsers) == 0 && len(s.waiting) == 0
 }
 
-// renew makes the code useless some time after the last question is gone, as it is when
+// renewUnusedCode makes the code useless some time after the last question is gone, as it is when
 // a process that serves the page ends: who finds it later must not see or answer the
 // next one. Pages that are open go on working. The caller holds s.mu.
-func (s *server) renew() error {
+func (s *server) renewUnusedCode() error {
 	now := s.clock()
 	switch {
 	case len(s.waiting) > 0:
-		s.emptied, s.used = time.Time{}, true
+		s.lastQuestionGone, s.used = time.Time{}, true
 	case !s.used:
-	case s.emptied.IsZero():
-		s.emptied = now
-	case now.Sub(s.emptied) >= linkRest:
+	case s.lastQuestionGone.IsZero():
+		s.lastQuestionGone = now
+	case now.Sub(s.lastQuestionGone) >= codeValidAfterLast:
 		p := s.page
 		if err := p.renewCode(); err != nil {
 			return err
@@ -77,7 +77,7 @@ func (s *server) renew() error {
 		if err := s.inbox.write(pageFile, p); err != nil {
 			return err
 		}
-		s.page, s.stretched, s.used, s.emptied = p, "", false, time.Time{}
+		s.page, s.stretched, s.used, s.lastQuestionGone = p, "", false, time.Time{}
 	}
 	return nil
 }

@@ -94,20 +94,20 @@ func TestKeptLink(t *testing.T) {
 	dir := t.TempDir()
 	p := pageIn(t, dir)
 	clock := &hand{now: time.Now()}
-	kept := &web{o: &Options{StateDir: dir, Person: "ann", Clock: clock.time}, keeps: true, asked: map[string]*pending{}, wake: make(chan struct{}, 1)}
-	if err := kept.open(); err != nil {
+	kept := &web{o: &Options{StateDir: dir, Person: "ann", Clock: clock.time}, keepsServing: true, pendingByID: map[string]*pending{}, wake: make(chan struct{}, 1)}
+	if err := kept.openInboxOnce(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { kept.Close() })
 	step := func() *url.URL {
 		t.Helper()
-		if _, err := kept.step(); err != nil {
+		if _, err := kept.serveAndCollect(); err != nil {
 			t.Fatal(err)
 		}
-		return withCode(t, kept.told())
+		return withCode(t, kept.howToOpen())
 	}
 	first := step()
-	clock.forward(linkRest)
+	clock.forward(codeValidAfterLast)
 	if now := step(); *now != *first {
 		t.Error("the link changes though nothing was asked")
 	}
@@ -120,7 +120,7 @@ func TestKeptLink(t *testing.T) {
 	}
 	<-p.verdict
 	step()
-	clock.forward(linkRest - time.Second)
+	clock.forward(codeValidAfterLast - time.Second)
 	if now := step(); *now != *first {
 		t.Error("the link changes at once")
 	}

@@ -25,7 +25,7 @@ import (
 
 // A Standing answer is a person's answer for all actions of a kind, in one session, in one
 // project or everywhere.
-type Standing struct {
+type AdvanceApproval struct {
 	Name    string     `json:"name"`
 	Kind    facts.Kind `json:"kind"`
 	By      string     `json:"by"`
@@ -38,10 +38,10 @@ type Standing struct {
 
 // Bounds of standing answers.
 const (
-	kindFor    = 12 * time.Hour
-	maxKinds   = 256 // answers in one session
-	kindsShelf = "kinds"
-	maxAnswers = 1 << 20 // bytes of the file
+	kindApprovalLifetime = 12 * time.Hour
+	maxKinds             = 256 // answers in one session
+	kindApprovalsShelf   = "kinds"
+	maxAnswers           = 1 << 20 // bytes of the file
 )
 
 // session returns the group of the kinds of a session. binding names the session, its user,
@@ -51,9 +51,9 @@ func sessionGroup(binding string) []byte {
 	return []byte(hex.EncodeToString(sum[:]))
 }
 
-// Learn stores an answer for a kind in a session. Several processes can do so at once.
-func (s *Refusals) Learn(ctx context.Context, binding string, a Standing) error {
-	a.Until = s.Clock().Add(kindFor)
+// AddKind stores an answer for a kind in a session. Several processes can do so at once.
+func (s *Refusals) AddKind(ctx context.Context, binding string, a AdvanceApproval) error {
+	a.Until = s.Clock().Add(kindApprovalLifetime)
 	a.Name = a.Kind.Key()[:approvalID]
 	value, err := s.sealed(a)
 	if err != nil {
@@ -62,12 +62,12 @@ func (s *Refusals) Learn(ctx context.Context, binding string, a Standing) error 
 	if len(value) > maxRefusal {
 		return ErrTooLarge
 	}
-	return s.Store.Shelf(ctx, kindsShelf, func(sh *state.Shelf) error {
+	return s.Store.Shelf(ctx, kindApprovalsShelf, func(sh *state.Shelf) error {
 		count, group := 0, sessionGroup(binding)
 		var old [][2][]byte
 		err := sh.Groups(nil, func(name, _ []byte) error {
 			return sh.Each(name, func(key, value []byte) error {
-				var o Standing
+				var o AdvanceApproval
 				if s.unseal(value, &o) != nil || !s.Clock().Before(o.Until) {
 					old = append(old, [2][]byte{bytes.Clone(name), bytes.Clone(key)})
 				} else if bytes.Equal(name, group) {
@@ -92,13 +92,13 @@ func (s *Refusals) Learn(ctx context.Context, binding string, a Standing) error 
 }
 
 // Kinds returns the answers that are in a session; for "" those of all sessions.
-func (s *Refusals) Kinds(ctx context.Context, binding string) ([]Standing, error) {
-	var list []Standing
-	err := s.Store.LookShelf(ctx, kindsShelf, func(sh *state.Shelf) error {
+func (s *Refusals) Kinds(ctx context.Context, binding string) ([]AdvanceApproval, error) {
+	var list []AdvanceApproval
+	err := s.Store.LookShelf(ctx, kindApprovalsShelf, func(sh *state.Shelf) error {
 		list = nil
 		each := func(key, value []byte) error {
-			var a Standing
-			if s.unseal(value, &a) == nil && a.Name == string(key) && s.Clock().Before(a.Until) && a.Until.Before(s.Clock().Add(kindFor+time.Minute)) {
+			var a AdvanceApproval
+			if s.unseal(value, &a) == nil && a.Name == string(key) && s.Clock().Before(a.Until) && a.Until.Before(s.Clock().Add(kindApprovalLifetime+time.Minute)) {
 				list = append(list, a)
 			}
 			return nil
@@ -108,13 +108,15 @@ func (s *Refusals) Kinds(ctx context.Context, binding string) ([]Standing, error
 		}
 		return sh.Groups(nil, func(name, _ []byte) error { return sh.Each(name, each) })
 	})
-	slices.SortFunc(list, func(a, b Standing) int { return cmp.Or(a.Until.Compare(b.Until), strings.Compare(a.Name, b.Name)) })
+	slices.SortFunc(list, func(a, b AdvanceApproval) int {
+		return cmp.Or(a.Until.Compare(b.Until), strings.Compare(a.Name, b.Name))
+	})
 	return list, err
 }
 
-// Forget drops the session answers with a name, or all for "", and returns how many.
-func (s *Refusals) Forget(ctx context.Context, name string) (n int, err error) {
-	err = s.Store.Shelf(ctx, kindsShelf, func(sh *state.Shelf) error {
+// RemoveKind drops the session answers with a name, or all for "", and returns how many.
+func (s *Refusals) RemoveKind(ctx context.Context, name string) (n int, err error) {
+	err = s.Store.Shelf(ctx, kindApprovalsShelf, func(sh *state.Shelf) error {
 		n = 0
 		var drop [][2][]byte
 		err := sh.Groups(nil, func(group, _ []byte) error {
@@ -141,7 +143,7 @@ var answerKeys = []string{"name", "by", "what", "project", "facts", "findings"}
 
 // Answers returns the standing answers of a person's file; none if there is no such file.
 // With an error it returns none.
-func Answers(file string) ([]Standing, error) {
+func Answers(file string) ([]AdvanceApproval, error) {
 	data, info, err := owner.ReadFile(file, maxAnswers)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -164,9 +166,9 @@ func Answers(file string) ([]Standing, error) {
 	if err != nil {
 		return nil, yamlfile.In("answers", file, err)
 	}
-	var list []Standing
+	var list []AdvanceApproval
 	for _, n := range nodes {
-		var a Standing
+		var a AdvanceApproval
 		err := yamlfile.Mapping(n, answerKeys, func(f yamlfile.Field) (err error) {
 			switch f.Key {
 			case "name":
@@ -198,13 +200,13 @@ func Answers(file string) ([]Standing, error) {
 }
 
 // AnswerText returns an answer as an entry of a person's file.
-func AnswerText(a *Standing, comment string) string {
+func AnswerText(a *AdvanceApproval, comment string) string {
 	var b strings.Builder
 	quote := func(s string) string {
 		text, _ := json.Marshal(s) //nolint:errchkjson // a string has a form
 		return string(text)
 	}
-	fmt.Fprintf(&b, "  # %s\n  - name: %s\n    by: %s\n    what: %s\n", brief(comment, maxSubject), quote(a.Name), quote(a.By), quote(a.What))
+	fmt.Fprintf(&b, "  # %s\n  - name: %s\n    by: %s\n    what: %s\n", visibleLine(comment, maxSubject), quote(a.Name), quote(a.By), quote(a.What))
 	if a.Project != "" {
 		fmt.Fprintf(&b, "    project: %s\n", quote(a.Project))
 	}
@@ -227,13 +229,13 @@ const answersHead = "# What you have allowed with shield allow: each entry is yo
 
 // AddAnswer adds an answer to a person's file, which is left as it was if the file could not
 // be read afterwards.
-func AddAnswer(ctx context.Context, file string, a *Standing, comment string) error {
+func AddAnswer(ctx context.Context, file string, a *AdvanceApproval, comment string) error {
 	return changeAnswers(ctx, file, func(text string) (string, error) {
 		list, err := Answers(file)
 		if err != nil {
 			return "", err
 		}
-		if slices.ContainsFunc(list, func(o Standing) bool { return o.Name == a.Name }) {
+		if slices.ContainsFunc(list, func(o AdvanceApproval) bool { return o.Name == a.Name }) {
 			return "", fmt.Errorf("an answer named %s already exists; remove it with 'shield approvals revoke'", a.Name)
 		}
 		if text == "" {
@@ -249,7 +251,7 @@ func AddAnswer(ctx context.Context, file string, a *Standing, comment string) er
 // RemoveAnswer removes the answers that a name, or "" for all, names, and returns how many.
 func RemoveAnswer(ctx context.Context, file, name string) (n int, err error) {
 	list, err := Answers(file)
-	if err != nil || !slices.ContainsFunc(list, func(a Standing) bool { return name == "" || a.Name == name }) {
+	if err != nil || !slices.ContainsFunc(list, func(a AdvanceApproval) bool { return name == "" || a.Name == name }) {
 		return 0, err
 	}
 	return n, changeAnswers(ctx, file, func(string) (string, error) {

@@ -29,16 +29,16 @@ var styleCSS string
 // is called after an answer was taken and shown.
 func (s *server) pages(decided func()) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", s.index)
+	mux.HandleFunc("GET /{$}", s.handleIndex)
 	mux.HandleFunc("GET /app.js", static("text/javascript; charset=utf-8", &appJS))
 	mux.HandleFunc("GET /style.css", static("text/css; charset=utf-8", &styleCSS))
-	mux.HandleFunc("POST /hello", s.hello)
-	mux.HandleFunc("POST /session", s.session)
-	mux.HandleFunc("POST /key", s.key)
-	mux.HandleFunc("GET /events", s.forKnown(s.events))
-	mux.HandleFunc("POST /whole", s.forKnown(s.sendWhole))
-	mux.HandleFunc("POST /answer", s.forKnown(func(rw http.ResponseWriter, r *http.Request) {
-		s.answered(rw, r)
+	mux.HandleFunc("POST /hello", s.handleHello)
+	mux.HandleFunc("POST /session", s.handleSession)
+	mux.HandleFunc("POST /key", s.handleKey)
+	mux.HandleFunc("GET /events", s.requireKnown(s.handleEvents))
+	mux.HandleFunc("POST /whole", s.requireKnown(s.handleWholeQuestion))
+	mux.HandleFunc("POST /answer", s.requireKnown(func(rw http.ResponseWriter, r *http.Request) {
+		s.handleAnswer(rw, r)
 		decided()
 	}))
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -50,7 +50,7 @@ func (s *server) pages(decided func()) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("X-Frame-Options", "DENY")
-		if why := s.foreign(r); why != "" {
+		if why := s.foreignRequest(r); why != "" {
 			http.Error(rw, why, http.StatusForbidden)
 			return
 		}
@@ -59,8 +59,8 @@ func (s *server) pages(decided func()) http.Handler {
 	})
 }
 
-// foreign returns why a request does not come from this page, "" if it may.
-func (s *server) foreign(r *http.Request) string {
+// foreignRequest returns why a request does not come from this page, "" if it may.
+func (s *server) foreignRequest(r *http.Request) string {
 	// By another name of this machine (DNS rebinding), the browser would take an
 	// attacker's page for this one.
 	if r.Host != s.page.Address && r.Host != s.localhost() {
@@ -89,9 +89,9 @@ func (s *server) localhost() string {
 	return net.JoinHostPort("localhost", port)
 }
 
-// index serves the page, which is empty until it has proved that it knows the
+// handleIndex serves the page, which is empty until it has proved that it knows the
 // secret.
-func (s *server) index(rw http.ResponseWriter, _ *http.Request) {
+func (s *server) handleIndex(rw http.ResponseWriter, _ *http.Request) {
 	nonce, err := randomHex(16)
 	if err != nil {
 		http.Error(rw, "no random numbers are available; restart shield", http.StatusInternalServerError)
@@ -110,8 +110,8 @@ func static(kind string, text *string) http.HandlerFunc {
 	}
 }
 
-// events sends the list of waiting requests, again whenever it changes.
-func (s *server) events(rw http.ResponseWriter, r *http.Request) {
+// handleEvents sends the list of waiting requests, again whenever it changes.
+func (s *server) handleEvents(rw http.ResponseWriter, r *http.Request) {
 	flusher, ok := rw.(http.Flusher)
 	if !ok {
 		http.Error(rw, "internal error: the page cannot be streamed; please report this", http.StatusInternalServerError)
@@ -136,13 +136,13 @@ func (s *server) events(rw http.ResponseWriter, r *http.Request) {
 			_, err = io.WriteString(rw, ":\n\n")
 			flusher.Flush()
 		case <-b.changed:
-			shown, version := s.shown()
+			shown, version := s.pageState()
 			var text []byte
 			if text, err = json.Marshal(shown); err == nil {
 				_, err = fmt.Fprintf(rw, "data: %s\n\n", text)
 			}
 			flusher.Flush()
-			s.sent(b, version)
+			s.noteSent(b, version)
 		}
 		if err != nil {
 			return
@@ -150,49 +150,49 @@ func (s *server) events(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sendWhole sends all fields of a question, of which the list has the beginnings.
-func (s *server) sendWhole(rw http.ResponseWriter, r *http.Request) {
+// handleWholeQuestion sends all fields of a question, of which the list has the beginnings.
+func (s *server) handleWholeQuestion(rw http.ResponseWriter, r *http.Request) {
 	var in struct {
 		ID string `json:"id"`
 	}
-	if !decode(rw, r, &in) {
+	if !decodeJSON(rw, r, &in) {
 		return
 	}
-	fields, err := s.whole(in.ID)
+	fields, err := s.wholeFields(in.ID)
 	if err != nil {
 		http.Error(rw, err.Error(), http.StatusConflict)
 		return
 	}
-	send(rw, fields)
+	sendJSON(rw, fields)
 }
 
-// answered takes an answer from the page.
-func (s *server) answered(rw http.ResponseWriter, r *http.Request) {
+// handleAnswer takes an answer from the page.
+func (s *server) handleAnswer(rw http.ResponseWriter, r *http.Request) {
 	var in struct {
 		ID     string   `json:"id"`
 		Also   []string `json:"also"`
 		Choice string   `json:"choice"`
 		Reason string   `json:"reason"`
 	}
-	if !decode(rw, r, &in) {
+	if !decodeJSON(rw, r, &in) {
 		return
 	}
 	if !slices.Contains([]string{pageDeny, pageOnce, pageRemember, pageKind}, in.Choice) && classOf(in.Choice) == "" {
 		http.Error(rw, "the answer is not one that the page shows; reload the page", http.StatusBadRequest)
 		return
 	}
-	s.answering.RLock() // this process may end as soon as it has the answer
-	defer s.answering.RUnlock()
-	given, err := s.take(in.ID, in.Also, in.Choice, in.Reason)
+	s.answerLock.RLock() // this process may end as soon as it has the answer
+	defer s.answerLock.RUnlock()
+	given, err := s.takeAnswer(in.ID, in.Also, in.Choice, in.Reason)
 	if err != nil {
 		http.Error(rw, err.Error(), http.StatusConflict)
 		return
 	}
-	send(rw, given)
+	sendJSON(rw, given)
 }
 
-// decode reads what the page has sent, and answers if it is something else.
-func decode(rw http.ResponseWriter, r *http.Request, into any) bool {
+// decodeJSON reads what the page has sent, and answers if it is something else.
+func decodeJSON(rw http.ResponseWriter, r *http.Request, into any) bool {
 	// A form of another page cannot send this type.
 	if r.Header.Get("Content-Type") != "application/json" {
 		http.Error(rw, "not JSON", http.StatusUnsupportedMediaType)
@@ -207,8 +207,8 @@ func decode(rw http.ResponseWriter, r *http.Request, into any) bool {
 	return true
 }
 
-// send sends a value at once.
-func send(rw http.ResponseWriter, value any) {
+// sendJSON sends a value at once.
+func sendJSON(rw http.ResponseWriter, value any) {
 	rw.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(rw).Encode(value) // the browser has gone
 	if f, ok := rw.(http.Flusher); ok {
@@ -216,5 +216,7 @@ func send(rw http.ResponseWriter, value any) {
 	}
 }
 
-// same compares secrets in constant time.
-func same(a, b string) bool { return a != "" && subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+// equalSecrets compares secrets in constant time.
+func equalSecrets(a, b string) bool {
+	return a != "" && subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1
+}

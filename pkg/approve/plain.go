@@ -61,7 +61,7 @@ func (t *tty) askPlain(ctx context.Context, d *term.Device, r *Request, g *gate)
 			}
 		}
 	}()
-	ticker := time.NewTicker(beat)
+	ticker := time.NewTicker(redrawInterval)
 	defer ticker.Stop()
 	return q.listen(ctx, keys, ticker.C)
 }
@@ -84,7 +84,7 @@ func readKeys(ctx context.Context, in io.Reader, keys chan<- typedKey) {
 }
 
 func (q *plainQuestion) print(columns int) error {
-	text, whole := content(q.r, columns)
+	text, whole := requestLines(q.r, columns)
 	q.g.partial = !whole
 	lines := append(term.Fold(q.r.Summary, columns), text...)
 	lines = append(lines, "shield: allow this? "+timeLeft(q.r))
@@ -99,15 +99,15 @@ func (q *plainQuestion) print(columns int) error {
 // listen takes keys until the question is answered; beats lets it see that no
 // key was pressed.
 func (q *plainQuestion) listen(ctx context.Context, keys <-chan typedKey, beats <-chan time.Time) (Answer, error) {
-	for q.g.state != answered {
+	for q.g.state != gateAnswered {
 		var err error
 		select {
 		case <-ctx.Done():
 			return Answer{}, ctx.Err()
 		case k := <-keys:
-			err = q.step(&k)
+			err = q.pressOrTick(&k)
 		case <-beats:
-			err = q.step(nil)
+			err = q.pressOrTick(nil)
 		}
 		if err != nil {
 			return Answer{}, err
@@ -116,12 +116,12 @@ func (q *plainQuestion) listen(ctx context.Context, keys <-chan typedKey, beats 
 	return q.answer()
 }
 
-// step takes a key, nil if none was pressed for a while, and shows what changes.
-func (q *plainQuestion) step(k *typedKey) error {
+// pressOrTick takes a key, nil if none was pressed for a while, and shows what changes.
+func (q *plainQuestion) pressOrTick(k *typedKey) error {
 	was, echo := q.g.state, ""
 	switch {
 	case k == nil:
-		q.g.settle()
+		q.g.update()
 	case errors.Is(k.err, io.EOF):
 		return errUnanswered
 	case k.err != nil:
@@ -129,14 +129,14 @@ func (q *plainQuestion) step(k *typedKey) error {
 	default:
 		echo = q.key(k.key)
 	}
-	if _, err := io.WriteString(q.out, q.change(was)+echo); err != nil {
+	if _, err := io.WriteString(q.out, q.changeText(was)+echo); err != nil {
 		return fmt.Errorf("ask at the terminal: %w", err)
 	}
 	return nil
 }
 
 func (q *plainQuestion) answer() (Answer, error) {
-	if q.g.state != answered {
+	if q.g.state != gateAnswered {
 		return Answer{}, errUnanswered
 	}
 	a := q.g.answer
@@ -150,20 +150,20 @@ func (q *plainQuestion) answer() (Answer, error) {
 func (q *plainQuestion) key(k rune) string {
 	switch k {
 	case '\n':
-		k = enter
+		k = enterKey
 	case '\x03': // on systems where ^C is no signal
 		q.g.interrupt()
 		return ""
 	}
 	if !q.g.press(k) {
-		if (q.g.state == open || q.g.state == why) && k != enter {
+		if (q.g.state == gateOpen || q.g.state == gateReason) && k != enterKey {
 			return string(k)
 		}
 		return ""
 	}
 	switch {
 	case k == '\x1b':
-		q.g.back()
+		q.g.leaveReason()
 	case k == '\x7f' || k == '\b':
 		if n := len(q.reason); n > 0 {
 			width := term.Width(string(q.reason[n-1:]))
@@ -177,26 +177,26 @@ func (q *plainQuestion) key(k rune) string {
 	return ""
 }
 
-// change returns what the terminal shows when the gate has changed its state.
-func (q *plainQuestion) change(was phase) string {
+// changeText returns what the terminal shows when the gate has changed its state.
+func (q *plainQuestion) changeText(was phase) string {
 	if q.g.state == was {
 		return ""
 	}
 	switch q.g.state {
-	case open:
+	case gateOpen:
 		q.g.typed = "" // a new line must be typed
 		return "> "
-	case denying:
+	case gateDenying:
 		return "\nDenied in a second, unless a key is pressed.\n"
-	case shut, spoiled:
+	case gateShut, gateShutAgain:
 		q.reason = nil
-		if was == open || was == why || was == denying {
-			if said := cmp.Or(q.g.said, q.g.typed); said != "" {
+		if was == gateOpen || was == gateReason || was == gateDenying {
+			if said := cmp.Or(q.g.hintText, q.g.typed); said != "" {
 				return "\nThat is not an answer: " + q.g.hint(said) + ". Stop typing for a second before you answer.\n"
 			}
 			return "\nThat is not an answer. Stop typing for a second before you answer.\n"
 		}
-	case answered:
+	case gateAnswered:
 		return "\n"
 	default:
 	}

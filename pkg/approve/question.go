@@ -34,13 +34,13 @@ func newQuestion(r *Request, g *gate, columns, lines int, bold bool) *question {
 	return q
 }
 
-// beat is how often the time left and the gate are checked.
-const beat = 200 * time.Millisecond
+// redrawInterval is how often the time left and the gate are checked.
+const redrawInterval = 200 * time.Millisecond
 
 type tick time.Time
 
 func nextTick() tea.Cmd {
-	return tea.Tick(beat, func(t time.Time) tea.Msg { return tick(t) })
+	return tea.Tick(redrawInterval, func(t time.Time) tea.Msg { return tick(t) })
 }
 
 // Init implements tea.Model.
@@ -57,7 +57,7 @@ func (q *question) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		q.resize(msg.Width, msg.Height)
 		cmd = tea.ClearScreen
 	case tick:
-		q.g.settle()
+		q.g.update()
 		cmd = nextTick()
 	case tea.KeyMsg:
 		cmd = q.key(msg)
@@ -67,7 +67,7 @@ func (q *question) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	default:
 		cmd = q.edit(msg)
 	}
-	if q.g.state == answered {
+	if q.g.state == gateAnswered {
 		return q, tea.Quit
 	}
 	return q, cmd
@@ -81,7 +81,7 @@ func (q *question) key(msg tea.KeyMsg) tea.Cmd {
 		return nil
 	}
 	if q.scroll(msg) {
-		q.g.scrolled()
+		q.g.scrollKey()
 		q.closeInput()
 		return nil
 	}
@@ -91,7 +91,7 @@ func (q *question) key(msg tea.KeyMsg) tea.Cmd {
 	case msg.Type == tea.KeyRunes || msg.Type == tea.KeySpace:
 		typed = msg.Runes
 	case msg.Type == tea.KeyEnter || msg.Type == tea.KeyCtrlJ:
-		typed = []rune{enter}
+		typed = []rune{enterKey}
 	default:
 	}
 	var cmds []tea.Cmd
@@ -101,7 +101,7 @@ func (q *question) key(msg tea.KeyMsg) tea.Cmd {
 				msg.Runes = []rune{k}
 			}
 			cmds = append(cmds, q.edit(msg))
-		} else if q.g.state == why {
+		} else if q.g.state == gateReason {
 			cmds = append(cmds, q.openInput())
 		}
 	}
@@ -119,20 +119,20 @@ func (q *question) openInput() tea.Cmd {
 
 // closeInput drops the reason once the gate no longer waits for it.
 func (q *question) closeInput() {
-	if q.g.state != why && q.g.state != denying && q.g.state != answered {
+	if q.g.state != gateReason && q.g.state != gateDenying && q.g.state != gateAnswered {
 		q.input, q.reason = nil, ""
 	}
 }
 
 // edit hands a message on to the line for the reason.
 func (q *question) edit(msg tea.Msg) tea.Cmd {
-	if q.input == nil || q.g.state != why {
+	if q.input == nil || q.g.state != gateReason {
 		return nil
 	}
 	if key, ok := msg.(tea.KeyMsg); ok {
 		switch key.Type {
 		case tea.KeyEsc:
-			q.g.back()
+			q.g.leaveReason()
 			return nil
 		case tea.KeyCtrlV: // this key would start a program that reads the clipboard
 			return nil
@@ -151,9 +151,9 @@ func (q *question) scroll(msg tea.KeyMsg) bool {
 	}
 	switch k {
 	case tea.KeyPgDown:
-		q.top += max(q.window()-1, 1)
+		q.top += max(q.windowHeight()-1, 1)
 	case tea.KeyPgUp:
-		q.top -= max(q.window()-1, 1)
+		q.top -= max(q.windowHeight()-1, 1)
 	case tea.KeyDown:
 		q.top++
 	case tea.KeyUp:
@@ -165,27 +165,27 @@ func (q *question) scroll(msg tea.KeyMsg) bool {
 	default:
 		return false
 	}
-	q.clamp()
+	q.clampScroll()
 	return true
 }
 
-func (q *question) clamp() { q.top = max(min(q.top, len(q.text)-q.window()), 0) }
+func (q *question) clampScroll() { q.top = max(min(q.top, len(q.text)-q.windowHeight()), 0) }
 
 func (q *question) resize(columns, lines int) {
 	q.columns, q.lines = max(columns, 4), max(lines, 1)
 	q.sentence = term.Fold(q.r.Summary, q.columns-1)
 	var whole bool
-	q.text, whole = content(q.r, q.columns-1)
+	q.text, whole = requestLines(q.r, q.columns-1)
 	q.g.partial = q.g.partial || !whole
 	if q.input != nil {
 		q.input.WithWidth(q.columns - 1)
 	}
-	q.clamp()
+	q.clampScroll()
 }
 
-// roomy is how many lines a screen needs to show more than the sentence, one
+// roomyLines is how many lines a screen needs to show more than the sentence, one
 // line of the request, the choice and the keys.
-const roomy = 8
+const roomyLines = 8
 
 // head returns the sentence, in a quarter of the screen at most.
 func (q *question) head() []string {
@@ -205,7 +205,7 @@ func (q *question) head() []string {
 // for.
 func (q *question) keys() []string {
 	most := 1
-	if q.lines >= roomy {
+	if q.lines >= roomyLines {
 		most = min(q.lines/5+1, 4)
 	}
 	room := q.columns - 1
@@ -228,7 +228,7 @@ func (q *question) keys() []string {
 // choice returns what would be answered now.
 func (q *question) choice() string {
 	if q.input != nil {
-		if q.g.state == why {
+		if q.g.state == gateReason {
 			return strings.SplitN(q.input.View(), "\n", 2)[0]
 		}
 		return term.Cut(fmt.Sprintf("> Deny, unless a key is pressed now, because: %s", q.reason), q.columns-1)
@@ -241,10 +241,10 @@ func timeLeft(r *Request) string {
 	return fmt.Sprintf("%d:%02d left", int(left.Minutes()), int(left.Seconds())%60)
 }
 
-// window returns how many lines of the request can be seen.
-func (q *question) window() int {
+// windowHeight returns how many lines of the request can be seen.
+func (q *question) windowHeight() int {
 	used := len(q.head()) + 1 + len(q.keys())
-	if q.lines >= roomy {
+	if q.lines >= roomyLines {
 		used++ // what is below the window
 	}
 	return max(q.lines-used, 0)
@@ -258,9 +258,9 @@ func (q *question) View() string {
 			head[i] = "\x1b[1m" + head[i] + "\x1b[0m"
 		}
 	}
-	end := min(q.top+q.window(), len(q.text))
+	end := min(q.top+q.windowHeight(), len(q.text))
 	out := append(head, q.text[q.top:end]...)
-	if q.lines >= roomy {
+	if q.lines >= roomyLines {
 		more := ""
 		switch {
 		case end < len(q.text):
@@ -278,7 +278,7 @@ func (q *question) View() string {
 
 // answer returns what the person said, after the program has ended.
 func (q *question) answer() (Answer, error) {
-	if q.g.state != answered {
+	if q.g.state != gateAnswered {
 		return Answer{}, errUnanswered
 	}
 	a := q.g.answer
@@ -291,10 +291,10 @@ func (q *question) answer() (Answer, error) {
 // maxText is how many lines of a request can be scrolled to.
 const maxText = 5000
 
-// content returns a request in lines of at most columns columns: the deciding
+// requestLines returns a request in lines of at most columns columns: the deciding
 // fields first, then why it is asked and who asks, long fields last. whole says that
 // nothing of the action is left out.
-func content(r *Request, columns int) (out []string, whole bool) {
+func requestLines(r *Request, columns int) (out []string, whole bool) {
 	whole = !r.Cut
 	// Every line of a value is marked, so that it cannot pose as one of shield's.
 	add := func(name, value string) {

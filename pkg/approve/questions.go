@@ -20,10 +20,10 @@ type Question struct {
 
 // Questions are what waits on the approval page of a state folder.
 type Questions struct {
-	Link    string     `json:"link,omitempty"`  // URL of the page; "" if no process serves it
-	Code    string     `json:"code,omitempty"`  // the code of the page; anyone who has it can answer
-	Moved   string     `json:"moved,omitempty"` // the page's previous address, which another program uses now
-	Waiting []Question `json:"waiting"`         // the questions, oldest first
+	Link       string     `json:"link,omitempty"`  // URL of the page; "" if no process serves it
+	Code       string     `json:"code,omitempty"`  // the code of the page; anyone who has it can answer
+	OldAddress string     `json:"moved,omitempty"` // the page's previous address, which another program uses now
+	Waiting    []Question `json:"waiting"`         // the questions, oldest first
 }
 
 // Waiting returns what waits on the approval page of a state folder, whichever
@@ -42,23 +42,23 @@ func Waiting(stateDir string, now time.Time) (Questions, error) {
 	if err != nil {
 		return q, err
 	}
-	list = slices.DeleteFunc(list, func(e *entry) bool { return !now.Before(e.Ends) })
-	for _, group := range alike(list) {
+	list = slices.DeleteFunc(list, func(e *inboxQuestion) bool { return !now.Before(e.Ends) })
+	for _, group := range groupSame(list) {
 		e := group[0]
 		q.Waiting = append(q.Waiting, Question{e.Number, e.Request.Summary, e.Request.CWD, e.Asked, e.Ends, len(group)})
 	}
 	var p page
-	if served, err := b.served(); err != nil || !served {
+	if served, err := b.pageServed(); err != nil || !served {
 		return q, err
 	}
 	if err := b.read(pageFile, &p); err == nil {
-		q.Link, q.Code, q.Moved = p.link(), p.Code, p.Was
+		q.Link, q.Code, q.OldAddress = p.link(), p.Code, p.OldAddress
 	}
 	return q, nil
 }
 
-// served reports whether a process serves the page.
-func (b *inbox) served() (bool, error) {
+// pageServed reports whether a process serves the page.
+func (b *inbox) pageServed() (bool, error) {
 	l, err := flock.New(b.path("serve.lock"))
 	if err != nil {
 		return false, err

@@ -17,18 +17,18 @@ import (
 // message. Each process posts its own message and reads the reactions to that one
 // message alone, so that nothing a reaction says has to name the question, and several
 // processes, and machines, can share a bot.
-type service struct {
-	name, title string
-	url         string
-	token       token
-	user, room  string // forms of the service's IDs of users and chats
-	most        int    // most bytes of a question
-	settings    func(*config.Approval) *config.Chat
-	open        func(bot) board
+type chatService struct {
+	name, title                  string
+	url                          string
+	token                        token
+	userIDPattern, chatIDPattern string // forms of the service's IDs of users and chats
+	maxQuestionBytes             int    // most bytes of a question
+	settings                     func(*config.Approval) *config.Chat
+	connect                      func(bot) chatBoard
 }
 
 // A board is the part of a service that questions need.
-type board interface {
+type chatBoard interface {
 	// self returns the user that the bot is.
 	self(ctx context.Context) (string, error)
 
@@ -45,14 +45,14 @@ type board interface {
 	mark(ctx context.Context, p post, choice string) error
 
 	// marks returns who has reacted to a message, for each of these choices.
-	marks(ctx context.Context, p post, choices []string) (map[string][]marker, error)
+	marks(ctx context.Context, p post, choices []string) (map[string][]reactingUser, error)
 }
 
 // A post is a message of a bot.
 type post struct{ chat, id string }
 
 // A marker is a user who has reacted.
-type marker struct {
+type reactingUser struct {
 	id, name string
 	bot      bool
 }
@@ -76,29 +76,29 @@ const pollEvery = 2 * time.Second
 
 // reactions is the channel to a service.
 type reactions struct {
-	*service
-	o      *Options
-	client *http.Client
-	base   string        // URL of the service
-	wait   time.Duration // time limit of a request
-	edit   time.Duration // time to update the message of a question
-	every  time.Duration // interval of reading the reactions
-	failed sync.Once
+	*chatService
+	o              *Options
+	client         *http.Client
+	base           string        // URL of the service
+	requestTimeout time.Duration // time limit of a request
+	editTimeout    time.Duration // time to update the message of a question
+	pollInterval   time.Duration // interval of reading the reactions
+	failed         sync.Once
 }
 
 // channel returns the channel to a service.
-func (s *service) channel(o *Options) Channel {
-	return &reactions{service: s, o: o, client: newBotClient(), base: s.url, wait: botWait, edit: editWait, every: pollEvery}
+func (s *chatService) channel(o *Options) Channel {
+	return &reactions{chatService: s, o: o, client: newBotClient(), base: s.url, requestTimeout: botTimeout, editTimeout: editTimeout, pollInterval: pollEvery}
 }
 
 func (c *reactions) Name() string { return c.name }
 
-func (c *reactions) title() string { return c.service.title }
+func (c *reactions) title() string { return c.chatService.title }
 
 func (c *reactions) Usable() error {
 	_, err := c.board()
 	set := c.settings(&c.o.Approval)
-	isUser := regexp.MustCompile(c.user).MatchString
+	isUser := regexp.MustCompile(c.userIDPattern).MatchString
 	switch bad := slices.IndexFunc(set.Approvers, func(user string) bool { return !isUser(user) }); {
 	case err != nil:
 	case len(set.Approvers) == 0:
@@ -107,23 +107,23 @@ func (c *reactions) Usable() error {
 		err = fmt.Errorf("approval.%s.approvers: %.80q is not the ID of a user", c.name, set.Approvers[bad])
 	case set.Chat == "" && len(set.Approvers) > 1:
 		err = fmt.Errorf("with several approvers, set approval.%s.chat to the ID of the chat that is asked", c.name)
-	case set.Chat != "" && !regexp.MustCompile(c.room).MatchString(set.Chat):
+	case set.Chat != "" && !regexp.MustCompile(c.chatIDPattern).MatchString(set.Chat):
 		err = fmt.Errorf("approval.%s.chat: %.80q is not the ID of a chat", c.name, set.Chat)
 	}
 	return err
 }
 
-func (c *reactions) board() (board, error) {
+func (c *reactions) board() (chatBoard, error) {
 	token, err := c.token.read(c.settings(&c.o.Approval).TokenFile)
-	return c.open(bot{client: c.client, base: c.base, wait: c.wait, token: token}), err
+	return c.connect(bot{client: c.client, base: c.base, requestTimeout: c.requestTimeout, token: token}), err
 }
 
-// publish posts a text where people are asked.
-func (c *reactions) publish(ctx context.Context, b board, text, word string) (p post, err error) {
+// post posts a text where people are asked.
+func (c *reactions) post(ctx context.Context, b chatBoard, text, word string) (p post, err error) {
 	set := c.settings(&c.o.Approval)
 	chat := set.Chat
 	if chat == "" {
-		err = patiently(ctx, func() (err error) {
+		err = retryRateLimited(ctx, func() (err error) {
 			chat, err = b.direct(ctx, set.Approvers[0])
 			return err
 		})
@@ -131,23 +131,23 @@ func (c *reactions) publish(ctx context.Context, b board, text, word string) (p 
 			return post{}, err
 		}
 	}
-	err = patiently(ctx, func() (err error) {
+	err = retryRateLimited(ctx, func() (err error) {
 		p, err = b.post(ctx, chat, text, word)
 		return err
 	})
 	return p, err
 }
 
-// patiently does what a service may want to be asked for later. No one has seen the
+// retryRateLimited does what a service may want to be asked for later. No one has seen the
 // question until then, so that the wait has a bound.
-func patiently(ctx context.Context, f func() error) error {
+func retryRateLimited(ctx context.Context, f func() error) error {
 	for tries := 3; ; tries-- {
 		err := f()
 		var limit *limitError
-		if !errors.As(err, &limit) || tries == 1 || limit.after > maxPause {
+		if !errors.As(err, &limit) || tries == 1 || limit.after > maxRetryPause {
 			return err
 		}
-		if pause(ctx, limit.after); ctx.Err() != nil {
+		if sleep(ctx, limit.after); ctx.Err() != nil {
 			return err
 		}
 	}
@@ -162,78 +162,78 @@ func (c *reactions) Ask(ctx context.Context, r *Request) (Answer, error) {
 		return Answer{}, err
 	}
 	var self string
-	err = patiently(ctx, func() (err error) {
+	err = retryRateLimited(ctx, func() (err error) {
 		self, err = b.self(ctx)
 		return err
 	})
 	if err != nil {
 		return Answer{}, err
 	}
-	text, whole := message(r, c.most)
+	text, whole := questionText(r, c.maxQuestionBytes)
 	can := choices(r, whole)
-	p, err := c.publish(ctx, b, text, c.word(r, can))
+	p, err := c.post(ctx, b, text, c.howToAnswer(r, can))
 	if err != nil {
 		return Answer{}, err
 	}
 	r.Shown()
-	a, word, err := last(c.await(ctx, b, p, self, r.ID, can))
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.edit)
+	a, word, err := finalText(c.await(ctx, b, p, self, r.ID, can))
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.editTimeout)
 	defer cancel()
 	_ = b.edit(end, p, text, word) // without it the message still says how long it counts
 	return a, err
 }
 
-// word says how to answer.
-func (c *reactions) word(r *Request, can []string) string {
+// howToAnswer says how to answer.
+func (c *reactions) howToAnswer(r *Request, can []string) string {
 	word := "React within " + config.Duration(r.TimeLeft().Round(time.Second)).String() + ":"
 	for _, choice := range can {
-		word += " " + emoji(choice) + " " + label(choice) + "."
+		word += " " + emoji(choice) + " " + buttonLabel(choice) + "."
 	}
 	return word + " Only those under approval." + c.name + ".approvers count."
 }
 
 // await waits until one of the approvers has reacted to a message.
-func (c *reactions) await(ctx context.Context, b board, p post, self, id string, can []string) (given, error) {
+func (c *reactions) await(ctx context.Context, b chatBoard, p post, self, id string, can []string) (pageAnswer, error) {
 	for _, choice := range can {
-		if err := patiently(ctx, func() error { return b.mark(ctx, p, choice) }); err != nil && ctx.Err() == nil {
-			c.fail(err) // a person can still look for the reaction
+		if err := retryRateLimited(ctx, func() error { return b.mark(ctx, p, choice) }); err != nil && ctx.Err() == nil {
+			c.reportFailure(err) // a person can still look for the reaction
 		}
 	}
-	usual := c.every
+	usual := c.pollInterval
 	for wait := usual; ; {
-		if pause(ctx, wait); ctx.Err() != nil {
-			return given{}, ctx.Err()
+		if sleep(ctx, wait); ctx.Err() != nil {
+			return pageAnswer{}, ctx.Err()
 		}
 		marks, err := b.marks(ctx, p, can)
 		var limit *limitError
 		switch {
 		case ctx.Err() != nil:
-			return given{}, ctx.Err()
+			return pageAnswer{}, ctx.Err()
 		case errors.As(err, &limit):
-			usual = min(2*usual, maxPause)
+			usual = min(2*usual, maxRetryPause)
 			wait = max(usual, limit.after)
 		case err != nil:
-			c.fail(err)
-			wait = min(2*wait, maxPause)
+			c.reportFailure(err)
+			wait = min(2*wait, maxRetryPause)
 		default:
 			wait = usual
-			if choice, by, ok := c.counted(marks, self, can); ok {
-				return given{ID: id, Choice: choice, By: by, At: c.o.Clock()}, nil
+			if choice, by, ok := c.answerOf(marks, self, can); ok {
+				return pageAnswer{ID: id, Choice: choice, By: by, At: c.o.Clock()}, nil
 			}
 		}
 	}
 }
 
-// counted returns the answer among reactions: the first choice, which is to deny, for
+// answerOf returns the answer among reactions: the first choice, which is to deny, for
 // which there is one of an approver. The bot is none.
-func (c *reactions) counted(marks map[string][]marker, self string, can []string) (choice, by string, ok bool) {
+func (c *reactions) answerOf(marks map[string][]reactingUser, self string, can []string) (choice, by string, ok bool) {
 	approvers := c.settings(&c.o.Approval).Approvers
 	for _, choice := range can {
 		for _, m := range marks[choice] {
 			if m.bot || m.id == self || !slices.Contains(approvers, m.id) {
 				continue
 			}
-			by = c.service.title + " user " + m.id
+			by = c.chatService.title + " user " + m.id
 			if usernames().MatchString(m.name) {
 				by += " @" + m.name
 			}
@@ -243,11 +243,11 @@ func (c *reactions) counted(marks map[string][]marker, self string, can []string
 	return "", "", false
 }
 
-// fail says once why no answer can come from here.
-func (c *reactions) fail(err error) {
+// reportFailure says once why no answer can come from here.
+func (c *reactions) reportFailure(err error) {
 	c.failed.Do(func() {
 		if c.o.Notice != nil && !c.o.Hosted {
-			fmt.Fprintf(c.o.Notice, "shield: %s: %v\n", c.service.title, err)
+			fmt.Fprintf(c.o.Notice, "shield: %s: %v\n", c.chatService.title, err)
 		}
 	})
 }
@@ -264,14 +264,14 @@ func (c *reactions) try(ctx context.Context, text string) error {
 	if _, err = b.self(ctx); err != nil {
 		return err
 	}
-	p, err := c.publish(ctx, b, text, "Answer with reactions like this one.")
+	p, err := c.post(ctx, b, text, "Answer with reactions like this one.")
 	if err != nil {
 		return err
 	}
-	if err := patiently(ctx, func() error { return b.mark(ctx, p, pageOnce) }); err != nil {
+	if err := retryRateLimited(ctx, func() error { return b.mark(ctx, p, pageOnce) }); err != nil {
 		return err
 	}
-	return patiently(ctx, func() error {
+	return retryRateLimited(ctx, func() error {
 		_, err := b.marks(ctx, p, []string{pageOnce})
 		return err
 	})

@@ -40,7 +40,7 @@ func TestReactions(t *testing.T) {
 					t.Errorf("got %+v", v)
 				}
 				after := f.message(t, 1, 1)
-				if after.text != m.text || !strings.Contains(after.word, outcome(choice)+" by "+by) || strings.Contains(after.word, "React") {
+				if after.text != m.text || !strings.Contains(after.word, outcomeText(choice)+" by "+by) || strings.Contains(after.word, "React") {
 					t.Errorf("afterwards the chat shows %+v", after)
 				}
 				if len(f.wrong) > 0 {
@@ -115,7 +115,7 @@ func TestReactionsOnce(t *testing.T) {
 		} {
 			f := k.new(t)
 			a := f.asks(t)
-			a.channels[0].(*reactions).every = 300 * time.Millisecond
+			a.channels[0].(*reactions).pollInterval = 300 * time.Millisecond
 			got := judged(t, a, push)
 			f.message(t, 1, 0)
 			for _, choice := range tt.all {
@@ -135,7 +135,7 @@ func TestReactionsOnce(t *testing.T) {
 				return Answer{ID: r.ID}, nil
 			}
 			b := f.asks(t, elsewhere)
-			b.channels[0].(*reactions).every = time.Hour
+			b.channels[0].(*reactions).pollInterval = time.Hour
 			if v := <-judged(t, b, push); v.Decision != verdict.Block || !strings.Contains(v.Reasoning, "tty") {
 				t.Errorf("got %+v", v)
 			}
@@ -155,7 +155,7 @@ func TestReactionsLong(t *testing.T) {
 		f := k.new(t)
 		got := judged(t, f.asks(t), push+strings.Repeat(" --verbose", 500)+"; rm -rf ~")
 		m := f.message(t, 1, 0)
-		if strings.Contains(m.word, "Approve") || len(m.by) != 1 || len(m.text) > k.service.most+100 || !strings.Contains(m.text, "the rest is not shown") {
+		if strings.Contains(m.word, "Approve") || len(m.by) != 1 || len(m.text) > k.service.maxQuestionBytes+100 || !strings.Contains(m.text, "the rest is not shown") {
 			t.Errorf("the chat shows %d bytes, %q, %q", len(m.text), m.word, m.by)
 		}
 		f.react(1, k.ann, emoji(pageOnce))
@@ -193,7 +193,7 @@ func TestReactionsLate(t *testing.T) {
 		f := k.new(t)
 		a := f.asks(t)
 		a.o.Timeout = config.Duration(300 * time.Millisecond)
-		a.channels[0].(*reactions).every = time.Hour
+		a.channels[0].(*reactions).pollInterval = time.Hour
 		got := judged(t, a, push)
 		f.message(t, 1, 0)
 		f.react(1, k.ann, emoji(pageOnce))
@@ -299,7 +299,7 @@ func (k *fakeKind) blocks(t *testing.T, call string, serve http.HandlerFunc, wan
 	a := f.asks(t)
 	a.o.Notice = &n
 	if want == "no answer in time" {
-		a.channels[0].(*reactions).wait = 300 * time.Millisecond
+		a.channels[0].(*reactions).requestTimeout = 300 * time.Millisecond
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -36,7 +36,7 @@ type reacted struct {
 
 // A fakeKind is what services differ in, as seen from their side.
 type fakeKind struct {
-	service              *service
+	service              *chatService
 	token                string
 	self, ann, bob, room string
 	// name returns what is called: "self", "post", "read", which reads reactions, or another name.
@@ -159,7 +159,7 @@ func (k *fakeKind) asks(t *testing.T, base string, set config.Chat, more ...Chan
 	set.TokenFile = tokenFile(t, 0o600, k.token+"\n")
 	*k.service.settings(&a.o.Approval) = set
 	ch := k.service.channel(&a.o).(*reactions)
-	ch.base, ch.wait, ch.edit, ch.every = base, 20*time.Second, 20*time.Second, 10*time.Millisecond // a busy machine is no failure
+	ch.base, ch.requestTimeout, ch.editTimeout, ch.pollInterval = base, 20*time.Second, 20*time.Second, 10*time.Millisecond // a busy machine is no failure
 	a.channels = append([]Channel{ch}, more...)
 	return a
 }

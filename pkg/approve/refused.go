@@ -20,33 +20,33 @@ import (
 
 // A Refusal is an action that was refused, and that a person can still allow once.
 type Refusal struct {
-	Ref     string          `json:"ref"`     // the reference
-	At      int64           `json:"at"`      // time of the refusal, Unix
-	Binding string          `json:"binding"` // the exact action with its folder, session and files, and what judged it
-	User    string          `json:"user,omitempty"`
-	Host    string          `json:"host,omitempty"` // name of the agent host that asked
-	Session string          `json:"session,omitempty"`
-	CWD     string          `json:"cwd,omitempty"`
-	Type    string          `json:"type"`
-	Hash    string          `json:"hash"`    // hash of the action
-	Payload json.RawMessage `json:"payload"` // the action, redacted
-	What    string          `json:"what"`    // the judged words
-	Why     string          `json:"why"`
-	Rule    string          `json:"rule,omitempty"`
-	Kind    *Standing       `json:"kind,omitempty"`   // the kind that an answer for more than this action would cover; nil: none
-	Exact   *Standing       `json:"exact,omitempty"`  // the kind of exactly this action and its files
-	Within  string          `json:"within,omitempty"` // the session of Kind
-	Alone   string          `json:"alone,omitempty"`  // why Kind is nil
-	Asked   string          `json:"-"`                // the text of the question; "" for an approval once
-	Near    []string        `json:"near,omitempty"`   // examples of other actions that Kind covers
-	Roots   []string        `json:"roots,omitempty"`  // roots of the workspace, the project's folder first
-	Tool    *ToolClass      `json:"tool,omitempty"`   // the answer about its unknown tool, without the class; nil: none
-	About   string          `json:"about,omitempty"`  // description of that tool
-	Denied  bool            `json:"denied,omitempty"` // a deny or blocking rule refused the action
+	Ref             string           `json:"ref"`     // the reference
+	At              int64            `json:"at"`      // time of the refusal, Unix
+	Binding         string           `json:"binding"` // the exact action with its folder, session and files, and what judged it
+	User            string           `json:"user,omitempty"`
+	Host            string           `json:"host,omitempty"` // name of the agent host that asked
+	Session         string           `json:"session,omitempty"`
+	CWD             string           `json:"cwd,omitempty"`
+	Type            string           `json:"type"`
+	Hash            string           `json:"hash"`    // hash of the action
+	Payload         json.RawMessage  `json:"payload"` // the action, redacted
+	What            string           `json:"what"`    // the judged words
+	Why             string           `json:"why"`
+	Rule            string           `json:"rule,omitempty"`
+	Kind            *AdvanceApproval `json:"kind,omitempty"`   // the kind that an answer for more than this action would cover; nil: none
+	ExactKind       *AdvanceApproval `json:"exact,omitempty"`  // the kind of exactly this action and its files
+	KindSession     string           `json:"within,omitempty"` // the session of Kind
+	NoKindReason    string           `json:"alone,omitempty"`  // why Kind is nil
+	Asked           string           `json:"-"`                // the text of the question; "" for an approval once
+	KindExamples    []string         `json:"near,omitempty"`   // examples of other actions that Kind covers
+	Roots           []string         `json:"roots,omitempty"`  // roots of the workspace, the project's folder first
+	Tool            *ToolClass       `json:"tool,omitempty"`   // the answer about its unknown tool, without the class; nil: none
+	ToolDescription string           `json:"about,omitempty"`  // description of that tool
+	Denied          bool             `json:"denied,omitempty"` // a deny or blocking rule refused the action
 
 	ToolBinding string `json:"tool_binding,omitempty"` // binding of that answer
 
-	Done bool `json:"done,omitempty"` // the refusal was allowed, or is too old; only the reference is still in use
+	Spent bool `json:"done,omitempty"` // the refusal was allowed, or is too old; only the reference is still in use
 }
 
 // A Grant is a person's permission to do a refused action once.
@@ -59,15 +59,15 @@ type Grant struct {
 
 // Bounds of refusals.
 const (
-	AllowableFor = time.Hour        // time in which a refusal can be allowed
-	GrantFor     = 15 * time.Minute // time in which the agent can then do the action
-	takenFor     = time.Minute      // how long a call that was let through is known
-	refTaken     = 24 * time.Hour   // time in which a reference is not used again
-	maxRefused   = 256              // references in use at a time
-	maxRefusal   = 32 << 10         // bytes of a record: more cannot be shown in full
-	refLength    = 3
-	refLetters   = "bcdfghjkmnpqrstvwxz23456789" // no vowels, which make words, and no 0, 1 and l
-	refusedShelf = "refused"
+	AllowableFor       = time.Hour        // time in which a refusal can be allowed
+	GrantFor           = 15 * time.Minute // time in which the agent can then do the action
+	takenGrantLifetime = time.Minute      // how long a call that was let through is known
+	refReuseAfter      = 24 * time.Hour   // time in which a reference is not used again
+	maxRefusals        = 256              // references in use at a time
+	maxRefusal         = 32 << 10         // bytes of a record: more cannot be shown in full
+	refLength          = 3
+	refLetters         = "bcdfghjkmnpqrstvwxz23456789" // no vowels, which make words, and no 0, 1 and l
+	refusedShelf       = "refused"
 )
 
 // What can be wrong with the name of a refusal.
@@ -143,13 +143,13 @@ func (s *Refusals) makeRoom(sh *state.Shelf, now time.Time, binding string) (sam
 	var kept, drop []aged
 	err = sh.Each(refusedGroup, func(key, value []byte) error {
 		one := aged{name: string(key)}
-		if r, err := s.open(value); err == nil {
+		if r, err := s.unsealRefusal(value); err == nil {
 			one.at = r.At
-			if r.Binding == binding && r.Ref == one.name && !r.Done && !s.old(r) {
+			if r.Binding == binding && r.Ref == one.name && !r.Spent && !s.expired(r) {
 				same = r.Ref
 			}
 		}
-		if now.Sub(time.Unix(one.at, 0)) >= refTaken {
+		if now.Sub(time.Unix(one.at, 0)) >= refReuseAfter {
 			drop = append(drop, one)
 		} else {
 			kept = append(kept, one)
@@ -160,7 +160,7 @@ func (s *Refusals) makeRoom(sh *state.Shelf, now time.Time, binding string) (sam
 		return same, err
 	}
 	slices.SortFunc(kept, func(a, b aged) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.name, b.name)) })
-	if over := len(kept) - maxRefused + 1; over > 0 {
+	if over := len(kept) - maxRefusals + 1; over > 0 {
 		drop = append(drop, kept[:over]...)
 	}
 	for _, one := range drop {
@@ -177,8 +177,8 @@ func (s *Refusals) List(ctx context.Context, user string) ([]Refusal, error) {
 	err := s.Store.LookShelf(ctx, refusedShelf, func(sh *state.Shelf) error {
 		list = nil
 		return sh.Each(refusedGroup, func(key, value []byte) error {
-			r, err := s.open(value)
-			if err == nil && r.Ref == string(key) && r.User == user && !r.Done && !s.old(r) {
+			r, err := s.unsealRefusal(value)
+			if err == nil && r.Ref == string(key) && r.User == user && !r.Spent && !s.expired(r) {
 				list = append(list, *r)
 			}
 			return nil
@@ -199,21 +199,21 @@ func (s *Refusals) Find(ctx context.Context, user, ref string) (r *Refusal, err 
 
 func (s *Refusals) find(sh *state.Shelf, user, ref string) (*Refusal, error) {
 	value := sh.Get(refusedGroup, []byte(ref))
-	r, err := s.open(value)
+	r, err := s.unsealRefusal(value)
 	switch {
 	case value == nil || err != nil || r.Ref != ref || r.User != user:
 		return nil, ErrUnknownRef
-	case s.old(r):
+	case s.expired(r):
 		return nil, ErrOldRef
-	case r.Done:
+	case r.Spent:
 		return nil, ErrUsedRef
 	}
 	return r, nil
 }
 
-// old reports whether a refusal can no longer be allowed. One of the future shows that
+// expired reports whether a refusal can no longer be allowed. One of the future shows that
 // the clock was set back.
-func (s *Refusals) old(r *Refusal) bool {
+func (s *Refusals) expired(r *Refusal) bool {
 	age := s.Clock().Sub(time.Unix(r.At, 0))
 	return age >= AllowableFor || age < -time.Minute
 }
@@ -229,7 +229,7 @@ func (s *Refusals) Allow(ctx context.Context, r *Refusal, by string) (Grant, err
 		if now.Binding != r.Binding {
 			return ErrUnknownRef
 		}
-		now.Done, now.Payload = true, json.RawMessage("null")
+		now.Spent, now.Payload = true, json.RawMessage("null")
 		value, err := s.sealed(now)
 		if err != nil {
 			return err
@@ -243,17 +243,17 @@ func (s *Refusals) Allow(ctx context.Context, r *Refusal, by string) (Grant, err
 	if err != nil {
 		return Grant{}, err
 	}
-	return g, s.Store.Put(ctx, grantOf(r.Binding), value, g.Until)
+	return g, s.Store.Put(ctx, grantKey(r.Binding), value, g.Until)
 }
 
 // Take returns the grant for a binding and takes it away.
 func (s *Refusals) Take(ctx context.Context, binding string) (Grant, bool) {
 	var g Grant
-	value, ok, err := s.Store.Take(ctx, grantOf(binding))
+	value, ok, err := s.Store.Take(ctx, grantKey(binding))
 	if err != nil || !ok || s.unseal(value, &g) != nil || g.Binding != binding || !s.Clock().Before(g.Until) {
 		return Grant{}, false // asking is always right
 	}
-	_ = s.Store.Put(ctx, takenOf(binding), value, s.Clock().Add(takenFor)) // without it another hook refuses
+	_ = s.Store.Put(ctx, takenKey(binding), value, s.Clock().Add(takenGrantLifetime)) // without it another hook refuses
 	return g, true
 }
 
@@ -261,16 +261,16 @@ func (s *Refusals) Take(ctx context.Context, binding string) (Grant, bool) {
 // one call.
 func (s *Refusals) Taken(ctx context.Context, binding string) (Grant, bool) {
 	var g Grant
-	value, ok, err := s.Store.Get(ctx, takenOf(binding))
+	value, ok, err := s.Store.Get(ctx, takenKey(binding))
 	if err != nil || !ok || s.unseal(value, &g) != nil || g.Binding != binding {
 		return Grant{}, false
 	}
 	return g, true
 }
 
-func takenOf(binding string) string { return "allowed once " + binding }
+func takenKey(binding string) string { return "allowed once " + binding }
 
-func grantOf(binding string) string { return "allow once " + binding }
+func grantKey(binding string) string { return "allow once " + binding }
 
 // sealed returns a record with the mark of the installation.
 func (s *Refusals) sealed(record any) ([]byte, error) {
@@ -278,10 +278,10 @@ func (s *Refusals) sealed(record any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(s.mark(text), text...), nil
+	return append(s.mac(text), text...), nil
 }
 
-func (s *Refusals) mark(text []byte) []byte {
+func (s *Refusals) mac(text []byte) []byte {
 	mac := hmac.New(sha256.New, s.Key[:])
 	_, _ = mac.Write(text) // a hash does not fail
 	return mac.Sum(nil)
@@ -290,13 +290,13 @@ func (s *Refusals) mark(text []byte) []byte {
 var errNotOurs = errors.New("the record was not written by this installation")
 
 func (s *Refusals) unseal(value []byte, record any) error {
-	if len(value) < sha256.Size || !hmac.Equal(value[:sha256.Size], s.mark(value[sha256.Size:])) {
+	if len(value) < sha256.Size || !hmac.Equal(value[:sha256.Size], s.mac(value[sha256.Size:])) {
 		return errNotOurs
 	}
 	return json.Unmarshal(value[sha256.Size:], record)
 }
 
-func (s *Refusals) open(value []byte) (*Refusal, error) {
+func (s *Refusals) unsealRefusal(value []byte) (*Refusal, error) {
 	r := new(Refusal)
 	return r, s.unseal(value, r)
 }
@@ -320,22 +320,22 @@ func Confirm(ctx context.Context, o Options, r *Refusal) (Answer, error) {
 	shown, known := a.o.Redactor.Learn(payload, redact.MaxText)
 	given, _ := payload.(map[string]any)
 	q := &Request{
-		ID: id, Type: brief(r.Type, 200), Summary: cmp.Or(r.Asked, "Allow this once") + ": " + quoted(r.What) + ": " + brief(r.Why, 300),
-		CWD: brief(r.CWD, 4096), Session: brief(r.Session, 200), Asker: brief(r.By(a.o.Clock()), 300),
-		subject:  brief(r.What, maxWhat),
+		ID: id, Type: visibleLine(r.Type, 200), Summary: cmp.Or(r.Asked, "Allow this once") + ": " + quoted(r.What) + ": " + visibleLine(r.Why, 300),
+		CWD: visibleLine(r.CWD, 4096), Session: visibleLine(r.Session, 200), Asker: visibleLine(r.AskedBy(a.o.Clock()), 300),
+		subject:  visibleLine(r.What, maxQuoted),
 		patience: a.o.Timeout.Std(), Left: int(a.o.Timeout.Std().Seconds()), clock: a.o.Clock, shown: make(chan struct{}),
 	}
-	q.Payload, q.Cut = fields(given, shown, known.String)
+	q.Payload, q.Cut = payloadFields(given, shown, known.String)
 	if r.Rule != "" {
-		q.Summary += " [" + brief(r.Rule, 80) + "]"
+		q.Summary += " [" + visibleLine(r.Rule, 80) + "]"
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, q.patience, errTimeout)
 	defer cancel()
 	return newTTY(&a.o).Ask(ctx, q)
 }
 
-// By says who asked for a refused action, and when.
-func (r *Refusal) By(now time.Time) string {
+// AskedBy says who asked for a refused action, and when.
+func (r *Refusal) AskedBy(now time.Time) string {
 	host := r.Host
 	if host == "" {
 		host = "shield exec"

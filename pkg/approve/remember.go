@@ -52,7 +52,7 @@ func Approvals(ctx context.Context, s *state.Store) ([]Approval, error) {
 		if dec.Decode(&r) != nil || r.Until.IsZero() {
 			continue
 		}
-		list = append(list, Approval{e.Key[:approvalID], brief(r.Subject, maxSubject), brief(r.Who, maxSubject), r.Until.UTC()})
+		list = append(list, Approval{e.Key[:approvalID], visibleLine(r.Subject, maxSubject), visibleLine(r.Who, maxSubject), r.Until.UTC()})
 	}
 	slices.SortFunc(list, func(a, b Approval) int { return cmp.Or(a.Until.Compare(b.Until), strings.Compare(a.ID, b.ID)) })
 	return list, nil

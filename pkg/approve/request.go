@@ -78,29 +78,29 @@ func (a *Approver) newRequest(ctx context.Context, c *analysis.Case, remember bo
 	}
 	payload, known := a.o.Redactor.Learn(c.Action.Payload, redact.MaxText)
 	r := &Request{
-		ID: id, Type: brief(c.Action.Type, 200), Summary: summary(c, known.String), subject: subject(c, known.String),
-		CWD: known.String(brief(c.At().CWD, 4096)), Session: known.String(brief(c.Action.Session, 200)), Asker: known.String(brief(a.o.Asker, 300)),
-		Effects: effects(c.Effects, known.String), Tiers: tiers(c.Trail, known.String), Remember: remember,
+		ID: id, Type: visibleLine(c.Action.Type, 200), Summary: summary(c, known.String), subject: subject(c, known.String),
+		CWD: known.String(visibleLine(c.At().CWD, 4096)), Session: known.String(visibleLine(c.Action.Session, 200)), Asker: known.String(visibleLine(a.o.Asker, 300)),
+		Effects: effectTexts(c.Effects, known.String), Tiers: tierTexts(c.Trail, known.String), Remember: remember,
 		patience: patience, Left: int(patience.Seconds()), clock: a.o.Clock, shown: make(chan struct{}),
 	}
 	if a.o.Binding != nil {
 		r.binding = a.o.Binding(c)
 	}
-	r.Payload, r.Cut = fields(c.Action.Payload, payload, known.String)
+	r.Payload, r.Cut = payloadFields(c.Action.Payload, payload, known.String)
 	if e, ok := c.Edits(); ok && len(r.Payload) > 0 {
 		r.Payload = slices.Insert(r.Payload, 1, Field{"difference", known.String(shortText(e.Difference(), maxValue))})
 	}
 	if c.Unexamined != "" {
-		r.Effects = append(r.Effects, brief("not fully examined: "+c.Unexamined, maxStep))
+		r.Effects = append(r.Effects, visibleLine("not fully examined: "+c.Unexamined, maxStep))
 	}
 	return r, nil
 }
 
-// tiers returns what the steps of a trail said. What one says as another one did, or as the
+// tierTexts returns what the steps of a trail said. What one says as another one did, or as the
 // sentence that sums the request up, it says once.
-func tiers(trail []verdict.Step, clean func(string) string) (out []string) {
+func tierTexts(trail []verdict.Step, clean func(string) string) (out []string) {
 	said := map[string]bool{}
-	if s := asking(trail); s != nil {
+	if s := askingStep(trail); s != nil {
 		said[withoutSource(s)] = true
 	}
 	for i := max(len(trail)-maxSteps, 0); i < len(trail); i++ {
@@ -110,7 +110,7 @@ func tiers(trail []verdict.Step, clean func(string) string) (out []string) {
 			said[text] = true
 			line += ": " + clean(text)
 		}
-		out = append(out, brief(line, maxStep))
+		out = append(out, visibleLine(line, maxStep))
 	}
 	return out
 }
@@ -139,44 +139,44 @@ func (r *Request) TimeLeft() time.Duration {
 // deciding are the names of the fields that a person looks at first, in order;
 // lengthy are those that may be long and come last.
 var (
-	deciding = []string{
+	decidingFields = []string{
 		"command", "path", "source", "destination", "url", "host", "method",
 		"to", "recipient", "recipients", "channel", "cc", "bcc", "subject",
 	}
-	lengthy = []string{
+	lengthyFields = []string{
 		"content", "contents", "new_content", "body", "text", "message", "html", "data", "diff", "patch", "old_string", "new_string", "edits",
 	}
 )
 
-// rank orders a field by its name.
-func rank(name string) int {
-	if i := slices.Index(deciding, name); i >= 0 {
+// fieldRank orders a field by its name.
+func fieldRank(name string) int {
+	if i := slices.Index(decidingFields, name); i >= 0 {
 		return i
 	}
-	if slices.Contains(lengthy, name) {
-		return len(deciding) + 1
+	if slices.Contains(lengthyFields, name) {
+		return len(decidingFields) + 1
 	}
-	return len(deciding)
+	return len(decidingFields)
 }
 
 // bulky reports whether a field would push the deciding ones off the screen.
 func (f *Field) bulky() bool {
-	return slices.Contains(lengthy, f.Name) || len(f.Value) > 1000 || strings.Count(f.Value, "\n") >= 10
+	return slices.Contains(lengthyFields, f.Name) || len(f.Value) > 1000 || strings.Count(f.Value, "\n") >= 10
 }
 
-// fields returns a payload's values by name, the deciding ones first, without secrets.
+// payloadFields returns a payload's values by name, the deciding ones first, without secrets.
 // clean has the values as redaction leaves them. cut says that something is missing.
-func fields(payload map[string]any, redacted any, clean func(string) string) (out []Field, cut bool) {
+func payloadFields(payload map[string]any, redacted any, clean func(string) string) (out []Field, cut bool) {
 	known, ok := redacted.(map[string]any)
 	if !ok { // a note in the place of what could not be examined
-		return []Field{{"payload", value(redacted)}}, true
+		return []Field{{"payload", valueText(redacted)}}, true
 	}
 	names := make([]string, 0, len(payload))
 	for name := range payload {
 		names = append(names, name)
 	}
 	slices.SortFunc(names, func(a, b string) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))
+		return cmp.Or(cmp.Compare(fieldRank(a), fieldRank(b)), strings.Compare(a, b))
 	})
 	room := maxPayload
 	for i, name := range names {
@@ -187,12 +187,12 @@ func fields(payload map[string]any, redacted any, clean func(string) string) (ou
 		switch text := payload[name].(type) {
 		case string:
 			if len(text) > redact.MaxText {
-				v = inParts(text, clean)
+				v = cleanLineByLine(text, clean)
 			}
 		default:
-			cut = cut || long(text)
+			cut = cut || hasLongText(text)
 		}
-		f := Field{brief(clean(name), 80), value(v)}
+		f := Field{visibleLine(clean(name), 80), valueText(v)}
 		if room -= len(f.Value); room < 0 {
 			f.Value, cut = shortText(f.Value, maxValue), true
 		}
@@ -201,8 +201,8 @@ func fields(payload map[string]any, redacted any, clean func(string) string) (ou
 	return out, cut
 }
 
-// with returns what is shown of a request, with so many bytes of each field.
-func (r *Request) with(most int) *Request {
+// cutFields returns what is shown of a request, with so many bytes of each field.
+func (r *Request) cutFields(most int) *Request {
 	short := &Request{
 		ID: r.ID, Summary: r.Summary, Type: r.Type, Cut: r.Cut, CWD: r.CWD, Session: r.Session, Asker: r.Asker,
 		Effects: r.Effects, Tiers: r.Tiers, Remember: r.Remember, Kind: r.Kind, Tool: r.Tool, Left: r.Left,
@@ -213,8 +213,8 @@ func (r *Request) with(most int) *Request {
 	return short
 }
 
-// inParts cleans a text that is too long to be examined at once, from line to line.
-func inParts(text string, clean func(string) string) string {
+// cleanLineByLine cleans a text that is too long to be examined at once, from line to line.
+func cleanLineByLine(text string, clean func(string) string) string {
 	var out strings.Builder
 	for len(text) > 0 {
 		n := min(len(text), redact.MaxText/2)
@@ -229,16 +229,16 @@ func inParts(text string, clean func(string) string) string {
 	return out.String()
 }
 
-// long reports whether a value holds a text of which redaction leaves only a part.
-func long(v any) bool {
+// hasLongText reports whether a value holds a text of which redaction leaves only a part.
+func hasLongText(v any) bool {
 	switch v := v.(type) {
 	case string:
 		return len(v) > redact.MaxText
 	case []any:
-		return slices.ContainsFunc(v, long)
+		return slices.ContainsFunc(v, hasLongText)
 	case map[string]any:
 		for _, e := range v {
-			if long(e) {
+			if hasLongText(e) {
 				return true
 			}
 		}
@@ -254,8 +254,8 @@ func shortText(text string, most int) string {
 	return redact.Cut(text, most) + fmt.Sprintf("\n… %d more bytes are not shown", len(text)-most)
 }
 
-// value returns a payload's value as text, of many lines if it has them.
-func value(v any) string {
+// valueText returns a payload's value as text, of many lines if it has them.
+func valueText(v any) string {
 	text, ok := v.(string)
 	if !ok {
 		b, err := json.MarshalIndent(v, "", "  ")
@@ -271,12 +271,12 @@ func value(v any) string {
 	return strings.Join(lines, "\n")
 }
 
-// effects describes effects, each once.
-func effects(list []effect.Effect, clean func(string) string) []string {
+// effectTexts describes effects, each once.
+func effectTexts(list []effect.Effect, clean func(string) string) []string {
 	var out []string
 	for i := range list {
 		e := &list[i]
-		line := brief(clean(described(e)), 500)
+		line := visibleLine(clean(describeEffect(e)), 500)
 		if slices.Contains(out, line) {
 			continue
 		}
@@ -288,8 +288,8 @@ func effects(list []effect.Effect, clean func(string) string) []string {
 	return out
 }
 
-// visible returns text on several lines, made visible, cut at n bytes.
-func visible(s string, n int) string {
+// visibleLines returns text on several lines, made visible, cut at n bytes.
+func visibleLines(s string, n int) string {
 	if len(s) > n {
 		s = redact.Cut(s, n) + "…"
 	}
@@ -300,8 +300,8 @@ func visible(s string, n int) string {
 	return strings.Join(lines, "\n")
 }
 
-// brief returns text on one line, made visible, cut at n bytes.
-func brief(s string, n int) string {
+// visibleLine returns text on one line, made visible, cut at n bytes.
+func visibleLine(s string, n int) string {
 	if len(s) > n {
 		s = redact.Cut(s, n) + "…"
 	}

@@ -19,7 +19,7 @@ import (
 // A box is a folder of small files that only this installation can have
 // written: each begins with an HMAC of its name and text under a key derived
 // from the installation's, and only this user may reach folder and files.
-type box struct {
+type sealedFolder struct {
 	dir string
 	key []byte
 }
@@ -27,8 +27,8 @@ type box struct {
 // maxSealed is the length of the longest file in a box, in bytes.
 const maxSealed = 16 << 20
 
-// openBox opens a box of questions in a state folder and creates it if needed.
-func openBox(stateDir, name string) (*box, error) {
+// openSealedFolder opens a box of questions in a state folder and creates it if needed.
+func openSealedFolder(stateDir, name string) (*sealedFolder, error) {
 	if stateDir == "" {
 		return nil, errors.New("questions need a state folder; name one with --state")
 	}
@@ -36,7 +36,7 @@ func openBox(stateDir, name string) (*box, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &box{dir: filepath.Join(stateDir, name)}
+	b := &sealedFolder{dir: filepath.Join(stateDir, name)}
 	mac := hmac.New(sha256.New, key[:])
 	mac.Write([]byte("shield approval " + name))
 	b.key = mac.Sum(nil)
@@ -57,10 +57,10 @@ func openBox(stateDir, name string) (*box, error) {
 	return b, nil
 }
 
-func (b *box) path(name string) string { return filepath.Join(b.dir, name) }
+func (b *sealedFolder) path(name string) string { return filepath.Join(b.dir, name) }
 
 // seal returns the HMAC, in hex, of a file's name and text.
-func (b *box) seal(name string, text []byte) string {
+func (b *sealedFolder) seal(name string, text []byte) string {
 	mac := hmac.New(sha256.New, b.key)
 	fmt.Fprintf(mac, "%d %s\n", len(name), name)
 	mac.Write(text)
@@ -69,7 +69,7 @@ func (b *box) seal(name string, text []byte) string {
 
 // write puts a value into a file. Readers see all of it or the file that was
 // there before.
-func (b *box) write(name string, value any) error {
+func (b *sealedFolder) write(name string, value any) error {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false) // six bytes for one
@@ -117,7 +117,7 @@ var errForged = errors.New("the record was not written by this installation")
 // read reads what write has written. The error wraps [os.ErrNotExist] if the
 // file is missing; a file that another person could have put there is an error
 // too.
-func (b *box) read(name string, value any) error {
+func (b *sealedFolder) read(name string, value any) error {
 	f, err := owner.Open(b.path(name))
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (b *box) read(name string, value any) error {
 		return err
 	}
 	seal, text, found := bytes.Cut(data, []byte("\n"))
-	if !found || len(data) > maxSealed || !same(string(seal), b.seal(name, text)) {
+	if !found || len(data) > maxSealed || !equalSecrets(string(seal), b.seal(name, text)) {
 		return fmt.Errorf("%s: %w", f.Name(), errForged)
 	}
 	if err := json.Unmarshal(text, value); err != nil {

@@ -13,43 +13,43 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// maxWhat is how much of an action the sentence quotes, in bytes: enough to
+// maxQuoted is how much of an action the sentence quotes, in bytes: enough to
 // recognise it, and short enough that people read on to the reason.
-const maxWhat = 160
+const maxQuoted = 160
 
 // summary says in one sentence what would happen and why it is asked. Secrets
 // are removed before it is cut: the rest of a cut secret would not be recognised.
 func summary(c *analysis.Case, clean func(string) string) string {
-	verb, object := deed(c)
-	if part, commands := gravest(c); part != "" {
-		return fmt.Sprintf("shield asks whether to run %d commands, the most severe is %s: %s", commands, quoted(clean(part)), reason(c.Trail, clean))
+	verb, object := actionVerb(c)
+	if part, commands := gravestCommand(c); part != "" {
+		return fmt.Sprintf("shield asks whether to run %d commands, the most severe is %s: %s", commands, quoted(clean(part)), askReason(c.Trail, clean))
 	}
-	return fmt.Sprintf("shield asks whether to %s: %s", strings.TrimSpace(verb+" "+quoted(clean(object))), reason(c.Trail, clean))
+	return fmt.Sprintf("shield asks whether to %s: %s", strings.TrimSpace(verb+" "+quoted(clean(object))), askReason(c.Trail, clean))
 }
 
-// gravity orders effects by how much harm they can do, the worst first.
-var gravity = []effect.Kind{
+// kindsByGravity orders effects by how much harm they can do, the worst first.
+var kindsByGravity = []effect.Kind{
 	effect.ChangeGuard, effect.RemoteShell, effect.SendSecret, effect.RunDownload, effect.RunDecoded, effect.Destroy, effect.ReadSecret,
 	effect.ChangeRemote, effect.SendData, effect.RunInput, effect.RunCode, effect.Dynamic, effect.DeleteDirectory, effect.Persist, effect.SendMessage,
 	effect.ChangePrivilege, effect.ChangeSystem, effect.StopProcess, effect.DeleteFile, effect.ChangePermissions, effect.HTTPRequest, effect.Connect,
 }
 
-// gravest returns the command of a chain that can do the most harm, and how many commands
+// gravestCommand returns the command of a chain that can do the most harm, and how many commands
 // there are; "" if the action is a single one.
-func gravest(c *analysis.Case) (part string, commands int) {
+func gravestCommand(c *analysis.Case) (part string, commands int) {
 	text := c.Action.Text("command")
 	if c.Action.Type != "execute_command" || text == "" {
 		return "", 0
 	}
-	worst, at := len(gravity), -1
+	worst, at := len(kindsByGravity), -1
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		if e.Kind == effect.Execute && e.From.End > e.From.Start {
 			commands++
 		}
-		rank := slices.Index(gravity, e.Word())
+		rank := slices.Index(kindsByGravity, e.Word())
 		if e.Destroys() {
-			rank = slices.Index(gravity, effect.Destroy)
+			rank = slices.Index(kindsByGravity, effect.Destroy)
 		}
 		if rank >= 0 && rank < worst && e.From.End > e.From.Start {
 			worst, at = rank, i
@@ -73,11 +73,11 @@ func gravest(c *analysis.Case) (part string, commands int) {
 
 // subject names an action on one line, without secrets.
 func subject(c *analysis.Case, clean func(string) string) string {
-	verb, object := deed(c)
+	verb, object := actionVerb(c)
 	if verb == "run" && c.Action.Text("command") != "" {
 		verb = "" // a command needs no verb
 	}
-	return strings.TrimSpace(verb + " " + brief(clean(object), maxWhat))
+	return strings.TrimSpace(verb + " " + visibleLine(clean(object), maxQuoted))
 }
 
 // quoted puts an agent's text in quotation marks.
@@ -85,11 +85,11 @@ func quoted(s string) string {
 	if s == "" {
 		return ""
 	}
-	return "“" + strings.NewReplacer("“", `"`, "”", `"`).Replace(brief(s, maxWhat)) + "”"
+	return "“" + strings.NewReplacer("“", `"`, "”", `"`).Replace(visibleLine(s, maxQuoted)) + "”"
 }
 
-// verbs say what effects do.
-var verbs = map[effect.Kind]string{
+// effectVerbs say what effects do.
+var effectVerbs = map[effect.Kind]string{
 	effect.ReadFile:          "read",
 	effect.WriteFile:         "write",
 	effect.DeleteFile:        "delete",
@@ -121,11 +121,11 @@ var verbs = map[effect.Kind]string{
 	effect.RemoteShell:       "give another machine a shell",
 }
 
-// described returns what an effect does, to what, and by which program, as a person reads it.
-func described(e *effect.Effect) string {
-	verb, known := verbs[e.Word()]
+// describeEffect returns what an effect does, to what, and by which program, as a person reads it.
+func describeEffect(e *effect.Effect) string {
+	verb, known := effectVerbs[e.Word()]
 	if !known {
-		verb = cmp.Or(alone[e.Word()], string(e.Word()))
+		verb = cmp.Or(verbsWithoutObject[e.Word()], string(e.Word()))
 	}
 	var places []string
 	for _, place := range []string{e.Path, cmp.Or(e.URL, e.Host)} {
@@ -138,7 +138,7 @@ func described(e *effect.Effect) string {
 	case len(places) == 0 && e.Kind == effect.Execute:
 		verb, program = verb+" "+program, ""
 	case len(places) == 0:
-		verb = cmp.Or(alone[e.Word()], verb)
+		verb = cmp.Or(verbsWithoutObject[e.Word()], verb)
 	default:
 		verb += " " + strings.Join(places, ", ")
 	}
@@ -154,8 +154,8 @@ func described(e *effect.Effect) string {
 	return verb
 }
 
-// alone are the verbs of effects whose object is not known.
-var alone = map[effect.Kind]string{
+// verbsWithoutObject are the verbs of effects whose object is not known.
+var verbsWithoutObject = map[effect.Kind]string{
 	effect.HTTPRequest:  "send a request",
 	effect.SendMessage:  "send a message",
 	effect.Connect:      "connect to a host",
@@ -168,26 +168,26 @@ var alone = map[effect.Kind]string{
 	effect.Dynamic:      "run something that is unknown beforehand",
 }
 
-// deed returns what an action would do, and to what: a command is run, another
+// actionVerb returns what an action would do, and to what: a command is run, another
 // action does what its first effect says.
-func deed(c *analysis.Case) (verb, object string) {
+func actionVerb(c *analysis.Case) (verb, object string) {
 	if text := c.Action.Text("command"); text != "" && c.Action.Type == "execute_command" {
 		return "run", strings.Join(strings.Fields(text), " ")
 	}
 	for i := range c.Effects {
-		if verb, object, known := does(c, &c.Effects[i]); known {
+		if verb, object, known := effectVerb(c, &c.Effects[i]); known {
 			return verb, object
 		}
 	}
 	return "use the tool", c.Action.Type
 }
 
-// does returns what one effect of an action does, and to what.
-func does(c *analysis.Case, e *effect.Effect) (verb, object string, known bool) {
-	if verb, known = verbs[e.Word()]; !known {
+// effectVerb returns what one effect of an action does, and to what.
+func effectVerb(c *analysis.Case, e *effect.Effect) (verb, object string, known bool) {
+	if verb, known = effectVerbs[e.Word()]; !known {
 		return "", "", false
 	}
-	object = target(c, e)
+	object = effectTarget(c, e)
 	switch {
 	case object == "" && e.Kind == effect.ChangeRemote:
 		return "use the tool", c.Action.Type, true
@@ -197,8 +197,8 @@ func does(c *analysis.Case, e *effect.Effect) (verb, object string, known bool) 
 	return verb, object, true
 }
 
-// target returns what an effect is done to.
-func target(c *analysis.Case, e *effect.Effect) string {
+// effectTarget returns what an effect is done to.
+func effectTarget(c *analysis.Case, e *effect.Effect) string {
 	words := append([]string{e.Program}, e.Args...)
 	texts := []string{e.Path, e.URL, e.Host, strings.TrimSpace(strings.Join(words, " "))}
 	if e.Kind == effect.SendMessage {
@@ -212,38 +212,38 @@ func target(c *analysis.Case, e *effect.Effect) string {
 	return ""
 }
 
-// reason returns why a person is asked: what the rule or model said that did
+// askReason returns why a person is asked: what the rule or model said that did
 // not let the action pass, without its advice to the agent.
-func reason(trail []verdict.Step, clean func(string) string) string {
-	said := asking(trail)
+func askReason(trail []verdict.Step, clean func(string) string) string {
+	said := askingStep(trail)
 	if said == nil {
 		return "no earlier tier judged it"
 	}
 	text, _, _ := strings.Cut(clean(withoutSource(said)), "; ")
-	text = Lowered(brief(text, 300))
+	text = LowerFirst(visibleLine(text, 300))
 	if said.Rule != "" {
-		text += " [" + brief(said.Rule, 80) + "]"
+		text += " [" + visibleLine(said.Rule, 80) + "]"
 	}
 	return text
 }
 
-// asking returns the step that tells a person most of why the action is asked about; nil
+// askingStep returns the step that tells a person most of why the action is asked about; nil
 // for none.
-func asking(trail []verdict.Step) (said *verdict.Step) {
+func askingStep(trail []verdict.Step) (said *verdict.Step) {
 	for i := range trail {
 		s := &trail[i]
 		if s.Decision != verdict.Escalate || s.Error != "" || s.Reasoning == "" {
 			continue
 		}
-		if said == nil || weight(s) >= weight(said) {
+		if said == nil || reasonWeight(s) >= reasonWeight(said) {
 			said = s
 		}
 	}
 	return said
 }
 
-// weight orders steps by how much their reasons tell a person.
-func weight(s *verdict.Step) int {
+// reasonWeight orders steps by how much their reasons tell a person.
+func reasonWeight(s *verdict.Step) int {
 	switch {
 	case s.Source == "evaluator":
 		return 2
@@ -265,8 +265,8 @@ func withoutSource(s *verdict.Step) string {
 	return s.Reasoning
 }
 
-// Lowered starts a sentence in lower case, so that it can follow a colon.
-func Lowered(s string) string {
+// LowerFirst starts a sentence in lower case, so that it can follow a colon.
+func LowerFirst(s string) string {
 	first, n := utf8.DecodeRuneInString(s)
 	second, _ := utf8.DecodeRuneInString(s[n:])
 	if unicode.IsUpper(second) {
@@ -275,15 +275,15 @@ func Lowered(s string) string {
 	return string(unicode.ToLower(first)) + s[n:]
 }
 
-// Judged returns the words of an action that an effect comes from, on one line and not made
+// EffectText returns the words of an action that an effect comes from, on one line and not made
 // visible: a part of its command, or what its tool does to what. nil stands for the whole
 // action.
-func Judged(c *analysis.Case, e *effect.Effect) string {
+func EffectText(c *analysis.Case, e *effect.Effect) string {
 	command := c.Action.Text("command")
 	if c.Action.Type != "execute_command" || command == "" {
-		verb, object := deed(c)
+		verb, object := actionVerb(c)
 		if e != nil {
-			if v, o, known := does(c, e); known {
+			if v, o, known := effectVerb(c, e); known {
 				verb, object = v, o
 			}
 		}
@@ -298,7 +298,7 @@ func Judged(c *analysis.Case, e *effect.Effect) string {
 		if run.Kind != effect.Execute || run.From.Start > e.From.Start || run.From.End < e.From.End || run.From.End == 0 {
 			continue
 		}
-		if text := within(command, run.From); run.Program != "" && strings.Contains(text, run.Program) {
+		if text := cutSpan(command, run.From); run.Program != "" && strings.Contains(text, run.Program) {
 			return strings.Join(strings.Fields(text), " ")
 		}
 		return strings.Join(append([]string{run.Program}, run.Args...), " ")
@@ -306,8 +306,8 @@ func Judged(c *analysis.Case, e *effect.Effect) string {
 	return strings.Join(strings.Fields(command), " ")
 }
 
-// within returns a part of a text, "" if it does not have that part.
-func within(text string, at effect.Span) string {
+// cutSpan returns a part of a text, "" if it does not have that part.
+func cutSpan(text string, at effect.Span) string {
 	if at.Start < 0 || at.End > len(text) || at.Start > at.End {
 		return ""
 	}

@@ -18,14 +18,14 @@ import (
 // and reactions:write.
 //
 // [Slack's Web API]: https://docs.slack.dev/apis/web-api/
-var slack = service{
+var slack = chatService{
 	name: "slack", title: "Slack", url: "https://slack.com/api",
-	token:    token{setting: "approval.slack.token_file", pattern: `^xoxb-[A-Za-z0-9-]{10,200}$`, example: "xoxb-…"},
-	user:     `^[UW][A-Z0-9]{5,20}$`,
-	room:     `^[CGDUW][A-Z0-9]{5,20}$`,
-	most:     3000,
-	settings: func(a *config.Approval) *config.Chat { return &a.Slack },
-	open:     func(b bot) board { return &slackBoard{b} },
+	token:            token{setting: "approval.slack.token_file", pattern: `^xoxb-[A-Za-z0-9-]{10,200}$`, example: "xoxb-…"},
+	userIDPattern:    `^[UW][A-Z0-9]{5,20}$`,
+	chatIDPattern:    `^[CGDUW][A-Z0-9]{5,20}$`,
+	maxQuestionBytes: 3000,
+	settings:         func(a *config.Approval) *config.Chat { return &a.Slack },
+	connect:          func(b bot) chatBoard { return &slackBoard{b} },
 }
 
 type slackBoard struct{ bot }
@@ -34,7 +34,7 @@ type slackBoard struct{ bot }
 func (b *slackBoard) call(ctx context.Context, c call, out any) error {
 	c.method, c.path = http.MethodPost, "/"+c.name
 	c.header = http.Header{"Authorization": {"Bearer " + b.token}}
-	status, data, err := b.send(ctx, b.wait, c)
+	status, data, err := b.send(ctx, b.requestTimeout, c)
 	if err != nil {
 		return err
 	}
@@ -47,9 +47,9 @@ func (b *slackBoard) call(ctx context.Context, c call, out any) error {
 	case err != nil || status != http.StatusOK || !reply.OK && reply.Error == "":
 		return fmt.Errorf("%s: status %d, and an answer that does not match the API; check the channel's address in the settings", c.name, status)
 	case !reply.OK && reply.Needed != "":
-		return fmt.Errorf("%s: %s: the bot lacks the OAuth scope %s; add it in the settings of the Slack app", c.name, b.hidden(reply.Error), b.hidden(reply.Needed))
+		return fmt.Errorf("%s: %s: the bot lacks the OAuth scope %s; add it in the settings of the Slack app", c.name, b.withoutToken(reply.Error), b.withoutToken(reply.Needed))
 	case !reply.OK:
-		return fmt.Errorf("%s: %s", c.name, b.hidden(reply.Error))
+		return fmt.Errorf("%s: %s", c.name, b.withoutToken(reply.Error))
 	}
 	if err := json.Unmarshal(data, out); err != nil {
 		return fmt.Errorf("%s: the service's answer does not match its API; check the channel's address in the settings", c.name)
@@ -99,7 +99,7 @@ func (b *slackBoard) post(ctx context.Context, chat, text, word string) (post, e
 	direct := chat[0] == 'U' || chat[0] == 'W'
 	switch {
 	case err != nil:
-	case !regexp.MustCompile(`^[0-9]{1,12}\.[0-9]{1,9}$`).MatchString(out.TS) || !regexp.MustCompile(slack.room).MatchString(out.Channel) || !direct && out.Channel != chat:
+	case !regexp.MustCompile(`^[0-9]{1,12}\.[0-9]{1,9}$`).MatchString(out.TS) || !regexp.MustCompile(slack.chatIDPattern).MatchString(out.Channel) || !direct && out.Channel != chat:
 		err = errors.New("chat.postMessage: the service's answer does not identify the message")
 	}
 	return post{out.Channel, out.TS}, err
@@ -127,7 +127,7 @@ func (b *slackBoard) mark(ctx context.Context, p post, choice string) error {
 	return b.call(ctx, call{name: "reactions.add", in: map[string]string{"channel": p.chat, "timestamp": p.id, "name": slackName(choice)}}, new(struct{}))
 }
 
-func (b *slackBoard) marks(ctx context.Context, p post, choices []string) (map[string][]marker, error) {
+func (b *slackBoard) marks(ctx context.Context, p post, choices []string) (map[string][]reactingUser, error) {
 	var out struct {
 		Channel string `json:"channel"`
 		Message struct {
@@ -146,7 +146,7 @@ func (b *slackBoard) marks(ctx context.Context, p post, choices []string) (map[s
 	case out.Channel != p.chat || out.Message.TS != p.id:
 		return nil, errors.New("reactions.get: the service's answer is about another message")
 	}
-	marks := map[string][]marker{}
+	marks := map[string][]reactingUser{}
 	for _, choice := range choices {
 		for _, r := range out.Message.Reactions {
 			if r.Name != slackName(choice) {
@@ -156,7 +156,7 @@ func (b *slackBoard) marks(ctx context.Context, p post, choices []string) (map[s
 				return nil, errors.New("reactions.get: more users reacted than the service lists; answer on the page with 'shield approvals'")
 			}
 			for _, user := range r.Users {
-				marks[choice] = append(marks[choice], marker{id: user})
+				marks[choice] = append(marks[choice], reactingUser{id: user})
 			}
 		}
 	}

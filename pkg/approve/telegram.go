@@ -21,12 +21,12 @@ import (
 // questions. The service tells one reader at a time of presses, so of all processes
 // that ask one reads them, and puts the answers into an [inbox].
 type telegram struct {
-	o      *Options
-	client *http.Client
-	base   string        // URL of the service
-	wait   time.Duration // for an answer of it
-	edit   time.Duration // for the update of the message on a question
-	failed sync.Once
+	o              *Options
+	client         *http.Client
+	base           string        // URL of the service
+	requestTimeout time.Duration // for an answer of it
+	editTimeout    time.Duration // for the update of the message on a question
+	failed         sync.Once
 }
 
 // telegramBox is the folder of the inbox.
@@ -36,7 +36,7 @@ const telegramBox = "telegram"
 const maxTelegram = 3800
 
 func newTelegram(o *Options) Channel {
-	return &telegram{o: o, client: newBotClient(), base: telegramURL, wait: botWait, edit: editWait}
+	return &telegram{o: o, client: newBotClient(), base: telegramURL, requestTimeout: botTimeout, editTimeout: editTimeout}
 }
 
 func (*telegram) Name() string { return "telegram" }
@@ -55,7 +55,7 @@ func (t *telegram) Usable() error {
 
 func (t *telegram) bot() (*telegramBot, error) {
 	token, err := telegramToken.read(t.o.Telegram.TokenFile)
-	return &telegramBot{bot{client: t.client, base: t.base, wait: t.wait, token: token}}, err
+	return &telegramBot{bot{client: t.client, base: t.base, requestTimeout: t.requestTimeout, token: token}}, err
 }
 
 // chat returns the number of the chat that is asked: that with a user has the user's.
@@ -83,7 +83,7 @@ func (t *telegram) Ask(ctx context.Context, r *Request) (Answer, error) {
 		return Answer{}, err
 	}
 	defer box.remove(r.ID, alive)
-	text, whole := message(r, maxTelegram)
+	text, whole := questionText(r, maxTelegram)
 	number, err := b.post(ctx, t.chat(), text, box.buttons(r, whole))
 	if err != nil {
 		return Answer{}, err
@@ -95,9 +95,9 @@ func (t *telegram) Ask(ctx context.Context, r *Request) (Answer, error) {
 	defer stop()
 	reader.Go(func() { t.read(reading, b) })
 	g, err := box.await(ctx, r.ID)
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.edit)
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.editTimeout)
 	defer cancel()
-	a, word, err := last(g, err)
+	a, word, err := finalText(g, err)
 	_ = b.edit(end, t.chat(), number, text+"\n\n"+word) // a failure is harmless: the buttons stay, and pressing one says that the question is closed
 	return a, err
 }
@@ -105,27 +105,27 @@ func (t *telegram) Ask(ctx context.Context, r *Request) (Answer, error) {
 // buttons returns those for a question.
 func (b *inbox) buttons(r *Request, whole bool) (rows [][]button) {
 	for _, choice := range choices(r, whole) {
-		rows = append(rows, []button{{label(choice), b.data(choice, r.ID)}})
+		rows = append(rows, []button{{buttonLabel(choice), b.buttonData(choice, r.ID)}})
 	}
 	return rows
 }
 
-// data returns what a button sends: a choice, the question and a code that only this
+// buttonData returns what a button sends: a choice, the question and a code that only this
 // installation can make.
-func (b *inbox) data(choice, id string) string {
+func (b *inbox) buttonData(choice, id string) string {
 	mac := hmac.New(sha256.New, b.key)
 	mac.Write([]byte("button " + choice + " " + id))
 	return choice[:1] + id + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
 }
 
-// pressed returns what a button says.
-func (b *inbox) pressed(data string) (choice, id string, ok bool) {
+// parseButtonData returns what a button says.
+func (b *inbox) parseButtonData(data string) (choice, id string, ok bool) {
 	if len(data) <= 1+idLength {
 		return "", "", false
 	}
 	id = data[1 : 1+idLength]
 	for _, choice := range []string{pageDeny, pageOnce, pageRemember, pageKind} {
-		if same(data, b.data(choice, id)) {
+		if equalSecrets(data, b.buttonData(choice, id)) {
 			return choice, id, true
 		}
 	}
@@ -133,15 +133,15 @@ func (b *inbox) pressed(data string) (choice, id string, ok bool) {
 }
 
 // await waits for the answer to a question of this process.
-func (b *inbox) await(ctx context.Context, id string) (given, error) {
-	beat := time.NewTicker(every)
+func (b *inbox) await(ctx context.Context, id string) (pageAnswer, error) {
+	beat := time.NewTicker(webPoll)
 	defer beat.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return given{}, ctx.Err()
+			return pageAnswer{}, ctx.Err()
 		case <-beat.C:
-			if g, ok, err := b.answered(id); ok || err != nil {
+			if g, ok, err := b.readAnswer(id); ok || err != nil {
 				return g, err
 			}
 		}
@@ -153,16 +153,16 @@ func (b *inbox) await(ctx context.Context, id string) (given, error) {
 func (t *telegram) read(ctx context.Context, b *telegramBot) {
 	box, err := openInbox(t.o.StateDir, telegramBox)
 	if err != nil {
-		t.fail(err)
+		t.reportFailure(err)
 		return
 	}
 	lock, err := flock.New(box.path("read.lock"))
 	if err != nil {
-		t.fail(err)
+		t.reportFailure(err)
 		return
 	}
 	defer lock.Close()
-	for taken := false; !taken; pause(ctx, every) {
+	for taken := false; !taken; sleep(ctx, webPoll) {
 		if taken, err = lock.TryLock(); err != nil || ctx.Err() != nil {
 			return
 		}
@@ -174,30 +174,30 @@ func (t *telegram) read(ctx context.Context, b *telegramBot) {
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
-			t.fail(err)
-			pause(ctx, wait)
-			wait = min(2*wait, maxPause)
+			t.reportFailure(err)
+			sleep(ctx, wait)
+			wait = min(2*wait, maxRetryPause)
 			continue
 		}
 		for i := range news {
 			next = max(next, news[i].ID+1)
 			if p := news[i].Press; p != nil {
-				_ = b.say(ctx, p, t.take(box, p)) // the answer counts without it
+				_ = b.say(ctx, p, t.takeAnswer(box, p)) // the answer counts without it
 			}
 		}
 		wait = time.Second
-		pause(ctx, every) // a service that answers at once must not keep a processor busy
+		sleep(ctx, webPoll) // a service that answers at once must not keep a processor busy
 	}
 }
 
 var usernames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_]{1,32}$`) })
 
-// take takes an answer, and returns what to tell the person.
-func (t *telegram) take(box *inbox, p *press) string {
+// takeAnswer takes an answer, and returns what to tell the person.
+func (t *telegram) takeAnswer(box *inbox, p *buttonPress) string {
 	if !slices.Contains(t.o.Telegram.Approvers, p.From.ID) || p.From.IsBot || p.Message.Chat.ID != t.chat() {
 		return "This does not count: you are not one of approval.telegram.approvers."
 	}
-	choice, id, ok := box.pressed(p.Data)
+	choice, id, ok := box.parseButtonData(p.Data)
 	if !ok {
 		return "This machine did not ask this question."
 	}
@@ -205,7 +205,7 @@ func (t *telegram) take(box *inbox, p *press) string {
 	if err != nil {
 		return "Your answer was not recorded: shield's inbox cannot be read."
 	}
-	i := slices.IndexFunc(waiting, func(e *entry) bool { return same(e.Request.ID, id) })
+	i := slices.IndexFunc(waiting, func(e *inboxQuestion) bool { return equalSecrets(e.Request.ID, id) })
 	if i < 0 {
 		return "This question is no longer waiting."
 	}
@@ -213,14 +213,14 @@ func (t *telegram) take(box *inbox, p *press) string {
 	if usernames().MatchString(p.From.Username) {
 		by += " @" + p.From.Username
 	}
-	if err := box.give(waiting[i], given{ID: id, Choice: choice, By: by, At: t.o.Clock()}); err != nil {
+	if err := box.writeAnswer(waiting[i], pageAnswer{ID: id, Choice: choice, By: by, At: t.o.Clock()}); err != nil {
 		return "This does not count: " + cmp.Or(err.Error(), "it could not be written") + "."
 	}
-	return outcome(choice) + "."
+	return outcomeText(choice) + "."
 }
 
-// fail says once why no answer can come from here.
-func (t *telegram) fail(err error) {
+// reportFailure says once why no answer can come from here.
+func (t *telegram) reportFailure(err error) {
 	t.failed.Do(func() {
 		if t.o.Notice != nil && !t.o.Hosted {
 			fmt.Fprintf(t.o.Notice, "shield: Telegram: %v\n", err)

@@ -184,7 +184,7 @@ func asks(t *testing.T, dir, base string, more ...Channel) *Approver {
 	a := newTest(t, &memory{})
 	a.o.StateDir, a.o.Telegram = dir, config.Telegram{TokenFile: tokenFile(t, 0o600, botToken+"\n"), Approvers: []int{ann}}
 	ch := newTelegram(&a.o).(*telegram)
-	ch.base, ch.wait, ch.edit = base, 20*time.Second, 20*time.Second // a busy machine is no failure
+	ch.base, ch.requestTimeout, ch.editTimeout = base, 20*time.Second, 20*time.Second // a busy machine is no failure
 	a.channels = append([]Channel{ch}, more...)
 	return a
 }

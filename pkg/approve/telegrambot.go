@@ -33,7 +33,7 @@ type button struct {
 }
 
 // A press is that of a button, by a user.
-type press struct {
+type buttonPress struct {
 	ID   string `json:"id"`
 	From struct {
 		ID       int    `json:"id"`
@@ -50,8 +50,8 @@ type press struct {
 
 // An update is a piece of news for a bot.
 type update struct {
-	ID    int    `json:"update_id"`
-	Press *press `json:"callback_query"`
+	ID    int          `json:"update_id"`
+	Press *buttonPress `json:"callback_query"`
 }
 
 // post posts a message with rows of buttons and returns its number.
@@ -63,25 +63,25 @@ func (b *telegramBot) post(ctx context.Context, chat int, text string, rows [][]
 	var out struct {
 		ID int `json:"message_id"`
 	}
-	err := b.call(ctx, b.wait, "sendMessage", in, &out)
+	err := b.call(ctx, b.requestTimeout, "sendMessage", in, &out)
 	return out.ID, err
 }
 
 // edit gives a message another text, and takes its buttons away.
 func (b *telegramBot) edit(ctx context.Context, chat, message int, text string) error {
 	in := map[string]any{"chat_id": chat, "message_id": message, "text": text, "link_preview_options": map[string]bool{"is_disabled": true}}
-	return b.call(ctx, b.wait, "editMessageText", in, new(jsontext.Value))
+	return b.call(ctx, b.requestTimeout, "editMessageText", in, new(jsontext.Value))
 }
 
 // say shows a text to the person who has pressed a button.
-func (b *telegramBot) say(ctx context.Context, p *press, text string) error {
-	return b.call(ctx, b.wait, "answerCallbackQuery", map[string]any{"callback_query_id": p.ID, "text": text}, new(jsontext.Value))
+func (b *telegramBot) say(ctx context.Context, p *buttonPress, text string) error {
+	return b.call(ctx, b.requestTimeout, "answerCallbackQuery", map[string]any{"callback_query_id": p.ID, "text": text}, new(jsontext.Value))
 }
 
 // presses waits for presses from number next on.
 func (b *telegramBot) presses(ctx context.Context, next int) (list []update, err error) {
 	in := map[string]any{"offset": next, "limit": maxPresses, "timeout": int(pressWait.Seconds()), "allowed_updates": []string{"callback_query"}}
-	err = b.call(ctx, pressWait+b.wait, "getUpdates", in, &list)
+	err = b.call(ctx, pressWait+b.requestTimeout, "getUpdates", in, &list)
 	return list, err
 }
 
@@ -97,7 +97,7 @@ func (b *telegramBot) call(ctx context.Context, patience time.Duration, method s
 		Result      jsontext.Value `json:"result"`
 	}
 	if err := json.Unmarshal(data, &reply); err != nil || !reply.OK || status != http.StatusOK {
-		return fmt.Errorf("%s: status %d: %s", method, status, b.hidden(reply.Description))
+		return fmt.Errorf("%s: status %d: %s", method, status, b.withoutToken(reply.Description))
 	}
 	if err := json.Unmarshal(reply.Result, out); err != nil {
 		return fmt.Errorf("%s: the service's answer does not match the bot API; check the channel's address in the settings", method)

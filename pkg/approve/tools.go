@@ -49,7 +49,7 @@ func (s *Refusals) SetTool(ctx context.Context, binding string, t ToolClass) err
 	}
 	t.ID, t.At = ToolID(binding), s.Clock()
 	if t.Session != "" {
-		t.Until = t.At.Add(kindFor)
+		t.Until = t.At.Add(kindApprovalLifetime)
 	}
 	value, err := s.sealed(t)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Refusals) SetTool(ctx context.Context, binding string, t ToolClass) err
 		var old [][]byte
 		err := sh.Each(toolsGroup, func(key, value []byte) error {
 			var o ToolClass
-			if s.unseal(value, &o) != nil || o.over(s.Clock()) {
+			if s.unseal(value, &o) != nil || o.expired(s.Clock()) {
 				old = append(old, slices.Clone(key))
 			} else {
 				count++
@@ -90,13 +90,13 @@ var toolsGroup = []byte("classes")
 // ToolID returns the name of the answer about a tool.
 func ToolID(binding string) string { return string(sessionGroup(binding)[:approvalID]) }
 
-// over reports whether a class has ended.
-func (t *ToolClass) over(now time.Time) bool { return !t.Until.IsZero() && !now.Before(t.Until) }
+// expired reports whether a class has ended.
+func (t *ToolClass) expired(now time.Time) bool { return !t.Until.IsZero() && !now.Before(t.Until) }
 
 // Tool returns what a person has said about a tool; ok is false if no one has.
 func (s *Refusals) Tool(ctx context.Context, binding string) (t ToolClass, ok bool, err error) {
 	value, err := s.tools.get(ctx, s.Store, sessionGroup(binding))
-	ok = value != nil && s.unseal(value, &t) == nil && t.ID == ToolID(binding) && !t.over(s.Clock())
+	ok = value != nil && s.unseal(value, &t) == nil && t.ID == ToolID(binding) && !t.expired(s.Clock())
 	return t, ok, err
 }
 
@@ -138,7 +138,7 @@ func (s *Refusals) Tools(ctx context.Context) (list []ToolClass, err error) {
 		list = nil
 		return sh.Each(toolsGroup, func(_, value []byte) error {
 			var t ToolClass
-			if s.unseal(value, &t) == nil && !t.over(s.Clock()) {
+			if s.unseal(value, &t) == nil && !t.expired(s.Clock()) {
 				list = append(list, t)
 			}
 			return nil
@@ -156,7 +156,7 @@ func (s *Refusals) ChangeTool(ctx context.Context, id string, class analysis.Cla
 		var at []byte
 		err := sh.Each(toolsGroup, func(key, value []byte) error {
 			var o ToolClass
-			if s.unseal(value, &o) == nil && o.ID == id && !o.over(s.Clock()) {
+			if s.unseal(value, &o) == nil && o.ID == id && !o.expired(s.Clock()) {
 				t, at = o, slices.Clone(key)
 			}
 			return nil

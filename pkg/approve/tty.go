@@ -29,23 +29,23 @@ func (t *tty) Usable() error {
 		return fmt.Errorf("%w; run shield in a terminal, or set approval.channels: [web]", err)
 	}
 	defer d.Close()
-	if t.o.Present != nil {
-		if err := t.o.Present(); err != nil {
+	if t.o.NotPersonReason != nil {
+		if err := t.o.NotPersonReason(); err != nil {
 			return err
 		}
 	}
 	if t.o.Hosted && d.Raw() {
-		if _, err := os.Lstat(t.base(d) + ".asking"); err != nil {
-			return errOccupied // and not because of another of our questions
+		if _, err := os.Lstat(t.queuePath(d) + ".asking"); err != nil {
+			return errTerminalOccupied // and not because of another of our questions
 		}
 	}
 	return nil
 }
 
-var errOccupied = errors.New("another program uses the whole terminal; set approval.channels: [web]")
+var errTerminalOccupied = errors.New("another program uses the whole terminal; set approval.channels: [web]")
 
-// base is the path that the files of a terminal's queue begin with.
-func (t *tty) base(d *term.Device) string { return filepath.Join(t.o.StateDir, "tty-"+d.Name()) }
+// queuePath is the path that the files of a terminal's queue begin with.
+func (t *tty) queuePath(d *term.Device) string { return filepath.Join(t.o.StateDir, "tty-"+d.Name()) }
 
 func (t *tty) Ask(ctx context.Context, r *Request) (Answer, error) {
 	select {
@@ -66,7 +66,7 @@ func (t *tty) Ask(ctx context.Context, r *Request) (Answer, error) {
 	defer release()
 	a, err := t.show(ctx, d, r)
 	columns, _ := d.Size()
-	fmt.Fprintln(d.Out, term.Cut(lastLine(ctx, r, a, err), columns-1)) // stays on the screen; the answer counts even if this fails
+	fmt.Fprintln(d.Out, term.Cut(outcomeLine(ctx, r, a, err), columns-1)) // stays on the screen; the answer counts even if this fails
 	if err != nil {
 		return Answer{}, err
 	}
@@ -74,9 +74,9 @@ func (t *tty) Ask(ctx context.Context, r *Request) (Answer, error) {
 	return a, nil
 }
 
-// lastLine says what was asked and answered, on one line. An answer that came
+// outcomeLine says what was asked and answered, on one line. An answer that came
 // after the request was withdrawn does not count.
-func lastLine(ctx context.Context, r *Request, a Answer, err error) string {
+func outcomeLine(ctx context.Context, r *Request, a Answer, err error) string {
 	said := "denied"
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errAnswered):
@@ -105,7 +105,7 @@ func lastLine(ctx context.Context, r *Request, a Answer, err error) string {
 // lock says that one is asking: if the file exists while the lock is free, that
 // process was killed, and the terminal is repaired.
 func (t *tty) take(ctx context.Context, d *term.Device) (release func(), err error) {
-	base := t.base(d)
+	base := t.queuePath(d)
 	lock, err := lockNamed(ctx, base+".lock")
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (t *tty) take(ctx context.Context, d *term.Device) (release func(), err err
 	}
 	if t.o.Hosted && d.Raw() {
 		unlock()
-		return nil, errOccupied
+		return nil, errTerminalOccupied
 	}
 	if err := os.WriteFile(asking, nil, 0o600); err != nil {
 		unlock()
@@ -149,7 +149,7 @@ func lockNamed(ctx context.Context, path string) (*flock.Lock, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = lock.Lock(ctx, maxQueue)
+		err = lock.Lock(ctx, maxTerminalWait)
 		if err == nil && lock.Named(path) {
 			return lock, nil
 		}

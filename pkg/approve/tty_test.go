@@ -468,7 +468,7 @@ func TestHostilePayload(t *testing.T) {
 					t.Errorf("%s at %v: control characters:\n%q", name, size, view)
 				}
 				if n := len(q.head()); size[1] >= 3 {
-					for _, line := range lines[n : n+min(q.window(), len(q.text))] {
+					for _, line := range lines[n : n+min(q.windowHeight(), len(q.text))] {
 						if strings.HasPrefix(line, "> ") || strings.HasPrefix(line, "shield") || strings.HasPrefix(line, "cdm") {
 							t.Errorf("%s at %v: poses as shield: %q", name, size, line)
 						}
@@ -478,7 +478,7 @@ func TestHostilePayload(t *testing.T) {
 					t.Errorf("%s at %v: the quotation does not end where it seems to: %q", name, size, q.head())
 				}
 				q.top += 1000
-				q.clamp()
+				q.clampScroll()
 			}
 		}
 	}

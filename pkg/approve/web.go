@@ -19,21 +19,21 @@ import (
 // answers there. One of those that wait serves the page; when it ends, another
 // takes over at the same address.
 type web struct {
-	o     *Options
-	keeps bool // the page is served though nothing waits
+	o            *Options
+	keepsServing bool // the page is served though nothing waits
 
-	mu      sync.Mutex
-	inbox   *inbox              // nil until something is asked
-	asked   map[string]*pending // by the request's id
-	running bool                // a goroutine calls step
-	closed  bool
-	server  *server     // nil unless this process serves
-	lock    *flock.Lock // held by the process that serves, or is about to
-	tries   int         // to listen at the remembered address
-	printed string      // what was printed last
-	wake    chan struct{}
-	desktop desktop
-	chats   chats
+	mu             sync.Mutex
+	inbox          *inbox              // nil until something is asked
+	pendingByID    map[string]*pending // by the request's id
+	running        bool                // a goroutine calls step
+	closed         bool
+	server         *server     // nil unless this process serves
+	lock           *flock.Lock // held by the process that serves, or is about to
+	listenAttempts int         // to listen at the remembered address
+	printed        string      // what was printed last
+	wake           chan struct{}
+	desktop        desktop
+	chats          chats
 }
 
 // A pending question of this process.
@@ -48,11 +48,11 @@ type result struct {
 	err    error
 }
 
-// every is how often a process looks for answers, and whether it has to serve.
-const every = 100 * time.Millisecond
+// webPoll is how often a process looks for answers, and whether it has to serve.
+const webPoll = 100 * time.Millisecond
 
 func newWeb(o *Options) Channel {
-	return &web{o: o, asked: map[string]*pending{}, wake: make(chan struct{}, 1)}
+	return &web{o: o, pendingByID: map[string]*pending{}, wake: make(chan struct{}, 1)}
 }
 
 func (*web) Name() string { return "web" }
@@ -86,9 +86,9 @@ func (w *web) Ask(ctx context.Context, r *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	defer w.leave(p)
-	w.desktop.tell(w.o.Getenv, r.Summary, w.told())
-	w.chats.tell(w.o, r.Summary)
+	defer w.remove(p)
+	w.desktop.notify(w.o.Getenv, r.Summary, w.howToOpen())
+	w.chats.notify(w.o, r.Summary)
 	select {
 	case got := <-p.result:
 		return got.answer, got.err
@@ -97,12 +97,12 @@ func (w *web) Ask(ctx context.Context, r *Request) (Answer, error) {
 	}
 }
 
-// told returns what a person needs to open the page.
-func (w *web) told() string {
+// howToOpen returns what a person needs to open the page.
+func (w *web) howToOpen() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p := w.where()
-	return p.told()
+	p := w.servedPage()
+	return p.howToOpen()
 }
 
 // Link makes sure that the page is served and returns the link to it, which is
@@ -112,31 +112,31 @@ func (w *web) Link(ctx context.Context) (string, error) {
 	if err := w.Usable(); err != nil {
 		return "", err
 	}
-	if err := w.open(); err != nil {
+	if err := w.openInboxOnce(); err != nil {
 		return "", err
 	}
 	for range linkTries {
-		link, err := w.step()
+		link, err := w.serveAndCollect()
 		if err != nil || link != "" {
 			return link, err
 		}
 		select {
 		case <-ctx.Done():
 			return "", ctx.Err()
-		case <-time.After(every):
+		case <-time.After(webPoll):
 		}
 	}
 	return "", errors.New("no process serves the approval page; run 'shield approvals'")
 }
 
-// toldOf returns how to open the approval page if it is among the channels, and
+// announcePage returns how to open the approval page if it is among the channels, and
 // prints it. It is called before they are asked: a question on a terminal may
 // take the whole screen.
-func toldOf(ctx context.Context, channels []Channel) string {
+func announcePage(ctx context.Context, channels []Channel) string {
 	for _, ch := range channels {
 		if w, ok := ch.(*web); ok {
 			if link, err := w.Link(ctx); err == nil && link != "" { // else Ask says why there is none
-				return w.told()
+				return w.howToOpen()
 			}
 		}
 	}
@@ -146,8 +146,8 @@ func toldOf(ctx context.Context, channels []Channel) string {
 // linkTries bounds the waiting for the page's address: longer than the attempts to listen at the remembered one.
 const linkTries = 2 * listenTries
 
-// open opens the inbox, once.
-func (w *web) open() (err error) {
+// openInboxOnce opens the inbox, once.
+func (w *web) openInboxOnce() (err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -169,31 +169,31 @@ func (w *web) add(ctx context.Context, r *Request) (*pending, error) {
 		return nil, err
 	}
 	p := &pending{id: r.ID, alive: alive, result: make(chan result, 1)}
-	w.asked[r.ID] = p
+	w.pendingByID[r.ID] = p
 	if !w.running {
 		w.running = true
 		go w.run()
 	}
-	w.poke()
+	w.wakeRun()
 	return p, nil
 }
 
-// leave takes a question off the page. An answer that came over the page has
+// remove takes a question off the page. An answer that came over the page has
 // reached the browsers before this process goes on, and may end.
-func (w *web) leave(p *pending) {
+func (w *web) remove(p *pending) {
 	w.mu.Lock()
-	delete(w.asked, p.id)
+	delete(w.pendingByID, p.id)
 	w.inbox.remove(p.id, p.alive)
 	s := w.server
 	w.mu.Unlock()
 	if s != nil {
 		s.refresh()
-		s.settle()
+		s.awaitDelivery()
 	}
 }
 
-// poke makes run look now.
-func (w *web) poke() {
+// wakeRun makes run look now.
+func (w *web) wakeRun() {
 	select {
 	case w.wake <- struct{}{}:
 	default: // it will look anyway
@@ -203,11 +203,11 @@ func (w *web) poke() {
 // run looks after the questions of this process until there are none, and
 // after the page as long as this process serves it.
 func (w *web) run() {
-	beat := time.NewTicker(every)
+	beat := time.NewTicker(webPoll)
 	defer beat.Stop()
 	for {
-		_, err := w.step()
-		if w.finished(err) {
+		_, err := w.serveAndCollect()
+		if w.endPending(err) {
 			return
 		}
 		select {
@@ -217,17 +217,17 @@ func (w *web) run() {
 	}
 }
 
-// finished hands an error to all pending questions, and reports whether run can
+// endPending hands an error to all pending questions, and reports whether run can
 // end.
-func (w *web) finished(err error) bool {
+func (w *web) endPending(err error) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
-		for _, p := range w.asked {
+		for _, p := range w.pendingByID {
 			p.end(Answer{}, err)
 		}
 	}
-	if w.closed || w.server == nil && len(w.asked) == 0 {
+	if w.closed || w.server == nil && len(w.pendingByID) == 0 {
 		w.running = false
 		return true
 	}
@@ -241,23 +241,23 @@ func (p *pending) end(a Answer, err error) {
 	}
 }
 
-// step serves the page if no other process does, hands answers to the questions
+// serveAndCollect serves the page if no other process does, hands answers to the questions
 // that wait for them, and returns the link to the page; "" while no one serves it.
-func (w *web) step() (link string, err error) {
+func (w *web) serveAndCollect() (link string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
 		return "", errors.New("the approval page is closed; run 'shield approvals'")
 	}
 	if w.server == nil {
-		if err := w.lead(); err != nil {
+		if err := w.serveUnlessServed(); err != nil {
 			return "", err
 		}
 	} else {
 		w.server.refresh()
 	}
-	for _, p := range w.asked {
-		g, ok, err := w.inbox.answered(p.id)
+	for _, p := range w.pendingByID {
+		g, ok, err := w.inbox.readAnswer(p.id)
 		if err == nil && !ok {
 			continue
 		}
@@ -267,19 +267,19 @@ func (w *web) step() (link string, err error) {
 		}
 		p.end(a, err)
 	}
-	where := w.where()
-	if told := where.told(); told != "" && told != w.printed {
+	where := w.servedPage()
+	if told := where.howToOpen(); told != "" && told != w.printed {
 		w.printed = told
-		w.announce(where)
+		w.printHowToOpen(where)
 	}
 	link = where.link()
 	return link, nil
 }
 
-// where returns the page that is being served, or the zero value.
-func (w *web) where() page {
+// servedPage returns the page that is being served, or the zero value.
+func (w *web) servedPage() page {
 	if w.server != nil {
-		return w.server.where()
+		return w.server.currentPage()
 	}
 	if w.lock != nil {
 		return page{} // this process is about to serve it
@@ -291,16 +291,16 @@ func (w *web) where() page {
 	return p
 }
 
-// announce prints how to open the page. The host of a hook keeps what is printed, and may
+// printHowToOpen prints how to open the page. The host of a hook keeps what is printed, and may
 // show it to the agent, who must not have the code.
-func (w *web) announce(p page) {
-	if w.o.Notice == nil || w.o.Hosted || w.o.NoLink || w.o.Present != nil && w.o.Present() != nil {
+func (w *web) printHowToOpen(p page) {
+	if w.o.Notice == nil || w.o.Hosted || w.o.NoLink || w.o.NotPersonReason != nil && w.o.NotPersonReason() != nil {
 		return
 	}
-	if p.Was != "" {
-		fmt.Fprintf(w.o.Notice, "shield: another program uses %s, the last address of the approval page; run 'shield approvals' for the new one\n", p.Was)
+	if p.OldAddress != "" {
+		fmt.Fprintf(w.o.Notice, "shield: another program uses %s, the last address of the approval page; run 'shield approvals' for the new one\n", p.OldAddress)
 	}
-	fmt.Fprintf(w.o.Notice, "shield: approve or deny at %s\n", p.told())
+	fmt.Fprintf(w.o.Notice, "shield: approve or deny at %s\n", p.howToOpen())
 }
 
 // Close ends the page, if this process serves it; another that waits takes over.
@@ -311,7 +311,7 @@ func (w *web) Close() error {
 		return nil
 	}
 	w.closed = true
-	w.poke()
+	w.wakeRun()
 	var errs []error
 	if w.server != nil {
 		errs = append(errs, w.server.http.Close())

@@ -124,7 +124,7 @@ func (p *opened) waitFor(n int) {
 	until(p.t, func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		return len(w.asked) == n
+		return len(w.pendingByID) == n
 	})
 }
 
@@ -201,7 +201,7 @@ func (t withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func secretOf(t *testing.T, code, salt string) string {
 	t.Helper()
-	secret, err := stretch(code, salt)
+	secret, err := hashCode(code, salt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +323,7 @@ func TestWebIdentical(t *testing.T) {
 	c := p.client()
 	lists := p.lists(c)
 	list := lists().Waiting
-	if len(list) != 2 || len(list[0].Also) != 1 || len(list[1].Also) != 0 || list[0].Subject != push {
+	if len(list) != 2 || len(list[0].Identical) != 1 || len(list[1].Identical) != 0 || list[0].Subject != push {
 		t.Fatalf("list %+v", list)
 	}
 	answer := func(id string, also ...string) (status int, r receipt) {
@@ -336,12 +336,12 @@ func TestWebIdentical(t *testing.T) {
 	if status, _ := answer(list[0].ID, list[1].ID); status != http.StatusConflict {
 		t.Errorf("one answer for different actions: status %d", status)
 	}
-	shown := list[0].Also
+	shown := list[0].Identical
 	p.ask(push) // after the person looked
 	var now shownRequest
-	until(t, func() bool { now = lists().Waiting[0]; return len(now.Also) == 2 })
+	until(t, func() bool { now = lists().Waiting[0]; return len(now.Identical) == 2 })
 	status, r := answer(list[0].ID, append(shown, shown[0], list[0].ID, strings.Repeat("0", 32))...)
-	if status != http.StatusOK || len(r.Also) != 1 || r.Also[0] != shown[0] {
+	if status != http.StatusOK || len(r.Identical) != 1 || r.Identical[0] != shown[0] {
 		t.Fatalf("status %d, %+v", status, r)
 	}
 	for range 2 {
@@ -353,7 +353,7 @@ func TestWebIdentical(t *testing.T) {
 	for len(rest) != 2 {
 		rest = lists().Waiting
 	}
-	if rest[0].ID != list[1].ID || rest[1].Subject != push || len(rest[1].Also) != 0 {
+	if rest[0].ID != list[1].ID || rest[1].Subject != push || len(rest[1].Identical) != 0 {
 		t.Errorf("%+v still waits", rest)
 	}
 	select {
@@ -606,7 +606,7 @@ func TestLinkComesBeforeTheQuestion(t *testing.T) {
 func TestPageKept(t *testing.T) {
 	t.Parallel()
 	p := newPage(t)
-	p.a.o.Kept = func() string { return "shield kept 2 files, as u1" }
+	p.a.o.UndoHint = func() string { return "shield kept 2 files, as u1" }
 	var n notices
 	p.a.o.Notice = &n
 	p.ask("rm a b")

@@ -17,7 +17,7 @@ import (
 // neither sends it: while no process serves the page, any program can listen at
 // its address, and what a browser sends there must be useless to it. The
 // secret is the code that a person types into the page or, from then on, the key.
-// A code is short, so [stretch] makes the secret of it: anyone who asks the server for
+// A code is short, so [hashCode] makes the secret of it: anyone who asks the server for
 // its proof can try codes against that.
 //
 //	page:    kind, its nonce
@@ -42,8 +42,8 @@ type greeting struct {
 // codeRounds is how often PBKDF2 hashes a code, here and in app.js.
 const codeRounds = 300_000
 
-// stretch returns the secret of a code, in hex.
-func stretch(code, salt string) (string, error) {
+// hashCode returns the secret of a code, in hex.
+func hashCode(code, salt string) (string, error) {
 	key, err := pbkdf2.Key(sha256.New, strings.ReplaceAll(code, "-", ""), []byte(salt), codeRounds, sha256.Size)
 	return hex.EncodeToString(key), err
 }
@@ -64,14 +64,14 @@ func (s *server) codeSecret() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stretched == "" {
-		s.stretched, _ = stretch(s.page.Code, s.page.Salt) // without it no one gets in
+		s.stretched, _ = hashCode(s.page.Code, s.page.Salt) // without it no one gets in
 	}
 	return s.stretched
 }
 
-// guessing reports whether so many wrong codes were tried within a minute that no code
+// tooManyGuesses reports whether so many wrong codes were tried within a minute that no code
 // counts. failed counts one more.
-func (s *server) guessing(failed bool) bool {
+func (s *server) tooManyGuesses(failed bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := s.clock(); now.Sub(s.wrongSince) >= time.Minute {
@@ -91,10 +91,10 @@ func prove(secret, who, host, pageNonce, serverNonce string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// hello proves to a browser that this is shield.
-func (s *server) hello(rw http.ResponseWriter, r *http.Request) {
+// handleHello proves to a browser that this is shield.
+func (s *server) handleHello(rw http.ResponseWriter, r *http.Request) {
 	var in greeting
-	if !decode(rw, r, &in) {
+	if !decodeJSON(rw, r, &in) {
 		return
 	}
 	secret := s.secret(in.Kind)
@@ -109,36 +109,36 @@ func (s *server) hello(rw http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	s.challenges[nonce] = in.Nonce
-	s.order = append(s.order, nonce)
-	if len(s.order) > maxChallenges {
-		delete(s.challenges, s.order[0])
-		s.order = s.order[1:]
+	s.challengeOrder = append(s.challengeOrder, nonce)
+	if len(s.challengeOrder) > maxChallenges {
+		delete(s.challenges, s.challengeOrder[0])
+		s.challengeOrder = s.challengeOrder[1:]
 	}
 	s.mu.Unlock()
 	out := greeting{Kind: in.Kind, Nonce: nonce, Proof: prove(secret, "shield server", r.Host, in.Nonce, nonce)}
 	if in.Kind == "code" {
-		out.Salt = s.where().Salt
+		out.Salt = s.currentPage().Salt
 	}
-	send(rw, out)
+	sendJSON(rw, out)
 }
 
-// session gives a cookie and the key to a browser that knows a secret.
-func (s *server) session(rw http.ResponseWriter, r *http.Request) {
+// handleSession gives a cookie and the key to a browser that knows a secret.
+func (s *server) handleSession(rw http.ResponseWriter, r *http.Request) {
 	var in greeting
-	if !decode(rw, r, &in) {
+	if !decodeJSON(rw, r, &in) {
 		return
 	}
 	s.mu.Lock()
 	pageNonce, sent := s.challenges[in.Nonce]
 	delete(s.challenges, in.Nonce) // good for one attempt
 	s.mu.Unlock()
-	if in.Kind == "code" && s.guessing(false) {
+	if in.Kind == "code" && s.tooManyGuesses(false) {
 		http.Error(rw, "too many wrong codes; wait a minute", http.StatusTooManyRequests)
 		return
 	}
 	secret := s.secret(in.Kind)
-	if !sent || secret == "" || !same(in.Proof, prove(secret, "shield page", r.Host, pageNonce, in.Nonce)) {
-		s.guessing(in.Kind == "code")
+	if !sent || secret == "" || !equalSecrets(in.Proof, prove(secret, "shield page", r.Host, pageNonce, in.Nonce)) {
+		s.tooManyGuesses(in.Kind == "code")
 		http.Error(rw, "wrong code; type the code that 'shield approvals' prints", http.StatusForbidden)
 		return
 	}
@@ -155,17 +155,17 @@ func (s *server) session(rw http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Unlock()
 	http.SetCookie(rw, &http.Cookie{Name: s.cookieName(), Value: cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-	send(rw, map[string]string{"key": s.page.Key, "token": token})
+	sendJSON(rw, map[string]string{"key": s.page.Key, "token": token})
 }
 
-// key tells a page that was loaded again the key: it kept it in memory alone,
+// handleKey tells a page that was loaded again the key: it kept it in memory alone,
 // where no page of another program can read it. Other pages get nothing.
-func (s *server) key(rw http.ResponseWriter, r *http.Request) {
-	if !s.knows(r) {
+func (s *server) handleKey(rw http.ResponseWriter, r *http.Request) {
+	if !s.isKnown(r) {
 		rw.WriteHeader(http.StatusNoContent)
 		return
 	}
-	send(rw, map[string]string{"key": s.page.Key})
+	sendJSON(rw, map[string]string{"key": s.page.Key})
 }
 
 // A knownBrowser is one that has proved that it knows the secret.
@@ -184,10 +184,10 @@ func (s *server) cookieName() string {
 	return "shield_" + port
 }
 
-// forKnown lets only browsers through that have proved that they know the secret.
-func (s *server) forKnown(next http.HandlerFunc) http.HandlerFunc {
+// requireKnown lets only browsers through that have proved that they know the secret.
+func (s *server) requireKnown(next http.HandlerFunc) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
-		if !s.knows(r) {
+		if !s.isKnown(r) {
 			http.Error(rw, "open the approval page and type its code", http.StatusUnauthorized)
 			return
 		}
@@ -195,8 +195,8 @@ func (s *server) forKnown(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// knows reports whether a browser has proved that it knows the secret.
-func (s *server) knows(r *http.Request) bool {
+// isKnown reports whether a browser has proved that it knows the secret.
+func (s *server) isKnown(r *http.Request) bool {
 	cookie, err := r.Cookie(s.cookieName())
 	if err != nil {
 		return false
@@ -206,7 +206,7 @@ func (s *server) knows(r *http.Request) bool {
 	defer s.mu.Unlock()
 	found := false
 	for _, b := range s.known {
-		if same(b.cookie, cookie.Value) && same(b.token, token) {
+		if equalSecrets(b.cookie, cookie.Value) && equalSecrets(b.token, token) {
 			found = true
 		}
 	}

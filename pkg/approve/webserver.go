@@ -25,11 +25,11 @@ import (
 // that serves it, so that the next one does so at the same address and pages
 // that are open in browsers go on working.
 type page struct {
-	Address string `json:"address"`       // host and port
-	Key     string `json:"key"`           // known to the pages into which the code was typed; 256 bits in hex
-	Code    string `json:"code"`          // that a person types into the page
-	Salt    string `json:"salt"`          // of the code; 128 bits in hex
-	Was     string `json:"was,omitempty"` // the previous address, which another program uses now
+	Address    string `json:"address"`       // host and port
+	Key        string `json:"key"`           // known to the pages into which the code was typed; 256 bits in hex
+	Code       string `json:"code"`          // that a person types into the page
+	Salt       string `json:"salt"`          // of the code; 128 bits in hex
+	OldAddress string `json:"was,omitempty"` // the previous address, which another program uses now
 }
 
 // Names of files in the inbox: of the page, and of the last receipts.
@@ -46,8 +46,8 @@ func (p *page) link() string {
 	return "http://" + p.Address + "/"
 }
 
-// told returns what a person needs to open the page; "" while no one serves it.
-func (p *page) told() string {
+// howToOpen returns what a person needs to open the page; "" while no one serves it.
+func (p *page) howToOpen() string {
 	if p.link() == "" {
 		return ""
 	}
@@ -84,47 +84,47 @@ func (p *page) renewCode() error {
 
 // A server serves the page. See [server.pages] for who may see and answer.
 type server struct {
-	page   page   // its address and key do not change
-	person string // who sits at the page
-	keeps  bool   // while nothing waits, too
-	clock  func() time.Time
-	kept   func() string // nil: nothing is said
-	inbox  *inbox        // shared with no one
-	http   *http.Server
+	page         page   // its address and key do not change
+	person       string // who sits at the page
+	keepsServing bool   // while nothing waits, too
+	clock        func() time.Time
+	kept         func() string // nil: nothing is said
+	inbox        *inbox        // shared with no one
+	http         *http.Server
 
-	answering sync.RWMutex // held for reading while an answer is written and told
+	answerLock sync.RWMutex // held for reading while an answer is written and told
 
-	mu         sync.Mutex
-	known      []knownBrowser
-	stretched  string // of the code, see codeSecret
-	wrong      int    // proofs of the code that were wrong since wrongSince
-	wrongSince time.Time
-	challenges map[string]string // what each browser was sent to prove it, and what it had sent
-	order      []string          // of challenges, the oldest first
-	waiting    []*entry
-	receipts   []receipt
-	version    int       // of what the page shows
-	used       bool      // something waited since the link is as it is
-	emptied    time.Time // when the last question was gone, for renew
-	browsers   []*subscriber
+	mu               sync.Mutex
+	known            []knownBrowser
+	stretched        string // of the code, see codeSecret
+	wrong            int    // proofs of the code that were wrong since wrongSince
+	wrongSince       time.Time
+	challenges       map[string]string // what each browser was sent to prove it, and what it had sent
+	challengeOrder   []string          // of challenges, the oldest first
+	waiting          []*inboxQuestion
+	receipts         []receipt
+	version          int       // of what the page shows
+	used             bool      // something waited since the link is as it is
+	lastQuestionGone time.Time // when the last question was gone, for renew
+	browsers         []*subscriber
 }
 
 // A subscriber is a browser that is notified of changes.
 type subscriber struct {
-	changed chan struct{}
-	has     int // the version that was sent
+	changed     chan struct{}
+	sentVersion int // the version that was sent
 }
 
 // A receipt says what was answered.
 type receipt struct {
-	ID      string    `json:"id"`
-	Also    []string  `json:"also,omitempty"` // the identical questions that it answered, too
-	Number  int       `json:"number"`
-	Subject string    `json:"subject"`
-	Choice  string    `json:"choice"`
-	Reason  string    `json:"reason,omitempty"`
-	By      string    `json:"by"`
-	At      time.Time `json:"at"`
+	ID        string    `json:"id"`
+	Identical []string  `json:"also,omitempty"` // the identical questions that it answered, too
+	Number    int       `json:"number"`
+	Subject   string    `json:"subject"`
+	Choice    string    `json:"choice"`
+	Reason    string    `json:"reason,omitempty"`
+	By        string    `json:"by"`
+	At        time.Time `json:"at"`
 }
 
 // Bounds of the server.
@@ -140,8 +140,8 @@ const (
 	settleTime     = 500 * time.Millisecond
 )
 
-// lead serves the page, unless another process does. The caller holds w.mu.
-func (w *web) lead() error {
+// serveUnlessServed serves the page, unless another process does. The caller holds w.mu.
+func (w *web) serveUnlessServed() error {
 	if w.lock == nil {
 		lock, err := flock.New(w.inbox.path("serve.lock"))
 		if err != nil {
@@ -151,7 +151,7 @@ func (w *web) lead() error {
 			lock.Close()
 			return err
 		}
-		w.lock, w.tries = lock, 0
+		w.lock, w.listenAttempts = lock, 0
 	}
 	var err error
 	if w.server, err = w.serve(); err != nil {
@@ -175,7 +175,7 @@ func (w *web) serve() (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := w.last(own)
+	p := w.lastPage(own)
 	l, err := w.socket(&p)
 	if l == nil || err != nil {
 		return nil, err
@@ -201,12 +201,12 @@ func (w *web) serve() (*server, error) {
 		l.Close()
 		return nil, err
 	}
-	s := &server{page: p, keeps: w.keeps, person: w.o.Person, clock: w.o.Clock, kept: w.o.Kept, inbox: own, challenges: map[string]string{}}
+	s := &server{page: p, keepsServing: w.keepsServing, person: w.o.Person, clock: w.o.Clock, kept: w.o.UndoHint, inbox: own, challenges: map[string]string{}}
 	if err := own.read(historyFile, &s.receipts); err != nil {
 		s.receipts = nil // none yet, or none that can be trusted
 	}
 	s.http = &http.Server{
-		Handler:           s.pages(w.poke),
+		Handler:           s.pages(w.wakeRun),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		IdleTimeout:       time.Minute,
@@ -227,9 +227,9 @@ func noteAddress(stateDir, address string) error {
 	return os.Rename(name+".new", name)
 }
 
-// last returns what is known of the page before. A file that cannot be trusted
+// lastPage returns what is known of the page before. A file that cannot be trusted
 // is replaced.
-func (w *web) last(b *inbox) page {
+func (w *web) lastPage(b *inbox) page {
 	var p page
 	if err := b.read(pageFile, &p); err != nil {
 		return page{}
@@ -261,7 +261,7 @@ func (w *web) socket(p *page) (net.Listener, error) {
 			return l, nil
 		}
 	}
-	if w.tries++; len(known) > 0 && w.tries < listenTries {
+	if w.listenAttempts++; len(known) > 0 && w.listenAttempts < listenTries {
 		return nil, nil
 	}
 	l, err := listenAt(net.JoinHostPort(host, "0"))
@@ -270,7 +270,7 @@ func (w *web) socket(p *page) (net.Listener, error) {
 	}
 	*p = page{Address: l.Addr().String()}
 	if len(known) > 0 {
-		p.Was = known[0]
+		p.OldAddress = known[0]
 	}
 	return l, nil
 }
@@ -287,22 +287,22 @@ func (s *server) refresh() {
 		return
 	}
 	now := s.clock()
-	waiting = slices.DeleteFunc(waiting, func(e *entry) bool {
+	waiting = slices.DeleteFunc(waiting, func(e *inboxQuestion) bool {
 		return !now.Before(e.Ends) || slices.ContainsFunc(s.receipts, func(r receipt) bool {
-			return r.ID == e.Request.ID || slices.Contains(r.Also, e.Request.ID)
+			return r.ID == e.Request.ID || slices.Contains(r.Identical, e.Request.ID)
 		})
 	})
 	if !slices.Equal(waiting, s.waiting) {
 		s.waiting = waiting
 		s.changed()
 	}
-	if s.keeps {
-		_ = s.renew() // it is tried again soon
+	if s.keepsServing {
+		_ = s.renewUnusedCode() // it is tried again soon
 	}
 }
 
-// where returns the page with its present link.
-func (s *server) where() page {
+// currentPage returns the page with its present link.
+func (s *server) currentPage() page {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.page
@@ -319,12 +319,12 @@ func (s *server) changed() {
 	}
 }
 
-// settle waits until the browsers have been told what was answered, for half a
+// awaitDelivery waits until the browsers have been told what was answered, for half a
 // second at most: this process may end then.
-func (s *server) settle() {
+func (s *server) awaitDelivery() {
 	limit := time.NewTimer(settleTime)
 	defer limit.Stop()
-	for !s.settled() {
+	for !s.delivered() {
 		select {
 		case <-limit.C:
 			return
@@ -333,20 +333,20 @@ func (s *server) settle() {
 	}
 }
 
-func (s *server) settled() bool {
-	if !s.answering.TryLock() {
+func (s *server) delivered() bool {
+	if !s.answerLock.TryLock() {
 		return false
 	}
-	s.answering.Unlock()
+	s.answerLock.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !slices.ContainsFunc(s.browsers, func(b *subscriber) bool { return b.has < s.version })
+	return !slices.ContainsFunc(s.browsers, func(b *subscriber) bool { return b.sentVersion < s.version })
 }
 
 // subscribe returns a subscriber that is notified of changes, of the present state
 // at once.
 func (s *server) subscribe() (b *subscriber, cancel func()) {
-	b = &subscriber{changed: make(chan struct{}, 1), has: -1}
+	b = &subscriber{changed: make(chan struct{}, 1), sentVersion: -1}
 	b.changed <- struct{}{}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -358,11 +358,11 @@ func (s *server) subscribe() (b *subscriber, cancel func()) {
 	}
 }
 
-// sent notes which version a browser was sent.
-func (s *server) sent(b *subscriber, version int) {
+// noteSent notes which version a browser was sent.
+func (s *server) noteSent(b *subscriber, version int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b.has = version
+	b.sentVersion = version
 }
 
 // A shownPage is what the page gets.
@@ -375,15 +375,15 @@ type shownPage struct {
 // A shownRequest is a request as the page gets it, with the seconds left now.
 type shownRequest struct {
 	*Request
-	Number  int      `json:"number"`
-	Subject string   `json:"subject"`
-	Left    int      `json:"seconds"`
-	More    bool     `json:"more,omitempty"` // fields are cut
-	Also    []string `json:"also,omitempty"` // the ids of the identical questions that wait, too
+	Number    int      `json:"number"`
+	Subject   string   `json:"subject"`
+	Left      int      `json:"seconds"`
+	More      bool     `json:"more,omitempty"` // fields are cut
+	Identical []string `json:"also,omitempty"` // the ids of the identical questions that wait, too
 }
 
-// shown returns what the page shows now.
-func (s *server) shown() (p shownPage, version int) {
+// pageState returns what the page shows now.
+func (s *server) pageState() (p shownPage, version int) {
 	kept := ""
 	if s.kept != nil {
 		kept = s.kept()
@@ -392,12 +392,12 @@ func (s *server) shown() (p shownPage, version int) {
 	defer s.mu.Unlock()
 	p = shownPage{Waiting: []shownRequest{}, Receipts: slices.Clone(s.receipts), Kept: kept}
 	now := s.clock()
-	for _, group := range alike(s.waiting) {
+	for _, group := range groupSame(s.waiting) {
 		e := group[0]
-		short, more := shortened(e.Request)
+		short, more := shortenRequest(e.Request)
 		shown := shownRequest{short, e.Number, e.Subject, int(e.Ends.Sub(now).Seconds()), more, nil}
 		for _, o := range group[1:] {
-			shown.Also = append(shown.Also, o.Request.ID)
+			shown.Identical = append(shown.Identical, o.Request.ID)
 		}
 		p.Waiting = append(p.Waiting, shown)
 	}
@@ -407,29 +407,29 @@ func (s *server) shown() (p shownPage, version int) {
 // maxShown is how many bytes of a field the page shows before it is asked for more.
 const maxShown = 16 << 10
 
-// shortened returns a request for the list of what waits; more says that fields are cut,
-// which [server.whole] sends.
-func shortened(r *Request) (short *Request, more bool) {
+// shortenRequest returns a request for the list of what waits; more says that fields are cut,
+// which [server.wholeFields] sends.
+func shortenRequest(r *Request) (short *Request, more bool) {
 	if !slices.ContainsFunc(r.Payload, func(f Field) bool { return len(f.Value) > maxShown }) {
 		return r, false
 	}
-	return r.with(maxShown), true
+	return r.cutFields(maxShown), true
 }
 
-// whole returns all fields of a question that waits.
-func (s *server) whole(id string) ([]Field, error) {
+// wholeFields returns all fields of a question that waits.
+func (s *server) wholeFields(id string) ([]Field, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.waits(id)
+	e := s.waitingQuestion(id)
 	if e == nil {
 		return nil, errNotWaiting
 	}
 	return e.Request.Payload, nil
 }
 
-// waits returns the question of an id, nil if it does not wait. The caller holds s.mu.
-func (s *server) waits(id string) *entry {
-	if i := slices.IndexFunc(s.waiting, func(e *entry) bool { return same(e.Request.ID, id) }); i >= 0 {
+// waitingQuestion returns the question of an id, nil if it does not wait. The caller holds s.mu.
+func (s *server) waitingQuestion(id string) *inboxQuestion {
+	if i := slices.IndexFunc(s.waiting, func(e *inboxQuestion) bool { return equalSecrets(e.Request.ID, id) }); i >= 0 {
 		return s.waiting[i]
 	}
 	return nil
@@ -437,23 +437,23 @@ func (s *server) waits(id string) *entry {
 
 var errNotWaiting = errors.New("this question is no longer waiting; let the agent try again")
 
-// take takes an answer to a question, the first one only, and puts it where the
+// takeAnswer takes an answer to a question, the first one only, and puts it where the
 // process that asked looks for it. also are the identical questions that the person was shown
 // as one with it: one that came later is another question.
-func (s *server) take(id string, also []string, choice, reason string) (receipt, error) {
+func (s *server) takeAnswer(id string, also []string, choice, reason string) (receipt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.waits(id)
+	e := s.waitingQuestion(id)
 	if e == nil {
 		return receipt{}, errNotWaiting
 	}
-	var others []*entry
+	var others []*inboxQuestion
 	for _, id := range also {
-		o := s.waits(id)
+		o := s.waitingQuestion(id)
 		if o == nil || o == e || slices.Contains(others, o) {
 			continue
 		}
-		if !e.same(o) {
+		if !e.sameQuestion(o) {
 			return receipt{}, errors.New("the answer does not match the questions on the page; reload the page")
 		}
 		others = append(others, o)
@@ -461,15 +461,15 @@ func (s *server) take(id string, also []string, choice, reason string) (receipt,
 	if choice != pageDeny {
 		reason = ""
 	}
-	g := given{ID: e.Request.ID, Choice: choice, Reason: brief(reason, maxReason), By: s.by(), At: s.clock()}
-	if err := s.inbox.give(e, g); err != nil {
+	g := pageAnswer{ID: e.Request.ID, Choice: choice, Reason: visibleLine(reason, maxReason), By: s.answerer(), At: s.clock()}
+	if err := s.inbox.writeAnswer(e, g); err != nil {
 		return receipt{}, err
 	}
 	r := receipt{ID: g.ID, Number: e.Number, Subject: e.Subject, Choice: choice, Reason: g.Reason, By: s.person, At: g.At}
 	for _, o := range others {
 		g.ID = o.Request.ID
-		if s.inbox.give(o, g) == nil { // else it waits on, or no longer
-			r.Also = append(r.Also, g.ID)
+		if s.inbox.writeAnswer(o, g) == nil { // else it waits on, or no longer
+			r.Identical = append(r.Identical, g.ID)
 		}
 	}
 	s.receipts = append(s.receipts, r)
@@ -477,10 +477,10 @@ func (s *server) take(id string, also []string, choice, reason string) (receipt,
 		s.receipts = s.receipts[1:]
 	}
 	_ = s.inbox.write(historyFile, s.receipts) // the answer counts without it, and is in the log
-	s.waiting = slices.DeleteFunc(slices.Clone(s.waiting), func(e *entry) bool { return e.Request.ID == r.ID || slices.Contains(r.Also, e.Request.ID) })
+	s.waiting = slices.DeleteFunc(slices.Clone(s.waiting), func(e *inboxQuestion) bool { return e.Request.ID == r.ID || slices.Contains(r.Identical, e.Request.ID) })
 	s.changed()
 	return r, nil
 }
 
-// by names the person in verdicts and the audit log.
-func (s *server) by() string { return s.person + " on the approval page" }
+// answerer names the person in verdicts and the audit log.
+func (s *server) answerer() string { return s.person + " on the approval page" }

@@ -10,15 +10,15 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// common are words in the names of credentials that name no service.
-var common = []string{
+// wordsWithoutService are words in the names of credentials that name no service.
+var wordsWithoutService = []string{
 	"access", "account", "admin", "api", "app", "auth", "authorization", "bearer", "client", "credential", "credentials", "db", "default", "dev", "env", "id",
 	"key", "live", "local", "login", "master", "my", "pass", "password", "private", "prod", "production", "public", "refresh", "secret", "service",
 	"session", "staging", "test", "token", "url", "user", "www", "com", "net", "org", "http", "https", "web", "cloud", "host", "server",
 }
 
-// forms are how the credentials of some services begin.
-var forms = []struct{ prefix, service string }{
+// credentialPrefixes are how the credentials of some services begin.
+var credentialPrefixes = []struct{ prefix, service string }{
 	{"ghp_", "github"}, {"gho_", "github"}, {"ghs_", "github"}, {"github_pat_", "github"}, {"glpat-", "gitlab"}, {"npm_", "npmjs"}, {"pypi-", "pypi"},
 	{"sk-ant-", "anthropic"}, {"sk-proj-", "openai"}, {"AKIA", "amazonaws"}, {"ASIA", "amazonaws"}, {"xox", "slack"}, {"hf_", "huggingface"},
 	{"sk_live_", "stripe"}, {"sk_test_", "stripe"}, {"rk_live_", "stripe"}, {"AIza", "googleapis"}, {"SG.", "sendgrid"}, {"dop_v1_", "digitalocean"},
@@ -27,21 +27,21 @@ var forms = []struct{ prefix, service string }{
 // services returns the words by which the host of a credential's service may be
 // known.
 func services(name, value string) (out []string) {
-	for _, f := range forms {
+	for _, f := range credentialPrefixes {
 		if strings.HasPrefix(value, f.prefix) {
 			return []string{f.service}
 		}
 	}
-	for word := range strings.FieldsFuncSeq(strings.ToLower(cut(name)), func(r rune) bool { return r == '_' || r == '-' || r == '.' }) {
-		if len(word) > 2 && !slices.Contains(common, word) {
+	for word := range strings.FieldsFuncSeq(strings.ToLower(shorten(name)), func(r rune) bool { return r == '_' || r == '-' || r == '.' }) {
+		if len(word) > 2 && !slices.Contains(wordsWithoutService, word) {
 			out = append(out, word)
 		}
 	}
 	return out
 }
 
-// belongs reports whether all of some hosts are of a value's service.
-func (v *Value) belongs(hosts []string) bool {
+// belongsTo reports whether all of some hosts are of a value's service.
+func (v *Value) belongsTo(hosts []string) bool {
 	return len(hosts) > 0 && !slices.ContainsFunc(hosts, func(host string) bool {
 		if slices.Contains(v.Service, host) {
 			return false
@@ -57,10 +57,10 @@ func (v *Value) belongs(hosts []string) bool {
 // keyID is the name of an access key, which tells nothing by itself.
 var keyID = prefilter.Lazy(`^A[KS]IA[0-9A-Z]{16}$`)
 
-// weak reports whether a short value is a password of tests, which no one has to
+// isTestPassword reports whether a short value is a password of tests, which no one has to
 // keep.
-func weak(value string) bool {
-	if len(value) >= wholeValue {
+func isTestPassword(value string) bool {
+	if len(value) >= minWholeValue {
 		return false
 	}
 	value = strings.ToLower(value)
@@ -72,24 +72,24 @@ func weak(value string) bool {
 	return false
 }
 
-// accounts are addresses with a name and a password.
-var accounts = prefilter.Lazy(`[a-z][a-z0-9+.-]*://[^/\s"'@:]*:([^/\s"'@]+)@([^\s/:"',?]+)`)
+// passwordURL are addresses with a name and a password.
+var passwordURL = prefilter.Lazy(`[a-z][a-z0-9+.-]*://[^/\s"'@:]*:([^/\s"'@]+)@([^\s/:"',?]+)`)
 
-// signIns returns the hosts of the passwords that are in the addresses of a text.
-func signIns(text string) map[string]string {
+// passwordHosts returns the hosts of the passwords that are in the addresses of a text.
+func passwordHosts(text string) map[string]string {
 	if !strings.Contains(text, "://") {
 		return nil
 	}
 	out := map[string]string{}
-	for _, m := range accounts().FindAllStringSubmatch(text, maxFound) {
+	for _, m := range passwordURL().FindAllStringSubmatch(text, maxFound) {
 		out[m[1]] = effect.Host(m[2])
 	}
 	return out
 }
 
-// sender returns the host whose answer is all that some actions show, "" if there is
+// onlyHost returns the host whose answer is all that some actions show, "" if there is
 // more, or more than one.
-func sender(cases []*analysis.Case) (host string) {
+func onlyHost(cases []*analysis.Case) (host string) {
 	for _, c := range cases {
 		if c.Unexamined != "" {
 			return ""

@@ -11,9 +11,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// carried returns what an action copies into a container of what was brought, by its
+// copiedToContainer returns what an action copies into a container of what was brought, by its
 // path there.
-func carried(c *analysis.Case) (out []effect.File) {
+func copiedToContainer(c *analysis.Case) (out []effect.File) {
 	place := c.At()
 	if place.Origin == nil {
 		return nil
@@ -36,7 +36,7 @@ func carried(c *analysis.Case) (out []effect.File) {
 			if strings.HasSuffix(inside, "/") {
 				inside += path.Base(from)
 			}
-			if labels := place.Origin(path.Clean(from)); Brought(labels) {
+			if labels := place.Origin(path.Clean(from)); Downloaded(labels) {
 				out = append(out, effect.File{Path: path.Join("/", inside), Labels: labels})
 			}
 		}
@@ -44,9 +44,9 @@ func carried(c *analysis.Case) (out []effect.File) {
 	return out
 }
 
-// prepared returns the folders in which an action prepares the build of what was
+// buildFolders returns the folders in which an action prepares the build of what was
 // brought: building there runs it.
-func prepared(c *analysis.Case) (out []effect.File) {
+func buildFolders(c *analysis.Case) (out []effect.File) {
 	place := c.At()
 	if place.Origin == nil {
 		return nil
@@ -63,7 +63,7 @@ func prepared(c *analysis.Case) (out []effect.File) {
 		switch {
 		case e.Kind != effect.Execute:
 		case e.Program == "cmake":
-			from, to = option(e.Args, "-S"), option(e.Args, "-B")
+			from, to = optionValue(e.Args, "-S"), optionValue(e.Args, "-B")
 		case e.Program == "meson":
 			if n := len(e.Args); n > 2 && slices.Contains(e.Args[:2], "setup") {
 				from, to = e.Args[n-1], e.Args[n-2]
@@ -72,15 +72,15 @@ func prepared(c *analysis.Case) (out []effect.File) {
 		if from == "" || to == "" {
 			continue
 		}
-		if labels := place.Origin(at(from)); Brought(labels) {
+		if labels := place.Origin(at(from)); Downloaded(labels) {
 			out = append(out, effect.File{Path: at(to), Tree: true, Labels: labels})
 		}
 	}
 	return out
 }
 
-// option returns the value of an option of one letter, in a word of its own or not.
-func option(args []string, name string) string {
+// optionValue returns the value of an option of one letter, in a word of its own or not.
+func optionValue(args []string, name string) string {
 	for i, arg := range args {
 		if value, ok := strings.CutPrefix(arg, name); ok && value != "" {
 			return value
@@ -91,9 +91,9 @@ func option(args []string, name string) string {
 	return ""
 }
 
-// published reports whether all that an action downloads are releases, from those
+// onlyReleases reports whether all that an action downloads are releases, from those
 // alone who make the program and by a way that no one can change on.
-func published(c *analysis.Case) bool {
+func onlyReleases(c *analysis.Case) bool {
 	found := false
 	for i := range c.Effects {
 		switch e := &c.Effects[i]; e.Word() {
@@ -105,7 +105,7 @@ func published(c *analysis.Case) bool {
 		case effect.Connect, effect.SendData, effect.Dynamic:
 			return false
 		case effect.Execute:
-			if slices.ContainsFunc(e.Args, elsewhere) {
+			if slices.ContainsFunc(e.Args, redirectsDownload) {
 				return false
 			}
 		}
@@ -113,9 +113,9 @@ func published(c *analysis.Case) bool {
 	return found
 }
 
-// elsewhere reports whether an option has a download come from another place than
+// redirectsDownload reports whether an option has a download come from another place than
 // its address names, or from anyone who answers.
-func elsewhere(arg string) bool {
+func redirectsDownload(arg string) bool {
 	long := []string{"--insecure", "--resolve", "--connect-to", "--proxy", "--preproxy", "--socks", "--no-check-certificate", "--config", "--doh-url", "--execute", "--unix-socket", "--abstract-unix-socket"}
 	if strings.HasPrefix(arg, "--") {
 		return slices.ContainsFunc(long, func(option string) bool { return strings.HasPrefix(arg, option) })
@@ -123,13 +123,13 @@ func elsewhere(arg string) bool {
 	return strings.HasPrefix(arg, "-") && strings.ContainsAny(arg[1:], "kxKe")
 }
 
-// unpacked returns where what is copied or unpacked into a folder with a workspace in
+// unpackedFiles returns where what is copied or unpacked into a folder with a workspace in
 // it is looked for: a folder below its own name; what an archive holds below the name of
 // the archive, and below that without a version. Of the folder as a whole nothing can be
 // said.
-func unpacked(c *analysis.Case) (out []effect.File) {
+func unpackedFiles(c *analysis.Case) (out []effect.File) {
 	for _, f := range c.Files {
-		if !f.Tree || !Brought(f.Labels) || !slices.Contains(c.At().Roots, f.Path) {
+		if !f.Tree || !Downloaded(f.Labels) || !slices.Contains(c.At().Roots, f.Path) {
 			continue
 		}
 		for i := range c.Effects {

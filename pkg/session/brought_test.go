@@ -21,11 +21,11 @@ func runsBrought(t *testing.T, s *Store, actions ...string) bool {
 	memory := s.Load(t.Context(), Key{}, Lineage{}, "")
 	asked := func(c *analysis.Case) bool {
 		return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-			return (e.Word() == effect.RunCode || e.Word() == effect.RunDownload) && Brought(e.Labels)
+			return (e.Word() == effect.RunCode || e.Word() == effect.RunDownload) && Downloaded(e.Labels)
 		})
 	}
 	c := analyzer.Recall(last, memory)
-	next := analyzer.Recall(last, told(memory.Told()))
+	next := analyzer.Recall(last, told(memory.LabelledFiles()))
 	if c.Digest() != next.Digest() {
 		t.Errorf("%q: the next stage sees %v, not %v", actions, next.Effects, c.Effects)
 	}

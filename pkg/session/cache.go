@@ -8,12 +8,12 @@ import (
 
 // Bounds of what a process keeps of sessions that it has read.
 const (
-	maxCached = 64 // sessions
-	freshFor  = 60 // seconds, after which what has expired is looked at again
+	maxCached    = 64 // sessions
+	recheckAfter = 60 // seconds, after which what has expired is looked at again
 )
 
 // A loaded says which session was read.
-type loaded struct {
+type cacheKey struct {
 	key           Key
 	parent, alias string
 }
@@ -23,15 +23,15 @@ type loaded struct {
 type cache struct {
 	mu       sync.Mutex
 	stamp    state.Stamp
-	sessions map[loaded]*Session
+	sessions map[cacheKey]*Session
 }
 
 // get returns a session of its own for who asks; nil if it has to be read.
-func (c *cache) get(stamp state.Stamp, which loaded, now int64) *Session {
+func (c *cache) get(stamp state.Stamp, which cacheKey, now int64) *Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.sessions[which]
-	if s == nil || c.stamp != stamp || now < s.now || now-s.now > freshFor {
+	if s == nil || c.stamp != stamp || now < s.now || now-s.now > recheckAfter {
 		return nil
 	}
 	out := *s
@@ -39,14 +39,14 @@ func (c *cache) get(stamp state.Stamp, which loaded, now int64) *Session {
 	return &out
 }
 
-func (c *cache) put(stamp state.Stamp, which loaded, s *Session) {
+func (c *cache) put(stamp state.Stamp, which cacheKey, s *Session) {
 	if s.err != nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stamp != stamp || len(c.sessions) >= maxCached {
-		c.stamp, c.sessions = stamp, map[loaded]*Session{}
+		c.stamp, c.sessions = stamp, map[cacheKey]*Session{}
 	}
 	keep := *s
 	c.sessions[which] = &keep

@@ -40,7 +40,7 @@ func TestOtherProcess(t *testing.T) {
 	if len(one.cache.sessions) != 1 {
 		t.Errorf("%d sessions are kept", len(one.cache.sessions))
 	}
-	if a.Origin("/x"); a == b || len(b.asked) != 0 {
+	if a.Origin("/x"); a == b || len(b.askedOrigins) != 0 {
 		t.Error("two callers share a session")
 	}
 	if _, err := other.Clear(t.Context(), func(*Record) bool { return true }); err != nil {

@@ -63,6 +63,6 @@ func (r *Record) clone() *Record {
 	c := *r
 	c.Labels, c.Sent, c.Denials, c.Events = slices.Clone(r.Labels), slices.Clone(r.Sent), slices.Clone(r.Denials), maps.Clone(r.Events)
 	c.Owners, c.Made, c.Prompts, c.Named = slices.Clone(r.Owners), slices.Clone(r.Made), slices.Clone(r.Prompts), slices.Clone(r.Named)
-	c.Words, c.Heeded, c.Instructions, c.Remotes = slices.Clone(r.Words), slices.Clone(r.Heeded), slices.Clone(r.Instructions), slices.Clone(r.Remotes)
+	c.NameHashes, c.PromptKeys, c.Instructions, c.Remotes = slices.Clone(r.NameHashes), slices.Clone(r.PromptKeys), slices.Clone(r.Instructions), slices.Clone(r.Remotes)
 	return &c
 }

@@ -10,11 +10,11 @@ import (
 
 // A Denial is an action that was not allowed.
 type Denial struct {
-	At      int64    `json:"at"`
-	Action  string   `json:"action"` // its hash
-	Rule    string   `json:"rule,omitempty"`
-	Unasked bool     `json:"unasked,omitempty"` // no one could be asked: it counts for its targets, and does not stop the session
-	Targets []Target `json:"targets,omitempty"`
+	At       int64    `json:"at"`
+	Action   string   `json:"action"` // its hash
+	Rule     string   `json:"rule,omitempty"`
+	NoPerson bool     `json:"unasked,omitempty"` // no one could be asked: it counts for its targets, and does not stop the session
+	Targets  []Target `json:"targets,omitempty"`
 }
 
 // A Target is what a denied action would have done to what.
@@ -30,8 +30,8 @@ const (
 	denialsSpan = 600 // seconds in which denials are counted against the setting
 )
 
-// does says what kinds of effects have in common.
-var does = map[effect.Kind]string{
+// effectGroups says what kinds of effects have in common.
+var effectGroups = map[effect.Kind]string{
 	effect.DeleteFile: "remove", effect.DeleteDirectory: "remove", effect.MoveFile: "remove", effect.Destroy: "remove",
 	effect.WriteFile: "write", effect.Persist: "write", effect.ChangePermissions: "write",
 	effect.ReadFile: "read", effect.ReadSecret: "read",
@@ -42,14 +42,14 @@ var does = map[effect.Kind]string{
 
 // target returns what an effect does to what, if that is known.
 func target(e *effect.Effect) (t Target, ok bool) {
-	t.Does = does[e.Word()]
+	t.Does = effectGroups[e.Word()]
 	t.What = e.Path
 	for _, name := range [...]string{e.Host, e.Target} {
 		if t.What == "" {
 			t.What = name
 		}
 	}
-	t.What = cut(strings.TrimRight(t.What, "/*"))
+	t.What = shorten(strings.TrimRight(t.What, "/*"))
 	return t, t.Does != "" && t.What != ""
 }
 
@@ -71,25 +71,25 @@ func Denied(c *analysis.Case, rule string) *Denial {
 	return d
 }
 
-// deny adds a denial to a record, and stops a session that has too many.
-func (r *Record) deny(d Denial, now int64, opts *Options) {
-	d.At, d.Rule = now, cut(d.Rule)
+// addDenial adds a denial to a record, and stops a session that has too many.
+func (r *Record) addDenial(d Denial, now int64, opts *Options) {
+	d.At, d.Rule = now, shorten(d.Rule)
 	if len(r.Denials) == max(maxDenials, opts.MaxDenials) {
 		r.Denials = slices.Delete(r.Denials, 0, 1)
 	}
 	r.Denials = append(r.Denials, d)
 	recent := 0
 	for _, d := range r.Denials {
-		if now-d.At < denialsSpan && !d.Unasked {
+		if now-d.At < denialsSpan && !d.NoPerson {
 			recent++
 		}
 	}
 	r.Stopped = r.Stopped || recent >= opts.MaxDenials
 }
 
-// Around returns the denial of another action that would have done the same to the
+// DenialOfSame returns the denial of another action that would have done the same to the
 // same target as this one, nil if there is none.
-func (s *Session) Around(c *analysis.Case) *Denial {
+func (s *Session) DenialOfSame(c *analysis.Case) *Denial {
 	for i := range s.rec.Denials {
 		d := &s.rec.Denials[i]
 		if d.Action == c.Action.Hash {
@@ -97,7 +97,7 @@ func (s *Session) Around(c *analysis.Case) *Denial {
 		}
 		for j := range c.Effects {
 			t, ok := target(&c.Effects[j])
-			if ok && c.Effects[j].Cause != effect.CauseUnshown && slices.ContainsFunc(d.Targets, func(was Target) bool { return was.meets(t) }) {
+			if ok && c.Effects[j].Cause != effect.CauseUnshown && slices.ContainsFunc(d.Targets, func(was Target) bool { return was.overlaps(t) }) {
 				return d
 			}
 		}
@@ -105,9 +105,9 @@ func (s *Session) Around(c *analysis.Case) *Denial {
 	return nil
 }
 
-// meets reports whether another target is this one or a part of it, or has it as a
+// overlaps reports whether another target is this one or a part of it, or has it as a
 // part and goes away with it.
-func (t Target) meets(o Target) bool {
+func (t Target) overlaps(o Target) bool {
 	if t.Does != o.Does {
 		return false
 	}

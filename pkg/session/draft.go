@@ -43,7 +43,7 @@ func (o *overlay) look(ctx context.Context, fn func(shelf) error, wants ...state
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		j.undo(o) // of a run that does not count
-		return fn(overlaid{o, sh, &j})
+		return fn(overlayTx{o, sh, &j})
 	}, wants...)
 }
 
@@ -73,15 +73,15 @@ func (j *journal) undo(o *overlay) {
 	*j = nil
 }
 
-// overlaid is an overlay in one transaction of the shelf below.
-type overlaid struct {
-	over    *overlay
+// overlayTx is an overlay in one transaction of the shelf below.
+type overlayTx struct {
+	overlay *overlay
 	base    shelf
 	journal *journal
 }
 
-func (o overlaid) Get(group, key []byte) []byte {
-	own, below := o.over.groups[string(group)], o.base.Get(group, key)
+func (o overlayTx) Get(group, key []byte) []byte {
+	own, below := o.overlay.groups[string(group)], o.base.Get(group, key)
 	switch string(key) {
 	case string(sumKey):
 		return o.sum(group, own, below)
@@ -99,7 +99,7 @@ func (o overlaid) Get(group, key []byte) []byte {
 
 // sum returns the sum of the values of a group: that of those below, which may be
 // others by now, with those that were added and without those that were removed.
-func (o overlaid) sum(group []byte, own map[string][]byte, sum []byte) []byte {
+func (o overlayTx) sum(group []byte, own map[string][]byte, sum []byte) []byte {
 	for key, value := range own {
 		rest, ok := strings.CutPrefix(key, valuePrefix)
 		if ok && (value == nil) == (o.base.Get(group, []byte(key)) != nil) {
@@ -109,8 +109,8 @@ func (o overlaid) sum(group []byte, own map[string][]byte, sum []byte) []byte {
 	return sum
 }
 
-func (o overlaid) Each(group []byte, fn func(key, value []byte) error) error {
-	own := o.over.groups[string(group)]
+func (o overlayTx) Each(group []byte, fn func(key, value []byte) error) error {
+	own := o.overlay.groups[string(group)]
 	err := o.base.Each(group, func(key, value []byte) error {
 		if _, ok := own[string(key)]; ok {
 			return nil
@@ -125,38 +125,38 @@ func (o overlaid) Each(group []byte, fn func(key, value []byte) error) error {
 	return err
 }
 
-func (o overlaid) Groups(key []byte, fn func(name, value []byte) error) error {
+func (o overlayTx) Groups(key []byte, fn func(name, value []byte) error) error {
 	seen := map[string]bool{}
 	err := o.base.Groups(key, func(name, value []byte) error {
 		seen[string(name)] = true
-		if own, ok := o.over.groups[string(name)][string(key)]; ok {
+		if own, ok := o.overlay.groups[string(name)][string(key)]; ok {
 			value = own
 		}
 		return fn(name, value)
 	})
-	for _, name := range slices.Sorted(maps.Keys(o.over.groups)) {
+	for _, name := range slices.Sorted(maps.Keys(o.overlay.groups)) {
 		if !seen[name] && err == nil {
-			err = fn([]byte(name), o.over.groups[name][string(key)])
+			err = fn([]byte(name), o.overlay.groups[name][string(key)])
 		}
 	}
 	return err
 }
 
-func (o overlaid) Put(group, key, value []byte) error {
-	g := o.over.groups[string(group)]
+func (o overlayTx) Put(group, key, value []byte) error {
+	g := o.overlay.groups[string(group)]
 	if g == nil {
 		g = map[string][]byte{}
-		o.over.groups[string(group)] = g
+		o.overlay.groups[string(group)] = g
 	}
 	was, have := g[string(key)]
 	*o.journal = append(*o.journal, written{string(group), string(key), was, have})
 	if g[string(key)] = nil; value != nil {
 		g[string(key)] = slices.Clone(value)
 	}
-	o.over.changes++
+	o.overlay.changes++
 	return nil
 }
 
-func (o overlaid) Drop(group []byte) error {
+func (o overlayTx) Drop(group []byte) error {
 	return o.Each(group, func(key, _ []byte) error { return o.Put(group, slices.Clone(key), nil) })
 }

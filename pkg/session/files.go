@@ -21,8 +21,8 @@ type fileEntry struct {
 	at     uint32          // when it was kept, in seconds since 1970; 0 if that is not known
 }
 
-// as reports whether two entries say the same, whenever it was kept.
-func (e fileEntry) as(other fileEntry) bool {
+// sameAs reports whether two entries say the same, whenever it was kept.
+func (e fileEntry) sameAs(other fileEntry) bool {
 	e.at, other.at = 0, 0
 	return e == other
 }
@@ -30,17 +30,17 @@ func (e fileEntry) as(other fileEntry) bool {
 // fileLabels are the labels that files have.
 var fileLabels = [...]effect.Label{effect.LabelSecret, effect.LabelCredential, effect.LabelPrivate, effect.LabelNetwork, effect.LabelDecoded, effect.LabelUntrusted, effect.LabelRows}
 
-// brought are the labels of what came from elsewhere, which someone who has read
+// downloadedBits are the labels of what came from elsewhere, which someone who has read
 // it may run.
-var brought = bits([]effect.Label{effect.LabelNetwork, effect.LabelDecoded})
+var downloadedBits = labelBits([]effect.Label{effect.LabelNetwork, effect.LabelDecoded})
 
-// foreign are those and that of clones.
-var foreign = brought | bits([]effect.Label{effect.LabelUntrusted})
+// untrustedBits are those and that of clones.
+var untrustedBits = downloadedBits | labelBits([]effect.Label{effect.LabelUntrusted})
 
-// Brought reports whether a file of some labels came from elsewhere.
-func Brought(labels []effect.Label) bool { return bits(labels)&foreign != 0 }
+// Downloaded reports whether a file of some labels came from elsewhere.
+func Downloaded(labels []effect.Label) bool { return labelBits(labels)&untrustedBits != 0 }
 
-func bits(labels []effect.Label) (b byte) {
+func labelBits(labels []effect.Label) (b byte) {
 	for _, l := range labels {
 		if i := slices.Index(fileLabels[:], l); i >= 0 {
 			b |= 1 << i
@@ -154,15 +154,15 @@ func copyFiles(sh shelf, from [][]byte, to []byte, most int, now int64) (all boo
 // anything. Where there is no more room, files are forgotten that were kept longer ago
 // than a session is; where there are none, the record says that not all could be kept.
 func (s *Store) addFiles(sh shelf, group []byte, r *Record, d *Delta) (changed bool, err error) {
-	if len(d.Files)+len(d.Shown)+len(d.met) == 0 {
+	if len(d.Files)+len(d.Shown)+len(d.identified) == 0 {
 		return false, nil
 	}
-	set, err := s.fileSets.of(sh, [][]byte{group})
+	set, err := s.fileSets.load(sh, [][]byte{group})
 	if err != nil {
 		return false, err
 	}
 	have := &Session{fileSet: set}
-	put := have.with(d, s.now())
+	put := have.changedFiles(d, s.now())
 	files := make(map[string]fileEntry, len(have.files)+len(put))
 	maps.Copy(files, have.files)
 	var old []string // to be forgotten, if there is no room
@@ -170,10 +170,10 @@ func (s *Store) addFiles(sh shelf, group []byte, r *Record, d *Delta) (changed b
 	for _, path := range slices.Sorted(maps.Keys(put)) {
 		if _, known := files[path]; !known && len(files) >= s.opts.MaxFiles {
 			if !listed {
-				old, listed = s.outdated(files, put), true
+				old, listed = s.oldestFiles(files, put), true
 			}
 			if len(old) == 0 {
-				r.Full, changed = s.now(), true
+				r.FilesFullAt, changed = s.now(), true
 				delete(put, path)
 				continue
 			}
@@ -194,8 +194,8 @@ func (s *Store) addFiles(sh shelf, group []byte, r *Record, d *Delta) (changed b
 	return true, s.fileSets.change(sh, group, set.next(files))
 }
 
-// outdated returns the files that may be forgotten, those first that were kept first.
-func (s *Store) outdated(files, but map[string]fileEntry) (out []string) {
+// oldestFiles returns the files that may be forgotten, those first that were kept first.
+func (s *Store) oldestFiles(files, but map[string]fileEntry) (out []string) {
 	for path, e := range files {
 		if _, used := but[path]; !used && s.now()-int64(e.at) > int64(s.opts.Keep/time.Second) {
 			out = append(out, path)
@@ -205,9 +205,9 @@ func (s *Store) outdated(files, but map[string]fileEntry) (out []string) {
 	return out
 }
 
-// with returns the files that an action changes: what they are then. What is said about a
+// changedFiles returns the files that an action changes: what they are then. What is said about a
 // file again is kept again once a day.
-func (s *Session) with(d *Delta, now int64) map[string]fileEntry {
+func (s *Session) changedFiles(d *Delta, now int64) map[string]fileEntry {
 	const day = 24 * 60 * 60
 	put := map[string]fileEntry{}
 	at := func(path string) fileEntry {
@@ -217,28 +217,28 @@ func (s *Session) with(d *Delta, now int64) map[string]fileEntry {
 		return s.files[path]
 	}
 	set := func(path string, e fileEntry) {
-		if old, known := s.files[path]; !known || !old.as(e) || now-int64(old.at) > day {
+		if old, known := s.files[path]; !known || !old.sameAs(e) || now-int64(old.at) > day {
 			e.at = uint32(now)
 			put[path] = e
 		}
 	}
 	for _, path := range d.Shown {
 		path = keyOf(path)
-		if b, found := s.lookUp(path); found && b&brought != 0 {
+		if b, found := s.lookUp(path); found && b&downloadedBits != 0 {
 			e := at(path)
-			e.labels = b &^ brought
+			e.labels = b &^ downloadedBits
 			set(path, e)
 		}
 	}
 	for _, f := range d.Files {
 		path := keyOf(f.Path)
 		e := at(path)
-		e.labels |= bits(f.Labels)
+		e.labels |= labelBits(f.Labels)
 		e.tree = e.tree || f.Tree
 		e.id = effect.Identity{} // its file is another now
 		set(path, e)
 	}
-	for path, id := range d.met {
+	for path, id := range d.identified {
 		if e := at(path); e.id == (effect.Identity{}) {
 			e.id = id
 			set(path, e)
@@ -269,9 +269,9 @@ func (s *Session) lookUp(name string) (b byte, found bool) {
 	return 0, false
 }
 
-// same returns the labels of files with the same content, or that are the same
+// labelsOfSame returns the labels of files with the same content, or that are the same
 // file under another name.
-func (s *Session) same(id effect.Identity) (b byte) {
+func (s *Session) labelsOfSame(id effect.Identity) (b byte) {
 	for _, e := range s.files {
 		if e.id != (effect.Identity{}) && (e.id.Sum == id.Sum || e.id.Inode != 0 && e.id.Device == id.Device && e.id.Inode == id.Inode) {
 			b |= e.labels

@@ -11,24 +11,24 @@ import (
 // A fileSet is what is known of files. Sessions share it, and anyone who changes it
 // takes a copy of the map.
 type fileSet struct {
-	files   map[string]fileEntry
-	unmet   []string      // those whose identity is not known
-	brought *effect.Paths // those that came from elsewhere
+	files        map[string]fileEntry
+	unidentified []string      // those whose identity is not known
+	downloaded   *effect.Paths // those that came from elsewhere
 }
 
 func newFileSet(files map[string]fileEntry) fileSet { return fileSet{}.next(files) }
 
 // next returns the set after a change of its files.
 func (s fileSet) next(files map[string]fileEntry) fileSet {
-	unmet := strangers(files)
-	if slices.Equal(unmet, s.unmet) {
-		unmet = s.unmet // what is known of a list is kept by where it lies
+	unmet := unidentifiedPaths(files)
+	if slices.Equal(unmet, s.unidentified) {
+		unmet = s.unidentified // what is known of a list is kept by where it lies
 	}
-	return fileSet{files: files, unmet: unmet, brought: s.brought.Next(arrived(files))}
+	return fileSet{files: files, unidentified: unmet, downloaded: s.downloaded.Next(downloadedPaths(files))}
 }
 
-// strangers returns the labelled files whose identity is not known, by path.
-func strangers(files map[string]fileEntry) (out []string) {
+// unidentifiedPaths returns the labelled files whose identity is not known, by path.
+func unidentifiedPaths(files map[string]fileEntry) (out []string) {
 	for path, e := range files {
 		if e.id == (effect.Identity{}) && !e.tree && e.labels != 0 {
 			out = append(out, path)
@@ -38,10 +38,10 @@ func strangers(files map[string]fileEntry) (out []string) {
 	return out
 }
 
-// arrived returns the paths of the files that came from elsewhere, sorted.
-func arrived(files map[string]fileEntry) (out []string) {
+// downloadedPaths returns the paths of the files that came from elsewhere, sorted.
+func downloadedPaths(files map[string]fileEntry) (out []string) {
 	for path, e := range files {
-		if e.labels&foreign != 0 {
+		if e.labels&untrustedBits != 0 {
 			if e.tree {
 				path += "/"
 			}
@@ -73,8 +73,8 @@ type fileSets struct {
 	files    int
 }
 
-// of returns the files of groups.
-func (k *fileSets) of(sh shelf, groups [][]byte) (fileSet, error) {
+// load returns the files of groups.
+func (k *fileSets) load(sh shelf, groups [][]byte) (fileSet, error) {
 	change := ""
 	for _, group := range groups {
 		change += string(sh.Get(group, changeKey))

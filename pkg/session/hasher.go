@@ -14,26 +14,26 @@ import (
 // A hasher makes the hashes of values, under keys that come from that of the
 // installation. It belongs to one goroutine.
 type hasher struct {
-	mac     hash.Hash
-	sum     [sha256.Size]byte
-	block   cipher.Block // which gives a piece its hash
-	in, out [aes.BlockSize]byte
-	mix     [2]uint64 // which give a piece its tag
+	mac        hash.Hash
+	sum        [sha256.Size]byte
+	block      cipher.Block // which gives a piece its hash
+	in, out    [aes.BlockSize]byte
+	tagFactors [2]uint64 // which give a piece its tag
 }
 
 func newHasher(key [32]byte) *hasher {
 	h := &hasher{mac: hmac.New(sha256.New, key[:])}
-	own := h.of("pieces of values")
+	own := h.hash("pieces of values")
 	block, err := aes.NewCipher(own[:16])
 	if err != nil {
 		panic(err) // 16 bytes are a key
 	}
-	h.block, h.mix = block, [2]uint64{binary.LittleEndian.Uint64(own[16:]), binary.LittleEndian.Uint64(own[24:]) | 1}
+	h.block, h.tagFactors = block, [2]uint64{binary.LittleEndian.Uint64(own[16:]), binary.LittleEndian.Uint64(own[24:]) | 1}
 	return h
 }
 
-// of returns the hash of a text. It is good until the next call.
-func (h *hasher) of(text string) []byte {
+// hash returns the hash of a text. It is good until the next call.
+func (h *hasher) hash(text string) []byte {
 	h.mac.Reset()
 	_, _ = h.mac.Write([]byte(text)) // a hash does not fail
 	return h.mac.Sum(h.sum[:0])
@@ -45,14 +45,14 @@ func pieceAt(text string, i int) uint64 {
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// tag returns the tag of a piece, tagBits of it.
-func (h *hasher) tag(piece uint64) uint32 {
-	high, low := mathbits.Mul64(piece^h.mix[0], h.mix[1])
+// pieceTag returns the tag of a piece, tagBits of it.
+func (h *hasher) pieceTag(piece uint64) uint32 {
+	high, low := mathbits.Mul64(piece^h.tagFactors[0], h.tagFactors[1])
 	return uint32((high ^ low) >> (64 - tagBits))
 }
 
-// piece returns the hash of a piece.
-func (h *hasher) piece(piece uint64) uint64 {
+// pieceHash returns the hash of a piece.
+func (h *hasher) pieceHash(piece uint64) uint64 {
 	binary.LittleEndian.PutUint64(h.in[:], piece)
 	h.block.Encrypt(h.out[:], h.in[:])
 	return binary.LittleEndian.Uint64(h.out[:])
@@ -60,12 +60,12 @@ func (h *hasher) piece(piece uint64) uint64 {
 
 // value returns what is kept of a credential.
 func (h *hasher) value(text, name string) Value {
-	v := Value{Length: len(text), Sum: slices.Clone(h.of(text)[:sumSize]), Tag: h.tag(pieceAt(text, 0)), Service: services(name, text)}
-	for i := 0; len(text) >= wholeValue && !keyID().MatchString(text) && i+pieceSize <= min(len(text), maxValue); i++ {
-		if kinds(text[i:i+pieceSize]) > 1 || kinds(text) == 1 { // the beginnings of all keys of a service are words
+	v := Value{Length: len(text), Sum: slices.Clone(h.hash(text)[:sumSize]), Tag: h.pieceTag(pieceAt(text, 0)), Service: services(name, text)}
+	for i := 0; len(text) >= minWholeValue && !keyID().MatchString(text) && i+pieceSize <= min(len(text), maxValue); i++ {
+		if characterKinds(text[i:i+pieceSize]) > 1 || characterKinds(text) == 1 { // the beginnings of all keys of a service are words
 			piece := pieceAt(text, i)
-			tag := h.tag(piece)
-			v.Pieces = binary.LittleEndian.AppendUint64(append(v.Pieces, byte(tag), byte(tag>>8), byte(tag>>16)), h.piece(piece))
+			tag := h.pieceTag(piece)
+			v.Pieces = binary.LittleEndian.AppendUint64(append(v.Pieces, byte(tag), byte(tag>>8), byte(tag>>16)), h.pieceHash(piece))
 		}
 	}
 	return v

@@ -12,12 +12,12 @@ import (
 
 // Bounds of what is kept of names in texts that anybody may have written.
 const (
-	maxHeard   = 32768   // names of a session
-	maxNew     = 8192    // names of one text
-	maxTexts   = 254     // that can be told apart
-	maxScanned = 1 << 20 // bytes of one text
-	shortSize  = 4
-	heardSize  = shortSize + 1 // a short keyed hash, and the number of the text
+	maxSeenNames = 32768   // names of a session
+	maxNew       = 8192    // names of one text
+	maxTexts     = 254     // that can be told apart
+	maxScanned   = 1 << 20 // bytes of one text
+	nameHashSize = 4
+	seenNameSize = nameHashSize + 1 // a short keyed hash, and the number of the text
 )
 
 // The keys of the names in a group, which begin with a byte that says whether more were heard
@@ -36,8 +36,8 @@ type Heard struct {
 	At   time.Time `json:"at"`
 }
 
-// short returns a name as names are kept that are only compared.
-func (s *Store) short(name string) []byte { return s.sumOf("name " + name)[:shortSize] }
+// nameHash returns a name as names are kept that are only compared.
+func (s *Store) nameHash(name string) []byte { return s.sumOf("name " + name)[:nameHashSize] }
 
 // Heard keeps the names in texts that anybody may have written, so that no user's word about
 // one of them counts from then on. in says what the texts are.
@@ -64,19 +64,19 @@ func (s *Store) Heard(ctx context.Context, loaded *Session, in Heard, texts []st
 		if len(all) == 0 {
 			all = []byte{0}
 		}
-		known := make(map[[shortSize]byte]bool, len(all)/heardSize)
-		for i := 1; i+heardSize <= len(all); i += heardSize {
-			known[[shortSize]byte(all[i:])] = true
+		known := make(map[[nameHashSize]byte]bool, len(all)/seenNameSize)
+		for i := 1; i+seenNameSize <= len(all); i += seenNameSize {
+			known[[nameHashSize]byte(all[i:])] = true
 		}
 		var list []Heard
 		_ = json.Unmarshal(sh.Get(group, textsKey), &list) // what cannot be read names no text
 		number := min(len(list), maxTexts)
 		for _, name := range names {
-			sum := [shortSize]byte(s.short(name))
+			sum := [nameHashSize]byte(s.nameHash(name))
 			if known[sum] {
 				continue
 			}
-			if over = over || len(known) == maxHeard; over {
+			if over = over || len(known) == maxSeenNames; over {
 				break
 			}
 			known[sum] = true
@@ -86,7 +86,7 @@ func (s *Store) Heard(ctx context.Context, loaded *Session, in Heard, texts []st
 			all[0] = 1
 		}
 		if len(list) < maxTexts {
-			in.In = cut(in.In)
+			in.In = shorten(in.In)
 			if text, err := json.Marshal(append(list, in)); err == nil {
 				if err := sh.Put(group, textsKey, text); err != nil {
 					return err
@@ -103,20 +103,20 @@ func (s *Store) HasHeard(ctx context.Context, loaded *Session, names []string) (
 	group := loaded.key.group()
 	sums := make([][]byte, len(names))
 	for i, name := range names {
-		sums[i] = s.short(name)
+		sums[i] = s.nameHash(name)
 	}
 	err = s.shelf.look(ctx, func(sh shelf) error {
 		all := sh.Get(group, namesKey)
 		first = nil
 		more = len(all) > 0 && all[0] != 0 || len(sh.Get(group, oldHeardKey)) > 0
-		for i := 1; i+heardSize <= len(all) && first == nil; i += heardSize {
-			at := slices.IndexFunc(sums, func(sum []byte) bool { return bytes.Equal(sum, all[i:i+shortSize]) })
+		for i := 1; i+seenNameSize <= len(all) && first == nil; i += seenNameSize {
+			at := slices.IndexFunc(sums, func(sum []byte) bool { return bytes.Equal(sum, all[i:i+nameHashSize]) })
 			if at < 0 {
 				continue
 			}
 			first = &Heard{Name: names[at], In: "a text that came in"}
 			var list []Heard
-			if number := int(all[i+shortSize]); json.Unmarshal(sh.Get(group, textsKey), &list) == nil && number < len(list) {
+			if number := int(all[i+nameHashSize]); json.Unmarshal(sh.Get(group, textsKey), &list) == nil && number < len(list) {
 				*first = list[number]
 				first.Name = names[at]
 			}
@@ -126,12 +126,12 @@ func (s *Store) HasHeard(ctx context.Context, loaded *Session, names []string) (
 	return first, more, err
 }
 
-// Spoke reports whether the user has written one of some names.
-func (s *Store) Spoke(loaded *Session, names []string) bool {
+// UserWrote reports whether the user has written one of some names.
+func (s *Store) UserWrote(loaded *Session, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
-		sum := s.short(name)
-		for i := 0; i+shortSize <= len(loaded.rec.Words); i += shortSize {
-			if bytes.Equal(sum, loaded.rec.Words[i:i+shortSize]) {
+		sum := s.nameHash(name)
+		for i := 0; i+nameHashSize <= len(loaded.rec.NameHashes); i += nameHashSize {
+			if bytes.Equal(sum, loaded.rec.NameHashes[i:i+nameHashSize]) {
 				return true
 			}
 		}
@@ -139,8 +139,8 @@ func (s *Store) Spoke(loaded *Session, names []string) bool {
 	})
 }
 
-// Texts returns how many texts came in that anybody may have written.
-func (s *Session) Texts() int64 { return s.rec.Texts }
+// UntrustedTexts returns how many texts came in that anybody may have written.
+func (s *Session) UntrustedTexts() int64 { return s.rec.Texts }
 
-// Began returns when the session began.
-func (s *Session) Began() time.Time { return time.Unix(s.rec.Began, 0) }
+// Start returns when the session began.
+func (s *Session) Start() time.Time { return time.Unix(s.rec.Began, 0) }

@@ -14,14 +14,14 @@ import (
 // A value that an action writes down may leave with what the next one sends: a file,
 // or the commits, names of branches and tags of a repository.
 
-// Holds adds to a delta the files and repositories that an action puts a value of
+// AddSecretFiles adds to a delta the files and repositories that an action puts a value of
 // its session into, and takes from it what is the workspace's own.
-func (s *Store) Holds(ctx context.Context, loaded *Session, c *analysis.Case, d *Delta) error {
+func (s *Store) AddSecretFiles(ctx context.Context, loaded *Session, c *analysis.Case, d *Delta) error {
 	if loaded.err != nil {
 		return nil
 	}
-	loaded.own(c, d)
-	if loaded.sums == "" || !Keeps(c) {
+	loaded.dropOwnClone(c, d)
+	if loaded.valueSums == "" || !WritesFile(c) {
 		return nil
 	}
 	m, err := s.matcherOf(ctx, loaded)
@@ -29,26 +29,26 @@ func (s *Store) Holds(ctx context.Context, loaded *Session, c *analysis.Case, d 
 		return err
 	}
 	held := []effect.Label{effect.LabelSecret}
-	written := m.tells(s.opts.Key, c.Texts())
+	written := m.holdsCredential(s.opts.Key, c.Texts())
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		switch {
 		case e.Kind == effect.WriteFile && written && !e.Pattern && e.Path != "" && !effect.SecretPath(e.Path, false):
 			d.Files = append(d.Files, effect.File{Path: e.Path, Tree: e.Recursive, Labels: held})
-		case recording(e) && (written || loaded.takes(c, e)):
+		case writesCommit(e) && (written || loaded.commitsSecretFile(c, e)):
 			d.Files = append(d.Files, effect.File{Path: repository(c, e), Labels: held})
 		}
 	}
 	return nil
 }
 
-// Keeps reports whether an action writes a file or into a repository.
-func Keeps(c *analysis.Case) bool {
-	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.WriteFile || recording(&e) })
+// WritesFile reports whether an action writes a file or into a repository.
+func WritesFile(c *analysis.Case) bool {
+	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.WriteFile || writesCommit(&e) })
 }
 
-// recording reports whether an effect writes into a repository what a push sends.
-func recording(e *effect.Effect) bool {
+// writesCommit reports whether an effect writes into a repository what a push sends.
+func writesCommit(e *effect.Effect) bool {
 	return e.Kind == effect.Execute && e.Program == "git" &&
 		slices.Contains([]string{"add", "branch", "checkout", "commit", "notes", "stage", "switch", "tag"}, command.Git(e.Args).Sub)
 }
@@ -69,8 +69,8 @@ func repository(c *analysis.Case, e *effect.Effect) string {
 	return path.Join(dir, ".git")
 }
 
-// takes reports whether a commit takes up a file that a value was written to.
-func (s *Session) takes(c *analysis.Case, e *effect.Effect) bool {
+// commitsSecretFile reports whether a commit takes up a file that a value was written to.
+func (s *Session) commitsSecretFile(c *analysis.Case, e *effect.Effect) bool {
 	if len(s.files) == 0 {
 		return false
 	}
@@ -83,17 +83,17 @@ func (s *Session) takes(c *analysis.Case, e *effect.Effect) bool {
 		}
 	}
 	top := path.Dir(repository(c, e))
-	return s.holdsBelow(func(file string) bool {
+	return s.anySecretFile(func(file string) bool {
 		return all && strings.HasPrefix(file, top+"/") || slices.ContainsFunc(paths, func(p string) bool { return file == p || strings.HasPrefix(file, p+"/") })
 	})
 }
 
 // secretBits are the labels of files that hold a credential.
-var secretBits = bits([]effect.Label{effect.LabelSecret, effect.LabelCredential})
+var secretBits = labelBits([]effect.Label{effect.LabelSecret, effect.LabelCredential})
 
-// holdsBelow reports whether a value was written to a file that choose accepts, other
+// anySecretFile reports whether a value was written to a file that choose accepts, other
 // than one that is for secrets by its name.
-func (s *Session) holdsBelow(choose func(file string) bool) bool {
+func (s *Session) anySecretFile(choose func(file string) bool) bool {
 	for file, e := range s.files {
 		if e.labels&secretBits != 0 && choose(file) && !effect.SecretPath(file, false) && path.Base(file) != ".git" {
 			return true
@@ -102,9 +102,9 @@ func (s *Session) holdsBelow(choose func(file string) bool) bool {
 	return false
 }
 
-// sends reports whether a case may send what a value was written to before: the
+// pushesSecretFile reports whether a case may send what a value was written to before: the
 // commits of a repository, a file that it hands to another machine, or a package.
-func (s *Session) sends(c *analysis.Case) bool {
+func (s *Session) pushesSecretFile(c *analysis.Case) bool {
 	if len(s.files) == 0 {
 		return false
 	}
@@ -119,11 +119,11 @@ func (s *Session) sends(c *analysis.Case) bool {
 		e := &c.Effects[i]
 		switch {
 		case e.Kind == effect.Execute && e.Program == "git" && command.Git(e.Args).Sub == "push":
-			if held(repository(c, e)) || slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return recording(&o) && s.takes(c, &o) }) {
+			if held(repository(c, e)) || slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return writesCommit(&o) && s.commitsSecretFile(c, &o) }) {
 				return true
 			}
 		case e.Kind == effect.SendData && e.Service == "registry":
-			if s.holdsBelow(func(file string) bool { return strings.HasPrefix(file, c.At().CWD+"/") }) {
+			if s.anySecretFile(func(file string) bool { return strings.HasPrefix(file, c.At().CWD+"/") }) {
 				return true
 			}
 		case (e.Kind == effect.ReadFile || e.Kind == effect.SendData) && e.Path != "" && !e.Pattern && e.Cause != effect.CauseUnshown:

@@ -34,14 +34,14 @@ func carriedBy(t *testing.T, an *analysis.Analyzer, actions ...string) (got stri
 			break
 		}
 		d := s.Learn(c, nil, false)
-		if err := s.Holds(t.Context(), memory, c, &d); err != nil {
+		if err := s.AddSecretFiles(t.Context(), memory, c, &d); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Add(t.Context(), memory, &d); err != nil {
 			t.Fatal(err)
 		}
 		if returned {
-			if err := s.Returned(t.Context(), s.Load(t.Context(), Key{}, Lineage{}, ""), Ran{Cases: []*analysis.Case{c}, Texts: []string{result}}); err != nil {
+			if err := s.Returned(t.Context(), s.Load(t.Context(), Key{}, Lineage{}, ""), Completed{Cases: []*analysis.Case{c}, Texts: []string{result}}); err != nil {
 				t.Fatal(err)
 			}
 		}

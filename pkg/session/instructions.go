@@ -8,16 +8,16 @@ import (
 // An Instruction is a file of instructions for agents that the session has changed, and that was
 // the project's own before: as the last commit has it.
 type Instruction struct {
-	Path  string `json:"path"`            // keyed hash
-	Sum   string `json:"sum,omitempty"`   // of what the session left in it last; "" until its change has run
-	Texts int64  `json:"texts"`           // that anybody may have written had come in then
-	Mixed bool   `json:"mixed,omitempty"` // others have changed it too
+	Path          string `json:"path"`            // keyed hash
+	Sum           string `json:"sum,omitempty"`   // of what the session left in it last; "" until its change has run
+	Texts         int64  `json:"texts"`           // that anybody may have written had come in then
+	OthersChanged bool   `json:"mixed,omitempty"` // others have changed it too
 }
 
 const maxInstructions = 32
 
-// instruct notes what is known of a file of instructions.
-func (r *Record) instruct(i Instruction) bool {
+// addInstruction notes what is known of a file of instructions.
+func (r *Record) addInstruction(i Instruction) bool {
 	if slices.Contains(r.Instructions, i) {
 		return false
 	}

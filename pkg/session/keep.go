@@ -20,9 +20,9 @@ var sumKey = []byte("values")
 
 func (v *Value) key() []byte { return append([]byte(valuePrefix), v.Sum...) }
 
-// valueHead is what a value is written with: its words of services are as many bytes
+// valueHeader is what a value is written with: its words of services are as many bytes
 // behind it, and then its pieces.
-type valueHead struct {
+type valueHeader struct {
 	Length, Tag uint32
 	Private     bool
 	Services    uint16
@@ -32,7 +32,7 @@ type valueHead struct {
 func (v *Value) encode() []byte {
 	words := strings.Join(v.Service, "\n")
 	words = words[:min(len(words), math.MaxUint16)]
-	out, err := binary.Append(nil, binary.LittleEndian, valueHead{uint32(v.Length), v.Tag, v.Private, uint16(len(words))})
+	out, err := binary.Append(nil, binary.LittleEndian, valueHeader{uint32(v.Length), v.Tag, v.Private, uint16(len(words))})
 	if err != nil {
 		panic(err) // its fields have a size
 	}
@@ -40,10 +40,10 @@ func (v *Value) encode() []byte {
 }
 
 func decodeValue(key, data []byte) (v Value, err error) {
-	var head valueHead
+	var head valueHeader
 	n, err := binary.Decode(data, binary.LittleEndian, &head)
 	end := n + int(head.Services)
-	if err != nil || len(key) != len(valuePrefix)+sumSize || head.Length < leastValue || end > len(data) || (len(data)-end)%keptSize != 0 {
+	if err != nil || len(key) != len(valuePrefix)+sumSize || head.Length < minValue || end > len(data) || (len(data)-end)%keptSize != 0 {
 		return v, ErrDamaged
 	}
 	v = Value{Length: int(head.Length), Tag: head.Tag, Private: head.Private, Sum: slices.Clone(key[len(valuePrefix):]), Pieces: slices.Clone(data[end:])}
@@ -99,11 +99,11 @@ func loadValues(sh shelf, groups [][]byte) (out []Value, err error) {
 	return out, nil
 }
 
-// keptPrefix is that of the key of the instant at which a shared value was kept.
-const keptPrefix = "kept:"
+// storedAtPrefix is that of the key of the instant at which a shared value was kept.
+const storedAtPrefix = "kept:"
 
-func keptKey(valueKey []byte) []byte {
-	return append([]byte(keptPrefix), valueKey[len(valuePrefix):]...)
+func storedAtKey(valueKey []byte) []byte {
+	return append([]byte(storedAtPrefix), valueKey[len(valuePrefix):]...)
 }
 
 // addValues keeps values of a group, as far as there is room, and reports whether any
@@ -131,7 +131,7 @@ func (s *Store) addValues(sh shelf, group []byte, values []Value) (changed bool,
 			if old == nil {
 				break
 			}
-			for _, gone := range [...][]byte{old.key(), keptKey(old.key())} {
+			for _, gone := range [...][]byte{old.key(), storedAtKey(old.key())} {
 				if err := sh.Put(group, gone, nil); err != nil {
 					return changed, err
 				}
@@ -141,7 +141,7 @@ func (s *Store) addValues(sh shelf, group []byte, values []Value) (changed bool,
 		if err := sh.Put(group, key, values[i].encode()); err != nil {
 			return changed, err
 		}
-		if err := sh.Put(group, keptKey(key), at); err != nil {
+		if err := sh.Put(group, storedAtKey(key), at); err != nil {
 			return changed, err
 		}
 		sum, changed, room = values[i].addTo(sum), true, room-1
@@ -157,7 +157,7 @@ func (s *Store) addValues(sh shelf, group []byte, values []Value) (changed bool,
 func (s *Store) oldest(sh shelf, group []byte) (old *Value, err error) {
 	first := s.now() - int64(s.opts.Keep/time.Second)
 	err = sh.Each(group, func(key, data []byte) error {
-		sum, ok := strings.CutPrefix(string(key), keptPrefix)
+		sum, ok := strings.CutPrefix(string(key), storedAtPrefix)
 		if !ok || len(data) != 8 || len(sum) != sumSize {
 			return nil
 		}
@@ -187,14 +187,14 @@ type matchers struct {
 func (s *Store) matcherOf(ctx context.Context, loaded *Session) (*matcher, error) {
 	s.matchers.mu.Lock()
 	defer s.matchers.mu.Unlock()
-	if m := s.matchers.bySums[loaded.sums]; m != nil {
+	if m := s.matchers.bySums[loaded.valueSums]; m != nil {
 		return m, nil
 	}
 	var list []Value
 	var sums string // of what is read now, which may be more or less than was loaded
 	err := s.shelf.look(ctx, func(sh shelf) (err error) {
-		sums = sumsOf(sh, loaded.from)
-		list, err = loadValues(sh, loaded.from)
+		sums = sumsOf(sh, loaded.groups)
+		list, err = loadValues(sh, loaded.groups)
 		return err
 	})
 	if err != nil {

@@ -12,29 +12,29 @@ import (
 
 // A Delta is what one action adds to its session.
 type Delta struct {
-	Labels []Labelled
-	Files  []effect.File
-	Shown  []string // files that the action showed: anyone who runs them later has seen them
-	Sent   []Sent
-	Values []Value
-	Events []string // kinds of effects that a policy asks for
-	Counts bool     // a policy counts actions
-	Moves  bool     // files may lie elsewhere after the action, or be gone
-	Made   []string // what the action creates, or changes of what the session has created
-	Owners []string // accounts that the workspace comes from
-	Denial *Denial
+	Labels        []Labelled
+	Files         []effect.File
+	Shown         []string // files that the action showed: anyone who runs them later has seen them
+	Sent          []Sent
+	Values        []Value
+	Events        []string // kinds of effects that a policy asks for
+	CountsActions bool     // a policy counts actions
+	MovesFiles    bool     // files may lie elsewhere after the action, or be gone
+	Made          []string // what the action creates, or changes of what the session has created
+	Owners        []string // accounts that the workspace comes from
+	Denial        *Denial
 
-	Prompt  *Prompt  // that may be the user's
-	Spoken  *Prompt  // that the user has written
-	Settled []string // sums of prompts of which it is known now
-	Texts   bool     // a text came in that anybody may have written
+	Prompt         *Prompt  // that may be the user's
+	UserPrompt     *Prompt  // that the user has written
+	SettledPrompts []string // sums of prompts of which it is known now
+	Texts          bool     // a text came in that anybody may have written
 
 	Instruction *Instruction // a file of instructions of the project's that the session changes
 
-	Remotes   []Remote
-	Repointed bool // the address of the workspace may be another one
+	Remotes       []Remote
+	OriginChanged bool // the address of the workspace may be another one
 
-	met map[string]effect.Identity // files whose identity was not known before
+	identified map[string]effect.Identity // files whose identity was not known before
 }
 
 // credentials returns the values that all sessions of a user share.
@@ -47,8 +47,8 @@ func (d *Delta) credentials() (out []Value) {
 	return out
 }
 
-// words returns the values that are the session's alone.
-func (d *Delta) words() (out []Value) {
+// sessionWords returns the values that are the session's alone.
+func (d *Delta) sessionWords() (out []Value) {
 	for i := range d.Values {
 		if d.Values[i].Private {
 			out = append(out, d.Values[i])
@@ -59,20 +59,20 @@ func (d *Delta) words() (out []Value) {
 
 // Empty reports whether an action adds nothing for sure.
 func (d *Delta) Empty() bool {
-	return len(d.Labels)+len(d.Files)+len(d.Sent)+len(d.Events)+len(d.Values)+len(d.Owners)+len(d.Remotes)+len(d.Made) == 0 && !d.Repointed && !d.Counts && d.Denial == nil &&
-		d.Prompt == nil && d.Spoken == nil && len(d.Settled) == 0 && !d.Texts && d.Instruction == nil
+	return len(d.Labels)+len(d.Files)+len(d.Sent)+len(d.Events)+len(d.Values)+len(d.Owners)+len(d.Remotes)+len(d.Made) == 0 && !d.OriginChanged && !d.CountsActions && d.Denial == nil &&
+		d.Prompt == nil && d.UserPrompt == nil && len(d.SettledPrompts) == 0 && !d.Texts && d.Instruction == nil
 }
 
 // Learn returns what an action adds to its session if it runs. events are the
 // kinds of effects, and action types, that the policy asks for.
 func Learn(c *analysis.Case, events []string, counts bool) Delta {
-	l := learner{c: c, d: Delta{Files: apart(c), Counts: counts, Moves: moves(c), Repointed: repoints(c), Remotes: remotes(c), Made: c.Makes()}}
+	l := learner{c: c, d: Delta{Files: leftFiles(c), CountsActions: counts, MovesFiles: mayMove(c), OriginChanged: changesOrigin(c), Remotes: remotes(c), Made: c.Makes()}}
 	for i := range c.Effects {
 		l.effect(&c.Effects[i])
 	}
 	for i := range l.d.Files {
 		for _, label := range l.d.Files[i].Labels {
-			l.data(label, "a file")
+			l.addDataLabel(label, "a file")
 		}
 	}
 	l.tool(c.Action.Type)
@@ -84,12 +84,12 @@ func Learn(c *analysis.Case, events []string, counts bool) Delta {
 	return l.d
 }
 
-// apart returns the files that an action leaves behind, without the folders that
+// leftFiles returns the files that an action leaves behind, without the folders that
 // hold a workspace, since what was in them before came from nowhere else, and
 // without clones of places that are trusted and releases from those who make them.
-func apart(c *analysis.Case) []effect.File {
-	trusted, published := trusted(c), published(c)
-	return slices.DeleteFunc(slices.Concat(c.Files, copies(c), moved(c), carried(c), unpacked(c), prepared(c)), func(f effect.File) bool {
+func leftFiles(c *analysis.Case) []effect.File {
+	trusted, published := trusted(c), onlyReleases(c)
+	return slices.DeleteFunc(slices.Concat(c.Files, copiesOfPrivate(c), movedDownloads(c), copiedToContainer(c), unpackedFiles(c), buildFolders(c)), func(f effect.File) bool {
 		if trusted && slices.Equal(f.Labels, []effect.Label{effect.LabelUntrusted}) {
 			return true
 		}
@@ -102,8 +102,8 @@ func apart(c *analysis.Case) []effect.File {
 	})
 }
 
-// moves reports whether an action may move, change or delete files.
-func moves(c *analysis.Case) bool {
+// mayMove reports whether an action may move, change or delete files.
+func mayMove(c *analysis.Case) bool {
 	return c.Unexamined != "" || len(c.Effects) == 0 || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 		switch e.Word() {
 		case effect.ReadFile, effect.ListDirectory, effect.ReadSecret, effect.ReadClipboard, effect.HTTPRequest, effect.Connect, effect.SendData, effect.SendMessage, effect.CreateDirectory:
@@ -117,9 +117,9 @@ func moves(c *analysis.Case) bool {
 	})
 }
 
-// copies returns what an action writes that reads or moves a private file: which of it
+// copiesOfPrivate returns what an action writes that reads or moves a private file: which of it
 // went where is not known.
-func copies(c *analysis.Case) (out []effect.File) {
+func copiesOfPrivate(c *analysis.Case) (out []effect.File) {
 	place := c.At()
 	own := func(e effect.Effect) bool {
 		return (e.Kind == effect.ReadFile || e.Kind == effect.MoveFile) && e.Sure != effect.May && e.Path != "" && !place.Inside(e.Path, e.Pattern, e.Tree) && private(&e, place.Home)
@@ -138,9 +138,9 @@ func copies(c *analysis.Case) (out []effect.File) {
 // maxMoved is how many files of folders that are moved or copied are followed.
 const maxMoved = 256
 
-// moved returns where what was brought into a folder lies once the folder is moved or
+// movedDownloads returns where what was brought into a folder lies once the folder is moved or
 // copied: below each place that the action writes.
-func moved(c *analysis.Case) (out []effect.File) {
+func movedDownloads(c *analysis.Case) (out []effect.File) {
 	place := c.At()
 	if place.Brought == nil || place.Origin == nil {
 		return nil
@@ -168,22 +168,22 @@ type learner struct {
 	d Delta
 }
 
-// label adds a label of the session.
-func (l *learner) label(label effect.Label, by string) {
+// addLabel adds a label of the session.
+func (l *learner) addLabel(label effect.Label, by string) {
 	if !slices.ContainsFunc(l.d.Labels, func(have Labelled) bool { return have.Label == label }) {
 		l.d.Labels = append(l.d.Labels, Labelled{Label: label, By: by})
 	}
 }
 
-// data adds the label of a session that data with a label gives it.
-func (l *learner) data(label effect.Label, by string) {
+// addDataLabel adds the label of a session that data with a label gives it.
+func (l *learner) addDataLabel(label effect.Label, by string) {
 	switch label {
 	case effect.LabelSecret, effect.LabelCredential:
-		l.label(effect.LabelSecret, by)
+		l.addLabel(effect.LabelSecret, by)
 	case effect.LabelPrivate:
-		l.label(effect.LabelPrivate, by)
+		l.addLabel(effect.LabelPrivate, by)
 	case effect.LabelUntrusted:
-		l.label(effect.LabelUntrusted, by)
+		l.addLabel(effect.LabelUntrusted, by)
 	}
 }
 
@@ -191,38 +191,38 @@ func (l *learner) effect(e *effect.Effect) {
 	by := string(e.Word())
 	switch e.Word() {
 	case effect.ReadSecret:
-		l.label(effect.LabelSecret, by)
+		l.addLabel(effect.LabelSecret, by)
 	case effect.ReadClipboard:
-		l.label(effect.LabelPrivate, by)
+		l.addLabel(effect.LabelPrivate, by)
 	case effect.ReadFile:
-		l.read(e)
+		l.addRead(e)
 	case effect.HTTPRequest:
 		if !e.Trusted {
-			l.label(effect.LabelUntrusted, by)
+			l.addLabel(effect.LabelUntrusted, by)
 		}
 	case effect.Dynamic:
 		if e.Cause == effect.CauseTool || e.Cause == effect.CauseReader { // no one knows whose words it returns
-			l.label(effect.LabelUntrusted, l.c.Action.Type)
+			l.addLabel(effect.LabelUntrusted, l.c.Action.Type)
 		}
 	case effect.SendSecret:
-		l.sent(e)
+		l.addSent(e)
 	case effect.SendData, effect.SendMessage:
 		for _, label := range e.Labels {
-			l.data(label, by)
+			l.addDataLabel(label, by)
 		}
-		l.sent(e)
+		l.addSent(e)
 	}
 }
 
-// read adds what the read of a file brings in.
-func (l *learner) read(e *effect.Effect) {
+// addRead adds what the read of a file brings in.
+func (l *learner) addRead(e *effect.Effect) {
 	if e.Path == "" || e.Cause == effect.CauseUnshown || e.Sure == effect.May {
 		return
 	}
 	place := l.c.At()
 	if place.Origin != nil && !e.Pattern {
 		for _, label := range place.Origin(e.Path) {
-			l.data(label, "read_file")
+			l.addDataLabel(label, "read_file")
 		}
 		if l.shows(e) && !slices.ContainsFunc(l.c.Effects, func(o effect.Effect) bool { return o.Kind == effect.RunCode && o.Path == e.Path }) {
 			l.d.Shown = append(l.d.Shown, e.Path)
@@ -233,12 +233,12 @@ func (l *learner) read(e *effect.Effect) {
 		if l.signsIn(e) {
 			return
 		}
-		l.label(effect.LabelSecret, "read_file")
-		if listed("browser_data", e) {
-			l.label(effect.LabelPrivate, "read_file")
+		l.addLabel(effect.LabelSecret, "read_file")
+		if onList("browser_data", e) {
+			l.addLabel(effect.LabelPrivate, "read_file")
 		}
 	case !place.Inside(e.Path, e.Pattern, e.Tree) && private(e, place.Home):
-		l.label(effect.LabelPrivate, "read_file")
+		l.addLabel(effect.LabelPrivate, "read_file")
 	}
 }
 
@@ -246,28 +246,28 @@ func (l *learner) read(e *effect.Effect) {
 // file tool, or of a program that prints files. Counting its words does not.
 func (l *learner) shows(e *effect.Effect) bool {
 	return l.c.Action.Type != "execute_command" || slices.ContainsFunc(l.c.Effects, func(o effect.Effect) bool {
-		return o.Kind == effect.Execute && slices.Contains(printing, o.Program) && o.From.Start <= e.From.Start && e.From.End <= o.From.End
+		return o.Kind == effect.Execute && slices.Contains(printPrograms, o.Program) && o.From.Start <= e.From.Start && e.From.End <= o.From.End
 	})
 }
 
-// printing are the programs that print files as they are.
-var printing = []string{"bat", "batcat", "cat", "get-content", "head", "less", "more", "most", "nl", "sed", "tac", "tail", "type", "view"}
+// printPrograms are the programs that print files as they are.
+var printPrograms = []string{"bat", "batcat", "cat", "get-content", "head", "less", "more", "most", "nl", "sed", "tac", "tail", "type", "view"}
 
 // signsIn reports whether a file is read by a program that signs in with it, and
 // shows nothing of it.
 func (l *learner) signsIn(e *effect.Effect) bool {
 	return slices.ContainsFunc(l.c.Effects, func(o effect.Effect) bool {
-		return o.Kind == effect.Execute && slices.Contains(signing, o.Program) && o.From.Start <= e.From.Start && e.From.End <= o.From.End && e.From.End > 0
+		return o.Kind == effect.Execute && slices.Contains(keyPrograms, o.Program) && o.From.Start <= e.From.Start && e.From.End <= o.From.End && e.From.End > 0
 	})
 }
 
-// signing are the programs that sign in with the keys that their arguments name.
-var signing = []string{"ssh", "ssh-add", "ssh-keygen", "scp", "sftp", "rsync"}
+// keyPrograms are the programs that sign in with the keys that their arguments name.
+var keyPrograms = []string{"ssh", "ssh-add", "ssh-keygen", "scp", "sftp", "rsync"}
 
 // private reports whether a file outside the workspace is the user's own: it lies
 // below the home folder, and not in a folder that programs keep for themselves.
 func private(e *effect.Effect, home string) bool {
-	if listed("private_messages", e) || listed("browser_data", e) {
+	if onList("private_messages", e) || onList("browser_data", e) {
 		return true
 	}
 	if home == "" || e.Pattern && strings.HasPrefix(e.Path, "*") {
@@ -277,12 +277,12 @@ func private(e *effect.Effect, home string) bool {
 	if !below || rest[0] == '.' || strings.Contains(rest, "/.") {
 		return false
 	}
-	return !listed("library_files", e)
+	return !onList("library_files", e)
 }
 
-// listed reports whether an effect touches a file of a list of package knowledge.
-func listed(list string, e *effect.Effect) bool {
-	globs, err := lists[list]()
+// onList reports whether an effect touches a file of a list of package knowledge.
+func onList(list string, e *effect.Effect) bool {
+	globs, err := fileLists[list]()
 	if err != nil {
 		return list != "library_files"
 	}
@@ -290,7 +290,7 @@ func listed(list string, e *effect.Effect) bool {
 	return ok
 }
 
-var lists = map[string]func() (*effect.Globs, error){
+var fileLists = map[string]func() (*effect.Globs, error){
 	"private_messages": sync.OnceValues(func() (*effect.Globs, error) { return globsOf("private_messages") }),
 	"browser_data":     sync.OnceValues(func() (*effect.Globs, error) { return globsOf("browser_data") }),
 	"library_files":    sync.OnceValues(func() (*effect.Globs, error) { return globsOf("library_files") }),
@@ -304,20 +304,20 @@ func globsOf(list string) (*effect.Globs, error) {
 // tool adds what a tool brings in by its name: pages, mail, results of servers.
 func (l *learner) tool(name string) {
 	if strings.HasPrefix(name, "browser_") {
-		l.label(effect.LabelUntrusted, name)
+		l.addLabel(effect.LabelUntrusted, name)
 	}
 	own := name[strings.LastIndex(name, "__")+1:]
 	if _, list := knowledge.Verb(own); list != "reads" {
 		return
 	}
 	if slices.ContainsFunc(knowledge.Words(name), func(word string) bool { return knowledge.VerbIn(word, "messages") }) {
-		l.label(effect.LabelPrivate, name)
-		l.label(effect.LabelUntrusted, name)
+		l.addLabel(effect.LabelPrivate, name)
+		l.addLabel(effect.LabelUntrusted, name)
 	}
 }
 
-// sent adds what goes to a host or a recipient.
-func (l *learner) sent(e *effect.Effect) {
+// addSent adds what goes to a host or a recipient.
+func (l *learner) addSent(e *effect.Effect) {
 	to := e.Host
 	if to == "" {
 		to = e.Target
@@ -334,7 +334,7 @@ func (l *learner) sent(e *effect.Effect) {
 			size = int64(len(data))
 		}
 	}
-	to = cut(to)
+	to = shorten(to)
 	if i := slices.IndexFunc(l.d.Sent, func(s Sent) bool { return s.To == to }); i >= 0 {
 		l.d.Sent[i].Bytes = max(l.d.Sent[i].Bytes, size)
 		return

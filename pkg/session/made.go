@@ -8,29 +8,29 @@ import (
 
 // Made says nothing of files that changed longer after the session wrote to them than a
 // command takes.
-const longestRun = 10 * 60 // seconds
+const maxRunTime = 10 * 60 // seconds
 
-// noted is for how long a write to what the session made needs no new entry.
-const noted = 60 // seconds
+// madeFor is for how long a write to what the session made needs no new entry.
+const madeFor = 60 // seconds
 
-// madeAt returns the index of what the session made that is a path or a folder above it, or -1.
-func (r *Record) madeAt(path string) int {
+// madeIndex returns the index of what the session made that is a path or a folder above it, or -1.
+func (r *Record) madeIndex(path string) int {
 	return slices.IndexFunc(r.Made, func(m Made) bool { return m.Path == path || strings.HasPrefix(path, m.Path+"/") })
 }
 
-// makes reports whether a path that is written now is to be noted.
-func (r *Record) makes(path string, now int64) bool {
-	i := r.madeAt(path)
-	return len(path) <= maxPath && (i < 0 || now-r.Made[i].Last >= noted)
+// isNewlyMade reports whether a path that is written now is to be noted.
+func (r *Record) isNewlyMade(path string, now int64) bool {
+	i := r.madeIndex(path)
+	return len(path) <= maxPath && (i < 0 || now-r.Made[i].Last >= madeFor)
 }
 
-// make notes that the session writes to what it has made, or creates it.
-func (r *Record) make(path string, now int64) bool {
-	if !r.makes(path, now) {
+// noteMade notes that the session writes to what it has made, or creates it.
+func (r *Record) noteMade(path string, now int64) bool {
+	if !r.isNewlyMade(path, now) {
 		return false
 	}
 	m := Made{Path: path, From: now}
-	if i := r.madeAt(path); i >= 0 {
+	if i := r.madeIndex(path); i >= 0 {
 		m = r.Made[i]
 		r.Made = slices.Delete(r.Made, i, i+1)
 	} else if len(r.Made) == maxMade {
@@ -46,9 +46,9 @@ func (r *Record) make(path string, now int64) bool {
 func (s *Session) Made(path string) bool {
 	made, asked := s.made[path]
 	if !asked {
-		if i := s.rec.madeAt(path); i >= 0 && s.disk != nil {
+		if i := s.rec.madeIndex(path); i >= 0 && s.disk != nil {
 			m := s.rec.Made[i]
-			made = s.disk.Intact(path, time.Unix(m.From-2, 0), time.Unix(m.Last+longestRun, 0))
+			made = s.disk.Intact(path, time.Unix(m.From-2, 0), time.Unix(m.Last+maxRunTime, 0))
 		}
 		if s.made == nil {
 			s.made = map[string]bool{}
@@ -58,8 +58,8 @@ func (s *Session) Made(path string) bool {
 	return made
 }
 
-// ToldMade returns the paths for which Made was true, in their order.
-func (s *Session) ToldMade() (out []string) {
+// MadePaths returns the paths for which Made was true, in their order.
+func (s *Session) MadePaths() (out []string) {
 	for path, made := range s.made {
 		if made {
 			out = append(out, path)

@@ -9,23 +9,23 @@ import (
 )
 
 // A flow says how much of a value that the session has read an action carries.
-type flow uint8
+type carriedPart uint8
 
 const (
-	flowsNot flow = iota
-	flowsPart
-	flowsWhole
+	carriesNone carriedPart = iota
+	carriesPart
+	carriesWhole
 )
 
 // A matcher finds values in texts. It does not change once it is made, so that the
 // actions of a session share it.
 type matcher struct {
-	values []Value
-	filter []uint64         // a bit for each tag that a piece of a value has
-	mask   uint32           // of the tag's bits that choose the bit
-	slots  []slot           // by hash, open: a power of two of them, at most half of them taken
-	pieces []int            // different ones, by value
-	heads  map[uint32][]int // indices of the values that are known by their whole alone, by the tag of their beginning
+	values       []Value
+	filter       []uint64         // a bit for each tag that a piece of a value has
+	mask         uint32           // of the tag's bits that choose the bit
+	slots        []slot           // by hash, open: a power of two of them, at most half of them taken
+	pieces       []int            // different ones, by value
+	byFirstPiece map[uint32][]int // indices of the values that are known by their whole alone, by the tag of their beginning
 }
 
 // A slot says which value has a piece of some hash.
@@ -34,21 +34,21 @@ type slot struct {
 	value int // counted from 1; 0 for a free slot
 }
 
-// leastFilter is the size of the smallest filter, as a power of two.
-const leastFilter = 6
+// minFilterBits is the size of the smallest filter, as a power of two.
+const minFilterBits = 6
 
 func newMatcher(values []Value) *matcher {
 	n := len(values)
 	for i := range values {
 		n += len(values[i].Pieces) / keptSize
 	}
-	size := min(max(mathbits.Len(uint(32*n)), leastFilter), tagBits)
-	m := &matcher{values: values, filter: make([]uint64, 1<<size/64), mask: 1<<size - 1, slots: make([]slot, 1<<mathbits.Len(uint(2*n))), pieces: make([]int, len(values)), heads: map[uint32][]int{}}
+	size := min(max(mathbits.Len(uint(32*n)), minFilterBits), tagBits)
+	m := &matcher{values: values, filter: make([]uint64, 1<<size/64), mask: 1<<size - 1, slots: make([]slot, 1<<mathbits.Len(uint(2*n))), pieces: make([]int, len(values)), byFirstPiece: map[uint32][]int{}}
 	for i := range values {
 		v := &values[i]
 		if len(v.Pieces) == 0 {
 			m.mark(v.Tag)
-			m.heads[v.Tag] = append(m.heads[v.Tag], i)
+			m.byFirstPiece[v.Tag] = append(m.byFirstPiece[v.Tag], i)
 		}
 		v.eachPiece(func(tag uint32, sum uint64) {
 			m.mark(tag)
@@ -77,87 +77,87 @@ func (m *matcher) slot(at uint64) *slot { return &m.slots[at&uint64(len(m.slots)
 // A search is one look at the texts of an action. It belongs to one goroutine.
 type search struct {
 	*matcher
-	h    *hasher
-	left int // pieces that may still be compared
-	met  map[slot]bool
+	h          *hasher
+	piecesLeft int // pieces that may still be compared
+	seenSlots  map[slot]bool
 }
 
 func (m *matcher) search(key [32]byte) *search {
-	return &search{matcher: m, h: newHasher(key), left: maxHashed}
+	return &search{matcher: m, h: newHasher(key), piecesLeft: maxHashed}
 }
 
 // find returns the values that a text holds, by index, and how much of each; nil if
 // it holds none.
-func (s *search) find(text string) (found map[int]flow) {
-	clear(s.met)
+func (s *search) find(text string) (found map[int]carriedPart) {
+	clear(s.seenSlots)
 	for i := 0; i+pieceSize <= len(text); i++ {
 		piece := pieceAt(text, i)
-		tag := s.h.tag(piece)
+		tag := s.h.pieceTag(piece)
 		if s.filter[tag&s.mask/64]&(1<<(tag&s.mask%64)) == 0 {
 			continue
 		}
-		if s.left--; s.left < 0 {
+		if s.piecesLeft--; s.piecesLeft < 0 {
 			break
 		}
-		for _, v := range s.heads[tag] {
-			if s.whole(text, i, v) {
-				found = with(found, v, flowsPart)
+		for _, v := range s.byFirstPiece[tag] {
+			if s.holdsWhole(text, i, v) {
+				found = addFound(found, v, carriesPart)
 			}
 		}
-		sum := s.h.piece(piece)
+		sum := s.h.pieceHash(piece)
 		for at := sum; s.slot(at).value != 0; at++ {
 			if have := *s.slot(at); have.sum == sum {
-				if s.met == nil {
-					s.met = map[slot]bool{}
+				if s.seenSlots == nil {
+					s.seenSlots = map[slot]bool{}
 				}
-				s.met[have] = true
+				s.seenSlots[have] = true
 			}
 		}
 	}
 	count := map[int]int{}
-	for have := range s.met {
+	for have := range s.seenSlots {
 		v := have.value - 1
 		if count[v]++; count[v] >= s.pieces[v] {
-			found = with(found, v, flowsWhole)
+			found = addFound(found, v, carriesWhole)
 		} else {
-			found = with(found, v, flowsPart)
+			found = addFound(found, v, carriesPart)
 		}
 	}
 	return found
 }
 
-func with(found map[int]flow, value int, f flow) map[int]flow {
+func addFound(found map[int]carriedPart, value int, f carriedPart) map[int]carriedPart {
 	if found == nil {
-		found = map[int]flow{}
+		found = map[int]carriedPart{}
 	}
 	found[value] = max(found[value], f)
 	return found
 }
 
-// whole reports whether a text holds a value from i on: a private word between others.
-func (s *search) whole(text string, i, value int) bool {
+// holdsWhole reports whether a text holds a value from i on: a private word between others.
+func (s *search) holdsWhole(text string, i, value int) bool {
 	v := &s.values[value]
 	end := i + v.Length
-	if end > len(text) || v.Private && !alone(text, i, end) {
+	if end > len(text) || v.Private && !isWord(text, i, end) {
 		return false
 	}
-	return hmac.Equal(s.h.of(text[i:end])[:sumSize], v.Sum)
+	return hmac.Equal(s.h.hash(text[i:end])[:sumSize], v.Sum)
 }
 
-// alone reports whether a part of a text is a word: nothing that belongs to one
+// isWord reports whether a part of a text is a word: nothing that belongs to one
 // is beside it.
-func alone(text string, start, end int) bool {
+func isWord(text string, start, end int) bool {
 	at := func(i int) byte {
 		if i < 0 || i >= len(text) {
 			return ' '
 		}
 		return text[i]
 	}
-	return !joins(at(start-1), at(start-2)) && !joins(at(end), at(end+1))
+	return !continuesWord(at(start-1), at(start-2)) && !continuesWord(at(end), at(end+1))
 }
 
-// joins reports whether a word goes on with a byte, behind which beyond stands.
-func joins(near, beyond byte) bool {
+// continuesWord reports whether a word goes on with a byte, behind which beyond stands.
+func continuesWord(near, beyond byte) bool {
 	if near == '.' || near == '-' {
 		near = beyond
 	} else if near == '@' || near == '_' {
@@ -166,14 +166,14 @@ func joins(near, beyond byte) bool {
 	return '0' <= near && near <= '9' || 'a' <= near|0x20 && near|0x20 <= 'z'
 }
 
-// flows returns how much of the values a case carries out.
-func (m *matcher) flows(key [32]byte, c *analysis.Case) flow {
+// carries returns how much of the values a case carries out.
+func (m *matcher) carries(key [32]byte, c *analysis.Case) carriedPart {
 	o := c.Outgoing()
 	if o == nil {
-		return flowsNot
+		return carriesNone
 	}
 	s := m.search(key)
-	worst := flowsNot
+	worst := carriesNone
 	for _, text := range o.Said {
 		for _, f := range s.find(text) {
 			worst = max(worst, f)
@@ -181,22 +181,22 @@ func (m *matcher) flows(key [32]byte, c *analysis.Case) flow {
 	}
 	for _, text := range o.Signing {
 		for i := range s.find(text) {
-			if !m.values[i].belongs(o.Hosts) && !trusted(c) {
-				worst = max(worst, flowsPart)
+			if !m.values[i].belongsTo(o.Hosts) && !trusted(c) {
+				worst = max(worst, carriesPart)
 			}
 		}
 	}
-	if (s.left < 0 || o.Cut) && !o.Perhaps {
-		worst = max(worst, flowsPart)
+	if (s.piecesLeft < 0 || o.Cut) && !o.Perhaps {
+		worst = max(worst, carriesPart)
 	}
 	if o.Perhaps {
-		worst = min(worst, flowsPart)
+		worst = min(worst, carriesPart)
 	}
 	return worst
 }
 
-// tells reports whether one of the texts holds a part of a credential.
-func (m *matcher) tells(key [32]byte, texts []string) bool {
+// holdsCredential reports whether one of the texts holds a part of a credential.
+func (m *matcher) holdsCredential(key [32]byte, texts []string) bool {
 	s := m.search(key)
 	for _, text := range texts {
 		for i := range s.find(text) {
@@ -205,7 +205,7 @@ func (m *matcher) tells(key [32]byte, texts []string) bool {
 			}
 		}
 	}
-	return s.left < 0
+	return s.piecesLeft < 0
 }
 
 // trusted reports whether all places that a case contacts are trusted.

@@ -31,7 +31,7 @@ func TestMatcher(t *testing.T) { // not parallel: allocations are counted
 	var values []Value
 	var texts []string
 	for i := range 300 {
-		text := drawn(r, leastValue+r.IntN(40))
+		text := drawn(r, minValue+r.IntN(40))
 		switch {
 		case i%10 == 0:
 			text = fmt.Sprint(r.Uint64N(1<<60) + 1<<60) // digits alone
@@ -44,15 +44,15 @@ func TestMatcher(t *testing.T) { // not parallel: allocations are counted
 	}
 	m := newMatcher(values)
 	for i, text := range texts {
-		for n := leastValue; n <= len(text); n++ {
+		for n := minValue; n <= len(text); n++ {
 			at := r.IntN(len(text) - n + 1)
 			said := drawn(r, r.IntN(50)) + " x=" + text[at:at+n] + "&" + drawn(r, r.IntN(50))
 			got := m.search(key).find(said)[i]
-			want := flowsNot
+			want := carriesNone
 			switch {
 			case len(values[i].Pieces) == 0:
 				if strings.Contains(said, text) {
-					want = flowsPart
+					want = carriesPart
 				}
 			default:
 				want = values[i].flowOf(h, said)
@@ -67,26 +67,26 @@ func TestMatcher(t *testing.T) { // not parallel: allocations are counted
 	if n := testing.AllocsPerRun(10, func() { none.find(text) }); n > 0 {
 		t.Errorf("%v allocations for a text that holds nothing", n)
 	}
-	if none.left < maxHashed-12*len(text)/10 { // 11 looks, of which one in ten may be taken for a piece
-		t.Errorf("%d of %d runs were compared", maxHashed-none.left, 11*len(text))
+	if none.piecesLeft < maxHashed-12*len(text)/10 { // 11 looks, of which one in ten may be taken for a piece
+		t.Errorf("%d of %d runs were compared", maxHashed-none.piecesLeft, 11*len(text))
 	}
 }
 
 // flowOf returns how much of a value a text holds, looked for piece by piece.
-func (v *Value) flowOf(h *hasher, text string) flow {
+func (v *Value) flowOf(h *hasher, text string) carriedPart {
 	sums := map[uint64]bool{}
 	for i := 0; i+pieceSize <= len(text); i++ {
-		sums[h.piece(pieceAt(text, i))] = true
+		sums[h.pieceHash(pieceAt(text, i))] = true
 	}
 	some, all := false, true
 	v.eachPiece(func(_ uint32, sum uint64) { some, all = some || sums[sum], all && sums[sum] })
 	switch {
 	case all:
-		return flowsWhole
+		return carriesWhole
 	case some:
-		return flowsPart
+		return carriesPart
 	}
-	return flowsNot
+	return carriesNone
 }
 
 // TestPrivateWords: a word of a private file is found between others, however many

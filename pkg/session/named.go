@@ -15,22 +15,22 @@ import (
 // A Prompt is what a user has named in one prompt, of which it is not yet known whether the
 // user has written it.
 type Prompt struct {
-	ID    string            `json:"id,omitempty"` // given by the host
-	Sum   string            `json:"sum"`          // keyed hash of the text
-	Named []grounding.Named `json:"named,omitempty"`
-	Words []byte            `json:"words,omitempty"` // short keyed hashes of the names in it
-	Heed  []byte            `json:"heed,omitempty"`  // what it is known by
-	At    int64             `json:"at"`
+	ID         string            `json:"id,omitempty"` // given by the host
+	Sum        string            `json:"sum"`          // keyed hash of the text
+	Named      []grounding.Named `json:"named,omitempty"`
+	NameHashes []byte            `json:"words,omitempty"` // short keyed hashes of the names in it
+	PromptKey  []byte            `json:"heed,omitempty"`  // what it is known by
+	At         int64             `json:"at"`
 }
 
 // Bounds of what is kept of prompts.
 const (
-	maxObjects = 64
-	maxPending = 16
-	maxHeeded  = 256
-	heededSize = 8
-	maxWords   = 256  // names of one prompt
-	maxSpoken  = 2048 // names of all
+	maxObjects     = 64
+	maxPending     = 16
+	maxPromptKeys  = 256
+	promptKeySize  = 8
+	maxWords       = 256  // names of one prompt
+	maxPromptNames = 2048 // names of all
 )
 
 // NameKey returns what a name is kept as.
@@ -45,8 +45,8 @@ func (s *Store) sumOf(text string) []byte {
 // Prompted keeps what a prompt names. With pending it counts only once [Store.Settle] says
 // that the user has written the prompt. clean takes credentials out of the words.
 func (s *Store) Prompted(ctx context.Context, loaded *Session, id, text string, pending bool, clean func(string) string) error {
-	p := Prompt{ID: cut(id), Sum: s.promptSum(text), At: s.now()}
-	if p.Heed = s.heed(id, p.Sum); loaded.rec.heeded(p.Heed) {
+	p := Prompt{ID: shorten(id), Sum: s.promptSum(text), At: s.now()}
+	if p.PromptKey = s.promptKey(id, p.Sum); loaded.rec.hasPrompt(p.PromptKey) {
 		return nil // the host's event once more
 	}
 	named, words := grounding.Extract(text, maxWords)
@@ -54,32 +54,32 @@ func (s *Store) Prompted(ctx context.Context, loaded *Session, id, text string, 
 	for i := range p.Named {
 		n := &p.Named[i]
 		if n.Name != grounding.Everything {
-			n.Name, n.Said = s.NameKey(n.Name), cut(clean(n.Said))
+			n.Name, n.Said = s.NameKey(n.Name), shorten(clean(n.Said))
 		}
 	}
 	for _, w := range words {
-		p.Words = append(p.Words, s.short(w)...)
+		p.NameHashes = append(p.NameHashes, s.nameHash(w)...)
 	}
 	d := &Delta{Prompt: &p}
 	if !pending {
-		d.Spoken, d.Prompt = &p, nil
+		d.UserPrompt, d.Prompt = &p, nil
 	}
 	return s.Add(ctx, loaded, d)
 }
 
-// heed returns what a prompt with an ID is known by; nil for one without.
-func (s *Store) heed(id, sum string) []byte {
+// promptKey returns what a prompt with an ID is known by; nil for one without.
+func (s *Store) promptKey(id, sum string) []byte {
 	if id == "" {
 		return nil
 	}
-	return s.sumOf("prompt " + sum + " " + id)[:heededSize]
+	return s.sumOf("prompt " + sum + " " + id)[:promptKeySize]
 }
 
-// heeded reports whether a prompt has been taken for the user's before: what the user has said
+// hasPrompt reports whether a prompt has been taken for the user's before: what the user has said
 // since counts.
-func (r *Record) heeded(sum []byte) bool {
-	for i := 0; len(sum) > 0 && i+heededSize <= len(r.Heeded); i += heededSize {
-		if bytes.Equal(r.Heeded[i:i+heededSize], sum) {
+func (r *Record) hasPrompt(sum []byte) bool {
+	for i := 0; len(sum) > 0 && i+promptKeySize <= len(r.PromptKeys); i += promptKeySize {
+		if bytes.Equal(r.PromptKeys[i:i+promptKeySize], sum) {
 			return true
 		}
 	}
@@ -95,10 +95,10 @@ func (s *Store) promptSum(text string) string {
 func (s *Store) Settle(ctx context.Context, loaded *Session, id, text string, written bool) error {
 	sum := s.promptSum(text)
 	for _, p := range loaded.rec.Prompts {
-		if p.ID == cut(id) && p.Sum == sum {
-			d := &Delta{Settled: []string{p.Sum}}
+		if p.ID == shorten(id) && p.Sum == sum {
+			d := &Delta{SettledPrompts: []string{p.Sum}}
 			if written {
-				d.Spoken = &p
+				d.UserPrompt = &p
 			}
 			return s.Add(ctx, loaded, d)
 		}
@@ -116,22 +116,22 @@ func (s *Session) Pending() (ids []string) {
 
 // Named returns what the user has named in this session, the newest last, and whether the
 // user has written anything at all.
-func (s *Session) Named() (list []grounding.Named, spoken bool) { return s.rec.Named, s.rec.Spoken }
+func (s *Session) Named() (list []grounding.Named, spoken bool) { return s.rec.Named, s.rec.HasPrompt }
 
-// speak adds prompts to a record and reports whether that changes it.
-func (r *Record) speak(d *Delta) bool {
-	if len(d.Settled) > 0 {
-		r.Prompts = slices.DeleteFunc(slices.Clone(r.Prompts), func(p Prompt) bool { return slices.Contains(d.Settled, p.Sum) })
+// addPrompts adds prompts to a record and reports whether that changes it.
+func (r *Record) addPrompts(d *Delta) bool {
+	if len(d.SettledPrompts) > 0 {
+		r.Prompts = slices.DeleteFunc(slices.Clone(r.Prompts), func(p Prompt) bool { return slices.Contains(d.SettledPrompts, p.Sum) })
 	}
 	if d.Prompt != nil {
 		r.Prompts = append(slices.Clone(r.Prompts), *d.Prompt)
 		r.Prompts = r.Prompts[max(0, len(r.Prompts)-maxPending):]
 	}
-	if d.Spoken != nil {
-		r.Spoken = true
-		r.Heeded = append(slices.Clone(r.Heeded), d.Spoken.Heed...)
-		r.Heeded = r.Heeded[max(0, len(r.Heeded)-maxHeeded*heededSize):]
-		for _, n := range d.Spoken.Named {
+	if d.UserPrompt != nil {
+		r.HasPrompt = true
+		r.PromptKeys = append(slices.Clone(r.PromptKeys), d.UserPrompt.PromptKey...)
+		r.PromptKeys = r.PromptKeys[max(0, len(r.PromptKeys)-maxPromptKeys*promptKeySize):]
+		for _, n := range d.UserPrompt.Named {
 			if n.Name == grounding.Everything {
 				r.Named = slices.DeleteFunc(slices.Clone(r.Named), func(o grounding.Named) bool { return !o.Not })
 				continue
@@ -143,8 +143,8 @@ func (r *Record) speak(d *Delta) bool {
 			r.Named = append(r.Named, n)
 		}
 		r.Named = r.Named[max(0, len(r.Named)-maxObjects):]
-		r.Words = append(slices.Clone(r.Words), d.Spoken.Words...)
-		r.Words = r.Words[max(0, len(r.Words)-maxSpoken*shortSize):]
+		r.NameHashes = append(slices.Clone(r.NameHashes), d.UserPrompt.NameHashes...)
+		r.NameHashes = r.NameHashes[max(0, len(r.NameHashes)-maxPromptNames*nameHashSize):]
 	}
-	return len(d.Settled) > 0 || d.Prompt != nil || d.Spoken != nil
+	return len(d.SettledPrompts) > 0 || d.Prompt != nil || d.UserPrompt != nil
 }

@@ -17,24 +17,24 @@ import (
 // clones are built as the workspace is. The account is learned from what git or gh
 // said about the workspace, by commands that say nothing else.
 
-// asking are the commands whose answers name where the workspace comes from.
-var asking = []string{
+// originCommands are the commands whose answers name where the workspace comes from.
+var originCommands = []string{
 	"git remote -v", "git remote --verbose", "git remote get-url origin", "git config --get remote.origin.url", "git config remote.origin.url",
 	"git ls-remote --get-url origin", "gh repo view --json nameWithOwner", "gh repo view --json nameWithOwner -q .nameWithOwner", "gh repo view --json nameWithOwner --jq .nameWithOwner",
 }
 
 var (
-	// cloning is a command that clones one repository and does nothing else.
-	cloning = prefilter.Lazy(`^(?:git clone(?: (?:--depth[ =][0-9]+|(?:-b |--branch[ =])[A-Za-z0-9._/]+|--single-branch|--no-tags|-q|--quiet))* ([A-Za-z0-9][A-Za-z0-9@:/._-]*)|gh repo clone ([A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+))(?: [A-Za-z0-9./_~][A-Za-z0-9./_-]*)?$`)
-	// address is that of a repository: its host, and the account on it.
-	address = prefilter.Lazy(`^(?:https://|ssh://git@|git@)([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)(?::22)?[:/]([A-Za-z0-9][A-Za-z0-9._-]*)/[A-Za-z0-9._/-]+$`)
-	// answer is that of gh.
-	answer = prefilter.Lazy(`^(?:\{"nameWithOwner":")?([A-Za-z0-9][A-Za-z0-9-]*)/[A-Za-z0-9._-]+(?:"\})?$`)
+	// cloneCommand is a command that clones one repository and does nothing else.
+	cloneCommand = prefilter.Lazy(`^(?:git clone(?: (?:--depth[ =][0-9]+|(?:-b |--branch[ =])[A-Za-z0-9._/]+|--single-branch|--no-tags|-q|--quiet))* ([A-Za-z0-9][A-Za-z0-9@:/._-]*)|gh repo clone ([A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+))(?: [A-Za-z0-9./_~][A-Za-z0-9./_-]*)?$`)
+	// repositoryURL is that of a repository: its host, and the account on it.
+	repositoryURL = prefilter.Lazy(`^(?:https://|ssh://git@|git@)([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)(?::22)?[:/]([A-Za-z0-9][A-Za-z0-9._-]*)/[A-Za-z0-9._/-]+$`)
+	// ghAnswer is that of gh.
+	ghAnswer = prefilter.Lazy(`^(?:\{"nameWithOwner":")?([A-Za-z0-9][A-Za-z0-9-]*)/[A-Za-z0-9._-]+(?:"\})?$`)
 )
 
 // ownerOf returns the host and the account of a repository's address; "" if it has no such form.
 func ownerOf(url string) string {
-	m := address().FindStringSubmatch(url)
+	m := repositoryURL().FindStringSubmatch(url)
 	if m == nil || strings.Contains(url, "..") || strings.Contains(url[len("https://"):], "//") {
 		return ""
 	}
@@ -44,7 +44,7 @@ func ownerOf(url string) string {
 // owners returns the account that the answer of a command says the workspace comes from.
 func owners(c *analysis.Case, texts []string) []string {
 	command := strings.TrimSpace(c.Action.Text("command"))
-	if len(texts) != 1 || c.Action.Type != "execute_command" || !slices.Contains(asking, command) || !topmost(c) {
+	if len(texts) != 1 || c.Action.Type != "execute_command" || !slices.Contains(originCommands, command) || !inWorkspaceRepository(c) {
 		return nil
 	}
 	owner := ""
@@ -56,7 +56,7 @@ func owners(c *analysis.Case, texts []string) []string {
 			continue
 		}
 		one := ownerOf(line)
-		if m := answer().FindStringSubmatch(line); m != nil && strings.HasPrefix(command, "gh ") {
+		if m := ghAnswer().FindStringSubmatch(line); m != nil && strings.HasPrefix(command, "gh ") {
 			one = "github.com/" + strings.ToLower(m[1])
 		}
 		if one == "" || owner != "" && one != owner || !configured(c, one) {
@@ -70,9 +70,9 @@ func owners(c *analysis.Case, texts []string) []string {
 	return []string{owner}
 }
 
-// topmost reports whether the working folder is part of the workspace's own repository:
+// inWorkspaceRepository reports whether the working folder is part of the workspace's own repository:
 // no other one begins between it and the root.
-func topmost(c *analysis.Case) bool {
+func inWorkspaceRepository(c *analysis.Case) bool {
 	place := c.At()
 	if place.Origin != nil && len(place.Origin(place.CWD)) > 0 || place.Script == nil {
 		return false
@@ -101,8 +101,8 @@ func configured(c *analysis.Case, owner string) bool {
 	return true
 }
 
-// repoints reports whether an action may change where the workspace seems to come from.
-func repoints(c *analysis.Case) bool {
+// changesOrigin reports whether an action may change where the workspace seems to come from.
+func changesOrigin(c *analysis.Case) bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 		switch {
 		case e.Kind == effect.WriteFile || e.Kind == effect.Persist:
@@ -126,13 +126,13 @@ func repoints(c *analysis.Case) bool {
 	})
 }
 
-// own takes from a delta the clone of a repository that belongs to the account that
+// dropOwnClone takes from a delta the clone of a repository that belongs to the account that
 // the workspace comes from.
-func (s *Session) own(c *analysis.Case, d *Delta) {
-	if d.Repointed || s.repointed() || len(s.rec.Owners) == 0 {
+func (s *Session) dropOwnClone(c *analysis.Case, d *Delta) {
+	if d.OriginChanged || s.originChanged() || len(s.rec.Owners) == 0 {
 		return
 	}
-	m := cloning().FindStringSubmatch(strings.TrimSpace(c.Action.Text("command")))
+	m := cloneCommand().FindStringSubmatch(strings.TrimSpace(c.Action.Text("command")))
 	if m == nil || c.Action.Type != "execute_command" {
 		return
 	}

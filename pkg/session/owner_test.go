@@ -48,13 +48,13 @@ func TestOwners(t *testing.T) {
 			c := an.Recall(parse(t, `{"type":"execute_command","payload":{"command":`+string(command)+`}}`), memory)
 			asked = slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.RunCode && len(e.Labels) > 0 })
 			d := s.Learn(c, nil, false)
-			if err := s.Holds(t.Context(), memory, c, &d); err != nil {
+			if err := s.AddSecretFiles(t.Context(), memory, c, &d); err != nil {
 				t.Fatal(err)
 			}
 			if err := s.Add(t.Context(), memory, &d); err != nil {
 				t.Fatal(err)
 			}
-			ran := Ran{Cases: []*analysis.Case{c}}
+			ran := Completed{Cases: []*analysis.Case{c}}
 			if one.result != "" {
 				ran.Texts = []string{one.result}
 			}

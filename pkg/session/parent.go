@@ -2,8 +2,8 @@ package session
 
 import "slices"
 
-// maxAbove is how many sessions a session began in, one in the other.
-const maxAbove = 8
+// maxParents is how many sessions a session began in, one in the other.
+const maxParents = 8
 
 // A Lineage identifies the parent session and the processes in which a session of a host began.
 type Lineage struct {
@@ -27,7 +27,7 @@ func (s *Store) begin(sh shelf, k Key, from Lineage) (r, parent *Record, err err
 	var above []string
 	if from.Processes != nil {
 		if all := from.Processes(); len(all) > 0 {
-			r.Process, above = cut(all[0]), all[1:min(len(all), maxAncestors)]
+			r.Process, above = shorten(all[0]), all[1:min(len(all), maxAncestors)]
 		}
 	}
 	if from.Parent != "" && from.Parent != k.ID {
@@ -35,12 +35,12 @@ func (s *Store) begin(sh shelf, k Key, from Lineage) (r, parent *Record, err err
 	} else if from.Parent == "" && len(above) > 0 {
 		parent, err = s.startedBy(sh, k, above)
 	}
-	if err != nil || parent == nil || !parent.live(s.now(), s.opts.Keep) {
+	if err != nil || parent == nil || !parent.active(s.now(), s.opts.Keep) {
 		return r, nil, err
 	}
 	r.Parent = parent.ID
 	if parent.Host != k.Host {
-		r.Above = parent.Host
+		r.ParentHost = parent.Host
 	}
 	return r, parent, nil
 }
@@ -51,7 +51,7 @@ func (s *Store) startedBy(sh shelf, k Key, above []string) (parent *Record, err 
 	nearest := len(above)
 	err = records(sh, func(_ []byte, o *Record) error {
 		i := slices.Index(above, o.Process)
-		if i < 0 || o.User != k.User || o.Key == k || !o.live(s.now(), s.opts.Keep) {
+		if i < 0 || o.User != k.User || o.Key == k || !o.active(s.now(), s.opts.Keep) {
 			return nil
 		}
 		if i < nearest || i == nearest && o.Began > parent.Began {
@@ -62,24 +62,24 @@ func (s *Store) startedBy(sh shelf, k Key, above []string) (parent *Record, err 
 	return parent, err
 }
 
-// above returns the key of the session that one began in.
-func (r *Record) above() Key {
-	if r.Above != "" {
-		return Key{r.Above, r.Parent, r.User}
+// parentKey returns the key of the session that one began in.
+func (r *Record) parentKey() Key {
+	if r.ParentHost != "" {
+		return Key{r.ParentHost, r.Parent, r.User}
 	}
 	return Key{r.Host, r.Parent, r.User}
 }
 
-// tellParents adds what an action adds to the sessions that its own began in: what a
+// addToParents adds what an action adds to the sessions that its own began in: what a
 // sub-agent has found out comes back in its answer.
-func (s *Store) tellParents(sh shelf, r *Record, d *Delta) error {
-	for range maxAbove {
-		if r.Parent == "" || r.above() == r.Key {
+func (s *Store) addToParents(sh shelf, r *Record, d *Delta) error {
+	for range maxParents {
+		if r.Parent == "" || r.parentKey() == r.Key {
 			return nil
 		}
-		above := r.above().group()
+		above := r.parentKey().group()
 		p, err := record(sh, above)
-		if err != nil || p == nil || !p.live(s.now(), s.opts.Keep) {
+		if err != nil || p == nil || !p.active(s.now(), s.opts.Keep) {
 			return err
 		}
 		if err := s.put(sh, above, p, d); err != nil {

@@ -49,9 +49,9 @@ func remote(git command.GitLine) (r Remote, ok bool) {
 	case n < 3 || slices.ContainsFunc(git.Args, func(arg string) bool { return strings.HasPrefix(arg, "--get") || strings.HasPrefix(arg, "--unset") }):
 		return r, false
 	case words[0] == "remote" && (key == "add" || key == "set-url") && n > 3:
-		r = Remote{Name: words[n-2], To: place(words[n-1]), Apart: git.Has("", "--push")}
+		r = Remote{Name: words[n-2], To: hostAndAccount(words[n-1]), Apart: git.Has("", "--push")}
 		if key == "set-url" {
-			r.Name, r.To = words[2], place(words[3])
+			r.Name, r.To = words[2], hostAndAccount(words[3])
 		}
 		if host, _, _ := strings.Cut(r.To, "/"); key == "add" && command.CodeHosts[host] {
 			return r, false // a fork, or a new project's
@@ -60,18 +60,18 @@ func remote(git command.GitLine) (r Remote, ok bool) {
 		return remote(command.GitLine{Sub: "config", Args: words[2:]})
 	case words[0] == "config" && strings.HasPrefix(key, "remote.") && (strings.HasSuffix(key, ".url") || strings.HasSuffix(key, ".pushurl")):
 		name := words[1][len("remote."):strings.LastIndexByte(words[1], '.')]
-		r = Remote{Name: name, To: place(words[2]), Apart: strings.HasSuffix(key, ".pushurl")}
+		r = Remote{Name: name, To: hostAndAccount(words[2]), Apart: strings.HasSuffix(key, ".pushurl")}
 	case words[0] == "config" && strings.HasPrefix(key, "url.") && strings.HasSuffix(key, "insteadof"):
-		r = Remote{Name: "*", To: place(words[1][len("url."):strings.LastIndexByte(words[1], '.')]), Apart: true}
+		r = Remote{Name: "*", To: hostAndAccount(words[1][len("url."):strings.LastIndexByte(words[1], '.')]), Apart: true}
 	default:
 		return r, false
 	}
 	return r, r.To != ""
 }
 
-// place returns the host of a repository's address and, where it has one, the account;
+// hostAndAccount returns the host of a repository's address and, where it has one, the account;
 // "" for a folder of this machine.
-func place(address string) string {
+func hostAndAccount(address string) string {
 	if owner := ownerOf(address); owner != "" {
 		return owner
 	}
@@ -87,9 +87,9 @@ func place(address string) string {
 	return host
 }
 
-// point adds remotes to a record and reports whether that is anything new. Where there
+// addRemotes adds remotes to a record and reports whether that is anything new. Where there
 // is no more room, all pushes count as such that go elsewhere.
-func (r *Record) point(more []Remote) (changed bool) {
+func (r *Record) addRemotes(more []Remote) (changed bool) {
 	for _, one := range more {
 		i := slices.IndexFunc(r.Remotes, func(have Remote) bool {
 			return have.Repository == one.Repository && have.Name == one.Name && have.Apart == one.Apart
@@ -114,7 +114,7 @@ func (r *Record) point(more []Remote) (changed bool) {
 // Pushes adds to a case that it sends what a repository holds to where a session has
 // pointed a remote, unless the workspace comes from there itself.
 func (s *Session) Pushes(c *analysis.Case) {
-	if s.err != nil || len(s.all.Remotes) == 0 {
+	if s.err != nil || len(s.shared.Remotes) == 0 {
 		return
 	}
 	for i := range c.Effects {
@@ -127,8 +127,8 @@ func (s *Session) Pushes(c *analysis.Case) {
 		if to := git.Operands(); len(to) > 0 {
 			name = to[0]
 		}
-		for _, r := range s.all.Remotes {
-			if (r.Name == name || r.Name == "*") && (r.Repository == repo || r.Repository == "") && s.foreign(r) {
+		for _, r := range s.shared.Remotes {
+			if (r.Name == name || r.Name == "*") && (r.Repository == repo || r.Repository == "") && s.foreignRemote(r) {
 				host, _, _ := strings.Cut(r.To, "/")
 				c.Uploads(e.Program, host)
 				return
@@ -137,9 +137,9 @@ func (s *Session) Pushes(c *analysis.Case) {
 	}
 }
 
-// foreign reports whether a remote leads to another person: to another account than the
+// foreignRemote reports whether a remote leads to another person: to another account than the
 // workspace comes from or, if no one knows that one, to no host of repositories.
-func (s *Session) foreign(r Remote) bool {
+func (s *Session) foreignRemote(r Remote) bool {
 	host, _, _ := strings.Cut(r.To, "/")
 	if len(s.rec.Owners) == 0 {
 		return r.Apart || !command.CodeHosts[host]

@@ -60,7 +60,7 @@ func TestPushes(t *testing.T) {
 			if err := s.Add(t.Context(), memory, &d); err != nil {
 				t.Fatal(err)
 			}
-			ran := Ran{Cases: []*analysis.Case{c}}
+			ran := Completed{Cases: []*analysis.Case{c}}
 			if one == asked {
 				ran.Texts = []string{"origin\tgit@github.com:acme/a.git (fetch)\norigin\tgit@github.com:acme/a.git (push)"}
 			}
@@ -79,12 +79,12 @@ func TestRemotesAreBounded(t *testing.T) {
 	t.Parallel()
 	var r Record
 	for i := range 2 * maxRemotes {
-		r.point([]Remote{{Repository: "/a/.git", Name: fmt.Sprint(i), To: "evil.test"}})
+		r.addRemotes([]Remote{{Repository: "/a/.git", Name: fmt.Sprint(i), To: "evil.test"}})
 	}
 	if last := r.Remotes[len(r.Remotes)-1]; len(r.Remotes) != maxRemotes || last.Name != "*" || last.Repository != "" {
 		t.Errorf("%d remotes, the last is %+v", len(r.Remotes), last)
 	}
-	if r.point([]Remote{{Name: "more", To: "evil.test"}}) {
+	if r.addRemotes([]Remote{{Name: "more", To: "evil.test"}}) {
 		t.Error("one more remote changes something")
 	}
 }

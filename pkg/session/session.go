@@ -57,7 +57,7 @@ type Record struct {
 	Version int `json:"v"`
 	Key
 	Parent       string            `json:"parent,omitempty"`      // the ID of the session that this one began in
-	Above        string            `json:"parent_host,omitempty"` // the host of that session, if it is another one
+	ParentHost   string            `json:"parent_host,omitempty"` // the host of that session, if it is another one
 	Process      string            `json:"process,omitempty"`     // of the host, see [Lineage]
 	Began        int64             `json:"began"`
 	Seen         int64             `json:"seen"` // the last action, to an eighth of how long a session is kept
@@ -70,21 +70,21 @@ type Record struct {
 	Made         []Made            `json:"made,omitempty"`         // what the session created, the newest last
 	Prompts      []Prompt          `json:"prompts,omitempty"`      // that may be the user's
 	Named        []grounding.Named `json:"named,omitempty"`        // what the user has named, the newest last
-	Spoken       bool              `json:"spoken,omitempty"`       // the user has written a prompt
-	Words        []byte            `json:"words,omitempty"`        // short keyed hashes of the names in these
-	Heeded       []byte            `json:"heeded,omitempty"`       // short keyed hashes of these
+	HasPrompt    bool              `json:"spoken,omitempty"`       // the user has written a prompt
+	NameHashes   []byte            `json:"words,omitempty"`        // short keyed hashes of the names in these
+	PromptKeys   []byte            `json:"heeded,omitempty"`       // short keyed hashes of these
 	Texts        int64             `json:"texts,omitempty"`        // how many texts came in that anybody may have written
 	Instructions []Instruction     `json:"instructions,omitempty"` // files of the project's that the session changes
 	Stopped      bool              `json:"stopped,omitempty"`      // nothing is allowed until a person has looked
 
 	// Of the shared record alone.
-	Remotes   []Remote `json:"remotes,omitempty"`      // that have another address since
-	Repointed int64    `json:"repointed_at,omitempty"` // when the address of a workspace may have been changed last
-	Full      int64    `json:"full_at,omitempty"`      // when there was no room for a file last: of others it is not known where they come from
+	Remotes         []Remote `json:"remotes,omitempty"`      // that have another address since
+	OriginChangedAt int64    `json:"repointed_at,omitempty"` // when the address of a workspace may have been changed last
+	FilesFullAt     int64    `json:"full_at,omitempty"`      // when there was no room for a file last: of others it is not known where they come from
 
 	// Of a session that an earlier version kept: it did not share them.
-	WasRepointed bool `json:"repointed,omitempty"`
-	WasFull      bool `json:"full,omitempty"`
+	OriginWasChanged bool `json:"repointed,omitempty"`
+	FilesWereFull    bool `json:"full,omitempty"`
 }
 
 // Labelled says when a label came, and by what.
@@ -132,14 +132,14 @@ func (r *Record) add(l effect.Label, by string, now int64) bool {
 	return true
 }
 
-// live reports whether a session counts as going on.
-func (r *Record) live(now int64, keep time.Duration) bool {
+// active reports whether a session counts as going on.
+func (r *Record) active(now int64, keep time.Duration) bool {
 	span := int64(keep / time.Second)
 	return now-r.Seen <= span+span/8
 }
 
-// cut shortens a text that comes from an action.
-func cut(s string) string {
+// shorten shortens a text that comes from an action.
+func shorten(s string) string {
 	if len(s) <= maxText {
 		return s
 	}

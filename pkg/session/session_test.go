@@ -370,10 +370,10 @@ func TestEarlierVersion(t *testing.T) {
 		k, other := Key{"host", "a", "me"}, Key{"host", "b", "me"}
 		value := newHasher(s.opts.Key).value(secretKey, "")
 		err := s.shelf.change(t.Context(), func(sh shelf) error {
-			group, r := k.group(), &Record{Key: k, Began: s.now(), Seen: s.now(), WasRepointed: true, WasFull: true}
+			group, r := k.group(), &Record{Key: k, Began: s.now(), Seen: s.now(), OriginWasChanged: true, FilesWereFull: true}
 			return errors.Join(
 				sh.Put(group, recordKey, r.encode()),
-				sh.Put(group, fileKey("/work/app/a.sh"), []byte{bits([]effect.Label{effect.LabelNetwork}), 0}),
+				sh.Put(group, fileKey("/work/app/a.sh"), []byte{labelBits([]effect.Label{effect.LabelNetwork}), 0}),
 				sh.Put(group, changeKey, []byte("x")),
 				sh.Put(group, value.key(), value.encode()), sh.Put(group, sumKey, value.Sum),
 			)
@@ -383,10 +383,10 @@ func TestEarlierVersion(t *testing.T) {
 		}
 		for i := range 2 {
 			memory := s.Load(t.Context(), other, Lineage{}, "")
-			if got := fmt.Sprint(memory.Origin("/work/app/a.sh"), len(memory.sums)); got != fmt.Sprintf("[network] %d", sumSize) || memory.Err() != nil {
+			if got := fmt.Sprint(memory.Origin("/work/app/a.sh"), len(memory.valueSums)); got != fmt.Sprintf("[network] %d", sumSize) || memory.Err() != nil {
 				t.Errorf("read %d: %s, %v", i, got, memory.Err())
 			}
-			if got := fmt.Sprint(memory.repointed(), memory.Origin("/work/app/b.sh")); got != "true [network]" {
+			if got := fmt.Sprint(memory.originChanged(), memory.Origin("/work/app/b.sh")); got != "true [network]" {
 				t.Errorf("read %d: a changed address of the workspace, a file for which there was no room: %s", i, got)
 			}
 			act(t, s, other, "cat ~/notes/a.txt") // which moves them
@@ -413,7 +413,7 @@ func TestDraft(t *testing.T) {
 				t.Fatal(err, memory.Err())
 			}
 			for _, text := range []string{secretKey, "b" + secretKey[1:] + "b", "c" + secretKey[1:] + "c"} {
-				found := memory.sums != "" && slices.ContainsFunc(m.values, func(v Value) bool {
+				found := memory.valueSums != "" && slices.ContainsFunc(m.values, func(v Value) bool {
 					return v.Length == len(text) && slices.Equal(v.Sum, newHasher(s.opts.Key).value(text, "").Sum)
 				})
 				out = append(out, fmt.Sprint(found))
@@ -515,7 +515,7 @@ func TestDenials(t *testing.T) {
 			"rm build/x":              false,
 		} {
 			memory := s.Load(t.Context(), k, Lineage{}, "")
-			if got := memory.Around(analyzer.Recall(parse(t, raw), memory)) != nil; got != want {
+			if got := memory.DenialOfSame(analyzer.Recall(parse(t, raw), memory)) != nil; got != want {
 				t.Errorf("%s: around the denial %v, want %v", raw, got, want)
 			}
 		}
@@ -532,7 +532,7 @@ func TestDenials(t *testing.T) {
 		if n, err := s.Resume(t.Context(), func(r *Record) bool { return r.ID == "a" }); n != 1 || err != nil {
 			t.Errorf("resumed %d, %v", n, err)
 		}
-		if memory := s.Load(t.Context(), k, Lineage{}, ""); memory.Stopped() || memory.Around(analyzer.Case(parse(t, "find ~/docs -delete"))) != nil {
+		if memory := s.Load(t.Context(), k, Lineage{}, ""); memory.Stopped() || memory.DenialOfSame(analyzer.Case(parse(t, "find ~/docs -delete"))) != nil {
 			t.Error("denials outlive resuming")
 		}
 	})

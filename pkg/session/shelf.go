@@ -24,43 +24,43 @@ type shelf interface {
 	Drop(group []byte) error
 }
 
-type onDisk struct{ file *state.Store }
+type fileShelves struct{ file *state.Store }
 
-func (d onDisk) look(ctx context.Context, fn func(shelf) error, wants ...state.Want) error {
+func (d fileShelves) look(ctx context.Context, fn func(shelf) error, wants ...state.Want) error {
 	return d.file.LookShelf(ctx, shelfName, func(s *state.Shelf) error { return fn(s) }, wants...)
 }
 
-func (d onDisk) change(ctx context.Context, fn func(shelf) error, wants ...state.Want) error {
+func (d fileShelves) change(ctx context.Context, fn func(shelf) error, wants ...state.Want) error {
 	return d.file.Shelf(ctx, shelfName, func(s *state.Shelf) error { return fn(s) }, wants...)
 }
 
-func (d onDisk) stamp() (state.Stamp, bool) { return d.file.Stamp(shelfName) }
+func (d fileShelves) stamp() (state.Stamp, bool) { return d.file.Stamp(shelfName) }
 
-// inMemory keeps records as long as the process lives.
-type inMemory struct {
+// memoryShelves keeps records as long as the process lives.
+type memoryShelves struct {
 	mu      sync.Mutex
 	groups  map[string]map[string][]byte
 	changes uint64
 }
 
-func (m *inMemory) stamp() (s state.Stamp, ok bool) {
+func (m *memoryShelves) stamp() (s state.Stamp, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	binary.NativeEndian.PutUint64(s[:], m.changes+1) // the zero stamp is no shelf's
 	return s, true
 }
 
-func (m *inMemory) look(ctx context.Context, fn func(shelf) error, _ ...state.Want) error {
+func (m *memoryShelves) look(ctx context.Context, fn func(shelf) error, _ ...state.Want) error {
 	return m.change(ctx, fn)
 }
 
-func (m *inMemory) change(_ context.Context, fn func(shelf) error, _ ...state.Want) error {
+func (m *memoryShelves) change(_ context.Context, fn func(shelf) error, _ ...state.Want) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return fn(m)
 }
 
-func (m *inMemory) Groups(key []byte, fn func(name, value []byte) error) error {
+func (m *memoryShelves) Groups(key []byte, fn func(name, value []byte) error) error {
 	for name, group := range m.groups {
 		if err := fn([]byte(name), group[string(key)]); err != nil {
 			return err
@@ -69,9 +69,9 @@ func (m *inMemory) Groups(key []byte, fn func(name, value []byte) error) error {
 	return nil
 }
 
-func (m *inMemory) Get(group, key []byte) []byte { return m.groups[string(group)][string(key)] }
+func (m *memoryShelves) Get(group, key []byte) []byte { return m.groups[string(group)][string(key)] }
 
-func (m *inMemory) Each(group []byte, fn func(key, value []byte) error) error {
+func (m *memoryShelves) Each(group []byte, fn func(key, value []byte) error) error {
 	for key, value := range m.groups[string(group)] {
 		if err := fn([]byte(key), value); err != nil {
 			return err
@@ -80,7 +80,7 @@ func (m *inMemory) Each(group []byte, fn func(key, value []byte) error) error {
 	return nil
 }
 
-func (m *inMemory) Put(group, key, value []byte) error {
+func (m *memoryShelves) Put(group, key, value []byte) error {
 	m.changes++
 	g := m.groups[string(group)]
 	if g == nil {
@@ -95,7 +95,7 @@ func (m *inMemory) Put(group, key, value []byte) error {
 	return nil
 }
 
-func (m *inMemory) Drop(group []byte) error {
+func (m *memoryShelves) Drop(group []byte) error {
 	m.changes++
 	delete(m.groups, string(group))
 	return nil

@@ -49,9 +49,9 @@ type Store struct {
 // if that is nil.
 func NewStore(file *state.Store, opts Options) *Store {
 	if file == nil {
-		return &Store{opts: opts, shelf: &inMemory{groups: map[string]map[string][]byte{}}}
+		return &Store{opts: opts, shelf: &memoryShelves{groups: map[string]map[string][]byte{}}}
 	}
-	return &Store{opts: opts, shelf: onDisk{file}}
+	return &Store{opts: opts, shelf: fileShelves{file}}
 }
 
 // shelfName is the part of the state file that sessions are in.
@@ -157,13 +157,13 @@ func records(sh shelf, fn func(group []byte, r *Record) error) error {
 // now returns the time in seconds since 1970.
 func (s *Store) now() int64 { return s.opts.Clock().Unix() }
 
-// of returns the record of a session: its own or, if it has none, one that begins
+// recordOf returns the record of a session: its own or, if it has none, one that begins
 // now, with the labels of its parent. from is the group that the values come from
 // which are the session's alone; nil for none.
-func (s *Store) of(sh shelf, k Key, lineage Lineage) (r *Record, from []byte, err error) {
+func (s *Store) recordOf(sh shelf, k Key, lineage Lineage) (r *Record, from []byte, err error) {
 	own := k.group()
 	r, err = s.decoded.of(sh, own)
-	if err != nil || r != nil && r.live(s.now(), s.opts.Keep) {
+	if err != nil || r != nil && r.active(s.now(), s.opts.Keep) {
 		return r, own, err
 	}
 	r, parent, err := s.begin(sh, k, lineage)
@@ -189,10 +189,10 @@ func (s *Store) of(sh shelf, k Key, lineage Lineage) (r *Record, from []byte, er
 	return r, from, nil
 }
 
-// sharedOf returns the record of what the sessions of a user share, and the groups that
+// sharedRecord returns the record of what the sessions of a user share, and the groups that
 // files and values come from. Before there is one, those are the groups of the sessions
 // themselves: earlier versions kept files and values there.
-func (s *Store) sharedOf(sh shelf, k Key) (r *Record, from [][]byte, err error) {
+func (s *Store) sharedRecord(sh shelf, k Key) (r *Record, from [][]byte, err error) {
 	k = s.shared(k)
 	r, err = s.decoded.of(sh, k.group())
 	if err != nil || r != nil {
@@ -203,13 +203,13 @@ func (s *Store) sharedOf(sh shelf, k Key) (r *Record, from [][]byte, err error) 
 		return r, nil, nil
 	}
 	err = records(sh, func(group []byte, o *Record) error {
-		if o.User == k.User && o.live(s.now(), s.opts.Keep) {
-			r.point(o.Remotes)
-			if o.WasRepointed {
-				r.Repointed = max(r.Repointed, o.Seen)
+		if o.User == k.User && o.active(s.now(), s.opts.Keep) {
+			r.addRemotes(o.Remotes)
+			if o.OriginWasChanged {
+				r.OriginChangedAt = max(r.OriginChangedAt, o.Seen)
 			}
-			if o.WasFull {
-				r.Full = max(r.Full, o.Seen)
+			if o.FilesWereFull {
+				r.FilesFullAt = max(r.FilesFullAt, o.Seen)
 			}
 			from = append(from, slices.Clone(group))
 		}
@@ -232,7 +232,7 @@ func (s *Store) Load(ctx context.Context, k Key, from Lineage, alias string) *Se
 	if !ok {
 		return s.load(ctx, k, from, alias)
 	}
-	place := loaded{k, from.Parent, alias}
+	place := cacheKey{k, from.Parent, alias}
 	out := s.cache.get(stamp, place, s.now())
 	if out == nil {
 		out = s.load(ctx, k, from, alias)
@@ -244,16 +244,16 @@ func (s *Store) Load(ctx context.Context, k Key, from Lineage, alias string) *Se
 func (s *Store) load(ctx context.Context, k Key, lineage Lineage, alias string) *Session {
 	out := &Session{key: k, lineage: lineage, opts: &s.opts}
 	err := s.shelf.look(ctx, func(sh shelf) error {
-		r, own, err := s.of(sh, k, lineage)
+		r, own, err := s.recordOf(sh, k, lineage)
 		if err != nil {
 			return err
 		}
-		all, from, err := s.sharedOf(sh, k)
+		all, from, err := s.sharedRecord(sh, k)
 		if err != nil {
 			return err
 		}
-		out.rec, out.all, out.labels, out.before = *r, *all, nil, slices.Clone(r.Labels)
-		if out.fileSet, err = s.fileSets.of(sh, from); err != nil {
+		out.rec, out.shared, out.labels, out.ownLabels = *r, *all, nil, slices.Clone(r.Labels)
+		if out.fileSet, err = s.fileSets.load(sh, from); err != nil {
 			return err
 		}
 		if own != nil && !slices.ContainsFunc(from, func(have []byte) bool { return slices.Equal(have, own) }) {
@@ -261,7 +261,7 @@ func (s *Store) load(ctx context.Context, k Key, lineage Lineage, alias string) 
 		}
 		if alias != "" {
 			err = records(sh, func(group []byte, o *Record) error {
-				if o.ID == alias && o.User == k.User && !o.Shared() && o.live(s.now(), s.opts.Keep) {
+				if o.ID == alias && o.User == k.User && !o.Shared() && o.active(s.now(), s.opts.Keep) {
 					for _, l := range o.Labels {
 						out.rec.add(l.Label, l.By, l.At)
 					}
@@ -273,7 +273,7 @@ func (s *Store) load(ctx context.Context, k Key, lineage Lineage, alias string) 
 			})
 			sortLabels(&out.rec)
 		}
-		out.from, out.sums = from, sumsOf(sh, from)
+		out.groups, out.valueSums = from, sumsOf(sh, from)
 		return err
 	}, s.wants(k, lineage.Parent)...)
 	out.now, out.err = s.now(), err
@@ -285,13 +285,13 @@ func (s *Store) load(ctx context.Context, k Key, lineage Lineage, alias string) 
 // shown to people and decides nothing: for hosts that are known it is written with
 // what follows, or by [Store.Flush].
 func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
-	if d.Moves {
-		loaded.meet()
+	if d.MovesFiles {
+		loaded.identifyFiles()
 	}
-	if d.Repointed || loaded.repointed() {
+	if d.OriginChanged || loaded.originChanged() {
 		d.Owners = nil
 	}
-	if !loaded.News(d) {
+	if !loaded.IsNew(d) {
 		if s.tally.add(loaded.key, d.Sent, s.now()) {
 			return s.Flush(ctx)
 		}
@@ -299,11 +299,11 @@ func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 	}
 	d.Sent = append(s.tally.take(loaded.key), d.Sent...)
 	return s.shelf.change(ctx, func(sh shelf) error {
-		if err := s.share(sh, loaded.key, d); err != nil {
+		if err := s.writeShared(sh, loaded.key, d); err != nil {
 			return err
 		}
 		group := loaded.key.group()
-		r, from, err := s.of(sh, loaded.key, loaded.lineage)
+		r, from, err := s.recordOf(sh, loaded.key, loaded.lineage)
 		if err != nil {
 			return err
 		}
@@ -327,24 +327,24 @@ func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 		if err := s.put(sh, group, r, d); err != nil {
 			return err
 		}
-		return s.tellParents(sh, r, d)
+		return s.addToParents(sh, r, d)
 	}, s.wants(loaded.key, loaded.lineage.Parent)...)
 }
 
-// Share keeps of what an action adds only what all sessions of its user share.
-func (s *Store) Share(ctx context.Context, loaded *Session, d *Delta) error {
-	if d.Moves {
-		loaded.meet()
+// AddShared keeps of what an action adds only what all sessions of its user share.
+func (s *Store) AddShared(ctx context.Context, loaded *Session, d *Delta) error {
+	if d.MovesFiles {
+		loaded.identifyFiles()
 	}
-	if !loaded.shares(d) {
+	if !loaded.isNewForShared(d) {
 		return nil
 	}
-	return s.shelf.change(ctx, func(sh shelf) error { return s.share(sh, loaded.key, d) }, s.wants(loaded.key, "")...)
+	return s.shelf.change(ctx, func(sh shelf) error { return s.writeShared(sh, loaded.key, d) }, s.wants(loaded.key, "")...)
 }
 
-// share writes what an action adds to what the sessions of a user share.
-func (s *Store) share(sh shelf, k Key, d *Delta) error {
-	r, from, err := s.sharedOf(sh, k)
+// writeShared writes what an action adds to what the sessions of a user share.
+func (s *Store) writeShared(sh shelf, k Key, d *Delta) error {
+	r, from, err := s.sharedRecord(sh, k)
 	if err != nil {
 		return err
 	}
@@ -355,9 +355,9 @@ func (s *Store) share(sh shelf, k Key, d *Delta) error {
 		}
 	}
 	changed := r.Seen == 0 || now-r.Seen >= int64(s.opts.Keep/time.Second)/8
-	changed = r.point(d.Remotes) || changed
-	if d.Repointed {
-		r.Repointed, changed = now, true
+	changed = r.addRemotes(d.Remotes) || changed
+	if d.OriginChanged {
+		r.OriginChangedAt, changed = now, true
 	}
 	files, err := s.addFiles(sh, group, r, d)
 	if err != nil {
@@ -375,7 +375,7 @@ func (s *Store) share(sh shelf, k Key, d *Delta) error {
 func (s *Store) put(sh shelf, group []byte, r *Record, d *Delta) error {
 	now := s.now()
 	changed := r.apply(d, now, &s.opts)
-	values, err := s.addValues(sh, group, d.words())
+	values, err := s.addValues(sh, group, d.sessionWords())
 	if err != nil {
 		return err
 	}
@@ -422,7 +422,7 @@ func (s *Store) copy(sh shelf, from [][]byte, to []byte, r *Record) error {
 	}
 	all, err := copyFiles(sh, from, to, s.opts.MaxFiles, s.now())
 	if !all {
-		r.Full = s.now()
+		r.FilesFullAt = s.now()
 	}
 	return err
 }
@@ -440,19 +440,19 @@ func (s *Store) Learn(c *analysis.Case, events []string, counts bool) Delta {
 // Carries adds to a case the effect of carrying out a value that its session has
 // read, if it does: a whole one for sure, a part of one or a short one perhaps.
 func (s *Store) Carries(ctx context.Context, loaded *Session, c *analysis.Case) error {
-	if loaded.err != nil || loaded.sums == "" {
+	if loaded.err != nil || loaded.valueSums == "" {
 		return loaded.err
 	}
 	m, err := s.matcherOf(ctx, loaded)
 	if err != nil {
 		return err
 	}
-	f := m.flows(s.opts.Key, c)
-	if f == flowsNot && loaded.sends(c) {
-		f = flowsPart
+	f := m.carries(s.opts.Key, c)
+	if f == carriesNone && loaded.pushesSecretFile(c) {
+		f = carriesPart
 	}
-	if f != flowsNot {
-		c.CarriesValue(f == flowsPart)
+	if f != carriesNone {
+		c.CarriesValue(f == carriesPart)
 	}
 	return nil
 }
@@ -469,7 +469,7 @@ func (s *Store) makeRoom(sh shelf, but Key) error {
 			return nil
 		}
 		switch n++; {
-		case !r.live(s.now(), s.opts.Keep):
+		case !r.active(s.now(), s.opts.Keep):
 			ended = append(ended, slices.Clone(group))
 			if s.opts.Apart {
 				ended = append(ended, s.shared(r.Key).group())
@@ -480,7 +480,7 @@ func (s *Store) makeRoom(sh shelf, but Key) error {
 		return nil
 	})
 	if err == nil && n >= maxSessions && len(ended) == 0 && oldest != nil {
-		err = s.fold(sh, oldest)
+		err = s.addToShared(sh, oldest)
 		ended = append(ended, oldest.group())
 	}
 	for _, group := range ended {
@@ -491,9 +491,9 @@ func (s *Store) makeRoom(sh shelf, but Key) error {
 	return err
 }
 
-// fold adds the labels of a session to what the sessions of its user share.
-func (s *Store) fold(sh shelf, old *Record) error {
-	r, from, err := s.sharedOf(sh, old.Key)
+// addToShared adds the labels of a session to what the sessions of its user share.
+func (s *Store) addToShared(sh shelf, old *Record) error {
+	r, from, err := s.sharedRecord(sh, old.Key)
 	if err != nil {
 		return err
 	}
@@ -517,7 +517,7 @@ func (s *Store) List(ctx context.Context) (out []Record, err error) {
 	err = s.shelf.look(ctx, func(sh shelf) error {
 		out = nil
 		return records(sh, func(_ []byte, r *Record) error {
-			if !r.Shared() && r.live(s.now(), s.opts.Keep) {
+			if !r.Shared() && r.active(s.now(), s.opts.Keep) {
 				out = append(out, *r)
 			}
 			return nil

@@ -7,8 +7,8 @@ import (
 
 // Bounds of what is counted and not written yet.
 const (
-	maxCounted = 256 // actions that sent something
-	countedFor = 10  // seconds since the first of them
+	maxTallied    = 256 // actions that sent something
+	tallyInterval = 10  // seconds since the first of them
 )
 
 // A tally has what went to places that sessions know, until it is written.
@@ -41,7 +41,7 @@ func (t *tally) add(k Key, sent []Sent, now int64) (due bool) {
 		}
 	}
 	t.sent[k] = list
-	return t.count >= maxCounted || now-t.since >= countedFor
+	return t.count >= maxTallied || now-t.since >= tallyInterval
 }
 
 // take returns what was counted for a session, which is then to be written.

@@ -33,9 +33,9 @@ func TestSentIsCounted(t *testing.T) {
 		}
 		for round, then := range []func(){
 			func() { send("new.example") },
-			func() { w.now = w.now.Add(countedFor * time.Second); send("a.example") },
+			func() { w.now = w.now.Add(tallyInterval * time.Second); send("a.example") },
 			func() {
-				for range maxCounted {
+				for range maxTallied {
 					send("a.example")
 				}
 				if err := s.Flush(t.Context()); err != nil {

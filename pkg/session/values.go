@@ -25,38 +25,38 @@ type Value struct {
 
 // The bounds of values.
 const (
-	leastValue = 8   // bytes; shorter ones occur anywhere
-	wholeValue = 16  // bytes from which on a value cannot be there by chance
-	maxValue   = 512 // bytes of which pieces are kept
-	pieceSize  = 8   // bytes
-	tagSize    = 3
-	tagBits    = 20 // of a tag, which is cheap and tells little: most pieces of other texts differ in it
-	sumSize    = 16
-	hashSize   = 8
-	keptSize   = tagSize + hashSize // bytes that are kept of a piece
-	maxValues  = 1024               // of a user, and of a session
-	maxFound   = 64                 // of a file or result
-	maxPrivate = 1 << 16            // bytes of a private text that are read
-	maxHashed  = 1 << 17            // runs of bytes that are compared in one action, beyond their tags
-	leastBits  = 3.0                // entropy of what looks random, in bits a byte
+	minValue      = 8   // bytes; shorter ones occur anywhere
+	minWholeValue = 16  // bytes from which on a value cannot be there by chance
+	maxValue      = 512 // bytes of which pieces are kept
+	pieceSize     = 8   // bytes
+	tagSize       = 3
+	tagBits       = 20 // of a tag, which is cheap and tells little: most pieces of other texts differ in it
+	sumSize       = 16
+	hashSize      = 8
+	keptSize      = tagSize + hashSize // bytes that are kept of a piece
+	maxValues     = 1024               // of a user, and of a session
+	maxFound      = 64                 // of a file or result
+	maxPrivate    = 1 << 16            // bytes of a private text that are read
+	maxHashed     = 1 << 17            // runs of bytes that are compared in one action, beyond their tags
+	minEntropy    = 3.0                // entropy of what looks random, in bits a byte
 )
 
-// words are what may be a number, an address or a name in a private file.
-var words = prefilter.Lazy(`[A-Za-z0-9@._:/%+-]{8,}`)
+// privateWord are what may be a number, an address or a name in a private file.
+var privateWord = prefilter.Lazy(`[A-Za-z0-9@._:/%+-]{8,}`)
 
 // private returns the words of a private text that are hardly in another: those
 // with a digit and something else, and addresses of mail.
 func (h *hasher) private(text string) (out []Value) {
-	for _, word := range words().FindAllString(text[:min(len(text), maxPrivate)], maxFound) {
-		if word = strings.Trim(word, ".:/-"); len(word) >= leastValue && (kinds(word) > 1 && strings.ContainsAny(word, "0123456789") || strings.Contains(word[1:], "@")) {
-			out = append(out, Value{Length: len(word), Sum: slices.Clone(h.of(word)[:sumSize]), Tag: h.tag(pieceAt(word, 0)), Private: true})
+	for _, word := range privateWord().FindAllString(text[:min(len(text), maxPrivate)], maxFound) {
+		if word = strings.Trim(word, ".:/-"); len(word) >= minValue && (characterKinds(word) > 1 && strings.ContainsAny(word, "0123456789") || strings.Contains(word[1:], "@")) {
+			out = append(out, Value{Length: len(word), Sum: slices.Clone(h.hash(word)[:sumSize]), Tag: h.pieceTag(pieceAt(word, 0)), Private: true})
 		}
 	}
 	return out
 }
 
-// kinds returns how many of digits, small and capital letters a text has.
-func kinds(s string) (n int) {
+// characterKinds returns how many of digits, small and capital letters a text has.
+func characterKinds(s string) (n int) {
 	for _, set := range [...]string{"0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"} {
 		if strings.ContainsAny(s, set) {
 			n++
@@ -73,10 +73,10 @@ var assignment = prefilter.Lazy(`(?m)^\s*(?:export\s+)?["']?([A-Za-z_][A-Za-z0-9
 // the text, at which its credentials are good; "" if that is not known.
 func (h *hasher) values(text string, all bool, from string) (out []Value) {
 	var seen []string
-	signIn := signIns(text)
+	signIn := passwordHosts(text)
 	add := func(value, name string) {
 		value = strings.Trim(value, " \t\r\n\"'")
-		if len(value) >= leastValue && len(out) < maxFound && !slices.Contains(seen, value) && !weak(value) {
+		if len(value) >= minValue && len(out) < maxFound && !slices.Contains(seen, value) && !isTestPassword(value) {
 			seen = append(seen, value)
 			v := h.value(value, name)
 			for _, host := range [...]string{from, signIn[value]} {
@@ -89,7 +89,7 @@ func (h *hasher) values(text string, all bool, from string) (out []Value) {
 	}
 	found := redact.Find(text)
 	for _, m := range assignment().FindAllStringSubmatch(text, 4*maxFound) {
-		if slices.Contains(found, m[2]) || redact.IsSecretName(m[1]) && !strings.Contains(m[2], "://") && looksRandom(m[2]) || all && len(m[2]) >= wholeValue && looksRandom(m[2]) {
+		if slices.Contains(found, m[2]) || redact.IsSecretName(m[1]) && !strings.Contains(m[2], "://") && looksRandom(m[2]) || all && len(m[2]) >= minWholeValue && looksRandom(m[2]) {
 			add(m[2], m[1])
 		}
 	}
@@ -103,30 +103,30 @@ func (h *hasher) values(text string, all bool, from string) (out []Value) {
 	if !all {
 		return out
 	}
-	for _, word := range bare().FindAllString(text, 4*maxFound) {
+	for _, word := range namelessCredential().FindAllString(text, 4*maxFound) {
 		within := func(value string) bool { return strings.Contains(value, word) }
-		if looksBare(word) && !slices.ContainsFunc(seen, within) {
+		if looksNameless(word) && !slices.ContainsFunc(seen, within) {
 			add(word, "")
 		}
 	}
 	return out
 }
 
-// bare are words of a store of credentials that may be one without a name.
-var bare = prefilter.Lazy(`[A-Za-z0-9+/_!%~-]{16,}={0,2}`)
+// namelessCredential are words of a store of credentials that may be one without a name.
+var namelessCredential = prefilter.Lazy(`[A-Za-z0-9+/_!%~-]{16,}={0,2}`)
 
-// looksBare reports whether a word is a credential by its look alone.
-func looksBare(word string) bool {
-	if len(word) >= 2*wholeValue && strings.Trim(word, "0123456789abcdef") == "" {
+// looksNameless reports whether a word is a credential by its look alone.
+func looksNameless(word string) bool {
+	if len(word) >= 2*minWholeValue && strings.Trim(word, "0123456789abcdef") == "" {
 		return true
 	}
-	return kinds(word) == 3 && looksRandom(word)
+	return characterKinds(word) == 3 && looksRandom(word)
 }
 
 // looksRandom reports whether a text has the entropy of a credential, and is not a
 // path, an address or a word.
 func looksRandom(s string) bool {
-	if len(s) < leastValue || strings.ContainsAny(s, " ${}<>()") || strings.HasPrefix(s, "/") && (len(s) < 32 || kinds(s) < 3 || strings.Contains(s, ".")) || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "~") || strings.Contains(s, "://") {
+	if len(s) < minValue || strings.ContainsAny(s, " ${}<>()") || strings.HasPrefix(s, "/") && (len(s) < 32 || characterKinds(s) < 3 || strings.Contains(s, ".")) || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "~") || strings.Contains(s, "://") {
 		return false
 	}
 	var count [256]int
@@ -140,7 +140,7 @@ func looksRandom(s string) bool {
 			bits -= p * math.Log2(p)
 		}
 	}
-	return kinds(s) > 1 && bits >= min(leastBits, math.Log2(float64(len(s)))-0.5)
+	return characterKinds(s) > 1 && bits >= min(minEntropy, math.Log2(float64(len(s)))-0.5)
 }
 
 // read returns the values in the credential files that a case reads.

@@ -126,7 +126,7 @@ func TestValuesAreHashed(t *testing.T) {
 	memory := s.Load(t.Context(), Key{}, Lineage{}, "")
 	pem := "-----BEGIN OPENSSH PRIVATE KEY-----\n" + strings.Repeat("b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAE\n", 3) + "-----END OPENSSH PRIVATE KEY-----\n"
 	text := "token: " + hubToken + "\nAPI_KEY=" + secretKey + "\npassword=" + shortKey + "\n" + pem
-	if err := s.Returned(t.Context(), memory, Ran{Talks: true, Texts: []string{text}}); err != nil {
+	if err := s.Returned(t.Context(), memory, Completed{UntrustedResult: true, Texts: []string{text}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := labels(t, s, Key{}); got != "[secret untrusted]" {

@@ -16,20 +16,20 @@ type Session struct {
 	opts    *Options
 	now     int64
 
-	rec    Record
-	all    Record         // what the sessions of the user share
-	labels []effect.Label // of rec
-	before []Labelled     // of rec, without those of the session that the agent names
+	rec       Record
+	shared    Record         // what the sessions of the user share
+	labels    []effect.Label // of rec
+	ownLabels []Labelled     // of rec, without those of the session that the agent names
 	fileSet
-	from [][]byte // the groups that files and values come from
-	err  error
-	sums string // of the values of these groups; "" if there are none
+	groups    [][]byte // the groups that files and values come from
+	err       error
+	valueSums string // of the values of these groups; "" if there are none
 
-	disk   Disk                       // nil if no file is looked at
-	asked  map[string]byte            // the answers of Origin
-	listed bool                       // Brought was asked
-	made   map[string]bool            // the answers of Made
-	met    map[string]effect.Identity // of files whose identity was not known yet
+	disk         Disk                       // nil if no file is looked at
+	askedOrigins map[string]byte            // the answers of Origin
+	askedBrought bool                       // Brought was asked
+	made         map[string]bool            // the answers of Made
+	identified   map[string]effect.Identity // of files whose identity was not known yet
 }
 
 // Labels returns what entered the session.
@@ -49,11 +49,11 @@ func (s *Session) Err() error { return s.err }
 // Since returns the time since an instant of the record.
 func (s *Session) Since(at int64) time.Duration { return time.Duration(max(s.now-at, 0)) * time.Second }
 
-// Told returns the labels of the files that Origin was asked for and that have
+// LabelledFiles returns the labels of the files that Origin was asked for and that have
 // any; a folder that came as a whole is there with a final slash, too.
-func (s *Session) Told() map[string][]effect.Label {
+func (s *Session) LabelledFiles() map[string][]effect.Label {
 	told := map[string][]effect.Label{}
-	for path, b := range s.asked {
+	for path, b := range s.askedOrigins {
 		if b != 0 {
 			told[path] = labelsOf(b)
 			if s.files[path].tree {
@@ -94,39 +94,39 @@ func (s *Session) Identify(disk Disk) {
 	}
 }
 
-// meet looks at the files whose identity is not known, so that they are recognised
+// identifyFiles looks at the files whose identity is not known, so that they are recognised
 // wherever they are later.
-func (s *Session) meet() {
+func (s *Session) identifyFiles() {
 	if s.disk == nil {
 		return
 	}
-	for _, path := range s.disk.Perhaps(s.unmet) {
-		if len(s.met) == maxMet {
+	for _, path := range s.disk.Perhaps(s.unidentified) {
+		if len(s.identified) == maxMet {
 			return
 		}
-		if _, met := s.met[path]; met {
+		if _, met := s.identified[path]; met {
 			continue
 		}
 		if id, ok := s.disk.Identify(path); ok {
-			if s.met == nil {
-				s.met, s.files = map[string]effect.Identity{}, maps.Clone(s.files) // others may share them
+			if s.identified == nil {
+				s.identified, s.files = map[string]effect.Identity{}, maps.Clone(s.files) // others may share them
 			}
 			e := s.files[path]
 			e.id = id
-			s.files[path], s.met[path] = e, id
+			s.files[path], s.identified[path] = e, id
 		}
 	}
 }
 
 // Origin returns the labels of a file.
 func (s *Session) Origin(path string) []effect.Label {
-	b, asked := s.asked[path]
+	b, asked := s.askedOrigins[path]
 	if !asked {
 		b = s.origin(path)
-		if s.asked == nil {
-			s.asked = map[string]byte{}
+		if s.askedOrigins == nil {
+			s.askedOrigins = map[string]byte{}
 		}
-		s.asked[path] = b
+		s.askedOrigins[path] = b
 	}
 	return labelsOf(b)
 }
@@ -135,42 +135,42 @@ func (s *Session) origin(path string) byte {
 	b, found := s.lookUp(keyOf(path))
 	if !found && s.disk != nil && len(s.files) > 0 {
 		if id, ok := s.disk.Identify(path); ok {
-			s.meet()
-			b = s.same(id)
+			s.identifyFiles()
+			b = s.labelsOfSame(id)
 			found = b != 0
 		}
 	}
-	if !found && s.recent(s.all.Full) {
-		b = bits([]effect.Label{effect.LabelNetwork})
+	if !found && s.withinKeep(s.shared.FilesFullAt) {
+		b = labelBits([]effect.Label{effect.LabelNetwork})
 	}
 	return b
 }
 
-// recent reports whether an instant of the shared record is one, and still counts.
-func (s *Session) recent(at int64) bool {
+// withinKeep reports whether an instant of the shared record is one, and still counts.
+func (s *Session) withinKeep(at int64) bool {
 	return at != 0 && s.now-at <= int64(s.opts.Keep/time.Second)
 }
 
-// repointed reports whether the address of the workspace may have been changed, in this
+// originChanged reports whether the address of the workspace may have been changed, in this
 // session or not long before it began.
-func (s *Session) repointed() bool {
-	return s.all.Repointed != 0 && s.rec.Began-s.all.Repointed <= int64(s.opts.Keep/time.Second)
+func (s *Session) originChanged() bool {
+	return s.shared.OriginChangedAt != 0 && s.rec.Began-s.shared.OriginChangedAt <= int64(s.opts.Keep/time.Second)
 }
 
 // Brought returns the paths of what came from elsewhere, in their order.
 func (s *Session) Brought() *effect.Paths {
-	s.listed = true
-	return s.brought
+	s.askedBrought = true
+	return s.downloaded
 }
 
-// Agrees reports whether another state of the session gives the same answers that
+// SameAnswers reports whether another state of the session gives the same answers that
 // this one gave to Origin and Brought.
-func (s *Session) Agrees(other *Session) bool {
-	if s.listed && s.brought != other.Brought() && !slices.Equal(s.brought.All(), other.brought.All()) {
+func (s *Session) SameAnswers(other *Session) bool {
+	if s.askedBrought && s.downloaded != other.Brought() && !slices.Equal(s.downloaded.All(), other.downloaded.All()) {
 		return false
 	}
-	for path, b := range s.asked {
-		if other.Origin(path); other.asked[path] != b {
+	for path, b := range s.askedOrigins {
+		if other.Origin(path); other.askedOrigins[path] != b {
 			return false
 		}
 	}
@@ -182,13 +182,13 @@ func (s *Session) Agrees(other *Session) bool {
 	return true
 }
 
-// News reports whether there is anything in a delta that is not known yet.
-func (s *Session) News(d *Delta) bool { return s.changes(d) || s.shares(d) }
+// IsNew reports whether there is anything in a delta that is not known yet.
+func (s *Session) IsNew(d *Delta) bool { return s.changes(d) || s.isNewForShared(d) }
 
 // changes reports whether there is anything in a delta that the session itself does
 // not know.
 func (s *Session) changes(d *Delta) bool {
-	if d.Counts || d.Denial != nil || d.Prompt != nil || d.Spoken != nil || d.Texts || d.Instruction != nil || len(d.Settled) > 0 || len(d.Events)+len(d.words()) > 0 {
+	if d.CountsActions || d.Denial != nil || d.Prompt != nil || d.UserPrompt != nil || d.Texts || d.Instruction != nil || len(d.SettledPrompts) > 0 || len(d.Events)+len(d.sessionWords()) > 0 {
 		return true
 	}
 	for _, sent := range d.Sent {
@@ -197,33 +197,33 @@ func (s *Session) changes(d *Delta) bool {
 		}
 	}
 	for _, l := range d.Labels {
-		if !slices.ContainsFunc(s.before, func(have Labelled) bool { return have.Label == l.Label }) {
+		if !slices.ContainsFunc(s.ownLabels, func(have Labelled) bool { return have.Label == l.Label }) {
 			return true
 		}
 	}
-	if len(d.Owners) > 0 && !slices.Equal(d.Owners, s.rec.Owners) || slices.ContainsFunc(d.Made, func(path string) bool { return s.rec.makes(path, s.now) }) {
+	if len(d.Owners) > 0 && !slices.Equal(d.Owners, s.rec.Owners) || slices.ContainsFunc(d.Made, func(path string) bool { return s.rec.isNewlyMade(path, s.now) }) {
 		return true
 	}
 	return s.rec.Seen != 0 && s.now-s.rec.Seen >= int64(s.opts.Keep/time.Second)/8
 }
 
-// shares reports whether there is anything in a delta that the sessions of its user do
+// isNewForShared reports whether there is anything in a delta that the sessions of its user do
 // not know yet.
-func (s *Session) shares(d *Delta) bool {
-	if d.met = s.met; len(d.met)+len(d.credentials()) > 0 {
+func (s *Session) isNewForShared(d *Delta) bool {
+	if d.identified = s.identified; len(d.identified)+len(d.credentials()) > 0 {
 		return true
 	}
-	if d.Repointed && !s.repointed() || slices.ContainsFunc(d.Remotes, func(r Remote) bool { return !slices.Contains(s.all.Remotes, r) }) {
+	if d.OriginChanged && !s.originChanged() || slices.ContainsFunc(d.Remotes, func(r Remote) bool { return !slices.Contains(s.shared.Remotes, r) }) {
 		return true
 	}
-	return len(s.with(d, s.now)) > 0
+	return len(s.changedFiles(d, s.now)) > 0
 }
 
 // apply adds a delta to the record of a session and reports whether that changes
 // anything.
 func (r *Record) apply(d *Delta, now int64, opts *Options) (changed bool) {
 	for _, l := range d.Labels {
-		changed = r.add(l.Label, cut(l.By), now) || changed
+		changed = r.add(l.Label, shorten(l.By), now) || changed
 	}
 	sortLabels(r)
 	for _, sent := range d.Sent {
@@ -244,9 +244,9 @@ func (r *Record) apply(d *Delta, now int64, opts *Options) (changed bool) {
 		r.Owners, changed = d.Owners, true
 	}
 	for _, path := range d.Made {
-		changed = r.make(path, now) || changed
+		changed = r.noteMade(path, now) || changed
 	}
-	if d.Counts {
+	if d.CountsActions {
 		r.Count++
 		changed = true
 	}
@@ -259,16 +259,16 @@ func (r *Record) apply(d *Delta, now int64, opts *Options) (changed bool) {
 			changed = true
 		}
 	}
-	changed = r.speak(d) || changed
+	changed = r.addPrompts(d) || changed
 	if d.Instruction != nil {
-		changed = r.instruct(*d.Instruction) || changed
+		changed = r.addInstruction(*d.Instruction) || changed
 	}
 	if d.Texts {
 		r.Texts++
 		changed = true
 	}
 	if d.Denial != nil {
-		r.deny(*d.Denial, now, opts)
+		r.addDenial(*d.Denial, now, opts)
 		changed = true
 	}
 	return changed

@@ -14,7 +14,7 @@ func (p *Pipeline) newApprover(cfg Config, rules *policy.Policy) (*approve.Appro
 	opts := cfg.Approve
 	opts.Approval, opts.StateDir, opts.Clock, opts.Redactor = cfg.settings().Approval, cfg.StateDir, p.now, p.redactor
 	if p.store == nil {
-		opts.Channels, opts.Nobody = nil, "approval needs a state folder for its hourly limit; set HOME or --state"
+		opts.Channels, opts.NoChannelReason = nil, "approval needs a state folder for its hourly limit; set HOME or --state"
 	} else {
 		opts.Store = p.store
 	}

@@ -109,7 +109,7 @@ func (p *Pipeline) asSaid(ctx context.Context, tier int, v verdict.Verdict, c *a
 // installs or sends to, where neither the user nor the project did; "" if none has.
 func (p *Pipeline) suggested(ctx context.Context, c *analysis.Case, r *recall) string {
 	s := r.session()
-	if s.Texts() == 0 {
+	if s.UntrustedTexts() == 0 {
 		return ""
 	}
 	for _, part := range objects.Parts(c) {
@@ -117,10 +117,10 @@ func (p *Pipeline) suggested(ctx context.Context, c *analysis.Case, r *recall) s
 		switch {
 		case heard != nil && part.Host != "" && part.Host == heard.Host: // a page names its own host
 			continue
-		case heard == nil && !more && err == nil || p.sessions.Spoke(s, part.Names):
+		case heard == nil && !more && err == nil || p.sessions.UserWrote(s, part.Names):
 			continue
 		case heard == nil:
-			heard = &session.Heard{In: "one of several texts", At: s.Began()}
+			heard = &session.Heard{In: "one of several texts", At: s.Start()}
 		}
 		if !c.Holds(part.Names, heard.At) {
 			return fmt.Sprintf("untrusted text (%[2]s) names %[1]s, named neither by the user nor in the project: possible prompt injection", part.Names[0], heard.In)
@@ -139,7 +139,7 @@ func (p *Pipeline) grounded(ctx context.Context, c *analysis.Case, r *recall, na
 	var all []string
 	for i := range needs {
 		by := needs[i].Met(named, p.sessions.NameKey)
-		where := by == "" && needs[i].Place && p.sessions.Spoke(r.session(), needs[i].Names) // the user has spoken of it
+		where := by == "" && needs[i].Place && p.sessions.UserWrote(r.session(), needs[i].Names) // the user has spoken of it
 		if by == "" && !where {
 			return nil
 		}

@@ -29,16 +29,16 @@ func (p *Pipeline) ownInstructions(ctx context.Context, v verdict.Verdict, c *an
 	next := p.sessions.NewInstruction(edit.Path)
 	if i != nil {
 		next = *i
-		next.Mixed = !committed && (i.Mixed || i.Sum != now)
+		next.OthersChanged = !committed && (i.OthersChanged || i.Sum != now)
 	} else {
-		next.Mixed = !committed
+		next.OthersChanged = !committed
 	}
 	if i == nil || *i != next {
 		if p.sessions.Add(context.WithoutCancel(ctx), s, &session.Delta{Instruction: &next}) != nil {
 			return v, false
 		}
 	}
-	if i == nil || next.Mixed || i.Sum == "" || now == "" || i.Texts != s.Texts() || !p.trustsProject || c.Action.MinTier > TierClassify || p.deniedBefore(c) {
+	if i == nil || next.OthersChanged || i.Sum == "" || now == "" || i.Texts != s.UntrustedTexts() || !p.trustsProject || c.Action.MinTier > TierClassify || p.deniedBefore(c) {
 		return v, false
 	}
 	if named, _ := s.Named(); objects.Forbidden(c, named, p.sessions.NameKey) != "" {
@@ -66,6 +66,6 @@ func (p *Pipeline) edited(ctx context.Context, c *analysis.Case, r *recall) erro
 	if i == nil || now == "" {
 		return nil
 	}
-	i.Sum, i.Texts = now, r.session().Texts()
+	i.Sum, i.Texts = now, r.session().UntrustedTexts()
 	return p.sessions.Add(context.WithoutCancel(ctx), r.session(), &session.Delta{Instruction: i})
 }

@@ -91,8 +91,8 @@ func entered(c *analysis.Case) string {
 }
 
 // standing returns what an answer for the kind of a case would be.
-func (p *Pipeline) standing(c *analysis.Case, k kind.Kind) approve.Standing {
-	return approve.Standing{Kind: k, What: p.redactor.String(approve.Judged(c, nil)), Labels: entered(c), Session: c.Action.Session}
+func (p *Pipeline) standing(c *analysis.Case, k kind.Kind) approve.AdvanceApproval {
+	return approve.AdvanceApproval{Kind: k, What: p.redactor.String(approve.EffectText(c, nil)), Labels: entered(c), Session: c.Action.Session}
 }
 
 // offerKind says what an answer for the kind of a case would cover in its session, and how
@@ -110,14 +110,14 @@ func (p *Pipeline) offerKind(ctx context.Context, c *analysis.Case) (string, fun
 	s := p.standing(c, k)
 	return k.String(), func(ctx context.Context, by string) error {
 		s.By = by
-		return p.kinds.Learn(ctx, within, s)
+		return p.kinds.AddKind(ctx, within, s)
 	}
 }
 
 // deniedBefore reports whether the session has an action like this denied.
 func (p *Pipeline) deniedBefore(c *analysis.Case) bool {
 	r, ok := c.Memory.(*recall)
-	return ok && r != nil && r.known == nil && (r.session().Around(c) != nil || r.denials().Around(c) != nil)
+	return ok && r != nil && r.known == nil && (r.session().DenialOfSame(c) != nil || r.denials().DenialOfSame(c) != nil)
 }
 
 // answered returns the ALLOW of a person who has answered for all actions of a case's kind.
@@ -126,14 +126,14 @@ func (p *Pipeline) answered(ctx context.Context, c *analysis.Case) (verdict.Verd
 	if p.kinds == nil || !liftable(c) {
 		return none, false
 	}
-	var list []approve.Standing
+	var list []approve.AdvanceApproval
 	if within := p.within(c); within != "" {
 		kinds, err := p.kinds.Kinds(ctx, within)
 		if err != nil {
 			return none, false // asking is always right
 		}
 		labels := entered(c)
-		list = slices.DeleteFunc(kinds, func(s approve.Standing) bool { return s.Labels != labels })
+		list = slices.DeleteFunc(kinds, func(s approve.AdvanceApproval) bool { return s.Labels != labels })
 	}
 	if p.answers != "" {
 		stored, err := approve.Answers(p.answers)
@@ -185,7 +185,7 @@ func (p *Pipeline) answered(ctx context.Context, c *analysis.Case) (verdict.Verd
 
 // describe adds to a refusal what an answer for more than one action would cover.
 func (p *Pipeline) describe(ctx context.Context, r *approve.Refusal, c *analysis.Case) {
-	r.Within = p.within(c)
+	r.KindSession = p.within(c)
 	for _, root := range c.At().Roots {
 		if cwd := c.At().CWD; cwd == root || strings.HasPrefix(cwd, root+"/") {
 			r.Roots = append(r.Roots, root)
@@ -193,21 +193,21 @@ func (p *Pipeline) describe(ctx context.Context, r *approve.Refusal, c *analysis
 	}
 	k, findings, err := p.kindOf(ctx, c)
 	if p.deniedBefore(c) {
-		r.Alone = "an action of the same kind was denied in this session"
+		r.NoKindReason = "an action of the same kind was denied in this session"
 		return
 	}
 	if err == nil {
 		s := p.standing(c, k)
-		r.Kind, r.Near = &s, p.neighbours(ctx, c.Action, &k)
+		r.Kind, r.KindExamples = &s, p.neighbours(ctx, c.Action, &k)
 	} else {
-		r.Alone = err.Error()
+		r.NoKindReason = err.Error()
 	}
 	if findings == nil {
 		return
 	}
 	if k, err := kind.Exact(c, findings); err == nil {
 		s := p.standing(c, k)
-		r.Exact = &s
+		r.ExactKind = &s
 	}
 }
 
@@ -218,7 +218,7 @@ func (p *Pipeline) neighbours(ctx context.Context, a *action.Action, k *kind.Kin
 		return err == nil && k.Covers(&own)
 	})
 	for _, n := range covered {
-		out = append(out, approve.Judged(p.analyzer.Case(n), nil))
+		out = append(out, approve.EffectText(p.analyzer.Case(n), nil))
 	}
 	return out
 }

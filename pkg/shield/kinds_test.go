@@ -144,7 +144,7 @@ func TestKindsAtOnce(t *testing.T) {
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%d kinds, %v", len(list), err)
 	}
-	if n, err := p.kinds.Forget(t.Context(), list[0].Name); err != nil || n != 1 {
+	if n, err := p.kinds.RemoveKind(t.Context(), list[0].Name); err != nil || n != 1 {
 		t.Errorf("forgot %d, %v", n, err)
 	}
 }
@@ -161,12 +161,12 @@ func TestStoredAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	add := func(s approve.Standing) {
+	add := func(s approve.AdvanceApproval) {
 		if err := approve.AddAnswer(t.Context(), file, &s, "a test\n  - name: x"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	add(approve.Standing{Name: "run", Kind: k, By: "ann", What: "sh run.sh", Project: p.analyzer.Place.Roots[0]})
+	add(approve.AdvanceApproval{Name: "run", Kind: k, By: "ann", What: "sh run.sh", Project: p.analyzer.Place.Roots[0]})
 	decide := func(a *action.Action) verdict.Decision {
 		return p.EvaluateUntil(t.Context(), a, TierApprove).Verdict.Decision
 	}
@@ -187,11 +187,11 @@ func TestStoredAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	add(approve.Standing{Name: "push", Kind: own, By: "ann", What: "git push", Project: "/somewhere/else"})
+	add(approve.AdvanceApproval{Name: "push", Kind: own, By: "ann", What: "git push", Project: "/somewhere/else"})
 	if d := decide(push.Action); d == verdict.Allow {
 		t.Error("an answer for another project counts")
 	}
-	add(approve.Standing{Name: "push2", Kind: own, By: "ann", What: "git push"})
+	add(approve.AdvanceApproval{Name: "push2", Kind: own, By: "ann", What: "git push"})
 	if d := decide(push.Action); d != verdict.Allow {
 		t.Errorf("an answer for everywhere: %v", d)
 	}

@@ -172,7 +172,7 @@ func (r *recall) Brought() *effect.Paths {
 	}
 	var paths []string
 	for path, labels := range r.known.Files {
-		if path != flowing && session.Brought(labels) {
+		if path != flowing && session.Downloaded(labels) {
 			paths = append(paths, path)
 		}
 	}
@@ -217,7 +217,7 @@ func (r *recall) refresh(c *analysis.Case) *analysis.Case {
 	}
 	was := r.now
 	r.now = nil
-	if was.Agrees(r.session()) {
+	if was.SameAnswers(r.session()) {
 		return c
 	}
 	again := r.p.analyze(c.Action, r)
@@ -262,7 +262,7 @@ func (r *recall) stricter(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	case s.Stopped():
 		return stopped(r.key)
 	case v.Decision != verdict.Escalate || v.NextTier < TierApprove:
-		if d := s.Around(c); d != nil {
+		if d := s.DenialOfSame(c); d != nil {
 			return verdict.Finding{
 				Who: verdict.Person, Confidence: 1, Rule: v.Rule, Fixed: true,
 				Reasoning: "an action that does the same to the same target was denied" + ago(s.Since(d.At)) + by(d.Rule) + "; do what the denial advised, or ask the user to confirm",
@@ -297,7 +297,7 @@ func (r *recall) told() []byte {
 	if r == nil || r.now == nil {
 		return nil
 	}
-	t := told{r.now.Labels(), r.now.Told(), r.now.ToldMade()}
+	t := told{r.now.Labels(), r.now.LabelledFiles(), r.now.MadePaths()}
 	if r.flows {
 		t.Files[flowing] = []effect.Label{effect.LabelCredential}
 	}
@@ -333,7 +333,7 @@ func (r *recall) keep(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	if r.now == nil && d.Empty() {
 		return v
 	}
-	if r.p.kept != nil && v.Decision == verdict.Escalate && r.session().News(&d) && r.p.blocks(c) {
+	if r.p.kept != nil && v.Decision == verdict.Escalate && r.session().IsNew(&d) && r.p.blocks(c) {
 		return v
 	}
 	return r.add(v, r.session(), &d)
@@ -350,8 +350,8 @@ func (p *Pipeline) blocks(c *analysis.Case) bool {
 // learn returns what an action adds to its session.
 func (r *recall) learn(c *analysis.Case) (session.Delta, error) {
 	d := r.p.sessions.Learn(c, r.p.events, r.p.counts)
-	if session.Keeps(c) {
-		if err := r.p.sessions.Holds(r.ctx, r.session(), c, &d); err != nil {
+	if session.WritesFile(c) {
+		if err := r.p.sessions.AddSecretFiles(r.ctx, r.session(), c, &d); err != nil {
 			return d, err
 		}
 	}
@@ -379,7 +379,7 @@ func (r *recall) lasts(v verdict.Verdict, c *analysis.Case) (*lasting, error) {
 			return nil, err
 		}
 	}
-	if r.left.Empty() && len(r.left.Shown) == 0 && !r.left.Moves {
+	if r.left.Empty() && len(r.left.Shown) == 0 && !r.left.MovesFiles {
 		return nil, nil
 	}
 	return &lasting{r.alias, *r.left}, nil
@@ -395,7 +395,7 @@ func (p *Pipeline) last(ctx context.Context, l *lasting) error {
 	}
 	key, add := session.Key{ID: l.alias, User: p.caller.User}, kept.Add
 	if l.alias == "" {
-		add = kept.Share
+		add = kept.AddShared
 	}
 	s := kept.Load(ctx, key, session.Lineage{}, "")
 	if s.Err() != nil && l.delta.Empty() {
@@ -412,7 +412,7 @@ func (r *recall) deny(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 		return v
 	}
 	d := session.Denied(c, v.Rule)
-	d.Unasked = unasked
+	d.NoPerson = unasked
 	return r.add(v, r.denials(), &session.Delta{Denial: d})
 }
 

@@ -93,7 +93,7 @@ func more(r *approve.Refusal) string {
 	switch {
 	case r.Tool != nil:
 		return "to say what the tool does: shield tools set " + r.Ref + " CLASS"
-	case r.Kind != nil && r.Within != "":
+	case r.Kind != nil && r.KindSession != "":
 		return "all of this kind in this session: shield allow " + r.Ref + " --session"
 	}
 	return ""
@@ -119,7 +119,7 @@ func (p *Pipeline) refer(ctx context.Context, v *verdict.Verdict, c *analysis.Ca
 	p.describe(ctx, &r, c)
 	if t, binding, lasts := p.tool(c); c.Stranger() && binding != "" {
 		said := p.toolClass(c, &t, lasts)
-		r.Tool, r.ToolBinding, r.About = &said, binding, p.redactor.String(toolText(c.Action.Type, &t, lasts))
+		r.Tool, r.ToolBinding, r.ToolDescription = &said, binding, p.redactor.String(toolText(c.Action.Type, &t, lasts))
 	}
 	if p.refusals.Add(ctx, &r) == nil {
 		v.Ref, v.Told.Remedy, v.Told.More = r.Ref, "shield allow "+r.Ref, more(&r)

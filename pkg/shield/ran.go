@@ -42,7 +42,7 @@ func (p *Pipeline) Ran(ctx context.Context, r Returned, talks bool) (err error) 
 	if m == nil {
 		return nil
 	}
-	did := session.Ran{Files: r.Files, Texts: textsOf(r.Result), Talks: talks, Heard: r.Heard}
+	did := session.Completed{Files: r.Files, Texts: textsOf(r.Result), UntrustedResult: talks, Heard: r.Heard}
 	for _, a := range r.Actions {
 		did.Cases = append(did.Cases, p.analyze(a, m))
 	}
@@ -75,7 +75,7 @@ func (p *Pipeline) Ran(ctx context.Context, r Returned, talks bool) (err error) 
 
 // source says for people which action a text came from.
 func (p *Pipeline) source(c *analysis.Case) (h session.Heard) {
-	h.In = p.redactor.String(approve.Judged(c, nil))
+	h.In = p.redactor.String(approve.EffectText(c, nil))
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.HTTPRequest && e.Host != "" && h.Host == "" {
 			h.Host = e.Host

@@ -129,7 +129,7 @@ func (p *Pipeline) tell(v *verdict.Verdict, c *analysis.Case, first int, own str
 	}
 	var kind, place string
 	t.Why, t.Instead, kind, place = divided(reasoning, source)
-	t.What = approve.Judged(c, decisive(c, kind, place))
+	t.What = approve.EffectText(c, decisive(c, kind, place))
 	if said, object, _ := strings.Cut(t.Why, ": "); object != "" && strings.Contains(t.What, object) {
 		t.Why = said
 	}
@@ -209,7 +209,7 @@ func divided(reasoning, source string) (why, instead, kind, place string) {
 			instead = ""
 		}
 	}
-	return approve.Lowered(why), instead, kind, place
+	return approve.LowerFirst(why), instead, kind, place
 }
 
 // decisive returns the effect that a reason is about: the one that a rule met or, where

@@ -45,7 +45,7 @@ func ruleWords(rule string) string {
 	if !ok {
 		return ""
 	}
-	return approve.Lowered(text)
+	return approve.LowerFirst(text)
 }
 
 // doubtWords begin the reasons of Tier 1 that come from no rule.
