@@ -38,7 +38,9 @@ type row struct {
 	Message     string `json:"message,omitempty"`
 }
 
-func (r row) key() string { return r.Package + "\x00" + r.Name + "\x00" + r.Comment + "\x00" + r.Message }
+func (r row) key() string {
+	return r.Package + "\x00" + r.Name + "\x00" + r.Comment + "\x00" + r.Message
+}
 
 func main() {
 	kind := flag.String("kind", "messages", "messages, identifiers or comments")
