@@ -217,10 +217,10 @@ func comments(path string, fset *token.FileSet, f *ast.File) (rows []row) {
 // models, and texts that a model reads.
 var developers = regexp.MustCompile(`^cmd/examples\.go|/gen/|^internal/(hostile|exam|runtests|gentest|redistest|scripttest|servetest|tokenizer|sqlitefile|speech|committed)/|` +
 	`^pkg/evaluate/(evaltest/|facts\.go|prompt\.go)|^pkg/host/internal/form/|^pkg/shell/command/internal/grammar/|^pkg/classify/(graph|wire|wide)\.go|` +
-	`/worldtest/|^pkg/grounding/|^pkg/config/fingerprint\.go|^pkg/policy/jq\.go|^pkg/scan/readers\.go`)
+	`/worldtest/|^pkg/grounding/|^pkg/config/fingerprint\.go|^pkg/policy/jq\.go|^pkg/scan/readers\.go|^pkg/approve/sentence\.go`)
 
 // notTexts are calls whose strings are patterns, headers or lists of words.
-var notTexts = regexp.MustCompile(`^(prefilter|regexp|strings|http|slices|html|filepath|os)\.|^(set|len|edited|wire|binary)$|Header|^panic$`)
+var notTexts = regexp.MustCompile(`^(prefilter|regexp|strings|http|slices|html|filepath|os)\.|^(set|len|edited|wire|binary)$|Header|^panic$|^(says|abstract\.Unknown)$`)
 
 // within are the texts that a cause is only ever printed in: a file and a call, and the text.
 var within = []struct {
@@ -241,7 +241,32 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/effect/globs\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "policy.yaml:12: the path pattern \"src/**\" is not valid: %s"},
 	{regexp.MustCompile(`^pkg/evaluate/(parse|envelope)\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "failed to parse evaluator response: %s"},
 	{regexp.MustCompile(`^pkg/gateway/(list|tool|message)\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "withheld all tools of the server github: %s"},
+	{regexp.MustCompile(`^pkg/audit/write\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "the audit log was changed: %s; see 'shield audit verify', then run 'shield doctor --repair-audit'"},
+	{regexp.MustCompile(`^pkg/telemetry/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "telemetry: %s; the spans are dropped until the collector answers; check telemetry.otlp"},
+	{regexp.MustCompile(`^pkg/classify/socket`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "classifier at unix:/run/c.sock: %s; start the classifier, or remove classifier.addr"},
+	{regexp.MustCompile(`^pkg/policy/gaps\.go`), regexp.MustCompile(`^$|Sprintf`), "allow rule read_docs does not cover this: %s"},
 	{regexp.MustCompile(`^internal/ancestry/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "allow: only the user can do this: the process that started the command is unknown: %s; use another terminal"},
+}
+
+// piece is what begins or ends in the middle of a sentence: it is read in the text around it only.
+var piece = regexp.MustCompile(`^(?:[;,:.(…]|%w|(?:and|or|is|has|in|on|of|to|whether|what|since|by|from|with|that|which|passes|matches) )|[:,;(]$|^[^ ]+: %[vw]$|^(?:complete -c| list )`)
+
+// finding joins the two texts of a finding: what is wrong, and how to fix it.
+func finding(call *ast.CallExpr) string {
+	name := called(call.Fun)
+	if !strings.HasSuffix(name, ".add") && name != "fault" && name != "add" || len(call.Args) < 2 {
+		return ""
+	}
+	var texts []string
+	for _, arg := range call.Args {
+		if text, ok := flat(arg); ok && strings.Contains(text, " ") {
+			texts = append(texts, text)
+		}
+	}
+	if len(texts) < 2 {
+		return ""
+	}
+	return texts[1] + "\n      " + texts[0]
 }
 
 var (
@@ -264,13 +289,20 @@ func messages(path string, fset *token.FileSet, f *ast.File) (rows []row) {
 		if _, ok := n.(*ast.ImportSpec); ok {
 			return false
 		}
+		if call, ok := n.(*ast.CallExpr); ok {
+			if text := finding(call); text != "" { // a finding and how to fix it are read together
+				rows = append(rows, row{Kind: "text of " + filepath.ToSlash(filepath.Dir(path)), Message: text})
+				return false
+			}
+		}
 		if e, ok := n.(ast.Expr); ok {
 			if text, ok := flat(e); ok {
 				text = strings.TrimSpace(text)
 				call := context(stack)
 				switch {
 				case len(word.FindAllString(text, -1)) < 3, strings.Count(text, " ") < 2, len(text) > 400, strings.Contains(text, "\n\t"):
-				case notTexts.MatchString(call), call == "key Usage", call == "key Description", strings.HasPrefix(call, "key ?"), strings.HasPrefix(call, "assign cause"), wrapping.MatchString(text):
+				case piece.MatchString(text):
+				case notTexts.MatchString(call), call == "key Usage", call == "key Description", call == "key Name", call == "key name", call == "key What", call == "assign name", call == "assign before", strings.Contains(text, "{ "), strings.HasPrefix(call, "key ?"), strings.HasPrefix(call, "assign cause"), wrapping.MatchString(text):
 				default:
 					for _, w := range within {
 						if w.file.MatchString(path) && w.call.MatchString(call) && !strings.Contains(text, "; ") {
