@@ -96,7 +96,7 @@ func readAnswer(fields map[string]any) (answer, error) {
 	}
 	c, err := strconv.ParseFloat(string(number), 64)
 	if err != nil || !(c >= 0 && c <= 1) {
-		return a, fmt.Errorf("the confidence %.20q in the model's reply is outside 0.0 to 1.0", string(number))
+		return a, fmt.Errorf("the model's confidence %.20q is outside 0.0 to 1.0", string(number))
 	}
 	a.confidence = c
 	if err := a.decision.UnmarshalText(capitals(decision)); err != nil {
