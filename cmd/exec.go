@@ -152,17 +152,20 @@ func newLine(argv []string, shell string) (judgedText, error) {
 	if len(argv) != 1 {
 		return judgedText{}, fmt.Errorf("exec --dialect: expected one operand, found %d; put the line in single quotes", len(argv))
 	}
-	same := true
+	text, same := argv[0], true
 	switch shell {
 	case "bash":
 	case "zsh":
-		same = dialect.SameInZsh(argv[0])
+		text, same = dialect.FromZsh(text)
 	case "fish":
-		same = dialect.SameInFish(argv[0])
+		text, same = dialect.FromFish(text)
 	default:
 		return judgedText{}, fmt.Errorf("exec --dialect: %q is not one of bash, zsh, fish", cut(shell))
 	}
-	return judgedText{argv[0], !same}, nil
+	if !same {
+		text = argv[0]
+	}
+	return judgedText{text, !same}, nil
 }
 
 // judgeExec judges an action by the user's service, or else in this process.

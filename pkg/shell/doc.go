@@ -60,7 +60,7 @@
 // zsh reads in another way is an entry of a table (dialects.go): where nothing
 // says about which shell the text is, the command is walked a second time, with that
 // form unknown. What zsh alone has and that runs code is Dynamic, of the cause
-// "dialect". Package dialect says which lines of fish mean the same.
+// "dialect". Package dialect turns lines of fish into text of this family.
 //
 // # From words to effects
 //

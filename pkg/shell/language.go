@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf16"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/dialect"
@@ -65,17 +66,26 @@ func (s *state) shellCode(_, text string, at effect.Span, args []abstract.Value)
 	return s.inFish(text, at, walk)
 }
 
-// inFish walks text as the shell at hand reads it. What fish alone reads so is not known.
+// fishRuns matches text of fish that runs what a command writes or a variable holds.
+var fishRuns = prefilter.Lazy(`\|\s*(?:(?:builtin|command)\s+)?(?:source|\.)(?:\s+-)?\s*(?:[;|&)\n]|$)|\b(?:eval|source)\s[^;\n|]*[($]|\bpsub\b`)
+
+// inFish walks text as the shell at hand reads it: what fish does with it, in the words of other shells.
 func (s *state) inFish(text string, at effect.Span, walk func(string) abstract.Value) abstract.Value {
 	if !s.dialect.fish {
 		return walk(text)
 	}
 	s.dialect.fish = false
 	s.hold("IFS", content{val: abstract.Lit("\n")}) // where it divides what a command writes
-	if !dialect.SameInFish(text) {
-		s.dynamic(effect.CauseDialect, "fish parses this differently from other shells", at)
+	other, ok := dialect.FromFish(text)
+	if !ok {
+		cause := effect.CauseSyntax
+		if fishRuns().MatchString(text) {
+			cause = effect.CauseCode
+		}
+		s.dynamic(cause, "fish parses this differently from other shells", at)
+		return walk(text)
 	}
-	return walk(text)
+	return walk(other)
 }
 
 func (s *state) powershellCode(_, text string, at effect.Span, _ []abstract.Value) abstract.Value {

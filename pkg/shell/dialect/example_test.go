@@ -6,7 +6,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/dialect"
 )
 
-func ExampleSameInFish() {
-	fmt.Println(dialect.SameInFish("make && ls build"), dialect.SameInFish("make; and ls build"))
-	// Output: true false
+func ExampleFromFish() {
+	fmt.Println(dialect.FromFish("set -x A b"))
+	// Output:
+	// export A=b true
 }
