@@ -57,6 +57,9 @@ func format(words []abstract.Value) abstract.Value {
 // fold returns what a program writes if that is certain: filters and decoders of
 // known text.
 func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f flow) (abstract.Value, bool) {
+	if (base == "dirname" || base == "basename") && len(argv) > 1 && argv[1].IsPattern {
+		return nameOf(base, argv[1:])
+	}
 	if listers[base] {
 		if v, ok := s.listing(base, argv, f); ok || base == "git" {
 			return v, ok
@@ -79,6 +82,8 @@ func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f fl
 		return s.echo(argv, abstract.Streams{}), true
 	case "printf":
 		return format(argv[1:]), true
+	case "basename", "dirname":
+		return foldName(base, flags, operands)
 	case "mktemp":
 		return abstract.Value{Text: "/tmp/tmp.*", Show: "$(mktemp)", IsPattern: true}.Of(abstract.FromCommand), true
 	case "date", "nproc", "whoami", "id", "uname", "hostname", "arch", "tty", "wc", "uuidgen", "logname":
@@ -135,6 +140,32 @@ func decodes(base string, flags []string) bool {
 		return true
 	}
 	return false
+}
+
+// foldName computes basename and dirname.
+func foldName(base string, flags []string, operands []abstract.Value) (abstract.Value, bool) {
+	if len(operands) == 0 || len(operands) > 2 || len(flags) > 0 {
+		return abstract.Value{}, false
+	}
+	v := operands[0]
+	v.From.Start, v.From.End = 0, 0
+	i := strings.LastIndexByte(strings.TrimRight(v.Text, "/"), '/')
+	switch {
+	case base == "basename":
+		if v.Text = v.Text[i+1:]; len(operands) > 1 {
+			v.Text = strings.TrimSuffix(v.Text, operands[1].Text)
+		}
+	case len(operands) > 1:
+		return abstract.Value{}, false
+	case i < 0:
+		v.Text = "."
+	case i == 0:
+		v.Text = "/"
+	default:
+		v.Text = v.Text[:i]
+	}
+	v.Text += "\n"
+	return v, true
 }
 
 func texts(values []abstract.Value) []string {

@@ -2,26 +2,122 @@ package shell
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// trim is ${x#p}, ${x##p}, ${x%p} and ${x%%p}: exact where both are written out.
-func trim(v, pat abstract.Value, op syntax.ParExpOperator, show string) abstract.Value {
-	switch {
-	case v.Known() && pat.Known():
-		if op == syntax.RemSmallPrefix || op == syntax.RemLargePrefix {
+// maxMatch bounds the text that glob operators of parameter expansions work on,
+// since each tries every cut of it.
+const maxMatch = 2048
+
+// extended reports whether a pattern is one that shells may be told to read otherwise, as
+// those of extglob.
+func (s *state) extended(pat abstract.Value) bool {
+	return strings.ContainsAny(pat.Text, "(|") && (strings.Contains(s.text, "glob") || s.asZsh()) || strings.ContainsAny(pat.Text, "#^~") && s.dialect.odd
+}
+
+// trim is ${x#p}, ${x##p}, ${x%p} and ${x%%p}.
+func (s *state) trim(v, pat abstract.Value, op syntax.ParExpOperator, show string) abstract.Value {
+	prefix := op == syntax.RemSmallPrefix || op == syntax.RemLargePrefix
+	glob := pat.AsPattern()
+	if !v.Known() {
+		if cut, ok := trimGlob(v, pat, op); ok {
+			return cut
+		}
+		if op == syntax.RemLargePrefix && glob == "*/" {
+			short := vague(show, v)
+			short.Text, short.Bare = "*", false
+			return short
+		}
+		return vague(show, v)
+	}
+	if pat.Bare || pat.Origin != 0 || len(v.Text) > maxMatch || s.extended(pat) || !s.step(1+len(v.Text)*len(glob)/256) {
+		return vague(show, v)
+	}
+	if pat.Known() { // no globs: at most one cut
+		if prefix {
 			v.Text = strings.TrimPrefix(v.Text, pat.Text)
 		} else {
 			v.Text = strings.TrimSuffix(v.Text, pat.Text)
 		}
 		return v
-	case op == syntax.RemLargePrefix && pat.AsPattern() == "*/": // a name without a folder
-		short := vague(show, v)
-		short.Text, short.Bare = "*", false
-		return short
+	}
+	n := len(v.Text)
+	for i := 0; i <= n; i++ {
+		cut := i
+		if op == syntax.RemLargePrefix || op == syntax.RemSmallSuffix {
+			cut = n - i
+		}
+		if cut < n && !utf8.RuneStart(v.Text[cut]) {
+			continue // within a character
+		}
+		switch op {
+		case syntax.RemSmallPrefix:
+			if abstract.Match(glob, v.Text[:i]) {
+				v.Text = v.Text[i:]
+				return v
+			}
+		case syntax.RemLargePrefix:
+			if abstract.Match(glob, v.Text[:n-i]) {
+				v.Text = v.Text[n-i:]
+				return v
+			}
+		case syntax.RemSmallSuffix:
+			if abstract.Match(glob, v.Text[n-i:]) {
+				v.Text = v.Text[:n-i]
+				return v
+			}
+		default:
+			if abstract.Match(glob, v.Text[i:]) {
+				v.Text = v.Text[:i]
+				return v
+			}
+		}
+	}
+	return v
+}
+
+// replace is ${x/o/w} and ${x//o/w}; a leading # or % anchors.
+func (s *state) replace(v, orig, with abstract.Value, all bool, show string) abstract.Value {
+	v.Taint |= with.Taint
+	v.Origin |= with.Origin
+	if changed, ok := replaceInGlob(v, orig, with); ok {
+		return changed
+	}
+	if !v.Known() || orig.Bare || orig.Origin != 0 || len(v.Text) > maxMatch || strings.Contains(with.Text, "&") || s.extended(orig) || !s.step(1+len(v.Text)/16) {
+		return vague(show, v) // bash may put what was found in place of &
+	}
+	glob := orig.AsPattern()
+	if glob == "" {
+		return v
+	}
+	anchor := glob[0]
+	if !all && len(glob) > 1 && (anchor == '#' || anchor == '%') {
+		op := syntax.RemLargePrefix
+		if anchor == '%' {
+			op = syntax.RemLargeSuffix
+		}
+		pat := orig
+		pat.Text = orig.Text[1:]
+		rest := s.trim(v, pat, op, show)
+		if rest.Text == v.Text && rest.Known() {
+			return v
+		}
+		if anchor == '#' {
+			return abstract.Concat(with, rest)
+		}
+		return abstract.Concat(rest, with)
+	}
+	if orig.Known() && with.Known() {
+		n := 1
+		if all {
+			n = -1
+		}
+		v.Text = strings.Replace(v.Text, orig.Text, with.Text, n)
+		return v
 	}
 	return vague(show, v)
 }

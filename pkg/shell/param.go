@@ -45,7 +45,11 @@ func (s *state) param(p *syntax.ParamExp) []abstract.Value {
 		s.arithm(p.Slice.Length)
 		return []abstract.Value{vague(show, vals...)}
 	case p.Repl != nil:
-		return []abstract.Value{vague(show, append(slices.Clip(vals), s.word(p.Repl.Orig), s.word(p.Repl.With))...)}
+		orig, with := s.word(p.Repl.Orig), abstract.Value{}
+		if p.Repl.With != nil {
+			with = s.word(p.Repl.With)
+		}
+		return each(vals, func(v abstract.Value) abstract.Value { return s.replace(v, orig, with, p.Repl.All, show) })
 	case p.Exp != nil:
 		return s.expansion(p, vals, set, show)
 	}
@@ -257,7 +261,19 @@ func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, s
 		return vals
 	case syntax.RemSmallSuffix, syntax.RemLargeSuffix, syntax.RemSmallPrefix, syntax.RemLargePrefix:
 		pat := s.word(e.Word)
-		return each(vals, func(v abstract.Value) abstract.Value { return trim(v, pat, e.Op, show) })
+		return each(vals, func(v abstract.Value) abstract.Value { return s.trim(v, pat, e.Op, show) })
+	case syntax.UpperAll, syntax.LowerAll:
+		return each(vals, func(v abstract.Value) abstract.Value {
+			switch {
+			case !v.Known():
+				return vague(show, v)
+			case e.Op == syntax.UpperAll:
+				v.Text = strings.ToUpper(v.Text)
+			default:
+				v.Text = strings.ToLower(v.Text)
+			}
+			return v
+		})
 	case syntax.OtherParamOps:
 		if s.word(e.Word).Text == "P" { // a prompt, which runs the command substitutions in it
 			for _, v := range vals {
