@@ -208,7 +208,8 @@ func (r *inputReader) line(p string) (string, error) {
 // code or are not known. Those that only work with files are known by their effects.
 func (r *inputReader) arguments(e *effect.Effect) error {
 	if e.Program == "git" {
-		if git := command.Git(e.Args); git.Sub == "push" {
+		git := command.Git(e.Args)
+		if _, ok := git.Pushes(); ok {
 			return r.repository(git)
 		}
 		return nil

@@ -49,8 +49,24 @@ func WritesFile(c *analysis.Case) bool {
 
 // writesCommit reports whether an effect writes into a repository what a push sends.
 func writesCommit(e *effect.Effect) bool {
-	return e.Kind == effect.Execute && e.Program == "git" &&
-		slices.Contains([]string{"add", "branch", "checkout", "commit", "notes", "stage", "switch", "tag"}, command.Git(e.Args).Sub)
+	if e.Kind != effect.Execute || e.Program != "git" {
+		return false
+	}
+	switch git := command.Git(e.Args); git.Sub {
+	case "add", "branch", "checkout", "commit", "notes", "stage", "switch", "tag":
+		return true
+	case "submodule", "subtree", "worktree":
+		return slices.Contains(git.Args, "add")
+	case "stash":
+		return slices.Contains(git.Args, "branch")
+	}
+	return false
+}
+
+// pushes reports whether an effect sends what a repository holds.
+func pushes(e *effect.Effect) bool {
+	_, ok := command.Git(e.Args).Pushes()
+	return ok && e.Kind == effect.Execute && e.Program == "git"
 }
 
 // repository returns the path by which a repository is known: that of its metadata in
@@ -74,17 +90,30 @@ func (s *Session) commitsSecretFile(c *analysis.Case, e *effect.Effect) bool {
 	if len(s.files) == 0 {
 		return false
 	}
-	git := command.Git(e.Args)
-	paths := git.Operands()
-	all := slices.Contains(paths, ".") || git.Has("A", "--all") || git.Sub == "commit" && git.Has("a")
-	for i, p := range paths {
-		if !path.IsAbs(p) {
-			paths[i] = path.Join(c.At().CWD, p)
+	git, place := command.Git(e.Args), c.At()
+	top := path.Dir(repository(c, e))
+	moves := slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return o.Program == "cd" || o.Program == "pushd" })
+	all := git.Has("A", "--all") || git.Sub == "commit" && git.Has("a") || git.Sub == "add" && git.Has("u", "--update")
+	var taken []string // patterns
+	for _, p := range git.Operands() {
+		all = all || p == "." || strings.HasPrefix(p, ":/") || strings.HasPrefix(p, ":(")
+		if moves && !path.IsAbs(p) {
+			taken = append(taken, path.Join(top, "**", p))
+		}
+		for _, dir := range []string{git.Folder, place.CWD} {
+			if !path.IsAbs(p) {
+				p = path.Join(dir, p)
+			}
+		}
+		taken = append(taken, p)
+	}
+	for i := range c.Effects { // what git reads is known by its full path
+		if o := &c.Effects[i]; o.Kind == effect.ReadFile && o.Path != "" && o.Program == e.Program && o.From.Start >= e.From.Start && o.From.End <= e.From.End {
+			taken = append(taken, o.Path)
 		}
 	}
-	top := path.Dir(repository(c, e))
 	return s.anySecretFile(func(file string) bool {
-		return all && strings.HasPrefix(file, top+"/") || slices.ContainsFunc(paths, func(p string) bool { return file == p || strings.HasPrefix(file, p+"/") })
+		return all && strings.HasPrefix(file, top+"/") || slices.ContainsFunc(taken, func(p string) bool { return effect.Overlap(p+"/**", file, false) })
 	})
 }
 
@@ -118,7 +147,7 @@ func (s *Session) pushesSecretFile(c *analysis.Case) bool {
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		switch {
-		case e.Kind == effect.Execute && e.Program == "git" && command.Git(e.Args).Sub == "push":
+		case pushes(e):
 			if held(repository(c, e)) || slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return writesCommit(&o) && s.commitsSecretFile(c, &o) }) {
 				return true
 			}

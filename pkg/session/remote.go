@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -119,14 +120,14 @@ func (s *Session) Pushes(c *analysis.Case) {
 	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		git := command.Git(e.Args)
-		if e.Kind != effect.Execute || e.Program != "git" || git.Sub != "push" {
+		if e.Kind != effect.Execute || e.Program != "git" {
 			continue
 		}
-		name, repo := "origin", repository(c, e)
-		if to := git.Operands(); len(to) > 0 {
-			name = to[0]
+		name, ok := command.Git(e.Args).Pushes()
+		if !ok {
+			continue
 		}
+		name, repo := cmp.Or(name, "origin"), repository(c, e)
 		for _, r := range s.shared.Remotes {
 			if (r.Name == name || r.Name == "*") && (r.Repository == repo || r.Repository == "") && s.foreignRemote(r) {
 				host, _, _ := strings.Cut(r.To, "/")

@@ -263,6 +263,38 @@ func TestPushOfAWorktree(t *testing.T) {
 	}
 }
 
+// TestPushOfAnotherRepository holds that an answer about any kind of push is bound to the repository
+// that the command names.
+func TestPushOfAnotherRepository(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(text string) {
+		t.Helper()
+		for _, name := range []string{"work", "main/.git"} {
+			if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, "main/.git/packed-refs"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := pipelineOf(t, Config{Policy: "offline", Home: t.TempDir(), Dir: filepath.Join(dir, "work"), StateDir: t.TempDir(), Clock: instant})
+	for _, command := range []string{"push origin main", "subtree push --prefix=sub origin main", "subtree -P sub push origin main", "lfs push origin main", "send-pack h.test:a main"} {
+		binding := func(options string) string {
+			return p.binding("x", p.analyzer.Case(parse(t, fmt.Sprintf(`{"type":"execute_command","payload":{"command":%q}}`, "git "+options+" "+command))))
+		}
+		write("1111\n")
+		was := binding("-C ../main")
+		if write("2222\n"); was == "" || was == binding("-C ../main") {
+			t.Errorf("%s: the answer holds though the repository is another", command)
+		}
+		if got := binding("--git-dir=../main/.git"); got != "" {
+			t.Errorf("%s: binding %q to a repository that is not known", command, got)
+		}
+	}
+}
+
 // TestInputsThatCannotBeTold: an answer about files that cannot be read, are too large or
 // too many, or lie somewhere else is good for once.
 func TestInputsThatCannotBeTold(t *testing.T) {

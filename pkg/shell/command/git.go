@@ -48,6 +48,44 @@ func (l GitLine) Operands() []string {
 	return slices.DeleteFunc(slices.Clone(l.Args), func(arg string) bool { return strings.HasPrefix(arg, "-") })
 }
 
+// Pushes reports whether git sends what a repository holds, and the remote or the address that it
+// names for that; "" if it names none.
+func (l GitLine) Pushes() (to string, ok bool) {
+	var words []string
+	for i := 0; i < len(l.Args); i++ {
+		name, value, joined := strings.Cut(l.Args[i], "=")
+		switch valued := slices.Contains(pushValues, name); {
+		case valued && !joined && i+1 < len(l.Args):
+			i++
+			value = l.Args[i]
+		case !valued && !strings.HasPrefix(name, "-"):
+			words = append(words, l.Args[i])
+		}
+		if name == "--repo" {
+			to = value
+		}
+	}
+	switch l.Sub {
+	case "push", "send-pack":
+	case "lfs", "subrepo", "subtree":
+		if len(words) == 0 || words[0] != "push" {
+			return "", false
+		}
+		if words = words[1:]; l.Sub == "subrepo" { // names a folder, which says where to
+			words = nil
+		}
+	default:
+		return "", false
+	}
+	if len(words) > 0 {
+		to = words[0]
+	}
+	return to, true
+}
+
+// pushValues are the options of pushes whose value may be the next argument.
+var pushValues = []string{"-o", "--push-option", "--repo", "--receive-pack", "--exec", "-P", "--prefix", "-m", "--message", "-b", "--branch", "--annotate", "--onto"}
+
 // Has reports whether an option stands behind the subcommand: one of some letters, alone or
 // before the text of -m, or one of some names.
 func (l GitLine) Has(letters string, names ...string) bool {
