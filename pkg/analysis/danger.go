@@ -127,24 +127,26 @@ func (c *Case) Doubt(clears map[string]float64) (worst Doubt) {
 		c.Evidence.Doubt(worst)
 	}
 	for i := range c.Effects {
-		if worst.Final() && c.Evidence == nil {
+		if worst.Who == verdict.Never && c.Evidence == nil {
 			break
 		}
 		d := c.doubt(&c.Effects[i], clears)
 		c.Evidence.Doubt(d)
-		if !worst.Final() && graver(d, worst) {
+		if graver(d, worst) {
 			worst = d
 		}
 	}
 	return worst
 }
 
-// graver reports whether the first of two doubts is the graver: it is final, clearing it takes more
+// graver reports whether the first of two doubts is the graver: fewer may allow it, clearing it takes more
 // confidence, or its effect is unknown and not only unusual.
 func graver(d, than Doubt) bool {
 	switch {
-	case d.Reason == "" || than.Reason == "" || d.Final() != than.Final():
-		return d.Reason != "" && (than.Reason == "" || d.Final())
+	case d.Reason == "" || than.Reason == "":
+		return d.Reason != ""
+	case d.Who != than.Who:
+		return d.Who > than.Who
 	case d.Least != than.Least:
 		return d.Least > than.Least
 	}

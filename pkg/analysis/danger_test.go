@@ -72,6 +72,7 @@ func TestDoubt(t *testing.T) {
 		"of a card":            {[]effect.Effect{outside, variable}, map[string]float64{"outside": 0.9, "variable": 0.6}, "outside", verdict.Classifier, 0.9},
 		"not on a card":        {[]effect.Effect{outside, variable}, map[string]float64{"outside": 0.9}, "variable", verdict.Evaluator, 0},
 		"final whatever it is": {[]effect.Effect{output}, map[string]float64{"output": 0.1}, "output", verdict.Evaluator, 0},
+		"final, behind one":    {[]effect.Effect{{Kind: effect.Listen}, output}, nil, "output", verdict.Evaluator, 0},
 	} {
 		d := (&Case{Effects: tt.effects}).Doubt(tt.clears)
 		if d.Cause != tt.cause || d.Who != tt.who || d.Least != tt.least || d.Final() != (tt.who > verdict.Classifier) {
@@ -80,6 +81,10 @@ func TestDoubt(t *testing.T) {
 	}
 	if d := (&Case{Unexamined: "too long"}).Doubt(nil); d.Cause != "unexamined" || !d.Final() {
 		t.Errorf("unexamined: %+v", d)
+	}
+	evaluator, person := Doubt{Reason: "a", Who: verdict.Evaluator}, Doubt{Reason: "b", Who: verdict.Person}
+	if !graver(person, evaluator) || graver(evaluator, person) || graver(evaluator, evaluator) {
+		t.Error("of two final doubts, not the one counts that fewer may allow")
 	}
 	for name, want := range map[string]bool{"variable": true, "outside": true, "script": false, "output": false, "frob": false, "": false} {
 		if Clears(name) != want {
