@@ -107,9 +107,9 @@ type event struct {
 type run struct {
 	out      io.Writer
 	packages map[string]*pkg
-	passed   int // tests
-	failed   []failure
-	flaky    []failure // failed beside the others, passed alone
+	passed   []outcome
+	failed   []outcome
+	flaky    []outcome // failed beside the others, passed alone
 	skipped  []skip
 	ended    []*pkg
 	final    bool // something failed that is not tried again
@@ -123,10 +123,10 @@ type pkg struct {
 	order   []string                 // of these
 }
 
-// A failure is a test that failed, or a package without one that did.
-type failure struct{ pkg, test string }
+// An outcome is of a test, or of a package without one that failed.
+type outcome struct{ pkg, test string }
 
-func (f failure) String() string { return strings.TrimSuffix(short(f.pkg)+" "+f.test, " ") }
+func (o outcome) String() string { return strings.TrimSuffix(short(o.pkg)+" "+o.test, " ") }
 
 // A skip is a test that was not run.
 type skip struct{ test, reason string }
@@ -201,13 +201,13 @@ func (p *pkg) keep(test, text string) {
 func (r *run) endTest(p *pkg, e event) {
 	switch e.Action {
 	case "pass":
-		r.passed++
+		r.passed = append(r.passed, outcome{p.name, e.Test})
 		delete(p.output, e.Test)
 	case "skip":
 		r.skipped = append(r.skipped, skip{short(p.name) + " " + e.Test, reason(p.output[e.Test])})
 		delete(p.output, e.Test)
 	case "fail":
-		r.failed = append(r.failed, failure{p.name, e.Test})
+		r.failed = append(r.failed, outcome{p.name, e.Test})
 	}
 }
 
@@ -222,8 +222,8 @@ func (r *run) endPackage(p *pkg, e event) {
 				fmt.Fprintf(r.out, "%s", b)
 			}
 		}
-		if !slices.ContainsFunc(r.failed, func(f failure) bool { return f.pkg == p.name }) {
-			r.failed = append(r.failed, failure{pkg: p.name})
+		if !slices.ContainsFunc(r.failed, func(f outcome) bool { return f.pkg == p.name }) {
+			r.failed = append(r.failed, outcome{pkg: p.name})
 		}
 		r.final = r.final || !p.endedItself()
 	}
@@ -268,7 +268,9 @@ func (r *run) retry(most int, args []string) bool {
 		fmt.Fprintf(r.out, "again, alone: %s %s\n", short(name), strings.Join(tests[name], " "))
 		alone := &run{out: r.out, packages: map[string]*pkg{}}
 		err := alone.test(append(slices.Clone(args), "-count=1", "-run", "^("+strings.Join(tests[name], "|")+")$", name))
-		if err != nil || alone.passed < len(tests[name]) {
+		missing := slices.ContainsFunc(tests[name], func(test string) bool { return !slices.Contains(alone.passed, outcome{name, test}) })
+		skips := slices.ContainsFunc(alone.skipped, func(s skip) bool { return !slices.Contains(r.skipped, s) })
+		if err != nil || missing || skips {
 			return false
 		}
 	}
@@ -315,7 +317,7 @@ const (
 // summarize prints what was skipped and why, and what failed. It reports whether anything
 // did, or was skipped for a reason that is not allowed.
 func (r *run) summarize(strict bool, allowed []*regexp.Regexp) (bad bool) {
-	fmt.Fprintf(r.out, "\n%d tests passed, %d failed, %d skipped.", r.passed, len(r.failed), len(r.skipped))
+	fmt.Fprintf(r.out, "\n%d tests passed, %d failed, %d skipped.", len(r.passed), len(r.failed), len(r.skipped))
 	slices.SortFunc(r.ended, func(a, b *pkg) int { return int(b.elapsed - a.elapsed) })
 	for i, p := range r.ended[:min(maxSlowest, len(r.ended))] {
 		fmt.Fprintf(r.out, "%s%s %.0f s", []string{" Slowest: ", ", "}[min(i, 1)], short(p.name), p.elapsed.Seconds())

@@ -100,6 +100,10 @@ func TestRetry(t *testing.T) {
 		{"not tried", `if _, err := os.Stat("tried"); err != nil { os.WriteFile("tried", nil, 0o600); t.Error("once") }`, 0, false},
 		{"fails again", `t.Error("always", os.Args[0])`, 1, false},
 		{"skips", `if _, err := os.Stat("tried"); err != nil { os.WriteFile("tried", nil, 0o600); t.Error("once") } else { t.Skip() }`, 1, false},
+		{"skips beside one with parts", `if _, err := os.Stat("tried"); err != nil { t.Error("once") } else { t.Skip() } }
+func TestC(t *testing.T) { t.Run("part", func(t *testing.T) {}); if _, err := os.Stat("tried"); err != nil { os.WriteFile("tried", nil, 0o600); t.Error("once") }`, 2, false},
+		{"a part skips", `_, err := os.Stat("tried"); os.WriteFile("tried", nil, 0o600); t.Run("part", func(t *testing.T) { if err != nil { t.Error("once") } else { t.Skip() } })`, 1, false},
+		{"a part skips both times", `t.Run("part", func(t *testing.T) { t.Skip() }); if _, err := os.Stat("tried"); err != nil { os.WriteFile("tried", nil, 0o600); t.Error("once") }`, 1, true},
 		{"panics", `if _, err := os.Stat("tried"); err != nil { os.WriteFile("tried", nil, 0o600); panic("once") }`, 1, false},
 		{"exits", `if _, err := os.Stat("tried"); err != nil { os.WriteFile("tried", nil, 0o600); os.Exit(1) }`, 1, false},
 		{"races", `if _, err := os.Stat("tried"); err != nil { os.WriteFile("tried", nil, 0o600); t.Error("WARNING: DATA RACE") }`, 1, false},
