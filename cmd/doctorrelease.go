@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/mod/semver"
 
 	"github.com/shieldcli/shield/internal/genuine"
 )
@@ -70,19 +70,10 @@ func downgrade(release, installed string) string {
 	return fmt.Sprintf("%-4s  shield %s is older than this program, %s\n      do not install it unless you want to go back: it lacks what was corrected since\n", doubt, release, installed)
 }
 
-// older reports whether a version vX.Y.Z is before another; false where one has no such form,
-// as a build without a version.
+// older reports whether a version is before another; false where one has no such form, as a build
+// without a version.
 func older(a, b string) bool {
-	var x, y [3]int
-	for _, v := range []struct {
-		text string
-		n    *[3]int
-	}{{a, &x}, {b, &y}} {
-		if _, err := fmt.Sscanf(v.text, "v%d.%d.%d", &v.n[0], &v.n[1], &v.n[2]); err != nil {
-			return false
-		}
-	}
-	return slices.Compare(x[:], y[:]) < 0
+	return semver.IsValid(a) && semver.IsValid(b) && semver.Compare(a, b) < 0
 }
 
 // releaseKeys returns the keys that this program carries, or the one in a file.
