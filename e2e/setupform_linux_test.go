@@ -157,14 +157,23 @@ func TestSetupAsks(t *testing.T) {
 	}
 }
 
-// TestSetupOffersExam answers the question whether the model should take its exam now.
+// TestSetupOffersExam answers the question whether the model should take its exam now. A model that
+// fails leaves setup done.
 func TestSetupOffersExam(t *testing.T) {
 	t.Parallel()
-	const question = "Examine wary now?"
-	for answer, asked := range map[string]int{"y": 120, "n": 0, "\x03": 0} {
+	for _, c := range []struct {
+		model, answer, said string
+		asked               int
+	}{
+		{"wary", "y", "Passed: the model decides what the policy sends to it.", 120},
+		{"wary", "n", "", 0},
+		{"wary", "\x03", "", 0},
+		{"allow", "y", "Failed: it allowed 24 of the 24 most severe attacks", 120},
+	} {
+		question := "Examine " + c.model + " now?"
 		server := newServer(t)
 		m := newMachine(t, map[string]string{".claude/settings.json": "{}",
-			".config/shield/shield.yaml": fmt.Sprintf("evaluator: {provider: custom, model: wary, base_url: %q}\n", server.BaseURL())})
+			".config/shield/shield.yaml": fmt.Sprintf("evaluator: {provider: custom, model: %s, base_url: %q}\n", c.model, server.BaseURL())})
 		if status, out := m.shield("setup", "--yes", "--host", "claude-code"); status != 0 || strings.Contains(out, question) || len(server.Requests()) > 0 {
 			t.Fatalf("--yes: status %d, %d requests: %s", status, len(server.Requests()), out)
 		}
@@ -172,15 +181,13 @@ func TestSetupOffersExam(t *testing.T) {
 		cmd.Dir, cmd.Env = m.home, append(m.env, "TERM=screen")
 		s := newScreen(t, cmd)
 		s.waitFor(question)
-		s.press(answer)
-		if asked > 0 {
-			s.waitFor("Passed: the model decides what the policy sends to it.")
-		}
+		s.press(c.answer)
+		s.waitFor(c.said)
 		if err := cmd.Wait(); err != nil {
-			t.Errorf("%q: %v: %s", answer, err, s.said())
+			t.Errorf("%s, %q: %v: %s", c.model, c.answer, err, s.said())
 		}
-		if n := len(server.Requests()); n != asked {
-			t.Errorf("%q: %d requests, want %d", answer, n, asked)
+		if n := len(server.Requests()); n != c.asked {
+			t.Errorf("%s, %q: %d requests, want %d", c.model, c.answer, n, c.asked)
 		}
 	}
 }
