@@ -81,7 +81,7 @@ func (s *state) declareWord(v abstract.Value, d *declaration) {
 			d.option(v.Text)
 		}
 	case !v.Known() && (!ok || strings.ContainsAny(name, "*?[")):
-		s.forget()
+		s.unknownName(v)
 	case !ok && syntax.ValidName(name):
 		s.declareName(name, *d)
 		s.marks(name, *d)

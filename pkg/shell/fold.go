@@ -27,7 +27,7 @@ func (s *state) printf(argv []abstract.Value, _ abstract.Streams) abstract.Value
 	return format(words)
 }
 
-// format returns what printf writes, of a text in which each word has one place at most.
+// format returns what printf writes: texts are put in their places, and a number is only that.
 func format(words []abstract.Value) abstract.Value {
 	if len(words) == 0 {
 		return abstract.Value{}
@@ -37,19 +37,44 @@ func format(words []abstract.Value) abstract.Value {
 		args[0].Lines = true
 		return args[0]
 	}
-	before, behind, verb := strings.Cut(form.Text, "%s")
-	if !form.Known() || strings.Contains(before+behind, "%") || !verb && len(args) > 0 {
+	if !form.Known() {
 		return vague("$(printf)", words...)
-	}
-	if len(args) == 0 {
-		args = []abstract.Value{{}}
 	}
 	var b abstract.Builder
 	b.Taint = form.Taint
-	for _, v := range args {
-		b.Literal(plain.ANSIC(before))
-		b.Add(v)
-		b.Literal(plain.ANSIC(behind))
+	for turn := 0; turn == 0 || len(args) > 0; turn++ {
+		before := len(args)
+		for rest := form.Text; ; {
+			text, verb, more := strings.Cut(rest, "%")
+			b.Literal(plain.ANSIC(text))
+			if !more {
+				break
+			}
+			flags := len(verb) - len(strings.TrimLeft(verb, "-+ #0123456789."))
+			if flags == len(verb) {
+				return vague("$(printf)", words...)
+			}
+			if rest = verb[flags+1:]; verb[0] == '%' {
+				b.Literal("%")
+				continue
+			}
+			arg := abstract.Value{}
+			if len(args) > 0 {
+				arg, args = args[0], args[1:]
+			}
+			switch c := verb[flags]; {
+			case c == 's' && flags == 0:
+				b.Add(arg)
+			case strings.IndexByte("diuxXofeg", c) >= 0:
+				b.Taint |= arg.Taint
+				b.Add(abstract.Short("$(printf)", abstract.FromCommand))
+			default:
+				return vague("$(printf)", words...)
+			}
+		}
+		if turn > abstract.MaxFields || len(args) == before && len(args) > 0 {
+			return vague("$(printf)", words...)
+		}
 	}
 	return b.Value()
 }
@@ -107,15 +132,18 @@ func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f fl
 		return abstract.Value{}, false
 	}
 	out, ok := plain.Filter(base, flags, texts(operands), text.Text)
-	if !ok {
-		return abstract.Value{}, false
-	}
-	text.Text = out
 	if decodes(base, flags) {
 		text.Taint |= abstract.Decoded
 	}
+	if !ok {
+		return vague("$("+base+")", text).Of(abstract.FromText | abstract.FromCommand), textFilters[base]
+	}
+	text.Text = out
 	return text, true
 }
+
+// textFilters are the programs whose output is their input in another form: of a text that is written out, the text hides it.
+var textFilters = map[string]bool{"tac": true, "sort": true, "uniq": true, "head": true, "tail": true, "rev": true, "tr": true, "sed": true, "cut": true, "xxd": true, "base64": true, "gbase64": true, "base32": true, "nl": true, "fold": true, "paste": true, "awk": true, "shuf": true}
 
 // setsUpShell reports whether a program writes settings for the shell that asks
 // for them, which is meant to run them: eval "$(ssh-agent -s)". They set

@@ -19,6 +19,12 @@ func (s *state) extended(pat abstract.Value) bool {
 	return strings.ContainsAny(pat.Text, "(|") && (strings.Contains(s.text, "glob") || s.asZsh()) || strings.ContainsAny(pat.Text, "#^~") && s.dialect.odd
 }
 
+// perhapsGlob reports whether a known text is a pattern where it comes from a variable without quotes, and
+// none where it is quoted: which of them it was is not kept.
+func perhapsGlob(pat abstract.Value) bool {
+	return pat.Known() && strings.ContainsAny(pat.Text, "*?[\\")
+}
+
 // trim is ${x#p}, ${x##p}, ${x%p} and ${x%%p}.
 func (s *state) trim(v, pat abstract.Value, op syntax.ParExpOperator, show string) abstract.Value {
 	prefix := op == syntax.RemSmallPrefix || op == syntax.RemLargePrefix
@@ -34,7 +40,7 @@ func (s *state) trim(v, pat abstract.Value, op syntax.ParExpOperator, show strin
 		}
 		return vague(show, v)
 	}
-	if pat.Bare || pat.Origin != 0 || len(v.Text) > maxMatch || s.extended(pat) || !s.step(1+len(v.Text)*len(glob)/256) {
+	if pat.Bare || pat.Origin != 0 || perhapsGlob(pat) || len(v.Text) > maxMatch || s.extended(pat) || !s.step(1+len(v.Text)*len(glob)/256) {
 		return vague(show, v)
 	}
 	if pat.Known() { // no globs: at most one cut
@@ -87,7 +93,7 @@ func (s *state) replace(v, orig, with abstract.Value, all bool, show string) abs
 	if changed, ok := replaceInGlob(v, orig, with); ok {
 		return changed
 	}
-	if !v.Known() || orig.Bare || orig.Origin != 0 || len(v.Text) > maxMatch || strings.Contains(with.Text, "&") || s.extended(orig) || !s.step(1+len(v.Text)/16) {
+	if !v.Known() || orig.Bare || orig.Origin != 0 || perhapsGlob(orig) || len(v.Text) > maxMatch || strings.Contains(with.Text, "&") || s.extended(orig) || !s.step(1+len(v.Text)/16) {
 		return vague(show, v) // bash may put what was found in place of &
 	}
 	glob := orig.AsPattern()

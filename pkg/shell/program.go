@@ -21,11 +21,29 @@ func (s *state) program(argv []abstract.Value, io abstract.Streams) abstract.Val
 	}
 	base := programName(name)
 	argv = s.responses(base, s.addedOptions(base, braced(base, argv)))
+	s.hidden(base, argv)
 	words := commandWords(argv)
 	words[0].Text = base
 	s.installed(base, argv[0].From)
 	return s.listedProgram(base, words, argv, io)
 }
+
+// hidden records a word of a program that the text computes in a way that is not followed: it may be a
+// subcommand or an option. What only prints its words is not changed by one.
+func (s *state) hidden(base string, argv []abstract.Value) {
+	if printers[base] {
+		return
+	}
+	for _, v := range argv[1:] {
+		if !v.Known() && v.Origin&abstract.FromText != 0 {
+			s.dynamic(effect.CauseUnresolved, "a word of "+base+" is unknown: "+abstract.Clip(v.String()), v.From)
+			return
+		}
+	}
+}
+
+// printers are the programs that only print their words, compare them or wait.
+var printers = map[string]bool{"echo": true, "printf": true, "test": true, "[": true, "expr": true, "sleep": true, "true": true, "false": true, ":": true}
 
 // listedProgram runs a program as package command has it under the name that
 // words begin with.

@@ -207,13 +207,22 @@ func (s *state) assignTo(to, v abstract.Value) {
 	switch {
 	case !to.Known() || !syntax.ValidName(name):
 		s.subscriptIn(to, true)
-		s.forget()
+		s.unknownName(to)
 	case member:
 		s.subscriptIn(to, false)
 		s.setMember(name, v)
 	default:
 		s.assign(name, v)
 	}
+}
+
+// unknownName gives some variable a value: all are forgotten, and a name that the text computes may be any
+// that makes programs run code.
+func (s *state) unknownName(v abstract.Value) {
+	if !v.Known() && v.Origin&abstract.FromText != 0 {
+		s.dynamic(effect.CauseUnresolved, "the name of a variable is unknown: "+abstract.Clip(v.String()), v.From)
+	}
+	s.forget()
 }
 
 // setMember gives some member of an array a value.

@@ -1,0 +1,49 @@
+package shell
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// TestHiddenWords holds that a word which the text computes in a way that is not followed is unknown
+// wherever it may be a subcommand, an option, the name of a variable, code or a file.
+func TestHiddenWords(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		`x=_-delete; find src ${x:1}`:                                            true,
+		`printf -v y '%b' '-delete'; find . $y`:                                  true,
+		`x=_push; git ${x:1} --force origin main`:                                true,
+		`x=_core.pager=sh; git -c ${x:1} log`:                                    true,
+		`x=_destroy; terraform ${x:1} -auto-approve`:                             true,
+		`x=_delete; aws s3api ${x:1}-bucket --bucket prod`:                       true,
+		`x=_--privileged; docker run ${x:1} alpine id`:                           true,
+		`x=_DROP; psql -c "${x:1} TABLE users"`:                                  true,
+		`x='_w /etc/passwd'; sed -n "${x:1}" f`:                                  true,
+		`x=_-f/tmp/Makefile; make ${x:1}`:                                        true,
+		`x=_LD_PRELOAD; export ${x:1}=/tmp/a.so; ls`:                             true,
+		`x=_PATH; declare -x ${x:1}=/tmp/a; ls`:                                  true,
+		`x=_PATH; read ${x:1} < f; ls`:                                           true,
+		`x=_PATH; printf -v ${x:1} /tmp/a; ls`:                                   true,
+		`x=_/tmp/bin; PATH=${x:1}:$PATH ls`:                                      true,
+		`p='*_'; x=echo_rm; ${x#$p} -rf build`:                                   true,
+		`p='*_'; x=a_/etc/cron.d/x; touch "${x#$p}"`:                             true,
+		`p='?'; x=_a; cat "${x/$p/b}"`:                                           true,
+		`cat $(printf '%b' /etc/shadow)`:                                         true,
+		`cat $(echo wodahs/cte/ | rev)`:                                          true,
+		`cat <(echo a) "$(echo wodahs/cte/ | rev)"`:                              true,
+		`x=_a; echo ${x:1}`:                                                      false,
+		`x=_a; test ${x:1} = a`:                                                  false,
+		`for f in *.txt; do mv -- "$f" "${f%.txt}.md"; done`:                     false,
+		`for i in 1 2; do mkdir "run$(printf '%02d' $i)"; done`:                  false,
+		`git $SUBCOMMAND`:                                                        false, // what is not of the text is doubted elsewhere
+		`x=a.b; touch "${x%.*}" "${x/a/c}" "${x^^}"`:                             false,
+		`for f in src/*.c; do cc -c "$f" -o "build/$(basename "$f" .c).o"; done`: false,
+	} {
+		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool { return e.Sure == effect.Unknown })
+		if got != want {
+			t.Errorf("%s: unknown is %t, want %t", text, got, want)
+		}
+	}
+}
