@@ -139,14 +139,16 @@ func (c *Case) Doubt(clears map[string]float64) (worst Doubt) {
 	return worst
 }
 
-// graver reports whether the first of two doubts is the graver: fewer may allow it, clearing it takes more
-// confidence, or its effect is unknown and not only unusual.
+// graver reports whether the first of two doubts is the graver: fewer may allow it or, if a model may, clearing it
+// takes more confidence, or its effect is unknown and not only unusual.
 func graver(d, than Doubt) bool {
 	switch {
 	case d.Reason == "" || than.Reason == "":
 		return d.Reason != ""
 	case d.Who != than.Who:
 		return d.Who > than.Who
+	case d.Final():
+		return false
 	case d.Least != than.Least:
 		return d.Least > than.Least
 	}

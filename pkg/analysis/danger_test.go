@@ -72,7 +72,7 @@ func TestDoubt(t *testing.T) {
 		"of a card":            {[]effect.Effect{outside, variable}, map[string]float64{"outside": 0.9, "variable": 0.6}, "outside", verdict.Classifier, 0.9},
 		"not on a card":        {[]effect.Effect{outside, variable}, map[string]float64{"outside": 0.9}, "variable", verdict.Evaluator, 0},
 		"final whatever it is": {[]effect.Effect{output}, map[string]float64{"output": 0.1}, "output", verdict.Evaluator, 0},
-		"final, behind one":    {[]effect.Effect{{Kind: effect.Listen}, output}, nil, "output", verdict.Evaluator, 0},
+		"final, behind one":    {[]effect.Effect{{Kind: effect.Listen}, output}, nil, "other", verdict.Evaluator, 0},
 	} {
 		d := (&Case{Effects: tt.effects}).Doubt(tt.clears)
 		if d.Cause != tt.cause || d.Who != tt.who || d.Least != tt.least || d.Final() != (tt.who > verdict.Classifier) {
