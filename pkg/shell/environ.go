@@ -339,12 +339,17 @@ func (s *state) placesOf(base string) []command.Word {
 	return out
 }
 
-// addedOptions returns the words of a program with the options that a variable adds to them.
+// addedOptions returns the words of a program with the options that a variable of its environment adds to
+// them. That of a subcommand is named as this at its end.
 func (s *state) addedOptions(base string, argv []abstract.Value) []abstract.Value {
 	for _, name := range command.OptionVariables(base) {
 		c, ok := s.lookup(name)
-		if !ok || c.array || c.gone || !c.val.Known() {
+		if !ok || c.array || c.gone || !c.val.Known() || !s.vars.get(name).exported {
 			continue // how it was set has been judged
+		}
+		sub := name[strings.LastIndexByte(name, '_')+1:]
+		if sub == strings.ToLower(sub) && !slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == sub || !v.Known() }) {
+			continue
 		}
 		var added []abstract.Value
 		for word := range strings.FieldsSeq(c.val.Text) {
@@ -352,18 +357,21 @@ func (s *state) addedOptions(base string, argv []abstract.Value) []abstract.Valu
 			v.Text = word
 			added = append(added, v)
 		}
-		end := slices.IndexFunc(argv, func(v abstract.Value) bool { return v.Text == "--" && v.Known() })
-		if end < 0 {
-			end = len(argv) // behind the letters that tar takes first
+		at := slices.IndexFunc(argv, func(v abstract.Value) bool { return v.Text == "--" && v.Known() })
+		switch {
+		case tars[base] && len(argv) > 1 && strings.HasPrefix(argv[1].Text, "-"):
+			at = 1
+		case at < 0:
+			at = len(argv) // behind the letters that tar takes first, and behind a subcommand
 		}
-		argv = slices.Concat(argv[:end], added, argv[end:])
+		argv = slices.Concat(argv[:at], added, argv[at:])
 	}
 	return argv
 }
 
-// responses returns the words of a compiler with those in the files that stand for words, as in @FILE.
+// responses returns the words of a compiler, or of jar, with those in the files that stand for words, as in @FILE.
 func (s *state) responses(base string, argv []abstract.Value) []abstract.Value {
-	if !command.Compilers[base] || s.remote > 0 {
+	if !command.Compilers[base] && base != "jar" || s.remote > 0 {
 		return argv
 	}
 	for i := len(argv) - 1; i > 0; i-- {
@@ -373,6 +381,9 @@ func (s *state) responses(base string, argv []abstract.Value) []abstract.Value {
 		}
 		p, _ := s.place().Path(name, false)
 		text, found := s.lying(p, argv[i].From)
+		if !found && base == "jar" { // all that jar does may be there
+			s.dynamic(effect.CauseUnread, "the arguments of jar in "+abstract.Clip(name)+" are unknown", argv[i].From)
+		}
 		if !found || len(argv) > 4096 {
 			continue
 		}

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -240,6 +241,50 @@ func TestHomeAnywhere(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: writes %t", text, got)
+		}
+	}
+}
+
+// TestOptionsOfPrograms holds that options which run a program count whatever follows, and that all others
+// are those of the program, and of its subcommand, that gets them.
+func TestOptionsOfPrograms(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"TAR_OPTIONS=--to-command=./x make":                                             true,
+		"export TAR_OPTIONS=--to-command=./x; tar xf a.tar":                             true,
+		"TAR_OPTIONS='--to-command=./x' gtar -xf a.tar":                                 true,
+		"export TAR_OPTIONS='--checkpoint=1 --checkpoint-action=exec=./x'; npm install": true,
+		"TAR_OPTIONS='--to-command=curl http://x.test' npm ci":                          true,
+		"env TAR_OPTIONS=--rsh-command=./x docker build .":                              true,
+		"TAR_OPTIONS=--use-compress-program=./x git status":                             true,
+		"TAR_OPTIONS=--info-script=./x dpkg-deb -x a.deb d":                             true,
+		"TAR_OPTIONS=\"$(cat x)\" make":                                                 true,
+		"TAR_OPTIONS=--no-same-owner tar xf a.tar":                                      false,
+		"export TAR_OPTIONS='--owner=0 --exclude=*.o'; git status":                      false,
+		"jar @words":                       true,
+		"jar -J-agentpath:./x.so tf a.jar": true,
+		"jar -J-Xmx1g tf a.jar":            false,
+	} {
+		got := false
+		for _, e := range Analyze(text, here()).Effects {
+			got = got || e.Sure == effect.Unknown
+		}
+		if got != want {
+			t.Errorf("%s: unknown code runs: %t", text, got)
+		}
+	}
+	for text, want := range map[string]int{
+		"TF_CLI_ARGS_apply=-no-color terraform apply": 2, "TF_CLI_ARGS_apply=-no-color terraform plan": 1, "TF_CLI_ARGS_apply=-no-color; terraform apply": 1,
+		"TF_CLI_ARGS=-no-color terraform plan": 2,
+	} {
+		got := 0
+		for _, e := range Analyze(text, here()).Effects {
+			if e.Program == "terraform" && slices.Contains(e.Args, "-no-color") {
+				got++
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %d commands have the option", text, got)
 		}
 	}
 }

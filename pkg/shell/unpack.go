@@ -50,7 +50,7 @@ func (s *state) unpacks(base string, argv []abstract.Value, use command.Use) {
 		archives = []string{p}
 	case words.clear: // it comes from standard input, or from a tape
 		piped, archives = true, nil
-	case !tars[base] && !piped:
+	case !tars[base] && base != "cpio" && !piped: // which may read names, too
 		archives = archives[:1]
 	}
 	if piped {

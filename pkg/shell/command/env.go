@@ -44,10 +44,16 @@ func Far(address string) bool {
 }
 
 // OptionVariables returns the variables whose value a program adds to its own options.
-func OptionVariables(program string) []string { return optionVariables()[program] }
+func OptionVariables(program string) []string {
+	entry := lookup(program)
+	if entry == nil {
+		return nil
+	}
+	return optionVariables()[entry]
+}
 
-var optionVariables = sync.OnceValue(func() map[string][]string {
-	out := map[string][]string{}
+var optionVariables = sync.OnceValue(func() map[*syntax][]string {
+	out := map[*syntax][]string{}
 	for _, g := range knowledge.RunningGroups {
 		if g.Holds != "options" {
 			continue
@@ -55,7 +61,7 @@ var optionVariables = sync.OnceValue(func() map[string][]string {
 		program, _, _ := strings.Cut(g.Of, " ")
 		for _, name := range g.Names {
 			if !strings.Contains(name, "*") {
-				out[program] = append(out[program], name)
+				out[lookup(program)] = append(out[lookup(program)], name)
 			}
 		}
 	}

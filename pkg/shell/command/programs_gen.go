@@ -1634,7 +1634,7 @@ var programs = [...]program{
 	{"losetup", &syntaxLosetup},
 	{"lpass", &syntaxBw},
 	{"ls", &syntaxLs},
-	{"lsar", &syntaxUnar},
+	{"lsar", &syntaxLsar},
 	{"lsattr", &syntaxLsattr},
 	{"lsb_release", &syntaxPs},
 	{"lsblk", &syntaxDf},
@@ -8557,7 +8557,7 @@ var syntaxCpanm = syntax{style: open | long | bundled, registry: "cpan", options
 var syntaxCpio = syntax{style: gnu | bundled, options: []option{
 	{"--create", &action_a1aa5e6e0c4a},
 	{"--directory", &action_values_WriteTree},
-	{"--extract", &action_here_WriteTree},
+	{"--extract", &action_turns_Archive_Read_here_WriteTree},
 	{"--file", &action_values_Archive},
 	{"--format", &action_values_Word},
 	{"--list", &action_none},
@@ -8589,7 +8589,7 @@ var syntaxCpio = syntax{style: gnu | bundled, options: []option{
 	{"-b", &action_none},
 	{"-c", &action_none},
 	{"-d", &action_none},
-	{"-i", &action_here_WriteTree},
+	{"-i", &action_turns_Archive_Read_here_WriteTree},
 	{"-k", &action_none},
 	{"-m", &action_none},
 	{"-n", &action_none},
@@ -18243,14 +18243,14 @@ var syntaxIsoinfo = syntax{style: long, options: []option{
 	{"dev=", &action_values_Read},
 }, base: &action_streams_out_Input_setOut}
 
-var syntaxJar = syntax{style: gnu | bare, options: []option{
+var syntaxJar = syntax{style: gnu | bare, why: "starts Java with options that may load other code", options: []option{
 	{"--create", &action_operands_rest_ReadTree_turns_Archive_Write},
 	{"--date", &action_values_Word},
 	{"--describe-module", &action_none},
 	{"--dir", &action_values_Folder_flags_notHere},
-	{"--extract", &action_4f976e1638d2},
+	{"--extract", &action_e62f5a518444},
 	{"--file", &action_values_Archive},
-	{"--generate-index", &action_none},
+	{"--generate-index", &action_values_Edit},
 	{"--hash-modules", &action_values_Word},
 	{"--keep-old-files", &action_none},
 	{"--list", &action_operands_rest_Text_turns_Archive_Read},
@@ -18271,7 +18271,7 @@ var syntaxJar = syntax{style: gnu | bare, options: []option{
 	{"-d", &action_none},
 	{"-e", &action_values_Word},
 	{"-f", &action_values_Archive},
-	{"-i", &action_none},
+	{"-i", &action_values_Edit},
 	{"-k", &action_none},
 	{"-m", &action_values_Read},
 	{"-n", &action_none},
@@ -18279,7 +18279,12 @@ var syntaxJar = syntax{style: gnu | bare, options: []option{
 	{"-t", &action_operands_rest_Text_turns_Archive_Read},
 	{"-u", &action_operands_rest_ReadTree_turns_Archive_Edit},
 	{"-v", &action_none},
-	{"-x", &action_4f976e1638d2},
+	{"-x", &action_e62f5a518444},
+}, prefixes: []option{
+	{"-J-Xm", &action_values_Text},
+	{"-J-Xs", &action_values_Text},
+	{"-J-D", &action_values_Text},
+	{"-J", &action_values_Text_effects_Dynamic},
 }, operands: shape{rest: roleText}}
 
 var syntaxJarsigner = syntax{style: open | bare, operands: shape{rest: roleMaybeFile}, base: &action_class_localWrite_here_WriteTree}
@@ -20294,6 +20299,35 @@ var syntaxLs = syntax{style: gnu, options: []option{
 	{"-x", &action_none},
 	{"-y", &action_none},
 }, operands: shape{rest: roleList}, base: &action_empty_List}
+
+var syntaxLsar = syntax{style: long, options: []option{
+	{"-E", &action_values_Word},
+	{"-L", &action_none},
+	{"-e", &action_values_Word},
+	{"-encoding", &action_values_Word},
+	{"-h", &action_none},
+	{"-help", &action_none},
+	{"-i", &action_none},
+	{"-indexes", &action_none},
+	{"-j", &action_none},
+	{"-ja", &action_none},
+	{"-json", &action_none},
+	{"-json-ascii", &action_none},
+	{"-l", &action_none},
+	{"-long", &action_none},
+	{"-no-recursion", &action_none},
+	{"-nr", &action_none},
+	{"-p", &action_values_Word},
+	{"-pa", &action_none},
+	{"-password", &action_values_Word},
+	{"-password-encoding", &action_values_Word},
+	{"-print-ascii", &action_none},
+	{"-t", &action_none},
+	{"-test", &action_none},
+	{"-v", &action_none},
+	{"-version", &action_none},
+	{"-very-long", &action_none},
+}, operands: shape{head: []role{roleRead}, rest: roleText}}
 
 var syntaxLsattr = syntax{options: []option{
 	{"-R", &action_none},
@@ -31223,7 +31257,7 @@ var syntaxUname = syntax{style: long | bundled, options: []option{
 	{"-v", &action_none},
 }}
 
-var syntaxUnar = syntax{style: gnu, options: []option{
+var syntaxUnar = syntax{style: long, options: []option{
 	{"-D", &action_none},
 	{"-E", &action_values_Word},
 	{"-copy-time", &action_none},
@@ -36623,7 +36657,6 @@ var action_3ef27b3420af = action{values: []role{roleText}, class: localWrite, st
 var action_3f35b15c72e8 = action{class: destructive, turns: []turn{{roleReadTree, roleDelete}}, flags: recursive}
 var action_494e032f391f = action{values: []role{roleProcess}, effects: []effect.Kind{effect.ReadClipboard}, operands: &shape_rest_Text}
 var action_4d6b69cb0ece = action{effects: []effect.Kind{effect.Persist}, streams: streams{in: Code, setIn: true}, harm: "schedules", undo: effect.LosesLater}
-var action_4f976e1638d2 = action{class: localWrite, operands: &shape_rest_Text, turns: []turn{{roleArchive, roleRead}}, here: roleWriteTree}
 var action_516a498c9f2d = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, flags: reject, verb: "run"}
 var action_60394c34c26c = action{class: network, streams: streams{in: Upload, setIn: true, out: Download, setOut: true}}
 var action_668836957217 = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, flags: reject}

@@ -13,8 +13,10 @@ func (m *makefile) function(name, args string, depth int) string {
 	case "info", "warning", "error", "eval", "file":
 		return ""
 	case "strip", "sort", "subst", "addprefix", "addsuffix", "join", "firstword", "lastword", "word", "value", "call", "foreach", "if", "or", "and":
+	case "guile": // code of make's own
+		return "$(${" + abstract.UnsetName + "})"
 	default:
-		return "names"
+		return m.names(args, depth)
 	}
 	given := m.expand(args, depth+1)
 	if name == "call" || name == "value" {
@@ -29,4 +31,21 @@ func (m *makefile) function(name, args string, depth int) string {
 	default:
 		return unknown + " " + given
 	}
+}
+
+// names returns what a function yields that makes names of files, mostly, out of its arguments. What the
+// shell that they ask for does is noted apart; text that the shell of the recipe may run makes the rest
+// of the line unknown.
+func (m *makefile) names(args string, depth int) string {
+	m.within++
+	given := m.expand(args, depth+1)
+	m.within--
+	unknown := "${" + abstract.UnsetName + "}"
+	switch plain := strings.ReplaceAll(given, "${", ""); {
+	case strings.ContainsAny(plain, "$`"):
+		return "$(" + unknown + ") " + given
+	case strings.ContainsAny(plain, ";&|<>\n"):
+		return unknown + " " + given
+	}
+	return "names"
 }

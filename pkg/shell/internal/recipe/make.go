@@ -13,10 +13,11 @@ const maxWork = 1 << 20
 
 // A makefile is what a Makefile says, as far as it is of note.
 type makefile struct {
-	vars  map[string]string
-	rules []rule
-	calls []string // what runs as the Makefile is read
-	left  int      // of maxWork
+	vars   map[string]string
+	rules  []rule
+	calls  []string // what runs as the Makefile is read
+	left   int      // of maxWork
+	within int      // functions that yield names
 }
 
 type rule struct {
@@ -46,8 +47,8 @@ var conditional = prefilter.Lazy(`(?m)^ *(?:ifn?eq|ifn?def)\b`)
 
 func (m *makefile) steps(goals []string) (steps []Step, whole bool) {
 	steps = shellSteps(m.run(goals)...)
-	for _, call := range m.calls {
-		steps = append(steps, shellSteps(m.expand(call, 0))...)
+	for i := 0; i < len(m.calls); i++ { // one may find another
+		steps = append(steps, shellSteps(m.expand(m.calls[i], 0))...)
 	}
 	return steps, m.spend(0)
 }
@@ -347,6 +348,9 @@ func (m *makefile) value(name string, depth int) string {
 	}
 	function, args, call := strings.Cut(name, " ")
 	switch {
+	case call && function == "shell" && m.within > 0:
+		m.calls = append(m.calls, args)
+		return "names"
 	case call && function == "shell":
 		return "$(" + m.expand(args, depth+1) + ")"
 	case call:

@@ -48,6 +48,7 @@ const (
 	changesFolder
 	opensArchive // a path and a mode
 	unpacks      // an archive into a folder
+	unpacksMember
 )
 
 // A callRole says what a call does if its owner and language fit.
@@ -114,6 +115,9 @@ func (p *script) call(f operand, args []operand) operand {
 	recv := f
 	recv.name = ""
 	r := roleOf(strings.TrimPrefix(full, "."), p.language)
+	if r == unpacksMember && !f.archive {
+		r = 0 // of something else
+	}
 	if r == 0 {
 		p.callbacks(f, full, args)
 		if root, _, _ := strings.Cut(full, "."); remoteClients[root] {
@@ -139,7 +143,7 @@ func (p *script) call(f operand, args []operand) operand {
 		recv.Value = abstract.Unknown("…", recv.Taint) // p.unlink(): the path is not known
 		args, first = []operand{recv}, recv
 	}
-	if r == unpacks && full[0] == '.' {
+	if (r == unpacks || r == unpacksMember) && full[0] == '.' {
 		args = append([]operand{recv}, args...)
 		first = recv
 	}
@@ -216,7 +220,9 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 	case opensArchive:
 		return p.archive(args, path)
 	case unpacks:
-		p.unpack(full, args)
+		p.unpack(args, "")
+	case unpacksMember:
+		p.unpackMember(args)
 	case opens, readsFile, writesFile, deletes, deletesTree, lists, moves, copies, links, setsMode, makesFolder:
 		return p.actOnFile(r, full, path, args, result)
 	case sendsFile:

@@ -450,7 +450,7 @@ func (p *script) member(o operand, member string) operand {
 			return v
 		}
 	}
-	return operand{name: "." + member, Value: recv.Value, list: recv.list, isList: recv.isList}
+	return operand{name: "." + member, Value: recv.Value, list: recv.list, isList: recv.isList, archive: recv.archive}
 }
 
 // bare reports whether a method is called without arguments and brackets.

@@ -102,20 +102,46 @@ func (p *script) archive(args []operand, path abstract.Value) operand {
 		return operand{Value: abstract.Unknown("archive", path.Taint), used: true}
 	}
 	p.read(path)
-	return operand{Value: path, used: true}
+	return operand{Value: path, used: true, archive: true}
 }
 
-// unpack puts what the first argument holds, an archive, into the folder that the second names.
-func (p *script) unpack(full string, args []operand) {
-	into := abstract.Lit(".")
-	if len(args) > 1 {
-		into = args[1].Value
+// unpack puts what the first argument holds, an archive, or only a member of it, into the folder that
+// the second names, or another one: names of arguments are not read.
+func (p *script) unpack(args []operand, member string) {
+	folders := []abstract.Value{abstract.Lit(".")}
+	for i, a := range args[1:] {
+		switch {
+		case i == 0:
+			folders[0] = a.Value
+		case a.Known() && a.Text != "" && !a.isList && a.name == "" && len(folders) < 4:
+			folders = append(folders, a.Value)
+		}
 	}
-	into.From = p.at
-	p.w.Path(effect.WriteFile, into, true)
-	if from := args[0]; from.Known() && from.Text != "" && !from.isList && from.name == "" {
-		p.w.Call([]abstract.Value{abstract.Lit("bsdtar"), abstract.Lit("-xf"), from.Value, abstract.Lit("-C"), into})
+	for _, into := range folders {
+		into.From = p.at
+		p.w.Path(effect.WriteFile, into, true)
+		if from := args[0]; from.Known() && from.Text != "" && !from.isList && from.name == "" {
+			words := []abstract.Value{abstract.Lit("bsdtar"), abstract.Lit("-xf"), from.Value, abstract.Lit("-C"), into}
+			if member != "" {
+				words = append(words, abstract.Lit(member))
+			}
+			p.w.Call(words)
+		}
 	}
+}
+
+// unpackMember does so with the member that the second argument names.
+func (p *script) unpackMember(args []operand) {
+	if len(args) < 2 {
+		return
+	}
+	member := args[1]
+	args = append(args[:1:1], args[2:]...)
+	name := ""
+	if member.Known() && member.name == "" && !member.isList && !strings.HasPrefix(member.Text, "-") {
+		name = member.Text
+	}
+	p.unpack(args, name)
 }
 
 // treeCopies are the calls that copy folders.

@@ -38,10 +38,11 @@ type script struct {
 // An operand is the value of an expression in code.
 type operand struct {
 	abstract.Value
-	list   []operand
-	name   string // dotted, if it names a module, function or object
-	isList bool
-	used   bool // a call took it, so it is not looked at as a mere string
+	list    []operand
+	name    string // dotted, if it names a module, function or object
+	isList  bool
+	used    bool // a call took it, so it is not looked at as a mere string
+	archive bool // it is an open archive, and its value the path of that
 }
 
 // deepest is how deep expressions may nest.

@@ -25,7 +25,7 @@ var roles = map[string]string{
 	"shell": "runsShell", "argv": "runsArgv", "either": "runsEither", "open": "opens", "read": "readsFile", "write": "writesFile",
 	"delete": "deletes", "delete-tree": "deletesTree", "list": "lists", "move": "moves", "copy": "copies", "link": "links", "mode": "setsMode",
 	"mkdir": "makesFolder", "request": "requests", "download": "downloads", "post": "posts", "send-file": "sendsFile", "connect": "connects", "listen": "listens", "evaluate": "evaluates", "callback": "callsBack", "unpickle": "unpickles",
-	"duplicate": "duplicates", "user": "changesUser", "receive": "receives", "environment": "readsEnvironment", "load": "loadsFile", "kill": "kills", "sql": "queries", "wipe": "wipes", "archive": "opensArchive", "unpack": "unpacks", "chdir": "changesFolder",
+	"duplicate": "duplicates", "user": "changesUser", "receive": "receives", "environment": "readsEnvironment", "load": "loadsFile", "kill": "kills", "sql": "queries", "wipe": "wipes", "archive": "opensArchive", "unpack": "unpacks", "member": "unpacksMember", "chdir": "changesFolder",
 }
 
 func main() {
