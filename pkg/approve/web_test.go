@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -239,7 +240,7 @@ func (p *opened) send(c *http.Client, path, body string, headers map[string]stri
 		req.Header.Set(name, value)
 	}
 	resp, err := c.Do(req)
-	if errors.Is(err, io.EOF) && path == "/hello" { // a connection that the page closed when its settings changed
+	if (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)) && path == "/hello" { // a connection that the page closed when its settings changed
 		req.Body, _ = req.GetBody()
 		resp, err = c.Do(req)
 	}

@@ -179,6 +179,7 @@ func TestAssistedAsksWhatOfflineAsks(t *testing.T) {
 		up := offline.outcome(t.Context(), item{Line: 1, Action: a}, Range{TierPolicy, TierClassify}).Verdict
 		before := u.calls
 		v := p.outcome(t.Context(), item{Line: 1, Action: parse(t, line)}, Range{TierPolicy, TierEvaluate}).Verdict
+		p.background.Wait() // for a probe, which follows a call
 		switch model := u.calls > before; {
 		case up.Decision != verdict.Escalate && (model || v.Decision != up.Decision):
 			t.Errorf("%.200s: offline says %v, assisted %v, asked %t", line, up.Decision, v.Decision, model)
