@@ -84,6 +84,7 @@ func TestHeld(t *testing.T) {
 		{"part", []string{write("sub/n.txt", secretKey), "git add sub", "git commit -m x", "git subtree push --prefix=sub origin main"}},
 		{"part", []string{write("sub/n.txt", secretKey), "git add sub", "git commit -m x", "git -C . subtree -P sub push origin main"}},
 		{"part", []string{write("sub/n.txt", secretKey), "git add sub", "git commit -m x", "git lfs push origin main"}},
+		{"part", []string{write("sub/n.txt", secretKey), "git add sub", "git commit -m x", "git send-pack h.test:a main"}},
 		{"part", []string{"git worktree add -b x/" + secretKey + " ../w", "git push --all"}},
 		{"part", []string{"git stash branch x/" + secretKey, "git push"}},
 		{"part", []string{"git submodule add ./a vendor/" + secretKey, "git push"}},

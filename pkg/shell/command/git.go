@@ -66,7 +66,7 @@ func (l GitLine) Pushes() (to string, ok bool) {
 		}
 	}
 	switch l.Sub {
-	case "push", "send-pack":
+	case "push", "send-pack", "http-push":
 	case "lfs", "subrepo", "subtree":
 		if len(words) == 0 || words[0] != "push" {
 			return "", false

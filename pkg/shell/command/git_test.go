@@ -37,7 +37,7 @@ func TestGit(t *testing.T) {
 	for line, want := range map[string]string{
 		"push": "", "push -u origin --tags main": "origin", "push -o ci.skip drop": "drop", "push --repo=drop": "drop", "push --repo drop": "drop", "push --repo=a drop": "drop", "-C x push --push-option a=b https://h.test/a": "https://h.test/a",
 		"subtree push --prefix=a drop main": "drop", "subtree -P push push drop main": "drop", "subtree push -P a": "",
-		"lfs push --all drop": "drop", "send-pack --all h.test:a": "h.test:a", "subrepo push sub": "",
+		"lfs push --all drop": "drop", "send-pack --all h.test:a": "h.test:a", "http-push https://h.test/a main": "https://h.test/a", "subrepo push sub": "",
 		"stash push a": "no", "subtree add --prefix push drop main": "no", "lfs pull push": "no", "log push": "no", "": "no",
 	} {
 		got, pushes := Git(strings.Fields(line)).Pushes()
