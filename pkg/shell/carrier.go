@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -304,6 +303,9 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 	return s.code(n.Language, first.Text, first.From, args)
 }
 
+// maxPatches is how many files are read that a filter may hand on as a patch.
+const maxPatches = 64
+
 // maxPlaced is how many lines of an input are put into a command one by one.
 const maxPlaced = 16
 
@@ -427,11 +429,18 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 		in = abstract.Lit(text)
 	}
 	if command.OnlyWrites(language) && !in.Known() && io.File == "" {
-		for i := max(0, len(s.effects)-maxPiped); i < len(s.effects); i++ { // what a filter before it reads
-			if e := s.effects[i]; e.Kind == effect.ReadFile && !e.Pattern && !e.Recursive && s.step(1) {
-				if text, ok := s.lying(e.Path, at); ok && len(command.Changes(text)) > 0 {
-					s.code(language, text, at, nil)
-				}
+		read := 0
+		for i := len(s.effects) - 1; i >= 0; i-- { // what a filter before it reads
+			e := s.effects[i]
+			if e.Kind != effect.ReadFile || e.Pattern || e.Recursive || !s.step(1) {
+				continue
+			}
+			if read++; read > maxPatches {
+				s.dynamic(effect.CauseLimit, base+" may apply more files than shield reads", at)
+				break
+			}
+			if text, ok := s.lying(e.Path, at); ok && len(command.Changes(text)) > 0 {
+				s.code(language, text, at, nil)
 			}
 		}
 	}
@@ -504,14 +513,9 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		s.once(effect.Effect{Kind: effect.RemoteShell, Reason: "runs code from a network connection", From: at})
 		return abstract.Unknown("…", abstract.Network|abstract.Socket)
 	}
-	if data, ok := strings.CutPrefix(f.Text, "data:"); ok && f.Known() {
-		kind, text, _ := strings.Cut(data, ",")
-		if raw, ok := plain.Decode64(text); ok && strings.HasSuffix(kind, ";base64") {
-			text = string(raw)
-		} else if plain, err := url.PathUnescape(text); err == nil {
-			text = plain
-		}
-		return s.runText(orShell(language), abstract.Value{Text: text, From: at, Taint: f.Taint}, "a data: address", at, args)
+	if data, ok := f.DataURL(); ok && f.Known() {
+		data.From = at
+		return s.runText(orShell(language), data, "a data: address", at, args)
 	}
 	if plain.IsURL(f.Text) {
 		s.url(effect.HTTPRequest, f)

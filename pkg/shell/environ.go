@@ -77,6 +77,10 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 	}
 	v.From = at
 	if !v.Known() {
+		if n.Language == "home" && v.Origin&(abstract.FromText|abstract.FromInput) != 0 && s.remote == 0 {
+			s.dynamic(effect.CauseLoaded, "$"+name+" makes programs load settings from an unknown folder: "+abstract.Clip(v.String()), v.From)
+			return
+		}
 		// From the environment into the environment, as in PYTHONPATH=.:$PYTHONPATH.
 		fixed := strings.ReplaceAll(v.Text, "*", "")
 		_, runs := command.Variable(command.Word{Text: name + "=" + fixed})
@@ -369,12 +373,19 @@ func (s *state) addedOptions(base string, argv []abstract.Value) []abstract.Valu
 	return argv
 }
 
-// responses returns the words of a compiler, or of jar, with those in the files that stand for words, as in @FILE.
+const (
+	maxResponses     = 64   // files that stand for words, read for one command
+	maxResponseWords = 4096 // words of a program with those of such files
+)
+
+// responses returns the words of a compiler, or of jar, with those in the files that stand for words, as in @FILE,
+// which may name such files in turn.
 func (s *state) responses(base string, argv []abstract.Value) []abstract.Value {
 	if !command.Compilers[base] && base != "jar" || s.remote > 0 {
 		return argv
 	}
-	for i := len(argv) - 1; i > 0; i-- {
+	read := 0
+	for i := 1; i < len(argv); i++ {
 		name, ok := strings.CutPrefix(argv[i].Text, "@")
 		if !ok || name == "" || !argv[i].Known() || !s.step(1) {
 			continue
@@ -384,20 +395,53 @@ func (s *state) responses(base string, argv []abstract.Value) []abstract.Value {
 		if !found && base == "jar" { // all that jar does may be there
 			s.dynamic(effect.CauseUnread, "the arguments of jar in "+abstract.Clip(name)+" are unknown", argv[i].From)
 		}
-		if !found || len(argv) > 4096 {
+		if !found {
 			continue
 		}
-		var words []abstract.Value
-		for word := range strings.FieldsSeq(text) {
-			if len(words) == 4096 {
-				s.dynamic(effect.CauseLimit, abstract.Clip(name)+" holds more words than shield reads", argv[i].From)
-				break
-			}
-			words = append(words, abstract.Value{Text: strings.Trim(word, `"'`), From: argv[i].From})
+		words := responseWords(text, argv[i].From)
+		if read++; read > maxResponses || len(argv)+len(words) > maxResponseWords {
+			s.dynamic(effect.CauseLimit, abstract.Clip(name)+" gives "+base+" more words than shield reads", argv[i].From)
+			return argv
 		}
 		argv = slices.Concat(argv[:i], words, argv[i+1:])
+		i-- // the first of them may be a file, too
 	}
 	return argv
+}
+
+// responseWords splits the text of a file that stands for words as compilers do: a backslash takes the
+// next character as it is, in quotes too.
+func responseWords(text string, from effect.Span) []abstract.Value {
+	var words []abstract.Value
+	var b strings.Builder
+	var quote byte
+	in := false
+	end := func() {
+		if in {
+			words = append(words, abstract.Value{Text: b.String(), From: from})
+		}
+		b.Reset()
+		in = false
+	}
+	for i := 0; i < len(text) && len(words) < maxResponseWords; i++ {
+		switch c := text[i]; {
+		case quote == 0 && strings.IndexByte(" \t\n\v\f\r", c) >= 0:
+			end()
+		case c == '\\' && i+1 < len(text):
+			i++
+			b.WriteByte(text[i])
+			in = true
+		case c == quote:
+			quote = 0
+		case quote == 0 && (c == '"' || c == '\''):
+			quote, in = c, true
+		default:
+			b.WriteByte(c)
+			in = true
+		}
+	}
+	end()
+	return words
 }
 
 // handsFunction defines a function that the environment hands to bash.

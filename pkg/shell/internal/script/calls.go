@@ -371,14 +371,8 @@ func (p *script) load(full string, path abstract.Value) {
 		p.w.RunFile(path, p.language, p.at)
 		return
 	}
-	if data, ok := strings.CutPrefix(path.Text, "data:"); ok {
-		kind, text, _ := strings.Cut(data, ",")
-		if strings.HasSuffix(kind, ";base64") {
-			raw, _ := plain.Decode64(text)
-			text, path.Taint = string(raw), path.Taint|abstract.Decoded
-		}
-		path.Text = text
-		p.evaluate(full, path)
+	if data, ok := path.DataURL(); ok {
+		p.evaluate(full, data)
 	} else if plain.IsURL(path.Text) {
 		p.w.RunFile(path, p.language, p.at)
 	} else if path.Known() && (strings.HasPrefix(path.Text, "npm:") || strings.HasPrefix(path.Text, "jsr:")) {

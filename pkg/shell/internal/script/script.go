@@ -92,7 +92,7 @@ func (p *script) statements(until string) {
 		start := p.i
 		if t.kind == nameToken && (t.text == "import" || t.text == "from") && p.language == "python" {
 			p.pythonImport()
-		} else if t.kind == nameToken && t.text == "import" && p.language == "node" {
+		} else if t.kind == nameToken && (t.text == "import" || t.text == "export") && p.language == "node" {
 			p.nodeImport()
 			p.loose(p.expr())
 		} else {
@@ -180,24 +180,43 @@ func carriesShell(text string) bool {
 		contains("/sh", "sh\"", "sh'", "cmd.exe", "powershell", "\"cmd")
 }
 
-// nodeImport looks at the module that an import statement names, which is left to be read.
+// nodeImport looks at the module that an import or export statement names, which is left to be read.
 func (p *script) nodeImport() {
-	for i := p.i + 1; i < min(p.i+256, len(p.tokens)); i++ {
+	export := p.tokens[p.i].text == "export"
+	depth := 0
+	for i := p.i + 1; i < len(p.tokens); i++ {
+		if i-p.i > maxImport {
+			p.w.Dynamic(effect.CauseLimit, "a statement names a module behind more words than shield reads", p.at)
+			return
+		}
 		switch t := p.tokens[i]; {
+		case t.kind == stringToken && depth > 0: // a name, as in {"a-b" as c}
 		case t.kind == stringToken:
 			module := p.inserted(&t)
 			if _, host := effect.URL(module.Text); module.Known() && !moduleHosts[host] {
 				p.load("import", module)
 			}
 			return
-		case t.text == "(" || t.text == ";" || t.text == ".":
+		case export && i == p.i+1 && t.text != "*" && t.text != "{" && t.text != "type":
+			return // it declares
+		case t.text == "{":
+			depth++
+		case t.text == "}":
+			depth--
+			if export && (i+1 == len(p.tokens) || p.tokens[i+1].text != "from") {
+				return
+			}
+		case t.text == "(" || t.text == ";" || t.text == "." || t.text == "=":
 			return // a call
 		}
 	}
 }
 
-// moduleHosts serve modules of registries.
-var moduleHosts = map[string]bool{"deno.land": true, "esm.sh": true, "jsr.io": true, "cdn.skypack.dev": true, "esm.run": true, "unpkg.com": true, "cdn.jsdelivr.net": true, "raw.githubusercontent.com": true}
+// maxImport is how many tokens of one import statement are looked at.
+const maxImport = 1024
+
+// moduleHosts serve modules of registries alone.
+var moduleHosts = map[string]bool{"deno.land": true, "esm.sh": true, "jsr.io": true, "cdn.skypack.dev": true, "esm.run": true, "unpkg.com": true}
 
 // pythonImport reads `import a.b as c, d` and `from a import b as c`.
 func (p *script) pythonImport() {
