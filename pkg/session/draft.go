@@ -21,7 +21,8 @@ func (s *Store) Draft() *Store {
 // An overlay is a shelf that shows what was written to it over another one, which it
 // never changes.
 type overlay struct {
-	base shelves
+	base  shelves
+	looks sync.Mutex // held while one goroutine looks, which may run again
 
 	mu      sync.Mutex
 	groups  map[string]map[string][]byte // nil for what was removed
@@ -38,13 +39,21 @@ func (o *overlay) stamp() (s state.Stamp, ok bool) {
 }
 
 func (o *overlay) look(ctx context.Context, fn func(shelf) error, wants ...state.Want) error {
+	o.looks.Lock()
+	defer o.looks.Unlock()
 	var j journal
-	return o.base.look(ctx, func(sh shelf) error {
+	err := o.base.look(ctx, func(sh shelf) error {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		j.undo(o) // of a run that does not count
 		return fn(overlayTx{o, sh, &j})
 	}, wants...)
+	if err != nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		j.undo(o)
+	}
+	return err
 }
 
 func (o *overlay) change(ctx context.Context, fn func(shelf) error, wants ...state.Want) error {

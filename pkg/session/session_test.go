@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -444,6 +445,44 @@ func TestDraft(t *testing.T) {
 			t.Errorf("and %s to others", got)
 		}
 	})
+}
+
+// failing is a shelf that cannot be looked at again once fn has run.
+type failing struct{ shelves }
+
+func (f failing) look(ctx context.Context, fn func(shelf) error, wants ...state.Want) error {
+	if err := f.shelves.look(ctx, fn, wants...); err != nil {
+		return err
+	}
+	return state.ErrBusy
+}
+
+// TestDraftKeepsNothingOfAFailure holds that what was written in a look is gone if the shelf
+// below fails after it.
+func TestDraftKeepsNothingOfAFailure(t *testing.T) {
+	t.Parallel()
+	base := &memoryShelves{groups: map[string]map[string][]byte{}}
+	o := &overlay{base: base, groups: map[string]map[string][]byte{}}
+	put := func(value string) error {
+		return o.change(t.Context(), func(sh shelf) error { return sh.Put([]byte("g"), []byte("k"), []byte(value)) })
+	}
+	if err := put("kept"); err != nil {
+		t.Fatal(err)
+	}
+	o.base = failing{base}
+	if err := put("lost"); !errors.Is(err, state.ErrBusy) {
+		t.Fatal(err)
+	}
+	o.base = base
+	err := o.look(t.Context(), func(sh shelf) error {
+		if got := string(sh.Get([]byte("g"), []byte("k"))); got != "kept" {
+			t.Errorf("the draft holds %q", got)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestNewerRecord holds that a record of a later shield is refused with what to do.
