@@ -71,7 +71,10 @@ func repairFile(ctx context.Context, dir string, opts Options, seq uint64, hash 
 	if err := fixed.head.reset(ctx, seq, hash); err != nil {
 		return true, err
 	}
-	return true, fixed.file.read(ctx, fixed.head.ensure)
+	if err := fixed.file.read(ctx, fixed.head.ensure); err != nil {
+		return true, err
+	}
+	return true, old.restampAll() // what was read of the old file is known no more
 }
 
 // spent returns limits of which nothing is left.

@@ -21,6 +21,7 @@ func TestRepair(t *testing.T) {
 			if _, err := s.Charge(t.Context(), 5); err != nil {
 				t.Fatal(err)
 			}
+			before, ok := s.Stamp("things")
 			spoil(t, filepath.Join(dir, fileName))
 			done, err := Repair(t.Context(), dir, w.options(true), 12, "head")
 			if !done || err != nil {
@@ -31,6 +32,9 @@ func TestRepair(t *testing.T) {
 				if err != nil || len(kept) != 1 {
 					t.Errorf("kept %v, %v", kept, err)
 				}
+			}
+			if after, still := s.Stamp("things"); !ok || !still || after == before {
+				t.Errorf("stamps %x, %v and %x, %v of a shelf that was lost", before, ok, after, still)
 			}
 			// Everything counts as used, whatever the limits are.
 			if _, err := s.Charge(t.Context(), 1_000_000); !errors.Is(err, ErrBudgetExhausted) {

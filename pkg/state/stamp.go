@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 )
 
@@ -96,6 +97,20 @@ func (b *boltFile) restamp(shelf string) error {
 		return &Error{Kind: ErrUnwritable, Path: b.stampPath(shelf), Err: err}
 	}
 	return nil
+}
+
+// restampAll gives all shelves that have a stamp another one.
+func (b *boltFile) restampAll() error {
+	entries, err := os.ReadDir(filepath.Dir(b.path))
+	if err != nil {
+		return &Error{Kind: ErrUnwritable, Path: b.path, Err: err}
+	}
+	for _, entry := range entries {
+		if shelf, ok := strings.CutSuffix(entry.Name(), ".stamp"); ok {
+			err = errors.Join(err, b.restamp(shelf))
+		}
+	}
+	return err
 }
 
 func (b *boltFile) stampPath(shelf string) string {
