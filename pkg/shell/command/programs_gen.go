@@ -18327,8 +18327,8 @@ var syntaxIsoinfo = syntax{style: long, options: []option{
 	{"dev=", &action_values_Read},
 }, base: &action_streams_out_Input_setOut}
 
-var syntaxJar = syntax{style: gnu | bare, why: "starts Java with options that may load other code", options: []option{
-	{"--create", &action_operands_rest_ReadTree_turns_Archive_Write},
+var syntaxJar = syntax{style: gnu | bare | apart, why: "starts Java with options that may load other code", options: []option{
+	{"--create", &action_e85b0c382cfd},
 	{"--date", &action_values_Word},
 	{"--describe-module", &action_none},
 	{"--dir", &action_values_Folder_flags_notHere},
@@ -18345,13 +18345,13 @@ var syntaxJar = syntax{style: gnu | bare, why: "starts Java with options that ma
 	{"--no-compress", &action_none},
 	{"--no-manifest", &action_none},
 	{"--release", &action_values_Word},
-	{"--update", &action_operands_rest_ReadTree_turns_Archive_Edit},
+	{"--update", &action_3ddaea1c088f},
 	{"--verbose", &action_none},
 	{"-0", &action_none},
 	{"-C", &action_values_Folder_flags_notHere},
 	{"-M", &action_none},
 	{"-P", &action_none},
-	{"-c", &action_operands_rest_ReadTree_turns_Archive_Write},
+	{"-c", &action_e85b0c382cfd},
 	{"-d", &action_none},
 	{"-e", &action_values_Word},
 	{"-f", &action_values_Archive},
@@ -18361,7 +18361,7 @@ var syntaxJar = syntax{style: gnu | bare, why: "starts Java with options that ma
 	{"-n", &action_none},
 	{"-p", &action_values_Read},
 	{"-t", &action_operands_rest_Text_turns_Archive_Read},
-	{"-u", &action_operands_rest_ReadTree_turns_Archive_Edit},
+	{"-u", &action_3ddaea1c088f},
 	{"-v", &action_none},
 	{"-x", &action_e62f5a518444},
 }, prefixes: []option{
@@ -36737,6 +36737,7 @@ var action_2f991a22c1ba = action{class: anything, effects: []effect.Kind{effect.
 var action_30ad8fba2351 = action{class: localWrite, streams: streams{in: Data, setIn: true}, harm: "records"}
 var action_33a86a0e669c = action{class: destructive, turns: []turn{{roleWrite, roleWriteTree}}, flags: recursive}
 var action_3c50926646fb = action{class: network, effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}}
+var action_3ddaea1c088f = action{operands: &shape_rest_ReadTree, turns: []turn{{roleArchive, roleEdit}, {roleFolder, roleReadTree}}}
 var action_3ef27b3420af = action{values: []role{roleText}, class: localWrite, streams: streams{in: Data, setIn: true}, operands: &shape_rest_Text}
 var action_3f35b15c72e8 = action{class: destructive, turns: []turn{{roleReadTree, roleDelete}}, flags: recursive}
 var action_494e032f391f = action{values: []role{roleProcess}, effects: []effect.Kind{effect.ReadClipboard}, operands: &shape_rest_Text}
@@ -36867,6 +36868,7 @@ var action_db15d81936c5 = action{effects: []effect.Kind{effect.ChangeSystem, eff
 var action_dc51f054738d = action{class: localWrite, streams: streams{out: Data, setOut: true}, turns: []turn{{roleURL, roleFetch}}}
 var action_e62f5a518444 = action{class: localWrite, operands: &shape_rest_Text, turns: []turn{{roleArchive, roleRead}, {roleFolder, roleWriteTree}}, here: roleWriteTree}
 var action_e8521fc9ad3f = action{class: network, effects: []effect.Kind{effect.Persist, effect.ChangePrivilege}, harm: "accounts"}
+var action_e85b0c382cfd = action{operands: &shape_rest_ReadTree, turns: []turn{{roleArchive, roleWrite}, {roleFolder, roleReadTree}}}
 var action_e94404000ca7 = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, verb: "grant"}
 var action_ea31d6cff035 = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, flags: reject, verb: "redirect"}
 var action_ea378905348d = action{effects: []effect.Kind{effect.Persist}, streams: streams{in: Code, setIn: true}, harm: "schedules"}
@@ -37006,8 +37008,6 @@ var action_operands_rest_Move = action{operands: &shape_rest_Move}
 var action_operands_rest_Process = action{operands: &shape_rest_Process}
 var action_operands_rest_Read = action{operands: &shape_rest_Read}
 var action_operands_rest_ReadTree = action{operands: &shape_rest_ReadTree}
-var action_operands_rest_ReadTree_turns_Archive_Edit = action{operands: &shape_rest_ReadTree, turns: []turn{{roleArchive, roleEdit}}}
-var action_operands_rest_ReadTree_turns_Archive_Write = action{operands: &shape_rest_ReadTree, turns: []turn{{roleArchive, roleWrite}}}
 var action_operands_rest_Read_turns_Archive_Read = action{operands: &shape_rest_Read, turns: []turn{{roleArchive, roleRead}}}
 var action_operands_rest_ShellWords = action{operands: &shape_rest_ShellWords}
 var action_operands_rest_Text = action{operands: &shape_rest_Text}
