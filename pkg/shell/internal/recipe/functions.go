@@ -1,36 +1,88 @@
 package recipe
 
 import (
+	"maps"
+	"strconv"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// function returns what a function of make yields. One that asks for files yields names in the
-// folder; of one that makes another text of what it is given, nothing else is known.
+// mostWords bounds the words of a list that make goes through.
+const mostWords = 64
+
+// function returns what a function of make yields. One that asks for files yields
+// names in the folder; where what decides is not known, it is all that it may be.
 func (m *makefile) function(name, args string, depth int) string {
-	switch name {
-	case "info", "warning", "error", "eval", "file":
+	parts := splitArguments(args)
+	arg := func(i int) string {
+		if i < len(parts) {
+			return m.expand(parts[i], depth+1)
+		}
 		return ""
-	case "strip", "sort", "subst", "addprefix", "addsuffix", "join", "firstword", "lastword", "word", "value", "call", "foreach", "if", "or", "and":
+	}
+	words := func(i int) []string {
+		list := strings.Fields(arg(i))
+		return list[:min(len(list), mostWords)]
+	}
+	switch name {
+	case "subst":
+		return strings.ReplaceAll(arg(2), arg(0), arg(1))
+	case "strip":
+		return strings.Join(strings.Fields(arg(0)), " ")
+	case "addprefix":
+		return eachWord(words(1), func(w string) string { return arg(0) + w })
+	case "addsuffix":
+		return eachWord(words(1), func(w string) string { return w + arg(0) })
+	case "join":
+		return joinWords(words(0), words(1))
+	case "firstword", "lastword", "word":
+		return chosen(name, arg(0), words(len(parts)-1))
+	case "sort":
+		return strings.Join(words(0), " ")
+	case "value":
+		return m.vars[arg(0)]
+	case "call":
+		return m.called(parts, depth)
+	case "foreach":
+		return m.forEach(parts, depth)
+	case "if":
+		return m.either(arg(0), parts[1:], depth)
+	case "or", "and":
+		return m.either("$", parts, depth)
+	case "info", "warning", "error", "eval", "file":
+		m.within++ // what the shell is asked for is run, whatever becomes of it
+		given := strings.TrimSpace(m.expand(args, depth+1))
+		m.within--
+		if file, _, _ := strings.Cut(given, ","); name == "file" && strings.HasPrefix(file, ">") {
+			m.calls = append(m.calls, ": "+file)
+		}
+		return ""
+	case "let", "intcmp":
+		given := m.expand(args, depth+1)
+		for _, bound := range strings.Fields(arg(0)) {
+			given = strings.ReplaceAll(given, "${"+bound+"}", unknown)
+		}
+		return unknownText(given)
 	case "guile": // code of make's own
-		return "$(${" + abstract.UnsetName + "})"
-	default:
-		return m.names(args, depth)
+		return "$(" + unknown + ")"
 	}
-	given := m.expand(args, depth+1)
-	if name == "call" || name == "value" {
-		called, _, _ := strings.Cut(given, ",")
-		given += " " + m.expand(m.vars[strings.TrimSpace(called)], depth+1)
-	}
-	switch unknown := "${" + abstract.UnsetName + "}"; {
-	case name == "strip" || name == "sort":
-		return given
-	case strings.ContainsAny(strings.ReplaceAll(given, "${", ""), "$`"): // the shell may run what it becomes
+	return m.names(args, depth)
+}
+
+// unknown is a text of a recipe of which nothing is known.
+const unknown = "${" + abstract.UnsetName + "}"
+
+// unknownText is an unknown text that may hold the pieces of a known one. It runs something where these may.
+func unknownText(given string) string {
+	plain := strings.ReplaceAll(given, "${", "")
+	switch {
+	case strings.Count(plain, "(") != strings.Count(plain, ")"):
+		return "$(" + unknown + ")"
+	case strings.ContainsAny(plain, "$`"):
 		return "$(" + unknown + ") " + given
-	default:
-		return unknown + " " + given
 	}
+	return unknown + " " + given
 }
 
 // names returns what a function yields that makes names of files, mostly, out of its arguments. What the
@@ -40,12 +92,115 @@ func (m *makefile) names(args string, depth int) string {
 	m.within++
 	given := m.expand(args, depth+1)
 	m.within--
-	unknown := "${" + abstract.UnsetName + "}"
-	switch plain := strings.ReplaceAll(given, "${", ""); {
-	case strings.ContainsAny(plain, "$`"):
-		return "$(" + unknown + ") " + given
-	case strings.ContainsAny(plain, ";&|<>\n"):
-		return unknown + " " + given
+	if strings.ContainsAny(strings.ReplaceAll(given, "${", ""), "$`;&|<>()\n") {
+		return unknownText(given)
 	}
 	return "names"
+}
+
+// splitArguments splits the arguments of a function at their commas.
+func splitArguments(args string) []string {
+	var out []string
+	depth, start := 0, 0
+	for i := range len(args) {
+		switch args[i] {
+		case '(', '{':
+			depth++
+		case ')', '}':
+			depth--
+		case ',':
+			if depth == 0 {
+				out = append(out, args[start:i])
+				start = i + 1
+			}
+		}
+	}
+	return append(out, args[start:])
+}
+
+func eachWord(words []string, change func(string) string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = change(w)
+	}
+	return strings.Join(out, " ")
+}
+
+func joinWords(a, b []string) string {
+	out := make([]string, max(len(a), len(b)))
+	for i := range out {
+		if i < len(a) {
+			out[i] = a[i]
+		}
+		if i < len(b) {
+			out[i] += b[i]
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// chosen returns one word of a list.
+func chosen(function, at string, words []string) string {
+	i := 0
+	switch n, err := strconv.Atoi(strings.TrimSpace(at)); {
+	case function == "lastword":
+		i = len(words) - 1
+	case function == "word" && err == nil:
+		i = n - 1
+	}
+	if i < 0 || i >= len(words) {
+		return ""
+	}
+	return words[i]
+}
+
+// called returns what a variable yields as a function of the arguments behind it.
+func (m *makefile) called(parts []string, depth int) string {
+	set := map[string]string{}
+	for i, part := range parts {
+		set[strconv.Itoa(i)] = m.expand(part, depth+1)
+	}
+	return m.with(set, m.vars[strings.TrimSpace(set["0"])], depth)
+}
+
+// forEach returns a text for each word of a list.
+func (m *makefile) forEach(parts []string, depth int) string {
+	if len(parts) < 3 {
+		return ""
+	}
+	name, list := strings.TrimSpace(parts[0]), strings.Fields(m.expand(parts[1], depth+1))
+	var out []string
+	for _, w := range list[:min(len(list), mostWords)] {
+		out = append(out, m.with(map[string]string{name: w}, strings.Join(parts[2:], ","), depth))
+	}
+	return strings.Join(out, " ")
+}
+
+// with expands a text while some variables have other values.
+func (m *makefile) with(set map[string]string, text string, depth int) string {
+	before := m.vars
+	if !m.spend(len(before)) {
+		return ""
+	}
+	m.vars = maps.Clone(before)
+	maps.Copy(m.vars, set)
+	out := m.expand(text, depth+1)
+	m.vars = before
+	return out
+}
+
+// either returns the first of some texts if a condition holds, the second if it does
+// not, and all of them if it depends on what is not known.
+func (m *makefile) either(condition string, texts []string, depth int) string {
+	if !strings.Contains(condition, "$") && len(texts) > 0 {
+		if strings.TrimSpace(condition) == "" {
+			texts = texts[1:]
+		}
+		texts = texts[:min(len(texts), 1)]
+	}
+	out := make([]string, len(texts))
+	for i, t := range texts {
+		out[i] = m.expand(t, depth+1)
+	}
+	return strings.Join(out, " ")
 }

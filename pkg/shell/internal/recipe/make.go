@@ -347,6 +347,10 @@ func (m *makefile) value(name string, depth int) string {
 		return m.expand(v, depth+1)
 	}
 	function, args, call := strings.Cut(name, " ")
+	if tab := strings.IndexByte(function, '\t'); tab >= 0 {
+		function, args, call = name[:tab], name[tab+1:], true
+	}
+	call = call && strings.Trim(function, "abcdefghijklmnopqrstuvwxyz-") == ""
 	switch {
 	case call && function == "shell" && m.within > 0:
 		m.calls = append(m.calls, args)
@@ -358,18 +362,24 @@ func (m *makefile) value(name string, depth int) string {
 	case len(name) == 2 && strings.IndexByte("@<^*?+%", name[0]) >= 0: // $(@D)
 		return "target"
 	case strings.Contains(name, ":"): // $(SRC:.c=.o)
-		base, _, _ := strings.Cut(name, ":")
+		base, change, _ := strings.Cut(name, ":")
+		if added := m.names(change, depth+1); added != "names" {
+			return m.value(base, depth+1) + " " + added
+		}
 		return m.value(base, depth+1)
 	case name == "" || strings.ContainsAny(name, " $(){}"):
 		return ""
 	}
+	if strings.Trim(name, "0123456789") == "" { // of a function that is called
+		return unknown
+	}
 	return "${" + name + "}"
 }
 
-// shellCalls returns the texts of $(shell …) in a value.
+// shellCalls returns the texts of $(shell …) and ${shell …} in a value.
 func shellCalls(value string) []string {
 	var out []string
-	for rest := value; len(out) < 16; {
+	for rest := strings.NewReplacer("${shell", "$(shell", "$(shell\t", "$(shell ", "${shell\t", "$(shell ").Replace(value); len(out) < 16; {
 		_, after, ok := strings.Cut(rest, "$(shell ")
 		if !ok {
 			return out
