@@ -316,7 +316,7 @@ var systemFolders = sync.OnceValues(func() (*effect.Globs, error) {
 // the system change nothing.
 func (s *state) searchPath(v abstract.Value) {
 	first, _, _ := strings.Cut(v.Text, ":")
-	if !v.Known() && v.Origin&abstract.FromText != 0 {
+	if v.Computed() {
 		s.dynamic(effect.CauseLoaded, "the folders of programs ($PATH) are unknown: "+abstract.Clip(v.String()), v.From)
 	}
 	if !v.Known() && (v.Bare || first == "**") || v.Known() && systemFolder(first+"/") {

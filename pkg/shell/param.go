@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 
@@ -41,9 +42,7 @@ func (s *state) param(p *syntax.ParamExp) []abstract.Value {
 	case p.Length:
 		return []abstract.Value{abstract.Short("${#"+p.Param.Value+"}", abstract.FromVariable)}
 	case p.Slice != nil:
-		s.arithm(p.Slice.Offset)
-		s.arithm(p.Slice.Length)
-		return []abstract.Value{vague(show, vals...)}
+		return s.slice(p, vals, show)
 	case p.Repl != nil:
 		orig, with := s.word(p.Repl.Orig), abstract.Value{}
 		if p.Repl.With != nil {
@@ -240,6 +239,69 @@ func (s *state) environment(name string) []abstract.Value {
 		v.Secrets = "$" + name
 	}
 	return []abstract.Value{v}
+}
+
+// slice is ${x:o:l}, of numbers that are written out.
+func (s *state) slice(p *syntax.ParamExp, vals []abstract.Value, show string) []abstract.Value {
+	from, ok := literalNumber(s.arithm(p.Slice.Offset))
+	count, counted := int64(1<<31), true
+	if p.Slice.Length != nil {
+		count, counted = literalNumber(s.arithm(p.Slice.Length))
+	}
+	if !ok || !counted || s.dialect.odd {
+		return each(vals, func(v abstract.Value) abstract.Value { return vague(show, v) })
+	}
+	name := p.Param.Value
+	if c, bound := s.lookup(name); name == "@" || name == "*" || bound && c.array {
+		positional := name == "@" || name == "*"
+		if positional && from <= 0 || !positional && !listIndex(p) || from < 0 || slices.ContainsFunc(vals, func(v abstract.Value) bool { return !v.Known() }) { // counts $0, or from the end
+			return []abstract.Value{vague(show, vals...)}
+		}
+		if positional {
+			from--
+		}
+		lo, hi := cut(from, count, len(vals))
+		return vals[lo:hi]
+	}
+	if listIndex(p) || from < 0 && len(vals) == 1 && int(-from) > utf8.RuneCountInString(vals[0].Text) {
+		return []abstract.Value{vague(show, vals...)}
+	}
+	return each(vals, func(v abstract.Value) abstract.Value {
+		if !v.Known() {
+			// These start with a slash wherever they are set.
+			if from == 0 && count == 1 && (name == "PATH" || name == "PWD" || name == "OLDPWD" || name == "HOME" || name == "SHELL") {
+				return abstract.Lit("/")
+			}
+			return vague(show, v)
+		}
+		text := v.Text
+		if text == "~" && from == 0 && count == 1 {
+			return abstract.Lit("/")
+		}
+		runes := []rune(text)
+		lo, hi := cut(from, count, len(runes))
+		v.Text = string(runes[lo:hi])
+		return v
+	})
+}
+
+func literalNumber(v abstract.Value) (int64, bool) {
+	n, err := strconv.ParseInt(v.Text, 10, 64)
+	return n, err == nil && v.Known()
+}
+
+// cut turns an offset and a length as in ${x:o:l} into bounds.
+func cut(from, count int64, n int) (lo, hi int) {
+	size := int64(n)
+	if from < 0 {
+		from = max(0, from+size)
+	}
+	from = min(from, size)
+	end := from + count
+	if count < 0 {
+		end = size + count
+	}
+	return int(from), int(max(from, min(end, size)))
 }
 
 func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, show string) []abstract.Value {

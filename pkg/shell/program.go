@@ -35,7 +35,7 @@ func (s *state) hidden(base string, argv []abstract.Value) {
 		return
 	}
 	for _, v := range argv[1:] {
-		if !v.Known() && v.Origin&abstract.FromText != 0 {
+		if v.Computed() {
 			s.dynamic(effect.CauseUnresolved, "a word of "+base+" is unknown: "+abstract.Clip(v.String()), v.From)
 			return
 		}

@@ -219,7 +219,7 @@ func (s *state) assignTo(to, v abstract.Value) {
 // unknownName gives some variable a value: all are forgotten, and a name that the text computes may be any
 // that makes programs run code.
 func (s *state) unknownName(v abstract.Value) {
-	if !v.Known() && v.Origin&abstract.FromText != 0 {
+	if v.Computed() {
 		s.dynamic(effect.CauseUnresolved, "the name of a variable is unknown: "+abstract.Clip(v.String()), v.From)
 	}
 	s.forget()
@@ -247,7 +247,7 @@ func (s *state) forget() {
 		if !syntax.ValidName(name) { // not one of these
 			kept.set(name, v)
 		} else if v.exported || v.odd || v.refers || v.constant {
-			v.may = []content{{val: abstract.Variable(name, abstract.Foreign).Of(abstract.FromText), open: true}}
+			v.may = []content{{val: abstract.Variable(name, abstract.Foreign).Of(abstract.FromText | abstract.Forgotten), open: true}}
 			kept.set(name, v)
 		}
 	}

@@ -58,6 +58,7 @@ const (
 	FromJob                         // the number of a job that the shell itself started
 	FromCount                       // a number that arithmetic yields
 	FromText                        // the text itself, in a way that is not followed
+	Forgotten                       // a variable that something unknown may have set, beside FromText
 )
 
 // A Value is a word, a variable's content or what a stream carries, as far as
@@ -166,6 +167,10 @@ func (v Value) String() string {
 }
 
 func (v Value) Known() bool { return !v.IsPattern }
+
+// Computed reports whether the text computes a value from what it holds, in a way that is not followed: it
+// may hide any word there.
+func (v Value) Computed() bool { return v.IsPattern && v.Origin&(FromText|Forgotten) == FromText }
 
 // Plain reports whether the origin of a value is harmless to run: it has no taint other than
 // Local and Held, which count only when data leaves the machine.
