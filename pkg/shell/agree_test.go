@@ -253,7 +253,7 @@ var agreements = []struct{ text, want string }{
 	{`x=(); a1 ${x@Q} w1`, "a1 ${x…} w1"},
 	{`f() { declare -u x=w2; read x <<< w1; a1 $x; }; x=(w1); f`, "a1 $x"},
 	{`x="a1 -w $z"; $x`, "a1 -w $z"},
-	{`a1 $(printf %q w1:w2)`, "a1 $(printf %q w1:w2)"},
+	{`a1 $(printf %q w1:w2)`, "a1 w1:w2"},
 	{`x=(w1 ""); : ${y:=${x[*]}}; a1 "$y"`, "a1 ${…}"},
 	{"x=w1; f() { f y || :; x=1; }; f w1\na1 \"$x\"", "a1 $x"},
 	// arithmetic of what may be no number

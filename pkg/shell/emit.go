@@ -119,7 +119,7 @@ func (s *state) path(kind effect.Kind, v abstract.Value, recursive bool) (path s
 	if v.Bare || v.IsPattern && !says(v.Text) {
 		e.Pattern = true
 		switch s.once(e); {
-		case v.Origin&abstract.FromText != 0 && changes(kind):
+		case v.Origin&(abstract.FromText|abstract.Forgotten) != 0 && changes(kind):
 			s.dynamic(effect.CauseUnresolved, "the target of the change is unknown: "+abstract.Clip(v.String()), v.From)
 		case v.Computed() && kind == effect.ReadFile: // of words that are written out, which may hide a name
 			s.dynamic(effect.CauseUnresolved, "the file that is read is unknown: "+abstract.Clip(v.String()), v.From)

@@ -77,7 +77,7 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 	}
 	v.From = at
 	if !v.Known() {
-		if n.Language == "home" && v.Origin&(abstract.FromText|abstract.FromInput) != 0 && s.remote == 0 {
+		if n.Language == "home" && v.Origin&(abstract.FromText|abstract.Forgotten|abstract.FromInput) != 0 && s.remote == 0 {
 			s.dynamic(effect.CauseLoaded, "$"+name+" makes programs load settings from an unknown folder: "+abstract.Clip(v.String()), v.From)
 			return
 		}

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/shell/command"
@@ -17,66 +18,150 @@ func (s *state) printf(argv []abstract.Value, _ abstract.Streams) abstract.Value
 		words = append([]abstract.Value{abstract.Lit("-v"), name}, words[1:]...)
 	}
 	if len(words) > 1 && words[0].Text == "-v" {
-		v := format(words[2:])
+		v := s.format(words[2:])
 		s.assignTo(words[1], v)
 		return abstract.Value{}
 	}
 	if len(words) > 0 && words[0].Text == "--" {
 		words = words[1:]
 	}
-	return format(words)
+	return s.format(words)
 }
 
-// format returns what printf writes: texts are put in their places, and a number is only that.
-func format(words []abstract.Value) abstract.Value {
+// format returns what printf writes.
+func (s *state) format(words []abstract.Value) abstract.Value {
 	if len(words) == 0 {
 		return abstract.Value{}
 	}
-	form, args := words[0], words[1:]
-	if len(args) == 1 && args[0].IsPattern && args[0].Origin == 0 && !args[0].Bare && oneEach[form.Text] { // what a glob matches
+	if !words[0].Known() {
+		return abstract.JoinValues(words)
+	}
+	form, args := words[0].Text, words[1:]
+	if len(args) == 1 && args[0].IsPattern && args[0].Origin == 0 && !args[0].Bare && oneEach[form] { // what a glob matches
 		args[0].Lines = true
 		return args[0]
 	}
-	if !form.Known() {
-		return vague("$(printf)", words...)
-	}
 	var b abstract.Builder
-	b.Taint = form.Taint
-	for turn := 0; turn == 0 || len(args) > 0; turn++ {
-		before := len(args)
-		for rest := form.Text; ; {
-			text, verb, more := strings.Cut(rest, "%")
-			b.Literal(plain.ANSIC(text))
-			if !more {
-				break
-			}
-			flags := len(verb) - len(strings.TrimLeft(verb, "-+ #0123456789."))
-			if flags == len(verb) {
-				return vague("$(printf)", words...)
-			}
-			if rest = verb[flags+1:]; verb[0] == '%' {
+	b.Taint = words[0].Taint
+	for range abstract.MaxFields {
+		used := 0
+		for i := 0; i < len(form); i++ {
+			switch {
+			case form[i] == '\\' && i+1 < len(form):
+				n := escapeLength(form[i:])
+				b.Literal(plain.ANSIC(form[i : i+n]))
+				i += n - 1
+			case form[i] != '%':
+				end := i + 1
+				for end < len(form) && form[end] != '\\' && form[end] != '%' {
+					end++
+				}
+				b.Literal(form[i:end])
+				i = end - 1
+			case strings.HasPrefix(form[i:], "%%"):
 				b.Literal("%")
-				continue
-			}
-			arg := abstract.Value{}
-			if len(args) > 0 {
-				arg, args = args[0], args[1:]
-			}
-			switch c := verb[flags]; {
-			case c == 's' && flags == 0:
-				b.Add(arg)
-			case strings.IndexByte("diuxXofeg", c) >= 0:
-				b.Taint |= arg.Taint
-				b.Add(abstract.Short("$(printf)", abstract.FromCommand))
+				i++
 			default:
-				return vague("$(printf)", words...)
+				end := i + 1
+				for end < len(form) && strings.IndexByte("-+ #0123456789.'", form[end]) >= 0 {
+					end++
+				}
+				if end == len(form) {
+					b.Literal(form[i:])
+					i = end
+					break
+				}
+				arg := abstract.Value{}
+				if used < len(args) {
+					arg = args[used]
+				}
+				used++
+				b.Add(verb(form[end], form[i+1:end], arg))
+				i = end
 			}
 		}
-		if turn > abstract.MaxFields || len(args) == before && len(args) > 0 {
-			return vague("$(printf)", words...)
+		args = args[min(used, len(args)):]
+		if used == 0 || len(args) == 0 || !s.step(1) {
+			break
 		}
 	}
 	return b.Value()
+}
+
+// escapeLength returns how many bytes the escape at the start of s has.
+func escapeLength(s string) int {
+	if len(s) < 2 {
+		return len(s)
+	}
+	switch c := s[1]; {
+	case c >= '0' && c <= '7':
+		return 1 + plain.Numeral(s[1:], 8, 3)
+	case c == 'x':
+		return 2 + plain.Numeral(s[2:], 16, 2)
+	case c == 'u':
+		return 2 + plain.Numeral(s[2:], 16, 4)
+	case c == 'U':
+		return 2 + plain.Numeral(s[2:], 16, 8)
+	}
+	return 2
+}
+
+// unquoted are the letters that printf leaves as they are in what it quotes.
+const unquoted = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_:./-"
+
+// verb formats one argument of printf.
+func verb(c byte, flags string, arg abstract.Value) abstract.Value {
+	if !arg.Known() {
+		return arg
+	}
+	switch c {
+	case 'q':
+		if arg.Text == "" || strings.Trim(arg.Text, unquoted) != "" {
+			return vague("%q", arg)
+		}
+		return arg
+	case 's':
+		if _, precision, ok := strings.Cut(flags, "."); ok {
+			if n, err := strconv.Atoi(precision); err == nil && n < len(arg.Text) {
+				arg.Text = arg.Text[:n]
+			}
+		}
+		return arg
+	case 'b':
+		text, ended := plain.Echo(arg.Text)
+		if ended { // nothing that follows is written
+			return abstract.Output("printf", arg.Taint)
+		}
+		arg.Text = text
+		return arg
+	case 'c':
+		arg.Text = arg.Text[:min(1, len(arg.Text))]
+		return arg
+	}
+	n, err := strconv.ParseInt(arg.Text, 0, 64)
+	if len(arg.Text) > 1 && (arg.Text[0] == '\'' || arg.Text[0] == '"') {
+		n, err = int64([]rune(arg.Text[1:])[0]), nil
+	}
+	if err != nil && arg.Text != "" {
+		return abstract.Value{Text: "*", Show: arg.Text, IsPattern: true, Taint: arg.Taint}
+	}
+	switch c {
+	case 'd', 'i', 'u':
+		arg.Text = strconv.FormatInt(n, 10)
+	case 'x':
+		arg.Text = strconv.FormatInt(n, 16)
+	case 'X':
+		arg.Text = strings.ToUpper(strconv.FormatInt(n, 16))
+	case 'o':
+		arg.Text = strconv.FormatInt(n, 8)
+	default:
+		return abstract.Value{Text: "*", Show: arg.Text, IsPattern: true, Taint: arg.Taint}
+	}
+	width := strings.TrimLeft(flags, "-+ #'")
+	if w, err := strconv.Atoi(width); err == nil && w < 64 && len(arg.Text) < w && strings.HasPrefix(width, "0") {
+		arg.Text = strings.Repeat("0", w-len(arg.Text)) + arg.Text
+	}
+	return arg
 }
 
 // fold returns what a program writes if that is certain: filters and decoders of
@@ -106,8 +191,8 @@ func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f fl
 	case "echo":
 		return s.echo(argv, abstract.Streams{}), true
 	case "printf":
-		return format(argv[1:]), true
-	case "basename", "dirname":
+		return s.format(argv[1:]), true
+	case "basename", "dirname", "seq":
 		return foldName(base, flags, operands)
 	case "mktemp":
 		return abstract.Value{Text: "/tmp/tmp.*", Show: "$(mktemp)", IsPattern: true}.Of(abstract.FromCommand), true
@@ -131,10 +216,10 @@ func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f fl
 	if !text.Known() || len(text.Text) > abstract.MaxValue || !s.step(1+len(text.Text)/512) {
 		return abstract.Value{}, false
 	}
-	out, ok := plain.Filter(base, flags, texts(operands), text.Text)
 	if decodes(base, flags) {
 		text.Taint |= abstract.Decoded
 	}
+	out, ok := plain.Filter(base, flags, texts(operands), text.Text)
 	if !ok {
 		return vague("$("+base+")", text).Of(abstract.FromText | abstract.FromCommand), textFilters[base]
 	}
@@ -170,30 +255,55 @@ func decodes(base string, flags []string) bool {
 	return false
 }
 
-// foldName computes basename and dirname.
+// foldName computes basename, dirname and seq.
 func foldName(base string, flags []string, operands []abstract.Value) (abstract.Value, bool) {
-	if len(operands) == 0 || len(operands) > 2 || len(flags) > 0 {
+	if len(operands) == 0 || len(flags) > 0 {
 		return abstract.Value{}, false
 	}
 	v := operands[0]
 	v.From.Start, v.From.End = 0, 0
 	i := strings.LastIndexByte(strings.TrimRight(v.Text, "/"), '/')
-	switch {
-	case base == "basename":
-		if v.Text = v.Text[i+1:]; len(operands) > 1 {
+	switch base {
+	case "basename":
+		v.Text = v.Text[i+1:]
+		if len(operands) > 1 {
 			v.Text = strings.TrimSuffix(v.Text, operands[1].Text)
 		}
-	case len(operands) > 1:
-		return abstract.Value{}, false
-	case i < 0:
-		v.Text = "."
-	case i == 0:
-		v.Text = "/"
+	case "dirname":
+		switch {
+		case i < 0:
+			v.Text = "."
+		case i == 0:
+			v.Text = "/"
+		default:
+			v.Text = v.Text[:i]
+		}
 	default:
-		v.Text = v.Text[:i]
+		return foldSeq(operands)
 	}
 	v.Text += "\n"
 	return v, true
+}
+
+func foldSeq(operands []abstract.Value) (abstract.Value, bool) {
+	from, to := 1, 0
+	var err error
+	if to, err = strconv.Atoi(operands[len(operands)-1].Text); err != nil || len(operands) > 2 {
+		return abstract.Value{}, false
+	}
+	if len(operands) == 2 {
+		if from, err = strconv.Atoi(operands[0].Text); err != nil {
+			return abstract.Value{}, false
+		}
+	}
+	if to-from > abstract.MaxFields/2 {
+		return abstract.Short("$(seq)", abstract.FromCommand), true
+	}
+	var b strings.Builder
+	for i := from; i <= to; i++ {
+		b.WriteString(strconv.Itoa(i) + "\n")
+	}
+	return abstract.Lit(b.String()), true
 }
 
 func texts(values []abstract.Value) []string {

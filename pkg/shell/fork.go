@@ -257,7 +257,7 @@ func (t *table) get(name string) variable {
 		return v
 	}
 	if t.lost && name[0] != 0 {
-		return variable{may: []content{{val: abstract.Variable(name, abstract.Foreign).Of(abstract.FromText | abstract.Forgotten), open: true}}}
+		return variable{may: []content{{val: abstract.Variable(name, abstract.Foreign).Of(abstract.Forgotten), open: true}}}
 	}
 	return variable{may: []content{{before: true}}}
 }

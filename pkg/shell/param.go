@@ -324,15 +324,24 @@ func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, s
 	case syntax.RemSmallSuffix, syntax.RemLargeSuffix, syntax.RemSmallPrefix, syntax.RemLargePrefix:
 		pat := s.word(e.Word)
 		return each(vals, func(v abstract.Value) abstract.Value { return s.trim(v, pat, e.Op, show) })
-	case syntax.UpperAll, syntax.LowerAll:
+	case syntax.UpperFirst, syntax.UpperAll, syntax.LowerFirst, syntax.LowerAll:
 		return each(vals, func(v abstract.Value) abstract.Value {
 			switch {
 			case !v.Known():
 				return vague(show, v)
 			case e.Op == syntax.UpperAll:
 				v.Text = strings.ToUpper(v.Text)
-			default:
+			case e.Op == syntax.LowerAll:
 				v.Text = strings.ToLower(v.Text)
+			default:
+				r, n := utf8.DecodeRuneInString(v.Text)
+				first := strings.ToUpper(string(r))
+				if e.Op == syntax.LowerFirst {
+					first = strings.ToLower(string(r))
+				}
+				if n > 0 {
+					v.Text = first + v.Text[n:]
+				}
 			}
 			return v
 		})

@@ -265,6 +265,9 @@ func from(folder, to string) string {
 // or what lies there. One that is there and cannot be read is Dynamic.
 func (s *state) lying(path string, at effect.Span) (text string, found bool) {
 	if vals := s.fileValues(path, false); len(vals) > 0 {
+		if vals[0].Computed() {
+			s.dynamic(vals[0].Cause(), abstract.Clip(path)+", which the command writes, is not known", at)
+		}
 		return vals[0].Text, vals[0].Known()
 	}
 	if s.at.Script == nil {

@@ -21,7 +21,7 @@ func (s *state) substitution(c *syntax.CmdSubst) abstract.Value {
 		out.Text, out.Bare = "**", true
 	}
 	out.Show = s.shown(int(c.Pos().Offset()), int(c.End().Offset()))
-	return out.Of(abstract.FromCommand | out.Origin&abstract.FromText)
+	return out.Of(abstract.FromCommand | out.Origin&(abstract.FromText|abstract.Forgotten))
 }
 
 // shown returns a piece of the walked text as people read it.
@@ -48,7 +48,7 @@ func (s *state) procSubst(p *syntax.ProcSubst) abstract.Value {
 	var out abstract.Value
 	s.beside(func() { out = s.capture(func() abstract.Value { return s.subshell(p.Stmts, s.input) }) })
 	if out.IsPattern {
-		out = out.Of(abstract.FromCommand | out.Origin&abstract.FromText)
+		out = out.Of(abstract.FromCommand | out.Origin&(abstract.FromText|abstract.Forgotten))
 		out.Show = show
 	}
 	s.addFile(file{path: path, val: out})

@@ -247,7 +247,7 @@ func (s *state) forget() {
 		if !syntax.ValidName(name) { // not one of these
 			kept.set(name, v)
 		} else if v.exported || v.odd || v.refers || v.constant {
-			v.may = []content{{val: abstract.Variable(name, abstract.Foreign).Of(abstract.FromText | abstract.Forgotten), open: true}}
+			v.may = []content{{val: abstract.Variable(name, abstract.Foreign).Of(abstract.Forgotten), open: true}}
 			kept.set(name, v)
 		}
 	}

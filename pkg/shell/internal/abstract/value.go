@@ -58,7 +58,7 @@ const (
 	FromJob                         // the number of a job that the shell itself started
 	FromCount                       // a number that arithmetic yields
 	FromText                        // the text itself, in a way that is not followed
-	Forgotten                       // a variable that something unknown may have set, beside FromText
+	Forgotten                       // a variable that something unknown may have set
 )
 
 // A Value is a word, a variable's content or what a stream carries, as far as
@@ -140,7 +140,7 @@ func (v Value) Cause() effect.Cause {
 		return effect.CauseFile
 	case v.Origin&FromInput != 0:
 		return effect.CauseInput
-	case v.Origin&FromText != 0:
+	case v.Origin&(FromText|Forgotten) != 0:
 		return effect.CauseUnresolved
 	case v.Origin&FromVariable != 0:
 		return effect.CauseVariable
@@ -170,7 +170,7 @@ func (v Value) Known() bool { return !v.IsPattern }
 
 // Computed reports whether the text computes a value from what it holds, in a way that is not followed: it
 // may hide any word there.
-func (v Value) Computed() bool { return v.IsPattern && v.Origin&(FromText|Forgotten) == FromText }
+func (v Value) Computed() bool { return v.IsPattern && v.Origin&FromText != 0 }
 
 // Plain reports whether the origin of a value is harmless to run: it has no taint other than
 // Local and Held, which count only when data leaves the machine.

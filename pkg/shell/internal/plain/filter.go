@@ -5,10 +5,12 @@ package plain
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -23,14 +25,38 @@ func Filter(base string, flags []string, operands []string, text string) (string
 	switch base {
 	case "cat", "tee", "pv", "sponge":
 		return text, true
+	case "rev":
+		lines := strings.SplitAfter(text, "\n")
+		for i, l := range lines {
+			body, nl := strings.CutSuffix(l, "\n")
+			lines[i] = Reverse(body)
+			if nl {
+				lines[i] += "\n"
+			}
+		}
+		return strings.Join(lines, ""), true
+	case "tac":
+		if len(flags) > 0 {
+			return "", false
+		}
+		lines := strings.SplitAfter(text, "\n")
+		slices.Reverse(lines)
+		return strings.Join(lines, ""), true
 	case "tr":
 		return Translate(flags, operands, text)
+	case "sed":
+		return sedFold(flags, operands, text)
 	case "base64", "gbase64":
 		if has("-d", "-D", "--decode", "-di", "-id") || slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix("--decode", f) && len(f) > 3 }) {
 			return Decode64(text)
 		}
 		if len(flags) == 0 || has("-w0", "-w") {
 			return base64.StdEncoding.EncodeToString([]byte(text)) + "\n", true
+		}
+	case "base32":
+		if has("-d", "-D", "--decode") {
+			out, err := base32.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+			return string(out), err == nil
 		}
 	case "xxd":
 		if slices.ContainsFunc(flags, func(f string) bool { return strings.Contains(f, "r") }) &&
@@ -47,6 +73,8 @@ func Filter(base string, flags []string, operands []string, text string) (string
 		if base != "gzip" || slices.ContainsFunc(flags, func(f string) bool { return strings.Contains(f, "d") }) {
 			return gunzip(text)
 		}
+	case "head", "tail", "cut", "sort", "uniq", "fold", "nl", "paste":
+		return lineFilter(base, flags, operands, text)
 	}
 	return "", false
 }
@@ -85,4 +113,45 @@ func gunzip(text string) (string, bool) {
 		return "", false
 	}
 	return b.String(), true
+}
+
+// lineFilter folds filters of lines where they take all or the first of them.
+func lineFilter(base string, flags []string, operands []string, text string) (string, bool) {
+	lines := strings.SplitAfter(text, "\n")
+	if len(lines) > 1 && lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	switch base {
+	case "cut":
+		return cutFold(flags, operands, lines)
+	case "sort", "uniq":
+		return text, len(lines) == 1 && len(flags) == 0
+	case "head", "tail":
+		n, ok := lineCount(flags, operands)
+		if !ok {
+			return "", false
+		}
+		n = min(n, len(lines))
+		if base == "head" {
+			return strings.Join(lines[:n], ""), true
+		}
+		return strings.Join(lines[len(lines)-n:], ""), true
+	}
+	return "", false
+}
+
+// lineCount returns how many lines head or tail write: -N, -nN, -n N and the ten
+// that they write unasked. Counts with a sign mean something else.
+func lineCount(flags, operands []string) (int, bool) {
+	digits := "10"
+	switch {
+	case len(flags) == 1 && flags[0] == "-n" && len(operands) > 0:
+		digits = operands[0]
+	case len(flags) == 1:
+		digits = strings.TrimPrefix(flags[0][1:], "n")
+	case len(flags) > 1:
+		return 0, false
+	}
+	n, err := strconv.Atoi(digits)
+	return n, err == nil && digits[0] >= '0' && digits[0] <= '9'
 }

@@ -1,6 +1,7 @@
 package plain
 
 import (
+	"strconv"
 	"strings"
 )
 
@@ -71,4 +72,116 @@ func trSet(s string) string {
 		b.WriteByte(s[i])
 	}
 	return b.String()
+}
+
+// sedFold folds sed scripts of substitutions without regular expressions.
+func sedFold(flags []string, operands []string, text string) (string, bool) {
+	for _, f := range flags {
+		if f != "-e" && f != "-E" && f != "-r" {
+			return "", false
+		}
+	}
+	if len(operands) != 1 {
+		return "", false
+	}
+	script := strings.TrimSpace(operands[0])
+	for script != "" {
+		if script[0] != 's' || len(script) < 4 {
+			return "", false
+		}
+		sep := script[1:2]
+		parts := strings.SplitN(script[2:], sep, 3)
+		if len(parts) < 3 || parts[0] == "" || strings.ContainsAny(parts[0], `\.*[]^$+?(){}|`) || strings.ContainsAny(parts[1], `\&`) {
+			return "", false
+		}
+		opts, rest, _ := strings.Cut(parts[2], ";")
+		switch strings.TrimSpace(opts) {
+		case "":
+			lines := strings.Split(text, "\n")
+			for i := range lines {
+				lines[i] = strings.Replace(lines[i], parts[0], parts[1], 1)
+			}
+			text = strings.Join(lines, "\n")
+		case "g":
+			if len(parts[1])*strings.Count(text, parts[0]) > maxText {
+				return "", false
+			}
+			text = strings.ReplaceAll(text, parts[0], parts[1])
+		default:
+			return "", false
+		}
+		script = strings.TrimSpace(rest)
+	}
+	return text, true
+}
+
+// cutFold folds cut -c and cut -d -f with single positions and ranges.
+func cutFold(flags []string, operands []string, lines []string) (string, bool) {
+	delim, list, bytes := "\t", "", false
+	next := 0
+	operand := func() string {
+		if next < len(operands) {
+			next++
+			return operands[next-1]
+		}
+		return ""
+	}
+	for _, f := range flags {
+		if len(f) < 2 {
+			return "", false
+		}
+		rest := f[2:]
+		switch f[1] {
+		case 'd':
+			delim = rest
+			if rest == "" {
+				delim = operand()
+			}
+		case 'f', 'c', 'b':
+			bytes = f[1] != 'f'
+			list = rest
+			if rest == "" {
+				list = operand()
+			}
+		default:
+			return "", false
+		}
+	}
+	if list == "" || delim == "" || strings.Contains(list, ",") {
+		return "", false
+	}
+	lo, hi, ranged := strings.Cut(list, "-")
+	from, err := strconv.Atoi(lo)
+	if lo == "" {
+		from, err = 1, nil
+	}
+	to := from
+	if ranged {
+		to = 1 << 20
+		if hi != "" {
+			to, err = strconv.Atoi(hi)
+		}
+	}
+	if err != nil || from < 1 || to < from {
+		return "", false
+	}
+	var b strings.Builder
+	for _, l := range lines {
+		l, nl := strings.CutSuffix(l, "\n")
+		parts, sep := strings.Split(l, delim), delim
+		if bytes && strings.ContainsFunc(l, func(r rune) bool { return r >= 0x80 }) {
+			return "", false
+		}
+		if bytes {
+			parts, sep = strings.Split(l, ""), ""
+		}
+		if len(parts) > 1 || bytes {
+			l = strings.Join(parts[min(from-1, len(parts)):min(to, len(parts))], sep)
+		}
+		b.WriteString(l)
+		if nl {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String(), true
 }
