@@ -289,6 +289,9 @@ func (m *makefile) recipe(r *rule) []string {
 	var commands []string
 	for _, line := range r.lines {
 		for command := range strings.SplitSeq(m.expand(line, 0), "\n") { // of a variable that has several lines
+			if rest, is := strings.CutPrefix(strings.TrimLeft(command, "@-+ \t"), "names"); is && (rest == "" || rest[0] == ' ') {
+				command = unknown + rest // a function yields the program
+			}
 			commands = append(commands, strings.TrimLeft(command, "\t @-+"))
 		}
 	}
@@ -367,7 +370,12 @@ func (m *makefile) value(name string, depth int) string {
 			return m.value(base, depth+1) + " " + added
 		}
 		return m.value(base, depth+1)
-	case name == "" || strings.ContainsAny(name, " $(){}"):
+	case strings.Contains(name, "$"): // $($(X))
+		if of := m.expand(name, depth+1); !strings.ContainsAny(of, " $(){}") {
+			return m.value(of, depth+1)
+		}
+		return unknown
+	case name == "" || strings.ContainsAny(name, " (){}"):
 		return ""
 	}
 	if strings.Trim(name, "0123456789") == "" { // of a function that is called

@@ -81,6 +81,7 @@ func TestSteps(t *testing.T) {
 		{"make", "Z = ; $(1)\nall:\n\techo $(call Z,rm -rf ~) $(value Z) $(1)\n", []string{"all"}, "echo ; rm -rf ~ ; $(1) ${__unknown}"},
 		{"make", "Y = a\nall:\n\techo $(Y:a=; id) $(Y:%=$$(id)) $(Y:a=b) $(let x,id,; $(x))\n", []string{"all"}, "echo a ${__unknown} a=; id a $(${__unknown}) %=$(id) a ${__unknown} x,id,; ${__unknown}"},
 		{"make", "all:\n\techo $(info $(shell a)) $(file >> b,text) $(eval X := ${shell c})\n", []string{"all"}, "echo    | a | : >> b | c"},
+		{"make", "X = rm\nY = X\nall:\n\t@$(notdir a/rm) -rf ~\n\t$($(Y)) -rf a$($(Y) $(Y))\n", []string{"all"}, "${__unknown} -rf ~ | rm -rf a${__unknown}"},
 		{"make", "X := ${shell rm -rf ~}\nall:\n\techo\n", []string{"all"}, "echo | rm -rf ~"},
 		{"make", "X = $(Y)\nY = $(X)\nall:\n\techo\n", []string{"all"}, "echo"},
 		{"make", "T = all\n$(T):\n\techo it\n", []string{"all"}, "echo it"},
