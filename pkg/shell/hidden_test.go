@@ -33,7 +33,7 @@ func TestHiddenWords(t *testing.T) {
 		`cat $(printf '%q' '/etc/sha dow')`:                                      true,
 		`cat $(echo /etc/xshadow | sed s/x.//)`:                                  true,
 		`cat <(echo a) "$(echo /etc/xs | shuf)"`:                                 true,
-		`echo '{"scripts":{"build":"x"}}' | shuf > package.json; npm run build`: true,
+		`echo '{"scripts":{"build":"x"}}' | shuf > package.json; npm run build`:  true,
 		`export Z=; read $N <<< q; x=F; git push -${x/[a]/}$Z origin main`:       true,
 		`sed -i s/a/b/ Makefile && make`:                                         false,
 		`x=_a; echo ${x/[_]/}`:                                                   false,
