@@ -40,6 +40,7 @@ var agreements = []struct{ text, want string }{
 	{`echo w1 >f; cd d; echo w2 >f; a1 $(cat f)`, "a1 $(cat f)"},
 	{`f() { x=w1; unset 'x[0]'; a1 $x; }; x=2; x=w1 f`, "a1 $x"},
 	{`f() { x=w1; unset x; a1 $x; }; x=2; x=w1 f`, "a1 $x"},
+	{`x=w1; unset -n x; a1 $x`, "a1 $x"},
 	{`y=; a1 "${y[@]:1}" w2`, "a1 ${y…} w2"},
 	{`x=w1; f() { for y; do x=w2; done; }; declare -n y=x; f 2; a1 $y`, "a1 $y"},
 	{`for ((x=0; x<2; x++)); do :; done; typeset -u x; x=w1; a1 $x`, "a1 $x"},

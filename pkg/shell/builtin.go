@@ -291,6 +291,8 @@ func (s *state) export(argv []abstract.Value, _ abstract.Streams) abstract.Value
 }
 
 func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value {
+	// unset -n takes a reference away, and leaves a variable that is none
+	perhapsReference := slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "n") })
 	for _, v := range argv[1:] {
 		name, _, member := strings.Cut(v.Text, "[")
 		old, _ := s.lookup(name)
@@ -316,7 +318,7 @@ func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value 
 		case !v.Known():
 		case w.refers || w.odd:
 			s.forget()
-		case s.isLocal(name) || s.frames != nil && w.exported || w.constant: // shows the one of the function around, in some shells
+		case s.isLocal(name) || s.frames != nil && w.exported || w.constant || perhapsReference: // shows the one of the function around, in some shells
 			s.hold(name, content{val: vague("$"+name, old.val), open: true})
 			s.revealed(name)
 		default:
