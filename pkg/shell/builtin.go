@@ -291,7 +291,7 @@ func (s *state) export(argv []abstract.Value, _ abstract.Streams) abstract.Value
 }
 
 func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value {
-	// unset -n takes a reference away, and leaves a variable that is none
+	// unset -n takes a reference away, and leaves another variable as it is
 	perhapsReference := slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "n") })
 	for _, v := range argv[1:] {
 		name, _, member := strings.Cut(v.Text, "[")
