@@ -4,7 +4,7 @@
 // FILE has a regular expression on each line; a skip whose reason matches none of them is
 // a failure. Lines that begin with # are comments. Up to N tests that failed beside the
 // others are run once more, alone; those that pass then are listed, and are no failure.
-// A data race, a panic, a time limit or what says a seed, as it draws its cases, is never tried again.
+// A data race, a panic or a time limit is never tried again.
 package main
 
 import (
@@ -234,10 +234,10 @@ func (r *run) endPackage(p *pkg, e event) {
 }
 
 // endedItself reports whether each test of a package that failed was run to its end,
-// and none met a data race or says a seed: another run would draw other cases.
+// and none met a data race.
 func (p *pkg) endedItself() bool {
 	for _, b := range p.output {
-		if bytes.Contains(b.Bytes(), []byte("WARNING: DATA RACE")) || bytes.Contains(b.Bytes(), []byte("race detected during execution")) || bytes.Contains(b.Bytes(), []byte("seed ")) {
+		if bytes.Contains(b.Bytes(), []byte("WARNING: DATA RACE")) || bytes.Contains(b.Bytes(), []byte("race detected during execution")) {
 			return false
 		}
 	}
