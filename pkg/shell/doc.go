@@ -24,12 +24,13 @@
 // are known, functions. All else is unknown, with a cause: arithmetic on
 // variables (a number), what read and mapfile get, members that are set one by
 // one, attributes (declare -i, -u, -A, -n), words that are split at other
-// characters than blanks, statuses of commands, expansions that cut or change a text
-// by a pattern or by numbers, what an alias stands for, printf but for %s, and what
-// filters write but for tr and decoders. An unknown value that comes from
-// the text itself has the origin FromText: as the name of a program, as code, as
-// what a command changes and as the path of a file that is read, it is a Dynamic effect of the cause "unresolved",
-// which no model clears.
+// characters than blanks, statuses of commands, replacements by a pattern, what an
+// alias stands for, and what filters write by regular expressions. An unknown value
+// that the text computes has the origin FromText: as a word of a program, as code, as
+// what a command changes, as a file that is read or as the name of a variable, it is a
+// Dynamic effect of the cause "unresolved", which no model clears. A variable that
+// something unknown may have set is Forgotten: it counts so as the name of a program,
+// as code and as what a command changes.
 //
 // # One value for what a shell knows
 //

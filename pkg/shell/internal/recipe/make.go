@@ -386,6 +386,9 @@ func (m *makefile) value(name string, depth int) string {
 
 // shellCalls returns the texts of $(shell …) and ${shell …} in a value.
 func shellCalls(value string) []string {
+	if !strings.Contains(value, "shell") {
+		return nil
+	}
 	var out []string
 	for rest := strings.NewReplacer("${shell", "$(shell", "$(shell\t", "$(shell ", "${shell\t", "$(shell ").Replace(value); len(out) < 16; {
 		_, after, ok := strings.Cut(rest, "$(shell ")
