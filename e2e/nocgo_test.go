@@ -45,7 +45,7 @@ func TestWithoutCgo(t *testing.T) {
 		outs, errs int
 		never      string // on stdout
 	}{
-		{"by rules", []string{"classify", "--trace", "--no-action"}, 0, "none reaches outside the workspace; " + note, "shield: " + note, 4, 1, `"source":"model"`},
+		{"by rules", []string{"classify", "--trace", "--no-action"}, 0, "none needs approval; " + note, "shield: " + note, 4, 1, `"source":"model"`},
 		{"asked for rules", []string{"classify", "--trace", "--no-action", "--model", "none"}, 0, "ordinary: ", "shield:", 4, 0, note},
 		{"a named model", []string{"classify", "--no-action", "--model", model}, 2, `"error":"config"`, "this build has no ONNX Runtime; ", 3, 1, "ALLOW"},
 		{"a named library", []string{"classify", "--no-action", "--onnxruntime", shield}, 2, `"error":"config"`, "this build has no ONNX Runtime; ", 3, 1, "ALLOW"},

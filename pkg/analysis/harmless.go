@@ -12,8 +12,7 @@ import (
 )
 
 // Harmless reports whether the analysis shows that the case is harmless:
-// everything about it is known, and it only reads inside the workspace or does
-// nothing.
+// every effect is known, and none changes anything; see danger.
 func (c *Case) Harmless() bool {
 	if c.Unexamined != "" || !c.readOnlyType() {
 		return false

@@ -15,7 +15,7 @@ type weighing struct {
 	least     verdict.Who   // who may decide then
 	asked     *verdict.Step // the rule of the policy that asks for it; nil for none
 	why       string        // why a higher tier must decide where no rule asks
-	harmless  bool          // every effect is known and only reads inside the workspace
+	harmless  bool          // every effect is known, and none changes anything
 	permitted bool          // a rule of the policy allows the case
 	ordinary  string        // why the case is ordinary; "" if it is not
 	factual   bool          // it is decided by its effects: the model has no say

@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-const ordinaryReason = "ordinary: every effect is known, and none reaches outside the workspace"
+const ordinaryReason = "ordinary: every effect is known, and none needs approval"
 
 // becauseOrdinary says why a case that is ordinary is allowed.
 func becauseOrdinary(c *analysis.Case) string {
@@ -26,7 +26,7 @@ func becauseOrdinary(c *analysis.Case) string {
 
 const classedReason = "ordinary: the tool's class covers this call"
 
-const harmlessReason = "harmless: every effect is known and only reads inside the workspace"
+const harmlessReason = "harmless: every effect is known, and none changes anything"
 
 const permittedReason = "no rule matched, and a rule of the policy allows this"
 
