@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/internal/decode"
 )
 
 // A form is the words of a text, in lower case with one space between them. Four
@@ -148,7 +148,7 @@ func latin(r rune) string {
 }
 
 // folded reads a character that looks like a Latin letter as that.
-func folded(r rune) string { return strings.ToLower(effect.Fold(string(r))) }
+func folded(r rune) string { return strings.ToLower(decode.Fold(string(r))) }
 
 // A spelling remembers how characters were read.
 type spelling struct {

@@ -11,17 +11,17 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/internal/decode"
 )
 
 // spellings returns what a text says in other spellings, readable or not: what it
 // encodes, turned about, in numbers, and put together from parts.
 func spellings(text string) (out []string) {
-	rotated, backwards := effect.Turned(text)
+	rotated, backwards := decode.Turned(text)
 	out = append(out, rotated, backwards)
 	parts := apart.Replace(text)
 	for _, t := range [...]string{text, parts, capitals(parts)} {
-		for _, l := range effect.Layers(t) {
+		for _, l := range decode.Layers(t) {
 			out = append(out, l.Text)
 		}
 	}

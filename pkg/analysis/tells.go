@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/decode"
 	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/action"
@@ -240,7 +241,7 @@ func (c *Case) urlVerb(e effect.Effect, host, path string, values url.Values) {
 func encodes(values url.Values) bool {
 	for _, all := range values {
 		for _, value := range all {
-			for _, l := range effect.Layers(value) {
+			for _, l := range decode.Layers(value) {
 				if strings.HasPrefix(l.Name, "base") || strings.HasPrefix(l.Name, "hex") {
 					return true
 				}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/internal/decode"
 )
 
 // A View is one text that rules and models read.
@@ -56,20 +56,20 @@ type fieldTexts struct {
 // A decodedText is a text with the layers in it.
 type decodedText struct {
 	text   string
-	layers []effect.Layer
+	layers []decode.Layer
 }
 
 // maxDecoded bounds the texts whose layers are kept.
 const maxDecoded = 16
 
-// layers returns [effect.Layers] of a text, which several lists of fields may have.
-func (c *Case) layers(text string) []effect.Layer {
+// layers returns [decode.Layers] of a text, which several lists of fields may have.
+func (c *Case) layers(text string) []decode.Layer {
 	for i := range c.decoded {
 		if c.decoded[i].text == text {
 			return c.decoded[i].layers
 		}
 	}
-	layers := effect.Layers(text)
+	layers := decode.Layers(text)
 	if len(c.decoded) < maxDecoded {
 		c.decoded = append(c.decoded, decodedText{text, layers})
 	}
@@ -100,12 +100,12 @@ func (c *Case) read(fields []string, words string) []View {
 		r.add("words", "command", words)
 	}
 	for _, v := range r.views[:raw] {
-		r.add("folded", v.Field, effect.Fold(v.Text))
+		r.add("folded", v.Field, decode.Fold(v.Text))
 	}
 	for _, v := range slices.Clip(r.views) {
 		for _, l := range c.layers(v.Text) {
 			r.add(l.Name, v.Field, l.Text)
-			if folded := effect.Fold(l.Text); folded != l.Text {
+			if folded := decode.Fold(l.Text); folded != l.Text {
 				r.add(l.Name+"+folded", v.Field, folded)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/decode"
 	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
@@ -144,7 +145,7 @@ func (eng *engine) runLine(s *scratch, c *analysis.Case, sc scope, l *line) {
 	text := string(s.buf[l.start:l.end])
 	eng.scan(s, c, sc, l.effect, analysis.View{Name: "raw", Field: "command", Text: text}, live)
 	if strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 }) {
-		eng.scan(s, c, sc, l.effect, analysis.View{Name: "folded", Field: "command", Text: effect.Fold(text)}, live)
+		eng.scan(s, c, sc, l.effect, analysis.View{Name: "folded", Field: "command", Text: decode.Fold(text)}, live)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/shieldcli/shield/internal/decode"
 )
 
 // foldPath returns a path in the form in which file systems that ignore case
@@ -35,7 +37,7 @@ func lowerASCII(s string) string {
 func foldUnicode(s string) string {
 	s = norm.NFC.String(s)
 	return strings.Map(func(r rune) rune {
-		if invisible(r) {
+		if decode.Invisible(r) {
 			return -1
 		}
 		return foldRune(r)

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/idna"
+
+	"github.com/shieldcli/shield/internal/decode"
 )
 
 // Host returns the canonical form of a host: a name in lower case and in ASCII,
@@ -40,7 +42,7 @@ func Host(raw string) string {
 		s = s[:i]
 	}
 	if strings.IndexByte(s, '%') >= 0 {
-		s = percentDecode(s)
+		s = decode.Percent(s)
 	}
 	return hostName(s)
 }
@@ -53,7 +55,7 @@ func isPort(s string) bool {
 
 // hostName returns the canonical form of a name or an IPv4 address.
 func hostName(s string) string {
-	if !isASCII(s) || strings.Contains(strings.ToLower(s), "xn--") {
+	if !decode.IsASCII(s) || strings.Contains(strings.ToLower(s), "xn--") {
 		ascii, err := lookup().ToASCII(s)
 		if err != nil || !utf8.ValidString(s) {
 			return ""
@@ -85,15 +87,6 @@ func hostName(s string) string {
 // turns full-width digits and other full stops into plain ones.
 func lookup() *idna.Profile {
 	return idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false))
-}
-
-func isASCII(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if s[i] >= 0x80 {
-			return false
-		}
-	}
-	return true
 }
 
 // address4 reads an IPv4 address of one to four parts, the last of which fills
@@ -227,34 +220,4 @@ func cutScheme(s string) (scheme, rest string) {
 		return "http", s
 	}
 	return "", ""
-}
-
-// percentDecode decodes %XX once; other text stays as it is.
-func percentDecode(s string) string {
-	if strings.IndexByte(s, '%') < 0 {
-		return s
-	}
-	b := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		if s[i] == '%' && i+2 < len(s) {
-			if hi, lo := unhex(s[i+1]), unhex(s[i+2]); hi >= 0 && lo >= 0 {
-				b = append(b, byte(hi<<4|lo))
-				i += 2
-				continue
-			}
-		}
-		b = append(b, s[i])
-	}
-	return string(b)
-}
-
-// unhex returns the value of a hexadecimal digit, or -1.
-func unhex(c byte) int {
-	switch {
-	case '0' <= c && c <= '9':
-		return int(c - '0')
-	case 'a' <= c|0x20 && c|0x20 <= 'f':
-		return int(c|0x20-'a') + 10
-	}
-	return -1
 }

@@ -1,6 +1,10 @@
 package effect
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/internal/decode"
+)
 
 // Path returns the canonical form of one word of a command, or of a payload's
 // path: absolute, with slashes, without "." and "..", and by its usual name
@@ -326,7 +330,7 @@ func fileURL(word string, pattern bool) (string, bool) {
 	if i := strings.IndexAny(path, "?#"); i >= 0 && !pattern {
 		path = path[:i]
 	}
-	path = percentDecode(path)
+	path = decode.Percent(path)
 	if rest, ok := strings.CutPrefix(path, "//"); ok {
 		host, below, _ := strings.Cut(rest, "/")
 		path = "/" + below

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/internal/decode"
 )
 
 // boundaryBytes is the entropy of the boundary of one request: the action is written before
@@ -46,7 +46,7 @@ func shows(text, canary string) bool {
 		return true
 	}
 	found := false
-	whole := effect.Decoded([]string{text}, func(l effect.Layer) bool {
+	whole := decode.Guess([]string{text}, func(l decode.Layer) bool {
 		found = m.in(l.Text)
 		return !found
 	})
@@ -78,7 +78,7 @@ func newMarks(canary string) marks {
 
 // in reports whether a text, not decoded any further, holds one of the marks.
 func (m marks) in(text string) bool {
-	text = strings.ToLower(effect.Fold(text))
+	text = strings.ToLower(decode.Fold(text))
 	for _, form := range [...]string{squeeze(text), digits(text, false), digits(text, true)} {
 		for _, raw := range m.raw {
 			if strings.Contains(form, raw) {

@@ -3,9 +3,9 @@ package evaluate
 import (
 	"strings"
 
+	"github.com/shieldcli/shield/internal/decode"
 	"github.com/shieldcli/shield/internal/speech"
 	"github.com/shieldcli/shield/pkg/analysis"
-	"github.com/shieldcli/shield/pkg/effect"
 )
 
 // An overheard is what a payload says to its judge.
@@ -45,7 +45,7 @@ func findSpeech(c *analysis.Case, text string) *overheard {
 		texts = append(texts, v.Text)
 	}
 	var found *overheard
-	whole := effect.Decoded(texts, func(l effect.Layer) bool {
+	whole := decode.Guess(texts, func(l decode.Layer) bool {
 		if r := findFolded(l.Text); r != nil {
 			found = &overheard{r, "the payload, decoded from " + l.Name}
 		}
@@ -66,7 +66,7 @@ func speechIn(texts []string) (found *speech.Rule) {
 			return r
 		}
 	}
-	whole := effect.Decoded(append(texts, joined), func(l effect.Layer) bool {
+	whole := decode.Guess(append(texts, joined), func(l decode.Layer) bool {
 		found = findFolded(l.Text)
 		return found == nil
 	})
@@ -83,7 +83,7 @@ func findFolded(text string) *speech.Rule {
 	if r := d.Find(text); r != nil {
 		return r
 	}
-	if folded := effect.Fold(text); folded != text {
+	if folded := decode.Fold(text); folded != text {
 		return d.Find(folded)
 	}
 	return nil

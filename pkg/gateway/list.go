@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/internal/canonjson"
-	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/internal/decode"
 )
 
 // answerList passes a page of the list of tools on, without the tools that are
@@ -316,7 +316,7 @@ func shadows(t *tool, others []PinFile) string {
 }
 
 // plainName returns a name without case, separators and look-alike letters.
-func plainName(s string) string { return joined.Replace(strings.ToLower(effect.Fold(s))) }
+func plainName(s string) string { return joined.Replace(strings.ToLower(decode.Fold(s))) }
 
 var joined = strings.NewReplacer("_", "", "-", "", ".", "", "/", "")
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"unicode"
 
-	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/internal/decode"
 )
 
 // A rule recognises what a text should not say. Rules are data, see folder rules.
@@ -27,7 +27,7 @@ func compiled(rules []rule) (out []*regexp.Regexp) {
 // folded returns a text in lower case, without look-alike letters and hidden
 // characters, and with one space for all white space.
 func folded(s string) string {
-	return strings.Join(strings.Fields(strings.ToLower(effect.Fold(s))), " ")
+	return strings.Join(strings.Fields(strings.ToLower(decode.Fold(s))), " ")
 }
 
 // met returns the name of the first rule that a text meets; "" if it meets none.
@@ -47,7 +47,7 @@ type toolExaminer struct{ textExaminer }
 func (e toolExaminer) Examine(s string) (string, []Finding) {
 	clean, findings := e.textExaminer.Examine(s)
 	name := met(poisonRules[:], poison(), folded(s))
-	whole := effect.Decoded([]string{s}, func(l effect.Layer) bool {
+	whole := decode.Guess([]string{s}, func(l decode.Layer) bool {
 		if name == "" {
 			name = met(poisonRules[:], poison(), folded(l.Text))
 		}

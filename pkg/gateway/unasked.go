@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/internal/canonjson"
+	"github.com/shieldcli/shield/internal/decode"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
@@ -102,7 +103,7 @@ func meansSecret(s string) string {
 func words(s string) string {
 	var b strings.Builder
 	lower := false
-	for _, r := range effect.Fold(s) {
+	for _, r := range decode.Fold(s) {
 		if lower && 'A' <= r && r <= 'Z' {
 			b.WriteByte(' ')
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/internal/decode"
 )
 
 // Bounds of what is decoded.
@@ -157,7 +157,7 @@ func (t *text) decoded(start, end int, name, text string, room int) {
 	rule, whole := spoken(text)
 	t.unread = t.unread || !whole
 	if rule == nil {
-		for _, l := range effect.Layers(text) {
+		for _, l := range decode.Layers(text) {
 			rule, whole = spoken(l.Text)
 			t.unread = t.unread || !whole
 			if rule != nil {

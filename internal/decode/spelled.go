@@ -1,4 +1,4 @@
-package effect
+package decode
 
 import (
 	"regexp"
@@ -43,7 +43,7 @@ func quotedPrintable(s string) string {
 // symbols replaces the signs of letters that compatibility form leaves as they
 // are: regional indicators, and letters on dark circles and squares.
 func symbols(s string) string {
-	if isASCII(s) {
+	if IsASCII(s) {
 		return s
 	}
 	return strings.Map(func(r rune) rune {

@@ -1,4 +1,4 @@
-package effect
+package decode
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of [Decoded]. A payload that an evaluator is shown has 64 KiB at most.
+// Bounds of [Guess]. A payload that an evaluator is shown has 64 KiB at most.
 const (
 	maxDecoded      = 1 << 20 // bytes of the texts that are looked into
 	maxDecodedTexts = 4096
@@ -17,16 +17,16 @@ const (
 	smallText       = 4 << 10
 )
 
-// Decoded calls visit with each text that is encoded in some texts, however
+// Guess calls visit with each text that is encoded in some texts, however
 // deep and in whatever spelling it knows, until visit returns false. It reports
 // whether all of them were looked into: false if a bound was met first, so that
 // more may be encoded than was visited.
 //
-// Where [Layers] wants to be sure that a text is one, Decoded guesses: it reads
+// Where [Layers] wants to be sure that a text is one, Guess guesses: it reads
 // every run of letters as each encoding that has them, and forwards what comes
 // out printable. That is fit to be searched for known sentences, and for
 // nothing else.
-func Decoded(texts []string, visit func(Layer) bool) (whole bool) {
+func Guess(texts []string, visit func(Layer) bool) (whole bool) {
 	d := decoder{left: maxDecoded, seen: map[string]bool{}}
 	for _, s := range texts {
 		d.add(Layer{}, "", s)
@@ -57,7 +57,7 @@ func Decoded(texts []string, visit func(Layer) bool) (whole bool) {
 	return true
 }
 
-// A decoder collects the texts of one call of [Decoded].
+// A decoder collects the texts of one call of [Guess].
 type decoder struct {
 	found []Layer // of the level that is being decoded
 	seen  map[string]bool
@@ -129,7 +129,7 @@ type spelling struct {
 }
 
 var spellings = [...]spelling{
-	{"url", func(s string) string { return readableOr(s, percentDecode(s)) }},
+	{"url", func(s string) string { return readableOr(s, Percent(s)) }},
 	{"escape", func(s string) string {
 		if strings.IndexByte(s, '\\') < 0 {
 			return s
@@ -202,7 +202,7 @@ func printableRuns(b []byte) string {
 		start := i
 		for i < len(b) {
 			r, n := utf8.DecodeRune(b[i:])
-			if r == utf8.RuneError && n == 1 || !unicode.IsPrint(r) && r != '\n' && r != '\t' && r != '\r' && !invisible(r) {
+			if r == utf8.RuneError && n == 1 || !unicode.IsPrint(r) && r != '\n' && r != '\t' && r != '\r' && !Invisible(r) {
 				break
 			}
 			i += n

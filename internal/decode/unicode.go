@@ -1,4 +1,4 @@
-package effect
+package decode
 
 import (
 	"strings"
@@ -14,7 +14,7 @@ import (
 // that cannot be seen or only decorate others. Text in ASCII is returned as it
 // is.
 func Fold(s string) string {
-	if isASCII(s) {
+	if IsASCII(s) {
 		return s
 	}
 	look := lookalikes()
@@ -22,7 +22,7 @@ func Fold(s string) string {
 		if r < utf8.RuneSelf {
 			return r
 		}
-		if invisible(r) || decoration(r) {
+		if Invisible(r) || decoration(r) {
 			return -1
 		}
 		if p, ok := look[r]; ok {
@@ -40,9 +40,9 @@ func Fold(s string) string {
 	}, s)))
 }
 
-// invisible reports whether a character shows nothing and is there to control
+// Invisible reports whether a character shows nothing and is there to control
 // others: zero-width, bidirectional, tag characters, variation selectors.
-func invisible(r rune) bool {
+func Invisible(r rune) bool {
 	switch {
 	case r < 0xad:
 		return false
@@ -92,3 +92,13 @@ var lookalikes = sync.OnceValue(func() map[rune]rune {
 	}
 	return m
 })
+
+// IsASCII reports whether a text has no byte of another character.
+func IsASCII(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}

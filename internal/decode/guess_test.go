@@ -1,4 +1,4 @@
-package effect
+package decode
 
 import (
 	"encoding/base64"
@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// decodedBytes returns how many texts and bytes Decoded visits, and whether it
+// decodedBytes returns how many texts and bytes Guess visits, and whether it
 // looked into all of them.
 func decodedBytes(texts ...string) (count, size int, whole bool) {
-	whole = Decoded(texts, func(l Layer) bool {
+	whole = Guess(texts, func(l Layer) bool {
 		count++
 		size += len(l.Text)
 		return true
@@ -24,7 +24,7 @@ func TestDecoded(t *testing.T) {
 			continue
 		}
 		found := false
-		Decoded([]string{tt.in}, func(l Layer) bool {
+		Guess([]string{tt.in}, func(l Layer) bool {
 			found = found || strings.Contains(l.Text, tt.want)
 			return !found
 		})
@@ -76,7 +76,7 @@ func TestDecodedIsBounded(t *testing.T) {
 func TestDecodedStops(t *testing.T) {
 	t.Parallel()
 	n := 0
-	if whole := Decoded([]string{b64(b64("some words in a text"))}, func(Layer) bool { n++; return false }); n != 1 || !whole {
+	if whole := Guess([]string{b64(b64("some words in a text"))}, func(Layer) bool { n++; return false }); n != 1 || !whole {
 		t.Errorf("visited %d texts, whole %t", n, whole)
 	}
 }

@@ -1,4 +1,4 @@
-package effect
+package decode
 
 import (
 	"bytes"
@@ -68,7 +68,7 @@ func Layers(s string) []Layer {
 func decodeOnce(l Layer, add func(outer, name, text string)) {
 	runs(l.Text, func(name, text string) { add(l.Name, name, text) })
 	if strings.IndexByte(l.Text, '%') >= 0 {
-		if text := percentDecode(l.Text); text != l.Text && readable(text) {
+		if text := Percent(l.Text); text != l.Text && readable(text) {
 			add(l.Name, "url", text)
 		}
 	}
@@ -335,7 +335,7 @@ func hasEntity(s string) bool {
 // tagged returns the text that tag characters spell, which models read and
 // people do not see.
 func tagged(s string) string {
-	if isASCII(s) {
+	if IsASCII(s) {
 		return ""
 	}
 	var b strings.Builder

@@ -1,4 +1,4 @@
-package effect
+package decode
 
 import (
 	"slices"
@@ -84,7 +84,7 @@ func rot13(r rune) rune {
 }
 
 func reverse(s string) string {
-	if isASCII(s) {
+	if IsASCII(s) {
 		b := []byte(s)
 		slices.Reverse(b)
 		return string(b)

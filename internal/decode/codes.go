@@ -1,4 +1,4 @@
-package effect
+package decode
 
 import (
 	"encoding/ascii85"
@@ -271,7 +271,7 @@ func uudecode(s string) []byte {
 // selected returns the bytes that variation selectors stand for, which can be
 // hung on any character and are not seen.
 func selected(s string) []byte {
-	if isASCII(s) {
+	if IsASCII(s) {
 		return nil
 	}
 	var out []byte
@@ -289,7 +289,7 @@ func selected(s string) []byte {
 // zeroWidth reads two kinds of characters without width as the two digits of
 // base 2, either way around.
 func zeroWidth(s string, found func([]byte)) {
-	if isASCII(s) {
+	if IsASCII(s) {
 		return
 	}
 	var digits strings.Builder
@@ -306,3 +306,5 @@ func zeroWidth(s string, found func([]byte)) {
 	found(binary(word))
 	found(binary(strings.Map(func(r rune) rune { return r ^ 1 }, word)))
 }
+
+func isNameByte(c byte) bool { return c == '_' || isAlnum(c) }

@@ -1,4 +1,4 @@
-package effect
+package decode
 
 import (
 	"strings"
@@ -84,13 +84,13 @@ func digits(s string, from, want int, base rune) (r rune, end int) {
 func hexBytes(s string) string {
 	var best, b []byte
 	for i := 0; i+1 < len(s); {
-		if unhex(s[i]) < 0 || i > 0 && nameBytes[s[i-1]] {
+		if unhex(s[i]) < 0 || i > 0 && isNameByte(s[i-1]) {
 			if len(b) > len(best) {
 				best = b
 			}
 			b = nil
-			if i++; nameBytes[s[i-1]] { // the rest of a word
-				for i < len(s) && nameBytes[s[i]] {
+			if i++; isNameByte(s[i-1]) { // the rest of a word
+				for i < len(s) && isNameByte(s[i]) {
 					i++
 				}
 			}
@@ -123,4 +123,34 @@ func hexBytes(s string) string {
 		return ""
 	}
 	return string(best)
+}
+
+// Percent decodes %XX once; other text stays as it is.
+func Percent(s string) string {
+	if strings.IndexByte(s, '%') < 0 {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if hi, lo := unhex(s[i+1]), unhex(s[i+2]); hi >= 0 && lo >= 0 {
+				b = append(b, byte(hi<<4|lo))
+				i += 2
+				continue
+			}
+		}
+		b = append(b, s[i])
+	}
+	return string(b)
+}
+
+// unhex returns the value of a hexadecimal digit, or -1.
+func unhex(c byte) int {
+	switch {
+	case '0' <= c && c <= '9':
+		return int(c - '0')
+	case 'a' <= c|0x20 && c|0x20 <= 'f':
+		return int(c|0x20-'a') + 10
+	}
+	return -1
 }
