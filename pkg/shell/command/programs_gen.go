@@ -5893,6 +5893,8 @@ var syntaxBison = syntax{style: long, options: []option{
 	{"-m", &action_values_Text},
 	{"-n", &action_values_Text},
 	{"@", &action_values_Read_flags_reject},
+}, texts: []option{
+	{"-load -xclang ", &action_values_ScriptCode},
 }, operands: shape{rest: roleRead}, base: &action_class_localWrite_here_WriteTree}
 
 var syntaxBitsadmin__2fTransfer = syntax{style: slash, options: []option{
@@ -12557,6 +12559,8 @@ var syntaxFlex = syntax{style: long, options: []option{
 	{"-m", &action_values_Text},
 	{"-n", &action_values_Text},
 	{"@", &action_values_Read_flags_reject},
+}, texts: []option{
+	{"-load -xclang ", &action_values_ScriptCode},
 }, operands: shape{rest: roleRead}, base: &action_class_localWrite_here_WriteTree}
 
 var syntaxFlock = syntax{options: []option{
@@ -12944,6 +12948,8 @@ var syntaxGcc = syntax{style: long, options: []option{
 	{"-m", &action_values_Text},
 	{"-n", &action_values_Text},
 	{"@", &action_values_Read_flags_reject},
+}, texts: []option{
+	{"-load -xclang ", &action_values_ScriptCode},
 }, operands: shape{rest: roleRead}, base: &action_class_localWrite_here_WriteTree}
 
 var syntaxGcloud_Auth = syntax{subs: []program{
@@ -19611,6 +19617,8 @@ var syntaxKotlinc = syntax{style: long, options: []option{
 	{"-m", &action_values_Text},
 	{"-n", &action_values_Text},
 	{"@", &action_values_Read_flags_reject},
+}, texts: []option{
+	{"-load -xclang ", &action_values_ScriptCode},
 }, operands: shape{rest: roleRead}, base: &action_class_localWrite_here_WriteTree}
 
 var syntaxKpasswd = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
@@ -21930,6 +21938,8 @@ var syntaxNasm = syntax{style: long, options: []option{
 	{"-m", &action_values_Text},
 	{"-n", &action_values_Text},
 	{"@", &action_values_Read_flags_reject},
+}, texts: []option{
+	{"-load -xclang ", &action_values_ScriptCode},
 }, operands: shape{rest: roleRead}, base: &action_class_localWrite_here_WriteTree}
 
 var syntaxNats = syntax{style: open, service: "service", options: []option{
