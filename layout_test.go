@@ -110,7 +110,7 @@ var allowedTouch = map[string]bool{
 // lines above its own.
 var layers = [][]string{
 	{"internal/confine", "internal/resp", "internal/suggest", "pkg/knowledge"},
-	{"internal/allocated", "internal/ancestry", "internal/canonjson", "internal/committed", "internal/contain", "internal/decode", "internal/flock", "internal/gentest", "internal/genuine", "internal/owner", "internal/packed", "internal/peer", "internal/prefilter", "internal/sqlitefile", "internal/sqltext", "internal/redistest", "internal/reexec", "internal/servetest", "internal/subprocess", "internal/term", "internal/tokenizer", "internal/ttytest", "internal/yamlfile", "models", "policies"},
+	{"internal/allocated", "internal/ancestry", "internal/canonjson", "internal/committed", "internal/contain", "internal/decode", "internal/flock", "internal/gentest", "internal/genuine", "internal/owner", "internal/packed", "internal/patch", "internal/peer", "internal/prefilter", "internal/sqlitefile", "internal/sqltext", "internal/redistest", "internal/reexec", "internal/servetest", "internal/subprocess", "internal/term", "internal/tokenizer", "internal/ttytest", "internal/yamlfile", "models", "policies"},
 	{"internal/apicall", "internal/container", "internal/bearer", "internal/built", "internal/grants", "internal/launch", "internal/ortlib", "internal/redact", "internal/watch", "pkg/undo"},
 	{"internal/noquery", "pkg/action", "pkg/effect"},
 	{"pkg/verdict", "pkg/shell/command", "pkg/shell/dialect", "pkg/host", "pkg/modelstore", "pkg/bundle", "pkg/kind/facts", "pkg/grounding", "pkg/telemetry", "pkg/state", "internal/exam", "internal/speech"},

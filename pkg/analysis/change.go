@@ -1,20 +1,134 @@
 package analysis
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/patch"
+)
+
+// An edit puts text in the place of other text. The tool alone knows which of several fields it reads.
+type edit struct {
+	gone, come []string
+	all        bool // wherever the text stands, and not only where it stands first
+}
 
 // replacedFields are the fields, of a payload or of one of its edits, that hold
-// the text which an edit replaces.
-var replacedFields = [...]string{"old_string", "old_str", "old_text", "oldText", "oldString", "old_content", "search", "search_string", "target_content", "TargetContent"}
+// the text which an edit replaces, and replacingFields what comes in its place.
+var (
+	replacedFields  = [...]string{"old_string", "old_str", "old_text", "oldText", "oldString", "old_content", "search", "search_string", "target_content", "TargetContent"}
+	replacingFields = [...]string{"content", "new_string", "new_str", "new_text", "newText", "newString", "new_content", "replace", "replacement", "text"}
+)
+
+// editOf reads the fields of an edit.
+func editOf(fields map[string]any) (e edit) {
+	for _, name := range replacedFields {
+		if text, ok := fields[name].(string); ok && text != "" {
+			e.gone = append(e.gone, text)
+		}
+	}
+	for _, name := range replacingFields {
+		if text, ok := fields[name].(string); ok {
+			e.come = append(e.come, text)
+		}
+	}
+	e.all = fields["replace_all"] == true
+	return e
+}
+
+// editsOf returns the edits in the field of a payload that lists them.
+func editsOf(payload map[string]any) (list []edit) {
+	items, isList := payload["edits"].([]any)
+	if !isList && payload["edits"] != nil {
+		items = []any{payload["edits"]}
+	}
+	for _, item := range items {
+		var e edit
+		if fields, ok := item.(map[string]any); ok {
+			e = editOf(fields)
+			fields = maps.Clone(fields)
+			maps.DeleteFunc(fields, func(name string, _ any) bool {
+				return slices.Contains(replacedFields[:], name) || name == "old" || name == "before" || name == "find"
+			})
+			item = fields
+		}
+		if text := textOf(item); len(e.come) == 0 && text != "" {
+			e.come = []string{text}
+		}
+		e.all = e.all || payload["replace_all"] == true
+		list = append(list, e)
+	}
+	return list
+}
+
+// replacing returns the edits of a payload that say what they replace, itself among them.
+func replacing(payload map[string]any) (list []edit) {
+	list = editsOf(payload)
+	for _, name := range replacedFields {
+		if payload[name] != nil {
+			list = append(list, editOf(payload))
+			break
+		}
+	}
+	return slices.DeleteFunc(list, func(e edit) bool { return len(e.gone) == 0 })
+}
+
+// editedText returns what the edits of a payload put in.
+func editedText(payload map[string]any) string {
+	var parts []string
+	for _, e := range editsOf(payload) {
+		parts = append(parts, e.come...)
+	}
+	return strings.Join(parts, "\n")
+}
+
+// replacedText returns the text that the edits of a payload replace.
+func replacedText(payload map[string]any) string {
+	var gone strings.Builder
+	for _, e := range replacing(payload) {
+		for _, text := range e.gone {
+			gone.WriteString(text + "\n")
+		}
+	}
+	return gone.String()
+}
+
+// edited returns what a file holds once a payload has written or edited it.
+func edited(payload map[string]any, old string) (text string, known bool) {
+	list := replacing(payload)
+	if len(list) == 0 && payload["edits"] == nil {
+		text, known = payload["content"].(string)
+		if _, _, isDiff := patch.Parts(text); isDiff {
+			return "", false
+		}
+		return text, known
+	}
+	text = old
+	for _, e := range list {
+		if !strings.Contains(text, e.gone[0]) {
+			return "", false // the edit fails
+		}
+		come, n := "", 1
+		if len(e.come) > 0 {
+			come = e.come[0]
+		}
+		if e.all {
+			n = -1
+		}
+		text, known = strings.Replace(text, e.gone[0], come, n), true
+	}
+	return text, known
+}
 
 // changeText returns what the edits of a payload change, as a patch says it: lines
 // that go, behind a minus, then lines that come, behind a plus, without the blanks
-// around them. A line that stays in the text, wherever, is in neither; nor are
-// comments and imports, which check nothing. It is "" if the payload does not say
-// what is replaced.
+// around them. Comments and imports are left out, which check nothing. It is "" if the
+// payload does not say what is replaced.
 func changeText(payload map[string]any) string {
 	gone := replacedText(payload)
 	text, _ := payload["content"].(string)
-	old, come, isDiff := parted(text)
+	old, come, isDiff := patch.Parts(text)
 	gone += old
 	if gone == "" {
 		return ""
@@ -23,42 +137,17 @@ func changeText(payload map[string]any) string {
 		come = writtenText(payload)
 	}
 	var b strings.Builder
-	without(&b, "-", gone, come)
-	without(&b, "+", come, gone)
-	return b.String()
-}
-
-// replacedText returns the text that the edits of a payload replace.
-func replacedText(payload map[string]any) string {
-	var gone strings.Builder
-	keep := func(fields map[string]any) {
-		for _, name := range replacedFields {
-			if text, ok := fields[name].(string); ok && text != "" {
-				gone.WriteString(text + "\n")
+	write := func(sign string, lines []string) {
+		for _, line := range lines {
+			if !idle(line) {
+				b.WriteString(sign + line + "\n")
 			}
 		}
 	}
-	keep(payload)
-	edits, _ := payload["edits"].([]any)
-	for _, edit := range edits {
-		if fields, ok := edit.(map[string]any); ok {
-			keep(fields)
-		}
-	}
-	return gone.String()
-}
-
-// without writes the lines of a text that are not in another, behind a sign.
-func without(b *strings.Builder, sign, text, other string) {
-	stay := map[string]bool{"": true}
-	for line := range strings.Lines(other) {
-		stay[strings.TrimSpace(line)] = true
-	}
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); !stay[line] && !idle(line) {
-			b.WriteString(sign + line + "\n")
-		}
-	}
+	went, came := patch.Between(gone, come)
+	write("-", went)
+	write("+", came)
+	return b.String()
 }
 
 // idle reports whether a line does nothing by itself: a comment or an import.

@@ -40,3 +40,28 @@ func TestChange(t *testing.T) {
 		}
 	}
 }
+
+// TestEdited holds what a file holds after an edit, and that fields of other types are no edits.
+func TestEdited(t *testing.T) {
+	t.Parallel()
+	const old = "a\nb\na\n"
+	for _, c := range [...]struct {
+		payload obj
+		want    string
+		known   bool
+	}{
+		{obj{"content": "x"}, "x", true},
+		{obj{"old_string": "a", "content": "x"}, "x\nb\na\n", true},
+		{obj{"old_string": "a", "content": "x", "replace_all": true}, "x\nb\nx\n", true},
+		{obj{"edits": obj{"oldText": "b", "newText": "c"}}, "a\nc\na\n", true},
+		{obj{"edits": []any{obj{"old_str": "a", "new_str": ""}, obj{"search": "b", "replace": "c"}, 7}}, "\nc\na\n", true},
+		{obj{"old_string": "z", "content": "x"}, "", false},
+		{obj{"edits": []any{obj{"new_string": "x"}}}, old, false},
+		{obj{"old_string": []any{"a"}, "content": "x"}, "x", true},
+		{obj{"content": "@@ -1 +1 @@\n-a\n+x\n"}, "", false},
+	} {
+		if got, known := edited(c.payload, old); got != c.want || known != c.known {
+			t.Errorf("%v: %q, %t; want %q, %t", c.payload, got, known, c.want, c.known)
+		}
+	}
+}

@@ -2,11 +2,11 @@ package analysis
 
 import (
 	"encoding/base64"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/internal/canonjson"
+	"github.com/shieldcli/shield/internal/patch"
 	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/effect"
@@ -77,6 +77,12 @@ func (c *Case) Writes(f func(*Case)) {
 	}
 }
 
+// Replaced returns the text in whose place an action of a tool for files puts another; "" if it says none.
+func (c *Case) Replaced() string { return replacedText(c.Action.Payload) }
+
+// Edited returns what a file holds once an action of a tool for files has written or edited it, given what it held.
+func (c *Case) Edited(old string) (text string, known bool) { return edited(c.Action.Payload, old) }
+
 // onlyPrints matches code that does nothing, or nothing but write texts that stand in it.
 var onlyPrints = prefilter.Lazy(`\A(?:\s*(?:#[^\n]*|//[^\n]*|<\?php|\?>|['"]use strict['"];?|(?:console\.(?:log|info|warn|error)|print|puts|echo)[ (]\s*(?:"[^"\\$\x60{}\n]*"|'[^'\\\n]*')\s*\)?;?)[ \t\r]*(?:\n|\z))*\s*\z`)
 
@@ -122,7 +128,7 @@ func writtenText(payload map[string]any) string {
 	if text == "" && edited == "" {
 		text = otherText(payload)
 	}
-	if _, come, ok := parted(text); ok {
+	if _, come, ok := patch.Parts(text); ok {
 		text += "\n" + come
 	}
 	if text == "" || edited == "" {
@@ -143,73 +149,4 @@ func otherText(payload map[string]any) string {
 		}
 	}
 	return textOf(left)
-}
-
-// parted returns what a text takes out and puts in that is in the form of a diff, or of
-// blocks that say what to search for and what to replace it by.
-func parted(text string) (gone, come string, ok bool) {
-	const search, replace = " SEARCH", " REPLACE"
-	blocks := strings.Contains(text, search) && strings.Contains(text, replace)
-	if !blocks && !strings.HasPrefix(text, "@@") && !strings.Contains(text, "\n@@") {
-		return "", "", false
-	}
-	var out [2]strings.Builder
-	in := -1
-	for line := range strings.Lines(text) {
-		bare := strings.TrimRight(line, " \r\n")
-		switch {
-		case !blocks && line[0] == '-':
-			out[0].WriteString(line[1:])
-		case !blocks && line[0] == '+':
-			out[1].WriteString(line[1:])
-		case !blocks:
-		case strings.HasSuffix(bare, search) && strings.Trim(bare, "-<") == search:
-			in = 0
-		case in == 0 && len(bare) > 2 && strings.Trim(bare, "=") == "":
-			in = 1
-		case strings.HasSuffix(bare, replace) && strings.Trim(bare, "+>") == replace:
-			in = -1
-		case in >= 0:
-			out[in].WriteString(line)
-		}
-	}
-	return out[0].String(), out[1].String(), true
-}
-
-// editedText returns what the edits of a payload put in, since the tool alone
-// knows which of their fields it reads.
-func editedText(payload map[string]any) string {
-	var parts []string
-	edits, isList := payload["edits"].([]any)
-	if !isList && payload["edits"] != nil {
-		edits = []any{payload["edits"]}
-	}
-	for _, edit := range edits {
-		fields, isObject := edit.(map[string]any)
-		if !isObject {
-			if text := textOf(edit); text != "" {
-				parts = append(parts, text)
-			}
-			continue
-		}
-		found := len(parts)
-		for _, name := range [...]string{"content", "new_string", "new_str", "new_text", "newText", "newString", "new_content", "replace", "replacement", "text"} {
-			if text, ok := fields[name].(string); ok {
-				parts = append(parts, text)
-			}
-		}
-		if text := textOf(withoutReplaced(fields)); len(parts) == found && text != "" {
-			parts = append(parts, text)
-		}
-	}
-	return strings.Join(parts, "\n")
-}
-
-// withoutReplaced returns the fields of an edit but those that say what goes.
-func withoutReplaced(fields map[string]any) map[string]any {
-	left := maps.Clone(fields)
-	maps.DeleteFunc(left, func(name string, _ any) bool {
-		return slices.Contains(replacedFields[:], name) || name == "old" || name == "before" || name == "find"
-	})
-	return left
 }

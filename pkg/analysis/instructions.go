@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/shieldcli/shield/internal/patch"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
@@ -40,7 +41,7 @@ func (c *Case) Edits() (e Edit, ok bool) {
 	}
 	come := writtenText(c.Action.Payload)
 	gone := replacedText(c.Action.Payload)
-	if _, _, patch := parted(come); patch || come == "" && gone == "" {
+	if _, _, patch := patch.Parts(come); patch || come == "" && gone == "" {
 		return e, false
 	}
 	if gone == "" && c.Action.Type == "write_file" {
@@ -50,7 +51,7 @@ func (c *Case) Edits() (e Edit, ok bool) {
 		}
 		gone = string(text)
 	}
-	e.Gone, e.Come = linesOnlyIn(gone, come), linesOnlyIn(come, gone)
+	e.Gone, e.Come = patch.Between(gone, come)
 	return e, true
 }
 
@@ -62,20 +63,6 @@ var instructions = sync.OnceValue(func() *effect.Globs {
 	}
 	return g
 })
-
-// linesOnlyIn returns the lines of a text that are not in another.
-func linesOnlyIn(text, other string) (out []string) {
-	have := map[string]bool{}
-	for line := range strings.Lines(other) {
-		have[strings.TrimRight(line, " \t\r\n")] = true
-	}
-	for line := range strings.Lines(text) {
-		if line = strings.TrimRight(line, " \t\r\n"); line != "" && !have[line] {
-			out = append(out, line)
-		}
-	}
-	return out
-}
 
 // Bounds of a difference that is shown.
 const maxShownLines = 60

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/shieldcli/shield/internal/grants"
+	"github.com/shieldcli/shield/internal/patch"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
@@ -93,8 +94,8 @@ func (c *Case) weaker() {
 		}
 		facts, err := grants.Weaker(e.Path, string(old), text, was, forms)
 		if err != nil {
-			gone, come := differing(string(old), text)
-			if grants.Sharp(e.Path) || grants.Marked(forms, text+"\n"+string(old)) && grants.Touched(forms, gone, come) {
+			gone, come := patch.Between(string(old), text)
+			if grants.Sharp(e.Path) || grants.Marked(forms, text+"\n"+string(old)) && grants.Touched(forms, strings.Join(gone, "\n"), strings.Join(come, "\n")) {
 				c.unclear(i, errors.Is(err, grants.ErrLimit))
 			}
 		}
@@ -125,14 +126,8 @@ func (c *Case) unclear(i int, limit bool) {
 // whether that is all of the file.
 func (c *Case) changed(file string) (gone, come string, whole bool) {
 	if c.Action.Type != "execute_command" && c.Action.Type != "apply_patch" {
-		list, _ := c.Action.Payload["edits"].([]any)
-		for _, item := range append(list, c.Action.Payload) {
-			if fields, ok := item.(map[string]any); ok {
-				g, n := replaced(fields)
-				gone, come = gone+g+"\n", come+n+"\n"
-			}
-		}
-		return gone, come, strings.TrimSpace(gone) == ""
+		gone = replacedText(c.Action.Payload)
+		return gone, writtenText(c.Action.Payload), gone == ""
 	}
 	for _, w := range c.writes {
 		if w.Path == file {
@@ -140,30 +135,6 @@ func (c *Case) changed(file string) (gone, come string, whole bool) {
 		}
 	}
 	return gone, come, whole
-}
-
-// differing returns the lines that only one of two texts has, each as often as it has them more.
-func differing(old, text string) (gone, come string) {
-	left := map[string]int{}
-	for line := range strings.Lines(old) {
-		left[strings.TrimSpace(line)]++
-	}
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); left[line] > 0 {
-			left[line]--
-			continue
-		}
-		b.WriteString(line + "\n")
-	}
-	come = b.String()
-	b.Reset()
-	for line, n := range left {
-		if n > 0 {
-			b.WriteString(line + "\n")
-		}
-	}
-	return b.String(), come
 }
 
 // after returns what a file holds once an action has run.
@@ -193,53 +164,4 @@ func (c *Case) after(file, old string, was bool) (text string, known bool) {
 		known = true
 	}
 	return text, known
-}
-
-// edited returns what a file holds once a payload has written or edited it.
-func edited(payload map[string]any, old string) (text string, known bool) {
-	if gone, _ := replaced(payload); gone == "" && payload["edits"] == nil {
-		text, known = payload["content"].(string)
-		if _, _, isDiff := parted(text); isDiff {
-			return "", false
-		}
-		return text, known
-	}
-	text = old
-	list, _ := payload["edits"].([]any)
-	for _, item := range append(list, payload) {
-		fields, ok := item.(map[string]any)
-		if !ok {
-			return "", false
-		}
-		gone, come := replaced(fields)
-		if gone == "" {
-			continue
-		}
-		if !strings.Contains(text, gone) {
-			return "", false // the edit fails
-		}
-		known = true
-		if fields["replace_all"] == true || payload["replace_all"] == true {
-			text = strings.ReplaceAll(text, gone, come)
-		} else {
-			text = strings.Replace(text, gone, come, 1)
-		}
-	}
-	return text, known
-}
-
-// replaced returns what an edit takes out, and what it puts there.
-func replaced(fields map[string]any) (gone, come string) {
-	for _, name := range replacedFields {
-		if text, ok := fields[name].(string); ok && text != "" {
-			gone = text
-			break
-		}
-	}
-	for _, name := range [...]string{"content", "new_string", "new_str", "new_text", "newText", "newString", "new_content", "replace", "replacement", "text"} {
-		if text, ok := fields[name].(string); ok {
-			return gone, text
-		}
-	}
-	return gone, ""
 }

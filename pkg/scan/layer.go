@@ -165,7 +165,7 @@ func (l *layer) moves(from, to string) {
 
 // before notes what an action shows to have been there before it: a file in which it replaces a text.
 func (l *layer) before(c *analysis.Case) {
-	old := c.Action.Text("old_string")
+	old := c.Replaced()
 	if c.Action.Type != "write_file" || old == "" {
 		return
 	}
@@ -176,7 +176,7 @@ func (l *layer) before(c *analysis.Case) {
 		}
 		if was, known := l.Look(e.Path); !known || was.Gone {
 			if _, err := os.Lstat(e.Path); err != nil {
-				l.put(e.Path, analysis.Entry{Text: []byte(old + "\n"), Committed: true})
+				l.put(e.Path, analysis.Entry{Text: []byte(old), Committed: true})
 			}
 		}
 		return
@@ -187,14 +187,14 @@ func (l *layer) before(c *analysis.Case) {
 func (l *layer) apply(c *analysis.Case) {
 	texts := map[string]bool{}
 	c.Writes(func(w *analysis.Case) {
-		p, text := w.Action.Text("path"), w.Action.Text("content")
-		l.write(p, text, w.Action.Text("old_string"))
+		p := w.Action.Text("path")
+		l.write(p, w)
 		texts[p] = true
 	})
 	if c.Action.Type == "write_file" {
 		for i := range c.Effects {
 			if e := &c.Effects[i]; e.Kind == effect.WriteFile && !e.Pattern && e.Path != "" {
-				l.write(e.Path, c.Action.Text("content"), c.Action.Text("old_string"))
+				l.write(e.Path, c)
 				return
 			}
 		}
@@ -231,20 +231,22 @@ func (l *layer) apply(c *analysis.Case) {
 	}
 }
 
-// write notes that a text was written to a file, or that it took the place of another in it.
-func (l *layer) write(p, text, old string) {
-	was, known := l.Look(p)
-	switch {
-	case old == "":
-	case known && !was.Gone && strings.Contains(string(was.Text), old):
-		text = strings.Replace(string(was.Text), old, text, 1)
-	case known && !was.Gone && !was.Unread:
-		text = string(was.Text) + "\n" + text
-	default:
-		if _, err := os.Lstat(p); err == nil {
+// write notes that an action has written to a file, or edited it.
+func (l *layer) write(p string, c *analysis.Case) {
+	old, text := c.Replaced(), c.Action.Text("content")
+	if was, known := l.Look(p); old != "" {
+		if known = known && !was.Gone; known {
+			if after, ok := c.Edited(string(was.Text)); ok {
+				l.put(p, analysis.Entry{Text: []byte(after)})
+				return
+			}
+		}
+		if known && !was.Unread {
+			old = string(was.Text) + "\n"
+		} else if _, err := os.Lstat(p); err == nil {
 			return // the content is the one on the disk today
 		}
-		text = old + "\n" + text
+		text = old + text
 	}
 	l.put(p, analysis.Entry{Text: []byte(text)})
 }

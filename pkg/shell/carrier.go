@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/patch"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
@@ -439,7 +440,7 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 				s.dynamic(effect.CauseLimit, base+" may apply more files than shield reads", at)
 				break
 			}
-			if text, ok := s.lying(e.Path, at); ok && len(command.Changes(text)) > 0 {
+			if text, ok := s.lying(e.Path, at); ok && len(patch.Files(text)) > 0 {
 				s.code(language, text, at, nil)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/patch"
 	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
@@ -259,35 +260,24 @@ func (s *state) putsPatch(v abstract.Value) (found bool) {
 	if !strings.Contains(v.Text, "+++ ") && !strings.Contains(v.Text, "*** ") || !s.step(1+len(v.Text)/512) {
 		return false
 	}
-	changes := command.Changes(v.Text)
-	stay := map[string]bool{}
-	for _, c := range changes {
-		for line := range strings.Lines(c.Added) {
-			stay[strings.TrimSpace(line)] = true
-		}
-	}
-	for _, c := range changes {
-		gone := ""
-		if c.Kind != effect.DeleteFile {
-			gone = linesWithout(c.Gone, stay)
-		}
-		if c.Added == "" && gone == "" {
+	for _, f := range patch.Files(v.Text) {
+		if f.Added == "" && f.Gone == "" {
 			continue
 		}
 		if found = true; s.gaveUp {
 			break
 		}
-		if p, pattern := s.place().Path(c.Path, false); !pattern {
-			v.Text = c.Added
-			s.puts(p, v, gone)
-			s.patched(p, &c)
+		if p, pattern := s.place().Path(f.Path, false); !pattern {
+			v.Text = f.Added
+			s.puts(p, v, f.Gone)
+			s.patched(p, &f)
 		}
 	}
 	return found
 }
 
 // patched notes what a file holds once a patch is applied to it.
-func (s *state) patched(file string, c *command.Change) {
+func (s *state) patched(file string, f *patch.File) {
 	last := len(s.writes) - 1
 	if last < 0 || s.writes[last].Path != file {
 		return
@@ -306,20 +296,9 @@ func (s *state) patched(file string, c *command.Change) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	if text, ok := c.Applied(string(old)); ok {
+	if text, ok := f.Apply(string(old)); ok {
 		w.After, w.Lost = text, false
 	}
-}
-
-// linesWithout returns the lines of a text but some, which are named without blanks around them.
-func linesWithout(text string, some map[string]bool) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		if !some[strings.TrimSpace(line)] {
-			b.WriteString(line)
-		}
-	}
-	return b.String()
 }
 
 // putsPatches is putsPatch of several values.

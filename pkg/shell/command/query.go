@@ -3,6 +3,7 @@ package command
 import (
 	"strings"
 
+	"github.com/shieldcli/shield/internal/patch"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
@@ -170,11 +171,15 @@ func (r *reader) lines(w Word) {
 
 // diff notes the files that a patch changes.
 func (r *reader) diff(w Word) {
-	for i, c := range Changes(w.Text) {
+	for i, f := range patch.Files(w.Text) {
+		kind := effect.WriteFile
+		if f.Op == patch.Delete {
+			kind = effect.DeleteFile
+		}
 		if i == maxLines {
 			return // the folder is noted as one in which anything is written
 		}
-		w.Text = c.Path
-		r.touch(c.Kind, w, false)
+		w.Text = f.Path
+		r.touch(kind, w, false)
 	}
 }

@@ -1,8 +1,8 @@
-package command
+package patch
 
 import "testing"
 
-func TestApplied(t *testing.T) {
+func TestApply(t *testing.T) {
 	const old = "a\nb\nc\nd\ne\nf\n"
 	for _, c := range []struct {
 		patch, old, want string
@@ -25,9 +25,9 @@ func TestApplied(t *testing.T) {
 	} {
 		var got string
 		ok := false
-		for _, change := range Changes(c.patch) {
-			if change.Path == "x" && len(change.lines) > 0 {
-				got, ok = change.Applied(c.old)
+		for _, f := range Files(c.patch) {
+			if f.Path == "x" && len(f.lines) > 0 {
+				got, ok = f.Apply(c.old)
 			}
 		}
 		if got != c.want || ok != c.ok {

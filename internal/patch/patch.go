@@ -1,0 +1,269 @@
+// Package patch reads what patches change: differences in the form of diff, which git reads, the form of
+// apply_patch, and blocks that say what to search for and by what to replace it.
+package patch
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// An Op is what a patch does to a file.
+type Op int
+
+// The operations.
+const (
+	Write  Op = iota // changes it, or creates it
+	Delete           // removes it
+	Move             // gives the file before it in the patch this name, and changes it
+)
+
+// A File is what a patch does to one file.
+type File struct {
+	Op    Op
+	Path  string // as the patch names it, without the a/ or b/ of git
+	Added string // the lines that it adds
+	Gone  string // the lines that it removes and adds nowhere; "" if the file is deleted
+
+	lines []string // all lines of it
+}
+
+// Apply returns what a file holds after a change, given what it held. ok is false if the lines
+// that the patch names are not there, or stand in more than one place and none of these is the line that it names.
+func (f *File) Apply(old string) (text string, ok bool) {
+	var out, pre, post []string
+	left := strings.SplitAfter(old, "\n")
+	if left[len(left)-1] == "" {
+		left = left[:len(left)-1]
+	}
+	done, line := 0, 0 // lines before left; where the part begins, counted from 1; 0 if it says nothing
+	flush := func() bool {
+		defer func() { pre, post = nil, nil }()
+		at := standsAt(left, pre, max(line-done, 0))
+		switch {
+		case len(pre)+len(post) == 0:
+			return true
+		case at < 0, at > len(left), line > 0 && line <= done:
+			return false
+		}
+		out, left, done = append(append(out, left[:at]...), post...), left[at+len(pre):], done+at+len(pre)
+		return true
+	}
+	lines := f.lines
+	for len(lines) > 0 && (strings.TrimSpace(lines[len(lines)-1]) == "" || strings.HasPrefix(lines[len(lines)-1], "*** ")) { // of no part
+		lines = lines[:len(lines)-1]
+	}
+	for _, l := range append(slices.Clip(lines), "@@") {
+		switch {
+		case strings.HasPrefix(l, "@@"):
+			if !flush() {
+				return "", false
+			}
+			line = beginsAt(l)
+		case l[0] == '+':
+			post = append(post, l[1:])
+		case l[0] == '-':
+			pre = append(pre, l[1:])
+		case l[0] == ' ', l == "\n", l == "\r\n":
+			same := strings.TrimPrefix(l, " ")
+			pre, post = append(pre, same), append(post, same)
+		}
+	}
+	return strings.Join(append(out, left...), ""), true
+}
+
+// beginsAt returns the line of the old file at which a part of a patch begins, counted from 1, as its
+// head "@@ -LINE,COUNT +LINE,COUNT @@" says it; 0 if the head says none.
+func beginsAt(head string) int {
+	rest, ok := strings.CutPrefix(head, "@@ -")
+	if !ok {
+		return 0
+	}
+	number, counts, _ := strings.Cut(rest, " ")
+	number, count, _ := strings.Cut(number, ",")
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 0 || counts == "" {
+		return 0
+	}
+	if count == "0" { // what is added comes after the line
+		n++
+	}
+	return n
+}
+
+// standsAt returns where in some lines the lines of a part of a patch begin, which says that it is the
+// line-th of them, 0 for nothing; negative if that is not known. What has no lines is at the end.
+func standsAt(lines, part []string, line int) int {
+	if len(part) == 0 {
+		if line > 0 {
+			return line - 1
+		}
+		return len(lines)
+	}
+	found, n := -1, 0
+	for at := 0; at+len(part) <= len(lines); at++ {
+		if slices.EqualFunc(lines[at:at+len(part)], part, func(a, b string) bool { return strings.TrimSpace(a) == strings.TrimSpace(b) }) {
+			if at == line-1 {
+				return at
+			}
+			found, n = at, n+1
+		}
+	}
+	if n > 1 {
+		return -1
+	}
+	return found
+}
+
+// heads begin the lines that name a file: those of the form of apply_patch, which hosts read behind blanks, too,
+// and those of diff.
+var heads = [...]struct {
+	text string
+	op   Op
+}{
+	{"*** Add File: ", Write}, {"*** Update File: ", Write}, {"*** Move to: ", Move}, {"*** Delete File: ", Delete},
+	{"+++ ", Write}, {"--- ", Write}, {"rename to ", Write}, {"copy to ", Write},
+}
+
+// ofApply is how many of heads are those of apply_patch.
+const ofApply = 4
+
+// head reads a line that names a file; name is "" if it says that there is none.
+func head(line string) (op Op, name string, ok bool) {
+	if bare := strings.TrimSpace(line); strings.HasPrefix(bare, "*** ") {
+		line = bare
+	}
+	for i, h := range heads {
+		if name, is := strings.CutPrefix(line, h.text); is {
+			if name = strings.TrimSpace(name); i < ofApply {
+				return h.op, name, true
+			}
+			if name, _, _ = strings.Cut(name, "\t"); name == "/dev/null" {
+				name = ""
+			}
+			if len(name) > 2 && (name[:2] == "a/" || name[:2] == "b/") {
+				name = name[2:]
+			}
+			return h.op, name, true
+		}
+	}
+	return Write, "", false
+}
+
+// Files returns what a patch changes, in its order.
+func Files(patch string) []File { return read(patch, head)[1:] }
+
+// read returns the files of a patch, behind what comes before the first.
+func read(patch string, head func(line string) (Op, string, bool)) []File {
+	out := []File{{}}
+	added := map[string]bool{}
+	for line := range strings.Lines(patch) {
+		if op, name, ok := head(line); ok {
+			if name != "" {
+				out = append(out, File{Op: op, Path: name})
+			}
+			continue
+		}
+		f := &out[len(out)-1]
+		if f.lines = append(f.lines, line); line[0] == '+' {
+			added[strings.TrimSpace(line[1:])] = true
+		}
+	}
+	for i := range out {
+		var come, gone strings.Builder
+		for _, line := range out[i].lines {
+			switch {
+			case line[0] == '+':
+				come.WriteString(line[1:])
+			case line[0] == '-' && out[i].Op != Delete && !added[strings.TrimSpace(line[1:])]:
+				gone.WriteString(line[1:])
+			}
+		}
+		out[i].Added, out[i].Gone = come.String(), gone.String()
+	}
+	return out
+}
+
+// Parse reads a patch in the form of apply_patch. What is not surely of that form is an error.
+func Parse(patch string) ([]File, error) {
+	body, begins := strings.CutPrefix(strings.TrimSpace(strings.ReplaceAll(patch, "\r\n", "\n")), "*** Begin Patch\n")
+	body, ends := strings.CutSuffix("\n"+body, "\n*** End Patch")
+	if !begins || !ends {
+		return nil, errors.New(`it does not begin with "*** Begin Patch" and end with "*** End Patch"`)
+	}
+	files := read(body+"\n", func(line string) (Op, string, bool) {
+		op, name, ok := head(line)
+		return op, name, ok && strings.HasPrefix(strings.TrimSpace(line), "*** ")
+	})
+	for i := range files {
+		for _, line := range files[i].lines {
+			switch bare := strings.TrimSpace(line); {
+			case strings.HasPrefix(line, "***") && bare != "*** End of File":
+				return nil, errors.New("the patch has an unknown line that begins with ***; correct it")
+			case i == 0 && bare != "":
+				return nil, errors.New("the patch has a line before its first file; remove it")
+			}
+		}
+		if files[i].Op == Move && (i == 1 || files[i-1].Op == Delete) {
+			return nil, errors.New("a move of the patch names no target; write it")
+		}
+	}
+	if len(files) == 1 {
+		return nil, errors.New("the patch changes no file; name one")
+	}
+	return files[1:], nil
+}
+
+// Parts returns what a text takes out and puts in that is in the form of a diff, or of
+// blocks that say what to search for and by what to replace it.
+func Parts(text string) (gone, come string, ok bool) {
+	const search, replace = " SEARCH", " REPLACE"
+	if !strings.Contains(text, search) || !strings.Contains(text, replace) {
+		if !strings.HasPrefix(text, "@@") && !strings.Contains(text, "\n@@") {
+			return "", "", false
+		}
+		for _, f := range read(text, head) {
+			gone, come = gone+f.Gone, come+f.Added
+		}
+		return gone, come, true
+	}
+	var out [2]strings.Builder
+	in := -1
+	for line := range strings.Lines(text) {
+		bare := strings.TrimRight(line, " \r\n")
+		switch {
+		case strings.HasSuffix(bare, search) && strings.Trim(bare, "-<") == search:
+			in = 0
+		case in == 0 && len(bare) > 2 && strings.Trim(bare, "=") == "":
+			in = 1
+		case strings.HasSuffix(bare, replace) && strings.Trim(bare, "+>") == replace:
+			in = -1
+		case in >= 0:
+			out[in].WriteString(line)
+		}
+	}
+	return out[0].String(), out[1].String(), true
+}
+
+// Between returns the lines that only the first of two texts has, and those that only the second has, without
+// the blanks around them, each as often as that text has it more.
+func Between(old, text string) (gone, come []string) {
+	more := map[string]int{}
+	for line := range strings.Lines(old) {
+		more[strings.TrimSpace(line)]++
+	}
+	for line := range strings.Lines(text) {
+		more[strings.TrimSpace(line)]--
+	}
+	left := func(text string, sign int) (out []string) {
+		for line := range strings.Lines(text) {
+			if line = strings.TrimSpace(line); line != "" && more[line]*sign > 0 {
+				more[line] -= sign
+				out = append(out, line)
+			}
+		}
+		return out
+	}
+	return left(old, 1), left(text, -1)
+}
