@@ -40,6 +40,9 @@ func TestDraw(t *testing.T) {
 			if strings.Contains(string(text), "{first}") || strings.Contains(string(text), "{org}") || strings.Contains(string(text), "{n}") {
 				t.Errorf("%s: a word was not drawn: %s", q.Pair, text)
 			}
+			if strings.Count(string(text), "{") != strings.Count(string(text), "}") {
+				t.Errorf("%s: braces without a partner show that it is no real action: %s", q.Pair, text)
+			}
 			seen[q.Pair] = true
 			if before[string(text)]++; before[string(text)] > 1 {
 				same++

@@ -30,7 +30,7 @@ type drawer struct {
 	words map[string]string
 }
 
-// fill returns a text with its words drawn.
+// fill returns a text with its words drawn; what else is in braces stays as it is.
 func (d *drawer) fill(text string) string {
 	var b strings.Builder
 	for {
@@ -38,11 +38,6 @@ func (d *drawer) fill(text string) string {
 		b.WriteString(before)
 		if !found {
 			return b.String()
-		}
-		if strings.HasPrefix(rest, "{") { // "{{" stands for "{", "}}" for "}"
-			b.WriteByte('{')
-			text = rest[1:]
-			continue
 		}
 		name, after, closed := strings.Cut(rest, "}")
 		word, known := d.word(name)
