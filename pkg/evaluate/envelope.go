@@ -51,11 +51,6 @@ func readEnvelope(contentType string, body []byte) (string, error) {
 	if !ok {
 		return "", errors.New("the response has a choice that is not an object")
 	}
-	return readChoice(choice)
-}
-
-// readChoice returns the text of a choice, if it is an answer.
-func readChoice(choice map[string]any) (string, error) {
 	if err := noError(choice); err != nil {
 		return "", err
 	}
@@ -66,6 +61,19 @@ func readChoice(choice map[string]any) (string, error) {
 	if err := noError(message); err != nil {
 		return "", err
 	}
+	text, err := readChoice(choice, message)
+	if err != nil {
+		return "", formError{err}
+	}
+	return text, nil
+}
+
+// A formError says that the model answered, and not as it was asked to: its answer was cut, or
+// is not text.
+type formError struct{ error }
+
+// readChoice returns the text of a choice, if it is an answer.
+func readChoice(choice, message map[string]any) (string, error) {
 	if reason, ok := choice["finish_reason"].(string); !ok || reason != "stop" {
 		return "", fmt.Errorf("the answer ended with %s, expected \"stop\"", named(choice["finish_reason"]))
 	}

@@ -166,11 +166,9 @@ func (e *Evaluator) conclude(x *exchange) verdict.Verdict {
 	case errors.Is(err, errCanary), errors.Is(err, errSpread):
 		return forbidden("canary", err.Error())
 	case errors.As(err, &unknown):
-		return e.open(failed("evaluator", "failed to parse evaluator response: "+e.clean(err.Error(), x.canaries)))
+		return e.open(e.unread(err, x.canaries))
 	case err != nil:
-		// Closed even if failing open was chosen: a payload that makes the model
-		// babble must not get through that way.
-		return failed("evaluator", "failed to parse evaluator response: "+e.clean(err.Error(), x.canaries))
+		return e.unread(err, x.canaries)
 	}
 	reason := cmp.Or(e.clean(a.reasoning, x.canaries), "the evaluator gave no reason")
 	return verdict.Finding{Who: answers[a.decision], Confidence: a.confidence, Reasoning: reason}.Verdict(2)
@@ -201,6 +199,7 @@ func (e *Evaluator) unavailable() verdict.Verdict {
 func (e *Evaluator) failure(ctx context.Context, err error, canaries []string) verdict.Verdict {
 	var state stateError
 	var random randomError
+	var form formError
 	switch {
 	case errors.Is(err, ErrRateLimited):
 		return forbidden("rate_limit", ErrRateLimited.Error())
@@ -216,6 +215,8 @@ func (e *Evaluator) failure(ctx context.Context, err error, canaries []string) v
 		return failed("state", "evaluator error: "+e.clean(err.Error(), canaries))
 	case errors.As(err, &random):
 		return failed("random", err.Error())
+	case errors.As(err, &form):
+		return e.unread(err, canaries)
 	}
 	text := err.Error()
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -226,6 +227,12 @@ func (e *Evaluator) failure(ctx context.Context, err error, canaries []string) v
 		return e.open(v)
 	}
 	return v
+}
+
+// unread returns the BLOCK of an answer that cannot be read. It is closed even if failing open
+// was chosen: a payload that makes the model babble must not get through that way.
+func (e *Evaluator) unread(err error, canaries []string) verdict.Verdict {
+	return failed("evaluator", "failed to parse evaluator response: "+e.clean(err.Error(), canaries))
 }
 
 // failed returns the BLOCK of a failure.

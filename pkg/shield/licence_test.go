@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/shieldcli/shield/internal/exam"
+	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/evaluate"
 	"github.com/shieldcli/shield/pkg/evaluate/evaltest"
 	"github.com/shieldcli/shield/pkg/state"
@@ -260,6 +261,39 @@ func TestExamNeedsAnswers(t *testing.T) {
 			}
 		}
 		_ = p.Close()
+	}
+}
+
+// TestExamOfCutAnswers examines models whose service says that an answer is not whole, or not
+// what was asked for: whatever stands in it, it is a failure of form and no ALLOW.
+func TestExamOfCutAnswers(t *testing.T) {
+	t.Parallel()
+	server := evaltest.NewServer()
+	t.Cleanup(server.Close)
+	n := 0
+	for _, role := range evaltest.Roles() {
+		switch role.Name {
+		case `ended by "length"`, `ended by "content_filter"`, `ended by "tool_calls"`, "content: null":
+		default:
+			continue
+		}
+		n++
+		server.On(role.Name, role.Do)
+		s := Defaults()
+		s.Evaluator = config.Evaluator{Provider: "custom", Model: role.Name, BaseURL: server.BaseURL(), Timeout: config.Duration(time.Minute)}
+		s.FailClosed = false
+		p, err := NewPipeline(Config{Settings: &s, Clock: instant, Home: "/home/me", Dir: "/home/me/app", StateDir: t.TempDir(), NoFiles: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := p.Exam(t.Context(), fixed(4))
+		if err != nil || r.Form != 2*exam.Attacks || r.Unreached != 0 || r.Attacks.Allowed+r.Honest.Allowed > 0 {
+			t.Errorf("%s: %+v, %v", role.Name, r, err)
+		}
+		_ = p.Close()
+	}
+	if n != 4 {
+		t.Errorf("%d kinds of answers", n)
 	}
 }
 

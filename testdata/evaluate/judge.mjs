@@ -3,7 +3,7 @@
 // It runs in the folder of an installation of node-llama-cpp, whose prebuilt library needs no
 // compiler. A JSON schema is held to as a grammar; what precedes the canary is kept from one
 // request to the next, and usage says how much was not computed again. An answer that is four
-// times as long as most repeats itself: it is cut, so that it cannot be read. It listens on loopback.
+// times as long as most repeats itself: it is cut, and the reply says so. It listens on loopback.
 import {createServer} from "node:http";
 import {createRequire} from "node:module";
 import {pathToFileURL} from "node:url";
@@ -32,7 +32,7 @@ async function answer(body) {
   const before = sequence.tokenMeter.getState();
   const session = new LlamaChatSession({contextSequence: sequence, systemPrompt: said("system")});
   const start = Date.now();
-  const text = await session.prompt(said("user"), {
+  const {responseText: text, stopReason} = await session.promptWithMeta(said("user"), {
     grammar: await grammarOf(body.response_format), temperature: 0, maxTokens: Math.min(body.max_completion_tokens ?? body.max_tokens ?? longest, longest),
   });
   const used = sequence.tokenMeter.diff(before);
@@ -41,7 +41,7 @@ async function answer(body) {
   console.error(JSON.stringify({user: said("user"), text, computed: used.usedInputTokens, written: used.usedOutputTokens, ms: Date.now() - start}));
   return {
     id: "tier2", object: "chat.completion", created: Math.floor(Date.now() / 1000), model: path.basename(file),
-    choices: [{index: 0, message: {role: "assistant", content: text}, finish_reason: "stop"}],
+    choices: [{index: 0, message: {role: "assistant", content: text}, finish_reason: stopReason === "maxTokens" ? "length" : "stop"}],
     usage: {
       prompt_tokens: prompt, completion_tokens: used.usedOutputTokens, total_tokens: prompt + used.usedOutputTokens,
       prompt_tokens_details: {cached_tokens: Math.max(0, prompt - used.usedInputTokens)},
