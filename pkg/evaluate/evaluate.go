@@ -42,8 +42,8 @@ type Options struct {
 	Provider Provider // nil: Tier 2 is not configured, or its setup failed
 	Cause    error    // why a configured provider is nil; shown in the reasoning
 
-	FailOpen       bool // allow, marked as degraded, if the evaluator cannot be reached or the budget is spent
-	ApprovalUsable bool // a person can be asked in Tier 3
+	FailOpen       bool        // allow, marked as degraded, if the evaluator cannot be reached or the budget is spent
+	ApprovalUsable func() bool // reports whether a person can be asked in Tier 3; nil: no one can
 
 	BudgetAsks bool // when the budget is spent a person decides, or no one
 
@@ -174,6 +174,8 @@ func (e *Evaluator) conclude(x *exchange) verdict.Verdict {
 	return verdict.Finding{Who: answers[a.decision], Confidence: a.confidence, Reasoning: reason}.Verdict(2)
 }
 
+func (e *Evaluator) approvalUsable() bool { return e.o.ApprovalUsable != nil && e.o.ApprovalUsable() }
+
 // unavailable returns the verdict if no provider is configured: a person decides
 // if one can be asked.
 func (e *Evaluator) unavailable() verdict.Verdict {
@@ -181,11 +183,11 @@ func (e *Evaluator) unavailable() verdict.Verdict {
 	switch {
 	case e.o.Cause != nil:
 		reason = "needs review, and the model cannot be used: " + e.clean(e.o.Cause.Error(), nil)
-	case e.o.ApprovalUsable:
+	case e.approvalUsable():
 		reason = "needs review, and no model is configured"
 	}
 	switch {
-	case e.o.ApprovalUsable:
+	case e.approvalUsable():
 		return left("unavailable", reason)
 	case e.o.FailOpen:
 		reason = "needs review, and no model can be used"
@@ -203,7 +205,7 @@ func (e *Evaluator) failure(ctx context.Context, err error, canaries []string) v
 	switch {
 	case errors.Is(err, ErrRateLimited):
 		return forbidden("rate_limit", ErrRateLimited.Error())
-	case errors.Is(err, ErrBudgetExhausted) && e.o.BudgetAsks && e.o.ApprovalUsable:
+	case errors.Is(err, ErrBudgetExhausted) && e.o.BudgetAsks && e.approvalUsable():
 		return left("budget", ErrBudgetExhausted.Error())
 	case errors.Is(err, ErrBudgetExhausted) && e.o.BudgetAsks:
 		return failed("budget", ErrBudgetExhausted.Error())

@@ -276,6 +276,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+func someone() bool { return true }
+
 // TestBudgetAsks holds that a person decides when the budget is spent, where that is asked
 // for, and otherwise no one: also failing open.
 func TestBudgetAsks(t *testing.T) {
@@ -283,7 +285,7 @@ func TestBudgetAsks(t *testing.T) {
 	for _, open := range []bool{false, true} {
 		o := Options{Provider: obedient, Limits: &fakeLimits{rate: 9}, BudgetAsks: true, FailOpen: open}
 		check(t, judge(t, newEvaluator(t, o), newCase("make")), said{"BLOCK", 0.5, "daily evaluation budget exhausted", "budget", false, 0})
-		o.ApprovalUsable = true
+		o.ApprovalUsable = someone
 		check(t, judge(t, newEvaluator(t, o), newCase("make")), said{"ESCALATE", 0.5, "daily evaluation budget exhausted", "budget", false, 3})
 	}
 }
@@ -307,8 +309,8 @@ func TestUnavailable(t *testing.T) {
 	}{
 		{"closed", Options{}, said{"BLOCK", 0.5, "needs review, and neither a model nor an approval channel is configured; tell the user to run 'shield doctor'", "unavailable", false, 0}},
 		{"open", Options{FailOpen: true}, said{"ALLOW", 0.5, "needs review, and no model can be used; allowed with reduced confidence, since fail_closed is false", "unavailable", true, 0}},
-		{"a person can be asked", Options{ApprovalUsable: true}, said{"ESCALATE", 0.5, "needs review, and no model is configured", "unavailable", false, 3}},
-		{"a person can be asked, open", Options{ApprovalUsable: true, FailOpen: true}, said{"ESCALATE", 0.5, "needs review, and no model is configured", "unavailable", false, 3}},
+		{"a person can be asked", Options{ApprovalUsable: someone}, said{"ESCALATE", 0.5, "needs review, and no model is configured", "unavailable", false, 3}},
+		{"a person can be asked, open", Options{ApprovalUsable: someone, FailOpen: true}, said{"ESCALATE", 0.5, "needs review, and no model is configured", "unavailable", false, 3}},
 		{"with a cause", Options{Cause: cause}, said{"BLOCK", 0.5, "needs review, and the model cannot be used: evaluator: no model", "unavailable", false, 0}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -163,7 +163,7 @@ func TestResultsUnasked(t *testing.T) {
 		degraded   bool
 	}{
 		{"not configured", "unavailable", Options{}, verdict.Block, false},
-		{"not configured, a person there", "unavailable", Options{ApprovalUsable: true}, verdict.Block, false},
+		{"not configured, a person there", "unavailable", Options{ApprovalUsable: someone}, verdict.Block, false},
 		{"not configured, failing open", "unavailable", Options{FailOpen: true}, verdict.Allow, true},
 		{"no budget", "budget", Options{Limits: refusing{ErrBudgetExhausted}}, verdict.Block, false},
 		{"no budget, failing open", "budget", Options{Limits: refusing{ErrBudgetExhausted}, FailOpen: true}, verdict.Allow, true},

@@ -19,7 +19,7 @@ import (
 
 // newEvaluator returns Tier 2. One that is not configured, or cannot be set up,
 // answers for itself.
-func (p *Pipeline) newEvaluator(cfg Config, person bool) (*evaluate.Evaluator, error) {
+func (p *Pipeline) newEvaluator(cfg Config, person func() bool) (*evaluate.Evaluator, error) {
 	s := cfg.settings()
 	opts := evaluate.Options{
 		Provider: cfg.Provider, FailOpen: !s.FailClosed, ApprovalUsable: person,

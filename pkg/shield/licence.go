@@ -427,7 +427,7 @@ func (p *Pipeline) examiner() (func(context.Context, *exam.Question) (examAnswer
 		}
 		c.MinTier = TierEvaluate
 		opts := p.asked
-		opts.Limits, opts.Cache, opts.FailOpen, opts.ApprovalUsable = nil, nil, false, true
+		opts.Limits, opts.Cache, opts.FailOpen, opts.ApprovalUsable = nil, nil, false, func() bool { return true }
 		opts.Observe = func(r evaluate.Reply) { out.tokens, out.one = r.Tokens, r.OneMessage }
 		e, err := evaluate.New(opts)
 		if err != nil {

@@ -56,12 +56,12 @@ type Pipeline struct {
 	chats      bool // a person is asked in a chat, from where what others wrote may come
 	caller     audit.Caller
 	prints     audit.Fingerprints
-	sidecar    bool         // Tier 1 asks another process
-	note       string       // what is done without
-	lost       error        // entries of the policy that have no effect
-	current    func() error // why the policy is no longer good; nil if it always is
-	unreviewed string       // what a denial says where no model is configured and no person can be asked; "" if a model is
-	noPerson   string       // why no person can be asked, and what to do; "" if one can
+	sidecar    bool          // Tier 1 asks another process
+	note       string        // what is done without
+	lost       error         // entries of the policy that have no effect
+	current    func() error  // why the policy is no longer good; nil if it always is
+	unreviewed string        // what a denial says where no model is configured and no person can be asked; "" if a model is
+	noPerson   func() string // why no person can be asked, and what to do; "" if one can. Found out when it is asked for: the processes that started this one are read for it
 	notify     func(text string)
 
 	sessions   *session.Store // nil without memory
@@ -82,7 +82,8 @@ type Pipeline struct {
 	blind      func() (*analysis.Analyzer, error) // looks at no files, for the actions of exams
 	background *sync.WaitGroup                    // of probes
 	single     bool
-	assisted   bool // the policy is the preset of that name, or extends it
+	warm       func() // prepares the classifier
+	assisted   bool   // the policy is the preset of that name, or extends it
 
 	undo       *undo.Store // where lost files are kept; nil for a pipeline that only prints
 	keptCounts bool        // what is kept can be allowed
@@ -128,9 +129,6 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Single {
-		go classifier.Warm() // beside what the caller does meanwhile
-	}
 	prints, err := fingerprints(cfg, rules.Fingerprint(), model)
 	if err != nil {
 		return nil, err
@@ -144,18 +142,20 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	usable, why := person.Usable()
-	if !usable {
-		p.noPerson = why
-	}
-	p.background, p.single = new(sync.WaitGroup), cfg.Single
+	p.noPerson = sync.OnceValue(func() string {
+		if usable, why := person.Usable(); !usable {
+			return why
+		}
+		return ""
+	})
+	p.background, p.single, p.warm = new(sync.WaitGroup), cfg.Single, classifier.Warm
 	p.blind = sync.OnceValues(func() (*analysis.Analyzer, error) {
 		blind := cfg
 		blind.NoFiles = true
 		return NewAnalyzer(blind)
 	})
 	p.reference = sync.OnceValues(func() (*policy.Policy, error) { return policy.Preset("offline", PolicyOptions(cfg, &p.analyzer.Place)) })
-	evaluator, err := p.newEvaluator(cfg, usable)
+	evaluator, err := p.newEvaluator(cfg, func() bool { return p.noPerson() == "" })
 	if err != nil {
 		return nil, err
 	}

@@ -35,8 +35,10 @@ func (p *Pipeline) withReason(v verdict.Verdict, trail []verdict.Step, first int
 	if text != "" {
 		logged += joint + text
 	}
-	if missing != "" && p.noPerson != "" {
-		missing += " (" + p.noPerson + ")"
+	if missing != "" {
+		if why := p.noPerson(); why != "" {
+			missing += " (" + why + ")"
+		}
 	}
 	logged += missing
 	if v.Error == "unavailable" && p.unreviewed != "" && text != "" { // nothing was tried
@@ -139,7 +141,7 @@ func (p *Pipeline) tell(v *verdict.Verdict, c *analysis.Case, first int, own str
 			t.Why, t.Instead = v.Reasoning, ""
 		}
 	case "unavailable":
-		if t.Cause = "no question could be asked: " + p.noPerson; p.unreviewed == "" {
+		if t.Cause = "no question could be asked: " + p.noPerson(); p.unreviewed == "" {
 			t.Cause = own + "; " + t.Cause
 		}
 	case "nobody":

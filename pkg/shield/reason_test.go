@@ -52,7 +52,7 @@ func TestDenialsSayWhy(t *testing.T) {
 		{"a rule has decided", []Tier{verify, blocks("", "a rule")}, "a rule", "a rule"},
 	} {
 		p := chainOf(t, c.tiers...)
-		p.noPerson = "NOBODY"
+		p.noPerson = func() string { return "NOBODY" }
 		if c.name == "the evaluator cannot be set up" {
 			p.unreviewed = ""
 		}

@@ -322,6 +322,9 @@ func (p *Pipeline) EvaluateUntil(ctx context.Context, a *action.Action, last int
 	if last < TierPolicy || last > TierApprove {
 		return p.refuse(1, "tier", fmt.Sprintf("tier %d does not exist", last))
 	}
+	if p.single && a.Type == "execute_command" && last >= TierClassify {
+		go p.warm() // beside the analysis; what else there is, Tier 0 mostly decides
+	}
 	o := p.outcome(ctx, item{Line: 1, Action: a}, Range{TierPolicy, last})
 	p.record(&o)
 	p.settle(ctx, &o)
