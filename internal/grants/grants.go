@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
 // A Fact is something that is weaker than before.
@@ -35,7 +33,7 @@ var ErrLimit = errors.New("the file is too large or too deeply nested")
 
 // Weaker returns what a file with a new text grants that it did not with an old one, and
 // what it guards no longer. was says that there was a file; forms are the entries of
-// [knowledge.GrantForms] that files of this name have. An error that is not [ErrLimit] says
+// knowledge.GrantForms that files of this name have. An error that is not [ErrLimit] says
 // that the new text could not be parsed.
 func Weaker(file, old, text string, was bool, forms []int) ([]Fact, error) {
 	if len(text) > MaxBytes || len(old) > MaxBytes {
@@ -57,8 +55,8 @@ func Weaker(file, old, text string, was bool, forms []int) ([]Fact, error) {
 	}
 	var out []Fact
 	for _, i := range forms {
-		f := &knowledge.GrantForms[i]
-		if f.Old && !was || len(out) == maxFacts {
+		f := formAt(i)
+		if f.Old && !was || len(out) == maxFacts || len(before) == 0 && f.Kind != "grant" { // nothing can be lost
 			continue
 		}
 		if (f.Kind == "check" && lost(f, before, after)) || f.Kind != "check" && weaker(f, before, after) {
@@ -78,7 +76,11 @@ func Sharp(file string) bool {
 // leaves that open.
 func Marked(forms []int, text string) bool {
 	for _, i := range forms {
-		if mark := knowledge.GrantForms[i].Mark; mark == "" || expression(mark).MatchString(text) {
+		f := formAt(i)
+		if f.mark == nil {
+			return true
+		}
+		if found, _ := f.mark.Match(text); found {
 			return true
 		}
 	}
@@ -89,10 +91,10 @@ func Marked(forms []int, text string) bool {
 // there, say what an entry is about. Both are texts of whole lines.
 func Touched(forms []int, gone, come string) bool {
 	for _, i := range forms {
-		f := &knowledge.GrantForms[i]
+		f := formAt(i)
 		switch {
 		case f.Kind == "check":
-			if lineMatches(gone, func(line string) bool { return expression(f.At).MatchString(line) }) {
+			if lineMatches(gone, f.at.MatchString) {
 				return true
 			}
 		case f.Kind == "grant" && lineMatches(come, func(line string) bool { return inLine(f, line) }), f.Kind != "grant" && lineMatches(gone, func(line string) bool { return inLine(f, line) }):
@@ -108,25 +110,24 @@ var keyed = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // inLine reports whether a line says what an entry asks for, as far as a line can.
-func inLine(f *knowledge.GrantForm, line string) bool {
-	key, value := "", strings.Trim(strings.TrimPrefix(line, "- "), ` "',`)
+func inLine(f *form, line string) bool {
+	item := strings.Trim(strings.TrimPrefix(line, "- "), ` "',`)
+	key, value := "", item
 	if m := keyed().FindStringSubmatch(line); m != nil {
 		key, value = m[1], strings.Trim(m[2], ` "'`)
 	}
-	conditions := f.If
+	conditions := f.wanted
 	if f.Kind == "grant" {
-		conditions = slices.Concat(f.If, f.Of)
+		conditions = f.asked
 	}
-	for _, c := range conditions {
-		keys, want, _ := strings.Cut(c, " ")
-		matches := expression("(?is)^(?:" + want + ")$")
-		for k := range strings.SplitSeq(keys, "|") {
-			k = strings.TrimSuffix(k, "/*")
-			if strings.EqualFold(path.Base(k), key) && (matches.MatchString(value) || strings.ContainsAny(value, "[{$")) {
+	for i := range conditions {
+		c := &conditions[i]
+		for _, k := range c.keys {
+			if strings.EqualFold(path.Base(k.folder), key) && (c.value.MatchString(value) || strings.ContainsAny(value, "[{$")) {
 				return true
 			}
 		}
-		if loose := matches.MatchString(""); !loose && !matches.MatchString("x y") && (key == "" || strings.HasPrefix(line, "- ")) && matches.MatchString(strings.Trim(strings.TrimPrefix(line, "- "), ` "',`)) {
+		if !c.loose && (key == "" || strings.HasPrefix(line, "- ")) && c.value.MatchString(item) {
 			return true // an item of a list
 		}
 	}
@@ -151,9 +152,12 @@ type object struct {
 }
 
 // weaker reports whether an entry says that objects grant more, or guard less.
-func weaker(f *knowledge.GrantForm, before, after []object) bool {
-	of0, has0, old := count(f, before)
+func weaker(f *form, before, after []object) bool {
 	of1, has1, now := count(f, after)
+	if f.Kind == "grant" && has1 == 0 {
+		return false
+	}
+	of0, has0, old := count(f, before)
 	switch f.Kind {
 	case "grant":
 		for right, n := range now {
@@ -170,16 +174,17 @@ func weaker(f *knowledge.GrantForm, before, after []object) bool {
 
 // count returns how many objects an entry is about, how many of them are as it says, and the rights that
 // these give: each value that the entry asks for, and how far it reaches.
-func count(f *knowledge.GrantForm, objects []object) (of, has int, rights map[string]int) {
-	at := expression(f.At)
-	rights = map[string]int{}
+func count(f *form, objects []object) (of, has int, rights map[string]int) {
 	for i := range objects {
 		o := &objects[i]
-		if !at.MatchString(o.at) || !o.meets(f.Of, true) {
+		if !f.at.MatchString(o.at) || !o.meets(f.of, true) {
 			continue
 		}
-		if of++; o.meets(f.If, true) && (len(f.Unless) == 0 || !o.meets(f.Unless, false)) {
+		if of++; o.meets(f.wanted, true) && (len(f.unless) == 0 || !o.meets(f.unless, false)) {
 			if has++; f.Kind == "grant" {
+				if rights == nil {
+					rights = map[string]int{}
+				}
 				o.rights(f, rights)
 			}
 		}
@@ -188,18 +193,14 @@ func count(f *knowledge.GrantForm, objects []object) (of, has int, rights map[st
 }
 
 // rights counts the values of an object that an entry asks for, with those that say how far they reach.
-func (o *object) rights(f *knowledge.GrantForm, out map[string]int) {
+func (o *object) rights(f *form, out map[string]int) {
 	seen := map[string]bool{"": true}
-	if f.With != "" {
-		for _, v := range o.values(f.With) {
-			seen["with "+v] = true
-		}
+	for _, v := range o.values(f.with) {
+		seen["with "+v] = true
 	}
-	for _, c := range slices.Concat(f.Of, f.If) {
-		keys, value, _ := strings.Cut(c, " ")
-		matches := expression("(?is)^(?:" + value + ")$")
-		for _, v := range o.values(keys) {
-			if matches.MatchString(v[strings.IndexByte(v, '=')+1:]) {
+	for i := range f.asked {
+		for _, v := range o.values(f.asked[i].keys) {
+			if f.asked[i].value.MatchString(v[strings.IndexByte(v, '=')+1:]) {
 				seen[v] = true
 			}
 		}
@@ -210,11 +211,10 @@ func (o *object) rights(f *knowledge.GrantForm, out map[string]int) {
 }
 
 // values returns the texts behind keys, as KEY=TEXT.
-func (o *object) values(keys string) (out []string) {
-	for key := range strings.SplitSeq(keys, "|") {
-		folder, deep := strings.CutSuffix(key, "/*")
+func (o *object) values(keys []key) (out []string) {
+	for _, k := range keys {
 		for name, values := range o.fields {
-			if name != folder && (!deep || !strings.HasPrefix(name, folder+"/")) {
+			if name != k.folder && (!k.deep || !below(name, k.folder)) {
 				continue
 			}
 			for _, v := range values {
@@ -226,27 +226,25 @@ func (o *object) values(keys string) (out []string) {
 }
 
 // meets reports whether an object has all, or one, of some conditions.
-func (o *object) meets(conditions []string, all bool) bool {
-	for _, c := range conditions {
-		keys, value, _ := strings.Cut(c, " ")
-		if o.has(keys, expression("(?is)^(?:"+value+")$")) != all {
+func (o *object) meets(conditions []condition, all bool) bool {
+	for i := range conditions {
+		if o.has(&conditions[i]) != all {
 			return !all
 		}
 	}
 	return all
 }
 
-func (o *object) has(keys string, value *regexp.Regexp) bool {
-	for key := range strings.SplitSeq(keys, "|") {
-		folder, deep := strings.CutSuffix(key, "/*")
-		if slices.ContainsFunc(o.fields[folder], value.MatchString) {
+func (o *object) has(c *condition) bool {
+	for _, k := range c.keys {
+		if slices.ContainsFunc(o.fields[k.folder], c.value.MatchString) {
 			return true
 		}
-		if !deep {
+		if !k.deep {
 			continue
 		}
 		for name, values := range o.fields {
-			if strings.HasPrefix(name, folder+"/") && slices.ContainsFunc(values, value.MatchString) {
+			if below(name, k.folder) && slices.ContainsFunc(values, c.value.MatchString) {
 				return true
 			}
 		}
@@ -254,8 +252,13 @@ func (o *object) has(keys string, value *regexp.Regexp) bool {
 	return false
 }
 
+// below reports whether a path of keys is below another.
+func below(name, folder string) bool {
+	return len(name) > len(folder) && name[len(folder)] == '/' && name[:len(folder)] == folder
+}
+
 // lost reports whether no step does a check any more that one did.
-func lost(f *knowledge.GrantForm, before, after []object) bool {
+func lost(f *form, before, after []object) bool {
 	return checks(f, before) && !checks(f, after)
 }
 
@@ -264,8 +267,8 @@ var idleCommand = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*(?:echo\b[^|&;]*|true|:|exit 0|printf\b[^|&;]*|#.*)?\s*$|\|\|\s*(?:true|:|exit 0|echo\b)|--passWithNoTests\b|--exit-zero\b|;\s*(?:true|exit 0)\s*$`)
 })
 
-func checks(f *knowledge.GrantForm, objects []object) bool {
-	what := expression(f.At)
+func checks(f *form, objects []object) bool {
+	what := f.at
 	for i := range objects {
 		o := &objects[i]
 		if o.soft {
@@ -325,14 +328,4 @@ func owners(text string) map[string][]string {
 		}
 	}
 	return out
-}
-
-var expressions sync.Map // of *regexp.Regexp by their text, which only the table gives
-
-func expression(text string) *regexp.Regexp {
-	if re, ok := expressions.Load(text); ok {
-		return re.(*regexp.Regexp)
-	}
-	re, _ := expressions.LoadOrStore(text, regexp.MustCompile(text))
-	return re.(*regexp.Regexp)
 }

@@ -104,20 +104,23 @@ func (b *builder) put(p place, text string) {
 	}
 }
 
-// softens reports whether a key and its value say that a failure does not count, or that
-// nothing runs.
-func softens(key, value string) bool {
-	switch value = strings.ToLower(strings.TrimSpace(value)); key {
+// softens reports whether a key and its value, which is rendered only then, say that a failure
+// does not count, or that nothing runs.
+func softens(key string, value func() string) bool {
+	var soft []string
+	switch key {
 	case "continue-on-error", "allow_failure", "continueOnError", "soft_fail", "ignore_failure", "failure_ignore":
-		return value == "true" || value == "yes"
+		soft = []string{"true", "yes"}
 	case "if":
-		return value == "false" || value == "${{ false }}" || value == "0"
+		soft = []string{"false", "${{ false }}", "0"}
 	case "when":
-		return value == "never"
+		soft = []string{"never"}
 	case "enabled":
-		return value == "false"
+		soft = []string{"false"}
+	default:
+		return false
 	}
-	return false
+	return slices.Contains(soft, strings.ToLower(strings.TrimSpace(value())))
 }
 
 // value adds a value of JSON, or of what is like it.
@@ -129,7 +132,7 @@ func (b *builder) value(p place, v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		for key, item := range v {
-			p.soft = p.soft || softens(key, fmt.Sprint(item))
+			p.soft = p.soft || softens(key, func() string { return fmt.Sprint(item) })
 		}
 		inner, ok := b.enter(p)
 		if !ok {
@@ -260,7 +263,7 @@ func (b *builder) node(p place, n ast.Node, anchors map[string]ast.Node) {
 
 func (b *builder) mapping(p place, values []*ast.MappingValueNode, anchors map[string]ast.Node) {
 	for _, v := range values {
-		p.soft = p.soft || v.Value != nil && softens(keyOf(v), strings.Trim(v.Value.String(), ` "'`))
+		p.soft = p.soft || v.Value != nil && softens(keyOf(v), func() string { return strings.Trim(v.Value.String(), ` "'`) })
 	}
 	inner, ok := b.enter(p)
 	if !ok {
