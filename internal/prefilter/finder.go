@@ -13,12 +13,12 @@ import (
 // only where a match may begin, since most texts have few such places; package
 // regexp would try it at every byte. Goroutines may share it.
 type Finder struct {
-	begins []string // in lower case; every match begins with one of them
-	first  [256]bool
-	word   bool // a match begins at a word boundary
-	line   bool // a match begins where a line does, and begins, unless it is empty, are behind blanks
+	begins []string    // in lower case and order; every match begins with one of them
+	first  [257]uint16 // for each byte, where those begin in begins that begin with it or what follows it
+	word   bool        // a match begins at a word boundary
+	line   bool        // a match begins where a line does, and begins, unless it is empty, are behind blanks
 
-	here  *regexp.Regexp // the expression at the start of a text; nil if a match may begin anywhere
+	here  func() *regexp.Regexp // the expression at the start of a text; nil if a match may begin anywhere
 	whole func() *regexp.Regexp
 }
 
@@ -34,7 +34,7 @@ func NewFinder(expr string) *Finder {
 		panic(err)
 	}
 	if f.places(re.Simplify()) {
-		f.here = regexp.MustCompile(`\A(?:` + expr + `)`)
+		f.here = Lazy(`\A(?:` + expr + `)`)
 	}
 	return f
 }
@@ -69,14 +69,18 @@ func (f *Finder) places(re *syntax.Regexp) bool {
 	return len(f.begins) > 0 && !has(re, syntax.OpNoWordBoundary)
 }
 
-// note notes the first bytes of begins.
+// note sorts begins, and notes where those of each byte are.
 func (f *Finder) note() {
-	for _, s := range f.begins {
-		f.first[s[0]] = true
+	slices.Sort(f.begins)
+	f.begins = slices.CompactFunc(f.begins, func(a, b string) bool { return strings.HasPrefix(b, a) })
+	i := 0
+	for c := range 256 {
+		f.first[c] = uint16(i)
+		for i < len(f.begins) && f.begins[i][0] == byte(c) {
+			i++
+		}
 	}
-	for c := byte('A'); c <= 'Z'; c++ {
-		f.first[c] = f.first[lower(c)]
-	}
+	f.first[256] = uint16(i)
 }
 
 // blanks reports whether an expression matches nothing but one blank or line break.
@@ -153,13 +157,16 @@ func (f *Finder) Match(text string) (found bool, read int) {
 	most := 2*len(text) + slack
 	for i := f.next(text, 0); i >= 0; i = f.next(text, i+1) {
 		r := reader{text: text[i:]}
-		hit := f.here.MatchReader(&r)
+		hit := f.here().MatchReader(&r)
 		if read += r.at + 1; hit || read > most {
 			return f.whole().MatchString(text), read + len(text)
 		}
 	}
 	return false, read
 }
+
+// Regexp returns the expression.
+func (f *Finder) Regexp() *regexp.Regexp { return f.whole() }
 
 // A reader hands out a text and knows how much of it was asked for.
 type reader struct {
@@ -182,7 +189,7 @@ func (f *Finder) next(text string, from int) int {
 		return f.nextLine(text, from)
 	}
 	for i := from; i < len(text); i++ {
-		if f.first[text[i]] && !(f.word && i > 0 && wordByte(text[i-1])) && f.begun(text[i:]) {
+		if c := int(lower(text[i])); f.first[c] != f.first[c+1] && !(f.word && i > 0 && wordByte(text[i-1])) && f.begun(text[i:]) {
 			return i
 		}
 	}
@@ -204,16 +211,17 @@ func (f *Finder) nextLine(text string, from int) int {
 		for at < len(text) && isBlank(text[at]) {
 			at++
 		}
-		if len(f.begins) == 0 || at < len(text) && f.first[text[at]] && f.begun(text[at:]) {
+		if len(f.begins) == 0 || at < len(text) && f.begun(text[at:]) {
 			return from
 		}
 	}
 }
 
-// begun reports whether a text begins as a match does.
+// begun reports whether a text, which is not empty, begins as a match does.
 func (f *Finder) begun(text string) bool {
-	for _, s := range f.begins {
-		if len(text) >= len(s) && equal(text[:len(s)], s) {
+	c := int(lower(text[0]))
+	for _, s := range f.begins[f.first[c]:f.first[c+1]] {
+		if len(text) >= len(s) && equal(text[1:len(s)], s[1:]) {
 			return true
 		}
 	}

@@ -14,9 +14,9 @@ import (
 // A compiled form is made when a literal of it occurs for the first time: most
 // programs meet none.
 type compiled struct {
-	once    sync.Once
-	pattern *regexp.Regexp
-	not     []*regexp.Regexp
+	once   sync.Once
+	finder *prefilter.Finder // of the pattern, which most texts with a literal do not match
+	not    []*regexp.Regexp
 }
 
 var compiledForms [len(knowledge.SecretForms)]compiled
@@ -25,7 +25,7 @@ func form(i int) *compiled {
 	c := &compiledForms[i]
 	c.once.Do(func() {
 		f := &knowledge.SecretForms[i]
-		c.pattern = regexp.MustCompile(f.Pattern)
+		c.finder = prefilter.NewFinder(f.Pattern)
 		for _, not := range f.Not {
 			c.not = append(c.not, regexp.MustCompile(not))
 		}
@@ -94,9 +94,12 @@ func inLines(s string, i int, spans []span) []span {
 // matches returns what one form finds in s[from:to]. A secret is longer than its
 // form says where the word that it ends in goes on.
 func matches(s string, from, to, i int, spans []span) []span {
+	if found, _ := form(i).finder.Match(s[from:to]); !found {
+		return spans
+	}
 	f := &knowledge.SecretForms[i]
 next:
-	for _, m := range form(i).pattern.FindAllStringSubmatchIndex(s[from:to], -1) {
+	for _, m := range form(i).finder.Regexp().FindAllStringSubmatchIndex(s[from:to], -1) {
 		start, end := m[0], m[1]
 		for g := 2; g < len(m); g += 2 {
 			if m[g] >= 0 && m[g] < m[g+1] {
