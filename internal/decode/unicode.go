@@ -33,6 +33,9 @@ func Fold(s string) string {
 	// Compatibility form turns some lookalikes into letters that are none, and
 	// other characters into lookalikes.
 	return strings.Map(plain, norm.NFKC.String(strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf {
+			return r
+		}
 		if p, ok := look[r]; ok {
 			return p
 		}

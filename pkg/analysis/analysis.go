@@ -47,6 +47,7 @@ type Case struct {
 	writes  []effect.Text // of the command
 	seen    []effect.Text // files that the analysis read
 	decoded []decodedText
+	folded  []foldedText
 	stated  int     // how many of Effects the action states; the others follow symbolic links or repeat
 	files   *files  // nil looks at none
 	inputs  *inputs // nil until asked for

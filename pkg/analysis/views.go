@@ -59,7 +59,10 @@ type decodedText struct {
 	layers []decode.Layer
 }
 
-// maxDecoded bounds the texts whose layers are kept.
+// A foldedText is a text with what [decode.Fold] makes of it.
+type foldedText struct{ text, folded string }
+
+// maxDecoded bounds the texts whose layers and folded forms are kept.
 const maxDecoded = 16
 
 // layers returns [decode.Layers] of a text, which several lists of fields may have.
@@ -74,6 +77,20 @@ func (c *Case) layers(text string) []decode.Layer {
 		c.decoded = append(c.decoded, decodedText{text, layers})
 	}
 	return layers
+}
+
+// fold returns [decode.Fold] of a text, which several lists of fields may have.
+func (c *Case) fold(text string) string {
+	for i := range c.folded {
+		if c.folded[i].text == text {
+			return c.folded[i].folded
+		}
+	}
+	folded := decode.Fold(text)
+	if folded != text && len(c.folded) < maxDecoded {
+		c.folded = append(c.folded, foldedText{text, folded})
+	}
+	return folded
 }
 
 // read makes the views of some fields: first the raw texts, then the command's
@@ -100,12 +117,12 @@ func (c *Case) read(fields []string, words string) []View {
 		r.add("words", "command", words)
 	}
 	for _, v := range r.views[:raw] {
-		r.add("folded", v.Field, decode.Fold(v.Text))
+		r.add("folded", v.Field, c.fold(v.Text))
 	}
 	for _, v := range slices.Clip(r.views) {
 		for _, l := range c.layers(v.Text) {
 			r.add(l.Name, v.Field, l.Text)
-			if folded := decode.Fold(l.Text); folded != l.Text {
+			if folded := c.fold(l.Text); folded != l.Text {
 				r.add(l.Name+"+folded", v.Field, folded)
 			}
 		}
