@@ -2,6 +2,7 @@ package shell
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -139,7 +140,8 @@ func (s *state) awaited(f abstract.Value) bool {
 		return false
 	}
 	before := s.text[:at]
-	return waiting().MatchString(before) || looping().MatchString(before) && strings.Contains(before, name)
+	return leavesRunning(before) || hasAny(before, "inotifywait", "fswatch") && waiting().MatchString(before) ||
+		strings.Contains(before, name) && hasAny(before, "while", "until") && looping().MatchString(before)
 }
 
 // ofPeople reports whether a path outside the workspace is in a home folder, where anyone who
@@ -154,10 +156,30 @@ func shared(p string) bool {
 	return folder != ""
 }
 
-// waiting matches commands that wait for a file, and what is left running; looping matches
-// what goes round until something is there.
+func hasAny(text string, literals ...string) bool {
+	return slices.ContainsFunc(literals, func(lit string) bool { return strings.Contains(text, lit) })
+}
+
+// leavesRunning reports whether a command of a text is left running while another follows.
+func leavesRunning(text string) bool {
+	for i := 1; i < len(text); i++ {
+		n := strings.IndexByte(text[i:], '&')
+		if n < 0 {
+			return false
+		}
+		i += n
+		next := strings.TrimLeft(text[i+1:], "\t\n\f\r ")
+		if strings.IndexByte("&>|", text[i-1]) < 0 && next != "" && next[0] != '&' && len(next) < len(text)-i-1 {
+			return true
+		}
+	}
+	return false
+}
+
+// waiting matches commands that wait for a file; looping matches what goes round until
+// something is there.
 var (
-	waiting = prefilter.Lazy(`\b(?:inotifywait|fswatch)\s|[^&>|]&\s+[^&\s]`)
+	waiting = prefilter.Lazy(`\b(?:inotifywait|fswatch)\s`)
 	looping = prefilter.Lazy(`(?:^|[;&|\n(])\s*(?:while|until)\s`)
 )
 
