@@ -104,6 +104,9 @@ func edited(payload map[string]any, old string) (text string, known bool) {
 		}
 		return text, known
 	}
+	if slices.ContainsFunc(editsOf(payload), func(e edit) bool { return len(e.gone) == 0 }) {
+		return "", false // an edit of another form
+	}
 	text = old
 	for _, e := range list {
 		if !strings.Contains(text, e.gone[0]) {

@@ -54,9 +54,10 @@ func TestEdited(t *testing.T) {
 		{obj{"old_string": "a", "content": "x"}, "x\nb\na\n", true},
 		{obj{"old_string": "a", "content": "x", "replace_all": true}, "x\nb\nx\n", true},
 		{obj{"edits": obj{"oldText": "b", "newText": "c"}}, "a\nc\na\n", true},
-		{obj{"edits": []any{obj{"old_str": "a", "new_str": ""}, obj{"search": "b", "replace": "c"}, 7}}, "\nc\na\n", true},
+		{obj{"edits": []any{obj{"old_str": "a", "new_str": ""}, obj{"search": "b", "replace": "c"}}}, "\nc\na\n", true},
+		{obj{"edits": []any{obj{"old_str": "a", "new_str": ""}, 7}}, "", false},
 		{obj{"old_string": "z", "content": "x"}, "", false},
-		{obj{"edits": []any{obj{"new_string": "x"}}}, old, false},
+		{obj{"edits": []any{obj{"new_string": "x"}}}, "", false},
 		{obj{"old_string": []any{"a"}, "content": "x"}, "x", true},
 		{obj{"content": "@@ -1 +1 @@\n-a\n+x\n"}, "", false},
 	} {
