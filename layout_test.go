@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,6 +105,38 @@ var allowedTouch = map[string]bool{
 	"internal/reexec/reexec.go os.LookupEnv":   true,
 	"internal/reexec/reexec.go os.Environ":     true,
 	"internal/reexec/reexec.go os.Stderr":      true,
+}
+
+// decoders are the functions of the standard library that read encoded text.
+var decoders = regexp.MustCompile(`\b(?:base64\.\w+\.|base32\.\w+\.|ascii85\.|quotedprintable\.New)(?:Append)?(?:Decode|Reader)|\bhtml\.Unescape|\burl\.(?:Query|Path)Unescape|\butf16\.Decode`)
+
+// fields have the files that decode a field of which a protocol says that it is encoded,
+// and nothing else will do.
+var fields = map[string]bool{
+	"internal/tokenizer/normalizer.go": true, // a table of the model
+	"pkg/audit/checkpoint.go":          true, // a signature
+	"pkg/evaluate/result.go":           true, // a picture
+	"pkg/gateway/examine.go":           true, // a picture
+	"pkg/gateway/http.go":              true, // a header
+	"pkg/gateway/judge.go":             true, // a URI; what is malformed is refused
+}
+
+// TestDecodersAreInOnePlace holds that [decode] alone reads encoded text.
+func TestDecodersAreInOnePlace(t *testing.T) {
+	t.Parallel()
+	for path := range sources(t) {
+		dir := filepath.ToSlash(filepath.Dir(path))
+		if dir == "internal/decode" || dir == "release" || dir == "measure" || fields[filepath.ToSlash(path)] {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at := decoders.FindIndex(text); at != nil {
+			t.Errorf("%s:%d: %s reads encoded text; package decode does", path, 1+bytes.Count(text[:at[0]], []byte("\n")), text[at[0]:at[1]])
+		}
+	}
 }
 
 // layers lists the packages from the bottom up: one imports only those of

@@ -1,9 +1,7 @@
 package decode
 
 import (
-	"encoding/ascii85"
-	"encoding/base32"
-	"encoding/base64"
+	"math/big"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -13,38 +11,56 @@ import (
 // encoding and passes the decoded bytes to found.
 type code struct {
 	name string
+	sure bool // [Layers] reads it, too
 	read func(s string, found func([]byte))
 }
 
 var codes = [...]code{
-	{"base64", base64Runs},
-	{"base64", base64Spread},
-	{"base32", base32Runs},
-	{"hex", func(s string, found func([]byte)) { found(numbers(s, 16)) }},
-	{"decimal", func(s string, found func([]byte)) { found(numbers(s, 10)) }},
-	{"octal", func(s string, found func([]byte)) { found(numbers(s, 8)) }},
-	{"binary", func(s string, found func([]byte)) { found(numbers(s, 2)) }},
-	{"base85", base85},
-	{"uuencode", func(s string, found func([]byte)) { found(uudecode(s)) }},
-	{"tags", func(s string, found func([]byte)) { found([]byte(tagged(s))) }},
-	{"variation selectors", func(s string, found func([]byte)) { found(selected(s)) }},
-	{"zero width", zeroWidth},
+	{"base64", true, base64Runs},
+	{"base64", true, base64Spread},
+	{"base32", true, base32Runs},
+	{"hex", false, func(s string, found func([]byte)) { found(numbers(s, 16)) }},
+	{"decimal", false, func(s string, found func([]byte)) { found(numbers(s, 10)) }},
+	{"octal", false, func(s string, found func([]byte)) { found(numbers(s, 8)) }},
+	{"binary", false, func(s string, found func([]byte)) { found(numbers(s, 2)) }},
+	{"binary", false, func(s string, found func([]byte)) { found(bits(s)) }},
+	{"base58", false, base58},
+	{"base85", false, base85},
+	{"uuencode", false, func(s string, found func([]byte)) { found(uudecode(s)) }},
+	{"tags", true, func(s string, found func([]byte)) { found([]byte(tagged(s))) }},
+	{"variation selectors", false, func(s string, found func([]byte)) { found(selected(s)) }},
+	{"zero width", false, zeroWidth},
+}
+
+// Codes calls found with what a text is in each encoding of bytes that [Layers] does not
+// read, readable or not.
+func Codes(s string, found func(string)) {
+	for _, c := range codes {
+		if !c.sure {
+			c.read(s, func(b []byte) { found(string(b)) })
+		}
+	}
 }
 
 // base64Runs decodes each run of base64, one after the other; compressed ones
 // by themselves.
 func base64Runs(s string, found func([]byte)) {
 	var all []byte
-	for run := range strings.FieldsFuncSeq(s, func(r rune) bool { return r >= utf8.RuneSelf || !encodedByte(byte(r)) }) {
-		if len(run) < minEncoded {
-			continue
-		}
-		b := decode64(strings.Map(standard, run))
-		if _, by := decompress(b); by != "" {
+	decode := func(run string) {
+		if b := append64(nil, run); compression(b) != "" {
 			found(b)
-			continue
+		} else {
+			all = append(append(all, b...), 0)
 		}
-		all = append(append(all, b...), 0)
+	}
+	for start, end := range Runs(s, minEncoded) {
+		run := s[start:end]
+		decode(run)
+		if strings.ContainsAny(run, "\r\n") {
+			for line := range strings.FieldsSeq(run) {
+				decode(line)
+			}
+		}
 	}
 	found(all)
 }
@@ -56,37 +72,14 @@ func base64Spread(s string, found func([]byte)) {
 	for _, more := range [...]string{"+/", "-_"} {
 		run := strings.Map(func(r rune) rune {
 			if r < utf8.RuneSelf && (isAlnum(byte(r)) || strings.ContainsRune(more, r)) {
-				return standard(r)
+				return r
 			}
 			return -1
 		}, s)
 		for start := range min(4, len(run)) {
-			found(decode64(run[start:]))
+			found(append64(nil, run[start:]))
 		}
 	}
-}
-
-// standard turns the alphabet for URLs into the usual one.
-func standard(r rune) rune {
-	switch r {
-	case '-':
-		return '+'
-	case '_':
-		return '/'
-	}
-	return r
-}
-
-// decode64 decodes a run of base64 without padding.
-func decode64(run string) []byte {
-	if len(run)%4 == 1 {
-		run = run[:len(run)-1]
-	}
-	b, err := base64.RawStdEncoding.DecodeString(run)
-	if err != nil {
-		return nil
-	}
-	return b
 }
 
 func isAlnum(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' }
@@ -106,10 +99,7 @@ func base32Runs(s string, found func([]byte)) {
 		if len(run) < minEncoded {
 			continue
 		}
-		for n := len(run) % 8; n == 1 || n == 3 || n == 6; n = len(run) % 8 {
-			run = run[:len(run)-1] // not a valid length
-		}
-		if b, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(run); err == nil {
+		if b, ok := append32(nil, run); ok {
 			all = append(append(all, b...), 0)
 		}
 	}
@@ -147,10 +137,10 @@ func number(word string, base int) []byte {
 		} else if len(word) > 2 && word[0] == '0' && word[1]|0x20 == 'x' {
 			word = word[2:]
 		}
-		if len(word)%2 != 0 {
-			return nil
+		if b, ok := appendHex(nil, word); ok {
+			return b
 		}
-		return hexDecode(word)
+		return nil
 	case 2:
 		return binary(word)
 	case 8:
@@ -184,54 +174,115 @@ func binary(word string) []byte {
 	return out
 }
 
-// The alphabets of base 85 that have no form in the standard library: that of
-// RFC 1924, which Python's b85encode writes, and that of ZeroMQ.
-const (
-	alphabetRFC1924 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
-	alphabetZ85     = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
-)
+// leastBits is how many bits apart are taken for a text.
+const leastBits = 64
 
-// base85 decodes long words, each as all three forms and from each of the five
-// places where it may start, since a name or sign may be before it.
-func base85(s string, found func([]byte)) {
-	for word := range strings.FieldsSeq(s) {
-		word = strings.Trim(word, "\"'`")
-		if len(word) < 15 {
+// bits reads digits of base 2 with at most one sign between two of them.
+func bits(s string) []byte {
+	var out []byte
+	bit := func(i int) bool { return i < len(s) && s[i]|1 == '1' }
+	for i := 0; i < len(s); i++ {
+		start, n := i, 0
+		for bit(i) {
+			n++
+			if i++; i < len(s) && strings.IndexByte(" ,_-", s[i]) >= 0 && bit(i+1) {
+				i++
+			}
+		}
+		if n < leastBits {
 			continue
 		}
-		for start := range 5 {
-			found(ascii85Bytes(word[start:]))
-			found(bytes85(word[start:], alphabetRFC1924))
-			found(bytes85(word[start:], alphabetZ85))
+		c, at := byte(0), 0
+		for _, digit := range []byte(s[start:i]) {
+			if digit|1 == '1' {
+				c = c<<1 | digit&1
+				if at++; at%8 == 0 {
+					out = append(out, c)
+				}
+			}
+		}
+		out = append(out, 0)
+	}
+	return out
+}
+
+// The lengths of words that may be base58, in bytes: the work grows with the square.
+const (
+	leastBase58 = 16
+	mostBase58  = 256
+)
+
+// base58 decodes the words of a text.
+func base58(s string, found func([]byte)) {
+	const digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return r >= utf8.RuneSelf || strings.IndexByte(digits, byte(r)) < 0 }) {
+		if len(word) < leastBase58 || len(word) > mostBase58 {
+			continue
+		}
+		n, base := new(big.Int), big.NewInt(int64(len(digits)))
+		for i := range len(word) {
+			n.Add(n.Mul(n, base), big.NewInt(int64(strings.IndexByte(digits, word[i]))))
+		}
+		found(n.Bytes())
+	}
+}
+
+// alphabets85 are the alphabets of base 85: that of Ascii85, that of RFC 1924, which
+// Python's b85encode writes, and that of ZeroMQ.
+var alphabets85 = [...]string{
+	"!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstu",
+	"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~",
+	"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#",
+}
+
+// digits85 are the values of the digits of each alphabet.
+var digits85 = func() (values [len(alphabets85)][256]byte) {
+	for i, alphabet := range alphabets85 {
+		for c := range 256 {
+			values[i][c] = byte(strings.IndexByte(alphabet, byte(c))) // noDigit for none
+		}
+	}
+	return values
+}()
+
+// least85 is the length of the shortest word of base 85.
+const least85 = 15
+
+// base85 decodes long words in each alphabet and from each of the five places where they may
+// start, since a name or sign may be before them, and finds what is printable.
+func base85(s string, found func([]byte)) {
+	for i := range digits85 {
+		digits := &digits85[i]
+		for start := 0; start < len(s); start++ {
+			end := start
+			for end < len(s) && digits[s[end]] != noDigit {
+				end++
+			}
+			if end-start >= least85 {
+				for shift := range 5 {
+					if text := printableRuns(bytes85(s[start+shift:end], digits)); text != "" {
+						found([]byte(text))
+					}
+				}
+			}
+			start = end
 		}
 	}
 }
 
-func ascii85Bytes(s string) []byte {
-	s = strings.TrimPrefix(s, "<~")
-	s, _, _ = strings.Cut(s, "~>")
-	out := make([]byte, 4*len(s))
-	n, _, _ := ascii85.Decode(out, []byte(s), true) // what comes before an error counts
-	return out[:n]
-}
-
-func bytes85(s, alphabet string) []byte {
-	out := make([]byte, 0, len(s))
-	var v uint64
+func bytes85(s string, digits *[256]byte) []byte {
+	out := make([]byte, 0, len(s)+4)
+	var v uint32
 	n := 0
 	for i := range len(s) {
-		d := strings.IndexByte(alphabet, s[i])
-		if d < 0 {
-			break
-		}
-		v = v*85 + uint64(d)
+		v = v*85 + uint32(digits[s[i]])
 		if n++; n == 5 {
 			out = append(out, byte(v>>24), byte(v>>16), byte(v>>8), byte(v))
 			v, n = 0, 0
 		}
 	}
 	if n > 1 {
-		for i := n; i < 5; i++ {
+		for range 5 - n {
 			v = v*85 + 84
 		}
 		out = append(out, []byte{byte(v >> 24), byte(v >> 16), byte(v >> 8)}[:n-1]...)

@@ -1,42 +1,120 @@
 package decode
 
 import (
+	"html"
 	"strings"
 	"unicode/utf8"
 )
 
-// unescape decodes the escapes of programming languages: \xHH, \uHHHH,
-// \u{H…}, \UHHHHHHHH and \NNN.
-func unescape(s string) string {
-	var b strings.Builder
-	kept := 0 // up to where s is in b
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' {
-			continue
-		}
-		r, n := escape(s[i:])
-		if n == 0 {
-			continue
-		}
-		b.WriteString(s[kept:i])
-		if r < utf8.RuneSelf || s[i+1] != 'x' {
-			b.WriteRune(r)
-		} else {
-			b.WriteByte(byte(r))
-		}
-		kept = i + n
-		i = kept - 1
-	}
-	if kept == 0 {
-		return s
-	}
-	b.WriteString(s[kept:])
-	return b.String()
+// Escapes are kinds of escapes: what stands for other characters within a text.
+type Escapes uint8
+
+const (
+	Percents    Escapes = 1 << iota // %41, of URLs
+	Backslashes                     // \x41, \u0041, \u{41}, \U00000041, \101, of programming languages
+	References                      // &#65;, &#x41;, &amp;, of HTML
+	Quoting                         // \", and the ends of lines that a backslash hides
+	Joints                          // what parts one string into pieces: AK""IA, "AK" + "IA"
+	Unseen                          // characters of no width
+)
+
+// firsts has the kinds of escapes that may begin with each byte.
+var firsts = [256]Escapes{
+	'%': Percents, '\\': Backslashes | Quoting, '&': References, '"': Joints, '\'': Joints,
+	0xc2: Unseen, 0xcd: Unseen, 0xd8: Unseen, 0xe1: Unseen, 0xe2: Unseen, 0xe3: Unseen, 0xef: Unseen, 0xf0: Unseen, 0xf3: Unseen,
 }
 
-// escape reads the escape that s starts with and its length in bytes, 0 if it
-// starts with none.
-func escape(s string) (r rune, n int) {
+// Unescape decodes the escapes of some kinds. It appends to at, if that is not nil, where
+// each byte of the result and its end come from. changed is false where there is nothing to
+// decode, and at stays as it is.
+func Unescape(s string, kinds Escapes, at *[]int) (text string, changed bool) {
+	var b []byte
+	kept := 0 // what is before it is in b
+	for i := 0; i < len(s); {
+		if firsts[s[i]]&kinds == 0 {
+			i++
+			continue
+		}
+		var few [8]byte
+		out, n := appendEscape(few[:0], s[i:], kinds)
+		if n == 0 {
+			i++
+			continue
+		}
+		if b == nil {
+			b = make([]byte, 0, len(s))
+		}
+		b = append(append(b, s[kept:i]...), out...)
+		if at != nil {
+			for from := kept; from < i; from++ {
+				*at = append(*at, from)
+			}
+			for range out {
+				*at = append(*at, i)
+			}
+		}
+		i += n
+		kept = i
+	}
+	if kept == 0 {
+		return s, false
+	}
+	if at != nil {
+		for from := kept; from <= len(s); from++ {
+			*at = append(*at, from)
+		}
+	}
+	return string(append(b, s[kept:]...)), true
+}
+
+// EscapeLength returns the length of the escape of some kinds that a text begins with, 0 if
+// it begins with none.
+func EscapeLength(s string, kinds Escapes) int {
+	if s == "" || firsts[s[0]]&kinds == 0 {
+		return 0
+	}
+	var few [8]byte
+	_, n := appendEscape(few[:0], s, kinds)
+	return n
+}
+
+// appendEscape appends what the escape stands for that s begins with, and returns the length
+// of the escape: 0 if s begins with none.
+func appendEscape(b []byte, s string, kinds Escapes) ([]byte, int) {
+	switch kinds &= firsts[s[0]]; s[0] {
+	case '%':
+		if c, n := digits(s, 1, 2, 16); n > 0 {
+			return append(b, byte(c)), n
+		}
+	case '\\':
+		if kinds&Backslashes != 0 {
+			if c, n := backslash(s); n > 0 && s[1] == 'x' {
+				return append(b, byte(c)), n
+			} else if n > 0 {
+				return utf8.AppendRune(b, c), n
+			}
+		}
+		if kinds&Quoting != 0 {
+			return quoted(b, s)
+		}
+	case '&':
+		if n := referenceLength(s); n > 0 {
+			if text := html.UnescapeString(s[:n]); text != s[:n] {
+				return append(b, text...), n
+			}
+		}
+	case '"', '\'':
+		return b, joint(s)
+	default:
+		if r, n := utf8.DecodeRuneInString(s); Invisible(r) {
+			return b, n
+		}
+	}
+	return b, 0
+}
+
+// backslash reads the escape of a programming language that s begins with, and its length.
+func backslash(s string) (r rune, n int) {
 	if len(s) < 3 {
 		return 0, 0
 	}
@@ -53,7 +131,7 @@ func escape(s string) (r rune, n int) {
 		return digits(s, 2, 4, 16)
 	case c == 'U':
 		return digits(s, 2, 8, 16)
-	case '0' <= c && c <= '3' && len(s) > 3:
+	case '0' <= c && c <= '3':
 		return digits(s, 1, 3, 8)
 	}
 	return 0, 0
@@ -77,6 +155,65 @@ func digits(s string, from, want int, base rune) (r rune, end int) {
 		return 0, 0
 	}
 	return r, end
+}
+
+// quoted reads a backslash before a character that stands for itself, or before the end of a
+// line.
+func quoted(b []byte, s string) ([]byte, int) {
+	switch rest := s[1:]; {
+	case strings.HasPrefix(rest, "\n"):
+		return b, 2
+	case strings.HasPrefix(rest, "\r\n"):
+		return b, 3
+	case rest != "" && (strings.IndexByte("\"'\\/=:-_", rest[0]) >= 0 || 'A' <= rest[0] && rest[0] <= 'Z'):
+		return append(b, rest[0]), 2 // escaped for no reason, or quoted within a quotation
+	}
+	return b, 0
+}
+
+// joint returns the length of what ends one piece of a string and begins the
+// next: "", ”, "'", " + ", '.'.
+func joint(s string) int {
+	i := 1
+	for i < len(s) && i < 8 && (s[i] == ' ' || s[i] == '+' || s[i] == '.' || s[i] == '\n') {
+		i++
+	}
+	if i < len(s) && (s[i] == '"' || s[i] == '\'') {
+		if gap := s[1:i]; gap == "" || strings.ContainsAny(gap, "+.\n") || gap == " " && s[0] == s[i] {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// referenceLength returns the length of "&name;" or "&#number;" at the start of a text, 0 if it starts
+// with none.
+func referenceLength(s string) int {
+	end := 1
+	for end < len(s) && end < 32 && (isNameByte(s[end]) || s[end] == '#') {
+		end++
+	}
+	if end > 2 && end < len(s) && s[end] == ';' {
+		return end + 1
+	}
+	return 0
+}
+
+// Percent decodes %XX once; other text stays as it is.
+func Percent(s string) string {
+	text, _ := Unescape(s, Percents, nil)
+	return text
+}
+
+// unhex returns the value of a hexadecimal digit, or -1.
+func unhex(c byte) int {
+	switch {
+	case '0' <= c && c <= '9':
+		return int(c - '0')
+	case 'a' <= c|0x20 && c|0x20 <= 'f':
+		return int(c|0x20-'a') + 10
+	}
+	return -1
 }
 
 // hexBytes returns the text in a list of at least four bytes such as
@@ -123,34 +260,4 @@ func hexBytes(s string) string {
 		return ""
 	}
 	return string(best)
-}
-
-// Percent decodes %XX once; other text stays as it is.
-func Percent(s string) string {
-	if strings.IndexByte(s, '%') < 0 {
-		return s
-	}
-	b := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		if s[i] == '%' && i+2 < len(s) {
-			if hi, lo := unhex(s[i+1]), unhex(s[i+2]); hi >= 0 && lo >= 0 {
-				b = append(b, byte(hi<<4|lo))
-				i += 2
-				continue
-			}
-		}
-		b = append(b, s[i])
-	}
-	return string(b)
-}
-
-// unhex returns the value of a hexadecimal digit, or -1.
-func unhex(c byte) int {
-	switch {
-	case '0' <= c && c <= '9':
-		return int(c - '0')
-	case 'a' <= c|0x20 && c|0x20 <= 'f':
-		return int(c|0x20-'a') + 10
-	}
-	return -1
 }

@@ -84,13 +84,8 @@ func (d *decoder) add(outer Layer, name, text string) {
 // bytes notes the texts in decoded bytes, which may be compressed or of two
 // bytes a character.
 func (d *decoder) bytes(outer Layer, name string, b []byte) {
-	if unzipped, by := decompress(b); by != "" {
-		d.over = d.over || len(unzipped) == maxLayerBytes
-		name, b = name+"+"+by, unzipped
-	}
-	if 4*bytes.Count(b, []byte{0}) >= len(b) {
-		b = bytes.ReplaceAll(b, []byte{0}, nil)
-	}
+	name, b, whole := unpacked(name, b)
+	d.over = d.over || !whole
 	d.add(outer, name, printableRuns(b))
 }
 
@@ -114,7 +109,7 @@ func (d *decoder) decode(l Layer) {
 		d.add(l, "rot13", strings.Map(rot13, s))
 	}
 	if turn == "reversed" || blind {
-		d.add(l, "reversed", reverse(s))
+		d.add(l, "reversed", Reverse(s))
 	}
 	for _, c := range codes {
 		c.read(s, func(b []byte) { d.bytes(l, c.name, b) })
@@ -125,34 +120,38 @@ func (d *decoder) decode(l Layer) {
 // any is returned as it is.
 type spelling struct {
 	name string
+	sure bool // text that holds it is meant so, for [Layers]
 	read func(string) string
 }
 
 var spellings = [...]spelling{
-	{"url", func(s string) string { return readableOr(s, Percent(s)) }},
-	{"escape", func(s string) string {
-		if strings.IndexByte(s, '\\') < 0 {
-			return s
-		}
-		return readableOr(s, unescape(s))
-	}},
-	{"html", func(s string) string {
-		if strings.IndexByte(s, '&') < 0 || !hasEntity(s) {
-			return s
-		}
-		return html.UnescapeString(s)
-	}},
-	{"quoted-printable", quotedPrintable},
-	{"symbols", symbols},
-	{"concatenation", concatenated},
-	{"printf", printed},
+	{"url", true, unescape(Percents)},
+	{"escape", true, unescape(Backslashes)},
+	{"html", true, references},
+	{"quoted-printable", false, quotedPrintable},
+	{"symbols", false, symbols},
+	{"concatenation", false, concatenated},
+	{"printf", false, printed},
 }
 
-func readableOr(s, decoded string) string {
-	if !readable(decoded) {
+// unescape returns what decodes escapes where that yields readable text.
+func unescape(kinds Escapes) func(string) string {
+	return func(s string) string {
+		if text, changed := Unescape(s, kinds, nil); changed && readable(text) {
+			return text
+		}
 		return s
 	}
-	return decoded
+}
+
+// references decodes the character references of HTML, also those without a semicolon if there is one with it.
+func references(s string) string {
+	for i := range len(s) {
+		if s[i] == '&' && referenceLength(s[i:]) > 0 {
+			return html.UnescapeString(s)
+		}
+	}
+	return s
 }
 
 // context is how many bytes around a change [changed] keeps, at least.

@@ -5,12 +5,8 @@ import (
 	"compress/bzip2"
 	"compress/gzip"
 	"compress/zlib"
-	"encoding/base32"
-	"encoding/base64"
-	"html"
 	"io"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -67,19 +63,12 @@ func Layers(s string) []Layer {
 // decodeOnce adds what one text decodes to, by every encoding.
 func decodeOnce(l Layer, add func(outer, name, text string)) {
 	runs(l.Text, func(name, text string) { add(l.Name, name, text) })
-	if strings.IndexByte(l.Text, '%') >= 0 {
-		if text := Percent(l.Text); text != l.Text && readable(text) {
-			add(l.Name, "url", text)
+	for _, t := range spellings {
+		if !t.sure {
+			continue
 		}
-	}
-	if strings.IndexByte(l.Text, '\\') >= 0 {
-		if text := unescape(l.Text); text != l.Text && readable(text) {
-			add(l.Name, "escape", text)
-		}
-	}
-	if i := strings.IndexByte(l.Text, '&'); i >= 0 && strings.IndexByte(l.Text[i:], ';') >= 0 && hasEntity(l.Text) {
-		if text := html.UnescapeString(l.Text); text != l.Text {
-			add(l.Name, "html", text)
+		if text := t.read(l.Text); text != l.Text {
+			add(l.Name, t.name, text)
 		}
 	}
 	if text := tagged(l.Text); text != "" {
@@ -89,69 +78,49 @@ func decodeOnce(l Layer, add func(outer, name, text string)) {
 	case "rot13":
 		add(l.Name, "rot13", strings.Map(rot13, l.Text))
 	case "reversed":
-		add(l.Name, "reversed", reverse(l.Text))
+		add(l.Name, "reversed", Reverse(l.Text))
 	}
 }
 
 // runs finds stretches of letters and digits that are base64, base32 or
 // hexadecimal, and gives what those of one kind decode to, line by line.
 func runs(s string, found func(name, text string)) {
-	var base, thirty, hexa []string
-	collect := func(run string) {
-		run = strings.TrimRight(run, "=")
-		if len(run) < minEncoded {
-			return
-		}
+	texts := map[string][]string{}
+	collect := func(run string) bool {
 		name, text := decodeRun(run)
 		switch name {
 		case "":
-		case "hex":
-			hexa = another(hexa, text)
-		case "base32":
-			thirty = another(thirty, text)
-		case "base64":
-			base = another(base, text)
+		case "hex", "base32", "base64":
+			// Two lines of base64 may be taken for one that was wrapped.
+			if all := texts[name]; len(all) == 0 || all[len(all)-1] != text {
+				texts[name] = append(all, text)
+			}
 		default:
 			found(name, text)
 		}
+		return name != ""
 	}
-	start := -1
 	if joined := unwrapped(s); joined != "" {
 		s = joined
 	}
-	for i := 0; i <= len(s); i++ {
-		if i < len(s) && encodedByte(s[i]) {
-			if start < 0 {
-				start = i
+	for start, end := range Runs(s, minEncoded) {
+		if run := s[start:end]; !collect(run) && strings.IndexByte(run, '\n') >= 0 {
+			for line := range strings.FieldsSeq(run) {
+				if len(line) >= minEncoded {
+					collect(line)
+				}
 			}
-			continue
-		}
-		if start >= 0 {
-			collect(s[start:i])
-			start = -1
 		}
 	}
 	if text := hexBytes(s); text != "" {
-		hexa = append(hexa, text)
+		texts["hex"] = append(texts["hex"], text)
 	}
-	for _, kind := range []struct {
-		name  string
-		texts []string
-	}{{"base64", base}, {"base32", thirty}, {"hex", hexa}} {
-		if len(kind.texts) > 0 {
-			found(kind.name, strings.Join(kind.texts, "\n"))
+	for _, name := range [...]string{"base64", "base32", "hex"} {
+		if len(texts[name]) > 0 {
+			found(name, strings.Join(texts[name], "\n"))
 		}
 	}
 }
-
-func encodedByte(c byte) bool { return encodedBytes[c] }
-
-var encodedBytes = func() (set [256]bool) {
-	for c := range byte(128) {
-		set[c] = '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c == '+' || c == '/' || c == '-' || c == '_'
-	}
-	return set
-}()
 
 // unwrapped joins the lines of text that is one encoded run over several lines.
 func unwrapped(s string) string {
@@ -160,73 +129,33 @@ func unwrapped(s string) string {
 		return ""
 	}
 	for i := 0; i < len(t); i++ {
-		if !encodedByte(t[i]) && strings.IndexByte("\r\n=", t[i]) < 0 {
+		if !encodedBytes[t[i]] && strings.IndexByte("\r\n=", t[i]) < 0 {
 			return ""
 		}
 	}
 	return strings.NewReplacer("\n", "", "\r", "", "=", "").Replace(t)
 }
 
-// another adds a text that is not the last one again: two lines of base64 are taken
-// for one that was wrapped.
-func another(texts []string, text string) []string {
-	if n := len(texts); n > 0 && texts[n-1] == text {
-		return texts
-	}
-	return append(texts, text)
-}
-
 // decodeRun decodes a run without padding. name is "" if it is not encoded text.
 func decodeRun(run string) (name, text string) {
-	if h := strings.TrimPrefix(run, "0x"); len(h)%2 == 0 {
-		if b := hexDecode(h); b != nil {
-			if name, text := unpack("hex", b); name != "" {
-				return name, text
-			}
+	var few [256]byte
+	if b, ok := appendHex(few[:0], run); ok {
+		if name, text := unpack("hex", b); name != "" {
+			return name, text
 		}
 	}
-	if strings.IndexFunc(run, func(r rune) bool { return !('A' <= r && r <= 'Z' || '2' <= r && r <= '7') }) < 0 {
-		if b, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(run); err == nil {
-			if name, text := unpack("base32", b); name != "" {
-				return name, text
-			}
+	if b, ok := append32(few[:0], run); ok {
+		if name, text := unpack("base32", b); name != "" {
+			return name, text
 		}
 	}
-	encoding := base64.RawStdEncoding
-	if strings.ContainsAny(run, "-_") {
-		encoding = base64.RawURLEncoding
-	}
-	if len(run)%4 == 1 {
-		run = run[:len(run)-1]
-	}
-	var buf [256]byte
-	b := buf[:]
-	if n := encoding.DecodedLen(len(run)); n > len(b) {
-		b = make([]byte, n)
-	}
-	n, err := encoding.Decode(b, []byte(run))
-	if err != nil {
-		return "", ""
-	}
-	return unpack("base64", b[:n])
-}
-
-func hexDecode(s string) []byte {
-	b := make([]byte, 0, len(s)/2)
-	for i := 0; i+1 < len(s); i += 2 {
-		hi, lo := unhex(s[i]), unhex(s[i+1])
-		if hi < 0 || lo < 0 {
-			return nil
-		}
-		b = append(b, byte(hi<<4|lo))
-	}
-	return b
+	return unpack("base64", append64(few[:0], run))
 }
 
 // unpack returns the text in decoded bytes: UTF-8, UTF-16 as PowerShell takes
 // it, or either of them compressed. name is "" if they do not contain text.
 func unpack(encoding string, b []byte) (name, text string) {
-	if unzipped, by := decompress(b); by != "" {
+	if unzipped, by, _ := decompress(b); by != "" {
 		encoding, b = encoding+"+"+by, unzipped
 	}
 	if readable(string(b)) && sensible(b) {
@@ -238,30 +167,42 @@ func unpack(encoding string, b []byte) (name, text string) {
 	return "", ""
 }
 
-// decompress returns the contents of gzip, zlib or bzip2 data, at most 64 KiB.
-func decompress(b []byte) (out []byte, by string) {
-	var r io.Reader
-	var err error
+// compression returns the name of the form in which bytes are compressed, "" for none.
+func compression(b []byte) string {
 	switch {
 	case bytes.HasPrefix(b, []byte("\x1f\x8b")):
-		by = "gzip"
-		r, err = gzip.NewReader(strings.NewReader(string(b)))
+		return "gzip"
 	case len(b) > 2 && b[0] == 0x78 && (int(b[0])<<8|int(b[1]))%31 == 0:
-		by = "zlib"
-		r, err = zlib.NewReader(strings.NewReader(string(b)))
+		return "zlib"
 	case bytes.HasPrefix(b, []byte("BZh")):
-		by, r = "bzip2", bzip2.NewReader(strings.NewReader(string(b)))
-	default:
-		return nil, ""
+		return "bzip2"
 	}
-	if err != nil {
-		return nil, ""
+	return ""
+}
+
+// decompress returns the contents of compressed data, at most 64 KiB, and what it was
+// compressed by: "" if it was not. What comes before an error counts.
+func decompress(b []byte) (out []byte, by string, err error) {
+	by = compression(b)
+	if by == "" {
+		return nil, "", nil
 	}
-	out, err = io.ReadAll(io.LimitReader(r, maxLayerBytes))
+	var r io.Reader
+	switch data := strings.NewReader(string(b)); by {
+	case "gzip":
+		r, err = gzip.NewReader(data)
+	case "zlib":
+		r, err = zlib.NewReader(data)
+	case "bzip2":
+		r = bzip2.NewReader(data)
+	}
+	if err == nil {
+		out, err = io.ReadAll(io.LimitReader(r, maxLayerBytes))
+	}
 	if err != nil && len(out) == 0 {
-		return nil, ""
+		return nil, "", nil
 	}
-	return out, by
+	return out, by, err
 }
 
 func utf16Text(b []byte) string {
@@ -277,11 +218,7 @@ func utf16Text(b []byte) string {
 	if 4*zeros <= len(b) {
 		return ""
 	}
-	units := make([]uint16, len(b)/2)
-	for i := range units {
-		units[i] = uint16(b[2*i]) | uint16(b[2*i+1])<<8
-	}
-	if text := string(utf16.Decode(units)); readable(text) {
+	if text := UTF16(string(b)); readable(text) {
 		return text
 	}
 	return ""
@@ -312,24 +249,6 @@ func sensible(b []byte) bool {
 		}
 	}
 	return 4*plain >= 3*len(b) && (len(b) >= 12 || bytes.ContainsAny(b, " /"))
-}
-
-// hasEntity reports whether text holds "&name;" or "&#number;".
-func hasEntity(s string) bool {
-	for {
-		i := strings.IndexByte(s, '&')
-		if i < 0 {
-			return false
-		}
-		s = s[i+1:]
-		end := 0
-		for end < len(s) && end < 32 && (isNameByte(s[end]) || s[end] == '#') {
-			end++
-		}
-		if end > 1 && end < len(s) && s[end] == ';' {
-			return true
-		}
-	}
 }
 
 // tagged returns the text that tag characters spell, which models read and

@@ -136,7 +136,7 @@ func arguments(s string) (args []string, rest string) {
 // formatted fills a format with its arguments, again and again until all are
 // used, as the command does. Every verb is treated as a string.
 func formatted(format string, args []string) string {
-	format = unescape(strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(format))
+	format, _ = Unescape(strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(format), Backslashes, nil)
 	var b strings.Builder
 	for {
 		left := len(args)
@@ -150,7 +150,8 @@ func formatted(format string, args []string) string {
 			if i < len(format) && format[i] == '%' {
 				b.WriteByte('%')
 			} else if len(args) > 0 {
-				b.WriteString(unescape(args[0]))
+				text, _ := Unescape(args[0], Backslashes, nil)
+				b.WriteString(text)
 				args = args[1:]
 			}
 		}

@@ -83,7 +83,8 @@ func rot13(r rune) rune {
 	return r
 }
 
-func reverse(s string) string {
+// Reverse returns a text backwards.
+func Reverse(s string) string {
 	if IsASCII(s) {
 		b := []byte(s)
 		slices.Reverse(b)
@@ -124,7 +125,7 @@ func Turned(s string) (rotated, backwards string) {
 	for i, c := range b {
 		b[i] = rotated13[c]
 	}
-	return string(b), reverse(s)
+	return string(b), Reverse(s)
 }
 
 var rotated13 = func() (to [256]byte) {

@@ -3,6 +3,8 @@ package redact
 import (
 	"slices"
 	"strings"
+
+	"github.com/shieldcli/shield/internal/decode"
 )
 
 // The bounds of what is learned.
@@ -30,7 +32,7 @@ func (r *Redactor) Learn(v any, keep int) (any, *Redactor) {
 		// An account that ends in "%", or an escape in the secret, reads otherwise
 		// where escapes are decoded.
 		for _, s := range [...]string{secret, "%" + secret} {
-			if text := unescape(s, "", nil); text != "" {
+			if text, changed := decode.Unescape(s, escapes, nil); changed {
 				found = append(found, text)
 			}
 		}

@@ -1,6 +1,9 @@
 package redact
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
@@ -213,6 +216,9 @@ func TestForms(t *testing.T) {
 		"soft hyphen":          key[:5] + "\u00ad" + key[5:],
 		"base64":               "echo " + b64([]byte("key is "+key)) + " | base64 -d",
 		"base64 url":           base64.RawURLEncoding.EncodeToString([]byte("key??>>" + key)),
+		"base64 of two bytes":  b64([]byte(strings.Join(strings.Split(key, ""), "\x00") + "\x00")),
+		"base64 of gzip":       b64(zipped(t, key)),
+		"base32":               base32.StdEncoding.EncodeToString([]byte(key)),
 		"base64 glued":         "https://x.test/p/" + b64([]byte("k="+key)),
 		"base64 twice":         b64([]byte(b64([]byte("id " + key)))),
 		"base64 in lines":      wrap76(b64([]byte(strings.Repeat("some text before it ", 8) + key))),
@@ -225,6 +231,19 @@ func TestForms(t *testing.T) {
 			t.Errorf("%s: %q became %q", name, s, got)
 		}
 	}
+}
+
+func zipped(t *testing.T, s string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write([]byte(s)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 func TestKnown(t *testing.T) {

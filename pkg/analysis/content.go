@@ -1,11 +1,11 @@
 package analysis
 
 import (
-	"encoding/base64"
 	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/internal/canonjson"
+	"github.com/shieldcli/shield/internal/decode"
 	"github.com/shieldcli/shield/internal/patch"
 	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/action"
@@ -43,8 +43,8 @@ func (c *Case) readable(text string) []string {
 	texts := []string{text}
 	for _, v := range c.Action.Payload {
 		if encoding, ok := v.(string); ok && strings.EqualFold(encoding, "base64") {
-			if data, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text)); err == nil {
-				texts = append(texts, string(data))
+			if data, ok := decode.Base64(text); ok {
+				texts = append(texts, data)
 			}
 			break
 		}

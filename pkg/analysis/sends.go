@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/apicall"
 	"github.com/shieldcli/shield/internal/canonjson"
+	"github.com/shieldcli/shield/internal/decode"
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/effect"
 )
@@ -78,9 +78,7 @@ func (c *Case) told() {
 			continue
 		}
 		query = withoutSignature(query)
-		if plain, err := url.QueryUnescape(query); err == nil {
-			query = plain
-		}
+		query = strings.ReplaceAll(decode.Percent(query), "+", " ")
 		if (*redact.Redactor)(nil).String(query) != query {
 			c.handOn(effect.Effect{Host: e.Host, From: e.From}, "the query of a URL")
 		}

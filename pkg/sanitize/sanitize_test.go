@@ -1,6 +1,7 @@
 package sanitize
 
 import (
+	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
@@ -44,6 +45,14 @@ func escapes(s string) string {
 	var b strings.Builder
 	for _, c := range s {
 		fmt.Fprintf(&b, `\u%04x`, c)
+	}
+	return b.String()
+}
+
+func octal(s string) string {
+	var b strings.Builder
+	for _, c := range []byte(s) {
+		fmt.Fprintf(&b, `\%03o`, c)
 	}
 	return b.String()
 }
@@ -124,7 +133,10 @@ var cases = []struct {
 	{"base64 for addresses", "see " + base64.RawURLEncoding.EncodeToString([]byte(order+"???>>>")), "encoded", "see "},
 	{"base64 of base64", base64.StdEncoding.EncodeToString([]byte("x " + base64.StdEncoding.EncodeToString([]byte(order)))), "encoded", ""},
 	{"base64 with a broken byte", base64.StdEncoding.EncodeToString([]byte("\xff" + order)), "encoded", ""},
+	{"base64 behind other letters", "xy" + base64.RawStdEncoding.EncodeToString([]byte(order)), "encoded", ""},
+	{"base32", base32.StdEncoding.EncodeToString([]byte(order)), "encoded", ""},
 	{"hex", hex.EncodeToString([]byte(order)), "encoded", ""},
+	{"octal", octal(order), "encoded", ""},
 	{"percent", percent(order), "encoded", ""},
 	{"percent where needed", url.PathEscape(order), "encoded", ""},
 	{"references", references(order), "encoded", ""},

@@ -3,15 +3,14 @@ package shell
 import (
 	"bytes"
 	"strings"
-	"unicode/utf16"
 
+	"github.com/shieldcli/shield/internal/decode"
 	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/dialect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 	"github.com/shieldcli/shield/pkg/shell/internal/cmdexe"
-	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 	"github.com/shieldcli/shield/pkg/shell/internal/pwsh"
 	"github.com/shieldcli/shield/pkg/shell/internal/recipe"
 	"github.com/shieldcli/shield/pkg/shell/internal/script"
@@ -179,15 +178,11 @@ func (s *state) fixedAt(at effect.Span, walk func() abstract.Value) abstract.Val
 
 // decodeCommand decodes the operand of -EncodedCommand: UTF-16 in base64.
 func decodeCommand(text string) (string, bool) {
-	raw, ok := plain.Decode64(text)
+	raw, ok := decode.Base64(text)
 	if !ok || len(raw) < 2 {
 		return "", false
 	}
-	units := make([]uint16, 0, len(raw)/2)
-	for i := 0; i+1 < len(raw); i += 2 {
-		units = append(units, uint16(raw[i])|uint16(raw[i+1])<<8)
-	}
-	return string(utf16.Decode(units)), true
+	return decode.UTF16(raw), true
 }
 
 // scriptLanguage tells a script's language by its first line, else its name.

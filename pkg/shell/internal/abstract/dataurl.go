@@ -3,7 +3,7 @@ package abstract
 import (
 	"strings"
 
-	"github.com/shieldcli/shield/pkg/shell/internal/plain"
+	"github.com/shieldcli/shield/internal/decode"
 )
 
 // DataURL returns what the data: URL holds that a value is; false if it is none. What is no clean
@@ -17,9 +17,9 @@ func (v Value) DataURL() (Value, bool) {
 	if v.IsPattern {
 		return v, true
 	}
-	v.Text = plain.Percent(text)
+	v.Text = decode.Percent(text)
 	if i := strings.LastIndexByte(kind, ';'); i >= 0 && strings.EqualFold(strings.TrimSpace(kind[i+1:]), "base64") {
-		raw, clean := plain.Decode64(v.Text)
+		raw, clean := decode.Base64(v.Text)
 		v.Text, v.Taint = raw, v.Taint|Decoded
 		if !clean {
 			from := v.From

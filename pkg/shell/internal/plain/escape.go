@@ -112,17 +112,3 @@ func IsURL(text string) bool {
 	scheme, _, ok := strings.Cut(strings.TrimLeft(text, " \t\r\n"), "://")
 	return ok && (strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "ftp"))
 }
-
-// Percent resolves the escapes of a URL, and leaves what is none.
-func Percent(text string) string {
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] == '%' && i+2 < len(text) && digit(text[i+1]) < 16 && digit(text[i+2]) < 16 {
-			b.WriteByte(byte(digit(text[i+1])<<4 | digit(text[i+2])))
-			i += 2
-		} else {
-			b.WriteByte(text[i])
-		}
-	}
-	return b.String()
-}

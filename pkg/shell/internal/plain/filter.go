@@ -3,15 +3,12 @@
 package plain
 
 import (
-	"bytes"
-	"compress/gzip"
-	"encoding/base32"
 	"encoding/base64"
-	"encoding/hex"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/shieldcli/shield/internal/decode"
 )
 
 // maxText bounds what a filter may write, in bytes.
@@ -29,7 +26,7 @@ func Filter(base string, flags []string, operands []string, text string) (string
 		lines := strings.SplitAfter(text, "\n")
 		for i, l := range lines {
 			body, nl := strings.CutSuffix(l, "\n")
-			lines[i] = Reverse(body)
+			lines[i] = decode.Reverse(body)
 			if nl {
 				lines[i] += "\n"
 			}
@@ -48,71 +45,33 @@ func Filter(base string, flags []string, operands []string, text string) (string
 		return sedFold(flags, operands, text)
 	case "base64", "gbase64":
 		if has("-d", "-D", "--decode", "-di", "-id") || slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix("--decode", f) && len(f) > 3 }) {
-			return Decode64(text)
+			return decode.Base64(text)
 		}
 		if len(flags) == 0 || has("-w0", "-w") {
 			return base64.StdEncoding.EncodeToString([]byte(text)) + "\n", true
 		}
 	case "base32":
 		if has("-d", "-D", "--decode") {
-			out, err := base32.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
-			return string(out), err == nil
+			return decode.Base32(text)
 		}
 	case "xxd":
 		if slices.ContainsFunc(flags, func(f string) bool { return strings.Contains(f, "r") }) &&
 			slices.ContainsFunc(flags, func(f string) bool { return strings.Contains(f, "p") }) {
-			out, err := hex.DecodeString(strings.Join(strings.Fields(text), ""))
-			return string(out), err == nil
+			return decode.Hex(strings.Join(strings.Fields(text), ""))
 		}
 	case "openssl":
 		if len(operands) > 0 && (operands[0] == "base64" || operands[0] == "enc") && has("-d") && (operands[0] == "base64" || has("-base64", "-a")) &&
 			!slices.ContainsFunc(flags, func(f string) bool { return !slices.Contains([]string{"-d", "-base64", "-a", "-A"}, f) }) {
-			return Decode64(text)
+			return decode.Base64(text)
 		}
 	case "gunzip", "zcat", "gzip":
 		if base != "gzip" || slices.ContainsFunc(flags, func(f string) bool { return strings.Contains(f, "d") }) {
-			return gunzip(text)
+			return decode.Gunzip(text)
 		}
 	case "head", "tail", "cut", "sort", "uniq", "fold", "nl", "paste":
 		return lineFilter(base, flags, operands, text)
 	}
 	return "", false
-}
-
-func Reverse(s string) string {
-	r := []rune(s)
-	slices.Reverse(r)
-	return string(r)
-}
-
-// Decode64 decodes base64 in either alphabet, with blanks in it and with or
-// without its padding. Programs differ in what they make of text behind the
-// padding, so that it is not decoded.
-func Decode64(text string) (string, bool) {
-	clean := strings.Map(func(r rune) rune {
-		if r == '\n' || r == ' ' || r == '\r' {
-			return -1
-		}
-		return r
-	}, text)
-	clean = strings.TrimRight(clean, "=")
-	if out, err := base64.RawStdEncoding.DecodeString(clean); err == nil {
-		return string(out), true
-	}
-	out, err := base64.RawURLEncoding.DecodeString(clean)
-	return string(out), err == nil
-}
-
-func gunzip(text string) (string, bool) {
-	z, err := gzip.NewReader(strings.NewReader(text))
-	if err != nil {
-		return "", false
-	}
-	var b bytes.Buffer
-	if _, err := io.Copy(&b, io.LimitReader(z, maxText+1)); err != nil || b.Len() > maxText {
-		return "", false
-	}
-	return b.String(), true
 }
 
 // lineFilter folds filters of lines where they take all or the first of them.

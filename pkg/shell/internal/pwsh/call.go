@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/decode"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
@@ -244,13 +245,13 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 	}
 	switch method {
 	case "frombase64string":
-		if text, ok := plain.Decode64(one.Text); ok && one.Known() {
+		if text, ok := decode.Base64(one.Text); ok && one.Known() {
 			return abstract.Value{Text: text, Taint: one.Taint | abstract.Decoded, From: p.at}
 		}
 		result.Taint |= abstract.Decoded
 	case "getstring":
 		if one.Known() && strings.Contains(name, "unicode") {
-			one.Text = utf16Text(one.Text)
+			one.Text = decode.UTF16(one.Text)
 		}
 		one.Taint |= result.Taint
 		return one
@@ -337,14 +338,6 @@ func outside(v abstract.Value) bool {
 }
 
 // utf16Text reads bytes as little-endian UTF-16, without surrogates.
-func utf16Text(bytes string) string {
-	var b strings.Builder
-	for i := 0; i+1 < len(bytes); i += 2 {
-		b.WriteRune(rune(bytes[i]) | rune(bytes[i+1])<<8)
-	}
-	return b.String()
-}
-
 // transfer does what the methods that move data do; ok is false for all others.
 func (p *pwsh) transfer(method, name string, result abstract.Value, args []abstract.Value) (out abstract.Value, ok bool) {
 	arg := func(i int) abstract.Value {

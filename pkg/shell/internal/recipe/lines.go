@@ -2,12 +2,12 @@ package recipe
 
 import (
 	"encoding/json"
-	"html"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/decode"
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
@@ -167,7 +167,8 @@ func plistSteps(text string) []Step {
 	for _, m := range plistForm().FindAllStringSubmatch(text, -1) {
 		var words []string
 		for _, w := range stringForm().FindAllStringSubmatch(m[1], -1) {
-			words = append(words, html.UnescapeString(w[1]))
+			word, _ := decode.Unescape(w[1], decode.References, nil)
+			words = append(words, word)
 		}
 		if len(words) > 0 {
 			out = append(out, shellSteps(quote(words))...)

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/decode"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
 func (p *script) peek(text string) bool {
@@ -475,7 +475,7 @@ func (p *script) subscript(o operand, closing string) operand {
 	raw := p.tokens[start:min(p.i, len(p.tokens))]
 	p.i++
 	if len(raw) >= 3 && raw[len(raw)-1].text == "1" && raw[len(raw)-2].text == "-" && o.Known() && o.name == "" { // s[::-1]
-		o.Text = plain.Reverse(o.Text)
+		o.Text = decode.Reverse(o.Text)
 		o.Taint |= abstract.Decoded
 		return o
 	}

@@ -2,10 +2,10 @@ package script
 
 import (
 	"encoding/base64"
-	"encoding/hex"
 	"strconv"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/decode"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
@@ -99,26 +99,25 @@ func (p *script) decoder(last, full string, args []operand, known bool) (out ope
 		if !known {
 			return to("", false)
 		}
-		return to(plain.Decode64(one.Text))
+		return to(decode.Base64(one.Text))
 	case "fromhex", "unhexlify", "hex2bin", "a2b_hex":
-		out, err := hex.DecodeString(strings.Join(strings.Fields(one.Text), ""))
-		return to(string(out), known && err == nil)
+		text, ok := decode.Hex(strings.Join(strings.Fields(one.Text), ""))
+		return to(text, known && ok)
 	case "decompress", "gzinflate", "gzuncompress", "gzdecode", "inflateSync", "gunzipSync", "b32decode", "b85decode", "str_rot13", "convert_uudecode":
 		return to("", false)
 	case "from":
 		if strings.HasSuffix(full, "Buffer.from") && known && len(args) > 1 {
 			switch args[1].Text {
 			case "base64":
-				return to(plain.Decode64(one.Text))
+				return to(decode.Base64(one.Text))
 			case "hex":
-				out, err := hex.DecodeString(one.Text)
-				return to(string(out), err == nil)
+				return to(decode.Hex(one.Text))
 			}
 		}
 	case "pack":
 		if len(args) > 1 && strings.HasPrefix(one.Text, "H") && args[1].Known() {
-			out, err := hex.DecodeString(args[1].Text)
-			return operand{Value: abstract.Value{Text: string(out), Taint: abstract.Decoded}}, err == nil, true
+			text, ok := decode.Hex(args[1].Text)
+			return operand{Value: abstract.Value{Text: text, Taint: abstract.Decoded}}, ok, true
 		}
 	}
 	return operand{}, false, false
@@ -198,7 +197,7 @@ func (p *script) method(name string, recv operand, args []operand) (operand, boo
 		}
 	case "reverse", "reversed":
 		if known {
-			return keep(plain.Reverse(recv.Text))
+			return keep(decode.Reverse(recv.Text))
 		}
 		out := operand{isList: true}
 		for i := len(recv.list) - 1; i >= 0; i-- {
@@ -213,13 +212,13 @@ func (p *script) method(name string, recv operand, args []operand) (operand, boo
 		return operand{Value: v}, true
 	case "unpack1", "unpack":
 		if known && len(args) > 0 && args[0].Text == "m" {
-			text, ok := plain.Decode64(recv.Text)
+			text, ok := decode.Base64(recv.Text)
 			return operand{Value: abstract.Value{Text: text, Taint: abstract.Decoded}}, ok
 		}
 	case "pack":
 		if n := len(recv.list); n > 0 && len(args) > 0 && strings.HasPrefix(args[0].Text, "H") {
-			out, err := hex.DecodeString(recv.list[0].Text)
-			return operand{Value: abstract.Value{Text: string(out), Taint: abstract.Decoded}}, err == nil
+			text, ok := decode.Hex(recv.list[0].Text)
+			return operand{Value: abstract.Value{Text: text, Taint: abstract.Decoded}}, ok
 		}
 	}
 	return operand{}, false
@@ -246,10 +245,9 @@ func (p *script) codec(recv operand, codec string) (operand, bool) {
 	ok := recv.Known()
 	switch codec {
 	case "base64":
-		text, ok = plain.Decode64(recv.Text)
+		text, ok = decode.Base64(recv.Text)
 	case "hex":
-		out, err := hex.DecodeString(recv.Text)
-		text, ok = string(out), err == nil
+		text, ok = decode.Hex(recv.Text)
 	default:
 		text, _ = plain.Translate(nil, []string{"A-Za-z", "N-ZA-Mn-za-m"}, recv.Text)
 	}

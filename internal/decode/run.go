@@ -1,0 +1,237 @@
+package decode
+
+import (
+	"bytes"
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/hex"
+	"iter"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Base64 decodes a whole text in either alphabet, with blanks in it and with or
+// without its padding. Programs differ in what they make of text behind the
+// padding, so that it is not decoded.
+func Base64(text string) (decoded string, ok bool) {
+	clean := strings.Map(func(r rune) rune {
+		if r == '\n' || r == ' ' || r == '\r' {
+			return -1
+		}
+		return r
+	}, text)
+	clean = strings.TrimRight(clean, "=")
+	if out, err := base64.RawStdEncoding.DecodeString(clean); err == nil {
+		return string(out), true
+	}
+	out, err := base64.RawURLEncoding.DecodeString(clean)
+	return string(out), err == nil
+}
+
+// Base32 decodes a whole text, with blanks in it.
+func Base32(text string) (decoded string, ok bool) {
+	out, err := base32.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+	return string(out), err == nil
+}
+
+// Hex decodes a whole text.
+func Hex(text string) (decoded string, ok bool) {
+	out, err := hex.DecodeString(text)
+	return string(out), err == nil
+}
+
+// Gunzip decompresses a whole text of less than 64 KiB.
+func Gunzip(text string) (plain string, ok bool) {
+	out, by, err := decompress([]byte(text))
+	return string(out), by == "gzip" && err == nil && len(out) < maxLayerBytes
+}
+
+// UTF16 decodes bytes of little-endian UTF-16.
+func UTF16(raw string) string {
+	units := make([]uint16, len(raw)/2)
+	for i := range units {
+		units[i] = uint16(raw[2*i]) | uint16(raw[2*i+1])<<8
+	}
+	return string(utf16.Decode(units))
+}
+
+// Runs yields where the stretches of text are, of least bytes and more, that may be one
+// piece of base64 without its padding; it may be broken into lines of 60 bytes and more, as encoders do.
+func Runs(s string, least int) iter.Seq2[int, int] {
+	return func(yield func(start, end int) bool) {
+		for i := 0; i < len(s); i++ {
+			start, line, end := i, 0, i
+			for ; i < len(s); i++ {
+				if encodedBytes[s[i]] {
+					line++
+					end = i + 1
+				} else if (s[i] == '\n' || s[i] == '\r') && line >= 60 || s[i] == '\n' && i > start && s[i-1] == '\r' {
+					line = 0
+				} else {
+					break
+				}
+			}
+			if end-start >= least && !yield(start, end) {
+				return
+			}
+		}
+	}
+}
+
+// encodedBytes are the characters of base64, in both alphabets, and of hexadecimal.
+var encodedBytes = func() (set [256]bool) {
+	for c := range byte(128) {
+		set[c] = isAlnum(c) || c == '+' || c == '/' || c == '-' || c == '_'
+	}
+	return set
+}()
+
+// values64 are the values of the digits of base64 in both alphabets.
+var values64 = func() (values [256]byte) {
+	for i := range values {
+		values[i] = noDigit
+	}
+	for i, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/") {
+		values[c] = byte(i)
+	}
+	values['-'], values['_'] = 62, 63
+	return values
+}()
+
+const noDigit = 0xff
+
+// append64 appends what a run of base64 decodes to, whatever else is in it.
+func append64(dst []byte, run string) []byte {
+	var bits uint
+	n := 0
+	for i := range len(run) {
+		v := values64[run[i]]
+		if v == noDigit {
+			continue
+		}
+		bits = bits<<6 | uint(v)
+		if n += 6; n >= 8 {
+			n -= 8
+			dst = append(dst, byte(bits>>n))
+		}
+	}
+	return dst
+}
+
+// appendHex appends what a run of hexadecimal decodes to; ok is false if it is none.
+func appendHex(dst []byte, run string) (out []byte, ok bool) {
+	half := -1
+	for _, c := range []byte(strings.TrimPrefix(run, "0x")) {
+		v := unhex(c)
+		switch {
+		case c == '\n' || c == '\r':
+		case v < 0:
+			return nil, false
+		case half < 0:
+			half = v
+		default:
+			dst = append(dst, byte(half<<4|v))
+			half = -1
+		}
+	}
+	return dst, half < 0
+}
+
+// append32 appends what a run of base32 in capitals decodes to; ok is false if it is none.
+func append32(dst []byte, run string) (out []byte, ok bool) {
+	var bits uint
+	n := 0
+	for i := range len(run) {
+		c := run[i]
+		switch {
+		case 'A' <= c && c <= 'Z':
+			c -= 'A'
+		case '2' <= c && c <= '7':
+			c -= '2' - 26
+		case c == '\n' || c == '\r':
+			continue
+		default:
+			return nil, false
+		}
+		bits = bits<<5 | uint(c)
+		if n += 5; n >= 8 {
+			n -= 8
+			dst = append(dst, byte(bits>>n))
+		}
+	}
+	return dst, true
+}
+
+// maxShifts is how many characters before a run may look like a part of it: the groups
+// of base64 have four.
+const maxShifts = 4
+
+// Run calls found with what a run of [Runs] decodes to by each encoding that it may be in,
+// until found returns true, and reports whether it did. What is mostly noise is left out.
+// The text may have bytes in it that are no characters.
+func Run(run string, found func(name, text string) bool) bool {
+	var few [512]byte
+	is := func(name string, b []byte) bool {
+		if name, b, _ = unpacked(name, b); noise(b) {
+			return false
+		}
+		return found(name, string(b))
+	}
+	if b, ok := appendHex(few[:0], run); ok && is("hex", b) {
+		return true
+	}
+	if b, ok := append32(few[:0], run); ok && is("base32", b) {
+		return true
+	}
+	for shift := range min(maxShifts, len(run)) {
+		part := run[shift:]
+		head := append64(few[:0], part[:min(len(part), 64)])
+		if compression(head) == "" && noise(withoutZeros(head)) {
+			continue
+		}
+		if is("base64", append64(few[:0], part)) {
+			return true
+		}
+	}
+	return false
+}
+
+// unpacked returns the text in decoded bytes, which may be compressed or of two bytes a
+// character, and its name; whole is false where there is more.
+func unpacked(name string, b []byte) (string, []byte, bool) {
+	whole := true
+	if unzipped, by, _ := decompress(b); by != "" {
+		name, b, whole = name+"+"+by, unzipped, len(unzipped) < maxLayerBytes
+	}
+	return name, withoutZeros(b), whole
+}
+
+// withoutZeros returns bytes without those of zero, if they are so many that the
+// characters may have two bytes.
+func withoutZeros(b []byte) []byte {
+	if 4*bytes.Count(b, []byte{0}) >= len(b) {
+		return bytes.ReplaceAll(b, []byte{0}, nil)
+	}
+	return b
+}
+
+// noise reports whether more than a quarter of some bytes is not text.
+func noise(b []byte) bool {
+	odd := 0
+	for i := 0; i < len(b); {
+		if c := b[i]; c < utf8.RuneSelf {
+			if c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == 0x7f {
+				odd++
+			}
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError {
+			odd++
+		}
+		i += n
+	}
+	return len(b) == 0 || odd*4 > len(b)
+}
