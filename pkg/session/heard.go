@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/shieldcli/shield/pkg/grounding"
@@ -97,32 +98,51 @@ func (s *Store) Heard(ctx context.Context, loaded *Session, in Heard, texts []st
 	}, s.wants(loaded.key, loaded.lineage.Parent)...)
 }
 
-// HasHeard returns the first text that anybody may have written and that had one of some
-// names. more reports that so many names came in that it is not known of others.
-func (s *Store) HasHeard(ctx context.Context, loaded *Session, names []string) (first *Heard, more bool, err error) {
+// HasHeard returns, for each of some lists of names, the first text that anybody may have written and that had one
+// of them; nil if none had. more is set if such texts have had more names than are remembered.
+func (s *Store) HasHeard(ctx context.Context, loaded *Session, lists ...[]string) (first []*Heard, more bool, err error) {
+	if len(lists) == 0 {
+		return nil, false, nil
+	}
 	group := loaded.key.group()
-	sums := make([][]byte, len(names))
-	for i, name := range names {
-		sums[i] = s.nameHash(name)
+	type name struct {
+		list int
+		text string
+	}
+	of := map[string][]name{} // by hash
+	for i, list := range lists {
+		for _, text := range list {
+			sum := string(s.nameHash(text))
+			of[sum] = append(of[sum], name{i, text})
+		}
 	}
 	err = s.shelf.look(ctx, func(sh shelf) error {
 		all := sh.Get(group, namesKey)
-		first = nil
+		first = make([]*Heard, len(lists))
 		more = len(all) > 0 && all[0] != 0 || len(sh.Get(group, oldHeardKey)) > 0
-		for i := 1; i+seenNameSize <= len(all) && first == nil; i += seenNameSize {
-			at := slices.IndexFunc(sums, func(sum []byte) bool { return bytes.Equal(sum, all[i:i+nameHashSize]) })
-			if at < 0 {
-				continue
+		texts := sync.OnceValue(func() (list []Heard) {
+			if json.Unmarshal(sh.Get(group, textsKey), &list) != nil { // what cannot be read names no text
+				return nil
 			}
-			first = &Heard{Name: names[at], In: "a text that came in"}
-			var list []Heard
-			if number := int(all[i+nameHashSize]); json.Unmarshal(sh.Get(group, textsKey), &list) == nil && number < len(list) {
-				*first = list[number]
-				first.Name = names[at]
+			return list
+		})
+		for i := 1; i+seenNameSize <= len(all); i += seenNameSize {
+			for _, n := range of[string(all[i:i+nameHashSize])] {
+				if first[n.list] != nil {
+					continue
+				}
+				first[n.list] = &Heard{In: "a text that came in"}
+				if number := int(all[i+nameHashSize]); number < len(texts()) {
+					*first[n.list] = texts()[number]
+				}
+				first[n.list].Name = n.text
 			}
 		}
 		return nil
 	}, s.wants(loaded.key, loaded.lineage.Parent)...)
+	if err != nil {
+		first = make([]*Heard, len(lists))
+	}
 	return first, more, err
 }
 

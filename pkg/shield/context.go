@@ -112,8 +112,14 @@ func (p *Pipeline) suggested(ctx context.Context, c *analysis.Case, r *recall) s
 	if s.UntrustedTexts() == 0 {
 		return ""
 	}
-	for _, part := range objects.Parts(c) {
-		heard, more, err := p.sessions.HasHeard(ctx, s, part.Names)
+	parts := objects.Parts(c)
+	lists := make([][]string, len(parts))
+	for i := range parts {
+		lists[i] = parts[i].Names
+	}
+	all, more, err := p.sessions.HasHeard(ctx, s, lists...)
+	for i, part := range parts {
+		heard := all[i]
 		switch {
 		case heard != nil && part.Host != "" && part.Host == heard.Host: // a page names its own host
 			continue
@@ -148,7 +154,7 @@ func (p *Pipeline) grounded(ctx context.Context, c *analysis.Case, r *recall, na
 			names = append(names, by)
 		}
 	}
-	if heard, more, err := p.sessions.HasHeard(ctx, r.session(), all); heard != nil || more || err != nil {
+	if heard, more, err := p.sessions.HasHeard(ctx, r.session(), all); heard[0] != nil || more || err != nil {
 		return nil
 	}
 	return names
@@ -184,12 +190,16 @@ func (p *Pipeline) said(ctx context.Context, c *analysis.Case, r *recall) (out [
 	if name := objects.Forbidden(c, named, key); name != "" {
 		out = append(out, analysis.Said{Name: name, Not: true})
 	}
+	var names []string
+	var lists [][]string
 	for _, n := range objects.Each(c) {
-		by := n.Met(named, key)
-		if by == "" || slices.Contains(out, analysis.Said{Name: by}) {
-			continue
+		if by := n.Met(named, key); by != "" {
+			names, lists = append(names, by), append(lists, n.Names)
 		}
-		if heard, more, err := p.sessions.HasHeard(ctx, r.session(), n.Names); heard == nil && !more && err == nil {
+	}
+	heard, more, err := p.sessions.HasHeard(ctx, r.session(), lists...)
+	for i, by := range names {
+		if heard[i] == nil && !more && err == nil && !slices.Contains(out, analysis.Said{Name: by}) {
 			out = append(out, analysis.Said{Name: by})
 		}
 	}

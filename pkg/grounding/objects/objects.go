@@ -253,9 +253,7 @@ func operands(c *analysis.Case, i int, does grounding.Doing) ([]Need, error) {
 		}
 		return []Need{{Does: does, Names: canonical(e.Target), Nouns: nouns}}, nil
 	}
-	if run.Program == "git" && slices.ContainsFunc(run.Args, func(w string) bool {
-		return strings.HasPrefix(w, "--force") || strings.HasPrefix(w, "--delete") || len(w) > 1 && w[0] == '-' && w[1] != '-' && strings.ContainsAny(w, "fdD")
-	}) {
+	if run.Program == "git" && command.Git(run.Args).Has("fdD", "--force", "--force-with-lease", "--force-if-includes", "--delete") {
 		does |= grounding.Delete
 	}
 	var needs []Need
