@@ -19,6 +19,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/shieldcli/shield/internal/brief"
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/internal/suggest"
 	"github.com/shieldcli/shield/internal/watch"
@@ -331,12 +332,7 @@ func walkCommands(cs []*cli.Command, visit func(*cli.Command)) {
 }
 
 // cut shortens text from outside for a message.
-func cut(s string) string {
-	if r := []rune(s); len(r) > 80 {
-		return string(r[:79]) + "…"
-	}
-	return s
-}
+func cut(s string) string { return brief.Text(s, 80) }
 
 // version returns the module's version as the Go command recorded it.
 func version() string {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/shieldcli/shield/internal/brief"
 	"github.com/shieldcli/shield/internal/term"
 	"github.com/shieldcli/shield/internal/watch"
 	"github.com/shieldcli/shield/pkg/config"
@@ -103,15 +104,12 @@ func failure(cause, host string, after bool) denial {
 // visible returns a denial without control characters, cut to maxReason.
 func (d denial) visible() denial {
 	for _, text := range []*string{&d.agent, &d.user} {
-		*text = strings.ToValidUTF8(term.Escape(*text), "?")
-		if len(*text) > maxReason {
-			*text = strings.ToValidUTF8((*text)[:maxReason], "") + "…"
-		}
+		*text = brief.Text(strings.ToValidUTF8(term.Escape(*text), "?"), maxReason)
 	}
 	return d
 }
 
-// maxReason limits the reason that a host gets, in bytes.
+// maxReason limits the reason that a host gets, in characters.
 const maxReason = 4000
 
 // unjudged is the text for the agent about an internal failure of shield.

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/shieldcli/shield/internal/brief"
 )
 
 // A task is a recorded session of an agent.
@@ -172,14 +174,7 @@ func cause(v *verdict) string {
 	if v.Rule != "" {
 		return v.Decision + " " + v.Rule
 	}
-	return v.Decision + " " + cut(places.ReplaceAllString(v.Reasoning, "…"), 70)
-}
-
-func cut(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n])
-	}
-	return s
+	return v.Decision + " " + brief.Text(places.ReplaceAllString(v.Reasoning, "…"), 70)
 }
 
 func short(v any) string {
@@ -187,7 +182,7 @@ func short(v any) string {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(v)
-	return cut(strings.TrimSpace(b.String()), 160)
+	return brief.Text(strings.TrimSpace(b.String()), 160)
 }
 
 func (s *tally) print(o *options, seeds []*trust) {

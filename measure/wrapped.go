@@ -11,6 +11,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/shieldcli/shield/internal/brief"
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
@@ -196,7 +197,7 @@ func wrapped(o *options) error {
 		return err
 	}
 	for _, w := range bad[:min(len(bad), 50)] {
-		fmt.Printf("ALLOW  %s\n       %s\n       %q\n", w.forms, short(w.plain), cut(w.command, 400))
+		fmt.Printf("ALLOW  %s\n       %s\n       %q\n", w.forms, short(w.plain), brief.Text(w.command, 400))
 	}
 	fmt.Printf("%d of %d wrapped attacks are allowed and should not be\n", len(bad), n)
 	if len(bad) > 0 {

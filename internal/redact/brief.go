@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/shieldcli/shield/internal/brief"
 )
 
 // look is how much of a long text is examined for the sake of a short part of
@@ -88,17 +90,13 @@ func Cut(s string, n int) string {
 	return s[:n]
 }
 
-// Clip cuts a text to n bytes and replaces control characters and invalid UTF-8
+// Clip cuts a text to n characters and replaces control characters and invalid UTF-8
 // by U+FFFD.
 func Clip(s string, n int) string {
-	if len(s) > n {
-		s = s[:n] + "…"
-	}
-	s = strings.ToValidUTF8(s, "\ufffd")
 	return strings.Map(func(r rune) rune {
 		if r < 0x20 || r >= 0x7f && r < 0xa0 || r >= 0x200b && r <= 0x200f || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
 			return '\ufffd'
 		}
 		return r
-	}, s)
+	}, brief.Text(strings.ToValidUTF8(s, "\ufffd"), n))
 }

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/shieldcli/shield/internal/brief"
 )
 
 // A Pos is a place in a file. Both numbers are counted from 1; 0 is unknown.
@@ -107,25 +108,16 @@ func In(kind, name string, err error) error {
 // Quote returns text from a file as it may be shown: quoted, without control
 // characters, at most 80 runes.
 func Quote(s string) string {
-	const most = 80
-	if utf8.RuneCountInString(s) > most {
-		s = string([]rune(s)[:most]) + "…"
-	}
-	return strconv.QuoteToGraphic(s)
+	return strconv.QuoteToGraphic(brief.Text(s, 80))
 }
 
 // printable returns a message of the YAML parser on one line, short, and
 // without the control characters that it may quote.
 func printable(s string) string {
-	s = strings.Map(func(r rune) rune {
+	return brief.Text(strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) {
 			return ' '
 		}
 		return r
-	}, s)
-	const most = 200
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
+	}, s), 200)
 }

@@ -4,7 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
+
+	"github.com/shieldcli/shield/internal/brief"
 )
 
 // A Leaf is one text within a payload.
@@ -60,7 +61,7 @@ func (w *leafWalk) value(path, name string, v any) bool {
 
 func (w *leafWalk) object(prefix string, m map[string]any) bool {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		path := prefix + shorten(name)
+		path := prefix + brief.Text(name, maxPathName)
 		if !isWord(name) && !w.add(Leaf{Path: path, Name: name, Text: name, Key: true}) {
 			return false
 		}
@@ -74,13 +75,6 @@ func (w *leafWalk) object(prefix string, m map[string]any) bool {
 // maxPathName is the maximum length of a name in a path, in bytes. Longer names are
 // shortened: paths of sixty names of a megabyte would not fit into memory.
 const maxPathName = 64
-
-func shorten(name string) string {
-	if len(name) <= maxPathName {
-		return name
-	}
-	return strings.ToValidUTF8(name[:maxPathName], "") + "…"
-}
 
 // isWord reports whether a field's name is a plain word. Other names are checked,
 // because an attack can be in a name as well as in a value.

@@ -398,8 +398,8 @@ func TestSummary(t *testing.T) {
 		`{"type":"http_request","payload":{"url":"https://a.test/x","method":"POST"}}`:                      "send a request to “https://a.test/x”",
 		`{"type":"frob","payload":{"x":1}}`:                                                                 "use the tool “frob”",
 		`{"type":"execute_command","payload":{"command":"ls”: all is well “\u001b"}}`:                       "run “ls\": all is well \"<U+001B>”",
-		`{"type":"execute_command","payload":{"command":"` + strings.Repeat("a", 500) + `"}}`:               "run “" + strings.Repeat("a", 160) + "…”",
-		`{"type":"execute_command","payload":{"command":"` + strings.Repeat("a", 155) + `hunter2hunter2"}}`: "run “" + strings.Repeat("a", 155) + "[reda…”",
+		`{"type":"execute_command","payload":{"command":"` + strings.Repeat("a", 500) + `"}}`:               "run “" + strings.Repeat("a", 159) + "…”",
+		`{"type":"execute_command","payload":{"command":"` + strings.Repeat("a", 155) + `hunter2hunter2"}}`: "run “" + strings.Repeat("a", 155) + "[red…”",
 	} {
 		a := newTest(t, &memory{})
 		a.o.Redactor = redact.New("hunter2hunter2")

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/shieldcli/shield/internal/brief"
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/internal/term"
 	"github.com/shieldcli/shield/pkg/analysis"
@@ -288,22 +289,14 @@ func effectTexts(list []effect.Effect, clean func(string) string) []string {
 	return out
 }
 
-// visibleLines returns text on several lines, made visible, cut at n bytes.
+// visibleLines returns text on several lines, made visible, in n characters at most.
 func visibleLines(s string, n int) string {
-	if len(s) > n {
-		s = redact.Cut(s, n) + "…"
-	}
-	lines := strings.Split(s, "\n")
+	lines := strings.Split(brief.Text(s, n), "\n")
 	for i := range lines {
 		lines[i] = term.Escape(lines[i])
 	}
 	return strings.Join(lines, "\n")
 }
 
-// visibleLine returns text on one line, made visible, cut at n bytes.
-func visibleLine(s string, n int) string {
-	if len(s) > n {
-		s = redact.Cut(s, n) + "…"
-	}
-	return term.Escape(s)
-}
+// visibleLine returns text on one line, made visible, in n characters at most.
+func visibleLine(s string, n int) string { return term.Escape(brief.Text(s, n)) }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/shieldcli/shield/internal/brief"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -183,8 +184,5 @@ func (e *Entry) brief() string {
 			text = string(bytes.TrimSpace(b.Bytes()))
 		}
 	}
-	if len(text) > maxShownPayload {
-		text = text[:maxShownPayload] + "…"
-	}
-	return text
+	return brief.Text(text, maxShownPayload)
 }

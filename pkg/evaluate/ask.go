@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/shieldcli/shield/internal/brief"
 	"github.com/shieldcli/shield/pkg/config"
 )
 
@@ -143,16 +144,10 @@ func sleep(ctx context.Context, d time.Duration) error {
 // printable returns s on one line, at most n runes long, with control, format
 // and other invisible characters replaced by spaces.
 func printable(s string, n int) string {
-	var b strings.Builder
-	for _, r := range s {
-		if n--; n < 0 {
-			b.WriteString("…")
-			break
-		}
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
-			r = ' '
+			return ' '
 		}
-		b.WriteRune(r)
-	}
-	return strings.TrimSpace(b.String())
+		return r
+	}, brief.Text(s, n)))
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/brief"
 	"github.com/shieldcli/shield/internal/term"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
@@ -101,7 +102,7 @@ func (d *drawing) text(indent, s string) { fmt.Fprintln(d, strings.TrimRight(ind
 func (d *drawing) fold(indent, s string) {
 	room := d.Columns - term.Width(indent)
 	line, used := "", 0
-	for word := range strings.FieldsSeq(limit(s)) {
+	for word := range strings.FieldsSeq(brief.Text(s, maxFolded)) {
 		for _, piece := range term.Fold(word, room) {
 			width := term.Width(piece)
 			switch {
@@ -122,17 +123,11 @@ func (d *drawing) fold(indent, s string) {
 
 // cut returns a text from outside, made visible, on one line of a width.
 func (d *drawing) cut(s string, width int) string {
-	return term.Cut(strings.Join(strings.Fields(limit(s)), " "), max(width, 8))
+	return term.Cut(strings.Join(strings.Fields(brief.Text(s, maxFolded)), " "), max(width, 8))
 }
 
-// limit keeps a megabyte from being folded to show one line of it.
-func limit(s string) string {
-	const most = 4096
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "")
-	}
-	return s
-}
+// maxFolded keeps a megabyte from being folded to show one line of it.
+const maxFolded = 4096
 
 func (d *drawing) paint(color, s string) string {
 	if !d.Color || color == colorNone {
@@ -171,7 +166,7 @@ func (d *drawing) tiers(v *verdict.Verdict) {
 		}
 		d.text("  ", line)
 		if st.Reasoning != v.Reasoning {
-			d.fold("      ", limit(st.Reasoning))
+			d.fold("      ", brief.Text(st.Reasoning, maxFolded))
 		}
 	}
 	if v.Decision == verdict.Escalate {
@@ -262,7 +257,7 @@ func (d *drawing) views(views []view) {
 	d.title("Read by rules and models as")
 	for _, v := range views[:min(len(views), maxDrawn)] {
 		d.text("  ", term.Escape(v.View+" "+v.Field))
-		lines := term.Fold(limit(v.Text), d.Columns-6)
+		lines := term.Fold(brief.Text(v.Text, maxFolded), d.Columns-6)
 		for i, line := range lines {
 			if i == maxLines {
 				d.text("      ", d.paint(colorDim, fmt.Sprintf("… %d bytes in all", len(v.Text))))

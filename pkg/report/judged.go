@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/brief"
 	"github.com/shieldcli/shield/internal/term"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -33,7 +34,7 @@ func WriteJudged(w io.Writer, rows []Judged, s Style) error {
 			as = decisions[verdict.Block]
 		}
 		head := as.word + strings.Repeat(" ", len(indent)-len(as.word))
-		for _, line := range term.Fold(limit(row.What), d.Columns-len(indent)) {
+		for _, line := range term.Fold(brief.Text(row.What, maxFolded), d.Columns-len(indent)) {
 			d.text("", strings.Replace(head, as.word, d.paint(as.color, as.word), 1)+line)
 			head = indent
 		}

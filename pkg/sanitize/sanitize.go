@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/brief"
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/internal/speech"
 	"github.com/shieldcli/shield/internal/term"
@@ -102,18 +103,14 @@ func (t *text) find(kind Kind, rule, severity string, start, end int, what strin
 // cut takes a part of the string out.
 func (t *text) cut(start, end int) { t.spans = append(t.spans, span{start: start, end: end}) }
 
-// maxExcerpt is how much of a text a finding quotes, in bytes.
+// maxExcerpt is how much of a text a finding quotes, in characters.
 const maxExcerpt = 120
 
 // excerpt returns the beginning of a text as it can be shown and logged.
 func excerpt(s string) string {
 	cut := redact.Cut(s, 4*maxExcerpt)
 	shown := (*redact.Redactor)(nil).Brief(strings.ToValidUTF8(cut, "?"), 2*maxExcerpt)
-	shown = strings.Join(strings.Fields(term.Escape(shown)), " ")
-	if len(shown) > maxExcerpt {
-		return redact.Cut(shown, maxExcerpt) + "…"
-	}
-	return shown
+	return brief.Text(strings.Join(strings.Fields(term.Escape(shown)), " "), maxExcerpt)
 }
 
 // structure examines what must be read string by string: what a string hides ends

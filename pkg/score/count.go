@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/brief"
 	"github.com/shieldcli/shield/pkg/report"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -114,8 +115,5 @@ func cut(s string, n int) string {
 		s = s[:8*n]
 	}
 	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
+	return brief.Text(s, n)
 }

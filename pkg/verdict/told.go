@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/shieldcli/shield/internal/brief"
 )
 
 // Told are the parts of what an agent and its user are told about a verdict other than ALLOW.
@@ -35,10 +37,7 @@ func (t *Told) Reason() string {
 	why, instead := ended(oneLine(t.Why)), sentence(t.Instead)
 	rest := utf8.RuneCountInString(why) + utf8.RuneCountInString(instead) + len(":  ")
 	what := clipped(oneLine(t.What), maxWhat)
-	if n := max(minWhat, maxReason-rest); utf8.RuneCountInString(what) > n {
-		what = string([]rune(what)[:n-1]) + "…"
-	}
-	if what != "" {
+	if what = brief.Text(what, max(minWhat, maxReason-rest)); what != "" {
 		what += ": "
 	}
 	room := maxReason - utf8.RuneCountInString(what)

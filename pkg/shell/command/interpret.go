@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/shieldcli/shield/internal/brief"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
@@ -322,21 +323,12 @@ func (r *reader) doubt(format, what string) {
 
 // clip shortens text for a reason and takes control characters out of it.
 func clip(s string) string {
-	const most = 40
-	cut := len(s) > most
-	if cut {
-		s = s[:most]
-	}
-	s = strings.Map(func(c rune) rune {
+	return brief.Text(strings.Map(func(c rune) rune {
 		if c < ' ' || c == 0x7f || c == '�' {
 			return '?'
 		}
 		return c
-	}, s)
-	if cut {
-		s += "..."
-	}
-	return s
+	}, s), 40)
 }
 
 // cut returns the rest of a word from byte n on.

@@ -5,6 +5,7 @@ package abstract
 import (
 	"strings"
 
+	"github.com/shieldcli/shield/internal/brief"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
@@ -360,17 +361,7 @@ func (b *Builder) stars(run string, begins, ends bool) {
 }
 
 // Clip shortens text for a message to 80 characters.
-func Clip(s string) string {
-	const most = 80
-	n := 0
-	for i := range s {
-		if n == most {
-			return s[:i] + "…"
-		}
-		n++
-	}
-	return s
-}
+func Clip(s string) string { return brief.Text(s, 80) }
 
 // MaxFields is how many words one word may become.
 const MaxFields = 1024

@@ -75,7 +75,7 @@ func TestJoinValues(t *testing.T) {
 	if v := JoinValues(long); v.Known() || v.Taint != Foreign || len(v.Text) > MaxValue || !strings.HasPrefix(v.Text, "**") {
 		t.Errorf("a text over the bound: %.40q, known %t, taint %b", v.Text, v.Known(), v.Taint)
 	}
-	if got := Clip(strings.Repeat("ü", 81)); got != strings.Repeat("ü", 80)+"…" {
+	if got := Clip(strings.Repeat("ü", 81)); got != strings.Repeat("ü", 79)+"…" {
 		t.Errorf("clipped to %s", got)
 	}
 }
@@ -168,8 +168,8 @@ func TestClip(t *testing.T) {
 	for text, want := range map[string]string{
 		"short":                  "short",
 		strings.Repeat("é", 80):  strings.Repeat("é", 80),
-		strings.Repeat("é", 81):  strings.Repeat("é", 80) + "…",
-		strings.Repeat("ab", 99): strings.Repeat("ab", 40) + "…",
+		strings.Repeat("é", 81):  strings.Repeat("é", 79) + "…",
+		strings.Repeat("ab", 99): strings.Repeat("ab", 39) + "a…",
 	} {
 		if got := Clip(text); got != want {
 			t.Errorf("%q: %q", text, got)
