@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"aead.dev/minisign"
 )
@@ -90,13 +91,13 @@ type Release struct {
 
 // signed matches the trusted comment of a signature, which names what is signed: a genuine
 // file under the name of another, or of another release, is refused.
-var signed = regexp.MustCompile(`^shield (v\d+\.\d+\.\d+) (\S+)$`)
+var signed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^shield (v\d+\.\d+\.\d+) (\S+)$`) })
 
 // Comment returns the trusted comment of the signature of a file.
 func Comment(version, name string) string { return "shield " + version + " " + name }
 
 // sumLine matches a line of the checksums: names have no folder, and do not begin with a dot or a dash.
-var sumLine = regexp.MustCompile(`^([0-9a-f]{64})  ([A-Za-z0-9_][A-Za-z0-9_.+~-]*)$`)
+var sumLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9a-f]{64})  ([A-Za-z0-9_][A-Za-z0-9_.+~-]*)$`) })
 
 // Check verifies a release in a folder: the signature of its checksums, every file, and signatures of single
 // files where they are there. A file that is not part of the release is an error, since it looks as if it were.
@@ -118,7 +119,7 @@ func Check(dir string, keys Keys, program, goos, goarch string) (*Release, error
 	want := map[string]string{SumsFile: ""}
 	var order []string
 	for line := range strings.Lines(string(sums)) {
-		m := sumLine.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
+		m := sumLine().FindStringSubmatch(strings.TrimSuffix(line, "\n"))
 		if m == nil {
 			return nil, fmt.Errorf("%s: a line is not a checksum and a name: %.80q", SumsFile, line)
 		}
@@ -223,7 +224,7 @@ func verify(file io.Reader, name string, signature []byte, keys Keys) (version, 
 		if !message.Verify(key, signature) {
 			continue
 		}
-		m := signed.FindStringSubmatch(s.TrustedComment)
+		m := signed().FindStringSubmatch(s.TrustedComment)
 		if m == nil || m[2] != name {
 			return "", "", fmt.Errorf("the signature of %s was made for another file: %.80q", name, s.TrustedComment)
 		}

@@ -71,7 +71,7 @@ func Extract(prompt string, most int) (out []Named, names []string) {
 				out = append(out, n)
 			}
 		}
-		reported = reported || strings.HasSuffix(sentence, ":") && slices.ContainsFunc(lowered(words(sentence)), func(w string) bool { return reports[w] })
+		reported = reported || strings.HasSuffix(sentence, ":") && slices.ContainsFunc(lowered(words(sentence)), func(w string) bool { return reports(w) })
 	}
 	return out, names
 }
@@ -186,7 +186,7 @@ func objects(sentence string, about *[]Named) (out []Named) {
 	}
 	lower := lowered(list)
 	asks := strings.HasSuffix(sentence, "?") && !requests(lower)
-	if asks || supposes[lower[0]] && !requests(lower) {
+	if asks || supposes(lower[0]) && !requests(lower) {
 		return nil
 	}
 	said := sentence
@@ -211,15 +211,15 @@ func objects(sentence string, about *[]Named) (out []Named) {
 	for i, w := range lower {
 		if deeds()[w] != 0 || w == "," || w == "and" {
 			within = false
-		} else if places[w] && does&Delete != 0 && !negated && (w != "at" || len(out) > 0) { // all of the redis at …
+		} else if places(w) && does&Delete != 0 && !negated && (w != "at" || len(out) > 0) { // all of the redis at …
 			within = true
 		}
 		switch {
-		case foreign[w]:
+		case foreign(w):
 			return nil
 		case done()[w] != 0 && i > 0 && lower[i-1] == "be" && !governed: // … must be deleted
 			from, not := subject(lower, i)
-			if !not && !negated && (!orders[lower[max(i-2, 0)]] || i+1 < len(lower) && lower[i+1] == "by" || slices.ContainsFunc(lower[:i], func(w string) bool { return reporting[w] && w != "that" || w == "that" && lower[0] != "that" })) {
+			if !not && !negated && (!orders(lower[max(i-2, 0)]) || i+1 < len(lower) && lower[i+1] == "by" || slices.ContainsFunc(lower[:i], func(w string) bool { return reporting(w) && w != "that" || w == "that" && lower[0] != "that" })) {
 				does, fresh = 0, false
 				continue
 			}
@@ -257,24 +257,24 @@ func objects(sentence string, about *[]Named) (out []Named) {
 			negated, fresh, apart = true, true, false
 			first = i+1 < len(lower) && (lower[i+1] == "to" || lower[i+1] == "on" || lower[i+1] == "in" || lower[i+1] == "from")
 			continue
-		case tells[w] && does == 0 && !governed: // this could delete …
+		case tells(w) && does == 0 && !governed: // this could delete …
 			fresh = false
 			continue
 		case w == "," || w == "and" || w == "then" || w == "please":
 			fresh, governed, apart = true, governed && !ends, apart || w == ","
 			continue
-		case governed && relates[w] && (w != "to" || i+1 < len(lower) && (deeds()[lower[i+1]] != 0 || !ends)):
+		case governed && relates(w) && (w != "to" || i+1 < len(lower) && (deeds()[lower[i+1]] != 0 || !ends)):
 			ends = false
 		case w == "to" && i+1 < len(lower) && deeds()[lower[i+1]] != 0 && does != 0: // write a script to delete …
 			governed, ends, does, fresh = true, false, 0, false
 			continue
-		case w == "to" && !governed && i > 0 && wants[lower[i-1]]:
+		case w == "to" && !governed && i > 0 && wants(lower[i-1]):
 			fresh = true
 			continue
-		case governs[w] && fresh:
+		case governs(w) && fresh:
 			governed, ends, does, fresh = true, false, 0, false
 			continue
-		case works[w] && fresh:
+		case works(w) && fresh:
 			governed, ends, does, fresh = true, true, 0, false
 			continue
 		}
@@ -282,7 +282,7 @@ func objects(sentence string, about *[]Named) (out []Named) {
 			does, governed, first = d, false, true
 			continue
 		}
-		if d, ok := deeds()[w]; ok && (fresh || negated) && !(i > 0 && articles[lower[i-1]]) && !(i+1 < len(lower) && lower[i+1] == "branch" && i > 0 && lower[i-1] == "the") {
+		if d, ok := deeds()[w]; ok && (fresh || negated) && !(i > 0 && articles(lower[i-1])) && !(i+1 < len(lower) && lower[i+1] == "branch" && i > 0 && lower[i-1] == "the") {
 			if w == "push" && i > 0 && (lower[i-1] == "force" || strings.HasPrefix(lower[i-1], "--force")) {
 				d |= Delete
 			}
@@ -302,7 +302,7 @@ func objects(sentence string, about *[]Named) (out []Named) {
 		if strings.HasPrefix(w, "--delete") && does != 0 || w == "--force" || w == "--force-with-lease" {
 			does |= Delete
 		}
-		if opens[w] || fresh && (programs[w] || nouns()[w] != "" && i > 0 && programs[lower[i-1]]) {
+		if opens(w) || fresh && (programs(w) || nouns()[w] != "" && i > 0 && programs(lower[i-1])) {
 			continue
 		}
 		fresh = false
@@ -373,9 +373,9 @@ func subject(lower []string, i int) (from int, not bool) {
 	modal := false
 	for from = i - 1; from > 0; from-- {
 		switch w := lower[from]; {
-		case negations[w] || strings.HasSuffix(w, "n't") || w == "cannot":
+		case negations(w) || strings.HasSuffix(w, "n't") || w == "cannot":
 			not, modal = true, true
-		case modals[w]:
+		case modals(w):
 			modal = true
 		case modal && (w == "," || w == "and" || w == "so" || w == "means" || w == "because" || w == "since" || w == "but"):
 			return from + 1, not
@@ -391,7 +391,7 @@ func subject(lower []string, i int) (from int, not bool) {
 // Those of one mention have the same words.
 func mentions(list, lower []string) (out []Named) {
 	for i := range lower {
-		if name, noun, ok := named(list, lower, i, false); ok && !opens[lower[i]] && !programs[lower[i]] && Doing(0) == deeds()[lower[i]] {
+		if name, noun, ok := named(list, lower, i, false); ok && !opens(lower[i]) && !programs(lower[i]) && Doing(0) == deeds()[lower[i]] {
 			for _, n := range variants(name, Delete|Change|Send|Fetch) {
 				out = append(out, Named{Name: n.Name, Noun: noun, Said: list[i]})
 			}
@@ -457,7 +457,7 @@ func negates(lower []string, i int) bool {
 	if w == "stop" && i+1 < len(lower) {
 		return strings.HasSuffix(lower[i+1], "ing")
 	}
-	return negations[w] || w == "save" && i+1 < len(lower) && lower[i+1] == "for" || w == "apart" && i+1 < len(lower) && lower[i+1] == "from" || strings.HasSuffix(w, "n't") || strings.HasSuffix(w, "n’t") || w == "leave" && slices.Contains(lower[i:], "alone") || w == "stay" && slices.Contains(lower[i:], "away") ||
+	return negations(w) || w == "save" && i+1 < len(lower) && lower[i+1] == "for" || w == "apart" && i+1 < len(lower) && lower[i+1] == "from" || strings.HasSuffix(w, "n't") || strings.HasSuffix(w, "n’t") || w == "leave" && slices.Contains(lower[i:], "alone") || w == "stay" && slices.Contains(lower[i:], "away") ||
 		w == "hands" && i+1 < len(lower) && lower[i+1] == "off" || w == "other" && i+1 < len(lower) && lower[i+1] == "than" || w == "rather" && i+1 < len(lower) && lower[i+1] == "than"
 }
 
@@ -465,10 +465,10 @@ func negates(lower []string, i int) bool {
 // With bare, a word of the dictionary counts too.
 func named(list, lower []string, i int, bare bool) (name, noun string, ok bool) {
 	w := list[i]
-	if lower[i] == "," || nouns()[lower[i]] != "" || common[lower[i]] {
+	if lower[i] == "," || nouns()[lower[i]] != "" || common(lower[i]) {
 		return "", "", false
 	}
-	if !bare && brands[lower[i]] && i+1 < len(lower) && nouns()[lower[i+1]] != "" {
+	if !bare && brands(lower[i]) && i+1 < len(lower) && nouns()[lower[i+1]] != "" {
 		return "", "", false
 	}
 	for _, k := range [...]int{i - 1, i + 1} { // the branch main, the main branch

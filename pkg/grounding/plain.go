@@ -21,15 +21,15 @@ func Plain(line string) bool {
 	list := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("'-_./", r)
 	})
-	if len(list) == 0 || directs[list[0]] || deeds()[list[0]] != 0 || works[list[0]] || governs[list[0]] {
+	if len(list) == 0 || directs(list[0]) || deeds()[list[0]] != 0 || works(list[0]) || governs(list[0]) {
 		return false
 	}
 	states := false
 	for _, w := range list {
 		switch w = strings.Trim(w, "'-./"); {
-		case tellsReader[w], negations[w], strings.HasSuffix(w, "n't"):
+		case tellsReader(w), negations(w), strings.HasSuffix(w, "n't"):
 			return false
-		case is[w]:
+		case is(w):
 			states = true
 		}
 	}

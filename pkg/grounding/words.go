@@ -7,12 +7,15 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-func set(text string) map[string]bool {
-	out := map[string]bool{}
-	for w := range strings.FieldsSeq(text) {
-		out[w] = true
-	}
-	return out
+func set(text string) func(word string) bool {
+	words := sync.OnceValue(func() map[string]bool {
+		out := map[string]bool{}
+		for w := range strings.FieldsSeq(text) {
+			out[w] = true
+		}
+		return out
+	})
+	return func(word string) bool { return words()[word] }
 }
 
 // deeds are the verbs that say what is to be done to an object, in the form of a request.
@@ -55,7 +58,7 @@ var nouns = sync.OnceValue(func() map[string]string {
 // what is done to it.
 func Kind(w string) (noun, deed, is bool) {
 	noun, deed = nouns()[w] != "", deeds()[w] != 0
-	return noun, deed, noun || deed || kinds[w]
+	return noun, deed, noun || deed || kinds(w)
 }
 
 // kinds are such words of command lines alone.

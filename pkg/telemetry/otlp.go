@@ -3,13 +3,12 @@ package telemetry
 import (
 	"cmp"
 	"crypto/rand"
+	"encoding/binary"
 	"maps"
 	"math"
 	"slices"
 	"strings"
 	"time"
-
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // A message is a message of OTLP 1 on the wire, built field by field: the generated
@@ -17,41 +16,50 @@ import (
 // Field numbers are those of opentelemetry/proto; the test reads them with its types.
 type message []byte
 
-func (m message) text(field protowire.Number, value string) message {
+// Wire types, https://protobuf.dev/programming-guides/encoding/.
+const (
+	wireVarint = 0
+	wireFixed  = 1 // eight bytes
+	wireBytes  = 2
+)
+
+func (m message) tag(field, wire uint64) message { return binary.AppendUvarint(m, field<<3|wire) }
+
+func (m message) text(field uint64, value string) message {
 	if value == "" {
 		return m
 	}
-	return protowire.AppendString(protowire.AppendTag(m, field, protowire.BytesType), value)
+	return append(binary.AppendUvarint(m.tag(field, wireBytes), uint64(len(value))), value...)
 }
 
-func (m message) bytes(field protowire.Number, value []byte) message {
+func (m message) bytes(field uint64, value []byte) message {
 	return m.text(field, string(value))
 }
 
-func (m message) varint(field protowire.Number, value uint64) message {
-	return protowire.AppendVarint(protowire.AppendTag(m, field, protowire.VarintType), value)
+func (m message) varint(field uint64, value uint64) message {
+	return binary.AppendUvarint(m.tag(field, wireVarint), value)
 }
 
-func (m message) fixed(field protowire.Number, value uint64) message {
-	return protowire.AppendFixed64(protowire.AppendTag(m, field, protowire.Fixed64Type), value)
+func (m message) fixed(field uint64, value uint64) message {
+	return binary.LittleEndian.AppendUint64(m.tag(field, wireFixed), value)
 }
 
-func (m message) double(field protowire.Number, value float64) message {
+func (m message) double(field uint64, value float64) message {
 	return m.fixed(field, math.Float64bits(value))
 }
 
-func (m message) each(field protowire.Number, parts ...message) message {
+func (m message) each(field uint64, parts ...message) message {
 	for _, part := range parts {
-		m = protowire.AppendBytes(protowire.AppendTag(m, field, protowire.BytesType), part)
+		m = append(binary.AppendUvarint(m.tag(field, wireBytes), uint64(len(part))), part...)
 	}
 	return m
 }
 
 // packed appends numbers of eight bytes each.
-func (m message) packed(field protowire.Number, values []uint64) message {
+func (m message) packed(field uint64, values []uint64) message {
 	var all message
 	for _, value := range values {
-		all = protowire.AppendFixed64(all, value)
+		all = binary.LittleEndian.AppendUint64(all, value)
 	}
 	return m.each(field, all)
 }

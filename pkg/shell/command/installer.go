@@ -26,7 +26,7 @@ type Installation struct {
 // Installs returns what the words of an installer say, once for each way in which it installs.
 func Installs(args []Word) []Installation {
 	var out []Installation
-	for _, i := range installersOf[args[0].Text] {
+	for _, i := range installersOf(args[0].Text) {
 		if in, ok := installers[i].read(args[1:]); ok {
 			out = append(out, in)
 		}

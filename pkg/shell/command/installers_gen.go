@@ -309,54 +309,106 @@ var installers = [...]Installer{
 	},
 }
 
-var installersOf = map[string][]int{
-	"bmake":            {21},
-	"brew":             {0},
-	"bun":              {27, 28, 31, 32},
-	"busybox":          {1},
-	"cabal":            {2},
-	"cargo":            {3},
-	"cmake":            {4},
-	"cnpm":             {27, 28, 29, 30, 31, 32, 33},
-	"composer":         {5},
-	"conda":            {6},
-	"corepack":         {7},
-	"cpan":             {8},
-	"cpanm":            {8},
-	"dart":             {9},
-	"deno":             {10},
-	"distrobox-export": {11},
-	"dotnet":           {12, 13},
-	"eget":             {14},
-	"flit":             {37},
-	"flutter":          {9},
-	"gem":              {15},
-	"gmake":            {21},
-	"go":               {16, 17, 18},
-	"luarocks":         {19, 20},
-	"make":             {21},
-	"mamba":            {6},
-	"meson":            {22},
-	"micromamba":       {6},
-	"mix":              {23},
-	"nimble":           {24},
-	"ninja":            {22},
-	"nix":              {25},
-	"nix-env":          {26},
-	"npm":              {27, 28, 29, 30, 31, 32, 33},
-	"pip":              {34, 35},
-	"pip2":             {34, 35},
-	"pip3":             {34, 35},
-	"pipx":             {36},
-	"pnpm":             {27, 28, 29, 30, 31, 32, 33},
-	"py:pip":           {34, 35},
-	"python":           {38},
-	"python3":          {38},
-	"stack":            {39},
-	"stow":             {40},
-	"swift":            {41},
-	"uv":               {42, 43},
-	"xstow":            {40},
-	"yarn":             {44},
-	"zig":              {45},
+func installersOf(program string) []int {
+	switch program {
+	case "bmake":
+		return []int{21}
+	case "brew":
+		return []int{0}
+	case "bun":
+		return []int{27, 28, 31, 32}
+	case "busybox":
+		return []int{1}
+	case "cabal":
+		return []int{2}
+	case "cargo":
+		return []int{3}
+	case "cmake":
+		return []int{4}
+	case "cnpm":
+		return []int{27, 28, 29, 30, 31, 32, 33}
+	case "composer":
+		return []int{5}
+	case "conda":
+		return []int{6}
+	case "corepack":
+		return []int{7}
+	case "cpan":
+		return []int{8}
+	case "cpanm":
+		return []int{8}
+	case "dart":
+		return []int{9}
+	case "deno":
+		return []int{10}
+	case "distrobox-export":
+		return []int{11}
+	case "dotnet":
+		return []int{12, 13}
+	case "eget":
+		return []int{14}
+	case "flit":
+		return []int{37}
+	case "flutter":
+		return []int{9}
+	case "gem":
+		return []int{15}
+	case "gmake":
+		return []int{21}
+	case "go":
+		return []int{16, 17, 18}
+	case "luarocks":
+		return []int{19, 20}
+	case "make":
+		return []int{21}
+	case "mamba":
+		return []int{6}
+	case "meson":
+		return []int{22}
+	case "micromamba":
+		return []int{6}
+	case "mix":
+		return []int{23}
+	case "nimble":
+		return []int{24}
+	case "ninja":
+		return []int{22}
+	case "nix":
+		return []int{25}
+	case "nix-env":
+		return []int{26}
+	case "npm":
+		return []int{27, 28, 29, 30, 31, 32, 33}
+	case "pip":
+		return []int{34, 35}
+	case "pip2":
+		return []int{34, 35}
+	case "pip3":
+		return []int{34, 35}
+	case "pipx":
+		return []int{36}
+	case "pnpm":
+		return []int{27, 28, 29, 30, 31, 32, 33}
+	case "py:pip":
+		return []int{34, 35}
+	case "python":
+		return []int{38}
+	case "python3":
+		return []int{38}
+	case "stack":
+		return []int{39}
+	case "stow":
+		return []int{40}
+	case "swift":
+		return []int{41}
+	case "uv":
+		return []int{42, 43}
+	case "xstow":
+		return []int{40}
+	case "yarn":
+		return []int{44}
+	case "zig":
+		return []int{45}
+	}
+	return nil
 }

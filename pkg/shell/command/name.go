@@ -92,7 +92,7 @@ func FileLanguage(path string) string {
 	if i < 0 || len(path)-i > maxName {
 		return ""
 	}
-	return extensions[strings.ToLower(path[i:])]
+	return languageOf(strings.ToLower(path[i:]))
 }
 
 // A place is where a program lies, as far as its path tells.

@@ -3518,38 +3518,71 @@ var programs = [...]program{
 	{"}", &syntax_7b},
 }
 
-// extensions are how names of files of a language end.
-var extensions = map[string]string{
-	".bb":    "code",
-	".clj":   "code",
-	".cljc":  "code",
-	".bat":   "cmd",
-	".cmd":   "cmd",
-	".vbs":   "code",
-	".vbe":   "code",
-	".wsf":   "code",
-	".jse":   "code",
-	".hta":   "code",
-	".xsl":   "code",
-	".dart":  "code",
-	".java":  "code",
-	".lua":   "lua",
-	".nim":   "code",
-	".nims":  "code",
-	".js":    "node",
-	".mjs":   "node",
-	".cjs":   "node",
-	".ts":    "node",
-	".nu":    "shell",
-	".pl":    "perl",
-	".php":   "php",
-	".ps1":   "powershell",
-	".psm1":  "powershell",
-	".py":    "python",
-	".rb":    "ruby",
-	".sh":    "shell",
-	".bash":  "shell",
-	".swift": "code",
+// languageOf returns the language of files whose names end so.
+func languageOf(end string) string {
+	switch end {
+	case ".bb":
+		return "code"
+	case ".clj":
+		return "code"
+	case ".cljc":
+		return "code"
+	case ".bat":
+		return "cmd"
+	case ".cmd":
+		return "cmd"
+	case ".vbs":
+		return "code"
+	case ".vbe":
+		return "code"
+	case ".wsf":
+		return "code"
+	case ".jse":
+		return "code"
+	case ".hta":
+		return "code"
+	case ".xsl":
+		return "code"
+	case ".dart":
+		return "code"
+	case ".java":
+		return "code"
+	case ".lua":
+		return "lua"
+	case ".nim":
+		return "code"
+	case ".nims":
+		return "code"
+	case ".js":
+		return "node"
+	case ".mjs":
+		return "node"
+	case ".cjs":
+		return "node"
+	case ".ts":
+		return "node"
+	case ".nu":
+		return "shell"
+	case ".pl":
+		return "perl"
+	case ".php":
+		return "php"
+	case ".ps1":
+		return "powershell"
+	case ".psm1":
+		return "powershell"
+	case ".py":
+		return "python"
+	case ".rb":
+		return "ruby"
+	case ".sh":
+		return "shell"
+	case ".bash":
+		return "shell"
+	case ".swift":
+		return "code"
+	}
+	return ""
 }
 
 var syntax7z = syntax{style: long, options: []option{

@@ -137,7 +137,7 @@ func (c *cmdlet) position(i int) (full string, u use) {
 // commands are.
 func verbNoun(lower string) bool {
 	verb, noun, ok := strings.Cut(lower, "-")
-	return ok && len(verb) > 1 && noun != "" && !strings.ContainsAny(lower, "./\\:") && verbs[verb]
+	return ok && len(verb) > 1 && noun != "" && !strings.ContainsAny(lower, "./\\:") && isVerb(verb)
 }
 
 // changesElsewhere reports what a command that is not listed changes on another
@@ -145,10 +145,10 @@ func verbNoun(lower string) bool {
 func (p *pwsh) changesElsewhere(argv []abstract.Value, lower string) {
 	verb, noun, _ := strings.Cut(lower, "-")
 	_, written, _ := strings.Cut(argv[0].Text, "-")
-	if readingVerbs[verb] || !isElsewhere(noun, written) {
+	if readsElsewhere(verb) || !isElsewhere(noun, written) {
 		return
 	}
-	means := meanings[verb]
+	means := meaningOf(verb)
 	if means == "" && (verb == "add" || verb == "grant" || verb == "new" || verb == "set") && grants().MatchString(noun) {
 		means = "grant"
 	}
@@ -166,7 +166,7 @@ var grants = prefilter.Lazy(granting)
 func isElsewhere(noun, written string) bool {
 	lower := len(written) != len(noun) || written == noun
 	for i := 2; i <= len(noun) && i <= 24; i++ {
-		if elsewhere[noun[:i]] && (lower || i == len(noun) || written[i] >= 'A' && written[i] <= 'Z') {
+		if beginsElsewhere(noun[:i]) && (lower || i == len(noun) || written[i] >= 'A' && written[i] <= 'Z') {
 			return true
 		}
 	}

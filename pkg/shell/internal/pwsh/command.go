@@ -22,7 +22,7 @@ type psArg struct {
 func (p *pwsh) command(name, in abstract.Value) abstract.Value {
 	name.From = p.at
 	lower := strings.ToLower(strings.TrimSuffix(name.Text, ".exe"))
-	if reader := short[lower]; reader != "" {
+	if reader := aliased(lower); reader != "" {
 		lower = reader
 	}
 	c := findCmdlet(lower)
@@ -70,7 +70,7 @@ func (p *pwsh) command(name, in abstract.Value) abstract.Value {
 		}
 	case verbNoun(lower):
 		class := effect.UnknownClass
-		if readers[lower] {
+		if isReader(lower) {
 			class = effect.ReadOnly
 		}
 		p.w.Execute(argv, lower, class)

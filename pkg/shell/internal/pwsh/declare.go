@@ -229,7 +229,7 @@ func systemAssemblies(v abstract.Value) bool {
 	}
 	name, _, _ := strings.Cut(strings.ToLower(v.Text), ",") // version and key are behind the name
 	for f := range strings.FieldsSeq(name) {
-		if !assemblies[f] {
+		if !isAssembly(f) {
 			return false
 		}
 	}

@@ -55,10 +55,10 @@ func WriteInstallers(data []byte) ([]byte, error) {
 			of[p] = append(of[p], fmt.Sprint(i))
 		}
 	}
-	out.WriteString("}\n\nvar installersOf = map[string][]int{\n")
+	out.WriteString("}\n\nfunc installersOf(program string) []int {\nswitch program {\n")
 	for _, p := range slices.Sorted(maps.Keys(of)) {
-		fmt.Fprintf(&out, "%q: {%s},\n", p, strings.Join(of[p], ", "))
+		fmt.Fprintf(&out, "case %q:\nreturn []int{%s}\n", p, strings.Join(of[p], ", "))
 	}
-	out.WriteString("}\n")
+	out.WriteString("}\nreturn nil\n}\n")
 	return format.Source(out.Bytes())
 }

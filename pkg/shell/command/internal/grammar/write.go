@@ -46,13 +46,13 @@ func WriteGo(programs []Program) ([]byte, error) {
 	for _, p := range programs {
 		fmt.Fprintf(&out, "{%q, &%s},\n", p.Name, w.names[p.Grammar])
 	}
-	out.WriteString("}\n\n// extensions are how names of files of a language end.\nvar extensions = map[string]string{\n")
+	out.WriteString("}\n\n// languageOf returns the language of files whose names end so.\nfunc languageOf(end string) string {\nswitch end {\n")
 	for _, p := range programs {
 		for _, f := range p.Files {
-			fmt.Fprintf(&out, "%q: %q,\n", f, p.Grammar.Language)
+			fmt.Fprintf(&out, "case %q:\nreturn %q\n", f, p.Grammar.Language)
 		}
 	}
-	out.WriteString("}\n\n")
+	out.WriteString("}\nreturn \"\"\n}\n\n")
 	for _, v := range w.syntaxes {
 		fmt.Fprintf(&out, "var %s = syntax{%s}\n\n", v.name, v.value)
 	}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -95,34 +96,39 @@ func compile(data []byte) ([]byte, error) {
 		out.WriteString(text)
 	}
 	out.WriteString("}\n")
-	writeSet(&out, "readers", "readers are the commands that only look or reshape.", f.Readers)
-	writeSet(&out, "verbs", "verbs are what stands before the dash of a command's name.", f.Verbs)
-	writeSet(&out, "assemblies", "assemblies are those that come with the system.", f.Assemblies)
-	writeSet(&out, "elsewhere", "elsewhere are the beginnings of nouns whose commands work on another service.", f.Elsewhere)
-	writeSet(&out, "readingVerbs", "readingVerbs are the verbs of commands there that change nothing.", f.Reading)
+	writeSet(&out, "isReader", "a command only looks or reshapes.", f.Readers)
+	writeSet(&out, "isVerb", "a word stands before the dash of a command's name.", f.Verbs)
+	writeSet(&out, "isAssembly", "an assembly comes with the system.", f.Assemblies)
+	writeSet(&out, "beginsElsewhere", "a noun that begins so has commands that work on another service.", f.Elsewhere)
+	writeSet(&out, "readsElsewhere", "commands there with a verb change nothing.", f.Reading)
 	fmt.Fprintf(&out, "\n// granting matches nouns there that give somebody more rights.\nconst granting = %q\n", strings.Join(strings.Fields(f.Granting), "|"))
-	out.WriteString("\n// meanings are what verbs mean there.\nvar meanings = map[string]string{\n")
+	out.WriteString("\n// meaningOf returns what a verb means there.\nfunc meaningOf(verb string) string {\nswitch verb {\n")
 	for _, meaning := range slices.Sorted(maps.Keys(f.Meanings)) {
-		for _, verb := range strings.Fields(f.Meanings[meaning]) {
-			fmt.Fprintf(&out, "%q: %q,\n", verb, meaning)
-		}
+		fmt.Fprintf(&out, "case %s:\nreturn %q\n", quoted(f.Meanings[meaning]), meaning)
 	}
-	out.WriteString("}\n\n// short are aliases of readers.\nvar short = map[string]string{\n")
+	out.WriteString("}\nreturn \"\"\n}\n\n// aliased returns the reader of an alias.\nfunc aliased(alias string) string {\nswitch alias {\n")
 	for _, alias := range slices.Sorted(maps.Keys(f.Short)) {
-		fmt.Fprintf(&out, "%q: %q,\n", alias, f.Short[alias])
+		fmt.Fprintf(&out, "case %q:\nreturn %q\n", alias, f.Short[alias])
 	}
-	out.WriteString("}\n")
+	out.WriteString("}\nreturn \"\"\n}\n")
 	return format.Source(out.Bytes())
 }
 
+// writeSet writes a function that reports whether a word is one of some. Maps would be filled at
+// each start of the program.
 func writeSet(out *bytes.Buffer, name, comment, words string) {
+	fmt.Fprintf(out, "\n// %s reports whether %s\nfunc %s(word string) bool {\nswitch word {\ncase %s:\nreturn true\n}\nreturn false\n}\n", name, comment, name, quoted(words))
+}
+
+// quoted returns words as a list of literals of Go, sorted.
+func quoted(words string) string {
 	list := strings.Fields(words)
 	slices.Sort(list)
-	fmt.Fprintf(out, "\n// %s\nvar %s = map[string]bool{\n", comment, name)
-	for _, w := range slices.Compact(list) {
-		fmt.Fprintf(out, "%q: true,\n", w)
+	list = slices.Compact(list)
+	for i, w := range list {
+		list[i] = strconv.Quote(w)
 	}
-	out.WriteString("}\n")
+	return strings.Join(list, ",\n")
 }
 
 // literal returns a cmdlet as a composite literal.
