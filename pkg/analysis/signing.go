@@ -20,8 +20,11 @@ var signings = [...]struct {
 	{[]string{"-H", "-h"}, prefilter.Lazy(`(?i)(?:^|\s)(?:-H|--header)[ =]?["']?(?:(?:proxy-)?authorization|cookie|(?:x-)?[a-z0-9-]*(?:key|token|auth|secret)[a-z-]*)\s*:\s*([^"'\n]*)`)},
 	{[]string{"-u", "-U", "-b", "--"}, prefilter.Lazy(`(?i)(?:^|\s)(?:-u|--user|-b|--cookie|--oauth2-bearer|--token|--password|--api-key)[ =]["']?([^\s"']+)`)},
 	{[]string{"="}, prefilter.Lazy(`(?m)(?:^|[;|(]\s*|&&\s*|&\s+|\bexport |\benv )[A-Za-z_][A-Za-z0-9_]*=["']?([^\s"';&|]+)`)},
-	{[]string{"@"}, prefilter.Lazy(`[a-z][a-z0-9+.-]*://[^/\s"'@]*:([^/\s"'@]+)@`)},
+	{[]string{"@"}, PasswordURL},
 }
+
+// PasswordURL matches addresses with a name and a password: its groups are the password and the host.
+var PasswordURL = prefilter.Lazy(`[a-z][a-z0-9+.-]*://[^/\s"'@:]*:([^/\s"'@]+)@([^\s/:"',?]*)`)
 
 // signed divides a command into what it signs in with, and the rest.
 func signed(text string) (rest string, signing []string) {

@@ -5,8 +5,10 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/internal/prefilter"
+	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
@@ -17,19 +19,12 @@ var wordsWithoutService = []string{
 	"session", "staging", "test", "token", "url", "user", "www", "com", "net", "org", "http", "https", "web", "cloud", "host", "server",
 }
 
-// credentialPrefixes are how the credentials of some services begin.
-var credentialPrefixes = []struct{ prefix, service string }{
-	{"ghp_", "github"}, {"gho_", "github"}, {"ghs_", "github"}, {"github_pat_", "github"}, {"glpat-", "gitlab"}, {"npm_", "npmjs"}, {"pypi-", "pypi"},
-	{"sk-ant-", "anthropic"}, {"sk-proj-", "openai"}, {"AKIA", "amazonaws"}, {"ASIA", "amazonaws"}, {"xox", "slack"}, {"hf_", "huggingface"},
-	{"sk_live_", "stripe"}, {"sk_test_", "stripe"}, {"rk_live_", "stripe"}, {"AIza", "googleapis"}, {"SG.", "sendgrid"}, {"dop_v1_", "digitalocean"},
-}
-
 // services returns the words by which the host of a credential's service may be
 // known.
 func services(name, value string) (out []string) {
-	for _, f := range credentialPrefixes {
-		if strings.HasPrefix(value, f.prefix) {
-			return []string{f.service}
+	for _, c := range redact.Credentials(value) {
+		if service := knowledge.SecretService[c.Form]; service != "" && c.Start == 0 {
+			return []string{service}
 		}
 	}
 	for word := range strings.FieldsFuncSeq(strings.ToLower(shorten(name)), func(r rune) bool { return r == '_' || r == '-' || r == '.' }) {
@@ -72,17 +67,16 @@ func isTestPassword(value string) bool {
 	return false
 }
 
-// passwordURL are addresses with a name and a password.
-var passwordURL = prefilter.Lazy(`[a-z][a-z0-9+.-]*://[^/\s"'@:]*:([^/\s"'@]+)@([^\s/:"',?]+)`)
-
 // passwordHosts returns the hosts of the passwords that are in the addresses of a text.
 func passwordHosts(text string) map[string]string {
 	if !strings.Contains(text, "://") {
 		return nil
 	}
 	out := map[string]string{}
-	for _, m := range passwordURL().FindAllStringSubmatch(text, maxFound) {
-		out[m[1]] = effect.Host(m[2])
+	for _, m := range analysis.PasswordURL().FindAllStringSubmatch(text, maxFound) {
+		if m[2] != "" {
+			out[m[1]] = effect.Host(m[2])
+		}
 	}
 	return out
 }
