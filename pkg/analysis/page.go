@@ -11,6 +11,7 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
 // A Page says where the approval page of this user is, as HOST:PORT, "" if it was never
@@ -69,12 +70,11 @@ func connects(e *effect.Effect) bool {
 	case effect.Network, effect.Privileged, effect.UnknownClass:
 		return true
 	}
-	return opens[e.Program]
+	return command.Interprets(e.Program) || command.Language(e.Program) == "awk" || command.Relays[e.Program] || opens[e.Program]
 }
 
-// opens are programs that do not count as such, and may connect.
-var opens = map[string]bool{"ssh": true, "socat": true, "nc": true, "ncat": true, "netcat": true, "telnet": true, "openssl": true, "python3": true, "python": true, "node": true, "perl": true, "ruby": true, "php": true,
-	"awk": true, "gawk": true, "osascript": true, "lua": true, "xdg-open": true, "open": true, "gio": true, "sensible-browser": true, "x-www-browser": true, "wslview": true}
+// opens are other programs that do not count as such, and may connect.
+var opens = map[string]bool{"ssh": true, "xdg-open": true, "open": true, "gio": true, "sensible-browser": true, "x-www-browser": true, "wslview": true}
 
 // hasPort reports whether the action's text has a number that is long enough for a port which
 // is not reserved.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
+	programs "github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/state"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -96,7 +97,7 @@ func rememberable(c *analysis.Case) bool {
 		case effect.Dynamic, effect.RunDownload, effect.RunDecoded, effect.RunInput, effect.RemoteShell:
 			return false
 		case effect.Execute:
-			if e.Class == effect.UnknownClass || slices.Contains(runners, e.Program) { // a script, an interpreter, a build
+			if e.Class == effect.UnknownClass || programs.Interprets(e.Program) || slices.Contains(runners, e.Program) { // a script, a build
 				return false
 			}
 		default:
@@ -105,12 +106,12 @@ func rememberable(c *analysis.Case) bool {
 	return true
 }
 
-// runners are programs that run code from files of the workspace: the same
-// command does something else once such a file changes.
+// runners are programs beside interpreters that run code from files of the workspace: the
+// same command does something else once such a file changes.
 var runners = []string{
 	"make", "gmake", "just", "task", "rake", "ninja", "cmake", "bazel", "scons", "meson",
-	"npm", "npx", "pnpm", "yarn", "bun", "deno", "node", "go", "cargo", "mvn", "gradle", "gradlew", "ant", "sbt", "dotnet",
-	"pip", "pip3", "poetry", "uv", "tox", "nox", "pytest", "python", "python3", "ruby", "bundle", "php", "composer", "perl",
+	"npm", "npx", "pnpm", "yarn", "go", "cargo", "mvn", "gradle", "gradlew", "ant", "sbt", "dotnet",
+	"pip", "pip3", "poetry", "tox", "nox", "pytest", "bundle", "composer",
 	"docker", "docker-compose", "podman", "vagrant", "ansible-playbook", "terraform", "tofu", "pulumi", "pre-commit",
 }
 

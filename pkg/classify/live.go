@@ -71,7 +71,7 @@ func lineLiveness(e *effect.Effect) liveness {
 	if e.Class == effect.UnknownClass {
 		l |= isOpaque
 	}
-	if programs.Evaluators[e.Program] {
+	if programs.Evaluators[e.Program] || programs.Language(e.Program) != "" {
 		l |= isCode
 	}
 	switch {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/internal/ancestry"
+	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
 // OfProcess returns the host whose program a process runs, nil if it runs none.
@@ -76,18 +77,12 @@ func programNames(p *ancestry.Process) (out []string) {
 	return out
 }
 
-// interpreters run programs that are scripts, agent hosts among them.
-var interpreters = []string{"node", "nodejs", "bun", "deno", "python", "perl", "ruby", "php", "tclsh", "wish", "expect", "lua", "guile", "java"}
-
-// Interprets reports whether a process is an interpreter.
+// Interprets reports whether a process is an interpreter: programs that are scripts, agent
+// hosts among them, run in one.
 func Interprets(p *ancestry.Process) bool {
-	for _, file := range []string{p.Exe, p.Name} {
-		name := strings.TrimRight(strings.ToLower(path.Base(filepath.ToSlash(file))), "0123456789.")
-		if slices.Contains(interpreters, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{p.Exe, p.Name}, func(file string) bool {
+		return command.Interprets(strings.ToLower(path.Base(filepath.ToSlash(file))))
+	})
 }
 
 // Running is a host's process, as far as it is known.

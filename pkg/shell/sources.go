@@ -106,7 +106,7 @@ func (s *state) rewritten() {
 		return e.Kind == effect.Execute && (e.Program == "ed" || e.Program == "ex")
 	})
 	for _, e := range s.effects {
-		if e.Kind != effect.Execute || !command.Rewriters[e.Program] && (!stdin || e.Program != "printf" && e.Program != "echo") {
+		if e.Kind != effect.Execute || !command.Rewriters[e.Program] && command.Language(e.Program) == "" && (!stdin || e.Program != "printf" && e.Program != "echo") {
 			continue
 		}
 		put := make([]string, len(e.Args))

@@ -85,6 +85,17 @@ func Language(name string) string {
 	return ""
 }
 
+// Interprets reports whether a program of a name runs code of a programming language, which
+// may do anything: shells, whose text is read, and clients of databases do not count.
+func Interprets(name string) bool {
+	switch language := Language(name); language {
+	case "", "shell", "powershell", "cmd", "awk":
+		return false
+	default:
+		return !IsQuery(language)
+	}
+}
+
 // FileLanguage returns the language of a file of code by the end of its name,
 // "" if that says nothing.
 func FileLanguage(path string) string {
