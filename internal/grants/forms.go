@@ -1,6 +1,7 @@
 package grants
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ type form struct {
 	wanted, of, unless []condition
 	asked              []condition // of and if
 	with               []key
+	names              [][]string // a file that has what is wanted holds one of each, in lower case
 }
 
 // A condition asks for a value behind one of some keys.
@@ -45,6 +47,16 @@ func formAt(i int) *form {
 		e := &knowledge.GrantForms[i]
 		f.form = form{GrantForm: e, at: regexp.MustCompile(e.At), wanted: conditions(e.If), of: conditions(e.Of), unless: conditions(e.Unless), with: keysOf(e.With)}
 		f.asked = slices.Concat(f.of, f.wanted)
+		if at, err := prefilter.Required(e.At); err == nil && len(at) > 0 && !slices.ContainsFunc(at, func(name string) bool { return strings.Contains(name, "/") }) {
+			f.names = append(f.names, at)
+		}
+		for _, c := range f.wanted {
+			var last []string
+			for _, k := range c.keys {
+				last = append(last, strings.ToLower(path.Base(k.folder)))
+			}
+			f.names = append(f.names, last)
+		}
 		if e.Mark != "" {
 			f.mark = prefilter.NewFinder(e.Mark)
 		}

@@ -42,6 +42,9 @@ func Weaker(file, old, text string, was bool, forms []int) ([]Fact, error) {
 	if owned(file) {
 		return disowned(old, text), nil
 	}
+	if strings.TrimSpace(old) == "" && !Sharp(file) && !Marked(forms, text) && !mayGrant(forms, text, was) {
+		return nil, nil // a text that cannot be parsed hides nothing, either
+	}
 	after, err := parse(file, text)
 	if err != nil {
 		return nil, err
@@ -85,6 +88,21 @@ func Marked(forms []int, text string) bool {
 		}
 	}
 	return false
+}
+
+// mayGrant reports whether a text holds the names of the objects and keys that an entry about grants asks for.
+// Escapes may write them in another way.
+func mayGrant(forms []int, text string, was bool) bool {
+	if strings.IndexByte(text, '\\') >= 0 {
+		return true
+	}
+	text = strings.ToLower(text)
+	return slices.ContainsFunc(forms, func(i int) bool {
+		f := formAt(i)
+		return f.Kind == "grant" && (!f.Old || was) && !slices.ContainsFunc(f.names, func(any []string) bool {
+			return !slices.ContainsFunc(any, func(name string) bool { return strings.Contains(text, name) })
+		})
+	})
 }
 
 // Touched reports whether lines that a change takes out of a file that cannot be parsed, or puts

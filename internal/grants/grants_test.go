@@ -275,3 +275,29 @@ func TestAliasesAreBounded(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A new file whose name says little is parsed only if it holds what an entry asks for, in whatever spelling.
+func TestNewFile(t *testing.T) {
+	const file = "/p/manifests/qqq.yaml"
+	forms := formsOf(file)
+	for _, text := range []string{
+		"spec:\n  securityContext:\n    privileged: true\n",
+		"spec: {securityContext: {privileged: true}}\n",
+		"{\"spec\": {\"securityContext\": {\"privileged\": true}}}\n",
+		"spec:\n  'securityContext':\n    \"privileged\": true\n",
+		"spec:\n  \"security\\u0043ontext\":\n    \"priv\\x69leged\": true\n",
+		"a: &a {privileged: true}\nspec:\n  securityContext:\n    <<: *a\n",
+		"{{ x }}\nspec:\n  securityContext:\n    privileged: true\n{{ y }}\n",
+	} {
+		if facts, err := Weaker(file, "", text, false, forms); err != nil || len(facts) != 1 {
+			t.Errorf("%q: %v %v", text, facts, err)
+		}
+	}
+	plain := strings.Repeat("model:\n- name: a\n  path: b\n  rate: 0.1 # as before\n", 50)
+	if n := testing.AllocsPerRun(10, func() { Weaker(file, "", plain, false, forms) }); n > 10 {
+		t.Errorf("%v allocations for a file without anything that is asked for", n)
+	}
+	if _, err := Weaker(file, "", plain+"a: [\napiVersion: v1\n", false, forms); err == nil {
+		t.Error("a manifest that cannot be parsed is no error")
+	}
+}
