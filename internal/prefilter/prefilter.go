@@ -17,25 +17,30 @@ const (
 // A Set finds literals in texts, without regard to ASCII letter case.
 // Goroutines may share it.
 type Set struct {
-	known   [hashes / 64]uint64 // bit i%64 of known[i/64]: an entry has hash i
-	heads   [slots]uint16       // 1 + index of the first entry of a slot
-	entries []entry
-	words   int
+	long, short table // of literals by four of their bytes, and of those of three bytes
+	entries     []entry
+	words       int
 }
 
-// An entry is one literal, found by three of its bytes.
+// A table holds entries by a gram, bytes that follow each other in a literal.
+type table struct {
+	known [hashes / 64]uint64 // bit i%64 of known[i/64]: an entry has hash i
+	heads [slots]uint16       // 1 + index of the first entry of a slot
+}
+
+// An entry is one literal, found by its gram.
 type entry struct {
-	gram    uint32 // the three bytes at offset
-	literal string // lower case
-	offset  int    // of the three bytes in the literal
-	id      int
+	gram    uint32
 	next    uint16 // 1 + index of the next entry of the slot
+	end     uint16 // of the gram in the literal
+	literal string // lower case
+	id      int
 }
 
 // New returns a Set in which literals[i] belong to expression i. Literals are
 // given as [Required] returns them; an expression without literals is never
-// found and has to be run on every text. At most 65,535 literals are kept;
-// New reports whether all were.
+// found and has to be run on every text. At most 65,535 literals of at most as many
+// bytes are kept; New reports whether all were.
 func New(literals [][]string) (*Set, bool) {
 	s := &Set{words: (len(literals) + 63) / 64}
 	n := 0
@@ -45,32 +50,57 @@ func New(literals [][]string) (*Set, bool) {
 	s.entries = make([]entry, 0, min(n, 1<<16-1))
 	// The length of each slot's chain, to choose the rarest part of a literal.
 	var load [slots]uint8
+	ranks := byteRanks()
 	for id, list := range literals {
 		for _, lit := range list {
-			if len(lit) < MinLiteral || len(s.entries) == 1<<16-1 {
+			if len(lit) < MinLiteral || len(lit) >= 1<<16 || len(s.entries) == 1<<16-1 {
 				return s, false
 			}
-			s.add(id, lit, &load)
+			s.add(id, lit, &load, &ranks)
 		}
 	}
 	return s, true
 }
 
-func (s *Set) add(id int, lit string, load *[slots]uint8) {
-	best := 0
-	for i := range len(lit) - 2 {
-		if load[slot(gram(lit, i))] < load[slot(gram(lit, best))] {
-			best = i
+// common are the bytes of texts that agents write, from the most frequent on.
+const common = " etsoriancl\ndpmu\"-h.gf/b:y_vw0k=1,#x)(\t2|{}$3\\4j`6'5z8;[q>]*7<9+!@%&"
+
+// byteRanks returns the place of each byte among the common ones.
+func byteRanks() (ranks [256]uint64) {
+	for c := range ranks {
+		ranks[c] = uint64(len(common)) + 2
+	}
+	for i := range len(common) {
+		ranks[common[i]] = uint64(i) + 2
+	}
+	return ranks
+}
+
+func (s *Set) add(id int, lit string, load *[slots]uint8, ranks *[256]uint64) {
+	if len(lit) == MinLiteral {
+		s.insert(&s.short, entry{gram: gram("\x00" + lit), literal: lit, end: MinLiteral, id: id})
+		return
+	}
+	best, most := 0, uint64(0)
+	for i := range len(lit) - 3 {
+		rarity := ranks[lit[i]] * ranks[lit[i+1]] * ranks[lit[i+2]] * ranks[lit[i+3]] / (8 + uint64(load[slot(gram(lit[i:]))]))
+		if rarity > most {
+			best, most = i, rarity
 		}
 	}
-	g := gram(lit, best)
-	s.known[hash(g)/64] |= 1 << (hash(g) % 64)
-	h := slot(g)
-	s.entries = append(s.entries, entry{gram: g, literal: lit, offset: best, id: id, next: s.heads[h]})
-	s.heads[h] = uint16(len(s.entries))
-	if load[h] < 255 {
+	g := gram(lit[best:])
+	if h := slot(g); load[h] < 255 {
 		load[h]++
 	}
+	s.insert(&s.long, entry{gram: g, literal: lit, end: uint16(best + 4), id: id})
+}
+
+func (s *Set) insert(t *table, e entry) {
+	h := hash(e.gram)
+	t.known[h/64] |= 1 << (h % 64)
+	e.next = t.heads[slot(e.gram)]
+	s.entries = append(s.entries, e)
+	t.heads[slot(e.gram)] = uint16(len(s.entries))
 }
 
 // Words is the number of words that the bit set given to [Scan] must have.
@@ -79,47 +109,49 @@ func (s *Set) Words() int { return s.words }
 // Scan sets a bit in found for each expression of which a literal is in
 // text; bit i%64 of found[i/64] is expression i. Bits that are set stay set.
 func Scan[T string | []byte](s *Set, text T, found []uint64) {
-	if len(text) < MinLiteral || len(s.entries) == 0 {
-		return
-	}
-	g := uint32(lower(text[0]))<<8 | uint32(lower(text[1]))<<16
-	for i := 2; i < len(text); i++ {
-		g = g>>8 | uint32(lower(text[i]))<<16
-		if h := hash(g); s.known[h/64]&(1<<(h%64)) == 0 { // as in most places of most texts
-			continue
-		}
-		for e := s.heads[slot(g)]; e != 0; {
-			x := &s.entries[e-1]
-			e = x.next
-			if x.gram != g || found[x.id>>6]&(1<<(x.id&63)) != 0 {
-				continue
-			}
-			if at := i - 2 - x.offset; at >= 0 && at+len(x.literal) <= len(text) && equal(text[at:at+len(x.literal)], x.literal) {
-				found[x.id>>6] |= 1 << (x.id & 63)
-			}
-		}
-	}
+	scan(s, text, found, func(id, _ int) { found[id>>6] |= 1 << (id & 63) })
 }
 
 // Each calls visit for each place at which a literal is in text: with the
 // expression it belongs to and with its first byte. Places come in the order in
 // which their literals are recognised, which is not quite that of the text.
 func Each[T string | []byte](s *Set, text T, visit func(id, at int)) {
+	scan(s, text, nil, visit)
+}
+
+// scan calls visit for each place of a literal whose expression has no bit in found.
+func scan[T string | []byte](s *Set, text T, found []uint64, visit func(id, at int)) {
 	if len(text) < MinLiteral || len(s.entries) == 0 {
 		return
 	}
-	g := uint32(lower(text[0]))<<8 | uint32(lower(text[1]))<<16
+	g := uint32(lower(text[0]))<<16 | uint32(lower(text[1]))<<24
 	for i := 2; i < len(text); i++ {
-		g = g>>8 | uint32(lower(text[i]))<<16
-		for e := s.heads[slot(g)]; e != 0; {
-			x := &s.entries[e-1]
-			e = x.next
-			if x.gram != g {
-				continue
-			}
-			if at := i - 2 - x.offset; at >= 0 && at+len(x.literal) <= len(text) && equal(text[at:at+len(x.literal)], x.literal) {
-				visit(x.id, at)
-			}
+		g = g>>8 | uint32(lower(text[i]))<<24
+		if s.long.holds(g) {
+			lookUp(s, &s.long, g, text, i+1, found, visit)
+		}
+		if g := g &^ 0xff; s.short.holds(g) {
+			lookUp(s, &s.short, g, text, i+1, found, visit)
+		}
+	}
+}
+
+// holds reports whether an entry may have a gram, as in few places of most texts.
+func (t *table) holds(g uint32) bool {
+	h := hash(g)
+	return t.known[h/64]&(1<<(h%64)) != 0
+}
+
+// lookUp visits the literals in text whose gram is what ends at end.
+func lookUp[T string | []byte](s *Set, t *table, g uint32, text T, end int, found []uint64, visit func(id, at int)) {
+	for e := t.heads[slot(g)]; e != 0; {
+		x := &s.entries[e-1]
+		e = x.next
+		if x.gram != g || found != nil && found[x.id>>6]&(1<<(x.id&63)) != 0 {
+			continue
+		}
+		if at := end - int(x.end); at >= 0 && at+len(x.literal) <= len(text) && equal(text[at:at+len(x.literal)], x.literal) {
+			visit(x.id, at)
 		}
 	}
 }
@@ -133,8 +165,9 @@ func equal[T string | []byte](text T, lit string) bool {
 	return true
 }
 
-func gram(lit string, i int) uint32 {
-	return uint32(lit[i]) | uint32(lit[i+1])<<8 | uint32(lit[i+2])<<16
+// gram returns the first four bytes of a literal.
+func gram(lit string) uint32 {
+	return uint32(lit[0]) | uint32(lit[1])<<8 | uint32(lit[2])<<16 | uint32(lit[3])<<24
 }
 
 func hash(g uint32) uint32 { return g * 0x9E3779B1 >> (32 - hashBits) }
