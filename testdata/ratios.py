@@ -88,6 +88,7 @@ ROWS = [  # name, arguments, input, records, folder
     ("git in a repository", [*rules, at("off")], "git", 1000, "place"),
     ("cold: policy, a read", ["policy", "--config", at("off")], "read", 1, None),
     ("cold: hook, a read", ["hook", "claude-code"], "hook", 1, None),
+    ("cold: hook as installed", ["hook", "claude-code", "--timeout", "50s", "--line", str(os.getpid())], "hook", 1, None),
 ]
 worse = []
 copying = min(cpu(["jq", "-c", "."], "sample") for _ in range(TIMES)) / 5000 if shutil.which("jq") else None
