@@ -84,7 +84,7 @@ func (d *decoder) add(outer Layer, name, text string) {
 // bytes notes the texts in decoded bytes, which may be compressed or of two
 // bytes a character.
 func (d *decoder) bytes(outer Layer, name string, b []byte) {
-	name, b, whole := unpacked(name, b)
+	name, b, whole := unpacked(name, b, maxLayerBytes)
 	d.over = d.over || !whole
 	d.add(outer, name, printableRuns(b))
 }

@@ -155,7 +155,7 @@ func decodeRun(run string) (name, text string) {
 // unpack returns the text in decoded bytes: UTF-8, UTF-16 as PowerShell takes
 // it, or either of them compressed. name is "" if they do not contain text.
 func unpack(encoding string, b []byte) (name, text string) {
-	if unzipped, by, _ := decompress(b); by != "" {
+	if unzipped, by, _ := decompress(b, maxLayerBytes); by != "" {
 		encoding, b = encoding+"+"+by, unzipped
 	}
 	if readable(string(b)) && sensible(b) {
@@ -180,9 +180,9 @@ func compression(b []byte) string {
 	return ""
 }
 
-// decompress returns the contents of compressed data, at most 64 KiB, and what it was
+// decompress returns the contents of compressed data, at most so many bytes, and what it was
 // compressed by: "" if it was not. What comes before an error counts.
-func decompress(b []byte) (out []byte, by string, err error) {
+func decompress(b []byte, most int) (out []byte, by string, err error) {
 	by = compression(b)
 	if by == "" {
 		return nil, "", nil
@@ -197,7 +197,7 @@ func decompress(b []byte) (out []byte, by string, err error) {
 		r = bzip2.NewReader(data)
 	}
 	if err == nil {
-		out, err = io.ReadAll(io.LimitReader(r, maxLayerBytes))
+		out, err = io.ReadAll(io.LimitReader(r, int64(most)))
 	}
 	if err != nil && len(out) == 0 {
 		return nil, "", nil

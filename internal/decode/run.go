@@ -43,7 +43,7 @@ func Hex(text string) (decoded string, ok bool) {
 
 // Gunzip decompresses a whole text of less than 64 KiB.
 func Gunzip(text string) (plain string, ok bool) {
-	out, by, err := decompress([]byte(text))
+	out, by, err := decompress([]byte(text), maxLayerBytes)
 	return string(out), by == "gzip" && err == nil && len(out) < maxLayerBytes
 }
 
@@ -167,13 +167,17 @@ func append32(dst []byte, run string) (out []byte, ok bool) {
 // of base64 have four.
 const maxShifts = 4
 
+// maxRatio bounds what [Run] reads of compressed data, by its length: a text may consist of
+// runs that all expand, and be searched again after that.
+const maxRatio = 4
+
 // Run calls found with what a run of [Runs] decodes to by each encoding that it may be in,
 // until found returns true, and reports whether it did. What is mostly noise is left out.
 // The text may have bytes in it that are no characters.
 func Run(run string, found func(name, text string) bool) bool {
 	var few [512]byte
 	is := func(name string, b []byte) bool {
-		if name, b, _ = unpacked(name, b); noise(b) {
+		if name, b, _ = unpacked(name, b, maxRatio*len(b)); noise(b) {
 			return false
 		}
 		return found(name, string(b))
@@ -198,11 +202,12 @@ func Run(run string, found func(name, text string) bool) bool {
 }
 
 // unpacked returns the text in decoded bytes, which may be compressed or of two bytes a
-// character, and its name; whole is false where there is more.
-func unpacked(name string, b []byte) (string, []byte, bool) {
+// character, and its name. Of compressed text it returns most bytes; whole is false where there
+// may be more.
+func unpacked(name string, b []byte, most int) (string, []byte, bool) {
 	whole := true
-	if unzipped, by, _ := decompress(b); by != "" {
-		name, b, whole = name+"+"+by, unzipped, len(unzipped) < maxLayerBytes
+	if unzipped, by, _ := decompress(b, most); by != "" {
+		name, b, whole = name+"+"+by, unzipped, len(unzipped) < most
 	}
 	return name, withoutZeros(b), whole
 }

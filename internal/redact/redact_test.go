@@ -19,6 +19,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/shieldcli/shield/internal/allocated"
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
@@ -244,6 +245,18 @@ func zipped(t *testing.T, s string) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// TestCompressedIsBounded gives texts of runs that expand, and hold such runs again.
+func TestCompressedIsBounded(t *testing.T) {
+	text := "ab c"
+	for depth := range maxLayers {
+		text = base64.RawStdEncoding.EncodeToString(zipped(t, strings.Repeat(text, 64<<10/len(text)))) + " "
+		all := strings.Repeat(text, MaxText/len(text))
+		if n := allocated.Bytes(func() { (*Redactor)(nil).String(all) }); n > 1<<30 {
+			t.Errorf("depth %d: %d bytes allocated", depth, n)
+		}
+	}
 }
 
 func TestKnown(t *testing.T) {
