@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:25cc9c1cf8e3cc59284a6c1750aab990e80cab5ae3d49ec1d14652e9c37e817e"
+const rulesFingerprint = "sha256:7682542a9af07140746b3ce6db7849d71b3e63f52ca18f53dcbe1d6ea674b88e"
 
 var ruleTable = [...]Rule{
 	{
@@ -1990,8 +1990,8 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: " unregister ", lits: []string{" unregister "}},
 			},
 			{
-				programs: []string{"atlas", "dotnet", "mix"},
-				args:     pattern{expr: "(?:^| )(?:ecto\\.(?:drop|reset)|ef database drop|schema clean)(?: |$)", lits: []string{"ecto.drop", "ecto.reset", "ef database drop", "schema clean"}},
+				programs: []string{"atlas", "dotnet"},
+				args:     pattern{expr: " (?:ef database drop|schema clean)(?: |$)", lits: []string{" ef database drop", " schema clean"}},
 			},
 			{
 				programs: []string{"flask", "goose", "migrate"},

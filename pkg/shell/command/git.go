@@ -52,9 +52,14 @@ func (l GitLine) Operands() []string {
 // names for that; "" if it names none.
 func (l GitLine) Pushes() (to string, ok bool) {
 	var words []string
+	level := find(lookup("git").subs, l.Sub)
+	if level == nil {
+		return "", false
+	}
 	for i := 0; i < len(l.Args); i++ {
 		name, value, joined := strings.Cut(l.Args[i], "=")
-		switch valued := slices.Contains(pushValues, name); {
+		option := find(level.options, name)
+		switch valued := option != nil && len(option.values) > 0 && !option.attached; {
 		case valued && !joined && i+1 < len(l.Args):
 			i++
 			value = l.Args[i]
@@ -82,9 +87,6 @@ func (l GitLine) Pushes() (to string, ok bool) {
 	}
 	return to, true
 }
-
-// pushValues are the options of pushes whose value may be the next argument.
-var pushValues = []string{"-o", "--push-option", "--repo", "--receive-pack", "--exec", "-P", "--prefix", "-m", "--message", "-b", "--branch", "--annotate", "--onto"}
 
 // Has reports whether an option stands behind the subcommand: one of some letters, alone or
 // before the text of -m, or one of some names.

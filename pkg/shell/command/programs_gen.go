@@ -21152,6 +21152,8 @@ var syntaxMix = syntax{style: open | long | bundled, registry: "hex", options: [
 	{"dependencies", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"deploy", &syntaxBundle_Deploy},
 	{"doctor", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"ecto.drop", &syntax_cc8c559ff143},
+	{"ecto.reset", &syntax_cc8c559ff143},
 	{"env", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"escript.install", &syntax_c99348144fc3},
 	{"exec", &syntax_1db00a6f8f12},
@@ -36618,6 +36620,7 @@ var syntax_c99348144fc3 = syntax{style: open, operands: shape{head: []role{roleT
 var syntax_caef18d6935d = syntax{style: open, operands: shape{head: []role{rolePackage}}, base: &action_class_network}
 var syntax_cbe17049da7e = syntax{style: bundled, operands: shape{head: []role{rolePackage, rolePlugin}}, base: &action_class_network}
 var syntax_cc84c5b29bb9 = syntax{style: long | bundled, operands: shape{rest: roleDeleteTree}, base: &action_flags_recursive}
+var syntax_cc8c559ff143 = syntax{style: open, service: "database", operands: shape{rest: roleText}, base: &action_class_network_effects_ChangeRemote_verb_delete}
 var syntax_cd85718caae4 = syntax{operands: shape{head: []role{roleRuby}, rest: roleText}, base: &action_class_localWrite}
 var syntax_cf89a1ceea50 = syntax{operands: shape{rest: roleRead}, base: &action_effects_ReadSecret_streams_out_Secret_setOut}
 var syntax_d20e46316748 = syntax{style: long | bundled, operands: shape{rest: roleEditTree}, base: &action_class_localWrite}
@@ -36875,6 +36878,7 @@ var action_class_network_effects_ChangeRemote_SendData = action{class: network, 
 var action_class_network_effects_ChangeRemote_empty_Push = action{class: network, effects: []effect.Kind{effect.ChangeRemote}, empty: rolePush}
 var action_class_network_effects_ChangeRemote_harm_accounts = action{class: network, effects: []effect.Kind{effect.ChangeRemote}, harm: "accounts"}
 var action_class_network_effects_ChangeRemote_verb_change = action{class: network, effects: []effect.Kind{effect.ChangeRemote}, verb: "change"}
+var action_class_network_effects_ChangeRemote_verb_delete = action{class: network, effects: []effect.Kind{effect.ChangeRemote}, verb: "delete"}
 var action_class_network_effects_ChangeSystem = action{class: network, effects: []effect.Kind{effect.ChangeSystem}}
 var action_class_network_effects_ChangeSystem_flags_reject = action{class: network, effects: []effect.Kind{effect.ChangeSystem}, flags: reject}
 var action_class_network_effects_Dynamic = action{class: network, effects: []effect.Kind{effect.Dynamic}}
