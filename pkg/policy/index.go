@@ -113,10 +113,10 @@ func compileList(rules []rulefile.Rule, vars map[string][]string, allow bool) (*
 			x.rules[i].except = append(x.rules[i].except, e)
 		}
 	}
-	if err := x.posix.compile(vars); err != nil {
-		return nil, err
-	}
-	return x, x.drives.compile(vars)
+	x.drives.compile(vars)
+	x.posix.compile(vars)
+	_, err := x.posix.set()
+	return x, err
 }
 
 // A globSet matches the globs of many rules.
@@ -124,7 +124,7 @@ type globSet struct {
 	globs []string
 	rule  []int // rule of each glob
 	vars  map[string][]string
-	set   *effect.Globs
+	set   func() (*effect.Globs, error)
 }
 
 func (s *globSet) add(glob string, rule int) {
@@ -132,10 +132,20 @@ func (s *globSet) add(glob string, rule int) {
 	s.rule = append(s.rule, rule)
 }
 
-func (s *globSet) compile(vars map[string][]string) (err error) {
+// compile has the set compiled when it is first asked: most processes see no path on a drive.
+func (s *globSet) compile(vars map[string][]string) {
 	s.vars = vars
-	s.set, err = effect.NewGlobs(s.globs, vars)
-	return err
+	s.set = sync.OnceValues(func() (*effect.Globs, error) { return effect.NewGlobs(s.globs, vars) })
+}
+
+// compiled returns the set. Each of its globs was read when its policy was loaded, so that an
+// error is a fault of this program, which blocks.
+func (s *globSet) compiled() *effect.Globs {
+	g, err := s.set()
+	if err != nil {
+		panic(err)
+	}
+	return g
 }
 
 // names returns the known names of a glob.

@@ -146,7 +146,7 @@ func (s *search) covers(e *effect.Effect) (ruleSet, error) {
 	placed := ruleSet{}
 	if e.Path != "" {
 		for _, set := range s.x.sets(e.Path, e.Pattern) {
-			for _, g := range set.set.AppendCovering(s.found[:0], e.Path, e.Pattern, e.Tree, e.Recursive) {
+			for _, g := range set.compiled().AppendCovering(s.found[:0], e.Path, e.Pattern, e.Tree, e.Recursive) {
 				placed.add(set.rule[g])
 			}
 		}

@@ -145,7 +145,7 @@ func (s *search) onDisk(t *touched, e *effect.Effect) {
 	}
 	var known, hidden touched
 	for _, set := range s.x.sets(e.Path, true) {
-		for _, g := range set.set.AppendCovering(s.found[:0], e.Path, true, e.Tree, e.Recursive) {
+		for _, g := range set.compiled().AppendCovering(s.found[:0], e.Path, true, e.Tree, e.Recursive) {
 			known.sure.add(set.rule[g])
 		}
 	}
@@ -194,9 +194,9 @@ func (s *search) literal(t *touched, e *effect.Effect, path string, recursive bo
 	for _, set := range s.x.sets(path, false) {
 		var itself []int
 		if above || modes {
-			itself = set.set.AppendTouched(s.itself[:0], path, false, false)
+			itself = set.compiled().AppendTouched(s.itself[:0], path, false, false)
 		}
-		for _, g := range set.set.AppendTouched(s.found[:0], path, false, recursive) {
+		for _, g := range set.compiled().AppendTouched(s.found[:0], path, false, recursive) {
 			switch {
 			case writes && set.names(g).single() && s.x.holdsLoneFiles(path):
 				t.sure.add(set.rule[g])
@@ -221,7 +221,7 @@ func (s *search) literal(t *touched, e *effect.Effect, path string, recursive bo
 // whatever the folder contains.
 func (s *search) pattern(t *touched, e *effect.Effect, sight sight) {
 	for _, set := range s.x.sets(e.Path, true) {
-		for _, g := range set.set.AppendTouched(s.found[:0], e.Path, true, e.Recursive) {
+		for _, g := range set.compiled().AppendTouched(s.found[:0], e.Path, true, e.Recursive) {
 			if e.Tree && set.names(g).outside(folder(e.Path)) {
 				continue
 			}
@@ -241,13 +241,13 @@ func (s *search) pattern(t *touched, e *effect.Effect, sight sight) {
 			case none:
 			}
 		}
-		for _, g := range set.set.AppendCovering(s.found[:0], e.Path, true, e.Tree, e.Recursive) {
+		for _, g := range set.compiled().AppendCovering(s.found[:0], e.Path, true, e.Tree, e.Recursive) {
 			t.sure.add(set.rule[g])
 		}
 		if sight != dim {
 			continue
 		}
-		for _, g := range set.set.AppendTouched(s.found[:0], folder(e.Path), false, true) {
+		for _, g := range set.compiled().AppendTouched(s.found[:0], folder(e.Path), false, true) {
 			if !set.names(g).floating() && (!set.names(g).single() || s.x.meetsSingle(e)) {
 				t.perhaps.add(set.rule[g])
 			}
