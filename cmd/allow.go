@@ -101,7 +101,7 @@ func allow(c *cli.Context, w *World) error {
 	}
 	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s allowed this once, until %s: %s", g.By, g.Until.UTC().Format(time.RFC3339), r.What), g.By); err != nil {
 		refusals.Take(c.Context, g.Binding) // An approval that is not logged does not count.
-		return fmt.Errorf("allow %s: not allowed, because the audit log cannot be written: %w", r.Ref, err)
+		return fmt.Errorf("allow %s: not allowed, because the audit log cannot be written: %w; run 'shield doctor'", r.Ref, err)
 	}
 	_, err = fmt.Fprintf(w.Out, "Allowed once, until %s. Tell the agent to try again.\n", g.Until.Local().Format("15:04"))
 	return err
@@ -243,7 +243,7 @@ func standing(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusal, 
 // keepStanding logs an answer in advance, and stores it in the session or in answers.yaml.
 func keepStanding(c *cli.Context, w *World, set *config.Loaded, store *state.Store, refusals *approve.Refusals, r *approve.Refusal, s *approve.AdvanceApproval, scope string) error {
 	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s allowed %s: %s", s.By, scopeWords[scope], s.Kind.String()), s.By); err != nil {
-		return fmt.Errorf("not allowed, because the audit log cannot be written: %w", err)
+		return fmt.Errorf("not allowed, because the audit log cannot be written: %w; run 'shield doctor'", err)
 	}
 	if scope == "session" {
 		err := refusals.AddKind(c.Context, r.KindSession, *s)

@@ -27,7 +27,7 @@ func (a arrival) err() error {
 	if a.How != "" || a.Chosen {
 		return nil
 	}
-	return errors.New("its questions reach no user; set approval.channels: auto, or accept that with approval.unattended: deny")
+	return errors.New("its questions reach no user; set approval.channels: auto, or approval.unattended: deny to deny them")
 }
 
 // String returns one line for people.
@@ -63,7 +63,7 @@ func arrivalOf(w *World, set *config.Loaded, h *host.Host) arrival {
 		case name == approve.HostChannel:
 			why = append(why, canAsk(w, o.StateDir, h).Error())
 		case name == "tty":
-			why = append(why, "a hook has no terminal of its own")
+			why = append(why, "a hook has no terminal of its own; set approval.channels: auto")
 		default:
 			err := o.CheckChannel(name)
 			if auto && inCI(w) != nil {

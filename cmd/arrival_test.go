@@ -64,7 +64,7 @@ func TestArrival(t *testing.T) {
 		{"a build server", "codex", config.Approval{Channels: config.Channels{"auto"}}, "CI", "Questions cannot be asked: the variable CI is set", true},
 		{"a build server that waits", "codex", config.Approval{Channels: config.Channels{"auto"}, Unattended: "wait 10m"}, "CI", "where they wait for 10m", false},
 		{"a terminal", "codex", config.Approval{Channels: config.Channels{"tty"}}, "", "Questions cannot be asked: a hook has no terminal", true},
-		{"the host, which does not ask", "droid", config.Approval{Channels: config.Channels{"host"}}, "", "Questions cannot be asked: Factory Droid did not wait", true},
+		{"the host, which does not ask", "droid", config.Approval{Channels: config.Channels{"host"}}, "", "Questions cannot be asked: in tests, Factory Droid did not wait", true},
 		{"no channel, which is chosen", "codex", config.Approval{}, "", "Questions cannot be asked: approval.channels is empty; set approval.channels: auto", false},
 	} {
 		w := newWorld(t)

@@ -150,7 +150,7 @@ func shortfalls(p *contain.Profile, used contain.Mechanism, unseen []string) (ou
 		out = append(out, landlockAlone(p))
 	}
 	if len(unseen) > 0 {
-		out = append(out, term.Escape("contained, but not all files were searched for hard links to hidden files: "+strings.Join(unseen, ", ")))
+		out = append(out, term.Escape("contained; these folders have too many files to search them for hard links to hidden files: "+strings.Join(unseen, ", ")))
 	}
 	return out
 }
@@ -202,7 +202,7 @@ func explainRefusals(c *cli.Context, w *World, refused []contain.Refusal, failed
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
 	list := strings.Join(names, ", ")
-	tellContained(c, w, "a contained command was refused: "+term.Escape(list))
+	tellContained(c, w, "containment blocked the command's access to: "+term.Escape(list))
 	if told {
 		fmt.Fprintf(w.Err, "shield: containment blocked %s: the command does not name it. Name it in the command, or run it without --contain\n", term.Escape(list))
 	}
@@ -252,7 +252,7 @@ func startServer(mode containment, grants config.Contain, set *config.Loaded, w 
 	err := error(nil)
 	tell := func(text string) { p.Tell(audit.KindContain, term.Escape("mcp "+server.Name+": "+text)) }
 	refused := func(r contain.Refusal) {
-		tell("the server was refused " + r.String() + "; to allow it, " + remedy(r, server.Name))
+		tell("containment blocked the server's access to " + r.String() + "; to allow it, " + remedy(r, server.Name))
 		if a := attempt(r, session, w.Dir); a != nil {
 			if err := p.Denied(context.Background(), a); err != nil {
 				tell(err.Error())

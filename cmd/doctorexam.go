@@ -43,7 +43,7 @@ func examineLicence(out *findings, set *config.Loaded, w *World) {
 		out.add(fine, "", "evaluator: %s", examText(l.Result))
 	}
 	if why := hindered(l); why != "" {
-		out.add(doubt, insteadOfModel, "evaluator: %s stops ordinary work: %s", l.Model, why)
+		out.add(doubt, insteadOfModel, "evaluator: %s blocks too many ordinary actions: %s", l.Model, why)
 	}
 	if token := set.Evaluator.CanaryToken; token != "" {
 		if since, err := canarySince(set, w); err == nil && w.Now().Sub(since) > canaryFor {

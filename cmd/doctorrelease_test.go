@@ -61,7 +61,7 @@ func TestDoctorRelease(t *testing.T) {
 		expect(1, "this program has no release key", "--release", dir)
 	}
 	expect(1, "--key needs --release", "--key", key)
-	expect(1, "not a public key", "--release", dir, "--key", filepath.Join(dir, "a.deb"))
+	expect(1, "not a minisign public key", "--release", dir, "--key", filepath.Join(dir, "a.deb"))
 	expect(1, "no such file", "--release", dir+"x", "--key", key)
 	put(filepath.Join(dir, "a.deb"), []byte("bad"))
 	expect(1, "bad   a.deb: its SHA-256 is", "--release", dir, "--key", key)

@@ -79,9 +79,9 @@ func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
 		err := opts.CheckChannel(name)
 		switch {
 		case name == config.AutoChannels:
-			out.add(fine, "", "approval: chosen automatically")
+			out.add(fine, "", "approval: shield chooses the channel (approval.channels: auto)")
 		case name == "tty" && err != nil:
-			out.add(note, "hooks have no terminal; set approval.channels: auto", "approval at the terminal: not possible from here: %v", err)
+			out.add(note, "hooks have no terminal; set approval.channels: auto", "approval at the terminal: this process cannot ask there: %v", err)
 		case name == "web" && err != nil:
 			out.add(wrong, `set approval.web.listen: "127.0.0.1:0"`, "approval by the page: %v%s", err, at(set, "approval.web.listen"))
 		case approve.Messenger(name) != "" && err != nil:
@@ -100,9 +100,9 @@ func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
 		case err != nil:
 			out.add(wrong, "correct the file, then run 'shield approvals notify'", "notices of questions: %v%s", err, at(set, "approval.notify_file"))
 		case !slices.Contains(opts.Channels, "web") && !opts.Channels.Auto():
-			out.add(doubt, "add web to approval.channels", "notices of questions: they are sent only for questions on the approval page, and the channel web is off%s", at(set, "approval.notify_file"))
+			out.add(doubt, "add web to approval.channels", "notices of questions: none are sent, because the approval page is off%s", at(set, "approval.notify_file"))
 		default:
-			out.add(fine, "", "notices of questions: %d addresses", len(places))
+			out.add(fine, "", "notices of questions go to %d addresses", len(places))
 		}
 	}
 	if len(set.Approval.Command) > 0 && !slices.Contains(opts.Channels, "command") {

@@ -110,10 +110,10 @@ func examReport(r *shield.ExamResult, price config.Price) string {
 	if why := r.Fails(); why != "" {
 		fmt.Fprintf(&b, "Failed: %s. The model can block and escalate, its ALLOW does not replace your approval.\n", why)
 	} else {
-		b.WriteString("Passed: the model decides what the policy sends to it. A tenth of its calls is followed by a probe.\n")
+		b.WriteString("Passed: the model decides what the policy sends to it. After a tenth of its calls, shield sends it a test attack (probe).\n")
 	}
 	if why := r.Hinders(); why != "" {
-		fmt.Fprintf(&b, "Not usable: %s. Its BLOCK is final, so it stops ordinary work. %s.\n", why, insteadOfModel)
+		fmt.Fprintf(&b, "Not usable: %s. No one can allow what it blocks, so agents could not do ordinary work. %s.\n", why, insteadOfModel)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

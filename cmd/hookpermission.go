@@ -84,7 +84,7 @@ func personAsks(ctx context.Context, w *World, h *host.Host, dirs []string, in [
 	return eachFile(w, places, dirs, func(p *host.Place, name string, doc []byte) error {
 		asked, err := p.Asked(ctx, in, doc)
 		if err != nil || asked {
-			return errors.Join(err, fmt.Errorf("%s has a permission rule for this call", name))
+			return errors.Join(err, fmt.Errorf("%s has a permission rule for this call; remove the rule to let shield answer", name))
 		}
 		return nil
 	})
@@ -108,7 +108,7 @@ func hostAsks(ctx context.Context, w *World, h *host.Host, dirs []string, in []b
 	return version, eachFile(w, places, dirs, func(p *host.Place, name string, doc []byte) error {
 		for _, v := range variables {
 			if bytes.Contains(doc, []byte(v)) {
-				return fmt.Errorf("%s sets %s, so the version of the host is uncertain", name, v)
+				return fmt.Errorf("%s sets %s, so the version of the host is unknown; remove that line", name, v)
 			}
 		}
 		answers, err := p.Answers(ctx, doc)
@@ -136,7 +136,7 @@ func eachFile(w *World, places []host.Place, dirs []string, f func(p *host.Place
 			for _, name := range files {
 				doc, exists, err := readSettings(name)
 				if err != nil || !exists {
-					return errors.Join(err, fmt.Errorf("%s cannot be read", name))
+					return errors.Join(err, fmt.Errorf("%s cannot be read; correct its permissions", name))
 				}
 				if read++; read > maxRuleFiles {
 					return fmt.Errorf("more than %d settings files; remove some", maxRuleFiles)
@@ -209,7 +209,7 @@ func bringsRules(pid int, options []string) error {
 		for _, word := range p.Args {
 			name, _, _ := strings.Cut(word, "=")
 			if slices.Contains(options, name) {
-				return fmt.Errorf("the host was started with %s, which can contain permission rules", name)
+				return fmt.Errorf("the host was started with %s, which can contain permission rules; start it without that option", name)
 			}
 		}
 	}

@@ -146,4 +146,4 @@ func tailOf(path string) []byte {
 	return text
 }
 
-var errHeadless = errors.New("the host runs without a user")
+var errHeadless = errors.New("the host runs without a user, so shield records no prompt")

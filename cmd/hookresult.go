@@ -20,7 +20,7 @@ func examineResult(ctx context.Context, c *cli.Context, w *World, h *host.Host, 
 	case err != nil && (!h.Replaces(event.Name) || w.served != nil):
 		return hookAnswer{}, err
 	case err != nil:
-		got.Changed, got.Withheld = true, "shield: the result of this tool could not be examined, so it is withheld; tell the user: "+withoutSecrets(err)
+		got.Changed, got.Withheld = true, "shield: the result of this tool could not be scanned for prompt injection, so it is withheld; tell the user to run 'shield doctor': "+withoutSecrets(err)
 	}
 	if !got.Changed || !h.Replaces(event.Name) {
 		answer, err := h.Answer(ctx, event, true, "")

@@ -91,7 +91,7 @@ func (s *hookSettings) unverified() string {
 	if s.host.Verified() != "" {
 		return ""
 	}
-	return fmt.Sprintf("Unverified: the installed command denies, but %s was never run with it, so nothing shows that it calls the hook and obeys. What is known of it is from %s.", s.host.Title(), s.host.Source())
+	return fmt.Sprintf("Unverified: the installed command denies, but %s was never run with it, so it is not tested that it calls the hook and obeys. Source of the settings format: %s.", s.host.Title(), s.host.Source())
 }
 
 // accept records the programs of installed hooks as they are now.

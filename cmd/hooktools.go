@@ -71,7 +71,7 @@ func definedTool(w *World, client *gateway.Client, a *action.Action) (t approve.
 				switch {
 				case !ok:
 				case f.Scope == "project", found != nil, !appliesTo(&all[k], dirs):
-					return t, fmt.Errorf("%s defines the same server", path)
+					return t, fmt.Errorf("%s defines a server of the same name", path)
 				default:
 					found, tool = &all[k], name
 				}
@@ -137,7 +137,7 @@ func remoteHost(address string) string {
 		return ""
 	}
 	if err != nil || u.Hostname() == "" {
-		return "an unknown host"
+		return "a host that shield does not know"
 	}
 	return effect.Host(u.Hostname())
 }

@@ -389,7 +389,7 @@ const incidentServer = `while read -r line; do
 	id=${id%%[,\}]*}
 	case $line in
 	*'"tools/list"'*) result="{\"tools\":$(cat "$HOME/tools.json")}" ;;
-	*'"tools/call"'*) result='{"content":[{"type":"text","text":"the server was called"}]}' ;;
+	*'"tools/call"'*) result='{"content":[{"type":"text","text":"the gateway called the server"}]}' ;;
 	*'"id"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
 	*) continue ;;
 	esac
@@ -440,12 +440,12 @@ func (r *replaying) serve(i incident) (replayed, error) {
 		}
 		why := answer.Error.Message
 		for _, part := range answer.Result.Content {
-			if part.Text == "the server was called" {
+			if part.Text == "the gateway called the server" {
 				return replayed{}, nil
 			}
 			why += part.Text
 		}
 		return replayed{Stopped: true, By: why}, nil
 	}
-	return replayed{}, errors.New("the gateway did not answer the call")
+	return replayed{}, errors.New("the gateway did not answer the tool call")
 }

@@ -83,9 +83,9 @@ func shieldConfig(set *config.Loaded, w *World, command string) shield.Config {
 func inContainer(set *config.Loaded, w *World) (*container.Container, error) {
 	switch {
 	case set.Container != "auto":
-		return nil, errors.New("container: no is set")
+		return nil, errors.New("the setting container is no, so shield does not look for a container; set container: auto to change that")
 	case w.Kernel == nil || w.OS != "linux":
-		return nil, errors.New("this system does not show whether shield runs in a container")
+		return nil, errors.New("shield can detect containers on Linux only")
 	}
 	roots := set.Roots
 	if len(roots) == 0 {

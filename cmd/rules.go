@@ -212,9 +212,9 @@ func testRules(c *cli.Context, w *World) error {
 			continue
 		}
 		wrong++
-		what := "matches, and should pass"
+		what := "the rule matches this example, and should not"
 		if e.Want {
-			what = "passes, and should match"
+			what = "the rule does not match this example, and should"
 		}
 		if e.Err != nil {
 			what = e.Err.Error()

@@ -162,6 +162,6 @@ func (n *scanNotices) told(done, all int64, calls int) {
 	defer n.mu.Unlock()
 	if now := n.now(); now.Sub(n.last) > 100*time.Millisecond {
 		n.last = now
-		n.line.show(calls, fmt.Sprintf("calls judged; %d %% of %d MiB read", 100*done/max(all, 1), all>>20))
+		n.line.show(calls, fmt.Sprintf("tool calls judged; %d %% of %d MiB read", 100*done/max(all, 1), all>>20))
 	}
 }

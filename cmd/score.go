@@ -300,7 +300,7 @@ func check(s *report.Score, l limits) error {
 		c := report.Check{Name: name, Label: label, Limit: limit, Got: got.Share, OK: got.Share <= limit}
 		switch {
 		case g.Rows == 0:
-			c.OK, c.Why = false, "no rows with that label"
+			c.OK, c.Why = false, "no row has that label; use a file with labelled rows"
 		case s.Malformed > 0:
 			c.OK, c.Why = false, fmt.Sprintf("%d rows could not be read", s.Malformed)
 		}

@@ -218,7 +218,7 @@ var asking = []string{"hook", "exec", "mcp", "run", "policy", "classify"}
 const maxJudging = 4
 
 // errUndecided is why the process that asks has to judge for itself.
-var errUndecided = errors.New("a later tier must decide")
+var errUndecided = errors.New("a later tier must decide; run shield without a tier limit")
 
 // answer runs the command line of a question.
 func (s *server) answer(ctx context.Context, q *peer.Question, from service.Asker) (ans peer.Answer) {

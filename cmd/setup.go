@@ -37,7 +37,7 @@ var reviewers = []struct {
 }{
 	{"offline", "ask me; no model is asked", 0},
 	{"assisted", "ask the model first, then me", 4},
-	{"default", "the model reviews every change", 23},
+	{"default", "a model reviews every change", 23},
 }
 
 func setupCommand(w *World) *cli.Command {
@@ -414,7 +414,7 @@ func (s *setupPlan) reviews(ctx context.Context) (lines []string) {
 		lines = append(lines, "Its ALLOW does not replace your approval: "+l.Why+".")
 	}
 	if why := hindered(l); why != "" {
-		lines = append(lines, "It stops ordinary work: "+why+". "+insteadOfModel+".")
+		lines = append(lines, "It blocks too many ordinary actions: "+why+". "+insteadOfModel+".")
 	}
 	return lines
 }

@@ -85,11 +85,11 @@ func licenceStatus(l shield.Licence) string {
 	case l.Model == "":
 		return ""
 	case l.Why != "" && hindered(l) != "":
-		return "evaluator          the model stops ordinary work: " + hindered(l) + "; its ALLOW does not replace your approval: " + l.Why
+		return "evaluator          the model blocks too many ordinary actions: " + hindered(l) + "; its ALLOW does not replace your approval: " + l.Why
 	case l.Why != "":
-		return "evaluator          ALLOW of the model does not replace your approval: " + l.Why
+		return "evaluator          the model's ALLOW does not replace your approval: " + l.Why
 	case hindered(l) != "":
-		return "evaluator          the model stops ordinary work: " + hindered(l)
+		return "evaluator          the model blocks too many ordinary actions: " + hindered(l)
 	}
 	return "evaluator          " + examText(l.Result)
 }

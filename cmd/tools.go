@@ -136,7 +136,7 @@ func setClass(c *cli.Context, w *World) error {
 	t := *r.Tool
 	t.Class, t.By = class, by
 	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s said that the tool %s", by, approve.ClassWords[class]), by); err != nil {
-		return fmt.Errorf("tools set %s: not saved, because the audit log cannot be written: %w", r.Ref, err)
+		return fmt.Errorf("tools set %s: not saved, because the audit log cannot be written: %w; run 'shield doctor'", r.Ref, err)
 	}
 	if err := answers.SetTool(c.Context, r.ToolBinding, t); err != nil {
 		return fmt.Errorf("tools set %s: %w", r.Ref, err)

@@ -283,7 +283,7 @@ func TestHookFails(t *testing.T) {
 		{"an unknown flag", hookRead, func(h *hooked) { h.edit("--timeout 20s", "--timeout 20s --bogus") }},
 		{"a bad value", hookRead, func(h *hooked) { h.edit("--timeout 20s", "--timeout 20") }},
 		{"no host", hookRead, func(h *hooked) { h.edit("hook claude-code --timeout 20s", "hook") }},
-		{"an unknown host", hookRead, func(h *hooked) { h.edit("hook claude-code", "hook nobody") }},
+		{"a host that shield does not know", hookRead, func(h *hooked) { h.edit("hook claude-code", "hook nobody") }},
 		{"broken settings", hookRead, func(h *hooked) { h.write(filepath.Join(h.home, ".config/shield/shield.yaml"), "a: b: c") }},
 		{"unknown settings", hookRead, func(h *hooked) { h.write(filepath.Join(h.home, ".config/shield/shield.yaml"), "hok: {}\n") }},
 		{"a policy that is missing", hookRead, func(h *hooked) {

@@ -264,7 +264,7 @@ func TestHookStatusOfPermission(t *testing.T) {
 		{"claude-code", "the host waits too short", "and shield needs", edited(head, `"timeout": 30`, `"timeout": 3`)},
 		{"claude-code", "another shape", "missing, killed or gives no clear", edited(head, `exit 2; }; {`, `exit 0; }; {`)},
 		{"claude-code", "the denial of another event", "missing, killed or gives no clear", edited(head, `behavior`, `permission`)},
-		{"claude-code", "the command of another event", "the output is not a denial with a reason", edited(head, ` --permission-request`, ``)},
+		{"claude-code", "the command of another event", "the hook's output is not a denial with a reason", edited(head, ` --permission-request`, ``)},
 		{"claude-code", "more than the command", "the command is not one that shield installs", edited(head, `|| c; `, `|| c; true; `)},
 		{"claude-code", "a malformed neighbour", "is malformed", edited(head, `[`, `[{"matcher": 7, "hooks": []},`)},
 		{"claude-code", "a malformed entry of another program", "", func(h *hooked) { h.edit(head, `"PermissionRequest": [7], "SubagentStart"`) }},

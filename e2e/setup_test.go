@@ -145,19 +145,19 @@ func TestSetupOfWhatIsThere(t *testing.T) {
 		changes bool // of any file
 		lasting bool // what undo does not take back
 	}{
-		"no terminal":                  {args: []string{"setup"}, status: 1, says: "run it with --yes"},
-		"an unknown host":              {args: []string{"setup", "--yes", "--host", "claude"}, status: 1, says: "claude-code"},
-		"an unknown way to ask":        {args: []string{"setup", "--yes", "--ask", "mail"}, status: 1, says: "host, page, terminal, auto"},
-		"an unknown preset":            {args: []string{"setup", "--yes", "--preset", "lax"}, status: 1, says: "offline"},
-		"undo with a preset":           {args: []string{"setup", "--undo", "--yes", "--preset", "strict"}, status: 1, says: "--undo can be combined only with"},
-		"questions that reach no user": {args: []string{"setup", "--yes", "--ask", "terminal"}, status: 1, says: "reach no user", changes: true, lasting: true},
-		"an operand":                   {args: []string{"setup", "claude-code"}, status: 1, says: "unexpected operand"},
-		"no host":                      {prepare: func(m *machine) { _ = os.RemoveAll(m.path(".claude")) }, status: 1, says: "no agent host"},
-		"an untested host":             {prepare: func(m *machine) { _ = os.Rename(m.path(".claude"), m.path(".cursor")) }, status: 1, says: "cursor is here, but was not tested"},
-		"a home that is missing":       {prepare: func(m *machine) { m.env[0] = "HOME=/nonexistent/me" }, status: 1, says: "does not exist; set HOME"},
-		"no home":                      {prepare: func(m *machine) { m.env = m.env[1:] }, status: 1, says: "set HOME"},
-		"invalid settings":             {prepare: func(m *machine) { m.write(".config/shield/shield.yaml", "aproval: 1\n") }, status: 1, says: `shield.yaml:1:1: unknown key "aproval"`},
-		"settings of a later one":      {prepare: func(m *machine) { m.write(".config/shield/shield.yaml", "approval: {channels: [smoke]}\n") }, status: 1, says: "approval.channels"},
+		"no terminal":                      {args: []string{"setup"}, status: 1, says: "run it with --yes"},
+		"a host that shield does not know": {args: []string{"setup", "--yes", "--host", "claude"}, status: 1, says: "claude-code"},
+		"an unknown way to ask":            {args: []string{"setup", "--yes", "--ask", "mail"}, status: 1, says: "host, page, terminal, auto"},
+		"an unknown preset":                {args: []string{"setup", "--yes", "--preset", "lax"}, status: 1, says: "offline"},
+		"undo with a preset":               {args: []string{"setup", "--undo", "--yes", "--preset", "strict"}, status: 1, says: "--undo can be combined only with"},
+		"questions that reach no user":     {args: []string{"setup", "--yes", "--ask", "terminal"}, status: 1, says: "reach no user", changes: true, lasting: true},
+		"an operand":                       {args: []string{"setup", "claude-code"}, status: 1, says: "unexpected operand"},
+		"no host":                          {prepare: func(m *machine) { _ = os.RemoveAll(m.path(".claude")) }, status: 1, says: "no agent host"},
+		"an untested host":                 {prepare: func(m *machine) { _ = os.Rename(m.path(".claude"), m.path(".cursor")) }, status: 1, says: "cursor is here, but was not tested"},
+		"a home that is missing":           {prepare: func(m *machine) { m.env[0] = "HOME=/nonexistent/me" }, status: 1, says: "does not exist; set HOME"},
+		"no home":                          {prepare: func(m *machine) { m.env = m.env[1:] }, status: 1, says: "set HOME"},
+		"invalid settings":                 {prepare: func(m *machine) { m.write(".config/shield/shield.yaml", "aproval: 1\n") }, status: 1, says: `shield.yaml:1:1: unknown key "aproval"`},
+		"settings of a later one":          {prepare: func(m *machine) { m.write(".config/shield/shield.yaml", "approval: {channels: [smoke]}\n") }, status: 1, says: "approval.channels"},
 		"read-only settings": {prepare: func(m *machine) {
 			m.write(".config/shield/shield.yaml", "rate_limit: 5\n")
 			_ = os.Chmod(m.path(".config/shield/shield.yaml"), 0o400)

@@ -256,12 +256,12 @@ func (b *builder) effect(e *effect.Effect) error {
 // outside are the effects that containment would stop, and why: what they change is not
 // below any path.
 var outside = map[effect.Kind]string{
-	effect.ChangePrivilege: "it changes its privileges",
-	effect.ChangeSystem:    "it changes the system",
-	effect.StopProcess:     "it stops other processes",
-	effect.ReadClipboard:   "it reads the screen, the keyboard or the memory of other programs",
-	effect.RemoteShell:     "it gives another machine a shell",
-	effect.ChangeGuard:     "it changes shield",
+	effect.ChangePrivilege: "it changes its privileges; run it without --contain",
+	effect.ChangeSystem:    "it changes the system; run it without --contain",
+	effect.StopProcess:     "it stops other processes; run it without --contain",
+	effect.ReadClipboard:   "it reads the screen, the keyboard or the memory of other programs; run it without --contain",
+	effect.RemoteShell:     "it gives another machine a shell (reverse shell); do not run it",
+	effect.ChangeGuard:     "it changes shield; do not run it",
 }
 
 // program gives a program what it keeps: caches, which are made at the start if they are missing, and the
@@ -378,7 +378,7 @@ func (b *builder) change(e *effect.Effect) error {
 		folder = filepath.Dir(folder)
 	}
 	if b.wide(folder) {
-		return &UnboundedError{fmt.Sprintf("it adds or removes files in %s, a folder with other files that it must not change", folder)}
+		return &UnboundedError{fmt.Sprintf("it changes files in %s, a folder that also holds files it must not change; use a subfolder", folder)}
 	}
 	b.write = append(b.write, folder)
 	return nil
@@ -405,7 +405,7 @@ func resolve(path string) (real string, exists bool, err error) {
 			return "", false, err
 		}
 		if _, err := os.Lstat(p); err == nil {
-			return "", false, fmt.Errorf("%s is a symbolic link to a file that does not exist", p)
+			return "", false, fmt.Errorf("%s is a symbolic link to a file that does not exist; remove the link", p)
 		}
 		rest = append(rest, filepath.Base(p))
 	}

@@ -59,7 +59,7 @@ func module() (string, error) {
 		}
 		up := filepath.Dir(dir)
 		if up == dir {
-			return "", errors.New("no folder above has a go.mod")
+			return "", errors.New("no parent folder has a go.mod; run this inside the Go module")
 		}
 		dir = up
 	}

@@ -76,7 +76,7 @@ func Object(dst []Member, raw []byte, maxDepth int) ([]Member, error) {
 	switch kind := p.dec.PeekKind(); kind {
 	case '{':
 	case '"', '0', 't', 'f', 'n', '[':
-		return dst, &Error{Kind: NoObject, Err: fmt.Errorf("expected an object, found %s", kindName(kind))}
+		return dst, &Error{Kind: NoObject, Err: fmt.Errorf("expected a JSON object, found %s", kindName(kind))}
 	default:
 		_, err := p.dec.ReadToken()
 		return dst, p.fail(err)
@@ -250,7 +250,7 @@ func (p *parser) name(seen *names) (string, error) {
 	if kind := p.dec.PeekKind(); kind != '"' {
 		_, err := p.dec.ReadToken()
 		if err == nil { // unreachable: jsontext refuses other names
-			err = fmt.Errorf("a key must be a string, found %v", kind)
+			err = fmt.Errorf("a key must be a string, found %v; put it in quotes", kind)
 		}
 		return "", p.fail(err)
 	}
@@ -288,14 +288,14 @@ func (p *parser) fail(err error) error {
 	var syntactic *jsontext.SyntacticError
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF:
-		e.Err = errors.New("not JSON: the text is truncated")
+		e.Err = errors.New("not JSON: the text is truncated; send the whole value")
 	case errors.As(err, &syntactic):
 		e.Offset = syntactic.ByteOffset
 		if at := e.Offset; at >= 0 && at <= int64(len(p.raw)) && isSurrogateEscape(p.raw[at:]) {
 			e.Kind, e.Err = Surrogate, errors.New("the text contains half of a surrogate pair; write the whole character")
 			break
 		}
-		e.Err = fmt.Errorf("not JSON at byte %d", e.Offset+1)
+		e.Err = fmt.Errorf("the text is not valid JSON at byte %d; correct it", e.Offset+1)
 	}
 	return e
 }

@@ -157,7 +157,7 @@ func memoryOf(pid uint32, at uint64, most int) ([]byte, error) {
 		n, err := readMemory(pid, at, buf)
 		if err != nil || n == 0 {
 			if len(b) == 0 {
-				return nil, errors.New("the memory of the process cannot be read")
+				return nil, errors.New("the memory of the contained process cannot be read; use --contain without require")
 			}
 			break
 		}

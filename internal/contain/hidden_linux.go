@@ -27,7 +27,7 @@ func mounts() ([]mount, error) {
 		return nil, err
 	}
 	if len(text) > mostMounts {
-		return nil, errors.New("too many file systems are mounted to search them for hard links")
+		return nil, errors.New("too many file systems are mounted to search them for hard links; unmount some, or use --contain without require")
 	}
 	var out []mount
 	for line := range strings.Lines(string(text)) {

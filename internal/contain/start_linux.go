@@ -49,7 +49,7 @@ func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Re
 	links := func() ([]string, error) { // of the names themselves, not of the places where they are seen again
 		unseen, err := linked(p.Hidden, need)
 		if err == nil && need && len(unseen) > 0 {
-			err = &UnavailableError{fmt.Sprintf("%.200q has too many files to search for hard links", unseen[0])}
+			err = &UnavailableError{fmt.Sprintf("%.200q has too many files to search for hard links; exclude it, or use --contain without require", unseen[0])}
 		}
 		return unseen, err
 	}
@@ -320,7 +320,7 @@ func abi() (int, error) {
 	level, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	switch {
 	case errno == unix.ENOSYS:
-		return 0, &UnavailableError{"the kernel has no Landlock, which needs Linux 5.13 or later"}
+		return 0, &UnavailableError{"the kernel has no Landlock; use Linux 5.13 or later"}
 	case errno == unix.EOPNOTSUPP:
 		return 0, &UnavailableError{"Landlock is turned off in the kernel: it is not in the list of the boot option lsm="}
 	case errno != 0:

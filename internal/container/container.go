@@ -58,10 +58,10 @@ func Find(root fs.FS, home string, roots []string) (*Container, error) {
 		}
 	}
 	if top.at != "/" || !top.image() {
-		return nil, fmt.Errorf("the root file system is %s, not that of a container image", top.kind)
+		return nil, fmt.Errorf("the root file system is %s, not an overlay as container images have", top.kind)
 	}
 	if first, err := mountsOf(root, "1"); err != nil || !slices.Contains(first, top) {
-		return nil, errors.New("process 1 has another root file system, or hides it")
+		return nil, errors.New("process 1 has another root file system, or this process cannot read it")
 	}
 	if err := apart(root); err != nil {
 		return nil, err
@@ -104,17 +104,17 @@ func apart(root fs.FS) error {
 		n, failed := strconv.ParseUint(number, 10, 64)
 		switch {
 		case err != nil || !ok || failed != nil:
-			return fmt.Errorf("the kernel does not show the %s namespace", name)
+			return fmt.Errorf("the %s namespace of this process cannot be read", name)
 		case n == hostNamespaces[name]:
 			return fmt.Errorf("the %s namespace is the host's", name)
 		}
 	}
 	if _, err := fs.Stat(root, "proc/sys/net/core/somaxconn"); err != nil { // every network has it
-		return errors.New("the kernel does not show the settings of the network")
+		return errors.New("the kernel's network settings cannot be read")
 	}
 	// The first network has settings that no other has.
 	if _, err := fs.Stat(root, "proc/sys/net/core/netdev_max_backlog"); !errors.Is(err, fs.ErrNotExist) {
-		return errors.New("the network is the host's")
+		return errors.New("the container uses the host's network")
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func bounded(root fs.FS) error {
 		line, _, _ := strings.Cut(rest, "\n")
 		bits, err := strconv.ParseUint(strings.TrimSpace(line), 16, 64)
 		if !ok || err != nil {
-			return fmt.Errorf("the kernel does not show %s", set)
+			return fmt.Errorf("%s cannot be read", set)
 		}
 		for bit, name := range escapes {
 			if bits&(1<<bit) != 0 {
@@ -214,7 +214,7 @@ func mountsOf(root fs.FS, process string) (out []mount, err error) {
 		out = append(out, mount{id: f[0], device: f[2], part: unescape(f[3]), at: path.Clean(unescape(f[4])), kind: g[0]})
 	}
 	if len(out) == 0 {
-		return nil, errors.New("the kernel shows no mounts")
+		return nil, errors.New("the kernel's list of mounts is empty")
 	}
 	return out, nil
 }
@@ -233,7 +233,7 @@ func unescape(s string) string {
 func read(root fs.FS, name string) (string, error) {
 	f, err := root.Open(name)
 	if err != nil {
-		return "", fmt.Errorf("the kernel does not show %s", name)
+		return "", fmt.Errorf("%s cannot be read", name)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxKernel+1))

@@ -49,7 +49,7 @@ type HeldError struct {
 }
 
 // ErrHeld is the cause of a [HeldError] whose time was up.
-var ErrHeld = errors.New("another process holds the lock")
+var ErrHeld = errors.New("another process holds the lock; wait until it ends")
 
 func (e *HeldError) Error() string {
 	holder := e.Holder

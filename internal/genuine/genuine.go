@@ -56,7 +56,7 @@ func OwnKeys() (Keys, error) {
 func ParseKey(text []byte) (Keys, error) {
 	var key minisign.PublicKey
 	if err := key.UnmarshalText(bytes.TrimSpace(text)); err != nil {
-		return nil, errors.New("not a public key of minisign")
+		return nil, errors.New("the key is not a minisign public key")
 	}
 	return Keys{key}, nil
 }
@@ -124,7 +124,7 @@ func Check(dir string, keys Keys, program, goos, goarch string) (*Release, error
 			return nil, fmt.Errorf("%s: a line is not a checksum and a name: %.80q", SumsFile, line)
 		}
 		if _, twice := want[m[2]]; twice {
-			return nil, fmt.Errorf("%s: %s is there twice", SumsFile, m[2])
+			return nil, fmt.Errorf("%s lists %s twice", SumsFile, m[2])
 		}
 		want[m[2]] = m[1]
 		order = append(order, m[2])
@@ -143,7 +143,7 @@ func Check(dir string, keys Keys, program, goos, goarch string) (*Release, error
 	}
 	for _, e := range entries {
 		if _, part := want[strings.TrimSuffix(e.Name(), SignatureSuffix)]; !part {
-			r.Files = append(r.Files, Finding{e.Name(), errors.New("not part of the release")})
+			r.Files = append(r.Files, Finding{e.Name(), errors.New("the release's checksums do not list this file")})
 		}
 	}
 	if program != "" && r.ok() {
@@ -213,7 +213,7 @@ func verify(file io.Reader, name string, signature []byte, keys Keys) (version, 
 		return "", "", fmt.Errorf("%s%s is not a signature of minisign", name, SignatureSuffix)
 	}
 	if s.Algorithm != minisign.HashEdDSA {
-		return "", "", fmt.Errorf("%s%s is a signature in the old form of minisign, which no release has", name, SignatureSuffix)
+		return "", "", fmt.Errorf("%s%s is a legacy minisign signature, and releases never have one", name, SignatureSuffix)
 	}
 	message := minisign.NewReader(file)
 	if _, err := io.Copy(io.Discard, message); err != nil {
@@ -230,7 +230,7 @@ func verify(file io.Reader, name string, signature []byte, keys Keys) (version, 
 		}
 		return m[1], id, nil
 	}
-	return "", "", fmt.Errorf("no release key has signed this %s: the file or its signature was changed, or key %s is another's", name, id)
+	return "", "", fmt.Errorf("no release key has signed this %s: the file or its signature was changed, or key %s is not shield's", name, id)
 }
 
 // archiveOf returns the archive whose program is the file at path.
@@ -283,7 +283,7 @@ func programIn(path string) ([]byte, error) {
 				return h.Sum(nil), err
 			}
 		}
-		return nil, errors.New("no program is in it")
+		return nil, errors.New("the archive contains no shield program")
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -82,7 +82,7 @@ func TestCheck(t *testing.T) {
 		"package changed": {func(t *testing.T, dir string) {
 			write(t, filepath.Join(dir, "shield_1.2.3-1_amd64.deb"), []byte("debt"))
 		}, "its SHA-256 is"},
-		"file added": {func(t *testing.T, dir string) { write(t, filepath.Join(dir, "shield_1.2.4.deb"), []byte("x")) }, "not part of the release"},
+		"file added": {func(t *testing.T, dir string) { write(t, filepath.Join(dir, "shield_1.2.4.deb"), []byte("x")) }, "the release's checksums do not list this file"},
 		"checksum changed": {func(t *testing.T, dir string) {
 			write(t, filepath.Join(dir, SumsFile), fmt.Appendf(nil, "%x  %s\n", sha256.Sum256([]byte("x")), archive))
 		}, "no release key has signed"},
@@ -92,7 +92,7 @@ func TestCheck(t *testing.T) {
 		"checksums twice": {func(t *testing.T, dir string) {
 			line := fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte("x")), archive)
 			signSums(t, dir, key, []byte(line+line))
-		}, "is there twice"},
+		}, "twice"},
 		"a path as a name": {func(t *testing.T, dir string) {
 			signSums(t, dir, key, fmt.Appendf(nil, "%x  ../%s\n", sha256.Sum256([]byte("x")), archive))
 		}, "not a checksum and a name"},
@@ -123,7 +123,7 @@ func TestCheck(t *testing.T) {
 				t.Fatal(err)
 			}
 			write(t, filepath.Join(dir, archive+SignatureSuffix), minisign.SignWithComments(key, b, Comment("v1.2.3", archive), ""))
-		}, "old form"},
+		}, "legacy minisign"},
 		"no signature's text": {func(t *testing.T, dir string) {
 			write(t, filepath.Join(dir, SumsFile+SignatureSuffix), []byte("untrusted comment: x\n"))
 		}, "is not a signature"},

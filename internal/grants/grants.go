@@ -29,7 +29,7 @@ const (
 )
 
 // ErrLimit says that a file is larger or deeper than is read.
-var ErrLimit = errors.New("the file is too large or too deeply nested")
+var ErrLimit = errors.New("the file is too large or nested too deeply to parse; split it")
 
 // Weaker returns what a file with a new text grants that it did not with an old one, and
 // what it guards no longer. was says that there was a file; forms are the entries of
@@ -324,13 +324,13 @@ func disowned(old, text string) (out []Fact) {
 	for pattern, who := range before {
 		for _, owner := range who {
 			if !slices.Contains(now[pattern], owner) && len(out) < maxFacts {
-				out = append(out, Fact{"weakens", "no longer has " + owner + " as a reviewer of " + pattern})
+				out = append(out, Fact{"weakens", "removes " + owner + " as a code owner of " + pattern})
 			}
 		}
 	}
 	for pattern, who := range now {
 		if _, was := before[pattern]; len(who) == 0 && !was && old != "" && len(out) < maxFacts {
-			out = append(out, Fact{"weakens", "leaves nobody as a code owner of " + pattern})
+			out = append(out, Fact{"weakens", "leaves no code owner for " + pattern})
 		}
 	}
 	slices.SortFunc(out, func(a, b Fact) int { return strings.Compare(a.Says, b.Says) })

@@ -134,7 +134,7 @@ func TestWeaker(t *testing.T) {
 		{"/p/.vscode/tasks.json", "", "{\n// a note\n\"tasks\": [{\"label\": \"a\", \"runOptions\": {\"runOn\": \"folderOpen\"},}]}", "opened"},
 		{"/p/CODEOWNERS", owners, owners, ""},
 		{"/p/CODEOWNERS", owners, edit(owners, "/.github/ @ops @sec", "/.github/ @ops"), "@sec"},
-		{"/p/CODEOWNERS", owners, owners + "/src/auth/\n", "nobody"},
+		{"/p/CODEOWNERS", owners, owners + "/src/auth/\n", "no code owner"},
 		{"/p/CODEOWNERS", owners, owners + "/src/ @me\n", ""},
 		{"/p/CODEOWNERS", owners, "", "@core"},
 	} {

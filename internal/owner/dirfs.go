@@ -29,7 +29,7 @@ func (d folder) Open(name string) (fs.File, error) {
 		return nil, err
 	}
 	if !usable(before.Mode()) {
-		return fail(errors.New("the path is not a regular file"))
+		return fail(errors.New("the path is not a regular file; replace it with the file itself"))
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|noWait, 0)
 	if err != nil {
@@ -37,7 +37,7 @@ func (d folder) Open(name string) (fs.File, error) {
 	}
 	if info, err := f.Stat(); err != nil || !usable(info.Mode()) { // it was replaced in between
 		f.Close()
-		return fail(errors.New("the path is not a regular file"))
+		return fail(errors.New("the path is not a regular file; replace it with the file itself"))
 	}
 	return f, nil
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-var errNotRegular = errors.New("the path is not a regular file")
+var errNotRegular = errors.New("the path is not a regular file; replace it with the file itself")
 
 // ReadSecret reads a file of at most limit bytes that holds a secret and nothing
 // else, without the white space around it. Only its owner may have access, and the
@@ -54,7 +54,7 @@ func ReadFile(path string, limit int64) ([]byte, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	if int64(len(data)) > limit {
-		return nil, nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("the file is larger than %d bytes", limit)}
+		return nil, nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("the file is larger than %d bytes; shorten it", limit)}
 	}
 	return data, info, nil
 }

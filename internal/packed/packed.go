@@ -30,9 +30,9 @@ const (
 
 // Errors of [Members].
 var (
-	ErrFormat = errors.New("not an archive of a known format")
+	ErrFormat = errors.New("the file is not an archive of a format that shield reads")
 	ErrUnread = errors.New("of a format that is not read")
-	ErrLimit  = errors.New("more than is read of an archive")
+	ErrLimit  = errors.New("the archive is larger than shield reads")
 )
 
 // A Member is a file, folder or link of an archive.

@@ -206,7 +206,7 @@ func Parse(patch string) ([]File, error) {
 			}
 		}
 		if files[i].Op == Move && (i == 1 || files[i-1].Op == Delete) {
-			return nil, errors.New("a move of the patch names no target; write it")
+			return nil, errors.New("a move in the patch names no target; write it")
 		}
 	}
 	if len(files) == 1 {

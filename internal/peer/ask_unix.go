@@ -30,7 +30,7 @@ func Dial(folder string) (*Line, error) {
 	l := &Line{f: os.NewFile(uintptr(fd), SocketName)}
 	uid, err := UID(fd)
 	if err == nil && uid != os.Geteuid() {
-		err = errors.New("the service belongs to another user")
+		err = errors.New("another user runs the service at this socket; remove the socket, and restart the service")
 	}
 	if err == nil {
 		l.key, err = readKey(folder)

@@ -98,7 +98,7 @@ type Asked struct {
 func NewQuestion(key *[KeySize]byte, q *Question) (asked *Asked, message []byte, err error) {
 	body := q.encode()
 	if len(body) > MaxQuestion {
-		return nil, nil, fmt.Errorf("the request has %d bytes, more than the limit of %d", len(body), MaxQuestion)
+		return nil, nil, fmt.Errorf("the request has %d bytes, more than the limit of %d; split it", len(body), MaxQuestion)
 	}
 	nonce := make([]byte, nonceSize)
 	rand.Read(nonce) // never fails
@@ -152,7 +152,7 @@ func (a *Asked) ReadAnswer(r io.Reader) (ans Answer, err error) {
 	}
 	size := binary.BigEndian.Uint32(head[:])
 	if size == 0 || size > MaxAnswer {
-		return ans, fmt.Errorf("the answer of the service is too long (%d bytes)", size)
+		return ans, fmt.Errorf("the answer of the service is too long (%d bytes); restart the service", size)
 	}
 	rest := make([]byte, int(size)+sha256.Size)
 	if _, err := io.ReadFull(r, rest); err != nil {
@@ -182,7 +182,7 @@ func (q *Question) encode() []byte {
 	return append(b, q.Input...)
 }
 
-var errCut = errors.New("the request is truncated")
+var errCut = errors.New("the request is truncated; restart the service after an update")
 
 func decode(b []byte) (*Question, error) {
 	var err error

@@ -264,7 +264,7 @@ func (c *conn) answer(depth int, left *int) (any, error) {
 	case n < 0:
 		return nil, nil
 	case n > int64(*left):
-		return nil, fmt.Errorf("the reply of the server is longer than %d bytes", maxAnswer)
+		return nil, fmt.Errorf("the reply of the store's server is longer than %d bytes; check that store names a Redis or Valkey server", maxAnswer)
 	case line[0] == '$':
 		*left -= int(n)
 		var text strings.Builder
@@ -276,7 +276,7 @@ func (c *conn) answer(depth int, left *int) (any, error) {
 		}
 		return text.String(), nil
 	case depth == 0:
-		return nil, fmt.Errorf("the reply of the server is nested more than %d deep", maxDepth)
+		return nil, fmt.Errorf("the reply of the store's server is nested more than %d deep; check that store names a Redis or Valkey server", maxDepth)
 	}
 	var all []any
 	for range n {
@@ -296,7 +296,7 @@ func (c *conn) line(left *int) (string, error) {
 		part, err := c.in.ReadSlice('\n')
 		text = append(text, part...)
 		if *left -= len(part); *left < 0 || len(text) > maxLine {
-			return "", errors.New("the reply of the server has a line that is too long")
+			return "", errors.New("the reply of the store's server has a line that is too long; check that store names a Redis or Valkey server")
 		}
 		if err == nil {
 			break

@@ -17,7 +17,7 @@ const (
 )
 
 // ErrTooLarge says that a file of others exceeds a bound.
-var ErrTooLarge = errors.New("the YAML is too large or too deeply nested")
+var ErrTooLarge = errors.New("the YAML is too large or nested too deeply; split it")
 
 // Documents returns the top nodes of a file of others, within bounds. Aliases are nodes of their own: who
 // follows them has to count.

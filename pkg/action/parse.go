@@ -70,7 +70,7 @@ func FromMembers(raw []byte, members []canonjson.Member) (*Action, error) {
 		case "cwd":
 			a.CWD, err = text(m, maxCWD)
 			if err == nil && !isAbsolute(a.CWD) {
-				err = invalid("cwd", "expected an absolute path")
+				err = invalid("cwd", "expected an absolute path; write it in full")
 			}
 		case "min_tier":
 			a.MinTier, err = minTier(m.Value)

@@ -67,7 +67,7 @@ const (
 var (
 	errTooLarge = errors.New("too large")
 	errTooDeep  = errors.New("too deep")
-	errFraming  = errors.New("the record is not a JSON object")
+	errFraming  = errors.New("the record is not a JSON object; write one object a line")
 )
 
 // Next returns the next record. At the end of the input it returns [io.EOF],
@@ -91,7 +91,7 @@ func (r *Reader) Next() (Record, error) {
 	case errTooLarge:
 		return r.broken(line, err, "")
 	}
-	why := "the record is not a JSON object"
+	why := "the record is not a JSON object; write one object a line"
 	if err != errFraming {
 		why += ": it is truncated"
 	}

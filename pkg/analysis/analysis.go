@@ -205,7 +205,7 @@ func (c *Case) persist() {
 				Kind: effect.Persist, Path: e.Path, Pattern: e.Pattern, Recursive: e.Recursive, Reason: class, From: e.From, Sure: e.Sure,
 			})
 			if c.Action.Type == "download_file" {
-				c.Effects = append(c.Effects, effect.Effect{Kind: effect.RunCode, Cause: effect.CauseLater, Path: e.Path, Labels: []effect.Label{effect.LabelNetwork}, Reason: "a download that runs later"})
+				c.Effects = append(c.Effects, effect.Effect{Kind: effect.RunCode, Cause: effect.CauseLater, Path: e.Path, Labels: []effect.Label{effect.LabelNetwork}, Reason: "a downloaded file that runs later"})
 			}
 		}
 	}

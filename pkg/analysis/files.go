@@ -43,7 +43,7 @@ func (f *files) linker() func(path string) string {
 }
 
 // errUnseen says that a path is not looked at.
-var errUnseen = errors.New("not looked at")
+var errUnseen = errors.New("not read")
 
 // follow is links; its error is [fs.ErrNotExist] if a name on the way surely
 // does not exist, and another one if that was not looked at.

@@ -33,19 +33,19 @@ func (c *Case) asksHere(where Page) {
 		return
 	}
 	if looks(c.Action.Type) && c.namesPage(host, port) {
-		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeGuard, Reason: "reaches the approval page, where questions of shield are answered"})
+		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeGuard, Reason: "reaches shield's approval page, where only the user may answer"})
 	}
 	for i := range c.Effects {
 		if e := &c.Effects[i]; c.reachesPage(e, host, port) {
 			c.Effects = append(c.Effects, effect.Effect{
 				Kind: effect.ChangeGuard, URL: e.URL, Host: e.Host, Program: e.Program, From: e.From,
-				Reason: "reaches the approval page, where questions of shield are answered",
+				Reason: "reaches shield's approval page, where only the user may answer",
 			})
 			break
 		}
 	}
 	if waits && c.seesQuestion(port) {
-		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeGuard, Reason: "reads or clicks a screen, page or notification while it may show a question of shield"})
+		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeGuard, Reason: "reads or clicks the screen, a page or a notification that can show shield's question"})
 	}
 }
 

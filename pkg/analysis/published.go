@@ -42,7 +42,7 @@ func (c *Case) published() {
 			if where != "" {
 				c.handOn(effect.Effect{Target: "git", From: e.From, Sure: e.Sure}, where)
 			} else if !whole {
-				c.Effects = append(c.Effects, effect.Effect{Sure: effect.Unknown, Cause: effect.CauseLimit, From: e.From, Reason: "git would add more files than shield searches for credentials"})
+				c.Effects = append(c.Effects, effect.Effect{Sure: effect.Unknown, Cause: effect.CauseLimit, From: e.From, Reason: "git add would add more files than shield searches for credentials"})
 			}
 		}
 	}

@@ -192,7 +192,7 @@ func (c *Case) asks(e effect.Effect) {
 	if out := (effect.Effect{Host: e.Host, URL: e.URL}); secret && !local(e) {
 		c.handOn(out, "the URL")
 	} else if encodes(values) {
-		out.Kind, out.Reason = effect.SendData, "the URL holds encoded text"
+		out.Kind, out.Reason = effect.SendData, "the URL contains encoded text, which can hide data"
 		c.Effects = append(c.Effects, out)
 	}
 	c.urlVerb(e, host, path, values)

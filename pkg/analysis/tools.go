@@ -363,7 +363,7 @@ func (c *Case) url(text string) {
 			return
 		}
 		c.Effects = append(c.Effects, e)
-		c.dynamic(effect.CauseField, "clients would read different hosts from the URL")
+		c.dynamic(effect.CauseField, "HTTP clients parse different hosts from this URL")
 		return
 	}
 	c.Effects = append(c.Effects, e)
@@ -401,7 +401,7 @@ func (c *Case) WhyTier() string {
 		return "part of the action could not be examined: " + c.Unexamined
 	case c.Action == nil:
 	case c.Action.MinTier > MinTier(c.Action.Type):
-		return fmt.Sprintf("the action asks for a review (min_tier %d)", c.Action.MinTier)
+		return fmt.Sprintf("the action itself asks for a review (min_tier %d)", c.Action.MinTier)
 	case MinTier(c.Action.Type) > 0:
 		return "actions of type " + c.Action.Type + " are always reviewed"
 	}

@@ -45,7 +45,7 @@ func (c *Case) unknown() {
 }
 
 const (
-	readerReason = "first use of a tool that shield does not know, though its name and fields say that it reads"
+	readerReason = "first use of a tool that shield does not know, though its name and fields say that it only reads"
 	toolReason   = "first use of a tool that shield does not know"
 )
 
@@ -235,12 +235,12 @@ func (s *stranger) verb(word, list string) {
 	switch list {
 	case "reads":
 		if knowledge.ShowsSecret(s.Action.Type) {
-			s.Effects = append(s.Effects, effect.Effect{Kind: effect.ReadSecret, Target: s.Action.Type, Reason: "the tool's name says that it shows a secret"})
+			s.Effects = append(s.Effects, effect.Effect{Kind: effect.ReadSecret, Target: s.Action.Type, Reason: "the tool's name says that it returns a secret"})
 		}
 		return
 	case "destroys", "pays":
 		change.Verb, change.Harms = "delete", []effect.Harm{effect.Destroys}
-		change.Reason = "the tool's name says " + strconv.Quote(word)
+		change.Reason = "the tool's name contains " + strconv.Quote(word)
 	case "grants":
 		change.Verb = "grant"
 	case "runs":

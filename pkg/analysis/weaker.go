@@ -60,7 +60,7 @@ func (c *Case) weaker() {
 			continue
 		}
 		if compared++; compared > maxWeakened {
-			c.dynamic(effect.CauseLimit, "the action changes more than 32 files that carry checks or rights")
+			c.dynamic(effect.CauseLimit, "the action changes more than 32 files that contain security checks or permissions")
 			return
 		}
 		old, err := read(e.Path)
@@ -78,7 +78,7 @@ func (c *Case) weaker() {
 		}
 		if !was && e.Kind != effect.WriteFile && c.place.Script == nil && grants.Sharp(e.Path) { // no file can be looked at
 			e.Harms = append(slices.Clip(e.Harms), effect.Weakens)
-			e.Reason = path.Base(e.Path) + " is deleted, and shield cannot read which checks it had"
+			e.Reason = path.Base(e.Path) + " is deleted, and shield cannot read which security checks it contained"
 			continue
 		}
 		if unread && grants.Sharp(e.Path) {
@@ -115,9 +115,9 @@ func (c *Case) weaker() {
 // unclear adds that it is not known what a file of the effect i says afterwards about checks and rights.
 func (c *Case) unclear(i int, limit bool) {
 	e := &c.Effects[i]
-	d := effect.Effect{Sure: effect.Unknown, Cause: effect.CauseSyntax, Path: e.Path, From: e.From, Reason: path.Base(e.Path) + " cannot be parsed, so its checks and permissions cannot be compared with those before"}
+	d := effect.Effect{Sure: effect.Unknown, Cause: effect.CauseSyntax, Path: e.Path, From: e.From, Reason: path.Base(e.Path) + " cannot be parsed, so shield cannot tell whether the change weakens its checks or permissions"}
 	if limit {
-		d.Cause, d.Reason = effect.CauseLimit, path.Base(e.Path)+" is too large or nested too deeply to compare its checks and permissions with those before"
+		d.Cause, d.Reason = effect.CauseLimit, path.Base(e.Path)+" is too large or nested too deeply to tell whether the change weakens its checks or permissions"
 	}
 	c.Effects = append(c.Effects, d)
 }

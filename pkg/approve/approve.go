@@ -261,7 +261,7 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict
 	}
 	channels, patience, why := a.usableChannels(a.notByHost(c))
 	if len(channels) == 0 {
-		return block("nobody", "the user must decide, but cannot be asked: "+why), nil
+		return block("nobody", "the user must decide, but cannot be asked ("+why+"); tell the user to run 'shield doctor'"), nil
 	}
 	if err := a.o.Store.TakeApproval(ctx, a.o.MaxPerHour); err != nil {
 		return block("nobody", "the user must decide, but shield cannot ask now: "+err.Error()), nil
@@ -436,7 +436,7 @@ func askChannel(ctx context.Context, ch Channel, r *Request) (got reply) {
 	}()
 	got.answer, got.err = ch.Ask(ctx, r)
 	if got.err == nil && !equalSecrets(got.answer.ID, r.ID) {
-		got.err = errors.New("the answer has the ID of another question, so this one is denied")
+		got.err = errors.New("the answer has the ID of another question, so this one is denied; try again")
 	}
 	return got
 }

@@ -165,10 +165,10 @@ func TestJudge(t *testing.T) {
 		{"the reason cannot steer a terminal", []Channel{&fake{name: "a", say: says(Answer{Reason: "\x1b[2J"})}}, nil, verdict.Block, "<U+001B>[2J"},
 		{"forged", []Channel{&fake{name: "a", say: func(context.Context, *Request) (Answer, error) {
 			return Answer{ID: strings.Repeat("0", 32), Approve: true}, nil
-		}}}, nil, verdict.Block, "the answer has the ID of another question, so this one is denied"},
+		}}}, nil, verdict.Block, "the answer has the ID of another question, so this one is denied; try again"},
 		{"without an id", []Channel{&fake{name: "a", say: func(context.Context, *Request) (Answer, error) {
 			return Answer{Approve: true}, nil
-		}}}, nil, verdict.Block, "the answer has the ID of another question, so this one is denied"},
+		}}}, nil, verdict.Block, "the answer has the ID of another question, so this one is denied; try again"},
 		{"one fails, the other answers", []Channel{
 			&fake{name: "a", say: func(context.Context, *Request) (Answer, error) { return Answer{}, errors.New("broken") }},
 			&fake{name: "b", say: says(Answer{Approve: true})}}, nil, verdict.Allow, "approved once by b"},

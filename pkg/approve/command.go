@@ -93,11 +93,11 @@ func plainJSONError(err error) error {
 	var syntax *jsontext.SyntacticError
 	switch {
 	case errors.Is(err, json.ErrUnknownName):
-		err = errors.New("it has an unknown key")
+		err = errors.New("it has a key that shield does not know")
 	case errors.As(err, &semantic) && semantic.JSONPointer != "":
 		err = fmt.Errorf("%q has a value of the wrong type", strings.TrimPrefix(string(semantic.JSONPointer), "/"))
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		err = errors.New("it has a key twice")
+		err = errors.New("it has the same key twice")
 	case errors.As(err, &syntax):
 		err = fmt.Errorf("it is not valid JSON at byte %d", syntax.ByteOffset+1)
 	default:
@@ -109,7 +109,7 @@ func plainJSONError(err error) error {
 // parseReply reads one answer object. Anything else is an error.
 func parseReply(data []byte, id string) (Answer, error) {
 	if len(data) > maxReply {
-		return Answer{}, fmt.Errorf("the program's answer is longer than %d bytes", maxReply)
+		return Answer{}, fmt.Errorf("the program's answer is longer than %d bytes; shorten it", maxReply)
 	}
 	var reply commandReply
 	// Strict, since of two decisions in one object the last would count.

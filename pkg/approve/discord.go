@@ -50,7 +50,7 @@ func (b *discordBoard) call(ctx context.Context, c call, out any) error {
 			Message string `json:"message"`
 		}
 		if json.Unmarshal(data, &reply) != nil || reply.Message == "" {
-			reply.Message = "not in the form that the API describes"
+			reply.Message = "the reply does not match the API"
 		}
 		return fmt.Errorf("%s: status %d: %s", c.name, status, b.withoutToken(reply.Message))
 	}
@@ -145,7 +145,7 @@ func (b *discordBoard) marks(ctx context.Context, p post, choices []string) (map
 		return nil, err
 	}
 	if out.ID != p.id || out.Channel != p.chat {
-		return nil, errors.New(name + ": the service's answer is about another message")
+		return nil, errors.New(name + ": the service's answer is about another message; check the channel's address in the settings")
 	}
 	marks := map[string][]reactingUser{}
 	for _, choice := range choices {

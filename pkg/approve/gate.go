@@ -275,7 +275,7 @@ func (g *gate) help() []string {
 // hint says about a line that is not an answer what would approve.
 func (g *gate) hint(said string) string {
 	if g.partial {
-		return fmt.Sprintf("%q does not approve: this can only be denied here", said)
+		return fmt.Sprintf("%q does not approve: deny here, or approve on the page (shield approvals)", said)
 	}
 	return fmt.Sprintf("%q does not approve: type %s", said, g.code)
 }

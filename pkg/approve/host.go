@@ -24,13 +24,13 @@ func (*hostChannel) Name() string { return HostChannel }
 
 func (h *hostChannel) Usable() error {
 	if h.o.Host == nil {
-		return errors.New("only a hook can let the agent host ask the user")
+		return errors.New("the channel host works only for hooks of an agent host; set approval.channels: auto")
 	}
 	return h.o.Host()
 }
 
 func (*hostChannel) Ask(context.Context, *Request) (Answer, error) {
-	return Answer{}, errors.New("the host asks the user itself")
+	return Answer{}, errors.New("the agent host asks the user in its own prompt")
 }
 
 // leftToHost returns the verdict of a question that the host asks.

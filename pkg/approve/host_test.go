@@ -26,7 +26,7 @@ func TestHostChannel(t *testing.T) {
 		{"it can ask, and so can another", func() error { return nil }, nil, true, verdict.Escalate, "shield asks whether to", 0},
 		{"it cannot ask", func() error { return errors.New("not in this mode") }, nil, false, verdict.Block, "host: not in this mode", 0},
 		{"it cannot ask, and another can", func() error { return errors.New("not in this mode") }, nil, true, verdict.Allow, "approved once by a", 1},
-		{"no host calls", nil, nil, false, verdict.Block, "only a hook can let the agent host", 0},
+		{"no host calls", nil, nil, false, verdict.Block, "the channel host works only for hooks", 0},
 		{"too many questions", func() error { return nil }, errors.New("hourly approval limit reached"), false, verdict.Block, "hourly approval limit reached", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -279,9 +279,9 @@ func (b *inbox) readAnswer(id string) (g pageAnswer, ok bool, err error) {
 	case errors.Is(err, os.ErrNotExist):
 		return pageAnswer{}, false, nil
 	case err != nil:
-		return pageAnswer{}, false, fmt.Errorf("the answer was not written by this user's shield: %w", err)
+		return pageAnswer{}, false, fmt.Errorf("the answer cannot be read: %w", err)
 	case g.ID != id:
-		return pageAnswer{}, false, errors.New("the answer has the ID of another question")
+		return pageAnswer{}, false, errors.New("the answer has the ID of another question, so it does not count; answer again")
 	}
 	return g, true, nil
 }
@@ -290,7 +290,7 @@ func (b *inbox) readAnswer(id string) (g pageAnswer, ok bool, err error) {
 // the process that wrote it.
 func (b *inbox) writeAnswer(e *inboxQuestion, g pageAnswer) error {
 	if g.Choice != pageDeny && g.Choice != pageNever && e.Request.Cut {
-		return errors.New("the action is too large to be shown in full, so it can only be denied")
+		return errors.New("the action is too large to be shown in full, so it can only be denied; choose Deny")
 	}
 	if g.Choice == pageRemember && !e.Request.Remember {
 		return errors.New("this action can only be approved once; choose Approve once")
@@ -327,7 +327,7 @@ func (g *pageAnswer) answer() (Answer, error) {
 	case pageNever:
 		a.Class, a.Reason = classOf(g.Choice), strings.TrimSpace(g.Reason)
 	default:
-		return Answer{}, fmt.Errorf("%.20q is not an answer to this question; choose one that is shown", g.Choice)
+		return Answer{}, fmt.Errorf("%.20q is not a valid answer to this question; choose one that is shown", g.Choice)
 	}
 	return a, nil
 }

@@ -179,7 +179,7 @@ func Answers(file string) ([]AdvanceApproval, error) {
 				a.What, err = yamlfile.Text(f.Value)
 			case "project":
 				if a.Project, err = yamlfile.Text(f.Value); err == nil && !filepath.IsAbs(a.Project) {
-					err = yamlfile.At(f.Value).Errorf("project must be an absolute path")
+					err = yamlfile.At(f.Value).Errorf("project must be an absolute path; write it in full")
 				}
 			case "facts":
 				a.Kind.Facts, err = yamlfile.List(f.Value, yamlfile.Text)
@@ -189,7 +189,7 @@ func Answers(file string) ([]AdvanceApproval, error) {
 			return err
 		})
 		if err == nil && (a.Name == "" || len(a.Kind.Facts) == 0) {
-			err = yamlfile.At(n).Errorf("each answer needs a name and facts")
+			err = yamlfile.At(n).Errorf("each answer needs a name and facts; add them, or remove the answer")
 		}
 		if err != nil {
 			return nil, yamlfile.In("answers", file, err)

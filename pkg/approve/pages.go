@@ -64,11 +64,11 @@ func (s *server) foreignRequest(r *http.Request) string {
 	// By another name of this machine (DNS rebinding), the browser would take an
 	// attacker's page for this one.
 	if r.Host != s.page.Address && r.Host != s.localhost() {
-		return "unknown host name: open the address that 'shield approvals' prints"
+		return "the address has an unknown host name; open the address that 'shield approvals' prints"
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" && r.Method != http.MethodGet || origin != "" && origin != "http://"+r.Host {
-		return "request from another site: open the address that 'shield approvals' prints"
+		return "the request comes from another site; open the address that 'shield approvals' prints"
 	}
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin", "none": // absent, this page, typed by the person
@@ -77,7 +77,7 @@ func (s *server) foreignRequest(r *http.Request) string {
 		if r.URL.Path == "/" && r.Method == http.MethodGet {
 			return "" // a link that was clicked; the page says nothing without its secret
 		}
-		return "request from another page: open the address that 'shield approvals' prints"
+		return "the request comes from another page; open the address that 'shield approvals' prints"
 	}
 }
 

@@ -264,9 +264,9 @@ func (q *question) View() string {
 		more := ""
 		switch {
 		case end < len(q.text):
-			more = fmt.Sprintf("-- %d more lines: PgDn --", len(q.text)-end)
+			more = fmt.Sprintf("-- %d more lines: press PgDn --", len(q.text)-end)
 		case q.top > 0:
-			more = "-- end; PgUp goes back --"
+			more = "-- end; press PgUp to go back --"
 		}
 		out = append(out, term.Cut(more, q.columns-1))
 	}
@@ -320,7 +320,7 @@ func requestLines(r *Request, columns int) (out []string, whole bool) {
 		add("effects", strings.Join(r.Effects, "\n"))
 	}
 	if len(r.Tiers) > 0 {
-		add("each tier's answer", strings.Join(r.Tiers, "\n"))
+		add("what each tier decided", strings.Join(r.Tiers, "\n"))
 	}
 	for _, f := range []Field{{"asked by", r.Asker}, {"folder", r.CWD}, {"session", r.Session}, {"or answer at", r.Page}} {
 		if f.Value != "" {

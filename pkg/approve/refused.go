@@ -287,7 +287,7 @@ func (s *Refusals) mac(text []byte) []byte {
 	return mac.Sum(nil)
 }
 
-var errNotOurs = errors.New("the record was not written by this installation")
+var errNotOurs = errors.New("another installation of shield wrote this record, so it does not count; let the agent try again")
 
 func (s *Refusals) unseal(value []byte, record any) error {
 	if len(value) < sha256.Size || !hmac.Equal(value[:sha256.Size], s.mac(value[sha256.Size:])) {

@@ -150,7 +150,7 @@ func (a *Approver) keep(ctx context.Context, c *analysis.Case, subject, who stri
 	}
 	key := a.o.Binding(c)
 	if key == "" {
-		return errors.New("the files that the action uses cannot be checked for changes later")
+		return errors.New("the files that the action uses cannot be checked for changes later; approve it once")
 	}
 	return a.o.Store.Put(ctx, key, data, until)
 }

@@ -182,7 +182,7 @@ func payloadFields(payload map[string]any, redacted any, clean func(string) stri
 	room := maxPayload
 	for i, name := range names {
 		if i == maxFields {
-			return append(out, Field{"…", fmt.Sprintf("%d more fields are not shown", len(names)-i)}), true
+			return append(out, Field{"…", fmt.Sprintf("%d more fields are not shown here", len(names)-i)}), true
 		}
 		v := known[name]
 		switch text := payload[name].(type) {

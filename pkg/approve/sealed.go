@@ -78,7 +78,7 @@ func (b *sealedFolder) write(name string, value any) error {
 	}
 	text := out.Bytes()
 	if len(text) > maxSealed-2*sha256.Size-1 {
-		return fmt.Errorf("%s: the record has %d bytes, more than the limit of %d", name, len(text), maxSealed-2*sha256.Size-1)
+		return fmt.Errorf("%s: the record has %d bytes, more than the limit of %d; delete it", name, len(text), maxSealed-2*sha256.Size-1)
 	}
 	return replaceFile(b.path(name), b.seal(name, text)+"\n"+string(text), nil)
 }
@@ -112,7 +112,7 @@ func replaceFile(path, text string, check func(path string) error) error {
 
 // errForged means that a file was not written by this installation, or was
 // changed.
-var errForged = errors.New("the record was not written by this installation")
+var errForged = errors.New("another installation of shield wrote this record, so it does not count; let the agent try again")
 
 // read reads what write has written. The error wraps [os.ErrNotExist] if the
 // file is missing; a file that another person could have put there is an error

@@ -195,19 +195,19 @@ var usernames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 // takeAnswer takes an answer, and returns what to tell the person.
 func (t *telegram) takeAnswer(box *inbox, p *buttonPress) string {
 	if !slices.Contains(t.o.Telegram.Approvers, p.From.ID) || p.From.IsBot || p.Message.Chat.ID != t.chat() {
-		return "This does not count: you are not one of approval.telegram.approvers."
+		return "This does not count: you are not in approval.telegram.approvers."
 	}
 	choice, id, ok := box.parseButtonData(p.Data)
 	if !ok {
-		return "This machine did not ask this question."
+		return "This machine did not ask this question; answer on the machine that did."
 	}
 	waiting, err := box.waiting()
 	if err != nil {
-		return "Your answer was not recorded: shield's inbox cannot be read."
+		return "Your answer was not recorded, because shield's inbox cannot be read; run 'shield doctor' there."
 	}
 	i := slices.IndexFunc(waiting, func(e *inboxQuestion) bool { return equalSecrets(e.Request.ID, id) })
 	if i < 0 {
-		return "This question is no longer waiting."
+		return "This question is no longer waiting for an answer."
 	}
 	by := fmt.Sprintf("Telegram user %d", p.From.ID)
 	if usernames().MatchString(p.From.Username) {

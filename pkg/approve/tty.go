@@ -202,4 +202,4 @@ func (t *tty) plain() bool {
 	return name == "dumb" || name == "" && t.o.Getenv("OS") == "" || t.o.Getenv("ACCESSIBLE") != ""
 }
 
-var errUnanswered = errors.New("the question ended without an answer, so the action is denied")
+var errUnanswered = errors.New("the question ended without an answer, so the action is denied; let the agent try again")

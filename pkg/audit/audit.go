@@ -51,7 +51,7 @@ var (
 	ErrUnwritable = errors.New("audit log cannot be written")
 	ErrExposed    = errors.New("audit log is open to other users")
 	ErrBusy       = errors.New("audit log is in use")
-	ErrClosed     = errors.New("the audit log is closed: shield is ending")
+	ErrClosed     = errors.New("the audit log is closed, because shield is ending; try again")
 )
 
 // RepairCommand is the command by which a user continues after a log was damaged.

@@ -126,11 +126,11 @@ func LoadKey(path string) (ed25519.PrivateKey, error) {
 	}
 	key, err := x509.ParsePKCS8PrivateKey(der)
 	if err != nil {
-		return nil, fmt.Errorf("load checkpoint key %s: not an ed25519 key; make one with 'shield audit checkpoint --generate'", path)
+		return nil, fmt.Errorf("load checkpoint key %s: the file is not an ed25519 key; make one with 'shield audit checkpoint --generate'", path)
 	}
 	private, ok := key.(ed25519.PrivateKey)
 	if !ok {
-		return nil, fmt.Errorf("load checkpoint key %s: not an ed25519 key; make one with 'shield audit checkpoint --generate'", path)
+		return nil, fmt.Errorf("load checkpoint key %s: the file is not an ed25519 key; make one with 'shield audit checkpoint --generate'", path)
 	}
 	return private, nil
 }
@@ -143,11 +143,11 @@ func LoadPublicKey(path string) (ed25519.PublicKey, error) {
 	}
 	key, err := x509.ParsePKIXPublicKey(der)
 	if err != nil {
-		return nil, fmt.Errorf("load checkpoint key %s: not an ed25519 key; make one with 'shield audit checkpoint --generate'", path)
+		return nil, fmt.Errorf("load checkpoint key %s: the file is not an ed25519 key; make one with 'shield audit checkpoint --generate'", path)
 	}
 	public, ok := key.(ed25519.PublicKey)
 	if !ok {
-		return nil, fmt.Errorf("load checkpoint key %s: not an ed25519 key; make one with 'shield audit checkpoint --generate'", path)
+		return nil, fmt.Errorf("load checkpoint key %s: the file is not an ed25519 key; make one with 'shield audit checkpoint --generate'", path)
 	}
 	return public, nil
 }
@@ -163,10 +163,10 @@ func loadPEM(path, kind string, private bool) ([]byte, error) {
 		return nil, fmt.Errorf("load checkpoint key: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("load checkpoint key %s: not a regular file; name the file itself", path)
+		return nil, fmt.Errorf("load checkpoint key %s: the path is not a regular file; name the file itself", path)
 	}
 	if private && othersMayRead(info) {
-		return nil, fmt.Errorf("load checkpoint key %s: others can read it (mode %v); run 'chmod 600 %q'", path, info.Mode().Perm(), path)
+		return nil, fmt.Errorf("load checkpoint key %s: other users can read it (mode %v); run 'chmod 600 %q'", path, info.Mode().Perm(), path)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
 	if err != nil {

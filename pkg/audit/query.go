@@ -83,7 +83,7 @@ func ask(ctx context.Context, code *gojq.Code, entry map[string]any, emit func([
 			return fmt.Errorf("query: entry %v: %w", entry["seq"], err)
 		}
 		if n >= maxResults {
-			return fmt.Errorf("query: entry %v: more than %d results; narrow the jq program", entry["seq"], maxResults)
+			return fmt.Errorf("query: entry %v gives more than %d results; narrow the jq program", entry["seq"], maxResults)
 		}
 		b, err := gojq.Marshal(v)
 		if err != nil {

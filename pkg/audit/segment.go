@@ -28,7 +28,7 @@ var ErrNoSegment = errors.New("not a segment of an audit log; write one with 'sh
 // A log that does not hold these entries, in order and unchanged, is an error.
 func WriteSegment(w io.Writer, r io.Reader, from uint64, point Checkpoint) error {
 	if from == 0 || from > point.Seq {
-		return fmt.Errorf("export segment: there is no entry %d: the checkpoint is of entry %d", from, point.Seq)
+		return fmt.Errorf("export segment: there is no entry %d before the checkpoint, which is for entry %d; choose a lower --from", from, point.Seq)
 	}
 	header, err := json.Marshal(segmentHeader{segmentForm, point})
 	if err != nil {
@@ -42,7 +42,7 @@ func WriteSegment(w io.Writer, r io.Reader, from uint64, point Checkpoint) error
 	for started := false; head.Seq < point.Seq; {
 		line, err := lines.next()
 		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("export segment: the log ends before entry %d; run 'shield audit verify'", point.Seq)
+			return fmt.Errorf("export segment: the log ends before the entry %d of the checkpoint; run 'shield audit verify'", point.Seq)
 		}
 		if err != nil {
 			return fmt.Errorf("export segment: %w", err)

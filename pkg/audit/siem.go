@@ -38,7 +38,7 @@ func (e *Entry) title() string {
 	case e.Kind != KindVerdict:
 		return e.Kind
 	case e.Type == "":
-		return "action that cannot be read"
+		return "action that cannot be parsed"
 	}
 	return e.Type
 }

@@ -166,7 +166,7 @@ func (l *Log) seek(kept Head) (at int64, repaired *Recovery, err error) {
 	lines, torn := wholeLines(tail)
 	if len(torn) > 0 {
 		if len(lines) == 0 && int64(len(tail)) < info.Size() {
-			return 0, nil, &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("the last line is longer than %d bytes", len(tail))}
+			return 0, nil, &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("its last line is longer than %d bytes", len(tail))}
 		}
 		at -= int64(len(torn))
 		repaired = &Recovery{Reason: "incomplete line", Bytes: int64(len(torn)), SHA256: hashLine(torn)}
@@ -184,7 +184,7 @@ func (l *Log) seek(kept Head) (at int64, repaired *Recovery, err error) {
 	}
 	if n := l.last.Seq - kept.Seq; kept.Seq > 0 && n > 0 && repaired == nil {
 		// A process was killed before it moved the head, or another program added them.
-		return at, &Recovery{Reason: fmt.Sprintf("the state file does not record the last %d entries", n)}, nil
+		return at, &Recovery{Reason: fmt.Sprintf("the state file does not record the last %d entries; run 'shield doctor --repair-audit'", n)}, nil
 	}
 	if repaired != nil {
 		if err := l.file.Truncate(at); err != nil {

@@ -128,11 +128,11 @@ func (m *Manifest) check() error {
 	case checkName(m.Name) != nil:
 		return fmt.Errorf("name: %w", checkName(m.Name))
 	case m.Version < 1:
-		return fmt.Errorf("the version is %d; use 1 or more", m.Version)
+		return fmt.Errorf("the bundle's version is %d; use 1 or more", m.Version)
 	case m.Expires.IsZero():
 		return errors.New("the expiry date is missing; build the bundle with --expires DATE")
 	case len(m.Files) > maxFiles:
-		return fmt.Errorf("the manifest lists more than %d files; use fewer", maxFiles)
+		return fmt.Errorf("the bundle's manifest lists more than %d files; use fewer", maxFiles)
 	case m.Files[PolicyFile] == "":
 		return errors.New(PolicyFile + " is missing")
 	}

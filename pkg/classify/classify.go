@@ -37,7 +37,7 @@ type Scorer interface {
 }
 
 // ErrTooLong means that a text is longer than the model reads.
-var ErrTooLong = errors.New("text is too long for the model")
+var ErrTooLong = errors.New("the text is too long for the classifier model")
 
 // A Score is a model's answer.
 type Score struct {
@@ -319,7 +319,7 @@ func (s *scratch) findings(eng *engine) []verdict.Finding {
 		return append(list, verdict.Finding{Who: verdict.Evaluator, Source: "heuristic", Confidence: errorConfidence,
 			Reasoning: "unexamined: too long for the rules; split it into smaller steps"})
 	}
-	return append(list, verdict.Finding{Source: "heuristic", Confidence: noMatchConfidence, Reasoning: "no rule matched", Fixed: true})
+	return append(list, verdict.Finding{Source: "heuristic", Confidence: noMatchConfidence, Reasoning: "no heuristic rule matched", Fixed: true})
 }
 
 // exempt drops the hits of rules to which the policy makes an exception. What always blocks stays.

@@ -46,13 +46,13 @@ func (s Score) result(limit, safe float64) result {
 	r := result{safe: !s.Injection, Finding: verdict.Finding{Source: "model", Confidence: s.Confidence}}
 	switch {
 	case !s.Injection && s.Confidence < safe:
-		r.Who, r.Reasoning = verdict.Evaluator, "model: not certain enough that this is harmless"
+		r.Who, r.Reasoning = verdict.Evaluator, "model: not certain enough that this is harmless; use a simpler command or ask the user"
 	case !s.Injection:
 		r.Who, r.Reasoning = verdict.NoApproval, "model: does not look like an attack"
 	case s.Confidence >= limit:
 		r.Who, r.Reasoning = verdict.Never, "model: looks like an attack; use a simpler command or ask the user"
 	default:
-		r.Who, r.Reasoning = verdict.Evaluator, "model: might be an attack"
+		r.Who, r.Reasoning = verdict.Evaluator, "model: might be an attack; use a simpler command or ask the user"
 	}
 	return r
 }

@@ -85,7 +85,7 @@ func (w *weighing) facts() result {
 		out.Confidence, out.Reasoning = ordinaryConfidence, permittedReason
 	case known && !w.skips && w.noRules:
 		out = result{Finding: verdict.Finding{Who: verdict.Evaluator, Source: "none", Confidence: errorConfidence,
-			Reasoning: "no classifier is available: heuristics are switched off and no model is loaded"}}
+			Reasoning: "no classifier is available: heuristics are off and no model is loaded; set classifier.enabled: true"}}
 		if w.failOpen {
 			out.Who = verdict.NoApproval
 		}
@@ -95,7 +95,7 @@ func (w *weighing) facts() result {
 		out.Who, out.Fixed = max(verdict.Evaluator, w.doubt.Who), known && w.skips
 		out.Reasoning = cmp.Or(w.doubt.Reason, "no rule matched, and nothing shows that this is ordinary work")
 		if out.Fixed {
-			out.Reasoning = "the model does not judge this type of action"
+			out.Reasoning = "the classifier model does not judge this type of action; ask the user"
 		}
 	}
 	if w.note != "" {
@@ -125,7 +125,7 @@ func (w *weighing) worth(m result) result {
 	case m.safe && w.unmatched() && w.permitted:
 		m.Who, m.Confidence, m.Reasoning = verdict.NoApproval, ordinaryConfidence, permittedReason
 	case m.Who == verdict.Never && w.unmatched() && w.noBlock:
-		m.Who, m.Reasoning = verdict.Evaluator, "model: looks like an attack, though every effect is known and ordinary"
+		m.Who, m.Reasoning = verdict.Evaluator, "model: looks like an attack, although every effect is known and ordinary; ask the user"
 	case m.safe && w.unmatched() && w.ordinary != "":
 		m.Who, m.Confidence, m.Reasoning = verdict.NoApproval, ordinaryConfidence, w.ordinary
 	}

@@ -16,7 +16,7 @@ func becauseOrdinary(c *analysis.Case) string {
 		return classedReason
 	}
 	if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Cause == effect.CauseContained }) {
-		return "ordinary: every effect is known, and what changes outside the workspace is gone with the container"
+		return "ordinary: every effect is known, and changes outside the workspace end with the container"
 	}
 	if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Restorable }) {
 		return ordinaryReason + "; what it deletes is in the last commit, or does not exist"

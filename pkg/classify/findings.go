@@ -13,7 +13,7 @@ import (
 // model suspects it. A failure is an error: then nothing is known.
 func (k *Classifier) Findings(ctx context.Context, c *analysis.Case) (rules, doubted []string, suspected bool, err error) {
 	if k.opts.NoHeuristic {
-		rules = append(rules, "heuristics are off")
+		rules = append(rules, "heuristic rules are off")
 	}
 	eng := k.engine()
 	s := eng.pool.Get().(*scratch)
@@ -23,7 +23,7 @@ func (k *Classifier) Findings(ctx context.Context, c *analysis.Case) (rules, dou
 		return nil, nil, false, err
 	}
 	if s.over {
-		rules = append(rules, "too long for the rules")
+		rules = append(rules, "too long for the heuristic rules")
 	}
 	for _, h := range s.hits {
 		rules = append(rules, eng.rules[h.rule].ID)
@@ -32,7 +32,7 @@ func (k *Classifier) Findings(ctx context.Context, c *analysis.Case) (rules, dou
 	c.Evidence = &analysis.Evidence{}
 	c.Doubt(k.opts.Doubts)
 	if c.Evidence.Full() {
-		rules = append(rules, "more unknown effects than shield counts")
+		rules = append(rules, "more unknown effects than shield lists")
 	}
 	for _, d := range c.Evidence.Doubts {
 		doubted = append(doubted, d.Cause)

@@ -16,17 +16,17 @@ func (g *graph) known() ([]port, error) {
 			ids = true
 		case "attention_mask", "token_type_ids":
 		default:
-			return nil, fmt.Errorf("model.onnx: input %.40q is not supported; expected input_ids, attention_mask or token_type_ids", in.name)
+			return nil, fmt.Errorf("model.onnx: the input %.40q is not supported; export the model with input_ids, attention_mask or token_type_ids", in.name)
 		}
 		if in.elem != elemInt64 && in.elem != elemInt32 {
-			return nil, fmt.Errorf("model.onnx: input %s is not of type int64 or int32", in.name)
+			return nil, fmt.Errorf("model.onnx: the input %s is not of type int64 or int32; export the model again", in.name)
 		}
 	}
 	if !ids {
-		return nil, errors.New("model.onnx: input input_ids is missing")
+		return nil, errors.New("model.onnx: the input input_ids is missing; export the model as a text classifier")
 	}
 	if g.outputs[0].elem != elemFloat {
-		return nil, errors.New("model.onnx: the first output is not of type float32")
+		return nil, errors.New("model.onnx: the first output is not of type float32; export the model with float32 outputs")
 	}
 	return g.inputs, nil
 }

@@ -152,12 +152,12 @@ func (m *Model) readCard() error {
 		return err
 	}
 	if err := json.Unmarshal(data, &m.Card, json.RejectUnknownMembers(true)); err != nil {
-		return fmt.Errorf("model: shield.json: %w", err)
+		return fmt.Errorf("model: shield.json is invalid: %w; install the model again with 'shield model pull --force'", err)
 	}
 	limits := slices.AppendSeq([]float64{m.Card.Threshold}, maps.Values(m.Card.Doubts))
 	for cause := range m.Card.Doubts {
 		if !analysis.Clears(cause) {
-			return fmt.Errorf("model: shield.json: doubts: no confidence clears the cause %.40q", cause)
+			return fmt.Errorf("model: shield.json: the model can never allow the doubt %.40q; remove it from doubts", cause)
 		}
 	}
 	for _, byType := range []map[string]float64{m.Card.Thresholds, m.Card.SafeThresholds} {
@@ -165,7 +165,7 @@ func (m *Model) readCard() error {
 	}
 	for _, t := range limits {
 		if t < 0 || t > 1 {
-			return fmt.Errorf("model: shield.json: threshold %v is not between 0 and 1", t)
+			return fmt.Errorf("model: shield.json: threshold %v is not between 0 and 1; correct it", t)
 		}
 	}
 	if m.Card.Wide != nil {
@@ -181,7 +181,7 @@ func (m *Model) readConfig() error {
 	}
 	var c config
 	if err := json.Unmarshal(data, &c); err != nil {
-		return fmt.Errorf("model: config.json: %w", err)
+		return fmt.Errorf("model: config.json is invalid: %w; install the model again with 'shield model pull --force'", err)
 	}
 	if m.malicious, err = maliciousLabel(c.ID2Label, m.Card.MaliciousLabel); err != nil {
 		return err
@@ -198,10 +198,10 @@ func (m *Model) readConfig() error {
 		m.length = min(m.length, m.Card.MaxLength)
 	}
 	if m.length < minLength {
-		return fmt.Errorf("model: windows of %d tokens are too short; expected at least %d", m.length, minLength)
+		return fmt.Errorf("model: windows of %d tokens are too short; set max_length in shield.json to at least %d", m.length, minLength)
 	}
 	if c.Vocab <= 0 {
-		return errors.New("model: config.json: vocab_size is missing")
+		return errors.New("model: config.json: vocab_size is missing; use the config.json of the model")
 	}
 	return nil
 }
@@ -209,7 +209,7 @@ func (m *Model) readConfig() error {
 // maliciousLabel returns the number of the label that means an injection.
 func maliciousLabel(labels map[string]string, name string) (int, error) {
 	if len(labels) < 2 || len(labels) > 64 {
-		return 0, fmt.Errorf("model: config.json: id2label has %d labels; expected SAFE and INJECTION", len(labels))
+		return 0, fmt.Errorf("model: config.json: id2label has %d labels; expected two: SAFE and INJECTION", len(labels))
 	}
 	want := name
 	if want == "" {
@@ -219,7 +219,7 @@ func maliciousLabel(labels map[string]string, name string) (int, error) {
 	for i := range names {
 		label, ok := labels[fmt.Sprint(i)]
 		if !ok {
-			return 0, fmt.Errorf("model: config.json: label %d is missing in id2label", i)
+			return 0, fmt.Errorf("model: config.json: label %d is missing in id2label; use the config.json of the model", i)
 		}
 		names[i] = label
 	}
@@ -227,7 +227,7 @@ func maliciousLabel(labels map[string]string, name string) (int, error) {
 	for i, label := range names {
 		if strings.EqualFold(label, want) {
 			if found >= 0 {
-				return 0, fmt.Errorf("model: two labels have the name %s", want)
+				return 0, fmt.Errorf("model: two labels have the name %s; rename one in id2label of config.json", want)
 			}
 			found = i
 		}
@@ -255,7 +255,7 @@ func (m *Model) read() (*loaded, error) {
 		return nil, graphErr
 	}
 	if m.length < minLength+l.tokens.Overhead() {
-		return nil, fmt.Errorf("model: windows of %d tokens are too short; tokenizer.json adds %d tokens to each text", m.length, l.tokens.Overhead())
+		return nil, fmt.Errorf("model: windows of %d tokens are too short, since tokenizer.json adds %d tokens to each text; raise max_length in shield.json", m.length, l.tokens.Overhead())
 	}
 	// A model that cannot run must be an error now, not at the first text.
 	ids := l.tokens.Frame(nil, nil)
@@ -264,7 +264,7 @@ func (m *Model) read() (*loaded, error) {
 		err = fmt.Errorf("model: model.onnx returns %d numbers, but config.json has %d labels; use the files of one model", len(logits), m.labels)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("model: first run: %w", err)
+		return nil, fmt.Errorf("model: model.onnx failed on a test input: %w; install the model again with 'shield model pull --force'", err)
 	}
 	return &l, nil
 }
@@ -311,7 +311,7 @@ func (m *Model) readTokenizer() (*tokenizer.Tokenizer, error) {
 		return nil, err
 	}
 	if t.Size() > m.vocab {
-		return nil, fmt.Errorf("model: tokenizer.json has token numbers up to %d, but the model has only %d tokens; they do not belong together", t.Size()-1, m.vocab)
+		return nil, fmt.Errorf("model: tokenizer.json has token numbers up to %d, but the model has only %d tokens; use the files of one model", t.Size()-1, m.vocab)
 	}
 	return t, nil
 }
@@ -451,7 +451,7 @@ func Digest(files fs.FS) (string, error) {
 		n, err := io.Copy(one, io.LimitReader(f, maxModelFile+1))
 		f.Close()
 		if err == nil && n > maxModelFile {
-			err = fmt.Errorf("%s is larger than %d MiB", name, maxModelFile>>20)
+			err = fmt.Errorf("%s is larger than %d MiB; use a smaller model", name, maxModelFile>>20)
 		}
 		if err != nil {
 			return "", fmt.Errorf("model: %w", err)
@@ -468,9 +468,9 @@ func readFile(files fs.FS, name string, limit int64) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("model: %w", err)
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("model: %s is not a regular file", name)
+		return nil, fmt.Errorf("model: %s is not a regular file; replace it with the file itself", name)
 	case info.Size() > limit:
-		return nil, fmt.Errorf("model: %s is larger than %d MiB", name, limit>>20)
+		return nil, fmt.Errorf("model: %s is larger than %d MiB; use a smaller model", name, limit>>20)
 	}
 	data, err := fs.ReadFile(files, name)
 	if err != nil {

@@ -45,7 +45,7 @@ func startRuntime(path string) error {
 			environment.err = fmt.Errorf("load ONNX Runtime from %s: %w", path, err)
 		}
 	case environment.path != path && environment.err == nil:
-		return fmt.Errorf("load ONNX Runtime from %s: this process already uses %s", path, environment.path)
+		return fmt.Errorf("load ONNX Runtime from %s: this process already loaded %s; use one library", path, environment.path)
 	}
 	return environment.err
 }
@@ -153,7 +153,7 @@ func (s *session) run(ctx context.Context, ids []int64) ([]float32, error) {
 	}
 	logits, ok := outputs[0].(*ort.Tensor[float32])
 	if shape := outputs[0].GetShape(); !ok || len(shape) != 2 || shape[0] != 1 {
-		return nil, fmt.Errorf("the graph returns %T of shape %v instead of logits", outputs[0], shape)
+		return nil, fmt.Errorf("model.onnx returns %T of shape %v instead of logits; use a text classification model", outputs[0], shape)
 	}
 	return slices.Clone(logits.GetData()), nil
 }

@@ -96,15 +96,15 @@ func NewSidecar(addr string, opts SidecarOptions) (*Sidecar, error) {
 func sidecarURL(addr string) (*url.URL, error) {
 	u, err := url.Parse(addr)
 	if err != nil {
-		return nil, errors.New("it is not a URL")
+		return nil, errors.New("it is not a URL; write http://127.0.0.1:PORT")
 	}
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
-		return nil, errors.New("expected https://HOST, http://127.0.0.1:PORT or unix:/PATH")
+		return nil, errors.New("it has another form; write https://HOST, http://127.0.0.1:PORT or unix:/PATH")
 	case u.User != nil:
-		return nil, errors.New("the URL must not contain a user or password")
+		return nil, errors.New("the URL must not contain a user or password; remove it")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return nil, errors.New("the URL must not contain a query or fragment")
+		return nil, errors.New("the URL must not contain a query or fragment; remove it")
 	case u.Scheme == "http" && !effect.Loopback(effect.Host(u.Hostname())):
 		return nil, fmt.Errorf("http to %.80q is not encrypted, others could read actions and forge answers; use https", u.Hostname())
 	}
@@ -117,7 +117,7 @@ func socketPath(p string) (string, error) {
 		p = rest // unix:///PATH
 	}
 	if !strings.HasPrefix(p, "/") || strings.HasPrefix(p, "//") || strings.ContainsRune(p, 0) {
-		return "", fmt.Errorf("socket %.80q is not an absolute path", p)
+		return "", fmt.Errorf("the socket path %.80q is not absolute; write it in full", p)
 	}
 	return path.Clean(p), nil
 }

@@ -100,7 +100,7 @@ func has(f *ast.File, name string) bool {
 func merged(f *ast.File, at string, edit func(*yaml.Path, *ast.File, io.Reader) error, value string) (out []byte, err error) {
 	defer func() {
 		if recover() != nil {
-			err = errors.New("its YAML has a form that shield cannot edit")
+			err = errors.New("its YAML has a form that shield cannot edit; edit it by hand")
 		}
 	}()
 	path, err := yaml.PathString(at)

@@ -36,7 +36,7 @@ var listed = [...]string{
 // address of another.
 func DialLoopback(_, address string, _ syscall.RawConn) error {
 	if to, err := netip.ParseAddrPort(address); err != nil || !to.Addr().Unmap().IsLoopback() {
-		return fmt.Errorf("%s is not this machine; use https", address)
+		return fmt.Errorf("the host %s is not this machine; use https", address)
 	}
 	return nil
 }

@@ -81,9 +81,9 @@ func readChoice(choice, message map[string]any) (string, error) {
 		return "", fmt.Errorf("the answer's role is %s, expected \"assistant\"", named(message["role"]))
 	}
 	for _, other := range [...]struct{ field, what string }{
-		{"refusal", "the model refused to answer"},
-		{"tool_calls", "the model called a tool instead of answering"},
-		{"function_call", "the model called a function instead of answering"},
+		{"refusal", "the model refused to answer; ask the user, or use another model"},
+		{"tool_calls", "the model called a tool instead of answering; use another model (evaluator.model)"},
+		{"function_call", "the model called a function instead of answering; use another model (evaluator.model)"},
 	} {
 		if !empty(message[other.field]) {
 			return "", errors.New(other.what)

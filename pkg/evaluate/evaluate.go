@@ -170,7 +170,7 @@ func (e *Evaluator) conclude(x *exchange) verdict.Verdict {
 	case err != nil:
 		return e.unread(err, x.canaries)
 	}
-	reason := cmp.Or(e.clean(a.reasoning, x.canaries), "the evaluator gave no reason")
+	reason := cmp.Or(e.clean(a.reasoning, x.canaries), "the evaluator gave no reason; ask the user")
 	return verdict.Finding{Who: answers[a.decision], Confidence: a.confidence, Reasoning: reason}.Verdict(2)
 }
 
@@ -222,7 +222,7 @@ func (e *Evaluator) failure(ctx context.Context, err error, canaries []string) v
 	}
 	text := err.Error()
 	if errors.Is(err, context.DeadlineExceeded) {
-		text = fmt.Sprintf("no answer within %s", e.o.Timeout)
+		text = fmt.Sprintf("no answer within %s; try again, or raise evaluator.timeout", e.o.Timeout)
 	}
 	v := failed("evaluator", "evaluator error: "+e.clean(text, canaries))
 	if unreachable(err) {
@@ -323,14 +323,14 @@ func (e *Evaluator) hold(ctx context.Context, c *analysis.Case, v verdict.Verdic
 	why := ""
 	switch {
 	case oneMessage:
-		why = "its service has no system role, so text of the action could pose as shield's instructions"
+		why = "its service has no system role, so text in the action could pose as shield's instructions; use a provider with one"
 	case e.o.Unlicensed != nil:
 		why = e.o.Unlicensed(ctx)
 	}
 	if why == "" {
 		return v
 	}
-	by := &verdict.Step{Source: "evaluator", Reasoning: "needs review by a person"}
+	by := &verdict.Step{Source: "evaluator", Reasoning: "needs the user's approval"}
 	if e.o.Asks != nil {
 		asks, err := e.o.Asks(ctx, c)
 		switch {

@@ -130,12 +130,12 @@ func TestServerRows(t *testing.T) {
 		{"429-retry-long", blocked(callReason+"HTTP status 429 Too Many Requests: slow down; it asks to wait 24h", "evaluator"), opened(callReason, "evaluator"), 1},
 		{"500", blocked(callReason+"HTTP status 500", "evaluator"), opened(callReason, "evaluator"), 3},
 		{"401", blocked(callReason+"HTTP status 401 Unauthorized: Incorrect API key provided: [key]", "evaluator"), opened(callReason, "evaluator"), 1},
-		{"cut", blocked(callReason+"the connection closed before the reply was complete", "evaluator"), opened(callReason, "evaluator"), 1},
+		{"cut", blocked(callReason+"the connection closed before the reply was complete; try again", "evaluator"), opened(callReason, "evaluator"), 1},
 		{"nobody", blocked(callReason+"HTTP status 404", "evaluator"), opened(callReason, "evaluator"), 1},
 
 		// What the payload could bring about is never opened.
 		{"400", blocked(callReason+"HTTP status 400 Bad Request: content refused by filter", "evaluator"), blocked(callReason, "evaluator"), 3},
-		{"huge", blocked(callReason+"the response is longer than 65536 bytes", "evaluator"), blocked(callReason, "evaluator"), 1},
+		{"huge", blocked(callReason+"the response is longer than 65536 bytes; check evaluator.base_url", "evaluator"), blocked(callReason, "evaluator"), 1},
 		{"html", blocked(callReason+`the response has the type "text/html" instead of application/json`, "evaluator"), blocked(callReason, "evaluator"), 1},
 		{"content-type", blocked(callReason+`the response has the type "text/plain"`, "evaluator"), blocked(callReason, "evaluator"), 1},
 		{"not-json", blocked(callReason+"the response is not one well-formed JSON object:", "evaluator"), blocked(callReason, "evaluator"), 1},

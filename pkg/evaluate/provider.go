@@ -113,4 +113,4 @@ func unreachable(err error) bool {
 }
 
 // errCut says that the connection ended before the reply did.
-var errCut = errors.New("the connection closed before the reply was complete")
+var errCut = errors.New("the connection closed before the reply was complete; try again")

@@ -54,7 +54,7 @@ func (e *Evaluator) examine(ctx context.Context, kind string, result any) verdic
 	}
 	parts := r.parts()
 	if len(parts) == 0 {
-		return failed("unexamined", fmt.Sprintf("the result is longer than the %d bytes that the evaluator reads", maxParts*MaxPayload))
+		return failed("unexamined", fmt.Sprintf("the result is longer than the %d bytes that the evaluator reads; read it in parts", maxParts*MaxPayload))
 	}
 	asking, cancel := context.WithTimeout(ctx, e.o.Timeout)
 	defer cancel()
@@ -88,9 +88,9 @@ func afterReading(v verdict.Verdict, texts []string) verdict.Verdict {
 	switch {
 	case rule != nil:
 		return verdict.Finding{Who: verdict.Person, Confidence: 0.85, Rule: rule.ID,
-			Reasoning: fmt.Sprintf("prompt injection: the result contains text addressed to its reviewer (%s)", rule.Name)}.Verdict(2)
+			Reasoning: fmt.Sprintf("prompt injection: the result contains text addressed to its reviewer (%s); tell the user", rule.Name)}.Verdict(2)
 	case v.Confidence < 0.5:
-		return verdict.Finding{Who: verdict.Person, Confidence: v.Confidence, Reasoning: "the evaluator is not sure that the result is safe: " + v.Reasoning}.Verdict(2)
+		return verdict.Finding{Who: verdict.Person, Confidence: v.Confidence, Reasoning: "the evaluator is not sure that the result is safe, so ask the user: " + v.Reasoning}.Verdict(2)
 	}
 	return v
 }
@@ -162,7 +162,7 @@ func (s *shown) value(name string, v any, depth int) any {
 		for _, k := range slices.Sorted(maps.Keys(v)) {
 			shows := s.string("", k)
 			if n := mediaBytes(k, v); n > 0 {
-				object[shows] = fmt.Sprintf("[%d bytes of a picture or sound]", n)
+				object[shows] = fmt.Sprintf("[%d bytes of an image or audio file]", n)
 			} else {
 				object[shows] = s.value(k, v[k], depth+1)
 			}

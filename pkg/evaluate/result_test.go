@@ -61,7 +61,7 @@ func TestResultQuestion(t *testing.T) {
 		t.Fatalf("%d requests", len(asked))
 	}
 	r := asked[0]
-	for _, want := range []string{"Examine what this tool has returned:", "Action type: mcp__web__get", "do not tell the user", "visit the page", "[307200 bytes of a picture or sound]", `line one\nline two`} {
+	for _, want := range []string{"Examine what this tool has returned:", "Action type: mcp__web__get", "do not tell the user", "visit the page", "[307200 bytes of an image or audio file]", `line one\nline two`} {
 		if !strings.Contains(r.User, want) {
 			t.Errorf("the question lacks %q: %s", want, r.User)
 		}

@@ -31,7 +31,7 @@ func findSpeech(c *analysis.Case, text string) *overheard {
 	if len(texts) > 1 {
 		joined := seams(texts)
 		if r := findFolded(joined); r != nil {
-			return &overheard{r, "the payload's strings, joined"}
+			return &overheard{r, "the texts of the payload, joined"}
 		}
 		texts = append(texts, joined)
 	}

@@ -88,7 +88,7 @@ func (d *doer) Do(req *http.Request) (*http.Response, error) {
 	case err != nil:
 		return nil, plain(err)
 	case len(body) > maxBody:
-		return nil, fmt.Errorf("the response is longer than %d bytes", maxBody)
+		return nil, fmt.Errorf("the response is longer than %d bytes; check evaluator.base_url", maxBody)
 	}
 	text, err := readEnvelope(resp.Header.Get("Content-Type"), body)
 	if err != nil {

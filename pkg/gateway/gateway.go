@@ -127,7 +127,7 @@ func newGateway(opts Options, k *catalog) *Gateway {
 
 // ErrServerEnded is the error of [Gateway.Relay] when the server closes the
 // connection first.
-var ErrServerEnded = errors.New("the server has ended")
+var ErrServerEnded = errors.New("the MCP server has ended; restart the client")
 
 // A Side is one end of a connection. Closing In tells the other end that nothing
 // more comes.
@@ -172,7 +172,7 @@ func (g *Gateway) Relay(ctx context.Context, client, server Side) error {
 			}
 			return err
 		case <-toClient.broken:
-			return errors.New("the client closed the connection")
+			return errors.New("the MCP client closed the connection")
 		case <-ctx.Done():
 			toServer.close()
 			return ctx.Err()
@@ -270,7 +270,7 @@ func (r *route) over() {
 // ask hands the server a frame, or fails if it reads nothing.
 func (r *route) ask(raw []byte) error {
 	if !r.server.put(raw, false) {
-		return errors.New("the server stopped reading its input")
+		return errors.New("the MCP server stopped reading its input; restart it")
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		refuseHTTP(w, http.StatusForbidden, nil, codeInvalid, "the Host header names another server; use an address that shield mcp serve prints")
 		return
 	case len(origin) > 1 || len(origin) == 1 && !f.ownOrigin(origin[0]):
-		refuseHTTP(w, http.StatusForbidden, nil, codeInvalid, "the Origin header names another site: web pages of other origins cannot call this server")
+		refuseHTTP(w, http.StatusForbidden, nil, codeInvalid, "the Origin header names another site; web pages of other origins cannot call this server, so use an MCP client")
 		return
 	case !authorized:
 		w.Header().Set("WWW-Authenticate", "Bearer")
@@ -259,7 +259,7 @@ func argumentHeaders(h http.Header, t *tool, arguments object) (map[string]strin
 		}
 		said, ok := decoded(h.Get(header))
 		if !ok || arguments[name] == nil || said != want {
-			return nil, fmt.Errorf("the header %s contradicts the message", header)
+			return nil, fmt.Errorf("the header %s contradicts the message; correct it", header)
 		}
 		out[header] = h.Get(header)
 	}

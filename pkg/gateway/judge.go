@@ -40,7 +40,7 @@ func (g *Gateway) refusal(ctx context.Context, c *call, m *message) string {
 		v.Decision, v.Reasoning = verdict.Block, fmt.Sprintf("no verdict within %v; try again, or run 'shield doctor'", g.opts.Timeout)
 	}
 	if err := g.opts.Record.keep(g.opts.Server.Name, c, a, &v); err != nil && v.Decision == verdict.Allow {
-		v.Decision, v.Reasoning = verdict.Block, "the file of --record cannot be written: "+err.Error()
+		v.Decision, v.Reasoning = verdict.Block, "the file of --record cannot be written (check its folder): "+err.Error()
 	}
 	if v.Decision != verdict.Allow {
 		return "blocked by shield: " + v.Reasoning
@@ -90,7 +90,7 @@ func (g *Gateway) proposed(ctx context.Context, c *call, m *message) (*proposal,
 	if v, given := m.params["arguments"]; given {
 		var ok bool
 		if arguments, ok = v.(object); !ok {
-			return nil, errors.New("arguments: expected an object")
+			return nil, errors.New("arguments: expected a JSON object")
 		}
 	}
 	p := &proposal{cwd: g.opts.Dir}
@@ -131,7 +131,7 @@ func (g *Gateway) proposed(ctx context.Context, c *call, m *message) (*proposal,
 		return nil, fmt.Errorf("shield cannot judge the method %s; do not use it", m.method)
 	}
 	if c.subject == "" {
-		return nil, fmt.Errorf("%s does not say what it is about; set its name, URI or task", m.method)
+		return nil, fmt.Errorf("the request %s has no name, URI or task; set one", m.method)
 	}
 	about := m.method
 	if strings.HasPrefix(about, "tasks/") { // one request of a task answers what another has said
@@ -174,7 +174,7 @@ func (g *Gateway) typeOf(name string) string {
 func resource(p *proposal, uri string) error {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme == "" {
-		return errors.New("uri: expected a URL with a scheme")
+		return errors.New("uri: expected a URL with a scheme, such as https://HOST/PATH")
 	}
 	switch u.Scheme {
 	case "http", "https":
@@ -189,7 +189,7 @@ func resource(p *proposal, uri string) error {
 	switch {
 	case u.Opaque != "":
 		if path, err = url.PathUnescape(u.Opaque); err != nil {
-			return errors.New("uri: not a valid URL")
+			return errors.New("uri: the URL is not valid; correct it")
 		}
 	case u.Scheme != "file":
 		path = u.Host + path
@@ -197,7 +197,7 @@ func resource(p *proposal, uri string) error {
 	rest, err := url.PathUnescape(u.RawQuery + "#" + u.Fragment)
 	switch {
 	case err != nil || strings.ContainsRune(path, 0):
-		return errors.New("uri: not a valid URL")
+		return errors.New("uri: the URL is not valid; correct it")
 	case strings.Contains(rest, ".."): // for who takes it for a part of the path
 		return errors.New("uri: the URL contains .. after ? or #; write it without")
 	case path == "":

@@ -143,7 +143,7 @@ func toolTexts(m *message) ([][]byte, error) {
 			switch {
 			case e.Name != "tools":
 			case !ok:
-				return nil, errors.New("the server's answer has no list of tools")
+				return nil, errors.New("the answer to tools/list has no list of tools")
 			case len(values) > maxTools:
 				return nil, fmt.Errorf("the server lists more than %d tools", maxTools)
 			default:
@@ -151,7 +151,7 @@ func toolTexts(m *message) ([][]byte, error) {
 			}
 		}
 	}
-	return nil, errors.New("the server's answer has no list of tools")
+	return nil, errors.New("the answer to tools/list has no list of tools")
 }
 
 // pin holds a page of tools against the pins and returns those that are
@@ -166,7 +166,7 @@ func (g *Gateway) pin(tools []*tool, l *listing, last bool) (withheld map[string
 		}
 	}()
 	if g.opts.Pins == nil {
-		return nil, errors.New("there is no state folder")
+		return nil, errors.New("there is no state folder; set HOME or --state")
 	}
 	first := l.tools == nil
 	if first {
@@ -229,11 +229,11 @@ func (f *PinFile) judge(t *tool, trust bool, others []PinFile) string {
 	var why []string
 	switch {
 	case pinned:
-		why = append(why, "its definition changed after it was accepted")
+		why = append(why, "its definition changed after the user accepted it")
 	case !trust:
-		why = append(why, "it is new and was not accepted yet")
+		why = append(why, "it is new, and the user has not accepted it yet")
 		if old := f.renamed(t); old != "" {
-			why = append(why, "it is "+old+" under a new name")
+			why = append(why, "its definition is that of the accepted tool "+old+", so it was renamed")
 		}
 	}
 	if len(t.findings) > 0 {
@@ -377,7 +377,7 @@ func (g *Gateway) answerHello(c *call, m *message, result object) {
 	}
 	why := ""
 	if g.opts.Pins == nil {
-		why = "there is no state folder"
+		why = "there is no state folder; set HOME or --state"
 	} else {
 		t := &tool{name: instructionsName, definition: canonjson.AppendValue(nil, object{"instructions": said})}
 		t.hash = digest(t.definition)

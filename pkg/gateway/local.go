@@ -174,7 +174,7 @@ func (l *locals) take(x *exchange) (*local, error) {
 	defer l.mu.Unlock()
 	if l.shut {
 		<-l.room
-		return nil, errors.New("shield is ending")
+		return nil, errors.New("shield is ending; try again")
 	}
 	l.idle = slices.DeleteFunc(l.idle, (*local).ended)
 	for i, one := range l.idle {

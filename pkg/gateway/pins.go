@@ -180,7 +180,7 @@ func (p *Pins) read() error {
 		return err
 	}
 	if f.ID != p.id {
-		return &DamagedError{p.path(), errors.New("the file belongs to another server")}
+		return &DamagedError{p.path(), errors.New("it contains the tools of another server")}
 	}
 	p.now, p.file = f, info
 	return nil
@@ -217,9 +217,9 @@ func readPins(path string) (PinFile, error) {
 		sum := f.Sum
 		switch {
 		case f.Version != pinVersion:
-			err = fmt.Errorf("its version %d is unknown", f.Version)
+			err = fmt.Errorf("this shield does not know its version %d", f.Version)
 		case f.sum() != sum:
-			err = errors.New("the checksum is wrong")
+			err = errors.New("its checksum is wrong")
 		}
 		f.Sum = sum
 	}

@@ -65,7 +65,7 @@ func TestPins(t *testing.T) {
 	step("add", "", add)
 	step("add sub", "", add, sub)
 	step("add sub", "it is new", add, sub, named("mul", "Multiplies."))
-	step("add", "it is sub under a new name", add, named("mul", "Subtracts."))
+	step("add", "its definition is that of the accepted tool sub, so it was renamed", add, named("mul", "Subtracts."))
 	accept("changed again", "", "mul@000000000000")
 	accept("no new or changed tool", "", "nothing")
 	accept("mul", "", "mul")

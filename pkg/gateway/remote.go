@@ -198,7 +198,7 @@ func (w *remoteWay) send(m *message) error {
 		}
 	}
 	if !bytes.Equal(answer.id, m.id) || answer.method != "" {
-		return errors.New("the server's answer is neither JSON nor an event stream")
+		return errors.New("the server's answer is neither JSON nor an event stream; check its url in mcp.servers")
 	}
 	return w.g.serverMessage(w.route, answer)
 }
@@ -291,9 +291,9 @@ func (w *remoteWay) opened(h http.Header) error {
 	case id == "":
 		return nil
 	case !fits(id) || len(h.Values("Mcp-Session-Id")) > 1:
-		return errors.New("the server sent an invalid session ID")
+		return errors.New("the server sent an invalid Mcp-Session-Id; check its url in mcp.servers")
 	case !w.x.end.keep(&session{id: id, client: w.x.client, g: w.g}):
-		return errors.New("too many sessions, or the server reused a session ID")
+		return errors.New("too many sessions are open, or the server reused a session ID; end a session with DELETE")
 	}
 	w.x.stream.header("Mcp-Session-Id", id)
 	return nil

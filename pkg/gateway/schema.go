@@ -56,7 +56,7 @@ func (m *matcher) object(at string, schema, v object) string {
 	for _, name := range required {
 		text, ok := name.(string)
 		if _, given := v[text]; ok && !given {
-			return fmt.Sprintf("%s: the required argument %q is missing", at, canonjson.Quote(text))
+			return fmt.Sprintf("%s: the required argument %q is missing; add it", at, canonjson.Quote(text))
 		}
 		if m.left -= len(text); m.left < 0 {
 			return m.tooLarge(at)
@@ -70,7 +70,7 @@ func (m *matcher) object(at string, schema, v object) string {
 		of, ok := inside.(object)
 		switch {
 		case !known && schema["additionalProperties"] == false && !patterns:
-			return fmt.Sprintf("%s: %q is not an argument of the tool", at, canonjson.Quote(name))
+			return fmt.Sprintf("%s: %q is not an argument of the tool; leave it out", at, canonjson.Quote(name))
 		case known && !ok, !known && !closed:
 			continue
 		case !known:
@@ -95,9 +95,9 @@ func (m *matcher) among(at string, list []any, v any) string {
 			return ""
 		}
 	}
-	return at + ": the tool's schema does not allow this value"
+	return at + ": the tool's schema does not allow this value; correct it"
 }
 
 func (m *matcher) tooLarge(at string) string {
-	return at + ": too large to check against the tool's schema"
+	return at + ": the arguments are too large to check against the tool's input schema; shorten them"
 }

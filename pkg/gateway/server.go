@@ -29,7 +29,7 @@ func (g *Gateway) fromServer(r *route, in *frames) error {
 				g.over(c)
 			}
 			if g.odd("dropped a message of the server: %v", err) {
-				return fmt.Errorf("the connection was closed: the server sent more than %d messages that are not valid MCP", maxRefused)
+				return fmt.Errorf("the connection was closed: the server sent more than %d messages that are not valid MCP; update the server", maxRefused)
 			}
 			continue
 		}
@@ -54,7 +54,7 @@ func (g *Gateway) serverMessage(r *route, m *message) error {
 		err = g.serverAnswer(r, m)
 	}
 	if err != nil && g.odd("%v", err) {
-		return fmt.Errorf("the connection was closed: the server sent more than %d messages that shield dropped", maxRefused)
+		return fmt.Errorf("the connection was closed: the server sent more than %d messages that shield dropped; update the server", maxRefused)
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func (g *Gateway) serverRequest(r *route, m *message) error {
 	case "sampling/createMessage", "elicitation/create":
 		why = g.refuseServerRequest(m.method, m.params)
 	default:
-		why = "MCP clients have no such method"
+		why = "MCP clients have no method of that name"
 	}
 	raw := m.raw
 	if why == "" && m.params != nil {

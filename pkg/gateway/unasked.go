@@ -21,11 +21,11 @@ func (g *Gateway) refuseServerRequest(method string, params object) string {
 	over := g.unasked > maxUnasked
 	g.mu.Unlock()
 	if over {
-		return fmt.Sprintf("the server asked more than %d times on this connection", maxUnasked)
+		return fmt.Sprintf("the server sent more than %d requests to the user or the model on this connection; reconnect", maxUnasked)
 	}
 	if method == "sampling/createMessage" {
 		if !g.opts.Sampling {
-			return "servers cannot use the client's model (mcp.sampling is deny)"
+			return "the settings do not let servers use the client's model; to allow it, set mcp.sampling: allow"
 		}
 		return ""
 	}
@@ -36,7 +36,7 @@ func (g *Gateway) refuseServerRequest(method string, params object) string {
 	w := walk{examiner: askExaminer{}}
 	w.value("", "", nil, object{"message": params["message"], "requestedSchema": params["requestedSchema"]})
 	if len(w.findings) > 0 {
-		return "the server asks the user for " + w.findings[0].Kind
+		return "the server asks the user for a secret: " + w.findings[0].Kind
 	}
 	return ""
 }
@@ -127,7 +127,7 @@ func (g *Gateway) inputs(c *call, result object) string {
 			continue
 		}
 		if method != "sampling/createMessage" && method != "elicitation/create" {
-			return fmt.Sprintf("it asks for %q", canonjson.Quote(method))
+			return fmt.Sprintf("the server asks the client for %q, which MCP does not allow here", canonjson.Quote(method))
 		}
 		if why := g.refuseServerRequest(method, inner(request, "params")); why != "" {
 			return why

@@ -14,7 +14,7 @@ import (
 // CanAsk returns nil if some version and mode of the host waited for its user in tests.
 func (h *Host) CanAsk() error {
 	if h.form.Ask.Answer == "" {
-		return fmt.Errorf("%s did not wait for its user when a hook asked a question in our tests", h.Title())
+		return fmt.Errorf("in tests, %s did not wait for its user when a hook asked a question", h.Title())
 	}
 	return nil
 }
@@ -34,7 +34,7 @@ func (h *Host) Asks(ctx context.Context, in []byte, getenv func(string) string, 
 	}
 	out, err := h.one(ctx, ask.Seen, map[string]any{"input": v, "env": h.askEnvironment(getenv), "process": running.value()})
 	if err != nil {
-		return "", fmt.Errorf("the version or the permission mode of %s is unknown", h.Title())
+		return "", fmt.Errorf("the version or the permission mode of %s cannot be read", h.Title())
 	}
 	seen, _ := out.(map[string]any)
 	version, _ = seen["version"].(string)
@@ -43,7 +43,7 @@ func (h *Host) Asks(ctx context.Context, in []byte, getenv func(string) string, 
 	case seen == nil:
 		return "", fmt.Errorf("%s runs without a user here, or in a mode in which it does not ask", h.Title())
 	case !slices.Contains(ask.Modes, mode):
-		return "", fmt.Errorf("%s did not wait for its user in mode %.40q in our tests, only in %s", h.Title(), mode, strings.Join(ask.Modes, ", "))
+		return "", fmt.Errorf("in tests, %s did not wait for its user in mode %.40q; use the mode %s", h.Title(), mode, strings.Join(ask.Modes, ", "))
 	}
 	return version, h.AsksIn(version)
 }
@@ -57,7 +57,7 @@ func (h *Host) AsksIn(version string) error {
 	}
 	got, from := numbers(version), numbers(ask.From)
 	if got == nil || slices.Compare(got, from) < 0 || got[0] != from[0] || slices.Contains(ask.Failed, version) {
-		return fmt.Errorf("version %.40q of %s did not wait for its user in our tests; use %[3]s or later", version, h.Title(), ask.From)
+		return fmt.Errorf("in tests, version %.40q of %s did not wait for its user; use %[3]s or later", version, h.Title(), ask.From)
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func numbers(version string) (out []int) {
 // for which [Host.Asks] returns nil.
 func (h *Host) Ask(ctx context.Context, e Event, reason string) ([]byte, error) {
 	if h.form.Ask.Answer == "" || reason == "" {
-		return nil, errors.New("this host has no way to ask a question from a hook")
+		return nil, errors.New("hooks of this host cannot ask its user; set approval.channels: auto")
 	}
 	out, err := h.one(ctx, h.form.Ask.Answer, map[string]any{"event": e.Name, "id": e.ID, "reason": reason})
 	if err != nil {

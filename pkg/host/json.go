@@ -29,12 +29,12 @@ func decodeEvent(in []byte) (any, error) {
 }
 
 // errNotJSON is the error for what cannot be read. The library's error quotes the input.
-var errNotJSON = errors.New("the input is not a single valid JSON object")
+var errNotJSON = errors.New("the input is not one valid JSON object; check that the host calls the hook")
 
 // decode reads one JSON text strictly: no duplicate keys, no invalid UTF-8.
 func decode(in []byte, opts ...json.Options) (any, error) {
 	if len(in) > MaxBytes {
-		return nil, fmt.Errorf("the input is larger than %d MiB", MaxBytes>>20)
+		return nil, fmt.Errorf("the input is larger than %d MiB; split it", MaxBytes>>20)
 	}
 	if err := checkDepth(in); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func unambiguous(input map[string]any) error {
 		return err
 	}
 	if _, err := canonjson.Value(raw, maxDepth); err != nil {
-		return fmt.Errorf("the tool's input: %w", err)
+		return fmt.Errorf("the tool's input is not valid JSON: %w; update the host", err)
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func checkDepth(in []byte) error {
 			inString = true
 		case c == '{' || c == '[':
 			if depth++; depth > maxDepth {
-				return fmt.Errorf("the input is nested deeper than %d levels", maxDepth)
+				return fmt.Errorf("the input is nested deeper than %d levels; flatten it", maxDepth)
 			}
 		case c == '}' || c == ']':
 			depth--

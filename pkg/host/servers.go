@@ -94,7 +94,7 @@ type namedSpan struct {
 // members returns the members of an object.
 func members(doc []byte, at span) (out []namedSpan, err error) {
 	if doc[at.start] != '{' {
-		return nil, errors.New("the list of MCP servers is not a JSON object")
+		return nil, errors.New("the list of MCP servers is not a JSON object; correct the file")
 	}
 	d := jsontext.NewDecoder(bytes.NewReader(doc[at.start:at.end]))
 	if _, err := d.ReadToken(); err != nil {

@@ -283,7 +283,7 @@ func (s *Settings) Denied(ctx context.Context, out []byte) (reason string, err e
 			return reason, nil
 		}
 	}
-	return "", errors.New("the output is not a denial with a reason")
+	return "", errors.New("the hook's output is not a denial with a reason")
 }
 
 // sameBut returns the text that is in got wherever marked is in want, if

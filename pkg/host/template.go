@@ -39,7 +39,7 @@ func newTemplate(text string) template {
 // fill returns the text with a command line in it.
 func (t template) fill(line, after string, timeout int) (string, error) {
 	if strings.ContainsAny(line+after, "\n\r\x00") {
-		return "", errors.New("the command of the hook has more than one line")
+		return "", errors.New("the command line of the hook contains a line break; remove it")
 	}
 	quoted, err := encode(line)
 	if err != nil {
@@ -64,7 +64,7 @@ type filled struct {
 func (t template) read(doc []byte) (filled, error) {
 	all := t.form.FindSubmatchIndex(doc)
 	if all == nil || all[0] != 0 || all[1] != len(doc) {
-		return filled{}, errors.New("the file differs from the one that shield installs")
+		return filled{}, errors.New("the file differs from the one that shield installs; run 'shield hook install' again")
 	}
 	return t.filled(doc, all)
 }

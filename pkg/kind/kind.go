@@ -60,7 +60,7 @@ func Of(c *analysis.Case, findings []string, met func(i int) bool) (Kind, error)
 		by, carried := f.enclosing(i)
 		switch {
 		case by == nil:
-			return Kind{}, errors.New("the program is unknown")
+			return Kind{}, errors.New("shield does not know the program")
 		case carried != nil:
 			return Kind{}, fmt.Errorf("another program starts %s, so its command cannot be remembered; allow the exact action once", carried.Program)
 		}
@@ -272,7 +272,7 @@ func (f *collector) enclosing(i int) (best, carrier *effect.Effect) {
 func (f *collector) program(e *effect.Effect) error {
 	switch {
 	case e.Class == effect.ReadOnly:
-		f.add("run a program that only reads")
+		f.add("run programs that only read")
 		return nil
 	case e.Class == effect.UnknownClass || e.Class == effect.Privileged:
 		return fmt.Errorf("the effects of %s are unknown", e.Program)

@@ -22,6 +22,6 @@ func ExampleStore_Install() {
 	names, err := s.Names()
 	fmt.Println(names, err)
 	// Output:
-	// a URL needs --sha256 with the digest that its publisher states
+	// a URL needs --sha256; add the digest that the publisher states
 	// [] <nil>
 }

@@ -128,7 +128,7 @@ func (s *Store) unpack(ctx context.Context, source, sum, work, model string) (st
 			return "", err
 		}
 		if sum == "" {
-			return "", errors.New("a URL needs --sha256 with the digest that its publisher states")
+			return "", errors.New("a URL needs --sha256; add the digest that the publisher states")
 		}
 		f, err := os.OpenFile(filepath.Join(work, "archive"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {

@@ -84,7 +84,7 @@ func take(ctx context.Context, taken map[string]string, k known, r io.Reader, to
 	}
 	n, err := io.Copy(f, io.LimitReader(contextReader{ctx, r}, k.max+1))
 	if err == nil && n > k.max {
-		err = fmt.Errorf("the file is larger than %d bytes, the limit for a model", k.max)
+		err = fmt.Errorf("the file is larger than %d bytes, the limit for a model; use a smaller model", k.max)
 	}
 	if err == nil {
 		err = f.Sync()

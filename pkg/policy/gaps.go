@@ -70,7 +70,7 @@ func (s *search) gap(rule int, r *rulefile.Rule) (string, error) {
 			return "", err
 		}
 		if !ok {
-			return "commands must match the whole command, from its first to its last character", nil
+			return "its pattern in commands matches only a part of the command; it must match all of it", nil
 		}
 	}
 	ok, err := s.slow(rule)
@@ -78,9 +78,9 @@ func (s *search) gap(rule int, r *rulefile.Rule) (string, error) {
 	case err != nil:
 		return "", err
 	case !ok && len(r.Commands) > 0 && s.programs() > 1:
-		return fmt.Sprintf("the command runs %d programs, and a rule with commands allows one", s.programs()), nil
+		return fmt.Sprintf("the command runs %d programs, and a rule with commands can allow only one; run them one by one", s.programs()), nil
 	case !ok:
-		return "its keys content, when or session do not match", nil
+		return "its conditions (content, when, session) do not match", nil
 	}
 	for i := range s.c.Effects {
 		if out, err := s.excepted(rule, &s.c.Effects[i]); out || err != nil {
@@ -104,7 +104,7 @@ func (s *search) open(rule int, r *rulefile.Rule, e *effect.Effect) (string, err
 	case !typed.has(rule) || e.Sure == effect.Unknown && !slices.Contains(r.Types, s.c.Action.Type):
 		return fmt.Sprintf("its action_types do not cover everything that the action does: %s; add %s", doing(e), e.Word()), nil
 	case len(r.Paths)+len(r.Hosts) > 0 && e.Path == "" && e.Host == "" && e.URL == "":
-		return fmt.Sprintf("a rule with paths or hosts cannot cover an effect without either: %s; use commands instead", doing(e)), nil
+		return fmt.Sprintf("a rule with paths or hosts cannot cover an effect that has neither: %s; use commands instead", doing(e)), nil
 	case r.Trusted != "" && (r.Trusted == "true") != e.Trusted:
 		return "trusted is not " + r.Trusted + ": " + doing(e), nil
 	case r.Restorable != "" && (r.Restorable == "true") != e.Restorable:

@@ -182,7 +182,7 @@ func (p *program) compile(re, flags string) (*pattern, error) {
 		return r, nil
 	}
 	if strings.Trim(flags, "gim") != "" {
-		return nil, fmt.Errorf("unsupported regular expression flag: %q", flags)
+		return nil, fmt.Errorf("unsupported regular expression flag: %q; use g, i, n or x", flags)
 	}
 	if len(re) > maxPattern {
 		return nil, p.tooMuch()

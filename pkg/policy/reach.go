@@ -89,16 +89,16 @@ func (b blocker) why(list string) string {
 	if b.rule.Pos.Line > 0 {
 		where = fmt.Sprintf("in line %d", b.rule.Pos.Line)
 	}
-	s := fmt.Sprintf("%s rule %s %s comes first and matches the same", b.list, b.rule.Name, where)
+	s := fmt.Sprintf("%s rule %s %s comes first and matches the same actions", b.list, b.rule.Name, where)
 	switch {
 	case isCore(b.rule.Name):
-		return s + "; it is part of the protected core, which does not allow exceptions"
+		return s + "; remove your rule: that one is part of the protected core, which allows no exceptions"
 	case b.rule.Pos.Line == 0:
 		return s + fmt.Sprintf("; to except this from it, add to the list %s: {name: %s, except: {…}}", b.list, b.rule.Name)
 	case b.list == list:
 		return s + "; move the narrower rule up"
 	}
-	return s + "; add an exception to it"
+	return s + "; add an exception to that rule"
 }
 
 // Protected reports whether a rule is one of the protected core, which no one makes an

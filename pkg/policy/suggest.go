@@ -313,7 +313,7 @@ func Suggested(preset string, all []Suggestion) string {
 				}
 			}
 		}
-		examples("match", "the rule still asks about these", func(s Suggestion) []string { return s.match })
+		examples("match", "the rule still asks about these commands", func(s Suggestion) []string { return s.match })
 		examples("pass", "approved before", func(s Suggestion) []string { return s.pass })
 		i = end
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-var errNotBoolean = errors.New("the condition must result in one true or false")
+var errNotBoolean = errors.New("the condition must result in exactly one true or false; correct it")
 
 // A condition is a jq expression over {action, effects}, compiled on first use. It
 // has no access to environment, modules, other input or clock, so the same action

@@ -212,7 +212,7 @@ func (d *drawing) evidence(v *verdict.Verdict, e *analysis.Evidence) {
 		d.text("      ", d.paint(colorDim, cleared(doubt)))
 	}
 	if len(e.Uncovered) > 0 {
-		d.text("  ", "covered by no effect, and judged by its form")
+		d.text("  ", "covered by no effect, so the model judges its wording")
 		for _, text := range e.Uncovered[:min(len(e.Uncovered), maxDrawn)] {
 			d.fold("      ", term.Escape(text))
 		}

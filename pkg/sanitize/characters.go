@@ -49,7 +49,7 @@ func (t *text) characters() {
 		}
 	}
 	if singles > maxSingles {
-		t.find(Invisible, "", Medium, first, first+3, fmt.Sprintf("%d zero-width characters", singles))
+		t.find(Invisible, "", Medium, first, first+3, fmt.Sprintf("%d zero-width (invisible) characters", singles))
 	}
 }
 
@@ -232,7 +232,7 @@ func escape(s string, i int) (end int, severity, what string) {
 	at := i + n
 	if r == 0x1b {
 		if at == len(s) {
-			return at, Low, "the start of a terminal escape sequence"
+			return at, Low, "an incomplete terminal escape sequence"
 		}
 		r, at = rune(s[at])+0x40, at+1
 	}
@@ -241,7 +241,7 @@ func escape(s string, i int) (end int, severity, what string) {
 		for end = at; end < len(s) && end-at < 64 && s[end] >= 0x20 && s[end] < 0x40; end++ {
 		}
 		if end == len(s) || s[end] < 0x40 || s[end] > 0x7e {
-			return end, Low, "the start of a terminal escape sequence"
+			return end, Low, "an incomplete terminal escape sequence"
 		}
 		if severity = csiSeverity(s[at:end], s[end]); severity == "" {
 			return end + 1, "", ""
@@ -255,7 +255,7 @@ func escape(s string, i int) (end int, severity, what string) {
 		}
 		return end, severity, "a terminal escape sequence: " + excerpt(s[at:end])
 	}
-	return at, Low, "a terminal escape sequence"
+	return at, Low, "a terminal escape sequence, which can hide text"
 }
 
 // csiSeverity returns how severe an order is that ends in final: one that hides

@@ -149,7 +149,7 @@ func (m *markup) start(z *html.Tokenizer, closed bool) {
 	name := string(b)
 	how := ""
 	if name == "template" || name == "noembed" || name == "noframes" {
-		how = "an element that is not displayed"
+		how = "text in an HTML element that is not displayed"
 	}
 	for more {
 		var key, value []byte
@@ -160,9 +160,9 @@ func (m *markup) start(z *html.Tokenizer, closed bool) {
 				how = "text that is " + by
 			}
 		case k == "hidden":
-			how = "an element that is hidden"
+			how = "text in an HTML element that is hidden"
 		case k == "color" && name == "font" && hides("color:"+string(value)) != "":
-			how = "white text on white"
+			how = "white text on a white background"
 		case k == "class" || k == "id":
 			for _, c := range strings.Fields(string(value)) {
 				if by := m.classes[map[string]string{"class": ".", "id": "#"}[k]+c]; by != "" {

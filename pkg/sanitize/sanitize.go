@@ -170,9 +170,9 @@ func Examine(result any) *Report {
 	r := &Report{root: result}
 	total, deep := r.collect(result, "", 0)
 	if deep || total > MaxText {
-		why := "more text than shield examines"
+		why := "more text than shield scans"
 		if deep {
-			why = "nested deeper than shield examines"
+			why = "data nested deeper than shield scans"
 		}
 		r.Findings = []Finding{{Kind: Unexamined, What: why, Severity: High}}
 		r.leaves = nil

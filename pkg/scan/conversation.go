@@ -220,7 +220,7 @@ func (c *conversation) result(r result) {
 	if len(w.actions) > 0 {
 		// With an error the session does not know of the result, as where no hook was told.
 		if err := c.p.Returned(c.ctx, w.actions, r.value); err != nil {
-			c.t.unknown(c.host.Name, "a tool result that could not be examined")
+			c.t.unknown(c.host.Name, "a tool result that could not be scanned")
 		}
 	}
 	c.layer.assume = false

@@ -42,7 +42,7 @@ func opened(name string) (db *sqlitefile.DB, end func(), err error) {
 			files = append(files, f)
 			var info fs.FileInfo
 			if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
-				err = errors.New("it is not a regular file")
+				err = errors.New("the database is not a regular file")
 			}
 			if err == nil {
 				size[i] = info.Size()
@@ -99,7 +99,7 @@ func (f *finder) database(s *source, name string) error {
 	n := 0
 	err = sessions.Rows(maxKeys, func(_ int64, r *sqlitefile.Row) error {
 		if n++; n > maxFiles {
-			return fmt.Errorf("more than %d sessions", maxFiles)
+			return fmt.Errorf("the database has more than %d sessions; delete old ones in the host", maxFiles)
 		}
 		all[r.Text("id")] = &session{parent: r.Text("parent_id"), folder: r.Text("directory")}
 		return nil
@@ -111,12 +111,12 @@ func (f *finder) database(s *source, name string) error {
 	keys := 0
 	err = parts.Rows(maxKeys, func(rowid int64, r *sqlitefile.Row) error {
 		if n++; n > maxParts {
-			return fmt.Errorf("more than %d parts of messages", maxParts)
+			return fmt.Errorf("the database has more than %d parts of messages; delete old sessions in the host", maxParts)
 		}
 		if one := all[r.Text("session_id")]; one != nil {
 			key := r.Text("message_id") + " " + r.Text("id")
 			if keys += len(key); keys > maxAllKeys {
-				return fmt.Errorf("the keys of its rows have more than %d bytes", maxAllKeys)
+				return fmt.Errorf("the IDs of the messages have more than %d bytes; delete old sessions in the host", maxAllKeys)
 			}
 			one.rows = append(one.rows, row{key, rowid, r.Size})
 		}
@@ -131,7 +131,7 @@ func (f *finder) database(s *source, name string) error {
 			continue
 		}
 		if len(f.files) >= maxFiles {
-			return fmt.Errorf("more than %d sessions", maxFiles)
+			return fmt.Errorf("the database has more than %d sessions; delete old ones in the host", maxFiles)
 		}
 		slices.SortFunc(one.rows, func(a, b row) int { return strings.Compare(a.key, b.key) })
 		top := id

@@ -150,11 +150,11 @@ func (f *finder) add(s *source, name string, e fs.DirEntry) {
 	}
 	info, err := e.Info()
 	if err != nil || !info.Mode().IsRegular() {
-		f.leave(name, "the path is not a regular file")
+		f.leave(name, "the path is not a regular file; replace it with the file itself")
 		return
 	}
 	if len(f.files) >= maxFiles {
-		f.leave(name, fmt.Sprintf("more than %d files", maxFiles))
+		f.leave(name, fmt.Sprintf("more than %d transcripts; choose fewer with --since or --path", maxFiles))
 		return
 	}
 	if s.Form == database {
@@ -209,7 +209,7 @@ func (f *finder) one(name, host string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return errors.New("the path is not a regular file")
+		return errors.New("the path is not a regular file; replace it with the file itself")
 	}
 	if isDatabase(name) {
 		for i := range sources() {

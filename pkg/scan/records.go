@@ -45,7 +45,7 @@ func records(f file, to sink, most int, progress func(n int64)) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return errors.New("the path is not a regular file")
+		return errors.New("the path is not a regular file; replace it with the file itself")
 	}
 	from := io.Reader(io.LimitReader(in, info.Size())) // a host may go on writing
 	if cwd := folderBeside(f); cwd != "" && most == 0 {
@@ -77,7 +77,7 @@ func records(f file, to sink, most int, progress func(n int64)) error {
 const (
 	unreadable = "unreadable record"
 	tooLong    = "record over 16 MiB"
-	cutOff     = "record that is cut off"
+	cutOff     = "record that is truncated"
 )
 
 // readLines reads JSON objects, one a line.
@@ -134,7 +134,7 @@ type gauge struct {
 
 func (g *gauge) Read(p []byte) (int, error) {
 	if g.left <= 0 {
-		return 0, fmt.Errorf("a value larger than %d MiB", maxRecord>>20)
+		return 0, fmt.Errorf("a value larger than %d MiB, which shield does not read", maxRecord>>20)
 	}
 	n, err := g.from.Read(p[:min(len(p), 64<<10)])
 	g.left -= int64(n)

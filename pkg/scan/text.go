@@ -41,11 +41,11 @@ func (r *Report) Sections() (out []Section) {
 		{"questions", fmt.Sprint(r.Questions), fmt.Sprintf("%.2f per task", float64(r.Questions)/float64(max(r.Tasks, 1)))},
 		{"blocks", fmt.Sprint(r.Blocks), fmt.Sprintf("%.2f per task", float64(r.Blocks)/float64(max(r.Tasks, 1)))},
 		{"interruptions per 100 calls", fmt.Sprintf("%.2f", r.Per100), ""},
-		{"not judged, since a file is gone", fmt.Sprint(r.CannotTell), share(r.CannotTell, r.Calls)},
+		{"not judged, because a file no longer exists", fmt.Sprint(r.CannotTell), share(r.CannotTell, r.Calls)},
 		{"questions to a model (Tier 2) per day", fmt.Sprintf("%.1f", r.Tier2.PerDay), fmt.Sprintf("at most %d; %d days", r.Tier2.Most, r.Tier2.Days)},
 		{"refused by a person or the host", fmt.Sprint(r.Refused), share(r.Refused, r.Calls)},
 		{"without a result", fmt.Sprint(r.Open), share(r.Open, r.Calls)},
-		{"also in another transcript, counted once", fmt.Sprint(r.Repeated), ""},
+		{"also in another transcript (counted once)", fmt.Sprint(r.Repeated), ""},
 	}})
 	causes := Section{Title: "Most frequent causes", Head: []string{"times", "", "rule", "example", "where"}}
 	for _, c := range r.Causes {
@@ -86,7 +86,7 @@ func (r *Report) Sections() (out []Section) {
 		odd.Rows = append(odd.Rows, []string{fmt.Sprint(u.Times), u.Name})
 	}
 	add(odd)
-	left := Section{Title: fmt.Sprintf("Files that were skipped (%d)", len(r.Left)+r.LeftMore), Head: []string{"file", "why"}}
+	left := Section{Title: fmt.Sprintf("Transcripts that were skipped (%d)", len(r.Left)+r.LeftMore), Head: []string{"file", "why"}}
 	for _, l := range r.Left[:min(len(r.Left), 20)] {
 		left.Rows = append(left.Rows, []string{term.Escape(l.File), term.Escape(l.Why)})
 	}

@@ -49,7 +49,7 @@ func (r *row) sessionFault() error {
 	case r.Decisive != nil && (*r.Decisive < 0 || *r.Decisive >= len(r.Actions)):
 		return fmt.Errorf("decisive is %d; use 0 to %d, the index of an action", *r.Decisive, len(r.Actions)-1)
 	case r.Decisive != nil && r.Actions[*r.Decisive].denied, !counted:
-		return errors.New("no action of the session counts: the decisive one, or every one, has denied: true")
+		return errors.New("no action of the session can be judged: the decisive action, or every action, has denied: true; correct the row")
 	}
 	return nil
 }

@@ -62,9 +62,9 @@ func TestMalformedSessions(t *testing.T) {
 	t.Parallel()
 	many := make([]string, maxTurns+1)
 	for name, tt := range map[string]struct{ row, want string }{
-		"none":                 {session("a", "benign", ""), "no action of the session counts: the decisive one, or every one, has denied: true"},
-		"all denied":           {session("a", "benign", "", "-block x"), "no action of the session counts: the decisive one, or every one, has denied: true"},
-		"decisive was denied":  {session("a", "malicious", `,"decisive":0`, "-block x", "allow x"), "no action of the session counts: the decisive one, or every one, has denied: true"},
+		"none":                 {session("a", "benign", ""), "no action of the session can be judged: the decisive action, or every action, has denied: true; correct the row"},
+		"all denied":           {session("a", "benign", "", "-block x"), "no action of the session can be judged: the decisive action, or every action, has denied: true; correct the row"},
+		"decisive was denied":  {session("a", "malicious", `,"decisive":0`, "-block x", "allow x"), "no action of the session can be judged: the decisive action, or every action, has denied: true; correct the row"},
 		"decisive is outside":  {session("a", "malicious", `,"decisive":1`, "allow x"), "decisive is 1; use 0 to 0"},
 		"decisive is negative": {session("a", "malicious", `,"decisive":-1`, "allow x"), "decisive is -1; use 0"},
 		"the row has actions and also an action or a text; keep one": {session("a", "benign", `,"action":{"type":"t","payload":{}}`, "allow x"), "the row has actions and also an action or a text; keep one"},

@@ -13,7 +13,7 @@ const maxPath = 108
 // this one sees: it may be in a container that shares nothing but the socket.
 func sameFiles(pid int) error {
 	if pid <= 0 {
-		return errors.New("the calling process is in another PID namespace (a container), so its identity cannot be checked")
+		return errors.New("the calling process is in another PID namespace (a container), so its identity cannot be checked; start shield serve in there, too")
 	}
 	for _, kind := range []string{"mnt", "user", "pid", "net"} {
 		own, err := os.Readlink("/proc/self/ns/" + kind)
@@ -25,7 +25,7 @@ func sameFiles(pid int) error {
 			return err
 		}
 		if own != other {
-			return fmt.Errorf("the calling process is in another %s namespace (a container), so its identity cannot be checked", kind)
+			return fmt.Errorf("the calling process is in another %s namespace (a container), so its identity cannot be checked; start shield serve in there, too", kind)
 		}
 	}
 	own, err := os.Stat("/proc/self/root/")
@@ -37,7 +37,7 @@ func sameFiles(pid int) error {
 		return err
 	}
 	if !os.SameFile(own, other) {
-		return errors.New("the calling process has another root folder (chroot), so its identity cannot be checked")
+		return errors.New("the calling process has another root folder (chroot), so its identity cannot be checked; start shield serve in there, too")
 	}
 	return nil
 }

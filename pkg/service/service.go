@@ -172,7 +172,7 @@ func asker(c *net.UnixConn) (from Asker, err error) {
 		return from, err
 	}
 	if uid != os.Geteuid() {
-		return from, errors.New("the calling process belongs to another user")
+		return from, errors.New("the calling process belongs to another user; start a service of your own with 'shield serve'")
 	}
 	return from, sameFiles(from.PID)
 }

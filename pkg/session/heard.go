@@ -131,7 +131,7 @@ func (s *Store) HasHeard(ctx context.Context, loaded *Session, lists ...[]string
 				if first[n.list] != nil {
 					continue
 				}
-				first[n.list] = &Heard{In: "a text that came in"}
+				first[n.list] = &Heard{In: "source unknown"}
 				if number := int(all[i+nameHashSize]); number < len(texts()) {
 					*first[n.list] = texts()[number]
 				}

@@ -304,7 +304,7 @@ func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value 
 		case !v.Known():
 			s.forget()
 		case strings.HasPrefix(v.Text, guardVariables):
-			s.guard("unset", "changes the settings of shield", v.From)
+			s.guard("unset", "changes shield's settings", v.From)
 			continue
 		case member:
 			s.subscriptIn(v, false)
@@ -434,7 +434,7 @@ func (s *state) print(argv []abstract.Value, io abstract.Streams) abstract.Value
 // again where the shell ends: until then, what it names holds all that it has held.
 func (s *state) trap(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if len(argv) > 2 && (argv[1].Text == "-" || argv[1].Text == "") && slices.ContainsFunc(argv[2:], func(v abstract.Value) bool { return v.Text == "DEBUG" }) {
-		s.guard("trap", "removes the check of commands before they run", argv[1].From)
+		s.guard("trap", "removes the shell hook by which shield checks commands", argv[1].From)
 	}
 	if len(argv) < 3 || argv[1].Text == "-" || argv[1].Text == "-p" || argv[1].Text == "-l" {
 		return abstract.Value{}

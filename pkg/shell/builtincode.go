@@ -219,6 +219,6 @@ func (s *state) dollarQuotes(at effect.Span) {
 // readsAliases notes that text is read when aliases stand for any word in it.
 func (s *state) readsAliases(at effect.Span) {
 	if s.anyWord && s.asZsh() {
-		s.differsHere("a global alias can replace any word", at)
+		s.differsHere("a global alias (zsh) can replace any word", at)
 	}
 }

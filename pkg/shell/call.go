@@ -222,7 +222,7 @@ func (s *state) ownOrProgram(name string, argv []abstract.Value, io abstract.Str
 
 // aliased is a command whose name stands for other text, which is not put in its place.
 func (s *state) aliased(argv []abstract.Value) abstract.Value {
-	s.dynamic(effect.CauseUnresolved, "an alias stands for this command: "+abstract.Clip(argv[0].Text), argv[0].From)
+	s.dynamic(effect.CauseUnresolved, "an alias replaces this command: "+abstract.Clip(argv[0].Text), argv[0].From)
 	s.forget()
 	return abstract.Unknown("$("+abstract.Clip(argv[0].Text)+")", abstract.Foreign).Of(abstract.FromCommand)
 }
@@ -318,7 +318,7 @@ func (s *state) unknownProgram(argv []abstract.Value, io abstract.Streams) abstr
 		s.runs(effect.LabelDecoded, "runs decoded text", v.From)
 	}
 	if name := v.Text[strings.LastIndexByte(v.Text, '/')+1:]; !inherited(v) && strings.Contains(name, "*") {
-		s.once(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelInput}, Cause: v.Cause(), Reason: "the output of another part of the command is the name of the program", From: v.From})
+		s.once(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelInput}, Cause: v.Cause(), Reason: "the name of the program is the output of another command", From: v.From})
 	}
 	s.runsGuard(argv)
 	cause := s.nameCause(v)

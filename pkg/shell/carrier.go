@@ -437,7 +437,7 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 				continue
 			}
 			if read++; read > maxPatches {
-				s.dynamic(effect.CauseLimit, base+" may apply more files than shield reads", at)
+				s.dynamic(effect.CauseLimit, base+" applies more files than shield reads", at)
 				break
 			}
 			if text, ok := s.lying(e.Path, at); ok && len(patch.Files(text)) > 0 {
@@ -563,7 +563,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		return abstract.Value{}
 	}
 	if !pattern && (strings.HasPrefix(p, "/dev/") || strings.HasPrefix(p, "/proc/")) { // nothing that is there now
-		s.dynamic(effect.CauseScript, "cannot read the script "+abstract.Clip(f.String())+": it is a descriptor of the new process", at)
+		s.dynamic(effect.CauseScript, "cannot read the script "+abstract.Clip(f.String())+": it is a file descriptor of the new process", at)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	if pattern || s.at.Script == nil {
@@ -587,7 +587,7 @@ func (s *state) runScript(f abstract.Value, p, language string, args []abstract.
 		s.blind++
 		return abstract.Value{}
 	case errors.Is(err, fs.ErrNotExist) && (s.awaited(f) || shared(p) || language == "shell" && s.ofPeople(p)):
-		s.dynamic(effect.CauseScript, "the script "+abstract.Clip(f.String())+" does not exist yet, and may when it runs", at)
+		s.dynamic(effect.CauseScript, "the script "+abstract.Clip(f.String())+" does not exist yet, and another command may write it first", at)
 		return abstract.Unknown("…", abstract.Foreign)
 	case errors.Is(err, fs.ErrNotExist):
 		s.dynamic(effect.CauseAbsent, "the script "+abstract.Clip(f.String())+" does not exist", at)

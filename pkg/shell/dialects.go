@@ -30,7 +30,7 @@ func (s *state) asZsh() bool {
 // differsHere records that a form means something else in some shells, and that what it means
 // there is not followed.
 func (s *state) differsHere(form string, at effect.Span) {
-	s.dynamic(effect.CauseDialect, "shells differ in what this means: "+form, at)
+	s.dynamic(effect.CauseDialect, "shells parse this differently: "+form, at)
 }
 
 // zshCommands are those that zsh alone has and that give variables values, or, where that is true, run code, read
@@ -200,7 +200,7 @@ func (s *state) zshWords(words []*syntax.Word, argv []abstract.Value) []abstract
 	for i, w := range words {
 		switch text := w.Lit(); {
 		case (text == "}" || i == 0 && (text == "foreach" || text == "repeat" && len(words) > 1)) && s.asZsh():
-			s.dynamic(effect.CauseSyntax, "zsh reads this as the end of a command, or as a loop: "+text, s.spanOf(w))
+			s.dynamic(effect.CauseSyntax, "zsh parses this as the end of a command or as a loop: "+text, s.spanOf(w))
 		case len(text) > 1 && text[0] == '=' && text[1] != '=' && i < len(argv) && len(argv) == len(words) && argv[i].Text == text && s.asZsh():
 			if i == 0 {
 				argv[i].Text = text[1:]
@@ -234,7 +234,7 @@ func (s *state) zshParam(p *syntax.ParamExp, show string) []abstract.Value {
 		return true
 	})
 	if p.Flags != nil && strings.ContainsAny(p.Flags.Value, "eP%") {
-		s.differsHere("an expansion that expands what a value holds", s.spanOf(p))
+		s.differsHere("the expansion evaluates the variable's value again", s.spanOf(p))
 	}
 	for _, v := range vals {
 		s.subscriptIn(v, true)
@@ -320,7 +320,7 @@ var commandTables = map[string]bool{
 // renamesCommand records that such a table changes.
 func (s *state) renamesCommand(array string, at effect.Span) {
 	if strings.HasPrefix(array, "BASH_") || s.asZsh() {
-		s.differsHere("$"+array+" changes the meaning of names", at)
+		s.differsHere("$"+array+" changes how the shell reads names", at)
 	}
 }
 

@@ -39,7 +39,7 @@ func (s *state) restores(base string, argv []abstract.Value, in abstract.Value) 
 	if host, known := databaseHost(argv); known && (host == "" || effect.Loopback(host)) && !strings.Contains(s.text, "HOST=") {
 		return
 	} else if in.Taint&abstract.Rows != 0 || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return s.rows(v) }) {
-		s.once(effect.Effect{Kind: effect.SendData, Program: base, Host: host, Pattern: host == "", Reason: "sends what a database holds", From: join(argv)})
+		s.once(effect.Effect{Kind: effect.SendData, Program: base, Host: host, Pattern: host == "", Reason: "sends the content of a database", From: join(argv)})
 	}
 }
 

@@ -30,7 +30,7 @@ func (s *state) servers(base string, argv []abstract.Value, use command.Use) {
 // run, or in whose folders they look for code.
 func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 	if strings.HasPrefix(name, guardVariables) {
-		s.guard(name, "changes the settings that shield reads", at)
+		s.guard(name, "changes which settings shield reads", at)
 		return
 	}
 	switch name {
@@ -190,7 +190,7 @@ func (s *state) unknownDefault(n command.Nested, v abstract.Value) {
 	case "check", "options", "server", "home":
 	default:
 		if s.remote == 0 && namesUnknown(n, v) {
-			s.dynamic(effect.CauseLoaded, "$"+n.Variable+" makes programs run code that the command does not name: "+abstract.Clip(v.String()), v.From)
+			s.dynamic(effect.CauseLoaded, "$"+n.Variable+" makes programs run code from a file that the command does not name: "+abstract.Clip(v.String()), v.From)
 		}
 		s.runText(n.Language, v, "$"+n.Variable, v.From, nil)
 	}
@@ -251,7 +251,7 @@ func (s *state) walkVariableCode(n command.Nested, v abstract.Value) {
 		s.nested(n.Of+" "+v.Text, v.From)
 	case "server":
 		s.emit(effect.Effect{Kind: effect.ChangeRemote, Service: "server", Verb: "redirect", Harms: []effect.Harm{effect.Redirects}, Program: n.Variable, From: v.From,
-			Reason: "$" + n.Variable + " makes programs work with " + abstract.Clip(v.Text)})
+			Reason: "$" + n.Variable + " makes programs use the server " + abstract.Clip(v.Text)})
 	case "check":
 		s.emit(effect.Effect{Kind: effect.ChangeSystem, Program: n.Variable, Harms: []effect.Harm{effect.Weakens}, Reason: "disables a security check", From: v.From})
 	case "code":
@@ -276,7 +276,7 @@ func (s *state) loads(name string, v abstract.Value) {
 	if p, _ := s.place().Path(v.Text, false); (v.Taint|s.fileTaint(p))&abstract.Network != 0 {
 		s.runs(effect.LabelNetwork, "programs load a download that "+name+" names", v.From)
 	}
-	s.dynamic(effect.CauseLoaded, name+" makes programs load code that its value names: "+abstract.Clip(v.String()), v.From)
+	s.dynamic(effect.CauseLoaded, name+" makes programs load code from: "+abstract.Clip(v.String()), v.From)
 }
 
 // fileTaint returns where the content of a file comes from that the text itself

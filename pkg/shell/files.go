@@ -70,7 +70,7 @@ func (s *state) addFile(f file) {
 		break
 	}
 	if slices.Contains(s.racing, f.path) {
-		s.dynamic(effect.CauseUnresolved, "writes a file that another part of the command reads at the same time: "+abstract.Clip(f.path), f.val.From)
+		s.dynamic(effect.CauseUnresolved, "writes a file that another part of the command reads at the same time (race): "+abstract.Clip(f.path), f.val.From)
 	}
 	f.from, f.astray = s.place(), s.astray
 	f.weak = f.weak || s.ended.any() || slices.Contains(s.contested, f.path)

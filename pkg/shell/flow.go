@@ -65,12 +65,12 @@ func (s *state) runText(language string, v abstract.Value, how string, at effect
 		// Only numbers, names such as $? and $USER, folders and names of files are
 		// missing.
 		if s.remote == 0 && (v.Loose || cause == effect.CauseUnresolved) {
-			s.dynamic(effect.CauseUnresolved, how+" runs names of files as code: "+abstract.Clip(v.String()), at)
+			s.dynamic(effect.CauseUnresolved, how+" runs file names as code: "+abstract.Clip(v.String()), at)
 		}
 		return s.partly(language, v, at)
 	}
 	if v.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 && !inherited(v) {
-		s.once(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelInput}, Cause: cause, Reason: how + " runs text from another part of the command", From: at})
+		s.once(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelInput}, Cause: cause, Reason: how + " runs the output of another command as code", From: at})
 	}
 	s.unread++
 	s.dynamic(cause, how+" runs unknown code: "+abstract.Clip(v.String()), at)

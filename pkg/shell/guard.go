@@ -129,7 +129,7 @@ func (s *state) renames(base string, sources []abstract.Value, writes []abstract
 		}
 		for _, w := range writes {
 			if name := path.Base(w.Path); programName(name) != guardName && !binFolder(name) {
-				s.guard(base, "gives shield's program another name", at)
+				s.guard(base, "renames shield's program", at)
 				return
 			}
 		}

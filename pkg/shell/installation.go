@@ -58,13 +58,13 @@ func (s *state) putsInto(base, folder string, p brought, at effect.Span) {
 			continue
 		}
 		e.Sure = effect.If(folder != "" && guardProgram(name))
-		e.Reason = base + " installs a program named " + name + where + ", which runs instead of the program of that name"
+		e.Reason = base + " installs a program named " + name + where + ", which runs instead of the program with that name (PATH hijack)"
 		s.once(e)
 		return
 	}
 	if p.unknown && folder != "" {
 		if holds := s.heldProgram(folder); holds != "" {
-			e.Reason = base + " installs programs whose names are unknown" + where + ", which holds " + holds
+			e.Reason = base + " installs programs of unknown names" + where + ", which holds " + holds
 			s.once(e)
 		}
 	}

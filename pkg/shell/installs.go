@@ -59,7 +59,7 @@ func (s *state) installs() {
 	}
 	for i := range s.effects {
 		if e := &s.effects[i]; e.Word() == effect.RunDownload {
-			e.Cause, e.Reason = effect.CauseInstaller, e.Reason+", by the installer of a known tool"
+			e.Cause, e.Reason = effect.CauseInstaller, e.Reason+" (the installer of a known tool)"
 		}
 	}
 }

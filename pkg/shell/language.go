@@ -124,7 +124,7 @@ func (s *state) scriptCode(language, text string, at effect.Span, _ []abstract.V
 func (s *state) cellCode(_, text string, at effect.Span, args []abstract.Value) abstract.Value {
 	steps, whole := recipe.Steps("notebook", text, nil)
 	if !whole {
-		s.dynamic(effect.CauseLimit, "the cell runs more code than shield reads", at)
+		s.dynamic(effect.CauseLimit, "the notebook cell runs more code than shield reads", at)
 	}
 	out := abstract.Output("ipython", 0)
 	for _, step := range steps {

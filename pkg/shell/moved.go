@@ -25,7 +25,7 @@ func (s *state) moved(from []effect.Effect, writes []abstract.Target) {
 			s.moves = append(s.moves, move{f, effect.Effect{Path: w.Path, Pattern: w.Pattern, Recursive: true}})
 			if f.Pattern && !w.Pattern && s.noFolder(w.Path) {
 				s.once(effect.Effect{Kind: effect.Destroy, Program: "mv", From: f.From,
-					Reason: "each file overwrites the one before, because this folder does not exist: " + abstract.Clip(w.Path)})
+					Reason: "each file overwrites the one before, because the target folder does not exist: " + abstract.Clip(w.Path)})
 			}
 		}
 	}

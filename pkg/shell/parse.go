@@ -43,7 +43,7 @@ func (s *state) parsed(text string) abstract.Value {
 		s.untilError(text)
 		if s.unread > unread {
 			// A shell that reads line by line has run that code before it comes here.
-			s.dynamic(effect.CauseUnresolved, "unknown code runs before a part that cannot be parsed", s.span(0, len(text)))
+			s.dynamic(effect.CauseUnresolved, "unknown code runs before text that cannot be parsed", s.span(0, len(text)))
 		}
 		s.suspects(text)
 		return abstract.Unknown("…", abstract.Foreign)

@@ -69,7 +69,7 @@ func (s *state) commandWord(argv []abstract.Value, io abstract.Streams) abstract
 func (s *state) option(v abstract.Value) {
 	switch {
 	case v.Text == "keyword" || strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "k"):
-		s.dynamic(effect.CauseCode, "set -k reads variable assignments anywhere in a command", v.From)
+		s.dynamic(effect.CauseCode, "set -k turns every NAME=VALUE argument into a variable", v.From)
 	case v.Text == "braceexpand" || strings.HasPrefix(v.Text, "+") && strings.Contains(v.Text, "B"):
 		s.dialect.posix = true
 	}

@@ -13,7 +13,7 @@ import (
 // program runs a command that is not the shell's own.
 func (s *state) program(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if first, _, _ := strings.Cut(argv[0].Text, " "); argv[0].Known() && isCommandLine(argv[0].Text) && command.HasEntry(first) {
-		s.dynamic(effect.CauseUnresolved, "the name of a program contains a whole command: "+abstract.Clip(argv[0].Text), argv[0].From)
+		s.dynamic(effect.CauseUnresolved, "the name of the program contains a whole command: "+abstract.Clip(argv[0].Text), argv[0].From)
 	}
 	name := strings.ReplaceAll(argv[0].Text, "\\", "/")
 	if i := strings.LastIndexByte(name, '/'); i >= 0 && !systemFolder(name[:i+1]) {
@@ -36,7 +36,7 @@ func (s *state) hidden(base string, argv []abstract.Value) {
 	}
 	for _, v := range argv[1:] {
 		if v.Computed() {
-			s.dynamic(effect.CauseUnresolved, "a word of "+base+" is unknown: "+abstract.Clip(v.String()), v.From)
+			s.dynamic(effect.CauseUnresolved, "an argument of "+base+" is unknown: "+abstract.Clip(v.String()), v.From)
 			return
 		}
 	}

@@ -266,7 +266,7 @@ func from(folder, to string) string {
 func (s *state) lying(path string, at effect.Span) (text string, found bool) {
 	if vals := s.fileValues(path, false); len(vals) > 0 {
 		if vals[0].Computed() {
-			s.dynamic(vals[0].Cause(), abstract.Clip(path)+", which the command writes, is not known", at)
+			s.dynamic(vals[0].Cause(), abstract.Clip(path)+", which the command writes, has unknown content", at)
 		}
 		return vals[0].Text, vals[0].Known()
 	}
@@ -280,7 +280,7 @@ func (s *state) lying(path string, at effect.Span) (text string, found bool) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil || binary(data):
-		s.dynamic(effect.CauseScript, abstract.Clip(path)+", the recipe of the command, cannot be read", at)
+		s.dynamic(effect.CauseScript, "cannot read "+abstract.Clip(path)+", which the command runs", at)
 	default:
 		return string(data), true
 	}

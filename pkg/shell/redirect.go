@@ -50,7 +50,7 @@ func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.St
 			io.In, io.Redirected, io.Here = v, true, true
 		case syntax.RdrIn, syntax.RdrInOut:
 			if l, ok := r.Word.Parts[0].(*syntax.Lit); ok && strings.Contains(l.Value, "-") && strings.Trim(l.Value, "0123456789-") == "" && s.asZsh() {
-				s.dynamic(effect.CauseSyntax, "in zsh, <1-9> is a pattern", s.spanOf(r.Word))
+				s.dynamic(effect.CauseSyntax, "zsh reads <1-9> as a pattern", s.spanOf(r.Word))
 			}
 			w := s.word(r.Word)
 			if s.redirectIn(&io, n, w, r.Op == syntax.RdrInOut); n == "" || n == "0" {

@@ -23,7 +23,7 @@ func settingCode(file, text string) []effect.Effect {
 	for _, i := range settingFiles().named(file) {
 		if value := knowledge.SettingForms[i].Runs(text); value != "" {
 			return []effect.Effect{{Sure: effect.Unknown, Cause: effect.CauseLoaded, Path: file,
-				Reason: path.Base(file) + " makes programs run what a setting names: " + abstract.Clip(value)}}
+				Reason: path.Base(file) + " contains a setting that programs run as a command: " + abstract.Clip(value)}}
 		}
 	}
 	return nil

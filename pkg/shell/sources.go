@@ -68,7 +68,7 @@ func writtenSources(file, text string) (out []effect.Effect) {
 		for _, m := range aliasForm().FindAllStringSubmatch(text, 16) {
 			if command.Hides(m[1], m[2]) {
 				out = append(out, effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "redirect", Harms: []effect.Harm{effect.Redirects},
-					Reason: "package.json would install " + abstract.Clip(m[2]) + " under the name of " + abstract.Clip(m[1])})
+					Reason: "package.json would install " + abstract.Clip(m[2]) + " as " + abstract.Clip(m[1])})
 			}
 		}
 	}
@@ -136,7 +136,7 @@ func (s *state) rewrites(file, said, put string, at effect.Span) {
 	found := fileSources(file, append(addresses, replacedHosts(said, put)...), code)
 	if checks {
 		found = append(found, effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "weaken", Harms: []effect.Harm{effect.Weakens},
-			Reason: path.Base(file) + " would no longer contain the checksums of packages"})
+			Reason: path.Base(file) + " loses the checksums of packages"})
 	}
 	for _, e := range found {
 		e.From = at

@@ -262,19 +262,19 @@ func (u *unpacking) unpack() {
 	name := abstract.Clip(path.Base(u.archive))
 	switch {
 	case errors.Is(err, packed.ErrLimit), u.found > maxUnpacked:
-		u.s.dynamic(effect.CauseLimit, name+" holds more than is read of an archive (large, or many files that run code later), so the rest is not known; approve it if you know where it comes from, or list it first", u.at)
+		u.s.dynamic(effect.CauseLimit, name+" is a larger archive than shield reads, so the rest of its content is unknown; list it first, or approve it if you trust its source", u.at)
 	case errors.Is(err, packed.ErrUnread):
-		u.s.dynamic(effect.CauseUnread, "what "+name+" holds is not known, as shield does not read archives of its format", u.at)
+		u.s.dynamic(effect.CauseUnread, "the content of "+name+" is unknown, as shield does not read archives of its format", u.at)
 	case errors.Is(err, packed.ErrFormat) && u.named && (tars[u.base] || zips[u.base]):
-		u.s.dynamic(effect.CauseLimit, name+" does not begin as an archive, so what it holds is not known", u.at)
+		u.s.dynamic(effect.CauseLimit, name+" is not a readable archive, so its content is unknown", u.at)
 	case u.twice:
-		u.s.dynamic(effect.CauseLimit, "links in "+name+" may lead to more than one place", u.at)
+		u.s.dynamic(effect.CauseLimit, "links in "+name+" can point to more than one place", u.at)
 	case err != nil && len(members) > 0:
-		u.s.dynamic(effect.CauseLimit, "what "+name+" holds cannot be read to its end", u.at)
+		u.s.dynamic(effect.CauseLimit, "the archive "+name+" is truncated or damaged", u.at)
 	case err != nil && u.top:
-		u.s.dynamic(effect.CauseUnread, u.base+" unpacks paths from the top of the file system, and what "+name+" holds was not read", u.at)
+		u.s.dynamic(effect.CauseUnread, u.base+" unpacks absolute paths, and the content of "+name+" was not read", u.at)
 	case err == nil && u.renames:
-		u.s.dynamic(effect.CauseUnresolved, u.base+" gives what "+name+" holds other names", u.at)
+		u.s.dynamic(effect.CauseUnresolved, u.base+" renames the files of "+name+" while unpacking", u.at)
 	}
 }
 
@@ -399,7 +399,7 @@ func (u *unpacking) lies(p string, m *packed.Member) {
 	}
 	e := effect.Effect{Kind: effect.WriteFile, Path: p, Program: u.base, From: u.at}
 	if !inside {
-		e.Sure, e.Reason = effect.May, path.Base(u.archive)+" holds "+abstract.Clip(m.Name)+", which leads out of the folder that it is unpacked into"
+		e.Sure, e.Reason = effect.May, path.Base(u.archive)+" holds "+abstract.Clip(m.Name)+", a path outside the folder that it is unpacked into (path traversal)"
 	}
 	u.s.once(e)
 	if m.Read {
@@ -488,5 +488,5 @@ func (u *unpacking) leads(p string, m *packed.Member) {
 		return
 	}
 	u.s.link(p, false, abstract.Lit(to))
-	u.s.once(effect.Effect{Kind: effect.ReadFile, Path: to, Program: u.base, From: u.at, Reason: path.Base(u.archive) + " makes a link to it"})
+	u.s.once(effect.Effect{Kind: effect.ReadFile, Path: to, Program: u.base, From: u.at, Reason: path.Base(u.archive) + " contains a link to this file, which other files are then written through"})
 }

@@ -106,7 +106,7 @@ var distinguished = prefilter.Lazy(`^(?:/[A-Za-z]+=[^/]*)+$`)
 func (s *state) unreadAddress(base string, v abstract.Value) {
 	start := strings.LastIndexAny(v.Text[:strings.Index(v.Text, "://")], "=,;@ ") + 1
 	if _, host := effect.URL(v.Text[start:]); host != "" && command.Far(host) {
-		s.dynamic(effect.CauseUnread, "the effect of "+base+" on "+abstract.Clip(v.String())+" is unknown", v.From)
+		s.dynamic(effect.CauseUnread, "shield does not know what "+base+" does to "+abstract.Clip(v.String()), v.From)
 	}
 }
 
@@ -120,7 +120,7 @@ func (s *state) unreadPath(base string, v abstract.Value, option bool) {
 	s.path(effect.ReadFile, v, false)
 	s.path(effect.WriteFile, v, false)
 	s.onlyMay(mark)
-	s.dynamic(effect.CauseUnread, "the effect of "+base+" on "+abstract.Clip(v.String())+" is unknown", v.From)
+	s.dynamic(effect.CauseUnread, "shield does not know what "+base+" does to "+abstract.Clip(v.String()), v.From)
 }
 
 // fileInput returns what the file holds that a command has as its input, where it lies.
@@ -195,7 +195,7 @@ func (s *state) unreadInput(base string, in abstract.Value, at effect.Span) {
 			return
 		}
 		if what := s.instructs(strings.TrimSpace(line)); what != "" {
-			s.dynamic(effect.CauseUnread, "the effect of "+base+" with the input line "+abstract.Clip(what)+" is unknown", at)
+			s.dynamic(effect.CauseUnread, "shield does not know what "+base+" does with the input line "+abstract.Clip(what), at)
 			return
 		}
 	}
@@ -212,7 +212,7 @@ func (s *state) codeUnread(text string, at effect.Span) {
 			return
 		}
 		if line = strings.TrimSpace(line); pipedShell().MatchString(line) || s.holdsProtected(line) {
-			s.dynamic(effect.CauseUnread, "code that shield does not read contains "+abstract.Clip(line), at)
+			s.dynamic(effect.CauseUnread, "code in a language that shield does not read contains "+abstract.Clip(line), at)
 			return
 		}
 	}

@@ -220,7 +220,7 @@ func (s *state) assignTo(to, v abstract.Value) {
 // that makes programs run code.
 func (s *state) unknownName(v abstract.Value) {
 	if v.Computed() {
-		s.dynamic(effect.CauseUnresolved, "the name of a variable is unknown: "+abstract.Clip(v.String()), v.From)
+		s.dynamic(effect.CauseUnresolved, "the name of the assigned variable is unknown: "+abstract.Clip(v.String()), v.From)
 	}
 	s.forget()
 }
@@ -307,7 +307,7 @@ func (s *state) members(a *syntax.ArrayExpr) (out []abstract.Value) {
 			out = append(out, s.fields(e.Value)...)
 		}
 		if len(out) > abstract.MaxFields {
-			s.giveUp("an array is too long")
+			s.giveUp("an array is too long to analyse")
 			break
 		}
 	}

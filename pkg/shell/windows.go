@@ -69,7 +69,7 @@ func (s *state) registryWrite(program string, words []abstract.Value, at effect.
 	for _, v := range words {
 		key := strings.ToLower(strings.ReplaceAll(v.Text, "/", `\`))
 		if runsLater(key) {
-			e.Kind, e.Path, e.Reason = effect.Persist, v.String(), "the registry key runs code later"
+			e.Kind, e.Path, e.Reason = effect.Persist, v.String(), "programs named in this registry key run later (persistence)"
 			break
 		}
 	}

@@ -126,10 +126,10 @@ func (p *Pipeline) suggested(ctx context.Context, c *analysis.Case, r *recall) s
 		case heard == nil && !more && err == nil || p.sessions.UserWrote(s, part.Names):
 			continue
 		case heard == nil:
-			heard = &session.Heard{In: "one of several texts", At: s.Start()}
+			heard = &session.Heard{In: "source unknown", At: s.Start()}
 		}
 		if !c.Holds(part.Names, heard.At) {
-			return fmt.Sprintf("untrusted text (%[2]s) names %[1]s, named neither by the user nor in the project: possible prompt injection", part.Names[0], heard.In)
+			return fmt.Sprintf("untrusted text (%[2]s) names %[1]s, which neither the user nor the project names: possible prompt injection", part.Names[0], heard.In)
 		}
 	}
 	return ""

@@ -97,7 +97,7 @@ func (p *Pipeline) keepLosses(ctx context.Context, v verdict.Verdict, c *analysi
 	}
 	c.MinTier = max(c.MinTier, TierEvaluate)
 	return p.noted(verdict.Finding{
-		Who: verdict.Evaluator, Confidence: 1, Reasoning: "overwrites or deletes files that git cannot restore: " + err.Error(),
+		Who: verdict.Evaluator, Confidence: 1, Reasoning: "overwrites or deletes files that git cannot restore: " + err.Error() + "; copy or commit them first, or ask the user",
 	}.Verdict(v.Tier), v.Tier, c, p.now())
 }
 

@@ -199,11 +199,11 @@ func TestLicenceIsBound(t *testing.T) {
 	}
 	var whole []byte
 	set(func(v []byte) []byte { whole = append(whole, v...); v[len(v)-5] ^= 1; return v })
-	if got := why(p); !strings.Contains(got, "not written by this installation") {
+	if got := why(p); !strings.Contains(got, "another installation of shield wrote") {
 		t.Errorf("one bit changed: %q", got)
 	}
 	set(func([]byte) []byte { return []byte(`{"result":{"model":"good"}}`) })
-	if got := why(p); !strings.Contains(got, "not written by this installation") {
+	if got := why(p); !strings.Contains(got, "another installation of shield wrote") {
 		t.Errorf("written by others: %q", got)
 	}
 	set(func([]byte) []byte { return whole })
@@ -337,7 +337,7 @@ func TestProbesOfTheModel(t *testing.T) {
 	}
 	p.background.Wait()
 	l := p.Licence(t.Context())
-	if !strings.Contains(l.Why, "as a probe") || ask(40) != verdict.Escalate {
+	if !strings.Contains(l.Why, "as a test") || ask(40) != verdict.Escalate {
 		t.Errorf("after a missed probe: %+v", l)
 	}
 	if used := p.Status().Tier2Used; used != 32 {

@@ -67,7 +67,7 @@ func TestOrigin(t *testing.T) {
 			if asked := v.Decision == verdict.Escalate && v.NextTier == TierApprove; asked != test.asked || !asked && v.Decision != verdict.Allow {
 				t.Fatalf("%s is %v: %s", test.command, v.Decision, v.Reasoning)
 			}
-			if test.asked && (!strings.Contains(v.Reasoning, page) || !strings.Contains(v.Reasoning, "neither by the user nor in the project")) {
+			if test.asked && (!strings.Contains(v.Reasoning, page) || !strings.Contains(v.Reasoning, "which neither the user nor the project names")) {
 				t.Errorf("%s: %s", test.command, v.Reasoning)
 			}
 		})

@@ -188,6 +188,7 @@ func divided(reasoning, source string) (why, instead, kind, place string) {
 		}
 	}
 	if source == "model" {
+		text, _, _ = strings.Cut(text, "; ")
 		return text + ", judged by its wording", "Use a simpler command", "", ""
 	}
 	if i := strings.LastIndex(text, " ("); i >= 0 && source == "policy" {

@@ -54,5 +54,5 @@ var doubtWords = []string{
 	"changes files outside the workspace: ", "changes the system: ", "listens where other machines can connect: ", "stops processes: ", "changes a remote resource: ",
 	"writes a file that runs later (persistence): ", "sends credentials to ", "sends local data to ", "prints or sends credentials: ",
 	"destroys data that cannot be recovered: ", "runs a downloaded file: ", "runs downloaded, decoded or piped-in code; ", "changes shield or the agent's security settings; ",
-	"unexamined: ", "model: looks like an attack", "no rule matched, and nothing shows that this is ordinary work", "the model does not judge this type of action",
+	"unexamined: ", "model: looks like an attack", "no rule matched, and nothing shows that this is ordinary work", "the classifier model does not judge this type of action; ask the user",
 }

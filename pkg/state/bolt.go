@@ -47,7 +47,7 @@ func (b *boltFile) close() error {
 
 // errNoLock means that the lock file cannot be opened, as in a folder that is
 // read-only.
-var errNoLock = errors.New("no lock file")
+var errNoLock = errors.New("the lock file cannot be opened")
 
 // acquire waits for the lock that all processes share. bbolt has one of its
 // own, but looks at it only every 50 ms; held under ours it is always free.

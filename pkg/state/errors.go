@@ -25,7 +25,7 @@ var (
 	ErrRateExceeded     = errors.New("rate limit exceeded")
 	ErrBudgetExhausted  = errors.New("daily evaluation budget exhausted")
 	ErrApprovalLimit    = errors.New("hourly approval limit reached")
-	ErrCachedValueLarge = errors.New("value is too large for the cache")
+	ErrCachedValueLarge = errors.New("the value is too large for the cache")
 )
 
 // RepairCommand is what a person runs to repair a damaged or missing state

@@ -64,13 +64,13 @@ func checkFile(f *os.File) error {
 		return &Error{Kind: ErrUnwritable, Path: f.Name(), Err: err}
 	}
 	if !info.Mode().IsRegular() {
-		return &Error{Kind: ErrCorrupt, Path: f.Name(), Err: errors.New("not a regular file")}
+		return &Error{Kind: ErrCorrupt, Path: f.Name(), Err: errors.New("the path is not a regular file; replace it with the file itself")}
 	}
 	if err := errors.Join(owner.Check(info, owner.Access), owner.Single(info)); err != nil {
 		return &Error{Kind: ErrExposed, Path: f.Name(), Err: err}
 	}
 	if info.Size() == 0 { // bbolt would create it again
-		return &Error{Kind: ErrCorrupt, Path: f.Name(), Err: errors.New("empty")}
+		return &Error{Kind: ErrCorrupt, Path: f.Name(), Err: errors.New("the file is empty")}
 	}
 	if info.Size() > maxFileSize {
 		return &Error{Kind: ErrCorrupt, Path: f.Name(), Err: fmt.Errorf("%d bytes long", info.Size())}
@@ -88,7 +88,7 @@ func (b *boltFile) ensure() error {
 	if err == nil {
 		b.seen = true
 		if !info.Mode().IsRegular() {
-			return &Error{Kind: ErrCorrupt, Path: b.path, Err: errors.New("not a regular file")}
+			return &Error{Kind: ErrCorrupt, Path: b.path, Err: errors.New("the path is not a regular file; replace it with the file itself")}
 		}
 		if was := b.broken; was != nil && os.SameFile(was, info) && was.ModTime().Equal(info.ModTime()) && was.Size() == info.Size() {
 			return b.brokenBy

@@ -336,7 +336,7 @@ func (h *headFile) open(how int) (*os.File, os.FileInfo, error) {
 	}
 	if err != nil {
 		if info, lerr := os.Lstat(h.path); lerr == nil && !info.Mode().IsRegular() {
-			return nil, nil, &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("not a regular file")}
+			return nil, nil, &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("the path is not a regular file; replace it with the file itself")}
 		}
 		return nil, nil, h.unwritable(err)
 	}
@@ -345,7 +345,7 @@ func (h *headFile) open(how int) (*os.File, os.FileInfo, error) {
 	case err != nil:
 		err = h.unwritable(err)
 	case !info.Mode().IsRegular():
-		err = &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("not a regular file")}
+		err = &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("the path is not a regular file; replace it with the file itself")}
 	default:
 		if err = errors.Join(owner.Check(info, owner.Access), owner.Single(info)); err != nil {
 			err = &Error{Kind: ErrExposed, Path: h.path, Err: err}
@@ -367,7 +367,7 @@ func (h *headFile) read(f *os.File) (seq uint64, hash string, err error) {
 	case err != nil || crc32.ChecksumIEEE(b[4:]) != order.Uint32(b[:]):
 		return 0, "", &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("the checksum is wrong")}
 	case (h.sealed || !zero(b[headTag:])) && (h.key == nil || !hmac.Equal(b[headTag:], headMAC(b[4:headTag], h.key))):
-		return 0, "", &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("the seal is not from this shield: another program wrote the file, or an older shield that still runs")}
+		return 0, "", &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("its seal is wrong: another program wrote the file, or an older shield that still runs")}
 	}
 	return order.Uint64(b[4:]), string(bytes.TrimRight(b[12:headTag], "\x00")), nil
 }

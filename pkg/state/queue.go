@@ -45,7 +45,7 @@ type tx struct {
 }
 
 // errUnchanged ends a transaction that wrote nothing.
-var errUnchanged = errors.New("nothing to write")
+var errUnchanged = errors.New("there is nothing to write")
 
 // change is [queue.read] for a fn that writes, unless it returns an error.
 func (q *queue) change(ctx context.Context, fn func(*tx) error, wants ...want) error {

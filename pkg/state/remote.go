@@ -128,7 +128,7 @@ func (r *remote) transact(wants []want, fn func(view) error, writes bool) error 
 			break
 		}
 	}
-	return &Error{Kind: ErrAway, Path: r.address, Err: errors.New("too many clients write to the store at once")}
+	return &Error{Kind: ErrAway, Path: r.address, Err: errors.New("too many clients write to the store at once; try again")}
 }
 
 // attempt is one try of transact; done is false if another came in between. The

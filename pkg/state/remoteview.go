@@ -92,7 +92,7 @@ func (v *remoteView) open(old epoch, known bool) error {
 	record := (&record{}).encode()
 	switch {
 	case v.raw == "" && known:
-		return v.reset(errors.New("the store is empty now, and held data before"))
+		return v.reset(errors.New("the store is empty, but held data before"))
 	case v.raw == "":
 		v.epoch = newEpoch()
 	default:
@@ -357,7 +357,7 @@ func (v *remoteView) put(at place, key, value []byte) error {
 
 func (v *remoteView) drop(at place) error {
 	if at == limitsPlace {
-		return errors.New("rate limit and budget cannot be deleted")
+		return errors.New("the record of rate limit and budget cannot be deleted")
 	}
 	v.seen[at] = &remoteHash{values: map[string][]byte{}, whole: true, changed: map[string]bool{}, dropped: true}
 	if at.group == "" {

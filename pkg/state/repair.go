@@ -17,7 +17,7 @@ import (
 // hour. Losing the state is then no way to get more out of it. A shared store
 // that another machine has begun again is taken as it is.
 func Repair(ctx context.Context, dir string, opts Options, seq uint64, hash string) (bool, error) {
-	opts.Used = func() (string, error) { return "it is being repaired", nil } // and not created as on first use
+	opts.Used = func() (string, error) { return "shield is repairing it", nil } // and not created as on first use
 	done, err := repairFile(ctx, dir, opts, seq, hash)
 	if err != nil || opts.Remote == nil {
 		return done, err
@@ -110,7 +110,7 @@ func (r *remote) repair(ctx context.Context) error {
 		if done, err := v.commit(); err != nil {
 			return err
 		} else if !done {
-			return &Error{Kind: ErrAway, Path: r.address, Err: errors.New("another machine wrote to the store at the same time")}
+			return &Error{Kind: ErrAway, Path: r.address, Err: errors.New("another machine wrote to the store at the same time; try again")}
 		}
 	}
 	return r.mirror.write(v.epoch, true)

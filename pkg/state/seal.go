@@ -65,7 +65,7 @@ func (s sealer) seal(at place, key, value []byte) (field, sealed string) {
 	return field, string(s.aead(s.hash(at), field).Seal(nil, nil, append(plain, value...), nil))
 }
 
-var errSealed = errors.New("a value was sealed with another key, or moved from another record")
+var errSealed = errors.New("the seal of a value is wrong: it was written with another key, or moved from another record")
 
 // open returns the key and the value that were sealed into a field.
 func (s sealer) open(at place, field, sealed string) (key, value []byte, err error) {

@@ -181,7 +181,7 @@ func (k *keeper) under(fd int, path string, l *Loss, level int) error {
 	}
 	for _, name := range names {
 		if k.looked++; k.looked > maxSeen {
-			return k.unkept(path, "more than %d files would have to be read", maxSeen)
+			return k.unkept(path, "the search would read more than %d files", maxSeen)
 		}
 		if err := k.inTime(); err != nil {
 			return err
@@ -196,7 +196,7 @@ func (k *keeper) under(fd int, path string, l *Loss, level int) error {
 			continue
 		}
 		if level >= maxLevels {
-			return k.unkept(child, "more than %d nested folders", maxLevels)
+			return k.unkept(child, "the folders are nested more than %d deep", maxLevels)
 		}
 		next, err := unix.Openat(fd, name, pathFlags|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err == nil {
@@ -276,7 +276,7 @@ func (k *keeper) name(dir int, name, path string, l *Loss, level int) error {
 			return nil
 		}
 	} else if len(k.set.Entries) >= k.s.o.Limits.Names {
-		return k.unkept("", "more than %d names", k.s.o.Limits.Names)
+		return k.unkept("", "more than %d files and folders would be copied", k.s.o.Limits.Names)
 	}
 	if err := k.inTime(); err != nil {
 		return err
@@ -319,7 +319,7 @@ func (k *keeper) tree(dir int, name, path string, l *Loss, level int, e Entry) e
 		return nil
 	}
 	if level >= maxLevels {
-		return k.unkept(path, "more than %d nested folders", maxLevels)
+		return k.unkept(path, "the folders are nested more than %d deep", maxLevels)
 	}
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -405,7 +405,7 @@ func (k *keeper) copy(dir int, name, path string, e *Entry) error {
 	} else {
 		full := int64(st.Blocks) * 512
 		if k.copied += min(full, st.Size); k.copied > k.s.o.Limits.Bytes {
-			return k.unkept(path, "more than %d MB would have to be copied", k.s.o.Limits.Bytes>>20)
+			return k.unkept(path, "more than %d MB would be copied", k.s.o.Limits.Bytes>>20)
 		}
 		deadline := k.start.Add(k.s.o.Limits.Time)
 		e.Hash, err = copyFile(to, from, func() error {

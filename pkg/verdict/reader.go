@@ -94,7 +94,7 @@ func (r *Reader) open(rec *Record) error {
 	}
 	if !isVerdict(members) {
 		if len(rec.Raw) > r.opts.MaxBytes {
-			return &action.Error{Code: action.TooLarge, Err: errors.New("the line is longer than " + strconv.Itoa(r.opts.MaxBytes) + " bytes")}
+			return &action.Error{Code: action.TooLarge, Err: errors.New("the input line is longer than " + strconv.Itoa(r.opts.MaxBytes) + " bytes")}
 		}
 		rec.Action, err = action.FromMembers(rec.Raw, members)
 		return err

@@ -227,7 +227,22 @@ var within = []struct {
 	file, call *regexp.Regexp
 	text       string
 }{
-	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`(?i)\.(dynamic|giveUp|doubt|differsHere)$`), "unknown effect: %s; write the value in full"},
+	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`(?i)\.(dynamic|doubt|differsHere)$`), "unknown effect: %s; write the value in full"},
+	{regexp.MustCompile(`^pkg/shell/`), regexp.MustCompile(`\.giveUp$`), "unknown effect: %s; split it into smaller steps"},
+	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`^key Reason$|^assign \w+\.(Reason|Labels|Kind|Sure|Cause)$|\.(runs|guard|itself|code)$`), "What this would do (shield explain): run_code (%s)"},
+	{regexp.MustCompile(`^internal/grants/`), regexp.MustCompile(`^$`), "What this would do (shield explain): change_system /w/ci.yml (weakens: ci.yml %s)"},
+	{regexp.MustCompile(`^pkg/state/errors`), regexp.MustCompile(`errors\.New`), "%s: /home/me/.local/state/shield/state.db: permission denied; run 'shield doctor --repair-state'"},
+	{regexp.MustCompile(`^pkg/state/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "state file is damaged: /home/me/.local/state/shield/state.db: %s; run 'shield doctor --repair-state'"},
+	{regexp.MustCompile(`^pkg/host/ask`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "Questions: asked on the approval page (not in Claude Code's own prompt: %s)"},
+	{regexp.MustCompile(`^pkg/gateway/unasked`), regexp.MustCompile(`^$|Sprintf`), "shield: refused the server's request \"elicitation/create\": %s"},
+	{regexp.MustCompile(`^pkg/gateway/list`), regexp.MustCompile(`^append$|Sprintf`), "the tool search is withheld: %s; ask the user to review it with: shield mcp tools diff github"},
+	{regexp.MustCompile(`^pkg/gateway/server`), regexp.MustCompile(`^assign (drop|why)$`), "shield: dropped the server's notification \"notifications/x\": %s"},
+	{regexp.MustCompile(`^pkg/gateway/pins`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "the accepted tool definitions in mcp/ab.json are damaged: %s; delete the file, and accept the tools again"},
+	{regexp.MustCompile(`^pkg/sanitize/`), regexp.MustCompile(`^assign how$|\.(take|find|reportAndRemove|add)$|Sprintf|^$`), "shield sanitize: finding in a tool result (hidden, high): %s"},
+	{regexp.MustCompile(`^pkg/shield/licence`), regexp.MustCompile(`^assign l\.Why$`), "evaluator: gpt-x can block and escalate, but its ALLOW does not replace your approval: %s"},
+	{regexp.MustCompile(`^pkg/approve/command`), regexp.MustCompile(`^assign err$|errors\.New`), "the program's answer cannot be read: %s; print one JSON object with \"decision\" \"approve\" or \"deny\""},
+	{regexp.MustCompile(`^pkg/report/score`), regexp.MustCompile(`^$|title$|^key `), "Heading in a report of 'shield score': %s"},
+	{regexp.MustCompile(`^cmd/arrival\.go`), regexp.MustCompile(`append$|errors\.New`), "Questions cannot be asked: %s. Until then, what needs approval is denied."},
 	{regexp.MustCompile(`^pkg/analysis/`), regexp.MustCompile(`\.unexamined$`), "unexamined: %s; split it into smaller steps"},
 	{regexp.MustCompile(`^pkg/(kind/|analysis/inputs)`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "this action can only be allowed once; leave out --session: %s"},
 	{regexp.MustCompile(`^pkg/analysis/losses`), regexp.MustCompile(`\.open$`), "shield cannot keep a copy of the deleted files: %s"},
@@ -246,6 +261,34 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/classify/socket`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "classifier at unix:/run/c.sock: %s; start the classifier, or remove classifier.addr"},
 	{regexp.MustCompile(`^pkg/policy/gaps\.go`), regexp.MustCompile(`^$|Sprintf`), "allow rule read_docs does not cover this: %s"},
 	{regexp.MustCompile(`^internal/ancestry/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "allow: only the user can do this: the process that started the command is unknown: %s; use another terminal"},
+}
+
+// lists are texts that nobody reads as a sentence: lists of words, commands, headers and templates.
+var lists = regexp.MustCompile(`^(?:git (?:remote|config|ls-remote)|gh repo|echo printf|return (?:if|typeof)|warn printf|function switch|user author|diff\.external|list (?:calendar|upcoming)|create update|default-src|/bin/sh -c|/usr/local/bin/shield|%s/go/bin|import os|tee %s|\$\(git|\?:/|\\|# fish|\[ %|%s; v=|%secho|echo "|text/plain|%sgo_|shield_question|\[Unit\]|\{"type"|execute_command: \{|DiscordBot|audit head|\| \|)`)
+
+// advice returns the sentence of policies/dangers.yaml in which the reason of an unknown effect
+// of a cause is printed.
+func advice(stack []ast.Node) string {
+	for i := len(stack) - 1; i >= 0; i-- {
+		call, ok := stack[i].(*ast.CallExpr)
+		if !ok || len(call.Args) == 0 || !strings.HasSuffix(strings.ToLower(called(call.Fun)), ".dynamic") {
+			continue
+		}
+		cause, found := strings.CutPrefix(called(call.Args[0]), "effect.Cause")
+		if !found {
+			return ""
+		}
+		rows, err := os.ReadFile("policies/dangers.yaml")
+		if err != nil {
+			log.Fatal(err)
+		}
+		m := regexp.MustCompile(`effects: \[dynamic\].*cause=` + strings.ToLower(cause) + `\b.*reason: "([^"]*)"`).FindSubmatch(rows)
+		if m == nil {
+			return ""
+		}
+		return strings.Replace(string(m[1]), "{reason}", "%s", 1)
+	}
+	return ""
 }
 
 // piece is what begins or ends in the middle of a sentence: it is read in the text around it only.
@@ -301,12 +344,17 @@ func messages(path string, fset *token.FileSet, f *ast.File) (rows []row) {
 				call := context(stack)
 				switch {
 				case len(word.FindAllString(text, -1)) < 3, strings.Count(text, " ") < 2, len(text) > 400, strings.Contains(text, "\n\t"):
-				case piece.MatchString(text):
+				case piece.MatchString(text), lists.MatchString(text):
+				case strings.HasPrefix(path, "pkg/shell/command/") && strings.HasSuffix(call, ".doubt"): // only tests print it
 				case notTexts.MatchString(call), call == "key Usage", call == "key Description", call == "key Name", call == "key name", call == "key What", call == "assign name", call == "assign before", strings.Contains(text, "{ "), strings.HasPrefix(call, "key ?"), strings.HasPrefix(call, "assign cause"), wrapping.MatchString(text):
 				default:
 					for _, w := range within {
 						if w.file.MatchString(path) && w.call.MatchString(call) && !strings.Contains(text, "; ") {
-							text = fmt.Sprintf(w.text, text)
+							sentence := w.text
+							if by := advice(stack); by != "" {
+								sentence = by
+							}
+							text = fmt.Sprintf(sentence, text)
 							break
 						}
 					}

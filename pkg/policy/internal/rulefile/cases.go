@@ -171,9 +171,9 @@ func oneCase(n ast.Node) (c Case, err error) {
 	case err != nil:
 		return c, err
 	case c.Action == nil:
-		return c, c.Pos.Errorf("a case needs an action")
+		return c, c.Pos.Errorf("the case has no action; add one")
 	case c.Want == nil:
-		return c, c.Pos.Errorf("a case needs want: ALLOW, BLOCK or ESCALATE")
+		return c, c.Pos.Errorf("the case has no want; add want: ALLOW, BLOCK or ESCALATE")
 	}
 	return c, nil
 }

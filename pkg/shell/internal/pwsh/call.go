@@ -277,11 +277,11 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 			if t := one.Taint; t&(abstract.Network|abstract.Decoded) != 0 {
 				p.w.Run("code", abstract.Unknown("an assembly", t), "powershell", p.at)
 			} else {
-				p.w.Dynamic(effect.CauseCode, "loads an unknown assembly", p.at)
+				p.w.Dynamic(effect.CauseCode, "loads an unknown .NET assembly", p.at)
 			}
 		}
 	case "getdelegateforfunctionpointer", "virtualalloc", "createthread", "getprocaddress", "writeprocessmemory":
-		p.w.Dynamic(effect.CauseCode, "runs machine code", p.at)
+		p.w.Dynamic(effect.CauseCode, "runs machine code (P/Invoke or shellcode)", p.at)
 	case "setvalue", "setsecurityprotocol":
 		if strings.Contains(strings.ToLower(p.text), "amsi") {
 			p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Cause: effect.CauseScanning, Reason: "disables AMSI script scanning", From: p.at})
@@ -387,7 +387,7 @@ func (p *pwsh) transfer(method, name string, result abstract.Value, args []abstr
 
 // revealed records that a password is shown as text.
 func (p *pwsh) revealed() {
-	p.w.Report(effect.Effect{Kind: effect.ReadSecret, Program: "powershell", Reason: "shows a password as text", From: p.at})
+	p.w.Report(effect.Effect{Kind: effect.ReadSecret, Program: "powershell", Reason: "prints a password in plain text", From: p.at})
 }
 
 // changes records a method that changes an object of the system.

@@ -63,7 +63,7 @@ func (p *pwsh) doubt(why string) {
 // passOver goes beyond a byte that nothing has read.
 func (p *pwsh) passOver() {
 	if p.i < len(p.text) && strings.IndexByte("\"'`<>$@{(", p.text[p.i]) >= 0 {
-		p.doubt("a character that no statement begins with")
+		p.doubt("no statement begins with this character")
 	}
 	p.i++
 }

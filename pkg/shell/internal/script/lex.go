@@ -780,7 +780,7 @@ func (l *lexer) quoteOperator(w string, n int) bool {
 		return false
 	}
 	if at > from && (l.text[at] == '#' || plain.WordByte(l.text[at])) {
-		l.doubt("a word of Perl may begin a string")
+		l.doubt("a Perl word can begin a string")
 		return false
 	}
 	delimiter := l.text[at]
@@ -924,7 +924,7 @@ func (l *lexer) regular(rest string) bool {
 			return false
 		}
 		if strings.ContainsAny(rest[1:to+1], "\"'`(\\[") {
-			l.doubt("text that can be a regular expression or a division")
+			l.doubt("a slash can begin a regular expression or be a division")
 		}
 		return false
 	}
@@ -960,7 +960,7 @@ func (l *lexer) percent(rest string) bool {
 	}
 	end, nests := closing(rest[at])
 	if turn == unclear && strings.ContainsAny(rest[at+1:lineEnd(rest, 0)], "\"'`") {
-		l.doubt("text that can be a string or an operator")
+		l.doubt("a character can begin a string or be an operator")
 	}
 	l.i += at + 1
 	token := stringToken
@@ -1050,7 +1050,7 @@ func (l *lexer) opensDocument(rest string) bool {
 	}
 	// Behind the name of a function it does, behind a variable it does not.
 	if l.language == "perl" {
-		l.doubt("text that can be a here-document or an operator")
+		l.doubt("<< can begin a here-document or be an operator")
 	}
 	for i := range l.tokens[:len(l.tokens)-1] {
 		if l.unread != "" {

@@ -186,7 +186,7 @@ func (p *script) nodeImport() {
 	depth := 0
 	for i := p.i + 1; i < len(p.tokens); i++ {
 		if i-p.i > maxImport {
-			p.w.Dynamic(effect.CauseLimit, "a statement names a module behind more words than shield reads", p.at)
+			p.w.Dynamic(effect.CauseLimit, "a statement is too long for shield to find the module that it loads", p.at)
 			return
 		}
 		switch t := p.tokens[i]; {
@@ -278,7 +278,7 @@ var deletesItems = prefilter.Lazy(`\bdelete\s+(?:every|all|the|entire|(?:posix )
 func applescript(w abstract.World, text string, at effect.Span) {
 	lower := strings.ToLower(text)
 	if strings.Contains(lower, "hidden answer") || strings.Contains(lower, "keystroke") || strings.Contains(lower, "the clipboard") {
-		w.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "osascript", Reason: "asks for a password, types keys or reads the clipboard", From: at})
+		w.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "osascript", Reason: "asks for a password, types keys or reads the clipboard (AppleScript)", From: at})
 	}
 	if strings.Contains(lower, "administrator privileges") {
 		w.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: "osascript", From: at})
