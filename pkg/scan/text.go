@@ -41,7 +41,7 @@ func (r *Report) Sections() (out []Section) {
 		{"questions", fmt.Sprint(r.Questions), fmt.Sprintf("%.2f per task", float64(r.Questions)/float64(max(r.Tasks, 1)))},
 		{"blocks", fmt.Sprint(r.Blocks), fmt.Sprintf("%.2f per task", float64(r.Blocks)/float64(max(r.Tasks, 1)))},
 		{"interruptions per 100 calls", fmt.Sprintf("%.2f", r.Per100), ""},
-		{"not judged, because a file no longer exists", fmt.Sprint(r.CannotTell), share(r.CannotTell, r.Calls)},
+		{"not judged: a file no longer exists", fmt.Sprint(r.CannotTell), share(r.CannotTell, r.Calls)},
 		{"questions to a model (Tier 2) per day", fmt.Sprintf("%.1f", r.Tier2.PerDay), fmt.Sprintf("at most %d; %d days", r.Tier2.Most, r.Tier2.Days)},
 		{"refused by a person or the host", fmt.Sprint(r.Refused), share(r.Refused, r.Calls)},
 		{"without a result", fmt.Sprint(r.Open), share(r.Open, r.Calls)},
