@@ -45,7 +45,7 @@ func (r *Report) Sections() (out []Section) {
 		{"questions to a model (Tier 2) per day", fmt.Sprintf("%.1f", r.Tier2.PerDay), fmt.Sprintf("at most %d; %d days", r.Tier2.Most, r.Tier2.Days)},
 		{"refused by a person or the host", fmt.Sprint(r.Refused), share(r.Refused, r.Calls)},
 		{"without a result", fmt.Sprint(r.Open), share(r.Open, r.Calls)},
-		{"also in another transcript (counted once)", fmt.Sprint(r.Repeated), ""},
+		{"also in another transcript, counted once", fmt.Sprint(r.Repeated), ""},
 	}})
 	causes := Section{Title: "Most frequent causes", Head: []string{"times", "", "rule", "example", "where"}}
 	for _, c := range r.Causes {
