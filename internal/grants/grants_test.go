@@ -285,6 +285,8 @@ func TestNewFile(t *testing.T) {
 		"spec: {securityContext: {privileged: true}}\n",
 		"{\"spec\": {\"securityContext\": {\"privileged\": true}}}\n",
 		"spec:\n  'securityContext':\n    \"privileged\": true\n",
+		"spec:\n  ? securityContext\n  : ? privileged\n    : true\n",
+		"spec:\n  !!str securityContext:\n    &k privileged: !!bool true\n",
 		"spec:\n  \"security\\u0043ontext\":\n    \"priv\\x69leged\": true\n",
 		"a: &a {privileged: true}\nspec:\n  securityContext:\n    <<: *a\n",
 		"{{ x }}\nspec:\n  securityContext:\n    privileged: true\n{{ y }}\n",

@@ -325,7 +325,23 @@ func keyOf(v *ast.MappingValueNode) string {
 	if v.Key == nil {
 		return ""
 	}
-	return strings.Trim(v.Key.String(), ` "'`)
+	key := ast.Node(v.Key)
+	for range maxDepth {
+		var inner ast.Node
+		switch n := key.(type) {
+		case *ast.MappingKeyNode: // "? key"
+			inner = n.Value
+		case *ast.AnchorNode: // "&name key"
+			inner = n.Value
+		case *ast.TagNode: // "!!str key"
+			inner = n.Value
+		}
+		if inner == nil {
+			break
+		}
+		key = inner
+	}
+	return strings.Trim(key.String(), ` "'`)
 }
 
 // terraform adds the blocks of Terraform: TYPE/LABEL/LABEL, with what is in them.
