@@ -44,7 +44,7 @@ func allowCommand(w *World) *cli.Command {
 
 func allow(c *cli.Context, w *World) error {
 	if c.NArg() > 1 {
-		return fmt.Errorf("allow: unexpected operand %q; give one reference", cut(c.Args().Get(1)))
+		return fmt.Errorf("allow: unexpected operand %q; give one reference", shortenText(c.Args().Get(1)))
 	}
 	if err := requirePerson(w, "allow", atTerminal); err != nil {
 		return err
@@ -71,7 +71,7 @@ func allow(c *cli.Context, w *World) error {
 	}
 	r, err := refusals.Find(c.Context, w.User, strings.ToLower(strings.TrimSpace(ref)))
 	if err != nil {
-		return fmt.Errorf("allow %s: %w; 'shield allow' lists those that can be allowed", cut(ref), err)
+		return fmt.Errorf("allow %s: %w; 'shield allow' lists those that can be allowed", shortenText(ref), err)
 	}
 	scope, err := allowScope(c)
 	if err != nil {
@@ -79,7 +79,7 @@ func allow(c *cli.Context, w *World) error {
 	}
 	var s *approve.AdvanceApproval
 	if scope != "" {
-		if s, err = standing(c, w, set, r, scope); err != nil {
+		if s, err = kindToAllow(c, w, set, r, scope); err != nil {
 			return fmt.Errorf("allow %s: %w", r.Ref, err)
 		}
 	}
@@ -121,7 +121,7 @@ func pickRefusal(ctx context.Context, w *World, refusals *approve.Refusals) (str
 	t := listTable(w.Out, "REF", "AGE", "ACTION", "FOLDER")
 	for i := range list {
 		r := &list[i]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.Ref, age(w.Now().Sub(time.Unix(r.At, 0))), term.Escape(cut(r.What)), term.Escape(r.CWD))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.Ref, formatAge(w.Now().Sub(time.Unix(r.At, 0))), term.Escape(shortenText(r.What)), term.Escape(r.CWD))
 	}
 	if err := t.Flush(); err != nil {
 		return "", err
@@ -194,8 +194,8 @@ func allowScope(c *cli.Context) (scope string, err error) {
 	return scope, nil
 }
 
-// standing shows which actions an answer of a scope covers, and returns that kind.
-func standing(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusal, scope string) (*approve.AdvanceApproval, error) {
+// kindToAllow shows which actions an answer of a scope covers, and returns that kind.
+func kindToAllow(c *cli.Context, w *World, set *config.Loaded, r *approve.Refusal, scope string) (*approve.AdvanceApproval, error) {
 	s := r.Kind
 	if s == nil && scope != "session" {
 		s = r.ExactKind

@@ -104,7 +104,7 @@ func printWaiting(c *cli.Context, w *World) error {
 		if one.Times > 1 {
 			times = fmt.Sprintf(", asked %d times", one.Times)
 		}
-		fmt.Fprintf(w.Out, "%3d  %s\n     asked %s ago, denied in %s%s%s\n", one.Number, one.Summary, age(now.Sub(one.Asked)), age(one.Ends.Sub(now)), folder(one.CWD), times)
+		fmt.Fprintf(w.Out, "%3d  %s\n     asked %s ago, denied in %s%s%s\n", one.Number, one.Summary, formatAge(now.Sub(one.Asked)), formatAge(one.Ends.Sub(now)), folder(one.CWD), times)
 	}
 	switch {
 	case !shown:
@@ -138,16 +138,16 @@ func folder(path string) string {
 	return ", in " + path
 }
 
-// age returns a span in whole seconds or minutes.
-func age(d time.Duration) string {
+// formatAge returns a span in whole seconds or minutes.
+func formatAge(d time.Duration) string {
 	if d >= 2*time.Minute {
 		return fmt.Sprintf("%d min", int(d.Minutes()))
 	}
 	return fmt.Sprintf("%d s", max(int(d.Seconds()), 0))
 }
 
-// remembered opens the state file that remembers approvals.
-func remembered(c *cli.Context, w *World) (*state.Store, error) {
+// openApprovalStore opens the state file that remembers approvals.
+func openApprovalStore(c *cli.Context, w *World) (*state.Store, error) {
 	set, err := settings(c, w)
 	if err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func listApprovals(c *cli.Context, w *World) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
-	store, err := remembered(c, w)
+	store, err := openApprovalStore(c, w)
 	if err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func revokeApprovals(c *cli.Context, w *World) error {
 	if err := requirePerson(w, "approvals revoke", notByAgent); err != nil {
 		return err
 	}
-	store, err := remembered(c, w)
+	store, err := openApprovalStore(c, w)
 	if err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func printApprovals(c *cli.Context, out io.Writer, list []approve.Approval, none
 	}
 	t := listTable(out, "ID", "TIME LEFT", "APPROVED BY", "ACTION")
 	for _, a := range list {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", a.ID, age(a.Until.Sub(now)), a.By, a.Subject)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", a.ID, formatAge(a.Until.Sub(now)), a.By, a.Subject)
 	}
 	return t.Flush()
 }
@@ -339,7 +339,7 @@ func printStanding(w *World, list []approve.AdvanceApproval) error {
 		where := "everywhere"
 		switch {
 		case !s.Until.IsZero():
-			where = "session " + cut(s.Session) + ", " + age(s.Until.Sub(w.Now())) + " left"
+			where = "session " + shortenText(s.Session) + ", " + formatAge(s.Until.Sub(w.Now())) + " left"
 		case s.Project != "":
 			where = "in " + s.Project
 		}

@@ -28,8 +28,8 @@ func approveCommand(w *World) *cli.Command {
 	}
 }
 
-// asker names this process and the process that started it.
-func asker(command string) string {
+// describeSelfAndParent names this process and the process that started it.
+func describeSelfAndParent(command string) string {
 	parent := "process " + strconv.Itoa(os.Getppid())
 	if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", os.Getppid())); err == nil { // only Linux has /proc
 		parent = fmt.Sprintf("%s (%s)", strings.TrimSpace(string(name)), parent)
@@ -48,7 +48,7 @@ func approval(set *config.Loaded, w *World, command string) approve.Options {
 		NotPersonReason: func() error { return requirePerson(w, command, atTerminal) },
 		Reachable:       func() error { return userReachable(w, strings.HasPrefix(command, "hook ")) },
 		UndoHint:        func() string { return keptToday(set, w) },
-		Person:          person(w), Asker: asker(command), Getenv: w.sessionEnv, Environ: w.Environ(), CommandDir: set.CommandDir, Notice: w.Err,
+		Person:          person(w), Asker: describeSelfAndParent(command), Getenv: w.sessionEnv, Environ: w.Environ(), CommandDir: set.CommandDir, Notice: w.Err,
 		// In the mode in which a question is asked the terminal does not turn ^C
 		// into a signal.
 		Interrupt: func() {

@@ -13,8 +13,8 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// An arrival says how shield's questions about the calls of a host reach the user.
-type arrival struct {
+// A questionRoute says how shield's questions about the calls of a host reach the user.
+type questionRoute struct {
 	How string // the place, as in "in Claude Code's own prompt"; "" if questions cannot be asked
 	Why string // why questions cannot be asked
 
@@ -22,8 +22,8 @@ type arrival struct {
 	Chosen bool
 }
 
-// err returns an error if questions cannot be asked and the user has not chosen that.
-func (a arrival) err() error {
+// checkReachable returns an error if questions cannot be asked and the user has not chosen that.
+func (a questionRoute) checkReachable() error {
 	if a.How != "" || a.Chosen {
 		return nil
 	}
@@ -31,7 +31,7 @@ func (a arrival) err() error {
 }
 
 // String returns one line for people.
-func (a arrival) String() string {
+func (a questionRoute) String() string {
 	if a.How == "" {
 		return "Questions cannot be asked: " + a.Why + ". Until then, what needs approval is denied."
 	}
@@ -40,7 +40,7 @@ func (a arrival) String() string {
 
 // arrivalOf returns how the questions of a host's hook reach the user, as far as that can
 // be told outside a session of the host.
-func arrivalOf(w *World, set *config.Loaded, h *host.Host) arrival {
+func arrivalOf(w *World, set *config.Loaded, h *host.Host) questionRoute {
 	o := approve.Options{Approval: set.Approval, StateDir: stateDir(&set.Settings, w), Getenv: w.Getenv}
 	channels, auto := []string(set.Approval.Channels), set.Approval.Channels.Auto()
 	if auto {
@@ -55,7 +55,7 @@ func arrivalOf(w *World, set *config.Loaded, h *host.Host) arrival {
 			if auto && o.CheckChannel("web") == nil {
 				how += ", and on the approval page where that prompt does not wait for a user"
 			}
-			return arrival{How: how}
+			return questionRoute{How: how}
 		case name == approve.HostChannel && auto:
 			if h.CanAsk() == nil {
 				note = " (not in its own prompt: " + canAsk(w, o.StateDir, h).Error() + ")"
@@ -74,15 +74,15 @@ func arrivalOf(w *World, set *config.Loaded, h *host.Host) arrival {
 				why = append(why, name+": "+err.Error())
 				continue
 			}
-			return arrival{How: onChannel(w, name) + note}
+			return questionRoute{How: onChannel(w, name) + note}
 		}
 	}
 	if len(channels) == 0 {
 		why = []string{"approval.channels is empty; set approval.channels: auto"}
 	} else if wait, err := set.Approval.Wait(); err == nil && wait > 0 && o.CheckChannel("web") == nil {
-		return arrival{How: fmt.Sprintf("on the approval page, where they wait for %v; run 'shield approvals' to answer", config.Duration(wait))}
+		return questionRoute{How: fmt.Sprintf("on the approval page, where they wait for %v; run 'shield approvals' to answer", config.Duration(wait))}
 	}
-	return arrival{Why: strings.Join(why, "; "), Chosen: len(channels) == 0 || set.Origin["approval.unattended"] != ""}
+	return questionRoute{Why: strings.Join(why, "; "), Chosen: len(channels) == 0 || set.Origin["approval.unattended"] != ""}
 }
 
 // canAsk returns why a host is not told to ask its user, as far as that can be told

@@ -81,8 +81,8 @@ func TestArrival(t *testing.T) {
 		set := &config.Loaded{Settings: config.Default(), Origin: map[string]string{}}
 		set.Approval = c.approval
 		a := arrivalOf(&w, set, h)
-		if !strings.HasPrefix(a.String(), c.says) && !strings.Contains(a.String(), c.says) || (a.err() != nil) != c.fails {
-			t.Errorf("%s: %s, %v", c.name, a, a.err())
+		if !strings.HasPrefix(a.String(), c.says) && !strings.Contains(a.String(), c.says) || (a.checkReachable() != nil) != c.fails {
+			t.Errorf("%s: %s, %v", c.name, a, a.checkReachable())
 		}
 	}
 }

@@ -256,7 +256,7 @@ func exportAudit(c *cli.Context, w *World) error {
 	}
 	known := strings.Join(audit.Formats(), ", ")
 	if !strings.Contains(", "+known+",", ", "+format+",") {
-		return fmt.Errorf("audit export: --format %q is not one of %s, segment", cut(format), known)
+		return fmt.Errorf("audit export: --format %q is not one of %s, segment", shortenText(format), known)
 	}
 	var log io.ReadCloser
 	var err error

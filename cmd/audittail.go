@@ -18,7 +18,7 @@ import (
 func tailAudit(c *cli.Context, w *World) error {
 	format := c.String("format")
 	if !slices.Contains([]string{"auto", "table", "json"}, format) {
-		return fmt.Errorf("audit tail: --format: %q is not one of auto, table, json", cut(format))
+		return fmt.Errorf("audit tail: --format: %q is not one of auto, table, json", shortenText(format))
 	}
 	file, err := auditLog(c, w)
 	if err != nil {

@@ -172,7 +172,7 @@ func newApp(w *World, args ...string) *cli.App {
 
 // Run runs a command line and returns its exit status.
 func Run(ctx context.Context, args []string, w World) int {
-	w.fill()
+	w.setDefaults()
 	if len(args) > 0 && args[0] == "help" {
 		args = append(args[1:], "--help")
 	}
@@ -189,7 +189,7 @@ func Run(ctx context.Context, args []string, w World) int {
 	w.args = flagsFirst(app, args)
 	err := app.RunContext(ctx, append([]string{"shield"}, w.args...))
 	status, err := exitStatus(deniedHook(&w, args, err))
-	if status == statusBroken && starts(app, w.args) {
+	if status == statusBroken && startsAllowedProgram(app, w.args) {
 		status = statusBlock
 	}
 	if err != nil && !errors.Is(err, syscall.EPIPE) {
@@ -204,9 +204,9 @@ func Run(ctx context.Context, args []string, w World) int {
 	return status
 }
 
-// starts reports whether a command line is one of exec or mcp that starts a program if the action is
+// startsAllowedProgram reports whether a command line is one of exec or mcp that starts a program if the action is
 // allowed. A caller of exec or mcp treats every other failure status as permission.
-func starts(app *cli.App, args []string) bool {
+func startsAllowedProgram(app *cli.App, args []string) bool {
 	for i, arg := range args {
 		if arg == "--" {
 			break
@@ -247,8 +247,8 @@ func withoutSecrets(err error) string {
 	return (*redact.Redactor)(nil).String(err.Error())
 }
 
-// fill gives what a caller left out a value that knows nothing.
-func (w *World) fill() {
+// setDefaults gives what a caller left out a value that knows nothing.
+func (w *World) setDefaults() {
 	if w.In == nil {
 		w.In = strings.NewReader("")
 	}
@@ -295,13 +295,13 @@ func usageError(c *cli.Context, err error, _ bool) error {
 		name, flags = c.Command.HelpName, c.Command.Flags
 	}
 	if flag, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: "); unknown {
-		err = fmt.Errorf("%s: unknown flag --%s%s", name, cut(strings.TrimLeft(flag, "-")), suggest.Question("--"+strings.TrimLeft(flag, "-"), words(flags, nil)))
+		err = fmt.Errorf("%s: unknown flag --%s%s", name, shortenText(strings.TrimLeft(flag, "-")), suggest.Question("--"+strings.TrimLeft(flag, "-"), words(flags, nil)))
 	}
 	return fmt.Errorf("%w; run '%s --help'", err, name)
 }
 
 func unknownCommand(word string, known []*cli.Command, help string) error {
-	return fmt.Errorf("unknown command %q%s; run '%s' for the list", cut(word), suggest.Question(word, words(nil, known)), help)
+	return fmt.Errorf("unknown command %q%s; run '%s' for the list", shortenText(word), suggest.Question(word, words(nil, known)), help)
 }
 
 func needSubcommand(c *cli.Context) error {
@@ -319,7 +319,7 @@ func operands(c *cli.Context, names ...string) ([]string, error) {
 	case len(args) < len(names):
 		return nil, fmt.Errorf("%s: %s is missing", c.Command.HelpName, names[len(args)])
 	case len(args) > len(names) && !many:
-		return nil, fmt.Errorf("%s: unexpected operand %q", c.Command.HelpName, cut(args[len(names)]))
+		return nil, fmt.Errorf("%s: unexpected operand %q", c.Command.HelpName, shortenText(args[len(names)]))
 	}
 	return args, nil
 }
@@ -331,8 +331,8 @@ func walkCommands(cs []*cli.Command, visit func(*cli.Command)) {
 	}
 }
 
-// cut shortens text from outside for a message.
-func cut(s string) string { return brief.Text(s, 80) }
+// shortenText shortens text from outside for a message.
+func shortenText(s string) string { return brief.Text(s, 80) }
 
 // version returns the module's version as the Go command recorded it.
 func version() string {

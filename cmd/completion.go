@@ -60,12 +60,12 @@ type completedFlag struct {
 
 // completedCommands lists all commands but hidden ones, depth first.
 func completedCommands(app *cli.App) []completed {
-	out := []completed{{"shield", visible(app.Commands), completedFlags(app.Flags)}}
+	out := []completed{{"shield", visibleCommands(app.Commands), completedFlags(app.Flags)}}
 	var walk func(prefix string, cs []*cli.Command)
 	walk = func(prefix string, cs []*cli.Command) {
-		for _, c := range visible(cs) {
+		for _, c := range visibleCommands(cs) {
 			path := prefix + " " + c.Name
-			out = append(out, completed{path, visible(c.Subcommands), completedFlags(c.Flags)})
+			out = append(out, completed{path, visibleCommands(c.Subcommands), completedFlags(c.Flags)})
 			walk(path, c.Subcommands)
 		}
 	}
@@ -73,7 +73,7 @@ func completedCommands(app *cli.App) []completed {
 	return out
 }
 
-func visible(cs []*cli.Command) []*cli.Command {
+func visibleCommands(cs []*cli.Command) []*cli.Command {
 	return slices.DeleteFunc(slices.Clone(cs), func(c *cli.Command) bool { return c.Hidden })
 }
 
@@ -127,7 +127,7 @@ func (c *completed) words() string {
 // words returns the names of commands and long flags, --help last.
 func words(flags []cli.Flag, commands []*cli.Command) []string {
 	var out []string
-	for _, c := range visible(commands) {
+	for _, c := range visibleCommands(commands) {
 		out = append(out, c.Name)
 	}
 	for _, f := range visibleFlags(flags) {
@@ -140,9 +140,9 @@ func words(flags []cli.Flag, commands []*cli.Command) []string {
 	return append(out, "--help")
 }
 
-// valued returns the flags that take a value in all commands, and, as "shield mcp --session",
+// flagsWithValue returns the flags that take a value in all commands, and, as "shield mcp --session",
 // those that take one in some.
-func valued(commands []completed) (all, some string) {
+func flagsWithValue(commands []completed) (all, some string) {
 	var out, in []string
 	switches := map[string]bool{}
 	for _, c := range commands {
@@ -163,9 +163,9 @@ func valued(commands []completed) (all, some string) {
 	return strings.Join(out, " "), "|" + strings.Join(in, "|") + "|"
 }
 
-// typed is the part of a completion that bash and zsh share: the path of the
+// bashWordScript is the part of a completion that bash and zsh share: the path of the
 // command that was typed so far, without flags and their values.
-const typed = `	local typed=shield skip= word choices= action=
+const bashWordScript = `	local typed=shield skip= word choices= action=
 	for word in "${typed_words[@]}"; do
 		if [[ -n $skip ]]; then
 			skip=
@@ -202,8 +202,8 @@ func cases(commands []completed) string {
 }
 
 func script(template string, commands []completed) string {
-	text := strings.ReplaceAll(template, "@TYPED@", typed)
-	all, some := valued(commands)
+	text := strings.ReplaceAll(template, "@TYPED@", bashWordScript)
+	all, some := flagsWithValue(commands)
 	return strings.NewReplacer("@VALUED@", all, "@VALUEDIN@", some, "@CASES@", cases(commands)).Replace(text)
 }
 

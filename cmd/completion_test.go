@@ -61,7 +61,7 @@ func TestCompletion(t *testing.T) {
 func TestValuedFlags(t *testing.T) {
 	w := newWorld(t)
 	commands := completedCommands(newApp(&w))
-	all, some := valued(commands)
+	all, some := flagsWithValue(commands)
 	for _, c := range commands {
 		for _, f := range c.flags {
 			everywhere := slices.Contains(strings.Fields(all), "--"+f.name)

@@ -123,8 +123,8 @@ func runContained(c *cli.Context, w *World, cmd *launch.Command, raw []byte) (ra
 		child.Dir, child.Stdin, child.Stdout, child.Stderr = w.Dir, w.In, w.Out, w.Err
 		var refused []contain.Refusal
 		var started *contain.Process
-		if started, err = contain.Start(func() *exec.Cmd { own := *child; return &own }, p, mechanisms(mode), func(r contain.Refusal) { refused = append(refused, r) }); err == nil {
-			for _, why := range shortfalls(p, started.Used, started.Unseen) {
+		if started, err = contain.Start(func() *exec.Cmd { own := *child; return &own }, p, containmentMechanisms(mode), func(r contain.Refusal) { refused = append(refused, r) }); err == nil {
+			for _, why := range containmentGaps(p, started.Used, started.Unseen) {
 				fmt.Fprintf(w.Err, "shield: %s\n", why)
 				tellContained(c, w, why)
 			}
@@ -133,7 +133,7 @@ func runContained(c *cli.Context, w *World, cmd *launch.Command, raw []byte) (ra
 			return true, err
 		}
 	}
-	if free, why := uncontained(err); !free {
+	if free, why := containmentMissing(err); !free {
 		return false, fmt.Errorf("exec %s: %w", cmd.Path(), err)
 	} else if mode == required || c.Bool("profile") {
 		return false, fmt.Errorf("exec --contain=require: %s; nothing was run", why)
@@ -144,8 +144,8 @@ func runContained(c *cli.Context, w *World, cmd *launch.Command, raw []byte) (ra
 	return false, nil
 }
 
-// shortfalls says what containment leaves open here, each to be told.
-func shortfalls(p *contain.Profile, used contain.Mechanism, unseen []string) (out []string) {
+// containmentGaps says what containment leaves open here, each to be told.
+func containmentGaps(p *contain.Profile, used contain.Mechanism, unseen []string) (out []string) {
 	if used&contain.Namespaces == 0 {
 		out = append(out, landlockAlone(p))
 	}
@@ -164,17 +164,17 @@ func landlockAlone(p *contain.Profile) string {
 	return "contained by Landlock alone: " + strings.Join(can, ", ")
 }
 
-// mechanisms returns by what a profile is put into force: where containment is required, by nothing that leaves a part of
+// containmentMechanisms returns by what a profile is put into force: where containment is required, by nothing that leaves a part of
 // it open.
-func mechanisms(mode containment) contain.Mechanism {
+func containmentMechanisms(mode containment) contain.Mechanism {
 	if mode == required {
 		return contain.Namespaces
 	}
 	return contain.Landlock | contain.Namespaces
 }
 
-// uncontained returns why a program runs without containment, if it does and containment is not required.
-func uncontained(err error) (bool, string) {
+// containmentMissing returns why a program runs without containment, if it does and containment is not required.
+func containmentMissing(err error) (bool, string) {
 	var cannot *bounds.UnboundedError
 	var unavailable *contain.UnavailableError
 	return errors.As(err, &cannot) || errors.As(err, &unavailable), err.Error()
@@ -252,8 +252,8 @@ func startServer(mode containment, grants config.Contain, set *config.Loaded, w 
 	err := error(nil)
 	tell := func(text string) { p.Tell(audit.KindContain, term.Escape("mcp "+server.Name+": "+text)) }
 	refused := func(r contain.Refusal) {
-		tell("containment blocked the server's access to " + r.String() + "; to allow it, " + remedy(r, server.Name))
-		if a := attempt(r, session, w.Dir); a != nil {
+		tell("containment blocked the server's access to " + r.String() + "; to allow it, " + settingThatAllows(r, server.Name))
+		if a := refusedAction(r, session, w.Dir); a != nil {
 			if err := p.Denied(context.Background(), a); err != nil {
 				tell(err.Error())
 			}
@@ -267,17 +267,17 @@ func startServer(mode containment, grants config.Contain, set *config.Loaded, w 
 			return nil, err
 		}
 	}
-	process, err := gateway.Start(path, argv, env, w.Dir, w.Err, profile, mechanisms(mode), refused)
+	process, err := gateway.Start(path, argv, env, w.Dir, w.Err, profile, containmentMechanisms(mode), refused)
 	if profile == nil {
 		return process, err
 	}
 	if err == nil {
-		for _, why := range shortfalls(profile, process.Used(), process.Unseen()) {
+		for _, why := range containmentGaps(profile, process.Used(), process.Unseen()) {
 			tell(why)
 		}
 		return process, nil
 	}
-	free, why := uncontained(err)
+	free, why := containmentMissing(err)
 	switch {
 	case !free:
 		return nil, err
@@ -288,8 +288,8 @@ func startServer(mode containment, grants config.Contain, set *config.Loaded, w 
 	return gateway.Start(path, argv, env, w.Dir, w.Err, nil, 0, nil)
 }
 
-// remedy says which setting of a server allows what it was refused.
-func remedy(r contain.Refusal, server string) string {
+// settingThatAllows says which setting of a server allows what it was refused.
+func settingThatAllows(r contain.Refusal, server string) string {
 	switch r.What {
 	case contain.Read:
 		return fmt.Sprintf("put the path under contain.read of the server %s in mcp.servers", server)
@@ -299,9 +299,9 @@ func remedy(r contain.Refusal, server string) string {
 	return fmt.Sprintf("set contain.network of the server %s in mcp.servers to open", server)
 }
 
-// attempt returns the action that a refused access of a server amounts to, for its session; nil if the
+// refusedAction returns the action that a refused access of a server amounts to, for its session; nil if the
 // access is not known well enough.
-func attempt(r contain.Refusal, session, dir string) *action.Action {
+func refusedAction(r contain.Refusal, session, dir string) *action.Action {
 	fields := map[string]any{"type": "read_file", "payload": map[string]string{"path": r.Name}, "session": session, "cwd": dir}
 	switch {
 	case r.Name == "":

@@ -42,19 +42,19 @@ func examineLicence(out *findings, set *config.Loaded, w *World) {
 	default:
 		out.add(fine, "", "evaluator: %s", examText(l.Result))
 	}
-	if why := hindered(l); why != "" {
+	if why := whyModelHinders(l); why != "" {
 		out.add(doubt, insteadOfModel, "evaluator: %s blocks too many ordinary actions: %s", l.Model, why)
 	}
 	if token := set.Evaluator.CanaryToken; token != "" {
 		if since, err := canarySince(set, w); err == nil && w.Now().Sub(since) > canaryFor {
-			out.add(doubt, "change evaluator.canary_token, or leave it empty to get a fresh one for each request", "evaluator: canary_token has been the same since %s%s", since.Format(time.DateOnly), at(set, "evaluator.canary_token"))
+			out.add(doubt, "change evaluator.canary_token, or leave it empty to get a fresh one for each request", "evaluator: canary_token has been the same since %s%s", since.Format(time.DateOnly), settingPosition(set, "evaluator.canary_token"))
 		}
 	}
 }
 
-// hindered says why agents can hardly work with the evaluator's model; "" if they can, or if
+// whyModelHinders says why agents can hardly work with the evaluator's model; "" if they can, or if
 // that is not known.
-func hindered(l shield.Licence) string {
+func whyModelHinders(l shield.Licence) string {
 	if l.Result == nil {
 		return ""
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// at returns where a setting was set, as " (…)" for the end of a message.
-func at(set *config.Loaded, setting string) string {
+// settingPosition returns where a setting was set, as " (…)" for the end of a message.
+func settingPosition(set *config.Loaded, setting string) string {
 	if where := set.Where(setting); where != "" {
 		return " (" + where + ")"
 	}
@@ -30,7 +30,7 @@ func at(set *config.Loaded, setting string) string {
 // examineContainer reports whether shield runs in a container, where presets allow more, and if not, why.
 func examineContainer(out *findings, set *config.Loaded, w *World) {
 	if _, err := inContainer(set, w); err != nil {
-		out.add(fine, "", "container: none: %v%s", err, at(set, "container"))
+		out.add(fine, "", "container: none: %v%s", err, settingPosition(set, "container"))
 		return
 	}
 	out.add(fine, "", "container: yes, so the presets offline and permissive allow packages of its sources and changes of its files outside the home folders")
@@ -51,11 +51,11 @@ func examineWorkspace(out *findings, set *config.Loaded, w *World) {
 		info, err := os.Stat(root)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			out.add(wrong, fmt.Sprintf("run 'mkdir -p %s', or remove it from roots", root), "workspace: %s does not exist%s", root, at(set, "roots"))
+			out.add(wrong, fmt.Sprintf("run 'mkdir -p %s', or remove it from roots", root), "workspace: %s does not exist%s", root, settingPosition(set, "roots"))
 		case err != nil:
-			out.add(wrong, "create the folder, or remove it from roots", "workspace: %v%s", err, at(set, "roots"))
+			out.add(wrong, "create the folder, or remove it from roots", "workspace: %v%s", err, settingPosition(set, "roots"))
 		case !info.IsDir():
-			out.add(wrong, "name its folder in roots", "workspace: %s is not a folder%s", root, at(set, "roots"))
+			out.add(wrong, "name its folder in roots", "workspace: %s is not a folder%s", root, settingPosition(set, "roots"))
 		default:
 			out.add(fine, "", "workspace: %s", root)
 		}
@@ -68,11 +68,11 @@ func examineContain(out *findings, set *config.Loaded) {
 	for _, m := range contain.Probe() {
 		works[m.Name] = m.Works
 		if m.Works {
-			out.add(fine, "", "containment: %s%s", m.Name, cmp.Or(about(m.About), " works"))
+			out.add(fine, "", "containment: %s%s", m.Name, cmp.Or(colonText(m.About), " works"))
 		} else if m.Name == "namespaces" {
-			out.add(note, "see docs/containment.md for what Landlock alone does not stop", "containment: no %s%s", m.Name, about(m.About))
+			out.add(note, "see docs/containment.md for what Landlock alone does not stop", "containment: no %s%s", m.Name, colonText(m.About))
 		} else {
-			out.add(note, "--contain starts programs uncontained here; use --contain=require to refuse instead", "containment: no %s%s", m.Name, about(m.About))
+			out.add(note, "--contain starts programs uncontained here; use --contain=require to refuse instead", "containment: no %s%s", m.Name, colonText(m.About))
 		}
 	}
 	for i := range set.MCP.Servers {
@@ -94,7 +94,7 @@ func examineContain(out *findings, set *config.Loaded) {
 	}
 }
 
-func about(text string) string {
+func colonText(text string) string {
 	if text == "" {
 		return ""
 	}
@@ -105,7 +105,7 @@ func about(text string) string {
 func examinePolicy(ctx context.Context, out *findings, set *config.Loaded, cfg shield.Config) {
 	an, err := shield.NewAnalyzer(cfg)
 	if err != nil {
-		out.add(wrong, "put other folders in roots"+at(set, "roots"), "workspace: %v", err)
+		out.add(wrong, "put other folders in roots"+settingPosition(set, "roots"), "workspace: %v", err)
 		return
 	}
 	opts := shield.PolicyOptions(cfg, &an.Place)
@@ -123,7 +123,7 @@ func examinePolicy(ctx context.Context, out *findings, set *config.Loaded, cfg s
 			_, err = policy.LoadLayer(l.name, l.file, data, opts)
 		}
 		if err != nil {
-			out.add(wrong, "correct it; until then every action is blocked"+at(set, "layers."+l.name), "policy: %s layer: %v", l.name, err)
+			out.add(wrong, "correct it; until then every action is blocked"+settingPosition(set, "layers."+l.name), "policy: %s layer: %v", l.name, err)
 		} else {
 			out.add(fine, "", "policy: %s layer: %s", l.name, l.file)
 		}
@@ -143,7 +143,7 @@ func examineBundle(out *findings, set *config.Loaded, cfg shield.Config) {
 		err = shield.CheckBundle(cfg, b)
 	}
 	if err != nil {
-		out.add(wrong, "install a valid bundle; until then every action is blocked"+at(set, "policy.bundle"), "policy: %v", err)
+		out.add(wrong, "install a valid bundle; until then every action is blocked"+settingPosition(set, "policy.bundle"), "policy: %v", err)
 		return
 	}
 	end := b.Expires.UTC().Format(time.RFC3339)
@@ -171,7 +171,7 @@ func examineHighest(ctx context.Context, out *findings, set *config.Loaded, cfg 
 	}
 	data, err := shield.ReadPolicyFile(set.Policy)
 	if err != nil {
-		out.add(wrong, "correct it, or choose another policy"+at(set, "policy"), "policy: %v", err)
+		out.add(wrong, "correct it, or choose another policy"+settingPosition(set, "policy"), "policy: %v", err)
 		return
 	}
 	if info, err := os.Stat(set.Policy); err == nil {
@@ -184,7 +184,7 @@ func examineHighest(ctx context.Context, out *findings, set *config.Loaded, cfg 
 	for _, f := range policy.Check(ctx, set.Policy, data, an, opts) {
 		if m, ok := marks[f.Severity]; ok {
 			clean = false
-			out.add(m, "", "policy: %s: %s", placed(set.Policy, f), f.Msg)
+			out.add(m, "", "policy: %s: %s", positionedFinding(set.Policy, f), f.Msg)
 		}
 	}
 	if clean {

@@ -28,7 +28,7 @@ func checkRelease(c *cli.Context, w *World) error {
 		if err != nil {
 			return &statusError{statusBroken, fmt.Errorf("%s: %w; do not install it", path, err)}
 		}
-		_, err = fmt.Fprintf(w.Out, "%-4s  %s: a file of shield %s, signed by key %s\n%s", fine, path, version, key, downgrade(version, installed))
+		_, err = fmt.Fprintf(w.Out, "%-4s  %s: a file of shield %s, signed by key %s\n%s", fine, path, version, key, downgradeWarning(version, installed))
 		return err
 	}
 	found, err := genuine.Check(path, keys, w.Executable, runtime.GOOS, runtime.GOARCH)
@@ -42,14 +42,14 @@ func checkRelease(c *cli.Context, w *World) error {
 			continue
 		}
 		bad = true
-		fmt.Fprintf(w.Out, "%-4s  %s: %v\n      do not install it; download the release again\n", wrong, cut(f.Name), f.Err)
+		fmt.Fprintf(w.Out, "%-4s  %s: %v\n      do not install it; download the release again\n", wrong, shortenText(f.Name), f.Err)
 	}
 	absent := ""
 	if found.Absent > 0 {
 		absent = fmt.Sprintf("; %d others are not in this folder", found.Absent)
 	}
 	fmt.Fprintf(w.Out, "%-4s  %d files are those of shield %s, whose checksums key %s signed%s\n", fine, good, found.Version, found.KeyID, absent)
-	fmt.Fprint(w.Out, downgrade(found.Version, installed))
+	fmt.Fprint(w.Out, downgradeWarning(found.Version, installed))
 	switch {
 	case bad:
 		return &statusError{statusBroken, nil}
@@ -61,18 +61,18 @@ func checkRelease(c *cli.Context, w *World) error {
 	return nil
 }
 
-// downgrade returns the warning that a release is older than the program that is installed:
+// downgradeWarning returns the warning that a release is older than the program that is installed:
 // its signature is good for ever, also with what was corrected since. "" if it is not.
-func downgrade(release, installed string) string {
-	if !older(release, installed) {
+func downgradeWarning(release, installed string) string {
+	if !versionOlder(release, installed) {
 		return ""
 	}
 	return fmt.Sprintf("%-4s  shield %s is older than this program, %s\n      do not install it unless you want to go back: it lacks what was corrected since\n", doubt, release, installed)
 }
 
-// older reports whether a version is before another; false where one has no such form, as a build
+// versionOlder reports whether a version is before another; false where one has no such form, as a build
 // without a version.
-func older(a, b string) bool {
+func versionOlder(a, b string) bool {
 	return semver.IsValid(a) && semver.IsValid(b) && semver.Compare(a, b) < 0
 }
 

@@ -91,7 +91,7 @@ func TestDowngrade(t *testing.T) {
 		{"v1.2.3", "(devel)", false},
 		{"", "v1.2.3", false},
 	} {
-		if got := downgrade(c.release, c.installed); (got != "") != c.warns || c.warns && !strings.Contains(got, c.release+" is older than this program, "+c.installed) {
+		if got := downgradeWarning(c.release, c.installed); (got != "") != c.warns || c.warns && !strings.Contains(got, c.release+" is older than this program, "+c.installed) {
 			t.Errorf("%s over %s: %q", c.release, c.installed, got)
 		}
 	}

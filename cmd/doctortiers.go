@@ -35,7 +35,7 @@ func examineSkipTypes(out *findings, set *config.Loaded) {
 		} else {
 			continue // a custom tool
 		}
-		out.add(doubt, fix, "classifier.skip_types: no action has the type %q%s", cut(t), at(set, "classifier.skip_types"))
+		out.add(doubt, fix, "classifier.skip_types: no action has the type %q%s", shortenText(t), settingPosition(set, "classifier.skip_types"))
 	}
 }
 
@@ -46,7 +46,7 @@ func examineEvaluator(ctx context.Context, out *findings, set *config.Loaded, ep
 			{"evaluator.model", ep.Model}, {"evaluator.base_url", ep.BaseURL}, {"evaluator.api_key_env", ep.APIKeyEnv}, {"evaluator.api_key_file", ep.APIKeyFile},
 		} {
 			if s.value != "" {
-				out.add(wrong, "set evaluator.provider: openai, anthropic, google, ollama or custom", "evaluator: %s is set, but no provider, so no model is asked%s", s.name, at(set, s.name))
+				out.add(wrong, "set evaluator.provider: openai, anthropic, google, ollama or custom", "evaluator: %s is set, but no provider, so no model is asked%s", s.name, settingPosition(set, s.name))
 				return
 			}
 		}
@@ -61,7 +61,7 @@ func examineEvaluator(ctx context.Context, out *findings, set *config.Loaded, ep
 		if p.Doubt {
 			m = doubt
 		}
-		out.add(m, p.Fix, "evaluator: %s%s", p.Msg, at(set, "evaluator."+p.Setting))
+		out.add(m, p.Fix, "evaluator: %s%s", p.Msg, settingPosition(set, "evaluator."+p.Setting))
 	}
 	if len(problems) == 0 {
 		out.add(fine, "", "evaluator: %s, %s: answers", ep.Provider, ep.Model)
@@ -73,7 +73,7 @@ func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
 	opts := cfg.Approve
 	opts.Approval = cfg.Settings.Approval
 	if len(opts.Channels) == 0 {
-		out.add(doubt, "set approval.channels: auto", "approval: no channel, so actions that need a person are blocked%s", at(set, "approval.channels"))
+		out.add(doubt, "set approval.channels: auto", "approval: no channel, so actions that need a person are blocked%s", settingPosition(set, "approval.channels"))
 	}
 	for _, name := range opts.Channels {
 		err := opts.CheckChannel(name)
@@ -83,11 +83,11 @@ func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
 		case name == "tty" && err != nil:
 			out.add(note, "hooks have no terminal; set approval.channels: auto", "approval at the terminal: this process cannot ask there: %v", err)
 		case name == "web" && err != nil:
-			out.add(wrong, `set approval.web.listen: "127.0.0.1:0"`, "approval by the page: %v%s", err, at(set, "approval.web.listen"))
+			out.add(wrong, `set approval.web.listen: "127.0.0.1:0"`, "approval by the page: %v%s", err, settingPosition(set, "approval.web.listen"))
 		case approve.Messenger(name) != "" && err != nil:
-			out.add(wrong, "", "approval in %s: %v%s", approve.Messenger(name), err, at(set, "approval."+name+".token_file"))
+			out.add(wrong, "", "approval in %s: %v%s", approve.Messenger(name), err, settingPosition(set, "approval."+name+".token_file"))
 		case name == "command" && err != nil:
-			out.add(wrong, "set approval.command to the program's path, or install it in an absolute folder of PATH", "approval by a program: %v%s", err, at(set, "approval.command"))
+			out.add(wrong, "set approval.command to the program's path, or install it in an absolute folder of PATH", "approval by a program: %v%s", err, settingPosition(set, "approval.command"))
 		case name == "command":
 			examineProgram(out, opts)
 		case name == approve.HostChannel: // examineHosts reports these
@@ -98,16 +98,16 @@ func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
 	if file := opts.NotifyFile; file != "" {
 		switch places, err := approve.Places(file); {
 		case err != nil:
-			out.add(wrong, "correct the file, then run 'shield approvals notify'", "notices of questions: %v%s", err, at(set, "approval.notify_file"))
+			out.add(wrong, "correct the file, then run 'shield approvals notify'", "notices of questions: %v%s", err, settingPosition(set, "approval.notify_file"))
 		case !slices.Contains(opts.Channels, "web") && !opts.Channels.Auto():
-			out.add(doubt, "add web to approval.channels", "notices of questions: none are sent, because the approval page is off%s", at(set, "approval.notify_file"))
+			out.add(doubt, "add web to approval.channels", "notices of questions: none are sent, because the approval page is off%s", settingPosition(set, "approval.notify_file"))
 		default:
 			out.add(fine, "", "notices of questions go to %d addresses", len(places))
 		}
 	}
 	if len(set.Approval.Command) > 0 && !slices.Contains(opts.Channels, "command") {
 		out.add(doubt, fmt.Sprintf("set approval.channels: [%s]", strings.Join(append(slices.DeleteFunc(slices.Clone(opts.Channels), func(name string) bool { return name == config.AutoChannels }), "command"), ", ")),
-			"approval.command is set, but the channel command is not used%s", at(set, "approval.command"))
+			"approval.command is set, but the channel command is not used%s", settingPosition(set, "approval.command"))
 	}
 }
 
@@ -115,12 +115,12 @@ func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
 func examineHosts(ctx context.Context, out *findings, set *config.Loaded, w *World) {
 	for _, name := range host.Names() {
 		h, err := host.Named(name)
-		if err != nil || !w.found(h) || !hooked(ctx, w, h) {
+		if err != nil || !w.hostInstalled(h) || !hasHook(ctx, w, h) {
 			continue
 		}
 		a := arrivalOf(w, set, h)
 		m, fix := fine, ""
-		if err := a.err(); err != nil {
+		if err := a.checkReachable(); err != nil {
 			m, fix = doubt, err.Error()
 		}
 		out.add(m, fix, "%s: %s", h.Title(), a)

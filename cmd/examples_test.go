@@ -15,7 +15,7 @@ func TestExamples(t *testing.T) {
 	w := newWorld(t)
 	commandLine := regexp.MustCompile(`\bshield( [^<>|&'")]*)`)
 	app := newApp(&w)
-	for _, c := range visible(app.Commands) {
+	for _, c := range visibleCommands(app.Commands) {
 		if len(examples[c.Name]) == 0 {
 			t.Errorf("%s has no example", c.Name)
 		}

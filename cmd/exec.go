@@ -139,7 +139,7 @@ func newCommand(argv []string, shell bool, env []string) (cmd *launch.Command, e
 		cmd, err = launch.New(argv, env)
 	}
 	if err != nil && !shell && len(argv) == 1 && strings.ContainsAny(argv[0], " |;&<>$") {
-		return nil, fmt.Errorf("exec: no program is named %q; for a command line, use: shield exec --shell -- 'COMMAND LINE'", cut(argv[0]))
+		return nil, fmt.Errorf("exec: no program is named %q; for a command line, use: shield exec --shell -- 'COMMAND LINE'", shortenText(argv[0]))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("exec: %w", err)
@@ -160,7 +160,7 @@ func newLine(argv []string, shell string) (judgedText, error) {
 	case "fish":
 		text, same = dialect.FromFish(text)
 	default:
-		return judgedText{}, fmt.Errorf("exec --dialect: %q is not one of bash, zsh, fish", cut(shell))
+		return judgedText{}, fmt.Errorf("exec --dialect: %q is not one of bash, zsh, fish", shortenText(shell))
 	}
 	if !same {
 		text = argv[0]

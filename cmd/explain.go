@@ -44,7 +44,7 @@ func explain(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	args, err := operands(c, optional(c, "COMMAND")...)
+	args, err := operands(c, optionalOperand(c, "COMMAND")...)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func explain(c *cli.Context, w *World) error {
 	if err != nil {
 		return &statusError{statusBlock, err}
 	}
-	e, err := explained(c.Context, w, p, args, last, set.MaxRecordLen)
+	e, err := judgeForExplain(c.Context, w, p, args, last, set.MaxRecordLen)
 	if closing := p.Close(); err == nil {
 		err = closing
 	}
@@ -88,8 +88,8 @@ func explainConfig(set *config.Loaded, w *World, last int) shield.Config {
 	return cfg
 }
 
-// optional returns the name of an operand that may be left out.
-func optional(c *cli.Context, name string) []string {
+// optionalOperand returns the name of an operand that may be left out.
+func optionalOperand(c *cli.Context, name string) []string {
 	if c.NArg() == 0 {
 		return nil
 	}
@@ -108,8 +108,8 @@ func explainStyle(c *cli.Context, w *World) (report.Style, error) {
 	return style, nil
 }
 
-// explained judges the command in args, or the one action of standard input.
-func explained(ctx context.Context, w *World, p *shield.Pipeline, args []string, last, maxBytes int) (report.Explanation, error) {
+// judgeForExplain judges the command in args, or the one action of standard input.
+func judgeForExplain(ctx context.Context, w *World, p *shield.Pipeline, args []string, last, maxBytes int) (report.Explanation, error) {
 	a, line, bad, err := oneAction(w, args, maxBytes)
 	if err != nil {
 		return report.Explanation{}, &statusError{statusBlock, err}

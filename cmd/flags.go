@@ -48,7 +48,7 @@ func judgingFlags(more ...cli.Flag) []cli.Flag {
 		&cli.IntFlag{Name: "jobs", Value: 1, Usage: "judge `N` actions at a time, 1 to 256; verdicts keep the input's order"},
 		&cli.StringFlag{Name: "format", Value: "json", Usage: "write verdicts as `json|text`: JSON Lines for the next tier, or one line an action for people", Action: func(c *cli.Context, which string) error {
 			if which != "json" && which != "text" {
-				return fmt.Errorf("%s: --format: %q is not one of json, text", c.Command.HelpName, cut(which))
+				return fmt.Errorf("%s: --format: %q is not one of json, text", c.Command.HelpName, shortenText(which))
 			}
 			return nil
 		}},
@@ -56,7 +56,7 @@ func judgingFlags(more ...cli.Flag) []cli.Flag {
 		&cli.BoolFlag{Name: "no-action", Usage: "leave the action out of the verdicts; for the end of a pipe"},
 		&cli.StringFlag{Name: "conditions", Value: "none", Usage: "allow actions under a condition: `none|kept`; kept: the caller first keeps the files that the action deletes or overwrites", Action: func(c *cli.Context, which string) error {
 			if which != "none" && which != verdict.Kept {
-				return fmt.Errorf("%s: --conditions: %q is not one of none, kept", c.Command.HelpName, cut(which))
+				return fmt.Errorf("%s: --conditions: %q is not one of none, kept", c.Command.HelpName, shortenText(which))
 			}
 			return nil
 		}},
@@ -67,7 +67,7 @@ func judgingFlags(more ...cli.Flag) []cli.Flag {
 func colorFlag() cli.Flag {
 	return &cli.StringFlag{Name: "color", Value: "auto", Usage: "colour text for people: `auto|always|never`", Action: func(c *cli.Context, mode string) error {
 		if !slices.Contains([]string{"auto", "always", "never"}, mode) {
-			return fmt.Errorf("%s: --color: %q is not one of auto, always, never", c.Command.HelpName, cut(mode))
+			return fmt.Errorf("%s: --color: %q is not one of auto, always, never", c.Command.HelpName, shortenText(mode))
 		}
 		return nil
 	}}
@@ -91,7 +91,7 @@ func settingsSources(c *cli.Context, w *World) (config.Sources, error) {
 	if file != "" && !filepath.IsAbs(file) {
 		// A relative SHIELD_CONFIG would name another file after a change of folder, perhaps one that an
 		// agent wrote.
-		return config.Sources{}, fmt.Errorf("SHIELD_CONFIG is %q; set it to an absolute path", cut(file))
+		return config.Sources{}, fmt.Errorf("SHIELD_CONFIG is %q; set it to an absolute path", shortenText(file))
 	}
 	return config.Sources{
 		System:  config.SystemFile(),

@@ -32,7 +32,7 @@ func hookCommand(w *World) *cli.Command {
 			"hook status verifies that a denial is enforced, hook list lists the hosts.",
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
-				return fmt.Errorf("hook: unknown host %q; supported: %s", cut(c.Args().First()), strings.Join(host.Names(), ", "))
+				return fmt.Errorf("hook: unknown host %q; supported: %s", shortenText(c.Args().First()), strings.Join(host.Names(), ", "))
 			}
 			return fmt.Errorf("hook: HOST is missing; supported: %s", strings.Join(host.Names(), ", "))
 		},
@@ -96,13 +96,13 @@ type denial struct {
 
 func (d denial) Error() string { return d.agent }
 
-// failure returns the denial for what shield could not judge.
-func failure(cause, host string, after bool) denial {
+// failureDenial returns the denial for what shield could not judge.
+func failureDenial(cause, host string, after bool) denial {
 	return denial{unjudged, "shield could not judge an action, so it was stopped: " + withoutSecrets(errors.New(cause)), host, after}
 }
 
-// visible returns a denial without control characters, cut to maxReason.
-func (d denial) visible() denial {
+// sanitized returns a denial without control characters, cut to maxReason.
+func (d denial) sanitized() denial {
 	for _, text := range []*string{&d.agent, &d.user} {
 		*text = brief.Text(strings.ToValidUTF8(term.Escape(*text), "?"), maxReason)
 	}
@@ -126,15 +126,15 @@ func deniedHook(w *World, args []string, err error) error {
 	}
 	var d denial
 	if !errors.As(err, &d) {
-		d = failure(err.Error(), "", false)
+		d = failureDenial(err.Error(), "", false)
 	}
-	d = d.visible()
+	d = d.sanitized()
 	h, err := hookedHost(cmp.Or(d.host, name), d.host == "" && slices.Contains(args, "--"+permissionFlag))
 	if errors.Is(err, host.ErrNoPermission) {
 		h, err = host.Named(name)
 	}
 	if err != nil {
-		return &statusError{statusBlock, d.told(false)}
+		return &statusError{statusBlock, d.stderrText(false)}
 	}
 	var answer []byte
 	if d.after {
@@ -152,11 +152,11 @@ func deniedHook(w *World, args []string, err error) error {
 	case !d.after:
 		status = h.DenialStatus()
 	}
-	return &statusError{status, d.told(h.Silent())}
+	return &statusError{status, d.stderrText(h.Silent())}
 }
 
-// told returns the text of a denial for standard error; agent: the host shows standard error to the agent.
-func (d denial) told(agent bool) error {
+// stderrText returns the text of a denial for standard error; agent: the host shows standard error to the agent.
+func (d denial) stderrText(agent bool) error {
 	if agent || d.user == "" {
 		return errors.New(d.agent)
 	}

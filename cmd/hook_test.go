@@ -257,7 +257,7 @@ func TestAllowedAhead(t *testing.T) {
 		}
 		var out strings.Builder
 		answer, err := readAnswer([]byte(watch.Allowed(string(neutral))))
-		if err != nil || answer.tell(&out) != nil || out.String() != string(neutral)+"\n" {
+		if err != nil || answer.writeOrFail(&out) != nil || out.String() != string(neutral)+"\n" {
 			t.Errorf("%s: the whole program tells the host %q, %v", name, out.String(), err)
 		}
 	}

@@ -24,9 +24,9 @@ import (
 // maxEditWait is how long an edit of settings waits for another.
 const maxEditWait = 10 * time.Second
 
-// alone runs an edit while no other shield edits settings: of two that install
+// withLock runs an edit while no other shield edits settings: of two that install
 // at once, the second has to see what the first did.
-func (s *hookSettings) alone(ctx context.Context, edit func() error) error {
+func (s *hookSettings) withLock(ctx context.Context, edit func() error) error {
 	dir := config.StateDir(s.world.Home, s.world.Getenv)
 	if dir == "" {
 		return errors.New("the state folder is unknown; set HOME")
@@ -51,7 +51,7 @@ func (s *hookSettings) install(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if edits, err = s.possible(c.Context, edits); err != nil {
+	if edits, err = s.ownEdits(c.Context, edits); err != nil {
 		return err
 	}
 	if c.Bool(permissionFlag) && !slices.ContainsFunc(edits, func(e edit) bool { return e.place.Permits() }) {
@@ -78,7 +78,7 @@ func (s *hookSettings) install(c *cli.Context) error {
 			return err
 		}
 	}
-	err = s.alone(c.Context, func() error {
+	err = s.withLock(c.Context, func() error {
 		if err := s.check(c.Context, edits); err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (s *hookSettings) install(c *cli.Context) error {
 		fmt.Fprintf(s.world.Err, "shield: %s: %s\n", s.host.Title(), unverified)
 	}
 	fmt.Fprintf(s.world.Err, "shield: %s, then run: shield hook status %s\n", s.Next, s.host.Name)
-	return s.arrival.err()
+	return s.arrival.checkReachable()
 }
 
 // check returns why one of the files cannot be edited; then no file is edited.
@@ -127,15 +127,15 @@ func (s *hookSettings) write(ctx context.Context, edits []edit) error {
 		return err
 	}
 	for _, e := range edits {
-		if err := s.put(ctx, e.place, e.file); err != nil {
+		if err := s.writeHook(ctx, e.place, e.file); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// possible leaves out the edits of files that belong to other programs, if a denial works without them.
-func (s *hookSettings) possible(ctx context.Context, edits []edit) (left []edit, err error) {
+// ownEdits leaves out the edits of files that belong to other programs, if a denial works without them.
+func (s *hookSettings) ownEdits(ctx context.Context, edits []edit) (left []edit, err error) {
 	for _, e := range edits {
 		if e.place.Optional() {
 			doc, _, err := e.file.read()
@@ -152,8 +152,8 @@ func (s *hookSettings) possible(ctx context.Context, edits []edit) (left []edit,
 	return left, nil
 }
 
-// put puts the hook into a settings file.
-func (s *hookSettings) put(ctx context.Context, place *host.Place, file settingsFile) error {
+// writeHook puts the hook into a settings file.
+func (s *hookSettings) writeHook(ctx context.Context, place *host.Place, file settingsFile) error {
 	before, existed, err := file.read()
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func (s *hookSettings) uninstall(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.alone(c.Context, func() error {
+	return s.withLock(c.Context, func() error {
 		for _, e := range edits {
 			_, err := s.remove(c.Context, e.place, e.file, false)
 			if err != nil && !(errors.Is(err, host.ErrNotInstalled) && e.place.Optional()) { // a file that an older version did not install, or that belongs to another program
@@ -234,11 +234,11 @@ func (s *hookSettings) showChange(file settingsFile, before, after []byte) {
 		fmt.Fprintf(s.world.Err, "shield: %s: already installed\n", file.path)
 		return
 	}
-	fmt.Fprint(s.world.Err, changes(file.path, before, file.path, after))
+	fmt.Fprint(s.world.Err, unifiedDiff(file.path, before, file.path, after))
 }
 
-// changes returns the difference between two texts, without control characters and credentials.
-func changes(oldName string, before []byte, newName string, after []byte) string {
+// unifiedDiff returns the difference between two texts, without control characters and credentials.
+func unifiedDiff(oldName string, before []byte, newName string, after []byte) string {
 	_, text, _ := strings.Cut(string(diff.Diff(oldName, before, newName, after)), "\n") // the first line names both
 	var b strings.Builder
 	for line := range strings.Lines((*redact.Redactor)(nil).String(text)) {

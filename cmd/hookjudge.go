@@ -72,7 +72,7 @@ func judgeHook(c *cli.Context, w *World, name string, deadline time.Duration) er
 
 // judgeAlone judges one event of a host in the process that the host waits for.
 func judgeAlone(c *cli.Context, w *World, name string, deadline time.Duration) error {
-	await(w, "one event of the host from the terminal, a JSON object")
+	noteTerminalInput(w, "one event of the host from the terminal, a JSON object")
 	ctx, cancel := context.WithTimeout(c.Context, deadline)
 	defer cancel()
 	event, err := inTime(ctx.Done(), func() ([]byte, error) { return watch.ReadEvent(w.In) })
@@ -82,7 +82,7 @@ func judgeAlone(c *cli.Context, w *World, name string, deadline time.Duration) e
 	if err != nil {
 		return err
 	}
-	return judgeInTime(ctx, c, w, name, event).tell(w.Out)
+	return judgeInTime(ctx, c, w, name, event).writeOrFail(w.Out)
 }
 
 // answerHook answers the question of a hook's watchdog, if that can be done at once.
@@ -208,7 +208,7 @@ func judgeRead(ctx context.Context, c *cli.Context, w *World, h *host.Host, even
 	w.hostAsks = func() error {
 		version, err := hostAsks(ctx, w, h, foldersOf(w, h, event), in)
 		if err == nil {
-			err = asked.may(c, version)
+			err = asked.checkVersionAsks(c, version)
 		}
 		return err
 	}
@@ -236,7 +236,7 @@ func judgeRead(ctx context.Context, c *cli.Context, w *World, h *host.Host, even
 	case ctx.Err() != nil: // the host may have stopped waiting
 		return hookAnswer{}, errors.New("no verdict in time; raise hook.timeout, or run 'shield doctor'")
 	case decision == verdict.Escalate:
-		if err := asked.note(); err != nil {
+		if err := asked.recordAsked(); err != nil {
 			return hookAnswer{}, err
 		}
 		answer, err := h.Ask(ctx, event, reason)

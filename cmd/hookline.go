@@ -18,10 +18,10 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// pinned are the variables that say where shield finds its settings and state, and what
+// pinnedVariables are the variables that say where shield finds its settings and state, and what
 // belongs to the user. Hosts forward what a project's own settings set, so the installed
 // command sets them itself, to what they were when it was installed.
-var pinned = []string{"HOME", "SHIELD_CONFIG", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"}
+var pinnedVariables = []string{"HOME", "SHIELD_CONFIG", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"}
 
 // A hookShell is the shell text around the command that runs shield. Hosts take
 // silence, text that is not an answer, a signal, and a hook that is late, for permission.
@@ -111,14 +111,14 @@ func newShell(h *host.Host, no, other, answers, statuses string) hookShell {
 	}
 }
 
-// runs is the shell text between the command and what follows it. $$ is the process that the host waits
+// afterCommandScript is the shell text between the command and what follows it. $$ is the process that the host waits
 // for, also in a subshell.
-const runs = ` --` + watch.Line + ` $$ <&3 & echo "s$!"; `
+const afterCommandScript = ` --` + watch.Line + ` $$ <&3 & echo "s$!"; `
 
-// around returns the command line for a command, with a check before it. Where a host uses the user's own
+// wrapCommand returns the command line for a command, with a check before it. Where a host uses the user's own
 // shell, which may be no POSIX shell, the line starts sh.
-func (t hookShell) around(check, command string, sleep []string) string {
-	line := t.before + check + command + runs + strings.Replace(t.after, "@SLEEP@", strings.Join(sleep, " "), 1)
+func (t hookShell) wrapCommand(check, command string, sleep []string) string {
+	line := t.before + check + command + afterCommandScript + strings.Replace(t.after, "@SLEEP@", strings.Join(sleep, " "), 1)
 	if t.userShell {
 		return quotedForSh(line)
 	}
@@ -130,8 +130,8 @@ func quotedForSh(line string) string {
 	return "/bin/sh -c " + command.Quote(line)
 }
 
-// inside splits a command line into the command, the check before it, and the deadline in seconds.
-func (t hookShell) inside(line string) (command string, seconds int, err error) {
+// splitLine splits a command line into the command, the check before it, and the deadline in seconds.
+func (t hookShell) splitLine(line string) (command string, seconds int, err error) {
 	if t.userShell {
 		script, begins := strings.CutPrefix(line, "/bin/sh -c '")
 		script, ends := strings.CutSuffix(script, "'")
@@ -145,7 +145,7 @@ func (t hookShell) inside(line string) (command string, seconds int, err error) 
 		return "", 0, errOlderLine
 	}
 	command, begins := strings.CutPrefix(line, t.before)
-	command, rest, cut := strings.Cut(command, runs)
+	command, rest, cut := strings.Cut(command, afterCommandScript)
 	head, tail, _ := strings.Cut(t.after, "@SLEEP@")
 	rest, heads := strings.CutPrefix(rest, head)
 	rest, tails := strings.CutSuffix(rest, tail)
@@ -206,12 +206,12 @@ func hookLine(w *World, h *host.Host, shell hookShell, deadline time.Duration, m
 	if err != nil {
 		return "", fmt.Errorf("hook: %w", err)
 	}
-	sleep, err := tool("sleep")
+	sleep, err := findTool("sleep")
 	if err != nil {
 		return "", fmt.Errorf("hook: %w", err)
 	}
 	check := ""
-	if replaceable(w.Executable) {
+	if userCanReplace(w.Executable) {
 		r, err := newRecord(w, w.Executable)
 		if err == nil {
 			check, err = r.check()
@@ -221,15 +221,15 @@ func hookLine(w *World, h *host.Host, shell hookShell, deadline time.Duration, m
 		}
 	}
 	command := strings.Join(append([]string{judge, "hook", h.Name, "--timeout", deadline.String()}, more...), " ")
-	return shell.around(check, command, []string{sleep, strconv.Itoa(int((deadline + killGrace).Seconds()))}), nil
+	return shell.wrapCommand(check, command, []string{sleep, strconv.Itoa(int((deadline + killGrace).Seconds()))}), nil
 }
 
 // toolFolders are the system folders with the programs that a hook line uses. A project can set PATH, so
 // it is not searched.
 var toolFolders = []string{"/usr/bin", "/bin", "/sbin", "/run/current-system/sw/bin"}
 
-// tool returns the path of a program of the system.
-func tool(name string) (string, error) {
+// findTool returns the path of a program of the system.
+func findTool(name string) (string, error) {
 	for _, dir := range toolFolders {
 		if path := filepath.Join(dir, name); checkProgram(path) == nil {
 			return path, nil
@@ -255,7 +255,7 @@ type installedLine struct {
 // readHookLine reads a command line that was installed in a shell text for a host. An
 // error says what is wrong with it.
 func readHookLine(line string, shell hookShell, h *host.Host) (got installedLine, err error) {
-	command, seconds, err := shell.inside(line)
+	command, seconds, err := shell.splitLine(line)
 	if err != nil {
 		return got, err
 	}
@@ -266,7 +266,7 @@ func readHookLine(line string, shell hookShell, h *host.Host) (got installedLine
 		return got, errUnknownLine
 	}
 	call, ok := file.Stmts[0].Cmd.(*syntax.CallExpr)
-	if !ok || !bare(file.Stmts[0]) || int(call.Pos().Offset()) != 0 || int(call.End().Offset()) != len(got.command) {
+	if !ok || !isPlainCommand(file.Stmts[0]) || int(call.Pos().Offset()) != 0 || int(call.End().Offset()) != len(got.command) {
 		return got, errUnknownLine
 	}
 	var words, set []string
@@ -278,7 +278,7 @@ func readHookLine(line string, shell hookShell, h *host.Host) (got installedLine
 		words = append(words, text)
 	}
 	for _, a := range call.Assigns {
-		if _, ok := literal(a.Value); !ok || !slices.Contains(pinned, a.Name.Value) {
+		if _, ok := literal(a.Value); !ok || !slices.Contains(pinnedVariables, a.Name.Value) {
 			return got, fmt.Errorf("the command sets the variable %s", a.Name.Value)
 		}
 		if text, _ := literal(a.Value); a.Name.Value == "XDG_STATE_HOME" {
@@ -286,7 +286,7 @@ func readHookLine(line string, shell hookShell, h *host.Host) (got installedLine
 		}
 		set = append(set, a.Name.Value)
 	}
-	for _, variable := range pinned {
+	for _, variable := range pinnedVariables {
 		if !slices.Contains(set, variable) {
 			return got, fmt.Errorf("the command does not set the variable %s", variable)
 		}
@@ -302,7 +302,7 @@ func readHookLine(line string, shell hookShell, h *host.Host) (got installedLine
 		}
 		if ok {
 			if got.deadline, err = time.ParseDuration(value); err != nil || got.deadline <= 0 {
-				return got, fmt.Errorf("--timeout %q is not a duration such as 50s", cut(value))
+				return got, fmt.Errorf("--timeout %q is not a duration such as 50s", shortenText(value))
 			}
 		}
 	}
@@ -312,8 +312,8 @@ func readHookLine(line string, shell hookShell, h *host.Host) (got installedLine
 	return got, nil
 }
 
-// bare reports whether a shell statement is a plain command, without redirection, negation or background.
-func bare(s *syntax.Stmt) bool {
+// isPlainCommand reports whether a shell statement is a plain command, without redirection, negation or background.
+func isPlainCommand(s *syntax.Stmt) bool {
 	return !s.Negated && !s.Background && !s.Coprocess && len(s.Redirs) == 0
 }
 

@@ -59,7 +59,7 @@ func startedByHost(above []ancestry.Process, h *host.Host, shell hookShell) erro
 		line, ok = fileOfLine(&above[0], h)
 	}
 	if !ok {
-		return fmt.Errorf("%s is not a shell with -c", described(&above[0]))
+		return fmt.Errorf("%s is not a shell with -c", describeProcess(&above[0]))
 	}
 	if shell.userShell { // the user's shell runs sh, which runs the line
 		line = quotedForSh(line)
@@ -75,7 +75,7 @@ func startedByHost(above []ancestry.Process, h *host.Host, shell hookShell) erro
 		starter.Args = starter.Args[:i+2] // an interpreter's script, and not what that is given
 	}
 	if of := host.OfProcess(&starter); of == nil || of.Name != h.Name {
-		return fmt.Errorf("the hook was started by %s instead of %s", described(&above[1]), h.Title())
+		return fmt.Errorf("the hook was started by %s instead of %s", describeProcess(&above[1]), h.Title())
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func startedByHost(above []ancestry.Process, h *host.Host, shell hookShell) erro
 // oneLine returns the text that a shell was started with, and nothing else.
 func oneLine(p *ancestry.Process) (string, bool) {
 	args := slices.DeleteFunc(slices.Clone(p.Args), func(arg string) bool { return arg == "--norc" || arg == "--noprofile" })
-	if len(args) != 3 || args[1] != "-c" || !slices.Contains(starters, filepath.Base(p.Exe)) && !slices.Contains(starters, p.Name) {
+	if len(args) != 3 || args[1] != "-c" || !slices.Contains(launcherPrograms, filepath.Base(p.Exe)) && !slices.Contains(launcherPrograms, p.Name) {
 		return "", false
 	}
 	return args[2], true
@@ -92,7 +92,7 @@ func oneLine(p *ancestry.Process) (string, bool) {
 // fileOfLine returns the line in a script that a host runs and that has nothing else of
 // shield's.
 func fileOfLine(p *ancestry.Process, h *host.Host) (string, bool) {
-	if len(p.Args) != 2 || !filepath.IsAbs(p.Args[1]) || !slices.Contains(starters, p.Name) {
+	if len(p.Args) != 2 || !filepath.IsAbs(p.Args[1]) || !slices.Contains(launcherPrograms, p.Name) {
 		return "", false
 	}
 	doc, exists, err := readSettings(p.Args[1])

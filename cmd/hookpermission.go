@@ -129,7 +129,7 @@ func eachFile(w *World, places []host.Place, dirs []string, f func(p *host.Place
 			continue
 		}
 		for _, dir := range ruleFolders(w, p, dirs) {
-			files, err := matching(filepath.Join(dir, p.File), p.Below)
+			files, err := matchFiles(filepath.Join(dir, p.File), p.Below)
 			if err != nil {
 				return err
 			}
@@ -175,10 +175,10 @@ func ruleFolders(w *World, p *host.Place, dirs []string) (folders []string) {
 	return folders
 }
 
-// matching returns the files whose path is a pattern in its last element alone: the
+// matchFiles returns the files whose path is a pattern in its last element alone: the
 // names of folders are an agent's to choose, and may look like patterns. With below, those
 // in any folder below count, too.
-func matching(pattern string, below bool) (files []string, err error) {
+func matchFiles(pattern string, below bool) (files []string, err error) {
 	dir, name := filepath.Split(pattern)
 	if below {
 		return matchingBelow(dir, name)

@@ -87,7 +87,7 @@ func settlePrompts(ctx context.Context, w *World, h *host.Host, p *shield.Pipeli
 		_, rest, _ := strings.Cut(folder, "/")
 		base = filepath.Join(dir, filepath.FromSlash(rest))
 	}
-	if !filepath.IsAbs(path) || !below(path, base) {
+	if !filepath.IsAbs(path) || !isBelow(path, base) {
 		return
 	}
 	for try := 0; try < settleTries && len(waiting) > 0 && ctx.Err() == nil; try++ {

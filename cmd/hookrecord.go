@@ -31,8 +31,8 @@ import (
 // does where no hard link could be made, and the digest only if the identity differs.
 type record struct{ program, file string }
 
-// link returns the path of the hard link to the program.
-func (r record) link() string { return r.file + ".program" }
+// linkPath returns the path of the hard link to the program.
+func (r record) linkPath() string { return r.file + ".program" }
 
 // newRecord returns the record of a program in a world's state folder.
 func newRecord(w *World, program string) (record, error) {
@@ -60,10 +60,10 @@ func recordIn(state, program string) record {
 	return record{program, filepath.Join(state, "programs", hex.EncodeToString(sum[:8]))}
 }
 
-// replaceable reports whether this user can replace a program: another user than root
+// userCanReplace reports whether this user can replace a program: another user than root
 // cannot replace one that only root can change, in folders of which the same is true.
 // Then a package manager may update it at any time.
-func replaceable(program string) bool {
+func userCanReplace(program string) bool {
 	real, err := filepath.EvalSymlinks(program)
 	if err != nil || os.Geteuid() == 0 {
 		return true
@@ -81,16 +81,16 @@ func replaceable(program string) bool {
 	return false
 }
 
-// stats are the arguments of stat that print an identity, of GNU and BusyBox, and of BSD.
-var stats = []string{"-L -c %u:%d:%i:%s:%Z", "-L -f %u:%d:%i:%z:%c"}
+// statArguments are the arguments of stat that print an identity, of GNU and BusyBox, and of BSD.
+var statArguments = []string{"-L -c %u:%d:%i:%s:%Z", "-L -f %u:%d:%i:%z:%c"}
 
 // statWords returns the words of a shell that print the identity of a program that follows.
 var statWords = sync.OnceValues(func() ([]string, error) {
-	path, err := tool("stat")
+	path, err := findTool("stat")
 	if err != nil {
 		return nil, err
 	}
-	for _, args := range stats {
+	for _, args := range statArguments {
 		words := append([]string{path}, strings.Fields(args)...)
 		if out, err := exec.Command(words[0], append(slices.Clone(words[1:]), "/")...).Output(); err == nil && strings.Count(string(out), ":") == 4 {
 			return words, nil
@@ -101,10 +101,10 @@ var statWords = sync.OnceValues(func() ([]string, error) {
 
 // sha256Command returns the words of a shell that print the SHA-256 of standard input.
 func sha256Command() (string, error) {
-	if path, err := tool("sha256sum"); err == nil {
+	if path, err := findTool("sha256sum"); err == nil {
 		return path, nil
 	}
-	path, err := tool("shasum")
+	path, err := findTool("shasum")
 	if err != nil {
 		return "", errors.New("the hook needs sha256sum or shasum; install one")
 	}
@@ -127,21 +127,21 @@ func (r record) check() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	mv, err := tool("mv")
+	mv, err := findTool("mv")
 	if err != nil {
 		return "", err
 	}
 	program, err := syntax.Quote(r.program, syntax.LangPOSIX)
 	if err != nil {
-		return "", fmt.Errorf("%q: %w", cut(r.program), err)
+		return "", fmt.Errorf("%q: %w", shortenText(r.program), err)
 	}
 	file, err := syntax.Quote(r.file, syntax.LangPOSIX)
 	if err != nil {
-		return "", fmt.Errorf("%q: %w", cut(r.file), err)
+		return "", fmt.Errorf("%q: %w", shortenText(r.file), err)
 	}
-	link, err := syntax.Quote(r.link(), syntax.LangPOSIX)
+	link, err := syntax.Quote(r.linkPath(), syntax.LangPOSIX)
 	if err != nil {
-		return "", fmt.Errorf("%q: %w", cut(r.link()), err)
+		return "", fmt.Errorf("%q: %w", shortenText(r.linkPath()), err)
 	}
 	same := fmt.Sprintf("[ %[1]s -ef %[3]s ] && [ ! %[1]s -nt %[2]s ] && [ ! %[1]s -ot %[2]s ]", program, file, link)
 	renew := fmt.Sprintf(`echo "${v%%} ${d%%}" >%[1]s.$$ && %[2]s -f %[1]s.$$ %[1]s`, file, mv)
@@ -234,7 +234,7 @@ func (r record) write() error {
 	if err := os.MkdirAll(filepath.Dir(r.file), 0o700); err != nil {
 		return err
 	}
-	linked, err := os.Stat(r.link())
+	linked, err := os.Stat(r.linkPath())
 	same := err == nil && os.SameFile(linked, info)
 	if known, _, err := r.read(); err == nil && same {
 		if now, err := r.identity(); err == nil && now == known {
@@ -242,11 +242,11 @@ func (r record) write() error {
 		}
 	}
 	if !same {
-		fresh := r.link() + ".new"
+		fresh := r.linkPath() + ".new"
 		_ = os.Remove(fresh)
 		if os.Link(real, fresh) == nil { // else on another file system, or of another user
-			err = os.Rename(fresh, r.link())
-		} else if err = os.Remove(r.link()); errors.Is(err, os.ErrNotExist) {
+			err = os.Rename(fresh, r.linkPath())
+		} else if err = os.Remove(r.linkPath()); errors.Is(err, os.ErrNotExist) {
 			err = nil
 		}
 		if err != nil {

@@ -52,7 +52,7 @@ func TestHookAccept(t *testing.T) {
 	if _, _, errs := run(t, w, "", "hook", "status", "claude-code", "--accept"); r.changed() != nil || strings.Contains(errs, "differs from the program that was installed as a hook, so") {
 		t.Errorf("by a person: %v, %s", r.changed(), errs)
 	}
-	if linked, err := os.Stat(r.link()); err != nil {
+	if linked, err := os.Stat(r.linkPath()); err != nil {
 		t.Error(err)
 	} else if own, err := os.Stat(w.Executable); err != nil || !os.SameFile(own, linked) {
 		t.Errorf("the link is not to the program: %v", err)

@@ -51,7 +51,7 @@ func examineReturned(ctx context.Context, c *cli.Context, w *World, h *host.Host
 	if err != nil {
 		return got, err
 	}
-	ran(w, set, p, h, event)
+	recordRanCall(w, set, p, h, event)
 	got, err = p.Returned(ctx, r)
 	if closing := p.Close(); err == nil {
 		err = closing

@@ -41,7 +41,7 @@ func TestResultLine(t *testing.T) {
 			`printf '0{"a":\n'`:              false,
 			`printf '1{"a":1}\n'`:            false,
 		} {
-			out, err := exec.CommandContext(t.Context(), "/bin/sh", "-c", shell.around("", command, []string{"/bin/sleep", "20"})).Output()
+			out, err := exec.CommandContext(t.Context(), "/bin/sh", "-c", shell.wrapCommand("", command, []string{"/bin/sleep", "20"})).Output()
 			want := string(lost)
 			if passes && len(lost) > 0 {
 				want = `{"a":"it\\n $x"}`

@@ -73,7 +73,7 @@ func chosenHosts(c *cli.Context, w *World) ([]*hookSettings, error) {
 			if err != nil {
 				return nil, err
 			}
-			if w.found(h) {
+			if w.hostInstalled(h) {
 				names = append(names, name)
 			}
 		}
@@ -94,8 +94,8 @@ func chosenHosts(c *cli.Context, w *World) ([]*hookSettings, error) {
 	return chosen, nil
 }
 
-// found reports whether a host is on this machine.
-func (w *World) found(h *host.Host) bool {
+// hostInstalled reports whether a host is on this machine.
+func (w *World) hostInstalled(h *host.Host) bool {
 	programs, folders := h.Found()
 	for _, dir := range filepath.SplitList(w.Getenv("PATH")) {
 		for _, name := range programs {
@@ -110,8 +110,8 @@ func (w *World) found(h *host.Host) bool {
 	})
 }
 
-// hooked reports whether a settings file that a host reads has a hook of shield.
-func hooked(ctx context.Context, w *World, h *host.Host) bool {
+// hasHook reports whether a settings file that a host reads has a hook of shield.
+func hasHook(ctx context.Context, w *World, h *host.Host) bool {
 	all, err := h.Settings(ctx, host.Lines{}, 0, w.Dir, w.OS)
 	if err != nil {
 		return false
@@ -135,7 +135,7 @@ func listHosts(c *cli.Context, w *World) error {
 		if v := s.host.Verified(); v != "" {
 			tested = "tested with " + v
 		}
-		if w.found(s.host) {
+		if w.hostInstalled(s.host) {
 			there = "found"
 		}
 		if seen := s.survey(c.Context); len(seen.hooks) > 0 {
@@ -154,7 +154,7 @@ type hookSettings struct {
 	deadline time.Duration // of a hook that is installed, or that names none
 	permits  bool          // the settings have shield answer in the place of a person
 	how      string        // what a person runs to install it
-	arrival  arrival       // of its questions
+	arrival  questionRoute // of its questions
 }
 
 func newHookSettings(c *cli.Context, w *World, name string) (*hookSettings, error) {
@@ -271,7 +271,7 @@ func (s *hookSettings) editedIn(scope string) (edits []edit, err error) {
 		edits = append(edits, edit{p, files[0]})
 	}
 	if len(edits) == 0 {
-		return nil, fmt.Errorf("--scope %q is not one of %s", cut(scope), strings.Join(scopes, ", "))
+		return nil, fmt.Errorf("--scope %q is not one of %s", shortenText(scope), strings.Join(scopes, ", "))
 	}
 	return edits, nil
 }

@@ -29,8 +29,8 @@ const statusTime = 20 * time.Second
 // maxDenial is how much a hook may print that denies, in bytes.
 const maxDenial = 64 << 10
 
-// An installed hook is one of shield in a settings file that the host reads.
-type installed struct {
+// An installedHook hook is one of shield in a settings file that the host reads.
+type installedHook struct {
 	host.Hook
 	installedLine
 	file string
@@ -56,15 +56,15 @@ func (s *hookSettings) status(c *cli.Context) error {
 			for _, todo := range h.Todo {
 				problems = append(problems, h.file+": "+todo)
 			}
-			if err := s.try(c.Context, h); err != nil {
-				problems = append(problems, fmt.Sprintf("%s: %q %v", h.file, cut(h.Command), err))
+			if err := s.tryDenial(c.Context, h); err != nil {
+				problems = append(problems, fmt.Sprintf("%s: %q %v", h.file, shortenText(h.Command), err))
 			}
 		}
 	}
 	if len(problems) > 0 {
 		return unenforced(problems)
 	}
-	if err := s.warn(c.Context, seen); err != nil {
+	if err := s.warnAboutResults(c.Context, seen); err != nil {
 		return err
 	}
 	for _, limit := range s.host.Limits() {
@@ -82,7 +82,7 @@ func (s *hookSettings) status(c *cli.Context) error {
 		state = "installed in " + strings.Join(files, ", ") + ". " + unverified
 	}
 	_, err := fmt.Fprintf(s.world.Out, "%s: %s %s\n", s.host.Title(), state, s.arrival)
-	return errors.Join(err, s.arrival.err())
+	return errors.Join(err, s.arrival.checkReachable())
 }
 
 // unverified says what is not known of a host whose program was never run with shield; ""
@@ -99,7 +99,7 @@ func (s *hookSettings) accept(ctx context.Context, seen survey) error {
 	if err := requirePerson(s.world, "hook status --"+acceptFlag, atTerminal); err != nil {
 		return err
 	}
-	return s.alone(ctx, func() error {
+	return s.withLock(ctx, func() error {
 		for _, h := range slices.Concat(seen.hooks, seen.results.hooks, seen.permits.hooks) {
 			if h.check == "" || checkProgram(h.program) != nil {
 				continue
@@ -153,7 +153,7 @@ type survey struct {
 // found are the hooks of shield for an event, and why they are not run, or not waited
 // for.
 type found struct {
-	hooks    []installed
+	hooks    []installedHook
 	problems []string
 }
 
@@ -182,15 +182,15 @@ func (s *hookSettings) survey(ctx context.Context) (all survey) {
 		}
 	}
 	if len(all.hooks) > 0 {
-		all.problems = append(all.problems, s.beside()...)
+		all.problems = append(all.problems, s.companionFileProblems()...)
 	}
 	return all
 }
 
-// warn says why shield does not examine what tools return, where the host could hand
+// warnAboutResults says why shield does not examine what tools return, where the host could hand
 // it over, and why it does not answer before the host asks a person, where that is
 // installed or wanted. A denial is enforced all the same.
-func (s *hookSettings) warn(ctx context.Context, seen survey) error {
+func (s *hookSettings) warnAboutResults(ctx context.Context, seen survey) error {
 	say := func(what string, f found, more ...string) {
 		for _, h := range f.hooks {
 			for _, todo := range h.Todo {
@@ -208,7 +208,7 @@ func (s *hookSettings) warn(ctx context.Context, seen survey) error {
 	}
 	say("not all tool results are scanned", seen.results, missing...)
 
-	asking, err := s.asking(ctx)
+	asking, err := s.permissionSettings(ctx)
 	if errors.Is(err, host.ErrNoPermission) {
 		return nil
 	}
@@ -221,8 +221,8 @@ func (s *hookSettings) warn(ctx context.Context, seen survey) error {
 	}
 	if len(seen.permits.problems) == 0 {
 		for _, h := range seen.permits.hooks {
-			if err := asking.try(ctx, h); err != nil {
-				wrong = append(wrong, fmt.Sprintf("%s: %q %v", h.file, cut(h.Command), err))
+			if err := asking.tryDenial(ctx, h); err != nil {
+				wrong = append(wrong, fmt.Sprintf("%s: %q %v", h.file, shortenText(h.Command), err))
 			}
 		}
 	}
@@ -230,8 +230,8 @@ func (s *hookSettings) warn(ctx context.Context, seen survey) error {
 	return nil
 }
 
-// asking returns the settings of the host as it asks before it asks a person.
-func (s *hookSettings) asking(ctx context.Context) (*hookSettings, error) {
+// permissionSettings returns the settings of the host as it asks before it asks a person.
+func (s *hookSettings) permissionSettings(ctx context.Context) (*hookSettings, error) {
 	h, err := s.host.Permission()
 	if err != nil {
 		return nil, err
@@ -245,9 +245,9 @@ func (s *hookSettings) asking(ctx context.Context) (*hookSettings, error) {
 	return &asking, nil
 }
 
-// beside returns what is wrong with the files that the host needs beside the one
+// companionFileProblems returns what is wrong with the files that the host needs beside the one
 // that has the hook.
-func (s *hookSettings) beside() (problems []string) {
+func (s *hookSettings) companionFileProblems() (problems []string) {
 	for i := range s.Places {
 		p := &s.Places[i]
 		if !p.Beside() {
@@ -293,7 +293,7 @@ func (s *hookSettings) inspect(ctx context.Context, p *host.Place, file settings
 		return err
 	}
 	asking, permits := s, before
-	if a, err := s.asking(ctx); err == nil {
+	if a, err := s.permissionSettings(ctx); err == nil {
 		asking = a
 		if permits, err = newHookShell(ctx, a.host); err != nil {
 			return err
@@ -325,7 +325,7 @@ func (s *hookSettings) inspect(ctx context.Context, p *host.Place, file settings
 					about(&to.problems, "%v", err)
 				}
 			}
-			to.hooks = append(to.hooks, installed{h, line, file.path})
+			to.hooks = append(to.hooks, installedHook{h, line, file.path})
 		}
 	}
 	add(s, seen.Hooks, before, &all.found)
@@ -363,7 +363,7 @@ func (s *hookSettings) examine(h host.Hook, shell hookShell) (installedLine, err
 func (s *hookSettings) examineCheck(line installedLine) error {
 	r := recordIn(line.state, line.program)
 	want := ""
-	if line.check != "" || replaceable(line.program) {
+	if line.check != "" || userCanReplace(line.program) {
 		var err error
 		if want, err = r.check(); err != nil {
 			return err
@@ -416,9 +416,9 @@ func checkProgram(path string) error {
 	return nil
 }
 
-// try runs a command line as the host would, and returns why that is not a
+// tryDenial runs a command line as the host would, and returns why that is not a
 // denial that was judged.
-func (s *hookSettings) try(ctx context.Context, h installed) error {
+func (s *hookSettings) tryDenial(ctx context.Context, h installedHook) error {
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
 	cmd := s.shell(ctx, h.Command)
@@ -436,7 +436,7 @@ func (s *hookSettings) try(ctx context.Context, h installed) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("the hook did not deny a test command: shield gave no answer within %s; run 'shield doctor'", statusTime)
 	case err != nil && !errors.As(err, &exit) || cmd.ProcessState.ExitCode() != s.host.DenialStatus():
-		return fmt.Errorf("the hook did not deny a test command: it ended with %v: %q", cmd.ProcessState, cut(errs.String()))
+		return fmt.Errorf("the hook did not deny a test command: it ended with %v: %q", cmd.ProcessState, shortenText(errs.String()))
 	case len(out.Bytes()) > maxDenial:
 		return fmt.Errorf("the hook did not deny a test command: more than %d KiB of output", maxDenial>>10)
 	}
@@ -448,11 +448,11 @@ func (s *hookSettings) try(ctx context.Context, h installed) error {
 	}
 	switch {
 	case strings.Contains(reason, noVerdict):
-		return fmt.Errorf("the hook gives no verdict: %q", cut(errs.String()))
+		return fmt.Errorf("the hook gives no verdict: %q", shortenText(errs.String()))
 	case err != nil:
-		return fmt.Errorf("the hook did not deny a test command: %w: %q, %q", err, cut(out.String()), cut(errs.String()))
+		return fmt.Errorf("the hook did not deny a test command: %w: %q, %q", err, shortenText(out.String()), shortenText(errs.String()))
 	case !strings.Contains(errs.String(), reason):
-		return fmt.Errorf("the hook did not deny a test command: the reason is missing on standard error: %q", cut(errs.String()))
+		return fmt.Errorf("the hook did not deny a test command: the reason is missing on standard error: %q", shortenText(errs.String()))
 	}
 	if err := s.tryJudge(ctx, h.command); err != nil {
 		return fmt.Errorf("the hook denies everything: %w", err)

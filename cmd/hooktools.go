@@ -91,7 +91,7 @@ func definedTool(w *World, client *gateway.Client, a *action.Action) (t approve.
 		if !filepath.IsAbs(word) && !strings.HasPrefix(word, ".") || found.URL != "" {
 			continue
 		}
-		if slices.ContainsFunc(dirs, func(dir string) bool { return below(word, dir) }) || strings.HasPrefix(word, ".") {
+		if slices.ContainsFunc(dirs, func(dir string) bool { return isBelow(word, dir) }) || strings.HasPrefix(word, ".") {
 			return approve.Tool{Server: t.Server, Remote: t.Remote}, nil // an agent can change what it runs
 		}
 	}
@@ -104,11 +104,11 @@ func definedTool(w *World, client *gateway.Client, a *action.Action) (t approve.
 // appliesTo reports whether a definition is for every folder, or for one of some.
 func appliesTo(d *host.Definition, dirs []string) bool {
 	at := slices.IndexFunc(d.Path, filepath.IsAbs)
-	return at < 0 || slices.ContainsFunc(dirs, func(dir string) bool { return dir == d.Path[at] || below(dir, d.Path[at]) })
+	return at < 0 || slices.ContainsFunc(dirs, func(dir string) bool { return dir == d.Path[at] || isBelow(dir, d.Path[at]) })
 }
 
-// below reports whether a path is a folder or is below it.
-func below(path, folder string) bool {
+// isBelow reports whether a path is a folder or is below it.
+func isBelow(path, folder string) bool {
 	rest, err := filepath.Rel(folder, path)
 	return err == nil && rest != ".." && !strings.HasPrefix(rest, ".."+string(filepath.Separator))
 }

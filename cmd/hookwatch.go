@@ -21,9 +21,9 @@ import (
 func watchHook(ctx context.Context, w *World, name string, deadline time.Duration) error {
 	begun := w.Ahead
 	if begun == nil {
-		await(w, "one event of the host from the terminal, a JSON object")
+		noteTerminalInput(w, "one event of the host from the terminal, a JSON object")
 		args := judgeArgs(w.args, name)
-		dial := func() watch.Ask { return watch.Service(serviceState(w), w.question(args, nil)) }
+		dial := func() watch.ServiceCall { return watch.Service(serviceState(w), w.question(args, nil)) }
 		begun = watch.Start(w.In, w.parent, dial, func() (*watch.Judge, error) { return w.startJudge(args) })
 	}
 	answered := false
@@ -37,7 +37,7 @@ func watchHook(ctx context.Context, w *World, name string, deadline time.Duratio
 		return err
 	}
 	answered = true
-	return answer.tell(w.Out)
+	return answer.writeOrFail(w.Out)
 }
 
 // judgeArgs returns the command line of the judge for that of its watchdog.
@@ -55,11 +55,11 @@ func readAnswer(line []byte) (a hookAnswer, err error) {
 	return a, nil
 }
 
-// tell tells the host what it is allowed, or what it has to ask, or returns what it is not as an error.
-func (a hookAnswer) tell(out io.Writer) error {
+// writeOrFail tells the host what it is allowed, or what it has to ask, or returns what it is not as an error.
+func (a hookAnswer) writeOrFail(out io.Writer) error {
 	switch {
 	case a.Failed:
-		return failure(a.Reason, a.Host, a.After)
+		return failureDenial(a.Reason, a.Host, a.After)
 	case !a.Allow && !a.Ask:
 		return denial{agent: a.Reason, user: a.User, host: a.Host, after: a.After}
 	case len(a.Answer) == 0:

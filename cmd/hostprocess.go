@@ -35,8 +35,8 @@ func runningHost(w *World, h *host.Host) (*host.Running, error) {
 	if at < 0 {
 		return nil, err
 	}
-	s := seat{of: ancestry.Of, running: ancestry.Running, environ: ancestry.Environ, own: w.Executable}
-	if err := s.attends(all[at:]); err != nil {
+	s := terminalCheck{of: ancestry.Of, running: ancestry.Running, environ: ancestry.Environ, own: w.Executable}
+	if err := s.checkHostAttended(all[at:]); err != nil {
 		return nil, err
 	}
 	r := &host.Running{Args: args, Terminal: all[at].TTY != 0}
@@ -48,14 +48,14 @@ func runningHost(w *World, h *host.Host) (*host.Running, error) {
 	return r, nil
 }
 
-// attends returns why no person attends a host, the first of some processes: a command
+// checkHostAttended returns why no person attends a host, the first of some processes: a command
 // that shield or another host runs for an agent has started it, or a program types at its
 // terminal.
-func (s *seat) attends(all []ancestry.Process) error {
+func (s *terminalCheck) checkHostAttended(all []ancestry.Process) error {
 	if env, err := s.environ(all[0].PID); err == nil && (host.Marked(env) != nil || slices.Contains(env, launch.Judged)) {
 		return errors.New("the host was started by a command of an agent; start it from your own shell")
 	}
-	return s.terminals(all, 0)
+	return s.checkTerminals(all, 0)
 }
 
 // Bounds of the search for a host's package.

@@ -20,7 +20,7 @@ type hostQuestion struct {
 	w       *World
 	host    *host.Host
 	key     string // of the actions
-	version string // of the host, once [hostQuestion.may] was called
+	version string // of the host, once [hostQuestion.checkVersionAsks] was called
 	dir     string // the state folder
 }
 
@@ -28,8 +28,8 @@ func newHostQuestion(w *World, h *host.Host, event host.Event) *hostQuestion {
 	return &hostQuestion{w: w, host: h, key: questionKey(event)}
 }
 
-// may returns an error if a version of the host was found to ask no one.
-func (q *hostQuestion) may(c *cli.Context, version string) error {
+// checkVersionAsks returns an error if a version of the host was found to ask no one.
+func (q *hostQuestion) checkVersionAsks(c *cli.Context, version string) error {
 	set, err := settings(c, q.w)
 	if err != nil {
 		return err
@@ -46,14 +46,14 @@ func asksNobody(stateDir string, h *host.Host, version string) error {
 	return nil
 }
 
-// note keeps that the host is told to ask.
-func (q *hostQuestion) note() error {
+// recordAsked keeps that the host is told to ask.
+func (q *hostQuestion) recordAsked() error {
 	return approve.NoteHostQuestion(q.dir, q.key, approve.HostQuestion{Host: q.host.Name, Version: q.version, At: q.w.Now()})
 }
 
-// ran is told that the actions of an event ran. If the host was told to ask its user, and
+// recordRanCall is told that the actions of an event ran. If the host was told to ask its user, and
 // no user can have answered, the host is not told to ask again.
-func ran(w *World, set *config.Loaded, p *shield.Pipeline, h *host.Host, event host.Event) {
+func recordRanCall(w *World, set *config.Loaded, p *shield.Pipeline, h *host.Host, event host.Event) {
 	dir := stateDir(&set.Settings, w)
 	q, unasked := approve.HostRanUnasked(dir, questionKey(event), w.Now())
 	if !unasked || q.Host != h.Name {

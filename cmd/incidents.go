@@ -87,8 +87,8 @@ func readIncidents() (all []incident, err error) {
 	return all, nil
 }
 
-// twin returns the honest work of an incident as one that may be replayed.
-func (i incident) twin() (incident, error) {
+// honestVariant returns the honest work of an incident as one that may be replayed.
+func (i incident) honestVariant() (incident, error) {
 	text, err := json.Marshal(struct {
 		Files  map[string]string
 		Steps  []incidentStep
@@ -127,8 +127,8 @@ func inJSON(text string) []byte {
 	return b[1 : len(b)-1]
 }
 
-// A replayed is what happened to an incident, or of its twin.
-type replayed struct {
+// A replayResult is what happened to an incident, or of its twin.
+type replayResult struct {
 	Stopped bool   `json:"stopped"`
 	By      string `json:"by,omitempty"` // the reason
 	err     error
@@ -136,13 +136,13 @@ type replayed struct {
 
 // An incidentResult is a line of the report.
 type incidentResult struct {
-	ID       string   `json:"id"`
-	Date     string   `json:"date"`
-	Title    string   `json:"title"`
-	Source   string   `json:"source"`
-	Incident replayed `json:"incident"`
-	Twin     replayed `json:"twin"`
-	Fact     string   `json:"fact"`
+	ID       string       `json:"id"`
+	Date     string       `json:"date"`
+	Title    string       `json:"title"`
+	Source   string       `json:"source"`
+	Incident replayResult `json:"incident"`
+	Twin     replayResult `json:"twin"`
+	Fact     string       `json:"fact"`
 }
 
 // demoIncidents replays the incidents and reports on them.
@@ -157,7 +157,7 @@ func demoIncidents(c *cli.Context, w *World) error {
 	if only := c.String("only"); only != "" {
 		all = slices.DeleteFunc(all, func(i incident) bool { return i.ID != only })
 		if len(all) == 0 {
-			return fmt.Errorf("demo incidents: unknown incident %q; run 'shield demo incidents' for the list", cut(only))
+			return fmt.Errorf("demo incidents: unknown incident %q; run 'shield demo incidents' for the list", shortenText(only))
 		}
 	}
 	dir := c.String("dir")
@@ -187,13 +187,13 @@ func replayAll(ctx context.Context, w *World, place string, all []incident) []in
 		running.Go(func() {
 			free <- struct{}{}
 			defer func() { <-free }()
-			of := func(what string, i incident) replayed {
+			of := func(what string, i incident) replayResult {
 				out, err := replayIncident(ctx, w, filepath.Join(place, i.ID+"-"+what), filepath.Join(place, "cache"), i)
 				out.err = err
 				return out
 			}
 			results[n].Incident = of("incident", i)
-			twin, err := i.twin()
+			twin, err := i.honestVariant()
 			if err != nil {
 				results[n].Twin.err = err
 				return
@@ -251,7 +251,7 @@ func reportIncidents(c *cli.Context, w *World, results []incidentResult) error {
 }
 
 // replayIncident replays one in a home folder of its own.
-func replayIncident(ctx context.Context, w *World, home, cache string, i incident) (replayed, error) {
+func replayIncident(ctx context.Context, w *World, home, cache string, i incident) (replayResult, error) {
 	work := filepath.Join(home, "app")
 	files := map[string]string{"~/.config/shield/shield.yaml": "approval: {channels: []}\n"} // no one is to be asked
 	for name, content := range i.Files {
@@ -261,7 +261,7 @@ func replayIncident(ctx context.Context, w *World, home, cache string, i inciden
 		files["~/server.sh"] = incidentServer
 	}
 	if err := os.MkdirAll(work, 0o700); err != nil {
-		return replayed{}, err
+		return replayResult{}, err
 	}
 	for name, content := range files {
 		at := filepath.Join(work, filepath.FromSlash(name))
@@ -269,24 +269,24 @@ func replayIncident(ctx context.Context, w *World, home, cache string, i inciden
 			at = filepath.Join(home, filepath.FromSlash(below))
 		}
 		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
-			return replayed{}, err
+			return replayResult{}, err
 		}
 		if err := os.WriteFile(at, []byte(content), 0o600); err != nil {
-			return replayed{}, err
+			return replayResult{}, err
 		}
 	}
 	there := *w
 	there.Home, there.Dir = home, work
 	there.Getenv = func(name string) string { return map[string]string{"HOME": home, "XDG_CACHE_HOME": cache}[name] }
-	r := &replaying{ctx: ctx, home: home, work: work, env: []string{"HOME=" + home, "PATH=" + w.Getenv("PATH"), "XDG_CACHE_HOME=" + cache}, world: &there}
+	r := &incidentReplay{ctx: ctx, home: home, work: work, env: []string{"HOME=" + home, "PATH=" + w.Getenv("PATH"), "XDG_CACHE_HOME=" + cache}, world: &there}
 	if i.Server != nil {
 		return r.serve(i)
 	}
 	return r.call(i.Steps)
 }
 
-// A replaying is one home folder in which tools are called.
-type replaying struct {
+// An incidentReplay is one home folder in which tools are called.
+type incidentReplay struct {
 	ctx        context.Context
 	home, work string
 	env        []string
@@ -294,7 +294,7 @@ type replaying struct {
 }
 
 // run runs a program of ours in the workspace and returns what it writes.
-func (r *replaying) run(in []byte, name string, args ...string) (out []byte, status int, err error) {
+func (r *incidentReplay) run(in []byte, name string, args ...string) (out []byte, status int, err error) {
 	cmd := exec.CommandContext(r.ctx, name, args...)
 	cmd.Dir, cmd.Env, cmd.Stdin = r.work, r.env, bytes.NewReader(in)
 	out, err = cmd.Output()
@@ -305,40 +305,40 @@ func (r *replaying) run(in []byte, name string, args ...string) (out []byte, sta
 }
 
 // call proposes calls of tools as a host does: by the line that is installed for it.
-func (r *replaying) call(steps []incidentStep) (replayed, error) {
+func (r *incidentReplay) call(steps []incidentStep) (replayResult, error) {
 	h, err := host.Named(incidentHost)
 	if err != nil {
-		return replayed{}, err
+		return replayResult{}, err
 	}
 	lines, err := hookLines(r.ctx, r.world, h, 20*time.Second)
 	if err == nil {
 		err = recordProgram(r.world)
 	}
 	if err != nil {
-		return replayed{}, err
+		return replayResult{}, err
 	}
 	for n, step := range steps {
 		event := map[string]any{
 			"session_id": "incident", "transcript_path": "", "cwd": r.work, "permission_mode": "default",
-			"hook_event_name": "PreToolUse", "tool_name": step.Tool, "tool_use_id": fmt.Sprintf("t%d", n), "tool_input": r.placed(step.Input),
+			"hook_event_name": "PreToolUse", "tool_name": step.Tool, "tool_use_id": fmt.Sprintf("t%d", n), "tool_input": r.absoluteInput(step.Input),
 		}
 		answer, status, err := r.event(lines.Before, event)
 		if err != nil {
-			return replayed{}, err
+			return replayResult{}, err
 		}
 		if why, stopped := answer.stopped(status); stopped {
-			return replayed{Stopped: true, By: why}, nil
+			return replayResult{Stopped: true, By: why}, nil
 		}
 		event["hook_event_name"], event["tool_response"] = "PostToolUse", step.Result
 		if _, _, err := r.event(lines.After, event); err != nil {
-			return replayed{}, err
+			return replayResult{}, err
 		}
 	}
-	return replayed{}, nil
+	return replayResult{}, nil
 }
 
-// placed returns the input of a tool with paths below ~/ as hosts give them.
-func (r *replaying) placed(input map[string]any) map[string]any {
+// absoluteInput returns the input of a tool with paths below ~/ as hosts give them.
+func (r *incidentReplay) absoluteInput(input map[string]any) map[string]any {
 	out := map[string]any{}
 	for key, value := range input {
 		if text, ok := value.(string); ok && key == "file_path" {
@@ -367,7 +367,7 @@ func (a *hostAnswer) stopped(status int) (why string, stopped bool) {
 }
 
 // event runs an installed line over an event.
-func (r *replaying) event(line string, event map[string]any) (answer hostAnswer, status int, err error) {
+func (r *incidentReplay) event(line string, event map[string]any) (answer hostAnswer, status int, err error) {
 	in, err := json.Marshal(event)
 	if err != nil {
 		return answer, 0, err
@@ -377,7 +377,7 @@ func (r *replaying) event(line string, event map[string]any) (answer hostAnswer,
 		return answer, status, fmt.Errorf("run the hook command: %w", err)
 	}
 	if err := json.Unmarshal(out, &answer); err != nil {
-		return answer, status, fmt.Errorf("the hook command answered %q: %w", cut(string(out)), err)
+		return answer, status, fmt.Errorf("the hook command answered %q: %w", shortenText(string(out)), err)
 	}
 	return answer, status, nil
 }
@@ -399,15 +399,15 @@ done
 
 // serve starts a server behind the gateway, once for each list of its tools, and calls a
 // tool at the last start.
-func (r *replaying) serve(i incident) (replayed, error) {
+func (r *incidentReplay) serve(i incident) (replayResult, error) {
 	var out []byte
 	for n, tools := range i.Server {
 		list, err := json.Marshal(tools)
 		if err != nil {
-			return replayed{}, err
+			return replayResult{}, err
 		}
 		if err := os.WriteFile(filepath.Join(r.home, "tools.json"), list, 0o600); err != nil {
-			return replayed{}, err
+			return replayResult{}, err
 		}
 		var in bytes.Buffer
 		messages := []any{
@@ -422,11 +422,11 @@ func (r *replaying) serve(i incident) (replayed, error) {
 		}
 		for _, m := range messages {
 			if err := json.NewEncoder(&in).Encode(m); err != nil {
-				return replayed{}, err
+				return replayResult{}, err
 			}
 		}
 		if out, _, err = r.run(in.Bytes(), r.world.Executable, "mcp", "--name", "town", "--", "/bin/sh", filepath.Join(r.home, "server.sh")); err != nil {
-			return replayed{}, err
+			return replayResult{}, err
 		}
 	}
 	for line := range bytes.Lines(out) {
@@ -441,11 +441,11 @@ func (r *replaying) serve(i incident) (replayed, error) {
 		why := answer.Error.Message
 		for _, part := range answer.Result.Content {
 			if part.Text == "the gateway called the server" {
-				return replayed{}, nil
+				return replayResult{}, nil
 			}
 			why += part.Text
 		}
-		return replayed{Stopped: true, By: why}, nil
+		return replayResult{Stopped: true, By: why}, nil
 	}
-	return replayed{}, errors.New("the gateway did not answer the tool call")
+	return replayResult{}, errors.New("the gateway did not answer the tool call")
 }

@@ -68,10 +68,10 @@ func fixedShield(w *World, home bool) (string, error) {
 	for _, variable := range []struct{ name, value string }{
 		{"SHIELD_CONFIG", file},
 		{"HOME", w.Home},
-		{"XDG_CONFIG_HOME", above(config.UserFile(w.Home, w.Getenv), 2)},
-		{"XDG_STATE_HOME", above(config.StateDir(w.Home, w.Getenv), 1)},
-		{"XDG_DATA_HOME", above(config.DataDir(w.Home, w.Getenv), 1)},
-		{"XDG_CACHE_HOME", above(config.CacheDir(w.Home, w.Getenv), 1)},
+		{"XDG_CONFIG_HOME", parentFolder(config.UserFile(w.Home, w.Getenv), 2)},
+		{"XDG_STATE_HOME", parentFolder(config.StateDir(w.Home, w.Getenv), 1)},
+		{"XDG_DATA_HOME", parentFolder(config.DataDir(w.Home, w.Getenv), 1)},
+		{"XDG_CACHE_HOME", parentFolder(config.CacheDir(w.Home, w.Getenv), 1)},
 		{"", w.Executable},
 	} {
 		folder := variable.name == "HOME" || strings.HasPrefix(variable.name, "XDG_")
@@ -80,7 +80,7 @@ func fixedShield(w *World, home bool) (string, error) {
 		}
 		word, err := syntax.Quote(variable.value, syntax.LangPOSIX)
 		if err != nil {
-			return "", fmt.Errorf("%q: %w", cut(variable.value), err)
+			return "", fmt.Errorf("%q: %w", shortenText(variable.value), err)
 		}
 		if variable.value == "" {
 			word = ""
@@ -93,8 +93,8 @@ func fixedShield(w *World, home bool) (string, error) {
 	return b.String(), nil
 }
 
-// above returns the folder so many levels above a path; "" for "".
-func above(path string, levels int) string {
+// parentFolder returns the folder so many levels above a path; "" for "".
+func parentFolder(path string, levels int) string {
 	for ; levels > 0 && path != ""; levels-- {
 		path = filepath.Dir(path)
 	}

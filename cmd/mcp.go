@@ -47,7 +47,7 @@ func mcpCommand(w *World) *cli.Command {
 		Subcommands: append(mcpInstallCommands(w), mcpServeCommand(w), mcpToolsCommand(w)),
 		Action: func(c *cli.Context) error {
 			var own *statusError // the server's
-			err := relay(c, w)
+			err := relayMCP(c, w)
 			if err == nil || errors.As(err, &own) {
 				return err
 			}
@@ -56,8 +56,8 @@ func mcpCommand(w *World) *cli.Command {
 	}
 }
 
-// relay starts a server and passes messages until both have ended.
-func relay(c *cli.Context, w *World) error {
+// relayMCP starts a server and passes messages until both have ended.
+func relayMCP(c *cli.Context, w *World) error {
 	argv := c.Args().Slice()
 	if len(argv) == 0 {
 		return errors.New("mcp: SERVER is missing; write: shield mcp -- SERVER ARG…")
@@ -72,7 +72,7 @@ func relay(c *cli.Context, w *World) error {
 		return fmt.Errorf("mcp: %w", err)
 	}
 	own := *w
-	w, own.Err = &own, &inTurns{w: w.Err} // the server's errors and shield's own
+	w, own.Err = &own, &lockedWriter{w: w.Err} // the server's errors and shield's own
 	set, p, err := serverPipeline(c, w)
 	if err != nil {
 		return err
@@ -221,13 +221,13 @@ func gatewayTools(state, server string, argv []string) func(*action.Action) appr
 	}
 }
 
-// inTurns is a writer that goroutines share.
-type inTurns struct {
+// lockedWriter is a writer that goroutines share.
+type lockedWriter struct {
 	mu sync.Mutex
 	w  io.Writer
 }
 
-func (t *inTurns) Write(b []byte) (int, error) {
+func (t *lockedWriter) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.w.Write(b)

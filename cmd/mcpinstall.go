@@ -44,7 +44,7 @@ func mcpInstallCommands(w *World) []*cli.Command {
 				var failed []error
 				for _, arg := range args {
 					if err := wrapClient(c, w, arg, names, install); err != nil {
-						failed = append(failed, fmt.Errorf("mcp %s: %s: %w", name, cut(arg), err))
+						failed = append(failed, fmt.Errorf("mcp %s: %s: %w", name, shortenText(arg), err))
 					}
 				}
 				return errors.Join(failed...)
@@ -67,7 +67,7 @@ func wrapClient(c *cli.Context, w *World, name string, names []string, install b
 	scope := c.String("scope")
 	base := map[string]string{"user": w.Home, "project": w.Dir}[scope]
 	if base == "" {
-		return fmt.Errorf("--scope %q is neither user nor project, or its folder is unknown; set HOME", cut(scope))
+		return fmt.Errorf("--scope %q is neither user nor project, or its folder is unknown; set HOME", shortenText(scope))
 	}
 	for _, f := range client.Files {
 		if f.Scope != scope || f.System != "" && f.System != w.OS {
@@ -85,7 +85,7 @@ func wrapClient(c *cli.Context, w *World, name string, names []string, install b
 		}
 		if !c.Bool("dry-run") {
 			write := edit
-			edit = func() error { return s.alone(c.Context, write) }
+			edit = func() error { return s.withLock(c.Context, write) }
 		}
 		return edit()
 	}
@@ -96,9 +96,9 @@ func wrapClient(c *cli.Context, w *World, name string, names []string, install b
 // someone has put them behind shield by hand.
 type left struct{ remote, own []string }
 
-// change returns what puts a server behind the shield of a path, or takes back what
+// rewriteServer returns what puts a server behind the shield of a path, or takes back what
 // that did.
-func (l *left) change(shield string, install bool) func(host.ServerCommand) (host.ServerCommand, bool) {
+func (l *left) rewriteServer(shield string, install bool) func(host.ServerCommand) (host.ServerCommand, bool) {
 	return func(c host.ServerCommand) (host.ServerCommand, bool) {
 		if c.Command == "" {
 			l.remote = append(l.remote, c.Name)
@@ -130,7 +130,7 @@ func wrapFile(s *hookSettings, file settingsFile, client gateway.Client, isTOML,
 	var left left
 	put := func(doc []byte, install bool) ([]byte, []string, error) {
 		left.remote, left.own = nil, nil
-		out, changed, err := host.EditServers(doc, isTOML, client.Servers, left.change(s.world.Executable, install))
+		out, changed, err := host.EditServers(doc, isTOML, client.Servers, left.rewriteServer(s.world.Executable, install))
 		if err != nil {
 			err = fmt.Errorf("%s: %w", file.path, err)
 		}

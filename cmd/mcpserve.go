@@ -29,7 +29,7 @@ func mcpServeCommand(w *World) *cli.Command {
 		Flags: placeFlags(),
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
-				return fmt.Errorf("mcp serve: unexpected operand %q; leave it out", cut(c.Args().First()))
+				return fmt.Errorf("mcp serve: unexpected operand %q; leave it out", shortenText(c.Args().First()))
 			}
 			if err := serveMCP(c, w); err != nil {
 				return &statusError{statusBlock, fmt.Errorf("mcp serve: %w", err)}
@@ -50,12 +50,12 @@ const (
 // serveMCP serves until it is interrupted.
 func serveMCP(c *cli.Context, w *World) error {
 	own := *w
-	w, own.Err = &own, &inTurns{w: w.Err} // the servers' errors and shield's own
+	w, own.Err = &own, &lockedWriter{w: w.Err} // the servers' errors and shield's own
 	set, err := settings(c, w)
 	if err != nil {
 		return err
 	}
-	observe, end, err := tell(c.Context, set.Telemetry.OTLP, w)
+	observe, end, err := startTelemetry(c.Context, set.Telemetry.OTLP, w)
 	if err != nil {
 		return err
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// starters are programs that are between a client and the gateway without being
+// launcherPrograms are programs that are between a client and the gateway without being
 // the client: the shells by which some clients start their servers.
-var starters = []string{"sh", "bash", "dash", "ash", "zsh", "fish", "ksh", "env", "cmd.exe"}
+var launcherPrograms = []string{"sh", "bash", "dash", "ash", "zsh", "fish", "ksh", "env", "cmd.exe"}
 
 // maxStarters is how many of them may stand one behind the other.
 const maxStarters = 8
@@ -25,7 +25,7 @@ func clientSession(parent int, above []ancestry.Process) string {
 		if i == maxStarters {
 			break
 		}
-		if !slices.Contains(starters, p.Name) || p.Parent <= 1 {
+		if !slices.Contains(launcherPrograms, p.Name) || p.Parent <= 1 {
 			return fmt.Sprintf("mcp-%d-%d", p.PID, p.Start)
 		}
 		parent = p.Parent
@@ -38,7 +38,7 @@ func clientSession(parent int, above []ancestry.Process) string {
 // shield itself are between a host and its hook.
 func hostProcesses(w *World, above []ancestry.Process) (out []string) {
 	for _, p := range above {
-		between := slices.Contains(starters, p.Name) || p.Name == "timeout" || p.PID == w.pid || w.Executable != "" && p.Exe == w.Executable
+		between := slices.Contains(launcherPrograms, p.Name) || p.Name == "timeout" || p.PID == w.pid || w.Executable != "" && p.Exe == w.Executable
 		if len(out) > 0 || !between {
 			out = append(out, fmt.Sprintf("%d-%d", p.PID, p.Start))
 		}

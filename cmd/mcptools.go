@@ -81,7 +81,7 @@ func pinnedServers(c *cli.Context, w *World, name string) (state string, all []g
 		}
 	}
 	if len(found) == 0 {
-		return "", nil, fmt.Errorf("no MCP server %q is known%s; run 'shield mcp tools list'", cut(name), suggest.Question(name, names))
+		return "", nil, fmt.Errorf("no MCP server %q is known%s; run 'shield mcp tools list'", shortenText(name), suggest.Question(name, names))
 	}
 	return state, found, nil
 }
@@ -104,7 +104,7 @@ func onePinned(c *cli.Context, w *World, name string) (state string, f gateway.P
 
 func listTools(c *cli.Context, w *World) error {
 	if c.NArg() > 1 {
-		return fmt.Errorf("%s: unexpected operand %q", c.Command.HelpName, cut(c.Args().Get(1)))
+		return fmt.Errorf("%s: unexpected operand %q", c.Command.HelpName, shortenText(c.Args().Get(1)))
 	}
 	_, all, err := pinnedServers(c, w, c.Args().First())
 	if err != nil {
@@ -153,7 +153,7 @@ func diffTools(c *cli.Context, w *World) error {
 	for _, name := range slices.Sorted(maps.Keys(f.Waiting)) {
 		t := f.Waiting[name]
 		fmt.Fprintf(&b, "%s: %s\n", name, term.Escape(t.Why))
-		b.WriteString(changes("accepted", indented(f.Tools[name].Definition), "listed", indented(t.Definition)))
+		b.WriteString(unifiedDiff("accepted", indented(f.Tools[name].Definition), "listed", indented(t.Definition)))
 		fmt.Fprintf(&b, "accept it with: shield mcp tools accept %.8s '%s@%.12s'\n\n", f.ID, name, t.Hash)
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Tools)) {
@@ -195,7 +195,7 @@ func acceptTools(c *cli.Context, w *World) error {
 	if kind != "" {
 		canonical := action.CanonicalType(kind)
 		if canonical == "" {
-			return fmt.Errorf("mcp tools accept: --as: %q is not an action type%s", cut(kind), suggest.Question(kind, action.Types()))
+			return fmt.Errorf("mcp tools accept: --as: %q is not an action type%s", shortenText(kind), suggest.Question(kind, action.Types()))
 		}
 		kind = canonical
 	}

@@ -51,15 +51,15 @@ func modelCommand(w *World) *cli.Command {
 					if err != nil {
 						return err
 					}
-					return models(w).Remove(args[0])
+					return modelStore(w).Remove(args[0])
 				},
 			},
 		},
 	}
 }
 
-// models returns the user's models.
-func models(w *World) *modelstore.Store {
+// modelStore returns the user's models.
+func modelStore(w *World) *modelstore.Store {
 	return modelstore.Open(modelsDir(w), &modelstore.Embedded{
 		FS: defaultmodel.Default(), Digest: defaultmodel.Digest, Size: defaultmodel.Size(), Intact: defaultmodel.Intact,
 	}, w.Now)
@@ -77,7 +77,7 @@ func listModels(c *cli.Context, w *World) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
-	list, err := models(w).List(c.Context)
+	list, err := modelStore(w).List(c.Context)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func tableModels(out io.Writer, list []modelstore.Info) error {
 	t := listTable(out, "NAME", "SOURCE", "SIZE", "LICENCE", "THRESHOLD", "DIGEST")
 	for _, m := range list {
 		if m.Error != "" {
-			fmt.Fprintf(t, "%s\t%s\tunusable: %s\n", m.Name, m.Source, term.Escape(cut(m.Error)))
+			fmt.Fprintf(t, "%s\t%s\tunusable: %s\n", m.Name, m.Source, term.Escape(shortenText(m.Error)))
 			continue
 		}
 		threshold, licence := "-", "-"
@@ -109,7 +109,7 @@ func tableModels(out io.Writer, list []modelstore.Info) error {
 			threshold = strconv.FormatFloat(*m.Threshold, 'g', -1, 64)
 		}
 		if m.Licence != "" {
-			licence = term.Escape(cut(m.Licence))
+			licence = term.Escape(shortenText(m.Licence))
 		}
 		fmt.Fprintf(t, "%s\t%s\t%.1f MB\t%s\t%s\t%.12s\n", m.Name, m.Source, float64(m.Size)/1e6, licence, threshold, strings.TrimPrefix(m.Digest, "sha256:"))
 	}
@@ -121,9 +121,9 @@ func pullModel(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	m, err := models(w).Install(c.Context, args[0], modelstore.InstallOptions{
+	m, err := modelStore(w).Install(c.Context, args[0], modelstore.InstallOptions{
 		Name: c.String("name"), SHA256: c.String("sha256"), Force: c.Bool("force"),
-		Check: func(dir string) error { return usable(c.Context, w, dir) },
+		Check: func(dir string) error { return tryModel(c.Context, w, dir) },
 	})
 	if err != nil {
 		return fmt.Errorf("model pull: %w", err)
@@ -132,8 +132,8 @@ func pullModel(c *cli.Context, w *World) error {
 	return err
 }
 
-// usable tries a model out, where this build can.
-func usable(ctx context.Context, w *World, dir string) error {
+// tryModel tries a model out, where this build can.
+func tryModel(ctx context.Context, w *World, dir string) error {
 	s := shield.Defaults()
 	s.Classifier.Enabled, s.Classifier.Model = true, dir
 	m, err := shield.OpenModel(shield.Config{CacheDir: config.CacheDir(w.Home, w.Getenv), Settings: &s})
@@ -149,7 +149,7 @@ func usable(ctx context.Context, w *World, dir string) error {
 
 // verifyModels compares one model, or all, with what was installed.
 func verifyModels(c *cli.Context, w *World) error {
-	store := models(w)
+	store := modelStore(w)
 	names := c.Args().Slice()
 	if len(names) == 0 {
 		list, err := store.List(c.Context)
@@ -182,7 +182,7 @@ func verifyModel(ctx context.Context, out io.Writer, store *modelstore.Store, na
 		return false, err
 	}
 	for _, p := range problems {
-		fmt.Fprintf(out, "%s\t%s\n", name, term.Escape(cut(p)))
+		fmt.Fprintf(out, "%s\t%s\n", name, term.Escape(shortenText(p)))
 	}
 	if len(problems) > 0 {
 		return false, nil

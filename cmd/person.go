@@ -27,8 +27,8 @@ const (
 func requirePerson(w *World, command string, sure int) error {
 	check := w.person
 	if check == nil {
-		s := seat{of: ancestry.Of, running: ancestry.Running, environ: ancestry.Environ, own: w.Executable}
-		check = func(sure int) error { return s.attended(os.Getpid(), w.Environ(), sure) }
+		s := terminalCheck{of: ancestry.Of, running: ancestry.Running, environ: ancestry.Environ, own: w.Executable}
+		check = func(sure int) error { return s.checkAttended(os.Getpid(), w.Environ(), sure) }
 	}
 	if err := check(sure); err != nil {
 		return fmt.Errorf("%s: only the user can do this: %w", command, err)
@@ -36,8 +36,8 @@ func requirePerson(w *World, command string, sure int) error {
 	return nil
 }
 
-// A seat finds out whether a person sits at the terminal of a process.
-type seat struct {
+// A terminalCheck finds out whether a person sits at the terminal of a process.
+type terminalCheck struct {
 	of      func(pid int) ([]ancestry.Process, error)
 	running func() ([]ancestry.Process, error)
 	environ func(pid int) ([]string, error)
@@ -46,8 +46,8 @@ type seat struct {
 
 var errNoTerminal = errors.New("there is no terminal here; run the command in a terminal")
 
-// attended returns why no person can have started a process with an environment, or nil.
-func (s *seat) attended(pid int, environ []string, sure int) error {
+// checkAttended returns why no person can have started a process with an environment, or nil.
+func (s *terminalCheck) checkAttended(pid int, environ []string, sure int) error {
 	if h := host.Marked(environ); h != nil {
 		return ofHost(h, pid)
 	}
@@ -62,7 +62,7 @@ func (s *seat) attended(pid int, environ []string, sure int) error {
 		}
 		return d.Close()
 	}
-	if err := s.unguarded(all); err != nil {
+	if err := s.checkNoAgent(all); err != nil {
 		return err
 	}
 	switch {
@@ -73,24 +73,24 @@ func (s *seat) attended(pid int, environ []string, sure int) error {
 	case all[0].TTY == 0:
 		return errNoTerminal
 	}
-	if err := s.terminals(all, 0); err != nil {
+	if err := s.checkTerminals(all, 0); err != nil {
 		return err
 	}
 	if sure == typedByHand && !wasTyped(all) {
-		return fmt.Errorf("the command was started by %s; type it in a shell", described(&all[1]))
+		return fmt.Errorf("the command was started by %s; type it in a shell", describeProcess(&all[1]))
 	}
 	return nil
 }
 
-// unguarded returns an error if one of the processes runs an agent, or what shield judged.
-func (s *seat) unguarded(all []ancestry.Process) error {
+// checkNoAgent returns an error if one of the processes runs an agent, or what shield judged.
+func (s *terminalCheck) checkNoAgent(all []ancestry.Process) error {
 	for i := range all {
 		p := &all[i]
 		if h := host.OfProcess(p); h != nil {
 			return ofHost(h, p.PID)
 		}
 		if i > 0 && s.own != "" && p.Exe == s.own {
-			return fmt.Errorf("the command was started by %s, which is shield; use a terminal of your own", described(p))
+			return fmt.Errorf("the command was started by %s, which is shield; use a terminal of your own", describeProcess(p))
 		}
 		env, err := s.environ(p.PID)
 		if err != nil {
@@ -100,7 +100,7 @@ func (s *seat) unguarded(all []ancestry.Process) error {
 			return ofHost(h, p.PID)
 		}
 		if slices.Contains(env, launch.Judged) {
-			return fmt.Errorf("%s, a parent process of this command, is a command that shield judged; use a terminal of your own", described(p))
+			return fmt.Errorf("%s, a parent process of this command, is a command that shield judged; use a terminal of your own", describeProcess(p))
 		}
 	}
 	return nil
@@ -113,9 +113,9 @@ func ofHost(h *host.Host, pid int) error {
 // maxNested is how many terminals can lie within each other.
 const maxNested = 4
 
-// terminals returns an error if one of the terminals that an ancestry goes through was
+// checkTerminals returns an error if one of the terminals that an ancestry goes through was
 // made by a program that types by itself.
-func (s *seat) terminals(all []ancestry.Process, depth int) error {
+func (s *terminalCheck) checkTerminals(all []ancestry.Process, depth int) error {
 	for i := range all {
 		p := &all[i]
 		if p.TTY == 0 || i+1 < len(all) && all[i+1].TTY == p.TTY {
@@ -126,13 +126,13 @@ func (s *seat) terminals(all []ancestry.Process, depth int) error {
 		}
 		maker := &all[i+1]
 		switch {
-		case multiplexes(maker):
-			if err := s.attached(maker, depth); err != nil {
+		case isMultiplexer(maker):
+			if err := s.checkMultiplexerAttached(maker, depth); err != nil {
 				return err
 			}
 		case typesItself(maker):
-			return fmt.Errorf("%s created this terminal and can type in it; use a terminal of your own", described(maker))
-		case pseudo(p.TTY) && (maker.PID == 1 || maker.Name == "systemd"):
+			return fmt.Errorf("%s created this terminal and can type in it; use a terminal of your own", describeProcess(maker))
+		case isPseudoTerminal(p.TTY) && (maker.PID == 1 || maker.Name == "systemd"):
 			return errors.New("the process that created this terminal has ended and cannot be checked; use another terminal")
 		}
 	}
@@ -156,14 +156,14 @@ func typesItself(p *ancestry.Process) bool {
 // multiplexers make terminals that are shown in those of their clients.
 var multiplexers = []string{"tmux", "screen", "zellij", "dtach", "abduco"}
 
-func multiplexes(p *ancestry.Process) bool {
+func isMultiplexer(p *ancestry.Process) bool {
 	name, _, _ := strings.Cut(strings.ToLower(p.Name), ":") // "tmux: server"
 	return slices.Contains(multiplexers, name) || slices.Contains(multiplexers, path.Base(p.Exe))
 }
 
-// attached returns an error unless a person looks at a multiplexer's terminals: one of its
+// checkMultiplexerAttached returns an error unless a person looks at a multiplexer's terminals: one of its
 // clients runs at a terminal of a person's.
-func (s *seat) attached(server *ancestry.Process, depth int) error {
+func (s *terminalCheck) checkMultiplexerAttached(server *ancestry.Process, depth int) error {
 	if depth == maxNested {
 		return fmt.Errorf("more than %d terminals are nested; use a terminal of your own", maxNested)
 	}
@@ -173,19 +173,19 @@ func (s *seat) attached(server *ancestry.Process, depth int) error {
 	}
 	for i := range all {
 		p := &all[i]
-		if p.PID == server.PID || p.TTY == 0 || p.Exe != server.Exe || p.Exe == "" || s.socket(p) != s.socket(server) {
+		if p.PID == server.PID || p.TTY == 0 || p.Exe != server.Exe || p.Exe == "" || s.tmuxSocket(p) != s.tmuxSocket(server) {
 			continue
 		}
 		above, err := s.of(p.PID)
-		if err == nil && s.unguarded(above) == nil && s.terminals(above, depth+1) == nil {
+		if err == nil && s.checkNoAgent(above) == nil && s.checkTerminals(above, depth+1) == nil {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s created this terminal, and no user is attached to it; attach to it first", described(server))
+	return fmt.Errorf("%s created this terminal, and no user is attached to it; attach to it first", describeProcess(server))
 }
 
-// socket returns what says which server of tmux a process belongs to.
-func (s *seat) socket(p *ancestry.Process) string {
+// tmuxSocket returns what says which server of tmux a process belongs to.
+func (s *terminalCheck) tmuxSocket(p *ancestry.Process) string {
 	var words []string
 	if env, err := s.environ(p.PID); err == nil {
 		for _, entry := range env {
@@ -206,8 +206,8 @@ func (s *seat) socket(p *ancestry.Process) string {
 	return strings.Join(words, "\n")
 }
 
-// pseudo reports whether a terminal is one that a program made (Linux: pts).
-func pseudo(tty int) bool {
+// isPseudoTerminal reports whether a terminal is one that a program made (Linux: pts).
+func isPseudoTerminal(tty int) bool {
 	const first, last = 136, 143
 	major := tty >> 8 & 0xfff
 	return major >= first && major <= last
@@ -230,14 +230,14 @@ func wasTyped(all []ancestry.Process) bool {
 		case slices.Contains(wrappers, p.Name):
 			continue
 		}
-		return slices.Contains(shells, p.Name) && interactive(p.Args)
+		return slices.Contains(shells, p.Name) && isInteractiveShell(p.Args)
 	}
 	return true
 }
 
-// interactive reports whether a shell with some arguments reads what is typed: it was
+// isInteractiveShell reports whether a shell with some arguments reads what is typed: it was
 // given neither text nor a script, or -i with its other options.
-func interactive(args []string) bool {
+func isInteractiveShell(args []string) bool {
 	operand := false
 	for _, arg := range args[min(1, len(args)):] {
 		switch {
@@ -253,11 +253,11 @@ func interactive(args []string) bool {
 	return !operand
 }
 
-// described names a process.
-func described(p *ancestry.Process) string {
+// describeProcess names a process.
+func describeProcess(p *ancestry.Process) string {
 	name := path.Base(p.Exe)
 	if p.Exe == "" {
 		name = p.Name
 	}
-	return fmt.Sprintf("%s (process %d)", term.Escape(cut(name)), p.PID)
+	return fmt.Sprintf("%s (process %d)", term.Escape(shortenText(name)), p.PID)
 }

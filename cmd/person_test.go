@@ -19,8 +19,8 @@ type fakeSystem struct {
 	err       error // of reading ancestors
 }
 
-func (f *fakeSystem) seat() *seat {
-	return &seat{
+func (f *fakeSystem) seat() *terminalCheck {
+	return &terminalCheck{
 		of: func(pid int) (out []ancestry.Process, err error) {
 			for pid > 0 {
 				p := f.processes[pid]
@@ -116,7 +116,7 @@ func TestAttended(t *testing.T) {
 		"a host below unknown ancestors": {&fakeSystem{processes: person10(processes{3: process(2, 0, "claude")}).processes, err: errors.New("hidden")}, nil, notByAgent, "Claude Code"},
 	} {
 		for _, sure := range []int{notByAgent, atTerminal, typedByHand} {
-			err := c.f.seat().attended(10, c.environ, sure)
+			err := c.f.seat().checkAttended(10, c.environ, sure)
 			if (err != nil) != (sure >= c.by) || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: demand %d: %v; want an error from demand %d on: %q", name, sure, err, c.by, c.want)
 			}

@@ -40,7 +40,7 @@ func pipelineOf(c *cli.Context, w *World, change func(*shield.Config)) (*config.
 // should know of it.
 func (w *World) newPipeline(cfg shield.Config) (*shield.Pipeline, error) {
 	if w.served != nil {
-		return w.served.lend(cfg)
+		return w.served.lendPipeline(cfg)
 	}
 	p, err := shield.NewPipeline(cfg)
 	if err == nil && p.Note() != "" {

@@ -71,7 +71,7 @@ func checkPolicy(c *cli.Context, w *World) error {
 	var count [policy.Error + 1]int
 	for _, f := range policy.Check(c.Context, args[0], data, an, shield.PolicyOptions(cfg, &an.Place)) {
 		count[f.Severity]++
-		fmt.Fprintf(w.Out, "%s: %v: %s\n", placed(args[0], f), f.Severity, f.Msg)
+		fmt.Fprintf(w.Out, "%s: %v: %s\n", positionedFinding(args[0], f), f.Severity, f.Msg)
 	}
 	switch {
 	case count[policy.Error] > 0:
@@ -85,8 +85,8 @@ func checkPolicy(c *cli.Context, w *World) error {
 	return &statusError{statusBroken, nil}
 }
 
-// placed returns where a finding is, as compilers write it.
-func placed(name string, f policy.Finding) string {
+// positionedFinding returns where a finding is, as compilers write it.
+func positionedFinding(name string, f policy.Finding) string {
 	if f.Line == 0 {
 		return name
 	}
@@ -101,7 +101,7 @@ func testPolicy(c *cli.Context, w *World) error {
 	}
 	format := c.String("format")
 	if !slices.Contains(report.CaseFormats(), format) {
-		return fmt.Errorf("policy test: --format %q is not one of %s", cut(format), strings.Join(report.CaseFormats(), ", "))
+		return fmt.Errorf("policy test: --format %q is not one of %s", shortenText(format), strings.Join(report.CaseFormats(), ", "))
 	}
 	cfg, err := judgingConfig(c, w)
 	if err != nil {

@@ -168,7 +168,7 @@ func buildBundle(c *cli.Context, w *World) error {
 	}
 	day, err := time.Parse(time.DateOnly, c.String("expires"))
 	if err != nil {
-		return fmt.Errorf("policy bundle build: --expires %q is not a date such as 2027-01-31", cut(c.String("expires")))
+		return fmt.Errorf("policy bundle build: --expires %q is not a date such as 2027-01-31", shortenText(c.String("expires")))
 	}
 	m := bundle.Manifest{Name: c.String("name"), Version: c.Int64("number"), Expires: day.AddDate(0, 0, 1)}
 	if !w.Now().Before(m.Expires) {
@@ -195,7 +195,7 @@ func buildBundle(c *cli.Context, w *World) error {
 	for _, f := range policy.Check(c.Context, name, files[bundle.PolicyFile], an, shield.PolicyOptions(cfg, &an.Place)) {
 		usable = usable && f.Severity < policy.Error
 		if f.Severity > policy.Note {
-			fmt.Fprintf(w.Err, "shield: %s: %v: %s\n", placed(name, f), f.Severity, f.Msg)
+			fmt.Fprintf(w.Err, "shield: %s: %v: %s\n", positionedFinding(name, f), f.Severity, f.Msg)
 		}
 	}
 	if !usable {
@@ -324,7 +324,7 @@ func writeBundle(w *World, b *bundle.Bundle) error {
 	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "bundle\t%s\nsigned by\t%s\nexpires\t%s\n", b, b.Key, b.Expires.UTC().Format(time.RFC3339))
 	for _, name := range slices.Sorted(maps.Keys(b.Files)) {
-		fmt.Fprintf(t, "%s\t%s\n", name, term.Escape(cut(b.Files[name])))
+		fmt.Fprintf(t, "%s\t%s\n", name, term.Escape(shortenText(b.Files[name])))
 	}
 	return t.Flush()
 }

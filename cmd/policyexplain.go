@@ -17,7 +17,7 @@ import (
 // explainPolicy shows what each layer of the policy says about one action, and which one
 // decides.
 func explainPolicy(c *cli.Context, w *World) error {
-	args, err := operands(c, optional(c, "COMMAND")...)
+	args, err := operands(c, optionalOperand(c, "COMMAND")...)
 	if err != nil {
 		return err
 	}

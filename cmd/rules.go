@@ -80,7 +80,7 @@ func ruleNamed(name string) (classify.Rule, error) {
 		}
 		known = append(known, r.ID, r.Name)
 	}
-	return classify.Rule{}, fmt.Errorf("unknown rule %q%s; 'shield rules list' lists them", cut(name), suggest.Question(name, known))
+	return classify.Rule{}, fmt.Errorf("unknown rule %q%s; 'shield rules list' lists them", shortenText(name), suggest.Question(name, known))
 }
 
 // ruleCategories returns the categories in the order of the rules.
@@ -107,7 +107,7 @@ func rulesOf(category string) ([]classify.Rule, error) {
 	}
 	if len(out) == 0 {
 		known := ruleCategories()
-		return nil, fmt.Errorf("rules list: unknown category %q%s; known are %s", cut(category), suggest.Question(category, known), strings.Join(known, ", "))
+		return nil, fmt.Errorf("rules list: unknown category %q%s; known are %s", shortenText(category), suggest.Question(category, known), strings.Join(known, ", "))
 	}
 	return out, nil
 }
@@ -190,7 +190,7 @@ func policyRule(c *cli.Context, w *World, name string) [][2]string {
 
 // testRules judges examples and fails if one comes out differently.
 func testRules(c *cli.Context, w *World) error {
-	args, err := operands(c, optional(c, "ID|NAME")...)
+	args, err := operands(c, optionalOperand(c, "ID|NAME")...)
 	if err != nil {
 		return err
 	}

@@ -34,5 +34,5 @@ func tierNamed(name string) (int, error) {
 			return tier, nil
 		}
 	}
-	return 0, fmt.Errorf("%q is not valid; use one of %q", cut(name), names)
+	return 0, fmt.Errorf("%q is not valid; use one of %q", shortenText(name), names)
 }

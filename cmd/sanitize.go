@@ -53,7 +53,7 @@ func sanitizeStream(c *cli.Context, w *World) error {
 		return err
 	}
 	defer done()
-	await(w, "results from the terminal, one JSON object a line")
+	noteTerminalInput(w, "results from the terminal, one JSON object a line")
 	in := action.NewReader(w.In, action.ReaderOptions{Name: "stdin", MaxBytes: maxBytes})
 	out := bufio.NewWriter(w.Out)
 	var t tally
@@ -146,17 +146,17 @@ func sanitizeMode(c *cli.Context, w *World) (sanitize.Mode, error) {
 		mode = sanitize.Mode(set.Sanitize.Mode)
 	}
 	if !slices.Contains(sanitize.Modes(), mode) {
-		return "", fmt.Errorf("sanitize: --mode %q is not one of flag, clean, wrap, block", cut(string(mode)))
+		return "", fmt.Errorf("sanitize: --mode %q is not one of flag, clean, wrap, block", shortenText(string(mode)))
 	}
 	return mode, nil
 }
 
-// An examination says what is in a result of an action of some type.
-type examination func(kind string, result any) *sanitize.Report
+// A resultExaminer says what is in a result of an action of some type.
+type resultExaminer func(kind string, result any) *sanitize.Report
 
 // examiner returns what examines results: rules and, where the settings want that,
 // the evaluator. Call done in the end.
-func examiner(c *cli.Context, w *World) (examine examination, done func(), err error) {
+func examiner(c *cli.Context, w *World) (examine resultExaminer, done func(), err error) {
 	set, err := settings(c, w)
 	if err != nil {
 		return nil, nil, &statusError{statusBlock, err}
@@ -188,7 +188,7 @@ type sanitizedLine struct {
 }
 
 // sanitized examines one record.
-func sanitized(rec action.Record, mode sanitize.Mode, examine examination) sanitizedLine {
+func sanitized(rec action.Record, mode sanitize.Mode, examine resultExaminer) sanitizedLine {
 	line := sanitizedLine{Line: rec.Line, Findings: []sanitize.Finding{}}
 	a, result, err := readResult(rec)
 	if err != nil {

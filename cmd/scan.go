@@ -127,7 +127,7 @@ func proposeFor(c *cli.Context, cfg shield.Config, r *scan.Report) (*scan.Sugges
 		}
 		found, err := policy.Suggest(c.Context, r.Approvals[root], preset, minApprovals, an, shield.PolicyOptions(one, &an.Place))
 		if err == nil {
-			found, err = spared(c, one, preset, found)
+			found, err = savingSuggestions(c, one, preset, found)
 		}
 		if err != nil {
 			return nil, err

@@ -92,7 +92,7 @@ func scoreFiles(c *cli.Context, w *World) error {
 		return err
 	}
 	if !slices.Contains(report.ScoreFormats(), c.String("format")) {
-		return fmt.Errorf("score: --format: %q is not one of %q", cut(c.String("format")), report.ScoreFormats())
+		return fmt.Errorf("score: --format: %q is not one of %q", shortenText(c.String("format")), report.ScoreFormats())
 	}
 	set, cfg, err := scoreConfig(c, w, until)
 	if err != nil {
@@ -251,7 +251,7 @@ func scoreConfig(c *cli.Context, w *World, until int) (*config.Loaded, shield.Co
 // scoreFile judges the rows of one file.
 func scoreFile(ctx context.Context, w *World, counter *score.Counter, name string) error {
 	if name == "-" {
-		await(w, "labelled rows from the terminal, one JSON object a line")
+		noteTerminalInput(w, "labelled rows from the terminal, one JSON object a line")
 		return counter.Read(ctx, w.In, "stdin")
 	}
 	f, err := os.Open(name)
@@ -280,7 +280,7 @@ func scoreLimits(c *cli.Context) (limits, error) {
 		}
 		p, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(c.String(name), "%")), 64)
 		if err != nil || !(p >= 0 && p <= 100) {
-			return l, fmt.Errorf("score: --%s: %q is not a percentage from 0 to 100", name, cut(c.String(name)))
+			return l, fmt.Errorf("score: --%s: %q is not a percentage from 0 to 100", name, shortenText(c.String(name)))
 		}
 		*to = p / 100
 	}

@@ -53,8 +53,8 @@ func serveCommand(w *World) *cli.Command {
 // if it is not known.
 func serviceState(w *World) string { return config.StateDir(w.Home, w.Getenv) }
 
-// inherited returns the socket that systemd listens at for this process, or nil.
-func inherited(w *World) *os.File {
+// systemdSocket returns the socket that systemd listens at for this process, or nil.
+func systemdSocket(w *World) *os.File {
 	if w.Getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) || w.Getenv("LISTEN_FDS") != "1" {
 		return nil
 	}
@@ -67,18 +67,18 @@ func serve(c *cli.Context, w *World) error {
 	if state == "" {
 		return errors.New("serve: the state folder is unknown; set HOME")
 	}
-	s := &server{w: w, patience: watch.Patience, since: w.Now(), metrics: service.NewMetrics(), judging: make(chan struct{}, maxJudging*runtime.GOMAXPROCS(0))}
+	s := &server{w: w, patience: watch.ServiceWait, since: w.Now(), metrics: service.NewMetrics(), judging: make(chan struct{}, maxJudging*runtime.GOMAXPROCS(0))}
 	s.web = service.NewWeb(service.WebOptions{Judge: s.judgeRemote, Status: func() any { return s.report() }, Metrics: s.metrics, Clock: w.Now})
 	if err := s.reload(c); err != nil {
 		return err
 	}
-	observe, end, err := tell(c.Context, s.settings.Load().Telemetry.OTLP, w)
+	observe, end, err := startTelemetry(c.Context, s.settings.Load().Telemetry.OTLP, w)
 	if err != nil {
 		return err
 	}
 	defer end()
 	s.observe = observe
-	socket, err := service.Listen(peer.Folder(state), inherited(w))
+	socket, err := service.Listen(peer.Folder(state), systemdSocket(w))
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
@@ -196,8 +196,8 @@ func (s *server) report() serviceReport {
 	return serviceReport{os.Getpid(), s.since, s.asked.Load(), s.decided.Load()}
 }
 
-// same reports whether a process that asks is of the same build of shield.
-func (s *server) same(program string) bool {
+// sameBuild reports whether a process that asks is of the same build of shield.
+func (s *server) sameBuild(program string) bool {
 	now, err := os.Stat(program)
 	return err == nil && os.SameFile(now, s.program) && now.Size() == s.program.Size() && now.ModTime().Equal(s.program.ModTime())
 }
@@ -210,8 +210,8 @@ type served struct {
 	done  []func()
 }
 
-// asking are the commands that a service judges for.
-var asking = []string{"hook", "exec", "mcp", "run", "policy", "classify"}
+// servedCommands are the commands that a service judges for.
+var servedCommands = []string{"hook", "exec", "mcp", "run", "policy", "classify"}
 
 // maxJudging is how many questions each processor judges at a time: while one waits
 // for the disk another computes, and they share a write to the log.
@@ -224,14 +224,14 @@ var errUndecided = errors.New("a later tier must decide; run shield without a ti
 func (s *server) answer(ctx context.Context, q *peer.Question, from service.Asker) (ans peer.Answer) {
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
-	if len(q.Args) == 2 && q.Args[0] == "service" && s.same(q.Program) {
+	if len(q.Args) == 2 && q.Args[0] == "service" && s.sameBuild(q.Program) {
 		text, err := json.Marshal(s.report())
 		return peer.Answer{Decided: err == nil, Output: text}
 	}
 	s.asked.Add(1)
 	start := s.w.Now()
 	defer func() { s.metrics.Question(ans.Decided, s.w.Now().Sub(start).Seconds()) }()
-	if !s.same(q.Program) || len(q.Args) == 0 || !slices.Contains(asking, q.Args[0]) {
+	if !s.sameBuild(q.Program) || len(q.Args) == 0 || !slices.Contains(servedCommands, q.Args[0]) {
 		return peer.Answer{}
 	}
 	// Beside too many others a question would be judged when no one waits any more, so
@@ -264,7 +264,7 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Aske
 		Home: env["HOME"], Dir: q.Dir, Executable: q.Program, User: env["USER"], OS: s.w.OS, Kernel: s.w.Kernel,
 		parent: max(q.Parent, 1), pid: from.PID, served: of,
 	}
-	w.fill()
+	w.setDefaults()
 	app := newApp(&w, q.Args...)
 	if q.Args[0] != "hook" { // of which each host is one; others do something else than to judge
 		app.Commands[0].Subcommands = nil
@@ -296,9 +296,9 @@ func (w *World) askService(input []byte) (line []byte, ok bool) {
 	return ask(input)
 }
 
-// lend returns a pipeline of the pool, which takes it back when the question is
+// lendPipeline returns a pipeline of the pool, which takes it back when the question is
 // answered.
-func (s *served) lend(cfg shield.Config) (*shield.Pipeline, error) {
+func (s *served) lendPipeline(cfg shield.Config) (*shield.Pipeline, error) {
 	cfg.Observe = s.told
 	p, done, err := s.pool.Lend(cfg)
 	if err == nil {

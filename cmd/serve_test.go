@@ -24,7 +24,7 @@ import (
 // newServer returns a service in the world of a test.
 func newServer(t testing.TB, w World) *server {
 	t.Helper()
-	w.fill()
+	w.setDefaults()
 	program, err := os.Stat(w.Executable)
 	if err != nil {
 		t.Fatal(err)

@@ -103,8 +103,8 @@ func sessionName(k session.Key) string {
 	return k.ID
 }
 
-// named accepts the sessions with a name.
-func named(name string) func(*session.Record) bool {
+// sessionNamed accepts the sessions with a name.
+func sessionNamed(name string) func(*session.Record) bool {
 	return func(r *session.Record) bool { return sessionName(r.Key) == name }
 }
 
@@ -139,11 +139,11 @@ func listSessions(c *cli.Context, w *World) error {
 		if r.Stopped {
 			state = "stopped"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s ago\t%s\t%s\n", term.Escape(sessionName(r.Key)), orNone(r.Host), age(since(w, r.Seen)), orNone(strings.Join(labelsOf(r), ", ")), state)
+		fmt.Fprintf(t, "%s\t%s\t%s ago\t%s\t%s\n", term.Escape(sessionName(r.Key)), orNone(r.Host), formatAge(since(w, r.Seen)), orNone(strings.Join(labelsOf(r), ", ")), state)
 	}
 	for i := range shared {
 		s := &shared[i]
-		fmt.Fprintf(t, "%s\t-\t%s ago\t%s\t\n", sessionName(s.Key), age(since(w, s.Seen)), fmt.Sprint(len(s.Files), " known"))
+		fmt.Fprintf(t, "%s\t-\t%s ago\t%s\t\n", sessionName(s.Key), formatAge(since(w, s.Seen)), fmt.Sprint(len(s.Files), " known"))
 	}
 	return t.Flush()
 }
@@ -201,7 +201,7 @@ func showSession(c *cli.Context, w *World) error {
 	}
 	out := []shownSession{}
 	for _, r := range list {
-		if !named(args[0])(&r) {
+		if !sessionNamed(args[0])(&r) {
 			continue
 		}
 		out = append(out, shownSession{Record: r})
@@ -214,7 +214,7 @@ func showSession(c *cli.Context, w *World) error {
 		out = append(out, shared...)
 	}
 	if len(out) == 0 {
-		return fmt.Errorf("session show: no session %q is remembered; 'shield session list' lists them", cut(args[0]))
+		return fmt.Errorf("session show: no session %q is remembered; 'shield session list' lists them", shortenText(args[0]))
 	}
 	if c.Bool("json") {
 		return json.NewEncoder(w.Out).Encode(out)
@@ -237,12 +237,12 @@ func printSession(to io.Writer, s *shownSession, w *World) error {
 	default:
 		fmt.Fprintf(&b, "session %s", sessionName(s.Key))
 	}
-	fmt.Fprintf(&b, ", began %s ago\n", age(since(w, s.Began)))
+	fmt.Fprintf(&b, ", began %s ago\n", formatAge(since(w, s.Began)))
 	if s.Stopped {
 		fmt.Fprintf(&b, "stopped after too many denials; to resume it: %s\n", shield.ResumeCommand(s.Key))
 	}
 	for _, l := range s.Labels {
-		fmt.Fprintf(&b, "label   %s, by %s, %s ago\n", l.Label, l.By, age(since(w, l.At)))
+		fmt.Fprintf(&b, "label   %s, by %s, %s ago\n", l.Label, l.By, formatAge(since(w, l.At)))
 	}
 	for _, n := range s.Named {
 		wanted := "named "
@@ -255,7 +255,7 @@ func printSession(to io.Writer, s *shownSession, w *World) error {
 		fmt.Fprintf(&b, "file    %s: %s\n", f.Path, joinLabels(f.Labels))
 	}
 	if s.FilesFullAt > 0 {
-		fmt.Fprintf(&b, "file    the list of files was full %s ago; files that it does not name count as downloaded until the session is forgotten\n", age(since(w, s.FilesFullAt)))
+		fmt.Fprintf(&b, "file    the list of files was full %s ago; files that it does not name count as downloaded until the session is forgotten\n", formatAge(since(w, s.FilesFullAt)))
 	}
 	for _, r := range s.Remotes {
 		fmt.Fprintf(&b, "remote  %s of %s now points to %s\n", r.Name, orNone(r.Repository), orNone(r.To))
@@ -264,7 +264,7 @@ func printSession(to io.Writer, s *shownSession, w *World) error {
 		fmt.Fprintf(&b, "sent    %d times to %s, %d bytes or more\n", sent.Times, sent.To, sent.Bytes)
 	}
 	for _, d := range s.Denials {
-		fmt.Fprintf(&b, "denied  %s ago by %s", age(since(w, d.At)), orNone(d.Rule))
+		fmt.Fprintf(&b, "denied  %s ago by %s", formatAge(since(w, d.At)), orNone(d.Rule))
 		for _, t := range d.Targets {
 			fmt.Fprintf(&b, "; %s %s", t.Does, t.What)
 		}
@@ -309,7 +309,7 @@ func listStopped(c *cli.Context, w *World) error {
 	t := listTable(w.Out, "HOST", "LAST ACTION", "TO RESUME")
 	for i := range list {
 		r := &list[i]
-		fmt.Fprintf(t, "%s\t%s ago\t%s\n", orNone(r.Host), age(since(w, r.Seen)), term.Escape(shield.ResumeCommand(r.Key)))
+		fmt.Fprintf(t, "%s\t%s ago\t%s\n", orNone(r.Host), formatAge(since(w, r.Seen)), term.Escape(shield.ResumeCommand(r.Key)))
 	}
 	return t.Flush()
 }
@@ -329,7 +329,7 @@ func changeSessions(c *cli.Context, w *World, done, none string, change func(*se
 		if args[0] == "" {
 			return errors.New("session: the ID is empty; use --all for every session")
 		}
-		choose = named(args[0])
+		choose = sessionNamed(args[0])
 	}
 	if err := requirePerson(w, "session "+c.Command.Name, typedByHand); err != nil {
 		return err

@@ -86,12 +86,12 @@ func setup(c *cli.Context, w *World, asks bool) error {
 	case c.Bool("undo") && (c.IsSet("ask") || c.IsSet("preset")):
 		return errors.New("--undo can be combined only with --host, --yes and --dry-run")
 	case c.IsSet("ask") && channelsOf(c.String("ask")) == "":
-		return fmt.Errorf("--ask: %q is not one of host, page, terminal, auto", cut(c.String("ask")))
+		return fmt.Errorf("--ask: %q is not one of host, page, terminal, auto", shortenText(c.String("ask")))
 	case c.IsSet("preset") && !slices.Contains(append(policy.Presets(), "auto"), c.String("preset")):
-		return fmt.Errorf("--preset: %q is not one of auto, %s; a policy file goes into the setting policy", cut(c.String("preset")), strings.Join(policy.Presets(), ", "))
+		return fmt.Errorf("--preset: %q is not one of auto, %s; a policy file goes into the setting policy", shortenText(c.String("preset")), strings.Join(policy.Presets(), ", "))
 	}
 	if st, err := os.Stat(w.Home); w.Home == "" || err != nil || !st.IsDir() {
-		return fmt.Errorf("the home folder %q does not exist; set HOME", cut(w.Home))
+		return fmt.Errorf("the home folder %q does not exist; set HOME", shortenText(w.Home))
 	}
 	set, err := settings(c, w)
 	if err != nil {
@@ -113,7 +113,7 @@ func setup(c *cli.Context, w *World, asks bool) error {
 		return err
 	}
 	if c.Bool("dry-run") {
-		return s.show(c.Context)
+		return s.printPlan(c.Context)
 	}
 	if err := s.apply(c); err != nil {
 		return err
@@ -154,7 +154,7 @@ func hostsToProtect(c *cli.Context, w *World) (names, untested []string, err err
 		switch {
 		case err != nil:
 			return nil, nil, err
-		case !w.found(h):
+		case !w.hostInstalled(h):
 		case h.Verified() == "":
 			untested = append(untested, name)
 		default:
@@ -207,7 +207,7 @@ func (s *setupPlan) plan(c *cli.Context) error {
 		s.hosts = append(s.hosts, h)
 		h.edits, h.err = h.editedIn("user")
 		if h.err == nil {
-			h.edits, h.err = h.possible(c.Context, h.edits)
+			h.edits, h.err = h.ownEdits(c.Context, h.edits)
 		}
 		if h.err == nil {
 			h.err = h.check(c.Context, h.edits)
@@ -262,8 +262,8 @@ func (s *setupPlan) channels() string {
 	return "[" + strings.Join(s.set.Approval.Channels, ", ") + "]"
 }
 
-// show prints what would change.
-func (s *setupPlan) show(ctx context.Context) error {
+// printPlan prints what would change.
+func (s *setupPlan) printPlan(ctx context.Context) error {
 	var b strings.Builder
 	for _, h := range s.hosts {
 		if h.err != nil {
@@ -279,7 +279,7 @@ func (s *setupPlan) show(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			b.WriteString(changes(e.file.path, before, e.file.path, after))
+			b.WriteString(unifiedDiff(e.file.path, before, e.file.path, after))
 		}
 	}
 	if s.changed {
@@ -287,7 +287,7 @@ func (s *setupPlan) show(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		b.WriteString(changes(s.file.path, before, s.file.path, s.settings))
+		b.WriteString(unifiedDiff(s.file.path, before, s.file.path, s.settings))
 	}
 	_, err := fmt.Fprint(s.world.Out, b.String()+"Nothing was changed.\n")
 	return err
@@ -295,7 +295,7 @@ func (s *setupPlan) show(ctx context.Context) error {
 
 // apply changes the files. A host that cannot be set up does not keep the others from it.
 func (s *setupPlan) apply(c *cli.Context) error {
-	return s.hosts[0].alone(c.Context, func() (err error) {
+	return s.hosts[0].withLock(c.Context, func() (err error) {
 		if s.set, err = settings(c, s.world); err != nil { // another setup may have changed them
 			return err
 		}
@@ -366,14 +366,14 @@ func (s *setupPlan) report(c *cli.Context) error {
 	}
 	lines = append(lines, waiting...)
 	if len(titles)+len(waiting) > 0 {
-		arrives, unasked := s.arrivals()
+		arrives, unasked := s.questionRoutes()
 		lines = append(lines, arrives...)
 		failed = append(failed, unasked...)
 		say("A question without an answer is denied; shield's page waits %s.", s.set.Hook.Timeout.Std())
 		say("Allow what was denied: shield allow")
 		say("Remove shield: shield setup --undo")
 	}
-	lines = append(lines, s.reviews(c.Context)...)
+	lines = append(lines, s.reviewLines(c.Context)...)
 	if s.changed {
 		say("Changed settings: %s", s.world.tilde(s.file.path))
 	}
@@ -392,8 +392,8 @@ func (s *setupPlan) report(c *cli.Context) error {
 // maxFailures is how many failures are printed, so that all fits on a screen.
 const maxFailures = 4
 
-// reviews says what the model of the evaluator is asked, and whether its answer counts.
-func (s *setupPlan) reviews(ctx context.Context) (lines []string) {
+// reviewLines says what the model of the evaluator is asked, and whether its answer counts.
+func (s *setupPlan) reviewLines(ctx context.Context) (lines []string) {
 	if s.set.Evaluator.Provider == "" {
 		return nil
 	}
@@ -413,15 +413,15 @@ func (s *setupPlan) reviews(ctx context.Context) (lines []string) {
 	if l.Why != "" {
 		lines = append(lines, "Its ALLOW does not replace your approval: "+l.Why+".")
 	}
-	if why := hindered(l); why != "" {
+	if why := whyModelHinders(l); why != "" {
 		lines = append(lines, "It blocks too many ordinary actions: "+why+". "+insteadOfModel+".")
 	}
 	return lines
 }
 
-// arrivals returns a line for each way in which questions reach the user, and an error
+// questionRoutes returns a line for each way in which questions reach the user, and an error
 // if some do not.
-func (s *setupPlan) arrivals() (lines []string, unasked []error) {
+func (s *setupPlan) questionRoutes() (lines []string, unasked []error) {
 	var ways []string
 	titles := map[string][]string{}
 	for _, h := range s.hosts {
@@ -434,7 +434,7 @@ func (s *setupPlan) arrivals() (lines []string, unasked []error) {
 		if a.How == "" {
 			how = "denied, since they cannot be asked: " + strings.ReplaceAll(a.Why, title, "the agent")
 		}
-		if err := a.err(); err != nil {
+		if err := a.checkReachable(); err != nil {
 			unasked = []error{err}
 		}
 		if len(titles[how]) == 0 {
@@ -490,7 +490,7 @@ func undoSetup(c *cli.Context, w *World, set *config.Loaded, asks bool) error {
 	if c.Bool("dry-run") {
 		return errors.Join(append(failed, undo())...)
 	}
-	if err := all[0].alone(c.Context, undo); err != nil {
+	if err := all[0].withLock(c.Context, undo); err != nil {
 		return err
 	}
 	if removed == 0 && len(failed) == 0 {
@@ -548,7 +548,7 @@ func (s *hookSettings) verify(ctx context.Context) (todo []string, err error) {
 		if len(problems) > 0 {
 			continue
 		}
-		if err := s.try(ctx, h); err != nil {
+		if err := s.tryDenial(ctx, h); err != nil {
 			problems = append(problems, h.file+": "+err.Error())
 		}
 	}

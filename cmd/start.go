@@ -46,7 +46,7 @@ func (w *World) protection(c *cli.Context) (lines []string) {
 	var with, without []string
 	for _, name := range host.Names() {
 		h, err := host.Named(name)
-		if err != nil || !w.found(h) {
+		if err != nil || !w.hostInstalled(h) {
 			continue
 		}
 		s, err := newHookSettings(c, w, name)

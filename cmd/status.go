@@ -74,7 +74,7 @@ type evaluatorStatus struct {
 func statusOf(s state.Status, l shield.Licence) statusJSON {
 	out := statusJSON{Status: s}
 	if l.Model != "" {
-		out.Evaluator = &evaluatorStatus{l.Model, l.Why == "", l.Why, hindered(l), l.Result}
+		out.Evaluator = &evaluatorStatus{l.Model, l.Why == "", l.Why, whyModelHinders(l), l.Result}
 	}
 	return out
 }
@@ -84,12 +84,12 @@ func licenceStatus(l shield.Licence) string {
 	switch {
 	case l.Model == "":
 		return ""
-	case l.Why != "" && hindered(l) != "":
-		return "evaluator          the model blocks too many ordinary actions: " + hindered(l) + "; its ALLOW does not replace your approval: " + l.Why
+	case l.Why != "" && whyModelHinders(l) != "":
+		return "evaluator          the model blocks too many ordinary actions: " + whyModelHinders(l) + "; its ALLOW does not replace your approval: " + l.Why
 	case l.Why != "":
 		return "evaluator          the model's ALLOW does not replace your approval: " + l.Why
-	case hindered(l) != "":
-		return "evaluator          the model blocks too many ordinary actions: " + hindered(l)
+	case whyModelHinders(l) != "":
+		return "evaluator          the model blocks too many ordinary actions: " + whyModelHinders(l)
 	}
 	return "evaluator          " + examText(l.Result)
 }

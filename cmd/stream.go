@@ -43,10 +43,10 @@ func (s stage) judge(c *cli.Context, w *World) error {
 	if w.served != nil {
 		return s.answer(c, w)
 	}
-	await(w, "actions from the terminal, one JSON object a line")
+	noteTerminalInput(w, "actions from the terminal, one JSON object a line")
 	if c.String("format") == "json" {
-		if line, d, ok := s.ask(w); ok {
-			return told(w, line, d)
+		if line, d, ok := s.askService(w); ok {
+			return writeServedVerdict(w, line, d)
 		}
 	}
 	set, p, err := pipeline(c, w, false)
@@ -101,7 +101,7 @@ func (s stage) stream(ctx context.Context, w *World, p *shield.Pipeline, in shie
 		return err
 	}
 	if status := t.status(); status != statusAllow {
-		return &statusError{status, t.silence()}
+		return &statusError{status, t.explainNoRecords()}
 	}
 	return nil
 }
@@ -130,8 +130,8 @@ func refuseAll(ctx context.Context, w *World, out output, cause error) error {
 	return &statusError{statusBlock, cause}
 }
 
-// silence explains the status of a stream without records.
-func (t *tally) silence() error {
+// explainNoRecords explains the status of a stream without records.
+func (t *tally) explainNoRecords() error {
 	if t.allow+t.escalate+t.block == 0 {
 		return errors.New("standard input contains no action, so the result is BLOCK; write one JSON object a line")
 	}

@@ -22,10 +22,10 @@ const (
 	maxReads = 4
 )
 
-// ask has the user's service judge standard input if that is one action and has ended,
+// askService has the user's service judge standard input if that is one action and has ended,
 // and returns the line of its verdict. Otherwise this process has to judge, and w.In
 // still holds all of the input.
-func (s stage) ask(w *World) (line []byte, d verdict.Decision, ok bool) {
+func (s stage) askService(w *World) (line []byte, d verdict.Decision, ok bool) {
 	state := serviceState(w)
 	if s.tiers.First > shield.TierClassify || state == "" {
 		return nil, d, false
@@ -78,9 +78,9 @@ func onlyAction(in []byte, maxBytes int) *action.Action {
 	return rec.Action
 }
 
-// told writes the verdict that a service has answered, and returns its status as an
+// writeServedVerdict writes the verdict that a service has answered, and returns its status as an
 // error.
-func told(w *World, line []byte, d verdict.Decision) error {
+func writeServedVerdict(w *World, line []byte, d verdict.Decision) error {
 	if _, err := w.Out.Write(line); err != nil {
 		return fmt.Errorf("write verdict: %w", err)
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// approved selects what persons allowed of what rules of a policy asked about.
-const approved = `select(.kind == "verdict" and .decision == "ALLOW" and .tier == 3 and (.channel // "") != "" and .type == "execute_command") |
+// approvedEntriesQuery selects what persons allowed of what rules of a policy asked about.
+const approvedEntriesQuery = `select(.kind == "verdict" and .decision == "ALLOW" and .tier == 3 and (.channel // "") != "" and .type == "execute_command") |
 	(.payload | objects | select(keys - ["command", "description", "timeout"] == []) | .command | strings) as $command |
 	[.trail[]? | select(.tier == 0 and .source == "policy" and (.rule // "") != "") | .rule] as $rules | select($rules != []) |
 	{command: $command, cwd: (.cwd // ""), rule: $rules[0]}`
@@ -97,7 +97,7 @@ func suggested(c *cli.Context, w *World, least int) (text string, from int, err 
 	}
 	found, err := policy.Suggest(c.Context, approvals, preset, least, an, shield.PolicyOptions(cfg, &an.Place))
 	if err == nil {
-		found, err = spared(c, cfg, preset, found)
+		found, err = savingSuggestions(c, cfg, preset, found)
 	}
 	if err != nil || len(found) == 0 {
 		return "", len(approvals), err
@@ -105,9 +105,9 @@ func suggested(c *cli.Context, w *World, least int) (text string, from int, err 
 	return policy.Suggested(preset, found), len(approvals), nil
 }
 
-// spared returns those suggestions with which the commands they stand on would be
+// savingSuggestions returns those suggestions with which the commands they stand on would be
 // allowed without a person.
-func spared(c *cli.Context, cfg shield.Config, preset string, found []policy.Suggestion) ([]policy.Suggestion, error) {
+func savingSuggestions(c *cli.Context, cfg shield.Config, preset string, found []policy.Suggestion) ([]policy.Suggestion, error) {
 	if len(found) == 0 {
 		return nil, nil
 	}
@@ -133,15 +133,15 @@ func spared(c *cli.Context, cfg shield.Config, preset string, found []policy.Sug
 			return o.Verdict.Decision != verdict.Allow
 		})
 	})
-	if err := also(c, cfg, p, found); err != nil {
+	if err := addOtherAllowed(c, cfg, p, found); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return found, p.Close()
 }
 
-// also notes in suggestions other commands that they let through, and the policy without them
+// addOtherAllowed notes in suggestions other commands that they let through, and the policy without them
 // does not: allowed judges under the suggestions.
-func also(c *cli.Context, cfg shield.Config, allowed *shield.Pipeline, found []policy.Suggestion) error {
+func addOtherAllowed(c *cli.Context, cfg shield.Config, allowed *shield.Pipeline, found []policy.Suggestion) error {
 	cfg.Policy = cfg.Settings.Policy
 	before, err := shield.NewPipeline(cfg)
 	if err != nil {
@@ -179,7 +179,7 @@ func approvals(c *cli.Context, w *World) ([]policy.Approval, error) {
 	}
 	defer f.Close()
 	var out []policy.Approval
-	_, err = audit.Query(c.Context, f, approved, func(line []byte) error {
+	_, err = audit.Query(c.Context, f, approvedEntriesQuery, func(line []byte) error {
 		var a policy.Approval
 		if err := json.Unmarshal(line, &a); err != nil {
 			return err

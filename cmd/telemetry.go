@@ -7,9 +7,9 @@ import (
 	"github.com/shieldcli/shield/pkg/telemetry"
 )
 
-// tell returns what is told about each verdict, nil if the settings name no collector, and
+// startTelemetry returns what is told about each verdict, nil if the settings name no collector, and
 // what sends the rest at the end.
-func tell(ctx context.Context, url string, w *World) (observe func(telemetry.Action), end func(), err error) {
+func startTelemetry(ctx context.Context, url string, w *World) (observe func(telemetry.Action), end func(), err error) {
 	if url == "" {
 		return nil, func() {}, nil
 	}

@@ -50,9 +50,9 @@ func colour(c *cli.Context, w *World, terminal bool) bool {
 	}
 }
 
-// await tells a person that what is read comes from their terminal, since a
+// noteTerminalInput tells a person that what is read comes from their terminal, since a
 // program that waits looks like one that hangs.
-func await(w *World, what string) {
+func noteTerminalInput(w *World, what string) {
 	if !isTerminal(w.In) {
 		return
 	}

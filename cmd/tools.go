@@ -84,9 +84,9 @@ func listClasses(c *cli.Context, w *World) error {
 	for i := range list {
 		of, lasts := &list[i], ""
 		if !of.Until.IsZero() {
-			lasts = "for session " + cut(of.Session) + ", " + age(of.Until.Sub(w.Now())) + " left"
+			lasts = "for session " + shortenText(of.Session) + ", " + formatAge(of.Until.Sub(w.Now())) + " left"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", of.ID, term.Escape(cut(of.Tool)), approve.ClassWords[of.Class], term.Escape(cut(of.By)), term.Escape(cut(of.Server)), term.Escape(lasts))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", of.ID, term.Escape(shortenText(of.Tool)), approve.ClassWords[of.Class], term.Escape(shortenText(of.By)), term.Escape(shortenText(of.Server)), term.Escape(lasts))
 	}
 	return t.Flush()
 }
@@ -98,7 +98,7 @@ func setClass(c *cli.Context, w *World) error {
 	}
 	class := analysis.Class(args[1])
 	if !slices.Contains(analysis.Classes, class) {
-		return fmt.Errorf("tools set: %q is not a class; use reads, workspace, elsewhere or never", cut(args[1]))
+		return fmt.Errorf("tools set: %q is not a class; use reads, workspace, elsewhere or never", shortenText(args[1]))
 	}
 	if err := requirePerson(w, "tools set", atTerminal); err != nil {
 		return err
@@ -122,7 +122,7 @@ func setClass(c *cli.Context, w *World) error {
 	}
 	r, err := answers.Find(c.Context, w.User, name)
 	if err != nil {
-		return fmt.Errorf("tools set %s: %w; 'shield allow' lists refused actions, 'shield tools list' the tools with a class", cut(name), err)
+		return fmt.Errorf("tools set %s: %w; 'shield allow' lists refused actions, 'shield tools list' the tools with a class", shortenText(name), err)
 	}
 	if r.Tool == nil {
 		return fmt.Errorf("tools set %s: the action does not use an unknown tool; to allow it: shield allow %s", r.Ref, r.Ref)

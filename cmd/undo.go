@@ -89,13 +89,13 @@ func listUndo(c *cli.Context, w *World) error {
 		if set.Applied != "" {
 			applied = "restored"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", set.ID, set.At.Local().Format("2006-01-02 15:04"), set.Names, size(set.Bytes), term.Escape(cut(set.What)), applied)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", set.ID, set.At.Local().Format("2006-01-02 15:04"), set.Names, formatSize(set.Bytes), term.Escape(shortenText(set.What)), applied)
 	}
 	return t.Flush()
 }
 
-// size returns a number of bytes for people.
-func size(n int64) string {
+// formatSize returns a number of bytes for people.
+func formatSize(n int64) string {
 	switch {
 	case n >= 1<<30:
 		return fmt.Sprintf("%.1f GB", float64(n)/(1<<30))
@@ -132,7 +132,7 @@ func showUndo(c *cli.Context, w *World) error {
 		case e.Kind != "file":
 			what = e.Kind
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", term.Escape(e.Path), size(e.Size), what)
+		fmt.Fprintf(t, "%s\t%s\t%s\n", term.Escape(e.Path), formatSize(e.Size), what)
 	}
 	for _, p := range set.LeftOut {
 		fmt.Fprintf(t, "%s\t\tnot kept: build output\n", term.Escape(p))
@@ -203,7 +203,7 @@ func applyUndo(c *cli.Context, w *World) error {
 
 // confirmUndo asks the person at the terminal, and returns who that is.
 func confirmUndo(c *cli.Context, w *World, set *config.Loaded, kept *undo.Set, paths []string) (string, error) {
-	why := fmt.Sprintf("restores %d files, %s", kept.Names, size(kept.Bytes))
+	why := fmt.Sprintf("restores %d files, %s", kept.Names, formatSize(kept.Bytes))
 	if len(paths) > 0 {
 		why = "restores " + strings.Join(paths, ", ")
 	}
@@ -263,7 +263,7 @@ func pruneUndo(c *cli.Context, w *World) error {
 	if c.Bool("json") {
 		return json.NewEncoder(w.Out).Encode(map[string]int64{"dropped": int64(n), "bytes": bytes})
 	}
-	_, err = fmt.Fprintf(w.Out, "Deleted %d sets, %s.\n", n, size(bytes))
+	_, err = fmt.Fprintf(w.Out, "Deleted %d sets, %s.\n", n, formatSize(bytes))
 	return err
 }
 
@@ -277,5 +277,5 @@ func undoStatus(store *undo.Store) string {
 	for i := range list {
 		bytes += list[i].Bytes
 	}
-	return fmt.Sprintf("undo               %d sets, %s, the newest %s of %s\n", len(list), size(bytes), list[0].ID, list[0].At.Local().Format(time.DateTime))
+	return fmt.Sprintf("undo               %d sets, %s, the newest %s of %s\n", len(list), formatSize(bytes), list[0].ID, list[0].At.Local().Format(time.DateTime))
 }

@@ -49,7 +49,7 @@ func OfCommand(effects []effect.Effect, at Place) (*contain.Profile, error) {
 		}
 	}
 	for i := range effects {
-		if err := b.effect(&effects[i]); err != nil {
+		if err := b.addEffect(&effects[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -61,9 +61,9 @@ func OfCommand(effects []effect.Effect, at Place) (*contain.Profile, error) {
 func OfServer(program string, at Place, g Grants) (*contain.Profile, error) {
 	b := newBuilder(at)
 	b.network = !g.NoNetwork
-	b.program(program)
+	b.addProgram(program)
 	for _, path := range g.Read {
-		b.read(path)
+		b.addReadable(path)
 	}
 	for _, path := range g.Write {
 		real, err := filepath.EvalSymlinks(path)
@@ -98,13 +98,13 @@ func newBuilder(at Place) *builder {
 			b.Roots = append(b.Roots, real)
 		}
 	}
-	b.hide()
+	b.findHidden()
 	return b
 }
 
-// hide finds what is hidden: credentials, profiles of browsers, wallets, files of shield, and
+// findHidden finds what is hidden: credentials, profiles of browsers, wallets, files of shield, and
 // the .env files beside the workspace.
-func (b *builder) hide() {
+func (b *builder) findHidden() {
 	for _, list := range []string{"credential_stores", "browser_data", "wallets", "system_secrets", "secret_names", "private_messages"} {
 		globs, _ := knowledge.Paths(list)
 		for _, glob := range globs {
@@ -203,13 +203,13 @@ func (b *builder) hidePath(path string) {
 // hideTree is hidePath, and hides what links in the folder lead to in the home folder.
 func (b *builder) hideTree(path string) {
 	b.hidePath(path)
-	for _, real := range links(path, b.Home) {
+	for _, real := range linkTargetsInHome(path, b.Home) {
 		b.hidePath(real)
 	}
 }
 
-// links returns where the links in a folder lead to in the home folder.
-func links(folder, home string) (out []string) {
+// linkTargetsInHome returns where the links in a folder lead to in the home folder.
+func linkTargetsInHome(folder, home string) (out []string) {
 	f, err := os.Open(folder)
 	if err != nil {
 		return nil
@@ -227,9 +227,9 @@ func links(folder, home string) (out []string) {
 	return out
 }
 
-// effect adds what an effect needs.
-func (b *builder) effect(e *effect.Effect) error {
-	if why := outside[e.Kind]; why != "" {
+// addEffect adds what an effect needs.
+func (b *builder) addEffect(e *effect.Effect) error {
+	if why := uncontainable[e.Kind]; why != "" {
 		return &UnboundedError{cmp.Or(e.Reason, "it "+why)}
 	}
 	switch e.Kind {
@@ -237,25 +237,25 @@ func (b *builder) effect(e *effect.Effect) error {
 		if why := knowledge.Outside(e.Program); why != "" {
 			return &UnboundedError{e.Program + " " + why}
 		}
-		b.program(e.Program)
+		b.addProgram(e.Program)
 		b.network = b.network || e.Class == effect.Network
 	case effect.HTTPRequest, effect.Connect, effect.Listen, effect.SendMessage, effect.SendData, effect.ChangeRemote:
 		b.network = true
 	case effect.ReadFile, effect.RunCode, effect.ReadSecret:
 		if e.Path != "" && !e.Pattern {
-			b.read(e.Path)
+			b.addReadable(e.Path)
 		}
 	case effect.WriteFile, effect.CreateDirectory, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ChangePermissions, effect.Persist:
 		if e.Path != "" {
-			return b.change(e)
+			return b.addWritable(e)
 		}
 	}
 	return nil
 }
 
-// outside are the effects that containment would stop, and why: what they change is not
+// uncontainable are the effects that containment would stop, and why: what they change is not
 // below any path.
-var outside = map[effect.Kind]string{
+var uncontainable = map[effect.Kind]string{
 	effect.ChangePrivilege: "it changes its privileges; run it without --contain",
 	effect.ChangeSystem:    "it changes the system; run it without --contain",
 	effect.StopProcess:     "it stops other processes; run it without --contain",
@@ -264,13 +264,13 @@ var outside = map[effect.Kind]string{
 	effect.ChangeGuard:     "it changes shield; do not run it",
 }
 
-// program gives a program what it keeps: caches, which are made at the start if they are missing, and the
+// addProgram gives a program what it keeps: caches, which are made at the start if they are missing, and the
 // credentials of its own service.
-func (b *builder) program(name string) {
+func (b *builder) addProgram(name string) {
 	caches, credentials := knowledge.Keeps(filepath.Base(name))
 	another := strings.ContainsRune(name, '/') && !launch.StandardFolder(filepath.Dir(name)) || b.others[name] // a program by that name
 	for _, glob := range caches {
-		for _, path := range b.paths(glob) {
+		for _, path := range b.expandGlob(glob) {
 			if another && !contain.Within(path, b.Roots) {
 				continue
 			}
@@ -289,9 +289,9 @@ func (b *builder) program(name string) {
 		return
 	}
 	for _, glob := range credentials {
-		for _, path := range b.paths(glob) {
-			for _, real := range append(links(path, b.Home), path) {
-				b.read(real)
+		for _, path := range b.expandGlob(glob) {
+			for _, real := range append(linkTargetsInHome(path, b.Home), path) {
+				b.addReadable(real)
 			}
 			if real, err := filepath.EvalSymlinks(path); err == nil { // a folder of nothing but its credentials
 				b.hidden = slices.DeleteFunc(b.hidden, func(h string) bool { return contain.Within(h, []string{real}) })
@@ -300,8 +300,8 @@ func (b *builder) program(name string) {
 	}
 }
 
-// paths returns what a glob of an entry stands for here.
-func (b *builder) paths(glob string) (out []string) {
+// expandGlob returns what a glob of an entry stands for here.
+func (b *builder) expandGlob(glob string) (out []string) {
 	for _, g := range effect.ExpandBraces(glob) {
 		if rest, ok := strings.CutPrefix(g, "~/"); ok && b.Home != "" {
 			out = append(out, filepath.Join(b.Home, rest))
@@ -314,8 +314,8 @@ func (b *builder) paths(glob string) (out []string) {
 	return out
 }
 
-// read lets a path be read, although it is hidden, or lies in /tmp.
-func (b *builder) read(path string) {
+// addReadable lets a path be read, although it is hidden, or lies in /tmp.
+func (b *builder) addReadable(path string) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return
@@ -343,9 +343,9 @@ func (b *builder) read(path string) {
 	}
 }
 
-// change lets the path of an effect be changed: the file itself, or the folder in which
+// addWritable lets the path of an effect be changed: the file itself, or the folder in which
 // names come and go.
-func (b *builder) change(e *effect.Effect) error {
+func (b *builder) addWritable(e *effect.Effect) error {
 	path := e.Path
 	if i := strings.IndexAny(path, `*?[\`); e.Pattern && i >= 0 {
 		path = path[:strings.LastIndexByte(path[:i], '/')+1]
@@ -368,7 +368,7 @@ func (b *builder) change(e *effect.Effect) error {
 		if err != nil {
 			return &UnboundedError{err.Error()}
 		}
-		if !info.IsDir() || !b.wide(real) {
+		if !info.IsDir() || !b.tooWide(real) {
 			b.write = append(b.write, real)
 			return nil
 		}
@@ -377,7 +377,7 @@ func (b *builder) change(e *effect.Effect) error {
 	for info, err := os.Stat(folder); err != nil || !info.IsDir(); info, err = os.Stat(folder) {
 		folder = filepath.Dir(folder)
 	}
-	if b.wide(folder) {
+	if b.tooWide(folder) {
 		return &UnboundedError{fmt.Sprintf("it changes files in %s, a folder that also holds files it must not change; use a subfolder", folder)}
 	}
 	b.write = append(b.write, folder)
@@ -387,10 +387,10 @@ func (b *builder) change(e *effect.Effect) error {
 // devices take what is written and keep nothing.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/stdout", "/dev/stderr"}
 
-// wide reports whether a folder is too much to be changed as a whole: it holds the home
+// tooWide reports whether a folder is too much to be changed as a whole: it holds the home
 // folder, something hidden, or files that run later.
-func (b *builder) wide(folder string) bool {
-	return contain.Holds(folder, []string{b.Home}) || contain.Holds(folder, b.hidden) || strings.Count(folder, "/") < 2 && folder != "/tmp" || len(b.later(folder)) > 0
+func (b *builder) tooWide(folder string) bool {
+	return contain.Holds(folder, []string{b.Home}) || contain.Holds(folder, b.hidden) || strings.Count(folder, "/") < 2 && folder != "/tmp" || len(b.filesRunLater(folder)) > 0
 }
 
 // resolve returns a path without symbolic links, and whether it is there.
@@ -411,8 +411,8 @@ func resolve(path string) (real string, exists bool, err error) {
 	}
 }
 
-// later returns what is in a folder of the files that run later, or tell an agent what to do.
-func (b *builder) later(folder string) (out []string) {
+// filesRunLater returns what is in a folder of the files that run later, or tell an agent what to do.
+func (b *builder) filesRunLater(folder string) (out []string) {
 	for _, list := range []string{"agent_settings", "starts_later"} {
 		globs, _ := knowledge.Paths(list)
 		for _, glob := range globs {
@@ -452,7 +452,7 @@ func (b *builder) profile() (*contain.Profile, error) {
 	}
 	p := &contain.Profile{Hidden: outermost(b.hidden), Write: outermost(append(slices.Clone(b.Roots), b.write...)), Network: b.network}
 	for _, root := range p.Write {
-		for _, path := range b.later(root) {
+		for _, path := range b.filesRunLater(root) {
 			if !contain.Within(path, b.free) && !contain.Holds(path, b.free) {
 				p.Fixed = append(p.Fixed, path)
 			}

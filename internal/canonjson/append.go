@@ -80,8 +80,8 @@ func (p *parser) appendArray(dst []byte, depth int) ([]byte, error) {
 	return append(dst, ']'), nil
 }
 
-// A written member is dst[start:end], its name and value.
-type written struct {
+// A writtenMember member is dst[start:end], its name and value.
+type writtenMember struct {
 	name       string
 	start, end int
 }
@@ -95,9 +95,9 @@ func (p *parser) appendObject(dst []byte, depth int) ([]byte, error) {
 	}
 	dst = append(dst, '{')
 	begin := len(dst)
-	var few [8]written
+	var few [8]writtenMember
 	members := few[:0]
-	var seen names
+	var seen seenNames
 	sorted := true
 	for p.dec.PeekKind() != '}' {
 		name, err := p.name(&seen)
@@ -111,15 +111,15 @@ func (p *parser) appendObject(dst []byte, depth int) ([]byte, error) {
 		start := len(dst)
 		dst = append(AppendString(dst, name), ':')
 		if dst, err = p.append(dst, depth+1); err != nil {
-			return dst, inside(err, name)
+			return dst, prefixField(err, name)
 		}
-		members = append(members, written{name, start, len(dst)})
+		members = append(members, writtenMember{name, start, len(dst)})
 	}
 	if _, err := p.dec.ReadToken(); err != nil {
 		return dst, p.fail(err)
 	}
 	if !sorted {
-		slices.SortFunc(members, func(a, b written) int { return compareUTF16(a.name, b.name) })
+		slices.SortFunc(members, func(a, b writtenMember) int { return compareUTF16(a.name, b.name) })
 		p.scratch = append(p.scratch[:0], dst[begin:]...)
 		dst = dst[:begin]
 		for i, m := range members {

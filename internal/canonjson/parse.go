@@ -114,7 +114,7 @@ type parser struct {
 
 var parsers = sync.Pool{New: func() any { return &parser{dec: new(jsontext.Decoder)} }}
 
-// allowDuplicates leaves the check of names to [names], which is stricter.
+// allowDuplicates leaves the check of names to [seenNames], which is stricter.
 var allowDuplicates = sync.OnceValue(func() jsontext.Options { return jsontext.AllowDuplicateNames(true) })
 
 func newParser(raw []byte, maxDepth int) (*parser, error) {
@@ -222,7 +222,7 @@ func (p *parser) members(depth int, add func(name string, value any, raw []byte)
 	if _, err := p.dec.ReadToken(); err != nil {
 		return p.fail(err)
 	}
-	var seen names
+	var seen seenNames
 	for p.dec.PeekKind() != '}' {
 		name, err := p.name(&seen)
 		if err != nil {
@@ -231,7 +231,7 @@ func (p *parser) members(depth int, add func(name string, value any, raw []byte)
 		start := p.dec.InputOffset()
 		value, err := p.value(depth + 1)
 		if err != nil {
-			return inside(err, name)
+			return prefixField(err, name)
 		}
 		raw := p.raw[start:p.dec.InputOffset()]
 		for raw[0] == ':' || raw[0] <= ' ' { // the colon and white space
@@ -246,7 +246,7 @@ func (p *parser) members(depth int, add func(name string, value any, raw []byte)
 }
 
 // name reads a member's name, which must differ from those seen.
-func (p *parser) name(seen *names) (string, error) {
+func (p *parser) name(seen *seenNames) (string, error) {
 	if kind := p.dec.PeekKind(); kind != '"' {
 		_, err := p.dec.ReadToken()
 		if err == nil { // unreachable: jsontext refuses other names
@@ -308,8 +308,8 @@ func isSurrogateEscape(b []byte) bool {
 	return strings.IndexByte("89abcdefABCDEF", b[3]) >= 0
 }
 
-// inside puts a member's name before the field of an error in its value.
-func inside(err error, name string) error {
+// prefixField puts a member's name before the field of an error in its value.
+func prefixField(err error, name string) error {
 	var e *Error
 	if errors.As(err, &e) {
 		if e.Field == "" {
@@ -345,8 +345,8 @@ func Quote(s string) string {
 	}, s)
 }
 
-// names are those of one object so far.
-type names struct {
+// seenNames are those of one object so far.
+type seenNames struct {
 	few  [8]string
 	n    int
 	many map[string]string // by folded name, once there are more than fit in few
@@ -355,7 +355,7 @@ type names struct {
 // add adds a name. If it is there already, or one that differs only in case, it
 // returns that one and false. encoding/json and others take such names for the
 // same key, so that two readers of a record would see different actions.
-func (ns *names) add(name string) (other string, ok bool) {
+func (ns *seenNames) add(name string) (other string, ok bool) {
 	if ns.many == nil {
 		for _, other := range ns.few[:ns.n] {
 			if strings.EqualFold(other, name) {

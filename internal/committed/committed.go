@@ -78,7 +78,7 @@ func (r *Reader) Stores() []string {
 // last commit as it is. A path that does not exist is not.
 func (r *Reader) Keeps(file string) bool {
 	repo, e, ok := r.entry(file)
-	return ok && r.same(repo, e, file, file, 0)
+	return ok && r.sameAsEntry(repo, e, file, file, 0)
 }
 
 // Has reports whether a regular file is in the last commit, whatever it holds now.
@@ -100,10 +100,10 @@ func (r *Reader) entry(file string) (repo *repository, e entry, ok bool) {
 	return repo, e, ok
 }
 
-// same reports whether what is at a path is an entry of a tree. base is the
+// sameAsEntry reports whether what is at a path is an entry of a tree. base is the
 // path that was asked for: links below it must not lead out of it.
-func (r *Reader) same(repo *repository, e entry, file, base string, level int) bool {
-	if r.names--; r.names < 0 || level > maxLevels || !r.step() || isGit(path.Base(file)) {
+func (r *Reader) sameAsEntry(repo *repository, e entry, file, base string, level int) bool {
+	if r.names--; r.names < 0 || level > maxLevels || !r.countAccess() || isGit(path.Base(file)) {
 		return false
 	}
 	info, err := r.fs.Lstat(file)
@@ -115,7 +115,7 @@ func (r *Reader) same(repo *repository, e entry, file, base string, level int) b
 		return e.kind == regular && info.Size() <= maxFile && r.sameFile(repo, e.id, file, info.Size())
 	case info.Mode()&fs.ModeType == fs.ModeSymlink:
 		to, err := r.fs.Readlink(file)
-		return err == nil && e.kind == symlink && repo.is(e.id, to) && (file == base || staysBelow(file, to, base))
+		return err == nil && e.kind == symlink && repo.blobHolds(e.id, to) && (file == base || staysBelow(file, to, base))
 	case info.IsDir():
 		return (e.kind == folder || e.kind == submodule) && r.sameFolder(repo, e, file, base, level)
 	}
@@ -136,7 +136,7 @@ func (r *Reader) sameFolder(repo *repository, e entry, dir, base string, level i
 	}
 	for _, n := range names {
 		child, ok := tree[n.Name()]
-		if !ok || !r.same(repo, child, dir+"/"+n.Name(), base, level+1) {
+		if !ok || !r.sameAsEntry(repo, child, dir+"/"+n.Name(), base, level+1) {
 			return false
 		}
 	}
@@ -145,7 +145,7 @@ func (r *Reader) sameFolder(repo *repository, e entry, dir, base string, level i
 
 // sameFile reports whether a file has a blob's hash, and the blob is there.
 func (r *Reader) sameFile(repo *repository, want id, file string, size int64) bool {
-	if !r.spend(size) {
+	if !r.spendBytes(size) {
 		return false
 	}
 	f, err := r.fs.Open(file)
@@ -188,14 +188,14 @@ func isGit(name string) bool {
 		strings.HasPrefix(strings.ToLower(name), ".git") && strings.ContainsFunc(name[4:], func(c rune) bool { return c > 0x7f || c == ' ' })
 }
 
-// step counts an access to a file.
-func (r *Reader) step() bool {
+// countAccess counts an access to a file.
+func (r *Reader) countAccess() bool {
 	r.steps--
 	return r.steps >= 0
 }
 
-// spend counts bytes that are hashed or inflated.
-func (r *Reader) spend(n int64) bool {
+// spendBytes counts bytes that are hashed or inflated.
+func (r *Reader) spendBytes(n int64) bool {
 	if n < 0 || n > maxObject || n > r.work {
 		r.work = 0
 		return false

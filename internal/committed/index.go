@@ -79,7 +79,7 @@ func entriesOf(data, top string, written int64) (out []Tracked, ok bool) {
 			name += 2
 		}
 		if version == 4 { // the name is the last one with another end
-			drop, n := offset(data[min(name, body):body])
+			drop, n := packOffset(data[min(name, body):body])
 			end := -1
 			if n > 0 {
 				end = strings.IndexByte(data[name+n:body], 0)
@@ -106,9 +106,9 @@ func entriesOf(data, top string, written int64) (out []Tracked, ok bool) {
 	return out, true
 }
 
-// offset reads a number of variable length, as in packs, and returns how many bytes it
+// packOffset reads a number of variable length, as in packs, and returns how many bytes it
 // takes; 0 if there is none.
-func offset(data string) (v uint64, n int) {
+func packOffset(data string) (v uint64, n int) {
 	for n < len(data) && n < 9 {
 		b := data[n]
 		n++

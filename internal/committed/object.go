@@ -33,11 +33,11 @@ func header(kind string, size int64) hash.Hash {
 
 // object returns an object that has the hash by which it is named.
 func (repo *repository) object(want id) (kind string, data []byte, ok bool) {
-	kind, data, err := repo.loose(want)
+	kind, data, err := repo.looseObject(want)
 	if isAbsent(err) {
 		kind, data, err = repo.packed(want)
 	}
-	if err != nil || !repo.r.spend(int64(len(data))) {
+	if err != nil || !repo.r.spendBytes(int64(len(data))) {
 		return "", nil, false
 	}
 	h := header(kind, int64(len(data)))
@@ -45,15 +45,15 @@ func (repo *repository) object(want id) (kind string, data []byte, ok bool) {
 	return kind, data, id(h.Sum(nil)) == want
 }
 
-// is reports whether a blob is there and holds a text.
-func (repo *repository) is(want id, text string) bool {
+// blobHolds reports whether a blob is there and holds a text.
+func (repo *repository) blobHolds(want id, text string) bool {
 	kind, data, ok := repo.object(want)
 	return ok && kind == "blob" && string(data) == text
 }
 
-// loose reads an object that has a file of its own.
-func (repo *repository) loose(want id) (kind string, data []byte, err error) {
-	if !repo.r.step() {
+// looseObject reads an object that has a file of its own.
+func (repo *repository) looseObject(want id) (kind string, data []byte, err error) {
+	if !repo.r.countAccess() {
 		return "", nil, errBound
 	}
 	name := hex.EncodeToString(want[:])
@@ -76,7 +76,7 @@ func (repo *repository) loose(want id) (kind string, data []byte, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	data, err = repo.r.exactly(in, size)
+	data, err = repo.r.readExactly(in, size)
 	return kind, data, err
 }
 
@@ -86,12 +86,12 @@ func (r *Reader) inflate(in io.Reader, size int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.exactly(z, size)
+	return r.readExactly(z, size)
 }
 
-// exactly reads a stream that has to end after size bytes.
-func (r *Reader) exactly(in io.Reader, size int64) ([]byte, error) {
-	if !r.spend(size) {
+// readExactly reads a stream that has to end after size bytes.
+func (r *Reader) readExactly(in io.Reader, size int64) ([]byte, error) {
+	if !r.spendBytes(size) {
 		return nil, errBound
 	}
 	data := make([]byte, size)

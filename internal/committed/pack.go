@@ -52,7 +52,7 @@ func (repo *repository) openPacks() {
 	}
 	for _, n := range names {
 		base, ok := strings.CutSuffix(n.Name(), ".idx")
-		if !ok || len(repo.packs) == maxPacks || !repo.r.step() {
+		if !ok || len(repo.packs) == maxPacks || !repo.r.countAccess() {
 			continue
 		}
 		if p := openPack(repo.r.fs, dir+"/"+base); p != nil {
@@ -119,7 +119,7 @@ func (p *pack) find(r *Reader, want id) (at int64, ok bool) {
 	for low < high {
 		mid := low + (high-low)/2
 		var name id
-		if !r.step() {
+		if !r.countAccess() {
 			return 0, false
 		}
 		if _, err := p.index.ReadAt(name[:], namesAt+int64(mid)*nameLen); err != nil {
@@ -179,7 +179,7 @@ const (
 func (p *pack) object(r *Reader, at int64) (kind string, data []byte, err error) {
 	var deltas [][]byte
 	for len(deltas) <= maxChain {
-		if at < 0 || at >= p.size || !r.step() {
+		if at < 0 || at >= p.size || !r.countAccess() {
 			return "", nil, errPack
 		}
 		in := bufio.NewReader(io.NewSectionReader(p.data, at, p.size-at))
@@ -260,7 +260,7 @@ func distance(in io.ByteReader) (int64, error) {
 func (r *Reader) apply(base, delta []byte) ([]byte, error) {
 	was, delta, ok1 := deltaSize(delta)
 	size, delta, ok2 := deltaSize(delta)
-	if !ok1 || !ok2 || was != int64(len(base)) || !r.spend(size) {
+	if !ok1 || !ok2 || was != int64(len(base)) || !r.spendBytes(size) {
 		return nil, errPack
 	}
 	out := make([]byte, 0, size)

@@ -23,7 +23,7 @@ type repository struct {
 // repository returns the innermost repository that a folder is in, nil if there
 // is none that can be read.
 func (r *Reader) repository(dir string) *repository {
-	for level := 0; level <= maxLevels && r.inside(dir) && r.step(); level++ {
+	for level := 0; level <= maxLevels && r.inside(dir) && r.countAccess(); level++ {
 		if repo, known := r.repos[dir]; known {
 			return repo
 		}
@@ -53,7 +53,7 @@ func (r *Reader) open(top string, info fs.FileInfo) *repository {
 			return nil
 		}
 	case info.Mode().IsRegular():
-		if !repo.linked() {
+		if !repo.readWorktreeLink() {
 			return nil
 		}
 	default:
@@ -79,10 +79,10 @@ func (r *Reader) open(top string, info fs.FileInfo) *repository {
 	return repo
 }
 
-// linked reads where a working tree beside the repository's first one has its
+// readWorktreeLink reads where a working tree beside the repository's first one has its
 // history. That place has to name the working tree in turn, or anybody's file
 // could point there.
-func (repo *repository) linked() bool {
+func (repo *repository) readWorktreeLink() bool {
 	text, ok := repo.text(repo.top+"/.git", 4096)
 	to, named := strings.CutPrefix(text, "gitdir: ")
 	if !ok || !named {
@@ -152,7 +152,7 @@ func (repo *repository) text(file string, most int64) (string, bool) {
 
 // read returns what a file holds.
 func (repo *repository) read(file string, most int64) (string, error) {
-	if !repo.r.step() {
+	if !repo.r.countAccess() {
 		return "", errBound
 	}
 	f, err := repo.r.fs.Open(file)

@@ -24,14 +24,14 @@ const (
 )
 
 func init() {
-	if v, _ := syscall.Getenv(Variable); v != "" && called() {
+	if v, _ := syscall.Getenv(Variable); v != "" && isContainedChild() {
 		syscall.Exit(inner()) // in a test with the race detector os.Exit waits for a second
 	}
 }
 
-// called reports whether this process has the name of one that contains a program. Package
+// isContainedChild reports whether this process has the name of one that contains a program. Package
 // os, which knows the arguments, is not there yet.
-func called() bool {
+func isContainedChild() bool {
 	fd, err := syscall.Open("/proc/self/cmdline", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return false
@@ -42,14 +42,14 @@ func called() bool {
 	return err == nil && string(b[:n]) == Argv0+"\x00"
 }
 
-// hurry is how long a program may take to end that is in a hurry, in seconds.
-const hurry = 1
+// hurrySeconds is how long a program may take to end that is in a hurry, in seconds.
+const hurrySeconds = 1
 
-// failed is the status where the program did not start.
-const failed = 126
+// statusNotStarted is the status where the program did not start.
+const statusNotStarted = 126
 
-// say sends a message.
-func say(kind byte, text string) {
+// sendMessage sends a message.
+func sendMessage(kind byte, text string) {
 	for message := append([]byte{kind}, text...); ; {
 		if _, err := syscall.Write(lineFile, message); err != syscall.EINTR {
 			return
@@ -58,8 +58,8 @@ func say(kind byte, text string) {
 }
 
 func fail(stage string, err error) int {
-	say(Failed, stage+"\x00"+err.Error())
-	return failed
+	sendMessage(Failed, stage+"\x00"+err.Error())
+	return statusNotStarted
 }
 
 // wrap says what an error concerns.
@@ -95,7 +95,7 @@ func inner() int {
 	}
 	own := o.Tmp + "/own"
 	if o.Namespaces {
-		if stage, err := view(o); err != nil {
+		if stage, err := mountView(o); err != nil {
 			return fail(stage, err)
 		}
 		if o.Private() {
@@ -109,8 +109,8 @@ func inner() int {
 	}
 	o.Env = slices.DeleteFunc(o.Env, func(v string) bool { return hasPrefix(v, "TMPDIR=") })
 	o.Env = append(o.Env, "TMPDIR="+own)
-	if told() != Go {
-		return failed
+	if receiveByte() != Go {
+		return statusNotStarted
 	}
 	type result struct {
 		pid   int
@@ -135,25 +135,25 @@ func inner() int {
 	}()
 	got := <-started
 	if errno, ok := got.err.(syscall.Errno); ok && got.stage == "exec" {
-		say(NoExec, strconv.Itoa(int(errno)))
-		return failed
+		sendMessage(NoExec, strconv.Itoa(int(errno)))
+		return statusNotStarted
 	}
 	if got.err != nil {
 		return fail(got.stage, got.err)
 	}
-	say(Ready, "")                                       // before what is refused
+	sendMessage(Ready, "")                               // before what is refused
 	go (&watcher{o, got.watch, map[string]bool{}}).run() // until then the program waits
 	if o.Probe {
 		return 0
 	}
 	go func() {
 		for {
-			switch told() {
+			switch receiveByte() {
 			case Term:
 				_ = syscall.Kill(got.pid, syscall.SIGTERM)
 				if o.Hurry { // or this process is killed before it has ended what the program leaves
 					go func() {
-						_ = syscall.Nanosleep(&syscall.Timespec{Sec: hurry}, nil)
+						_ = syscall.Nanosleep(&syscall.Timespec{Sec: hurrySeconds}, nil)
 						_ = syscall.Kill(got.pid, syscall.SIGKILL)
 					}()
 				}
@@ -163,7 +163,7 @@ func inner() int {
 			}
 		}
 	}()
-	status := wait(got.pid)
+	status := reapUntil(got.pid)
 	if syscall.Getpid() != 1 { // as the first of its namespace it takes all with it
 		endAll()
 	}
@@ -185,8 +185,8 @@ func read() (*Order, error) {
 	return o, o.decode(b[:n])
 }
 
-// told waits for what this process is told; 0 if nobody is there.
-func told() byte {
+// receiveByte waits for what this process is told; 0 if nobody is there.
+func receiveByte() byte {
 	var b [1]byte
 	for {
 		switch n, err := syscall.Read(lineFile, b[:]); {
@@ -206,14 +206,14 @@ func ignore(s syscall.Signal) error {
 	return err
 }
 
-// wait waits for a process, and for those that have lost their parent.
-func wait(pid int) int {
+// reapUntil waits for a process, and for those that have lost their parent.
+func reapUntil(pid int) int {
 	for {
 		var status syscall.WaitStatus
 		switch got, err := syscall.Wait4(-1, &status, 0, nil); {
 		case err == syscall.EINTR:
 		case err != nil:
-			return failed
+			return statusNotStarted
 		case got != pid:
 		case status.Signaled():
 			return 128 + int(status.Signal())

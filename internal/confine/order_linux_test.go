@@ -42,7 +42,7 @@ func TestCalled(t *testing.T) {
 			cmd := exec.Command("/proc/self/exe")
 			cmd.Args, cmd.Env = args, []string{Variable + "=1"}
 			var exit *exec.ExitError
-			if err, want := cmd.Run(), len(args) == 1; want != (errors.As(err, &exit) && exit.ExitCode() == failed) {
+			if err, want := cmd.Run(), len(args) == 1; want != (errors.As(err, &exit) && exit.ExitCode() == statusNotStarted) {
 				t.Errorf("%q: %v", args, err)
 			}
 		}

@@ -73,14 +73,14 @@ func prctl(option int, value uintptr) error {
 	return err
 }
 
-// kept are the capabilities that a contained program of root keeps: those over the files
+// keptCapabilities are the capabilities that a contained program of root keeps: those over the files
 // and numbers of users, which the profile bounds in turn.
-const kept = 1<<0 /* CHOWN */ | 1<<1 /* DAC_OVERRIDE */ | 1<<3 /* FOWNER */ | 1<<4 /* FSETID */ | 1<<6 /* SETGID */ | 1<<7 /* SETUID */ | 1<<10 /* NET_BIND_SERVICE */
+const keptCapabilities = 1<<0 /* CHOWN */ | 1<<1 /* DAC_OVERRIDE */ | 1<<3 /* FOWNER */ | 1<<4 /* FSETID */ | 1<<6 /* SETGID */ | 1<<7 /* SETUID */ | 1<<10 /* NET_BIND_SERVICE */
 
 // dropCapabilities takes all others away for good.
 func dropCapabilities() error {
 	for c := uintptr(0); c < 64; c++ {
-		if kept>>c&1 == 1 {
+		if keptCapabilities>>c&1 == 1 {
 			continue
 		}
 		// A user without privileges cannot, and need not.
@@ -97,7 +97,7 @@ func dropCapabilities() error {
 		return err
 	}
 	for i := range has {
-		left := uint32(uint64(kept) >> (32 * i))
+		left := uint32(uint64(keptCapabilities) >> (32 * i))
 		has[i].effective &= left
 		has[i].permitted &= left
 		has[i].inheritable = 0

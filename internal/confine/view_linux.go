@@ -18,10 +18,10 @@ const shm = "/dev/shm"
 // visible is the stage at which a view is made that is for this profile.
 const visible = "view"
 
-// view makes the file system read-only but for what a profile says, and gives the process
+// mountView makes the file system read-only but for what a profile says, and gives the process
 // its own /tmp, /dev/shm, /proc, and a loopback if it has no other network. If that fails, the stage is [Unavailable]
 // where the machine lets this process make no view, and visible where the profile cannot be put into force.
-func view(o *Order) (stage string, err error) {
+func mountView(o *Order) (stage string, err error) {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return Unavailable, wrap("mount /", err)
 	}
@@ -71,17 +71,17 @@ func view(o *Order) (stage string, err error) {
 		}
 	}
 	if o.Private() {
-		if err := place(own, tmp); err != nil {
+		if err := moveMount(own, tmp); err != nil {
 			return visible, err
 		}
 		for _, p := range parts {
-			if err := point(p.tree, p.path); err != nil {
+			if err := makeMountPoint(p.tree, p.path); err != nil {
 				return visible, err
 			}
 		}
 	}
 	for _, p := range parts {
-		if err := place(p.tree, p.path); err != nil {
+		if err := moveMount(p.tree, p.path); err != nil {
 			return visible, err
 		}
 	}
@@ -131,8 +131,8 @@ func clone(path string) (int, error) {
 	return int(tree), nil
 }
 
-// place puts a mount at a path.
-func place(tree int, path string) error {
+// moveMount puts a mount at a path.
+func moveMount(tree int, path string) error {
 	fd, err := open(path)
 	if err != nil {
 		return err
@@ -146,8 +146,8 @@ func place(tree int, path string) error {
 	return nil
 }
 
-// point makes the file or folder in the program's own /tmp at which a mount is placed.
-func point(tree int, path string) error {
+// makeMountPoint makes the file or folder in the program's own /tmp at which a mount is placed.
+func makeMountPoint(tree int, path string) error {
 	if path == tmp || !within(path, tmp) {
 		return nil
 	}

@@ -53,32 +53,32 @@ func (w *watcher) run() {
 		a := answer{id: n.id, flags: notifContinue}
 		if n.call == syscall.SYS_SOCKET { // of a family that the filter sends here because it is refused
 			a.errno, a.flags = -int32(syscall.EACCES), 0
-			w.tell(Reaching, "")
+			w.report(Reaching, "")
 		} else if len(w.told) < maxRefusals {
-			w.look(&n)
+			w.reportIfRefused(&n)
 		}
 		_, _ = call(syscall.SYS_IOCTL, uintptr(w.fd), notifSend, uintptr(unsafe.Pointer(&a)))
 	}
 }
 
-// tell reports a refusal once.
-func (w *watcher) tell(kind byte, name string) {
+// report reports a refusal once.
+func (w *watcher) report(kind byte, name string) {
 	message := string(kind) + name
 	if w.told[message] || len(w.told) >= maxRefusals || len(message) > MaxMessage {
 		return
 	}
 	w.told[message] = true
-	say(kind, name)
+	sendMessage(kind, name)
 }
 
-// look tells if a call is refused.
-func (w *watcher) look(n *notice) {
+// reportIfRefused tells if a call is refused.
+func (w *watcher) reportIfRefused(n *notice) {
 	switch n.call {
 	case syscall.SYS_CONNECT:
-		w.address(n.pid, n.args[1], n.args[2])
+		w.reportAddress(n.pid, n.args[1], n.args[2])
 		return
 	case syscall.SYS_SENDTO:
-		w.address(n.pid, n.args[4], n.args[5])
+		w.reportAddress(n.pid, n.args[4], n.args[5])
 		return
 	}
 	for _, c := range w.order.Watches {
@@ -98,7 +98,7 @@ func (w *watcher) look(n *notice) {
 			dir = int32(n.args[c.Dir])
 		}
 		if path, err := pathOf(n.pid, dir, n.args[c.Path]); err == nil {
-			w.path(path, change, c.Name)
+			w.reportPath(path, change, c.Name)
 		}
 	}
 }
@@ -170,8 +170,8 @@ func memoryOf(pid uint32, at uint64, most int) ([]byte, error) {
 	return b, nil
 }
 
-// path tells if the rules refuse a path, and the rights of the file do not refuse it anyway.
-func (w *watcher) path(name string, change, itself bool) {
+// reportPath tells if the rules refuse a path, and the rights of the file do not refuse it anyway.
+func (w *watcher) reportPath(name string, change, itself bool) {
 	if hasPrefix(name, "/proc/") || hasPrefix(name, "/sys/") || within(name, "/dev") {
 		return
 	}
@@ -182,7 +182,7 @@ func (w *watcher) path(name string, change, itself bool) {
 		folder, err := realPath(path.Dir(name))
 		if err != nil {
 			if Within(name, o.Hidden) { // below a /tmp that the program does not see
-				w.tell(Reading, name)
+				w.report(Reading, name)
 			}
 			return
 		}
@@ -190,7 +190,7 @@ func (w *watcher) path(name string, change, itself bool) {
 	}
 	if Within(real, o.Hidden) {
 		if exists {
-			w.tell(Reading, real)
+			w.report(Reading, real)
 		}
 		return
 	}
@@ -202,18 +202,18 @@ func (w *watcher) path(name string, change, itself bool) {
 		ask = path.Dir(real)
 	}
 	if _, err := onPath(sysFaccessat2, atFDCWD, ask, accessWrite, atEaccess, 0); err == nil || err == syscall.EROFS {
-		w.tell(Changing, real)
+		w.report(Changing, real)
 	}
 }
 
 // self is ::1, and mapped begins the addresses of IPv6 that are of IPv4.
 const (
-	self   = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01"
-	mapped = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff"
+	loopbackIPv6     = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01"
+	mappedIPv4Prefix = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff"
 )
 
-// address tells if an address is not reached without a network.
-func (w *watcher) address(pid uint32, at, size uint64) {
+// reportAddress tells if an address is not reached without a network.
+func (w *watcher) reportAddress(pid uint32, at, size uint64) {
 	if at == 0 || size < 8 {
 		return
 	}
@@ -229,14 +229,14 @@ func (w *watcher) address(pid uint32, at, size uint64) {
 		addr = b[4:8]
 	case family == syscall.AF_INET6 && n >= 24:
 		addr = b[8:24]
-		if hasPrefix(string(addr), mapped) {
+		if hasPrefix(string(addr), mappedIPv4Prefix) {
 			addr = addr[12:]
 		}
 	default:
 		return
 	}
-	loopback := len(addr) == 4 && addr[0] == 127 || string(addr) == self
+	loopback := len(addr) == 4 && addr[0] == 127 || string(addr) == loopbackIPv6
 	if !loopback && port != "\x00\x00" {
-		w.tell(Reaching, string(addr)+port)
+		w.report(Reaching, string(addr)+port)
 	}
 }

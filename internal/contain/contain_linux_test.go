@@ -366,7 +366,7 @@ func TestLinked(t *testing.T) {
 	}
 	check := func(what string, hidden []string, all bool, unseen int, second bool) {
 		t.Helper()
-		if got, err := linked(hidden, all); len(got) != unseen || (err != nil) != second {
+		if got, err := checkHardLinks(hidden, all); len(got) != unseen || (err != nil) != second {
 			t.Errorf("%s: %v, %v", what, got, err)
 		}
 	}
@@ -399,6 +399,6 @@ func TestLinked(t *testing.T) {
 // TestAroundHidden: beside what is hidden itself nothing is to be read.
 func TestAroundHidden(t *testing.T) {
 	t.Parallel()
-	(&ruleset{fd: -1}).around("/usr", []string{"/usr"})
-	(&ruleset{fd: -1}).around("/usr/bin", []string{"/usr"})
+	(&ruleset{fd: -1}).allowAround("/usr", []string{"/usr"})
+	(&ruleset{fd: -1}).allowAround("/usr/bin", []string{"/usr"})
 }

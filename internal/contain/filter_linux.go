@@ -21,9 +21,9 @@ var refused = []uintptr{
 	unix.SYS_SYSLOG, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_VHANGUP, unix.SYS_FANOTIFY_INIT, unix.SYS_LOOKUP_DCOOKIE, unix.SYS_NFSSERVCTL,
 }
 
-// absent are those that answer as in a kernel that has none: programs then do without.
+// answeredENOSYS are those that answer as in a kernel that has none: programs then do without.
 // The flags of clone3 cannot be seen here, and clone does the same.
-var absent = []uintptr{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_CLONE3}
+var answeredENOSYS = []uintptr{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_CLONE3}
 
 // namespaces are the flags by which a process leaves the namespaces it is in.
 const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
@@ -60,21 +60,21 @@ func (a *assembler) refuse(e unix.Errno) { a.answer(unix.SECCOMP_RET_ERRNO | uin
 
 func (a *assembler) notify() { a.answer(unix.SECCOMP_RET_USER_NOTIF) }
 
-// when answers e if the loaded value is k.
-func (a *assembler) when(k uintptr, e unix.Errno) {
+// answerIfEqual answers e if the loaded value is k.
+func (a *assembler) answerIfEqual(k uintptr, e unix.Errno) {
 	a.op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, uint32(k), 0, 1)
 	a.refuse(e)
 }
 
-// pass allows if the loaded value is k.
-func (a *assembler) pass(k uintptr) {
+// allowIfEqual allows if the loaded value is k.
+func (a *assembler) allowIfEqual(k uintptr) {
 	a.op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, uint32(k), 0, 1)
 	a.allow()
 }
 
-// of writes what is asked of one system call, and allows it in the end. The number of the
+// forCall writes what is asked of one system call, and allows it in the end. The number of the
 // call is loaded before and after.
-func (a *assembler) of(call uintptr, body func(*assembler)) {
+func (a *assembler) forCall(call uintptr, body func(*assembler)) {
 	var b assembler
 	body(&b)
 	b.allow()
@@ -92,29 +92,29 @@ func filter(o *confine.Order) []byte {
 	a.op(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, 1<<30, 0, 1) // x32
 	a.refuse(unix.ENOSYS)
 	for _, call := range refused {
-		a.when(call, unix.EPERM)
+		a.answerIfEqual(call, unix.EPERM)
 	}
-	for _, call := range absent {
-		a.when(call, unix.ENOSYS)
+	for _, call := range answeredENOSYS {
+		a.answerIfEqual(call, unix.ENOSYS)
 	}
 	for _, call := range []uintptr{unix.SYS_CLONE, unix.SYS_UNSHARE} {
-		a.of(call, func(a *assembler) {
+		a.forCall(call, func(a *assembler) {
 			a.load(atArgs)
 			a.op(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, namespaces, 0, 1)
 			a.refuse(unix.EPERM)
 		})
 	}
-	a.of(unix.SYS_IOCTL, func(a *assembler) { // input of a terminal, as if a person had typed it
+	a.forCall(unix.SYS_IOCTL, func(a *assembler) { // input of a terminal, as if a person had typed it
 		a.load(atArgs + 8)
-		a.when(unix.TIOCSTI, unix.EPERM)
-		a.when(unix.TIOCLINUX, unix.EPERM)
+		a.answerIfEqual(unix.TIOCSTI, unix.EPERM)
+		a.answerIfEqual(unix.TIOCLINUX, unix.EPERM)
 	})
-	a.of(unix.SYS_SOCKET, func(a *assembler) {
+	a.forCall(unix.SYS_SOCKET, func(a *assembler) {
 		a.load(atArgs)
-		a.pass(unix.AF_NETLINK) // addresses and routes are read by it
+		a.allowIfEqual(unix.AF_NETLINK) // addresses and routes are read by it
 		if o.Network || o.Namespaces {
-			a.pass(unix.AF_INET)
-			a.pass(unix.AF_INET6)
+			a.allowIfEqual(unix.AF_INET)
+			a.allowIfEqual(unix.AF_INET6)
 		}
 		for _, family := range []uint32{unix.AF_INET, unix.AF_INET6} {
 			a.op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, family, 0, 1)
@@ -133,9 +133,9 @@ func filter(o *confine.Order) []byte {
 	if !o.Network {
 		a.op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.SYS_CONNECT, 0, 1)
 		a.notify()
-		a.of(unix.SYS_SENDTO, func(a *assembler) {
+		a.forCall(unix.SYS_SENDTO, func(a *assembler) {
 			a.load(atArgs + 8*4)
-			a.pass(0) // connected
+			a.allowIfEqual(0) // connected
 			a.notify()
 		})
 	}

@@ -54,9 +54,9 @@ func octal(s string) string {
 	return b.String()
 }
 
-// again returns the other paths at which hidden ones are, because their file system, or a part of
+// otherMountPaths returns the other paths at which hidden ones are, because their file system, or a part of
 // it, is mounted more than once.
-func again(hidden []string, all []mount) (out []string) {
+func otherMountPaths(hidden []string, all []mount) (out []string) {
 	for _, h := range hidden {
 		at := -1
 		for i, m := range all {
@@ -74,7 +74,7 @@ func again(hidden []string, all []mount) (out []string) {
 			}
 			switch other := filepath.Join(m.point, strings.TrimPrefix(path, m.root)); {
 			case Within(path, []string{m.root}):
-				if other != h && same(h, other) {
+				if other != h && sameFile(h, other) {
 					out = append(out, other)
 				}
 			case Within(m.root, []string{path}): // a part of what is hidden
@@ -87,8 +87,8 @@ func again(hidden []string, all []mount) (out []string) {
 	return out
 }
 
-// same reports whether two paths are one file: another mount may lie on one of them.
-func same(a, b string) bool {
+// sameFile reports whether two paths are one file: another mount may lie on one of them.
+func sameFile(a, b string) bool {
 	var x, y unix.Stat_t
 	return unix.Lstat(a, &x) == nil && unix.Lstat(b, &y) == nil && x.Dev == y.Dev && x.Ino == y.Ino
 }
@@ -116,9 +116,9 @@ type nameIn struct {
 	name   string
 }
 
-// linked returns an error if a hidden file has a name that is not hidden: a hard link. unseen are the folders with more names
+// checkHardLinks returns an error if a hidden file has a name that is not hidden: a hard link. unseen are the folders with more names
 // than were looked through; all makes them few.
-func linked(hidden []string, all bool) (unseen []string, _ error) {
+func checkHardLinks(hidden []string, all bool) (unseen []string, _ error) {
 	files := map[inode]*linkedFile{}
 	for _, h := range hidden {
 		found, whole := linkedIn(h, mostLinked)

@@ -77,10 +77,10 @@ func (r *ruleset) add(o *confine.Order) error {
 		temporary &^= readFile
 		hidden = append(hidden, o.Tmp)
 		for _, path := range o.Shown { // the folders above them are others there
-			r.around(path, hidden)
+			r.allowAround(path, hidden)
 		}
 	}
-	r.around("/", hidden)
+	r.allowAround("/", hidden)
 	for _, path := range devices {
 		if err := r.path(path, writeFile); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ELOOP) {
 			return err
@@ -107,9 +107,9 @@ func (r *ruleset) add(o *confine.Order) error {
 	return nil
 }
 
-// around lets all of a folder be read but the hidden paths. What is not there yet cannot
+// allowAround lets all of a folder be read but the hidden paths. What is not there yet cannot
 // be read beside them: it might be hidden.
-func (r *ruleset) around(dir string, hidden []string) {
+func (r *ruleset) allowAround(dir string, hidden []string) {
 	if Within(dir, hidden) {
 		return
 	}
@@ -140,7 +140,7 @@ func (r *ruleset) around(dir string, hidden []string) {
 		switch {
 		case first[name]:
 			if path := dir + "/" + name; !Within(path, below) {
-				r.around(path, below)
+				r.allowAround(path, below)
 			}
 		case kind == unix.DT_LNK: // it leads nowhere by a rule of its own
 		default:

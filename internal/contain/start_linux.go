@@ -42,18 +42,18 @@ func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Re
 	if err != nil {
 		return nil, err
 	}
-	if err := plain(p); err != nil {
+	if err := checkProfile(p); err != nil {
 		return nil, err
 	}
 	need := with&Landlock == 0
 	links := func() ([]string, error) { // of the names themselves, not of the places where they are seen again
-		unseen, err := linked(p.Hidden, need)
+		unseen, err := checkHardLinks(p.Hidden, need)
 		if err == nil && need && len(unseen) > 0 {
 			err = &UnavailableError{fmt.Sprintf("%.200q has too many files to search for hard links; exclude it, or use --contain without require", unseen[0])}
 		}
 		return unseen, err
 	}
-	own, err := here(p)
+	own, err := resolveProfile(p)
 	if err != nil {
 		return nil, err
 	}
@@ -73,15 +73,15 @@ func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Re
 	return start(command(), own, &confine.Order{}, level, links, refused)
 }
 
-// here returns a profile as it is put into force: with the folders that are to be there, and with
+// resolveProfile returns a profile as it is put into force: with the folders that are to be there, and with
 // whatever leads to what is hidden.
-func here(p *Profile) (*Profile, error) {
+func resolveProfile(p *Profile) (*Profile, error) {
 	all, err := mounts()
 	if err != nil {
 		return nil, fmt.Errorf("containment: mounts: %w", err)
 	}
 	own := *p
-	own.Hidden = append(slices.Clone(p.Hidden), again(p.Hidden, all)...)
+	own.Hidden = append(slices.Clone(p.Hidden), otherMountPaths(p.Hidden, all)...)
 	own.Write = slices.DeleteFunc(slices.Clone(p.Write), func(path string) bool {
 		return slices.Contains(p.Make, path) && os.MkdirAll(path, 0o755) != nil // the program does without
 	})
@@ -145,7 +145,7 @@ func start(cmd *exec.Cmd, profile *Profile, o *confine.Order, level int, links f
 	cmd.ExtraFiles = []*os.File{order, its, rulesFile}
 	if o.Namespaces {
 		p.Used |= Namespaces
-		own(cmd.SysProcAttr, o.Network)
+		setNamespaces(cmd.SysProcAttr, o.Network)
 	}
 	made := make(chan error, 1)
 	go func() {
@@ -248,8 +248,8 @@ func sockets() (ours, its *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "line"), os.NewFile(uintptr(fds[1]), "line"), nil
 }
 
-// own gives a process namespaces of its own. Users keep their numbers.
-func own(a *syscall.SysProcAttr, network bool) {
+// setNamespaces gives a process namespaces of its own. Users keep their numbers.
+func setNamespaces(a *syscall.SysProcAttr, network bool) {
 	a.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
 	if !network {
 		a.Cloneflags |= unix.CLONE_NEWNET
@@ -279,8 +279,8 @@ func memory(text []byte) (*os.File, error) {
 	return f, nil
 }
 
-// plain returns an error if a profile cannot be put into force as it is.
-func plain(p *Profile) error {
+// checkProfile returns an error if a profile cannot be put into force as it is.
+func checkProfile(p *Profile) error {
 	for _, path := range append(append([]string{}, p.Hidden...), p.Write...) {
 		if !strings.HasPrefix(path, "/") {
 			return fmt.Errorf("containment: %.80q is not an absolute path; write it in full", path)

@@ -24,11 +24,11 @@ type Container struct {
 // Holds reports whether a canonical path is on the container's own disk, and no part of
 // what is below it is on another.
 func (c *Container) Holds(file string) bool {
-	return !slices.ContainsFunc(c.Mounts, func(m string) bool { return below(file, m) || below(m, file) })
+	return !slices.ContainsFunc(c.Mounts, func(m string) bool { return isBelow(file, m) || isBelow(m, file) })
 }
 
-// below reports whether a path is a folder or inside it.
-func below(file, folder string) bool {
+// isBelow reports whether a path is a folder or inside it.
+func isBelow(file, folder string) bool {
 	return file == folder || strings.HasPrefix(file, strings.TrimSuffix(folder, "/")+"/")
 }
 
@@ -57,16 +57,16 @@ func Find(root fs.FS, home string, roots []string) (*Container, error) {
 			top = m // the last one covers the others
 		}
 	}
-	if top.at != "/" || !top.image() {
+	if top.at != "/" || !top.isImage() {
 		return nil, fmt.Errorf("the root file system is %s, not an overlay as container images have", top.kind)
 	}
 	if first, err := mountsOf(root, "1"); err != nil || !slices.Contains(first, top) {
 		return nil, errors.New("process 1 has another root file system, or this process cannot read it")
 	}
-	if err := apart(root); err != nil {
+	if err := checkNamespaces(root); err != nil {
 		return nil, err
 	}
-	if err := bounded(root); err != nil {
+	if err := checkCapabilities(root); err != nil {
 		return nil, err
 	}
 	c := &Container{}
@@ -74,7 +74,7 @@ func Find(root fs.FS, home string, roots []string) (*Container, error) {
 		switch {
 		case m.at == "/":
 			continue
-		case !m.own() && (!m.workspace(home, roots) || hostDisk(root, m)):
+		case !m.isStandard() && (!m.isWorkspace(home, roots) || hostDisk(root, m)):
 			return nil, fmt.Errorf("%s is mounted from the host, and is not the workspace", m.at)
 		}
 		if !slices.Contains(c.Mounts, m.at) {
@@ -96,8 +96,8 @@ var sockets = []string{
 	"run/buildkit/buildkitd.sock", "run/user/*/docker.sock", "run/user/*/podman/podman.sock",
 }
 
-// apart returns an error if a namespace is one of the host.
-func apart(root fs.FS) error {
+// checkNamespaces returns an error if a namespace is one of the host.
+func checkNamespaces(root fs.FS) error {
 	for _, name := range [...]string{"pid", "ipc", "uts", "net"} {
 		target, err := fs.ReadLink(root, "proc/self/ns/"+name)
 		number, ok := strings.CutPrefix(strings.TrimSuffix(target, "]"), name+":[")
@@ -119,8 +119,8 @@ func apart(root fs.FS) error {
 	return nil
 }
 
-// bounded returns an error unless no process here can get the capabilities of the host.
-func bounded(root fs.FS) error {
+// checkCapabilities returns an error unless no process here can get the capabilities of the host.
+func checkCapabilities(root fs.FS) error {
 	status, err := read(root, "proc/self/status")
 	if err != nil {
 		return err
@@ -149,28 +149,28 @@ type mount struct {
 	kind       string // of file system
 }
 
-// layers are the file systems that runtimes make of images; the folders of others that do
+// imageFileSystems are the file systems that runtimes make of images; the folders of others that do
 // it are part of the disk of the host.
-var layers = prefilter.Lazy(`^(?:overlay|aufs|fuse\.fuse-overlayfs|fuse-overlayfs)$`)
+var imageFileSystems = prefilter.Lazy(`^(?:overlay|aufs|fuse\.fuse-overlayfs|fuse-overlayfs)$`)
 
 var snapshots = prefilter.Lazy(`/(?:io\.containerd\.snapshotter\.v1\.[a-z-]+|(?:docker|storage)/(?:btrfs/subvolumes|vfs/dir))/`)
 
-// image reports whether a mount of / is what a runtime makes of an image.
-func (m mount) image() bool {
-	return layers().MatchString(m.kind) && m.part == "/" || snapshots().MatchString(m.part+"/")
+// isImage reports whether a mount of / is what a runtime makes of an image.
+func (m mount) isImage() bool {
+	return imageFileSystems().MatchString(m.kind) && m.part == "/" || snapshots().MatchString(m.part+"/")
 }
 
-// own reports whether a mount is one that every container has: of the kernel, in memory, or
+// isStandard reports whether a mount is one that every container has: of the kernel, in memory, or
 // a file by which the runtime names the machine.
-func (m mount) own() bool {
-	kernel := below(m.at, "/proc") || below(m.at, "/sys")
+func (m mount) isStandard() bool {
+	kernel := isBelow(m.at, "/proc") || isBelow(m.at, "/sys")
 	switch m.kind {
 	case "proc", "sysfs", "cgroup", "cgroup2", "devpts", "mqueue", "hugetlbfs", "securityfs", "binfmt_misc":
-		return kernel || below(m.at, "/dev")
+		return kernel || isBelow(m.at, "/dev")
 	case "devtmpfs":
 		return path.Dir(m.at) == "/dev" && slices.Contains([]string{"/null", "/zero", "/full", "/random", "/urandom", "/tty"}, m.part)
 	case "tmpfs": // elsewhere it may be the host's /run or /tmp
-		if m.part == "/" && (kernel || below(m.at, "/dev") || below(m.at, "/run/secrets")) || m.part == "/null" && kernel {
+		if m.part == "/" && (kernel || isBelow(m.at, "/dev") || isBelow(m.at, "/run/secrets")) || m.part == "/null" && kernel {
 			return true
 		}
 	}
@@ -181,11 +181,11 @@ func (m mount) own() bool {
 	return false
 }
 
-// workspace reports whether a mount is of the workspace: in a root, or with a root in it and
+// isWorkspace reports whether a mount is of the workspace: in a root, or with a root in it and
 // no more of the user than that.
-func (m mount) workspace(home string, roots []string) bool {
+func (m mount) isWorkspace(home string, roots []string) bool {
 	return slices.ContainsFunc(roots, func(root string) bool {
-		return below(m.at, root) || below(root, m.at) && !below(home, m.at)
+		return isBelow(m.at, root) || isBelow(root, m.at) && !isBelow(home, m.at)
 	})
 }
 

@@ -68,7 +68,7 @@ func (e *HeldError) Unwrap() error { return e.Err }
 // Lock waits until no other process holds the lock, for wait at most, or until
 // ctx ends. The error is a [*HeldError] then.
 func (l *Lock) Lock(ctx context.Context, wait time.Duration) error {
-	got, err := l.begin()
+	got, err := l.startLocking()
 	if err != nil {
 		return fmt.Errorf("lock %s: %w", l.f.Name(), err)
 	}
@@ -93,12 +93,12 @@ func (l *Lock) Lock(ctx context.Context, wait time.Duration) error {
 		held.Err = ctx.Err()
 	}
 	held.Holder = Holder(l.f)
-	l.leave(got)
+	l.releaseLater(got)
 	return &held
 }
 
-// leave gives back what the wait got, now or later.
-func (l *Lock) leave(got <-chan error) {
+// releaseLater gives back what the wait got, now or later.
+func (l *Lock) releaseLater(got <-chan error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	select {
@@ -112,8 +112,8 @@ func (l *Lock) leave(got <-chan error) {
 	}
 }
 
-// begin takes the lock if it is free, or returns where its being free is told.
-func (l *Lock) begin() (<-chan error, error) {
+// startLocking takes the lock if it is free, or returns where its being free is told.
+func (l *Lock) startLocking() (<-chan error, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.left = false

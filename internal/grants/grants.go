@@ -39,10 +39,10 @@ func Weaker(file, old, text string, was bool, forms []int) ([]Fact, error) {
 	if len(text) > MaxBytes || len(old) > MaxBytes {
 		return nil, ErrLimit
 	}
-	if owned(file) {
-		return disowned(old, text), nil
+	if isCodeOwners(file) {
+		return removedOwners(old, text), nil
 	}
-	if strings.TrimSpace(old) == "" && !Sharp(file) && !Marked(forms, text) && !mayGrant(forms, text, was) {
+	if strings.TrimSpace(old) == "" && !SecurityOnly(file) && !MatchesForm(forms, text) && !mayGrant(forms, text, was) {
 		return nil, nil // a text that cannot be parsed hides nothing, either
 	}
 	after, err := parse(file, text)
@@ -62,22 +62,22 @@ func Weaker(file, old, text string, was bool, forms []int) ([]Fact, error) {
 		if f.Old && !was || len(out) == maxFacts || len(before) == 0 && f.Kind != "grant" { // nothing can be lost
 			continue
 		}
-		if (f.Kind == "check" && lost(f, before, after)) || f.Kind != "check" && weaker(f, before, after) {
+		if (f.Kind == "check" && lostCheck(f, before, after)) || f.Kind != "check" && weaker(f, before, after) {
 			out = append(out, Fact{f.Harm, f.Says})
 		}
 	}
 	return out, nil
 }
 
-// Sharp reports whether a file of a name is there for its checks or rights alone, so that one that
+// SecurityOnly reports whether a file of a name is there for its checks or rights alone, so that one that
 // cannot be read may hide something.
-func Sharp(file string) bool {
-	return owned(file) || strings.Contains(file, "/workflows/") || strings.HasSuffix(file, ".gitlab-ci.yml") || strings.Contains(file, "/.circleci/")
+func SecurityOnly(file string) bool {
+	return isCodeOwners(file) || strings.Contains(file, "/workflows/") || strings.HasSuffix(file, ".gitlab-ci.yml") || strings.Contains(file, "/.circleci/")
 }
 
-// Marked reports whether a text is that of a file that entries are about, as far as the file's name
+// MatchesForm reports whether a text is that of a file that entries are about, as far as the file's name
 // leaves that open.
-func Marked(forms []int, text string) bool {
+func MatchesForm(forms []int, text string) bool {
 	for _, i := range forms {
 		f := formAt(i)
 		if f.mark == nil {
@@ -105,9 +105,9 @@ func mayGrant(forms []int, text string, was bool) bool {
 	})
 }
 
-// Touched reports whether lines that a change takes out of a file that cannot be parsed, or puts
+// TouchesForm reports whether lines that a change takes out of a file that cannot be parsed, or puts
 // there, say what an entry is about. Both are texts of whole lines.
-func Touched(forms []int, gone, come string) bool {
+func TouchesForm(forms []int, gone, come string) bool {
 	for _, i := range forms {
 		f := formAt(i)
 		switch {
@@ -122,8 +122,8 @@ func Touched(forms []int, gone, come string) bool {
 	return false
 }
 
-// keyed splits a line of YAML, JSON, Terraform or an image into a key and a value.
-var keyed = sync.OnceValue(func() *regexp.Regexp {
+// keyValueLine splits a line of YAML, JSON, Terraform or an image into a key and a value.
+var keyValueLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:-\s+)?["']?([\w./-]+)["']?\s*(?:[:=]|\s)\s*(.*?)[,\s]*$`)
 })
 
@@ -131,7 +131,7 @@ var keyed = sync.OnceValue(func() *regexp.Regexp {
 func inLine(f *form, line string) bool {
 	item := strings.Trim(strings.TrimPrefix(line, "- "), ` "',`)
 	key, value := "", item
-	if m := keyed().FindStringSubmatch(line); m != nil {
+	if m := keyValueLine().FindStringSubmatch(line); m != nil {
 		key, value = m[1], strings.Trim(m[2], ` "'`)
 	}
 	conditions := f.wanted
@@ -275,9 +275,9 @@ func below(name, folder string) bool {
 	return len(name) > len(folder) && name[len(folder)] == '/' && name[:len(folder)] == folder
 }
 
-// lost reports whether no step does a check any more that one did.
-func lost(f *form, before, after []object) bool {
-	return checks(f, before) && !checks(f, after)
+// lostCheck reports whether no step does a check any more that one did.
+func lostCheck(f *form, before, after []object) bool {
+	return hasCheck(f, before) && !hasCheck(f, after)
 }
 
 // idleCommand matches commands that check nothing, or whose failure does not count.
@@ -285,7 +285,7 @@ var idleCommand = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*(?:echo\b[^|&;]*|true|:|exit 0|printf\b[^|&;]*|#.*)?\s*$|\|\|\s*(?:true|:|exit 0|echo\b)|--passWithNoTests\b|--exit-zero\b|;\s*(?:true|exit 0)\s*$`)
 })
 
-func checks(f *form, objects []object) bool {
+func hasCheck(f *form, objects []object) bool {
 	what := f.at
 	for i := range objects {
 		o := &objects[i]
@@ -315,11 +315,11 @@ func checks(f *form, objects []object) bool {
 // commandKeys are the keys behind which CI has commands and actions.
 var commandKeys = []string{"run", "script", "before_script", "after_script", "command", "commands", "uses", "bash", "sh", "pwsh", "args", "id", "orb", "template", "task", "image"}
 
-// owned reports whether a file says who owns code.
-func owned(file string) bool { return path.Base(file) == "CODEOWNERS" }
+// isCodeOwners reports whether a file says who owns code.
+func isCodeOwners(file string) bool { return path.Base(file) == "CODEOWNERS" }
 
-// disowned returns the owners that paths no longer have.
-func disowned(old, text string) (out []Fact) {
+// removedOwners returns the owners that paths no longer have.
+func removedOwners(old, text string) (out []Fact) {
 	now, before := owners(text), owners(old)
 	for pattern, who := range before {
 		for _, owner := range who {

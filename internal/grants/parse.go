@@ -64,8 +64,8 @@ type above struct {
 	key    string
 }
 
-// enter returns the place of a mapping's object.
-func (b *builder) enter(p place) (place, bool) {
+// objectPlace returns the place of a mapping's object.
+func (b *builder) objectPlace(p place) (place, bool) {
 	if b.left++; b.left > maxObjects || p.depth > maxDepth || len(p.at) > maxPlace {
 		b.full = true
 		return p, false
@@ -92,8 +92,8 @@ func join(a, b string) string {
 	return a + "/" + b
 }
 
-// put adds a text to the objects that it stands in.
-func (b *builder) put(p place, text string) {
+// addText adds a text to the objects that it stands in.
+func (b *builder) addText(p place, text string) {
 	if b.left++; b.left > 8*maxObjects || len(p.at) > maxPlace {
 		b.full = true
 		return
@@ -104,9 +104,9 @@ func (b *builder) put(p place, text string) {
 	}
 }
 
-// softens reports whether a key and its value, which is rendered only then, say that a failure
+// ignoresFailure reports whether a key and its value, which is rendered only then, say that a failure
 // does not count, or that nothing runs.
-func softens(key string, value func() string) bool {
+func ignoresFailure(key string, value func() string) bool {
 	var soft []string
 	switch key {
 	case "continue-on-error", "allow_failure", "continueOnError", "soft_fail", "ignore_failure", "failure_ignore":
@@ -123,8 +123,8 @@ func softens(key string, value func() string) bool {
 	return slices.Contains(soft, strings.ToLower(strings.TrimSpace(value())))
 }
 
-// value adds a value of JSON, or of what is like it.
-func (b *builder) value(p place, v any) {
+// addJSONValue adds a value of JSON, or of what is like it.
+func (b *builder) addJSONValue(p place, v any) {
 	if b.full || p.depth > maxDepth {
 		b.full = true
 		return
@@ -132,32 +132,32 @@ func (b *builder) value(p place, v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		for key, item := range v {
-			p.soft = p.soft || softens(key, func() string { return fmt.Sprint(item) })
+			p.soft = p.soft || ignoresFailure(key, func() string { return fmt.Sprint(item) })
 		}
-		inner, ok := b.enter(p)
+		inner, ok := b.objectPlace(p)
 		if !ok {
 			return
 		}
 		for key, item := range v {
-			b.value(inner.under(key), item)
+			b.addJSONValue(inner.under(key), item)
 		}
 	case []any:
 		p.depth++
 		for _, item := range v {
-			b.value(p, item)
+			b.addJSONValue(p, item)
 		}
 	case nil:
-		b.put(p, "")
+		b.addText(p, "")
 	case string:
-		b.put(p, v)
-		b.inside(p, v)
+		b.addText(p, v)
+		b.addEmbeddedJSON(p, v)
 	default:
-		b.put(p, fmt.Sprint(v))
+		b.addText(p, fmt.Sprint(v))
 	}
 }
 
-// inside adds what a text holds that is itself JSON, as policies in templates do.
-func (b *builder) inside(p place, text string) {
+// addEmbeddedJSON adds what a text holds that is itself JSON, as policies in templates do.
+func (b *builder) addEmbeddedJSON(p place, text string) {
 	if text = strings.TrimSpace(text); strings.HasPrefix(text, "{") && strings.Contains(text, "tatement") {
 		_ = b.json0(p, text)
 	}
@@ -178,7 +178,7 @@ func (b *builder) json0(p place, text string) error {
 	if err := json.Unmarshal(data, &v); err != nil {
 		return err
 	}
-	b.value(p, v)
+	b.addJSONValue(p, v)
 	return nil
 }
 
@@ -230,7 +230,7 @@ func (b *builder) node(p place, n ast.Node, anchors map[string]ast.Node) {
 	}
 	switch n := n.(type) {
 	case nil, *ast.NullNode, *ast.CommentNode, *ast.CommentGroupNode:
-		b.put(p, "")
+		b.addText(p, "")
 	case *ast.AnchorNode:
 		if n.Name != nil {
 			anchors[n.Name.GetToken().Value] = n.Value
@@ -251,21 +251,21 @@ func (b *builder) node(p place, n ast.Node, anchors map[string]ast.Node) {
 			b.node(p, item, anchors)
 		}
 	case *ast.LiteralNode:
-		b.put(p, n.Value.Value)
-		b.inside(p, n.Value.Value)
+		b.addText(p, n.Value.Value)
+		b.addEmbeddedJSON(p, n.Value.Value)
 	case *ast.StringNode:
-		b.put(p, n.Value)
-		b.inside(p, n.Value)
+		b.addText(p, n.Value)
+		b.addEmbeddedJSON(p, n.Value)
 	default:
-		b.put(p, strings.Trim(n.String(), ` "'`))
+		b.addText(p, strings.Trim(n.String(), ` "'`))
 	}
 }
 
 func (b *builder) mapping(p place, values []*ast.MappingValueNode, anchors map[string]ast.Node) {
 	for _, v := range values {
-		p.soft = p.soft || v.Value != nil && softens(keyOf(v), func() string { return strings.Trim(v.Value.String(), ` "'`) })
+		p.soft = p.soft || v.Value != nil && ignoresFailure(keyOf(v), func() string { return strings.Trim(v.Value.String(), ` "'`) })
 	}
-	inner, ok := b.enter(p)
+	inner, ok := b.objectPlace(p)
 	if !ok {
 		return
 	}
@@ -315,7 +315,7 @@ func (b *builder) triggers(p place, n ast.Node, anchors map[string]ast.Node) {
 			b.triggers(p, item, anchors)
 		}
 	case *ast.StringNode:
-		b.put(p.under(n.Value), "")
+		b.addText(p.under(n.Value), "")
 	default:
 		b.node(p, n, anchors)
 	}
@@ -361,7 +361,7 @@ func (b *builder) terraform(text string) error {
 }
 
 func (b *builder) body(p place, body *hclsyntax.Body, text string) {
-	inner, ok := b.enter(p)
+	inner, ok := b.objectPlace(p)
 	if !ok {
 		return
 	}
@@ -388,7 +388,7 @@ func (b *builder) expression(p place, e hclsyntax.Expression, text string) {
 			b.expression(p, item, text)
 		}
 	case *hclsyntax.ObjectConsExpr:
-		inner, ok := b.enter(p)
+		inner, ok := b.objectPlace(p)
 		if !ok {
 			return
 		}
@@ -406,11 +406,11 @@ func (b *builder) expression(p place, e hclsyntax.Expression, text string) {
 		b.expression(p, e.Expression, text)
 	default:
 		if v, diags := e.Value(nil); !diags.HasErrors() && v.IsKnown() && !v.IsNull() && v.Type().FriendlyName() == "string" {
-			b.put(p, v.AsString())
-			b.inside(p, v.AsString())
+			b.addText(p, v.AsString())
+			b.addEmbeddedJSON(p, v.AsString())
 			return
 		}
-		b.put(p, strings.Trim(source(e.Range(), text), `" `))
+		b.addText(p, strings.Trim(source(e.Range(), text), `" `))
 	}
 }
 
@@ -437,7 +437,7 @@ func (b *builder) image(text string) {
 		word := strings.Fields(line)[0]
 		word, rest := strings.ToLower(word), strings.TrimSpace(line[len(word):])
 		if word == "from" || stage == nil {
-			in, ok := b.enter(place{at: "stage"})
+			in, ok := b.objectPlace(place{at: "stage"})
 			if !ok {
 				return
 			}
@@ -446,7 +446,7 @@ func (b *builder) image(text string) {
 		if word == "user" { // the last counts
 			b.objects[last.above[0].object].fields["user"] = nil
 		}
-		b.put(stage.under(word), rest)
+		b.addText(stage.under(word), rest)
 	}
 	if stage != nil {
 		o := b.objects[last.above[0].object]

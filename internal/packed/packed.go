@@ -25,7 +25,7 @@ const (
 	maxTexts   = 4 << 20  // of all of them
 	maxName    = 4096
 	maxList    = 12 << 20 // bytes of the directory of a zip archive
-	slow       = 6        // what a byte of bzip2 counts
+	bzip2Cost  = 6        // what a byte of bzip2 counts
 )
 
 // Errors of [Members].
@@ -71,8 +71,8 @@ func Members(r io.ReaderAt, size int64, q Query) ([]Member, error) {
 	return l.members, err
 }
 
-// unread are how files of formats begin that are not read.
-var unread = [...]string{"\xfd7zXZ\x00", "7z\xbc\xaf\x27\x1c", "LZIP", "\x1f\x9d", "\x89LZO\x00", "]\x00\x00", "Rar!\x1a\x07", "070701", "070702", "070707", "\xc7\x71", "\x71\xc7"}
+// unsupportedMagics are how files of formats begin that are not read.
+var unsupportedMagics = [...]string{"\xfd7zXZ\x00", "7z\xbc\xaf\x27\x1c", "LZIP", "\x1f\x9d", "\x89LZO\x00", "]\x00\x00", "Rar!\x1a\x07", "070701", "070702", "070707", "\xc7\x71", "\x71\xc7"}
 
 func (l *list) read(r io.ReaderAt, size int64) error {
 	head := make([]byte, 512)
@@ -87,7 +87,7 @@ func (l *list) read(r io.ReaderAt, size int64) error {
 	if l.Zip || bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06")) {
 		return l.zip(r, size)
 	}
-	for _, mark := range unread {
+	for _, mark := range unsupportedMagics {
 		if strings.HasPrefix(string(head), mark) {
 			return ErrUnread
 		}
@@ -101,7 +101,7 @@ func (l *list) read(r io.ReaderAt, size int64) error {
 		}
 		return l.tar(&bounded{z, l, 1})
 	case bytes.HasPrefix(head, []byte("BZh")):
-		return l.tar(&bounded{bzip2.NewReader(bufio.NewReader(file)), l, slow})
+		return l.tar(&bounded{bzip2.NewReader(bufio.NewReader(file)), l, bzip2Cost})
 	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		z, err := zstd.NewReader(file, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(32<<20), zstd.WithDecoderMaxWindow(32<<20))
 		if err != nil {
@@ -110,7 +110,7 @@ func (l *list) read(r io.ReaderAt, size int64) error {
 		defer z.Close()
 		return l.tar(&bounded{z, l, 1})
 	case len(head) == 512 && (string(head[257:262]) == "ustar" || oldTar(head)):
-		return l.tar(&seeking{bounded{file, l, 1}, file}) // what members hold is skipped
+		return l.tar(&boundedReaderAt{bounded{file, l, 1}, file}) // what members hold is skipped
 	}
 	if l.zip(r, size) == nil {
 		return nil // behind a program that unpacks it
@@ -163,8 +163,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// seeking is the same of a file.
-type seeking struct {
+// boundedReaderAt is the same of a file.
+type boundedReaderAt struct {
 	bounded
 	io.Seeker
 }
@@ -217,7 +217,7 @@ func (l *list) tar(from io.Reader) error {
 			if !l.Zeros {
 				return nil
 			}
-			if from, err = beyond(from); from == nil {
+			if from, err = afterZeroBlocks(from); from == nil {
 				return err
 			}
 			r = tar.NewReader(from)
@@ -243,8 +243,8 @@ func (l *list) tar(from io.Reader) error {
 	}
 }
 
-// beyond returns what comes after blocks of zeros; nil if nothing does.
-func beyond(from io.Reader) (io.Reader, error) {
+// afterZeroBlocks returns what comes after blocks of zeros; nil if nothing does.
+func afterZeroBlocks(from io.Reader) (io.Reader, error) {
 	block := make([]byte, 512)
 	for {
 		switch _, err := io.ReadFull(from, block); {

@@ -22,9 +22,9 @@ type Finder struct {
 	whole func() *regexp.Regexp
 }
 
-// slack is how many bytes are read at least in places where a match may begin,
+// minCandidateBytes is how many bytes are read at least in places where a match may begin,
 // before the expression is rather tried on the whole text.
-const slack = 16 << 10
+const minCandidateBytes = 16 << 10
 
 // NewFinder returns the Finder of an expression, which must be valid.
 func NewFinder(expr string) *Finder {
@@ -33,31 +33,31 @@ func NewFinder(expr string) *Finder {
 	if err != nil {
 		panic(err)
 	}
-	if f.places(re.Simplify()) {
+	if f.findStarts(re.Simplify()) {
 		f.here = Lazy(`\A(?:` + expr + `)`)
 	}
 	return f
 }
 
-// places finds out where a match may begin, and reports whether that is anywhere
+// findStarts finds out where a match may begin, and reports whether that is anywhere
 // in particular.
-func (f *Finder) places(re *syntax.Regexp) bool {
+func (f *Finder) findStarts(re *syntax.Regexp) bool {
 	if re.Op == syntax.OpConcat && re.Sub[0].Op == syntax.OpBeginLine {
 		f.line = true
 		rest := re.Sub[1:]
-		if rest[0].Op == syntax.OpStar && blanks(rest[0].Sub[0]) {
+		if rest[0].Op == syntax.OpStar && matchesOneBlank(rest[0].Sub[0]) {
 			rest = rest[1:]
 		}
 		f.begins = prefixes(&syntax.Regexp{Op: syntax.OpConcat, Sub: rest})
 		if slices.ContainsFunc(f.begins, func(s string) bool { return s == "" || isBlank(s[0]) || s[0] == '\n' }) {
 			f.begins = nil
 		}
-		f.note()
+		f.noteFirstBytes()
 		return true
 	}
 	f.begins = prefixes(re)
-	f.word, _ = bounded(re)
-	words, _ := opens(re)
+	f.word, _ = startsAtBoundary(re)
+	words, _ := startConditions(re)
 	for _, s := range f.begins {
 		// What is before a match is not seen there: a boundary before a letter
 		// is one at the start of a text, too, and no other is.
@@ -65,12 +65,12 @@ func (f *Finder) places(re *syntax.Regexp) bool {
 			return false
 		}
 	}
-	f.note()
+	f.noteFirstBytes()
 	return len(f.begins) > 0 && !has(re, syntax.OpNoWordBoundary)
 }
 
-// note sorts begins, and notes where those of each byte are.
-func (f *Finder) note() {
+// noteFirstBytes sorts begins, and notes where those of each byte are.
+func (f *Finder) noteFirstBytes() {
 	slices.Sort(f.begins)
 	f.begins = slices.CompactFunc(f.begins, func(a, b string) bool { return strings.HasPrefix(b, a) })
 	i := 0
@@ -83,8 +83,8 @@ func (f *Finder) note() {
 	f.first[256] = uint16(i)
 }
 
-// blanks reports whether an expression matches nothing but one blank or line break.
-func blanks(re *syntax.Regexp) bool {
+// matchesOneBlank reports whether an expression matches nothing but one blank or line break.
+func matchesOneBlank(re *syntax.Regexp) bool {
 	if re.Op != syntax.OpCharClass {
 		return false
 	}
@@ -100,20 +100,20 @@ func blanks(re *syntax.Regexp) bool {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\f' }
 
-// opens reports whether an expression may ask for a word boundary where its match
+// startConditions reports whether an expression may ask for a word boundary where its match
 // begins, and whether it may match nothing.
-func opens(re *syntax.Regexp) (boundary, nothing bool) {
+func startConditions(re *syntax.Regexp) (boundary, nothing bool) {
 	switch re.Op {
 	case syntax.OpWordBoundary:
 		return true, true
 	case syntax.OpLiteral, syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
 		return false, false
 	case syntax.OpStar, syntax.OpQuest:
-		boundary, _ = opens(re.Sub[0])
+		boundary, _ = startConditions(re.Sub[0])
 		return boundary, true
 	case syntax.OpConcat:
 		for _, sub := range re.Sub {
-			b, n := opens(sub)
+			b, n := startConditions(sub)
 			if boundary = boundary || b; !n {
 				return boundary, false
 			}
@@ -121,7 +121,7 @@ func opens(re *syntax.Regexp) (boundary, nothing bool) {
 		return boundary, true
 	case syntax.OpAlternate, syntax.OpCapture, syntax.OpPlus:
 		for _, sub := range re.Sub {
-			b, n := opens(sub)
+			b, n := startConditions(sub)
 			boundary, nothing = boundary || b, nothing || n
 		}
 		return boundary, nothing
@@ -154,7 +154,7 @@ func (f *Finder) Match(text string) (found bool, read int) {
 	}
 	// Each try may read the rest of the text. All of them together must not take
 	// longer than the whole text does.
-	most := 2*len(text) + slack
+	most := 2*len(text) + minCandidateBytes
 	for i := f.next(text, 0); i >= 0; i = f.next(text, i+1) {
 		r := reader{text: text[i:]}
 		hit := f.here().MatchReader(&r)
@@ -189,7 +189,7 @@ func (f *Finder) next(text string, from int) int {
 		return f.nextLine(text, from)
 	}
 	for i := from; i < len(text); i++ {
-		if c := int(lower(text[i])); f.first[c] != f.first[c+1] && !(f.word && i > 0 && wordByte(text[i-1])) && f.begun(text[i:]) {
+		if c := int(lower(text[i])); f.first[c] != f.first[c+1] && !(f.word && i > 0 && wordByte(text[i-1])) && f.canBegin(text[i:]) {
 			return i
 		}
 	}
@@ -211,14 +211,14 @@ func (f *Finder) nextLine(text string, from int) int {
 		for at < len(text) && isBlank(text[at]) {
 			at++
 		}
-		if len(f.begins) == 0 || at < len(text) && f.begun(text[at:]) {
+		if len(f.begins) == 0 || at < len(text) && f.canBegin(text[at:]) {
 			return from
 		}
 	}
 }
 
-// begun reports whether a text, which is not empty, begins as a match does.
-func (f *Finder) begun(text string) bool {
+// canBegin reports whether a text, which is not empty, begins as a match does.
+func (f *Finder) canBegin(text string) bool {
 	c := int(lower(text[0]))
 	for _, s := range f.begins[f.first[c]:f.first[c+1]] {
 		if len(text) >= len(s) && equal(text[1:len(s)], s[1:]) {

@@ -60,7 +60,7 @@ func TestFinder(t *testing.T) {
 			if want := re.MatchString(text); got != want {
 				t.Errorf("%q in %.60q: %v, want %v", expr, text, got, want)
 			}
-			if most := 4*len(text) + slack + 1; read > most {
+			if most := 4*len(text) + minCandidateBytes + 1; read > most {
 				t.Errorf("%q in %.60q: %d bytes read, of at most %d", expr, text, read, most)
 			}
 		}

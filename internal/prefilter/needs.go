@@ -7,7 +7,7 @@ import (
 )
 
 // Needs are what a text must hold for an expression to match in it, beside a
-// literal. A [Look] at a text says whether it does.
+// literal. A [TextFeatures] at a text says whether it does.
 type Needs struct {
 	Narrow int    // length of a run of letters, digits, "_" and "-"
 	Wide   int    // length of a run of those and "+/=.~%"
@@ -53,18 +53,18 @@ var classOf = func() (classes [256]uint8) {
 
 func inClass(r rune, class uint8) bool { return r >= 0x80 || classOf[r]&class != 0 }
 
-// runs are the least lengths of runs of one class in whatever an expression
+// minRuns are the least lengths of runs of one class in whatever an expression
 // matches: at the start, at the end and anywhere.
-type runs struct {
+type minRuns struct {
 	start, end, best int
 	all              bool // a match is nothing but one run
 }
 
-func wholeRun(n int) runs { return runs{n, n, n, true} }
+func wholeRun(n int) minRuns { return minRuns{n, n, n, true} }
 
-// then returns the runs of a match of one expression after the other.
-func (a runs) then(b runs) runs {
-	out := runs{a.start, b.end, max(a.best, b.best, a.end+b.start), a.all && b.all}
+// concat returns the runs of a match of one expression after the other.
+func (a minRuns) concat(b minRuns) minRuns {
+	out := minRuns{a.start, b.end, max(a.best, b.best, a.end+b.start), a.all && b.all}
 	if a.all {
 		out.start = a.best + b.start
 	}
@@ -74,7 +74,7 @@ func (a runs) then(b runs) runs {
 	return out
 }
 
-func runsOf(re *syntax.Regexp, class uint8) runs {
+func runsOf(re *syntax.Regexp, class uint8) minRuns {
 	switch re.Op {
 	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText,
 		syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
@@ -82,18 +82,18 @@ func runsOf(re *syntax.Regexp, class uint8) runs {
 	case syntax.OpLiteral:
 		out := wholeRun(0)
 		for _, r := range re.Rune {
-			one := runs{}
+			one := minRuns{}
 			if inClass(r, class) {
 				one = wholeRun(1)
 			}
-			out = out.then(one)
+			out = out.concat(one)
 		}
 		return out
 	case syntax.OpCharClass:
 		for i := 0; i+1 < len(re.Rune); i += 2 {
 			for r := re.Rune[i]; r <= min(re.Rune[i+1], 0x7f); r++ {
 				if !inClass(r, class) {
-					return runs{}
+					return minRuns{}
 				}
 			}
 		}
@@ -101,36 +101,36 @@ func runsOf(re *syntax.Regexp, class uint8) runs {
 	case syntax.OpCapture:
 		return runsOf(re.Sub[0], class)
 	case syntax.OpStar, syntax.OpQuest:
-		return repeated(runsOf(re.Sub[0], class), 0)
+		return repeatRuns(runsOf(re.Sub[0], class), 0)
 	case syntax.OpPlus:
-		return repeated(runsOf(re.Sub[0], class), 1)
+		return repeatRuns(runsOf(re.Sub[0], class), 1)
 	case syntax.OpRepeat:
-		return repeated(runsOf(re.Sub[0], class), re.Min)
+		return repeatRuns(runsOf(re.Sub[0], class), re.Min)
 	case syntax.OpConcat:
 		out := wholeRun(0)
 		for _, sub := range re.Sub {
-			out = out.then(runsOf(sub, class))
+			out = out.concat(runsOf(sub, class))
 		}
 		return out
 	case syntax.OpAlternate:
 		out := runsOf(re.Sub[0], class)
 		for _, sub := range re.Sub[1:] {
 			b := runsOf(sub, class)
-			out = runs{min(out.start, b.start), min(out.end, b.end), min(out.best, b.best), out.all && b.all}
+			out = minRuns{min(out.start, b.start), min(out.end, b.end), min(out.best, b.best), out.all && b.all}
 		}
 		return out
 	}
-	return runs{}
+	return minRuns{}
 }
 
-// repeated returns the runs of what matches n times or more.
-func repeated(once runs, n int) runs {
+// repeatRuns returns the runs of what matches n times or more.
+func repeatRuns(once minRuns, n int) minRuns {
 	if n == 0 {
-		return runs{all: once.all}
+		return minRuns{all: once.all}
 	}
 	out := once
 	for range n - 1 {
-		out = out.then(once)
+		out = out.concat(once)
 	}
 	return out
 }
@@ -193,14 +193,14 @@ func inLine(re *syntax.Regexp) bool {
 	return !slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return !inLine(sub) })
 }
 
-// A Look is what a text holds that an expression may need.
-type Look struct {
+// A TextFeatures is what a text holds that an expression may need.
+type TextFeatures struct {
 	narrow, wide int
 	has          byteSet
 }
 
 // NewLook looks at a text.
-func NewLook(text string) (l Look) {
+func NewLook(text string) (l TextFeatures) {
 	n, w := 0, 0
 	for i := range len(text) {
 		c := text[i]
@@ -221,7 +221,7 @@ func NewLook(text string) (l Look) {
 }
 
 // Meets reports whether the text holds all that an expression needs.
-func (l *Look) Meets(n Needs) bool {
+func (l *TextFeatures) Meets(n Needs) bool {
 	if l.narrow < n.Narrow || l.wide < n.Wide {
 		return false
 	}

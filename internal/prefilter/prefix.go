@@ -18,7 +18,7 @@ func Prefixes(expr string) (literals []string, word bool, err error) {
 		return nil, false, err
 	}
 	re = re.Simplify()
-	all, some := bounded(re)
+	all, some := startsAtBoundary(re)
 	set := prefixes(re)
 	if all != some || len(set) == 0 || len(set) > maxPrefixes {
 		return nil, false, nil
@@ -51,11 +51,11 @@ func prefixes(re *syntax.Regexp) []string {
 		set := []string{""}
 		for _, sub := range re.Sub {
 			if in := inspect(sub); in.exact != nil && len(in.exact)*len(set) <= maxExact {
-				set = cross(set, in.exact)
+				set = crossProduct(set, in.exact)
 				continue
 			}
 			if next := prefixes(sub); len(next)*len(set) <= maxPrefixes {
-				set = cross(set, next)
+				set = crossProduct(set, next)
 			}
 			break
 		}
@@ -67,20 +67,20 @@ func prefixes(re *syntax.Regexp) []string {
 	return []string{""}
 }
 
-// bounded reports whether all, and whether some matches of an expression have to
+// startsAtBoundary reports whether all, and whether some matches of an expression have to
 // begin at a word boundary.
-func bounded(re *syntax.Regexp) (all, some bool) {
+func startsAtBoundary(re *syntax.Regexp) (all, some bool) {
 	switch re.Op {
 	case syntax.OpWordBoundary:
 		return true, true
 	case syntax.OpCapture:
-		return bounded(re.Sub[0])
+		return startsAtBoundary(re.Sub[0])
 	case syntax.OpConcat:
-		return bounded(re.Sub[0])
+		return startsAtBoundary(re.Sub[0])
 	case syntax.OpAlternate:
 		all = true
 		for _, sub := range re.Sub {
-			a, s := bounded(sub)
+			a, s := startsAtBoundary(sub)
 			all, some = all && a, some || s
 		}
 		return all, some

@@ -26,13 +26,13 @@ func Required(expr string) ([]string, error) {
 	}
 	in := inspect(re.Simplify())
 	best := in.required
-	if better(in.exact, best) {
+	if moreSelective(in.exact, best) {
 		best = in.exact
 	}
-	if weight(best) < MinLiteral {
+	if shortestLength(best) < MinLiteral {
 		return nil, nil
 	}
-	return minimal(best), nil
+	return dropSupersets(best), nil
 }
 
 // Bounds of what [RequiredToo] returns.
@@ -54,64 +54,64 @@ func RequiredToo(expr string) ([][]string, error) {
 	}
 	var out [][]string
 	for _, set := range inspect(re.Simplify()).sets {
-		if set = minimal(set); weight(set) >= MinLiteral && len(set) <= maxFurther && !slices.Equal(set, first) {
+		if set = dropSupersets(set); shortestLength(set) >= MinLiteral && len(set) <= maxFurther && !slices.Equal(set, first) {
 			out = append(out, set)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b []string) int {
-		return cmp.Or(cmp.Compare(weight(b), weight(a)), cmp.Compare(len(a), len(b)), slices.Compare(a, b))
+		return cmp.Or(cmp.Compare(shortestLength(b), shortestLength(a)), cmp.Compare(len(a), len(b)), slices.Compare(a, b))
 	})
 	out = slices.CompactFunc(out, slices.Equal)
 	return out[:min(len(out), maxSets)], nil
 }
 
-// An info says what is known of the texts that an expression matches.
-type info struct {
+// A literalInfo says what is known of the texts that an expression matches.
+type literalInfo struct {
 	exact    []string   // all of them, if not nil
 	required []string   // each contains one of these, if not nil
 	sets     [][]string // each contains one of each of these
 }
 
-func inspect(re *syntax.Regexp) info {
+func inspect(re *syntax.Regexp) literalInfo {
 	switch re.Op {
 	case syntax.OpLiteral:
 		var b strings.Builder
 		for _, r := range re.Rune {
 			if r >= utf8.RuneSelf && re.Flags&syntax.FoldCase != 0 {
-				return info{} // has other cases, which a scan does not know
+				return literalInfo{} // has other cases, which a scan does not know
 			}
 			b.WriteRune(lowerRune(r))
 		}
-		return info{exact: []string{b.String()}}
+		return literalInfo{exact: []string{b.String()}}
 	case syntax.OpCharClass:
-		in := info{exact: classStrings(re.Rune), required: classPrefixes(re.Rune)}
+		in := literalInfo{exact: classStrings(re.Rune), required: classPrefixes(re.Rune)}
 		if in.required != nil {
 			in.sets = [][]string{in.required}
 		}
 		return in
 	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText,
 		syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
-		return info{exact: []string{""}}
+		return literalInfo{exact: []string{""}}
 	case syntax.OpCapture:
 		return inspect(re.Sub[0])
 	case syntax.OpPlus:
 		in := inspect(re.Sub[0])
-		return info{required: choose(in.exact, in.required), sets: in.all()}
+		return literalInfo{required: choose(in.exact, in.required), sets: in.all()}
 	case syntax.OpQuest:
 		if in := inspect(re.Sub[0]); in.exact != nil && len(in.exact) < maxExact {
-			return info{exact: append([]string{""}, in.exact...)}
+			return literalInfo{exact: append([]string{""}, in.exact...)}
 		}
 	case syntax.OpConcat:
 		return inspectConcat(re.Sub)
 	case syntax.OpAlternate:
 		return inspectAlternate(re.Sub)
 	}
-	return info{}
+	return literalInfo{}
 }
 
 // inspectConcat joins neighbours that are known exactly, and keeps the best
 // set of literals that it meets.
-func inspectConcat(subs []*syntax.Regexp) info {
+func inspectConcat(subs []*syntax.Regexp) literalInfo {
 	exact := []string{""}
 	whole := true
 	var required []string
@@ -119,7 +119,7 @@ func inspectConcat(subs []*syntax.Regexp) info {
 	for _, sub := range subs {
 		in := inspect(sub)
 		if in.exact != nil && len(in.exact)*len(exact) <= maxExact {
-			exact = cross(exact, in.exact)
+			exact = crossProduct(exact, in.exact)
 			continue
 		}
 		required = choose(required, exact)
@@ -132,20 +132,20 @@ func inspectConcat(subs []*syntax.Regexp) info {
 		sets = append(sets, in.sets...)
 	}
 	if whole {
-		return info{exact: exact}
+		return literalInfo{exact: exact}
 	}
-	return info{required: choose(required, exact), sets: append(sets, exact)}
+	return literalInfo{required: choose(required, exact), sets: append(sets, exact)}
 }
 
 // all returns the sets of which each text contains one literal each.
-func (in *info) all() [][]string {
+func (in *literalInfo) all() [][]string {
 	if in.exact != nil {
 		return append(in.sets, in.exact)
 	}
 	return in.sets
 }
 
-func inspectAlternate(subs []*syntax.Regexp) info {
+func inspectAlternate(subs []*syntax.Regexp) literalInfo {
 	var exact, required []string
 	isExact, isRequired := true, true
 	for _, sub := range subs {
@@ -156,7 +156,7 @@ func inspectAlternate(subs []*syntax.Regexp) info {
 		required = append(required, best...)
 		isRequired = isRequired && best != nil
 	}
-	var out info
+	var out literalInfo
 	if isExact && len(exact) <= 4*maxExact {
 		out.exact = exact
 	}
@@ -167,24 +167,24 @@ func inspectAlternate(subs []*syntax.Regexp) info {
 }
 
 func choose(a, b []string) []string {
-	if better(b, a) {
+	if moreSelective(b, a) {
 		return b
 	}
 	return a
 }
 
-// better reports whether a selects more sharply than b.
-func better(a, b []string) bool {
-	wa, wb := weight(a), weight(b)
+// moreSelective reports whether a selects more sharply than b.
+func moreSelective(a, b []string) bool {
+	wa, wb := shortestLength(a), shortestLength(b)
 	if wa != wb {
 		return wa > wb
 	}
 	return len(a) < len(b)
 }
 
-// weight is the length of the shortest literal, up to a length beyond which a
+// shortestLength is the length of the shortest literal, up to a length beyond which a
 // literal is as good as any.
-func weight(set []string) int {
+func shortestLength(set []string) int {
 	if len(set) == 0 {
 		return -1
 	}
@@ -195,8 +195,8 @@ func weight(set []string) int {
 	return shortest
 }
 
-// minimal drops literals that contain another.
-func minimal(set []string) []string {
+// dropSupersets drops literals that contain another.
+func dropSupersets(set []string) []string {
 	var out []string
 next:
 	for i, s := range set {
@@ -210,7 +210,7 @@ next:
 	return out
 }
 
-func cross(a, b []string) []string {
+func crossProduct(a, b []string) []string {
 	out := make([]string, 0, len(a)*len(b))
 	for _, x := range a {
 		for _, y := range b {

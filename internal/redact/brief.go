@@ -13,22 +13,22 @@ import (
 // it, in bytes, and margin how much of that is not kept: what was cut there may
 // be the first part of a secret, which looks like none.
 const (
-	look   = 64 << 10
-	margin = 8 << 10
+	maxLookBytes = 64 << 10
+	contextBytes = 8 << 10
 )
 
 // Brief returns the redacted beginning of s, about keep bytes at most (16 KiB
 // at most) with a note of how long s was. Secrets are taken out before anything
 // is cut, so that no part of one is left.
 func (r *Redactor) Brief(s string, keep int) string {
-	if len(s) > keep || !r.remembers(s) {
+	if len(s) > keep || !r.isCacheable(s) {
 		return r.brief("", s, keep)
 	}
 	return r.memo.get(s, func() string { return r.brief("", s, keep) })
 }
 
-// remembers says whether what s becomes is kept: it depends on no one action.
-func (r *Redactor) remembers(s string) bool {
+// isCacheable says whether what s becomes is kept: it depends on no one action.
+func (r *Redactor) isCacheable(s string) bool {
 	return r != nil && r.found == nil && len(r.learned) == 0 && len(s) <= maxMemo
 }
 
@@ -64,18 +64,18 @@ func (m *memo) get(s string, redact func() string) string {
 
 func (r *Redactor) brief(name, s string, keep int) string {
 	whole := len(s)
-	if whole <= look {
+	if whole <= maxLookBytes {
 		s = r.Named(name, s)
 		if len(s) <= keep {
 			return s
 		}
 		return fmt.Sprintf("%s… (%d bytes)", Cut(s, keep), whole)
 	}
-	if sensitive(name, Cut(s, look)) != "" {
-		return r.Named(name, Cut(s, look))
+	if sensitive(name, Cut(s, maxLookBytes)) != "" {
+		return r.Named(name, Cut(s, maxLookBytes))
 	}
-	s = r.String(Cut(s, look))
-	return fmt.Sprintf("%s… (%d bytes)", Cut(s, min(keep, max(len(s)-margin, 0))), whole)
+	s = r.String(Cut(s, maxLookBytes))
+	return fmt.Sprintf("%s… (%d bytes)", Cut(s, min(keep, max(len(s)-contextBytes, 0))), whole)
 }
 
 // Cut returns the first n bytes of s, less those of a character that this

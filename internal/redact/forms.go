@@ -70,7 +70,7 @@ func (r *Redactor) plain(s string, spans []span) []span {
 			}
 		}
 	}
-	spans = r.recalled(s, spans)
+	spans = r.learnedSecretSpans(s, spans)
 	return logins(s, assignments(s, credentials(s, spans)))
 }
 

@@ -6,9 +6,9 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-// written are the forms whose secret anybody may have made up: where they stand in a
+// madeUpForms are the forms whose secret anybody may have made up: where they stand in a
 // file, they often are examples.
-var written = map[string]bool{
+var madeUpForms = map[string]bool{
 	"setx": true, "aws-signature": true, "aws-signature-header": true, "json-web-token": true, "jwt": true, "authorization-header": true, "cookie-header": true,
 	"session-cookie": true, "query-credential": true, "bearer-token": true, "url-password": true, "url-token": true, "netrc": true, "htpasswd-hash": true,
 	"npmrc-auth": true, "docker-auth": true, "secret-key-prefix": true,
@@ -30,7 +30,7 @@ func Issued(text string) string {
 		if sp.kind == "private-key" && !keyBody().MatchString(secret) {
 			continue
 		}
-		if written[sp.kind] || strings.Contains(secret, "example") || strings.Contains(secret, "xxxx") {
+		if madeUpForms[sp.kind] || strings.Contains(secret, "example") || strings.Contains(secret, "xxxx") {
 			continue
 		}
 		return sp.kind

@@ -56,8 +56,8 @@ func plainWord(s string) bool {
 	return len(s) < 16 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz") == ""
 }
 
-// recalled returns where learned secrets are in s.
-func (r *Redactor) recalled(s string, spans []span) []span {
+// learnedSecretSpans returns where learned secrets are in s.
+func (r *Redactor) learnedSecretSpans(s string, spans []span) []span {
 	if r == nil || len(r.learned) == 0 {
 		return spans
 	}
@@ -74,7 +74,7 @@ func (r *Redactor) recalled(s string, spans []span) []span {
 				spans = append(spans, span{i, at, "secret", s[i:at]})
 			}
 		}
-		for _, end := range cuts(text) {
+		for _, end := range truncationPoints(text) {
 			for n := min(len(secret)-1, end); n >= min(minInner, len(secret)/2+1); n-- {
 				if text[end-n:end] == secret[:n] {
 					spans = append(spans, span{end - n, end, "secret", s[end-n : end]})
@@ -86,8 +86,8 @@ func (r *Redactor) recalled(s string, spans []span) []span {
 	return spans
 }
 
-// cuts returns where a text breaks off: at its end and before an ellipsis.
-func cuts(s string) []int {
+// truncationPoints returns where a text breaks off: at its end and before an ellipsis.
+func truncationPoints(s string) []int {
 	ends := []int{len(s)}
 	for _, dots := range [...]string{"…", "..."} {
 		for at := 0; len(ends) < 8; {

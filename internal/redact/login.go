@@ -34,19 +34,19 @@ var programs = sync.OnceValue(func() map[string][]*knowledge.Login {
 	return byName
 })
 
-// pairs are pairs of bytes with which words begin, in any case.
-type pairs [1 << 16 / 64]uint64
+// bytePairs are pairs of bytes with which words begin, in any case.
+type bytePairs [1 << 16 / 64]uint64
 
 func pairOf(s string) uint16 { return uint16(s[0]|0x20)<<8 | uint16(s[1]|0x20) }
 
-func (p *pairs) add(word string) { p[pairOf(word)/64] |= 1 << (pairOf(word) % 64) }
+func (p *bytePairs) add(word string) { p[pairOf(word)/64] |= 1 << (pairOf(word) % 64) }
 
 // begin reports whether s, of two bytes at least, may begin with a word.
-func (p *pairs) begin(s string) bool { return p[pairOf(s)/64]&(1<<(pairOf(s)%64)) != 0 }
+func (p *bytePairs) begin(s string) bool { return p[pairOf(s)/64]&(1<<(pairOf(s)%64)) != 0 }
 
-// beginnings holds the pairs of bytes with which the names of programs begin.
-var beginnings = sync.OnceValue(func() *pairs {
-	set := new(pairs)
+// programPairs holds the pairs of bytes with which the names of programs begin.
+var programPairs = sync.OnceValue(func() *bytePairs {
+	set := new(bytePairs)
 	for name := range programs() {
 		set.add(name)
 	}
@@ -56,9 +56,9 @@ var beginnings = sync.OnceValue(func() *pairs {
 // letterSets are the second and the last letters of words, as bits.
 type letterSets struct{ second, last uint32 }
 
-// lengths holds, for each length of a word that may name a program, the letters that
+// programLetters holds, for each length of a word that may name a program, the letters that
 // such words have.
-var lengths = sync.OnceValue(func() *[maxProgram + 2]letterSets {
+var programLetters = sync.OnceValue(func() *[maxProgram + 2]letterSets {
 	set := new([maxProgram + 2]letterSets)
 	for name := range programs() {
 		for _, n := range [...]string{name, name + ".exe"} {
@@ -76,7 +76,7 @@ const maxProgram = 32
 
 // logins returns the secrets that the programs named in s are given.
 func logins(s string, spans []span) []span {
-	begin, lengths := beginnings(), lengths()
+	begin, lengths := programPairs(), programLetters()
 	left := maxAllArgs
 	for i := 0; i+1 < len(s); i++ {
 		if i > 0 && nameByte(s[i-1]) {
@@ -105,8 +105,8 @@ func logins(s string, spans []span) []span {
 		}
 		for _, l := range found {
 			spans = argSpans(s, l, args, spans)
-			if l.Input != "" && (l.With == "" || given(args, l.With)) && under(args, l.Sub) >= 0 {
-				spans = input(s, i, after, args, l.Input, spans)
+			if l.Input != "" && (l.With == "" || hasOption(args, l.With)) && subcommandEnd(args, l.Sub) >= 0 {
+				spans = inputSecrets(s, i, after, args, l.Input, spans)
 			}
 		}
 		i = end - 1
@@ -191,8 +191,8 @@ func unquoted(s string, i, end int) arg {
 
 // argSpans returns the secrets among the arguments of a program.
 func argSpans(s string, l *knowledge.Login, args []arg, spans []span) []span {
-	first := under(args, l.Sub)
-	if first < 0 || l.With != "" && !given(args, l.With) {
+	first := subcommandEnd(args, l.Sub)
+	if first < 0 || l.With != "" && !hasOption(args, l.With) {
 		return spans
 	}
 	put := func(a arg, form string) { spans = secretIn(s, a, form, l.Separator, spans) }
@@ -295,9 +295,9 @@ func addSecret(s string, a arg, spans []span) []span {
 // minSecret is the length of the shortest secret, in bytes.
 const minSecret = 3
 
-// given says whether an option is among the arguments, alone or in a cluster
+// hasOption says whether an option is among the arguments, alone or in a cluster
 // of letters.
-func given(args []arg, option string) bool {
+func hasOption(args []arg, option string) bool {
 	for _, a := range args {
 		switch {
 		case a.text == option:
@@ -309,9 +309,9 @@ func given(args []arg, option string) bool {
 	return false
 }
 
-// under returns how many arguments there are up to the update of the message of sub, or -1
+// subcommandEnd returns how many arguments there are up to the update of the message of sub, or -1
 // if these words are not among them in this order.
-func under(args []arg, sub []string) int {
+func subcommandEnd(args []arg, sub []string) int {
 	n := 0
 	for i, a := range args {
 		if n == len(sub) {
@@ -356,9 +356,9 @@ func operands(args []arg, n int, all bool) []arg {
 	return words[n-1 : n]
 }
 
-// input returns the secrets that the program between at and after reads: what
+// inputSecrets returns the secrets that the program between at and after reads: what
 // is piped into it, a here-string or a here-document.
-func input(s string, at, after int, args []arg, form string, spans []span) []span {
+func inputSecrets(s string, at, after int, args []arg, form string, spans []span) []span {
 	line := func(a arg) {
 		if form == "account" && !strings.Contains(a.text, ":") {
 			return
@@ -373,15 +373,15 @@ func input(s string, at, after int, args []arg, form string, spans []span) []spa
 		case ok && word != "":
 			line(unquotedFrom(a, 3))
 		case strings.HasPrefix(a.text, "<<"):
-			document(s, after, strings.Trim(strings.TrimPrefix(a.text[2:], "-"), `'"\`), line)
+			hereDocument(s, after, strings.Trim(strings.TrimPrefix(a.text[2:], "-"), `'"\`), line)
 		}
 	}
-	piped(s, at, line)
+	pipedInput(s, at, line)
 	return spans
 }
 
-// document gives the lines of the here-document that begins after i.
-func document(s string, i int, end string, line func(arg)) {
+// hereDocument gives the lines of the here-document that begins after i.
+func hereDocument(s string, i int, end string, line func(arg)) {
 	for range maxArgs {
 		next := strings.IndexByte(s[i:], '\n')
 		if next < 0 {
@@ -402,12 +402,12 @@ func document(s string, i int, end string, line func(arg)) {
 	}
 }
 
-// writers are the programs that write their arguments.
-const writers = " echo printf print write-output write-host yes "
+// printingPrograms are the programs that write their arguments.
+const printingPrograms = " echo printf print write-output write-host yes "
 
-// piped gives what is written into the pipe that ends before at: the words of
+// pipedInput gives what is written into the pipe that ends before at: the words of
 // the echo or printf on its other side.
-func piped(s string, at int, line func(arg)) {
+func pipedInput(s string, at int, line func(arg)) {
 	from := max(0, at-4<<10)
 	pipe := strings.LastIndexByte(s[from:at], '|')
 	if pipe < 0 || strings.ContainsAny(s[from+pipe+1:at], "\n;&") {
@@ -422,7 +422,7 @@ func piped(s string, at int, line func(arg)) {
 		for end < pipe && nameByte(s[end]) {
 			end++
 		}
-		if !strings.Contains(writers, " "+strings.ToLower(s[start:end])+" ") {
+		if !strings.Contains(printingPrograms, " "+strings.ToLower(s[start:end])+" ") {
 			continue
 		}
 		args, stop := arguments(s, end)

@@ -12,16 +12,16 @@ import (
 var hints = [...]string{"pass", "pw", "secret", "sas", "sig", "token", "cred", "cookie", "webhook", "key", "auth", "bearer"}
 
 // hintPairs are the pairs of bytes with which hints begin.
-var hintPairs = func() (set pairs) {
+var hintPairs = func() (set bytePairs) {
 	for _, h := range hints {
 		set.add(h)
 	}
 	return set
 }()
 
-// hinted says whether s begins with one of the words that every name of a
+// hasSecretHint says whether s begins with one of the words that every name of a
 // secret has in it.
-func hinted(s string) bool {
+func hasSecretHint(s string) bool {
 	if len(s) < 2 || !hintPairs.begin(s) {
 		return false
 	}
@@ -36,7 +36,7 @@ func hinted(s string) bool {
 // mentionsSecret says whether a name may be one of a secret.
 func mentionsSecret(name string) bool {
 	for i := range len(name) {
-		if hinted(name[i:]) {
+		if hasSecretHint(name[i:]) {
 			return true
 		}
 	}
@@ -47,7 +47,7 @@ func mentionsSecret(name string) bool {
 // notations of shells, programming languages, YAML, JSON and command lines.
 func assignments(s string, spans []span) []span {
 	for i, last := 0, 0; i+1 < len(s); i++ {
-		if !hintPairs.begin(s[i:]) || !hinted(s[i:]) {
+		if !hintPairs.begin(s[i:]) || !hasSecretHint(s[i:]) {
 			continue
 		}
 		start, end := i, i
@@ -232,7 +232,7 @@ func split(name string) []string {
 // placeholder says whether a value only stands for a secret that is elsewhere.
 func placeholder(v string) bool {
 	v = strings.TrimSpace(v)
-	if v == "" || marked(v) || strings.Trim(v, v[:1]) == "" || strings.Trim(v, "xX*.-_") == "" {
+	if v == "" || isRedactionMark(v) || strings.Trim(v, v[:1]) == "" || strings.Trim(v, "xX*.-_") == "" {
 		return true
 	}
 	switch v[0] {

@@ -45,7 +45,7 @@ func (r *Redactor) String(s string) string {
 	if len(s) > MaxText {
 		return "[redacted unexamined text]"
 	}
-	if r.remembers(s) {
+	if r.isCacheable(s) {
 		return r.memo.get(s, func() string { return r.whole(s) })
 	}
 	return r.whole(s)

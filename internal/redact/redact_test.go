@@ -98,7 +98,7 @@ func TestExamples(t *testing.T) {
 					t.Errorf("match %q: not found", text)
 				}
 				got := (*Redactor)(nil).String(text)
-				if !marked(got) || len(secret) > 8 && strings.Contains(got, secret) {
+				if !isRedactionMark(got) || len(secret) > 8 && strings.Contains(got, secret) {
 					t.Errorf("match %q: got %q", text, got)
 				}
 			}
@@ -315,7 +315,7 @@ func TestValue(t *testing.T) {
 	for range 200 {
 		deep = []any{deep}
 	}
-	if s := fmt.Sprint((*Redactor)(nil).Value(deep, 0)); strings.Contains(s, key) || !marked(s) {
+	if s := fmt.Sprint((*Redactor)(nil).Value(deep, 0)); strings.Contains(s, key) || !isRedactionMark(s) {
 		t.Errorf("deep value: %s", s)
 	}
 }
@@ -331,7 +331,7 @@ func TestTooLong(t *testing.T) {
 func TestBrief(t *testing.T) {
 	key, _ := fill("ghp_<alnum:36>")
 	for _, keep := range []int{100, 4096} {
-		for _, length := range []int{10, keep - 30, keep, look - 30, look, look + 30, MaxText} {
+		for _, length := range []int{10, keep - 30, keep, maxLookBytes - 30, maxLookBytes, maxLookBytes + 30, MaxText} {
 			for shift := range 40 {
 				s := strings.Repeat("x", max(length-shift, 0)) + " " + key
 				got := (*Redactor)(nil).Brief(s+strings.Repeat(" y", 40), keep)
@@ -366,7 +366,7 @@ func BenchmarkHostile(b *testing.B) {
 		"eyj": "eyJ", "nested": b64(b64(b64("some text "))), "dollars": "$2b$", "joins": `"+`, "dots": "hooks.slack.com/services/",
 		"programs": "mysql ", "pipes": "echo a|sudo -S ", "documents": "chpasswd <<a\n", "cookies": "cookie: a=b; ",
 	} {
-		s := strings.Repeat(unit, look/len(unit))
+		s := strings.Repeat(unit, maxLookBytes/len(unit))
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(s)))
 			for b.Loop() {

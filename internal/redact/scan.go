@@ -108,7 +108,7 @@ next:
 			}
 		}
 		start, end = from+start, from+end
-		if start == end || f.Entropy > 0 && entropy(s[start:end]) < f.Entropy || marked(s[start:end]) {
+		if start == end || f.Entropy > 0 && entropy(s[start:end]) < f.Entropy || isRedactionMark(s[start:end]) {
 			continue
 		}
 		for _, not := range form(i).not {
@@ -147,8 +147,8 @@ func hasFold(s, prefix string) bool {
 	return true
 }
 
-// marked says whether text is what redaction itself leaves.
-func marked(s string) bool { return strings.Contains(s, "[redacted") }
+// isRedactionMark says whether text is what redaction itself leaves.
+func isRedactionMark(s string) bool { return strings.Contains(s, "[redacted") }
 
 // entropy returns the Shannon entropy of the bytes of s, in bits a byte.
 func entropy(s string) float64 {

@@ -39,7 +39,7 @@ func (r *Redactor) value(name string, v any, keep, depth int) any {
 
 func (r *Redactor) object(v map[string]any, keep, depth int) any {
 	out := make(map[string]any, len(v))
-	program, args, label := pairing(v)
+	program, args, label := relatedFields(v)
 	for _, k := range slices.Sorted(maps.Keys(v)) {
 		key := r.Brief(k, 1024)
 		for n := 2; ; n++ { // two redacted names must not hide one another's values
@@ -64,10 +64,10 @@ func (r *Redactor) object(v map[string]any, keep, depth int) any {
 	return out
 }
 
-// pairing returns what the fields of an object say about each other: the program
+// relatedFields returns what the fields of an object say about each other: the program
 // and the field with its arguments, and the name that goes with "value", as
 // lists of headers and of environment variables have it.
-func pairing(v map[string]any) (program, args, label string) {
+func relatedFields(v map[string]any) (program, args, label string) {
 	for _, field := range [...]string{"program", "command", "cmd", "executable", "binary"} {
 		if s, ok := v[field].(string); ok && program == "" {
 			program = s

@@ -11,9 +11,9 @@ import (
 
 // Bounds of a search, in bytes of a form of the text.
 const (
-	nearby = 260 // between a literal and one that must stand near it
-	before = 120 // that a rule reads before a literal, if that does not begin its matches
-	behind = 400 // and after it
+	maxNearDistance = 260 // between a literal and one that must stand near it
+	bytesBefore     = 120 // that a rule reads before a literal, if that does not begin its matches
+	bytesAfter      = 400 // and after it
 
 	freeRoom = 256 << 10 // that rules read of a text of any length
 	perLook  = 48        // that a look at a literal counts which begins a match: most end there
@@ -113,8 +113,8 @@ func (s *searcher) search(text string, hidden bool) (hits []Hit, whole bool) {
 	return c.hits, c.room >= 0 && len(c.hits) < maxHits
 }
 
-// A reading is one form of the text of a search.
-type reading struct {
+// A formSearch is one form of the text of a search.
+type formSearch struct {
 	*search
 	text   []byte
 	hidden bool
@@ -127,14 +127,14 @@ func (c *search) read(set *prefilter.Set, text []byte, hidden bool, form string,
 	for i := range c.places {
 		c.places[i] = places{near: -1, first: -1, waiting: c.places[i].waiting[:0]}
 	}
-	r := reading{c, text, hidden, form, origin}
+	r := formSearch{c, text, hidden, form, origin}
 	prefilter.Each(set, text, func(id, at int) {
 		switch i := id / 2; {
 		case c.s.rules[i].Hidden && !hidden:
 		case c.s.rules[i].begins:
-			r.begun(i, at, id%2 == 1)
+			r.matchFromStart(i, at, id%2 == 1)
 		default:
-			r.around(i, at, id%2 == 1)
+			r.matchAround(i, at, id%2 == 1)
 		}
 	})
 	for i := range c.places {
@@ -144,43 +144,43 @@ func (c *search) read(set *prefilter.Set, text []byte, hidden bool, form string,
 	}
 }
 
-// begun takes a literal of a rule of which all matches begin with one.
-func (r *reading) begun(rule, at int, near bool) {
+// matchFromStart takes a literal of a rule of which all matches begin with one.
+func (r *formSearch) matchFromStart(rule, at int, near bool) {
 	p := &r.places[rule]
 	switch {
 	case near:
 		p.near = at
 		for _, w := range p.waiting {
-			if at-w <= nearby {
-				r.look(rule, w)
+			if at-w <= maxNearDistance {
+				r.addMatchAt(rule, w)
 			}
 		}
 		p.waiting = p.waiting[:0]
-	case len(r.s.rules[rule].near) == 0 || p.near >= 0 && at-p.near <= nearby:
-		r.look(rule, at)
+	case len(r.s.rules[rule].near) == 0 || p.near >= 0 && at-p.near <= maxNearDistance:
+		r.addMatchAt(rule, at)
 	default:
-		if n := len(p.waiting); n > 0 && at-p.waiting[n-1] > nearby {
+		if n := len(p.waiting); n > 0 && at-p.waiting[n-1] > maxNearDistance {
 			p.waiting = p.waiting[:0]
 		}
 		p.waiting = append(p.waiting, at)
 	}
 }
 
-// look adds the match of a rule that begins at a byte, if there is one.
-func (r *reading) look(rule, at int) {
+// addMatchAt adds the match of a rule that begins at a byte, if there is one.
+func (r *formSearch) addMatchAt(rule, at int) {
 	if r.s.rules[rule].word && at > 0 && wordByte[r.text[at-1]] != 0 || len(r.hits) >= maxHits {
 		return
 	}
 	if r.room -= perLook; r.room < 0 {
 		return
 	}
-	if m := r.s.regexps[rule]().FindIndex(r.text[at:r.whole(at+behind)]); m != nil {
+	if m := r.s.regexps[rule]().FindIndex(r.text[at:r.wordEnd(at+bytesAfter)]); m != nil {
 		r.add(rule, at, at+m[1])
 	}
 }
 
-// around takes a literal of a rule that stands somewhere in its matches.
-func (r *reading) around(rule, at int, near bool) {
+// matchAround takes a literal of a rule that stands somewhere in its matches.
+func (r *formSearch) matchAround(rule, at int, near bool) {
 	p := &r.places[rule]
 	other := p.near
 	if near {
@@ -188,10 +188,10 @@ func (r *reading) around(rule, at int, near bool) {
 	} else {
 		p.first = at
 	}
-	if p.first < 0 || len(r.s.rules[rule].near) > 0 && (other < 0 || at-other > nearby) {
+	if p.first < 0 || len(r.s.rules[rule].near) > 0 && (other < 0 || at-other > maxNearDistance) {
 		return
 	}
-	from, to := max(min(p.first, at)-before, 0), min(p.first+behind, len(r.text))
+	from, to := max(min(p.first, at)-bytesBefore, 0), min(p.first+bytesAfter, len(r.text))
 	if p.to > 0 && from <= p.to {
 		p.to = max(p.to, to)
 		return
@@ -203,11 +203,11 @@ func (r *reading) around(rule, at int, near bool) {
 }
 
 // window adds the matches of a rule in a part of the text.
-func (r *reading) window(rule, from, to int) {
+func (r *formSearch) window(rule, from, to int) {
 	for n := 0; n < longWord && from > 0 && r.text[from] != ' '; n++ {
 		from--
 	}
-	to = r.whole(to)
+	to = r.wordEnd(to)
 	for from < to && len(r.hits) < maxHits {
 		if r.room -= to - from; r.room < 0 {
 			return
@@ -224,8 +224,8 @@ func (r *reading) window(rule, from, to int) {
 // longWord is how much of a word a window takes in that it would cut.
 const longWord = 40
 
-// whole returns where the word ends that a byte is in.
-func (r *reading) whole(to int) int {
+// wordEnd returns where the word ends that a byte is in.
+func (r *formSearch) wordEnd(to int) int {
 	to = min(to, len(r.text))
 	for n := 0; n < longWord && to < len(r.text) && r.text[to] != ' '; n++ {
 		to++
@@ -234,7 +234,7 @@ func (r *reading) whole(to int) int {
 }
 
 // add keeps a hit, unless the same rule has one there already.
-func (r *reading) add(rule, from, to int) {
+func (r *formSearch) add(rule, from, to int) {
 	h := Hit{&r.s.rules[rule], r.origin(from), r.origin(to-1) + 1, r.form}
 	if r.form == "reversed" {
 		h.Start, h.End = r.origin(to), r.origin(from)

@@ -14,12 +14,12 @@ type Host struct{ Name, Neutral string }
 // ID stands for the id of an action.
 const ID = "@"
 
-// named is the answer that names the action.
-const named = `{"decision":"allow","id":"` + ID + `"}`
+// answerWithID is the answer that names the action.
+const answerWithID = `{"decision":"allow","id":"` + ID + `"}`
 
 // Hosts are all hosts that shield has a hook for.
 var Hosts = []Host{
-	{"amp", named},
+	{"amp", answerWithID},
 	{"antigravity", `{"decision":"allow"}`},
 	{"claude-code", `{}`},
 	{"cline", `{"cancel":false}`},
@@ -31,9 +31,9 @@ var Hosts = []Host{
 	{"gemini-cli", `{}`},
 	{"goose", `{}`},
 	{"kiro", `{}`},
-	{"openclaw", named},
-	{"opencode", named},
-	{"pi", named},
+	{"openclaw", answerWithID},
+	{"opencode", answerWithID},
+	{"pi", answerWithID},
 	{"qwen-code", `{}`},
 	{"windsurf", `{}`},
 }
@@ -43,9 +43,9 @@ func Allowed(neutral string) string {
 	return `{"allow":true,"failed":false,"answer":` + neutral + "}\n"
 }
 
-// settled returns what the host is told, and whether that is all there is to do: the
+// finalAnswer returns what the host is told, and whether that is all there is to do: the
 // judge has answered, byte for byte, that the host is told what is neutral.
-func settled(host string, got reply) (answer string, ok bool) {
+func finalAnswer(host string, got reply) (answer string, ok bool) {
 	i := slices.IndexFunc(Hosts, func(h Host) bool { return h.Name == host })
 	if i < 0 || got.err != nil {
 		return "", false
@@ -54,7 +54,7 @@ func settled(host string, got reply) (answer string, ok bool) {
 	if begin, end, names := strings.Cut(Allowed(neutral), ID); names {
 		id, begins := strings.CutPrefix(line, begin)
 		id, ends := strings.CutSuffix(id, end)
-		if !begins || !ends || id == "" || strings.ContainsFunc(id, marked) {
+		if !begins || !ends || id == "" || strings.ContainsFunc(id, isEscapedInID) {
 			return "", false
 		}
 		neutral = strings.Replace(neutral, ID, id, 1)
@@ -65,9 +65,9 @@ func settled(host string, got reply) (answer string, ok bool) {
 	return neutral + "\n", true
 }
 
-// marked reports whether a character of an id may be written in several ways, or may
+// isEscapedInID reports whether a character of an id may be written in several ways, or may
 // end a text of JSON. Hosts' own ids have none.
-func marked(c rune) bool {
+func isEscapedInID(c rune) bool {
 	return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && !strings.ContainsRune("_-.:|", c)
 }
 
@@ -85,7 +85,7 @@ func installed(args []string) bool {
 	if len(args) == 2 {
 		return true
 	}
-	if alone(args) {
+	if judgesAlone(args) {
 		args = args[:4]
 	}
 	if len(args) != 4 || args[2] != "--timeout" {
@@ -95,8 +95,8 @@ func installed(args []string) bool {
 	return err == nil
 }
 
-// alone reports whether an installed command line has its process judge by itself.
-func alone(args []string) bool {
+// judgesAlone reports whether an installed command line has its process judge by itself.
+func judgesAlone(args []string) bool {
 	return len(args) == 5 && args[4] == "--"+Alone || len(args) == 6 && args[4] == "--"+Line && Asker(args) != 0
 }
 

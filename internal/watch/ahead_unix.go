@@ -11,9 +11,9 @@ import (
 	"github.com/shieldcli/shield/internal/peer"
 )
 
-// patience is how long a process that begins ahead waits for its judge. One that
+// earlyWait is how long a process that begins ahead waits for its judge. One that
 // asks a person or a language model is waited for by the whole program.
-const patience = 250 * time.Millisecond
+const earlyWait = 250 * time.Millisecond
 
 // init begins before the packages that shield judges with are there: an action that
 // is allowed needs nothing of them here. A process that judges by itself begins only to
@@ -31,28 +31,28 @@ func init() {
 	if !lined {
 		parent = os.Getppid()
 	}
-	dial := func() Ask {
+	dial := func() ServiceCall {
 		return Service(peer.StateFolder(os.Getenv), peer.Question{Program: program, Dir: dir, Parent: parent, Args: args, Environ: os.Environ()})
 	}
-	if alone(os.Args[1:]) {
+	if judgesAlone(os.Args[1:]) {
 		ask := dial()
 		if ask == nil {
 			return
 		}
-		dial = func() Ask { return ask }
+		dial = func() ServiceCall { return ask }
 	}
-	ahead = Start(os.Stdin, parent, dial, func() (*Judge, error) { return process(program, args) })
+	ahead = Start(os.Stdin, parent, dial, func() (*Judge, error) { return startJudge(program, args) })
 	ahead.signals = make(chan os.Signal, 1)
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
 		ends = append(ends, syscall.SIGHUP)
 	}
 	signal.Notify(ahead.signals, ends...)
-	late := time.NewTimer(patience)
+	late := time.NewTimer(earlyWait)
 	defer late.Stop()
 	select {
 	case got := <-ahead.said:
-		if answer, ok := settled(os.Args[2], got); ok {
+		if answer, ok := finalAnswer(os.Args[2], got); ok {
 			if lined {
 				answer = "0" + answer
 			}
@@ -78,9 +78,9 @@ func onTerminal(f *os.File) bool {
 	return err != nil || info.Mode()&os.ModeCharDevice != 0
 }
 
-// process starts shield itself. It stays in the group of this process, since a
+// startJudge starts shield itself. It stays in the group of this process, since a
 // person may have to be asked at the terminal.
-func process(program string, args []string) (*Judge, error) {
+func startJudge(program string, args []string) (*Judge, error) {
 	question, in, err := os.Pipe()
 	if err != nil {
 		return nil, err

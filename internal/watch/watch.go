@@ -100,17 +100,17 @@ type reply struct {
 	err  error
 }
 
-// Patience is how long a running service is waited for.
-const Patience = 200 * time.Millisecond
+// ServiceWait is how long a running service is waited for.
+const ServiceWait = 200 * time.Millisecond
 
-// An Ask puts an event to the user's service, and returns the line that a judge would
+// An ServiceCall puts an event to the user's service, and returns the line that a judge would
 // answer. ok is false if the service leaves that to a judge.
-type Ask func(event []byte) (line []byte, ok bool)
+type ServiceCall func(event []byte) (line []byte, ok bool)
 
 // Start forwards the event that in holds, to the service that dial finds, or to a
 // judge that it starts where dial finds none. parent is the process that asks. It waits
 // for nothing.
-func Start(in io.Reader, parent int, dial func() Ask, start func() (*Judge, error)) *Watch {
+func Start(in io.Reader, parent int, dial func() ServiceCall, start func() (*Judge, error)) *Watch {
 	w := &Watch{said: make(chan reply, 1), parent: parent}
 	go func() {
 		line, err := w.pass(in, dial(), start)
@@ -119,7 +119,7 @@ func Start(in io.Reader, parent int, dial func() Ask, start func() (*Judge, erro
 	return w
 }
 
-func (w *Watch) pass(in io.Reader, ask Ask, start func() (*Judge, error)) ([]byte, error) {
+func (w *Watch) pass(in io.Reader, ask ServiceCall, start func() (*Judge, error)) ([]byte, error) {
 	var judge *Judge
 	begin := func() (err error) {
 		if judge, err = start(); err != nil {
@@ -166,7 +166,7 @@ func ReadEvent(in io.Reader) ([]byte, error) {
 
 // Service returns how the service of this user is asked, in the place of a judge with
 // a command line; nil if none listens.
-func Service(state string, q peer.Question) Ask {
+func Service(state string, q peer.Question) ServiceCall {
 	if state == "" {
 		return nil
 	}
@@ -176,7 +176,7 @@ func Service(state string, q peer.Question) Ask {
 	}
 	return func(event []byte) ([]byte, bool) {
 		q.Input = event
-		answer, err := line.Ask(&q, Patience)
+		answer, err := line.Ask(&q, ServiceWait)
 		return answer.Output, err == nil && answer.Decided
 	}
 }

@@ -69,7 +69,7 @@ func TestSettled(t *testing.T) {
 	for _, h := range Hosts {
 		neutral := strings.Replace(h.Neutral, ID, "call_1", 1)
 		want := neutral + "\n"
-		if answer, ok := settled(h.Name, reply{line: []byte(Allowed(neutral))}); answer != want || !ok {
+		if answer, ok := finalAnswer(h.Name, reply{line: []byte(Allowed(neutral))}); answer != want || !ok {
 			t.Errorf("%s: %q, %v; want %q", h.Name, answer, ok, want)
 		}
 	}
@@ -104,7 +104,7 @@ func TestSettled(t *testing.T) {
 		{"claude-code", Allowed(`{"decision":"allow","id":"1"}`), nil},
 		{"nobody", neutral, nil},
 	} {
-		if answer, ok := settled(tt.host, reply{[]byte(tt.line), tt.err}); answer != "" || ok {
+		if answer, ok := finalAnswer(tt.host, reply{[]byte(tt.line), tt.err}); answer != "" || ok {
 			t.Errorf("%s, %q, %v: settled with %q", tt.host, tt.line, tt.err, answer)
 		}
 	}
@@ -212,4 +212,4 @@ type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, errors.New("broken") }
 
-func noService() Ask { return nil }
+func noService() ServiceCall { return nil }

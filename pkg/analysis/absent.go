@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// absences are files that were looked for and were not there, each with the folder
+// absenceCache are files that were looked for and were not there, each with the folder
 // that shows that it still is not: nothing was put into it since. Sessions ask for
 // the same files before each action. Goroutines share them.
-type absences struct {
+type absenceCache struct {
 	mu   sync.Mutex
 	of   map[string]absence
 	list absentList
@@ -27,12 +27,12 @@ type absentList struct {
 
 type absence struct {
 	folder string // the deepest that was there, by its name in the path
-	as     stamp
+	as     folderStamp
 }
 
-// A stamp is a folder at a moment. The time of its last change is set by the system
+// A folderStamp is a folder at a moment. The time of its last change is set by the system
 // alone, and no two folders share device and inode.
-type stamp struct {
+type folderStamp struct {
 	device, inode uint64
 	changed       int64 // ns since 1970
 }
@@ -46,7 +46,7 @@ const (
 // settled reports whether a stamp of some age is trusted: what was put into a folder in the same
 // tick of the clock of its file system does not show. Linux takes a tick of at most
 // 10 ms; a file system that keeps whole seconds or two shows so by the time itself.
-func (s stamp) settled(age time.Duration) bool {
+func (s folderStamp) settled(age time.Duration) bool {
 	tick := 2 * time.Second
 	if s.changed%int64(time.Millisecond) != 0 {
 		tick = 100 * time.Millisecond
@@ -54,43 +54,43 @@ func (s stamp) settled(age time.Duration) bool {
 	return age >= tick
 }
 
-// stamps are those of folders, as they are looked at for one action.
-type stamps map[string]seenFolder
+// folderStamps are those of folders, as they are looked at for one action.
+type folderStamps map[string]seenFolder
 
 type seenFolder struct {
-	stamp
+	folderStamp
 	is    bool // it is a folder
 	trust bool // it is settled
 }
 
-func (s stamps) of(folder string) seenFolder {
+func (s folderStamps) of(folder string) seenFolder {
 	f, ok := s[folder]
 	if !ok {
-		f.stamp, f.is = stampOf(folder)
-		f.trust = f.is && f.stamp.settled(time.Since(time.Unix(0, f.changed)))
+		f.folderStamp, f.is = stampOf(folder)
+		f.trust = f.is && f.folderStamp.settled(time.Since(time.Unix(0, f.changed)))
 		s[folder] = f
 	}
 	return f
 }
 
-// still reports whether a file is still not there.
-func (a *absences) still(name string, seen stamps) bool {
+// stillAbsent reports whether a file is still not there.
+func (a *absenceCache) stillAbsent(name string, seen folderStamps) bool {
 	a.mu.Lock()
 	was, ok := a.of[name]
 	a.mu.Unlock()
-	return ok && seen.of(was.folder).stamp == was.as
+	return ok && seen.of(was.folder).folderStamp == was.as
 }
 
-// perhaps returns those of a list of files that may be there. Sessions ask for the
+// possiblyPresent returns those of a list of files that may be there. Sessions ask for the
 // same list, action after action, until it has grown.
-func (a *absences) perhaps(paths []string, seen stamps) (out []string) {
+func (a *absenceCache) possiblyPresent(paths []string, seen folderStamps) (out []string) {
 	if len(paths) == 0 {
 		return nil
 	}
-	list := a.listed(paths)
+	list := a.foldersProvingAbsence(paths)
 	changed := make([]bool, len(list.folders))
 	for i, was := range list.folders {
-		changed[i] = seen.of(was.folder).stamp != was.as
+		changed[i] = seen.of(was.folder).folderStamp != was.as
 	}
 	var again []int
 	for i, path := range paths {
@@ -107,8 +107,8 @@ func (a *absences) perhaps(paths []string, seen stamps) (out []string) {
 	return out
 }
 
-// listed returns the folders that show that the files of a list are absent.
-func (a *absences) listed(paths []string) absentList {
+// foldersProvingAbsence returns the folders that show that the files of a list are absent.
+func (a *absenceCache) foldersProvingAbsence(paths []string) absentList {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	list := a.list
@@ -142,8 +142,8 @@ func (l *absentList) find(i int, of map[string]absence) {
 	l.in[i] = int8(f)
 }
 
-// note keeps that a file is not there, if no link leads to where it would be.
-func (a *absences) note(name string, seen stamps) {
+// noteAbsence keeps that a file is not there, if no link leads to where it would be.
+func (a *absenceCache) noteAbsence(name string, seen folderStamps) {
 	folder := path.Dir(name)
 	for !seen.of(folder).is && folder != path.Dir(folder) {
 		folder = path.Dir(folder)
@@ -157,5 +157,5 @@ func (a *absences) note(name string, seen stamps) {
 	if a.of == nil || len(a.of) >= maxAbsences {
 		a.of = map[string]absence{}
 	}
-	a.of[name] = absence{folder, f.stamp}
+	a.of[name] = absence{folder, f.folderStamp}
 }

@@ -39,28 +39,28 @@ func TestAbsent(t *testing.T) {
 			if !ok {
 				t.Fatal("no stamp")
 			}
-			var a absences
+			var a absenceCache
 			a.of = map[string]absence{folder + "/x/y": {folder, st}}
-			if !a.still(folder+"/x/y", stamps{}) {
+			if !a.stillAbsent(folder+"/x/y", folderStamps{}) {
 				t.Error("forgotten though nothing changed")
 			}
 			list := []string{folder + "/x/y"}
 			for range 2 {
-				if got := a.perhaps(list, stamps{}); got != nil {
+				if got := a.possiblyPresent(list, folderStamps{}); got != nil {
 					t.Errorf("%q is forgotten though nothing changed", got)
 				}
 			}
-			if got := a.perhaps([]string{folder + "/x/y", folder + "/z"}, stamps{}); !slices.Equal(got, []string{folder + "/z"}) {
+			if got := a.possiblyPresent([]string{folder + "/x/y", folder + "/z"}, folderStamps{}); !slices.Equal(got, []string{folder + "/z"}) {
 				t.Errorf("of a file that was looked for and one that was not, %q may be there", got)
 			}
-			a.perhaps(list, stamps{})
+			a.possiblyPresent(list, folderStamps{})
 			if err := change(folder); err != nil {
 				t.Fatal(err)
 			}
-			if a.still(folder+"/x/y", stamps{}) {
+			if a.stillAbsent(folder+"/x/y", folderStamps{}) {
 				t.Error("still taken as absent")
 			}
-			if got := a.perhaps(list, stamps{}); !slices.Equal(got, list) {
+			if got := a.possiblyPresent(list, folderStamps{}); !slices.Equal(got, list) {
 				t.Error("in a list, still taken as absent")
 			}
 		})
@@ -82,7 +82,7 @@ func TestSettled(t *testing.T) {
 		{2 * time.Second, true},
 		{-time.Hour, false}, // a clock that was set back
 	} {
-		if got := (stamp{changed: now.Add(-tt.since).UnixNano()}).settled(tt.since); got != tt.want {
+		if got := (folderStamp{changed: now.Add(-tt.since).UnixNano()}).settled(tt.since); got != tt.want {
 			t.Errorf("changed %v ago: settled %v", tt.since, got)
 		}
 	}

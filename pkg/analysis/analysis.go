@@ -26,9 +26,9 @@ type Case struct {
 	// [Case.Views] may set it.
 	Unexamined string
 
-	// Met has for each of Effects the rules that count for it, which the tiers
-	// record with [Case.Meet]. nil means that nothing is recorded.
-	Met [][]Met
+	// RuleMatch has for each of Effects the rules that count for it, which the tiers
+	// record with [Case.RecordMatch]. nil means that nothing is recorded.
+	Met [][]RuleMatch
 
 	// Said are the objects of the action of which the user of the session has spoken.
 	Said []Said
@@ -52,7 +52,7 @@ type Case struct {
 	files   *files  // nil looks at none
 	inputs  *inputs // nil until asked for
 
-	expansions map[expanding]Expansion
+	expansions map[expansionKey]Expansion
 }
 
 // A Said is an object of an action of which the user of the session has spoken.
@@ -126,7 +126,7 @@ func (an *Analyzer) Case(a *action.Action) *Case {
 			c.place.CWD = ""
 		}
 		if c.place.Links != nil {
-			c.place.Script = from(c.place.CWD, c.place.Script)
+			c.place.Script = readRelativeTo(c.place.CWD, c.place.Script)
 		}
 	}
 	if read := c.place.Script; read != nil {
@@ -139,24 +139,24 @@ func (an *Analyzer) Case(a *action.Action) *Case {
 		}
 	}
 	c.tool()
-	c.left()
-	c.bound()
+	c.addLeftFiles()
+	c.truncateEffects()
 	c.content()
 	c.stated = len(c.Effects)
-	c.resolve()
-	c.persist()
-	c.told()
-	c.published()
-	c.weaker()
+	c.resolveLinks()
+	c.addPersistence()
+	c.addURLCredentials()
+	c.addPublished()
+	c.addWeakenedChecks()
 	c.asksHere(an.page)
 	an.trust.mark(c.Effects, c.Action.Text("command"))
 	c.contain(an.container)
-	c.restorable(an.files)
+	c.markRestorable(an.files)
 	return c
 }
 
-// bound truncates the effects if there are too many to judge.
-func (c *Case) bound() {
+// truncateEffects truncates the effects if there are too many to judge.
+func (c *Case) truncateEffects() {
 	if len(c.Effects) > maxEffects {
 		c.Effects = c.Effects[:maxEffects]
 		c.dynamic(effect.CauseLimit, "the action has more than 512 effects")
@@ -164,9 +164,9 @@ func (c *Case) bound() {
 	}
 }
 
-// resolve adds the targets of symbolic links that effects touch. The original
+// resolveLinks adds the targets of symbolic links that effects touch. The original
 // path stays: rules may refer to a file by either path.
-func (c *Case) resolve() {
+func (c *Case) resolveLinks() {
 	links := c.place.Links
 	if links == nil {
 		return
@@ -181,15 +181,15 @@ func (c *Case) resolve() {
 			c.dynamic(effect.CauseLimit, "the action has more than 64 paths to resolve")
 			return
 		}
-		if path, ok := followed(e.Path, e.Pattern, links); ok {
+		if path, ok := resolveLinks(e.Path, e.Pattern, links); ok {
 			e.Path = path
 			c.Effects = append(c.Effects, e)
 		}
 	}
 }
 
-// persist adds an effect for each written file that runs code later.
-func (c *Case) persist() {
+// addPersistence adds an effect for each written file that runs code later.
+func (c *Case) addPersistence() {
 	for i, n := 0, len(c.Effects); i < n; i++ {
 		e := c.Effects[i]
 		switch e.Kind {

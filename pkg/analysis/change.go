@@ -142,7 +142,7 @@ func changeText(payload map[string]any) string {
 	var b strings.Builder
 	write := func(sign string, lines []string) {
 		for _, line := range lines {
-			if !idle(line) {
+			if !isCommentOrImport(line) {
 				b.WriteString(sign + line + "\n")
 			}
 		}
@@ -153,8 +153,8 @@ func changeText(payload map[string]any) string {
 	return b.String()
 }
 
-// idle reports whether a line does nothing by itself: a comment or an import.
-func idle(line string) bool {
+// isCommentOrImport reports whether a line does nothing by itself: a comment or an import.
+func isCommentOrImport(line string) bool {
 	for _, start := range [...]string{"//", "/*", "*", "--", "<!--", "import ", "from ", "using ", "use "} {
 		if strings.HasPrefix(line, start) {
 			return true

@@ -29,9 +29,9 @@ func (c *Case) command() {
 	}
 	place.PowerShell = place.PowerShell || c.Action.PowerShell && text == c.Action.Text("command")
 	c.run(text, &place, text == c.Action.Text("command"))
-	c.elsewhere(text)
+	c.runInOtherFolders(text)
 	c.withList(text)
-	c.placed()
+	c.addOtherMachine()
 	if c.Action.Text("sandbox") == "off" || c.Action.Payload["dangerouslyDisableSandbox"] == true {
 		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangePrivilege, Cause: effect.CauseUnboxed, Reason: "sandbox: off"})
 	}
@@ -67,8 +67,8 @@ func (c *Case) elevated() {
 	}
 }
 
-// placed adds that a command runs in another machine or container than this one, if a field says so.
-func (c *Case) placed() {
+// addOtherMachine adds that a command runs in another machine or container than this one, if a field says so.
+func (c *Case) addOtherMachine() {
 	for _, field := range slices.Sorted(maps.Keys(c.Action.Payload)) {
 		words := knowledge.Words(field)
 		if len(words) == 0 || c.Action.Text(field) == "" {
@@ -109,8 +109,8 @@ func (c *Case) inFolder() {
 	}
 }
 
-// elsewhere runs a command once more in each folder that another field may say it runs in.
-func (c *Case) elsewhere(text string) {
+// runInOtherFolders runs a command once more in each folder that another field may say it runs in.
+func (c *Case) runInOtherFolders(text string) {
 	own := c.place.CWD
 	for _, field := range slices.Sorted(maps.Keys(c.Action.Payload)) {
 		dir := c.Action.Text(field)
@@ -198,7 +198,7 @@ func (c *Case) run(text string, at *effect.Place, spans bool) {
 		c.dynamic(effect.CauseLimit, "the command is longer than 64 KiB")
 		c.unexamined("the command is longer than 64 KiB")
 		return
-	case depth(text) > maxDepth:
+	case bracketDepth(text) > maxDepth:
 		c.dynamic(effect.CauseLimit, "the command is nested deeper than 200 levels")
 		c.unexamined("the command is nested deeper than 200 levels")
 		return
@@ -218,7 +218,7 @@ func (c *Case) run(text string, at *effect.Place, spans bool) {
 	c.Files = append(c.Files, result.Files...)
 	c.writes = append(c.writes, result.Writes...)
 	for _, text := range result.Uncovered {
-		c.uncover(text)
+		c.noteUncovered(text)
 	}
 	for _, w := range result.Writes {
 		c.Effects = append(c.Effects, servesShell(w.Path, w.Text)...)
@@ -250,8 +250,8 @@ func (c *Case) analyze(text string, at *effect.Place) (r effect.Result, err erro
 	return c.shell(text, at), nil
 }
 
-// depth returns how deep brackets are nested, inside and outside quotes.
-func depth(text string) int {
+// bracketDepth returns how deep brackets are nested, inside and outside quotes.
+func bracketDepth(text string) int {
 	deepest, open := 0, 0
 	for i := 0; i < len(text); i++ {
 		switch text[i] {

@@ -18,15 +18,15 @@ func (c *Case) content() {
 	if c.written == nil || c.Action.Type == "execute_command" {
 		return
 	}
-	for _, text := range c.readable(writtenText(c.Action.Payload)) {
+	for _, text := range c.writtenTexts(writtenText(c.Action.Payload)) {
 		if strings.TrimSpace(text) != "" {
-			c.holds(text)
+			c.addWrittenEffects(text)
 		}
 	}
 }
 
-// holds adds what the files that an action writes would do if they held a text.
-func (c *Case) holds(text string) {
+// addWrittenEffects adds what the files that an action writes would do if they held a text.
+func (c *Case) addWrittenEffects(text string) {
 	for i, n := 0, len(c.Effects); i < n; i++ {
 		e := &c.Effects[i]
 		if e.Kind != effect.WriteFile || e.Pattern || slices.ContainsFunc(c.Effects[:i], func(o effect.Effect) bool { return o.Kind == e.Kind && o.Path == e.Path }) {
@@ -37,9 +37,9 @@ func (c *Case) holds(text string) {
 	}
 }
 
-// readable returns the text that an action writes, what it holds in base64, if the payload says that it is
+// writtenTexts returns the text that an action writes, what it holds in base64, if the payload says that it is
 // encoded so, or what the file holds that it copies.
-func (c *Case) readable(text string) []string {
+func (c *Case) writtenTexts(text string) []string {
 	texts := []string{text}
 	for _, v := range c.Action.Payload {
 		if encoding, ok := v.(string); ok && strings.EqualFold(encoding, "base64") {

@@ -100,7 +100,7 @@ func (c *Case) has(e *effect.Effect, f fact) bool {
 	case "others":
 		return c.stopsOthers(e)
 	case "unread":
-		return c.unread(e)
+		return c.runsUnreadScript(e)
 	}
 	panic("no fact " + f.name) // a test reads them
 }
@@ -132,16 +132,16 @@ func (c *Case) Doubt(clears map[string]float64) (worst Doubt) {
 		}
 		d := c.doubt(&c.Effects[i], clears)
 		c.Evidence.Doubt(d)
-		if graver(d, worst) {
+		if moreSevere(d, worst) {
 			worst = d
 		}
 	}
 	return worst
 }
 
-// graver reports whether the first of two doubts is the graver: fewer may allow it or, if a model may, clearing it
+// moreSevere reports whether the first of two doubts is the graver: fewer may allow it or, if a model may, clearing it
 // takes more confidence, or its effect is unknown and not only unusual.
-func graver(d, than Doubt) bool {
+func moreSevere(d, than Doubt) bool {
 	switch {
 	case d.Reason == "" || than.Reason == "":
 		return d.Reason != ""
@@ -174,12 +174,12 @@ func (c *Case) doubt(e *effect.Effect, clears map[string]float64) Doubt {
 			d.Who = verdict.Evaluator
 		}
 	}
-	d.Reason = c.fill(row.reason, e)
+	d.Reason = c.fillReason(row.reason, e)
 	return d
 }
 
-// fill puts what an effect is about into the reason of a row.
-func (c *Case) fill(text string, e *effect.Effect) string {
+// fillReason puts what an effect is about into the reason of a row.
+func (c *Case) fillReason(text string, e *effect.Effect) string {
 	before, rest, open := strings.Cut(text, "{")
 	if !open {
 		return text
@@ -187,19 +187,19 @@ func (c *Case) fill(text string, e *effect.Effect) string {
 	name, rest, _ := strings.Cut(rest, "}")
 	switch name {
 	case "object":
-		name = concern(e)
+		name = effectObject(e)
 	case "reason":
 		name = redact.Clip(e.Reason, 120)
 	case "harm":
 		name = string(e.Harms[0])
 	case "program":
-		name = c.runs(e)
+		name = c.privilegedProgram(e)
 	}
-	return before + name + c.fill(rest, e)
+	return before + name + c.fillReason(rest, e)
 }
 
-// concern names what an effect concerns.
-func concern(e *effect.Effect) string {
+// effectObject names what an effect concerns.
+func effectObject(e *effect.Effect) string {
 	for _, s := range [...]string{e.Host, e.Target, e.Path, e.Program, e.Reason} {
 		if s != "" {
 			return redact.Clip(s, 80)
@@ -208,18 +208,18 @@ func concern(e *effect.Effect) string {
 	return "a remote host"
 }
 
-// runs names what runs with the privileges that an effect gives.
-func (c *Case) runs(e *effect.Effect) string {
-	for _, x := range c.behind(e) {
+// privilegedProgram names what runs with the privileges that an effect gives.
+func (c *Case) privilegedProgram(e *effect.Effect) string {
+	for _, x := range c.sameCommandEffects(e) {
 		if x.Kind == effect.Execute {
 			return redact.Clip(strings.Join(append([]string{x.Program}, x.Args...), " "), 80)
 		}
 	}
-	return concern(e)
+	return effectObject(e)
 }
 
-// behind returns the effects of the case behind one of them.
-func (c *Case) behind(e *effect.Effect) []effect.Effect {
+// sameCommandEffects returns the effects of the case behind one of them.
+func (c *Case) sameCommandEffects(e *effect.Effect) []effect.Effect {
 	for i := range c.Effects {
 		if &c.Effects[i] == e {
 			return c.Effects[i+1:]

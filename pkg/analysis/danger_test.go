@@ -83,7 +83,7 @@ func TestDoubt(t *testing.T) {
 		t.Errorf("unexamined: %+v", d)
 	}
 	evaluator, person := Doubt{Reason: "a", Who: verdict.Evaluator}, Doubt{Reason: "b", Who: verdict.Person}
-	if !graver(person, evaluator) || graver(evaluator, person) || graver(evaluator, evaluator) {
+	if !moreSevere(person, evaluator) || moreSevere(evaluator, person) || moreSevere(evaluator, evaluator) {
 		t.Error("of two final doubts, not the one counts that fewer may allow")
 	}
 	for name, want := range map[string]bool{"variable": true, "outside": true, "script": false, "output": false, "frob": false, "": false} {

@@ -12,8 +12,8 @@ import (
 // symbolic link, or is not on a local file system, is not there to be seen.
 type disk struct{ files *files }
 
-// seen returns an error if a folder is not what its path says.
-func (d disk) seen(dir string) error {
+// checkFolder returns an error if a folder is not what its path says.
+func (d disk) checkFolder(dir string) error {
 	real, err := d.files.follow(dir)
 	if err == nil && real != dir {
 		return errUnseen
@@ -22,10 +22,10 @@ func (d disk) seen(dir string) error {
 }
 
 func (d disk) Lstat(name string) (fs.FileInfo, error) {
-	if err := d.seen(path.Dir(name)); err != nil {
+	if err := d.checkFolder(path.Dir(name)); err != nil {
 		return nil, err
 	}
-	if e, known := d.files.look(name); known {
+	if e, known := d.files.layerEntryAt(name); known {
 		if e.Gone {
 			return nil, fs.ErrNotExist
 		}
@@ -39,21 +39,21 @@ func (d disk) Lstat(name string) (fs.FileInfo, error) {
 }
 
 func (d disk) Open(name string) (*os.File, error) {
-	if err := d.seen(name); err != nil {
+	if err := d.checkFolder(name); err != nil {
 		return nil, err
 	}
 	return d.files.open(name)
 }
 
 func (d disk) Readlink(name string) (string, error) {
-	if err := d.seen(path.Dir(name)); err != nil {
+	if err := d.checkFolder(path.Dir(name)); err != nil {
 		return "", err
 	}
 	return os.Readlink(name)
 }
 
 func (d disk) ReadDir(name string, most int) ([]fs.DirEntry, error) {
-	if err := d.seen(name); err != nil {
+	if err := d.checkFolder(name); err != nil {
 		return nil, err
 	}
 	if d.files.layer != nil {

@@ -27,12 +27,12 @@ func (c *Case) Expand(e *effect.Effect) Expansion {
 	if c.files == nil || !e.Pattern || strings.HasPrefix(e.Path, "*") {
 		return Expansion{}
 	}
-	key := expanding{e.Path, e.Tree}
+	key := expansionKey{e.Path, e.Tree}
 	if x, ok := c.expansions[key]; ok {
 		return x
 	}
 	if c.expansions == nil {
-		c.expansions = map[expanding]Expansion{}
+		c.expansions = map[expansionKey]Expansion{}
 	}
 	w := expander{disk: disk{c.files}, fold: c.place.FoldCase, found: Expansion{Whole: true}, tree: e.Tree}
 	wild := strings.IndexAny(e.Path, `*?[\`)
@@ -47,23 +47,23 @@ func (c *Case) Expand(e *effect.Effect) Expansion {
 	case !errors.Is(err, fs.ErrNotExist):
 		w.found.Whole = false
 	}
-	w.found.Whole = w.found.Whole && !slices.ContainsFunc(c.Effects, unsettles) && !c.comes(e)
+	w.found.Whole = w.found.Whole && !slices.ContainsFunc(c.Effects, makesHistoryUnknown) && !c.mayCreate(e)
 	c.expansions[key] = w.found
 	return w.found
 }
 
-// expanding names a pattern.
-type expanding struct {
+// expansionKey names a pattern.
+type expansionKey struct {
 	path string
 	tree bool
 }
 
-// comes reports whether the action may put something where an effect looks, or above it.
-func (c *Case) comes(e *effect.Effect) bool {
+// mayCreate reports whether the action may put something where an effect looks, or above it.
+func (c *Case) mayCreate(e *effect.Effect) bool {
 	return slices.ContainsFunc(c.Effects, func(o effect.Effect) bool {
 		switch o.Kind {
 		case effect.WriteFile, effect.CreateDirectory, effect.MoveFile, effect.ChangePermissions, effect.Persist:
-			return o.Path == "" || effect.Overlap(strings.TrimSuffix(reach(&o), "/**")+"/**", reach(e), true)
+			return o.Path == "" || effect.Overlap(strings.TrimSuffix(touchedPattern(&o), "/**")+"/**", touchedPattern(e), true)
 		}
 		return false
 	})
@@ -87,9 +87,9 @@ func (w *expander) folder(dir string, segments []string, hidden bool) {
 		return
 	}
 	for _, n := range names {
-		w.name(dir, n, segments, hidden)
+		w.matchName(dir, n, segments, hidden)
 		if segments[0] == "**" && len(segments) > 1 {
-			w.name(dir, n, segments[1:], hidden)
+			w.matchName(dir, n, segments[1:], hidden)
 		}
 		if !w.found.Whole {
 			return
@@ -97,8 +97,8 @@ func (w *expander) folder(dir string, segments []string, hidden bool) {
 	}
 }
 
-// name adds what the segments match from one name of a folder on.
-func (w *expander) name(dir string, n fs.DirEntry, segments []string, hidden bool) {
+// matchName adds what the segments match from one name of a folder on.
+func (w *expander) matchName(dir string, n fs.DirEntry, segments []string, hidden bool) {
 	name, first, rest := n.Name(), segments[0], segments[1:]
 	if !effect.Overlap(first, effect.Quote(name), w.fold) {
 		return

@@ -16,7 +16,7 @@ import (
 type files struct {
 	devices []uint64 // file systems that are looked at whatever their type
 	roots   []string // the workspace without links, each with a slash at the end; it is not looked up again
-	absent  absences
+	absent  absenceCache
 	layer   Layer // over the disk; nil for none
 }
 
@@ -37,7 +37,7 @@ func (f *files) links(path string) string {
 func (f *files) linker() func(path string) string {
 	known := folders{}
 	return func(path string) string {
-		real, _ := f.through(path, known)
+		real, _ := f.followCached(path, known)
 		return real
 	}
 }
@@ -47,7 +47,7 @@ var errUnseen = errors.New("not read")
 
 // follow is links; its error is [fs.ErrNotExist] if a name on the way surely
 // does not exist, and another one if that was not looked at.
-func (f *files) follow(path string) (real string, err error) { return f.through(path, nil) }
+func (f *files) follow(path string) (real string, err error) { return f.followCached(path, nil) }
 
 // folders are names of folders that were looked up; nil remembers none.
 type folders map[string]lookup
@@ -70,8 +70,8 @@ func (known folders) look(f *files, look *looker, path string, isFolder bool) (t
 	return d.target, d.err
 }
 
-// through is follow with the folders that were looked up.
-func (f *files) through(path string, known folders) (real string, err error) {
+// followCached is follow with the folders that were looked up.
+func (f *files) followCached(path string, known folders) (real string, err error) {
 	if !lookable(path) {
 		return path, errUnseen
 	}
@@ -220,10 +220,10 @@ func (f *files) archive(path string, q packed.Query) ([]packed.Member, error) {
 // noFile is [effect.Place.Script] where no file is.
 func noFile(string) ([]byte, error) { return nil, fs.ErrNotExist }
 
-// from returns an [effect.Place.Script] for an action that says its folder. If
+// readRelativeTo returns an [effect.Place.Script] for an action that says its folder. If
 // there is no such folder, the action runs elsewhere, and no one here knows which
 // file is meant.
-func from(folder string, read func(string) ([]byte, error)) func(string) ([]byte, error) {
+func readRelativeTo(folder string, read func(string) ([]byte, error)) func(string) ([]byte, error) {
 	return func(path string) ([]byte, error) {
 		if _, err := read(folder); errors.Is(err, fs.ErrNotExist) {
 			return nil, errUnseen

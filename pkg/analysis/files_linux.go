@@ -13,9 +13,9 @@ import (
 
 func cutRoot(path string) (root, rest string) { return "", strings.TrimPrefix(path, "/") }
 
-// trust looks at the file system that holds a folder, whatever its type: the
+// trustFileSystem looks at the file system that holds a folder, whatever its type: the
 // home folder and the roots may be on the network or on a host's disk.
-func (f *files) trust(folder string) {
+func (f *files) trustFileSystem(folder string) {
 	if dev, ok := device(folder); ok && folder != "" {
 		f.devices = append(f.devices, dev)
 	}
@@ -28,12 +28,12 @@ func device(path string) (dev uint64, ok bool) {
 }
 
 // stampOf returns the stamp of a folder; ok is false for what is none.
-func stampOf(folder string) (s stamp, ok bool) {
+func stampOf(folder string) (s folderStamp, ok bool) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(unix.AT_FDCWD, folder, &st, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return s, false
 	}
-	return stamp{uint64(st.Dev), st.Ino, st.Ctim.Nano()}, true //nolint:unconvert // its type differs between processors
+	return folderStamp{uint64(st.Dev), st.Ino, st.Ctim.Nano()}, true //nolint:unconvert // its type differs between processors
 }
 
 // changedLast returns when a file, or what is known of it, was changed last. No program can set
@@ -50,7 +50,7 @@ func changedLast(info fs.FileInfo) time.Time {
 // newFiles returns files that trust the file system of the root.
 func newFiles() *files {
 	f := &files{}
-	f.trust("/")
+	f.trustFileSystem("/")
 	return f
 }
 

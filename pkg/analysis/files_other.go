@@ -27,11 +27,11 @@ func newFiles() *files { return &files{} }
 
 // stampOf returns the stamp of a folder: none, since not every system says when
 // a folder was last changed.
-func stampOf(string) (s stamp, ok bool) { return s, false }
+func stampOf(string) (s folderStamp, ok bool) { return s, false }
 
 func (*files) newLooker() looker { return looker{} }
 
-func (*files) trust(string) {}
+func (*files) trustFileSystem(string) {}
 
 // at looks up one name whose folders are resolved. target is where a symbolic
 // link leads, "" for what is none. The error is that of the look.

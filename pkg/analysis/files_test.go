@@ -63,7 +63,7 @@ func TestLinks(t *testing.T) {
 		if got := f.links(dir + tt.in); got != dir+tt.want {
 			t.Errorf("links(%q) = %q, want %q", tt.in, strings.TrimPrefix(got, dir), tt.want)
 		}
-		if got, _ := f.through(dir+tt.in, known); got != dir+tt.want {
+		if got, _ := f.followCached(dir+tt.in, known); got != dir+tt.want {
 			t.Errorf("with known folders, links(%q) = %q, want %q", tt.in, strings.TrimPrefix(got, dir), tt.want)
 		}
 	}
@@ -132,7 +132,7 @@ func TestLinksInCases(t *testing.T) {
 			t.Errorf("%s is read as %q, harmless %t:\n%s", tt.path, got, c.Harmless(), show(c.Effects))
 		}
 	}
-	if path, _ := followed(dir+"/app/out/*.pem", true, an.Place.Links); path != dir+"/secret/*.pem" {
+	if path, _ := resolveLinks(dir+"/app/out/*.pem", true, an.Place.Links); path != dir+"/secret/*.pem" {
 		t.Errorf("a pattern behind a link is %q", path)
 	}
 }

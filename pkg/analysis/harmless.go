@@ -61,7 +61,7 @@ func (c *Case) Ordinary() bool {
 // contacts, and no part of the case is text for a model, a person or a service. What
 // contacts another machine reads the workspace only.
 func (c *Case) Factual() bool {
-	if !c.factualType() || !c.Ordinary() || c.equips() || c.addressesModel() {
+	if !c.factualType() || !c.Ordinary() || c.setsEnvironment() || c.addressesModel() {
 		return false
 	}
 	outside, leaves := false, false
@@ -70,7 +70,7 @@ func (c *Case) Factual() bool {
 		case effect.Execute:
 			local := e.Class == effect.ReadOnly || e.Class == effect.LocalWrite && (e.Program == "git" || e.Program == "kill" || len(command.Loaders(e.Program, e.Args)) > 0)
 			open := e.Class != effect.ReadOnly && e.Program != "kill" && slices.ContainsFunc(e.Args, func(arg string) bool { return strings.Contains(arg, "$") })
-			if !local && !c.shows(e) || open || cmdlet().MatchString(e.Program) {
+			if !local && !c.hasOwnEffects(e) || open || cmdlet().MatchString(e.Program) {
 				return false
 			}
 		case effect.ReadFile, effect.ListDirectory:
@@ -128,9 +128,9 @@ var cmdlet = prefilter.Lazy(`^(add|clear|convert\w*|copy|export|foreach|format|g
 // scripts finds files for the shells that every system has.
 var scripts = prefilter.Lazy(`(?i)\.(sh|bash|zsh|bat|cmd|ps1|psm1|vbs|wsf|sct|hta)$`)
 
-// equips reports whether a command sets variables of the environment to more than a word:
+// setsEnvironment reports whether a command sets variables of the environment to more than a word:
 // which programs read them, and what they then do, is not known.
-func (c *Case) equips() bool {
+func (c *Case) setsEnvironment() bool {
 	for _, m := range assignment().FindAllStringSubmatch(c.Action.Text("command"), -1) {
 		if (m[3] != "" || strings.ToUpper(m[1]) == m[1]) && !word().MatchString(m[2]) {
 			return true
@@ -144,9 +144,9 @@ var (
 	word       = prefilter.Lazy(`^['"]?(?:\w|[-%$!?])*['"]?$`)
 )
 
-// shows reports whether a program has an effect other than that it runs and reads; one
+// hasOwnEffects reports whether a program has an effect other than that it runs and reads; one
 // that uses the network, whether it is known what it contacts.
-func (c *Case) shows(program *effect.Effect) bool {
+func (c *Case) hasOwnEffects(program *effect.Effect) bool {
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		if e.From.Start < program.From.Start || e.From.End > program.From.End {
@@ -288,10 +288,10 @@ func (c *Case) Notable(e *effect.Effect) bool {
 	return level != harmless && level != ordinary
 }
 
-// unread reports whether an effect is a program whose doubt is
+// runsUnreadScript reports whether an effect is a program whose doubt is
 // that of the script which it would run, and which is an effect of its own.
-func (c *Case) unread(program *effect.Effect) bool {
-	all := c.behind(program)
+func (c *Case) runsUnreadScript(program *effect.Effect) bool {
+	all := c.sameCommandEffects(program)
 	for i := range all[:min(maxParts, len(all))] {
 		e := &all[i]
 		if e.From.Start < program.From.Start || e.From.End > program.From.End {

@@ -19,7 +19,7 @@ const maxIdentified = 4 << 20
 type Identifier struct {
 	files *files
 	known folders
-	seen  stamps
+	seen  folderStamps
 	found map[string]identified
 
 	list    []string // that Perhaps was asked for last
@@ -36,7 +36,7 @@ func (an *Analyzer) Identifier() *Identifier {
 	if an.files == nil {
 		return nil
 	}
-	return &Identifier{files: an.files, known: folders{}, seen: stamps{}, found: map[string]identified{}}
+	return &Identifier{files: an.files, known: folders{}, seen: folderStamps{}, found: map[string]identified{}}
 }
 
 // Identify says what the file at a canonical path is. ok is false for what is not
@@ -64,18 +64,18 @@ func (i *Identifier) Perhaps(paths []string) []string {
 		return paths
 	}
 	if len(paths) != len(i.list) || len(paths) > 0 && &paths[0] != &i.list[0] {
-		i.list, i.perhaps = paths, i.files.absent.perhaps(paths, i.seen)
+		i.list, i.perhaps = paths, i.files.absent.possiblyPresent(paths, i.seen)
 	}
 	return i.perhaps
 }
 
-func (f *files) identify(path string, known folders, seen stamps) (id effect.Identity, ok bool) {
-	if f.layer == nil && f.absent.still(path, seen) {
+func (f *files) identify(path string, known folders, seen folderStamps) (id effect.Identity, ok bool) {
+	if f.layer == nil && f.absent.stillAbsent(path, seen) {
 		return id, false
 	}
-	real, err := f.through(path, known)
+	real, err := f.followCached(path, known)
 	if errors.Is(err, fs.ErrNotExist) && real == path && f.layer == nil {
-		f.absent.note(path, seen)
+		f.absent.noteAbsence(path, seen)
 	}
 	if err != nil {
 		return id, false

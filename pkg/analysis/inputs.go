@@ -78,7 +78,7 @@ func (r *inputReader) effect(e *effect.Effect) error {
 		}
 	case effect.SendData:
 		if e.Path == "" && !e.Pattern {
-			return r.unnamed(e)
+			return r.checkSentData(e)
 		}
 	case effect.ChangeRemote:
 		if e.Verb == "change" && (e.Service == "cloud" || e.Service == "infrastructure") {
@@ -96,9 +96,9 @@ func (r *inputReader) effect(e *effect.Effect) error {
 	return r.path(e.Path)
 }
 
-// unnamed returns an error for data that is sent unless it is spelled out in the payload,
+// checkSentData returns an error for data that is sent unless it is spelled out in the payload,
 // or comes from a file that the action reads.
-func (r *inputReader) unnamed(e *effect.Effect) error {
+func (r *inputReader) checkSentData(e *effect.Effect) error {
 	if e.Program == "git" {
 		return r.repository(command.GitLine{})
 	}
@@ -223,7 +223,7 @@ func (r *inputReader) arguments(e *effect.Effect) error {
 		return nil
 	}
 	for _, arg := range e.Args {
-		for _, word := range append(strings.FieldsFunc(arg, separates), arg) {
+		for _, word := range append(strings.FieldsFunc(arg, isSeparator), arg) {
 			word = strings.TrimPrefix(strings.TrimPrefix(word, "fileb://"), "file://")
 			if word == "" || word == "/" || strings.HasPrefix(word, "-") || strings.Contains(word, "://") || strings.ContainsRune(word, 0) {
 				continue
@@ -251,9 +251,9 @@ func (r *inputReader) runsCode(e *effect.Effect) bool {
 	return slices.ContainsFunc(r.c.Effects, func(o effect.Effect) bool { return o.Kind == effect.RunCode && o.Path != "" && o.Program == e.Program })
 }
 
-// separates reports whether a character may be before or behind the name of a file in
+// isSeparator reports whether a character may be before or behind the name of a file in
 // an argument.
-func separates(c rune) bool { return strings.ContainsRune(" \t\n=@:,;'\"()<>", c) }
+func isSeparator(c rune) bool { return strings.ContainsRune(" \t\n=@:,;'\"()<>", c) }
 
 // kind looks at what is at a path, through links.
 func (r *inputReader) kind(p string) (fs.FileMode, error) {

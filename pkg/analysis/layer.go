@@ -33,8 +33,8 @@ type Entry struct {
 	Committed bool // the last commit of its repository has it as it is
 }
 
-// look returns what the layer has at a path.
-func (f *files) look(path string) (e Entry, known bool) {
+// layerEntryAt returns what the layer has at a path.
+func (f *files) layerEntryAt(path string) (e Entry, known bool) {
 	if f.layer == nil {
 		return e, false
 	}
@@ -43,7 +43,7 @@ func (f *files) look(path string) (e Entry, known bool) {
 
 // at looks up one name, as [looker.at], in the layer and then on the disk.
 func (f *files) at(look *looker, path string) (target string, err error) {
-	e, known := f.look(path)
+	e, known := f.layerEntryAt(path)
 	switch {
 	case known && e.Gone:
 		return "", fs.ErrNotExist
@@ -59,7 +59,7 @@ func (f *files) at(look *looker, path string) (target string, err error) {
 
 // layered returns the text of a file of the layer; known is false for what is not there.
 func (f *files) layered(path string) (text []byte, err error, known bool) {
-	e, known := f.look(path)
+	e, known := f.layerEntryAt(path)
 	switch {
 	case known && e.Gone:
 		return nil, fs.ErrNotExist, true
@@ -87,7 +87,7 @@ func (f *files) merged(folder string, most int) ([]fs.DirEntry, error) {
 	}
 	for _, name := range names {
 		out = slices.DeleteFunc(out, func(e fs.DirEntry) bool { return e.Name() == name })
-		if e, known := f.look(path.Join(folder, name)); known && !e.Gone && len(out) < most {
+		if e, known := f.layerEntryAt(path.Join(folder, name)); known && !e.Gone && len(out) < most {
 			out = append(out, layerEntry{name, e})
 		}
 	}

@@ -9,16 +9,16 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// rest adds what the fields may mean that neither the type nor its reader takes: each text in them is
+// addOtherFields adds what the fields may mean that neither the type nor its reader takes: each text in them is
 // judged by its field's name and by its form.
-func (c *Case) rest(t *tool) {
-	s := stranger{Case: c, left: maxLeaves, known: true, runs: c.Action.Type == "execute_command" || c.Action.Type == "execute_code", reads: t.readOnly, name: c.Action.Type, below: t.readOnly && slices.ContainsFunc(t.uses, func(u use) bool { return u.recursive })}
+func (c *Case) addOtherFields(t *tool) {
+	s := unknownTool{Case: c, left: maxLeaves, known: true, runs: c.Action.Type == "execute_command" || c.Action.Type == "execute_code", reads: t.readOnly, name: c.Action.Type, below: t.readOnly && slices.ContainsFunc(t.uses, func(u fieldUse) bool { return u.recursive })}
 	for _, field := range slices.Sorted(maps.Keys(c.Action.Payload)) {
 		v := c.Action.Payload[field]
-		if v == nil || c.taken(t, field) {
+		if v == nil || c.isFieldHandled(t, field) {
 			continue
 		}
-		s.leaves(field, v)
+		s.examineTexts(field, v)
 		if c.Action.Type == "http_request" && hasContent(v) && !slices.ContainsFunc(t.sends, func(f string) bool { return hasContent(c.Action.Payload[f]) }) {
 			if _, isFlag := v.(bool); !isFlag && looksSent(v) {
 				c.Effects = append(c.Effects, effect.Effect{Kind: effect.SendData, Program: c.Action.Type, Host: c.hostOf()})
@@ -36,8 +36,8 @@ func (c *Case) rest(t *tool) {
 	}
 }
 
-// uncover notes a word, an input or a field that no effect covers.
-func (c *Case) uncover(text string) {
+// noteUncovered notes a word, an input or a field that no effect covers.
+func (c *Case) noteUncovered(text string) {
 	if len(c.Uncovered) < maxLeaves && !slices.Contains(c.Uncovered, text) {
 		c.Uncovered = append(c.Uncovered, text)
 	}
@@ -111,18 +111,18 @@ var contentWords = map[string]bool{
 	"patch": true, "before": true, "after": true, "source": true, "cell": true, "body": true, "query": true,
 }
 
-// taken reports whether a field of a known type has been read already, or holds text that does nothing.
-func (c *Case) taken(t *tool, field string) bool {
+// isFieldHandled reports whether a field of a known type has been read already, or holds text that does nothing.
+func (c *Case) isFieldHandled(t *tool, field string) bool {
 	words := knowledge.Words(field)
 	last := field
 	if len(words) > 0 {
 		last = words[len(words)-1]
 	}
-	if (fileWords[last] || (last == "edits" || last == "changes") && !writesText(c.Action.Type)) && holdsPath(c.Action.Payload[field]) && !slices.ContainsFunc(t.uses, func(u use) bool { return u.field == field }) {
+	if (fileWords[last] || (last == "edits" || last == "changes") && !writesText(c.Action.Type)) && holdsPath(c.Action.Payload[field]) && !slices.ContainsFunc(t.uses, func(u fieldUse) bool { return u.field == field }) {
 		return false
 	}
 	runs := c.Action.Type == "execute_command" || c.Action.Type == "execute_code"
-	if slices.ContainsFunc(t.uses, func(u use) bool { return u.field == field }) || slices.Contains(t.sends, field) || proseWords[last] && !(runs && spokenWords[last]) {
+	if slices.ContainsFunc(t.uses, func(u fieldUse) bool { return u.field == field }) || slices.Contains(t.sends, field) || proseWords[last] && !(runs && spokenWords[last]) {
 		return true
 	}
 	if v := c.Action.Payload[field]; runs {
@@ -154,7 +154,7 @@ func (c *Case) taken(t *tool, field string) bool {
 	case strings.HasPrefix(c.Action.Type, "send_"), strings.HasPrefix(c.Action.Type, "reply_"):
 		return contentWords[last] || slices.Contains([]string{"to", "cc", "bcc", "from", "channel", "html"}, field)
 	case strings.HasSuffix(c.Action.Type, "_event"), strings.HasSuffix(c.Action.Type, "_schedule"):
-		return field == "location" || named(field, "attendees", "invitees", "guests", "participants")
+		return field == "location" || fieldNamed(field, "attendees", "invitees", "guests", "participants")
 	case strings.HasPrefix(c.Action.Type, "browser_"), strings.HasPrefix(c.Action.Type, "canvas_"):
 		return contentWords[last] || isPageCode(field)
 	}

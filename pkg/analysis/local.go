@@ -51,7 +51,7 @@ func New(o Options) (*Analyzer, error) {
 	if o.Files {
 		f.layer = o.Layer
 		place.Links, place.Linker, place.Script, place.Archive = f.links, f.linker, f.script, f.archive
-		f.trust(place.Home)
+		f.trustFileSystem(place.Home)
 	}
 	for _, r := range o.Roots {
 		root, err := canonical("root", r)
@@ -61,12 +61,12 @@ func New(o Options) (*Analyzer, error) {
 		if err := effect.CheckRoot(root, place.Home); err != nil {
 			return nil, err
 		}
-		f.trust(root)
+		f.trustFileSystem(root)
 		if err := f.addRoot(&place, root); err != nil {
 			return nil, err
 		}
 	}
-	f.trust(place.CWD)
+	f.trustFileSystem(place.CWD)
 	if len(o.Roots) == 0 && effect.CheckRoot(place.CWD, place.Home) == nil {
 		// If this folder cannot be a root, shield has none: nothing is harmless.
 		if err := f.addRoot(&place, place.CWD); err != nil {
@@ -102,9 +102,9 @@ func (f *files) addRoot(place *effect.Place, root string) error {
 	return nil
 }
 
-// followed returns a canonical path with its symbolic links resolved, and whether
+// resolveLinks returns a canonical path with its symbolic links resolved, and whether
 // it differs. In a pattern only the part before the first wildcard is resolved.
-func followed(path string, pattern bool, links func(string) string) (string, bool) {
+func resolveLinks(path string, pattern bool, links func(string) string) (string, bool) {
 	if !pattern {
 		real := links(path)
 		if real == path {

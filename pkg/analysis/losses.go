@@ -59,16 +59,16 @@ func (c *Case) Losses() *Losses {
 			c.programLoses(l, i)
 		}
 		if later = later || e.Loses&effect.LosesLater != 0; later && len(l.List) > before {
-			l.open("it runs in the background, in a loop, or after a delay")
+			l.noteUnkept("it runs in the background, in a loop, or after a delay")
 		}
 	}
 	if len(l.List) > maxLosses {
-		l.open("too many files are named")
+		l.noteUnkept("too many files are named")
 	}
 	return l
 }
 
-func (l *Losses) open(why string) {
+func (l *Losses) noteUnkept(why string) {
 	if l.Open == "" {
 		l.Open = why
 	}
@@ -83,7 +83,7 @@ func (c *Case) loses(l *Losses, i int, loss undo.Loss) {
 		return
 	case e.Path == "":
 		if deletes {
-			l.open("the file is unknown")
+			l.noteUnkept("the file is unknown")
 		}
 		return
 	case !c.place.Inside(e.Path, e.Pattern, e.Tree):
@@ -96,7 +96,7 @@ func (c *Case) loses(l *Losses, i int, loss undo.Loss) {
 		cut := strings.LastIndexByte(e.Path[:max(strings.IndexAny(e.Path, `*?[\`), 0)], '/')
 		if cut <= 0 {
 			if deletes {
-				l.open("the files are unknown")
+				l.noteUnkept("the files are unknown")
 			}
 			return
 		}
@@ -104,14 +104,14 @@ func (c *Case) loses(l *Losses, i int, loss undo.Loss) {
 		pattern, fold := e.Path, c.place.FoldCase
 		folder := pattern[:cut]
 		loss.Under, loss.Deep = true, strings.Contains(rest, "/") || strings.Contains(rest, "**")
-		if real := c.real(folder); real != folder {
+		if real := c.realFolder(folder); real != folder {
 			pattern, folder = effect.Quote(real)+pattern[cut:], real
 		}
 		loss.Match = func(p string) bool { return effect.Overlap(pattern, effect.Quote(p), fold) }
 		loss.Path = folder
 	} else {
-		loss.Path = path.Join(c.real(path.Dir(e.Path)), path.Base(e.Path))
-		if !l.Outside && e.Sure != effect.May && c.gone(i, loss.Path) {
+		loss.Path = path.Join(c.realFolder(path.Dir(e.Path)), path.Base(e.Path))
+		if !l.Outside && e.Sure != effect.May && c.losesContent(i, loss.Path) {
 			l.Needed = append(l.Needed, loss)
 		}
 	}
@@ -126,7 +126,7 @@ func (c *Case) mergeLoses(l *Losses, i int) {
 	if c.files == nil || e.Path == "" || e.Pattern || !c.place.Inside(e.Path, false, false) {
 		return
 	}
-	into := c.real(e.Path)
+	into := c.realFolder(e.Path)
 	info, err := os.Lstat(into)
 	if err != nil {
 		return
@@ -142,7 +142,7 @@ func (c *Case) mergeLoses(l *Losses, i int) {
 			break
 		}
 		if read := o.Kind == effect.ReadFile || o.Kind == effect.MoveFile; read && o.Path != "" && !o.Pattern {
-			source := c.real(o.Path)
+			source := c.realFolder(o.Path)
 			if info, err := os.Lstat(source); err == nil && info.IsDir() && source != into {
 				from = append(from, source)
 			}
@@ -174,8 +174,8 @@ func (c *Case) mergeLoses(l *Losses, i int) {
 	l.of[i] = true
 }
 
-// real returns a folder without symbolic links.
-func (c *Case) real(folder string) string {
+// realFolder returns a folder without symbolic links.
+func (c *Case) realFolder(folder string) string {
 	if c.files == nil {
 		return folder
 	}
@@ -183,9 +183,9 @@ func (c *Case) real(folder string) string {
 	return real
 }
 
-// gone reports whether a file holds something, of which an effect leaves nothing. A
+// losesContent reports whether a file holds something, of which an effect leaves nothing. A
 // program that reads what it writes edits it.
-func (c *Case) gone(i int, file string) bool {
+func (c *Case) losesContent(i int, file string) bool {
 	e := &c.Effects[i]
 	if c.files == nil || e.Kind == effect.MoveFile || slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return o.Kind == effect.ReadFile && o.Path == e.Path }) {
 		return false
@@ -201,7 +201,7 @@ func (c *Case) programLoses(l *Losses, i int) {
 	const ofGit = effect.LosesDirty | effect.LosesBelow | effect.LosesUntracked | effect.LosesRefs
 	switch {
 	case e.Program == "git" && command.Git(e.Args).Sub == "stash" && slices.Contains(e.Args, "pop"):
-		l.open("git stash pop changes files first, and keeps no copy of them")
+		l.noteUnkept("git stash pop changes files first, and keeps no copy of them")
 	case e.Loses&effect.LosesDatabase != 0:
 		for j := range c.Effects {
 			if o := &c.Effects[j]; o.Kind == effect.WriteFile && within(o) && !o.Pattern && c.place.Inside(o.Path, false, false) {
@@ -210,7 +210,7 @@ func (c *Case) programLoses(l *Losses, i int) {
 						l.List[k].Store = true
 					}
 				}
-				l.List = append(l.List, undo.Loss{Path: path.Join(c.real(path.Dir(o.Path)), path.Base(o.Path)), Store: true})
+				l.List = append(l.List, undo.Loss{Path: path.Join(c.realFolder(path.Dir(o.Path)), path.Base(o.Path)), Store: true})
 				l.of[i], l.of[j] = true, true
 			}
 		}
@@ -218,7 +218,7 @@ func (c *Case) programLoses(l *Losses, i int) {
 		if c.gitLoses(l, e, within) {
 			l.of[i] = true
 		} else {
-			l.open("the repository cannot be read")
+			l.noteUnkept("the repository cannot be read")
 		}
 	}
 }
@@ -234,7 +234,7 @@ func (c *Case) gitLoses(l *Losses, e *effect.Effect, within func(*effect.Effect)
 	inside := func(p string) bool { return c.place.Inside(p, false, false) }
 	r := committed.New(disk{c.files}, inside, inside)
 	defer r.Close()
-	folder := c.real(e.Folder)
+	folder := c.realFolder(e.Folder)
 	t, ok := r.Tree(folder)
 	if !ok && c.files.layer != nil {
 		return c.files.layer.Absent(path.Join(folder, ".git"))
@@ -255,7 +255,7 @@ func (c *Case) gitLoses(l *Losses, e *effect.Effect, within func(*effect.Effect)
 	if e.Loses&effect.LosesRefs != 0 {
 		stashed, untracked := c.stashes(e)
 		if dirty = dirty || stashed; untracked {
-			l.open("git stash drop deletes untracked files that the same command stashes")
+			l.noteUnkept("git stash drop deletes untracked files that the same command stashes")
 		}
 	}
 	if dirty || e.Loses&effect.LosesBelow != 0 {
@@ -277,7 +277,7 @@ func (c *Case) gitLoses(l *Losses, e *effect.Effect, within func(*effect.Effect)
 			if below != nil && !slices.ContainsFunc(below, func(p string) bool { return file.Path == p || strings.HasPrefix(file.Path, p+"/") }) {
 				continue
 			}
-			if differs(&file) || below != nil && fromCommit(e) {
+			if differsFromIndex(&file) || below != nil && fromCommit(e) {
 				l.List = append(l.List, undo.Loss{Path: file.Path, Write: true})
 			}
 		}
@@ -292,7 +292,7 @@ func (c *Case) gitLoses(l *Losses, e *effect.Effect, within func(*effect.Effect)
 		for i := range t.Files {
 			tracked[t.Files[i].Path] = true
 		}
-		from := c.real(e.Folder)
+		from := c.realFolder(e.Folder)
 		l.List = append(l.List, undo.Loss{Path: from, Under: true, Deep: true, Skip: isGitFolder, Match: func(p string) bool {
 			info, err := os.Lstat(p)
 			return !tracked[p] && !isGitFolder(p) && err == nil && (!info.IsDir() || isEmpty(p))
@@ -334,8 +334,8 @@ func isEmpty(dir string) bool {
 
 func isGitFolder(p string) bool { return path.Base(p) == ".git" }
 
-// differs reports whether a tracked file is there and is not what the index has.
-func differs(f *committed.Tracked) bool {
+// differsFromIndex reports whether a tracked file is there and is not what the index has.
+func differsFromIndex(f *committed.Tracked) bool {
 	info, err := os.Lstat(f.Path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && info.IsDir() {
 		return false
@@ -357,7 +357,7 @@ func (c *Case) Lost(l *Losses) string {
 	})
 	defer r.Close()
 	for _, loss := range l.Needed {
-		if path.Base(loss.Path) != "index" && !c.unmissed(loss.Path) && !c.kept(r, c.files, loss.Path) {
+		if path.Base(loss.Path) != "index" && !c.madeBySession(loss.Path) && !c.kept(r, c.files, loss.Path) {
 			return loss.Path
 		}
 	}
@@ -377,7 +377,7 @@ func (c *Case) Kept() *Case {
 		k.Evidence = &Evidence{}
 	}
 	if c.Met != nil {
-		k.Met = make([][]Met, len(k.Effects))
+		k.Met = make([][]RuleMatch, len(k.Effects))
 	}
 	lost := 0 // types that only a higher tier may allow otherwise
 	for i := range k.Effects {

@@ -32,7 +32,7 @@ func (c *Case) Makes() (out []string) {
 			out = append(out, e.Path)
 			continue
 		}
-		first := c.missing(e.Path)
+		first := c.firstMissing(e.Path)
 		if first != "" && (!moves || e.Kind == effect.CreateDirectory) && !slices.Contains(out, first) {
 			out = append(out, first)
 		}
@@ -40,13 +40,13 @@ func (c *Case) Makes() (out []string) {
 	return out
 }
 
-// missing returns the first folder, or the file itself, that is not there on the way to a
+// firstMissing returns the first folder, or the file itself, that is not there on the way to a
 // path; "" if all is there, or that is not known.
-func (c *Case) missing(name string) string {
+func (c *Case) firstMissing(name string) string {
 	if c.files == nil {
 		return ""
 	}
-	root := c.base(name)
+	root := c.containingRoot(name)
 	if _, err := c.files.follow(root); root == "" || err != nil {
 		return ""
 	}
@@ -62,8 +62,8 @@ func (c *Case) missing(name string) string {
 	}
 }
 
-// base returns the root, or the temporary folder, that a path is in; "" if none.
-func (c *Case) base(name string) string {
+// containingRoot returns the root, or the temporary folder, that a path is in; "" if none.
+func (c *Case) containingRoot(name string) string {
 	for _, root := range c.place.Roots {
 		if strings.HasPrefix(name, strings.TrimSuffix(root, "/")+"/") {
 			return root
@@ -82,11 +82,11 @@ func (i *Identifier) Intact(name string, from, to time.Time) bool {
 	if i == nil {
 		return false
 	}
-	real, err := i.files.through(name, i.known)
+	real, err := i.files.followCached(name, i.known)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
-	if _, known := i.files.look(real); known {
+	if _, known := i.files.layerEntryAt(real); known {
 		return real == name // the layer holds what the session has put there
 	}
 	left := maxIntact

@@ -45,7 +45,7 @@ func (an *Analyzer) Recall(a *action.Action, m Memory) *Case {
 		with.Place.Origin = func(path string) []effect.Label {
 			labels := m.Origin(path)
 			if strings.HasPrefix(path, downloads) { // browsers and mail programs put there what they fetch
-				labels = add(slices.Clone(labels), effect.LabelNetwork)
+				labels = appendNewLabels(slices.Clone(labels), effect.LabelNetwork)
 			}
 			return labels
 		}
@@ -60,8 +60,8 @@ func (c *Case) Remembers(l effect.Label) bool {
 	return c.Memory != nil && slices.Contains(c.Memory.Labels(), l)
 }
 
-// left adds the labelled files that an action of a file tool leaves behind.
-func (c *Case) left() {
+// addLeftFiles adds the labelled files that an action of a file tool leaves behind.
+func (c *Case) addLeftFiles() {
 	if c.Action.Type == "execute_command" {
 		return
 	}
@@ -70,14 +70,14 @@ func (c *Case) left() {
 		switch e := &c.Effects[i]; e.Kind {
 		case effect.HTTPRequest:
 			if c.Action.Type == "download_file" || strings.HasPrefix(c.Action.Type, "browser_") {
-				labels = add(labels, effect.LabelNetwork)
+				labels = appendNewLabels(labels, effect.LabelNetwork)
 			}
 		case effect.ReadFile, effect.MoveFile:
 			if effect.SecretPath(e.Path, e.Pattern) {
-				labels = add(labels, effect.LabelSecret)
+				labels = appendNewLabels(labels, effect.LabelSecret)
 			}
 			if c.place.Origin != nil && !e.Pattern {
-				labels = add(labels, c.place.Origin(e.Path)...)
+				labels = appendNewLabels(labels, c.place.Origin(e.Path)...)
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func (c *Case) left() {
 	}
 }
 
-func add(to []effect.Label, more ...effect.Label) []effect.Label {
+func appendNewLabels(to []effect.Label, more ...effect.Label) []effect.Label {
 	for _, l := range more {
 		if !slices.Contains(to, l) {
 			to = append(to, l)

@@ -51,8 +51,8 @@ func addressesIn(text string) string {
 	return b.String()
 }
 
-// apart sets the parts of addresses apart, each of which may be encoded.
-var apart = strings.NewReplacer("/", " ", "?", " ", "&", " ", "=", " ", ".", " ", ":", " ", "#", " ")
+// addressSeparators sets the parts of addresses apart, each of which may be encoded.
+var addressSeparators = strings.NewReplacer("/", " ", "?", " ", "&", " ", "=", " ", ".", " ", ":", " ", "#", " ")
 
 // maxOutgoing is how many bytes of what goes out are read.
 const maxOutgoing = 64 << 10
@@ -64,12 +64,12 @@ func (c *Case) MayTell() bool {
 		return true
 	}
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-		return slices.Contains(outward, e.Kind) || e.Kind == effect.Execute && e.Class == effect.Network
+		return slices.Contains(outgoingKinds, e.Kind) || e.Kind == effect.Execute && e.Class == effect.Network
 	})
 }
 
-// outward are the effects by which something leaves the machine.
-var outward = []effect.Kind{effect.SendData, effect.SendMessage, effect.HTTPRequest, effect.Connect, effect.ChangeRemote, effect.RemoteShell}
+// outgoingKinds are the effects by which something leaves the machine.
+var outgoingKinds = []effect.Kind{effect.SendData, effect.SendMessage, effect.HTTPRequest, effect.Connect, effect.ChangeRemote, effect.RemoteShell}
 
 // Outgoing returns what a case would tell others, nil if nothing leaves the
 // machine.
@@ -81,7 +81,7 @@ func (c *Case) Outgoing() *Outgoing {
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		uses = uses || e.Kind == effect.Execute && e.Class == effect.Network
-		if !slices.Contains(outward, e.Kind) {
+		if !slices.Contains(outgoingKinds, e.Kind) {
 			continue
 		}
 		if effect.Loopback(e.Host) {
@@ -104,7 +104,7 @@ func (c *Case) Outgoing() *Outgoing {
 		stays = len(o.Hosts) > 0 && !slices.ContainsFunc(o.Hosts, func(host string) bool { return !effect.Loopback(host) })
 	}
 	o.Perhaps = !leaves || stores
-	rest, signing := signed(c.words)
+	rest, signing := splitSigning(c.words)
 	o.Signing = append(o.Signing, signing...)
 	text.WriteString(rest)
 	c.leavesOf(o, &text, "", c.Action.Payload)
@@ -162,7 +162,7 @@ func (c *Case) leavesOf(o *Outgoing, to *strings.Builder, field string, v any) {
 		}
 		rest, signing := v, []string(nil)
 		if isCommand(field) {
-			rest, signing = signed(v)
+			rest, signing = splitSigning(v)
 		}
 		o.Signing = append(o.Signing, signing...)
 		to.WriteByte('\n')
@@ -195,16 +195,16 @@ func (c *Case) CarriesValue(perhaps bool) {
 	if perhaps {
 		e.Reason = "may send a part of a credential or of private data that was read in this session"
 	}
-	c.also(e)
+	c.addEffect(e)
 }
 
 // Uploads adds the effect of sending what a repository holds to a host, "" if no one
 // knows which: this session has pointed it there.
 func (c *Case) Uploads(program, host string) {
-	c.also(effect.Effect{Kind: effect.SendData, Program: program, Host: host, Pattern: host == "", Reason: "pushes to a git remote whose address this session changed"})
+	c.addEffect(effect.Effect{Kind: effect.SendData, Program: program, Host: host, Pattern: host == "", Reason: "pushes to a git remote whose address this session changed"})
 }
 
-func (c *Case) also(e effect.Effect) {
+func (c *Case) addEffect(e effect.Effect) {
 	c.Effects = append(c.Effects, e)
 	if c.Met != nil {
 		c.Met = append(c.Met, nil)

@@ -32,7 +32,7 @@ func (c *Case) asksHere(where Page) {
 	if err != nil {
 		return
 	}
-	if looks(c.Action.Type) && c.namesPage(host, port) {
+	if isScreenTool(c.Action.Type) && c.namesPage(host, port) {
 		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeGuard, Reason: "reaches shield's approval page, where only the user may answer"})
 	}
 	for i := range c.Effects {
@@ -52,29 +52,29 @@ func (c *Case) asksHere(where Page) {
 // mayReachPage reports whether an action has an effect that could reach the page or see a
 // question, so that nothing is looked up for others.
 func (c *Case) mayReachPage() bool {
-	return looks(c.Action.Type) || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
+	return isScreenTool(c.Action.Type) || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 		switch e.Word() {
 		case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ReadClipboard:
 			return true
 		case effect.Execute:
-			return watches(&e) || connects(&e) && c.hasPort()
+			return readsScreen(&e) || mayConnect(&e) && c.hasPort()
 		}
 		return false
 	})
 }
 
-// connects reports whether a program may connect to what its arguments name, in a form of its own:
+// mayConnect reports whether a program may connect to what its arguments name, in a form of its own:
 // it uses the network, runs code, opens what it is given, or is not known.
-func connects(e *effect.Effect) bool {
+func mayConnect(e *effect.Effect) bool {
 	switch e.Class {
 	case effect.Network, effect.Privileged, effect.UnknownClass:
 		return true
 	}
-	return command.Interprets(e.Program) || command.Language(e.Program) == "awk" || command.Relays[e.Program] || opens[e.Program]
+	return command.Interprets(e.Program) || command.Language(e.Program) == "awk" || command.Relays[e.Program] || connectingPrograms[e.Program]
 }
 
-// opens are other programs that do not count as such, and may connect.
-var opens = map[string]bool{"ssh": true, "xdg-open": true, "open": true, "gio": true, "sensible-browser": true, "x-www-browser": true, "wslview": true}
+// connectingPrograms are other programs that do not count as such, and may connect.
+var connectingPrograms = map[string]bool{"ssh": true, "xdg-open": true, "open": true, "gio": true, "sensible-browser": true, "x-www-browser": true, "wslview": true}
 
 // hasPort reports whether the action's text has a number that is long enough for a port which
 // is not reserved.
@@ -102,7 +102,7 @@ func (c *Case) reachesPage(e *effect.Effect, host, port string) bool {
 	switch e.Word() {
 	case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ChangeRemote:
 	case effect.Execute:
-		return connects(e) && (slices.ContainsFunc(e.Args, func(a string) bool { return names(a, host, port) }) || c.namesPage(host, port))
+		return mayConnect(e) && (slices.ContainsFunc(e.Args, func(a string) bool { return names(a, host, port) }) || c.namesPage(host, port))
 	default:
 		return false
 	}
@@ -122,7 +122,7 @@ func (c *Case) reachesPage(e *effect.Effect, host, port string) bool {
 	if e.Host != "" && !effect.ThisMachine(e.Host) && e.Host != host {
 		return false
 	}
-	return c.says(port)
+	return c.textHasNumber(port)
 }
 
 // curlPorts matches an address on this machine with several ports, in curl's own pattern.
@@ -131,7 +131,7 @@ var curlPorts = prefilter.Lazy(`(?i)^\w+://[^/]*(?:localhost|127\.|::1|0\.0\.0\.
 // names reports whether a text names the page's port on this machine: host:port, host port
 // or the same between other signs.
 func names(text, host, port string) bool {
-	i := number(text, port)
+	i := indexNumber(text, port)
 	if i < 0 {
 		return false
 	}
@@ -146,7 +146,7 @@ func names(text, host, port string) bool {
 // namesPage reports whether a text of the action names this machine and, right behind it, the
 // page's port.
 func (c *Case) namesPage(host, port string) bool {
-	if !c.says(port) {
+	if !c.textHasNumber(port) {
 		return false
 	}
 	page, err := regexp.Compile(`(?i)(?:\blocalhost\b|\b127\.[0-9.]*|::1|\b0\.0\.0\.0|` + regexp.QuoteMeta(host) + `)[^0-9]{1,12}0*` + regexp.QuoteMeta(port) + `(?:[^0-9]|$)`)
@@ -154,19 +154,19 @@ func (c *Case) namesPage(host, port string) bool {
 	return err != nil || page.MatchString(c.words) || slices.ContainsFunc(leaves, func(l action.Leaf) bool { return page.MatchString(l.Text) })
 }
 
-// says reports whether the action's own text holds a number.
-func (c *Case) says(port string) bool {
+// textHasNumber reports whether the action's own text holds a number.
+func (c *Case) textHasNumber(port string) bool {
 	leaves, _ := c.Action.Leaves(maxLeaves)
 	for _, l := range leaves {
-		if number(l.Text, port) >= 0 {
+		if indexNumber(l.Text, port) >= 0 {
 			return true
 		}
 	}
-	return number(c.words, port) >= 0
+	return indexNumber(c.words, port) >= 0
 }
 
-// number returns where a number is in a text, not as a part of another; -1 if it does not.
-func number(text, digits string) int {
+// indexNumber returns where a number is in a text, not as a part of another; -1 if it does not.
+func indexNumber(text, digits string) int {
 	for from := 0; ; {
 		i := strings.Index(text[from:], digits)
 		if i < 0 {
@@ -184,17 +184,17 @@ func number(text, digits string) int {
 
 func digit(b byte) bool { return '0' <= b && b <= '9' }
 
-// looks reports whether a tool of a name shows or touches what is on a screen or in a browser.
-func looks(name string) bool {
+// isScreenTool reports whether a tool of a name shows or touches what is on a screen or in a browser.
+func isScreenTool(name string) bool {
 	return strings.HasPrefix(name, "browser_") || strings.HasPrefix(name, "computer") || strings.HasPrefix(name, "mcp__") &&
 		(strings.Contains(name, "browser") || strings.Contains(name, "playwright") || strings.Contains(name, "chrome")) || strings.Contains(name, "screenshot") || strings.Contains(name, "click")
 }
 
-// showing are words in the names of tools that return what a page or a screen shows.
-var showing = [...]string{"screenshot", "snapshot", "content", "text", "html", "read", "extract", "source", "observe", "dom"}
+// screenToolWords are words in the names of tools that return what a page or a screen shows.
+var screenToolWords = [...]string{"screenshot", "snapshot", "content", "text", "html", "read", "extract", "source", "observe", "dom"}
 
-// watches reports whether a program reads notifications, or what a terminal or the screen shows.
-func watches(e *effect.Effect) bool {
+// readsScreen reports whether a program reads notifications, or what a terminal or the screen shows.
+func readsScreen(e *effect.Effect) bool {
 	has := func(words ...string) bool {
 		return slices.ContainsFunc(e.Args, func(a string) bool { return slices.Contains(words, a) })
 	}
@@ -220,20 +220,20 @@ func watches(e *effect.Effect) bool {
 // seesQuestion reports whether an action reads or clicks what may show a question.
 func (c *Case) seesQuestion(port string) bool {
 	for i := range c.Effects {
-		if e := &c.Effects[i]; e.Kind == effect.ReadClipboard || e.Kind == effect.Execute && watches(e) {
+		if e := &c.Effects[i]; e.Kind == effect.ReadClipboard || e.Kind == effect.Execute && readsScreen(e) {
 			return true
 		}
 	}
 	name := c.Action.Type
 	switch {
-	case !looks(name):
+	case !isScreenTool(name):
 		return false
 	case strings.HasPrefix(name, "computer"):
 		return true
-	case slices.ContainsFunc(showing[:], func(word string) bool { return strings.Contains(name, word) }):
+	case slices.ContainsFunc(screenToolWords[:], func(word string) bool { return strings.Contains(name, word) }):
 		return true
 	}
-	if c.says(port) {
+	if c.textHasNumber(port) {
 		return true
 	}
 	leaves, _ := c.Action.Leaves(maxLeaves)

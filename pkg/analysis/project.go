@@ -18,8 +18,8 @@ const (
 	maxSearchFile = 1 << 20
 )
 
-// unsearched are folders of the workspace that hold what others have written.
-var unsearched = []string{".git", "node_modules", "vendor", ".venv", "venv", "target", "dist", "build", "__pycache__"}
+// skippedFolders are folders of the workspace that hold what others have written.
+var skippedFolders = []string{".git", "node_modules", "vendor", ".venv", "venv", "target", "dist", "build", "__pycache__"}
 
 // Holds reports whether a file of the workspace has one of some names as a whole, and had it
 // before an instant: what has changed since, or came from elsewhere, may have been written by
@@ -47,7 +47,7 @@ func (c *Case) Holds(names []string, before time.Time) bool {
 		}
 		for _, e := range list {
 			switch name := path.Join(dir, e.Name()); {
-			case e.IsDir() && !slices.Contains(unsearched, e.Name()):
+			case e.IsDir() && !slices.Contains(skippedFolders, e.Name()):
 				folders = append(folders, name)
 			case e.Type().IsRegular():
 				if s.file(name) {

@@ -26,19 +26,19 @@ const (
 	maxPatterns    = 4096     // lines of files of names that git leaves out
 )
 
-// published adds the credentials that an action puts where others read them: in text for
+// addPublished adds the credentials that an action puts where others read them: in text for
 // people, into a repository, or into a file that its repository takes up.
-func (c *Case) published() {
+func (c *Case) addPublished() {
 	for i, n := 0, len(c.Effects); i < n; i++ {
 		e := &c.Effects[i]
 		if e.Kind != effect.Execute || len(e.Args) == 0 {
 			continue
 		}
-		if where := c.prose(e); where != "" {
+		if where := c.credentialInText(e); where != "" {
 			c.handOn(effect.Effect{Target: e.Program, From: e.From, Sure: e.Sure}, where)
 		}
-		if e.Program == "git" && stages(command.Git(e.Args)) {
-			where, whole := c.staged(e)
+		if e.Program == "git" && gitStages(command.Git(e.Args)) {
+			where, whole := c.stagedCredential(e)
 			if where != "" {
 				c.handOn(effect.Effect{Target: "git", From: e.From, Sure: e.Sure}, where)
 			} else if !whole {
@@ -46,12 +46,12 @@ func (c *Case) published() {
 			}
 		}
 	}
-	c.source()
+	c.addCommittedCredential()
 }
 
-// prose returns which words of a command that reaches other people hold a credential, or
+// credentialInText returns which words of a command that reaches other people hold a credential, or
 // the file that it takes them from.
-func (c *Case) prose(e *effect.Effect) string {
+func (c *Case) credentialInText(e *effect.Effect) string {
 	commits := e.Program == "git" && slices.Contains([]string{"commit", "tag", "notes", "stash"}, command.Git(e.Args).Sub)
 	if !commits && !slices.ContainsFunc(c.Effects, func(o effect.Effect) bool {
 		return (o.Kind == effect.ChangeRemote || o.Kind == effect.SendMessage) && o.From == e.From && o.Host == ""
@@ -88,14 +88,14 @@ func (c *Case) prose(e *effect.Effect) string {
 	return ""
 }
 
-// stages reports whether git is told to take up files.
-func stages(git command.GitLine) bool {
+// gitStages reports whether git is told to take up files.
+func gitStages(git command.GitLine) bool {
 	return git.Sub == "add" || git.Sub == "stage" || git.Sub == "commit" && git.Has("a", "--all")
 }
 
-// staged returns the first file with a credential that git is told to take up, and whether all of them
+// stagedCredential returns the first file with a credential that git is told to take up, and whether all of them
 // were looked at.
-func (c *Case) staged(e *effect.Effect) (where string, whole bool) {
+func (c *Case) stagedCredential(e *effect.Effect) (where string, whole bool) {
 	if c.files == nil || c.place.CWD == "" {
 		return "", true
 	}
@@ -106,20 +106,20 @@ func (c *Case) staged(e *effect.Effect) (where string, whole bool) {
 	var below []string
 	for i := range c.Effects {
 		if o := &c.Effects[i]; o.Kind == effect.ReadFile && o.From.Start >= e.From.Start && o.From.End <= e.From.End && o.Path != "" && !o.Pattern && inside(o.Path) {
-			below = append(below, c.real(o.Path))
+			below = append(below, c.realFolder(o.Path))
 		}
 	}
 	if len(below) > 0 {
 		folder = path.Dir(below[0])
 	}
-	t, ok := r.Tree(c.real(folder))
+	t, ok := r.Tree(c.realFolder(folder))
 	if !ok {
-		if t, ok = r.Tree(c.real(c.place.CWD)); !ok {
+		if t, ok = r.Tree(c.realFolder(c.place.CWD)); !ok {
 			return "", true
 		}
 	}
 	tracked := make(map[string]bool, len(t.Files))
-	s := search{files: disk{c.files}, left: maxLookedAt}
+	s := stagingSearch{files: disk{c.files}, left: maxLookedAt}
 	git := command.Git(e.Args)
 	everything := len(below) == 0 || git.Has("A", "--all")
 	within := func(p string) bool {
@@ -127,7 +127,7 @@ func (c *Case) staged(e *effect.Effect) (where string, whole bool) {
 	}
 	for i := range t.Files {
 		f := &t.Files[i]
-		if tracked[f.Path] = true; within(f.Path) && differs(f) {
+		if tracked[f.Path] = true; within(f.Path) && differsFromIndex(f) {
 			s.found = append(s.found, f.Path)
 		}
 	}
@@ -137,15 +137,15 @@ func (c *Case) staged(e *effect.Effect) (where string, whole bool) {
 	return s.credential(t.Top)
 }
 
-// A search looks for files that git would take up.
-type search struct {
+// A stagingSearch looks for files that git would take up.
+type stagingSearch struct {
 	files disk
 	found []string
 	left  int // names that may still be looked at
 }
 
 // untracked adds the files that git does not track and does not leave out.
-func (s *search) untracked(t *committed.Tree, tracked map[string]bool, within func(string) bool, forced bool) {
+func (s *stagingSearch) untracked(t *committed.Tree, tracked map[string]bool, within func(string) bool, forced bool) {
 	ignored := s.patterns(t.Folder+"/info/exclude", nil, nil)
 	var walk func(dir string, at []string, ps []gitignore.Pattern)
 	walk = func(dir string, at []string, ps []gitignore.Pattern) {
@@ -173,7 +173,7 @@ func (s *search) untracked(t *committed.Tree, tracked map[string]bool, within fu
 }
 
 // patterns adds the names that a file says git leaves out.
-func (s *search) patterns(file string, at []string, ps []gitignore.Pattern) []gitignore.Pattern {
+func (s *stagingSearch) patterns(file string, at []string, ps []gitignore.Pattern) []gitignore.Pattern {
 	text, _ := s.read(file)
 	for line := range strings.Lines(text) {
 		if line = strings.TrimRight(line, "\r\n"); line != "" && line[0] != '#' && len(ps) < maxPatterns {
@@ -183,7 +183,7 @@ func (s *search) patterns(file string, at []string, ps []gitignore.Pattern) []gi
 	return ps
 }
 
-func (s *search) read(file string) (string, error) {
+func (s *stagingSearch) read(file string) (string, error) {
 	f, err := s.files.Open(file)
 	if err != nil {
 		return "", err
@@ -195,7 +195,7 @@ func (s *search) read(file string) (string, error) {
 
 // credential returns what says that a file holds a credential, "" if none does, and whether all
 // were looked at.
-func (s *search) credential(top string) (where string, whole bool) {
+func (s *stagingSearch) credential(top string) (where string, whole bool) {
 	read := 0
 	for _, p := range s.found {
 		if HoldsCredential(p, nil) {
@@ -217,9 +217,9 @@ func (s *search) credential(top string) (where string, whole bool) {
 	return "", s.left > 0
 }
 
-// source adds that an action writes a credential into a file that its repository takes up, where
+// addCommittedCredential adds that an action writes a credential into a file that its repository takes up, where
 // the file did not hold it.
-func (c *Case) source() {
+func (c *Case) addCommittedCredential() {
 	if c.files == nil {
 		return
 	}
@@ -259,7 +259,7 @@ func (c *Case) takenUp(p string) bool {
 	inside := func(p string) bool { return c.place.Inside(p, false, false) }
 	r := committed.New(disk{c.files}, inside, inside)
 	defer r.Close()
-	dir := c.real(path.Dir(p))
+	dir := c.realFolder(path.Dir(p))
 	for dir != "/" && dir != "." {
 		if _, err := (disk{c.files}).Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 			break
@@ -274,7 +274,7 @@ func (c *Case) takenUp(p string) bool {
 	if !under || notSource(below) {
 		return false
 	}
-	s := search{files: disk{c.files}}
+	s := stagingSearch{files: disk{c.files}}
 	ps := s.patterns(t.Folder+"/info/exclude", nil, nil)
 	names := strings.Split(below, "/")
 	for i := range names {

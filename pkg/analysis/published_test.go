@@ -85,7 +85,7 @@ func TestPublishedBounds(t *testing.T) {
 	for _, n := range []string{"a", "b", "c"} {
 		put(t, top+"/big/"+n, strings.Repeat("x", 3<<20))
 	}
-	s := search{files: disk{newFiles()}, left: 3}
+	s := stagingSearch{files: disk{newFiles()}, left: 3}
 	s.found = []string{top + "/big/a", top + "/big/b"}
 	if got, whole := s.credential(top); got != "" || !whole {
 		t.Errorf("found %q, %t", got, whole)

@@ -12,11 +12,11 @@ import (
 
 const maxRestored = 64 // effects of a command that are looked at
 
-// restorable marks what a command deletes though nothing is lost: version control can give
+// markRestorable marks what a command deletes though nothing is lost: version control can give
 // it back, since it is in the last commit of a repository in the workspace just as it
 // lies there, and nothing in the command changes it first, or the repository's
 // history; or the session itself made it; or nothing is there.
-func (c *Case) restorable(f *files) {
+func (c *Case) markRestorable(f *files) {
 	if f == nil || c.Action.Type != "execute_command" {
 		return
 	}
@@ -27,7 +27,7 @@ func (c *Case) restorable(f *files) {
 			deleted = append(deleted, i)
 		}
 	}
-	if len(deleted) == 0 || len(deleted) > maxRestored || slices.ContainsFunc(c.Effects, unsettles) {
+	if len(deleted) == 0 || len(deleted) > maxRestored || slices.ContainsFunc(c.Effects, makesHistoryUnknown) {
 		return
 	}
 	r := c.history()
@@ -35,10 +35,10 @@ func (c *Case) restorable(f *files) {
 	var unmissed, kept []int
 	for _, i := range deleted {
 		switch e := &c.Effects[i]; {
-		case c.comes(e):
-		case c.each(e, c.unmissed):
+		case c.mayCreate(e):
+		case c.allDeletedMatch(e, c.madeBySession):
 			unmissed = append(unmissed, i)
-		case c.each(e, func(p string) bool { return c.unmissed(p) || c.kept(r, f, p) }):
+		case c.allDeletedMatch(e, func(p string) bool { return c.madeBySession(p) || c.kept(r, f, p) }):
 			kept = append(kept, i)
 		}
 	}
@@ -52,8 +52,8 @@ func (c *Case) restorable(f *files) {
 	}
 }
 
-// each reports whether a condition holds for all that an effect deletes.
-func (c *Case) each(e *effect.Effect, holds func(path string) bool) bool {
+// allDeletedMatch reports whether a condition holds for all that an effect deletes.
+func (c *Case) allDeletedMatch(e *effect.Effect, holds func(path string) bool) bool {
 	switch {
 	case !e.Pattern && e.Kind == effect.DeleteDirectory && !e.Recursive: // only an empty folder goes
 		return true
@@ -67,15 +67,15 @@ func (c *Case) each(e *effect.Effect, holds func(path string) bool) bool {
 	return !slices.ContainsFunc(slices.Concat(x.Paths, x.Hidden), func(p string) bool { return !holds(p) })
 }
 
-// unmissed reports whether the session itself made what is at a path, or nothing is there.
-func (c *Case) unmissed(p string) bool {
-	return c.place.Made != nil && c.place.Made(p) || c.missing(p) != ""
+// madeBySession reports whether the session itself made what is at a path, or nothing is there.
+func (c *Case) madeBySession(p string) bool {
+	return c.place.Made != nil && c.place.Made(p) || c.firstMissing(p) != ""
 }
 
 // kept reports whether what is at a path is in the last commit.
 func (c *Case) kept(r *committed.Reader, f *files, p string) bool {
 	dir, err := f.follow(path.Dir(p))
-	if e, known := f.look(p); known {
+	if e, known := f.layerEntryAt(p); known {
 		return err == nil && e.Committed
 	}
 	return err == nil && r.Keeps(path.Join(dir, path.Base(p)))
@@ -85,9 +85,9 @@ func deletes(e *effect.Effect) bool {
 	return e.Kind == effect.DeleteFile || e.Kind == effect.DeleteDirectory
 }
 
-// unsettles reports whether, beside an effect, nothing is known of what a
+// makesHistoryUnknown reports whether, beside an effect, nothing is known of what a
 // repository holds later: it may be anything, or rewrites history.
-func unsettles(e effect.Effect) bool {
+func makesHistoryUnknown(e effect.Effect) bool {
 	if e.RunsText() {
 		return true
 	}
@@ -122,14 +122,14 @@ func (c *Case) changes(pattern string) bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 		switch e.Kind {
 		case effect.WriteFile, effect.CreateDirectory, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ChangePermissions, effect.Persist:
-			return e.Path == "" || effect.Overlap(reach(&e), pattern, true)
+			return e.Path == "" || effect.Overlap(touchedPattern(&e), pattern, true)
 		}
 		return false
 	})
 }
 
-// reach returns what an effect touches as a pattern.
-func reach(e *effect.Effect) string {
+// touchedPattern returns what an effect touches as a pattern.
+func touchedPattern(e *effect.Effect) string {
 	p := e.Path
 	if !e.Pattern {
 		p = effect.Quote(p)

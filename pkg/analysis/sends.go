@@ -68,9 +68,9 @@ func hasContent(v any) bool {
 	return true
 }
 
-// told adds what requests give away in the query of their URL, where every
+// addURLCredentials adds what requests give away in the query of their URL, where every
 // server on the way writes it down: text that has the form of a credential.
-func (c *Case) told() {
+func (c *Case) addURLCredentials() {
 	for i, n := 0, min(len(c.Effects), maxEffects/2); i < n; i++ {
 		e := c.Effects[i]
 		_, query, ok := strings.Cut(e.URL, "?")
@@ -85,9 +85,9 @@ func (c *Case) told() {
 	}
 }
 
-// signatures are the parameters by which an address is signed in advance, in lower case, with all that belong to
+// presignedParameters are the parameters by which an address is signed in advance, in lower case, with all that belong to
 // such a signature: its key signs, and is not in it.
-var signatures = sync.OnceValue(func() map[string]*regexp.Regexp {
+var presignedParameters = sync.OnceValue(func() map[string]*regexp.Regexp {
 	return map[string]*regexp.Regexp{
 		"x-amz-signature":  regexp.MustCompile(`^x-amz-(?:algorithm|credential|date|expires|signedheaders|signature|security-token)$`),
 		"x-goog-signature": regexp.MustCompile(`^x-goog-(?:algorithm|credential|date|expires|signedheaders|signature)$`),
@@ -101,7 +101,7 @@ func withoutSignature(query string) string {
 	parts := strings.Split(query, "&")
 	for _, part := range parts {
 		name, _, _ := strings.Cut(part, "=")
-		if own := signatures()[strings.ToLower(name)]; own != nil {
+		if own := presignedParameters()[strings.ToLower(name)]; own != nil {
 			return strings.Join(slices.DeleteFunc(slices.Clone(parts), func(p string) bool {
 				n, _, _ := strings.Cut(p, "=")
 				return own.MatchString(strings.ToLower(n))

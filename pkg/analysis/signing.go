@@ -13,7 +13,7 @@ import (
 // What a command signs in with: headers that are made for it, options of programs
 // that take it, and variables before a program. No text without one of the pieces
 // meets the expression.
-var signings = [...]struct {
+var signingForms = [...]struct {
 	pieces []string
 	expr   func() *regexp.Regexp
 }{
@@ -26,15 +26,15 @@ var signings = [...]struct {
 // PasswordURL matches addresses with a name and a password: its groups are the password and the host.
 var PasswordURL = prefilter.Lazy(`[a-z][a-z0-9+.-]*://[^/\s"'@:]*:([^/\s"'@]+)@([^\s/:"',?]*)`)
 
-// signed divides a command into what it signs in with, and the rest.
-func signed(text string) (rest string, signing []string) {
-	for i := range signings {
-		if !slices.ContainsFunc(signings[i].pieces, func(piece string) bool { return strings.Contains(text, piece) }) {
+// splitSigning divides a command into what it signs in with, and the rest.
+func splitSigning(text string) (rest string, signing []string) {
+	for i := range signingForms {
+		if !slices.ContainsFunc(signingForms[i].pieces, func(piece string) bool { return strings.Contains(text, piece) }) {
 			continue
 		}
 		var b strings.Builder
 		at := 0
-		for _, m := range signings[i].expr().FindAllStringSubmatchIndex(text, -1) {
+		for _, m := range signingForms[i].expr().FindAllStringSubmatchIndex(text, -1) {
 			signing = append(signing, text[m[2]:m[3]])
 			b.WriteString(text[at:m[2]])
 			at = m[3]

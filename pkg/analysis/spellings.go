@@ -16,7 +16,7 @@ import (
 func spellings(text string) (out []string) {
 	rotated, backwards := decode.Turned(text)
 	out = append(out, rotated, backwards)
-	parts := apart.Replace(text)
+	parts := addressSeparators.Replace(text)
 	for _, t := range [...]string{text, parts, capitals(parts)} {
 		for _, l := range decode.Layers(t) {
 			out = append(out, l.Text)
@@ -24,7 +24,7 @@ func spellings(text string) (out []string) {
 	}
 	for _, s := range slices.Compact([]string{text, strings.ReplaceAll(decode.Percent(text), "+", " ")}) {
 		decode.Codes(s, func(raw string) { out = append(out, raw) })
-		out = append(out, together(s))
+		out = append(out, joinShortParts(s))
 	}
 	return out
 }
@@ -35,8 +35,8 @@ func capitals(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
 		start, fits, small := i, true, false
-		for ; i < len(text) && is[text[i]]&inBase64 != 0; i++ {
-			fits, small = fits && is[text[i]]&isBase32 != 0, small || text[i] >= 'a'
+		for ; i < len(text) && byteKinds[text[i]]&inBase64 != 0; i++ {
+			fits, small = fits && byteKinds[text[i]]&isBase32 != 0, small || text[i] >= 'a'
 		}
 		if fits && small && i-start >= leastBase32 {
 			b.WriteString(strings.ToUpper(text[start:i]))
@@ -60,9 +60,9 @@ const (
 	byParts  // may be between two parts
 )
 
-// is has the kinds of each byte: texts are read byte by byte, and most of what is read
+// byteKinds has the kinds of each byte: texts are read byte by byte, and most of what is read
 // says nothing.
-var is = func() (kinds [256]uint8) {
+var byteKinds = func() (kinds [256]uint8) {
 	for i := range kinds {
 		c := byte(i)
 		add := func(kind uint8, yes bool) {
@@ -89,8 +89,8 @@ const (
 	mostPart   = 7
 )
 
-// together returns what short parts of a text make together.
-func together(text string) string {
+// joinShortParts returns what short parts of a text make together.
+func joinShortParts(text string) string {
 	var b strings.Builder
 	var parts []string
 	end := func() {
@@ -104,7 +104,7 @@ func together(text string) string {
 	}
 	for i := 0; i < len(text); {
 		n := 0
-		for i+n < len(text) && is[text[i+n]]&inPart != 0 {
+		for i+n < len(text) && byteKinds[text[i+n]]&inPart != 0 {
 			n++
 		}
 		if n == 0 || n > mostPart {
@@ -112,27 +112,27 @@ func together(text string) string {
 		} else {
 			parts = append(parts, text[i:i+n])
 		}
-		if i += n; i < len(text) && is[text[i]]&byParts == 0 {
+		if i += n; i < len(text) && byteKinds[text[i]]&byParts == 0 {
 			end()
 		}
 		i++
 	}
 	end()
-	unrepeated(&b, text)
+	writeUnrepeated(&b, text)
 	return b.String()
 }
 
 // mostParts is how many parts of a text are counted.
 const mostParts = 4096
 
-// unrepeated writes the short parts of a text that it does not repeat: what differs
+// writeUnrepeated writes the short parts of a text that it does not repeat: what differs
 // between commands or addresses of the same form. What a command says may be in
 // the text twice, as it is and resolved.
-func unrepeated(to *strings.Builder, text string) {
+func writeUnrepeated(to *strings.Builder, text string) {
 	var parts []uint64
 	for i := 0; i < len(text) && len(parts) < mostParts; i++ {
 		start, packed := i, uint64(0)
-		for i < len(text) && is[text[i]]&inPart != 0 && text[i] != '=' && text[i] != '/' {
+		for i < len(text) && byteKinds[text[i]]&inPart != 0 && text[i] != '=' && text[i] != '/' {
 			packed = packed<<8 | uint64(text[i])
 			i++
 		}
@@ -140,36 +140,36 @@ func unrepeated(to *strings.Builder, text string) {
 			parts = append(parts, packed)
 		}
 	}
-	count := counter{seed: rand.Uint64() | 1, slots: make([]uint64, 1<<mathbits.Len(uint(2*len(parts))))}
+	count := partCounter{seed: rand.Uint64() | 1, slots: make([]uint64, 1<<mathbits.Len(uint(2*len(parts))))}
 	for _, part := range parts {
-		if slot := count.of(part); *slot>>partBits < often {
+		if slot := count.of(part); *slot>>partBits < minRepeats {
 			*slot += 1 << partBits
 		}
 	}
 	for _, part := range parts {
 		slot := count.of(part)
-		if *slot>>partBits == often {
+		if *slot>>partBits == minRepeats {
 			continue
 		}
-		*slot |= often << partBits
+		*slot |= minRepeats << partBits
 		var raw [mostPart + 1]byte
 		binary.BigEndian.PutUint64(raw[:], part)
 		to.Write(bytes.TrimLeft(raw[:], "\x00"))
 	}
 }
 
-// A counter counts parts. Anyone who writes a text cannot know which of them meet in it.
-type counter struct {
+// A partCounter counts parts. Anyone who writes a text cannot know which of them meet in it.
+type partCounter struct {
 	seed  uint64
 	slots []uint64 // a part, and how often it is there: a power of two of them, at most half of them taken
 }
 
 const (
-	partBits = 8 * mostPart
-	often    = 3 // times or more; one that was written counts so, too
+	partBits   = 8 * mostPart
+	minRepeats = 3 // times or more; one that was written counts so, too
 )
 
-func (c *counter) of(part uint64) *uint64 {
+func (c *partCounter) of(part uint64) *uint64 {
 	high, low := mathbits.Mul64(part, c.seed)
 	for at := high ^ low; ; at++ {
 		slot := &c.slots[at&uint64(len(c.slots)-1)]

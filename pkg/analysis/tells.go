@@ -32,9 +32,9 @@ func (c *Case) messages(to []string) {
 	}
 }
 
-// people returns the people and channels that fields of the payload name. A text
+// recipients returns the people and channels that fields of the payload name. A text
 // with several, as mail programs read it, is cut at its commas.
-func (c *Case) people(fields ...string) []string {
+func (c *Case) recipients(fields ...string) []string {
 	var out []string
 	for _, field := range fields {
 		texts, _ := c.Action.Payload[field].([]any)
@@ -56,8 +56,8 @@ func (c *Case) people(fields ...string) []string {
 	return out
 }
 
-// tells adds what the texts of an action forward, and what its requests change.
-func (c *Case) tells() {
+// addMessages adds what the texts of an action forward, and what its requests change.
+func (c *Case) addMessages() {
 	name := c.Action.Type
 	switch {
 	case name == "memory_write", name == "agent_message", strings.HasSuffix(name, "_event"), strings.HasSuffix(name, "_schedule"),
@@ -66,7 +66,7 @@ func (c *Case) tells() {
 	}
 	for i, n := 0, min(len(c.Effects), maxLeaves); i < n; i++ {
 		if e := c.Effects[i]; e.Kind == effect.HTTPRequest {
-			c.asks(e)
+			c.addURLEffects(e)
 			if name == "http_request" || name == "web_fetch" {
 				c.credentials(effect.Effect{Host: e.Host, URL: e.URL})
 			}
@@ -127,20 +127,20 @@ func (c *Case) holdsCredential(name, text string) bool {
 	if redact.Holds(name, text) {
 		return true
 	}
-	if dumps(text) {
+	if setsCredentialVariable(text) {
 		return true
 	}
 	for _, l := range c.layers(text) {
-		if redact.Holds(name, l.Text) || dumps(l.Text) {
+		if redact.Holds(name, l.Text) || setsCredentialVariable(l.Text) {
 			return true
 		}
 	}
 	return false
 }
 
-// dumps reports whether a text holds the setting of a variable for credentials.
-func dumps(text string) bool {
-	if !assigns(text) {
+// setsCredentialVariable reports whether a text holds the setting of a variable for credentials.
+func setsCredentialVariable(text string) bool {
+	if !hasAssignment(text) {
 		return false
 	}
 	for _, m := range environment().FindAllStringSubmatch(text, 16) {
@@ -151,8 +151,8 @@ func dumps(text string) bool {
 	return false
 }
 
-// assigns reports whether "=" is behind what may end the name of a variable.
-func assigns(text string) bool {
+// hasAssignment reports whether "=" is behind what may end the name of a variable.
+func hasAssignment(text string) bool {
 	for at := 0; ; {
 		i := strings.IndexByte(text[at:], '=')
 		if i < 0 {
@@ -169,9 +169,9 @@ func assigns(text string) bool {
 // local reports whether an effect stays on this machine.
 func local(e effect.Effect) bool { return e.Host != "" && (*trust)(nil).host(&e) }
 
-// asks adds what a request says in its URL: a credential, and a verb that
+// addURLEffects adds what a request says in its URL: a credential, and a verb that
 // changes what the server holds.
-func (c *Case) asks(e effect.Effect) {
+func (c *Case) addURLEffects(e effect.Effect) {
 	at, _, _ := strings.Cut(e.URL, "#")
 	_, at, _ = strings.Cut(at, "://")
 	host, at, _ := strings.Cut(at, "/")
@@ -191,7 +191,7 @@ func (c *Case) asks(e effect.Effect) {
 	}
 	if out := (effect.Effect{Host: e.Host, URL: e.URL}); secret && !local(e) {
 		c.handOn(out, "the URL")
-	} else if encodes(values) {
+	} else if hasEncodedText(values) {
 		out.Kind, out.Reason = effect.SendData, "the URL contains encoded text, which can hide data"
 		c.Effects = append(c.Effects, out)
 	}
@@ -236,9 +236,9 @@ func (c *Case) urlVerb(e effect.Effect, host, path string, values url.Values) {
 	c.Effects = append(c.Effects, change)
 }
 
-// encodes reports whether a parameter of a URL holds readable text that base64 or
+// hasEncodedText reports whether a parameter of a URL holds readable text that base64 or
 // the like hides.
-func encodes(values url.Values) bool {
+func hasEncodedText(values url.Values) bool {
 	for _, all := range values {
 		for _, value := range all {
 			for _, l := range decode.Layers(value) {
@@ -296,7 +296,7 @@ func verbOfQuery(name, value string) (verb string, destroys bool) {
 
 // isPageCode reports whether a field of a tool for pages holds code.
 func isPageCode(field string) bool {
-	return field == "command" || named(field, "code", "function", "expression", "javascript", "js", "script")
+	return field == "command" || fieldNamed(field, "code", "function", "expression", "javascript", "js", "script")
 }
 
 // page adds what code that runs in a browser's page does elsewhere, and, if it does more than to read the

@@ -13,7 +13,7 @@ import (
 // A tool describes what an action type does with the fields of its payload.
 type tool struct {
 	name     string
-	uses     []use
+	uses     []fieldUse
 	sends    []string    // fields whose content goes to the host of its URL
 	kind     effect.Kind // an effect that does not depend on a field
 	reason   string      // of kind
@@ -21,8 +21,8 @@ type tool struct {
 	min      int         // least tier that may allow it
 }
 
-// A use is what a tool does with the value of a field.
-type use struct {
+// A fieldUse is what a tool does with the value of a field.
+type fieldUse struct {
 	field     string // if it is missing, the tool's effect is unknown
 	kind      effect.Kind
 	recursive bool
@@ -34,46 +34,46 @@ type use struct {
 // share a prefix or suffix are in families.
 var tools = [...]tool{
 	{name: "agent_message", min: 1},
-	{name: "append_file", uses: []use{{field: "path", kind: effect.WriteFile}}},
+	{name: "append_file", uses: []fieldUse{{field: "path", kind: effect.WriteFile}}},
 	{name: "apply_patch"},
-	{name: "browser_file_upload", uses: []use{{field: "path", kind: effect.ReadFile}}, sends: []string{"path"}},
-	{name: "browser_upload", uses: []use{{field: "path", kind: effect.ReadFile}}, sends: []string{"path"}},
-	{name: "browser_upload_file", uses: []use{{field: "path", kind: effect.ReadFile}}, sends: []string{"path"}},
+	{name: "browser_file_upload", uses: []fieldUse{{field: "path", kind: effect.ReadFile}}, sends: []string{"path"}},
+	{name: "browser_upload", uses: []fieldUse{{field: "path", kind: effect.ReadFile}}, sends: []string{"path"}},
+	{name: "browser_upload_file", uses: []fieldUse{{field: "path", kind: effect.ReadFile}}, sends: []string{"path"}},
 	{name: "canvas_delete"},
-	{name: "copy_directory", uses: []use{{field: "source", kind: effect.ReadFile, recursive: true}, {field: "destination", kind: effect.WriteFile, recursive: true}}},
-	{name: "copy_file", uses: []use{{field: "source", kind: effect.ReadFile}, {field: "destination", kind: effect.WriteFile}}},
-	{name: "create_directory", uses: []use{{field: "path", kind: effect.CreateDirectory}}},
-	{name: "create_file", uses: []use{{field: "path", kind: effect.WriteFile}}},
-	{name: "delete_directory", uses: []use{{field: "path", kind: effect.DeleteDirectory, recursive: true}}, min: 2},
-	{name: "delete_file", uses: []use{{field: "path", kind: effect.DeleteFile}}, min: 2},
-	{name: "download_file", uses: []use{{field: "url", kind: effect.HTTPRequest}, {field: "path", kind: effect.WriteFile, optional: true}, {field: "destination", kind: effect.WriteFile, optional: true}}},
-	{name: "edit_file", uses: []use{{field: "path", kind: effect.WriteFile}}},
+	{name: "copy_directory", uses: []fieldUse{{field: "source", kind: effect.ReadFile, recursive: true}, {field: "destination", kind: effect.WriteFile, recursive: true}}},
+	{name: "copy_file", uses: []fieldUse{{field: "source", kind: effect.ReadFile}, {field: "destination", kind: effect.WriteFile}}},
+	{name: "create_directory", uses: []fieldUse{{field: "path", kind: effect.CreateDirectory}}},
+	{name: "create_file", uses: []fieldUse{{field: "path", kind: effect.WriteFile}}},
+	{name: "delete_directory", uses: []fieldUse{{field: "path", kind: effect.DeleteDirectory, recursive: true}}, min: 2},
+	{name: "delete_file", uses: []fieldUse{{field: "path", kind: effect.DeleteFile}}, min: 2},
+	{name: "download_file", uses: []fieldUse{{field: "url", kind: effect.HTTPRequest}, {field: "path", kind: effect.WriteFile, optional: true}, {field: "destination", kind: effect.WriteFile, optional: true}}},
+	{name: "edit_file", uses: []fieldUse{{field: "path", kind: effect.WriteFile}}},
 	{name: "execute_code", min: 1},
 	{name: "execute_command", min: 1},
-	{name: "http_request", uses: []use{{field: "url", kind: effect.HTTPRequest}}, sends: []string{"body", "data", "json", "content", "form", "files", "params"}, min: 1},
-	{name: "list_directory", uses: []use{{field: "path", kind: effect.ListDirectory, otherwise: "."}}, readOnly: true},
+	{name: "http_request", uses: []fieldUse{{field: "url", kind: effect.HTTPRequest}}, sends: []string{"body", "data", "json", "content", "form", "files", "params"}, min: 1},
+	{name: "list_directory", uses: []fieldUse{{field: "path", kind: effect.ListDirectory, otherwise: "."}}, readOnly: true},
 	{name: "memory_search", readOnly: true},
 	{name: "memory_write", min: 1},
-	{name: "move_directory", uses: []use{{field: "source", kind: effect.MoveFile, recursive: true}, {field: "destination", kind: effect.WriteFile, recursive: true}}, min: 2},
-	{name: "move_file", uses: []use{{field: "source", kind: effect.MoveFile}, {field: "destination", kind: effect.WriteFile}}, min: 2},
-	{name: "read_directory", uses: []use{{field: "path", kind: effect.ListDirectory, otherwise: "."}}, readOnly: true},
-	{name: "read_file", uses: []use{{field: "path", kind: effect.ReadFile}}, readOnly: true},
-	{name: "search_files", uses: []use{{field: "path", kind: effect.ReadFile, recursive: true, otherwise: "."}, {field: "pattern", kind: effect.ReadFile, optional: true}}, readOnly: true},
-	{name: "upload_file", uses: []use{{field: "path", kind: effect.ReadFile, optional: true}, {field: "source", kind: effect.ReadFile, optional: true}, {field: "url", kind: effect.HTTPRequest}}, sends: []string{"path", "source", "content"}},
-	{name: "web_fetch", uses: []use{{field: "url", kind: effect.HTTPRequest}}, min: 1},
+	{name: "move_directory", uses: []fieldUse{{field: "source", kind: effect.MoveFile, recursive: true}, {field: "destination", kind: effect.WriteFile, recursive: true}}, min: 2},
+	{name: "move_file", uses: []fieldUse{{field: "source", kind: effect.MoveFile}, {field: "destination", kind: effect.WriteFile}}, min: 2},
+	{name: "read_directory", uses: []fieldUse{{field: "path", kind: effect.ListDirectory, otherwise: "."}}, readOnly: true},
+	{name: "read_file", uses: []fieldUse{{field: "path", kind: effect.ReadFile}}, readOnly: true},
+	{name: "search_files", uses: []fieldUse{{field: "path", kind: effect.ReadFile, recursive: true, otherwise: "."}, {field: "pattern", kind: effect.ReadFile, optional: true}}, readOnly: true},
+	{name: "upload_file", uses: []fieldUse{{field: "path", kind: effect.ReadFile, optional: true}, {field: "source", kind: effect.ReadFile, optional: true}, {field: "url", kind: effect.HTTPRequest}}, sends: []string{"path", "source", "content"}},
+	{name: "web_fetch", uses: []fieldUse{{field: "url", kind: effect.HTTPRequest}}, min: 1},
 	{name: "web_search", kind: effect.HTTPRequest, reason: "search"},
-	{name: "write_file", uses: []use{{field: "path", kind: effect.WriteFile}}},
+	{name: "write_file", uses: []fieldUse{{field: "path", kind: effect.WriteFile}}},
 }
 
-// A family is action types that share a prefix or a suffix.
-type family struct {
+// A typeFamily is action types that share a prefix or a suffix.
+type typeFamily struct {
 	prefix, suffix string
 	words          string // "" is any; of a prefix, the word behind it
 	tool           tool
 }
 
 // covers reports whether the other words of a name are those of the family.
-func (f *family) covers(name string) bool {
+func (f *typeFamily) covers(name string) bool {
 	if f.words == "" {
 		return true
 	}
@@ -87,13 +87,13 @@ func (f *family) covers(name string) bool {
 	})
 }
 
-// families are the action types that are known by a prefix or a suffix, if their other words are
+// typeFamilies are the action types that are known by a prefix or a suffix, if their other words are
 // among those that say what such a type does.
-var families = [...]family{
-	{"send_", "", "", tool{kind: effect.SendMessage, min: 1, uses: []use{{field: "attachments", kind: effect.ReadFile, optional: true}}, sends: []string{"attachments"}}},
-	{"reply_", "", "", tool{kind: effect.SendMessage, min: 1, uses: []use{{field: "attachments", kind: effect.ReadFile, optional: true}}, sends: []string{"attachments"}}},
-	{"browser_", "", pageWords, tool{uses: []use{{field: "url", kind: effect.HTTPRequest, optional: true}, {field: "path", kind: effect.WriteFile, optional: true}}}},
-	{"canvas_", "", pageWords, tool{uses: []use{{field: "path", kind: effect.WriteFile, optional: true}}}},
+var typeFamilies = [...]typeFamily{
+	{"send_", "", "", tool{kind: effect.SendMessage, min: 1, uses: []fieldUse{{field: "attachments", kind: effect.ReadFile, optional: true}}, sends: []string{"attachments"}}},
+	{"reply_", "", "", tool{kind: effect.SendMessage, min: 1, uses: []fieldUse{{field: "attachments", kind: effect.ReadFile, optional: true}}, sends: []string{"attachments"}}},
+	{"browser_", "", pageWords, tool{uses: []fieldUse{{field: "url", kind: effect.HTTPRequest, optional: true}, {field: "path", kind: effect.WriteFile, optional: true}}}},
+	{"canvas_", "", pageWords, tool{uses: []fieldUse{{field: "path", kind: effect.WriteFile, optional: true}}}},
 	{"list_", "events", " list calendar upcoming all my next recent ", tool{readOnly: true}},
 	{"list_", "event", " list calendar upcoming all my next recent ", tool{readOnly: true}},
 	{"list_", "schedules", " list upcoming all my next recent ", tool{readOnly: true}},
@@ -115,8 +115,8 @@ func toolOf(name string) (*tool, bool) {
 	if ok {
 		return &tools[i], true
 	}
-	for i := range families {
-		f := &families[i]
+	for i := range typeFamilies {
+		f := &typeFamilies[i]
 		if f.suffix != "" {
 			name = toolName(name)
 		}
@@ -153,32 +153,32 @@ func (c *Case) tool() {
 		c.unknown()
 		return
 	}
-	c.does(t)
+	c.addTypeEffects(t)
 	if c.Action.Type != "execute_command" {
-		c.tells()
+		c.addMessages()
 	}
 }
 
-// does adds the effects that a known type has.
-func (c *Case) does(t *tool) {
+// addTypeEffects adds the effects that a known type has.
+func (c *Case) addTypeEffects(t *tool) {
 	if len(t.uses) == 1 && t.kind == "" && t.sends == nil && len(c.Action.Payload) == 1 && c.Action.Payload[t.uses[0].field] != nil {
 		// Most actions have only the field that their type uses.
-		c.use(&t.uses[0])
+		c.addFieldEffect(&t.uses[0])
 		return
 	}
 	for i := range t.uses {
-		c.use(&t.uses[i])
+		c.addFieldEffect(&t.uses[i])
 	}
 	if strings.HasSuffix(t.name, "_file") {
-		c.into()
+		c.addFileInFolder()
 	}
 	switch t.kind {
 	case "":
 	case effect.SendMessage:
-		c.messages(c.people("to", "cc", "bcc", "recipient", "recipients", "channel"))
+		c.messages(c.recipients("to", "cc", "bcc", "recipient", "recipients", "channel"))
 	default:
 		c.Effects = append(c.Effects, effect.Effect{Kind: t.kind, Reason: t.reason})
-		if invited := c.people("attendees", "invitees", "guests", "participants"); len(invited) > 0 {
+		if invited := c.recipients("attendees", "invitees", "guests", "participants"); len(invited) > 0 {
 			c.messages(invited)
 		}
 	}
@@ -186,7 +186,7 @@ func (c *Case) does(t *tool) {
 		c.sends(t)
 		c.bodyCall()
 	}
-	c.rest(t)
+	c.addOtherFields(t)
 	switch {
 	case strings.HasPrefix(c.Action.Type, "browser_"), strings.HasPrefix(c.Action.Type, "canvas_"):
 		c.page()
@@ -199,8 +199,8 @@ func (c *Case) does(t *tool) {
 	}
 }
 
-// use adds what a tool does with a field.
-func (c *Case) use(u *use) {
+// addFieldEffect adds what a tool does with a field.
+func (c *Case) addFieldEffect(u *fieldUse) {
 	v, ok := c.Action.Payload[u.field]
 	if list, isList := v.([]any); ok && isList && len(list) <= maxLeaves {
 		for _, item := range list {
@@ -223,7 +223,7 @@ func (c *Case) use(u *use) {
 	c.useValue(u, v)
 }
 
-func (c *Case) useValue(u *use, v any) {
+func (c *Case) useValue(u *fieldUse, v any) {
 	text, ok := v.(string)
 	if !ok {
 		if object, isObject := v.(map[string]any); isObject && u.field == "attachments" {
@@ -236,7 +236,7 @@ func (c *Case) useValue(u *use, v any) {
 	switch {
 	case u.kind == effect.HTTPRequest:
 		c.url(text)
-		c.controls(text)
+		c.addServiceControl(text)
 	case u.field == "pattern":
 		c.searched(text)
 	default:
@@ -248,8 +248,8 @@ func (c *Case) useValue(u *use, v any) {
 	}
 }
 
-// controls adds what a request changes that controls a service of this machine.
-func (c *Case) controls(url string) {
+// addServiceControl adds what a request changes that controls a service of this machine.
+func (c *Case) addServiceControl(url string) {
 	service, ok := command.ControlPlane(url)
 	if !ok {
 		return
@@ -265,9 +265,9 @@ func (c *Case) controls(url string) {
 	c.Effects = append(c.Effects, e)
 }
 
-// into adds the written file if the destination of a copy, a move or a download
+// addFileInFolder adds the written file if the destination of a copy, a move or a download
 // is a folder: the file with the same name in it.
-func (c *Case) into() {
+func (c *Case) addFileInFolder() {
 	dst, from := c.Action.Text("destination"), c.Action.Text("source")
 	if from == "" {
 		from = c.Action.Text("url")
@@ -289,7 +289,7 @@ func folderLike(path string) bool {
 }
 
 // attachment adds the read of an attached file.
-func (c *Case) attachment(u *use, object map[string]any) {
+func (c *Case) attachment(u *fieldUse, object map[string]any) {
 	for _, name := range [...]string{"path", "file", "filename"} {
 		if text, ok := object[name].(string); ok {
 			c.path(u.kind, text, false)

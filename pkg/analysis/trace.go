@@ -41,8 +41,8 @@ func (c *Case) Digest() string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// A Met is a rule of a tier that counts for an effect.
-type Met struct {
+// A RuleMatch is a rule of a tier that counts for an effect.
+type RuleMatch struct {
 	Tier    int    `json:"tier"`
 	Rule    string `json:"rule"`              // its name or id
 	Perhaps bool   `json:"perhaps,omitempty"` // part of the path is unknown, or it is uncertain that anyone reads the text
@@ -51,9 +51,9 @@ type Met struct {
 // maxMet is the maximum number of rules that are recorded for one effect.
 const maxMet = 16
 
-// Meet records that a rule counts for the effect with an index, if [Case.Met] is
+// RecordMatch records that a rule counts for the effect with an index, if [Case.Met] is
 // not nil. A negative index is ignored.
-func (c *Case) Meet(effect int, m Met) {
+func (c *Case) RecordMatch(effect int, m RuleMatch) {
 	if effect < 0 || effect >= len(c.Met) || len(c.Met[effect]) == maxMet || slices.Contains(c.Met[effect], m) {
 		return
 	}
@@ -108,7 +108,7 @@ type tracedEffect struct {
 	Possible bool        `json:"possible,omitempty"`
 	Cause    string      `json:"cause,omitempty"`
 	*effect.Effect
-	Rules []Met `json:"rules,omitempty"`
+	Rules []RuleMatch `json:"rules,omitempty"`
 }
 
 // EffectsJSON returns the effects as a JSON array, for traces. r removes secrets.

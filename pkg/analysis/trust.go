@@ -52,7 +52,7 @@ func (t *trust) mark(effects []effect.Effect, text string) {
 		e := &effects[i]
 		switch e.Word() {
 		case effect.SendData, effect.ChangeRemote, effect.HTTPRequest, effect.Connect, effect.SendMessage:
-			e.Trusted = t.holds(e)
+			e.Trusted = t.allTrusted(e)
 		}
 	}
 	for i := range effects {
@@ -83,7 +83,7 @@ func (t *trust) delivers(effects []effect.Effect, change *effect.Effect, text st
 				return false
 			}
 			runs = true
-			sends = sends || t != nil && len(t.GitRemotes) > 0 && discusses(e)
+			sends = sends || t != nil && len(t.GitRemotes) > 0 && changesOwnIssues(e)
 		}
 	}
 	return runs && sends && !otherPlace().MatchString(text)
@@ -92,9 +92,9 @@ func (t *trust) delivers(effects []effect.Effect, change *effect.Effect, text st
 // otherPlace finds what makes programs contact another repository or host.
 var otherPlace = prefilter.Lazy(`GH_|GITHUB_|GITLAB_|GLAB_|\bset-default\b|(?i:_proxy|sshcommand|insteadof)`)
 
-// discusses reports whether a program creates, comments or edits issues and requests of
+// changesOwnIssues reports whether a program creates, comments or edits issues and requests of
 // the repository that the workspace is a clone of.
-func discusses(e *effect.Effect) bool {
+func changesOwnIssues(e *effect.Effect) bool {
 	if len(e.Args) < 2 {
 		return false
 	}
@@ -113,9 +113,9 @@ func discusses(e *effect.Effect) bool {
 	})
 }
 
-// holds reports whether all that an effect names is trusted, and that it names
+// allTrusted reports whether all that an effect names is trusted, and that it names
 // something.
-func (t *trust) holds(e *effect.Effect) bool {
+func (t *trust) allTrusted(e *effect.Effect) bool {
 	switch {
 	case e.Pattern: // of a URL, what follows the host may be one
 		return e.Target == "" && effect.Loopback(e.Host)

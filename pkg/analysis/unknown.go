@@ -24,8 +24,8 @@ func (c *Case) unknown() {
 	}
 	name := toolName(c.Action.Type)
 	word, list := knowledge.Verb(name)
-	s := stranger{Case: c, left: maxLeaves, reads: list == "reads", name: name}
-	s.leaves("", c.Action.Payload)
+	s := unknownTool{Case: c, left: maxLeaves, reads: list == "reads", name: name}
+	s.examineTexts("", c.Action.Payload)
 	if s.left < 0 {
 		c.unexamined("the payload has more than 256 texts")
 	}
@@ -36,7 +36,7 @@ func (c *Case) unknown() {
 		c.asked = s.askedList
 	}
 	s.verb(word, list)
-	c.tells()
+	c.addMessages()
 	if s.reads && c.Unexamined == "" && !slices.ContainsFunc(c.Effects, beyondReading) {
 		c.dynamic(effect.CauseReader, readerReason)
 		return
@@ -77,8 +77,8 @@ func beyondReading(e effect.Effect) bool {
 	return true
 }
 
-// A stranger is an unknown tool while its payload is examined.
-type stranger struct {
+// A unknownTool is an unknown tool while its payload is examined.
+type unknownTool struct {
 	*Case
 	name     string
 	left     int  // texts that may still be examined
@@ -96,20 +96,20 @@ type stranger struct {
 	asked, askedList string // a verb in the payload and the list that it is in
 }
 
-// leaves examines each text of a payload, in the order of field names.
-func (s *stranger) leaves(field string, v any) {
+// examineTexts examines each text of a payload, in the order of field names.
+func (s *unknownTool) examineTexts(field string, v any) {
 	if s.left < 0 {
 		return
 	}
 	switch v := v.(type) {
 	case string:
 		if s.left--; s.left >= 0 && v != "" {
-			s.leaf(field, v)
+			s.examineText(field, v)
 		}
 	case bool:
-		s.grants = s.grants || v && named(field, "public")
+		s.grants = s.grants || v && fieldNamed(field, "public")
 		if words := knowledge.Words(field); v && len(words) > 0 && (len(words) == 1 || knowledge.VerbIn(words[0], "destroys") && words[0] != "format") {
-			s.does(words[0])
+			s.noteVerb(words[0])
 		}
 	case []any:
 		if isCommand(field) && len(v) > 0 && !slices.ContainsFunc(v, func(x any) bool { _, isText := x.(string); return !isText }) {
@@ -119,7 +119,7 @@ func (s *stranger) leaves(field string, v any) {
 			return
 		}
 		for _, item := range v {
-			s.leaves(field, item)
+			s.examineTexts(field, item)
 		}
 	case map[string]any:
 		outer := s.language
@@ -130,63 +130,63 @@ func (s *stranger) leaves(field string, v any) {
 			if words := knowledge.Words(name); s.known && len(words) > 0 && proseWords[words[len(words)-1]] {
 				continue
 			}
-			s.leaves(name, v[name])
+			s.examineTexts(name, v[name])
 		}
 		s.language = outer
 	default:
-		s.pays = s.pays || v != nil && named(field, "amount")
+		s.pays = s.pays || v != nil && fieldNamed(field, "amount")
 	}
 }
 
-// leaf adds the effects that one text suggests by its field's name and its
+// examineText adds the effects that one text suggests by its field's name and its
 // content.
-func (s *stranger) leaf(field, text string) {
+func (s *unknownTool) examineText(field, text string) {
 	if !s.known && s.holdsCredential(field, text) {
 		s.handOn(effect.Effect{Target: s.Action.Type}, "the field "+field)
 	}
-	if named(field, "action", "operation", "op", "method", "mode", "verb") && len(text) <= 64 {
-		s.does(text)
+	if fieldNamed(field, "action", "operation", "op", "method", "mode", "verb") && len(text) <= 64 {
+		s.noteVerb(text)
 	}
-	if s.reads && (text == strings.ToUpper(text) && len(text) <= 64 && isWord(text) && knowledge.SecretVariable(text) || named(field, "resource", "resource_type", "resourcetype", "kind") && knowledge.VerbIn(strings.TrimSuffix(strings.ToLower(text), "s"), "secrets")) {
+	if s.reads && (text == strings.ToUpper(text) && len(text) <= 64 && isWord(text) && knowledge.SecretVariable(text) || fieldNamed(field, "resource", "resource_type", "resourcetype", "kind") && knowledge.VerbIn(strings.TrimSuffix(strings.ToLower(text), "s"), "secrets")) {
 		s.Effects = append(s.Effects, effect.Effect{Kind: effect.ReadSecret, Target: s.Action.Type, Reason: "the field " + field + " names a secret"})
 	}
 	if hidesSQL().MatchString(text) {
 		s.asked, s.askedList = "drop", "destroys"
 	}
 	switch {
-	case named(field, "sql", "query", "statement") && isSQL(text):
+	case fieldNamed(field, "sql", "query", "statement") && isSQL(text):
 		s.queries = true
 		s.run(queryClient+" -c "+command.QuoteWord(text), &s.place, false)
 	case isCode(field):
 		s.programs = true
-		if s.code(text, s.spoken()); s.known && s.runs {
+		if s.code(text, s.codeLanguage()); s.known && s.runs {
 			s.isLine(text)
 		}
 	case isCommand(field):
 		s.programs = true
 		s.run(text, &s.place, false)
-	case isURL(text) || named(field, "url", "uri", "endpoint", "webhook", "href"):
+	case isURL(text) || fieldNamed(field, "url", "uri", "endpoint", "webhook", "href"):
 		s.url(text)
-	case named(field, "host", "hostname", "server", "domain"):
+	case fieldNamed(field, "host", "hostname", "server", "domain"):
 		s.Effects = append(s.Effects, effect.Effect{Kind: effect.Connect, Host: effect.Host(text)})
 	case s.known && looksLikePath(text):
 		s.file(text)
-	case named(field, "recipient", "attendee", "invitee", "mailto") || slices.Contains([]string{"to", "cc", "bcc"}, strings.ToLower(field)):
+	case fieldNamed(field, "recipient", "attendee", "invitee", "mailto") || slices.Contains([]string{"to", "cc", "bcc"}, strings.ToLower(field)):
 		s.to = append(s.to, text)
 	case looksLikePath(text) || len(text) <= 4096 && strings.IndexByte(text, '\n') < 0 &&
-		named(field, "path", "file", "dir", "folder", "directory", "filename", "source", "destination", "src", "dst", "dest", "target", "output", "cwd", "root"):
+		fieldNamed(field, "path", "file", "dir", "folder", "directory", "filename", "source", "destination", "src", "dst", "dest", "target", "output", "cwd", "root"):
 		s.file(text)
 	case s.known && s.runs && s.isLine(text):
 	default:
-		s.uncover("field " + redact.Cut(field, 40))
-		s.pays = s.pays || named(field, "amount", "iban")
-		s.grants = s.grants || named(field, "role", "permission", "member", "collaborator", "visibility", "privilege")
+		s.noteUncovered("field " + redact.Cut(field, 40))
+		s.pays = s.pays || fieldNamed(field, "amount", "iban")
+		s.grants = s.grants || fieldNamed(field, "role", "permission", "member", "collaborator", "visibility", "privilege")
 	}
 }
 
 // isLine reports whether a text has the form of a command of a program that shield knows, and adds what
 // that does.
-func (s *stranger) isLine(text string) bool {
+func (s *unknownTool) isLine(text string) bool {
 	if len(text) > maxCommand || !strings.ContainsAny(text, "|;&$<>`") && !strings.Contains(text, " -") && !strings.Contains(text, "/") {
 		return false
 	}
@@ -200,7 +200,7 @@ func (s *stranger) isLine(text string) bool {
 }
 
 // file adds what a tool does to a file that a field names, or to those that a pattern matches.
-func (s *stranger) file(text string) {
+func (s *unknownTool) file(text string) {
 	kinds := []effect.Kind{effect.ReadFile, effect.WriteFile}
 	if s.reads {
 		kinds = kinds[:1]
@@ -218,9 +218,9 @@ func (s *stranger) file(text string) {
 // hidesSQL matches a statement that is hidden in a value of another kind.
 var hidesSQL = prefilter.Lazy(`(?i);\s*(?:drop|delete|truncate|alter|update|insert|grant|create)\s+(?:table|from|database|schema|user|into|on|all|\w+\s+set)\b`)
 
-// does notes a verb in a value, or in the name of a switch that is on: the tool does more then than its
+// noteVerb notes a verb in a value, or in the name of a switch that is on: the tool does more then than its
 // name says.
-func (s *stranger) does(text string) {
+func (s *unknownTool) noteVerb(text string) {
 	word, list := knowledge.Verb(text)
 	switch list {
 	case "destroys", "pays", "grants", "runs", "changes", "sends":
@@ -230,7 +230,7 @@ func (s *stranger) does(text string) {
 
 // verb adds what the tool does by the verb in its name, and by fields that only
 // some tools have.
-func (s *stranger) verb(word, list string) {
+func (s *unknownTool) verb(word, list string) {
 	change := effect.Effect{Kind: effect.ChangeRemote, Verb: word, Target: s.Action.Type}
 	switch list {
 	case "reads":
@@ -291,12 +291,12 @@ func isSQL(text string) bool {
 
 // isCode reports whether a field contains a program.
 func isCode(field string) bool {
-	return named(field, "script", "code", "cell", "python", "javascript", "expression")
+	return fieldNamed(field, "script", "code", "cell", "python", "javascript", "expression")
 }
 
-// spoken returns the language of the code that a tool runs: what the payload says,
+// codeLanguage returns the language of the code that a tool runs: what the payload says,
 // or else the tool's name.
-func (s *stranger) spoken() string {
+func (s *unknownTool) codeLanguage() string {
 	if s.language != "" {
 		return s.language
 	}
@@ -367,12 +367,12 @@ func isWord(text string) bool {
 
 // isCommand reports whether a field of an unknown tool contains a command.
 func isCommand(field string) bool {
-	return named(field, "command", "cmd", "commands", "shell", "argv", "exec", "run", "bash", "powershell", "program", "entrypoint", "runner", "bin")
+	return fieldNamed(field, "command", "cmd", "commands", "shell", "argv", "exec", "run", "bash", "powershell", "program", "entrypoint", "runner", "bin")
 }
 
-// named reports whether a field is one of some names, or ends in one of them like
+// fieldNamed reports whether a field is one of some names, or ends in one of them like
 // "outputPath" and "log_file".
-func named(field string, names ...string) bool {
+func fieldNamed(field string, names ...string) bool {
 	field = strings.ToLower(field)
 	for _, name := range names {
 		if strings.HasSuffix(strings.TrimSuffix(field, "s"), strings.TrimSuffix(name, "s")) && (len(name) > 3 || field == name || strings.HasSuffix(field, "_"+name) || strings.HasSuffix(field, "-"+name) || name == "url" || name == "uri" || name == "dir") {

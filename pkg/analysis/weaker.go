@@ -42,9 +42,9 @@ func grantForms(file string) (out []int) {
 // maxWeakened is how many files of an action are compared with what they held.
 const maxWeakened = 32
 
-// weaker adds to what an action writes and deletes what files that carry checks or rights then
+// addWeakenedChecks adds to what an action writes and deletes what files that carry checks or rights then
 // grant, or no longer guard.
-func (c *Case) weaker() {
+func (c *Case) addWeakenedChecks() {
 	read := c.place.Script
 	if read == nil {
 		read = noFile
@@ -66,27 +66,27 @@ func (c *Case) weaker() {
 		old, err := read(e.Path)
 		was := err == nil
 		unread := err != nil && !errors.Is(err, fs.ErrNotExist) && c.files != nil
-		if unread && !grants.Sharp(e.Path) && len(forms) > 0 {
-			if gone, come, whole := c.changed(e.Path); grants.Touched(forms, gone, come) || whole && grants.Marked(forms, come) {
-				c.unclear(i, true)
+		if unread && !grants.SecurityOnly(e.Path) && len(forms) > 0 {
+			if gone, come, whole := c.changedText(e.Path); grants.TouchesForm(forms, gone, come) || whole && grants.MatchesForm(forms, come) {
+				c.addUnclearCheck(i, true)
 			}
 			continue
 		}
 		text, known := "", e.Kind != effect.WriteFile
 		if !known {
-			text, known = c.after(e.Path, string(old), was)
+			text, known = c.contentAfter(e.Path, string(old), was)
 		}
-		if !was && e.Kind != effect.WriteFile && c.place.Script == nil && grants.Sharp(e.Path) { // no file can be looked at
+		if !was && e.Kind != effect.WriteFile && c.place.Script == nil && grants.SecurityOnly(e.Path) { // no file can be looked at
 			e.Harms = append(slices.Clip(e.Harms), effect.Weakens)
 			e.Reason = path.Base(e.Path) + " is deleted, and shield cannot read which security checks it contained"
 			continue
 		}
-		if unread && grants.Sharp(e.Path) {
-			c.unclear(i, true)
+		if unread && grants.SecurityOnly(e.Path) {
+			c.addUnclearCheck(i, true)
 			continue
 		}
-		if !known && grants.Sharp(e.Path) && slices.ContainsFunc(c.writes, func(w effect.Text) bool { return w.Path == e.Path && w.Lost }) {
-			c.unclear(i, false)
+		if !known && grants.SecurityOnly(e.Path) && slices.ContainsFunc(c.writes, func(w effect.Text) bool { return w.Path == e.Path && w.Lost }) {
+			c.addUnclearCheck(i, false)
 			continue
 		}
 		if !known || !was && e.Kind != effect.WriteFile {
@@ -95,8 +95,8 @@ func (c *Case) weaker() {
 		facts, err := grants.Weaker(e.Path, string(old), text, was, forms)
 		if err != nil {
 			gone, come := patch.Between(string(old), text)
-			if grants.Sharp(e.Path) || grants.Marked(forms, text+"\n"+string(old)) && grants.Touched(forms, strings.Join(gone, "\n"), strings.Join(come, "\n")) {
-				c.unclear(i, errors.Is(err, grants.ErrLimit))
+			if grants.SecurityOnly(e.Path) || grants.MatchesForm(forms, text+"\n"+string(old)) && grants.TouchesForm(forms, strings.Join(gone, "\n"), strings.Join(come, "\n")) {
+				c.addUnclearCheck(i, errors.Is(err, grants.ErrLimit))
 			}
 		}
 		e = &c.Effects[i]
@@ -112,8 +112,8 @@ func (c *Case) weaker() {
 	}
 }
 
-// unclear adds that it is not known what a file of the effect i says afterwards about checks and rights.
-func (c *Case) unclear(i int, limit bool) {
+// addUnclearCheck adds that it is not known what a file of the effect i says afterwards about checks and rights.
+func (c *Case) addUnclearCheck(i int, limit bool) {
 	e := &c.Effects[i]
 	d := effect.Effect{Sure: effect.Unknown, Cause: effect.CauseSyntax, Path: e.Path, From: e.From, Reason: path.Base(e.Path) + " cannot be parsed, so shield cannot tell whether the change weakens its checks or permissions"}
 	if limit {
@@ -122,9 +122,9 @@ func (c *Case) unclear(i int, limit bool) {
 	c.Effects = append(c.Effects, d)
 }
 
-// changed returns what the action takes out of a file and puts there, as far as it says so, and
+// changedText returns what the action takes out of a file and puts there, as far as it says so, and
 // whether that is all of the file.
-func (c *Case) changed(file string) (gone, come string, whole bool) {
+func (c *Case) changedText(file string) (gone, come string, whole bool) {
 	if c.Action.Type != "execute_command" && c.Action.Type != "apply_patch" {
 		gone = replacedText(c.Action.Payload)
 		return gone, writtenText(c.Action.Payload), gone == ""
@@ -137,8 +137,8 @@ func (c *Case) changed(file string) (gone, come string, whole bool) {
 	return gone, come, whole
 }
 
-// after returns what a file holds once an action has run.
-func (c *Case) after(file, old string, was bool) (text string, known bool) {
+// contentAfter returns what a file holds once an action has run.
+func (c *Case) contentAfter(file, old string, was bool) (text string, known bool) {
 	if c.Action.Type != "execute_command" && c.Action.Type != "apply_patch" {
 		return edited(c.Action.Payload, old)
 	}

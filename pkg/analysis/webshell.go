@@ -43,8 +43,8 @@ var dialects = [...]dialect{
 	},
 }
 
-// confined finds what escapes or validates request input.
-var confined = prefilter.Lazy(`(?i)\bescapeshell(?:arg|cmd)\s*\(|\bintval\s*\(|\(int\)|\b(?:is_numeric|ctype_\w+|in_array|filter_var|array_key_exists|parseInt|Integer\.parse\w*)\s*\(|\?\s*["'][^"']*["']\s*:\s*["']`)
+// inputValidation finds what escapes or validates request input.
+var inputValidation = prefilter.Lazy(`(?i)\bescapeshell(?:arg|cmd)\s*\(|\bintval\s*\(|\(int\)|\b(?:is_numeric|ctype_\w+|in_array|filter_var|array_key_exists|parseInt|Integer\.parse\w*)\s*\(|\?\s*["'][^"']*["']\s*:\s*["']`)
 
 // Bounds of what is read of one file.
 const (
@@ -106,7 +106,7 @@ func (b *reverseShell) in(name, text string) bool {
 // web server that runs what a request says as a command or code, or source of a program that
 // joins a shell to a connection. Tests and texts for people only show such files.
 func servesShell(name, text string) []effect.Effect {
-	if len(text) > maxPage || shown(name) {
+	if len(text) > maxPage || isTestOrDocument(name) {
 		return nil
 	}
 	for i := range reverseShells {
@@ -122,8 +122,8 @@ func servesShell(name, text string) []effect.Effect {
 	return nil
 }
 
-// shown reports whether a file is for a test, or for people to read.
-func shown(name string) bool {
+// isTestOrDocument reports whether a file is for a test, or for people to read.
+func isTestOrDocument(name string) bool {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".md", ".rst", ".adoc", ".txt", ".yaml", ".yml", ".json", ".jsonl", ".csv":
 		return true
@@ -145,7 +145,7 @@ func (d *dialect) runsRequest(text string) bool {
 	}
 	names := map[string]bool{}
 	said := func(part string) bool {
-		if confined().MatchString(part) {
+		if inputValidation().MatchString(part) {
 			return false
 		}
 		if d.requests().MatchString(part) {
@@ -167,7 +167,7 @@ func (d *dialect) runsRequest(text string) bool {
 		}
 		for _, m := range d.defines().FindAllStringSubmatch(text, maxCalls) {
 			call := regexp.MustCompile(`\b` + regexp.QuoteMeta(m[1]) + `\s*\(`)
-			if !called(call.FindAllStringIndex(text, maxCalls), text, said) {
+			if !callHasArgument(call.FindAllStringIndex(text, maxCalls), text, said) {
 				continue
 			}
 			for _, word := range identifier().FindAllString(m[2], 8) {
@@ -178,11 +178,11 @@ func (d *dialect) runsRequest(text string) bool {
 			break
 		}
 	}
-	return called(d.runs().FindAllStringIndex(text, maxCalls), text, said)
+	return callHasArgument(d.runs().FindAllStringIndex(text, maxCalls), text, said)
 }
 
-// called reports whether the arguments of one of some calls hold for a test.
-func called(calls [][]int, text string, holds func(string) bool) bool {
+// callHasArgument reports whether the arguments of one of some calls hold for a test.
+func callHasArgument(calls [][]int, text string, holds func(string) bool) bool {
 	for _, at := range calls {
 		args := text[at[1]:min(len(text), at[1]+maxArgs)]
 		depth := 1

@@ -93,17 +93,17 @@ func (k *Classifier) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdi
 	w := k.weighing(c)
 	if w.above || k.opts.Model == nil || w.harmless || w.skips || w.factual {
 		w.rules = k.heuristic(c, w.scope())
-		if w.factual && w.unmatched() {
-			if r := k.code(c); r.Rule != "" {
+		if w.factual && w.noRuleMatched() {
+			if r := k.rulesOnRunCode(c); r.Rule != "" {
 				w.rules = r
 			}
 		}
-		if w.above || k.opts.Model == nil || w.harmless || w.skips || w.unmatched() {
-			k.note(c, &w, nil)
+		if w.above || k.opts.Model == nil || w.harmless || w.skips || w.noRuleMatched() {
+			k.recordEvidence(c, &w, nil)
 			return w.verdict(c, nil), nil
 		}
 	}
-	v := k.both(ctx, c, &w)
+	v := k.judgeParallel(ctx, c, &w)
 	if v.Error != "" && ctx.Err() != nil {
 		return verdict.Verdict{}, ctx.Err() // the model did not fail, the caller stopped it
 	}
@@ -116,9 +116,9 @@ func (k *Classifier) Blocks(c *analysis.Case) bool {
 	return r.decision() == verdict.Block
 }
 
-// both runs rules and model at the same time. Where the decision is the same
+// judgeParallel runs rules and model at the same time. Where the decision is the same
 // whatever the model could answer, its estimate is the answer.
-func (k *Classifier) both(ctx context.Context, c *analysis.Case, w *weighing) verdict.Verdict {
+func (k *Classifier) judgeParallel(ctx context.Context, c *analysis.Case, w *weighing) verdict.Verdict {
 	text, err := "", errNoAction
 	if c.Action != nil {
 		text, err = Text(c.Action)
@@ -149,21 +149,21 @@ func (k *Classifier) both(ctx context.Context, c *analysis.Case, w *weighing) ve
 	switch {
 	case !ok:
 		m = <-scored
-	case !w.settled(e):
+	case !w.sameForAnyAnswer(e):
 		m = ask()
 	}
-	if r, _ := w.weigh(&m); r.decision() != verdict.Allow && w.unmatched() && m.err == nil {
-		m = k.again(ctx, c, w, m)
+	if r, _ := w.weigh(&m); r.decision() != verdict.Allow && w.noRuleMatched() && m.err == nil {
+		m = k.askWithoutData(ctx, c, w, m)
 	}
 	if r, _ := w.weigh(&m); r.decision() == verdict.Allow && k.opts.Facts {
-		m = k.contents(ctx, c, m)
+		m = k.judgeRunCode(ctx, c, m)
 	}
-	k.note(c, w, &m)
+	k.recordEvidence(c, w, &m)
 	return w.verdict(c, &m)
 }
 
-// settled reports whether the decision is the same whatever the model could answer.
-func (w *weighing) settled(e [3]result) bool {
+// sameForAnyAnswer reports whether the decision is the same whatever the model could answer.
+func (w *weighing) sameForAnyAnswer(e [3]result) bool {
 	var d [3]verdict.Decision
 	for i := range e {
 		r, _ := w.weigh(&e[i])
@@ -172,16 +172,16 @@ func (w *weighing) settled(e [3]result) bool {
 	return d[0] == d[1] && d[1] == d[2]
 }
 
-// again asks the model about an action that it suspects without the words in it that are
+// askWithoutData asks the model about an action that it suspects without the words in it that are
 // data. What it then says counts if it allows the action.
-func (k *Classifier) again(ctx context.Context, c *analysis.Case, w *weighing, m result) result {
+func (k *Classifier) askWithoutData(ctx context.Context, c *analysis.Case, w *weighing, m result) result {
 	text, ok := withoutProse(c)
 	if !ok {
 		return m
 	}
 	e, ok := k.estimate(ctx, c.Action.Type, text)
 	second := e[1]
-	if !ok || !w.settled(e) {
+	if !ok || !w.sameForAnyAnswer(e) {
 		second = k.score(ctx, c.Action.Type, text)
 	}
 	if r, _ := w.weigh(&second); r.decision() == verdict.Allow {
@@ -190,14 +190,14 @@ func (k *Classifier) again(ctx context.Context, c *analysis.Case, w *weighing, m
 	return m
 }
 
-// contents asks rules and model about the code that an action runs, as they would be asked
+// judgeRunCode asks rules and model about the code that an action runs, as they would be asked
 // about writing it. What it said about the action itself counts unless it suspects a file.
-func (k *Classifier) contents(ctx context.Context, c *analysis.Case, m result) result {
-	if r := k.code(c); r.Rule != "" {
+func (k *Classifier) judgeRunCode(ctx context.Context, c *analysis.Case, m result) result {
+	if r := k.rulesOnRunCode(c); r.Rule != "" {
 		return r
 	}
 	for _, f := range c.Runs() {
-		text, err := Text(writing(f))
+		text, err := Text(writeAction(f))
 		if err != nil {
 			return failed("model", err, k.opts.FailOpen)
 		}
@@ -218,11 +218,11 @@ func (k *Classifier) contents(ctx context.Context, c *analysis.Case, m result) r
 	return m
 }
 
-// code returns what the rules find in the code that an action runs, and that they would ask about
+// rulesOnRunCode returns what the rules find in the code that an action runs, and that they would ask about
 // where it is written.
-func (k *Classifier) code(c *analysis.Case) result {
+func (k *Classifier) rulesOnRunCode(c *analysis.Case) result {
 	for _, f := range c.Runs() {
-		if r := k.heuristic(&analysis.Case{Action: writing(f)}, scopeAll); r.Rule != "" {
+		if r := k.heuristic(&analysis.Case{Action: writeAction(f)}, scopeAll); r.Rule != "" {
 			r.Who = verdict.Evaluator
 			r.Reasoning += "; in the code of " + redact.Clip(f.Path, 80)
 			return r
@@ -231,8 +231,8 @@ func (k *Classifier) code(c *analysis.Case) result {
 	return result{}
 }
 
-// writing returns the action that writes a file.
-func writing(f effect.Text) *action.Action {
+// writeAction returns the action that writes a file.
+func writeAction(f effect.Text) *action.Action {
 	return &action.Action{Type: "write_file", Payload: map[string]any{"content": f.Text, "path": f.Path}}
 }
 

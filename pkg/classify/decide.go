@@ -51,20 +51,20 @@ func (w *weighing) weigh(m *result) (out result, weighed []result) {
 func (w *weighing) findings(m *result) []result {
 	switch {
 	case w.above && w.rules.Who < verdict.Never && w.rules.err == nil:
-		return []result{w.higher()}
+		return []result{w.higherTierFinding()}
 	case w.above:
 	case m != nil && w.noRules && w.rules.Who == verdict.NoApproval:
-		return []result{w.worth(*m)}
+		return []result{w.answerWorth(*m)}
 	case m != nil:
-		return []result{w.rules, w.worth(*m)}
+		return []result{w.rules, w.answerWorth(*m)}
 	case w.rules.Who == verdict.NoApproval:
 		return []result{w.facts()}
 	}
 	return []result{w.rules}
 }
 
-// higher is the finding that a higher tier must decide.
-func (w *weighing) higher() result {
+// higherTierFinding is the finding that a higher tier must decide.
+func (w *weighing) higherTierFinding() result {
 	out := w.rules
 	out.Finding = verdict.Finding{Who: w.least, Source: out.Source, Confidence: min(out.Confidence, noMatchConfidence), Reasoning: w.why}
 	if w.asked != nil {
@@ -104,8 +104,8 @@ func (w *weighing) facts() result {
 	return out
 }
 
-// unmatched reports whether rules were tried and none matched.
-func (w *weighing) unmatched() bool { return w.rules.Who == verdict.NoApproval && !w.noRules }
+// noRuleMatched reports whether rules were tried and none matched.
+func (w *weighing) noRuleMatched() bool { return w.rules.Who == verdict.NoApproval && !w.noRules }
 
 // scope is which rules count.
 func (w *weighing) scope() scope {
@@ -115,18 +115,18 @@ func (w *weighing) scope() scope {
 	return scopeAll
 }
 
-// worth returns what a model's answer is worth: its SAFE clears no final doubt,
+// answerWorth returns what a model's answer is worth: its SAFE clears no final doubt,
 // unless the policy allows the case.
-func (w *weighing) worth(m result) result {
+func (w *weighing) answerWorth(m result) result {
 	switch {
 	case m.err != nil:
 	case m.Who == verdict.NoApproval && !w.permitted && (w.doubt.Final() || m.Confidence < w.doubt.Least):
 		m.Who, m.Reasoning = max(verdict.Evaluator, w.doubt.Who), w.doubt.Reason
-	case m.safe && w.unmatched() && w.permitted:
+	case m.safe && w.noRuleMatched() && w.permitted:
 		m.Who, m.Confidence, m.Reasoning = verdict.NoApproval, ordinaryConfidence, permittedReason
-	case m.Who == verdict.Never && w.unmatched() && w.noBlock:
+	case m.Who == verdict.Never && w.noRuleMatched() && w.noBlock:
 		m.Who, m.Reasoning = verdict.Evaluator, "model: looks like an attack, although every effect is known and ordinary; ask the user"
-	case m.safe && w.unmatched() && w.ordinary != "":
+	case m.safe && w.noRuleMatched() && w.ordinary != "":
 		m.Who, m.Confidence, m.Reasoning = verdict.NoApproval, ordinaryConfidence, w.ordinary
 	}
 	return m

@@ -18,10 +18,10 @@ import (
 type engine struct {
 	rules    []Rule
 	vars     map[string][]string // folders that globs may begin with, see [effect.NewGlobs]
-	clauses  []bound
+	clauses  []compiledClause
 	patterns []textPattern
-	requires [][]bound // by rule
-	unless   [][]bound // by rule
+	requires [][]compiledClause // by rule
+	unless   [][]compiledClause // by rule
 
 	byProgram map[string]uint16        // 1 + index into named: the program's first clause
 	named     []namedClause            // clauses by program, chained
@@ -45,8 +45,8 @@ type namedPrefix struct {
 	clause uint16
 }
 
-// A bound is a clause of a rule with its compiled parts.
-type bound struct {
+// A compiledClause is a clause of a rule with its compiled parts.
+type compiledClause struct {
 	*clause
 	rule      int
 	args, not lazyRegexp
@@ -64,14 +64,14 @@ type textPattern struct {
 	except    lazyFinder
 }
 
-// A lazy is made of an expression when the prefilter first selects it: compiling all
+// A lazyValue is made of an expression when the prefilter first selects it: compiling all
 // of them would make shield start too slowly.
-type lazy[T any] struct {
+type lazyValue[T any] struct {
 	expr string
 	made atomic.Pointer[T]
 }
 
-func (l *lazy[T]) get(compile func(expr string) *T) *T {
+func (l *lazyValue[T]) get(compile func(expr string) *T) *T {
 	if t := l.made.Load(); t != nil {
 		return t
 	}
@@ -81,8 +81,8 @@ func (l *lazy[T]) get(compile func(expr string) *T) *T {
 }
 
 type (
-	lazyRegexp = lazy[regexp.Regexp]
-	lazyFinder = lazy[prefilter.Finder] // for whole texts
+	lazyRegexp = lazyValue[regexp.Regexp]
+	lazyFinder = lazyValue[prefilter.Finder] // for whole texts
 )
 
 // A lazyGlobs is a glob set that is built when it is first needed.
@@ -98,7 +98,7 @@ func newLazyGlobs(list []string, vars map[string][]string) *lazyGlobs {
 	}
 	return &lazyGlobs{list: list, named: slices.ContainsFunc(list, isList), sets: sync.OnceValues(func() (all, tails *effect.Globs) {
 		var short []string
-		list := listed(list, knowledge.Paths)
+		list := expandLists(list, knowledge.Paths)
 		for _, g := range list {
 			if !strings.HasSuffix(g, "*") {
 				short = append(short, g)
@@ -112,9 +112,9 @@ func newLazyGlobs(list []string, vars map[string][]string) *lazyGlobs {
 // pkg/knowledge.
 func isList(entry string) bool { return strings.HasPrefix(entry, "@") }
 
-// listed returns entries with lists in place of their names; the generator checks
+// expandLists returns entries with lists in place of their names; the generator checks
 // that they exist.
-func listed(entries []string, find func(string) ([]string, bool)) []string {
+func expandLists(entries []string, find func(string) ([]string, bool)) []string {
 	if !slices.ContainsFunc(entries, isList) {
 		return entries
 	}
@@ -146,7 +146,7 @@ func mustGlobs(list []string, vars map[string][]string) *effect.Globs {
 // lists of pkg/knowledge, the folders count as far as they are written out.
 func (l *lazyGlobs) touches(e *effect.Effect) bool {
 	all, tails := l.sets()
-	if !e.Pattern || rooted(e.Path) {
+	if !e.Pattern || hasKnownRoot(e.Path) {
 		p, pattern := e.Path, e.Pattern
 		if l.named && pattern {
 			p, pattern = effect.Meant(p)
@@ -192,8 +192,8 @@ func (l *lazyGlobs) perhaps(e *effect.Effect) bool {
 	return !sure
 }
 
-// rooted reports whether a pattern starts with a known folder.
-func rooted(pattern string) bool {
+// hasKnownRoot reports whether a pattern starts with a known folder.
+func hasKnownRoot(pattern string) bool {
 	if strings.HasPrefix(pattern, "/") {
 		return !strings.HasPrefix(pattern, "/**")
 	}
@@ -214,8 +214,8 @@ func newEngine(rules []Rule, home string, roots []string) *engine {
 	eng := &engine{
 		rules:    rules,
 		vars:     map[string][]string{"WORKSPACE": roots},
-		requires: make([][]bound, len(rules)),
-		unless:   make([][]bound, len(rules)),
+		requires: make([][]compiledClause, len(rules)),
+		unless:   make([][]compiledClause, len(rules)),
 		byKind:   make(map[effect.Kind][]uint16, 32),
 		byHarm:   make(map[effect.Harm][]uint16, 32),
 	}
@@ -230,7 +230,7 @@ func newEngine(rules []Rule, home string, roots []string) *engine {
 			programs += len(rules[i].clauses[k].programs)
 		}
 	}
-	eng.clauses = make([]bound, 0, clauses)
+	eng.clauses = make([]compiledClause, 0, clauses)
 	eng.patterns = make([]textPattern, patterns)
 	eng.byProgram = make(map[string]uint16, programs)
 	eng.named = make([]namedClause, 0, programs)
@@ -242,11 +242,11 @@ func newEngine(rules []Rule, home string, roots []string) *engine {
 			eng.addClause(i, &r.clauses[k])
 		}
 		for k := range r.requires {
-			eng.requires[i] = append(eng.requires[i], bound{})
+			eng.requires[i] = append(eng.requires[i], compiledClause{})
 			eng.requires[i][k].bind(i, &r.requires[k], eng.vars)
 		}
 		for k := range r.unless {
-			eng.unless[i] = append(eng.unless[i], bound{})
+			eng.unless[i] = append(eng.unless[i], compiledClause{})
 			eng.unless[i][k].bind(i, &r.unless[k], eng.vars)
 		}
 		for _, p := range r.patterns {
@@ -274,11 +274,11 @@ func newEngine(rules []Rule, home string, roots []string) *engine {
 	return eng
 }
 
-func (b *bound) bind(rule int, c *clause, vars map[string][]string) {
+func (b *compiledClause) bind(rule int, c *clause, vars map[string][]string) {
 	b.clause, b.rule = c, rule
 	b.args.expr, b.not.expr = c.args.expr, c.not.expr
-	b.hosts = listed(c.hosts, knowledge.Hosts)
-	b.paths, b.notPaths = newLazyGlobs(c.paths, vars), newLazyGlobs(andBelow(listed(c.notPaths, knowledge.Paths)), vars)
+	b.hosts = expandLists(c.hosts, knowledge.Hosts)
+	b.paths, b.notPaths = newLazyGlobs(c.paths, vars), newLazyGlobs(andBelow(expandLists(c.notPaths, knowledge.Paths)), vars)
 }
 
 // andBelow adds the contents of the folders in a list: a recursive effect is
@@ -296,7 +296,7 @@ func andBelow(globs []string) []string {
 
 func (eng *engine) addClause(rule int, c *clause) {
 	id := uint16(len(eng.clauses))
-	eng.clauses = append(eng.clauses, bound{})
+	eng.clauses = append(eng.clauses, compiledClause{})
 	eng.clauses[id].bind(rule, c, eng.vars)
 	switch {
 	case len(c.harms) > 0:
@@ -335,7 +335,7 @@ func programKey(program string) string {
 
 // candidates calls yield for each clause that could hold for an execute effect.
 // Clauses with literals are included only if one of them is in found.
-func (eng *engine) candidates(e *effect.Effect, found []uint64, yield func(*bound)) {
+func (eng *engine) candidates(e *effect.Effect, found []uint64, yield func(*compiledClause)) {
 	key := programKey(e.Program)
 	for _, h := range e.Harms {
 		for _, id := range eng.byHarm[h] {
@@ -366,11 +366,11 @@ func (eng *engine) candidates(e *effect.Effect, found []uint64, yield func(*boun
 }
 
 // holds reports whether a clause holds for an effect with the arguments args.
-func (b *bound) holds(s *scratch, e *effect.Effect, args []byte) bool {
+func (b *compiledClause) holds(s *scratch, e *effect.Effect, args []byte) bool {
 	if len(b.kinds) > 0 && !slices.Contains(b.kinds, e.Word()) || len(b.kinds) == 0 && e.Kind != effect.Execute {
 		return false
 	}
-	if len(b.programs) > 0 && !names(b.programs, programKey(e.Program)) {
+	if len(b.programs) > 0 && !listsProgram(b.programs, programKey(e.Program)) {
 		return false
 	}
 	if len(b.harms) > 0 && !slices.ContainsFunc(b.harms, func(h effect.Harm) bool { return slices.Contains(e.Harms, h) }) {
@@ -393,12 +393,12 @@ func (b *bound) holds(s *scratch, e *effect.Effect, args []byte) bool {
 
 // perhaps reports whether a clause that holds for an effect need not hold for what
 // happens.
-func (b *bound) perhaps(e *effect.Effect) bool {
+func (b *compiledClause) perhaps(e *effect.Effect) bool {
 	return e.Sure == effect.May || b.paths != nil && b.paths.perhaps(e)
 }
 
-// names reports whether a list contains a program, or a prefix of it.
-func names(list []string, program string) bool {
+// listsProgram reports whether a list contains a program, or a prefix of it.
+func listsProgram(list []string, program string) bool {
 	for _, p := range list {
 		if p == program {
 			return true

@@ -30,15 +30,15 @@ const harmlessReason = "harmless: every effect is known, and none changes anythi
 
 const permittedReason = "no rule matched, and a rule of the policy allows this"
 
-// permitted reports whether a rule of the policy allows a case that Tier 1 has to
+// policyAllows reports whether a rule of the policy allows a case that Tier 1 has to
 // decide.
-func permitted(c *analysis.Case) bool {
+func policyAllows(c *analysis.Case) bool {
 	return slices.ContainsFunc(c.Trail, func(s verdict.Step) bool { return s.Tier == 0 && s.Allows })
 }
 
-// note records for people the reasons for and against a case, and what the
+// recordEvidence records for people the reasons for and against a case, and what the
 // model said about it; nil means that it was not asked.
-func (k *Classifier) note(c *analysis.Case, w *weighing, m *result) {
+func (k *Classifier) recordEvidence(c *analysis.Case, w *weighing, m *result) {
 	e := c.Evidence
 	if e == nil {
 		return
@@ -64,7 +64,7 @@ func (k *Classifier) note(c *analysis.Case, w *weighing, m *result) {
 // weighing returns what Tier 1 decides by, without the findings of the rules.
 func (k *Classifier) weighing(c *analysis.Case) weighing {
 	w := weighing{
-		above: c.MinTier >= 2, least: verdict.Least(max(2, c.MinTier)), harmless: c.Harmless(), permitted: permitted(c), doubt: c.Doubt(k.opts.Doubts),
+		above: c.MinTier >= 2, least: verdict.Least(max(2, c.MinTier)), harmless: c.Harmless(), permitted: policyAllows(c), doubt: c.Doubt(k.opts.Doubts),
 		noRules: k.opts.NoHeuristic, failOpen: k.opts.FailOpen, note: k.opts.Note,
 		skips: k.opts.Model != nil && c.Action != nil && slices.Contains(k.opts.SkipTypes, c.Action.Type),
 	}

@@ -115,7 +115,7 @@ func (eng *engine) run(s *scratch, c *analysis.Case, sc scope) {
 		}
 		for _, id := range eng.byKind[e.Word()] {
 			b := &eng.clauses[id]
-			if r := &eng.rules[b.rule]; sc.covers(r.Outcome) && r.about(c) && b.holds(s, e, nil) {
+			if r := &eng.rules[b.rule]; sc.covers(r.Outcome) && r.appliesTo(c) && b.holds(s, e, nil) {
 				eng.hit(s, c, i, b.rule, "", b.perhaps(e))
 			}
 		}
@@ -133,8 +133,8 @@ func (eng *engine) runLine(s *scratch, c *analysis.Case, sc scope, l *line) {
 	args := s.buf[l.args:l.end]
 	clear(s.found)
 	prefilter.Scan(eng.lineSet, args, s.found)
-	eng.candidates(e, s.found, func(b *bound) {
-		if r := &eng.rules[b.rule]; sc.covers(r.Outcome) && r.about(c) && b.holds(s, e, args) {
+	eng.candidates(e, s.found, func(b *compiledClause) {
+		if r := &eng.rules[b.rule]; sc.covers(r.Outcome) && r.appliesTo(c) && b.holds(s, e, args) {
 			eng.hit(s, c, l.effect, b.rule, e.Program, e.Sure == effect.May)
 		}
 	})
@@ -221,7 +221,7 @@ func (eng *engine) tryPattern(s *scratch, c *analysis.Case, sc scope, at, id int
 	if v.Field == "command" {
 		ok, perhaps = live.meets(r.needs)
 	}
-	if !ok || !sc.covers(r.Outcome) || !r.reads(c, v) {
+	if !ok || !sc.covers(r.Outcome) || !r.readsView(c, v) {
 		return
 	}
 	for i := range len(p.bytes) {
@@ -238,14 +238,14 @@ func (eng *engine) tryPattern(s *scratch, c *analysis.Case, sc scope, at, id int
 	}
 }
 
-// about reports whether a rule is about actions of a case's type.
-func (r *Rule) about(c *analysis.Case) bool {
+// appliesTo reports whether a rule is about actions of a case's type.
+func (r *Rule) appliesTo(c *analysis.Case) bool {
 	return len(r.types) == 0 || c.Action != nil && slices.Contains(r.types, c.Action.Type)
 }
 
-// reads reports whether the patterns of a rule apply to a view.
-func (r *Rule) reads(c *analysis.Case, v analysis.View) bool {
-	if !r.about(c) {
+// readsView reports whether the patterns of a rule apply to a view.
+func (r *Rule) readsView(c *analysis.Case, v analysis.View) bool {
+	if !r.appliesTo(c) {
 		return false
 	}
 	if len(r.views) > 0 && !slices.Contains(r.views, v.Name) {
@@ -264,10 +264,10 @@ func (r *Rule) reads(c *analysis.Case, v analysis.View) bool {
 // hit records that a rule matched an effect, unless one of the rule's other
 // conditions (requires, unless) is not met.
 func (eng *engine) hit(s *scratch, c *analysis.Case, at, rule int, where string, perhaps bool) {
-	met := analysis.Met{Tier: 1, Rule: eng.rules[rule].ID, Perhaps: perhaps}
+	met := analysis.RuleMatch{Tier: 1, Rule: eng.rules[rule].ID, Perhaps: perhaps}
 	for i := range s.hits {
 		if h := &s.hits[i]; h.rule == rule {
-			c.Meet(at, met)
+			c.RecordMatch(at, met)
 			h.perhaps = h.perhaps && perhaps
 			return
 		}
@@ -278,12 +278,12 @@ func (eng *engine) hit(s *scratch, c *analysis.Case, at, rule int, where string,
 	if list := eng.unless[rule]; len(list) > 0 && anyHolds(s, c, list) {
 		return
 	}
-	c.Meet(at, met)
+	c.RecordMatch(at, met)
 	s.hits = append(s.hits, hit{rule, where, perhaps})
 }
 
 // anyHolds reports whether one of the clauses holds for an effect of the case.
-func anyHolds(s *scratch, c *analysis.Case, list []bound) bool {
+func anyHolds(s *scratch, c *analysis.Case, list []compiledClause) bool {
 	next := 0
 	for i := range c.Effects {
 		e := &c.Effects[i]

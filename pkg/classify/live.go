@@ -90,4 +90,4 @@ func agentReads(e *effect.Effect) bool {
 	return ok
 }
 
-var agentFiles = sync.OnceValue(func() *effect.Globs { return mustGlobs(listed([]string{"@agent_reads"}, knowledge.Paths), nil) })
+var agentFiles = sync.OnceValue(func() *effect.Globs { return mustGlobs(expandLists([]string{"@agent_reads"}, knowledge.Paths), nil) })

@@ -35,7 +35,7 @@ func TestExpressionReads(t *testing.T) {
 			prefilter.Scan(eng.textSet, v.Text, s.texts)
 			for id := range eng.patterns {
 				p := &eng.patterns[id]
-				if s.texts[id/64]&(1<<(id%64)) != 0 && s.hasAll(p) && eng.rules[p.rule].reads(c, v) {
+				if s.texts[id/64]&(1<<(id%64)) != 0 && s.hasAll(p) && eng.rules[p.rule].readsView(c, v) {
 					_, read := p.re.get(prefilter.NewFinder).Match(v.Text)
 					reads[p.re.expr] += read
 				}

@@ -90,7 +90,7 @@ func TestTables(t *testing.T) {
 						t.Errorf("%s: no cause %q", r.ID, cause)
 					}
 				}
-				for _, globs := range [][]string{listed(c.paths, knowledge.Paths), andBelow(listed(c.notPaths, knowledge.Paths))} {
+				for _, globs := range [][]string{expandLists(c.paths, knowledge.Paths), andBelow(expandLists(c.notPaths, knowledge.Paths))} {
 					if _, err := effect.NewGlobs(globs, map[string][]string{"WORKSPACE": nil}); err != nil {
 						t.Errorf("%s: %v", r.ID, err)
 					}

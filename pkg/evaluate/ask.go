@@ -67,7 +67,7 @@ func (e *Evaluator) ask(ctx context.Context, x *exchange) error {
 		switch {
 		case errors.As(err, &refused) && repairs < maxRepairs:
 			repairs++
-		case transient(err) && tries < maxTries:
+		case isTransient(err) && tries < maxTries:
 			if waited := e.wait(ctx, tries, err); waited != nil {
 				return waited
 			}
@@ -96,13 +96,13 @@ func (e *Evaluator) admit(ctx context.Context, first bool) error {
 	case e.o.Limits == nil:
 		return nil
 	case first:
-		return counted(ctx, e.o.Limits.Admit(ctx))
+		return countError(ctx, e.o.Limits.Admit(ctx))
 	}
-	return counted(ctx, e.o.Limits.TakeRate(ctx))
+	return countError(ctx, e.o.Limits.TakeRate(ctx))
 }
 
-// counted marks an error that does not come from a limit but from counting.
-func counted(ctx context.Context, err error) error {
+// countError marks an error that does not come from a limit but from counting.
+func countError(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, ErrRateLimited) || errors.Is(err, ErrBudgetExhausted) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err
 	}

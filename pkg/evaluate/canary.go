@@ -35,35 +35,35 @@ func sameCanary(got, want string) bool {
 	return subtle.ConstantTimeCompare([]byte(got), []byte(want)) == 1
 }
 
-// shows reports whether a text reveals a canary, or a large enough part of it, in whatever spelling: in capitals, backwards, with anything between its
+// showsCanary reports whether a text reveals a canary, or a large enough part of it, in whatever spelling: in capitals, backwards, with anything between its
 // characters, in pieces, or encoded.
-func shows(text, canary string) bool {
+func showsCanary(text, canary string) bool {
 	if canary == "" {
 		return false
 	}
 	m := newMarks(canary)
-	if m.in(text) {
+	if m.foundIn(text) {
 		return true
 	}
 	found := false
 	whole := decode.Guess([]string{text}, func(l decode.Layer) bool {
-		found = m.in(l.Text)
+		found = m.foundIn(l.Text)
 		return !found
 	})
 	return found || !whole
 }
 
-// marks are the parts of a text that reveal a canary.
-type marks struct {
-	canary string // plain, see [squeeze]
+// canaryMarks are the parts of a text that reveal a canary.
+type canaryMarks struct {
+	canary string // plain, see [lettersAndDigits]
 	piece  int    // characters of a telling part
 	raw    []string
 }
 
 // newMarks returns the marks of a canary. Eight digits of a random one do not
 // turn up by chance; a configured one may be made of words.
-func newMarks(canary string) marks {
-	m := marks{canary: squeeze(canary), piece: 8}
+func newMarks(canary string) canaryMarks {
+	m := canaryMarks{canary: lettersAndDigits(canary), piece: 8}
 	b, err := hex.DecodeString(canary)
 	if err != nil {
 		m.piece = max(8, len(m.canary)*3/4)
@@ -72,33 +72,33 @@ func newMarks(canary string) marks {
 	slices.Reverse(b)
 	back := base64.RawStdEncoding.EncodeToString(b)
 	slices.Reverse(b)
-	m.raw = []string{squeeze(base64.RawStdEncoding.EncodeToString(b)), squeeze(back), squeeze(base32.StdEncoding.EncodeToString(b))}
+	m.raw = []string{lettersAndDigits(base64.RawStdEncoding.EncodeToString(b)), lettersAndDigits(back), lettersAndDigits(base32.StdEncoding.EncodeToString(b))}
 	return m
 }
 
-// in reports whether a text, not decoded any further, holds one of the marks.
-func (m marks) in(text string) bool {
+// foundIn reports whether a text, not decoded any further, holds one of the marks.
+func (m canaryMarks) foundIn(text string) bool {
 	text = strings.ToLower(decode.Fold(text))
-	for _, form := range [...]string{squeeze(text), digits(text, false), digits(text, true)} {
+	for _, form := range [...]string{lettersAndDigits(text), digits(text, false), digits(text, true)} {
 		for _, raw := range m.raw {
 			if strings.Contains(form, raw) {
 				return true
 			}
 		}
-		if m.part(form) {
+		if m.hasPart(form) {
 			return true
 		}
 		back := []byte(form)
 		slices.Reverse(back)
-		if m.part(string(back)) {
+		if m.hasPart(string(back)) {
 			return true
 		}
 	}
 	return false
 }
 
-// part reports whether a squeezed text holds a telling part of the canary.
-func (m marks) part(form string) bool {
+// hasPart reports whether a squeezed text holds a telling part of the canary.
+func (m canaryMarks) hasPart(form string) bool {
 	n := min(m.piece, len(m.canary))
 	for i := 0; i+n <= len(m.canary); i++ {
 		if strings.Contains(form, m.canary[i:i+n]) {
@@ -108,9 +108,9 @@ func (m marks) part(form string) bool {
 	return false
 }
 
-// squeeze returns the letters and digits of ASCII in a text, letters small,
+// lettersAndDigits returns the letters and digits of ASCII in a text, letters small,
 // with nothing between them.
-func squeeze(s string) string {
+func lettersAndDigits(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'A' && r <= 'Z':

@@ -131,7 +131,7 @@ func TestCanaryIsNeverShown(t *testing.T) {
 			before := len(server.Requests())
 			v := judge(t, newEvaluator(t, Options{Provider: provider(t, server, place)}), newCase("make"))
 			for _, r := range server.Requests()[before:] {
-				if v.Decision != verdict.Block || shows(v.Reasoning, r.Canary) {
+				if v.Decision != verdict.Block || showsCanary(v.Reasoning, r.Canary) {
 					t.Errorf("%s in %s: %v %s", name, place, v.Decision, v.Reasoning)
 				}
 			}
@@ -157,13 +157,13 @@ func TestShowsNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if shows(text, canary) {
+			if showsCanary(text, canary) {
 				t.Errorf("%q shows %s", text, canary)
 			}
 		}
 	}
 	const configured = "SHIELD-CANARY-a8f3e9b2"
-	if shows("Shield asks for the canary, which is fine.", configured) {
+	if showsCanary("Shield asks for the canary, which is fine.", configured) {
 		t.Error("words of a configured canary are taken for it")
 	}
 	spellings := canarySpellings(configured)
@@ -171,7 +171,7 @@ func TestShowsNothing(t *testing.T) {
 		delete(spellings, ofRandom)
 	}
 	for name, spelling := range spellings {
-		if !shows(spelling, configured) {
+		if !showsCanary(spelling, configured) {
 			t.Errorf("%s: %q does not show it", name, spelling)
 		}
 	}

@@ -147,13 +147,13 @@ func (d dialect) request(model string, p Prompt) openai.ChatCompletionRequest {
 	return r
 }
 
-// A reason is why a parameter is given up.
-type reason uint8
+// A dropReason is why a parameter is given up.
+type dropReason uint8
 
 const (
-	none  reason = iota
-	told         // the error names it
-	guess        // it may be what the service does not understand
+	none             dropReason = iota
+	errorNamesIt                // the error names it
+	mayBeUnsupported            // it may be what the service does not understand
 )
 
 // without returns the dialect that gives up what an error complains about, and
@@ -164,7 +164,7 @@ const (
 // answer 400 or 422 and say so, some 500 with a trace of their validation, some
 // say nothing that could be read. An error that names no parameter is therefore
 // treated as one about the form, as long as there is a simpler one.
-func (d dialect) without(err error) (dialect, string, reason) {
+func (d dialect) without(err error) (dialect, string, dropReason) {
 	var status *StatusError
 	refused, message := false, ""
 	if errors.As(err, &status) {
@@ -179,27 +179,27 @@ func (d dialect) without(err error) (dialect, string, reason) {
 	switch {
 	case !d.oneMessage && refused && (says("system role", "system message", "system prompt", "developer instruction", "roles must alternate") || says("role") && says("system")):
 		d.oneMessage = true
-		return d, "system role", told
+		return d, "system role", errorNamesIt
 	case d.format != formatNone && says("response_format", "json_schema", "json_object", "json schema", "response format", "structured output"):
 		d.format--
-		return d, "response_format", told
+		return d, "response_format", errorNamesIt
 	case d.temperature && (says("temperature") || errors.Is(err, openai.ErrReasoningModelLimitationsOther) || errors.Is(err, openai.ErrReasoningSamplingUnsupported)):
 		d.temperature = false
-		return d, "temperature", told
+		return d, "temperature", errorNamesIt
 	case d.limit == limitTokens && errors.Is(err, openai.ErrReasoningModelMaxTokensDeprecated):
 		d.limit = limitCompletion
-		return d, "max_tokens", told
+		return d, "max_tokens", errorNamesIt
 	case d.limit != limitNone && says("max_tokens", "max_completion_tokens"):
 		// A service that wants the other of the two says so by name.
 		if d.limit == limitTokens && says("max_completion_tokens") {
 			d.limit = limitCompletion
-			return d, "max_tokens", told
+			return d, "max_tokens", errorNamesIt
 		}
 		d.limit = limitNone
-		return d, "max_tokens", told
+		return d, "max_tokens", errorNamesIt
 	case d.format != formatNone && refused && status.Status != http.StatusNotFound: // 404 usually means a wrong address or model
 		d.format--
-		return d, "response_format", guess
+		return d, "response_format", mayBeUnsupported
 	}
 	return d, "", none
 }

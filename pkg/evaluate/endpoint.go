@@ -72,15 +72,15 @@ func (ep *Endpoint) base(s service) (*url.URL, error) {
 		return nil, errors.New("base_url must not contain a user or password; use api_key_env or api_key_file")
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, errors.New("base_url must not contain a query or fragment; remove it")
-	case u.Scheme == "http" && !nearby(u.Hostname()):
+	case u.Scheme == "http" && !isPrivateHost(u.Hostname()):
 		return nil, fmt.Errorf("base_url: http to %s would send the canary and the key unencrypted, and anyone on the network could forge verdicts; use https", u.Hostname())
 	}
 	return u, nil
 }
 
-// nearby reports whether a host is this machine or in a private network, as far
+// isPrivateHost reports whether a host is this machine or in a private network, as far
 // as its name shows: plain HTTP is acceptable there.
-func nearby(host string) bool {
+func isPrivateHost(host string) bool {
 	host = effect.Host(host)
 	if addr := effect.ParseAddr(host); addr.IsValid() {
 		return addr.IsLoopback() || addr.IsPrivate() || addr.IsLinkLocalUnicast()

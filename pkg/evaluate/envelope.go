@@ -75,17 +75,17 @@ type formError struct{ error }
 // readChoice returns the text of a choice, if it is an answer.
 func readChoice(choice, message map[string]any) (string, error) {
 	if reason, ok := choice["finish_reason"].(string); !ok || reason != "stop" {
-		return "", fmt.Errorf("the answer ended with %s, expected \"stop\"", named(choice["finish_reason"]))
+		return "", fmt.Errorf("the answer ended with %s, expected \"stop\"", shortValue(choice["finish_reason"]))
 	}
 	if role, ok := message["role"].(string); !ok || role != "assistant" {
-		return "", fmt.Errorf("the answer's role is %s, expected \"assistant\"", named(message["role"]))
+		return "", fmt.Errorf("the answer's role is %s, expected \"assistant\"", shortValue(message["role"]))
 	}
 	for _, other := range [...]struct{ field, what string }{
 		{"refusal", "the model refused to answer; ask the user, or use another model"},
 		{"tool_calls", "the model called a tool instead of answering; use another model (evaluator.model)"},
 		{"function_call", "the model called a function instead of answering; use another model (evaluator.model)"},
 	} {
-		if !empty(message[other.field]) {
+		if !isMissing(message[other.field]) {
 			return "", errors.New(other.what)
 		}
 	}
@@ -98,7 +98,7 @@ func readChoice(choice, message map[string]any) (string, error) {
 
 // noError refuses an object with an error beside what it should hold.
 func noError(in map[string]any) error {
-	if empty(in["error"]) {
+	if isMissing(in["error"]) {
 		return nil
 	}
 	said, _ := in["error"].(string)
@@ -111,8 +111,8 @@ func noError(in map[string]any) error {
 	return fmt.Errorf("the response contains an error: %s", said)
 }
 
-// empty reports whether a field counts as missing.
-func empty(v any) bool {
+// isMissing reports whether a field counts as missing.
+func isMissing(v any) bool {
 	switch v := v.(type) {
 	case nil:
 		return true
@@ -124,8 +124,8 @@ func empty(v any) bool {
 	return false
 }
 
-// named returns a short value of a response for a message.
-func named(v any) string {
+// shortValue returns a short value of a response for a message.
+func shortValue(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "nothing"

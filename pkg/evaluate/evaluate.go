@@ -114,20 +114,20 @@ func (e *Evaluator) PromptHash() string { return PromptHash() }
 // the error is always nil.
 func (e *Evaluator) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, error) {
 	v, oneMessage := e.judge(ctx, c)
-	v = e.hold(ctx, c, e.restrain(c, v), oneMessage)
+	v = e.holdUnlicensed(ctx, c, e.restrictAllow(c, v), oneMessage)
 	v.Tier = 2
 	v.PromptHash = e.PromptHash()
 	return v, nil
 }
 
-// judge returns what the evaluator says about a case, before [Evaluator.restrain], and
+// judge returns what the evaluator says about a case, before [Evaluator.restrictAllow], and
 // whether the model read its instructions and the action as one message.
 func (e *Evaluator) judge(ctx context.Context, c *analysis.Case) (v verdict.Verdict, oneMessage bool) {
 	if e.o.Provider == nil {
 		return e.unavailable(), false
 	}
-	if e.o.CanaryToken != "" && holds(c, e.o.CanaryToken) {
-		return forbidden("canary", "the payload contains the configured canary token, which only the evaluator should know; ask the user to change evaluator.canary_token"), false
+	if e.o.CanaryToken != "" && actionContains(c, e.o.CanaryToken) {
+		return finalBlock("canary", "the payload contains the configured canary token, which only the evaluator should know; ask the user to change evaluator.canary_token"), false
 	}
 	if e.o.Cache != nil {
 		if v, ok := e.o.Cache.Lookup(ctx, c); ok {
@@ -136,7 +136,7 @@ func (e *Evaluator) judge(ctx context.Context, c *analysis.Case) (v verdict.Verd
 	}
 	q, err := newQuestion(c, e.o.Redactor, e.o.Why)
 	if err != nil {
-		return left("unexamined", fmt.Sprintf("the payload is longer than the %d bytes that the evaluator reads; split the action, or ask the user", MaxPayload)), false
+		return leaveToPerson("unexamined", fmt.Sprintf("the payload is longer than the %d bytes that the evaluator reads; split the action, or ask the user", MaxPayload)), false
 	}
 	asking, cancel := context.WithTimeout(ctx, e.o.Timeout)
 	defer cancel()
@@ -154,8 +154,8 @@ func (e *Evaluator) judge(ctx context.Context, c *analysis.Case) (v verdict.Verd
 	return v, x.reply.OneMessage
 }
 
-// answers are what the decisions of a model mean.
-var answers = [...]verdict.Who{verdict.None: verdict.Never, verdict.Allow: verdict.NoApproval, verdict.Escalate: verdict.Person, verdict.Block: verdict.Never}
+// decisionMeaning are what the decisions of a model mean.
+var decisionMeaning = [...]verdict.Who{verdict.None: verdict.Never, verdict.Allow: verdict.NoApproval, verdict.Escalate: verdict.Person, verdict.Block: verdict.Never}
 
 // conclude turns the model's reply into a verdict.
 func (e *Evaluator) conclude(x *exchange) verdict.Verdict {
@@ -164,14 +164,14 @@ func (e *Evaluator) conclude(x *exchange) verdict.Verdict {
 	var unknown decisionError
 	switch {
 	case errors.Is(err, errCanary), errors.Is(err, errSpread):
-		return forbidden("canary", err.Error())
+		return finalBlock("canary", err.Error())
 	case errors.As(err, &unknown):
-		return e.open(e.unread(err, x.canaries))
+		return e.failOpen(e.unread(err, x.canaries))
 	case err != nil:
 		return e.unread(err, x.canaries)
 	}
 	reason := cmp.Or(e.clean(a.reasoning, x.canaries), "the evaluator gave no reason; ask the user")
-	return verdict.Finding{Who: answers[a.decision], Confidence: a.confidence, Reasoning: reason}.Verdict(2)
+	return verdict.Finding{Who: decisionMeaning[a.decision], Confidence: a.confidence, Reasoning: reason}.Verdict(2)
 }
 
 func (e *Evaluator) approvalUsable() bool { return e.o.ApprovalUsable != nil && e.o.ApprovalUsable() }
@@ -188,11 +188,11 @@ func (e *Evaluator) unavailable() verdict.Verdict {
 	}
 	switch {
 	case e.approvalUsable():
-		return left("unavailable", reason)
+		return leaveToPerson("unavailable", reason)
 	case e.o.FailOpen:
 		reason = "needs review, and no model can be used"
 	}
-	return e.open(failed("unavailable", reason))
+	return e.failOpen(failureVerdict("unavailable", reason))
 }
 
 // failure returns the verdict if the evaluator could not be asked. ctx is the
@@ -204,19 +204,19 @@ func (e *Evaluator) failure(ctx context.Context, err error, canaries []string) v
 	var form formError
 	switch {
 	case errors.Is(err, ErrRateLimited):
-		return forbidden("rate_limit", ErrRateLimited.Error())
+		return finalBlock("rate_limit", ErrRateLimited.Error())
 	case errors.Is(err, ErrBudgetExhausted) && e.o.BudgetAsks && e.approvalUsable():
-		return left("budget", ErrBudgetExhausted.Error())
+		return leaveToPerson("budget", ErrBudgetExhausted.Error())
 	case errors.Is(err, ErrBudgetExhausted) && e.o.BudgetAsks:
-		return failed("budget", ErrBudgetExhausted.Error())
+		return failureVerdict("budget", ErrBudgetExhausted.Error())
 	case errors.Is(err, ErrBudgetExhausted):
-		return e.open(failed("budget", ErrBudgetExhausted.Error()))
+		return e.failOpen(failureVerdict("budget", ErrBudgetExhausted.Error()))
 	case errors.Is(ctx.Err(), context.Canceled):
-		return failed("interrupted", "evaluator error: interrupted")
+		return failureVerdict("interrupted", "evaluator error: interrupted")
 	case errors.As(err, &state):
-		return failed("state", "evaluator error: "+e.clean(err.Error(), canaries))
+		return failureVerdict("state", "evaluator error: "+e.clean(err.Error(), canaries))
 	case errors.As(err, &random):
-		return failed("random", err.Error())
+		return failureVerdict("random", err.Error())
 	case errors.As(err, &form):
 		return e.unread(err, canaries)
 	}
@@ -224,9 +224,9 @@ func (e *Evaluator) failure(ctx context.Context, err error, canaries []string) v
 	if errors.Is(err, context.DeadlineExceeded) {
 		text = fmt.Sprintf("no answer within %s; try again, or raise evaluator.timeout", e.o.Timeout)
 	}
-	v := failed("evaluator", "evaluator error: "+e.clean(text, canaries))
-	if unreachable(err) {
-		return e.open(v)
+	v := failureVerdict("evaluator", "evaluator error: "+e.clean(text, canaries))
+	if isUnreachable(err) {
+		return e.failOpen(v)
 	}
 	return v
 }
@@ -234,27 +234,27 @@ func (e *Evaluator) failure(ctx context.Context, err error, canaries []string) v
 // unread returns the BLOCK of an answer that cannot be read. It is closed even if failing open
 // was chosen: a payload that makes the model babble must not get through that way.
 func (e *Evaluator) unread(err error, canaries []string) verdict.Verdict {
-	return failed("evaluator", "failed to parse evaluator response: "+e.clean(err.Error(), canaries))
+	return failureVerdict("evaluator", "failed to parse evaluator response: "+e.clean(err.Error(), canaries))
 }
 
-// failed returns the BLOCK of a failure.
-func failed(code, reason string) verdict.Verdict {
+// failureVerdict returns the BLOCK of a failure.
+func failureVerdict(code, reason string) verdict.Verdict {
 	return verdict.Finding{Who: verdict.Never, Confidence: 0.5, Error: code, Reasoning: reason}.Verdict(2)
 }
 
-// forbidden returns the BLOCK of what nobody may allow.
-func forbidden(code, reason string) verdict.Verdict {
+// finalBlock returns the BLOCK of what nobody may allow.
+func finalBlock(code, reason string) verdict.Verdict {
 	return verdict.Finding{Who: verdict.Never, Confidence: 1, Error: code, Reasoning: reason}.Verdict(2)
 }
 
-// left returns the ESCALATE of what the evaluator leaves to a person.
-func left(code, reason string) verdict.Verdict {
+// leaveToPerson returns the ESCALATE of what the evaluator leaves to a person.
+func leaveToPerson(code, reason string) verdict.Verdict {
 	return verdict.Finding{Who: verdict.Person, Confidence: 0.5, Error: code, Reasoning: reason}.Verdict(2)
 }
 
-// open turns the BLOCK of a failure into a degraded ALLOW if failing open was
+// failOpen turns the BLOCK of a failure into a degraded ALLOW if failing open was
 // chosen.
-func (e *Evaluator) open(v verdict.Verdict) verdict.Verdict {
+func (e *Evaluator) failOpen(v verdict.Verdict) verdict.Verdict {
 	if e.o.FailOpen {
 		v = verdict.Finding{Who: verdict.NoApproval, Confidence: v.Confidence, Error: v.Error, Reasoning: v.Reasoning + "; allowed with reduced confidence, since fail_closed is false"}.Verdict(2)
 		v.Degraded = true
@@ -265,7 +265,7 @@ func (e *Evaluator) open(v verdict.Verdict) verdict.Verdict {
 // afterAllow returns the ESCALATE that takes back an ALLOW, with the reason why;
 // the ALLOW stays in the trail.
 func afterAllow(v verdict.Verdict, reason string) verdict.Verdict {
-	return takenBack(left(v.Error, reason), v)
+	return takenBack(leaveToPerson(v.Error, reason), v)
 }
 
 // takenBack returns an ESCALATE with a trail that has the ALLOW which it takes back, and
@@ -280,9 +280,9 @@ func takenBack(v, allow verdict.Verdict) verdict.Verdict {
 	return v
 }
 
-// restrain takes back an ALLOW that Tier 2 has no right to give, and leaves
+// restrictAllow takes back an ALLOW that Tier 2 has no right to give, and leaves
 // every other verdict as it is.
-func (e *Evaluator) restrain(c *analysis.Case, v verdict.Verdict) verdict.Verdict {
+func (e *Evaluator) restrictAllow(c *analysis.Case, v verdict.Verdict) verdict.Verdict {
 	if v.Decision != verdict.Allow {
 		return v
 	}
@@ -314,9 +314,9 @@ func (e *Evaluator) restrain(c *analysis.Case, v verdict.Verdict) verdict.Verdic
 	return takenBack(instead, v)
 }
 
-// hold takes back an ALLOW of a model that may not lift a question, if there is one
+// holdUnlicensed takes back an ALLOW of a model that may not lift a question, if there is one
 // without the model. A BLOCK and an ESCALATE count from any model.
-func (e *Evaluator) hold(ctx context.Context, c *analysis.Case, v verdict.Verdict, oneMessage bool) verdict.Verdict {
+func (e *Evaluator) holdUnlicensed(ctx context.Context, c *analysis.Case, v verdict.Verdict, oneMessage bool) verdict.Verdict {
 	if v.Decision != verdict.Allow || v.Degraded {
 		return v
 	}
@@ -360,7 +360,7 @@ func (e *Evaluator) clean(s string, canaries []string) string {
 		canaries = []string{e.o.CanaryToken} // of every attempt
 	}
 	for _, canary := range canaries {
-		if shows(s, canary) {
+		if showsCanary(s, canary) {
 			return "(left out: it contains the canary)"
 		}
 	}

@@ -92,10 +92,10 @@ func (n *names) write(q *quoter) {
 // words; "" if it knows none.
 func newFacts(c *analysis.Case, r *redact.Redactor, why func(*verdict.Step) string) *facts {
 	f := &facts{names: names{redactor: r}}
-	f.asked(c, why)
-	f.effects(c)
-	f.session(c)
-	f.said(c)
+	f.addQuestionCause(c, why)
+	f.addEffects(c)
+	f.addSession(c)
+	f.addUserMentions(c)
 	place := c.At()
 	for _, known := range [...]struct{ kind, path string }{{"workspace", first(place.Roots)}, {"home", place.Home}} {
 		if known.path != "" {
@@ -116,8 +116,8 @@ func (f *facts) add(format string, args ...any) {
 	f.lines = append(f.lines, fmt.Sprintf(format, args...))
 }
 
-// asked says why the lower tiers did not decide.
-func (f *facts) asked(c *analysis.Case, why func(*verdict.Step) string) {
+// addQuestionCause says why the lower tiers did not decide.
+func (f *facts) addQuestionCause(c *analysis.Case, why func(*verdict.Step) string) {
 	var by *verdict.Step
 	for i := range c.Trail {
 		s := &c.Trail[i]
@@ -139,8 +139,8 @@ func (f *facts) asked(c *analysis.Case, why func(*verdict.Step) string) {
 	}
 }
 
-// session says what entered the session before.
-func (f *facts) session(c *analysis.Case) {
+// addSession says what entered the session before.
+func (f *facts) addSession(c *analysis.Case) {
 	if c.Memory == nil {
 		return
 	}
@@ -155,8 +155,8 @@ func (f *facts) session(c *analysis.Case) {
 	}
 }
 
-// said says of which objects the user has spoken.
-func (f *facts) said(c *analysis.Case) {
+// addUserMentions says of which objects the user has spoken.
+func (f *facts) addUserMentions(c *analysis.Case) {
 	for _, s := range c.Said {
 		text := "%s was named by the user, with a verb of what is done to it"
 		if s.Not {
@@ -172,8 +172,8 @@ var sessionWords = map[effect.Label]string{
 	effect.LabelUntrusted: "text from outside was read",
 }
 
-// effects says what the action would do, effects of one sort in one line.
-func (f *facts) effects(c *analysis.Case) {
+// addEffects says what the action would do, effects of one sort in one line.
+func (f *facts) addEffects(c *analysis.Case) {
 	type line struct {
 		what, more string
 		refs       []string
@@ -183,11 +183,11 @@ func (f *facts) effects(c *analysis.Case) {
 	left := 0
 	for i := range c.Effects {
 		e := analysis.Redacted(c.Effects[i], f.names.redactor)
-		what, kind, text := f.does(&e, payload)
+		what, kind, text := f.describeEffect(&e, payload)
 		if what == "" {
 			continue
 		}
-		more := f.about(c, &e)
+		more := f.effectDetails(c, &e)
 		at := slices.IndexFunc(lines, func(l line) bool { return l.what == what && l.more == more })
 		if at < 0 {
 			if len(lines) == maxFacts {
@@ -219,12 +219,12 @@ func (f *facts) effects(c *analysis.Case) {
 	}
 }
 
-// does returns in fixed words what an effect does, and what it is done to; "" for an
+// describeEffect returns in fixed words what an effect does, and what it is done to; "" for an
 // effect that the payload shows as well.
-func (f *facts) does(e *effect.Effect, payload string) (what, kind, text string) {
+func (f *facts) describeEffect(e *effect.Effect, payload string) (what, kind, text string) {
 	switch e.Word() {
 	case effect.Execute:
-		return runs(e, payload)
+		return describeProgram(e, payload)
 	case effect.HTTPRequest:
 		if e.Verb == "change" {
 			return "sends a request that may change something to", "host", e.Host
@@ -247,9 +247,9 @@ func (f *facts) does(e *effect.Effect, payload string) (what, kind, text string)
 	return what, "path", e.Path
 }
 
-// runs returns what is worth saying of a program: that it is not known or dangerous, and
+// describeProgram returns what is worth saying of a program: that it is not known or dangerous, and
 // its words where the payload does not spell them out.
-func runs(e *effect.Effect, payload string) (what, kind, text string) {
+func describeProgram(e *effect.Effect, payload string) (what, kind, text string) {
 	words := strings.Join(append([]string{e.Program}, e.Args...), " ")
 	spelled := !slices.ContainsFunc(append([]string{e.Program}, e.Args...), func(w string) bool { return !strings.Contains(payload, w) })
 	switch {
@@ -283,8 +283,8 @@ var effectWords = map[effect.Kind]string{
 	effect.RunCode: "runs the code in", effect.RemoteShell: "gives another machine a shell", effect.Dynamic: "does something that cannot be known before it runs",
 }
 
-// about returns in fixed words what else is known of an effect, in brackets.
-func (f *facts) about(c *analysis.Case, e *effect.Effect) string {
+// effectDetails returns in fixed words what else is known of an effect, in brackets.
+func (f *facts) effectDetails(c *analysis.Case, e *effect.Effect) string {
 	var said []string
 	add := func(is bool, text string) {
 		if is {
@@ -295,7 +295,7 @@ func (f *facts) about(c *analysis.Case, e *effect.Effect) string {
 	add(e.Recursive, "with everything below")
 	add(e.Pattern, "a pattern")
 	if e.Path != "" {
-		add(true, where(c.At(), e))
+		add(true, describePlace(c.At(), e))
 		add(effect.SecretPath(e.Path, e.Pattern), "a place of credentials")
 	}
 	switch e.Word() {
@@ -320,8 +320,8 @@ func (f *facts) about(c *analysis.Case, e *effect.Effect) string {
 	return " (" + strings.Join(said, ", ") + ")"
 }
 
-// where says in fixed words where a path is.
-func where(p *effect.Place, e *effect.Effect) string {
+// describePlace says in fixed words where a path is.
+func describePlace(p *effect.Place, e *effect.Effect) string {
 	temporary, _ := effect.Temporary(e.Path + "/")
 	switch {
 	case len(p.Roots) == 0:

@@ -72,10 +72,10 @@ func (o *openAI) Complete(ctx context.Context, p Prompt) (string, error) {
 // Reply implements [Replier].
 func (o *openAI) Reply(ctx context.Context, p Prompt) (Reply, error) {
 	for {
-		d := o.current(ctx)
+		d := o.currentDialect(ctx)
 		resp, err := o.client.CreateChatCompletion(ctx, d.request(o.model, p))
 		if err == nil {
-			o.learn(ctx, d)
+			o.rememberDialect(ctx, d)
 			r := Reply{Text: resp.Choices[0].Message.Content, OneMessage: d.oneMessage} // see envelope
 			r.Tokens.Prompt, r.Tokens.Written = resp.Usage.PromptTokens, resp.Usage.CompletionTokens
 			if more := resp.Usage.PromptTokensDetails; more != nil {
@@ -84,14 +84,14 @@ func (o *openAI) Reply(ctx context.Context, p Prompt) (Reply, error) {
 			return r, nil
 		}
 		next, parameter, why := d.without(err)
-		o.step(d, next, why)
+		o.nextDialect(d, next, why)
 		var status *StatusError
 		switch {
 		case parameter == "":
 			return Reply{}, o.clean(err)
 		case !errors.As(err, &status):
 			// go-openai itself refused: nothing was sent, so this was not an attempt.
-		case why == guess && transient(err):
+		case why == mayBeUnsupported && isTransient(err):
 			return Reply{}, o.clean(err) // the service may only be busy: wait before the next form is tried
 		default:
 			return Reply{}, &UnsupportedError{Parameter: parameter, Err: o.clean(err)}
@@ -106,9 +106,9 @@ const (
 	guessedFor = time.Hour
 )
 
-// current returns the dialect to ask in, after a look at what was found out
+// currentDialect returns the dialect to ask in, after a look at what was found out
 // before.
-func (o *openAI) current(ctx context.Context) dialect {
+func (o *openAI) currentDialect(ctx context.Context) dialect {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.memory != nil && !o.recalled {
@@ -122,9 +122,9 @@ func (o *openAI) current(ctx context.Context) dialect {
 	return o.dialect
 }
 
-// step goes from a dialect that was refused to the next. If every form of
+// nextDialect goes from a dialect that was refused to the next. If every form of
 // answer was refused without naming it, the form is not the problem.
-func (o *openAI) step(from, to dialect, why reason) {
+func (o *openAI) nextDialect(from, to dialect, why dropReason) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
@@ -133,12 +133,12 @@ func (o *openAI) step(from, to dialect, why reason) {
 		o.dialect, o.guessed = o.known, false
 	default:
 		o.dialect = to
-		o.guessed = o.guessed || why == guess
+		o.guessed = o.guessed || why == mayBeUnsupported
 	}
 }
 
-// learn notes that the service answered to a dialect.
-func (o *openAI) learn(ctx context.Context, d dialect) {
+// rememberDialect notes that the service answered to a dialect.
+func (o *openAI) rememberDialect(ctx context.Context, d dialect) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if d == o.known || d != o.dialect {

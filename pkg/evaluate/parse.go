@@ -53,7 +53,7 @@ var replyFields = [...]string{"reasoning", "decision", "confidence", "canary"}
 func parseReply(reply, canary string, older ...string) (answer, error) {
 	fields, err := replyObject(reply)
 	if err != nil {
-		if !strings.Contains(unthink(reply), canary) {
+		if !strings.Contains(withoutThoughts(reply), canary) {
 			return answer{}, errCanary
 		}
 		return answer{}, err
@@ -63,7 +63,7 @@ func parseReply(reply, canary string, older ...string) (answer, error) {
 	}
 	for name, value := range fields {
 		text, ok := value.(string)
-		if ok && name != "canary" && slices.ContainsFunc(append(older, canary), func(c string) bool { return shows(text, c) }) {
+		if ok && name != "canary" && slices.ContainsFunc(append(older, canary), func(c string) bool { return showsCanary(text, c) }) {
 			return answer{}, errSpread
 		}
 	}
@@ -121,11 +121,11 @@ func capitals(decision string) []byte {
 // another case, and invalid UTF-8 are errors: each could make two readers see two
 // verdicts.
 func replyObject(reply string) (map[string]any, error) {
-	reply = unthink(reply)
+	reply = withoutThoughts(reply)
 	if len(reply) > maxReply {
 		return nil, fmt.Errorf("the model's reply has %d bytes, more than the limit of %d", len(reply), maxReply)
 	}
-	value, err := canonjson.Value([]byte(unfence(reply)), maxReplyDepth)
+	value, err := canonjson.Value([]byte(withoutCodeFence(reply)), maxReplyDepth)
 	if err != nil {
 		return nil, fmt.Errorf("the model's reply is not one well-formed JSON object: %w", err)
 	}
@@ -136,9 +136,9 @@ func replyObject(reply string) (map[string]any, error) {
 	return fields, nil
 }
 
-// unthink returns what follows the thoughts that models which reason write before an
+// withoutThoughts returns what follows the thoughts that models which reason write before an
 // answer. Only what follows the last is read.
-func unthink(reply string) string {
+func withoutThoughts(reply string) string {
 	const end = "</think>"
 	if i := strings.LastIndex(reply, end); i >= 0 {
 		return reply[i+len(end):]
@@ -146,9 +146,9 @@ func unthink(reply string) string {
 	return reply
 }
 
-// unfence returns a reply without surrounding space and without the one
+// withoutCodeFence returns a reply without surrounding space and without the one
 // Markdown code fence that models like to put around JSON.
-func unfence(reply string) string {
+func withoutCodeFence(reply string) string {
 	text := strings.TrimSpace(reply)
 	inner, ok := strings.CutPrefix(text, "```")
 	if !ok {

@@ -65,7 +65,7 @@ func Probe(ctx context.Context, ep Endpoint) []Problem {
 
 // probe asks a service for its models and says what is wrong with the answer.
 // Without a key that the service wants, only its refusal can be expected.
-func (d *doer) probe(ctx context.Context, ep *Endpoint, base *url.URL, key string, keyless bool) *Problem {
+func (d *httpDoer) probe(ctx context.Context, ep *Endpoint, base *url.URL, key string, keyless bool) *Problem {
 	fault := func(setting, fix, format string, args ...any) *Problem {
 		return &Problem{Setting: setting, Fix: fix, Msg: fmt.Sprintf(format, args...)}
 	}

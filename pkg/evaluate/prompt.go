@@ -65,7 +65,7 @@ func newQuestion(c *analysis.Case, r *redact.Redactor, why func(*verdict.Step) s
 	payload, r := r.Learn(c.Action.Payload, 0)
 	q := quoter{limit: MaxPayload}
 	q.value(payload, 0)
-	if q.over() {
+	if q.overLimit() {
 		return nil, errTooLarge
 	}
 	var b strings.Builder
@@ -126,7 +126,7 @@ func quoteType(name string, r *redact.Redactor) string {
 	}
 	q := quoter{limit: 1 << 10}
 	q.text(r.String(name))
-	if q.over() {
+	if q.overLimit() {
 		return `"(longer than 1024 bytes)"`
 	}
 	return string(q.buf)

@@ -87,26 +87,26 @@ func (e *UnsupportedError) Error() string {
 
 func (e *UnsupportedError) Unwrap() error { return e.Err }
 
-// transient reports whether trying again may help: the service is busy or
+// isTransient reports whether trying again may help: the service is busy or
 // broken. Everything else, a cut connection too, is final.
-func transient(err error) bool {
+func isTransient(err error) bool {
 	var status *StatusError
 	return errors.As(err, &status) && (status.Status == http.StatusTooManyRequests || status.Status >= 500 && status.Status <= 599)
 }
 
-// unreachable reports whether an error says that the service could not be
+// isUnreachable reports whether an error says that the service could not be
 // asked, for reasons that the payload cannot influence. If failing open was
 // chosen, only this opens: a refusal of this very request (400, 413, 422, or
 // 403 by a filter in between) or a reply that cannot be read could be brought
 // about by the payload.
-func unreachable(err error) bool {
+func isUnreachable(err error) bool {
 	var status *StatusError
 	if errors.As(err, &status) {
 		switch status.Status {
 		case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusNotFound, http.StatusRequestTimeout:
 			return true
 		}
-		return transient(err)
+		return isTransient(err)
 	}
 	var netErr net.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &netErr) || errors.Is(err, errCut)

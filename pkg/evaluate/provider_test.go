@@ -328,27 +328,27 @@ func TestWithout(t *testing.T) {
 		message   string
 		want      dialect
 		parameter string
-		why       reason
+		why       dropReason
 	}{
-		{"schema", full, 400, "response_format json_schema is not supported", object, "response_format", told},
-		{"object", object, 422, "Unknown response format", plain, "response_format", told},
-		{"schema, as a failure", full, 500, "1 validation error: ('body', 'response_format', 'type')", object, "response_format", told},
-		{"schema, not implemented", full, 501, "structured output is not implemented", object, "response_format", told},
-		{"schema, not found", full, 404, "no response_format json_schema here", object, "response_format", told},
-		{"temperature", full, 400, "'temperature' must be 1", dialect{formatSchema, limitTokens, false, false}, "temperature", told},
-		{"limit by its new name", full, 400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", dialect{formatSchema, limitCompletion, true, false}, "max_tokens", told},
-		{"limit at all", dialect{formatSchema, limitCompletion, true, false}, 400, "max_completion_tokens: extra input", dialect{formatSchema, limitNone, true, false}, "max_tokens", told},
-		{"something else", full, 400, "content refused", object, "response_format", guess},
-		{"something else again", object, 422, "", plain, "response_format", guess},
-		{"a failure", full, 500, "oops", object, "response_format", guess},
+		{"schema", full, 400, "response_format json_schema is not supported", object, "response_format", errorNamesIt},
+		{"object", object, 422, "Unknown response format", plain, "response_format", errorNamesIt},
+		{"schema, as a failure", full, 500, "1 validation error: ('body', 'response_format', 'type')", object, "response_format", errorNamesIt},
+		{"schema, not implemented", full, 501, "structured output is not implemented", object, "response_format", errorNamesIt},
+		{"schema, not found", full, 404, "no response_format json_schema here", object, "response_format", errorNamesIt},
+		{"temperature", full, 400, "'temperature' must be 1", dialect{formatSchema, limitTokens, false, false}, "temperature", errorNamesIt},
+		{"limit by its new name", full, 400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", dialect{formatSchema, limitCompletion, true, false}, "max_tokens", errorNamesIt},
+		{"limit at all", dialect{formatSchema, limitCompletion, true, false}, 400, "max_completion_tokens: extra input", dialect{formatSchema, limitNone, true, false}, "max_tokens", errorNamesIt},
+		{"something else", full, 400, "content refused", object, "response_format", mayBeUnsupported},
+		{"something else again", object, 422, "", plain, "response_format", mayBeUnsupported},
+		{"a failure", full, 500, "oops", object, "response_format", mayBeUnsupported},
 		{"no simpler form", plain, 500, "oops", plain, "", none},
 		{"busy", full, 503, "response_format", full, "", none},
 		{"many requests", full, 429, "response_format", full, "", none},
 		{"no such model", full, 404, "model not found", full, "", none},
 		{"no key", full, 401, "response_format", full, "", none},
-		{"no system role", full, 400, "System role not supported", dialect{formatSchema, limitTokens, true, true}, "system role", told},
-		{"no system role, as a failure", full, 500, "Jinja Exception: Conversation roles must alternate user/assistant", dialect{formatSchema, limitTokens, true, true}, "system role", told},
-		{"no system role, by its value", full, 400, "Unsupported value: 'messages[0].role' does not support 'system' with this model.", dialect{formatSchema, limitTokens, true, true}, "system role", told},
+		{"no system role", full, 400, "System role not supported", dialect{formatSchema, limitTokens, true, true}, "system role", errorNamesIt},
+		{"no system role, as a failure", full, 500, "Jinja Exception: Conversation roles must alternate user/assistant", dialect{formatSchema, limitTokens, true, true}, "system role", errorNamesIt},
+		{"no system role, by its value", full, 400, "Unsupported value: 'messages[0].role' does not support 'system' with this model.", dialect{formatSchema, limitTokens, true, true}, "system role", errorNamesIt},
 		{"one message already", dialect{formatNone, limitNone, false, true}, 400, "System role not supported", dialect{formatNone, limitNone, false, true}, "", none},
 		{"nothing left", dialect{}, 400, "response_format temperature max_tokens", dialect{}, "", none},
 	} {
@@ -392,7 +392,7 @@ func TestUnreachable(t *testing.T) {
 		{&StatusError{Status: 400}, false}, {&StatusError{Status: 403}, false}, {&StatusError{Status: 413}, false}, {&StatusError{Status: 422}, false}, {&StatusError{Status: 301}, false},
 		{context.DeadlineExceeded, true}, {errCut, true}, {errors.New("the response is not one JSON object"), false},
 	} {
-		if got := unreachable(tt.err); got != tt.want {
+		if got := isUnreachable(tt.err); got != tt.want {
 			t.Errorf("%v: got %t", tt.err, got)
 		}
 	}

@@ -23,14 +23,14 @@ type quoter struct {
 	limit int // bytes; writing stops soon after
 }
 
-// over reports whether more than limit bytes were written.
-func (q *quoter) over() bool { return len(q.buf) > q.limit }
+// overLimit reports whether more than limit bytes were written.
+func (q *quoter) overLimit() bool { return len(q.buf) > q.limit }
 
 func (q *quoter) raw(s string) { q.buf = append(q.buf, s...) }
 
 // value appends one JSON value, indented by two spaces a level, keys sorted.
 func (q *quoter) value(v any, depth int) {
-	if q.over() {
+	if q.overLimit() {
 		return
 	}
 	switch v := v.(type) {
@@ -64,7 +64,7 @@ func (q *quoter) value(v any, depth int) {
 // list appends n elements between two brackets, each on its own line.
 func (q *quoter) list(n int, open, end byte, depth int, element func(i int)) {
 	q.buf = append(q.buf, open)
-	for i := 0; i < n && !q.over(); i++ {
+	for i := 0; i < n && !q.overLimit(); i++ {
 		if i > 0 {
 			q.buf = append(q.buf, ',')
 		}
@@ -91,7 +91,7 @@ func (q *quoter) text(s string) {
 		return
 	}
 	q.buf = append(q.buf, '"')
-	for i := 0; i < len(s) && !q.over(); {
+	for i := 0; i < len(s) && !q.overLimit(); {
 		if c := s[i]; c < utf8.RuneSelf {
 			q.ascii(c, s[i+1:])
 			i++

@@ -70,11 +70,11 @@ func TestTrainedModel(t *testing.T) {
 			Reasoning, Decision, Canary *string
 			Confidence                  *float64
 		}
-		dec := json.NewDecoder(strings.NewReader(unfence(reply)))
+		dec := json.NewDecoder(strings.NewReader(withoutCodeFence(reply)))
 		dec.DisallowUnknownFields()
 		good := dec.Decode(&answer) == nil && answer.Reasoning != nil && answer.Decision != nil && answer.Confidence != nil && answer.Canary != nil && *answer.Canary == canary
 		switch {
-		case v.Error == "" && !good, v.Decision != verdict.Block && !good, good && v.Error == "canary" && !shows(*answer.Reasoning, canary):
+		case v.Error == "" && !good, v.Decision != verdict.Block && !good, good && v.Error == "canary" && !showsCanary(*answer.Reasoning, canary):
 			t.Errorf("%s: %+v of %q", command, v, reply)
 		}
 	}

@@ -44,17 +44,17 @@ func (e *Evaluator) examine(ctx context.Context, kind string, result any) verdic
 	if e.o.Provider == nil {
 		v := e.unavailable()
 		if v.Decision == verdict.Escalate { // no one is asked about results
-			v = failed(v.Error, v.Reasoning)
+			v = failureVerdict(v.Error, v.Reasoning)
 		}
 		return v
 	}
 	r := shownResult(result, e.o.Redactor)
 	if e.o.CanaryToken != "" && slices.ContainsFunc(r.texts, func(text string) bool { return strings.Contains(text, e.o.CanaryToken) }) {
-		return forbidden("canary", "the result contains the configured canary token; ask the user to change evaluator.canary_token")
+		return finalBlock("canary", "the result contains the configured canary token; ask the user to change evaluator.canary_token")
 	}
 	parts := r.parts()
 	if len(parts) == 0 {
-		return failed("unexamined", fmt.Sprintf("the result is longer than the %d bytes that the evaluator reads; read it in parts", maxParts*MaxPayload))
+		return failureVerdict("unexamined", fmt.Sprintf("the result is longer than the %d bytes that the evaluator reads; read it in parts", maxParts*MaxPayload))
 	}
 	asking, cancel := context.WithTimeout(ctx, e.o.Timeout)
 	defer cancel()
@@ -109,9 +109,9 @@ func resultQuestion(kind string, part []byte, i, n int, r *redact.Redactor) *que
 	return &question{system: resultPrompt, asks: "Examine what this tool has returned:", text: b.String()}
 }
 
-// A shown is a result as an evaluator is shown it: without credentials, and
+// A resultExcerpt is a result as an evaluator is shown it: without credentials, and
 // without what encodes a picture or a sound.
-type shown struct {
+type resultExcerpt struct {
 	texts  []string // names of members too
 	quoted []byte   // nil if there is too much of it
 
@@ -119,13 +119,13 @@ type shown struct {
 	left     int // bytes of text that may follow
 }
 
-func shownResult(result any, r *redact.Redactor) shown {
-	s := shown{redactor: r, left: maxParts * (MaxPayload - overlap)}
+func shownResult(result any, r *redact.Redactor) resultExcerpt {
+	s := resultExcerpt{redactor: r, left: maxParts * (MaxPayload - overlap)}
 	q := quoter{limit: s.left}
 	value := s.value("", result, 0)
 	q.value(value, 0)
-	if s.left < 0 || q.over() || bytes.Contains(q.buf, []byte("[redacted unexamined ")) {
-		return shown{}
+	if s.left < 0 || q.overLimit() || bytes.Contains(q.buf, []byte("[redacted unexamined ")) {
+		return resultExcerpt{}
 	}
 	eachText(value, func(text string) bool {
 		s.texts = append(s.texts, text)
@@ -141,7 +141,7 @@ const maxResultDepth = 128
 // value returns a copy of a value as it is shown. The name of a member makes a
 // credential of a single word only: a server that calls its orders a password is
 // not to hide them.
-func (s *shown) value(name string, v any, depth int) any {
+func (s *resultExcerpt) value(name string, v any, depth int) any {
 	if depth > maxResultDepth {
 		s.left = -1
 	}
@@ -176,7 +176,7 @@ func (s *shown) value(name string, v any, depth int) any {
 }
 
 // string returns a text without credentials, read in pieces that a redactor takes.
-func (s *shown) string(name, text string) string {
+func (s *resultExcerpt) string(name, text string) string {
 	if s.left -= len(text); s.left < 0 {
 		return ""
 	}
@@ -198,7 +198,7 @@ func (s *shown) string(name, text string) string {
 }
 
 // parts returns what is asked about one after the other.
-func (s shown) parts() (out [][]byte) {
+func (s resultExcerpt) parts() (out [][]byte) {
 	rest := s.quoted
 	for len(rest) > MaxPayload {
 		end := MaxPayload

@@ -8,8 +8,8 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 )
 
-// An overheard is what a payload says to its judge.
-type overheard struct {
+// A reviewerSpeech is what a payload says to its judge.
+type reviewerSpeech struct {
 	rule  *speech.Rule
 	where string // in which view it was found, for people
 }
@@ -23,15 +23,15 @@ var tooMuchEncoded = &speech.Rule{ID: "EV-099", Name: "more encoded text than sh
 // them; in the case's views, which have the resolved words of a command; and in
 // what is encoded in any of these. Each is read without look-alike letters as
 // well.
-func findSpeech(c *analysis.Case, text string) *overheard {
+func findSpeech(c *analysis.Case, text string) *reviewerSpeech {
 	if r := findFolded(text); r != nil {
-		return &overheard{r, "the payload"}
+		return &reviewerSpeech{r, "the payload"}
 	}
 	texts := payloadStrings(c)
 	if len(texts) > 1 {
-		joined := seams(texts)
+		joined := joinEdges(texts)
 		if r := findFolded(joined); r != nil {
-			return &overheard{r, "the texts of the payload, joined"}
+			return &reviewerSpeech{r, "the texts of the payload, joined"}
 		}
 		texts = append(texts, joined)
 	}
@@ -40,19 +40,19 @@ func findSpeech(c *analysis.Case, text string) *overheard {
 			continue // part of the payload
 		}
 		if r := findFolded(v.Text); r != nil {
-			return &overheard{r, "view " + v.Name + " of " + v.Field}
+			return &reviewerSpeech{r, "view " + v.Name + " of " + v.Field}
 		}
 		texts = append(texts, v.Text)
 	}
-	var found *overheard
+	var found *reviewerSpeech
 	whole := decode.Guess(texts, func(l decode.Layer) bool {
 		if r := findFolded(l.Text); r != nil {
-			found = &overheard{r, "the payload, decoded from " + l.Name}
+			found = &reviewerSpeech{r, "the payload, decoded from " + l.Name}
 		}
 		return found == nil
 	})
 	if found == nil && !whole {
-		return &overheard{tooMuchEncoded, "the payload"}
+		return &reviewerSpeech{tooMuchEncoded, "the payload"}
 	}
 	return found
 }
@@ -60,7 +60,7 @@ func findSpeech(c *analysis.Case, text string) *overheard {
 // speechIn returns the first rule for speech to a judge that some texts match: one
 // after the other, with nothing between them, or in what is encoded in them.
 func speechIn(texts []string) (found *speech.Rule) {
-	joined := seams(texts)
+	joined := joinEdges(texts)
 	for _, text := range [...]string{strings.Join(texts, "\n"), joined} {
 		if r := findFolded(text); r != nil {
 			return r
@@ -89,8 +89,8 @@ func findFolded(text string) *speech.Rule {
 	return nil
 }
 
-// holds reports whether an action contains a text.
-func holds(c *analysis.Case, s string) bool {
+// actionContains reports whether an action contains a text.
+func actionContains(c *analysis.Case, s string) bool {
 	if strings.Contains(payloadText(c), s) {
 		return true
 	}

@@ -21,13 +21,13 @@ import (
 // maxBody is the greatest length of a response body, in bytes.
 const maxBody = 64 << 10
 
-// A doer sends requests and returns only what [readEnvelope] accepts as an
+// A httpDoer sends requests and returns only what [readEnvelope] accepts as an
 // answer: of responses with status 200, whole, at most maxBody long. It
 // implements go-openai's HTTPDoer.
-type doer struct{ client *http.Client }
+type httpDoer struct{ client *http.Client }
 
 // newDoer returns a doer for an endpoint. It opens no connection.
-func newDoer(ep *Endpoint) (*doer, error) {
+func newDoer(ep *Endpoint) (*httpDoer, error) {
 	proxy, err := ep.proxyURL()
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func newDoer(ep *Endpoint) (*doer, error) {
 	if proxy != nil {
 		t.Proxy = http.ProxyURL(proxy)
 	}
-	return &doer{&http.Client{
+	return &httpDoer{&http.Client{
 		Transport: t,
 		// A redirect would send prompt and key to a place that no one configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -73,7 +73,7 @@ func (ep *Endpoint) roots() (*x509.CertPool, error) {
 }
 
 // Do sends a request and returns its response, read to the end.
-func (d *doer) Do(req *http.Request) (*http.Response, error) {
+func (d *httpDoer) Do(req *http.Request) (*http.Response, error) {
 	resp, err := d.client.Do(req)
 	if err != nil {
 		return nil, plain(err)

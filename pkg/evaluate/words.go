@@ -32,9 +32,9 @@ func payloadStrings(c *analysis.Case) []string {
 	return list
 }
 
-// seams returns texts with nothing between them. Of a long one only its two
+// joinEdges returns texts with nothing between them. Of a long one only its two
 // ends are there: what stands inside it crosses no seam.
-func seams(texts []string) string {
+func joinEdges(texts []string) string {
 	const end = 400
 	var b strings.Builder
 	for _, s := range texts {

@@ -70,7 +70,7 @@ func (p *Policy) Findings(ctx context.Context, c *analysis.Case) (rules []string
 	defer func() { c.Met = before }()
 	met = make([]bool, len(c.Effects))
 	for _, l := range append([]*Policy{p}, p.lower...) {
-		c.Met = make([][]analysis.Met, len(c.Effects))
+		c.Met = make([][]analysis.RuleMatch, len(c.Effects))
 		s := searches.Get().(*search)
 		s.ctx, s.c = ctx, c
 		denied, verified, err := l.guarded(s)

@@ -85,9 +85,9 @@ func (p *Policy) guarded(s *search) (denied, verified finding, err error) {
 func (s *search) meet(effect int, rules []rulefile.Rule, sure, perhaps int) {
 	switch {
 	case sure >= 0:
-		s.c.Meet(effect, analysis.Met{Rule: rules[sure].Name})
+		s.c.RecordMatch(effect, analysis.RuleMatch{Rule: rules[sure].Name})
 	case perhaps >= 0:
-		s.c.Meet(effect, analysis.Met{Rule: rules[perhaps].Name, Perhaps: true})
+		s.c.RecordMatch(effect, analysis.RuleMatch{Rule: rules[perhaps].Name, Perhaps: true})
 	}
 }
 

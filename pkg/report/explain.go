@@ -271,7 +271,7 @@ func (d *drawing) views(views []view) {
 // A judged effect is an effect with the rules that apply to it.
 type judged struct {
 	effect.Effect
-	Rules []analysis.Met `json:"rules"`
+	Rules []analysis.RuleMatch `json:"rules"`
 }
 
 // A node is a part of a command, with the effects that were read from it.
@@ -362,7 +362,7 @@ func (d *drawing) node(indent string, n *node, command string) {
 }
 
 // rules writes the rules that apply to an effect, below it, by tier.
-func (d *drawing) rules(indent string, rules []analysis.Met) {
+func (d *drawing) rules(indent string, rules []analysis.RuleMatch) {
 	var b strings.Builder
 	for i, m := range rules {
 		switch {

@@ -66,7 +66,7 @@ func TestRulesOfEffects(t *testing.T) {
 		effect.Effect{Kind: effect.ReadFile, Path: "/w/" + strings.Repeat("a", 60), From: effect.Span{Start: 4, End: 5}},
 		effect.Effect{Kind: effect.ReadFile, Path: "/w/b", From: effect.Span{Start: 6, End: 7}},
 	)
-	effects[0].Rules = []analysis.Met{{Rule: "credential_files"}, {Rule: "home_\x1b[2J"}, {Tier: 1, Rule: "XP-001", Perhaps: true}}
+	effects[0].Rules = []analysis.RuleMatch{{Rule: "credential_files"}, {Rule: "home_\x1b[2J"}, {Tier: 1, Rule: "XP-001", Perhaps: true}}
 	want := `  ├─ a
   │     read_file /w/aaaaaaaaaaaaaaaaaa…
   │       tier 0: credential_files,
@@ -181,7 +181,7 @@ func TestExplainIsBounded(t *testing.T) {
 	}
 	met := unmet(effects...)
 	for i := range met {
-		met[i].Rules = slices.Repeat([]analysis.Met{{Rule: "rule"}}, 16)
+		met[i].Rules = slices.Repeat([]analysis.RuleMatch{{Rule: "rule"}}, 16)
 	}
 	var views []view
 	for range 20 {

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// suspect are the bytes with which a character may begin that is looked at; every
+// suspectBytes are the bytes with which a character may begin that is looked at; every
 // other byte of a text is passed over.
-var suspect = func() (set [256]bool) {
+var suspectBytes = func() (set [256]bool) {
 	for c := range byte(' ') {
 		set[c] = c != '\t' && c != '\n' && c != '\r' && c != '\f' && c != '\v'
 	}
@@ -28,15 +28,15 @@ func (t *text) characters() {
 	s := t.s
 	singles, first := 0, -1
 	for i := 0; i < len(s); {
-		if !suspect[s[i]] {
+		if !suspectBytes[s[i]] {
 			i++
 			continue
 		}
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case r < ' ', r == 0x7f, 0x80 <= r && r < 0xa0:
-			i = t.control(i, r, n)
-		case unseen(r):
+			i = t.judgeControl(i, r, n)
+		case isInvisible(r):
 			end := unseenRun(s, i)
 			if t.run(i, end) {
 				if singles++; first < 0 {
@@ -53,29 +53,31 @@ func (t *text) characters() {
 	}
 }
 
-// unseen reports whether a character shows nothing by itself.
-func unseen(r rune) bool {
+// isInvisible reports whether a character shows nothing by itself.
+func isInvisible(r rune) bool {
 	switch {
 	case r < 0xad:
 		return false
 	case r == 0xad, r == 0x34f, r == 0x61c, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x3164, r == 0xfeff, r == 0xffa0,
 		0x180b <= r && r <= 0x180f, 0x200b <= r && r <= 0x200f, 0x202a <= r && r <= 0x202e, 0x2060 <= r && r <= 0x206f,
-		selector(r), 0xfff9 <= r && r <= 0xfffb, 0x1d173 <= r && r <= 0x1d17a, 0xe0000 <= r && r <= 0xe0fff:
+		isVariationSelector(r), 0xfff9 <= r && r <= 0xfffb, 0x1d173 <= r && r <= 0x1d17a, 0xe0000 <= r && r <= 0xe0fff:
 		return true
 	}
 	return false
 }
 
-// selector reports whether a character chooses a variant of the one before it.
-func selector(r rune) bool { return 0xfe00 <= r && r <= 0xfe0f || 0xe0100 <= r && r <= 0xe01ef }
+// isVariationSelector reports whether a character chooses a variant of the one before it.
+func isVariationSelector(r rune) bool {
+	return 0xfe00 <= r && r <= 0xfe0f || 0xe0100 <= r && r <= 0xe01ef
+}
 
 // control of bidirectional text that lasts until it is ended.
-func bidi(r rune) bool { return 0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069 }
+func isBidiControl(r rune) bool { return 0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069 }
 
 func unseenRun(s string, from int) int {
 	for from < len(s) {
 		r, n := utf8.DecodeRuneInString(s[from:])
-		if !unseen(r) {
+		if !isInvisible(r) {
 			break
 		}
 		from += n
@@ -97,38 +99,38 @@ func (t *text) run(start, end int) (single bool) {
 		}
 		return n
 	}
-	tags, variants, turns := count(func(r rune) bool { return 0xe0000 <= r && r <= 0xe007f }), count(selector), count(bidi)
+	tags, variants, turns := count(func(r rune) bool { return 0xe0000 <= r && r <= 0xe007f }), count(isVariationSelector), count(isBidiControl)
 	ascii := before < utf8.RuneSelf && after < utf8.RuneSelf // the end of a text counts as such
 	switch {
 	case tags > 0 && before == 0x1f3f4 && tags == len(run) && run[tags-1] == 0xe007f && tags <= 8: // the flag of a region
 	case tags > 0:
-		t.take(Tags, High, start, end, fmt.Sprintf("%d tag characters that spell %q", tags, excerpt(spelled(run))))
+		t.reportAndRemove(Tags, High, start, end, fmt.Sprintf("%d tag characters that spell %q", tags, excerpt(decodeTagCharacters(run))))
 	case variants > 1 && variants == len(run):
-		t.take(Tags, High, start, end, fmt.Sprintf("%d variation selectors that spell %q", variants, excerpt(spelled(run))))
+		t.reportAndRemove(Tags, High, start, end, fmt.Sprintf("%d variation selectors that spell %q", variants, excerpt(decodeTagCharacters(run))))
 	case turns > 0:
-		t.turned(run, start, end)
+		t.judgeBidi(run, start, end)
 	case start == 0 && len(run) == 1 && run[0] == 0xfeff: // the mark of an encoding
 	case len(run) >= 8:
-		t.take(Invisible, High, start, end, fmt.Sprintf("%d invisible characters in a row", len(run)))
+		t.reportAndRemove(Invisible, High, start, end, fmt.Sprintf("%d invisible characters in a row", len(run)))
 	case len(run) > 1 && variants == 0 && ascii:
-		t.take(Invisible, Medium, start, end, fmt.Sprintf("%d invisible characters in a row", len(run)))
+		t.reportAndRemove(Invisible, Medium, start, end, fmt.Sprintf("%d invisible characters in a row", len(run)))
 	case len(run) == 1 && variants == 0 && ascii && run[0] != 0xad && wordRune(before) && wordRune(after):
-		t.take(Invisible, Medium, start, end, fmt.Sprintf("an invisible character (U+%04X) inside a word", run[0]))
+		t.reportAndRemove(Invisible, Medium, start, end, fmt.Sprintf("an invisible character (U+%04X) inside a word", run[0]))
 	default:
 		return len(run) == 1 && variants == 0 && ascii
 	}
 	return false
 }
 
-// take reports a run and has it taken out.
-func (t *text) take(kind Kind, severity string, start, end int, what string) {
+// reportAndRemove reports a run and has it taken out.
+func (t *text) reportAndRemove(kind Kind, severity string, start, end int, what string) {
 	t.find(kind, "", severity, start, end, what)
 	t.cut(start, end)
 }
 
-// turned judges a run with controls of bidirectional text. Overrides are never
+// judgeBidi judges a run with controls of bidirectional text. Overrides are never
 // honest; the others are, where there is text from right to left.
-func (t *text) turned(run []rune, start, end int) {
+func (t *text) judgeBidi(run []rune, start, end int) {
 	override := false
 	for _, r := range run {
 		override = override || r == 0x202d || r == 0x202e
@@ -140,7 +142,7 @@ func (t *text) turned(run []rune, start, end int) {
 	case t.rightToLeft():
 		return
 	}
-	t.take(Bidi, severity, start, end, fmt.Sprintf("bidirectional control characters (%U), which make text look different from its content", run))
+	t.reportAndRemove(Bidi, severity, start, end, fmt.Sprintf("bidirectional control characters (%U), which make text look different from its content", run))
 }
 
 // rightToLeft reports whether a text has letters that are written from right to
@@ -165,9 +167,9 @@ func wordRune(r rune) bool {
 	return '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
 }
 
-// spelled returns the text that tag characters or variation selectors stand for: a
+// decodeTagCharacters returns the text that tag characters or variation selectors stand for: a
 // tag for the character of ASCII below it, the 256 selectors for bytes.
-func spelled(run []rune) string {
+func decodeTagCharacters(run []rune) string {
 	var b strings.Builder
 	for _, r := range run {
 		switch {
@@ -182,9 +184,9 @@ func spelled(run []rune) string {
 	return b.String()
 }
 
-// control judges a control character and returns where it ends with what belongs to
+// judgeControl judges a control character and returns where it ends with what belongs to
 // it. Colours and overstruck letters are taken out without a finding.
-func (t *text) control(i int, r rune, n int) int {
+func (t *text) judgeControl(i int, r rune, n int) int {
 	s := t.s
 	end := i + n
 	severity, what := Low, ""
@@ -192,7 +194,7 @@ func (t *text) control(i int, r rune, n int) int {
 	case 0x1b, 0x9b, 0x9d, 0x90, 0x98, 0x9e, 0x9f:
 		end, severity, what = escape(s, i)
 	case '\b':
-		if honest(s, i) {
+		if isOverstrike(s, i) {
 			severity = ""
 		}
 	case 0x85, 0x00: // a line end, and what a text of two bytes a character has
@@ -211,9 +213,9 @@ func (t *text) control(i int, r rune, n int) int {
 // maxControls is how many control characters of a string are reported one by one.
 const maxControls = 10
 
-// honest reports whether a backspace strikes a letter over itself or over a line, as
+// isOverstrike reports whether a backspace strikes a letter over itself or over a line, as
 // manual pages do.
-func honest(s string, i int) bool {
+func isOverstrike(s string, i int) bool {
 	if i == 0 || i+1 >= len(s) {
 		return false
 	}

@@ -19,16 +19,16 @@ const (
 // out: no one reads it.
 func (t *text) encoded() {
 	room := maxDecoded
-	t.runs(&room)
+	t.decodeRuns(&room)
 	t.escapes(&room)
 	t.unread = t.unread || room < 0
 }
 
-// runs decodes base64, base32 and hexadecimal, also where it is broken into lines.
-func (t *text) runs(room *int) {
+// decodeRuns decodes base64, base32 and hexadecimal, also where it is broken into lines.
+func (t *text) decodeRuns(room *int) {
 	for start, end := range decode.Runs(t.s, minRun) {
 		run := t.s[start:min(end, start+maxStretch)]
-		if words(run) {
+		if isPathOrWords(run) {
 			continue
 		}
 		for n := 0; n < 2 && end < len(t.s) && t.s[end] == '='; n++ { // the padding
@@ -41,9 +41,9 @@ func (t *text) runs(room *int) {
 	}
 }
 
-// words reports whether a run is hardly an encoding: a path, or words with a line
+// isPathOrWords reports whether a run is hardly an encoding: a path, or words with a line
 // or slash between them.
-func words(run string) bool {
+func isPathOrWords(run string) bool {
 	upper, digits, marks := 0, 0, 0
 	for i := range min(len(run), 64) {
 		switch c := run[i]; {
@@ -64,11 +64,11 @@ func (t *text) decoded(start, end int, name, text string, room int) bool {
 	if room < 0 {
 		return true
 	}
-	rule, whole := spoken(text)
+	rule, whole := hiddenTextRule(text)
 	t.unread = t.unread || !whole
 	if rule == nil {
 		for _, l := range decode.Layers(text) {
-			rule, whole = spoken(l.Text)
+			rule, whole = hiddenTextRule(l.Text)
 			t.unread = t.unread || !whole
 			if rule != nil {
 				name, text = name+"+"+l.Name, l.Text
@@ -94,7 +94,7 @@ func (t *text) escapes(room *int) {
 	var kind byte
 	flush := func() {
 		if count >= minEscapes {
-			start, last = t.widened(start, last)
+			start, last = t.widenSpan(start, last)
 			stretch := s[start:min(last, start+maxStretch)]
 			text, _ := decode.Unescape(stretch, escapesOf[kind], nil)
 			name := "escapes"
@@ -132,8 +132,8 @@ func (t *text) escapes(room *int) {
 // maxPlain is how much of what is not escaped belongs to a stretch at either end.
 const maxPlain = 64
 
-// widened returns a stretch with the plain characters at its ends.
-func (t *text) widened(start, end int) (int, int) {
+// widenSpan returns a stretch with the plain characters at its ends.
+func (t *text) widenSpan(start, end int) (int, int) {
 	ends := func(c byte) bool { return c <= ' ' || strings.IndexByte("\"'=?<>()[]{}`,;", c) >= 0 }
 	for n := 0; n < maxPlain && start > 0 && !ends(t.s[start-1]); n++ {
 		start--

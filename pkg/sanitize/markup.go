@@ -43,8 +43,8 @@ const maxStyle = 4 << 10
 
 var styleComment = prefilter.Lazy(`/\*(?s:.*?)(?:\*/|\z)`)
 
-// hides returns how declarations hide text, or "".
-func hides(declarations string) string {
+// hidingStyle returns how declarations hide text, or "".
+func hidingStyle(declarations string) string {
 	d := declarations[:min(len(declarations), maxStyle)]
 	if strings.Contains(d, "/*") {
 		d = styleComment().ReplaceAllString(d, "")
@@ -140,8 +140,8 @@ func (m *markup) token(z *html.Tokenizer, kind html.TokenType) {
 	}
 }
 
-// void are the elements that have no end.
-var void = map[string]bool{"area": true, "base": true, "br": true, "col": true, "embed": true, "hr": true, "img": true, "input": true, "link": true, "meta": true, "source": true, "track": true, "wbr": true}
+// voidElements are the elements that have no end.
+var voidElements = map[string]bool{"area": true, "base": true, "br": true, "col": true, "embed": true, "hr": true, "img": true, "input": true, "link": true, "meta": true, "source": true, "track": true, "wbr": true}
 
 // start reads a tag and its attributes.
 func (m *markup) start(z *html.Tokenizer, closed bool) {
@@ -156,12 +156,12 @@ func (m *markup) start(z *html.Tokenizer, closed bool) {
 		key, value, more = z.TagAttr()
 		switch k := string(key); {
 		case k == "style":
-			if by := hides(string(value)); by != "" {
+			if by := hidingStyle(string(value)); by != "" {
 				how = "text that is " + by
 			}
 		case k == "hidden":
 			how = "text in an HTML element that is hidden"
-		case k == "color" && name == "font" && hides("color:"+string(value)) != "":
+		case k == "color" && name == "font" && hidingStyle("color:"+string(value)) != "":
 			how = "white text on a white background"
 		case k == "class" || k == "id":
 			for _, c := range strings.Fields(string(value)) {
@@ -176,7 +176,7 @@ func (m *markup) start(z *html.Tokenizer, closed bool) {
 	switch {
 	case name == "style" && !closed:
 		m.style = true
-	case closed || void[name]:
+	case closed || voidElements[name]:
 	case m.depth > 0 && name == m.name:
 		m.depth++
 	case m.depth == 0 && how != "":
@@ -209,7 +209,7 @@ func (t *text) hidden(start, end int, inside, how string) {
 	if len(inside) < minHidden {
 		return
 	}
-	rule, whole := spoken(inside)
+	rule, whole := hiddenTextRule(inside)
 	t.unread = t.unread || !whole
 	if rule != nil {
 		t.find(Hidden, rule.ID, High, start, end, how+": "+excerpt(inside))
@@ -229,7 +229,7 @@ func (m *markup) rules(sheet string) {
 		return
 	}
 	for _, r := range ruleSet().FindAllStringSubmatch(sheet, maxClasses) {
-		by := hides(r[2])
+		by := hidingStyle(r[2])
 		if by == "" {
 			continue
 		}

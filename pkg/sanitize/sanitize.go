@@ -124,7 +124,7 @@ func (t *text) structure() {
 // phrases examines what may go on from one string to the next.
 func (t *text) phrases() {
 	hits, whole := speech.Agent(t.s, false)
-	for _, h := range longest(hits) {
+	for _, h := range dropOverlapping(hits) {
 		kind, what := Kind(h.Rule.Kind), excerpt(t.s[h.Start:h.End])
 		if h.Form != "" {
 			kind, what = Encoded, h.Form+": "+what
@@ -138,8 +138,8 @@ func (t *text) phrases() {
 	}
 }
 
-// longest returns the hits that overlap no other.
-func longest(hits []speech.Hit) []speech.Hit {
+// dropOverlapping returns the hits that overlap no other.
+func dropOverlapping(hits []speech.Hit) []speech.Hit {
 	slices.SortFunc(hits, func(a, b speech.Hit) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End), cmp.Compare(a.Rule.ID, b.Rule.ID))
 	})
@@ -153,9 +153,9 @@ func longest(hits []speech.Hit) []speech.Hit {
 	})
 }
 
-// spoken returns the first rule that matches a text which people do not see, and
+// hiddenTextRule returns the first rule that matches a text which people do not see, and
 // whether all of it was read.
-func spoken(s string) (rule *speech.Rule, whole bool) {
+func hiddenTextRule(s string) (rule *speech.Rule, whole bool) {
 	hits, whole := speech.Agent(s, true)
 	if len(hits) == 0 {
 		return nil, whole

@@ -172,7 +172,7 @@ func TestCases(t *testing.T) {
 				if f.Offset < 0 || f.Offset+f.Length > len(tt.text) || f.Length == 0 {
 					t.Errorf("%s at %d, %d bytes, of %d", f.Kind, f.Offset, f.Length, len(tt.text))
 				}
-				if strings.Contains(f.What, awsKey) || strings.ContainsFunc(f.What, func(c rune) bool { return c < ' ' || c == 0x7f || unseen(c) }) || len(f.What) > 2*maxExcerpt || f.What == "" {
+				if strings.Contains(f.What, awsKey) || strings.ContainsFunc(f.What, func(c rune) bool { return c < ' ' || c == 0x7f || isInvisible(c) }) || len(f.What) > 2*maxExcerpt || f.What == "" {
 					t.Errorf("%s: %q is not fit to be shown", f.Kind, f.What)
 				}
 				if rank(f.Severity) < 0 || !slices.Contains(Kinds(), f.Kind) {
@@ -302,12 +302,12 @@ func TestStyles(t *testing.T) {
 	t.Parallel()
 	for _, s := range stylesOf(t) {
 		for _, d := range s.Match {
-			if hides(d) == "" {
+			if hidingStyle(d) == "" {
 				t.Errorf("%s: %q hides nothing", s.Name, d)
 			}
 		}
 		for _, d := range s.Pass {
-			if by := hides(d); by != "" {
+			if by := hidingStyle(d); by != "" {
 				t.Errorf("%s: %q is %s", s.Name, d, by)
 			}
 		}

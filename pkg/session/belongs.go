@@ -19,15 +19,15 @@ var wordsWithoutService = []string{
 	"session", "staging", "test", "token", "url", "user", "www", "com", "net", "org", "http", "https", "web", "cloud", "host", "server",
 }
 
-// services returns the words by which the host of a credential's service may be
+// serviceWords returns the words by which the host of a credential's service may be
 // known.
-func services(name, value string) (out []string) {
+func serviceWords(name, value string) (out []string) {
 	for _, c := range redact.Credentials(value) {
 		if service := knowledge.SecretService[c.Form]; service != "" && c.Start == 0 {
 			return []string{service}
 		}
 	}
-	for word := range strings.FieldsFuncSeq(strings.ToLower(shorten(name)), func(r rune) bool { return r == '_' || r == '-' || r == '.' }) {
+	for word := range strings.FieldsFuncSeq(strings.ToLower(shortenText(name)), func(r rune) bool { return r == '_' || r == '-' || r == '.' }) {
 		if len(word) > 2 && !slices.Contains(wordsWithoutService, word) {
 			out = append(out, word)
 		}

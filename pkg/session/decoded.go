@@ -10,9 +10,9 @@ import (
 // maxDecoded is how many records are kept as they were read last.
 const maxDecoded = 8
 
-// decoded are records by their group, with the bytes that they were read from: most are
+// recordCache are records by their group, with the bytes that they were read from: most are
 // read again unchanged. Goroutines share them.
-type decoded struct {
+type recordCache struct {
 	mu      sync.Mutex
 	byGroup map[string]decodedRecord
 }
@@ -23,7 +23,7 @@ type decodedRecord struct {
 }
 
 // of returns the record of a group, nil if there is none, to whoever asks for their own.
-func (d *decoded) of(sh shelf, group []byte) (*Record, error) {
+func (d *recordCache) of(sh shelf, group []byte) (*Record, error) {
 	data := sh.Get(group, recordKey)
 	if data == nil {
 		return nil, nil
@@ -42,7 +42,7 @@ func (d *decoded) of(sh shelf, group []byte) (*Record, error) {
 }
 
 // put writes a record, which nobody may change any more.
-func (d *decoded) put(sh shelf, group []byte, r *Record) error {
+func (d *recordCache) put(sh shelf, group []byte, r *Record) error {
 	data := r.encode()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -50,7 +50,7 @@ func (d *decoded) put(sh shelf, group []byte, r *Record) error {
 	return sh.Put(group, recordKey, data)
 }
 
-func (d *decoded) keep(group, data []byte, r *Record) {
+func (d *recordCache) keep(group, data []byte, r *Record) {
 	if d.byGroup == nil || len(d.byGroup) >= maxDecoded {
 		d.byGroup = map[string]decodedRecord{}
 	}

@@ -40,8 +40,8 @@ var effectGroups = map[effect.Kind]string{
 	effect.RunDownload:  "run", effect.RunDecoded: "run", effect.RunCode: "run", effect.RemoteShell: "run",
 }
 
-// target returns what an effect does to what, if that is known.
-func target(e *effect.Effect) (t Target, ok bool) {
+// targetOf returns what an effect does to what, if that is known.
+func targetOf(e *effect.Effect) (t Target, ok bool) {
 	t.Does = effectGroups[e.Word()]
 	t.What = e.Path
 	for _, name := range [...]string{e.Host, e.Target} {
@@ -49,7 +49,7 @@ func target(e *effect.Effect) (t Target, ok bool) {
 			t.What = name
 		}
 	}
-	t.What = shorten(strings.TrimRight(t.What, "/*"))
+	t.What = shortenText(strings.TrimRight(t.What, "/*"))
 	return t, t.Does != "" && t.What != ""
 }
 
@@ -58,12 +58,12 @@ func target(e *effect.Effect) (t Target, ok bool) {
 // harmless nor ordinary.
 func Denied(c *analysis.Case, rule string) *Denial {
 	d := &Denial{Action: c.Action.Hash, Rule: rule}
-	met := slices.ContainsFunc(c.Met, func(m []analysis.Met) bool { return len(m) > 0 })
+	met := slices.ContainsFunc(c.Met, func(m []analysis.RuleMatch) bool { return len(m) > 0 })
 	for i := range c.Effects {
 		if met && (i >= len(c.Met) || len(c.Met[i]) == 0) || !met && !c.Notable(&c.Effects[i]) {
 			continue
 		}
-		t, ok := target(&c.Effects[i])
+		t, ok := targetOf(&c.Effects[i])
 		if ok && len(d.Targets) < maxTargets && !slices.Contains(d.Targets, t) {
 			d.Targets = append(d.Targets, t)
 		}
@@ -73,7 +73,7 @@ func Denied(c *analysis.Case, rule string) *Denial {
 
 // addDenial adds a denial to a record, and stops a session that has too many.
 func (r *Record) addDenial(d Denial, now int64, opts *Options) {
-	d.At, d.Rule = now, shorten(d.Rule)
+	d.At, d.Rule = now, shortenText(d.Rule)
 	if len(r.Denials) == max(maxDenials, opts.MaxDenials) {
 		r.Denials = slices.Delete(r.Denials, 0, 1)
 	}
@@ -96,7 +96,7 @@ func (s *Session) DenialOfSame(c *analysis.Case) *Denial {
 			continue
 		}
 		for j := range c.Effects {
-			t, ok := target(&c.Effects[j])
+			t, ok := targetOf(&c.Effects[j])
 			if ok && c.Effects[j].Cause != effect.CauseUnshown && slices.ContainsFunc(d.Targets, func(was Target) bool { return was.overlaps(t) }) {
 				return d
 			}

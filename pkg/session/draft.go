@@ -15,7 +15,7 @@ import (
 // what this store knows, and is gone with it. What is allowed in the end is to be added
 // to this store.
 func (s *Store) Draft() *Store {
-	return &Store{opts: s.opts, shelf: &overlay{base: &remembered{base: s.shelf}, groups: map[string]map[string][]byte{}}}
+	return &Store{opts: s.opts, shelf: &overlay{base: &cachedShelves{base: s.shelf}, groups: map[string]map[string][]byte{}}}
 }
 
 // An overlay is a shelf that shows what was written to it over another one, which it

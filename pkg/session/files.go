@@ -191,7 +191,7 @@ func (s *Store) addFiles(sh shelf, group []byte, r *Record, d *Delta) (changed b
 	if len(put) == 0 {
 		return changed, nil
 	}
-	return true, s.fileSets.change(sh, group, set.next(files))
+	return true, s.fileSets.change(sh, group, set.withChanges(files))
 }
 
 // oldestFiles returns the files that may be forgotten, those first that were kept first.

@@ -16,10 +16,10 @@ type fileSet struct {
 	downloaded   *effect.Paths // those that came from elsewhere
 }
 
-func newFileSet(files map[string]fileEntry) fileSet { return fileSet{}.next(files) }
+func newFileSet(files map[string]fileEntry) fileSet { return fileSet{}.withChanges(files) }
 
-// next returns the set after a change of its files.
-func (s fileSet) next(files map[string]fileEntry) fileSet {
+// withChanges returns the set after a change of its files.
+func (s fileSet) withChanges(files map[string]fileEntry) fileSet {
 	unmet := unidentifiedPaths(files)
 	if slices.Equal(unmet, s.unidentified) {
 		unmet = s.unidentified // what is known of a list is kept by where it lies

@@ -60,7 +60,7 @@ func (h *hasher) pieceHash(piece uint64) uint64 {
 
 // value returns what is kept of a credential.
 func (h *hasher) value(text, name string) Value {
-	v := Value{Length: len(text), Sum: slices.Clone(h.hash(text)[:sumSize]), Tag: h.pieceTag(pieceAt(text, 0)), Service: services(name, text)}
+	v := Value{Length: len(text), Sum: slices.Clone(h.hash(text)[:sumSize]), Tag: h.pieceTag(pieceAt(text, 0)), Service: serviceWords(name, text)}
 	for i := 0; len(text) >= minWholeValue && !keyID().MatchString(text) && i+pieceSize <= min(len(text), maxValue); i++ {
 		if characterKinds(text[i:i+pieceSize]) > 1 || characterKinds(text) == 1 { // the beginnings of all keys of a service are words
 			piece := pieceAt(text, i)

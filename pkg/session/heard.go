@@ -87,7 +87,7 @@ func (s *Store) Heard(ctx context.Context, loaded *Session, in Heard, texts []st
 			all[0] = 1
 		}
 		if len(list) < maxTexts {
-			in.In = shorten(in.In)
+			in.In = shortenText(in.In)
 			if text, err := json.Marshal(append(list, in)); err == nil {
 				if err := sh.Put(group, textsKey, text); err != nil {
 					return err

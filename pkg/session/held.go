@@ -63,8 +63,8 @@ func writesCommit(e *effect.Effect) bool {
 	return false
 }
 
-// pushes reports whether an effect sends what a repository holds.
-func pushes(e *effect.Effect) bool {
+// isPush reports whether an effect sends what a repository holds.
+func isPush(e *effect.Effect) bool {
 	_, ok := command.Git(e.Args).Pushes()
 	return ok && e.Kind == effect.Execute && e.Program == "git"
 }
@@ -147,7 +147,7 @@ func (s *Session) pushesSecretFile(c *analysis.Case) bool {
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		switch {
-		case pushes(e):
+		case isPush(e):
 			if held(repository(c, e)) || slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return writesCommit(&o) && s.commitsSecretFile(c, &o) }) {
 				return true
 			}

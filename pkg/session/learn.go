@@ -88,7 +88,7 @@ func Learn(c *analysis.Case, events []string, counts bool) Delta {
 // hold a workspace, since what was in them before came from nowhere else, and
 // without clones of places that are trusted and releases from those who make them.
 func leftFiles(c *analysis.Case) []effect.File {
-	trusted, published := trusted(c), onlyReleases(c)
+	trusted, published := sendsToTrusted(c), onlyReleases(c)
 	return slices.DeleteFunc(slices.Concat(c.Files, copiesOfPrivate(c), movedDownloads(c), copiedToContainer(c), unpackedFiles(c), buildFolders(c)), func(f effect.File) bool {
 		if trusted && slices.Equal(f.Labels, []effect.Label{effect.LabelUntrusted}) {
 			return true
@@ -122,7 +122,7 @@ func mayMove(c *analysis.Case) bool {
 func copiesOfPrivate(c *analysis.Case) (out []effect.File) {
 	place := c.At()
 	own := func(e effect.Effect) bool {
-		return (e.Kind == effect.ReadFile || e.Kind == effect.MoveFile) && e.Sure != effect.May && e.Path != "" && !place.Inside(e.Path, e.Pattern, e.Tree) && private(&e, place.Home)
+		return (e.Kind == effect.ReadFile || e.Kind == effect.MoveFile) && e.Sure != effect.May && e.Path != "" && !place.Inside(e.Path, e.Pattern, e.Tree) && isUserFile(&e, place.Home)
 	}
 	if !slices.ContainsFunc(c.Effects, own) {
 		return nil
@@ -237,7 +237,7 @@ func (l *learner) addRead(e *effect.Effect) {
 		if onList("browser_data", e) {
 			l.addLabel(effect.LabelPrivate, "read_file")
 		}
-	case !place.Inside(e.Path, e.Pattern, e.Tree) && private(e, place.Home):
+	case !place.Inside(e.Path, e.Pattern, e.Tree) && isUserFile(e, place.Home):
 		l.addLabel(effect.LabelPrivate, "read_file")
 	}
 }
@@ -264,9 +264,9 @@ func (l *learner) signsIn(e *effect.Effect) bool {
 // keyPrograms are the programs that sign in with the keys that their arguments name.
 var keyPrograms = []string{"ssh", "ssh-add", "ssh-keygen", "scp", "sftp", "rsync"}
 
-// private reports whether a file outside the workspace is the user's own: it lies
+// isUserFile reports whether a file outside the workspace is the user's own: it lies
 // below the home folder, and not in a folder that programs keep for themselves.
-func private(e *effect.Effect, home string) bool {
+func isUserFile(e *effect.Effect, home string) bool {
 	if onList("private_messages", e) || onList("browser_data", e) {
 		return true
 	}
@@ -334,7 +334,7 @@ func (l *learner) addSent(e *effect.Effect) {
 			size = int64(len(data))
 		}
 	}
-	to = shorten(to)
+	to = shortenText(to)
 	if i := slices.IndexFunc(l.d.Sent, func(s Sent) bool { return s.To == to }); i >= 0 {
 		l.d.Sent[i].Bytes = max(l.d.Sent[i].Bytes, size)
 		return

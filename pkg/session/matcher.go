@@ -166,8 +166,8 @@ func continuesWord(near, beyond byte) bool {
 	return '0' <= near && near <= '9' || 'a' <= near|0x20 && near|0x20 <= 'z'
 }
 
-// carries returns how much of the values a case carries out.
-func (m *matcher) carries(key [32]byte, c *analysis.Case) carriedPart {
+// carriedParts returns how much of the values a case carries out.
+func (m *matcher) carriedParts(key [32]byte, c *analysis.Case) carriedPart {
 	o := c.Outgoing()
 	if o == nil {
 		return carriesNone
@@ -181,7 +181,7 @@ func (m *matcher) carries(key [32]byte, c *analysis.Case) carriedPart {
 	}
 	for _, text := range o.Signing {
 		for i := range s.find(text) {
-			if !m.values[i].belongsTo(o.Hosts) && !trusted(c) {
+			if !m.values[i].belongsTo(o.Hosts) && !sendsToTrusted(c) {
 				worst = max(worst, carriesPart)
 			}
 		}
@@ -208,8 +208,8 @@ func (m *matcher) holdsCredential(key [32]byte, texts []string) bool {
 	return s.piecesLeft < 0
 }
 
-// trusted reports whether all places that a case contacts are trusted.
-func trusted(c *analysis.Case) bool {
+// sendsToTrusted reports whether all places that a case contacts are trusted.
+func sendsToTrusted(c *analysis.Case) bool {
 	found := false
 	for i := range c.Effects {
 		switch e := &c.Effects[i]; e.Word() {

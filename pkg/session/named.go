@@ -45,7 +45,7 @@ func (s *Store) sumOf(text string) []byte {
 // Prompted keeps what a prompt names. With pending it counts only once [Store.Settle] says
 // that the user has written the prompt. clean takes credentials out of the words.
 func (s *Store) Prompted(ctx context.Context, loaded *Session, id, text string, pending bool, clean func(string) string) error {
-	p := Prompt{ID: shorten(id), Sum: s.promptSum(text), At: s.now()}
+	p := Prompt{ID: shortenText(id), Sum: s.promptSum(text), At: s.now()}
 	if p.PromptKey = s.promptKey(id, p.Sum); loaded.rec.hasPrompt(p.PromptKey) {
 		return nil // the host's event once more
 	}
@@ -54,7 +54,7 @@ func (s *Store) Prompted(ctx context.Context, loaded *Session, id, text string, 
 	for i := range p.Named {
 		n := &p.Named[i]
 		if n.Name != grounding.Everything {
-			n.Name, n.Said = s.NameKey(n.Name), shorten(clean(n.Said))
+			n.Name, n.Said = s.NameKey(n.Name), shortenText(clean(n.Said))
 		}
 	}
 	for _, w := range words {
@@ -95,7 +95,7 @@ func (s *Store) promptSum(text string) string {
 func (s *Store) Settle(ctx context.Context, loaded *Session, id, text string, written bool) error {
 	sum := s.promptSum(text)
 	for _, p := range loaded.rec.Prompts {
-		if p.ID == shorten(id) && p.Sum == sum {
+		if p.ID == shortenText(id) && p.Sum == sum {
 			d := &Delta{SettledPrompts: []string{p.Sum}}
 			if written {
 				d.UserPrompt = &p

@@ -41,8 +41,8 @@ func ownerOf(url string) string {
 	return strings.ToLower(m[1] + "/" + m[2])
 }
 
-// owners returns the account that the answer of a command says the workspace comes from.
-func owners(c *analysis.Case, texts []string) []string {
+// repositoryOwners returns the account that the answer of a command says the workspace comes from.
+func repositoryOwners(c *analysis.Case, texts []string) []string {
 	command := strings.TrimSpace(c.Action.Text("command"))
 	if len(texts) != 1 || c.Action.Type != "execute_command" || !slices.Contains(originCommands, command) || !inWorkspaceRepository(c) {
 		return nil
@@ -59,7 +59,7 @@ func owners(c *analysis.Case, texts []string) []string {
 		if m := ghAnswer().FindStringSubmatch(line); m != nil && strings.HasPrefix(command, "gh ") {
 			one = "github.com/" + strings.ToLower(m[1])
 		}
-		if one == "" || owner != "" && one != owner || !configured(c, one) {
+		if one == "" || owner != "" && one != owner || !settingsNameOwner(c, one) {
 			return nil
 		}
 		owner = one
@@ -88,9 +88,9 @@ func inWorkspaceRepository(c *analysis.Case) bool {
 	return false
 }
 
-// configured reports whether the settings of the workspace's repository, where they can
+// settingsNameOwner reports whether the settings of the workspace's repository, where they can
 // be read, name an account, too.
-func configured(c *analysis.Case, owner string) bool {
+func settingsNameOwner(c *analysis.Case, owner string) bool {
 	place := c.At()
 	for _, root := range place.Roots {
 		text, err := place.Script(root + "/.git/config")

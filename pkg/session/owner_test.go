@@ -86,7 +86,7 @@ func TestOwnersConfigured(t *testing.T) {
 		{nil, "/tmp/x", 0},
 	} {
 		a := parse(t, `{"type":"execute_command","cwd":"`+tt.cwd+`","payload":{"command":"git remote get-url origin"}}`)
-		if got := owners(reads(tt.files).Recall(a, nil), []string{result}); len(got) != tt.want {
+		if got := repositoryOwners(reads(tt.files).Recall(a, nil), []string{result}); len(got) != tt.want {
 			t.Errorf("%v in %s: %v", tt.files, tt.cwd, got)
 		}
 	}

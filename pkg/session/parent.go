@@ -27,7 +27,7 @@ func (s *Store) begin(sh shelf, k Key, from Lineage) (r, parent *Record, err err
 	var above []string
 	if from.Processes != nil {
 		if all := from.Processes(); len(all) > 0 {
-			r.Process, above = shorten(all[0]), all[1:min(len(all), maxAncestors)]
+			r.Process, above = shortenText(all[0]), all[1:min(len(all), maxAncestors)]
 		}
 	}
 	if from.Parent != "" && from.Parent != k.ID {

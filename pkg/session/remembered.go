@@ -12,9 +12,9 @@ import (
 // maxRemembered is how many values are remembered.
 const maxRemembered = 4096
 
-// A remembered shelf is another one of which nothing is read again before it has
+// A cachedShelves shelf is another one of which nothing is read again before it has
 // changed, by whichever process. Nothing is changed through it. Goroutines share it.
-type remembered struct {
+type cachedShelves struct {
 	base shelves
 
 	mu     sync.Mutex
@@ -27,11 +27,11 @@ type remembered struct {
 // A value is that of one key in a group.
 type value struct{ group, value []byte }
 
-func (m *remembered) stamp() (state.Stamp, bool) { return m.base.stamp() }
+func (m *cachedShelves) stamp() (state.Stamp, bool) { return m.base.stamp() }
 
 // look runs fn on what is known and, where that is not all that fn asks for, once more
 // on what is there.
-func (m *remembered) look(ctx context.Context, fn func(shelf) error, wants ...state.Want) error {
+func (m *cachedShelves) look(ctx context.Context, fn func(shelf) error, wants ...state.Want) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	stamp, ok := m.base.stamp() // before what is read
@@ -41,24 +41,24 @@ func (m *remembered) look(ctx context.Context, fn func(shelf) error, wants ...st
 	if stamp != m.at || m.size > maxRemembered {
 		m.at, m.values, m.groups, m.size = stamp, map[string]map[string][]byte{}, map[string][]value{}, 0
 	}
-	k := known{m: m}
+	k := cachedShelf{m: m}
 	if err := fn(&k); !k.asked {
 		return err
 	}
-	return m.base.look(ctx, func(sh shelf) error { return fn(noting{sh, m}) }, wants...)
+	return m.base.look(ctx, func(sh shelf) error { return fn(recordingShelf{sh, m}) }, wants...)
 }
 
-func (m *remembered) change(ctx context.Context, fn func(shelf) error, wants ...state.Want) error {
+func (m *cachedShelves) change(ctx context.Context, fn func(shelf) error, wants ...state.Want) error {
 	return m.base.change(ctx, fn, wants...)
 }
 
-// A noting shelf notes what is read.
-type noting struct {
+// A recordingShelf shelf notes what is read.
+type recordingShelf struct {
 	shelf
-	m *remembered
+	m *cachedShelves
 }
 
-func (n noting) Get(group, key []byte) []byte {
+func (n recordingShelf) Get(group, key []byte) []byte {
 	value := slices.Clone(n.shelf.Get(group, key))
 	of := n.m.values[string(group)]
 	if of == nil {
@@ -70,7 +70,7 @@ func (n noting) Get(group, key []byte) []byte {
 	return value
 }
 
-func (n noting) Groups(key []byte, fn func(name, value []byte) error) error {
+func (n recordingShelf) Groups(key []byte, fn func(name, value []byte) error) error {
 	var all []value
 	err := n.shelf.Groups(key, func(name, v []byte) error {
 		all = append(all, value{slices.Clone(name), slices.Clone(v)})
@@ -99,19 +99,19 @@ var (
 	errReadOnly = errors.New("internal error: a remembered shelf was written to; please report this")
 )
 
-// A known shelf shows what is known, and notes whether more was asked for.
-type known struct {
-	m     *remembered
+// A cachedShelf shelf shows what is known, and notes whether more was asked for.
+type cachedShelf struct {
+	m     *cachedShelves
 	asked bool
 }
 
-func (k *known) Get(group, key []byte) []byte {
+func (k *cachedShelf) Get(group, key []byte) []byte {
 	value, ok := k.m.values[string(group)][string(key)]
 	k.asked = k.asked || !ok
 	return value
 }
 
-func (k *known) Groups(key []byte, fn func(name, value []byte) error) error {
+func (k *cachedShelf) Groups(key []byte, fn func(name, value []byte) error) error {
 	all, ok := k.m.groups[string(key)]
 	if k.asked = k.asked || !ok; k.asked {
 		return errAsked
@@ -119,11 +119,11 @@ func (k *known) Groups(key []byte, fn func(name, value []byte) error) error {
 	return show(all, fn)
 }
 
-func (k *known) Each([]byte, func(key, value []byte) error) error {
+func (k *cachedShelf) Each([]byte, func(key, value []byte) error) error {
 	k.asked = true
 	return errAsked
 }
 
-func (k *known) Put(_, _, _ []byte) error { return errReadOnly }
+func (k *cachedShelf) Put(_, _, _ []byte) error { return errReadOnly }
 
-func (k *known) Drop([]byte) error { return errReadOnly }
+func (k *cachedShelf) Drop([]byte) error { return errReadOnly }

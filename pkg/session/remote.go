@@ -27,7 +27,7 @@ func remotes(c *analysis.Case) (out []Remote) {
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.Execute && e.Program == "git" {
 			runs = true
-			if r, ok := remote(command.Git(e.Args)); ok {
+			if r, ok := remoteOf(command.Git(e.Args)); ok {
 				r.Repository = repository(c, e)
 				out = append(out, r)
 			}
@@ -42,8 +42,8 @@ func remotes(c *analysis.Case) (out []Remote) {
 	return out
 }
 
-// remote returns what a command of git says about a remote's address.
-func remote(git command.GitLine) (r Remote, ok bool) {
+// remoteOf returns what a command of git says about a remote's address.
+func remoteOf(git command.GitLine) (r Remote, ok bool) {
 	words := append([]string{git.Sub}, git.Operands()...)
 	n := len(words)
 	switch key := strings.ToLower(words[min(1, n-1)]); {
@@ -58,7 +58,7 @@ func remote(git command.GitLine) (r Remote, ok bool) {
 			return r, false // a fork, or a new project's
 		}
 	case words[0] == "config" && n > 3 && (words[1] == "set" || words[1] == "add"):
-		return remote(command.GitLine{Sub: "config", Args: words[2:]})
+		return remoteOf(command.GitLine{Sub: "config", Args: words[2:]})
 	case words[0] == "config" && strings.HasPrefix(key, "remote.") && (strings.HasSuffix(key, ".url") || strings.HasSuffix(key, ".pushurl")):
 		name := words[1][len("remote."):strings.LastIndexByte(words[1], '.')]
 		r = Remote{Name: name, To: hostAndAccount(words[2]), Apart: strings.HasSuffix(key, ".pushurl")}

@@ -28,7 +28,7 @@ func (s *Store) Returned(ctx context.Context, loaded *Session, ran Completed) er
 		d.Remotes = append(d.Remotes, one.Remotes...)
 		d.OriginChanged = d.OriginChanged || one.OriginChanged
 		if len(ran.Cases) == 1 && !ran.Heard {
-			d.Owners = owners(c, ran.Texts)
+			d.Owners = repositoryOwners(c, ran.Texts)
 		}
 		d.Labels = append(d.Labels, one.Labels...)
 		d.Files, d.Shown, d.Values = append(d.Files, one.Files...), append(d.Shown, one.Shown...), append(d.Values, one.Values...)

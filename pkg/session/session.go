@@ -138,8 +138,8 @@ func (r *Record) active(now int64, keep time.Duration) bool {
 	return now-r.Seen <= span+span/8
 }
 
-// shorten shortens a text that comes from an action.
-func shorten(s string) string {
+// shortenText shortens a text that comes from an action.
+func shortenText(s string) string {
 	if len(s) <= maxText {
 		return s
 	}

@@ -40,7 +40,7 @@ type Store struct {
 	cache cache
 	tally tally
 
-	decoded  decoded
+	decoded  recordCache
 	matchers matchers
 	fileSets fileSets
 }
@@ -432,7 +432,7 @@ func (s *Store) copy(sh shelf, from [][]byte, to []byte, r *Record) error {
 func (s *Store) Learn(c *analysis.Case, events []string, counts bool) Delta {
 	d := Learn(c, events, counts)
 	if slices.ContainsFunc(d.Labels, func(l Labelled) bool { return l.Label == effect.LabelSecret }) {
-		d.Values = newHasher(s.opts.Key).read(c)
+		d.Values = newHasher(s.opts.Key).readValues(c)
 	}
 	return d
 }
@@ -447,7 +447,7 @@ func (s *Store) Carries(ctx context.Context, loaded *Session, c *analysis.Case) 
 	if err != nil {
 		return err
 	}
-	f := m.carries(s.opts.Key, c)
+	f := m.carriedParts(s.opts.Key, c)
 	if f == carriesNone && loaded.pushesSecretFile(c) {
 		f = carriesPart
 	}

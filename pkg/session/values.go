@@ -143,8 +143,8 @@ func looksRandom(s string) bool {
 	return characterKinds(s) > 1 && bits >= min(minEntropy, math.Log2(float64(len(s)))-0.5)
 }
 
-// read returns the values in the credential files that a case reads.
-func (h *hasher) read(c *analysis.Case) (out []Value) {
+// readValues returns the values in the credential files that a case reads.
+func (h *hasher) readValues(c *analysis.Case) (out []Value) {
 	place := c.At()
 	if place.Script == nil {
 		return nil

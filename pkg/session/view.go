@@ -183,11 +183,11 @@ func (s *Session) SameAnswers(other *Session) bool {
 }
 
 // IsNew reports whether there is anything in a delta that is not known yet.
-func (s *Session) IsNew(d *Delta) bool { return s.changes(d) || s.isNewForShared(d) }
+func (s *Session) IsNew(d *Delta) bool { return s.hasNews(d) || s.isNewForShared(d) }
 
-// changes reports whether there is anything in a delta that the session itself does
+// hasNews reports whether there is anything in a delta that the session itself does
 // not know.
-func (s *Session) changes(d *Delta) bool {
+func (s *Session) hasNews(d *Delta) bool {
 	if d.CountsActions || d.Denial != nil || d.Prompt != nil || d.UserPrompt != nil || d.Texts || d.Instruction != nil || len(d.SettledPrompts) > 0 || len(d.Events)+len(d.sessionWords()) > 0 {
 		return true
 	}
@@ -223,7 +223,7 @@ func (s *Session) isNewForShared(d *Delta) bool {
 // anything.
 func (r *Record) apply(d *Delta, now int64, opts *Options) (changed bool) {
 	for _, l := range d.Labels {
-		changed = r.add(l.Label, shorten(l.By), now) || changed
+		changed = r.add(l.Label, shortenText(l.By), now) || changed
 	}
 	sortLabels(r)
 	for _, sent := range d.Sent {

@@ -4,9 +4,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// child walks what another shell or program runs that is started: it sees of the variables what is
+// walkChildProcess walks what another shell or program runs that is started: it sees of the variables what is
 // exported, and of the functions maybe some. What it assigns ends with it.
-func (s *state) child(program string, argv []abstract.Value, walk func()) {
+func (s *state) walkChildProcess(program string, argv []abstract.Value, walk func()) {
 	s.apart(func() {
 		s.inner++
 		s.dialect = dialectOf{zsh: program == "zsh", named: true, posix: program != "zsh" && program != "bash", fish: program == "fish"}

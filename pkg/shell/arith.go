@@ -109,7 +109,7 @@ func (s *state) nestedArithm(v abstract.Value) {
 		s.forgetIfAssigns(v)
 		return
 	}
-	if !inherited(v) {
+	if !isEnvironmentOnly(v) {
 		s.forget()
 	}
 	s.mayFailLine()
@@ -187,17 +187,17 @@ func (s *state) test(x syntax.TestExpr) {
 			s.test(x.X)
 			s.test(x.Y)
 			if x.Op == syntax.TsReMatch {
-				s.rematches()
+				s.setRegexMatches()
 			}
 		}
 	}
 }
 
-// rematches notes that variables hold what an expression has matched.
-func (s *state) rematches() {
+// setRegexMatches notes that variables hold what an expression has matched.
+func (s *state) setRegexMatches() {
 	for _, name := range [...]string{"BASH_REMATCH", "MATCH", "match"} {
 		if s.bound(name) {
-			s.mayGive(name, vague("$"+name))
+			s.mayGive(name, uncomputed("$"+name))
 		}
 	}
 }

@@ -100,7 +100,7 @@ func special(name string) func(*state, []abstract.Value, abstract.Streams) abstr
 		case "getopts":
 			s.getopts(argv)
 		default:
-			if out := s.codeBuiltin(name, argv, io); out.Known() && out.Text == "" && !silent(name, argv) {
+			if out := s.codeBuiltin(name, argv, io); out.Known() && out.Text == "" && !writesNothing(name, argv) {
 				return abstract.Unknown("$("+name+")", abstract.Foreign).Of(abstract.FromCommand)
 			} else {
 				return out
@@ -259,7 +259,7 @@ func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.
 			s.giveUp("too many aliases")
 			return abstract.Value{}
 		}
-		s.shadow(name, v.From)
+		s.checkShadowing(name, v.From)
 		s.aliases = append(slices.Clip(s.aliases), alias{name: name})
 		// It may be used in a later command; what it runs shows here.
 		s.apart(func() { s.nested(text, v.From) })
@@ -304,12 +304,12 @@ func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value 
 		case !v.Known():
 			s.forget()
 		case strings.HasPrefix(v.Text, guardVariables):
-			s.guard("unset", "changes shield's settings", v.From)
+			s.recordGuardChange("unset", "changes shield's settings", v.From)
 			continue
 		case member:
 			s.subscriptIn(v, false)
 			if syntax.ValidName(name) {
-				s.hold(name, content{val: vague("$"+name, append(old.list, old.val)...), array: true})
+				s.hold(name, content{val: uncomputed("$"+name, append(old.list, old.val)...), array: true})
 			}
 			continue
 		}
@@ -319,21 +319,21 @@ func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value 
 		case w.refers || w.odd:
 			s.forget()
 		case s.isLocal(name) || s.frames != nil && w.exported || w.constant || perhapsReference: // shows the one of the function around, in some shells
-			s.hold(name, content{val: vague("$"+name, old.val), open: true})
-			s.revealed(name)
+			s.hold(name, content{val: uncomputed("$"+name, old.val), open: true})
+			s.noteOuterVariable(name)
 		default:
 			s.Shell.bind(name, variable{may: []content{{gone: true}}})
 		}
 		if len(argv) > 2 && argv[1].Text == "-v" {
 			continue
 		}
-		s.undefine(v, argv[1].Text == "-f")
+		s.removeFunction(v, argv[1].Text == "-f")
 	}
 	return abstract.Value{}
 }
 
-// undefine notes that functions of a name are no more, or that this may be so.
-func (s *state) undefine(name abstract.Value, sure bool) {
+// removeFunction notes that functions of a name are no more, or that this may be so.
+func (s *state) removeFunction(name abstract.Value, sure bool) {
 	for one, d := range s.funcs {
 		switch {
 		case !name.Known(), one == name.Text && !sure:
@@ -356,13 +356,13 @@ func (s *state) set(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 		}
 		if v.Known() && (strings.HasPrefix(v.Text, "-") || strings.HasPrefix(v.Text, "+")) {
 			if strings.HasSuffix(v.Text, "A") && i+1 < len(argv) { // NAME VALUE… of zsh and ksh
-				s.assignTo(abstract.Lit(argv[i+1].Text+"["), vague("$"+argv[i+1].Text, argv[i+2:]...))
+				s.assignTo(abstract.Lit(argv[i+1].Text+"["), uncomputed("$"+argv[i+1].Text, argv[i+2:]...))
 				return abstract.Value{}
 			}
-			s.option(v)
+			s.noteSetOption(v)
 			if (v.Text == "-o" || v.Text == "+o") && i+1 < len(argv) {
 				i++
-				s.option(argv[i])
+				s.noteSetOption(argv[i])
 				if !usualOptions[argv[i].Text] {
 					s.zshOption(argv[i])
 				}
@@ -425,7 +425,7 @@ func (s *state) print(argv []abstract.Value, io abstract.Streams) abstract.Value
 		s.forget()
 		fallthrough
 	case strings.Trim(flags, "nr-") != "" || strings.Contains(out.Text, `\\`):
-		return maybe(abstract.Concat(out, abstract.Unknown("…", out.Taint)))
+		return possibleOutput(abstract.Concat(out, abstract.Unknown("…", out.Taint)))
 	}
 	return s.echo(append([]abstract.Value{argv[0]}, words...), io)
 }
@@ -434,7 +434,7 @@ func (s *state) print(argv []abstract.Value, io abstract.Streams) abstract.Value
 // again where the shell ends: until then, what it names holds all that it has held.
 func (s *state) trap(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if len(argv) > 2 && (argv[1].Text == "-" || argv[1].Text == "") && slices.ContainsFunc(argv[2:], func(v abstract.Value) bool { return v.Text == "DEBUG" }) {
-		s.guard("trap", "removes the shell hook by which shield checks commands", argv[1].From)
+		s.recordGuardChange("trap", "removes the shell hook by which shield checks commands", argv[1].From)
 	}
 	if len(argv) < 3 || argv[1].Text == "-" || argv[1].Text == "-p" || argv[1].Text == "-l" {
 		return abstract.Value{}
@@ -457,7 +457,7 @@ func (s *state) trap(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	var out abstract.Value
 	s.atAnyTime(func() { out = s.nestedWith(code.Text, code.From, io) })
 	s.traps = append(slices.Clip(s.traps), code)
-	return maybe(out)
+	return possibleOutput(out)
 }
 
 // watch keeps what the names in a code hold from now on.

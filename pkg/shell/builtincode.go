@@ -43,7 +43,7 @@ func (s *state) codeBuiltin(name string, argv []abstract.Value, io abstract.Stre
 			}
 		}
 	case "complete", "compgen":
-		s.completes(argv)
+		s.walkCompletion(argv)
 	case "emulate": // of zsh
 		s.dialect.odd = true
 		if len(argv) > 2 {
@@ -63,7 +63,7 @@ func (s *state) codeBuiltin(name string, argv []abstract.Value, io abstract.Stre
 			if v.IsPattern || strings.ContainsAny(v.Text, "*?[") {
 				v = abstract.Unknown("…", 0)
 			}
-			s.undefine(v, false)
+			s.removeFunction(v, false)
 		}
 	case "hash":
 		s.hash(argv)
@@ -71,9 +71,9 @@ func (s *state) codeBuiltin(name string, argv []abstract.Value, io abstract.Stre
 	return abstract.Value{}
 }
 
-// completes walks what completion runs: a command or a function with words of its own, and the expansions
+// walkCompletion walks what completion runs: a command or a function with words of its own, and the expansions
 // in a list of words.
-func (s *state) completes(argv []abstract.Value) {
+func (s *state) walkCompletion(argv []abstract.Value) {
 	for i := 1; i < len(argv); i++ {
 		v := argv[i]
 		if !v.Known() || len(v.Text) < 2 || v.Text[0] != '-' {
@@ -90,7 +90,7 @@ func (s *state) completes(argv []abstract.Value) {
 			}
 			value = argv[i]
 		}
-		words := []abstract.Value{vague("$1"), vague("$2"), vague("$3")}
+		words := []abstract.Value{uncomputed("$1"), uncomputed("$2"), uncomputed("$3")}
 		switch letter {
 		case 'C':
 			if value.Known() {
@@ -113,11 +113,11 @@ func (s *state) hash(argv []abstract.Value) {
 	file, ok := strings.CutPrefix(argv[min(1, len(argv)-1)].Text, "-p")
 	switch rest := argv[min(2, len(argv)):]; {
 	case ok && file == "" && len(rest) > 0:
-		s.hashes(rest[1:], rest[0])
+		s.setHashedCommands(rest[1:], rest[0])
 	case ok:
 		v := argv[1]
 		v.Text = file
-		s.hashes(rest, v)
+		s.setHashedCommands(rest, v)
 	default:
 		folders := slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "d") })
 		for _, v := range argv[1:] {
@@ -126,21 +126,21 @@ func (s *state) hash(argv []abstract.Value) {
 				continue
 			}
 			if v.Text = text; v.IsPattern {
-				v = vague("$(hash)", v)
+				v = uncomputed("$(hash)", v)
 			}
 			if folders { // ~NAME of zsh
 				s.differsHere("hash -d", join(argv))
 				continue
 			}
-			s.hashes([]abstract.Value{{Text: name, From: v.From}}, v)
+			s.setHashedCommands([]abstract.Value{{Text: name, From: v.From}}, v)
 		}
 	}
 }
 
-// hashes notes that names run a file.
-func (s *state) hashes(names []abstract.Value, file abstract.Value) {
+// setHashedCommands notes that names run a file.
+func (s *state) setHashedCommands(names []abstract.Value, file abstract.Value) {
 	for _, name := range names {
-		s.shadow(name.Text, name.From)
+		s.checkShadowing(name.Text, name.From)
 		if !file.Known() {
 			s.dynamic(file.Cause(), "unknown command: "+abstract.Clip(file.String()), file.From)
 		} else if len(s.aliases) < 256 {
@@ -149,9 +149,9 @@ func (s *state) hashes(names []abstract.Value, file abstract.Value) {
 	}
 }
 
-// silent reports whether a command of the shell writes nothing with these words: most show what is set
+// writesNothing reports whether a command of the shell writes nothing with these words: most show what is set
 // where they are given nothing to set.
-func silent(name string, argv []abstract.Value) bool {
+func writesNothing(name string, argv []abstract.Value) bool {
 	switch name {
 	case "dirs", "jobs", "caller", "times", "compgen", "fg", "bg":
 		return false

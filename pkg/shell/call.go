@@ -58,7 +58,7 @@ func (s *state) callHere(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 		for _, a := range c.Assigns {
 			s.assignment(a)
 		}
-		if !s.feeds(st.Redirs) { // then it has not run
+		if !s.inputsExist(st.Redirs) { // then it has not run
 			s.orElse(expanded, opened)
 		}
 		if len(c.Args) == 0 && len(st.Redirs) > 0 && len(c.Assigns) == 0 {
@@ -73,12 +73,12 @@ func (s *state) callHere(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 		s.source = &source{val: io.In}
 	}
 	from, effects, written := s.Fork(), len(s.effects), len(s.files)
-	fed := s.feeds(st.Redirs)
+	fed := s.inputsExist(st.Redirs)
 	out = s.asChanged(io, written, s.invoke(argv, io), func(io abstract.Streams) abstract.Value { return s.invoke(argv, io) })
 	if io.Out != nil && io.Out.Append && slices.ContainsFunc(s.effects[min(effects, len(s.effects)):], func(e effect.Effect) bool {
 		return e.Kind == effect.ReadFile && e.Path == io.Out.Path
 	}) {
-		out = maybe(out) // it may refuse to read what it writes
+		out = possibleOutput(out) // it may refuse to read what it writes
 	}
 	if exec := argv[0].Text == "exec"; !exec && (!fed || s.ended.shell && !fails) { // then it has not run
 		s.orElse(from, written)
@@ -91,31 +91,31 @@ func (s *state) callHere(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 		s.feed(opened, abstract.Concat(io.In, out))
 	}
 	if s.ended.shell && !fails {
-		out = maybe(out)
+		out = possibleOutput(out)
 	}
 	out = s.deliver(io, out)
 	s.show(out, argv[0].String(), join(argv))
 	return out
 }
 
-// A prefix is a variable that is assigned before a command.
-type prefix struct {
+// An assignmentPrefix is a variable that is assigned before a command.
+type assignmentPrefix struct {
 	name string
 	was  variable
 }
 
 // prefixes binds what is assigned before a command, which sees it as exported.
-func (s *state) prefixes(c *syntax.CallExpr) (out []prefix) {
+func (s *state) prefixes(c *syntax.CallExpr) (out []assignmentPrefix) {
 	for _, a := range c.Assigns {
 		if a.Name == nil {
 			continue
 		}
-		out = append(out, prefix{a.Name.Value, s.vars.get(a.Name.Value)})
+		out = append(out, assignmentPrefix{a.Name.Value, s.vars.get(a.Name.Value)})
 		s.assignment(a)
 		if v, ok := s.vars.names[a.Name.Value]; ok {
 			v.exported = true
 			s.Shell.bind(a.Name.Value, v)
-			s.exports(a.Name.Value, s.spanOf(a))
+			s.checkExported(a.Name.Value, s.spanOf(a))
 		}
 	}
 	return out
@@ -129,7 +129,7 @@ var ordinary = map[string]bool{
 
 // endPrefixes ends the assignments that are before a command. Where it is a function or of the
 // shell itself, they last in some shells, and what it assigned to these names does in others.
-func (s *state) endPrefixes(list []prefix, command abstract.Value) {
+func (s *state) endPrefixes(list []assignmentPrefix, command abstract.Value) {
 	_, own := builtin(command.Text)
 	_, function := s.funcs[command.Text]
 	aliased := slices.ContainsFunc(s.aliases, func(a alias) bool { return a.name == command.Text })
@@ -145,7 +145,7 @@ func (s *state) endPrefixes(list []prefix, command abstract.Value) {
 
 // invoke runs a command that is given as words.
 func (s *state) invoke(argv []abstract.Value, io abstract.Streams) abstract.Value {
-	return s.run(argv, io, s.named)
+	return s.run(argv, io, s.runNamed)
 }
 
 // run runs a command that is given as words, of which named says what the first stands for.
@@ -167,9 +167,9 @@ func (s *state) run(argv []abstract.Value, io abstract.Streams, named func(strin
 	return named(name, argv, io)
 }
 
-// named runs what a name stands for: aliases, which a shell may or may not expand,
+// runNamed runs what a name stands for: aliases, which a shell may or may not expand,
 // functions, of which some may not have been defined, the shell's own commands, programs.
-func (s *state) named(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *state) runNamed(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	var outs []abstract.Value
 	var walks []func()
 	if slices.ContainsFunc(s.aliases, func(a alias) bool { return a.name == name }) {
@@ -194,7 +194,7 @@ func (s *state) named(name string, argv []abstract.Value, io abstract.Streams) a
 		return outs[0]
 	}
 	s.either(false, walks...)
-	return maybe(abstract.Concat(outs...))
+	return possibleOutput(abstract.Concat(outs...))
 }
 
 func (s *state) ownOrProgram(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
@@ -227,8 +227,8 @@ func (s *state) aliased(argv []abstract.Value) abstract.Value {
 	return abstract.Unknown("$("+abstract.Clip(argv[0].Text)+")", abstract.Foreign).Of(abstract.FromCommand)
 }
 
-// expands reports whether a word is not the same wherever it stands.
-func expands(w *syntax.Word) bool {
+// hasExpansion reports whether a word is not the same wherever it stands.
+func hasExpansion(w *syntax.Word) bool {
 	found := false
 	syntax.Walk(w, func(n syntax.Node) bool {
 		switch n.(type) {
@@ -311,14 +311,14 @@ func (s *state) unknownProgram(argv []abstract.Value, io abstract.Streams) abstr
 	}
 	switch {
 	case v.Taint&abstract.Socket != 0 || io.Socket:
-		s.once(effect.Effect{Kind: effect.RemoteShell, Reason: "runs code from a network connection", From: v.From})
+		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Reason: "runs code from a network connection", From: v.From})
 	case v.Taint&abstract.Network != 0:
 		s.runs(effect.LabelNetwork, "runs code straight from the network", v.From)
 	case v.Taint&abstract.Decoded != 0:
 		s.runs(effect.LabelDecoded, "runs decoded text", v.From)
 	}
-	if name := v.Text[strings.LastIndexByte(v.Text, '/')+1:]; !inherited(v) && strings.Contains(name, "*") {
-		s.once(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelInput}, Cause: v.Cause(), Reason: "the name of the program is the output of another command", From: v.From})
+	if name := v.Text[strings.LastIndexByte(v.Text, '/')+1:]; !isEnvironmentOnly(v) && strings.Contains(name, "*") {
+		s.emitOnce(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelInput}, Cause: v.Cause(), Reason: "the name of the program is the output of another command", From: v.From})
 	}
 	s.runsGuard(argv)
 	cause := s.nameCause(v)
@@ -327,28 +327,28 @@ func (s *state) unknownProgram(argv []abstract.Value, io abstract.Streams) abstr
 	}
 	s.dynamic(cause, "cannot tell which program runs: "+abstract.Clip(v.String()), v.From)
 	for _, a := range argv[1:] {
-		s.suspect(a)
+		s.recordSuspectWord(a)
 	}
 	s.possibleCarrier(argv[1:], io)
 	s.mayUpload(abstract.Concat(append([]abstract.Value{io.In}, argv[1:]...)...), v.String(), v.From)
 	return abstract.Output(abstract.Clip(v.String()), io.In.Taint|abstract.Foreign)
 }
 
-// suspects records the paths and addresses in text that could not be parsed,
+// recordSuspectWords records the paths and addresses in text that could not be parsed,
 // so that rules about them still see it.
-func (s *state) suspects(text string) {
+func (s *state) recordSuspectWords(text string) {
 	n := 0
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&<>()\"'`=,", r) }) {
 		if n++; n > 256 {
 			return
 		}
-		s.suspect(abstract.Value{Text: word, From: s.span(0, len(s.text))})
+		s.recordSuspectWord(abstract.Value{Text: word, From: s.span(0, len(s.text))})
 	}
 }
 
-// suspect records what a word names if it looks like a path or a URL, because
+// recordSuspectWord records what a word names if it looks like a path or a URL, because
 // the program that gets it is unknown. It returns what the file may contain.
-func (s *state) suspect(v abstract.Value) abstract.Taint {
+func (s *state) recordSuspectWord(v abstract.Value) abstract.Taint {
 	text := v.Text
 	if v.Bare || len(text) < 2 || len(text) > 4096 {
 		return 0

@@ -15,22 +15,22 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// descend walks the commands and code in a program's arguments, and what it
+// walkArgumentCode walks the commands and code in a program's arguments, and what it
 // executes of its input.
-func (s *state) descend(base string, argv []abstract.Value, use command.Use, io abstract.Streams, f flow) abstract.Value {
+func (s *state) walkArgumentCode(base string, argv []abstract.Value, use command.Use, io abstract.Streams, f flow) abstract.Value {
 	blind := s.blind
 	if len(use.Nested) > 0 || use.Stdin == command.Code {
 		var out abstract.Value
-		s.child(base, argv, func() {
-			s.settings(base, argv, use)
-			s.starts(base, argv)
+		s.walkChildProcess(base, argv, func() {
+			s.bindSettings(base, argv, use)
+			s.walkStartupFiles(base, argv)
 			out = s.carried(base, argv, use, io, f)
 		})
-		s.away(base, argv, use, blind)
+		s.recordRemoteSQL(base, argv, use, blind)
 		return out
 	}
 	out := s.carried(base, argv, use, io, f)
-	s.away(base, argv, use, blind)
+	s.recordRemoteSQL(base, argv, use, blind)
 	return out
 }
 
@@ -45,11 +45,11 @@ func (s *state) carried(base string, argv []abstract.Value, use command.Use, io 
 		}
 	}
 	if len(use.Nested) == 0 && command.Relays[base] {
-		s.relay(base, argv)
+		s.walkSocatProgram(base, argv)
 	}
 	if f.connect && command.Relays[base] && len(use.Nested) > 0 {
 		attached = true
-		s.once(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "connects a program to the network", From: join(argv)})
+		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "connects a program to the network", From: join(argv)})
 	}
 	for _, n := range use.Nested {
 		if s.gaveUp || len(n.Words) == 0 {
@@ -61,14 +61,14 @@ func (s *state) carried(base string, argv []abstract.Value, use command.Use, io 
 			b.Add(s.splitString(wordValue(n.Words[0], argv), argv, inner))
 			continue
 		}
-		if n.Remote && !local(base, argv, use) {
+		if n.Remote && !runsLocally(base, argv, use) {
 			b.Add(s.remotely(base, argv, func() abstract.Value { return s.nestedUse(base, argv, n, inner, f) }))
 			continue
 		}
 		b.Add(s.nestedUse(base, argv, n, inner, f))
 	}
 	switch {
-	case use.Stdin == command.Code && use.Login && !local(base, argv, use):
+	case use.Stdin == command.Code && use.Login && !runsLocally(base, argv, use):
 		b.Add(s.remotely(base, argv, func() abstract.Value { return s.runStdin(base, argv, "shell", given) }))
 	case use.Stdin == command.Code:
 		b.Add(s.runStdin(base, argv, use.Language, given))
@@ -102,12 +102,12 @@ func runsService(base string, argv []abstract.Value) bool {
 	return named("run") && (strings.HasSuffix(base, "-compose") || named("compose"))
 }
 
-// A bind is a folder of this machine that a container has under a path of its own.
-type bind struct{ here, there string }
+// A bindMount is a folder of this machine that a container has under a path of its own.
+type bindMount struct{ here, there string }
 
 // bindsOf returns the folders that a container gets, behind the one that it starts in if
 // that is one of them.
-func bindsOf(argv []abstract.Value) (out []bind) {
+func bindsOf(argv []abstract.Value) (out []bindMount) {
 	folder := ""
 	for i := 1; i < len(argv); i++ {
 		option, value, attached := strings.Cut(argv[i].Text, "=")
@@ -117,10 +117,10 @@ func bindsOf(argv []abstract.Value) (out []bind) {
 		switch option {
 		case "-v", "--volume":
 			if parts := strings.Split(value, ":"); len(parts) > 1 && strings.HasPrefix(parts[1], "/") && strings.ContainsAny(parts[0], "/.~") && (len(parts) < 3 || !strings.Contains(parts[2], "ro")) {
-				out = append(out, bind{parts[0], path.Clean(parts[1])})
+				out = append(out, bindMount{parts[0], path.Clean(parts[1])})
 			}
 		case "--mount":
-			var b bind
+			var b bindMount
 			for part := range strings.SplitSeq(value, ",") {
 				switch key, v, _ := strings.Cut(part, "="); key {
 				case "source", "src":
@@ -136,14 +136,14 @@ func bindsOf(argv []abstract.Value) (out []bind) {
 			folder = path.Clean(value)
 		}
 	}
-	if here, ok := bound(out, folder); ok {
-		out = append(out, bind{here, ""})
+	if here, ok := hostPathOf(out, folder); ok {
+		out = append(out, bindMount{here, ""})
 	}
 	return out
 }
 
-// bound returns where a path of a container is on this machine.
-func bound(binds []bind, p string) (here string, ok bool) {
+// hostPathOf returns where a path of a container is on this machine.
+func hostPathOf(binds []bindMount, p string) (here string, ok bool) {
 	if p == "" {
 		return "", false
 	}
@@ -182,26 +182,26 @@ func opensVolume(argv []abstract.Value) bool {
 	return false
 }
 
-// relay recognises a socat address that starts a program.
-func (s *state) relay(base string, argv []abstract.Value) {
+// walkSocatProgram recognises a socat address that starts a program.
+func (s *state) walkSocatProgram(base string, argv []abstract.Value) {
 	for _, v := range argv[1:] {
 		kind, rest, ok := strings.Cut(v.Text, ":")
 		kind = strings.ToLower(kind)
 		switch {
 		case ok && (kind == "exec" || kind == "system" || kind == "shell"):
-			s.once(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "connects a program to the network", From: join(argv)})
+			s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "connects a program to the network", From: join(argv)})
 			code, _, _ := strings.Cut(strings.Trim(rest, `"'`), ",")
 			s.nested(code, v.From)
 		case ok && strings.HasPrefix(kind, "tcp") && !strings.Contains(kind, "listen"):
 			host, _, _ := strings.Cut(rest, ":")
-			s.once(effect.Effect{Kind: effect.Connect, Host: effect.Host(host), From: v.From})
+			s.emitOnce(effect.Effect{Kind: effect.Connect, Host: effect.Host(host), From: v.From})
 		}
 	}
 }
 
-// local reports whether a carrier that runs commands on other machines is told to
+// runsLocally reports whether a carrier that runs commands on other machines is told to
 // run them on this one.
-func local(base string, argv []abstract.Value, use command.Use) bool {
+func runsLocally(base string, argv []abstract.Value, use command.Use) bool {
 	if !command.Machines[base] {
 		return false
 	}
@@ -257,11 +257,11 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 			rest = append(rest, wordValue(w, argv))
 		}
 		if len(rest) == 0 {
-			rest = behind(argv, first)
+			rest = argumentsAfter(argv, first)
 		}
 		return s.runFile(first, language, rest, io, first.From)
 	}
-	if lines := placed(base, argv, io.In, f); len(lines) > 1 && n.Language == "shell" {
+	if lines := substitutedLines(base, argv, io.In, f); len(lines) > 1 && n.Language == "shell" {
 		var b abstract.Builder
 		for _, line := range lines {
 			one := io
@@ -270,7 +270,7 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 		}
 		return b.Value()
 	}
-	args := behind(argv, first)
+	args := argumentsAfter(argv, first)
 	if n.Stdin {
 		args = append(args, s.stdinWords(io, argv)...)
 	}
@@ -310,8 +310,8 @@ const maxPatches = 64
 // maxPlaced is how many lines of an input are put into a command one by one.
 const maxPlaced = 16
 
-// placed returns the lines of an input that a carrier puts into its command in turn.
-func placed(base string, argv []abstract.Value, in abstract.Value, f flow) []abstract.Value {
+// substitutedLines returns the lines of an input that a carrier puts into its command in turn.
+func substitutedLines(base string, argv []abstract.Value, in abstract.Value, f flow) []abstract.Value {
 	if !command.Placers[base] || command.Finders[base] || len(f.roots) > 0 || !in.Known() || strings.ContainsAny(in.Text, "\"'\\") ||
 		!slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "{}") }) {
 		return nil
@@ -332,7 +332,7 @@ func placed(base string, argv []abstract.Value, in abstract.Value, f flow) []abs
 
 // nestedArgv runs the words of an argument vector.
 func (s *state) nestedArgv(base string, argv []abstract.Value, n command.Nested, io abstract.Streams, f flow) abstract.Value {
-	if lines := placed(base, argv, io.In, f); len(lines) > 1 {
+	if lines := substitutedLines(base, argv, io.In, f); len(lines) > 1 {
 		var b abstract.Builder
 		for _, line := range lines {
 			one := io
@@ -374,9 +374,9 @@ func isCommandLine(word string) bool {
 	return blank && rest != "" && !strings.Contains(name, "/")
 }
 
-// behind returns the arguments after the one that holds the code: the code's own
+// argumentsAfter returns the arguments after the one that holds the code: the code's own
 // arguments.
-func behind(argv []abstract.Value, code abstract.Value) []abstract.Value {
+func argumentsAfter(argv []abstract.Value, code abstract.Value) []abstract.Value {
 	for i, v := range argv {
 		if i > 0 && v.Text == code.Text && v.From == code.From {
 			return slices.Clone(argv[i+1:])
@@ -419,7 +419,7 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 	in := io.In
 	switch {
 	case io.Socket:
-		s.once(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "connects " + base + " to the network", From: at})
+		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "connects " + base + " to the network", From: at})
 		return abstract.Unknown("…", abstract.Network|abstract.Socket)
 	case base == "sed": // it may also read a file
 		return s.runText("shell", abstract.Unknown("sed's output", in.Taint|abstract.Foreign).Of(abstract.FromInput), base, at, nil)
@@ -440,7 +440,7 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 				s.dynamic(effect.CauseLimit, base+" applies more files than shield reads", at)
 				break
 			}
-			if text, ok := s.lying(e.Path, at); ok && len(patch.Files(text)) > 0 {
+			if text, ok := s.scriptText(e.Path, at); ok && len(patch.Files(text)) > 0 {
 				s.code(language, text, at, nil)
 			}
 		}
@@ -449,7 +449,7 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 		s.dynamic(effect.CauseDownload, base+" applies a patch from another machine, which may change any file", at)
 	}
 	if command.IsQuery(language) && !in.Known() && !command.RunsCommands(language) {
-		if in.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 || command.OnlyWrites(language) || s.imports(base, at) {
+		if in.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 || command.OnlyWrites(language) || s.recordImportedSQL(base, at) {
 			s.blind++
 			return abstract.Value{} // rows and statements from a file or another database
 		}
@@ -476,11 +476,11 @@ func (s *state) localProgram(argv []abstract.Value, io abstract.Streams) abstrac
 	s.execute(argv, base, effect.UnknownClass, command.Interpret(words).Harms...)
 	s.runsGuard(argv)
 	for _, v := range argv[1:] {
-		s.suspect(v)
+		s.recordSuspectWord(v)
 	}
 	s.possibleCarrier(argv[1:], io)
 	var out abstract.Value
-	s.child(base, argv, func() { out = s.runFile(argv[0], "", argv[1:], io, argv[0].From) })
+	s.walkChildProcess(base, argv, func() { out = s.runFile(argv[0], "", argv[1:], io, argv[0].From) })
 	if s.scripts > read && at < len(s.effects) {
 		s.effects[at].Class = effect.LocalWrite // what it does is beside it
 	} else {
@@ -495,7 +495,7 @@ func (s *state) localProgram(argv []abstract.Value, io abstract.Streams) abstrac
 func (s *state) runFile(f abstract.Value, language string, args []abstract.Value, io abstract.Streams, at effect.Span) abstract.Value {
 	s.framework(f, args)
 	if !f.Known() && f.Bare {
-		if s.nameCause(f) == effect.CauseVariable && inherited(f) && !f.Loose {
+		if s.nameCause(f) == effect.CauseVariable && isEnvironmentOnly(f) && !f.Loose {
 			s.unread++
 			s.dynamic(effect.CauseVariable, "runs a script whose path is in a variable: "+abstract.Clip(f.String()), at)
 			return abstract.Unknown("…", abstract.Foreign)
@@ -511,7 +511,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		}
 	}
 	if _, _, ok := s.device(f); ok {
-		s.once(effect.Effect{Kind: effect.RemoteShell, Reason: "runs code from a network connection", From: at})
+		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Reason: "runs code from a network connection", From: at})
 		return abstract.Unknown("…", abstract.Network|abstract.Socket)
 	}
 	if data, ok := f.DataURL(); ok && f.Known() {
@@ -586,7 +586,7 @@ func (s *state) runScript(f abstract.Value, p, language string, args []abstract.
 	case err != nil && command.IsQuery(language):
 		s.blind++
 		return abstract.Value{}
-	case errors.Is(err, fs.ErrNotExist) && (s.awaited(f) || shared(p) || language == "shell" && s.ofPeople(p)):
+	case errors.Is(err, fs.ErrNotExist) && (s.isAwaited(f) || shared(p) || language == "shell" && s.ofPeople(p)):
 		s.dynamic(effect.CauseScript, "the script "+abstract.Clip(f.String())+" does not exist yet, and another command may write it first", at)
 		return abstract.Unknown("…", abstract.Foreign)
 	case errors.Is(err, fs.ErrNotExist):

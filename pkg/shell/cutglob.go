@@ -8,19 +8,19 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A globbed is a path that a glob may match, cut before its last name: only that
+// A globPath is a path that a glob may match, cut before its last name: only that
 // name changes where an extension is taken off or exchanged.
-type globbed struct{ dir, name string }
+type globPath struct{ dir, name string }
 
 // cutGlob cuts a path that a glob matches. ok is false if the last name may hold
 // a slash and is not all that is below a folder, or if the glob is written in
 // another way than names usually are.
-func cutGlob(v abstract.Value) (g globbed, ok bool) {
+func cutGlob(v abstract.Value) (g globPath, ok bool) {
 	if !v.IsPattern || v.Bare || strings.ContainsAny(v.Text, "\\{}!") {
-		return globbed{}, false
+		return globPath{}, false
 	}
 	i := strings.LastIndexByte(v.Text, '/') + 1
-	g = globbed{v.Text[:i], v.Text[i:]}
+	g = globPath{v.Text[:i], v.Text[i:]}
 	if v.Lines && !strings.Contains(g.name, "**") { // only the last of them changes
 		g.name = "*"
 	}
@@ -28,14 +28,14 @@ func cutGlob(v abstract.Value) (g globbed, ok bool) {
 }
 
 // below reports whether a path is anything below a folder, or a list of such.
-func (g globbed) below() bool { return g.name == "**" && g.dir != "" }
+func (g globPath) below() bool { return g.name == "**" && g.dir != "" }
 
-// fixed reports whether nothing of a glob is open.
-func fixed(glob string) bool { return !strings.ContainsAny(glob, "*?[") }
+// isFixedGlob reports whether nothing of a glob is open.
+func isFixedGlob(glob string) bool { return !strings.ContainsAny(glob, "*?[") }
 
-// part returns the text of a value that is part of a name.
-func part(v abstract.Value) (string, bool) {
-	return v.Text, v.Known() && v.Text != "" && fixed(v.Text) && !strings.ContainsAny(v.Text, "/\\")
+// namePart returns the text of a value that is part of a name.
+func namePart(v abstract.Value) (string, bool) {
+	return v.Text, v.Known() && v.Text != "" && isFixedGlob(v.Text) && !strings.ContainsAny(v.Text, "/\\")
 }
 
 // trimGlob is trim for a path that a glob matches.
@@ -44,7 +44,7 @@ func trimGlob(v, pat abstract.Value, op syntax.ParExpOperator) (abstract.Value, 
 	if !ok {
 		return v, false
 	}
-	end, literal := part(pat)
+	end, literal := namePart(pat)
 	suffix := op == syntax.RemSmallSuffix || op == syntax.RemLargeSuffix
 	switch {
 	case g.below():
@@ -52,11 +52,11 @@ func trimGlob(v, pat abstract.Value, op syntax.ParExpOperator) (abstract.Value, 
 	case op == syntax.RemLargePrefix && pat.AsPattern() == "*/":
 		v.Text = g.name
 	case suffix && literal:
-		v.Text = g.dir + without(g.name, end)
+		v.Text = g.dir + trimGlobSuffix(g.name, end)
 	case suffix && pat.AsPattern() == ".*" && strings.Contains(g.name, ".") && !strings.Contains(g.name, "[") &&
-		(op == syntax.RemSmallSuffix || fixed(g.dir) && !strings.Contains(g.dir, ".")):
+		(op == syntax.RemSmallSuffix || isFixedGlob(g.dir) && !strings.Contains(g.dir, ".")):
 		v.Text = g.dir + "*"
-	case op == syntax.RemSmallPrefix && pat.Known() && fixed(pat.Text) && strings.HasPrefix(v.Text, pat.Text) && len(pat.Text) < len(v.Text):
+	case op == syntax.RemSmallPrefix && pat.Known() && isFixedGlob(pat.Text) && strings.HasPrefix(v.Text, pat.Text) && len(pat.Text) < len(v.Text):
 		v.Text = v.Text[len(pat.Text):]
 	default:
 		return v, false
@@ -64,8 +64,8 @@ func trimGlob(v, pat abstract.Value, op syntax.ParExpOperator) (abstract.Value, 
 	return v, true
 }
 
-// without returns what a glob's texts are without an end that they may have.
-func without(name, end string) string {
+// trimGlobSuffix returns what a glob's texts are without an end that they may have.
+func trimGlobSuffix(name, end string) string {
 	if rest, ok := strings.CutSuffix(name, end); ok && rest != "" && !strings.Contains(name, "[") {
 		return rest
 	}
@@ -75,8 +75,8 @@ func without(name, end string) string {
 // replaceInGlob is replace for a path that a glob matches.
 func replaceInGlob(v, orig, with abstract.Value) (abstract.Value, bool) {
 	g, ok := cutGlob(v)
-	old, literal := part(orig)
-	if _, safe := part(with); !ok || !literal || !safe && with.Text != "" || !fixed(g.dir) || strings.Contains(g.dir, old) {
+	old, literal := namePart(orig)
+	if _, safe := namePart(with); !ok || !literal || !safe && with.Text != "" || !isFixedGlob(g.dir) || strings.Contains(g.dir, old) {
 		return v, false
 	}
 	if !g.below() {
@@ -95,11 +95,11 @@ func nameOf(base string, operands []abstract.Value) (abstract.Value, bool) {
 	v.From.Start, v.From.End = 0, 0
 	if base == "basename" {
 		if v.Text = g.name; len(operands) == 2 {
-			end, literal := part(operands[1])
+			end, literal := namePart(operands[1])
 			if !literal {
 				return v, false
 			}
-			v.Text = without(g.name, end)
+			v.Text = trimGlobSuffix(g.name, end)
 		}
 		return v, len(operands) < 3
 	}
@@ -110,7 +110,7 @@ func nameOf(base string, operands []abstract.Value) (abstract.Value, bool) {
 		return abstract.Lit(".\n"), true
 	case dir == "":
 		return abstract.Lit("/\n"), true
-	case fixed(dir):
+	case isFixedGlob(dir):
 		return abstract.Lit(dir + "\n"), true
 	default:
 		v.Text = dir

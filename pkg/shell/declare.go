@@ -84,7 +84,7 @@ func (s *state) declareWord(v abstract.Value, d *declaration) {
 		s.unknownName(v)
 	case !ok && syntax.ValidName(name):
 		s.declareName(name, *d)
-		s.marks(name, *d)
+		s.setAttributes(name, *d)
 	case !ok:
 		s.subscriptIn(v, false)
 	case strings.HasPrefix(text, "("): // it is read as it would be in the text
@@ -103,7 +103,7 @@ func (s *state) declareWord(v abstract.Value, d *declaration) {
 			s.declareName(name, *d)
 		}
 		s.assignTo(abstract.Lit(name), val)
-		s.marks(name, *d)
+		s.setAttributes(name, *d)
 	}
 }
 
@@ -121,14 +121,14 @@ func (s *state) declareOne(a *syntax.Assign, d declaration, before []string) {
 	}
 	if a.Naked {
 		s.declareName(name, d)
-		s.marks(name, d)
+		s.setAttributes(name, d)
 		return
 	}
 	if a.Value != nil && a.Index == nil && !a.Append {
 		v := s.word(a.Value)
 		v.From = s.spanOf(a)
 		if uses(a.Value) {
-			v = vague("${…}", v)
+			v = uncomputed("${…}", v)
 		}
 		s.declareName(name, d)
 		if strings.HasPrefix(v.Text, "(") { // it may be read as it would be in the text
@@ -141,7 +141,7 @@ func (s *state) declareOne(a *syntax.Assign, d declaration, before []string) {
 		}
 		s.assignment(a)
 	}
-	s.marks(name, d)
+	s.setAttributes(name, d)
 }
 
 // declareName makes a name a local one, without a value: or with that of the one around, as shells differ.
@@ -158,8 +158,8 @@ func (s *state) declareName(name string, d declaration) {
 	}
 }
 
-// marks gives a name the attributes that a declaration has.
-func (s *state) marks(name string, d declaration) {
+// setAttributes gives a name the attributes that a declaration has.
+func (s *state) setAttributes(name string, d declaration) {
 	v := s.vars.get(name)
 	v.exported, v.constant = v.exported || d.export, v.constant || d.constant
 	v.odd, v.refers = v.odd || d.odd, v.refers || d.refers
@@ -170,6 +170,6 @@ func (s *state) marks(name string, d declaration) {
 		s.Shell.bind(name, v)
 	}
 	if d.export {
-		s.exports(name, s.span(0, len(s.text)))
+		s.checkExported(name, s.span(0, len(s.text)))
 	}
 }

@@ -64,14 +64,14 @@ func (s *state) zshCommand(argv []abstract.Value, io abstract.Streams) abstract.
 				break
 			}
 		}
-		s.once(e)
+		s.emitOnce(e)
 	}
 	if runs {
 		s.differsHere(name, join(argv))
 		s.possibleCarrier(argv[1:], io)
 	}
 	for _, v := range argv[1:] {
-		s.suspect(v)
+		s.recordSuspectWord(v)
 		s.subscriptIn(v, true)
 	}
 	if s.forget(); argv[0].Text == "ztcp" {
@@ -102,7 +102,7 @@ var wordForms = [...]wordForm{
 	}},
 	{name: "$name:h", quoted: true, is: func(s *state, parts []syntax.WordPart, i int) bool {
 		p, l, ok := behindName(parts, i)
-		return ok && len(l.Value) > 1 && l.Value[0] == ':' && strings.IndexByte("aAceghlpPqQrstuwWx&", l.Value[1]) >= 0 && s.modifies(p.Param.Value)
+		return ok && len(l.Value) > 1 && l.Value[0] == ':' && strings.IndexByte("aAceghlpPqQrstuwWx&", l.Value[1]) >= 0 && s.hasModifier(p.Param.Value)
 	}},
 	{name: "$=name", is: func(_ *state, parts []syntax.WordPart, i int) bool {
 		if i+1 == len(parts) {
@@ -124,15 +124,15 @@ var wordForms = [...]wordForm{
 		name, _, _ := strings.Cut(l.Value[1:], "/")
 		return syntax.ValidName(name) && s.bound(name)
 	}},
-	{name: "a glob that runs code", code: true, glob: true, is: func(_ *state, parts []syntax.WordPart, i int) bool { return qualifierRuns(qualified(parts[i])) }},
+	{name: "a glob that runs code", code: true, glob: true, is: func(_ *state, parts []syntax.WordPart, i int) bool { return qualifierRuns(globQualifier(parts[i])) }},
 	{name: "a glob with qualifiers", glob: true, is: func(_ *state, parts []syntax.WordPart, i int) bool {
-		in := qualified(parts[i])
+		in := globQualifier(parts[i])
 		return in != "" && qualifierList().MatchString(in)
 	}},
 }
 
-// qualified returns what is in brackets behind a glob.
-func qualified(part syntax.WordPart) string {
+// globQualifier returns what is in brackets behind a glob.
+func globQualifier(part syntax.WordPart) string {
 	switch p := part.(type) {
 	case *syntax.ExtGlob:
 		return p.Pattern.Value
@@ -154,9 +154,9 @@ func behindName(parts []syntax.WordPart, i int) (*syntax.ParamExp, *syntax.Lit, 
 	return p, l, ok
 }
 
-// modifies reports whether a modifier behind a parameter is looked at: what the environment holds is
+// hasModifier reports whether a modifier behind a parameter is looked at: what the environment holds is
 // mostly not known, with or without one.
-func (s *state) modifies(name string) bool {
+func (s *state) hasModifier(name string) bool {
 	switch name {
 	case "PWD", "OLDPWD", "HOME", "SHELL", "TMPDIR", "0", "@", "*":
 		return true
@@ -182,7 +182,7 @@ func (s *state) asWord(parts []syntax.WordPart, quoted bool) []syntax.WordPart {
 			switch {
 			case form.glob:
 				return append(slices.Clone(parts[:i]), &syntax.BraceExp{})
-			case inherited(vals[0]): // not known anyway
+			case isEnvironmentOnly(vals[0]): // not known anyway
 				return parts[:i+1]
 			}
 			return append(slices.Clone(parts[:i]), unknownPart())
@@ -239,7 +239,7 @@ func (s *state) zshParam(p *syntax.ParamExp, show string) []abstract.Value {
 	for _, v := range vals {
 		s.subscriptIn(v, true)
 	}
-	return []abstract.Value{vague(show, vals...)}
+	return []abstract.Value{uncomputed(show, vals...)}
 }
 
 // zshOption notes that an option of zsh is set, or may be.

@@ -30,21 +30,21 @@ func databaseHost(argv []abstract.Value) (host string, known bool) {
 	return command.DatabaseHost(args)
 }
 
-// restores records that a client of databases sends what the database of this
+// recordDatabaseCopy records that a client of databases sends what the database of this
 // machine holds to another one.
-func (s *state) restores(base string, argv []abstract.Value, in abstract.Value) {
+func (s *state) recordDatabaseCopy(base string, argv []abstract.Value, in abstract.Value) {
 	if !command.DatabaseClients[base] {
 		return
 	}
 	if host, known := databaseHost(argv); known && (host == "" || effect.Loopback(host)) && !strings.Contains(s.text, "HOST=") {
 		return
-	} else if in.Taint&abstract.Rows != 0 || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return s.rows(v) }) {
-		s.once(effect.Effect{Kind: effect.SendData, Program: base, Host: host, Pattern: host == "", Reason: "sends the content of a database", From: join(argv)})
+	} else if in.Taint&abstract.Rows != 0 || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return s.holdsDatabaseRows(v) }) {
+		s.emitOnce(effect.Effect{Kind: effect.SendData, Program: base, Host: host, Pattern: host == "", Reason: "sends the content of a database", From: join(argv)})
 	}
 }
 
-// rows reports whether a word names a file that holds what a database does.
-func (s *state) rows(v abstract.Value) bool {
+// holdsDatabaseRows reports whether a word names a file that holds what a database does.
+func (s *state) holdsDatabaseRows(v abstract.Value) bool {
 	if !v.Known() || v.Text == "" || v.Text[0] == '-' {
 		return false
 	}
@@ -57,10 +57,10 @@ func (s *state) rows(v abstract.Value) bool {
 	return s.held(p, pattern)&abstract.Rows != 0
 }
 
-// imports records that the client of a database runs what an earlier action
+// recordImportedSQL records that the client of a database runs what an earlier action
 // brought, and reports whether that is so: nothing in this text comes from
 // elsewhere.
-func (s *state) imports(base string, at effect.Span) bool {
+func (s *state) recordImportedSQL(base string, at effect.Span) bool {
 	away := func(e effect.Effect) bool { return e.Kind == effect.HTTPRequest || e.Kind == effect.Connect }
 	if slices.ContainsFunc(s.effects, away) {
 		return false

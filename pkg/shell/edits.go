@@ -15,8 +15,8 @@ var insertion = prefilter.Lazy(`(?s)^(?:[0-9$,~]+|/(?:[^/\\]|\\.)*/)?\s*[aic](?:
 // deletion is a command of sed that removes the lines in which something stands.
 var deletion = prefilter.Lazy(`^/((?:[^/\\]|\\.)*)/I?\s*d\s*$`)
 
-// edits sums up what an edit by sed or the like puts into files that run later.
-func (s *state) edits(argv []abstract.Value, use command.Use) {
+// recordEdits sums up what an edit by sed or the like puts into files that run later.
+func (s *state) recordEdits(argv []abstract.Value, use command.Use) {
 	type edit struct {
 		in   abstract.Value
 		gone string
@@ -36,7 +36,7 @@ func (s *state) edits(argv []abstract.Value, use command.Use) {
 		p, pattern := s.place().Path(t.Word.Text, false)
 		for _, e := range list {
 			if !pattern && !s.gaveUp {
-				s.puts(p, e.in, e.gone)
+				s.recordWrittenText(p, e.in, e.gone)
 			}
 		}
 	}
@@ -45,16 +45,16 @@ func (s *state) edits(argv []abstract.Value, use command.Use) {
 // textSteps is what it costs to read a text that is put into a file.
 const textSteps = 40
 
-// puts sums up what a text that is put into a file, in place of another, would do, if
+// recordWrittenText sums up what a text that is put into a file, in place of another, would do, if
 // it runs later.
-func (s *state) puts(p string, v abstract.Value, gone string) {
+func (s *state) recordWrittenText(p string, v abstract.Value, gone string) {
 	s.says(p, v, gone, false)
 	if format, _ := command.Recipe(p); format == "" && !hasSettings(p) || !s.step(textSteps+len(v.Text)/64) {
 		return
 	}
 	for _, e := range Written(p, v.Text, s.at) {
 		e.From = v.From
-		s.once(e)
+		s.emitOnce(e)
 	}
 }
 

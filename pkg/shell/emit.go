@@ -26,11 +26,11 @@ func (s *state) emit(e effect.Effect) {
 }
 
 func (s *state) dynamic(cause effect.Cause, why string, at effect.Span) {
-	s.once(effect.Effect{Sure: effect.Unknown, Cause: cause, Reason: why, From: at})
+	s.emitOnce(effect.Effect{Sure: effect.Unknown, Cause: cause, Reason: why, From: at})
 }
 
-// once records an effect unless the same was recorded before.
-func (s *state) once(e effect.Effect) {
+// emitOnce records an effect unless the same was recorded before.
+func (s *state) emitOnce(e effect.Effect) {
 	for i := max(0, len(s.effects)-64); i < len(s.effects); i++ {
 		if s.effects[i].Kind == e.Kind && sameEffect(&s.effects[i], &e) {
 			return
@@ -61,9 +61,9 @@ func (s *state) dropRepeated(mark int) {
 	s.effects = kept
 }
 
-// lasting reports whether a path of another machine is written out from its top, and no
+// isPersistentRemotePath reports whether a path of another machine is written out from its top, and no
 // place for what may go.
-func lasting(p string) bool {
+func isPersistentRemotePath(p string) bool {
 	return !effect.Shared(p) && !strings.HasPrefix(p, "/var/cache/") && (strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~"))
 }
 
@@ -77,8 +77,8 @@ func within(p string, list map[string]bool) bool {
 	return false
 }
 
-// stores reports whether the name of a folder of a container says that it keeps data.
-func stores(p string) bool {
+// isDataFolder reports whether the name of a folder of a container says that it keeps data.
+func isDataFolder(p string) bool {
 	return command.StoredFolders[path.Base(strings.TrimRight(p, "/*."))]
 }
 
@@ -89,23 +89,23 @@ func (s *state) pathElsewhere(kind effect.Kind, v abstract.Value, recursive bool
 	switch {
 	case kind == effect.WriteFile && s.hosts > 0 && within(v.Text, command.LoginFiles):
 		e.Verb, e.Harms = "grant", []effect.Harm{effect.Grants}
-	case kind == effect.WriteFile && s.hosts > 0 && disk(v.Text):
+	case kind == effect.WriteFile && s.hosts > 0 && isDisk(v.Text):
 	case kind == effect.WriteFile && s.hosts > 0 && startClasses[effect.Persists(v.Text, v.IsPattern, false)]:
 		e.Verb, e.Harms = "run", []effect.Harm{effect.Runs}
-	case kind == effect.ReadFile && s.hosts > 0 && lasting(v.Text) && effect.SecretPath(v.Text, v.IsPattern):
+	case kind == effect.ReadFile && s.hosts > 0 && isPersistentRemotePath(v.Text) && effect.SecretPath(v.Text, v.IsPattern):
 		e = effect.Effect{Kind: effect.ReadSecret, Target: v.String(), From: v.From, Reason: "reads credentials on another machine: " + abstract.Clip(v.String())}
 	case kind != effect.DeleteFile && kind != effect.DeleteDirectory || !recursive && !v.IsPattern:
 		return
-	case s.hosts > 0 && !lasting(v.Text):
+	case s.hosts > 0 && !isPersistentRemotePath(v.Text):
 		return
-	case s.hosts == 0 && (s.standing == 0 || !lasting(v.Text) || within(v.Text, command.MadeFolders) && !stores(v.Text)):
+	case s.hosts == 0 && (s.standing == 0 || !isPersistentRemotePath(v.Text) || within(v.Text, command.MadeFolders) && !isDataFolder(v.Text)):
 		return
 	}
-	s.once(e)
+	s.emitOnce(e)
 }
 
-// disk reports whether a path is a disk of a machine, or a part of one.
-func disk(p string) bool {
+// isDisk reports whether a path is a disk of a machine, or a part of one.
+func isDisk(p string) bool {
 	name, is := strings.CutPrefix(p, "/dev/")
 	return is && slices.ContainsFunc([]string{"sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "mapper/"}, func(start string) bool { return strings.HasPrefix(name, start) })
 }
@@ -118,8 +118,8 @@ func (s *state) path(kind effect.Kind, v abstract.Value, recursive bool) (path s
 	e := effect.Effect{Kind: kind, Recursive: recursive, From: v.From}
 	if v.Bare || v.IsPattern && !says(v.Text) {
 		e.Pattern = true
-		switch s.once(e); {
-		case v.Origin&(abstract.FromText|abstract.Forgotten) != 0 && changes(kind):
+		switch s.emitOnce(e); {
+		case v.Origin&(abstract.FromText|abstract.Forgotten) != 0 && isChange(kind):
 			s.dynamic(effect.CauseUnresolved, "the target of the change is unknown: "+abstract.Clip(v.String()), v.From)
 		case v.Computed() && kind == effect.ReadFile: // of words that are written out, which may hide a name
 			s.dynamic(effect.CauseUnresolved, "the file that is read is unknown: "+abstract.Clip(v.String()), v.From)
@@ -127,7 +127,7 @@ func (s *state) path(kind effect.Kind, v abstract.Value, recursive bool) (path s
 		return "", true
 	}
 	if s.remote > 0 {
-		here, ok := bound(s.binds, v.Text)
+		here, ok := hostPathOf(s.binds, v.Text)
 		if !ok || kind != effect.DeleteFile && kind != effect.DeleteDirectory {
 			s.pathElsewhere(kind, v, recursive)
 			return v.Text, v.IsPattern
@@ -140,7 +140,7 @@ func (s *state) path(kind effect.Kind, v abstract.Value, recursive bool) (path s
 	}
 	// Where another part became unknown on the way, nothing holds the path.
 	e.Tree = v.Tree && e.Pattern && !strings.HasPrefix(e.Path, "**") && strings.Count(e.Path, "**") == 1
-	s.once(e)
+	s.emitOnce(e)
 	s.behind(e)
 	if kind == effect.DeleteFile || kind == effect.DeleteDirectory {
 		s.loses(e)
@@ -164,8 +164,8 @@ func says(pattern string) bool {
 	return false
 }
 
-// changes reports whether an effect on a path changes what is there.
-func changes(kind effect.Kind) bool {
+// isChange reports whether an effect on a path changes what is there.
+func isChange(kind effect.Kind) bool {
 	switch kind {
 	case effect.ReadFile, effect.ListDirectory:
 		return false

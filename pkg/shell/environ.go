@@ -13,15 +13,15 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// servers records that requests go through a machine, or to one in place of the one
+// recordProxies records that requests go through a machine, or to one in place of the one
 // that is named, which is not near.
-func (s *state) servers(base string, argv []abstract.Value, use command.Use) {
+func (s *state) recordProxies(base string, argv []abstract.Value, use command.Use) {
 	for _, w := range use.Servers {
 		v := wordValue(w, argv)
-		if v.Bare || w.Text == "" || !v.IsPattern && !command.Far(w.Text) {
+		if v.Bare || w.Text == "" || !v.IsPattern && !command.IsPublicHost(w.Text) {
 			continue
 		}
-		s.once(effect.Effect{Kind: effect.ChangeRemote, Service: "server", Verb: "redirect", Harms: []effect.Harm{effect.Redirects}, Program: base, From: v.From,
+		s.emitOnce(effect.Effect{Kind: effect.ChangeRemote, Service: "server", Verb: "redirect", Harms: []effect.Harm{effect.Redirects}, Program: base, From: v.From,
 			Reason: base + " sends its requests through " + abstract.Clip(v.String()) + ", not to the host that the URL names"})
 	}
 }
@@ -30,7 +30,7 @@ func (s *state) servers(base string, argv []abstract.Value, use command.Use) {
 // run, or in whose folders they look for code.
 func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 	if strings.HasPrefix(name, guardVariables) {
-		s.guard(name, "changes which settings shield reads", at)
+		s.recordGuardChange(name, "changes which settings shield reads", at)
 		return
 	}
 	switch name {
@@ -51,7 +51,7 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 		// Prompts run the command substitutions in them.
 		text := v.Text
 		if !v.Known() && ownValue(name, v) { // what is added to it
-			text = strings.Trim(filled(v.Text, ""), " \t\n;")
+			text = strings.Trim(fillUnknownParts(v.Text, ""), " \t\n;")
 		} else if !v.Known() {
 			s.runText("shell", v, "$"+name, at, nil)
 			text = ""
@@ -84,7 +84,7 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 		// From the environment into the environment, as in PYTHONPATH=.:$PYTHONPATH.
 		fixed := strings.ReplaceAll(v.Text, "*", "")
 		_, runs := command.Variable(command.Word{Text: name + "=" + fixed})
-		if computed(v) {
+		if isCommandOutput(v) {
 			_, runs = command.Variable(command.Word{Text: name + "=x"})
 		} else if v.Bare || !runs {
 			runs = command.RunsUnknown(name) && foreignWord(name, v)
@@ -104,8 +104,8 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 // settings, which variables name all day.
 var startClasses = map[string]bool{"loader": true, "privilege": true, "ssh": true, "shell_startup": true, "schedule": true, "service": true, "autostart": true, "git_hook": true, "agent_config": true}
 
-// exports looks at a variable of the shell's own that programs see from now on.
-func (s *state) exports(name string, at effect.Span) {
+// checkExported looks at a variable of the shell's own that programs see from now on.
+func (s *state) checkExported(name string, at effect.Span) {
 	if v, ok := s.lookup(name); ok && name == strings.ToLower(name) {
 		s.startsLater(v.val, at)
 	}
@@ -138,7 +138,7 @@ var historyOff = map[string]string{"HISTSIZE": "0", "HISTFILESIZE": "0", "HISTIG
 // ownValue reports whether all that is not known of what a variable is set to is
 // what the environment holds under the same name, as in PAGER="${PAGER}".
 func ownValue(name string, v abstract.Value) bool {
-	return inherited(v) && !v.Loose && filled(v.Text, "$"+name) == v.Show
+	return isEnvironmentOnly(v) && !v.Loose && fillUnknownParts(v.Text, "$"+name) == v.Show
 }
 
 // foreignWord reports whether a word of what a variable is set to begins with a
@@ -146,18 +146,18 @@ func ownValue(name string, v abstract.Value) bool {
 // Behind an option, such a part is only the value of that.
 func foreignWord(name string, v abstract.Value) bool {
 	words, shown := strings.Fields(v.Text), strings.Fields(v.Show)
-	same := inherited(v) && !v.Loose && len(words) == len(shown)
+	same := isEnvironmentOnly(v) && !v.Loose && len(words) == len(shown)
 	for i, word := range words {
-		if strings.HasPrefix(word, "*") && (!same || filled(word, "$"+name) != shown[i]) {
+		if strings.HasPrefix(word, "*") && (!same || fillUnknownParts(word, "$"+name) != shown[i]) {
 			return true
 		}
 	}
 	return false
 }
 
-// filled writes a pattern as the text that it is if every part that is not known
+// fillUnknownParts writes a pattern as the text that it is if every part that is not known
 // is as given.
-func filled(pattern, part string) string {
+func fillUnknownParts(pattern, part string) string {
 	var b strings.Builder
 	for i := 0; i < len(pattern); i++ {
 		switch {
@@ -182,7 +182,7 @@ func (s *state) unknownDefault(n command.Nested, v abstract.Value) {
 	case "source":
 		s.sources(n.Variable, v)
 	case "place", "tools":
-		s.places(n.Variable, v)
+		s.checkPathList(n.Variable, v)
 	case "build":
 		if !strings.HasPrefix(v.Text, "*") {
 			s.unreadPath("$"+n.Variable, v, true)
@@ -205,25 +205,25 @@ func namesUnknown(n command.Nested, v abstract.Value) bool {
 	return n.Language != "shell" && foreignWord(n.Variable, v) || strings.HasPrefix(v.Text, "*")
 }
 
-// places looks at the files and folders, between ":", that a variable names. One
+// checkPathList looks at the files and folders, between ":", that a variable names. One
 // that begins with what another variable holds is treated as what was there
 // before, as in KUBECONFIG=$KUBECONFIG:a.
-func (s *state) places(name string, v abstract.Value) {
+func (s *state) checkPathList(name string, v abstract.Value) {
 	for part := range strings.SplitSeq(v.Text, ":") {
 		if part == "" || v.IsPattern && strings.HasPrefix(part, "**") && v.Plain() && v.Origin == abstract.FromVariable {
 			continue
 		}
 		one := v
 		one.Text = part
-		if p, pattern := s.place().Path(part, v.IsPattern); s.fileTaint(p) != 0 || !s.owned(p, pattern) {
+		if p, pattern := s.place().Path(part, v.IsPattern); s.fileTaint(p) != 0 || !s.isOwnedByUser(p, pattern) {
 			s.loads(name, one)
 		}
 	}
 }
 
-// computed reports whether an unknown value is the output of a command, and not
+// isCommandOutput reports whether an unknown value is the output of a command, and not
 // what a variable held before.
-func computed(v abstract.Value) bool {
+func isCommandOutput(v abstract.Value) bool {
 	return !v.Known() && v.Lead&abstract.FromCommand != 0
 }
 
@@ -238,7 +238,7 @@ func (s *state) walkVariableCode(n command.Nested, v abstract.Value) {
 		s.path(effect.ReadFile, v, false)
 		s.loads(n.Variable, v)
 	case "place", "tools":
-		s.places(n.Variable, v)
+		s.checkPathList(n.Variable, v)
 	case "home":
 		s.settingsFrom(n.Variable, v)
 	case "source":
@@ -288,9 +288,9 @@ func (s *state) fileTaint(p string) (t abstract.Taint) {
 	return t
 }
 
-// owned reports whether a path is in the workspace, or where only the user or
+// isOwnedByUser reports whether a path is in the workspace, or where only the user or
 // the administrator puts files.
-func (s *state) owned(p string, pattern bool) bool {
+func (s *state) isOwnedByUser(p string, pattern bool) bool {
 	place := s.place()
 	own := *place
 	if own.Roots = nil; own.Home != "" {
@@ -324,7 +324,7 @@ func (s *state) searchPath(v abstract.Value) {
 	}
 	s.hold(pathChanged, content{val: abstract.Lit(first)})
 	if effect.Shared(first+"/") && !strings.Contains(first, "*") {
-		s.places("PATH", abstract.Value{Text: first, From: v.From})
+		s.checkPathList("PATH", abstract.Value{Text: first, From: v.From})
 	}
 }
 
@@ -378,9 +378,9 @@ const (
 	maxResponseWords = 4096 // words of a program with those of such files
 )
 
-// responses returns the words of a compiler, or of jar, with those in the files that stand for words, as in @FILE,
+// expandResponseFiles returns the words of a compiler, or of jar, with those in the files that stand for words, as in @FILE,
 // which may name such files in turn.
-func (s *state) responses(base string, argv []abstract.Value) []abstract.Value {
+func (s *state) expandResponseFiles(base string, argv []abstract.Value) []abstract.Value {
 	if !command.Compilers[base] && base != "jar" || s.remote > 0 {
 		return argv
 	}
@@ -391,7 +391,7 @@ func (s *state) responses(base string, argv []abstract.Value) []abstract.Value {
 			continue
 		}
 		p, _ := s.place().Path(name, false)
-		text, found := s.lying(p, argv[i].From)
+		text, found := s.scriptText(p, argv[i].From)
 		if !found && base == "jar" { // all that jar does may be there
 			s.dynamic(effect.CauseUnread, "the arguments of jar in "+abstract.Clip(name)+" are unknown", argv[i].From)
 		}
@@ -454,8 +454,8 @@ func (s *state) handsFunction(name, text string, v abstract.Value) {
 	s.nested(strings.TrimSuffix(name, "()")+" "+text, v.From)
 }
 
-// settings binds the NAME=VALUE that a carrier is given for what it runs.
-func (s *state) settings(base string, argv []abstract.Value, use command.Use) {
+// bindSettings binds the NAME=VALUE that a carrier is given for what it runs.
+func (s *state) bindSettings(base string, argv []abstract.Value, use command.Use) {
 	for _, w := range use.Env {
 		v := wordValue(w, argv)
 		name, text, ok := strings.Cut(v.Text, "=")
@@ -465,7 +465,7 @@ func (s *state) settings(base string, argv []abstract.Value, use command.Use) {
 		case ok && syntax.ValidName(name):
 			v.Text = text
 			if v.IsPattern {
-				v = vague("$"+name, v)
+				v = uncomputed("$"+name, v)
 			}
 			next := variable{may: []content{{val: v}}, exported: true}
 			if base != "env" {

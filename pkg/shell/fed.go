@@ -9,10 +9,10 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// fed walks what a program that reads text of its own language, such as SQL, is given
+// walkInputFile walks what a program that reads text of its own language, such as SQL, is given
 // in a file that the text fetched, wherever in its arguments that stands: it
 // may take any file that it does not take for data to be such text.
-func (s *state) fed(base string, argv []abstract.Value, use command.Use) {
+func (s *state) walkInputFile(base string, argv []abstract.Value, use command.Use) {
 	if !command.IsQuery(use.Language) || s.remote > 0 || command.OnlyWrites(use.Language) && use.Stdin != command.Code {
 		return
 	}
@@ -34,11 +34,11 @@ func (s *state) fed(base string, argv []abstract.Value, use command.Use) {
 	}
 }
 
-// away records that a client of databases gave statements that were not read to a
+// recordRemoteSQL records that a client of databases gave statements that were not read to a
 // database on another machine; blind is how many texts were not read before.
-func (s *state) away(base string, argv []abstract.Value, use command.Use, blind int) {
+func (s *state) recordRemoteSQL(base string, argv []abstract.Value, use command.Use, blind int) {
 	if s.blind > blind && use.Away != "" {
-		s.once(effect.Effect{Kind: effect.ChangeRemote, Service: "database", Verb: "run", Harms: []effect.Harm{effect.Runs}, Target: use.Away, From: join(argv),
+		s.emitOnce(effect.Effect{Kind: effect.ChangeRemote, Service: "database", Verb: "run", Harms: []effect.Harm{effect.Runs}, Target: use.Away, From: join(argv),
 			Reason: base + " runs unread SQL statements on a database of another machine"})
 	}
 }

@@ -63,7 +63,7 @@ func (s *state) addFile(f file) {
 		if f.append {
 			was := old.val
 			if old.weak {
-				was = maybe(abstract.Concat(s.fileValues(f.path, f.pattern)...))
+				was = possibleOutput(abstract.Concat(s.fileValues(f.path, f.pattern)...))
 			}
 			f.val = abstract.Concat(was, f.val)
 		}
@@ -77,7 +77,7 @@ func (s *state) addFile(f file) {
 	s.files = append(s.files, f)
 	if !f.pattern && f.consumer == nil {
 		s.says(f.path, f.val, "", f.append)
-		s.wholly(&f)
+		s.noteOnlyContent(&f)
 	}
 }
 
@@ -100,7 +100,7 @@ func (s *state) consume(i int, in abstract.Value) {
 	s.files[i].used = true
 	s.within(func() {
 		s.fixed, s.base = f.fixed, f.base
-		s.beside(func() { s.subshell(f.consumer.Stmts, in) })
+		s.walkConcurrent(func() { s.subshell(f.consumer.Stmts, in) })
 	})
 }
 
@@ -212,7 +212,7 @@ func (s *state) content(p string, pattern bool, w abstract.Value) abstract.Value
 			v.Taint |= o.Taint
 		}
 		if !s.written(p, pattern) || len(earlier) > 0 || s.elsewhere(p, w) || slices.Contains(s.writing, p) {
-			return maybe(abstract.Concat(vals...))
+			return possibleOutput(abstract.Concat(vals...))
 		}
 		return v
 	}

@@ -9,16 +9,16 @@ import (
 
 // upload records that a value goes to the network.
 func (s *state) upload(v abstract.Value, program string, at effect.Span) {
-	s.hands(v, effect.Effect{Program: program, From: at})
+	s.recordHandedValue(v, effect.Effect{Program: program, From: at})
 }
 
 // mayUpload records that a program of which nothing is known gets a value, and may
 // send it.
 func (s *state) mayUpload(v abstract.Value, program string, at effect.Span) {
-	s.hands(v, effect.Effect{Program: program, From: at, Sure: effect.May})
+	s.recordHandedValue(v, effect.Effect{Program: program, From: at, Sure: effect.May})
 }
 
-func (s *state) hands(v abstract.Value, e effect.Effect) {
+func (s *state) recordHandedValue(v abstract.Value, e effect.Effect) {
 	switch {
 	case v.Taint&(abstract.Secret|abstract.Credential|abstract.Dump) != 0:
 		e.Reason = "sends " + v.SecretName() + " to the network"
@@ -29,12 +29,12 @@ func (s *state) hands(v abstract.Value, e effect.Effect) {
 		return
 	}
 	e.Kind, e.Harms, e.Labels = effect.SendData, []effect.Harm{effect.Leaks}, labels(v.Taint&carried)
-	s.once(e)
+	s.emitOnce(e)
 }
 
 // runs records that a text of an origin is executed.
 func (s *state) runs(from effect.Label, why string, at effect.Span) {
-	s.once(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{from}, Reason: why, From: at})
+	s.emitOnce(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{from}, Reason: why, From: at})
 }
 
 // runText records that a value of another part of the command is executed as
@@ -42,7 +42,7 @@ func (s *state) runs(from effect.Label, why string, at effect.Span) {
 func (s *state) runText(language string, v abstract.Value, how string, at effect.Span, args []abstract.Value) abstract.Value {
 	switch {
 	case v.Taint&abstract.Socket != 0:
-		s.once(effect.Effect{Kind: effect.RemoteShell, Reason: how + " runs code from a network connection", From: at})
+		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Reason: how + " runs code from a network connection", From: at})
 	case v.Taint&abstract.Network != 0:
 		s.runs(effect.LabelNetwork, how+" runs code straight from the network", at)
 	case v.Taint&abstract.Decoded != 0:
@@ -67,28 +67,28 @@ func (s *state) runText(language string, v abstract.Value, how string, at effect
 		if s.remote == 0 && (v.Loose || cause == effect.CauseUnresolved) {
 			s.dynamic(effect.CauseUnresolved, how+" runs file names as code: "+abstract.Clip(v.String()), at)
 		}
-		return s.partly(language, v, at)
+		return s.walkPartlyUnknown(language, v, at)
 	}
-	if v.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 && !inherited(v) {
-		s.once(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelInput}, Cause: cause, Reason: how + " runs the output of another command as code", From: at})
+	if v.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 && !isEnvironmentOnly(v) {
+		s.emitOnce(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelInput}, Cause: cause, Reason: how + " runs the output of another command as code", From: at})
 	}
 	s.unread++
 	s.dynamic(cause, how+" runs unknown code: "+abstract.Clip(v.String()), at)
 	if partly && v.IsPattern {
-		s.partly(language, v, at)
+		s.walkPartlyUnknown(language, v, at)
 	}
 	return abstract.Unknown("…", abstract.Foreign|v.Taint&(abstract.Network|abstract.Secret))
 }
 
-// inherited reports whether the only unknown parts of a value are variables that
+// isEnvironmentOnly reports whether the only unknown parts of a value are variables that
 // nothing in the command sets.
-func inherited(v abstract.Value) bool {
+func isEnvironmentOnly(v abstract.Value) bool {
 	return v.Plain() && v.Origin == abstract.FromVariable
 }
 
-// partly walks code of which some part is unknown, with the unknown part taken
+// walkPartlyUnknown walks code of which some part is unknown, with the unknown part taken
 // as a variable: `eval "rm -rf $X"` runs rm whatever X holds.
-func (s *state) partly(language string, v abstract.Value, at effect.Span) abstract.Value {
+func (s *state) walkPartlyUnknown(language string, v abstract.Value, at effect.Span) abstract.Value {
 	if v.Bare || v.Text == "" {
 		return abstract.Unknown("…", abstract.Foreign)
 	}

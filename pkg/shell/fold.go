@@ -117,7 +117,7 @@ func verb(c byte, flags string, arg abstract.Value) abstract.Value {
 	switch c {
 	case 'q':
 		if arg.Text == "" || strings.Trim(arg.Text, unquoted) != "" {
-			return vague("%q", arg)
+			return uncomputed("%q", arg)
 		}
 		return arg
 	case 's':
@@ -170,7 +170,7 @@ func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f fl
 	if (base == "dirname" || base == "basename") && len(argv) > 1 && argv[1].IsPattern {
 		return nameOf(base, argv[1:])
 	}
-	if listers[base] {
+	if pathListers[base] {
 		if v, ok := s.listing(base, argv, f); ok || base == "git" {
 			return v, ok
 		}
@@ -221,7 +221,7 @@ func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f fl
 	}
 	out, ok := plain.Filter(base, flags, texts(operands), text.Text)
 	if !ok {
-		return vague("$("+base+")", text).Of(abstract.FromText | abstract.FromCommand), textFilters[base]
+		return uncomputed("$("+base+")", text).Of(abstract.FromText | abstract.FromCommand), textFilters[base]
 	}
 	text.Text = out
 	return text, true

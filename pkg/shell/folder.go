@@ -20,7 +20,7 @@ func (s *state) namedProgram(argv []abstract.Value) (base string, ok bool) {
 		return v.String(), true
 	}
 	slash := strings.LastIndexByte(v.Text, '/')
-	if slash < 0 || !inherited(v) || strings.ContainsAny(v.Text[slash+1:], `*?[\\`) {
+	if slash < 0 || !isEnvironmentOnly(v) || strings.ContainsAny(v.Text[slash+1:], `*?[\\`) {
 		return "", false
 	}
 	base = programName(v.Text)
@@ -75,7 +75,7 @@ func (s *state) programIn(base string, argv []abstract.Value, io abstract.Stream
 // inFolders reports whether all that is not known of a text is folders at the
 // start of words, which variables of the user's name.
 func inFolders(v abstract.Value) bool {
-	if !inherited(v) || v.Bare {
+	if !isEnvironmentOnly(v) || v.Bare {
 		return false
 	}
 	for word := range strings.FieldsSeq(v.Text) {

@@ -56,7 +56,7 @@ type function struct {
 	fixed  *effect.Span
 	base   int
 
-	deepest []deepest // the walks that stand for all others
+	deepest []deepestCall // the walks that stand for all others
 }
 
 // A defined is what a name of a function may stand for.
@@ -215,7 +215,7 @@ func (sh *Shell) joinStreams(o *Shell) {
 	}
 	for i, d := range list {
 		if !slices.Contains(sh.fds, d) || !slices.Contains(o.fds, d) {
-			list[i].stream = &stream{val: vague("…", d.val), out: d.out}
+			list[i].stream = &stream{val: uncomputed("…", d.val), out: d.out}
 		}
 	}
 	sh.fds = list
@@ -351,7 +351,7 @@ func (s *state) either(none bool, walks ...func()) {
 		}
 	}
 	s.doubt(mark)
-	s.torn(from.fds)
+	s.markDivergedFiles(from.fds)
 }
 
 // may walks what may run, or not.
@@ -417,8 +417,8 @@ func (s *state) doubt(mark int) {
 	}
 }
 
-// torn marks files that are open in some alternatives alone: each writes where it is.
-func (s *state) torn(from []descriptor) {
+// markDivergedFiles marks files that are open in some alternatives alone: each writes where it is.
+func (s *state) markDivergedFiles(from []descriptor) {
 	if slices.Equal(s.fds, from) {
 		return
 	}
@@ -436,7 +436,7 @@ func (s *state) torn(from []descriptor) {
 // It is walked once more as zsh reads it if that is another way and nothing says about which shell
 // the text is. What the walks leave is joined.
 func (s *state) each(node syntax.Node, walk func()) {
-	picks, n := s.several(node)
+	picks, n := s.variableChoices(node)
 	from, mark := s.Fork(), len(s.files)
 	var ends []Shell
 	for round := 0; round < n && !s.gaveUp; round++ {
@@ -448,7 +448,7 @@ func (s *state) each(node syntax.Node, walk func()) {
 			s.Shell.bind(picks[k].name, v)
 		}
 		effects := len(s.effects)
-		ends = append(ends, s.otherwise(walk)...)
+		ends = append(ends, s.walkAsZsh(walk)...)
 		if round > 0 {
 			s.dropRepeated(effects)
 		}
@@ -456,12 +456,12 @@ func (s *state) each(node syntax.Node, walk func()) {
 	if s.Shell = Join(ends...); len(ends) > 1 {
 		s.Shell.place = ends[0].place
 		s.doubt(mark)
-		s.torn(from.fds)
+		s.markDivergedFiles(from.fds)
 	}
 }
 
-// otherwise walks something, and once more as zsh reads it where that may be meant.
-func (s *state) otherwise(walk func()) []Shell {
+// walkAsZsh walks something, and once more as zsh reads it where that may be meant.
+func (s *state) walkAsZsh(walk func()) []Shell {
 	from, differs := s.Fork(), s.differs
 	s.differs = false
 	walk()
@@ -479,16 +479,16 @@ func (s *state) otherwise(walk func()) []Shell {
 	return ends
 }
 
-// A pick is a variable that may hold one of several texts.
-type pick struct {
+// A variableChoice is a variable that may hold one of several texts.
+type variableChoice struct {
 	name string
 	may  []content
 }
 
-// several returns the variables that a part of the text names and that may hold one of several
+// variableChoices returns the variables that a part of the text names and that may hold one of several
 // texts, as far as the combinations of these are few, and how many there are. What ${x+word}
 // asks about may be set, or not.
-func (s *state) several(node syntax.Node) (picks []pick, n int) {
+func (s *state) variableChoices(node syntax.Node) (picks []variableChoice, n int) {
 	n = 1
 	if !s.vars.many && !s.asks {
 		return nil, n
@@ -509,8 +509,8 @@ func (s *state) several(node syntax.Node) (picks []pick, n int) {
 			}
 			may = []content{{gone: true}, {val: c.val, full: true}}
 		}
-		if len(may) > 1 && n*len(may) <= maxAlternatives && !slices.ContainsFunc(picks, func(p pick) bool { return p.name == name }) {
-			picks, n = append(picks, pick{name, may}), n*len(may)
+		if len(may) > 1 && n*len(may) <= maxAlternatives && !slices.ContainsFunc(picks, func(p variableChoice) bool { return p.name == name }) {
+			picks, n = append(picks, variableChoice{name, may}), n*len(may)
 		}
 		return true
 	})

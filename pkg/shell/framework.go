@@ -22,7 +22,7 @@ func (s *state) framework(script abstract.Value, args []abstract.Value) {
 		if k == effect.ChangeRemote {
 			e := effect.Effect{Kind: k, Program: base, From: script.From, Reason: base + " changes the database of the application"}
 			elsewhere(&e, use.Remote)
-			s.once(e)
+			s.emitOnce(e)
 		}
 	}
 }

@@ -32,9 +32,9 @@ func (s *state) isLocal(name string) bool {
 	return slices.ContainsFunc(s.frames, func(f frame) bool { _, ok := f.locals[name]; return ok })
 }
 
-// revealed notes that unset may end a local variable of a function around the one being walked:
+// noteOuterVariable notes that unset may end a local variable of a function around the one being walked:
 // what follows is then of the variable outside.
-func (s *state) revealed(name string) {
+func (s *state) noteOuterVariable(name string) {
 	frames := slices.Clone(s.frames)
 	for i := range frames[:max(0, len(frames)-1)] {
 		if was, ok := frames[i].locals[name]; ok {
@@ -67,9 +67,9 @@ const mostCalls = 8
 // once: each of its calls may double how often the next is walked.
 const manySteps = maxSteps / 4
 
-// A deepest is a walk of a function with all variables unknown: what it depended
+// A deepestCall is a walk of a function with all variables unknown: what it depended
 // on beside them.
-type deepest struct {
+type deepestCall struct {
 	folder string
 	in     abstract.Taint
 	remote bool
@@ -89,7 +89,7 @@ func (s *state) callFunction(f *function, args []abstract.Value, in abstract.Val
 	}
 	defer s.leave()
 	deep := s.deeper(f)
-	if now := (deepest{s.place().CWD, in.Taint, s.remote > 0}); deep && s.quiet == 0 {
+	if now := (deepestCall{s.place().CWD, in.Taint, s.remote > 0}); deep && s.quiet == 0 {
 		if slices.Contains(f.deepest, now) {
 			s.forget()
 			return abstract.Unknown("…", abstract.Foreign)
@@ -111,7 +111,7 @@ func (s *state) callFunction(f *function, args []abstract.Value, in abstract.Val
 		s.body, s.around = end, []*ends{broke}
 		out = s.stmt(f.body, in)
 		if s.ended.call {
-			out = maybe(out)
+			out = possibleOutput(out)
 		}
 		s.comesTo(end)
 	})
@@ -135,12 +135,12 @@ func (s *state) recursion(f *function, at effect.Span) {
 	}
 	endless := callsAgain(f.name, f.body)
 	if !endless {
-		endless = !slices.ContainsFunc(s.frames[first:], func(on frame) bool { return decides(on.of) })
+		endless = !slices.ContainsFunc(s.frames[first:], func(on frame) bool { return hasCondition(on.of) })
 	}
 	switch {
 	case endless:
-		s.once(effect.Effect{Kind: effect.StopProcess, Program: f.name, Cause: effect.CauseRecursion, Reason: "infinite recursion of a function", From: at})
-	case slices.ContainsFunc(s.frames[first:], func(on frame) bool { return multiplies(f.name, on.of) }):
+		s.emitOnce(effect.Effect{Kind: effect.StopProcess, Program: f.name, Cause: effect.CauseRecursion, Reason: "infinite recursion of a function", From: at})
+	case slices.ContainsFunc(s.frames[first:], func(on frame) bool { return isForkBomb(f.name, on.of) }):
 		s.dynamic(effect.CauseLimit, "fork bomb: a function starts copies of itself in the background", at)
 	}
 }

@@ -19,15 +19,15 @@ const (
 	guardVariables = "SHIELD_"
 )
 
-// guard records that the guard is weakened.
-func (s *state) guard(program, why string, at effect.Span) {
-	s.once(effect.Effect{Kind: effect.ChangeGuard, Program: program, Reason: why, From: at})
+// recordGuardChange records that the guard is weakened.
+func (s *state) recordGuardChange(program, why string, at effect.Span) {
+	s.emitOnce(effect.Effect{Kind: effect.ChangeGuard, Program: program, Reason: why, From: at})
 }
 
-// shadow looks at a name that is given another meaning.
-func (s *state) shadow(name string, at effect.Span) {
+// checkShadowing looks at a name that is given another meaning.
+func (s *state) checkShadowing(name string, at effect.Span) {
 	if programName(name) == guardName {
-		s.guard(name, "replaces shield's program", at)
+		s.recordGuardChange(name, "replaces shield's program", at)
 	}
 }
 
@@ -60,7 +60,7 @@ func (s *state) guardWords(argv []abstract.Value) {
 	words := commandWords(argv)
 	words[0].Text, words[0].Pattern = guardName, false
 	if use := command.Interpret(words); slices.Contains(use.Effects, effect.ChangeGuard) {
-		s.guard(guardName, guardName+" "+use.Why, join(argv))
+		s.recordGuardChange(guardName, guardName+" "+use.Why, join(argv))
 	}
 }
 
@@ -120,8 +120,8 @@ func (s *state) textOf(file string) (text string, ok bool) {
 	return string(data), err == nil
 }
 
-// renames records that shield's program gets another name, under which no one would know it.
-func (s *state) renames(base string, sources []abstract.Value, writes []abstract.Target, at effect.Span) {
+// recordShieldRename records that shield's program gets another name, under which no one would know it.
+func (s *state) recordShieldRename(base string, sources []abstract.Value, writes []abstract.Target, at effect.Span) {
 	for _, v := range sources {
 		p, _ := s.place().Path(v.Text, v.IsPattern)
 		if programName(p) != guardName || !binFolder(path.Base(path.Dir(p))) || s.place().Inside(p, v.IsPattern, false) {
@@ -129,7 +129,7 @@ func (s *state) renames(base string, sources []abstract.Value, writes []abstract
 		}
 		for _, w := range writes {
 			if name := path.Base(w.Path); programName(name) != guardName && !binFolder(name) {
-				s.guard(base, "renames shield's program", at)
+				s.recordGuardChange(base, "renames shield's program", at)
 				return
 			}
 		}
@@ -140,9 +140,9 @@ func (s *state) renames(base string, sources []abstract.Value, writes []abstract
 // folders of programs have.
 func binFolder(name string) bool { return name == "bin" || name == "sbin" || name == "**" }
 
-// stops records that shield's own process or service is stopped, or the slice, scope or
+// recordShieldStop records that shield's own process or service is stopped, or the slice, scope or
 // service in which systemd runs what a person started.
-func (s *state) stops(base string, argv []abstract.Value, use command.Use) {
+func (s *state) recordShieldStop(base string, argv []abstract.Value, use command.Use) {
 	if !slices.Contains(use.Effects, effect.StopProcess) && !slices.Contains(use.Effects, effect.ChangeSystem) {
 		return
 	}
@@ -150,12 +150,12 @@ func (s *state) stops(base string, argv []abstract.Value, use command.Use) {
 		text := strings.ToLower(v.String())
 		for word := range strings.FieldsFuncSeq(text, func(c rune) bool { return strings.ContainsRune(" \t$()`\"'/=[]^:.,", c) }) {
 			if word == guardName || word == guardName+"d" {
-				s.guard(base, "stops shield", join(argv))
+				s.recordGuardChange(base, "stops shield", join(argv))
 				return
 			}
 		}
 		if base == "systemctl" && sessionUnit().MatchString(text) && slices.ContainsFunc(argv, func(v abstract.Value) bool { return unitStops[v.Text] }) {
-			s.guard(base, "stops the session of the agent's host", join(argv))
+			s.recordGuardChange(base, "stops the session of the agent's host", join(argv))
 			return
 		}
 	}

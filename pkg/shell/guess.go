@@ -14,7 +14,7 @@ import (
 // possibleCarrier looks for a command among the operands of an unknown program:
 // a wrapper usually takes the command as it is.
 func (s *state) possibleCarrier(words []abstract.Value, io abstract.Streams) {
-	s.hooks(words)
+	s.walkHookOptions(words)
 	for i, v := range words {
 		if i > 8 {
 			return
@@ -55,9 +55,9 @@ func (s *state) possibleCarrier(words []abstract.Value, io abstract.Streams) {
 	}
 }
 
-// hooks looks for commands in the options of an unknown program, where their names say that
+// walkHookOptions looks for commands in the options of an unknown program, where their names say that
 // it runs them: "--hooks.before='npm test'".
-func (s *state) hooks(words []abstract.Value) {
+func (s *state) walkHookOptions(words []abstract.Value) {
 	for i, v := range words[:min(len(words), 32)] {
 		name, text, attached := strings.Cut(v.Text, "=")
 		if !v.Known() || !strings.HasPrefix(name, "-") || !hookName(name) {

@@ -35,14 +35,14 @@ func (s *state) putsPrograms(base string, argv []abstract.Value) {
 	}
 }
 
-// A brought says which programs an installation brings.
-type brought struct {
+// An installedPrograms says which programs an installation brings.
+type installedPrograms struct {
 	local, remote []string // by name: of this machine or an address, of a registry
 	unknown       bool     // and others
 }
 
 // putsInto records what an installation into a folder, "" if that is not known, means.
-func (s *state) putsInto(base, folder string, p brought, at effect.Span) {
+func (s *state) putsInto(base, folder string, p installedPrograms, at effect.Span) {
 	if s.at.Inside(folder, false, false) || folder == "" && len(p.local)+len(p.remote) == 0 {
 		return
 	}
@@ -59,20 +59,20 @@ func (s *state) putsInto(base, folder string, p brought, at effect.Span) {
 		}
 		e.Sure = effect.If(folder != "" && guardProgram(name))
 		e.Reason = base + " installs a program named " + name + where + ", which runs instead of the program with that name (PATH hijack)"
-		s.once(e)
+		s.emitOnce(e)
 		return
 	}
 	if p.unknown && folder != "" {
 		if holds := s.heldProgram(folder); holds != "" {
 			e.Reason = base + " installs programs of unknown names" + where + ", which holds " + holds
-			s.once(e)
+			s.emitOnce(e)
 		}
 	}
 }
 
 // heldProgram returns the name of a program that guards and is in a folder, "" if none does.
 func (s *state) heldProgram(folder string) string {
-	if !s.sees() {
+	if !s.canReadFiles() {
 		return "" // the action runs in a place that is not this one
 	}
 	for _, name := range guardPrograms() {
@@ -153,7 +153,7 @@ func (s *state) foldersOf(in command.Installation) []string {
 }
 
 // programsOf returns the programs that an installation brings.
-func (s *state) programsOf(in command.Installation) (p brought) {
+func (s *state) programsOf(in command.Installation) (p installedPrograms) {
 	for _, w := range in.Named {
 		p.local = append(p.local, path.Base(w.Text))
 	}
@@ -217,7 +217,7 @@ func registryName(text string) string {
 }
 
 // goBrings adds the programs of a Go package.
-func (s *state) goBrings(w command.Word, p *brought) {
+func (s *state) goBrings(w command.Word, p *installedPrograms) {
 	names := s.goPrograms(w)
 	if !fromPath(w.Text) && !strings.HasSuffix(w.Text, ".go") {
 		p.remote = append(p.remote, names...)
@@ -240,17 +240,17 @@ func (s *state) goBrings(w command.Word, p *brought) {
 	}
 	p.local = append(p.local, s.goPrograms(command.Word{Text: dir})...)
 	for _, name := range guardPrograms() {
-		if s.sees() && (s.exists(path.Join(dir, name, "main.go")) || s.exists(path.Join(dir, "cmd", name))) {
+		if s.canReadFiles() && (s.exists(path.Join(dir, name, "main.go")) || s.exists(path.Join(dir, "cmd", name))) {
 			p.local = append(p.local, name)
 		}
 	}
 }
 
-// sees reports whether files of this machine can be looked for at all.
-func (s *state) sees() bool { return !s.exists("/.shield/no/such/file") }
+// canReadFiles reports whether files of this machine can be looked for at all.
+func (s *state) canReadFiles() bool { return !s.exists("/.shield/no/such/file") }
 
 // addInstalledPrograms adds the programs of a folder, as its manifest says.
-func (s *state) addInstalledPrograms(kind string, w command.Word, p *brought) {
+func (s *state) addInstalledPrograms(kind string, w command.Word, p *installedPrograms) {
 	text := w.Text
 	for _, cutAt := range [...]string{"@file:", "file://", "file:"} {
 		if i := strings.Index(text, cutAt); i >= 0 {
@@ -283,7 +283,7 @@ func (s *state) addInstalledPrograms(kind string, w command.Word, p *brought) {
 	case "cargo":
 		names, known = manifest.Cargo(read("Cargo.toml"))
 		for _, name := range guardPrograms() {
-			if s.sees() && (s.exists(path.Join(folder, "src/bin", name+".rs")) || s.exists(path.Join(folder, "src/bin", name))) {
+			if s.canReadFiles() && (s.exists(path.Join(folder, "src/bin", name+".rs")) || s.exists(path.Join(folder, "src/bin", name))) {
 				names = append(names, name)
 			}
 		}

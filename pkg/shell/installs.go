@@ -20,8 +20,8 @@ var plainFetch = sync.OnceValue(func() *regexp.Regexp {
 // versioned matches the names of Python with a version.
 var versioned = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^python3\.\d{1,2}$`) })
 
-// looped matches texts that may run a part of themselves more than once.
-var looped = sync.OnceValue(func() *regexp.Regexp {
+// mayRepeat matches texts that may run a part of themselves more than once.
+var mayRepeat = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\b(?:while|until|for|select|trap|xargs|parallel|watch)\b|(?:^|[^&>])&(?:[^&>]|$)`)
 })
 
@@ -41,7 +41,7 @@ func (s *state) installs() {
 	for _, e := range s.effects {
 		switch {
 		case e.Word() != effect.RunDownload:
-		case looped().MatchString(s.text):
+		case mayRepeat().MatchString(s.text):
 			last = len(s.text)
 		default:
 			last = max(last, e.From.End)

@@ -45,7 +45,7 @@ func (s *state) behind(e effect.Effect) {
 		if ok && (rest == "" || rest[0] == '/') {
 			e := e
 			e.Path = strings.TrimSuffix(to, "/") + rest
-			s.once(e)
+			s.emitOnce(e)
 		}
 	}
 }

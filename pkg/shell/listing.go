@@ -13,8 +13,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// listers are the programs that write paths, one a line.
-var listers = map[string]bool{
+// pathListers are the programs that write paths, one a line.
+var pathListers = map[string]bool{
 	"find": true, "gfind": true, "bfs": true, "ls": true, "gls": true, "dir": true, "vdir": true, "fd": true, "fdfind": true, "tree": true,
 	"git": true, "npm": true, "rg": true, "grep": true, "egrep": true, "fgrep": true, "ag": true, "locate": true, "mlocate": true, "plocate": true, "mdfind": true,
 }
@@ -146,7 +146,7 @@ func (s *state) listed(use command.Use, io abstract.Streams) []command.Word {
 		p, pattern := s.place().Path(w.Text, w.Pattern)
 		held := s.fileValues(p, pattern)
 		if text, found := "", false; len(held) == 0 && !pattern {
-			if text, found = s.lying(p, w.From); found {
+			if text, found = s.scriptText(p, w.From); found {
 				held = []abstract.Value{abstract.Lit(text)}
 			}
 		}
@@ -334,7 +334,7 @@ func (s *state) argumentFile(argv []abstract.Value, at effect.Span) (text string
 		if pattern {
 			return "", false
 		}
-		return s.lying(p, at)
+		return s.scriptText(p, at)
 	}
 	return "", false
 }

@@ -195,7 +195,7 @@ func (s *state) runsForeign(base string, f *file, at effect.Span) {
 	default:
 		return
 	}
-	s.once(e)
+	s.emitOnce(e)
 }
 
 // fetched records that a script was downloaded by an earlier action, or is in a

@@ -63,7 +63,7 @@ func (s *state) built(base, p string, at effect.Span) bool {
 	if here(false) || !here(true) {
 		return false
 	}
-	s.once(effect.Effect{Kind: effect.RunCode, Program: base, Path: p, From: at})
+	s.emitOnce(effect.Effect{Kind: effect.RunCode, Program: base, Path: p, From: at})
 	return true
 }
 

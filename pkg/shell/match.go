@@ -34,14 +34,14 @@ func (s *state) trim(v, pat abstract.Value, op syntax.ParExpOperator, show strin
 			return cut
 		}
 		if op == syntax.RemLargePrefix && glob == "*/" {
-			short := vague(show, v)
+			short := uncomputed(show, v)
 			short.Text, short.Bare = "*", false
 			return short
 		}
-		return vague(show, v)
+		return uncomputed(show, v)
 	}
 	if pat.Bare || pat.Origin != 0 || perhapsGlob(pat) || len(v.Text) > maxMatch || s.extended(pat) || !s.step(1+len(v.Text)*len(glob)/256) {
-		return vague(show, v)
+		return uncomputed(show, v)
 	}
 	if pat.Known() { // no globs: at most one cut
 		if prefix {
@@ -94,7 +94,7 @@ func (s *state) replace(v, orig, with abstract.Value, all bool, show string) abs
 		return changed
 	}
 	if !v.Known() || orig.Bare || orig.Origin != 0 || perhapsGlob(orig) || len(v.Text) > maxMatch || strings.Contains(with.Text, "&") || s.extended(orig) || !s.step(1+len(v.Text)/16) {
-		return vague(show, v) // bash may put what was found in place of &
+		return uncomputed(show, v) // bash may put what was found in place of &
 	}
 	glob := orig.AsPattern()
 	if glob == "" {
@@ -125,5 +125,5 @@ func (s *state) replace(v, orig, with abstract.Value, all bool, show string) abs
 		v.Text = strings.Replace(v.Text, orig.Text, with.Text, n)
 		return v
 	}
-	return vague(show, v)
+	return uncomputed(show, v)
 }

@@ -24,7 +24,7 @@ func (s *state) moved(from []effect.Effect, writes []abstract.Target) {
 			}
 			s.moves = append(s.moves, move{f, effect.Effect{Path: w.Path, Pattern: w.Pattern, Recursive: true}})
 			if f.Pattern && !w.Pattern && s.noFolder(w.Path) {
-				s.once(effect.Effect{Kind: effect.Destroy, Program: "mv", From: f.From,
+				s.emitOnce(effect.Effect{Kind: effect.Destroy, Program: "mv", From: f.From,
 					Reason: "each file overwrites the one before, because the target folder does not exist: " + abstract.Clip(w.Path)})
 			}
 		}
@@ -66,7 +66,7 @@ func (s *state) losesBefore(e effect.Effect, n int) {
 		}
 		lost := e
 		lost.Path, lost.Pattern, lost.Tree, lost.Recursive = m.from.Path, m.from.Pattern, m.from.Tree, true
-		s.once(lost)
+		s.emitOnce(lost)
 		s.losesBefore(lost, i)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // they are: others may have started some of them.
 func (s *state) stopsNamed() {
 	searched := slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
-		return e.Kind == effect.Execute && searchers[e.Program]
+		return e.Kind == effect.Execute && processListers[e.Program]
 	})
 	for i := range s.effects {
 		e := &s.effects[i]
@@ -20,7 +20,7 @@ func (s *state) stopsNamed() {
 		}) {
 			continue
 		}
-		if e.Kind == effect.StopProcess && e.Cause == "" && (enders[e.Program] || takers[e.Program] && (searched || s.givenName(e.Program))) {
+		if e.Kind == effect.StopProcess && e.Cause == "" && (killByName[e.Program] || idConsumers[e.Program] && (searched || s.givenName(e.Program))) {
 			e.Cause = effect.CauseNamed
 		}
 	}
@@ -39,9 +39,9 @@ func (s *state) givenName(program string) bool {
 // searchers tell the numbers of processes by their name, their files or their ports; takers are
 // given such numbers; enders look for processes themselves.
 var (
-	searchers   = map[string]bool{"pgrep": true, "pidof": true, "lsof": true, "get-process": true, "ps": true, "ss": true, "netstat": true}
-	takers      = map[string]bool{"kill": true, "stop-process": true, "xargs": true, "taskkill": true}
-	endsNothing = map[string]bool{"0": true, "CONT": true, "HUP": true, "USR1": true, "USR2": true, "WINCH": true}
+	processListers = map[string]bool{"pgrep": true, "pidof": true, "lsof": true, "get-process": true, "ps": true, "ss": true, "netstat": true}
+	idConsumers    = map[string]bool{"kill": true, "stop-process": true, "xargs": true, "taskkill": true}
+	endsNothing    = map[string]bool{"0": true, "CONT": true, "HUP": true, "USR1": true, "USR2": true, "WINCH": true}
 
-	enders = map[string]bool{"pkill": true, "killall": true, "skill": true, "killall5": true, "fuser": true, "xkill": true}
+	killByName = map[string]bool{"pkill": true, "killall": true, "skill": true, "killall5": true, "fuser": true, "xkill": true}
 )

@@ -27,7 +27,7 @@ func (s *state) param(p *syntax.ParamExp) []abstract.Value {
 	if p.Names != 0 { // ${!prefix@}: the environment may hold more
 		return []abstract.Value{abstract.Variable("{!"+p.Param.Value+"@}", 0)}
 	}
-	s.shows(p.Param.Value)
+	s.recordShownVariable(p.Param.Value)
 	vals, set := s.parameter(p, show)
 	if s.strict && !set && len(vals) == 1 && vals[0].Known() && vals[0].Text == "" {
 		s.mayFail()
@@ -69,7 +69,7 @@ func (s *state) indirect(p *syntax.ParamExp, vals []abstract.Value, show string)
 		s.subscriptIn(v, false)
 	}
 	s.mayFailLine()
-	return []abstract.Value{vague(show, vals...)}
+	return []abstract.Value{uncomputed(show, vals...)}
 }
 
 // zshForm reports whether an expansion is of zsh or mksh alone.
@@ -88,8 +88,8 @@ func (s *state) shownParam(p *syntax.ParamExp) string {
 	return "${" + p.Param.Value + "…}"
 }
 
-// vague returns the result of an expansion that is not computed.
-func vague(show string, of ...abstract.Value) abstract.Value {
+// uncomputed returns the result of an expansion that is not computed.
+func uncomputed(show string, of ...abstract.Value) abstract.Value {
 	out := abstract.Unknown(show, 0)
 	for _, v := range of {
 		out.Taint |= v.Taint
@@ -150,7 +150,7 @@ func (s *state) parameter(p *syntax.ParamExp, show string) (vals []abstract.Valu
 	case !ok:
 		return s.environment(name), false
 	case c.gone && listIndex(p) && s.dialect.posix:
-		return []abstract.Value{vague(show)}, false
+		return []abstract.Value{uncomputed(show)}, false
 	case c.gone && listIndex(p):
 		return nil, false
 	case c.gone:
@@ -158,9 +158,9 @@ func (s *state) parameter(p *syntax.ParamExp, show string) (vals []abstract.Valu
 	case !c.array && (p.Index == nil || listIndex(p) && c.val.Known()):
 		return []abstract.Value{c.val}, !c.open
 	case !c.array:
-		return []abstract.Value{vague(show, c.val)}, false
+		return []abstract.Value{uncomputed(show, c.val)}, false
 	}
-	return s.member(p, c, show)
+	return s.arrayMember(p, c, show)
 }
 
 // listIndex reports whether an expansion asks for all members of an array.
@@ -169,14 +169,14 @@ func listIndex(p *syntax.ParamExp) bool {
 	return ok && (w.Lit() == "@" || w.Lit() == "*")
 }
 
-// member returns what an array holds at a subscript, or without one. zsh counts members from 1, and takes
+// arrayMember returns what an array holds at a subscript, or without one. zsh counts members from 1, and takes
 // an array without a subscript for all of them.
-func (s *state) member(p *syntax.ParamExp, c content, show string) ([]abstract.Value, bool) {
+func (s *state) arrayMember(p *syntax.ParamExp, c content, show string) ([]abstract.Value, bool) {
 	if c.list == nil || s.dialect.odd || p.Excl {
 		if c.val.Lines {
 			return []abstract.Value{c.val}, false
 		}
-		return []abstract.Value{vague(show, append(slices.Clip(c.list), c.val)...)}, false
+		return []abstract.Value{uncomputed(show, append(slices.Clip(c.list), c.val)...)}, false
 	}
 	at := 0
 	switch {
@@ -185,7 +185,7 @@ func (s *state) member(p *syntax.ParamExp, c content, show string) ([]abstract.V
 	case p.Index != nil:
 		n, ok := calculate(p.Index)
 		if !ok || n > abstract.MaxFields || n < -abstract.MaxFields {
-			return []abstract.Value{vague(show, c.list...)}, false
+			return []abstract.Value{uncomputed(show, c.list...)}, false
 		}
 		if at = int(n); at < 0 {
 			at += len(c.list)
@@ -213,7 +213,7 @@ func (s *state) environment(name string) []abstract.Value {
 	v := abstract.Variable(name, 0)
 	switch name {
 	case unknownName:
-		return []abstract.Value{vague("…")}
+		return []abstract.Value{uncomputed("…")}
 	case "HOME":
 		v = abstract.Lit("~")
 		if s.at.Home != "" {
@@ -249,13 +249,13 @@ func (s *state) slice(p *syntax.ParamExp, vals []abstract.Value, show string) []
 		count, counted = literalNumber(s.arithm(p.Slice.Length))
 	}
 	if !ok || !counted || s.dialect.odd {
-		return each(vals, func(v abstract.Value) abstract.Value { return vague(show, v) })
+		return each(vals, func(v abstract.Value) abstract.Value { return uncomputed(show, v) })
 	}
 	name := p.Param.Value
 	if c, bound := s.lookup(name); name == "@" || name == "*" || bound && c.array {
 		positional := name == "@" || name == "*"
 		if positional && from <= 0 || !positional && !listIndex(p) || from < 0 || slices.ContainsFunc(vals, func(v abstract.Value) bool { return !v.Known() }) { // counts $0, or from the end
-			return []abstract.Value{vague(show, vals...)}
+			return []abstract.Value{uncomputed(show, vals...)}
 		}
 		if positional {
 			from--
@@ -264,7 +264,7 @@ func (s *state) slice(p *syntax.ParamExp, vals []abstract.Value, show string) []
 		return vals[lo:hi]
 	}
 	if listIndex(p) || from < 0 && len(vals) == 1 && int(-from) > utf8.RuneCountInString(vals[0].Text) {
-		return []abstract.Value{vague(show, vals...)}
+		return []abstract.Value{uncomputed(show, vals...)}
 	}
 	return each(vals, func(v abstract.Value) abstract.Value {
 		if !v.Known() {
@@ -272,7 +272,7 @@ func (s *state) slice(p *syntax.ParamExp, vals []abstract.Value, show string) []
 			if from == 0 && count == 1 && (name == "PATH" || name == "PWD" || name == "OLDPWD" || name == "HOME" || name == "SHELL") {
 				return abstract.Lit("/")
 			}
-			return vague(show, v)
+			return uncomputed(show, v)
 		}
 		text := v.Text
 		if text == "~" && from == 0 && count == 1 {
@@ -308,7 +308,7 @@ func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, s
 	e := p.Exp
 	empty := len(vals) == 0 || len(vals) == 1 && vals[0].Known() && vals[0].Text == ""
 	if c, ok := s.lookup(p.Param.Value); empty && (ok && c.array || len(vals) != 1) && (listIndex(p) || p.Index == nil) && s.asZsh() { // null only where it is quoted
-		return []abstract.Value{vague(show, s.word(e.Word))}
+		return []abstract.Value{uncomputed(show, s.word(e.Word))}
 	}
 	switch e.Op {
 	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
@@ -328,7 +328,7 @@ func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, s
 		return each(vals, func(v abstract.Value) abstract.Value {
 			switch {
 			case !v.Known():
-				return vague(show, v)
+				return uncomputed(show, v)
 			case e.Op == syntax.UpperAll:
 				v.Text = strings.ToUpper(v.Text)
 			case e.Op == syntax.LowerAll:
@@ -352,15 +352,15 @@ func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, s
 			}
 		}
 	}
-	return each(vals, func(v abstract.Value) abstract.Value { return vague(show, v) })
+	return each(vals, func(v abstract.Value) abstract.Value { return uncomputed(show, v) })
 }
 
 // operand returns what an expansion such as ${x:-word} has in the place of a variable. A list
 // in it may be several words.
 func (s *state) operand(w *syntax.Word) abstract.Value {
 	v := s.word(w)
-	if w != nil && v.Known() && (s.holdsList(w) || strings.ContainsAny(v.Text, usualIFS) && expands(w)) {
-		return vague("${…}", v) // shells differ in how they split it
+	if w != nil && v.Known() && (s.holdsList(w) || strings.ContainsAny(v.Text, usualIFS) && hasExpansion(w)) {
+		return uncomputed("${…}", v) // shells differ in how they split it
 	}
 	return v
 }
@@ -414,10 +414,10 @@ func (s *state) orDefault(p *syntax.ParamExp, vals []abstract.Value, set, empty 
 		word.Taint |= vals[0].Taint
 		return []abstract.Value{word} // what the environment holds is taken to be as meant
 	}
-	return []abstract.Value{vague(show, vals[0], word)}
+	return []abstract.Value{uncomputed(show, vals[0], word)}
 }
 
-// isFull reports whether a variable is taken to be set, and not empty: see state.several.
+// isFull reports whether a variable is taken to be set, and not empty: see state.variableChoices.
 func (s *state) isFull(name string) bool {
 	may := s.vars.get(name).may
 	return len(may) == 1 && may[0].full
@@ -435,5 +435,5 @@ func (s *state) orAlternate(p *syntax.ParamExp, vals []abstract.Value, set, empt
 	case empty && (!set || null):
 		return []abstract.Value{{}}
 	}
-	return []abstract.Value{vague(show, word)}
+	return []abstract.Value{uncomputed(show, word)}
 }

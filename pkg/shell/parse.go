@@ -45,7 +45,7 @@ func (s *state) parsed(text string) abstract.Value {
 			// A shell that reads line by line has run that code before it comes here.
 			s.dynamic(effect.CauseUnresolved, "unknown code runs before text that cannot be parsed", s.span(0, len(text)))
 		}
-		s.suspects(text)
+		s.recordSuspectWords(text)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	var out abstract.Value

@@ -36,7 +36,7 @@ func (s *state) exec(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	if _, ok := s.funcs[rest[0].Text]; ok && s.asZsh() { // it runs the function
 		return s.invoke(rest, io)
 	}
-	return s.unshadowed(rest, io)
+	return s.invokeBuiltinOrProgram(rest, io)
 }
 
 // commandWord runs what command, builtin, noglob and nocorrect are before.
@@ -59,14 +59,14 @@ func (s *state) commandWord(argv []abstract.Value, io abstract.Streams) abstract
 	}
 	if _, own := builtin(rest[0].Text); own && argv[0].Text == "command" && s.asZsh() { // it runs a program of that name
 		var out abstract.Value
-		s.may(func() { out = s.unshadowed(rest, io) })
-		return maybe(out)
+		s.may(func() { out = s.invokeBuiltinOrProgram(rest, io) })
+		return possibleOutput(out)
 	}
-	return s.unshadowed(rest, io)
+	return s.invokeBuiltinOrProgram(rest, io)
 }
 
-// option notes an option of set that changes how all that follows is read.
-func (s *state) option(v abstract.Value) {
+// noteSetOption notes an option of set that changes how all that follows is read.
+func (s *state) noteSetOption(v abstract.Value) {
 	switch {
 	case v.Text == "keyword" || strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "k"):
 		s.dynamic(effect.CauseCode, "set -k turns every NAME=VALUE argument into a variable", v.From)
@@ -75,9 +75,9 @@ func (s *state) option(v abstract.Value) {
 	}
 }
 
-// unshadowed is invoke past the functions of a name, and past its aliases but for what the
+// invokeBuiltinOrProgram is invoke past the functions of a name, and past its aliases but for what the
 // shell has been told to run in its place.
-func (s *state) unshadowed(argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *state) invokeBuiltinOrProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	return s.run(argv, io, func(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 		var outs []abstract.Value
 		var walks []func()
@@ -89,6 +89,6 @@ func (s *state) unshadowed(argv []abstract.Value, io abstract.Streams) abstract.
 			return outs[0]
 		}
 		s.either(false, walks...)
-		return maybe(abstract.Concat(outs...))
+		return possibleOutput(abstract.Concat(outs...))
 	})
 }

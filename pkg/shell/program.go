@@ -20,17 +20,17 @@ func (s *state) program(argv []abstract.Value, io abstract.Streams) abstract.Val
 		return s.localProgram(argv, io)
 	}
 	base := programName(name)
-	argv = s.responses(base, s.addedOptions(base, braced(base, argv)))
-	s.hidden(base, argv)
+	argv = s.expandResponseFiles(base, s.addedOptions(base, withPlaceholder(base, argv)))
+	s.recordHiddenWord(base, argv)
 	words := commandWords(argv)
 	words[0].Text = base
 	s.installed(base, argv[0].From)
 	return s.listedProgram(base, words, argv, io)
 }
 
-// hidden records a word of a program that the text computes in a way that is not followed: it may be a
+// recordHiddenWord records a word of a program that the text computes in a way that is not followed: it may be a
 // subcommand or an option. What only prints its words is not changed by one.
-func (s *state) hidden(base string, argv []abstract.Value) {
+func (s *state) recordHiddenWord(base string, argv []abstract.Value) {
 	if printers[base] {
 		return
 	}
@@ -66,7 +66,7 @@ func (s *state) listedProgram(base string, words []command.Word, argv []abstract
 	s.execute(argv, base, class, use.Harms...)
 	s.takesAway(use)
 	out := s.apply(base, argv, use, io)
-	s.unshown(base, argv, use, at)
+	s.markUnshownReads(base, argv, use, at)
 	if s.scripts > read && at < len(s.effects) && runsShellFile(use) {
 		s.effects[at].Class = effect.LocalWrite // what it does is beside it
 	}
@@ -150,12 +150,12 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 	}
 	s.remotes = append(s.remotes, use.Remotes...)
 	f := s.touch(base, argv, use, io)
-	s.itself(use, f, effect.Effect{Program: base, Reason: why, From: at})
-	s.stops(base, argv, use)
+	s.emitProgramEffect(use, f, effect.Effect{Program: base, Reason: why, From: at})
+	s.recordShieldStop(base, argv, use)
 	s.signals(base, argv, use)
-	s.servers(base, argv, use)
+	s.recordProxies(base, argv, use)
 	s.newPackages(use)
-	s.leftovers(base, argv, use)
+	s.judgeUnreadWords(base, argv, use)
 	s.compilesGuard(argv, use)
 	s.putsPrograms(base, argv)
 	s.unpacks(base, argv, use)
@@ -178,16 +178,16 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 	}
 	switch base {
 	case "sed", "gsed", "perl":
-		s.edits(argv, use)
+		s.recordEdits(argv, use)
 	}
 	s.loadsProject(base, argv, use, io)
 	if len(s.files) > 0 {
-		s.fed(base, argv, use)
+		s.walkInputFile(base, argv, use)
 	}
 	if use.Class == effect.UnknownClass {
 		for _, v := range argv[1:] {
 			if !use.Windows || !strings.HasPrefix(v.Text, "/") {
-				f.reads.Taint |= s.suspect(v)
+				f.reads.Taint |= s.recordSuspectWord(v)
 			}
 		}
 		if len(use.Nested) == 0 && !use.Windows {
@@ -195,15 +195,15 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 		}
 	}
 	if use.Class != effect.UnknownClass && len(use.Nested) == 0 {
-		s.hooks(argv[1:])
+		s.walkHookOptions(argv[1:])
 	}
 	contacts := f.network || use.Class == effect.Network || use.Stdin == command.Upload
 	if contacts {
 		s.sends(base, argv, use, f, io)
 	}
-	s.restores(base, argv, io.In)
+	s.recordDatabaseCopy(base, argv, io.In)
 	s.taken(base, use, io.In, at)
-	nested := s.descend(base, argv, use, io, f)
+	nested := s.walkArgumentCode(base, argv, use, io, f)
 	if s.dumpsHere(argv, use) {
 		use.Stdout = command.Rows
 	}
@@ -249,24 +249,24 @@ func (s *state) mark(from int, l effect.Loss) {
 	}
 }
 
-// itself records what a program does whatever its operands are.
-func (s *state) itself(use command.Use, f flow, e effect.Effect) {
+// emitProgramEffect records what a program does whatever its operands are.
+func (s *state) emitProgramEffect(use command.Use, f flow, e effect.Effect) {
 	for _, k := range use.Effects {
 		e, by := effect.Of(k), e
 		e.Program, e.Reason, e.From = by.Program, by.Reason, by.From
 		switch {
 		case k == effect.ChangeRemote:
 			elsewhere(&e, use.Remote)
-			s.once(e)
+			s.emitOnce(e)
 		case k == effect.SendData:
 			e.Service = "registry"
 			s.toPeers(e, f.peers)
 		case k == effect.ChangeSystem && use.ByName:
 			e.Cause = effect.CausePackages
-			s.once(e)
+			s.emitOnce(e)
 		case k == effect.ReadSecret && use.Stdout == command.Secret && s.holds():
 		default:
-			s.once(e)
+			s.emitOnce(e)
 		}
 	}
 }
@@ -390,11 +390,11 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 			}
 		}
 	}
-	s.empties(base, sources, f.writes, join(argv))
+	s.recordTruncations(base, sources, f.writes, join(argv))
 	s.fetchHead(base, argv, &f, &b)
 	f.reads = b.Value()
 	s.linked(base, sources, f.writes)
-	s.renames(base, sources, f.writes, join(argv))
+	s.recordShieldRename(base, sources, f.writes, join(argv))
 	s.moved(moved, f.writes)
 	return f
 }
@@ -485,7 +485,7 @@ func (s *state) url(kind effect.Kind, v abstract.Value) effect.Effect {
 			e.Pattern = true
 		}
 	}
-	s.once(e)
+	s.emitOnce(e)
 	return e
 }
 
@@ -500,7 +500,7 @@ func (s *state) host(kind effect.Kind, v abstract.Value) effect.Effect {
 			e.Host = effect.Host(text)
 		}
 	}
-	s.once(e)
+	s.emitOnce(e)
 	return e
 }
 

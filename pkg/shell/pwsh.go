@@ -55,7 +55,7 @@ func expression(text string, cause effect.Cause) bool {
 	case '[':
 		return (cause == effect.CauseUnresolved || cause == effect.CauseVariable) && letter(text[1])
 	case '$':
-		rest := strings.TrimLeft(memberless(text), " \t")
+		rest := strings.TrimLeft(trimVariable(text), " \t")
 		return cause == effect.CauseVariable && rest != "" && (rest[0] == '=' || strings.HasPrefix(rest, "+="))
 	case '"', '\'':
 		return (cause == effect.CauseOutput || cause == effect.CauseVariable || cause == effect.CauseUnresolved || cause == effect.CauseScript) && quotedValue(text)
@@ -71,9 +71,9 @@ func expression(text string, cause effect.Cause) bool {
 	return false
 }
 
-// memberless cuts a variable and its members from the start of text; it returns
+// trimVariable cuts a variable and its members from the start of text; it returns
 // nothing if a POSIX shell would end the name elsewhere.
-func memberless(text string) string {
+func trimVariable(text string) string {
 	i := 1
 	for i < len(text) && (plain.WordByte(text[i]) || i > 1 && text[i] == '.') {
 		i++
@@ -144,14 +144,14 @@ func mayBePowerShell(text string) bool {
 	case '"', '\'':
 		return quotedValue(text)
 	case '$':
-		rest := memberless(text)
+		rest := trimVariable(text)
 		return strings.HasPrefix(rest, "(") && strings.Contains(text[:len(text)-len(rest)], ".")
 	}
-	return declares(text) || afterCommands(text)
+	return isDeclaration(text) || afterCommands(text)
 }
 
-// declares reports whether text begins with a declaration of PowerShell.
-func declares(text string) bool {
+// isDeclaration reports whether text begins with a declaration of PowerShell.
+func isDeclaration(text string) bool {
 	word, rest := cutWord(text)
 	rest = strings.TrimLeft(rest, " \t\r\n")
 	switch strings.ToLower(word) {
@@ -184,7 +184,7 @@ func beginsBody(text string) bool {
 	case '[':
 		return letter(text[1])
 	case '$':
-		return strings.HasPrefix(strings.TrimLeft(memberless(text), " \t"), "=")
+		return strings.HasPrefix(strings.TrimLeft(trimVariable(text), " \t"), "=")
 	case '<':
 		return text[1] == '#'
 	}

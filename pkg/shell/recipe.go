@@ -63,8 +63,8 @@ func (s *state) callOf(argv []abstract.Value, l *command.Loader) (c recipeCall, 
 	return c, true
 }
 
-// whole returns the text of a recipe with what arguments add to it.
-func (c *recipeCall) whole(text string) string {
+// withArguments returns the text of a recipe with what arguments add to it.
+func (c *recipeCall) withArguments(text string) string {
 	for _, part := range c.texts {
 		text = part + "\n" + text
 	}
@@ -116,7 +116,7 @@ func (s *state) installedFolders(l *command.Loader, c *recipeCall, at effect.Spa
 		if pattern {
 			continue
 		}
-		if text, found := s.lying(p, at); found {
+		if text, found := s.scriptText(p, at); found {
 			s.runRecipe(l.Recipe, p, text, []string{"install", "prepare"}, c.place.In(dir), at)
 		}
 	}
@@ -139,10 +139,10 @@ func (s *state) recipes(argv []abstract.Value, l *command.Loader, in abstract.Va
 			name = git + "/" + inGit
 		}
 		p, _ := c.place.Path(name, false)
-		if text, found := s.lying(p, at); found {
+		if text, found := s.scriptText(p, at); found {
 			for _, e := range written(p, text, s.at, true) {
 				e.From = at
-				s.once(e)
+				s.emitOnce(e)
 			}
 		}
 	}
@@ -157,7 +157,7 @@ func (s *state) recipes(argv []abstract.Value, l *command.Loader, in abstract.Va
 	names := l.Names
 	if c.file == "-" || c.file == "/dev/stdin" {
 		if v := s.runInput(in, at); v.Known() {
-			text := c.whole(v.Text)
+			text := c.withArguments(v.Text)
 			s.runRecipe(l.Recipe, "-", text, c.goalsOf(l, text), c.place, at)
 		}
 		return
@@ -182,15 +182,15 @@ func (s *state) recipes(argv []abstract.Value, l *command.Loader, in abstract.Va
 		if pattern {
 			return
 		}
-		text, found := s.lying(p, at)
+		text, found := s.scriptText(p, at)
 		if !found {
 			continue
 		}
-		text = c.whole(s.included(l, &c, text, at))
+		text = c.withArguments(s.included(l, &c, text, at))
 		s.runRecipe(l.Recipe, p, text, c.goalsOf(l, text), c.place, at)
 		return
 	}
-	if text := c.whole(s.included(l, &c, "", at)); text != "" {
+	if text := c.withArguments(s.included(l, &c, "", at)); text != "" {
 		s.runRecipe(l.Recipe, "-", text, c.goalsOf(l, text), c.place, at)
 	}
 }
@@ -207,7 +207,7 @@ func (s *state) included(l *command.Loader, c *recipeCall, text string, at effec
 		if unknown || strings.ContainsAny(name, "$*?%") {
 			return "", false
 		}
-		return s.lying(included, at)
+		return s.scriptText(included, at)
 	})
 }
 
@@ -261,9 +261,9 @@ func from(folder, to string) string {
 	return path.Join(folder, to)
 }
 
-// lying returns the text of a file that a program runs: what the text wrote there,
+// scriptText returns the text of a file that a program runs: what the text wrote there,
 // or what lies there. One that is there and cannot be read is Dynamic.
-func (s *state) lying(path string, at effect.Span) (text string, found bool) {
+func (s *state) scriptText(path string, at effect.Span) (text string, found bool) {
 	if vals := s.fileValues(path, false); len(vals) > 0 {
 		if vals[0].Computed() {
 			s.dynamic(vals[0].Cause(), abstract.Clip(path)+", which the command writes, has unknown content", at)
@@ -337,13 +337,13 @@ func (s *state) requirements(c *recipeCall, at effect.Span) {
 			continue
 		}
 		seen[p] = true
-		text, found := s.lying(p, at)
+		text, found := s.scriptText(p, at)
 		if !found {
 			continue
 		}
 		for _, e := range writtenSources(path.Join(path.Dir(p), "requirements.txt"), text) {
 			e.From = at
-			s.once(e)
+			s.emitOnce(e)
 		}
 		for _, m := range includedList().FindAllStringSubmatch(text, maxRequirements) {
 			left = append(left, from(path.Dir(p), m[1]))

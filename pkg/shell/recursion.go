@@ -2,9 +2,9 @@ package shell
 
 import "mvdan.cc/sh/v3/syntax"
 
-// decides reports whether anything in a function's body depends on something, so
+// hasCondition reports whether anything in a function's body depends on something, so
 // that the function may end.
-func decides(body *syntax.Stmt) bool {
+func hasCondition(body *syntax.Stmt) bool {
 	found := false
 	syntax.Walk(body, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -34,7 +34,7 @@ func callsAgain(name string, stmt *syntax.Stmt) bool {
 			if callsAgain(name, st) {
 				return true
 			}
-			if decides(st) {
+			if hasCondition(st) {
 				return false // it may have ended
 			}
 		}
@@ -67,9 +67,9 @@ func callsAgain(name string, stmt *syntax.Stmt) bool {
 	return false
 }
 
-// multiplies reports whether a body starts a function in the background, or several
+// isForkBomb reports whether a body starts a function in the background, or several
 // times in one pipe.
-func multiplies(name string, body *syntax.Stmt) bool {
+func isForkBomb(name string, body *syntax.Stmt) bool {
 	found := false
 	syntax.Walk(body, func(n syntax.Node) bool {
 		switch n := n.(type) {

@@ -86,7 +86,7 @@ func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.St
 	}
 	if from.Text != "" && io.In.Known() {
 		if io.From, _ = s.place().Path(from.Text, from.IsPattern); io.Out != nil && !io.Out.Append && io.From == io.Out.Path { // emptied before it is read
-			io.In = maybe(io.In)
+			io.In = possibleOutput(io.In)
 		}
 	}
 	return io
@@ -253,8 +253,8 @@ func (s *state) reopen(path string) {
 	}
 }
 
-// feeds reports whether what redirections read is sure to be there: else the command does not run.
-func (s *state) feeds(list []*syntax.Redirect) bool {
+// inputsExist reports whether what redirections read is sure to be there: else the command does not run.
+func (s *state) inputsExist(list []*syntax.Redirect) bool {
 	return !slices.ContainsFunc(list, func(r *syntax.Redirect) bool {
 		n := strings.TrimSuffix(r.Word.Lit(), "-")
 		switch r.Op {
@@ -288,7 +288,7 @@ func (s *state) asChanged(io abstract.Streams, written int, out abstract.Value, 
 	}
 	effects := len(s.effects)
 	io.In = abstract.Unknown("what "+path.Base(io.From)+" holds", io.In.Taint).Of(abstract.FromFile)
-	out = maybe(abstract.Concat(out, walk(io)))
+	out = possibleOutput(abstract.Concat(out, walk(io)))
 	s.dropRepeated(effects)
 	return out
 }
@@ -318,7 +318,7 @@ func (s *state) device(w abstract.Value) (abstract.Value, *abstract.Target, bool
 	} else {
 		e.Host = effect.Host(host)
 	}
-	s.once(e)
+	s.emitOnce(e)
 	v := abstract.Unknown("what "+w.String()+" sends", abstract.Network|abstract.Socket)
 	return v, &abstract.Target{Socket: true}, true
 }
@@ -334,13 +334,13 @@ func (s *state) deliver(io abstract.Streams, out abstract.Value) abstract.Value 
 	case t.Discard:
 	case t.Socket:
 		s.upload(out, "/dev/tcp", out.From)
-		s.leaves(out, "/dev/tcp", s.lastPeers(), out.From)
+		s.recordSentValue(out, "/dev/tcp", s.lastPeers(), out.From)
 	default:
 		if out.Taint&(abstract.Held|abstract.Dump) != 0 && !effect.SecretPath(t.Path, t.Pattern) {
 			s.readSecret(out, "", out.From)
 		}
 		if out.Known() && out.Text == "" && !t.Append {
-			s.emptied(*t, out.From)
+			s.recordTruncation(*t, out.From)
 		}
 		s.addFile(file{path: t.Path, pattern: t.Pattern, val: out, append: t.Append})
 		s.writesInput(*t, out, io.In)
@@ -348,21 +348,21 @@ func (s *state) deliver(io abstract.Streams, out abstract.Value) abstract.Value 
 	return abstract.Value{}
 }
 
-// empties records that a program truncates the files it writes to.
-func (s *state) empties(base string, sources []abstract.Value, writes []abstract.Target, at effect.Span) {
+// recordTruncations records that a program truncates the files it writes to.
+func (s *state) recordTruncations(base string, sources []abstract.Value, writes []abstract.Target, at effect.Span) {
 	if command.Emptiers[base] || slices.ContainsFunc(sources, func(v abstract.Value) bool { return v.Text == "/dev/null" || v.Text == "/dev/zero" }) {
 		for _, w := range writes {
-			s.emptied(w, at)
+			s.recordTruncation(w, at)
 		}
 	}
 }
 
-// emptied records that a file gets no content: a user's own file outside of the
+// recordTruncation records that a file gets no content: a user's own file outside of the
 // workspace that was there is lost then, and so are files of which only a list tells.
-func (s *state) emptied(t abstract.Target, at effect.Span) {
+func (s *state) recordTruncation(t abstract.Target, at effect.Span) {
 	below, own := strings.CutPrefix(t.Path, s.at.Home+"/")
 	own = own && s.at.Home != "" && !strings.HasPrefix(below, ".") && !strings.Contains(below, "/.") && !s.at.Inside(t.Path, t.Pattern, t.Listed)
 	if t.Path != "" && (t.Listed || own && !t.Pattern) {
-		s.once(effect.Effect{Kind: effect.DeleteFile, Path: t.Path, Pattern: t.Pattern, Tree: t.Listed, Sure: effect.May, Reason: "empties an existing file", From: at})
+		s.emitOnce(effect.Effect{Kind: effect.DeleteFile, Path: t.Path, Pattern: t.Pattern, Tree: t.Listed, Sure: effect.May, Reason: "empties an existing file", From: at})
 	}
 }

@@ -42,7 +42,7 @@ func (s *state) broughtBefore(base, path string, at effect.Span) {
 func (s *state) runsBrought(base, path string, labels []effect.Label, at effect.Span) bool {
 	for _, l := range labels {
 		if l == effect.LabelNetwork || l == effect.LabelDecoded || l == effect.LabelUntrusted {
-			s.once(effect.Effect{
+			s.emitOnce(effect.Effect{
 				Kind: effect.RunCode, Program: base, Path: path, Labels: []effect.Label{l},
 				Reason: base + " runs code that an earlier action downloaded, decoded or cloned", From: at,
 			})

@@ -53,19 +53,19 @@ type sent struct {
 // or to one that it does not name.
 func (s *state) toPeers(e effect.Effect, peers []effect.Effect) {
 	if len(peers) == 0 {
-		s.once(e)
+		s.emitOnce(e)
 	}
 	for _, p := range peers[:min(len(peers), maxPeers)] {
 		e.Host, e.URL, e.Target = p.Host, p.URL, p.Target
-		s.once(e)
+		s.emitOnce(e)
 	}
 }
 
 // maxPeers bounds the machines that one value is said to go to.
 const maxPeers = 8
 
-// leaves records that a value goes to the machines that a program contacts.
-func (s *state) leaves(v abstract.Value, base string, peers []effect.Effect, at effect.Span) {
+// recordSentValue records that a value goes to the machines that a program contacts.
+func (s *state) recordSentValue(v abstract.Value, base string, peers []effect.Effect, at effect.Span) {
 	if v.Taint&carried == 0 {
 		return
 	}
@@ -98,11 +98,11 @@ func (s *state) sends(base string, argv []abstract.Value, use command.Use, f flo
 	if use.Stdin == command.Upload || namesStdin(argv) {
 		s.upload(io.In, base, at)
 		if io.In.Taint&abstract.ShellOut != 0 && command.Relays[base] {
-			s.once(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "sends a shell's output to a network connection", From: at})
+			s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "sends a shell's output to a network connection", From: at})
 		}
 	}
 	if use.Stdin == command.Upload {
-		s.leaves(io.In, base, f.peers, at)
+		s.recordSentValue(io.In, base, f.peers, at)
 	}
 	if f.reads.Taint&abstract.Secret != 0 && use.Stdout != command.Input {
 		s.upload(f.reads, base, at)
@@ -113,18 +113,18 @@ func (s *state) sends(base string, argv []abstract.Value, use command.Use, f flo
 	}
 	for i, v := range argv[1:own] {
 		switch {
-		case address(v) && (use.Database || contacted(v, f.peers)):
+		case isAddressWord(v) && (use.Database || isPeerAddress(v, f.peers)):
 			continue
 		case v.Taint&(abstract.Secret|abstract.Dump) == 0 && loginOption(argv, i+1):
 			v.Taint &^= abstract.Credential
-			if owner := ownerOf(v); owner != nil && served(owner, f.peers) {
+			if owner := ownerOf(v); owner != nil && allOfService(owner, f.peers) {
 				v.Taint &^= abstract.Held // else what a store handed out is not known to be meant for this machine
 			}
 		case v.Taint&(abstract.Secret|abstract.Dump|abstract.Credential) != 0:
 			s.upload(v, base, at)
 		}
 		if (use.Tells || len(f.peers) > 0) && !names(v) {
-			s.leaves(v, base, f.peers, v.From)
+			s.recordSentValue(v, base, f.peers, v.From)
 		}
 	}
 }
@@ -134,7 +134,7 @@ func (s *state) sends(base string, argv []abstract.Value, use command.Use, f flo
 func (s *state) handsOver(base string, argv []abstract.Value, peers []effect.Effect, in abstract.Value) {
 	for _, v := range append(slices.Clip(argv), in) {
 		owner := ownerOf(v)
-		if owner == nil || served(owner, peers) {
+		if owner == nil || allOfService(owner, peers) {
 			continue
 		}
 		for _, p := range peers[:min(len(peers), maxPeers)] {
@@ -148,14 +148,14 @@ func (s *state) handsOver(base string, argv []abstract.Value, peers []effect.Eff
 			if to == "" || effect.Loopback(p.Host) || owner.Serves(p.Host) {
 				continue
 			}
-			s.once(effect.Effect{Kind: effect.SendData, Program: base, Host: p.Host, URL: p.URL, Labels: []effect.Label{effect.LabelCredential}, From: v.From,
+			s.emitOnce(effect.Effect{Kind: effect.SendData, Program: base, Host: p.Host, URL: p.URL, Labels: []effect.Label{effect.LabelCredential}, From: v.From,
 				Reason: "sends " + to + " a credential of " + owner.Hosts[0]})
 		}
 	}
 }
 
-// served reports whether all machines that a program contacts are of the service of a credential.
-func served(owner *knowledge.Owner, peers []effect.Effect) bool {
+// allOfService reports whether all machines that a program contacts are of the service of a credential.
+func allOfService(owner *knowledge.Owner, peers []effect.Effect) bool {
 	return len(peers) > 0 && !slices.ContainsFunc(peers, func(p effect.Effect) bool {
 		return !owner.Serves(p.Host) && (p.Host != "" || !owner.Serves(behindUser(p.URL)))
 	})
@@ -229,15 +229,15 @@ func names(v abstract.Value) bool {
 	return strings.Trim(host, "*") == "" && !v.Bare && !strings.ContainsAny(rest, "*?")
 }
 
-// address reports whether all that is known of a word is that it is where an
+// isAddressWord reports whether all that is known of a word is that it is where an
 // address does: "psql $DATABASE_URL".
-func address(v abstract.Value) bool {
+func isAddressWord(v abstract.Value) bool {
 	return v.Bare && v.Taint&(abstract.Secret|abstract.Dump|abstract.Held) == 0
 }
 
-// contacted reports whether a word of which nothing is known is the address of a
+// isPeerAddress reports whether a word of which nothing is known is the address of a
 // peer. In nested code all words are at the same place.
-func contacted(v abstract.Value, peers []effect.Effect) bool {
+func isPeerAddress(v abstract.Value, peers []effect.Effect) bool {
 	return slices.ContainsFunc(peers, func(p effect.Effect) bool { return p.From == v.From && p.Host == "" })
 }
 
@@ -267,7 +267,7 @@ func (s *state) published(base string, v abstract.Value) {
 		}
 		e.Target = e.URL
 	}
-	s.once(e)
+	s.emitOnce(e)
 }
 
 // registryHost returns the machine that the name of an image begins with.

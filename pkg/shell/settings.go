@@ -18,10 +18,10 @@ func settings(p string) bool {
 	return base == ".env" || strings.HasPrefix(base, ".env.")
 }
 
-// unshown marks what a program reads without showing it: settings of the workspace
+// markUnshownReads marks what a program reads without showing it: settings of the workspace
 // that an option hands to a program, or of which the keys alone are written, and
 // the key that a program signs in with.
-func (s *state) unshown(base string, argv []abstract.Value, use command.Use, from int) {
+func (s *state) markUnshownReads(base string, argv []abstract.Value, use command.Use, from int) {
 	keys := keysOnly(base, argv)
 	for i := from; i < len(s.effects); i++ {
 		e := &s.effects[i]
@@ -117,19 +117,19 @@ func (s *state) load(at int, since *Shell) {
 	}
 }
 
-// shows records that a variable is in the text: if it may come from settings
+// recordShownVariable records that a variable is in the text: if it may come from settings
 // that were loaded, they are shown as if their file had been read.
-func (s *state) shows(name string) {
+func (s *state) recordShownVariable(name string) {
 	if len(s.loaded) == 0 {
 		return
 	}
 	v, ok := s.vars.names[name]
 	if ok && v.from != nil {
-		s.once(*v.from)
+		s.emitOnce(*v.from)
 	}
 	if !ok && s.environment(name)[0].Bare {
 		for _, read := range s.loaded {
-			s.once(read)
+			s.emitOnce(read)
 		}
 	}
 }

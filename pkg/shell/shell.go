@@ -80,7 +80,7 @@ func (s *state) analyze() (r effect.Result) {
 	}
 	s.finish()
 	s.writtenFiles()
-	s.rewritten()
+	s.recordSourceEdits()
 	if own >= 0 {
 		s.dropExpressions(own)
 	}

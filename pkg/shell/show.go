@@ -46,7 +46,7 @@ func (s *state) taken(base string, use command.Use, in abstract.Value, at effect
 
 func (s *state) readSecret(v abstract.Value, program string, at effect.Span) {
 	why := "shows " + v.SecretName()
-	s.once(effect.Effect{Kind: effect.ReadSecret, Program: program, Reason: why, From: at})
+	s.emitOnce(effect.Effect{Kind: effect.ReadSecret, Program: program, Reason: why, From: at})
 }
 
 // picksPlain reports whether a search takes nothing but settings that are no

@@ -51,7 +51,7 @@ func (s *state) signals(base string, argv []abstract.Value, use command.Use) {
 	if most == outOfReach {
 		return
 	}
-	s.once(effect.Effect{
+	s.emitOnce(effect.Effect{
 		Kind: effect.ChangeGuard, Program: base, Sure: effect.If(most != mayReach), From: join(argv),
 		Reason: base + " can stop shield, the programs of its hook line or the agent's host",
 	})
@@ -97,7 +97,7 @@ func (s *state) meets(g command.Signal, v abstract.Value, argv []abstract.Value,
 	case command.ByID:
 		return s.meetsID(v, argv, stopping)
 	case command.ByParent:
-		if parent(v) {
+		if isParentPID(v) {
 			return reaches
 		}
 		return outOfReach
@@ -121,14 +121,14 @@ func (s *state) meets(g command.Signal, v abstract.Value, argv []abstract.Value,
 		return s.meetsName(v, ignore)
 	}
 	by := g.By
-	if by != command.ByName && slices.ContainsFunc(argv, func(a abstract.Value) bool { return full(a.Text) }) { // several options in one word
+	if by != command.ByName && slices.ContainsFunc(argv, func(a abstract.Value) bool { return matchesCommandLine(a.Text) }) { // several options in one word
 		by = command.ByLine
 	}
 	return s.meetsPattern(v, by, ignore)
 }
 
-// full reports whether an option of pgrep and pkill has them compare command lines.
-func full(option string) bool {
+// matchesCommandLine reports whether an option of pgrep and pkill has them compare command lines.
+func matchesCommandLine(option string) bool {
 	letters, short := strings.CutPrefix(option, "-")
 	return option == "--full" || short && strings.Contains(letters, "f") && strings.Trim(letters, "abcdefghijklmnopqrstuvwxyz") == ""
 }
@@ -154,7 +154,7 @@ func liesIn(p, folder string) bool {
 func (s *state) meetsID(v abstract.Value, argv []abstract.Value, stopping bool) reach {
 	number := strings.TrimLeft(v.Text, "0123456789") == "" && v.Text != ""
 	switch {
-	case parent(v), v.Text == "-1":
+	case isParentPID(v), v.Text == "-1":
 		return reaches
 	case v.Known() && number && v.Text != "0", strings.HasPrefix(v.Text, "-") && v.Known():
 		return outOfReach
@@ -173,8 +173,8 @@ func (s *state) meetsID(v abstract.Value, argv []abstract.Value, stopping bool) 
 	return outOfReach
 }
 
-// parent reports whether a word is the number of the process that started the shell.
-func parent(v abstract.Value) bool { return !v.Known() && strings.Contains(v.String(), "PPID") }
+// isParentPID reports whether a word is the number of the process that started the shell.
+func isParentPID(v abstract.Value) bool { return !v.Known() && strings.Contains(v.String(), "PPID") }
 
 // meetsName compares a name with those of programs that guard.
 func (s *state) meetsName(v abstract.Value, ignore bool) reach {
@@ -231,7 +231,7 @@ func (s *state) listsGuard() bool {
 		case command.ProcessListers[e.Program]:
 			lists = true
 			by := command.ByPattern
-			if slices.ContainsFunc(e.Args, full) {
+			if slices.ContainsFunc(e.Args, matchesCommandLine) {
 				by = command.ByLine
 			}
 			for _, a := range e.Args {
@@ -340,7 +340,7 @@ func wordRune(c rune) bool {
 }
 
 func (s *state) stopsByCode(language string, at effect.Span) {
-	s.once(effect.Effect{
+	s.emitOnce(effect.Effect{
 		Kind: effect.ChangeGuard, Program: language, Sure: effect.If(s.onDisk == 0), From: at,
 		Reason: language + " code can stop shield, the programs of its hook line or the agent's host",
 	})

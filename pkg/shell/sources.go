@@ -25,11 +25,11 @@ func (s *state) sources(program string, v abstract.Value) {
 		if e, ok := newSource(address, v.IsPattern && strings.Contains(address, "*"), false); ok {
 			e.Program, e.From = program, v.From
 			e.Reason = program + " takes packages from " + abstract.Clip(e.URL)
-			s.once(e)
+			s.emitOnce(e)
 		}
 	}
-	if len(found) == 0 && computed(v) && !strings.Contains(v.Text, " ") {
-		s.once(effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "redirect", Harms: []effect.Harm{effect.Redirects}, Pattern: true, Program: program, From: v.From,
+	if len(found) == 0 && isCommandOutput(v) && !strings.Contains(v.Text, " ") {
+		s.emitOnce(effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "redirect", Harms: []effect.Harm{effect.Redirects}, Pattern: true, Program: program, From: v.From,
 			Reason: program + " takes packages from an unknown source"})
 	}
 }
@@ -89,10 +89,10 @@ func fileSources(file string, addresses []string, code bool) []effect.Effect {
 	return out
 }
 
-// rewritten records from where packages would come once files are changed by what
+// recordSourceEdits records from where packages would come once files are changed by what
 // the arguments of sed, jq, an interpreter and the like say: nothing shows the
 // text itself that is written then.
-func (s *state) rewritten() {
+func (s *state) recordSourceEdits() {
 	var files []string
 	for i := range s.effects {
 		if e := &s.effects[i]; e.Kind == effect.WriteFile && !e.Pattern && len(files) < maxWritten && len(sourceForms(e.Path)) > 0 {
@@ -140,7 +140,7 @@ func (s *state) rewrites(file, said, put string, at effect.Span) {
 	}
 	for _, e := range found {
 		e.From = at
-		s.once(e)
+		s.emitOnce(e)
 	}
 }
 

@@ -25,15 +25,15 @@ var startFiles = map[string]struct{ always, more []string }{
 	"fish": {always: []string{"config.fish"}},
 }
 
-// starts walks the files that a shell reads as it starts: those that the text wrote, and those in a folder that
+// walkStartupFiles walks the files that a shell reads as it starts: those that the text wrote, and those in a folder that
 // it made the home folder.
-func (s *state) starts(program string, argv []abstract.Value) {
+func (s *state) walkStartupFiles(program string, argv []abstract.Value) {
 	files, ok := startFiles[program]
 	if !ok || s.remote > 0 {
 		return
 	}
 	names := files.always
-	if typed(argv) {
+	if mayBeInteractive(argv) {
 		names = append(slices.Clone(names), files.more...)
 	}
 	home, set := s.lookup("HOME")
@@ -54,8 +54,8 @@ func (s *state) starts(program string, argv []abstract.Value) {
 	}
 }
 
-// typed reports whether a shell may be started as one that someone types into, or logs in with.
-func typed(argv []abstract.Value) bool {
+// mayBeInteractive reports whether a shell may be started as one that someone types into, or logs in with.
+func mayBeInteractive(argv []abstract.Value) bool {
 	for _, v := range argv[1:] {
 		switch {
 		case !v.Known() || v.Text == "--login" || v.Text == "--interactive":
@@ -123,8 +123,8 @@ func (s *state) splitString(text abstract.Value, argv []abstract.Value, io abstr
 // splitEscapes are what env -S treats as blanks.
 var splitEscapes = strings.NewReplacer(`\_`, " ", `\n`, " ", `\t`, " ", `\v`, " ", `\f`, " ", `\r`, " ")
 
-// braced returns the words of xargs with {} where they have what another option stands for the input.
-func braced(program string, argv []abstract.Value) []abstract.Value {
+// withPlaceholder returns the words of xargs with {} where they have what another option stands for the input.
+func withPlaceholder(program string, argv []abstract.Value) []abstract.Value {
 	if program != "xargs" {
 		return argv
 	}

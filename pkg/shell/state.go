@@ -62,18 +62,18 @@ type scope struct {
 	around    []*ends // of the loops around the walk
 
 	depth    int
-	onDisk   int      // depth of scripts and recipes that lie there
-	remote   int      // depth of commands that run on another machine
-	hosts    int      // how many of these are machines, and no containers
-	standing int      // how many of these are containers that were there before
-	binds    []bind   // what a container that is walked has of this machine
-	captured int      // depth of text whose output another part of the text takes
-	inner    int      // depth of shells that the text starts, which may end before it does
-	foreign  int      // depth of code of other languages, which may show what it takes
-	quiet    int      // effects are not wanted: the value alone is
-	calls    int      // depth of function calls
-	running  []string // recipes that are being walked, with their goals
-	writing  []string // files that the commands around this one write to
+	onDisk   int         // depth of scripts and recipes that lie there
+	remote   int         // depth of commands that run on another machine
+	hosts    int         // how many of these are machines, and no containers
+	standing int         // how many of these are containers that were there before
+	binds    []bindMount // what a container that is walked has of this machine
+	captured int         // depth of text whose output another part of the text takes
+	inner    int         // depth of shells that the text starts, which may end before it does
+	foreign  int         // depth of code of other languages, which may show what it takes
+	quiet    int         // effects are not wanted: the value alone is
+	calls    int         // depth of function calls
+	running  []string    // recipes that are being walked, with their goals
+	writing  []string    // files that the commands around this one write to
 
 	joinsErrors bool             // a command around this one sends errors where output goes
 	typed       []*syntax.Word   // the words of the command being walked

@@ -46,7 +46,7 @@ func (s *state) procSubst(p *syntax.ProcSubst) abstract.Value {
 		return abstract.Value{Text: path, From: s.spanOf(p)}
 	}
 	var out abstract.Value
-	s.beside(func() { out = s.capture(func() abstract.Value { return s.subshell(p.Stmts, s.input) }) })
+	s.walkConcurrent(func() { out = s.capture(func() abstract.Value { return s.subshell(p.Stmts, s.input) }) })
 	if out.IsPattern {
 		out = out.Of(abstract.FromCommand | out.Origin&(abstract.FromText|abstract.Forgotten))
 		out.Show = show

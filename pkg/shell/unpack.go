@@ -358,11 +358,11 @@ func (u *unpacking) wanted(name string) bool {
 		return false
 	}
 	p, _ := u.target(name)
-	return u.counts(p)
+	return u.hasOwnEffect(p)
 }
 
-// counts reports whether a file has an effect beside that on its folder.
-func (u *unpacking) counts(p string) bool {
+// hasOwnEffect reports whether a file has an effect beside that on its folder.
+func (u *unpacking) hasOwnEffect(p string) bool {
 	return p != "" && (u.s.at.Persists(p, false, false) != "" || path.Base(p) == "CODEOWNERS")
 }
 
@@ -375,23 +375,23 @@ func (u *unpacking) member(m *packed.Member) {
 	if p == "" {
 		return
 	}
-	u.lies(p, m)
+	u.recordMember(p, m)
 	if behind != p {
-		u.lies(behind, m)
+		u.recordMember(behind, m)
 	}
 	if _, ok := u.links[behind]; ok && m.Link == "" && !m.Dir { // some write through it
 		hops := maxNames
-		u.lies(u.walk(path.Dir(behind), path.Base(behind), &hops), m)
+		u.recordMember(u.walk(path.Dir(behind), path.Base(behind), &hops), m)
 	}
 	if m.Link != "" {
-		u.leads(behind, m)
+		u.recordLink(behind, m)
 	}
 }
 
-// lies records that a member gets a path.
-func (u *unpacking) lies(p string, m *packed.Member) {
+// recordMember records that a member gets a path.
+func (u *unpacking) recordMember(p string, m *packed.Member) {
 	inside := u.isInside(p)
-	if inside && (m.Dir || !u.counts(p) || u.harmless(p, m)) {
+	if inside && (m.Dir || !u.hasOwnEffect(p) || u.harmless(p, m)) {
 		return
 	}
 	if u.found++; u.found > maxUnpacked {
@@ -401,9 +401,9 @@ func (u *unpacking) lies(p string, m *packed.Member) {
 	if !inside {
 		e.Sure, e.Reason = effect.May, path.Base(u.archive)+" holds "+abstract.Clip(m.Name)+", a path outside the folder that it is unpacked into (path traversal)"
 	}
-	u.s.once(e)
+	u.s.emitOnce(e)
 	if m.Read {
-		u.s.puts(p, abstract.Lit(m.Text), "")
+		u.s.recordWrittenText(p, abstract.Lit(m.Text), "")
 	}
 }
 
@@ -462,8 +462,8 @@ func plainConfig(text string) bool {
 	return true
 }
 
-// leads keeps where a link of an archive leads, and records it if that is not in the archive.
-func (u *unpacking) leads(p string, m *packed.Member) {
+// recordLink keeps where a link of an archive leads, and records it if that is not in the archive.
+func (u *unpacking) recordLink(p string, m *packed.Member) {
 	raw := m.Link
 	if m.Hard && !strings.HasPrefix(raw, "/") {
 		_, raw = u.target(raw)
@@ -478,7 +478,7 @@ func (u *unpacking) leads(p string, m *packed.Member) {
 	hops := maxNames
 	to := u.walk(path.Dir(p), path.Base(p), &hops)
 	if u.isInside(to) {
-		if u.counts(to) || u.counts(to+"/x") {
+		if u.hasOwnEffect(to) || u.hasOwnEffect(to+"/x") {
 			u.s.link(p, false, abstract.Lit(to))
 		}
 		return
@@ -488,5 +488,5 @@ func (u *unpacking) leads(p string, m *packed.Member) {
 		return
 	}
 	u.s.link(p, false, abstract.Lit(to))
-	u.s.once(effect.Effect{Kind: effect.ReadFile, Path: to, Program: u.base, From: u.at, Reason: path.Base(u.archive) + " contains a link to this file, which other files are then written through"})
+	u.s.emitOnce(effect.Effect{Kind: effect.ReadFile, Path: to, Program: u.base, From: u.at, Reason: path.Base(u.archive) + " contains a link to this file, which other files are then written through"})
 }

@@ -18,10 +18,10 @@ import (
 // their form is bounded by steps, behind which all is unknown.
 const maxUncovered = 128
 
-// leftovers judges the words of a command of which no entry says what they mean by what
+// judgeUnreadWords judges the words of a command of which no entry says what they mean by what
 // they name: a file outside the workspace that is not temporary and no part of a tool
 // may be read and written.
-func (s *state) leftovers(base string, argv []abstract.Value, use command.Use) {
+func (s *state) judgeUnreadWords(base string, argv []abstract.Value, use command.Use) {
 	if s.remote > 0 {
 		return
 	}
@@ -85,7 +85,7 @@ func pathsIn(text string) []string {
 		text = text[2:]
 	}
 	text = strings.ReplaceAll(text, "file://", "")
-	if strings.Contains(text, "://") || distinguished().MatchString(text) {
+	if strings.Contains(text, "://") || distinguishedName().MatchString(text) {
 		return nil
 	}
 	var out []string
@@ -99,13 +99,13 @@ func pathsIn(text string) []string {
 	return out
 }
 
-// distinguished matches the name of a certificate's owner, such as /C=XX/CN=a.
-var distinguished = prefilter.Lazy(`^(?:/[A-Za-z]+=[^/]*)+$`)
+// distinguishedName matches the name of a certificate's owner, such as /C=XX/CN=a.
+var distinguishedName = prefilter.Lazy(`^(?:/[A-Za-z]+=[^/]*)+$`)
 
 // unreadAddress records that no one knows what a program that contacts other machines does with an address.
 func (s *state) unreadAddress(base string, v abstract.Value) {
 	start := strings.LastIndexAny(v.Text[:strings.Index(v.Text, "://")], "=,;@ ") + 1
-	if _, host := effect.URL(v.Text[start:]); host != "" && command.Far(host) {
+	if _, host := effect.URL(v.Text[start:]); host != "" && command.IsPublicHost(host) {
 		s.dynamic(effect.CauseUnread, "shield does not know what "+base+" does to "+abstract.Clip(v.String()), v.From)
 	}
 }
@@ -113,7 +113,7 @@ func (s *state) unreadAddress(base string, v abstract.Value) {
 // unreadPath records that no one knows what a program does with a path.
 func (s *state) unreadPath(base string, v abstract.Value, option bool) {
 	p, pattern := s.place().Path(v.Text, v.IsPattern)
-	if p == "" || strings.HasPrefix(p, "*") || quietDevice(p) || !s.strange(p, pattern, option) {
+	if p == "" || strings.HasPrefix(p, "*") || quietDevice(p) || !s.isForeignPath(p, pattern, option) {
 		return
 	}
 	mark := len(s.effects)
@@ -128,12 +128,12 @@ func (s *state) fileInput(io abstract.Streams, at effect.Span) (text string, fou
 	if io.File == "" || io.In.Known() || s.remote > 0 && s.at.Script == nil {
 		return "", false
 	}
-	return s.lying(io.File, at)
+	return s.scriptText(io.File, at)
 }
 
-// awaited reports whether a script that does not exist may when it runs: the text before
+// isAwaited reports whether a script that does not exist may when it runs: the text before
 // waits for a file, asks for this one in a loop, or leaves something running.
-func (s *state) awaited(f abstract.Value) bool {
+func (s *state) isAwaited(f abstract.Value) bool {
 	name := path.Base(f.Text)
 	at := strings.LastIndex(s.text, name)
 	if name == "" || at < 0 {
@@ -147,7 +147,7 @@ func (s *state) awaited(f abstract.Value) bool {
 // ofPeople reports whether a path outside the workspace is in a home folder, where anyone who
 // waits for a script can put one.
 func (s *state) ofPeople(p string) bool {
-	return s.strange(p, false, true) && s.at.Persists(p, false, false) == "" && (s.at.Home != "" && under(p, s.at.Home) || under(p, "~") || under(p, "/root"))
+	return s.isForeignPath(p, false, true) && s.at.Persists(p, false, false) == "" && (s.at.Home != "" && under(p, s.at.Home) || under(p, "~") || under(p, "/root"))
 }
 
 // shared reports whether a path lies in a folder in which every user and program can put a file.
@@ -194,7 +194,7 @@ func (s *state) unreadInput(base string, in abstract.Value, at effect.Span) {
 		if !s.step(1 + len(line)/512) {
 			return
 		}
-		if what := s.instructs(strings.TrimSpace(line)); what != "" {
+		if what := s.instructionIn(strings.TrimSpace(line)); what != "" {
 			s.dynamic(effect.CauseUnread, "shield does not know what "+base+" does with the input line "+abstract.Clip(what), at)
 			return
 		}
@@ -246,7 +246,7 @@ func (s *state) holdsProtected(line string) bool {
 		if word[0] != '/' && word[0] != '~' {
 			continue
 		}
-		if p, pattern := s.place().Path(word, false); p != "" && !pattern && s.strange(p, false, false) {
+		if p, pattern := s.place().Path(word, false); p != "" && !pattern && s.isForeignPath(p, false, false) {
 			return true
 		}
 	}
@@ -260,14 +260,14 @@ var (
 	rights     = prefilter.Lazy(`\b(?:privileged|hostPID|hostIPC)["']?\s*[:=]\s*["']?true|(?:^|[\s"'\[])/:/|docker\.sock\b|\bcluster-admin\b|\bsystem:(?:unauthenticated|anonymous|masters)\b`)
 )
 
-// instructs returns a line that is more than data: it names a strange path or an address,
+// instructionIn returns a line that is more than data: it names a strange path or an address,
 // begins with a verb that destroys, or is a command for a shell.
-func (s *state) instructs(line string) string {
+func (s *state) instructionIn(line string) string {
 	if line == "" {
 		return ""
 	}
 	first, _, _ := strings.Cut(strings.ToLower(line), " ")
-	if damages(line) || first == "del" || strings.HasPrefix(first, "delete") || rights().MatchString(line) || pipedShell().MatchString(line) || strings.HasPrefix(line, "!") || strings.Contains(line, " !") {
+	if isDestructiveCommand(line) || first == "del" || strings.HasPrefix(first, "delete") || rights().MatchString(line) || pipedShell().MatchString(line) || strings.HasPrefix(line, "!") || strings.Contains(line, " !") {
 		return line
 	}
 	n := 0
@@ -285,7 +285,7 @@ func (s *state) instructs(line string) string {
 			return line
 		}
 		for _, text := range pathsIn(word) {
-			if p, pattern := s.place().Path(text, false); p != "" && !quietDevice(p) && s.strange(p, pattern, true) {
+			if p, pattern := s.place().Path(text, false); p != "" && !quietDevice(p) && s.isForeignPath(p, pattern, true) {
 				return line
 			}
 		}
@@ -298,8 +298,8 @@ func (s *state) instructs(line string) string {
 	return ""
 }
 
-// damages reports whether a line is a whole command that destroys something or changes the system.
-func damages(line string) bool {
+// isDestructiveCommand reports whether a line is a whole command that destroys something or changes the system.
+func isDestructiveCommand(line string) bool {
 	fields := strings.Fields(line)
 	if len(fields) > 8 || len(fields) > 3 && !strings.Contains(line, " -") || !command.HasEntry(fields[0]) {
 		return false
@@ -312,9 +312,9 @@ func damages(line string) bool {
 	return use.Known && (use.Class == effect.Destructive || use.Class == effect.Privileged)
 }
 
-// strange reports whether a path is outside the workspace, not temporary, and not
+// isForeignPath reports whether a path is outside the workspace, not temporary, and not
 // where tools and their caches are.
-func (s *state) strange(p string, pattern, option bool) bool {
+func (s *state) isForeignPath(p string, pattern, option bool) bool {
 	if s.place().Inside(p, pattern, false) {
 		return false
 	}

@@ -95,13 +95,13 @@ func (v variable) any(show string) abstract.Value {
 	}
 	numbers, outside := true, false
 	for _, one := range all {
-		before := inherited(one) && one.Bare
+		before := isEnvironmentOnly(one) && one.Bare
 		numbers = numbers && (one.IsNumber() || isDecimal(one) || before) && one.Taint == 0
 		outside = outside || before
 	}
 	switch {
 	case !numbers:
-		return vague(show, all...)
+		return uncomputed(show, all...)
 	case outside:
 		return abstract.Unknown(show, 0).Of(abstract.FromVariable | abstract.FromCount)
 	}
@@ -156,7 +156,7 @@ func (s *state) hold(name string, c content) {
 	case "LINENO", "RANDOM", "SRANDOM", "SECONDS", "BASHPID", "EPOCHSECONDS", "HISTCMD": // what they are given is not what they hold
 		c = content{val: abstract.Number("$" + name)}
 	case "BASH_COMMAND", "DIRSTACK", "FUNCNAME", "GROUPS", "PIPESTATUS", "_":
-		c = content{val: vague("$"+name, c.val), open: true}
+		c = content{val: uncomputed("$"+name, c.val), open: true}
 	}
 	next := variable{may: []content{c}, exported: v.exported, constant: v.constant, odd: v.odd, refers: v.refers}
 	if v.constant || slices.Contains(s.watched, name) {
@@ -190,7 +190,7 @@ func (s *state) give(name string, v abstract.Value) {
 		s.renamesCommand(name, v.From)
 	}
 	if old, ok := s.lookup(name); ok && old.array { // its first member, or all of it
-		v = vague("$"+name, append([]abstract.Value{v, old.val}, old.list...)...)
+		v = uncomputed("$"+name, append([]abstract.Value{v, old.val}, old.list...)...)
 		s.hold(name, content{val: v, array: true})
 		return
 	}
@@ -236,7 +236,7 @@ func (s *state) setMember(name string, v abstract.Value) {
 	if name == "argv" { // of zsh
 		s.setAnyPositional(all...)
 	}
-	s.hold(name, content{val: vague("$"+name, all...), array: true})
+	s.hold(name, content{val: uncomputed("$"+name, all...), array: true})
 }
 
 // forget makes all variables unknown, since something was assigned and which is
@@ -266,7 +266,7 @@ func (s *state) assignment(a *syntax.Assign) {
 	switch {
 	case a.Array != nil && a.Index != nil: // members in place of others, in zsh
 		s.walkIndex(a.Index)
-		s.setMember(name, vague("$"+name, s.members(a.Array)...))
+		s.setMember(name, uncomputed("$"+name, s.members(a.Array)...))
 		return
 	case a.Array != nil:
 		s.assignArray(name, a)
@@ -337,7 +337,7 @@ func (s *state) assignArray(name string, a *syntax.Assign) {
 	case !exact && len(list) == 1 && list[0].Lines && !a.Append:
 		c = content{val: list[0], array: true}
 	case !exact:
-		c = content{val: vague("$"+name, append(list, old.val)...), array: true}
+		c = content{val: uncomputed("$"+name, append(list, old.val)...), array: true}
 	}
 	if name == "argv" { // of zsh
 		s.setAnyPositional(list...)
@@ -362,7 +362,7 @@ func (s *state) setPositional(args []abstract.Value) {
 	c := content{array: true, list: []abstract.Value{}}
 	for i, v := range args {
 		if v.IsPattern && !v.Written { // any number of words
-			c = content{array: true, val: vague("$@", args...)}
+			c = content{array: true, val: uncomputed("$@", args...)}
 			if v.Lines && len(args) == 1 && i == 0 {
 				c.val = v
 			}
@@ -376,7 +376,7 @@ func (s *state) setPositional(args []abstract.Value) {
 
 // setAnyPositional makes the positional parameters any of some words.
 func (s *state) setAnyPositional(of ...abstract.Value) {
-	s.Shell.bind(positionalName, variable{may: []content{{array: true, val: vague("$@", of...)}}})
+	s.Shell.bind(positionalName, variable{may: []content{{array: true, val: uncomputed("$@", of...)}}})
 }
 
 // parameters returns the positional parameters, from $1. It is false where they are not known.
@@ -393,7 +393,7 @@ func (s *state) parameterAt(n int) (v abstract.Value, set bool) {
 	c, known := s.parameters()
 	switch {
 	case !known:
-		return entry(c.val, vague("$"+strconv.Itoa(n), c.val)), false
+		return entry(c.val, uncomputed("$"+strconv.Itoa(n), c.val)), false
 	case n >= 1 && n <= len(c.list):
 		return c.list[n-1], true
 	}
@@ -404,7 +404,7 @@ func (s *state) parameterAt(n int) (v abstract.Value, set bool) {
 func (s *state) positional() []abstract.Value {
 	c, known := s.parameters()
 	if !known {
-		return []abstract.Value{entry(c.val, vague("$@", c.val))}
+		return []abstract.Value{entry(c.val, uncomputed("$@", c.val))}
 	}
 	return c.list
 }

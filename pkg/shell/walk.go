@@ -32,7 +32,7 @@ func (s *state) stmts(list []*syntax.Stmt, in abstract.Value) abstract.Value {
 			ended, place := s.ended.any(), s.Shell.place
 			out := s.stmt(st, s.source.left())
 			if ended {
-				out = maybe(out)
+				out = possibleOutput(out)
 			}
 			if b.Add(out); i+1 < len(list) {
 				s.astray = s.astray || s.Shell.place != place
@@ -68,7 +68,7 @@ func (s *state) stmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 			out = s.foreground(st, in)
 			return
 		}
-		s.beside(func() {
+		s.walkConcurrent(func() {
 			if st.Background {
 				s.apart(func() { out = s.foreground(st, in) })
 				if list, ok := st.Cmd.(*syntax.BinaryCmd); ok && !isPipe(list.Op) && s.mayBeZsh() { // all but its last part is of the shell itself
@@ -83,19 +83,19 @@ func (s *state) stmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 	return out
 }
 
-// beside walks a part of the text that runs beside what follows: nothing that it writes is sure to
+// walkConcurrent walks a part of the text that runs beside what follows: nothing that it writes is sure to
 // be there, now or later, and what it has read may be what is written later.
-func (s *state) beside(walk func()) {
+func (s *state) walkConcurrent(walk func()) {
 	read, mark, first := len(s.seen), len(s.files), len(s.effects)
 	walk()
 	s.mark(first, effect.LosesLater)
 	s.doubt(mark)
 	s.racing = append(s.racing, s.seen[read:]...)
-	s.contend(mark)
+	s.noteRacingWrites(mark)
 }
 
-// contend notes that the files since mark may be written at any time.
-func (s *state) contend(mark int) {
+// noteRacingWrites notes that the files since mark may be written at any time.
+func (s *state) noteRacingWrites(mark int) {
 	for _, f := range s.files[min(mark, len(s.files)):] {
 		if f.consumer == nil {
 			s.contested = append(s.contested, f.path)
@@ -123,7 +123,7 @@ func (s *state) foreground(st *syntax.Stmt, in abstract.Value) abstract.Value {
 	if st.Cmd == nil {
 		return s.deliver(io, s.bareRedirect(io))
 	}
-	fed, written := s.feeds(st.Redirs), len(s.files)
+	fed, written := s.inputsExist(st.Redirs), len(s.files)
 	out := abstract.Value{}
 	s.within(func() {
 		if io.Redirected {
@@ -143,7 +143,7 @@ func (s *state) foreground(st *syntax.Stmt, in abstract.Value) abstract.Value {
 	}
 	overwritten := io.Out != nil && slices.ContainsFunc(s.files[min(written, len(s.files)):], func(f file) bool { return f.path == io.Out.Path })
 	if io.Moved || overwritten {
-		out = maybe(abstract.Concat(out, abstract.Unknown("…", 0)))
+		out = possibleOutput(abstract.Concat(out, abstract.Unknown("…", 0)))
 	}
 	return s.deliver(io, out)
 }
@@ -236,7 +236,7 @@ func (s *state) subshell(list []*syntax.Stmt, in abstract.Value) (out abstract.V
 		s.inner++
 		out = s.stmts(list, in)
 		if s.ended.shell {
-			out = maybe(out)
+			out = possibleOutput(out)
 		}
 	})
 	return out
@@ -261,7 +261,7 @@ func (s *state) binary(c *syntax.BinaryCmd, in abstract.Value) abstract.Value {
 		return s.pipe(first, chain, in)
 	}
 	out := s.stmt(first, in)
-	sure := surely(first)
+	sure := alwaysSucceeds(first)
 	for i, c := range chain {
 		if s.gaveUp {
 			break
@@ -274,10 +274,10 @@ func (s *state) binary(c *syntax.BinaryCmd, in abstract.Value) abstract.Value {
 			s.mayShow(effects)
 		}
 		if i > 0 || c.Op != syntax.AndStmt || !succeeds(c.X) {
-			y = maybe(y)
+			y = possibleOutput(y)
 		}
 		out = abstract.Concat(out, y)
-		sure = sure && c.Op == syntax.AndStmt && surely(c.Y)
+		sure = sure && c.Op == syntax.AndStmt && alwaysSucceeds(c.Y)
 	}
 	return out
 }
@@ -316,7 +316,7 @@ func (s *state) pipe(first *syntax.Stmt, chain []*syntax.BinaryCmd, in abstract.
 			given := out
 			out = s.stmt(st, given)
 			if !last && redirectsOutput(st.Redirs) && s.mayBeZsh() { // it goes into the pipe as well
-				out = maybe(abstract.Concat(out, s.sent))
+				out = possibleOutput(abstract.Concat(out, s.sent))
 			}
 		}
 		read, given := len(s.seen), out
@@ -329,7 +329,7 @@ func (s *state) pipe(first *syntax.Stmt, chain []*syntax.BinaryCmd, in abstract.
 		}
 		if s.racing = append(s.racing, s.seen[read:]...); !last {
 			s.doubt(mark)
-			s.contend(mark)
+			s.noteRacingWrites(mark)
 		}
 	}
 	s.racing, s.contested = s.racing[:racing], s.contested[:contested]
@@ -362,8 +362,8 @@ func changesShell(st *syntax.Stmt) bool {
 	return own || call.Args[0].Lit() == ""
 }
 
-// surely reports whether a statement does what it does without fail.
-func surely(st *syntax.Stmt) bool {
+// alwaysSucceeds reports whether a statement does what it does without fail.
+func alwaysSucceeds(st *syntax.Stmt) bool {
 	call, ok := st.Cmd.(*syntax.CallExpr)
 	if !ok || len(st.Redirs) > 0 || st.Negated || st.Background {
 		return false
@@ -431,8 +431,8 @@ func (s *state) mayShow(mark int) {
 	}
 }
 
-// maybe returns what a command writes that may not run.
-func maybe(out abstract.Value) abstract.Value {
+// possibleOutput returns what a command writes that may not run.
+func possibleOutput(out abstract.Value) abstract.Value {
 	if out.Known() && out.Text == "" {
 		return out
 	}
@@ -449,7 +449,7 @@ func oneOf(outs []abstract.Value) abstract.Value {
 	out := outs[0]
 	for _, o := range outs[1:] {
 		if o.Text != out.Text || o.IsPattern != out.IsPattern {
-			return maybe(abstract.Concat(outs...))
+			return possibleOutput(abstract.Concat(outs...))
 		}
 		out.Taint |= o.Taint
 	}
@@ -498,7 +498,7 @@ func (s *state) ifClause(c *syntax.IfClause, in abstract.Value) abstract.Value {
 	}
 	s.either(c.Else == nil, walks...)
 	s.mayShow(effects)
-	return abstract.Concat(cond, maybe(abstract.Concat(then, other)))
+	return abstract.Concat(cond, possibleOutput(abstract.Concat(then, other)))
 }
 
 func (s *state) caseClause(c *syntax.CaseClause, in abstract.Value) abstract.Value {
@@ -525,7 +525,7 @@ func (s *state) caseClause(c *syntax.CaseClause, in abstract.Value) abstract.Val
 		s.either(none, walks...)
 	}
 	s.mayShow(effects)
-	return maybe(b.Value())
+	return possibleOutput(b.Value())
 }
 
 // turn walks a turn of a loop, which break and continue leave.
@@ -548,7 +548,7 @@ func (s *state) while(c *syntax.WhileClause, in abstract.Value) abstract.Value {
 			s.may(func() { b.Add(s.stmts(c.Do, s.rest(in))) })
 		})
 	})
-	return maybe(b.Value())
+	return possibleOutput(b.Value())
 }
 
 func (s *state) forClause(c *syntax.ForClause, in abstract.Value) (out abstract.Value) {
@@ -569,7 +569,7 @@ func (s *state) forClause(c *syntax.ForClause, in abstract.Value) (out abstract.
 			s.arithm(loop.Post)
 		})
 	}
-	return maybe(out)
+	return possibleOutput(out)
 }
 
 // forWords walks "for" over words: once for each, where they are known.
@@ -591,7 +591,7 @@ func (s *state) forWords(c *syntax.ForClause, loop *syntax.WordIter, in abstract
 				s.assign(name, item)
 				out := s.stmts(c.Do, s.rest(in))
 				if s.ended.any() {
-					out = maybe(out)
+					out = possibleOutput(out)
 				}
 				b.Add(out)
 			})
@@ -615,7 +615,7 @@ func (s *state) forWords(c *syntax.ForClause, loop *syntax.WordIter, in abstract
 		items = []abstract.Value{abstract.Variable(name, 0)}
 	}
 	s.loop(turns)
-	return maybe(b.Value())
+	return possibleOutput(b.Value())
 }
 
 // defines binds the names of a function.
@@ -625,7 +625,7 @@ func (s *state) defines(c *syntax.FuncDecl) {
 		names = []*syntax.Lit{c.Name}
 	}
 	for _, n := range names {
-		s.shadow(n.Value, s.span(0, 0))
+		s.checkShadowing(n.Value, s.span(0, 0))
 		if len(s.defined) == 256 {
 			s.giveUp("too many functions")
 			return
@@ -647,7 +647,7 @@ func (s *state) finish() {
 		case calledByShell(f.name):
 			s.apart(func() {
 				s.forget() // it may have run at any time
-				s.callFunction(f, []abstract.Value{vague("$@")}, abstract.Value{}, abstract.Value{})
+				s.callFunction(f, []abstract.Value{uncomputed("$@")}, abstract.Value{}, abstract.Value{})
 			})
 		case !f.called:
 			s.callFunction(f, nil, abstract.Value{}, abstract.Value{})

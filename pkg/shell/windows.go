@@ -59,7 +59,7 @@ func (s *state) registryKey(base string, argv []abstract.Value, k command.Key) (
 	if !pwsh.SecretHive(key) {
 		return false
 	}
-	s.once(effect.Effect{Kind: effect.ReadSecret, Program: base, Reason: "reads " + key, From: join(argv)})
+	s.emitOnce(effect.Effect{Kind: effect.ReadSecret, Program: base, Reason: "reads " + key, From: join(argv)})
 	return true
 }
 
@@ -73,7 +73,7 @@ func (s *state) registryWrite(program string, words []abstract.Value, at effect.
 			break
 		}
 	}
-	s.once(e)
+	s.emitOnce(e)
 }
 
 // runsLater reports whether Windows runs what a registry key names.

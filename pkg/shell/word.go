@@ -27,8 +27,8 @@ func (s *state) fields(w *syntax.Word) []abstract.Value {
 			return out[:abstract.MaxFields]
 		}
 	}
-	if len(words) > 1 && expands(w) && len(out) != len(words) && s.asZsh() { // it expands what the braces hold first, and these hold other words then
-		return []abstract.Value{vague("{…}", out...)}
+	if len(words) > 1 && hasExpansion(w) && len(out) != len(words) && s.asZsh() { // it expands what the braces hold first, and these hold other words then
+		return []abstract.Value{uncomputed("{…}", out...)}
 	}
 	return out
 }
@@ -96,7 +96,7 @@ func (f *splitter) unquoted(v abstract.Value) {
 		f.many = true
 		return
 	case !f.usual && (f.letter || strings.Trim(v.Text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != ""):
-		f.Add(vague("${…}", v))
+		f.Add(uncomputed("${…}", v))
 		f.many = true
 		return
 	}
@@ -169,7 +169,7 @@ func (s *state) split(out []abstract.Value, parts []syntax.WordPart, at effect.S
 		case *syntax.ParamExp:
 			vs := s.param(p)
 			if len(vs) > 1 && !f.usual { // shells differ in where one ends and another begins
-				vs = []abstract.Value{vague("${…}", vs...)}
+				vs = []abstract.Value{uncomputed("${…}", vs...)}
 			}
 			for k, v := range vs {
 				if k > 0 {
@@ -199,13 +199,13 @@ func (s *state) unsplit(f *splitter, p *syntax.ParamExp, v abstract.Value) {
 	blank := strings.ContainsAny(v.Text, usualIFS) || f.begins(v) > 0
 	switch {
 	case blank && quotedDefault(p) && v.Known():
-		f.Add(vague("${…}", v))
+		f.Add(uncomputed("${…}", v))
 	case v.Known() && v.Text == "" && quotedDefault(p): // one empty word, or none where the variable is empty
-		f.Add(vague("${…}", v))
+		f.Add(uncomputed("${…}", v))
 		f.many = true
 	case blank && s.asZsh():
 		if s.dialect.odd {
-			v = vague("${…}", v)
+			v = uncomputed("${…}", v)
 		}
 		f.Add(v)
 		f.many = f.many || !v.Known()
@@ -241,9 +241,9 @@ func (s *state) dblQuoted(f *splitter, p *syntax.DblQuoted) {
 			list := isList(q)
 			switch {
 			case quotedDefault(q) && len(vs) == 1: // single quotes may be letters here
-				vs = []abstract.Value{vague("${…}", vs...)}
+				vs = []abstract.Value{uncomputed("${…}", vs...)}
 			case joined(q) || len(vs) > 1 && !list:
-				vs = []abstract.Value{s.star(vs)}
+				vs = []abstract.Value{s.joinPositional(vs)}
 			case len(vs) == 0 && (!lone || !list || q.Index != nil && s.asZsh()): // in zsh, it is a word
 				vs = []abstract.Value{{}}
 			}
@@ -282,10 +282,10 @@ func joined(p *syntax.ParamExp) bool {
 	return ok && w.Lit() == "*"
 }
 
-// star returns the values of "$*" as one word.
-func (s *state) star(vs []abstract.Value) abstract.Value {
+// joinPositional returns the values of "$*" as one word.
+func (s *state) joinPositional(vs []abstract.Value) abstract.Value {
 	if len(vs) > 1 && !s.usualSplit() {
-		return vague("$*", vs...)
+		return uncomputed("$*", vs...)
 	}
 	return abstract.JoinValues(vs)
 }
@@ -301,9 +301,9 @@ func (s *state) part(part syntax.WordPart) abstract.Value {
 		f := splitter{}
 		s.dblQuoted(&f, p)
 		f.end()
-		return s.star(f.out)
+		return s.joinPositional(f.out)
 	case *syntax.ParamExp:
-		return s.star(s.param(p))
+		return s.joinPositional(s.param(p))
 	case *syntax.CmdSubst:
 		return s.substitution(p)
 	case *syntax.ArithmExp:
@@ -358,7 +358,7 @@ func (s *state) document(delim, body *syntax.Word) abstract.Value {
 		default:
 			v := s.part(part)
 			if p, ok := part.(*syntax.ParamExp); ok && quotedDefault(p) { // quotes may be letters here
-				v = vague("${…}", v)
+				v = uncomputed("${…}", v)
 			}
 			b.Add(v)
 		}

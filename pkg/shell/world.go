@@ -14,7 +14,7 @@ type world struct{ *state }
 func (w world) Step(n int) bool                        { return w.step(n) }
 func (w world) GiveUp(why string)                      { w.giveUp(why) }
 func (w world) Ended() bool                            { return w.gaveUp }
-func (w world) Report(e effect.Effect)                 { w.once(e) }
+func (w world) Report(e effect.Effect)                 { w.emitOnce(e) }
 func (w world) URL(kind effect.Kind, v abstract.Value) { w.url(kind, v) }
 func (w world) Read(v abstract.Value) abstract.Value   { return w.readFile(effect.ReadFile, v) }
 func (w world) Discards(path string) bool              { return quietDevice(path) }
@@ -34,7 +34,7 @@ func (w world) Store(path string, pattern bool, content abstract.Value) {
 
 func (w world) Send(v abstract.Value, program string, at effect.Span) {
 	w.upload(v, program, at)
-	w.leaves(v, program, w.lastPeers(), at)
+	w.recordSentValue(v, program, w.lastPeers(), at)
 }
 
 func (w world) Environment(name string) abstract.Value { return w.environment(name)[0] }
@@ -102,7 +102,7 @@ func (w world) CallWindows(argv []abstract.Value, io abstract.Streams) abstract.
 	return w.windowsInvoke(argv, io)
 }
 
-func (w world) Suspect(v abstract.Value) { w.suspect(v) }
+func (w world) Suspect(v abstract.Value) { w.recordSuspectWord(v) }
 
 func (w world) Link(path, to abstract.Value) {
 	at, pattern := w.place().Path(path.Text, path.IsPattern)

@@ -166,7 +166,7 @@ func (l *later) add(out []effect.Effect, e *effect.Effect) []effect.Effect {
 	case effect.SendSecret:
 		n.Labels, n.Reason = []effect.Label{effect.LabelSecret}, base+" would send secrets to the network"
 	case effect.DeleteFile, effect.DeleteDirectory:
-		if l.class == "" && !l.runs && !l.everything(e) || l.elsewhere || !l.wide(e) {
+		if l.class == "" && !l.runs && !l.removesHome(e) || l.elsewhere || !l.removesOutside(e) {
 			return out
 		}
 		n.Kind, n.Reason = effect.Destroy, base+" would remove "+abstract.Clip(e.Path)
@@ -189,17 +189,17 @@ func (l *later) add(out []effect.Effect, e *effect.Effect) []effect.Effect {
 	return append(out, n)
 }
 
-// wide reports whether a folder outside the workspace is removed that is not
+// removesOutside reports whether a folder outside the workspace is removed that is not
 // for passing things.
-func (l *later) wide(e *effect.Effect) bool {
+func (l *later) removesOutside(e *effect.Effect) bool {
 	if !e.Recursive || e.Path == "" || strings.HasPrefix(e.Path, "*") || l.at.Inside(e.Path, e.Pattern, e.Tree) {
 		return false
 	}
 	return !effect.Shared(e.Path+"/") && !strings.Contains(e.Path+"/", "/var/cache/") && !strings.Contains(e.Path+"/", "/.cache/")
 }
 
-// everything reports whether the home folder, or a folder that holds it, is removed.
-func (l *later) everything(e *effect.Effect) bool {
+// removesHome reports whether the home folder, or a folder that holds it, is removed.
+func (l *later) removesHome(e *effect.Effect) bool {
 	p := strings.TrimSuffix(strings.TrimSuffix(e.Path, "*"), "/")
 	home := l.at.Home
 	return home != "" && !strings.Contains(p, "*") && (p == "~" || p == home || strings.HasPrefix(home, p+"/"))
@@ -232,8 +232,8 @@ func (s *state) says(file string, holds abstract.Value, gone string, more bool) 
 	s.writes = append(s.writes, w)
 }
 
-// wholly notes that a file holds what was noted last, and nothing else, or in addition to what it held.
-func (s *state) wholly(f *file) {
+// noteOnlyContent notes that a file holds what was noted last, and nothing else, or in addition to what it held.
+func (s *state) noteOnlyContent(f *file) {
 	last := len(s.writes) - 1
 	if last < 0 || s.writes[last].Path != f.path || !f.val.Known() || f.tree || f.weak && s.writes[last].Gone != "" {
 		return
@@ -269,15 +269,15 @@ func (s *state) putsPatch(v abstract.Value) (found bool) {
 		}
 		if p, pattern := s.place().Path(f.Path, false); !pattern {
 			v.Text = f.Added
-			s.puts(p, v, f.Gone)
-			s.patched(p, &f)
+			s.recordWrittenText(p, v, f.Gone)
+			s.notePatched(p, &f)
 		}
 	}
 	return found
 }
 
-// patched notes what a file holds once a patch is applied to it.
-func (s *state) patched(file string, f *patch.File) {
+// notePatched notes what a file holds once a patch is applied to it.
+func (s *state) notePatched(file string, f *patch.File) {
 	last := len(s.writes) - 1
 	if last < 0 || s.writes[last].Path != file {
 		return
@@ -327,7 +327,7 @@ func (s *state) writtenFiles() {
 		}
 		for _, e := range Written(f.path, f.val.Text, s.at) {
 			e.From = effect.Span{End: len(s.text)}
-			s.once(e)
+			s.emitOnce(e)
 		}
 	}
 }

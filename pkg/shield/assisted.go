@@ -24,7 +24,7 @@ const maxAssists = 10
 
 // assists puts a case to the evaluator as the preset assisted wants it.
 func (p *Pipeline) assists(ctx context.Context, c *analysis.Case) verdict.Verdict {
-	if by := personal(c); by != nil {
+	if by := userOnlyQuestion(c); by != nil {
 		return p.forUser(c, by, by.Reasoning)
 	}
 	before := len(c.Trail)
@@ -41,7 +41,7 @@ func (p *Pipeline) assists(ctx context.Context, c *analysis.Case) verdict.Verdic
 	default:
 		return v
 	}
-	by := asking(c.Trail[:before], TierPolicy, TierApprove)
+	by := askingStep(c.Trail[:before], TierPolicy, TierApprove)
 	if by == nil {
 		by = &verdict.Step{Source: sources[TierEvaluate], Confidence: 0.5}
 	}
@@ -56,11 +56,11 @@ func (p *Pipeline) forUser(c *analysis.Case, by *verdict.Step, reason string) ve
 	return p.noted(v, TierEvaluate, c, p.now())
 }
 
-// personal returns the question that the user alone answers, nil if the evaluator may. It is
+// userOnlyQuestion returns the question that the user alone answers, nil if the evaluator may. It is
 // one about privilege, credentials, destruction or access elsewhere, persistence, foreign
 // code, shield itself, what is not known, or a way out after text from outside.
-func personal(c *analysis.Case) *verdict.Step {
-	by := asking(c.Trail, TierPolicy, TierApprove)
+func userOnlyQuestion(c *analysis.Case) *verdict.Step {
+	by := askingStep(c.Trail, TierPolicy, TierApprove)
 	if by == nil {
 		by = &verdict.Step{Source: sources[TierEvaluate], Confidence: 0.5, Reasoning: c.WhyTier()}
 	}

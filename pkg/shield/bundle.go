@@ -122,7 +122,7 @@ func update(ctx context.Context, cfg Config, kept *bundle.Kept, roots *x509.Cert
 	if err != nil {
 		return u, err
 	}
-	if err := rise(ctx, cfg, kept, b, was); err != nil {
+	if err := recordNewestBundle(ctx, cfg, kept, b, was); err != nil {
 		return u, err
 	}
 	if before, err := bundle.Open(was, kept.Keys); err == nil && before.Digest == b.Digest {
@@ -131,9 +131,9 @@ func update(ctx context.Context, cfg Config, kept *bundle.Kept, roots *x509.Cert
 	return BundleUpdate{b, true}, kept.Write(archive)
 }
 
-// rise remembers a bundle as the newest of its source, and refuses one that is older, or
+// recordNewestBundle remembers a bundle as the newest of its source, and refuses one that is older, or
 // another of the same version or of another name.
-func rise(ctx context.Context, cfg Config, kept *bundle.Kept, b *bundle.Bundle, was []byte) error {
+func recordNewestBundle(ctx context.Context, cfg Config, kept *bundle.Kept, b *bundle.Bundle, was []byte) error {
 	opts, err := StateOptions(cfg, cfg.now)
 	if err != nil {
 		return err

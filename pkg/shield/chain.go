@@ -33,7 +33,7 @@ type item struct {
 	Action  *action.Action
 	Resume  *verdict.Verdict // nil for an action that nothing judged yet
 	Stages  verdict.Stages   // the tiers that judged Resume
-	Turn    *turn            // in a stream; nil for an action that is judged by itself
+	Turn    *streamTurn      // in a stream; nil for an action that is judged by itself
 	Disk    *disk            // what was looked at for actions that wait together; nil for nothing
 	Outside func()           // called before something outside this process is asked; nil if no one is to know
 	Early   bool             // later tiers than [TierClassify] are left to another process, see [Pipeline.EvaluateEarly]
@@ -63,7 +63,7 @@ type Outcome struct {
 	forLog  string // the reasoning for the log; "" for that of the verdict
 	latency time.Duration
 	ticket  *audit.Ticket
-	lasting *lasting       // what the action of a stream leaves behind; nil for nothing
+	lasting *lastingRecord // what the action of a stream leaves behind; nil for nothing
 	action  *action.Action // with lasting
 
 	evidence *analysis.Evidence
@@ -108,7 +108,7 @@ func (p *Pipeline) outcome(ctx context.Context, it item, r Range) Outcome {
 	p.see(&o, it.Action, start)
 	v := &o.Verdict
 	if v.Decision != verdict.Allow && v.Told == (verdict.Told{}) && (v.Decision != verdict.Escalate || !it.Untold) {
-		v.Told = unjudged(v)
+		v.Told = toldFailure(v)
 	}
 	v.Line = it.Line
 	if a := it.Action; a != nil {
@@ -138,9 +138,9 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 		}
 	}
 	r := p.recall(ctx, &it)
-	early := !it.Turn.come()
+	early := !it.Turn.hasCome()
 	c := p.analyze(it.Action, r)
-	if r != nil && r.known != nil && len(r.known.Files[flowing]) > 0 {
+	if r != nil && r.known != nil && len(r.known.Files[valueFlowName]) > 0 {
 		c.CarriesValue(true)
 	}
 	if it.Resume != nil {
@@ -164,7 +164,7 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 				o.stages |= verdict.Approve
 				break
 			}
-			c.Said = p.said(ctx, c, r)
+			c.Said = p.userMentions(ctx, c, r)
 		}
 		if it.Outside != nil && (tier >= TierEvaluate || tier == TierClassify && p.sidecar) {
 			it.Outside()
@@ -212,8 +212,8 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 		v = r.settle(v, c)
 	default:
 		var err error
-		if o.lasting, err = r.lasts(v, c); err != nil {
-			v = unkept(v, err)
+		if o.lasting, err = r.lastingOf(v, c); err != nil {
+			v = sessionNotSaved(v, err)
 		}
 		if o.lasting != nil {
 			o.action = it.Action
@@ -257,14 +257,14 @@ func (it *item) undecided(v verdict.Verdict, in Range) bool {
 // first asks Tier 0 when the item's turn has come, and keeps what the action does,
 // unless that is known only when all tiers have judged. early says that the case was
 // analysed before.
-func (p *Pipeline) first(ctx context.Context, it *item, c *analysis.Case, r *recall, early bool) (verdict.Verdict, *analysis.Case) {
+func (p *Pipeline) first(ctx context.Context, it *item, c *analysis.Case, r *sessionMemory, early bool) (verdict.Verdict, *analysis.Case) {
 	it.Turn.wait()
 	if early {
 		c = r.refresh(c)
 	}
 	if err := r.carries(c); err != nil && !c.Harmless() {
 		it.Turn.end()
-		return p.noted(unknown(err), TierPolicy, c, p.now()), c
+		return p.noted(unreadableSession(err), TierPolicy, c, p.now()), c
 	}
 	said := len(c.Trail)
 	v := p.ask(ctx, TierPolicy, c)
@@ -312,16 +312,16 @@ func (p *Pipeline) noted(v verdict.Verdict, tier int, c *analysis.Case, start ti
 	case v.Decision == verdict.Escalate && tier == TierApprove && v.Channel != approve.HostChannel, v.Decision == verdict.None:
 		v.Decision = verdict.Never.At(tier)
 	}
-	v.NextTier, v.Expires = escalated(v, c, tier), time.Time{}
+	v.NextTier, v.Expires = nextTierAfter(v, c, tier), time.Time{}
 	steps := p.steps(v, tier, c, start)
 	steps[0].Allows = held
 	c.Trail = append(c.Trail, steps...)
 	return v
 }
 
-// escalated returns the least tier that may decide after an ESCALATE, and
+// nextTierAfter returns the least tier that may decide after an ESCALATE, and
 // notes it in the case; 0 after another decision.
-func escalated(v verdict.Verdict, c *analysis.Case, tier int) int {
+func nextTierAfter(v verdict.Verdict, c *analysis.Case, tier int) int {
 	if v.Decision != verdict.Escalate {
 		return 0
 	}

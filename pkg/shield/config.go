@@ -145,9 +145,9 @@ func (cfg *Config) auditFile() string {
 	return s.AuditFile(cfg.StateDir)
 }
 
-// unprinted lists the fields of [Config] that its fingerprint leaves out, each
+// notFingerprinted lists the fields of [Config] that its fingerprint leaves out, each
 // with the reason why it cannot change a verdict, or what stands for it.
-var unprinted = map[string]string{
+var notFingerprinted = map[string]string{
 	"Settings":      "they have a fingerprint of their own",
 	"Policy":        "a setting",
 	"Roots":         "a setting",
@@ -191,7 +191,7 @@ func (cfg *Config) fingerprint() (string, error) {
 	_, _ = io.WriteString(h, s.Fingerprint()) // a hash does not fail
 	for v, i := reflect.ValueOf(*cfg), 0; i < v.NumField(); i++ {
 		name := v.Type().Field(i).Name
-		if _, out := unprinted[name]; out {
+		if _, out := notFingerprinted[name]; out {
 			continue
 		}
 		value, err := json.Marshal(v.Field(i).Interface())

@@ -25,7 +25,7 @@ func TestFingerprintCoversTheConfig(t *testing.T) {
 	fields := map[string]bool{}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
 		fields[f.Name] = true
-		if _, out := unprinted[f.Name]; out {
+		if _, out := notFingerprinted[f.Name]; out {
 			continue
 		}
 		var cfg Config
@@ -45,7 +45,7 @@ func TestFingerprintCoversTheConfig(t *testing.T) {
 			t.Errorf("%s: a change does not change the fingerprint", f.Name)
 		}
 	}
-	for name, why := range unprinted {
+	for name, why := range notFingerprinted {
 		if !fields[name] || why == "" {
 			t.Errorf("unprinted: %q is no field, or has no reason", name)
 		}

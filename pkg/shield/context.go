@@ -29,7 +29,7 @@ var softRules = []string{
 // inContext returns what a verdict of the lower tiers becomes by what is known of the words of
 // the user of the session, and of others: what the user has said decides, and what else they
 // allow, or the evaluator might, is a question for the user if a text of others named it.
-func (p *Pipeline) inContext(ctx context.Context, tier int, v verdict.Verdict, c *analysis.Case, r *recall) verdict.Verdict {
+func (p *Pipeline) inContext(ctx context.Context, tier int, v verdict.Verdict, c *analysis.Case, r *sessionMemory) verdict.Verdict {
 	if !p.inSession(r) || v.Error != "" || v.Decision == verdict.Block || r.session().Err() != nil {
 		return v
 	}
@@ -49,8 +49,8 @@ func (p *Pipeline) inContext(ctx context.Context, tier int, v verdict.Verdict, c
 	return v
 }
 
-// added notes a finding that a tier goes by in the trail, and returns what it decides.
-func added(c *analysis.Case, tier int, f verdict.Finding) verdict.Verdict {
+// addFinding notes a finding that a tier goes by in the trail, and returns what it decides.
+func addFinding(c *analysis.Case, tier int, f verdict.Finding) verdict.Verdict {
 	c.Trail = append(c.Trail, f.Step(tier))
 	return f.Verdict(tier)
 }
@@ -59,7 +59,7 @@ func added(c *analysis.Case, tier int, f verdict.Finding) verdict.Verdict {
 const byContext = "context"
 
 // inSession reports whether a memory is that of a session of a host.
-func (p *Pipeline) inSession(r *recall) bool {
+func (p *Pipeline) inSession(r *sessionMemory) bool {
 	return r != nil && r.known == nil && p.host != "" && r.key.ID != ""
 }
 
@@ -73,13 +73,13 @@ func (p *Pipeline) askUser(why string, tier int, c *analysis.Case) verdict.Verdi
 // said: an ALLOW is a question where the user has said that the action is not wanted, or
 // where it deletes or overwrites a remote resource that the user did not name; a question about objects
 // that the user has named, with a verb of what is done to them, is answered.
-func (p *Pipeline) asSaid(ctx context.Context, tier int, v verdict.Verdict, c *analysis.Case, r *recall, named []grounding.Named) verdict.Verdict {
+func (p *Pipeline) asSaid(ctx context.Context, tier int, v verdict.Verdict, c *analysis.Case, r *sessionMemory, named []grounding.Named) verdict.Verdict {
 	key := p.sessions.NameKey
 	if v.Decision == verdict.Allow {
 		why := ""
 		if name := objects.Forbidden(c, named, key); name != "" {
 			why = "the user said not to change " + name
-		} else if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeRemote && e.Destroys() }) && p.grounded(ctx, c, r, named, destroysOnly(c)) == nil {
+		} else if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeRemote && e.Destroys() }) && p.userNamesFor(ctx, c, r, named, destroysOnly(c)) == nil {
 			why = "deletes or overwrites a remote resource that the user did not name"
 		}
 		if why == "" {
@@ -98,16 +98,16 @@ func (p *Pipeline) asSaid(ctx context.Context, tier int, v verdict.Verdict, c *a
 		return v
 	}
 	asked := func(i int) bool { return met[i] }
-	by := p.grounded(ctx, c, r, named, asked)
+	by := p.userNamesFor(ctx, c, r, named, asked)
 	if by == nil {
 		return v
 	}
-	return added(c, TierClassify, verdict.Finding{Who: verdict.NoApproval, Source: byContext, Confidence: 1, Reasoning: "the user named " + strings.Join(by, " and ")})
+	return addFinding(c, TierClassify, verdict.Finding{Who: verdict.NoApproval, Source: byContext, Confidence: 1, Reasoning: "the user named " + strings.Join(by, " and ")})
 }
 
 // suggested says which text that anybody may have written named what an action fetches,
 // installs or sends to, where neither the user nor the project did; "" if none has.
-func (p *Pipeline) suggested(ctx context.Context, c *analysis.Case, r *recall) string {
+func (p *Pipeline) suggested(ctx context.Context, c *analysis.Case, r *sessionMemory) string {
 	s := r.session()
 	if s.UntrustedTexts() == 0 {
 		return ""
@@ -135,9 +135,9 @@ func (p *Pipeline) suggested(ctx context.Context, c *analysis.Case, r *recall) s
 	return ""
 }
 
-// grounded returns the names by which the user has named the objects of an action; nil unless
+// userNamesFor returns the names by which the user has named the objects of an action; nil unless
 // all are named, none of them in a text that anybody may have written.
-func (p *Pipeline) grounded(ctx context.Context, c *analysis.Case, r *recall, named []grounding.Named, met func(i int) bool) (names []string) {
+func (p *Pipeline) userNamesFor(ctx context.Context, c *analysis.Case, r *sessionMemory, named []grounding.Named, met func(i int) bool) (names []string) {
 	needs, err := objects.Needs(c, met)
 	if err != nil || len(needs) == 0 {
 		return nil
@@ -168,7 +168,7 @@ func destroysOnly(c *analysis.Case) func(i int) bool {
 // keepsAsking reports whether an answer for more than one action does not hold for one: the
 // user of the session has said that it is not wanted, or others have named what it is about.
 func (p *Pipeline) keepsAsking(ctx context.Context, c *analysis.Case) bool {
-	r, ok := c.Memory.(*recall)
+	r, ok := c.Memory.(*sessionMemory)
 	if !ok || !p.inSession(r) {
 		return false
 	}
@@ -176,9 +176,9 @@ func (p *Pipeline) keepsAsking(ctx context.Context, c *analysis.Case) bool {
 	return spoken && objects.Forbidden(c, named, p.sessions.NameKey) != "" || p.suggested(ctx, c, r) != ""
 }
 
-// said returns the objects of a case of which the user of the session has spoken. One that
+// userMentions returns the objects of a case of which the user of the session has spoken. One that
 // stands in a text of others too is not the user's alone.
-func (p *Pipeline) said(ctx context.Context, c *analysis.Case, r *recall) (out []analysis.Said) {
+func (p *Pipeline) userMentions(ctx context.Context, c *analysis.Case, r *sessionMemory) (out []analysis.Said) {
 	if !p.inSession(r) || r.session().Err() != nil {
 		return nil
 	}

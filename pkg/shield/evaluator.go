@@ -23,15 +23,15 @@ func (p *Pipeline) newEvaluator(cfg Config, person func() bool) (*evaluate.Evalu
 	s := cfg.settings()
 	opts := evaluate.Options{
 		Provider: cfg.Provider, FailOpen: !s.FailClosed, ApprovalUsable: person,
-		CanaryToken: s.Evaluator.CanaryToken, Timeout: s.Evaluator.Timeout.Std(), Redactor: p.redactor, Why: why, BudgetAsks: p.assisted,
+		CanaryToken: s.Evaluator.CanaryToken, Timeout: s.Evaluator.Timeout.Std(), Redactor: p.redactor, Why: shippedWhy, BudgetAsks: p.assisted,
 	}
 	if cfg.Provider == nil && s.Evaluator.Provider != "" {
 		opts.Provider, opts.Cause = evaluate.NewProvider(endpoint(cfg, p.store, p.now))
 	}
 	if opts.Provider == nil && opts.Cause == nil {
-		p.unreviewed = unasked
+		p.unreviewed = noModelNoChannel
 		if len(s.Approval.Channels) == 0 {
-			p.unreviewed = neither
+			p.unreviewed = noModelNoPerson
 		}
 	}
 	if opts.Provider != nil && p.store == nil {

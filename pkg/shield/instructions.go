@@ -18,7 +18,7 @@ var asksForInstructions = []string{"agent_identity", "doubt later"}
 // ownInstructions answers the question about an edit of a file of instructions for agents that
 // is the project's own, and that the user saw this session change: what is added and taken
 // out only says how something is, and no text that anybody may have written has come in since.
-func (p *Pipeline) ownInstructions(ctx context.Context, v verdict.Verdict, c *analysis.Case, r *recall) (verdict.Verdict, bool) {
+func (p *Pipeline) ownInstructions(ctx context.Context, v verdict.Verdict, c *analysis.Case, r *sessionMemory) (verdict.Verdict, bool) {
 	edit, ok := c.Edits()
 	if !ok || !c.Tracked(edit.Path) {
 		return v, false
@@ -52,12 +52,12 @@ func (p *Pipeline) ownInstructions(ctx context.Context, v verdict.Verdict, c *an
 	if err != nil || slices.ContainsFunc(findings, func(f string) bool { return !slices.Contains(asksForInstructions, f) }) {
 		return v, false
 	}
-	return added(c, TierClassify, verdict.Finding{Who: verdict.NoApproval, Source: byContext, Confidence: 1,
+	return addFinding(c, TierClassify, verdict.Finding{Who: verdict.NoApproval, Source: byContext, Confidence: 1,
 		Reasoning: "the user already approved this session's change of " + path.Base(edit.Path)}), true
 }
 
-// edited notes what the edit of a file of instructions has left in it.
-func (p *Pipeline) edited(ctx context.Context, c *analysis.Case, r *recall) error {
+// noteInstructionEdit notes what the edit of a file of instructions has left in it.
+func (p *Pipeline) noteInstructionEdit(ctx context.Context, c *analysis.Case, r *sessionMemory) error {
 	edit, ok := c.Edits()
 	if !ok {
 		return nil

@@ -41,7 +41,7 @@ func (p *Pipeline) openUndo(cfg Config, rules *policy.Policy) {
 // keptInstead asks the first tiers again about a case that they do not allow, as it is if
 // what the action deletes or overwrites is kept. The answer counts if it is ALLOW, and if
 // the process that gives it can keep that.
-func (p *Pipeline) keptInstead(ctx context.Context, v verdict.Verdict, c *analysis.Case, r *recall) (verdict.Verdict, *analysis.Case) {
+func (p *Pipeline) keptInstead(ctx context.Context, v verdict.Verdict, c *analysis.Case, r *sessionMemory) (verdict.Verdict, *analysis.Case) {
 	if !p.keptCounts || v.Decision != verdict.Escalate || v.Error != "" {
 		return v, c
 	}
@@ -142,8 +142,8 @@ func (p *Pipeline) keep(ctx context.Context, v verdict.Verdict, c *analysis.Case
 	return v, nil
 }
 
-// ended notes of what was kept for some actions, which have run, what they left.
-func (p *Pipeline) ended(ctx context.Context, actions []*action.Action) {
+// noteFilesAfterRun notes of what was kept for some actions, which have run, what they left.
+func (p *Pipeline) noteFilesAfterRun(ctx context.Context, actions []*action.Action) {
 	if p.undo == nil {
 		return
 	}

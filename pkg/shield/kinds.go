@@ -52,7 +52,7 @@ func (p *Pipeline) kindOf(ctx context.Context, c *analysis.Case) (k kind.Kind, f
 	if err != nil {
 		return k, nil, err
 	}
-	if f := slices.IndexFunc(findings, forbids); f >= 0 {
+	if f := slices.IndexFunc(findings, allowsNoException); f >= 0 {
 		return k, nil, fmt.Errorf("the rule %s allows no exceptions", findings[f])
 	}
 	k, err = kind.Of(c, findings, func(i int) bool { return met[i] })
@@ -64,7 +64,7 @@ func (p *Pipeline) kindOf(ctx context.Context, c *analysis.Case) (k kind.Kind, f
 // for is the agent's word, so a kind does not leave the stream in which it was approved.
 func (p *Pipeline) within(c *analysis.Case) string {
 	stream := ""
-	if r, ok := c.Memory.(*recall); ok && r != nil {
+	if r, ok := c.Memory.(*sessionMemory); ok && r != nil {
 		stream = r.p.stream
 	}
 	if p.host == "" && stream == "" || p.host != "" && c.Action.Session == "" || len(c.At().Roots) == 0 {
@@ -76,8 +76,8 @@ func (p *Pipeline) within(c *analysis.Case) string {
 	})
 }
 
-// entered returns those labels of the session that end what was answered before they came.
-func entered(c *analysis.Case) string {
+// labelsEndingAnswers returns those labels of the session that end what was answered before they came.
+func labelsEndingAnswers(c *analysis.Case) string {
 	var out []string
 	if c.Memory != nil {
 		for _, l := range c.Memory.Labels() {
@@ -92,7 +92,7 @@ func entered(c *analysis.Case) string {
 
 // standing returns what an answer for the kind of a case would be.
 func (p *Pipeline) standing(c *analysis.Case, k kind.Kind) approve.AdvanceApproval {
-	return approve.AdvanceApproval{Kind: k, What: p.redactor.String(approve.EffectText(c, nil)), Labels: entered(c), Session: c.Action.Session}
+	return approve.AdvanceApproval{Kind: k, What: p.redactor.String(approve.EffectText(c, nil)), Labels: labelsEndingAnswers(c), Session: c.Action.Session}
 }
 
 // offerKind says what an answer for the kind of a case would cover in its session, and how
@@ -116,14 +116,14 @@ func (p *Pipeline) offerKind(ctx context.Context, c *analysis.Case) (string, fun
 
 // deniedBefore reports whether the session has an action like this denied.
 func (p *Pipeline) deniedBefore(c *analysis.Case) bool {
-	r, ok := c.Memory.(*recall)
+	r, ok := c.Memory.(*sessionMemory)
 	return ok && r != nil && r.known == nil && (r.session().DenialOfSame(c) != nil || r.denials().DenialOfSame(c) != nil)
 }
 
 // answered returns the ALLOW of a person who has answered for all actions of a case's kind.
 func (p *Pipeline) answered(ctx context.Context, c *analysis.Case) (verdict.Verdict, bool) {
 	var none verdict.Verdict
-	if p.kinds == nil || !liftable(c) {
+	if p.kinds == nil || !answerCounts(c) {
 		return none, false
 	}
 	var list []approve.AdvanceApproval
@@ -132,7 +132,7 @@ func (p *Pipeline) answered(ctx context.Context, c *analysis.Case) (verdict.Verd
 		if err != nil {
 			return none, false // asking is always right
 		}
-		labels := entered(c)
+		labels := labelsEndingAnswers(c)
 		list = slices.DeleteFunc(kinds, func(s approve.AdvanceApproval) bool { return s.Labels != labels })
 	}
 	if p.answers != "" {
@@ -175,7 +175,7 @@ func (p *Pipeline) answered(ctx context.Context, c *analysis.Case) (verdict.Verd
 			case s.Session == "":
 				scope = "in this project"
 			}
-			v := added(c, TierApprove, verdict.Finding{Who: verdict.Person, Source: sources[TierApprove], Confidence: 1, Reasoning: fmt.Sprintf("%s has allowed this kind %s (%s)", s.By, scope, s.Name)})
+			v := addFinding(c, TierApprove, verdict.Finding{Who: verdict.Person, Source: sources[TierApprove], Confidence: 1, Reasoning: fmt.Sprintf("%s has allowed this kind %s (%s)", s.By, scope, s.Name)})
 			v.Channel, v.By = "kind", s.By
 			return v, true
 		}

@@ -310,7 +310,7 @@ func (p *Pipeline) asksOffline(ctx context.Context, c *analysis.Case) (*verdict.
 	if v.Decision == verdict.Allow && !v.Degraded {
 		return nil, nil
 	}
-	if by := asking(own.Trail, TierPolicy, TierApprove); by != nil {
+	if by := askingStep(own.Trail, TierPolicy, TierApprove); by != nil {
 		return by, nil
 	}
 	return &verdict.Step{Source: sources[v.Tier], Rule: v.Rule, Reasoning: v.Reasoning}, nil
@@ -340,7 +340,7 @@ func (p *Pipeline) Exam(ctx context.Context, o ExamOptions) (*ExamResult, error)
 		return nil, errors.New("the provider has no name, see shield.Named")
 	}
 	err := p.change(ctx, func(j *modelRecord) error {
-		j.Exams = lately(j.Exams, p.now())
+		j.Exams = withinLastDay(j.Exams, p.now())
 		if len(j.Exams) >= ExamsADay {
 			return ErrExams
 		}
@@ -350,7 +350,7 @@ func (p *Pipeline) Exam(ctx context.Context, o ExamOptions) (*ExamResult, error)
 	if err != nil {
 		return nil, err
 	}
-	paper, err := exam.Draw(mathrand.New(source(o.Rand)))
+	paper, err := exam.Draw(mathrand.New(examSource(o.Rand)))
 	if err != nil {
 		return nil, err
 	}
@@ -378,14 +378,14 @@ func (p *Pipeline) Exam(ctx context.Context, o ExamOptions) (*ExamResult, error)
 	return r, nil
 }
 
-// lately returns the instants of the last day. One in the future, after a clock was set
+// withinLastDay returns the instants of the last day. One in the future, after a clock was set
 // back, counts.
-func lately(list []time.Time, now time.Time) []time.Time {
+func withinLastDay(list []time.Time, now time.Time) []time.Time {
 	return slices.DeleteFunc(list, func(t time.Time) bool { return now.Sub(t) >= 24*time.Hour })
 }
 
-// source returns the source of an exam.
-func source(given mathrand.Source) mathrand.Source {
+// examSource returns the source of an exam.
+func examSource(given mathrand.Source) mathrand.Source {
 	if given != nil {
 		return given
 	}
@@ -570,7 +570,7 @@ func (p *Pipeline) Probe(ctx context.Context) error {
 	for range probesADay {
 		due := false
 		err := p.change(ctx, func(j *modelRecord) error {
-			j.Probes = lately(j.Probes, p.now())
+			j.Probes = withinLastDay(j.Probes, p.now())
 			due = j.Due > 0 && len(j.Probes) < probesADay && j.Withdrawn == ""
 			if due {
 				j.Due--
@@ -583,7 +583,7 @@ func (p *Pipeline) Probe(ctx context.Context) error {
 		if err != nil || !due {
 			return err
 		}
-		q, err := exam.Probe(mathrand.New(source(nil)))
+		q, err := exam.Probe(mathrand.New(examSource(nil)))
 		if err != nil {
 			return err
 		}

@@ -16,23 +16,23 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A turn is the place of an action among those of a stream: Tier 0 judges them one
+// A streamTurn is the place of an action among those of a stream: Tier 0 judges them one
 // after the other, so that each knows what those before it left behind.
-type turn struct {
+type streamTurn struct {
 	before <-chan struct{} // closed when the action before has had its turn; nil for the first
 	done   chan struct{}
 }
 
 // wait waits for the turn to come.
-func (t *turn) wait() {
+func (t *streamTurn) wait() {
 	if t != nil && t.before != nil {
 		<-t.before
 		t.before = nil
 	}
 }
 
-// come reports whether the turn has come, without waiting.
-func (t *turn) come() bool {
+// hasCome reports whether the turn has come, without waiting.
+func (t *streamTurn) hasCome() bool {
 	if t == nil || t.before == nil {
 		return true
 	}
@@ -46,7 +46,7 @@ func (t *turn) come() bool {
 }
 
 // end gives the turn to the next action. It may be called again.
-func (t *turn) end() {
+func (t *streamTurn) end() {
 	if t == nil || t.done == nil {
 		return
 	}
@@ -55,19 +55,19 @@ func (t *turn) end() {
 	t.done = nil
 }
 
-// A recall is the memory of the session of one action, read when it is first
+// A sessionMemory is the memory of the session of one action, read when it is first
 // needed: a plain read needs none. It implements [analysis.Memory].
-type recall struct {
+type sessionMemory struct {
 	p     *Pipeline
 	ctx   context.Context
 	key   session.Key
 	alias string
 	disk  *disk
-	flows bool             // the action carries out a value, or a part of one
-	now   *session.Session // nil until it is needed
-	own   *session.Session // which counts the denials of a connection of its own; nil until it is needed
-	known *told            // what the stage that judged the action was told; nil if none did
-	left  *session.Delta   // what the action adds, once that is known
+	flows bool                // the action carries out a value, or a part of one
+	now   *session.Session    // nil until it is needed
+	own   *session.Session    // which counts the denials of a connection of its own; nil until it is needed
+	known *memoryForNextStage // what the stage that judged the action was told; nil if none did
+	left  *session.Delta      // what the action adds, once that is known
 }
 
 // A disk is what was looked at of the disk for actions that one goroutine judges. It is
@@ -90,20 +90,20 @@ func (d *disk) identifier(an *analysis.Analyzer) *analysis.Identifier {
 	return d.looked
 }
 
-// told is what Tier 0 was told of a session, for the next stage of a pipe, which has no
+// memoryForNextStage is what Tier 0 was told of a session, for the next stage of a pipe, which has no
 // other way to it: the session of a stream ends with the stage.
-type told struct {
+type memoryForNextStage struct {
 	Labels []effect.Label            `json:"labels,omitempty"`
 	Files  map[string][]effect.Label `json:"files,omitempty"`
 	Made   []string                  `json:"made,omitempty"`
 }
 
-// recall returns the memory for an action, or nil if there is none.
-func (p *Pipeline) recall(ctx context.Context, it *item) *recall {
+// sessionMemory returns the memory for an action, or nil if there is none.
+func (p *Pipeline) recall(ctx context.Context, it *item) *sessionMemory {
 	if p.sessions == nil || it.Action == nil || p.apart && it.Action.Session == "" {
 		return nil
 	}
-	r := &recall{p: p, ctx: ctx, key: session.Key{User: p.caller.User}, disk: it.Disk}
+	r := &sessionMemory{p: p, ctx: ctx, key: session.Key{User: p.caller.User}, disk: it.Disk}
 	if p.host == "" {
 		r.alias = it.Action.Session // the agent's word: it adds what that session knows, and keeps nothing apart
 		if p.kept != nil || it.Only {
@@ -113,7 +113,7 @@ func (p *Pipeline) recall(ctx context.Context, it *item) *recall {
 		r.key.Host, r.key.ID = p.host, it.Action.Session
 	}
 	if it.Resume != nil && it.Stages&verdict.Policy != 0 {
-		r.known = &told{}
+		r.known = &memoryForNextStage{}
 		for i := range it.Resume.Trail {
 			if raw := it.Resume.Trail[i].Session; len(raw) > 0 {
 				_ = json.Unmarshal(raw, r.known) // sealed by this installation
@@ -124,7 +124,7 @@ func (p *Pipeline) recall(ctx context.Context, it *item) *recall {
 }
 
 // session returns the session as it was when it was first asked for.
-func (r *recall) session() *session.Session {
+func (r *sessionMemory) session() *session.Session {
 	if r.now == nil {
 		r.now = r.p.sessions.Load(r.ctx, r.key, r.p.lineage, r.alias)
 		r.now.Identify(r.disk.identifier(r.p.analyzer))
@@ -133,7 +133,7 @@ func (r *recall) session() *session.Session {
 }
 
 // denials returns the session that counts the denials.
-func (r *recall) denials() *session.Session {
+func (r *sessionMemory) denials() *session.Session {
 	if r.p.connection == "" || r.key.ID == "" {
 		return r.session()
 	}
@@ -145,34 +145,34 @@ func (r *recall) denials() *session.Session {
 	return r.own
 }
 
-func (r *recall) Labels() []effect.Label {
+func (r *sessionMemory) Labels() []effect.Label {
 	if r.known != nil {
 		return r.known.Labels
 	}
 	return r.session().Labels()
 }
 
-func (r *recall) Origin(path string) []effect.Label {
+func (r *sessionMemory) Origin(path string) []effect.Label {
 	if r.known != nil {
 		return r.known.Files[path]
 	}
 	return r.session().Origin(path)
 }
 
-func (r *recall) Made(path string) bool {
+func (r *sessionMemory) Made(path string) bool {
 	if r.known != nil {
 		return slices.Contains(r.known.Made, path)
 	}
 	return r.session().Made(path)
 }
 
-func (r *recall) Brought() *effect.Paths {
+func (r *sessionMemory) Brought() *effect.Paths {
 	if r.known == nil {
 		return r.session().Brought()
 	}
 	var paths []string
 	for path, labels := range r.known.Files {
-		if path != flowing && session.Downloaded(labels) {
+		if path != valueFlowName && session.Downloaded(labels) {
 			paths = append(paths, path)
 		}
 	}
@@ -180,11 +180,11 @@ func (r *recall) Brought() *effect.Paths {
 	return effect.NewPaths(paths)
 }
 
-func (r *recall) After(kinds []string, within time.Duration, actions int) bool {
+func (r *sessionMemory) After(kinds []string, within time.Duration, actions int) bool {
 	return r.session().After(kinds, within, actions)
 }
 
-func (r *recall) Err() error {
+func (r *sessionMemory) Err() error {
 	if r.now == nil {
 		return nil
 	}
@@ -192,7 +192,7 @@ func (r *recall) Err() error {
 }
 
 // analyze returns the case of an action with a memory, which may be nil.
-func (p *Pipeline) analyze(a *action.Action, r *recall) *analysis.Case {
+func (p *Pipeline) analyze(a *action.Action, r *sessionMemory) *analysis.Case {
 	var c *analysis.Case
 	if r == nil {
 		c = p.analyzer.Case(a)
@@ -204,14 +204,14 @@ func (p *Pipeline) analyze(a *action.Action, r *recall) *analysis.Case {
 		c.Evidence = &analysis.Evidence{}
 	}
 	if p.trace || r != nil && p.host != "" {
-		c.Met = make([][]analysis.Met, len(c.Effects))
+		c.Met = make([][]analysis.RuleMatch, len(c.Effects))
 	}
 	return c
 }
 
 // refresh returns the case with what the session knows now that the actions before
 // have had their turn. The analysis is repeated if files are concerned.
-func (r *recall) refresh(c *analysis.Case) *analysis.Case {
+func (r *sessionMemory) refresh(c *analysis.Case) *analysis.Case {
 	if r == nil || r.known != nil || r.now == nil {
 		return c
 	}
@@ -225,12 +225,12 @@ func (r *recall) refresh(c *analysis.Case) *analysis.Case {
 	return again
 }
 
-// flowing is the name under which the next stage is told that a part of a value
+// valueFlowName is the name under which the next stage is told that a part of a value
 // flows: no path is called so.
-const flowing = "value flow"
+const valueFlowName = "value flow"
 
 // carries adds to a case that it carries out a value which the session has read.
-func (r *recall) carries(c *analysis.Case) error {
+func (r *sessionMemory) carries(c *analysis.Case) error {
 	if r == nil || !c.MayTell() {
 		return nil
 	}
@@ -243,7 +243,7 @@ func (r *recall) carries(c *analysis.Case) error {
 
 // stricter returns what Tier 0 says about a case because of what the session
 // remembers, beside its rules.
-func (r *recall) stricter(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
+func (r *sessionMemory) stricter(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	if r == nil || v.Decision == verdict.Block {
 		return v
 	}
@@ -257,23 +257,23 @@ func (r *recall) stricter(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	case s == nil:
 	case s.Err() != nil:
 		if !c.Harmless() {
-			return unknown(s.Err())
+			return unreadableSession(s.Err())
 		}
 	case s.Stopped():
-		return stopped(r.key)
+		return stoppedVerdict(r.key)
 	case v.Decision != verdict.Escalate || v.NextTier < TierApprove:
 		if d := s.DenialOfSame(c); d != nil {
 			return verdict.Finding{
 				Who: verdict.Person, Confidence: 1, Rule: v.Rule, Fixed: true,
-				Reasoning: "an action that does the same to the same target was denied" + ago(s.Since(d.At)) + by(d.Rule) + "; do what the denial advised, or ask the user to confirm",
+				Reasoning: "an action that does the same to the same target was denied" + ago(s.Since(d.At)) + byRule(d.Rule) + "; do what the denial advised, or ask the user to confirm",
 			}.Verdict(TierPolicy)
 		}
 	}
 	return v
 }
 
-// unknown is the BLOCK for an action whose session cannot be read.
-func unknown(err error) verdict.Verdict {
+// unreadableSession is the BLOCK for an action whose session cannot be read.
+func unreadableSession(err error) verdict.Verdict {
 	return refusal(TierPolicy, "session", "the record of this session cannot be read: "+err.Error()+"; blocked")
 }
 
@@ -284,7 +284,7 @@ func ago(d time.Duration) string {
 	return fmt.Sprintf(" %d minutes ago", int(d/time.Minute))
 }
 
-func by(rule string) string {
+func byRule(rule string) string {
 	if rule == "" {
 		return ""
 	}
@@ -293,13 +293,13 @@ func by(rule string) string {
 
 // told returns what the memory said, for the next stage of a pipe: nil if that is
 // nothing.
-func (r *recall) told() []byte {
+func (r *sessionMemory) told() []byte {
 	if r == nil || r.now == nil {
 		return nil
 	}
-	t := told{r.now.Labels(), r.now.LabelledFiles(), r.now.MadePaths()}
+	t := memoryForNextStage{r.now.Labels(), r.now.LabelledFiles(), r.now.MadePaths()}
 	if r.flows {
-		t.Files[flowing] = []effect.Label{effect.LabelCredential}
+		t.Files[valueFlowName] = []effect.Label{effect.LabelCredential}
 	}
 	if len(t.Labels)+len(t.Files)+len(t.Made) == 0 {
 		return nil
@@ -313,7 +313,7 @@ func (r *recall) told() []byte {
 
 // settle adds to the session what an action did, or that it was denied, once all
 // tiers have judged.
-func (r *recall) settle(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
+func (r *sessionMemory) settle(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	if v.Decision == verdict.Block {
 		return r.deny(v, c)
 	}
@@ -322,13 +322,13 @@ func (r *recall) settle(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 
 // keep adds to the session what an action does that is not denied. What cannot be
 // kept is blocked: the next action would not know of it.
-func (r *recall) keep(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
+func (r *sessionMemory) keep(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	if r == nil || v.Decision == verdict.Block {
 		return v
 	}
 	d, err := r.learn(c)
 	if err != nil {
-		return unkept(v, err)
+		return sessionNotSaved(v, err)
 	}
 	if r.now == nil && d.Empty() {
 		return v
@@ -348,7 +348,7 @@ func (p *Pipeline) blocks(c *analysis.Case) bool {
 }
 
 // learn returns what an action adds to its session.
-func (r *recall) learn(c *analysis.Case) (session.Delta, error) {
+func (r *sessionMemory) learn(c *analysis.Case) (session.Delta, error) {
 	d := r.p.sessions.Learn(c, r.p.events, r.p.counts)
 	if session.WritesFile(c) {
 		if err := r.p.sessions.AddSecretFiles(r.ctx, r.session(), c, &d); err != nil {
@@ -362,15 +362,15 @@ func (r *recall) learn(c *analysis.Case) (session.Delta, error) {
 	return d, nil
 }
 
-// A lasting is what an action of a stream that was allowed leaves behind for others.
-type lasting struct {
+// A lastingRecord is what an action of a stream that was allowed leaves behind for others.
+type lastingRecord struct {
 	alias string
 	delta session.Delta
 }
 
-// lasts returns what an action of a stream leaves behind, nil if that is nothing. Only
+// lastingOf returns what an action of a stream leaves behind, nil if that is nothing. Only
 // what is allowed in the end leaves anything: the stages of a pipe agree on that.
-func (r *recall) lasts(v verdict.Verdict, c *analysis.Case) (*lasting, error) {
+func (r *sessionMemory) lastingOf(v verdict.Verdict, c *analysis.Case) (*lastingRecord, error) {
 	if r == nil || r.p.host != "" || v.Decision != verdict.Allow {
 		return nil, nil
 	}
@@ -382,13 +382,13 @@ func (r *recall) lasts(v verdict.Verdict, c *analysis.Case) (*lasting, error) {
 	if r.left.Empty() && len(r.left.Shown) == 0 && !r.left.MovesFiles {
 		return nil, nil
 	}
-	return &lasting{r.alias, *r.left}, nil
+	return &lastingRecord{r.alias, *r.left}, nil
 }
 
-// last keeps what an action of a stream leaves behind: what is known of files and
+// keepLasting keeps what an action of a stream leaves behind: what is known of files and
 // credentials for all sessions of the user, the rest for the session that the action
 // names.
-func (p *Pipeline) last(ctx context.Context, l *lasting) error {
+func (p *Pipeline) keepLasting(ctx context.Context, l *lastingRecord) error {
 	kept := p.kept
 	if kept == nil {
 		kept = p.sessions
@@ -406,7 +406,7 @@ func (p *Pipeline) last(ctx context.Context, l *lasting) error {
 }
 
 // deny adds a denial to the session of a host.
-func (r *recall) deny(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
+func (r *sessionMemory) deny(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	unasked := v.Error == "unavailable"
 	if r == nil || r.p.host == "" || r.p.lookBack || v.Error != "" && !unasked || r.p.probes(c.Action) {
 		return v
@@ -416,18 +416,18 @@ func (r *recall) deny(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	return r.add(v, r.denials(), &session.Delta{Denial: d})
 }
 
-func (r *recall) add(v verdict.Verdict, s *session.Session, d *session.Delta) verdict.Verdict {
+func (r *sessionMemory) add(v verdict.Verdict, s *session.Session, d *session.Delta) verdict.Verdict {
 	if s.Err() != nil && d.Empty() {
 		return v
 	}
 	if err := r.p.sessions.Add(context.WithoutCancel(r.ctx), s, d); err != nil && v.Decision != verdict.Block {
-		return unkept(v, err)
+		return sessionNotSaved(v, err)
 	}
 	return v
 }
 
-// unkept is the BLOCK for an action of which the next would not know.
-func unkept(v verdict.Verdict, err error) verdict.Verdict {
+// sessionNotSaved is the BLOCK for an action of which the next would not know.
+func sessionNotSaved(v verdict.Verdict, err error) verdict.Verdict {
 	return refusal(v.Tier, "session", "the action could not be recorded in its session: "+err.Error()+"; blocked")
 }
 
@@ -437,8 +437,8 @@ func (p *Pipeline) remember(ctx context.Context, o *Outcome) {
 	if o.lasting == nil {
 		return
 	}
-	if err := p.last(context.WithoutCancel(ctx), o.lasting); err != nil {
-		p.replace(o, unkept(o.Verdict, err))
+	if err := p.keepLasting(context.WithoutCancel(ctx), o.lasting); err != nil {
+		p.replace(o, sessionNotSaved(o.Verdict, err))
 		p.prepare(o, o.action)
 	}
 	o.lasting, o.action = nil, nil

@@ -28,17 +28,17 @@ var allowableErrors = []string{"", "unavailable", "nobody", "timeout", "rate_lim
 // allowable reports whether a person can allow what a verdict refuses: not what the
 // protected core forbids, nor what has no legitimate use, nor what was not judged.
 func (p *Pipeline) allowable(v *verdict.Verdict, c *analysis.Case) bool {
-	return v.Decision == verdict.Block && slices.Contains(allowableErrors, v.Error) && !forbids(v.Rule) && liftable(c)
+	return v.Decision == verdict.Block && slices.Contains(allowableErrors, v.Error) && !allowsNoException(v.Rule) && answerCounts(c)
 }
 
-// liftable reports whether the answer of a person counts for a case, by what was said of it so far.
-func liftable(c *analysis.Case) bool {
-	return c != nil && c.Action != nil && !slices.ContainsFunc(c.Trail, func(s verdict.Step) bool { return s.Decision != verdict.Allow && forbids(s.Rule) }) &&
+// answerCounts reports whether the answer of a person counts for a case, by what was said of it so far.
+func answerCounts(c *analysis.Case) bool {
+	return c != nil && c.Action != nil && !slices.ContainsFunc(c.Trail, func(s verdict.Step) bool { return s.Decision != verdict.Allow && allowsNoException(s.Rule) }) &&
 		!slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeGuard })
 }
 
-// forbids reports whether a rule is one that no one makes an exception to.
-func forbids(rule string) bool {
+// allowsNoException reports whether a rule is one that no one makes an exception to.
+func allowsNoException(rule string) bool {
 	return rule != "" && (policy.Protected(rule) || classify.Always(rule))
 }
 
@@ -58,7 +58,7 @@ func (p *Pipeline) allowed(ctx context.Context, c *analysis.Case, in Range, only
 // allowedOnce returns the ALLOW of a person who has allowed exactly this action once, and
 // uses it up if the chain decides whether the action runs.
 func (p *Pipeline) allowedOnce(ctx context.Context, c *analysis.Case, in Range) (verdict.Verdict, bool) {
-	if p.refusals == nil || !liftable(c) {
+	if p.refusals == nil || !answerCounts(c) {
 		return verdict.Verdict{}, false
 	}
 	take := p.refusals.Take
@@ -73,7 +73,7 @@ func (p *Pipeline) allowedOnce(ctx context.Context, c *analysis.Case, in Range) 
 	if !ok {
 		return verdict.Verdict{}, false
 	}
-	v := added(c, TierApprove, verdict.Finding{Who: verdict.Person, Source: sources[TierApprove], Confidence: 1, Reasoning: fmt.Sprintf("allowed once by %s (shield allow %s)", g.By, g.Ref)})
+	v := addFinding(c, TierApprove, verdict.Finding{Who: verdict.Person, Source: sources[TierApprove], Confidence: 1, Reasoning: fmt.Sprintf("allowed once by %s (shield allow %s)", g.By, g.Ref)})
 	v.Channel, v.By = "allow", g.By
 	return v, true
 }
@@ -88,8 +88,8 @@ func (p *Pipeline) mention(ctx context.Context, v *verdict.Verdict, c *analysis.
 	}
 }
 
-// more says how a person answers for more than one refused action.
-func more(r *approve.Refusal) string {
+// moreScopes says how a person answers for more than one refused action.
+func moreScopes(r *approve.Refusal) string {
 	switch {
 	case r.Tool != nil:
 		return "to say what the tool does: shield tools set " + r.Ref + " CLASS"
@@ -122,6 +122,6 @@ func (p *Pipeline) refer(ctx context.Context, v *verdict.Verdict, c *analysis.Ca
 		r.Tool, r.ToolBinding, r.ToolDescription = &said, binding, p.redactor.String(toolText(c.Action.Type, &t, lasts))
 	}
 	if p.refusals.Add(ctx, &r) == nil {
-		v.Ref, v.Told.Remedy, v.Told.More = r.Ref, "shield allow "+r.Ref, more(&r)
+		v.Ref, v.Told.Remedy, v.Told.More = r.Ref, "shield allow "+r.Ref, moreScopes(&r)
 	}
 }

@@ -43,7 +43,7 @@ func (p *Pipeline) Settle(ctx context.Context, session, id, text string, written
 }
 
 // promptedIn returns the memory of a session of the host; nil if it has none.
-func (p *Pipeline) promptedIn(ctx context.Context, session string) *recall {
+func (p *Pipeline) promptedIn(ctx context.Context, session string) *sessionMemory {
 	if p.sessions == nil || p.host == "" || session == "" {
 		return nil
 	}

@@ -56,7 +56,7 @@ func (p *Pipeline) Ran(ctx context.Context, r Returned, talks bool) (err error) 
 		if r.Heard {
 			break
 		}
-		if err := p.edited(ctx, c, m); err != nil {
+		if err := p.noteInstructionEdit(ctx, c, m); err != nil {
 			return fmt.Errorf("a changed instruction file could not be recorded: %w", err)
 		}
 	}

@@ -31,7 +31,7 @@ func (p *Pipeline) withReason(v verdict.Verdict, trail []verdict.Step, first int
 	case v.Error == "unavailable": // it says what is wrong with the evaluator
 		missing = "; no person can be asked either"
 	}
-	text := asked(trail, first, v.Tier)
+	text := askedBecause(trail, first, v.Tier)
 	if text != "" {
 		logged += joint + text
 	}
@@ -51,19 +51,19 @@ func (p *Pipeline) withReason(v verdict.Verdict, trail []verdict.Step, first int
 
 // What the log says where no model is configured and no person can be asked.
 const (
-	neither = "needs review, and neither a model nor a person is configured"
-	unasked = "needs review, but no model is configured and no person can be asked"
+	noModelNoPerson  = "needs review, and neither a model nor a person is configured"
+	noModelNoChannel = "needs review, but no model is configured and no person can be asked"
 )
 
 // adviceMark is between what a rule says and what to do instead.
 const adviceMark = "; instead: "
 
-// asked returns what was said by the step that asked, and what the evaluator said if it
+// askedBecause returns what was said by the step that asked, and what the evaluator said if it
 // could not decide.
-func asked(trail []verdict.Step, first, below int) string {
+func askedBecause(trail []verdict.Step, first, below int) string {
 	var said []string
-	by := asking(trail, first, below)
-	if found := doubted(trail, below); found != nil && found.Source != sources[TierEvaluate] {
+	by := askingStep(trail, first, below)
+	if found := evaluatorDoubt(trail, below); found != nil && found.Source != sources[TierEvaluate] {
 		by = found // a question that the evaluator may not lift
 	}
 	if by != nil {
@@ -85,9 +85,9 @@ func asked(trail []verdict.Step, first, below int) string {
 	return strings.Join(said, "; ")
 }
 
-// asking returns the last step below a tier that escalated by a rule, or the last one that
+// askingStep returns the last step below a tier that escalated by a rule, or the last one that
 // escalated and says why; nil if none did.
-func asking(trail []verdict.Step, first, below int) (by *verdict.Step) {
+func askingStep(trail []verdict.Step, first, below int) (by *verdict.Step) {
 	for i := range trail {
 		s := &trail[i]
 		// A tier that was only looked at for what it blocks has not asked.
@@ -101,10 +101,10 @@ func asking(trail []verdict.Step, first, below int) (by *verdict.Step) {
 	return by
 }
 
-// doubted returns the step in which the evaluator found a cause of its own to have a person
+// evaluatorDoubt returns the step in which the evaluator found a cause of its own to have a person
 // decide; nil if it did not. It is what the person is asked about, and not the rule that had
 // the evaluator look.
-func doubted(trail []verdict.Step, below int) (by *verdict.Step) {
+func evaluatorDoubt(trail []verdict.Step, below int) (by *verdict.Step) {
 	for i := range trail {
 		if s := &trail[i]; s.Tier == TierEvaluate && s.Tier < below && s.Decision == verdict.Escalate && s.Error == "" {
 			by = s
@@ -119,19 +119,19 @@ func (p *Pipeline) tell(v *verdict.Verdict, c *analysis.Case, first int, own str
 	t := v.Told
 	reasoning, source := v.Reasoning, sources[v.Tier]
 	unanswered := v.Tier >= TierEvaluate && v.Error != ""
-	by := asking(c.Trail, first, v.Tier)
-	if found := doubted(c.Trail, v.Tier); found != nil {
+	by := askingStep(c.Trail, first, v.Tier)
+	if found := evaluatorDoubt(c.Trail, v.Tier); found != nil {
 		by = found
 	}
 	if by == nil || !unanswered && v.Decision == verdict.Block {
-		by = deciding(c.Trail, v)
+		by = decidingStep(c.Trail, v)
 	}
 	if by != nil && (unanswered || v.Decision == verdict.Escalate || by.Decision == v.Decision) {
 		reasoning, source, t.Rule = by.Reasoning, by.Source, by.Rule
 	}
 	var kind, place string
-	t.Why, t.Instead, kind, place = divided(reasoning, source)
-	t.What = approve.EffectText(c, decisive(c, kind, place))
+	t.Why, t.Instead, kind, place = splitReason(reasoning, source)
+	t.What = approve.EffectText(c, decisiveEffect(c, kind, place))
 	if said, object, _ := strings.Cut(t.Why, ": "); object != "" && strings.Contains(t.What, object) {
 		t.Why = said
 	}
@@ -154,21 +154,21 @@ func (p *Pipeline) tell(v *verdict.Verdict, c *analysis.Case, first int, own str
 		t.What, t.Why, t.Instead = "", "this session is stopped, because too many of its actions were denied", "Ask the user to run: "+t.Remedy
 	default:
 		if by == nil || v.Tier < TierEvaluate {
-			return unjudged(v)
+			return toldFailure(v)
 		}
 		t.Instead, t.Cause = "Tell the user", v.Reasoning
 	}
 	return t
 }
 
-// unjudged returns what is told about a failure of shield: the user alone can do something
+// toldFailure returns what is told about a failure of shield: the user alone can do something
 // about it.
-func unjudged(v *verdict.Verdict) verdict.Told {
+func toldFailure(v *verdict.Verdict) verdict.Told {
 	return verdict.Told{Why: "shield could not judge this, so it is blocked", Instead: "Tell the user to run: shield doctor", Cause: v.Reasoning}
 }
 
-// deciding returns the step of the trail that gave a verdict, nil if none did.
-func deciding(trail []verdict.Step, v *verdict.Verdict) *verdict.Step {
+// decidingStep returns the step of the trail that gave a verdict, nil if none did.
+func decidingStep(trail []verdict.Step, v *verdict.Verdict) *verdict.Step {
 	for i := len(trail) - 1; i >= 0; i-- {
 		if s := &trail[i]; s.Tier == v.Tier && s.Decision == v.Decision && s.Rule == v.Rule {
 			return s
@@ -177,9 +177,9 @@ func deciding(trail []verdict.Step, v *verdict.Verdict) *verdict.Step {
 	return nil
 }
 
-// divided divides what a tier says into why it decided so, what to do instead, and the effect
+// splitReason divides what a tier says into why it decided so, what to do instead, and the effect
 // that a rule of the policy met.
-func divided(reasoning, source string) (why, instead, kind, place string) {
+func splitReason(reasoning, source string) (why, instead, kind, place string) {
 	text := reasoning
 	if strings.HasPrefix(text, source) {
 		_, said, found := strings.Cut(text, ": ")
@@ -215,9 +215,9 @@ func divided(reasoning, source string) (why, instead, kind, place string) {
 	return approve.LowerFirst(why), instead, kind, place
 }
 
-// decisive returns the effect that a reason is about: the one that a rule met or, where
+// decisiveEffect returns the effect that a reason is about: the one that a rule met or, where
 // that is not known, the first that is not ordinary. It returns nil for the whole action.
-func decisive(c *analysis.Case, kind, place string) *effect.Effect {
+func decisiveEffect(c *analysis.Case, kind, place string) *effect.Effect {
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		if kind != "" && string(e.Word()) == kind && (place == "" || slices.Contains([]string{e.Path, e.Host, e.Program}, place)) {
@@ -240,8 +240,8 @@ func ResumeCommand(k session.Key) string {
 	return "shield session resume " + command.QuoteWord(k.ID)
 }
 
-// stopped is the BLOCK for a session with too many denials.
-func stopped(k session.Key) verdict.Verdict {
+// stoppedVerdict is the BLOCK for a session with too many denials.
+func stoppedVerdict(k session.Key) verdict.Verdict {
 	command := ResumeCommand(k)
 	v := refusal(TierPolicy, "stopped", "too many actions of this session were denied, so it is stopped; the user can resume it with: "+command)
 	v.Told.Remedy = command

@@ -35,11 +35,11 @@ func TestDenialsSayWhy(t *testing.T) {
 		said, logged string
 	}{
 		{"nobody", []Tier{none, rule, blocks("unavailable", "no model")},
-			"overwrites [XP-013]; instead: push", neither + ": overwrites [XP-013]; instead: push; for an answer, configure a model (evaluator.provider) or a person (NOBODY)"},
+			"overwrites [XP-013]; instead: push", noModelNoPerson + ": overwrites [XP-013]; instead: push; for an answer, configure a model (evaluator.provider) or a person (NOBODY)"},
 		{"the evaluator cannot be set up", []Tier{none, rule, blocks("unavailable", "no model: no key")},
 			"no model: no key; asked because: overwrites [XP-013]; instead: push; no person can be asked either (NOBODY)", "no model: no key; asked because: overwrites [XP-013]; instead: push; no person can be asked either (NOBODY)"},
 		{"the policy asked", []Tier{verify, none, blocks("unavailable", "no model")},
-			"policy verify [asks]: why", neither + ": policy verify [asks]: why; for an answer, configure a model (evaluator.provider) or a person (NOBODY)"},
+			"policy verify [asks]: why", noModelNoPerson + ": policy verify [asks]: why; for an answer, configure a model (evaluator.provider) or a person (NOBODY)"},
 		{"no rule asked", []Tier{none, unsure, blocks("evaluator", "evaluator error: refused")}, "evaluator error: refused; asked because: not sure", "evaluator error: refused; asked because: not sure"},
 		{"the rate", []Tier{none, rule, blocks("rate_limit", "rate limit exceeded")}, "rate limit exceeded; asked because: overwrites [XP-013]; instead: push", "rate limit exceeded; asked because: overwrites [XP-013]; instead: push"},
 		{"the budget", []Tier{none, rule, blocks("budget", "daily evaluation budget exhausted")}, "daily evaluation budget exhausted; asked because: overwrites [XP-013]; instead: push", "daily evaluation budget exhausted; asked because: overwrites [XP-013]; instead: push"},
@@ -124,8 +124,8 @@ func TestMissingPersonIsNamed(t *testing.T) {
 		set  func(*Config)
 		want []string
 	}{
-		{"no channel", func(*Config) {}, []string{neither, "no approval channel is configured", "set approval.channels"}},
-		{"no terminal", func(c *Config) { c.Settings.Approval.Channels = []string{"tty"} }, []string{unasked, "tty: ", "set approval.channels: [web]"}},
+		{"no channel", func(*Config) {}, []string{noModelNoPerson, "no approval channel is configured", "set approval.channels"}},
+		{"no terminal", func(c *Config) { c.Settings.Approval.Channels = []string{"tty"} }, []string{noModelNoChannel, "tty: ", "set approval.channels: [web]"}},
 		{"no program", func(c *Config) {
 			c.Settings.Approval.Channels, c.Settings.Approval.Command = []string{"command"}, []string{"/nowhere/ask"}
 		}, []string{"/nowhere/ask", "the program of approval.command cannot be run"}},

@@ -38,7 +38,7 @@ func (p *Pipeline) Returned(ctx context.Context, r Returned) (e Examined, err er
 		}
 	}()
 	e.Result = r.Result
-	p.ended(ctx, r.Actions)
+	p.noteFilesAfterRun(ctx, r.Actions)
 	if p.examines(r.Actions) {
 		kind := ""
 		if len(r.Actions) > 0 {
@@ -81,26 +81,26 @@ func (p *Pipeline) examines(actions []*action.Action) bool {
 	return p.chats || slices.ContainsFunc(actions, p.foreign)
 }
 
-// local are the types of actions that return nothing but what is on this machine.
-var local = []string{
+// localReadTypes are the types of actions that return nothing but what is on this machine.
+var localReadTypes = []string{
 	"read_file", "write_file", "delete_file", "copy_file", "move_file", "list_directory", "create_directory", "delete_directory",
 	"copy_directory", "move_directory", "search_files", "memory_write", "memory_search", "memory_delete",
 }
 
-// reaching are the effects through which text from somewhere else may come back.
-var reaching = []effect.Kind{effect.HTTPRequest, effect.Connect, effect.SendMessage, effect.ChangeRemote, effect.SendData, effect.RunDownload, effect.RemoteShell}
+// remoteTextKinds are the effects through which text from somewhere else may come back.
+var remoteTextKinds = []effect.Kind{effect.HTTPRequest, effect.Connect, effect.SendMessage, effect.ChangeRemote, effect.SendData, effect.RunDownload, effect.RemoteShell}
 
 // foreign reports whether what an action returns may come from the web, from mail or
 // from a tool server. A tool that shield does not know is one of a server.
 func (p *Pipeline) foreign(a *action.Action) bool {
 	switch {
-	case slices.Contains(local, a.Type) || strings.HasPrefix(a.Type, "git_"):
+	case slices.Contains(localReadTypes, a.Type) || strings.HasPrefix(a.Type, "git_"):
 		return false
 	case a.Type != "execute_command":
 		return true
 	}
 	return slices.ContainsFunc(p.analyzer.Case(a).Effects, func(e effect.Effect) bool {
-		return slices.Contains(reaching, e.Word()) || e.Kind == effect.Execute && e.Class == effect.Network
+		return slices.Contains(remoteTextKinds, e.Word()) || e.Kind == effect.Execute && e.Class == effect.Network
 	})
 }
 

@@ -98,8 +98,8 @@ func (p *Pipeline) Stream(ctx context.Context, in Source, out Sink, opts StreamO
 		p = &own
 	}
 	f := &flow{p: p, tiers: opts.Tiers, untold: opts.Untold, bytes: newInFlight(maxInFlight), quiet: make(chan struct{})}
-	queue := make(chan *job, maxBatch) // in input order
-	work := make(chan *job, maxBatch)
+	queue := make(chan *streamJob, maxBatch) // in input order
+	work := make(chan *streamJob, maxBatch)
 	stop := make(chan struct{})
 	readErr := make(chan error, 1)
 	defer context.AfterFunc(ctx, func() {
@@ -117,7 +117,7 @@ func (p *Pipeline) Stream(ctx context.Context, in Source, out Sink, opts StreamO
 	for range max(opts.Jobs, 1) {
 		workers.Go(func() { f.work(ctx, work) })
 	}
-	ready := make(chan *job, maxBatch)
+	ready := make(chan *streamJob, maxBatch)
 	go f.record(ctx, queue, ready, stop)
 	err := f.write(ctx, out, ready)
 	close(stop)
@@ -153,11 +153,11 @@ type flow struct {
 	last   chan struct{} // closed when the action that was read last has had its turn; of the goroutine that reads
 }
 
-// A job is one record on its way.
-type job struct {
+// A streamJob is one record on its way.
+type streamJob struct {
 	rec  verdict.Record
 	size int           // bytes that are counted for it
-	turn *turn         // nil if none has to wait
+	turn *streamTurn   // nil if none has to wait
 	done chan struct{} // closed when out is set
 	out  Outcome
 	raw  []byte // a verdict to forward byte for byte; nil if out is to be written
@@ -165,7 +165,7 @@ type job struct {
 
 // read queues records until the input ends, an interrupt comes or stop is
 // closed.
-func (f *flow) read(ctx context.Context, in Source, queue, work chan<- *job, stop <-chan struct{}) error {
+func (f *flow) read(ctx context.Context, in Source, queue, work chan<- *streamJob, stop <-chan struct{}) error {
 	for ctx.Err() == nil && f.gate.enter() {
 		rec, err := in.Next()
 		if !f.gate.leave() {
@@ -177,9 +177,9 @@ func (f *flow) read(ctx context.Context, in Source, queue, work chan<- *job, sto
 			}
 			return err
 		}
-		j := &job{rec: rec, size: len(rec.Raw), done: make(chan struct{})}
+		j := &streamJob{rec: rec, size: len(rec.Raw), done: make(chan struct{})}
 		if f.p.sessions != nil { // else no action leaves anything behind for the next
-			j.turn = &turn{before: f.last, done: make(chan struct{})}
+			j.turn = &streamTurn{before: f.last, done: make(chan struct{})}
 			f.last = j.turn.done
 		}
 		f.bytes.take(j.size)
@@ -202,8 +202,8 @@ const (
 
 // work judges records. While more of them wait it forwards what is finished a few at a
 // time, since each time wakes another goroutine; not so before and after what takes long.
-func (f *flow) work(ctx context.Context, work <-chan *job) {
-	var held []*job
+func (f *flow) work(ctx context.Context, work <-chan *streamJob) {
+	var held []*streamJob
 	var took time.Duration
 	looked := &disk{handed: &f.handed}
 	handOn := func() {
@@ -217,7 +217,7 @@ func (f *flow) work(ctx context.Context, work <-chan *job) {
 	}
 	defer handOn()
 	for {
-		var j *job
+		var j *streamJob
 		var more bool
 		select {
 		case j, more = <-work:
@@ -238,7 +238,7 @@ func (f *flow) work(ctx context.Context, work <-chan *job) {
 
 // one judges one record, and lets go of what writing its verdict does not need. handOn
 // is called before something outside this process is asked.
-func (f *flow) one(ctx context.Context, j *job, looked *disk, handOn func()) {
+func (f *flow) one(ctx context.Context, j *streamJob, looked *disk, handOn func()) {
 	defer j.turn.end()
 	rec := j.rec
 	j.rec = verdict.Record{Err: rec.Err}
@@ -264,10 +264,10 @@ func (f *flow) one(ctx context.Context, j *job, looked *disk, handOn func()) {
 // record keeps what finished jobs leave behind, in the order of the queue, hands them
 // to the audit log and on to the writer, until the queue is closed, or until an interrupt has come
 // and all that was read is done, or until stop is closed.
-func (f *flow) record(ctx context.Context, queue <-chan *job, ready chan<- *job, stop <-chan struct{}) {
+func (f *flow) record(ctx context.Context, queue <-chan *streamJob, ready chan<- *streamJob, stop <-chan struct{}) {
 	defer close(ready)
 	for {
-		var j *job
+		var j *streamJob
 		var ok bool
 		select {
 		case j, ok = <-queue:
@@ -294,13 +294,13 @@ func (f *flow) record(ctx context.Context, queue <-chan *job, ready chan<- *job,
 }
 
 // write hands finished jobs to the sink once they are in the audit log.
-func (f *flow) write(ctx context.Context, out Sink, ready <-chan *job) error {
+func (f *flow) write(ctx context.Context, out Sink, ready <-chan *streamJob) error {
 	for j := range ready {
 		for j != nil {
 			if j.raw == nil {
 				f.p.settle(ctx, &j.out)
 			}
-			var next *job
+			var next *streamJob
 			select {
 			case next = <-ready:
 			default:

@@ -129,7 +129,7 @@ func toolText(name string, t *approve.Tool, lasts bool) string {
 // judging returns the pipeline that judges a case: one that was lent has a host and tools of
 // its own.
 func (p *Pipeline) judging(c *analysis.Case) *Pipeline {
-	if r, ok := c.Memory.(*recall); ok && r != nil {
+	if r, ok := c.Memory.(*sessionMemory); ok && r != nil {
 		return r.p
 	}
 	return p

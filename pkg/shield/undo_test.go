@@ -201,7 +201,7 @@ func TestUndoRestores(t *testing.T) {
 			asked[text+": "+v.Reasoning]++
 		default:
 			g.run(root, text)
-			p.ended(t.Context(), []*action.Action{a})
+			p.noteFilesAfterRun(t.Context(), []*action.Action{a})
 			if v.Undo != "" {
 				kept++
 				if set, err := p.undo.Get(v.Undo); err == nil { // else the command took nothing away

@@ -9,9 +9,9 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// why returns in words that shield ships why a tier asked: the evaluator reads them as
+// shippedWhy returns in words that shield ships why a tier asked: the evaluator reads them as
 // shield's own, so nothing that an action, a file or a policy of others says is among them.
-func why(s *verdict.Step) string {
+func shippedWhy(s *verdict.Step) string {
 	if s.Rule != "" {
 		return ruleWords(s.Rule)
 	}

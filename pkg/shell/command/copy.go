@@ -14,10 +14,10 @@ const (
 	maxCopyPath = 1024 // bytes
 )
 
-// copied notes what copying the operands so far writes. Where dst may be a
+// noteCopies notes what copying the operands so far writes. Where dst may be a
 // folder, files are written below it: copying authorized_keys to ~/.ssh writes
 // ~/.ssh/authorized_keys.
-func (r *reader) copied(dst Word, tree, folder bool) {
+func (r *reader) noteCopies(dst Word, tree, folder bool) {
 	sources := r.sources()
 	if len(sources) != 1 || isFolder(dst.Text) {
 		folder = true
@@ -111,8 +111,8 @@ func (r *reader) target(start Word, name string) (w Word, tree bool) {
 	return w, name == ""
 }
 
-// starts returns where find starts.
-func (r *reader) starts() []Word {
+// findStarts returns where find starts.
+func (r *reader) findStarts() []Word {
 	var ws []Word
 	for _, i := range r.operands {
 		ws = append(ws, r.args[i])
@@ -135,13 +135,13 @@ func (r *reader) removeFound() {
 		}
 	}
 	names := found(r.args, places...)
-	for _, start := range r.starts() {
+	for _, start := range r.findStarts() {
 		if names == nil {
 			r.touch(effect.DeleteFile, start, true)
 		}
 		for _, name := range names {
 			if name == emptyName { // which loses nothing
-				r.raise(localWrite)
+				r.raiseClass(localWrite)
 				continue
 			}
 			w, tree := r.target(start, name)
@@ -167,7 +167,7 @@ func (r *reader) placeholders(role role, words []Word) [][]Word {
 			}
 		}
 	}
-	starts := r.starts()
+	starts := r.findStarts()
 	var out [][]Word
 	for _, start := range starts {
 		for _, name := range names {
@@ -203,18 +203,18 @@ func (r *reader) compressed(w Word, tree bool) {
 		short.Text = w.Text[:i]
 		r.touch(effect.WriteFile, short, false)
 	}
-	r.beside(w)
+	r.noteSuffixedFile(w)
 }
 
-// keeps notes what the names of copies of edited files end in.
-func (r *reader) keeps(w Word) {
+// noteBackupSuffix notes what the names of copies of edited files end in.
+func (r *reader) noteBackupSuffix(w Word) {
 	if !w.Pattern && !strings.ContainsAny(w.Text, "*/") {
 		r.suffix = w.Text
 	}
 }
 
-// edited notes a file that is read and written, and the copy that is kept of it.
-func (r *reader) edited(w Word, tree bool) {
+// noteEditedFile notes a file that is read and written, and the copy that is kept of it.
+func (r *reader) noteEditedFile(w Word, tree bool) {
 	r.touch(effect.ReadFile, w, tree)
 	r.touch(effect.WriteFile, w, tree)
 	if r.suffix == "" || tree {
@@ -228,8 +228,8 @@ func (r *reader) edited(w Word, tree bool) {
 	r.use.Touches[len(r.use.Touches)-1].Backup = true
 }
 
-// beside notes that a file is written whose name is that of another with an ending.
-func (r *reader) beside(w Word) {
+// noteSuffixedFile notes that a file is written whose name is that of another with an ending.
+func (r *reader) noteSuffixedFile(w Word) {
 	if !w.Pattern {
 		w.Text, w.Pattern = globEscaper.Replace(w.Text), true
 	}

@@ -6,9 +6,9 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// away returns the first place among those that a client of databases is given which
+// remoteHost returns the first place among those that a client of databases is given which
 // is on another machine and not for development or tests.
-func (r *reader) away() string {
+func (r *reader) remoteHost() string {
 	if r.service() != "database" {
 		return ""
 	}

@@ -16,8 +16,8 @@ const anyService = "any:service"
 // severity orders what changes elsewhere mean, from the most.
 var severity = [...]string{"delete", "grant", "expose", "weaken", "redirect", "run", "change"}
 
-// means notes what a change elsewhere means; the most severe counts.
-func (r *reader) means(verb string) {
+// noteVerb notes what a change elsewhere means; the most severe counts.
+func (r *reader) noteVerb(verb string) {
 	if verb != "" && (r.verb == "" || slices.Index(severity[:], verb) < slices.Index(severity[:], r.verb)) {
 		r.verb = verb
 	}
@@ -26,7 +26,7 @@ func (r *reader) means(verb string) {
 // change notes a change elsewhere, or of what comes from there.
 func (r *reader) change(verb string) {
 	r.effect(effect.ChangeRemote)
-	r.means(verb)
+	r.noteVerb(verb)
 }
 
 // name is the program's name, as it is listed.
@@ -69,7 +69,7 @@ func (r *reader) elsewhere() {
 			}
 			r.matchTexts(lexicon.texts, plainWords(r.args[1:]))
 		}
-		r.tells()
+		r.noteServiceWords()
 	}
 	if !slices.Contains(r.use.Effects, effect.ChangeRemote) {
 		if service == "" || !slices.Contains(r.use.Effects, effect.Destroy) {
@@ -78,9 +78,9 @@ func (r *reader) elsewhere() {
 		r.use.Effects = append(r.use.Effects, effect.ChangeRemote)
 	}
 	if slices.Contains(r.use.Effects, effect.Destroy) {
-		r.means("delete")
+		r.noteVerb("delete")
 	}
-	r.means("change")
+	r.noteVerb("change")
 	r.use.Remote = Remote{Service: service, Verb: r.verb}
 	switch {
 	case r.plane != "":
@@ -93,13 +93,13 @@ func (r *reader) elsewhere() {
 	r.use.at(service != "")
 }
 
-// tells notes what the words of a service's program say where its table says
+// noteServiceWords notes what the words of a service's program say where its table says
 // nothing.
-func (r *reader) tells() {
+func (r *reader) noteServiceWords() {
 	if len(r.use.Effects) > 0 {
 		return
 	}
-	gone, shown := told(r.name(), r.args[1:])
+	gone, shown := verbsInWords(r.name(), r.args[1:])
 	if shown {
 		r.act(&action{effects: []effect.Kind{effect.ReadSecret}})
 	}
@@ -120,7 +120,7 @@ func (u *Use) At(places ...Word) {
 // at says what a change is on the places that are known. One on a place for
 // development or tests destroys nothing of note if it is one of a listed service.
 func (u *Use) at(listed bool) {
-	u.Remote.Target, u.Remote.Trial = trial(u.places)
+	u.Remote.Target, u.Remote.Trial = areTestPlaces(u.places)
 	if u.trialDrop && slices.ContainsFunc(u.places, func(w Word) bool { return w.Pattern || placeKind(w.Text) == inUse }) {
 		u.trialDrop, u.Remote.Verb = false, "delete"
 		u.Effects = append(slices.Clone(u.Effects), effect.Destroy)
@@ -131,11 +131,11 @@ func (u *Use) at(listed bool) {
 	}
 }
 
-// unlisted says what is known of a program that is not listed: what its name, its
+// useOfUnlisted says what is known of a program that is not listed: what its name, its
 // first words and its options tell.
-func unlisted(name string, args []Word) Use {
+func useOfUnlisted(name string, args []Word) Use {
 	use := Use{Reason: clip(name) + " is not listed"}
-	gone, shown := told(name, args[1:])
+	gone, shown := verbsInWords(name, args[1:])
 	if shown {
 		use.Effects = append(use.Effects, effect.ReadSecret)
 	}
@@ -146,10 +146,10 @@ func unlisted(name string, args []Word) Use {
 	return use
 }
 
-// told reports whether the name of a program, its first words or an option say
+// verbsInWords reports whether the name of a program, its first words or an option say
 // that something is destroyed, and whether its words say that a secret is shown.
-func told(name string, words []Word) (gone, shown bool) {
-	gone = len(words) > 0 && strings.Count(name, "-") > 1 && destroying(name[strings.IndexByte(name, '-')+1:])
+func verbsInWords(name string, words []Word) (gone, shown bool) {
+	gone = len(words) > 0 && strings.Count(name, "-") > 1 && isDestroyVerb(name[strings.IndexByte(name, '-')+1:])
 	before := ""
 	for i, w := range words[:min(len(words), maxVerb)] {
 		if w.Pattern || w.Text == "" {
@@ -163,7 +163,7 @@ func told(name string, words []Word) (gone, shown bool) {
 			break
 		}
 		word := strings.ToLower(w.Text)
-		gone = gone || i+1 < len(words) && destroying(word)
+		gone = gone || i+1 < len(words) && isDestroyVerb(word)
 		shown = shown || SecretWords[before] && ShowingVerbs[word] || ShowingVerbs[before] && SecretWords[word]
 		before = word
 	}
@@ -178,9 +178,9 @@ func destroyingOption(option string) bool {
 	return len(option)-len(word) == 2 && (EndingVerbs[whole] || whole != word && DestroyingVerbs[whole])
 }
 
-// destroying reports whether a word is a verb that destroys, or one with what
+// isDestroyVerb reports whether a word is a verb that destroys, or one with what
 // it destroys: delete-instance, db:drop.
-func destroying(word string) bool {
+func isDestroyVerb(word string) bool {
 	word = strings.ToLower(word)
 	first, last := word, word
 	if i := strings.IndexAny(word, "-_:"); i > 0 {
@@ -244,9 +244,9 @@ func (r *reader) namedPlaces() {
 	}
 }
 
-// trial reports whether places are for development and tests by their names:
+// areTestPlaces reports whether places are for development and tests by their names:
 // one says so, and none says that it is in use or is not known.
-func trial(places []Word) (target string, is bool) {
+func areTestPlaces(places []Word) (target string, is bool) {
 	for _, w := range places {
 		if target == "" || !is {
 			target = w.Text

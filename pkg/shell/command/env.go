@@ -36,9 +36,9 @@ func Variable(setting Word) (n Nested, ok bool) {
 	return Nested{}, false
 }
 
-// Far reports whether an address is that of a machine which clients should not be
+// IsPublicHost reports whether an address is that of a machine which clients should not be
 // told to work with unasked: neither this one nor one of a private network.
-func Far(address string) bool {
+func IsPublicHost(address string) bool {
 	_, ok := Variable(Word{Text: "ALL_PROXY=http://" + address})
 	return ok
 }

@@ -58,7 +58,7 @@ func (r *reader) exCommand(w Word, text string) {
 			r.doubt("editor command %s can run code", text)
 		}
 	case "w", "wq", "wqa", "wa", "x", "xa", "write", "saveas", "sav":
-		r.raise(localWrite)
+		r.raiseClass(localWrite)
 		r.touch(effect.WriteFile, w, false)
 	case "e", "edit", "r", "read", "view", "sp", "split", "vs", "vsplit", "tabe", "tabedit":
 		r.touch(effect.ReadFile, w, false)

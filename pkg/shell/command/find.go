@@ -32,7 +32,7 @@ func found(args []Word, places ...int) []string {
 // which it is true; nil if that may be any. ok is false if it cannot be told.
 func readExpression(args []Word) (x expression, names []string, ok bool) {
 	x = expression{args: args, reached: map[int][]string{}}
-	for x.i = 1; x.i < len(args) && !args[x.i].Pattern && !begins(args[x.i].Text); x.i++ {
+	for x.i = 1; x.i < len(args) && !args[x.i].Pattern && !beginsExpression(args[x.i].Text); x.i++ {
 	}
 	names = x.list(nil, 0)
 	return x, names, !x.failed && x.i == len(args)
@@ -68,8 +68,8 @@ func (x *expression) folders() bool {
 	return only
 }
 
-// begins reports whether a word begins the expression of find.
-func begins(word string) bool {
+// beginsExpression reports whether a word begins the expression of find.
+func beginsExpression(word string) bool {
 	return word != "" && (word[0] == '-' || strings.Contains("(),!", word))
 }
 
@@ -148,7 +148,7 @@ func (x *expression) term(given []string, depth int) []string {
 			x.term(given, depth+1)
 		}
 	case "-name":
-		if x.i >= len(x.args) || x.args[x.i].Pattern || begins(x.args[x.i].Text) { // which another option might own
+		if x.i >= len(x.args) || x.args[x.i].Pattern || beginsExpression(x.args[x.i].Text) { // which another option might own
 			x.failed = true
 			return nil
 		}

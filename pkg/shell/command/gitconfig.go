@@ -32,7 +32,7 @@ func (r *reader) gitWord(role role, w Word) {
 	case roleGitKey:
 		r.key = w
 	default:
-		r.raise(localWrite)
+		r.raiseClass(localWrite)
 		r.gitSetting(r.key, w)
 	}
 }

@@ -27,7 +27,7 @@ func Interpret(args []Word, listed ...Word) Use {
 	g := lookup(name)
 	at := placeOf(args[0].Text, dir)
 	if g == nil {
-		use := unlisted(name, args)
+		use := useOfUnlisted(name, args)
 		use.Harms = harmsAnyCase(name, args)
 		if at == elsewhere {
 			use.Nested = []Nested{{Language: "file", Words: args[:1]}}
@@ -44,15 +44,15 @@ func Interpret(args []Word, listed ...Word) Use {
 		r.flags = r.flags&^wet | dry
 	}
 	r.finish()
-	r.prose()
+	r.noteTextOptions()
 	r.elsewhere()
-	r.use.Away = r.away()
+	r.use.Away = r.remoteHost()
 	switch at {
 	case elsewhere:
 		r.doubt("%s is not in a system folder", args[0].Text)
 		r.use.Nested = append(r.use.Nested, Nested{Language: "file", Words: args[:1]})
 	case environment:
-		r.raise(localWrite)
+		r.raiseClass(localWrite)
 	case searched, system:
 	}
 	r.use.Known = r.use.Reason == ""
@@ -78,8 +78,8 @@ func Interpret(args []Word, listed ...Word) Use {
 	return r.use
 }
 
-// prose notes the values of options that are plain text.
-func (r *reader) prose() {
+// noteTextOptions notes the values of options that are plain text.
+func (r *reader) noteTextOptions() {
 	for _, v := range r.values {
 		if role := r.turn(v.role); (role == roleText || role == roleWord) && !v.word.Pattern && strings.IndexByte(v.word.Text, ' ') > 0 {
 			r.use.Prose = append(r.use.Prose, v.word)
@@ -170,11 +170,11 @@ func (r *reader) enter(g *syntax) {
 
 // act takes over all of an action but its values.
 func (r *reader) act(a *action) {
-	r.raise(a.class)
+	r.raiseClass(a.class)
 	for _, k := range a.effects {
 		r.effect(k)
 	}
-	r.means(a.verb)
+	r.noteVerb(a.verb)
 	r.harms(a.harm)
 	r.use.Loses |= a.undo
 	if a.streams.setIn {
@@ -307,8 +307,8 @@ func (r *reader) take(a *action, w Word) {
 	}
 }
 
-// raise makes the class at least c.
-func (r *reader) raise(c rank) {
+// raiseClass makes the class at least c.
+func (r *reader) raiseClass(c rank) {
 	if c > r.class {
 		r.class = c
 	}
@@ -374,7 +374,7 @@ func (r *reader) script(language string, w Word) {
 		r.use.Stdin, r.codeRead = Code, false
 		return
 	}
-	if i := slices.IndexFunc(r.args, func(a Word) bool { return a.Text == w.Text }); language == "node" && i > 0 && r.specified(w) { // of deno
+	if i := slices.IndexFunc(r.args, func(a Word) bool { return a.Text == w.Text }); language == "node" && i > 0 && r.prefixedPackage(w) { // of deno
 		if hasPrefix(w.Text, "npm:") {
 			words := slices.Clone(r.args[i:])
 			words[0] = cut(words[0], len("npm:"))

@@ -279,7 +279,7 @@ func (r *reader) unknown(i int) int {
 	if !r.isOpen() || w.Pattern {
 		r.doubt("unknown option %s", w.Text)
 	} else {
-		r.raise(localWrite)
+		r.raiseClass(localWrite)
 	}
 	if eq := strings.IndexByte(w.Text, '='); eq >= 0 {
 		r.values = append(r.values, value{role: roleMaybePath, word: cut(w, eq+1)})

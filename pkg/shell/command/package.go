@@ -20,7 +20,7 @@ func (r *reader) pkg(w Word) {
 		r.use.Packages = append(r.use.Packages, Package{w, "npm"})
 		return
 	}
-	if r.specified(w) {
+	if r.prefixedPackage(w) {
 		return
 	}
 	if i := strings.IndexByte(s, '@'); i > 0 {
@@ -64,9 +64,9 @@ var registries = map[string]string{
 	"ubi": "repository", "aqua": "repository", "spm": "repository",
 }
 
-// specified notes a package of the registry that its prefix says, and reports whether there
+// prefixedPackage notes a package of the registry that its prefix says, and reports whether there
 // is one.
-func (r *reader) specified(w Word) bool {
+func (r *reader) prefixedPackage(w Word) bool {
 	prefix, name, ok := strings.Cut(w.Text, ":")
 	registry := registries[prefix]
 	if !ok || registry == "" || name == "" || hasPrefix(name, "//") {
@@ -193,7 +193,7 @@ func (r *reader) creator(w Word) {
 		w.Text = "@" + version + "/create"
 	}
 	w.Text = "npm:" + w.Text
-	r.specified(w)
+	r.prefixedPackage(w)
 }
 
 // modulePath notes a Go module that comes from a host which is neither one of code

@@ -96,11 +96,11 @@ func (r *reader) requests() {
 	}
 	switch {
 	case r.plane != "" && r.sends != "DELETE":
-		r.means("run")
+		r.noteVerb("run")
 	case gone && !local:
-		r.means("delete")
+		r.noteVerb("delete")
 	case r.sends == "DELETE" && (r.plane != "" || !local && slices.ContainsFunc(r.use.Touches, func(t Touch) bool { return t.Kind == effect.HTTPRequest })):
-		r.means("delete")
+		r.noteVerb("delete")
 	default:
 		return
 	}

@@ -26,7 +26,7 @@ func (r *reader) plugin(w Word) {
 	if r.flags&adopts != 0 && usualManifest(w) {
 		return
 	}
-	if r.specified(w) {
+	if r.prefixedPackage(w) {
 		return
 	}
 	for _, getter := range [...]string{"git::", "hg::", "s3::", "gcs::", "url::", "git+"} { // terraform, npm and R

@@ -152,7 +152,7 @@ func (r *reader) lines(w Word) {
 	for line := range strings.Lines(w.Text) {
 		if n++; n > maxLines {
 			r.doubt("the input of %s is too long", r.args[0].Text)
-			r.raise(anything)
+			r.raiseClass(anything)
 			return
 		}
 		first, _, _ := strings.Cut(strings.TrimSpace(line), " ")

@@ -260,7 +260,7 @@ func (r *reader) remotePath(w Word, written bool) {
 			}
 			return
 		}
-		r.copied(w, true, false)
+		r.noteCopies(w, true, false)
 		if r.flags&mirrors != 0 {
 			r.touch(effect.DeleteFile, w, true)
 		}
@@ -300,7 +300,7 @@ func (r *reader) object(w Word, written bool) {
 			return
 		}
 		if written {
-			r.copied(w, r.flags&recursive != 0, false)
+			r.noteCopies(w, r.flags&recursive != 0, false)
 		} else {
 			r.copy(w)
 		}

@@ -144,7 +144,7 @@ func (r *reader) turn(role role) role {
 
 // touch notes an effect on w.
 func (r *reader) touch(k effect.Kind, w Word, tree bool) {
-	r.raise(rankOf(k))
+	r.raiseClass(rankOf(k))
 	if k == effect.Listen {
 		// The address is given: it is not all of them.
 		r.use.Effects = slices.DeleteFunc(r.use.Effects, func(e effect.Kind) bool { return e == k })
@@ -241,16 +241,16 @@ func (r *reader) applyPath(role role, w Word, tree bool) {
 	case roleWriteTree:
 		r.touch(effect.WriteFile, w, true)
 	case roleWriteTo:
-		r.copied(w, tree, false)
+		r.noteCopies(w, tree, false)
 	case roleIntoDir:
-		r.copied(w, r.flags&recursive != 0, true)
+		r.noteCopies(w, r.flags&recursive != 0, true)
 	case roleEdit:
-		r.edited(w, tree)
+		r.noteEditedFile(w, tree)
 	case roleCompress:
 		r.compressed(w, tree)
 	case roleBeside:
 		r.touch(effect.ReadFile, w, tree)
-		r.beside(w)
+		r.noteSuffixedFile(w)
 	case roleFormat:
 		r.touch(effect.WriteFile, w, false)
 		if w.Pattern {
@@ -379,7 +379,7 @@ func (r *reader) applyOther(role role, w Word) {
 func (r *reader) applyEffect(role role, w Word) {
 	switch role {
 	case roleSuffix:
-		r.keeps(w)
+		r.noteBackupSuffix(w)
 	case roleDate:
 		if !hasPrefix(w.Text, "+") {
 			r.effect(effect.ChangeSystem)
@@ -393,7 +393,7 @@ func (r *reader) applyEffect(role role, w Word) {
 		r.effect(effect.ReadSecret)
 		r.use.Stdout = Secret
 	case roleChange:
-		r.raise(localWrite)
+		r.raiseClass(localWrite)
 	case roleSystem:
 		r.effect(effect.ChangeSystem)
 	case roleRemote:
@@ -431,7 +431,7 @@ func (r *reader) applyEffect(role role, w Word) {
 
 // effect notes an effect without an operand, once.
 func (r *reader) effect(k effect.Kind) {
-	r.raise(rankOf(k))
+	r.raiseClass(rankOf(k))
 	for _, e := range r.use.Effects {
 		if e == k {
 			return

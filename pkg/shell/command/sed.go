@@ -30,7 +30,7 @@ func (r *reader) sed(w Word) {
 	}
 	if s.runsInput {
 		r.use.Stdin, r.codeRead = Code, false
-		r.raise(localWrite)
+		r.raiseClass(localWrite)
 		r.doubt("sed runs the output of the script %s as commands", w.Text)
 	}
 }

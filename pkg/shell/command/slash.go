@@ -124,7 +124,7 @@ func (r *reader) findTexts(texts []option) {
 	all := joined(r.args[1:])
 	if len(all.Text) > maxTexts {
 		r.doubt("the arguments of %s are too long", r.args[0].Text)
-		r.raise(anything)
+		r.raiseClass(anything)
 		return
 	}
 	r.matchTexts(texts, all)

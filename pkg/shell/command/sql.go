@@ -16,7 +16,7 @@ func (r *reader) sql(w Word) {
 		return
 	}
 	if w.Pattern {
-		r.raise(network)
+		r.raiseClass(network)
 		r.doubt("unknown SQL text %s", w.Text)
 		if strings.Trim(w.Text, "* ") == "" {
 			r.effect(effect.Dynamic)
@@ -62,7 +62,7 @@ func (r *reader) statement(w Word, text string) {
 	case "update":
 		r.effect(effect.ChangeRemote)
 		if words.EveryRow() && r.levels[0].service != "" {
-			r.means("delete") // a file here may be copied before
+			r.noteVerb("delete") // a file here may be copied before
 		}
 	case "alter":
 		r.effect(effect.ChangeRemote)
@@ -71,13 +71,13 @@ func (r *reader) statement(w Word, text string) {
 			r.effect(effect.Destroy)
 		case second == "system":
 			r.effect(effect.ChangeSystem)
-			r.means("run")
+			r.noteVerb("run")
 		case second == "user" || second == "role" || second == "login":
-			r.means("grant")
+			r.noteVerb("grant")
 		}
 	case "grant":
 		r.effect(effect.ChangeRemote)
-		r.means("grant")
+		r.noteVerb("grant")
 	case "revoke", "shutdown", "kill":
 		r.effect(effect.ChangeSystem)
 	case "match", "optional", "foreach", "unwind": // Cypher
@@ -95,7 +95,7 @@ func (r *reader) statement(w Word, text string) {
 		r.reading(words)
 		if first == "do" && words.Has("execute") || first != "do" && words.N == 1 || words.Has("sp_executesql") {
 			r.effect(effect.ChangeRemote)
-			r.means("run")
+			r.noteVerb("run")
 		}
 		r.doubt("SQL statement %s runs text that shield does not read", first)
 	case "load":
@@ -136,11 +136,11 @@ func (r *reader) rowPlaces(w Word, text, first string) {
 		case "insert", "update", "merge", "replace", "upsert":
 			if sqlTarget().MatchString(text) {
 				r.effect(effect.ChangeRemote)
-				r.means("redirect")
+				r.noteVerb("redirect")
 			}
 		default:
 			r.effect(effect.ChangeRemote)
-			r.means("redirect")
+			r.noteVerb("redirect")
 		}
 	}
 }
@@ -187,7 +187,7 @@ func (r *reader) reading(words sqltext.Text) {
 			}
 		case "outfile", "dumpfile":
 			r.effect(effect.ChangeRemote)
-			r.means("run")
+			r.noteVerb("run")
 		case "into":
 			r.effect(effect.ChangeRemote)
 		case "pg_read_file", "pg_read_binary_file", "pg_ls_dir", "load_file", "lo_import", "lo_export", "readfile", "writefile",
@@ -196,7 +196,7 @@ func (r *reader) reading(words sqltext.Text) {
 			"xp_cmdshell", "sys_exec", "sys_eval", "pg_terminate_backend", "pg_reload_conf", "set_config":
 			r.doubt("SQL function %s reaches beyond the database", words.List[i])
 			r.effect(effect.ChangeRemote)
-			r.means("run")
+			r.noteVerb("run")
 		}
 	}
 	if words.Overflow {
@@ -214,7 +214,7 @@ func (r *reader) create(words sqltext.Text) {
 			return
 		case "user", "role", "login":
 			r.effect(effect.ChangeRemote)
-			r.means("grant")
+			r.noteVerb("grant")
 			return
 		}
 	}
@@ -236,10 +236,10 @@ func (r *reader) copySQL(w Word, text string, words sqltext.Text) {
 	}
 	w.Text = operand
 	if words.Has("program") {
-		r.means("run")
+		r.noteVerb("run")
 		r.code(Nested{Language: "shell", Words: []Word{w}, Remote: true})
 	} else {
-		r.means("run")
+		r.noteVerb("run")
 		r.doubt("SQL statement %s reads or writes a file of the server", "copy")
 	}
 }
@@ -264,7 +264,7 @@ func (r *reader) clientCommand(w Word, text string) {
 			_, w.Text, _ = strings.Cut(w.Text, " ")
 			w.Text = strings.TrimLeft(w.Text, " 0123456789")
 		}
-		r.raise(localWrite)
+		r.raiseClass(localWrite)
 		if !r.pipes(&w) {
 			r.touch(effect.ReadFile, w, false)
 		}
@@ -318,7 +318,7 @@ func (r *reader) pipedRows(w Word, text string) {
 	switch to = strings.TrimSpace(to); {
 	case name == "gexec":
 		r.effect(effect.ChangeRemote)
-		r.means("run")
+		r.noteVerb("run")
 	case name != "g" && name != "gx" || to == "":
 	case to[0] == '|':
 		w.Text = to[1:]
