@@ -157,7 +157,6 @@ func Files(patch string) []File { return read(patch, head)[1:] }
 // read returns the files of a patch, behind what comes before the first.
 func read(patch string, head func(line string) (Op, string, bool)) []File {
 	out := []File{{}}
-	added := map[string]bool{}
 	for line := range strings.Lines(patch) {
 		if op, name, ok := head(line); ok {
 			if name != "" {
@@ -166,8 +165,14 @@ func read(patch string, head func(line string) (Op, string, bool)) []File {
 			continue
 		}
 		f := &out[len(out)-1]
-		if f.lines = append(f.lines, line); line[0] == '+' {
-			added[strings.TrimSpace(line[1:])] = true
+		f.lines = append(f.lines, line)
+	}
+	added := map[string]bool{}
+	for _, f := range out[1:] { // nothing applies what comes before the first
+		for _, line := range f.lines {
+			if line[0] == '+' {
+				added[strings.TrimSpace(line[1:])] = true
+			}
 		}
 	}
 	for i := range out {
@@ -223,10 +228,13 @@ func Parts(text string) (gone, come string, ok bool) {
 		if !strings.HasPrefix(text, "@@") && !strings.Contains(text, "\n@@") {
 			return "", "", false
 		}
-		for _, f := range read(text, head) {
-			gone, come = gone+f.Gone, come+f.Added
+		var out [2]strings.Builder
+		for line := range strings.Lines(text) { // of whatever file
+			if i := strings.IndexByte("-+", line[0]); i >= 0 {
+				out[i].WriteString(line[1:])
+			}
 		}
-		return gone, come, true
+		return out[0].String(), out[1].String(), true
 	}
 	var out [2]strings.Builder
 	in := -1

@@ -35,3 +35,19 @@ func TestApply(t *testing.T) {
 		}
 	}
 }
+
+// What comes before the first file is applied to none: a line there is no line that a file gets.
+func TestFiles(t *testing.T) {
+	files := Files("+check\n--- a/x\n+++ b/x\n@@ -1,2 +1 @@\n a\n-check\n-b\n+++ /dev/null\n+b\n")
+	if f := files[len(files)-1]; f.Path != "x" || f.Gone != "check\n" || f.Added != "b\n" {
+		t.Errorf("%+v", files)
+	}
+}
+
+// A text that is a diff says what goes and comes whatever file a line of it names.
+func TestParts(t *testing.T) {
+	gone, come, ok := Parts("+a\n*** Delete File: x\n@@\n-a\n-check\n b\n+c")
+	if gone != "a\ncheck\n" || come != "a\nc" || !ok {
+		t.Errorf("%q %q %v", gone, come, ok)
+	}
+}

@@ -107,6 +107,11 @@ func edited(payload map[string]any, old string) (text string, known bool) {
 	if slices.ContainsFunc(editsOf(payload), func(e edit) bool { return len(e.gone) == 0 }) {
 		return "", false // an edit of another form
 	}
+	return applied(list, old)
+}
+
+// applied returns what a file holds once some edits are made; known is false if there are none, or one fails.
+func applied(list []edit, old string) (text string, known bool) {
 	text = old
 	for _, e := range list {
 		if !strings.Contains(text, e.gone[0]) {

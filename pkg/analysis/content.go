@@ -43,7 +43,7 @@ func (c *Case) writtenTexts(text string) []string {
 	texts := []string{text}
 	for _, v := range c.Action.Payload {
 		if encoding, ok := v.(string); ok && strings.EqualFold(encoding, "base64") {
-			if data, ok := decode.Base64(text); ok {
+			if data, ok := decode.Base64(strings.TrimSpace(text)); ok {
 				texts = append(texts, data)
 			}
 			break

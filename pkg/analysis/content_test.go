@@ -109,3 +109,14 @@ func TestEditsAreContent(t *testing.T) {
 		}
 	}
 }
+
+// TestWrittenTexts holds that blanks around a text in base64 do not hide it.
+func TestWrittenTexts(t *testing.T) {
+	t.Parallel()
+	c := testAnalyzer.Case(act("write_file", obj{"path": "a", "encoding": "base64"}))
+	for _, text := range []string{"dA==", "\tdA==\t", "\ndA==\r\n"} {
+		if got := c.writtenTexts(text); !slices.Equal(got, []string{text, "t"}) {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}

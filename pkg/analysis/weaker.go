@@ -140,7 +140,10 @@ func (c *Case) changedText(file string) (gone, come string, whole bool) {
 // contentAfter returns what a file holds once an action has run.
 func (c *Case) contentAfter(file, old string, was bool) (text string, known bool) {
 	if c.Action.Type != "execute_command" && c.Action.Type != "apply_patch" {
-		return edited(c.Action.Payload, old)
+		if text, known = edited(c.Action.Payload, old); !known { // an edit of another form hides none of those beside it
+			text, known = applied(replacing(c.Action.Payload), old)
+		}
+		return text, known
 	}
 	text, known = old, false
 	for _, w := range c.writes {

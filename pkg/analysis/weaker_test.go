@@ -51,6 +51,7 @@ func TestWeaker(t *testing.T) {
 		"edit":                     {write("edit_file", map[string]any{"path": file, "old_string": "      - run: npm test\n", "new_string": ""}), weakens},
 		"edit to the same":         {write("edit_file", map[string]any{"path": file, "old_string": "runs-on: x", "new_string": "runs-on: y"}), nothing},
 		"edits":                    {write("edit_file", map[string]any{"path": file, "edits": []any{map[string]any{"old_string": "npm test", "new_string": "npm test || true"}, map[string]any{"old_string": "runs-on: x", "new_string": "runs-on: y"}}}), weakens},
+		"edits, one of no form":    {write("edit_file", map[string]any{"path": file, "edits": []any{map[string]any{"new_string": "x"}, map[string]any{"old_string": "      - run: npm test\n", "new_string": ""}}}), weakens},
 		"here-document":            {command("cat > " + file + " <<'E'\n" + weaker + "E"), weakens},
 		"here-document 2":          {command("cat > " + file + " <<'E'\n" + same + "E"), nothing},
 		"sed":                      {command("sed -i 's/npm test/true/' " + file), weakens},
