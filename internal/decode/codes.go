@@ -19,10 +19,10 @@ var codes = [...]code{
 	{"base64", true, base64Runs},
 	{"base64", true, base64Spread},
 	{"base32", true, base32Runs},
-	{"hex", false, func(s string, found func([]byte)) { found(numbers(s, 16)) }},
-	{"decimal", false, func(s string, found func([]byte)) { found(numbers(s, 10)) }},
-	{"octal", false, func(s string, found func([]byte)) { found(numbers(s, 8)) }},
-	{"binary", false, func(s string, found func([]byte)) { found(numbers(s, 2)) }},
+	{"hex", false, func(s string, found func([]byte)) { found(numbers(s, 16, farNumbers)) }},
+	{"decimal", false, func(s string, found func([]byte)) { found(numbers(s, 10, farNumbers)) }},
+	{"octal", false, func(s string, found func([]byte)) { found(numbers(s, 8, farNumbers)) }},
+	{"binary", false, func(s string, found func([]byte)) { found(numbers(s, 2, farNumbers)) }},
 	{"binary", false, func(s string, found func([]byte)) { found(bits(s)) }},
 	{"base58", false, base58},
 	{"base85", false, base85},
@@ -40,6 +40,7 @@ func Codes(s string, found func(string)) {
 			c.read(s, func(b []byte) { found(string(b)) })
 		}
 	}
+	found(string(lists(s)))
 }
 
 // base64Runs decodes each run of base64, one after the other; compressed ones
@@ -109,20 +110,34 @@ func base32Runs(s string, found func([]byte)) {
 // numbers reads the numbers of a base in a text as characters: "105, 103",
 // "chr(105)+chr(103)", "151 147", "01101001", "\x69\x67", "U+0069". A number
 // of several bytes is as many characters in base 16 and base 2. A byte of zero
-// stands for what is none.
-func numbers(s string, base int) []byte {
+// stands for so many words in a row that are none.
+func numbers(s string, base, apart int) []byte {
 	var out []byte
 	foreign := 0 // words since the last number
 	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return r >= utf8.RuneSelf || !isAlnum(byte(r)) }) {
 		b := number(word, base)
 		if b == nil {
-			if foreign++; foreign == 3 {
+			if foreign++; foreign == apart {
 				out = append(out, 0)
 			}
 			continue
 		}
 		foreign = 0
 		out = append(out, b...)
+	}
+	return out
+}
+
+// farNumbers is how many words between two numbers end a text of numbers.
+const farNumbers = 3
+
+// lists reads each list of decimal numbers by itself, so that numbers around it are not taken
+// for a part of it.
+func lists(s string) (out []byte) {
+	for list := range strings.FieldsFuncSeq(s, func(r rune) bool {
+		return r >= utf8.RuneSelf || !isAlnum(byte(r)) && strings.IndexByte(" ,;:|-", byte(r)) < 0
+	}) {
+		out = append(append(out, numbers(list, 10, 1)...), 0)
 	}
 	return out
 }

@@ -137,12 +137,12 @@ func backslash(s string) (r rune, n int) {
 	return 0, 0
 }
 
-// digits reads want digits of a base from an index on, up to six for 0, and
+// digits reads want digits of a base from an index on, up to eight for 0, and
 // returns the character and the index behind them.
 func digits(s string, from, want int, base rune) (r rune, end int) {
 	most := want
 	if want == 0 {
-		most = 6
+		most = 8
 	}
 	for end = from; end < len(s) && end-from < most; end++ {
 		d := rune(unhex(s[end]))

@@ -97,6 +97,7 @@ func runs(s string, found func(name, text string)) {
 			}
 		default:
 			found(name, text)
+			return false // what is in the next lines is read as a part of it
 		}
 		return name != ""
 	}

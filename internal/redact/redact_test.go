@@ -202,6 +202,7 @@ func TestForms(t *testing.T) {
 		"as it is":             "x " + key + " y",
 		"json escapes":         `{"a":"` + each(`\u%04x`) + `"}`,
 		"braced escapes":       each(`\u{%x}`),
+		"long braced escapes":  each(`\u{%08x}`),
 		"hex escapes":          each(`\x%02x`),
 		"octal escapes":        each(`\%03o`),
 		"url escapes":          each("%%%02X"),
@@ -219,6 +220,8 @@ func TestForms(t *testing.T) {
 		"base64 url":           base64.RawURLEncoding.EncodeToString([]byte("key??>>" + key)),
 		"base64 of two bytes":  b64([]byte(strings.Join(strings.Split(key, ""), "\x00") + "\x00")),
 		"base64 of gzip":       b64(zipped(t, key)),
+		"base64 behind gzip":   b64(append(zipped(t, "hello"), strings.Repeat("and this is key "+key+" ", 3)...)),
+		"base64 behind noise":  b64([]byte(strings.Repeat("\xff", 20) + strings.Repeat(" and this is key "+key, 3))),
 		"base32":               base32.StdEncoding.EncodeToString([]byte(key)),
 		"base64 glued":         "https://x.test/p/" + b64([]byte("k="+key)),
 		"base64 twice":         b64([]byte(b64([]byte("id " + key)))),
@@ -256,6 +259,15 @@ func TestCompressedIsBounded(t *testing.T) {
 		if n := allocated.Bytes(func() { (*Redactor)(nil).String(all) }); n > 1<<30 {
 			t.Errorf("depth %d: %d bytes allocated", depth, n)
 		}
+	}
+}
+
+// TestBlocksAreNotRead gives a text of short runs of bzip2, each a block of 900 KB.
+func TestBlocksAreNotRead(t *testing.T) {
+	const run = "QlpoOTFBWSZTWeaLr3YABuSBAKIAAAggADDMCapplKE2qShPF3JFOFCQ5ouvdg"
+	all := strings.Repeat(run+" ", (64<<10)/len(run))
+	if n := allocated.Bytes(func() { (*Redactor)(nil).String(all) }); n > 1<<30 {
+		t.Errorf("%d bytes allocated", n)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 const (
 	minRun      = 16        // characters of the shortest run of base64 or hexadecimal
 	minEscapes  = 6         // escapes that a stretch of percent encoding, entities or \u has at least
-	maxDecoded  = 256 << 10 // bytes of all that is decoded in one string
+	maxDecoded  = 256 << 10 // bytes of all that is decoded in one string, and of all layers in that
 	maxStretch  = 32 << 10  // bytes of one encoded stretch that are decoded
 	gapOfEscape = 24        // bytes between two escapes of one stretch
 )
@@ -61,13 +61,18 @@ func isPathOrWords(run string) bool {
 // decoded reports what a stretch decodes to if that speaks to the agent, in however
 // many encodings within each other, and whether it does.
 func (t *text) decoded(start, end int, name, text string, room int) bool {
-	if room < 0 {
+	if room < 0 || t.layers > maxDecoded {
+		t.unread = true
 		return true
 	}
 	rule, whole := hiddenTextRule(text)
 	t.unread = t.unread || !whole
 	if rule == nil {
 		for _, l := range decode.Layers(text) {
+			if t.layers += len(l.Text); t.layers > maxDecoded {
+				t.unread = true
+				break
+			}
 			rule, whole = hiddenTextRule(l.Text)
 			t.unread = t.unread || !whole
 			if rule != nil {

@@ -92,6 +92,7 @@ type text struct {
 	findings []Finding // offsets are those of s
 	spans    []span
 	unread   bool // by rules
+	layers   int  // bytes of the texts that were found in what was decoded
 	rtl      int  // 1 for a text with letters from right to left, -1 for another, 0 if that is not known
 	controls int  // that were reported
 }

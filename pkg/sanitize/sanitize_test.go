@@ -1,6 +1,8 @@
 package sanitize
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
@@ -55,6 +57,14 @@ func octal(s string) string {
 		fmt.Fprintf(&b, `\%03o`, c)
 	}
 	return b.String()
+}
+
+func zipped(s string) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write([]byte(s)) // to memory
+	_ = w.Close()
+	return b.Bytes()
 }
 
 func percent(s string) string {
@@ -272,6 +282,7 @@ func TestTooMuch(t *testing.T) {
 		"deep":             deep,
 		"long":             strings.Repeat("a", MaxText+1),
 		"encoded":          strings.Repeat(base64.StdEncoding.EncodeToString([]byte(strings.Repeat("the museum is open today. ", 100)))+" ", 200),
+		"layers":           strings.Repeat(base64.StdEncoding.EncodeToString([]byte("x "+base64.StdEncoding.EncodeToString(zipped(strings.Repeat("the museum is open today. ", 2000)))))+" ", 10),
 		"a hidden element": "<p hidden>" + strings.Repeat("x <b>y</b>", maxMarkup) + "</p>",
 		"a sheet too long": "<style>" + strings.Repeat("x ", maxMarkup/2+10) + "</style>",
 	} {
