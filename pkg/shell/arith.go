@@ -9,8 +9,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// arithm returns the value of an arithmetic expression: a number, which is known where all of it is
-// written out. What runs in it is walked, and what it assigns may be assigned.
+// arithm returns the value of an arithmetic expression: a number, known if all operands are literals. It walks the
+// commands in the expression and records that its assignments may happen.
 func (s *state) arithm(x syntax.ArithmExpr) abstract.Value {
 	if x == nil {
 		return abstract.Value{}
@@ -31,7 +31,7 @@ func (s *state) arithm(x syntax.ArithmExpr) abstract.Value {
 			switch op := n.Op; {
 			case op == syntax.Assgn || op >= syntax.AddAssgn && op <= syntax.PowAssgn:
 				s.counts(n.X)
-			case op == syntax.Quo || op == syntax.Rem || op == syntax.Comma: // by 0, or an error of dash
+			case op == syntax.Quo || op == syntax.Rem || op == syntax.Comma: // division by 0, or a syntax error in dash
 				s.mayFailLine()
 			}
 		}
@@ -40,7 +40,7 @@ func (s *state) arithm(x syntax.ArithmExpr) abstract.Value {
 	return abstract.Number("$((…))")
 }
 
-// operandOf walks an operand of arithmetic. What it names or holds is arithmetic once more.
+// operandOf walks an operand of arithmetic. The value of a variable in it is evaluated as arithmetic again.
 func (s *state) operandOf(w *syntax.Word) {
 	if name := w.Lit(); syntax.ValidName(name) {
 		for _, c := range s.vars.get(name).may {
@@ -60,14 +60,14 @@ func (s *state) operandOf(w *syntax.Word) {
 	}
 }
 
-// forgetIfAssigns forgets all variables if a value that is read as arithmetic may assign some.
+// forgetIfAssigns forgets all variables if a value that is evaluated as arithmetic may assign to a variable.
 func (s *state) forgetIfAssigns(v abstract.Value) {
 	if v.Known() && !syntax.ValidName(v.Text) && v.Text != "" || !v.Known() && v.Origin&^(abstract.FromVariable|abstract.FromCount) != 0 {
 		s.forget()
 	}
 }
 
-// counts gives what stands on the left side in arithmetic a number, perhaps.
+// counts records that the left side of an arithmetic assignment may be set to a number.
 func (s *state) counts(x syntax.ArithmExpr) {
 	w, ok := x.(*syntax.Word)
 	if !ok {
@@ -85,7 +85,7 @@ func (s *state) counts(x syntax.ArithmExpr) {
 		s.forget()
 		return
 	}
-	fresh := slices.ContainsFunc(s.vars.get(name).may, func(c content) bool { return c.before || c.gone }) && s.asZsh() // it is an integer then
+	fresh := slices.ContainsFunc(s.vars.get(name).may, func(c content) bool { return c.before || c.gone }) && s.asZsh() // zsh makes a new variable an integer
 	s.may(func() {
 		if s.assign(name, abstract.Number("$((…))")); fresh {
 			v := s.vars.get(name)
@@ -95,7 +95,7 @@ func (s *state) counts(x syntax.ArithmExpr) {
 	})
 }
 
-// arithmText walks a text that is read as arithmetic.
+// arithmText walks a text that is evaluated as arithmetic.
 func (s *state) arithmText(v abstract.Value) {
 	s.subscriptIn(v, true)
 	if !isDecimal(v) && !v.IsNumber() && v.Text != "" {
@@ -115,7 +115,7 @@ func (s *state) nestedArithm(v abstract.Value) {
 	s.mayFailLine()
 }
 
-// calculate returns what an expression of numbers yields.
+// calculate returns the result of an expression of literal numbers; false if it cannot be computed.
 func calculate(x syntax.ArithmExpr) (int64, bool) {
 	switch x := x.(type) {
 	case *syntax.Word:
@@ -193,7 +193,7 @@ func (s *state) test(x syntax.TestExpr) {
 	}
 }
 
-// setRegexMatches notes that variables hold what an expression has matched.
+// setRegexMatches notes that variables such as BASH_REMATCH hold the matches of an expression.
 func (s *state) setRegexMatches() {
 	for _, name := range [...]string{"BASH_REMATCH", "MATCH", "match"} {
 		if s.bound(name) {

@@ -11,11 +11,11 @@ import (
 
 // braces returns the parts of the words that brace expansion makes of a word.
 func (s *state) braces(w *syntax.Word) [][]syntax.WordPart {
-	split := syntax.Word{Parts: w.Parts} // of the text's own tree nothing changes: it is walked again
+	split := syntax.Word{Parts: w.Parts} // copy: the syntax tree must not change, because it is walked again
 	if !syntax.SplitBraces(&split) {
 		return [][]syntax.WordPart{w.Parts}
 	}
-	if s.dialect.posix || s.dialect.odd { // it may not expand them
+	if s.dialect.posix || s.dialect.odd { // this shell may not expand braces
 		for _, parts := range s.expandBraces(split.Parts) {
 			for _, p := range parts {
 				s.part(p)
@@ -64,8 +64,8 @@ func (s *state) expandBraces(parts []syntax.WordPart) [][]syntax.WordPart {
 	return words
 }
 
-// appendParts joins the parts of a word. Braces are expanded before variables, so that
-// what follows a name may become part of it.
+// appendParts joins the parts of a word. Braces are expanded before variables, so text after a variable's name can
+// become part of the name.
 func appendParts(word, more []syntax.WordPart) []syntax.WordPart {
 	out := append(word[:len(word):len(word)], more...)
 	if len(word) == 0 || len(more) == 0 {

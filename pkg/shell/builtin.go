@@ -15,9 +15,8 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// builtin returns what a command of the shell itself does. Those that also exist
-// as a program and do not change the shell, such as kill, are left to package
-// command.
+// builtin returns the function that walks a shell builtin. Builtins that also exist as a program and do not change
+// the shell, such as kill, are left to package command.
 func builtin(name string) (func(*state, []abstract.Value, abstract.Streams) abstract.Value, bool) {
 	switch name {
 	case ":", "true", "false", "test", "[", "umask", "hash", "type", "wait", "jobs", "fg", "bg", "disown",
@@ -95,7 +94,7 @@ func special(name string) func(*state, []abstract.Value, abstract.Streams) abstr
 			}
 		case "break", "continue", "return", "exit", "logout":
 			s.leavesHere(name)
-		case "repeat": // of zsh
+		case "repeat": // zsh only
 			return abstract.Value{}
 		case "getopts":
 			s.getopts(argv)
@@ -142,7 +141,7 @@ func (s *state) pwd([]abstract.Value, abstract.Streams) abstract.Value {
 	return abstract.Unknown("$(pwd)", 0).Of(abstract.FromCommand)
 }
 
-// folderOf returns the folder that cd is given, and whether it may go to another one.
+// folderOf returns the operand of cd, and whether cd may change to a different folder.
 func (s *state) folderOf(argv []abstract.Value) (dir abstract.Value, other bool) {
 	dir = abstract.Value{Text: "~"}
 	if home, ok := s.lookup("HOME"); ok && !home.gone {
@@ -152,7 +151,7 @@ func (s *state) folderOf(argv []abstract.Value) (dir abstract.Value, other bool)
 	for _, v := range argv[1:] {
 		text := v.Text
 		switch {
-		case len(text) > 1 && (text[0] == '-' || text[0] == '+') && strings.Trim(text[1:], "0123456789") == "", text == "-n": // of the stack of folders
+		case len(text) > 1 && (text[0] == '-' || text[0] == '+') && strings.Trim(text[1:], "0123456789") == "", text == "-n": // an entry of the directory stack
 			other = true
 		case text == "--" || len(text) > 1 && text[0] == '-':
 		default:
@@ -167,7 +166,7 @@ func (s *state) folderOf(argv []abstract.Value) (dir abstract.Value, other bool)
 	return dir, other
 }
 
-// cd moves the working folder of what follows.
+// cd changes the working folder for the commands after it.
 func (s *state) cd(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	dir, other := s.folderOf(argv)
 	if s.remote > 0 {
@@ -221,7 +220,7 @@ func (s *state) sourceFile(argv []abstract.Value, io abstract.Streams) abstract.
 		f, args = args[0], args[1:]
 	}
 	positional := s.vars.get(positionalName)
-	if len(args) > 0 { // bash takes them, dash does not
+	if len(args) > 0 { // bash passes arguments to a sourced file, dash does not
 		s.may(func() { s.setPositional(args) })
 	}
 	if f.Known() && (f.Text == "/dev/stdin" || f.Text == "/dev/fd/0" || f.Text == "/proc/self/fd/0") {
@@ -230,7 +229,7 @@ func (s *state) sourceFile(argv []abstract.Value, io abstract.Streams) abstract.
 	at, before := len(s.effects), s.Fork()
 	var out abstract.Value
 	s.within(func() {
-		end := s.begins(ofCall) // return ends the file
+		end := s.begins(ofCall) // return ends the sourced file
 		s.body, s.around = end, nil
 		out = s.runFile(f, "shell", nil, io, join(argv))
 		s.comesTo(end)
@@ -261,7 +260,7 @@ func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.
 		}
 		s.checkShadowing(name, v.From)
 		s.aliases = append(slices.Clip(s.aliases), alias{name: name})
-		// It may be used in a later command; what it runs shows here.
+		// A later command may use the alias; its commands are walked here so that rules see them.
 		s.apart(func() { s.nested(text, v.From) })
 	}
 	if !defines {
@@ -277,8 +276,8 @@ func (s *state) unalias(argv []abstract.Value, _ abstract.Streams) abstract.Valu
 	return abstract.Value{}
 }
 
-// export handles the words of export, declare and the like when they were not
-// parsed as such: behind `command`, or put together from quoted parts.
+// export handles the arguments of export, declare and the like if the parser did not parse them as assignments:
+// after `command`, or built from quoted parts.
 func (s *state) export(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	d := declarationOf(argv[0].Text)
 	for _, v := range argv[1:] {
@@ -291,7 +290,7 @@ func (s *state) export(argv []abstract.Value, _ abstract.Streams) abstract.Value
 }
 
 func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value {
-	// unset -n takes a reference away, and leaves another variable as it is
+	// unset -n removes a nameref and leaves its target variable unchanged
 	perhapsReference := slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "n") })
 	for _, v := range argv[1:] {
 		name, _, member := strings.Cut(v.Text, "[")
@@ -318,7 +317,7 @@ func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value 
 		case !v.Known():
 		case w.refers || w.odd:
 			s.forget()
-		case s.isLocal(name) || s.frames != nil && w.exported || w.constant || perhapsReference: // shows the one of the function around, in some shells
+		case s.isLocal(name) || s.frames != nil && w.exported || w.constant || perhapsReference: // in some shells the variable of the outer scope becomes visible
 			s.hold(name, content{val: uncomputed("$"+name, old.val), open: true})
 			s.noteOuterVariable(name)
 		default:
@@ -332,7 +331,7 @@ func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value 
 	return abstract.Value{}
 }
 
-// removeFunction notes that functions of a name are no more, or that this may be so.
+// removeFunction records that the functions of a name are removed; sure is false if they may still exist.
 func (s *state) removeFunction(name abstract.Value, sure bool) {
 	for one, d := range s.funcs {
 		switch {
@@ -355,7 +354,7 @@ func (s *state) set(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 			return abstract.Value{}
 		}
 		if v.Known() && (strings.HasPrefix(v.Text, "-") || strings.HasPrefix(v.Text, "+")) {
-			if strings.HasSuffix(v.Text, "A") && i+1 < len(argv) { // NAME VALUE… of zsh and ksh
+			if strings.HasSuffix(v.Text, "A") && i+1 < len(argv) { // set -A NAME VALUE… of zsh and ksh
 				s.assignTo(abstract.Lit(argv[i+1].Text+"["), uncomputed("$"+argv[i+1].Text, argv[i+2:]...))
 				return abstract.Value{}
 			}
@@ -384,7 +383,7 @@ func (s *state) let(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	return abstract.Value{}
 }
 
-// shift drops the first positional parameters. Where there are fewer, shells differ.
+// shift drops the first positional parameters. If there are too few, shells differ in the result.
 func (s *state) shift(argv []abstract.Value) {
 	c, ok := s.parameters()
 	n := int64(1)
@@ -401,7 +400,7 @@ func (s *state) shift(argv []abstract.Value) {
 	s.setPositional(c.list[n:])
 }
 
-// getopts gives a name the next option, which may be any.
+// getopts sets a variable to the next option, which may be any option.
 func (s *state) getopts(argv []abstract.Value) {
 	for _, name := range [...]string{"OPTARG", "OPTIND"} {
 		s.assign(name, abstract.Variable(name, 0))
@@ -411,7 +410,7 @@ func (s *state) getopts(argv []abstract.Value) {
 	}
 }
 
-// print is echo of zsh, with options of its own.
+// print walks zsh's print: echo with options of its own.
 func (s *state) print(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	words, flags := argv[1:], ""
 	for len(words) > 0 && words[0].Known() && len(words[0].Text) > 1 && words[0].Text[0] == '-' {
@@ -430,8 +429,8 @@ func (s *state) print(argv []abstract.Value, io abstract.Streams) abstract.Value
 	return s.echo(append([]abstract.Value{argv[0]}, words...), io)
 }
 
-// trap sets code up to run at another time. It is walked as it may run at any time from now on, and
-// again where the shell ends: until then, what it names holds all that it has held.
+// trap sets code that runs on a signal or event. The code is walked as if it may run at any time from now on, and
+// again where the shell ends. Until then, each variable in it keeps all values that it had.
 func (s *state) trap(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if len(argv) > 2 && (argv[1].Text == "-" || argv[1].Text == "") && slices.ContainsFunc(argv[2:], func(v abstract.Value) bool { return v.Text == "DEBUG" }) {
 		s.recordGuardChange("trap", "removes the shell hook by which shield checks commands", argv[1].From)
@@ -460,7 +459,7 @@ func (s *state) trap(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	return possibleOutput(out)
 }
 
-// watch keeps what the names in a code hold from now on.
+// watch makes the variables in a trap's code keep all values that they have from now on.
 func (s *state) watch(code string) {
 	if f, err := parse.Shell(code); err == nil && parse.TooDeep(code) == "" {
 		syntax.Walk(f, s.watchNode)
@@ -485,14 +484,14 @@ func (s *state) watchNode(n syntax.Node) bool {
 	return true
 }
 
-// runTraps walks the traps of a shell that ends.
+// runTraps walks the traps of a shell that exits.
 func (s *state) runTraps() {
 	list := s.traps
 	s.traps = nil
 	for _, code := range list {
 		mark := len(s.effects)
 		s.may(func() { s.nested(code.Text, code.From) })
-		if len(s.frames) > 0 { // some shells have left the function by then
+		if len(s.frames) > 0 { // some shells have returned from the function before the trap runs
 			s.may(func() {
 				s.setAnyPositional()
 				s.nested(code.Text, code.From)

@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// codeBuiltin is a special builtin that may run or load code, or loses what ran.
+// codeBuiltin walks a special builtin that may run or load code, or may delete the command history.
 func (s *state) codeBuiltin(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	switch name {
 	case "history":
@@ -19,14 +19,14 @@ func (s *state) codeBuiltin(name string, argv []abstract.Value, io abstract.Stre
 		}
 		return abstract.Output(name, abstract.Local)
 	case "enable":
-		// enable -f loads a shared object into the shell.
+		// enable -f loads a shared library into the shell.
 		for i, v := range argv {
 			if strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "f") {
 				s.dynamic(effect.CauseCode, "loads code into the shell: "+argv[min(i+1, len(argv)-1)].String(), join(argv))
 			}
 		}
 	case "fc":
-		// What fc runs is in the history; fc -l only shows it.
+		// fc runs commands from the history, which is unknown; fc -l only lists it.
 		if comparesFiles(argv[1:]) {
 			for _, v := range argv[len(argv)-2:] {
 				s.path(effect.ReadFile, v, false)
@@ -44,7 +44,7 @@ func (s *state) codeBuiltin(name string, argv []abstract.Value, io abstract.Stre
 		}
 	case "complete", "compgen":
 		s.walkCompletion(argv)
-	case "emulate": // of zsh
+	case "emulate": // zsh only
 		s.dialect.odd = true
 		if len(argv) > 2 {
 			s.differsHere("emulate", join(argv))
@@ -58,7 +58,7 @@ func (s *state) codeBuiltin(name string, argv []abstract.Value, io abstract.Stre
 		for _, v := range argv[1:] {
 			s.subscriptIn(v, false)
 		}
-	case "disable", "unfunction", "unhash": // of zsh
+	case "disable", "unfunction", "unhash": // zsh only
 		for _, v := range argv[1:] {
 			if v.IsPattern || strings.ContainsAny(v.Text, "*?[") {
 				v = abstract.Unknown("…", 0)
@@ -71,8 +71,8 @@ func (s *state) codeBuiltin(name string, argv []abstract.Value, io abstract.Stre
 	return abstract.Value{}
 }
 
-// walkCompletion walks what completion runs: a command or a function with words of its own, and the expansions
-// in a list of words.
+// walkCompletion walks the code that programmable completion runs: a command or function that gets completion
+// arguments, and the expansions in a word list.
 func (s *state) walkCompletion(argv []abstract.Value) {
 	for i := 1; i < len(argv); i++ {
 		v := argv[i]
@@ -107,8 +107,8 @@ func (s *state) walkCompletion(argv []abstract.Value) {
 	}
 }
 
-// hash makes names run files: hash -p FILE NAME of bash, and hash NAME=FILE of zsh, where hash -d NAME=FOLDER
-// makes ~NAME a folder.
+// hash maps command names to files: hash -p FILE NAME in bash, hash NAME=FILE in zsh. In zsh, hash -d NAME=FOLDER
+// sets the folder that ~NAME expands to.
 func (s *state) hash(argv []abstract.Value) {
 	file, ok := strings.CutPrefix(argv[min(1, len(argv)-1)].Text, "-p")
 	switch rest := argv[min(2, len(argv)):]; {
@@ -128,7 +128,7 @@ func (s *state) hash(argv []abstract.Value) {
 			if v.Text = text; v.IsPattern {
 				v = uncomputed("$(hash)", v)
 			}
-			if folders { // ~NAME of zsh
+			if folders { // ~NAME in zsh
 				s.differsHere("hash -d", join(argv))
 				continue
 			}
@@ -137,7 +137,7 @@ func (s *state) hash(argv []abstract.Value) {
 	}
 }
 
-// setHashedCommands notes that names run a file.
+// setHashedCommands records that command names run a file.
 func (s *state) setHashedCommands(names []abstract.Value, file abstract.Value) {
 	for _, name := range names {
 		s.checkShadowing(name.Text, name.From)
@@ -149,8 +149,8 @@ func (s *state) setHashedCommands(names []abstract.Value, file abstract.Value) {
 	}
 }
 
-// writesNothing reports whether a command of the shell writes nothing with these words: most show what is set
-// where they are given nothing to set.
+// writesNothing reports whether a builtin prints nothing with these arguments: most builtins print the current
+// settings if they get no operand.
 func writesNothing(name string, argv []abstract.Value) bool {
 	switch name {
 	case "dirs", "jobs", "caller", "times", "compgen", "fg", "bg":
@@ -164,8 +164,8 @@ func writesNothing(name string, argv []abstract.Value) bool {
 	return true
 }
 
-// comparesFiles reports whether words after fc are switches and names of files
-// as fc of Windows takes them, which begin no command of the history.
+// comparesFiles reports whether the arguments of fc are switches and file names of the Windows program fc, and not
+// a command of the history.
 func comparesFiles(words []abstract.Value) bool {
 	files := 0
 	for _, w := range words {
@@ -182,7 +182,7 @@ func comparesFiles(words []abstract.Value) bool {
 	return files == 2
 }
 
-// listsHistory reports whether words after fc make it list and nothing else.
+// listsHistory reports whether the arguments of fc only list the history.
 func listsHistory(words []abstract.Value) bool {
 	list := false
 	for _, w := range words {
@@ -199,7 +199,7 @@ func listsHistory(words []abstract.Value) bool {
 	return list
 }
 
-// dollarQuotes records that eval is given $'x', which is $x in a small shell.
+// dollarQuotes records that eval gets $'x', which shells without this quoting, such as dash, read as $x.
 func (s *state) dollarQuotes(at effect.Span) {
 	if s.dialect.named && !s.dialect.posix || len(s.typed) == 0 || s.typed[0].Lit() != "eval" {
 		return
@@ -216,7 +216,7 @@ func (s *state) dollarQuotes(at effect.Span) {
 	}
 }
 
-// readsAliases notes that text is read when aliases stand for any word in it.
+// readsAliases records that a global alias of zsh may replace any word of the text.
 func (s *state) readsAliases(at effect.Span) {
 	if s.anyWord && s.asZsh() {
 		s.differsHere("a global alias (zsh) can replace any word", at)

@@ -12,14 +12,14 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
-// call walks a simple command, once for each value that its variables may have.
+// call walks a simple command, once for each combination of values that its variables may have.
 func (s *state) call(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abstract.Value {
 	var outs []abstract.Value
 	s.each(st, func() { outs = append(outs, s.callOnce(c, st, in)) })
 	return oneOf(outs)
 }
 
-// argv returns the words of a command.
+// argv returns the words of a command after expansion.
 func (s *state) argv(c *syntax.CallExpr) []abstract.Value {
 	argv := make([]abstract.Value, 0, len(c.Args)+1)
 	for _, w := range c.Args {
@@ -53,12 +53,12 @@ func (s *state) callHere(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 	expanded := s.Fork()
 	io := s.redirect(st.Redirs, in)
 	fds := s.fds
-	s.joinVars(&expanded) // some shells expand here-documents in another process
+	s.joinVars(&expanded) // some shells expand here-documents in a subshell
 	if len(argv) == 0 {
 		for _, a := range c.Assigns {
 			s.assignment(a)
 		}
-		if !s.inputsExist(st.Redirs) { // then it has not run
+		if !s.inputsExist(st.Redirs) { // a missing input file: the command has not run
 			s.orElse(expanded, opened)
 		}
 		if len(c.Args) == 0 && len(st.Redirs) > 0 && len(c.Assigns) == 0 {
@@ -78,9 +78,9 @@ func (s *state) callHere(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 	if io.Out != nil && io.Out.Append && slices.ContainsFunc(s.effects[min(effects, len(s.effects)):], func(e effect.Effect) bool {
 		return e.Kind == effect.ReadFile && e.Path == io.Out.Path
 	}) {
-		out = possibleOutput(out) // it may refuse to read what it writes
+		out = possibleOutput(out) // the program may refuse to read its own output file
 	}
-	if exec := argv[0].Text == "exec"; !exec && (!fed || s.ended.shell && !fails) { // then it has not run
+	if exec := argv[0].Text == "exec"; !exec && (!fed || s.ended.shell && !fails) { // the command has not run
 		s.orElse(from, written)
 	}
 	s.endPrefixes(prefix, argv[0])
@@ -104,7 +104,7 @@ type assignmentPrefix struct {
 	was  variable
 }
 
-// prefixes binds what is assigned before a command, which sees it as exported.
+// prefixes binds the variables assigned before a command (NAME=VALUE CMD); the command sees them as exported.
 func (s *state) prefixes(c *syntax.CallExpr) (out []assignmentPrefix) {
 	for _, a := range c.Assigns {
 		if a.Name == nil {
@@ -121,14 +121,14 @@ func (s *state) prefixes(c *syntax.CallExpr) (out []assignmentPrefix) {
 	return out
 }
 
-// ordinary names commands of the shell before which an assignment is of them alone.
+// ordinary lists builtins for which an assignment before the command (NAME=VALUE CMD) ends with the command.
 var ordinary = map[string]bool{
 	"echo": true, "printf": true, "print": true, "test": true, "[": true, "cd": true, "pwd": true, "read": true, "mapfile": true,
 	"readarray": true, "let": true, "type": true, "umask": true, "true": true, "false": true, "getopts": true, "jobs": true,
 }
 
-// endPrefixes ends the assignments that are before a command. Where it is a function or of the
-// shell itself, they last in some shells, and what it assigned to these names does in others.
+// endPrefixes restores the variables that were assigned before a command. If the command is a function or special
+// builtin, the assignments persist in some shells, and so do its own assignments to these names.
 func (s *state) endPrefixes(list []assignmentPrefix, command abstract.Value) {
 	_, own := builtin(command.Text)
 	_, function := s.funcs[command.Text]
@@ -143,12 +143,12 @@ func (s *state) endPrefixes(list []assignmentPrefix, command abstract.Value) {
 	}
 }
 
-// invoke runs a command that is given as words.
+// invoke runs a command given as its argument vector.
 func (s *state) invoke(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	return s.run(argv, io, s.runNamed)
 }
 
-// run runs a command that is given as words, of which named says what the first stands for.
+// run runs a command given as its argument vector; named runs the resolved command name.
 func (s *state) run(argv []abstract.Value, io abstract.Streams, named func(string, []abstract.Value, abstract.Streams) abstract.Value) abstract.Value {
 	if len(argv) == 0 || !s.step(1+len(argv)/8) || !s.enter(argv[0].From) {
 		return abstract.Value{}
@@ -167,8 +167,8 @@ func (s *state) run(argv []abstract.Value, io abstract.Streams, named func(strin
 	return named(name, argv, io)
 }
 
-// runNamed runs what a name stands for: aliases, which a shell may or may not expand,
-// functions, of which some may not have been defined, the shell's own commands, programs.
+// runNamed runs what a command name resolves to: an alias, which a shell may or may not expand, a function, which
+// may not be defined, a builtin, or a program.
 func (s *state) runNamed(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	var outs []abstract.Value
 	var walks []func()
@@ -211,23 +211,23 @@ func (s *state) ownOrProgram(name string, argv []abstract.Value, io abstract.Str
 		s.source.read = true
 	}
 	if number, _, ok := strings.Cut(name, "="); ok && number != "" && strings.Trim(number, "0123456789") == "" && s.asZsh() {
-		s.setAnyPositional(argv...) // zsh assigns $1
+		s.setAnyPositional(argv...) // zsh: N=VALUE assigns a positional parameter
 	}
-	if plain, ok := strings.CutPrefix(name, "zf_"); ok { // the same of a module of zsh
+	if plain, ok := strings.CutPrefix(name, "zf_"); ok { // zsh's module zsh/files: zf_rm is rm
 		argv = slices.Clone(argv)
 		argv[0].Text = plain
 	}
 	return s.program(argv, io)
 }
 
-// aliased is a command whose name stands for other text, which is not put in its place.
+// aliased handles a command whose name is an alias that is not expanded: the command is unknown.
 func (s *state) aliased(argv []abstract.Value) abstract.Value {
 	s.dynamic(effect.CauseUnresolved, "an alias replaces this command: "+abstract.Clip(argv[0].Text), argv[0].From)
 	s.forget()
 	return abstract.Unknown("$("+abstract.Clip(argv[0].Text)+")", abstract.Foreign).Of(abstract.FromCommand)
 }
 
-// hasExpansion reports whether a word is not the same wherever it stands.
+// hasExpansion reports whether a word contains an expansion or a substitution.
 func hasExpansion(w *syntax.Word) bool {
 	found := false
 	syntax.Walk(w, func(n syntax.Node) bool {
@@ -240,7 +240,7 @@ func hasExpansion(w *syntax.Word) bool {
 	return found
 }
 
-// nestedWith is nested with an input.
+// nestedWith is nested with standard input and output.
 func (s *state) nestedWith(text string, at effect.Span, io abstract.Streams) abstract.Value {
 	if why := parse.TooDeep(text); why != "" {
 		s.dynamic(effect.CauseLimit, why, at)
@@ -267,7 +267,7 @@ func (s *state) nestedWith(text string, at effect.Span, io abstract.Streams) abs
 	return out
 }
 
-// execute records that a program runs and adds a line to the words view.
+// execute records that a program runs and adds a line to the list of commands.
 func (s *state) execute(argv []abstract.Value, program string, class effect.Class, harms ...effect.Harm) {
 	if s.quiet > 0 {
 		return
@@ -291,7 +291,7 @@ func (s *state) execute(argv []abstract.Value, program string, class effect.Clas
 	s.words.WriteByte('\n')
 }
 
-// join returns the span from the first to the update of the message of a command.
+// join returns the span from the first word of a command to its last.
 func join(argv []abstract.Value) effect.Span {
 	at := argv[0].From
 	for _, v := range argv[1:] {
@@ -307,7 +307,7 @@ func (s *state) unknownProgram(argv []abstract.Value, io abstract.Streams) abstr
 		return s.programIn(base, argv, io)
 	}
 	if s.remote > 0 && !io.Socket && v.Plain() && v.Cause() == effect.CauseUnresolved && command.FileLanguage(v.Text) != "" {
-		return s.localProgram(argv, io) // names of scripts, for what the image starts: "docker run shellcheck *.sh"
+		return s.localProgram(argv, io) // arguments are scripts for the program in the container: "docker run shellcheck *.sh"
 	}
 	switch {
 	case v.Taint&abstract.Socket != 0 || io.Socket:
@@ -334,8 +334,8 @@ func (s *state) unknownProgram(argv []abstract.Value, io abstract.Streams) abstr
 	return abstract.Output(abstract.Clip(v.String()), io.In.Taint|abstract.Foreign)
 }
 
-// recordSuspectWords records the paths and addresses in text that could not be parsed,
-// so that rules about them still see it.
+// recordSuspectWords records the paths and addresses in text that could not be parsed, so that rules can match
+// them.
 func (s *state) recordSuspectWords(text string) {
 	n := 0
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&<>()\"'`=,", r) }) {
@@ -346,8 +346,8 @@ func (s *state) recordSuspectWords(text string) {
 	}
 }
 
-// recordSuspectWord records what a word names if it looks like a path or a URL, because
-// the program that gets it is unknown. It returns what the file may contain.
+// recordSuspectWord records a word of an unknown program if it looks like a path or a URL. It returns the taint of
+// the file that it names.
 func (s *state) recordSuspectWord(v abstract.Value) abstract.Taint {
 	text := v.Text
 	if v.Bare || len(text) < 2 || len(text) > 4096 {

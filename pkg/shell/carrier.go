@@ -15,8 +15,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// walkArgumentCode walks the commands and code in a program's arguments, and what it
-// executes of its input.
+// walkArgumentCode walks the commands and code in a program's arguments, and the code that the program reads from
+// standard input.
 func (s *state) walkArgumentCode(base string, argv []abstract.Value, use command.Use, io abstract.Streams, f flow) abstract.Value {
 	blind := s.blind
 	if len(use.Nested) > 0 || use.Stdin == command.Code {
@@ -34,7 +34,7 @@ func (s *state) walkArgumentCode(base string, argv []abstract.Value, use command
 	return out
 }
 
-// carried walks these commands and this code.
+// carried walks the commands and code in a program's arguments, or in its standard input.
 func (s *state) carried(base string, argv []abstract.Value, use command.Use, io abstract.Streams, f flow) abstract.Value {
 	var b abstract.Builder
 	attached, given := io.Socket, io
@@ -78,7 +78,7 @@ func (s *state) carried(base string, argv []abstract.Value, use command.Use, io 
 	return b.Value()
 }
 
-// remotely walks what runs on another machine, or in a container.
+// remotely walks commands that run on another machine or in a container.
 func (s *state) remotely(base string, argv []abstract.Value, walk func() abstract.Value) (out abstract.Value) {
 	s.within(func() {
 		if command.Machines[base] {
@@ -93,8 +93,8 @@ func (s *state) remotely(base string, argv []abstract.Value, walk func() abstrac
 	return out
 }
 
-// runsService reports whether a container is one of a service of compose, which has the volumes of
-// that service.
+// runsService reports whether a container belongs to a docker compose service and so has the volumes of that
+// service.
 func runsService(base string, argv []abstract.Value) bool {
 	named := func(word string) bool {
 		return slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return v.Text == word })
@@ -102,11 +102,11 @@ func runsService(base string, argv []abstract.Value) bool {
 	return named("run") && (strings.HasSuffix(base, "-compose") || named("compose"))
 }
 
-// A bindMount is a folder of this machine that a container has under a path of its own.
+// A bindMount is a folder of this machine (here) that is mounted in a container at the path there.
 type bindMount struct{ here, there string }
 
-// bindsOf returns the folders that a container gets, behind the one that it starts in if
-// that is one of them.
+// bindsOf returns the writable bind mounts of a container. If its working folder is in one of them, the last
+// entry is that folder, with the path "".
 func bindsOf(argv []abstract.Value) (out []bindMount) {
 	folder := ""
 	for i := 1; i < len(argv); i++ {
@@ -142,7 +142,7 @@ func bindsOf(argv []abstract.Value) (out []bindMount) {
 	return out
 }
 
-// hostPathOf returns where a path of a container is on this machine.
+// hostPathOf returns the path on this machine of a path in a container.
 func hostPathOf(binds []bindMount, p string) (here string, ok bool) {
 	if p == "" {
 		return "", false
@@ -160,7 +160,7 @@ func hostPathOf(binds []bindMount, p string) (here string, ok bool) {
 	return "", false
 }
 
-// opensVolume reports whether a container gets a volume that the engine keeps under a name.
+// opensVolume reports whether a container mounts a named volume of the container engine.
 func opensVolume(argv []abstract.Value) bool {
 	for i, v := range argv[1:] {
 		if option, _, _ := strings.Cut(v.Text, "="); option == "--volumes-from" {
@@ -182,7 +182,7 @@ func opensVolume(argv []abstract.Value) bool {
 	return false
 }
 
-// walkSocatProgram recognises a socat address that starts a program.
+// walkSocatProgram walks the program that a socat address starts (EXEC:, SYSTEM:).
 func (s *state) walkSocatProgram(base string, argv []abstract.Value) {
 	for _, v := range argv[1:] {
 		kind, rest, ok := strings.Cut(v.Text, ":")
@@ -199,8 +199,8 @@ func (s *state) walkSocatProgram(base string, argv []abstract.Value) {
 	}
 }
 
-// runsLocally reports whether a carrier that runs commands on other machines is told to
-// run them on this one.
+// runsLocally reports whether a program that runs commands on other machines, such as ssh, is told to run them on
+// this machine.
 func runsLocally(base string, argv []abstract.Value, use command.Use) bool {
 	if !command.Machines[base] {
 		return false
@@ -210,8 +210,8 @@ func runsLocally(base string, argv []abstract.Value, use command.Use) bool {
 	}) || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return namesThis(v.Text) })
 }
 
-// namesThis reports whether a word names this machine: as a host, or in an
-// option such as -oHostName=localhost. A number may be anything.
+// namesThis reports whether a word names this machine: as a host, or in an option such as -oHostName=localhost.
+// Numbers are not addresses.
 func namesThis(word string) bool {
 	host := word[strings.LastIndexByte(word, '@')+1:]
 	if strings.HasPrefix(host, "-") || len(host) > 8 && strings.EqualFold(host[:8], "HostName") {
@@ -281,9 +281,9 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 			}
 		}
 	}
-	if n.Language == "shell" && len(args) > 0 { // the first is $0
+	if n.Language == "shell" && len(args) > 0 { // the first argument is $0
 		s.hold(zeroName, content{val: args[0]})
-		if !args[0].IsPattern || args[0].Written { // else it may be several words
+		if !args[0].IsPattern || args[0].Written { // otherwise it may be several words
 			args = args[1:]
 		}
 	}
@@ -304,13 +304,14 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 	return s.code(n.Language, first.Text, first.From, args)
 }
 
-// maxPatches is how many files are read that a filter may hand on as a patch.
+// maxPatches is the number of files, read by a filter before patch, that are checked for patches.
 const maxPatches = 64
 
-// maxPlaced is how many lines of an input are put into a command one by one.
+// maxPlaced is the number of input lines that are substituted into a command one by one.
 const maxPlaced = 16
 
-// substitutedLines returns the lines of an input that a carrier puts into its command in turn.
+// substitutedLines returns the input lines that a program such as xargs -I substitutes into its command one after
+// another; nil if they are unknown.
 func substitutedLines(base string, argv []abstract.Value, in abstract.Value, f flow) []abstract.Value {
 	if !command.Placers[base] || command.Finders[base] || len(f.roots) > 0 || !in.Known() || strings.ContainsAny(in.Text, "\"'\\") ||
 		!slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "{}") }) {
@@ -330,7 +331,7 @@ func substitutedLines(base string, argv []abstract.Value, in abstract.Value, f f
 	return out
 }
 
-// nestedArgv runs the words of an argument vector.
+// nestedArgv runs the argument vector that a program such as env or xargs executes.
 func (s *state) nestedArgv(base string, argv []abstract.Value, n command.Nested, io abstract.Streams, f flow) abstract.Value {
 	if lines := substitutedLines(base, argv, io.In, f); len(lines) > 1 {
 		var b abstract.Builder
@@ -366,16 +367,14 @@ func (s *state) nestedArgv(base string, argv []abstract.Value, n command.Nested,
 	return s.invoke(words, io)
 }
 
-// isCommandLine reports whether a word in the place of a program's name is a
-// whole command: some carriers hand it to a shell then, and no program has such
-// a name.
+// isCommandLine reports whether a word in the position of a program's name is a whole command line: some programs
+// pass such a word to a shell, and no program has such a name.
 func isCommandLine(word string) bool {
 	name, rest, blank := strings.Cut(strings.TrimSpace(word), " ")
 	return blank && rest != "" && !strings.Contains(name, "/")
 }
 
-// argumentsAfter returns the arguments after the one that holds the code: the code's own
-// arguments.
+// argumentsAfter returns the arguments after the argument that holds the code: they are the code's own arguments.
 func argumentsAfter(argv []abstract.Value, code abstract.Value) []abstract.Value {
 	for i, v := range argv {
 		if i > 0 && v.Text == code.Text && v.From == code.From {
@@ -385,12 +384,11 @@ func argumentsAfter(argv []abstract.Value, code abstract.Value) []abstract.Value
 	return nil
 }
 
-// fillIn puts what {} stands for into a word: a path below the folders that
-// find searches, or a line of the input.
+// fillIn replaces {} in a word: with a path below the folders that find searches, or with a line of the input.
 func (s *state) fillIn(base string, v, in abstract.Value, f flow) abstract.Value {
 	fill := abstract.Unknown("{}", in.Taint|abstract.Foreign).Of(abstract.FromInput)
 	switch {
-	case len(f.roots) > 1: // any of them
+	case len(f.roots) > 1: // a path in any of the folders
 	case command.Finders[base]:
 		fill = abstract.Value{Text: "./**", Show: "{}", IsPattern: true, Lines: true}
 		if len(f.roots) > 0 && !f.roots[0].Bare {
@@ -413,7 +411,7 @@ func (s *state) fillIn(base string, v, in abstract.Value, f flow) abstract.Value
 	return out
 }
 
-// runStdin walks what an interpreter reads as its program.
+// runStdin walks the program text that an interpreter reads from standard input.
 func (s *state) runStdin(base string, argv []abstract.Value, language string, io abstract.Streams) abstract.Value {
 	at := join(argv)
 	in := io.In
@@ -421,17 +419,17 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 	case io.Socket:
 		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "connects " + base + " to the network", From: at})
 		return abstract.Unknown("…", abstract.Network|abstract.Socket)
-	case base == "sed": // it may also read a file
+	case base == "sed": // sed may also read a file
 		return s.runText("shell", abstract.Unknown("sed's output", in.Taint|abstract.Foreign).Of(abstract.FromInput), base, at, nil)
 	case in.Known() && in.Text == "" && in.Plain():
-		return abstract.Value{} // the terminal: nothing is proposed
+		return abstract.Value{} // standard input is the terminal: there is no text to walk
 	}
 	if text, ok := s.fileInput(io, at); ok {
 		in = abstract.Lit(text)
 	}
 	if command.OnlyWrites(language) && !in.Known() && io.File == "" {
 		read := 0
-		for i := len(s.effects) - 1; i >= 0; i-- { // what a filter before it reads
+		for i := len(s.effects) - 1; i >= 0; i-- { // the files that an earlier filter in the pipe read
 			e := s.effects[i]
 			if e.Kind != effect.ReadFile || e.Pattern || e.Recursive || !s.step(1) {
 				continue
@@ -451,7 +449,7 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 	if command.IsQuery(language) && !in.Known() && !command.RunsCommands(language) {
 		if in.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 || command.OnlyWrites(language) || s.recordImportedSQL(base, at) {
 			s.blind++
-			return abstract.Value{} // rows and statements from a file or another database
+			return abstract.Value{} // the input is rows or statements from a file or another database
 		}
 	}
 	var args []abstract.Value
@@ -466,8 +464,8 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 	return s.runText(language, in, base, at, args)
 }
 
-// localProgram runs a program that is given by a path outside the system's
-// folders: only the file itself shows what it does.
+// localProgram runs a program given by a path outside the system folders: only the file's content shows what it
+// does.
 func (s *state) localProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	base := programName(strings.ReplaceAll(argv[0].Text, "\\", "/"))
 	at, read := len(s.effects), s.scripts
@@ -482,7 +480,7 @@ func (s *state) localProgram(argv []abstract.Value, io abstract.Streams) abstrac
 	var out abstract.Value
 	s.walkChildProcess(base, argv, func() { out = s.runFile(argv[0], "", argv[1:], io, argv[0].From) })
 	if s.scripts > read && at < len(s.effects) {
-		s.effects[at].Class = effect.LocalWrite // what it does is beside it
+		s.effects[at].Class = effect.LocalWrite // the effects of the script itself are recorded separately
 	} else {
 		s.mayUpload(abstract.JoinValues(argv[1:]), base, join(argv))
 	}
@@ -490,8 +488,7 @@ func (s *state) localProgram(argv []abstract.Value, io abstract.Streams) abstrac
 	return out
 }
 
-// runFile walks a script that would be executed: as the text itself wrote it,
-// or as it lies on disk.
+// runFile walks a script that is executed: with the content that the command wrote, or the content on disk.
 func (s *state) runFile(f abstract.Value, language string, args []abstract.Value, io abstract.Streams, at effect.Span) abstract.Value {
 	s.framework(f, args)
 	if !f.Known() && f.Bare {
@@ -554,7 +551,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	}
 	if !pattern {
 		s.fetched(f, p, at)
-		if name := programName(p); len(command.Loaders(name, nil)) > 0 { // a project's own gradlew
+		if name := programName(p); len(command.Loaders(name, nil)) > 0 { // a project's own wrapper, such as ./gradlew
 			s.loadsFiles(name, append([]abstract.Value{f}, args...), command.Loaders(name, nil), s.place().CWD, nil)
 		}
 	}
@@ -562,7 +559,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		s.blind++
 		return abstract.Value{}
 	}
-	if !pattern && (strings.HasPrefix(p, "/dev/") || strings.HasPrefix(p, "/proc/")) { // nothing that is there now
+	if !pattern && (strings.HasPrefix(p, "/dev/") || strings.HasPrefix(p, "/proc/")) { // a path that exists only in the new process
 		s.dynamic(effect.CauseScript, "cannot read the script "+abstract.Clip(f.String())+": it is a file descriptor of the new process", at)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
@@ -582,7 +579,7 @@ func (s *state) runScript(f abstract.Value, p, language string, args []abstract.
 	data, err := s.at.Script(p)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && language == "shell" && s.setUp(p):
-		return abstract.Value{} // it is made by then, or nothing happens
+		return abstract.Value{} // a setup script: it is created before it runs, or nothing runs
 	case err != nil && command.IsQuery(language):
 		s.blind++
 		return abstract.Value{}
@@ -621,8 +618,7 @@ func orEmpty(args []abstract.Value) []abstract.Value {
 	return args
 }
 
-// binary reports whether a file is machine code, of which only its name is
-// known.
+// binary reports whether a file is machine code, which is not analysed.
 func binary(data []byte) bool {
 	for _, magic := range [...]string{"\x7fELF", "MZ", "\xcf\xfa\xed\xfe", "\xce\xfa\xed\xfe", "\xca\xfe\xba\xbe", "\x00asm"} {
 		if bytes.HasPrefix(data, []byte(magic)) {

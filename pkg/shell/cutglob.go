@@ -8,37 +8,37 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A globPath is a path that a glob may match, cut before its last name: only that
-// name changes where an extension is taken off or exchanged.
+// A globPath is a path pattern, split before its last name: removing or replacing an extension changes only that
+// name.
 type globPath struct{ dir, name string }
 
-// cutGlob cuts a path that a glob matches. ok is false if the last name may hold
-// a slash and is not all that is below a folder, or if the glob is written in
-// another way than names usually are.
+// cutGlob splits a path pattern before its last name. ok is false if the last name contains ** and is not **
+// alone, or if the pattern contains backslashes, braces or "!".
 func cutGlob(v abstract.Value) (g globPath, ok bool) {
 	if !v.IsPattern || v.Bare || strings.ContainsAny(v.Text, "\\{}!") {
 		return globPath{}, false
 	}
 	i := strings.LastIndexByte(v.Text, '/') + 1
 	g = globPath{v.Text[:i], v.Text[i:]}
-	if v.Lines && !strings.Contains(g.name, "**") { // only the last of them changes
+	if v.Lines && !strings.Contains(g.name, "**") { // in a list of paths, only the last one changes
 		g.name = "*"
 	}
 	return g, g.below() || g.name != "" && !strings.Contains(g.name, "**")
 }
 
-// below reports whether a path is anything below a folder, or a list of such.
+// below reports whether a path matches everything below a folder, or a list of such paths.
 func (g globPath) below() bool { return g.name == "**" && g.dir != "" }
 
-// isFixedGlob reports whether nothing of a glob is open.
+// isFixedGlob reports whether a glob has no wildcards.
 func isFixedGlob(glob string) bool { return !strings.ContainsAny(glob, "*?[") }
 
-// namePart returns the text of a value that is part of a name.
+// namePart returns the literal text of a value that is part of a file name, without slashes; false for other
+// values.
 func namePart(v abstract.Value) (string, bool) {
 	return v.Text, v.Known() && v.Text != "" && isFixedGlob(v.Text) && !strings.ContainsAny(v.Text, "/\\")
 }
 
-// trimGlob is trim for a path that a glob matches.
+// trimGlob is trim for a path pattern.
 func trimGlob(v, pat abstract.Value, op syntax.ParExpOperator) (abstract.Value, bool) {
 	g, ok := cutGlob(v)
 	if !ok {
@@ -64,7 +64,7 @@ func trimGlob(v, pat abstract.Value, op syntax.ParExpOperator) (abstract.Value, 
 	return v, true
 }
 
-// trimGlobSuffix returns what a glob's texts are without an end that they may have.
+// trimGlobSuffix returns the pattern of the names that match name after a suffix is removed, if they have it.
 func trimGlobSuffix(name, end string) string {
 	if rest, ok := strings.CutSuffix(name, end); ok && rest != "" && !strings.Contains(name, "[") {
 		return rest
@@ -72,7 +72,7 @@ func trimGlobSuffix(name, end string) string {
 	return "*"
 }
 
-// replaceInGlob is replace for a path that a glob matches.
+// replaceInGlob is replace for a path pattern.
 func replaceInGlob(v, orig, with abstract.Value) (abstract.Value, bool) {
 	g, ok := cutGlob(v)
 	old, literal := namePart(orig)
@@ -85,7 +85,7 @@ func replaceInGlob(v, orig, with abstract.Value) (abstract.Value, bool) {
 	return v, true
 }
 
-// nameOf is basename and dirname of a path that a glob matches.
+// nameOf computes basename and dirname of a path pattern.
 func nameOf(base string, operands []abstract.Value) (abstract.Value, bool) {
 	v := operands[0]
 	g, ok := cutGlob(v)

@@ -10,11 +10,11 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A declaration is what a declare or one of its kin says about the names in it.
+// A declaration holds the attributes that declare, local, export and the like give to the names after it.
 type declaration struct {
 	local, global, export, constant bool
-	odd, refers                     bool // names change what they are given, or stand for another
-	lists                           bool // what there is
+	odd, refers                     bool // attributes that change assigned values (-i, -u, …); nameref (-n)
+	lists                           bool // the command lists variables
 }
 
 func declarationOf(variant string) declaration {
@@ -24,7 +24,7 @@ func declarationOf(variant string) declaration {
 	}
 }
 
-// option takes an option.
+// option adds the attributes of an option such as -gx.
 func (d *declaration) option(text string) {
 	set := func(letters string) bool { return strings.ContainsAny(text, letters) }
 	d.global = d.global || set("g")
@@ -40,9 +40,9 @@ func (s *state) declare(c *syntax.DeclClause) abstract.Value {
 	variant := c.Variant.Value
 	d := declarationOf(variant)
 	argv := []abstract.Value{{Text: variant, From: s.spanOf(c.Variant)}}
-	var before []string // names that it has given values
+	var before []string // names that this command has assigned
 	for _, a := range c.Args {
-		if a.Name == nil { // an option, or words known only at run time
+		if a.Name == nil { // an option, or a word that is known only after expansion
 			for _, v := range s.fields(a.Value) {
 				argv = append(argv, v)
 				s.declareWord(v, &d)
@@ -72,7 +72,7 @@ func (s *state) declare(c *syntax.DeclClause) abstract.Value {
 	return abstract.Value{}
 }
 
-// declareWord takes a word that is an option, or an assignment only when it is expanded.
+// declareWord handles a word that is an option, or that becomes an assignment only after expansion.
 func (s *state) declareWord(v abstract.Value, d *declaration) {
 	name, text, ok := strings.Cut(v.Text, "=")
 	switch {
@@ -87,7 +87,7 @@ func (s *state) declareWord(v abstract.Value, d *declaration) {
 		s.setAttributes(name, *d)
 	case !ok:
 		s.subscriptIn(v, false)
-	case strings.HasPrefix(text, "("): // it is read as it would be in the text
+	case strings.HasPrefix(text, "("): // an array: parsed like NAME=(…) in the text
 		s.runText("shell", v, "declare", v.From, nil)
 		s.forget()
 	default:
@@ -107,7 +107,7 @@ func (s *state) declareWord(v abstract.Value, d *declaration) {
 	}
 }
 
-// declareOne takes a name with or without a value. Bash expands all values before it gives any.
+// declareOne handles a name with or without a value. Bash expands all values before it assigns the first.
 func (s *state) declareOne(a *syntax.Assign, d declaration, before []string) {
 	name := a.Name.Value
 	uses := func(n syntax.Node) bool {
@@ -131,12 +131,12 @@ func (s *state) declareOne(a *syntax.Assign, d declaration, before []string) {
 			v = uncomputed("${…}", v)
 		}
 		s.declareName(name, d)
-		if strings.HasPrefix(v.Text, "(") { // it may be read as it would be in the text
+		if strings.HasPrefix(v.Text, "(") { // may be parsed as an array
 			s.runText("shell", abstract.Concat(abstract.Lit(name+"="), v), "declare", s.spanOf(a), nil)
 		}
 		s.assign(name, v)
 	} else {
-		if s.declareName(name, d); d.local && !d.global && len(s.frames) > 0 { // the members may be expanded first
+		if s.declareName(name, d); d.local && !d.global && len(s.frames) > 0 { // the array members may be expanded before the name becomes local
 			s.Shell.bind(name, s.frames[len(s.frames)-1].locals[name])
 		}
 		s.assignment(a)
@@ -144,10 +144,10 @@ func (s *state) declareOne(a *syntax.Assign, d declaration, before []string) {
 	s.setAttributes(name, d)
 }
 
-// declareName makes a name a local one, without a value: or with that of the one around, as shells differ.
+// declareName makes a name local and unset, or with the value of the outer scope: shells differ.
 func (s *state) declareName(name string, d declaration) {
 	switch {
-	case d.local && d.global && s.isLocal(name): // there are two of that name
+	case d.local && d.global && s.isLocal(name): // a local and a global variable have this name
 		s.forget()
 	case d.local && !d.global && len(s.frames) > 0:
 		old := s.vars.get(name)
@@ -158,7 +158,7 @@ func (s *state) declareName(name string, d declaration) {
 	}
 }
 
-// setAttributes gives a name the attributes that a declaration has.
+// setAttributes gives a variable the attributes of a declaration.
 func (s *state) setAttributes(name string, d declaration) {
 	v := s.vars.get(name)
 	v.exported, v.constant = v.exported || d.export, v.constant || d.constant

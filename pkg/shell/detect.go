@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/pwsh"
 )
 
-// uncommented returns text without blanks around it and lines of comments before it.
+// uncommented returns text without surrounding white space and leading comment lines.
 func uncommented(text string) string {
 	text = strings.TrimSpace(text)
 	for strings.HasPrefix(text, "#") {
@@ -26,7 +26,7 @@ func looksPowerShell(text string) bool {
 		return false
 	}
 	switch text[:2] {
-	case "<#", "@{", "@(", "@'", `@"`: // a comment, a table, a list, texts of several lines
+	case "<#", "@{", "@(", "@'", `@"`: // a comment, a hash table, an array, here-strings
 		return true
 	}
 	switch text[0] {
@@ -59,8 +59,8 @@ func looksPowerShell(text string) bool {
 	return strings.EqualFold(first, "param") && strings.Contains(text, "$") && strings.Contains(text, "-") && !strings.Contains(text, "()")
 }
 
-// hasDrive reports whether text names a path on a drive, and no here-document, of which
-// PowerShell has none: a text that ends in a colon and a newline names none.
+// hasDrive reports whether text names a path on a drive such as C:\, and does not end like a here-document, which
+// PowerShell does not have.
 func hasDrive(text string) bool {
 	for i := strings.Index(text, `:\`); i >= 0 && !strings.Contains(text, "<<"); {
 		if i > 0 && plain.WordByte(text[i-1]) && (i < 2 || !plain.WordByte(text[i-2])) {
@@ -75,15 +75,14 @@ func hasDrive(text string) bool {
 	return false
 }
 
-// ofVariable reports whether text that starts with $ assigns a value as only
-// PowerShell writes it, or hands a variable to a cmdlet.
+// ofVariable reports whether text that starts with $ is a PowerShell assignment, or pipes a variable to a cmdlet.
 func ofVariable(text string) bool {
 	i := 1
 	for i < len(text) && (plain.WordByte(text[i]) || strings.IndexByte(":.", text[i]) >= 0) {
 		i++
 	}
 	rest := strings.TrimLeft(text[i:], " \t")
-	if i == 1 || rest == "" || strings.Contains(strings.ReplaceAll(text, "`\n", ""), "`") { // a POSIX shell runs what backticks hold
+	if i == 1 || rest == "" || strings.Contains(strings.ReplaceAll(text, "`\n", ""), "`") { // a POSIX shell runs the text between backticks
 		return false
 	}
 	switch after := strings.TrimLeft(rest[1:], " \t\r\n"); rest[0] {
@@ -95,15 +94,13 @@ func ofVariable(text string) bool {
 	return false
 }
 
-// ofCmd reports whether a program's name means another program to cmd.exe than
-// elsewhere.
+// ofCmd reports whether a program's name means a different program in cmd.exe than in a POSIX shell.
 func ofCmd(name string) bool {
 	listed, _ := command.OfWindows(name)
 	return strings.HasPrefix(listed, "cmd:")
 }
 
-// isCmdlet reports whether text starts with a Verb-Noun name that PowerShell
-// knows, or that is written as PowerShell writes them.
+// isCmdlet reports whether text starts with a Verb-Noun name that is a known cmdlet, or has the capitals of one.
 func isCmdlet(text string) bool {
 	end := 0
 	for end < len(text) && (plain.WordByte(text[end]) || text[end] == '-') {
@@ -147,10 +144,10 @@ func looksCmd(text string) bool {
 	first = strings.ReplaceAll(first, "^", "")
 	name := strings.ToLower(programName(strings.ReplaceAll(first, "\\", "/")))
 	switch {
-	case name == "pwsh": // runs elsewhere, too
+	case name == "pwsh": // pwsh also exists on other systems
 		return false
 	case name == "cmd" && strings.Count(rest, "'") == 2 && strings.HasSuffix(strings.TrimSpace(rest), "'"):
-		return false // only a POSIX shell takes such quotes off
+		return false // only a POSIX shell removes such quotes
 	case command.CmdWords[name]:
 		return windowsSwitch(rest) || strings.Contains(rest, `:\`) || strings.Count(rest, "%") > 1 && !strings.ContainsAny(rest, "$'") ||
 			name == "net" && netVerb(rest)
@@ -159,9 +156,8 @@ func looksCmd(text string) bool {
 	return windows && !ofCmd(name)
 }
 
-// quotesCode reports whether text starts PowerShell and holds a single quote: cmd.exe
-// hands the quotes on, so that PowerShell finds a text between them, and a POSIX
-// shell removes them, so that it finds code.
+// quotesCode reports whether text starts PowerShell and holds a single quote. cmd.exe passes the quotes to
+// PowerShell, which sees a string; a POSIX shell removes them, so PowerShell sees code.
 func quotesCode(text string) bool {
 	first, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
 	return strings.Contains(rest, "'") && command.Language(programName(strings.ReplaceAll(strings.Trim(first, `"`), "\\", "/"))) == "powershell"
@@ -177,7 +173,7 @@ func windowsSwitch(text string) bool {
 	return false
 }
 
-// netVerb reports whether text starts with what net does on Windows.
+// netVerb reports whether text starts with a subcommand of the Windows program net.
 func netVerb(text string) bool {
 	fields := strings.Fields(text)
 	return len(fields) > 0 && command.NetVerbs[strings.ToLower(fields[0])]

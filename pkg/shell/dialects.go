@@ -11,30 +11,29 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A dialectOf says how a text is read.
+// A dialectOf says which shell's syntax is used to read a text.
 type dialectOf struct {
-	zsh   bool // as zsh means it
-	named bool // by a command that says which shell it is of
-	posix bool // it is of a shell that may be a small one
-	fish  bool // the shell at hand is fish
-	odd   bool // options may make zsh read it in yet another way
+	zsh   bool // read the text as zsh does
+	named bool // the shell is known, because a command names it
+	posix bool // the shell may be a minimal POSIX shell such as dash
+	fish  bool // the shell is fish
+	odd   bool // zsh options may change how zsh reads the text
 }
 
-// asZsh reports whether the command is read as zsh means it. Where nothing says about which shell
-// it is, it is walked a second time for that: see state.each.
+// asZsh reports whether the command is walked with the meaning that it has in zsh. If the shell is not known, the
+// command is walked a second time as zsh: see state.each.
 func (s *state) asZsh() bool {
 	s.differs = s.differs || !s.dialect.named && !s.dialect.zsh
 	return s.dialect.zsh
 }
 
-// differsHere records that a form means something else in some shells, and that what it means
-// there is not followed.
+// differsHere records that shells parse a form differently and that the analysis does not follow all meanings.
 func (s *state) differsHere(form string, at effect.Span) {
 	s.dynamic(effect.CauseDialect, "shells parse this differently: "+form, at)
 }
 
-// zshCommands are those that zsh alone has and that give variables values, or, where that is true, run code, read
-// it from elsewhere or give names another meaning: nothing is followed of what they do.
+// zshCommands are commands that only zsh has and that assign variables. Where the value is true, they may also run
+// code, load it from a file or redefine names; these effects are not analysed.
 var zshCommands = map[string]bool{
 	"autoload": true, "functions": true, "getln": false, "sched": true, "strftime": false, "sysopen": true, "sysread": false,
 	"sysseek": false, "syserror": false, "vared": true, "zargs": true, "zcalc": true, "zcp": true, "zcurses": false,
@@ -42,7 +41,7 @@ var zshCommands = map[string]bool{
 	"zsocket": true, "zstat": false, "zstyle": false, "zsystem": false, "ztcp": true, "ztie": true,
 }
 
-// zshCommand is a command of zsh alone.
+// zshCommand walks a command that only zsh has.
 func (s *state) zshCommand(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	name, first := argv[0].Text, argv[min(1, len(argv)-1)]
 	runs := zshCommands[name]
@@ -53,7 +52,7 @@ func (s *state) zshCommand(argv []abstract.Value, io abstract.Streams) abstract.
 		runs = len(argv) > 1 && !strings.HasPrefix(first.Text, "zsh/") && !strings.HasPrefix(first.Text, "-") && !strings.Contains(first.Text, ":") || slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "..") || !v.Known() }) || s.bound("module_path") || s.bound("MODULE_PATH")
 	case "zstyle":
 		runs = first.Text == "-e"
-	case "autoload": // of files that no one but the user has put there
+	case "autoload": // loads files that only the user has put there
 		runs = len(s.files) > 0 || s.bound("fpath") || s.bound("FPATH") || slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "/") || !v.Known() })
 	}
 	if argv[0].Text == "ztcp" {
@@ -81,16 +80,16 @@ func (s *state) zshCommand(argv []abstract.Value, io abstract.Streams) abstract.
 	return abstract.Unknown("$("+argv[0].Text+")", abstract.Foreign).Of(abstract.FromCommand)
 }
 
-// A wordForm is a form of a word that zsh reads in another way than other shells.
+// A wordForm is a form of a word that zsh expands differently from other shells.
 type wordForm struct {
-	glob   bool                                                // it stands for names of files
-	quoted bool                                                // it is one between double quotes, too
+	glob   bool                                                // the form is a glob
+	quoted bool                                                // also a form of zsh inside double quotes
 	is     func(s *state, parts []syntax.WordPart, i int) bool // whether part i begins one
-	code   bool                                                // what it means there may run code, or name something to run
+	code   bool                                                // in zsh it may run code, or name a command to run
 	name   string
 }
 
-// wordForms are the forms of words that differ. In what zsh makes of them nothing is known.
+// wordForms are the word forms that zsh expands differently. Their value in zsh is unknown.
 var wordForms = [...]wordForm{
 	{name: "$name[…]", quoted: true, is: func(_ *state, parts []syntax.WordPart, i int) bool {
 		p, l, ok := behindName(parts, i)
@@ -131,7 +130,7 @@ var wordForms = [...]wordForm{
 	}},
 }
 
-// globQualifier returns what is in brackets behind a glob.
+// globQualifier returns the text in parentheses after a glob.
 func globQualifier(part syntax.WordPart) string {
 	switch p := part.(type) {
 	case *syntax.ExtGlob:
@@ -144,7 +143,7 @@ func globQualifier(part syntax.WordPart) string {
 	return ""
 }
 
-// behindName returns a parameter without braces and the text right behind it.
+// behindName returns a parameter without braces and the text directly after it.
 func behindName(parts []syntax.WordPart, i int) (*syntax.ParamExp, *syntax.Lit, bool) {
 	p, ok := parts[i].(*syntax.ParamExp)
 	if !ok || !p.Short || p.Param == nil || i+1 == len(parts) {
@@ -154,8 +153,8 @@ func behindName(parts []syntax.WordPart, i int) (*syntax.ParamExp, *syntax.Lit, 
 	return p, l, ok
 }
 
-// hasModifier reports whether a modifier behind a parameter is looked at: what the environment holds is
-// mostly not known, with or without one.
+// hasModifier reports whether a modifier such as :h after a parameter changes a known value: values from the
+// environment are mostly unknown anyway.
 func (s *state) hasModifier(name string) bool {
 	switch name {
 	case "PWD", "OLDPWD", "HOME", "SHELL", "TMPDIR", "0", "@", "*":
@@ -164,8 +163,8 @@ func (s *state) hasModifier(name string) bool {
 	return s.bound(name) || name != "" && strings.Trim(name, "0123456789") == "" && s.bound(positionalName)
 }
 
-// asWord returns the parts of a word as the shell at hand reads them: from a form on that zsh reads
-// in another way, nothing is known there.
+// asWord returns the parts of a word as the current dialect reads them. In zsh, the word is unknown from the first
+// form on that zsh expands differently.
 func (s *state) asWord(parts []syntax.WordPart, quoted bool) []syntax.WordPart {
 	for i := range parts {
 		for _, form := range wordForms {
@@ -182,7 +181,7 @@ func (s *state) asWord(parts []syntax.WordPart, quoted bool) []syntax.WordPart {
 			switch {
 			case form.glob:
 				return append(slices.Clone(parts[:i]), &syntax.BraceExp{})
-			case isEnvironmentOnly(vals[0]): // not known anyway
+			case isEnvironmentOnly(vals[0]): // a value from the environment is unknown anyway
 				return parts[:i+1]
 			}
 			return append(slices.Clone(parts[:i]), unknownPart())
@@ -194,8 +193,8 @@ func (s *state) asWord(parts []syntax.WordPart, quoted bool) []syntax.WordPart {
 	return s.tilde(parts)
 }
 
-// zshWords looks at words that zsh alone reads as something else: =name is the path of a program, a brace
-// that closes ends a command wherever it stands, and some names begin a loop.
+// zshWords handles words that only zsh reads specially: =name is the path of a program, a closing brace always
+// ends a command, and some words begin a loop.
 func (s *state) zshWords(words []*syntax.Word, argv []abstract.Value) []abstract.Value {
 	for i, w := range words {
 		switch text := w.Lit(); {
@@ -212,8 +211,8 @@ func (s *state) zshWords(words []*syntax.Word, argv []abstract.Value) []abstract
 	return argv
 }
 
-// zshParam walks an expansion that only zsh has. Nothing is known of it, and some of its flags run what
-// a value holds.
+// zshParam walks an expansion that only zsh has. Its value is unknown, and some of its flags run code in the
+// value.
 func (s *state) zshParam(p *syntax.ParamExp, show string) []abstract.Value {
 	var vals []abstract.Value
 	syntax.Walk(p, func(n syntax.Node) bool {
@@ -242,14 +241,14 @@ func (s *state) zshParam(p *syntax.ParamExp, show string) []abstract.Value {
 	return []abstract.Value{uncomputed(show, vals...)}
 }
 
-// zshOption notes that an option of zsh is set, or may be.
+// zshOption records that an option of zsh is set, or may be.
 func (s *state) zshOption(v abstract.Value) {
 	if s.dialect.odd = true; s.asZsh() && (!v.Known() || strings.Contains(strings.ToLower(strings.ReplaceAll(v.Text, "_", "")), "extendedglob")) {
 		s.differsHere("extended globs", v.From)
 	}
 }
 
-// usualOptions are those that all shells have and that change no word.
+// usualOptions are the options that all shells have and that do not change how words are read.
 var usualOptions = map[string]bool{
 	"allexport": true, "errexit": true, "errtrace": true, "functrace": true, "monitor": true, "noclobber": true, "noexec": true, "noglob": true,
 	"nounset": true, "pipefail": true, "posix": true, "vi": true, "emacs": true, "verbose": true, "xtrace": true, "braceexpand": true,
@@ -279,11 +278,11 @@ func setsZsh(argv []abstract.Value) bool {
 	return false
 }
 
-// mayBeZsh reports whether zsh may read the text: a form of the text's structure means both there.
+// mayBeZsh reports whether zsh may read the text; used for syntax with a different meaning in zsh.
 func (s *state) mayBeZsh() bool { return s.dialect.zsh || !s.dialect.named }
 
-// otherInputs walks a statement with each of the inputs that only zsh gives it, which reads all that are named, and
-// a pipe before them: others read the last.
+// otherInputs walks a statement with each input that only zsh uses: zsh reads all input redirections and the pipe
+// before them, other shells only the last.
 func (s *state) otherInputs(st *syntax.Stmt, in abstract.Value, piped bool) {
 	if len(st.Redirs) == 0 || len(st.Redirs) == 1 && !piped || !s.mayBeZsh() {
 		return
@@ -310,21 +309,21 @@ func (s *state) otherInputs(st *syntax.Stmt, in abstract.Value, piped bool) {
 	}
 }
 
-// commandTables are the arrays in which a shell looks up what a name runs: those of bash, and
-// those of zsh, which are ordinary ones elsewhere.
+// commandTables are the arrays in which bash or zsh looks up the command for a name. In other shells, zsh's are
+// ordinary arrays.
 var commandTables = map[string]bool{
 	"BASH_ALIASES": true, "BASH_CMDS": true, "aliases": true, "commands": true, "functions": true, "galiases": true, "saliases": true,
 	"dis_aliases": true, "dis_functions": true, "dis_galiases": true, "dis_saliases": true, "mapfile": true, "nameddirs": true, "options": true,
 }
 
-// renamesCommand records that such a table changes.
+// renamesCommand records a change of an array of commandTables.
 func (s *state) renamesCommand(array string, at effect.Span) {
 	if strings.HasPrefix(array, "BASH_") || s.asZsh() {
 		s.differsHere("$"+array+" changes how the shell reads names", at)
 	}
 }
 
-// tilde returns the parts of a word that begins with ~, where the text says what that is.
+// tilde returns the parts of a word that begins with ~, after tilde expansion where the result is known.
 func (s *state) tilde(parts []syntax.WordPart) []syntax.WordPart {
 	if len(parts) == 0 {
 		return nil
@@ -346,7 +345,7 @@ func (s *state) tilde(parts []syntax.WordPart) []syntax.WordPart {
 	return slices.Concat([]syntax.WordPart{&syntax.DblQuoted{Parts: []syntax.WordPart{dir}}, behind}, parts[1:])
 }
 
-// unknownName is a parameter that stands for a part of a word of which nothing is known.
+// unknownName is a parameter that represents an unknown part of a word.
 const unknownName = "\x00unknown"
 
 func unknownPart() *syntax.ParamExp {
@@ -361,15 +360,15 @@ func hasBrace(w *syntax.Word) bool {
 	})
 }
 
-// qualifiers are those of a glob of zsh that run code: e with the code between two
-// characters, and + with the name of a function.
+// qualifiers matches the glob qualifiers of zsh that run code: e with code between two delimiters, and + with a
+// function's name.
 var qualifiers = prefilter.Lazy(`^(?:#q)?[-/F.@=p*%rwxAIERWXsStUG^MTNDnoO,]*(?:e[^a-zA-Z0-9_|]|\+[a-zA-Z_])`)
 
-// qualifierRuns reports whether what is in brackets behind a glob runs code in zsh.
+// qualifierRuns reports whether the text in parentheses after a glob runs code in zsh.
 func qualifierRuns(text string) bool {
 	return !strings.Contains(text, "|") && qualifiers().MatchString(text)
 }
 
-// qualifierList is a list of qualifiers of zsh up to its end, or to one that holds text:
-// in add(3,4) and f(key) there is none, so that no file has that name.
+// qualifierList matches a list of zsh glob qualifiers, to its end or to a qualifier with a text argument. Calls in
+// file names such as add(3,4) and f(key) do not match.
 var qualifierList = prefilter.Lazy(`^(?:#q)?(?:[-/F.@=p*%rwxAIERWXsStUG^MTNDn,]|[dl][-+]?\d+|[amcL][hMwsmkKpPgGtT]?[-+]?\d+|[oO][nLlamcdN])*(?:\)|$|[f:[YPug#+]|[oO+]\w|[oO]?e[^\w\s])`)

@@ -9,8 +9,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// dumpsHere reports whether a program writes what a database of this machine
-// holds: that is no download.
+// dumpsHere reports whether a program outputs the content of a database on this machine, which is not a download.
 func (s *state) dumpsHere(argv []abstract.Value, use command.Use) bool {
 	if !use.Database || use.Stdout != command.Download || strings.Contains(s.text, "HOST=") {
 		return false
@@ -19,7 +18,8 @@ func (s *state) dumpsHere(argv []abstract.Value, use command.Use) bool {
 	return known && (host == "" || effect.Loopback(host))
 }
 
-// databaseHost returns the host that a client of databases is given, "" for none.
+// databaseHost returns the host in the arguments of a database client, "" for none; known is false if an argument
+// is unknown.
 func databaseHost(argv []abstract.Value) (host string, known bool) {
 	args := make([]string, len(argv)-1)
 	for i, v := range argv[1:] {
@@ -30,8 +30,8 @@ func databaseHost(argv []abstract.Value) (host string, known bool) {
 	return command.DatabaseHost(args)
 }
 
-// recordDatabaseCopy records that a client of databases sends what the database of this
-// machine holds to another one.
+// recordDatabaseCopy records that a database client sends data of a local database to a database on another
+// machine.
 func (s *state) recordDatabaseCopy(base string, argv []abstract.Value, in abstract.Value) {
 	if !command.DatabaseClients[base] {
 		return
@@ -43,7 +43,7 @@ func (s *state) recordDatabaseCopy(base string, argv []abstract.Value, in abstra
 	}
 }
 
-// holdsDatabaseRows reports whether a word names a file that holds what a database does.
+// holdsDatabaseRows reports whether a word names a file that contains rows of a database.
 func (s *state) holdsDatabaseRows(v abstract.Value) bool {
 	if !v.Known() || v.Text == "" || v.Text[0] == '-' {
 		return false
@@ -57,9 +57,8 @@ func (s *state) holdsDatabaseRows(v abstract.Value) bool {
 	return s.held(p, pattern)&abstract.Rows != 0
 }
 
-// recordImportedSQL records that the client of a database runs what an earlier action
-// brought, and reports whether that is so: nothing in this text comes from
-// elsewhere.
+// recordImportedSQL records that a database client runs a file that an earlier action downloaded, and reports
+// whether it does. Nothing in this text is a download.
 func (s *state) recordImportedSQL(base string, at effect.Span) bool {
 	away := func(e effect.Effect) bool { return e.Kind == effect.HTTPRequest || e.Kind == effect.Connect }
 	if slices.ContainsFunc(s.effects, away) {

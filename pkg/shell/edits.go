@@ -9,13 +9,13 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// insertion is a command of sed that puts text in, behind its address.
+// insertion matches a sed command that inserts text (a, i or c), after its address.
 var insertion = prefilter.Lazy(`(?s)^(?:[0-9$,~]+|/(?:[^/\\]|\\.)*/)?\s*[aic](?:\\\n|\\|\s)\s*(.+)$`)
 
-// deletion is a command of sed that removes the lines in which something stands.
+// deletion matches a sed command that deletes the lines that match a pattern.
 var deletion = prefilter.Lazy(`^/((?:[^/\\]|\\.)*)/I?\s*d\s*$`)
 
-// recordEdits sums up what an edit by sed or the like puts into files that run later.
+// recordEdits records the effects that files which run later will have after an edit by sed or the like.
 func (s *state) recordEdits(argv []abstract.Value, use command.Use) {
 	type edit struct {
 		in   abstract.Value
@@ -42,11 +42,11 @@ func (s *state) recordEdits(argv []abstract.Value, use command.Use) {
 	}
 }
 
-// textSteps is what it costs to read a text that is put into a file.
+// textSteps is the cost, in steps of the budget, of analysing a text that is inserted into a file.
 const textSteps = 40
 
-// recordWrittenText sums up what a text that is put into a file, in place of another, would do, if
-// it runs later.
+// recordWrittenText records what a text that replaces another text (gone) in a file would do if the file runs
+// later.
 func (s *state) recordWrittenText(p string, v abstract.Value, gone string) {
 	s.says(p, v, gone, false)
 	if format, _ := command.Recipe(p); format == "" && !hasSettings(p) || !s.step(textSteps+len(v.Text)/64) {
@@ -58,8 +58,8 @@ func (s *state) recordWrittenText(p string, v abstract.Value, gone string) {
 	}
 }
 
-// putIn returns the text that a script of sed, or one of perl's in its manner,
-// puts in place of another, or between lines, or what is in the lines that it removes.
+// putIn returns the text that a sed script, or a perl script of that form, inserts, and the text that it replaces
+// or removes. ok is false for other scripts.
 func putIn(script string) (gone, text string, ok bool) {
 	if m := insertion().FindStringSubmatch(script); m != nil {
 		return "", m[1], true

@@ -16,7 +16,7 @@ func (s *state) emit(e effect.Effect) {
 		return
 	}
 	if e.Sure == effect.Unknown && e.Cause == "" {
-		e.Cause = effect.CauseCode // a table says that the program runs code that the command does not show
+		e.Cause = effect.CauseCode // the program's entry says that it runs code that is not in the command
 	}
 	if len(s.effects) >= maxEffects {
 		s.giveUp("the command has too many effects")
@@ -45,8 +45,8 @@ func sameEffect(a, b *effect.Effect) bool {
 		a.Variant() == b.Variant() && a.Reason == b.Reason && a.From == b.From && slices.Equal(a.Args, b.Args)
 }
 
-// dropRepeated removes effects from mark on that were recorded shortly before
-// it: another turn of a loop that did nothing new.
+// dropRepeated removes effects from index mark on that repeat one of the 64 effects before mark, as in another
+// turn of a loop.
 func (s *state) dropRepeated(mark int) {
 	if mark > len(s.effects) {
 		return
@@ -61,13 +61,13 @@ func (s *state) dropRepeated(mark int) {
 	s.effects = kept
 }
 
-// isPersistentRemotePath reports whether a path of another machine is written out from its top, and no
-// place for what may go.
+// isPersistentRemotePath reports whether a path on another machine is absolute, or in a home folder, and not in a
+// cache or a folder for temporary files.
 func isPersistentRemotePath(p string) bool {
 	return !effect.Shared(p) && !strings.HasPrefix(p, "/var/cache/") && (strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~"))
 }
 
-// within reports whether a path of another machine is one of a list, or is below one.
+// within reports whether a path on another machine is in a list, or below a path of the list.
 func within(p string, list map[string]bool) bool {
 	for p = strings.TrimRight(p, "/*."); p != ""; p = p[:max(strings.LastIndexByte(p, '/'), 0)] {
 		if list[p] {
@@ -77,13 +77,13 @@ func within(p string, list map[string]bool) bool {
 	return false
 }
 
-// isDataFolder reports whether the name of a folder of a container says that it keeps data.
+// isDataFolder reports whether the name of a folder in a container suggests that it stores data.
 func isDataFolder(p string) bool {
 	return command.StoredFolders[path.Base(strings.TrimRight(p, "/*."))]
 }
 
-// pathElsewhere records what happens to a path of another machine or a container
-// on which others depend: what it keeps is gone, or who may log in changes.
+// pathElsewhere records effects on another machine or in a container that others depend on: deleted data, changed
+// login files, files that run later, and credentials that are read.
 func (s *state) pathElsewhere(kind effect.Kind, v abstract.Value, recursive bool) {
 	e := effect.Effect{Kind: effect.ChangeRemote, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Target: v.String(), From: v.From}
 	switch {
@@ -104,13 +104,14 @@ func (s *state) pathElsewhere(kind effect.Kind, v abstract.Value, recursive bool
 	s.emitOnce(e)
 }
 
-// isDisk reports whether a path is a disk of a machine, or a part of one.
+// isDisk reports whether a path is the device of a disk or partition.
 func isDisk(p string) bool {
 	name, is := strings.CutPrefix(p, "/dev/")
 	return is && slices.ContainsFunc([]string{"sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "mapper/"}, func(start string) bool { return strings.HasPrefix(name, start) })
 }
 
-// path records an effect on a path that a word names.
+// path records an effect on the path that a word names. It returns the canonical path, and whether that is a
+// pattern.
 func (s *state) path(kind effect.Kind, v abstract.Value, recursive bool) (path string, pattern bool) {
 	if v.Known() && v.Text == "" {
 		return "", false
@@ -121,7 +122,7 @@ func (s *state) path(kind effect.Kind, v abstract.Value, recursive bool) (path s
 		switch s.emitOnce(e); {
 		case v.Origin&(abstract.FromText|abstract.Forgotten) != 0 && isChange(kind):
 			s.dynamic(effect.CauseUnresolved, "the target of the change is unknown: "+abstract.Clip(v.String()), v.From)
-		case v.Computed() && kind == effect.ReadFile: // of words that are written out, which may hide a name
+		case v.Computed() && kind == effect.ReadFile: // built from literal words, which may hide the name
 			s.dynamic(effect.CauseUnresolved, "the file that is read is unknown: "+abstract.Clip(v.String()), v.From)
 		}
 		return "", true
@@ -138,7 +139,7 @@ func (s *state) path(kind effect.Kind, v abstract.Value, recursive bool) (path s
 	if (kind == effect.DeleteFile || kind == effect.DeleteDirectory) && (!e.Pattern && s.made(e.Path) || s.backedUp(e.Path)) {
 		return e.Path, false
 	}
-	// Where another part became unknown on the way, nothing holds the path.
+	// If a second part of the path is unknown, the tree cannot be located.
 	e.Tree = v.Tree && e.Pattern && !strings.HasPrefix(e.Path, "**") && strings.Count(e.Path, "**") == 1
 	s.emitOnce(e)
 	s.behind(e)
@@ -148,8 +149,8 @@ func (s *state) path(kind effect.Kind, v abstract.Value, recursive bool) (path s
 	return e.Path, e.Pattern
 }
 
-// says reports whether a pattern that starts with something unknown contains
-// anything that a rule could match: "**/*" does not, "**/.ssh" does.
+// says reports whether a pattern that starts with an unknown part contains a name that a rule could match:
+// "**/.ssh" does, "**/*" does not.
 func says(pattern string) bool {
 	if len(pattern) < 2 || pattern[:2] != "**" {
 		return true
@@ -164,7 +165,7 @@ func says(pattern string) bool {
 	return false
 }
 
-// isChange reports whether an effect on a path changes what is there.
+// isChange reports whether an effect on a path changes the file or folder.
 func isChange(kind effect.Kind) bool {
 	switch kind {
 	case effect.ReadFile, effect.ListDirectory:

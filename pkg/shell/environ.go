@@ -13,8 +13,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// recordProxies records that requests go through a machine, or to one in place of the one
-// that is named, which is not near.
+// recordProxies records that a program sends its requests through a proxy or another server that is not on a local
+// network.
 func (s *state) recordProxies(base string, argv []abstract.Value, use command.Use) {
 	for _, w := range use.Servers {
 		v := wordValue(w, argv)
@@ -26,8 +26,8 @@ func (s *state) recordProxies(base string, argv []abstract.Value, use command.Us
 	}
 }
 
-// environmentCode looks at an assignment to a variable whose value programs
-// run, or in whose folders they look for code.
+// environmentCode checks an assignment to a variable whose value programs run as code, or use as a search path for
+// code.
 func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 	if strings.HasPrefix(name, guardVariables) {
 		s.recordGuardChange(name, "changes which settings shield reads", at)
@@ -48,9 +48,9 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 		s.searchPath(v)
 		return
 	case "PS4", "PROMPT_COMMAND":
-		// Prompts run the command substitutions in them.
+		// The shell runs the command substitutions in prompts.
 		text := v.Text
-		if !v.Known() && ownValue(name, v) { // what is added to it
+		if !v.Known() && ownValue(name, v) { // text is appended to the variable's own value
 			text = strings.Trim(fillUnknownParts(v.Text, ""), " \t\n;")
 		} else if !v.Known() {
 			s.runText("shell", v, "$"+name, at, nil)
@@ -70,7 +70,7 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 	setting := name + "=" + v.Text
 	n, ok := command.Variable(command.Word{Text: setting, Pattern: v.IsPattern, From: at})
 	if !ok {
-		if name != strings.ToLower(name) || s.vars.get(name).exported { // else it is the shell's own until it is exported
+		if name != strings.ToLower(name) || s.vars.get(name).exported { // a lower-case name is only a shell variable until it is exported
 			s.startsLater(v, at)
 		}
 		return
@@ -100,19 +100,19 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 	s.unknownDefault(n, v)
 }
 
-// startClasses are the classes of files that run by themselves; those of the others are programs and
-// settings, which variables name all day.
+// startClasses are the classes of files that run automatically. Files of other classes are programs and settings,
+// which variables often name.
 var startClasses = map[string]bool{"loader": true, "privilege": true, "ssh": true, "shell_startup": true, "schedule": true, "service": true, "autostart": true, "git_hook": true, "agent_config": true}
 
-// checkExported looks at a variable of the shell's own that programs see from now on.
+// checkExported checks a shell variable that becomes visible to programs because it is exported.
 func (s *state) checkExported(name string, at effect.Span) {
 	if v, ok := s.lookup(name); ok && name == strings.ToLower(name) {
 		s.startsLater(v.val, at)
 	}
 }
 
-// startsLater notes the files that run later which a variable of no known meaning names: the program that
-// takes it may write them.
+// startsLater records a write to each file that runs later and is named by a variable of unknown meaning: a
+// program that reads the variable may write the file.
 func (s *state) startsLater(v abstract.Value, at effect.Span) {
 	if v.Bare || strings.IndexByte(v.Text, '/') < 0 {
 		return
@@ -132,18 +132,17 @@ func (s *state) startsLater(v abstract.Value, at effect.Span) {
 	}
 }
 
-// historyOff holds the values of variables by which a shell keeps no history.
+// historyOff holds the values of variables that disable the command history.
 var historyOff = map[string]string{"HISTSIZE": "0", "HISTFILESIZE": "0", "HISTIGNORE": "*"}
 
-// ownValue reports whether all that is not known of what a variable is set to is
-// what the environment holds under the same name, as in PAGER="${PAGER}".
+// ownValue reports whether the only unknown part of a variable's new value is its old value from the environment,
+// as in PAGER="${PAGER}".
 func ownValue(name string, v abstract.Value) bool {
 	return isEnvironmentOnly(v) && !v.Loose && fillUnknownParts(v.Text, "$"+name) == v.Show
 }
 
-// foreignWord reports whether a word of what a variable is set to begins with a
-// part that is not known and is not the environment's own value of the variable.
-// Behind an option, such a part is only the value of that.
+// foreignWord reports whether a word of a variable's new value begins with an unknown part other than the
+// variable's own value. An unknown part after an option's name is only the option's value and does not count.
 func foreignWord(name string, v abstract.Value) bool {
 	words, shown := strings.Fields(v.Text), strings.Fields(v.Show)
 	same := isEnvironmentOnly(v) && !v.Loose && len(words) == len(shown)
@@ -155,8 +154,7 @@ func foreignWord(name string, v abstract.Value) bool {
 	return false
 }
 
-// fillUnknownParts writes a pattern as the text that it is if every part that is not known
-// is as given.
+// fillUnknownParts returns a pattern as text, with part in place of each unknown part.
 func fillUnknownParts(pattern, part string) string {
 	var b strings.Builder
 	for i := 0; i < len(pattern); i++ {
@@ -174,7 +172,7 @@ func fillUnknownParts(pattern, part string) string {
 	return b.String()
 }
 
-// unknownDefault walks what a variable names whose value is not known.
+// unknownDefault walks a variable of which the value is not known.
 func (s *state) unknownDefault(n command.Nested, v abstract.Value) {
 	switch n.Language {
 	case "output":
@@ -196,8 +194,8 @@ func (s *state) unknownDefault(n command.Nested, v abstract.Value) {
 	}
 }
 
-// namesUnknown reports whether what a variable makes programs run is not known, and
-// not only something that a known command is given.
+// namesUnknown reports whether the command that a variable makes programs run is unknown, and not only an argument
+// of a known command.
 func namesUnknown(n command.Nested, v abstract.Value) bool {
 	if !command.RunsUnknown(n.Variable) || ownValue(n.Variable, v) {
 		return false
@@ -205,9 +203,8 @@ func namesUnknown(n command.Nested, v abstract.Value) bool {
 	return n.Language != "shell" && foreignWord(n.Variable, v) || strings.HasPrefix(v.Text, "*")
 }
 
-// checkPathList looks at the files and folders, between ":", that a variable names. One
-// that begins with what another variable holds is treated as what was there
-// before, as in KUBECONFIG=$KUBECONFIG:a.
+// checkPathList checks the files and folders, separated by ":", in a variable. An entry that begins with another
+// variable is treated as the earlier value, as in KUBECONFIG=$KUBECONFIG:a.
 func (s *state) checkPathList(name string, v abstract.Value) {
 	for part := range strings.SplitSeq(v.Text, ":") {
 		if part == "" || v.IsPattern && strings.HasPrefix(part, "**") && v.Plain() && v.Origin == abstract.FromVariable {
@@ -221,13 +218,13 @@ func (s *state) checkPathList(name string, v abstract.Value) {
 	}
 }
 
-// isCommandOutput reports whether an unknown value is the output of a command, and not
-// what a variable held before.
+// isCommandOutput reports whether an unknown value begins with the output of a command, and not with a variable's
+// earlier value.
 func isCommandOutput(v abstract.Value) bool {
 	return !v.Known() && v.Lead&abstract.FromCommand != 0
 }
 
-// walkVariableCode walks the command or code that a variable names.
+// walkVariableCode walks the command or code in a variable's value.
 func (s *state) walkVariableCode(n command.Nested, v abstract.Value) {
 	switch n.Language {
 	case "file":
@@ -255,7 +252,7 @@ func (s *state) walkVariableCode(n command.Nested, v abstract.Value) {
 	case "check":
 		s.emit(effect.Effect{Kind: effect.ChangeSystem, Program: n.Variable, Harms: []effect.Harm{effect.Weakens}, Reason: "disables a security check", From: v.From})
 	case "code":
-		// Options and settings that name what is to run, in no language of ours.
+		// Options and settings that name code to run, in a syntax that is not parsed.
 		s.loads(n.Variable, v)
 	case "argv":
 		s.invoke([]abstract.Value{v}, abstract.Streams{})
@@ -264,8 +261,7 @@ func (s *state) walkVariableCode(n command.Nested, v abstract.Value) {
 	}
 }
 
-// loads records that programs load what a variable names, or take code or
-// settings from there.
+// loads records that programs load code or settings from the path in a variable.
 func (s *state) loads(name string, v abstract.Value) {
 	if s.remote > 0 {
 		return
@@ -279,8 +275,7 @@ func (s *state) loads(name string, v abstract.Value) {
 	s.dynamic(effect.CauseLoaded, name+" makes programs load code from: "+abstract.Clip(v.String()), v.From)
 }
 
-// fileTaint returns where the content of a file comes from that the text itself
-// wrote.
+// fileTaint returns the taint of a file's content that the text itself wrote.
 func (s *state) fileTaint(p string) (t abstract.Taint) {
 	for _, v := range s.fileValues(p, false) {
 		t |= v.Taint
@@ -288,8 +283,8 @@ func (s *state) fileTaint(p string) (t abstract.Taint) {
 	return t
 }
 
-// isOwnedByUser reports whether a path is in the workspace, or where only the user or
-// the administrator puts files.
+// isOwnedByUser reports whether a path is in the workspace, the home folder or a system folder, where only the
+// user or the administrator creates files.
 func (s *state) isOwnedByUser(p string, pattern bool) bool {
 	place := s.place()
 	own := *place
@@ -312,8 +307,7 @@ var systemFolders = sync.OnceValues(func() (*effect.Globs, error) {
 	return effect.NewGlobs(list, nil)
 })
 
-// searchPath looks at the folders that programs are looked for in. Those of
-// the system change nothing.
+// searchPath checks the folders of $PATH. System folders have no effect.
 func (s *state) searchPath(v abstract.Value) {
 	first, _, _ := strings.Cut(v.Text, ":")
 	if v.Computed() {
@@ -328,8 +322,8 @@ func (s *state) searchPath(v abstract.Value) {
 	}
 }
 
-// placesOf returns the places that variables of the command name to a program
-// that works elsewhere. On another machine they may mean another place.
+// placesOf returns the remote places, such as hosts, that environment variables name to a program. It returns none
+// for commands on another machine, where the variables may differ.
 func (s *state) placesOf(base string) []command.Word {
 	if s.remote > 0 {
 		return nil
@@ -343,13 +337,12 @@ func (s *state) placesOf(base string) []command.Word {
 	return out
 }
 
-// addedOptions returns the words of a program with the options that a variable of its environment adds to
-// them. That of a subcommand is named as this at its end.
+// addedOptions returns a program's arguments with the options that an environment variable adds to them.
 func (s *state) addedOptions(base string, argv []abstract.Value) []abstract.Value {
 	for _, name := range command.OptionVariables(base) {
 		c, ok := s.lookup(name)
 		if !ok || c.array || c.gone || !c.val.Known() || !s.vars.get(name).exported {
-			continue // how it was set has been judged
+			continue // the assignment has already been judged
 		}
 		sub := name[strings.LastIndexByte(name, '_')+1:]
 		if sub == strings.ToLower(sub) && !slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == sub || !v.Known() }) {
@@ -366,7 +359,7 @@ func (s *state) addedOptions(base string, argv []abstract.Value) []abstract.Valu
 		case tars[base] && len(argv) > 1 && strings.HasPrefix(argv[1].Text, "-"):
 			at = 1
 		case at < 0:
-			at = len(argv) // behind the letters that tar takes first, and behind a subcommand
+			at = len(argv) // after tar's bundled letters, and after a subcommand
 		}
 		argv = slices.Concat(argv[:at], added, argv[at:])
 	}
@@ -374,12 +367,12 @@ func (s *state) addedOptions(base string, argv []abstract.Value) []abstract.Valu
 }
 
 const (
-	maxResponses     = 64   // files that stand for words, read for one command
-	maxResponseWords = 4096 // words of a program with those of such files
+	maxResponses     = 64   // response files (@FILE) read for one command
+	maxResponseWords = 4096 // words of a program, including those from response files
 )
 
-// expandResponseFiles returns the words of a compiler, or of jar, with those in the files that stand for words, as in @FILE,
-// which may name such files in turn.
+// expandResponseFiles returns the arguments of a compiler, or of jar, with each response file (@FILE) replaced by
+// the words in it. Response files can be nested.
 func (s *state) expandResponseFiles(base string, argv []abstract.Value) []abstract.Value {
 	if !command.Compilers[base] && base != "jar" || s.remote > 0 {
 		return argv
@@ -392,7 +385,7 @@ func (s *state) expandResponseFiles(base string, argv []abstract.Value) []abstra
 		}
 		p, _ := s.place().Path(name, false)
 		text, found := s.scriptText(p, argv[i].From)
-		if !found && base == "jar" { // all that jar does may be there
+		if !found && base == "jar" { // an unknown file could hold all options of jar
 			s.dynamic(effect.CauseUnread, "the arguments of jar in "+abstract.Clip(name)+" are unknown", argv[i].From)
 		}
 		if !found {
@@ -404,13 +397,13 @@ func (s *state) expandResponseFiles(base string, argv []abstract.Value) []abstra
 			return argv
 		}
 		argv = slices.Concat(argv[:i], words, argv[i+1:])
-		i-- // the first of them may be a file, too
+		i-- // the first inserted word may itself be a response file
 	}
 	return argv
 }
 
-// responseWords splits the text of a file that stands for words as compilers do: a backslash takes the
-// next character as it is, in quotes too.
+// responseWords splits the text of a response file as compilers do: a backslash escapes the next character, also
+// in quotes.
 func responseWords(text string, from effect.Span) []abstract.Value {
 	var words []abstract.Value
 	var b strings.Builder
@@ -444,7 +437,7 @@ func responseWords(text string, from effect.Span) []abstract.Value {
 	return words
 }
 
-// handsFunction defines a function that the environment hands to bash.
+// handsFunction defines a function that bash imports from the environment.
 func (s *state) handsFunction(name, text string, v abstract.Value) {
 	if !v.Known() {
 		s.dynamic(v.Cause(), "unknown function: "+abstract.Clip(v.String()), v.From)
@@ -454,13 +447,13 @@ func (s *state) handsFunction(name, text string, v abstract.Value) {
 	s.nested(strings.TrimSuffix(name, "()")+" "+text, v.From)
 }
 
-// bindSettings binds the NAME=VALUE that a carrier is given for what it runs.
+// bindSettings binds the NAME=VALUE arguments of a program such as env for the command that it runs.
 func (s *state) bindSettings(base string, argv []abstract.Value, use command.Use) {
 	for _, w := range use.Env {
 		v := wordValue(w, argv)
 		name, text, ok := strings.Cut(v.Text, "=")
 		switch {
-		case ok && strings.HasPrefix(name, "BASH_FUNC_"): // bash makes a function of it
+		case ok && strings.HasPrefix(name, "BASH_FUNC_"): // bash imports such a variable as a function
 			s.handsFunction(name, text, v)
 		case ok && syntax.ValidName(name):
 			v.Text = text

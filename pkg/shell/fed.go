@@ -9,9 +9,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// walkInputFile walks what a program that reads text of its own language, such as SQL, is given
-// in a file that the text fetched, wherever in its arguments that stands: it
-// may take any file that it does not take for data to be such text.
+// walkInputFile walks a downloaded file in the arguments of a program that reads code of its own language, such as
+// SQL. Any argument that is not known to be data may be such a file.
 func (s *state) walkInputFile(base string, argv []abstract.Value, use command.Use) {
 	if !command.IsQuery(use.Language) || s.remote > 0 || command.OnlyWrites(use.Language) && use.Stdin != command.Code {
 		return
@@ -34,8 +33,8 @@ func (s *state) walkInputFile(base string, argv []abstract.Value, use command.Us
 	}
 }
 
-// recordRemoteSQL records that a client of databases gave statements that were not read to a
-// database on another machine; blind is how many texts were not read before.
+// recordRemoteSQL records that a database client runs statements that were not analysed on a remote database.
+// blind is the count of unread texts before the client ran.
 func (s *state) recordRemoteSQL(base string, argv []abstract.Value, use command.Use, blind int) {
 	if s.blind > blind && use.Away != "" {
 		s.emitOnce(effect.Effect{Kind: effect.ChangeRemote, Service: "database", Verb: "run", Harms: []effect.Harm{effect.Runs}, Target: use.Away, From: join(argv),
@@ -43,8 +42,7 @@ func (s *state) recordRemoteSQL(base string, argv []abstract.Value, use command.
 	}
 }
 
-// taken reports whether a program is known to take an argument for a file that it
-// reads or writes, or for code.
+// taken reports whether an argument is known to be a file that the program reads or writes, or code.
 func taken(v abstract.Value, use command.Use) bool {
 	return slices.ContainsFunc(use.Touches, func(t command.Touch) bool {
 		return (t.Kind == effect.ReadFile || t.Kind == effect.WriteFile) && t.Word.From == v.From

@@ -11,23 +11,22 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A file is what the text wrote to a path. Later parts of the text that read or
-// run the path use it.
+// A file is content that the text wrote to a path. Later commands that read or run the path use it.
 type file struct {
 	path    string
 	pattern bool
 	val     abstract.Value
 	append  bool
-	adds    bool          // val is added to what the file held before the text
-	tree    bool          // path is a folder, and val what was put in it
+	adds    bool          // val is appended to the file's content before the text ran
+	tree    bool          // path is a folder, and val the content put in it
 	hosted  bool          // a tree that was cloned from one of [command.CodeHosts]
-	weak    bool          // may not have been written
+	weak    bool          // the write may not have happened
 	torn    bool          // written through several descriptors at once
-	from    *effect.Place // where relative paths started
-	astray  bool          // it may have been written elsewhere
+	from    *effect.Place // base of relative paths at the time of the write
+	astray  bool          // it may have been written to another folder
 
-	compiled bool // a program that a compiler made of files of the workspace
-	code     bool // a program that a compiler made: val is its source
+	compiled bool // a program compiled from files of the workspace
+	code     bool // a compiled program: val is its source code
 
 	consumer *syntax.ProcSubst // >(…): what is written is the input of these commands
 	fixed    *effect.Span
@@ -81,7 +80,7 @@ func (s *state) addFile(f file) {
 	}
 }
 
-// elsewhere reports whether a relative path may not be the file that the text wrote to it.
+// elsewhere reports whether a relative path may refer to a different file from the one that the text wrote.
 func (s *state) elsewhere(p string, w abstract.Value) bool {
 	if strings.HasPrefix(w.Text, "/") || strings.HasPrefix(w.Text, "~") {
 		return false
@@ -104,8 +103,8 @@ func (s *state) consume(i int, in abstract.Value) {
 	})
 }
 
-// feed gives the command's input to those >(…) that were opened since mark and
-// got nothing yet: a program such as tee writes to them.
+// feed gives the command's input to each >(…) that was opened since mark and has no input yet: a program such as
+// tee writes to it.
 func (s *state) feed(mark int, in abstract.Value) {
 	for i := mark; i < len(s.files); i++ {
 		if s.files[i].consumer != nil && !s.files[i].used {
@@ -115,8 +114,8 @@ func (s *state) feed(mark int, in abstract.Value) {
 	}
 }
 
-// fileValues returns what the text wrote to a path, the newest first. A branch
-// that may not have run also counts, so every version is returned.
+// fileValues returns the contents that the text wrote to a path, newest first, at most 8. Every version is
+// returned, because the newest may be in a branch that did not run.
 func (s *state) fileValues(p string, pattern bool) []abstract.Value {
 	var out []abstract.Value
 	for i := len(s.files) - 1; i >= 0 && len(out) < 8; i-- {
@@ -128,8 +127,7 @@ func (s *state) fileValues(p string, pattern bool) []abstract.Value {
 	return out
 }
 
-// written reports whether the newest of what fileValues returns is what the file
-// holds.
+// written reports whether the newest version that fileValues returns is certainly the file's content.
 func (s *state) written(p string, pattern bool) bool {
 	for i := len(s.files) - 1; i >= 0; i-- {
 		f := &s.files[i]
@@ -143,8 +141,8 @@ func (s *state) written(p string, pattern bool) bool {
 	return true
 }
 
-// earlier returns what the text wrote to a relative path in the folders that it was in
-// before this one, since a change of folder may fail.
+// earlier returns the contents that the text wrote to a relative path in earlier working folders, since cd may
+// fail.
 func (s *state) earlier(w abstract.Value) []abstract.Value {
 	if !w.Known() || strings.HasPrefix(w.Text, "/") || strings.HasPrefix(w.Text, "~") || len(s.files) == 0 {
 		return nil
@@ -159,8 +157,8 @@ func (s *state) earlier(w abstract.Value) []abstract.Value {
 	return out[:min(len(out), maxAlternatives)]
 }
 
-// runVersions runs what the text wrote to a file, the newest first. If that is sure to be
-// there, the older ones are only shown.
+// runVersions runs the versions of a file that the text wrote, newest first. If sure is set, the newest one runs
+// and the others are walked only for rules.
 func (s *state) runVersions(vals []abstract.Value, sure bool, run func(abstract.Value) abstract.Value) abstract.Value {
 	var outs []abstract.Value
 	var walks []func()
@@ -202,7 +200,7 @@ func (s *state) readFile(kind effect.Kind, w abstract.Value) abstract.Value {
 	return s.content(p, pattern, w)
 }
 
-// content returns what a path holds, as far as the text says or its name does.
+// content returns the content of a path, as far as the text or the path's name tells.
 func (s *state) content(p string, pattern bool, w abstract.Value) abstract.Value {
 	if vals := s.fileValues(p, pattern); len(vals) > 0 {
 		s.reads(p)

@@ -12,8 +12,7 @@ func (s *state) upload(v abstract.Value, program string, at effect.Span) {
 	s.recordHandedValue(v, effect.Effect{Program: program, From: at})
 }
 
-// mayUpload records that a program of which nothing is known gets a value, and may
-// send it.
+// mayUpload records that an unknown program gets a value and may send it to the network.
 func (s *state) mayUpload(v abstract.Value, program string, at effect.Span) {
 	s.recordHandedValue(v, effect.Effect{Program: program, From: at, Sure: effect.May})
 }
@@ -24,7 +23,7 @@ func (s *state) recordHandedValue(v abstract.Value, e effect.Effect) {
 		e.Reason = "sends " + v.SecretName() + " to the network"
 	case v.Taint&abstract.Private != 0:
 		e.Reason = "sends the clipboard or screen to the network"
-		e.Sure = effect.May // what is there now may be anything
+		e.Sure = effect.May // the current content may be anything
 	default:
 		return
 	}
@@ -32,13 +31,12 @@ func (s *state) recordHandedValue(v abstract.Value, e effect.Effect) {
 	s.emitOnce(e)
 }
 
-// runs records that a text of an origin is executed.
+// runs records that text with a label of its origin is executed.
 func (s *state) runs(from effect.Label, why string, at effect.Span) {
 	s.emitOnce(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{from}, Reason: why, From: at})
 }
 
-// runText records that a value of another part of the command is executed as
-// code of a language, and walks it if it is known.
+// runText records that a value is executed as code of a language, and walks it if it is known.
 func (s *state) runText(language string, v abstract.Value, how string, at effect.Span, args []abstract.Value) abstract.Value {
 	switch {
 	case v.Taint&abstract.Socket != 0:
@@ -52,7 +50,7 @@ func (s *state) runText(language string, v abstract.Value, how string, at effect
 	}
 	cause := s.codeCause(v)
 	if (cause == effect.CauseVariable || cause == effect.CauseHeld) && v.Loose {
-		cause = effect.CauseUnresolved // anyone who makes a file chooses its name
+		cause = effect.CauseUnresolved // file names are chosen by whoever created the file
 	}
 	if v.Known() {
 		return s.code(language, v.Text, at, args)
@@ -62,8 +60,7 @@ func (s *state) runText(language string, v abstract.Value, how string, at effect
 	}
 	partly := language == "shell" || language == "powershell"
 	if v.Plain() && partly && (!strings.Contains(v.Text, "**") || inFolders(v)) {
-		// Only numbers, names such as $? and $USER, folders and names of files are
-		// missing.
+		// Only numbers, names such as $? and $USER, folders and file names are unknown.
 		if s.remote == 0 && (v.Loose || cause == effect.CauseUnresolved) {
 			s.dynamic(effect.CauseUnresolved, how+" runs file names as code: "+abstract.Clip(v.String()), at)
 		}
@@ -80,14 +77,13 @@ func (s *state) runText(language string, v abstract.Value, how string, at effect
 	return abstract.Unknown("…", abstract.Foreign|v.Taint&(abstract.Network|abstract.Secret))
 }
 
-// isEnvironmentOnly reports whether the only unknown parts of a value are variables that
-// nothing in the command sets.
+// isEnvironmentOnly reports whether the only unknown parts of a value are variables that the command does not set.
 func isEnvironmentOnly(v abstract.Value) bool {
 	return v.Plain() && v.Origin == abstract.FromVariable
 }
 
-// walkPartlyUnknown walks code of which some part is unknown, with the unknown part taken
-// as a variable: `eval "rm -rf $X"` runs rm whatever X holds.
+// walkPartlyUnknown walks code with an unknown part, which is treated as a variable: `eval "rm -rf $X"` runs rm
+// whatever X holds.
 func (s *state) walkPartlyUnknown(language string, v abstract.Value, at effect.Span) abstract.Value {
 	if v.Bare || v.Text == "" {
 		return abstract.Unknown("…", abstract.Foreign)
@@ -98,8 +94,7 @@ func (s *state) walkPartlyUnknown(language string, v abstract.Value, at effect.S
 	return s.nested(unpattern(v.Text), at)
 }
 
-// unpattern writes a pattern as shell text: what is unknown becomes a variable
-// that nothing sets.
+// unpattern writes a pattern as shell text, with a variable that is never set in place of each unknown part.
 func unpattern(p string) string {
 	var b []byte
 	for i := 0; i < len(p); i++ {

@@ -9,7 +9,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// printf folds the shell's printf.
+// printf computes the output of the shell's printf.
 func (s *state) printf(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	words := argv[1:]
 	if len(words) > 0 && words[0].Known() && len(words[0].Text) > 2 && strings.HasPrefix(words[0].Text, "-v") {
@@ -28,7 +28,7 @@ func (s *state) printf(argv []abstract.Value, _ abstract.Streams) abstract.Value
 	return s.format(words)
 }
 
-// format returns what printf writes.
+// format returns the output of printf.
 func (s *state) format(words []abstract.Value) abstract.Value {
 	if len(words) == 0 {
 		return abstract.Value{}
@@ -37,7 +37,7 @@ func (s *state) format(words []abstract.Value) abstract.Value {
 		return abstract.JoinValues(words)
 	}
 	form, args := words[0].Text, words[1:]
-	if len(args) == 1 && args[0].IsPattern && args[0].Origin == 0 && !args[0].Bare && oneEach[form] { // what a glob matches
+	if len(args) == 1 && args[0].IsPattern && args[0].Origin == 0 && !args[0].Bare && oneEach[form] { // paths that a glob matches
 		args[0].Lines = true
 		return args[0]
 	}
@@ -88,7 +88,7 @@ func (s *state) format(words []abstract.Value) abstract.Value {
 	return b.Value()
 }
 
-// escapeLength returns how many bytes the escape at the start of s has.
+// escapeLength returns the length in bytes of the escape sequence at the start of s.
 func escapeLength(s string) int {
 	if len(s) < 2 {
 		return len(s)
@@ -106,7 +106,7 @@ func escapeLength(s string) int {
 	return 2
 }
 
-// unquoted are the letters that printf leaves as they are in what it quotes.
+// unquoted are the characters that printf %q does not quote.
 const unquoted = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_:./-"
 
 // verb formats one argument of printf.
@@ -129,7 +129,7 @@ func verb(c byte, flags string, arg abstract.Value) abstract.Value {
 		return arg
 	case 'b':
 		text, ended := plain.Echo(arg.Text)
-		if ended { // nothing that follows is written
+		if ended { // output ends here
 			return abstract.Output("printf", arg.Taint)
 		}
 		arg.Text = text
@@ -164,8 +164,8 @@ func verb(c byte, flags string, arg abstract.Value) abstract.Value {
 	return arg
 }
 
-// fold returns what a program writes if that is certain: filters and decoders of
-// known text.
+// fold returns a program's output if it can be computed: filters and decoders of known text. The result is false
+// otherwise.
 func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f flow) (abstract.Value, bool) {
 	if (base == "dirname" || base == "basename") && len(argv) > 1 && argv[1].IsPattern {
 		return nameOf(base, argv[1:])
@@ -227,12 +227,11 @@ func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f fl
 	return text, true
 }
 
-// textFilters are the programs whose output is their input in another form: of a text that is written out, the text hides it.
+// textFilters are the programs that output their input in another form, which can hide a literal text.
 var textFilters = map[string]bool{"tac": true, "sort": true, "uniq": true, "head": true, "tail": true, "rev": true, "tr": true, "sed": true, "cut": true, "xxd": true, "base64": true, "gbase64": true, "base32": true, "nl": true, "fold": true, "paste": true, "awk": true, "shuf": true}
 
-// setsUpShell reports whether a program writes settings for the shell that asks
-// for them, which is meant to run them: eval "$(ssh-agent -s)". They set
-// variables, aliases and completions. listed says that the program is known.
+// setsUpShell reports whether a program outputs shell settings that are meant for eval, as in eval "$(ssh-agent
+// -s)": variables, aliases and completions. listed says that the program is known.
 func setsUpShell(base string, argv []abstract.Value, listed bool) bool {
 	first := ""
 	if len(argv) > 1 {

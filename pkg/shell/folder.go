@@ -10,10 +10,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// namedProgram returns the name of a program of which only the folder is not
-// known: a variable of the user's names it, as in $JAVA_HOME/bin/java. The name
-// counts if the program is listed, or the folder is one of programs. What the text
-// itself wrote to such a path is another matter.
+// namedProgram returns the name of a program whose folder is unknown because it is in a variable, as in
+// $JAVA_HOME/bin/java. ok is false unless the program is listed or the folder is a bin folder, and for paths that
+// the text wrote.
 func (s *state) namedProgram(argv []abstract.Value) (base string, ok bool) {
 	v := argv[0]
 	if v.IsNumber() && !s.numbersRun() || s.dialect.zsh && !s.dialect.named && blankInside(v.Text) {
@@ -37,15 +36,15 @@ func (s *state) namedProgram(argv []abstract.Value) (base string, ok bool) {
 	return base, base != "" && len(s.fileValues(p, pattern)) == 0
 }
 
-// blankInside reports whether a name begins with a word and a blank, as what zsh does not
-// split: in a text that is meant for another shell, that names no program.
+// blankInside reports whether a name begins with a word and a space, as an unsplit variable does in zsh. No
+// program has such a name.
 func blankInside(name string) bool {
 	first, _, blank := strings.Cut(name, " ")
 	return blank && first != "" && !strings.ContainsAny(first, `/*?[{\\`)
 }
 
-// numbersRun reports whether a number may name what runs something: no program that comes
-// with a system is named so.
+// numbersRun reports whether a number may be the name of a command: of an alias, a function, or a program in a
+// changed $PATH. No system program has such a name.
 func (s *state) numbersRun() bool {
 	number := func(name string) bool { return name != "" && strings.Trim(name, "-0123456789") == "" }
 	if s.bound(pathChanged) || slices.ContainsFunc(s.aliases, func(a alias) bool { return number(a.name) }) {
@@ -59,8 +58,8 @@ func (s *state) numbersRun() bool {
 	return false
 }
 
-// programIn runs a program whose folder is not known. Its name says what its
-// arguments make it do, and not whether it is the program of that name.
+// programIn runs a program whose folder is not known. Its name tells how it reads its arguments, but not that it
+// is the real program.
 func (s *state) programIn(base string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	words := commandWords(argv)
 	words[0].Text, words[0].Pattern = base, false
@@ -72,8 +71,8 @@ func (s *state) programIn(base string, argv []abstract.Value, io abstract.Stream
 	return s.apply(base, argv, use, io)
 }
 
-// inFolders reports whether all that is not known of a text is folders at the
-// start of words, which variables of the user's name.
+// inFolders reports whether all unknown parts of a text are folders at the start of words, taken from the user's
+// variables.
 func inFolders(v abstract.Value) bool {
 	if !isEnvironmentOnly(v) || v.Bare {
 		return false

@@ -11,11 +11,10 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A Shell is what one shell knows at one point of the text. It is a value: Fork copies it, for
-// a subshell, a branch, a side of a pipe or a turn of a loop, and Join merges what such parts
-// leave. Nothing else copies its fields or puts them back.
-//
-// What a Shell points to does not change once it is in two of them: a table of variables is
+// A Shell is the state of one shell at one point of the text. It is a value: Fork copies it for a subshell, a
+// branch, a side of a pipe or a turn of a loop, and Join merges the copies. No other code copies or restores its
+// fields.
+// The tables and lists that a Shell points to are copied before a change if two Shells share them.
 // copied before one is set, and so are lists.
 type Shell struct {
 	vars    *table
@@ -23,27 +22,27 @@ type Shell struct {
 	aliases []alias
 	fds     []descriptor
 	traps   []abstract.Value
-	watched []string // names that a trap reads or sets: what they held counts as well
-	frames  []frame  // of the functions being walked
+	watched []string // variables that a trap reads or sets: their earlier values count too
+	frames  []frame  // call stack of the functions being walked
 	stdin   *abstract.Value
-	place   *effect.Place // the working folder, nil where the text started
-	astray  bool          // it may not be there, and what follows runs all the same
-	ended   ended         // what follows may not run, since it has ended
+	place   *effect.Place // the working folder; nil for the initial one
+	astray  bool          // cd may have failed, and later commands run all the same
+	ended   ended         // what may have ended, so that later commands may not run
 	loaded  []effect.Effect
 	dialect dialectOf
-	strict  bool // set -u: a parameter that is not set ends the shell
-	anyWord bool // an alias of zsh stands for words that are no command
+	strict  bool // set -u: expanding an unset parameter ends the shell
+	anyWord bool // a global alias of zsh may replace words that are not commands
 }
 
 // A table holds the variables that the text has set.
 type table struct {
 	names  map[string]variable
-	shared bool // by two shells
-	lost   bool // something was assigned of which the name is not known: any variable may hold anything
-	many   bool // some variable may hold one of several texts
+	shared bool // two shells share the table
+	lost   bool // a variable of unknown name was assigned: any variable may hold any value
+	many   bool // some variable has several possible values
 }
 
-// An ended says what a part of the text may have ended.
+// An ended says which parts of the text may have ended: the loop, the function call or the shell.
 type ended struct{ loop, call, shell bool }
 
 func (e ended) any() bool { return e.loop || e.call || e.shell }
@@ -56,23 +55,22 @@ type function struct {
 	fixed  *effect.Span
 	base   int
 
-	deepest []deepestCall // the walks that stand for all others
+	deepest []deepestCall // walks whose result is used for all deeper calls
 }
 
-// A defined is what a name of a function may stand for.
+// A defined holds the functions that a name may refer to.
 type defined struct {
 	may  []*function
-	none bool // it may as well be no function
+	none bool // the name may also not be a function
 }
 
 // An alias is an alias that the text defines.
 type alias struct {
 	name   string
-	hashed bool // it is no alias, but what the shell runs when it looks for a program of that name
+	hashed bool // not an alias: an entry of the shell's command hash table
 }
 
-// A descriptor is a file descriptor that the text opens: shells that share it share the
-// stream, too.
+// A descriptor is a file descriptor that the text opens. Shells that share it share the stream, too.
 type descriptor struct {
 	n string
 	*stream
@@ -80,11 +78,11 @@ type descriptor struct {
 
 // A stream is an open file.
 type stream struct {
-	val abstract.Value // what reading it yields
+	val abstract.Value // the value that a read returns
 	out *abstract.Target
 }
 
-// A frame is a function being walked: what the names held that end with it.
+// A frame is a function being walked, with the outer values of its local variables.
 type frame struct {
 	of     *syntax.Stmt // its body
 	locals map[string]variable
@@ -92,7 +90,7 @@ type frame struct {
 
 func newShell() Shell { return Shell{vars: &table{}} }
 
-// Fork returns a copy of what a shell knows.
+// Fork returns a copy of the shell's state.
 func (sh *Shell) Fork() Shell {
 	sh.vars.shared = true
 	sh.aliases, sh.fds, sh.traps = slices.Clip(sh.aliases), slices.Clip(sh.fds), slices.Clip(sh.traps)
@@ -100,7 +98,7 @@ func (sh *Shell) Fork() Shell {
 	return *sh
 }
 
-// Join returns what is known where one of several shells is at hand, and not which.
+// Join returns the state that holds if one of several shells continues and it is not known which.
 func Join(shells ...Shell) Shell {
 	out := shells[0].Fork()
 	for i := range shells[1:] {
@@ -109,7 +107,7 @@ func Join(shells ...Shell) Shell {
 	return out
 }
 
-// or makes a shell one that is it or another.
+// or merges o into the shell: the result may be either.
 func (sh *Shell) or(o *Shell) {
 	sh.joinVars(o)
 	sh.joinFuncs(o)
@@ -150,7 +148,7 @@ func (sh *Shell) or(o *Shell) {
 	sh.ended.loop, sh.ended.call, sh.ended.shell = sh.ended.loop || o.ended.loop, sh.ended.call || o.ended.call, sh.ended.shell || o.ended.shell
 	sh.astray, sh.strict, sh.anyWord = sh.astray || o.astray, sh.strict || o.strict, sh.anyWord || o.anyWord
 	sh.dialect.odd = sh.dialect.odd || o.dialect.odd
-	sh.dialect.zsh = sh.dialect.zsh && o.dialect.zsh // how zsh reads one command does not outlast it
+	sh.dialect.zsh = sh.dialect.zsh && o.dialect.zsh // reading a command as zsh ends with the command
 }
 
 func (sh *Shell) joinVars(o *Shell) {
@@ -192,7 +190,7 @@ func (sh *Shell) joinFuncs(o *Shell) {
 	}
 }
 
-// define makes a name of a function stand for something.
+// define sets the functions that a name may refer to.
 func (sh *Shell) define(name string, d defined) {
 	sh.funcs = maps.Clone(sh.funcs)
 	if sh.funcs == nil {
@@ -201,8 +199,7 @@ func (sh *Shell) define(name string, d defined) {
 	sh.funcs[name] = d
 }
 
-// joinStreams makes a descriptor that is not the same in both one that may hold what it does
-// in either.
+// joinStreams merges the descriptors of two shells: one that differs may hold the value of either.
 func (sh *Shell) joinStreams(o *Shell) {
 	if slices.Equal(sh.fds, o.fds) {
 		return
@@ -229,7 +226,7 @@ func (sh *Shell) joinLocals(i int, locals map[string]variable) {
 		}
 	}
 	for name, was := range next {
-		if _, ok := locals[name]; !ok { // perhaps
+		if _, ok := locals[name]; !ok { // the variable may be local
 			was.loose = true
 			next[name] = was
 		}
@@ -251,7 +248,7 @@ func (t *table) set(name string, v variable) {
 	t.many = t.many || len(v.may) > 1
 }
 
-// get returns what a variable may hold, which is what it did before the text if that has not set it.
+// get returns the possible values of a variable; if the text has not set it, its value before the text.
 func (t *table) get(name string) variable {
 	if v, ok := t.names[name]; ok {
 		return v
@@ -262,7 +259,7 @@ func (t *table) get(name string) variable {
 	return variable{may: []content{{before: true}}}
 }
 
-// bind gives a variable what it may hold, in this shell alone.
+// bind sets the possible values of a variable, in this shell alone.
 func (sh *Shell) bind(name string, v variable) {
 	if sh.vars.shared {
 		t := *sh.vars
@@ -272,15 +269,15 @@ func (sh *Shell) bind(name string, v variable) {
 	sh.vars.set(name, v)
 }
 
-// same reports whether two shells know the same of variables.
+// same reports whether two shells have the same variables.
 func (sh *Shell) same(o *Shell) bool {
 	return sh.vars == o.vars || sh.vars.lost == o.vars.lost && maps.EqualFunc(sh.vars.names, o.vars.names, variable.equal)
 }
 
-// An ends collects the shells that leave a turn of a loop, a function or a line before its end.
+// An ends collects the states at the points where a turn of a loop, a function or a line is left early.
 type ends struct {
 	of     ending
-	frames int // where it started
+	frames int // depth of the call stack at the start
 	was    ended
 	shells []Shell
 }
@@ -293,10 +290,10 @@ const (
 	ofCall
 )
 
-// begins starts something that parts of it may leave.
+// begins starts a part of the text that break, return or an error may leave early.
 func (s *state) begins(of ending) *ends { return &ends{of: of, frames: len(s.frames), was: s.ended} }
 
-// mayLeave notes that the walk may go on behind some part of the text from here.
+// mayLeave records that the part of the text may be left at this point.
 func (s *state) mayLeave(from *ends) {
 	if from == nil || len(from.shells) == maxAlternatives*4 {
 		return
@@ -308,7 +305,7 @@ func (s *state) mayLeave(from *ends) {
 	from.shells = append(from.shells, out)
 }
 
-// comesTo joins the shells that have left a part of the text with the one at its end.
+// comesTo joins the states in which a part of the text was left early with the state at its end.
 func (s *state) comesTo(from *ends) {
 	for _, o := range from.shells {
 		s.orElse(o, len(s.files))
@@ -322,8 +319,8 @@ func (s *state) comesTo(from *ends) {
 	from.shells = nil
 }
 
-// orElse joins what the shell knows with what it did where something may not have run, which has written the
-// files since mark. Its working folder is that behind it: people write `cd x && make` and mean x from there on.
+// orElse joins the current state with o, the state if a command has not run. The files written since mark become
+// uncertain. The working folder stays the current one: people write `cd x && make` and mean x from there on.
 func (s *state) orElse(o Shell, mark int) {
 	place := s.Shell.place
 	s.Shell = Join(o, s.Shell)
@@ -331,7 +328,7 @@ func (s *state) orElse(o Shell, mark int) {
 	s.doubt(mark)
 }
 
-// either walks alternatives: one of them runs, or none where that may be.
+// either walks alternatives: one of them runs, or possibly none if none is set.
 func (s *state) either(none bool, walks ...func()) {
 	from, mark := s.Fork(), len(s.files)
 	var ends []Shell
@@ -344,7 +341,7 @@ func (s *state) either(none bool, walks ...func()) {
 		ends = append(ends, s.Shell)
 	}
 	s.Shell = Join(ends...)
-	for i := len(ends) - 1; i >= 0; i-- { // people write `test -d x && cd x` and mean x from there on
+	for i := len(ends) - 1; i >= 0; i-- { // keep the changed folder: people write `test -d x && cd x` and mean x from there on
 		if ends[i].place != from.place {
 			s.Shell.place = ends[i].place
 			break
@@ -354,10 +351,10 @@ func (s *state) either(none bool, walks ...func()) {
 	s.markDivergedFiles(from.fds)
 }
 
-// may walks what may run, or not.
+// may walks a part of the text that may or may not run.
 func (s *state) may(walk func()) { s.either(true, walk) }
 
-// apart walks a shell of its own: nothing that it knows lasts, but what it does to the machine.
+// apart walks a subshell: its state is dropped at the end, its effects and written files stay.
 func (s *state) apart(walk func()) {
 	from := s.Shell
 	s.Shell = s.Fork()
@@ -370,16 +367,15 @@ func (s *state) apart(walk func()) {
 	s.Shell = from
 }
 
-// atAnyTime walks what may run at any time from now on, any number of times: here, or in a
-// shell beside this one.
+// atAnyTime walks code that may run at any time from now on, any number of times, in this shell or in parallel.
 func (s *state) atAnyTime(walk func()) {
 	mark := len(s.effects)
 	s.loop(walk)
 	s.dropRepeated(mark)
 }
 
-// loop walks something any number of times, up to where another time shows nothing new: what
-// each turn leaves is joined with what was there, and what still changes then is unknown.
+// loop walks code any number of times, until a turn changes nothing new. The state after each turn is joined with
+// the state before it; variables that still change become unknown.
 func (s *state) loop(walk func()) {
 	for turn := range mostTurns {
 		from, mark := s.Fork(), len(s.effects)
@@ -389,7 +385,7 @@ func (s *state) loop(walk func()) {
 			return
 		}
 		switch turn {
-		case 0: // what two turns leave may be all
+		case 0: // two turns may be enough
 		case mostTurns - 2:
 			s.forget()
 		default:
@@ -401,7 +397,7 @@ func (s *state) loop(walk func()) {
 // mostTurns is how many turns of a loop are walked.
 const mostTurns = 5
 
-// widen makes unknown what has changed since.
+// widen makes the variables unknown that differ from those in from.
 func (s *state) widen(from *Shell) {
 	for name, v := range s.vars.names {
 		if old := from.vars.get(name); !v.equal(old) {
@@ -410,14 +406,15 @@ func (s *state) widen(from *Shell) {
 	}
 }
 
-// doubt marks what the text has written since as what may not be there.
+// doubt marks the files written since mark as uncertain: the writes may not have happened.
 func (s *state) doubt(mark int) {
 	for i := min(mark, len(s.files)); i < len(s.files); i++ {
 		s.files[i].weak = true
 	}
 }
 
-// markDivergedFiles marks files that are open in some alternatives alone: each writes where it is.
+// markDivergedFiles marks files that are open only in some alternatives: each descriptor writes at its own
+// position.
 func (s *state) markDivergedFiles(from []descriptor) {
 	if slices.Equal(s.fds, from) {
 		return
@@ -431,10 +428,9 @@ func (s *state) markDivergedFiles(from []descriptor) {
 	}
 }
 
-// each walks something once for each text that the variables may hold which it names, each
-// time in a shell in which they hold that alone; where that are too many, they are unknown.
-// It is walked once more as zsh reads it if that is another way and nothing says about which shell
-// the text is. What the walks leave is joined.
+// each walks code once for each combination of values of the variables in node. If there are too many, the
+// variables are unknown. If the shell is not known and zsh reads the code differently, it is walked again as zsh.
+// The resulting states are joined.
 func (s *state) each(node syntax.Node, walk func()) {
 	picks, n := s.variableChoices(node)
 	from, mark := s.Fork(), len(s.files)
@@ -460,7 +456,7 @@ func (s *state) each(node syntax.Node, walk func()) {
 	}
 }
 
-// walkAsZsh walks something, and once more as zsh reads it where that may be meant.
+// walkAsZsh walks code, and again as zsh if zsh reads it differently and the shell is not known.
 func (s *state) walkAsZsh(walk func()) []Shell {
 	from, differs := s.Fork(), s.differs
 	s.differs = false
@@ -479,15 +475,14 @@ func (s *state) walkAsZsh(walk func()) []Shell {
 	return ends
 }
 
-// A variableChoice is a variable that may hold one of several texts.
+// A variableChoice is a variable with several possible values.
 type variableChoice struct {
 	name string
 	may  []content
 }
 
-// variableChoices returns the variables that a part of the text names and that may hold one of several
-// texts, as far as the combinations of these are few, and how many there are. What ${x+word}
-// asks about may be set, or not.
+// variableChoices returns the variables in node that have several possible values, as long as there are few
+// combinations, and the number of combinations. A variable tested by ${x+word} may be set or unset.
 func (s *state) variableChoices(node syntax.Node) (picks []variableChoice, n int) {
 	n = 1
 	if !s.vars.many && !s.asks {

@@ -6,13 +6,13 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// forms are the names of the files of several forms, looked up all at once.
+// forms matches file names against several lists of globs (forms) at once.
 type forms struct {
 	globs *effect.Globs
-	of    []int // the form that each glob is of, in ascending order
+	of    []int // index of the form of each glob, in ascending order
 }
 
-// newForms returns the forms of some lists of globs.
+// newForms returns the forms of n lists of globs.
 func newForms(n int, globs func(form int) []string) *forms {
 	f, all := &forms{}, []string(nil)
 	for i := range n {
@@ -22,12 +22,12 @@ func newForms(n int, globs func(form int) []string) *forms {
 	}
 	var err error
 	if f.globs, err = effect.NewGlobs(all, nil); err != nil {
-		panic(err) // a test builds all
+		panic(err) // cannot happen: a test builds all globs
 	}
 	return f
 }
 
-// named returns the forms that a file may be of, in ascending order.
+// named returns the indexes of the forms whose globs match a file, in ascending order.
 func (f *forms) named(file string) (out []int) {
 	for _, i := range f.globs.AppendTouched(nil, file, false, false) {
 		out = append(out, f.of[i])

@@ -8,8 +8,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// framework records what the words do that a script of a framework is given, such as artisan or
-// manage.py: what the script itself does is found out elsewhere.
+// framework records the effects of the arguments of a framework's script, such as artisan or manage.py. The
+// script's own code is analysed by other functions.
 func (s *state) framework(script abstract.Value, args []abstract.Value) {
 	base := programName(script.Text)
 	if !script.Known() || !command.Frameworks[base] {
@@ -27,8 +27,8 @@ func (s *state) framework(script abstract.Value, args []abstract.Value) {
 	}
 }
 
-// withoutEnvironment leaves out that artisan is told to use the settings of an environment that it has none
-// for: it takes those of .env then, whatever the name says.
+// withoutEnvironment drops artisan's --env option if the project has no settings for that environment: artisan
+// uses .env then.
 func (s *state) withoutEnvironment(base string, args []command.Word) (out []command.Word) {
 	for _, w := range args {
 		name, ok := strings.CutPrefix(w.Text, "--env=")

@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// local makes a name end with the function being walked.
+// local makes a variable local to the function that is being walked.
 func (s *state) local(name string) {
 	if len(s.frames) == 0 {
 		return
@@ -32,8 +32,8 @@ func (s *state) isLocal(name string) bool {
 	return slices.ContainsFunc(s.frames, func(f frame) bool { _, ok := f.locals[name]; return ok })
 }
 
-// noteOuterVariable notes that unset may end a local variable of a function around the one being walked:
-// what follows is then of the variable outside.
+// noteOuterVariable records that unset may remove a local variable of a calling function: later uses then refer to
+// the variable outside of it.
 func (s *state) noteOuterVariable(name string) {
 	frames := slices.Clone(s.frames)
 	for i := range frames[:max(0, len(frames)-1)] {
@@ -46,11 +46,11 @@ func (s *state) noteOuterVariable(name string) {
 	s.frames = frames
 }
 
-// endFrame ends a function: its local names hold what they did around it.
+// endFrame ends a function: its local names get back the values that they had outside.
 func (sh *Shell) endFrame() {
 	last := len(sh.frames) - 1
 	for name, was := range sh.frames[last].locals {
-		if was.loose { // it may not have been declared
+		if was.loose { // the name may not have been declared local
 			was.loose = false
 			was = was.or(sh.vars.get(name))
 		}
@@ -59,23 +59,23 @@ func (sh *Shell) endFrame() {
 	sh.frames = sh.frames[:last:last]
 }
 
-// mostCalls is how deep functions are walked in one another. Behind that, one is
-// walked with all variables unknown, once, which stands for every deeper call.
+// mostCalls is the maximum depth of nested function calls. A call at this depth is walked once, with all variables
+// unknown; the result is used for every deeper call.
 const mostCalls = 8
 
-// manySteps is after how many steps a function that calls itself is walked so at
-// once: each of its calls may double how often the next is walked.
+// manySteps is the number of steps after which a recursive call is walked with all variables unknown: the number
+// of walks can double with each level.
 const manySteps = maxSteps / 4
 
-// A deepestCall is a walk of a function with all variables unknown: what it depended
-// on beside them.
+// A deepestCall is a walk of a function with all variables unknown. Its fields are what the result depends on
+// besides variables.
 type deepestCall struct {
 	folder string
 	in     abstract.Taint
 	remote bool
 }
 
-// deeper reports whether a call is deep enough to stand for all others.
+// deeper reports whether a call is so deep that its result is used for all deeper calls.
 func (s *state) deeper(f *function) bool {
 	return s.calls == mostCalls || s.steps > manySteps && slices.ContainsFunc(s.frames, func(on frame) bool { return on.of == f.body })
 }
@@ -84,7 +84,7 @@ func (s *state) deeper(f *function) bool {
 func (s *state) callFunction(f *function, args []abstract.Value, in abstract.Value, self abstract.Value) (out abstract.Value) {
 	f.called = true
 	if s.calls > mostCalls || !s.enter(self.From) {
-		s.mayFailLine() // shells end somewhere, if it does not
+		s.mayFailLine() // shells abort at some depth, if the function does not end
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	defer s.leave()
@@ -116,7 +116,7 @@ func (s *state) callFunction(f *function, args []abstract.Value, in abstract.Val
 		s.comesTo(end)
 	})
 	s.endFrame()
-	if len(broke.shells) > 0 { // some shells leave a loop around the call
+	if len(broke.shells) > 0 { // break or continue may leave a loop around the call
 		s.Shell = Join(append(broke.shells, s.Shell)...)
 		for _, loop := range around {
 			s.mayLeave(loop)
@@ -125,9 +125,8 @@ func (s *state) callFunction(f *function, args []abstract.Value, in abstract.Val
 	return out
 }
 
-// recursion looks at a function that is called while it is walked. One that surely
-// calls itself again never ends, as a fork bomb; one that may end, and starts
-// copies of itself beside it, can be as bad.
+// recursion records a function that calls itself: infinite recursion if no condition can end it, and a possible
+// fork bomb if it starts copies of itself in the background.
 func (s *state) recursion(f *function, at effect.Span) {
 	first := slices.IndexFunc(s.frames, func(on frame) bool { return on.of == f.body })
 	if first < 0 {
@@ -145,8 +144,8 @@ func (s *state) recursion(f *function, at effect.Span) {
 	}
 }
 
-// leavesHere notes that break, continue, return or exit runs here, or may: the walk goes on, and what
-// it leaves is joined with what was here.
+// leavesHere records that break, continue, return or exit runs here, or may. The walk continues, and its result is
+// joined with the state at this point.
 func (s *state) leavesHere(how string) {
 	switch how {
 	case "break", "continue":
@@ -160,7 +159,7 @@ func (s *state) leavesHere(how string) {
 	case "return":
 		s.mayLeave(s.body)
 		s.ended.call = s.ended.call || s.body != nil
-	case "exit", "logout": // a shell that people type into may stay
+	case "exit", "logout": // an interactive shell may not exit
 		s.mayFail()
 	}
 }

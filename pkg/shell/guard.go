@@ -12,27 +12,26 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/manifest"
 )
 
-// guardName is the program that judges, and guardVariables begin the names of
-// the variables that it reads.
+// guardName is the name of this program, and guardVariables the prefix of the environment variables that it reads.
 const (
 	guardName      = "shield"
 	guardVariables = "SHIELD_"
 )
 
-// recordGuardChange records that the guard is weakened.
+// recordGuardChange records that shield is disabled or weakened.
 func (s *state) recordGuardChange(program, why string, at effect.Span) {
 	s.emitOnce(effect.Effect{Kind: effect.ChangeGuard, Program: program, Reason: why, From: at})
 }
 
-// checkShadowing looks at a name that is given another meaning.
+// checkShadowing records a guard change if an alias, function or command hash entry replaces shield.
 func (s *state) checkShadowing(name string, at effect.Span) {
 	if programName(name) == guardName {
 		s.recordGuardChange(name, "replaces shield's program", at)
 	}
 }
 
-// found is what a shell says where a program is: its name stands for the path.
-// Of shield the path counts, which is some folder's.
+// found returns the output of command -v or which: the name, which runs the same program as the path. For shield
+// it returns a path pattern, because paths of shield are checked.
 func found(name abstract.Value) abstract.Value {
 	if !name.Known() || name.Text != guardName {
 		return name
@@ -41,9 +40,8 @@ func found(name abstract.Value) abstract.Value {
 	return v.Of(abstract.FromCommand)
 }
 
-// runsGuard records that shield is run by its path, whatever that is, if its words do more
-// than ask for help: the name is that of the file, of what a link leads to, or what the path
-// ends in where its folder is not known.
+// runsGuard records the effects of running shield by a path: the name is the file's name, the target of a symbolic
+// link, or the end of a path whose folder is unknown.
 func (s *state) runsGuard(argv []abstract.Value) {
 	name := argv[0].Text
 	p, pattern := s.place().Path(name, argv[0].IsPattern)
@@ -55,7 +53,7 @@ func (s *state) runsGuard(argv []abstract.Value) {
 	}
 }
 
-// guardWords records what words do that follow shield's name.
+// guardWords records the effects of arguments for shield.
 func (s *state) guardWords(argv []abstract.Value) {
 	words := commandWords(argv)
 	words[0].Text, words[0].Pattern = guardName, false
@@ -64,7 +62,7 @@ func (s *state) guardWords(argv []abstract.Value) {
 	}
 }
 
-// compilesGuard records that a program is run from its source which is shield's.
+// compilesGuard records the effects of running shield from source, as in go run.
 func (s *state) compilesGuard(argv []abstract.Value, use command.Use) {
 	for _, w := range use.Builds {
 		i := slices.IndexFunc(argv, func(v abstract.Value) bool { return v.From == w.From && strings.HasSuffix(w.Text, v.Text) })
@@ -75,8 +73,8 @@ func (s *state) compilesGuard(argv []abstract.Value, use command.Use) {
 	}
 }
 
-// goPrograms returns the names that the program of a Go package may have: its path says
-// one, or for a folder the module that it is in. It returns none if that is not known.
+// goPrograms returns the names that the program of a Go package may have: taken from its path, or for a folder
+// from its module. It returns none if they are unknown.
 func (s *state) goPrograms(w command.Word) []string {
 	name, _, _ := strings.Cut(w.Text, "@")
 	if w.Pattern || strings.HasSuffix(name, "...") {
@@ -108,7 +106,7 @@ func (s *state) goPrograms(w command.Word) []string {
 	return names
 }
 
-// textOf returns what a file holds, as the text itself wrote it or as it lies on disk.
+// textOf returns the content of a file: as the text wrote it, or as on disk. ok is false if it is unknown.
 func (s *state) textOf(file string) (text string, ok bool) {
 	if vals := s.fileValues(file, false); len(vals) > 0 {
 		return vals[0].Text, vals[0].Known()
@@ -120,7 +118,7 @@ func (s *state) textOf(file string) (text string, ok bool) {
 	return string(data), err == nil
 }
 
-// recordShieldRename records that shield's program gets another name, under which no one would know it.
+// recordShieldRename records that shield's program is renamed, so that it is no longer found under its name.
 func (s *state) recordShieldRename(base string, sources []abstract.Value, writes []abstract.Target, at effect.Span) {
 	for _, v := range sources {
 		p, _ := s.place().Path(v.Text, v.IsPattern)
@@ -136,12 +134,12 @@ func (s *state) recordShieldRename(base string, sources []abstract.Value, writes
 	}
 }
 
-// binFolder reports whether the last name of a folder, which may be a pattern, is one that
-// folders of programs have.
+// binFolder reports whether the last name of a folder, which may be a pattern, can be that of a folder for
+// programs.
 func binFolder(name string) bool { return name == "bin" || name == "sbin" || name == "**" }
 
-// recordShieldStop records that shield's own process or service is stopped, or the slice, scope or
-// service in which systemd runs what a person started.
+// recordShieldStop records that shield's process or service is stopped, or a systemd slice, scope or service of
+// the user's session.
 func (s *state) recordShieldStop(base string, argv []abstract.Value, use command.Use) {
 	if !slices.Contains(use.Effects, effect.StopProcess) && !slices.Contains(use.Effects, effect.ChangeSystem) {
 		return
@@ -161,8 +159,8 @@ func (s *state) recordShieldStop(base string, argv []abstract.Value, use command
 	}
 }
 
-// unitStops are the words of systemctl that stop what runs in a unit.
+// unitStops are the subcommands of systemctl that stop the processes of a unit.
 var unitStops = map[string]bool{"stop": true, "kill": true, "freeze": true, "restart": true, "try-restart": true, "clean": true}
 
-// sessionUnit matches the units that hold what people start.
+// sessionUnit matches the systemd units that contain a user's processes.
 var sessionUnit = prefilter.Lazy(`^(?:(?:user|session|app|background|system|-)(?:[@-].*)?\.(?:slice|scope)|user@.*\.service)$`)

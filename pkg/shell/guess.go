@@ -11,8 +11,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// possibleCarrier looks for a command among the operands of an unknown program:
-// a wrapper usually takes the command as it is.
+// possibleCarrier looks for a command among the arguments of an unknown program, which may be a wrapper such as
+// "bundle exec CMD".
 func (s *state) possibleCarrier(words []abstract.Value, io abstract.Streams) {
 	s.walkHookOptions(words)
 	for i, v := range words {
@@ -32,7 +32,7 @@ func (s *state) possibleCarrier(words []abstract.Value, io abstract.Streams) {
 			return
 		}
 		name := programName(v.Text)
-		if name == "exec" || name == "run" || name == "x" { // bundle exec, poetry run
+		if name == "exec" || name == "run" || name == "x" { // subcommands such as bundle exec and poetry run
 			continue
 		}
 		if command.EverydayWords[name] {
@@ -47,7 +47,7 @@ func (s *state) possibleCarrier(words []abstract.Value, io abstract.Streams) {
 		if listed(words[i:], name) {
 			mark := len(s.effects)
 			s.invoke(words[i:], io)
-			if i > 0 && strings.HasPrefix(words[i-1].Text, "-") { // it may be the value of that option
+			if i > 0 && strings.HasPrefix(words[i-1].Text, "-") { // the word may be the value of that option
 				s.onlyMay(mark)
 			}
 			return
@@ -55,8 +55,8 @@ func (s *state) possibleCarrier(words []abstract.Value, io abstract.Streams) {
 	}
 }
 
-// walkHookOptions looks for commands in the options of an unknown program, where their names say that
-// it runs them: "--hooks.before='npm test'".
+// walkHookOptions walks commands in the options of an unknown program if the option's name suggests that it runs
+// them: "--hooks.before='npm test'".
 func (s *state) walkHookOptions(words []abstract.Value) {
 	for i, v := range words[:min(len(words), 32)] {
 		name, text, attached := strings.Cut(v.Text, "=")
@@ -72,7 +72,7 @@ func (s *state) walkHookOptions(words []abstract.Value) {
 	}
 }
 
-// hookName reports whether the name of an option says that its value is run.
+// hookName reports whether an option's name suggests that its value is run as a command.
 func hookName(name string) bool {
 	for word := range strings.FieldsFuncSeq(strings.ToLower(name), func(r rune) bool { return r < 'a' || r > 'z' }) {
 		if command.HookWords[word] {
@@ -82,7 +82,7 @@ func hookName(name string) bool {
 	return false
 }
 
-// listed reports whether package command knows a program and understands its
+// listed reports whether package command has an entry for a program and understands its arguments.
 // arguments.
 func listed(words []abstract.Value, name string) bool {
 	ws := commandWords(words)
@@ -91,8 +91,8 @@ func listed(words []abstract.Value, name string) bool {
 	return use.Known || use.Class != effect.UnknownClass || len(use.Nested) > 0 || len(use.Touches) > 0
 }
 
-// codeCause returns why a value that is run as code is not known. Placeholders that
-// no one filled in hold nothing.
+// codeCause returns why a value that is run as code is unknown. Unfilled template placeholders do not count as
+// code.
 func (s *state) codeCause(v abstract.Value) effect.Cause {
 	if s.filled {
 		return v.Cause()
@@ -100,10 +100,9 @@ func (s *state) codeCause(v abstract.Value) effect.Cause {
 	return v.CodeCause()
 }
 
-// nameCause is codeCause for the name of a program or script. Where nothing else of
-// it is known, the name of a variable may tell: those of tools, and those by which
-// programs are told which editor, pager or compiler to start. The environment's are
-// in capitals; others that the text does not set are empty.
+// nameCause is codeCause for the name of a program or script. If only a variable's name is known, that name can
+// tell: variables such as EDITOR, PAGER or CC name a program. Environment variables have upper-case names; others
+// that the text does not set are empty.
 func (s *state) nameCause(v abstract.Value) effect.Cause {
 	cause := s.codeCause(v)
 	if cause != effect.CauseHeld {
@@ -121,8 +120,7 @@ func (s *state) nameCause(v abstract.Value) effect.Cause {
 
 var variableNames = prefilter.Lazy(`[A-Za-z_][A-Za-z_0-9]*`)
 
-// standsForProgram reports whether the name of a variable says which program it
-// holds.
+// standsForProgram reports whether a variable's name tells which program it names.
 func standsForProgram(name string) bool {
 	if len(knowledge.RunningVariables(name)) > 0 {
 		return true
@@ -140,7 +138,7 @@ func standsForProgram(name string) bool {
 	return false
 }
 
-// onlyMay says about the effects from mark on that they may happen, and not that they do.
+// onlyMay downgrades the effects from index mark on from certain to possible.
 func (s *state) onlyMay(mark int) {
 	for i := mark; i < len(s.effects); i++ {
 		if e := &s.effects[i]; e.Sure == effect.Does {

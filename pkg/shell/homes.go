@@ -7,8 +7,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// homeSettings are files of a home folder from which programs take settings, and with them code or
-// the names of programs.
+// homeSettings are the files of a home folder from which programs read settings that can contain code or names of
+// programs.
 const homeSettings = `
 	.gitconfig .config/git/config .npmrc .yarnrc .bashrc .bash_profile .profile .zshrc .zshenv .config/fish/config.fish .vimrc .vim/vimrc
 	.config/nvim/init.vim .config/nvim/init.lua .emacs .emacs.d/init.el .config/emacs/init.el .ssh/config .pip/pip.conf .config/pip/pip.conf
@@ -16,8 +16,8 @@ const homeSettings = `
 	.curlrc .wgetrc .gemrc .irbrc .pryrc .Rprofile .gradle/init.gradle .m2/settings.xml .config/composer/config.json .hgrc .mailcap .inputrc .screenrc
 `
 
-// settingsFrom looks at the folder from which programs take all their settings: what lies there and
-// is not the user's own may name programs.
+// settingsFrom checks a folder that a variable such as HOME or XDG_CONFIG_HOME sets as the source of settings.
+// Outside the user's home, the settings there may name programs to run.
 func (s *state) settingsFrom(name string, v abstract.Value) {
 	folder, pattern := s.place().Path(v.Text, false)
 	if pattern || folder == "" || s.remote > 0 || s.at.Home != "" && (folder == s.at.Home || folder == s.at.Home+"/.config") {

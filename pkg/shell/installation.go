@@ -13,10 +13,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/manifest"
 )
 
-// putsPrograms records that an installer puts a program in the place of shield, of a program of
-// its hook line, of a host, or of one that people log in with: under its name, or under a name
-// that is not known in a folder that holds one of them. Other installations have no effect here:
-// what they put into a folder is of no other program's name.
+// putsPrograms records that an installer replaces shield, a program of its hook line, an agent host or a login
+// program: by installing a program of that name, or programs of unknown names into a folder that contains one of
+// them. Other installations have no effect here, because they replace no program.
 func (s *state) putsPrograms(base string, argv []abstract.Value) {
 	if s.remote > 0 {
 		return
@@ -35,13 +34,13 @@ func (s *state) putsPrograms(base string, argv []abstract.Value) {
 	}
 }
 
-// An installedPrograms says which programs an installation brings.
+// An installedPrograms lists the programs that an installation adds.
 type installedPrograms struct {
-	local, remote []string // by name: of this machine or an address, of a registry
-	unknown       bool     // and others
+	local, remote []string // names: from this machine or a URL; from a registry
+	unknown       bool     // there are also programs of unknown names
 }
 
-// putsInto records what an installation into a folder, "" if that is not known, means.
+// putsInto records what it means that an installation adds programs to a folder; "" is an unknown folder.
 func (s *state) putsInto(base, folder string, p installedPrograms, at effect.Span) {
 	if s.at.Inside(folder, false, false) || folder == "" && len(p.local)+len(p.remote) == 0 {
 		return
@@ -70,10 +69,10 @@ func (s *state) putsInto(base, folder string, p installedPrograms, at effect.Spa
 	}
 }
 
-// heldProgram returns the name of a program that guards and is in a folder, "" if none does.
+// heldProgram returns the name of a program in a folder that shield depends on, "" if there is none.
 func (s *state) heldProgram(folder string) string {
 	if !s.canReadFiles() {
-		return "" // the action runs in a place that is not this one
+		return "" // the command runs on a different file system
 	}
 	for _, name := range guardPrograms() {
 		if s.exists(path.Join(folder, name)) {
@@ -83,7 +82,7 @@ func (s *state) heldProgram(folder string) string {
 	return ""
 }
 
-// exists reports whether something may lie at a path.
+// exists reports whether a path exists or its existence cannot be checked.
 func (s *state) exists(p string) bool {
 	if s.at.Script == nil {
 		return false
@@ -92,7 +91,7 @@ func (s *state) exists(p string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// foldersOf returns where an installer puts programs; "" is a folder that is not known.
+// foldersOf returns the folders into which an installer puts programs; "" is an unknown folder.
 func (s *state) foldersOf(in command.Installation) []string {
 	var out []string
 	add := func(v abstract.Value) {
@@ -116,7 +115,7 @@ func (s *state) foldersOf(in command.Installation) []string {
 		}
 	}
 	if in.Names == "" && !in.Remote {
-		// What was configured in the same text says where it goes.
+		// A configure step in the same text sets the folder.
 		for i := range s.effects {
 			for _, a := range s.effects[i].Args {
 				for _, option := range [...]string{"--prefix=", "-DCMAKE_INSTALL_PREFIX=", "-DCMAKE_INSTALL_PREFIX:PATH=", "-Dprefix="} {
@@ -152,7 +151,7 @@ func (s *state) foldersOf(in command.Installation) []string {
 	return nil
 }
 
-// programsOf returns the programs that an installation brings.
+// programsOf returns the programs that an installation adds.
 func (s *state) programsOf(in command.Installation) (p installedPrograms) {
 	for _, w := range in.Named {
 		p.local = append(p.local, path.Base(w.Text))
@@ -193,7 +192,7 @@ func (s *state) programsOf(in command.Installation) (p installedPrograms) {
 	return p
 }
 
-// fromPath reports whether what is installed is a path or an address, and no name of a registry.
+// fromPath reports whether an installed package is given by a path or URL, and not by a registry name.
 func fromPath(text string) bool {
 	for _, start := range [...]string{".", "/", "~", "file:", "git+", "git@", "http:", "https:", "ssh:", "hg+"} {
 		if strings.HasPrefix(text, start) {
@@ -216,7 +215,7 @@ func registryName(text string) string {
 	return strings.TrimSpace(path.Base(text))
 }
 
-// goBrings adds the programs of a Go package.
+// goBrings adds the programs of a Go package to p.
 func (s *state) goBrings(w command.Word, p *installedPrograms) {
 	names := s.goPrograms(w)
 	if !fromPath(w.Text) && !strings.HasSuffix(w.Text, ".go") {
@@ -246,10 +245,10 @@ func (s *state) goBrings(w command.Word, p *installedPrograms) {
 	}
 }
 
-// canReadFiles reports whether files of this machine can be looked for at all.
+// canReadFiles reports whether files of this machine can be checked for existence.
 func (s *state) canReadFiles() bool { return !s.exists("/.shield/no/such/file") }
 
-// addInstalledPrograms adds the programs of a folder, as its manifest says.
+// addInstalledPrograms adds to p the programs that a folder's manifest declares.
 func (s *state) addInstalledPrograms(kind string, w command.Word, p *installedPrograms) {
 	text := w.Text
 	for _, cutAt := range [...]string{"@file:", "file://", "file:"} {

@@ -11,22 +11,22 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// plainFetch matches an argument of curl or wget that changes neither where a
-// file comes from nor whether its sender is checked.
+// plainFetch matches the arguments of curl or wget that change neither the source of a file nor the check of the
+// server's identity.
 var plainFetch = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:-[fsSLqoO]*|-qO-|-o-|-|--proto|=https|--proto==?https|--tlsv1\.[23]|--fail|--silent|--show-error|--location|--quiet|--retry(?:=\d+)?|-m|--max-time(?:=\d+)?|\d+|--output-document=-|--https-only|--compressed|--output|https://[^\s\\@]+)$`)
 })
 
-// versioned matches the names of Python with a version.
+// versioned matches versioned names of the Python program, such as python3.12.
 var versioned = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^python3\.\d{1,2}$`) })
 
-// mayRepeat matches texts that may run a part of themselves more than once.
+// mayRepeat matches texts that may run a part of themselves repeatedly, or in the background.
 var mayRepeat = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\b(?:while|until|for|select|trap|xargs|parallel|watch)\b|(?:^|[^&>])&(?:[^&>]|$)`)
 })
 
-// installs marks what a text runs straight from the network if all of it comes
-// from installers of known tools, fetched so that no other user can answer.
+// installs marks the downloads that a text runs if all of them are installers of well-known tools, fetched over an
+// authenticated connection.
 func (s *state) installs() {
 	marked := slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Word() == effect.RunDownload })
 	if !marked || !wellKnown(s.effects) || len(s.defined) > 0 || len(s.aliases) > 0 {
@@ -37,7 +37,7 @@ func (s *state) installs() {
 			return
 		}
 	}
-	last := 0 // what is behind the last installer changes none, unless it runs again
+	last := 0 // commands after the last installer do not affect it, unless it runs again
 	for _, e := range s.effects {
 		switch {
 		case e.Word() != effect.RunDownload:
@@ -64,8 +64,8 @@ func (s *state) installs() {
 	}
 }
 
-// fetchesPlainly reports whether curl or wget is run with nothing but options that
-// matter as little as those of plainFetch, and the name of a file.
+// fetchesPlainly reports whether curl or wget is run only with arguments that match plainFetch, and an output
+// file.
 func fetchesPlainly(e *effect.Effect) bool {
 	if e.Program != "curl" && e.Program != "wget" {
 		return false
@@ -79,7 +79,7 @@ func fetchesPlainly(e *effect.Effect) bool {
 	return true
 }
 
-// wrote reports whether the text wrote a file of a name.
+// wrote reports whether the text wrote a file with a given name.
 func (s *state) wrote(name string) bool {
 	return slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Kind == effect.WriteFile && path.Base(e.Path) == name })
 }

@@ -16,11 +16,10 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/script"
 )
 
-// A walker walks text of one language that is executed, with its arguments, and
-// returns what it writes.
+// A walker walks code of one language, with its arguments, and returns its output.
 type walker func(s *state, language, text string, at effect.Span, args []abstract.Value) abstract.Value
 
-// walkerOf is the table of languages, which are named as in [command.Nested].
+// walkerOf returns the walker of a language; languages are named as in [command.Nested].
 func walkerOf(language string) walker {
 	switch language {
 	case "shell", "":
@@ -40,7 +39,7 @@ func walkerOf(language string) walker {
 	return (*state).scriptCode // python, perl, ruby, node, php, awk, applescript, lua, code
 }
 
-// code walks text of a language that is executed.
+// code walks code of a language that is executed.
 func (s *state) code(language, text string, at effect.Span, args []abstract.Value) abstract.Value {
 	if !s.step(1 + len(text)/512) {
 		return abstract.Unknown("…", abstract.Foreign)
@@ -58,23 +57,24 @@ func (s *state) code(language, text string, at effect.Span, args []abstract.Valu
 
 func (s *state) shellCode(_, text string, at effect.Span, args []abstract.Value) abstract.Value {
 	walk := func(text string) abstract.Value { return s.nested(text, at) }
-	if args == nil { // eval and the like: those of the shell itself
+	if args == nil { // eval and the like use the shell's own arguments
 		return s.inFish(text, at, walk)
 	}
 	s.setPositional(args)
 	return s.inFish(text, at, walk)
 }
 
-// fishRuns matches text of fish that runs what a command writes or a variable holds.
+// fishRuns matches fish code that runs the output of a command or the value of a variable.
 var fishRuns = prefilter.Lazy(`\|\s*(?:(?:builtin|command)\s+)?(?:source|\.)(?:\s+-)?\s*(?:[;|&)\n]|$)|\b(?:eval|source)\s[^;\n|]*[($]|\bpsub\b`)
 
-// inFish walks text as the shell at hand reads it: what fish does with it, in the words of other shells.
+// inFish walks text in the syntax of the current shell: fish code is first translated to the syntax of POSIX
+// shells.
 func (s *state) inFish(text string, at effect.Span, walk func(string) abstract.Value) abstract.Value {
 	if !s.dialect.fish {
 		return walk(text)
 	}
 	s.dialect.fish = false
-	s.hold("IFS", content{val: abstract.Lit("\n")}) // where it divides what a command writes
+	s.hold("IFS", content{val: abstract.Lit("\n")}) // fish splits the output of commands at newlines
 	other, ok := dialect.FromFish(text)
 	if !ok {
 		cause := effect.CauseSyntax
@@ -95,7 +95,7 @@ func (s *state) cmdCode(_, text string, at effect.Span, _ []abstract.Value) abst
 	return s.fixedAt(at, func() abstract.Value { return s.cmdexe(text) })
 }
 
-// encodedCode is the operand of PowerShell's -EncodedCommand.
+// encodedCode walks the operand of PowerShell's -EncodedCommand.
 func (s *state) encodedCode(_, text string, at effect.Span, _ []abstract.Value) abstract.Value {
 	decoded, ok := decodeCommand(text)
 	if !ok {
@@ -113,14 +113,14 @@ func (s *state) scriptCode(language, text string, at effect.Span, _ []abstract.V
 	mark := len(s.files)
 	out := script.Read(world{s}, language, text, at)
 	for _, f := range s.files[min(mark, len(s.files)):] {
-		if !f.val.Known() && !f.pattern { // of literals of the code
+		if !f.val.Known() && !f.pattern { // literals of the code
 			s.says(f.path, abstract.Lit(text), "", false)
 		}
 	}
 	return out
 }
 
-// cellCode is a cell of a notebook: Python with lines for a shell.
+// cellCode walks a notebook cell: Python with shell lines.
 func (s *state) cellCode(_, text string, at effect.Span, args []abstract.Value) abstract.Value {
 	steps, whole := recipe.Steps("notebook", text, nil)
 	if !whole {
@@ -133,11 +133,11 @@ func (s *state) cellCode(_, text string, at effect.Span, args []abstract.Value) 
 	return out
 }
 
-// queryCode is text that only one program reads, such as SQL.
+// queryCode walks code that only one program reads, such as SQL.
 func (s *state) queryCode(language, text string, at effect.Span, _ []abstract.Value) abstract.Value {
 	if command.OnlyWrites(language) {
 		s.within(func() {
-			s.onDisk = 0 // what it writes is written now
+			s.onDisk = 0 // its writes happen now
 			s.putsPatch(abstract.Lit(text))
 		})
 	}
@@ -162,7 +162,7 @@ func (s *state) powershell(text string) abstract.Value {
 // cmdexe walks text for cmd.exe.
 func (s *state) cmdexe(text string) abstract.Value { return cmdexe.Read(world{s}, text, s.span) }
 
-// fixedAt walks text whose parts have no place of their own in the command.
+// fixedAt walks text whose offsets are not those of the command; all effects get the span at.
 func (s *state) fixedAt(at effect.Span, walk func() abstract.Value) abstract.Value {
 	if !s.enter(at) {
 		return abstract.Unknown("…", abstract.Foreign)
@@ -176,7 +176,7 @@ func (s *state) fixedAt(at effect.Span, walk func() abstract.Value) abstract.Val
 	return out
 }
 
-// decodeCommand decodes the operand of -EncodedCommand: UTF-16 in base64.
+// decodeCommand decodes the operand of -EncodedCommand: UTF-16 in base64. ok is false if it is invalid.
 func decodeCommand(text string) (string, bool) {
 	raw, ok := decode.Base64(text)
 	if !ok || len(raw) < 2 {
@@ -185,7 +185,7 @@ func decodeCommand(text string) (string, bool) {
 	return decode.UTF16(raw), true
 }
 
-// scriptLanguage tells a script's language by its first line, else its name.
+// scriptLanguage returns the language of a script, by its first line (#!), else by its name.
 func scriptLanguage(p string, data []byte) string {
 	line, _, _ := bytes.Cut(data, []byte("\n"))
 	if _, language := interpreter(string(line)); language != "" {

@@ -7,16 +7,16 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A link is another name that the text gives to a file or folder.
+// A link is a symbolic or hard link that the text creates.
 type link struct {
 	at, to  string
-	pattern bool // at is a pattern; what goes through it begins with the same text
+	pattern bool // at is a pattern; paths through the link begin with the same text
 }
 
 const maxNames = 64
 
-// link notes that a path becomes another name of what a word names. Both stay
-// what they are without it, so one that is forgotten loses no effect.
+// link records that the path at becomes a link to the file that a word names. Effects on the link's path are still
+// recorded for that path, so dropping a link loses no effect.
 func (s *state) link(at string, atPattern bool, to abstract.Value) {
 	if len(s.links) == maxNames || at == "" || !to.Known() || s.remote > 0 {
 		return
@@ -27,8 +27,7 @@ func (s *state) link(at string, atPattern bool, to abstract.Value) {
 	}
 }
 
-// behind records what an effect on a path does to the file behind the link that
-// the path goes through.
+// behind repeats an effect on a path for the target of each link in the path.
 func (s *state) behind(e effect.Effect) {
 	for _, l := range s.links {
 		at, to := l.at, l.to
@@ -50,7 +49,7 @@ func (s *state) behind(e effect.Effect) {
 	}
 }
 
-// linked notes the links that ln makes.
+// linked records the links that ln creates.
 func (s *state) linked(base string, sources []abstract.Value, writes []abstract.Target) {
 	switch base {
 	case "ln", "gln", "link":
@@ -64,8 +63,7 @@ func (s *state) linked(base string, sources []abstract.Value, writes []abstract.
 	}
 }
 
-// linksToSecret reports whether a path goes through a link that the text made
-// to a place that holds credentials.
+// linksToSecret reports whether a path goes through a link of the text to a file that holds credentials.
 func (s *state) linksToSecret(p string) bool {
 	for _, l := range s.links {
 		rest, ok := strings.CutPrefix(p, l.at)

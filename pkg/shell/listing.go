@@ -13,16 +13,16 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// pathListers are the programs that write paths, one a line.
+// pathListers are the programs that output paths, one per line.
 var pathListers = map[string]bool{
 	"find": true, "gfind": true, "bfs": true, "ls": true, "gls": true, "dir": true, "vdir": true, "fd": true, "fdfind": true, "tree": true,
 	"git": true, "npm": true, "rg": true, "grep": true, "egrep": true, "fgrep": true, "ag": true, "locate": true, "mlocate": true, "plocate": true, "mdfind": true,
 }
 
-// oneEach are the forms of printf that write one word a line.
+// oneEach are the printf formats that output one word per line.
 var oneEach = map[string]bool{`%s\n`: true, `%s\0`: true, `%s\000`: true, "%s\n": true}
 
-// listing returns the shape of the paths that a program lists.
+// listing returns a pattern of the paths that a program lists; false if it lists none.
 func (s *state) listing(base string, argv []abstract.Value, f flow) (abstract.Value, bool) {
 	v := abstract.Value{Show: "$(" + base + ")", IsPattern: true, Lines: true}.Of(abstract.FromCommand)
 	first := ""
@@ -76,7 +76,7 @@ func (s *state) listing(base string, argv []abstract.Value, f flow) (abstract.Va
 	return v, true
 }
 
-// gitListing returns the shape of the paths that git writes.
+// gitListing returns a pattern of the paths that git outputs.
 func (s *state) gitListing(argv []abstract.Value, v abstract.Value) (abstract.Value, bool) {
 	if len(argv) < 2 {
 		return abstract.Value{}, false
@@ -101,8 +101,8 @@ func (s *state) gitListing(argv []abstract.Value, v abstract.Value) (abstract.Va
 	return abstract.Value{}, false
 }
 
-// topFolder returns the top of the working tree that the current folder is in, "" if it is not
-// known: variables, settings and what the text did before can make it another one.
+// topFolder returns the top folder of the current git working tree, "" if it is unknown: environment variables,
+// git settings or earlier commands of the text can change it.
 func (s *state) topFolder() string {
 	cwd := s.place().CWD
 	if s.at.Script == nil || s.remote > 0 || slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
@@ -135,11 +135,11 @@ func (s *state) topFolder() string {
 	return ""
 }
 
-// maxListed is how many operands are taken from a list.
+// maxListed is the maximum number of operands that are read from a list.
 const maxListed = 256
 
-// listed returns the operands that files or the input name for a program, nil if
-// there are none or they are not known.
+// listed returns the operands that a program reads from a list in a file or on standard input; nil if there are
+// none or they are unknown.
 func (s *state) listed(use command.Use, io abstract.Streams) []command.Word {
 	var lists []abstract.Value
 	for _, w := range use.Lists {
@@ -171,7 +171,7 @@ func (s *state) listed(use command.Use, io abstract.Streams) []command.Word {
 			return nil
 		}
 		for _, name := range strings.FieldsFunc(v.Text, func(c rune) bool { return c == '\n' || c == 0 }) {
-			if name[0] == '-' || len(out) == maxListed { // tar takes it for an option
+			if name[0] == '-' || len(out) == maxListed { // tar reads it as an option
 				return nil
 			}
 			out = append(out, command.Word{Text: name, From: v.From})
@@ -180,18 +180,18 @@ func (s *state) listed(use command.Use, io abstract.Streams) []command.Word {
 	return out
 }
 
-// listsNames reports whether an option makes a search write the names of files.
+// listsNames reports whether an option makes a search output file names instead of lines.
 func listsNames(v abstract.Value) bool {
 	return shortOption(v, "lL") || v.Text == "--files" || strings.HasPrefix(v.Text, "--files-with") || v.Text == "--name-only"
 }
 
-// shortOption reports whether a word is an option of one of some letters.
+// shortOption reports whether a word contains a short option of the given letters.
 func shortOption(v abstract.Value, letters string) bool {
 	return len(v.Text) > 1 && v.Text[0] == '-' && v.Text[1] != '-' && strings.ContainsAny(v.Text, letters)
 }
 
-// commonRoot returns the folder that holds all that is listed, as a pattern, and whether it
-// is written out.
+// commonRoot returns the common parent folder of the listed folders as a pattern, and whether it is a known text.
+// ok is false if there is none.
 func commonRoot(roots []abstract.Value) (root string, known, ok bool) {
 	if len(roots) == 0 {
 		return ".", true, true
@@ -215,7 +215,7 @@ func commonRoot(roots []abstract.Value) (root string, known, ok bool) {
 	return root, known, true
 }
 
-// picks reports whether a program writes some lines of a list as they are.
+// picks reports whether a program outputs a selection of its input lines, unchanged.
 func picks(base string, flags []string, operands []abstract.Value, f flow) bool {
 	letters := ""
 	switch base {
@@ -240,7 +240,7 @@ func picks(base string, flags []string, operands []abstract.Value, f flow) bool 
 	return !slices.ContainsFunc(flags, func(flag string) bool { return strings.Trim(flag[1:], letters) != "" })
 }
 
-// named returns a list as one word for each last name that is in it.
+// named returns a list of paths as one word for each file name that is known to be in it.
 func named(v abstract.Value) []abstract.Value {
 	folder, ok := strings.CutSuffix(v.Text, "**")
 	if v.Names == "" || !ok {
@@ -254,8 +254,8 @@ func named(v abstract.Value) []abstract.Value {
 	return out
 }
 
-// stdinWords returns the words that xargs adds. They are not known where it
-// has options, which say how many it adds at once and what ends a word.
+// stdinWords returns the words that xargs reads from standard input and adds to its command. They are unknown if
+// options change how many words are added or where a word ends.
 func (s *state) stdinWords(io abstract.Streams, argv []abstract.Value) []abstract.Value {
 	in, at := io.In, join(argv)
 	if text, ok := s.fileInput(io, at); ok {
@@ -290,9 +290,9 @@ func (s *state) stdinWords(io abstract.Streams, argv []abstract.Value) []abstrac
 	return out
 }
 
-// shapesWords reports whether the options of xargs may make other words of its input, of
-// a number of words, than those between blanks, or start its command several times: each
-// time other words would be its code, its options and its target.
+// shapesWords reports whether options of xargs change how its input is split into words, or make it run the
+// command several times: code, options and target could then differ in each run. words is the number of input
+// words.
 func shapesWords(argv []abstract.Value, words int) bool {
 	for i := 1; i < len(argv) && strings.HasPrefix(argv[i].Text, "-"); i++ {
 		switch text := argv[i].Text; {
@@ -313,8 +313,8 @@ func shapesWords(argv []abstract.Value, words int) bool {
 	return false
 }
 
-// argumentFile returns the content of the file that an option of xargs names as the list of
-// its arguments. Behind the first word that is not an option, the words are the command's own.
+// argumentFile returns the content of the file that xargs -a reads instead of standard input; ok is false if there
+// is none. Words after the first non-option belong to the command.
 func (s *state) argumentFile(argv []abstract.Value, at effect.Span) (text string, ok bool) {
 	for i := 1; i < len(argv) && strings.HasPrefix(argv[i].Text, "-"); i++ {
 		name, found := strings.CutPrefix(argv[i].Text, "--arg-file=")
@@ -339,9 +339,9 @@ func (s *state) argumentFile(argv []abstract.Value, at effect.Span) (text string
 	return "", false
 }
 
-// packageFolder returns the folder of the package that the current folder is in, as npm finds it: the
-// nearest one with a manifest or installed packages; "" if it is not known, as in a workspace, whose
-// packages are installed further up.
+// packageFolder returns the folder of the current package as npm finds it: the nearest parent folder with a
+// manifest or installed packages. It returns "" if that is unknown, as in a workspace, whose packages are
+// installed in a folder further up.
 func (s *state) packageFolder() string {
 	cwd := s.place().CWD
 	if s.at.Script == nil || s.remote > 0 || cwd == "" || slices.ContainsFunc(s.effects, func(e effect.Effect) bool {

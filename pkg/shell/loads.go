@@ -12,8 +12,8 @@ import (
 
 const foreignCode = abstract.Network | abstract.Socket | abstract.Decoded | abstract.Untrusted
 
-// loadsProject looks for files that a program runs because they are in its folder, or
-// are given to it, among those that the text wrote, downloaded or unpacked.
+// loadsProject checks the files that a program loads from its folder or its arguments, as far as the text wrote,
+// downloaded or unpacked them.
 func (s *state) loadsProject(base string, argv []abstract.Value, use command.Use, io abstract.Streams) {
 	if s.remote > 0 || len(argv) > 1 && use.Known && use.Class == effect.ReadOnly && len(use.Nested) == 0 {
 		return
@@ -32,8 +32,8 @@ func (s *state) loadsProject(base string, argv []abstract.Value, use command.Use
 	}
 }
 
-// loadsFiles looks for what a program loads among what earlier actions brought and
-// what this text wrote.
+// loadsFiles checks the files that a program loads, as far as earlier actions downloaded them or this text wrote
+// them.
 func (s *state) loadsFiles(base string, argv []abstract.Value, loaders []*command.Loader, folder string, named []string) {
 	s.loadsBrought(base, argv, loaders, folder, named)
 	at := join(argv)
@@ -55,9 +55,8 @@ func (s *state) loadsFiles(base string, argv []abstract.Value, loaders []*comman
 	}
 }
 
-// loadsBrought looks for what a program loads among what earlier actions brought:
-// the folder it works in, what it is given, and below either files of their names, or
-// whole folders below what it is given.
+// loadsBrought checks the files that a program loads, as far as earlier actions downloaded them: files below its
+// working folder and its operands whose names its loaders match, and whole downloaded folders below its operands.
 func (s *state) loadsBrought(base string, argv []abstract.Value, loaders []*command.Loader, folder string, named []string) {
 	if s.at.Brought == nil {
 		return
@@ -87,8 +86,8 @@ func (s *state) loadsBrought(base string, argv []abstract.Value, loaders []*comm
 	}
 }
 
-// loadable returns those of some paths below a folder that loaders may load and, if
-// they are asked for, whole folders, in their order.
+// loadable returns the downloaded paths below a folder that the loaders may load, and with folders set also
+// downloaded folders, sorted.
 func (s *state) loadable(brought *effect.Paths, loaders []*command.Loader, in string, folders bool) (out []string) {
 	for _, l := range loaders {
 		out = append(out, below(brought.Chosen(l, l.Loads), in)...)
@@ -100,8 +99,7 @@ func (s *state) loadable(brought *effect.Paths, loaders []*command.Loader, in st
 	return slices.Compact(out)
 }
 
-// below returns those of some paths, which are in order, that lie below a folder; all
-// if no one knows which that is.
+// below returns the paths of a sorted list that lie below a folder; all of them if the folder is unknown ("").
 func below(paths []string, folder string) []string {
 	if folder == "" {
 		return paths
@@ -117,16 +115,16 @@ func below(paths []string, folder string) []string {
 	return paths[from : from+n]
 }
 
-// mentioned reports whether the name of a file may be in an argument.
+// mentioned reports whether an argument may contain the name of a file.
 func mentioned(argv []abstract.Value, name string) bool {
 	return slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return !v.Known() || strings.Contains(v.Text, name) })
 }
 
-// reached reports whether a program that works in a folder and is given some
-// paths meets a file or, for a tree, works in it.
+// reached reports whether a program with a working folder and operands may use a file that the text wrote. For a
+// tree, the program must work in it or get a path in it.
 func (s *state) reached(f *file, folder string, named []string) bool {
 	if folder == "" {
-		return true // no one knows where it works
+		return true // the working folder is unknown
 	}
 	if f.tree {
 		return under(folder, f.path) || slices.ContainsFunc(named, func(p string) bool { return under(p, f.path) })
@@ -134,14 +132,13 @@ func (s *state) reached(f *file, folder string, named []string) bool {
 	return under(f.path, folder) || slices.ContainsFunc(named, func(p string) bool { return under(f.path, p) })
 }
 
-// under reports whether a canonical path is a folder or is below it.
+// under reports whether a canonical path is a folder or lies below it.
 func under(path, folder string) bool {
 	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(folder, "/"))
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// argumentPaths returns the paths that arguments may name, by themselves or
-// behind the sign of an option.
+// argumentPaths returns the paths in arguments, including option values after "=".
 func (s *state) argumentPaths(argv []abstract.Value) []string {
 	var out []string
 	for _, v := range argv[:min(len(argv), maxNames)] {
@@ -149,7 +146,7 @@ func (s *state) argumentPaths(argv []abstract.Value) []string {
 		if strings.HasPrefix(text, "-") {
 			_, text, _ = strings.Cut(text, "=")
 		}
-		text = strings.TrimSuffix(text, "/...") // as Go names all below a folder
+		text = strings.TrimSuffix(text, "/...") // Go's pattern for all packages below a folder
 		if !v.Known() || text == "" || len(text) > 4096 || strings.Contains(text, "://") {
 			continue
 		}
@@ -160,8 +157,7 @@ func (s *state) argumentPaths(argv []abstract.Value) []string {
 	return out
 }
 
-// loadFile walks a file that the text wrote and a program loads, or says that
-// it is foreign.
+// loadFile walks a file that the text wrote and a program loads, or records that it was downloaded.
 func (s *state) loadFile(base string, f *file, at effect.Span) {
 	if f.val.Taint&foreignCode != 0 {
 		s.runsForeign(base, f, at)
@@ -176,11 +172,10 @@ func (s *state) loadFile(base string, f *file, at effect.Span) {
 	}
 }
 
-// namedClones are the programs that bring folders from one of these hosts, which they
-// know by name.
+// namedClones are the programs that clone repositories by name from one of [command.CodeHosts].
 var namedClones = map[string]bool{"gh": true, "glab": true}
 
-// runsForeign records that a program runs what the text fetched.
+// runsForeign records that a program runs code that the text downloaded, decoded or cloned.
 func (s *state) runsForeign(base string, f *file, at effect.Span) {
 	e := effect.Effect{Kind: effect.RunCode, Program: base, Path: f.path, Recursive: f.tree, From: at}
 	switch {
@@ -198,9 +193,8 @@ func (s *state) runsForeign(base string, f *file, at effect.Span) {
 	s.emitOnce(e)
 }
 
-// fetched records that a script was downloaded by an earlier action, or is in a
-// folder that was unpacked or cloned here. One of these that is there already and
-// can be read says itself what it does.
+// fetched records that a script was downloaded by an earlier action, or lies in a folder that the text unpacked or
+// cloned. A script that exists and can be read is judged by its content instead.
 func (s *state) fetched(script abstract.Value, path string, at effect.Span) {
 	s.broughtBefore(abstract.Clip(script.String()), path, at)
 	f := s.newest(func(f *file) bool { return f.tree && f.val.Taint&foreignCode != 0 && under(path, f.path) })
@@ -215,8 +209,8 @@ func (s *state) fetched(script abstract.Value, path string, at effect.Span) {
 	s.runsForeign(abstract.Clip(script.String()), f, at)
 }
 
-// newest returns the file without a pattern that the text wrote last, of those for which something
-// holds; nil if there is none.
+// newest returns the file that the text wrote last among those for which holds is true; nil if there is none.
+// Patterns are skipped.
 func (s *state) newest(holds func(f *file) bool) *file {
 	for i := len(s.files) - 1; i >= 0; i-- {
 		if f := &s.files[i]; !f.pattern && holds(f) {
@@ -226,8 +220,7 @@ func (s *state) newest(holds func(f *file) bool) *file {
 	return nil
 }
 
-// installed records that a program runs that was downloaded into a folder of
-// programs, by this text or by an earlier action.
+// installed records that a program runs that this text or an earlier action downloaded into a bin folder.
 func (s *state) installed(base string, at effect.Span) {
 	s.broughtAs(base, at, "/bin/", "/sbin/")
 	if f := s.newest(func(f *file) bool {
@@ -238,8 +231,8 @@ func (s *state) installed(base string, at effect.Span) {
 	}
 }
 
-// mounted records that a container runs a file of a name that was downloaded
-// here: folders are mounted under other names there.
+// mounted records that a container runs a file with the name of a downloaded file: a mounted folder has another
+// path in the container, so only names are compared.
 func (s *state) mounted(script abstract.Value, at effect.Span) {
 	name := path.Base(script.Text)
 	if !script.IsPattern {
@@ -256,8 +249,7 @@ func (s *state) mounted(script abstract.Value, at effect.Span) {
 	}
 }
 
-// broughtAs records that what an earlier action brought runs, if it has a name and
-// is in a folder that ends in one of some ways.
+// broughtAs records that a downloaded file of a given name runs, if its folder ends in one of folders.
 func (s *state) broughtAs(name string, at effect.Span, folders ...string) {
 	if s.at.Brought == nil || name == "" {
 		return
@@ -270,8 +262,8 @@ func (s *state) broughtAs(name string, at effect.Span, folders ...string) {
 	}
 }
 
-// codeHost reports whether all that a program contacts are hosts of
-// repositories that anybody works with, by a way that no one can change on.
+// codeHost reports whether a program contacts only well-known code hosts, and over protocols that others cannot
+// modify (https, ssh).
 func codeHost(argv []abstract.Value, use command.Use) bool {
 	found := false
 	for _, v := range argv {

@@ -12,9 +12,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// made reports whether a file or folder of the workspace is one that this text
-// itself made, so that deleting it loses nothing: it was not there before, and
-// nothing was moved into it.
+// made reports whether this text created a file or folder of the workspace, so that deleting it loses no data: it
+// did not exist before, and nothing was moved into it.
 func (s *state) made(p string) bool {
 	if s.remote > 0 || len(s.links) > 0 || !s.inWorkspace(p) {
 		return false
@@ -34,18 +33,17 @@ func (s *state) made(p string) bool {
 	return made != "" && s.inWorkspace(made) && s.absent(made)
 }
 
-// backedUp reports whether a path is, or matches, copies that this text had kept of
-// files which it edited: what they held before is what the edit has replaced.
+// backedUp reports whether a path is, or matches, backup copies of files that this text edited.
 func (s *state) backedUp(p string) bool {
 	return s.remote == 0 && len(s.links) == 0 && slices.Contains(s.backups, p) && s.inWorkspace(p)
 }
 
-// inWorkspace reports whether a path is below a root.
+// inWorkspace reports whether a path is below a root of the workspace.
 func (s *state) inWorkspace(p string) bool {
 	return p != "" && s.at.Inside(path.Dir(p), false, false)
 }
 
-// absent reports whether a path surely names nothing before the text runs.
+// absent reports whether a path certainly did not exist before the text runs.
 func (s *state) absent(p string) bool {
 	if s.at.Script == nil {
 		return false
@@ -54,8 +52,8 @@ func (s *state) absent(p string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// built reports whether a program is one that this text compiled from files of
-// the workspace as they lie there, and records that their code runs.
+// built reports whether this text compiled a program from unchanged files of the workspace, and records that their
+// code runs.
 func (s *state) built(base, p string, at effect.Span) bool {
 	here := func(compiled bool) bool {
 		return s.newest(func(f *file) bool { return f.path == p && f.compiled == compiled }) != nil
@@ -67,15 +65,13 @@ func (s *state) built(base, p string, at effect.Span) bool {
 	return true
 }
 
-// isProgram reports whether the last that the text wrote to a path is the output
-// of a compiler, whose value is the source.
+// isProgram reports whether the newest file that the text wrote to a path is the output of a compiler.
 func (s *state) isProgram(p string) bool {
 	f := s.newest(func(f *file) bool { return f.path == p })
 	return f != nil && f.code
 }
 
-// compiles reports whether a compiler takes all that it compiles from the
-// workspace, and none of it from elsewhere in the text.
+// compiles reports whether all inputs of a compiler are files of the workspace that this text did not write.
 func (s *state) compiles(base string, use command.Use, reads abstract.Value) bool {
 	if !command.Compilers[base] || len(use.Nested) > 0 || reads.Taint&^(abstract.Foreign|abstract.Local|abstract.Held) != 0 || len(reads.Text) > 0 && reads.Known() {
 		return false
@@ -92,15 +88,14 @@ func (s *state) compiles(base string, use command.Use, reads abstract.Value) boo
 	return true
 }
 
-// activates reports whether a path is the script by which a virtual environment
-// of Python sets up a shell.
+// activates reports whether a path is the activation script of a Python virtual environment.
 func activates(p string) bool {
 	dir, base := path.Split(p)
 	return (base == "activate" || strings.HasPrefix(base, "activate.")) && (strings.HasSuffix(dir, "/bin/") || strings.HasSuffix(dir, "/Scripts/"))
 }
 
-// setUp reports whether a script that does not exist only sets up the shell, and
-// nothing that the text itself unpacks or copies could put it there.
+// setUp reports whether a missing script would only set up the shell, and no command of the text could have
+// created it.
 func (s *state) setUp(p string) bool {
 	if !activates(p) && !settings(p) {
 		return false

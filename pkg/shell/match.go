@@ -9,23 +9,22 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// maxMatch bounds the text that glob operators of parameter expansions work on,
-// since each tries every cut of it.
+// maxMatch is the maximum length in bytes of text for glob operators in parameter expansions: each operator tries
+// every position.
 const maxMatch = 2048
 
-// extended reports whether a pattern is one that shells may be told to read otherwise, as
-// those of extglob.
+// extended reports whether a pattern has a special meaning only with shell options such as extglob.
 func (s *state) extended(pat abstract.Value) bool {
 	return strings.ContainsAny(pat.Text, "(|") && (strings.Contains(s.text, "glob") || s.asZsh()) || strings.ContainsAny(pat.Text, "#^~") && s.dialect.odd
 }
 
-// perhapsGlob reports whether a known text is a pattern where it comes from a variable without quotes, and
-// none where it is quoted: which of them it was is not kept.
+// perhapsGlob reports whether a known text has glob characters. They match literally if the text was quoted, which
+// is not recorded.
 func perhapsGlob(pat abstract.Value) bool {
 	return pat.Known() && strings.ContainsAny(pat.Text, "*?[\\")
 }
 
-// trim is ${x#p}, ${x##p}, ${x%p} and ${x%%p}.
+// trim computes ${x#p}, ${x##p}, ${x%p} and ${x%%p}.
 func (s *state) trim(v, pat abstract.Value, op syntax.ParExpOperator, show string) abstract.Value {
 	prefix := op == syntax.RemSmallPrefix || op == syntax.RemLargePrefix
 	glob := pat.AsPattern()
@@ -43,7 +42,7 @@ func (s *state) trim(v, pat abstract.Value, op syntax.ParExpOperator, show strin
 	if pat.Bare || pat.Origin != 0 || perhapsGlob(pat) || len(v.Text) > maxMatch || s.extended(pat) || !s.step(1+len(v.Text)*len(glob)/256) {
 		return uncomputed(show, v)
 	}
-	if pat.Known() { // no globs: at most one cut
+	if pat.Known() { // no glob: at most one match
 		if prefix {
 			v.Text = strings.TrimPrefix(v.Text, pat.Text)
 		} else {
@@ -58,7 +57,7 @@ func (s *state) trim(v, pat abstract.Value, op syntax.ParExpOperator, show strin
 			cut = n - i
 		}
 		if cut < n && !utf8.RuneStart(v.Text[cut]) {
-			continue // within a character
+			continue // inside a UTF-8 character
 		}
 		switch op {
 		case syntax.RemSmallPrefix:
@@ -86,7 +85,7 @@ func (s *state) trim(v, pat abstract.Value, op syntax.ParExpOperator, show strin
 	return v
 }
 
-// replace is ${x/o/w} and ${x//o/w}; a leading # or % anchors.
+// replace computes ${x/o/w} and ${x//o/w}; a leading # or % in o anchors it.
 func (s *state) replace(v, orig, with abstract.Value, all bool, show string) abstract.Value {
 	v.Taint |= with.Taint
 	v.Origin |= with.Origin
@@ -94,7 +93,7 @@ func (s *state) replace(v, orig, with abstract.Value, all bool, show string) abs
 		return changed
 	}
 	if !v.Known() || orig.Bare || orig.Origin != 0 || perhapsGlob(orig) || len(v.Text) > maxMatch || strings.Contains(with.Text, "&") || s.extended(orig) || !s.step(1+len(v.Text)/16) {
-		return uncomputed(show, v) // bash may put what was found in place of &
+		return uncomputed(show, v) // bash may replace & with the matched text
 	}
 	glob := orig.AsPattern()
 	if glob == "" {

@@ -11,11 +11,10 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A move is what the text moved somewhere.
+// A move is a file or folder that the text moved, and its new path.
 type move struct{ from, to effect.Effect }
 
-// moved notes that a command moves files to the places it writes: anyone who
-// deletes these deletes the files.
+// moved records that a command moves files: deleting the new paths later deletes these files.
 func (s *state) moved(from []effect.Effect, writes []abstract.Target) {
 	for _, f := range from {
 		for _, w := range writes {
@@ -31,10 +30,11 @@ func (s *state) moved(from []effect.Effect, writes []abstract.Target) {
 	}
 }
 
-// noFolder reports whether a path is surely no folder: nothing or a file lies there, and the text makes none.
+// noFolder reports whether a path is certainly not a folder: it is a file or does not exist, and the text does not
+// create it.
 func (s *state) noFolder(p string) bool {
 	before := s.effects
-	for i := len(before) - 1; i >= 0; i-- { // what the program at hand does stands behind it
+	for i := len(before) - 1; i >= 0; i-- { // exclude the effects of the current program
 		if before[i].Kind == effect.Execute {
 			before = before[:i]
 			break
@@ -46,13 +46,13 @@ func (s *state) noFolder(p string) bool {
 		return false
 	}
 	if _, err := s.at.Script(s.at.CWD); errors.Is(err, fs.ErrNotExist) {
-		return false // nothing is known of what is there
+		return false // the file system is unknown
 	}
 	_, err := s.at.Script(p)
 	return err == nil || errors.Is(err, fs.ErrNotExist)
 }
 
-// loses records that deleting a path deletes what the text moved there before.
+// loses records that deleting a path also deletes the files that the text moved there.
 func (s *state) loses(e effect.Effect) { s.losesBefore(e, len(s.moves)) }
 
 func (s *state) losesBefore(e effect.Effect, n int) {
@@ -71,7 +71,7 @@ func (s *state) losesBefore(e effect.Effect, n int) {
 	}
 }
 
-// reachOf returns what an effect touches as a pattern.
+// reachOf returns a pattern of all paths that an effect touches.
 func reachOf(e *effect.Effect) string {
 	p := asPattern(e.Path, e.Pattern)
 	if e.Recursive {

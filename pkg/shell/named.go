@@ -7,8 +7,8 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// stopsNamed says about the processes that are stopped whether a name, a port or a search says which
-// they are: others may have started some of them.
+// stopsNamed marks effects that stop processes found by name, port or search: the processes may belong to other
+// users or sessions.
 func (s *state) stopsNamed() {
 	searched := slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
 		return e.Kind == effect.Execute && processListers[e.Program]
@@ -26,7 +26,7 @@ func (s *state) stopsNamed() {
 	}
 }
 
-// givenName reports whether a program that is given processes is given the name of one.
+// givenName reports whether a program that stops processes gets a process name as an option.
 func (s *state) givenName(program string) bool {
 	return slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
 		return e.Kind == effect.Execute && e.Program == program && slices.ContainsFunc(e.Args, func(a string) bool {
@@ -36,8 +36,8 @@ func (s *state) givenName(program string) bool {
 	})
 }
 
-// searchers tell the numbers of processes by their name, their files or their ports; takers are
-// given such numbers; enders look for processes themselves.
+// processListers output process IDs for a name, file or port. idConsumers take such IDs. endsNothing are the
+// signals that end no process. killByName are programs that search for the processes to stop.
 var (
 	processListers = map[string]bool{"pgrep": true, "pidof": true, "lsof": true, "get-process": true, "ps": true, "ss": true, "netstat": true}
 	idConsumers    = map[string]bool{"kill": true, "stop-process": true, "xargs": true, "taskkill": true}

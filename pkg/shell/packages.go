@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// manifests are the files of a project that name its packages, by registry.
+// manifests are the files that declare a project's packages, by registry.
 var manifests = map[string][]string{
 	"npm":  {"package.json", "deno.json", "deno.jsonc"},
 	"pypi": {"pyproject.toml", "requirements.txt", "requirements-dev.txt", "setup.py", "setup.cfg", "Pipfile"},
@@ -20,12 +20,11 @@ var manifests = map[string][]string{
 	"conda": {"environment.yml", "environment.yaml", "pixi.toml", "pyproject.toml"}, "pub": {"pubspec.yaml"}, "hex": {"mix.exs"}, "cpan": {"cpanfile", "Makefile.PL"},
 }
 
-// maxPackages bounds how many names of one command are looked up.
+// maxPackages is the maximum number of package names that are looked up for one command.
 const maxPackages = 64
 
-// newPackages records the packages that a command installs or runs by their names and that
-// neither the project nor the lists of widely used names know: a wrong letter is enough for
-// another person's code.
+// newPackages records the packages that a command installs or runs by name and that are neither in the project nor
+// in the lists of widely used packages: a typing error can install a typosquatted package.
 func (s *state) newPackages(use command.Use) {
 	if s.remote > 0 {
 		return
@@ -49,8 +48,8 @@ func (s *state) newPackages(use command.Use) {
 	}
 }
 
-// packageName returns the name of a package without its version, as its registry writes it; ""
-// if the word is no name.
+// packageName returns the name of a package without version, normalised as in its registry; "" if the word is not
+// a package name.
 func packageName(registry, word string) string {
 	if strings.Contains(word, "://") || strings.HasPrefix(word, ".") || strings.HasPrefix(word, "/") || strings.HasPrefix(word, "~") {
 		return ""
@@ -79,7 +78,7 @@ func packageName(registry, word string) string {
 		}
 	case "cpan":
 		word, _, _ = strings.Cut(word, "@")
-	case "repository": // USER/REPO, and a host or the short form of one before it
+	case "repository": // USER/REPO, optionally after a host or its short form
 		if word, _, _ = strings.Cut(word, "#"); !strings.ContainsAny(word, "/:") {
 			return ""
 		}
@@ -95,13 +94,13 @@ func packageName(registry, word string) string {
 	switch registry {
 	case "go":
 		if !below || !strings.Contains(host, ".") || host == "golang.org" || host == "google.golang.org" {
-			return "" // of the workspace, or of those who make the language
+			return "" // a package of the workspace, or of the Go project
 		}
 	case "packagist":
 		if !below {
 			return ""
 		}
-	case "taps": // somebody's own, not those of the program itself
+	case "taps": // a third-party tap, not one of Homebrew
 		if !below || host == "homebrew" {
 			return ""
 		}
@@ -112,7 +111,7 @@ func packageName(registry, word string) string {
 	return word
 }
 
-// inProject reports whether the project says that it works with a package, or has it.
+// inProject reports whether a manifest of the project names a package, or the package is installed in it.
 func (s *state) inProject(registry, name string) bool {
 	if s.at.Script == nil {
 		return false
@@ -131,10 +130,10 @@ func (s *state) inProject(registry, name string) bool {
 	return false
 }
 
-// namesPackage reports whether a manifest has the whole name of a package in it: a part of
-// another name is what a typosquatted package has.
+// namesPackage reports whether a manifest contains the full name of a package. A typosquatted name may be part of
+// another package's name.
 func namesPackage(registry, text, name string) bool {
-	if registry == "go" { // a module holds what lies below its path
+	if registry == "go" { // a module contains the packages below its path
 		for module := range strings.FieldsSeq(text) {
 			if strings.Contains(module, "/") && (module == name || strings.HasPrefix(name, module+"/")) {
 				return true

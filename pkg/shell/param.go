@@ -13,8 +13,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// param returns the values of a parameter expansion: one, or as many as the
-// members of a list.
+// param returns the values of a parameter expansion: one, or one for each member of a list.
 func (s *state) param(p *syntax.ParamExp) []abstract.Value {
 	if !s.step(1) || !s.enter(s.span(0, 0)) {
 		return nil
@@ -24,7 +23,7 @@ func (s *state) param(p *syntax.ParamExp) []abstract.Value {
 	if p.Param == nil || zshForm(p) {
 		return s.zshParam(p, show)
 	}
-	if p.Names != 0 { // ${!prefix@}: the environment may hold more
+	if p.Names != 0 { // ${!prefix@}: the environment may have more such variables
 		return []abstract.Value{abstract.Variable("{!"+p.Param.Value+"@}", 0)}
 	}
 	s.recordShownVariable(p.Param.Value)
@@ -32,7 +31,7 @@ func (s *state) param(p *syntax.ParamExp) []abstract.Value {
 	if s.strict && !set && len(vals) == 1 && vals[0].Known() && vals[0].Text == "" {
 		s.mayFail()
 	}
-	if c, _ := s.lookup(p.Param.Value); s.strict && p.Length && listIndex(p) && !c.array { // an error of bash
+	if c, _ := s.lookup(p.Param.Value); s.strict && p.Length && listIndex(p) && !c.array { // an error in bash
 		s.mayFailLine()
 	}
 	if p.Excl {
@@ -55,8 +54,8 @@ func (s *state) param(p *syntax.ParamExp) []abstract.Value {
 	return vals
 }
 
-// indirect is ${!name}: what the variable holds that name has the name of. Nothing is followed but
-// a name that is known and that of a text.
+// indirect expands ${!name}: the value of the variable whose name is in name. It is computed only for a known name
+// of a scalar variable.
 func (s *state) indirect(p *syntax.ParamExp, vals []abstract.Value, show string) []abstract.Value {
 	if len(vals) == 1 && vals[0].Known() && syntax.ValidName(vals[0].Text) && p.Index == nil {
 		if c, ok := s.lookup(vals[0].Text); ok && !c.array {
@@ -72,12 +71,12 @@ func (s *state) indirect(p *syntax.ParamExp, vals []abstract.Value, show string)
 	return []abstract.Value{uncomputed(show, vals...)}
 }
 
-// zshForm reports whether an expansion is of zsh or mksh alone.
+// zshForm reports whether an expansion exists only in zsh or mksh.
 func zshForm(p *syntax.ParamExp) bool {
 	return p.Flags != nil || p.IsSet || p.Width || p.Split != syntax.OptUnset || p.GlobSubst != syntax.OptUnset || p.RcExpand != syntax.OptUnset || len(p.Modifiers) > 0
 }
 
-// shownParam returns the text of an expansion as people read it.
+// shownParam returns the text of an expansion for messages.
 func (s *state) shownParam(p *syntax.ParamExp) string {
 	if p.Param == nil {
 		return "${…}"
@@ -88,7 +87,8 @@ func (s *state) shownParam(p *syntax.ParamExp) string {
 	return "${" + p.Param.Value + "…}"
 }
 
-// uncomputed returns the result of an expansion that is not computed.
+// uncomputed returns an unknown value for an expansion that is not computed, with the taint and origin of its
+// operands.
 func uncomputed(show string, of ...abstract.Value) abstract.Value {
 	out := abstract.Unknown(show, 0)
 	for _, v := range of {
@@ -110,7 +110,7 @@ func each(vals []abstract.Value, f func(abstract.Value) abstract.Value) []abstra
 	return out
 }
 
-// parameter returns what a parameter holds and whether the text sets it.
+// parameter returns the value of a parameter and whether the text sets it.
 func (s *state) parameter(p *syntax.ParamExp, show string) (vals []abstract.Value, set bool) {
 	name := p.Param.Value
 	switch name {
@@ -138,7 +138,7 @@ func (s *state) parameter(p *syntax.ParamExp, show string) (vals []abstract.Valu
 		}
 		return []abstract.Value{abstract.Short("$"+name, from)}, true
 	}
-	if n, err := strconv.Atoi(name); err == nil { // but $0
+	if n, err := strconv.Atoi(name); err == nil { // positional parameters other than $0
 		v, set := s.parameterAt(n)
 		return []abstract.Value{v}, set
 	}
@@ -163,14 +163,14 @@ func (s *state) parameter(p *syntax.ParamExp, show string) (vals []abstract.Valu
 	return s.arrayMember(p, c, show)
 }
 
-// listIndex reports whether an expansion asks for all members of an array.
+// listIndex reports whether an expansion refers to all members of an array ([@] or [*]).
 func listIndex(p *syntax.ParamExp) bool {
 	w, ok := p.Index.(*syntax.Word)
 	return ok && (w.Lit() == "@" || w.Lit() == "*")
 }
 
-// arrayMember returns what an array holds at a subscript, or without one. zsh counts members from 1, and takes
-// an array without a subscript for all of them.
+// arrayMember returns the member of an array at a subscript, or the value of the array without one. zsh counts
+// members from 1 and expands an array without a subscript to all members.
 func (s *state) arrayMember(p *syntax.ParamExp, c content, show string) ([]abstract.Value, bool) {
 	if c.list == nil || s.dialect.odd || p.Excl {
 		if c.val.Lines {
@@ -199,7 +199,7 @@ func (s *state) arrayMember(p *syntax.ParamExp, c content, show string) ([]abstr
 	return c.list[at : at+1], true
 }
 
-// namesTemporary reports whether a word is a folder for temporary files, as the text has it.
+// namesTemporary reports whether a word is literally a folder below /tmp.
 func namesTemporary(w *syntax.Word) bool {
 	if w == nil {
 		return false
@@ -229,7 +229,7 @@ func (s *state) environment(name string) []abstract.Value {
 		v = abstract.Lit("/bin/bash")
 	case "TMPDIR", "TMP", "TEMP":
 		if !slices.ContainsFunc(s.ahead, func(a *syntax.Assign) bool { return a.Name != nil && a.Name.Value == name && !namesTemporary(a.Value) }) {
-			v = abstract.Lit("/tmp") // else the text takes it to be something else
+			v = abstract.Lit("/tmp") // otherwise the assignment before the command expects a different value
 		}
 	case "OSTYPE", "HOSTTYPE", "MACHTYPE", "USER", "LOGNAME", "USERNAME", "HOSTNAME", "SHLVL":
 		v = abstract.Short("$"+name, abstract.FromVariable)
@@ -241,7 +241,7 @@ func (s *state) environment(name string) []abstract.Value {
 	return []abstract.Value{v}
 }
 
-// slice is ${x:o:l}, of numbers that are written out.
+// slice computes ${x:o:l} for literal numbers.
 func (s *state) slice(p *syntax.ParamExp, vals []abstract.Value, show string) []abstract.Value {
 	from, ok := literalNumber(s.arithm(p.Slice.Offset))
 	count, counted := int64(1<<31), true
@@ -254,7 +254,7 @@ func (s *state) slice(p *syntax.ParamExp, vals []abstract.Value, show string) []
 	name := p.Param.Value
 	if c, bound := s.lookup(name); name == "@" || name == "*" || bound && c.array {
 		positional := name == "@" || name == "*"
-		if positional && from <= 0 || !positional && !listIndex(p) || from < 0 || slices.ContainsFunc(vals, func(v abstract.Value) bool { return !v.Known() }) { // counts $0, or from the end
+		if positional && from <= 0 || !positional && !listIndex(p) || from < 0 || slices.ContainsFunc(vals, func(v abstract.Value) bool { return !v.Known() }) { // offset 0 includes $0; negative offsets count from the end
 			return []abstract.Value{uncomputed(show, vals...)}
 		}
 		if positional {
@@ -268,7 +268,7 @@ func (s *state) slice(p *syntax.ParamExp, vals []abstract.Value, show string) []
 	}
 	return each(vals, func(v abstract.Value) abstract.Value {
 		if !v.Known() {
-			// These start with a slash wherever they are set.
+			// These values always start with a slash.
 			if from == 0 && count == 1 && (name == "PATH" || name == "PWD" || name == "OLDPWD" || name == "HOME" || name == "SHELL") {
 				return abstract.Lit("/")
 			}
@@ -290,7 +290,7 @@ func literalNumber(v abstract.Value) (int64, bool) {
 	return n, err == nil && v.Known()
 }
 
-// cut turns an offset and a length as in ${x:o:l} into bounds.
+// cut converts offset and length of ${x:o:l} to bounds in a list or text of length n.
 func cut(from, count int64, n int) (lo, hi int) {
 	size := int64(n)
 	if from < 0 {
@@ -307,7 +307,7 @@ func cut(from, count int64, n int) (lo, hi int) {
 func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, show string) []abstract.Value {
 	e := p.Exp
 	empty := len(vals) == 0 || len(vals) == 1 && vals[0].Known() && vals[0].Text == ""
-	if c, ok := s.lookup(p.Param.Value); empty && (ok && c.array || len(vals) != 1) && (listIndex(p) || p.Index == nil) && s.asZsh() { // null only where it is quoted
+	if c, ok := s.lookup(p.Param.Value); empty && (ok && c.array || len(vals) != 1) && (listIndex(p) || p.Index == nil) && s.asZsh() { // zsh treats an empty list as null only if it is quoted
 		return []abstract.Value{uncomputed(show, s.word(e.Word))}
 	}
 	switch e.Op {
@@ -346,7 +346,7 @@ func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, s
 			return v
 		})
 	case syntax.OtherParamOps:
-		if s.word(e.Word).Text == "P" { // a prompt, which runs the command substitutions in it
+		if s.word(e.Word).Text == "P" { // ${x@P} expands x as a prompt, which runs the command substitutions in it
 			for _, v := range vals {
 				s.expandsText(v.Text, s.spanOf(p))
 			}
@@ -355,8 +355,8 @@ func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, s
 	return each(vals, func(v abstract.Value) abstract.Value { return uncomputed(show, v) })
 }
 
-// operand returns what an expansion such as ${x:-word} has in the place of a variable. A list
-// in it may be several words.
+// operand returns the value of the word in an expansion such as ${x:-word}. It is unknown if the word contains a
+// list, which may become several words.
 func (s *state) operand(w *syntax.Word) abstract.Value {
 	v := s.word(w)
 	if w != nil && v.Known() && (s.holdsList(w) || strings.ContainsAny(v.Text, usualIFS) && hasExpansion(w)) {
@@ -365,7 +365,7 @@ func (s *state) operand(w *syntax.Word) abstract.Value {
 	return v
 }
 
-// holdsList reports whether a word holds the members of an array or the parameters, one by one.
+// holdsList reports whether a word contains the members of an array or the positional parameters.
 func (s *state) holdsList(w *syntax.Word) bool {
 	found := false
 	syntax.Walk(w, func(n syntax.Node) bool {
@@ -378,9 +378,9 @@ func (s *state) holdsList(w *syntax.Word) bool {
 	return found
 }
 
-// orDefault is ${x-word}, ${x:-word}, ${x=word} and ${x:=word}.
+// orDefault computes ${x-word}, ${x:-word}, ${x=word} and ${x:=word}.
 func (s *state) orDefault(p *syntax.ParamExp, vals []abstract.Value, set, empty bool, show string) []abstract.Value {
-	e, envVar := p.Exp, !set && !empty // of the environment: may be set or not
+	e, envVar := p.Exp, !set && !empty // an environment variable: may be set or unset
 	assigns := e.Op == syntax.AssignUnset || e.Op == syntax.AssignUnsetOrNull
 	orNull := e.Op == syntax.DefaultUnsetOrNull || e.Op == syntax.AssignUnsetOrNull
 	to := abstract.Lit(p.Param.Value)
@@ -402,7 +402,7 @@ func (s *state) orDefault(p *syntax.ParamExp, vals []abstract.Value, set, empty 
 		}
 		return []abstract.Value{word}
 	}
-	// It may be set, or not.
+	// The variable may be set or unset.
 	_, bound := s.vars.names[p.Param.Value]
 	var word abstract.Value
 	s.may(func() {
@@ -412,18 +412,18 @@ func (s *state) orDefault(p *syntax.ParamExp, vals []abstract.Value, set, empty 
 	})
 	if !set && !bound {
 		word.Taint |= vals[0].Taint
-		return []abstract.Value{word} // what the environment holds is taken to be as meant
+		return []abstract.Value{word} // assume the default: an environment variable that is set is the user's choice
 	}
 	return []abstract.Value{uncomputed(show, vals[0], word)}
 }
 
-// isFull reports whether a variable is taken to be set, and not empty: see state.variableChoices.
+// isFull reports whether a variable is assumed to be set and not empty: see state.variableChoices.
 func (s *state) isFull(name string) bool {
 	may := s.vars.get(name).may
 	return len(may) == 1 && may[0].full
 }
 
-// orAlternate is ${x+word} and ${x:+word}.
+// orAlternate computes ${x+word} and ${x:+word}.
 func (s *state) orAlternate(p *syntax.ParamExp, vals []abstract.Value, set, empty bool, show string) []abstract.Value {
 	var word abstract.Value
 	s.may(func() { word = s.operand(p.Exp.Word) })

@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
-// parsed walks shell text and returns what it writes to standard output.
+// parsed walks shell text and returns its standard output.
 func (s *state) parsed(text string) abstract.Value {
 	if why := parse.TooDeep(text); why != "" {
 		s.dynamic(effect.CauseLimit, why, s.span(0, len(text)))
@@ -18,8 +18,8 @@ func (s *state) parsed(text string) abstract.Value {
 	}
 	f, err := parse.Shell(text)
 	if err != nil {
-		// The text may contain placeholders that no one filled in. The shell
-		// runs nothing from there on; what comes before is walked as it is.
+		// The text may contain unfilled template placeholders. A shell stops with a syntax error there; the statements
+		// before it are walked first.
 		if filled := parse.WithoutPlaceholders(parse.WithoutTemplates(text)); filled != text {
 			if f2, err2 := parse.Shell(filled); err2 == nil {
 				mark := len(s.effects)
@@ -42,7 +42,7 @@ func (s *state) parsed(text string) abstract.Value {
 		unread := s.unread
 		s.untilError(text)
 		if s.unread > unread {
-			// A shell that reads line by line has run that code before it comes here.
+			// A shell that reads line by line has already run the code before the syntax error.
 			s.dynamic(effect.CauseUnresolved, "unknown code runs before text that cannot be parsed", s.span(0, len(text)))
 		}
 		s.recordSuspectWords(text)
@@ -56,8 +56,7 @@ func (s *state) parsed(text string) abstract.Value {
 	return out
 }
 
-// untilError walks the statements before a syntax error: a shell runs them
-// before it comes to the error.
+// untilError walks the statements before a syntax error, because a shell runs them before it finds the error.
 func (s *state) untilError(text string) {
 	p := parse.Parsers.Get().(*syntax.Parser)
 	var list []*syntax.Stmt

@@ -14,7 +14,7 @@ func (s *state) exec(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		if rest[0].Text == "-a" && len(rest) > 1 {
 			rest = rest[1:]
 		}
-		if argv[0].Text == "builtin" && strings.Contains(rest[0].Text, "f") { // of ksh
+		if argv[0].Text == "builtin" && strings.Contains(rest[0].Text, "f") { // builtin -f of ksh
 			s.dynamic(effect.CauseCode, "loads code into the shell", join(argv))
 		}
 		rest = rest[1:]
@@ -23,7 +23,7 @@ func (s *state) exec(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		if io.Redirected {
 			s.stdin = &io.In
 		}
-		if io.Out != nil || io.Moved { // nothing that follows writes where it did
+		if io.Out != nil || io.Moved { // the output of later commands is redirected
 			s.ended.shell = true
 		}
 		if io.Out != nil {
@@ -33,19 +33,19 @@ func (s *state) exec(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		return abstract.Value{}
 	}
 	s.mayFail()
-	if _, ok := s.funcs[rest[0].Text]; ok && s.asZsh() { // it runs the function
+	if _, ok := s.funcs[rest[0].Text]; ok && s.asZsh() { // zsh's exec runs the function
 		return s.invoke(rest, io)
 	}
 	return s.invokeBuiltinOrProgram(rest, io)
 }
 
-// commandWord runs what command, builtin, noglob and nocorrect are before.
+// commandWord walks the command after command, builtin, noglob or nocorrect.
 func (s *state) commandWord(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	rest := argv[1:]
 	for len(rest) > 0 && rest[0].Known() && strings.HasPrefix(rest[0].Text, "-") {
 		if strings.ContainsAny(rest[0].Text, "vV") {
 			if len(rest) == 2 {
-				return found(rest[1]) // its path, or the name itself
+				return found(rest[1]) // the path of the program, or its name
 			}
 			return abstract.Unknown("$(command -v)", 0).Of(abstract.FromCommand)
 		}
@@ -57,7 +57,7 @@ func (s *state) commandWord(argv []abstract.Value, io abstract.Streams) abstract
 	if argv[0].Text != "command" && argv[0].Text != "builtin" {
 		return s.invoke(rest, io)
 	}
-	if _, own := builtin(rest[0].Text); own && argv[0].Text == "command" && s.asZsh() { // it runs a program of that name
+	if _, own := builtin(rest[0].Text); own && argv[0].Text == "command" && s.asZsh() { // in zsh, command runs a program of that name instead of the builtin
 		var out abstract.Value
 		s.may(func() { out = s.invokeBuiltinOrProgram(rest, io) })
 		return possibleOutput(out)
@@ -65,7 +65,7 @@ func (s *state) commandWord(argv []abstract.Value, io abstract.Streams) abstract
 	return s.invokeBuiltinOrProgram(rest, io)
 }
 
-// noteSetOption notes an option of set that changes how all that follows is read.
+// noteSetOption records an option of set that changes how the rest of the text is parsed.
 func (s *state) noteSetOption(v abstract.Value) {
 	switch {
 	case v.Text == "keyword" || strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "k"):
@@ -75,8 +75,8 @@ func (s *state) noteSetOption(v abstract.Value) {
 	}
 }
 
-// invokeBuiltinOrProgram is invoke past the functions of a name, and past its aliases but for what the
-// shell has been told to run in its place.
+// invokeBuiltinOrProgram is invoke without functions and aliases of that name. Entries of the command hash table
+// (hash -p) still count.
 func (s *state) invokeBuiltinOrProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	return s.run(argv, io, func(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 		var outs []abstract.Value

@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// program runs a command that is not the shell's own.
+// program runs a command that is not a builtin.
 func (s *state) program(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if first, _, _ := strings.Cut(argv[0].Text, " "); argv[0].Known() && isCommandLine(argv[0].Text) && command.HasEntry(first) {
 		s.dynamic(effect.CauseUnresolved, "the name of the program contains a whole command: "+abstract.Clip(argv[0].Text), argv[0].From)
@@ -28,8 +28,8 @@ func (s *state) program(argv []abstract.Value, io abstract.Streams) abstract.Val
 	return s.listedProgram(base, words, argv, io)
 }
 
-// recordHiddenWord records a word of a program that the text computes in a way that is not followed: it may be a
-// subcommand or an option. What only prints its words is not changed by one.
+// recordHiddenWord records that an argument of a program is computed in a way that is not analysed: it may be a
+// subcommand or an option. Programs that only print their arguments are skipped.
 func (s *state) recordHiddenWord(base string, argv []abstract.Value) {
 	if printers[base] {
 		return
@@ -42,11 +42,10 @@ func (s *state) recordHiddenWord(base string, argv []abstract.Value) {
 	}
 }
 
-// printers are the programs that only print their words, compare them or wait.
+// printers are programs that only print or compare their arguments, or wait.
 var printers = map[string]bool{"echo": true, "printf": true, "test": true, "[": true, "expr": true, "sleep": true, "true": true, "false": true, ":": true}
 
-// listedProgram runs a program as package command has it under the name that
-// words begin with.
+// listedProgram runs a program according to its entry in package command; words begins with the program's name.
 func (s *state) listedProgram(base string, words []command.Word, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	use := command.Interpret(words)
 	if listed := s.listed(use, io); listed != nil {
@@ -68,18 +67,17 @@ func (s *state) listedProgram(base string, words []command.Word, argv []abstract
 	out := s.apply(base, argv, use, io)
 	s.markUnshownReads(base, argv, use, at)
 	if s.scripts > read && at < len(s.effects) && runsShellFile(use) {
-		s.effects[at].Class = effect.LocalWrite // what it does is beside it
+		s.effects[at].Class = effect.LocalWrite // the effects of the script are recorded separately
 	}
 	return out
 }
 
-// runsShellFile reports whether the only code that a program runs is a shell
-// script.
+// runsShellFile reports whether the only code that a program runs is a shell script.
 func runsShellFile(use command.Use) bool {
 	return use.Stdin != command.Code && len(use.Nested) == 1 && use.Nested[0].Language == "file" && use.Nested[0].Of == "shell"
 }
 
-// commandWords returns words as package command takes them.
+// commandWords converts words to those of package command.
 func commandWords(argv []abstract.Value) []command.Word {
 	words := make([]command.Word, len(argv))
 	for i, v := range argv {
@@ -88,8 +86,8 @@ func commandWords(argv []abstract.Value) []command.Word {
 	return words
 }
 
-// runsCode reports whether a program runs code of a language that is only
-// partly understood: what it does beyond the effects found is not known.
+// runsCode reports whether a program runs code of a language that is only partly analysed, so that it may have
+// other effects than those found.
 func runsCode(use command.Use) bool {
 	if use.Stdin == command.Code && !command.IsQuery(use.Language) {
 		return true
@@ -100,7 +98,7 @@ func runsCode(use command.Use) bool {
 		}
 		switch n.Language {
 		case "argv", "shell", "awk", "cmd", "powershell", "encoded":
-		case "place", "tools", "home", "output", "source", "server", "options", "build", "check": // what a variable holds, which is judged
+		case "place", "tools", "home", "output", "source", "server", "options", "build", "check": // values of variables, which are judged separately
 		default:
 			return true
 		}
@@ -117,8 +115,8 @@ func programName(p string) string {
 	return base
 }
 
-// systemFolder reports whether a folder, given with its final slash, is a system folder:
-// a program in it is the one that its name suggests.
+// systemFolder reports whether a folder, given with its final slash, is a system folder: a program there is the
+// one that its name suggests.
 func systemFolder(dir string) bool {
 	if command.SystemFolder(strings.TrimSuffix(dir, "/")) {
 		return true
@@ -129,10 +127,10 @@ func systemFolder(dir string) bool {
 	}
 	if strings.Contains(dir, "/../") || strings.Contains(dir, "/./") || strings.Contains(dir, "//") {
 		if clean := strings.TrimSuffix(path.Clean(dir), "/") + "/"; clean != dir {
-			return systemFolder(clean) // once: a clean path stays as it is
+			return systemFolder(clean) // one level of recursion: a clean path does not change
 		}
 	}
-	// What package managers install for a project or a user.
+	// Folders for programs that package managers install for a project or a user.
 	for _, tail := range [...]string{"node_modules/.bin/", ".venv/bin/", "venv/bin/", "env/bin/", "vendor/bin/", ".cargo/bin/", "go/bin/", ".local/bin/", "miniconda3/bin/", "anaconda3/bin/", ".pyenv/shims/", ".rbenv/shims/", ".venv/scripts/", "venv/scripts/"} {
 		if strings.HasSuffix(lower, tail) && !effect.Shared(dir) {
 			return true
@@ -141,7 +139,7 @@ func systemFolder(dir string) bool {
 	return false
 }
 
-// apply records what a program's arguments make it do and returns its output.
+// apply records the effects of a program's arguments and returns its output.
 func (s *state) apply(base string, argv []abstract.Value, use command.Use, io abstract.Streams) abstract.Value {
 	at := join(argv)
 	why := ""
@@ -169,7 +167,7 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 		for _, v := range sources(base, argv[1:]) {
 			p, pattern := s.place().Path(v.Text, v.IsPattern)
 			for _, src := range s.fileValues(p, pattern) {
-				// An edited file of the workspace stays one.
+				// A workspace file that was only edited is still the project's own code.
 				if src.Known() || src.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) != 0 {
 					s.runText("code", src, base, at, nil)
 				}
@@ -212,7 +210,7 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 		out.Secrets = "$(" + abstract.Clip(shownWords(base, argv[1:])) + ")"
 	}
 	if len(use.Nested) > 0 {
-		// A carrier's output is that of the command it runs.
+		// The output of a program that runs a command is that of the command.
 		if out.Bare || out.Known() && out.Text == "" {
 			t := out.Taint
 			out = nested
@@ -222,7 +220,7 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 	return out
 }
 
-// shownWords returns a command as people read it.
+// shownWords returns a command as text for messages.
 func shownWords(base string, args []abstract.Value) string {
 	words := []string{base}
 	for _, v := range args[:min(len(args), 8)] {
@@ -231,7 +229,7 @@ func shownWords(base string, args []abstract.Value) string {
 	return strings.Join(words, " ")
 }
 
-// takesAway notes what the program that was just recorded loses beside its operands.
+// takesAway marks the program recorded last with the data that it deletes besides its operands.
 func (s *state) takesAway(use command.Use) {
 	if n := len(s.effects); use.Loses != 0 && n > 0 && s.quiet == 0 && s.remote == 0 && s.effects[n-1].Kind == effect.Execute {
 		e := &s.effects[n-1]
@@ -242,14 +240,14 @@ func (s *state) takesAway(use command.Use) {
 	}
 }
 
-// mark adds to what is known of the loss of effects from an index on.
+// mark adds l to the losses of the effects from index from on.
 func (s *state) mark(from int, l effect.Loss) {
 	for i := min(from, len(s.effects)); i < len(s.effects); i++ {
 		s.effects[i].Loses |= l
 	}
 }
 
-// emitProgramEffect records what a program does whatever its operands are.
+// emitProgramEffect records the effects that a program always has, whatever its operands are.
 func (s *state) emitProgramEffect(use command.Use, f flow, e effect.Effect) {
 	for _, k := range use.Effects {
 		e, by := effect.Of(k), e
@@ -271,7 +269,7 @@ func (s *state) emitProgramEffect(use command.Use, f flow, e effect.Effect) {
 	}
 }
 
-// elsewhere says what a change on another machine is.
+// elsewhere fills in the details of a change on another machine.
 func elsewhere(e *effect.Effect, r command.Remote) {
 	e.Service, e.Verb, e.Target = r.Service, r.Verb, r.Target
 	if !r.Trial {
@@ -279,8 +277,7 @@ func elsewhere(e *effect.Effect, r command.Remote) {
 	}
 }
 
-// sources returns the arguments that may name source text which a program
-// compiles or runs.
+// sources returns the arguments that may name source files which a program compiles or runs.
 func sources(base string, args []abstract.Value) []abstract.Value {
 	switch base {
 	case "make", "gmake":
@@ -297,21 +294,21 @@ func sources(base string, args []abstract.Value) []abstract.Value {
 	return nil
 }
 
-// A flow is what a program's operands carry in.
+// A flow is the data that a program's operands read and the peers that they name.
 type flow struct {
-	reads   abstract.Value // what the files that it reads hold
+	reads   abstract.Value // content of the files that the program reads
 	nreads  int
 	writes  []abstract.Target
-	network bool            // it contacts a network peer
-	connect bool            // raw connection
-	peers   []effect.Effect // the requests and connections that it makes
+	network bool            // the program contacts a network peer
+	connect bool            // it opens a raw connection
+	peers   []effect.Effect // its requests and connections
 	sent    []sent
 	roots   []abstract.Value
 
-	secretKey bool // a key of the registry that it reads holds credentials
+	secretKey bool // it reads a registry key that holds credentials
 }
 
-// touch records the effects on operands.
+// touch records the effects of a program on its operands.
 func (s *state) touch(base string, argv []abstract.Value, use command.Use, io abstract.Streams) flow {
 	var f flow
 	var b abstract.Builder
@@ -399,7 +396,7 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 	return f
 }
 
-// fetchHead notes what "git fetch" of an address leaves in FETCH_HEAD, and what comes from there into files.
+// fetchHead records what "git fetch URL" stores in FETCH_HEAD, and which files get content from there.
 func (s *state) fetchHead(base string, argv []abstract.Value, f *flow, b *abstract.Builder) {
 	cwd := s.place().CWD
 	if base != "git" || cwd == "" {
@@ -434,8 +431,7 @@ func (s *state) readOperand(t command.Touch, v abstract.Value) abstract.Value {
 	return out
 }
 
-// wordValue finds the argument that a word of package command came from, for
-// what it carries.
+// wordValue returns the argument that a word of package command was made from, with its taint.
 func wordValue(w command.Word, argv []abstract.Value) abstract.Value {
 	for _, v := range argv {
 		if v.Text == w.Text && v.IsPattern == w.Pattern {
@@ -496,7 +492,7 @@ func (s *state) host(kind effect.Kind, v abstract.Value) effect.Effect {
 		if i := strings.LastIndexByte(text, '@'); i >= 0 {
 			text = text[i+1:]
 		}
-		if kind != effect.Listen || strings.Trim(text, "0123456789") != "" { // else it is a port
+		if kind != effect.Listen || strings.Trim(text, "0123456789") != "" { // otherwise the number is a port
 			e.Host = effect.Host(text)
 		}
 	}
@@ -504,8 +500,7 @@ func (s *state) host(kind effect.Kind, v abstract.Value) effect.Effect {
 	return e
 }
 
-// output returns what a program writes to standard output, and fills the files
-// that it writes.
+// output returns a program's standard output and sets the content of the files that it writes.
 func (s *state) output(base string, argv []abstract.Value, use command.Use, io abstract.Streams, f flow) abstract.Value {
 	if !use.Windows && setsUpShell(base, argv, use.Known || use.Class != effect.UnknownClass) {
 		if !s.bound(pathChanged) {
@@ -567,7 +562,7 @@ func (s *state) output(base string, argv []abstract.Value, use command.Use, io a
 	return out
 }
 
-// addCopies records where copies lie when the destination is a folder.
+// addCopies records the paths of copies if the destination is a folder.
 func (s *state) addCopies(w abstract.Target, argv []abstract.Value, use command.Use, v abstract.Value) {
 	for _, t := range use.Touches {
 		if (t.Kind == effect.ReadFile || t.Kind == effect.MoveFile) && !t.Word.Pattern {
@@ -576,7 +571,7 @@ func (s *state) addCopies(w abstract.Target, argv []abstract.Value, use command.
 	}
 }
 
-// environmentDump says what env and printenv show.
+// environmentDump returns the taint of the variables that env and printenv print.
 func (s *state) environmentDump(argv []abstract.Value) abstract.Taint {
 	for _, v := range argv[1:] {
 		if !strings.HasPrefix(v.Text, "-") && !strings.Contains(v.Text, "=") {
