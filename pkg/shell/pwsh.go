@@ -7,9 +7,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// eitherShell walks text that is PowerShell's by its looks, but that a POSIX
-// shell would run, too, up to where it cannot parse it. What each of the two does
-// counts. It returns how many effects are those of PowerShell.
+// eitherShell walks text that looks like PowerShell but that a POSIX shell would also run, up to a syntax error.
+// The effects of both shells are recorded. It returns the number of PowerShell's effects, which come first.
 func (s *state) eitherShell(text string) int {
 	s.apart(func() {
 		s.foreign++
@@ -20,9 +19,8 @@ func (s *state) eitherShell(text string) int {
 	return mark
 }
 
-// dropExpressions removes from mark on what a POSIX shell cannot know of
-// PowerShell's expressions, which it treats as programs, and that it cannot parse
-// the text. All that it can tell stays.
+// dropExpressions removes the doubts, among the effects from index mark on, that only arise because a POSIX shell
+// reads PowerShell expressions as program names or cannot parse the text. All other effects stay.
 func (s *state) dropExpressions(mark int) {
 	mark = min(mark, len(s.effects))
 	kept := s.effects[:mark]
@@ -36,14 +34,14 @@ func (s *state) dropExpressions(mark int) {
 	s.effects = kept
 }
 
-// statementAt returns text from the start of the statement that a place is in.
+// statementAt returns text from the start of the statement at offset at.
 func statementAt(text string, at int) string {
 	at = min(at, len(text))
 	return strings.TrimLeft(text[strings.LastIndexAny(text[:at], "\n;{}|&(`")+1:], " \t\r")
 }
 
-// expression reports whether a statement begins with a value as PowerShell
-// writes it, so that what is unknown of it for the given cause names no program.
+// expression reports whether a statement begins with a PowerShell value and not with a program's name, so that an
+// unknown program with the given cause is no concern.
 func expression(text string, cause effect.Cause) bool {
 	if len(text) < 2 {
 		return false
@@ -71,8 +69,8 @@ func expression(text string, cause effect.Cause) bool {
 	return false
 }
 
-// trimVariable cuts a variable and its members from the start of text; it returns
-// nothing if a POSIX shell would end the name elsewhere.
+// trimVariable cuts a variable and its members from the start of text; it returns "" if a POSIX shell reads no
+// variable name there.
 func trimVariable(text string) string {
 	i := 1
 	for i < len(text) && (plain.WordByte(text[i]) || i > 1 && text[i] == '.') {
@@ -86,9 +84,8 @@ func trimVariable(text string) string {
 
 func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// quotedValue reports whether a quoted text that begins a statement can be no
-// program's name, because a blank is in it and no folder, or is on the left of an
-// operator of PowerShell.
+// quotedValue reports whether a quoted text at the start of a statement cannot be a program's name: it contains a
+// space and no path, or a PowerShell operator follows it.
 func quotedValue(text string) bool {
 	body, rest, ok := strings.Cut(text[1:], text[:1])
 	if !ok || strings.ContainsAny(body, "\n/\\") || strings.Contains(body, "$(") && strings.Count(body, "$(") != strings.Count(body, ")") {
@@ -103,7 +100,7 @@ func quotedValue(text string) bool {
 	return valueOperators[strings.ToLower(op)] && !strings.ContainsAny(line, ";|&`$")
 }
 
-// literalOf removes what a shell would put in from a quoted text.
+// literalOf removes expansions and command substitutions from a quoted text.
 func literalOf(body string) string {
 	var b strings.Builder
 	for body != "" {
@@ -126,15 +123,14 @@ func literalOf(body string) string {
 	return b.String()
 }
 
-// valueOperators are those of PowerShell that compare or change a text.
+// valueOperators are the PowerShell operators that compare or change strings.
 var valueOperators = map[string]bool{
 	"-match": true, "-notmatch": true, "-cmatch": true, "-imatch": true, "-like": true, "-notlike": true, "-replace": true, "-creplace": true,
 	"-split": true, "-csplit": true, "-contains": true, "-notcontains": true, "-eq": true, "-ne": true, "-ceq": true, "-ieq": true, "-f": true, "-is": true, "-isnot": true,
 }
 
-// mayBePowerShell reports whether text that a POSIX shell reads in part begins
-// as only PowerShell is written: a declaration, a value that is printed, or plain
-// commands and then a statement of PowerShell.
+// mayBePowerShell reports whether text that a POSIX shell can partly parse begins like PowerShell: with a
+// declaration, an output value, or plain commands before a PowerShell statement.
 func mayBePowerShell(text string) bool {
 	text = uncommented(text)
 	if len(text) < 3 {
@@ -150,7 +146,7 @@ func mayBePowerShell(text string) bool {
 	return isDeclaration(text) || afterCommands(text)
 }
 
-// isDeclaration reports whether text begins with a declaration of PowerShell.
+// isDeclaration reports whether text begins with a PowerShell declaration.
 func isDeclaration(text string) bool {
 	word, rest := cutWord(text)
 	rest = strings.TrimLeft(rest, " \t\r\n")
@@ -174,8 +170,8 @@ func isDeclaration(text string) bool {
 	return false
 }
 
-// beginsBody reports whether text begins as the body of a function of PowerShell
-// does: with an attribute, parameters, a named block or an assignment.
+// beginsBody reports whether text begins like the body of a PowerShell function: with an attribute, parameters, a
+// named block or an assignment.
 func beginsBody(text string) bool {
 	if len(text) < 2 {
 		return false
@@ -199,12 +195,11 @@ func beginsBody(text string) bool {
 	return false
 }
 
-// maxCommands is how many plain commands may be before PowerShell's first
-// statement.
+// maxCommands is the maximum number of plain commands before the first PowerShell statement.
 const maxCommands = 8
 
-// afterCommands reports whether lines of plain words, which every shell reads
-// alike, come before a statement of PowerShell.
+// afterCommands reports whether text is lines of plain words, which every shell reads alike, before a PowerShell
+// statement.
 func afterCommands(text string) bool {
 	for range maxCommands {
 		line, rest, ok := strings.Cut(text, "\n")
@@ -222,7 +217,7 @@ func afterCommands(text string) bool {
 	return false
 }
 
-// cutWord cuts letters, digits and underscores from the start of text.
+// cutWord splits letters, digits and underscores from the start of text.
 func cutWord(text string) (word, rest string) {
 	i := 0
 	for i < len(text) && plain.WordByte(text[i]) {

@@ -6,7 +6,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// read is read, mapfile and readarray: what the names get then is not known, but where it comes from.
+// read walks read, mapfile and readarray: the variables get unknown values with the taint of the input.
 func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	in, lines := io.In, argv[0].Text != "read"
 	if s.source != nil {
@@ -34,7 +34,7 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 			value = argv[i]
 		}
 		switch v.Text[at] {
-		case 'C': // it is called with the index and the text of a line
+		case 'C': // the callback is called with the index and text of a line
 			s.runText("shell", abstract.Concat(value, abstract.Lit(" "), abstract.Short("index", abstract.FromVariable)), argv[0].Text, value.From, nil)
 		case 'u':
 			if d, ok := s.fd(value.Text); ok {
@@ -50,7 +50,7 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		}
 	}
 	for i, n := range names {
-		if i == 0 && !lines { // zsh asks what is behind
+		if i == 0 && !lines { // in zsh, the text after ? is the prompt
 			n.Text, _, _ = strings.Cut(n.Text, "?")
 		}
 		v := abstract.Unknown("$"+n.String(), in.Taint|abstract.Foreign).Of(abstract.FromInput)

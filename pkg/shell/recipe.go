@@ -14,18 +14,17 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/recipe"
 )
 
-// A recipeCall is how a program was asked to run a recipe.
+// A recipeCall holds the arguments with which a program was asked to run a recipe, such as a makefile.
 type recipeCall struct {
 	place    *effect.Place
-	file     string   // the recipe, if an option names it
-	files    []string // all that options name
-	operands []string // words that are no options
+	file     string   // path of the recipe, if an option names it
+	files    []string // all paths in options
+	operands []string // arguments that are not options
 	settings []string // NAME=VALUE
-	texts    []string // parts of the recipe
+	texts    []string // recipe code in the arguments
 }
 
-// callOf reads the arguments of a program that runs a recipe. ok is false if one of them
-// is not known.
+// callOf parses the arguments of a program that runs a recipe. ok is false if an argument is unknown.
 func (s *state) callOf(argv []abstract.Value, l *command.Loader) (c recipeCall, ok bool) {
 	c.place = s.place()
 	for i := 1; i < len(argv); i++ {
@@ -63,7 +62,7 @@ func (s *state) callOf(argv []abstract.Value, l *command.Loader) (c recipeCall, 
 	return c, true
 }
 
-// withArguments returns the text of a recipe with what arguments add to it.
+// withArguments returns the text of a recipe with the code and settings that arguments add to it.
 func (c *recipeCall) withArguments(text string) string {
 	for _, part := range c.texts {
 		text = part + "\n" + text
@@ -74,7 +73,7 @@ func (c *recipeCall) withArguments(text string) string {
 	return text
 }
 
-// goalsOf returns what of a recipe runs.
+// goalsOf returns the goals of a recipe that run, such as make targets or npm scripts.
 func (c *recipeCall) goalsOf(l *command.Loader, text string) []string {
 	if len(l.Goals) == 0 {
 		if len(c.operands) == 0 && l.Recipe != "docker" {
@@ -102,14 +101,14 @@ func (c *recipeCall) goalsOf(l *command.Loader, text string) []string {
 	return []string{}
 }
 
-// installedFolders walks what the installation of folders runs, which an argument names.
+// installedFolders walks the scripts that run when the folders in the arguments are installed.
 func (s *state) installedFolders(l *command.Loader, c *recipeCall, at effect.Span) {
 	if l.Recipe != "package" || len(c.operands) < 2 || !slices.Contains(c.goalsOf(l, ""), "install") {
 		return
 	}
 	for _, dir := range c.operands[1:] {
 		if !strings.HasPrefix(dir, "file:") && !strings.HasPrefix(dir, "link:") && dir[:min(len(dir), 1)] != "." && !strings.Contains(dir, "/") {
-			continue // a name of the registry
+			continue // a registry name
 		}
 		dir = strings.TrimPrefix(strings.TrimPrefix(dir, "file:"), "link:")
 		p, pattern := c.place.Path(path.Join(dir, "package.json"), false)
@@ -122,8 +121,7 @@ func (s *state) installedFolders(l *command.Loader, c *recipeCall, at effect.Spa
 	}
 }
 
-// recipes walks what a program runs because a recipe says so, and sums up the
-// other files that it runs where they lie.
+// recipes walks the steps of the recipes that a program runs, and records the other files on disk that it runs.
 func (s *state) recipes(argv []abstract.Value, l *command.Loader, in abstract.Value) {
 	at := join(argv)
 	c, ok := s.callOf(argv, l)
@@ -195,7 +193,7 @@ func (s *state) recipes(argv []abstract.Value, l *command.Loader, in abstract.Va
 	}
 }
 
-// included returns a recipe with the files that it, or the setting MAKEFILES, includes.
+// included returns a recipe with the text of the files that it, or the setting MAKEFILES, includes.
 func (s *state) included(l *command.Loader, c *recipeCall, text string, at effect.Span) string {
 	for _, setting := range c.settings {
 		if list, ok := strings.CutPrefix(setting, "MAKEFILES="); ok {
@@ -211,7 +209,7 @@ func (s *state) included(l *command.Loader, c *recipeCall, text string, at effec
 	})
 }
 
-// runInput records that standard input runs as a recipe that is not known whole.
+// runInput records that standard input runs as a recipe if it is not fully known or is downloaded.
 func (s *state) runInput(in abstract.Value, at effect.Span) abstract.Value {
 	if !in.Known() || in.Taint&foreignCode != 0 {
 		s.runText("code", in, "a recipe on standard input", at, nil)
@@ -219,8 +217,8 @@ func (s *state) runInput(in abstract.Value, at effect.Span) abstract.Value {
 	return in
 }
 
-// gitFolder returns where git keeps the hooks of the working tree that a folder lies
-// in: a linked tree and a submodule have a file that names the place.
+// gitFolder returns the git folder with the hooks of a folder's working tree: in a linked working tree or
+// submodule, .git is a file with the path of that folder.
 func (s *state) gitFolder(folder string) string {
 	if s.at.Script == nil {
 		return folder + "/.git"
@@ -234,7 +232,7 @@ func (s *state) gitFolder(folder string) string {
 				return folder + "/.git"
 			}
 			continue
-		case err != nil: // a folder
+		case err != nil: // .git is a folder
 			return git
 		}
 		to, named := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
@@ -250,10 +248,10 @@ func (s *state) gitFolder(folder string) string {
 	return folder + "/.git"
 }
 
-// maxAbove bounds the folders above one in which a repository is looked for.
+// maxAbove is the number of parent folders in which a repository is searched.
 const maxAbove = 32
 
-// from returns a path as seen from a folder.
+// from returns a path resolved against a folder.
 func from(folder, to string) string {
 	if path.IsAbs(to) {
 		return path.Clean(to)
@@ -261,8 +259,8 @@ func from(folder, to string) string {
 	return path.Join(folder, to)
 }
 
-// scriptText returns the text of a file that a program runs: what the text wrote there,
-// or what lies there. One that is there and cannot be read is Dynamic.
+// scriptText returns the text of a file that a program runs: as the text wrote it, or as on disk. A file that
+// exists and cannot be read is Dynamic.
 func (s *state) scriptText(path string, at effect.Span) (text string, found bool) {
 	if vals := s.fileValues(path, false); len(vals) > 0 {
 		if vals[0].Computed() {
@@ -287,8 +285,7 @@ func (s *state) scriptText(path string, at effect.Span) (text string, found bool
 	return "", false
 }
 
-// runRecipe walks the steps of a recipe, each in a shell of its own. One that
-// runs itself again has been walked.
+// runRecipe walks the steps of a recipe, each in its own shell. It skips a recipe that runs itself.
 func (s *state) runRecipe(format, path, text string, goals []string, place *effect.Place, at effect.Span) {
 	key := path + "\x00" + strings.Join(goals, "\x00")
 	if slices.Contains(s.running, key) || len(s.running) > maxDepth || !s.step(1+len(text)/512) {
@@ -320,14 +317,13 @@ func (s *state) runRecipe(format, path, text string, goals []string, place *effe
 	})
 }
 
-// maxRequirements bounds the lists of packages that one command is read with.
+// maxRequirements is the maximum number of package lists that are read for one command.
 const maxRequirements = 16
 
-// includedList matches a line of a list of packages that includes another.
+// includedList matches a line of a package list, such as requirements.txt, that includes another list.
 var includedList = prefilter.Lazy(`(?m)^[ \t]*(?:-[rc]|--requirement|--constraint)[ =\t]*(\S+)`)
 
-// requirements records where lists of packages say that packages come from, and those
-// that they include.
+// requirements records the package sources that package lists and the lists they include name.
 func (s *state) requirements(c *recipeCall, at effect.Span) {
 	left, seen := slices.Clone(c.files), map[string]bool{}
 	for len(left) > 0 && len(seen) < maxRequirements {

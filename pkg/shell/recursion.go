@@ -2,8 +2,7 @@ package shell
 
 import "mvdan.cc/sh/v3/syntax"
 
-// hasCondition reports whether anything in a function's body depends on something, so
-// that the function may end.
+// hasCondition reports whether a function's body contains a condition, so that its recursion may end.
 func hasCondition(body *syntax.Stmt) bool {
 	found := false
 	syntax.Walk(body, func(n syntax.Node) bool {
@@ -24,7 +23,7 @@ func hasCondition(body *syntax.Stmt) bool {
 	return found
 }
 
-// callsAgain reports whether a body, and so each that it calls, surely calls a function.
+// callsAgain reports whether a function's body certainly calls the function of the given name.
 func callsAgain(name string, stmt *syntax.Stmt) bool {
 	if stmt == nil {
 		return false
@@ -35,7 +34,7 @@ func callsAgain(name string, stmt *syntax.Stmt) bool {
 				return true
 			}
 			if hasCondition(st) {
-				return false // it may have ended
+				return false // the function may have returned
 			}
 		}
 		return false
@@ -67,8 +66,7 @@ func callsAgain(name string, stmt *syntax.Stmt) bool {
 	return false
 }
 
-// isForkBomb reports whether a body starts a function in the background, or several
-// times in one pipe.
+// isForkBomb reports whether a function's body calls the function in the background, or several times in one pipe.
 func isForkBomb(name string, body *syntax.Stmt) bool {
 	found := false
 	syntax.Walk(body, func(n syntax.Node) bool {
@@ -83,7 +81,7 @@ func isForkBomb(name string, body *syntax.Stmt) bool {
 	return found
 }
 
-// selfCalls counts the calls of a function in a node.
+// selfCalls counts the calls of a function in a syntax node.
 func selfCalls(name string, node syntax.Node) int {
 	count := 0
 	syntax.Walk(node, func(n syntax.Node) bool {
@@ -95,7 +93,7 @@ func selfCalls(name string, node syntax.Node) int {
 	return count
 }
 
-// always reports whether commands that something depends on hold always.
+// always reports whether a list of commands always succeeds, so that it is no real condition.
 func always(stmts []*syntax.Stmt) bool {
 	if len(stmts) != 1 || stmts[0].Negated {
 		return false
@@ -113,7 +111,7 @@ func always(stmts []*syntax.Stmt) bool {
 	return false
 }
 
-// isCall reports whether a command is a call of a program or function.
+// isCall reports whether a command calls a given program or function.
 func isCall(call *syntax.CallExpr, name string) bool {
 	return len(call.Args) > 0 && call.Args[0].Lit() == name
 }

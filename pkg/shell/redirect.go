@@ -13,10 +13,10 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// redirect walks redirections.
+// redirect walks redirections and returns the command's streams.
 func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.Streams {
 	io := abstract.Streams{In: in, Socket: in.Taint&abstract.Socket != 0}
-	from := abstract.Value{} // the file that is read
+	from := abstract.Value{} // the file for standard input
 	for _, r := range list {
 		if !s.step(1) {
 			break
@@ -24,10 +24,10 @@ func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.St
 		n := ""
 		if r.N != nil {
 			n = r.N.Value
-			if name, ok := strings.CutPrefix(n, "{"); ok { // the shell picks a number, and says which
+			if name, ok := strings.CutPrefix(n, "{"); ok { // {name}<FILE: the shell assigns a free descriptor number to the variable
 				n = strconv.Itoa(firstPicked + len(s.fds))
 				name = strings.TrimSuffix(name, "}")
-				s.mayGive(name, abstract.Value{Text: n, Show: "$" + name, IsPattern: true}) // there may be no such file
+				s.mayGive(name, abstract.Value{Text: n, Show: "$" + name, IsPattern: true}) // the file may not exist
 			}
 		}
 		switch r.Op {
@@ -64,7 +64,7 @@ func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.St
 			io.Socket = io.Socket || d.val.Taint&abstract.Socket != 0
 			if n == "" || n == "0" {
 				io.In, io.Redirected = d.val, true
-				if d.val.Taint&abstract.Socket == 0 { // the next one gets what is left
+				if d.val.Taint&abstract.Socket == 0 { // the next reader gets the rest
 					d.stream.val = rest(d.val)
 				}
 			} else {
@@ -85,14 +85,14 @@ func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.St
 		}
 	}
 	if from.Text != "" && io.In.Known() {
-		if io.From, _ = s.place().Path(from.Text, from.IsPattern); io.Out != nil && !io.Out.Append && io.From == io.Out.Path { // emptied before it is read
+		if io.From, _ = s.place().Path(from.Text, from.IsPattern); io.Out != nil && !io.Out.Append && io.From == io.Out.Path { // > truncates the file before it is read
 			io.In = possibleOutput(io.In)
 		}
 	}
 	return io
 }
 
-// duplicateOut is n>&WORD.
+// duplicateOut handles n>&WORD.
 func (s *state) duplicateOut(io *abstract.Streams, n string, w abstract.Value) {
 	to := strings.TrimSuffix(w.Text, "-")
 	stdout := n == "" || n == "1"
@@ -101,7 +101,7 @@ func (s *state) duplicateOut(io *abstract.Streams, n string, w abstract.Value) {
 		switch {
 		case stdout && d.out != nil:
 			t := *d.out
-			t.Append = true // as it was opened once
+			t.Append = true // the file was opened before: later output is appended
 			io.Out = &t
 		case stdout && w.Known():
 			io.Out, io.Moved = nil, true
@@ -133,7 +133,7 @@ func (s *state) open(n string, val abstract.Value, out *abstract.Target) {
 	s.fds = append(slices.Clip(s.fds), descriptor{n, &stream{val: val, out: out}})
 }
 
-// coproc begins what stands for the number of a descriptor of a coprocess.
+// coproc is the prefix of the unknown descriptor numbers of a coprocess.
 const coproc = "coproc"
 
 func (s *state) fd(n string) (descriptor, bool) {
@@ -145,24 +145,24 @@ func (s *state) fd(n string) (descriptor, bool) {
 	return descriptor{stream: &stream{}}, false
 }
 
-// firstPicked is the first number that a shell picks for {name}<FILE.
+// firstPicked is the first descriptor number that a shell assigns for {name}<FILE.
 const firstPicked = 10
 
-// duplicate returns what <&WORD reads. One that nothing here has opened comes from
-// outside, and may hold anything; ok is false for those that are always there.
+// duplicate returns the descriptor for <&WORD. One that the text has not opened is inherited and may hold
+// anything. ok is false for descriptors 0 to 2, which are always open.
 func (s *state) duplicate(w abstract.Value) (d descriptor, ok bool) {
 	n := strings.TrimSuffix(w.Text, "-")
 	if d, ok := s.fd(n); ok && n != "" {
 		return d, true
 	}
 	switch {
-	case !w.Known(): // any that is open
+	case !w.Known(): // any open descriptor
 		v := abstract.Unknown("what descriptor "+w.String()+" holds", abstract.Foreign)
 		for _, d := range s.fds {
 			v.Taint |= d.val.Taint
 		}
 		return descriptor{stream: &stream{val: v}}, true
-	case w.Text == "": // an error
+	case w.Text == "": // an error in the shell
 		return descriptor{stream: &stream{}}, true
 	case n == "":
 		return descriptor{stream: &stream{}}, true // closed
@@ -233,7 +233,7 @@ func (s *state) redirectOut(io *abstract.Streams, n string, w abstract.Value, ad
 	}
 	if stdout {
 		io.Out = t
-		if !add && len(s.fileValues(path, pattern)) > 0 { // emptied before the command runs
+		if !add && len(s.fileValues(path, pattern)) > 0 { // > truncates the file before the command runs
 			s.addFile(file{path: path, pattern: pattern})
 		}
 	} else {
@@ -241,8 +241,8 @@ func (s *state) redirectOut(io *abstract.Streams, n string, w abstract.Value, ad
 	}
 }
 
-// reopen notes that a file is written that a descriptor may hold open: each writes where it
-// is, over what the other wrote, and what is read from there may be what is written now.
+// reopen handles a write to a file that a descriptor also holds open: both write at their own positions, so the
+// content and the input read from it become unknown.
 func (s *state) reopen(path string) {
 	for i, d := range s.fds {
 		closed := slices.ContainsFunc(s.fds[i+1:], func(o descriptor) bool { return o.n == d.n })
@@ -253,7 +253,7 @@ func (s *state) reopen(path string) {
 	}
 }
 
-// inputsExist reports whether what redirections read is sure to be there: else the command does not run.
+// inputsExist reports whether the inputs of redirections certainly exist; otherwise the command may not run.
 func (s *state) inputsExist(list []*syntax.Redirect) bool {
 	return !slices.ContainsFunc(list, func(r *syntax.Redirect) bool {
 		n := strings.TrimSuffix(r.Word.Lit(), "-")
@@ -272,7 +272,7 @@ func (s *state) inputsExist(list []*syntax.Redirect) bool {
 	})
 }
 
-// leftThere reports whether the text has surely made a file, and leaves it.
+// leftThere reports whether the text has certainly created a file and not deleted it.
 func (s *state) leftThere(p string, w abstract.Value) bool {
 	if len(s.fileValues(p, false)) == 0 || !s.written(p, false) || s.elsewhere(p, w) || !s.step(len(s.effects)/64) {
 		return false
@@ -280,8 +280,8 @@ func (s *state) leftThere(p string, w abstract.Value) bool {
 	return !slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Kind == effect.DeleteFile && (e.Tree || e.Pattern || e.Path == p) })
 }
 
-// asChanged walks a command once more where it has written the file that it reads: that may hold
-// anything then. written is how many files there were before it, out what it writes.
+// asChanged walks a command again, with unknown input, if the command wrote the file that it reads. written is the
+// number of files before the command, out its output.
 func (s *state) asChanged(io abstract.Streams, written int, out abstract.Value, walk func(abstract.Streams) abstract.Value) abstract.Value {
 	if io.From == "" || !slices.ContainsFunc(s.files[min(written, len(s.files)):], func(f file) bool { return f.path == io.From }) {
 		return out
@@ -293,7 +293,7 @@ func (s *state) asChanged(io abstract.Streams, written int, out abstract.Value, 
 	return out
 }
 
-// quietDevice reports whether a path is a device that holds nothing.
+// quietDevice reports whether a path is a device without stored data, such as /dev/null.
 func quietDevice(path string) bool {
 	switch path {
 	case "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "-",
@@ -303,7 +303,7 @@ func quietDevice(path string) bool {
 	return false
 }
 
-// device recognises bash's /dev/tcp/HOST/PORT.
+// device handles bash's /dev/tcp/HOST/PORT; ok is false for other paths.
 func (s *state) device(w abstract.Value) (abstract.Value, *abstract.Target, bool) {
 	rest, ok := strings.CutPrefix(w.Text, "/dev/tcp/")
 	if !ok {
@@ -323,8 +323,7 @@ func (s *state) device(w abstract.Value) (abstract.Value, *abstract.Target, bool
 	return v, &abstract.Target{Socket: true}, true
 }
 
-// deliver sends a command's output where its redirections say, and returns
-// what is left for the pipe.
+// deliver writes a command's output to its redirection target and returns the part that goes into the pipe.
 func (s *state) deliver(io abstract.Streams, out abstract.Value) abstract.Value {
 	t := io.Out
 	s.sent = out
@@ -357,8 +356,8 @@ func (s *state) recordTruncations(base string, sources []abstract.Value, writes 
 	}
 }
 
-// recordTruncation records that a file gets no content: a user's own file outside of the
-// workspace that was there is lost then, and so are files of which only a list tells.
+// recordTruncation records that a file is emptied: this loses the content of a user's own file outside the
+// workspace, or of files whose paths come from a list.
 func (s *state) recordTruncation(t abstract.Target, at effect.Span) {
 	below, own := strings.CutPrefix(t.Path, s.at.Home+"/")
 	own = own && s.at.Home != "" && !strings.HasPrefix(below, ".") && !strings.Contains(below, "/.") && !s.at.Inside(t.Path, t.Pattern, t.Listed)

@@ -8,8 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// What earlier actions of the session did with files is known by the labels that
-// these have: see [effect.Place].
+// Earlier actions of the session leave labels on files: see [effect.Place].
 
 // origin returns the labels that a file has from earlier actions.
 func (s *state) origin(path string, pattern bool) []effect.Label {
@@ -19,7 +18,7 @@ func (s *state) origin(path string, pattern bool) []effect.Label {
 	return s.at.Origin(path)
 }
 
-// held returns the taints of a file that holds what earlier actions put there.
+// held returns the taints of a file that earlier actions labelled.
 func (s *state) held(path string, pattern bool) (t abstract.Taint) {
 	for _, l := range s.origin(path, pattern) {
 		for i := range labelled {
@@ -37,8 +36,8 @@ func (s *state) broughtBefore(base, path string, at effect.Span) {
 	s.runsBrought(base, path, s.origin(path, false), at)
 }
 
-// runsBrought records that a program runs a file, if one of its labels says that it
-// was brought here.
+// runsBrought records that a program runs a file if a label says that it was downloaded, decoded or cloned. It
+// reports whether one does.
 func (s *state) runsBrought(base, path string, labels []effect.Label, at effect.Span) bool {
 	for _, l := range labels {
 		if l == effect.LabelNetwork || l == effect.LabelDecoded || l == effect.LabelUntrusted {
@@ -52,9 +51,9 @@ func (s *state) runsBrought(base, path string, labels []effect.Label, at effect.
 	return false
 }
 
-// labelled returns the files that the text leaves behind and that carry labels.
+// labelled returns the files with labels that the text leaves behind.
 func (s *state) labelled() (out []effect.File) {
-	var done []string // paths whose last content is known
+	var done []string // paths whose final content is known
 	for i := len(s.files) - 1; i >= 0; i-- {
 		f := &s.files[i]
 		name, suffixed := strings.CutSuffix(f.path, effect.AnySuffix)

@@ -11,11 +11,10 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// What leaves the machine. Text that is in the command itself is not local
-// content: anyone who judges the request sees it. What counts is what a file or a
-// command of this machine says.
+// Text in the command itself is visible to reviewers and is not local content. Data counts as sent only if it
+// comes from a file or a command's output.
 
-// labelled are the taints that a label says.
+// labelled maps taints to labels.
 var labelled = [...]struct {
 	taint abstract.Taint
 	label effect.Label
@@ -49,8 +48,7 @@ type sent struct {
 	tree    bool
 }
 
-// toPeers records that something goes to each machine that a program contacts,
-// or to one that it does not name.
+// toPeers records e for each machine that a program contacts, or once without a machine if it names none.
 func (s *state) toPeers(e effect.Effect, peers []effect.Effect) {
 	if len(peers) == 0 {
 		s.emitOnce(e)
@@ -61,7 +59,7 @@ func (s *state) toPeers(e effect.Effect, peers []effect.Effect) {
 	}
 }
 
-// maxPeers bounds the machines that one value is said to go to.
+// maxPeers is the maximum number of machines for which one sent value is recorded.
 const maxPeers = 8
 
 // recordSentValue records that a value goes to the machines that a program contacts.
@@ -79,7 +77,7 @@ func (s *state) recordSentValue(v abstract.Value, base string, peers []effect.Ef
 // sends records what a network program sends.
 func (s *state) sends(base string, argv []abstract.Value, use command.Use, f flow, io abstract.Streams) {
 	at := join(argv)
-	if keepsSecrets(base, argv) { // what it is given is asked about, and is where it belongs
+	if keepsSecrets(base, argv) { // storing a secret is the program's purpose; it needs approval as a whole
 		if len(f.sent) > 0 || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return v.Taint&(carried|abstract.Credential) != 0 }) || io.In.Taint&carried != 0 {
 			s.toPeers(effect.Effect{Kind: effect.SendData, Program: base, From: at, Reason: base + " stores a secret"}, f.peers)
 		}
@@ -109,7 +107,7 @@ func (s *state) sends(base string, argv []abstract.Value, use command.Use, f flo
 	}
 	own := len(argv)
 	if len(use.Nested) == 1 && use.Nested[0].Language == "argv" && !use.Nested[0].Remote && command.HasEntry(use.Nested[0].Words[0].Text) {
-		own = max(1, len(argv)-len(use.Nested[0].Words)) // the rest is for the command that is run, which is judged by itself
+		own = max(1, len(argv)-len(use.Nested[0].Words)) // the other arguments belong to the command that it runs, which is judged separately
 	}
 	for i, v := range argv[1:own] {
 		switch {
@@ -118,7 +116,7 @@ func (s *state) sends(base string, argv []abstract.Value, use command.Use, f flo
 		case v.Taint&(abstract.Secret|abstract.Dump) == 0 && loginOption(argv, i+1):
 			v.Taint &^= abstract.Credential
 			if owner := ownerOf(v); owner != nil && allOfService(owner, f.peers) {
-				v.Taint &^= abstract.Held // else what a store handed out is not known to be meant for this machine
+				v.Taint &^= abstract.Held // a secret from a store may only go to the service that it belongs to
 			}
 		case v.Taint&(abstract.Secret|abstract.Dump|abstract.Credential) != 0:
 			s.upload(v, base, at)
@@ -129,8 +127,8 @@ func (s *state) sends(base string, argv []abstract.Value, use command.Use, f flo
 	}
 }
 
-// handsOver records that a credential whose service is known goes to a machine of another one, in
-// whatever way: the names of machines in a text are the agent's choice.
+// handsOver records that a credential of a known service is sent to a host of another service. It checks every
+// argument, because the agent chooses which host a text names.
 func (s *state) handsOver(base string, argv []abstract.Value, peers []effect.Effect, in abstract.Value) {
 	for _, v := range append(slices.Clip(argv), in) {
 		owner := ownerOf(v)
@@ -142,7 +140,7 @@ func (s *state) handsOver(base string, argv []abstract.Value, peers []effect.Eff
 				p.Host = behindUser(p.URL)
 			}
 			to := p.Host
-			if to == "" && strings.Contains(p.URL, "://") && !strings.ContainsAny(p.URL, "$*`") { // written out, and no host
+			if to == "" && strings.Contains(p.URL, "://") && !strings.ContainsAny(p.URL, "$*`") { // a literal URL without a host
 				to = abstract.Clip(p.URL)
 			}
 			if to == "" || effect.Loopback(p.Host) || owner.Serves(p.Host) {
@@ -154,14 +152,14 @@ func (s *state) handsOver(base string, argv []abstract.Value, peers []effect.Eff
 	}
 }
 
-// allOfService reports whether all machines that a program contacts are of the service of a credential.
+// allOfService reports whether all hosts that a program contacts belong to the service of a credential.
 func allOfService(owner *knowledge.Owner, peers []effect.Effect) bool {
 	return len(peers) > 0 && !slices.ContainsFunc(peers, func(p effect.Effect) bool {
 		return !owner.Serves(p.Host) && (p.Host != "" || !owner.Serves(behindUser(p.URL)))
 	})
 }
 
-// behindUser returns the host of an address whose part before the "@" is not known, "" if it names none.
+// behindUser returns the host of a URL whose user part is unknown, "" if the URL names none.
 func behindUser(url string) string {
 	_, rest, _ := strings.Cut(url, "://")
 	if end := strings.IndexAny(rest, `/?#\`); end >= 0 {
@@ -174,11 +172,11 @@ func behindUser(url string) string {
 	return effect.Host(host)
 }
 
-// shownSource finds the variables and commands that a value is made of, as people read them.
+// shownSource matches the variables and command substitutions in a value's text for messages.
 var shownSource = prefilter.Lazy(`\$\{?([A-Za-z_]\w{1,99})|\$\(([a-z][^()]{1,99})\)`)
 
-// ownerOf returns whose credential a value holds, if its variable or the command that wrote it
-// says so; nil if not.
+// ownerOf returns the service whose credential a value holds, by the name of its variable or command; nil if
+// unknown.
 func ownerOf(v abstract.Value) *knowledge.Owner {
 	text := v.Show[:min(len(v.Show), 4096)] + " " + v.Secrets
 	for _, m := range shownSource().FindAllStringSubmatch(text, 16) {
@@ -192,7 +190,7 @@ func ownerOf(v abstract.Value) *knowledge.Owner {
 	return nil
 }
 
-// keepsSecrets reports whether a program's work, as it is called, is to keep secrets.
+// keepsSecrets reports whether a program, or its subcommand, stores secrets.
 func keepsSecrets(base string, argv []abstract.Value) bool {
 	return command.SecretKeepers[base] || slices.ContainsFunc(argv[1:min(len(argv), 6)], func(v abstract.Value) bool { return command.SecretKeepers[base+"/"+v.Text] })
 }
@@ -205,7 +203,7 @@ func (s *state) sendFile(base string, file sent, peers []effect.Effect) {
 		e.Path, e.Pattern = "", true
 	}
 	if file.content.Known() && file.content.Taint&carried == 0 {
-		return // the command wrote it
+		return // the command itself contains the content
 	}
 	if len(e.Labels) == 0 && e.Path != "" && len(s.fileValues(e.Path, e.Pattern)) == 0 && effect.Delivered(e.Path, e.Pattern) {
 		e.Labels = []effect.Label{effect.LabelPublic}
@@ -213,8 +211,8 @@ func (s *state) sendFile(base string, file sent, peers []effect.Effect) {
 	s.toPeers(e, peers)
 }
 
-// names reports whether what is not known of a word is which machine is meant,
-// and not what is told to it: "http://$(minikube ip):8080/".
+// names reports whether the unknown part of a word is only the host, and not data sent to it: "http://$(minikube
+// ip):8080/".
 func names(v abstract.Value) bool {
 	if !v.IsPattern {
 		return false
@@ -229,19 +227,19 @@ func names(v abstract.Value) bool {
 	return strings.Trim(host, "*") == "" && !v.Bare && !strings.ContainsAny(rest, "*?")
 }
 
-// isAddressWord reports whether all that is known of a word is that it is where an
-// address does: "psql $DATABASE_URL".
+// isAddressWord reports whether a word is completely unknown and holds no secret, such as a database URL: "psql
+// $DATABASE_URL".
 func isAddressWord(v abstract.Value) bool {
 	return v.Bare && v.Taint&(abstract.Secret|abstract.Dump|abstract.Held) == 0
 }
 
-// isPeerAddress reports whether a word of which nothing is known is the address of a
-// peer. In nested code all words are at the same place.
+// isPeerAddress reports whether an unknown word is the address of a contacted host. In nested code all words have
+// the same span.
 func isPeerAddress(v abstract.Value, peers []effect.Effect) bool {
 	return slices.ContainsFunc(peers, func(p effect.Effect) bool { return p.From == v.From && p.Host == "" })
 }
 
-// published records what goes to the remote or registry that a word names.
+// published records data that is sent to the remote or registry that a word names.
 func (s *state) published(base string, v abstract.Value) {
 	e := effect.Effect{Kind: effect.SendData, Program: base, Pattern: v.IsPattern, From: v.From}
 	switch {
@@ -251,7 +249,7 @@ func (s *state) published(base string, v abstract.Value) {
 	case isAddress(v.Text):
 		e.Host, e.URL = remoteHost(v.Text), v.String()
 	default:
-		if v.Text != "." { // else the remote is the one that the branch has
+		if v.Text != "." { // "." means the remote of the current branch
 			e.Target = v.String()
 		}
 		for _, r := range s.remotes {
@@ -270,7 +268,7 @@ func (s *state) published(base string, v abstract.Value) {
 	s.emitOnce(e)
 }
 
-// registryHost returns the machine that the name of an image begins with.
+// registryHost returns the registry host in an image name; docker.io if the name has none, "" if it is unknown.
 func registryHost(image string) string {
 	first, _, ok := strings.Cut(image, "/")
 	if !ok || !strings.ContainsAny(first, ".:") && first != "localhost" {
@@ -283,11 +281,10 @@ func registryHost(image string) string {
 	return effect.Host(first)
 }
 
-// isAddress reports whether what git pushes to is an address, and not the name
-// of a remote.
+// isAddress reports whether the target of a git push is a URL or path, and not the name of a remote.
 func isAddress(text string) bool { return strings.ContainsAny(text, ":/\\") }
 
-// remoteHost returns the machine in an address of git, "" if it is a path.
+// remoteHost returns the host in a git URL, "" for a path.
 func remoteHost(text string) string {
 	if strings.Contains(text, "://") {
 		_, host := effect.URL(text)
@@ -300,7 +297,7 @@ func remoteHost(text string) string {
 	return effect.Host(host[strings.LastIndexByte(host, '@')+1:])
 }
 
-// namesStdin reports whether an argument stands for standard input.
+// namesStdin reports whether an argument means standard input.
 func namesStdin(argv []abstract.Value) bool {
 	for _, v := range argv[1:] {
 		if v.Text == "-" || strings.HasSuffix(v.Text, "@-") || v.Text == "/dev/stdin" {
@@ -310,8 +307,7 @@ func namesStdin(argv []abstract.Value) bool {
 	return false
 }
 
-// loginOption reports whether an argument says who logs in: tokens are meant
-// for that.
+// loginOption reports whether argument i is for authentication, where tokens are expected.
 func loginOption(argv []abstract.Value, i int) bool {
 	for _, text := range [...]string{argv[i].Text, argv[i-1].Text} {
 		name, _, _ := strings.Cut(text, "=")
@@ -323,8 +319,8 @@ func loginOption(argv []abstract.Value, i int) bool {
 	return strings.HasPrefix(text, "authorization:") || strings.HasPrefix(text, "http.extraheader=authorization:") || strings.HasPrefix(text, "-h") || strings.HasPrefix(text, "-p") || strings.Contains(text, "://") && strings.Contains(text, "@") && strings.Index(text, "@") > strings.Index(text, "**")
 }
 
-// credentialOption reports whether a word is the operand of an option that
-// names what to log in with, which goes nowhere.
+// credentialOption reports whether a word is the operand of an option that names a credential file; the program
+// uses that file and does not send it.
 func credentialOption(argv []abstract.Value, w command.Word) bool {
 	for i, v := range argv {
 		if v.From != w.From {
@@ -343,8 +339,7 @@ func credentialOption(argv []abstract.Value, w command.Word) bool {
 	return false
 }
 
-// lastPeers returns the machine that was contacted last: code names it before
-// it sends.
+// lastPeers returns the host that was contacted last: code names a host before it sends.
 func (s *state) lastPeers() []effect.Effect {
 	for i := len(s.effects) - 1; i >= 0; i-- {
 		switch s.effects[i].Kind {

@@ -9,16 +9,15 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// settingFiles are the names of the files of each of [knowledge.SettingForms].
+// settingFiles match the file names of each of [knowledge.SettingForms].
 var settingFiles = sync.OnceValue(func() *forms {
 	return newForms(len(knowledge.SettingForms), func(i int) []string { return knowledge.SettingForms[i].Files })
 })
 
-// hasSettings reports whether a file is one of those.
+// hasSettings reports whether a file is a settings file of a [knowledge.SettingForms] entry.
 func hasSettings(file string) bool { return len(settingFiles().named(file)) > 0 }
 
-// settingCode returns what a text in a file of settings makes programs run or load
-// that only the file says.
+// settingCode returns the effects of code that a settings file makes programs run or load.
 func settingCode(file, text string) []effect.Effect {
 	for _, i := range settingFiles().named(file) {
 		if value := knowledge.SettingForms[i].Runs(text); value != "" {

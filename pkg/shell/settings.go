@@ -12,15 +12,14 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// settings reports whether a path is a file of settings of a project.
+// settings reports whether a path is an environment file of a project (.env).
 func settings(p string) bool {
 	base := path.Base(p)
 	return base == ".env" || strings.HasPrefix(base, ".env.")
 }
 
-// markUnshownReads marks what a program reads without showing it: settings of the workspace
-// that an option hands to a program, or of which the keys alone are written, and
-// the key that a program signs in with.
+// markUnshownReads marks files that a program reads but does not print: workspace settings given in an option,
+// settings of which only the names are printed, and the program's own login key.
 func (s *state) markUnshownReads(base string, argv []abstract.Value, use command.Use, from int) {
 	keys := keysOnly(base, argv)
 	for i := from; i < len(s.effects); i++ {
@@ -35,8 +34,8 @@ func (s *state) markUnshownReads(base string, argv []abstract.Value, use command
 	}
 }
 
-// signsIn reports whether a file is the key that a program signs in with, or manages:
-// no other argument may name a file like it.
+// signsIn reports whether a file is the private key with which a program logs in, or that it manages. No other
+// argument may have the same file name.
 func signsIn(base string, argv []abstract.Value, file string) bool {
 	named, key := 0, false
 	for i, v := range argv[1:] {
@@ -48,8 +47,8 @@ func signsIn(base string, argv []abstract.Value, file string) bool {
 	return named == 1 && key
 }
 
-// handsOn reports whether argument at is the settings that a project's own program
-// starts with.
+// handsOn reports whether argument at is a settings file for a program of the project, as in docker compose
+// --env-file.
 func handsOn(base string, argv []abstract.Value, at int, use command.Use) bool {
 	option, _, ok := strings.Cut(argv[at].Text, "=")
 	if !ok {
@@ -59,7 +58,7 @@ func handsOn(base string, argv []abstract.Value, at int, use command.Use) bool {
 		return false
 	}
 	for _, n := range use.Nested {
-		if n.Language != "file" { // code could show them
+		if n.Language != "file" { // other code could print them
 			return false
 		}
 	}
@@ -67,14 +66,13 @@ func handsOn(base string, argv []abstract.Value, at int, use command.Use) bool {
 	return composes && !slices.ContainsFunc(argv, func(v abstract.Value) bool { return !v.Known() || v.Text == "config" || v.Text == "convert" })
 }
 
-// keysOnly reports whether a program writes of lines NAME=VALUE the names alone.
+// keysOnly reports whether a program prints only the names of NAME=VALUE lines in a settings file.
 func keysOnly(base string, argv []abstract.Value) bool {
 	last := len(argv) - 1
 	return last > 1 && argv[last].Known() && settings(argv[last].Text) && namesOnly(base, argv[:last])
 }
 
-// namesOnly reports whether arguments make a program write the names alone of
-// lines NAME=VALUE that it reads.
+// namesOnly reports whether a program's arguments make it print only the names of NAME=VALUE lines.
 func namesOnly(base string, argv []abstract.Value) bool {
 	var words []string
 	for _, v := range argv[1:] {
@@ -87,8 +85,7 @@ func namesOnly(base string, argv []abstract.Value) bool {
 	return expr != nil && expr().MatchString(strings.Join(words, "\x00"))
 }
 
-// keyForms are the arguments, with NUL between them and without the file, by
-// which programs write no values.
+// keyForms match the arguments (NUL-separated, without the file) with which a program prints no values.
 var keyForms = map[string]func() *regexp.Regexp{
 	"cut":  prefilter.Lazy(`^(-d\x00?=\x00-f\x00?1|-f\x00?1\x00-d\x00?=|--delimiter==\x00--fields=1)$`),
 	"sed":  prefilter.Lazy(`^(-i\x00(-[Er]\x00)?(-e\x00)?(s/[^/\n\\]*/[^/\n\\]*/|s\|[^|\n\\]*\|[^|\n\\]*\||s#[^#\n\\]*#[^#\n\\]*#)g?|(-[Er]\x00)?(s/=\.\*\$?/[^/&\\]*/|s\|=\.\*\$?\|[^|&\\]*\|)g?)$`),
@@ -97,8 +94,8 @@ var keyForms = map[string]func() *regexp.Regexp{
 	"wc":   prefilter.Lazy(`^-[lcw]$`),
 }
 
-// load marks settings of the workspace that the shell has read. The variables that they have set since go to
-// the programs that it starts; see shows.
+// load marks the workspace settings that the shell has loaded since. The variables that they set remember their
+// file: see recordShownVariable.
 func (s *state) load(at int, since *Shell) {
 	for i := at; i < len(s.effects); i++ {
 		e := &s.effects[i]
@@ -117,8 +114,7 @@ func (s *state) load(at int, since *Shell) {
 	}
 }
 
-// recordShownVariable records that a variable is in the text: if it may come from settings
-// that were loaded, they are shown as if their file had been read.
+// recordShownVariable records the use of a variable. If it may come from loaded settings, they count as printed.
 func (s *state) recordShownVariable(name string) {
 	if len(s.loaded) == 0 {
 		return

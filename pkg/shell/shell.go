@@ -9,11 +9,10 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
-// Analyze returns what running text would do in a place. Text that cannot be
-// read has a Dynamic effect; no text makes it fail or panic.
+// Analyze returns the effects of running text in a place. Text that cannot be parsed has a Dynamic effect; Analyze
+// never fails or panics.
 //
-// Every command at any depth has an Execute effect. An effect on a path of
-// which nothing is known has an empty Path and Pattern set.
+// Every command at any depth has an Execute effect. An effect on an unknown path has an empty Path and Pattern set.
 func Analyze(text string, at *effect.Place) effect.Result {
 	if at == nil {
 		at = &effect.Place{}
@@ -23,7 +22,7 @@ func Analyze(text string, at *effect.Place) effect.Result {
 	return s.analyze()
 }
 
-// statePool keeps the room of analyses that have ended.
+// statePool keeps the memory of finished analyses for reuse.
 var statePool = sync.Pool{New: func() any { return new(state) }}
 
 func newState(text string, at *effect.Place) *state {
@@ -32,7 +31,7 @@ func newState(text string, at *effect.Place) *state {
 	return s
 }
 
-// end ends an analysis: nothing of it may be used any more, but what its results hold.
+// end returns the state to the pool. Only the results may be used afterwards.
 func (s *state) end() {
 	effects := s.effects
 	clear(effects)
@@ -58,7 +57,7 @@ func (s *state) analyze() (r effect.Result) {
 	case looksPowerShell(text):
 		s.foreign++
 		s.powershell(text)
-	case s.at.PowerShell: // as a field or a name says, which need not be true
+	case s.at.PowerShell: // a field or a tool name says PowerShell, which may be wrong
 		if looksCmd(text) {
 			s.apart(func() {
 				s.foreign++
@@ -69,7 +68,7 @@ func (s *state) analyze() (r effect.Result) {
 	case looksCmd(text):
 		s.foreign++
 		s.cmdexe(text)
-		if strings.ContainsAny(text, ";`") || strings.Contains(text, "$(") || quotesCode(text) { // it may be meant for a POSIX shell
+		if strings.ContainsAny(text, ";`") || strings.Contains(text, "$(") || quotesCode(text) { // it may be written for a POSIX shell
 			s.foreign--
 			s.parsed(text)
 		}

@@ -9,14 +9,13 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A credential that one part of the text hands to another is used, and that is
-// what it is for. What nothing takes is shown to the agent, and what is written
-// to a file waits there for it.
+// A credential that one command passes to another is only used. A credential in the final output is shown to the
+// agent; one written to a file can be read by the agent later.
 
-// holds reports whether another part of the text takes what is written now.
+// holds reports whether the current output is input of another part of the text.
 func (s *state) holds() bool { return s.captured > 0 && s.foreign == 0 }
 
-// capture walks a part of the text whose output another part takes.
+// capture walks a part of the text whose output is input of another part.
 func (s *state) capture(walk func() abstract.Value) abstract.Value {
 	s.captured++
 	out := walk()
@@ -24,15 +23,15 @@ func (s *state) capture(walk func() abstract.Value) abstract.Value {
 	return out
 }
 
-// show records that credentials in what a command writes are shown.
+// show records that credentials in a command's output are shown to the agent.
 func (s *state) show(out abstract.Value, program string, at effect.Span) {
 	if s.captured == 0 && out.Taint&(abstract.Held|abstract.Credential|abstract.Dump) != 0 {
 		s.readSecret(out, program, at)
 	}
 }
 
-// taken records that a program gets credentials on its standard input, unless it
-// is known to do nothing with them but use them, or to pass them on.
+// taken records that a program gets credentials on standard input, unless it is known only to use them or to pass
+// them on.
 func (s *state) taken(base string, use command.Use, in abstract.Value, at effect.Span) {
 	if in.Taint&abstract.Held == 0 || command.Keepers[base] || !use.Known {
 		return
@@ -49,8 +48,8 @@ func (s *state) readSecret(v abstract.Value, program string, at effect.Span) {
 	s.emitOnce(effect.Effect{Kind: effect.ReadSecret, Program: program, Reason: why, From: at})
 }
 
-// picksPlain reports whether a search takes nothing but settings that are no
-// credentials out of an environment: "grep NODE_ENV".
+// picksPlain reports whether a search picks only settings without credentials from the environment: "grep
+// NODE_ENV".
 func picksPlain(base string, argv []abstract.Value) bool {
 	if !command.Searchers[base] {
 		return false
@@ -72,14 +71,13 @@ func picksPlain(base string, argv []abstract.Value) bool {
 	return found
 }
 
-// fullName reports whether a search names one variable rather than a family of
-// them: two words with an underscore.
+// fullName reports whether a search pattern is the full name of one variable: two words joined by an underscore.
 func fullName(name string) bool {
 	first, last, ok := strings.Cut(name, "_")
 	return ok && len(first) > 1 && len(last) > 2 && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") == ""
 }
 
-// prints returns where what a program writes to standard output comes from.
+// prints returns the taint of a program's standard output.
 func (s *state) prints(base string, argv []abstract.Value, use command.Use, io abstract.Streams, f flow) abstract.Taint {
 	passed := io.In.Taint | f.reads.Taint
 	own := ownText(base, argv)
@@ -124,7 +122,7 @@ func (s *state) prints(base string, argv []abstract.Value, use command.Use, io a
 	return own
 }
 
-// ownText is the taint of what a program says by itself.
+// ownText returns the taint of text that a program generates itself.
 func ownText(base string, argv []abstract.Value) abstract.Taint {
 	if command.Blank[base] || len(argv) > 1 && command.Blank[base+"/"+argv[1].Text] {
 		return 0

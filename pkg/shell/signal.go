@@ -13,8 +13,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A reach says whether a signal gets to shield, to the programs of its hook line or to the
-// host that asks it.
+// A reach says whether a signal reaches shield, a program of its hook line or the agent's host.
 type reach uint8
 
 const (
@@ -23,10 +22,10 @@ const (
 	reaches
 )
 
-// signals records that a signal, or a limit of a process, can stop what guards: a stopped
-// timeout leaves the host waiting, and hosts take that for permission.
+// signals records that a signal or a process limit can stop shield or the programs around it. A stopped timeout
+// program leaves the host waiting, and hosts then run the action without an answer.
 func (s *state) signals(base string, argv []abstract.Value, use command.Use) {
-	if last := argv[len(argv)-1]; base == "kill" && last.Text == "-1" && len(argv) > 2 { // read as an option
+	if last := argv[len(argv)-1]; base == "kill" && last.Text == "-1" && len(argv) > 2 { // kill reads -1 as an option, not as a process
 		use.Signals = append(use.Signals, command.Signal{By: command.ByID, Word: commandWords(argv[len(argv)-1:])[0]})
 	}
 	if len(use.Signals) == 0 || s.remote > 0 && !slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Host != "" && effect.Loopback(e.Host) }) {
@@ -34,7 +33,7 @@ func (s *state) signals(base string, argv []abstract.Value, use command.Use) {
 	}
 	signal := signalOf(argv)
 	if signal == "0" || signal == "CONT" {
-		return // nothing is stopped
+		return // these signals stop no process
 	}
 	stopping := signal == "STOP" || signal == "TSTP" || signal == "TTIN" || signal == "TTOU"
 	most := outOfReach
@@ -42,7 +41,7 @@ func (s *state) signals(base string, argv []abstract.Value, use command.Use) {
 		most = max(most, s.meets(g, wordValue(g.Word, argv), argv, stopping))
 	}
 	if slices.ContainsFunc(argv, func(a abstract.Value) bool { return len(a.Text) > 4 && strings.HasPrefix("--inverse", a.Text) }) {
-		most = reaches // all processes but those
+		most = reaches // all processes except the named ones
 	}
 	// pkill and killall without a name mean all processes of a user.
 	if group := slices.ContainsFunc(use.Signals, func(g command.Signal) bool { return g.By == command.ByGroup }); group && !slices.ContainsFunc(use.Signals, byName) {
@@ -57,13 +56,13 @@ func (s *state) signals(base string, argv []abstract.Value, use command.Use) {
 	})
 }
 
-// byName reports whether a signal goes to processes of some name alone.
+// byName reports whether a signal goes only to processes with a given name or command line.
 func byName(g command.Signal) bool {
-	return (g.By == command.ByName || g.By == command.ByPattern || g.By == command.ByLine || g.By == command.ByExact) && !strings.HasPrefix(g.Word.Text, "-") // else the signal
+	return (g.By == command.ByName || g.By == command.ByPattern || g.By == command.ByLine || g.By == command.ByExact) && !strings.HasPrefix(g.Word.Text, "-") // otherwise the word is the signal
 }
 
-// signalOf returns the name of the signal that the words of kill and its like say, without SIG,
-// "" if they say none.
+// signalOf returns the name, without SIG, of the signal in the arguments of kill and the like; "" if there is
+// none.
 func signalOf(argv []abstract.Value) string {
 	for i, v := range argv[1:] {
 		text := strings.TrimPrefix(strings.TrimPrefix(v.Text, "--signal="), "-")
@@ -85,13 +84,13 @@ func signalOf(argv []abstract.Value) string {
 	return ""
 }
 
-// signalNames has names for what signals are called, of those that matter here.
+// signalNames maps names and numbers of the relevant signals to their names.
 var signalNames = map[string]string{
 	"0": "0", "CONT": "CONT", "18": "CONT", "STOP": "STOP", "17": "STOP", "19": "STOP", "TSTP": "TSTP", "20": "TSTP",
 	"TTIN": "TTIN", "21": "TTIN", "TTOU": "TTOU", "22": "TTOU", "HUP": "HUP", "TERM": "TERM", "KILL": "KILL", "INT": "INT", "1": "HUP", "2": "INT", "9": "KILL", "15": "TERM",
 }
 
-// meets says whether the processes that a word means may be those that guard.
+// meets returns whether the processes that a word names may include shield or the programs around it.
 func (s *state) meets(g command.Signal, v abstract.Value, argv []abstract.Value, stopping bool) reach {
 	switch g.By {
 	case command.ByID:
@@ -121,20 +120,20 @@ func (s *state) meets(g command.Signal, v abstract.Value, argv []abstract.Value,
 		return s.meetsName(v, ignore)
 	}
 	by := g.By
-	if by != command.ByName && slices.ContainsFunc(argv, func(a abstract.Value) bool { return matchesCommandLine(a.Text) }) { // several options in one word
+	if by != command.ByName && slices.ContainsFunc(argv, func(a abstract.Value) bool { return matchesCommandLine(a.Text) }) { // bundled options
 		by = command.ByLine
 	}
 	return s.meetsPattern(v, by, ignore)
 }
 
-// matchesCommandLine reports whether an option of pgrep and pkill has them compare command lines.
+// matchesCommandLine reports whether an option of pgrep and pkill makes them match full command lines.
 func matchesCommandLine(option string) bool {
 	letters, short := strings.CutPrefix(option, "-")
 	return option == "--full" || short && strings.Contains(letters, "f") && strings.Trim(letters, "abcdefghijklmnopqrstuvwxyz") == ""
 }
 
-// meetsFile looks at a file of which all processes are meant that use it: the program of one
-// that guards, or the folder in which the host works, which is in every folder above it.
+// meetsFile handles a signal to all processes that use a file: it reaches the guard if the file is a guard
+// program, or a folder that contains the working folder.
 func (s *state) meetsFile(v abstract.Value) reach {
 	if guardProgram(path.Base(v.Text)) {
 		return reaches
@@ -145,12 +144,12 @@ func (s *state) meetsFile(v abstract.Value) reach {
 	return outOfReach
 }
 
-// liesIn reports whether a path is a folder, or is in it.
+// liesIn reports whether a path is a folder or lies in it.
 func liesIn(p, folder string) bool {
 	return p == folder || strings.HasPrefix(p, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// meetsID looks at the number of a process, which kill also takes a name for.
+// meetsID handles a signal to a process ID; kill also accepts a process name.
 func (s *state) meetsID(v abstract.Value, argv []abstract.Value, stopping bool) reach {
 	number := strings.TrimLeft(v.Text, "0123456789") == "" && v.Text != ""
 	switch {
@@ -160,7 +159,7 @@ func (s *state) meetsID(v abstract.Value, argv []abstract.Value, stopping bool) 
 		return outOfReach
 	case v.Known() && v.Text == "0", v.Job():
 		if stopping && !v.Job() {
-			return mayReach // the host may be of the same group
+			return mayReach // the host may be in the same process group
 		}
 		return outOfReach
 	case v.Known():
@@ -173,10 +172,10 @@ func (s *state) meetsID(v abstract.Value, argv []abstract.Value, stopping bool) 
 	return outOfReach
 }
 
-// isParentPID reports whether a word is the number of the process that started the shell.
+// isParentPID reports whether a word is the ID of the shell's parent process.
 func isParentPID(v abstract.Value) bool { return !v.Known() && strings.Contains(v.String(), "PPID") }
 
-// meetsName compares a name with those of programs that guard.
+// meetsName compares a process name with the guard programs.
 func (s *state) meetsName(v abstract.Value, ignore bool) reach {
 	name := programName(strings.ReplaceAll(v.Text, `\`, "/"))
 	if ignore {
@@ -191,7 +190,8 @@ func (s *state) meetsName(v abstract.Value, ignore bool) reach {
 	return outOfReach
 }
 
-// meetsPattern looks for a regular expression in the names or the command lines of what guards.
+// meetsPattern matches a regular expression against the names, or with ByLine also the command lines, of the guard
+// programs.
 func (s *state) meetsPattern(v abstract.Value, by command.SignalBy, ignore bool) reach {
 	text := v.Text
 	if v.IsPattern {
@@ -209,7 +209,7 @@ func (s *state) meetsPattern(v abstract.Value, by command.SignalBy, ignore bool)
 		}
 		re, err := regexp.Compile(text)
 		if err != nil {
-			return mayReach // POSIX may know what it means
+			return mayReach // a pattern that Go cannot compile may be valid in POSIX
 		}
 		if slices.ContainsFunc(guardPrograms(), re.MatchString) || by == command.ByLine && slices.ContainsFunc(s.guardLines(), re.MatchString) {
 			return reaches
@@ -218,8 +218,8 @@ func (s *state) meetsPattern(v abstract.Value, by command.SignalBy, ignore bool)
 	return outOfReach
 }
 
-// listsGuard reports whether a part of the text lists processes and chooses those that guard,
-// or asks for the parent of one: what is not known of a number may then be theirs.
+// listsGuard reports whether the text lists processes and selects guard programs, or asks for a parent process. An
+// unknown process ID may then be one of theirs.
 func (s *state) listsGuard() bool {
 	lists, chosen := false, false
 	for i := range s.effects {
@@ -256,8 +256,8 @@ func (s *state) listsGuard() bool {
 	return lists && chosen
 }
 
-// namesGuard reports whether a text holds the name of a program that guards, which a bracket
-// may hide from itself: [t]imeout.
+// namesGuard reports whether a text contains the name of a guard program, also in the form [t]imeout, with which a
+// search avoids matching itself.
 func namesGuard(text string) bool {
 	text = bracketed().ReplaceAllString(text, "$1")
 	for word := range strings.FieldsFuncSeq(text, func(c rune) bool {
@@ -272,12 +272,12 @@ func namesGuard(text string) bool {
 
 var bracketed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[(\w)\]`) })
 
-// guardProgram reports whether a program of a name is shield, one of its hook line or a host.
+// guardProgram reports whether a name is that of shield, a program of its hook line or an agent host.
 func guardProgram(name string) bool {
 	return name == guardName || command.GuardLine[name] || command.GuardHosts[name]
 }
 
-// guardPrograms are the names of programs that guard.
+// guardPrograms are the names of shield, the programs of its hook line and the agent hosts.
 var guardPrograms = sync.OnceValue(func() []string {
 	names := []string{guardName}
 	for _, list := range [...]command.Words{command.GuardLine, command.GuardHosts} {
@@ -289,7 +289,7 @@ var guardPrograms = sync.OnceValue(func() []string {
 	return names
 })
 
-// guardLines are command lines of what guards, as pkill -f sees them.
+// guardLines returns command lines of the guard programs, as pkill -f matches them.
 func (s *state) guardLines() []string {
 	home := s.at.Home
 	if home == "" {
@@ -301,8 +301,8 @@ func (s *state) guardLines() []string {
 	}
 }
 
-// codeSignals looks in code of another language for a signal to the process that started it, to
-// all processes, or to those of a name that guards.
+// codeSignals checks code of another language for signals to its parent process, to all processes, or to processes
+// found by the name of a guard program.
 func (s *state) codeSignals(language, text string, at effect.Span) {
 	switch language {
 	case "powershell":
@@ -322,8 +322,7 @@ func (s *state) codeSignals(language, text string, at effect.Span) {
 	}
 }
 
-// signalsVariable reports whether code signals a process whose number is in a variable that has
-// the number of the parent.
+// signalsVariable reports whether code signals a process ID in a variable that was set to the parent's ID.
 func signalsVariable(text string) bool {
 	for _, m := range parentVariable().FindAllStringSubmatch(text, maxNames) {
 		for _, call := range signalCall().FindAllStringSubmatch(text, maxNames) {
@@ -346,8 +345,8 @@ func (s *state) stopsByCode(language string, at effect.Span) {
 	})
 }
 
-// What code signals: getppid() in a call of kill, or before one in the same line; the process -1
-// or all numbers; a process whose name was compared, or all with a signal that stops them.
+// Patterns for signals in code: getppid() in a kill call, or before one on the same line; process -1 or a range of
+// IDs; processes selected by name; any listed process with a signal that suspends it.
 var (
 	signalsParent  = prefilter.Lazy(`kill\w*\b[^;\n]{0,80}ppid|ppid[^\n]{0,120}\b(?:kill|suspend|terminate|send_signal)|\bparent\(\)\.(?:kill|suspend|terminate|send_signal)\(`)
 	signalsAll     = prefilter.Lazy(`\bkill(?:pg)?\s*\(\s*-\s*1\b|\bkill\b[^;\n]{0,40},\s*-\s*1\b|\bkill\b[^;\n]{0,60}\d\s*\.\.\s*\d`)

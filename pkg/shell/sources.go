@@ -13,12 +13,11 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// addressForm matches the addresses in a value that says where packages come from.
+// addressForm matches the URLs in a setting that names package sources.
 var addressForm = prefilter.Lazy(`(?i)\b(?:https?|ftp|oci|ssh|git)://[^\s"'<>,|;)\]}]+`)
 
-// sources records that packages, plug-ins or images come from the places that a
-// value names, unless they come from there all day. What the environment holds
-// the text did not say.
+// sources records that packages, plug-ins or images come from the URLs in a value, except from usual sources.
+// Values of the environment are not recorded, because the text did not set them.
 func (s *state) sources(program string, v abstract.Value) {
 	found := addressForm().FindAllString(v.Text, 16)
 	for _, address := range found {
@@ -34,9 +33,8 @@ func (s *state) sources(program string, v abstract.Value) {
 	}
 }
 
-// newSource returns the change that an address makes to where packages come from;
-// ok is false if it changes nothing of note. If code is true, hosts of code are
-// usual places.
+// newSource returns the effect of using a URL as a package source; ok is false for usual sources. If code is true,
+// well-known code hosts are usual sources too.
 func newSource(address string, pattern, code bool) (e effect.Effect, ok bool) {
 	url, host := effect.URL(address)
 	if !pattern && (knowledge.UsualSource(host) || code && command.CodeHosts[host]) {
@@ -45,12 +43,12 @@ func newSource(address string, pattern, code bool) (e effect.Effect, ok bool) {
 	return effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "redirect", Harms: []effect.Harm{effect.Redirects}, URL: url, Host: host, Pattern: pattern || host == ""}, true
 }
 
-// sourceFiles are the names of the files of each of [knowledge.SourceForms].
+// sourceFiles match the file names of each of [knowledge.SourceForms].
 var sourceFiles = sync.OnceValue(func() *forms {
 	return newForms(len(knowledge.SourceForms), func(i int) []string { return knowledge.SourceForms[i].Files })
 })
 
-// sourceForms returns how a file says where packages come from.
+// sourceForms returns the forms in which a file can name package sources; none for other files.
 func sourceForms(file string) (out []*knowledge.SourceForm) {
 	for _, i := range sourceFiles().named(file) {
 		out = append(out, &knowledge.SourceForms[i])
@@ -58,8 +56,7 @@ func sourceForms(file string) (out []*knowledge.SourceForm) {
 	return out
 }
 
-// writtenSources returns the places that a text in a file makes packages come
-// from, but for those from which they come all day.
+// writtenSources returns the unusual package sources that a file with this text names.
 func writtenSources(file, text string) (out []effect.Effect) {
 	for _, form := range sourceForms(file) {
 		out = append(out, fileSources(file, form.Addresses(text), form.Code)...)
@@ -75,7 +72,7 @@ func writtenSources(file, text string) (out []effect.Effect) {
 	return out
 }
 
-// aliasForm matches a package of npm that gets the name of another.
+// aliasForm matches an npm alias: a package installed under another name.
 var aliasForm = prefilter.Lazy(`"([\w@./-]+)"\s*:\s*"npm:([^"]+)"`)
 
 func fileSources(file string, addresses []string, code bool) []effect.Effect {
@@ -89,9 +86,8 @@ func fileSources(file string, addresses []string, code bool) []effect.Effect {
 	return out
 }
 
-// recordSourceEdits records from where packages would come once files are changed by what
-// the arguments of sed, jq, an interpreter and the like say: nothing shows the
-// text itself that is written then.
+// recordSourceEdits records the package sources that the arguments of sed, jq, an interpreter and the like put
+// into files. The resulting file text is unknown.
 func (s *state) recordSourceEdits() {
 	var files []string
 	for i := range s.effects {
@@ -122,12 +118,11 @@ func (s *state) recordSourceEdits() {
 	}
 }
 
-// oneCommand matches a script of sed that puts one text in place of another, and
-// nothing else.
+// oneCommand matches a sed script that consists of one substitution.
 var oneCommand = prefilter.Lazy(`^(?:[0-9$,]*|/[^/]*/)\s*s(?:/[^/]*/[^/]*/|#[^#]*#[^#]*#|\|[^|]*\|[^|]*\||,[^,]*,[^,]*,|@[^@]*@[^@]*@|~[^~]*~[^~]*~|![^!]*![^!]*!)[gIi0-9]*$`)
 
-// rewrites records what arguments say about a file that is changed: all that they say,
-// and what of it is put in.
+// rewrites records the package sources that an edit puts into a file. said is all text of the arguments, put the
+// text that they insert.
 func (s *state) rewrites(file, said, put string, at effect.Span) {
 	addresses, code, checks := hostStart().FindAllString(put, 16), false, false
 	for _, form := range sourceForms(file) {
@@ -144,15 +139,14 @@ func (s *state) rewrites(file, said, put string, at effect.Span) {
 	}
 }
 
-// hostStart matches an address up to the end of its host: what ends it in a script
-// may be any sign.
+// hostStart matches a URL up to the end of its host; in a script, any character may follow.
 var hostStart = prefilter.Lazy(`(?i)\b(?:https?|ssh|git)://(?:[^\s/@"']*@)?[a-z0-9.-]+`)
 
-// hostForm matches the names of hosts in a text, with what stands around them.
+// hostForm matches host names in a text, with the delimiters around them.
 var hostForm = prefilter.Lazy(`(?i)(?:^|[\s"'#/|,@!:;%~^=])([a-z0-9-]+(?:\\?\.[a-z0-9-]+)*\\?\.[a-z]{2,})(?:[\s"'#/|,@!:;%~^]|$)`)
 
-// replacedHosts returns the addresses of hosts in a text that is put in, where those
-// from which packages come all day are named, too: one is put in the other's place.
+// replacedHosts returns the URLs of unusual hosts in the inserted text, if the arguments also name a usual package
+// source: the edit replaces that source.
 func replacedHosts(said, put string) (out []string) {
 	if usual, _ := hostsIn(said); usual {
 		_, out = hostsIn(put)
@@ -167,7 +161,7 @@ func hostsIn(text string) (usual bool, others []string) {
 			break
 		}
 		host := strings.ReplaceAll(text[m[2]:m[3]], `\`, "")
-		text = text[m[3]:] // what ends one may begin the next
+		text = text[m[3]:] // the delimiter after a host may precede the next
 		if knowledge.UsualSource(host) {
 			usual = true
 		} else if ending := host[strings.LastIndexByte(host, '.')+1:]; !command.FileEndings[strings.ToLower(ending)] {

@@ -12,8 +12,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// startFiles are the names of the files that shells read as they start, in the home folder: the first always, those
-// of more where someone types or logs in.
+// startFiles are the startup files of shells in the home folder: always are read by every shell, more only by
+// interactive or login shells.
 var startFiles = map[string]struct{ always, more []string }{
 	"zsh":  {always: []string{".zshenv"}, more: []string{".zprofile", ".zshrc", ".zlogin", ".zlogout"}},
 	"bash": {more: []string{".bashrc", ".bash_profile", ".bash_login", ".profile", ".bash_logout"}},
@@ -25,8 +25,8 @@ var startFiles = map[string]struct{ always, more []string }{
 	"fish": {always: []string{"config.fish"}},
 }
 
-// walkStartupFiles walks the files that a shell reads as it starts: those that the text wrote, and those in a folder that
-// it made the home folder.
+// walkStartupFiles walks the files that a shell reads at startup: files that the text wrote, and files in a folder
+// that the text set as HOME.
 func (s *state) walkStartupFiles(program string, argv []abstract.Value) {
 	files, ok := startFiles[program]
 	if !ok || s.remote > 0 {
@@ -54,7 +54,7 @@ func (s *state) walkStartupFiles(program string, argv []abstract.Value) {
 	}
 }
 
-// mayBeInteractive reports whether a shell may be started as one that someone types into, or logs in with.
+// mayBeInteractive reports whether a shell may be started as an interactive or login shell.
 func mayBeInteractive(argv []abstract.Value) bool {
 	for _, v := range argv[1:] {
 		switch {
@@ -70,8 +70,8 @@ func mayBeInteractive(argv []abstract.Value) bool {
 	return len(argv) == 1
 }
 
-// interpreter returns the words of the first line of a script that name the program which reads it, and its
-// language, if that is known. A program of no language gets the script as an argument: #!/bin/rm.
+// interpreter returns the command in the first line of a script (#!), and its language if known. A program that is
+// no interpreter gets the script's path as an argument: #!/bin/rm.
 func interpreter(text string) (words []string, language string) {
 	line, ok := strings.CutPrefix(text, "#!")
 	if !ok {
@@ -90,7 +90,7 @@ func interpreter(text string) (words []string, language string) {
 	return words, ""
 }
 
-// at1 returns words that all are at one place.
+// at1 returns words that all have the span at.
 func at1(words []string, at effect.Span) []abstract.Value {
 	out := make([]abstract.Value, len(words))
 	for i, w := range words {
@@ -99,7 +99,7 @@ func at1(words []string, at effect.Span) []abstract.Value {
 	return out
 }
 
-// splitString is env -S: its words, with what is behind it, are read as those of env.
+// splitString handles env -S: its words and the arguments after it are read as arguments of env.
 func (s *state) splitString(text abstract.Value, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if !text.Known() {
 		return s.runText("shell", text, "env", text.From, nil)
@@ -120,10 +120,10 @@ func (s *state) splitString(text abstract.Value, argv []abstract.Value, io abstr
 	return s.nestedWith(line, text.From, io)
 }
 
-// splitEscapes are what env -S treats as blanks.
+// splitEscapes replaces the escape sequences that env -S reads as spaces.
 var splitEscapes = strings.NewReplacer(`\_`, " ", `\n`, " ", `\t`, " ", `\v`, " ", `\f`, " ", `\r`, " ")
 
-// withPlaceholder returns the words of xargs with {} where they have what another option stands for the input.
+// withPlaceholder returns the arguments of xargs with {} in place of the placeholder that -I or --replace sets.
 func withPlaceholder(program string, argv []abstract.Value) []abstract.Value {
 	if program != "xargs" {
 		return argv
@@ -155,7 +155,8 @@ func withPlaceholder(program string, argv []abstract.Value) []abstract.Value {
 	return argv
 }
 
-// runFileText walks what a file holds that is run: by the program that its first line names, if nothing else does.
+// runFileText walks the content of an executed file, as code of language, or else for the interpreter in its first
+// line.
 func (s *state) runFileText(language string, v, f abstract.Value, args []abstract.Value, io abstract.Streams, at effect.Span) abstract.Value {
 	if language == "" && v.Known() {
 		words, named := interpreter(v.Text)

@@ -10,8 +10,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A state is one analysis: what the shell knows that is walked, what all shells of the
-// text share, where the walk is, and what it has found. It belongs to one goroutine.
+// A state is one analysis: the current shell, the data that all shells of the text share, the position of the
+// walk, and the results. It belongs to one goroutine.
 type state struct {
 	Shell
 	machine
@@ -24,69 +24,69 @@ type state struct {
 	words     strings.Builder
 	steps     int
 	gaveUp    bool
-	asks      bool           // the text asks somewhere whether a variable is set: ${x+word}
-	sent      abstract.Value // by the statement that was walked last, where it sends that
-	differs   bool           // zsh reads some of the command that is walked in another way
+	asks      bool           // the text contains ${x+word}, which tests whether a variable is set
+	sent      abstract.Value // output that the last statement sent to its redirection target
+	differs   bool           // zsh reads part of the current command differently
 	scripts   int            // shell scripts that were read and walked
-	uncovered []string       // words and inputs that no effect covers
-	unpacked  int64          // bytes that were unpacked of archives
-	unread    int            // texts that are run and of which nothing is known
-	blind     int            // texts in the language of one program, such as SQL, that were not read
+	uncovered []string       // words and inputs without an effect
+	unpacked  int64          // bytes unpacked from archives
+	unread    int            // texts that run with completely unknown content
+	blind     int            // texts for one program, such as SQL, that were not analysed
 }
 
-// A machine is what all shells of a text share. It only grows: what a part of the text that
-// may not run adds is marked so (see state.doubt).
+// A machine is the data that all shells of a text share. It only grows: changes that may not happen are marked as
+// uncertain (see state.doubt).
 type machine struct {
 	files     []file
-	seen      []string // files that the text has written and read
-	racing    []string // those that something reads which runs beside what follows
-	contested []string // files that may be written at any time by what runs beside
+	seen      []string // files that the text has written and then read
+	racing    []string // files that a concurrent part of the text reads
+	contested []string // files that a concurrent part may write at any time
 	links     []link
 	moves     []move
-	remotes   []command.GitRemote // names that the text gives to addresses of git
-	backups   []string            // paths of copies that were kept of edited files
-	folders   []*effect.Place     // that some shell was in
-	defined   []*function         // all functions
+	remotes   []command.GitRemote // remotes that the text adds to git repositories
+	backups   []string            // paths of backup copies of edited files
+	folders   []*effect.Place     // working folders of all shells
+	defined   []*function         // all functions that the text defines
 }
 
-// A scope is what holds for the part of the text that is walked: state.within ends it.
+// A scope is the state of one nested part of the text: state.within restores it at the end.
 type scope struct {
-	input  abstract.Value // standard input of the statement being walked, which its substitutions read
-	source *source        // what is left of that
-	fixed  *effect.Span   // where nested text came from, if the spans of its nodes mean nothing
-	base   int            // where text being walked starts in state.text, if fixed is nil
-	lists  int            // depth of lists of statements in the text that is walked
-	filled bool           // placeholders are in the text that is walked
+	input  abstract.Value // standard input of the current statement, which its substitutions read
+	source *source        // the unread rest of input
+	fixed  *effect.Span   // span of nested text in the command, if offsets in the text cannot be mapped
+	base   int            // offset of the walked text in state.text, if fixed is nil
+	lists  int            // nesting depth of statement lists
+	filled bool           // the text contains filled-in placeholders
 
-	body, row *ends   // of the function and of the line of the text being walked
-	around    []*ends // of the loops around the walk
+	body, row *ends   // exits of the function and of the line being walked
+	around    []*ends // exits of the enclosing loops
 
 	depth    int
-	onDisk   int         // depth of scripts and recipes that lie there
-	remote   int         // depth of commands that run on another machine
-	hosts    int         // how many of these are machines, and no containers
-	standing int         // how many of these are containers that were there before
-	binds    []bindMount // what a container that is walked has of this machine
-	captured int         // depth of text whose output another part of the text takes
-	inner    int         // depth of shells that the text starts, which may end before it does
-	foreign  int         // depth of code of other languages, which may show what it takes
-	quiet    int         // effects are not wanted: the value alone is
+	onDisk   int         // nesting depth of scripts and recipes on disk
+	remote   int         // nesting depth of commands on another machine or in a container
+	hosts    int         // how many of these are on machines, not in containers
+	standing int         // how many of these are in containers that already ran
+	binds    []bindMount // bind mounts of the container being walked
+	captured int         // nesting depth of text whose output another part of the text reads
+	inner    int         // nesting depth of child shells, which may exit before the text ends
+	foreign  int         // nesting depth of code in other languages, which may print its input
+	quiet    int         // if > 0, effects are not recorded, only values computed
 	calls    int         // depth of function calls
-	running  []string    // recipes that are being walked, with their goals
-	writing  []string    // files that the commands around this one write to
+	running  []string    // recipes being walked, with their goals
+	writing  []string    // output files of the enclosing commands
 
-	joinsErrors bool             // a command around this one sends errors where output goes
+	joinsErrors bool             // an enclosing command redirects errors to its output
 	typed       []*syntax.Word   // the words of the command being walked
-	ahead       []*syntax.Assign // before the command whose words are expanded: what they assign is not in them yet
+	ahead       []*syntax.Assign // assignments before the command whose words are being expanded; not yet visible to them
 }
 
-// A source is a standard input that several commands read one after another.
+// A source is standard input that several commands read one after another.
 type source struct {
 	val  abstract.Value
-	read bool // something of it
+	read bool // a command has read some of it
 }
 
-// left returns what is left of an input for the next command.
+// left returns the unread rest of the input, for the next command.
 func (in *source) left() abstract.Value {
 	if in.read {
 		return rest(in.val)
@@ -94,14 +94,14 @@ func (in *source) left() abstract.Value {
 	return in.val
 }
 
-// within walks a part of the text in a scope of its own.
+// within walks a part of the text in its own scope.
 func (s *state) within(walk func()) {
 	outer := s.scope
 	walk()
 	s.scope = outer
 }
 
-// nested walks text that some part of the command would run as shell text.
+// nested walks text that a part of the command runs as shell code.
 func (s *state) nested(text string, at effect.Span) (out abstract.Value) {
 	if !s.enter(at) {
 		return abstract.Unknown("…", abstract.Foreign)
@@ -114,7 +114,7 @@ func (s *state) nested(text string, at effect.Span) (out abstract.Value) {
 	return out
 }
 
-// enter counts a level of commands inside commands.
+// enter adds a level of nesting and reports whether it is allowed.
 func (s *state) enter(at effect.Span) bool {
 	if s.depth >= maxDepth {
 		s.giveUp("commands are nested too deeply")
@@ -126,7 +126,7 @@ func (s *state) enter(at effect.Span) bool {
 
 func (s *state) leave() { s.depth-- }
 
-// step spends the budget that bounds the time of an analysis.
+// step spends n steps of the analysis budget and reports whether the walk may go on.
 func (s *state) step(n int) bool {
 	s.steps += n
 	if s.steps > maxSteps {
@@ -136,7 +136,7 @@ func (s *state) step(n int) bool {
 	return true
 }
 
-// giveUp ends the analysis: the rest of the text counts as Dynamic.
+// giveUp ends the analysis: the whole text counts as Dynamic.
 func (s *state) giveUp(why string) {
 	if !s.gaveUp {
 		s.gaveUp = true
@@ -145,7 +145,7 @@ func (s *state) giveUp(why string) {
 	s.steps = maxSteps + 1
 }
 
-// span returns the part of the whole text that offsets of the walked text mean.
+// span converts offsets in the walked text to a span in the whole text.
 func (s *state) span(start, end int) effect.Span {
 	if s.fixed != nil {
 		return *s.fixed
@@ -161,7 +161,7 @@ func (s *state) spanOf(n syntax.Node) effect.Span {
 	return s.span(int(n.Pos().Offset()), int(n.End().Offset()))
 }
 
-// place returns where relative paths start.
+// place returns the place in which relative paths are resolved.
 func (s *state) place() *effect.Place {
 	if s.Shell.place != nil {
 		return s.Shell.place
@@ -169,7 +169,7 @@ func (s *state) place() *effect.Place {
 	return s.at
 }
 
-// goTo moves the working folder.
+// goTo changes the working folder.
 func (s *state) goTo(place *effect.Place) {
 	s.Shell.place = place
 	if len(s.folders) < maxNames {

@@ -7,10 +7,10 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// subscriptIn walks what a value runs if something reads it as a number: a[$(id)]. If it must be
-// one, any expansion in it counts.
+// subscriptIn walks command substitutions in a value's array subscripts, which run if the value is evaluated as a
+// number: a[$(id)]. If number is set, the whole value is evaluated.
 func (s *state) subscriptIn(v abstract.Value, number bool) {
-	if v.IsPattern && v.Origin == 0 { // letters of the text that are no pattern in a value
+	if v.IsPattern && v.Origin == 0 { // quoted glob characters: not a pattern in a value
 		v.Text, v.IsPattern = strings.ReplaceAll(v.Text, `\`, ""), false
 	}
 	if !v.Known() || !hasCommand(v.Text) || !s.step(1+len(v.Text)/16) {
@@ -25,18 +25,18 @@ func (s *state) subscriptIn(v abstract.Value, number bool) {
 	}
 }
 
-// keeps looks at what a member of an array gets: it may run if it is read as a number, or as a
-// prompt.
+// keeps checks the value of an array member: it runs if it is evaluated as a number, or as a prompt.
 func (s *state) keeps(name string, v abstract.Value) {
 	if s.subscriptIn(v, false); name == "PROMPT_COMMAND" || name == "PS4" {
 		s.environmentCode(name, v, v.From)
 	}
 }
 
-// hasCommand reports whether a text has what a command writes in it.
+// hasCommand reports whether a text contains a command substitution.
 func hasCommand(text string) bool { return strings.Contains(text, "$(") || strings.Contains(text, "`") }
 
-// subscripts returns the members of arrays that a text names by what a command writes.
+// subscripts returns the array subscripts in a text that contain a command substitution; with number set, the
+// whole text.
 func subscripts(text string, number bool) []string {
 	if number {
 		return []string{text}
@@ -64,7 +64,7 @@ func subscripts(text string, number bool) []string {
 	return out
 }
 
-// expandsText walks the expansions in a text that is no code otherwise, such as a prompt.
+// expandsText walks the expansions in a text that is otherwise not code, such as a prompt.
 func (s *state) expandsText(text string, at effect.Span) {
 	s.nested("echo \""+strings.ReplaceAll(text, `"`, `\"`)+"\"", at)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// substitution walks $(…) and returns what it writes.
+// substitution walks $(…) and returns its output.
 func (s *state) substitution(c *syntax.CmdSubst) abstract.Value {
 	out := s.capture(func() abstract.Value { return s.subshell(c.Stmts, s.input) })
 	if out.Known() {
@@ -24,7 +24,7 @@ func (s *state) substitution(c *syntax.CmdSubst) abstract.Value {
 	return out.Of(abstract.FromCommand | out.Origin&(abstract.FromText|abstract.Forgotten))
 }
 
-// shown returns a piece of the walked text as people read it.
+// shown returns a piece of the walked text for messages.
 func (s *state) shown(start, end int) string {
 	start, end = start+s.base, end+s.base
 	if s.fixed != nil || start < 0 || end > len(s.text) || start >= end {
@@ -36,8 +36,8 @@ func (s *state) shown(start, end int) string {
 	return s.text[start:end]
 }
 
-// procSubst walks <(…) and >(…). The word is the path of a descriptor that
-// holds what was written, or that runs the commands on what it is sent.
+// procSubst walks <(…) and >(…). The word is the path of a descriptor with the output of the commands, or one that
+// feeds them.
 func (s *state) procSubst(p *syntax.ProcSubst) abstract.Value {
 	path := "/dev/fd/" + strconv.Itoa(63-len(s.files)%40) + "." + strconv.Itoa(len(s.files))
 	show := s.shown(int(p.Pos().Offset()), int(p.End().Offset()))

@@ -15,13 +15,12 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// maxUnpacked is how many members of an archive have an effect of their own.
+// maxUnpacked is the maximum number of archive members with effects of their own.
 const maxUnpacked = 128
 
-// unpacks records what an archive puts where it matters: outside the folder that it is unpacked
-// into, behind links, and in files that run later. All else is a part of what is written in the folder.
-// An archive that is not on the disk as it is now, or of another format, has members that
-// nobody knows.
+// unpacks records the archive members that need their own effects: outside the target folder, behind symbolic
+// links, and files that run later. All others are part of the write to the folder. The members of an archive that
+// the text changed, or of an unknown format, are unknown.
 func (s *state) unpacks(base string, argv []abstract.Value, use command.Use) {
 	if !command.Unpackers[base] || s.at.Archive == nil || s.remote > 0 || s.quiet > 0 {
 		return
@@ -48,9 +47,9 @@ func (s *state) unpacks(base string, argv []abstract.Value, use command.Use) {
 			return
 		}
 		archives = []string{p}
-	case words.clear: // it comes from standard input, or from a tape
+	case words.clear: // the archive is standard input or a tape
 		piped, archives = true, nil
-	case !tars[base] && base != "cpio" && !piped: // which may read names, too
+	case !tars[base] && base != "cpio" && !piped: // further operands are member names
 		archives = archives[:1]
 	}
 	if piped {
@@ -72,13 +71,13 @@ func (s *state) unpacks(base string, argv []abstract.Value, use command.Use) {
 	}
 }
 
-// tars are programs that take the options of tar, and skip what is not an archive before its first member.
+// tars are programs with the options of tar, which skip invalid blocks before the first member.
 var tars = map[string]bool{"tar": true, "gtar": true, "bsdtar": true}
 
-// zips are programs that find an archive of zip by its end.
+// zips are programs that find a zip archive by its end.
 var zips = map[string]bool{"unzip": true, "py:zipfile": true}
 
-// archiveName reports whether a file is named as what tar reads.
+// archiveName reports whether a file's name is that of a tar archive.
 func archiveName(p string) bool {
 	name := strings.ToLower(path.Base(p))
 	if strings.Contains(name, ".tar.") && !strings.HasSuffix(name, ".gpg") && !strings.HasSuffix(name, ".enc") && !strings.HasSuffix(name, ".age") {
@@ -91,26 +90,24 @@ func archiveName(p string) bool {
 	return false
 }
 
-// tarWords are what the words of tar say that matters to what is unpacked. If they are not
-// clear, all that the archive holds counts.
+// tarWords holds tar options that affect unpacking. If clear is false, some are unknown and all members count.
 type tarWords struct {
 	clear   bool
-	shows   bool // members are written to standard output
-	top     bool // members keep names from the top, and that climb
+	shows   bool // members are printed to standard output
+	top     bool // absolute names and names with ".." are kept
 	zeros   bool
 	archive string
-	only    []string // members that are unpacked; empty for all
-	without []string // names of which nothing is unpacked
+	only    []string // members to unpack; empty for all
+	without []string // name parts that are excluded
 }
 
-// absolute matches letters of tar without a value that keep names from the top.
+// absolute matches bundled tar options that contain P (--absolute-names).
 var absolute = prefilter.Lazy(`^-[a-zA-Z]*P[a-zA-Z]*$`)
 
-// readTar reads the words of tar. Options of which it does not know whether they have
-// a value make them unclear.
+// readTar parses the arguments of tar. An unknown option sets clear to false, because it may take a value.
 func readTar(argv []abstract.Value) (w tarWords) {
 	w.clear = true
-	for _, v := range argv[1:] { // whatever else they say
+	for _, v := range argv[1:] { // these count even if other options are unclear
 		if v.Text == "--ignore-zeros" || len(v.Text) > 1 && v.Text[0] == '-' && v.Text[1] != '-' && strings.Contains(v.Text, "i") || strings.HasPrefix(v.Text, "--ig") {
 			w.zeros = true
 		}
@@ -124,7 +121,7 @@ func readTar(argv []abstract.Value) (w tarWords) {
 	if len(argv) > 1 && !strings.HasPrefix(argv[1].Text, "-") && strings.Contains(argv[1].Text, "i") {
 		w.zeros = true
 	}
-	unclear, listed := tarWords{zeros: w.zeros, top: w.top}, false // listed: what is unpacked is said elsewhere too
+	unclear, listed := tarWords{zeros: w.zeros, top: w.top}, false // listed: another file names the members to unpack
 	for i := 1; i < len(argv); i++ {
 		v := argv[i]
 		if !v.Known() {
@@ -198,21 +195,21 @@ func readTar(argv []abstract.Value) (w tarWords) {
 	return w
 }
 
-// tarFlags are options of tar without a value that change nothing here.
+// tarFlags are options of tar without a value that do not affect unpacking.
 var tarFlags = map[string]bool{
 	"--extract": true, "--get": true, "--gzip": true, "--gunzip": true, "--ungzip": true, "--bzip2": true, "--xz": true, "--zstd": true, "--auto-compress": true,
 	"--verbose": true, "--touch": true, "--no-same-owner": true, "--no-same-permissions": true, "--same-owner": true, "--same-permissions": true, "--preserve-permissions": true,
 	"--overwrite": true, "--keep-old-files": true, "--skip-old-files": true, "--keep-newer-files": true, "--ignore-zeros": true, "--to-stdout": true, "--wildcards": true, "--absolute-names": true,
 }
 
-// tarValues are those with one.
+// tarValues are options of tar that take a value.
 var tarValues = map[string]bool{"--file": true, "--directory": true, "--exclude": true, "--strip-components": true, "--files-from": true, "--exclude-from": true}
 
 func memberName(name string) string { return strings.TrimLeft(path.Clean(name), "/") }
 
 // leftOut reports whether a member is not unpacked.
 func (w *tarWords) leftOut(name string) bool {
-	if !w.clear || strings.Contains("/"+name+"/", "/../") { // programs differ in what they make of it
+	if !w.clear || strings.Contains("/"+name+"/", "/../") { // programs handle ".." in names differently
 		return false
 	}
 	name = memberName(name)
@@ -224,10 +221,10 @@ func (w *tarWords) leftOut(name string) bool {
 	return len(w.only) > 0 && !slices.ContainsFunc(w.only, func(o string) bool { return o == "." || name == o || strings.HasPrefix(name, o+"/") })
 }
 
-// maxPiped is how many of the last effects may have read an archive that standard input holds.
+// maxPiped is how many of the last effects are searched for the archive that arrives on standard input.
 const maxPiped = 16
 
-// An unpacking is of one archive.
+// An unpacking is the extraction of one archive.
 type unpacking struct {
 	s       *state
 	base    string
@@ -236,13 +233,13 @@ type unpacking struct {
 	archive string
 	into    string
 	strip   int
-	flat    bool // without folders
+	flat    bool // folders in names are dropped
 	renames bool
-	links   map[string]string // what the links name that the archive makes, by the paths that they get
-	linked  int               // those that lead out
-	twice   bool              // two links of a name, or too many on one way
+	links   map[string]string // link targets, by the path of the link
+	linked  int               // number of links that lead out of the folder
+	twice   bool              // two links have one name, or a path has too many links
 	found   int
-	named   bool // it is surely the archive
+	named   bool // it is certainly the archive
 	tarWords
 }
 
@@ -278,7 +275,7 @@ func (u *unpacking) unpack() {
 	}
 }
 
-// options reads what changes the names of members.
+// options parses the options that change the names of members.
 func (u *unpacking) options() {
 	for i, v := range u.argv[1:] {
 		name, value, attached := strings.Cut(v.Text, "=")
@@ -297,8 +294,8 @@ func (u *unpacking) options() {
 	}
 }
 
-// target returns where a member lies then by its name, and where by the links that the archive
-// makes; "" if it is not unpacked. Which of them it is depends on what is there before.
+// target returns where a member is unpacked: p by its name, behind after following the archive's own links; "" if
+// it is not unpacked. Which path is written depends on existing files.
 func (u *unpacking) target(name string) (p, behind string) {
 	if u.flat {
 		name = path.Base(name)
@@ -311,7 +308,7 @@ func (u *unpacking) target(name string) (p, behind string) {
 		name = rest
 	}
 	if strings.HasPrefix(name, "/") || windowsDrive(name) {
-		p = path.Clean(name) // what some programs do, others drop the slash
+		p = path.Clean(name) // some programs keep absolute paths, others drop the slash
 		return p, p
 	}
 	p = path.Join(u.into, name)
@@ -322,7 +319,7 @@ func (u *unpacking) target(name string) (p, behind string) {
 	return p, path.Join(u.walk(u.into, path.Dir(strings.TrimSuffix(name, "/")), &hops), path.Base(name))
 }
 
-// walk returns where a path from a folder leads through the links of the archive.
+// walk resolves a relative path from a folder through the archive's links.
 func (u *unpacking) walk(at, rel string, hops *int) string {
 	for name := range strings.SplitSeq(rel, "/") {
 		at = path.Join(at, name)
@@ -345,14 +342,14 @@ func (u *unpacking) walk(at, rel string, hops *int) string {
 	return at
 }
 
-// isInside reports whether a path is in the folder that is unpacked into.
+// isInside reports whether a path is in the target folder.
 func (u *unpacking) isInside(p string) bool {
 	return p == u.into || strings.HasPrefix(p, strings.TrimSuffix(u.into, "/")+"/")
 }
 
 func windowsDrive(name string) bool { return len(name) > 2 && name[1] == ':' && name[2] == '/' }
 
-// wanted reports whether the text of a member is judged.
+// wanted reports whether a member's text is analysed.
 func (u *unpacking) wanted(name string) bool {
 	if u.leftOut(name) {
 		return false
@@ -361,7 +358,7 @@ func (u *unpacking) wanted(name string) bool {
 	return u.hasOwnEffect(p)
 }
 
-// hasOwnEffect reports whether a file has an effect beside that on its folder.
+// hasOwnEffect reports whether a file needs an effect besides the write to its folder.
 func (u *unpacking) hasOwnEffect(p string) bool {
 	return p != "" && (u.s.at.Persists(p, false, false) != "" || path.Base(p) == "CODEOWNERS")
 }
@@ -379,7 +376,7 @@ func (u *unpacking) member(m *packed.Member) {
 	if behind != p {
 		u.recordMember(behind, m)
 	}
-	if _, ok := u.links[behind]; ok && m.Link == "" && !m.Dir { // some write through it
+	if _, ok := u.links[behind]; ok && m.Link == "" && !m.Dir { // some programs write through an existing link
 		hops := maxNames
 		u.recordMember(u.walk(path.Dir(behind), path.Base(behind), &hops), m)
 	}
@@ -388,7 +385,7 @@ func (u *unpacking) member(m *packed.Member) {
 	}
 }
 
-// recordMember records that a member gets a path.
+// recordMember records that a member is written to a path.
 func (u *unpacking) recordMember(p string, m *packed.Member) {
 	inside := u.isInside(p)
 	if inside && (m.Dir || !u.hasOwnEffect(p) || u.harmless(p, m)) {
@@ -407,9 +404,8 @@ func (u *unpacking) recordMember(p string, m *packed.Member) {
 	}
 }
 
-// harmless reports whether a file in the folder runs nothing later although it is named as
-// one that does: an example of a hook, the settings of a repository that is not there yet and that
-// name no program, and a package of node_modules without scripts that its installation runs.
+// harmless reports whether a file in the folder runs nothing although its name says so: a sample hook, settings of
+// a new repository that name no program, and a package in node_modules without install scripts.
 func (u *unpacking) harmless(p string, m *packed.Member) bool {
 	if m.Link != "" {
 		return false
@@ -432,7 +428,7 @@ func (u *unpacking) harmless(p string, m *packed.Member) bool {
 	return false
 }
 
-// plainConfig reports whether the settings of a repository are those of any clone.
+// plainConfig reports whether a repository's settings are those of any clone.
 func plainConfig(text string) bool {
 	section := ""
 	for line := range strings.Lines(text) {
@@ -462,7 +458,7 @@ func plainConfig(text string) bool {
 	return true
 }
 
-// recordLink keeps where a link of an archive leads, and records it if that is not in the archive.
+// recordLink stores the target of a link in the archive, and records the link if it leads out of the folder.
 func (u *unpacking) recordLink(p string, m *packed.Member) {
 	raw := m.Link
 	if m.Hard && !strings.HasPrefix(raw, "/") {

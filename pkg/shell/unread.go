@@ -14,13 +14,11 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// maxUncovered is how many words and inputs are shown that no effect covers. How many are judged by
-// their form is bounded by steps, behind which all is unknown.
+// maxUncovered is the maximum number of words and inputs without an effect that are shown.
 const maxUncovered = 128
 
-// judgeUnreadWords judges the words of a command of which no entry says what they mean by what
-// they name: a file outside the workspace that is not temporary and no part of a tool
-// may be read and written.
+// judgeUnreadWords judges arguments without a meaning in any entry by the path that they name: a file outside the
+// workspace that is neither temporary nor part of a tool may be read and written.
 func (s *state) judgeUnreadWords(base string, argv []abstract.Value, use command.Use) {
 	if s.remote > 0 {
 		return
@@ -31,10 +29,10 @@ func (s *state) judgeUnreadWords(base string, argv []abstract.Value, use command
 		}
 	}
 	for _, w := range use.Unread {
-		if w.Option { // else an entry calls it text
+		if w.Option { // otherwise an entry says that the word is text
 			s.uncover(base, w.Text)
 		}
-		if !strings.ContainsAny(w.Text, "/~:\\ ") { // it names nothing
+		if !strings.ContainsAny(w.Text, "/~:\\ ") { // it contains no path or URL
 			continue
 		}
 		if !s.step(1) {
@@ -49,7 +47,7 @@ func (s *state) judgeUnreadWords(base string, argv []abstract.Value, use command
 		}
 		for _, text := range pathsIn(v.Text) {
 			if use.Windows && text[0] == '/' {
-				continue // an option
+				continue // a Windows option
 			}
 			one := v
 			one.Text = text
@@ -61,7 +59,7 @@ func (s *state) judgeUnreadWords(base string, argv []abstract.Value, use command
 	}
 }
 
-// uncover notes a word or an input of a program that no effect covers.
+// uncover notes an argument or input of a program without an effect.
 func (s *state) uncover(base, text string) {
 	if s.quiet == 0 && len(s.uncovered) < maxUncovered {
 		s.uncovered = append(s.uncovered, base+" "+abstract.Clip(text))
@@ -99,10 +97,10 @@ func pathsIn(text string) []string {
 	return out
 }
 
-// distinguishedName matches the name of a certificate's owner, such as /C=XX/CN=a.
+// distinguishedName matches the subject name of a certificate, such as /C=XX/CN=a.
 var distinguishedName = prefilter.Lazy(`^(?:/[A-Za-z]+=[^/]*)+$`)
 
-// unreadAddress records that no one knows what a program that contacts other machines does with an address.
+// unreadAddress records that the use of a public URL in a network program's option is unknown.
 func (s *state) unreadAddress(base string, v abstract.Value) {
 	start := strings.LastIndexAny(v.Text[:strings.Index(v.Text, "://")], "=,;@ ") + 1
 	if _, host := effect.URL(v.Text[start:]); host != "" && command.IsPublicHost(host) {
@@ -110,7 +108,7 @@ func (s *state) unreadAddress(base string, v abstract.Value) {
 	}
 }
 
-// unreadPath records that no one knows what a program does with a path.
+// unreadPath records that it is unknown what a program does with a path.
 func (s *state) unreadPath(base string, v abstract.Value, option bool) {
 	p, pattern := s.place().Path(v.Text, v.IsPattern)
 	if p == "" || strings.HasPrefix(p, "*") || quietDevice(p) || !s.isForeignPath(p, pattern, option) {
@@ -123,7 +121,7 @@ func (s *state) unreadPath(base string, v abstract.Value, option bool) {
 	s.dynamic(effect.CauseUnread, "shield does not know what "+base+" does to "+abstract.Clip(v.String()), v.From)
 }
 
-// fileInput returns what the file holds that a command has as its input, where it lies.
+// fileInput returns the content of the file on a command's standard input; found is false if it is unknown.
 func (s *state) fileInput(io abstract.Streams, at effect.Span) (text string, found bool) {
 	if io.File == "" || io.In.Known() || s.remote > 0 && s.at.Script == nil {
 		return "", false
@@ -131,8 +129,8 @@ func (s *state) fileInput(io abstract.Streams, at effect.Span) (text string, fou
 	return s.scriptText(io.File, at)
 }
 
-// isAwaited reports whether a script that does not exist may when it runs: the text before
-// waits for a file, asks for this one in a loop, or leaves something running.
+// isAwaited reports whether a script that does not exist may be created before it runs: the text before it waits
+// for a file, tests for this one in a loop, or leaves a command in the background.
 func (s *state) isAwaited(f abstract.Value) bool {
 	name := path.Base(f.Text)
 	at := strings.LastIndex(s.text, name)
@@ -144,13 +142,13 @@ func (s *state) isAwaited(f abstract.Value) bool {
 		strings.Contains(before, name) && hasAny(before, "while", "until") && looping().MatchString(before)
 }
 
-// ofPeople reports whether a path outside the workspace is in a home folder, where anyone who
-// waits for a script can put one.
+// ofPeople reports whether a path outside the workspace is in a home folder, where another process of the user may
+// create a script.
 func (s *state) ofPeople(p string) bool {
 	return s.isForeignPath(p, false, true) && s.at.Persists(p, false, false) == "" && (s.at.Home != "" && under(p, s.at.Home) || under(p, "~") || under(p, "/root"))
 }
 
-// shared reports whether a path lies in a folder in which every user and program can put a file.
+// shared reports whether a path is in a folder for temporary files, where every user can create files.
 func shared(p string) bool {
 	folder, _ := effect.Temporary(p)
 	return folder != ""
@@ -160,7 +158,7 @@ func hasAny(text string, literals ...string) bool {
 	return slices.ContainsFunc(literals, func(lit string) bool { return strings.Contains(text, lit) })
 }
 
-// leavesRunning reports whether a command of a text is left running while another follows.
+// leavesRunning reports whether a text runs a command in the background while another follows.
 func leavesRunning(text string) bool {
 	for i := 1; i < len(text); i++ {
 		n := strings.IndexByte(text[i:], '&')
@@ -176,15 +174,14 @@ func leavesRunning(text string) bool {
 	return false
 }
 
-// waiting matches commands that wait for a file; looping matches what goes round until
-// something is there.
+// waiting matches commands that wait for a file; looping matches the start of a while or until loop.
 var (
 	waiting = prefilter.Lazy(`\b(?:inotifywait|fswatch)\s`)
 	looping = prefilter.Lazy(`(?:^|[;&|\n(])\s*(?:while|until)\s`)
 )
 
-// unreadInput judges what a program is given whose entry does not say what it does with
-// its input, by its form: a command, an address, a protected path or a verb that destroys.
+// unreadInput judges the input of a program whose entry does not say how it uses input. Lines count that look like
+// a command, a URL, a protected path or a destructive verb.
 func (s *state) unreadInput(base string, in abstract.Value, at effect.Span) {
 	if !in.Known() || in.Text == "" {
 		return
@@ -201,8 +198,7 @@ func (s *state) unreadInput(base string, in abstract.Value, at effect.Span) {
 	}
 }
 
-// codeUnread judges code of a language that no reader walks by what it holds: a text for
-// a shell, or a protected path.
+// codeUnread judges code in a language without a parser by its lines: code piped to a shell, or a protected path.
 func (s *state) codeUnread(text string, at effect.Span) {
 	if s.remote > 0 {
 		return
@@ -218,11 +214,11 @@ func (s *state) codeUnread(text string, at effect.Span) {
 	}
 }
 
-// maxProtectedList is the size of a file that is looked through for protected paths, in bytes.
+// maxProtectedList is the maximum size in bytes of a file that is searched for protected paths.
 const maxProtectedList = 4096
 
-// protectedList returns what a file holds that lies there and names protected paths, where another command
-// gets its text: it may take them as words.
+// protectedList returns the content of a file on disk that names protected paths, if another command reads the
+// text: it may use the paths as arguments.
 func (s *state) protectedList(p string, pattern bool) (text string, found bool) {
 	if s.captured == 0 || s.at.Script == nil || s.remote > 0 || pattern || effect.SecretPath(p, false) {
 		return "", false
@@ -239,8 +235,8 @@ func (s *state) protectedList(p string, pattern bool) (text string, found bool) 
 	return "", false
 }
 
-// holdsProtected reports whether a line of code holds the path of credentials or of what
-// runs later, outside the workspace.
+// holdsProtected reports whether a line contains a path outside the workspace of credentials or of a file that
+// runs later.
 func (s *state) holdsProtected(line string) bool {
 	for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(" \t\"'(){}[];,`<>|=", r) }) {
 		if word[0] != '/' && word[0] != '~' {
@@ -253,15 +249,15 @@ func (s *state) holdsProtected(line string) bool {
 	return false
 }
 
-// pipedShell matches a text that a shell is given to run; rights matches what gives a
-// container those of the machine, or somebody those of a cluster.
+// pipedShell matches a pipe into a shell; rights matches settings that give a container the rights of the host, or
+// a user those of a cluster administrator.
 var (
 	pipedShell = prefilter.Lazy(`\|\s*(?:sudo\s+)?(?:ba|z|da|k)?sh\b`)
 	rights     = prefilter.Lazy(`\b(?:privileged|hostPID|hostIPC)["']?\s*[:=]\s*["']?true|(?:^|[\s"'\[])/:/|docker\.sock\b|\bcluster-admin\b|\bsystem:(?:unauthenticated|anonymous|masters)\b`)
 )
 
-// instructionIn returns a line that is more than data: it names a strange path or an address,
-// begins with a verb that destroys, or is a command for a shell.
+// instructionIn returns the line if it may be an instruction: it names a foreign path or a URL, begins with a
+// destructive verb, or is a shell command; "" otherwise.
 func (s *state) instructionIn(line string) string {
 	if line == "" {
 		return ""
@@ -281,7 +277,7 @@ func (s *state) instructionIn(line string) string {
 	}
 	runs := command.HasEntry(first) && strings.Contains(line, " -") // a command with options, not prose
 	for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(" \t\"'(){}[];,`<>|", r) }) {
-		if runs && (word == "/" || word == "/*" || word == "~") { // in other text a separator
+		if runs && (word == "/" || word == "/*" || word == "~") { // in other text, these are separators
 			return line
 		}
 		for _, text := range pathsIn(word) {
@@ -298,7 +294,7 @@ func (s *state) instructionIn(line string) string {
 	return ""
 }
 
-// isDestructiveCommand reports whether a line is a whole command that destroys something or changes the system.
+// isDestructiveCommand reports whether a line is a complete command that destroys data or changes the system.
 func isDestructiveCommand(line string) bool {
 	fields := strings.Fields(line)
 	if len(fields) > 8 || len(fields) > 3 && !strings.Contains(line, " -") || !command.HasEntry(fields[0]) {
@@ -312,8 +308,8 @@ func isDestructiveCommand(line string) bool {
 	return use.Known && (use.Class == effect.Destructive || use.Class == effect.Privileged)
 }
 
-// isForeignPath reports whether a path is outside the workspace, not temporary, and not
-// where tools and their caches are.
+// isForeignPath reports whether a path is outside the workspace, not temporary, and not in a folder of tools and
+// their caches.
 func (s *state) isForeignPath(p string, pattern, option bool) bool {
 	if s.place().Inside(p, pattern, false) {
 		return false
@@ -334,7 +330,7 @@ func (s *state) isForeignPath(p string, pattern, option bool) bool {
 	return option || s.at.Persists(p, pattern, false) != ""
 }
 
-// toolFolders are where programs, their libraries and their caches are.
+// toolFolders match the folders of programs, libraries and caches.
 var toolFolders = sync.OnceValue(func() *effect.Globs {
 	var all []string
 	for _, name := range [...]string{"tool_folders", "own_caches"} {
@@ -343,7 +339,7 @@ var toolFolders = sync.OnceValue(func() *effect.Globs {
 	}
 	globs, err := effect.NewGlobs(all, map[string][]string{"HOME": {"/~"}})
 	if err != nil {
-		panic(err) // a test reads them
+		panic(err) // cannot happen: a test builds the globs
 	}
 	return globs
 })

@@ -11,50 +11,49 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A variable is what a name may hold, and how it takes what it is given.
+// A variable is the possible contents of a name, and its attributes.
 type variable struct {
 	may      []content
 	exported bool
-	constant bool           // readonly, perhaps: what it held counts as well
-	odd      bool           // it changes what it is given: declare -i, -u, -A and the like
-	refers   bool           // declare -n: it stands for another variable
-	loose    bool           // as a local one that may not have been declared
-	from     *effect.Effect // the file of settings that sets it
+	constant bool           // it may be readonly: an assignment may fail, so the old content stays possible
+	odd      bool           // an attribute may change assigned values: declare -i, -u, -A and the like
+	refers   bool           // declare -n: a nameref to another variable
+	loose    bool           // a local variable that may not have been declared
+	from     *effect.Effect // the settings file that set it
 }
 
-// A content is one thing that a variable may hold.
+// A content is one possible content of a variable.
 type content struct {
 	val    abstract.Value
-	list   []abstract.Value // the members of an array that is written out
-	array  bool             // it is an array; if list is nil, val stands for all members
-	gone   bool             // it is not set
-	open   bool             // not even whether it is set is known
-	before bool             // what it was before the text
-	full   bool             // it is set, and not empty
+	list   []abstract.Value // the members of an array, if they are known
+	array  bool             // an array; if list is nil, val represents any member
+	gone   bool             // the variable is unset
+	open   bool             // unknown whether the variable is set
+	before bool             // its content from before the text
+	full   bool             // the variable is set and not empty
 }
 
-// maxAlternatives is how many texts a variable may hold before it counts as unknown.
+// maxAlternatives is the number of possible contents above which a variable counts as unknown.
 const maxAlternatives = 8
 
-// maxNamed bounds the names that a text gives values.
+// maxNamed is the maximum number of variables that a text may assign.
 const maxNamed = 1024
 
-// positionalName and zeroName are the names of the positional parameters, as the members
-// of an array, and of $0.
+// positionalName and zeroName are the names under which the positional parameters (as an array) and $0 are stored.
 const (
 	positionalName = "@"
 	zeroName       = "0"
 )
 
-// pathChanged is bound where $PATH starts with a folder that is not the
-// system's: no program is then certain to be the one that its name says.
+// pathChanged is set if $PATH starts with a folder that is not a system folder: a program's name then does not
+// tell which program runs.
 const pathChanged = "\x00path"
 
 func (c content) equal(o content) bool {
 	return c.array == o.array && c.gone == o.gone && c.open == o.open && c.before == o.before && sameText(c.val, o.val) && slices.EqualFunc(c.list, o.list, sameText)
 }
 
-// sameText reports whether two values are the same but for where they stand.
+// sameText reports whether two values are equal, apart from their spans.
 func sameText(v, o abstract.Value) bool {
 	v.From, o.From = effect.Span{}, effect.Span{}
 	return v == o
@@ -64,7 +63,7 @@ func (v variable) equal(o variable) bool {
 	return v.exported == o.exported && v.constant == o.constant && v.odd == o.odd && v.refers == o.refers && v.loose == o.loose && slices.EqualFunc(v.may, o.may, content.equal)
 }
 
-// or returns what is known where a variable is one of two.
+// or merges two versions of a variable: the result may have the contents of either.
 func (v variable) or(o variable) variable {
 	v.exported, v.constant, v.odd, v.refers = v.exported && o.exported, v.constant || o.constant, v.odd || o.odd, v.refers || o.refers
 	v.loose = v.loose || o.loose
@@ -83,7 +82,7 @@ func (v variable) or(o variable) variable {
 	return v
 }
 
-// any returns a value that stands for all that a variable may hold.
+// any returns one value that covers all possible contents of a variable.
 func (v variable) any(show string) abstract.Value {
 	var all []abstract.Value
 	for _, c := range v.may {
@@ -113,7 +112,7 @@ func isDecimal(v abstract.Value) bool {
 	return v.Known() && err == nil
 }
 
-// decimal reads a number that means the same everywhere.
+// decimal parses a number that all shells read as decimal.
 func decimal(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err == nil && strconv.FormatInt(n, 10) != text {
@@ -122,15 +121,15 @@ func decimal(text string) (int64, error) {
 	return n, err
 }
 
-// widened returns a variable of which what it may hold does not come to an end.
+// widened returns a variable with unknown content, for one that gets new contents in every turn of a loop.
 func (v variable) widened(name string) variable {
 	c := content{val: v.any("$" + name), open: true, array: slices.ContainsFunc(v.may, func(c content) bool { return c.array })}
 	v.may = []content{c}
 	return v
 }
 
-// lookup returns what a variable holds, and whether the text sets it. Where it may hold one
-// of several texts, nothing is known of it: see state.each.
+// lookup returns a variable's content, and whether the text sets it. If there are several possible contents, the
+// result is unknown: see state.each.
 func (s *state) lookup(name string) (content, bool) {
 	v := s.vars.get(name)
 	if len(v.may) > 1 {
@@ -142,18 +141,18 @@ func (s *state) lookup(name string) (content, bool) {
 	return v.may[0], !v.may[0].before
 }
 
-// bound reports whether the text gives a variable a value.
+// bound reports whether the text may assign a variable.
 func (s *state) bound(name string) bool {
 	_, ok := s.vars.names[name]
 	return ok || s.vars.lost && syntax.ValidName(name)
 }
 
-// hold makes a variable hold a content, and nothing else.
+// hold sets the only content of a variable.
 func (s *state) hold(name string, c content) {
 	v := s.vars.names[name]
 	v.from = nil
 	switch name {
-	case "LINENO", "RANDOM", "SRANDOM", "SECONDS", "BASHPID", "EPOCHSECONDS", "HISTCMD": // what they are given is not what they hold
+	case "LINENO", "RANDOM", "SRANDOM", "SECONDS", "BASHPID", "EPOCHSECONDS", "HISTCMD": // reading them does not return the assigned value
 		c = content{val: abstract.Number("$" + name)}
 	case "BASH_COMMAND", "DIRSTACK", "FUNCNAME", "GROUPS", "PIPESTATUS", "_":
 		c = content{val: uncomputed("$"+name, c.val), open: true}
@@ -162,7 +161,7 @@ func (s *state) hold(name string, c content) {
 	if v.constant || slices.Contains(s.watched, name) {
 		next = next.or(s.vars.get(name))
 	}
-	if v.odd && !isDecimal(c.val) { // which may be no number, or no key
+	if v.odd && !isDecimal(c.val) { // the value may not be a valid number or key
 		s.mayFailLine()
 	}
 	if v.refers {
@@ -177,19 +176,19 @@ func (s *state) hold(name string, c content) {
 	s.Shell.bind(name, next)
 }
 
-// assign gives a variable a value, and walks what runs because of that.
+// assign assigns a variable, and walks code that runs because of its value.
 func (s *state) assign(name string, v abstract.Value) {
 	s.give(name, v)
 	s.environmentCode(name, v, v.From)
 }
 
-// give is assign without what runs because of the name.
+// give assigns a variable without checking for code that programs run because of its name.
 func (s *state) give(name string, v abstract.Value) {
 	s.subscriptIn(v, false)
 	if commandTables[name] {
 		s.renamesCommand(name, v.From)
 	}
-	if old, ok := s.lookup(name); ok && old.array { // its first member, or all of it
+	if old, ok := s.lookup(name); ok && old.array { // an array: assigns its first member, or in zsh replaces it
 		v = uncomputed("$"+name, append([]abstract.Value{v, old.val}, old.list...)...)
 		s.hold(name, content{val: v, array: true})
 		return
@@ -197,11 +196,11 @@ func (s *state) give(name string, v abstract.Value) {
 	s.hold(name, content{val: v})
 }
 
-// mayGive is give where it is not known whether that is done.
+// mayGive is give for an assignment that may not happen.
 func (s *state) mayGive(name string, v abstract.Value) { s.may(func() { s.give(name, v) }) }
 
-// assignTo gives a value to what a word names: a variable, or a member of an array. If
-// the word is not known, any variable may have it.
+// assignTo assigns to the name in a word: a variable, or an array member. If the name is unknown, any variable may
+// change.
 func (s *state) assignTo(to, v abstract.Value) {
 	name, _, member := strings.Cut(to.Text, "[")
 	switch {
@@ -216,8 +215,8 @@ func (s *state) assignTo(to, v abstract.Value) {
 	}
 }
 
-// unknownName gives some variable a value: all are forgotten, and a name that the text computes may be any
-// that makes programs run code.
+// unknownName handles an assignment to an unknown variable: all variables become unknown. A computed name may be a
+// variable that makes programs run code.
 func (s *state) unknownName(v abstract.Value) {
 	if v.Computed() {
 		s.dynamic(effect.CauseUnresolved, "the name of the assigned variable is unknown: "+abstract.Clip(v.String()), v.From)
@@ -225,7 +224,7 @@ func (s *state) unknownName(v abstract.Value) {
 	s.forget()
 }
 
-// setMember gives some member of an array a value.
+// setMember assigns to an array member.
 func (s *state) setMember(name string, v abstract.Value) {
 	s.keeps(name, v)
 	if commandTables[name] {
@@ -233,18 +232,17 @@ func (s *state) setMember(name string, v abstract.Value) {
 	}
 	old, _ := s.lookup(name)
 	all := append([]abstract.Value{v, old.val}, old.list...)
-	if name == "argv" { // of zsh
+	if name == "argv" { // zsh: argv holds the positional parameters
 		s.setAnyPositional(all...)
 	}
 	s.hold(name, content{val: uncomputed("$"+name, all...), array: true})
 }
 
-// forget makes all variables unknown, since something was assigned and which is
-// not known.
+// forget makes all variables unknown, because an unknown variable was assigned.
 func (s *state) forget() {
 	kept := &table{names: map[string]variable{}, lost: true}
 	for name, v := range s.vars.names {
-		if !syntax.ValidName(name) { // not one of these
+		if !syntax.ValidName(name) { // an internal name, not a variable
 			kept.set(name, v)
 		} else if v.exported || v.odd || v.refers || v.constant {
 			v.may = []content{{val: abstract.Variable(name, abstract.Foreign).Of(abstract.Forgotten), open: true}}
@@ -254,7 +252,7 @@ func (s *state) forget() {
 	s.vars = kept
 }
 
-// assignment binds a variable to what NAME=VALUE says.
+// assignment binds a variable for NAME=VALUE.
 func (s *state) assignment(a *syntax.Assign) {
 	if a.Name == nil || a.Naked {
 		if a.Value != nil {
@@ -264,7 +262,7 @@ func (s *state) assignment(a *syntax.Assign) {
 	}
 	name := a.Name.Value
 	switch {
-	case a.Array != nil && a.Index != nil: // members in place of others, in zsh
+	case a.Array != nil && a.Index != nil: // zsh: assigns a slice of an array
 		s.walkIndex(a.Index)
 		s.setMember(name, uncomputed("$"+name, s.members(a.Array)...))
 		return
@@ -297,7 +295,7 @@ func (s *state) assignment(a *syntax.Assign) {
 	s.assign(name, v)
 }
 
-// members returns the words that the members of an array are written as.
+// members returns the words of an array literal.
 func (s *state) members(a *syntax.ArrayExpr) (out []abstract.Value) {
 	for _, e := range a.Elems {
 		if e.Index != nil {
@@ -314,7 +312,7 @@ func (s *state) members(a *syntax.ArrayExpr) (out []abstract.Value) {
 	return out
 }
 
-// assignArray is NAME=(…): its members are known where each is written out as one word.
+// assignArray handles NAME=(…): the members are known if each is one literal word.
 func (s *state) assignArray(name string, a *syntax.Assign) {
 	list := s.members(a.Array)
 	for _, v := range list {
@@ -339,7 +337,7 @@ func (s *state) assignArray(name string, a *syntax.Assign) {
 	case !exact:
 		c = content{val: uncomputed("$"+name, append(list, old.val)...), array: true}
 	}
-	if name == "argv" { // of zsh
+	if name == "argv" { // zsh: argv holds the positional parameters
 		s.setAnyPositional(list...)
 	}
 	if name == "path" && len(list) > 0 {
@@ -348,7 +346,7 @@ func (s *state) assignArray(name string, a *syntax.Assign) {
 	s.hold(name, c)
 }
 
-// walkIndex walks what a subscript runs.
+// walkIndex walks code that an array subscript runs.
 func (s *state) walkIndex(x syntax.ArithmExpr) {
 	if w, ok := x.(*syntax.Word); ok {
 		s.subscriptIn(s.word(w), true)
@@ -357,11 +355,11 @@ func (s *state) walkIndex(x syntax.ArithmExpr) {
 	s.arithm(x)
 }
 
-// setPositional binds the positional parameters, from $1.
+// setPositional sets the positional parameters, from $1.
 func (s *state) setPositional(args []abstract.Value) {
 	c := content{array: true, list: []abstract.Value{}}
 	for i, v := range args {
-		if v.IsPattern && !v.Written { // any number of words
+		if v.IsPattern && !v.Written { // may become any number of words
 			c = content{array: true, val: uncomputed("$@", args...)}
 			if v.Lines && len(args) == 1 && i == 0 {
 				c.val = v
@@ -374,12 +372,12 @@ func (s *state) setPositional(args []abstract.Value) {
 	s.Shell.bind(positionalName, variable{may: []content{c}})
 }
 
-// setAnyPositional makes the positional parameters any of some words.
+// setAnyPositional sets the positional parameters to an unknown selection of words.
 func (s *state) setAnyPositional(of ...abstract.Value) {
 	s.Shell.bind(positionalName, variable{may: []content{{array: true, val: uncomputed("$@", of...)}}})
 }
 
-// parameters returns the positional parameters, from $1. It is false where they are not known.
+// parameters returns the positional parameters, from $1; false if they are unknown.
 func (s *state) parameters() (content, bool) {
 	c, ok := s.lookup(positionalName)
 	if !ok {
@@ -388,7 +386,7 @@ func (s *state) parameters() (content, bool) {
 	return c, c.list != nil
 }
 
-// parameterAt returns one positional parameter, and whether it is set.
+// parameterAt returns a positional parameter and whether it is set; n counts from 1.
 func (s *state) parameterAt(n int) (v abstract.Value, set bool) {
 	c, known := s.parameters()
 	switch {
@@ -400,7 +398,7 @@ func (s *state) parameterAt(n int) (v abstract.Value, set bool) {
 	return abstract.Value{}, false
 }
 
-// positional returns what $@ is.
+// positional returns the values of $@.
 func (s *state) positional() []abstract.Value {
 	c, known := s.parameters()
 	if !known {
@@ -409,7 +407,7 @@ func (s *state) positional() []abstract.Value {
 	return c.list
 }
 
-// entry returns one line of a list, or what is given if a value is none.
+// entry returns one line of a list of lines, or unknown if the value is not a list.
 func entry(in, unknown abstract.Value) abstract.Value {
 	if !in.Lines {
 		return unknown

@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// stmts walks statements and returns what they write together.
+// stmts walks statements and returns their combined output.
 func (s *state) stmts(list []*syntax.Stmt, in abstract.Value) abstract.Value {
 	if len(list) == 1 {
 		return s.stmt(list[0], in)
@@ -71,7 +71,7 @@ func (s *state) stmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 		s.walkConcurrent(func() {
 			if st.Background {
 				s.apart(func() { out = s.foreground(st, in) })
-				if list, ok := st.Cmd.(*syntax.BinaryCmd); ok && !isPipe(list.Op) && s.mayBeZsh() { // all but its last part is of the shell itself
+				if list, ok := st.Cmd.(*syntax.BinaryCmd); ok && !isPipe(list.Op) && s.mayBeZsh() { // in zsh, only the last part of a list runs in the background
 					s.may(func() { out = s.foreground(st, in) })
 				}
 				return
@@ -83,8 +83,8 @@ func (s *state) stmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 	return out
 }
 
-// walkConcurrent walks a part of the text that runs beside what follows: nothing that it writes is sure to
-// be there, now or later, and what it has read may be what is written later.
+// walkConcurrent walks a part of the text that runs concurrently with the rest: its writes may not have happened
+// yet, and files that it reads may be changed later.
 func (s *state) walkConcurrent(walk func()) {
 	read, mark, first := len(s.seen), len(s.files), len(s.effects)
 	walk()
@@ -94,7 +94,7 @@ func (s *state) walkConcurrent(walk func()) {
 	s.noteRacingWrites(mark)
 }
 
-// noteRacingWrites notes that the files since mark may be written at any time.
+// noteRacingWrites records that the files written since mark may be written at any time.
 func (s *state) noteRacingWrites(mark int) {
 	for _, f := range s.files[min(mark, len(s.files)):] {
 		if f.consumer == nil {
@@ -103,14 +103,14 @@ func (s *state) noteRacingWrites(mark int) {
 	}
 }
 
-// reads notes that a file is read of which the text says what it holds.
+// reads records that the text reads a file that it wrote.
 func (s *state) reads(path string) {
 	if len(s.seen) < maxFiles {
 		s.seen = append(s.seen, path)
 	}
 }
 
-// foreground walks a statement but for what sends it into the background.
+// foreground walks a statement as if it ran in the foreground.
 func (s *state) foreground(st *syntax.Stmt, in abstract.Value) abstract.Value {
 	call, isCall := st.Cmd.(*syntax.CallExpr)
 	if isCall {
@@ -135,7 +135,7 @@ func (s *state) foreground(st *syntax.Stmt, in abstract.Value) abstract.Value {
 		}
 		out = s.asChanged(io, written, s.command(st.Cmd, io), func(io abstract.Streams) abstract.Value { return s.command(st.Cmd, io) })
 	})
-	if !fed { // no input reached the command, so it has not run
+	if !fed { // an input file is missing: the command has not run
 		s.orElse(from, written)
 	}
 	if coproc, ok := st.Cmd.(*syntax.CoprocClause); !ok || coproc == nil {
@@ -148,7 +148,7 @@ func (s *state) foreground(st *syntax.Stmt, in abstract.Value) abstract.Value {
 	return s.deliver(io, out)
 }
 
-// close removes the descriptors that redirections have opened.
+// close removes the descriptors that redirections opened.
 func (s *state) close(before, opened []descriptor) {
 	if len(opened) == len(before) {
 		return
@@ -156,9 +156,9 @@ func (s *state) close(before, opened []descriptor) {
 	s.fds = slices.DeleteFunc(slices.Clone(s.fds), func(d descriptor) bool { return slices.Contains(opened, d) && !slices.Contains(before, d) })
 }
 
-// bareRedirect is `< file` without a command: $(< file) reads it.
+// bareRedirect handles `< file` without a command, as in $(< file).
 func (s *state) bareRedirect(io abstract.Streams) abstract.Value {
-	for _, name := range [...]string{"NULLCMD", "READNULLCMD"} { // what zsh runs then
+	for _, name := range [...]string{"NULLCMD", "READNULLCMD"} { // zsh runs the program in this variable
 		if s.bound(name) && s.mayBeZsh() {
 			s.differsHere("in zsh, a redirection without a command runs $"+name, io.In.From)
 		}
@@ -186,7 +186,7 @@ func (s *state) command(c syntax.Command, io abstract.Streams) (out abstract.Val
 	case *syntax.CaseClause:
 		return s.caseClause(c, io.In)
 	case *syntax.FuncDecl:
-		if c.Name == nil && len(c.Names) == 0 { // zsh calls it at once
+		if c.Name == nil && len(c.Names) == 0 { // an anonymous function of zsh, which runs at once
 			return s.stmt(c.Body, io.In)
 		}
 		s.defines(c)
@@ -199,7 +199,7 @@ func (s *state) command(c syntax.Command, io abstract.Streams) (out abstract.Val
 	case *syntax.TestClause:
 		s.test(c.X)
 	case *syntax.DeclClause:
-		if c.Variant.Value == "local" && len(s.frames) == 0 { // an error, but in zsh
+		if c.Variant.Value == "local" && len(s.frames) == 0 { // local outside a function is an error, except in zsh
 			s.may(func() { out = s.declare(c) })
 			return out
 		}
@@ -230,7 +230,7 @@ func (s *state) command(c syntax.Command, io abstract.Streams) (out abstract.Val
 	return out
 }
 
-// subshell walks statements in a shell of their own.
+// subshell walks statements in a subshell.
 func (s *state) subshell(list []*syntax.Stmt, in abstract.Value) (out abstract.Value) {
 	s.apart(func() {
 		s.inner++
@@ -242,8 +242,8 @@ func (s *state) subshell(list []*syntax.Stmt, in abstract.Value) (out abstract.V
 	return out
 }
 
-// binary walks a && b, a || b and a | b. The tree leans to the left and may be
-// as deep as the text is long, so it is unrolled.
+// binary walks a && b, a || b and a | b. The syntax tree can be as deep as the text is long, so it is walked
+// without recursion.
 func (s *state) binary(c *syntax.BinaryCmd, in abstract.Value) abstract.Value {
 	var chain []*syntax.BinaryCmd
 	first := (*syntax.Stmt)(nil)
@@ -282,7 +282,7 @@ func (s *state) binary(c *syntax.BinaryCmd, in abstract.Value) abstract.Value {
 	return out
 }
 
-// rest returns what is left of an input of the list that is walked.
+// rest returns the input that is left for the next command of a list.
 func (s *state) rest(in abstract.Value) abstract.Value {
 	if s.source != nil && s.source.read {
 		return rest(in)
@@ -292,8 +292,8 @@ func (s *state) rest(in abstract.Value) abstract.Value {
 
 func isPipe(op syntax.BinCmdOperator) bool { return op == syntax.Pipe || op == syntax.PipeAll }
 
-// pipe walks the sides of a pipe, each in a shell of its own: but the last one may be of the
-// shell itself, as in zsh or where bash is told so.
+// pipe walks the commands of a pipe, each in its own subshell. The last one may run in the current shell, as in
+// zsh or with bash's lastpipe.
 func (s *state) pipe(first *syntax.Stmt, chain []*syntax.BinaryCmd, in abstract.Value) abstract.Value {
 	mark, racing, contested, out := len(s.files), len(s.racing), len(s.contested), in
 	outer := s.source
@@ -315,7 +315,7 @@ func (s *state) pipe(first *syntax.Stmt, chain []*syntax.BinaryCmd, in abstract.
 			}
 			given := out
 			out = s.stmt(st, given)
-			if !last && redirectsOutput(st.Redirs) && s.mayBeZsh() { // it goes into the pipe as well
+			if !last && redirectsOutput(st.Redirs) && s.mayBeZsh() { // in zsh, the output also goes into the pipe
 				out = possibleOutput(abstract.Concat(out, s.sent))
 			}
 		}
@@ -339,7 +339,7 @@ func (s *state) pipe(first *syntax.Stmt, chain []*syntax.BinaryCmd, in abstract.
 	return out
 }
 
-// readsInput reports whether the first side of a pipe may read the input of what is around it.
+// readsInput reports whether the first command of a pipe may read the standard input around the pipe.
 func (s *state) readsInput(st *syntax.Stmt) bool {
 	call, ok := st.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 {
@@ -352,7 +352,7 @@ func (s *state) readsInput(st *syntax.Stmt) bool {
 	return true
 }
 
-// changesShell reports whether a statement may change the shell that runs it.
+// changesShell reports whether a statement may change the state of the shell that runs it.
 func changesShell(st *syntax.Stmt) bool {
 	call, ok := st.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 {
@@ -362,7 +362,7 @@ func changesShell(st *syntax.Stmt) bool {
 	return own || call.Args[0].Lit() == ""
 }
 
-// alwaysSucceeds reports whether a statement does what it does without fail.
+// alwaysSucceeds reports whether a statement cannot fail.
 func alwaysSucceeds(st *syntax.Stmt) bool {
 	call, ok := st.Cmd.(*syntax.CallExpr)
 	if !ok || len(st.Redirs) > 0 || st.Negated || st.Background {
@@ -377,7 +377,7 @@ func alwaysSucceeds(st *syntax.Stmt) bool {
 	return name == "true" || name == ":"
 }
 
-// simpleWord reports whether a word runs nothing and cannot fail when it is expanded.
+// simpleWord reports whether the expansion of a word runs no command and cannot fail.
 func simpleWord(w syntax.Node) bool {
 	simple := true
 	syntax.Walk(w, func(n syntax.Node) bool {
@@ -393,8 +393,7 @@ func simpleWord(w syntax.Node) bool {
 	return simple
 }
 
-// succeeds reports whether a statement is of those that do what they are told,
-// so that what follows && is taken as run.
+// succeeds reports whether a statement normally succeeds, so that the command after && counts as run.
 func succeeds(st *syntax.Stmt) bool {
 	call, ok := st.Cmd.(*syntax.CallExpr)
 	if !ok || len(st.Redirs) > 0 || st.Negated {
@@ -410,7 +409,7 @@ func succeeds(st *syntax.Stmt) bool {
 	return false
 }
 
-// tests reports whether a statement does nothing but to test something.
+// tests reports whether a statement is only a test.
 func tests(st *syntax.Stmt) bool {
 	switch c := st.Cmd.(type) {
 	case *syntax.TestClause:
@@ -421,8 +420,7 @@ func tests(st *syntax.Stmt) bool {
 	return false
 }
 
-// mayShow says about files that are read from mark on that they may be: what is known of them once
-// they are read stays.
+// mayShow downgrades reads of files from effect mark on to possible; their content stays known.
 func (s *state) mayShow(mark int) {
 	for i := mark; i < len(s.effects); i++ {
 		if s.effects[i].Kind == effect.ReadFile {
@@ -431,7 +429,7 @@ func (s *state) mayShow(mark int) {
 	}
 }
 
-// possibleOutput returns what a command writes that may not run.
+// possibleOutput returns the output of a command that may not run.
 func possibleOutput(out abstract.Value) abstract.Value {
 	if out.Known() && out.Text == "" {
 		return out
@@ -441,7 +439,7 @@ func possibleOutput(out abstract.Value) abstract.Value {
 	return v
 }
 
-// oneOf returns what is known of the output of one of several commands.
+// oneOf returns the output of one of several commands: known only if all outputs are equal.
 func oneOf(outs []abstract.Value) abstract.Value {
 	if len(outs) == 0 {
 		return abstract.Value{}
@@ -456,7 +454,7 @@ func oneOf(outs []abstract.Value) abstract.Value {
 	return out
 }
 
-// rest returns what is left of an input of which something has been read.
+// rest returns the rest of an input that was partly read.
 func rest(in abstract.Value) abstract.Value {
 	if in.Known() && in.Text == "" {
 		return in
@@ -464,14 +462,14 @@ func rest(in abstract.Value) abstract.Value {
 	return entry(in, abstract.Unknown("…", in.Taint).Of(abstract.FromInput))
 }
 
-// redirectsErrors reports whether a redirection is of standard error.
+// redirectsErrors reports whether a redirection redirects standard error.
 func redirectsErrors(list []*syntax.Redirect) bool {
 	return slices.ContainsFunc(list, func(r *syntax.Redirect) bool {
 		return r.N != nil && r.N.Value == "2" || r.Op == syntax.RdrAll || r.Op == syntax.AppAll
 	})
 }
 
-// redirectsOutput reports whether a redirection is of standard output.
+// redirectsOutput reports whether a redirection redirects standard output.
 func redirectsOutput(list []*syntax.Redirect) bool {
 	return slices.ContainsFunc(list, func(r *syntax.Redirect) bool {
 		switch r.Op {
@@ -483,7 +481,7 @@ func redirectsOutput(list []*syntax.Redirect) bool {
 }
 
 func (s *state) ifClause(c *syntax.IfClause, in abstract.Value) abstract.Value {
-	if len(c.Cond) == 0 { // else
+	if len(c.Cond) == 0 { // the else branch
 		return s.stmts(c.Then, in)
 	}
 	cond := s.stmts(c.Cond, in)
@@ -517,7 +515,7 @@ func (s *state) caseClause(c *syntax.CaseClause, in abstract.Value) abstract.Val
 		walks = append(walks, func() { b.Add(s.stmts(item.Stmts, s.rest(in))) })
 	}
 	effects := len(s.effects)
-	if through { // from one into the next
+	if through { // ;& continues with the next branch
 		for _, walk := range walks {
 			s.may(walk)
 		}
@@ -528,7 +526,7 @@ func (s *state) caseClause(c *syntax.CaseClause, in abstract.Value) abstract.Val
 	return possibleOutput(b.Value())
 }
 
-// turn walks a turn of a loop, which break and continue leave.
+// turn walks a turn of a loop, which break and continue can leave.
 func (s *state) turn(walk func()) {
 	s.within(func() {
 		end := s.begins(ofTurn)
@@ -572,7 +570,7 @@ func (s *state) forClause(c *syntax.ForClause, in abstract.Value) (out abstract.
 	return possibleOutput(out)
 }
 
-// forWords walks "for" over words: once for each, where they are known.
+// forWords walks "for" over a list of words: once for each word if they are known.
 func (s *state) forWords(c *syntax.ForClause, loop *syntax.WordIter, in abstract.Value) abstract.Value {
 	var items []abstract.Value
 	if loop.InPos.IsValid() {
@@ -618,7 +616,7 @@ func (s *state) forWords(c *syntax.ForClause, loop *syntax.WordIter, in abstract
 	return possibleOutput(b.Value())
 }
 
-// defines binds the names of a function.
+// defines binds the names of a function definition.
 func (s *state) defines(c *syntax.FuncDecl) {
 	names := c.Names
 	if c.Name != nil {
@@ -636,8 +634,8 @@ func (s *state) defines(c *syntax.FuncDecl) {
 	}
 }
 
-// finish walks the traps, and the functions that were defined but not called, since text that
-// is sourced later may call them.
+// finish walks the traps, and the functions that the text defines but does not call: text that is sourced later
+// may call them.
 func (s *state) finish() {
 	defer s.installs()
 	defer s.stopsNamed()
@@ -655,8 +653,7 @@ func (s *state) finish() {
 	}
 }
 
-// calledByShell reports whether a shell calls a function of a name by itself, with words of
-// its own.
+// calledByShell reports whether a shell calls functions of this name itself, as hooks with its own arguments.
 func calledByShell(name string) bool {
 	switch name {
 	case "command_not_found_handle", "command_not_found_handler", "precmd", "preexec", "chpwd", "periodic", "zshaddhistory":
@@ -665,19 +662,17 @@ func calledByShell(name string) bool {
 	return strings.HasPrefix(name, "TRAP") && name != "TRAPEXIT"
 }
 
-// mayFail notes that some shells end here with an error. Of the text's own shell nothing
-// follows then; what takes the output or the status of a part of it goes on.
+// mayFail records an error at which some shells exit. It has no consequence in the main shell, where no command
+// would follow; only in command substitutions and child shells.
 func (s *state) mayFail() { s.ended.shell = s.ended.shell || s.captured > 0 || s.inner > 0 }
 
-// mayFailLine notes an error after which bash goes on with the next line of the text, be it in a
-// function, and other shells end.
+// mayFailLine records an error after which bash continues with the next line and other shells exit.
 func (s *state) mayFailLine() {
 	s.mayFail()
 	s.mayLeave(s.row)
 }
 
-// forShow walks a part of the text that does not run, for what it would do: that is shown to rules all
-// the same, as far as it is known.
+// forShow walks code that does not run, so that rules see its known effects; unknown effects are dropped.
 func (s *state) forShow(walk func()) {
 	mark := len(s.effects)
 	walk()

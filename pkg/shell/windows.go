@@ -10,8 +10,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/pwsh"
 )
 
-// windowsInvoke runs a program on Windows: names fold case, and some mean
-// another program than elsewhere.
+// windowsInvoke runs a program on Windows: names ignore case, and some mean a different program than on other
+// systems.
 func (s *state) windowsInvoke(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if !argv[0].Known() {
 		return s.unknownProgram(argv, io)
@@ -30,7 +30,7 @@ func (s *state) windowsInvoke(argv []abstract.Value, io abstract.Streams) abstra
 	if i := strings.LastIndexByte(name, '/'); i >= 0 && !systemFolder(name[:i+1]) || windowsScript(base) {
 		return s.localProgram(argv, io)
 	}
-	// cmd.exe and PowerShell look in the working folder too.
+	// cmd.exe and PowerShell also search the working folder.
 	if p, pattern := s.place().Path(argv[0].Text, false); len(s.fileValues(p, pattern)) > 0 {
 		return s.localProgram(argv, io)
 	}
@@ -38,8 +38,7 @@ func (s *state) windowsInvoke(argv []abstract.Value, io abstract.Streams) abstra
 	return s.program(argv, io)
 }
 
-// windowsScript reports whether Windows runs a file of that name as code by
-// itself.
+// windowsScript reports whether Windows executes files of this name as code.
 func windowsScript(base string) bool {
 	switch command.FileLanguage(base) {
 	case "cmd", "powershell", "code":
@@ -48,8 +47,7 @@ func windowsScript(base string) bool {
 	return false
 }
 
-// registryKey records what is done to a key of the registry, and reports
-// whether a key that is read holds credentials.
+// registryKey records an access to a registry key, and reports whether the key is read and holds credentials.
 func (s *state) registryKey(base string, argv []abstract.Value, k command.Key) (secret bool) {
 	if k.Write {
 		s.registryWrite(base, argv[1:], join(argv))
@@ -76,7 +74,7 @@ func (s *state) registryWrite(program string, words []abstract.Value, at effect.
 	s.emitOnce(e)
 }
 
-// runsLater reports whether Windows runs what a registry key names.
+// runsLater reports whether Windows runs programs that a registry key names.
 func runsLater(key string) bool {
 	for _, k := range [...]string{`\currentversion\run`, `\currentversion\policies\explorer\run`, `\winlogon`, `\image file execution options`, `\silentprocessexit`, `\currentversion\windows\load`, `appinit_dlls`,
 		`\services\`, `\active setup\`, `\shell\open\command`, `\environment`, `\command processor`, `userinitmprlogonscript`, `\lsa\`, `\print\monitors`, `\netsh`, `\bootexecute`, `\inprocserver32`, `\appcertdlls`, `\explorer\shell folders`, `\explorer\user shell folders`, `\powershell\`, `scrnsave.exe`} {

@@ -12,7 +12,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// fields returns the words that one word of the text becomes.
+// fields returns the words to which a word of the text expands.
 func (s *state) fields(w *syntax.Word) []abstract.Value {
 	if !s.step(1) {
 		return nil
@@ -27,13 +27,13 @@ func (s *state) fields(w *syntax.Word) []abstract.Value {
 			return out[:abstract.MaxFields]
 		}
 	}
-	if len(words) > 1 && hasExpansion(w) && len(out) != len(words) && s.asZsh() { // it expands what the braces hold first, and these hold other words then
+	if len(words) > 1 && hasExpansion(w) && len(out) != len(words) && s.asZsh() { // zsh expands variables before braces, which gives other words
 		return []abstract.Value{uncomputed("{…}", out...)}
 	}
 	return out
 }
 
-// plainWord returns the text of a word that stands for itself.
+// plainWord returns the text of a word without quotes and expansions; false for other words.
 func plainWord(w *syntax.Word) (string, bool) {
 	if len(w.Parts) != 1 {
 		return "", false
@@ -51,15 +51,15 @@ func plainWord(w *syntax.Word) (string, bool) {
 	return l.Value, true
 }
 
-// A splitter collects the fields of one word.
+// A splitter collects the fields into which one word is split.
 type splitter struct {
 	abstract.Builder
 	out    []abstract.Value
-	quoted bool // an empty field still counts
-	many   bool // it may be any number of words, though it is quoted
+	quoted bool // the word has quotes: an empty field counts
+	many   bool // the field may become any number of words although it is quoted
 	at     effect.Span
-	usual  bool // words are split at blanks
-	letter bool // they may be split at letters
+	usual  bool // IFS has its default: words are split at white space
+	letter bool // IFS may contain letters
 }
 
 func (f *splitter) end() {
@@ -73,22 +73,22 @@ func (f *splitter) end() {
 	f.quoted, f.many = false, false
 }
 
-// usualIFS are the characters between words, if nothing sets them.
+// usualIFS is the default value of IFS.
 const usualIFS = " \t\n"
 
-// usualSplit reports whether words are split at blanks.
+// usualSplit reports whether IFS has its default value.
 func (s *state) usualSplit() bool {
 	c, ok := s.lookup("IFS")
 	return !ok || c.gone || c.val.Known() && c.val.Text == usualIFS && !c.array
 }
 
-// splitsLetters reports whether words may be split at letters.
+// splitsLetters reports whether IFS may contain letters.
 func (s *state) splitsLetters() bool {
 	c, ok := s.lookup("IFS")
 	return ok && (c.array || !c.val.Known() || strings.ContainsFunc(c.val.Text, unicode.IsLetter))
 }
 
-// unquoted adds the result of an expansion, which is split at blanks.
+// unquoted adds the result of an unquoted expansion, which is subject to word splitting.
 func (f *splitter) unquoted(v abstract.Value) {
 	switch {
 	case !v.Known():
@@ -118,7 +118,7 @@ func (f *splitter) unquoted(v abstract.Value) {
 	}
 }
 
-// begins returns how much of a value of which only the end is not known are whole words.
+// begins returns the length in bytes of the complete words at the start of a value with an unknown end.
 func (f *splitter) begins(v abstract.Value) int {
 	if !f.usual || v.Bare || v.Lines {
 		return 0
@@ -130,7 +130,7 @@ func (f *splitter) begins(v abstract.Value) int {
 	return strings.LastIndexAny(v.Text[:known], usualIFS) + 1
 }
 
-// apart adds the words that a value begins with, and returns the rest of it.
+// apart adds the complete words at the start of a value, and returns the rest of the value.
 func (f *splitter) apart(v abstract.Value, words int) abstract.Value {
 	if words == 0 {
 		return v
@@ -143,7 +143,7 @@ func (f *splitter) apart(v abstract.Value, words int) abstract.Value {
 	return v
 }
 
-// globbed adds text in which glob characters count.
+// globbed adds text in which glob characters are active.
 func (f *splitter) globbed(text string, v abstract.Value) {
 	if strings.ContainsAny(text, "*?[") {
 		f.Add(abstract.Value{Text: abstract.GlobPattern(text), Show: text, IsPattern: true, Taint: v.Taint, Secrets: v.Secrets})
@@ -168,7 +168,7 @@ func (s *state) split(out []abstract.Value, parts []syntax.WordPart, at effect.S
 			s.dblQuoted(&f, p)
 		case *syntax.ParamExp:
 			vs := s.param(p)
-			if len(vs) > 1 && !f.usual { // shells differ in where one ends and another begins
+			if len(vs) > 1 && !f.usual { // shells differ in where one word ends and the next begins
 				vs = []abstract.Value{uncomputed("${…}", vs...)}
 			}
 			for k, v := range vs {
@@ -194,13 +194,13 @@ func isProcess(p syntax.WordPart) bool {
 	return ok
 }
 
-// unsplit adds the value of a parameter that is not quoted. zsh does not split it.
+// unsplit adds the value of an unquoted parameter, which zsh does not split.
 func (s *state) unsplit(f *splitter, p *syntax.ParamExp, v abstract.Value) {
 	blank := strings.ContainsAny(v.Text, usualIFS) || f.begins(v) > 0
 	switch {
 	case blank && quotedDefault(p) && v.Known():
 		f.Add(uncomputed("${…}", v))
-	case v.Known() && v.Text == "" && quotedDefault(p): // one empty word, or none where the variable is empty
+	case v.Known() && v.Text == "" && quotedDefault(p): // one empty word, or none if the variable is empty
 		f.Add(uncomputed("${…}", v))
 		f.many = true
 	case blank && s.asZsh():
@@ -214,7 +214,7 @@ func (s *state) unsplit(f *splitter, p *syntax.ParamExp, v abstract.Value) {
 	}
 }
 
-// quotedDefault reports whether an expansion such as ${x:-"a b"} holds quotes of its own.
+// quotedDefault reports whether an expansion such as ${x:-"a b"} contains quotes.
 func quotedDefault(p *syntax.ParamExp) bool {
 	if p.Exp == nil || p.Exp.Word == nil || p.Exp.Op >= syntax.RemSmallSuffix {
 		return false
@@ -229,7 +229,7 @@ func quotedDefault(p *syntax.ParamExp) bool {
 }
 
 func (s *state) dblQuoted(f *splitter, p *syntax.DblQuoted) {
-	// "$@" without positional parameters is not a word at all.
+	// "$@" without positional parameters expands to no word.
 	lone := len(p.Parts) == 1
 	f.quoted = true
 	for _, inner := range s.asWord(p.Parts, true) {
@@ -240,11 +240,11 @@ func (s *state) dblQuoted(f *splitter, p *syntax.DblQuoted) {
 			vs := s.param(q)
 			list := isList(q)
 			switch {
-			case quotedDefault(q) && len(vs) == 1: // single quotes may be letters here
+			case quotedDefault(q) && len(vs) == 1: // shells differ in how they read single quotes here
 				vs = []abstract.Value{uncomputed("${…}", vs...)}
 			case joined(q) || len(vs) > 1 && !list:
 				vs = []abstract.Value{s.joinPositional(vs)}
-			case len(vs) == 0 && (!lone || !list || q.Index != nil && s.asZsh()): // in zsh, it is a word
+			case len(vs) == 0 && (!lone || !list || q.Index != nil && s.asZsh()): // in zsh, an empty word
 				vs = []abstract.Value{{}}
 			}
 			if len(vs) == 0 {
@@ -264,13 +264,13 @@ func (s *state) dblQuoted(f *splitter, p *syntax.DblQuoted) {
 	}
 }
 
-// isList reports whether an expansion is of all members of a list, one by one: $@, ${a[@]}.
+// isList reports whether an expansion gives one word for each member of a list: $@, ${a[@]}.
 func isList(p *syntax.ParamExp) bool {
 	w, ok := p.Index.(*syntax.Word)
 	return p.Param != nil && p.Param.Value == "@" || ok && w.Lit() == "@"
 }
 
-// joined reports whether a quoted expansion of a list is one word: "$*".
+// joined reports whether an expansion joins the members of a list to one word when quoted: "$*".
 func joined(p *syntax.ParamExp) bool {
 	if p.Param == nil {
 		return false
@@ -290,7 +290,7 @@ func (s *state) joinPositional(vs []abstract.Value) abstract.Value {
 	return abstract.JoinValues(vs)
 }
 
-// part returns an expansion as one value, without splitting.
+// part returns the value of one part of a word, without word splitting.
 func (s *state) part(part syntax.WordPart) abstract.Value {
 	switch p := part.(type) {
 	case *syntax.Lit:
@@ -318,7 +318,7 @@ func (s *state) part(part syntax.WordPart) abstract.Value {
 	return abstract.Unknown("…", 0)
 }
 
-// word returns a word as one value, as in assignments and redirects.
+// word returns the value of a word without word splitting, as in assignments and redirections.
 func (s *state) word(w *syntax.Word) abstract.Value {
 	if w == nil || !s.step(1) {
 		return abstract.Value{}
@@ -357,7 +357,7 @@ func (s *state) document(delim, body *syntax.Word) abstract.Value {
 			b.Literal(unescapeDouble(l.Value))
 		default:
 			v := s.part(part)
-			if p, ok := part.(*syntax.ParamExp); ok && quotedDefault(p) { // quotes may be letters here
+			if p, ok := part.(*syntax.ParamExp); ok && quotedDefault(p) { // shells differ in how they read quotes here
 				v = uncomputed("${…}", v)
 			}
 			b.Add(v)
@@ -368,7 +368,7 @@ func (s *state) document(delim, body *syntax.Word) abstract.Value {
 	return v
 }
 
-// unescapeDouble resolves the backslashes that count inside double quotes.
+// unescapeDouble resolves the backslash escapes inside double quotes.
 func unescapeDouble(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s

@@ -7,8 +7,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A world is what readers of other languages see of a state. It is an
-// [abstract.World].
+// A world gives the readers of other languages access to a state. It implements [abstract.World].
 type world struct{ *state }
 
 func (w world) Step(n int) bool                        { return w.step(n) }

@@ -16,7 +16,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/recipe"
 )
 
-// maxWritten is how many files that a text writes, and that run or say where packages come from, are read.
+// maxWritten is the maximum number of files, written by a text, that are analysed because they run later or name
+// package sources.
 const maxWritten = 64
 
 // Written returns what writing a text to a file, given by its canonical path,
@@ -31,16 +32,16 @@ func Written(file, text string, at *effect.Place) []effect.Effect {
 	return written(file, text, at, false)
 }
 
-// workload matches manifests of what a cluster runs on its own.
+// workload matches Kubernetes manifests and pipelines that a cluster runs without further commands.
 var workload = prefilter.Lazy(`(?m)^\s*["']?kind["']?\s*:\s*["']?(?:CronJob|Job|Pod|DaemonSet|Deployment|StatefulSet|ReplicaSet|Workflow|CronWorkflow|Task|Pipeline)\b`)
 
-// written is Written; runs says that the file runs now, whatever its name.
+// written implements Written; runs says that the file runs now, whatever its name.
 func written(file, text string, at *effect.Place, runs bool) (out []effect.Effect) {
 	place := effect.Place{}
 	if at != nil {
 		place = *at
 	}
-	place.Script = nil // what it runs in turn is judged when it does
+	place.Script = nil // files that it runs are judged when they run
 	format, elsewhere := command.Recipe(file)
 	if strings.HasPrefix(text, "#!") && (format == "" || format == "shell") {
 		format = scriptLanguage(file, []byte(text))
@@ -75,7 +76,7 @@ func written(file, text string, at *effect.Place, runs bool) (out []effect.Effec
 	return out
 }
 
-// recipeSteps walks the steps of a recipe, and reports whether these are all.
+// recipeSteps walks the steps of a recipe, and reports whether it could walk all of them.
 func (s *state) recipeSteps(format string) bool {
 	all := effect.Span{End: len(s.text)}
 	steps, whole := recipe.Steps(format, s.text, nil)
@@ -92,12 +93,12 @@ func (s *state) recipeSteps(format string) bool {
 	return whole
 }
 
-// unread says that a file that is written was not read to its end.
+// unread returns the effect of a written file that is too long to be analysed.
 func unread(file string) effect.Effect {
 	return effect.Effect{Sure: effect.Unknown, Cause: effect.CauseLimit, Path: file, Reason: "the content written to " + abstract.Clip(file) + " is too long to be analysed"}
 }
 
-// without removes the effects of a kind from an index on.
+// without removes the effects of a kind from index from on.
 func (s *state) without(from int, kind effect.Kind) {
 	kept := s.effects[:from]
 	for _, e := range s.effects[from:] {
@@ -108,8 +109,7 @@ func (s *state) without(from int, kind effect.Kind) {
 	s.effects = kept
 }
 
-// wellKnown reports whether all that is contacted are addresses of installers
-// that build files run all day.
+// wellKnown reports whether effects contact only the URLs of well-known installers, and at least one.
 func wellKnown(effects []effect.Effect) bool {
 	found := false
 	for i := range effects {
@@ -125,12 +125,11 @@ func wellKnown(effects []effect.Effect) bool {
 	return found
 }
 
-// installer reports whether an address without its scheme is one of
-// [command.Installers], or is below it.
+// installer reports whether a URL without its scheme is in [command.Installers], or below one of them.
 func installer(address string) bool {
 	address, _, _ = strings.Cut(address, "?")
 	if strings.Contains(address, "..") || strings.ContainsAny(address, `%\#@`) {
-		return false // it may lead elsewhere
+		return false // the URL may resolve to another host or path
 	}
 	for n := len(address); n > 0; n = strings.LastIndexByte(address[:n], '/') {
 		if command.Installers[address[:n]] {
@@ -140,11 +139,11 @@ func installer(address string) bool {
 	return false
 }
 
-// A later sums up what a written file does when it runs.
+// A later collects the effects that a written file has when it runs.
 type later struct {
 	file, class string // class as in effect.Persists
 	elsewhere   bool
-	runs        bool // it runs now
+	runs        bool // the file runs now
 	at          *effect.Place
 }
 
@@ -155,7 +154,7 @@ func (l *later) add(out []effect.Effect, e *effect.Effect) []effect.Effect {
 	switch e.Word() {
 	case effect.RunDownload, effect.RunDecoded:
 		if l.class == "" && !l.runs {
-			return out // installers do so; it is judged when one is run
+			return out // installers do this; the file is judged when it runs
 		}
 		n.Labels, n.Reason = []effect.Label{effect.LabelNetwork}, base+" would run code from the network"
 		if e.Is(effect.LabelDecoded) {
@@ -172,7 +171,7 @@ func (l *later) add(out []effect.Effect, e *effect.Effect) []effect.Effect {
 		n.Kind, n.Reason = effect.Destroy, base+" would remove "+abstract.Clip(e.Path)
 	case effect.ChangeGuard:
 		if !starts {
-			return out // it is judged when the file is run
+			return out // it is judged when the file runs
 		}
 		n.Kind, n.Cause, n.Program, n.Reason = e.Kind, "", e.Program, base+": "+e.Reason
 	default:
@@ -189,8 +188,8 @@ func (l *later) add(out []effect.Effect, e *effect.Effect) []effect.Effect {
 	return append(out, n)
 }
 
-// removesOutside reports whether a folder outside the workspace is removed that is not
-// for passing things.
+// removesOutside reports whether an effect removes a folder outside the workspace that is neither temporary nor a
+// cache.
 func (l *later) removesOutside(e *effect.Effect) bool {
 	if !e.Recursive || e.Path == "" || strings.HasPrefix(e.Path, "*") || l.at.Inside(e.Path, e.Pattern, e.Tree) {
 		return false
@@ -198,17 +197,18 @@ func (l *later) removesOutside(e *effect.Effect) bool {
 	return !effect.Shared(e.Path+"/") && !strings.Contains(e.Path+"/", "/var/cache/") && !strings.Contains(e.Path+"/", "/.cache/")
 }
 
-// removesHome reports whether the home folder, or a folder that holds it, is removed.
+// removesHome reports whether an effect removes the home folder or a parent of it.
 func (l *later) removesHome(e *effect.Effect) bool {
 	p := strings.TrimSuffix(strings.TrimSuffix(e.Path, "*"), "/")
 	home := l.at.Home
 	return home != "" && !strings.Contains(p, "*") && (p == "~" || p == home || strings.HasPrefix(home, p+"/"))
 }
 
-// says notes what the text itself says that a file holds: each version of it, since
+// says records the content that the text writes to a file, in each version, since a branch may not run. Content
+// that scripts on disk write is not recorded.
 // a branch may have written it. What scripts that lie there write was written before.
 //
-// gone is what the text takes the place of, "" if that is not known.
+// gone is the text that is replaced, "" if unknown.
 func (s *state) says(file string, holds abstract.Value, gone string, more bool) {
 	text := holds.Text
 	if holds.IsPattern {
@@ -232,7 +232,7 @@ func (s *state) says(file string, holds abstract.Value, gone string, more bool) 
 	s.writes = append(s.writes, w)
 }
 
-// noteOnlyContent notes that a file holds what was noted last, and nothing else, or in addition to what it held.
+// noteOnlyContent records whether the content recorded last is the whole file, or is appended to it.
 func (s *state) noteOnlyContent(f *file) {
 	last := len(s.writes) - 1
 	if last < 0 || s.writes[last].Path != f.path || !f.val.Known() || f.tree || f.weak && s.writes[last].Gone != "" {
@@ -241,9 +241,9 @@ func (s *state) noteOnlyContent(f *file) {
 	s.writes[last].Whole, s.writes[last].Added = !f.adds, f.adds
 }
 
-// writesInput notes what a program may put into a file of what it is given, where
-// the text does not say what the file holds then: a filter leaves some of it, an
-// editor adds what is in it. If that is a patch, it notes what this adds, wherever.
+// writesInput records the input of a program as possible content of the file that it writes, if the actual content
+// is unknown: a filter writes a part of it, an editor adds text from it. If the input is a patch, the lines that
+// it adds are recorded instead.
 func (s *state) writesInput(t abstract.Target, holds, in abstract.Value) (patch bool) {
 	if holds.Known() && holds.Text != "" || t.Pattern {
 		return false
@@ -254,8 +254,8 @@ func (s *state) writesInput(t abstract.Target, holds, in abstract.Value) (patch 
 	return patch
 }
 
-// putsPatch sums up what the lines that a patch adds would do in their files, and reports
-// whether a value is one that changes lines. What moves from one file to another is not gone.
+// putsPatch records what the lines added by a patch would do in their files, and reports whether a value is a
+// patch. Lines that move to another file do not count as removed.
 func (s *state) putsPatch(v abstract.Value) (found bool) {
 	if !strings.Contains(v.Text, "+++ ") && !strings.Contains(v.Text, "*** ") || !s.step(1+len(v.Text)/512) {
 		return false
@@ -276,7 +276,7 @@ func (s *state) putsPatch(v abstract.Value) (found bool) {
 	return found
 }
 
-// notePatched notes what a file holds once a patch is applied to it.
+// notePatched records the content of a file after a patch is applied.
 func (s *state) notePatched(file string, f *patch.File) {
 	last := len(s.writes) - 1
 	if last < 0 || s.writes[last].Path != file {
@@ -301,7 +301,7 @@ func (s *state) notePatched(file string, f *patch.File) {
 	}
 }
 
-// putsPatches is putsPatch of several values.
+// putsPatches is putsPatch for several values.
 func (s *state) putsPatches(vals []abstract.Value) (found bool) {
 	for _, v := range vals {
 		found = s.putsPatch(v) || found
@@ -309,7 +309,7 @@ func (s *state) putsPatches(vals []abstract.Value) (found bool) {
 	return found
 }
 
-// writtenFiles sums up what the files of a text that run later would do.
+// writtenFiles records what files that the text writes and that run later would do.
 func (s *state) writtenFiles() {
 	seen, read := map[string]bool{}, 0
 	for i := len(s.files) - 1; i >= 0; i-- {
